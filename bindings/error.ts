@@ -1,0 +1,25 @@
+/**
+ * The three error classes of the whole project; the catalogue of codes lives in `protocol/errors/`.
+ *
+ * They stand in the lowest layer because a trap of the core is already an error of the catalogue (`CORE_FAILED`).
+ * A *local* error says that our own caller or our own state is at fault, a *remote* error that bytes from the network are:
+ * bytes from the network may raise only remote errors.
+ */
+
+/** Base of all errors of this project: a stable code of the catalogue and a sentence for a person. */
+export class SvcError extends Error {
+  /** Stable name from the catalogue, e.g. `INVALID_ARGUMENT`. */
+  readonly code: string;
+
+  constructor(code: string, message: string, options?: ErrorOptions) {
+    super(message, options);
+    this.name = new.target.name;
+    this.code = code;
+  }
+}
+
+/** Our caller's mistake or our own state. */
+export class LocalError extends SvcError {}
+
+/** Caused by what the other end sent, or did not send. */
+export class RemoteError extends SvcError {}

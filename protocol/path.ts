@@ -1,0 +1,17 @@
+// A path: one way packets reach a peer (protocol.md §6). Paths are interned by the transport: the same peer address on the same
+// socket is the same object, so engines compare paths with ===.
+
+export interface Path {
+  readonly kind: 'udp' | 'websocket' | 'datachannel' | 'route';
+  /** Printable and unique, e.g. "udp:2:127.0.0.1:4433" or "route:<16 hex>@<key of the channel>". */
+  readonly key: string;
+  /** Numeric IP address; that of the channel for a route. */
+  readonly address: string;
+  readonly port: number;
+  /** Index of the driver's local socket. */
+  readonly socket: number;
+  /** Came in on the device's local socket, from loopback, link-local or a prefix of one of our own interfaces. */
+  readonly local: boolean;
+  /** 8 bytes, kind 'route' only: packets on this path travel behind a Route header with this id. */
+  readonly route?: Uint8Array;
+}

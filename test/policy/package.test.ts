@@ -1,0 +1,46 @@
+/** Policy of the package: install scripts, registry, exports. */
+import { existsSync, readFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import { describe, expect, it } from 'vitest';
+
+const root = new URL('../..', import.meta.url);
+const manifest = JSON.parse(readFileSync(new URL('package.json', root), 'utf8'));
+const lock = JSON.parse(readFileSync(new URL('package-lock.json', root), 'utf8'));
+const locked: [string, { hasInstallScript?: boolean; resolved?: string; dev?: boolean; version: string }][] = Object.entries(lock.packages);
+
+describe('dependencies', () => {
+  it('names every package with an install script as not allowed', () => {
+    const withScript = locked.filter(([, entry]) => entry.hasInstallScript).map(([path]) => path.replace(/^.*node_modules\//, ''));
+    expect(Object.keys(manifest.allowScripts).sort()).toEqual([...new Set(withScript)].sort());
+    expect(Object.values(manifest.allowScripts).every((allowed) => allowed === false)).toBe(true);
+  });
+
+  it('comes from the registry only', () => {
+    const elsewhere = locked.filter(
+      ([path, entry]) => path !== '' && entry.resolved !== undefined && !entry.resolved.startsWith('https://registry.npmjs.org/'),
+    );
+    expect(elsewhere).toEqual([]);
+  });
+
+  it('keeps what Node 20 needs', () => {
+    expect(lock.packages['node_modules/vitest'].version).toMatch(/^4\./);
+    expect(lock.packages['node_modules/kysely'].version).toMatch(/^0\.28\./);
+  });
+});
+
+describe('exports', () => {
+  it('points every subpath at a file the build makes', () => {
+    const targets = Object.values(manifest.exports as Record<string, string | Record<string, string>>).flatMap((target) =>
+      typeof target === 'string' ? [target] : Object.values(target),
+    );
+    const missing = [...targets, ...Object.values(manifest.bin as Record<string, string>)].filter(
+      (file) => !existsSync(fileURLToPath(new URL(file, root))),
+    );
+    expect(missing).toEqual([]);
+  });
+
+  it('has no root import: a user says which role they play', () => {
+    expect(manifest.exports['.']).toBeUndefined();
+    expect(manifest.main).toBeUndefined();
+  });
+});

@@ -1,0 +1,14 @@
+import { defineConfig } from 'vitest/config';
+
+const long = process.env.SVC_TEST_LONG !== undefined;
+
+export default defineConfig({
+  test: {
+    include: ['test/**/*.test.ts'],
+    exclude: ['test/lab/**', 'test/cluster/**', 'test/browser/**'],
+    testTimeout: long ? 900_000 : 60_000,
+    hookTimeout: 60_000,
+    reporters: ['default', './test/support/slice-reporter.ts'],
+    pool: 'forks',
+  },
+});

@@ -1,0 +1,95 @@
+/**
+ * What a host gives to the products: clock, crypto, network, a core and a log.
+ *
+ * `transport/node` implements it over Node, `transport/sim` over a virtual network. Everything above (driver, sessions, device,
+ * client, base station) asks these interfaces and nothing else, so it runs unchanged in both. An environment is cheap and holds no global
+ * state: a base station, two devices and a client live in one process, each with its own.
+ *
+ * Here are types only, and the log that says nothing.
+ */
+import type { Core, CoreOptions } from '../bindings/index.ts';
+import type { CryptoHost } from '../protocol/crypto-host.ts';
+import type { Path } from '../protocol/path.ts';
+
+export interface Environment {
+  readonly clock: Clock;
+  readonly crypto: CryptoHost;
+  readonly network: Network;
+  readonly log: Log;
+  /** A core of its own for each host: a core that failed is replaced without touching another product in the same process. */
+  createCore(options: CoreOptions): Promise<Core>;
+}
+
+/** Takes a scheduled call back. Harmless when it has already run. */
+export type Cancel = () => void;
+
+export interface Clock {
+  /** Monotonic milliseconds with fraction, from an arbitrary start: the `now` of every verb of the engine. */
+  now(): number;
+  /** Unix time in milliseconds: for tokens, certificates and records, never for timers. */
+  wallTime(): number;
+  /**
+   * Calls `run` once, `delay` milliseconds from now: never before, and on a busy host later. A delay that is not positive counts as 0,
+   * Infinity never runs. A pending call keeps no process alive; open sockets do.
+   */
+  schedule(delay: number, run: () => void): Cancel;
+  /**
+   * Calls `run` after the current batch of IO events: what has arrived by now is delivered first. In Node a `setImmediate`; in the simulator
+   * the same instant of virtual time, after all deliveries of that instant.
+   */
+  defer(run: () => void): void;
+}
+
+export interface BindOptions {
+  /** 0 to 65535; 0 lets the system choose one port, the same number for IPv4 and IPv6. */
+  port: number;
+  /** Numeric address to listen on; IPv4 and IPv6 wildcard when left out. */
+  host?: string;
+  /** The device's local socket: only paths of such a socket can be {@link Path.local}. Default false. */
+  local?: boolean;
+  /** One datagram. The bytes belong to the callee, who may change and keep them. Must not throw. */
+  receive: (datagram: Uint8Array, path: Path) => void;
+}
+
+export interface Network {
+  /**
+   * Opens a UDP socket. @throws LocalError PORT_IN_USE, PRIVILEGED_PORT, INVALID_ARGUMENT (port out of range, `host` not numeric or not an
+   * address of this host), each with one line that says what to do.
+   */
+  bind(options: BindOptions): Promise<UdpSocket>;
+  /**
+   * The numeric addresses of a host name, in the resolver's order of preference and without duplicates; a numeric address gives itself.
+   * @throws RemoteError DNS when the name has none or the resolver does not answer.
+   */
+  resolve(host: string): Promise<string[]>;
+}
+
+export interface UdpSocket {
+  /** Number of this socket within its environment: {@link Path.socket} of its paths. Never used twice. */
+  readonly index: number;
+  /** The bound port, never 0. */
+  readonly port: number;
+  /**
+   * The path to a peer, interned: as long as anyone holds it, the same address and port give the same object.
+   * @throws LocalError INVALID_ARGUMENT when `address` is not numeric or `port` is outside 1 to 65535.
+   */
+  path(address: string, port: number): Path;
+  /**
+   * Sends `length` bytes of `buffer` from `offset` to the peer of `path`, whose kind may also be `route`: it then goes to the channel's address.
+   * The bytes stay untouched by the caller until `released(offset)`, called exactly once per send, in the order of the sends, never
+   * before `send` has returned, and also when sending failed or the socket was closed: UDP promises nothing more. Never throws.
+   */
+  send(buffer: Uint8Array, offset: number, length: number, path: Path, released: (offset: number) => void): void;
+  /** Stops receiving and frees the port. What was sent before is released as always. May be called again. */
+  close(): void;
+}
+
+export type LogLevel = 'error' | 'warn' | 'info' | 'debug' | 'trace';
+
+/** One line each. `fields` are printed as `name=value`; keys, passwords and tokens never appear in either. */
+export type Log = { readonly [level in LogLevel]: (message: string, fields?: Record<string, unknown>) => void };
+
+/** Log that discards everything: the default of every product. */
+export const silentLog: Log = { error: discard, warn: discard, info: discard, debug: discard, trace: discard };
+
+function discard(): void {}

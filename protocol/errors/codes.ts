@@ -1,0 +1,141 @@
+/**
+ * Numbers that end a connection (CONNECTION_CLOSE) or a stream (RESET_STREAM, STOP_SENDING), with their names and the error each
+ * becomes for the application.
+ *
+ * Transport codes keep the numbers of RFC 9000 §20.1. Ours start at 0x1000 for connections and 0x2000 for streams, so that one
+ * number tells its kind wherever it is logged; 0 means "no error" in both. Nothing here decides when a code is sent.
+ */
+
+import { RemoteError, type SvcError } from '../../bindings/error.ts';
+import type { ErrorCode } from './catalogue.ts';
+
+/** Transport codes, RFC 9000 §20.1. CRYPTO_ERROR and the TLS codes do not occur here. */
+export const TransportCode = {
+  NO_ERROR: 0x00,
+  INTERNAL_ERROR: 0x01,
+  CONNECTION_REFUSED: 0x02,
+  FLOW_CONTROL_ERROR: 0x03,
+  STREAM_LIMIT_ERROR: 0x04,
+  STREAM_STATE_ERROR: 0x05,
+  FINAL_SIZE_ERROR: 0x06,
+  FRAME_ENCODING_ERROR: 0x07,
+  TRANSPORT_PARAMETER_ERROR: 0x08,
+  CONNECTION_ID_LIMIT_ERROR: 0x09,
+  PROTOCOL_VIOLATION: 0x0a,
+  INVALID_TOKEN: 0x0b,
+  APPLICATION_ERROR: 0x0c,
+  KEY_UPDATE_ERROR: 0x0e,
+  AEAD_LIMIT_REACHED: 0x0f,
+  NO_VIABLE_PATH: 0x10,
+} as const;
+
+/** Our codes of CONNECTION_CLOSE. */
+export const CloseCode = {
+  /** The application closed the connection. */
+  NO_ERROR: 0,
+  /** No connection slot is left at the end that answers. */
+  BUSY: 0x1001,
+  /** The end that closes is going down; another attempt may reach its successor. */
+  SHUTDOWN: 0x1002,
+  /** The same identity attached again; the newest connection wins. */
+  REPLACED: 0x1003,
+  /** The channel that carried the route ended. */
+  ROUTE_CLOSED: 0x1004,
+  /** What was offered or proved in the handshake is not acceptable. */
+  HANDSHAKE_REJECTED: 0x1005,
+  /** The other end proved another key than the pinned one. */
+  FINGERPRINT_MISMATCH: 0x1006,
+  /** Access was taken away while the connection lived. */
+  FORBIDDEN: 0x1007,
+  /** A message that breaks the agreed formats. */
+  BAD_MESSAGE: 0x1008,
+} as const;
+
+/** Our codes of RESET_STREAM and STOP_SENDING. */
+export const StreamCode = {
+  /** The reader needs no more data. */
+  NO_ERROR: 0,
+  /** Nobody listens on that port, or the listener did not want this stream. */
+  STREAM_REFUSED: 0x2001,
+  /** The limit on open streams is reached. */
+  STREAM_LIMIT: 0x2002,
+  /** The application gave the stream up. */
+  ABORTED: 0x2003,
+  /** Nobody accepted the stream in time. */
+  ACCEPT_TIMEOUT: 0x2004,
+  /** The preface of the stream is not valid. */
+  BAD_PREFACE: 0x2005,
+  /** The service behind the stream could not be reached or broke off. */
+  SERVICE_FAILED: 0x2006,
+  /** The caller is not allowed to use the service behind the stream. */
+  FORBIDDEN: 0x2007,
+} as const;
+
+interface CodeMeaning {
+  readonly error: ErrorCode;
+  readonly text: string;
+}
+
+const closeMeanings: ReadonlyMap<number, CodeMeaning> = new Map([
+  [CloseCode.NO_ERROR, { error: 'CLOSED', text: 'the other end closed the connection' }],
+  [CloseCode.BUSY, { error: 'DEVICE_INTERNAL_ERROR', text: 'the other end has no room for another connection' }],
+  [CloseCode.SHUTDOWN, { error: 'CLOSED', text: 'the other end is shutting down' }],
+  [CloseCode.REPLACED, { error: 'REPLACED', text: 'the same identity attached again' }],
+  [CloseCode.ROUTE_CLOSED, { error: 'CLOSED', text: 'the route through the base station ended' }],
+  [CloseCode.HANDSHAKE_REJECTED, { error: 'CLOSED', text: 'the other end rejected the handshake' }],
+  [CloseCode.FINGERPRINT_MISMATCH, { error: 'FINGERPRINT_MISMATCH', text: 'the other end expected another key' }],
+  [CloseCode.FORBIDDEN, { error: 'FORBIDDEN', text: 'the other end withdrew access' }],
+  [CloseCode.BAD_MESSAGE, { error: 'CLOSED', text: 'the other end received a malformed message' }],
+]);
+
+const streamMeanings: ReadonlyMap<number, CodeMeaning> = new Map([
+  [StreamCode.NO_ERROR, { error: 'STOPPED', text: 'the other end needs no more data' }],
+  [StreamCode.STREAM_REFUSED, { error: 'STOPPED', text: 'nobody accepts streams on that port' }],
+  [StreamCode.STREAM_LIMIT, { error: 'STOPPED', text: 'the other end has reached its limit of streams' }],
+  [StreamCode.ABORTED, { error: 'STOPPED', text: 'the other end aborted the stream' }],
+  [StreamCode.ACCEPT_TIMEOUT, { error: 'STOPPED', text: 'nobody accepted the stream in time' }],
+  [StreamCode.BAD_PREFACE, { error: 'STOPPED', text: 'the stream began with an invalid preface' }],
+  [StreamCode.SERVICE_FAILED, { error: 'STOPPED', text: 'the service behind the stream failed' }],
+  [StreamCode.FORBIDDEN, { error: 'FORBIDDEN', text: 'the other end does not allow this stream' }],
+]);
+
+/**
+ * The error a CONNECTION_CLOSE from the other end becomes.
+ * @param code number of the frame, ours or one of RFC 9000 §20.1
+ * @param reason reason phrase of the frame, already cleaned for display; may be empty
+ */
+export function closeError(code: number, reason = ''): SvcError {
+  const meaning = closeMeanings.get(code) ?? { error: 'CLOSED' as const, text: `the connection ended with ${closeCodeName(code)}` };
+  return new RemoteError(meaning.error, withReason(meaning.text, reason));
+}
+
+/** The error a RESET_STREAM or STOP_SENDING from the other end becomes. */
+export function streamError(code: number): SvcError {
+  const meaning = streamMeanings.get(code) ?? {
+    error: 'STOPPED' as const,
+    text: `the other end reset the stream with ${streamCodeName(code)}`,
+  };
+  return new RemoteError(meaning.error, meaning.text);
+}
+
+/** Name of a connection close code for logs, e.g. `BUSY` or `0x1fff`. */
+export function closeCodeName(code: number): string {
+  return nameOf(CloseCode, code) ?? nameOf(TransportCode, code) ?? hex(code);
+}
+
+/** Name of a stream code for logs. */
+export function streamCodeName(code: number): string {
+  return nameOf(StreamCode, code) ?? hex(code);
+}
+
+function nameOf(table: Readonly<Record<string, number>>, code: number): string | undefined {
+  return Object.entries(table).find(([, value]) => value === code)?.[0];
+}
+
+function hex(code: number): string {
+  return `0x${code.toString(16)}`;
+}
+
+function withReason(text: string, reason: string): string {
+  return reason === '' ? text : `${text}: ${reason}`;
+}

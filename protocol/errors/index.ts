@@ -1,0 +1,7 @@
+/** Errors of the project: the three classes, the catalogue of codes, and the numbers that travel on the wire. */
+
+export { LocalError, RemoteError, SvcError } from '../../bindings/error.ts';
+export { type CatalogueEntry, catalogue, type ErrorCode, errorMeaning, isErrorCode, type Raiser } from './catalogue.ts';
+export { CloseCode, closeCodeName, closeError, StreamCode, streamCodeName, streamError, TransportCode } from './codes.ts';
+export { type ChannelErrors, NoChannelsError } from './no-channels.ts';
+export { StationCode, type StationCodeMeaning, stationCodeMeaning } from './station-codes.ts';

@@ -1,0 +1,51 @@
+/**
+ * The numbers in a base station's error body `{Error: {Code, Message}}` and what they become: the error of the catalogue and the
+ * CoAP status they travel with. 1 to 10 are the reference's, 11 is ours (the same identity attached again).
+ */
+
+import type { ErrorCode } from './catalogue.ts';
+
+/** Numbers of a base station's error body. */
+export const StationCode = {
+  INVALID_JWT: 1,
+  NOT_ATTACHED: 2,
+  UNKNOWN_PRODUCT_ID: 3,
+  UNKNOWN_DEVICE_ID: 4,
+  UNKNOWN_FINGERPRINT: 5,
+  TOKEN_REJECTED: 6,
+  WRONG_PRODUCT_ID: 7,
+  WRONG_DEVICE_ID: 8,
+  SERVER_KEY_MISMATCH: 9,
+  UNKNOWN_SERVER_KEY: 10,
+  REPLACED: 11,
+} as const;
+
+export type StationCode = (typeof StationCode)[keyof typeof StationCode];
+
+/** What one station code means. */
+export interface StationCodeMeaning {
+  readonly error: ErrorCode;
+  /** CoAP status the answer carries, class × 100 + detail. */
+  readonly status: number;
+  /** Text a base station sends along. */
+  readonly message: string;
+}
+
+const meanings: Readonly<Record<StationCode, StationCodeMeaning>> = {
+  1: { error: 'TOKEN_REJECTED', status: 401, message: 'invalid JWT' },
+  2: { error: 'NOT_ATTACHED', status: 404, message: 'the device is not attached' },
+  3: { error: 'UNKNOWN_PRODUCT_ID', status: 404, message: 'unknown product id' },
+  4: { error: 'UNKNOWN_DEVICE_ID', status: 404, message: 'unknown device id' },
+  5: { error: 'UNKNOWN_FINGERPRINT', status: 404, message: 'unknown device fingerprint' },
+  6: { error: 'TOKEN_REJECTED', status: 401, message: 'server connect token rejected' },
+  7: { error: 'WRONG_PRODUCT_ID', status: 400, message: 'wrong product id for this fingerprint' },
+  8: { error: 'WRONG_DEVICE_ID', status: 400, message: 'wrong device id for this fingerprint' },
+  9: { error: 'FORBIDDEN', status: 403, message: 'the server key does not allow this kind of authorization' },
+  10: { error: 'UNKNOWN_SERVER_KEY', status: 404, message: 'unknown server key' },
+  11: { error: 'REPLACED', status: 409, message: 'the same identity attached again' },
+};
+
+/** Meaning of a code from the wire, undefined for a number not in the table. */
+export function stationCodeMeaning(code: number): StationCodeMeaning | undefined {
+  return Object.hasOwn(meanings, code) ? meanings[code as StationCode] : undefined;
+}

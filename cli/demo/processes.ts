@@ -1,0 +1,139 @@
+/**
+ * The demo's child processes: started, watched for their JSON lines, stopped, and never left behind.
+ *
+ *   1. `svc` subcommands run as a user would run them, from dist, with `--json`.
+ *   2. A long-running one is a `Running`: `event(name)` resolves with the JSON line of that name, past or future.
+ *   3. `stopAll` ends whatever still runs: SIGTERM, after 3 s SIGKILL.
+ *
+ * Nothing here knows what the demo checks.
+ */
+import { type ChildProcess, spawn } from 'node:child_process';
+import { createInterface } from 'node:readline';
+import { fileURLToPath } from 'node:url';
+
+const svc = fileURLToPath(new URL('../main.js', import.meta.url));
+
+/** One JSON line of a `svc … --json` command. */
+export type Line = { readonly event?: string } & Record<string, unknown>;
+
+/** A child process that prints JSON lines on its standard output. */
+export class Running {
+  readonly name: string;
+  readonly child: ChildProcess;
+  readonly exited: Promise<number | string>;
+  readonly #lines: Line[] = [];
+  readonly #waiting: { name: string; from: number; resolve: (line: Line) => void; reject: (error: Error) => void }[] = [];
+  #errors = '';
+
+  constructor(name: string, child: ChildProcess) {
+    this.name = name;
+    this.child = child;
+    if (child.stdout) createInterface({ input: child.stdout }).on('line', (text) => this.#line(text));
+    child.stderr?.setEncoding('utf8').on('data', (text: string) => {
+      this.#errors = (this.#errors + text).slice(-4096);
+    });
+    this.exited = new Promise((resolve) => {
+      child.on('exit', (code, signal) => {
+        resolve(code ?? signal ?? 'unknown');
+        for (const { reject } of this.#waiting.splice(0))
+          reject(new Error(`${name} ended before it was expected to\n${this.#errors.trim()}`));
+      });
+    });
+  }
+
+  /** How many lines have been read; pass it to `event` to wait for a line that is still to come. */
+  get mark(): number {
+    return this.#lines.length;
+  }
+
+  /** The first JSON line called `name` at or after `from`. Rejects when the process ends or `timeout` (ms) passes. */
+  event(name: string, { from = 0, timeout = 20_000 }: { from?: number; timeout?: number } = {}): Promise<Line> {
+    const seen = this.#lines.slice(from).find((line) => line.event === name);
+    if (seen) return Promise.resolve(seen);
+    return new Promise((resolve, reject) => {
+      const timer = setTimeout(() => reject(new Error(`${this.name}: no "${name}" within ${timeout} ms\n${this.#errors.trim()}`)), timeout);
+      const settle =
+        <T>(how: (value: T) => void) =>
+        (value: T): void => {
+          clearTimeout(timer);
+          how(value);
+        };
+      this.#waiting.push({ name, from, resolve: settle(resolve), reject: settle(reject) });
+    });
+  }
+
+  /** Sends `signal` and resolves with the exit code (or the signal's name) once the process is gone; SIGKILL after `patience` ms. */
+  async stop(signal: NodeJS.Signals, patience = 5_000): Promise<number | string> {
+    if (this.child.exitCode !== null || this.child.signalCode !== null) return this.exited;
+    this.child.kill(signal);
+    const timer = setTimeout(() => this.child.kill('SIGKILL'), patience);
+    const code = await this.exited;
+    clearTimeout(timer);
+    return code;
+  }
+
+  #line(text: string): void {
+    const line = parse(text);
+    if (line === null) return;
+    this.#lines.push(line);
+    const index = this.#lines.length - 1;
+    for (const waiting of [...this.#waiting]) {
+      if (waiting.name !== line.event || index < waiting.from) continue;
+      this.#waiting.splice(this.#waiting.indexOf(waiting), 1);
+      waiting.resolve(line);
+    }
+  }
+}
+
+/** All processes of one demo. */
+export class Processes {
+  readonly #running = new Set<Running>();
+
+  /** Starts `svc` with `args` and leaves it running. */
+  start(name: string, args: readonly string[]): Running {
+    return this.#add(name, spawn(process.execPath, [svc, ...args], { stdio: ['ignore', 'pipe', 'pipe'] }));
+  }
+
+  /** Starts a script of the demo's own folder with an IPC channel. */
+  script(name: string, file: string, args: readonly string[]): Running {
+    const path = fileURLToPath(new URL(file, import.meta.url));
+    return this.#add(name, spawn(process.execPath, [path, ...args], { stdio: ['ignore', 'pipe', 'pipe', 'ipc'] }));
+  }
+
+  /** Runs one `svc` command to its end and returns the JSON it printed. */
+  async run(args: readonly string[]): Promise<Line> {
+    const child = spawn(process.execPath, [svc, ...args], { stdio: ['ignore', 'pipe', 'pipe'] });
+    let output = '';
+    let errors = '';
+    child.stdout.setEncoding('utf8').on('data', (text: string) => {
+      output += text;
+    });
+    child.stderr.setEncoding('utf8').on('data', (text: string) => {
+      errors += text;
+    });
+    const code = await new Promise((resolve) => child.on('close', resolve));
+    if (code !== 0) throw new Error(`svc ${args.join(' ')} ended with ${code}: ${errors.trim()}`);
+    return parse(output.trim()) ?? {};
+  }
+
+  /** Ends everything that still runs. */
+  async stopAll(): Promise<void> {
+    await Promise.all([...this.#running].map((running) => running.stop('SIGTERM', 3_000)));
+  }
+
+  #add(name: string, child: ChildProcess): Running {
+    const running = new Running(name, child);
+    this.#running.add(running);
+    void running.exited.then(() => this.#running.delete(running));
+    return running;
+  }
+}
+
+function parse(text: string): Line | null {
+  if (!text.startsWith('{')) return null;
+  try {
+    return JSON.parse(text) as Line;
+  } catch {
+    return null;
+  }
+}

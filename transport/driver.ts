@@ -1,0 +1,247 @@
+/**
+ * The IO shell: the one place where sockets, a timer and an engine meet.
+ *
+ * 1. A socket delivers a datagram: `engine.receive` at once, then a service is due (`wake`).
+ * 2. `wake` is coalesced through `clock.defer`: however much arrives or is written in one batch of IO, one service follows it.
+ * 3. The service hands due timeouts to the engine,
+ * 4. drains its events to the owner, who may call the engine in turn (its answers leave in the same service),
+ * 5. asks for packets until there are none and hands them to the sockets without copying; after `BATCHES_PER_SERVICE` batches it lets
+ *    the sockets receive first and goes on in the next service,
+ * 6. and arms one timer for the engine's next timeout. A timer that fires too early finds nothing due and arms again: that is cheaper than
+ *    moving it with every packet.
+ * 7. A socket gives each packet back when it has left; the engine may use its memory again. While more than `MAX_QUEUED` packets are with the
+ *    sockets the engine is not asked for more: a full socket buffer slows the sender down instead of growing a queue here.
+ *
+ * It decides nothing about connections, and allocates nothing per packet. An engine or owner that throws has a bug: that is
+ * logged and counted, and the loop goes on.
+ */
+import type { Path } from '../protocol/path.ts';
+import type { Engine, Packets } from './engine.ts';
+import type { BindOptions, Cancel, Environment, UdpSocket } from './environment.ts';
+
+export interface DriverOptions<Event> {
+  environment: Pick<Environment, 'clock' | 'network' | 'log'>;
+  engine: Engine<Event>;
+  /** Each event of the engine, within a service. */
+  onEvent: (event: Event) => void;
+  /** Called once in each service, after the events and before packets are asked for: where an owner looks after its connections. */
+  onService?: (now: number) => void;
+  /** Sees each datagram before the engine; true keeps it from the engine. The base station forwards routed packets here. */
+  intercept?: (datagram: Uint8Array, path: Path) => boolean;
+}
+
+export interface DriverStats {
+  received: number;
+  sent: number;
+  /** Packets and datagrams whose socket is gone, and forwarded datagrams that found the sockets' queues full. */
+  dropped: number;
+  /** Exceptions of engine or owner: each one a bug. */
+  failures: number;
+}
+
+/** 32 packets each: about half a millisecond of sending before arrivals get their turn. */
+const BATCHES_PER_SERVICE = 4;
+/** Packets with the sockets above which the engine is not asked for more. */
+const MAX_QUEUED = 256;
+/** An engine may answer "none" only because all its packet slots are with the sockets; it has at least this many. */
+const LEAST_SLOTS = 32;
+/** Milliseconds until the next service after one that threw: a persistent bug must not spin. */
+const FAILURE_PAUSE = 100;
+
+export class Driver<Event> {
+  readonly stats: DriverStats = { received: 0, sent: 0, dropped: 0, failures: 0 };
+
+  readonly #environment: DriverOptions<Event>['environment'];
+  readonly #engine: Engine<Event>;
+  readonly #options: DriverOptions<Event>;
+  readonly #sockets = new Map<number, UdpSocket>();
+  readonly #releasers = new WeakMap<Packets, (offset: number) => void>();
+  #queued = 0;
+  #serviceDue = false;
+  /** Packets may be waiting that were not asked for: ask again when the sockets have caught up. */
+  #askAgain = false;
+  #timerAt = Number.POSITIVE_INFINITY;
+  #cancelTimer: Cancel | undefined;
+  #state: 'open' | 'closing' | 'closed' = 'open';
+  #closing: Promise<void> | undefined;
+  #finish: (() => void) | undefined;
+
+  constructor(options: DriverOptions<Event>) {
+    this.#environment = options.environment;
+    this.#engine = options.engine;
+    this.#options = options;
+  }
+
+  /** Opens a socket of the environment and feeds the engine from it. Errors as {@link Environment.network}. */
+  async bind(options: Omit<BindOptions, 'receive'>): Promise<UdpSocket> {
+    const socket = await this.#environment.network.bind({ ...options, receive: this.#receive });
+    if (this.#state !== 'open') socket.close();
+    else this.#sockets.set(socket.index, socket);
+    return socket;
+  }
+
+  /** Closes one socket. Packets that the engine still makes for it are dropped and counted. */
+  unbind(socket: UdpSocket): void {
+    this.#sockets.delete(socket.index);
+    socket.close();
+  }
+
+  get sockets(): readonly UdpSocket[] {
+    return [...this.#sockets.values()];
+  }
+
+  /** To be called after any call on the engine from outside a service: it may have packets, events or a new timeout. Cheap and coalesced. */
+  wake(): void {
+    if (this.#serviceDue || this.#state === 'closed') return;
+    this.#serviceDue = true;
+    this.#environment.clock.defer(this.#service);
+  }
+
+  /**
+   * Sends a datagram that is not the engine's, such as one forwarded for others. It may not be changed afterwards.
+   * @returns false when it was dropped: no such socket, or the queues are full. UDP promises no more.
+   */
+  send(datagram: Uint8Array, path: Path): boolean {
+    const socket = this.#sockets.get(path.socket);
+    if (socket === undefined || this.#queued >= MAX_QUEUED) {
+      this.stats.dropped++;
+      return false;
+    }
+    this.#queued++;
+    this.stats.sent++;
+    socket.send(datagram, 0, datagram.length, path, this.#left);
+    return true;
+  }
+
+  /** Sends what the engine still has, waits until it has left and closes the sockets. Close the engine's connections first. */
+  close(): Promise<void> {
+    this.#closing ??= new Promise((resolve) => {
+      this.#finish = resolve;
+      this.#state = 'closing';
+      this.wake();
+    });
+    return this.#closing;
+  }
+
+  readonly #receive = (datagram: Uint8Array, path: Path): void => {
+    if (this.#state === 'closed') return;
+    this.stats.received++;
+    try {
+      if (this.#options.intercept?.(datagram, path) === true) return;
+      this.#engine.receive(datagram, path, this.#environment.clock.now());
+    } catch (error) {
+      this.#failed('receive', error);
+    }
+    this.wake();
+  };
+
+  readonly #service = (): void => {
+    this.#serviceDue = false;
+    if (this.#state === 'closed') return;
+    const now = this.#environment.clock.now();
+    let next = now + FAILURE_PAUSE;
+    try {
+      if (this.#engine.nextTimeout() <= now) this.#engine.handleTimeout(now);
+      this.#drainEvents();
+      this.#options.onService?.(now);
+      this.#transmit(now);
+      next = this.#engine.nextTimeout();
+    } catch (error) {
+      this.#failed('service', error);
+      this.#askAgain = true;
+    }
+    if (this.#serviceDue) return;
+    if (this.#state === 'closing' && this.#queued === 0) this.#end();
+    else this.#arm(next, now);
+  };
+
+  #drainEvents(): void {
+    for (let event = this.#engine.nextEvent(); event !== null; event = this.#engine.nextEvent()) {
+      try {
+        this.#options.onEvent(event);
+      } catch (error) {
+        this.#failed('event', error);
+      }
+    }
+  }
+
+  #transmit(now: number): void {
+    for (let batch = 0; batch < BATCHES_PER_SERVICE; batch++) {
+      if (this.#queued >= MAX_QUEUED) {
+        this.#askAgain = true;
+        return;
+      }
+      const packets = this.#engine.transmit(now);
+      if (packets === null) {
+        this.#askAgain = this.#queued >= LEAST_SLOTS || this.#state === 'closing';
+        return;
+      }
+      this.#send(packets);
+    }
+    this.wake();
+  }
+
+  #send(packets: Packets): void {
+    const { path, count, buffer, offsets, lengths } = packets;
+    const socket = this.#sockets.get(path.socket);
+    if (socket === undefined) {
+      this.stats.dropped += count;
+      for (let i = 0; i < count; i++) packets.release(offsets[i]!);
+      return;
+    }
+    const released = this.#releaser(packets);
+    this.#queued += count;
+    this.stats.sent += count;
+    for (let i = 0; i < count; i++) socket.send(buffer, offsets[i]!, lengths[i]!, path, released);
+  }
+
+  /** One callback for each batch object, and engines use the same few objects for ever. */
+  #releaser(packets: Packets): (offset: number) => void {
+    const known = this.#releasers.get(packets);
+    if (known !== undefined) return known;
+    const released = (offset: number): void => {
+      packets.release(offset);
+      this.#left();
+    };
+    this.#releasers.set(packets, released);
+    return released;
+  }
+
+  /** One packet has left. */
+  readonly #left = (): void => {
+    this.#queued--;
+    if (this.#askAgain && this.#queued <= MAX_QUEUED / 2) {
+      this.#askAgain = false;
+      this.wake();
+    }
+  };
+
+  #arm(at: number, now: number): void {
+    if (at >= this.#timerAt) return;
+    this.#cancelTimer?.();
+    this.#timerAt = at;
+    this.#cancelTimer = this.#environment.clock.schedule(Math.max(0, at - now), this.#timeout);
+  }
+
+  readonly #timeout = (): void => {
+    this.#timerAt = Number.POSITIVE_INFINITY;
+    this.#cancelTimer = undefined;
+    this.wake();
+  };
+
+  #end(): void {
+    this.#state = 'closed';
+    this.#cancelTimer?.();
+    for (const socket of this.#sockets.values()) socket.close();
+    this.#sockets.clear();
+    this.#finish?.();
+  }
+
+  /** Counts every one, writes the 1st, 2nd, 4th, 8th …: a bug in the path of each packet must not fill a disk. */
+  #failed(where: string, error: unknown): void {
+    const failures = ++this.stats.failures;
+    if ((failures & (failures - 1)) !== 0) return;
+    const text = error instanceof Error ? (error.stack ?? error.message) : String(error);
+    this.#environment.log.error('unexpected exception, please report it', { where, failures, error: text });
+  }
+}

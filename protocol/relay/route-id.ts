@@ -1,0 +1,51 @@
+/**
+ * Route ids: 4 random bytes and 4 bytes of a keyed hash over them (protocol.md §2, Reset).
+ *
+ * The hash lets a station that lost its state recognise an id as once its own, so that only those are answered with a Reset; together the 8
+ * bytes stay unguessable. Both keys are derived from the reset secret, which is kept beside the identity key.
+ */
+import type { CryptoHost } from '../crypto-host.ts';
+
+export const ROUTE_ID_LENGTH = 8;
+/** Bytes of a token that proves a Reset. */
+export const RESET_TOKEN_LENGTH = 16;
+
+const HALF = 4;
+
+export class RouteIds {
+  readonly #crypto: Pick<CryptoHost, 'hmacSha256' | 'randomBytes'>;
+  readonly #secret: Uint8Array;
+  readonly #idKey: Uint8Array;
+
+  /** @param secret 32 bytes: the station's reset secret */
+  constructor(crypto: Pick<CryptoHost, 'hmacSha256' | 'randomBytes'>, secret: Uint8Array) {
+    this.#crypto = crypto;
+    this.#secret = secret;
+    this.#idKey = crypto.hmacSha256(secret, new TextEncoder().encode('svc route id'));
+  }
+
+  /** A new id, 8 bytes. */
+  next(): Uint8Array {
+    const id = new Uint8Array(ROUTE_ID_LENGTH);
+    id.set(this.#crypto.randomBytes(HALF));
+    id.set(this.#check(id.subarray(0, HALF)), HALF);
+    return id;
+  }
+
+  /** True when this station, now or before a restart, made the id. */
+  isOurs(id: Uint8Array): boolean {
+    const check = this.#check(id.subarray(0, HALF));
+    let difference = 0;
+    for (let i = 0; i < HALF; i++) difference |= check[i]! ^ id[HALF + i]!;
+    return difference === 0;
+  }
+
+  /** What proves a Reset of this id: HMAC-SHA-256(reset secret, id), first 16 bytes. */
+  resetToken(id: Uint8Array): Uint8Array {
+    return this.#crypto.hmacSha256(this.#secret, id).slice(0, RESET_TOKEN_LENGTH);
+  }
+
+  #check(half: Uint8Array): Uint8Array {
+    return this.#crypto.hmacSha256(this.#idKey, half).subarray(0, HALF);
+  }
+}

@@ -1,0 +1,208 @@
+/**
+ * The relay of a base station: which route id leads where (protocol.md §6, Routes).
+ *
+ * A route has two ends. Each end has an id of its own, valid only from the path of that end's channel; a packet that comes in with it leaves
+ * on the other end's path with the other end's id written over it in place. The station cannot read what is inside.
+ *
+ *   forward    id → end → path is the end's own → rate → ids swapped → path to send on
+ *   reset      a Route packet whose id is unknown but once ours gets a Reset, smaller than the packet and rate-limited
+ *   close      one route, or all of a channel: both ids die; the caller sends each end's Reset to the end that lives on
+ *
+ * What it does not do: send, queue, keep time. The inner packet is not looked at, except that a Route inside a Route is dropped.
+ */
+import type { CryptoHost } from '../crypto-host.ts';
+import type { Path } from '../path.ts';
+import { ROUTE_ID_LENGTH, RouteIds } from './route-id.ts';
+import { TokenBucket } from './token-bucket.ts';
+
+/** First byte of a Route packet, and of a Reset. */
+export const ROUTE_PACKET = 0x88;
+export const RESET_PACKET = 0x84;
+
+/** Bytes of Route in front of the packet it carries; bytes of a Reset. */
+export const ROUTE_HEADER_LENGTH = 1 + ROUTE_ID_LENGTH;
+export const RESET_LENGTH = 25;
+
+export interface RouteLimits {
+  /** Routes at a time. */
+  routes: number;
+  /** Routes of one channel at a time. */
+  routesPerPath: number;
+  /** Of each direction of a route, per second; a tenth of a second of it may come at once. */
+  bytesPerSecond: number;
+  packetsPerSecond: number;
+  /** Resets in answer to unknown ids, per second, over all. */
+  resetsPerSecond: number;
+}
+
+export const defaultRouteLimits: RouteLimits = {
+  routes: 100_000,
+  routesPerPath: 1_000,
+  bytesPerSecond: 250_000_000,
+  packetsPerSecond: 200_000,
+  resetsPerSecond: 1_000,
+};
+
+/** One end of a route. The figures count what came in from this end. */
+export interface RouteEnd {
+  /** 8 bytes: what this end puts into its Route headers and sees in those it receives. */
+  readonly id: Uint8Array;
+  readonly path: Path;
+  /** Proves a Reset of the id to this end; 16 bytes. */
+  readonly resetToken: Uint8Array;
+  readonly other: RouteEnd;
+  readonly bytes: number;
+  readonly packets: number;
+}
+
+interface End extends RouteEnd {
+  readonly check: number;
+  readonly byteRate: TokenBucket;
+  readonly packetRate: TokenBucket;
+  other: End;
+  bytes: number;
+  packets: number;
+}
+
+/** Of all routes since the table was made. */
+export interface RouteCounters {
+  forwarded: number;
+  forwardedBytes: number;
+  /** Dropped: the id belongs to another channel. */
+  wrongPath: number;
+  /** Dropped: over the route's rate. */
+  overRate: number;
+  /** Dropped: too short, a Route inside a Route. */
+  malformed: number;
+  /** Dropped: no such id. */
+  unknown: number;
+  resetsSent: number;
+}
+
+export class RouteTable {
+  readonly counters: RouteCounters = {
+    forwarded: 0,
+    forwardedBytes: 0,
+    wrongPath: 0,
+    overRate: 0,
+    malformed: 0,
+    unknown: 0,
+    resetsSent: 0,
+  };
+  readonly #ids: RouteIds;
+  readonly #limits: RouteLimits;
+  readonly #ends = new Map<number, End>();
+  readonly #byPath = new Map<Path, Set<End>>();
+  readonly #resetRate: TokenBucket;
+
+  /** @param resetSecret 32 bytes kept over restarts; @param now ms, monotonic, as everywhere below */
+  constructor(crypto: Pick<CryptoHost, 'hmacSha256' | 'randomBytes'>, resetSecret: Uint8Array, limits: Partial<RouteLimits>, now: number) {
+    this.#ids = new RouteIds(crypto, resetSecret);
+    this.#limits = { ...defaultRouteLimits, ...limits };
+    this.#resetRate = new TokenBucket(this.#limits.resetsPerSecond, this.#limits.resetsPerSecond, now);
+  }
+
+  /** Routes now. */
+  get size(): number {
+    return this.#ends.size / 2;
+  }
+
+  /** Makes a route between two channels. @returns the end of `path`, whose `other` is the second one; null when a limit is reached */
+  open(path: Path, otherPath: Path, now: number): RouteEnd | null {
+    if (this.size >= this.#limits.routes || this.#count(path) >= this.#limits.routesPerPath) return null;
+    if (this.#count(otherPath) >= this.#limits.routesPerPath) return null;
+    const end = this.#end(path, now);
+    const other = this.#end(otherPath, now);
+    end.other = other;
+    other.other = end;
+    return end;
+  }
+
+  /** Ends a route. Harmless when it has ended. */
+  close(end: RouteEnd): void {
+    for (const each of [end, end.other] as End[]) {
+      this.#ends.delete(readId(each.id, 0));
+      const ends = this.#byPath.get(each.path);
+      ends?.delete(each);
+      if (ends?.size === 0) this.#byPath.delete(each.path);
+    }
+  }
+
+  /** Ends every route of a channel. @returns the ends that live on elsewhere: each is to be told with {@link reset} */
+  closePath(path: Path): RouteEnd[] {
+    const ends = [...(this.#byPath.get(path) ?? [])];
+    for (const end of ends) this.close(end);
+    return ends.map((end) => end.other).filter((other) => other.path !== path);
+  }
+
+  /**
+   * Takes a Route packet from `path`: writes the other end's id into `datagram` and names the end to send it to, or null: dropped and
+   * counted. After null, {@link answer} says whether a Reset is due.
+   */
+  forward(datagram: Uint8Array, path: Path, now: number): RouteEnd | null {
+    if (datagram.length <= ROUTE_HEADER_LENGTH || datagram[ROUTE_HEADER_LENGTH] === ROUTE_PACKET) return this.#drop('malformed');
+    const end = this.#ends.get(readId(datagram, 1));
+    if (end === undefined || end.check !== readId(datagram, 5)) return this.#drop('unknown');
+    if (end.path !== path) return this.#drop('wrongPath');
+    if (!end.packetRate.take(1, now) || !end.byteRate.take(datagram.length, now)) return this.#drop('overRate');
+    datagram.set(end.other.id, 1);
+    end.packets++;
+    end.bytes += datagram.length;
+    this.counters.forwarded++;
+    this.counters.forwardedBytes += datagram.length;
+    return end.other;
+  }
+
+  /** The Reset for a Route packet that was not forwarded, or null: the id is alive or never was ours, the packet is too small, or too many. */
+  answer(datagram: Uint8Array, now: number): Uint8Array | null {
+    if (datagram.length <= RESET_LENGTH || datagram[0] !== ROUTE_PACKET) return null;
+    const id = datagram.subarray(1, ROUTE_HEADER_LENGTH);
+    if (this.#ends.get(readId(id, 0))?.check === readId(id, 4)) return null;
+    if (!this.#resetRate.take(1, now) || !this.#ids.isOurs(id)) return null;
+    this.counters.resetsSent++;
+    return reset(id, this.#ids.resetToken(id));
+  }
+
+  #drop(why: 'malformed' | 'unknown' | 'wrongPath' | 'overRate'): null {
+    this.counters[why]++;
+    return null;
+  }
+
+  #count(path: Path): number {
+    return this.#byPath.get(path)?.size ?? 0;
+  }
+
+  #end(path: Path, now: number): End {
+    let id = this.#ids.next();
+    while (this.#ends.has(readId(id, 0))) id = this.#ids.next();
+    const { bytesPerSecond, packetsPerSecond } = this.#limits;
+    const end: Omit<End, 'other'> & { other: End | null } = {
+      id,
+      path,
+      resetToken: this.#ids.resetToken(id),
+      check: readId(id, 4),
+      byteRate: new TokenBucket(bytesPerSecond, Math.max(bytesPerSecond / 10, 65_535), now),
+      packetRate: new TokenBucket(packetsPerSecond, Math.max(packetsPerSecond / 10, 1), now),
+      other: null,
+      bytes: 0,
+      packets: 0,
+    };
+    this.#ends.set(readId(id, 0), end as End);
+    const ends = this.#byPath.get(path) ?? new Set();
+    this.#byPath.set(path, ends.add(end as End));
+    return end as End;
+  }
+}
+
+/** The Reset packet that tells an end that its route is over. */
+export function reset(id: Uint8Array, token: Uint8Array): Uint8Array {
+  const packet = new Uint8Array(RESET_LENGTH);
+  packet[0] = RESET_PACKET;
+  packet.set(id, 1);
+  packet.set(token, ROUTE_HEADER_LENGTH);
+  return packet;
+}
+
+function readId(bytes: Uint8Array, at: number): number {
+  return ((bytes[at]! << 24) | (bytes[at + 1]! << 16) | (bytes[at + 2]! << 8) | bytes[at + 3]!) >>> 0;
+}

@@ -1,0 +1,42 @@
+/**
+ * Who calls the REST interface: the API key in `Authorization: Bearer <API_KEY>` (interface.md §5).
+ *
+ * Order: key → 401, peer address against the key's list → 403. What the key may read is decided by the route. The key's record is read
+ * at each request, so a removed key or a changed list counts at once.
+ */
+import type { FastifyRequest } from 'fastify';
+import { hashSecret, sameHash } from '../storage/secrets.ts';
+import type { ApiKey, Store } from '../storage/store.ts';
+import { RestError } from './errors.ts';
+import { ipAllowed } from './ip-list.ts';
+
+/** Compared with when the key's id is unknown, so that this takes the same steps. */
+const nobody = hashSecret('');
+
+/** The key of a request. @throws RestError 401, 403 */
+export async function authenticate(request: FastifyRequest, store: Store): Promise<ApiKey> {
+  const token = bearer(request.headers.authorization);
+  const apikeyId = token.slice(0, token.indexOf('.'));
+  const expected = await store.apiKeyHash(apikeyId);
+  const proved = sameHash(hashSecret(token), expected ?? nobody);
+  const key = proved && expected !== null ? await store.apiKey(apikeyId) : null;
+  if (key === null) throw unauthorized();
+  admitAddress(key, request.socket.remoteAddress ?? '');
+  return key;
+}
+
+function bearer(header: string | undefined): string {
+  const token = /^Bearer +([\x21-\x7e]{1,512})$/i.exec(header ?? '')?.[1];
+  if (token === undefined) throw unauthorized();
+  return token;
+}
+
+function unauthorized(): RestError {
+  return new RestError(401, 'authentication_error', 'a valid API key is needed: Authorization: Bearer <API_KEY>');
+}
+
+function admitAddress(key: ApiKey, address: string): void {
+  if (!key.enforceIpWhitelist) return;
+  const entries = key.ipWhiteList.map(({ ip }) => ip);
+  if (!ipAllowed(entries, address)) throw new RestError(403, 'forbidden', 'this API key may not be used from this address');
+}

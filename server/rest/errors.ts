@@ -1,0 +1,72 @@
+/**
+ * Errors of the REST interface: `{"error": {"type", "message"}}` (reference-behaviour §8.2), whoever raises them.
+ *
+ * Unknown routes and methods, malformed URLs, oversized bodies and headers, broken HTTP and our own faults all get this one shape. A
+ * response never tells where in the code it went wrong; the log does.
+ */
+import { STATUS_CODES } from 'node:http';
+import type { Socket } from 'node:net';
+import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify';
+import type { Log } from '../../transport/environment.ts';
+
+export type ErrorType = 'invalid_request_error' | 'syntax_error' | 'validation_error' | 'authentication_error' | 'forbidden' | 'api_error';
+
+/** A refusal a route throws. */
+export class RestError extends Error {
+  readonly statusCode: number;
+  readonly type: ErrorType;
+
+  constructor(statusCode: number, type: ErrorType, message: string) {
+    super(message);
+    this.name = 'RestError';
+    this.statusCode = statusCode;
+    this.type = type;
+  }
+}
+
+export const errorSchema = {
+  type: 'object',
+  required: ['error'],
+  properties: {
+    error: { type: 'object', required: ['type', 'message'], properties: { type: { type: 'string' }, message: { type: 'string' } } },
+  },
+} as const;
+
+/** The handler of everything that is thrown inside a request. */
+export function errorHandler(log: Log) {
+  return (error: FastifyError | RestError, request: FastifyRequest, reply: FastifyReply): void => {
+    const { statusCode, type, message } = refusal(error);
+    if (statusCode >= 500)
+      log.error('REST request failed', { method: request.method, route: request.routeOptions.url, error: error.message });
+    reply.code(statusCode).send(body(type, message));
+  };
+}
+
+export function notFound(_request: FastifyRequest, reply: FastifyReply): void {
+  reply.code(404).send(body('invalid_request_error', 'there is nothing at this method and path'));
+}
+
+/** Answers what does not even parse as HTTP, and closes. */
+export function clientError(error: NodeJS.ErrnoException, socket: Socket): void {
+  if (error.code === 'ECONNRESET' || !socket.writable) {
+    socket.destroy();
+    return;
+  }
+  const status = error.code === 'HPE_HEADER_OVERFLOW' ? 431 : error.code === 'ERR_HTTP_REQUEST_TIMEOUT' ? 408 : 400;
+  const text = JSON.stringify(body('syntax_error', 'the request is not well-formed HTTP, too slow, or its header is too large'));
+  const head = `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\ncontent-type: application/json; charset=utf-8`;
+  socket.end(`${head}\r\ncontent-length: ${Buffer.byteLength(text)}\r\nconnection: close\r\n\r\n${text}`);
+}
+
+function refusal(error: FastifyError | RestError): { statusCode: number; type: ErrorType; message: string } {
+  if (error instanceof RestError) return error;
+  const statusCode = error.statusCode ?? 500;
+  if (statusCode >= 500) return { statusCode: 500, type: 'api_error', message: 'internal error' };
+  if (statusCode === 404) return { statusCode, type: 'invalid_request_error', message: 'there is nothing at this method and path' };
+  const type = error.validation ? 'validation_error' : error.code?.startsWith('FST_ERR_CTP') ? 'syntax_error' : 'invalid_request_error';
+  return { statusCode, type, message: error.message };
+}
+
+function body(type: ErrorType, message: string): { error: { type: ErrorType; message: string } } {
+  return { error: { type, message } };
+}

@@ -1,0 +1,59 @@
+/**
+ * The routes: `GET /health` and the API key read of interface.md §4.1. Each has a JSON Schema for what comes in and what goes out; a field
+ * that is not in the schema of an answer is not sent.
+ */
+import type { FastifyInstance } from 'fastify';
+import type { Store } from '../storage/store.ts';
+import { authenticate } from './authentication.ts';
+import { errorSchema, RestError } from './errors.ts';
+
+const text = { type: 'string' } as const;
+
+/** interface.md §2.1. */
+const apiKeySchema = {
+  type: 'object',
+  required: ['organizationId', 'apikeyId', 'name', 'enforceIpWhitelist', 'isAdmin', 'actions', 'ipWhiteList', 'created'],
+  properties: {
+    organizationId: text,
+    apikeyId: text,
+    name: text,
+    enforceIpWhitelist: { type: 'boolean' },
+    isAdmin: { type: 'boolean' },
+    actions: { type: 'array', items: text },
+    ipWhiteList: { type: 'array', items: { type: 'object', required: ['ip'], properties: { ip: text, name: text } } },
+    created: text,
+  },
+} as const;
+
+const healthSchema = {
+  type: 'object',
+  required: ['status'],
+  properties: { status: { type: 'string', enum: ['ok'] } },
+} as const;
+
+export function addRoutes(app: FastifyInstance, store: Store): void {
+  app.get('/health', { schema: { response: { 200: healthSchema, '5xx': errorSchema } } }, async () => {
+    await store.ping();
+    return { status: 'ok' };
+  });
+
+  app.get<{ Params: { organizationId: string; keyId: string } }>(
+    '/v1/organizations/:organizationId/apikeys/:keyId',
+    {
+      schema: { params: idParameters('organizationId', 'keyId'), response: { 200: apiKeySchema, '4xx': errorSchema, '5xx': errorSchema } },
+    },
+    async (request) => {
+      const caller = await authenticate(request, store);
+      const { organizationId, keyId } = request.params;
+      if (organizationId !== caller.organizationId) throw new RestError(403, 'forbidden', 'this API key belongs to another organization');
+      const key = await store.apiKey(keyId);
+      if (key?.organizationId !== organizationId) throw new RestError(404, 'invalid_request_error', 'there is no such API key');
+      return key;
+    },
+  );
+}
+
+function idParameters(...names: string[]) {
+  const id = { type: 'string', maxLength: 100 } as const;
+  return { type: 'object', required: names, properties: Object.fromEntries(names.map((name) => [name, id])) };
+}

@@ -1,0 +1,218 @@
+/**
+ * {@link Store} over Kysely: the only file with queries. Nothing in it is particular to SQLite except how a broken constraint is recognised.
+ */
+import type { Kysely, Selectable, Transaction } from 'kysely';
+import { LocalError } from '../../protocol/errors/index.ts';
+import type { Tables } from './migrations.ts';
+import type { ApiKey, App, AuthType, Device, Organization, Product, Store } from './store.ts';
+
+export class KyselyStore implements Store {
+  readonly #db: Kysely<Tables>;
+
+  constructor(db: Kysely<Tables>) {
+    this.#db = db;
+  }
+
+  async ping(): Promise<void> {
+    await this.#db.selectFrom('organizations').select('organizationId').limit(1).execute();
+  }
+
+  organizations(): Promise<Organization[]> {
+    return this.#db.selectFrom('organizations').selectAll().orderBy('created').orderBy('organizationId').execute();
+  }
+
+  async organization(organizationId: string): Promise<Organization | null> {
+    const query = this.#db.selectFrom('organizations').selectAll().where('organizationId', '=', organizationId);
+    return (await query.executeTakeFirst()) ?? null;
+  }
+
+  defaultOrganization(fresh: Organization): Promise<Organization> {
+    return this.#db.transaction().execute(async (transaction) => {
+      const all = await transaction.selectFrom('organizations').selectAll().limit(2).execute();
+      if (all.length > 1) throw new LocalError('INVALID_STATE', 'there are several organizations: name one with --org');
+      if (all[0]) return all[0];
+      await transaction.insertInto('organizations').values(fresh).execute();
+      return fresh;
+    });
+  }
+
+  async addOrganization(organization: Organization): Promise<void> {
+    await adding(`organization ${organization.organizationId}`, () => this.#db.insertInto('organizations').values(organization).execute());
+  }
+
+  async removeOrganization(organizationId: string): Promise<boolean> {
+    return removed(this.#db.deleteFrom('organizations').where('organizationId', '=', organizationId));
+  }
+
+  products(organizationId?: string): Promise<Product[]> {
+    const query = this.#db.selectFrom('products').selectAll().orderBy('created').orderBy('productId');
+    return (organizationId === undefined ? query : query.where('organizationId', '=', organizationId)).execute();
+  }
+
+  async product(productId: string): Promise<Product | null> {
+    return (await this.#db.selectFrom('products').selectAll().where('productId', '=', productId).executeTakeFirst()) ?? null;
+  }
+
+  async addProduct(product: Product): Promise<void> {
+    await adding(
+      `product ${product.productId}`,
+      () => this.#db.insertInto('products').values(product).execute(),
+      `organization ${product.organizationId}`,
+    );
+  }
+
+  async removeProduct(productId: string): Promise<boolean> {
+    return removed(this.#db.deleteFrom('products').where('productId', '=', productId));
+  }
+
+  devices(productId?: string): Promise<Device[]> {
+    const query = this.#devices().orderBy('devices.created').orderBy('deviceId');
+    return (productId === undefined ? query : query.where('devices.productId', '=', productId)).execute();
+  }
+
+  async device(productId: string, deviceId: string): Promise<Device | null> {
+    const query = this.#devices().where('devices.productId', '=', productId).where('deviceId', '=', deviceId);
+    return (await query.executeTakeFirst()) ?? null;
+  }
+
+  devicesByFingerprint(fingerprint: string): Promise<Device[]> {
+    return this.#devices().where('fingerprint', '=', fingerprint).execute();
+  }
+
+  async addDevice({ productId, deviceId, name, fingerprint, created }: Omit<Device, 'organizationId'>): Promise<void> {
+    await adding(
+      `device ${deviceId} of product ${productId}`,
+      () => this.#db.insertInto('devices').values({ productId, deviceId, name, fingerprint, created }).execute(),
+      `product ${productId}`,
+    );
+  }
+
+  async setFingerprint(productId: string, deviceId: string, fingerprint: string | null): Promise<boolean> {
+    const query = this.#db.updateTable('devices').set({ fingerprint }).where('productId', '=', productId).where('deviceId', '=', deviceId);
+    return (await query.executeTakeFirst()).numUpdatedRows > 0n;
+  }
+
+  async removeDevice(productId: string, deviceId: string): Promise<boolean> {
+    return removed(this.#db.deleteFrom('devices').where('productId', '=', productId).where('deviceId', '=', deviceId));
+  }
+
+  async replaceTokens(productId: string, deviceId: string, hashes: readonly string[]): Promise<void> {
+    const rows = [...new Set(hashes)].map((hash) => ({ productId, deviceId, hash }));
+    await adding(
+      'token',
+      () =>
+        this.#db.transaction().execute(async (transaction) => {
+          await transaction.deleteFrom('deviceTokens').where('productId', '=', productId).where('deviceId', '=', deviceId).execute();
+          if (rows.length > 0) await transaction.insertInto('deviceTokens').values(rows).execute();
+        }),
+      `device ${deviceId} of product ${productId}`,
+    );
+  }
+
+  async tokens(productId: string, deviceId: string): Promise<string[]> {
+    const query = this.#db.selectFrom('deviceTokens').select('hash').where('productId', '=', productId).where('deviceId', '=', deviceId);
+    return (await query.execute()).map(({ hash }) => hash);
+  }
+
+  async apps(organizationId?: string): Promise<App[]> {
+    const query = this.#db.selectFrom('apps').selectAll().orderBy('created').orderBy('appId');
+    const rows = await (organizationId === undefined ? query : query.where('organizationId', '=', organizationId)).execute();
+    return Promise.all(rows.map((row) => this.#app(row)));
+  }
+
+  async appByKey(keyHash: string): Promise<App | null> {
+    const row = await this.#db.selectFrom('apps').selectAll().where('keyHash', '=', keyHash).executeTakeFirst();
+    return row ? this.#app(row) : null;
+  }
+
+  async addApp({ productIds, ...app }: App): Promise<void> {
+    const missing = `organization ${app.organizationId}${productIds ? ` or one of the products ${productIds.join(', ')}` : ''}`;
+    const insert = async (transaction: Transaction<Tables>): Promise<void> => {
+      await transaction
+        .insertInto('apps')
+        .values({ ...app, allProducts: productIds ? 0 : 1 })
+        .execute();
+      const rows = [...new Set(productIds)].map((productId) => ({ appId: app.appId, productId }));
+      if (rows.length > 0) await transaction.insertInto('appProducts').values(rows).execute();
+    };
+    await adding(`server key ${app.appId}`, () => this.#db.transaction().execute(insert), missing);
+  }
+
+  async removeApp(appId: string): Promise<boolean> {
+    return removed(this.#db.deleteFrom('apps').where('appId', '=', appId));
+  }
+
+  async apiKeys(organizationId?: string): Promise<ApiKey[]> {
+    const query = this.#db.selectFrom('apiKeys').selectAll().orderBy('created').orderBy('apikeyId');
+    return (await (organizationId === undefined ? query : query.where('organizationId', '=', organizationId)).execute()).map(apiKeyOf);
+  }
+
+  async apiKey(apikeyId: string): Promise<ApiKey | null> {
+    const row = await this.#db.selectFrom('apiKeys').selectAll().where('apikeyId', '=', apikeyId).executeTakeFirst();
+    return row ? apiKeyOf(row) : null;
+  }
+
+  async apiKeyHash(apikeyId: string): Promise<string | null> {
+    const row = await this.#db.selectFrom('apiKeys').select('secretHash').where('apikeyId', '=', apikeyId).executeTakeFirst();
+    return row?.secretHash ?? null;
+  }
+
+  async addApiKey(key: ApiKey, secretHash: string): Promise<void> {
+    const row = {
+      ...key,
+      secretHash,
+      enforceIpWhitelist: Number(key.enforceIpWhitelist),
+      isAdmin: Number(key.isAdmin),
+      actions: JSON.stringify(key.actions),
+      ipWhiteList: JSON.stringify(key.ipWhiteList),
+    };
+    const insert = () => this.#db.insertInto('apiKeys').values(row).execute();
+    await adding(`API key ${key.apikeyId}`, insert, `organization ${key.organizationId}`);
+  }
+
+  async removeApiKey(apikeyId: string): Promise<boolean> {
+    return removed(this.#db.deleteFrom('apiKeys').where('apikeyId', '=', apikeyId));
+  }
+
+  async close(): Promise<void> {
+    await this.#db.destroy();
+  }
+
+  #devices() {
+    return this.#db
+      .selectFrom('devices')
+      .innerJoin('products', 'products.productId', 'devices.productId')
+      .select(['devices.productId', 'deviceId', 'organizationId', 'devices.name', 'fingerprint', 'devices.created']);
+  }
+
+  async #app({ allProducts, authType, ...row }: Selectable<Tables['apps']>): Promise<App> {
+    const rows = await this.#db.selectFrom('appProducts').select('productId').where('appId', '=', row.appId).execute();
+    return { ...row, authType: authType as AuthType, productIds: allProducts ? null : rows.map(({ productId }) => productId) };
+  }
+}
+
+function apiKeyOf({ secretHash: _, ...row }: Selectable<Tables['apiKeys']>): ApiKey {
+  return {
+    ...row,
+    enforceIpWhitelist: row.enforceIpWhitelist !== 0,
+    isAdmin: row.isAdmin !== 0,
+    actions: JSON.parse(row.actions) as string[],
+    ipWhiteList: JSON.parse(row.ipWhiteList) as ApiKey['ipWhiteList'],
+  };
+}
+
+async function removed(query: { executeTakeFirst(): Promise<{ numDeletedRows: bigint }> }): Promise<boolean> {
+  return (await query.executeTakeFirst()).numDeletedRows > 0n;
+}
+
+/** Runs an insert and turns a broken constraint into a sentence. */
+async function adding(what: string, insert: () => Promise<unknown>, owner?: string): Promise<void> {
+  try {
+    await insert();
+  } catch (error) {
+    const code = String((error as { code?: unknown }).code);
+    if (/PRIMARYKEY|UNIQUE/.test(code)) throw new LocalError('INVALID_STATE', `${what} exists already`);
+    if (/FOREIGNKEY/.test(code)) throw new LocalError('NOT_FOUND', `there is no ${owner}`);
+    throw error;
+  }
+}

@@ -1,0 +1,118 @@
+/**
+ * The tables, and how an older database becomes a newer one.
+ *
+ * Each migration is named by its number, is never edited after a release, and runs in one transaction. Column types are the common
+ * ground of SQLite and Postgres; booleans are integers and lists are JSON text.
+ */
+import type { Generated, Kysely, Migration } from 'kysely';
+
+export interface Tables {
+  organizations: { organizationId: string; name: string | null; created: string };
+  products: { productId: string; organizationId: string; name: string | null; created: string };
+  devices: { productId: string; deviceId: string; name: string | null; fingerprint: string | null; created: string };
+  deviceTokens: { productId: string; deviceId: string; hash: string };
+  apps: {
+    appId: string;
+    organizationId: string;
+    name: string | null;
+    authType: string;
+    keyHash: string;
+    allProducts: number;
+    created: string;
+  };
+  appProducts: { appId: string; productId: string };
+  apiKeys: {
+    apikeyId: string;
+    organizationId: string;
+    name: string;
+    secretHash: string;
+    enforceIpWhitelist: number;
+    isAdmin: number;
+    actions: string;
+    ipWhiteList: string;
+    created: string;
+  };
+  /** Kysely's own list of what has run. */
+  kysely_migration: { name: string; timestamp: Generated<string> };
+}
+
+/** By name, in the order they run. */
+export const migrations: Readonly<Record<string, Migration>> = {
+  '0001-first': { up: first },
+};
+
+async function first(db: Kysely<unknown>): Promise<void> {
+  await db.schema
+    .createTable('organizations')
+    .addColumn('organizationId', 'text', (column) => column.primaryKey())
+    .addColumn('name', 'text')
+    .addColumn('created', 'text', (column) => column.notNull())
+    .execute();
+  await db.schema
+    .createTable('products')
+    .addColumn('productId', 'text', (column) => column.primaryKey())
+    .addColumn('organizationId', 'text', (column) => column.notNull().references('organizations.organizationId').onDelete('cascade'))
+    .addColumn('name', 'text')
+    .addColumn('created', 'text', (column) => column.notNull())
+    .execute();
+  await devices(db);
+  await apps(db);
+  await apiKeys(db);
+}
+
+async function devices(db: Kysely<unknown>): Promise<void> {
+  await db.schema
+    .createTable('devices')
+    .addColumn('productId', 'text', (column) => column.notNull().references('products.productId').onDelete('cascade'))
+    .addColumn('deviceId', 'text', (column) => column.notNull())
+    .addColumn('name', 'text')
+    .addColumn('fingerprint', 'text')
+    .addColumn('created', 'text', (column) => column.notNull())
+    .addPrimaryKeyConstraint('devicesKey', ['productId', 'deviceId'])
+    .execute();
+  await db.schema.createIndex('devicesByFingerprint').on('devices').column('fingerprint').execute();
+  await db.schema
+    .createTable('deviceTokens')
+    .addColumn('productId', 'text', (column) => column.notNull())
+    .addColumn('deviceId', 'text', (column) => column.notNull())
+    .addColumn('hash', 'text', (column) => column.notNull())
+    .addPrimaryKeyConstraint('deviceTokensKey', ['productId', 'deviceId', 'hash'])
+    .addForeignKeyConstraint('deviceTokensDevice', ['productId', 'deviceId'], 'devices', ['productId', 'deviceId'], (constraint) =>
+      constraint.onDelete('cascade'),
+    )
+    .execute();
+}
+
+async function apps(db: Kysely<unknown>): Promise<void> {
+  await db.schema
+    .createTable('apps')
+    .addColumn('appId', 'text', (column) => column.primaryKey())
+    .addColumn('organizationId', 'text', (column) => column.notNull().references('organizations.organizationId').onDelete('cascade'))
+    .addColumn('name', 'text')
+    .addColumn('authType', 'text', (column) => column.notNull())
+    .addColumn('keyHash', 'text', (column) => column.notNull().unique())
+    .addColumn('allProducts', 'integer', (column) => column.notNull())
+    .addColumn('created', 'text', (column) => column.notNull())
+    .execute();
+  await db.schema
+    .createTable('appProducts')
+    .addColumn('appId', 'text', (column) => column.notNull().references('apps.appId').onDelete('cascade'))
+    .addColumn('productId', 'text', (column) => column.notNull().references('products.productId').onDelete('cascade'))
+    .addPrimaryKeyConstraint('appProductsKey', ['appId', 'productId'])
+    .execute();
+}
+
+async function apiKeys(db: Kysely<unknown>): Promise<void> {
+  await db.schema
+    .createTable('apiKeys')
+    .addColumn('apikeyId', 'text', (column) => column.primaryKey())
+    .addColumn('organizationId', 'text', (column) => column.notNull().references('organizations.organizationId').onDelete('cascade'))
+    .addColumn('name', 'text', (column) => column.notNull())
+    .addColumn('secretHash', 'text', (column) => column.notNull())
+    .addColumn('enforceIpWhitelist', 'integer', (column) => column.notNull())
+    .addColumn('isAdmin', 'integer', (column) => column.notNull())
+    .addColumn('actions', 'text', (column) => column.notNull())
+    .addColumn('ipWhiteList', 'text', (column) => column.notNull())
+    .addColumn('created', 'text', (column) => column.notNull())
+    .execute();
+}

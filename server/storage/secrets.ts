@@ -1,0 +1,56 @@
+/**
+ * Ids and secrets as the base station makes, checks and compares them.
+ *
+ * Ids are `<prefix>-` and 8 random letters and digits, or given by the operator. Secrets are shown once and kept as SHA-256: they carry
+ * 128 bits and more, so a fast hash without salt is enough.
+ */
+import { createHash, randomBytes, timingSafeEqual } from 'node:crypto';
+
+/** Prefixes of ids (reference: `or-`, `pr-`, `de-`, `ap-`, `ak-`). */
+export type IdPrefix = 'or' | 'pr' | 'de' | 'ap' | 'ak';
+
+const alphabet = 'abcdefghijklmnopqrstuvwxyz234567';
+
+/** A random id of 40 bits behind its prefix, e.g. `pr-k4x2mq7a`. */
+export function newId(prefix: IdPrefix): string {
+  return `${prefix}-${Array.from(randomBytes(8), (byte) => alphabet[byte & 31]).join('')}`;
+}
+
+/** True for what may stand as an id anywhere: 1 to 64 letters, digits, `-` and `_`. A dot would break the name `device:<product>.<device>`. */
+export function isId(text: string): boolean {
+  return /^[A-Za-z0-9_-]{1,64}$/.test(text);
+}
+
+/** A server key: `sk-` and 128 random bits in hex. */
+export function newServerKey(): string {
+  return `sk-${randomBytes(16).toString('hex')}`;
+}
+
+/** True for a server key an operator may bring along: `sk-` and 16 to 128 letters, digits, `-` and `_`. */
+export function isServerKey(text: string): boolean {
+  return /^sk-[A-Za-z0-9_-]{16,128}$/.test(text);
+}
+
+/** The Bearer of an API key: its id, a dot, 256 random bits in base64url. The id makes it findable, the rest proves it. */
+export function newApiKeySecret(apikeyId: string): string {
+  return `${apikeyId}.${randomBytes(32).toString('base64url')}`;
+}
+
+/** SHA-256 of the text's UTF-8 bytes, 64 lower-case hex. */
+export function hashSecret(text: string): string {
+  return createHash('sha256').update(text, 'utf8').digest('hex');
+}
+
+/** Compares two hashes of {@link hashSecret} without telling by its time where they differ. */
+export function sameHash(a: string, b: string): boolean {
+  const left = Buffer.from(a, 'latin1');
+  const right = Buffer.from(b, 'latin1');
+  return left.length === right.length && timingSafeEqual(left, right);
+}
+
+/** True when the hash is one of the list; takes the same time wherever it stands. */
+export function hashIsAmong(hash: string, hashes: readonly string[]): boolean {
+  let found = false;
+  for (const other of hashes) if (sameHash(hash, other)) found = true;
+  return found;
+}

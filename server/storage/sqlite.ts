@@ -1,0 +1,118 @@
+/**
+ * Opens the SQLite file behind a {@link Store}: connection settings, migrations, refusal of a newer database.
+ *
+ * WAL lets `svc admin` write beside a running base station; `synchronous=FULL` makes a commit durable before it is acknowledged;
+ * writers take the lock when they begin (`begin immediate`), so two of them wait for each other instead of failing half-way.
+ */
+
+import { CompiledQuery, type DatabaseConnection, Kysely, Migrator, SqliteAdapter, SqliteDialect, SqliteDriver } from 'kysely';
+import Database from 'libsql';
+import { LocalError } from '../../protocol/errors/index.ts';
+import { KyselyStore } from './kysely-store.ts';
+import { migrations, type Tables } from './migrations.ts';
+import type { Store } from './store.ts';
+
+/** Milliseconds a statement waits for another process's write. */
+const BUSY_TIMEOUT = 5000;
+
+/** Attempts to turn a fresh file to WAL while another process does the same: that one switch does not wait by itself. */
+const WAL_ATTEMPTS = 50;
+
+/**
+ * Opens or creates the database.
+ * @param file path, or `:memory:`
+ * @throws LocalError INVALID_STATE with one line when the file cannot be opened, is no database, or was written by a newer version
+ */
+export async function openSqliteStore(file: string): Promise<Store> {
+  const database = openDatabase(file);
+  const db = new Kysely<Tables>({ dialect: new ImmediateDialect({ database }) });
+  try {
+    await migrate(db, file);
+  } catch (error) {
+    await db.destroy();
+    throw error;
+  }
+  return new KyselyStore(db);
+}
+
+function openDatabase(file: string): Database.Database {
+  try {
+    const database = new Database(file);
+    database.pragma(`busy_timeout=${BUSY_TIMEOUT}`);
+    switchToWal(database);
+    database.pragma('synchronous=FULL');
+    database.pragma('foreign_keys=ON');
+    return database;
+  } catch (error) {
+    throw new LocalError('INVALID_STATE', `cannot open the database ${file}: ${reason(error)}`);
+  }
+}
+
+function switchToWal(database: Database.Database): void {
+  for (let attempt = 1; ; attempt++) {
+    try {
+      database.pragma('journal_mode=WAL');
+      return;
+    } catch (error) {
+      if ((error as { code?: string }).code !== 'SQLITE_BUSY' || attempt === WAL_ATTEMPTS) throw error;
+      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 20);
+    }
+  }
+}
+
+function reason(error: unknown): string {
+  if ((error as { code?: string }).code === 'SQLITE_NOTADB') return 'it is not a database';
+  const text = error instanceof Error ? error.message : String(error);
+  // libsql names the failure of open only by SQLite's result code, 14 = cannot open.
+  return /: 14"\)$/.test(text) ? 'no such directory, or no permission' : text;
+}
+
+async function migrate(db: Kysely<Tables>, file: string): Promise<void> {
+  await refuseNewer(db, file);
+  const migrator = new Migrator({ db, provider: { getMigrations: async () => ({ ...migrations }) } });
+  const { error } = await migrator.migrateToLatest();
+  if (error) throw new LocalError('INVALID_STATE', `cannot bring the database ${file} up to date: ${reason(error)}`);
+}
+
+async function refuseNewer(db: Kysely<Tables>, file: string): Promise<void> {
+  const tables = await db.introspection.getTables({ withInternalKyselyTables: true });
+  if (!tables.some((table) => table.name === 'kysely_migration')) return;
+  const ran = await db.selectFrom('kysely_migration').select('name').execute();
+  const unknown = ran.find(({ name }) => !Object.hasOwn(migrations, name));
+  if (unknown) {
+    throw new LocalError(
+      'INVALID_STATE',
+      `the database ${file} was written by a newer version (it has "${unknown.name}"): use that version, or another data directory`,
+    );
+  }
+}
+
+/** Kysely's SQLite dialect with transactions that take the write lock when they begin, also around migrations: two first starts wait for each other. */
+class ImmediateDialect extends SqliteDialect {
+  readonly #database: Database.Database;
+
+  constructor({ database }: { database: Database.Database }) {
+    super({ database });
+    this.#database = database;
+  }
+
+  override createDriver(): SqliteDriver {
+    return new ImmediateDriver({ database: this.#database });
+  }
+
+  override createAdapter(): SqliteAdapter {
+    return new TransactionalAdapter();
+  }
+}
+
+class TransactionalAdapter extends SqliteAdapter {
+  override get supportsTransactionalDdl(): boolean {
+    return true;
+  }
+}
+
+class ImmediateDriver extends SqliteDriver {
+  override async beginTransaction(connection: DatabaseConnection): Promise<void> {
+    await connection.executeQuery(CompiledQuery.raw('begin immediate'));
+  }
+}

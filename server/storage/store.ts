@@ -1,0 +1,107 @@
+/**
+ * What the base station keeps, and the only door to it.
+ *
+ * Records are plain objects; every call is asynchronous, so that a shared Postgres can stand behind the same interface as the SQLite file.
+ * Secrets never come in: server keys, SCTs and API key secrets are given and kept as SHA-256 (64 lower-case hex, `secrets.ts`).
+ * Another process may change rows at any time: callers ask at use and keep no copies.
+ *
+ * Presence of attached devices is not here: it lives in memory at the station.
+ */
+
+export interface Organization {
+  organizationId: string;
+  name: string | null;
+  /** ISO 8601 UTC with milliseconds, as all `created`. */
+  created: string;
+}
+
+export interface Product {
+  productId: string;
+  organizationId: string;
+  name: string | null;
+  created: string;
+}
+
+export interface Device {
+  productId: string;
+  deviceId: string;
+  organizationId: string;
+  name: string | null;
+  /** Full hex of the device's public key; null until it is known: such a device cannot attach. */
+  fingerprint: string | null;
+  created: string;
+}
+
+/** NONE: the key alone admits. JWT: a token of the app's issuer is needed as well. */
+export type AuthType = 'NONE' | 'JWT';
+
+/** A server key with what it admits to. */
+export interface App {
+  appId: string;
+  organizationId: string;
+  name: string | null;
+  authType: AuthType;
+  /** SHA-256 of the server key (`sk-…`). */
+  keyHash: string;
+  /** The products the key opens; null: every product of its organization. */
+  productIds: string[] | null;
+  created: string;
+}
+
+/** interface.md §2.1; the field names are the wire's. */
+export interface ApiKey {
+  organizationId: string;
+  apikeyId: string;
+  name: string;
+  enforceIpWhitelist: boolean;
+  isAdmin: boolean;
+  actions: string[];
+  ipWhiteList: { ip: string; name?: string }[];
+  created: string;
+}
+
+export interface Store {
+  /** Rejects when the storage cannot answer: for the health check. */
+  ping(): Promise<void>;
+
+  organizations(): Promise<Organization[]>;
+  organization(organizationId: string): Promise<Organization | null>;
+  /** The only organization; made under the given id and name when there is none yet. @throws LocalError INVALID_STATE when there are several */
+  defaultOrganization(fresh: Organization): Promise<Organization>;
+  /** All `add…`: @throws LocalError INVALID_STATE when the id is taken, NOT_FOUND when what it belongs to is missing. */
+  addOrganization(organization: Organization): Promise<void>;
+  /** All `remove…`: false when there was no such record. Takes everything that belongs to the record with it. */
+  removeOrganization(organizationId: string): Promise<boolean>;
+
+  products(organizationId?: string): Promise<Product[]>;
+  product(productId: string): Promise<Product | null>;
+  addProduct(product: Product): Promise<void>;
+  removeProduct(productId: string): Promise<boolean>;
+
+  devices(productId?: string): Promise<Device[]>;
+  device(productId: string, deviceId: string): Promise<Device | null>;
+  devicesByFingerprint(fingerprint: string): Promise<Device[]>;
+  addDevice(device: Omit<Device, 'organizationId'>): Promise<void>;
+  /** false when there is no such device. */
+  setFingerprint(productId: string, deviceId: string, fingerprint: string | null): Promise<boolean>;
+  removeDevice(productId: string, deviceId: string): Promise<boolean>;
+
+  /** Replaces all SCTs of a device; durable when it resolves. @throws LocalError NOT_FOUND */
+  replaceTokens(productId: string, deviceId: string, hashes: readonly string[]): Promise<void>;
+  /** Hashes of the device's SCTs. */
+  tokens(productId: string, deviceId: string): Promise<string[]>;
+
+  apps(organizationId?: string): Promise<App[]>;
+  appByKey(keyHash: string): Promise<App | null>;
+  addApp(app: App): Promise<void>;
+  removeApp(appId: string): Promise<boolean>;
+
+  apiKeys(organizationId?: string): Promise<ApiKey[]>;
+  apiKey(apikeyId: string): Promise<ApiKey | null>;
+  /** The SHA-256 of the key's secret. */
+  apiKeyHash(apikeyId: string): Promise<string | null>;
+  addApiKey(key: ApiKey, secretHash: string): Promise<void>;
+  removeApiKey(apikeyId: string): Promise<boolean>;
+
+  close(): Promise<void>;
+}

@@ -1,0 +1,222 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import Database from 'libsql';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { hashSecret } from '../../../server/storage/secrets.ts';
+import { openSqliteStore } from '../../../server/storage/sqlite.ts';
+import type { ApiKey, App, Store } from '../../../server/storage/store.ts';
+
+const created = '2026-01-02T03:04:05.678Z';
+const fingerprint = 'ab'.repeat(32);
+
+let directory: string;
+let file: string;
+let store: Store;
+const open: Store[] = [];
+
+async function openAgain(): Promise<Store> {
+  const another = await openSqliteStore(file);
+  open.push(another);
+  return another;
+}
+
+beforeEach(async () => {
+  directory = mkdtempSync(join(tmpdir(), 'svc-store-'));
+  file = join(directory, 'basestation.sqlite');
+  store = await openAgain();
+});
+
+afterEach(async () => {
+  for (const each of open.splice(0)) await each.close();
+  rmSync(directory, { recursive: true });
+});
+
+async function seed(): Promise<void> {
+  await store.addOrganization({ organizationId: 'or-1', name: 'One', created });
+  await store.addProduct({ productId: 'pr-1', organizationId: 'or-1', name: null, created });
+  await store.addDevice({ productId: 'pr-1', deviceId: 'de-1', name: null, fingerprint, created });
+}
+
+const app: App = {
+  appId: 'ap-1',
+  organizationId: 'or-1',
+  name: null,
+  authType: 'NONE',
+  keyHash: hashSecret('sk-1'),
+  productIds: null,
+  created,
+};
+const key: ApiKey = {
+  organizationId: 'or-1',
+  apikeyId: 'ak-1',
+  name: 'ops',
+  enforceIpWhitelist: true,
+  isAdmin: false,
+  actions: ['svc:read', 'svc:write'],
+  ipWhiteList: [{ ip: '10.0.0.0/8', name: 'office' }, { ip: '::1' }],
+  created,
+};
+
+describe('records', () => {
+  test('come back as they were put in', async () => {
+    await seed();
+    await store.addApp(app);
+    await store.addApiKey(key, hashSecret('secret'));
+    expect(await store.organizations()).toEqual([{ organizationId: 'or-1', name: 'One', created }]);
+    expect(await store.product('pr-1')).toEqual({ productId: 'pr-1', organizationId: 'or-1', name: null, created });
+    const device = { productId: 'pr-1', deviceId: 'de-1', organizationId: 'or-1', name: null, fingerprint, created };
+    expect(await store.device('pr-1', 'de-1')).toEqual(device);
+    expect(await store.devices('pr-1')).toEqual([device]);
+    expect(await store.devicesByFingerprint(fingerprint)).toEqual([device]);
+    expect(await store.appByKey(hashSecret('sk-1'))).toEqual(app);
+    expect(await store.apiKey('ak-1')).toEqual(key);
+    expect(await store.apiKeys('or-1')).toEqual([key]);
+    expect(await store.apiKeyHash('ak-1')).toBe(hashSecret('secret'));
+  });
+
+  test('that are not there are null, empty or false', async () => {
+    expect(await store.organization('or-x')).toBeNull();
+    expect(await store.product('pr-x')).toBeNull();
+    expect(await store.device('pr-x', 'de-x')).toBeNull();
+    expect(await store.appByKey('00')).toBeNull();
+    expect(await store.apiKey('ak-x')).toBeNull();
+    expect(await store.apiKeyHash('ak-x')).toBeNull();
+    expect(await store.tokens('pr-x', 'de-x')).toEqual([]);
+    expect(await store.removeProduct('pr-x')).toBe(false);
+    expect(await store.setFingerprint('pr-x', 'de-x', fingerprint)).toBe(false);
+  });
+
+  test('refuse a taken id and a missing owner with a sentence', async () => {
+    await seed();
+    await store.addApp(app);
+    await expect(store.addProduct({ productId: 'pr-1', organizationId: 'or-1', name: null, created })).rejects.toMatchObject({
+      code: 'INVALID_STATE',
+      message: 'product pr-1 exists already',
+    });
+    await expect(store.addApp({ ...app, appId: 'ap-2' })).rejects.toMatchObject({ code: 'INVALID_STATE' });
+    await expect(store.addDevice({ productId: 'pr-2', deviceId: 'd', name: null, fingerprint: null, created })).rejects.toMatchObject({
+      code: 'NOT_FOUND',
+      message: 'there is no product pr-2',
+    });
+    await expect(store.replaceTokens('pr-1', 'de-2', ['aa'])).rejects.toMatchObject({ code: 'NOT_FOUND' });
+    await expect(store.addApiKey({ ...key, organizationId: 'or-2' }, 'aa')).rejects.toMatchObject({ code: 'NOT_FOUND' });
+    const limited = { ...app, appId: 'ap-3', keyHash: 'other', productIds: ['pr-1', 'pr-9'] };
+    await expect(store.addApp(limited)).rejects.toMatchObject({ code: 'NOT_FOUND' });
+    expect((await store.apps()).map(({ appId }) => appId)).toEqual(['ap-1']);
+  });
+
+  test('go with what they belong to', async () => {
+    await seed();
+    await store.addApp({ ...app, productIds: ['pr-1'] });
+    await store.replaceTokens('pr-1', 'de-1', ['aa', 'bb']);
+    await store.removeProduct('pr-1');
+    expect(await store.device('pr-1', 'de-1')).toBeNull();
+    expect(await store.tokens('pr-1', 'de-1')).toEqual([]);
+    expect((await store.appByKey(app.keyHash))?.productIds).toEqual([]);
+    await store.removeOrganization('or-1');
+    expect(await store.apps()).toEqual([]);
+  });
+
+  test('tokens are replaced as a whole, duplicates counted once', async () => {
+    await seed();
+    await store.replaceTokens('pr-1', 'de-1', ['aa', 'bb', 'aa']);
+    expect((await store.tokens('pr-1', 'de-1')).sort()).toEqual(['aa', 'bb']);
+    await store.replaceTokens('pr-1', 'de-1', ['cc']);
+    expect(await store.tokens('pr-1', 'de-1')).toEqual(['cc']);
+    await store.replaceTokens('pr-1', 'de-1', []);
+    expect(await store.tokens('pr-1', 'de-1')).toEqual([]);
+  });
+
+  test('the default organization is made once and must be the only one', async () => {
+    const fresh = { organizationId: 'or-a', name: 'default', created };
+    const made = await Promise.all([
+      store.defaultOrganization(fresh),
+      (await openAgain()).defaultOrganization({ ...fresh, organizationId: 'or-b' }),
+    ]);
+    expect(made[0].organizationId).toBe(made[1].organizationId);
+    await store.addOrganization({ organizationId: 'or-c', name: null, created });
+    await expect(store.defaultOrganization(fresh)).rejects.toMatchObject({ code: 'INVALID_STATE' });
+  });
+});
+
+describe('the file', () => {
+  test('keeps what was acknowledged, in WAL with full synchronization', async () => {
+    await seed();
+    const raw = new Database(file);
+    expect(raw.pragma('journal_mode')).toEqual([{ journal_mode: 'wal' }]);
+    expect((await (await openAgain()).device('pr-1', 'de-1'))?.fingerprint).toBe(fingerprint);
+  });
+
+  test('never holds a secret in clear', async () => {
+    await seed();
+    await store.replaceTokens('pr-1', 'de-1', [hashSecret('tokenInClear')]);
+    const raw = new Database(file);
+    expect(raw.prepare('select hash from deviceTokens').all([])).toEqual([{ hash: hashSecret('tokenInClear') }]);
+  });
+
+  test('changes of another process count at the next read, and both sides can write', async () => {
+    await seed();
+    const writes = 40;
+    const script = `
+      const Database = require(${JSON.stringify(createRequire(import.meta.url).resolve('libsql'))});
+      const db = new Database(${JSON.stringify(file)});
+      db.pragma('busy_timeout=5000');
+      for (let i = 0; i < ${writes}; i++)
+        db.prepare('insert into devices (productId, deviceId, created) values (?, ?, ?)').run(['pr-1', 'other-' + i, '']);`;
+    const child = spawn(process.execPath, ['-e', script], { stdio: 'inherit' });
+    const exit = once(child, 'exit');
+    for (let i = 0; i < writes; i++)
+      await store.addDevice({ productId: 'pr-1', deviceId: `own-${i}`, name: null, fingerprint: null, created });
+    expect(await exit).toEqual([0, null]);
+    expect(await store.devices('pr-1')).toHaveLength(1 + 2 * writes);
+    expect(await store.device('pr-1', `other-${writes - 1}`)).not.toBeNull();
+  });
+
+  test('a process killed in the middle of its writes leaves every acknowledged one', async () => {
+    await seed();
+    const script = `
+      const Database = require(${JSON.stringify(createRequire(import.meta.url).resolve('libsql'))});
+      const db = new Database(${JSON.stringify(file)});
+      db.pragma('busy_timeout=5000'); db.pragma('synchronous=FULL');
+      for (let i = 0; ; i++) {
+        db.prepare('insert into devices (productId, deviceId, created) values (?, ?, ?)').run(['pr-1', 'killed-' + i, '']);
+        require('fs').writeSync(1, i + '\\n');
+      }`;
+    const child = spawn(process.execPath, ['-e', script], { stdio: ['ignore', 'pipe', 'inherit'] });
+    let acknowledged = '';
+    child.stdout.on('data', (chunk: Buffer) => {
+      acknowledged += chunk.toString();
+      if (acknowledged.split('\n').length > 20) child.kill('SIGKILL');
+    });
+    await once(child, 'close');
+    const last = Number(acknowledged.trimEnd().split('\n').at(-1));
+    expect(last).toBeGreaterThan(10);
+    for (let i = 0; i <= last; i++) expect(await store.device('pr-1', `killed-${i}`)).not.toBeNull();
+    await store.addDevice({ productId: 'pr-1', deviceId: 'after', name: null, fingerprint: null, created });
+  });
+
+  test('written by a newer version is refused with one line', async () => {
+    new Database(file).exec("insert into kysely_migration (name, timestamp) values ('9999-later', 'x')");
+    await expect(openSqliteStore(file)).rejects.toMatchObject({
+      code: 'INVALID_STATE',
+      message: expect.stringMatching(/newer version.*9999-later/),
+    });
+  });
+
+  test('that is no database, or cannot be made, is refused with one line', async () => {
+    const garbage = join(directory, 'garbage.sqlite');
+    writeFileSync(garbage, 'no database at all '.repeat(300));
+    await expect(openSqliteStore(garbage)).rejects.toMatchObject({
+      code: 'INVALID_STATE',
+      message: expect.stringContaining('not a database'),
+    });
+    await expect(openSqliteStore(join(directory, 'missing', 'x.sqlite'))).rejects.toMatchObject({
+      code: 'INVALID_STATE',
+      message: expect.stringContaining('no such directory'),
+    });
+  });
+});

@@ -1,0 +1,111 @@
+/**
+ * The demo's client: a process of its own that holds one connection to the device and does what it is told over IPC.
+ *
+ * A message `{ id, call, arguments }` names one of the calls below; the answer is `{ id, result }` or `{ id, error }`. It judges nothing.
+ */
+import { readFile } from 'node:fs/promises';
+import type { Connection, ConnectionOptions, TcpTunnel } from '../../client/node.ts';
+import { SvcClient } from '../../client/node.ts';
+import { downloadFile, uploadFile } from '../file-transfer.ts';
+
+const client = SvcClient.create();
+let connection: Connection | null = null;
+let tunnel: TcpTunnel | null = null;
+
+const calls = {
+  /** Opens a new connection; the key is read from a file. */
+  async connect(options: ConnectionOptions, keyFile: string) {
+    const next = client.createConnection();
+    next.updateOptions({ ...options, PrivateKey: await readFile(keyFile, 'utf8') });
+    await next.connect();
+    connection = next;
+    return { type: next.getType(), verified: next.verified };
+  },
+
+  async coap(method: string, path: string, payload?: string) {
+    return request(live(), method, path, payload);
+  },
+
+  async upload(file: string, name: string) {
+    return uploadFile(live(), file, name);
+  },
+
+  async download(name: string, file: string) {
+    return downloadFile(live(), name, file);
+  },
+
+  /** Sends `count` requests one after the other while an upload of `file` runs again and again. Latencies in milliseconds. */
+  async requestsUnderBulk(count: number, path: string, file: string) {
+    const on = live();
+    let bytes = 0;
+    let done = false;
+    const bulk = (async () => {
+      while (!done) bytes += (await uploadFile(on, file, 'bulk')).bytes;
+    })();
+    const latencies: number[] = [];
+    let wrong = 0;
+    for (let index = 0; index < count; index++) {
+      const start = performance.now();
+      const { status } = await request(on, 'GET', path);
+      latencies.push(performance.now() - start);
+      if (status !== 205) wrong += 1;
+    }
+    done = true;
+    await bulk;
+    return { latencies, wrong, bytes };
+  },
+
+  async openTunnel(service: string) {
+    tunnel = live().createTcpTunnel();
+    await tunnel.open(service, 0);
+    return { port: tunnel.getLocalPort() };
+  },
+
+  async closeTunnel() {
+    await tunnel?.close();
+    tunnel = null;
+  },
+
+  /** Resolves when the connection has ended without our doing: its error code and message. */
+  async ended() {
+    const on = live();
+    await new Promise<void>((resolve) => {
+      if (on.closeReason !== null) resolve();
+      else on.addConnectionEventsListener({ onEvent: (event) => event === 'CLOSED' && resolve() });
+    });
+    return { code: on.closeReason?.code ?? 'OK', message: on.closeReason?.message ?? '' };
+  },
+
+  async close() {
+    await connection?.close();
+    connection = null;
+  },
+};
+
+/** The calls as the other process sees them. */
+export type DemoClientCalls = typeof calls;
+
+process.on('message', (message: { id: number; call: keyof DemoClientCalls; arguments: never[] }) => {
+  const call = calls[message.call] as (...given: never[]) => Promise<unknown>;
+  call(...message.arguments).then(
+    (result) => process.send?.({ id: message.id, result }),
+    (error: Error & { code?: string }) => process.send?.({ id: message.id, error: `${error.code ?? 'ERROR'}: ${error.message}` }),
+  );
+});
+process.on('disconnect', () => process.exit(0));
+process.on('SIGTERM', () => {
+  void client.stop().then(() => process.exit(0));
+});
+
+function live(): Connection {
+  if (connection === null) throw new Error('not connected');
+  return connection;
+}
+
+async function request(on: Connection, method: string, path: string, payload?: string): Promise<{ status: number; text: string }> {
+  const coap = on.createCoap(method, path);
+  if (payload !== undefined) coap.setRequestPayload(0, new TextEncoder().encode(payload));
+  await coap.execute();
+  const status = coap.getResponseStatusCode();
+  return { status, text: status === 205 ? new TextDecoder().decode(coap.getResponsePayload()) : '' };
+}

@@ -1,0 +1,44 @@
+/** What stands on the demo's stage: the processes, their addresses and keys, and a caller for the client process. */
+import type { DemoClientCalls } from './client.ts';
+import type { Processes, Running } from './processes.ts';
+
+/** Everything the steps share. `station` changes when the base station is started again. */
+export interface Stage {
+  readonly folder: string;
+  readonly processes: Processes;
+  readonly stationArguments: readonly string[];
+  station: Running;
+  readonly stationPort: number;
+  readonly device: Running;
+  readonly client: DemoClient;
+  /** Opens a fresh connection of the client to the device. */
+  connect(): Promise<{ type: string; verified: string }>;
+}
+
+/** Calls into the client process. */
+export class DemoClient {
+  readonly #running: Running;
+  readonly #pending = new Map<number, { resolve: (value: never) => void; reject: (error: Error) => void }>();
+  #next = 1;
+
+  constructor(running: Running) {
+    this.#running = running;
+    running.child.on('message', (message: { id: number; result?: never; error?: string }) => {
+      const call = this.#pending.get(message.id);
+      this.#pending.delete(message.id);
+      if (message.error === undefined) call?.resolve(message.result as never);
+      else call?.reject(new Error(message.error));
+    });
+    void running.exited.then((code) => {
+      for (const { reject } of this.#pending.values()) reject(new Error(`the client process ended (${code})`));
+    });
+  }
+
+  /** Runs `name` in the client process. Rejects with the client's error as `CODE: message`. */
+  call<Name extends keyof DemoClientCalls>(name: Name, ...given: Parameters<DemoClientCalls[Name]>): ReturnType<DemoClientCalls[Name]> {
+    const id = this.#next++;
+    const answer = new Promise((resolve, reject) => this.#pending.set(id, { resolve, reject }));
+    this.#running.child.send({ id, call: name, arguments: given });
+    return answer as ReturnType<DemoClientCalls[Name]>;
+  }
+}

@@ -1,0 +1,219 @@
+/**
+ * The demo's steps, in the order a newcomer would take them. Each one checks what it did and throws when it does not hold; its figure is
+ * what it measured.
+ */
+import { createHash, randomBytes } from 'node:crypto';
+import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import type { Processes } from './processes.ts';
+import type { Report } from './report.ts';
+import { DemoClient, type Stage } from './stage.ts';
+
+const PRODUCT = 'pr-demo';
+const DEVICE = 'de-demo';
+const KEEP_ALIVE = 1_000;
+const FILE_SIZE = 64 << 20;
+const BULK_SIZE = 16 << 20;
+const WEB_FILES = 24;
+const REQUESTS = 200;
+const OUTAGE = 1_000;
+const RECOVERY_LIMIT = 5_000;
+
+/** Starts the three processes: base station with its registry filled by `svc admin`, device attached, client connected. */
+export async function setUp(report: Report, processes: Processes, folder: string): Promise<Stage> {
+  const data = join(folder, 'station');
+  const stationArguments = ['basestation', '--data', data, '--keep-alive', `${KEEP_ALIVE}`, '--json'];
+  const started = await report.step('base station listens', async () => {
+    const station = processes.start('base station', [...stationArguments, '--port', '0']);
+    const line = await station.event('listening');
+    return { station, line, figure: `UDP and HTTP on port ${line.port}`, values: { port: Number(line.port) } };
+  });
+  const stationPort = Number(started.line.port);
+  const stationFingerprint = String(started.line.fingerprint);
+
+  const keys = await report.step('keys are made, the device is registered', async () => {
+    const deviceArguments = [
+      ...['device', '--data', join(folder, 'device'), '--product', PRODUCT, '--device-id', DEVICE],
+      ...['--server', `https://127.0.0.1:${stationPort}`, '--server-fingerprint', stationFingerprint, '--json'],
+    ];
+    const key = await processes.run(['key', 'create', '--state', join(folder, 'client'), '--json']);
+    const device = await processes.run([...deviceArguments, '--init']);
+    await processes.run(['admin', '--data', data, '--json', 'product', 'add', PRODUCT]);
+    await processes.run(['admin', '--data', data, '--json', 'device', 'add', PRODUCT, DEVICE, '--fingerprint', String(device.fingerprint)]);
+    return { key, device, deviceArguments, figure: `device ${String(device.fingerprint).slice(0, 16)}…`, values: {} };
+  });
+
+  const web = join(folder, 'web');
+  const device = await report.step('device attaches, with a web server behind it', async () => {
+    await writeWebFiles(web);
+    const http = processes.script('web server', './http-server.js', [web]);
+    const { port } = await http.event('listening');
+    const allow = ['--allow', String(keys.key.fingerprint), '--tunnel', `web=http:127.0.0.1:${port}`];
+    const running = processes.start('device', [...keys.deviceArguments, '--local-port', '0', '--p2p-port', '0', ...allow]);
+    await running.event('attached');
+    return { running, figure: `${DEVICE} of ${PRODUCT}`, values: {} };
+  });
+
+  const client = new DemoClient(processes.script('client', './client.js', []));
+  const connect = () =>
+    client.call(
+      'connect',
+      {
+        ProductId: PRODUCT,
+        DeviceId: DEVICE,
+        DeviceFingerprint: String(keys.device.fingerprint),
+        ServerUrl: `https://127.0.0.1:${stationPort}`,
+        ServerFingerprint: stationFingerprint,
+        ServerConnectToken: String(keys.device.sct),
+        KeepAliveInterval: KEEP_ALIVE,
+      },
+      String(keys.key.file),
+    );
+  await report.step('client connects through the base station', async () => {
+    const start = performance.now();
+    const { type, verified } = await connect();
+    const ms = performance.now() - start;
+    check(type === 'RELAY' && verified === 'pinned', `expected a pinned relay connection, got ${type}, ${verified}`);
+    return { figure: `${ms.toFixed(1)} ms, ${verified}`, values: { connectMs: ms } };
+  });
+  return { folder, processes, stationArguments, station: started.station, stationPort, device: device.running, client, connect };
+}
+
+/** Reads a CoAP resource, sets it, and reads it again. */
+export async function coapSteps(report: Report, { client }: Stage): Promise<void> {
+  await report.step('CoAP: read, set and read again', async () => {
+    const before = await client.call('coap', 'GET', '/thermostat/target');
+    const wanted = before.text === '23.5' ? '19.5' : '23.5';
+    const set = await client.call('coap', 'PUT', '/thermostat/target', wanted);
+    const after = await client.call('coap', 'GET', '/thermostat/target');
+    check(
+      before.status === 205 && set.status === 204 && after.text === wanted,
+      `expected ${wanted}, got ${JSON.stringify({ before, set, after })}`,
+    );
+    return { figure: `${before.text} → ${after.text} °C`, values: {} };
+  });
+}
+
+/** Sends a file up and brings it back. */
+export async function streamSteps(report: Report, { client, folder }: Stage): Promise<void> {
+  const file = join(folder, 'original.bin');
+  const content = randomBytes(FILE_SIZE);
+  await writeFile(file, content);
+  const digest = sha256(content);
+  await transfer(report, 'stream: 64 MiB to the device', digest, () => client.call('upload', file, 'demo.bin'));
+  await transfer(report, 'stream: 64 MiB back', digest, async () => {
+    const copy = join(folder, 'copy.bin');
+    await client.call('download', 'demo.bin', copy);
+    const back = await readFile(copy);
+    return { bytes: back.length, sha256: sha256(back) };
+  });
+}
+
+/** Downloads a folder from the web server behind the device through a TCP tunnel. */
+export async function tunnelStep(report: Report, { client, folder }: Stage): Promise<void> {
+  await report.step('TCP tunnel: a folder from the web server behind the device', async () => {
+    const { port } = await client.call('openTunnel', 'web');
+    const start = performance.now();
+    const names = (await (await fetch(`http://127.0.0.1:${port}/`)).json()) as string[];
+    const local = (await readdir(join(folder, 'web'))).sort();
+    check(names.length === WEB_FILES && names.join() === local.join(), `the listing differs: ${names.length} names`);
+    let bytes = 0;
+    await Promise.all(
+      names.map(async (name) => {
+        const got = new Uint8Array(await (await fetch(`http://127.0.0.1:${port}/${name}`)).arrayBuffer());
+        check(sha256(got) === sha256(await readFile(join(folder, 'web', name))), `${name} differs`);
+        bytes += got.length;
+      }),
+    );
+    await client.call('closeTunnel');
+    const speed = bytes / 1e3 / (performance.now() - start);
+    return {
+      figure: `${names.length} files, ${(bytes / 1e6).toFixed(1)} MB equal, ${speed.toFixed(0)} MB/s`,
+      values: { bytes, mbPerSecond: speed },
+    };
+  });
+}
+
+/** CoAP stays quick while a bulk stream runs on the same connection. */
+export async function underBulkStep(report: Report, { client, folder }: Stage): Promise<void> {
+  await report.step(`${REQUESTS} CoAP requests during a bulk stream`, async () => {
+    const file = join(folder, 'bulk.bin');
+    await writeFile(file, randomBytes(BULK_SIZE));
+    const { latencies, wrong, bytes } = await client.call('requestsUnderBulk', REQUESTS, '/thermostat/temperature', file);
+    const sorted = latencies.toSorted((a, b) => a - b);
+    const [p50, p99] = [0.5, 0.99].map((share) => sorted[Math.floor(share * (sorted.length - 1))] as number) as [number, number];
+    check(wrong === 0 && latencies.length === REQUESTS && bytes > 0, `${wrong} of ${latencies.length} answers were wrong, ${bytes} bytes`);
+    return {
+      figure: `p50 ${p50.toFixed(1)} ms, p99 ${p99.toFixed(1)} ms beside ${(bytes / 1e6).toFixed(0)} MB`,
+      values: { p50, p99, bytes },
+    };
+  });
+}
+
+/** Stops the base station for a second: the connection over it ends with a reason, the device comes back, a new connection works. */
+export async function outageStep(report: Report, stage: Stage, signal: 'SIGTERM' | 'SIGKILL'): Promise<void> {
+  await report.step(`base station ended by ${signal} and started again`, async () => {
+    const mark = stage.device.mark;
+    const ended = stage.client.call('ended');
+    await stage.station.stop(signal);
+    await delay(OUTAGE);
+    stage.station = stage.processes.start('base station', [...stage.stationArguments, '--port', `${stage.stationPort}`]);
+    await stage.station.event('listening');
+    const listening = performance.now();
+    await stage.device.event('attached', { from: mark, timeout: RECOVERY_LIMIT });
+    const attached = performance.now() - listening;
+    const reason = await within(RECOVERY_LIMIT, ended, 'the old connection did not end');
+    check(reason.code === 'CLOSED' && reason.message !== '', `the old connection ended with ${reason.code}: ${reason.message}`);
+    await stage.connect();
+    const answer = await stage.client.call('coap', 'GET', '/thermostat/target');
+    const working = performance.now() - listening;
+    check(answer.status === 205 && working <= RECOVERY_LIMIT, `a new connection took ${working.toFixed(0)} ms`);
+    return {
+      figure: `attached after ${(attached / 1e3).toFixed(2)} s, new connection after ${(working / 1e3).toFixed(2)} s; old one: ${reason.message}`,
+      values: { attachedMs: attached, workingMs: working, reason: reason.message },
+    };
+  });
+}
+
+async function transfer(
+  report: Report,
+  name: string,
+  digest: string,
+  run: () => Promise<{ bytes: number; sha256: string }>,
+): Promise<void> {
+  await report.step(name, async () => {
+    const start = performance.now();
+    const { bytes, sha256: got } = await run();
+    const speed = bytes / 1e3 / (performance.now() - start);
+    check(bytes === FILE_SIZE && got === digest, `SHA-256 differs: ${got} after ${bytes} bytes`);
+    return { figure: `${speed.toFixed(0)} MB/s, SHA-256 equal`, values: { mbPerSecond: speed } };
+  });
+}
+
+async function writeWebFiles(folder: string): Promise<void> {
+  await mkdir(folder);
+  for (let index = 0; index < WEB_FILES; index++)
+    await writeFile(join(folder, `file-${String(index).padStart(2, '0')}.bin`), randomBytes(1 + index * 37_411));
+}
+
+function sha256(content: Uint8Array): string {
+  return createHash('sha256').update(content).digest('hex');
+}
+
+function check(holds: boolean, message: string): asserts holds {
+  if (!holds) throw new Error(message);
+}
+
+async function within<T>(ms: number, promise: Promise<T>, message: string): Promise<T> {
+  const timeout = new AbortController();
+  const late = delay(ms, undefined, { signal: timeout.signal }).then(() => {
+    throw new Error(message);
+  });
+  try {
+    return await Promise.race([promise, late]);
+  } finally {
+    timeout.abort();
+    late.catch(() => {});
+  }
+}

@@ -7,6 +7,7 @@ export {
   RESET_PACKET,
   ROUTE_HEADER_LENGTH,
   ROUTE_PACKET,
+  type RouteChannel,
   type RouteCounters,
   type RouteEnd,
   type RouteLimits,

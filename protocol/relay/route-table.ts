@@ -23,11 +23,16 @@ export const RESET_PACKET = 0x84;
 export const ROUTE_HEADER_LENGTH = 1 + ROUTE_ID_LENGTH;
 export const RESET_LENGTH = 25;
 
+/** A channel to the station: where its packets come from, and who it is: two connections of one peer may share a path. */
+export interface RouteChannel {
+  readonly path: Path;
+}
+
 export interface RouteLimits {
   /** Routes at a time. */
   routes: number;
   /** Routes of one channel at a time. */
-  routesPerPath: number;
+  routesPerChannel: number;
   /** Of each direction of a route, per second; a tenth of a second of it may come at once. */
   bytesPerSecond: number;
   packetsPerSecond: number;
@@ -37,7 +42,7 @@ export interface RouteLimits {
 
 export const defaultRouteLimits: RouteLimits = {
   routes: 100_000,
-  routesPerPath: 1_000,
+  routesPerChannel: 1_000,
   bytesPerSecond: 250_000_000,
   packetsPerSecond: 200_000,
   resetsPerSecond: 1_000,
@@ -47,6 +52,8 @@ export const defaultRouteLimits: RouteLimits = {
 export interface RouteEnd {
   /** 8 bytes: what this end puts into its Route headers and sees in those it receives. */
   readonly id: Uint8Array;
+  readonly channel: RouteChannel;
+  /** The channel's path when the route was made: only there the id is valid. */
   readonly path: Path;
   /** Proves a Reset of the id to this end; 16 bytes. */
   readonly resetToken: Uint8Array;
@@ -92,7 +99,7 @@ export class RouteTable {
   readonly #ids: RouteIds;
   readonly #limits: RouteLimits;
   readonly #ends = new Map<number, End>();
-  readonly #byPath = new Map<Path, Set<End>>();
+  readonly #byChannel = new Map<RouteChannel, Set<End>>();
   readonly #resetRate: TokenBucket;
 
   /** @param resetSecret 32 bytes kept over restarts; @param now ms, monotonic, as everywhere below */
@@ -107,12 +114,12 @@ export class RouteTable {
     return this.#ends.size / 2;
   }
 
-  /** Makes a route between two channels. @returns the end of `path`, whose `other` is the second one; null when a limit is reached */
-  open(path: Path, otherPath: Path, now: number): RouteEnd | null {
-    if (this.size >= this.#limits.routes || this.#count(path) >= this.#limits.routesPerPath) return null;
-    if (this.#count(otherPath) >= this.#limits.routesPerPath) return null;
-    const end = this.#end(path, now);
-    const other = this.#end(otherPath, now);
+  /** Makes a route between two channels. @returns the end of `channel`, whose `other` is the second one; null when a limit is reached */
+  open(channel: RouteChannel, otherChannel: RouteChannel, now: number): RouteEnd | null {
+    if (this.size >= this.#limits.routes) return null;
+    if ([channel, otherChannel].some((each) => this.#count(each) >= this.#limits.routesPerChannel)) return null;
+    const end = this.#end(channel, now);
+    const other = this.#end(otherChannel, now);
     end.other = other;
     other.other = end;
     return end;
@@ -122,17 +129,17 @@ export class RouteTable {
   close(end: RouteEnd): void {
     for (const each of [end, end.other] as End[]) {
       this.#ends.delete(readId(each.id, 0));
-      const ends = this.#byPath.get(each.path);
+      const ends = this.#byChannel.get(each.channel);
       ends?.delete(each);
-      if (ends?.size === 0) this.#byPath.delete(each.path);
+      if (ends?.size === 0) this.#byChannel.delete(each.channel);
     }
   }
 
   /** Ends every route of a channel. @returns the ends that live on elsewhere: each is to be told with {@link reset} */
-  closePath(path: Path): RouteEnd[] {
-    const ends = [...(this.#byPath.get(path) ?? [])];
+  closeChannel(channel: RouteChannel): RouteEnd[] {
+    const ends = [...(this.#byChannel.get(channel) ?? [])];
     for (const end of ends) this.close(end);
-    return ends.map((end) => end.other).filter((other) => other.path !== path);
+    return ends.map((end) => end.other).filter((other) => other.channel !== channel);
   }
 
   /**
@@ -168,17 +175,18 @@ export class RouteTable {
     return null;
   }
 
-  #count(path: Path): number {
-    return this.#byPath.get(path)?.size ?? 0;
+  #count(channel: RouteChannel): number {
+    return this.#byChannel.get(channel)?.size ?? 0;
   }
 
-  #end(path: Path, now: number): End {
+  #end(channel: RouteChannel, now: number): End {
     let id = this.#ids.next();
     while (this.#ends.has(readId(id, 0))) id = this.#ids.next();
     const { bytesPerSecond, packetsPerSecond } = this.#limits;
     const end: Omit<End, 'other'> & { other: End | null } = {
       id,
-      path,
+      channel,
+      path: channel.path,
       resetToken: this.#ids.resetToken(id),
       check: readId(id, 4),
       byteRate: new TokenBucket(bytesPerSecond, Math.max(bytesPerSecond / 10, 65_535), now),
@@ -188,8 +196,8 @@ export class RouteTable {
       packets: 0,
     };
     this.#ends.set(readId(id, 0), end as End);
-    const ends = this.#byPath.get(path) ?? new Set();
-    this.#byPath.set(path, ends.add(end as End));
+    const ends = this.#byChannel.get(channel) ?? new Set();
+    this.#byChannel.set(channel, ends.add(end as End));
     return end as End;
   }
 }

@@ -1,0 +1,236 @@
+import { createHash, createHmac } from 'node:crypto';
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import type { Path } from '../../../protocol/path.ts';
+import { RESET_LENGTH, RESET_PACKET, ROUTE_HEADER_LENGTH, ROUTE_PACKET, RouteTable, reset } from '../../../protocol/relay/index.ts';
+import { size } from '../../support/size.ts';
+
+const secret = new Uint8Array(32).fill(7);
+
+/** HMAC of the platform and a seeded stream of "random" bytes. */
+function crypto(seed = 'seed') {
+  let counter = 0;
+  return {
+    hmacSha256: (key: Uint8Array, ...parts: readonly Uint8Array[]) => {
+      const hmac = createHmac('sha256', key);
+      for (const part of parts) hmac.update(part);
+      return new Uint8Array(hmac.digest());
+    },
+    randomBytes: (length: number) => new Uint8Array(createHash('sha256').update(`${seed}${counter++}`).digest()).subarray(0, length),
+  };
+}
+
+function channel(name: string): { path: Path } {
+  return { path: { kind: 'udp', key: name, address: '192.0.2.1', port: 1, socket: 0, local: false } };
+}
+
+function packet(id: Uint8Array, length = 100): Uint8Array {
+  const bytes = new Uint8Array(length).fill(0xc0);
+  bytes[0] = ROUTE_PACKET;
+  bytes.set(id, 1);
+  return bytes;
+}
+
+const hex = (bytes: Uint8Array): string => Buffer.from(bytes).toString('hex');
+
+describe('forward', () => {
+  test('swaps the ids in place and leaves the rest alone, both ways', () => {
+    const table = new RouteTable(crypto(), secret, {}, 0);
+    const [a, b] = [channel('a'), channel('b')];
+    const end = table.open(a, b, 0)!;
+    expect(end.path).toBe(a.path);
+    expect(end.other.path).toBe(b.path);
+    expect(hex(end.id)).not.toBe(hex(end.other.id));
+    const there = packet(end.id);
+    const inner = hex(there.subarray(ROUTE_HEADER_LENGTH));
+    expect(table.forward(there, a.path, 0)).toBe(end.other);
+    expect(hex(there.subarray(1, ROUTE_HEADER_LENGTH))).toBe(hex(end.other.id));
+    expect(hex(there.subarray(ROUTE_HEADER_LENGTH))).toBe(inner);
+    expect(table.forward(packet(end.other.id), b.path, 0)).toBe(end);
+    expect(end.packets + end.other.packets).toBe(2);
+    expect(table.counters).toMatchObject({ forwarded: 2, forwardedBytes: 200, unknown: 0, wrongPath: 0 });
+  });
+
+  test('drops and counts a packet from another path, without touching it', () => {
+    const table = new RouteTable(crypto(), secret, {}, 0);
+    const [a, b] = [channel('a'), channel('b')];
+    const end = table.open(a, b, 0)!;
+    const stolen = packet(end.id);
+    expect(table.forward(stolen, channel('thief').path, 0)).toBeNull();
+    expect(table.forward(stolen, b.path, 0)).toBeNull();
+    expect(hex(stolen.subarray(1, ROUTE_HEADER_LENGTH))).toBe(hex(end.id));
+    expect(table.counters.wrongPath).toBe(2);
+    expect(table.answer(stolen, 0)).toBeNull();
+  });
+
+  test('drops a Route inside a Route and what is too short', () => {
+    const table = new RouteTable(crypto(), secret, {}, 0);
+    const a = channel('a');
+    const end = table.open(a, channel('b'), 0)!;
+    const nested = packet(end.id);
+    nested[ROUTE_HEADER_LENGTH] = ROUTE_PACKET;
+    expect(table.forward(nested, a.path, 0)).toBeNull();
+    for (let length = 0; length <= ROUTE_HEADER_LENGTH; length++) {
+      expect(table.forward(packet(end.id).subarray(0, length), a.path, 0)).toBeNull();
+    }
+    expect(table.counters.malformed).toBe(ROUTE_HEADER_LENGTH + 2);
+  });
+
+  test('holds bytes and packets to their rate, each direction on its own', () => {
+    const table = new RouteTable(crypto(), secret, { packetsPerSecond: 100, bytesPerSecond: 1e6 }, 0);
+    const [a, b] = [channel('a'), channel('b')];
+    const end = table.open(a, b, 0)!;
+    const passed = (from: { path: Path }, id: Uint8Array, now: number, count: number, length = 50) =>
+      Array.from({ length: count }, () => table.forward(packet(id, length), from.path, now)).filter(Boolean).length;
+    expect(passed(a, end.id, 0, 50)).toBe(10);
+    expect(passed(b, end.other.id, 0, 50)).toBe(10);
+    expect(passed(a, end.id, 100, 50)).toBe(10);
+    expect(passed(a, end.id, 10_000, 10, 20_000)).toBe(5);
+    expect(table.counters.overRate).toBe(40 + 40 + 40 + 5);
+  });
+});
+
+describe('end of a route', () => {
+  test('comes with either channel and names the ends to tell', () => {
+    const table = new RouteTable(crypto(), secret, {}, 0);
+    const [device, one, two] = [channel('device'), channel('one'), channel('two')];
+    const first = table.open(device, one, 0)!;
+    const second = table.open(device, two, 0)!;
+    const unrelated = table.open(one, two, 0)!;
+    expect(table.size).toBe(3);
+    expect(table.closeChannel(device)).toEqual([first.other, second.other]);
+    expect(table.size).toBe(1);
+    expect(table.forward(packet(first.other.id), one.path, 0)).toBeNull();
+    expect(table.forward(packet(unrelated.id), one.path, 0)).toBe(unrelated.other);
+    expect(table.closeChannel(device)).toEqual([]);
+    table.close(unrelated);
+    table.close(unrelated);
+    expect(table.size).toBe(0);
+  });
+
+  test('does not take the routes of another channel on the same path', () => {
+    const table = new RouteTable(crypto(), secret, {}, 0);
+    const device = channel('device');
+    const old = channel('client');
+    const fresh = { path: old.path };
+    table.open(old, device, 0);
+    const kept = table.open(fresh, device, 0)!;
+    table.closeChannel(old);
+    expect(table.forward(packet(kept.id), fresh.path, 0)).toBe(kept.other);
+  });
+
+  test('is answered with a Reset that carries the token the end was given', () => {
+    const table = new RouteTable(crypto(), secret, {}, 0);
+    const a = channel('a');
+    const end = table.open(a, channel('b'), 0)!;
+    const late = packet(end.id);
+    expect(table.answer(late, 0)).toBeNull();
+    table.close(end);
+    expect(table.forward(late, a.path, 0)).toBeNull();
+    const answer = table.answer(late, 0)!;
+    expect(hex(answer)).toBe(hex(reset(end.id, end.resetToken)));
+    expect(answer[0]).toBe(RESET_PACKET);
+    expect(answer).toHaveLength(RESET_LENGTH);
+    expect(hex(answer.subarray(9))).toBe(createHmac('sha256', secret).update(end.id).digest('hex').slice(0, 32));
+  });
+
+  test('is recognised by a station that was started again, and by no other', () => {
+    const before = new RouteTable(crypto('before'), secret, {}, 0);
+    const end = before.open(channel('a'), channel('b'), 0)!;
+    const after = new RouteTable(crypto('after'), secret, {}, 0);
+    expect(hex(after.answer(packet(end.id), 0)!)).toBe(hex(reset(end.id, end.resetToken)));
+    const stranger = new RouteTable(crypto('after'), new Uint8Array(32).fill(8), {}, 0);
+    expect(stranger.answer(packet(end.id), 0)).toBeNull();
+  });
+
+  test('is answered only when the packet is larger than the answer, and not too often', () => {
+    const before = new RouteTable(crypto('before'), secret, {}, 0);
+    const { id } = before.open(channel('a'), channel('b'), 0)!;
+    const table = new RouteTable(crypto(), secret, { resetsPerSecond: 3 }, 0);
+    expect(table.answer(packet(id, RESET_LENGTH), 0)).toBeNull();
+    expect(table.answer(packet(id, RESET_LENGTH + 1), 0)).not.toBeNull();
+    const answers = Array.from({ length: 10 }, () => table.answer(packet(id), 0)).filter(Boolean);
+    expect(answers).toHaveLength(2);
+    expect(table.counters.resetsSent).toBe(3);
+  });
+});
+
+test('limits hold over all routes and per channel', () => {
+  const table = new RouteTable(crypto(), secret, { routes: 3, routesPerChannel: 2 }, 0);
+  const [a, b, c, d] = [channel('a'), channel('b'), channel('c'), channel('d')];
+  expect(table.open(a, b, 0)).not.toBeNull();
+  const second = table.open(a, c, 0)!;
+  expect(table.open(a, d, 0)).toBeNull();
+  expect(table.open(d, a, 0)).toBeNull();
+  expect(table.open(b, c, 0)).not.toBeNull();
+  expect(table.open(d, channel('e'), 0)).toBeNull();
+  table.close(second);
+  expect(table.open(a, d, 0)).not.toBeNull();
+});
+
+test('any bytes from any path: nothing is thrown, nothing is forwarded without the id, answers are never larger', () => {
+  const table = new RouteTable(crypto(), secret, { resetsPerSecond: 1e9 }, 0);
+  const a = channel('a');
+  const end = table.open(a, channel('b'), 0)!;
+  fc.assert(
+    fc.property(fc.uint8Array({ maxLength: 64 }), fc.boolean(), (bytes, marked) => {
+      if (marked && bytes.length > 0) bytes[0] = ROUTE_PACKET;
+      const holdsId = hex(bytes.subarray(1, 9)) === hex(end.id);
+      const length = bytes.length;
+      const forwarded = table.forward(bytes, a.path, 0);
+      const answer = table.answer(bytes, 0);
+      expect(forwarded === null || holdsId).toBe(true);
+      expect(answer === null || answer.length < length).toBe(true);
+    }),
+    { numRuns: size(2_000, 100_000), seed: 1 },
+  );
+  expect(table.counters.forwarded).toBe(0);
+});
+
+test('mutated packets of a live route are forwarded only with an intact id', () => {
+  const table = new RouteTable(crypto(), secret, { packetsPerSecond: 1e12, bytesPerSecond: 1e15 }, 0);
+  const a = channel('a');
+  const end = table.open(a, channel('b'), 0)!;
+  fc.assert(
+    fc.property(fc.integer({ min: 0, max: 63 }), fc.integer({ min: 0, max: 7 }), fc.integer({ min: 0, max: 64 }), (at, bit, cut) => {
+      const bytes = packet(end.id, 64);
+      bytes[at] = bytes[at]! ^ (1 << bit);
+      const touched = at >= 1 && at < ROUTE_HEADER_LENGTH;
+      const forwarded = table.forward(bytes.subarray(0, cut), a.path, 0);
+      expect(forwarded !== null).toBe(!touched && cut > ROUTE_HEADER_LENGTH && bytes[ROUTE_HEADER_LENGTH] !== ROUTE_PACKET);
+    }),
+    { numRuns: size(2_000, 100_000), seed: 1 },
+  );
+});
+
+test('a table compared with a naive model over random operations', () => {
+  fc.assert(
+    fc.property(
+      fc.array(fc.record({ kind: fc.constantFrom('open', 'close', 'channel', 'send'), x: fc.nat(4), y: fc.nat(4), n: fc.nat(50) }), {
+        maxLength: 60,
+      }),
+      (steps) => {
+        const table = new RouteTable(crypto(), secret, {}, 0);
+        const channels = Array.from({ length: 5 }, (_, i) => channel(`c${i}`));
+        let model: { from: number; to: number; end: NonNullable<ReturnType<RouteTable['open']>> }[] = [];
+        for (const { kind, x, y, n } of steps) {
+          const route = model[n % Math.max(model.length, 1)];
+          if (kind === 'open' && x !== y) model.push({ from: x, to: y, end: table.open(channels[x]!, channels[y]!, 0)! });
+          if (kind === 'close' && route) {
+            table.close(route.end);
+            model = model.filter((each) => each !== route);
+          }
+          if (kind === 'channel') {
+            const told = table.closeChannel(channels[x]!).map((end) => end.path.key);
+            const hit = model.filter(({ from, to }) => from === x || to === x);
+            expect(told.sort()).toEqual(hit.map(({ from, to }) => `c${from === x ? to : from}`).sort());
+            model = model.filter((each) => !hit.includes(each));
+          }
+          if (kind === 'send' && route) expect(table.forward(packet(route.end.id), channels[y]!.path, 0) !== null).toBe(y === route.from);
+          expect(table.size).toBe(model.length);
+        }
+      },
+    ),
+    { numRuns: size(200, 5_000), seed: 1 },
+  );
+});

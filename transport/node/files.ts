@@ -1,0 +1,105 @@
+/**
+ * State in files that survive a killed process: a file is replaced as a whole or not at all.
+ *
+ * Write a temporary file beside it, fsync, rename over it, fsync the directory. A crash leaves the old content or the new one, and at
+ * worst a temporary file, which `prepareDirectory` removes at the next start. One process writes a directory at a time.
+ */
+import { randomBytes } from 'node:crypto';
+import { mkdir, open, readdir, readFile, rename, rm } from 'node:fs/promises';
+import { basename, dirname, join } from 'node:path';
+import { LocalError } from '../../protocol/errors/index.ts';
+
+const TEMPORARY = /^\..+\.[0-9a-f]{12}\.tmp$/;
+
+/**
+ * Replaces a file; when the promise resolves the content is on the disk.
+ * @param options.mode permissions, default 0o600: state holds secrets.
+ * @throws LocalError FAILED with one line: no permission, no space, no such directory.
+ */
+export async function replaceFile(path: string, content: string | Uint8Array, { mode = 0o600 }: { mode?: number } = {}): Promise<void> {
+  const temporary = join(dirname(path), `.${basename(path)}.${randomBytes(6).toString('hex')}.tmp`);
+  try {
+    await writeDurably(temporary, content, mode);
+    await rename(temporary, path);
+    await syncDirectory(dirname(path));
+  } catch (error) {
+    await rm(temporary, { force: true }).catch(() => {});
+    throw fileError('cannot write', path, error);
+  }
+}
+
+/** Replaces a file with readable JSON. */
+export function replaceJson(path: string, value: unknown, options: { mode?: number } = {}): Promise<void> {
+  return replaceFile(path, `${JSON.stringify(value, null, 2)}\n`, options);
+}
+
+/** The content of a file, undefined when there is none. @throws LocalError FAILED when it cannot be read. */
+export async function readFileIfPresent(path: string): Promise<Uint8Array | undefined> {
+  try {
+    return await readFile(path);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
+    throw fileError('cannot read', path, error);
+  }
+}
+
+/** The value of a JSON file, undefined when there is none. @throws LocalError FAILED when it cannot be read, PARSE with the place of the error. */
+export async function readJson(path: string): Promise<unknown> {
+  const bytes = await readFileIfPresent(path);
+  if (bytes === undefined) return undefined;
+  try {
+    return JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes));
+  } catch (error) {
+    const reason = (error as Error).message;
+    throw new LocalError('PARSE', `${path} is not valid JSON (${reason}): repair it, or move it away to start anew`, { cause: error });
+  }
+}
+
+/** Makes a directory that only this user may enter, where it is missing, and removes what a crash left in it. */
+export async function prepareDirectory(path: string): Promise<void> {
+  try {
+    await mkdir(path, { recursive: true, mode: 0o700 });
+    const stale = (await readdir(path)).filter((name) => TEMPORARY.test(name));
+    for (const name of stale) await rm(join(path, name), { force: true });
+  } catch (error) {
+    throw fileError('cannot use directory', path, error);
+  }
+}
+
+async function writeDurably(path: string, content: string | Uint8Array, mode: number): Promise<void> {
+  const file = await open(path, 'wx', mode);
+  try {
+    await file.writeFile(content);
+    await file.sync();
+  } finally {
+    await file.close();
+  }
+}
+
+/** Makes the rename itself durable. Some file systems cannot sync a directory; they order renames themselves. */
+async function syncDirectory(path: string): Promise<void> {
+  const directory = await open(path, 'r');
+  try {
+    await directory.sync();
+  } catch (error) {
+    const code = (error as NodeJS.ErrnoException).code;
+    if (code !== 'EINVAL' && code !== 'ENOTSUP' && code !== 'EPERM') throw error;
+  } finally {
+    await directory.close();
+  }
+}
+
+function fileError(what: string, path: string, error: unknown): LocalError {
+  const reasons: Record<string, string> = {
+    EACCES: 'permission denied',
+    EPERM: 'permission denied',
+    ENOENT: 'no such directory',
+    ENOSPC: 'the disk is full',
+    EROFS: 'the file system is read-only',
+    ENOTDIR: 'a part of the path is not a directory',
+    EEXIST: 'there is a file of that name',
+    EISDIR: 'it is a directory',
+  };
+  const { code = '', message } = error as NodeJS.ErrnoException;
+  return new LocalError('FAILED', `${what} ${path}: ${reasons[code] ?? message}`, { cause: error });
+}

@@ -1,0 +1,39 @@
+/** A log on standard error, one line per message: `2026-01-01T00:00:00.000Z warn text name=value …`. */
+import type { Log, LogLevel } from '../environment.ts';
+
+const levels: readonly LogLevel[] = ['error', 'warn', 'info', 'debug', 'trace'];
+
+/**
+ * @param options.level the least important level that is still written. Default `warn`.
+ * @param options.write receives each line, with its line feed; default standard error.
+ */
+export function stderrLog({
+  level = 'warn',
+  write = (line: string) => void process.stderr.write(line),
+}: {
+  level?: LogLevel;
+  write?: (line: string) => void;
+} = {}): Log {
+  const most = levels.indexOf(level);
+  const entries = levels.map((name, importance) => {
+    const print = (message: string, fields?: Record<string, unknown>) => write(logLine(name, message, fields));
+    return [name, importance <= most ? print : () => {}] as const;
+  });
+  return Object.fromEntries(entries) as Log;
+}
+
+function logLine(level: LogLevel, message: string, fields: Record<string, unknown> = {}): string {
+  const pairs = Object.entries(fields).map(([name, value]) => ` ${name}=${printable(value)}`);
+  return `${new Date().toISOString()} ${level} ${oneLine(message)}${pairs.join('')}\n`;
+}
+
+/** Quoted when it has spaces, so that a line can be taken apart again. */
+function printable(value: unknown): string {
+  const text = oneLine(typeof value === 'string' ? value : (JSON.stringify(value) ?? String(value)));
+  return /[\s"=]/.test(text) || text === '' ? JSON.stringify(text) : text;
+}
+
+/** Text from the network may end up here: no control character reaches a terminal. */
+function oneLine(text: string): string {
+  return text.replace(/\r?\n\s*/g, ' | ').replace(/\p{Cc}/gu, '?');
+}

@@ -1,0 +1,33 @@
+/** What the system says when a UDP socket cannot be opened, as errors of ours with one line that says what to do. */
+import { LocalError } from '../../protocol/errors/index.ts';
+import type { BindOptions } from '../environment.ts';
+
+/** The host has no such address family, or it is switched off. */
+export function isMissingFamily(error: unknown): boolean {
+  const code = (error as NodeJS.ErrnoException).code;
+  return code === 'EAFNOSUPPORT' || code === 'EADDRNOTAVAIL' || code === 'EPROTONOSUPPORT' || code === 'EINVAL';
+}
+
+export function bindError(error: unknown, { port, host }: BindOptions): Error {
+  if (error instanceof LocalError) return error;
+  const { code, message } = error as NodeJS.ErrnoException;
+  const cause = { cause: error };
+  switch (code) {
+    case 'EADDRINUSE':
+      return new LocalError(
+        'PORT_IN_USE',
+        `UDP port ${port} is in use: stop the other program or choose another port (0 takes a free one)`,
+        cause,
+      );
+    case 'EACCES':
+    case 'EPERM':
+      return new LocalError('PRIVILEGED_PORT', `this user may not open UDP port ${port}: choose a port of 1024 or above`, cause);
+    case 'EADDRNOTAVAIL':
+    case 'EAFNOSUPPORT':
+    case 'EINVAL':
+    case 'ENOTFOUND':
+      return new LocalError('INVALID_ARGUMENT', `${host ?? 'the wildcard'} is not an address of this host: choose one of its own`, cause);
+    default:
+      return new LocalError('UNKNOWN', `UDP port ${port} cannot be opened: ${message}`, cause);
+  }
+}

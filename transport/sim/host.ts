@@ -1,0 +1,143 @@
+/**
+ * A host of the simulation: the environment its products run in. Clock, sockets, name resolution, keys and randomness are virtual and
+ * seeded. `stop` is what SIGKILL and a pulled plug are outside: nothing that belongs to the host happens any more.
+ */
+import { Core, type CoreOptions } from '../../bindings/index.ts';
+import type { CryptoHost } from '../../protocol/crypto-host.ts';
+import { LocalError, RemoteError } from '../../protocol/errors/index.ts';
+import { canonicalAddress, isNear, type Prefix, parseAddress, parsePrefix } from '../address.ts';
+import type { BindOptions, Cancel, Clock, Environment, Log, Network, UdpSocket } from '../environment.ts';
+import { nobleCrypto } from '../noble-crypto.ts';
+import { Phase } from './event-queue.ts';
+import type { Random } from './random.ts';
+import type { Simulation } from './simulation.ts';
+import { SimulatedSocket } from './socket.ts';
+
+/** Linear memory of a host's core, where the caller does not say: hundreds of hosts fit in one process. */
+const CORE_MEMORY = 4 * 1024 * 1024;
+const FIRST_EPHEMERAL_PORT = 49_152;
+
+export class SimulatedHost implements Environment {
+  readonly name: string;
+  /** Numeric, without prefix length, in order of preference. */
+  readonly addresses: readonly string[];
+  /** The same with prefix length, as given. */
+  readonly networks: readonly string[];
+  readonly clock: Clock;
+  readonly crypto: CryptoHost;
+  readonly network: Network;
+  readonly log: Log;
+
+  readonly #simulation: Simulation;
+  readonly #prefixes: readonly Prefix[];
+  readonly #sockets: SimulatedSocket[] = [];
+  #socketsMade = 0;
+  #alive = true;
+
+  /** Made by {@link Simulation.host}. @param networks each `address/bits`. */
+  constructor(simulation: Simulation, name: string, networks: readonly string[], random: Random, log: Log) {
+    this.name = name;
+    this.#simulation = simulation;
+    this.#prefixes = networks.map(checkedPrefix);
+    this.networks = networks;
+    this.addresses = networks.map((address) => canonicalAddress(address.split('/')[0]!)!);
+    this.clock = {
+      now: () => simulation.now,
+      wallTime: () => simulation.wallTime,
+      schedule: (delay, run) => this.#schedule(delay, run),
+      defer: (run) => void this.#at(simulation.now, Phase.DEFERRED, run),
+    };
+    this.crypto = nobleCrypto((length) => random.bytes(length));
+    this.network = { bind: async (options) => this.#bind(options), resolve: async (host) => this.#resolve(host) };
+    this.log = log;
+  }
+
+  get alive(): boolean {
+    return this.#alive;
+  }
+
+  async createCore(options: CoreOptions): Promise<Core> {
+    return Core.create({ memory: CORE_MEMORY, ...options });
+  }
+
+  /** Ends the host at once: no timer fires, no datagram leaves or arrives. Its name and addresses can be given to a new host. */
+  stop(): void {
+    this.#alive = false;
+    for (const socket of [...this.#sockets]) socket.close();
+  }
+
+  /** The socket that would receive a datagram for this address and port. */
+  socketFor(address: string, port: number): SimulatedSocket | undefined {
+    return this.#sockets.find((socket) => socket.port === port && (socket.host === undefined || socket.host === address));
+  }
+
+  /** The address datagrams to `destination` come from; undefined when the host has none of that family. */
+  sourceFor(destination: string): string | undefined {
+    const bytes = parseAddress(destination);
+    if (bytes === null || isOwn(destination, this.addresses)) return destination;
+    const usable = this.addresses.filter((address) => parseAddress(address)!.length === bytes.length);
+    return usable.find((address) => isNear(destination, [this.#prefixes[this.addresses.indexOf(address)]!])) ?? usable[0];
+  }
+
+  #schedule(delay: number, run: () => void): Cancel {
+    if (delay === Number.POSITIVE_INFINITY) return () => {};
+    const event = this.#at(this.#simulation.now + Math.max(0, delay || 0), Phase.ARRIVAL, run);
+    return () => {
+      event.run = null;
+    };
+  }
+
+  #at(time: number, phase: Phase, run: () => void) {
+    return this.#simulation.at(time, phase, () => {
+      if (this.#alive) run();
+    });
+  }
+
+  #bind(options: BindOptions): UdpSocket {
+    if (!Number.isInteger(options.port) || options.port < 0 || options.port > 65_535)
+      throw new LocalError('INVALID_ARGUMENT', `${options.port} is not a port number`);
+    const host = options.host === undefined ? undefined : canonicalAddress(options.host);
+    if (host === null || (host !== undefined && !isOwn(host, this.addresses)))
+      throw new LocalError('INVALID_ARGUMENT', `${options.host} is not an address of ${this.name}`);
+    const port = options.port === 0 ? this.#freePort() : options.port;
+    if (this.#sockets.some((socket) => socket.port === port && (socket.host === undefined || host === undefined || socket.host === host)))
+      throw new LocalError('PORT_IN_USE', `UDP port ${port} is in use on ${this.name}`);
+    const near = options.local === true ? (address: string) => isNear(address, this.#prefixes) : null;
+    const socket = new SimulatedSocket({
+      index: this.#socketsMade++,
+      port,
+      host,
+      near,
+      receive: options.receive,
+      transmit: (data, path) => this.#simulation.transmit(this, port, data, path),
+      defer: this.clock.defer,
+      closed: () => this.#sockets.splice(this.#sockets.indexOf(socket), 1),
+    });
+    this.#sockets.push(socket);
+    return socket;
+  }
+
+  #freePort(): number {
+    let port = FIRST_EPHEMERAL_PORT + this.#socketsMade;
+    while (this.#sockets.some((socket) => socket.port === port)) port++;
+    return port;
+  }
+
+  #resolve(host: string): string[] {
+    const numeric = canonicalAddress(host);
+    if (numeric !== null) return [numeric];
+    const addresses = this.#simulation.addressesOf(host);
+    if (addresses.length === 0) throw new RemoteError('DNS', `${host} has no address`);
+    return [...addresses];
+  }
+}
+
+function isOwn(address: string, addresses: readonly string[]): boolean {
+  return addresses.includes(address) || address === '::1' || address.startsWith('127.');
+}
+
+function checkedPrefix(text: string): Prefix {
+  const prefix = parsePrefix(text);
+  if (prefix === null) throw new LocalError('INVALID_ARGUMENT', `${text} is not an address with prefix length, as 192.0.2.1/24`);
+  return prefix;
+}

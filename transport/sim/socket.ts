@@ -1,0 +1,68 @@
+/** A UDP socket of a simulated host. */
+
+import { LocalError } from '../../protocol/errors/index.ts';
+import type { Path } from '../../protocol/path.ts';
+import { canonicalAddress } from '../address.ts';
+import type { BindOptions, UdpSocket } from '../environment.ts';
+import { PathTable, UdpPath } from '../udp-path.ts';
+
+export interface SimulatedSocketOptions {
+  index: number;
+  port: number;
+  host: string | undefined;
+  near: ((address: string) => boolean) | null;
+  receive: BindOptions['receive'];
+  transmit: (data: Uint8Array, path: Path) => void;
+  defer: (run: () => void) => void;
+  closed: () => void;
+}
+
+export class SimulatedSocket implements UdpSocket {
+  readonly index: number;
+  readonly port: number;
+  /** Undefined: every address of the host. */
+  readonly host: string | undefined;
+  readonly #options: SimulatedSocketOptions;
+  readonly #paths: PathTable;
+  #sent: { offset: number; released: (offset: number) => void }[] = [];
+  #closed = false;
+
+  constructor(options: SimulatedSocketOptions) {
+    this.index = options.index;
+    this.port = options.port;
+    this.host = options.host;
+    this.#options = options;
+    this.#paths = new PathTable((address, port) => new UdpPath(options.index, address, port, options.near));
+  }
+
+  path(address: string, port: number): Path {
+    const canonical = canonicalAddress(address);
+    if (canonical === null || !Number.isInteger(port) || port < 1 || port > 65_535)
+      throw new LocalError('INVALID_ARGUMENT', `${address} port ${port} is not a numeric address and port`);
+    return this.#paths.path(canonical, port);
+  }
+
+  /** Copies at once; releases together with everything sent in the same instant. */
+  send(buffer: Uint8Array, offset: number, length: number, path: Path, released: (offset: number) => void): void {
+    if (!this.#closed) this.#options.transmit(buffer.slice(offset, offset + length), path);
+    if (this.#sent.length === 0) this.#options.defer(this.#release);
+    this.#sent.push({ offset, released });
+  }
+
+  /** A datagram arrives. */
+  deliver(data: Uint8Array, address: string, port: number): void {
+    if (!this.#closed) this.#options.receive(data, this.#paths.path(address, port));
+  }
+
+  close(): void {
+    if (this.#closed) return;
+    this.#closed = true;
+    this.#options.closed();
+  }
+
+  readonly #release = (): void => {
+    const sent = this.#sent;
+    this.#sent = [];
+    for (const { offset, released } of sent) released(offset);
+  };
+}

@@ -1,0 +1,74 @@
+/** The path of a UDP peer, and how many of them are remembered. */
+import type { Path } from '../protocol/path.ts';
+
+export class UdpPath implements Path {
+  readonly kind = 'udp';
+  readonly key: string;
+  readonly address: string;
+  readonly port: number;
+  readonly socket: number;
+  readonly #near: ((address: string) => boolean) | null;
+
+  /**
+   * @param address canonical numeric address.
+   * @param near tells whether an address is near, of a local socket; null for every other socket, whose paths are never local.
+   */
+  constructor(socket: number, address: string, port: number, near: ((address: string) => boolean) | null) {
+    this.key = `udp:${socket}:${address.includes(':') ? `[${address}]` : address}:${port}`;
+    this.address = address;
+    this.port = port;
+    this.socket = socket;
+    this.#near = near;
+  }
+
+  /** Asked at each read: interfaces come and go. */
+  get local(): boolean {
+    return this.#near?.(this.address) ?? false;
+  }
+}
+
+/** Entries before the first sweep. */
+const FIRST_SWEEP = 1024;
+
+/**
+ * The paths of one socket, interned: engines compare paths by identity, so as long as anyone holds a path its address gives the same object.
+ * It is remembered weakly: what only a flood of spoofed addresses has created is collected, a path that a connection holds stays. Dead
+ * entries are swept when twice as many have come as the last sweep left, so a new peer costs constant time.
+ */
+export class PathTable {
+  readonly #create: (address: string, port: number) => UdpPath;
+  readonly #paths = new Map<string, WeakRef<UdpPath>>();
+  #last: UdpPath | undefined;
+  #sweepAt = FIRST_SWEEP;
+
+  constructor(create: (address: string, port: number) => UdpPath) {
+    this.#create = create;
+  }
+
+  /** @param address canonical: two spellings would be two paths. */
+  path(address: string, port: number): UdpPath {
+    const last = this.#last;
+    if (last !== undefined && last.port === port && last.address === address) return last;
+    const key = `${address} ${port}`;
+    const path = this.#paths.get(key)?.deref() ?? this.#insert(key, address, port);
+    this.#last = path;
+    return path;
+  }
+
+  /** Entries, dead ones included. */
+  get size(): number {
+    return this.#paths.size;
+  }
+
+  #insert(key: string, address: string, port: number): UdpPath {
+    if (this.#paths.size >= this.#sweepAt) this.#sweep();
+    const path = this.#create(address, port);
+    this.#paths.set(key, new WeakRef(path));
+    return path;
+  }
+
+  #sweep(): void {
+    for (const [key, path] of this.#paths) if (path.deref() === undefined) this.#paths.delete(key);
+    this.#sweepAt = Math.max(FIRST_SWEEP, 2 * this.#paths.size);
+  }
+}

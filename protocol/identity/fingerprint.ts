@@ -1,0 +1,30 @@
+// Fingerprints: SHA-256 of the DER SubjectPublicKeyInfo (protocol.md §1). The full form of 64 hex digits authorizes; the short form
+// of 32 is for people's eyes only.
+
+import { hex } from '@scure/base';
+import type { CryptoHost } from '../crypto-host.ts';
+import { equalBytes } from './constant-time.ts';
+import { spki } from './public-key.ts';
+
+const FULL = /^[0-9a-f]{64}$/;
+const text = new TextEncoder();
+
+/** Full fingerprint of an X25519 public key: 64 lower-case hex digits. */
+export function fingerprint(publicKey: Uint8Array, crypto: Pick<CryptoHost, 'sha256'>): string {
+  return hex.encode(crypto.sha256(spki(publicKey)));
+}
+
+/** First 16 bytes of a fingerprint, 32 hex digits: for display, never for authorization. */
+export function shortFingerprint(full: string): string {
+  return full.slice(0, 32);
+}
+
+/** True for a full fingerprint in its one spelling. */
+export function isFingerprint(candidate: string): boolean {
+  return FULL.test(candidate);
+}
+
+/** Compares two full fingerprints in constant time; anything that is not a full fingerprint equals nothing. */
+export function fingerprintsEqual(a: string, b: string): boolean {
+  return isFingerprint(a) && isFingerprint(b) && equalBytes(text.encode(a), text.encode(b));
+}

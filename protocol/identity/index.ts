@@ -1,0 +1,6 @@
+/** Identities: X25519 keys, their PEM form and their fingerprints (protocol.md §1). */
+
+export { equalBytes, isAllZero } from './constant-time.ts';
+export { fingerprint, fingerprintsEqual, isFingerprint, shortFingerprint } from './fingerprint.ts';
+export { decodePrivateKey, encodePrivateKey } from './private-key-pem.ts';
+export { isCanonicalPublicKey, KEY_LENGTH, spki } from './public-key.ts';

@@ -1,0 +1,26 @@
+// X25519 public keys: which encodings we take, and their SubjectPublicKeyInfo (RFC 8410 §4).
+
+/** Bytes of an X25519 key. */
+export const KEY_LENGTH = 32;
+
+/** DER before the 32 key bytes: SEQUENCE { SEQUENCE { OID 1.3.101.110 }, BIT STRING (0 unused bits) }. */
+const SPKI_PREFIX = Uint8Array.of(0x30, 0x2a, 0x30, 0x05, 0x06, 0x03, 0x2b, 0x65, 0x6e, 0x03, 0x21, 0x00);
+
+/**
+ * True for the one canonical encoding of a field element: 32 bytes, top bit clear, below 2^255 − 19. RFC 7748 would also take the
+ * others; we refuse them so that one key has one fingerprint.
+ */
+export function isCanonicalPublicKey(key: Uint8Array): boolean {
+  if (key.length !== KEY_LENGTH || key[31]! > 0x7f) return false;
+  if (key[31] !== 0x7f) return true;
+  for (let i = 30; i > 0; i--) if (key[i] !== 0xff) return true;
+  return key[0]! < 0xed;
+}
+
+/** DER SubjectPublicKeyInfo of an X25519 public key, 44 bytes. */
+export function spki(publicKey: Uint8Array): Uint8Array {
+  const der = new Uint8Array(SPKI_PREFIX.length + KEY_LENGTH);
+  der.set(SPKI_PREFIX);
+  der.set(publicKey, SPKI_PREFIX.length);
+  return der;
+}

@@ -1,0 +1,213 @@
+// HandshakeState (Noise rev. 34 §5.3): interprets a pattern table, message by message.
+//
+// 1. The constructor mixes prologue and pre-messages.
+// 2. writeMessage and readMessage run through the tokens of the next message in turn.
+// 3. After the last message `trafficKeys` gives what the packets are protected with.
+//
+// readMessage works on a copy and takes it over only when all of the message holds, so a damaged, forged or repeated message changes nothing
+// (protocol.md §3). What is not here: pre-shared keys, fallback, timers, repetition (a message is written once; the caller repeats
+// its bytes).
+
+import type { CryptoHost, PrivateKey } from '../crypto-host.ts';
+import { isAllZero, isCanonicalPublicKey, KEY_LENGTH } from '../identity/index.ts';
+import type { Aead } from './aead.ts';
+import type { Pattern, Token } from './patterns.ts';
+import { SymmetricState } from './symmetric-state.ts';
+
+/** Bytes of a Poly1305 tag. */
+const TAG_LENGTH = 16;
+const MASK_LABEL = new TextEncoder().encode('svc mask');
+
+export interface HandshakeOptions {
+  readonly pattern: Pattern;
+  readonly initiator: boolean;
+  readonly prologue: Uint8Array;
+  readonly crypto: CryptoHost;
+  readonly aead: Aead;
+  /** Our static key, where the pattern uses one. */
+  readonly staticKey?: PrivateKey;
+  /** The other end's static key, where the pattern knows it beforehand. */
+  readonly remoteStatic?: Uint8Array;
+  /** Our ephemeral key, for test vectors; generated otherwise. */
+  readonly ephemeral?: PrivateKey;
+}
+
+/** Keys of one direction each; 32 bytes. */
+export interface TrafficKeys {
+  readonly send: Uint8Array;
+  readonly receive: Uint8Array;
+  readonly sendMask: Uint8Array;
+  readonly receiveMask: Uint8Array;
+}
+
+export class HandshakeState {
+  readonly #options: HandshakeOptions;
+  #symmetric: SymmetricState;
+  #ephemeral: PrivateKey | undefined;
+  #remoteStatic: Uint8Array | undefined;
+  #remoteEphemeral: Uint8Array | undefined;
+  #next = 0;
+
+  /** Initialize(). The keys the pattern needs must be given. */
+  constructor(options: HandshakeOptions) {
+    this.#options = options;
+    this.#ephemeral = options.ephemeral;
+    this.#remoteStatic = options.remoteStatic;
+    this.#symmetric = SymmetricState.initialize(options.crypto, options.aead, `Noise_${options.pattern.name}_25519_ChaChaPoly_SHA256`);
+    this.#symmetric.mixHash(options.prologue);
+    const { known } = options.pattern;
+    if (known.initiator) this.#symmetric.mixHash(this.#staticOf(options.initiator));
+    if (known.responder) this.#symmetric.mixHash(this.#staticOf(!options.initiator));
+  }
+
+  /** The other end's static key: given beforehand, or learnt from a message that held. */
+  get remoteStatic(): Uint8Array | undefined {
+    return this.#remoteStatic;
+  }
+
+  /** h. Final once `complete`. */
+  get hash(): Uint8Array {
+    return this.#symmetric.hash;
+  }
+
+  /** All messages of the pattern were written or read. */
+  get complete(): boolean {
+    return this.#next === this.#options.pattern.messages.length;
+  }
+
+  /** The next message with `payload`. Written once only: call it when it is this end's turn. */
+  writeMessage(payload: Uint8Array): Uint8Array {
+    const parts: Uint8Array[] = [];
+    for (const token of this.#tokens()) {
+      if (token === 'e') parts.push(this.#writeEphemeral());
+      else if (token === 's') parts.push(this.#symmetric.encryptAndHash(this.#options.staticKey!.publicKey));
+      else if (!this.#mixDiffieHellman(token)) throw new TypeError(`no shared secret for ${token}`);
+    }
+    parts.push(this.#symmetric.encryptAndHash(payload));
+    this.#next++;
+    return concatenated(parts);
+  }
+
+  /** The payload of the other end's next message, or null when it does not hold: then nothing has changed. */
+  readMessage(message: Uint8Array): Uint8Array | null {
+    const copy = this.#clone();
+    const payload = copy.#read(message);
+    if (payload === null) return null;
+    this.#symmetric = copy.#symmetric;
+    this.#remoteStatic = copy.#remoteStatic;
+    this.#remoteEphemeral = copy.#remoteEphemeral;
+    this.#next = copy.#next;
+    return payload;
+  }
+
+  /**
+   * Keys of the finished handshake. With ck the final chaining key and HKDF of rev. 34 §4.3:
+   *   traffic keys  k1, k2 = HKDF(ck, "", 2)          (Split of the specification)
+   *   mask keys     m1, m2 = HKDF(ck, "svc mask", 2)
+   * k1 and m1 protect what the initiator sends, k2 and m2 what the responder sends.
+   */
+  trafficKeys(): TrafficKeys {
+    const [k1, k2] = this.#symmetric.derive();
+    const [m1, m2] = this.#symmetric.derive(MASK_LABEL);
+    if (this.#options.initiator) return { send: k1, receive: k2, sendMask: m1, receiveMask: m2 };
+    return { send: k2, receive: k1, sendMask: m2, receiveMask: m1 };
+  }
+
+  /** Overwrites the secrets of this handshake, not the static key. Best effort: JavaScript may have copied them. */
+  wipe(): void {
+    this.#symmetric.wipe();
+    this.#ephemeral?.wipe();
+    this.#ephemeral = undefined;
+  }
+
+  #read(message: Uint8Array): Uint8Array | null {
+    let at = 0;
+    for (const token of this.#tokens()) {
+      if (token === 'e') {
+        if (!this.#readEphemeral(message.subarray(at, at + KEY_LENGTH))) return null;
+        at += KEY_LENGTH;
+      } else if (token === 's') {
+        const length = KEY_LENGTH + (this.#symmetric.hasKey ? TAG_LENGTH : 0);
+        if (!this.#readStatic(message.subarray(at, at + length), length)) return null;
+        at += length;
+      } else if (!this.#mixDiffieHellman(token)) return null;
+    }
+    if (this.#symmetric.hasKey && message.length - at < TAG_LENGTH) return null;
+    const payload = this.#symmetric.decryptAndHash(message.subarray(at));
+    if (payload !== null) this.#next++;
+    return payload;
+  }
+
+  #readEphemeral(key: Uint8Array): boolean {
+    if (!isCanonicalPublicKey(key)) return false;
+    this.#remoteEphemeral = key.slice();
+    this.#symmetric.mixHash(this.#remoteEphemeral);
+    return true;
+  }
+
+  #readStatic(field: Uint8Array, length: number): boolean {
+    if (field.length !== length) return false;
+    const key = this.#symmetric.decryptAndHash(field);
+    if (key === null || !isCanonicalPublicKey(key)) return false;
+    this.#remoteStatic = key;
+    return true;
+  }
+
+  #writeEphemeral(): Uint8Array {
+    this.#ephemeral ??= this.#options.crypto.generateKey();
+    this.#symmetric.mixHash(this.#ephemeral.publicKey);
+    return this.#ephemeral.publicKey;
+  }
+
+  /** False when the result is all zero, or the host refuses to compute it for that reason (RFC 7748 §6.1). */
+  #mixDiffieHellman(token: Exclude<Token, 'e' | 's'>): boolean {
+    const ours = token[this.#options.initiator ? 0 : 1];
+    const theirs = token[this.#options.initiator ? 1 : 0];
+    const key = ours === 'e' ? this.#ephemeral! : this.#options.staticKey!;
+    const remote = theirs === 'e' ? this.#remoteEphemeral! : this.#remoteStatic!;
+    const shared = diffieHellman(key, remote);
+    if (shared === null || isAllZero(shared)) return false;
+    this.#symmetric.mixKey(shared);
+    shared.fill(0);
+    return true;
+  }
+
+  #tokens(): readonly Token[] {
+    const tokens = this.#options.pattern.messages[this.#next];
+    if (tokens === undefined) throw new TypeError('the handshake has no further message');
+    return tokens;
+  }
+
+  #staticOf(ours: boolean): Uint8Array {
+    return ours ? this.#options.staticKey!.publicKey : this.#remoteStatic!;
+  }
+
+  #clone(): HandshakeState {
+    const copy = new HandshakeState(this.#options);
+    copy.#symmetric = this.#symmetric.clone();
+    copy.#ephemeral = this.#ephemeral;
+    copy.#remoteStatic = this.#remoteStatic;
+    copy.#remoteEphemeral = this.#remoteEphemeral;
+    copy.#next = this.#next;
+    return copy;
+  }
+}
+
+/** Null when the host throws, which it may do for a low-order point. */
+function diffieHellman(key: PrivateKey, remote: Uint8Array): Uint8Array | null {
+  try {
+    return key.diffieHellman(remote);
+  } catch {
+    return null;
+  }
+}
+
+function concatenated(parts: readonly Uint8Array[]): Uint8Array {
+  const whole = new Uint8Array(parts.reduce((length, part) => length + part.length, 0));
+  let at = 0;
+  for (const part of parts) {
+    whole.set(part, at);
+    at += part.length;
+  }
+  return whole;
+}

@@ -1,0 +1,5 @@
+/** The handshake: Noise Protocol Framework rev. 34 over pattern tables (protocol.md §3). */
+
+export type { Aead } from './aead.ts';
+export { type HandshakeOptions, HandshakeState, type TrafficKeys } from './handshake-state.ts';
+export { type Pattern, type Token, XX } from './patterns.ts';

@@ -1,0 +1,92 @@
+// The other packets of the handshake. Every accessor gives views into the packet.
+//
+//   Retry     0x81, destination id (8), token (1 to 128)
+//   Respond   0x82, destination id (8), source id (8), Noise message 2
+//   Complete  0x83, destination id (8), Noise message 3
+//   Versions  0x85, source id of the Initiate (8), count u8, versions, count u8, suites
+
+import { ID_LENGTH, joined, MAX_RETRY_TOKEN, PacketType } from './layout.ts';
+
+const DESTINATION_AT = 1;
+const AFTER_DESTINATION = DESTINATION_AT + ID_LENGTH;
+
+export interface Retry {
+  readonly destination: Uint8Array;
+  readonly token: Uint8Array;
+}
+
+export interface Respond {
+  readonly destination: Uint8Array;
+  readonly source: Uint8Array;
+  readonly message: Uint8Array;
+}
+
+export interface Complete {
+  readonly destination: Uint8Array;
+  readonly message: Uint8Array;
+}
+
+export interface Versions {
+  /** Source id of the Initiate it answers. */
+  readonly destination: Uint8Array;
+  readonly versions: Uint8Array;
+  readonly suites: Uint8Array;
+}
+
+export function encodeRetry(fields: Retry): Uint8Array {
+  return joined(PacketType.RETRY, fields.destination, fields.token);
+}
+
+export function decodeRetry(packet: Uint8Array): Retry | null {
+  const tokenLength = packet.length - AFTER_DESTINATION;
+  if (packet[0] !== PacketType.RETRY || tokenLength < 1 || tokenLength > MAX_RETRY_TOKEN) return null;
+  return { destination: destination(packet), token: packet.subarray(AFTER_DESTINATION) };
+}
+
+export function encodeRespond(fields: Respond): Uint8Array {
+  return joined(PacketType.RESPOND, fields.destination, fields.source, fields.message);
+}
+
+export function decodeRespond(packet: Uint8Array): Respond | null {
+  const messageAt = AFTER_DESTINATION + ID_LENGTH;
+  if (packet[0] !== PacketType.RESPOND || packet.length <= messageAt) return null;
+  return {
+    destination: destination(packet),
+    source: packet.subarray(AFTER_DESTINATION, messageAt),
+    message: packet.subarray(messageAt),
+  };
+}
+
+export function encodeComplete(fields: Complete): Uint8Array {
+  return joined(PacketType.COMPLETE, fields.destination, fields.message);
+}
+
+export function decodeComplete(packet: Uint8Array): Complete | null {
+  if (packet[0] !== PacketType.COMPLETE || packet.length <= AFTER_DESTINATION) return null;
+  return { destination: destination(packet), message: packet.subarray(AFTER_DESTINATION) };
+}
+
+export function encodeVersions(fields: Versions): Uint8Array {
+  const counts = [Uint8Array.of(fields.versions.length), Uint8Array.of(fields.suites.length)] as const;
+  return joined(PacketType.VERSIONS, fields.destination, counts[0], fields.versions, counts[1], fields.suites);
+}
+
+/** Bytes after the suites are ignored: a later version may say more. */
+export function decodeVersions(packet: Uint8Array): Versions | null {
+  if (packet[0] !== PacketType.VERSIONS || packet.length <= AFTER_DESTINATION) return null;
+  const versionsAt = AFTER_DESTINATION + 1;
+  const suiteCountAt = versionsAt + packet[AFTER_DESTINATION]!;
+  if (packet.length <= suiteCountAt) return null;
+  const suitesAt = suiteCountAt + 1;
+  const end = suitesAt + packet[suiteCountAt]!;
+  if (packet.length < end) return null;
+  return {
+    destination: destination(packet),
+    versions: packet.subarray(versionsAt, suiteCountAt),
+    suites: packet.subarray(suitesAt, end),
+  };
+}
+
+function destination(packet: Uint8Array): Uint8Array {
+  return packet.subarray(DESTINATION_AT, AFTER_DESTINATION);
+}

@@ -1,144 +1,403 @@
 /**
- * One party on the network: a Core, an Endpoint, its sockets and the Driver, with a Session for every connection.
- * Device, client and base station each open one (or several: they share nothing).
+ * One party on the network: a Core, an Endpoint, its sockets and the Driver, with a Session for every connection. Device, client and base station
+ * open one each (or several in one process: they share nothing).
+ *
+ * 1. Datagrams go from the driver to the endpoint, unless `intercept` takes them.
+ * 2. The endpoint names connections that have events: those being dialled resolve or fail their `connect`, accepted ones become sessions,
+ *    and an established one's session translates its events.
+ * 3. What an application calls on a session wakes the driver, which sends.
+ * 4. When the core fails, all sessions end with CORE_FAILED and a new core and endpoint take over on the same sockets.
+ *
+ * Who may connect, and what for, is decided above.
  */
-import type { CoreOptions, DataParameters } from '../../bindings/index.ts';
-import type { Router } from '../../protocol/coap/index.ts';
-import type { PrivateKey } from '../../protocol/host.ts';
+import type { Connection } from '../../protocol/connection/index.ts';
+import { Endpoint, type EndpointEvent } from '../../protocol/endpoint/index.ts';
+import { CloseCode, LocalError, RemoteError, type SvcError } from '../../protocol/errors/index.ts';
+import { fingerprint } from '../../protocol/identity/index.ts';
 import type { Path } from '../../protocol/path.ts';
+import { Driver } from '../driver.ts';
 import type { Environment, UdpSocket } from '../environment.ts';
-import type { KeepAlive, Session } from './session.ts';
+import { Deferred } from './deferred.ts';
+import { guarded } from './emitter.ts';
+import type { ConnectOptions, ConnectTarget, HostConfig, HostLimits, PreparedConnect } from './host-config.ts';
+import { defaultKeepAlive, defaultLimits, defaultMaxRequests, defaultParameters } from './host-defaults.ts';
+import { RestartingEngine, type Running } from './restarting-engine.ts';
+import { Routes } from './routes.ts';
+import { Session } from './session.ts';
+import { MAX_READ } from './stream.ts';
 
-export interface Bind {
-  /** 0 = any free port */
-  port: number;
-  /** numeric address; default: all, IPv4 and IPv6 */
-  host?: string;
-  /** the device's local socket: its paths may count as local */
-  local?: boolean;
-}
+/** ms for a handshake when `connect` names none */
+const CONNECT_TIMEOUT = 10_000;
+/** ms `close` waits for the last packets to leave */
+const CLOSE_TIMEOUT = 1000;
 
-export interface HostConfig {
-  identity: PrivateKey;
-  binds: readonly Bind[];
-  /** names answered on a path; without it nothing is accepted */
-  responder?: (path: Path) => readonly string[];
-  /** goes out in message 2 (a device: { ProductId, DeviceId }) */
-  info?: Record<string, unknown>;
-  parameters?: Partial<DataParameters>;
-  /** for connections of this host (client, device; never a base station) */
-  keepAlive?: KeepAlive;
-  limits?: { halfOpen?: number; retryAbove?: number; connections?: number };
-  /** 32 bytes kept beside the identity key; default: random, so that peers of an earlier run only notice by keep-alive */
-  resetSecret?: Uint8Array;
-  core?: CoreOptions;
-  /** router of sessions the peer opened; `connect` names its own */
-  router?: Router<Session>;
-  /** requests a peer may have open at this host per session; more are answered 5.03. Default 64 */
-  maxRequests?: number;
-  /** every session the peer opened, once its handshake is complete; set router, onStream … on it in this call */
-  onSession?: (session: Session) => void;
-  /**
-   * Sees every datagram before the endpoint; true = taken (the base station's relay). Must not keep `datagram` after it returns
-   * except through `Host.send`, which copies.
-   */
-  intercept?: (datagram: Uint8Array, path: Path) => boolean;
-}
-
-export interface ConnectTarget {
-  /** responder's name: 'station', 'device:<productId>.<deviceId>', 'device' */
-  name: string;
-  /** full hex fingerprint; a different key fails with the key-mismatch error before anything is sent */
-  pin?: string;
-  /** what message 2 must say, e.g. { ProductId, DeviceId } */
-  expect?: Record<string, string>;
-  /** our identity towards this peer; default: the host's */
-  identity?: PrivateKey;
-  /** ms for the handshake, default 10,000 */
-  timeout?: number;
-  /** first repeat of message 1: 250 on a LAN, else 500 (default) */
-  firstTimeout?: 250 | 500;
-  /** abort: STOPPED */
-  signal?: AbortSignal;
-  /** serves what the peer asks on this session */
-  router?: Router<Session>;
-}
-
-/** Direct: numeric `address` and `port` (from the first socket unless `socket` names another), or a ready `path`. */
-export type ConnectOptions = ConnectTarget & ({ address: string; port: number; socket?: number } | { path: Path });
-
-/** A handshake whose Initiate travels inside a request to the base station. */
-export interface PreparedConnect {
-  /** the whole Initiate packet */
-  readonly initiate: Uint8Array;
-  /** Goes on with the Respond packet that came back. Resolves when the peer is authenticated. @throws as connect */
-  establish(respond: Uint8Array, path: Path): Promise<Session>;
-  /** Gives up; harmless after establish. */
+/** A connect under way, as its own layer holds it. */
+export interface Dial {
+  readonly session: Promise<Session>;
+  /** Gives up: STOPPED. Harmless when it is decided. */
   cancel(): void;
 }
 
+interface Attempt {
+  readonly target: ConnectTarget;
+  readonly connection: Connection;
+  readonly result: Deferred<Session>;
+}
+
 export class Host {
-  /** @throws LocalError PORT_IN_USE, PRIVILEGED_PORT */
-  static open(environment: Environment, config: HostConfig): Promise<Host> {
-    void [environment, config];
-    throw new Error('not there yet');
+  /** Sees each session a peer opened; see HostConfig. */
+  onSession: ((session: Session) => void) | null;
+  /** Sees each datagram first; see HostConfig. */
+  intercept: ((datagram: Uint8Array, path: Path) => boolean) | null;
+  readonly environment: Environment;
+  /** Full hex fingerprint of the host's identity. */
+  readonly fingerprint: string;
+  /** In force at once when changed. */
+  readonly limits: HostLimits;
+
+  readonly #config: HostConfig;
+  readonly #resetSecret: Uint8Array;
+  readonly #engine: RestartingEngine;
+  readonly #driver: Driver<EndpointEvent>;
+  readonly #attempts = new Map<Connection, Attempt>();
+  readonly #byConnection = new Map<Connection, Session>();
+  readonly #sessions = new Set<Session>();
+  readonly #routes = new Routes();
+  readonly #sockets: UdpSocket[] = [];
+  readonly #scratch = new Uint8Array(MAX_READ);
+  #closing: Promise<void> | null = null;
+
+  /**
+   * Makes the core, binds the sockets.
+   * @throws LocalError PORT_IN_USE, PRIVILEGED_PORT, INVALID_ARGUMENT (a bind's host), NOT_IMPLEMENTED (no wasm SIMD here)
+   */
+  static async open(environment: Environment, config: HostConfig): Promise<Host> {
+    const limits = { ...defaultLimits, ...config.limits };
+    const resetSecret = config.resetSecret ?? environment.crypto.randomBytes(32);
+    const start = (): Promise<Running> => startEndpoint(environment, config, limits, resetSecret);
+    const host = new Host(environment, config, limits, resetSecret, await start(), start);
+    try {
+      for (const bind of config.binds) host.#sockets.push(await host.#driver.bind(bind));
+    } catch (error) {
+      await host.close();
+      throw error;
+    }
+    return host;
   }
-  onSession: ((session: Session) => void) | null = null;
-  intercept: ((datagram: Uint8Array, path: Path) => boolean) | null = null;
-  get environment(): Environment {
-    throw new Error('not there yet');
+
+  private constructor(
+    environment: Environment,
+    config: HostConfig,
+    limits: HostLimits,
+    resetSecret: Uint8Array,
+    running: Running,
+    start: () => Promise<Running>,
+  ) {
+    this.environment = environment;
+    this.fingerprint = fingerprint(config.identity.publicKey, environment.crypto);
+    this.limits = limits;
+    this.onSession = config.onSession ?? null;
+    this.intercept = config.intercept ?? null;
+    this.#config = config;
+    this.#resetSecret = resetSecret;
+    this.#engine = new RestartingEngine(running, {
+      clock: environment.clock,
+      log: environment.log,
+      start,
+      onFailed: () => this.#coreFailed(),
+      onRestarted: () => this.#driver.wake(),
+    });
+    this.#driver = new Driver({
+      environment,
+      engine: this.#engine,
+      onEvent: (event) => this.#handle(event),
+      intercept: (datagram, path) => this.intercept?.(datagram, path) === true,
+    });
   }
-  get fingerprint(): string {
-    throw new Error('not there yet');
-  }
+
+  /** In the order of the binds. */
   get sockets(): readonly UdpSocket[] {
-    throw new Error('not there yet');
+    return this.#sockets;
   }
-  /** Sessions now open, both directions. */
+
+  /** Sessions that are open now, whoever opened them. */
   get sessions(): ReadonlySet<Session> {
-    throw new Error('not there yet');
+    return this.#sessions;
   }
+
   /**
    * Connects; resolves when the peer is authenticated.
-   * @throws TIMEOUT, STOPPED (signal, host closed), RemoteError (key mismatch, wrong ids, busy), OUT_OF_MEMORY
+   * @throws TIMEOUT; STOPPED (signal, host closed); RemoteError FINGERPRINT_MISMATCH, WRONG_PRODUCT_ID, WRONG_DEVICE_ID; OUT_OF_MEMORY;
+   * INVALID_ARGUMENT. A peer without room ends the fresh session with DEVICE_INTERNAL_ERROR.
    */
-  connect(options: ConnectOptions): Promise<Session> {
-    void options;
-    throw new Error('not there yet');
+  async connect(options: ConnectOptions): Promise<Session> {
+    const { signal } = options;
+    if (signal?.aborted === true) throw new LocalError('STOPPED', 'the connect was stopped');
+    const dial = this.dial(options);
+    signal?.addEventListener('abort', dial.cancel, { once: true });
+    try {
+      return await dial.session;
+    } finally {
+      signal?.removeEventListener('abort', dial.cancel);
+    }
   }
-  /** First half of a connect through the base station. */
+
+  /** `connect` for callers that try several ways at once; `signal` is not looked at. Throws what is wrong with the arguments or this host. */
+  dial(options: ConnectOptions): Dial {
+    this.#assertOpen();
+    const path = 'path' in options ? options.path : this.#path(options.address, options.port, options.socket);
+    const now = this.environment.clock.now();
+    const attempt = this.#attempt(options, this.#engine.endpoint.connect({ ...this.#handshake(options, now), path }, now));
+    return { session: attempt.result.promise, cancel: () => this.#cancel(attempt) };
+  }
+
+  /** First half of a connect through the base station. @throws as connect; `signal` counts from `establish` on */
   prepare(target: ConnectTarget): PreparedConnect {
-    void target;
-    throw new Error('not there yet');
+    this.#assertOpen();
+    const now = this.environment.clock.now();
+    const attempt = this.#attempt(target, this.#engine.endpoint.prepare(this.#handshake(target, now), now));
+    return {
+      initiate: attempt.connection.initiate ?? new Uint8Array(0),
+      establish: (respond, path) => this.#establish(attempt, respond, path),
+      cancel: () => this.#cancel(attempt),
+    };
   }
+
   /**
-   * A relayed Initiate arrived (device: POST /p2p/connect). Returns the Respond packet to send back; the session shows up in onSession
-   * when the Complete arrives on `path`.
+   * A relayed Initiate arrived (device: POST /p2p/connect). Returns the Respond packet for the answer; the session appears in onSession when the
+   * Complete arrives on `path`.
    * @throws RemoteError when it is refused
    */
   acceptRelayed(initiate: Uint8Array, path: Path): Uint8Array {
-    void [initiate, path];
-    throw new Error('not there yet');
+    this.#assertOpen();
+    const respond = this.#engine.endpoint.accept(initiate, path, this.environment.clock.now(), this.#routeOptions(path));
+    this.#driver.wake();
+    if (respond === null) throw new RemoteError('BAD_REQUEST', 'the handshake cannot be accepted');
+    return respond;
   }
+
   /**
-   * The path through the base station `channel` with our end's route id. Same arguments, same object. Sessions on it end with CLOSED when the
-   * channel's session ends, or when the station answers with a Reset that carries `resetToken` (16 bytes).
+   * The path through the base station at the other end of `channel`, for our end's route id (8 bytes). Same arguments, same object. Sessions on it end
+   * with CLOSED when the channel ends, and when the station answers with a Reset that carries `resetToken` (16 bytes).
    */
   routePath(channel: Session, routeId: Uint8Array, resetToken?: Uint8Array): Path {
-    void [channel, routeId, resetToken];
-    throw new Error('not there yet');
+    const now = this.environment.clock.now();
+    this.#routes.prune((path) => this.#isUsed(path), now);
+    return this.#routes.add(channel, routeId, resetToken, now).path;
   }
-  /** Sends one raw datagram (copied) on a path of this host; the base station's relay. */
-  send(datagram: Uint8Array, path: Path): void {
-    void [datagram, path];
-    throw new Error('not there yet');
+
+  /** Sessions, and connects under way, on routes through the station of `channel`. */
+  relayedOver(channel: Session): number {
+    let count = 0;
+    for (const { path } of [...this.#sessions, ...this.#attempts.keys()]) {
+      if (path?.kind === 'route' && this.#routes.find(path)?.channel === channel) count++;
+    }
+    return count;
   }
-  /** Closes every session (its peer is told), waits at most `timeout` ms (default 1,000) for that, closes the sockets. Calling again is harmless. */
-  close(timeout?: number): Promise<void> {
-    void timeout;
-    throw new Error('not there yet');
+
+  /** The Reset token of an id of ours, for the answer that opens a route (a base station). @param id 8 bytes */
+  resetToken(id: Uint8Array): Uint8Array {
+    return this.#engine.endpoint.resetToken(id);
   }
+
+  /** Sends one datagram as it is (a base station's relay); it must not be changed afterwards. @returns false when it was dropped */
+  send(datagram: Uint8Array, path: Path): boolean {
+    return this.#driver.send(datagram, path);
+  }
+
+  /**
+   * Closes every session (its peer is told that we shut down), waits at most `timeout` ms for that to leave, closes the sockets. Calling
+   * again gives the same promise.
+   */
+  close(timeout: number = CLOSE_TIMEOUT): Promise<void> {
+    this.#closing ??= this.#shutDown(timeout);
+    return this.#closing;
+  }
+
+  /** Counters of endpoint and driver. */
   stats(): Readonly<Record<string, number>> {
-    throw new Error('not there yet');
+    const endpoint = this.#engine.isRunning ? this.#engine.endpoint.stats : {};
+    return { sessions: this.#sessions.size, ...this.#driver.stats, ...endpoint };
   }
+
+  async #shutDown(timeout: number): Promise<void> {
+    for (const attempt of [...this.#attempts.values()]) this.#cancel(attempt);
+    for (const session of [...this.#sessions]) void session.close(CloseCode.SHUTDOWN);
+    if (this.#engine.isRunning) this.#engine.endpoint.close(this.environment.clock.now());
+    this.#engine.close();
+    const late = new Deferred<void>();
+    const cancel = this.environment.clock.schedule(timeout, () => late.resolve());
+    await Promise.race([this.#driver.close(), late.promise]);
+    cancel();
+    for (const socket of this.#sockets) this.#driver.unbind(socket);
+  }
+
+  #handle(event: EndpointEvent): void {
+    if (event.kind === 'connection') this.#accepted(event.connection);
+    else if (event.kind === 'active') this.#drain(event.connection);
+    // A failed core is noticed by the engine itself, wherever the trap happened.
+  }
+
+  #accepted(connection: Connection): void {
+    const session = this.#makeSession(connection, this.#config.router === undefined ? {} : { router: this.#config.router });
+    const listener = this.onSession;
+    if (listener !== null) guarded(this.environment.log, 'session listener', () => listener(session));
+    this.#drain(connection);
+  }
+
+  #drain(connection: Connection): void {
+    const session = this.#byConnection.get(connection);
+    if (session !== undefined) {
+      session.drain();
+      return;
+    }
+    const attempt = this.#attempts.get(connection);
+    for (let event = connection.nextEvent(); event !== null; event = connection.nextEvent()) {
+      if (attempt === undefined) continue;
+      if (event.kind === 'opened') {
+        this.#opened(attempt);
+        return;
+      }
+      if (event.kind === 'failed' || event.kind === 'closed') this.#fail(attempt, event.error ?? new RemoteError('CLOSED', 'closed'));
+    }
+  }
+
+  #opened(attempt: Attempt): void {
+    this.#attempts.delete(attempt.connection);
+    const session = this.#makeSession(attempt.connection, attempt.target);
+    attempt.result.resolve(session);
+    // What else has arrived waits until who connected has put its listeners on.
+    this.environment.clock.defer(() => {
+      session.drain();
+      this.#driver.wake();
+    });
+  }
+
+  #makeSession(connection: Connection, target: Pick<ConnectTarget, 'identity' | 'router'>): Session {
+    const { identity = this.#config.identity } = target;
+    const session = new Session({
+      connection,
+      localFingerprint: identity === this.#config.identity ? this.fingerprint : fingerprint(identity.publicKey, this.environment.crypto),
+      clock: this.environment.clock,
+      crypto: this.environment.crypto,
+      log: this.environment.log,
+      router: target.router ?? null,
+      maxRequests: this.#config.maxRequests ?? defaultMaxRequests,
+      scratch: this.#scratch,
+      wake: () => this.#driver.wake(),
+      onEnded: (error) => this.#ended(session, error),
+    });
+    this.#byConnection.set(connection, session);
+    this.#sessions.add(session);
+    return session;
+  }
+
+  #ended(session: Session, error: SvcError | null): void {
+    this.#byConnection.delete(session.connection);
+    this.#sessions.delete(session);
+    this.#routes.remove(session.path);
+    const reason = error === null ? 'it was closed' : error.message;
+    for (const path of this.#routes.removeOf(session)) this.#endRoute(path, reason);
+  }
+
+  #endRoute(path: Path, reason: string): void {
+    const error = new RemoteError('CLOSED', `the channel to the base station ended (${reason}), and with it the route`);
+    for (const session of [...this.#sessions]) if (session.path === path) session.end(error, CloseCode.ROUTE_CLOSED);
+    for (const attempt of [...this.#attempts.values()]) if (attempt.connection.path === path) this.#fail(attempt, error);
+  }
+
+  #coreFailed(): void {
+    const error = new LocalError('CORE_FAILED', 'the data plane failed, the connection is lost');
+    for (const attempt of [...this.#attempts.values()]) {
+      this.#attempts.delete(attempt.connection);
+      attempt.result.reject(error);
+    }
+    for (const session of [...this.#sessions]) session.abandon(error);
+  }
+
+  #attempt(target: ConnectTarget, connection: Connection): Attempt {
+    const attempt: Attempt = { target, connection, result: Deferred.quiet() };
+    this.#attempts.set(connection, attempt);
+    this.#driver.wake();
+    return attempt;
+  }
+
+  async #establish(attempt: Attempt, respond: Uint8Array, path: Path): Promise<Session> {
+    const { signal } = attempt.target;
+    const cancel = (): void => this.#cancel(attempt);
+    if (signal?.aborted === true) cancel();
+    signal?.addEventListener('abort', cancel, { once: true });
+    try {
+      if (this.#attempts.has(attempt.connection)) {
+        this.#engine.endpoint.respond(attempt.connection, respond, path, this.environment.clock.now(), this.#routeOptions(path));
+        this.#driver.wake();
+      }
+      return await attempt.result.promise;
+    } finally {
+      signal?.removeEventListener('abort', cancel);
+    }
+  }
+
+  #cancel(attempt: Attempt): void {
+    this.#fail(attempt, new LocalError('STOPPED', 'the connect was stopped'));
+  }
+
+  #fail(attempt: Attempt, error: SvcError): void {
+    if (!this.#attempts.delete(attempt.connection)) return;
+    attempt.result.reject(error);
+    attempt.connection.close(CloseCode.NO_ERROR, '', this.environment.clock.now());
+    this.#driver.wake();
+  }
+
+  #handshake(target: ConnectTarget, now: number) {
+    const { name, pin, expect, identity, firstTimeout } = target;
+    return {
+      name,
+      deadline: now + (target.timeout ?? CONNECT_TIMEOUT),
+      ...(pin === undefined ? {} : { pin }),
+      ...(expect === undefined ? {} : { expect }),
+      ...(identity === undefined ? {} : { identity }),
+      ...(firstTimeout === undefined ? {} : { firstTimeout }),
+    };
+  }
+
+  #routeOptions(path: Path): { routeResetToken?: Uint8Array } {
+    const routeResetToken = this.#routes.find(path)?.resetToken;
+    return routeResetToken === undefined ? {} : { routeResetToken };
+  }
+
+  #path(address: string, port: number, index = 0): Path {
+    const socket = this.#sockets[index];
+    if (socket === undefined) throw new LocalError('INVALID_ARGUMENT', `this host has no socket ${index}`);
+    return socket.path(address, port);
+  }
+
+  #isUsed(path: Path): boolean {
+    for (const user of [...this.#sessions, ...this.#attempts.keys()]) if (user.path === path) return true;
+    return false;
+  }
+
+  #assertOpen(): void {
+    if (this.#closing !== null) throw new LocalError('STOPPED', 'this host is closed');
+  }
+}
+
+async function startEndpoint(environment: Environment, config: HostConfig, limits: HostLimits, resetSecret: Uint8Array): Promise<Running> {
+  const core = await environment.createCore(config.core ?? {});
+  const { responder, info, acceptStreams, streamWindow, routeOwner } = config;
+  const endpoint = new Endpoint({
+    core,
+    crypto: environment.crypto,
+    identity: config.identity,
+    parameters: { ...defaultParameters, ...config.parameters },
+    keepAlive: config.keepAlive ?? defaultKeepAlive,
+    limits,
+    resetSecret,
+    ...(responder === undefined ? {} : { responder }),
+    ...(info === undefined ? {} : { info }),
+    ...(acceptStreams === undefined ? {} : { acceptStreams }),
+    ...(streamWindow === undefined ? {} : { streamWindow }),
+    ...(routeOwner === undefined ? {} : { routeOwner }),
+  });
+  return { core, endpoint };
 }

@@ -1,18 +1,46 @@
-/** A byte stream the peer wants to open, until the application accepts or refuses it (30 s, then the connection resets it). */
+/** A byte stream the peer wants to open, until the application accepts or refuses it; after 30 s the connection resets it by itself. */
+import { LocalError, StreamCode } from '../../protocol/errors/index.ts';
 import type { SessionStream } from './stream.ts';
+
+/** The two answers, given by the session. */
+export interface IncomingAnswers {
+  accept(): SessionStream;
+  refuse(code: number): void;
+}
 
 export class IncomingStream {
   /** Port the peer named, 0 … 2^32 - 1. */
-  get port(): number {
-    throw new Error('not there yet');
+  readonly port: number;
+  readonly #answers: IncomingAnswers;
+  #state: 'waiting' | 'decided' | 'gone' = 'waiting';
+
+  constructor(port: number, answers: IncomingAnswers) {
+    this.port = port;
+    this.#answers = answers;
   }
-  /** Accepts: the peer's open resolves. @throws LocalError INVALID_STATE when decided before; STOPPED when the peer gave up meanwhile */
+
+  /** Still waiting for an answer. */
+  get isWaiting(): boolean {
+    return this.#state === 'waiting';
+  }
+
+  /** Accepts: the peer's open resolves. @throws INVALID_STATE when answered before; STOPPED when the peer gave up or the wait was over */
   accept(): SessionStream {
-    throw new Error('not there yet');
+    if (this.#state === 'gone') throw new LocalError('STOPPED', 'the stream is not offered any more');
+    if (this.#state === 'decided') throw new LocalError('INVALID_STATE', 'the stream was accepted or refused before');
+    this.#state = 'decided';
+    return this.#answers.accept();
   }
-  /** Refuses: the peer's open fails with STOPPED. @param code stream error code on the wire, default REFUSED. Does nothing when decided before. */
-  refuse(code?: number): void {
-    void code;
-    throw new Error('not there yet');
+
+  /** Refuses: the peer's open fails with STOPPED. Does nothing when answered before. @param code stream error code on the wire */
+  refuse(code: number = StreamCode.STREAM_REFUSED): void {
+    if (this.#state !== 'waiting') return;
+    this.#state = 'decided';
+    this.#answers.refuse(code);
+  }
+
+  /** For the session: the offer is over. */
+  withdraw(): void {
+    if (this.#state === 'waiting') this.#state = 'gone';
   }
 }

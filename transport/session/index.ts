@@ -1,13 +1,16 @@
 /** The session layer: what an application holds on either end. */
-export { type Bind, type ConnectOptions, type ConnectTarget, Host, type HostConfig, type PreparedConnect } from './host.ts';
+export { Host } from './host.ts';
+export type { Bind, ConnectOptions, ConnectTarget, HostConfig, HostLimits, PreparedConnect } from './host-config.ts';
 export type { IncomingStream } from './incoming-stream.ts';
-export { type KeepAlive, type Observation, Session, type SessionEvents, type SessionRequest } from './session.ts';
+export { type KeepAlive, Session, type SessionEvents, type SessionRequest } from './session.ts';
+export type { Observation } from './session-requests.ts';
 export {
+  type AttachContext,
   type AttachVerdict,
-  type StationAddress,
   StationChannel,
   type StationChannelConfig,
   type StationChannelEvents,
 } from './station-channel.ts';
-export { Redirect, StationConnector, type StationConnectorConfig } from './station-connector.ts';
+export { Redirect, StationConnector, type StationConnectorConfig, type StationUse } from './station-connector.ts';
+export type { StationAddress } from './station-dial.ts';
 export { SessionStream, type StreamStats } from './stream.ts';

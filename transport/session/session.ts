@@ -1,11 +1,21 @@
 /**
- * One authenticated connection as an application holds it: CoAP requests both ways, byte streams, datagrams.
- * Made by `Host`; the same class on a client, a device and a base station.
+ * One authenticated connection as an application holds it: CoAP requests both ways, byte streams, datagrams. Made by `Host`; the same class on a
+ * client, a device and a base station.
+ *
+ * A session is open when it is handed out and ends once: because this end closed it, because the peer did, or because the peer is gone. Then everything
+ * on it fails, and `closed` tells why. Whatever arrives from the network ends at most this session.
  */
 import type { CoapRequest, CoapResponse, Router } from '../../protocol/coap/index.ts';
-import type { SvcError } from '../../protocol/errors/index.ts';
+import type { Connection, ConnectionEvent } from '../../protocol/connection/index.ts';
+import type { CryptoHost } from '../../protocol/crypto-host.ts';
+import { CloseCode, closeError, LocalError, RemoteError, type SvcError } from '../../protocol/errors/index.ts';
 import type { Path } from '../../protocol/path.ts';
+import type { Clock, Log } from '../environment.ts';
+import { Deferred } from './deferred.ts';
+import { Emitter, guarded } from './emitter.ts';
 import type { IncomingStream } from './incoming-stream.ts';
+import { type Observation, SessionRequests } from './session-requests.ts';
+import { SessionStreams } from './session-streams.ts';
 import type { SessionStream } from './stream.ts';
 
 export interface SessionRequest extends CoapRequest {
@@ -15,11 +25,7 @@ export interface SessionRequest extends CoapRequest {
   signal?: AbortSignal;
 }
 
-export interface Observation {
-  /** Stops; nothing is delivered afterwards. */
-  cancel(): void;
-}
-
+/** ms, ms, count (protocol.md §5) */
 export interface KeepAlive {
   interval: number;
   retryInterval: number;
@@ -31,100 +37,233 @@ export interface SessionEvents {
   closed: SvcError | null;
 }
 
+/** What the host gives a session. */
+export interface SessionOptions {
+  connection: Connection;
+  clock: Clock;
+  crypto: CryptoHost;
+  log: Log;
+  localFingerprint: string;
+  router: Router<Session> | null;
+  maxRequests: number;
+  /** MAX_READ bytes for use within one call */
+  scratch: Uint8Array;
+  /** The connection may have something to send. */
+  wake: () => void;
+  /** The session ended: forget it. */
+  onEnded: (error: SvcError | null) => void;
+}
+
 export class Session {
   /** Serves what the peer asks; context is this session. Without one every request is answered 4.04. */
-  router: Router<Session> | null = null;
+  router: Router<Session> | null;
   /** Called for every stream the peer opens; while it is null they are refused. */
   onStream: ((stream: IncomingStream) => void) | null = null;
   /** Called for every datagram; while it is null they are dropped. */
   onDatagram: ((data: Uint8Array) => void) | null = null;
-
-  get initiator(): boolean {
-    throw new Error('not there yet');
-  }
   /** Full hex fingerprint of our identity in this session. */
-  get localFingerprint(): string {
-    throw new Error('not there yet');
+  readonly localFingerprint: string;
+  /** For the host. */
+  readonly connection: Connection;
+
+  readonly #options: SessionOptions;
+  readonly #events: Emitter<SessionEvents>;
+  readonly #streams: SessionStreams;
+  readonly #requests: SessionRequests;
+  readonly #closed = new Deferred<SvcError | null>();
+  #isOpen = true;
+
+  constructor(options: SessionOptions) {
+    const { connection, log, wake, scratch } = options;
+    this.#options = options;
+    this.connection = connection;
+    this.router = options.router;
+    this.localFingerprint = options.localFingerprint;
+    this.#events = new Emitter(log);
+    this.#streams = new SessionStreams({ connection, log, wake, scratch, listener: () => this.onStream });
+    this.#requests = new SessionRequests({ ...options, session: this });
   }
+
+  /** We opened it. */
+  get initiator(): boolean {
+    return this.connection.initiator;
+  }
+
+  /** Full hex fingerprint of the peer's key. */
   get remoteFingerprint(): string {
-    throw new Error('not there yet');
+    return this.connection.remoteFingerprint;
   }
+
   get verified(): 'pinned' | 'password' | 'none' {
-    throw new Error('not there yet');
+    return this.connection.verified;
   }
-  /** Path now in use; may change, so read it each time. */
+
+  /** The path now in use; it may change, so do not keep it. */
   get path(): Path {
-    throw new Error('not there yet');
+    return this.connection.path;
   }
+
   /** The path now in use is local (protocol.md §6). Evaluated at each read: do not keep it. */
   get isLocal(): boolean {
-    throw new Error('not there yet');
+    const { kind, local } = this.path;
+    return kind === 'udp' && local;
   }
+
   get type(): 'RELAY' | 'DIRECT' {
-    throw new Error('not there yet');
+    return this.path.kind === 'route' ? 'RELAY' : 'DIRECT';
   }
+
   /** What the responder said of itself in message 2 (a device: ProductId, DeviceId). */
   get info(): Readonly<Record<string, unknown>> {
-    throw new Error('not there yet');
+    return this.connection.info;
   }
+
+  /** Noise handshake hash: the same at both ends, and in no other session. */
   get handshakeHash(): Uint8Array {
-    throw new Error('not there yet');
+    return this.connection.handshakeHash;
   }
-  /** Name we answered to, or asked for: 'station', 'device', 'device:<p>.<d>' */
+
   get isOpen(): boolean {
-    throw new Error('not there yet');
+    return this.#isOpen;
   }
-  /** Resolves (never rejects) when the session has ended: null when this end closed, else why. */
+
+  /** Resolves (never rejects) when the session has ended: null when this end closed it, else why. */
   get closed(): Promise<SvcError | null> {
-    throw new Error('not there yet');
+    return this.#closed.promise;
   }
+
   /**
    * Sends one request; resolves with any response, 4.xx and 5.xx included.
-   * @throws LocalError TIMEOUT, STOPPED (signal), NOT_CONNECTED (session over before), CLOSED (session ended meanwhile), INVALID_ARGUMENT
+   * @throws NOT_CONNECTED when the session is over; INVALID_ARGUMENT; TIMEOUT; STOPPED by `signal` or `close`; what the session ended with
+   * (CLOSED, TIMEOUT, DEVICE_INTERNAL_ERROR, …); BAD_RESPONSE
    */
-  request(request: SessionRequest): Promise<CoapResponse> {
-    void request;
-    throw new Error('not there yet');
+  async request(request: SessionRequest): Promise<CoapResponse> {
+    this.#assertOpen();
+    return this.#requests.request(request);
   }
-  /** Observes (RFC 7641). `onResponse` gets each notification; `onEnd` once when no more will come (error, or null after a final response). */
-  observe(request: SessionRequest, onResponse: (response: CoapResponse) => void, onEnd?: (error: SvcError | null) => void): Observation {
-    void [request, onResponse, onEnd];
-    throw new Error('not there yet');
-  }
+
   /**
-   * Opens a byte stream; resolves when the peer accepted it.
-   * @throws LocalError STOPPED (refused, limit, signal), NOT_CONNECTED
+   * Observes (RFC 7641). `onResponse` gets the first response and each notification; `onEnd` is called once when no more will come, unless cancelled:
+   * null after a response that ends the observation (an error status, or a resource that cannot be observed), else why.
    */
-  openStream(port: number, options?: { signal?: AbortSignal }): Promise<SessionStream> {
-    void [port, options];
-    throw new Error('not there yet');
+  observe(request: SessionRequest, onResponse: (response: CoapResponse) => void, onEnd?: (error: SvcError | null) => void): Observation {
+    this.#assertOpen();
+    return this.#requests.observe(request, onResponse, onEnd);
   }
-  /** Sends a datagram, unreliable; false when it was not taken. */
+
+  /**
+   * Opens a byte stream; resolves when the peer accepted it. Waits while the peer grants no more streams.
+   * @param port 0 … 2^32 - 1
+   * @throws NOT_CONNECTED when the session is over; STOPPED: refused, nobody listens, limit reached, `signal`, or the session ended; INVALID_ARGUMENT
+   */
+  async openStream(port: number, options: { signal?: AbortSignal } = {}): Promise<SessionStream> {
+    this.#assertOpen();
+    return this.#streams.open(port, options.signal);
+  }
+
+  /** Sends a datagram, unreliable and unordered. @returns false when it was not taken (too long, queue full, or the session is over) */
   sendDatagram(data: Uint8Array): boolean {
-    void data;
-    throw new Error('not there yet');
+    if (!this.#isOpen) return false;
+    const taken = this.connection.sendDatagram(data);
+    this.#options.wake();
+    return taken;
   }
-  /** Listens; returns the function that stops listening. A listener that throws is logged and disturbs nobody. */
+
+  /** Listens. @returns what stops listening. A listener that throws is logged and disturbs nobody. */
   on<K extends keyof SessionEvents>(event: K, listener: (value: SessionEvents[K]) => void): () => void {
-    void [event, listener];
-    throw new Error('not there yet');
+    return this.#events.on(event, listener);
   }
-  /** Changes the keep-alive numbers (an attach answer sets them). */
-  setKeepAlive(keepAlive: KeepAlive): void {
-    void keepAlive;
-    throw new Error('not there yet');
+
+  /** Other keep-alive numbers (an attach answer sets them); null = none. */
+  setKeepAlive(keepAlive: KeepAlive | null): void {
+    if (!this.#isOpen) return;
+    this.connection.setKeepAlive(keepAlive, this.#options.clock.now());
+    this.#options.wake();
   }
-  /** A successful password exchange or pairing: the session now counts as verified that way. */
+
+  /** A password exchange or pairing succeeded: `verified` says so from now on. */
   setVerified(verified: 'pinned' | 'password'): void {
-    void verified;
-    throw new Error('not there yet');
+    this.connection.markVerified(verified);
   }
-  /** Closes; what is open on it fails. Resolves when the close was sent; calling again is harmless. */
-  close(code?: number, reason?: string): Promise<void> {
-    void [code, reason];
-    throw new Error('not there yet');
+
+  /**
+   * Closes: what is open on it fails with STOPPED, the peer is told. Resolves when that has been handed to the socket; calling again is harmless.
+   * @param code CloseCode; @param reason for the peer's log, at most some hundred bytes
+   */
+  close(code: number = CloseCode.NO_ERROR, reason = ''): Promise<void> {
+    if (this.#isOpen) {
+      this.#closeConnection(code, reason);
+      this.#end(null);
+    }
+    return new Promise((resolve) => this.#options.clock.defer(resolve));
   }
+
+  /** Figures of the connection, and the streams and requests open now. */
   stats(): Readonly<Record<string, number>> {
-    throw new Error('not there yet');
+    const connection = this.#isOpen ? this.connection.stats() : {};
+    return { ...connection, openStreams: this.#streams.count, openRequests: this.#requests.count };
+  }
+
+  /** For the host: the connection has events. */
+  drain(): void {
+    for (let event = this.connection.nextEvent(); event !== null; event = this.connection.nextEvent()) {
+      if (this.#isOpen) this.#handle(event);
+    }
+    if (this.#isOpen) this.#requests.service();
+  }
+
+  /** For the host: ends for a reason of this end that is not the application's wish; the peer is told `code`. */
+  end(error: SvcError, code: number): void {
+    if (!this.#isOpen) return;
+    this.#closeConnection(code, '');
+    this.#end(error);
+  }
+
+  /** For the host: the connection is gone without a word. */
+  abandon(error: SvcError): void {
+    if (this.#isOpen) this.#end(error);
+  }
+
+  #handle(event: ConnectionEvent): void {
+    switch (event.kind) {
+      case 'message':
+        return this.#requests.receive(event.data);
+      case 'messages-writable':
+        return; // every drain ends with a service of the requests
+      case 'datagram':
+        return this.#datagram(event.data);
+      case 'closed':
+        return this.#end(event.error ?? closeError(event.code, event.reason));
+      case 'failed':
+        return this.#end(event.error);
+      case 'opened':
+        return;
+      default:
+        return this.#streams.handle(event);
+    }
+  }
+
+  #datagram(data: Uint8Array): void {
+    const listener = this.onDatagram;
+    if (listener !== null) guarded(this.#options.log, 'datagram listener', () => listener(data));
+  }
+
+  #closeConnection(code: number, reason: string): void {
+    this.connection.close(code, reason, this.#options.clock.now());
+    this.#options.wake();
+  }
+
+  #end(error: SvcError | null): void {
+    this.#isOpen = false;
+    const why = error?.message ?? 'it was closed here';
+    this.#requests.fail(error ?? new LocalError('STOPPED', 'the session was closed'));
+    this.#streams.fail(new RemoteError('STOPPED', `the session ended: ${why}`));
+    this.#options.onEnded(error);
+    this.#closed.resolve(error);
+    this.#events.emit('closed', error);
+  }
+
+  #assertOpen(): void {
+    if (!this.#isOpen) throw new LocalError('NOT_CONNECTED', 'the session is over');
   }
 }

@@ -1,66 +1,215 @@
 /**
- * A device's lasting channel to its base station: resolve, connect with the pin, attach (the product's callback), follow redirects, and begin
- * again with back-off whenever it ends. The client's short-lived one is `StationConnector`.
+ * A device's lasting channel to its base station. (The client's short-lived one is `StationConnector`.)
+ *
+ * 1. Dial the configured station with its pin (`station-dial.ts`).
+ * 2. Let the product attach on the fresh session; a redirect leads to 1 with the target's pin, at most MAX_REDIRECTS in a row.
+ * 3. Attached: take over the keep-alive numbers of the answer and wait for the session's end.
+ * 4. Wait, and begin again at 1 with the configured station: at once after a channel that held was closed or reset (the station restarted), else
+ *    with the back-off; slowly when we were refused for what we are.
  */
 import type { Router } from '../../protocol/coap/index.ts';
-import type { SvcError } from '../../protocol/errors/index.ts';
+import { LocalError, RemoteError, type SvcError } from '../../protocol/errors/index.ts';
+import { Backoff, MAX_SLOW_DELAY, SlowBackoff } from './backoff.ts';
+import { Deferred } from './deferred.ts';
+import { Emitter } from './emitter.ts';
 import type { Host } from './host.ts';
 import type { KeepAlive, Session } from './session.ts';
+import { asSvcError, dialStation, type StationAddress } from './station-dial.ts';
 
-/** Where a base station is and who it must be. */
-export interface StationAddress {
-  /** name or numeric address */
-  host: string;
-  port: number;
-  /** full hex fingerprint of its key */
-  fingerprint: string;
-}
-
-/** What the product's attach decided. */
+/** What the product's attach came to. */
 export type AttachVerdict =
   | { kind: 'attached'; keepAlive?: KeepAlive }
   | { kind: 'redirect'; station: StationAddress }
-  /** an overloaded station, a passing error: with the back-off, or after `after` ms when the station said so */
+  /** a passing trouble: again after the back-off, and not before `after` ms when the station said so */
   | { kind: 'retry'; error: SvcError; after?: number }
-  /** refused for what we are (wrong ids, unknown fingerprint, replaced): 10 s, doubling up to 1 h; `after` sets the first one */
+  /** refused for what we are (wrong ids, unknown fingerprint, replaced): again after 10 s, or `after` ms, doubling up to 1 h */
   | { kind: 'refused'; error: SvcError; after?: number };
+
+export interface AttachContext {
+  readonly station: StationAddress;
+  /** how many redirects led here */
+  readonly redirects: number;
+}
 
 export interface StationChannelConfig {
   host: Host;
   station: StationAddress;
   /** serves what the station asks on this channel */
   router?: Router<Session>;
-  /** Attaches on a fresh session. A rejection counts as 'retry'. `redirects` = how many led here. */
-  attach: (session: Session, context: { station: StationAddress; redirects: number }) => Promise<AttachVerdict>;
+  /** Attaches on a fresh session. What it throws counts as 'retry', REPLACED and FINGERPRINT_MISMATCH as 'refused'. */
+  attach: (session: Session, context: AttachContext) => Promise<AttachVerdict>;
 }
 
 export interface StationChannelEvents {
-  /** attach held */
+  /** attached */
   connected: Session;
-  /** an attached channel ended; the next attempt follows by itself unless the channel was closed (then the error is null) */
+  /** An attached channel ended; null when this end closed it. The next attempt follows by itself unless `stop` was called. */
   disconnected: SvcError | null;
-  /** an attempt failed; the next one is after `delay` ms */
+  /** An attempt failed; the next one is in `delay` ms. */
   failed: { error: SvcError; delay: number; refused: boolean };
 }
 
+/** protocol.md §7 */
+const MAX_REDIRECTS = 5;
+/** ms for resolver and handshake: short, so that a station that comes back is not waited for by a repeat that is seconds away */
+const DIAL_TIMEOUT = 6_000;
+/** ms for the product's attach */
+const ATTACH_TIMEOUT = 30_000;
+/** ms after which an attach has held: the back-off starts afresh, and a restart of the station is followed at once */
+const HELD = 10_000;
+/** ms the loser of two devices with one identity waits first (protocol.md §7) */
+const REPLACED_DELAY = 60_000;
+
+/** From `start` to `stop`. */
+interface Run {
+  stopped: boolean;
+  /** ends what the run waits for */
+  interrupt: () => void;
+}
+
 export class StationChannel {
+  readonly #config: StationChannelConfig;
+  readonly #events: Emitter<StationChannelEvents>;
+  readonly #backoff: Backoff;
+  readonly #slow: SlowBackoff;
+  #session: Session | null = null;
+  #run: Run | null = null;
+  #ended: Promise<void> = Promise.resolve();
+
   constructor(config: StationChannelConfig) {
-    void config;
+    const { crypto, log } = config.host.environment;
+    this.#config = config;
+    this.#events = new Emitter(log);
+    this.#backoff = new Backoff(crypto);
+    this.#slow = new SlowBackoff(crypto);
   }
+
   /** The attached session, null while there is none. */
   get session(): Session | null {
-    throw new Error('not there yet');
+    return this.#session;
   }
-  /** Begins (or begins again after stop). */
+
+  /** Begins, or begins again after `stop`; does nothing while it runs. */
   start(): void {
-    throw new Error('not there yet');
+    if (this.#run !== null) return;
+    const run: Run = { stopped: false, interrupt: () => {} };
+    this.#run = run;
+    this.#backoff.reset();
+    this.#slow.reset();
+    this.#ended = this.#ended.then(() => this.#loop(run));
   }
-  /** Detaches and stays detached until start. */
-  stop(): Promise<void> {
-    throw new Error('not there yet');
+
+  /** Detaches, and stays so until `start`. Resolves when the session is closed and nothing of the run is left. */
+  async stop(): Promise<void> {
+    const run = this.#run;
+    if (run !== null) {
+      this.#run = null;
+      run.stopped = true;
+      run.interrupt();
+    }
+    await this.#ended;
   }
+
+  /** Listens. @returns what stops listening */
   on<K extends keyof StationChannelEvents>(event: K, listener: (value: StationChannelEvents[K]) => void): () => void {
-    void [event, listener];
-    throw new Error('not there yet');
+    return this.#events.on(event, listener);
   }
+
+  async #loop(run: Run): Promise<void> {
+    while (!run.stopped) {
+      const delay = await this.#cycle(run);
+      if (!run.stopped && delay > 0) await this.#sleep(run, delay);
+    }
+  }
+
+  /** One attempt with its redirects and, if it attached, the life of the channel. @returns ms until the next one */
+  async #cycle(run: Run): Promise<number> {
+    let { station } = this.#config;
+    for (let redirects = 0; redirects <= MAX_REDIRECTS; redirects++) {
+      const verdict = await this.#attempt(run, { station, redirects });
+      if (run.stopped) return 0;
+      if (typeof verdict === 'number') return verdict;
+      if (verdict.kind !== 'redirect') return this.#failed(verdict.error, verdict.kind === 'refused', verdict.after);
+      station = verdict.station;
+    }
+    return this.#failed(new RemoteError('BAD_RESPONSE', `more than ${MAX_REDIRECTS} redirects in a row`), false);
+  }
+
+  async #attempt(run: Run, context: AttachContext): Promise<Exclude<AttachVerdict, { kind: 'attached' }> | number> {
+    const { host, router } = this.#config;
+    const dial = dialStation(host, context.station, { timeout: DIAL_TIMEOUT, ...(router && { router }) });
+    run.interrupt = dial.cancel;
+    let session: Session;
+    try {
+      session = await dial.session;
+    } catch (error) {
+      return troubleVerdict(asSvcError(error));
+    }
+    run.interrupt = () => void session.close();
+    if (run.stopped) run.interrupt();
+    const verdict = await this.#attach(session, context);
+    if (verdict.kind === 'attached' && !run.stopped) return this.#hold(session, verdict.keepAlive);
+    await session.close();
+    return verdict.kind === 'attached' ? 0 : verdict;
+  }
+
+  /** The product's attach, bounded in time and by the session's life. */
+  async #attach(session: Session, context: AttachContext): Promise<AttachVerdict> {
+    const late = new Deferred<AttachVerdict>();
+    const timeout = new RemoteError('TIMEOUT', 'the base station did not answer the attach');
+    const cancel = this.#config.host.environment.clock.schedule(ATTACH_TIMEOUT, () => late.resolve(troubleVerdict(timeout)));
+    const ended = session.closed.then((error) => troubleVerdict(error ?? new LocalError('STOPPED', 'the channel was stopped')));
+    try {
+      return await Promise.race([this.#config.attach(session, context), late.promise, ended]);
+    } catch (error) {
+      return troubleVerdict(asSvcError(error));
+    } finally {
+      cancel();
+    }
+  }
+
+  /** Attached: waits for the end. @returns ms until the next attempt */
+  async #hold(session: Session, keepAlive: KeepAlive | undefined): Promise<number> {
+    const { clock } = this.#config.host.environment;
+    const since = clock.now();
+    if (keepAlive !== undefined) session.setKeepAlive(keepAlive);
+    this.#session = session;
+    this.#events.emit('connected', session);
+    const error = await session.closed;
+    this.#session = null;
+    const delay = this.#delayAfter(error, clock.now() - since);
+    this.#events.emit('disconnected', error);
+    return delay;
+  }
+
+  #delayAfter(error: SvcError | null, held: number): number {
+    if (held > this.#slow.current) this.#slow.reset();
+    if (error?.code === 'REPLACED') return this.#slow.next(REPLACED_DELAY);
+    if (held < HELD) return this.#backoff.next();
+    this.#backoff.reset();
+    return error?.code === 'CLOSED' ? 0 : this.#backoff.next();
+  }
+
+  #failed(error: SvcError, refused: boolean, after?: number): number {
+    const wait = after === undefined ? 0 : Math.min(Math.max(0, after), MAX_SLOW_DELAY);
+    const delay = refused ? this.#slow.next(after === undefined ? undefined : wait) : wait + this.#backoff.next();
+    this.#events.emit('failed', { error, delay, refused });
+    return delay;
+  }
+
+  #sleep(run: Run, delay: number): Promise<void> {
+    return new Promise((resolve) => {
+      const cancel = this.#config.host.environment.clock.schedule(delay, resolve);
+      run.interrupt = () => {
+        cancel();
+        resolve();
+      };
+    });
+  }
+}
+
+/** What a failed dial or attach means for the next attempt. */
+function troubleVerdict(error: SvcError): Exclude<AttachVerdict, { kind: 'attached' | 'redirect' }> {
+  if (error.code === 'REPLACED') return { kind: 'refused', error, after: REPLACED_DELAY };
+  return { kind: error.code === 'FINGERPRINT_MISMATCH' ? 'refused' : 'retry', error };
 }

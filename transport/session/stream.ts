@@ -1,9 +1,18 @@
 /**
  * A byte stream of a session, as an application holds it.
  *
- * Semantics: at most one read, one write and one close are outstanding; a second one fails with OPERATION_IN_PROGRESS.
- * `write` resolves when the data is buffered; `close` ends our direction only and resolves when everything is acknowledged.
+ * At most one read, one write and one close are outstanding; a second one fails with OPERATION_IN_PROGRESS. The two directions end
+ * apart: `close` ends ours, the peer's goes on to its own end; the peer's abort arrives as the end of both. No promise is made
+ * and nothing is copied while nobody reads: data waits in the core, which grants the peer no more credit.
+ *
+ * The session feeds what the connection reports through `handle` and `fail`. A stream whose end nobody reads stays until `abort` or
+ * the end of its session.
  */
+import { LocalError, RemoteError, StreamCode, type SvcError, streamError } from '../../protocol/errors/index.ts';
+import { Deferred } from './deferred.ts';
+
+/** Most bytes one readSome returns, and what the WHATWG streams hold ready. */
+export const MAX_READ = 65_536;
 
 /** Figures of one stream since it was opened. */
 export interface StreamStats {
@@ -11,66 +20,287 @@ export interface StreamStats {
   bytesWritten: number;
 }
 
+/** What carries streams: the connection under a session. */
+export interface StreamCarrier {
+  /** MAX_READ bytes that every stream may use within one call */
+  readonly scratch: Uint8Array;
+  readStream(id: number, target: Uint8Array): number;
+  writeStream(id: number, data: Uint8Array, start: number, end: number): number;
+  finishStream(id: number): void;
+  resetStream(id: number, code: number): void;
+  stopSending(id: number, code: number): void;
+  /** There may be something to send now. */
+  wake(): void;
+  /** Both directions are over: the stream needs no more events. */
+  ended(id: number): void;
+}
+
+/** What the connection reports of an accepted stream. */
+export type StreamEvent =
+  | { kind: 'readable' }
+  | { kind: 'writable' }
+  | { kind: 'finished' }
+  | { kind: 'reset'; code: number }
+  | { kind: 'stopped'; code: number };
+
+interface Read {
+  readonly target: Uint8Array;
+  filled: number;
+  /** readAll: resolve only when the target is full or the stream ended */
+  readonly all: boolean;
+  readonly result: Deferred<Uint8Array>;
+}
+
+interface Write {
+  readonly data: Uint8Array;
+  taken: number;
+  readonly result: Deferred<void>;
+}
+
 export class SessionStream {
   /** Stream id on the wire. */
-  get id(): number {
-    throw new Error('not there yet');
-  }
+  readonly id: number;
   /** Port the stream was opened to, 0 … 2^32 - 1. */
-  get port(): number {
-    throw new Error('not there yet');
+  readonly port: number;
+
+  readonly #carrier: StreamCarrier;
+  #read: Read | null = null;
+  #write: Write | null = null;
+  #close: Deferred<void> | null = null;
+  /** Why no more can be read: END_OF_FILE, STOPPED, … */
+  #readEnd: SvcError | null = null;
+  /** Why no more can be written; null while it can, and after a proper close. */
+  #writeEnd: SvcError | null = null;
+  #finishing = false;
+  #finished = false;
+  #endReported = false;
+  #readable: ReadableStream<Uint8Array> | null = null;
+  #writable: WritableStream<Uint8Array> | null = null;
+  #bytesRead = 0;
+  #bytesWritten = 0;
+
+  /** Streams come from `Session.openStream` and `IncomingStream.accept`. */
+  constructor(carrier: StreamCarrier, id: number, port: number) {
+    this.#carrier = carrier;
+    this.id = id;
+    this.port = port;
   }
+
+  /** True once neither direction can carry anything any more. */
+  get ended(): boolean {
+    return this.#readEnd !== null && (this.#finished || this.#writeEnd !== null);
+  }
+
   /**
    * Reads what has arrived, waiting for at least one byte.
-   * @param max most bytes to return, 1 … 65,536 (default 65,536)
-   * @throws LocalError OPERATION_IN_PROGRESS, STOPPED (aborted here or by the peer, connection lost); END_OF_FILE after the peer's last byte
+   * @param max most bytes to return, from 1; never more than 65,536 come at once
+   * @throws OPERATION_IN_PROGRESS; END_OF_FILE after the peer's last byte; STOPPED when aborted here or there or the session ended
    */
-  readSome(max?: number): Promise<Uint8Array> {
-    void max;
-    throw new Error('not there yet');
+  async readSome(max: number = MAX_READ): Promise<Uint8Array> {
+    if (!(max >= 1)) throw new LocalError('INVALID_ARGUMENT', `cannot read at most ${max} bytes`);
+    this.#assertReadable();
+    return this.#startRead(this.#carrier.scratch.subarray(0, Math.min(MAX_READ, Math.floor(max))), false);
   }
+
   /**
-   * Reads exactly `length` bytes, or fewer when the peer's direction ends before: then the call resolves with what there was and
-   * the next one throws END_OF_FILE. An end without a single byte is END_OF_FILE at once.
+   * Reads exactly `length` bytes, or fewer when the peer's direction ends before: the call then resolves with what there was, and
+   * the next one throws END_OF_FILE. An end without a single byte throws END_OF_FILE at once. (The reference's client does the same; its
+   * device reports the end together with the partial data, and we give both ends the client's way.)
    * @throws as readSome
    */
-  readAll(length: number): Promise<Uint8Array> {
-    void length;
-    throw new Error('not there yet');
+  async readAll(length: number): Promise<Uint8Array> {
+    if (!Number.isSafeInteger(length) || length < 0) throw new LocalError('INVALID_ARGUMENT', `cannot read ${length} bytes`);
+    this.#assertReadable();
+    return length === 0 ? new Uint8Array(0) : this.#startRead(new Uint8Array(length), true);
   }
+
   /**
-   * Buffers all of `data`; resolves when the last byte is copied, so the caller may reuse the array then (not before).
-   * @throws LocalError CLOSED after close; OPERATION_IN_PROGRESS while another write runs; STOPPED
+   * Buffers all of `data`; resolves when its last byte is copied, so the array may be used again then and not before.
+   * @throws OPERATION_IN_PROGRESS while another write runs; CLOSED after close; STOPPED
    */
-  write(data: Uint8Array): Promise<void> {
-    void data;
-    throw new Error('not there yet');
+  async write(data: Uint8Array): Promise<void> {
+    if (this.#write !== null) throw inProgress('write');
+    if (this.#writeEnd !== null) throw this.#writeEnd;
+    if (this.#finishing) throw new LocalError('CLOSED', 'the stream is closed for writing');
+    const write: Write = { data, taken: 0, result: new Deferred() };
+    this.#write = write;
+    this.#advanceWrite(write);
+    return write.result.promise;
   }
+
   /**
-   * Ends our direction; resolves when the peer has acknowledged all of it. Reading goes on.
-   * @throws LocalError OPERATION_IN_PROGRESS while a write or close runs; CLOSED when closed before; STOPPED
+   * Ends our direction; resolves when the peer has acknowledged all of it. Reading goes on. Closing again after that is harmless.
+   * @throws OPERATION_IN_PROGRESS while a write or close runs; STOPPED
    */
-  close(): Promise<void> {
-    throw new Error('not there yet');
+  async close(): Promise<void> {
+    if (this.#write !== null || (this.#finishing && this.#close !== null)) throw inProgress(this.#write ? 'write' : 'close');
+    if (this.#finished) return;
+    if (this.#writeEnd !== null) throw this.#writeEnd;
+    this.#finishing = true;
+    const close = new Deferred<void>();
+    this.#close = close;
+    this.#carrier.finishStream(this.id);
+    this.#carrier.wake();
+    return close.promise;
   }
-  /** Ends both directions at once; unsent data is lost and what is outstanding fails with STOPPED. May be called at any time, again too. */
-  abort(code?: number): void {
-    void code;
-    throw new Error('not there yet');
+
+  /**
+   * Ends both directions at once: unsent data is lost and what is outstanding fails with STOPPED, here and at the peer. At any time, again too.
+   * @param code stream error code on the wire
+   */
+  abort(code: number = StreamCode.ABORTED): void {
+    const error = new LocalError('STOPPED', 'the stream was aborted');
+    this.#stopReading(error, code);
+    this.#stopWriting(error, code);
   }
-  /** True once the stream cannot carry anything any more in either direction. */
-  get ended(): boolean {
-    throw new Error('not there yet');
-  }
-  /** The reading direction as a WHATWG stream (made at first use; then leave readSome and readAll alone). Cancel = abort. */
+
+  /** The reading direction as a WHATWG stream; then leave readSome and readAll alone. Cancelling it tells the peer to stop sending. */
   get readable(): ReadableStream<Uint8Array> {
-    throw new Error('not there yet');
+    this.#readable ??= new ReadableStream<Uint8Array>(
+      {
+        pull: async (controller) => {
+          try {
+            controller.enqueue(await this.readSome());
+          } catch (error) {
+            if (this.#readEnd?.code !== 'END_OF_FILE') throw error;
+            controller.close();
+          }
+        },
+        cancel: () => this.#stopReading(new LocalError('STOPPED', 'reading was cancelled'), StreamCode.NO_ERROR),
+      },
+      // Nothing is read ahead: what waits, waits in the core, where it is bounded by the stream's window.
+      { highWaterMark: 0 },
+    );
+    return this.#readable;
   }
-  /** The writing direction as a WHATWG stream (made at first use; then leave write and close alone). Its close is `close`, its abort `abort`. */
+
+  /** The writing direction as a WHATWG stream; then leave write and close alone. Aborting it resets our direction only. */
   get writable(): WritableStream<Uint8Array> {
-    throw new Error('not there yet');
+    this.#writable ??= new WritableStream<Uint8Array>(
+      {
+        write: (chunk) => this.write(chunk),
+        close: () => this.close(),
+        abort: () => this.#stopWriting(new LocalError('STOPPED', 'writing was aborted'), StreamCode.ABORTED),
+      },
+      { highWaterMark: MAX_READ, size: (chunk) => chunk.byteLength },
+    );
+    return this.#writable;
   }
+
   stats(): StreamStats {
-    throw new Error('not there yet');
+    return { bytesRead: this.#bytesRead, bytesWritten: this.#bytesWritten };
   }
+
+  /** For the session: an event of this stream. */
+  handle(event: StreamEvent): void {
+    if (event.kind === 'readable') {
+      if (this.#read !== null) this.#advanceRead(this.#read);
+    } else if (event.kind === 'writable') {
+      if (this.#write !== null) this.#advanceWrite(this.#write);
+    } else if (event.kind === 'finished') {
+      this.#finished = true;
+      this.#close?.resolve();
+      this.#close = null;
+      this.#reportEnd();
+    } else if (event.kind === 'reset') {
+      this.#endReading(streamError(event.code));
+    } else {
+      this.#endWriting(streamError(event.code));
+    }
+  }
+
+  /** For the session: it ended, nothing more will come or go. */
+  fail(error: SvcError): void {
+    this.#endReading(error);
+    this.#endWriting(error);
+  }
+
+  #assertReadable(): void {
+    if (this.#read !== null) throw inProgress('read');
+    if (this.#readEnd !== null) throw this.#readEnd;
+  }
+
+  #startRead(target: Uint8Array, all: boolean): Promise<Uint8Array> {
+    const read: Read = { target, filled: 0, all, result: new Deferred() };
+    this.#read = read;
+    this.#advanceRead(read);
+    return read.result.promise;
+  }
+
+  #advanceRead(read: Read): void {
+    let count = 1;
+    const before = read.filled;
+    while (count > 0 && read.filled < read.target.length) {
+      count = this.#carrier.readStream(this.id, read.filled === 0 ? read.target : read.target.subarray(read.filled));
+      if (count > 0) read.filled += count;
+    }
+    this.#bytesRead += read.filled - before;
+    if (read.filled > before) this.#carrier.wake(); // credit to return
+    if (read.filled === read.target.length || (read.filled > 0 && !read.all)) this.#resolveRead(read);
+    if (count < 0) this.#endReading(new RemoteError('END_OF_FILE', 'the stream has ended'));
+  }
+
+  #resolveRead(read: Read): void {
+    this.#read = null;
+    // The scratch belongs to everyone, and a short readAll should not keep its whole array: both are copied out.
+    read.result.resolve(read.all && read.filled === read.target.length ? read.target : read.target.slice(0, read.filled));
+  }
+
+  #advanceWrite(write: Write): void {
+    let count = 1;
+    const before = write.taken;
+    while (count > 0 && write.taken < write.data.length) {
+      count = this.#carrier.writeStream(this.id, write.data, write.taken, write.data.length);
+      write.taken += count;
+    }
+    this.#bytesWritten += write.taken - before;
+    if (write.taken > before) this.#carrier.wake();
+    if (write.taken < write.data.length) return;
+    this.#write = null;
+    write.result.resolve();
+  }
+
+  #stopReading(error: SvcError, code: number): void {
+    if (this.#readEnd !== null) return;
+    this.#carrier.stopSending(this.id, code);
+    this.#carrier.wake();
+    this.#endReading(error);
+  }
+
+  #stopWriting(error: SvcError, code: number): void {
+    if (this.#finished || this.#writeEnd !== null) return;
+    this.#carrier.resetStream(this.id, code);
+    this.#carrier.wake();
+    this.#endWriting(error);
+  }
+
+  #endReading(error: SvcError): void {
+    if (this.#readEnd !== null) return;
+    this.#readEnd = error;
+    const read = this.#read;
+    if (read !== null && read.filled > 0 && error.code === 'END_OF_FILE') this.#resolveRead(read);
+    else if (read !== null) read.result.reject(error);
+    this.#read = null;
+    this.#reportEnd();
+  }
+
+  #endWriting(error: SvcError): void {
+    if (this.#finished || this.#writeEnd !== null) return;
+    this.#writeEnd = error;
+    this.#write?.result.reject(error);
+    this.#close?.reject(error);
+    this.#write = null;
+    this.#close = null;
+    this.#reportEnd();
+  }
+
+  #reportEnd(): void {
+    if (this.#endReported || !this.ended) return;
+    this.#endReported = true;
+    this.#carrier.ended(this.id);
+  }
+}
+
+function inProgress(operation: string): LocalError {
+  return new LocalError('OPERATION_IN_PROGRESS', `a ${operation} is still running on this stream`);
 }

@@ -1,0 +1,65 @@
+/**
+ * How long to wait before the next attempt.
+ *
+ * `Backoff` is full jitter over an exponential ceiling: uniform in 0 … min(max, first × 2^n). Many devices that lost the same base
+ * station spread evenly instead of coming back in waves. `SlowBackoff` is for refusals that only a person mends: never sooner than its first
+ * delay, doubling, with a quarter of spread.
+ */
+import type { CryptoHost } from '../../protocol/crypto-host.ts';
+
+/** protocol.md §7: re-attach. ms */
+export const FIRST_DELAY = 250;
+export const MAX_DELAY = 30_000;
+/** protocol.md §7: wrong ids or fingerprint. ms */
+export const FIRST_SLOW_DELAY = 10_000;
+export const MAX_SLOW_DELAY = 3_600_000;
+
+export class Backoff {
+  readonly #random: () => number;
+  #failures = 0;
+
+  constructor(crypto: CryptoHost) {
+    this.#random = () => uniform(crypto);
+  }
+
+  /** ms to wait after one more failure. */
+  next(): number {
+    const ceiling = Math.min(MAX_DELAY, FIRST_DELAY * 2 ** this.#failures);
+    this.#failures = Math.min(this.#failures + 1, 30);
+    return ceiling * this.#random();
+  }
+
+  reset(): void {
+    this.#failures = 0;
+  }
+}
+
+export class SlowBackoff {
+  readonly #random: () => number;
+  #delay = 0;
+
+  constructor(crypto: CryptoHost) {
+    this.#random = () => uniform(crypto);
+  }
+
+  /** ms of the last wait without its spread, 0 when there was none. */
+  get current(): number {
+    return this.#delay;
+  }
+
+  /** ms to wait after one more refusal. @param first ms of the first one of a row */
+  next(first = FIRST_SLOW_DELAY): number {
+    this.#delay = Math.min(MAX_SLOW_DELAY, Math.max(first, this.#delay * 2));
+    return Math.min(MAX_SLOW_DELAY, this.#delay * (1 + this.#random() / 4));
+  }
+
+  reset(): void {
+    this.#delay = 0;
+  }
+}
+
+/** Uniform in [0, 1). */
+function uniform(crypto: CryptoHost): number {
+  const bytes = crypto.randomBytes(4);
+  return new DataView(bytes.buffer, bytes.byteOffset, 4).getUint32(0) / 2 ** 32;
+}

@@ -1,0 +1,43 @@
+/**
+ * Events to listeners. Listeners run in the order they came; one that throws is logged and disturbs neither the others nor the emitter;
+ * one added or removed during an emission counts from the next.
+ */
+import type { Log } from '../environment.ts';
+
+export class Emitter<Events> {
+  readonly #log: Log;
+  readonly #listeners = new Map<keyof Events, Set<(value: never) => void>>();
+
+  constructor(log: Log) {
+    this.#log = log;
+  }
+
+  /** @returns what stops listening; harmless to call twice */
+  on<K extends keyof Events>(event: K, listener: (value: Events[K]) => void): () => void {
+    const own = (value: Events[K]): void => listener(value); // the same function may listen twice
+    let listeners = this.#listeners.get(event);
+    if (listeners === undefined) {
+      listeners = new Set();
+      this.#listeners.set(event, listeners);
+    }
+    listeners.add(own);
+    return () => listeners.delete(own);
+  }
+
+  emit<K extends keyof Events>(event: K, value: Events[K]): void {
+    for (const listener of [...(this.#listeners.get(event) ?? [])]) {
+      guarded(this.#log, `listener of ${String(event)}`, () => (listener as (value: Events[K]) => void)(value));
+    }
+  }
+}
+
+/** Runs code of the application: what it throws is logged under `what` and goes no further. @returns false when it threw */
+export function guarded(log: Log, what: string, run: () => void): boolean {
+  try {
+    run();
+    return true;
+  } catch (error) {
+    log.error(`${what} threw`, { error: error instanceof Error ? (error.stack ?? error.message) : String(error) });
+    return false;
+  }
+}

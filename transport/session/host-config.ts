@@ -1,0 +1,90 @@
+/** What a host is given: types only. */
+import type { CoreOptions, DataParameters } from '../../bindings/index.ts';
+import type { Router } from '../../protocol/coap/index.ts';
+import type { PrivateKey } from '../../protocol/crypto-host.ts';
+import type { Path } from '../../protocol/path.ts';
+import type { KeepAlive, Session } from './session.ts';
+
+export interface Bind {
+  /** 0 = any free port */
+  port: number;
+  /** numeric address; default: all, IPv4 and IPv6 */
+  host?: string;
+  /** the device's local socket: its paths may count as local */
+  local?: boolean;
+}
+
+/** Read at every decision, so it may be changed while the host runs (`Host.limits`). */
+export interface HostLimits {
+  /** handshakes of strangers in progress */
+  halfOpen: number;
+  /** number of those above which a Retry is asked for */
+  retryAbove: number;
+  /** connections, above which BUSY is answered */
+  connections: number;
+  /** byte streams the peers have open, over all connections; more are refused */
+  streams?: number;
+}
+
+export interface HostConfig {
+  identity: PrivateKey;
+  binds: readonly Bind[];
+  /** names answered on a path; without it nothing is accepted */
+  responder?: (path: Path) => readonly string[];
+  /** goes out in message 2 (a device: { ProductId, DeviceId }) */
+  info?: Record<string, unknown>;
+  /** what differs from the defaults of `defaultParameters` */
+  parameters?: Partial<DataParameters>;
+  /** of the connections this host opens (client, device; never a base station). Default 25 s, 2 s, 15 times */
+  keepAlive?: KeepAlive;
+  limits?: Partial<HostLimits>;
+  /** 32 bytes kept beside the identity key, so that peers notice our restart by Reset; default: random */
+  resetSecret?: Uint8Array;
+  core?: CoreOptions;
+  /** peers may open byte streams to us (a device) */
+  acceptStreams?: boolean;
+  /** receive window of an accepted stream in bytes */
+  streamWindow?: number;
+  /** route ids are ours: unknown ones are answered with Reset (a base station) */
+  routeOwner?: boolean;
+  /** serves sessions the peer opened; `connect` names its own */
+  router?: Router<Session>;
+  /** requests of one peer served at a time; more are answered 5.03. Default 64 */
+  maxRequests?: number;
+  /** every session the peer opened, once its handshake is complete: set router, onStream, … on it in this call */
+  onSession?: (session: Session) => void;
+  /** Sees each datagram before the engine; true keeps it from it (a base station's relay). The datagram may be changed and kept. */
+  intercept?: (datagram: Uint8Array, path: Path) => boolean;
+}
+
+export interface ConnectTarget {
+  /** responder's name: 'station', 'device:<productId>.<deviceId>', 'device' */
+  name: string;
+  /** full hex fingerprint; another key fails with FINGERPRINT_MISMATCH before anything of ours is sent */
+  pin?: string;
+  /** what message 2 must say, e.g. { ProductId, DeviceId } */
+  expect?: Record<string, string>;
+  /** our identity towards this peer; default: the host's */
+  identity?: PrivateKey;
+  /** ms for the handshake, default 10,000 */
+  timeout?: number;
+  /** ms to the first repeat of message 1: 250 on a LAN, default 500 */
+  firstTimeout?: 250 | 500;
+  /** abort: STOPPED */
+  signal?: AbortSignal;
+  /** serves what the peer asks on this session */
+  router?: Router<Session>;
+}
+
+/** Direct: numeric `address` and `port` (from the first socket unless `socket`, an index into `Host.sockets`, names another), or a ready `path`. */
+export type ConnectOptions = ConnectTarget & ({ address: string; port: number; socket?: number } | { path: Path });
+
+/** A handshake whose Initiate travels inside a request to the base station. */
+export interface PreparedConnect {
+  /** the whole Initiate packet, without padding */
+  readonly initiate: Uint8Array;
+  /** Goes on with the Respond packet that came back. Resolves when the peer is authenticated. @throws as connect */
+  establish(respond: Uint8Array, path: Path): Promise<Session>;
+  /** Gives up; harmless after establish. */
+  cancel(): void;
+}

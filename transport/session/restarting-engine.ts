@@ -1,0 +1,117 @@
+/**
+ * The engine a host's driver sees: the Endpoint, and after a trap of its core a new one.
+ *
+ * A trap is a bug in the data plane; it must cost the connections of that core and no more. From the failing call on this engine answers
+ * "nothing" until the new core is there; the owner is told once, before the new endpoint exists.
+ */
+import type { Core } from '../../bindings/index.ts';
+import type { Endpoint, EndpointEvent } from '../../protocol/endpoint/index.ts';
+import { LocalError } from '../../protocol/errors/index.ts';
+import type { Path } from '../../protocol/path.ts';
+import type { Engine, Packets } from '../engine.ts';
+import type { Clock, Log } from '../environment.ts';
+
+export interface Running {
+  readonly core: Core;
+  readonly endpoint: Endpoint;
+}
+
+export interface RestartingEngineOptions {
+  clock: Clock;
+  log: Log;
+  /** makes a core and an endpoint on it */
+  start: () => Promise<Running>;
+  /** the core failed: its connections are gone */
+  onFailed: () => void;
+  /** a new endpoint is there */
+  onRestarted: () => void;
+}
+
+/** ms between attempts to make a new core */
+const RETRY = 1000;
+
+export class RestartingEngine implements Engine<EndpointEvent> {
+  readonly #options: RestartingEngineOptions;
+  #running: Running | null;
+  #closed = false;
+
+  constructor(running: Running, options: RestartingEngineOptions) {
+    this.#running = running;
+    this.#options = options;
+  }
+
+  /** @throws LocalError CORE_FAILED while there is none */
+  get endpoint(): Endpoint {
+    this.#check();
+    if (this.#running === null) throw new LocalError('CORE_FAILED', 'the data plane failed and is being started again');
+    return this.#running.endpoint;
+  }
+
+  get isRunning(): boolean {
+    return this.#running !== null;
+  }
+
+  /** No further restart. */
+  close(): void {
+    this.#closed = true;
+  }
+
+  receive(datagram: Uint8Array, path: Path, now: number): void {
+    this.#guard(() => this.#running?.endpoint.receive(datagram, path, now), undefined);
+  }
+
+  transmit(now: number): Packets | null {
+    return this.#guard(() => this.#running?.endpoint.transmit(now) ?? null, null);
+  }
+
+  nextTimeout(): number {
+    return this.#guard(() => this.#running?.endpoint.nextTimeout(), undefined) ?? Number.POSITIVE_INFINITY;
+  }
+
+  handleTimeout(now: number): void {
+    this.#guard(() => this.#running?.endpoint.handleTimeout(now), undefined);
+  }
+
+  nextEvent(): EndpointEvent | null {
+    const event = this.#guard(() => this.#running?.endpoint.nextEvent() ?? null, null);
+    this.#check();
+    return event;
+  }
+
+  #guard<T>(call: () => T, none: T): T {
+    try {
+      return call();
+    } catch (error) {
+      if (this.#running?.core.failed !== true) throw error;
+      this.#fail(error);
+      return none;
+    }
+  }
+
+  /** The endpoint may have met the trap itself, or an application's call outside a service. */
+  #check(): void {
+    if (this.#running?.core.failed === true) this.#fail(null);
+  }
+
+  #fail(error: unknown): void {
+    this.#running = null;
+    const { log, onFailed } = this.#options;
+    log.error('the data plane failed, its connections are lost; please report it', error === null ? {} : { error: String(error) });
+    onFailed();
+    void this.#restart();
+  }
+
+  async #restart(): Promise<void> {
+    const { start, onRestarted, clock, log } = this.#options;
+    if (this.#closed) return;
+    try {
+      const running = await start();
+      if (this.#closed) return;
+      this.#running = running;
+      onRestarted();
+    } catch (error) {
+      log.error('the data plane cannot be started again, next attempt follows', { error: String(error) });
+      clock.schedule(RETRY, () => void this.#restart());
+    }
+  }
+}

@@ -1,0 +1,61 @@
+/**
+ * The routes through base stations that this host is an end of: for each a path that sessions use like any other, bound to the session it was made over
+ * (its channel). When the channel ends, so do the sessions on its routes: nothing could reach them any more.
+ */
+import type { Path } from '../../protocol/path.ts';
+import type { Session } from './session.ts';
+
+export interface Route {
+  readonly path: Path;
+  readonly channel: Session;
+  /** 16 bytes a Reset of the station for this route carries */
+  readonly resetToken: Uint8Array | undefined;
+  readonly since: number;
+}
+
+/** ms a route may stay without a session before it is forgotten: longer than any connect takes */
+const UNUSED = 120_000;
+
+export class Routes {
+  readonly #routes = new Map<string, Route>();
+
+  /** The route with this id over this channel; same arguments, same path object. */
+  add(channel: Session, id: Uint8Array, resetToken: Uint8Array | undefined, now: number): Route {
+    const { key, address, port, socket } = channel.path;
+    const name = `route:${hex(id)}@${key}`;
+    const known = this.#routes.get(name);
+    if (known !== undefined && known.channel === channel) return known;
+    const path: Path = { kind: 'route', key: name, address, port, socket, local: false, route: id.slice() };
+    const route: Route = { path, channel, resetToken: resetToken?.slice(), since: now };
+    this.#routes.set(name, route);
+    return route;
+  }
+
+  find(path: Path): Route | undefined {
+    const route = this.#routes.get(path.key);
+    return route?.path === path ? route : undefined;
+  }
+
+  remove(path: Path): void {
+    if (this.find(path) !== undefined) this.#routes.delete(path.key);
+  }
+
+  /** Takes out the routes of a channel. */
+  removeOf(channel: Session): Path[] {
+    const paths: Path[] = [];
+    for (const route of this.#routes.values()) if (route.channel === channel) paths.push(route.path);
+    for (const path of paths) this.#routes.delete(path.key);
+    return paths;
+  }
+
+  /** Forgets routes whose connect never came to anything. */
+  prune(used: (path: Path) => boolean, now: number): void {
+    for (const [key, route] of this.#routes) {
+      if (now - route.since > UNUSED && !used(route.path)) this.#routes.delete(key);
+    }
+  }
+}
+
+function hex(bytes: Uint8Array): string {
+  return Array.from(bytes, (byte) => byte.toString(16).padStart(2, '0')).join('');
+}

@@ -1,0 +1,200 @@
+/**
+ * The CoAP requests of one session, both ways: promises over the sans-IO `Exchanges`, its messages over the connection, its timeouts over the clock.
+ *
+ * `service` runs after everything that may have given Exchanges something to say: events to their promises and handlers, messages to the
+ * connection while it has room (the rest waits for "messages-writable"), the earliest timeout to the clock.
+ */
+import { type CoapReply, type CoapResponse, Exchanges, type ExchangesEvent, textReply } from '../../protocol/coap/index.ts';
+import type { Connection } from '../../protocol/connection/index.ts';
+import type { CryptoHost } from '../../protocol/crypto-host.ts';
+import { LocalError, type SvcError } from '../../protocol/errors/index.ts';
+import type { Cancel, Clock, Log } from '../environment.ts';
+import { Deferred } from './deferred.ts';
+import { guarded } from './emitter.ts';
+import type { Session, SessionRequest } from './session.ts';
+
+/** An observation that stands. */
+export interface Observation {
+  /** Ends it; nothing is delivered afterwards. Harmless to call twice. */
+  cancel(): void;
+}
+
+export interface SessionRequestsOptions {
+  session: Session;
+  connection: Connection;
+  clock: Clock;
+  crypto: CryptoHost;
+  log: Log;
+  maxRequests: number;
+  wake: () => void;
+}
+
+/** Who waits for what becomes of a request of ours. */
+interface Waiting {
+  response(response: CoapResponse, final: boolean): void;
+  fail(error: SvcError): void;
+}
+
+export class SessionRequests {
+  readonly #options: SessionRequestsOptions;
+  readonly #exchanges: Exchanges;
+  readonly #waiting = new Map<number, Waiting>();
+  /** A message taken from Exchanges that the connection had no room for. */
+  #held: Uint8Array | null = null;
+  #timerAt = Number.POSITIVE_INFINITY;
+  #cancelTimer: Cancel = () => {};
+
+  constructor(options: SessionRequestsOptions) {
+    const { crypto, maxRequests } = options;
+    this.#options = options;
+    this.#exchanges = new Exchanges({ randomToken: (length) => crypto.randomBytes(length), maxRequests });
+  }
+
+  /** Requests open now, ours and the peer's. */
+  get count(): number {
+    const { requests, incoming } = this.#exchanges.stats();
+    return requests + incoming;
+  }
+
+  async request(request: SessionRequest): Promise<CoapResponse> {
+    const { signal } = request;
+    if (signal?.aborted === true) throw stopped();
+    const result = new Deferred<CoapResponse>();
+    const id = this.#send(request, { response: result.resolve, fail: result.reject });
+    const abort = (): void => {
+      this.#drop(id);
+      result.reject(stopped());
+    };
+    signal?.addEventListener('abort', abort, { once: true });
+    try {
+      return await result.promise;
+    } finally {
+      signal?.removeEventListener('abort', abort);
+    }
+  }
+
+  observe(request: SessionRequest, onResponse: (response: CoapResponse) => void, onEnd?: (error: SvcError | null) => void): Observation {
+    const { log } = this.#options;
+    const end = (error: SvcError | null): void => {
+      if (onEnd !== undefined) guarded(log, 'observation end', () => onEnd(error));
+    };
+    const id = this.#send(
+      { ...request, observe: 0 },
+      {
+        response: (response, final) => {
+          guarded(log, 'observation', () => onResponse(response));
+          if (final) end(null);
+        },
+        fail: end,
+      },
+    );
+    const cancel = (): void => this.#drop(id);
+    request.signal?.addEventListener('abort', cancel, { once: true });
+    return { cancel };
+  }
+
+  /** A message from the connection; `service` follows. */
+  receive(message: Uint8Array): void {
+    this.#exchanges.receive(message, this.#options.clock.now());
+  }
+
+  /** Call after anything that may have changed something here; cheap when nothing did. */
+  service(): void {
+    for (let event = this.#exchanges.nextEvent(); event !== null; event = this.#exchanges.nextEvent()) this.#handle(event);
+    this.#sendMessages();
+    this.#arm();
+  }
+
+  /** The session ended. */
+  fail(error: SvcError): void {
+    this.#cancelTimer();
+    this.#timerAt = Number.POSITIVE_INFINITY;
+    this.#held = null;
+    this.#exchanges.close(error);
+    for (let event = this.#exchanges.nextEvent(); event !== null; event = this.#exchanges.nextEvent()) this.#handle(event);
+  }
+
+  #send(request: SessionRequest, waiting: Waiting): number {
+    const { timeout, signal: _, ...message } = request;
+    const id = this.#exchanges.request(message, this.#options.clock.now(), timeout === undefined ? {} : { timeout });
+    this.#waiting.set(id, waiting);
+    this.service();
+    return id;
+  }
+
+  #drop(id: number): void {
+    if (!this.#waiting.delete(id)) return;
+    this.#exchanges.cancel(id);
+    this.service();
+  }
+
+  #handle(event: ExchangesEvent): void {
+    if (event.kind === 'request') void this.#serve(event);
+    else if (event.kind === 'response') this.#responded(event);
+    else if (event.kind === 'timeout') this.#failed(event.id, new LocalError('TIMEOUT', 'no answer within the time allowed'));
+    else if (event.kind === 'failed') this.#failed(event.id, event.error);
+  }
+
+  #responded({ id, response, final }: Extract<ExchangesEvent, { kind: 'response' }>): void {
+    const waiting = this.#waiting.get(id);
+    if (final) this.#waiting.delete(id);
+    waiting?.response(response, final);
+  }
+
+  #failed(id: number, error: SvcError): void {
+    const waiting = this.#waiting.get(id);
+    this.#waiting.delete(id);
+    waiting?.fail(error);
+  }
+
+  async #serve({ exchange, request }: Extract<ExchangesEvent, { kind: 'request' }>): Promise<void> {
+    const { session, log } = this.#options;
+    let reply: CoapReply;
+    try {
+      reply = (await session.router?.handle(request, session)) ?? textReply(404, 'Not found');
+    } catch (error) {
+      log.error('request handler threw', { path: request.path, error: error instanceof Error ? (error.stack ?? '') : String(error) });
+      reply = textReply(500, 'Internal error');
+    }
+    if (!session.isOpen) return;
+    this.#respond(exchange, reply);
+    this.service();
+  }
+
+  #respond(exchange: number, reply: CoapReply): void {
+    const { clock, log } = this.#options;
+    try {
+      this.#exchanges.respond(exchange, reply, clock.now());
+    } catch (error) {
+      log.error('a handler gave an answer that cannot be sent', { error: String(error) });
+      this.#exchanges.release(exchange, clock.now());
+    }
+  }
+
+  #sendMessages(): void {
+    const { connection, wake } = this.#options;
+    for (;;) {
+      this.#held ??= this.#exchanges.nextMessage();
+      if (this.#held === null || connection.sendMessage(this.#held) < 0) return;
+      this.#held = null;
+      wake();
+    }
+  }
+
+  #arm(): void {
+    const { clock } = this.#options;
+    const at = this.#exchanges.nextTimeout();
+    if (at >= this.#timerAt) return; // a timer that fires early finds nothing due and arms again
+    this.#cancelTimer();
+    this.#timerAt = at;
+    this.#cancelTimer = clock.schedule(Math.max(0, at - clock.now()), () => {
+      this.#timerAt = Number.POSITIVE_INFINITY;
+      this.#exchanges.handleTimeout(clock.now());
+      this.service();
+    });
+  }
+}
+
+function stopped(): LocalError {
+  return new LocalError('STOPPED', 'the request was stopped');
+}

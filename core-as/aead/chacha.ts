@@ -1,16 +1,36 @@
 /**
- * ChaCha20 block function (RFC 8439 §2.3), one block at a time.
+ * ChaCha20 (RFC 8439 §2.3): the state, the rotations and the block function for one block.
  *
- * The four rows of the state lie in one vector each; a column round works on the rows as they are, a diagonal round on rows turned
- * by one, two and three words. Used for masks, single blocks and the tail of a message; long messages take four blocks at once.
+ * One block alone is worked on by rows: each of the four rows of the state is one vector, a column round takes the rows as they are,
+ * a diagonal round takes them turned by one, two and three words. Messages take four or eight blocks at once, see four-blocks.ts.
  * There are no branches and no table look-ups on secret data.
  */
 
 // "expand 32-byte k", RFC 8439 §2.3
-export const SIGMA_0: u32 = 0x61707865;
-export const SIGMA_1: u32 = 0x3320646e;
-export const SIGMA_2: u32 = 0x79622d32;
-export const SIGMA_3: u32 = 0x6b206574;
+const SIGMA_0: u32 = 0x61707865;
+const SIGMA_1: u32 = 0x3320646e;
+const SIGMA_2: u32 = 0x79622d32;
+const SIGMA_3: u32 = 0x6b206574;
+
+/** The initial state of the message at work (RFC 8439 §2.3): 16 words, the block counter is word 12. */
+export const STATE: usize = memory.data(64, 16);
+
+/** Sets `STATE` for a 32-byte key and a 12-byte nonce, block counter 0. */
+export function loadState(key: usize, nonce: usize): void {
+  v128.store(STATE, i32x4(SIGMA_0, SIGMA_1, SIGMA_2, SIGMA_3));
+  v128.store(STATE, v128.load(key), 16);
+  v128.store(STATE, v128.load(key, 16), 32);
+  store<u32>(STATE, 0, 48);
+  store<u32>(STATE, load<u32>(nonce), 52);
+  store<u64>(STATE, load<u64>(nonce, 4), 56);
+}
+
+/** Moves the block counter of `STATE` on. */
+// @ts-ignore: decorator
+@inline
+export function advance(blocks: u32): void {
+  store<u32>(STATE, load<u32>(STATE, 48) + blocks, 48);
+}
 
 /**
  * Writes the 64-byte key stream block `counter` for a 32-byte key and a 12-byte nonce to `out`.
@@ -34,7 +54,7 @@ export function chachaBlock(key: usize, counter: u32, nonce: usize, out: usize):
     c = i32x4.add(c, d);
     b = rotateLeft(v128.xor(b, c), 12);
     a = i32x4.add(a, b);
-    d = rotate8(v128.xor(d, a));
+    d = rotateLeft(v128.xor(d, a), 8);
     c = i32x4.add(c, d);
     b = rotateLeft(v128.xor(b, c), 7);
     b = v128.shuffle<u32>(b, b, 1, 2, 3, 0);
@@ -45,7 +65,7 @@ export function chachaBlock(key: usize, counter: u32, nonce: usize, out: usize):
     c = i32x4.add(c, d);
     b = rotateLeft(v128.xor(b, c), 12);
     a = i32x4.add(a, b);
-    d = rotate8(v128.xor(d, a));
+    d = rotateLeft(v128.xor(d, a), 8);
     c = i32x4.add(c, d);
     b = rotateLeft(v128.xor(b, c), 7);
     b = v128.shuffle<u32>(b, b, 3, 0, 1, 2);
@@ -58,18 +78,14 @@ export function chachaBlock(key: usize, counter: u32, nonce: usize, out: usize):
   v128.store(out, i32x4.add(d, row3), 48);
 }
 
-/** Left rotation of each 32-bit lane by 16: a byte shuffle is one instruction where two shifts and an or are three. */
+/**
+ * Left rotation of each 32-bit lane by 16. A shuffle of 16-bit units is two instructions on x86, shifts and an or are three. Rotation by 8
+ * does not gain by a byte shuffle: engines build its mask anew at each use.
+ */
 // @ts-ignore: decorator
 @inline
 export function rotate16(x: v128): v128 {
   return v128.shuffle<u8>(x, x, 2, 3, 0, 1, 6, 7, 4, 5, 10, 11, 8, 9, 14, 15, 12, 13);
-}
-
-/** Left rotation of each 32-bit lane by 8. */
-// @ts-ignore: decorator
-@inline
-export function rotate8(x: v128): v128 {
-  return v128.shuffle<u8>(x, x, 3, 0, 1, 2, 7, 4, 5, 6, 11, 8, 9, 10, 15, 12, 13, 14);
 }
 
 /** Left rotation of each 32-bit lane by `count`. */

@@ -1,19 +1,34 @@
 /**
- * ChaCha20-Poly1305 (RFC 8439 §2.8), in place.
+ * ChaCha20-Poly1305 (RFC 8439 §2.8), in place, in one pass.
  *
- *   1. key stream block 0 gives the one-time Poly1305 key
- *   2. the text is encrypted (decrypted) with the blocks from 1 on
- *   3. the tag covers additional data, ciphertext and both lengths
+ *   1. the first blocks of key stream: block 0 gives the one-time Poly1305 key (§2.6), the rest go onto the text
+ *   2. groups of eight or four blocks, each with the Poly1305 of ciphertext that is at hand woven in
+ *   3. the rest of the ciphertext, both lengths, the tag
  *
- * Scratch space is static memory and wiped after use. Nothing here chooses a nonce or counts messages: a pair of key and nonce must
- * never be used twice, which is the caller's duty.
+ * `seal` starts wide and ends narrow, because Poly1305 of the last group has nothing left to hide behind. `open` starts narrow, because all
+ * ciphertext is there and can hide behind everything but the first group; the key stream of that group waits until Poly1305 has
+ * read what it will change.
+ *
+ * Scratch areas are static memory, zero between calls: secrets in them are wiped before a call returns. Nothing here chooses a nonce or
+ * counts messages: a pair of key and nonce must never be used twice for sealing, which is the caller's duty.
  */
-import { chachaBlock } from "./chacha";
+import { chachaBlock, loadState, STATE } from "./chacha";
+import { EIGHT_HIDES, eightBlocks, SETS } from "./eight-blocks";
+import { FOUR_HIDES, fourBlocks, ROW_C } from "./four-blocks";
 import { polyFinish, polyLengths, polyPadded, polyStart } from "./poly1305";
+import { wipe, xorBytes } from "./xor";
 
 export { chachaBlock };
 
-const BLOCK: usize = memory.data(64, 16);
+/** Text bytes beside the key in the first four and the first eight blocks. */
+const FIRST_FOUR: i32 = 3 * 64;
+const FIRST_EIGHT: i32 = 7 * 64;
+
+/** Key stream: block 0, the blocks after it, and a last group that is not whole. */
+const KEY: usize = memory.data(64, 16);
+const HEAD: usize = memory.data(448, 16);
+const TAIL: usize = memory.data(512, 16);
+
 const TAG: usize = memory.data(16, 16);
 
 /**
@@ -23,46 +38,94 @@ const TAG: usize = memory.data(16, 16);
  * areas may overlap.
  */
 export function seal(key: usize, nonce: usize, ad: usize, adLength: i32, text: usize, length: i32, tag: usize): void {
-  start(key, nonce, ad, adLength);
-  cipher(key, nonce, text, length);
-  polyPadded(text, length);
+  loadState(key, nonce);
+  const wide = length > FIRST_FOUR;
+  const size = wide ? FIRST_EIGHT : FIRST_FOUR;
+  const rest = length < size ? HEAD : text;
+  if (wide) eightBlocks(KEY, rest, 0, 0);
+  else fourBlocks(KEY, rest, 0, 0);
+  if (length < size) xorBytes(text, HEAD, length);
+  polyStart(KEY);
+  polyPadded(ad, adLength);
+
+  const end = text + length;
+  let at = text + min(length, size); // ciphertext up to here
+  let from = text; // authenticated up to here
+  while (at < end) {
+    const left = <i32>(end - at);
+    const ready = <i32>(at - from) >> 4;
+    if (left > 256) {
+      const target = left < 512 ? TAIL : at;
+      const count = min(ready, EIGHT_HIDES);
+      eightBlocks(target, target + 64, from, count);
+      from += count << 4;
+      if (left < 512) xorBytes(at, TAIL, left);
+      at += min(left, 512);
+    } else {
+      const target = left < 256 ? TAIL : at;
+      const count = min(ready, FOUR_HIDES);
+      fourBlocks(target, target + 64, from, count);
+      from += count << 4;
+      if (left < 256) xorBytes(at, TAIL, left);
+      at += left;
+    }
+  }
+  polyPadded(from, <i32>(end - from));
   polyLengths(adLength, length);
   polyFinish(tag);
+  wipeScratch(length);
 }
 
 /**
  * Decrypts `length` bytes at `text` in place and returns true if the 16 bytes at `tag` hold. If not, the text is zeroed and false is
- * returned. The comparison takes the same time wherever the tags differ.
+ * returned. The comparison takes the same time wherever the tags differ. Areas as for `seal`.
  */
 export function open(key: usize, nonce: usize, ad: usize, adLength: i32, text: usize, length: i32, tag: usize): bool {
-  start(key, nonce, ad, adLength);
-  polyPadded(text, length);
+  loadState(key, nonce);
+  fourBlocks(KEY, HEAD, 0, 0);
+  polyStart(KEY);
+  polyPadded(ad, adLength);
+
+  const end = text + length;
+  let at = text + min(length, FIRST_FOUR); // plaintext, or with its key stream in HEAD or TAIL, up to here
+  let from = text; // authenticated up to here
+  while (<i32>(end - at) >= 512) {
+    const count = <i32>(at + 512 - from) >> 4;
+    eightBlocks(at, at + 64, from, count);
+    from += count << 4;
+    at += 512;
+  }
+  const left = <i32>(end - at);
+  if (left > 0) {
+    const count = <i32>(end - from) >> 4;
+    if (left > 256) eightBlocks(TAIL, TAIL + 64, from, count);
+    else fourBlocks(TAIL, TAIL + 64, from, count);
+    from += count << 4;
+  }
+  polyPadded(from, <i32>(end - from));
   polyLengths(adLength, length);
   polyFinish(TAG);
-  const difference = v128.any_true(v128.xor(v128.load(TAG), v128.load(tag)));
-  v128.store(TAG, i64x2.splat(0));
-  if (difference) {
+
+  const holds = !v128.any_true(v128.xor(v128.load(TAG), v128.load(tag)));
+  if (holds) {
+    xorBytes(text, HEAD, min(length, FIRST_FOUR));
+    xorBytes(at, TAIL, left);
+  } else {
     memory.fill(text, 0, length);
-    return false;
   }
-  cipher(key, nonce, text, length);
-  return true;
+  wipe(TAG, 16);
+  wipeScratch(length);
+  return holds;
 }
 
-function start(key: usize, nonce: usize, ad: usize, adLength: i32): void {
-  chachaBlock(key, 0, nonce, BLOCK);
-  polyStart(BLOCK);
-  memory.fill(BLOCK, 0, 64);
-  polyPadded(ad, adLength);
-}
-
-function cipher(key: usize, nonce: usize, text: usize, length: i32): void {
-  for (let counter: u32 = 1; length > 0; counter++) {
-    chachaBlock(key, counter, nonce, BLOCK);
-    const size = min(length, 64);
-    for (let i = 0; i < size; i++) store<u8>(text + i, load<u8>(text + i) ^ load<u8>(BLOCK + i));
-    text += 64;
-    length -= 64;
-  }
-  memory.fill(BLOCK, 0, 64);
+/** Zeroes what a call with this length of text has used. */
+function wipeScratch(length: i32): void {
+  wipe(STATE, 64);
+  wipe(ROW_C, 64);
+  wipe(KEY, 64);
+  wipe(HEAD, FIRST_FOUR);
+  if (length <= FIRST_FOUR) return;
+  wipe(SETS, 512);
+  wipe(HEAD + FIRST_FOUR, FIRST_EIGHT - FIRST_FOUR);
+  wipe(TAIL, 512);
 }

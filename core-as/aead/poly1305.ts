@@ -20,9 +20,11 @@
  *   d1 < (3.02 + 2 + 2.5 + 7.5)·2^60 + 2^32 < 15.03·2^60;  d2 and d3 are smaller. No sum overflows.
  */
 
+import { wipe, xorBytes } from "./xor";
+
 /** h0, h1, h2, h3, r0, r1, r2, r3 as u64, then the 16 bytes of s. */
 export const POLY_STATE: usize = memory.data(80, 16);
-export const POLY_STATE_SIZE: usize = 80;
+const POLY_STATE_SIZE: i32 = 80;
 
 const TAIL: usize = memory.data(16, 16);
 
@@ -31,7 +33,7 @@ export const WHOLE: u64 = 1 << 32;
 
 /** Takes the 32-byte one-time key: r, which is clamped, and s. The accumulator becomes zero. */
 export function polyStart(key: usize): void {
-  memory.fill(POLY_STATE, 0, 32);
+  wipe(POLY_STATE, 32);
   store<u64>(POLY_STATE, <u64>(load<u32>(key) & 0x0fffffff), 32);
   store<u64>(POLY_STATE, <u64>(load<u32>(key, 4) & 0x0ffffffc), 40);
   store<u64>(POLY_STATE, <u64>(load<u32>(key, 8) & 0x0ffffffc), 48);
@@ -79,7 +81,7 @@ export function polyPadded(from: usize, length: i32): void {
   const rest = length & 15;
   if (rest == 0) return;
   v128.store(TAIL, i64x2.splat(0));
-  memory.copy(TAIL, from + (length & ~15), rest);
+  xorBytes(TAIL, from + (length & ~15), rest);
   polyBlocks(TAIL, 1, WHOLE);
   v128.store(TAIL, i64x2.splat(0));
 }
@@ -124,5 +126,5 @@ export function polyFinish(tag: usize): void {
   store<u32>(tag, <u32>h1, 4);
   store<u32>(tag, <u32>h2, 8);
   store<u32>(tag, <u32>h3, 12);
-  memory.fill(POLY_STATE, 0, POLY_STATE_SIZE);
+  wipe(POLY_STATE, POLY_STATE_SIZE);
 }

@@ -1,0 +1,175 @@
+/**
+ * CoAP requests and answers, both ways, over one reliable channel that carries whole messages in any order. Sans-IO.
+ *
+ * Ask `nextMessage` until null and `nextEvent` until null after `request`, `respond`, `cancel`, `receive`, `handleTimeout` and `close`;
+ * ask `nextTimeout` again after the same calls. Time is `now`, monotonic milliseconds.
+ *
+ * What is not here: routing (`router.ts`), the channel, and who may ask what.
+ */
+
+import { LocalError, RemoteError, type SvcError } from '../errors/index.ts';
+import { codeKind } from './codes.ts';
+import { type CoapMessage, decodeMessage } from './message.ts';
+import { Outbox } from './outbox.ts';
+import type { CoapRequest } from './request.ts';
+import { Requester, type RequesterEvent } from './requester.ts';
+import { Responder, type ResponderEvent } from './responder.ts';
+import { type CoapReply, textReply } from './response.ts';
+
+export interface ExchangesOptions {
+  /** That many random bytes; a token is 8 of them. */
+  readonly randomToken: (length: number) => Uint8Array;
+  /** Open requests of the other end, observations included; above it 5.03. Default 64. */
+  readonly maxRequests?: number;
+  /** Bytes of one body that travels in blocks, either way. Default 1 MiB, at most 16 MiB. */
+  readonly maxBody?: number;
+  /** Bodies of the other end's requests and of our replies that travel in blocks at the same time. Default 8. */
+  readonly maxTransfers?: number;
+  /** Milliseconds after its last block until such a body is given up. Default 30,000. */
+  readonly transferTimeout?: number;
+  /** Critical options taken in requests besides those of the reference, e.g. Uri-Query (15). Default none. */
+  readonly criticalOptions?: readonly number[];
+}
+
+export type ExchangesEvent = RequesterEvent | ResponderEvent;
+
+/** Whole-exchange time of the reference. */
+export const DEFAULT_TIMEOUT = 120_000;
+
+const MAX_BODY = 1 << 24;
+
+export class Exchanges {
+  /** Messages that do not decode. */
+  #malformed = 0;
+  /** Empty messages and classes that mean nothing here, such as signals. */
+  #ignored = 0;
+  readonly #outbox = new Outbox();
+  readonly #requester: Requester;
+  readonly #responder: Responder;
+  readonly #events: ExchangesEvent[] = [];
+  #closed: SvcError | undefined;
+
+  constructor(options: ExchangesOptions) {
+    const emit = (event: ExchangesEvent): void => {
+      this.#events.push(event);
+    };
+    const { maxRequests = 64, maxBody = 1 << 20, maxTransfers = 8, transferTimeout = 30_000, criticalOptions = [] } = options;
+    // Block numbers have 20 bits and the smallest block 16 bytes.
+    if (maxBody > MAX_BODY) throw new LocalError('INVALID_ARGUMENT', `maxBody is at most ${MAX_BODY}`);
+    const outbox = this.#outbox;
+    this.#requester = new Requester({ outbox, randomToken: options.randomToken, maxBody, emit });
+    this.#responder = new Responder({ outbox, maxRequests, maxBody, maxTransfers, transferTimeout, criticalOptions, emit });
+  }
+
+  /**
+   * Sends a request; its answer comes as an event with the returned id.
+   * @param timeout milliseconds for the whole answer, of an observation for its first answer; Infinity for none
+   * @throws LocalError INVALID_ARGUMENT, or the error given to `close`
+   */
+  request(request: CoapRequest, now: number, { timeout = DEFAULT_TIMEOUT }: { readonly timeout?: number } = {}): number {
+    if (this.#closed !== undefined) throw this.#closed;
+    return this.#requester.request(request, now, timeout);
+  }
+
+  /** Gives a request of ours up without an event, and ends an observation at the other end. */
+  cancel(id: number): void {
+    this.#requester.cancel(id);
+  }
+
+  /** A message from the channel. Its bytes are kept where an event refers to them. Never throws. */
+  receive(bytes: Uint8Array, now: number): void {
+    const message = this.#closed === undefined ? this.#decode(bytes) : undefined;
+    if (message === undefined) return;
+    const kind = codeKind(message.code);
+    if (kind === 'request') this.#responder.receive(message, now);
+    else if (kind === 'response') this.#requester.receive(message, now);
+    else this.#ignored++;
+  }
+
+  /** The next message for the channel, at most R bytes; null when none waits. */
+  nextMessage(): Uint8Array | null {
+    return this.#outbox.take();
+  }
+
+  /** The next event, null when none waits. */
+  nextEvent(): ExchangesEvent | null {
+    return this.#events.shift() ?? null;
+  }
+
+  /**
+   * Answers a request of the other end; repeatedly, if the request has `observe` and the reply too.
+   * @returns false when nobody waits for it any more
+   * @throws LocalError INVALID_ARGUMENT for a reply that cannot be sent; the request stays open
+   */
+  respond(exchange: number, reply: CoapReply, now: number): boolean {
+    return this.#responder.respond(exchange, reply, now);
+  }
+
+  /** Gives a request of the other end up: it is answered 5.00 "Request unhandled". */
+  release(exchange: number, now: number): void {
+    this.#responder.respond(exchange, textReply(500, 'Request unhandled'), now);
+  }
+
+  /** Changes the limit of open requests of the other end. */
+  limitRequests(maxRequests: number): void {
+    this.#responder.limit(maxRequests);
+  }
+
+  /** Monotonic milliseconds, Infinity for none. */
+  nextTimeout(): number {
+    return Math.min(this.#requester.deadline(), this.#responder.deadline());
+  }
+
+  handleTimeout(now: number): void {
+    this.#requester.expire(now);
+    this.#responder.expire(now);
+  }
+
+  /** The channel is gone: our requests fail with `error`, those of the other end are cancelled, waiting messages are dropped. */
+  close(error: SvcError): void {
+    this.#closed ??= error;
+    this.#outbox.clear();
+    this.#requester.close(error);
+    this.#responder.close();
+  }
+
+  /** Counters since the beginning, and what is open now. */
+  stats(): ExchangesStats {
+    return {
+      malformed: this.#malformed,
+      ignored: this.#ignored,
+      unmatched: this.#requester.unmatched,
+      duplicates: this.#responder.duplicates,
+      dropped: this.#outbox.dropped,
+      requests: this.#requester.open,
+      incoming: this.#responder.open,
+    };
+  }
+
+  #decode(bytes: Uint8Array): CoapMessage | undefined {
+    try {
+      return decodeMessage(bytes);
+    } catch (error) {
+      if (!(error instanceof RemoteError)) throw error;
+      this.#malformed++;
+      return undefined;
+    }
+  }
+}
+
+export interface ExchangesStats {
+  /** Messages that do not decode. */
+  readonly malformed: number;
+  /** Empty messages and signals. */
+  readonly ignored: number;
+  /** Responses and blocks nobody waits for. */
+  readonly unmatched: number;
+  /** Requests with the token of an open one. */
+  readonly duplicates: number;
+  /** Automatic answers for which no room was left. */
+  readonly dropped: number;
+  /** Our open requests. */
+  readonly requests: number;
+  /** Open requests of the other end. */
+  readonly incoming: number;
+}

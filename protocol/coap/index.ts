@@ -1,0 +1,10 @@
+/** CoAP inside our channels: messages as RFC 8323 has them over WebSocket, exchanges both ways, and a router. */
+
+export { type CoapMethod, ContentFormat, codeKind, codeOfStatus, MethodCode, methodOfCode, Status, statusOfCode } from './codes.ts';
+export { DEFAULT_TIMEOUT, Exchanges, type ExchangesEvent, type ExchangesOptions, type ExchangesStats } from './exchanges.ts';
+export { type CoapMessage, decodeMessage, encodeMessage, MAX_MESSAGE } from './message.ts';
+export { type CoapOption, type OptionDefinition, OptionNumber, optionTable } from './options.ts';
+export { formatPath, MAX_PATH, parsePath } from './path.ts';
+export type { CoapRequest, IncomingRequest } from './request.ts';
+export { type CoapReply, type CoapResponse, textReply } from './response.ts';
+export { type Handler, type RoutedRequest, Router, type RouterOptions } from './router.ts';

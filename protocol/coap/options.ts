@@ -1,0 +1,121 @@
+/**
+ * CoAP options: the table of those we know with their formats (RFC 7252 §5.10, RFC 7641 §2, RFC 7959 §2.1 and §4), and readers.
+ *
+ * An odd number is critical: who does not know it must refuse the message (RFC 7252 §5.4.1). An option whose length is outside its
+ * range, or that is repeated and may not be, counts as unknown (§5.4.3, §5.4.5): an elective one is ignored, a critical one refused.
+ */
+
+/** One option of a message; options of the same number keep their order. */
+export interface CoapOption {
+  readonly number: number;
+  readonly value: Uint8Array;
+}
+
+export interface OptionDefinition {
+  readonly number: number;
+  readonly format: 'empty' | 'opaque' | 'uint' | 'string';
+  readonly repeatable: boolean;
+  /** Bytes. */
+  readonly min: number;
+  readonly max: number;
+}
+
+/** Numbers of the options we know. */
+export const OptionNumber = {
+  IF_MATCH: 1,
+  URI_HOST: 3,
+  ETAG: 4,
+  IF_NONE_MATCH: 5,
+  OBSERVE: 6,
+  URI_PORT: 7,
+  LOCATION_PATH: 8,
+  URI_PATH: 11,
+  CONTENT_FORMAT: 12,
+  MAX_AGE: 14,
+  URI_QUERY: 15,
+  ACCEPT: 17,
+  LOCATION_QUERY: 20,
+  BLOCK2: 23,
+  BLOCK1: 27,
+  SIZE2: 28,
+  PROXY_URI: 35,
+  PROXY_SCHEME: 39,
+  SIZE1: 60,
+} as const;
+
+/** The options we know; any other is skipped when elective and refused when critical. */
+export const optionTable: readonly OptionDefinition[] = [
+  { number: 1, format: 'opaque', repeatable: true, min: 0, max: 8 },
+  { number: 3, format: 'string', repeatable: false, min: 1, max: 255 },
+  { number: 4, format: 'opaque', repeatable: true, min: 1, max: 8 },
+  { number: 5, format: 'empty', repeatable: false, min: 0, max: 0 },
+  { number: 6, format: 'uint', repeatable: false, min: 0, max: 3 },
+  { number: 7, format: 'uint', repeatable: false, min: 0, max: 2 },
+  { number: 8, format: 'string', repeatable: true, min: 0, max: 255 },
+  { number: 11, format: 'string', repeatable: true, min: 0, max: 255 },
+  { number: 12, format: 'uint', repeatable: false, min: 0, max: 2 },
+  { number: 14, format: 'uint', repeatable: false, min: 0, max: 4 },
+  { number: 15, format: 'string', repeatable: true, min: 0, max: 255 },
+  { number: 17, format: 'uint', repeatable: false, min: 0, max: 2 },
+  { number: 20, format: 'string', repeatable: true, min: 0, max: 255 },
+  { number: 23, format: 'uint', repeatable: false, min: 0, max: 3 },
+  { number: 27, format: 'uint', repeatable: false, min: 0, max: 3 },
+  { number: 28, format: 'uint', repeatable: false, min: 0, max: 4 },
+  { number: 35, format: 'string', repeatable: false, min: 1, max: 1034 },
+  { number: 39, format: 'string', repeatable: false, min: 1, max: 255 },
+  { number: 60, format: 'uint', repeatable: false, min: 0, max: 4 },
+];
+
+const definitions: ReadonlyMap<number, OptionDefinition> = new Map(optionTable.map((definition) => [definition.number, definition]));
+
+/** The options of a message that are known and valid; `refused` is the first critical one that is not, or not in `accepted`. */
+export interface SortedOptions {
+  readonly known: ReadonlyMap<number, readonly Uint8Array[]>;
+  readonly refused: number | undefined;
+}
+
+/** @param accepted critical option numbers the caller acts on */
+export function sortOptions(options: readonly CoapOption[], accepted: ReadonlySet<number>): SortedOptions {
+  const known = new Map<number, Uint8Array[]>();
+  let refused: number | undefined;
+  for (const { number, value } of options) {
+    const values = known.get(number) ?? [];
+    if (isValid(number, value, values.length) && (!isCritical(number) || accepted.has(number))) known.set(number, [...values, value]);
+    else if (isCritical(number)) refused ??= number;
+  }
+  return { known, refused };
+}
+
+/** Critical options are the odd ones. */
+export function isCritical(number: number): boolean {
+  return (number & 1) === 1;
+}
+
+/** First value of an option as a number, undefined when it is absent. */
+export function uintOption(options: SortedOptions, number: number): number | undefined {
+  const value = options.known.get(number)?.[0];
+  return value === undefined ? undefined : readUint(value);
+}
+
+/** Unsigned integer, shortest form (RFC 7252 §3.2): 0 is the empty value. */
+export function uintValue(value: number): Uint8Array {
+  const bytes: number[] = [];
+  for (let rest = value; rest > 0; rest = Math.floor(rest / 256)) bytes.unshift(rest % 256);
+  return Uint8Array.from(bytes);
+}
+
+/** An option with an unsigned integer of at most 32 bits. */
+export function uintOptionOf(number: number, value: number): CoapOption {
+  return { number, value: uintValue(value) };
+}
+
+/** Leading zeros are allowed. */
+export function readUint(value: Uint8Array): number {
+  return value.reduce((sum, byte) => sum * 256 + byte, 0);
+}
+
+function isValid(number: number, value: Uint8Array, before: number): boolean {
+  const definition = definitions.get(number);
+  if (definition === undefined) return false;
+  return value.length >= definition.min && value.length <= definition.max && (before === 0 || definition.repeatable);
+}

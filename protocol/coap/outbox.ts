@@ -1,0 +1,74 @@
+/**
+ * Messages waiting for the channel, first in first out. A message with a key takes the place of the waiting one with the same key: the
+ * newest notification, or the last asked block, is enough. Automatic answers are bounded, so that an end that asks and never reads
+ * cannot fill our memory.
+ */
+
+interface Entry {
+  message: Uint8Array;
+  readonly key: string | undefined;
+  /** Called when the message is taken. */
+  sent: (() => void) | undefined;
+  readonly automatic: boolean;
+}
+
+/** Automatic answers that may wait. */
+const MAX_AUTOMATIC = 256;
+
+export class Outbox {
+  /** Automatic answers that found no room. */
+  dropped = 0;
+  #entries: Entry[] = [];
+  #first = 0;
+  #automatic = 0;
+  readonly #keyed = new Map<string, Entry>();
+
+  /** @param sent called when the message is taken, or when another takes its place */
+  push(message: Uint8Array, key?: string, sent?: () => void): void {
+    const waiting = key === undefined ? undefined : this.#keyed.get(key);
+    if (waiting === undefined) {
+      this.#append({ message, key, sent, automatic: false });
+      return;
+    }
+    waiting.sent?.();
+    waiting.message = message;
+    waiting.sent = sent;
+  }
+
+  /** An answer made here, without the application. */
+  pushAutomatic(message: Uint8Array): void {
+    if (this.#automatic === MAX_AUTOMATIC) {
+      this.dropped++;
+      return;
+    }
+    this.#automatic++;
+    this.#append({ message, key: undefined, sent: undefined, automatic: true });
+  }
+
+  /** The next message, null when none waits. */
+  take(): Uint8Array | null {
+    const entry = this.#entries[this.#first];
+    if (entry === undefined) return null;
+    this.#first++;
+    if (this.#first === this.#entries.length || this.#first === 1024) {
+      this.#entries = this.#entries.slice(this.#first);
+      this.#first = 0;
+    }
+    if (entry.key !== undefined) this.#keyed.delete(entry.key);
+    if (entry.automatic) this.#automatic--;
+    entry.sent?.();
+    return entry.message;
+  }
+
+  clear(): void {
+    this.#entries = [];
+    this.#first = 0;
+    this.#automatic = 0;
+    this.#keyed.clear();
+  }
+
+  #append(entry: Entry): void {
+    this.#entries.push(entry);
+    if (entry.key !== undefined) this.#keyed.set(entry.key, entry);
+  }
+}

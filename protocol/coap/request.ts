@@ -1,0 +1,131 @@
+/** Requests as an application sees them, and as messages: method, path, query, content format, observation and payload. */
+
+import { LocalError } from '../errors/index.ts';
+import { type Block, readBlock } from './block.ts';
+import { type CoapMethod, MethodCode, methodOfCode, Status } from './codes.ts';
+import type { CoapMessage } from './message.ts';
+import { type CoapOption, OptionNumber, type SortedOptions, sortOptions, uintOption, uintOptionOf } from './options.ts';
+import { checkQuery, formatPath, parsePath, pathProblem } from './path.ts';
+
+/** What an application asks. */
+export interface CoapRequest {
+  readonly method: CoapMethod;
+  /** Begins with `/`; segments may be percent-encoded; at most 256 bytes decoded. */
+  readonly path: string;
+  /** Decoded arguments, `key=value` by custom; at most 512 bytes. */
+  readonly query?: readonly string[];
+  /** 0 to 65535. */
+  readonly contentFormat?: number;
+  /** Default empty. Beyond one message it travels in blocks. */
+  readonly payload?: Uint8Array;
+  /** 0 asks to be told of changes (RFC 7641); `cancel` ends that. 1 only marks a request as the end of an observation. */
+  readonly observe?: 0 | 1;
+}
+
+/** A request of the other end, whole. */
+export interface IncomingRequest {
+  readonly method: CoapMethod;
+  /** Percent-encoded path string. */
+  readonly path: string;
+  /** Decoded segments of the path. */
+  readonly segments: readonly string[];
+  readonly query: readonly string[];
+  readonly contentFormat?: number;
+  readonly payload: Uint8Array;
+  /** The other end wants to be told of changes: an answer with `observe: true` begins an observation. */
+  readonly observe: boolean;
+}
+
+/** What a request message says besides its payload. */
+export interface RequestHead extends Omit<IncomingRequest, 'payload' | 'observe'> {
+  readonly observe: number | undefined;
+  readonly block1: Block | undefined;
+  readonly block2: Block | undefined;
+  readonly size1: number | undefined;
+}
+
+/** A request that is refused before anybody sees it. */
+export interface RefusedRequest {
+  readonly refused: number;
+  readonly text: string;
+}
+
+/** Critical options every request may carry, as the reference has them: anything else is answered 4.00. */
+export const acceptedInRequests: readonly number[] = [
+  OptionNumber.URI_HOST,
+  OptionNumber.URI_PORT,
+  OptionNumber.URI_PATH,
+  OptionNumber.BLOCK1,
+  OptionNumber.BLOCK2,
+];
+
+const utf8Encoder = new TextEncoder();
+const utf8Decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
+
+/**
+ * Options of a request, without blocks.
+ * @throws LocalError INVALID_ARGUMENT for a method, path, query or content format that cannot be sent
+ */
+export function requestOptions(request: CoapRequest): CoapOption[] {
+  if (!Object.hasOwn(MethodCode, request.method)) invalid(`the method ${request.method}`);
+  const options: CoapOption[] = [];
+  for (const segment of parsePath(request.path)) options.push({ number: OptionNumber.URI_PATH, value: utf8Encoder.encode(segment) });
+  for (const argument of checkQuery(request.query ?? []))
+    options.push({ number: OptionNumber.URI_QUERY, value: utf8Encoder.encode(argument) });
+  if (request.contentFormat !== undefined) options.push(contentFormatOption(request.contentFormat));
+  if (request.observe !== undefined) options.push(uintOptionOf(OptionNumber.OBSERVE, request.observe));
+  return options;
+}
+
+/**
+ * Reads a request message. Never throws.
+ * @param accepted critical options that do not make it refused
+ */
+export function readRequest(message: CoapMessage, accepted: ReadonlySet<number>): RequestHead | RefusedRequest {
+  const options = sortOptions(message.options, accepted);
+  if (options.refused !== undefined) return { refused: Status.BAD_REQUEST, text: `Critical option ${options.refused} is not supported` };
+  const method = methodOfCode(message.code);
+  if (method === undefined) return { refused: Status.NOT_FOUND, text: 'Unknown method' };
+  const segments = texts(options, OptionNumber.URI_PATH);
+  const query = texts(options, OptionNumber.URI_QUERY);
+  if (segments === undefined || query === undefined) return { refused: Status.BAD_REQUEST, text: 'The path or query is not UTF-8' };
+  const problem = pathProblem(segments);
+  if (problem !== undefined) return { refused: Status.BAD_REQUEST, text: `The path ${problem}` };
+  const contentFormat = uintOption(options, OptionNumber.CONTENT_FORMAT);
+  return {
+    method,
+    path: formatPath(segments),
+    segments,
+    query,
+    ...(contentFormat === undefined ? {} : { contentFormat }),
+    observe: method === 'GET' ? uintOption(options, OptionNumber.OBSERVE) : undefined,
+    block1: blockOption(options, OptionNumber.BLOCK1),
+    block2: blockOption(options, OptionNumber.BLOCK2),
+    size1: uintOption(options, OptionNumber.SIZE1),
+  };
+}
+
+/** Block1 or Block2 of a message. */
+export function blockOption(options: SortedOptions, number: number): Block | undefined {
+  const value = uintOption(options, number);
+  return value === undefined ? undefined : readBlock(value);
+}
+
+/** @throws LocalError INVALID_ARGUMENT */
+export function contentFormatOption(format: number): CoapOption {
+  if (!Number.isInteger(format) || format < 0 || format > 0xffff) invalid(`the content format ${format}`);
+  return uintOptionOf(OptionNumber.CONTENT_FORMAT, format);
+}
+
+/** Values of a repeatable string option, undefined when one is not UTF-8. */
+function texts(options: SortedOptions, number: number): string[] | undefined {
+  try {
+    return (options.known.get(number) ?? []).map((value) => utf8Decoder.decode(value));
+  } catch {
+    return undefined;
+  }
+}
+
+function invalid(what: string): never {
+  throw new LocalError('INVALID_ARGUMENT', `CoAP: ${what} cannot be sent`);
+}

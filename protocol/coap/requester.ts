@@ -1,0 +1,277 @@
+/**
+ * Our own requests on one channel: from `request` to the whole answer. Sans-IO; `exchanges.ts` drives it.
+ *
+ * 1. A request that fits one message goes out at once. A larger one goes in BERT blocks, Block1, the next after each 2.31.
+ * 2. An answer is matched by its token. One in blocks (Block2) is asked for block by block: same method, path and token, no payload,
+ *    no Observe. Blocks belong together by their ETag; one that does not continue the body at hand is ignored.
+ * 3. A registered observation (RFC 7641) stays after the first answer. Messages of the channel may overtake each other, so older
+ *    notifications are dropped by sequence number, unlike in RFC 8323 where the transport keeps the order.
+ * 4. Every exchange has a deadline for its first whole answer and for each later one that comes in blocks.
+ *
+ * One token serves an exchange for all its blocks; it is random, 8 bytes, and not used by two open exchanges.
+ */
+
+import { LocalError, RemoteError, type SvcError } from '../errors/index.ts';
+import { BERT, type Block, blockOffset, blockUnit, blockValue } from './block.ts';
+import { cutBlock, IncomingBody } from './body.ts';
+import { MethodCode, Status } from './codes.ts';
+import { type CoapMessage, encodeMessage, MAX_MESSAGE, messageSize } from './message.ts';
+import { type CoapOption, OptionNumber, uintOptionOf } from './options.ts';
+import type { Outbox } from './outbox.ts';
+import { type CoapRequest, requestOptions } from './request.ts';
+import { type CoapResponse, type ResponseHead, readResponse, wholeResponse } from './response.ts';
+import { tokenKey } from './token.ts';
+
+/** What becomes of a request. */
+export type RequesterEvent =
+  /** `final` is false while an observation stands. */
+  | { readonly kind: 'response'; readonly id: number; readonly response: CoapResponse; readonly final: boolean }
+  | { readonly kind: 'timeout'; readonly id: number }
+  | { readonly kind: 'failed'; readonly id: number; readonly error: SvcError };
+
+export interface RequesterOptions {
+  readonly outbox: Outbox;
+  readonly randomToken: (length: number) => Uint8Array;
+  /** Bytes of a body that is put together. */
+  readonly maxBody: number;
+  readonly emit: (event: RequesterEvent) => void;
+}
+
+interface Download {
+  readonly head: ResponseHead;
+  readonly body: IncomingBody;
+}
+
+interface Exchange {
+  readonly id: number;
+  readonly token: Uint8Array;
+  readonly code: number;
+  /** Options of every message of the exchange; Observe and Content-Format only go with the first. */
+  readonly target: readonly CoapOption[];
+  readonly timeout: number;
+  deadline: number;
+  /** Present while our payload goes out in blocks. */
+  upload: { readonly options: readonly CoapOption[]; readonly payload: Uint8Array; block: Block; sent: number } | undefined;
+  /** Present while an answer comes in blocks. */
+  download: Download | undefined;
+  /** Sequence number of the newest notification; undefined when nothing is observed. */
+  observed: { sequence: number | undefined } | undefined;
+}
+
+const TOKEN_LENGTH = 8;
+const MAX_ENDED = 64;
+/** Block numbers have 20 bits and count kilobytes. */
+const MAX_UPLOAD = 2 ** 30;
+
+export class Requester {
+  /** Responses that belong to no open exchange or no block we wait for. */
+  unmatched = 0;
+  readonly #options: RequesterOptions;
+  readonly #byToken = new Map<string, Exchange>();
+  readonly #byId = new Map<number, Exchange>();
+  /** The last ended observations. */
+  readonly #ended = new Map<string, Exchange>();
+  #nextId = 1;
+
+  constructor(options: RequesterOptions) {
+    this.#options = options;
+  }
+
+  get open(): number {
+    return this.#byId.size;
+  }
+
+  /** @throws LocalError INVALID_ARGUMENT */
+  request(request: CoapRequest, now: number, timeout: number): number {
+    const options = requestOptions(request);
+    const payload = request.payload ?? new Uint8Array(0);
+    const exchange: Exchange = {
+      id: this.#nextId,
+      token: this.#freshToken(),
+      code: MethodCode[request.method],
+      target: options.filter(({ number }) => number === OptionNumber.URI_PATH || number === OptionNumber.URI_QUERY),
+      timeout,
+      deadline: now + timeout,
+      upload: undefined,
+      download: undefined,
+      observed: request.observe === 0 ? { sequence: undefined } : undefined,
+    };
+    const message = { code: exchange.code, token: exchange.token, options, payload };
+    if (messageSize(message) <= MAX_MESSAGE) this.#options.outbox.push(encodeMessage(message));
+    else this.#beginUpload(exchange, options, payload);
+    this.#byToken.set(tokenKey(exchange.token), exchange);
+    this.#byId.set(exchange.id, exchange);
+    return this.#nextId++;
+  }
+
+  /** Forgets an exchange without an event; an observation is ended at the other end too. */
+  cancel(id: number): void {
+    const exchange = this.#byId.get(id);
+    if (exchange === undefined) return;
+    this.#forget(exchange);
+    if (exchange.observed !== undefined) this.#endObservation(exchange);
+  }
+
+  /** A message of a response class. */
+  receive(message: CoapMessage, now: number): void {
+    const exchange = this.#byToken.get(tokenKey(message.token));
+    if (exchange === undefined) {
+      this.#unmatchedResponse(message);
+      return;
+    }
+    const head = readResponse(message);
+    if (head === undefined) this.#fail(exchange, 'the response has a critical option that is not supported');
+    else if (head.status === Status.CONTINUE) this.#continueUpload(exchange, head);
+    else if (head.block2 !== undefined && (head.block2.more || head.block2.number > 0))
+      this.#block(exchange, head, head.block2, message.payload, now);
+    else if (this.#isFresh(exchange, head)) this.#complete(exchange, head, message.payload);
+  }
+
+  /** Earliest deadline, Infinity for none. */
+  deadline(): number {
+    let earliest = Number.POSITIVE_INFINITY;
+    for (const { deadline } of this.#byId.values()) earliest = Math.min(earliest, deadline);
+    return earliest;
+  }
+
+  expire(now: number): void {
+    for (const exchange of [...this.#byId.values()]) {
+      if (exchange.deadline > now) continue;
+      this.cancel(exchange.id);
+      this.#options.emit({ kind: 'timeout', id: exchange.id });
+    }
+  }
+
+  /** Ends everything: the channel is gone. */
+  close(error: SvcError): void {
+    for (const { id } of this.#byId.values()) this.#options.emit({ kind: 'failed', id, error });
+    this.#byId.clear();
+    this.#byToken.clear();
+    this.#ended.clear();
+  }
+
+  /** The end of an observation may overtake its beginning: a notification that still comes is answered with the end once more. */
+  #unmatchedResponse(message: CoapMessage): void {
+    this.unmatched++;
+    const exchange = this.#ended.get(tokenKey(message.token));
+    if (exchange === undefined || !message.options.some(({ number }) => number === OptionNumber.OBSERVE)) return;
+    this.#ended.delete(tokenKey(message.token));
+    this.#sendEnd(exchange);
+  }
+
+  #endObservation(exchange: Exchange): void {
+    const oldest = this.#ended.keys().next().value;
+    if (this.#ended.size >= MAX_ENDED && oldest !== undefined) this.#ended.delete(oldest);
+    this.#ended.set(tokenKey(exchange.token), exchange);
+    this.#sendEnd(exchange);
+  }
+
+  #sendEnd(exchange: Exchange): void {
+    exchange.download = undefined;
+    this.#send(exchange, [...exchange.target, uintOptionOf(OptionNumber.OBSERVE, 1)]);
+  }
+
+  #beginUpload(exchange: Exchange, options: readonly CoapOption[], payload: Uint8Array): void {
+    if (payload.length > MAX_UPLOAD) throw new LocalError('INVALID_ARGUMENT', `CoAP: a payload of ${payload.length} bytes cannot be sent`);
+    exchange.upload = { options, payload, block: { number: 0, more: true, exponent: BERT }, sent: 0 };
+    this.#sendUpload(exchange, 0);
+  }
+
+  /** 2.31: the block arrived, send the next (RFC 7959 §2.3, RFC 8323 §6). */
+  #continueUpload(exchange: Exchange, { block1 }: ResponseHead): void {
+    const { upload } = exchange;
+    const expected = upload?.block.more && block1?.number === upload.block.number && block1.exponent === BERT;
+    if (expected) this.#sendUpload(exchange, upload.sent);
+    else this.#fail(exchange, 'a 2.31 that continues nothing');
+  }
+
+  #sendUpload(exchange: Exchange, offset: number): void {
+    const upload = exchange.upload!;
+    const { block, payload } = cutBlock(upload.payload, offset, BERT, this.#uploadHeadSize(exchange));
+    upload.block = block;
+    upload.sent = offset + payload.length;
+    this.#send(exchange, this.#uploadOptions(exchange, block), payload);
+  }
+
+  #uploadOptions(exchange: Exchange, block: Block): CoapOption[] {
+    const { options, payload } = exchange.upload!;
+    const blockOption = uintOptionOf(OptionNumber.BLOCK1, blockValue(block));
+    return [...options, blockOption, uintOptionOf(OptionNumber.SIZE1, payload.length)];
+  }
+
+  /** The largest head any block of the upload has, so that all blocks are cut alike. */
+  #uploadHeadSize(exchange: Exchange): number {
+    const options = this.#uploadOptions(exchange, { number: 0xfffff, more: true, exponent: BERT });
+    return messageSize({ code: exchange.code, token: exchange.token, options, payload: new Uint8Array(0) });
+  }
+
+  #block(exchange: Exchange, head: ResponseHead, block: Block, payload: Uint8Array, now: number): void {
+    if (block.number === 0) {
+      if (!this.#isFresh(exchange, head)) return;
+      exchange.download = { head, body: new IncomingBody(this.#options.maxBody) };
+      exchange.deadline = Math.min(exchange.deadline, now + exchange.timeout);
+    }
+    const { download } = exchange;
+    const belongs = download !== undefined && sameTag(download.head.etag, head.etag) && blockOffset(block) === download.body.length;
+    if (belongs) this.#addBlock(exchange, download, block, payload);
+    else this.unmatched++;
+  }
+
+  #addBlock(exchange: Exchange, { head, body }: Download, block: Block, payload: Uint8Array): void {
+    const tooLarge = (head.size2 ?? 0) > this.#options.maxBody;
+    const added = tooLarge ? 'size' : body.add(block, payload);
+    if (added === 'size') this.#fail(exchange, `the response is larger than ${this.#options.maxBody} bytes`);
+    else if (added !== 'ok') this.#fail(exchange, 'a block of the response does not fit its number');
+    else if (block.more)
+      this.#askBlock(exchange, { number: body.length / blockUnit(block.exponent), more: false, exponent: block.exponent });
+    else this.#complete(exchange, head, body.join());
+  }
+
+  #askBlock(exchange: Exchange, block: Block): void {
+    this.#send(exchange, [...exchange.target, uintOptionOf(OptionNumber.BLOCK2, blockValue(block))]);
+  }
+
+  #complete(exchange: Exchange, head: ResponseHead, payload: Uint8Array): void {
+    exchange.upload = undefined;
+    exchange.download = undefined;
+    exchange.deadline = Number.POSITIVE_INFINITY;
+    const final = exchange.observed === undefined || head.observe === undefined || head.status >= 300;
+    if (final) this.#forget(exchange);
+    this.#options.emit({ kind: 'response', id: exchange.id, response: wholeResponse(head, payload), final });
+  }
+
+  /** RFC 7641 §3.4 without its clock: a notification is old when the sequence number went back, modulo 2^24. */
+  #isFresh(exchange: Exchange, head: ResponseHead): boolean {
+    const { observed } = exchange;
+    if (observed === undefined || head.observe === undefined) return true;
+    const ahead = observed.sequence === undefined ? 0 : (head.observe - observed.sequence) & 0xffffff;
+    if (ahead >= 0x800000) return false;
+    observed.sequence = head.observe;
+    return true;
+  }
+
+  #send(exchange: Exchange, options: readonly CoapOption[], payload: Uint8Array = new Uint8Array(0)): void {
+    this.#options.outbox.push(encodeMessage({ code: exchange.code, token: exchange.token, options, payload }));
+  }
+
+  #fail(exchange: Exchange, problem: string): void {
+    this.cancel(exchange.id);
+    this.#options.emit({ kind: 'failed', id: exchange.id, error: new RemoteError('BAD_RESPONSE', `CoAP: ${problem}`) });
+  }
+
+  #forget(exchange: Exchange): void {
+    this.#byId.delete(exchange.id);
+    this.#byToken.delete(tokenKey(exchange.token));
+  }
+
+  #freshToken(): Uint8Array {
+    for (;;) {
+      const token = this.#options.randomToken(TOKEN_LENGTH);
+      if (!this.#byToken.has(tokenKey(token)) && !this.#ended.has(tokenKey(token))) return token;
+    }
+  }
+}
+
+function sameTag(a: Uint8Array | undefined, b: Uint8Array | undefined): boolean {
+  return (a === undefined ? '' : tokenKey(a)) === (b === undefined ? '' : tokenKey(b));
+}

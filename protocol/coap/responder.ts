@@ -1,0 +1,285 @@
+/**
+ * Requests of the other end on one channel: from message to `IncomingRequest`, and from the application's reply to messages. Sans-IO;
+ * `exchanges.ts` drives it.
+ *
+ * 1. A message is refused at once for an unknown critical option or a bad path (4.00) or method (4.04).
+ * 2. A payload in blocks (Block1) is put together by token: 2.31 after each, 4.08 on a gap or change of target, 4.00 on a wrong
+ *    length, 4.13 with Size1 above the limit, 5.03 when too many bodies are under way.
+ * 3. A whole request is handed up, or answered 5.03 when too many are open. It is open until its last answer was taken by the channel.
+ * 4. A reply larger than one message is kept and sent in blocks (Block2, ETag, Size2); the other end asks for each with the request's
+ *    token. Kept bodies and bodies under way together are limited in number and in time.
+ * 5. A reply with `observe: true` keeps the request open for more replies; a GET with Observe 1 and the same token ends it.
+ *
+ * Every answer here is small and bounded in number; nothing throws because of what arrives.
+ */
+
+import { BERT, type Block, blockOffset, blockValue } from './block.ts';
+import { cutBlock, IncomingBody } from './body.ts';
+import { codeOfStatus, Status } from './codes.ts';
+import { type CoapMessage, encodeMessage, MAX_MESSAGE, messageSize } from './message.ts';
+import { type CoapOption, OptionNumber, uintOptionOf, uintValue } from './options.ts';
+import type { Outbox } from './outbox.ts';
+import { acceptedInRequests, type IncomingRequest, type RequestHead, readRequest } from './request.ts';
+import { type CoapReply, replyCode, replyOptions, textReply } from './response.ts';
+import { tokenKey } from './token.ts';
+
+export type ResponderEvent =
+  | { readonly kind: 'request'; readonly exchange: number; readonly request: IncomingRequest }
+  /** The other end no longer observes; no reply is wanted. */
+  | { readonly kind: 'cancelled'; readonly exchange: number };
+
+export interface ResponderOptions {
+  readonly outbox: Outbox;
+  /** Requests that may be open. */
+  readonly maxRequests: number;
+  /** Bytes of one body in blocks, either way. */
+  readonly maxBody: number;
+  /** Bodies in blocks, both ways together. */
+  readonly maxTransfers: number;
+  /** Milliseconds after the last block until a body is given up. */
+  readonly transferTimeout: number;
+  /** Critical options taken besides those of the reference. */
+  readonly criticalOptions: readonly number[];
+  readonly emit: (event: ResponderEvent) => void;
+}
+
+interface OpenRequest {
+  readonly id: number;
+  readonly key: string;
+  readonly token: Uint8Array;
+  /** Of the last block of its payload: echoed in the answer. */
+  readonly block1: Block | undefined;
+  /** Size exponent the other end wants for blocks of the answer. */
+  readonly exponent: number;
+  readonly observe: boolean;
+  sequence: number;
+  answered: boolean;
+}
+
+interface Upload {
+  readonly path: string;
+  readonly method: string;
+  readonly body: IncomingBody;
+  deadline: number;
+}
+
+interface KeptBody {
+  readonly code: number;
+  readonly options: readonly CoapOption[];
+  readonly body: Uint8Array;
+  deadline: number;
+}
+
+export class Responder {
+  /** Requests with the token of an open one. */
+  duplicates = 0;
+  readonly #options: ResponderOptions;
+  readonly #accepted: ReadonlySet<number>;
+  readonly #byId = new Map<number, OpenRequest>();
+  readonly #byToken = new Map<string, OpenRequest>();
+  readonly #uploads = new Map<string, Upload>();
+  readonly #kept = new Map<string, KeptBody>();
+  #maxRequests: number;
+  #nextId = 1;
+  #etag = 0;
+
+  constructor(options: ResponderOptions) {
+    this.#options = options;
+    this.#maxRequests = options.maxRequests;
+    this.#accepted = new Set([...acceptedInRequests, ...options.criticalOptions]);
+  }
+
+  get open(): number {
+    return this.#byId.size;
+  }
+
+  /** Changes the limit of open requests; those open stay. */
+  limit(maxRequests: number): void {
+    this.#maxRequests = maxRequests;
+  }
+
+  /** A message of the request class. */
+  receive(message: CoapMessage, now: number): void {
+    const head = readRequest(message, this.#accepted);
+    if ('refused' in head) this.#answer(message.token, textReply(head.refused, head.text));
+    else if (head.block2 !== undefined && head.block2.number > 0) this.#sendKept(message.token, head.block2, now);
+    else if (head.block1 !== undefined) this.#uploadBlock(message, head, head.block1, now);
+    else this.#handUp(message.token, head, message.payload);
+  }
+
+  /**
+   * Answers a request. Further replies are possible after one with `observe: true` to a request that asked for it.
+   * @returns false when nobody waits for it any more
+   * @throws LocalError INVALID_ARGUMENT for a reply that cannot be sent; the request stays open
+   */
+  respond(id: number, reply: CoapReply, now: number): boolean {
+    const request = this.#byId.get(id);
+    if (request === undefined || request.answered) return false;
+    const observing = request.observe && reply.observe === true && reply.status < 300;
+    const options = replyOptions(reply);
+    if (observing) options.push(uintOptionOf(OptionNumber.OBSERVE, request.sequence));
+    if (request.block1 !== undefined) options.push(uintOptionOf(OptionNumber.BLOCK1, blockValue(request.block1)));
+    const message = { code: replyCode(reply), token: request.token, options, payload: reply.payload ?? new Uint8Array(0) };
+    const bytes = this.#fits(request, message) ? encodeMessage(message) : this.#keep(request, message, now);
+    request.sequence = (request.sequence + 1) & 0xffffff;
+    request.answered = !observing;
+    this.#options.outbox.push(bytes, observing ? `observe ${request.key}` : undefined, observing ? undefined : () => this.#forget(request));
+    return true;
+  }
+
+  /** Earliest deadline, Infinity for none. */
+  deadline(): number {
+    let earliest = Number.POSITIVE_INFINITY;
+    for (const { deadline } of this.#uploads.values()) earliest = Math.min(earliest, deadline);
+    for (const { deadline } of this.#kept.values()) earliest = Math.min(earliest, deadline);
+    return earliest;
+  }
+
+  expire(now: number): void {
+    for (const [key, { deadline }] of this.#uploads) if (deadline <= now) this.#uploads.delete(key);
+    for (const [key, { deadline }] of this.#kept) if (deadline <= now) this.#kept.delete(key);
+  }
+
+  /** Ends everything: the channel is gone. */
+  close(): void {
+    for (const { id, answered } of this.#byId.values()) if (!answered) this.#options.emit({ kind: 'cancelled', exchange: id });
+    for (const table of [this.#byId, this.#byToken, this.#uploads, this.#kept]) table.clear();
+  }
+
+  #uploadBlock(message: CoapMessage, head: RequestHead, block: Block, now: number): void {
+    const key = tokenKey(message.token);
+    const upload = block.number === 0 ? this.#beginUpload(key, head, now) : this.#uploads.get(key);
+    if (upload === 'full') this.#answer(message.token, textReply(Status.SERVICE_UNAVAILABLE, 'Out of resources'));
+    else if (upload === undefined || upload.path !== head.path || upload.method !== head.method) this.#refuse(message.token, key, 'gap');
+    else this.#addBlock(message, head, upload, block, now);
+  }
+
+  #beginUpload(key: string, head: RequestHead, now: number): Upload | 'full' {
+    this.#uploads.delete(key);
+    if (this.#transfers() >= this.#options.maxTransfers) return 'full';
+    const upload = { path: head.path, method: head.method, body: new IncomingBody(this.#options.maxBody), deadline: now };
+    this.#uploads.set(key, upload);
+    return upload;
+  }
+
+  #addBlock(message: CoapMessage, head: RequestHead, upload: Upload, block: Block, now: number): void {
+    const key = tokenKey(message.token);
+    upload.deadline = now + this.#options.transferTimeout;
+    const added = (head.size1 ?? 0) > this.#options.maxBody ? 'size' : upload.body.add(block, message.payload);
+    if (added !== 'ok') {
+      this.#refuse(message.token, key, added);
+    } else if (block.more) {
+      this.#answer(message.token, { status: Status.CONTINUE }, [uintOptionOf(OptionNumber.BLOCK1, blockValue(block))]);
+    } else {
+      this.#uploads.delete(key);
+      this.#handUp(message.token, head, upload.body.join());
+    }
+  }
+
+  #refuse(token: Uint8Array, key: string, problem: 'gap' | 'length' | 'size'): void {
+    this.#uploads.delete(key);
+    if (problem === 'gap') this.#answer(token, textReply(Status.REQUEST_ENTITY_INCOMPLETE, 'A block is missing'));
+    else if (problem === 'length') this.#answer(token, textReply(Status.BAD_REQUEST, 'A block has a wrong length'));
+    else this.#answer(token, { status: Status.REQUEST_ENTITY_TOO_LARGE }, [uintOptionOf(OptionNumber.SIZE1, this.#options.maxBody)]);
+  }
+
+  #handUp(token: Uint8Array, head: RequestHead, payload: Uint8Array): void {
+    const key = tokenKey(token);
+    const previous = this.#byToken.get(key);
+    if (previous !== undefined && !this.#endObservation(previous, head)) return;
+    if (this.#byId.size >= this.#maxRequests) {
+      this.#answer(token, textReply(Status.SERVICE_UNAVAILABLE, 'Out of resources'));
+      return;
+    }
+    const { block1, block2, size1: _, observe, ...request } = head;
+    const id = this.#nextId++;
+    const open: OpenRequest = {
+      id,
+      key,
+      token,
+      block1,
+      exponent: block2?.exponent ?? BERT,
+      observe: observe === 0,
+      sequence: previous?.sequence ?? 0,
+      answered: false,
+    };
+    this.#byId.set(id, open);
+    this.#byToken.set(key, open);
+    this.#options.emit({ kind: 'request', exchange: id, request: { ...request, payload, observe: observe === 0 } });
+  }
+
+  /** A GET with Observe and the token of an observation renews or ends it; any other message with an open token is dropped. */
+  #endObservation(previous: OpenRequest, head: RequestHead): boolean {
+    if (!previous.observe || previous.answered || head.observe === undefined) {
+      this.duplicates++;
+      return false;
+    }
+    this.#forget(previous);
+    this.#options.emit({ kind: 'cancelled', exchange: previous.id });
+    return true;
+  }
+
+  #fits(request: OpenRequest, message: CoapMessage): boolean {
+    const wanted = request.exponent === BERT ? MAX_MESSAGE : 1 << (request.exponent + 4);
+    return message.payload.length <= wanted && messageSize(message) <= MAX_MESSAGE;
+  }
+
+  /** Keeps a large reply and gives its first block; what cannot be kept is answered with an error instead. */
+  #keep(request: OpenRequest, message: CoapMessage, now: number): Uint8Array {
+    this.#kept.delete(request.key);
+    if (message.payload.length > this.#options.maxBody)
+      return this.#instead(request, textReply(Status.INTERNAL_SERVER_ERROR, 'Response too large'));
+    if (this.#transfers() >= this.#options.maxTransfers)
+      return this.#instead(request, textReply(Status.SERVICE_UNAVAILABLE, 'Out of resources'));
+    this.#etag = (this.#etag % 0xffffffff) + 1;
+    const etag = { number: OptionNumber.ETAG, value: uintValue(this.#etag) };
+    const options = [...message.options, etag, uintOptionOf(OptionNumber.SIZE2, message.payload.length)];
+    const later = options.filter(({ number }) => number !== OptionNumber.OBSERVE && number !== OptionNumber.BLOCK1);
+    const kept = { code: message.code, options: later, body: message.payload, deadline: now + this.#options.transferTimeout };
+    this.#kept.set(request.key, kept);
+    return blockMessage(request.token, { ...kept, options }, 0, request.exponent).bytes;
+  }
+
+  #instead(request: OpenRequest, reply: CoapReply): Uint8Array {
+    const payload = reply.payload ?? new Uint8Array(0);
+    return encodeMessage({ code: replyCode(reply), token: request.token, options: [], payload });
+  }
+
+  #sendKept(token: Uint8Array, block: Block, now: number): void {
+    const key = tokenKey(token);
+    const kept = this.#kept.get(key);
+    const offset = blockOffset(block);
+    if (kept === undefined || offset >= kept.body.length) {
+      this.#answer(token, textReply(Status.REQUEST_ENTITY_INCOMPLETE, 'There is no such block'));
+      return;
+    }
+    kept.deadline = now + this.#options.transferTimeout;
+    const { bytes, last } = blockMessage(token, kept, offset, block.exponent);
+    if (last) this.#kept.delete(key);
+    this.#options.outbox.push(bytes, `block ${key}`);
+  }
+
+  /** An answer the application does not see. */
+  #answer(token: Uint8Array, reply: CoapReply, options: readonly CoapOption[] = []): void {
+    const payload = reply.payload ?? new Uint8Array(0);
+    this.#options.outbox.pushAutomatic(encodeMessage({ code: codeOfStatus(reply.status)!, token, options, payload }));
+  }
+
+  #transfers(): number {
+    return this.#uploads.size + this.#kept.size;
+  }
+
+  #forget(request: OpenRequest): void {
+    this.#byId.delete(request.id);
+    if (this.#byToken.get(request.key) === request) this.#byToken.delete(request.key);
+  }
+}
+
+function blockMessage(token: Uint8Array, kept: KeptBody, offset: number, exponent: number): { bytes: Uint8Array; last: boolean } {
+  // Sized with the largest block number, so that all blocks are cut alike.
+  const largest = uintOptionOf(OptionNumber.BLOCK2, 0xffffff);
+  const headSize = messageSize({ code: kept.code, token, options: [...kept.options, largest], payload: new Uint8Array(0) });
+  const { block, payload } = cutBlock(kept.body, offset, exponent, headSize);
+  const options = [...kept.options, uintOptionOf(OptionNumber.BLOCK2, blockValue(block))];
+  return { bytes: encodeMessage({ code: kept.code, token, options, payload }), last: !block.more };
+}

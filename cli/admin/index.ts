@@ -1,0 +1,22 @@
+/**
+ * `svc admin`: what a base station knows, kept in its data directory. Works while the base station runs: changes count from the next
+ * attach or connect.
+ *
+ * Each kind of record has its file; this one puts them under one command and holds what they share.
+ */
+import { Command } from 'commander';
+import { adminApiKey } from './apikey.ts';
+import { adminDevice } from './device.ts';
+import { adminKey } from './key.ts';
+import { adminOrganization } from './organization.ts';
+import { adminProduct } from './product.ts';
+
+export function adminCommand(): Command {
+  return new Command('admin')
+    .description('manage products, devices, server keys and API keys of a base station, also while it runs')
+    .addCommand(adminProduct())
+    .addCommand(adminDevice())
+    .addCommand(adminKey())
+    .addCommand(adminApiKey())
+    .addCommand(adminOrganization());
+}

@@ -1,0 +1,48 @@
+/** `svc admin product …` */
+import { Command } from 'commander';
+import { newId, type Product } from '../../server/admin.ts';
+import { id } from '../frame/arguments.ts';
+import { CommandError } from '../frame/errors.ts';
+import { type AdminOptions, adminSubcommand, expectFound, label, organizationOf, printList, withStore } from './shared.ts';
+
+export function adminProduct(): Command {
+  const add = adminSubcommand('add', 'add a product')
+    .argument('[id]', 'its id; made up when left out', id)
+    .option('--name <name>', 'a friendly name', label)
+    .option('--org <id>', 'its organization; not needed while there is only one', id)
+    .action((productId: string | undefined, options: AdminOptions & { name?: string }) =>
+      withStore(options, async (context) => {
+        const organizationId = await organizationOf(context, options);
+        const product: Product = {
+          productId: productId ?? newId('pr'),
+          organizationId,
+          name: options.name ?? null,
+          created: context.created,
+        };
+        await context.store.addProduct(product);
+        context.output.result(product, product.productId);
+      }),
+    );
+  const list = adminSubcommand('list', 'list the products')
+    .option('--org <id>', 'only those of this organization', id)
+    .action((options: AdminOptions) =>
+      withStore(options, async ({ store, output }) => {
+        const line = (each: Product): string => [each.productId, each.organizationId, each.name ?? ''].join('\t');
+        printList(output, await store.products(options.org), line, 'no products');
+      }),
+    );
+  const remove = adminSubcommand('remove', 'remove a product')
+    .argument('<id>', 'product', id)
+    .option('--force', 'with all its devices')
+    .action((productId: string, options: AdminOptions & { force?: boolean }) =>
+      withStore(options, async ({ store, output }) => {
+        const devices = await store.devices(productId);
+        if (devices.length > 0 && !options.force) {
+          throw new CommandError(`product ${productId} still has ${devices.length} devices: add --force to remove them too`);
+        }
+        expectFound(await store.removeProduct(productId), `product ${productId}`, 'svc admin product list');
+        output.result({ removed: productId }, `removed ${productId}`);
+      }),
+    );
+  return new Command('product').description('products').addCommand(add).addCommand(list).addCommand(remove);
+}

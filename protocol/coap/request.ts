@@ -24,6 +24,8 @@ export interface CoapRequest {
 
 /** A request of the other end, whole. */
 export interface IncomingRequest {
+  /** Which exchange it is: the argument of `respond`, also for later answers to an observer. */
+  readonly exchange: number;
   readonly method: CoapMethod;
   /** Percent-encoded path string. */
   readonly path: string;
@@ -37,7 +39,7 @@ export interface IncomingRequest {
 }
 
 /** What a request message says besides its payload. */
-export interface RequestHead extends Omit<IncomingRequest, 'payload' | 'observe'> {
+export interface RequestHead extends Omit<IncomingRequest, 'exchange' | 'payload' | 'observe'> {
   readonly observe: number | undefined;
   readonly block1: Block | undefined;
   readonly block2: Block | undefined;

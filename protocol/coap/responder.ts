@@ -205,7 +205,7 @@ export class Responder {
     };
     this.#byId.set(id, open);
     this.#byToken.set(key, open);
-    this.#options.emit({ kind: 'request', exchange: id, request: { ...request, payload, observe: observe === 0 } });
+    this.#options.emit({ kind: 'request', exchange: id, request: { ...request, exchange: id, payload, observe: observe === 0 } });
   }
 
   /** A GET with Observe and the token of an observation renews or ends it; any other message with an open token is dropped. */

@@ -74,23 +74,37 @@ export class SessionRequests {
   }
 
   observe(request: SessionRequest, onResponse: (response: CoapResponse) => void, onEnd?: (error: SvcError | null) => void): Observation {
-    const { log } = this.#options;
+    const { signal } = request;
+    if (signal?.aborted === true) throw stopped();
     const end = (error: SvcError | null): void => {
-      if (onEnd !== undefined) guarded(log, 'observation end', () => onEnd(error));
+      signal?.removeEventListener('abort', cancel);
+      if (onEnd !== undefined) guarded(this.#options.log, 'observation end', () => onEnd(error));
     };
-    const id = this.#send(
-      { ...request, observe: 0 },
-      {
-        response: (response, final) => {
-          guarded(log, 'observation', () => onResponse(response));
-          if (final) end(null);
-        },
-        fail: end,
-      },
-    );
-    const cancel = (): void => this.#drop(id);
-    request.signal?.addEventListener('abort', cancel, { once: true });
+    const respond = (response: CoapResponse, final: boolean): void => {
+      guarded(this.#options.log, 'observation', () => onResponse(response));
+      if (final) end(null);
+    };
+    const id = this.#send({ ...request, observe: 0 }, { response: respond, fail: end });
+    const cancel = (): void => {
+      signal?.removeEventListener('abort', cancel);
+      this.#drop(id);
+    };
+    signal?.addEventListener('abort', cancel, { once: true });
     return { cancel };
+  }
+
+  /** Answers a request of the peer, or notifies its observer once more. @returns false when nobody waits for it any more */
+  respond(exchange: number, reply: CoapReply): boolean {
+    const { clock, log } = this.#options;
+    try {
+      return this.#exchanges.respond(exchange, reply, clock.now());
+    } catch (error) {
+      log.error('a handler gave an answer that cannot be sent', { error: String(error) });
+      this.#exchanges.release(exchange, clock.now());
+      return false;
+    } finally {
+      this.service();
+    }
   }
 
   /** A message from the connection; `service` follows. */
@@ -148,27 +162,9 @@ export class SessionRequests {
   }
 
   async #serve({ exchange, request }: Extract<ExchangesEvent, { kind: 'request' }>): Promise<void> {
-    const { session, log } = this.#options;
-    let reply: CoapReply;
-    try {
-      reply = (await session.router?.handle(request, session)) ?? textReply(404, 'Not found');
-    } catch (error) {
-      log.error('request handler threw', { path: request.path, error: error instanceof Error ? (error.stack ?? '') : String(error) });
-      reply = textReply(500, 'Internal error');
-    }
-    if (!session.isOpen) return;
-    this.#respond(exchange, reply);
-    this.service();
-  }
-
-  #respond(exchange: number, reply: CoapReply): void {
-    const { clock, log } = this.#options;
-    try {
-      this.#exchanges.respond(exchange, reply, clock.now());
-    } catch (error) {
-      log.error('a handler gave an answer that cannot be sent', { error: String(error) });
-      this.#exchanges.release(exchange, clock.now());
-    }
+    const { session } = this.#options;
+    const reply = (await session.router?.handle(request, session)) ?? textReply(404, 'Not found');
+    if (session.isOpen) this.respond(exchange, reply);
   }
 
   #sendMessages(): void {

@@ -5,7 +5,7 @@
  * A session is open when it is handed out and ends once: because this end closed it, because the peer did, or because the peer is gone. Then everything
  * on it fails, and `closed` tells why. Whatever arrives from the network ends at most this session.
  */
-import type { CoapRequest, CoapResponse, Router } from '../../protocol/coap/index.ts';
+import type { CoapReply, CoapRequest, CoapResponse, Router } from '../../protocol/coap/index.ts';
 import type { Connection, ConnectionEvent } from '../../protocol/connection/index.ts';
 import type { CryptoHost } from '../../protocol/crypto-host.ts';
 import { CloseCode, closeError, LocalError, RemoteError, type SvcError } from '../../protocol/errors/index.ts';
@@ -152,6 +152,16 @@ export class Session {
   }
 
   /**
+   * Tells a peer that observes a resource of ours what it is now; also the way to answer a request a second time and later.
+   * @param exchange of the request whose handler answered with `observe: true`
+   * @param reply again with `observe: true`, or without to end the observation
+   * @returns false when nobody observes any more
+   */
+  notify(exchange: number, reply: CoapReply): boolean {
+    return this.#isOpen && this.#requests.respond(exchange, reply);
+  }
+
+  /**
    * Opens a byte stream; resolves when the peer accepted it. Waits while the peer grants no more streams.
    * @param port 0 … 2^32 - 1
    * @throws NOT_CONNECTED when the session is over; STOPPED: refused, nobody listens, limit reached, `signal`, or the session ended; INVALID_ARGUMENT
@@ -225,22 +235,12 @@ export class Session {
   }
 
   #handle(event: ConnectionEvent): void {
-    switch (event.kind) {
-      case 'message':
-        return this.#requests.receive(event.data);
-      case 'messages-writable':
-        return; // every drain ends with a service of the requests
-      case 'datagram':
-        return this.#datagram(event.data);
-      case 'closed':
-        return this.#end(event.error ?? closeError(event.code, event.reason));
-      case 'failed':
-        return this.#end(event.error);
-      case 'opened':
-        return;
-      default:
-        return this.#streams.handle(event);
-    }
+    if (event.kind === 'message') this.#requests.receive(event.data);
+    else if (event.kind === 'datagram') this.#datagram(event.data);
+    else if (event.kind === 'closed') this.#end(event.error ?? closeError(event.code, event.reason));
+    else if (event.kind === 'failed') this.#end(event.error);
+    // Every drain ends with a service of the requests, which sends what waited for room.
+    else if (event.kind !== 'opened' && event.kind !== 'messages-writable') this.#streams.handle(event);
   }
 
   #datagram(data: Uint8Array): void {

@@ -1,0 +1,316 @@
+/** The semantics of a stream over a carrier that lies in the test's hand; the same over the real core is in `streams.test.ts`. */
+import { describe, expect, it } from 'vitest';
+import { RemoteError, StreamCode } from '../../../protocol/errors/index.ts';
+import { MAX_READ, SessionStream, type StreamCarrier } from '../../../transport/session/stream.ts';
+
+/** What the peer sent and how much it takes, both set by the test; what the stream asked for is written down. */
+class TestCarrier implements StreamCarrier {
+  readonly scratch = new Uint8Array(MAX_READ);
+  readonly calls: string[] = [];
+  readonly sent: number[] = [];
+  arrived: number[] = [];
+  end = false;
+  room = Number.POSITIVE_INFINITY;
+
+  readStream(_id: number, target: Uint8Array): number {
+    if (this.arrived.length === 0) return this.end ? -1 : 0;
+    // A piece at a time, as from segments.
+    const piece = this.arrived.splice(0, Math.min(3, target.length));
+    target.set(piece);
+    return piece.length;
+  }
+
+  writeStream(_id: number, data: Uint8Array, start: number, end: number): number {
+    const count = Math.min(this.room, end - start);
+    this.room -= count;
+    this.sent.push(...data.subarray(start, start + count));
+    return count;
+  }
+
+  finishStream = () => void this.calls.push('finish');
+  resetStream = (_id: number, code: number) => void this.calls.push(`reset ${code}`);
+  stopSending = (_id: number, code: number) => void this.calls.push(`stop ${code}`);
+  wake = () => {};
+  ended = (id: number) => void this.calls.push(`ended ${id}`);
+}
+
+function stream() {
+  const carrier = new TestCarrier();
+  return { carrier, stream: new SessionStream(carrier, 4, 0x80000001) };
+}
+
+const bytes = (...values: number[]) => Uint8Array.from(values);
+const settledLater = async (promise: Promise<unknown>): Promise<boolean> => {
+  let settled = false;
+  promise.then(
+    () => {
+      settled = true;
+    },
+    () => {
+      settled = true;
+    },
+  );
+  for (let i = 0; i < 10; i++) await undefined;
+  return settled;
+};
+const aborted = { code: 'STOPPED' };
+
+describe('reading', () => {
+  it('returns all that is there, up to max', async () => {
+    const { carrier, stream: s } = stream();
+    carrier.arrived = [1, 2, 3, 4, 5, 6, 7];
+    expect(await s.readSome(2)).toEqual(bytes(1, 2));
+    expect(await s.readSome()).toEqual(bytes(3, 4, 5, 6, 7));
+  });
+
+  it('gives arrays of its own, not views of the scratch', async () => {
+    const { carrier, stream: s } = stream();
+    carrier.arrived = [1];
+    const first = await s.readSome();
+    carrier.arrived = [2];
+    await s.readSome();
+    expect(first).toEqual(bytes(1));
+    expect(first.buffer.byteLength).toBe(1);
+  });
+
+  it('waits for the first byte', async () => {
+    const { carrier, stream: s } = stream();
+    const read = s.readSome();
+    expect(await settledLater(read)).toBe(false);
+    s.handle({ kind: 'readable' }); // nothing yet: a spurious event changes nothing
+    expect(await settledLater(read)).toBe(false);
+    carrier.arrived = [9];
+    s.handle({ kind: 'readable' });
+    expect(await read).toEqual(bytes(9));
+  });
+
+  it('readAll waits for the whole length', async () => {
+    const { carrier, stream: s } = stream();
+    carrier.arrived = [1, 2, 3, 4];
+    const read = s.readAll(6);
+    expect(await settledLater(read)).toBe(false);
+    carrier.arrived = [5, 6, 7];
+    s.handle({ kind: 'readable' });
+    expect(await read).toEqual(bytes(1, 2, 3, 4, 5, 6));
+    expect(await s.readAll(0)).toEqual(bytes());
+    expect(await s.readAll(1)).toEqual(bytes(7));
+  });
+
+  it('readAll is short at the end, the next read says END_OF_FILE', async () => {
+    const { carrier, stream: s } = stream();
+    const read = s.readAll(6);
+    carrier.arrived = [1, 2];
+    carrier.end = true;
+    s.handle({ kind: 'readable' });
+    expect(await read).toEqual(bytes(1, 2));
+    await expect(s.readAll(1)).rejects.toMatchObject({ code: 'END_OF_FILE' });
+    await expect(s.readSome()).rejects.toMatchObject({ code: 'END_OF_FILE' });
+    await expect(s.readSome()).rejects.toBeInstanceOf(RemoteError);
+  });
+
+  it('readAll without a byte before the end is END_OF_FILE at once', async () => {
+    const { carrier, stream: s } = stream();
+    carrier.end = true;
+    await expect(s.readAll(6)).rejects.toMatchObject({ code: 'END_OF_FILE' });
+  });
+
+  it('allows one read at a time', async () => {
+    const { carrier, stream: s } = stream();
+    const read = s.readSome();
+    await expect(s.readSome()).rejects.toMatchObject({ code: 'OPERATION_IN_PROGRESS' });
+    await expect(s.readAll(3)).rejects.toMatchObject({ code: 'OPERATION_IN_PROGRESS' });
+    carrier.arrived = [1];
+    s.handle({ kind: 'readable' });
+    expect(await read).toEqual(bytes(1));
+  });
+
+  it.each([0, -1, Number.NaN])('refuses to read at most %s bytes', async (max) => {
+    await expect(stream().stream.readSome(max)).rejects.toMatchObject({ code: 'INVALID_ARGUMENT' });
+  });
+
+  it.each([-1, 1.5, Number.NaN, Number.POSITIVE_INFINITY])('refuses to read all of %s bytes', async (length) => {
+    await expect(stream().stream.readAll(length)).rejects.toMatchObject({ code: 'INVALID_ARGUMENT' });
+  });
+
+  it('never copies anything while nobody reads', () => {
+    const { carrier, stream: s } = stream();
+    carrier.arrived = [1, 2, 3];
+    s.handle({ kind: 'readable' });
+    expect(carrier.arrived).toEqual([1, 2, 3]);
+  });
+});
+
+describe('writing', () => {
+  it('resolves when all is buffered, and waits for room', async () => {
+    const { carrier, stream: s } = stream();
+    carrier.room = 2;
+    const write = s.write(bytes(1, 2, 3, 4, 5));
+    expect(await settledLater(write)).toBe(false);
+    expect(carrier.sent).toEqual([1, 2]);
+    carrier.room = 1;
+    s.handle({ kind: 'writable' });
+    expect(await settledLater(write)).toBe(false);
+    carrier.room = 10;
+    s.handle({ kind: 'writable' });
+    await write;
+    expect(carrier.sent).toEqual([1, 2, 3, 4, 5]);
+    expect(s.stats()).toEqual({ bytesRead: 0, bytesWritten: 5 });
+  });
+
+  it('writes nothing at once', async () => {
+    const { carrier, stream: s } = stream();
+    carrier.room = 0;
+    await s.write(bytes());
+  });
+
+  it('allows one write at a time, and no close while it runs', async () => {
+    const { carrier, stream: s } = stream();
+    carrier.room = 0;
+    const write = s.write(bytes(1));
+    await expect(s.write(bytes(2))).rejects.toMatchObject({ code: 'OPERATION_IN_PROGRESS' });
+    await expect(s.close()).rejects.toMatchObject({ code: 'OPERATION_IN_PROGRESS' });
+    carrier.room = 5;
+    s.handle({ kind: 'writable' });
+    await write;
+    expect(carrier.sent).toEqual([1]);
+  });
+});
+
+describe('close', () => {
+  it('ends our direction only and resolves when acknowledged', async () => {
+    const { carrier, stream: s } = stream();
+    const close = s.close();
+    expect(carrier.calls).toEqual(['finish']);
+    expect(await settledLater(close)).toBe(false);
+    await expect(s.close()).rejects.toMatchObject({ code: 'OPERATION_IN_PROGRESS' });
+    await expect(s.write(bytes(1))).rejects.toMatchObject({ code: 'CLOSED' });
+    carrier.arrived = [5];
+    expect(await s.readSome()).toEqual(bytes(5));
+    s.handle({ kind: 'finished' });
+    await close;
+    await s.close();
+    await expect(s.write(bytes(1))).rejects.toMatchObject({ code: 'CLOSED' });
+    expect(s.ended).toBe(false);
+    carrier.end = true;
+    await expect(s.readSome()).rejects.toMatchObject({ code: 'END_OF_FILE' });
+    expect(s.ended).toBe(true);
+    expect(carrier.calls).toEqual(['finish', 'ended 4']);
+  });
+});
+
+describe('abort', () => {
+  it('ends both directions and fails what is outstanding', async () => {
+    const { carrier, stream: s } = stream();
+    carrier.room = 0;
+    const outstanding = [s.readSome(), s.write(bytes(1))];
+    s.abort();
+    s.abort();
+    for (const promise of outstanding) await expect(promise).rejects.toMatchObject(aborted);
+    expect(carrier.calls).toEqual([`stop ${StreamCode.ABORTED}`, `reset ${StreamCode.ABORTED}`, 'ended 4']);
+    for (const later of [() => s.readSome(), () => s.write(bytes(1)), () => s.close()])
+      await expect(later()).rejects.toMatchObject(aborted);
+  });
+
+  it('fails a close that waits for its acknowledgement', async () => {
+    const { carrier, stream: s } = stream();
+    const close = s.close();
+    s.abort(StreamCode.SERVICE_FAILED);
+    await expect(close).rejects.toMatchObject(aborted);
+    expect(carrier.calls).toContain(`reset ${StreamCode.SERVICE_FAILED}`);
+  });
+
+  it('after a close that was acknowledged only stops the reading', async () => {
+    const { carrier, stream: s } = stream();
+    const close = s.close();
+    s.handle({ kind: 'finished' });
+    await close;
+    s.abort();
+    expect(carrier.calls).toEqual(['finish', `stop ${StreamCode.ABORTED}`, 'ended 4']);
+  });
+
+  it('by the peer ends each direction with its own event', async () => {
+    const { carrier, stream: s } = stream();
+    carrier.room = 0;
+    const read = s.readSome();
+    const write = s.write(bytes(1));
+    s.handle({ kind: 'reset', code: StreamCode.ABORTED });
+    await expect(read).rejects.toMatchObject(aborted);
+    expect(await settledLater(write)).toBe(false);
+    s.handle({ kind: 'stopped', code: StreamCode.ABORTED });
+    await expect(write).rejects.toMatchObject(aborted);
+    expect(s.ended).toBe(true);
+  });
+
+  it('by a peer that only stops reading leaves the data that is on its way', async () => {
+    const { carrier, stream: s } = stream();
+    s.handle({ kind: 'stopped', code: StreamCode.NO_ERROR });
+    await expect(s.write(bytes(1))).rejects.toMatchObject(aborted);
+    carrier.arrived = [1];
+    expect(await s.readSome()).toEqual(bytes(1));
+  });
+});
+
+it('fails everything with the session', async () => {
+  const { carrier, stream: s } = stream();
+  carrier.room = 0;
+  const outstanding = [s.readAll(10), s.write(bytes(1))];
+  s.fail(new RemoteError('STOPPED', 'gone'));
+  for (const promise of outstanding) await expect(promise).rejects.toMatchObject({ code: 'STOPPED', message: 'gone' });
+  expect(carrier.calls).toEqual(['ended 4']); // nothing is sent for a stream whose session is over
+});
+
+describe('WHATWG streams', () => {
+  it('readable gives the chunks and closes at the end', async () => {
+    const { carrier, stream: s } = stream();
+    carrier.arrived = [1, 2];
+    const reader = s.readable.getReader();
+    expect(await reader.read()).toEqual({ done: false, value: bytes(1, 2) });
+    const next = reader.read();
+    carrier.arrived = [3];
+    carrier.end = true;
+    s.handle({ kind: 'readable' });
+    expect(await next).toEqual({ done: false, value: bytes(3) });
+    expect(await reader.read()).toEqual({ done: true, value: undefined });
+    expect(s.readable).toBe(s.readable);
+  });
+
+  it('readable fails with the abort of the peer', async () => {
+    const { stream: s } = stream();
+    const read = s.readable.getReader().read();
+    s.handle({ kind: 'reset', code: StreamCode.ABORTED });
+    await expect(read).rejects.toMatchObject(aborted);
+  });
+
+  it('cancelling the readable leaves the writing direction alone', async () => {
+    const { carrier, stream: s } = stream();
+    await s.readable.cancel();
+    expect(carrier.calls).toEqual([`stop ${StreamCode.NO_ERROR}`]);
+    await s.write(bytes(1));
+    expect(carrier.sent).toEqual([1]);
+  });
+
+  it('writable writes, waits for room and closes', async () => {
+    const { carrier, stream: s } = stream();
+    carrier.room = 2;
+    const writer = s.writable.getWriter();
+    const written = writer.write(bytes(1, 2, 3));
+    const closed = writer.close();
+    expect(await settledLater(written)).toBe(false);
+    carrier.room = 5;
+    s.handle({ kind: 'writable' });
+    await written;
+    await settledLater(closed);
+    expect(carrier.calls).toEqual(['finish']);
+    s.handle({ kind: 'finished' });
+    await closed;
+    expect(carrier.sent).toEqual([1, 2, 3]);
+  });
+
+  it('aborting the writable resets our direction only', async () => {
+    const { carrier, stream: s } = stream();
+    await s.writable.abort();
+    expect(carrier.calls).toEqual([`reset ${StreamCode.ABORTED}`]);
+    carrier.arrived = [1];
+    expect(await s.readSome()).toEqual(bytes(1));
+  });
+});

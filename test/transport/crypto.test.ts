@@ -1,0 +1,142 @@
+/** One suite over every implementation of `CryptoHost`. */
+import { hexToBytes as fromHex, bytesToHex as toHex } from '@noble/hashes/utils.js';
+import { describe, expect, it } from 'vitest';
+import type { CryptoHost } from '../../protocol/crypto-host.ts';
+import { browserCrypto } from '../../transport/browser/crypto.ts';
+import { nobleCrypto } from '../../transport/noble-crypto.ts';
+import { nodeCrypto } from '../../transport/node/crypto.ts';
+import { Random } from '../../transport/sim/random.ts';
+import { size } from '../support/size.ts';
+
+// RFC 7748 §6.1
+const ALICE = '77076d0a7318a57d3c16c17251b26645df4c2f87ebc0992ab177fba51db92c2a';
+const BOB = '5dab087e624a8a4b79e17f8b83800ee66f3bb1292618b6fd1c2f8b27ff88e0eb';
+
+const seeded = new Random('crypto test');
+const hosts: [string, CryptoHost][] = [
+  ['Node', nodeCrypto],
+  ['browser', browserCrypto()],
+  ['simulator', nobleCrypto((length) => seeded.bytes(length))],
+];
+
+describe.each(hosts)('cryptography of the %s', (_name, host) => {
+  const dh = (scalar: string, point: string) => toHex(host.importKey(fromHex(scalar)).diffieHellman(fromHex(point)));
+
+  it('passes the vectors of RFC 7748 §5.2', () => {
+    expect(
+      dh(
+        'a546e36bf0527c9d3b16154b82465edd62144c0ac1fc5a18506a2244ba449ac4',
+        'e6db6867583030db3594c1a424b15f7c726624ec26b3353b10a903a6d0ab1c4c',
+      ),
+    ).toBe('c3da55379de9c6908e94ea4df28d084f32eccf03491c71f754b4075577a28552');
+    expect(
+      dh(
+        '4b66e9d4d1b4673c5ad22691957d6af5c11b6421e0ea01d42ca4169e7918ba0d',
+        'e5210f12786811d3f4b7959d0538ae2c31dbe7106fc03c3efc4cd549c715a493',
+      ),
+    ).toBe('95cbde9476e8907d7aade45cb4b873f88b595a68799fa152e6f8f7647aac7957');
+  });
+
+  it('passes the iterated vectors of RFC 7748 §5.2', () => {
+    const nine = `09${'00'.repeat(31)}`;
+    let [scalar, point] = [nine, nine];
+    for (let i = 1; i <= size(1, 1000); i++) {
+      [scalar, point] = [dh(scalar, point), scalar];
+      if (i === 1) expect(scalar).toBe('422c8e7a6227d7bca1350b3e2bb7279f7897b87bb6854b783c60e80311ae3079');
+      if (i === 1000) expect(scalar).toBe('684cf59ba83309552800ef566f2f4d3c1c3887c49360e3875f2eb94d99532c51');
+    }
+  });
+
+  it('passes the Diffie-Hellman of RFC 7748 §6.1', () => {
+    const alice = host.importKey(fromHex(ALICE));
+    const bob = host.importKey(fromHex(BOB));
+    expect(toHex(alice.publicKey)).toBe('8520f0098930a754748b7ddcb43ef75a0dbf3a0d26381af4eba4a98eaa9b4e6a');
+    expect(toHex(bob.publicKey)).toBe('de9edb7d7b7dc1b4d35b61c2ece435373f8343c85b78674dadfc7e146f882b4f');
+    const shared = '4a5d9d5ba4ce2de1728e3bf480350f25e07e21c947d19e3376f09b3c1e161742';
+    expect(toHex(alice.diffieHellman(bob.publicKey))).toBe(shared);
+    expect(toHex(bob.diffieHellman(alice.publicKey))).toBe(shared);
+  });
+
+  it('gives zeros or throws when the result is all zero (RFC 7748 §6.1)', () => {
+    const key = host.generateKey();
+    let result = new Uint8Array(32);
+    try {
+      result = Uint8Array.from(key.diffieHellman(new Uint8Array(32)));
+    } catch {
+      // allowed too
+    }
+    expect(result).toEqual(new Uint8Array(32));
+  });
+
+  it('passes the SHA-256 vectors of FIPS 180-2 appendix B, in any parts', () => {
+    const text = (value: string) => new TextEncoder().encode(value);
+    const abc = 'ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad';
+    expect(toHex(host.sha256(text('abc')))).toBe(abc);
+    expect(toHex(host.sha256(text('a'), text(''), text('bc')))).toBe(abc);
+    expect(toHex(host.sha256())).toBe('e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855');
+    expect(toHex(host.sha256(text('abcdbcdecdefdefgefghfghighijhijkijkljklmklmnlmnomnopnopq')))).toBe(
+      '248d6a61d20638b8e5c026930c3e6039a33ce45964ff2167f6ecedd419db06c1',
+    );
+  });
+
+  it('passes the HMAC vectors of RFC 4231 §4.2, §4.3 and §4.7', () => {
+    const text = (value: string) => new TextEncoder().encode(value);
+    const hmac = (key: Uint8Array, ...parts: Uint8Array[]) => toHex(host.hmacSha256(key, ...parts));
+    expect(hmac(new Uint8Array(20).fill(0x0b), text('Hi '), text('There'))).toBe(
+      'b0344c61d8db38535ca8afceaf0bf12b881dc200c9833da726e9376c2e32cff7',
+    );
+    expect(hmac(text('Jefe'), text('what do ya want for nothing?'))).toBe(
+      '5bdcc146bf60754e6a042426089575c75a003f089d2739839dec58b964ec3843',
+    );
+    expect(hmac(new Uint8Array(131).fill(0xaa), text('Test Using Larger Than Block-Size Key - Hash Key First'))).toBe(
+      '60e431591ee0b67f0d8a26aacbf5b77f8e0bc6213728c5140546040f0ee37f54',
+    );
+  });
+
+  it('copies what it imports, exports a copy and wipes', () => {
+    const raw = fromHex(BOB);
+    const key = host.importKey(raw);
+    raw.fill(0);
+    expect(toHex(key.export())).toBe(BOB);
+    key.export().fill(0);
+    expect(toHex(key.export())).toBe(BOB);
+    key.wipe();
+    expect(toHex(key.export())).toBe('00'.repeat(32));
+  });
+
+  it.each([0, 31, 33])('refuses a private key of %d bytes', (length) => {
+    expect(() => host.importKey(new Uint8Array(length))).toThrow(expect.objectContaining({ code: 'INVALID_ARGUMENT' }));
+  });
+
+  it('makes keys and random bytes that differ, of plain Uint8Array', () => {
+    expect(toHex(host.generateKey().publicKey)).not.toBe(toHex(host.generateKey().publicKey));
+    expect(toHex(host.randomBytes(32))).not.toBe(toHex(host.randomBytes(32)));
+    expect(host.randomBytes(100_000)).toHaveLength(100_000);
+    const arrays = [host.randomBytes(1), host.sha256(), host.hmacSha256(new Uint8Array(1)), host.generateKey().publicKey];
+    for (const array of arrays) expect(Object.getPrototypeOf(array)).toBe(Uint8Array.prototype);
+  });
+});
+
+describe('implementations', () => {
+  it('agree on random keys', () => {
+    const random = new Random('agree');
+    const noble = nobleCrypto((length) => random.bytes(length));
+    for (let i = 0; i < size(20, 500); i++) {
+      const [raw, other] = [random.bytes(32), nodeCrypto.generateKey().publicKey];
+      const [a, b] = [noble.importKey(raw), nodeCrypto.importKey(raw)];
+      expect(toHex(b.publicKey)).toBe(toHex(a.publicKey));
+      expect(toHex(b.diffieHellman(other))).toBe(toHex(a.diffieHellman(other)));
+    }
+  });
+
+  it('agree on public keys that are no canonical numbers', () => {
+    const random = new Random('agree');
+    const noble = nobleCrypto((length) => random.bytes(length));
+    const raw = random.bytes(32);
+    const top = random.bytes(32);
+    top[31]! |= 0x80;
+    const large = new Uint8Array(32).fill(0xff);
+    for (const point of [top, large])
+      expect(toHex(nodeCrypto.importKey(raw).diffieHellman(point))).toBe(toHex(noble.importKey(raw).diffieHellman(point)));
+  });
+});

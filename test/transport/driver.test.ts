@@ -1,0 +1,410 @@
+import { describe, expect, it } from 'vitest';
+import type { Path } from '../../protocol/path.ts';
+import { Driver, type DriverOptions } from '../../transport/driver.ts';
+import type { Engine, Packets } from '../../transport/engine.ts';
+import { type BindOptions, type Clock, silentLog, type UdpSocket } from '../../transport/environment.ts';
+import { UdpPath } from '../../transport/udp-path.ts';
+
+const SLOTS = 64;
+const BATCH = 32;
+
+/** An engine that sends what it is told to, in batches of at most 32, out of 64 slots. */
+class FakeEngine implements Engine<string> {
+  toSend = 0;
+  timeout = Number.POSITIVE_INFINITY;
+  events: string[] = [];
+  calls: string[] = [];
+  throwIn = '';
+  path: Path = new UdpPath(0, '192.0.2.1', 1000, null);
+  released: number[] = [];
+  readonly #free = Array.from({ length: SLOTS }, (_, i) => i * 100);
+  readonly #packets = {
+    path: this.path,
+    count: 0,
+    buffer: new Uint8Array(SLOTS * 100),
+    offsets: new Uint32Array(BATCH),
+    lengths: new Uint32Array(BATCH),
+    release: (offset: number) => {
+      this.released.push(offset);
+      this.#free.push(offset);
+    },
+  };
+
+  receive(datagram: Uint8Array, _path: Path, now: number): void {
+    this.#called('receive', `${datagram[0]} at ${now}`);
+  }
+
+  transmit(): Packets | null {
+    this.#called('transmit');
+    const count = Math.min(this.toSend, BATCH, this.#free.length);
+    if (count === 0) return null;
+    this.toSend -= count;
+    this.#packets.count = count;
+    this.#packets.path = this.path;
+    for (let i = 0; i < count; i++) {
+      this.#packets.offsets[i] = this.#free.shift()!;
+      this.#packets.lengths[i] = 10 + i;
+    }
+    return this.#packets;
+  }
+
+  nextTimeout(): number {
+    return this.timeout;
+  }
+
+  handleTimeout(now: number): void {
+    this.timeout = Number.POSITIVE_INFINITY;
+    this.#called('timeout', `${now}`);
+  }
+
+  nextEvent(): string | null {
+    return this.events.shift() ?? null;
+  }
+
+  #called(name: string, detail = ''): void {
+    this.calls.push(`${name} ${detail}`.trim());
+    if (this.throwIn === name) throw new Error(`bug in ${name}`);
+  }
+}
+
+/** A clock and a socket whose steps the test makes. */
+class Bench {
+  time = 100;
+  deferred: (() => void)[] = [];
+  timers: { at: number; run: () => void }[] = [];
+  /** In the order of the sends; `leave` gives them back. */
+  inFlight: { offset: number; length: number; path: Path; released: (offset: number) => void }[] = [];
+  logged: string[] = [];
+  closed: number[] = [];
+  bound: BindOptions[] = [];
+  engine = new FakeEngine();
+  events: string[] = [];
+
+  readonly clock: Clock = {
+    now: () => this.time,
+    wallTime: () => 0,
+    schedule: (delay, run) => {
+      const timer = { at: this.time + delay, run };
+      this.timers.push(timer);
+      return () => {
+        this.timers = this.timers.filter((other) => other !== timer);
+      };
+    },
+    defer: (run) => void this.deferred.push(run),
+  };
+
+  driver(options: Partial<DriverOptions<string>> = {}): Driver<string> {
+    const network = { bind: async (bind: BindOptions) => this.#socket(bind), resolve: async () => [] };
+    const log = {
+      ...silentLog,
+      error: (message: string, fields?: object) => void this.logged.push(`${message} ${JSON.stringify(fields)}`),
+    };
+    return new Driver({
+      environment: { clock: this.clock, network, log },
+      engine: this.engine,
+      onEvent: (event) => void this.events.push(event),
+      ...options,
+    });
+  }
+
+  /** One turn of the loop: everything deferred so far. */
+  turn(): void {
+    for (const run of this.deferred.splice(0)) run();
+  }
+
+  async turns(): Promise<void> {
+    while (this.deferred.length > 0) this.turn();
+    await undefined;
+  }
+
+  pass(ms: number): void {
+    this.time += ms;
+    const due = this.timers.filter((timer) => timer.at <= this.time);
+    this.timers = this.timers.filter((timer) => timer.at > this.time);
+    for (const { run } of due) run();
+  }
+
+  leave(count = this.inFlight.length): void {
+    for (const { offset, released } of this.inFlight.splice(0, count)) released(offset);
+  }
+
+  #socket(bind: BindOptions): UdpSocket {
+    const index = this.bound.push(bind) - 1;
+    return {
+      index,
+      port: 4433 + index,
+      path: (address, port) => new UdpPath(index, address, port, null),
+      send: (_buffer, offset, length, path, released) => void this.inFlight.push({ offset, length, path, released }),
+      close: () => void this.closed.push(index),
+    };
+  }
+}
+
+describe('driver', () => {
+  it('hands each datagram on at once and services once after the batch', async () => {
+    const bench = new Bench();
+    const driver = bench.driver();
+    await driver.bind({ port: 0 });
+    for (let i = 0; i < 5; i++) bench.bound[0]!.receive(Uint8Array.of(i), bench.engine.path);
+    expect(bench.engine.calls).toEqual([
+      'receive 0 at 100',
+      'receive 1 at 100',
+      'receive 2 at 100',
+      'receive 3 at 100',
+      'receive 4 at 100',
+    ]);
+    driver.wake();
+    expect(bench.deferred).toHaveLength(1);
+    bench.turn();
+    expect(bench.engine.calls.slice(5)).toEqual(['transmit']);
+    expect(driver.stats.received).toBe(5);
+  });
+
+  it('handles timeouts, then events, then the owner, then sends', async () => {
+    const bench = new Bench();
+    const order: string[] = [];
+    const driver = bench.driver({
+      onEvent: (event) => {
+        order.push(event);
+        bench.engine.toSend = 1;
+      },
+      onService: (now) => order.push(`service at ${now}`),
+    });
+    await driver.bind({ port: 0 });
+    bench.engine.timeout = 90;
+    bench.engine.events = ['a', 'b'];
+    driver.wake();
+    bench.turn();
+    expect(order).toEqual(['a', 'b', 'service at 100']);
+    expect(bench.engine.calls).toEqual(['timeout 100', 'transmit', 'transmit']);
+    expect(bench.inFlight).toHaveLength(1);
+  });
+
+  it('sends each packet as the engine laid it out and releases it by its offset', async () => {
+    const bench = new Bench();
+    const driver = bench.driver();
+    await driver.bind({ port: 0 });
+    bench.engine.toSend = 3;
+    driver.wake();
+    bench.turn();
+    expect(bench.inFlight.map(({ offset, length, path }) => [offset, length, path])).toEqual([
+      [0, 10, bench.engine.path],
+      [100, 11, bench.engine.path],
+      [200, 12, bench.engine.path],
+    ]);
+    expect(new Set(bench.inFlight.map(({ released }) => released)).size).toBe(1);
+    expect(bench.engine.released).toEqual([]);
+    bench.leave();
+    expect(bench.engine.released).toEqual([0, 100, 200]);
+    expect(driver.stats.sent).toBe(3);
+  });
+
+  it('lets the sockets receive between rounds of batches', async () => {
+    const bench = new Bench();
+    const driver = bench.driver();
+    await driver.bind({ port: 0 });
+    bench.engine.toSend = 1000;
+    const sent: number[] = [];
+    driver.wake();
+    while (bench.deferred.length > 0) {
+      // sockets that give packets back while the engine is being asked
+      const before = driver.stats.sent;
+      bench.turn();
+      sent.push(driver.stats.sent - before);
+      bench.leave();
+    }
+    expect(driver.stats.sent).toBe(1000);
+    expect(Math.max(...sent)).toBeLessThanOrEqual(128);
+  });
+
+  it('stops asking while the sockets are behind and goes on when they caught up', async () => {
+    const bench = new Bench();
+    const driver = bench.driver();
+    await driver.bind({ port: 0 });
+    for (let i = 0; i < 256; i++) expect(driver.send(new Uint8Array(1), bench.engine.path)).toBe(true);
+    expect(driver.send(new Uint8Array(1), bench.engine.path)).toBe(false);
+    expect(driver.stats).toMatchObject({ sent: 256, dropped: 1 });
+    bench.engine.toSend = 5;
+    driver.wake();
+    await bench.turns();
+    expect(bench.engine.calls).toEqual([]);
+    bench.leave(127);
+    await bench.turns();
+    expect(bench.engine.calls).toEqual([]);
+    bench.leave(1);
+    await bench.turns();
+    expect(driver.stats.sent).toBe(261);
+  });
+
+  it('asks again when the engine had all its slots with the sockets', async () => {
+    const bench = new Bench();
+    const driver = bench.driver();
+    await driver.bind({ port: 0 });
+    bench.engine.toSend = 150;
+    driver.wake();
+    await bench.turns();
+    expect(driver.stats.sent).toBe(SLOTS);
+    while (bench.inFlight.length > 0) {
+      bench.leave();
+      await bench.turns();
+    }
+    expect(driver.stats.sent).toBe(150);
+    expect(bench.engine.released).toHaveLength(150);
+  });
+
+  it('releases and counts packets for a socket that is gone', async () => {
+    const bench = new Bench();
+    const driver = bench.driver();
+    const socket = await driver.bind({ port: 0 });
+    driver.unbind(socket);
+    bench.engine.toSend = 40;
+    driver.wake();
+    await bench.turns();
+    expect(bench.engine.released).toHaveLength(40);
+    expect(driver.stats).toMatchObject({ sent: 0, dropped: 40 });
+    expect(driver.send(new Uint8Array(1), bench.engine.path)).toBe(false);
+    expect(bench.closed).toEqual([0]);
+  });
+
+  it('keeps one timer, moves it only forward and arms again when it fired too early', async () => {
+    const bench = new Bench();
+    const driver = bench.driver();
+    await driver.bind({ port: 0 });
+    bench.engine.timeout = 150;
+    driver.wake();
+    await bench.turns();
+    expect(bench.timers.map(({ at }) => at)).toEqual([150]);
+    bench.engine.timeout = 200;
+    driver.wake();
+    await bench.turns();
+    expect(bench.timers.map(({ at }) => at)).toEqual([150]);
+    bench.pass(50);
+    await bench.turns();
+    expect(bench.engine.calls).not.toContain('timeout 150');
+    expect(bench.timers.map(({ at }) => at)).toEqual([200]);
+    bench.engine.timeout = 180;
+    driver.wake();
+    await bench.turns();
+    expect(bench.timers.map(({ at }) => at)).toEqual([180]);
+    bench.pass(30);
+    await bench.turns();
+    expect(bench.engine.calls).toContain('timeout 180');
+    expect(bench.timers).toEqual([]);
+  });
+
+  it('keeps datagrams that the owner intercepts from the engine', async () => {
+    const bench = new Bench();
+    const driver = bench.driver({ intercept: (datagram) => datagram[0] === 7 });
+    await driver.bind({ port: 0 });
+    bench.bound[0]!.receive(Uint8Array.of(7), bench.engine.path);
+    bench.bound[0]!.receive(Uint8Array.of(8), bench.engine.path);
+    expect(bench.engine.calls).toEqual(['receive 8 at 100']);
+  });
+
+  describe('with a bug in the engine or the owner', () => {
+    it.each(['receive', 'transmit', 'timeout'])('logs an exception of %s and goes on', async (verb) => {
+      const bench = new Bench();
+      const driver = bench.driver();
+      await driver.bind({ port: 0 });
+      bench.engine.throwIn = verb;
+      bench.engine.timeout = 100;
+      bench.bound[0]!.receive(Uint8Array.of(1), bench.engine.path);
+      await bench.turns();
+      expect(driver.stats.failures).toBe(1);
+      expect(bench.logged).toHaveLength(1);
+      expect(bench.logged[0]).toContain(`bug in ${verb}`);
+      bench.engine.throwIn = '';
+      bench.engine.toSend = 1;
+      driver.wake();
+      await bench.turns();
+      expect(driver.stats.sent).toBe(1);
+    });
+
+    it('gives every event although one throws', async () => {
+      const bench = new Bench();
+      const seen: string[] = [];
+      const driver = bench.driver({
+        onEvent: (event) => {
+          seen.push(event);
+          if (event === 'b') throw new Error('bug');
+        },
+      });
+      bench.engine.events = ['a', 'b', 'c'];
+      driver.wake();
+      await bench.turns();
+      expect(seen).toEqual(['a', 'b', 'c']);
+      expect(driver.stats.failures).toBe(1);
+    });
+
+    it('does not spin, and does not fill the log', async () => {
+      const bench = new Bench();
+      const driver = bench.driver();
+      bench.engine.throwIn = 'transmit';
+      bench.engine.timeout = 0;
+      driver.wake();
+      for (let i = 0; i < 1000; i++) {
+        await bench.turns();
+        expect(bench.timers).toHaveLength(1);
+        bench.pass(100);
+      }
+      expect(driver.stats.failures).toBe(1000);
+      expect(bench.logged).toHaveLength(10);
+    });
+  });
+
+  describe('close', () => {
+    it('sends what is left, waits until it has left and closes the sockets', async () => {
+      const bench = new Bench();
+      const driver = bench.driver();
+      await driver.bind({ port: 0 });
+      await driver.bind({ port: 1 });
+      bench.engine.timeout = 1e6;
+      driver.wake();
+      await bench.turns();
+      bench.engine.toSend = 300;
+      let done = false;
+      const closing = driver.close().then(() => {
+        done = true;
+      });
+      for (let i = 0; i < 50 && bench.engine.toSend > 0; i++) {
+        bench.turn();
+        bench.leave(20);
+      }
+      await bench.turns();
+      expect([done, driver.stats.sent]).toEqual([false, 300]);
+      bench.leave(bench.inFlight.length - 1);
+      await bench.turns();
+      expect(bench.closed).toEqual([]);
+      bench.leave();
+      await bench.turns();
+      await closing;
+      expect(bench.closed).toEqual([0, 1]);
+      expect(bench.timers).toEqual([]);
+      expect(bench.engine.released).toHaveLength(300);
+    });
+
+    it('ends although the engine throws, may be called again, and hears nothing more', async () => {
+      const bench = new Bench();
+      const driver = bench.driver();
+      await driver.bind({ port: 0 });
+      bench.engine.throwIn = 'transmit';
+      const closing = driver.close();
+      expect(driver.close()).toBe(closing);
+      await bench.turns();
+      await closing;
+      bench.bound[0]!.receive(Uint8Array.of(1), bench.engine.path);
+      driver.wake();
+      expect([bench.deferred, bench.engine.calls]).toEqual([[], ['transmit']]);
+    });
+
+    it('closes a socket whose bind was under way', async () => {
+      const bench = new Bench();
+      const driver = bench.driver();
+      const binding = driver.bind({ port: 0 });
+      const closing = driver.close();
+      await bench.turns();
+      await Promise.all([binding, closing]);
+      expect(bench.closed).toEqual([0]);
+    });
+  });
+});

@@ -1,0 +1,143 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { chmod, mkdir, mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { build } from 'esbuild';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { prepareDirectory, readFileIfPresent, readJson, replaceFile, replaceJson } from '../../../transport/node/files.ts';
+
+let directory = '';
+const at = (name: string) => join(directory, name);
+
+beforeEach(async () => {
+  directory = await mkdtemp(join(tmpdir(), 'svc-files-'));
+});
+
+afterEach(() => rm(directory, { recursive: true, force: true }));
+
+describe('replaceFile', () => {
+  it('creates and replaces, for this user only, and leaves nothing beside it', async () => {
+    await replaceFile(at('state'), 'first and longer');
+    await replaceFile(at('state'), Uint8Array.of(104, 105));
+    expect(await readFile(at('state'), 'utf8')).toBe('hi');
+    expect((await stat(at('state'))).mode & 0o777).toBe(0o600);
+    await replaceFile(at('state'), 'open', { mode: 0o644 });
+    expect((await stat(at('state'))).mode & 0o777).toBe(0o644);
+    expect(await readdir(directory)).toEqual(['state']);
+  });
+
+  it('shows a reader the old content or the new, never a part', async () => {
+    const contents = ['a', 'b'].map((letter) => letter.repeat(300_000));
+    await replaceFile(at('state'), contents[0]!);
+    let writing = true;
+    const seen = new Set<string>();
+    const reader = (async () => {
+      while (writing) seen.add(await readFile(at('state'), 'utf8'));
+    })();
+    for (let i = 0; i < 20; i++) await replaceFile(at('state'), contents[i % 2]!);
+    writing = false;
+    await reader;
+    for (const content of seen) expect(contents.includes(content)).toBe(true);
+  });
+
+  it('keeps the old content when it fails, and says why in one line', async () => {
+    await expect(replaceFile(join(directory, 'none', 'state'), 'x')).rejects.toMatchObject({
+      code: 'FAILED',
+      message: `cannot write ${join(directory, 'none', 'state')}: no such directory`,
+    });
+    await mkdir(at('taken'));
+    await expect(replaceFile(at('taken'), 'x')).rejects.toMatchObject({ code: 'FAILED' });
+    expect(await readdir(directory)).toEqual(['taken']);
+  });
+
+  it('survives a process killed between two bytes', async () => {
+    const files = new URL('../../../transport/node/files.ts', import.meta.url).pathname;
+    const program = join(directory, 'writer.mjs');
+    await buildWriter(files, program);
+    await mkdir(at('data'));
+    const path = join(directory, 'data', 'state');
+    let last = -1;
+    for (const writes of [3, 7, 12]) {
+      const child = spawn(process.execPath, [program, path, String(last + 1)], { stdio: ['ignore', 'pipe', 'inherit'] });
+      const ended = once(child, 'exit');
+      let acknowledged = last;
+      // one line for each write that is on the disk; killed in the middle of a later one
+      for await (const line of createInterface(child.stdout)) {
+        acknowledged = Number(line);
+        if (acknowledged >= last + writes) child.kill('SIGKILL');
+      }
+      expect(await ended).toEqual([null, 'SIGKILL']);
+      const state = (await readJson(path)) as { n: number; fill: string };
+      expect(state.fill).toBe('x'.repeat(300_000));
+      expect(state.n).toBeGreaterThanOrEqual(acknowledged);
+      last = state.n;
+      await prepareDirectory(at('data'));
+      expect(await readdir(at('data'))).toEqual(['state']);
+    }
+  });
+});
+
+/** A program that replaces a file for ever and prints the number of each write that has been acknowledged. */
+async function buildWriter(files: string, outfile: string): Promise<void> {
+  const contents = `
+    import { writeSync } from 'node:fs';
+    import { replaceJson } from ${JSON.stringify(files)};
+    for (let n = Number(process.argv[3]); ; n++) {
+      await replaceJson(process.argv[2], { n, fill: 'x'.repeat(300_000) });
+      writeSync(1, n + '\\n');
+    }`;
+  await build({ stdin: { contents, resolveDir: '.' }, bundle: true, platform: 'node', format: 'esm', outfile, logLevel: 'error' });
+}
+
+describe('reading', () => {
+  it('gives undefined for a file that is not there', async () => {
+    expect(await readFileIfPresent(at('none'))).toBeUndefined();
+    expect(await readJson(at('none'))).toBeUndefined();
+  });
+
+  it('reads back what was written, readable for a person', async () => {
+    await replaceJson(at('state.json'), { name: 'Türe', list: [1] });
+    expect(await readJson(at('state.json'))).toEqual({ name: 'Türe', list: [1] });
+    expect(await readFile(at('state.json'), 'utf8')).toBe('{\n  "name": "Türe",\n  "list": [\n    1\n  ]\n}\n');
+  });
+
+  it.each([['{'], [''], ['{"a":1}}'], [Uint8Array.of(0x22, 0xff, 0x22)]])('says which file is not JSON: %j', async (content) => {
+    await writeFile(at('bad.json'), content);
+    await expect(readJson(at('bad.json'))).rejects.toMatchObject({
+      code: 'PARSE',
+      message: expect.stringMatching(/bad\.json is not valid JSON .*: repair it, or move it away to start anew$/s),
+    });
+  });
+
+  it('says what cannot be read', async () => {
+    await expect(readJson(directory)).rejects.toMatchObject({ code: 'FAILED', message: `cannot read ${directory}: it is a directory` });
+  });
+});
+
+describe('prepareDirectory', () => {
+  it('makes it for this user only and removes what a crash left', async () => {
+    const path = join(directory, 'a', 'b');
+    await prepareDirectory(path);
+    expect((await stat(path)).mode & 0o777).toBe(0o700);
+    for (const name of ['.state.0123456789ab.tmp', 'state', '.hidden', 'x.tmp', '.state.tmp']) await writeFile(join(path, name), '');
+    await prepareDirectory(path);
+    expect((await readdir(path)).sort()).toEqual(['.hidden', '.state.tmp', 'state', 'x.tmp']);
+  });
+
+  it('says what is wrong', async () => {
+    await writeFile(at('file'), '');
+    await expect(prepareDirectory(at('file'))).rejects.toMatchObject({
+      code: 'FAILED',
+      message: `cannot use directory ${at('file')}: there is a file of that name`,
+    });
+    await expect(prepareDirectory(join(at('file'), 'x'))).rejects.toMatchObject({ code: 'FAILED' });
+    if (process.getuid?.() === 0) return;
+    await mkdir(at('closed'));
+    await chmod(at('closed'), 0);
+    await expect(prepareDirectory(join(at('closed'), 'x'))).rejects.toMatchObject({
+      message: expect.stringContaining('permission denied'),
+    });
+  });
+});

@@ -1,0 +1,181 @@
+import { createSocket, type Socket } from 'node:dgram';
+import { EventEmitter, once } from 'node:events';
+import { networkInterfaces } from 'node:os';
+import { afterEach, describe, expect, it } from 'vitest';
+import type { Path } from '../../../protocol/path.ts';
+import { type BindOptions, silentLog, type UdpSocket } from '../../../transport/environment.ts';
+import { nodeEnvironment } from '../../../transport/node/environment.ts';
+import { bindError, isMissingFamily } from '../../../transport/node/udp-errors.ts';
+
+const environment = nodeEnvironment();
+const opened: { close(): void }[] = [];
+const hasIpv6 = Object.values(networkInterfaces()).some((list) => list?.some(({ address }) => address === '::1'));
+const loopbacks = ['127.0.0.1', ...(hasIpv6 ? ['::1'] : [])];
+
+afterEach(() => {
+  for (const socket of opened.splice(0)) socket.close();
+});
+
+async function bind(options: Partial<BindOptions> = {}): Promise<UdpSocket> {
+  const socket = await environment.network.bind({ port: 0, receive: () => {}, ...options });
+  opened.push(socket);
+  return socket;
+}
+
+/** A bare `dgram` socket that holds a port. */
+async function hold(type: 'udp4' | 'udp6', port = 0): Promise<Socket> {
+  const socket = createSocket({ type, ipv6Only: type === 'udp6' });
+  socket.bind(port);
+  await once(socket, 'listening');
+  opened.push(socket);
+  return socket;
+}
+
+/** Throws when the port is taken. */
+async function tryPort(type: 'udp4' | 'udp6', port: number): Promise<void> {
+  await hold(type, port);
+  opened.pop()!.close();
+}
+
+describe('UDP in Node', () => {
+  it.each(loopbacks)('echoes 1000 datagrams over %s, byte for byte, each released once and in order', async (address) => {
+    const server: UdpSocket = await bind({
+      receive: (datagram, path) => server.send(datagram, 0, datagram.length, path, () => {}),
+    });
+    const received = new Map<number, Uint8Array>();
+    const released: number[] = [];
+    const progress = new EventEmitter();
+    const client = await bind({
+      receive: (datagram) => {
+        received.set(new DataView(datagram.buffer, datagram.byteOffset).getUint32(0), datagram);
+        progress.emit('datagram');
+      },
+    });
+    const path = client.path(address, server.port);
+    const buffer = new Uint8Array(1000 * 40);
+    const view = new DataView(buffer.buffer);
+    for (let i = 0; i < 1000; i++) {
+      buffer.fill(i, i * 40, i * 40 + 40);
+      view.setUint32(i * 40, i);
+      client.send(buffer, i * 40, 4 + (i % 37), path, (offset) => released.push(offset));
+      expect(released.length).toBeLessThanOrEqual(i);
+      // in steps, so that default receive buffers are enough
+      while (i % 50 === 49 && received.size <= i) await once(progress, 'datagram');
+    }
+    expect(released).toEqual(Array.from({ length: 1000 }, (_, i) => i * 40));
+    for (let i = 0; i < 1000; i++) expect(Array.from(received.get(i)!)).toEqual(Array.from(buffer.subarray(i * 40, i * 40 + 4 + (i % 37))));
+  });
+
+  it('has the same free port for IPv4 and IPv6', async () => {
+    const socket = await bind();
+    expect(socket.port).toBeGreaterThan(0);
+    await expect(tryPort('udp4', socket.port)).rejects.toMatchObject({ code: 'EADDRINUSE' });
+    if (hasIpv6) await expect(tryPort('udp6', socket.port)).rejects.toMatchObject({ code: 'EADDRINUSE' });
+  });
+
+  it('says that a port is in use, whichever family has it', async () => {
+    for (const type of hasIpv6 ? (['udp4', 'udp6'] as const) : (['udp4'] as const)) {
+      const { port } = (await hold(type)).address();
+      await expect(bind({ port })).rejects.toMatchObject({
+        code: 'PORT_IN_USE',
+        message: `UDP port ${port} is in use: stop the other program or choose another port (0 takes a free one)`,
+      });
+      // nothing is left open of the other family
+      if (type === 'udp6') await tryPort('udp4', port);
+    }
+  });
+
+  it('listens on one address when told so', async () => {
+    const socket = await bind({ host: '127.0.0.1' });
+    expect(opened).toHaveLength(1);
+    if (hasIpv6) await tryPort('udp6', socket.port);
+    const released: number[] = [];
+    socket.send(new Uint8Array(1), 0, 1, socket.path('::1', 9), (offset) => released.push(offset));
+    await new Promise((resolve) => setImmediate(resolve));
+    expect(released).toEqual([0]);
+  });
+
+  it.each([
+    [{ port: -1 }, '-1 is not a port number: use 1 to 65535, or 0 for a free one'],
+    [{ port: 65_536 }, '65536 is not a port number: use 1 to 65535, or 0 for a free one'],
+    [{ port: 1.5 }, '1.5 is not a port number: use 1 to 65535, or 0 for a free one'],
+    [{ host: 'localhost' }, 'localhost is not a numeric IP address to listen on'],
+    [{ host: '192.0.2.77' }, '192.0.2.77 is not an address of this host: choose one of its own'],
+    [{ host: '2001:db8::77' }, '2001:db8::77 is not an address of this host: choose one of its own'],
+  ])('refuses %j with a clear line', async (options, message) => {
+    await expect(bind(options)).rejects.toMatchObject({ code: 'INVALID_ARGUMENT', message });
+  });
+
+  it('has a clear line for a privileged port and for the unforeseen', () => {
+    const error = (code: string) => bindError(Object.assign(new Error('bind failed'), { code }), { port: 53, receive: () => {} });
+    expect(error('EACCES')).toMatchObject({ code: 'PRIVILEGED_PORT', message: expect.stringContaining('may not open UDP port 53') });
+    expect(error('EMFILE')).toMatchObject({ code: 'UNKNOWN', message: 'UDP port 53 cannot be opened: bind failed' });
+    expect(isMissingFamily(Object.assign(new Error(), { code: 'EAFNOSUPPORT' }))).toBe(true);
+    expect(isMissingFamily(Object.assign(new Error(), { code: 'EADDRINUSE' }))).toBe(false);
+  });
+
+  it('interns paths: one object per peer, also for another spelling and for the sender of a datagram', async () => {
+    const arrivals = new EventEmitter();
+    const [a, b] = [await bind(), await bind({ receive: (_, path) => void arrivals.emit('path', path) })];
+    for (const address of loopbacks) {
+      const arrival = once(arrivals, 'path') as Promise<[Path]>;
+      a.send(Uint8Array.of(1), 0, 1, a.path(address, b.port), () => {});
+      const [path] = await arrival;
+      expect(path).toBe(b.path(address, a.port));
+      expect(path).toMatchObject({ kind: 'udp', address, port: a.port, socket: b.index, local: false });
+    }
+    expect(a.path('::ffff:127.0.0.1', 5)).toBe(a.path('127.0.0.1', 5));
+    expect(a.path('127.0.0.1', 5)).not.toBe(a.path('127.0.0.1', 6));
+    expect(a.path('127.0.0.1', 5)).not.toBe(b.path('127.0.0.1', 5));
+    expect(a.path('FE80::1', 5).key).toBe(`udp:${a.index}:[fe80::1]:5`);
+    expect(() => a.path('localhost', 5)).toThrow(expect.objectContaining({ code: 'INVALID_ARGUMENT' }));
+    expect(() => a.path('127.0.0.1', 65_536)).toThrow(expect.objectContaining({ code: 'INVALID_ARGUMENT' }));
+  });
+
+  it('calls local only near peers of a local socket', async () => {
+    const [local, other] = [await bind({ local: true }), await bind()];
+    const own = Object.values(networkInterfaces()).flatMap((list) => list ?? []);
+    for (const { address } of own) {
+      expect([address, local.path(address, 1).local]).toEqual([address, true]);
+      expect(other.path(address, 1).local).toBe(false);
+    }
+    expect(local.path('127.1.2.3', 1).local).toBe(true);
+    expect(local.path('203.0.113.9', 1).local).toBe(false);
+    expect(local.path('2001:db8:ffff::1', 1).local).toBe(false);
+  });
+
+  it('releases what it could not send and what was under way when it was closed', async () => {
+    const socket = await bind({ host: '127.0.0.1' });
+    const released: number[] = [];
+    const path = socket.path('127.0.0.1', socket.port);
+    const large = new Uint8Array(70_000);
+    socket.send(large, 7, 69_000, path, (offset) => released.push(offset));
+    for (let offset = 0; offset < 200; offset++) socket.send(large, offset, 1, path, (given) => released.push(given));
+    socket.close();
+    socket.send(large, 300, 1, path, (given) => released.push(given));
+    socket.close();
+    await new Promise((resolve) => setTimeout(resolve, 20));
+    expect(released).toEqual([7, ...Array.from({ length: 200 }, (_, i) => i), 300]);
+  });
+
+  it('delivers nothing after close', async () => {
+    const seen: number[] = [];
+    const socket: UdpSocket = await bind({
+      receive: (datagram) => {
+        seen.push(datagram[0]!);
+        socket.close();
+      },
+    });
+    const other = await bind();
+    for (let i = 0; i < 10; i++) other.send(Uint8Array.of(i), 0, 1, other.path('127.0.0.1', socket.port), () => {});
+    await new Promise((resolve) => setTimeout(resolve, 20));
+    expect(seen).toEqual([0]);
+  });
+
+  it('numbers its sockets without repeating', async () => {
+    const first = await bind();
+    first.close();
+    expect((await bind()).index).toBeGreaterThan(first.index);
+    expect(silentLog.error('')).toBeUndefined();
+  });
+});

@@ -1,0 +1,28 @@
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
+import { expect, it } from 'vitest';
+import { PathTable, UdpPath } from '../../transport/udp-path.ts';
+
+setFlagsFromString('--expose-gc');
+const collect = runInNewContext('gc') as () => void;
+
+it('forgets the paths of a flood and keeps those that someone holds', async () => {
+  const table = new PathTable((address, port) => new UdpPath(0, address, port, null));
+  const held = Array.from({ length: 100 }, (_, i) => table.path('192.0.2.1', i + 1));
+  for (let round = 0; round < 20; round++) {
+    for (let i = 0; i < 2000; i++) table.path(`10.0.${i >> 8}.${i & 255}`, round + 1);
+    // weak references live until the end of the current job
+    await new Promise((resolve) => setImmediate(resolve));
+    collect();
+  }
+  expect(table.size).toBeLessThan(8000);
+  for (const [i, path] of held.entries()) expect(table.path('192.0.2.1', i + 1)).toBe(path);
+});
+
+it('asks for nearness at each read', () => {
+  let near = false;
+  const path = new UdpPath(3, 'fe80::1', 7, () => near);
+  expect([path.key, path.local]).toEqual(['udp:3:[fe80::1]:7', false]);
+  near = true;
+  expect(path.local).toBe(true);
+});

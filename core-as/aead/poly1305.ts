@@ -91,6 +91,7 @@ export function polyLengths(adLength: i32, length: i32): void {
   store<u64>(TAIL, adLength);
   store<u64>(TAIL, length, 8);
   polyBlocks(TAIL, 1, WHOLE);
+  v128.store(TAIL, i64x2.splat(0));
 }
 
 /** Reduces the accumulator fully, adds s, writes the 16-byte tag and wipes all secrets of this computation. */

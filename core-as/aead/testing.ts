@@ -1,9 +1,14 @@
 /** Exports of the cipher for its own tests; the engine's exports do not include them. */
+import { advance, loadState } from "./chacha";
+import { eightBlocks } from "./eight-blocks";
+import { fourBlocks } from "./four-blocks";
 import { polyBlocks, polyFinish, polyStart, WHOLE } from "./poly1305";
+import { wipe } from "./xor";
 
 export { chachaBlock, open as aeadOpen, seal as aeadSeal } from "./index";
 
 const LAST: usize = memory.data(16, 16);
+const SINK: usize = memory.data(512, 16);
 
 /** Poly1305 alone (RFC 8439 §2.5.1), with the end mark inside the last block where that one is short. */
 export function poly1305(key: usize, message: usize, length: i32, tag: usize): void {
@@ -17,4 +22,33 @@ export function poly1305(key: usize, message: usize, length: i32, tag: usize): v
     polyBlocks(LAST, 1, 0);
   }
   polyFinish(tag);
+}
+
+/** Writes the key stream blocks `counter` to `counter` + 3 (256 bytes), as the four-block function makes them. */
+export function chachaFour(key: usize, counter: u32, nonce: usize, out: usize): void {
+  loadState(key, nonce);
+  advance(counter);
+  wipe(out, 256);
+  fourBlocks(out, out + 64, 0, 0);
+}
+
+/** Writes the key stream blocks `counter` to `counter` + 7 (512 bytes), as the eight-block function makes them. */
+export function chachaEight(key: usize, counter: u32, nonce: usize, out: usize): void {
+  loadState(key, nonce);
+  advance(counter);
+  wipe(out, 512);
+  eightBlocks(out, out + 64, 0, 0);
+}
+
+/** Poly1305 of `count` whole blocks by the code that is woven into the four-block (`wide` false) or eight-block function. */
+export function poly1305Woven(key: usize, message: usize, count: i32, tag: usize, wide: bool): void {
+  polyStart(key);
+  if (wide) eightBlocks(SINK, SINK + 64, message, count);
+  else fourBlocks(SINK, SINK + 64, message, count);
+  polyFinish(tag);
+}
+
+/** End of the static memory of the cipher when it is compiled alone: everything of it lies below. */
+export function staticEnd(): usize {
+  return __heap_base;
 }

@@ -7,35 +7,15 @@ import { lookup } from 'node:dns/promises';
 import { Core } from '../../bindings/index.ts';
 import { RemoteError } from '../../protocol/errors/index.ts';
 import { canonicalAddress } from '../address.ts';
-import type { Clock, Environment, Log, Network } from '../environment.ts';
-import { silentLog } from '../environment.ts';
+import { type Environment, type Log, type Network, silentLog } from '../environment.ts';
+import { clock } from './clock.ts';
 import { nodeCrypto } from './crypto.ts';
 import { bindUdp } from './udp.ts';
-
-/** The longest delay `setTimeout` takes, ms. */
-const LONGEST_DELAY = 2 ** 31 - 1;
 
 /** @param options.log where messages go, for example {@link stderrLog}; default nowhere. */
 export function nodeEnvironment({ log = silentLog }: { log?: Log } = {}): Environment {
   return { clock, crypto: nodeCrypto, network: nodeNetwork(log), log, createCore: (options) => Core.load(options) };
 }
-
-const clock: Clock = {
-  now: () => performance.now(),
-  wallTime: () => Date.now(),
-  schedule(delay, run) {
-    if (delay === Number.POSITIVE_INFINITY) return () => {};
-    let timer: NodeJS.Timeout;
-    const wait = (rest: number): void => {
-      const next = rest > LONGEST_DELAY ? () => wait(rest - LONGEST_DELAY) : run;
-      // Node counts whole milliseconds and rounds down; "never before" needs the next one.
-      timer = setTimeout(next, Math.min(Math.ceil(rest), LONGEST_DELAY)).unref();
-    };
-    wait(Math.max(0, delay || 0));
-    return () => clearTimeout(timer);
-  },
-  defer: (run) => void setImmediate(run),
-};
 
 function nodeNetwork(log: Log): Network {
   let sockets = 0;

@@ -106,9 +106,11 @@ function toStream(stream: ByteStream, socket: Socket, counts: { toStream: number
       ended = true;
       writing.then(() => stream.close()).then(resolve, reject);
     });
-    socket.once('close', () => {
+    const onClose = () => {
       if (!ended) reject(new Error('the TCP connection was closed'));
-    });
+    };
+    if (socket.closed) onClose();
+    else socket.once('close', onClose);
   });
 }
 

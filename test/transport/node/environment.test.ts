@@ -1,0 +1,122 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { build } from 'esbuild';
+import { describe, expect, it } from 'vitest';
+import { nodeEnvironment } from '../../../transport/node/environment.ts';
+import { stderrLog } from '../../../transport/node/log.ts';
+
+const { clock, network } = nodeEnvironment();
+
+describe('clock of Node', () => {
+  it('is monotonic, and wall time is Unix time', () => {
+    const [a, b] = [clock.now(), clock.now()];
+    expect(b).toBeGreaterThanOrEqual(a);
+    expect(Math.abs(clock.wallTime() - Date.now())).toBeLessThan(1000);
+  });
+
+  it('calls not noticeably early', async () => {
+    const delays = [0, 0.3, 1, 1.7, 2.01, 5.5, -3, Number.NaN];
+    const waits = delays.map(async (delay) => {
+      const start = clock.now();
+      await new Promise<void>((resolve) => void clock.schedule(delay, resolve));
+      return clock.now() - start - Math.max(0, delay || 0);
+    });
+    for (const late of await Promise.all(waits)) expect(late).toBeGreaterThanOrEqual(-1);
+  });
+
+  it('can be taken back, and takes delays longer than setTimeout knows', async () => {
+    const called: string[] = [];
+    const cancels = [1, 2 ** 31 + 5, Number.POSITIVE_INFINITY].map((delay) => clock.schedule(delay, () => called.push(`${delay}`)));
+    cancels[0]!();
+    await new Promise<void>((resolve) => void clock.schedule(5, resolve));
+    for (const cancel of cancels) cancel();
+    expect(called).toEqual([]);
+  });
+
+  it('defers until after the promises of this turn', async () => {
+    const order: string[] = [];
+    clock.defer(() => order.push('deferred'));
+    void Promise.resolve().then(() => order.push('promise'));
+    await new Promise<void>((resolve) => clock.defer(resolve));
+    expect(order).toEqual(['promise', 'deferred']);
+  });
+});
+
+describe('process', () => {
+  it('stays for an open socket and ends when it is closed, whatever timers are pending', async () => {
+    const directory = await mkdtemp(join(tmpdir(), 'svc-environment-'));
+    try {
+      const outfile = join(directory, 'program.mjs');
+      const contents = `
+        import { bindUdp } from ${JSON.stringify(new URL('../../../transport/node/udp.ts', import.meta.url).pathname)};
+        import { clock } from ${JSON.stringify(new URL('../../../transport/node/clock.ts', import.meta.url).pathname)};
+        import { silentLog } from ${JSON.stringify(new URL('../../../transport/environment.ts', import.meta.url).pathname)};
+        const socket = await bindUdp({ port: 0, receive() {} }, 0, silentLog);
+        clock.schedule(3_600_000, () => {});
+        clock.schedule(30, () => { process.stdout.write('socket kept me'); socket.close(); });`;
+      await build({ stdin: { contents, resolveDir: '.' }, bundle: true, platform: 'node', format: 'esm', outfile, logLevel: 'error' });
+      const child = spawn(process.execPath, [outfile], { stdio: ['ignore', 'pipe', 'inherit'] });
+      let output = '';
+      child.stdout.on('data', (data) => {
+        output += data;
+      });
+      expect(await once(child, 'exit')).toEqual([0, null]);
+      expect(output).toBe('socket kept me');
+    } finally {
+      await rm(directory, { recursive: true, force: true });
+    }
+  });
+});
+
+describe('resolver', () => {
+  it('gives numeric addresses', async () => {
+    expect(await network.resolve('192.0.2.1')).toEqual(['192.0.2.1']);
+    expect(await network.resolve('2001:DB8::0')).toEqual(['2001:db8::']);
+    const local = await network.resolve('localhost');
+    expect(local.length).toBeGreaterThan(0);
+    for (const address of local) expect(['127.0.0.1', '::1']).toContain(address);
+    expect(new Set(local).size).toBe(local.length);
+  });
+
+  it('says what does not resolve', async () => {
+    await expect(network.resolve('nothing.invalid')).rejects.toMatchObject({
+      code: 'DNS',
+      message: "nothing.invalid does not resolve to an address: check the name and this host's DNS",
+    });
+  });
+});
+
+describe('log', () => {
+  const lines: string[] = [];
+  const write = (line: string) => void lines.push(line.replace(/^\S+Z /, ''));
+
+  it('writes one line per message, down to its level', () => {
+    lines.length = 0;
+    const log = stderrLog({ level: 'info', write });
+    log.error('broken');
+    log.warn('two\nlines', { error: 'Error: x\n    at y' });
+    log.info('attached', { port: 4433, name: 'a b', empty: '', list: [1], none: undefined });
+    log.debug('not this');
+    log.trace('nor this');
+    expect(lines).toEqual([
+      'error broken\n',
+      'warn two | lines error="Error: x | at y"\n',
+      'info attached port=4433 name="a b" empty="" list=[1] none=undefined\n',
+    ]);
+  });
+
+  it('lets no control character through to a terminal', () => {
+    lines.length = 0;
+    stderrLog({ write }).error('\u001b[2Jgone', { from: '\u0007\u009b31m' });
+    expect(lines).toEqual(['error ?[2Jgone from=??31m\n']);
+  });
+
+  it('begins with the time', () => {
+    const stamped: string[] = [];
+    stderrLog({ write: (line) => void stamped.push(line) }).error('x');
+    expect(stamped[0]).toMatch(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z error x\n$/);
+  });
+});

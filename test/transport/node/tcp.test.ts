@@ -1,0 +1,260 @@
+import { EventEmitter, once } from 'node:events';
+import { connect, createServer, type Server, type Socket } from 'node:net';
+import { afterEach, describe, expect, it } from 'vitest';
+import { LocalError, RemoteError } from '../../../protocol/errors/index.ts';
+import { type ByteStream, type PumpResult, pump } from '../../../transport/node/tcp.ts';
+import { Random } from '../../../transport/sim/random.ts';
+import { size } from '../../support/size.ts';
+
+const opened: (Server | Socket)[] = [];
+
+afterEach(() => {
+  for (const item of opened.splice(0)) 'destroy' in item ? item.destroy() : item.close();
+});
+
+/** The two ends of a TCP connection; `near` is what the pump gets. */
+async function tcpPair(): Promise<{ near: Socket; far: Socket }> {
+  const server = createServer({ allowHalfOpen: true }).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const near = connect({ port: (server.address() as { port: number }).port, host: '127.0.0.1' });
+  const [far] = (await once(server, 'connection')) as [Socket];
+  if (near.connecting) await once(near, 'connect');
+  opened.push(server, near, far);
+  far.on('error', () => {});
+  return { near, far };
+}
+
+/** Resolves on `close`, with the error before it if there was one. */
+function closing(socket: Socket): Promise<NodeJS.ErrnoException | undefined> {
+  let error: NodeJS.ErrnoException | undefined;
+  socket.on('error', (reason) => {
+    error = reason;
+  });
+  return new Promise((resolve) => void socket.once('close', () => resolve(error)));
+}
+
+/** One direction of an in-memory stream: holds at most `room` bytes. */
+class Direction {
+  readonly changed = new EventEmitter().setMaxListeners(0);
+  readonly room: number;
+  #data = new Uint8Array(0);
+  #ended = false;
+  #error: Error | undefined;
+  most = 0;
+
+  constructor(room: number) {
+    this.room = room;
+  }
+
+  async write(data: Uint8Array): Promise<void> {
+    for (let start = 0; start < data.length; ) {
+      while (this.#data.length >= this.room && this.#error === undefined) await once(this.changed, 'change');
+      if (this.#error !== undefined) throw this.#error;
+      const part = data.subarray(start, start + this.room - this.#data.length);
+      this.#data = Uint8Array.from([...this.#data, ...part]);
+      start += part.length;
+      this.#change();
+    }
+  }
+
+  async readSome(): Promise<Uint8Array> {
+    while (this.#data.length === 0 && !this.#ended && this.#error === undefined) await once(this.changed, 'change');
+    if (this.#error !== undefined) throw this.#error;
+    if (this.#data.length === 0) throw new RemoteError('END_OF_FILE', 'end of stream');
+    const data = this.#data;
+    this.#data = new Uint8Array(0);
+    this.#change();
+    return data;
+  }
+
+  async end(): Promise<void> {
+    this.#ended = true;
+    this.#change();
+    while (this.#data.length > 0 && this.#error === undefined) await once(this.changed, 'change');
+    if (this.#error !== undefined) throw this.#error;
+  }
+
+  fail(error: Error): void {
+    if (this.#ended && this.#data.length === 0) return;
+    this.#error = error;
+    this.#change();
+  }
+
+  #change(): void {
+    this.most = Math.max(this.most, this.#data.length);
+    this.changed.emit('change');
+  }
+}
+
+class MemoryStream implements ByteStream {
+  readonly in: Direction;
+  readonly out: Direction;
+  aborted = 0;
+
+  constructor(incoming: Direction, outgoing: Direction) {
+    this.in = incoming;
+    this.out = outgoing;
+  }
+
+  readSome = () => this.in.readSome();
+  write = (data: Uint8Array) => this.out.write(data);
+  close = () => this.out.end();
+
+  abort(): void {
+    this.aborted++;
+    for (const direction of [this.in, this.out]) direction.fail(new LocalError('STOPPED', 'the stream was aborted'));
+  }
+}
+
+/** A tunnel: bytes go `far` ↔ `near` ↔ pump ↔ `stream` ↔ `peer`, the test holds both outer ends. */
+async function tunnel({ room = 65_536, signal }: { room?: number; signal?: AbortSignal } = {}) {
+  const { near, far } = await tcpPair();
+  const [a, b] = [new Direction(room), new Direction(room)];
+  const [stream, peer] = [new MemoryStream(a, b), new MemoryStream(b, a)];
+  const result: Promise<PumpResult> = pump(stream, near, signal === undefined ? {} : { signal });
+  return { near, far, stream, peer, result };
+}
+
+async function readAll(stream: ByteStream): Promise<Uint8Array> {
+  const parts: Uint8Array[] = [];
+  try {
+    for (;;) parts.push(await stream.readSome());
+  } catch (error) {
+    expect(error).toMatchObject({ code: 'END_OF_FILE' });
+  }
+  return new Uint8Array(Buffer.concat(parts));
+}
+
+async function readSocket(socket: Socket): Promise<Uint8Array> {
+  const parts: Buffer[] = [];
+  socket.on('data', (data) => parts.push(data));
+  await once(socket, 'end');
+  return new Uint8Array(Buffer.concat(parts));
+}
+
+/** Waits until a figure no longer changes. */
+async function settled(figure: () => number): Promise<void> {
+  for (let before = -1; before !== figure(); ) {
+    before = figure();
+    await new Promise((resolve) => setTimeout(resolve, 50));
+  }
+}
+
+describe('TCP pump', () => {
+  it('carries bytes both ways at once, byte for byte', async () => {
+    const random = new Random('tcp');
+    const [up, down] = [random.bytes(size(200_000, 2_000_000)), random.bytes(size(300_000, 3_000_000))];
+    const { far, peer, result } = await tunnel();
+    const [atPeer, atFar] = [readAll(peer), readSocket(far)];
+    far.end(up);
+    for (let start = 0; start < down.length; start += 10_000) await peer.write(down.subarray(start, start + 10_000));
+    await peer.close();
+    expect(Buffer.compare(await atPeer, up)).toBe(0);
+    expect(Buffer.compare(await atFar, down)).toBe(0);
+    expect(await result).toEqual({ toSocket: down.length, toStream: up.length, error: null });
+  });
+
+  it('passes on the end of one direction while the other goes on: socket first', async () => {
+    const { far, peer, result } = await tunnel();
+    far.end('question');
+    expect(Buffer.from(await readAll(peer)).toString()).toBe('question');
+    const answer = readSocket(far);
+    await peer.write(Buffer.from('late '));
+    await peer.write(Buffer.from('answer'));
+    await peer.close();
+    expect(Buffer.from(await answer).toString()).toBe('late answer');
+    expect(await result).toEqual({ toSocket: 11, toStream: 8, error: null });
+  });
+
+  it('passes on the end of one direction while the other goes on: stream first', async () => {
+    const { far, peer, result } = await tunnel();
+    await peer.write(Buffer.from('question'));
+    const closing = peer.close();
+    expect(Buffer.from(await readSocket(far)).toString()).toBe('question');
+    await closing;
+    far.write('late ');
+    far.end('answer');
+    expect(Buffer.from(await readAll(peer)).toString()).toBe('late answer');
+    expect(await result).toEqual({ toSocket: 8, toStream: 11, error: null });
+  });
+
+  it('reads no more from the socket than the stream takes', async () => {
+    const { far, peer, near, result } = await tunnel({ room: 1000 });
+    const chunk = Buffer.alloc(65_536, 7);
+    for (let i = 0; i < 160; i++) far.write(chunk);
+    await settled(() => near.bytesRead);
+    expect(near.bytesRead).toBeLessThan(300_000);
+    expect(far.writableLength).toBeGreaterThan(1_000_000);
+    far.destroy();
+    peer.abort();
+    expect((await result).error).not.toBeNull();
+  });
+
+  it('reads no more from the stream than the socket takes', async () => {
+    const { far, near, peer, stream, result } = await tunnel({ room: 16_384 });
+    far.pause();
+    let taken = 0;
+    const writer = (async () => {
+      for (;;) {
+        await peer.write(Buffer.alloc(16_384));
+        taken += 16_384;
+      }
+    })().catch((error: Error) => error);
+    await settled(() => taken);
+    expect(near.writableLength).toBeLessThan(100_000);
+    expect(stream.in.most).toBeLessThanOrEqual(16_384);
+    far.destroy();
+    await writer;
+    expect((await result).error).not.toBeNull();
+  });
+
+  it('aborts the stream when the socket is reset', async () => {
+    const { far, peer, stream, result } = await tunnel();
+    const reading = peer.readSome();
+    far.resetAndDestroy();
+    await expect(reading).rejects.toMatchObject({ code: 'STOPPED' });
+    expect((await result).error).toMatchObject({ code: 'ECONNRESET' });
+    expect(stream.aborted).toBe(1);
+  });
+
+  it('resets the socket when the stream is aborted', async () => {
+    const { far, near, peer, result } = await tunnel();
+    const closed = closing(far);
+    far.resume();
+    peer.abort();
+    expect(await closed).toMatchObject({ code: 'ECONNRESET' });
+    expect(near.destroyed).toBe(true);
+    expect((await result).error).toMatchObject({ code: 'STOPPED' });
+  });
+
+  it('ends both sides when the stream breaks after one direction has ended', async () => {
+    const { far, peer, result } = await tunnel();
+    far.end();
+    await expect(peer.readSome()).rejects.toMatchObject({ code: 'END_OF_FILE' });
+    peer.abort();
+    expect((await result).error).toMatchObject({ code: 'STOPPED' });
+  });
+
+  it('ends both sides on the signal, before and during', async () => {
+    for (const early of [true, false]) {
+      const control = new AbortController();
+      if (early) control.abort();
+      const { far, near, stream, result } = await tunnel({ signal: control.signal });
+      const closed = closing(far);
+      far.resume();
+      if (!early) control.abort();
+      expect((await result).error?.message).toBe('the tunnel was stopped');
+      await closed;
+      expect([near.destroyed, stream.aborted]).toEqual([true, 1]);
+    }
+  });
+
+  it('survives a socket that was closed before it began', async () => {
+    const { near } = await tcpPair();
+    near.destroy();
+    await once(near, 'close');
+    const stream = new MemoryStream(new Direction(10), new Direction(10));
+    expect((await pump(stream, near)).error).not.toBeNull();
+    expect(stream.aborted).toBe(1);
+  });
+});

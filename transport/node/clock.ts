@@ -1,0 +1,22 @@
+/** The clock of Node. Timers keep no process alive: what does is an open socket, which the owner closes. */
+import type { Clock } from '../environment.ts';
+
+/** The longest delay `setTimeout` takes, ms. */
+const LONGEST_DELAY = 2 ** 31 - 1;
+
+export const clock: Clock = {
+  now: () => performance.now(),
+  wallTime: () => Date.now(),
+  schedule(delay, run) {
+    if (delay === Number.POSITIVE_INFINITY) return () => {};
+    let timer: NodeJS.Timeout;
+    const wait = (rest: number): void => {
+      const next = rest > LONGEST_DELAY ? () => wait(rest - LONGEST_DELAY) : run;
+      // Node rounds a fraction down, and a timer that is too early only has to be set again.
+      timer = setTimeout(next, Math.min(Math.ceil(rest), LONGEST_DELAY)).unref();
+    };
+    wait(Math.max(0, delay || 0));
+    return () => clearTimeout(timer);
+  },
+  defer: (run) => void setImmediate(run),
+};

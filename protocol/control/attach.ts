@@ -1,0 +1,132 @@
+/**
+ * `POST /device/attach`: a device presents itself to its base station; it is attached from then on, or sent to another one.
+ *
+ * Request `{SvcVersion, AppName?, AppVersion?, ProductId, DeviceId, Redirected?}`. Answer 2.01: `{Status: 0, KeepAlive?: {Interval,
+ * RetryInterval, MaxRetries}, Address?: {Ip, Port}, WallTime?}` or `{Status: 1, Host, Port, Fingerprint}`. Then `PUT /device/sct` with an
+ * array of all tokens. The device's key is proved by the channel, not here.
+ */
+
+import {
+  array,
+  type CborMap,
+  decode,
+  encode,
+  map,
+  optionalBool,
+  optionalMapField,
+  optionalText,
+  optionalUint,
+  text,
+  texts,
+  uint,
+} from '../cbor/index.ts';
+import { RemoteError } from '../errors/index.ts';
+import { addressMap, readAddress, type SocketAddress } from './address.ts';
+import { MAX_APP_TEXT, MAX_ID, MAX_INTERVAL, MAX_SCT, MAX_SCTS, MAX_VERSION } from './limits.ts';
+import { type Redirect, readRedirect, redirectFields } from './redirect.ts';
+
+export interface AttachRequest {
+  /** Version of this software on the device. */
+  readonly svcVersion: string;
+  readonly appName: string | null;
+  readonly appVersion: string | null;
+  readonly productId: string;
+  readonly deviceId: string;
+  /** Another base station sent the device here: serve it, do not send it on. */
+  readonly redirected: boolean;
+}
+
+/** Keep-alive numbers: milliseconds, milliseconds, count. */
+export interface KeepAlive {
+  readonly interval: number;
+  readonly retryInterval: number;
+  readonly maxRetries: number;
+}
+
+export interface Attached {
+  readonly kind: 'attached';
+  /** Null: the device keeps its own numbers. */
+  readonly keepAlive: KeepAlive | null;
+  /** The device's address as the base station sees it. */
+  readonly observedAddress: SocketAddress | null;
+  /** Unix milliseconds. */
+  readonly wallTime: number | null;
+}
+
+export type AttachAnswer = Attached | Redirect;
+
+/** Status of an answer. */
+const ATTACHED = 0;
+const REDIRECT = 1;
+
+export function encodeAttachRequest(request: AttachRequest): Uint8Array {
+  return encode({
+    SvcVersion: request.svcVersion,
+    AppName: request.appName ?? undefined,
+    AppVersion: request.appVersion ?? undefined,
+    ProductId: request.productId,
+    DeviceId: request.deviceId,
+    Redirected: request.redirected ? true : undefined,
+  });
+}
+
+/** @throws RemoteError PARSE */
+export function decodeAttachRequest(payload: Uint8Array): AttachRequest {
+  const body = map(decode(payload));
+  return {
+    svcVersion: text(body, 'SvcVersion', { max: MAX_VERSION }),
+    appName: optionalText(body, 'AppName', { max: MAX_APP_TEXT }) ?? null,
+    appVersion: optionalText(body, 'AppVersion', { max: MAX_APP_TEXT }) ?? null,
+    productId: text(body, 'ProductId', { min: 1, max: MAX_ID }),
+    deviceId: text(body, 'DeviceId', { min: 1, max: MAX_ID }),
+    redirected: optionalBool(body, 'Redirected') ?? false,
+  };
+}
+
+export function encodeAttachAnswer(answer: AttachAnswer): Uint8Array {
+  if (answer.kind === 'redirect') return encode({ Status: REDIRECT, ...redirectFields(answer) });
+  const { keepAlive, observedAddress, wallTime } = answer;
+  return encode({
+    Status: ATTACHED,
+    KeepAlive:
+      keepAlive === null
+        ? undefined
+        : { Interval: keepAlive.interval, RetryInterval: keepAlive.retryInterval, MaxRetries: keepAlive.maxRetries },
+    Address: observedAddress === null ? undefined : addressMap(observedAddress),
+    WallTime: wallTime ?? undefined,
+  });
+}
+
+/** @throws RemoteError PARSE */
+export function decodeAttachAnswer(payload: Uint8Array): AttachAnswer {
+  const body = map(decode(payload));
+  const status = uint(body, 'Status');
+  if (status === REDIRECT) return readRedirect(body);
+  if (status !== ATTACHED) throw new RemoteError('PARSE', `Status ${status} of an attach answer is not known`);
+  const keepAlive = optionalMapField(body, 'KeepAlive');
+  const observed = optionalMapField(body, 'Address');
+  return {
+    kind: 'attached',
+    keepAlive: keepAlive === undefined ? null : readKeepAlive(keepAlive),
+    observedAddress: observed === undefined ? null : readAddress(observed),
+    wallTime: optionalUint(body, 'WallTime') ?? null,
+  };
+}
+
+/** Body of `PUT /device/sct`: all server connect tokens of the device. */
+export function encodeTokens(tokens: readonly string[]): Uint8Array {
+  return encode(tokens);
+}
+
+/** @throws RemoteError PARSE */
+export function decodeTokens(payload: Uint8Array): string[] {
+  return texts(array(decode(payload), 'tokens', MAX_SCTS), 'tokens', { min: 1, max: MAX_SCT });
+}
+
+function readKeepAlive(from: CborMap): KeepAlive {
+  return {
+    interval: uint(from, 'Interval', { min: 1, max: MAX_INTERVAL }),
+    retryInterval: uint(from, 'RetryInterval', { min: 1, max: MAX_INTERVAL }),
+    maxRetries: uint(from, 'MaxRetries', { min: 1, max: 1000 }),
+  };
+}

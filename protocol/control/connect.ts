@@ -1,0 +1,169 @@
+/**
+ * `POST /client/connect`: a client asks the base station for a route to a device; `POST /p2p/connect`: the base station asks the device.
+ *
+ * Client's request `{ProductId, DeviceId, ServerKey?, Sct?, Jwt?, Initiate?, Wait?, Redirected?}`. Answer 2.01: `{Status: 0, Route, Respond?,
+ * RouteResetToken, Address?}`, or `{Status: 1, Host, Port, Fingerprint}`, or, to an observing request with Wait, `{Status: 2}` until the
+ * device attaches. Request to the device `{Route, Initiate?, RouteResetToken, Address?}`, answer 2.01 `{Respond?}`.
+ *
+ * Each end gets a route id and token of its own. Initiate and Respond are whole packets of the handshake; without Initiate the route is
+ * bare, one more path for a connection that stands.
+ */
+
+import { bytes, decode, encode, map, optionalBool, optionalBytes, optionalMapField, optionalText, text, uint } from '../cbor/index.ts';
+import { RemoteError } from '../errors/index.ts';
+import { addressMap, readAddress, type SocketAddress } from './address.ts';
+import { MAX_ID, MAX_JWT, MAX_PACKET, MAX_SCT, MAX_SERVER_KEY, RESET_TOKEN, ROUTE_ID } from './limits.ts';
+import { type Redirect, readRedirect, redirectFields } from './redirect.ts';
+
+export interface ConnectRequest {
+  readonly productId: string;
+  readonly deviceId: string;
+  /** Admission: by server key, server connect token or JWT. */
+  readonly serverKey?: string;
+  readonly sct?: string;
+  readonly jwt?: string;
+  readonly initiate?: Uint8Array;
+  /** Wait for the device to attach (with Observe). */
+  readonly wait?: boolean;
+  /** Another base station sent the client here. */
+  readonly redirected?: boolean;
+}
+
+export interface Connected {
+  readonly kind: 'connected';
+  /** The client's route id, 8 bytes. */
+  readonly route: Uint8Array;
+  /** Present when the request had an Initiate. */
+  readonly respond?: Uint8Array;
+  /** Token of a Reset for this route, 16 bytes. */
+  readonly routeResetToken: Uint8Array;
+  /** The client's address as the base station sees it. */
+  readonly observedAddress?: SocketAddress;
+}
+
+/** The device is not attached; more answers follow. */
+export interface Waiting {
+  readonly kind: 'waiting';
+}
+
+export type ConnectAnswer = Connected | Redirect | Waiting;
+
+export interface P2pConnectRequest {
+  /** The device's route id, 8 bytes. */
+  readonly route: Uint8Array;
+  readonly initiate?: Uint8Array;
+  /** Token of a Reset for this route, 16 bytes. */
+  readonly routeResetToken: Uint8Array;
+  /** The client's address as the base station sees it. */
+  readonly peerAddress?: SocketAddress;
+}
+
+export interface P2pConnectAnswer {
+  readonly respond?: Uint8Array;
+}
+
+/** Status of an answer. */
+const CONNECTED = 0;
+const REDIRECT = 1;
+const WAITING = 2;
+
+const packet = { min: 1, max: MAX_PACKET };
+
+export function encodeConnectRequest(request: ConnectRequest): Uint8Array {
+  return encode({
+    ProductId: request.productId,
+    DeviceId: request.deviceId,
+    ServerKey: request.serverKey,
+    Sct: request.sct,
+    Jwt: request.jwt,
+    Initiate: request.initiate,
+    Wait: request.wait,
+    Redirected: request.redirected,
+  });
+}
+
+/** @throws RemoteError PARSE */
+export function decodeConnectRequest(payload: Uint8Array): ConnectRequest {
+  const body = map(decode(payload));
+  return defined({
+    productId: text(body, 'ProductId', { min: 1, max: MAX_ID }),
+    deviceId: text(body, 'DeviceId', { min: 1, max: MAX_ID }),
+    serverKey: optionalText(body, 'ServerKey', { max: MAX_SERVER_KEY }),
+    sct: optionalText(body, 'Sct', { max: MAX_SCT }),
+    jwt: optionalText(body, 'Jwt', { max: MAX_JWT }),
+    initiate: optionalBytes(body, 'Initiate', packet),
+    wait: optionalBool(body, 'Wait'),
+    redirected: optionalBool(body, 'Redirected'),
+  });
+}
+
+export function encodeConnectAnswer(answer: ConnectAnswer): Uint8Array {
+  if (answer.kind === 'redirect') return encode({ Status: REDIRECT, ...redirectFields(answer) });
+  if (answer.kind === 'waiting') return encode({ Status: WAITING });
+  const { route, respond, routeResetToken, observedAddress } = answer;
+  return encode({
+    Status: CONNECTED,
+    Route: route,
+    Respond: respond,
+    RouteResetToken: routeResetToken,
+    Address: observedAddress === undefined ? undefined : addressMap(observedAddress),
+  });
+}
+
+/** @throws RemoteError PARSE */
+export function decodeConnectAnswer(payload: Uint8Array): ConnectAnswer {
+  const body = map(decode(payload));
+  const status = uint(body, 'Status');
+  if (status === REDIRECT) return readRedirect(body);
+  if (status === WAITING) return { kind: 'waiting' };
+  if (status !== CONNECTED) throw new RemoteError('PARSE', `Status ${status} of a connect answer is not known`);
+  const observed = optionalMapField(body, 'Address');
+  return defined({
+    kind: 'connected' as const,
+    route: bytes(body, 'Route', { exact: ROUTE_ID }),
+    respond: optionalBytes(body, 'Respond', packet),
+    routeResetToken: bytes(body, 'RouteResetToken', { exact: RESET_TOKEN }),
+    observedAddress: observed === undefined ? undefined : readAddress(observed),
+  });
+}
+
+export function encodeP2pConnectRequest(request: P2pConnectRequest): Uint8Array {
+  const { route, initiate, routeResetToken, peerAddress } = request;
+  return encode({
+    Route: route,
+    Initiate: initiate,
+    RouteResetToken: routeResetToken,
+    Address: peerAddress === undefined ? undefined : addressMap(peerAddress),
+  });
+}
+
+/** @throws RemoteError PARSE */
+export function decodeP2pConnectRequest(payload: Uint8Array): P2pConnectRequest {
+  const body = map(decode(payload));
+  const peer = optionalMapField(body, 'Address');
+  return defined({
+    route: bytes(body, 'Route', { exact: ROUTE_ID }),
+    initiate: optionalBytes(body, 'Initiate', packet),
+    routeResetToken: bytes(body, 'RouteResetToken', { exact: RESET_TOKEN }),
+    peerAddress: peer === undefined ? undefined : readAddress(peer),
+  });
+}
+
+export function encodeP2pConnectAnswer(answer: P2pConnectAnswer): Uint8Array {
+  return encode({ Respond: answer.respond });
+}
+
+/** @throws RemoteError PARSE */
+export function decodeP2pConnectAnswer(payload: Uint8Array): P2pConnectAnswer {
+  return defined({ respond: optionalBytes(map(decode(payload)), 'Respond', packet) });
+}
+
+/** Optional properties whose value may not be undefined. */
+type Defined<T> = { [K in keyof T as undefined extends T[K] ? never : K]: T[K] } & {
+  [K in keyof T as undefined extends T[K] ? K : never]?: Exclude<T[K], undefined>;
+};
+
+/** The object without its undefined properties. */
+function defined<T extends object>(object: T): Defined<T> {
+  return Object.fromEntries(Object.entries(object).filter(([, value]) => value !== undefined)) as Defined<T>;
+}

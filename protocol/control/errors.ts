@@ -1,0 +1,81 @@
+/**
+ * The error body of a base station, `{Error: {Code, Message}}` in CBOR, from station code to reply and from answer to error.
+ * The codes and their meaning are in `errors/station-codes.ts`.
+ */
+
+import { decode, encode, map, mapField, optionalText, uint } from '../cbor/index.ts';
+import { type CoapReply, type CoapResponse, Status } from '../coap/index.ts';
+import { type ErrorCode, RemoteError, type StationCode, stationCodeMeaning } from '../errors/index.ts';
+import { MAX_ERROR_TEXT } from './limits.ts';
+import { CONTENT_FORMAT_CBOR } from './paths.ts';
+
+export interface ErrorBody {
+  readonly code: number;
+  readonly message: string;
+}
+
+export function encodeErrorBody({ code, message }: ErrorBody): Uint8Array {
+  return encode({ Error: { Code: code, Message: message } });
+}
+
+/** @throws RemoteError PARSE */
+export function decodeErrorBody(payload: Uint8Array): ErrorBody {
+  const error = mapField(map(decode(payload)), 'Error');
+  return { code: uint(error, 'Code', { max: 0xffff }), message: optionalText(error, 'Message', { max: MAX_ERROR_TEXT }) ?? '' };
+}
+
+/** What a base station answers for a station code. */
+export function stationReply(code: StationCode, message = stationCodeMeaning(code)!.message): CoapReply {
+  const { status } = stationCodeMeaning(code)!;
+  return { status, contentFormat: CONTENT_FORMAT_CBOR, payload: encodeErrorBody({ code, message }) };
+}
+
+/**
+ * The error that an answer with a status of 4.00 or above is, whether it has an error body or a text. Never throws.
+ * @param stationCode of the body, for those who act on it
+ */
+export function stationError(
+  response: Pick<CoapResponse, 'status' | 'contentFormat' | 'payload'>,
+): RemoteError & { readonly stationCode?: number } {
+  const body = response.contentFormat === CONTENT_FORMAT_CBOR ? errorBody(response.payload) : undefined;
+  const meaning = body === undefined ? undefined : stationCodeMeaning(body.code);
+  const code = meaning?.error ?? errorOfStatus.get(response.status) ?? 'BAD_RESPONSE';
+  const reason = printable(body?.message || meaning?.message || diagnostic(response));
+  const error = new RemoteError(code, `the base station refused (${formatStatus(response.status)})${reason === '' ? '' : `: ${reason}`}`);
+  return body === undefined ? error : Object.assign(error, { stationCode: body.code });
+}
+
+const errorOfStatus: ReadonlyMap<number, ErrorCode> = new Map<number, ErrorCode>([
+  [Status.BAD_REQUEST, 'BAD_REQUEST'],
+  [Status.UNAUTHORIZED, 'UNAUTHORIZED'],
+  [Status.FORBIDDEN, 'FORBIDDEN'],
+  [Status.NOT_FOUND, 'NOT_FOUND'],
+  [Status.TOO_MANY_REQUESTS, 'TOO_MANY_REQUESTS'],
+  [Status.SERVICE_UNAVAILABLE, 'TOO_MANY_REQUESTS'],
+  [Status.GATEWAY_TIMEOUT, 'NOT_ATTACHED'],
+]);
+
+const utf8 = new TextDecoder();
+
+function errorBody(payload: Uint8Array): ErrorBody | undefined {
+  try {
+    return decodeErrorBody(payload);
+  } catch (error) {
+    if (error instanceof RemoteError) return undefined;
+    throw error;
+  }
+}
+
+function diagnostic({ contentFormat, payload }: Pick<CoapResponse, 'contentFormat' | 'payload'>): string {
+  return contentFormat === undefined ? utf8.decode(payload.subarray(0, MAX_ERROR_TEXT)) : '';
+}
+
+/** Text of the other end goes to terminals and logs: no control characters. */
+function printable(text: string): string {
+  return text.replace(/\p{C}+/gu, ' ').trim();
+}
+
+/** 404 as 4.04. */
+function formatStatus(status: number): string {
+  return `${Math.floor(status / 100)}.${String(status % 100).padStart(2, '0')}`;
+}

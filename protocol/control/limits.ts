@@ -1,0 +1,30 @@
+/** Limits of the fields of control messages, in bytes unless said otherwise. Texts are counted as UTF-8. */
+
+/** `<productId>-<deviceId>` is a DNS label (63). */
+export const MAX_ID = 61;
+/** Application name and version (reference §4.4). */
+export const MAX_APP_TEXT = 32;
+/** Version of this software. */
+export const MAX_VERSION = 64;
+export const MAX_HOST = 255;
+/** A server connect token (reference §2.5). */
+export const MAX_SCT = 64;
+/** Tokens of one device. */
+export const MAX_SCTS = 4096;
+export const MAX_SERVER_KEY = 128;
+export const MAX_JWT = 8192;
+/** An Initiate or Respond packet; both fit the smallest datagram. */
+export const MAX_PACKET = 1500;
+export const ROUTE_ID = 8;
+export const RESET_TOKEN = 16;
+export const FINGERPRINT = 32;
+/** Text of an error body. */
+export const MAX_ERROR_TEXT = 512;
+/** Push (reference §2.5, §5.6): the document for the provider and the provider's answer. */
+export const MAX_PROJECT_ID = 255;
+export const MAX_PUSH_BODY = 65_536;
+/** Service invocation (reference §5.7). */
+export const MAX_SERVICE_ID = 64;
+export const MAX_SERVICE_MESSAGE = 65_536;
+/** Milliseconds of the keep-alive numbers: one day. */
+export const MAX_INTERVAL = 86_400_000;

@@ -1,0 +1,30 @@
+/** Paths of the control plane (PROTOCOL.md §7), each with the kind of channel it is served on. */
+
+import { ContentFormat } from '../coap/index.ts';
+
+/** Content format of every body of the control plane. */
+export const CONTENT_FORMAT_CBOR = ContentFormat.APPLICATION_CBOR;
+
+/** Device → base station. */
+export const DevicePath = {
+  /** POST */
+  ATTACH: '/device/attach',
+  /** PUT */
+  SCT: '/device/sct',
+  /** POST */
+  PUSH_SEND: '/device/push/send',
+  /** POST */
+  SERVICE_INVOKE: '/device/service/invoke',
+} as const;
+
+/** Client → base station. */
+export const ClientPath = {
+  /** POST */
+  CONNECT: '/client/connect',
+} as const;
+
+/** Base station → device: this one alone. */
+export const StationPath = {
+  /** POST */
+  P2P_CONNECT: '/p2p/connect',
+} as const;

@@ -1,0 +1,88 @@
+/**
+ * What a device sends through its base station to services on the Internet: push notifications (`POST /device/push/send`) and service
+ * invocations (`POST /device/service/invoke`). Field names and limits are the reference's (§5.6, §5.7).
+ */
+
+import { bytes, decode, encode, map, optionalBytes, optionalUint, text, uint } from '../cbor/index.ts';
+import { RemoteError } from '../errors/index.ts';
+import { MAX_PROJECT_ID, MAX_PUSH_BODY, MAX_SERVICE_ID, MAX_SERVICE_MESSAGE } from './limits.ts';
+
+export interface PushRequest {
+  readonly projectId: string;
+  /** JSON document for the provider. */
+  readonly body: string;
+}
+
+export interface PushAnswer {
+  /** HTTP status of the provider. */
+  readonly statusCode: number;
+  /** What the provider answered. */
+  readonly body: string;
+}
+
+export interface ServiceRequest {
+  readonly serviceId: string;
+  readonly message: Uint8Array;
+}
+
+/** How the service's answer came: bytes, not at all, or as text. */
+export type MessageFormat = 'BINARY' | 'NONE' | 'TEXT';
+
+export interface ServiceAnswer {
+  /** HTTP status of the service. */
+  readonly statusCode: number;
+  readonly message: Uint8Array;
+  readonly messageFormat: MessageFormat;
+}
+
+/** Index is the number on the wire. */
+const messageFormats: readonly MessageFormat[] = ['BINARY', 'NONE', 'TEXT'];
+
+export function encodePushRequest({ projectId, body }: PushRequest): Uint8Array {
+  return encode({ ProjectId: projectId, Body: body });
+}
+
+/** @throws RemoteError PARSE */
+export function decodePushRequest(payload: Uint8Array): PushRequest {
+  const body = map(decode(payload));
+  return { projectId: text(body, 'ProjectId', { min: 1, max: MAX_PROJECT_ID }), body: text(body, 'Body', { min: 1, max: MAX_PUSH_BODY }) };
+}
+
+export function encodePushAnswer({ statusCode, body }: PushAnswer): Uint8Array {
+  return encode({ StatusCode: statusCode, Body: body });
+}
+
+/** @throws RemoteError PARSE */
+export function decodePushAnswer(payload: Uint8Array): PushAnswer {
+  const body = map(decode(payload));
+  return { statusCode: uint(body, 'StatusCode', { max: 0xffff }), body: text(body, 'Body', { max: MAX_PUSH_BODY }) };
+}
+
+export function encodeServiceRequest({ serviceId, message }: ServiceRequest): Uint8Array {
+  return encode({ ServiceId: serviceId, Message: message });
+}
+
+/** @throws RemoteError PARSE */
+export function decodeServiceRequest(payload: Uint8Array): ServiceRequest {
+  const body = map(decode(payload));
+  return {
+    serviceId: text(body, 'ServiceId', { min: 1, max: MAX_SERVICE_ID }),
+    message: bytes(body, 'Message', { max: MAX_SERVICE_MESSAGE }),
+  };
+}
+
+export function encodeServiceAnswer({ statusCode, message, messageFormat }: ServiceAnswer): Uint8Array {
+  return encode({ StatusCode: statusCode, Message: message, MessageFormat: messageFormats.indexOf(messageFormat) });
+}
+
+/** A missing format reads as BINARY, a missing message as none. @throws RemoteError PARSE */
+export function decodeServiceAnswer(payload: Uint8Array): ServiceAnswer {
+  const body = map(decode(payload));
+  const messageFormat = messageFormats[optionalUint(body, 'MessageFormat') ?? 0];
+  if (messageFormat === undefined) throw new RemoteError('PARSE', 'MessageFormat is not known');
+  return {
+    statusCode: uint(body, 'StatusCode', { max: 0xffff }),
+    message: optionalBytes(body, 'Message', { max: MAX_SERVICE_MESSAGE }) ?? new Uint8Array(0),
+    messageFormat,
+  };
+}

@@ -1,0 +1,53 @@
+/** The record `GET /iam/pairing` gives: what a device is, and how the asking client may pair with it now (reference §1.1). */
+
+import { decode, encode, map, optionalArrayField, optionalText } from '../cbor/index.ts';
+
+/** Pairing modes in the order the record lists them. */
+export const pairingModes = ['PasswordOpen', 'LocalOpen', 'PasswordInvite', 'LocalInitial'] as const;
+
+export type PairingMode = (typeof pairingModes)[number];
+
+/** Absent fields are not set on the device. */
+export interface DeviceDetails {
+  readonly modes: readonly PairingMode[];
+  readonly svcVersion?: string;
+  readonly appVersion?: string;
+  readonly appName?: string;
+  readonly productId?: string;
+  readonly deviceId?: string;
+  readonly friendlyName?: string;
+}
+
+const MAX_MODES = 64;
+/** The reference refuses texts of 1024 bytes or more. */
+const MAX_TEXT = 1023;
+
+/** Names on the wire. */
+const texts = [
+  ['SvcVersion', 'svcVersion'],
+  ['AppVersion', 'appVersion'],
+  ['AppName', 'appName'],
+  ['ProductId', 'productId'],
+  ['DeviceId', 'deviceId'],
+  ['FriendlyName', 'friendlyName'],
+] as const;
+
+export function encodeDeviceDetails(details: DeviceDetails): Uint8Array {
+  const fields = texts.map(([name, field]) => [name, details[field]] as const);
+  return encode({ Modes: details.modes, ...Object.fromEntries(fields) });
+}
+
+/** Modes with unknown names are skipped. @throws RemoteError PARSE */
+export function decodeDeviceDetails(payload: Uint8Array): DeviceDetails {
+  const body = map(decode(payload));
+  const modes = (optionalArrayField(body, 'Modes', MAX_MODES) ?? []).filter(isPairingMode);
+  const fields = texts.flatMap(([name, field]) => {
+    const value = optionalText(body, name, { max: MAX_TEXT });
+    return value === undefined ? [] : [[field, value] as const];
+  });
+  return { modes, ...Object.fromEntries(fields) };
+}
+
+function isPairingMode(value: unknown): value is PairingMode {
+  return pairingModes.some((mode) => mode === value);
+}

@@ -1,0 +1,32 @@
+/**
+ * Product and device ids. By custom they begin with `pr-` and `de-`; what counts is that `<productId>-<deviceId>` is one DNS label (mDNS)
+ * and `<productId>.<deviceId>` names a device without doubt (handshake, JWT claim).
+ */
+
+import { LocalError } from '../errors/index.ts';
+
+/** Bytes of `<productId>-<deviceId>`: a DNS label (RFC 1035 §2.3.4). */
+export const MAX_DEVICE_NAME = 63;
+
+/** True for letters, digits, `-` and `_`, 1 to 61 of them. */
+export function isId(text: string): boolean {
+  return /^[A-Za-z0-9_-]{1,61}$/.test(text);
+}
+
+/** True when both are ids and short enough together. */
+export function areIds(productId: string, deviceId: string): boolean {
+  return isId(productId) && isId(deviceId) && productId.length + 1 + deviceId.length <= MAX_DEVICE_NAME;
+}
+
+/** @throws LocalError INVALID_ARGUMENT that says what is wrong */
+export function checkIds(productId: string, deviceId: string): void {
+  for (const [name, id] of [
+    ['product', productId],
+    ['device', deviceId],
+  ] as const) {
+    if (!isId(id)) throw new LocalError('INVALID_ARGUMENT', `the ${name} id must be 1 to 61 letters, digits, "-" or "_"`);
+  }
+  if (!areIds(productId, deviceId)) {
+    throw new LocalError('INVALID_ARGUMENT', `product id and device id together may have ${MAX_DEVICE_NAME - 1} characters`);
+  }
+}

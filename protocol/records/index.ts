@@ -1,0 +1,10 @@
+/** Records and names that both ends speak: ids, pairing string, tunnel service, device details, settings, version. */
+
+export { CONTENT_FORMAT_CBOR } from '../control/paths.ts';
+export * from './device-details.ts';
+export * from './ids.ts';
+export * from './pairing-string.ts';
+export * from './settings.ts';
+export * from './tunnel-service.ts';
+export * from './user.ts';
+export * from './version.ts';

@@ -1,0 +1,56 @@
+/** The record of a TCP tunnel service (reference §1.5), as `/tcp-tunnels/services/:id` and `/tcp-tunnels/connect/:id` give it. */
+
+import { array, decode, encode, map, optionalMapField, text, texts, textValue, uint } from '../cbor/index.ts';
+import { RemoteError } from '../errors/index.ts';
+
+export interface TunnelServiceRecord {
+  readonly id: string;
+  readonly type: string;
+  /** Where the device reaches the service. */
+  readonly host: string;
+  readonly port: number;
+  /** Port of the streams that lead there, u32. */
+  readonly streamPort: number;
+  readonly metadata: Readonly<Record<string, string>>;
+}
+
+const MAX_NAME = 64;
+const MAX_HOST = 255;
+const MAX_SERVICES = 1024;
+const MAX_METADATA = 256;
+const MAX_METADATA_TEXT = 1023;
+
+export function encodeTunnelService({ id, type, host, port, streamPort, metadata }: TunnelServiceRecord): Uint8Array {
+  return encode({ Id: id, Type: type, Host: host, Port: port, StreamPort: streamPort, Metadata: metadata });
+}
+
+/** A missing Metadata reads as empty (reference: before 5.12). @throws RemoteError PARSE */
+export function decodeTunnelService(payload: Uint8Array): TunnelServiceRecord {
+  const body = map(decode(payload));
+  return {
+    id: text(body, 'Id', { min: 1, max: MAX_NAME }),
+    type: text(body, 'Type', { max: MAX_NAME }),
+    host: text(body, 'Host', { max: MAX_HOST }),
+    port: uint(body, 'Port', { max: 0xffff }),
+    streamPort: uint(body, 'StreamPort', { max: 0xffffffff }),
+    metadata: readMetadata(optionalMapField(body, 'Metadata') ?? {}),
+  };
+}
+
+/** Body of `GET /tcp-tunnels/services`. */
+export function encodeTunnelServiceIds(ids: readonly string[]): Uint8Array {
+  return encode(ids);
+}
+
+/** @throws RemoteError PARSE */
+export function decodeTunnelServiceIds(payload: Uint8Array): string[] {
+  return texts(array(decode(payload), 'services', MAX_SERVICES), 'services', { min: 1, max: MAX_NAME });
+}
+
+function readMetadata(from: Readonly<Record<string, unknown>>): Record<string, string> {
+  const entries = Object.entries(from);
+  if (entries.length > MAX_METADATA) throw new RemoteError('PARSE', `Metadata has more than ${MAX_METADATA} entries`);
+  return Object.fromEntries(
+    entries.map(([key, value]) => [key, textValue(value, `Metadata.${key.slice(0, 32)}`, { max: MAX_METADATA_TEXT })]),
+  );
+}

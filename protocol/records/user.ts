@@ -1,0 +1,105 @@
+/**
+ * The user record that `/iam/users/:username` and `/iam/me` give (reference §1.3): a map with `Username`, `DisplayName?`, `Role?`,
+ * `Fingerprints`, `Fingerprint?`, `Sct?`, `Push?`, `NotificationCategories`, `OauthSubject?`. The password is never part of it.
+ *
+ * `Fingerprint` repeats the last of `Fingerprints` for older clients; it is written, and read only where `Fingerprints` is missing.
+ */
+
+import {
+  arrayField,
+  type CborMap,
+  type CborValue,
+  decode,
+  encode,
+  map,
+  optionalArrayField,
+  optionalMapField,
+  optionalText,
+  text,
+  texts,
+} from '../cbor/index.ts';
+
+/** Key of a client that is paired to the user. */
+export interface UserFingerprint {
+  /** Full hex. */
+  readonly fingerprint: string;
+  readonly name?: string;
+}
+
+/** Where the user's push notifications go. */
+export interface UserPush {
+  readonly token?: string;
+  readonly projectId?: string;
+}
+
+/** Absent fields are not set. */
+export interface IamUser {
+  readonly username: string;
+  readonly displayName?: string;
+  readonly role?: string;
+  readonly fingerprints: readonly UserFingerprint[];
+  readonly sct?: string;
+  readonly push?: UserPush;
+  readonly notificationCategories: readonly string[];
+  readonly oauthSubject?: string;
+}
+
+const FINGERPRINT = { min: 64, max: 64 };
+/** The reference refuses texts of 1024 bytes or more. */
+const TEXT = { max: 1023 };
+const MAX_FINGERPRINTS = 1024;
+const MAX_CATEGORIES = 1024;
+
+export function encodeUser(user: IamUser): Uint8Array {
+  return encode(userMap(user));
+}
+
+/** @throws RemoteError PARSE */
+export function decodeUser(payload: Uint8Array): IamUser {
+  const body = map(decode(payload));
+  const push = optionalMapField(body, 'Push');
+  return {
+    username: text(body, 'Username', { min: 1, max: TEXT.max }),
+    ...optional('displayName', optionalText(body, 'DisplayName', TEXT)),
+    ...optional('role', optionalText(body, 'Role', TEXT)),
+    fingerprints: readFingerprints(body),
+    ...optional('sct', optionalText(body, 'Sct', TEXT)),
+    ...optional('push', push === undefined ? undefined : readPush(push)),
+    notificationCategories: texts(optionalArrayField(body, 'NotificationCategories', MAX_CATEGORIES) ?? [], 'NotificationCategories', TEXT),
+    ...optional('oauthSubject', optionalText(body, 'OauthSubject', TEXT)),
+  };
+}
+
+function userMap(user: IamUser): CborValue {
+  return {
+    Username: user.username,
+    DisplayName: user.displayName,
+    Role: user.role,
+    Fingerprints: user.fingerprints.map(({ fingerprint, name }) => ({ Fingerprint: fingerprint, Name: name })),
+    Fingerprint: user.fingerprints.at(-1)?.fingerprint,
+    Sct: user.sct,
+    Push: user.push === undefined ? undefined : { Token: user.push.token, ProjectId: user.push.projectId },
+    NotificationCategories: user.notificationCategories,
+    OauthSubject: user.oauthSubject,
+  };
+}
+
+function readFingerprints(body: CborMap): UserFingerprint[] {
+  if (!Object.hasOwn(body, 'Fingerprints')) {
+    const only = optionalText(body, 'Fingerprint', FINGERPRINT);
+    return only === undefined ? [] : [{ fingerprint: only }];
+  }
+  return arrayField(body, 'Fingerprints', MAX_FINGERPRINTS).map((entry, i) => {
+    const from = map(entry, `Fingerprints[${i}]`);
+    return { fingerprint: text(from, 'Fingerprint', FINGERPRINT), ...optional('name', optionalText(from, 'Name', TEXT)) };
+  });
+}
+
+function readPush(from: CborMap): UserPush {
+  return { ...optional('token', optionalText(from, 'Token', TEXT)), ...optional('projectId', optionalText(from, 'ProjectId', TEXT)) };
+}
+
+/** A property that is left out when it has no value. */
+function optional<K extends string, T>(name: K, value: T | undefined): { [P in K]?: T } {
+  return value === undefined ? {} : ({ [name]: value } as { [P in K]: T });
+}

@@ -31,6 +31,8 @@ export class SimulatedHost implements Environment {
   readonly #simulation: Simulation;
   readonly #prefixes: readonly Prefix[];
   readonly #sockets: SimulatedSocket[] = [];
+  /** By destination: what {@link sourceFor} found. */
+  readonly #sources = new Map<string, string | undefined>();
   #socketsMade = 0;
   #alive = true;
 
@@ -73,6 +75,11 @@ export class SimulatedHost implements Environment {
 
   /** The address datagrams to `destination` come from; undefined when the host has none of that family. */
   sourceFor(destination: string): string | undefined {
+    if (!this.#sources.has(destination)) this.#sources.set(destination, this.#chooseSource(destination));
+    return this.#sources.get(destination);
+  }
+
+  #chooseSource(destination: string): string | undefined {
     const bytes = parseAddress(destination);
     if (bytes === null || isOwn(destination, this.addresses)) return destination;
     const usable = this.addresses.filter((address) => parseAddress(address)!.length === bytes.length);

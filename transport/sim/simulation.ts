@@ -77,6 +77,8 @@ export class Simulation {
   readonly #random: Random;
   readonly #queue = new EventQueue();
   readonly #hosts = new Map<string, SimulatedHost>();
+  /** By address; the host may have been stopped. */
+  readonly #owners = new Map<string, SimulatedHost>();
   readonly #links = new Map<string, Link>();
   #now = 0;
   #hostsMade = 0;
@@ -111,6 +113,7 @@ export class Simulation {
       const owner = this.#ownerOf(address);
       if (owner !== undefined) throw new LocalError('INVALID_ARGUMENT', `${address} already belongs to ${owner.name}`);
     }
+    for (const address of host.addresses) this.#owners.set(address, host);
     this.#hosts.set(name, host);
     return host;
   }
@@ -256,8 +259,8 @@ export class Simulation {
 
   #ownerOf(address: string, sender?: SimulatedHost): SimulatedHost | undefined {
     if (sender?.sourceFor(address) === address) return sender;
-    for (const host of this.#hosts.values()) if (host.alive && host.addresses.includes(address)) return host;
-    return undefined;
+    const owner = this.#owners.get(address);
+    return owner?.alive === true ? owner : undefined;
   }
 
   #log(host: string): Log {

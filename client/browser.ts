@@ -1,0 +1,14 @@
+/**
+ * `svc-connect/client` in a browser: the client SDK over an environment that the page provides. TCP tunnels are refused with NOT_IMPLEMENTED.
+ * An environment over WebSocket and WebRTC is not part of this version.
+ */
+import type { Environment } from '../transport/environment.ts';
+import { SvcClient as Client } from './svc-client.ts';
+
+export * from './exports.ts';
+
+export class SvcClient extends Client {
+  static create({ environment }: { environment: Environment }): SvcClient {
+    return new SvcClient({ environment });
+  }
+}

@@ -1,0 +1,106 @@
+/**
+ * One CoAP request to the device, in the specification's form: create it from a connection, give it a payload, execute it, read the response.
+ *
+ * Any response is a result, 4.xx and 5.xx included; only the absence of one is an error. An object serves one request at a time and may be
+ * executed again; the getters show the latest response.
+ */
+
+import type { CoapResponse } from '../protocol/coap/index.ts';
+import { LocalError } from '../protocol/errors/index.ts';
+import type { Session } from '../transport/session/index.ts';
+
+export type CoapMethod = 'GET' | 'POST' | 'PUT' | 'DELETE';
+
+/** Content formats the specification names, with their numbers (RFC 7252 §12.3, RFC 8949). Any other number up to 65535 works as well. */
+export const ContentFormat = {
+  TEXT_PLAIN: 0,
+  APPLICATION_LINK_FORMAT: 40,
+  APPLICATION_XML: 41,
+  APPLICATION_OCTET_STREAM: 42,
+  APPLICATION_JSON: 50,
+  APPLICATION_CBOR: 60,
+} as const;
+
+const METHODS: readonly string[] = ['GET', 'POST', 'PUT', 'DELETE'];
+
+/** The whole exchange takes at most this long, ms (reference §6.4). */
+const EXCHANGE_TIMEOUT = 120_000;
+
+export class Coap {
+  readonly #session: () => Session;
+  readonly #method: CoapMethod;
+  readonly #path: string;
+  #payload: { contentFormat: number; payload: Uint8Array } | null = null;
+  #response: CoapResponse | null = null;
+  #executing = false;
+
+  /**
+   * For `Connection.createCoap`. `session` gives the live session, or throws NOT_CONNECTED or STOPPED.
+   * @throws LocalError INVALID_ARGUMENT for another method, or a path that does not start with `/`
+   */
+  constructor(session: () => Session, method: string, path: string) {
+    if (!METHODS.includes(method))
+      throw new LocalError('INVALID_ARGUMENT', `the CoAP method must be GET, POST, PUT or DELETE, not ${JSON.stringify(method)}`);
+    if (!path.startsWith('/')) throw new LocalError('INVALID_ARGUMENT', `the CoAP path must start with "/", not ${JSON.stringify(path)}`);
+    this.#session = session;
+    this.#method = method as CoapMethod;
+    this.#path = path;
+  }
+
+  /**
+   * The payload of the request; without a call there is none.
+   * @param contentFormat 0 to 65535, see {@link ContentFormat}
+   * @throws LocalError INVALID_ARGUMENT
+   */
+  setRequestPayload(contentFormat: number, payload: Uint8Array): void {
+    if (!Number.isInteger(contentFormat) || contentFormat < 0 || contentFormat > 0xffff) {
+      throw new LocalError('INVALID_ARGUMENT', 'a content format is a number from 0 to 65535');
+    }
+    this.#payload = { contentFormat, payload };
+  }
+
+  /**
+   * Sends the request and waits for the response, at most 2 minutes.
+   * @throws TIMEOUT; STOPPED when `signal` fires or the connection was closed; CLOSED when it was lost; NOT_CONNECTED; OPERATION_IN_PROGRESS
+   */
+  async execute(options: { signal?: AbortSignal } = {}): Promise<void> {
+    if (this.#executing) throw new LocalError('OPERATION_IN_PROGRESS', 'this CoAP request is being executed');
+    const session = this.#session();
+    this.#executing = true;
+    try {
+      this.#response = await session.request({
+        method: this.#method,
+        path: this.#path,
+        ...this.#payload,
+        timeout: EXCHANGE_TIMEOUT,
+        ...options,
+      });
+    } finally {
+      this.#executing = false;
+    }
+  }
+
+  /** Status as class × 100 + detail: 205 is 2.05 Content. @throws LocalError INVALID_STATE before a response */
+  getResponseStatusCode(): number {
+    return this.#latest().status;
+  }
+
+  /** @throws LocalError INVALID_STATE before a response, NO_DATA when it has no content format */
+  getResponseContentFormat(): number {
+    const { contentFormat } = this.#latest();
+    if (contentFormat === undefined) throw new LocalError('NO_DATA', 'the response has no content format');
+    return contentFormat;
+  }
+
+  /** @throws LocalError INVALID_STATE before a response, NO_DATA when it has no payload */
+  getResponsePayload(): Uint8Array {
+    const { payload } = this.#latest();
+    if (payload === undefined || payload.length === 0) throw new LocalError('NO_DATA', 'the response has no payload');
+    return payload;
+  }
+
+  #latest(): CoapResponse {
+    if (this.#response === null) throw new LocalError('INVALID_STATE', 'there is no response yet: execute the request first');
+    return this.#response;
+  }
+}

@@ -1,0 +1,235 @@
+/**
+ * A connection to one device, in the specification's form: give it options, connect, make CoAP requests, streams and tunnels on it, close it.
+ *
+ * It is used once: options only before `connect`, and after `close` or a loss a new connection is made. `connect` tries the channels side
+ * by side (`channels.ts`); the first that authenticates wins and the others are stopped.
+ */
+import type { PrivateKey } from '../protocol/crypto-host.ts';
+import { LocalError, type SvcError } from '../protocol/errors/index.ts';
+import type { Session } from '../transport/session/index.ts';
+import { type ChannelContext, connectChannels } from './channels.ts';
+import { Coap } from './coap.ts';
+import { DirectCandidates } from './direct-channel.ts';
+import type { ListenTunnel } from './host.ts';
+import { type ConnectionOptions, effectiveOptions, mergeOptions, publicOptions } from './options.ts';
+import { Stream } from './stream.ts';
+import { TcpTunnel } from './tcp-tunnel.ts';
+
+/** RELAY: through the base station. DIRECT: straight to an address of the device. */
+export type ConnectionType = 'RELAY' | 'DIRECT';
+
+/** CHANNEL_CHANGED: the type or path changed while connected. */
+export type ConnectionEvent = 'CONNECTED' | 'CLOSED' | 'CHANNEL_CHANGED';
+
+export interface ConnectionEventsCallback {
+  onEvent(event: ConnectionEvent): void;
+}
+
+/** What a connection needs from its client. */
+export interface ConnectionContext extends Omit<ChannelContext, 'candidates' | 'identity'> {
+  readonly listenTunnel: ListenTunnel | undefined;
+  /** Private key from PEM. @throws LocalError INVALID_ARGUMENT */
+  importKey(pem: string): PrivateKey;
+  fingerprintOf(key: PrivateKey): string;
+  onClosed(connection: Connection): void;
+}
+
+export class Connection {
+  readonly #context: ConnectionContext;
+  readonly #listeners = new Set<ConnectionEventsCallback>();
+  readonly #live = () => this.#connected();
+  #options: ConnectionOptions = {};
+  #identity: PrivateKey | null = null;
+  #candidates: DirectCandidates | null = null;
+  #state: 'new' | 'connecting' | 'connected' | 'lost' | 'closed' = 'new';
+  #session: Session | null = null;
+  #connecting: AbortController | null = null;
+  #closeReason: SvcError | null = null;
+
+  /** For `SvcClient.createConnection`. */
+  constructor(context: ConnectionContext) {
+    this.#context = context;
+  }
+
+  /**
+   * Merges options over those given before.
+   * @param options an object, or JSON text of one
+   * @throws LocalError INVALID_ARGUMENT for an unknown key, a wrong type or bad JSON; INVALID_STATE once connect has begun
+   */
+  updateOptions(options: ConnectionOptions | string): void {
+    this.#requireNew('the options can be changed only before connect');
+    const merged = mergeOptions(this.#options, options);
+    const pem = merged.PrivateKey;
+    if (pem !== undefined && pem !== this.#options.PrivateKey) this.#identity = this.#context.importKey(pem);
+    this.#options = merged;
+  }
+
+  /** The options with their defaults, without the private key. */
+  getOptions(): ConnectionOptions {
+    return publicOptions(this.#options);
+  }
+
+  /**
+   * Connects; resolves when the device is authenticated.
+   * @throws INVALID_STATE (an option is missing, or connected before); NO_CHANNELS (see NoChannelsError); FINGERPRINT_MISMATCH; TIMEOUT;
+   * DEVICE_INTERNAL_ERROR (the device has no room); STOPPED (closed meanwhile, or `signal` fired); NOT_IMPLEMENTED
+   */
+  async connect({ signal }: { signal?: AbortSignal } = {}): Promise<void> {
+    this.#requireNew('the connection was used before: create a new one');
+    if (this.#identity === null) throw new LocalError('INVALID_STATE', 'the connection option PrivateKey is missing');
+    const connecting = new AbortController();
+    const context = { ...this.#context, identity: this.#identity, candidates: this.#candidates };
+    this.#state = 'connecting';
+    this.#connecting = connecting;
+    try {
+      const stop = signal === undefined ? connecting.signal : AbortSignal.any([connecting.signal, signal]);
+      this.#opened(await connectChannels(context, effectiveOptions(this.#options), stop));
+    } catch (error) {
+      if (this.#state === 'connecting') this.#state = 'lost';
+      this.#end();
+      throw error;
+    } finally {
+      this.#connecting = null;
+    }
+  }
+
+  /** Closes; what is open on the connection ends. Stops a connect that is running. Harmless when closed before. */
+  async close(): Promise<void> {
+    const session = this.#session;
+    const wasConnected = this.#state === 'connected';
+    this.#state = 'closed';
+    this.#connecting?.abort();
+    await session?.close();
+    if (wasConnected) this.#emit('CLOSED');
+    this.#end();
+  }
+
+  /** @throws LocalError NOT_CONNECTED before connect or after a loss, STOPPED after close */
+  getType(): ConnectionType {
+    return this.#connected().type;
+  }
+
+  /** Full hex fingerprint of the device's key. @throws LocalError as getType */
+  getDeviceFingerprint(): string {
+    return this.#connected().remoteFingerprint;
+  }
+
+  /** Full hex fingerprint of our own key. @throws LocalError INVALID_STATE without a private key */
+  getClientFingerprint(): string {
+    if (this.#identity === null) throw new LocalError('INVALID_STATE', 'the connection option PrivateKey is missing');
+    return this.#context.fingerprintOf(this.#identity);
+  }
+
+  /** How the device is verified: `pinned` by its fingerprint, by `password`, or `none`. @throws LocalError as getType */
+  get verified(): 'pinned' | 'password' | 'none' {
+    return this.#connected().verified;
+  }
+
+  /** What the device said of itself: product and device id. @throws LocalError as getType */
+  get deviceInfo(): Readonly<Record<string, unknown>> {
+    return this.#connected().info;
+  }
+
+  /** Why the connection ended; null while it lives and when this end closed it. */
+  get closeReason(): SvcError | null {
+    return this.#closeReason;
+  }
+
+  /** Figures of the connection: round-trip time, bytes, packets. @throws LocalError as getType */
+  stats(): Readonly<Record<string, number>> {
+    return this.#connected().stats();
+  }
+
+  /** Turns the direct channel on. Candidates may follow before and after connect. @throws LocalError INVALID_STATE once connect has begun */
+  enableDirectCandidates(): void {
+    this.#requireNew('direct candidates can be enabled only before connect');
+    this.#candidates ??= new DirectCandidates();
+  }
+
+  /**
+   * An address where the device may be: `host` a name or numeric address, `port` 1 to 65535.
+   * @throws LocalError INVALID_ARGUMENT; INVALID_STATE when direct candidates are not enabled or have ended
+   */
+  addDirectCandidate(host: string, port: number): void {
+    this.#requireCandidates().add(host, port);
+  }
+
+  /** No more candidates come: from now on the direct channel can fail. @throws LocalError INVALID_STATE when they are not enabled */
+  endOfDirectCandidates(): void {
+    this.#requireCandidates().end();
+  }
+
+  /**
+   * @param method GET, POST, PUT or DELETE
+   * @param path starts with `/`
+   * @throws LocalError INVALID_ARGUMENT
+   */
+  createCoap(method: string, path: string): Coap {
+    return new Coap(this.#live, method, path);
+  }
+
+  createStream(): Stream {
+    return new Stream(this.#live);
+  }
+
+  createTcpTunnel(): TcpTunnel {
+    return new TcpTunnel(this.#live, this.#context.listenTunnel);
+  }
+
+  addConnectionEventsListener(callback: ConnectionEventsCallback): void {
+    this.#listeners.add(callback);
+  }
+
+  /** Harmless for one that was not added; may be called from the callback itself. */
+  removeConnectionEventsListener(callback: ConnectionEventsCallback): void {
+    this.#listeners.delete(callback);
+  }
+
+  #opened(session: Session): void {
+    this.#session = session;
+    if (this.#state !== 'connecting') {
+      session.close();
+      throw new LocalError('STOPPED', 'the connection was closed while it connected');
+    }
+    this.#state = 'connected';
+    session.closed.then((reason) => this.#lost(reason));
+    this.#emit('CONNECTED');
+  }
+
+  #lost(reason: SvcError | null): void {
+    if (this.#state !== 'connected') return;
+    this.#closeReason = reason;
+    this.#state = 'lost';
+    this.#emit('CLOSED');
+    this.#end();
+  }
+
+  #end(): void {
+    this.#context.onClosed(this);
+  }
+
+  #emit(event: ConnectionEvent): void {
+    for (const listener of [...this.#listeners]) {
+      try {
+        listener.onEvent(event);
+      } catch (error) {
+        this.#context.environment.log.error('a connection events listener failed', { event, error: String(error) });
+      }
+    }
+  }
+
+  #connected(): Session {
+    if (this.#state === 'closed') throw new LocalError('STOPPED', 'the connection is closed');
+    if (this.#state !== 'connected' || this.#session === null) throw new LocalError('NOT_CONNECTED', 'the connection is not connected');
+    return this.#session;
+  }
+
+  #requireNew(message: string): void {
+    if (this.#state !== 'new') throw new LocalError(this.#state === 'closed' ? 'STOPPED' : 'INVALID_STATE', message);
+  }
+
+  #requireCandidates(): DirectCandidates {
+    if (this.#candidates === null) throw new LocalError('INVALID_STATE', 'direct candidates are not enabled on this connection');
+    return this.#candidates;
+  }
+}

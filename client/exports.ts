@@ -1,0 +1,10 @@
+/** What both entry points of the client SDK export. */
+export { LocalError, NoChannelsError, RemoteError, SvcError } from '../protocol/errors/index.ts';
+export type { Environment, Log, LogLevel } from '../transport/environment.ts';
+export type { StreamStats } from '../transport/session/index.ts';
+export type { ChannelFailures } from './channels.ts';
+export { Coap, type CoapMethod, ContentFormat } from './coap.ts';
+export { Connection, type ConnectionEvent, type ConnectionEventsCallback, type ConnectionType } from './connection.ts';
+export type { ConnectionOptions } from './options.ts';
+export { Stream } from './stream.ts';
+export { TcpTunnel } from './tcp-tunnel.ts';

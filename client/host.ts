@@ -1,0 +1,26 @@
+/**
+ * What a client needs from where it runs: the environment every product needs, and on Node a listener for TCP tunnels.
+ * `node.ts` and `browser.ts` provide it; nothing else in this folder knows where it runs.
+ */
+import type { Environment } from '../transport/environment.ts';
+import type { SessionStream } from '../transport/session/index.ts';
+
+export interface ClientHost {
+  readonly environment: Environment;
+  /** Absent where TCP ports cannot be opened (a browser). */
+  readonly listenTunnel?: ListenTunnel;
+}
+
+/**
+ * Listens on 127.0.0.1:`port` (0 = any free one). Every TCP connection calls `openStream` and is carried over the stream, half closes
+ * included; when it rejects, the TCP connection is reset.
+ * @throws LocalError PORT_IN_USE, PRIVILEGED_PORT
+ */
+export type ListenTunnel = (port: number, openStream: () => Promise<SessionStream>) => Promise<TunnelListener>;
+
+export interface TunnelListener {
+  /** The port it listens on. */
+  readonly port: number;
+  /** Stops listening and resets the TCP connections that are open. Resolves when the port is free. */
+  close(): Promise<void>;
+}

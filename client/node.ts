@@ -1,0 +1,14 @@
+/** `svc-connect/client` in Node: the client SDK with UDP and TCP tunnels. */
+import type { Environment } from '../transport/environment.ts';
+import { nodeEnvironment } from '../transport/node/index.ts';
+import { SvcClient as Client } from './svc-client.ts';
+import { listenTunnel } from './tunnel-listener.ts';
+
+export * from './exports.ts';
+
+export class SvcClient extends Client {
+  /** A client. `environment`: where it runs, default Node; a log is part of it. */
+  static create({ environment = nodeEnvironment() }: { environment?: Environment } = {}): SvcClient {
+    return new SvcClient({ environment, listenTunnel });
+  }
+}

@@ -1,0 +1,154 @@
+/**
+ * The options of a connection: the keys of the specification, their rules and their defaults.
+ *
+ * Options are given as an object or as JSON text, more than once if wished: later ones are merged over earlier ones. A value of the wrong
+ * type or an unknown key is refused and then nothing of that call is taken. This file knows nothing about what the options do.
+ */
+import { LocalError } from '../protocol/errors/index.ts';
+
+/** Keys and types are the specification's; the two fingerprints at the end are ours. */
+export interface ConnectionOptions {
+  /** Private key of this client: PKCS#8 PEM, as `SvcClient.createPrivateKey` makes it. Required. */
+  PrivateKey?: string;
+  /** Which device. Required together with DeviceId for the remote channel; direct candidates do without. */
+  ProductId?: string;
+  DeviceId?: string;
+  /** `https://host[:port]` of the base station; the port is that of UDP too. Default port 443. */
+  ServerUrl?: string;
+  /** Admission at the base station: one of the three is required for the remote channel. */
+  ServerKey?: string;
+  ServerJwtToken?: string;
+  ServerConnectToken?: string;
+  /** Name and version of the application. */
+  AppName?: string;
+  AppVersion?: string;
+  /** Keep-alive of the connection: ms, ms, count. */
+  KeepAliveInterval?: number;
+  KeepAliveRetryInterval?: number;
+  KeepAliveMaxRetries?: number;
+  /** How long one handshake may take, ms. */
+  DtlsHelloTimeout?: number;
+  /** How long `connect` may take altogether, ms. */
+  ConnectTimeout?: number;
+  /** Which channels are tried. Discovery on the local network and hole punching are not in this version: these two are accepted and do nothing. */
+  Local?: boolean;
+  Remote?: boolean;
+  Rendezvous?: boolean;
+  ScanLocalConnect?: boolean;
+  /** Wait for a device that is not attached. Not in this version: true is refused by `connect` with NOT_IMPLEMENTED. */
+  IgnoreDeviceNotAttached?: boolean;
+  /** Experimental in the specification; accepted and not used in this version. */
+  MdnsTimeout?: number;
+  /** Pin of the device: full hex fingerprint. With it `connect` fails with FINGERPRINT_MISMATCH when another key answers. */
+  DeviceFingerprint?: string;
+  /** Pin of the base station: full hex fingerprint. Required for the remote channel in this version. */
+  ServerFingerprint?: string;
+}
+
+/** Options with their defaults filled in. */
+export type EffectiveOptions = ConnectionOptions & Required<Pick<ConnectionOptions, keyof typeof DEFAULTS>>;
+
+const DEFAULTS = {
+  KeepAliveInterval: 25_000,
+  KeepAliveRetryInterval: 2_000,
+  KeepAliveMaxRetries: 15,
+  DtlsHelloTimeout: 10_000,
+  ConnectTimeout: 120_000,
+  Local: true,
+  Remote: true,
+  Rendezvous: true,
+  ScanLocalConnect: false,
+  IgnoreDeviceNotAttached: false,
+} as const satisfies ConnectionOptions;
+
+type Check = (value: unknown) => boolean;
+
+const text: Check = (value) => typeof value === 'string' && value !== '';
+const flag: Check = (value) => typeof value === 'boolean';
+const count: Check = (value) => Number.isSafeInteger(value) && (value as number) >= 0;
+const milliseconds: Check = (value) => Number.isSafeInteger(value) && (value as number) >= 1 && (value as number) <= 0x7fff_ffff;
+const fingerprint: Check = (value) => typeof value === 'string' && /^[0-9a-f]{64}$/.test(value);
+
+const RULES: Record<keyof ConnectionOptions, readonly [Check, string]> = {
+  PrivateKey: [text, 'PEM text'],
+  ProductId: [text, 'a text'],
+  DeviceId: [text, 'a text'],
+  ServerUrl: [(value) => typeof value === 'string' && isServerUrl(value), 'https://host or https://host:port'],
+  ServerKey: [text, 'a text'],
+  ServerJwtToken: [text, 'a text'],
+  ServerConnectToken: [text, 'a text'],
+  AppName: [text, 'a text'],
+  AppVersion: [text, 'a text'],
+  KeepAliveInterval: [milliseconds, 'whole milliseconds from 1'],
+  KeepAliveRetryInterval: [milliseconds, 'whole milliseconds from 1'],
+  KeepAliveMaxRetries: [count, 'a whole number'],
+  DtlsHelloTimeout: [milliseconds, 'whole milliseconds from 1'],
+  ConnectTimeout: [milliseconds, 'whole milliseconds from 1'],
+  Local: [flag, 'true or false'],
+  Remote: [flag, 'true or false'],
+  Rendezvous: [flag, 'true or false'],
+  ScanLocalConnect: [flag, 'true or false'],
+  IgnoreDeviceNotAttached: [flag, 'true or false'],
+  MdnsTimeout: [milliseconds, 'whole milliseconds from 1'],
+  DeviceFingerprint: [fingerprint, '64 lower-case hexadecimal digits'],
+  ServerFingerprint: [fingerprint, '64 lower-case hexadecimal digits'],
+};
+
+/**
+ * `previous` with `update` merged over it.
+ * @throws LocalError INVALID_ARGUMENT when `update` is not an object or JSON of one, has an unknown key or a value of the wrong type.
+ */
+export function mergeOptions(previous: ConnectionOptions, update: ConnectionOptions | string): ConnectionOptions {
+  const given = typeof update === 'string' ? parse(update) : update;
+  if (typeof given !== 'object' || given === null || Array.isArray(given)) throw invalid('the connection options are not an object');
+  for (const [key, value] of Object.entries(given)) check(key, value);
+  return { ...previous, ...given };
+}
+
+/** Options with defaults, for the connect itself. */
+export function effectiveOptions(options: ConnectionOptions): EffectiveOptions {
+  return { ...DEFAULTS, ...options };
+}
+
+/** What `getOptions` shows: everything but the private key. */
+export function publicOptions(options: ConnectionOptions): ConnectionOptions {
+  const { PrivateKey: _, ...shown } = effectiveOptions(options);
+  return shown;
+}
+
+/** Host and UDP port that a ServerUrl names. */
+export function serverAddress(url: string): { host: string; port: number } {
+  const { hostname, port } = new URL(url);
+  return { host: hostname.replace(/^\[|\]$/g, ''), port: port === '' ? 443 : Number(port) };
+}
+
+function check(key: string, value: unknown): void {
+  const rule = Object.hasOwn(RULES, key) ? RULES[key as keyof ConnectionOptions] : undefined;
+  if (rule === undefined) throw invalid(`unknown connection option ${JSON.stringify(key)}`);
+  if (!rule[0](value)) throw invalid(`the connection option ${key} must be ${rule[1]}`);
+}
+
+function isServerUrl(value: string): boolean {
+  if (!URL.canParse(value)) return false;
+  const url = new URL(value);
+  return (
+    url.protocol === 'https:' &&
+    url.hostname !== '' &&
+    url.username === '' &&
+    url.password === '' &&
+    url.pathname === '/' &&
+    url.search === ''
+  );
+}
+
+function parse(json: string): ConnectionOptions {
+  try {
+    return JSON.parse(json);
+  } catch {
+    throw invalid('the connection options are not valid JSON');
+  }
+}
+
+function invalid(message: string): LocalError {
+  return new LocalError('INVALID_ARGUMENT', message);
+}

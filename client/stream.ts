@@ -1,0 +1,95 @@
+/**
+ * A byte stream to a port of the device, in the specification's form: create it from a connection, open it, read and write, close or abort.
+ *
+ * One read, one write and one close may be outstanding at a time. `close` ends our direction and resolves when all of it has arrived;
+ * reading goes on to the device's own end. `abort` drops everything. The semantics are those of the session's stream; this class adds the
+ * life before `open`.
+ */
+import { LocalError } from '../protocol/errors/index.ts';
+import type { Session, SessionStream, StreamStats } from '../transport/session/index.ts';
+
+export class Stream {
+  readonly #session: () => Session;
+  #stream: SessionStream | null = null;
+  #opening: AbortController | null = null;
+  #aborted = false;
+
+  /** For `Connection.createStream`. */
+  constructor(session: () => Session) {
+    this.#session = session;
+  }
+
+  /**
+   * Opens the stream; resolves when the device accepted it.
+   * @param port 0 to 2^32 − 1, the port of a stream listener on the device
+   * @throws STOPPED when nobody listens there, a limit is reached or the stream was aborted; NOT_CONNECTED; INVALID_STATE when opened before
+   */
+  async open(port: number): Promise<void> {
+    if (!Number.isInteger(port) || port < 0 || port > 0xffff_ffff)
+      throw new LocalError('INVALID_ARGUMENT', 'a stream port is a number from 0 to 4294967295');
+    if (this.#aborted) throw new LocalError('STOPPED', 'the stream was aborted');
+    if (this.#stream !== null || this.#opening !== null) throw new LocalError('INVALID_STATE', 'the stream was opened before');
+    this.#opening = new AbortController();
+    try {
+      this.#stream = await this.#session().openStream(port, { signal: this.#opening.signal });
+    } finally {
+      this.#opening = null;
+    }
+    if (this.#aborted) this.#stream.abort();
+  }
+
+  /**
+   * Reads what there is, waiting for at least one byte.
+   * @param max most bytes to return, 1 to 65536
+   * @throws END_OF_FILE after the device's last byte; STOPPED; OPERATION_IN_PROGRESS; INVALID_STATE before open
+   */
+  async readSome(max?: number): Promise<Uint8Array> {
+    return this.#open().readSome(max);
+  }
+
+  /** Reads `length` bytes; fewer only at the end of the stream, and then the next read throws END_OF_FILE. @throws as readSome */
+  async readAll(length: number): Promise<Uint8Array> {
+    return this.#open().readAll(length);
+  }
+
+  /** Writes all of `data`; resolves when it is buffered, not when it has arrived. @throws CLOSED after close; STOPPED; OPERATION_IN_PROGRESS; INVALID_STATE */
+  async write(data: Uint8Array): Promise<void> {
+    return this.#open().write(data);
+  }
+
+  /** Ends our direction; resolves when all that was written has been acknowledged. @throws OPERATION_IN_PROGRESS; STOPPED; CLOSED; INVALID_STATE */
+  async close(): Promise<void> {
+    return this.#open().close();
+  }
+
+  /** Ends both directions at once; what is outstanding fails with STOPPED. May be called at any time. */
+  abort(): void {
+    this.#aborted = true;
+    this.#opening?.abort();
+    this.#stream?.abort();
+  }
+
+  /** The device's direction as a WHATWG stream; then leave readSome and readAll alone. @throws LocalError INVALID_STATE before open */
+  get readable(): ReadableStream<Uint8Array> {
+    return this.#open().readable;
+  }
+
+  /** Our direction as a WHATWG stream; then leave write and close alone. @throws LocalError INVALID_STATE before open */
+  get writable(): WritableStream<Uint8Array> {
+    return this.#open().writable;
+  }
+
+  /** Bytes read and written so far. @throws LocalError INVALID_STATE before open */
+  stats(): StreamStats {
+    return this.#open().stats();
+  }
+
+  #open(): SessionStream {
+    if (this.#stream === null)
+      throw new LocalError(
+        this.#aborted ? 'STOPPED' : 'INVALID_STATE',
+        this.#aborted ? 'the stream was aborted' : 'the stream is not open',
+      );
+    return this.#stream;
+  }
+}

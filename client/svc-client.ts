@@ -1,0 +1,126 @@
+/**
+ * The client SDK's root: makes private keys and connections, and owns what its connections share: one UDP socket, one core, and the channels
+ * to base stations. All of it is opened when the first connection needs it and closed with the client.
+ */
+import type { PrivateKey } from '../protocol/crypto-host.ts';
+import { LocalError } from '../protocol/errors/index.ts';
+import { decodePrivateKey, encodePrivateKey, fingerprint } from '../protocol/identity/index.ts';
+import { VERSION } from '../protocol/records/index.ts';
+import { type Log, type LogLevel, silentLog } from '../transport/environment.ts';
+import { Host, type StationAddress, StationConnector } from '../transport/session/index.ts';
+import { Connection } from './connection.ts';
+import type { ClientHost } from './host.ts';
+
+const LEVELS: readonly LogLevel[] = ['error', 'warn', 'info', 'debug', 'trace'];
+
+export class SvcClient {
+  readonly #clientHost: ClientHost;
+  readonly #connections = new Set<Connection>();
+  readonly #connectors = new Map<string, StationConnector>();
+  #level: LogLevel = 'info';
+  #host: Promise<Host> | null = null;
+  #stopped = false;
+
+  /** Use `create` of the host's entry point. */
+  constructor(host: ClientHost) {
+    this.#clientHost = { ...host, environment: { ...host.environment, log: this.#filtered(host.environment.log) } };
+  }
+
+  /** Version of this SDK. */
+  version(): string {
+    return VERSION;
+  }
+
+  /** Least severe level that is logged: error, warn, info (default), debug or trace. @throws LocalError INVALID_ARGUMENT */
+  setLogLevel(level: string): void {
+    if (!(LEVELS as readonly string[]).includes(level))
+      throw new LocalError('INVALID_ARGUMENT', `a log level is one of ${LEVELS.join(', ')}`);
+    this.#level = level as LogLevel;
+  }
+
+  /** A fresh private key as PKCS#8 PEM. Keep it: it is this client's identity towards devices. */
+  createPrivateKey(): string {
+    const { crypto } = this.#clientHost.environment;
+    const key = crypto.generateKey();
+    const raw = key.export();
+    try {
+      return encodePrivateKey(raw);
+    } finally {
+      raw.fill(0);
+      key.wipe();
+    }
+  }
+
+  /** A connection to one device, still without options. @throws LocalError STOPPED after stop */
+  createConnection(): Connection {
+    if (this.#stopped) throw stopped();
+    const { environment, listenTunnel } = this.#clientHost;
+    const connection = new Connection({
+      environment,
+      listenTunnel,
+      host: () => this.#openHost(),
+      connector: (station) => this.#connector(station),
+      importKey: (pem) => this.#importKey(pem),
+      fingerprintOf: (key) => fingerprint(key.publicKey, environment.crypto),
+      onClosed: (ended) => this.#connections.delete(ended),
+    });
+    this.#connections.add(connection);
+    return connection;
+  }
+
+  /** Closes every connection, the channels to base stations and the socket. May be called again. */
+  async stop(): Promise<void> {
+    this.#stopped = true;
+    await Promise.all([...this.#connections].map((connection) => connection.close()));
+    await Promise.all([...this.#connectors.values()].map((connector) => connector.close()));
+    const host = await this.#host?.catch(() => null);
+    await host?.close();
+  }
+
+  #openHost(): Promise<Host> {
+    if (this.#stopped) return Promise.reject(stopped());
+    if (this.#host === null) {
+      const { environment } = this.#clientHost;
+      const opening = Host.open(environment, { identity: environment.crypto.generateKey(), binds: [{ port: 0 }] });
+      opening.catch(() => {
+        if (this.#host === opening) this.#host = null;
+      });
+      this.#host = opening;
+    }
+    return this.#host;
+  }
+
+  async #connector(station: StationAddress): Promise<StationConnector> {
+    const host = await this.#openHost();
+    const key = `${station.host}:${station.port} ${station.fingerprint}`;
+    const known = this.#connectors.get(key);
+    if (known !== undefined) return known;
+    const connector = new StationConnector({ host, station });
+    this.#connectors.set(key, connector);
+    return connector;
+  }
+
+  #importKey(pem: string): PrivateKey {
+    const raw = decodePrivateKey(pem);
+    try {
+      return this.#clientHost.environment.crypto.importKey(raw);
+    } finally {
+      raw.fill(0);
+    }
+  }
+
+  #filtered(log: Log): Log {
+    if (log === silentLog) return log;
+    const entries = LEVELS.map((level, severity) => {
+      const write: Log[LogLevel] = (message, fields) => {
+        if (severity <= LEVELS.indexOf(this.#level)) log[level](message, fields);
+      };
+      return [level, write];
+    });
+    return Object.fromEntries(entries) as Log;
+  }
+}
+
+function stopped(): LocalError {
+  return new LocalError('STOPPED', 'the client is stopped');
+}

@@ -1,0 +1,52 @@
+/** The TCP side of a tunnel on a client in Node: a server on 127.0.0.1 whose connections are carried over streams. */
+import { createServer, type Server, type Socket } from 'node:net';
+import { LocalError } from '../protocol/errors/index.ts';
+import { pump } from '../transport/node/index.ts';
+import type { SessionStream } from '../transport/session/index.ts';
+import type { TunnelListener } from './host.ts';
+
+/** See ListenTunnel. */
+export async function listenTunnel(port: number, openStream: () => Promise<SessionStream>): Promise<TunnelListener> {
+  const closing = new AbortController();
+  const server = createServer({ allowHalfOpen: true, pauseOnConnect: true, noDelay: true }, (socket) =>
+    carry(socket, openStream, closing.signal),
+  );
+  await listen(server, port);
+  const address = server.address();
+  return {
+    port: typeof address === 'object' && address !== null ? address.port : port,
+    close() {
+      closing.abort();
+      return new Promise((resolve) => server.close(() => resolve()));
+    },
+  };
+}
+
+/** One TCP connection: reset when the device does not take the stream. */
+async function carry(socket: Socket, openStream: () => Promise<SessionStream>, signal: AbortSignal): Promise<void> {
+  const reset = () => socket.resetAndDestroy();
+  socket.on('error', reset);
+  signal.addEventListener('abort', reset);
+  try {
+    const stream = await openStream();
+    socket.off('error', reset);
+    await pump(stream, socket, { signal });
+  } catch {
+    reset();
+  } finally {
+    signal.removeEventListener('abort', reset);
+  }
+}
+
+function listen(server: Server, port: number): Promise<void> {
+  return new Promise((resolve, reject) => {
+    server.once('error', (error: NodeJS.ErrnoException) => reject(listenError(error, port)));
+    server.listen({ host: '127.0.0.1', port }, resolve);
+  });
+}
+
+function listenError(error: NodeJS.ErrnoException, port: number): LocalError {
+  if (error.code === 'EADDRINUSE') return new LocalError('PORT_IN_USE', `TCP port ${port} on 127.0.0.1 is in use`, { cause: error });
+  if (error.code === 'EACCES') return new LocalError('PRIVILEGED_PORT', `this user may not open TCP port ${port}`, { cause: error });
+  return new LocalError('UNKNOWN', error.message, { cause: error });
+}

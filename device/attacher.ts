@@ -1,0 +1,181 @@
+/**
+ * Keeps a device attached to its base station.
+ *
+ * Steps on each fresh channel: `POST /device/attach` (a redirect is followed), then `PUT /device/sct` with all tokens, again whenever one is
+ * added. The channel itself (resolve, prove the base station's key, begin again with back-off) is the session layer's StationChannel. What
+ * the base station may ask of a device is `/p2p/connect` and nothing else: it brings a client's Initiate, we answer with our Respond.
+ *
+ * Became known here and told to the device's listeners: ATTACHED, DETACHED, and why an attach was refused.
+ */
+import { type CoapReply, type CoapResponse, type RoutedRequest, Router, textReply } from '../protocol/coap/index.ts';
+import {
+  CONTENT_FORMAT_CBOR,
+  DevicePath,
+  decodeAttachAnswer,
+  decodeP2pConnectRequest,
+  encodeAttachRequest,
+  encodeP2pConnectAnswer,
+  encodeTokens,
+  StationPath,
+  stationError,
+} from '../protocol/control/index.ts';
+import type { SvcError } from '../protocol/errors/index.ts';
+import { VERSION } from '../protocol/records/index.ts';
+import type { Environment } from '../transport/environment.ts';
+import { type AttachVerdict, type Host, type Session, type StationAddress, StationChannel } from '../transport/session/index.ts';
+import { type DeviceEvent, eventOf } from './events.ts';
+import type { ServerConnectTokens } from './tokens.ts';
+import { Watchdog } from './watchdog.ts';
+
+export interface AttacherConfig {
+  readonly environment: Environment;
+  readonly host: Host;
+  readonly station: StationAddress;
+  readonly tokens: ServerConnectTokens;
+  readonly names: {
+    readonly productId: string;
+    readonly deviceId: string;
+    readonly appName: string | null;
+    readonly appVersion: string | null;
+  };
+  readonly onEvent: (event: DeviceEvent, reason: SvcError | null) => void;
+}
+
+export class Attacher {
+  readonly #config: AttacherConfig;
+  readonly #channel: StationChannel;
+  readonly #watchdog: Watchdog;
+  #attached = false;
+  #uploading: Promise<void> = Promise.resolve();
+
+  constructor(config: AttacherConfig) {
+    this.#config = config;
+    this.#watchdog = new Watchdog(config.environment.clock, () => config.onEvent('WATCHDOG_FAILURE', null));
+    const router = new Router<Session>();
+    router.on('POST', StationPath.P2P_CONNECT, (request) => this.#acceptRelayed(request));
+    this.#channel = new StationChannel({
+      host: config.host,
+      station: config.station,
+      router,
+      attach: (session, context) => this.#attach(session, context),
+    });
+    this.#channel.on('connected', () => this.#connected());
+    this.#channel.on('disconnected', (reason) => this.#disconnected(reason));
+    this.#channel.on('failed', ({ error }) => this.#failed(error));
+  }
+
+  /** Attached now. */
+  get attached(): boolean {
+    return this.#attached;
+  }
+
+  start(): void {
+    this.#watchdog.restart();
+    this.#channel.start();
+  }
+
+  /** Detaches; `start` attaches again. */
+  async stop(): Promise<void> {
+    this.#watchdog.stop();
+    await this.#channel.stop();
+  }
+
+  /** A token was added: the base station gets the whole list, once the upload before is done. Failures end the channel, so that it attaches anew. */
+  tokensChanged(): void {
+    const session = this.#channel.session;
+    if (session === null) return;
+    this.#uploading = this.#uploading.then(() => this.#upload(session)).catch((error: unknown) => this.#uploadFailed(session, error));
+  }
+
+  async #attach(session: Session, { redirects }: { redirects: number }): Promise<AttachVerdict> {
+    const { productId, deviceId, appName, appVersion } = this.#config.names;
+    const response = await session.request({
+      method: 'POST',
+      path: DevicePath.ATTACH,
+      contentFormat: CONTENT_FORMAT_CBOR,
+      payload: encodeAttachRequest({ svcVersion: VERSION, productId, deviceId, appName, appVersion, redirected: redirects > 0 }),
+    });
+    const verdict = attachVerdict(response);
+    if (verdict.kind === 'attached' && this.#config.tokens.all.length > 0) await this.#upload(session);
+    return verdict;
+  }
+
+  async #upload(session: Session): Promise<void> {
+    const { tokens } = this.#config;
+    const { version } = tokens;
+    const response = await session.request({
+      method: 'PUT',
+      path: DevicePath.SCT,
+      contentFormat: CONTENT_FORMAT_CBOR,
+      payload: encodeTokens(tokens.all),
+    });
+    if (response.status >= 300) throw stationError(response);
+    tokens.uploadedVersion(version);
+  }
+
+  #uploadFailed(session: Session, error: unknown): void {
+    this.#config.environment.log.warn('the server connect tokens could not be uploaded', { error: String(error) });
+    session.close();
+  }
+
+  /** A client's Initiate through the base station. Errors are the router's to answer. */
+  #acceptRelayed({ payload, context: channel }: RoutedRequest<Session>): CoapReply {
+    const { host } = this.#config;
+    const { route, initiate, routeResetToken } = decodeP2pConnectRequest(payload);
+    const path = host.routePath(channel, route, routeResetToken);
+    if (initiate === undefined) return textReply(501, 'A bare route is of no use to this version');
+    return {
+      status: 201,
+      contentFormat: CONTENT_FORMAT_CBOR,
+      payload: encodeP2pConnectAnswer({ respond: host.acceptRelayed(initiate, path) }),
+    };
+  }
+
+  #connected(): void {
+    this.#attached = true;
+    this.#watchdog.stop();
+    this.#config.onEvent('ATTACHED', null);
+  }
+
+  #disconnected(reason: SvcError | null): void {
+    this.#attached = false;
+    if (reason !== null) this.#watchdog.restart();
+    this.#config.onEvent('DETACHED', reason);
+  }
+
+  #failed(error: SvcError): void {
+    this.#config.environment.log.info('the attach failed', { code: error.code, reason: error.message });
+    const event = eventOf(error.code);
+    if (event === undefined) return;
+    this.#watchdog.restart();
+    this.#config.onEvent(event, error);
+  }
+}
+
+/** Codes that come from what we are: asking again soon does not help. */
+const REFUSALS: readonly string[] = [
+  'UNKNOWN_FINGERPRINT',
+  'WRONG_PRODUCT_ID',
+  'WRONG_DEVICE_ID',
+  'UNKNOWN_PRODUCT_ID',
+  'UNKNOWN_DEVICE_ID',
+];
+
+/** After REPLACED: the same identity is attached elsewhere; the session layer doubles it. */
+const REPLACED_WAIT = 60_000;
+
+/** What the base station's answer to an attach means. @throws RemoteError PARSE */
+function attachVerdict(response: CoapResponse): AttachVerdict {
+  if (response.status >= 300) return refusal(response);
+  const answer = decodeAttachAnswer(response.payload);
+  if (answer.kind === 'redirect')
+    return { kind: 'redirect', station: { host: answer.host, port: answer.port, fingerprint: answer.fingerprint } };
+  return { kind: 'attached', ...(answer.keepAlive !== null && { keepAlive: answer.keepAlive }) };
+}
+
+function refusal(response: CoapResponse): AttachVerdict {
+  const error = stationError(response);
+  if (REFUSALS.includes(error.code)) return { kind: 'refused', error };
+  if (error.code === 'REPLACED') return { kind: 'refused', error, after: REPLACED_WAIT };
+  return { kind: 'retry', error, ...(response.maxAge !== undefined && { after: response.maxAge * 1000 }) };
+}

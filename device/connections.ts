@@ -1,0 +1,91 @@
+/**
+ * The client connections of a device: each gets a number that only grows (its ref) and is announced when it opens and closes.
+ */
+import { LocalError } from '../protocol/errors/index.ts';
+import type { Session } from '../transport/session/index.ts';
+import type { Listeners } from './listeners.ts';
+
+/** Number of a connection: from 1, never used twice by a device. */
+export type ConnectionRef = number;
+
+/** CHANNEL_CHANGED: the connection moved to another path, so its type or locality may differ. */
+export type ConnectionEvent = 'OPENED' | 'CLOSED' | 'CHANNEL_CHANGED';
+
+/** What the application may know of a client's connection. */
+export class DeviceConnection {
+  readonly ref: ConnectionRef;
+  readonly #session: Session;
+
+  constructor(ref: ConnectionRef, session: Session) {
+    this.ref = ref;
+    this.#session = session;
+  }
+
+  /** Full hex fingerprint of the client's key. */
+  get clientFingerprint(): string {
+    return this.#session.remoteFingerprint;
+  }
+
+  /** Whether the connection is local now (protocol.md §6). It can change: read it at each decision. */
+  get isLocal(): boolean {
+    return this.#session.isLocal;
+  }
+
+  /** RELAY: through the base station. */
+  get type(): 'RELAY' | 'DIRECT' {
+    return this.#session.type;
+  }
+
+  /** Resolves when the connection has ended. */
+  get closed(): Promise<unknown> {
+    return this.#session.closed;
+  }
+
+  /** Closes it; the client sees CLOSED. */
+  close(): Promise<void> {
+    return this.#session.close();
+  }
+}
+
+export type ConnectionListener = (connection: DeviceConnection, event: ConnectionEvent) => void;
+
+export class Connections {
+  readonly #listeners: Listeners<[DeviceConnection, ConnectionEvent]>;
+  readonly #bySession = new WeakMap<Session, DeviceConnection>();
+  readonly #byRef = new Map<ConnectionRef, DeviceConnection>();
+  #lastRef = 0;
+
+  constructor(listeners: Listeners<[DeviceConnection, ConnectionEvent]>) {
+    this.#listeners = listeners;
+  }
+
+  /** A client connected. */
+  add(session: Session): DeviceConnection {
+    const connection = new DeviceConnection(++this.#lastRef, session);
+    this.#bySession.set(session, connection);
+    this.#byRef.set(connection.ref, connection);
+    session.closed.then(() => {
+      this.#byRef.delete(connection.ref);
+      this.#listeners.emit(connection, 'CLOSED');
+    });
+    this.#listeners.emit(connection, 'OPENED');
+    return connection;
+  }
+
+  of(session: Session): DeviceConnection {
+    const connection = this.#bySession.get(session);
+    if (connection === undefined) throw new LocalError('INVALID_CONNECTION', 'the session belongs to no client connection');
+    return connection;
+  }
+
+  /** @throws LocalError INVALID_CONNECTION when it is closed or never was */
+  byRef(ref: ConnectionRef): DeviceConnection {
+    const connection = this.#byRef.get(ref);
+    if (connection === undefined) throw new LocalError('INVALID_CONNECTION', `there is no connection ${ref}`);
+    return connection;
+  }
+
+  get open(): readonly DeviceConnection[] {
+    return [...this.#byRef.values()];
+  }
+}

@@ -1,0 +1,109 @@
+/**
+ * What a device is told before it starts: identity, names, base station, ports. Each setter checks its value; `Device` decides when they may
+ * be called.
+ */
+import type { PrivateKey } from '../protocol/crypto-host.ts';
+import { LocalError } from '../protocol/errors/index.ts';
+import { checkIds, isId } from '../protocol/records/index.ts';
+
+/** Longest application name and version, bytes of UTF-8 (reference §4.4). */
+const MAX_APP_TEXT = 32;
+
+/** Ports of the specification's systems (reference §5.1). */
+const DEFAULT_LOCAL_PORT = 5592;
+const DEFAULT_P2P_PORT = 5593;
+
+/** UDP port of a base station whose address names none. */
+const DEFAULT_SERVER_PORT = 443;
+
+export class Settings {
+  productId: string | null = null;
+  deviceId: string | null = null;
+  appName: string | null = null;
+  appVersion: string | null = null;
+  serverHost: string | null = null;
+  serverPort = DEFAULT_SERVER_PORT;
+  serverFingerprint: string | null = null;
+  identity: PrivateKey | null = null;
+  localPort = DEFAULT_LOCAL_PORT;
+  p2pPort = DEFAULT_P2P_PORT;
+  attach = true;
+}
+
+/** What a started device needs, all present. */
+export interface Identity {
+  readonly productId: string;
+  readonly deviceId: string;
+  readonly key: PrivateKey;
+}
+
+/** @throws LocalError INVALID_STATE when the key or an id is missing; INVALID_ARGUMENT when the ids are too long together */
+export function requireIdentity({ productId, deviceId, identity }: Settings): Identity {
+  if (productId === null) throw missing('product id');
+  if (deviceId === null) throw missing('device id');
+  if (identity === null) throw missing('private key');
+  checkIds(productId, deviceId);
+  return { productId, deviceId, key: identity };
+}
+
+/** @throws LocalError INVALID_STATE when the base station's address or fingerprint is missing */
+export function requireStation({ serverHost, serverPort, serverFingerprint }: Settings): {
+  host: string;
+  port: number;
+  fingerprint: string;
+} {
+  if (serverHost === null) throw missing('server URL');
+  if (serverFingerprint === null) throw missing('fingerprint of the base station');
+  return { host: serverHost, port: serverPort, fingerprint: serverFingerprint };
+}
+
+/** A product or device id. @throws LocalError INVALID_ARGUMENT unless 1 to 61 letters, digits, `-` or `_` */
+export function checkId(kind: string, id: string): string {
+  if (!isId(id)) throw new LocalError('INVALID_ARGUMENT', `the ${kind} must be 1 to 61 letters, digits, "-" or "_"`);
+  return id;
+}
+
+/** @throws LocalError STRING_TOO_LONG over 32 bytes */
+export function checkAppText(kind: string, text: string): string {
+  if (new TextEncoder().encode(text).length > MAX_APP_TEXT)
+    throw new LocalError('STRING_TOO_LONG', `the ${kind} is longer than ${MAX_APP_TEXT} bytes`);
+  return text;
+}
+
+/** @throws LocalError INVALID_ARGUMENT outside 0 to 65535 */
+export function checkPort(kind: string, port: number): number {
+  if (!Number.isInteger(port) || port < 0 || port > 0xffff)
+    throw new LocalError('INVALID_ARGUMENT', `the ${kind} must be a number from 0 to 65535`);
+  return port;
+}
+
+/** A limit. @throws LocalError INVALID_ARGUMENT unless a whole number from 0 */
+export function checkLimit(kind: string, limit: number): number {
+  if (!Number.isSafeInteger(limit) || limit < 0)
+    throw new LocalError('INVALID_ARGUMENT', `the limit of ${kind} must be a whole number from 0`);
+  return limit;
+}
+
+/** @throws LocalError INVALID_ARGUMENT unless 64 hexadecimal digits */
+export function checkFingerprint(text: string): string {
+  if (!/^[0-9a-fA-F]{64}$/.test(text)) throw new LocalError('INVALID_ARGUMENT', 'a fingerprint is 64 hexadecimal digits');
+  return text.toLowerCase();
+}
+
+/**
+ * Host, and port if one is named, of `https://host[:port]` or `host[:port]`; an IPv6 address in brackets.
+ * @throws LocalError INVALID_ARGUMENT
+ */
+export function parseServerUrl(url: string): { host: string; port?: number } {
+  const text = url.includes('://') ? url : `https://${url}`;
+  const parsed = URL.canParse(text) ? new URL(text) : null;
+  if (parsed === null || parsed.protocol !== 'https:' || parsed.hostname === '' || parsed.pathname !== '/') {
+    throw new LocalError('INVALID_ARGUMENT', 'the server URL must be https://host or https://host:port');
+  }
+  const host = parsed.hostname.replace(/^\[|\]$/g, '');
+  return parsed.port === '' ? { host } : { host, port: Number(parsed.port) };
+}
+
+function missing(what: string): LocalError {
+  return new LocalError('INVALID_STATE', `the device has no ${what}: set it before start`);
+}

@@ -1,0 +1,87 @@
+/**
+ * Stream listeners: which port of the device belongs to whom. A stream to a port without a listener is refused.
+ */
+import { LocalError, StreamCode } from '../protocol/errors/index.ts';
+import type { Log } from '../transport/environment.ts';
+import type { IncomingStream, SessionStream } from '../transport/session/index.ts';
+import type { DeviceConnection } from './connections.ts';
+
+/** Ports from here on are given out by the device (reference §6.5). */
+const FIRST_EPHEMERAL_PORT = 0x8000_0000;
+const LAST_PORT = 0xffff_ffff;
+
+/** A stream a client wants to open. Accept or refuse it within 30 s, later it is reset. */
+export interface DeviceStream {
+  readonly port: number;
+  readonly connection: DeviceConnection;
+  /** From now on data flows. @throws LocalError STOPPED when the client gave up meanwhile; INVALID_STATE when decided before */
+  accept(): SessionStream;
+  /** The client's open fails with STOPPED. */
+  refuse(code?: number): void;
+}
+
+export type StreamHandler = (stream: DeviceStream) => void | Promise<void>;
+
+export interface StreamListener {
+  /** The port listened on: the one given, or an ephemeral one (≥ 0x80000000). */
+  readonly port: number;
+  /** Stops listening; streams that are open go on. */
+  close(): void;
+}
+
+export class StreamListeners {
+  readonly #log: Log;
+  readonly #handlers = new Map<number, StreamHandler>();
+  #nextEphemeral = FIRST_EPHEMERAL_PORT;
+
+  constructor(log: Log) {
+    this.#log = log;
+  }
+
+  /**
+   * @param port 1 to 2^32 − 1, or 0 for an ephemeral one
+   * @throws LocalError OPERATION_IN_PROGRESS when the port has a listener; INVALID_ARGUMENT
+   */
+  listen(port: number, handler: StreamHandler): StreamListener {
+    if (!Number.isInteger(port) || port < 0 || port > LAST_PORT)
+      throw new LocalError('INVALID_ARGUMENT', 'a stream port is a number from 0 to 4294967295');
+    const chosen = port === 0 ? this.#ephemeral() : port;
+    if (this.#handlers.has(chosen)) throw new LocalError('OPERATION_IN_PROGRESS', `stream port ${chosen} has a listener`);
+    this.#handlers.set(chosen, handler);
+    return { port: chosen, close: () => this.#handlers.get(chosen) === handler && this.#handlers.delete(chosen) };
+  }
+
+  /** A stream arrived on a client's session. */
+  arrived(stream: IncomingStream, connection: DeviceConnection): void {
+    const handler = this.#handlers.get(stream.port);
+    if (handler === undefined) stream.refuse(StreamCode.STREAM_REFUSED);
+    else this.#run(handler, stream, connection);
+  }
+
+  /** A handler that fails ends its stream, accepted or not. */
+  async #run(handler: StreamHandler, stream: IncomingStream, connection: DeviceConnection): Promise<void> {
+    let accepted: SessionStream | null = null;
+    const accept = () => {
+      accepted = stream.accept();
+      return accepted;
+    };
+    try {
+      await handler({ port: stream.port, connection, accept, refuse: (code) => stream.refuse(code) });
+    } catch (error) {
+      this.#log.warn('a stream ended with an error', { port: stream.port, error: String(error) });
+      if (accepted === null) stream.refuse(StreamCode.SERVICE_FAILED);
+      else (accepted as SessionStream).abort(StreamCode.SERVICE_FAILED);
+    }
+  }
+
+  #ephemeral(): number {
+    while (this.#handlers.has(this.#nextEphemeral)) this.#advance();
+    const port = this.#nextEphemeral;
+    this.#advance();
+    return port;
+  }
+
+  #advance(): void {
+    this.#nextEphemeral = this.#nextEphemeral === LAST_PORT ? FIRST_EPHEMERAL_PORT : this.#nextEphemeral + 1;
+  }
+}

@@ -1,0 +1,59 @@
+/**
+ * Server connect tokens (SCT): words a client must know to be let through to this device by the base station. They keep strangers from
+ * loading the device; they are not authorization.
+ *
+ * The device keeps the list and a version; the attacher uploads the whole list and notes which version the base station has.
+ */
+import type { CryptoHost } from '../protocol/crypto-host.ts';
+import { LocalError } from '../protocol/errors/index.ts';
+
+const ALPHABET = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789';
+const LENGTH = 12;
+
+/** Longest token a user may choose, bytes (reference §2.5). */
+const MAX_LENGTH = 64;
+
+/** A fresh token: 12 characters of A-Z a-z 0-9, about 71 bits. */
+export function createToken(crypto: CryptoHost): string {
+  let token = '';
+  while (token.length < LENGTH) {
+    for (const byte of crypto.randomBytes(LENGTH)) {
+      // 248 = 4 × 62: bytes above would favour the first letters.
+      if (byte < 248 && token.length < LENGTH) token += ALPHABET[byte % ALPHABET.length];
+    }
+  }
+  return token;
+}
+
+export class ServerConnectTokens {
+  readonly #tokens = new Set<string>();
+  #version = 0;
+  #uploaded = -1;
+
+  /** True when the list has changed. @throws LocalError INVALID_ARGUMENT when empty or over 64 bytes */
+  add(token: string): boolean {
+    const length = new TextEncoder().encode(token).length;
+    if (length < 1 || length > MAX_LENGTH) throw new LocalError('INVALID_ARGUMENT', `a server connect token has 1 to ${MAX_LENGTH} bytes`);
+    if (this.#tokens.has(token)) return false;
+    this.#tokens.add(token);
+    this.#version++;
+    return true;
+  }
+
+  get all(): readonly string[] {
+    return [...this.#tokens];
+  }
+
+  get version(): number {
+    return this.#version;
+  }
+
+  /** The base station has the list of this version. */
+  uploadedVersion(version: number): void {
+    this.#uploaded = version;
+  }
+
+  get synchronized(): boolean {
+    return this.#uploaded === this.#version;
+  }
+}

@@ -1,0 +1,164 @@
+/**
+ * TCP tunnel services: TCP servers near the device that clients may reach through it.
+ *
+ * A service has three CoAP endpoints (listed, described, asked for) and a stream port of its own. For each stream that arrives there: look
+ * at the limit of the service's type, ask the authorization listener again, connect to the service's host and port, and only then accept
+ * and carry bytes both ways. Removing a service ends its connections. Who may do what is the application's decision alone.
+ */
+import { LocalError, StreamCode } from '../protocol/errors/index.ts';
+import { CONTENT_FORMAT_CBOR, encodeTunnelService, encodeTunnelServiceIds } from '../protocol/records/index.ts';
+import type { SessionStream } from '../transport/session/index.ts';
+import type { Authorization } from './authorization.ts';
+import type { CoapResources, DeviceCoapResponse } from './coap-resources.ts';
+import type { DeviceConnection } from './connections.ts';
+import { checkLimit, checkPort } from './settings.ts';
+import type { DeviceStream, StreamListener, StreamListeners } from './streams.ts';
+
+export interface TcpTunnelService {
+  /** Name of the service: 1 to 64 characters without `/`. */
+  readonly id: string;
+  /** Kind of service, for limits and authorization: `http`, `ssh`, `rtsp` … */
+  readonly type: string;
+  /** Where it listens: a numeric address or a name the device can resolve. */
+  readonly host: string;
+  readonly port: number;
+  /** Anything clients should know. */
+  readonly metadata?: Readonly<Record<string, string>>;
+}
+
+/** A TCP connection to a service, ready to be joined with a stream. */
+export interface TcpConnection {
+  /** Carries bytes both ways, half closes included, until both directions have ended. Rejects when either side failed; both are aborted then. */
+  join(stream: SessionStream): Promise<void>;
+  /** Resets it. */
+  abort(): void;
+}
+
+export type ConnectTcp = (host: string, port: number) => Promise<TcpConnection>;
+
+interface Registered extends TcpTunnelService {
+  readonly listener: StreamListener;
+  readonly connections: Set<TcpConnection>;
+}
+
+export class TcpTunnels {
+  readonly #authorization: Authorization;
+  readonly #streams: StreamListeners;
+  readonly #connectTcp: ConnectTcp;
+  readonly #services = new Map<string, Registered>();
+  readonly #limits = new Map<string, number>();
+  readonly #open = new Map<string, number>();
+
+  constructor(authorization: Authorization, streams: StreamListeners, resources: CoapResources, connectTcp: ConnectTcp) {
+    this.#authorization = authorization;
+    this.#streams = streams;
+    this.#connectTcp = connectTcp;
+    resources.addOwn('GET', '/tcp-tunnels/services', ({ connection }) => this.#list(connection));
+    resources.addOwn('GET', '/tcp-tunnels/services/{serviceId}', (request) => this.#describe('TcpTunnel:GetService', request));
+    resources.addOwn('GET', '/tcp-tunnels/connect/{serviceId}', (request) => this.#describe('TcpTunnel:Connect', request));
+  }
+
+  /** @throws LocalError INVALID_ARGUMENT; IN_USE when the id is taken */
+  add(service: TcpTunnelService): void {
+    check(service);
+    if (this.#services.has(service.id)) throw new LocalError('IN_USE', `there is a tunnel service ${JSON.stringify(service.id)}`);
+    const listener = this.#streams.listen(0, (stream) => this.#carry(service.id, stream));
+    this.#services.set(service.id, { ...service, listener, connections: new Set() });
+  }
+
+  /** Its connections are reset. @throws LocalError NOT_FOUND */
+  remove(id: string): void {
+    const service = this.#services.get(id);
+    if (service === undefined) throw new LocalError('NOT_FOUND', `there is no tunnel service ${JSON.stringify(id)}`);
+    this.#services.delete(id);
+    service.listener.close();
+    for (const connection of service.connections) connection.abort();
+  }
+
+  /** Connections at a time to all services of a type; those above are refused, those there already stay. */
+  limit(type: string, connections: number): void {
+    this.#limits.set(type, checkLimit('tunnel connections', connections));
+  }
+
+  /** Ends everything. */
+  close(): void {
+    for (const id of [...this.#services.keys()]) this.remove(id);
+  }
+
+  async #list(connection: DeviceConnection): Promise<DeviceCoapResponse> {
+    if (!(await this.#authorization.allows(connection, 'TcpTunnel:ListServices'))) return denied();
+    return { status: 205, contentFormat: CONTENT_FORMAT_CBOR, payload: encodeTunnelServiceIds([...this.#services.keys()]) };
+  }
+
+  /** The service is looked up before the caller is authorized (reference §0). */
+  async #describe(
+    action: string,
+    { parameters, connection }: { parameters: Readonly<Record<string, string>>; connection: DeviceConnection },
+  ): Promise<DeviceCoapResponse> {
+    const service = this.#services.get(parameters.serviceId ?? '');
+    if (service === undefined) return { status: 404, payload: 'No such service' };
+    if (!(await this.#allows(action, service, connection))) return denied();
+    const { id, type, host, port, metadata = {}, listener } = service;
+    return {
+      status: 205,
+      contentFormat: CONTENT_FORMAT_CBOR,
+      payload: encodeTunnelService({ id, type, host, port, streamPort: listener.port, metadata }),
+    };
+  }
+
+  async #carry(id: string, stream: DeviceStream): Promise<void> {
+    const service = this.#services.get(id);
+    if (service === undefined) return stream.refuse(StreamCode.STREAM_REFUSED);
+    if (!this.#enter(service.type)) return stream.refuse(StreamCode.STREAM_LIMIT);
+    try {
+      if (!(await this.#allows('TcpTunnel:Connect', service, stream.connection))) return stream.refuse(StreamCode.FORBIDDEN);
+      const tcp = await this.#connectTcp(service.host, service.port);
+      await this.#join(service, tcp, stream);
+    } finally {
+      this.#leave(service.type);
+    }
+  }
+
+  async #join(service: Registered, tcp: TcpConnection, stream: DeviceStream): Promise<void> {
+    if (this.#services.get(service.id) !== service) {
+      tcp.abort();
+      return stream.refuse(StreamCode.STREAM_REFUSED);
+    }
+    service.connections.add(tcp);
+    stream.connection.closed.then(() => tcp.abort());
+    try {
+      await tcp.join(stream.accept());
+    } finally {
+      service.connections.delete(tcp);
+      tcp.abort();
+    }
+  }
+
+  #allows(action: string, { id, type }: TcpTunnelService, connection: DeviceConnection): Promise<boolean> {
+    return this.#authorization.allows(connection, action, { 'TcpTunnel:ServiceId': id, 'TcpTunnel:ServiceType': type });
+  }
+
+  #enter(type: string): boolean {
+    const open = this.#open.get(type) ?? 0;
+    if (open >= (this.#limits.get(type) ?? Number.POSITIVE_INFINITY)) return false;
+    this.#open.set(type, open + 1);
+    return true;
+  }
+
+  #leave(type: string): void {
+    this.#open.set(type, (this.#open.get(type) ?? 1) - 1);
+  }
+}
+
+function check({ id, type, host, port, metadata = {} }: TcpTunnelService): void {
+  if (!/^[^/]{1,64}$/.test(id)) throw new LocalError('INVALID_ARGUMENT', 'the id of a tunnel service has 1 to 64 characters and no "/"');
+  if (!/^.{1,64}$/.test(type)) throw new LocalError('INVALID_ARGUMENT', 'the type of a tunnel service has 1 to 64 characters');
+  if (host === '') throw new LocalError('INVALID_ARGUMENT', 'a tunnel service needs a host');
+  if (checkPort('port of a tunnel service', port) === 0) throw new LocalError('INVALID_ARGUMENT', 'the port of a tunnel service is not 0');
+  if (Object.values(metadata).some((value) => typeof value !== 'string'))
+    throw new LocalError('INVALID_ARGUMENT', 'the metadata of a tunnel service maps texts to texts');
+}
+
+function denied(): DeviceCoapResponse {
+  return { status: 403, payload: 'Access denied' };
+}

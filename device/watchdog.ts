@@ -1,0 +1,27 @@
+/** Calls back once when a device is not attached and its attach state has not changed for 10 minutes; any change starts it anew. */
+import type { Cancel, Clock } from '../transport/environment.ts';
+
+const LIMIT = 10 * 60_000;
+
+export class Watchdog {
+  readonly #clock: Clock;
+  readonly #bark: () => void;
+  #cancel: Cancel | null = null;
+
+  constructor(clock: Clock, bark: () => void) {
+    this.#clock = clock;
+    this.#bark = bark;
+  }
+
+  /** The state changed and is not "attached". */
+  restart(): void {
+    this.stop();
+    this.#cancel = this.#clock.schedule(LIMIT, this.#bark);
+  }
+
+  /** Attached, or no longer trying. */
+  stop(): void {
+    this.#cancel?.();
+    this.#cancel = null;
+  }
+}

@@ -1,0 +1,141 @@
+/**
+ * What the `svc` client remembers, in one directory: its private key (key.pem) and the devices and base stations it knows with the
+ * fingerprints of their keys (known.json), as ssh keeps known_hosts.
+ *
+ * A fingerprint that is known is never replaced silently: `checkPin` refuses a different one. Files are replaced as a whole.
+ */
+import { homedir } from 'node:os';
+import { join, resolve } from 'node:path';
+import type { SvcClient } from '../../client/node.ts';
+import { prepareDirectory, readFileIfPresent, readJson, replaceFile, replaceJson } from '../../transport/node/index.ts';
+import { CommandError } from '../frame/errors.ts';
+
+/** A device of known.json. Names of the keys as they stand there. */
+export interface KnownDevice {
+  ProductId: string;
+  DeviceId: string;
+  /** Full hex fingerprint of its key. */
+  Fingerprint: string;
+  /** A name for the command line. */
+  Name?: string;
+  ServerConnectToken?: string;
+  ServerUrl?: string;
+  /** host:port where it was reached directly. */
+  Address?: string;
+}
+
+interface KnownFile {
+  Version: 1;
+  Devices: KnownDevice[];
+  /** Fingerprint of a base station by its URL. */
+  Stations: Record<string, string>;
+}
+
+/** The directory of --state: the one given, else below XDG_STATE_HOME, else ~/.local/state. */
+export function stateDirectory(given: string | undefined, environment: NodeJS.ProcessEnv = process.env): string {
+  if (given !== undefined) return resolve(given);
+  const base = environment.XDG_STATE_HOME;
+  return join(base?.startsWith('/') ? base : join(homedir(), '.local', 'state'), 'svc');
+}
+
+export class Known {
+  readonly directory: string;
+  readonly #file: KnownFile;
+  #saved: string;
+
+  private constructor(directory: string, file: KnownFile) {
+    this.directory = directory;
+    this.#file = file;
+    this.#saved = JSON.stringify(file);
+  }
+
+  /** Reads the directory, and makes it when it is missing. @throws with one line when it cannot be read or is damaged */
+  static async open(directory: string): Promise<Known> {
+    await prepareDirectory(directory);
+    const path = join(directory, 'known.json');
+    const content = await readJson(path);
+    if (content === undefined) return new Known(directory, { Version: 1, Devices: [], Stations: {} });
+    if (!isKnownFile(content)) throw new CommandError(`${path} is damaged: repair it, or move it away and pair again`);
+    return new Known(directory, content);
+  }
+
+  get devices(): readonly KnownDevice[] {
+    return this.#file.Devices;
+  }
+
+  /** By name, else by `product.device`. */
+  byName(name: string): KnownDevice | undefined {
+    return this.devices.find((device) => device.Name === name) ?? this.devices.find((device) => idOf(device) === name);
+  }
+
+  byId(productId: string, deviceId: string): KnownDevice | undefined {
+    return this.devices.find((device) => device.ProductId === productId && device.DeviceId === deviceId);
+  }
+
+  byAddress(address: string): KnownDevice | undefined {
+    return this.devices.find((device) => device.Address === address);
+  }
+
+  stationFingerprint(url: string): string | undefined {
+    return Object.hasOwn(this.#file.Stations, url) ? this.#file.Stations[url] : undefined;
+  }
+
+  /** Adds the device, or merges what is new about it. Nothing is written before `save`. */
+  remember(device: KnownDevice): void {
+    const index = this.#file.Devices.findIndex((known) => idOf(known) === idOf(device));
+    if (index < 0) this.#file.Devices.push(device);
+    else this.#file.Devices[index] = { ...this.#file.Devices[index], ...device };
+  }
+
+  forget(device: KnownDevice): void {
+    this.#file.Devices = this.#file.Devices.filter((known) => known !== device);
+  }
+
+  rememberStation(url: string, fingerprint: string): void {
+    this.#file.Stations[url] = fingerprint;
+  }
+
+  /** Writes what changed, if anything did. */
+  async save(): Promise<void> {
+    const content = JSON.stringify(this.#file);
+    if (content === this.#saved) return;
+    await replaceJson(join(this.directory, 'known.json'), this.#file);
+    this.#saved = content;
+  }
+
+  /** The client's private key, PEM; made at first use. */
+  async privateKey(client: SvcClient): Promise<string> {
+    const existing = await this.existingPrivateKey();
+    if (existing !== undefined) return existing;
+    const pem = client.createPrivateKey();
+    await replaceFile(join(this.directory, 'key.pem'), pem);
+    return pem;
+  }
+
+  async existingPrivateKey(): Promise<string | undefined> {
+    const bytes = await readFileIfPresent(join(this.directory, 'key.pem'));
+    return bytes === undefined ? undefined : new TextDecoder().decode(bytes);
+  }
+}
+
+/** `product.device`, how a device without a name is called. */
+export function idOf({ ProductId, DeviceId }: { ProductId: string; DeviceId: string }): string {
+  return `${ProductId}.${DeviceId}`;
+}
+
+function isKnownFile(value: unknown): value is KnownFile {
+  const { Version, Devices, Stations } = (value ?? {}) as Partial<KnownFile>;
+  return Version === 1 && Array.isArray(Devices) && Devices.every(isDevice) && isRecordOfTexts(Stations);
+}
+
+function isDevice(value: unknown): value is KnownDevice {
+  if (!isRecordOfTexts(value)) return false;
+  const { ProductId, DeviceId, Fingerprint } = value;
+  return ProductId !== undefined && DeviceId !== undefined && Fingerprint !== undefined && /^[0-9a-f]{64}$/.test(Fingerprint);
+}
+
+function isRecordOfTexts(value: unknown): value is Record<string, string> {
+  return (
+    typeof value === 'object' && value !== null && !Array.isArray(value) && Object.values(value).every((entry) => typeof entry === 'string')
+  );
+}

@@ -1,0 +1,139 @@
+/**
+ * Opens the connection of a client command: resolves the target, connects, checks the device's key and remembers what is now known.
+ *
+ * At first contact a key that nobody vouched for is shown and asked about on a terminal; elsewhere --fingerprint (or a pairing string with
+ * one) is needed, and nothing is sent to the device without it. A changed key ends the command.
+ */
+import { createInterface } from 'node:readline/promises';
+import { type Connection, SvcClient, SvcError } from '../../client/node.ts';
+import { nodeEnvironment, stderrLog } from '../../transport/node/index.ts';
+import { CommandError, UsageError } from '../frame/errors.ts';
+import { Output } from '../frame/output.ts';
+import { interruption, unlessInterrupted } from '../frame/signals.ts';
+import { idOf, Known, type KnownDevice, stateDirectory } from './known.ts';
+import { formatAddress, nameOf, resolveTarget, type Target, type TargetOptions } from './target.ts';
+
+/** What a client command works with. */
+export interface Opened {
+  readonly connection: Connection;
+  readonly known: Known;
+  readonly output: Output;
+  /** Fires at SIGINT or SIGTERM. */
+  readonly signal: AbortSignal;
+  /** `product.device`. */
+  readonly device: string;
+}
+
+export interface OpenSettings {
+  /** Accept another fingerprint than the known one, if it is given now. */
+  replace?: boolean;
+  /** The work ends by itself, and well, when the signal fires. */
+  untilStopped?: boolean;
+  /** Name to remember the device by. */
+  name?: string | undefined;
+}
+
+/** Connects, runs `work`, closes. The connection is closed on every way out. */
+export async function withConnection(
+  options: TargetOptions,
+  work: (opened: Opened) => Promise<void>,
+  settings: OpenSettings = {},
+): Promise<void> {
+  const output = new Output(options.json === true);
+  const known = await Known.open(stateDirectory(options.state));
+  const target = resolveTarget(options, known, settings);
+  requireTrust(target, output);
+  const { signal, dispose } = interruption();
+  const client = SvcClient.create({ environment: nodeEnvironment(process.env.SVC_DEBUG ? { log: stderrLog({ level: 'debug' }) } : {}) });
+  try {
+    const connection = await connect(client, known, target, signal);
+    const device = await trust(connection, target, output);
+    await remember(known, target, device, settings.name);
+    const working = work({ connection, known, output, signal, device: idOf(device) });
+    await (settings.untilStopped === true ? working : unlessInterrupted(signal, working));
+  } finally {
+    await client.stop();
+    dispose();
+  }
+}
+
+async function connect(client: SvcClient, known: Known, target: Target, signal: AbortSignal): Promise<Connection> {
+  const connection = client.createConnection();
+  connection.updateOptions({
+    PrivateKey: await known.privateKey(client),
+    ConnectTimeout: target.timeout,
+    Remote: target.server !== undefined,
+  });
+  if (target.productId !== undefined && target.deviceId !== undefined)
+    connection.updateOptions({ ProductId: target.productId, DeviceId: target.deviceId });
+  if (target.pin !== undefined) connection.updateOptions({ DeviceFingerprint: target.pin });
+  if (target.sct !== undefined) connection.updateOptions({ ServerConnectToken: target.sct });
+  if (target.serverKey !== undefined) connection.updateOptions({ ServerKey: target.serverKey });
+  if (target.jwt !== undefined) connection.updateOptions({ ServerJwtToken: target.jwt });
+  if (target.server !== undefined) connection.updateOptions({ ServerUrl: target.server.url, ServerFingerprint: target.server.fingerprint });
+  if (target.address !== undefined) {
+    connection.enableDirectCandidates();
+    connection.addDirectCandidate(target.address.host, target.address.port);
+    connection.endOfDirectCandidates();
+  }
+  try {
+    await unlessInterrupted(signal, connection.connect({ signal }));
+  } catch (error) {
+    throw error instanceof SvcError && error.code === 'FINGERPRINT_MISMATCH' ? changedKey(target) : error;
+  }
+  return connection;
+}
+
+function changedKey(target: Target): CommandError {
+  return new CommandError(
+    `${nameOf(target)} does not have the key it is known by (${target.pin}): connection refused. Somebody may be in between; if the device was set up anew, pair it again with svc connect --replace`,
+  );
+}
+
+/** Before anything is sent: without a pin somebody must be there to ask. */
+function requireTrust(target: Target, output: Output): void {
+  if (target.pin === undefined && !canAsk(output)) {
+    throw new UsageError(
+      `${nameOf(target)} is not known yet: give its fingerprint with --fingerprint, or its pairing string, as svc device prints them at its start`,
+    );
+  }
+}
+
+function canAsk(output: Output): boolean {
+  return output.interactive && process.stdin.isTTY === true;
+}
+
+/** The device as it may be remembered. @throws CommandError when the person says no */
+async function trust(connection: Connection, target: Target, output: Output): Promise<KnownDevice> {
+  const { ProductId, DeviceId } = connection.deviceInfo;
+  if (typeof ProductId !== 'string' || typeof DeviceId !== 'string') throw new CommandError('the device does not say who it is');
+  const fingerprint = connection.getDeviceFingerprint();
+  if (target.pin === undefined) {
+    output.note(
+      `First contact with ${ProductId}.${DeviceId}. The fingerprint of its key is\n  ${fingerprint}\nCompare it with what svc device printed at its start.`,
+    );
+    if (!(await confirmed('Is it the same? (yes/no) '))) throw new CommandError('not trusted: the connection was closed');
+  }
+  return { ProductId, DeviceId, Fingerprint: fingerprint };
+}
+
+async function confirmed(question: string): Promise<boolean> {
+  const terminal = createInterface({ input: process.stdin, output: process.stderr });
+  try {
+    return (await terminal.question(question)).trim().toLowerCase() === 'yes';
+  } finally {
+    terminal.close();
+  }
+}
+
+async function remember(known: Known, target: Target, device: KnownDevice, name: string | undefined): Promise<void> {
+  known.remember({
+    ...device,
+    ...(name !== undefined && { Name: name }),
+    ...(target.sct !== undefined && { ServerConnectToken: target.sct }),
+    ...(target.server !== undefined && { ServerUrl: target.server.url }),
+    ...(target.address !== undefined && { Address: formatAddress(target.address) }),
+  });
+  if (target.server !== undefined) known.rememberStation(target.server.url, target.server.fingerprint);
+  await known.save();
+}

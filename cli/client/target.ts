@@ -1,0 +1,169 @@
+/**
+ * Which device a command means, and with what it is reached: the options every client command shares, and how they are put together with a
+ * pairing string and with what the state directory knows.
+ *
+ * Precedence: an option, then the pairing string, then the state. Two different fingerprints for one device are refused.
+ */
+import { type Command, Option } from 'commander';
+import { decodePairingString, type PairingString } from '../../protocol/records/index.ts';
+import { fingerprint, type HostPort, hostPort, id, seconds, serverUrl } from '../frame/arguments.ts';
+import { CommandError, UsageError } from '../frame/errors.ts';
+import { idOf, type Known, type KnownDevice } from './known.ts';
+
+export interface TargetOptions {
+  device?: string;
+  product?: string;
+  deviceId?: string;
+  server?: string;
+  serverFingerprint?: string;
+  sct?: string;
+  serverKey?: string;
+  jwt?: string;
+  address?: HostPort;
+  fingerprint?: string;
+  state?: string;
+  timeout: number;
+  json?: boolean;
+}
+
+/** Everything a connect needs. */
+export interface Target {
+  readonly productId: string | undefined;
+  readonly deviceId: string | undefined;
+  readonly pin: string | undefined;
+  readonly sct: string | undefined;
+  readonly serverKey: string | undefined;
+  readonly jwt: string | undefined;
+  readonly server: { readonly url: string; readonly fingerprint: string } | undefined;
+  readonly address: HostPort | undefined;
+  readonly timeout: number;
+}
+
+/** Adds the shared options. */
+export function withTarget(command: Command): Command {
+  return command
+    .option(
+      '-d, --device <name>',
+      'device: a name or product.device known in the state, or a pairing string; with one known device it may be left out',
+    )
+    .addOption(new Option('--product <id>', 'product id (with --device-id)').argParser(id))
+    .addOption(new Option('--device-id <id>', 'device id (with --product)').argParser(id))
+    .addOption(new Option('--server <url>', 'base station, https://host[:port]; remembered per device').argParser(serverUrl))
+    .addOption(new Option('--server-fingerprint <hex>', 'fingerprint of the base station; remembered').argParser(fingerprint))
+    .option('--sct <token>', 'server connect token; remembered')
+    .option('--server-key <key>', 'server key')
+    .option('--jwt <token>', 'JSON Web Token')
+    .addOption(new Option('--address <host:port>', 'straight to the device, its local port').argParser(hostPort))
+    .addOption(
+      new Option('--fingerprint <hex>', 'fingerprint of the device; needed at first contact without a pairing string').argParser(
+        fingerprint,
+      ),
+    )
+    .addOption(new Option('--timeout <seconds>', 'how long connecting may take').argParser(seconds).default(20_000, '20'))
+    .option('--state <dir>', 'where key and known devices are kept (default: $XDG_STATE_HOME/svc or ~/.local/state/svc)')
+    .option('--json', 'results as JSON on standard output');
+}
+
+/**
+ * The target of the options.
+ * @param replace a fingerprint given now may differ from the known one
+ * @throws UsageError, CommandError
+ */
+export function resolveTarget(options: TargetOptions, known: Known, { replace = false } = {}): Target {
+  const pairing = options.device?.includes('=') ? readPairingString(options.device) : undefined;
+  const device = knownDevice(options, pairing, known);
+  const productId = options.product ?? pairing?.productId ?? device?.ProductId;
+  const deviceId = options.deviceId ?? pairing?.deviceId ?? device?.DeviceId;
+  const address =
+    options.address ??
+    (options.server === undefined && device?.ServerUrl === undefined && device?.Address !== undefined
+      ? hostPort(device.Address)
+      : undefined);
+  const server = resolveServer(options, device, known, address !== undefined);
+  if (server === undefined && address === undefined)
+    throw new UsageError('no way to the device: give the base station with --server, or the device with --address');
+  return {
+    productId,
+    deviceId,
+    pin: resolvePin(options.fingerprint ?? pairing?.fingerprint, device, replace),
+    sct: options.sct ?? pairing?.sct ?? device?.ServerConnectToken,
+    serverKey: options.serverKey,
+    jwt: options.jwt,
+    server,
+    address,
+    timeout: options.timeout,
+  };
+}
+
+/** How a target is called in messages. */
+export function nameOf({ productId, deviceId, address }: Pick<Target, 'productId' | 'deviceId' | 'address'>): string {
+  if (productId !== undefined && deviceId !== undefined) return `device ${productId}.${deviceId}`;
+  return address === undefined ? 'the device' : `the device at ${formatAddress(address)}`;
+}
+
+/** `host:port`, an IPv6 address in brackets. */
+export function formatAddress({ host, port }: HostPort): string {
+  return host.includes(':') ? `[${host}]:${port}` : `${host}:${port}`;
+}
+
+/** @throws UsageError */
+export function readPairingString(text: string): PairingString {
+  try {
+    return decodePairingString(text);
+  } catch (error) {
+    throw new UsageError(`this is not a pairing string: ${(error as Error).message}; expected p=…,d=…,sct=…,fp=…, as svc device prints it`);
+  }
+}
+
+function knownDevice(options: TargetOptions, pairing: PairingString | undefined, known: Known): KnownDevice | undefined {
+  if (pairing !== undefined) return known.byId(pairing.productId, pairing.deviceId);
+  if (options.device !== undefined) return known.byName(options.device) ?? unknownName(options.device, known);
+  if (options.product !== undefined || options.deviceId !== undefined) {
+    if (options.product === undefined || options.deviceId === undefined) throw new UsageError('--product and --device-id belong together');
+    return known.byId(options.product, options.deviceId);
+  }
+  if (options.address !== undefined) return known.byAddress(formatAddress(options.address));
+  if (known.devices.length === 1) return known.devices[0];
+  if (known.devices.length === 0) throw new UsageError('which device? None is known yet: pair one with `svc connect <pairing string>`');
+  throw new UsageError(`which device? Choose one with --device: ${names(known)}`);
+}
+
+function unknownName(name: string, known: Known): never {
+  const others = known.devices.length === 0 ? 'none is known yet: pair one with `svc connect <pairing string>`' : `known: ${names(known)}`;
+  throw new UsageError(`there is no device ${JSON.stringify(name)} (${others})`);
+}
+
+function names(known: Known): string {
+  return known.devices.map((device) => device.Name ?? idOf(device)).join(', ');
+}
+
+function resolveServer(options: TargetOptions, device: KnownDevice | undefined, known: Known, optional: boolean): Target['server'] {
+  const url = options.server ?? (optional ? undefined : device?.ServerUrl);
+  if (url === undefined) {
+    if (options.serverFingerprint !== undefined && options.server === undefined && device?.ServerUrl === undefined)
+      throw new UsageError('--server-fingerprint needs --server');
+    return undefined;
+  }
+  const remembered = known.stationFingerprint(url);
+  if (options.serverFingerprint !== undefined && remembered !== undefined && remembered !== options.serverFingerprint) {
+    throw new CommandError(
+      `${url} is known with another fingerprint (${remembered}): if its key was changed on purpose, remove it from ${known.directory}/known.json`,
+    );
+  }
+  const pin = options.serverFingerprint ?? remembered;
+  if (pin === undefined)
+    throw new UsageError(
+      `${url} is not known yet: give its fingerprint, which svc basestation prints at its start, with --server-fingerprint`,
+    );
+  return { url, fingerprint: pin };
+}
+
+function resolvePin(given: string | undefined, device: KnownDevice | undefined, replace: boolean): string | undefined {
+  if (device === undefined || replace) return given ?? device?.Fingerprint;
+  if (given !== undefined && given !== device.Fingerprint) {
+    throw new CommandError(
+      `device ${idOf(device)} is known with another fingerprint (${device.Fingerprint}): if it was set up anew on purpose, pair it again with svc connect --replace`,
+    );
+  }
+  return device.Fingerprint;
+}

@@ -1,0 +1,82 @@
+/**
+ * `svc connect`: pairs with a device (remembers it), or shows what is known about one. With --list shows the known devices, with --forget
+ * removes one.
+ */
+import { Argument, Command } from 'commander';
+import { idOf, Known, type KnownDevice, stateDirectory } from './client/known.ts';
+import { type Opened, withConnection } from './client/open.ts';
+import { readPairingString, type TargetOptions, withTarget } from './client/target.ts';
+import { UsageError } from './frame/errors.ts';
+import { Output } from './frame/output.ts';
+
+interface ConnectOptions extends TargetOptions {
+  name?: string;
+  replace?: boolean;
+  list?: boolean;
+  forget?: string;
+}
+
+export function connectCommand(): Command {
+  const command = new Command('connect')
+    .description('pair with a device: connect to it, check its key, remember it')
+    .addArgument(new Argument('[pairing-string]', 'p=…,d=…,sct=…,fp=…, as svc device prints it at its start'))
+    .option('--name <name>', 'remember the device by this name')
+    .option('--replace', 'accept the fingerprint given now in place of the known one')
+    .option('--list', 'show the known devices and connect to none')
+    .option('--forget <name>', 'forget a device and connect to none');
+  return withTarget(command).action(async (pairing: string | undefined, options: ConnectOptions) => {
+    if (options.list === true) return list(options);
+    if (options.forget !== undefined) return forget(options.forget, options);
+    const { name } = options;
+    if (name !== undefined && !/^[^=,\s.]{1,64}$/.test(name))
+      throw new UsageError('a name has 1 to 64 characters and none of "=", ",", "." or space');
+    if (pairing !== undefined && options.device !== undefined)
+      throw new UsageError('give the pairing string once: as argument or with --device');
+    if (pairing !== undefined) readPairingString(pairing);
+    await withConnection({ ...options, ...(pairing !== undefined && { device: pairing }) }, show, {
+      replace: options.replace === true,
+      name,
+    });
+  });
+}
+
+async function show({ connection, output, device, known }: Opened): Promise<void> {
+  const info = {
+    device,
+    fingerprint: connection.getDeviceFingerprint(),
+    verified: connection.verified,
+    type: connection.getType(),
+    client: connection.getClientFingerprint(),
+    state: known.directory,
+  };
+  output.result(info, [
+    `connected to ${device} (${info.type === 'RELAY' ? 'through the base station' : 'directly'})`,
+    `device fingerprint  ${info.fingerprint} (${info.verified === 'pinned' ? 'as known' : 'first contact, now remembered'})`,
+    `client fingerprint  ${info.client}`,
+    `remembered in       ${info.state}`,
+  ]);
+}
+
+async function list(options: ConnectOptions): Promise<void> {
+  const known = await Known.open(stateDirectory(options.state));
+  const text = known.devices.length === 0 ? 'no device is known yet' : known.devices.map(line);
+  new Output(options.json === true).result(known.devices.map(listed), text);
+}
+
+async function forget(name: string, options: ConnectOptions): Promise<void> {
+  const known = await Known.open(stateDirectory(options.state));
+  const device = known.byName(name);
+  if (device === undefined) throw new UsageError(`there is no device ${JSON.stringify(name)}: see svc connect --list`);
+  known.forget(device);
+  await known.save();
+  new Output(options.json === true).result({ forgotten: idOf(device) }, `forgot ${idOf(device)}`);
+}
+
+function listed({ Name, ProductId, DeviceId, Fingerprint, ServerUrl, Address }: KnownDevice): Record<string, string | undefined> {
+  return { name: Name, productId: ProductId, deviceId: DeviceId, fingerprint: Fingerprint, server: ServerUrl, address: Address };
+}
+
+function line(device: KnownDevice): string {
+  const where = device.ServerUrl ?? device.Address ?? '';
+  return [device.Name ?? idOf(device), idOf(device), device.Fingerprint, where].join('  ');
+}

@@ -1,0 +1,77 @@
+/**
+ * What `svc device` keeps in its directory: key.pem, state.json (who it is, its base station, its token, the thermostat), files/.
+ *
+ * state.json is replaced as a whole, one write after the other; `update` resolves when its content is on the disk, so that nothing is
+ * acknowledged to a client before.
+ */
+import { mkdir } from 'node:fs/promises';
+import { join } from 'node:path';
+import { prepareDirectory, readFileIfPresent, readJson, replaceFile, replaceJson } from '../../transport/node/index.ts';
+import { CommandError } from '../frame/errors.ts';
+import type { ThermostatState } from './thermostat.ts';
+
+export interface DeviceState {
+  Version: 1;
+  ProductId: string;
+  DeviceId: string;
+  ServerConnectToken: string;
+  /** Base station: https://host[:port] and the fingerprint of its key. */
+  ServerUrl?: string;
+  ServerFingerprint?: string;
+  Thermostat?: ThermostatState;
+}
+
+export class DeviceData {
+  readonly directory: string;
+  #state: DeviceState | null;
+  #writing: Promise<void> = Promise.resolve();
+
+  private constructor(directory: string, state: DeviceState | null) {
+    this.directory = directory;
+    this.#state = state;
+  }
+
+  /** Opens the directory, makes it when it is missing. @throws with one line when it cannot be used or is damaged */
+  static async open(directory: string): Promise<DeviceData> {
+    await prepareDirectory(directory);
+    await mkdir(join(directory, 'files'), { recursive: true, mode: 0o700 });
+    const path = join(directory, 'state.json');
+    const content = await readJson(path);
+    if (content !== undefined && !isDeviceState(content))
+      throw new CommandError(`${path} is damaged: repair it, or move it away to start anew`);
+    return new DeviceData(directory, content ?? null);
+  }
+
+  /** Null before the first `update`. */
+  get state(): Readonly<DeviceState> | null {
+    return this.#state;
+  }
+
+  get filesDirectory(): string {
+    return join(this.directory, 'files');
+  }
+
+  /** Merges into the state and writes it. */
+  update(changes: Partial<DeviceState>): Promise<void> {
+    const state = { ...this.#state, ...changes, Version: 1 } as DeviceState;
+    this.#state = state;
+    const write = this.#writing.catch(() => {}).then(() => replaceJson(join(this.directory, 'state.json'), state));
+    this.#writing = write;
+    return write;
+  }
+
+  /** The device's private key, PEM; made at first use. */
+  async privateKey(create: () => string): Promise<string> {
+    const path = join(this.directory, 'key.pem');
+    const existing = await readFileIfPresent(path);
+    if (existing !== undefined) return new TextDecoder().decode(existing);
+    const pem = create();
+    await replaceFile(path, pem);
+    return pem;
+  }
+}
+
+function isDeviceState(value: unknown): value is DeviceState {
+  const { Version, ProductId, DeviceId, ServerConnectToken } = (value ?? {}) as Partial<DeviceState>;
+  return Version === 1 && [ProductId, DeviceId, ServerConnectToken].every((text) => typeof text === 'string' && text !== '');
+}

@@ -1,0 +1,100 @@
+/**
+ * The file service of `svc device`: keeps files that clients send and gives them back (`../file-protocol.ts`). Needs the permission
+ * `File:Transfer`.
+ *
+ * A file is written beside its place, hashed on the way, flushed to the disk and renamed: there is the whole file or none, and the client
+ * hears of it only then.
+ */
+import { createHash, randomBytes } from 'node:crypto';
+import { type FileHandle, open, rename, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { Device, DeviceStream, SessionStream } from '../../device/index.ts';
+import { StreamCode } from '../../protocol/errors/index.ts';
+import { CHUNK, encodeLine, FILE_PORT, FileReader, type FileRequest, FileTransferError, readRequest } from '../file-protocol.ts';
+
+export function installFiles(device: Device, directory: string): void {
+  device.addStreamListener(FILE_PORT, async (incoming: DeviceStream) => {
+    if (!(await device.authorize(incoming.connection, 'File:Transfer'))) return incoming.refuse(StreamCode.FORBIDDEN);
+    const stream = incoming.accept();
+    try {
+      await serve(stream, directory);
+    } catch (error) {
+      await refuse(stream, error);
+    }
+  });
+}
+
+async function serve(stream: SessionStream, directory: string): Promise<void> {
+  const reader = new FileReader(stream);
+  const request = readRequest(await reader.readLine());
+  if (request.op === 'put') await store(stream, reader, request, directory);
+  else await send(stream, join(directory, request.name));
+  await stream.close();
+}
+
+async function store(
+  stream: SessionStream,
+  reader: FileReader,
+  { name, size }: Extract<FileRequest, { op: 'put' }>,
+  directory: string,
+): Promise<void> {
+  const partial = join(directory, `.${name}.${randomBytes(6).toString('hex')}.part`);
+  const file = await open(partial, 'wx', 0o600);
+  const hash = createHash('sha256');
+  try {
+    for await (const piece of reader.bytes(size)) {
+      hash.update(piece);
+      await file.writeFile(piece);
+    }
+    await file.sync();
+    await file.close();
+    await rename(partial, join(directory, name));
+  } catch (error) {
+    await file.close();
+    await rm(partial, { force: true });
+    throw error;
+  }
+  await stream.write(encodeLine({ size, sha256: hash.digest('hex') }));
+}
+
+async function send(stream: SessionStream, path: string): Promise<void> {
+  const file = await openStored(path);
+  try {
+    const { size } = await file.stat();
+    const hash = createHash('sha256');
+    await stream.write(encodeLine({ size }));
+    for (let done = 0; done < size; ) {
+      const buffer = new Uint8Array(Math.min(CHUNK, size - done));
+      const { bytesRead } = await file.read(buffer, 0, buffer.length);
+      if (bytesRead === 0) throw new FileTransferError('the file became shorter');
+      const chunk = buffer.subarray(0, bytesRead);
+      hash.update(chunk);
+      await stream.write(chunk);
+      done += bytesRead;
+    }
+    await stream.write(encodeLine({ sha256: hash.digest('hex') }));
+  } finally {
+    await file.close();
+  }
+}
+
+async function openStored(path: string): Promise<FileHandle> {
+  try {
+    return await open(path, 'r');
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') throw new FileTransferError('there is no such file');
+    throw error;
+  }
+}
+
+/** Tells the client why, when it is still there, and ends the stream. What failed inside stays inside. */
+async function refuse(stream: SessionStream, error: unknown): Promise<void> {
+  try {
+    await stream.write(
+      encodeLine({ error: error instanceof FileTransferError ? error.message : 'the file cannot be stored or read here' }),
+    );
+    await stream.close();
+  } finally {
+    stream.abort();
+  }
+}

@@ -1,0 +1,69 @@
+/**
+ * Parsers of option values, for commander. Each returns the value or throws InvalidArgumentError with what is expected; commander puts
+ * the option's name in front.
+ */
+import { InvalidArgumentError } from 'commander';
+import { isId } from '../../protocol/records/index.ts';
+
+export interface HostPort {
+  readonly host: string;
+  readonly port: number;
+}
+
+/** A port to connect to: 1 to 65535. */
+export function port(text: string): number {
+  return integer(text, 1, 65535, 'a port is a number from 1 to 65535');
+}
+
+/** A port to listen on: 0 to 65535, 0 takes a free one. */
+export function listenPort(text: string): number {
+  return integer(text, 0, 65535, 'a port is a number from 0 (a free one) to 65535');
+}
+
+/** `host:port`, an IPv6 address in brackets. */
+export function hostPort(text: string): HostPort {
+  const match = /^(?:\[([0-9A-Fa-f:.%a-z]+)\]|([^:[\]\s/]+)):(\d{1,5})$/.exec(text);
+  const host = match?.[1] ?? match?.[2];
+  const number = Number(match?.[3]);
+  if (host === undefined || number < 1 || number > 65535)
+    throw new InvalidArgumentError('Expected host:port, for example 192.168.1.7:5592 or [fe80::1]:5592.');
+  return { host, port: number };
+}
+
+/** `https://host[:port]` of a base station. Returns it without a trailing slash. */
+export function serverUrl(text: string): string {
+  const url = URL.canParse(text) ? new URL(text) : undefined;
+  const plain =
+    url !== undefined && url.protocol === 'https:' && url.hostname !== '' && url.pathname === '/' && url.search === '' && url.hash === '';
+  if (!plain || url.username !== '' || url.password !== '') throw new InvalidArgumentError('Expected https://host or https://host:port.');
+  return url.origin;
+}
+
+/** A full fingerprint: 64 hexadecimal digits. Returns it in lower case. */
+export function fingerprint(text: string): string {
+  if (!/^[0-9a-fA-F]{64}$/.test(text)) throw new InvalidArgumentError('A fingerprint is 64 hexadecimal digits.');
+  return text.toLowerCase();
+}
+
+/** A product or device id: 1 to 61 letters, digits, `-` or `_`. */
+export function id(text: string): string {
+  if (!isId(text)) throw new InvalidArgumentError('An id is 1 to 61 letters, digits, "-" or "_".');
+  return text;
+}
+
+/** A whole number of seconds, 1 to 3600, in milliseconds. */
+export function seconds(text: string): number {
+  return 1000 * integer(text, 1, 3600, 'expected 1 to 3600 seconds');
+}
+
+/** For repeatable options: appends what `parse` returns. */
+export function collect<T>(parse: (text: string) => T): (text: string, previous: T[] | undefined) => T[] {
+  return (text, previous) => [...(previous ?? []), parse(text)];
+}
+
+/** A whole number from `min` to `max`. */
+export function integer(text: string, min: number, max: number, expectation: string): number {
+  const value = /^\d{1,15}$/.test(text) ? Number(text) : Number.NaN;
+  if (!(value >= min && value <= max)) throw new InvalidArgumentError(`${expectation[0]?.toUpperCase()}${expectation.slice(1)}.`);
+  return value;
+}

@@ -1,0 +1,89 @@
+/**
+ * How `svc` fails: every error becomes one line on standard error that says what is wrong and what to do, and an exit code.
+ *
+ * A command throws; `describe` and `exitCode` are asked once, in main.ts. A stack trace appears only with SVC_DEBUG=1.
+ */
+import { CommanderError } from 'commander';
+
+export const ExitCode = { OK: 0, FAILURE: 1, USAGE: 2, INTERRUPTED: 130 } as const;
+export type ExitCode = (typeof ExitCode)[keyof typeof ExitCode];
+
+/** What every command's --help ends with. */
+export const EXIT_CODES =
+  'Exit codes: 0 done, 1 it failed (one line on standard error says why), 2 wrong use, 130 interrupted before it was done.';
+
+/** The command was given something it cannot use; the message names the option and the remedy. */
+export class UsageError extends Error {}
+
+/** The command could not do its work; the message is for a person and complete. */
+export class CommandError extends Error {}
+
+/** SIGINT or SIGTERM arrived before the work was done. */
+export class Interrupted extends Error {
+  constructor() {
+    super('interrupted');
+  }
+}
+
+/** The exit code that belongs to what a command threw. */
+export function exitCode(error: unknown): ExitCode {
+  if (error instanceof Interrupted) return ExitCode.INTERRUPTED;
+  if (error instanceof UsageError) return ExitCode.USAGE;
+  if (error instanceof CommanderError) return error.exitCode === 0 ? ExitCode.OK : ExitCode.USAGE;
+  return ExitCode.FAILURE;
+}
+
+/** One line for a person, without a trailing newline. */
+export function describe(error: unknown): string {
+  return oneLine(withHint(error));
+}
+
+/** What to do about the codes a person can do something about; the message of the error comes before it. */
+const HINTS: Record<string, string> = {
+  ADDRESS_IN_USE: 'choose another port, or 0 for a free one',
+  PORT_IN_USE: 'choose another port, or 0 for a free one',
+  PRIVILEGED_PORT: 'ports below 1024 need special rights: choose a higher one, or 0 for a free one',
+  DNS: 'check the host name and the network',
+  NOT_ATTACHED: 'the device is known but not connected to the base station now: check that it runs',
+  TOKEN_REJECTED: 'give the server connect token of the pairing string with --sct, or a server key with --server-key',
+  UNKNOWN_SERVER_KEY: 'create a key on the base station with `svc admin key add`',
+  UNKNOWN_PRODUCT_ID: 'register it on the base station with `svc admin product add`',
+  UNKNOWN_DEVICE_ID: 'register it on the base station with `svc admin device add`',
+  FORBIDDEN: 'start the device with --allow and the fingerprint of `svc key show`',
+  TIMEOUT: 'check that the other side runs and that UDP reaches it',
+};
+
+/** The hint of an error code, if there is one. */
+export function hint(code: string): string | undefined {
+  return HINTS[code];
+}
+
+const SYSTEM: Record<string, string> = {
+  ENOENT: 'no such file or directory',
+  EACCES: 'permission denied',
+  EPERM: 'operation not permitted',
+  EISDIR: 'it is a directory',
+  ENOTDIR: 'a part of the path is not a directory',
+  EEXIST: 'it exists already',
+  ENOSPC: 'no space left on the device',
+  EROFS: 'the file system is read-only',
+  EADDRINUSE: 'the port is in use: choose another one, or 0 for a free one',
+  EADDRNOTAVAIL: 'the address belongs to no interface of this machine',
+  ECONNREFUSED: 'connection refused: check that the other side runs',
+};
+
+function withHint(error: unknown): string {
+  if (!(error instanceof Error)) return String(error);
+  if (error instanceof CommanderError) return error.message.replace(/^error: /, '');
+  if (error instanceof UsageError || error instanceof CommandError || error instanceof Interrupted) return error.message;
+  const { code, path } = error as Error & { code?: unknown; path?: unknown };
+  if (typeof code !== 'string') return `internal error: ${error.message} (run again with SVC_DEBUG=1 for details)`;
+  const system = SYSTEM[code];
+  if (system !== undefined) return typeof path === 'string' ? `${path}: ${system}` : `${system} (${error.message})`;
+  const advice = HINTS[code];
+  return advice === undefined ? `${error.message} (${code})` : `${error.message} (${code}): ${advice}`;
+}
+
+function oneLine(text: string): string {
+  return text.replace(/\s*[\r\n]+\s*/g, ' ').trim();
+}

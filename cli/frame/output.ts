@@ -1,0 +1,50 @@
+/**
+ * Where a command writes. Results go to standard output, everything else to standard error, so that a pipe carries only results.
+ *
+ * With --json each result is one JSON document on a line of its own and notes are left out; without it a person reads text.
+ */
+import type { Writable } from 'node:stream';
+
+export interface Streams {
+  readonly stdout: Writable & { isTTY?: boolean };
+  readonly stderr: Writable & { isTTY?: boolean };
+}
+
+export class Output {
+  readonly json: boolean;
+  readonly #streams: Streams;
+
+  constructor(json: boolean, streams: Streams = process) {
+    this.json = json;
+    this.#streams = streams;
+  }
+
+  /** A result: `document` as JSON with --json, else `text` (a string, or lines). */
+  result(document: unknown, text: string | readonly string[]): void {
+    this.#streams.stdout.write(`${this.json ? JSON.stringify(document) : lines(text)}\n`);
+  }
+
+  /** Raw bytes to standard output, for payloads. */
+  bytes(data: Uint8Array): void {
+    this.#streams.stdout.write(data);
+  }
+
+  /** Something a person should know; not shown with --json. */
+  note(text: string): void {
+    if (!this.json) this.#streams.stderr.write(`${text}\n`);
+  }
+
+  /** Something that must be seen in either mode. */
+  warn(text: string): void {
+    this.#streams.stderr.write(`warning: ${text}\n`);
+  }
+
+  /** Whether a person watches standard error: progress bars and questions are for them alone. */
+  get interactive(): boolean {
+    return !this.json && this.#streams.stderr.isTTY === true;
+  }
+}
+
+function lines(text: string | readonly string[]): string {
+  return typeof text === 'string' ? text : text.join('\n');
+}

@@ -1,0 +1,41 @@
+/**
+ * Runs a commander program as `svc` wants it: usage errors and failures become one line and an exit code, --help ends with the exit codes,
+ * and nothing calls process.exit while output is still on its way.
+ */
+import { type Command, CommanderError } from 'commander';
+import { describe, EXIT_CODES, ExitCode, exitCode } from './errors.ts';
+import type { Streams } from './output.ts';
+
+/** Parse `argv` (without node and script), run the command it names and return the exit code. Never throws. */
+export async function runProgram(program: Command, argv: readonly string[], streams: Streams = process): Promise<ExitCode> {
+  frame(program, streams);
+  program.addHelpText('afterAll', `\n${EXIT_CODES}`);
+  try {
+    await program.parseAsync(argv, { from: 'user' });
+    return ExitCode.OK;
+  } catch (error) {
+    return report(error, streams);
+  }
+}
+
+/** Commander hands these settings down to commands made with `command()`, not to those added with `addCommand()`: so all of them, here. */
+function frame(command: Command, streams: Streams): void {
+  command
+    .exitOverride()
+    .showSuggestionAfterError(true)
+    .configureOutput({
+      writeOut: (text) => streams.stdout.write(text),
+      writeErr: (text) => streams.stderr.write(text),
+      outputError: () => {},
+    });
+  for (const child of command.commands) frame(child, streams);
+}
+
+function report(error: unknown, streams: Streams): ExitCode {
+  const code = exitCode(error);
+  if (code === ExitCode.OK) return code;
+  if (error instanceof CommanderError && error.code === 'commander.help') return code;
+  streams.stderr.write(`svc: ${describe(error)}${code === ExitCode.USAGE ? ' (see --help)' : ''}\n`);
+  if (process.env.SVC_DEBUG && error instanceof Error) streams.stderr.write(`${error.stack}\n`);
+  return code;
+}

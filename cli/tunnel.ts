@@ -1,0 +1,56 @@
+/** `svc tunnel`: a port on 127.0.0.1 that leads to a TCP service of a device, until Ctrl-C. Without a service it lists what the device offers. */
+import { Command, Option } from 'commander';
+import { decodeTunnelService, decodeTunnelServiceIds } from '../protocol/records/index.ts';
+import { type Opened, withConnection } from './client/open.ts';
+import { type TargetOptions, withTarget } from './client/target.ts';
+import { listenPort } from './frame/arguments.ts';
+import { CommandError } from './frame/errors.ts';
+import { stopped } from './frame/signals.ts';
+
+interface TunnelOptions extends TargetOptions {
+  localPort: number;
+}
+
+export function tunnelCommand(): Command {
+  const command = new Command('tunnel')
+    .description('open a local TCP port to a service of a device; without a service: list them')
+    .argument('[service]', 'id of the service')
+    .addOption(new Option('--local-port <port>', 'port on 127.0.0.1, 0 for a free one').argParser(listenPort).default(0, '0'));
+  return withTarget(command).action((service: string | undefined, options: TunnelOptions) =>
+    service === undefined
+      ? withConnection(options, list)
+      : withConnection(options, (opened) => open(opened, service, options.localPort), { untilStopped: true }),
+  );
+}
+
+async function open({ connection, output, signal }: Opened, service: string, localPort: number): Promise<void> {
+  const tunnel = connection.createTcpTunnel();
+  await tunnel.open(service, localPort);
+  const port = tunnel.getLocalPort();
+  output.result({ event: 'listening', service, host: '127.0.0.1', port }, `127.0.0.1:${port} leads to ${service}; Ctrl-C ends it`);
+  const closed = new Promise<void>((resolve) =>
+    connection.addConnectionEventsListener({ onEvent: (event) => event === 'CLOSED' && resolve() }),
+  );
+  await Promise.race([stopped(signal), closed]);
+  if (!signal.aborted) throw new CommandError(`the connection to the device ended: ${connection.closeReason?.message ?? 'closed'}`);
+}
+
+async function list({ connection, output }: Opened): Promise<void> {
+  const ids = decodeTunnelServiceIds(await get(connection, '/tcp-tunnels/services'));
+  const services = [];
+  for (const id of ids) services.push(decodeTunnelService(await get(connection, `/tcp-tunnels/services/${encodeURIComponent(id)}`)));
+  const text = services.map(({ id, type, host, port }) => `${id}  ${type}  ${host}:${port}`);
+  output.result(services, text.length === 0 ? 'the device offers no TCP service' : text);
+}
+
+async function get(connection: Opened['connection'], path: string): Promise<Uint8Array> {
+  const coap = connection.createCoap('GET', path);
+  await coap.execute();
+  const status = coap.getResponseStatusCode();
+  if (status === 403)
+    throw new CommandError(
+      'the device does not allow this client to see its services: start it with --allow and the fingerprint of svc key show',
+    );
+  if (status !== 205) throw new CommandError(`the device answered ${status} when asked for ${path}`);
+  return coap.getResponsePayload();
+}

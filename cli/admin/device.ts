@@ -2,6 +2,7 @@
 import { Command } from 'commander';
 import { type Device, newId } from '../../server/admin.ts';
 import { fingerprint, id } from '../frame/arguments.ts';
+import { UsageError } from '../frame/errors.ts';
 import { type AdminOptions, adminSubcommand, expectFound, label, printList, withStore } from './shared.ts';
 
 const KNOWN = 'svc admin device list';
@@ -30,10 +31,16 @@ function add(): Command {
           fingerprint: options.fingerprint ?? null,
           created,
         };
+        checkLength(productId, device.deviceId);
         await store.addDevice(device);
         output.result(device, device.deviceId);
       }),
     );
+}
+
+/** Product and device id name the device in discovery, where 63 bytes are the limit (RFC 1035 §2.3.4). */
+function checkLength(productId: string, deviceId: string): void {
+  if (productId.length + deviceId.length > 62) throw new UsageError('product id and device id together have at most 62 characters');
 }
 
 function list(): Command {

@@ -23,7 +23,7 @@ export function adminKey(): Command {
 
 function add(): Command {
   return adminSubcommand('add', 'add a server key and print it; it cannot be shown again')
-    .argument('[key]', 'the key, sk- and 16 to 128 letters, digits, - or _; made up when left out', serverKey)
+    .argument('[key]', 'the key, sk- and 16 to 125 letters, digits, - or _; made up when left out', serverKey)
     .option('--product <id>', 'only for this product; may be given again. Default: all products of the organization', collect(id))
     .option('--name <name>', 'a friendly name', label)
     .option('--org <id>', 'its organization; not needed while there is only one', id)
@@ -78,6 +78,6 @@ function shown({ keyHash: _, ...app }: App): Omit<App, 'keyHash'> {
 }
 
 function serverKey(text: string): string {
-  if (!isServerKey(text)) throw new InvalidArgumentError('A server key is sk- and 16 to 128 letters, digits, "-" or "_".');
+  if (!isServerKey(text)) throw new InvalidArgumentError('A server key is sk- and 16 to 125 letters, digits, "-" or "_".');
   return text;
 }

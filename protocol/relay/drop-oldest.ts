@@ -24,7 +24,12 @@ export class DropOldestQueue<Element> {
     return dropped;
   }
 
-  /** The oldest element, undefined when empty. */
+  /** The oldest element, which stays; undefined when empty. */
+  peek(): Element | undefined {
+    return this.#length === 0 ? undefined : this.#ring[this.#head];
+  }
+
+  /** Takes the oldest element; undefined when empty. */
   shift(): Element | undefined {
     if (this.#length === 0) return undefined;
     const element = this.#ring[this.#head];

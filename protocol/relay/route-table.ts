@@ -6,7 +6,7 @@
  *
  *   forward    id → end → path is the end's own → rate → ids swapped → path to send on
  *   reset      a Route packet whose id is unknown but once ours gets a Reset, smaller than the packet and rate-limited
- *   close      one route, or all of a channel: both ids die; the caller sends each end's Reset to the end that lives on
+ *   close      one route, all of a channel, or those not used for long: both ids die; the caller sends each end's Reset to the end that lives on
  *
  * What it does not do: send, queue, keep time. The inner packet is not looked at, except that a Route inside a Route is dropped.
  */
@@ -69,6 +69,8 @@ interface End extends RouteEnd {
   other: End;
   bytes: number;
   packets: number;
+  /** When a packet came in here, or the route was made. */
+  usedAt: number;
 }
 
 /** Of all routes since the table was made. */
@@ -142,6 +144,13 @@ export class RouteTable {
     return ends.map((end) => end.other).filter((other) => other.channel !== channel);
   }
 
+  /** Ends the routes on which nothing came in since `before`. @returns their ends; nobody needs to be told: a later packet is answered */
+  closeIdle(before: number): RouteEnd[] {
+    const idle = [...this.#ends.values()].filter((end) => end.usedAt < before && end.other.usedAt < before);
+    for (const end of idle) this.close(end);
+    return idle;
+  }
+
   /**
    * Takes a Route packet from `path`: writes the other end's id into `datagram` and names the end to send it to, or null: dropped and
    * counted. After null, {@link answer} says whether a Reset is due.
@@ -153,6 +162,7 @@ export class RouteTable {
     if (end.path !== path) return this.#drop('wrongPath');
     if (!end.packetRate.take(1, now) || !end.byteRate.take(datagram.length, now)) return this.#drop('overRate');
     datagram.set(end.other.id, 1);
+    end.usedAt = now;
     end.packets++;
     end.bytes += datagram.length;
     this.counters.forwarded++;
@@ -194,6 +204,7 @@ export class RouteTable {
       other: null,
       bytes: 0,
       packets: 0,
+      usedAt: now,
     };
     this.#ends.set(readId(id, 0), end as End);
     const ends = this.#byChannel.get(channel) ?? new Set();

@@ -16,19 +16,14 @@ export function newId(prefix: IdPrefix): string {
   return `${prefix}-${Array.from(randomBytes(8), (byte) => alphabet[byte & 31]).join('')}`;
 }
 
-/** True for what may stand as an id anywhere: 1 to 64 letters, digits, `-` and `_`. A dot would break the name `device:<product>.<device>`. */
-export function isId(text: string): boolean {
-  return /^[A-Za-z0-9_-]{1,64}$/.test(text);
-}
-
 /** A server key: `sk-` and 128 random bits in hex. */
 export function newServerKey(): string {
   return `sk-${randomBytes(16).toString('hex')}`;
 }
 
-/** True for a server key an operator may bring along: `sk-` and 16 to 128 letters, digits, `-` and `_`. */
+/** True for a server key an operator may bring along: `sk-` and 16 to 125 letters, digits, `-` and `_`. */
 export function isServerKey(text: string): boolean {
-  return /^sk-[A-Za-z0-9_-]{16,128}$/.test(text);
+  return /^sk-[A-Za-z0-9_-]{16,125}$/.test(text);
 }
 
 /** The Bearer of an API key: its id, a dot, 256 random bits in base64url. The id makes it findable, the rest proves it. */

@@ -155,6 +155,23 @@ describe('end of a route', () => {
   });
 });
 
+test('routes without a packet from either end for long are ended, used ones stay', () => {
+  const table = new RouteTable(crypto(), secret, {}, 0);
+  const [a, b, c] = [channel('a'), channel('b'), channel('c')];
+  const used = table.open(a, b, 0)!;
+  const idle = table.open(a, c, 0)!;
+  table.forward(packet(used.other.id), b.path, 500);
+  expect(
+    table
+      .closeIdle(500)
+      .map(({ id }) => hex(id))
+      .sort(),
+  ).toEqual([hex(idle.id), hex(idle.other.id)].sort());
+  expect(table.size).toBe(1);
+  expect(table.closeIdle(501)).not.toEqual([]);
+  expect(table.size).toBe(0);
+});
+
 test('limits hold over all routes and per channel', () => {
   const table = new RouteTable(crypto(), secret, { routes: 3, routesPerChannel: 2 }, 0);
   const [a, b, c, d] = [channel('a'), channel('b'), channel('c'), channel('d')];

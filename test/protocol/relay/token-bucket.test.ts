@@ -42,6 +42,7 @@ test('a queue drops the oldest, like an array that is cut', () => {
           expect(queue.push(value)).toBe(model.length > capacity ? model.shift() : undefined);
         }
         expect(queue.length).toBe(model.length);
+        expect(queue.peek()).toBe(model[0]);
       }
     }),
     { seed: 1 },

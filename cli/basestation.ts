@@ -1,0 +1,73 @@
+/** `svc basestation`: runs a base station until it is told to stop. */
+import { Command, Option } from 'commander';
+import { defaultSettings, type RunningBasestation, startBasestation } from '../server/index.ts';
+import type { LogLevel } from '../transport/environment.ts';
+import { stderrLog } from '../transport/node/index.ts';
+import { integer, listenPort } from './frame/arguments.ts';
+import { UsageError } from './frame/errors.ts';
+import { Output } from './frame/output.ts';
+import { interruption, stopped } from './frame/signals.ts';
+
+interface Options {
+  data: string;
+  port: number;
+  host?: string;
+  httpHost?: string;
+  tlsCert?: string;
+  tlsKey?: string;
+  keepAlive: number;
+  logLevel: LogLevel;
+  json?: boolean;
+}
+
+export function basestationCommand(): Command {
+  return new Command('basestation')
+    .description('run a base station: devices attach to it, clients connect through it')
+    .requiredOption('--data <directory>', 'where its key and database are; made at the first start')
+    .option('--port <number>', 'port for UDP (devices, clients) and TCP (HTTP); 0 = a free one', listenPort, 4433)
+    .option('--host <address>', 'numeric address to listen on; default all')
+    .option('--http-host <address>', 'numeric address for HTTP; default 127.0.0.1, and without TLS keys travel in clear elsewhere')
+    .option('--tls-cert <file>', 'certificate chain (PEM): HTTP over TLS, on all addresses')
+    .option('--tls-key <file>', 'private key of the certificate (PEM)')
+    .option('--keep-alive <ms>', 'how often attached devices show that they are there', keepAlive, defaultSettings.keepAlive.interval)
+    .addOption(
+      new Option('--log-level <level>', 'what goes to standard error').choices(['error', 'warn', 'info', 'debug', 'trace']).default('info'),
+    )
+    .option('--json', 'print events as JSON lines')
+    .addHelpText('after', '\nExample:\n  svc basestation --data ./data\n  svc admin product add --data ./data')
+    .action(run);
+}
+
+async function run(options: Options): Promise<void> {
+  const { tlsCert, tlsKey } = options;
+  if ((tlsCert === undefined) !== (tlsKey === undefined)) throw new UsageError('--tls-cert and --tls-key belong together: give both');
+  const output = new Output(options.json === true);
+  const interrupt = interruption();
+  try {
+    const station = await startBasestation({
+      data: options.data,
+      port: options.port,
+      ...(options.host === undefined ? {} : { host: options.host }),
+      ...(options.httpHost === undefined ? {} : { httpHost: options.httpHost }),
+      ...(tlsCert === undefined || tlsKey === undefined ? {} : { tls: { certFile: tlsCert, keyFile: tlsKey } }),
+      settings: { keepAlive: { ...defaultSettings.keepAlive, interval: options.keepAlive } },
+      log: stderrLog({ level: options.logLevel }),
+    });
+    announce(output, station);
+    await stopped(interrupt.signal);
+    await station.close();
+    output.result({ event: 'closed' }, 'base station closed');
+  } finally {
+    interrupt.dispose();
+  }
+}
+
+function announce(output: Output, { port, fingerprint, http }: RunningBasestation): void {
+  const host = http.host.includes(':') ? `[${http.host}]` : http.host;
+  const text = `base station ready on UDP port ${port} and ${http.secure ? 'https' : 'http'}://${host}:${http.port}, fingerprint ${fingerprint}`;
+  output.result({ event: 'listening', port, httpPort: http.port, httpHost: http.host, secure: http.secure, fingerprint }, text);
+}
+
+function keepAlive(text: string): number {
+  return integer(text, 200, 60_000, 'a keep-alive interval is 200 to 60000 milliseconds');
+}

@@ -1,0 +1,131 @@
+/**
+ * A base station over any environment: sockets, sessions, attach, connect, relay. Storage comes in from outside; the REST interface, files and
+ * signals belong to `start.ts`.
+ *
+ * A session that arrives is neutral and may ask to attach or to connect; the first makes it a device's channel, the second a client's, and each
+ * kind has its own router. When a session ends its device is no longer attached, its routes end, and nobody waits on it any more.
+ */
+
+import { Router } from '../protocol/coap/index.ts';
+import { ClientPath, DevicePath } from '../protocol/control/index.ts';
+import type { PrivateKey } from '../protocol/crypto-host.ts';
+import { CloseCode } from '../protocol/errors/index.ts';
+import type { Environment } from '../transport/environment.ts';
+import { Host, type Session } from '../transport/session/index.ts';
+import { ClientChannel } from './station/client-channel.ts';
+import { DeviceChannel } from './station/device-channel.ts';
+import { Presence } from './station/presence.ts';
+import { Relay } from './station/relay.ts';
+import { defaultSettings, type StationSettings } from './station/settings.ts';
+import { Waiters } from './station/waiters.ts';
+import type { Store } from './storage/store.ts';
+
+export interface BasestationOptions {
+  identity: PrivateKey;
+  /** 32 bytes, the same after every restart. */
+  resetSecret: Uint8Array;
+  store: Store;
+  /** UDP; 0 = any free port. */
+  port: number;
+  /** Numeric address; default all, IPv4 and IPv6. */
+  host?: string;
+  settings?: Partial<StationSettings>;
+}
+
+/** The name a base station answers to (protocol.md §2, mac1). */
+const RESPONDER = ['station'] as const;
+
+export class Basestation {
+  readonly #host: Host;
+  readonly #relay: Relay;
+  readonly #presence: Presence;
+  readonly #waiters: Waiters;
+  readonly #arrivals: Router<Session>;
+  readonly #settings: StationSettings;
+
+  /** @throws LocalError PORT_IN_USE, PRIVILEGED_PORT, INVALID_ARGUMENT (host) */
+  static async open(environment: Environment, options: BasestationOptions): Promise<Basestation> {
+    const settings = { ...defaultSettings, ...options.settings };
+    const host = await Host.open(environment, hostConfig(options, settings));
+    return new Basestation(environment, options, settings, host);
+  }
+
+  private constructor(environment: Environment, { store, resetSecret }: BasestationOptions, settings: StationSettings, host: Host) {
+    const { clock, crypto } = environment;
+    const send: Host['send'] = (datagram, path) => host.send(datagram, path);
+    this.#settings = settings;
+    this.#host = host;
+    this.#presence = new Presence();
+    this.#waiters = new Waiters(settings);
+    this.#relay = new Relay({ clock, crypto, resetSecret, limits: settings.routes, routeIdleTimeout: settings.routeIdleTimeout, send });
+    const shared = { environment, store, settings, presence: this.#presence, waiters: this.#waiters };
+    const devices = new DeviceChannel(shared);
+    const clients = new ClientChannel({ ...shared, relay: this.#relay });
+    this.#arrivals = new Router<Session>({ onError: (error) => environment.log.error('request failed', { error: String(error) }) })
+      .on('POST', DevicePath.ATTACH, (request) => devices.attach(request))
+      .on('POST', ClientPath.CONNECT, (request) => clients.connect(request));
+    host.intercept = this.#relay.intercept;
+    host.onSession = (session) => this.#arrived(session);
+  }
+
+  /** Full hex fingerprint: what devices and clients pin. */
+  get fingerprint(): string {
+    return this.#host.fingerprint;
+  }
+
+  /** The UDP port. */
+  get port(): number {
+    return this.#host.sockets[0]!.port;
+  }
+
+  /** Devices attached now. */
+  get attached(): number {
+    return this.#presence.size;
+  }
+
+  stats(): Readonly<Record<string, number>> {
+    return { attached: this.#presence.size, waiting: this.#waiters.size, ...this.#relay.stats(), ...this.#host.stats() };
+  }
+
+  /** Tells every device and client that it goes down, closes the sockets. Calling again gives the same promise. */
+  close(): Promise<void> {
+    this.#relay.stop();
+    return this.#host.close();
+  }
+
+  #arrived(session: Session): void {
+    session.router = this.#arrivals;
+    const giveUp = (): void => {
+      if (session.router === this.#arrivals) void session.close(CloseCode.NO_ERROR, 'neither attached nor connected');
+    };
+    const cancel = this.#host.environment.clock.schedule(this.#settings.arrivalTimeout, giveUp);
+    session.on('closed', () => {
+      cancel();
+      this.#ended(session);
+    });
+  }
+
+  #ended(session: Session): void {
+    this.#presence.remove(session);
+    this.#waiters.removeSession(session);
+    this.#relay.closeChannel(session);
+  }
+}
+
+function hostConfig({ identity, resetSecret, port, host }: BasestationOptions, { connections, keepAlive }: StationSettings) {
+  return {
+    identity,
+    resetSecret,
+    binds: [{ port, ...(host === undefined ? {} : { host }) }],
+    responder: () => RESPONDER,
+    limits: { connections, halfOpen: 10_000, retryAbove: 500 },
+    core: { connections, streams: 4 * connections, memory: (16 + Math.ceil(connections / 64)) << 20 },
+    parameters: {
+      idleTimeout: Math.max(90_000, 2 * keepAlive.interval + keepAlive.retryInterval * keepAlive.maxRetries),
+      maxStreams: 0,
+      maxMessages: 64,
+      maxDatagram: 0,
+    },
+    maxRequests: 64,
+  };
+}

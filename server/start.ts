@@ -1,0 +1,149 @@
+/**
+ * A whole base station in Node: data directory, UDP and HTTP on one port number, and its orderly end.
+ *
+ * UDP is bound first; TCP must get the same number, and with port 0 another number is tried until one is free for both. HTTP listens on
+ * loopback only, unless it has TLS or is told another address.
+ */
+import { readFile } from 'node:fs/promises';
+import { isIP } from 'node:net';
+import type { FastifyInstance } from 'fastify';
+import { LocalError } from '../protocol/errors/index.ts';
+import type { Log } from '../transport/environment.ts';
+import { nodeEnvironment } from '../transport/node/index.ts';
+import { Basestation } from './basestation.ts';
+import { listen, restApp } from './rest/server.ts';
+import type { StationSettings } from './station/settings.ts';
+import { openStationData, type StationData } from './storage/data-directory.ts';
+
+export interface StartOptions {
+  /** Directory of key and database; made when it is missing. */
+  data: string;
+  /** UDP and TCP; 0 = one that is free for both. */
+  port: number;
+  /** Numeric address of the UDP socket, and of HTTP over TLS; default all. */
+  host?: string;
+  /** Address of HTTP; default loopback, with TLS that of UDP. */
+  httpHost?: string;
+  /** PEM files: HTTP over TLS. */
+  tls?: { certFile: string; keyFile: string };
+  settings?: Partial<StationSettings>;
+  log: Log;
+}
+
+export interface RunningBasestation {
+  readonly port: number;
+  /** Full hex. */
+  readonly fingerprint: string;
+  /** Where HTTP listens. */
+  readonly http: { readonly host: string; readonly port: number; readonly secure: boolean };
+  stats(): Readonly<Record<string, number>>;
+  /** Tells devices and clients, stops HTTP, closes the database. Calling again gives the same promise. */
+  close(): Promise<void>;
+}
+
+/** Numbers tried with port 0. */
+const PORT_ATTEMPTS = 20;
+const LOOPBACK = '127.0.0.1';
+
+/** @throws LocalError with one line that says what to do */
+export async function startBasestation(options: StartOptions): Promise<RunningBasestation> {
+  checkHosts(options);
+  const tls = options.tls && { cert: await pem(options.tls.certFile), key: await pem(options.tls.keyFile) };
+  const environment = nodeEnvironment({ log: options.log });
+  const data = await openStationData(options.data, environment.crypto);
+  try {
+    for (let attempt = 1; ; attempt++) {
+      const running = await attemptStart(options, environment, data, tls).catch((error: unknown) => {
+        const again = options.port === 0 && attempt < PORT_ATTEMPTS && error instanceof LocalError && error.code === 'PORT_IN_USE';
+        if (!again) throw error;
+      });
+      if (running) return running;
+    }
+  } catch (error) {
+    await data.close();
+    throw error;
+  }
+}
+
+async function attemptStart(
+  options: StartOptions,
+  environment: ReturnType<typeof nodeEnvironment>,
+  data: StationData,
+  tls: { cert: string; key: string } | undefined,
+): Promise<RunningBasestation> {
+  const { identity, resetSecret, store } = data;
+  const { port, host, settings, log } = options;
+  const app = restApp({ store, log, ...(tls ? { tls } : {}) });
+  const station = await Basestation.open(environment, {
+    identity,
+    resetSecret,
+    store,
+    port,
+    ...(host === undefined ? {} : { host }),
+    ...(settings === undefined ? {} : { settings }),
+  });
+  try {
+    const httpHost = await listenHttp(app, options, station.port, tls !== undefined);
+    return running(station, app, data, { host: httpHost, port: station.port, secure: tls !== undefined });
+  } catch (error) {
+    await station.close();
+    await app.close();
+    throw error;
+  }
+}
+
+function running(station: Basestation, app: FastifyInstance, data: StationData, http: RunningBasestation['http']): RunningBasestation {
+  let closing: Promise<void> | null = null;
+  const close = async (): Promise<void> => {
+    await Promise.all([station.close(), app.close()]);
+    await data.close();
+  };
+  return {
+    port: station.port,
+    fingerprint: station.fingerprint,
+    http,
+    stats: () => station.stats(),
+    close: () => {
+      closing ??= close();
+      return closing;
+    },
+  };
+}
+
+/** @returns the address it listens on */
+async function listenHttp(app: FastifyInstance, { host, httpHost, log }: StartOptions, port: number, secure: boolean): Promise<string> {
+  const address = httpHost ?? (secure ? host : LOOPBACK);
+  if (!secure && httpHost !== undefined && !isLoopback(httpHost)) {
+    log.warn('HTTP without TLS outside this machine: API keys travel in clear, give --tls-cert and --tls-key', { host: httpHost });
+  }
+  if (address !== undefined) {
+    await listen(app, address, port);
+    return address;
+  }
+  try {
+    await listen(app, '::', port);
+    return '::';
+  } catch (error) {
+    if (!(error instanceof LocalError) || error.code !== 'INVALID_ARGUMENT') throw error;
+    await listen(app, '0.0.0.0', port);
+    return '0.0.0.0';
+  }
+}
+
+function checkHosts({ host, httpHost }: StartOptions): void {
+  for (const each of [host, httpHost]) {
+    if (each !== undefined && isIP(each) === 0) throw new LocalError('INVALID_ARGUMENT', `${each} is not a numeric IPv4 or IPv6 address`);
+  }
+}
+
+function isLoopback(host: string): boolean {
+  return host === '::1' || /^127\./.test(host);
+}
+
+async function pem(file: string): Promise<string> {
+  try {
+    return await readFile(file, 'utf8');
+  } catch (error) {
+    throw new LocalError('FAILED', `cannot read ${file}: ${(error as NodeJS.ErrnoException).code ?? String(error)}`);
+  }
+}

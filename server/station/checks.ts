@@ -1,0 +1,63 @@
+/**
+ * Who may attach, and who may connect: the decisions behind the error codes of reference-behaviour §5.2 as protocol.md §7 amends them.
+ * They read the store at each call and change nothing.
+ */
+import { StationCode } from '../../protocol/errors/index.ts';
+import { fingerprintsEqual } from '../../protocol/identity/index.ts';
+import { hashIsAmong, hashSecret } from '../storage/secrets.ts';
+import type { App, Device, Store } from '../storage/store.ts';
+
+export type Checked = { device: Device } | { refused: StationCode };
+
+/**
+ * A device is looked up by product and device id, then its key is compared. Only when that fails is it asked where the key belongs, in the order
+ * fingerprint, device id, product id; "wrong product" and "wrong device" are told only within one organization, or when the product
+ * named does not exist at all.
+ * @param fingerprint of the key the session proved
+ */
+export async function checkAttach(store: Store, productId: string, deviceId: string, fingerprint: string): Promise<Checked> {
+  const device = await store.device(productId, deviceId);
+  if (device?.fingerprint && fingerprintsEqual(device.fingerprint, fingerprint)) return { device };
+  const product = await store.product(productId);
+  const owners = await store.devicesByFingerprint(fingerprint);
+  const tellable = owners.filter((owner) => product === null || owner.organizationId === product.organizationId);
+  if (tellable.length === 0) return { refused: StationCode.UNKNOWN_FINGERPRINT };
+  const sameDeviceId = tellable.some((owner) => owner.deviceId === deviceId);
+  return { refused: sameDeviceId ? StationCode.WRONG_PRODUCT_ID : StationCode.WRONG_DEVICE_ID };
+}
+
+/** What a client shows. An SCT goes before a server key, which is then not looked at. */
+export interface Admission {
+  productId: string;
+  deviceId: string;
+  serverKey?: string | undefined;
+  sct?: string | undefined;
+}
+
+/**
+ * Product, then the server key, then the device, then the SCT: without a valid key nobody learns which devices exist, unless by showing
+ * an SCT, which names one device.
+ */
+export async function checkConnect(store: Store, { productId, deviceId, serverKey, sct }: Admission): Promise<Checked> {
+  const product = await store.product(productId);
+  if (product === null) return { refused: StationCode.UNKNOWN_PRODUCT_ID };
+  if (sct === undefined) {
+    const app = serverKey === undefined ? null : await store.appByKey(hashSecret(serverKey));
+    const refused = refusal(app, product);
+    if (refused !== null) return { refused };
+  }
+  const device = await store.device(productId, deviceId);
+  if (device === null) return { refused: StationCode.UNKNOWN_DEVICE_ID };
+  if (sct !== undefined && !hashIsAmong(hashSecret(sct), await store.tokens(productId, deviceId))) {
+    return { refused: StationCode.TOKEN_REJECTED };
+  }
+  return { device };
+}
+
+/** A key of another organization, or for other products, is as unknown here as one that does not exist. */
+function refusal(app: App | null, product: { productId: string; organizationId: string }): StationCode | null {
+  if (app === null || app.organizationId !== product.organizationId) return StationCode.UNKNOWN_SERVER_KEY;
+  if (app.productIds !== null && !app.productIds.includes(product.productId)) return StationCode.UNKNOWN_SERVER_KEY;
+  // Tokens of an issuer are not checked yet: an app that asks for them admits nobody.
+  return app.authType === 'NONE' ? null : StationCode.SERVER_KEY_MISMATCH;
+}

@@ -1,0 +1,95 @@
+/**
+ * Device → base station: `POST /device/attach` and `PUT /device/sct`.
+ *
+ * The attach that is accepted makes the session the device's channel: from then on only this router answers on it, the device is
+ * reachable, an earlier session of the same device is closed (REPLACED, the newest wins) and clients that waited are served.
+ */
+import { type CoapReply, type RoutedRequest, Router, Status, textReply } from '../../protocol/coap/index.ts';
+import {
+  CONTENT_FORMAT_CBOR,
+  DevicePath,
+  decodeAttachRequest,
+  decodeTokens,
+  encodeAttachAnswer,
+  stationReply,
+} from '../../protocol/control/index.ts';
+import { CloseCode, StationCode, stationCodeMeaning } from '../../protocol/errors/index.ts';
+import type { Environment } from '../../transport/environment.ts';
+import type { Session } from '../../transport/session/index.ts';
+import { hashSecret } from '../storage/secrets.ts';
+import type { Store } from '../storage/store.ts';
+import { checkAttach } from './checks.ts';
+import { type Attached, deviceName, type Presence } from './presence.ts';
+import type { StationSettings } from './settings.ts';
+import type { Waiters } from './waiters.ts';
+
+export interface DeviceChannelOptions {
+  environment: Environment;
+  store: Store;
+  settings: StationSettings;
+  presence: Presence;
+  waiters: Waiters;
+}
+
+export class DeviceChannel {
+  readonly router: Router<Session>;
+  readonly #options: DeviceChannelOptions;
+
+  constructor(options: DeviceChannelOptions) {
+    this.#options = options;
+    this.router = new Router<Session>({
+      onError: (error) => options.environment.log.error('device request failed', { error: String(error) }),
+    })
+      .on('POST', DevicePath.ATTACH, (request) => this.attach(request))
+      .on('PUT', DevicePath.SCT, (request) => this.#tokens(request));
+  }
+
+  /** Also served to sessions that have not said what they are. */
+  async attach({ payload, context: session }: RoutedRequest<Session>): Promise<CoapReply> {
+    const { productId, deviceId } = decodeAttachRequest(payload);
+    const checked = await checkAttach(this.#options.store, productId, deviceId, session.remoteFingerprint);
+    if ('refused' in checked) {
+      const reason = stationCodeMeaning(checked.refused)?.message;
+      this.#options.environment.log.info('attach refused', { device: deviceName({ productId, deviceId }), reason });
+      return stationReply(checked.refused);
+    }
+    if (session.isOpen) this.#attached({ productId, deviceId, session });
+    return { status: Status.CREATED, contentFormat: CONTENT_FORMAT_CBOR, payload: this.#answer(session) };
+  }
+
+  #attached(entry: Attached): void {
+    const { environment, presence, waiters } = this.#options;
+    const replaced = presence.add(entry);
+    entry.session.router = this.router;
+    environment.log.info(replaced ? 'device attached again' : 'device attached', {
+      device: deviceName(entry),
+      address: entry.session.path.key,
+    });
+    if (replaced) void replaced.session.close(CloseCode.REPLACED, stationCodeMeaning(StationCode.REPLACED)!.message);
+    // The answer goes out before what the waiting clients ask of the device.
+    environment.clock.defer(() => waiters.serve(entry));
+  }
+
+  #answer(session: Session): Uint8Array {
+    const { environment, settings } = this.#options;
+    const { address, port } = session.path;
+    return encodeAttachAnswer({
+      kind: 'attached',
+      keepAlive: settings.keepAlive,
+      observedAddress: { address, port },
+      wallTime: Math.round(environment.clock.wallTime()),
+    });
+  }
+
+  async #tokens({ payload, context: session }: RoutedRequest<Session>): Promise<CoapReply> {
+    const { presence, settings, store } = this.#options;
+    const tokens = decodeTokens(payload);
+    if (tokens.length > settings.tokensPerDevice) {
+      return textReply(Status.REQUEST_ENTITY_TOO_LARGE, `At most ${settings.tokensPerDevice} tokens`);
+    }
+    const device = presence.ofSession(session);
+    if (device === null) return stationReply(StationCode.REPLACED);
+    await store.replaceTokens(device.productId, device.deviceId, tokens.map(hashSecret));
+    return { status: Status.CREATED };
+  }
+}

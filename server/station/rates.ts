@@ -1,0 +1,51 @@
+/**
+ * Rates by key: an address, a device. Buckets that are full again are forgotten; when too many are in use the oldest goes, so that
+ * memory stays bounded whoever knocks.
+ */
+
+import type { Path } from '../../protocol/path.ts';
+import { TokenBucket } from '../../protocol/relay/index.ts';
+
+/** Keys remembered at a time. */
+const CAPACITY = 20_000;
+
+export class Rates {
+  readonly #rate: number;
+  readonly #burst: number;
+  readonly #buckets = new Map<string, TokenBucket>();
+
+  /** @param rate a second; @param burst at once */
+  constructor(rate: number, burst: number) {
+    this.#rate = rate;
+    this.#burst = burst;
+  }
+
+  /** Takes one. @returns 0, or the seconds to wait, at least 1: nothing was taken then */
+  take(key: string, now: number): number {
+    let bucket = this.#buckets.get(key);
+    if (bucket === undefined) {
+      this.#makeRoom(now);
+      bucket = new TokenBucket(this.#rate, this.#burst, now);
+      this.#buckets.set(key, bucket);
+    }
+    return bucket.take(1, now) ? 0 : Math.max(1, Math.ceil(bucket.wait(1, now) / 1000));
+  }
+
+  #makeRoom(now: number): void {
+    if (this.#buckets.size < CAPACITY) return;
+    for (const [key, bucket] of this.#buckets) if (bucket.isFull(now)) this.#buckets.delete(key);
+    if (this.#buckets.size < CAPACITY) return;
+    const oldest = this.#buckets.keys().next();
+    if (!oldest.done) this.#buckets.delete(oldest.value);
+  }
+}
+
+/** What counts as one address: an IPv4 address, the /64 of an IPv6 one. */
+export function addressKey({ address }: Path): string {
+  if (!address.includes(':')) return address;
+  const [head = '', tail] = address.split('::');
+  const left = head === '' ? [] : head.split(':');
+  const right = tail === undefined || tail === '' ? [] : tail.split(':');
+  const zeros = tail === undefined ? 0 : 8 - left.length - right.length;
+  return [...left, ...new Array<string>(Math.max(0, zeros)).fill('0'), ...right].slice(0, 4).join(':');
+}

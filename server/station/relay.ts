@@ -1,0 +1,148 @@
+/**
+ * The relay's IO: packets of routes go from socket to socket, in the buffer they arrived in.
+ *
+ * 1. `intercept` sees each datagram before the engine and takes those that begin with Route.
+ * 2. The table swaps the route id in place and names the end to send to; the datagram leaves at once.
+ * 3. When the sockets are full it waits in a small queue of that end, which drops its oldest, and is tried again every millisecond.
+ * 4. A dead id is answered with a Reset; when a channel ends, the ends that live on get theirs without being asked.
+ * 5. Routes on which nothing has moved for long are forgotten.
+ */
+import type { CryptoHost } from '../../protocol/crypto-host.ts';
+import type { Path } from '../../protocol/path.ts';
+import {
+  DropOldestQueue,
+  ROUTE_PACKET,
+  type RouteChannel,
+  type RouteEnd,
+  type RouteLimits,
+  RouteTable,
+  reset,
+} from '../../protocol/relay/index.ts';
+import type { Cancel, Clock } from '../../transport/environment.ts';
+
+export interface RelayOptions {
+  clock: Clock;
+  crypto: CryptoHost;
+  resetSecret: Uint8Array;
+  limits: Partial<RouteLimits>;
+  /** ms */
+  routeIdleTimeout: number;
+  /** Sends one datagram, which is not changed afterwards; false: the sockets are full. */
+  send: (datagram: Uint8Array, path: Path) => boolean;
+}
+
+/** Packets that wait for one end, and for all ends together. */
+const QUEUE_PER_END = 64;
+const QUEUE_TOTAL = 4096;
+const RETRY_DELAY = 1;
+
+export class Relay {
+  readonly table: RouteTable;
+  readonly #options: RelayOptions;
+  readonly #queues = new Map<RouteEnd, DropOldestQueue<Uint8Array>>();
+  #queued = 0;
+  #dropped = 0;
+  #cancelRetry: Cancel | null = null;
+  #cancelSweep: Cancel;
+
+  constructor(options: RelayOptions) {
+    const { crypto, resetSecret, limits, clock } = options;
+    this.#options = options;
+    this.table = new RouteTable(crypto, resetSecret, limits, clock.now());
+    this.#cancelSweep = clock.schedule(options.routeIdleTimeout, this.#sweep);
+  }
+
+  /** True when the datagram was a route's and is dealt with. */
+  readonly intercept = (datagram: Uint8Array, path: Path): boolean => {
+    if (datagram[0] !== ROUTE_PACKET) return false;
+    const now = this.#options.clock.now();
+    const end = this.table.forward(datagram, path, now);
+    if (end !== null) this.#send(datagram, end);
+    else this.#answer(datagram, path, now);
+    return true;
+  };
+
+  /** @returns the end of `channel`; null when there are too many routes */
+  open(channel: RouteChannel, otherChannel: RouteChannel): RouteEnd | null {
+    return this.table.open(channel, otherChannel, this.#options.clock.now());
+  }
+
+  /** Ends a route that came to nothing; nobody is told. */
+  close(end: RouteEnd): void {
+    this.table.close(end);
+    this.#forget(end);
+  }
+
+  /** Ends all routes of a channel and tells the other ends. */
+  closeChannel(channel: RouteChannel): void {
+    for (const end of this.table.closeChannel(channel)) this.#tell(end);
+  }
+
+  /** Stops the timers. */
+  stop(): void {
+    this.#cancelRetry?.();
+    this.#cancelSweep();
+  }
+
+  stats(): Readonly<Record<string, number>> {
+    return { routes: this.table.size, queued: this.#queued, queueDropped: this.#dropped, ...this.table.counters };
+  }
+
+  #send(datagram: Uint8Array, end: RouteEnd): void {
+    if (this.#queued === 0 && this.#options.send(datagram, end.path)) return;
+    const waiting = this.#queues.get(end);
+    if (waiting === undefined && this.#options.send(datagram, end.path)) return;
+    this.#enqueue(datagram, end, waiting ?? new DropOldestQueue<Uint8Array>(QUEUE_PER_END));
+  }
+
+  #enqueue(datagram: Uint8Array, end: RouteEnd, queue: DropOldestQueue<Uint8Array>): void {
+    if (this.#queued >= QUEUE_TOTAL) {
+      this.#dropped++;
+      return;
+    }
+    this.#queues.set(end, queue);
+    if (queue.push(datagram) === undefined) this.#queued++;
+    else this.#dropped++;
+    this.#cancelRetry ??= this.#options.clock.schedule(RETRY_DELAY, this.#retry);
+  }
+
+  readonly #retry = (): void => {
+    this.#cancelRetry = null;
+    for (const [end, queue] of this.#queues) if (!this.#flush(end, queue)) break;
+    if (this.#queued > 0) this.#cancelRetry = this.#options.clock.schedule(RETRY_DELAY, this.#retry);
+  };
+
+  /** @returns false when the sockets are full again */
+  #flush(end: RouteEnd, queue: DropOldestQueue<Uint8Array>): boolean {
+    for (let datagram = queue.peek(); datagram !== undefined; datagram = queue.peek()) {
+      if (!this.#options.send(datagram, end.path)) return false;
+      queue.shift();
+      this.#queued--;
+    }
+    this.#queues.delete(end);
+    return true;
+  }
+
+  #answer(datagram: Uint8Array, path: Path, now: number): void {
+    const answer = this.table.answer(datagram, now);
+    if (answer !== null) this.#options.send(answer, path);
+  }
+
+  #tell(end: RouteEnd): void {
+    this.#forget(end);
+    this.#options.send(reset(end.id, end.resetToken), end.path);
+  }
+
+  #forget(end: RouteEnd): void {
+    for (const each of [end, end.other]) {
+      this.#queued -= this.#queues.get(each)?.length ?? 0;
+      this.#queues.delete(each);
+    }
+  }
+
+  readonly #sweep = (): void => {
+    const { clock, routeIdleTimeout } = this.#options;
+    for (const end of this.table.closeIdle(clock.now() - routeIdleTimeout)) this.#forget(end);
+    this.#cancelSweep = clock.schedule(routeIdleTimeout / 2, this.#sweep);
+  };
+}

@@ -1,0 +1,42 @@
+/** What a base station may be told; every limit has a default that suits one machine. */
+import type { RouteLimits } from '../../protocol/relay/index.ts';
+import type { KeepAlive } from '../../transport/session/index.ts';
+
+export interface StationSettings {
+  /** Given to devices when they attach: ms, ms, count. */
+  keepAlive: KeepAlive;
+  /** Connections of devices and clients at a time. */
+  connections: number;
+  /** SCTs of one device. */
+  tokensPerDevice: number;
+  /** Connects a second to one device (protocol.md §2). */
+  connectsPerDevice: number;
+  /** Connects a second from one address (IPv4) or /64 (IPv6), with bursts of ten seconds' worth. */
+  connectsPerAddress: number;
+  /** Clients waiting for one device to attach, of one session, and over all. */
+  waitersPerDevice: number;
+  waitersPerSession: number;
+  waiters: number;
+  /** ms a device may take to answer a connect before it counts as not attached (protocol.md §7). */
+  answerTimeout: number;
+  /** ms a session may take to say whether it is a device's or a client's. */
+  arrivalTimeout: number;
+  /** ms without a packet after which a route is forgotten; longer than the keep-alive of the ends. */
+  routeIdleTimeout: number;
+  routes: Partial<RouteLimits>;
+}
+
+export const defaultSettings: StationSettings = {
+  keepAlive: { interval: 25_000, retryInterval: 2_000, maxRetries: 15 },
+  connections: 10_000,
+  tokensPerDevice: 100,
+  connectsPerDevice: 5,
+  connectsPerAddress: 20,
+  waitersPerDevice: 100,
+  waitersPerSession: 16,
+  waiters: 10_000,
+  answerTimeout: 4_000,
+  arrivalTimeout: 30_000,
+  routeIdleTimeout: 300_000,
+  routes: {},
+};

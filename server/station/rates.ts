@@ -13,6 +13,7 @@ export class Rates {
   readonly #rate: number;
   readonly #burst: number;
   readonly #buckets = new Map<string, TokenBucket>();
+  #sweptAt = Number.NEGATIVE_INFINITY;
 
   /** @param rate a second; @param burst at once */
   constructor(rate: number, burst: number) {
@@ -33,10 +34,17 @@ export class Rates {
 
   #makeRoom(now: number): void {
     if (this.#buckets.size < CAPACITY) return;
-    for (const [key, bucket] of this.#buckets) if (bucket.isFull(now)) this.#buckets.delete(key);
+    this.#sweep(now);
     if (this.#buckets.size < CAPACITY) return;
     const oldest = this.#buckets.keys().next();
     if (!oldest.done) this.#buckets.delete(oldest.value);
+  }
+
+  /** Not more often than an empty bucket needs to fill: a sweep costs as much as there are buckets. */
+  #sweep(now: number): void {
+    if (now - this.#sweptAt < (this.#burst / this.#rate) * 1000) return;
+    this.#sweptAt = now;
+    for (const [key, bucket] of this.#buckets) if (bucket.isFull(now)) this.#buckets.delete(key);
   }
 }
 

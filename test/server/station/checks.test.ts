@@ -1,0 +1,96 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { StationCode } from '../../../protocol/errors/index.ts';
+import { checkAttach, checkConnect } from '../../../server/station/checks.ts';
+import { hashSecret } from '../../../server/storage/secrets.ts';
+import { openSqliteStore } from '../../../server/storage/sqlite.ts';
+import type { App, Store } from '../../../server/storage/store.ts';
+
+const created = '2026-01-02T03:04:05.678Z';
+const key = (name: string): string => hashSecret(`fingerprint of ${name}`);
+
+let store: Store;
+
+beforeAll(async () => {
+  store = await openSqliteStore(':memory:');
+  for (const organizationId of ['or-a', 'or-b']) await store.addOrganization({ organizationId, name: null, created });
+  const products = { 'pr-1': 'or-a', 'pr-2': 'or-a', 'pr-b': 'or-b' };
+  for (const [productId, organizationId] of Object.entries(products))
+    await store.addProduct({ productId, organizationId, name: null, created });
+  const device = (productId: string, deviceId: string, fingerprint: string | null) =>
+    store.addDevice({ productId, deviceId, name: null, fingerprint, created });
+  await device('pr-1', 'de-1', key('one'));
+  await device('pr-1', 'de-2', key('two'));
+  await device('pr-1', 'de-new', null);
+  await device('pr-2', 'de-1', key('other product'));
+  await device('pr-b', 'de-1', key('other organization'));
+  await store.replaceTokens('pr-1', 'de-1', [hashSecret('tokenA'), hashSecret('tokenB')]);
+  await store.replaceTokens('pr-1', 'de-2', [hashSecret('tokenC')]);
+  const app: App = {
+    appId: 'ap-a',
+    organizationId: 'or-a',
+    name: null,
+    authType: 'NONE',
+    keyHash: hashSecret('sk-a'),
+    productIds: null,
+    created,
+  };
+  await store.addApp(app);
+  await store.addApp({ ...app, appId: 'ap-one', keyHash: hashSecret('sk-one'), productIds: ['pr-1'] });
+  await store.addApp({ ...app, appId: 'ap-jwt', keyHash: hashSecret('sk-jwt'), authType: 'JWT' });
+  await store.addApp({ ...app, appId: 'ap-b', keyHash: hashSecret('sk-b'), organizationId: 'or-b' });
+});
+
+afterAll(() => store.close());
+
+describe('checkAttach', () => {
+  test.each<[string, string, string, string, StationCode | 'attached']>([
+    ['everything right', 'pr-1', 'de-1', 'one', 'attached'],
+    ['the same device id in another product', 'pr-2', 'de-1', 'other product', 'attached'],
+    ['an unknown key', 'pr-1', 'de-1', 'nobody', StationCode.UNKNOWN_FINGERPRINT],
+    ['an unknown key, unknown ids', 'pr-x', 'de-x', 'nobody', StationCode.UNKNOWN_FINGERPRINT],
+    ['a device whose key is not set', 'pr-1', 'de-new', 'nobody', StationCode.UNKNOWN_FINGERPRINT],
+    ['a device whose key is not set, with the key of another', 'pr-1', 'de-new', 'one', StationCode.WRONG_DEVICE_ID],
+    ['the id of another device', 'pr-1', 'de-2', 'one', StationCode.WRONG_DEVICE_ID],
+    ['an unknown device id', 'pr-1', 'de-x', 'one', StationCode.WRONG_DEVICE_ID],
+    ['another product of the organization, the same device id', 'pr-2', 'de-1', 'one', StationCode.WRONG_PRODUCT_ID],
+    ['another product of the organization, another device id', 'pr-2', 'de-x', 'one', StationCode.WRONG_DEVICE_ID],
+    ['a product that does not exist', 'pr-x', 'de-1', 'one', StationCode.WRONG_PRODUCT_ID],
+    ['a product and a device that do not exist', 'pr-x', 'de-x', 'one', StationCode.WRONG_DEVICE_ID],
+    ['the product of another organization', 'pr-b', 'de-1', 'one', StationCode.UNKNOWN_FINGERPRINT],
+    ['an unknown device of another organization', 'pr-b', 'de-x', 'one', StationCode.UNKNOWN_FINGERPRINT],
+    ['the key of another organization', 'pr-1', 'de-1', 'other organization', StationCode.UNKNOWN_FINGERPRINT],
+  ])('%s', async (_what, productId, deviceId, name, expected) => {
+    const checked = await checkAttach(store, productId, deviceId, key(name));
+    if (expected === 'attached') expect(checked).toMatchObject({ device: { productId, deviceId } });
+    else expect(checked).toEqual({ refused: expected });
+  });
+});
+
+describe('checkConnect', () => {
+  const shown = { productId: 'pr-1', deviceId: 'de-1' };
+  test.each<[string, Parameters<typeof checkConnect>[1], StationCode | 'admitted']>([
+    ['a key of the organization', { ...shown, serverKey: 'sk-a' }, 'admitted'],
+    ['a key for this product', { ...shown, serverKey: 'sk-one' }, 'admitted'],
+    ['a token of the device', { ...shown, sct: 'tokenA' }, 'admitted'],
+    ['the last of its tokens', { ...shown, sct: 'tokenB' }, 'admitted'],
+    ['a token, and a key that is then not looked at', { ...shown, sct: 'tokenA', serverKey: 'sk-unknown' }, 'admitted'],
+    ['an unknown product', { ...shown, productId: 'pr-x', serverKey: 'sk-a' }, StationCode.UNKNOWN_PRODUCT_ID],
+    ['an unknown device, with a key', { ...shown, deviceId: 'de-x', serverKey: 'sk-a' }, StationCode.UNKNOWN_DEVICE_ID],
+    ['an unknown device, with a token', { ...shown, deviceId: 'de-x', sct: 'tokenA' }, StationCode.UNKNOWN_DEVICE_ID],
+    ['an unknown key, whether the device exists', { ...shown, serverKey: 'sk-x' }, StationCode.UNKNOWN_SERVER_KEY],
+    ['an unknown key, or not', { ...shown, deviceId: 'de-x', serverKey: 'sk-x' }, StationCode.UNKNOWN_SERVER_KEY],
+    ['nothing at all', shown, StationCode.UNKNOWN_SERVER_KEY],
+    ['a key of another organization', { ...shown, serverKey: 'sk-b' }, StationCode.UNKNOWN_SERVER_KEY],
+    ['a key for another product', { ...shown, productId: 'pr-2', serverKey: 'sk-one' }, StationCode.UNKNOWN_SERVER_KEY],
+    ['a key that asks for a JWT', { ...shown, serverKey: 'sk-jwt' }, StationCode.SERVER_KEY_MISMATCH],
+    ['a wrong token', { ...shown, sct: 'tokenX' }, StationCode.TOKEN_REJECTED],
+    ['an empty token', { ...shown, sct: '' }, StationCode.TOKEN_REJECTED],
+    ['the token of another device', { ...shown, sct: 'tokenC' }, StationCode.TOKEN_REJECTED],
+    ['a wrong token beside a right key', { ...shown, sct: 'tokenX', serverKey: 'sk-a' }, StationCode.TOKEN_REJECTED],
+    ['a hash in the place of a token', { ...shown, sct: hashSecret('tokenA') }, StationCode.TOKEN_REJECTED],
+  ])('%s', async (_what, admission, expected) => {
+    const checked = await checkConnect(store, admission);
+    if (expected === 'admitted') expect(checked).toMatchObject({ device: { productId: 'pr-1', deviceId: 'de-1' } });
+    else expect(checked).toEqual({ refused: expected });
+  });
+});

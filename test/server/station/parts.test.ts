@@ -1,0 +1,103 @@
+import { describe, expect, test } from 'vitest';
+import type { Path } from '../../../protocol/path.ts';
+import { Presence } from '../../../server/station/presence.ts';
+import { addressKey, Rates } from '../../../server/station/rates.ts';
+import { Waiters } from '../../../server/station/waiters.ts';
+import type { Session } from '../../../transport/session/index.ts';
+
+const session = (name: string): Session => ({ name }) as unknown as Session;
+const device = { productId: 'pr-1', deviceId: 'de-1' };
+
+describe('Presence', () => {
+  test('the newest session of a device wins, and the end of an older one changes nothing', () => {
+    const presence = new Presence();
+    const [old, fresh] = [session('old'), session('fresh')];
+    expect(presence.add({ ...device, session: old })).toBeNull();
+    expect(presence.add({ ...device, session: fresh })).toMatchObject({ session: old });
+    presence.remove(old);
+    expect(presence.find(device)?.session).toBe(fresh);
+    expect(presence.ofSession(old)).toBeNull();
+    presence.remove(fresh);
+    expect(presence.find(device)).toBeNull();
+    expect(presence.size).toBe(0);
+  });
+
+  test('attaching again on the same session replaces nothing, also under another name', () => {
+    const presence = new Presence();
+    const one = session('one');
+    presence.add({ ...device, session: one });
+    expect(presence.add({ ...device, session: one })).toBeNull();
+    expect(presence.add({ productId: 'pr-1', deviceId: 'de-2', session: one })).toBeNull();
+    expect(presence.find(device)).toBeNull();
+    expect(presence.size).toBe(1);
+  });
+});
+
+describe('Waiters', () => {
+  const limits = { waiters: 3, waitersPerDevice: 2, waitersPerSession: 2 };
+  const other = { productId: 'pr-1', deviceId: 'de-2' };
+
+  test('are served once, in order, and only for their device', () => {
+    const waiters = new Waiters(limits);
+    const served: string[] = [];
+    const waiter = (name: string) => ({ session: session(name), serve: () => served.push(name) });
+    expect(waiters.add(device, waiter('a'))).toBe(true);
+    expect(waiters.add(device, waiter('b'))).toBe(true);
+    expect(waiters.add(other, waiter('c'))).toBe(true);
+    waiters.serve(device);
+    waiters.serve(device);
+    expect(served).toEqual(['a', 'b']);
+    expect(waiters.size).toBe(1);
+  });
+
+  test('are bounded per device, per session and in all, and go with their session', () => {
+    const waiters = new Waiters(limits);
+    const one = session('one');
+    const add = (where: typeof device, who: Session): boolean => waiters.add(where, { session: who, serve: () => {} });
+    expect([add(device, one), add(device, one), add(other, one)]).toEqual([true, true, false]);
+    expect(add(device, session('two'))).toBe(false);
+    expect(add(other, session('two'))).toBe(true);
+    expect(add({ productId: 'pr-2', deviceId: 'x' }, session('three'))).toBe(false);
+    waiters.removeSession(one);
+    expect(waiters.size).toBe(1);
+    expect(add(device, session('three'))).toBe(true);
+  });
+
+  test('may be added again while they are served', () => {
+    const waiters = new Waiters(limits);
+    const again = { session: session('one'), serve: () => void waiters.add(device, again) };
+    waiters.add(device, again);
+    waiters.serve(device);
+    expect(waiters.size).toBe(1);
+  });
+});
+
+describe('Rates', () => {
+  test('each key has its own, and the wait is in whole seconds', () => {
+    const rates = new Rates(5, 5);
+    const answers = Array.from({ length: 7 }, () => rates.take('a', 0));
+    expect(answers).toEqual([0, 0, 0, 0, 0, 1, 1]);
+    expect(rates.take('b', 0)).toBe(0);
+    expect(rates.take('a', 200)).toBe(0);
+    expect(rates.take('a', 200)).toBe(1);
+    expect(new Rates(0.1, 0.5).take('slow', 0)).toBe(5);
+  });
+
+  test('memory stays bounded whatever knocks', () => {
+    const rates = new Rates(1, 1);
+    for (let i = 0; i < 50_000; i++) rates.take(`key ${i}`, 0);
+    expect(rates.take('key 49999', 0)).toBe(1);
+    expect(rates.take('key 0', 0)).toBe(0);
+  });
+
+  test.each([
+    ['192.0.2.1', '192.0.2.1'],
+    ['2001:db8:1:2:3:4:5:6', '2001:db8:1:2'],
+    ['2001:db8::1', '2001:db8:0:0'],
+    ['2001:db8:1::', '2001:db8:1:0'],
+    ['::1', '0:0:0:0'],
+    ['fe80::1:2:3:4', 'fe80:0:0:0'],
+  ])('the key of %s is %s', (address, key) => {
+    expect(addressKey({ address } as Path)).toBe(key);
+  });
+});

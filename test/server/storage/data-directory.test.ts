@@ -1,0 +1,84 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { openStationData, openStore } from '../../../server/storage/data-directory.ts';
+import { nodeCrypto } from '../../../transport/node/index.ts';
+
+let parent: string;
+let directory: string;
+
+beforeEach(() => {
+  parent = mkdtempSync(join(tmpdir(), 'svc-data-'));
+  directory = join(parent, 'data');
+});
+afterEach(() => rmSync(parent, { recursive: true }));
+
+const hex = (bytes: Uint8Array): string => Buffer.from(bytes).toString('hex');
+
+test('the first start makes key and secret, readable for this user only; the next one finds them', async () => {
+  const first = await openStationData(directory, nodeCrypto);
+  const kept = [hex(first.identity.publicKey), hex(first.resetSecret)];
+  await first.close();
+  for (const name of ['identity.pem', 'reset-secret']) expect(statSync(join(directory, name)).mode & 0o777).toBe(0o600);
+  expect(statSync(directory).mode & 0o777).toBe(0o700);
+  expect(readFileSync(join(directory, 'identity.pem'), 'utf8')).toMatch(/^-----BEGIN PRIVATE KEY-----\n/);
+  const second = await openStationData(directory, nodeCrypto);
+  expect([hex(second.identity.publicKey), hex(second.resetSecret)]).toEqual(kept);
+  await second.close();
+  expect(readdirSync(directory).filter((name) => name.endsWith('.tmp'))).toEqual([]);
+});
+
+test('a second base station is refused with one line, administration is not', async () => {
+  const running = await openStationData(directory, nodeCrypto);
+  await expect(openStationData(directory, nodeCrypto)).rejects.toMatchObject({
+    code: 'IN_USE',
+    message: expect.stringMatching(/^another base station runs on [^\n]+$/),
+  });
+  const store = await openStore(directory);
+  await store.addOrganization({ organizationId: 'or-1', name: null, created: '' });
+  await store.close();
+  expect(await running.store.organization('or-1')).not.toBeNull();
+  await running.close();
+});
+
+test('the lock of a killed process is free at once', async () => {
+  await (await openStationData(directory, nodeCrypto)).close();
+  const script = `
+    const Database = require(${JSON.stringify(createRequire(import.meta.url).resolve('libsql'))});
+    const lock = new Database(${JSON.stringify(join(directory, 'basestation.lock'))});
+    lock.exec('begin exclusive');
+    console.log('locked');
+    setInterval(() => lock, 1000);`;
+  const child = spawn(process.execPath, ['-e', script], { stdio: ['ignore', 'pipe', 'inherit'] });
+  await once(child.stdout, 'data');
+  await expect(openStationData(directory, nodeCrypto)).rejects.toMatchObject({ code: 'IN_USE' });
+  child.kill('SIGKILL');
+  await once(child, 'close');
+  await (await openStationData(directory, nodeCrypto)).close();
+});
+
+test.each([
+  ['identity.pem', 'no key'],
+  ['reset-secret', 'abc'],
+])('a damaged %s is refused with its name, and the lock is given back', async (name, content) => {
+  await (await openStationData(directory, nodeCrypto)).close();
+  const file = join(directory, name);
+  const intact = readFileSync(file);
+  writeFileSync(file, content);
+  await expect(openStationData(directory, nodeCrypto)).rejects.toMatchObject({
+    code: 'INVALID_STATE',
+    message: expect.stringContaining(file),
+  });
+  writeFileSync(file, intact);
+  await (await openStationData(directory, nodeCrypto)).close();
+});
+
+test('a directory that cannot be one is refused with one line', async () => {
+  writeFileSync(directory, '');
+  await expect(openStationData(directory, nodeCrypto)).rejects.toMatchObject({ code: 'FAILED' });
+  await expect(openStore(directory)).rejects.toMatchObject({ code: 'FAILED' });
+});

@@ -15,7 +15,7 @@ export interface Engine<Event> {
 
 /**
  * Packets for one path, as ranges of a buffer that stays untouched until each was released by its offset. The object may be the same each time;
- * because releases come later, it then has the same `release` and the same `buffer` each time too.
+ * because releases come later, what its `release` does must not depend on what it holds by then.
  */
 export interface Packets {
   readonly path: Path;

@@ -14,7 +14,7 @@ import type { Simulation } from './simulation.ts';
 import { SimulatedSocket } from './socket.ts';
 
 /** Linear memory of a host's core, where the caller does not say: hundreds of hosts fit in one process. */
-const CORE_MEMORY = 4 * 1024 * 1024;
+const CORE_MEMORY = 16 * 1024 * 1024;
 const FIRST_EPHEMERAL_PORT = 49_152;
 
 export class SimulatedHost implements Environment {

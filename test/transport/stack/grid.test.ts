@@ -1,0 +1,34 @@
+/** Handshake, CoAP and streams, byte for byte, over links with every combination of faults. */
+import { describe, expect, it } from 'vitest';
+import { seeds, size, slice } from '../../support/size.ts';
+import { bench, equal, roundTrip, StreamPort } from './support.ts';
+
+const cells = [0, 0.01, 0.05, 0.2].flatMap((loss) =>
+  [0, 0.1].flatMap((reorder) => [0, 0.1].flatMap((duplicate) => [1, 50, 300].map((rtt) => ({ loss, reorder, duplicate, rtt })))),
+);
+
+describe('over a link with faults', () => {
+  it.each(slice(cells, 12))('works: %o', async ({ loss, reorder, duplicate, rtt }) => {
+    for (const seed of seeds(1, 10)) {
+      const link = { loss, reorder, duplicate, delay: rtt / 2, jitter: rtt / 10, reorderDelay: Math.max(5, rtt / 4), rate: 100e6 };
+      const { simulation, random, connect, served } = await bench({ seed, link });
+      const job = async (): Promise<void> => {
+        const session = await connect({ timeout: 60_000 });
+        expect(session).toMatchObject({ verified: 'pinned', type: 'DIRECT', info: { ProductId: 'pr-1', DeviceId: 'de-1' } });
+        const requests = Array.from({ length: 20 }, async (_, i) => {
+          const payload = random.bytes((i * 397) % 5000);
+          const response = await session.request({ method: 'POST', path: '/echo', contentFormat: 42, payload });
+          expect([response.status, equal(response.payload, payload)]).toEqual([204, true]);
+        });
+        const streams = [10, size(100_000, 1_000_000)].map(async (length) => {
+          const data = random.bytes(length);
+          expect(equal(await roundTrip(await session.openStream(StreamPort.ECHO), data), data)).toBe(true);
+        });
+        await Promise.all([...requests, ...streams]);
+        await session.close();
+      };
+      await simulation.settle(job());
+      expect(served.get('/echo')).toBe(20);
+    }
+  });
+});

@@ -1,0 +1,87 @@
+/** The same stack over real sockets of Node, in one process. */
+import { createHash } from 'node:crypto';
+import { networkInterfaces } from 'node:os';
+import { afterEach, describe, expect, it } from 'vitest';
+import { Router } from '../../../protocol/coap/index.ts';
+import { nodeEnvironment } from '../../../transport/node/environment.ts';
+import { Host, type Session } from '../../../transport/session/index.ts';
+import { Random } from '../../../transport/sim/random.ts';
+import { size } from '../../support/size.ts';
+import { NAME, roundTrip } from './support.ts';
+
+const environment = nodeEnvironment();
+const hosts: Host[] = [];
+const hasIpv6 = Object.values(networkInterfaces()).some((list) => list?.some(({ address }) => address === '::1'));
+
+afterEach(async () => {
+  await Promise.all(hosts.splice(0).map((host) => host.close()));
+});
+
+async function pair(): Promise<{ device: Host; client: Host }> {
+  const router = new Router<Session>();
+  router.on('GET', '/local', (request) => ({ status: 205, payload: new TextEncoder().encode(`${request.context.isLocal}`) }));
+  const device = await Host.open(environment, {
+    identity: environment.crypto.generateKey(),
+    binds: [{ port: 0 }, { port: 0, local: true }],
+    responder: (path) => (path.local ? [NAME, 'device'] : [NAME]),
+    acceptStreams: true,
+    router,
+    onSession: (session) => {
+      session.onStream = async (incoming) => {
+        const stream = incoming.accept();
+        try {
+          for (;;) await stream.write(await stream.readSome());
+        } catch {
+          await stream.close().catch(() => {});
+        }
+      };
+    },
+  });
+  const client = await Host.open(environment, { identity: environment.crypto.generateKey(), binds: [{ port: 0 }] });
+  hosts.push(device, client);
+  return { device, client };
+}
+
+describe('over UDP of this host', () => {
+  it.each(['127.0.0.1', ...(hasIpv6 ? ['::1'] : [])])('connects, asks and streams over %s', async (address) => {
+    const { device, client } = await pair();
+    const session = await client.connect({
+      address,
+      port: device.sockets[0]!.port,
+      name: NAME,
+      pin: device.fingerprint,
+      firstTimeout: 250,
+    });
+    expect(session.verified).toBe('pinned');
+    const response = await session.request({ method: 'GET', path: '/local' });
+    expect([response.status, new TextDecoder().decode(response.payload)]).toEqual([205, 'false']);
+    const data = new Random('udp').bytes(size(4, 64) * 1024 * 1024);
+    const back = await roundTrip(await session.openStream(7), data);
+    const sha = (bytes: Uint8Array) => createHash('sha256').update(bytes).digest('hex');
+    expect(sha(back)).toBe(sha(data));
+    expect([device.stats(), client.stats()]).toMatchObject([
+      { failures: 0, dropped: 0 },
+      { failures: 0, dropped: 0 },
+    ]);
+  });
+
+  it('is local on the local socket, under the name without ids', async () => {
+    const { device, client } = await pair();
+    const target = { address: '127.0.0.1', name: 'device', firstTimeout: 250 } as const;
+    const session = await client.connect({ ...target, port: device.sockets[1]!.port });
+    const response = await session.request({ method: 'GET', path: '/local' });
+    expect(new TextDecoder().decode(response.payload)).toBe('true');
+    await expect(client.connect({ ...target, port: device.sockets[0]!.port, timeout: 700 })).rejects.toMatchObject({ code: 'TIMEOUT' });
+  });
+
+  it('asks 500 times, 20 at a time', async () => {
+    const { device, client } = await pair();
+    const session = await client.connect({ address: '127.0.0.1', port: device.sockets[0]!.port, name: NAME });
+    let left = 500;
+    const worker = async (): Promise<void> => {
+      while (left-- > 0) expect((await session.request({ method: 'GET', path: '/local' })).status).toBe(205);
+    };
+    await Promise.all(Array.from({ length: 20 }, worker));
+    expect(device.stats()).toMatchObject({ failures: 0 });
+  });
+});

@@ -10,7 +10,7 @@
  *
  * Who may connect, and what for, is decided above.
  */
-import type { Connection } from '../../protocol/connection/index.ts';
+import type { Connection, ConnectionEvent } from '../../protocol/connection/index.ts';
 import { Endpoint, type EndpointEvent } from '../../protocol/endpoint/index.ts';
 import { CloseCode, LocalError, RemoteError, type SvcError } from '../../protocol/errors/index.ts';
 import { fingerprint } from '../../protocol/identity/index.ts';
@@ -25,6 +25,7 @@ import { RestartingEngine, type Running } from './restarting-engine.ts';
 import { Routes } from './routes.ts';
 import { Session } from './session.ts';
 import { MAX_READ } from './stream.ts';
+import { whileOpen } from './while-open.ts';
 
 /** ms for a handshake when `connect` names none */
 const CONNECT_TIMEOUT = 10_000;
@@ -41,6 +42,8 @@ export interface Dial {
 interface Attempt {
   readonly target: ConnectTarget;
   readonly connection: Connection;
+  /** null while a prepared one waits for its Respond */
+  path: Path | null;
   readonly result: Deferred<Session>;
 }
 
@@ -147,7 +150,7 @@ export class Host {
     this.#assertOpen();
     const path = 'path' in options ? options.path : this.#path(options.address, options.port, options.socket);
     const now = this.environment.clock.now();
-    const attempt = this.#attempt(options, this.#engine.endpoint.connect({ ...this.#handshake(options, now), path }, now));
+    const attempt = this.#attempt(options, this.#engine.endpoint.connect({ ...this.#handshake(options, now), path }, now), path);
     return { session: attempt.result.promise, cancel: () => this.#cancel(attempt) };
   }
 
@@ -155,7 +158,7 @@ export class Host {
   prepare(target: ConnectTarget): PreparedConnect {
     this.#assertOpen();
     const now = this.environment.clock.now();
-    const attempt = this.#attempt(target, this.#engine.endpoint.prepare(this.#handshake(target, now), now));
+    const attempt = this.#attempt(target, this.#engine.endpoint.prepare(this.#handshake(target, now), now), null);
     return {
       initiate: attempt.connection.initiate ?? new Uint8Array(0),
       establish: (respond, path) => this.#establish(attempt, respond, path),
@@ -189,7 +192,7 @@ export class Host {
   /** Sessions, and connects under way, on routes through the station of `channel`. */
   relayedOver(channel: Session): number {
     let count = 0;
-    for (const { path } of [...this.#sessions, ...this.#attempts.keys()]) {
+    for (const { path } of [...this.#sessions, ...this.#attempts.values()]) {
       if (path?.kind === 'route' && this.#routes.find(path)?.channel === channel) count++;
     }
     return count;
@@ -252,7 +255,8 @@ export class Host {
       return;
     }
     const attempt = this.#attempts.get(connection);
-    for (let event = connection.nextEvent(); event !== null; event = connection.nextEvent()) {
+    const next = (): ConnectionEvent | null => whileOpen(() => connection.nextEvent(), null);
+    for (let event = next(); event !== null; event = next()) {
       if (attempt === undefined) continue;
       if (event.kind === 'opened') {
         this.#opened(attempt);
@@ -303,7 +307,7 @@ export class Host {
   #endRoute(path: Path, reason: string): void {
     const error = new RemoteError('CLOSED', `the channel to the base station ended (${reason}), and with it the route`);
     for (const session of [...this.#sessions]) if (session.path === path) session.end(error, CloseCode.ROUTE_CLOSED);
-    for (const attempt of [...this.#attempts.values()]) if (attempt.connection.path === path) this.#fail(attempt, error);
+    for (const attempt of [...this.#attempts.values()]) if (attempt.path === path) this.#fail(attempt, error);
   }
 
   #coreFailed(): void {
@@ -315,8 +319,8 @@ export class Host {
     for (const session of [...this.#sessions]) session.abandon(error);
   }
 
-  #attempt(target: ConnectTarget, connection: Connection): Attempt {
-    const attempt: Attempt = { target, connection, result: Deferred.quiet() };
+  #attempt(target: ConnectTarget, connection: Connection, path: Path | null): Attempt {
+    const attempt: Attempt = { target, connection, path, result: Deferred.quiet() };
     this.#attempts.set(connection, attempt);
     this.#driver.wake();
     return attempt;
@@ -329,6 +333,7 @@ export class Host {
     signal?.addEventListener('abort', cancel, { once: true });
     try {
       if (this.#attempts.has(attempt.connection)) {
+        attempt.path = path;
         this.#engine.endpoint.respond(attempt.connection, respond, path, this.environment.clock.now(), this.#routeOptions(path));
         this.#driver.wake();
       }
@@ -345,7 +350,7 @@ export class Host {
   #fail(attempt: Attempt, error: SvcError): void {
     if (!this.#attempts.delete(attempt.connection)) return;
     attempt.result.reject(error);
-    attempt.connection.close(CloseCode.NO_ERROR, '', this.environment.clock.now());
+    whileOpen(() => attempt.connection.close(CloseCode.NO_ERROR, '', this.environment.clock.now()), undefined);
     this.#driver.wake();
   }
 
@@ -373,7 +378,7 @@ export class Host {
   }
 
   #isUsed(path: Path): boolean {
-    for (const user of [...this.#sessions, ...this.#attempts.keys()]) if (user.path === path) return true;
+    for (const user of [...this.#sessions, ...this.#attempts.values()]) if (user.path === path) return true;
     return false;
   }
 

@@ -12,6 +12,7 @@ import type { Cancel, Clock, Log } from '../environment.ts';
 import { Deferred } from './deferred.ts';
 import { guarded } from './emitter.ts';
 import type { Session, SessionRequest } from './session.ts';
+import { whileOpen } from './while-open.ts';
 
 /** An observation that stands. */
 export interface Observation {
@@ -171,7 +172,8 @@ export class SessionRequests {
     const { connection, wake } = this.#options;
     for (;;) {
       this.#held ??= this.#exchanges.nextMessage();
-      if (this.#held === null || connection.sendMessage(this.#held) < 0) return;
+      const message = this.#held;
+      if (message === null || whileOpen(() => connection.sendMessage(message), -1) < 0) return;
       this.#held = null;
       wake();
     }

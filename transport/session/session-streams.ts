@@ -11,6 +11,7 @@ import { Deferred } from './deferred.ts';
 import { guarded } from './emitter.ts';
 import { IncomingStream } from './incoming-stream.ts';
 import { SessionStream, type StreamCarrier } from './stream.ts';
+import { whileOpen } from './while-open.ts';
 
 interface Opening {
   readonly port: number;
@@ -89,7 +90,7 @@ export class SessionStreams {
 
   #openQueued(): void {
     for (const opening of this.#queue) {
-      const id = this.#connection.openStream(opening.port);
+      const id = whileOpen(() => this.#connection.openStream(opening.port), -1);
       if (id < 0) break;
       this.#queue.delete(opening);
       this.#opening.set(id, opening);
@@ -115,8 +116,8 @@ export class SessionStreams {
 
   #abandon(id: number, code: number): void {
     this.#opening.delete(id);
-    this.#connection.resetStream(id, code);
-    this.#connection.stopSending(id, code);
+    this.#carrier.resetStream(id, code);
+    this.#carrier.stopSending(id, code);
     this.#options.wake();
   }
 
@@ -124,14 +125,13 @@ export class SessionStreams {
     const incoming = new IncomingStream(port, {
       accept: () => {
         this.#offered.delete(id);
-        this.#connection.acceptStream(id);
+        whileOpen(() => this.#connection.acceptStream(id), undefined);
         this.#options.wake();
         return this.#adopt(id, port);
       },
       refuse: (code) => {
         this.#offered.delete(id);
-        this.#connection.refuseStream(id, code);
-        this.#options.wake();
+        this.#refuse(id, code);
       },
     });
     const listener = this.#options.listener();
@@ -154,7 +154,11 @@ export class SessionStreams {
     }
     this.#offered.delete(id);
     offered.withdraw();
-    this.#connection.refuseStream(id, StreamCode.ABORTED);
+    this.#refuse(id, StreamCode.ABORTED);
+  }
+
+  #refuse(id: number, code: number): void {
+    whileOpen(() => this.#connection.refuseStream(id, code), undefined);
     this.#options.wake();
   }
 
@@ -168,11 +172,11 @@ export class SessionStreams {
     const connection = this.#connection;
     return {
       scratch: this.#options.scratch,
-      readStream: (id, target) => connection.readStream(id, target),
-      writeStream: (id, data, start, end) => connection.writeStream(id, data, start, end),
-      finishStream: (id) => connection.finishStream(id),
-      resetStream: (id, code) => connection.resetStream(id, code),
-      stopSending: (id, code) => connection.stopSending(id, code),
+      readStream: (id, target) => whileOpen(() => connection.readStream(id, target), 0),
+      writeStream: (id, data, start, end) => whileOpen(() => connection.writeStream(id, data, start, end), 0),
+      finishStream: (id) => whileOpen(() => connection.finishStream(id), undefined),
+      resetStream: (id, code) => whileOpen(() => connection.resetStream(id, code), undefined),
+      stopSending: (id, code) => whileOpen(() => connection.stopSending(id, code), undefined),
       wake: this.#options.wake,
       ended: (id) => this.#streams.delete(id),
     };

@@ -17,6 +17,7 @@ import type { IncomingStream } from './incoming-stream.ts';
 import { type Observation, SessionRequests } from './session-requests.ts';
 import { SessionStreams } from './session-streams.ts';
 import type { SessionStream } from './stream.ts';
+import { whileOpen } from './while-open.ts';
 
 export interface SessionRequest extends CoapRequest {
   /** ms until TIMEOUT, default 120,000 */
@@ -174,7 +175,7 @@ export class Session {
   /** Sends a datagram, unreliable and unordered. @returns false when it was not taken (too long, queue full, or the session is over) */
   sendDatagram(data: Uint8Array): boolean {
     if (!this.#isOpen) return false;
-    const taken = this.connection.sendDatagram(data);
+    const taken = whileOpen(() => this.connection.sendDatagram(data), false);
     this.#options.wake();
     return taken;
   }
@@ -187,7 +188,7 @@ export class Session {
   /** Other keep-alive numbers (an attach answer sets them); null = none. */
   setKeepAlive(keepAlive: KeepAlive | null): void {
     if (!this.#isOpen) return;
-    this.connection.setKeepAlive(keepAlive, this.#options.clock.now());
+    whileOpen(() => this.connection.setKeepAlive(keepAlive, this.#options.clock.now()), undefined);
     this.#options.wake();
   }
 
@@ -210,13 +211,14 @@ export class Session {
 
   /** Figures of the connection, and the streams and requests open now. */
   stats(): Readonly<Record<string, number>> {
-    const connection = this.#isOpen ? this.connection.stats() : {};
+    const connection = this.#isOpen ? whileOpen(() => this.connection.stats(), null) : null;
     return { ...connection, openStreams: this.#streams.count, openRequests: this.#requests.count };
   }
 
   /** For the host: the connection has events. */
   drain(): void {
-    for (let event = this.connection.nextEvent(); event !== null; event = this.connection.nextEvent()) {
+    const next = (): ConnectionEvent | null => whileOpen(() => this.connection.nextEvent(), null);
+    for (let event = next(); event !== null; event = next()) {
       if (this.#isOpen) this.#handle(event);
     }
     if (this.#isOpen) this.#requests.service();
@@ -249,7 +251,7 @@ export class Session {
   }
 
   #closeConnection(code: number, reason: string): void {
-    this.connection.close(code, reason, this.#options.clock.now());
+    whileOpen(() => this.connection.close(code, reason, this.#options.clock.now()), undefined);
     this.#options.wake();
   }
 

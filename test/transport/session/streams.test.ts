@@ -1,0 +1,328 @@
+/** Byte streams over the real core: the transfer grid and the semantics between two ends. */
+import { describe, expect, it } from 'vitest';
+import { StreamCode } from '../../../protocol/errors/index.ts';
+import type { IncomingStream, SessionStream } from '../../../transport/session/index.ts';
+import { size, slice } from '../../support/size.ts';
+import { acceptedSession, type ConnectedPair, pair, pattern, utf8 } from './support.ts';
+
+const PORT = 7;
+
+/** A pair whose device hands every stream to `serve`. */
+async function serving(serve: (incoming: IncomingStream) => void, options: Parameters<typeof pair>[0] = {}): Promise<ConnectedPair> {
+  return pair({
+    ...options,
+    device: {
+      ...options.device,
+      onSession: (session) => {
+        session.onStream = serve;
+      },
+    },
+  });
+}
+
+/** Both ends of one open stream. */
+async function openPair(options: Parameters<typeof pair>[0] = {}) {
+  let device: SessionStream | undefined;
+  const both = await serving((incoming) => {
+    device = incoming.accept();
+  }, options);
+  const client = await both.simulation.settle(both.session.openStream(PORT));
+  return { ...both, client, device: device! };
+}
+
+async function readToEnd(stream: SessionStream, max?: number): Promise<Uint8Array[]> {
+  const chunks: Uint8Array[] = [];
+  try {
+    for (;;) chunks.push(await stream.readSome(max));
+  } catch (error) {
+    if ((error as { code?: string }).code !== 'END_OF_FILE') throw error;
+  }
+  return chunks;
+}
+
+function join(chunks: readonly Uint8Array[]): Uint8Array {
+  const whole = new Uint8Array(chunks.reduce((sum, chunk) => sum + chunk.length, 0));
+  let at = 0;
+  for (const chunk of chunks) {
+    whole.set(chunk, at);
+    at += chunk.length;
+  }
+  return whole;
+}
+
+function same(a: Uint8Array, b: Uint8Array): boolean {
+  return a.length === b.length && a.every((byte, i) => byte === b[i]);
+}
+
+describe('transfer', () => {
+  const losses = [0, 0.01, 0.05, 0.2];
+  const cells = losses.flatMap((loss) =>
+    [0, 0.1].flatMap((reorder) =>
+      [0, 0.1].flatMap((duplicate) => [1, 50, 300].map((rtt) => ({ loss, reorder, duplicate, rtt, name: `${loss * 100} % loss` }))),
+    ),
+  );
+
+  it.each(slice(cells, 7))('up and down, byte for byte: $name, reorder $reorder, duplicate $duplicate, RTT $rtt ms', async (cell) => {
+    const { loss, reorder, duplicate, rtt } = cell;
+    const seed = cells.indexOf(cell) + 1;
+    const up = pattern(size(60_000, 300_000));
+    const down = pattern(size(50_000, 250_000), 12_345);
+    let received: Promise<Uint8Array> | undefined;
+    const serve = async (incoming: IncomingStream): Promise<Uint8Array> => {
+      const stream = incoming.accept();
+      const [chunks] = await Promise.all([readToEnd(stream), stream.write(down).then(() => stream.close())]);
+      return join(chunks);
+    };
+    const both = await serving(
+      (incoming) => {
+        received = serve(incoming);
+      },
+      { seed, link: { loss, reorder, duplicate, delay: rtt / 2, reorderDelay: rtt / 2 + 2 } },
+    );
+    const run = async () => {
+      const stream = await both.session.openStream(PORT);
+      const [chunks] = await Promise.all([readToEnd(stream, 1000), stream.write(up).then(() => stream.close())]);
+      return join(chunks);
+    };
+    const atClient = await both.simulation.settle(run(), 3_600_000);
+    expect(same(atClient, down)).toBe(true);
+    expect(same(await both.simulation.settle(received!), up)).toBe(true);
+    expect(both.errors).toEqual([]);
+    await both.simulation.run(1000);
+    expect(both.session.stats()).toMatchObject({ openStreams: 0 });
+  });
+
+  it('many streams at once do not mix', async () => {
+    const both = await serving(
+      async (incoming) => {
+        const stream = incoming.accept();
+        for (const chunk of await readToEnd(stream)) await stream.write(chunk);
+        await stream.close();
+      },
+      { link: { delay: 10, loss: 0.02, reorder: 0.05 } },
+    );
+    const one = async (index: number): Promise<boolean> => {
+      const data = pattern(5000 + index * 37, index * 1000);
+      const stream = await both.session.openStream(index);
+      await stream.write(data);
+      const [chunks] = await Promise.all([readToEnd(stream), stream.close()]);
+      return same(join(chunks), data);
+    };
+    const results = await both.simulation.settle(Promise.all(Array.from({ length: 40 }, (_, index) => one(index))));
+    expect(results.every((ok) => ok)).toBe(true);
+  });
+
+  it('a reader that does not read stops the writer, and requests go on beside it', async () => {
+    const both = await openPair({ device: { streamWindow: 100_000 } });
+    let written = false;
+    const write = both.client.write(pattern(2_000_000)).then(() => {
+      written = true;
+    });
+    await both.simulation.run(20_000);
+    expect(written).toBe(false);
+    expect((await both.simulation.settle(both.session.request({ method: 'GET', path: '/nothing' }))).status).toBe(404);
+    const back = both.device.readAll(2_000_000);
+    expect(same(await both.simulation.settle(back), pattern(2_000_000))).toBe(true);
+    await both.simulation.settle(write);
+  });
+
+  it('as WHATWG streams', async () => {
+    const both = await openPair({ link: { delay: 10 } });
+    const data = pattern(200_000);
+    const echo = both.device.readable.pipeTo(both.device.writable);
+    const run = async (): Promise<Uint8Array> => {
+      const writer = both.client.writable.getWriter();
+      const sent = writer.write(data).then(() => writer.close());
+      const chunks: Uint8Array[] = [];
+      for await (const chunk of both.client.readable as unknown as AsyncIterable<Uint8Array>) chunks.push(chunk);
+      await sent;
+      await echo;
+      return join(chunks);
+    };
+    expect(same(await both.simulation.settle(run()), data)).toBe(true);
+  });
+});
+
+describe('opening', () => {
+  it('tells the port, and resolves when accepted', async () => {
+    const ports: number[] = [];
+    const both = await serving((incoming) => {
+      ports.push(incoming.port);
+      incoming.accept();
+    });
+    const stream = await both.simulation.settle(both.session.openStream(0xffffffff));
+    expect(stream.port).toBe(0xffffffff);
+    expect(ports).toEqual([0xffffffff]);
+  });
+
+  it.each([-1, 0x1_0000_0000, 1.5])('INVALID_ARGUMENT for port %s', async (port) => {
+    const both = await pair();
+    await expect(both.session.openStream(port)).rejects.toMatchObject({ code: 'INVALID_ARGUMENT' });
+  });
+
+  it('is STOPPED when nobody listens, and the session lives on', async () => {
+    const both = await pair();
+    await expect(both.simulation.settle(both.session.openStream(PORT))).rejects.toMatchObject({ code: 'STOPPED' });
+    expect(both.session.isOpen).toBe(true);
+  });
+
+  it('is STOPPED when refused, also for the limit; FORBIDDEN keeps its name', async () => {
+    const codes = [StreamCode.STREAM_REFUSED, StreamCode.STREAM_LIMIT, StreamCode.FORBIDDEN];
+    const both = await serving((incoming) => incoming.refuse(codes[incoming.port]));
+    const outcome = (port: number) =>
+      both.session.openStream(port).then(
+        () => 'opened',
+        (error: { code: string }) => error.code,
+      );
+    expect(await both.simulation.settle(Promise.all([0, 1, 2].map(outcome)))).toEqual(['STOPPED', 'STOPPED', 'FORBIDDEN']);
+  });
+
+  it('above the limit of the device is STOPPED, and possible again when a stream ended', async () => {
+    const both = await serving((incoming) => void readToEnd(incoming.accept()).catch(() => {}), {
+      device: { limits: { streams: 2 } },
+    });
+    const open = () => both.session.openStream(PORT);
+    const [first] = await both.simulation.settle(Promise.all([open(), open()]));
+    await expect(both.simulation.settle(open())).rejects.toMatchObject({ code: 'STOPPED' });
+    first.abort();
+    await both.simulation.run(1000);
+    expect(await both.simulation.settle(open())).toBeDefined();
+    both.device.limits.streams = 3;
+    expect(await both.simulation.settle(open())).toBeDefined();
+  });
+
+  it('waits while the peer grants no more streams', async () => {
+    const both = await serving((incoming) => void incoming.accept(), { device: { parameters: { maxStreams: 2 } } });
+    const open = () => both.session.openStream(PORT);
+    const [first] = await both.simulation.settle(Promise.all([open(), open()]));
+    let third: SessionStream | undefined;
+    void open().then((stream) => {
+      third = stream;
+    });
+    await both.simulation.run(5000);
+    expect(third).toBeUndefined();
+    first.abort();
+    await both.simulation.run(() => third !== undefined, 10_000);
+    expect(third).toBeDefined();
+  });
+
+  it('nobody decides for 30 s: STOPPED, and the offer is gone', async () => {
+    let offer: IncomingStream | undefined;
+    const both = await serving((incoming) => {
+      offer = incoming;
+    });
+    const start = both.simulation.now;
+    await expect(both.simulation.settle(both.session.openStream(PORT))).rejects.toMatchObject({ code: 'STOPPED' });
+    expect(both.simulation.now - start).toBeGreaterThanOrEqual(30_000);
+    expect(both.simulation.now - start).toBeLessThan(31_000);
+    expect(offer?.isWaiting).toBe(false);
+    expect(() => offer?.accept()).toThrow(expect.objectContaining({ code: 'STOPPED' }));
+  });
+
+  it('is STOPPED by its signal, and the device learns it', async () => {
+    let offer: IncomingStream | undefined;
+    const both = await serving((incoming) => {
+      offer = incoming;
+    });
+    const controller = new AbortController();
+    const open = both.session.openStream(PORT, { signal: controller.signal });
+    await both.simulation.run(() => offer !== undefined);
+    controller.abort();
+    await expect(open).rejects.toMatchObject({ code: 'STOPPED' });
+    await both.simulation.run(1000);
+    expect(offer?.isWaiting).toBe(false);
+    await expect(both.session.openStream(PORT, { signal: controller.signal })).rejects.toMatchObject({ code: 'STOPPED' });
+  });
+
+  it('an offer can be answered once', async () => {
+    const outcomes: unknown[] = [];
+    const both = await serving((incoming) => {
+      incoming.accept();
+      incoming.refuse();
+      try {
+        incoming.accept();
+      } catch (error) {
+        outcomes.push((error as { code: string }).code);
+      }
+    });
+    await both.simulation.settle(both.session.openStream(PORT));
+    expect(outcomes).toEqual(['INVALID_STATE']);
+  });
+
+  it('a listener that throws is logged, the stream refused', async () => {
+    const both = await serving(() => {
+      throw new Error('mine');
+    });
+    await expect(both.simulation.settle(both.session.openStream(PORT))).rejects.toMatchObject({ code: 'STOPPED' });
+    expect(both.errors.length).toBe(1);
+  });
+
+  it('a device cannot open streams to a client', async () => {
+    const both = await pair();
+    const accepted = await acceptedSession(both);
+    both.session.onStream = (incoming) => void incoming.accept();
+    await expect(both.simulation.settle(accepted.openStream(PORT))).rejects.toMatchObject({ code: 'STOPPED' });
+  });
+});
+
+describe('ends', () => {
+  it('close is a half close: the other direction goes on', async () => {
+    const { simulation, client, device } = await openPair();
+    await simulation.settle(client.write(utf8('question')));
+    await simulation.settle(client.close());
+    expect(join(await simulation.settle(readToEnd(device)))).toEqual(utf8('question'));
+    await expect(client.write(utf8('more'))).rejects.toMatchObject({ code: 'CLOSED' });
+    await simulation.settle(device.write(utf8('answer')));
+    await simulation.settle(device.close());
+    expect(join(await simulation.settle(readToEnd(client)))).toEqual(utf8('answer'));
+    expect([client.ended, device.ended]).toEqual([true, true]);
+  });
+
+  it('close resolves when all is acknowledged, not before', async () => {
+    const { simulation, client, device } = await openPair({ link: { delay: 100 } });
+    await simulation.settle(client.write(pattern(1000)));
+    const start = simulation.now;
+    await simulation.settle(client.close());
+    expect(simulation.now - start).toBeGreaterThanOrEqual(200);
+    expect((await simulation.settle(device.readAll(2000))).length).toBe(1000);
+    await expect(device.readAll(1)).rejects.toMatchObject({ code: 'END_OF_FILE' });
+  });
+
+  it('abort reaches both ends and all that is outstanding', async () => {
+    const { simulation, client, device } = await openPair({ device: { streamWindow: 50_000 } });
+    const outstanding = [client.readSome(), client.write(pattern(3_000_000)), device.write(pattern(3_000_000))];
+    const settled = Promise.allSettled(outstanding);
+    await simulation.run(1000);
+    client.abort();
+    const codes = (await simulation.settle(settled)).map((result) => (result as { reason?: { code: string } }).reason?.code);
+    expect(codes).toEqual(['STOPPED', 'STOPPED', 'STOPPED']);
+    await expect(simulation.settle(device.readAll(3_000_000))).rejects.toMatchObject({ code: 'STOPPED' });
+    expect([client.ended, device.ended]).toEqual([true, true]);
+  });
+
+  it('abort by the device is STOPPED at the client', async () => {
+    const { simulation, client, device } = await openPair();
+    const read = client.readSome();
+    device.abort(StreamCode.SERVICE_FAILED);
+    await expect(simulation.settle(read)).rejects.toMatchObject({ code: 'STOPPED' });
+    await expect(client.write(utf8('x'))).rejects.toMatchObject({ code: 'STOPPED' });
+  });
+
+  it('the end of the session is the end of its streams', async () => {
+    const { simulation, session, client, device } = await openPair();
+    const settled = Promise.allSettled([client.readSome(), device.readSome(), session.openStream(99)]);
+    await simulation.settle(session.close());
+    const codes = (await simulation.settle(settled)).map((result) => (result as { reason?: { code: string } }).reason?.code);
+    expect(codes).toEqual(['STOPPED', 'STOPPED', 'STOPPED']);
+    await expect(client.write(utf8('x'))).rejects.toMatchObject({ code: 'STOPPED' });
+    client.abort();
+    device.abort();
+  });
+
+  it('a lost peer ends them too', async () => {
+    const { simulation, client, deviceEnvironment } = await openPair();
+    const read = client.readSome();
+    deviceEnvironment.stop();
+    await expect(simulation.settle(read)).rejects.toMatchObject({ code: 'STOPPED' });
+  });
+});

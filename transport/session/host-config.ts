@@ -35,7 +35,7 @@ export interface HostConfig {
   info?: Record<string, unknown>;
   /** what differs from the defaults of `defaultParameters` */
   parameters?: Partial<DataParameters>;
-  /** of the connections this host opens (client, device; never a base station). Default 25 s, 2 s, 15 times */
+  /** of the connections this host opens; who accepts one has its idle timeout. Default 25 s, 2 s, 15 times */
   keepAlive?: KeepAlive;
   limits?: Partial<HostLimits>;
   /** 32 bytes kept beside the identity key, so that peers notice our restart by Reset; default: random */
@@ -45,8 +45,6 @@ export interface HostConfig {
   acceptStreams?: boolean;
   /** receive window of an accepted stream in bytes */
   streamWindow?: number;
-  /** route ids are ours: unknown ones are answered with Reset (a base station) */
-  routeOwner?: boolean;
   /** serves sessions the peer opened; `connect` names its own */
   router?: Router<Session>;
   /** requests of one peer served at a time; more are answered 5.03. Default 64 */

@@ -59,7 +59,6 @@ export class Host {
   readonly limits: HostLimits;
 
   readonly #config: HostConfig;
-  readonly #resetSecret: Uint8Array;
   readonly #engine: RestartingEngine;
   readonly #driver: Driver<EndpointEvent>;
   readonly #attempts = new Map<Connection, Attempt>();
@@ -78,7 +77,7 @@ export class Host {
     const limits = { ...defaultLimits, ...config.limits };
     const resetSecret = config.resetSecret ?? environment.crypto.randomBytes(32);
     const start = (): Promise<Running> => startEndpoint(environment, config, limits, resetSecret);
-    const host = new Host(environment, config, limits, resetSecret, await start(), start);
+    const host = new Host(environment, config, limits, await start(), start);
     try {
       for (const bind of config.binds) host.#sockets.push(await host.#driver.bind(bind));
     } catch (error) {
@@ -88,21 +87,13 @@ export class Host {
     return host;
   }
 
-  private constructor(
-    environment: Environment,
-    config: HostConfig,
-    limits: HostLimits,
-    resetSecret: Uint8Array,
-    running: Running,
-    start: () => Promise<Running>,
-  ) {
+  private constructor(environment: Environment, config: HostConfig, limits: HostLimits, running: Running, start: () => Promise<Running>) {
     this.environment = environment;
     this.fingerprint = fingerprint(config.identity.publicKey, environment.crypto);
     this.limits = limits;
     this.onSession = config.onSession ?? null;
     this.intercept = config.intercept ?? null;
     this.#config = config;
-    this.#resetSecret = resetSecret;
     this.#engine = new RestartingEngine(running, {
       clock: environment.clock,
       log: environment.log,
@@ -150,7 +141,11 @@ export class Host {
     this.#assertOpen();
     const path = 'path' in options ? options.path : this.#path(options.address, options.port, options.socket);
     const now = this.environment.clock.now();
-    const attempt = this.#attempt(options, this.#engine.endpoint.connect({ ...this.#handshake(options, now), path }, now), path);
+    const attempt = this.#attempt(
+      options,
+      this.#engine.endpoint.connect({ ...this.#handshake(options, now), ...this.#routeOptions(path), path }, now),
+      path,
+    );
     return { session: attempt.result.promise, cancel: () => this.#cancel(attempt) };
   }
 
@@ -196,11 +191,6 @@ export class Host {
       if (path?.kind === 'route' && this.#routes.find(path)?.channel === channel) count++;
     }
     return count;
-  }
-
-  /** The Reset token of an id of ours, for the answer that opens a route (a base station). @param id 8 bytes */
-  resetToken(id: Uint8Array): Uint8Array {
-    return this.#engine.endpoint.resetToken(id);
   }
 
   /** Sends one datagram as it is (a base station's relay); it must not be changed afterwards. @returns false when it was dropped */
@@ -269,6 +259,8 @@ export class Host {
   #opened(attempt: Attempt): void {
     this.#attempts.delete(attempt.connection);
     const session = this.#makeSession(attempt.connection, attempt.target);
+    // Who opened a connection keeps it alive: the other end's silence is for its idle timeout.
+    session.setKeepAlive(this.#config.keepAlive ?? defaultKeepAlive);
     attempt.result.resolve(session);
     // What else has arrived waits until who connected has put its listeners on.
     this.environment.clock.defer(() => {
@@ -389,20 +381,18 @@ export class Host {
 
 async function startEndpoint(environment: Environment, config: HostConfig, limits: HostLimits, resetSecret: Uint8Array): Promise<Running> {
   const core = await environment.createCore(config.core ?? {});
-  const { responder, info, acceptStreams, streamWindow, routeOwner } = config;
+  const { responder, info, acceptStreams, streamWindow } = config;
   const endpoint = new Endpoint({
     core,
     crypto: environment.crypto,
     identity: config.identity,
     parameters: { ...defaultParameters, ...config.parameters },
-    keepAlive: config.keepAlive ?? defaultKeepAlive,
     limits,
     resetSecret,
     ...(responder === undefined ? {} : { responder }),
     ...(info === undefined ? {} : { info }),
     ...(acceptStreams === undefined ? {} : { acceptStreams }),
     ...(streamWindow === undefined ? {} : { streamWindow }),
-    ...(routeOwner === undefined ? {} : { routeOwner }),
   });
   return { core, endpoint };
 }

@@ -56,36 +56,55 @@ export class RestartingEngine implements Engine<EndpointEvent> {
     this.#closed = true;
   }
 
+  // No closures below: these run for every packet.
+
   receive(datagram: Uint8Array, path: Path, now: number): void {
-    this.#guard(() => this.#running?.endpoint.receive(datagram, path, now), undefined);
+    try {
+      this.#running?.endpoint.receive(datagram, path, now);
+    } catch (error) {
+      this.#caught(error);
+    }
   }
 
   transmit(now: number): Packets | null {
-    return this.#guard(() => this.#running?.endpoint.transmit(now) ?? null, null);
+    try {
+      return this.#running?.endpoint.transmit(now) ?? null;
+    } catch (error) {
+      this.#caught(error);
+      return null;
+    }
   }
 
   nextTimeout(): number {
-    return this.#guard(() => this.#running?.endpoint.nextTimeout(), undefined) ?? Number.POSITIVE_INFINITY;
+    try {
+      return this.#running?.endpoint.nextTimeout() ?? Number.POSITIVE_INFINITY;
+    } catch (error) {
+      this.#caught(error);
+      return Number.POSITIVE_INFINITY;
+    }
   }
 
   handleTimeout(now: number): void {
-    this.#guard(() => this.#running?.endpoint.handleTimeout(now), undefined);
+    try {
+      this.#running?.endpoint.handleTimeout(now);
+    } catch (error) {
+      this.#caught(error);
+    }
   }
 
   nextEvent(): EndpointEvent | null {
-    const event = this.#guard(() => this.#running?.endpoint.nextEvent() ?? null, null);
     this.#check();
-    return event;
+    try {
+      return this.#running?.endpoint.nextEvent() ?? null;
+    } catch (error) {
+      this.#caught(error);
+      return null;
+    }
   }
 
-  #guard<T>(call: () => T, none: T): T {
-    try {
-      return call();
-    } catch (error) {
-      if (this.#running?.core.failed !== true) throw error;
-      this.#fail(error);
-      return none;
-    }
+  #caught(error: unknown): void {
+    if (this.#running?.core.failed !== true) throw error;
+    this.#fail(error);
   }
 
   /** The endpoint may have met the trap itself, or an application's call outside a service. */

@@ -4,6 +4,8 @@
  * A command throws; `describe` and `exitCode` are asked once, in main.ts. A stack trace appears only with SVC_DEBUG=1.
  */
 import { CommanderError } from 'commander';
+import type { ChannelFailures } from '../../client/node.ts';
+import { NoChannelsError } from '../../protocol/errors/index.ts';
 
 export const ExitCode = { OK: 0, FAILURE: 1, USAGE: 2, INTERRUPTED: 130 } as const;
 export type ExitCode = (typeof ExitCode)[keyof typeof ExitCode];
@@ -40,6 +42,8 @@ export function describe(error: unknown): string {
 
 /** What to do about the codes a person can do something about; the message of the error comes before it. */
 const HINTS: Record<string, string> = {
+  NOT_FOUND: 'check the address and that the device runs',
+  FINGERPRINT_MISMATCH: 'somebody may be in between, or it was set up anew: check --server-fingerprint',
   ADDRESS_IN_USE: 'choose another port, or 0 for a free one',
   PORT_IN_USE: 'choose another port, or 0 for a free one',
   PRIVILEGED_PORT: 'ports below 1024 need special rights: choose a higher one, or 0 for a free one',
@@ -76,12 +80,26 @@ function withHint(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
   if (error instanceof CommanderError) return error.message.replace(/^error: /, '');
   if (error instanceof UsageError || error instanceof CommandError || error instanceof Interrupted) return error.message;
+  if (error instanceof NoChannelsError) return noChannels(error);
   const { code, path } = error as Error & { code?: unknown; path?: unknown };
   if (typeof code !== 'string') return `internal error: ${error.message} (run again with SVC_DEBUG=1 for details)`;
   const system = SYSTEM[code];
   if (system !== undefined) return typeof path === 'string' ? `${path}: ${system}` : `${system} (${error.message})`;
+  return withAdvice(error.message, code);
+}
+
+/** Why each channel failed, one after the other. */
+function noChannels(error: NoChannelsError): string {
+  const { remote, direct } = (error.cause ?? {}) as ChannelFailures;
+  const reasons = [];
+  if (remote !== undefined) reasons.push(`through the base station: ${withAdvice(remote.message, remote.code)}`);
+  if (direct !== undefined) reasons.push(`directly: ${withAdvice(direct.message, direct.code)}`);
+  return reasons.length === 0 ? error.message : `no way to the device; ${reasons.join('; ')}`;
+}
+
+function withAdvice(message: string, code: string): string {
   const advice = HINTS[code];
-  return advice === undefined ? `${error.message} (${code})` : `${error.message} (${code}): ${advice}`;
+  return advice === undefined ? `${message} (${code})` : `${message} (${code}): ${advice}`;
 }
 
 function oneLine(text: string): string {

@@ -1,0 +1,157 @@
+/**
+ * Wrong use of `svc`: every case ends with one clear line on standard error, the right exit code and no stack trace.
+ * The commands run in this process, so nothing here may listen or stay.
+ */
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Writable } from 'node:stream';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { runProgram } from '../../cli/frame/program.ts';
+import { svc } from '../../cli/program.ts';
+
+const FP = 'ab'.repeat(32);
+const PAIRING = `p=pr,d=de,sct=token,fp=${FP}`;
+
+let directory: string;
+beforeAll(async () => {
+  directory = await mkdtemp(join(tmpdir(), 'svc-bad-'));
+  await mkdir(join(directory, 'damaged'));
+  await writeFile(join(directory, 'damaged', 'known.json'), '{');
+  await writeFile(join(directory, 'damaged', 'state.json'), '{');
+  await writeFile(join(directory, 'file'), 'content');
+  await mkdir(join(directory, 'key'));
+  await writeFile(join(directory, 'key', 'key.pem'), 'no key');
+});
+afterAll(() => rm(directory, { recursive: true }));
+
+function sink(): Writable & { text: string } {
+  const stream = new Writable({
+    write(chunk, _encoding, done) {
+      (stream as Writable & { text: string }).text += chunk;
+      done();
+    },
+  });
+  return Object.assign(stream, { text: '' });
+}
+
+/** Runs `svc` with the words of `line`; `{dir}` stands for the test's directory. */
+async function run(line: string): Promise<{ code: number; stdout: string; stderr: string }> {
+  const streams = { stdout: sink(), stderr: sink() };
+  const words = line.split(' ').map((word) => word.replace('{dir}', directory));
+  const code = await runProgram(svc(), words, streams);
+  return { code, stdout: streams.stdout.text, stderr: streams.stderr.text };
+}
+
+describe('wrong use ends with exit code 2 and one line', () => {
+  test.each([
+    ['an unknown command', 'fly', /unknown command 'fly'/],
+    ['an unknown option', 'coap GET / --fly', /unknown option '--fly'/],
+    ['a misspelt option', 'coap GET / --addres 1:1', /--address/],
+    ['no method', 'coap', /missing required argument/],
+    ['too many arguments', 'key show more', /too many arguments/],
+    ['an unknown CoAP method', 'coap FETCH /x', /GET, POST, PUT or DELETE/],
+    ['a path without slash', 'coap GET x', /must start with/],
+    ['a payload twice', 'coap PUT /x --payload a --payload-file b', /exclude each other/],
+    ['a content format that is none', 'coap PUT /x --payload a --content-format nice', /content format/i],
+    ['a content format without payload', 'coap PUT /x --content-format json', /needs --payload/],
+    ['an address without port', 'coap GET /x --address 127.0.0.1', /host:port/],
+    ['an address with port 0', 'coap GET /x --address 127.0.0.1:0', /host:port/],
+    ['a server without scheme', 'coap GET /x --server station:4433', /https:/],
+    ['a short fingerprint', 'coap GET /x --fingerprint abcd', /64 hexadecimal digits/],
+    ['a bad id', 'coap GET /x --product a.b', /An id is/],
+    ['half of the ids', 'coap GET /x --product pr --state {dir}/s1', /belong together/],
+    ['no device known', 'coap GET /x --state {dir}/s2', /svc connect/],
+    ['an unknown device', 'coap GET /x -d moon --state {dir}/s3', /no device "moon"/],
+    ['a broken pairing string', 'connect p=pr --state {dir}/s4', /pairing string/],
+    ['a pairing string twice', `connect ${PAIRING} -d ${PAIRING} --state {dir}/s4`, /once/],
+    ['no way to the device', `connect ${PAIRING} --state {dir}/s5`, /--server.*--address/],
+    ['an unknown base station', `connect ${PAIRING} --server https://127.0.0.1:1 --state {dir}/s6`, /--server-fingerprint/],
+    ['a name that is none', `connect ${PAIRING} --name a.b --state {dir}/s7`, /A name|a name/],
+    ['forgetting what is not known', 'connect --forget moon --state {dir}/s8', /--list/],
+    ['first contact without a fingerprint', 'coap GET /x --address 127.0.0.1:9 --state {dir}/s9', /--fingerprint/],
+    ['a timeout of nothing', 'coap GET /x --timeout 0', /1 to 3600/],
+    ['a bad local port', 'tunnel web --local-port 65536', /65535/],
+    ['a bad file name on the device', 'stream send {dir}/file ../x', /cannot be a name/],
+    ['a directory to send', 'stream send {dir} x', /not a file/],
+    ['no stream command', 'stream', /Usage|unknown|missing/],
+    ['a device without --data', 'device', /--data/],
+    ['a first start without ids', 'device --data {dir}/d1', /--product and --device-id/],
+    ['ids that are too long together', `device --data {dir}/d2 --product ${'p'.repeat(40)} --device-id ${'d'.repeat(40)}`, /together/],
+    [
+      'a base station without fingerprint',
+      'device --data {dir}/d3 --product p --device-id d --server https://127.0.0.1:1',
+      /belong together/,
+    ],
+    ['an allow list that is none', 'device --data {dir}/d4 --product p --device-id d --allow nonsense', /--allow nonsense/],
+    ['a tunnel without host', 'device --data {dir}/d5 --tunnel web=http', /id=type:host:port/],
+    ['a tunnel with port 0', 'device --data {dir}/d6 --tunnel web=http:127.0.0.1:0', /host:port/],
+    ['a bad local port of a device', 'device --data {dir}/d7 --local-port x', /65535/],
+  ])('%s', async (_, line, message) => {
+    const { code, stderr } = await run(line);
+    expect(stderr).toMatch(message);
+    expect(stderr).not.toMatch(/^\s+at /m);
+    if (line !== 'stream') expect(stderr.trim().split('\n')).toHaveLength(1);
+    expect(code).toBe(2);
+  });
+});
+
+describe('what cannot be done ends with exit code 1 and one line', () => {
+  test.each([
+    ['a damaged state', 'coap GET /x --state {dir}/damaged', /known\.json/],
+    ['a state that is a file', 'key create --state {dir}/file', /{dir}\/file|file of that name|not a directory/],
+    ['a state below a file', 'key create --state {dir}/file/x', /not a directory|directory/],
+    ['no key', 'key show --state {dir}/k1', /svc key create/],
+    ['a key that is none', 'key show --state {dir}/key', /private key/],
+    ['a payload file that is not there', 'coap PUT /x --payload-file {dir}/nothing', /nothing: no such file/],
+    ['a file to send that is not there', 'stream send {dir}/nothing', /nothing: no such file/],
+    ['a damaged device directory', 'device --data {dir}/damaged --product p --device-id d', /state\.json/],
+    ['a device directory that is a file', 'device --data {dir}/file --product p --device-id d', /file/],
+    ['nobody at the address', `coap GET /x --address 127.0.0.1:9 --fingerprint ${FP} --timeout 1 --state {dir}/n1`, /TIMEOUT|NOT_FOUND/],
+    [
+      'a host that does not resolve',
+      `coap GET /x --address nothing.invalid:9 --fingerprint ${FP} --state {dir}/n2`,
+      /nothing\.invalid.*DNS/,
+    ],
+    [
+      'a base station that is not there',
+      `connect ${PAIRING} --server https://127.0.0.1:9 --server-fingerprint ${FP} --timeout 1 --state {dir}/n3`,
+      /TIMEOUT|CONNECTION_REFUSED/,
+    ],
+    [
+      'a base station that does not resolve',
+      `connect ${PAIRING} --server https://nothing.invalid --server-fingerprint ${FP} --state {dir}/n4`,
+      /nothing\.invalid.*DNS/,
+    ],
+  ])('%s', async (_, line, message) => {
+    const { code, stderr } = await run(line);
+    expect(stderr).toMatch(new RegExp(message.source.replace('{dir}', directory)));
+    expect(stderr).not.toMatch(/^\s+at /m);
+    expect(stderr.trim().split('\n')).toHaveLength(1);
+    expect(code).toBe(1);
+  });
+});
+
+describe('help', () => {
+  test.each([
+    '--help',
+    'device --help',
+    'connect --help',
+    'coap --help',
+    'stream send --help',
+    'tunnel --help',
+    'key create --help',
+    'basestation --help',
+    'admin --help',
+  ])('svc %s says how it is used, with the exit codes, and succeeds', async (line) => {
+    const { code, stdout, stderr } = await run(line);
+    expect(stdout).toMatch(/^Usage: svc /);
+    expect(stdout).toMatch(/Exit codes: 0 /);
+    expect(stderr).toBe('');
+    expect(code).toBe(0);
+  });
+
+  test('--version', async () => {
+    expect(await run('--version')).toMatchObject({ code: 0, stdout: expect.stringMatching(/^\d+\.\d+\.\d+\n$/) });
+  });
+});

@@ -1,0 +1,153 @@
+/** The parts of `svc device` that need no network: allow lists, state, the thermostat's room, the file protocol. */
+import { mkdtemp, rm, stat, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { isAllowed, readAllowed } from '../../cli/device-app/allow.ts';
+import { DeviceData } from '../../cli/device-app/data.ts';
+import { Thermostat, type ThermostatState } from '../../cli/device-app/thermostat.ts';
+import { encodeLine, FileReader, isFileName, readRequest } from '../../cli/file-protocol.ts';
+import { LocalError } from '../../protocol/errors/index.ts';
+
+const FP = 'ab'.repeat(32);
+
+let directory: string;
+beforeEach(async () => {
+  directory = await mkdtemp(join(tmpdir(), 'svc-device-'));
+});
+afterEach(() => rm(directory, { recursive: true }));
+
+describe('--allow', () => {
+  test('fingerprints, files of them, any', async () => {
+    const file = join(directory, 'clients');
+    await writeFile(file, `# mine\n\n${FP.toUpperCase()}  # phone\n`);
+    expect(isAllowed(await readAllowed([]), FP)).toBe(false);
+    expect(isAllowed(await readAllowed([FP.toUpperCase()]), FP)).toBe(true);
+    expect(isAllowed(await readAllowed([file]), FP)).toBe(true);
+    expect(isAllowed(await readAllowed([file]), 'cd'.repeat(32))).toBe(false);
+    expect(isAllowed(await readAllowed(['any']), 'cd'.repeat(32))).toBe(true);
+  });
+
+  test('anything else is refused, with the line', async () => {
+    const file = join(directory, 'clients');
+    await writeFile(file, `${FP}\nnonsense\n`);
+    await expect(readAllowed([file])).rejects.toThrow(/line 2/);
+    await expect(readAllowed(['nonsense'])).rejects.toThrow(/--allow nonsense/);
+    await expect(readAllowed([directory])).rejects.toThrow(/--allow/);
+  });
+});
+
+describe("a device's directory", () => {
+  const state = { ProductId: 'pr', DeviceId: 'de', ServerConnectToken: 'token' };
+
+  test('keeps key and state over restarts, for this user alone', async () => {
+    const path = join(directory, 'data');
+    const first = await DeviceData.open(path);
+    expect(first.state).toBeNull();
+    expect(await first.privateKey(() => 'PEM 1')).toBe('PEM 1');
+    await Promise.all([first.update(state), first.update({ ServerUrl: 'https://a' }), first.update({ ServerUrl: 'https://b' })]);
+    const second = await DeviceData.open(path);
+    expect(second.state).toEqual({ Version: 1, ...state, ServerUrl: 'https://b' });
+    expect(await second.privateKey(() => 'PEM 2')).toBe('PEM 1');
+    for (const file of ['key.pem', 'state.json', '']) expect((await stat(join(path, file))).mode & 0o077).toBe(0);
+  });
+
+  test.each(['{', '[]', '{"Version":1}', '{"Version":1,"ProductId":"","DeviceId":"d","ServerConnectToken":"t"}'])(
+    'a damaged state.json is refused with its path: %s',
+    async (content) => {
+      await writeFile(join(directory, 'state.json'), content);
+      await expect(DeviceData.open(directory)).rejects.toThrow(/state\.json/);
+    },
+  );
+});
+
+describe('thermostat', () => {
+  const start: ThermostatState = { Target: 20, Mode: 'heat', Temperature: 10, Time: 0, BoostUntil: 0 };
+  const at = (state: Partial<ThermostatState>, now: number) =>
+    new Thermostat(
+      { ...start, ...state },
+      async () => {},
+      () => now,
+    ).snapshot();
+
+  test('the room approaches its target, or outside when off', () => {
+    expect(at({}, 0).temperature).toBe(10);
+    expect(at({}, 20 * 60_000).temperature).toBeCloseTo(20 - 10 / Math.E, 1);
+    expect(at({}, 1e9).temperature).toBe(20);
+    expect(at({ Mode: 'off', Temperature: 20 }, 1e9).temperature).toBe(12);
+  });
+
+  test('a boost heats faster, then the target counts again', () => {
+    const BoostUntil = 10 * 60_000;
+    expect(at({ BoostUntil }, 10 * 60_000).temperature).toBeGreaterThan(at({}, 10 * 60_000).temperature + 3);
+    expect(at({ BoostUntil }, 9.5 * 60_000).boostMinutes).toBe(1);
+    expect(at({ BoostUntil }, 1e9)).toMatchObject({ temperature: 20, boostMinutes: 0 });
+  });
+});
+
+describe('file protocol', () => {
+  const source = (...pieces: (string | Uint8Array)[]) => {
+    const queue = pieces.map((piece) => (typeof piece === 'string' ? new TextEncoder().encode(piece) : piece));
+    return {
+      readSome: async () => {
+        const next = queue.shift();
+        if (next === undefined) throw new LocalError('END_OF_FILE', 'end');
+        return next;
+      },
+    };
+  };
+  const collect = async (reader: FileReader, size: number) => {
+    let text = '';
+    for await (const piece of reader.bytes(size)) text += new TextDecoder().decode(piece);
+    return text;
+  };
+
+  test('lines and counted bytes, however they are cut', async () => {
+    const whole = '{"size":5}\nhello{"sha256":"x"}\n';
+    for (let cut = 1; cut < whole.length; cut++) {
+      const reader = new FileReader(source(whole.slice(0, cut), whole.slice(cut)));
+      expect(await reader.readLine()).toEqual({ size: 5 });
+      expect(await collect(reader, 5)).toBe('hello');
+      expect(await reader.readLine()).toEqual({ sha256: 'x' });
+    }
+  });
+
+  test.each([
+    ['no JSON', 'hello\n'],
+    ['no object', '[1]\n'],
+    ['no UTF-8', Uint8Array.of(0xff, 0x0a)],
+    ['too long', `"${'x'.repeat(2000)}"\n`],
+    ['cut short', '{"op":'],
+  ])('a line that is %s', async (_, line) => {
+    await expect(new FileReader(source(line)).readLine()).rejects.toThrow(/line|stopped/);
+  });
+
+  test('content that is cut short', async () => {
+    await expect(collect(new FileReader(source('abc')), 5)).rejects.toThrow(/stopped in the middle/);
+  });
+
+  test.each(['a', 'a.txt', '_x-1.tar.gz', 'A'.repeat(128)])('%s is a file name', (name) => {
+    expect(isFileName(name)).toBe(true);
+    expect(readRequest({ op: 'get', name })).toEqual({ op: 'get', name });
+  });
+
+  test.each(['', '.', '..', '.hidden', '../x', 'a/b', 'a\\b', 'a b', 'é', 'A'.repeat(129), 'a\n'])('%j is none', (name) => {
+    expect(isFileName(name)).toBe(false);
+    expect(() => readRequest({ op: 'get', name })).toThrow();
+  });
+
+  test.each([
+    {},
+    { op: 'put', name: 'a' },
+    { op: 'put', name: 'a', size: -1 },
+    { op: 'put', name: 'a', size: 1.5 },
+    { op: 'rm', name: 'a' },
+  ])('%j is no request', (line) => {
+    expect(() => readRequest(line)).toThrow();
+  });
+
+  test('a line goes out as it is read', async () => {
+    const reader = new FileReader(source(encodeLine({ op: 'put', name: 'a', size: 3 })));
+    expect(readRequest(await reader.readLine())).toEqual({ op: 'put', name: 'a', size: 3 });
+  });
+});

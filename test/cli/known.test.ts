@@ -1,0 +1,138 @@
+/** The client's state directory, and how options, pairing string and state make a target. */
+import { mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { homedir, tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { Known, type KnownDevice, stateDirectory } from '../../cli/client/known.ts';
+import { resolveTarget, type TargetOptions } from '../../cli/client/target.ts';
+import { SvcClient } from '../../client/node.ts';
+
+const FP = 'ab'.repeat(32);
+const OTHER = 'cd'.repeat(32);
+const lamp: KnownDevice = {
+  ProductId: 'pr',
+  DeviceId: 'lamp',
+  Fingerprint: FP,
+  Name: 'desk',
+  ServerUrl: 'https://station:4433',
+  ServerConnectToken: 'tok',
+};
+const options = (given: Partial<TargetOptions>): TargetOptions => ({ timeout: 1000, ...given });
+
+let directory: string;
+beforeEach(async () => {
+  directory = await mkdtemp(join(tmpdir(), 'svc-known-'));
+});
+afterEach(() => rm(directory, { recursive: true }));
+
+async function known(...devices: KnownDevice[]): Promise<Known> {
+  const state = await Known.open(join(directory, 'state'));
+  for (const device of devices) state.remember(device);
+  state.rememberStation('https://station:4433', OTHER);
+  await state.save();
+  return state;
+}
+
+describe('state directory', () => {
+  test('--state, XDG_STATE_HOME, home, in this order', () => {
+    expect(stateDirectory('/x', { XDG_STATE_HOME: '/y' })).toBe('/x');
+    expect(stateDirectory(undefined, { XDG_STATE_HOME: '/y' })).toBe('/y/svc');
+    expect(stateDirectory(undefined, { XDG_STATE_HOME: 'relative' })).toBe(join(homedir(), '.local/state/svc'));
+    expect(stateDirectory(undefined, {})).toBe(join(homedir(), '.local/state/svc'));
+  });
+
+  test('key and devices are kept, for this user alone', async () => {
+    const first = await known(lamp);
+    const pem = await first.privateKey(SvcClient.create());
+    const again = await Known.open(first.directory);
+    expect(await again.privateKey(SvcClient.create())).toBe(pem);
+    expect(again.devices).toEqual([lamp]);
+    expect(again.stationFingerprint('https://station:4433')).toBe(OTHER);
+    expect(again.stationFingerprint('toString')).toBeUndefined();
+    for (const file of ['key.pem', 'known.json']) expect((await stat(join(first.directory, file))).mode & 0o077).toBe(0);
+  });
+
+  test('remembering again merges, forgetting removes', async () => {
+    const state = await known(lamp);
+    state.remember({ ProductId: 'pr', DeviceId: 'lamp', Fingerprint: FP, Address: '127.0.0.1:1' });
+    expect(state.devices).toEqual([{ ...lamp, Address: '127.0.0.1:1' }]);
+    state.forget(state.devices[0] as KnownDevice);
+    await state.save();
+    expect((await Known.open(state.directory)).devices).toEqual([]);
+  });
+
+  test.each(['{', '[]', '{"Version":2}', '{"Version":1,"Devices":[{}],"Stations":{}}', '{"Version":1,"Devices":[],"Stations":{"a":1}}'])(
+    'a damaged known.json is refused with its path: %s',
+    async (content) => {
+      const state = await known();
+      await writeFile(join(state.directory, 'known.json'), content);
+      await expect(Known.open(state.directory)).rejects.toThrow(/known\.json/);
+      expect(await readFile(join(state.directory, 'known.json'), 'utf8')).toBe(content);
+    },
+  );
+});
+
+describe('target', () => {
+  test('by name, by product.device, by ids, by pairing string, as the only one', async () => {
+    const state = await known(lamp);
+    const expected = {
+      productId: 'pr',
+      deviceId: 'lamp',
+      pin: FP,
+      sct: 'tok',
+      server: { url: 'https://station:4433', fingerprint: OTHER },
+    };
+    for (const given of [{ device: 'desk' }, { device: 'pr.lamp' }, { product: 'pr', deviceId: 'lamp' }, { device: 'p=pr,d=lamp' }, {}]) {
+      expect(resolveTarget(options(given), state)).toMatchObject(expected);
+    }
+  });
+
+  test('options go before the pairing string, it before the state', async () => {
+    const state = await known(lamp);
+    expect(resolveTarget(options({ device: 'p=pr,d=lamp,sct=new' }), state).sct).toBe('new');
+    expect(resolveTarget(options({ device: 'p=pr,d=lamp,sct=new', sct: 'newest' }), state).sct).toBe('newest');
+  });
+
+  test('an address alone has neither ids nor base station', async () => {
+    const state = await known(lamp);
+    expect(resolveTarget(options({ address: { host: '::1', port: 1 }, fingerprint: OTHER }), state)).toMatchObject({
+      productId: undefined,
+      server: undefined,
+      pin: OTHER,
+    });
+  });
+
+  test('a device reached directly before is known by its address', async () => {
+    const { ServerUrl: _, ...direct } = lamp;
+    const state = await known({ ...direct, Address: '[::1]:5592' });
+    expect(resolveTarget(options({ address: { host: '::1', port: 5592 } }), state)).toMatchObject({ productId: 'pr', pin: FP });
+    expect(resolveTarget(options({}), state)).toMatchObject({ address: { host: '::1', port: 5592 }, server: undefined });
+  });
+
+  test('a changed fingerprint is refused, unless it is replaced on purpose', async () => {
+    const state = await known(lamp);
+    for (const given of [{ fingerprint: OTHER, device: 'desk' }, { device: `p=pr,d=lamp,fp=${OTHER}` }]) {
+      expect(() => resolveTarget(options(given), state)).toThrow(/known with another fingerprint.*--replace/);
+      expect(resolveTarget(options(given), state, { replace: true }).pin).toBe(OTHER);
+    }
+    expect(() => resolveTarget(options({ device: 'desk', serverFingerprint: FP }), state)).toThrow(/known with another fingerprint/);
+  });
+
+  test.each<[string, Partial<TargetOptions>, RegExp]>([
+    ['an unknown name', { device: 'moon' }, /no device "moon"/],
+    ['half of the ids', { product: 'pr' }, /belong together/],
+    ['an unknown base station', { product: 'a', deviceId: 'b', server: 'https://other' }, /--server-fingerprint/],
+    ['no way to the device', { product: 'a', deviceId: 'b' }, /--server.*--address/],
+    ['a broken pairing string', { device: 'p=pr' }, /pairing string/],
+  ])('%s', async (_, given, message) => {
+    const state = await known(lamp);
+    expect(() => resolveTarget(options(given), state)).toThrow(message);
+  });
+
+  test('with several devices one must be chosen, with none one must be paired', async () => {
+    const state = await known(lamp, { ...lamp, DeviceId: 'lamp2', Name: 'floor' });
+    expect(() => resolveTarget(options({}), state)).toThrow(/--device: desk, floor/);
+    const empty = await Known.open(join(directory, 'empty'));
+    expect(() => resolveTarget(options({}), empty)).toThrow(/svc connect/);
+  });
+});

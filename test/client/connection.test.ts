@@ -1,0 +1,124 @@
+/** What a connection does before it is connected, and with wrong arguments; no network. */
+import { describe, expect, test } from 'vitest';
+import { SvcClient } from '../../client/node.ts';
+
+const client = SvcClient.create();
+const codeOf = async (run: () => unknown): Promise<string> => {
+  try {
+    await run();
+  } catch (error) {
+    return (error as { code: string }).code;
+  }
+  return 'OK';
+};
+
+describe('client', () => {
+  test('makes private keys that a connection takes', async () => {
+    const pem = client.createPrivateKey();
+    expect(pem).toMatch(/^-----BEGIN PRIVATE KEY-----\n/);
+    expect(client.createPrivateKey()).not.toBe(pem);
+    const connection = client.createConnection();
+    connection.updateOptions({ PrivateKey: pem });
+    expect(connection.getClientFingerprint()).toMatch(/^[0-9a-f]{64}$/);
+    expect(connection.getOptions()).not.toHaveProperty('PrivateKey');
+  });
+
+  test('knows its log levels', async () => {
+    for (const level of ['error', 'warn', 'info', 'debug', 'trace']) client.setLogLevel(level);
+    expect(await codeOf(() => client.setLogLevel('loud'))).toBe('INVALID_ARGUMENT');
+  });
+
+  test('makes no connection once stopped', async () => {
+    const stopped = SvcClient.create();
+    await stopped.stop();
+    await stopped.stop();
+    expect(await codeOf(() => stopped.createConnection())).toBe('STOPPED');
+  });
+});
+
+describe('connection before connect', () => {
+  test('has neither type nor device fingerprint, and no key', async () => {
+    const connection = client.createConnection();
+    expect(await codeOf(() => connection.getType())).toBe('NOT_CONNECTED');
+    expect(await codeOf(() => connection.getDeviceFingerprint())).toBe('NOT_CONNECTED');
+    expect(await codeOf(() => connection.getClientFingerprint())).toBe('INVALID_STATE');
+    expect(await codeOf(() => connection.createStream().open(1))).toBe('NOT_CONNECTED');
+    expect(await codeOf(() => connection.createCoap('GET', '/').execute())).toBe('NOT_CONNECTED');
+    expect(await codeOf(() => connection.createTcpTunnel().open('web'))).toBe('NOT_CONNECTED');
+  });
+
+  test.each([['PATCH'], ['get'], ['']])('the CoAP method %j is refused', async (method) => {
+    expect(await codeOf(() => client.createConnection().createCoap(method, '/'))).toBe('INVALID_ARGUMENT');
+  });
+
+  test('CoAP checks path, format and that there is a response', async () => {
+    const connection = client.createConnection();
+    expect(await codeOf(() => connection.createCoap('GET', 'x'))).toBe('INVALID_ARGUMENT');
+    const coap = connection.createCoap('PUT', '/x');
+    expect(await codeOf(() => coap.setRequestPayload(65_536, new Uint8Array()))).toBe('INVALID_ARGUMENT');
+    expect(await codeOf(() => coap.getResponseStatusCode())).toBe('INVALID_STATE');
+    expect(await codeOf(() => coap.getResponseContentFormat())).toBe('INVALID_STATE');
+    expect(await codeOf(() => coap.getResponsePayload())).toBe('INVALID_STATE');
+  });
+
+  test('streams and tunnels that are not open say so', async () => {
+    const stream = client.createConnection().createStream();
+    expect(await codeOf(() => stream.readSome())).toBe('INVALID_STATE');
+    expect(await codeOf(() => stream.write(new Uint8Array(1)))).toBe('INVALID_STATE');
+    expect(await codeOf(() => stream.open(-1))).toBe('INVALID_ARGUMENT');
+    stream.abort();
+    expect(await codeOf(() => stream.open(1))).toBe('STOPPED');
+    const tunnel = client.createConnection().createTcpTunnel();
+    expect(await codeOf(() => tunnel.getLocalPort())).toBe('INVALID_STATE');
+    expect(await codeOf(() => tunnel.close())).toBe('INVALID_STATE');
+    expect(await codeOf(() => tunnel.open('web', 65_536))).toBe('INVALID_ARGUMENT');
+  });
+
+  test('direct candidates need enabling, a host and a port', async () => {
+    const connection = client.createConnection();
+    expect(await codeOf(() => connection.addDirectCandidate('127.0.0.1', 5592))).toBe('INVALID_STATE');
+    expect(await codeOf(() => connection.endOfDirectCandidates())).toBe('INVALID_STATE');
+    connection.enableDirectCandidates();
+    expect(await codeOf(() => connection.addDirectCandidate('127.0.0.1', 0))).toBe('INVALID_ARGUMENT');
+    expect(await codeOf(() => connection.addDirectCandidate('', 5592))).toBe('INVALID_ARGUMENT');
+    connection.endOfDirectCandidates();
+    expect(await codeOf(() => connection.addDirectCandidate('127.0.0.1', 5592))).toBe('INVALID_STATE');
+  });
+
+  test('connect names the option that is missing', async () => {
+    const connect = async (options: object): Promise<string> => {
+      const connection = client.createConnection();
+      connection.updateOptions(options);
+      return connection.connect().then(
+        () => 'OK',
+        (error: Error & { code: string }) => `${error.code} ${error.message}`,
+      );
+    };
+    const PrivateKey = client.createPrivateKey();
+    expect(await connect({})).toMatch(/^INVALID_STATE .*PrivateKey/);
+    expect(await connect({ PrivateKey })).toMatch(/^INVALID_STATE .*ProductId/);
+    expect(await connect({ PrivateKey, ProductId: 'p', DeviceId: 'd' })).toMatch(/^INVALID_STATE .*ServerUrl/);
+    expect(await connect({ PrivateKey, IgnoreDeviceNotAttached: true })).toMatch(/^NOT_IMPLEMENTED/);
+    expect(await codeOf(() => client.createConnection().updateOptions({ PrivateKey: 'no key' }))).toBe('INVALID_ARGUMENT');
+  });
+
+  test('without any channel the error has the three codes', async () => {
+    const connection = client.createConnection();
+    connection.updateOptions({ PrivateKey: client.createPrivateKey(), Remote: false });
+    await expect(connection.connect()).rejects.toMatchObject({
+      code: 'NO_CHANNELS',
+      localChannelErrorCode: 'NONE',
+      remoteChannelErrorCode: 'NONE',
+      directCandidatesChannelErrorCode: 'NONE',
+    });
+  });
+
+  test('close is harmless and final', async () => {
+    const connection = client.createConnection();
+    await connection.close();
+    await connection.close();
+    expect(await codeOf(() => connection.connect())).toBe('STOPPED');
+    expect(await codeOf(() => connection.updateOptions({ ProductId: 'p' }))).toBe('STOPPED');
+    expect(await codeOf(() => connection.getType())).toBe('STOPPED');
+  });
+});

@@ -1,0 +1,66 @@
+import { describe, expect, test } from 'vitest';
+import { effectiveOptions, mergeOptions, publicOptions, serverAddress } from '../../client/options.ts';
+
+const code = (run: () => unknown): string => {
+  try {
+    run();
+  } catch (error) {
+    return (error as { code: string }).code;
+  }
+  return 'OK';
+};
+
+describe('connection options', () => {
+  test('later calls are merged over earlier ones, as objects or JSON', () => {
+    const first = mergeOptions({}, { ProductId: 'pr-1', DeviceId: 'de-1' });
+    const second = mergeOptions(first, '{"DeviceId":"de-2","Remote":false}');
+    expect(second).toEqual({ ProductId: 'pr-1', DeviceId: 'de-2', Remote: false });
+  });
+
+  test.each([
+    ['bad JSON', '{'],
+    ['JSON that is no object', '[]'],
+    ['null', 'null'],
+    ['an unknown key', '{"ProductID":"x"}'],
+    ['a key of Object.prototype', '{"toString":"x"}'],
+    ['a number for a text', '{"ProductId":1}'],
+    ['an empty text', '{"ProductId":""}'],
+    ['a text for a flag', '{"Remote":"true"}'],
+    ['a fraction for milliseconds', '{"KeepAliveInterval":1.5}'],
+    ['zero milliseconds', '{"ConnectTimeout":0}'],
+    ['a URL that is not https', '{"ServerUrl":"http://x"}'],
+    ['a URL with a path', '{"ServerUrl":"https://x/y"}'],
+    ['a URL with a password', '{"ServerUrl":"https://u:p@x"}'],
+    ['a short fingerprint', '{"DeviceFingerprint":"abcd"}'],
+    ['an upper-case fingerprint', `{"DeviceFingerprint":"${'A'.repeat(64)}"}`],
+  ])('%s is INVALID_ARGUMENT', (_, json) => {
+    expect(code(() => mergeOptions({}, json))).toBe('INVALID_ARGUMENT');
+  });
+
+  test('a refused call changes nothing', () => {
+    const before = { ProductId: 'pr-1' };
+    expect(code(() => mergeOptions(before, { DeviceId: 'de-1', Remote: 1 as never }))).toBe('INVALID_ARGUMENT');
+    expect(before).toEqual({ ProductId: 'pr-1' });
+  });
+
+  test('what is shown has the defaults and never the private key', () => {
+    const shown = publicOptions({ PrivateKey: 'secret', ProductId: 'pr-1' });
+    expect(shown).not.toHaveProperty('PrivateKey');
+    expect(shown).toMatchObject({
+      ProductId: 'pr-1',
+      ConnectTimeout: 120_000,
+      DtlsHelloTimeout: 10_000,
+      Remote: true,
+      KeepAliveMaxRetries: 15,
+    });
+    expect(effectiveOptions({ ConnectTimeout: 5 }).ConnectTimeout).toBe(5);
+  });
+
+  test.each([
+    ['https://station.example', { host: 'station.example', port: 443 }],
+    ['https://station.example:4433', { host: 'station.example', port: 4433 }],
+    ['https://[2001:db8::1]:4433', { host: '2001:db8::1', port: 4433 }],
+  ])('%s names host and UDP port', (url, address) => {
+    expect(serverAddress(url)).toEqual(address);
+  });
+});

@@ -1,5 +1,6 @@
 /** `svc admin device …`: which devices may attach, and with which key. */
 import { Command } from 'commander';
+import { areIds } from '../../protocol/records/ids.ts';
 import { type Device, newId } from '../../server/admin.ts';
 import { fingerprint, id } from '../frame/arguments.ts';
 import { UsageError } from '../frame/errors.ts';
@@ -31,16 +32,11 @@ function add(): Command {
           fingerprint: options.fingerprint ?? null,
           created,
         };
-        checkLength(productId, device.deviceId);
+        if (!areIds(productId, device.deviceId)) throw new UsageError('product id and device id together have at most 62 characters');
         await store.addDevice(device);
         output.result(device, device.deviceId);
       }),
     );
-}
-
-/** Product and device id name the device in discovery, where 63 bytes are the limit (RFC 1035 §2.3.4). */
-function checkLength(productId: string, deviceId: string): void {
-  if (productId.length + deviceId.length > 62) throw new UsageError('product id and device id together have at most 62 characters');
 }
 
 function list(): Command {

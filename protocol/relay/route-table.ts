@@ -38,6 +38,8 @@ export interface RouteLimits {
   packetsPerSecond: number;
   /** Resets in answer to unknown ids, per second, over all. */
   resetsPerSecond: number;
+  /** Unknown ids looked at, per second, over all: each costs a hash. More than resets, so that made-up ids do not use those up. */
+  checksPerSecond: number;
 }
 
 export const defaultRouteLimits: RouteLimits = {
@@ -46,6 +48,7 @@ export const defaultRouteLimits: RouteLimits = {
   bytesPerSecond: 250_000_000,
   packetsPerSecond: 200_000,
   resetsPerSecond: 1_000,
+  checksPerSecond: 20_000,
 };
 
 /** One end of a route. The figures count what came in from this end. */
@@ -103,12 +106,15 @@ export class RouteTable {
   readonly #ends = new Map<number, End>();
   readonly #byChannel = new Map<RouteChannel, Set<End>>();
   readonly #resetRate: TokenBucket;
+  readonly #checkRate: TokenBucket;
 
   /** @param resetSecret 32 bytes kept over restarts; @param now ms, monotonic, as everywhere below */
   constructor(crypto: Pick<CryptoHost, 'hmacSha256' | 'randomBytes'>, resetSecret: Uint8Array, limits: Partial<RouteLimits>, now: number) {
     this.#ids = new RouteIds(crypto, resetSecret);
     this.#limits = { ...defaultRouteLimits, ...limits };
-    this.#resetRate = new TokenBucket(this.#limits.resetsPerSecond, this.#limits.resetsPerSecond, now);
+    const { resetsPerSecond, checksPerSecond } = this.#limits;
+    this.#resetRate = new TokenBucket(resetsPerSecond, resetsPerSecond, now);
+    this.#checkRate = new TokenBucket(checksPerSecond, checksPerSecond, now);
   }
 
   /** Routes now. */
@@ -175,7 +181,7 @@ export class RouteTable {
     if (datagram.length <= RESET_LENGTH || datagram[0] !== ROUTE_PACKET) return null;
     const id = datagram.subarray(1, ROUTE_HEADER_LENGTH);
     if (this.#ends.get(readId(id, 0))?.check === readId(id, 4)) return null;
-    if (!this.#resetRate.take(1, now) || !this.#ids.isOurs(id)) return null;
+    if (!this.#checkRate.take(1, now) || !this.#ids.isOurs(id) || !this.#resetRate.take(1, now)) return null;
     this.counters.resetsSent++;
     return reset(id, this.#ids.resetToken(id));
   }

@@ -22,6 +22,8 @@ export interface RestOptions {
 const REQUEST_TIMEOUT = 10_000;
 const BODY_LIMIT = 65_536;
 const HEADER_LIMIT = 16_384;
+/** Connections at a time. */
+const CONNECTION_LIMIT = 1_000;
 
 /** @throws LocalError INVALID_ARGUMENT when certificate and key are not usable */
 export function restApp({ store, log, tls }: RestOptions): FastifyInstance {
@@ -37,6 +39,7 @@ export function restApp({ store, log, tls }: RestOptions): FastifyInstance {
   };
   const limits = { maxHeaderSize: HEADER_LIMIT };
   const app = tls ? withTls(() => fastify({ ...settings, https: { ...limits, ...tls } })) : fastify({ ...settings, http: limits });
+  app.server.maxConnections = CONNECTION_LIMIT;
   app.setErrorHandler(handleError);
   app.setNotFoundHandler(notFound);
   addRoutes(app, store);

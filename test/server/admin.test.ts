@@ -144,6 +144,7 @@ describe('wrong use is one line and exit code 2, a failure is one line and exit 
     [2, ['product', 'frobnicate']],
     [2, ['device', 'add', 'pr-1', '--fingerprint', 'abc']],
     [2, ['device', 'add']],
+    [2, ['device', 'add', 'p'.repeat(40), 'd'.repeat(30)]],
     [2, ['key', 'add', 'short']],
     [2, ['apikey', 'add', '--ip', '300.1.1.1']],
     [2, ['apikey', 'add', '--ip', '10.0.0.0/40']],

@@ -152,6 +152,8 @@ describe('end of a route', () => {
     const answers = Array.from({ length: 10 }, () => table.answer(packet(id), 0)).filter(Boolean);
     expect(answers).toHaveLength(2);
     expect(table.counters.resetsSent).toBe(3);
+    for (let i = 0; i < 100; i++) table.answer(packet(new Uint8Array(8).fill(i)), 1000);
+    expect(table.answer(packet(id), 1000)).not.toBeNull();
   });
 });
 
@@ -186,7 +188,7 @@ test('limits hold over all routes and per channel', () => {
 });
 
 test('any bytes from any path: nothing is thrown, nothing is forwarded without the id, answers are never larger', () => {
-  const table = new RouteTable(crypto(), secret, { resetsPerSecond: 1e9 }, 0);
+  const table = new RouteTable(crypto(), secret, { resetsPerSecond: 1e9, checksPerSecond: 1e9 }, 0);
   const a = channel('a');
   const end = table.open(a, channel('b'), 0)!;
   fc.assert(

@@ -1,0 +1,170 @@
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { connect, createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { Command } from 'commander';
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { basestationCommand } from '../../cli/basestation.ts';
+import { runProgram } from '../../cli/frame/program.ts';
+import { type RunningBasestation, type StartOptions, startBasestation } from '../../server/index.ts';
+import { silentLog } from '../../transport/environment.ts';
+import { nodeEnvironment } from '../../transport/node/index.ts';
+import { Host } from '../../transport/session/index.ts';
+
+let parent: string;
+const started: RunningBasestation[] = [];
+
+beforeEach(() => {
+  parent = mkdtempSync(join(tmpdir(), 'svc-start-'));
+});
+afterEach(async () => {
+  for (const each of started.splice(0)) await each.close();
+  rmSync(parent, { recursive: true });
+});
+
+async function start(options: Partial<StartOptions> = {}): Promise<RunningBasestation> {
+  const station = await startBasestation({
+    data: join(parent, 'data'),
+    port: 0,
+    log: silentLog,
+    settings: { connections: 16 },
+    ...options,
+  });
+  started.push(station);
+  return station;
+}
+
+const fixture = (name: string): string => fileURLToPath(new URL(`fixtures/localhost.${name}.pem`, import.meta.url));
+
+function connects(host: string, port: number): Promise<boolean> {
+  return new Promise((resolve) => {
+    const socket = connect({ host, port });
+    socket.once('connect', () => {
+      socket.destroy();
+      resolve(true);
+    });
+    socket.once('error', () => resolve(false));
+  });
+}
+
+/** An address of this machine that is not loopback. */
+async function ownAddress(): Promise<string | undefined> {
+  const { networkInterfaces } = await import('node:os');
+  return Object.values(networkInterfaces())
+    .flat()
+    .find((each) => each?.family === 'IPv4' && !each.internal)?.address;
+}
+
+describe('startBasestation', () => {
+  test('UDP and HTTP answer on one port number, which the system chose', async () => {
+    const station = await start();
+    expect(station.http).toEqual({ host: '127.0.0.1', port: station.port, secure: false });
+    expect(await (await fetch(`http://127.0.0.1:${station.port}/health`)).json()).toEqual({ status: 'ok' });
+    const environment = nodeEnvironment();
+    const client = await Host.open(environment, { identity: environment.crypto.generateKey(), binds: [{ port: 0 }] });
+    const session = await client.connect({ name: 'station', address: '127.0.0.1', port: station.port, pin: station.fingerprint });
+    expect(session.remoteFingerprint).toBe(station.fingerprint);
+    await client.close();
+  });
+
+  test('HTTP without TLS is on loopback only, with TLS on all addresses', async () => {
+    const clear = await start();
+    const own = await ownAddress();
+    if (own !== undefined) expect(await connects(own, clear.port)).toBe(false);
+    const secure = await start({ data: join(parent, 'secure'), tls: { certFile: fixture('cert'), keyFile: fixture('key') } });
+    expect(secure.http.secure).toBe(true);
+    expect(await connects('127.0.0.1', secure.port)).toBe(true);
+    if (own !== undefined) expect(await connects(own, secure.port)).toBe(true);
+  });
+
+  test('an HTTP address of its own is warned about, unless it is loopback', async () => {
+    const warn = vi.fn();
+    await start({ httpHost: '0.0.0.0', log: { ...silentLog, warn } });
+    expect(warn).toHaveBeenCalledWith(expect.stringContaining('in clear'), { host: '0.0.0.0' });
+    warn.mockClear();
+    await start({ data: join(parent, 'b'), httpHost: '127.0.0.1', log: { ...silentLog, warn } });
+    expect(warn).not.toHaveBeenCalled();
+  });
+
+  test('keeps its fingerprint over restarts, and frees port and directory when it closes', async () => {
+    const first = await start();
+    await Promise.all([first.close(), first.close()]);
+    const second = await start({ port: first.port });
+    expect([second.port, second.fingerprint]).toEqual([first.port, first.fingerprint]);
+  });
+
+  test('a second one on the same directory, and a taken port of either kind, are refused with one line', async () => {
+    const first = await start();
+    await expect(start()).rejects.toMatchObject({ code: 'IN_USE' });
+    await expect(start({ data: join(parent, 'b'), port: first.port })).rejects.toMatchObject({ code: 'PORT_IN_USE' });
+    const tcp = createServer();
+    const port = await new Promise<number>((resolve) =>
+      tcp.listen(0, '127.0.0.1', () => resolve((tcp.address() as { port: number }).port)),
+    );
+    await expect(start({ data: join(parent, 'c'), port })).rejects.toMatchObject({ code: 'PORT_IN_USE' });
+    tcp.close();
+    expect((await start({ data: join(parent, 'c'), port: 0 })).port).toBeGreaterThan(0);
+  });
+
+  test('addresses and files that cannot be used are refused with one line', async () => {
+    await expect(start({ host: 'localhost' })).rejects.toMatchObject({ code: 'INVALID_ARGUMENT' });
+    await expect(start({ host: '192.0.2.1' })).rejects.toMatchObject({ code: 'INVALID_ARGUMENT' });
+    await expect(start({ httpHost: '192.0.2.1' })).rejects.toMatchObject({ code: 'INVALID_ARGUMENT' });
+    await expect(start({ tls: { certFile: join(parent, 'none'), keyFile: fixture('key') } })).rejects.toMatchObject({ code: 'FAILED' });
+    await expect(start({ tls: { certFile: fixture('key'), keyFile: fixture('key') } })).rejects.toMatchObject({ code: 'INVALID_ARGUMENT' });
+  });
+});
+
+describe('svc basestation', () => {
+  async function svc(...words: string[]): Promise<{ code: number; out: string; err: string }> {
+    const captured = { out: '', err: '' };
+    const spies = (['stdout', 'stderr'] as const).map((name) =>
+      vi.spyOn(process[name], 'write').mockImplementation((chunk: unknown) => {
+        captured[name === 'stdout' ? 'out' : 'err'] += String(chunk);
+        if (name === 'stdout' && captured.out.includes('\n')) process.emit('SIGTERM');
+        return true;
+      }),
+    );
+    try {
+      const code = await runProgram(new Command('svc').addCommand(basestationCommand()), ['basestation', ...words]);
+      return { code, ...captured };
+    } finally {
+      for (const spy of spies) spy.mockRestore();
+    }
+  }
+
+  test('prints one line when it is ready, and ends with 0 on SIGTERM', async () => {
+    const data = join(parent, 'data');
+    const { code, out } = await svc('--data', data, '--port', '0', '--json', '--log-level', 'error');
+    const [listening, closed] = out
+      .trimEnd()
+      .split('\n')
+      .map((line) => JSON.parse(line));
+    expect(listening).toMatchObject({ event: 'listening', port: expect.any(Number), fingerprint: expect.stringMatching(/^[0-9a-f]{64}$/) });
+    expect(listening.httpPort).toBe(listening.port);
+    expect(closed).toEqual({ event: 'closed' });
+    expect(code).toBe(0);
+    expect(readFileSync(join(data, 'identity.pem'), 'utf8')).toContain('PRIVATE KEY');
+    const text = await svc('--data', data, '--port', '0', '--log-level', 'error');
+    expect(text.out).toMatch(
+      new RegExp(`^base station ready on UDP port \\d+ and http://127\\.0\\.0\\.1:\\d+, fingerprint ${listening.fingerprint}\n`),
+    );
+  });
+
+  test.each<[number, string[]]>([
+    [2, []],
+    [2, ['--data', 'x', '--port', '70000']],
+    [2, ['--data', 'x', '--keep-alive', '10']],
+    [2, ['--data', 'x', '--tls-cert', 'only']],
+    [2, ['--data', 'x', '--log-level', 'loud']],
+    [2, ['--data', 'x', 'surplus']],
+    [1, ['--data', '/dev/null/x', '--port', '0']],
+    [1, ['--data', '/tmp', '--host', 'localhost']],
+  ])('exit %i with one line: %j', async (code, words) => {
+    const result = await svc(...words);
+    expect(result).toMatchObject({ code, out: '' });
+    expect(result.err).toMatch(/^svc: [^\n]+\n$/);
+    expect(result.err).not.toMatch(/internal error/);
+  });
+});

@@ -1,0 +1,151 @@
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { ClientPath, DevicePath, decodeAttachAnswer, encodeTokens } from '../../../protocol/control/index.ts';
+import { StationCode } from '../../../protocol/errors/index.ts';
+import { hashSecret } from '../../../server/storage/secrets.ts';
+import { errorCode, ids, type Party, World } from './world.ts';
+
+let world: World;
+let device: Party;
+
+beforeEach(async () => {
+  world = await World.make();
+  device = await world.party();
+  await device.open();
+});
+afterEach(() => world.close());
+
+describe('POST /device/attach', () => {
+  test('is answered with keep-alive, observed address and wall time', async () => {
+    await world.register(ids, device.host.fingerprint);
+    const response = await device.attach({ appName: 'thermostat', appVersion: '1.2.3' });
+    expect(response.status).toBe(201);
+    const answer = decodeAttachAnswer(response.payload);
+    expect(answer).toMatchObject({
+      kind: 'attached',
+      keepAlive: { interval: 25_000, retryInterval: 2_000, maxRetries: 15 },
+      observedAddress: { address: world.sim.addressesOf('party1')[0], port: device.host.sockets[0]!.port },
+    });
+    const told = answer.kind === 'attached' ? answer.wallTime! : 0;
+    expect(Math.abs(told - world.sim.wallTime)).toBeLessThan(1000);
+    expect(world.station.attached).toBe(1);
+  });
+
+  test.each([
+    ['an unknown key', { productId: 'pr-1', deviceId: 'de-other' }, 404, StationCode.UNKNOWN_FINGERPRINT],
+    ['a wrong device id', { productId: 'pr-1', deviceId: 'de-x' }, 400, StationCode.WRONG_DEVICE_ID],
+    ['a wrong product id', { productId: 'pr-2', deviceId: 'de-1' }, 400, StationCode.WRONG_PRODUCT_ID],
+    ['the product of another organization', { productId: 'pr-b', deviceId: 'de-1' }, 404, StationCode.UNKNOWN_FINGERPRINT],
+  ])('is refused for %s', async (what, request, status, code) => {
+    if (what !== 'an unknown key') await world.register(ids, device.host.fingerprint);
+    await world.register({ productId: 'pr-1', deviceId: 'de-other' }, 'ab'.repeat(32));
+    const response = await device.attach(request);
+    expect([response.status, errorCode(response)]).toEqual([status, code]);
+    expect(world.station.attached).toBe(0);
+  });
+
+  test('a change of the record counts at the next attempt, on the same session', async () => {
+    await world.register(ids, null);
+    expect(errorCode(await device.attach())).toBe(StationCode.UNKNOWN_FINGERPRINT);
+    await world.store.setFingerprint(ids.productId, ids.deviceId, device.host.fingerprint);
+    expect((await device.attach()).status).toBe(201);
+    expect((await device.attach()).status).toBe(201);
+    expect(world.station.attached).toBe(1);
+  });
+
+  test('the newest wins: the earlier session is closed and told why', async () => {
+    await world.register(ids, device.host.fingerprint);
+    await device.attach();
+    const twin = await world.party({ identity: device.identity });
+    await twin.open();
+    expect((await twin.attach()).status).toBe(201);
+    expect(await world.sim.settle(device.channel.closed)).toMatchObject({ code: 'REPLACED' });
+    expect(twin.channel.isOpen).toBe(true);
+    expect(world.station.attached).toBe(1);
+  });
+
+  test('the device is gone when its session ends', async () => {
+    await world.register(ids, device.host.fingerprint);
+    await device.attach();
+    await world.sim.settle(device.channel.close());
+    await world.sim.run(1000);
+    expect(world.station.attached).toBe(0);
+  });
+
+  test.each([
+    ['nothing', new Uint8Array()],
+    ['no CBOR', new Uint8Array([0xff, 0xff])],
+    ['an array', encodeTokens(['x'])],
+    ['an empty map', new Uint8Array([0xa0])],
+    ['deep nesting', new Uint8Array(1000).fill(0x81)],
+  ])('%s is 4.00 and ends nothing', async (_what, payload) => {
+    for (const path of [DevicePath.ATTACH, ClientPath.CONNECT]) {
+      const party = await world.party();
+      await party.open();
+      expect((await party.request('POST', path, payload)).status).toBe(400);
+      expect(party.channel.isOpen).toBe(true);
+    }
+  });
+});
+
+describe('PUT /device/sct', () => {
+  beforeEach(async () => {
+    await world.register(ids, device.host.fingerprint);
+    await device.attach();
+  });
+
+  test('keeps the hashes of all tokens, in the place of those before', async () => {
+    expect((await device.request('PUT', DevicePath.SCT, encodeTokens(['tokenA', 'tokenB']))).status).toBe(201);
+    expect((await world.store.tokens(ids.productId, ids.deviceId)).sort()).toEqual([hashSecret('tokenA'), hashSecret('tokenB')].sort());
+    await device.request('PUT', DevicePath.SCT, encodeTokens([]));
+    expect(await world.store.tokens(ids.productId, ids.deviceId)).toEqual([]);
+  });
+
+  test('refuses too many and what is no list of tokens, and keeps what it had', async () => {
+    await device.request('PUT', DevicePath.SCT, encodeTokens(['tokenA']));
+    const many = Array.from({ length: 101 }, (_, i) => `token${i}`);
+    expect((await device.request('PUT', DevicePath.SCT, encodeTokens(many))).status).toBe(413);
+    for (const bytes of [[0xa0], [0x81, 0x01], [0x81, 0x60], []])
+      expect((await device.request('PUT', DevicePath.SCT, new Uint8Array(bytes))).status).toBe(400);
+    expect(await world.store.tokens(ids.productId, ids.deviceId)).toEqual([hashSecret('tokenA')]);
+  });
+});
+
+describe('each kind of channel has its own router', () => {
+  test('a session that has not said what it is may only attach or connect', async () => {
+    for (const [method, path] of [
+      ['PUT', DevicePath.SCT],
+      ['GET', '/iam/me'],
+      ['POST', '/p2p/connect'],
+      ['GET', DevicePath.ATTACH],
+    ] as const)
+      expect((await device.request(method, path)).status).toBe(404);
+  });
+
+  test("a device's channel cannot connect, a client's cannot attach or upload", async () => {
+    await world.register(ids, device.host.fingerprint);
+    await device.attach();
+    expect((await device.connect()).status).toBe(404);
+    const client = await world.party({ identity: device.identity });
+    await client.open();
+    expect(errorCode(await client.connect({ serverKey: 'sk-x' }))).toBe(StationCode.UNKNOWN_SERVER_KEY);
+    expect((await client.attach()).status).toBe(404);
+    expect((await client.request('PUT', DevicePath.SCT, encodeTokens(['x']))).status).toBe(404);
+    expect(world.station.attached).toBe(1);
+  });
+
+  test('an attach that was refused leaves the session as it was', async () => {
+    expect((await device.attach()).status).toBe(404);
+    expect((await device.request('PUT', DevicePath.SCT, encodeTokens(['x']))).status).toBe(404);
+    expect(errorCode(await device.connect({ productId: 'pr-x' }))).toBe(StationCode.UNKNOWN_PRODUCT_ID);
+  });
+
+  test('a session that never says what it is is closed, one that did stays', async () => {
+    await world.register(ids, device.host.fingerprint);
+    const silent = await world.party();
+    await silent.open();
+    await device.attach();
+    await world.sim.run(31_000);
+    expect(silent.channel.isOpen).toBe(false);
+    expect(device.channel.isOpen).toBe(true);
+  });
+});

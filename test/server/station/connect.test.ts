@@ -1,0 +1,288 @@
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { type CoapReply, Router } from '../../../protocol/coap/index.ts';
+import {
+  ClientPath,
+  CONTENT_FORMAT_CBOR,
+  type Connected,
+  DevicePath,
+  decodeConnectAnswer,
+  encodeConnectRequest,
+  encodeTokens,
+  StationPath,
+} from '../../../protocol/control/index.ts';
+import { StationCode } from '../../../protocol/errors/index.ts';
+import type { Session } from '../../../transport/session/index.ts';
+import { errorCode, ids, type Party, World } from './world.ts';
+
+let world: World;
+let client: Party;
+
+beforeEach(async () => {
+  world = await World.make();
+  client = await world.party();
+  await client.open();
+});
+afterEach(() => world.close());
+
+const name = `device:${ids.productId}.${ids.deviceId}`;
+
+function connected(payload: Uint8Array): Connected {
+  const answer = decodeConnectAnswer(payload);
+  if (answer.kind !== 'connected') throw new Error(`not connected: ${answer.kind}`);
+  return answer;
+}
+
+/** The whole way: handshake through the station, then a session with the device. */
+async function reach(from: Party = client): Promise<Session> {
+  const prepared = from.host.prepare({ name });
+  const { route, routeResetToken, respond } = connected((await from.connect({ initiate: prepared.initiate })).payload);
+  const path = from.host.routePath(from.channel, route, routeResetToken);
+  return world.sim.settle(prepared.establish(respond!, path));
+}
+
+/** A device whose answer to /p2p/connect is given. */
+async function deviceThat(answers: () => CoapReply | Promise<CoapReply>): Promise<Party> {
+  const device = await world.party();
+  await world.register(ids, device.host.fingerprint);
+  await device.open(new Router<Session>().on('POST', StationPath.P2P_CONNECT, answers));
+  await device.attach();
+  return device;
+}
+
+describe('refusals', () => {
+  test.each([
+    ['an unknown product', { productId: 'pr-x' }, 404, StationCode.UNKNOWN_PRODUCT_ID],
+    ['an unknown device', { deviceId: 'de-x' }, 404, StationCode.UNKNOWN_DEVICE_ID],
+    ['a device that is not attached', {}, 404, StationCode.NOT_ATTACHED],
+    ['an unknown server key', { serverKey: 'sk-x' }, 404, StationCode.UNKNOWN_SERVER_KEY],
+    ['the key of another organization', { serverKey: 'sk-b' }, 404, StationCode.UNKNOWN_SERVER_KEY],
+    ['a key that asks for a JWT', { serverKey: 'sk-jwt', jwt: 'x.y.z' }, 403, StationCode.SERVER_KEY_MISMATCH],
+    ['a token the device does not have', { sct: 'wrong' }, 401, StationCode.TOKEN_REJECTED],
+  ])('%s', async (_what, request, status, code) => {
+    await world.register(ids, 'ab'.repeat(32));
+    const response = await client.connect(request);
+    expect([response.status, errorCode(response)]).toEqual([status, code]);
+  });
+
+  test('a device that does not answer in 4 s counts as not attached, and leaves no route', async () => {
+    await deviceThat(() => new Promise(() => {}));
+    const before = world.sim.now;
+    expect(errorCode(await client.connect())).toBe(StationCode.NOT_ATTACHED);
+    expect(world.sim.now - before).toBeGreaterThan(3_900);
+    expect(world.sim.now - before).toBeLessThan(4_500);
+    expect(world.station.stats().routes).toBe(0);
+  });
+
+  test.each<[string, CoapReply, number, number | undefined]>([
+    ['4.29 with its time', { status: 429, maxAge: 7 }, 429, 7],
+    ['5.03', { status: 503 }, 503, undefined],
+    ['4.04', { status: 404 }, 502, undefined],
+    ['5.00', { status: 500 }, 502, undefined],
+    ['no CBOR', { status: 201, contentFormat: CONTENT_FORMAT_CBOR, payload: new Uint8Array([0xff]) }, 502, undefined],
+  ])("the device's %s", async (_what, reply, status, maxAge) => {
+    await deviceThat(() => reply);
+    const response = await client.connect();
+    expect([response.status, response.maxAge]).toEqual([status, maxAge]);
+    expect(world.station.stats().routes).toBe(0);
+  });
+
+  test('more than five connects a second to one device are 4.29 with a time, for all clients together', async () => {
+    await world.device();
+    const other = await world.party();
+    await other.open();
+    for (const party of [client, other, client, other, client]) expect((await party.connect()).status).toBe(201);
+    const refused = await other.connect();
+    expect([refused.status, refused.maxAge]).toEqual([429, 1]);
+    await world.sim.run(1000);
+    expect((await other.connect()).status).toBe(201);
+  });
+
+  test('more connects from one address than its rate are 4.29', async () => {
+    const statuses: number[] = [];
+    for (let i = 0; i < 230; i++) statuses.push((await client.connect({ productId: 'pr-x' })).status);
+    expect(statuses[0]).toBe(404);
+    expect(statuses.at(-1)).toBe(429);
+  });
+});
+
+describe('a connect', () => {
+  test('leads to an end-to-end session: the station relays it and cannot be part of it', async () => {
+    const device = await world.device();
+    const session = await reach();
+    expect(session.type).toBe('RELAY');
+    expect(session.remoteFingerprint).toBe(device.host.fingerprint);
+    await world.sim.run(() => device.incoming.length === 1);
+    device.incoming[0]!.router = new Router<Session>().on('GET', '/temperature', () => ({
+      status: 205,
+      payload: new TextEncoder().encode('21.5'),
+    }));
+    const response = await world.sim.settle(session.request({ method: 'GET', path: '/temperature' }));
+    expect([response.status, new TextDecoder().decode(response.payload)]).toEqual([205, '21.5']);
+    expect(world.station.stats()).toMatchObject({ routes: 1, attached: 1, unknown: 0, wrongPath: 0 });
+    expect(world.station.stats().forwarded).toBeGreaterThan(3);
+  });
+
+  test("works with one of the device's tokens", async () => {
+    const device = await world.device();
+    await device.request('PUT', DevicePath.SCT, encodeTokens(['secretToken1']));
+    const noKey = encodeConnectRequest({ ...ids, sct: 'secretToken1' });
+    expect((await client.request('POST', ClientPath.CONNECT, noKey)).status).toBe(201);
+  });
+
+  test('without an Initiate makes a bare route', async () => {
+    await world.device();
+    const answer = connected((await client.connect()).payload);
+    expect(answer.respond).toBeUndefined();
+    expect(answer.route).toHaveLength(8);
+    expect(answer.routeResetToken).toHaveLength(16);
+    expect(answer.observedAddress).toEqual({ address: world.sim.addressesOf('party1')[0], port: client.host.sockets[0]!.port });
+  });
+
+  test('a key that is removed counts from the next connect, the session that runs stays', async () => {
+    await world.device();
+    const session = await reach();
+    await world.store.removeApp('ap-a');
+    expect(errorCode(await client.connect())).toBe(StationCode.UNKNOWN_SERVER_KEY);
+    await world.sim.run(5_000);
+    expect(session.isOpen).toBe(true);
+  });
+});
+
+describe('the end of a route', () => {
+  test("comes with the device's channel; the client learns it at once", async () => {
+    const device = await world.device();
+    const session = await reach();
+    await world.sim.run(100);
+    const before = world.sim.now;
+    void device.channel.close();
+    const reason = await world.sim.settle(session.closed);
+    expect(reason).toMatchObject({ code: 'CLOSED', message: expect.stringMatching(/route/) });
+    expect(world.sim.now - before).toBeLessThan(1000);
+    expect(world.station.stats().routes).toBe(0);
+  });
+
+  test("comes with the client's channel; the device learns it at once", async () => {
+    const device = await world.device();
+    await reach();
+    await world.sim.run(() => device.incoming.length === 1);
+    void client.channel.close();
+    expect(await world.sim.settle(device.incoming[0]!.closed)).toMatchObject({ code: 'CLOSED' });
+  });
+
+  test('comes with the station: every session is told', async () => {
+    const device = await world.device();
+    const session = await reach();
+    await world.sim.run(100);
+    await world.sim.settle(world.station.close());
+    expect(await world.sim.settle(session.closed)).toMatchObject({ code: 'CLOSED' });
+    expect(await world.sim.settle(device.channel.closed)).toMatchObject({
+      code: 'CLOSED',
+      message: expect.stringMatching(/shutting down/),
+    });
+    expect(await world.sim.settle(client.channel.closed)).toMatchObject({ code: 'CLOSED' });
+  });
+});
+
+describe('Wait', () => {
+  /** Collects what an observing connect is told. */
+  function observe(party: Party, initiate?: Uint8Array) {
+    const seen: { status: number; kind: string; payload: Uint8Array; code?: number }[] = [];
+    const payload = encodeConnectRequest({ ...ids, serverKey: 'sk-a', wait: true, ...(initiate ? { initiate } : {}) });
+    party.channel.observe(
+      { method: 'POST', path: ClientPath.CONNECT, contentFormat: CONTENT_FORMAT_CBOR, payload, observe: 0 },
+      (response) => {
+        const kind = response.status < 300 ? decodeConnectAnswer(response.payload).kind : 'refused';
+        seen.push({ status: response.status, kind, payload: response.payload });
+      },
+    );
+    return seen;
+  }
+
+  test('is told to wait, and connected when the device attaches', async () => {
+    const device = await world.party({ responder: name });
+    await world.register(ids, device.host.fingerprint);
+    const prepared = client.host.prepare({ name, timeout: 3_600_000 });
+    const seen = observe(client, prepared.initiate);
+    await world.sim.run(60_000);
+    expect(seen.map(({ kind }) => kind)).toEqual(['waiting']);
+    expect(world.station.stats().waiting).toBe(1);
+    await device.open(device.acceptsRelayed());
+    await device.attach();
+    await world.sim.run(() => seen.length > 1);
+    expect(seen.map(({ kind }) => kind)).toEqual(['waiting', 'connected']);
+    const { route, routeResetToken, respond } = connected(seen[1]!.payload);
+    const session = await world.sim.settle(prepared.establish(respond!, client.host.routePath(client.channel, route, routeResetToken)));
+    expect(session.remoteFingerprint).toBe(device.host.fingerprint);
+    expect(world.station.stats().waiting).toBe(0);
+  });
+
+  test('many who wait are served five a second', async () => {
+    const device = await world.party({ responder: name });
+    await world.register(ids, device.host.fingerprint);
+    const waiting: ReturnType<typeof observe>[] = [];
+    for (let i = 0; i < 8; i++) waiting.push(observe(client));
+    await world.sim.run(1000);
+    await device.open(device.acceptsRelayed());
+    await device.attach();
+    const served = (): number => waiting.filter((seen) => seen.some(({ kind }) => kind === 'connected')).length;
+    await world.sim.run(500);
+    expect(served()).toBe(5);
+    await world.sim.run(3000);
+    expect(served()).toBe(8);
+  });
+
+  test('ends with a refusal when the client may no longer connect', async () => {
+    const device = await world.party();
+    await world.register(ids, device.host.fingerprint);
+    const seen = observe(client);
+    await world.sim.run(1000);
+    await world.store.removeApp('ap-a');
+    await device.open();
+    await device.attach();
+    await world.sim.run(() => seen.length > 1);
+    expect(seen[1]).toMatchObject({ status: 404, kind: 'refused' });
+  });
+
+  test('is forgotten with the client, and bounded per client', async () => {
+    await world.register(ids, 'ab'.repeat(32));
+    const all = Array.from({ length: 18 }, () => observe(client));
+    await world.sim.run(1000);
+    expect(all.filter(([first]) => first?.kind === 'waiting')).toHaveLength(16);
+    expect(all.filter(([first]) => first?.status === 503)).toHaveLength(2);
+    await world.sim.settle(client.channel.close());
+    await world.sim.run(1000);
+    expect(world.station.stats().waiting).toBe(0);
+  });
+
+  test('without Observe is not attached at once', async () => {
+    await world.register(ids, 'ab'.repeat(32));
+    expect(errorCode(await client.connect({ wait: true }))).toBe(StationCode.NOT_ATTACHED);
+  });
+});
+
+describe('a killed station', () => {
+  test('is noticed by Reset at the next keep-alive: channel and relayed session end', async () => {
+    await world.close();
+    world = await World.make({ keepAlive: { interval: 1_000, retryInterval: 500, maxRetries: 5 } });
+    client = await world.party();
+    await client.open();
+    const device = await world.device();
+    device.channel.setKeepAlive({ interval: 1_000, retryInterval: 500, maxRetries: 5 });
+    const session = await reach();
+    await world.sim.run(2_000);
+    world.stopStation();
+    await world.sim.run(200);
+    await world.startStation();
+    const before = world.sim.now;
+    const reason = await world.sim.settle(device.channel.closed);
+    expect(reason).not.toBeNull();
+    expect(world.sim.now - before).toBeLessThan(2_000);
+    const relayed = await world.sim.settle(device.incoming[0]!.closed);
+    expect(relayed).toMatchObject({ code: 'CLOSED' });
+    expect(await world.sim.settle(session.closed)).not.toBeNull();
+    await device.open(device.acceptsRelayed());
+    expect((await device.attach()).status).toBe(201);
+    await client.open();
+    expect((await reach()).isOpen).toBe(true);
+  });
+});

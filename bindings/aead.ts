@@ -104,9 +104,11 @@ export class OneShotAead implements Aead {
   }
 
   private setCounter(counter: number): void {
-    if (!Number.isSafeInteger(counter) || counter < 0) throw new LocalError('INVALID_ARGUMENT', `no nonce counter: ${counter}`);
     this.nonce0 = 0;
-    this.nonce1 = counter % TWO_TO_32;
+    this.nonce1 = counter >>> 0;
+    this.nonce2 = 0;
+    if (this.nonce1 === counter) return;
+    if (!Number.isSafeInteger(counter) || counter < 0) throw new LocalError('INVALID_ARGUMENT', `no nonce counter: ${counter}`);
     this.nonce2 = Math.floor(counter / TWO_TO_32);
   }
 

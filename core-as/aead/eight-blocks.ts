@@ -6,7 +6,7 @@
  * in memory: 32 vectors do not fit into the registers anyway, loads and stores have units of their own, and a fixed place in memory keeps
  * compilers from mixing the sets in a way that spills. The blocks of Poly1305 between the sets serve that too.
  */
-import { advance, rotate16, rotateLeft, STATE } from "./chacha";
+import { advance, rotate8, rotate16, rotateLeft, STATE } from "./chacha";
 import { POLY_STATE, polyBlocks, WHOLE } from "./poly1305";
 import { xorRow } from "./xor";
 
@@ -168,7 +168,7 @@ function quarterRound(set: usize, a: usize, b: v128, c: usize, d: usize): v128 {
   C = i32x4.add(C, D);
   b = rotateLeft(v128.xor(b, C), 12);
   A = i32x4.add(A, b);
-  D = rotateLeft(v128.xor(D, A), 8);
+  D = rotate8(v128.xor(D, A));
   C = i32x4.add(C, D);
   b = rotateLeft(v128.xor(b, C), 7);
   v128.store(set + 16 * a, A);

@@ -12,7 +12,7 @@
  * The third row, x8 … x11, lives in memory: 16 vectors and a temporary do not fit into 16 registers, and a place chosen by us is
  * cheaper than where compilers put them. The loop is not unrolled: unrolled, V8 spills more and is a third slower.
  */
-import { advance, rotate16, rotateLeft, STATE } from "./chacha";
+import { advance, rotate8, rotate16, rotateLeft, STATE } from "./chacha";
 import { POLY_STATE, polyBlocks, WHOLE } from "./poly1305";
 import { xorRow } from "./xor";
 
@@ -85,7 +85,7 @@ export function fourBlocks(first: usize, rest: usize, from: usize, count: i32): 
     c = i32x4.add(c, x12);
     x4 = rotateLeft(v128.xor(x4, c), 12);
     x0 = i32x4.add(x0, x4);
-    x12 = rotateLeft(v128.xor(x12, x0), 8);
+    x12 = rotate8(v128.xor(x12, x0));
     c = i32x4.add(c, x12);
     x4 = rotateLeft(v128.xor(x4, c), 7);
     v128.store(ROW_C, c, 0);
@@ -95,7 +95,7 @@ export function fourBlocks(first: usize, rest: usize, from: usize, count: i32): 
     c = i32x4.add(c, x13);
     x5 = rotateLeft(v128.xor(x5, c), 12);
     x1 = i32x4.add(x1, x5);
-    x13 = rotateLeft(v128.xor(x13, x1), 8);
+    x13 = rotate8(v128.xor(x13, x1));
     c = i32x4.add(c, x13);
     x5 = rotateLeft(v128.xor(x5, c), 7);
     v128.store(ROW_C, c, 16);
@@ -105,7 +105,7 @@ export function fourBlocks(first: usize, rest: usize, from: usize, count: i32): 
     c = i32x4.add(c, x14);
     x6 = rotateLeft(v128.xor(x6, c), 12);
     x2 = i32x4.add(x2, x6);
-    x14 = rotateLeft(v128.xor(x14, x2), 8);
+    x14 = rotate8(v128.xor(x14, x2));
     c = i32x4.add(c, x14);
     x6 = rotateLeft(v128.xor(x6, c), 7);
     v128.store(ROW_C, c, 32);
@@ -115,7 +115,7 @@ export function fourBlocks(first: usize, rest: usize, from: usize, count: i32): 
     c = i32x4.add(c, x15);
     x7 = rotateLeft(v128.xor(x7, c), 12);
     x3 = i32x4.add(x3, x7);
-    x15 = rotateLeft(v128.xor(x15, x3), 8);
+    x15 = rotate8(v128.xor(x15, x3));
     c = i32x4.add(c, x15);
     x7 = rotateLeft(v128.xor(x7, c), 7);
     v128.store(ROW_C, c, 48);
@@ -142,7 +142,7 @@ export function fourBlocks(first: usize, rest: usize, from: usize, count: i32): 
     c = i32x4.add(c, x15);
     x5 = rotateLeft(v128.xor(x5, c), 12);
     x0 = i32x4.add(x0, x5);
-    x15 = rotateLeft(v128.xor(x15, x0), 8);
+    x15 = rotate8(v128.xor(x15, x0));
     c = i32x4.add(c, x15);
     x5 = rotateLeft(v128.xor(x5, c), 7);
     v128.store(ROW_C, c, 32);
@@ -152,7 +152,7 @@ export function fourBlocks(first: usize, rest: usize, from: usize, count: i32): 
     c = i32x4.add(c, x12);
     x6 = rotateLeft(v128.xor(x6, c), 12);
     x1 = i32x4.add(x1, x6);
-    x12 = rotateLeft(v128.xor(x12, x1), 8);
+    x12 = rotate8(v128.xor(x12, x1));
     c = i32x4.add(c, x12);
     x6 = rotateLeft(v128.xor(x6, c), 7);
     v128.store(ROW_C, c, 48);
@@ -162,7 +162,7 @@ export function fourBlocks(first: usize, rest: usize, from: usize, count: i32): 
     c = i32x4.add(c, x13);
     x7 = rotateLeft(v128.xor(x7, c), 12);
     x2 = i32x4.add(x2, x7);
-    x13 = rotateLeft(v128.xor(x13, x2), 8);
+    x13 = rotate8(v128.xor(x13, x2));
     c = i32x4.add(c, x13);
     x7 = rotateLeft(v128.xor(x7, c), 7);
     v128.store(ROW_C, c, 0);
@@ -172,7 +172,7 @@ export function fourBlocks(first: usize, rest: usize, from: usize, count: i32): 
     c = i32x4.add(c, x14);
     x4 = rotateLeft(v128.xor(x4, c), 12);
     x3 = i32x4.add(x3, x4);
-    x14 = rotateLeft(v128.xor(x14, x3), 8);
+    x14 = rotate8(v128.xor(x14, x3));
     c = i32x4.add(c, x14);
     x4 = rotateLeft(v128.xor(x4, c), 7);
     v128.store(ROW_C, c, 16);

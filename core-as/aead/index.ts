@@ -44,7 +44,10 @@ export function seal(key: usize, nonce: usize, ad: usize, adLength: i32, text: u
   const rest = length < size ? HEAD : text;
   if (wide) eightBlocks(KEY, rest, 0, 0);
   else fourBlocks(KEY, rest, 0, 0);
-  if (length < size) xorBytes(text, HEAD, length);
+  if (length < size) {
+    xorBytes(text, HEAD, length);
+    wipe(HEAD, size);
+  }
   polyStart(KEY);
   polyPadded(ad, adLength);
 
@@ -59,21 +62,21 @@ export function seal(key: usize, nonce: usize, ad: usize, adLength: i32, text: u
       const count = min(ready, EIGHT_HIDES);
       eightBlocks(target, target + 64, from, count);
       from += count << 4;
-      if (left < 512) xorBytes(at, TAIL, left);
+      if (left < 512) xorTail(at, left, 512);
       at += min(left, 512);
     } else {
       const target = left < 256 ? TAIL : at;
       const count = min(ready, FOUR_HIDES);
       fourBlocks(target, target + 64, from, count);
       from += count << 4;
-      if (left < 256) xorBytes(at, TAIL, left);
+      if (left < 256) xorTail(at, left, 256);
       at += left;
     }
   }
   polyPadded(from, <i32>(end - from));
   polyLengths(adLength, length);
   polyFinish(tag);
-  wipeScratch(length);
+  wipeState(wide);
 }
 
 /**
@@ -109,23 +112,27 @@ export function open(key: usize, nonce: usize, ad: usize, adLength: i32, text: u
   const holds = !v128.any_true(v128.xor(v128.load(TAG), v128.load(tag)));
   if (holds) {
     xorBytes(text, HEAD, min(length, FIRST_FOUR));
-    xorBytes(at, TAIL, left);
+    if (left > 0) xorTail(at, left, left > 256 ? 512 : 256);
   } else {
     memory.fill(text, 0, length);
+    wipe(TAIL, 512);
   }
   wipe(TAG, 16);
-  wipeScratch(length);
+  wipe(HEAD, FIRST_FOUR);
+  wipeState(length > FIRST_FOUR);
   return holds;
 }
 
-/** Zeroes what a call with this length of text has used. */
-function wipeScratch(length: i32): void {
+/** Puts the key stream of a last group of `size` bytes onto `length` bytes of text and wipes it. */
+function xorTail(text: usize, length: i32, size: i32): void {
+  xorBytes(text, TAIL, length);
+  wipe(TAIL, size);
+}
+
+/** Zeroes the key and what the block functions worked on; `wide` says that eight blocks were taken at once. */
+function wipeState(wide: bool): void {
   wipe(STATE, 64);
-  wipe(ROW_C, 64);
   wipe(KEY, 64);
-  wipe(HEAD, FIRST_FOUR);
-  if (length <= FIRST_FOUR) return;
-  wipe(SETS, 512);
-  wipe(HEAD + FIRST_FOUR, FIRST_EIGHT - FIRST_FOUR);
-  wipe(TAIL, 512);
+  wipe(ROW_C, 64);
+  if (wide) wipe(SETS, 512);
 }

@@ -68,6 +68,8 @@ describe('a session', () => {
   it('tells its peers when a host closes, and frees its port', async () => {
     const { simulation, connect, device, deviceHost } = await bench();
     const sessions = await simulation.settle(Promise.all([connect(), connect(), connect()]));
+    // until the device has their Complete
+    await simulation.run(100);
     await simulation.settle(device.close());
     for (const session of sessions) expect(await simulation.settle(session.closed)).toMatchObject({ code: 'CLOSED' });
     const socket = await deviceHost.network.bind({ port: PORT, receive: () => {} });

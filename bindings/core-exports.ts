@@ -1,0 +1,51 @@
+/** What the module exports to these bindings (core-as/index.ts), except the cipher (aead.ts). */
+import type { AeadExports } from './aead.ts';
+
+/** u32 and f64 only: an i64 would cost a BigInt per call. bool arrives as 0 or 1. */
+export interface CoreExports extends AeadExports, Record<string, unknown> {
+  readonly memory: WebAssembly.Memory;
+  readonly abortLine: WebAssembly.Global;
+  readonly abortColumn: WebAssembly.Global;
+
+  abiVersion(): number;
+  init(connections: number, streams: number, size: number, streamSegments: number, maxPacketSize: number): number;
+  transferAt(): number;
+  transferSize(): number;
+  receiveAt(): number;
+  receiveSize(): number;
+  packetOffsetsAt(): number;
+  packetLengthsAt(): number;
+  resultsAt(): number;
+  releasePacket(offset: number): number;
+  moduleStats(): void;
+  trap(): void;
+
+  connectionOpen(): number;
+  connectionHandle(): number;
+  connectionFree(handle: number): void;
+  connectionReceive(handle: number, start: number, size: number, now: number): number;
+  connectionTransmit(handle: number, now: number, most: number): number;
+  connectionNextTimeout(handle: number): number;
+  connectionHandleTimeout(handle: number, now: number): void;
+  connectionNextEvent(handle: number): number;
+  connectionSetRoute(handle: number, present: number): void;
+  connectionSetKeepAlive(handle: number, interval: number, retry: number, most: number, now: number): void;
+  connectionCompleteReceived(handle: number, now: number): void;
+  connectionPing(handle: number): void;
+  connectionUpdateKey(handle: number): number;
+  connectionClose(handle: number, code: number, length: number, now: number): void;
+  connectionCloseReason(handle: number): number;
+  connectionSendDatagram(handle: number, length: number): number;
+  connectionReadDatagram(handle: number): number;
+  connectionStats(handle: number): void;
+
+  streamOpen(handle: number): number;
+  streamWrite(handle: number, id: number, length: number): number;
+  streamFinish(handle: number, id: number): void;
+  streamReset(handle: number, id: number, code: number): void;
+  streamStop(handle: number, id: number, code: number): void;
+  streamRead(handle: number, id: number, most: number): number;
+  streamRaiseWindow(handle: number, id: number, bytes: number): void;
+  messageSend(handle: number, length: number): number;
+  messageRead(handle: number, id: number): number;
+}

@@ -1,0 +1,146 @@
+/**
+ * One instance of the core: its memory, its packet slots and its connections.
+ *
+ * Views of the memory are made once and never detach. Nothing here allocates per packet.
+ */
+import { type Aead, OneShotAead } from './aead.ts';
+import { Status } from './codes.generated.ts';
+import { CoreConnection } from './connection.ts';
+import type { CoreExports } from './core-exports.ts';
+import { LocalError } from './error.ts';
+import { createCore, loadCore } from './module.ts';
+import type { CoreConnectionOptions, CoreOptions, WasmSource } from './options.ts';
+import { writeParameters } from './parameters.ts';
+import { Trap } from './trap.ts';
+
+const BATCH = 32;
+
+export interface CoreStats {
+  /** First address of linear memory that nothing has used yet; bytes of linear memory. */
+  heapTop: number;
+  memory: number;
+  /** 1 KiB chunks and packet slots that are free. */
+  freeChunks: number;
+  freeSlots: number;
+  connections: number;
+  byteStreams: number;
+  messagesOut: number;
+  messagesIn: number;
+}
+
+/** What connections of a core share; for `bindings/` only. */
+export interface CoreInternals {
+  readonly exports: CoreExports;
+  readonly trap: Trap;
+  readonly buffer: Uint8Array;
+  /** The area of the host's copies, and where it starts. */
+  readonly transfer: Uint8Array;
+  readonly transferAt: number;
+  readonly receiveAt: number;
+  readonly receiveSize: number;
+  readonly results: Float64Array;
+}
+
+export class Core {
+  /** One-shot cipher, for handshakes. */
+  readonly aead: Aead;
+  /** All of linear memory. */
+  readonly buffer: Uint8Array;
+  /** Filled by `CoreConnection.transmit`: where each packet starts in `buffer` (Route header included), and how long it is. */
+  readonly packetOffsets: Uint32Array;
+  readonly packetLengths: Uint32Array;
+  private readonly internals: CoreInternals;
+
+  /**
+   * Loads the module.
+   *
+   * @throws LocalError NOT_IMPLEMENTED without WebAssembly SIMD, OUT_OF_MEMORY, INVALID_ARGUMENT, INVALID_STATE for another ABI version
+   */
+  static async load(options: CoreOptions = {}, source: WasmSource = 'embedded'): Promise<Core> {
+    return new Core(await loadCore(options, source));
+  }
+
+  /** The embedded module at once; browsers refuse this on their main thread. Errors as for `load`. */
+  static create(options: CoreOptions = {}): Core {
+    return new Core(createCore(options));
+  }
+
+  private constructor(exports: CoreExports) {
+    const memory = exports.memory.buffer;
+    const transferAt = exports.transferAt();
+    this.buffer = new Uint8Array(memory);
+    this.packetOffsets = new Uint32Array(memory, exports.packetOffsetsAt(), BATCH);
+    this.packetLengths = new Uint32Array(memory, exports.packetLengthsAt(), BATCH);
+    this.aead = new OneShotAead(exports, this.buffer);
+    this.internals = {
+      exports,
+      trap: new Trap(exports),
+      buffer: this.buffer,
+      transfer: this.buffer.subarray(transferAt, transferAt + exports.transferSize()),
+      transferAt,
+      receiveAt: exports.receiveAt(),
+      receiveSize: exports.receiveSize(),
+      results: new Float64Array(memory, exports.resultsAt(), 16),
+    };
+  }
+
+  /** A trap happened: every call on this core and its connections throws LocalError CORE_FAILED. Make a new one. */
+  get failed(): boolean {
+    return this.internals.trap.failure !== null;
+  }
+
+  /**
+   * Opens a connection whose handshake is done.
+   *
+   * @throws LocalError OUT_OF_MEMORY when no slot is left, INVALID_ARGUMENT for a value of the wrong length
+   */
+  open(options: CoreConnectionOptions): CoreConnection {
+    const { exports, trap, transfer } = this.internals;
+    trap.check();
+    writeParameters(transfer, options);
+    let status: number;
+    try {
+      status = exports.connectionOpen();
+    } catch (error) {
+      throw trap.caught(error);
+    }
+    if (status === Status.OUT_OF_MEMORY) throw new LocalError('OUT_OF_MEMORY', 'no connection slot is left');
+    if (status !== Status.OK) throw new LocalError('INVALID_ARGUMENT', `the core refuses to open the connection: status ${status}`);
+    return new CoreConnection(this.internals, exports.connectionHandle());
+  }
+
+  /** Gives the packet slot back in which a packet started at `offset` of `buffer`. */
+  release(offset: number): void {
+    if (!this.failed) this.internals.exports.releasePacket(offset);
+  }
+
+  stats(): CoreStats {
+    const { exports, trap, results } = this.internals;
+    trap.check();
+    exports.moduleStats();
+    return {
+      heapTop: result(results, 0),
+      memory: this.buffer.length,
+      freeChunks: result(results, 1),
+      freeSlots: result(results, 2),
+      connections: result(results, 3),
+      byteStreams: result(results, 4),
+      messagesOut: result(results, 5),
+      messagesIn: result(results, 6),
+    };
+  }
+
+  /** Makes the core trap, so that a host can try what it does then. Throws CORE_FAILED. */
+  failForTest(): never {
+    try {
+      this.internals.exports.trap();
+    } catch (error) {
+      throw this.internals.trap.caught(error);
+    }
+    throw new LocalError('CORE_FAILED', 'the core did not stop');
+  }
+}
+
+export function result(results: Float64Array, index: number): number {
+  return results[index] ?? 0;
+}

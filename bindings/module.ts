@@ -1,0 +1,86 @@
+/**
+ * Loading and instantiating the module.
+ *
+ *   1. take the bytes: embedded base64, a URL, a response, a buffer, or a compiled module
+ *   2. instantiate through @assemblyscript/loader; the module has no imports
+ *   3. check the ABI version, grow the memory to its final size, lay it out
+ *
+ * Memory grows exactly once, before any view of it exists, so views never detach.
+ */
+import { instantiate, instantiateSync } from '@assemblyscript/loader';
+import { ABI_VERSION, Status } from './codes.generated.ts';
+import type { CoreExports } from './core-exports.ts';
+import { CORE_WASM } from './core-wasm.generated.ts';
+import { LocalError } from './error.ts';
+import type { CoreOptions, WasmSource } from './options.ts';
+
+const PAGE = 65_536;
+const DEFAULTS = { connections: 64, streams: 1_024, memory: 32 * 1_024 * 1_024, streamSegments: 0, maxPacketSize: 1_452 };
+
+let compiled: WebAssembly.Module | undefined;
+
+/** An instance, laid out. Compiles off the main thread where the host can. */
+export async function loadCore(options: CoreOptions, source: WasmSource): Promise<CoreExports> {
+  try {
+    const { exports } = await instantiate<CoreExports>(await moduleOf(source));
+    return prepare(exports, options);
+  } catch (error) {
+    throw explained(error);
+  }
+}
+
+/** The same at once, with the embedded module. */
+export function createCore(options: CoreOptions): CoreExports {
+  try {
+    compiled ??= new WebAssembly.Module(embedded());
+    return prepare(instantiateSync<CoreExports>(compiled).exports, options);
+  } catch (error) {
+    throw explained(error);
+  }
+}
+
+async function moduleOf(source: WasmSource): Promise<WebAssembly.Module | BufferSource | Response> {
+  if (source instanceof URL) return fetch(source);
+  if (source !== 'embedded') return source;
+  compiled ??= await WebAssembly.compile(embedded());
+  return compiled;
+}
+
+function prepare(exports: CoreExports, options: CoreOptions): CoreExports {
+  if (exports.abiVersion() !== ABI_VERSION) {
+    throw new LocalError(
+      'INVALID_STATE',
+      `core.wasm has ABI version ${exports.abiVersion()}, these bindings need ${ABI_VERSION}: rebuild or reload both`,
+    );
+  }
+  const { connections, streams, memory, streamSegments, maxPacketSize } = { ...DEFAULTS, ...options };
+  const pages = Math.ceil(memory / PAGE);
+  const missing = pages - exports.memory.buffer.byteLength / PAGE;
+  if (missing > 0) exports.memory.grow(missing);
+  const status = exports.init(connections, streams, exports.memory.buffer.byteLength, streamSegments, maxPacketSize);
+  if (status === Status.OUT_OF_MEMORY)
+    throw new LocalError('OUT_OF_MEMORY', `${memory} bytes are too few for ${connections} connections and ${streams} streams`);
+  if (status !== Status.OK)
+    throw new LocalError('INVALID_ARGUMENT', 'core options: connections ≥ 1, streams ≥ 16, maxPacketSize 1200 to 65000');
+  return exports;
+}
+
+function embedded(): Uint8Array<ArrayBuffer> {
+  const text = atob(CORE_WASM);
+  const bytes = new Uint8Array(text.length);
+  for (let i = 0; i < text.length; i++) bytes[i] = text.charCodeAt(i);
+  return bytes;
+}
+
+/** A host without SIMD refuses to compile; one without memory refuses to grow. */
+function explained(error: unknown): unknown {
+  if (error instanceof LocalError) return error;
+  if (error instanceof WebAssembly.CompileError) {
+    return new LocalError('NOT_IMPLEMENTED', `this host cannot run the core, which needs WebAssembly SIMD: ${error.message}`, {
+      cause: error,
+    });
+  }
+  if (error instanceof RangeError)
+    return new LocalError('OUT_OF_MEMORY', `the host gives the core no memory: ${error.message}`, { cause: error });
+  return error;
+}

@@ -1,0 +1,71 @@
+/** What a core and a connection are opened with. */
+
+export interface CoreOptions {
+  /** Connection slots; default 64. */
+  connections?: number;
+  /** Stream records over all connections, messages included; at least 16, default 1,024. */
+  streams?: number;
+  /** Bytes of linear memory, grown once; default 32 MiB. Pages nobody touches cost nothing. */
+  memory?: number;
+  /** Limit of byte-stream buffers over all connections, in units of 256 bytes; default: as memory allows. */
+  streamSegments?: number;
+  /** Largest packet, bytes, 1,200 to 65,000; default 1,452. */
+  maxPacketSize?: number;
+}
+
+/** Where the module comes from; `embedded` is the one inside this package. */
+export type WasmSource = 'embedded' | URL | Response | BufferSource | WebAssembly.Module;
+
+/** What one end announces to the other. */
+export interface DataParameters {
+  /** ms without an authentic packet until the connection ends silently; 0 = never. */
+  idleTimeout: number;
+  /** Largest UDP payload this end receives, bytes. */
+  maxUdpPayload: number;
+  /** Bytes the peer may send over all streams before the application reads; at least 2 × 66,560 is granted. */
+  initialMaxData: number;
+  /** The same for each byte stream. Messages always have 66,560. */
+  initialMaxStreamData: number;
+  /** Byte streams the peer may have open at a time, up to 65,535. */
+  maxStreams: number;
+  /** Messages the peer may have open at a time, up to 65,535. */
+  maxMessages: number;
+  /** ms this end waits at most before it acknowledges. */
+  maxAckDelay: number;
+  /** Largest datagram this end takes, bytes; 0 = none. */
+  maxDatagram: number;
+}
+
+export interface KeepAlive {
+  /** ms after the last acknowledged packet of ours until a PING goes out; 0 = off. */
+  interval: number;
+  /** ms between further PINGs. */
+  retryInterval: number;
+  /** PINGs in all, before the connection is given up. */
+  maxRetries: number;
+}
+
+export interface CoreConnectionOptions {
+  initiator: boolean;
+  /** 32 bytes each; copied, the caller wipes its own. */
+  sendKey: Uint8Array;
+  receiveKey: Uint8Array;
+  /** 32 bytes each: keys of the packet-number masks (PROTOCOL.md §2). */
+  sendMaskKey: Uint8Array;
+  receiveMaskKey: Uint8Array;
+  /** 8 bytes each: the id the peer writes into its packets, and the one we write. */
+  localId: Uint8Array;
+  remoteId: Uint8Array;
+  local: DataParameters;
+  remote: DataParameters;
+  /** Initiator: the whole Complete packet, at most 1,000 bytes; sent as packet 0 and repeated until acknowledged. */
+  complete?: Uint8Array;
+  /** Client and device; never the station. */
+  keepAlive?: KeepAlive;
+  /** u32 of randomness for skipped packet numbers (RFC 9000 §21.4). */
+  skipSeed: number;
+  /** UDP payload of our packets, Route header included; default 1,200. Both ends and the slots bound it. */
+  mtu?: number;
+  /** Monotonic ms. */
+  now: number;
+}

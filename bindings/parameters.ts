@@ -1,0 +1,56 @@
+/** Writes what `connectionOpen` reads from the transfer area; the layout is the one of core-as/connection/open.ts. */
+import { LocalError } from './error.ts';
+import type { CoreConnectionOptions, DataParameters } from './options.ts';
+
+const KEY = 32;
+const ID = 8;
+const IDS_AT = 128;
+const FIELDS_AT = 144;
+const COMPLETE_AT = 512;
+const MOST_COMPLETE = 1_000;
+const DEFAULT_MTU = 1_200;
+
+/** @throws LocalError INVALID_ARGUMENT for a value of the wrong length */
+export function writeParameters(area: Uint8Array, options: CoreConnectionOptions): void {
+  const { complete, keepAlive } = options;
+  const keys = [options.sendKey, options.receiveKey, options.sendMaskKey, options.receiveMaskKey];
+  for (const [index, key] of keys.entries()) area.set(exactly(key, KEY, 'key'), index * KEY);
+  area.set(exactly(options.localId, ID, 'id'), IDS_AT);
+  area.set(exactly(options.remoteId, ID, 'id'), IDS_AT + ID);
+  if (complete && complete.length > MOST_COMPLETE)
+    throw new LocalError('INVALID_ARGUMENT', `Complete has ${complete.length} bytes, at most ${MOST_COMPLETE} fit`);
+  if (complete) area.set(complete, COMPLETE_AT);
+  const fields = [
+    options.initiator ? 1 : 0,
+    options.now,
+    options.skipSeed >>> 0,
+    options.mtu ?? DEFAULT_MTU,
+    complete?.length ?? 0,
+    keepAlive?.interval ?? 0,
+    keepAlive?.retryInterval ?? 0,
+    keepAlive?.maxRetries ?? 0,
+    ...end(options.local),
+    ...end(options.remote),
+  ];
+  const view = new DataView(area.buffer, area.byteOffset + FIELDS_AT);
+  for (const [index, value] of fields.entries()) view.setFloat64(index * 8, value, true);
+}
+
+function end(parameters: DataParameters): number[] {
+  const short = (value: number) => Math.min(value, 0xffff);
+  return [
+    parameters.idleTimeout,
+    parameters.maxUdpPayload,
+    Math.min(parameters.initialMaxData, 0x7fffffff),
+    Math.min(parameters.initialMaxStreamData, 0x7fffffff),
+    short(parameters.maxStreams),
+    short(parameters.maxMessages),
+    short(parameters.maxAckDelay),
+    short(parameters.maxDatagram),
+  ];
+}
+
+function exactly(bytes: Uint8Array, length: number, what: string): Uint8Array {
+  if (bytes.length !== length) throw new LocalError('INVALID_ARGUMENT', `the ${what} must have ${length} bytes, not ${bytes.length}`);
+  return bytes;
+}

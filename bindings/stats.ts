@@ -1,0 +1,43 @@
+/** Figures of a connection, in the order of `connectionStats` (core-as/exports/connection.ts). */
+
+export interface CoreConnectionStats {
+  /** Smoothed and least round-trip time, ms. */
+  rtt: number;
+  minimumRtt: number;
+  /** Congestion window and bytes in flight. */
+  congestionWindow: number;
+  bytesInFlight: number;
+  packetsSent: number;
+  packetsReceived: number;
+  packetsLost: number;
+  /** Packets of the peer, or of nobody, that were dropped. */
+  packetsDropped: number;
+  bytesSent: number;
+  bytesReceived: number;
+  /** UDP payload of our packets. */
+  packetSize: number;
+  datagramsDropped: number;
+  authenticationFailures: number;
+}
+
+const NAMES = [
+  'rtt',
+  'minimumRtt',
+  'congestionWindow',
+  'bytesInFlight',
+  'packetsSent',
+  'packetsReceived',
+  'packetsLost',
+  'packetsDropped',
+  'bytesSent',
+  'bytesReceived',
+  'packetSize',
+  'datagramsDropped',
+  'authenticationFailures',
+] as const satisfies readonly (keyof CoreConnectionStats)[];
+
+export function readStats(results: Float64Array): CoreConnectionStats {
+  const stats = {} as CoreConnectionStats;
+  for (const [index, name] of NAMES.entries()) stats[name] = results[index] ?? 0;
+  return stats;
+}

@@ -1,0 +1,42 @@
+/** NewReno (RFC 9002 §7 and B). No growth while the application does not fill the window (§7.8). */
+import { APP_LIMITED, Connection, flagged } from "../connection/record";
+import { flightOf } from "../recovery/flight";
+
+// RFC 9002 §7.2, B.1
+const INITIAL_WINDOW_PACKETS: u32 = 10;
+const MINIMUM_WINDOW_PACKETS: u32 = 2;
+
+export function newRenoInit(c: Connection): void {
+  c.congestionWindow = min(INITIAL_WINDOW_PACKETS * <u32>c.packetSize, max(14_720, 2 * <u32>c.packetSize));
+  c.slowStartThreshold = u32.MAX_VALUE;
+}
+
+export function newRenoAcked(c: Connection, size: u32, sentTime: f64): void {
+  if (sentTime <= flightOf(c).recoveryStart || flagged(c, APP_LIMITED)) return;
+  if (c.congestionWindow < c.slowStartThreshold) {
+    c.congestionWindow += size;
+    return;
+  }
+  c.bytesAcked += size;
+  if (c.bytesAcked < c.congestionWindow) return;
+  c.bytesAcked -= c.congestionWindow;
+  c.congestionWindow += c.packetSize;
+}
+
+export function newRenoLost(c: Connection, sentTime: f64, now: f64): void {
+  const flight = flightOf(c);
+  if (sentTime <= flight.recoveryStart) return;
+  flight.recoveryStart = now;
+  c.slowStartThreshold = max(c.congestionWindow / 2, minimumWindow(c));
+  c.congestionWindow = c.slowStartThreshold;
+  c.bytesAcked = 0;
+}
+
+export function newRenoPersistent(c: Connection): void {
+  c.congestionWindow = minimumWindow(c);
+  flightOf(c).recoveryStart = -1;
+}
+
+function minimumWindow(c: Connection): u32 {
+  return MINIMUM_WINDOW_PACKETS * <u32>c.packetSize;
+}

@@ -1,0 +1,93 @@
+/**
+ * What the host is told, derived from flags: nothing is queued, so nothing can grow. `nextEvent` takes one flag down and fills the
+ * two result fields (stream id, value).
+ *
+ * Order: connection-wide news, streams in the order they had news, datagrams, the end.
+ */
+import {
+  EVENT_CLOSED, EVENT_COMPLETED, EVENT_DATAGRAM, EVENT_DRAINED, EVENT_KEY_UPDATED, EVENT_MESSAGE, EVENT_MESSAGES_WRITABLE, EVENT_NONE,
+  EVENT_STREAMS_AVAILABLE, EVENT_STREAM_FINISHED, EVENT_STREAM_OPENED, EVENT_STREAM_READABLE, EVENT_STREAM_RESET, EVENT_STREAM_STOPPED,
+  EVENT_STREAM_WRITABLE, EVENT_TIMED_OUT,
+} from "../codes.generated";
+import { headLength, queueOf } from "../datagrams/queue";
+import { results } from "../memory/layout";
+import { head, remove } from "../memory/list";
+import { maybeFree } from "../streams/life";
+import {
+  EVENT_LINK, ON_FINISHED, ON_MESSAGE, ON_OPENED, ON_READABLE, ON_RESET, ON_STOPPED, ON_WRITABLE, RECEIVE_DONE, Stream, address,
+} from "../streams/record";
+import { closeCode } from "./close";
+import {
+  Connection, EVENTS_LIST, ON_CLOSED, ON_COMPLETED, ON_DRAINED, ON_MESSAGES, ON_RECEIVE_KEY, ON_SEND_KEY, ON_STREAMS, ON_TIMED_OUT, at,
+} from "./record";
+
+/** Kind of the next event, NONE when there is none. */
+export function nextEvent(c: Connection): u32 {
+  if (take(c, ON_COMPLETED)) return tell(EVENT_COMPLETED, 0, 0);
+  if (take(c, ON_SEND_KEY)) return tell(EVENT_KEY_UPDATED, 0, 0);
+  if (take(c, ON_RECEIVE_KEY)) return tell(EVENT_KEY_UPDATED, 0, 1);
+  if (take(c, ON_STREAMS)) return tell(EVENT_STREAMS_AVAILABLE, 0, 0);
+  if (take(c, ON_MESSAGES)) return tell(EVENT_MESSAGES_WRITABLE, 0, 0);
+  const ofStream = nextStreamEvent(c);
+  if (ofStream) return ofStream;
+  if (datagramUntold(c)) return tell(EVENT_DATAGRAM, 0, <f64>headLength(c, false));
+  if (take(c, ON_CLOSED)) return tell(EVENT_CLOSED, 0, <f64>closeCode(c));
+  if (take(c, ON_TIMED_OUT)) return tell(EVENT_TIMED_OUT, 0, 0);
+  if (take(c, ON_DRAINED)) return tell(EVENT_DRAINED, 0, 0);
+  return EVENT_NONE;
+}
+
+function nextStreamEvent(c: Connection): u32 {
+  const list = at(c) + EVENTS_LIST;
+  while (head(list)) {
+    const s = changetype<Stream>(head(list));
+    const kind = streamEvent(s);
+    if (s.events == 0) {
+      remove(list, address(s), EVENT_LINK);
+      maybeFree(c, s);
+    }
+    if (kind) return kind;
+  }
+  return EVENT_NONE;
+}
+
+function streamEvent(s: Stream): u32 {
+  const id = <f64>s.id;
+  if (drop(s, ON_OPENED)) return tell(EVENT_STREAM_OPENED, id, 0);
+  if (drop(s, ON_READABLE)) return tell(EVENT_STREAM_READABLE, id, 0);
+  if (drop(s, ON_MESSAGE)) return tell(EVENT_MESSAGE, id, <f64>s.finalSize);
+  if (drop(s, ON_RESET)) {
+    s.flags |= RECEIVE_DONE;
+    return tell(EVENT_STREAM_RESET, id, <f64>s.peerResetCode);
+  }
+  if (drop(s, ON_STOPPED)) return tell(EVENT_STREAM_STOPPED, id, <f64>s.peerStopCode);
+  if (drop(s, ON_WRITABLE)) return tell(EVENT_STREAM_WRITABLE, id, 0);
+  if (drop(s, ON_FINISHED)) return tell(EVENT_STREAM_FINISHED, id, 0);
+  return EVENT_NONE;
+}
+
+function datagramUntold(c: Connection): bool {
+  if (!c.datagrams) return false;
+  const queue = queueOf(c, false);
+  if (queue.untold == 0) return false;
+  queue.untold--;
+  return true;
+}
+
+function take(c: Connection, event: u8): bool {
+  const raised = (c.events & event) != 0;
+  c.events &= ~event;
+  return raised;
+}
+
+function drop(s: Stream, event: u32): bool {
+  const raised = (s.events & event) != 0;
+  s.events &= ~event;
+  return raised;
+}
+
+function tell(kind: u32, stream: f64, value: f64): u32 {
+  store<f64>(results, stream);
+  store<f64>(results, value, 8);
+  return kind;
+}

@@ -1,0 +1,24 @@
+/**
+ * Keep-alive (protocol.md §5), for client and device: a PING `interval` after the last packet of ours that was acknowledged, then one
+ * every `retry`, at most `most` of them, then the connection is dead. Unlike the PTO it does not back off, and unlike the idle
+ * timeout it is about our own packets: it notices a path that only carries one way.
+ */
+import { Connection, PROBE, SEND_PING } from "./record";
+import { timeOut } from "./close";
+
+/** When the next PING goes out, or the connection is given up. */
+export function keepAliveTime(c: Connection): f64 {
+  if (c.keepAliveInterval == 0) return Infinity;
+  return c.keepAliveSince + <f64>c.keepAliveInterval + <f64>c.keepAliveCount * <f64>c.keepAliveRetry;
+}
+
+/** The keep-alive timer fired. */
+export function onKeepAlive(c: Connection): void {
+  if (c.keepAliveCount >= c.keepAliveMost) {
+    timeOut(c);
+    return;
+  }
+  c.keepAliveCount++;
+  c.pending |= SEND_PING;
+  c.flags |= PROBE;
+}

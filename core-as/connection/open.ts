@@ -1,0 +1,190 @@
+/**
+ * Opening and freeing a connection. A handle is the index of its slot.
+ *
+ * What the host passes lies at the start of the transfer area:
+ *
+ *   0    send key, receive key, send mask key, receive mask key (32 bytes each)
+ *   128  our id, the peer's id (8 bytes each)
+ *   144  f64 fields, in the order of `P_…` below
+ *   512  the Complete packet
+ */
+import { STATUS_INVALID_ARGUMENT, STATUS_OK, STATUS_OUT_OF_MEMORY } from "../codes.generated";
+import { congestionInit } from "../congestion/congestion";
+import { releaseDatagrams } from "../datagrams/queue";
+import { BOOKKEEPING, CHUNK, releaseChunk, takeChunk } from "../memory/chunks";
+import { CONNECTION_SIZE, connectionCount, connectionSlab, transfer } from "../memory/layout";
+import { discardPreviousKey, rekey } from "../packet/key-update";
+import { maskOf } from "../packet/number";
+import { initialSize } from "../packet/size";
+import { endFlight } from "../recovery/flight";
+import { rttInit } from "../recovery/rtt";
+import { LEAST_DATA_WINDOW, MOST_WINDOW } from "../streams/credit";
+import { freeStream } from "../streams/life";
+import { Stream } from "../streams/record";
+import { releaseClosing } from "./close";
+import { Connection, INITIATOR, SEND_COMPLETE, nextReceiveKey, receiveKey, sendKey } from "./record";
+import { drawSkip } from "./skip";
+
+const KEYS: usize = 0;
+const IDS: usize = 128;
+const FIELDS: usize = 144;
+const COMPLETE: usize = 512;
+
+// Order of the f64 fields; bindings/layout.ts has the same.
+const P_INITIATOR = 0;
+const P_NOW = 1;
+const P_SEED = 2;
+const P_MTU = 3;
+const P_COMPLETE = 4;
+const P_KEEP_INTERVAL = 5;
+const P_KEEP_RETRY = 6;
+const P_KEEP_MOST = 7;
+const P_LOCAL = 8;
+const P_REMOTE = 16;
+// … of one end:
+const P_IDLE = 0;
+const P_UDP = 1;
+const P_DATA = 2;
+const P_STREAM_DATA = 3;
+const P_STREAMS = 4;
+const P_MESSAGES = 5;
+const P_ACK_DELAY = 6;
+const P_DATAGRAM = 7;
+
+let freeHead: usize = 0;
+let untouched: u32 = 0;
+export let connectionsOpen: u32 = 0;
+
+/** Handle of the connection `open` made last. */
+export let openedHandle: u32 = 0;
+
+export function connectionsInit(): void {
+  freeHead = 0;
+  untouched = 0;
+  connectionsOpen = 0;
+}
+
+/** Makes a connection from the transfer area; the keys there are wiped. */
+export function open(): u32 {
+  const completeLength = <u32>field(P_COMPLETE);
+  if (completeLength > <u32>CHUNK - 4) return STATUS_INVALID_ARGUMENT;
+  const c = takeConnection();
+  if (!changetype<usize>(c)) return STATUS_OUT_OF_MEMORY;
+  openedHandle = handleOf(c);
+  if (completeLength > 0 && !keepComplete(c, completeLength)) {
+    giveBack(c);
+    return STATUS_OUT_OF_MEMORY;
+  }
+  installKeys(c);
+  if (field(P_INITIATOR) != 0) c.flags |= INITIATOR;
+  // The Complete packet is number 0 of the initiator.
+  if (field(P_INITIATOR) != 0) c.nextNumber = 1;
+  c.largestAcked = -1;
+  c.largestReceived = -1;
+  c.random = <u32>field(P_SEED);
+  drawSkip(c);
+  c.packetSize = <u16>initialSize(<u32>field(P_MTU), <u32>field(P_REMOTE + P_UDP));
+  setTimes(c, field(P_NOW));
+  setCredit(c);
+  rttInit(c);
+  congestionInit(c);
+  return STATUS_OK;
+}
+
+/** The connection of a handle; null (0) for one that is not open. */
+export function connectionOf(handle: u32): Connection {
+  if (handle >= untouched) return changetype<Connection>(0);
+  const c = changetype<Connection>(connectionSlab + CONNECTION_SIZE * handle);
+  return c.packetSize == 0 ? changetype<Connection>(0) : c;
+}
+
+/** Wipes the keys and gives everything back. */
+export function free(c: Connection): void {
+  while (c.allHead) freeStream(c, changetype<Stream>(c.allHead));
+  endFlight(c);
+  releaseDatagrams(c);
+  discardPreviousKey(c);
+  releaseClosing(c);
+  if (c.complete) releaseChunk(c.complete, BOOKKEEPING);
+  giveBack(c);
+}
+
+function takeConnection(): Connection {
+  let at = freeHead;
+  if (at) freeHead = load<usize>(at);
+  else if (untouched < connectionCount) at = connectionSlab + CONNECTION_SIZE * untouched++;
+  else return changetype<Connection>(0);
+  memory.fill(at, 0, CONNECTION_SIZE);
+  connectionsOpen++;
+  return changetype<Connection>(at);
+}
+
+/** A free slot is all zeros but for its link, which lies in the id: `packetSize` 0 tells it from a live one. */
+function giveBack(c: Connection): void {
+  memory.fill(changetype<usize>(c), 0, CONNECTION_SIZE);
+  store<usize>(changetype<usize>(c), freeHead);
+  freeHead = changetype<usize>(c);
+  connectionsOpen--;
+}
+
+function installKeys(c: Connection): void {
+  const keys = transfer + KEYS;
+  memory.copy(sendKey(c), keys, 32);
+  memory.copy(receiveKey(c), keys + 32, 32);
+  rekey(receiveKey(c), nextReceiveKey(c));
+  c.localId = load<u64>(transfer + IDS);
+  c.remoteId = load<u64>(transfer + IDS + 8);
+  c.sendMask = maskOf(keys + 64, c.remoteId);
+  c.receiveMask = maskOf(keys + 96, c.localId);
+  memory.fill(keys, 0, 128);
+}
+
+function keepComplete(c: Connection, length: u32): bool {
+  c.complete = takeChunk(BOOKKEEPING);
+  if (!c.complete) return false;
+  store<u32>(c.complete, length);
+  memory.copy(c.complete + 4, transfer + COMPLETE, length);
+  c.flags |= SEND_COMPLETE;
+  return true;
+}
+
+function setTimes(c: Connection, now: f64): void {
+  c.ackTime = Infinity;
+  c.retryTime = Infinity;
+  c.closeTime = Infinity;
+  c.idleSince = now;
+  c.keepAliveSince = now;
+  c.phaseStart = now;
+  const ours = field(P_LOCAL + P_IDLE);
+  const theirs = field(P_REMOTE + P_IDLE);
+  c.idleTimeout = <u32>(ours == 0 ? theirs : theirs == 0 ? ours : min(ours, theirs));
+  c.keepAliveInterval = <u32>field(P_KEEP_INTERVAL);
+  c.keepAliveRetry = <u32>field(P_KEEP_RETRY);
+  c.keepAliveMost = <u16>field(P_KEEP_MOST);
+  c.maxAckDelay = <u16>field(P_LOCAL + P_ACK_DELAY);
+  c.peerMaxAckDelay = <u16>field(P_REMOTE + P_ACK_DELAY);
+}
+
+function setCredit(c: Connection): void {
+  c.dataWindow = max(LEAST_DATA_WINDOW, <u32>field(P_LOCAL + P_DATA));
+  c.dataReceiveLimit = c.dataWindow;
+  c.dataSendLimit = max(<u64>LEAST_DATA_WINDOW, <u64>field(P_REMOTE + P_DATA));
+  c.initialStreamWindow = min(<u32>field(P_LOCAL + P_STREAM_DATA), MOST_WINDOW);
+  c.peerStreamWindow = min(<u32>field(P_REMOTE + P_STREAM_DATA), MOST_WINDOW);
+  c.maxStreams = <u16>field(P_LOCAL + P_STREAMS);
+  c.maxMessages = <u16>field(P_LOCAL + P_MESSAGES);
+  c.peerStreamLimit = c.maxStreams;
+  c.peerMessageLimit = c.maxMessages;
+  c.streamLimit = <u32>field(P_REMOTE + P_STREAMS);
+  c.messageLimit = <u32>field(P_REMOTE + P_MESSAGES);
+  c.maxDatagram = <u16>field(P_LOCAL + P_DATAGRAM);
+  c.peerMaxDatagram = <u16>field(P_REMOTE + P_DATAGRAM);
+}
+
+function handleOf(c: Connection): u32 {
+  return <u32>((changetype<usize>(c) - connectionSlab) / CONNECTION_SIZE);
+}
+
+function field(index: i32): f64 {
+  return load<f64>(transfer + FIELDS + (<usize>index << 3));
+}

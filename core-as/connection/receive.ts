@@ -1,0 +1,68 @@
+/**
+ * A datagram arrived.
+ *
+ *   1. authenticate and decrypt in the receive slot (packet/protection.ts)
+ *   2. frames, one after the other (frames/dispatch.ts); a violation closes the connection
+ *   3. no room for what a frame carries: the packet stays unacknowledged, the peer repeats it. Frames are idempotent, so a part that
+ *      was taken already does no harm; datagrams, which are not, are taken last
+ *   4. mark the number as received, decide about acknowledging
+ */
+import { ERROR_AEAD_LIMIT_REACHED } from "../codes.generated";
+import { deliverDatagrams, elicited, receiveFrames } from "../frames/dispatch";
+import { receiveSlot } from "../memory/layout";
+import { HEADER, OVERHEAD } from "../packet/header";
+import { openedNumber, unprotect } from "../packet/protection";
+import { mark } from "../packet/replay-window";
+import { onReceived } from "../recovery/ack-policy";
+import { REFUSED } from "../streams/receive";
+import { closeOnViolation, onPacketWhileClosing } from "./close";
+import { ACK_NOW, Connection, DRAINING, OPEN } from "./record";
+
+/** RFC 9001 §6.6 */
+const MOST_FAILURES: u64 = 1 << 36;
+
+/** Handles `size` bytes at `start` of the receive slot; true if they are an authentic, new packet. */
+export function receive(c: Connection, start: u32, size: u32, now: f64): bool {
+  if (c.state >= DRAINING) return drop(c);
+  const packet = receiveSlot + start;
+  if (!unprotect(c, packet, size, now)) {
+    if (c.authenticationFailures >= MOST_FAILURES) closeOnViolation(c, ERROR_AEAD_LIMIT_REACHED, now);
+    return drop(c);
+  }
+  c.packetsReceived++;
+  c.bytesReceived += <f64>size;
+  if (c.state != OPEN) onPacketWhileClosing(c);
+
+  const number = openedNumber;
+  const frames = packet + HEADER;
+  const end = packet + size - (OVERHEAD - HEADER);
+  const error = receiveFrames(c, frames, end, now);
+  if (error == REFUSED) {
+    c.packetsDropped++;
+    return true;
+  }
+  const before = c.largestReceived;
+  mark(c, number);
+  c.idleSince = now;
+  if (error) {
+    closeOnViolation(c, error, now);
+    return true;
+  }
+  if (c.state != OPEN) return true;
+  deliverDatagrams(c, frames, end);
+  onReceived(c, number, before, elicited, now);
+  return true;
+}
+
+/** Packet 0 of the initiator, the Complete packet, is verified (or came again): acknowledge at once. */
+export function completeReceived(c: Connection, now: f64): void {
+  mark(c, 0);
+  onReceived(c, 0, -1, true, now);
+  c.flags |= ACK_NOW;
+  c.idleSince = now;
+}
+
+function drop(c: Connection): bool {
+  c.packetsDropped++;
+  return false;
+}

@@ -1,0 +1,210 @@
+/**
+ * One connection: fields and flags, no behaviour. 1,536 bytes in the connection slab (memory/layout.ts):
+ * at most 512 of fields and keys, then the replay window (1,024).
+ *
+ * What only a busy connection needs lies in chunks that an idle one does not own: the packets in flight (recovery/flight.ts),
+ * stream buffers, datagram queues, the Complete packet, the previous receive key, the closing frame. Mask keys are not kept:
+ * the mask of an id is a constant, computed when the id is installed.
+ */
+import { CONNECTION_SIZE } from "../memory/layout";
+
+// States.
+export const OPEN: u8 = 0;
+/** We closed: CONNECTION_CLOSE is out, answers are rate-limited. */
+export const CLOSING: u8 = 1;
+/** The peer closed: we send nothing. */
+export const DRAINING: u8 = 2;
+/** Over; only events are left. */
+export const DRAINED: u8 = 3;
+
+// Flags.
+export const INITIATOR: u32 = 1 << 0;
+export const ROUTED: u32 = 1 << 1;
+/** Key phase bits: of what we send, of what we receive. */
+export const SEND_PHASE: u32 = 1 << 2;
+export const RECEIVE_PHASE: u32 = 1 << 3;
+/** A packet of our current key phase was acknowledged; `phaseStart` is when. */
+export const PHASE_ACKED: u32 = 1 << 4;
+export const UPDATE_WANTED: u32 = 1 << 5;
+/** An acknowledgement goes out with the next transmit. */
+export const ACK_NOW: u32 = 1 << 6;
+/** Something ack-eliciting was received that no ACK of ours has told. */
+export const ACK_OWED: u32 = 1 << 7;
+export const WANTS_STREAMS: u32 = 1 << 8;
+export const WANTS_MESSAGES: u32 = 1 << 9;
+/** The last transmit ran out of data, not of window. */
+export const APP_LIMITED: u32 = 1 << 10;
+/** A writer found no chunk; the retry timer runs. */
+export const STARVED: u32 = 1 << 11;
+/** There was an RTT sample. */
+export const HAS_RTT: u32 = 1 << 12;
+/** A probe has to go out whatever the window says. */
+export const PROBE: u32 = 1 << 13;
+/** The Complete packet has to go out. */
+export const SEND_COMPLETE: u32 = 1 << 14;
+export const CLOSE_DUE: u32 = 1 << 15;
+
+// Pending connection-wide control frames.
+export const SEND_PING: u8 = 1 << 0;
+export const SEND_MAX_DATA: u8 = 1 << 1;
+export const SEND_MAX_STREAMS: u8 = 1 << 2;
+export const SEND_MAX_MESSAGES: u8 = 1 << 3;
+
+// Connection-wide events not fetched yet, in the order they are told.
+export const ON_COMPLETED: u8 = 1 << 0;
+export const ON_SEND_KEY: u8 = 1 << 1;
+export const ON_RECEIVE_KEY: u8 = 1 << 2;
+export const ON_STREAMS: u8 = 1 << 3;
+export const ON_MESSAGES: u8 = 1 << 4;
+// … events of streams and datagrams …
+export const ON_CLOSED: u8 = 1 << 5;
+export const ON_TIMED_OUT: u8 = 1 << 6;
+export const ON_DRAINED: u8 = 1 << 7;
+
+@unmanaged
+export class Connection {
+  localId: u64;
+  remoteId: u64;
+  route: u64;
+  /** Packet number of the next packet we send. */
+  nextNumber: u64;
+  /** Largest number the peer acknowledged, -1 = none; likewise the largest received. */
+  largestAcked: i64;
+  largestReceived: i64;
+  /** Received numbers below this are no longer told in ACK frames. */
+  ackFloor: u64;
+  /** First number sent in our current key phase; lowest received in the peer's. */
+  sendPhaseFirst: u64;
+  receivePhaseFirst: u64;
+  authenticationFailures: u64;
+  // Flow control over all streams (RFC 9000 §4), bytes.
+  dataSent: u64;
+  dataSendLimit: u64;
+  dataReceived: u64;
+  dataConsumed: u64;
+  dataReceiveLimit: u64;
+  // Times, ms; Infinity = not armed. timers.ts has one sentence for each.
+  ackTime: f64;
+  idleSince: f64;
+  keepAliveSince: f64;
+  retryTime: f64;
+  closeTime: f64;
+  phaseStart: f64;
+  bytesSent: f64;
+  bytesReceived: f64;
+  smoothedRtt: f32;
+  rttVariation: f32;
+  minimumRtt: f32;
+  latestRtt: f32;
+  congestionWindow: u32;
+  bytesInFlight: u32;
+  slowStartThreshold: u32;
+  /** Counts towards the next avoidance step. */
+  bytesAcked: u32;
+  flags: u32;
+  /** Packets until the sender leaves a number out (RFC 9000 §21.4). */
+  untilSkip: u32;
+  random: u32;
+  dataWindow: u32;
+  initialStreamWindow: u32;
+  peerStreamWindow: u32;
+  // Counts of streams, each by opener and kind.
+  openedStreams: u32;
+  openedMessages: u32;
+  streamLimit: u32;
+  messageLimit: u32;
+  peerStreams: u32;
+  peerMessages: u32;
+  peerStreamLimit: u32;
+  peerMessageLimit: u32;
+  finishedPeerStreams: u32;
+  finishedPeerMessages: u32;
+  idleTimeout: u32;
+  keepAliveInterval: u32;
+  keepAliveRetry: u32;
+  keepAliveMost: u16;
+  keepAliveCount: u16;
+  maxAckDelay: u16;
+  peerMaxAckDelay: u16;
+  maxDatagram: u16;
+  peerMaxDatagram: u16;
+  packetSize: u16;
+  maxStreams: u16;
+  maxMessages: u16;
+  state: u8;
+  pending: u8;
+  events: u8;
+  /** Ack-eliciting packets received since our last ACK; ACK-only packets since our last ack-eliciting one. */
+  unacked: u8;
+  ackOnly: u8;
+  /** Ack-eliciting packets received, up to 255: the first 100 are acknowledged more often. */
+  elicitingReceived: u8;
+  /** Position in the share of byte streams, one packet in four. */
+  turn: u8;
+  // Lists (head, tail), see memory/list.ts.
+  allHead: usize;
+  allTail: usize;
+  messagesHead: usize;
+  messagesTail: usize;
+  bytesHead: usize;
+  bytesTail: usize;
+  lostHead: usize;
+  lostTail: usize;
+  controlHead: usize;
+  controlTail: usize;
+  eventsHead: usize;
+  eventsTail: usize;
+  // Chunks, 0 = none.
+  flight: usize;
+  datagrams: usize;
+  complete: usize;
+  previousKey: usize;
+  closing: usize;
+  // Statistics.
+  packetsSent: u32;
+  packetsReceived: u32;
+  packetsLost: u32;
+  packetsDropped: u32;
+  sendMask: u32;
+  receiveMask: u32;
+}
+
+/** The replay window fills the end of the record. */
+export const WINDOW_BYTES: usize = 1_024;
+
+const FIELDS: usize = offsetof<Connection>();
+const KEY: usize = 32;
+/** Bytes in front of the replay window that are used. */
+export const CONNECTION_USED: usize = FIELDS + 3 * KEY;
+
+export const ALL_LIST: usize = offsetof<Connection>("allHead");
+export const MESSAGES_LIST: usize = offsetof<Connection>("messagesHead");
+export const BYTES_LIST: usize = offsetof<Connection>("bytesHead");
+export const LOST_LIST: usize = offsetof<Connection>("lostHead");
+export const CONTROL_LIST: usize = offsetof<Connection>("controlHead");
+export const EVENTS_LIST: usize = offsetof<Connection>("eventsHead");
+
+export function at(c: Connection): usize {
+  return changetype<usize>(c);
+}
+
+export function sendKey(c: Connection): usize {
+  return changetype<usize>(c) + FIELDS;
+}
+
+export function receiveKey(c: Connection): usize {
+  return changetype<usize>(c) + FIELDS + KEY;
+}
+
+/** The key the peer will use next, prepared ahead (RFC 9001 §6.3). */
+export function nextReceiveKey(c: Connection): usize {
+  return changetype<usize>(c) + FIELDS + 2 * KEY;
+}
+
+export function replayWindow(c: Connection): usize {
+  return changetype<usize>(c) + CONNECTION_SIZE - WINDOW_BYTES;
+}
+
+export function flagged(c: Connection, flag: u32): bool {
+  return (c.flags & flag) != 0;
+}

@@ -1,0 +1,34 @@
+/**
+ * Leaving out a packet number now and then (RFC 9000 §21.4): a peer that acknowledges it acknowledges blindly, and the connection
+ * closes. The randomness is the host's seed; it need only be unknown to the peer.
+ */
+import { Connection } from "./record";
+
+/** The next gap comes 32 to 1,055 packets from now. */
+const LEAST: u32 = 32;
+const SPREAD: u32 = 1_024;
+
+/** Draws when the next number is left out. */
+export function drawSkip(c: Connection): void {
+  c.untilSkip = LEAST + (nextRandom(c) & (SPREAD - 1));
+}
+
+/** Counts one packet; true when the number after it is to be left out. */
+export function skipIsDue(c: Connection): bool {
+  if (c.untilSkip > 0) {
+    c.untilSkip--;
+    return false;
+  }
+  drawSkip(c);
+  return true;
+}
+
+/** xorshift32 */
+function nextRandom(c: Connection): u32 {
+  let x = c.random ? c.random : 1;
+  x ^= x << 13;
+  x ^= x >> 17;
+  x ^= x << 5;
+  c.random = x;
+  return x;
+}

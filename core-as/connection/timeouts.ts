@@ -1,0 +1,44 @@
+/** What happens when timers fire (timers.ts names them). */
+import { onProbe, detectLost } from "../recovery/loss";
+import { discardPreviousKey } from "../packet/key-update";
+import { offerMessages } from "../streams/credit";
+import { Stream, WANTS_ROOM, has, ALL_LINK } from "../streams/record";
+import { offerRoom } from "../streams/send";
+import { next } from "../memory/list";
+import {
+  ackTimer, closeTimer, idleTimer, keepAliveTimer, lossTimer, previousKeyTimer, probeTimer, retryTimer,
+} from "../timers";
+import { endClosing, timeOut } from "./close";
+import { onKeepAlive } from "./keep-alive";
+import { ACK_NOW, Connection, DRAINED, OPEN, STARVED } from "./record";
+
+/** Fires every timer that is due at `now`. */
+export function handleTimeout(c: Connection, now: f64): void {
+  if (c.state == DRAINED) return;
+  if (c.state != OPEN) {
+    if (now >= closeTimer(c)) endClosing(c);
+    return;
+  }
+  if (now >= idleTimer(c)) {
+    timeOut(c);
+    return;
+  }
+  if (now >= keepAliveTimer(c)) onKeepAlive(c);
+  if (c.state != OPEN) return;
+  if (now >= ackTimer(c)) c.flags |= ACK_NOW;
+  if (now >= lossTimer(c)) detectLost(c, now);
+  if (now >= probeTimer(c)) onProbe(c);
+  if (now >= retryTimer(c)) retryStarved(c);
+  if (now >= previousKeyTimer(c)) discardPreviousKey(c);
+}
+
+/** Chunks may be free again: turned-away writers try once more. */
+function retryStarved(c: Connection): void {
+  c.retryTime = Infinity;
+  c.flags &= ~STARVED;
+  offerMessages(c);
+  for (let item = c.allHead; item; item = next(item, ALL_LINK)) {
+    const s = changetype<Stream>(item);
+    if (has(s, WANTS_ROOM)) offerRoom(c, s);
+  }
+}

@@ -1,0 +1,212 @@
+/**
+ * What goes out next. One call fills up to 32 slots; each packet is built in its slot in this order (protocol.md §5):
+ *
+ *   1. is anything due, and do window, pacer and chunks allow more than an acknowledgement?
+ *   2. ACK   3. credit and stream control   4. stream bytes: lost, messages, byte streams   5. datagrams   6. PING
+ *   7. number, header, encryption; record of what it carried
+ *
+ * The Complete packet of the initiator goes before everything else, as the bytes the host gave.
+ */
+import { headLength, dequeue, waiting } from "../datagrams/queue";
+import { windowLeft } from "../congestion/congestion";
+import { fillControl, fillPing } from "../frames/control";
+import { DATAGRAM_LEN } from "../frames/types";
+import { varintSize, writeVarint } from "../frames/varint";
+import { BATCH, packetLengths, packetOffsets } from "../memory/layout";
+import { takeSlot, releaseSlot, freeSlots } from "../memory/packet-slots";
+import { mayPace, onPaced, pacingIdle, refill } from "../pacing";
+import { HEADER, ROUTE_HEADER, writeRoute } from "../packet/header";
+import { maybeUpdateSendKey } from "../packet/key-update";
+import { protect } from "../packet/protection";
+import { frameSpace } from "../packet/size";
+import { ACKS_UNTIL_PING, ackOwed, onAckSent, writeAck } from "../recovery/ack-policy";
+import { ensureFlight, flightIsFull, flightOf, newRecord, recordOf } from "../recovery/flight";
+import { commitSent, commitSkipped, eliciting, stageAck, stageComplete, stageEliciting, stageSent } from "../recovery/sent";
+import { fillStreams, hasStreamData } from "../streams/scheduler";
+import { writeClose } from "./close";
+import {
+  ACK_NOW, APP_LIMITED, CLOSE_DUE, CLOSING, Connection, OPEN, PROBE, ROUTED, SEND_COMPLETE, SEND_PING, STARVED, flagged,
+} from "./record";
+import { skipIsDue } from "./skip";
+
+/** Our constant: after this long a starved writer is offered room again, ms. */
+const RETRY_AFTER: f64 = 20;
+
+/** Packets written by the call that runs. */
+let written: u32 = 0;
+
+/** Writes up to `most` packets; returns how many. Their places are in the tables of memory/layout.ts. */
+export function transmit(c: Connection, now: f64, most: u32): u32 {
+  written = 0;
+  if (c.state == OPEN) transmitOpen(c, now, min(most, BATCH));
+  else if (c.state == CLOSING && flagged(c, CLOSE_DUE)) transmitClose(c);
+  return written;
+}
+
+function transmitOpen(c: Connection, now: f64, most: u32): void {
+  if (flagged(c, STARVED) && c.retryTime == Infinity) c.retryTime = now + RETRY_AFTER;
+  if (flagged(c, SEND_COMPLETE) && !transmitComplete(c, now)) return;
+  refill(c, now);
+  while (written < most) if (!transmitPacket(c, now)) break;
+}
+
+/** One packet; false when there is nothing to send or nothing may go. */
+function transmitPacket(c: Connection, now: f64): bool {
+  if (c.ackOnly >= ACKS_UNTIL_PING) c.pending |= SEND_PING;
+  const wanted = hasData(c);
+  const more = wanted && mayElicit(c, now);
+  if (!wanted) noteIdle(c);
+  if (!more && !flagged(c, ACK_NOW)) return false;
+  const packet = takeSlot();
+  if (!packet) return false;
+
+  if (more && flightOf(c).outstanding > 0 && skipIsDue(c)) commitSkipped(c, c.nextNumber++);
+  const canTrack = more && changetype<usize>(newRecord(c, c.nextNumber)) != 0;
+  maybeUpdateSendKey(c, now);
+  stageSent();
+  const start = packet + HEADER;
+  const limit = start + frameSpace(c);
+  const ackEnd = flagged(c, ACK_NOW) || (canTrack && ackOwed(c)) ? writeAck(c, start, limit, now) : start;
+  const end = canTrack ? fillFrames(c, ackEnd, limit) : ackEnd;
+  if (end == start) {
+    releaseSlot(packet);
+    c.flags &= ~ACK_NOW;
+    return false;
+  }
+  if (ackEnd > start) {
+    stageAck(c.largestReceived);
+    onAckSent(c);
+  }
+  send(c, packet, <u32>(end - start), now);
+  return true;
+}
+
+/** Frames that ask for an acknowledgement, in order of urgency. */
+function fillFrames(c: Connection, to: usize, limit: usize): usize {
+  let end = fillControl(c, to, limit);
+  end = fillStreams(c, end, limit);
+  end = fillDatagrams(c, end, limit);
+  if (eliciting) {
+    c.pending &= ~SEND_PING;
+    return end;
+  }
+  return fillPing(c, end, limit);
+}
+
+function fillDatagrams(c: Connection, to: usize, limit: usize): usize {
+  let end = to;
+  while (waiting(c, true)) {
+    const length = headLength(c, true);
+    const header = 1 + varintSize(length);
+    if (end + header + length > limit) break;
+    end = writeVarint(writeVarint(end, DATAGRAM_LEN), length);
+    end += dequeue(c, true, end);
+    stageEliciting();
+  }
+  return end;
+}
+
+/** Encrypts, hands over, remembers. */
+function send(c: Connection, packet: usize, length: u32, now: f64): void {
+  const number = c.nextNumber++;
+  const size = emit(c, packet, protect(c, packet, length, number));
+  if (!eliciting) {
+    c.ackOnly++;
+    return;
+  }
+  c.ackOnly = 0;
+  if (flightOf(c).outstanding == 0) c.idleSince = now;
+  commitSent(c, number, size, now);
+  onPaced(c, size);
+  onProbeSent(c);
+}
+
+/** The Complete packet; false when no slot or chunk is left. */
+function transmitComplete(c: Connection, now: f64): bool {
+  const first = c.flight == 0;
+  if (!ensureFlight(c, now)) return false;
+  const flight = flightOf(c);
+  if (first) flight.base = 0;
+  if (!changetype<usize>(newRecord(c, 0)) || freeSlots == 0) return false;
+  const size = emitComplete(c);
+  if (first) {
+    stageSent();
+    stageComplete();
+    commitSent(c, 0, size, now);
+  } else {
+    const record = recordOf(c, 0);
+    record.time = now;
+    record.complete = 2;
+    flight.lastEliciting = now;
+    onProbeSent(c);
+  }
+  return true;
+}
+
+function emitComplete(c: Connection): u32 {
+  const packet = takeSlot();
+  const length = load<u32>(c.complete);
+  memory.copy(packet, c.complete + 4, length);
+  c.flags &= ~SEND_COMPLETE;
+  return emit(c, packet, length);
+}
+
+function transmitClose(c: Connection): void {
+  if (freeSlots < 2) return;
+  if (flagged(c, SEND_COMPLETE) && c.complete) emitComplete(c);
+  const packet = takeSlot();
+  c.flags &= ~CLOSE_DUE;
+  const start = packet + HEADER;
+  const end = writeClose(c, start, start + frameSpace(c));
+  emit(c, packet, protect(c, packet, <u32>(end - start), c.nextNumber++));
+}
+
+/** Puts a finished packet, with its Route header, into the tables; returns its size on the wire. */
+function emit(c: Connection, packet: usize, length: u32): u32 {
+  let start = packet;
+  let size = length;
+  if (flagged(c, ROUTED)) {
+    start = writeRoute(packet, c.route);
+    size += ROUTE_HEADER;
+  }
+  store<u32>(packetOffsets + (written << 2), <u32>start);
+  store<u32>(packetLengths + (written << 2), size);
+  written++;
+  c.packetsSent++;
+  c.bytesSent += <f64>size;
+  return size;
+}
+
+function hasData(c: Connection): bool {
+  return c.pending != 0 || c.controlHead != 0 || hasStreamData(c) || waiting(c, true) > 0;
+}
+
+/** Whether a packet that asks for an acknowledgement may go now. */
+function mayElicit(c: Connection, now: f64): bool {
+  if (flightIsFull(c) || !ensureFlight(c, now)) return false;
+  if (flagged(c, PROBE)) return true;
+  if (windowLeft(c) < <u32>c.packetSize) {
+    c.flags &= ~APP_LIMITED;
+    pacingIdle(c);
+    return false;
+  }
+  if (mayPace(c, now)) return true;
+  c.flags &= ~APP_LIMITED;
+  return false;
+}
+
+/** All was sent: the window may not grow if it was far from full (RFC 9002 §7.8). */
+function noteIdle(c: Connection): void {
+  pacingIdle(c);
+  const far = c.congestionWindow < c.slowStartThreshold ? c.congestionWindow / 2 : 3 * <u32>c.packetSize;
+  if (windowLeft(c) > far) c.flags |= APP_LIMITED;
+  else c.flags &= ~APP_LIMITED;
+}
+
+/** A probe may be one of several that go out regardless of the window. */
+function onProbeSent(c: Connection): void {
+  if (!flagged(c, PROBE)) return;
+  const flight = flightOf(c);
+  if (flight.probes > 0) flight.probes--;
+  if (flight.probes == 0) c.flags &= ~PROBE;
+}

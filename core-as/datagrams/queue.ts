@@ -1,0 +1,131 @@
+/**
+ * DATAGRAM frames (RFC 9221): a bounded queue each way, oldest dropped first.
+ *
+ * A datagram lies in a chain of chunks: next chunk (u32), then in the first one next datagram (u32) and length (u32), then bytes.
+ * Both queues' heads are in one chunk that a connection without datagrams does not own.
+ */
+import { Connection } from "../connection/record";
+import { BOOKKEEPING, CHUNK, MESSAGES_IN, MESSAGES_OUT, releaseChunk, takeChunk, takeClearChunk } from "../memory/chunks";
+
+/** Our constant: datagrams that wait, each way. */
+const MOST_QUEUED: u32 = 64;
+
+@unmanaged
+export class Queue {
+  head: usize;
+  tail: usize;
+  count: u32;
+  /** Datagrams the host was not told of (receiving). */
+  untold: u32;
+  dropped: u32;
+}
+
+const QUEUE_SIZE: usize = 32;
+const NEXT_CHUNK: usize = 0;
+const NEXT: usize = 4;
+const LENGTH: usize = 8;
+const BYTES: usize = 12;
+const ROOM: u32 = <u32>CHUNK - <u32>BYTES;
+
+/** The queue of datagrams to send (true) or received; null (0) when there is none. */
+export function queueOf(c: Connection, outgoing: bool): Queue {
+  return changetype<Queue>(c.datagrams ? c.datagrams + (outgoing ? 0 : QUEUE_SIZE) : 0);
+}
+
+/** Appends `length` bytes; false when no chunk is left. A full queue loses its oldest datagram. */
+export function enqueue(c: Connection, outgoing: bool, source: usize, length: u32): bool {
+  if (!c.datagrams) c.datagrams = takeClearChunk(BOOKKEEPING);
+  if (!c.datagrams) return false;
+  const queue = queueOf(c, outgoing);
+  if (queue.count >= MOST_QUEUED) {
+    drop(c, outgoing);
+    queue.dropped++;
+  }
+  const first = chainOf(source, length, budgetOf(outgoing));
+  if (!first) return false;
+  if (queue.tail) store<usize>(queue.tail, first, NEXT);
+  else queue.head = first;
+  queue.tail = first;
+  queue.count++;
+  queue.untold++;
+  return true;
+}
+
+/** Length of the oldest datagram; only when there is one. */
+export function headLength(c: Connection, outgoing: bool): u32 {
+  return load<u32>(queueOf(c, outgoing).head, LENGTH);
+}
+
+/** Copies the oldest datagram to `target` and drops it; returns its length. */
+export function dequeue(c: Connection, outgoing: bool, target: usize): u32 {
+  let chunk = queueOf(c, outgoing).head;
+  const length = load<u32>(chunk, LENGTH);
+  let done: u32 = 0;
+  while (done < length) {
+    const part = min(length - done, ROOM);
+    memory.copy(target + done, chunk + BYTES, part);
+    done += part;
+    chunk = load<usize>(chunk, NEXT_CHUNK);
+  }
+  drop(c, outgoing);
+  return length;
+}
+
+export function waiting(c: Connection, outgoing: bool): u32 {
+  return c.datagrams ? queueOf(c, outgoing).count : 0;
+}
+
+/** Frees both queues. */
+export function releaseDatagrams(c: Connection): void {
+  if (!c.datagrams) return;
+  while (queueOf(c, true).count) drop(c, true);
+  while (queueOf(c, false).count) drop(c, false);
+  releaseChunk(c.datagrams, BOOKKEEPING);
+  c.datagrams = 0;
+}
+
+function drop(c: Connection, outgoing: bool): void {
+  const queue = queueOf(c, outgoing);
+  const first = queue.head;
+  queue.head = load<usize>(first, NEXT);
+  if (!queue.head) queue.tail = 0;
+  queue.count--;
+  if (queue.untold > queue.count) queue.untold = queue.count;
+  releaseChain(first, budgetOf(outgoing));
+}
+
+/** A chain with the bytes in it, 0 when the chunks ran out. */
+function chainOf(source: usize, length: u32, budget: u32): usize {
+  let first: usize = 0;
+  let last: usize = 0;
+  let done: u32 = 0;
+  do {
+    const chunk = takeChunk(budget);
+    if (!chunk) {
+      releaseChain(first, budget);
+      return 0;
+    }
+    store<usize>(chunk, 0, NEXT_CHUNK);
+    if (last) store<usize>(last, chunk, NEXT_CHUNK);
+    else first = chunk;
+    last = chunk;
+    const part = min(length - done, ROOM);
+    memory.copy(chunk + BYTES, source + done, part);
+    done += part;
+  } while (done < length);
+  store<usize>(first, 0, NEXT);
+  store<u32>(first, length, LENGTH);
+  return first;
+}
+
+function releaseChain(first: usize, budget: u32): void {
+  while (first) {
+    const following = load<usize>(first, NEXT_CHUNK);
+    releaseChunk(first, budget);
+    first = following;
+  }
+}
+
+function budgetOf(outgoing: bool): u32 {
+  return outgoing ? MESSAGES_OUT : MESSAGES_IN;
+}

@@ -1,0 +1,134 @@
+/** Exports of one connection, by handle. A handle the host did not get from `connectionOpen`, or freed, traps. */
+import { close, closeReason } from "../connection/close";
+import { nextEvent } from "../connection/events";
+import { connectionOf, free, open, openedHandle } from "../connection/open";
+import { completeReceived, receive } from "../connection/receive";
+import { Connection, OPEN, PHASE_ACKED, ROUTED, SEND_PING, UPDATE_WANTED, flagged } from "../connection/record";
+import { handleTimeout } from "../connection/timeouts";
+import { transmit } from "../connection/transmit";
+import { dequeue, enqueue, queueOf, waiting } from "../datagrams/queue";
+import { abortUnless } from "../memory/invariant";
+import { results, transfer } from "../memory/layout";
+import { frameSpace } from "../packet/size";
+import { nextTimer } from "../timers";
+
+/** Opens a connection from the transfer area (connection/open.ts). Returns a Status; the handle is `connectionHandle()`. */
+export function connectionOpen(): u32 {
+  return open();
+}
+
+export function connectionHandle(): u32 {
+  return openedHandle;
+}
+
+export function connectionFree(handle: u32): void {
+  free(the(handle));
+}
+
+/** `size` bytes at `start` of the receive slot arrived. True if they are an authentic, new packet. */
+export function connectionReceive(handle: u32, start: u32, size: u32, now: f64): bool {
+  return receive(the(handle), start, size, now);
+}
+
+export function connectionTransmit(handle: u32, now: f64, most: u32): u32 {
+  return transmit(the(handle), now, most);
+}
+
+export function connectionNextTimeout(handle: u32): f64 {
+  return nextTimer(the(handle));
+}
+
+export function connectionHandleTimeout(handle: u32, now: f64): void {
+  handleTimeout(the(handle), now);
+}
+
+/** Kind of the next event; stream id and value are the first two results. */
+export function connectionNextEvent(handle: u32): u32 {
+  return nextEvent(the(handle));
+}
+
+/** `present`: the route id is the first 8 bytes of the transfer area. */
+export function connectionSetRoute(handle: u32, present: bool): void {
+  const c = the(handle);
+  c.route = present ? load<u64>(transfer) : 0;
+  c.flags = present ? c.flags | ROUTED : c.flags & ~ROUTED;
+}
+
+/** Keep-alive from now on; interval 0 = none. */
+export function connectionSetKeepAlive(handle: u32, interval: f64, retry: f64, most: u32, now: f64): void {
+  const c = the(handle);
+  c.keepAliveInterval = <u32>interval;
+  c.keepAliveRetry = <u32>retry;
+  c.keepAliveMost = <u16>min(most, <u32>u16.MAX_VALUE);
+  c.keepAliveCount = 0;
+  c.keepAliveSince = max(c.keepAliveSince, now);
+}
+
+export function connectionCompleteReceived(handle: u32, now: f64): void {
+  const c = the(handle);
+  if (c.state == OPEN) completeReceived(c, now);
+}
+
+export function connectionPing(handle: u32): void {
+  the(handle).pending |= SEND_PING;
+}
+
+/** Asks for the next sending key; false when the current one is not confirmed by the peer yet. */
+export function connectionUpdateKey(handle: u32): bool {
+  const c = the(handle);
+  if (!flagged(c, PHASE_ACKED)) return false;
+  c.flags |= UPDATE_WANTED;
+  return true;
+}
+
+/** The reason is the first `length` bytes of the transfer area. */
+export function connectionClose(handle: u32, code: f64, length: u32, now: f64): void {
+  const c = the(handle);
+  if (c.state == OPEN) close(c, <u64>code, transfer, length, now);
+}
+
+/** Copies the reason of the close to the transfer area; returns its length. */
+export function connectionCloseReason(handle: u32): u32 {
+  return closeReason(the(handle), transfer);
+}
+
+/** Queues the first `length` bytes of the transfer area; false when they fit no packet or the peer takes none. */
+export function connectionSendDatagram(handle: u32, length: u32): bool {
+  const c = the(handle);
+  if (c.state != OPEN || length > <u32>c.peerMaxDatagram || length + 3 > frameSpace(c)) return false;
+  return enqueue(c, true, transfer, length);
+}
+
+/** Copies the oldest received datagram to the transfer area; returns its length + 1, 0 when there is none. */
+export function connectionReadDatagram(handle: u32): u32 {
+  const c = the(handle);
+  return waiting(c, false) ? dequeue(c, false, transfer) + 1 : 0;
+}
+
+/** Fills the results; bindings/stats.ts names them in this order. */
+export function connectionStats(handle: u32): void {
+  const c = the(handle);
+  put(0, c.smoothedRtt);
+  put(1, c.minimumRtt);
+  put(2, c.congestionWindow);
+  put(3, c.bytesInFlight);
+  put(4, c.packetsSent);
+  put(5, c.packetsReceived);
+  put(6, c.packetsLost);
+  put(7, c.packetsDropped);
+  put(8, c.bytesSent);
+  put(9, c.bytesReceived);
+  put(10, c.packetSize);
+  put(11, c.datagrams ? queueOf(c, true).dropped + queueOf(c, false).dropped : 0);
+  put(12, <f64>c.authenticationFailures);
+}
+
+function put(index: i32, value: f64): void {
+  store<f64>(results + (<usize>index << 3), value);
+}
+
+function the(handle: u32): Connection {
+  const c = connectionOf(handle);
+  abortUnless(changetype<usize>(c) != 0);
+  return c;
+}

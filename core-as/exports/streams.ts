@@ -1,0 +1,90 @@
+/**
+ * Exports about streams and messages. Stream ids cross the border as f64: they reach 2^62 on the wire, and a BigInt per call would
+ * cost more than the call. A stream that has ended is not an error: the call does nothing and says so.
+ */
+import { connectionOf } from "../connection/open";
+import { Connection, OPEN } from "../connection/record";
+import { abortUnless } from "../memory/invariant";
+import { MESSAGE_LIMIT, transfer } from "../memory/layout";
+import { raiseWindow } from "../streams/credit";
+import * as life from "../streams/life";
+import { isWhole, sendMessage, takeMessage } from "../streams/messages";
+import { AT_END, read, stop } from "../streams/receive";
+import { Stream, canReceive, canSend, isMessage } from "../streams/record";
+import { finish, reset, write } from "../streams/send";
+import { find } from "../streams/table";
+
+/** Id of a new byte stream, -1 when the peer allows no more or no record is left. */
+export function streamOpen(handle: u32): f64 {
+  const c = the(handle);
+  if (c.state != OPEN) return -1;
+  const s = life.openStream(c);
+  return changetype<usize>(s) ? <f64>s.id : -1;
+}
+
+/** Takes up to `length` bytes of the transfer area; returns how many. */
+export function streamWrite(handle: u32, id: f64, length: u32): u32 {
+  const c = the(handle);
+  const s = byteStream(c, id);
+  return changetype<usize>(s) && c.state == OPEN ? write(c, s, transfer, length) : 0;
+}
+
+export function streamFinish(handle: u32, id: f64): void {
+  const c = the(handle);
+  const s = byteStream(c, id);
+  if (changetype<usize>(s)) finish(c, s);
+}
+
+export function streamReset(handle: u32, id: f64, code: f64): void {
+  const c = the(handle);
+  const s = find(c, <u64>id);
+  if (changetype<usize>(s) && canSend(s)) reset(c, s, <u64>code);
+}
+
+export function streamStop(handle: u32, id: f64, code: f64): void {
+  const c = the(handle);
+  const s = find(c, <u64>id);
+  if (changetype<usize>(s) && canReceive(s)) stop(c, s, <u64>code);
+}
+
+/** Copies up to `most` bytes to the transfer area: how many, 0 = none yet, -1 = the end was reached (or the stream is gone). */
+export function streamRead(handle: u32, id: f64, most: u32): i32 {
+  const c = the(handle);
+  const s = byteStream(c, id);
+  if (!changetype<usize>(s)) return -1;
+  const length = read(c, s, transfer, most);
+  return length == AT_END ? -1 : <i32>length;
+}
+
+/** Our receive window of the stream becomes at least `bytes`. */
+export function streamRaiseWindow(handle: u32, id: f64, bytes: u32): void {
+  const c = the(handle);
+  const s = byteStream(c, id);
+  if (changetype<usize>(s)) raiseWindow(c, s, bytes);
+}
+
+/** Queues `length` bytes of the transfer area as a message; its id, -1 when there is no room yet. */
+export function messageSend(handle: u32, length: u32): f64 {
+  const c = the(handle);
+  if (c.state != OPEN || length > MESSAGE_LIMIT) return -1;
+  const s = sendMessage(c, transfer, length);
+  return changetype<usize>(s) ? <f64>s.id : -1;
+}
+
+/** Copies a whole message to the transfer area and frees it; its length, -1 when there is no such message. */
+export function messageRead(handle: u32, id: f64): i32 {
+  const c = the(handle);
+  const s = find(c, <u64>id);
+  return changetype<usize>(s) && isWhole(s) ? <i32>takeMessage(c, s, transfer) : -1;
+}
+
+function byteStream(c: Connection, id: f64): Stream {
+  const s = find(c, <u64>id);
+  return changetype<usize>(s) && !isMessage(s) ? s : changetype<Stream>(0);
+}
+
+function the(handle: u32): Connection {
+  const c = connectionOf(handle);
+  abortUnless(changetype<usize>(c) != 0);
+  return c;
+}

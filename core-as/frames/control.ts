@@ -1,0 +1,77 @@
+/** Control frames we write (RFC 9000 §19). Each is made from state when it goes out; none is stored. */
+import {
+  Connection, CONTROL_LIST, SEND_MAX_DATA, SEND_MAX_MESSAGES, SEND_MAX_STREAMS, SEND_PING, at,
+} from "../connection/record";
+import { head, remove } from "../memory/list";
+import { REF_MAX_STREAM_DATA, REF_RESET_STREAM, REF_STOP_SENDING } from "../recovery/flight";
+import { canStage, stageControl, stageEliciting, stageReference } from "../recovery/sent";
+import {
+  CONTROL_LINK, SEND_MAX_STREAM_DATA, SEND_RESET_STREAM, SEND_STOP_SENDING, Stream, address,
+} from "../streams/record";
+import { MAX_DATA, MAX_MESSAGES, MAX_STREAMS, MAX_STREAM_DATA, PING, RESET_STREAM, STOP_SENDING } from "./types";
+import { writeVarint } from "./varint";
+
+/** No control frame is longer: a type and three integers. */
+const LONGEST: usize = 25;
+
+/** Writes what is pending from `to` up to `limit`; returns the address after it. */
+export function fillControl(c: Connection, to: usize, limit: usize): usize {
+  let end = to;
+  if (c.pending & SEND_MAX_DATA && end + LONGEST <= limit) end = maxData(c, end);
+  if (c.pending & SEND_MAX_STREAMS && end + LONGEST <= limit) end = maxStreams(c, end);
+  if (c.pending & SEND_MAX_MESSAGES && end + LONGEST <= limit) end = maxMessages(c, end);
+  const list = at(c) + CONTROL_LIST;
+  while (head(list) && end + LONGEST <= limit && canStage()) {
+    const s = changetype<Stream>(head(list));
+    end = streamControl(s, end);
+    if (s.pending == 0) remove(list, address(s), CONTROL_LINK);
+  }
+  return end;
+}
+
+/** A PING when one is asked for. */
+export function fillPing(c: Connection, to: usize, limit: usize): usize {
+  if (!(c.pending & SEND_PING) || to >= limit) return to;
+  c.pending &= ~SEND_PING;
+  stageEliciting();
+  return writeVarint(to, PING);
+}
+
+function maxData(c: Connection, to: usize): usize {
+  c.pending &= ~SEND_MAX_DATA;
+  c.dataReceiveLimit = max(c.dataReceiveLimit, c.dataConsumed + c.dataWindow);
+  stageControl(SEND_MAX_DATA);
+  return writeVarint(writeVarint(to, MAX_DATA), c.dataReceiveLimit);
+}
+
+function maxStreams(c: Connection, to: usize): usize {
+  c.pending &= ~SEND_MAX_STREAMS;
+  c.peerStreamLimit = max(c.peerStreamLimit, c.finishedPeerStreams + c.maxStreams);
+  stageControl(SEND_MAX_STREAMS);
+  return writeVarint(writeVarint(to, MAX_STREAMS), c.peerStreamLimit);
+}
+
+function maxMessages(c: Connection, to: usize): usize {
+  c.pending &= ~SEND_MAX_MESSAGES;
+  c.peerMessageLimit = max(c.peerMessageLimit, c.finishedPeerMessages + c.maxMessages);
+  stageControl(SEND_MAX_MESSAGES);
+  return writeVarint(writeVarint(to, MAX_MESSAGES), c.peerMessageLimit);
+}
+
+/** One pending frame of a stream. */
+function streamControl(s: Stream, to: usize): usize {
+  if (s.pending & SEND_RESET_STREAM) {
+    s.pending &= ~SEND_RESET_STREAM;
+    stageReference(s, REF_RESET_STREAM, 0, 0, false);
+    return writeVarint(writeVarint(writeVarint(writeVarint(to, RESET_STREAM), s.id), s.resetCode), s.sentHighest);
+  }
+  if (s.pending & SEND_STOP_SENDING) {
+    s.pending &= ~SEND_STOP_SENDING;
+    stageReference(s, REF_STOP_SENDING, 0, 0, false);
+    return writeVarint(writeVarint(writeVarint(to, STOP_SENDING), s.id), s.stopCode);
+  }
+  s.pending &= ~SEND_MAX_STREAM_DATA;
+  s.receiveLimit = max(s.receiveLimit, s.readBase + s.window);
+  stageReference(s, REF_MAX_STREAM_DATA, 0, 0, false);
+  return writeVarint(writeVarint(writeVarint(to, MAX_STREAM_DATA), s.id), s.receiveLimit);
+}

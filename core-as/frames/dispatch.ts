@@ -1,0 +1,211 @@
+/**
+ * The frames of a packet that was authenticated: type by type (RFC 9000 §12.4, §19).
+ *
+ * Each branch reads its whole frame first and checks `failed` before it acts. Path frames (PATH_CHALLENGE, NEW_CONNECTION_ID and
+ * their kin) are read and passed over here: connections have one path so far.
+ */
+import { ERROR_FRAME_ENCODING_ERROR, ERROR_NO_ERROR, ERROR_PROTOCOL_VIOLATION } from "../codes.generated";
+import { onPeerClose } from "../connection/close";
+import { Connection, OPEN } from "../connection/record";
+import { enqueue } from "../datagrams/queue";
+import { receiveAck } from "../recovery/acknowledge";
+import { onMaxData, onMaxMessages, onMaxStreamData, onMaxStreams } from "../streams/credit";
+import { found, locate } from "../streams/life";
+import { onData, onPeerReset } from "../streams/receive";
+import { ON_STOPPED, RESET, SEND_DONE, has } from "../streams/record";
+import { raiseEvent, reset } from "../streams/send";
+import {
+  ACK, ACK_ECN, APPLICATION_CLOSE, CONNECTION_CLOSE, DATAGRAM, DATAGRAM_LEN, MAX_DATA, MAX_MESSAGES, MAX_STREAMS,
+  MAX_STREAM_DATA, MESSAGES_BLOCKED, PADDING, PATH_CHALLENGE, PATH_RESPONSE, PING, RESET_STREAM, STOP_SENDING, STREAM,
+  STREAM_DATA_BLOCKED, STREAM_FIN, STREAM_LAST, STREAM_LEN, STREAM_OFF,
+} from "./types";
+import { atEnd, cursor, end, failed, readBytes, readByte, readVarint, startReading } from "./varint";
+
+const NEW_CONNECTION_ID: u64 = 0x18;
+const RETIRE_CONNECTION_ID: u64 = 0x19;
+
+/** RFC 9000 §4.6 */
+const MOST_STREAMS: u64 = 1 << 60;
+
+/** Whether the packet read last asks for an acknowledgement. */
+export let elicited: bool = false;
+let datagrams: bool = false;
+
+/** Acts on all frames but DATAGRAM. Returns a transport error code, REFUSED, or 0. */
+export function receiveFrames(c: Connection, from: usize, to: usize, now: f64): u32 {
+  elicited = false;
+  datagrams = false;
+  if (from >= to) return ERROR_PROTOCOL_VIOLATION;
+  startReading(from, to);
+  while (!atEnd()) {
+    const type = readVarint();
+    if (type != PADDING && type != ACK && type != ACK_ECN && type != CONNECTION_CLOSE && type != APPLICATION_CLOSE) elicited = true;
+    const error = receiveFrame(c, type, now);
+    if (error) return error;
+    if (failed) return ERROR_FRAME_ENCODING_ERROR;
+  }
+  return ERROR_NO_ERROR;
+}
+
+/** Queues the DATAGRAM frames of a packet that went through `receiveFrames`. */
+export function deliverDatagrams(c: Connection, from: usize, to: usize): void {
+  if (!datagrams) return;
+  startReading(from, to);
+  while (!atEnd()) {
+    const type = readVarint();
+    if (type == DATAGRAM || type == DATAGRAM_LEN) {
+      const length = type == DATAGRAM_LEN ? readVarint() : <u64>(end - cursor);
+      enqueue(c, false, readBytes(length), <u32>length);
+    } else skipFrame(type);
+  }
+}
+
+function receiveFrame(c: Connection, type: u64, now: f64): u32 {
+  const closes = type == CONNECTION_CLOSE || type == APPLICATION_CLOSE;
+  // Once closing, or closed by an earlier frame of this packet, only the peer's close still matters.
+  if (c.state != OPEN && !closes) return skipFrame(type) ? ERROR_NO_ERROR : ERROR_FRAME_ENCODING_ERROR;
+  if (type >= STREAM && type <= STREAM_LAST) return streamFrame(c, type);
+  if (type == ACK || type == ACK_ECN) return receiveAck(c, type == ACK_ECN, now);
+  if (type == PADDING || type == PING) return ERROR_NO_ERROR;
+  if (type == MAX_DATA) {
+    const limit = readVarint();
+    if (!failed) onMaxData(c, limit);
+    return ERROR_NO_ERROR;
+  }
+  if (type == MAX_STREAM_DATA) return maxStreamDataFrame(c);
+  if (type == MAX_STREAMS || type == MAX_MESSAGES) return maxStreamsFrame(c, type == MAX_MESSAGES);
+  if (type == RESET_STREAM) return resetFrame(c);
+  if (type == STOP_SENDING) return stopFrame(c);
+  if (type == DATAGRAM || type == DATAGRAM_LEN) return datagramFrame(c, type);
+  if (closes) return closeFrame(c, type, now);
+  if (type == STREAM_DATA_BLOCKED) return blockedFrame(c);
+  return skipFrame(type) ? ERROR_NO_ERROR : ERROR_FRAME_ENCODING_ERROR;
+}
+
+function streamFrame(c: Connection, type: u64): u32 {
+  const id = readVarint();
+  const offset = type & STREAM_OFF ? readVarint() : 0;
+  const length = type & STREAM_LEN ? readVarint() : <u64>(end - cursor);
+  const data = readBytes(length);
+  if (failed) return ERROR_FRAME_ENCODING_ERROR;
+  const error = locate(c, id, true);
+  if (error || !changetype<usize>(found)) return error;
+  return onData(c, found, offset, <u32>length, (type & STREAM_FIN) != 0, data);
+}
+
+function resetFrame(c: Connection): u32 {
+  const id = readVarint();
+  const code = readVarint();
+  const finalSize = readVarint();
+  if (failed) return ERROR_FRAME_ENCODING_ERROR;
+  const error = locate(c, id, true);
+  if (error || !changetype<usize>(found)) return error;
+  return onPeerReset(c, found, code, finalSize);
+}
+
+/** Answered by RESET_STREAM with the same code (RFC 9000 §3.5). */
+function stopFrame(c: Connection): u32 {
+  const id = readVarint();
+  const code = readVarint();
+  if (failed) return ERROR_FRAME_ENCODING_ERROR;
+  const error = locate(c, id, false);
+  if (error || !changetype<usize>(found)) return error;
+  const s = found;
+  if (has(s, RESET | SEND_DONE)) return ERROR_NO_ERROR;
+  s.peerStopCode = code;
+  raiseEvent(c, s, ON_STOPPED);
+  reset(c, s, code);
+  return ERROR_NO_ERROR;
+}
+
+function maxStreamDataFrame(c: Connection): u32 {
+  const id = readVarint();
+  const limit = readVarint();
+  if (failed) return ERROR_FRAME_ENCODING_ERROR;
+  const error = locate(c, id, false);
+  if (error || !changetype<usize>(found)) return error;
+  onMaxStreamData(c, found, limit);
+  return ERROR_NO_ERROR;
+}
+
+function maxStreamsFrame(c: Connection, messages: bool): u32 {
+  const limit = readVarint();
+  if (failed) return ERROR_FRAME_ENCODING_ERROR;
+  if (limit > MOST_STREAMS) return ERROR_FRAME_ENCODING_ERROR;
+  if (messages) onMaxMessages(c, limit);
+  else onMaxStreams(c, limit);
+  return ERROR_NO_ERROR;
+}
+
+function datagramFrame(c: Connection, type: u64): u32 {
+  const length = type == DATAGRAM_LEN ? readVarint() : <u64>(end - cursor);
+  readBytes(length);
+  if (failed) return ERROR_FRAME_ENCODING_ERROR;
+  if (length > <u64>c.maxDatagram || c.maxDatagram == 0) return ERROR_PROTOCOL_VIOLATION;
+  datagrams = true;
+  return ERROR_NO_ERROR;
+}
+
+function closeFrame(c: Connection, type: u64, now: f64): u32 {
+  const code = readVarint();
+  if (type == CONNECTION_CLOSE) readVarint();
+  const length = readVarint();
+  const reason = readBytes(length);
+  if (failed) return ERROR_FRAME_ENCODING_ERROR;
+  onPeerClose(c, code, reason, <u32>length, now);
+  return ERROR_NO_ERROR;
+}
+
+/** Says that the peer waits; our credit is given by what the application reads, so only the id is checked. */
+function blockedFrame(c: Connection): u32 {
+  const id = readVarint();
+  readVarint();
+  return failed ? ERROR_FRAME_ENCODING_ERROR : locate(c, id, true);
+}
+
+/** Reads a frame without acting on it; false for an unknown type. */
+function skipFrame(type: u64): bool {
+  if (type >= STREAM && type <= STREAM_LAST) {
+    readVarint();
+    if (type & STREAM_OFF) readVarint();
+    readBytes(type & STREAM_LEN ? readVarint() : <u64>(end - cursor));
+  } else if (type == ACK || type == ACK_ECN) {
+    skipAck(type == ACK_ECN);
+  } else if (type == PADDING || type == PING) {
+    return true;
+  } else if (type == DATAGRAM || type == DATAGRAM_LEN) {
+    readBytes(type == DATAGRAM_LEN ? readVarint() : <u64>(end - cursor));
+  } else if (type == NEW_CONNECTION_ID) {
+    readVarint();
+    readVarint();
+    readBytes(readByte());
+    readBytes(16);
+  } else if (type == PATH_CHALLENGE || type == PATH_RESPONSE) {
+    readBytes(8);
+  } else {
+    const integers = integersOf(type);
+    for (let i = 0; i < integers; i++) readVarint();
+    return integers > 0;
+  }
+  return true;
+}
+
+/** Integers after the type, of frames that consist of nothing else; 0 for an unknown type. */
+function integersOf(type: u64): i32 {
+  if (type == RESET_STREAM) return 3;
+  if (type == STOP_SENDING || type == MAX_STREAM_DATA || type == STREAM_DATA_BLOCKED) return 2;
+  if ((type >= MAX_DATA && type <= MESSAGES_BLOCKED) || type == RETIRE_CONNECTION_ID) return 1;
+  return 0;
+}
+
+function skipAck(ecn: bool): void {
+  readVarint();
+  readVarint();
+  const more = readVarint();
+  readVarint();
+  for (let i: u64 = 0; i < more && !failed; i++) {
+    readVarint();
+    readVarint();
+  }
+  if (ecn) for (let i = 0; i < 3; i++) readVarint();
+}

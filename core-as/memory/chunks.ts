@@ -1,0 +1,101 @@
+/**
+ * The chunk pool: 1 KiB chunks for everything whose size depends on what a connection does.
+ *
+ * A free list in front of a bump pointer: a chunk that was never used is handed out by moving the pointer, so memory stays
+ * untouched until it is needed. Each chunk is charged to one budget, so that no kind of use can starve another:
+ *
+ * - bytes of streams, sent and received apart: two ends that send to each other cannot fill the room both need to receive;
+ *   data behind a gap leaves a quarter of the receiving budget to the data that closes gaps;
+ * - messages, sent and received apart, never touched by byte streams;
+ * - bookkeeping (directories, ranges, sent packets): whatever is left.
+ */
+import { abortUnless } from "./invariant";
+
+export const CHUNK: usize = 1_024;
+export const CHUNK_BITS: u32 = 10;
+
+export const BYTES_OUT: u32 = 0;
+export const BYTES_IN: u32 = 1;
+export const MESSAGES_OUT: u32 = 2;
+export const MESSAGES_IN: u32 = 3;
+export const BOOKKEEPING: u32 = 4;
+const BUDGETS: u32 = 5;
+
+let freeHead: usize = 0;
+let untouched: usize = 0;
+let poolStart: usize = 0;
+let poolEnd: usize = 0;
+/** Chunks that can still be handed out. */
+export let freeChunks: u32 = 0;
+
+const used = memory.data(BUDGETS * 4, 4);
+const limits = memory.data(BUDGETS * 4, 4);
+
+/** Takes `start` to `end` (both multiples of CHUNK) as the pool; `streamSegments` as in `layOut`. */
+export function poolInit(start: usize, end: usize, streamSegments: u32): void {
+  poolStart = start;
+  poolEnd = end;
+  untouched = start;
+  freeHead = 0;
+  freeChunks = <u32>((end - start) >> CHUNK_BITS);
+  memory.fill(used, 0, BUDGETS * 4);
+  let streams = freeChunks / 2;
+  if (streamSegments > 0) streams = min(streams, max(2, streamSegments / 4));
+  setLimit(BYTES_OUT, streams / 2);
+  setLimit(BYTES_IN, streams - streams / 2);
+  setLimit(MESSAGES_OUT, freeChunks / 6);
+  setLimit(MESSAGES_IN, freeChunks / 4);
+  setLimit(BOOKKEEPING, freeChunks);
+}
+
+/** A chunk on `budget`, its content undefined; 0 when the budget or the pool is exhausted. */
+export function takeChunk(budget: u32): usize {
+  const count = load<u32>(used + (budget << 2));
+  if (count >= load<u32>(limits + (budget << 2))) return 0;
+  let chunk = freeHead;
+  if (chunk) {
+    freeHead = load<usize>(chunk);
+  } else {
+    if (untouched >= poolEnd) return 0;
+    chunk = untouched;
+    untouched += CHUNK;
+  }
+  store<u32>(used + (budget << 2), count + 1);
+  freeChunks--;
+  return chunk;
+}
+
+/** A chunk of zeros. */
+export function takeClearChunk(budget: u32): usize {
+  const chunk = takeChunk(budget);
+  if (chunk) memory.fill(chunk, 0, CHUNK);
+  return chunk;
+}
+
+export function releaseChunk(chunk: usize, budget: u32): void {
+  abortUnless(chunk >= poolStart && chunk < untouched);
+  store<usize>(chunk, freeHead);
+  freeHead = chunk;
+  freeChunks++;
+  store<u32>(used + (budget << 2), load<u32>(used + (budget << 2)) - 1);
+}
+
+/** Whether received bytes behind a gap may take another chunk: three quarters of the budget, at least one chunk. */
+export function roomBehindGap(): bool {
+  const limit = load<u32>(limits + (BYTES_IN << 2));
+  return load<u32>(used + (BYTES_IN << 2)) < limit - limit / 4;
+}
+
+/** Chunks charged to `budget`. */
+export function chunksUsed(budget: u32): u32 {
+  return load<u32>(used + (budget << 2));
+}
+
+/** First address of the pool that nothing has touched yet. */
+export function poolTop(): usize {
+  return untouched;
+}
+
+function setLimit(budget: u32, chunks: u32): void {
+  store<u32>(limits + (budget << 2), max(1, chunks));
+}

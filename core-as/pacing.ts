@@ -1,0 +1,55 @@
+/**
+ * Pacing (RFC 9002 §7.7): a token bucket filled at 1.25 × window / smoothed RTT.
+ *
+ * The bucket holds at least 10 packets and at least 2 ms of rate: hosts wake us by timers of 1 ms, and a smaller bucket would
+ * turn that granularity into a limit.
+ */
+import { Connection } from "./connection/record";
+import { flightOf } from "./recovery/flight";
+
+const GAIN: f32 = 1.25;
+const BURST_PACKETS: u32 = 10;
+const BURST_TIME: f32 = 2;
+
+/** Bytes per millisecond. */
+export function pacingRate(c: Connection): f32 {
+  return (GAIN * <f32>c.congestionWindow) / max(c.smoothedRtt, 0.01);
+}
+
+/** Fills the bucket up to `now`; asked once before a burst. */
+export function refill(c: Connection, now: f64): void {
+  if (!c.flight) return;
+  const flight = flightOf(c);
+  const rate = pacingRate(c);
+  const capacity = max(<f32>(BURST_PACKETS * <u32>c.packetSize), rate * BURST_TIME);
+  flight.pacingTokens = min(capacity, flight.pacingTokens + <f32>(now - flight.pacedAt) * rate);
+  flight.pacedAt = now;
+}
+
+/** Whether a full packet may go now; if not, `pacingTime` says when. */
+export function mayPace(c: Connection, now: f64): bool {
+  if (!c.flight) return true;
+  const flight = flightOf(c);
+  const missing = <f32>c.packetSize - flight.pacingTokens;
+  if (missing <= 0) {
+    flight.pacingTime = Infinity;
+    return true;
+  }
+  flight.pacingTime = now + <f64>(missing / pacingRate(c)) + 0.01;
+  return false;
+}
+
+/** A packet of `size` bytes went out. */
+export function onPaced(c: Connection, size: u32): void {
+  if (c.flight) flightOf(c).pacingTokens -= <f32>size;
+}
+
+/** When the next packet may go, Infinity when pacing holds nothing back. */
+export function pacingTime(c: Connection): f64 {
+  return c.flight ? flightOf(c).pacingTime : Infinity;
+}
+
+/** Nothing waits for the pacer. */
+export function pacingIdle(c: Connection): void {
+  if (c.flight) flightOf(c).pacingTime = Infinity;
+}

@@ -1,0 +1,62 @@
+/**
+ * Packet protection (protocol.md §4).
+ *
+ *   protect:   header, nonce from the number, encrypt in place, tag behind the text
+ *   unprotect: 1 our id  2 number rebuilt  3 not in the replay window  4 key by phase and number  5 tag
+ *
+ * Nothing of a packet is used before its tag holds; `open` wipes what it decrypted otherwise. Marking the number as received is the
+ * caller's, after the packet was processed.
+ */
+import { open, seal } from "../aead";
+import { Connection, RECEIVE_PHASE, SEND_PHASE, flagged, nextReceiveKey, receiveKey, sendKey } from "../connection/record";
+import { commitReceiveKey, previousKey } from "./key-update";
+import { HEADER, OVERHEAD, PHASE_BIT, TAG, destinationOf, isData, maskedNumberOf, writeHeader } from "./header";
+import { reconstruct } from "./number";
+import { isNew } from "./replay-window";
+
+const NONCE = memory.data(12, 4);
+
+/** Number of the packet that `unprotect` opened last. */
+export let openedNumber: u64 = 0;
+
+/** Seals `length` bytes of frames at `packet` + HEADER as packet `number`; returns the packet's size. */
+export function protect(c: Connection, packet: usize, length: u32, number: u64): u32 {
+  writeHeader(packet, flagged(c, SEND_PHASE), c.remoteId, <u32>number + c.sendMask);
+  setNonce(number);
+  const text = packet + HEADER;
+  seal(sendKey(c), NONCE, packet, HEADER, text, length, text + length);
+  return HEADER + length + TAG;
+}
+
+/** Opens the packet of `size` bytes in place; true if it is authentic and new. `now` starts the life of an outgoing key. */
+export function unprotect(c: Connection, packet: usize, size: u32, now: f64): bool {
+  if (size < OVERHEAD || !isData(load<u8>(packet)) || destinationOf(packet) != c.localId) return false;
+  const number = reconstruct(c.largestReceived, maskedNumberOf(packet) - c.receiveMask);
+  if (!isNew(c, number)) return false;
+
+  const phase = (load<u8>(packet) & PHASE_BIT) != 0;
+  const key = keyFor(c, phase, number);
+  if (!key) return false;
+  const length = size - OVERHEAD;
+  const text = packet + HEADER;
+  setNonce(number);
+  if (!open(key, NONCE, packet, HEADER, text, length, text + length)) {
+    c.authenticationFailures++;
+    return false;
+  }
+  if (key == nextReceiveKey(c)) commitReceiveKey(c, number, now);
+  else if (key == receiveKey(c) && number < c.receivePhaseFirst) c.receivePhaseFirst = number;
+  openedNumber = number;
+  return true;
+}
+
+/** Same phase: current. Other phase: previous for numbers below the current phase, else the next (RFC 9001 §6.3, §6.5). */
+function keyFor(c: Connection, phase: bool, number: u64): usize {
+  if (phase == flagged(c, RECEIVE_PHASE)) return receiveKey(c);
+  return number < c.receivePhaseFirst ? previousKey(c) : nextReceiveKey(c);
+}
+
+function setNonce(number: u64): void {
+  store<u32>(NONCE, 0);
+  store<u64>(NONCE, number, 4);
+}

@@ -1,0 +1,103 @@
+/**
+ * An ACK frame arrived (RFC 9000 §19.3, RFC 9002 §6 and A.7).
+ *
+ *   1. read the ranges; refuse numbers never sent, and numbers left out on purpose
+ *   2. settle every newly acknowledged packet, lowest number first, so that send windows move without gaps
+ *   3. RTT sample from the largest, if it is new
+ *   4. losses, congestion window, timers
+ */
+import { Connection, PROBE } from "../connection/record";
+import { onCongestionAcked } from "../congestion/congestion";
+import { ERROR_FRAME_ENCODING_ERROR, ERROR_NO_ERROR, ERROR_PROTOCOL_VIOLATION } from "../codes.generated";
+import { failed, readVarint } from "../frames/varint";
+import { onNumberAcknowledged } from "../packet/key-update";
+import { OUTSTANDING, SKIPPED, flightOf, recordOf, settleFlight } from "./flight";
+import { detectLost } from "./loss";
+import { onRttSample } from "./rtt";
+import { settleAcked } from "./sent";
+
+/** Ranges of one frame that are looked at; a peer of ours sends 32, older ones come again. */
+const MOST_RANGES: u32 = 64;
+const lows = memory.data(64 * 8, 8);
+const highs = memory.data(64 * 8, 8);
+
+/** ack_delay_exponent: the default of RFC 9000 §18.2, in units of µs. */
+const DELAY_UNIT: f64 = 8.0 / 1_000.0;
+
+/** Reads the frame at the cursor (type consumed) and acts on it. Returns a transport error code, 0 = fine. */
+export function receiveAck(c: Connection, ecn: bool, now: f64): u32 {
+  const largest = readVarint();
+  const delay = <f64>readVarint() * DELAY_UNIT;
+  const ranges = readRanges(largest);
+  if (ecn) for (let i = 0; i < 3; i++) readVarint();
+  if (failed || ranges == 0) return ERROR_FRAME_ENCODING_ERROR;
+  if (largest >= c.nextNumber) return ERROR_PROTOCOL_VIOLATION;
+  if (!c.flight) {
+    c.largestAcked = max(c.largestAcked, <i64>largest);
+    return ERROR_NO_ERROR;
+  }
+  return settle(c, largest, <f32>delay, ranges, now);
+}
+
+/** Fills the tables; returns the number of ranges kept, 0 for a frame that makes no sense. */
+function readRanges(largest: u64): u32 {
+  const more = readVarint();
+  let high = largest;
+  let kept: u32 = 0;
+  for (let i: u64 = 0; i <= more && !failed; i++) {
+    if (i > 0) {
+      const gap = readVarint();
+      if (gap + 2 > high) return 0;
+      high -= gap + 2;
+    }
+    const length = readVarint();
+    if (length > high) return 0;
+    const low = high - length;
+    if (kept < MOST_RANGES) {
+      store<u64>(lows + (kept << 3), low);
+      store<u64>(highs + (kept << 3), high);
+      kept++;
+    }
+    high = low;
+  }
+  return kept;
+}
+
+function settle(c: Connection, largest: u64, delay: f32, ranges: u32, now: f64): u32 {
+  const flight = flightOf(c);
+  let sampleTime: f64 = -1;
+  let latestSent: f64 = -1;
+  let acked: u32 = 0;
+
+  for (let i = ranges; i-- > 0; ) {
+    const high = load<u64>(highs + (i << 3));
+    for (let number = max(load<u64>(lows + (i << 3)), flight.base); number <= high; number++) {
+      const record = recordOf(c, number);
+      if (!changetype<usize>(record)) continue;
+      if (record.state == SKIPPED) return ERROR_PROTOCOL_VIOLATION;
+      if (record.state != OUTSTANDING) continue;
+      const repeated = record.complete > 1;
+      if (number == largest && !repeated) sampleTime = record.time;
+      latestSent = max(latestSent, record.time);
+      acked += record.size;
+      onCongestionAcked(c, record.size, record.time);
+      settleAcked(c, record);
+      onNumberAcknowledged(c, number, now);
+    }
+  }
+  c.largestAcked = max(c.largestAcked, <i64>largest);
+  if (acked == 0) return ERROR_NO_ERROR;
+
+  if (sampleTime >= 0) {
+    if (flight.firstSample < 0) flight.firstSample = now;
+    onRttSample(c, <f32>max(now - sampleTime, 0), delay);
+  }
+  flight.ptoCount = 0;
+  flight.probes = 0;
+  c.flags &= ~PROBE;
+  c.keepAliveSince = max(c.keepAliveSince, latestSent);
+  c.keepAliveCount = 0;
+  detectLost(c, now);
+  settleFlight(c);
+  return ERROR_NO_ERROR;
+}

@@ -1,0 +1,147 @@
+/**
+ * The packets in flight: one record per ack-eliciting packet, found by its number in O(1).
+ *
+ * All of it lies in chunks and is gone when nothing is in flight. A Flight chunk holds the times that matter only then, the pacer
+ * and a ChunkMap keyed by packet number × 128; a record says what the packet carried, as references to streams and flags for
+ * control frames. Control frames are never stored: a lost one is made again from state.
+ */
+import { Connection } from "../connection/record";
+import { BOOKKEEPING, releaseChunk, takeClearChunk } from "../memory/chunks";
+import { MAP_WINDOW, addressOf, releaseAll, releaseBelow, releaseRest, reserve } from "../memory/chunk-map";
+
+@unmanaged
+export class Flight {
+  /** When the earliest unacknowledged packet counts as lost by time; Infinity = none. */
+  lossTime: f64;
+  /** When the last ack-eliciting packet went out. */
+  lastEliciting: f64;
+  /** Start of the current recovery period; -1 = none. */
+  recoveryStart: f64;
+  /** When the first RTT sample was taken, if in this flight; bounds persistent congestion. */
+  firstSample: f64;
+  /** Pacer: when it was filled last, when the next packet may go; Infinity = now. */
+  pacedAt: f64;
+  pacingTime: f64;
+  /** Lowest number that may have a record. */
+  base: u64;
+  pacingTokens: f32;
+  ptoCount: u32;
+  /** Records that wait for an acknowledgement. */
+  outstanding: u32;
+  /** Probe packets that may go out regardless of the window. */
+  probes: u32;
+}
+const MAP_AT: usize = offsetof<Flight>();
+
+// States of a record; 0 = not tracked (a packet that elicits no acknowledgement).
+export const OUTSTANDING: u8 = 1;
+/** Acknowledged, or given up as lost. */
+export const RESOLVED: u8 = 2;
+/** A number left out on purpose: an ACK of it closes. */
+export const SKIPPED: u8 = 3;
+
+/** References a record can hold; a packet carries no more pieces than this. */
+export const MOST_REFERENCES: u32 = 6;
+
+@unmanaged
+export class SentPacket {
+  time: f64;
+  /** Largest number told in this packet's ACK frame, -1 = it had none. */
+  ackLargest: i64;
+  size: u16;
+  state: u8;
+  references: u8;
+  /** Connection-wide control frames it carried, as in Connection.pending. */
+  control: u8;
+  /** 1: the Complete packet. */
+  complete: u8;
+}
+
+const REFERENCES_AT: usize = 24;
+const REFERENCE_SIZE: u32 = 16;
+export const RECORD_SIZE: u32 = 128;
+
+// Kinds of references.
+export const REF_DATA: u8 = 0;
+export const REF_MAX_STREAM_DATA: u8 = 1;
+export const REF_RESET_STREAM: u8 = 2;
+export const REF_STOP_SENDING: u8 = 3;
+
+@unmanaged
+export class Reference {
+  /** Offset in the low 48 bits, generation of the stream record in the high 16. */
+  offsetAndGeneration: u64;
+  stream: usize;
+  length: u16;
+  kind: u8;
+  fin: u8;
+}
+
+export function flightOf(c: Connection): Flight {
+  return changetype<Flight>(c.flight);
+}
+
+/** The flight, made if there is none; false when no chunk is left. */
+export function ensureFlight(c: Connection, now: f64): bool {
+  if (c.flight) return true;
+  c.flight = takeClearChunk(BOOKKEEPING);
+  if (!c.flight) return false;
+  const flight = flightOf(c);
+  flight.lossTime = Infinity;
+  flight.recoveryStart = -1;
+  flight.firstSample = -1;
+  flight.pacedAt = now;
+  flight.pacingTime = Infinity;
+  flight.pacingTokens = Infinity;
+  flight.base = c.nextNumber;
+  return true;
+}
+
+/** Whether the number space in flight is long enough to wait for acknowledgements first. */
+export function flightIsFull(c: Connection): bool {
+  return c.flight != 0 && (c.nextNumber - flightOf(c).base) * RECORD_SIZE >= MAP_WINDOW - RECORD_SIZE;
+}
+
+/** A zeroed record for `number`; null (0) when no chunk is left. */
+export function newRecord(c: Connection, number: u64): SentPacket {
+  return changetype<SentPacket>(reserve(map(c), number * RECORD_SIZE, BOOKKEEPING, true));
+}
+
+/** The record of `number`, null (0) when there is none. */
+export function recordOf(c: Connection, number: u64): SentPacket {
+  return changetype<SentPacket>(addressOf(map(c), number * RECORD_SIZE));
+}
+
+export function referenceOf(record: SentPacket, index: u32): Reference {
+  return changetype<Reference>(changetype<usize>(record) + REFERENCES_AT + index * REFERENCE_SIZE);
+}
+
+/** The first outstanding record moved up: forget what is below, and everything when nothing is left. */
+export function settleFlight(c: Connection): void {
+  if (!c.flight) return;
+  const flight = flightOf(c);
+  let base = flight.base;
+  if (flight.outstanding == 0) base = c.nextNumber;
+  while (base < c.nextNumber) {
+    const record = recordOf(c, base);
+    if (changetype<usize>(record) && record.state == OUTSTANDING) break;
+    base++;
+  }
+  releaseBelow(map(c), flight.base * RECORD_SIZE, base * RECORD_SIZE, BOOKKEEPING);
+  flight.base = base;
+  if (flight.outstanding > 0) return;
+  releaseRest(map(c), base * RECORD_SIZE, BOOKKEEPING);
+  if (flight.probes == 0) endFlight(c);
+}
+
+/** Frees everything, whatever is outstanding. */
+export function endFlight(c: Connection): void {
+  if (!c.flight) return;
+  releaseAll(map(c), BOOKKEEPING);
+  releaseChunk(c.flight, BOOKKEEPING);
+  c.flight = 0;
+}
+
+function map(c: Connection): usize {
+  return c.flight + MAP_AT;
+}

@@ -1,0 +1,82 @@
+/**
+ * Loss detection (RFC 9002 §6) and the probe timeout (§6.2).
+ *
+ *   detectLost  after each ACK and when the loss timer fires: packets 3 below the largest acknowledged, or older than 9/8 RTT
+ *   onProbe     when the PTO fires: one or two probes carry the oldest unacknowledged content again
+ *
+ * A run of losses longer than 3 PTO between two acknowledgements is persistent congestion (§7.6).
+ */
+import { Connection, HAS_RTT, PROBE, SEND_COMPLETE, SEND_PING, flagged } from "../connection/record";
+import { onCongestionLost, onPersistentCongestion } from "../congestion/congestion";
+import { OUTSTANDING, RESOLVED, SentPacket, flightOf, recordOf, settleFlight } from "./flight";
+import { GRANULARITY, probeTimeout } from "./rtt";
+import { sendAgain, settleLost } from "./sent";
+
+// RFC 9002
+const PACKET_THRESHOLD: i64 = 3;
+const TIME_THRESHOLD: f64 = 9.0 / 8.0;
+const PERSISTENT_CONGESTION_THRESHOLD: f64 = 3;
+
+/** Our constants: probes per timeout; doublings of the timeout at most; its largest value. */
+const PROBES: u32 = 2;
+const MOST_DOUBLINGS: u32 = 10;
+const LONGEST_TIMEOUT: f64 = 20_000;
+
+export function detectLost(c: Connection, now: f64): void {
+  if (!c.flight) return;
+  const flight = flightOf(c);
+  const delay = max(TIME_THRESHOLD * <f64>max(c.latestRtt, c.smoothedRtt), <f64>GRANULARITY);
+  flight.lossTime = Infinity;
+  let lastLostTime: f64 = -1;
+  let runStart: f64 = -1;
+  let persistent = false;
+
+  for (let number = flight.base; <i64>number <= c.largestAcked; number++) {
+    const record = recordOf(c, number);
+    if (!changetype<usize>(record) || record.state != OUTSTANDING) {
+      // An acknowledged packet ends a run of losses; it cannot be told from a lost one of an earlier call, which only shortens runs.
+      if (changetype<usize>(record) && record.state == RESOLVED) runStart = -1;
+      continue;
+    }
+    // The Complete packet keeps its number and its record: only the PTO repeats it.
+    if (record.complete) continue;
+    if (c.largestAcked - <i64>number < PACKET_THRESHOLD && now - record.time < delay - 0.001) {
+      flight.lossTime = min(flight.lossTime, record.time + delay);
+      continue;
+    }
+    lastLostTime = max(lastLostTime, record.time);
+    if (runStart < 0 && flagged(c, HAS_RTT) && record.time > flight.firstSample) runStart = record.time;
+    if (runStart >= 0 && record.time - runStart > PERSISTENT_CONGESTION_THRESHOLD * probeTimeout(c)) persistent = true;
+    settleLost(c, record);
+  }
+  if (lastLostTime < 0) return;
+  onCongestionLost(c, lastLostTime, now);
+  if (persistent) onPersistentCongestion(c);
+  settleFlight(c);
+}
+
+/** When the PTO fires, Infinity when nothing is in flight. */
+export function probeTime(c: Connection): f64 {
+  if (!c.flight) return Infinity;
+  const flight = flightOf(c);
+  if (flight.outstanding == 0 || flight.lossTime != Infinity) return Infinity;
+  const timeout = probeTimeout(c) * <f64>(1 << min(flight.ptoCount, MOST_DOUBLINGS));
+  return flight.lastEliciting + min(timeout, LONGEST_TIMEOUT);
+}
+
+/** The PTO fired: the oldest packets go out again, or a PING when they carried nothing that repeats. */
+export function onProbe(c: Connection): void {
+  const flight = flightOf(c);
+  flight.ptoCount++;
+  flight.probes = PROBES;
+  c.flags |= PROBE;
+  c.pending |= SEND_PING;
+  if (c.complete) c.flags |= SEND_COMPLETE;
+  let left = PROBES;
+  for (let number = flight.base; number < c.nextNumber && left > 0; number++) {
+    const record: SentPacket = recordOf(c, number);
+    if (!changetype<usize>(record) || record.state != OUTSTANDING) continue;
+    sendAgain(c, record);
+    left--;
+  }
+}

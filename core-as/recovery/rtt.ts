@@ -1,0 +1,35 @@
+/** Round-trip time (RFC 9002 §5) and the probe timeout (§6.2.1), in milliseconds. */
+import { Connection, HAS_RTT, flagged } from "../connection/record";
+
+// RFC 9002
+export const GRANULARITY: f32 = 1;
+const INITIAL_RTT: f32 = 333;
+
+export function rttInit(c: Connection): void {
+  c.smoothedRtt = INITIAL_RTT;
+  c.rttVariation = INITIAL_RTT / 2;
+  c.minimumRtt = 0;
+  c.latestRtt = 0;
+}
+
+/** A new sample (§5.3); `ackDelay` as the peer told it. */
+export function onRttSample(c: Connection, sample: f32, ackDelay: f32): void {
+  c.latestRtt = sample;
+  if (!flagged(c, HAS_RTT)) {
+    c.flags |= HAS_RTT;
+    c.minimumRtt = sample;
+    c.smoothedRtt = sample;
+    c.rttVariation = sample / 2;
+    return;
+  }
+  c.minimumRtt = min(c.minimumRtt, sample);
+  const delay = min(ackDelay, <f32>c.peerMaxAckDelay);
+  const adjusted = sample >= c.minimumRtt + delay ? sample - delay : sample;
+  c.rttVariation = <f32>0.75 * c.rttVariation + <f32>0.25 * abs(c.smoothedRtt - adjusted);
+  c.smoothedRtt = <f32>0.875 * c.smoothedRtt + <f32>0.125 * adjusted;
+}
+
+/** PTO without back-off. */
+export function probeTimeout(c: Connection): f64 {
+  return <f64>(c.smoothedRtt + max<f32>(<f32>4 * c.rttVariation, GRANULARITY) + <f32>c.peerMaxAckDelay);
+}

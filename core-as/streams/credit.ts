@@ -1,0 +1,125 @@
+/**
+ * Credit (RFC 9000 §4): what we let the peer send, what the peer lets us send, in bytes and in streams.
+ *
+ * What is announced is only noted here (`pending` bits); transmit writes the frame from the state it finds then, so a lost or
+ * overtaken announcement is never stale.
+ *
+ * MAX_DATA rises when half of the window was consumed, and in any case when less than 2 R is left: a peer with a message of up to R
+ * bytes must never wait for credit that we have and keep (protocol.md §5).
+ */
+import {
+  Connection, CONTROL_LIST, ON_MESSAGES, ON_STREAMS, SEND_MAX_DATA, SEND_MAX_MESSAGES, SEND_MAX_STREAMS, WANTS_MESSAGES,
+  WANTS_STREAMS, at, flagged,
+} from "../connection/record";
+import { MAP_WINDOW } from "../memory/chunk-map";
+import { MESSAGE_LIMIT } from "../memory/layout";
+import { push } from "../memory/list";
+import {
+  CONTROL_LINK, DISCARD, PEER_RESET, RECEIVE_DONE, SEND_MAX_STREAM_DATA, SEND_STOP_SENDING, Stream, UNKNOWN, address, has, isMessage,
+} from "./record";
+import { queueNew } from "./send";
+
+/** Largest stream window: what a ChunkMap spans. */
+export const MOST_WINDOW: u32 = MAP_WINDOW - 1_024;
+
+/** Smallest MAX_DATA window. */
+export const LEAST_DATA_WINDOW: u32 = 2 * MESSAGE_LIMIT;
+
+/** Bytes were consumed: the connection's credit. */
+export function afterConsumed(c: Connection): void {
+  const limit = c.dataConsumed + c.dataWindow;
+  if (limit <= c.dataReceiveLimit) return;
+  const low = c.dataReceiveLimit - c.dataReceived < 2 * MESSAGE_LIMIT;
+  if (low || limit - c.dataReceiveLimit >= <u64>c.dataWindow / 2) c.pending |= SEND_MAX_DATA;
+}
+
+/** Bytes of `s` were read: the stream's credit. */
+export function afterRead(c: Connection, s: Stream): void {
+  if (isMessage(s) || s.finalSize != UNKNOWN) return;
+  if (s.readBase + s.window - s.receiveLimit >= <u64>s.window / 2) announce(c, s);
+}
+
+/** Our window of `s` becomes at least `bytes`. */
+export function raiseWindow(c: Connection, s: Stream, bytes: u32): void {
+  if (isMessage(s) || has(s, DISCARD | PEER_RESET | RECEIVE_DONE) || bytes <= s.window) return;
+  s.window = min(bytes, MOST_WINDOW);
+  if (s.finalSize == UNKNOWN && s.readBase + s.window > s.receiveLimit) announce(c, s);
+}
+
+/** A peer's stream ended for good: its place may be taken again. */
+export function afterPeerStream(c: Connection): void {
+  c.finishedPeerStreams++;
+  if (placesDue(c.finishedPeerStreams, c.maxStreams, c.peerStreamLimit, c.peerStreams)) c.pending |= SEND_MAX_STREAMS;
+}
+
+export function afterPeerMessage(c: Connection): void {
+  c.finishedPeerMessages++;
+  if (placesDue(c.finishedPeerMessages, c.maxMessages, c.peerMessageLimit, c.peerMessages)) c.pending |= SEND_MAX_MESSAGES;
+}
+
+/** STOP_SENDING has to go out. */
+export function requestStop(c: Connection, s: Stream, code: u64): void {
+  s.stopCode = code;
+  s.pending |= SEND_STOP_SENDING;
+  push(at(c) + CONTROL_LIST, address(s), CONTROL_LINK);
+}
+
+export function onMaxStreamDataLost(c: Connection, s: Stream): void {
+  if (s.finalSize == UNKNOWN && !has(s, DISCARD | RECEIVE_DONE)) announce(c, s);
+}
+
+export function onStopSendingLost(c: Connection, s: Stream): void {
+  if (s.finalSize == UNKNOWN && has(s, DISCARD)) requestStop(c, s, s.stopCode);
+}
+
+// What the peer announces.
+
+export function onMaxData(c: Connection, limit: u64): void {
+  if (limit > c.dataSendLimit) c.dataSendLimit = limit;
+}
+
+export function onMaxStreamData(c: Connection, s: Stream, limit: u64): void {
+  if (limit <= s.sendLimit) return;
+  s.sendLimit = limit;
+  queueNew(c, s);
+}
+
+export function onMaxStreams(c: Connection, limit: u64): void {
+  const capped = <u32>min(limit, <u64>u32.MAX_VALUE);
+  if (capped <= c.streamLimit) return;
+  c.streamLimit = capped;
+  if (!flagged(c, WANTS_STREAMS)) return;
+  c.flags &= ~WANTS_STREAMS;
+  c.events |= ON_STREAMS;
+}
+
+export function onMaxMessages(c: Connection, limit: u64): void {
+  const capped = <u32>min(limit, <u64>u32.MAX_VALUE);
+  if (capped <= c.messageLimit) return;
+  c.messageLimit = capped;
+  offerMessages(c);
+}
+
+/** A caller of sendMessage that was turned away may try again. */
+export function offerMessages(c: Connection): void {
+  if (!flagged(c, WANTS_MESSAGES)) return;
+  c.flags &= ~WANTS_MESSAGES;
+  c.events |= ON_MESSAGES;
+}
+
+/** Bytes byte streams may still send: they never use the last R of MAX_DATA. */
+export function byteCredit(c: Connection): u64 {
+  const used = c.dataSent + MESSAGE_LIMIT;
+  return c.dataSendLimit > used ? c.dataSendLimit - used : 0;
+}
+
+function announce(c: Connection, s: Stream): void {
+  s.pending |= SEND_MAX_STREAM_DATA;
+  push(at(c) + CONTROL_LIST, address(s), CONTROL_LINK);
+}
+
+/** New places are announced by halves, and one by one when the peer has fewer than a quarter left. */
+function placesDue(finished: u32, places: u32, announced: u32, opened: u32): bool {
+  const due = finished + places - announced;
+  return due >= max(1, places / 2) || (announced - opened <= places / 4 && due > 0);
+}

@@ -1,0 +1,105 @@
+/**
+ * The life of a stream record: who may open which id, and when a record is given back.
+ *
+ * Opening an id opens all lower ids of its kind (RFC 9000 §2.1), so an id below the count without a record has ended. A record goes
+ * when both directions are done and the host has fetched its events.
+ */
+import { ERROR_NO_ERROR, ERROR_STREAM_LIMIT_ERROR, ERROR_STREAM_STATE_ERROR } from "../codes.generated";
+import { Connection, CONTROL_LIST, EVENTS_LIST, INITIATOR, WANTS_STREAMS, at, flagged } from "../connection/record";
+import { MESSAGE_LIMIT } from "../memory/layout";
+import { remove as unlink } from "../memory/list";
+import { afterPeerMessage, afterPeerStream, offerMessages } from "./credit";
+import { REFUSED, releaseReceiveBuffers } from "./receive";
+import {
+  CONTROL_LINK, EVENT_LINK, MESSAGE, ON_OPENED, OWN, RECEIVE_DONE, SEND_DONE, Stream, address, canReceive, canSend, has, isMessage,
+} from "./record";
+import { raiseEvent, releaseSendBuffers } from "./send";
+import { addStream, find, removeStream } from "./table";
+
+/** The stream that `peerStream` or `ownStream` found; null (0) when it has ended. */
+export let found: Stream = changetype<Stream>(0);
+
+/** Opens a byte stream; null (0) when the peer allows no more or no record is left. */
+export function openStream(c: Connection): Stream {
+  if (c.openedStreams < c.streamLimit) {
+    const s = addStream(c, idOf(c, c.openedStreams, OWN), OWN);
+    if (changetype<usize>(s)) {
+      c.openedStreams++;
+      setWindows(c, s);
+      return s;
+    }
+  }
+  c.flags |= WANTS_STREAMS;
+  return changetype<Stream>(0);
+}
+
+/**
+ * Finds the stream a frame of the peer speaks of, opening it and all below if it is new; `receiving`: the frame is about the
+ * direction towards us. Sets `found`; returns a transport error code or REFUSED.
+ */
+export function locate(c: Connection, id: u64, receiving: bool): u32 {
+  const own = (id & 1) == (flagged(c, INITIATOR) ? 0 : 1);
+  const message = (id & 2) != 0;
+  const index = id >> 2;
+  found = changetype<Stream>(0);
+  if (message && own == receiving) return ERROR_STREAM_STATE_ERROR;
+  if (own) {
+    if (index >= <u64>(message ? c.openedMessages : c.openedStreams)) return ERROR_STREAM_STATE_ERROR;
+  } else {
+    const error = openPeers(c, index, message);
+    if (error) return error;
+  }
+  found = find(c, id);
+  return ERROR_NO_ERROR;
+}
+
+/** Gives the record back if nobody needs it any more. */
+export function maybeFree(c: Connection, s: Stream): void {
+  if (s.events != 0 || s.connection == 0) return;
+  if (canSend(s) && !has(s, SEND_DONE)) return;
+  if (canReceive(s) && !has(s, RECEIVE_DONE)) return;
+  freeStream(c, s);
+  if (has(s, OWN)) {
+    if (isMessage(s)) offerMessages(c);
+  } else if (isMessage(s)) afterPeerMessage(c);
+  else afterPeerStream(c);
+}
+
+/** Gives the record back, whatever its state. */
+export function freeStream(c: Connection, s: Stream): void {
+  releaseSendBuffers(c, s);
+  releaseReceiveBuffers(s);
+  unlink(at(c) + CONTROL_LIST, address(s), CONTROL_LINK);
+  unlink(at(c) + EVENTS_LIST, address(s), EVENT_LINK);
+  removeStream(c, s);
+}
+
+/** Stream id of the `index`-th stream with OWN and MESSAGE of `flags`. */
+export function idOf(c: Connection, index: u32, flags: u32): u64 {
+  const ours = (flags & OWN) != 0;
+  const opener: u64 = ours == flagged(c, INITIATOR) ? 0 : 1;
+  return (<u64>index << 2) | (flags & MESSAGE ? 2 : 0) | opener;
+}
+
+function openPeers(c: Connection, index: u64, message: bool): u32 {
+  if (index >= <u64>(message ? c.peerMessageLimit : c.peerStreamLimit)) return ERROR_STREAM_LIMIT_ERROR;
+  while (<u64>(message ? c.peerMessages : c.peerStreams) <= index) {
+    const flags = message ? MESSAGE : 0;
+    const s = addStream(c, idOf(c, message ? c.peerMessages : c.peerStreams, flags), flags);
+    if (!changetype<usize>(s)) return REFUSED;
+    setWindows(c, s);
+    if (message) {
+      c.peerMessages++;
+    } else {
+      c.peerStreams++;
+      raiseEvent(c, s, ON_OPENED);
+    }
+  }
+  return ERROR_NO_ERROR;
+}
+
+export function setWindows(c: Connection, s: Stream): void {
+  s.window = isMessage(s) ? MESSAGE_LIMIT : c.initialStreamWindow;
+  s.receiveLimit = s.window;
+  s.sendLimit = isMessage(s) ? MESSAGE_LIMIT : c.peerStreamWindow;
+}

@@ -1,0 +1,54 @@
+/**
+ * Messages (protocol.md §5): one unidirectional stream each, at most R = 66,560 bytes, delivered whole and in any order.
+ *
+ * A message takes an id when it is handed over and its bytes wait in the pool; the scheduler starts messages in id order. Credit and
+ * count return to the peer when the application takes a message.
+ */
+import { Connection, MESSAGES_LIST, STARVED, WANTS_MESSAGES, at } from "../connection/record";
+import { copyIn, copyOut } from "../memory/chunk-map";
+import { MESSAGES_OUT } from "../memory/chunks";
+import { push } from "../memory/list";
+import { afterConsumed } from "./credit";
+import { freeStream, idOf, maybeFree, setWindows } from "./life";
+import { ENDED, END_PENDING, MESSAGE, ON_MESSAGE, OWN, RECEIVE_DONE, SEND_LINK, Stream, address, isMessage, receiveMap, sendMap, has } from "./record";
+import { addStream } from "./table";
+
+/** Queues a message of `length` bytes; null (0) when the peer's count, the records or the chunks are used up. */
+export function sendMessage(c: Connection, source: usize, length: u32): Stream {
+  if (c.openedMessages >= c.messageLimit) return turnAway(c, 0);
+  const s = addStream(c, idOf(c, c.openedMessages, OWN | MESSAGE), OWN | MESSAGE);
+  if (!changetype<usize>(s)) return turnAway(c, STARVED);
+  setWindows(c, s);
+  if (copyIn(sendMap(s), 0, source, length, MESSAGES_OUT) < length) {
+    freeStream(c, s);
+    return turnAway(c, STARVED);
+  }
+  c.openedMessages++;
+  s.sendEnd = length;
+  s.flags |= ENDED | END_PENDING;
+  push(at(c) + MESSAGES_LIST, address(s), SEND_LINK);
+  return s;
+}
+
+/** Copies a whole message to `target` and gives its record, credit and place back. Returns its length. */
+export function takeMessage(c: Connection, s: Stream, target: usize): u32 {
+  const length = <u32>s.finalSize;
+  copyOut(receiveMap(s), 0, target, length);
+  c.dataConsumed += length;
+  afterConsumed(c);
+  s.readBase = length;
+  s.flags |= RECEIVE_DONE;
+  s.events &= ~ON_MESSAGE;
+  maybeFree(c, s);
+  return length;
+}
+
+/** Whether `s` is a message of the peer that is whole. */
+export function isWhole(s: Stream): bool {
+  return isMessage(s) && !has(s, OWN | RECEIVE_DONE) && s.contiguous == s.finalSize;
+}
+
+function turnAway(c: Connection, why: u32): Stream {
+  c.flags |= WANTS_MESSAGES | why;
+  return changetype<Stream>(0);
+}

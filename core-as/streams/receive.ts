@@ -1,0 +1,169 @@
+/**
+ * The receiving half of a stream: reassembly.
+ *
+ * Bytes go where they belong in a ChunkMap, in any order; `gaps` knows what lies beyond the first hole. A frame that finds no chunk,
+ * or more holes than can be noted, is refused before anything of it counts: its packet is then not acknowledged and the peer
+ * sends the frame again.
+ */
+import { ERROR_FINAL_SIZE_ERROR, ERROR_FLOW_CONTROL_ERROR, ERROR_NO_ERROR } from "../codes.generated";
+import { Connection } from "../connection/record";
+import { MAX_VARINT } from "../frames/varint";
+import { addressOf, copyIn, copyOut, releaseAll, releaseBelow, releaseRest } from "../memory/chunk-map";
+import { BYTES_IN, CHUNK, MESSAGES_IN, roomBehindGap } from "../memory/chunks";
+import { clear, count, endOf, insert, remove, startOf } from "../memory/range-set";
+import { afterConsumed, afterRead, requestStop } from "./credit";
+import { maybeFree } from "./life";
+import {
+  DISCARD, ON_MESSAGE, ON_READABLE, ON_RESET, PEER_RESET, RAGGED, RECEIVE_DONE, Stream, UNKNOWN, gapSet, has, isMessage, receiveMap,
+} from "./record";
+import { raiseEvent } from "./send";
+
+/** Not an error code: drop the packet unacknowledged. */
+export const REFUSED: u32 = 0xffff_ffff;
+/** `read`: the end was reached. */
+export const AT_END: u32 = 0xffff_ffff;
+
+/** A STREAM frame's content. Returns a transport error code, or REFUSED. */
+export function onData(c: Connection, s: Stream, offset: u64, length: u32, fin: bool, data: usize): u32 {
+  const end = offset + length;
+  const error = checkSizes(c, s, end, fin);
+  if (error) return error;
+  if (has(s, PEER_RESET | RECEIVE_DONE)) return ERROR_NO_ERROR;
+
+  const before = s.contiguous;
+  if (!has(s, DISCARD) && !keep(s, offset, end, data)) return REFUSED;
+  reachTo(c, s, end);
+  const ended = fin && s.finalSize == UNKNOWN;
+  if (fin) s.finalSize = end;
+
+  if (has(s, DISCARD)) discard(c, s);
+  else if (isMessage(s)) {
+    if (s.contiguous == s.finalSize && (ended || s.contiguous > before)) raiseEvent(c, s, ON_MESSAGE);
+  } else if (s.contiguous > before || (ended && s.contiguous == end)) raiseEvent(c, s, ON_READABLE);
+  return ERROR_NO_ERROR;
+}
+
+/** A RESET_STREAM frame. Returns a transport error code. */
+export function onPeerReset(c: Connection, s: Stream, code: u64, finalSize: u64): u32 {
+  const error = checkSizes(c, s, finalSize, true);
+  if (error) return error;
+  if (has(s, PEER_RESET | RECEIVE_DONE)) return ERROR_NO_ERROR;
+  // Everything arrived and ended regularly: the reset came too late to matter (RFC 9000 §3.2).
+  if (s.finalSize != UNKNOWN && s.contiguous == s.finalSize && !has(s, DISCARD)) return ERROR_NO_ERROR;
+  reachTo(c, s, finalSize);
+  s.finalSize = finalSize;
+  s.flags |= PEER_RESET;
+  s.peerResetCode = code;
+  releaseReceiveBuffers(s);
+  consume(c, s, s.highest);
+  if (isMessage(s) || has(s, DISCARD)) s.flags |= RECEIVE_DONE;
+  else raiseEvent(c, s, ON_RESET);
+  maybeFree(c, s);
+  return ERROR_NO_ERROR;
+}
+
+/** Copies up to `most` bytes to `target`: how many, 0 = none yet, AT_END after the last one. */
+export function read(c: Connection, s: Stream, target: usize, most: u32): u32 {
+  if (has(s, PEER_RESET | DISCARD)) return 0;
+  const length = <u32>min(s.contiguous - s.readBase, <u64>most);
+  if (length == 0) {
+    if (s.readBase != s.finalSize) return 0;
+    s.flags |= RECEIVE_DONE;
+    s.events &= ~ON_READABLE;
+    maybeFree(c, s);
+    return AT_END;
+  }
+  copyOut(receiveMap(s), s.readBase, target, length);
+  const from = s.readBase;
+  releaseBelow(receiveMap(s), from, from + length, budgetOf(s));
+  consume(c, s, from + length);
+  if (s.readBase == s.contiguous && !s.gaps && !has(s, RAGGED)) releaseRest(receiveMap(s), s.readBase, budgetOf(s));
+  afterRead(c, s);
+  return length;
+}
+
+/** The application wants no more: STOP_SENDING, and whatever still comes is thrown away. */
+export function stop(c: Connection, s: Stream, code: u64): void {
+  if (has(s, DISCARD | PEER_RESET | RECEIVE_DONE)) return;
+  s.flags |= DISCARD;
+  s.events &= ~ON_READABLE;
+  if (s.finalSize == UNKNOWN) requestStop(c, s, code);
+  releaseReceiveBuffers(s);
+  discard(c, s);
+}
+
+export function releaseReceiveBuffers(s: Stream): void {
+  releaseAll(receiveMap(s), budgetOf(s));
+  clear(gapSet(s));
+}
+
+/** RFC 9000 §4.1, §4.5. */
+function checkSizes(c: Connection, s: Stream, end: u64, fin: bool): u32 {
+  if (s.finalSize != UNKNOWN && (end > s.finalSize || (fin && end != s.finalSize))) return ERROR_FINAL_SIZE_ERROR;
+  if (fin && end < s.highest) return ERROR_FINAL_SIZE_ERROR;
+  if (end <= s.highest) return ERROR_NO_ERROR;
+  if (end > MAX_VARINT || end > s.receiveLimit) return ERROR_FLOW_CONTROL_ERROR;
+  return c.dataReceived + (end - s.highest) > c.dataReceiveLimit ? ERROR_FLOW_CONTROL_ERROR : ERROR_NO_ERROR;
+}
+
+/** Stores the bytes and moves `contiguous`; false when there is no room for them. */
+function keep(s: Stream, offset: u64, end: u64, data: usize): bool {
+  const start = max(offset, s.contiguous);
+  if (start >= end) return true;
+  if (start > s.contiguous && !isMessage(s) && !roomBehindGap() && needsChunk(s, start, end)) return false;
+  const length = <u32>(end - start);
+  if (copyIn(receiveMap(s), start, data + <usize>(start - offset), length, budgetOf(s)) < length) {
+    s.flags |= RAGGED;
+    return false;
+  }
+  if (start > s.contiguous) {
+    if (insert(gapSet(s), s.contiguous, start, end)) return true;
+    s.flags |= RAGGED;
+    return false;
+  }
+  closeGaps(s, end);
+  return true;
+}
+
+function closeGaps(s: Stream, to: u64): void {
+  const from = s.contiguous;
+  let reached = to;
+  if (s.gaps) {
+    for (let i: u32 = 0; i < count(gapSet(s)) && startOf(gapSet(s), i, from) <= reached; i++) {
+      reached = max(reached, endOf(gapSet(s), i, from));
+    }
+    remove(gapSet(s), from, from, reached);
+  }
+  s.contiguous = reached;
+}
+
+function needsChunk(s: Stream, start: u64, end: u64): bool {
+  for (let offset = start & ~(<u64>CHUNK - 1); offset < end; offset += CHUNK) if (!addressOf(receiveMap(s), offset)) return true;
+  return false;
+}
+
+/** Flow control: the stream reaches to `end` now. */
+function reachTo(c: Connection, s: Stream, end: u64): void {
+  if (end <= s.highest) return;
+  c.dataReceived += end - s.highest;
+  s.highest = end;
+}
+
+function discard(c: Connection, s: Stream): void {
+  s.contiguous = s.highest;
+  consume(c, s, s.highest);
+  if (s.finalSize == UNKNOWN) return;
+  s.flags |= RECEIVE_DONE;
+  maybeFree(c, s);
+}
+
+/** The application is done with everything below `to`. */
+function consume(c: Connection, s: Stream, to: u64): void {
+  c.dataConsumed += to - s.readBase;
+  s.readBase = to;
+  afterConsumed(c);
+}
+
+function budgetOf(s: Stream): u32 {
+  return isMessage(s) ? MESSAGES_IN : BYTES_IN;
+}

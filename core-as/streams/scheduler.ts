@@ -1,0 +1,140 @@
+/**
+ * Which stream bytes go into the packet under construction (protocol.md §5):
+ *
+ *   1. what was lost   2. messages, in id order   3. byte streams in turn
+ *
+ * and while byte streams have something to send, one packet in four is theirs first. A message starts only when its whole size fits
+ * what is left of MAX_DATA, which is then reserved; byte streams never use the last R bytes. So neither can stall the other.
+ */
+import { BYTES_LIST, Connection, LOST_LIST, MESSAGES_LIST, at } from "../connection/record";
+import { STREAM, STREAM_FIN, STREAM_LEN, STREAM_OFF } from "../frames/types";
+import { varintSize, writeVarint } from "../frames/varint";
+import { copyOut } from "../memory/chunk-map";
+import { head, remove, rotate } from "../memory/list";
+import { count, endOf, remove as removeRange, startOf } from "../memory/range-set";
+import { REF_DATA } from "../recovery/flight";
+import { canStage, stageReference } from "../recovery/sent";
+import { byteCredit } from "./credit";
+import {
+  ENDED, END_ACKED, END_PENDING, LOST_LINK, SEND_LINK, STARTED, Stream, address, has, isMessage, lostSet, sendMap,
+} from "./record";
+import { endAlone } from "./send";
+
+/** One packet in this many belongs to byte streams first. */
+const SHARE: u8 = 4;
+
+/** Frames are not worth starting in less space than this, unless the piece ends there. */
+const LEAST_SPACE: u32 = 24;
+
+/** Writes stream frames from `to` up to `limit`; returns the address after them. */
+export function fillStreams(c: Connection, to: usize, limit: usize): usize {
+  let end = fillLost(c, to, limit);
+  c.turn = (c.turn + 1) % SHARE;
+  if (c.turn == 0) {
+    end = fillBytes(c, end, limit);
+    return fillMessages(c, end, limit);
+  }
+  end = fillMessages(c, end, limit);
+  return fillBytes(c, end, limit);
+}
+
+/** Whether `fillStreams` would write anything. */
+export function hasStreamData(c: Connection): bool {
+  if (c.lostHead) return true;
+  if (c.messagesHead && mayStart(c, changetype<Stream>(c.messagesHead))) return true;
+  return c.bytesHead != 0 && byteCredit(c) > 0;
+}
+
+function fillLost(c: Connection, to: usize, limit: usize): usize {
+  const list = at(c) + LOST_LIST;
+  while (head(list) && canStage()) {
+    const s = changetype<Stream>(head(list));
+    const end = writeLost(s, to, limit);
+    if (!s.lost && !endAlone(s)) remove(list, address(s), LOST_LINK);
+    if (end == to) break;
+    to = end;
+  }
+  return to;
+}
+
+function fillMessages(c: Connection, to: usize, limit: usize): usize {
+  const list = at(c) + MESSAGES_LIST;
+  while (head(list) && canStage()) {
+    const s = changetype<Stream>(head(list));
+    if (!mayStart(c, s)) break;
+    const end = writeNew(s, to, limit, u64.MAX_VALUE);
+    if (end == to) break;
+    if (!has(s, STARTED)) {
+      s.flags |= STARTED;
+      c.dataSent += s.sendEnd;
+    }
+    if (s.sendNext == s.sendEnd) remove(list, address(s), SEND_LINK);
+    to = end;
+  }
+  return to;
+}
+
+function fillBytes(c: Connection, to: usize, limit: usize): usize {
+  const list = at(c) + BYTES_LIST;
+  while (head(list) && canStage()) {
+    const credit = byteCredit(c);
+    if (credit == 0) break;
+    const s = changetype<Stream>(head(list));
+    const before = s.sentHighest;
+    const end = writeNew(s, to, limit, credit);
+    if (end == to) break;
+    c.dataSent += s.sentHighest - before;
+    if (s.sendNext >= s.sendEnd || s.sendNext >= s.sendLimit) remove(list, address(s), SEND_LINK);
+    else rotate(list, SEND_LINK);
+    to = end;
+  }
+  return to;
+}
+
+function mayStart(c: Connection, s: Stream): bool {
+  return has(s, STARTED) || c.dataSent + s.sendEnd <= c.dataSendLimit;
+}
+
+/** The first lost range of `s`, or its end alone. */
+function writeLost(s: Stream, to: usize, limit: usize): usize {
+  if (count(lostSet(s)) == 0) return endAlone(s) ? writePiece(s, s.sendEnd, 0, to, limit) : to;
+  const start = startOf(lostSet(s), 0, s.sendBase);
+  const length = <u32>min(endOf(lostSet(s), 0, s.sendBase) - start, <u64>u32.MAX_VALUE);
+  const end = writePiece(s, start, length, to, limit);
+  if (end != to) removeRange(lostSet(s), s.sendBase, start, start + written);
+  return end;
+}
+
+/** New bytes of `s`, at most `credit` of them beyond what was ever sent. */
+function writeNew(s: Stream, to: usize, limit: usize, credit: u64): usize {
+  const most = min(s.sendEnd, s.sendLimit);
+  let length = most - s.sendNext;
+  if (!isMessage(s)) length = min(length, s.sentHighest - s.sendNext + credit);
+  const end = writePiece(s, s.sendNext, <u32>length, to, limit);
+  if (end == to) return to;
+  s.sendNext += written;
+  s.sentHighest = max(s.sentHighest, s.sendNext);
+  return end;
+}
+
+/** Bytes the last `writePiece` took. */
+let written: u32 = 0;
+
+/** One STREAM frame with up to `length` bytes from `offset`; `to` when it does not fit. */
+function writePiece(s: Stream, offset: u64, length: u32, to: usize, limit: usize): usize {
+  const space = <u32>(limit - to);
+  const header: u32 = 1 + varintSize(s.id) + (offset ? varintSize(offset) : 0) + varintSize(min(length, space));
+  if (space < header || (length > space - header && space < LEAST_SPACE + header)) return to;
+  const take = min(length, space - header);
+  const fin = has(s, ENDED) && !has(s, END_ACKED) && offset + take == s.sendEnd;
+
+  let at = writeVarint(to, STREAM | STREAM_LEN | (offset ? STREAM_OFF : 0) | (fin ? STREAM_FIN : 0));
+  at = writeVarint(at, s.id);
+  if (offset) at = writeVarint(at, offset);
+  at = writeVarint(at, take);
+  copyOut(sendMap(s), offset, at, take);
+  if (fin) s.flags &= ~END_PENDING;
+  stageReference(s, REF_DATA, offset, take, fin);
+  written = take;
+  return at + take;
+}

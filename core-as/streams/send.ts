@@ -1,0 +1,175 @@
+/**
+ * The sending half of a stream, byte stream or message.
+ *
+ * Bytes wait in a ChunkMap from `sendBase` on. What was sent and not acknowledged is known by the packets in flight; what comes
+ * back acknowledged moves `sendBase` or, beyond a hole, goes into `acked`; what comes back lost goes into `lost` and out again
+ * before anything new. The list "lost" of the connection holds every stream with something to send that needs no credit: lost
+ * bytes, or a lone end.
+ */
+import {
+  Connection, BYTES_LIST, CONTROL_LIST, EVENTS_LIST, LOST_LIST, MESSAGES_LIST, STARVED, at,
+} from "../connection/record";
+import { MAP_WINDOW, copyIn, releaseAll, releaseBelow, releaseRest } from "../memory/chunk-map";
+import { BYTES_OUT, MESSAGES_OUT } from "../memory/chunks";
+import { push, remove as unlink } from "../memory/list";
+import { clear, count, endOf, insert, insertMerging, remove, startOf } from "../memory/range-set";
+import { maybeFree } from "./life";
+import {
+  CONTROL_LINK, ENDED, END_ACKED, END_PENDING, EVENT_LINK, LOST_LINK, ON_FINISHED, ON_WRITABLE, RESET, SEND_DONE, SEND_LINK,
+  SEND_RESET_STREAM, STARTED, Stream, WANTS_ROOM, ackedSet, address, has, isMessage, lostSet, sendMap,
+} from "./record";
+
+/** Our constants: least and most bytes buffered per byte stream; in between, twice the congestion window. */
+const LEAST_BUFFER: u32 = 65_536;
+const MOST_BUFFER: u32 = MAP_WINDOW - 1_024;
+
+/** Takes up to `length` bytes; fewer when the buffer or the pool is full, and then ON_WRITABLE follows. */
+export function write(c: Connection, s: Stream, source: usize, length: u32): u32 {
+  if (has(s, ENDED | RESET | SEND_DONE)) return 0;
+  const limit = bufferLimit(c);
+  const buffered = <u32>(s.sendEnd - s.sendBase);
+  const wanted = min(length, limit > buffered ? limit - buffered : 0);
+  const taken = copyIn(sendMap(s), s.sendEnd, source, wanted, BYTES_OUT);
+  if (taken < wanted) c.flags |= STARVED;
+  if (taken < length) s.flags |= WANTS_ROOM;
+  s.sendEnd += taken;
+  if (taken > 0) queueNew(c, s);
+  return taken;
+}
+
+/** Ends our direction after what was written. */
+export function finish(c: Connection, s: Stream): void {
+  if (has(s, ENDED | RESET | SEND_DONE)) return;
+  s.flags |= ENDED | END_PENDING;
+  s.flags &= ~WANTS_ROOM;
+  if (s.sendNext == s.sendEnd) push(at(c) + LOST_LIST, address(s), LOST_LINK);
+}
+
+/** Ends our direction at once (RFC 9000 §3.1): buffered bytes are thrown away. */
+export function reset(c: Connection, s: Stream, code: u64): void {
+  if (has(s, RESET | SEND_DONE)) return;
+  // A started message reserved its whole size; its final size is what went out.
+  if (isMessage(s) && has(s, STARTED)) c.dataSent -= s.sendEnd - s.sentHighest;
+  s.flags = (s.flags | RESET) & ~(WANTS_ROOM | END_PENDING);
+  s.resetCode = code;
+  releaseSendBuffers(c, s);
+  s.pending |= SEND_RESET_STREAM;
+  push(at(c) + CONTROL_LIST, address(s), CONTROL_LINK);
+}
+
+/** Puts the stream among those with new bytes, if its window allows one. */
+export function queueNew(c: Connection, s: Stream): void {
+  if (s.sendNext >= s.sendEnd || s.sendNext >= s.sendLimit || has(s, RESET)) return;
+  push(at(c) + (isMessage(s) ? MESSAGES_LIST : BYTES_LIST), address(s), SEND_LINK);
+}
+
+/** `length` bytes from `offset` (and the end) arrived. */
+export function onSendAcked(c: Connection, s: Stream, offset: u64, length: u32, fin: bool): void {
+  if (has(s, RESET | SEND_DONE)) return;
+  if (fin) s.flags = (s.flags | END_ACKED) & ~END_PENDING;
+  const end = offset + length;
+  if (end > s.sendBase) {
+    const start = max(offset, s.sendBase);
+    if (s.lost) remove(lostSet(s), s.sendBase, start, end);
+    if (start == s.sendBase) moveBase(s, end);
+    else if (!insert(ackedSet(s), s.sendBase, start, end)) noteLost(s, start, end);
+  }
+  if (!s.lost && !endAlone(s)) unlink(at(c) + LOST_LIST, address(s), LOST_LINK);
+  afterAck(c, s);
+}
+
+/** The packet with `length` bytes from `offset` (and the end) is lost: queue what is not acknowledged otherwise. */
+export function onSendLost(c: Connection, s: Stream, offset: u64, length: u32, fin: bool): void {
+  if (has(s, RESET | SEND_DONE)) return;
+  if (fin && !has(s, END_ACKED)) s.flags |= END_PENDING;
+  let start = max(offset, s.sendBase);
+  const end = offset + length;
+  for (let i: u32 = 0; i < count(ackedSet(s)) && start < end; i++) {
+    const ackedStart = startOf(ackedSet(s), i, s.sendBase);
+    if (ackedStart >= end) break;
+    if (ackedStart > start) noteLost(s, start, ackedStart);
+    start = max(start, endOf(ackedSet(s), i, s.sendBase));
+  }
+  if (start < end) noteLost(s, start, end);
+  if (s.lost || endAlone(s)) push(at(c) + LOST_LIST, address(s), LOST_LINK);
+  else queueNew(c, s);
+}
+
+/** Our RESET_STREAM arrived. */
+export function onResetAcked(c: Connection, s: Stream): void {
+  s.flags |= SEND_DONE;
+  maybeFree(c, s);
+}
+
+export function onResetLost(c: Connection, s: Stream): void {
+  if (has(s, SEND_DONE)) return;
+  s.pending |= SEND_RESET_STREAM;
+  push(at(c) + CONTROL_LIST, address(s), CONTROL_LINK);
+}
+
+/** The end is all that is left to send. */
+export function endAlone(s: Stream): bool {
+  return has(s, END_PENDING) && s.sendNext == s.sendEnd;
+}
+
+/** Whether a writer that was turned away would be served now; if so, tells it. */
+export function offerRoom(c: Connection, s: Stream): void {
+  if (!has(s, WANTS_ROOM)) return;
+  if (<u32>(s.sendEnd - s.sendBase) > bufferLimit(c) / 4 * 3) return;
+  s.flags &= ~WANTS_ROOM;
+  raiseEvent(c, s, ON_WRITABLE);
+}
+
+export function raiseEvent(c: Connection, s: Stream, event: u32): void {
+  s.events |= event;
+  push(at(c) + EVENTS_LIST, address(s), EVENT_LINK);
+}
+
+/** Frees what waits to be sent and takes the stream out of every sending list. */
+export function releaseSendBuffers(c: Connection, s: Stream): void {
+  releaseAll(sendMap(s), budgetOf(s));
+  clear(ackedSet(s));
+  clear(lostSet(s));
+  unlink(at(c) + LOST_LIST, address(s), LOST_LINK);
+  unlink(at(c) + (isMessage(s) ? MESSAGES_LIST : BYTES_LIST), address(s), SEND_LINK);
+}
+
+/** Everything below `to` is acknowledged, and what `acked` adds to it. */
+function moveBase(s: Stream, to: u64): void {
+  const from = s.sendBase;
+  let base = to;
+  if (s.acked) {
+    for (let i: u32 = 0; i < count(ackedSet(s)) && startOf(ackedSet(s), i, from) <= base; i++) {
+      base = max(base, endOf(ackedSet(s), i, from));
+    }
+    remove(ackedSet(s), from, from, base);
+    if (s.lost) remove(lostSet(s), from, from, base);
+  }
+  releaseBelow(sendMap(s), from, base, budgetOf(s));
+  s.sendBase = base;
+  if (s.sendNext < base) s.sendNext = base;
+  if (base == s.sendEnd) releaseRest(sendMap(s), base, budgetOf(s));
+}
+
+/** Without a chunk for the range, everything from there on goes out again: more than needed, and correct. */
+function noteLost(s: Stream, start: u64, end: u64): void {
+  if (!insertMerging(lostSet(s), s.sendBase, start, end)) s.sendNext = min(s.sendNext, start);
+}
+
+function afterAck(c: Connection, s: Stream): void {
+  if (has(s, END_ACKED) && s.sendBase == s.sendEnd) {
+    s.flags |= SEND_DONE;
+    if (!isMessage(s)) raiseEvent(c, s, ON_FINISHED);
+    maybeFree(c, s);
+    return;
+  }
+  offerRoom(c, s);
+}
+
+function bufferLimit(c: Connection): u32 {
+  return min(max(LEAST_BUFFER, c.congestionWindow * 2), MOST_BUFFER);
+}
+
+function budgetOf(s: Stream): u32 {
+  return isMessage(s) ? MESSAGES_OUT : BYTES_OUT;
+}

@@ -1,0 +1,95 @@
+/**
+ * Where stream records come from, and how (connection, id) finds one: a chained hash table over the record slab.
+ *
+ * Records are divided so that one kind cannot starve another: byte streams take at most half of the slab, messages being sent at
+ * most a quarter, messages being received what is left.
+ */
+import { Connection, ALL_LIST, at } from "../connection/record";
+import { STREAM_SIZE, streamBucketMask, streamBuckets, streamCount, streamSlab } from "../memory/layout";
+import { push, remove } from "../memory/list";
+import { ALL_LINK, MESSAGE, OWN, STREAM_USED, Stream, UNKNOWN, address } from "./record";
+
+let freeHead: usize = 0;
+let untouched: u32 = 0;
+/** Records in use: byte streams, our messages, the peers' messages. */
+export let byteStreams: u32 = 0;
+export let ownMessages: u32 = 0;
+export let peerMessages: u32 = 0;
+
+export function tableInit(): void {
+  freeHead = 0;
+  untouched = 0;
+  byteStreams = 0;
+  ownMessages = 0;
+  peerMessages = 0;
+}
+
+/** The record of stream `id`, null (0) when there is none. */
+export function find(c: Connection, id: u64): Stream {
+  let item = load<usize>(bucketOf(c, id));
+  while (item) {
+    const s = changetype<Stream>(item);
+    if (s.id == id && s.connection == at(c)) return s;
+    item = s.tableNext;
+  }
+  return changetype<Stream>(0);
+}
+
+/** A record for stream `id` with OWN and MESSAGE of `flags`; null (0) when its share of the slab is used up. */
+export function addStream(c: Connection, id: u64, flags: u32): Stream {
+  if (!chargeable(flags)) return changetype<Stream>(0);
+  const item = takeRecord();
+  if (!item) return changetype<Stream>(0);
+  const s = changetype<Stream>(item);
+  const generation = s.generation + 1;
+  memory.fill(item, 0, STREAM_USED);
+  s.generation = generation;
+  s.id = id;
+  s.flags = flags;
+  s.connection = at(c);
+  s.finalSize = UNKNOWN;
+  charge(flags, 1);
+  const bucket = bucketOf(c, id);
+  s.tableNext = load<usize>(bucket);
+  store<usize>(bucket, item);
+  push(at(c) + ALL_LIST, item, ALL_LINK);
+  return s;
+}
+
+/** Gives the record back; the caller released what hangs on it. */
+export function removeStream(c: Connection, s: Stream): void {
+  let link = bucketOf(c, s.id);
+  while (load<usize>(link) != address(s)) link = load<usize>(link) + offsetof<Stream>("tableNext");
+  store<usize>(link, s.tableNext);
+  remove(at(c) + ALL_LIST, address(s), ALL_LINK);
+  charge(s.flags, -1);
+  s.connection = 0;
+  s.tableNext = freeHead;
+  freeHead = address(s);
+}
+
+/** Whether the slab has a record for a stream of this kind. */
+export function chargeable(flags: u32): bool {
+  if (!(flags & MESSAGE)) return byteStreams < streamCount / 2;
+  return flags & OWN ? ownMessages < streamCount / 4 : byteStreams + ownMessages + peerMessages < streamCount;
+}
+
+function takeRecord(): usize {
+  const item = freeHead;
+  if (item) {
+    freeHead = changetype<Stream>(item).tableNext;
+    return item;
+  }
+  return untouched < streamCount ? streamSlab + STREAM_SIZE * untouched++ : 0;
+}
+
+function charge(flags: u32, by: i32): void {
+  if (!(flags & MESSAGE)) byteStreams += by;
+  else if (flags & OWN) ownMessages += by;
+  else peerMessages += by;
+}
+
+function bucketOf(c: Connection, id: u64): usize {
+  const mixed = (id ^ (<u64>at(c) << 28)) * 0x9e37_79b9_7f4a_7c15;
+  return streamBuckets + ((<u32>(mixed >> 32) & streamBucketMask) << 2);
+}

@@ -1,0 +1,63 @@
+/** Every timer of a connection, each with one sentence. Infinity = not armed. */
+import { ACK_NOW, Connection, DRAINED, OPEN, flagged } from "./connection/record";
+import { keepAliveTime } from "./connection/keep-alive";
+import { pacingTime } from "./pacing";
+import { previousKeyTime } from "./packet/key-update";
+import { flightOf } from "./recovery/flight";
+import { probeTime } from "./recovery/loss";
+import { probeTimeout } from "./recovery/rtt";
+
+/** A received packet must be acknowledged now at the latest. */
+export function ackTimer(c: Connection): f64 {
+  return flagged(c, ACK_NOW) ? Infinity : c.ackTime;
+}
+
+/** A packet older than others that were acknowledged counts as lost now. */
+export function lossTimer(c: Connection): f64 {
+  return c.flight ? flightOf(c).lossTime : Infinity;
+}
+
+/** Nothing was acknowledged for so long that the peer is asked again. */
+export function probeTimer(c: Connection): f64 {
+  return probeTime(c);
+}
+
+/** The pacer lets the next packet go. */
+export function pacingTimer(c: Connection): f64 {
+  return pacingTime(c);
+}
+
+/** A PING keeps the path open, or finds that the peer is gone. */
+export function keepAliveTimer(c: Connection): f64 {
+  return keepAliveTime(c);
+}
+
+/** Nothing authentic arrived for the whole idle timeout (RFC 9000 §10.1: at least 3 PTO). */
+export function idleTimer(c: Connection): f64 {
+  return c.idleTimeout == 0 ? Infinity : c.idleSince + max(<f64>c.idleTimeout, 3 * probeTimeout(c));
+}
+
+/** A writer that found no chunk is offered room again. */
+export function retryTimer(c: Connection): f64 {
+  return c.retryTime;
+}
+
+/** The receive key before the current one is wiped. */
+export function previousKeyTimer(c: Connection): f64 {
+  return previousKeyTime(c);
+}
+
+/** The closing or draining period is over. */
+export function closeTimer(c: Connection): f64 {
+  return c.closeTime;
+}
+
+/** The earliest of them. */
+export function nextTimer(c: Connection): f64 {
+  if (c.state == DRAINED) return Infinity;
+  if (c.state != OPEN) return closeTimer(c);
+  let next = min(ackTimer(c), min(lossTimer(c), probeTimer(c)));
+  next = min(next, min(pacingTimer(c), keepAliveTimer(c)));
+  next = min(next, min(idleTimer(c), retryTimer(c)));
+  return min(next, previousKeyTimer(c));
+}

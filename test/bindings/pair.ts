@@ -1,0 +1,227 @@
+/**
+ * Two connections that talk over a link in memory, in virtual time: the smallest world the data plane can live in.
+ *
+ * The link delays, loses, duplicates and reorders by a seeded generator. `run` jumps from one moment at which something happens to the
+ * next; nothing sleeps. Each end collects what it is told; `onEvent` lets a test act on it.
+ */
+import { Core, type CoreConnection, type CoreConnectionOptions, type DataParameters, EventKind } from '../../bindings/index.ts';
+import { generator } from '../support/crypto.ts';
+
+export interface Link {
+  /** One way, ms. */
+  delay: number;
+  /** Up to so much more, ms: packets overtake each other. */
+  jitter: number;
+  /** Probabilities. */
+  loss: number;
+  duplicate: number;
+}
+
+export interface PairOptions {
+  seed?: number;
+  link?: Partial<Link>;
+  core?: Core;
+  initiator?: Partial<CoreConnectionOptions>;
+  responder?: Partial<CoreConnectionOptions>;
+  parameters?: Partial<DataParameters>;
+  /** A Complete packet of that many bytes goes first. */
+  complete?: number;
+}
+
+export const PARAMETERS: DataParameters = {
+  idleTimeout: 60_000,
+  maxUdpPayload: 1_452,
+  initialMaxData: 1_048_576,
+  initialMaxStreamData: 262_144,
+  maxStreams: 100,
+  maxMessages: 256,
+  maxAckDelay: 25,
+  maxDatagram: 1_200,
+};
+
+interface InFlight {
+  at: number;
+  order: number;
+  to: End;
+  bytes: Uint8Array;
+}
+
+export interface Told {
+  kind: EventKind;
+  stream: number;
+  value: number;
+}
+
+export class End {
+  readonly connection: CoreConnection;
+  readonly events: Told[] = [];
+  readonly isInitiator: boolean;
+  onEvent: (event: Told, end: End) => void = () => {};
+  peer!: End;
+  /** Every datagram this end sent, when `record` is set. */
+  sent: Uint8Array[] = [];
+  record = false;
+
+  constructor(connection: CoreConnection, isInitiator: boolean) {
+    this.connection = connection;
+    this.isInitiator = isInitiator;
+  }
+
+  kinds(): EventKind[] {
+    return this.events.map((event) => event.kind);
+  }
+}
+
+export class Pair {
+  now = 1_000;
+  readonly core: Core;
+  readonly initiator: End;
+  readonly responder: End;
+  readonly link: Link;
+  /** Changes, drops (null) or lets pass each datagram; called before the link's own loss. */
+  intercept: (datagram: Uint8Array, from: End) => Uint8Array | null = (datagram) => datagram;
+  delivered = 0;
+  readonly #random: () => number;
+  #queue: InFlight[] = [];
+  #order = 0;
+
+  constructor(options: PairOptions = {}) {
+    this.core = options.core ?? Core.create();
+    this.#random = generator(options.seed ?? 1);
+    this.link = { delay: 10, jitter: 0, loss: 0, duplicate: 0, ...options.link };
+    const parameters = { ...PARAMETERS, ...options.parameters };
+    const common = { local: parameters, remote: parameters, skipSeed: (options.seed ?? 1) * 77, now: this.now };
+    const complete = options.complete ? { complete: new Uint8Array(options.complete).fill(0x83) } : {};
+    this.initiator = new End(
+      this.core.open({
+        initiator: true,
+        sendKey: fill(1),
+        receiveKey: fill(2),
+        sendMaskKey: fill(3),
+        receiveMaskKey: fill(4),
+        localId: id(1),
+        remoteId: id(2),
+        ...common,
+        ...complete,
+        ...options.initiator,
+      }),
+      true,
+    );
+    this.responder = new End(
+      this.core.open({
+        initiator: false,
+        sendKey: fill(2),
+        receiveKey: fill(1),
+        sendMaskKey: fill(4),
+        receiveMaskKey: fill(3),
+        localId: id(2),
+        remoteId: id(1),
+        ...common,
+        ...options.responder,
+      }),
+      false,
+    );
+    this.initiator.peer = this.responder;
+    this.responder.peer = this.initiator;
+  }
+
+  get ends(): [End, End] {
+    return [this.initiator, this.responder];
+  }
+
+  /** Runs until `done` holds or `limit` ms have passed; true if it held. */
+  run(limit: number, done: () => boolean = () => false): boolean {
+    const until = this.now + limit;
+    for (;;) {
+      this.#settle();
+      if (done()) return true;
+      const next = Math.min(this.#nextDelivery(), this.initiator.connection.nextTimeout(), this.responder.connection.nextTimeout());
+      if (next > until) {
+        this.now = until;
+        return done();
+      }
+      this.now = Math.max(this.now, next);
+      this.#deliver();
+      for (const end of this.ends) if (end.connection.nextTimeout() <= this.now) end.connection.handleTimeout(this.now);
+    }
+  }
+
+  /** Hands `bytes` to an end as if they came from the network. */
+  inject(bytes: Uint8Array, to: End): boolean {
+    return to.connection.receive(bytes, 0, this.now);
+  }
+
+  free(): void {
+    for (const end of this.ends) end.connection.free();
+  }
+
+  /** Events and packets at one instant, until neither end has any. */
+  #settle(): void {
+    for (let round = 0; round < 10_000; round++) {
+      let idle = true;
+      for (const end of this.ends) {
+        if (this.#pump(end)) idle = false;
+      }
+      if (idle) return;
+    }
+    throw new Error('the two ends never come to rest');
+  }
+
+  #pump(end: End): boolean {
+    let busy = false;
+    for (let kind = end.connection.nextEvent(); kind !== EventKind.NONE; kind = end.connection.nextEvent()) {
+      const event = { kind, stream: end.connection.eventStream, value: end.connection.eventValue };
+      end.events.push(event);
+      end.onEvent(event, end);
+      busy = true;
+    }
+    for (let count = end.connection.transmit(this.now); count > 0; count = end.connection.transmit(this.now)) {
+      busy = true;
+      for (let i = 0; i < count; i++) {
+        const offset = this.core.packetOffsets[i] as number;
+        const bytes = this.core.buffer.slice(offset, offset + (this.core.packetLengths[i] as number));
+        this.core.release(offset);
+        this.#send(bytes, end);
+      }
+    }
+    return busy;
+  }
+
+  #send(bytes: Uint8Array, from: End): void {
+    if (from.record) from.sent.push(bytes);
+    const passed = this.intercept(bytes, from);
+    if (passed === null || this.#random() < this.link.loss) return;
+    this.#enqueue(passed, from.peer);
+    if (this.#random() < this.link.duplicate) this.#enqueue(passed, from.peer);
+  }
+
+  #enqueue(bytes: Uint8Array, to: End): void {
+    const at = this.now + this.link.delay + this.#random() * this.link.jitter;
+    this.#queue.push({ at, order: this.#order++, to, bytes });
+  }
+
+  #nextDelivery(): number {
+    let next = Number.POSITIVE_INFINITY;
+    for (const { at } of this.#queue) next = Math.min(next, at);
+    return next;
+  }
+
+  #deliver(): void {
+    const due = this.#queue.filter(({ at }) => at <= this.now).sort((a, b) => a.at - b.at || a.order - b.order);
+    this.#queue = this.#queue.filter(({ at }) => at > this.now);
+    for (const { to, bytes } of due) {
+      this.delivered++;
+      // The host verifies the Complete packet and tells the responder.
+      if (bytes[0] === 0x83) to.connection.completeReceived(this.now);
+      else to.connection.receive(bytes, 0, this.now);
+    }
+  }
+}
+
+function fill(value: number): Uint8Array {
+  return new Uint8Array(32).fill(value);
+}
+
+function id(value: number): Uint8Array {
+  return new Uint8Array(8).fill(value);
+}

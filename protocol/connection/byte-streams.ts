@@ -1,0 +1,255 @@
+// The preface of byte streams (protocol.md §5): the opener begins with the port (u32, network byte order), the acceptor's direction begins with one
+// zero byte. Both ride in the stream, so they are in order by construction.
+//
+//   opener    open → port written → waits for the zero byte → accepted
+//   acceptor  opened by the peer → port read → offered to the application → accepted: zero byte written, window raised
+//
+// The opener may write its data at once, up to the initial window. A stream nobody accepts within 30 s is reset, one over the
+// limit at once. Once accepted a stream passes through here with a map look-up at most. Nothing here is about messages.
+
+import type { CoreConnection } from '../../bindings/index.ts';
+import { StreamCode } from '../errors/index.ts';
+import { u32, writeU32 } from '../packet/index.ts';
+import type { ConnectionEvent } from './events.ts';
+
+/** Milliseconds an offered stream waits for acceptance (protocol.md §5). */
+export const ACCEPT_TIMEOUT = 30_000;
+const PORT_LENGTH = 4;
+const ACCEPTANCE = Uint8Array.of(0);
+
+/** What streams of all connections of an endpoint share. */
+export interface StreamLimits {
+  /** Byte streams the peers hold open now. */
+  open: number;
+  /** The most they may; read at each new stream. */
+  readonly max: () => number;
+  /** Receive window of a stream once it is accepted, bytes. */
+  readonly window: number;
+}
+
+/** A stream we opened and whose acceptance is outstanding. */
+interface Opening {
+  /** Bytes of the preface that the core has not taken yet. */
+  preface: Uint8Array;
+}
+
+/** A stream the peer opened, until both directions have ended. */
+interface Incoming {
+  state: 'preface' | 'offered' | 'accepting' | 'open';
+  readonly port: Uint8Array;
+  received: number;
+  readonly deadline: number;
+  sendEnded: boolean;
+  receiveEnded: boolean;
+}
+
+export class ByteStreams {
+  readonly #core: CoreConnection;
+  readonly #limits: StreamLimits;
+  readonly #accepts: boolean;
+  readonly #emit: (event: ConnectionEvent) => void;
+  readonly #opening = new Map<number, Opening>();
+  readonly #incoming = new Map<number, Incoming>();
+  readonly #byte = new Uint8Array(1);
+  /** Deadline of the oldest unaccepted stream or before; recomputed when it passes. */
+  #deadline = Number.POSITIVE_INFINITY;
+
+  constructor(core: CoreConnection, limits: StreamLimits, accepts: boolean, emit: (event: ConnectionEvent) => void) {
+    this.#core = core;
+    this.#limits = limits;
+    this.#accepts = accepts;
+    this.#emit = emit;
+  }
+
+  /** Id of a new stream to `port`, or -1 at the peer's limit. */
+  open(port: number): number {
+    const id = this.#core.openStream();
+    if (id < 0) return -1;
+    const preface = new Uint8Array(PORT_LENGTH);
+    writeU32(preface, 0, port);
+    const opening = { preface };
+    this.#opening.set(id, opening);
+    this.#writePreface(id, opening);
+    return id;
+  }
+
+  accept(id: number): void {
+    const stream = this.#incoming.get(id);
+    if (stream?.state !== 'offered') return;
+    stream.state = 'accepting';
+    this.#writeAcceptance(id, stream);
+  }
+
+  refuse(id: number, code: number): void {
+    this.stop(id, code);
+    this.reset(id, code);
+  }
+
+  write(id: number, data: Uint8Array, start: number, end: number): number {
+    if (this.#opening.size > 0 && (this.#opening.get(id)?.preface.length ?? 0) > 0) return 0;
+    const stream = this.#incoming.get(id);
+    if (stream !== undefined && stream.state !== 'open') return 0;
+    return this.#core.writeStream(id, data, start, end);
+  }
+
+  read(id: number, target: Uint8Array): number {
+    if (this.#opening.has(id)) return 0;
+    const stream = this.#incoming.get(id);
+    if (stream === undefined) return this.#core.readStream(id, target);
+    if (stream.state !== 'open') return 0;
+    const count = this.#core.readStream(id, target);
+    if (count < 0) this.#receiveEnded(id);
+    return count;
+  }
+
+  reset(id: number, code: number): void {
+    this.#core.resetStream(id, code);
+    this.#sendEnded(id);
+  }
+
+  stop(id: number, code: number): void {
+    this.#opening.delete(id);
+    this.#core.stopSending(id, code);
+    this.#receiveEnded(id);
+  }
+
+  // What the core reports.
+
+  opened(id: number, now: number): void {
+    if (!this.#accepts || this.#limits.open >= this.#limits.max()) {
+      this.refuse(id, this.#accepts ? StreamCode.STREAM_LIMIT : StreamCode.STREAM_REFUSED);
+      return;
+    }
+    this.#limits.open++;
+    const deadline = now + ACCEPT_TIMEOUT;
+    this.#deadline = Math.min(this.#deadline, deadline);
+    const port = new Uint8Array(PORT_LENGTH);
+    this.#incoming.set(id, { state: 'preface', port, received: 0, deadline, sendEnded: false, receiveEnded: false });
+  }
+
+  readable(id: number): void {
+    if (this.#opening.has(id)) this.#readAcceptance(id);
+    else {
+      const stream = this.#incoming.get(id);
+      if (stream?.state === 'preface') this.#readPreface(id, stream);
+      else if (stream === undefined || stream.state === 'open') this.#emit({ kind: 'readable', id });
+    }
+  }
+
+  writable(id: number): void {
+    const opening = this.#opening.get(id);
+    if (opening !== undefined && opening.preface.length > 0 && !this.#writePreface(id, opening)) return;
+    const stream = this.#incoming.get(id);
+    if (stream?.state === 'accepting') this.#writeAcceptance(id, stream);
+    else if (stream === undefined || stream.state === 'open') this.#emit({ kind: 'writable', id });
+  }
+
+  finished(id: number): void {
+    this.#sendEnded(id);
+    this.#emit({ kind: 'finished', id });
+  }
+
+  resetByPeer(id: number, code: number): void {
+    this.#opening.delete(id);
+    const state = this.#incoming.get(id)?.state;
+    this.#receiveEnded(id);
+    // Before acceptance nobody of ours writes: our direction ends with it.
+    if (state === 'preface' || state === 'offered') this.reset(id, StreamCode.ABORTED);
+    if (state !== 'preface') this.#emit({ kind: 'reset', id, code });
+  }
+
+  stoppedByPeer(id: number, code: number): void {
+    this.#sendEnded(id);
+    if (this.#incoming.get(id)?.state !== 'preface') this.#emit({ kind: 'stopped', id, code });
+  }
+
+  nextTimeout(): number {
+    return this.#deadline;
+  }
+
+  handleTimeout(now: number): void {
+    if (now < this.#deadline) return;
+    let next = Number.POSITIVE_INFINITY;
+    for (const [id, stream] of this.#incoming) {
+      if (stream.state !== 'preface' && stream.state !== 'offered') continue;
+      if (stream.deadline > now) next = Math.min(next, stream.deadline);
+      else this.#expire(id, stream);
+    }
+    this.#deadline = next;
+  }
+
+  /** The connection has ended: its streams no longer count. */
+  clear(): void {
+    this.#limits.open -= this.#incoming.size;
+    this.#incoming.clear();
+    this.#opening.clear();
+    this.#deadline = Number.POSITIVE_INFINITY;
+  }
+
+  #expire(id: number, stream: Incoming): void {
+    const offered = stream.state === 'offered';
+    this.refuse(id, StreamCode.ACCEPT_TIMEOUT);
+    if (offered) this.#emit({ kind: 'reset', id, code: StreamCode.ACCEPT_TIMEOUT });
+  }
+
+  /** True once the core has taken all of it. */
+  #writePreface(id: number, opening: Opening): boolean {
+    opening.preface = opening.preface.subarray(this.#core.writeStream(id, opening.preface));
+    return opening.preface.length === 0;
+  }
+
+  #writeAcceptance(id: number, stream: Incoming): void {
+    if (this.#core.writeStream(id, ACCEPTANCE) === 0) return;
+    stream.state = 'open';
+    this.#core.raiseStreamWindow(id, this.#limits.window);
+    this.#emit({ kind: 'writable', id });
+    this.#emit({ kind: 'readable', id });
+  }
+
+  #readAcceptance(id: number): void {
+    const count = this.#core.readStream(id, this.#byte);
+    if (count === 0) return;
+    if (count > 0 && this.#byte[0] === 0) {
+      this.#opening.delete(id);
+      this.#core.raiseStreamWindow(id, this.#limits.window);
+      this.#emit({ kind: 'accepted', id });
+      this.#emit({ kind: 'readable', id });
+      return;
+    }
+    this.refuse(id, StreamCode.BAD_PREFACE);
+    this.#emit({ kind: 'reset', id, code: StreamCode.BAD_PREFACE });
+  }
+
+  #readPreface(id: number, stream: Incoming): void {
+    while (stream.received < PORT_LENGTH) {
+      const count = this.#core.readStream(id, stream.port.subarray(stream.received));
+      if (count === 0) return;
+      if (count < 0) {
+        this.refuse(id, StreamCode.BAD_PREFACE);
+        return;
+      }
+      stream.received += count;
+    }
+    stream.state = 'offered';
+    this.#emit({ kind: 'stream', id, port: u32(stream.port, 0) });
+  }
+
+  #sendEnded(id: number): void {
+    const stream = this.#incoming.get(id);
+    if (stream === undefined) return;
+    stream.sendEnded = true;
+    this.#forgetEnded(id, stream);
+  }
+
+  #receiveEnded(id: number): void {
+    const stream = this.#incoming.get(id);
+    if (stream === undefined) return;
+    stream.receiveEnded = true;
+    this.#forgetEnded(id, stream);
+  }
+
+  #forgetEnded(id: number, stream: Incoming): void {
+    if (!stream.sendEnded || !stream.receiveEnded || !this.#incoming.delete(id)) return;
+    this.#limits.open--;
+  }
+}

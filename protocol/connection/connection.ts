@@ -1,0 +1,367 @@
+// A connection: the handshake's result, its byte streams, messages and datagrams, and how it ends. Sans-IO, like everything here.
+//
+//   handshaking ──established──▶ open ──close / peer closes / lost──▶ closing ──drained──▶ closed
+//        └──────────failed──────────────────────────────────────────────────────────────────▲
+//
+// The data plane is the core's; this class turns its events into ours, adds the preface of byte streams and keeps what is known of the other
+// end: key, `info`, and how it is verified. The endpoint makes connections, feeds them and gives them their timers.
+//
+// Not here: packets and ids (endpoint/), the meaning of messages (coap/), moving to another path.
+
+import { EventKind } from '../../bindings/codes.generated.ts';
+import type { CoreConnection, CoreConnectionStats } from '../../bindings/index.ts';
+import { CloseCode, closeError, LocalError, type SvcError } from '../errors/index.ts';
+import type { Path } from '../path.ts';
+import { ByteStreams, type StreamLimits } from './byte-streams.ts';
+import type { ConnectionEvent } from './events.ts';
+
+export type ConnectionState = 'handshaking' | 'open' | 'closing' | 'closed';
+/** How the other end's key is trusted: it was known beforehand, a password exchange ran over this connection, or not at all. */
+export type Verified = 'pinned' | 'password' | 'none';
+
+export interface KeepAlive {
+  /** ms after the last acknowledged packet. */
+  readonly interval: number;
+  /** ms between further attempts. */
+  readonly retryInterval: number;
+  readonly maxRetries: number;
+}
+
+/** What the connection asks of its endpoint. */
+export interface ConnectionOwner {
+  /** The application called: there may be packets, and the next timeout may have changed. */
+  touched(connection: Connection): void;
+  /** There are events that no packet and no timeout announced. */
+  eventful(connection: Connection): void;
+  /** The core has nothing more to do for it: ids and memory can be given back. */
+  drained(connection: Connection): void;
+}
+
+/** What the handshake has shown. */
+export interface Established {
+  readonly core: CoreConnection;
+  readonly path: Path;
+  readonly remoteKey: Uint8Array;
+  readonly remoteFingerprint: string;
+  readonly verified: Verified;
+  readonly handshakeHash: Uint8Array;
+  readonly info: Readonly<Record<string, unknown>>;
+  readonly streams: StreamLimits;
+  readonly acceptStreams: boolean;
+}
+
+const text = new TextEncoder();
+const reasonText = new TextDecoder();
+/** A reason is cut to this many bytes: it must fit a packet with everything else. */
+const MAX_REASON = 200;
+const MAX_PORT = 0xffff_ffff;
+
+export class Connection {
+  /** True when this end began the handshake. */
+  readonly initiator: boolean;
+  /** The Initiate packet of a connection made with `prepare`, to be carried by the base station. */
+  initiate?: Uint8Array;
+
+  readonly #owner: ConnectionOwner;
+  readonly #events: ConnectionEvent[] = [];
+  readonly #emit = (event: ConnectionEvent): void => {
+    this.#events.push(event);
+  };
+  #state: ConnectionState = 'handshaking';
+  #ended = false;
+  #path: Path | null;
+  #core: CoreConnection | null = null;
+  #streams: ByteStreams | null = null;
+  #known: Established | null = null;
+  #verified: Verified = 'none';
+  /** Time of the last verb, for deadlines of what the application or the peer begins in between. */
+  #now = 0;
+
+  constructor(options: { readonly initiator: boolean; readonly path: Path | null; readonly owner: ConnectionOwner }) {
+    this.initiator = options.initiator;
+    this.#path = options.path;
+    this.#owner = options.owner;
+  }
+
+  get state(): ConnectionState {
+    return this.#state;
+  }
+
+  /** The active path. @throws LocalError NOT_CONNECTED for a prepared connection that has none yet. */
+  get path(): Path {
+    if (this.#path === null) throw new LocalError('NOT_CONNECTED', 'the connection has no path yet');
+    return this.#path;
+  }
+
+  /** X25519 key the other end proved; empty during the handshake. */
+  get remoteKey(): Uint8Array {
+    return this.#known?.remoteKey ?? new Uint8Array(0);
+  }
+
+  /** Full fingerprint of `remoteKey`; empty during the handshake. */
+  get remoteFingerprint(): string {
+    return this.#known?.remoteFingerprint ?? '';
+  }
+
+  get verified(): Verified {
+    return this.#verified;
+  }
+
+  /** Binds what runs over the connection, such as a password exchange, to this handshake. Empty during the handshake. */
+  get handshakeHash(): Uint8Array {
+    return this.#known?.handshakeHash ?? new Uint8Array(0);
+  }
+
+  /** What the responder said of itself in message 2, e.g. ProductId and DeviceId. Empty on the responder's side. */
+  get info(): Readonly<Record<string, unknown>> {
+    return this.#known?.info ?? {};
+  }
+
+  /** A password exchange or a pairing has shown whose key this is. */
+  markVerified(how: 'pinned' | 'password'): void {
+    this.#verified = how;
+  }
+
+  /**
+   * The next event, or null. Ask until null after the endpoint reported this connection `active`. Handing up a message or datagram
+   * returns its credit, so an application that cannot take more stops asking.
+   */
+  nextEvent(): ConnectionEvent | null {
+    for (;;) {
+      const event = this.#events.shift();
+      if (event !== undefined) return event;
+      if (this.#core === null) return null;
+      const kind = this.#core.nextEvent();
+      if (kind === EventKind.NONE) return null;
+      this.#translate(kind, this.#core);
+    }
+  }
+
+  /** Opens a byte stream to a port (u32; from 0x80000000 on ephemeral). Its id, or -1 at the peer's limit: wait for `streams-available`. */
+  openStream(port: number): number {
+    if (!Number.isInteger(port) || port < 0 || port > MAX_PORT) throw new LocalError('INVALID_ARGUMENT', `${port} is not a stream port`);
+    return this.#touch(this.#byteStreams().open(port));
+  }
+
+  /** Takes a stream that the event `stream` offered. */
+  acceptStream(id: number): void {
+    this.#touch(this.#byteStreams().accept(id));
+    this.#owner.eventful(this);
+  }
+
+  /** Refuses it; `code` is a StreamCode. */
+  refuseStream(id: number, code: number): void {
+    this.#touch(this.#byteStreams().refuse(id, code));
+  }
+
+  /** Bytes taken of data[start, end). Fewer than given: wait for `writable`. */
+  writeStream(id: number, data: Uint8Array, start = 0, end = data.length): number {
+    return this.#touch(this.#byteStreams().write(id, data, start, end));
+  }
+
+  /** Bytes copied into `target`; 0: nothing yet; -1: the end was reached. */
+  readStream(id: number, target: Uint8Array): number {
+    return this.#touch(this.#byteStreams().read(id, target));
+  }
+
+  /** Ends our direction after what was written. */
+  finishStream(id: number): void {
+    this.#touch(this.#data().finishStream(id));
+  }
+
+  /** Gives up our direction; unsent data is lost. */
+  resetStream(id: number, code: number): void {
+    this.#touch(this.#byteStreams().reset(id, code));
+  }
+
+  /** Asks the peer to give up its direction. */
+  stopSending(id: number, code: number): void {
+    this.#touch(this.#byteStreams().stop(id, code));
+  }
+
+  /** Stream id of the message, or -1: no room, wait for `messages-writable`. @throws LocalError INVALID_ARGUMENT above 66,560 bytes. */
+  sendMessage(data: Uint8Array): number {
+    return this.#touch(this.#data().sendMessage(data));
+  }
+
+  /** False when the queue is full or the peer takes none of that size: the datagram is dropped. */
+  sendDatagram(data: Uint8Array): boolean {
+    return this.#touch(this.#data().sendDatagram(data));
+  }
+
+  /** Changes the keep-alive, null switches it off. */
+  setKeepAlive(keepAlive: KeepAlive | null, now: number): void {
+    this.#now = now;
+    this.#touch(this.#data().setKeepAlive(keepAlive, now));
+  }
+
+  /** Ends the connection; a `closed` event without error follows at once, the packets over the closing period. May be called in every state. */
+  close(code: number, reason: string, now: number): void {
+    this.#now = now;
+    if (this.#state === 'closing' || this.#state === 'closed') return;
+    const core = this.#core;
+    if (core === null) this.#finish('closed');
+    else {
+      core.close(code, cut(reason), now);
+      this.#finish('closing');
+    }
+    this.#emit({ kind: 'closed', error: null, code, reason });
+    this.#owner.eventful(this);
+    if (core === null) this.#owner.drained(this);
+    else this.#owner.touched(this);
+  }
+
+  /** Figures of the data plane, null while there is none. */
+  stats(): CoreConnectionStats | null {
+    return this.#core?.stats() ?? null;
+  }
+
+  // The verbs, called by the endpoint. After receive, handleTimeout and every call of the application: transmit until 0, nextTimeout, nextEvent.
+
+  /** True when the packet is authentic. */
+  receive(datagram: Uint8Array, start: number, now: number): boolean {
+    this.#now = now;
+    return this.#core?.receive(datagram, start, now) ?? false;
+  }
+
+  /** Packets made into the core's slots. */
+  transmit(now: number, max: number): number {
+    this.#now = now;
+    return this.#core?.transmit(now, max) ?? 0;
+  }
+
+  nextTimeout(): number {
+    if (this.#core === null) return Number.POSITIVE_INFINITY;
+    return Math.min(this.#core.nextTimeout(), this.#streams?.nextTimeout() ?? Number.POSITIVE_INFINITY);
+  }
+
+  handleTimeout(now: number): void {
+    this.#now = now;
+    if (this.#core === null) return;
+    if (this.#core.nextTimeout() <= now) this.#core.handleTimeout(now);
+    this.#streams?.handleTimeout(now);
+  }
+
+  // What the endpoint reports.
+
+  /** The handshake is complete. */
+  established(known: Established): void {
+    this.#known = known;
+    this.#core = known.core;
+    this.#path = known.path;
+    this.#verified = known.verified;
+    this.#streams = new ByteStreams(known.core, known.streams, known.acceptStreams, this.#emit);
+    this.#state = 'open';
+    if (this.initiator) this.#emit({ kind: 'opened' });
+  }
+
+  /** Responder: the Complete, or its duplicate, was verified and is to be acknowledged. */
+  completeReceived(now: number): void {
+    this.#now = now;
+    this.#core?.completeReceived(now);
+  }
+
+  /** Ends the connection without a packet: handshake failed, state lost at the other end, core dead. */
+  lost(error: SvcError, code: number = CloseCode.NO_ERROR): void {
+    if (this.#state === 'closed') return;
+    const failed = this.#state === 'handshaking';
+    const silent = this.#state === 'closing';
+    this.#finish('closed');
+    this.#events.length = 0;
+    if (failed) this.#emit({ kind: 'failed', error });
+    else if (!silent) this.#emit({ kind: 'closed', error, code, reason: error.message });
+  }
+
+  /** Gives the core's slot back. Afterwards only queued events are left. */
+  free(): void {
+    const core = this.#core;
+    this.#core = null;
+    this.#state = 'closed';
+    this.#streams?.clear();
+    try {
+      core?.free();
+    } catch (error) {
+      // A dead core has nothing to give back.
+      if (!(error instanceof LocalError) || error.code !== 'CORE_FAILED') throw error;
+    }
+  }
+
+  #translate(kind: number, core: CoreConnection): void {
+    if (kind === EventKind.DRAINED) return this.#owner.drained(this);
+    if (this.#ended) return;
+    const id = core.eventStream;
+    const value = core.eventValue;
+    switch (kind) {
+      case EventKind.CLOSED:
+        return this.#closedByPeer(value, core);
+      case EventKind.TIMED_OUT:
+        return this.#timedOut();
+      case EventKind.MESSAGE:
+        return this.#emit({ kind: 'message', data: core.readMessage(id) });
+      case EventKind.DATAGRAM:
+        return this.#emit({ kind: 'datagram', data: core.readDatagram() });
+      case EventKind.MESSAGES_WRITABLE:
+        return this.#emit({ kind: 'messages-writable' });
+      case EventKind.STREAMS_AVAILABLE:
+        return this.#emit({ kind: 'streams-available' });
+      default:
+        this.#translateStream(kind, id, value, this.#streams!);
+    }
+  }
+
+  /** Events of byte streams. What else the core reports (Complete acknowledged, key updated) is of no interest above. */
+  #translateStream(kind: number, id: number, value: number, streams: ByteStreams): void {
+    if (kind === EventKind.STREAM_READABLE) streams.readable(id);
+    else if (kind === EventKind.STREAM_WRITABLE) streams.writable(id);
+    else if (kind === EventKind.STREAM_OPENED) streams.opened(id, this.#now);
+    else if (kind === EventKind.STREAM_FINISHED) streams.finished(id);
+    else if (kind === EventKind.STREAM_RESET) streams.resetByPeer(id, value);
+    else if (kind === EventKind.STREAM_STOPPED) streams.stoppedByPeer(id, value);
+    else return;
+    // Prefaces and refusals are packets to send.
+    this.#owner.touched(this);
+  }
+
+  #closedByPeer(code: number, core: CoreConnection): void {
+    const reason = printable(reasonText.decode(core.closeReason()));
+    this.#finish('closing');
+    this.#emit({ kind: 'closed', error: closeError(code, reason), code, reason });
+  }
+
+  #timedOut(): void {
+    this.#finish('closing');
+    const error = new LocalError('TIMEOUT', 'the other end has not answered for too long');
+    this.#emit({ kind: 'closed', error, code: CloseCode.NO_ERROR, reason: error.message });
+  }
+
+  #finish(state: 'closing' | 'closed'): void {
+    this.#state = state;
+    this.#ended = true;
+    this.#streams?.clear();
+  }
+
+  /** The data plane of an open connection. @throws LocalError NOT_CONNECTED before, CLOSED after. */
+  #data(): CoreConnection {
+    if (this.#state === 'open' && this.#core !== null) return this.#core;
+    throw new LocalError(this.#state === 'handshaking' ? 'NOT_CONNECTED' : 'CLOSED', `the connection is ${this.#state}`);
+  }
+
+  #byteStreams(): ByteStreams {
+    this.#data();
+    return this.#streams!;
+  }
+
+  #touch<T>(result: T): T {
+    this.#owner.touched(this);
+    return result;
+  }
+}
+
+function cut(reason: string): Uint8Array {
+  return text.encode(reason).subarray(0, MAX_REASON);
+}
+
+/** Without control characters: it goes to terminals and logs. */
+function printable(reason: string): string {
+  return reason.replace(/[\p{Cc}\p{Cf}]/gu, '?');
+}

@@ -1,0 +1,31 @@
+// What a connection tells its owner.
+
+import type { SvcError } from '../errors/index.ts';
+
+export type ConnectionEvent =
+  /** The handshake we began is complete; data may flow. */
+  | { readonly kind: 'opened' }
+  /** The handshake we began has failed; nothing else follows. */
+  | { readonly kind: 'failed'; readonly error: SvcError }
+  /** The end. `error` is null when this end closed; `code` is a CloseCode or a number of RFC 9000 §20.1. Nothing else follows. */
+  | { readonly kind: 'closed'; readonly error: SvcError | null; readonly code: number; readonly reason: string }
+  | { readonly kind: 'message'; readonly data: Uint8Array }
+  /** sendMessage has room again. */
+  | { readonly kind: 'messages-writable' }
+  /** The other end opened a byte stream: accept or refuse it. */
+  | { readonly kind: 'stream'; readonly id: number; readonly port: number }
+  /** The other end accepted the byte stream we opened. */
+  | { readonly kind: 'accepted'; readonly id: number }
+  /** Bytes or the end can be read: read until 0 or -1. */
+  | { readonly kind: 'readable'; readonly id: number }
+  /** Takes bytes again after a short write. */
+  | { readonly kind: 'writable'; readonly id: number }
+  /** All we wrote, with the end, is acknowledged. */
+  | { readonly kind: 'finished'; readonly id: number }
+  /** The other end reset its direction. Before 'accepted' it means that the stream was refused. */
+  | { readonly kind: 'reset'; readonly id: number; readonly code: number }
+  /** The other end takes no more bytes of ours. */
+  | { readonly kind: 'stopped'; readonly id: number; readonly code: number }
+  /** openStream has room again. */
+  | { readonly kind: 'streams-available' }
+  | { readonly kind: 'datagram'; readonly data: Uint8Array };

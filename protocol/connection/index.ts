@@ -1,0 +1,12 @@
+/** A connection and what it tells its owner (protocol.md §5). */
+
+export { ACCEPT_TIMEOUT, type StreamLimits } from './byte-streams.ts';
+export {
+  Connection,
+  type ConnectionOwner,
+  type ConnectionState,
+  type Established,
+  type KeepAlive,
+  type Verified,
+} from './connection.ts';
+export type { ConnectionEvent } from './events.ts';

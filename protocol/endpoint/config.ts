@@ -1,0 +1,67 @@
+// What an endpoint is given.
+
+import type { Core, DataParameters } from '../../bindings/index.ts';
+import type { KeepAlive } from '../connection/index.ts';
+import type { CryptoHost, PrivateKey } from '../crypto-host.ts';
+import type { Path } from '../path.ts';
+
+/** Read at each use: an owner may change the numbers while the endpoint runs. */
+export interface EndpointLimits {
+  /** Handshakes begun by others that are not complete. */
+  halfOpen: number;
+  /** Half-open handshakes above which a Retry is asked for first. */
+  retryAbove: number;
+  /** Connections accepted at a time; one more is closed with BUSY. The table of ids is made for the first value. */
+  connections: number;
+  /** Byte streams that peers hold open, over all connections; one more is refused with STREAM_LIMIT. Default: no limit. */
+  streams?: number;
+}
+
+export interface EndpointConfig {
+  readonly core: Core;
+  readonly crypto: CryptoHost;
+  /** Key of this endpoint: as responder always, as initiator unless `connect` is given another. */
+  readonly identity: PrivateKey;
+  /** Responder names accepted on a path, e.g. ['station'] or ['device:p.d', 'device']. Without it nothing is accepted. */
+  readonly responder?: (path: Path) => readonly string[];
+  /** What the responder says of itself in message 2, e.g. {ProductId, DeviceId}. Nothing secret: whoever knows the name can read it. */
+  readonly info?: Readonly<Record<string, unknown>>;
+  readonly parameters: DataParameters;
+  /** Client and device, never the station. */
+  readonly keepAlive?: KeepAlive;
+  /** Accepted connections may open byte streams to us (a device). Dialed ones never may. Default false. */
+  readonly acceptStreams?: boolean;
+  /** Receive window of a byte stream after its acceptance, bytes. Default 1 MiB. */
+  readonly streamWindow?: number;
+  readonly limits: EndpointLimits;
+  /** 32 random bytes kept beside the identity key, never shared with another node. */
+  readonly resetSecret: Uint8Array;
+  /** This end makes routes (a station): a Route packet with an unknown id is answered with Reset. Default false. */
+  readonly routeOwner?: boolean;
+}
+
+export interface PrepareOptions {
+  /** Responder name: `station`, `device:<productId>.<deviceId>` or `device`. */
+  readonly name: string;
+  /** Key to prove instead of the endpoint's, e.g. a throw-away one towards a station. */
+  readonly identity?: PrivateKey;
+  /** Full fingerprint the other end must prove. */
+  readonly pin?: string;
+  /** Text fields that message 2 must have in its `info`, e.g. {ProductId, DeviceId}. */
+  readonly expect?: Readonly<Record<string, string>>;
+  /** When to give up: a time on the clock of `now`, ms. */
+  readonly deadline: number;
+}
+
+export interface ConnectOptions extends PrepareOptions {
+  readonly path: Path;
+  /** ms until the Initiate is first repeated: 250 on a LAN, else 500, the default. Doubles each time. */
+  readonly firstTimeout?: 250 | 500;
+  /** Route only: token with which the station may end the route. 16 bytes. */
+  readonly routeResetToken?: Uint8Array;
+}
+
+export interface RouteOptions {
+  /** Token with which the station may end the route that the path is. 16 bytes. */
+  readonly routeResetToken?: Uint8Array;
+}

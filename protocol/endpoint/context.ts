@@ -1,0 +1,76 @@
+// What the parts of an endpoint share: built once by `Endpoint`, handed to each part.
+
+import type { CoreConnection, DataParameters } from '../../bindings/index.ts';
+import type { StreamLimits } from '../connection/index.ts';
+import { LocalError } from '../errors/index.ts';
+import type { TrafficKeys } from '../noise/index.ts';
+import { u32 } from '../packet/index.ts';
+import type { Path } from '../path.ts';
+import type { Outbox } from './batch.ts';
+import type { EndpointConfig } from './config.ts';
+import type { HalfOpen } from './half-open.ts';
+import type { Ids } from './ids.ts';
+import type { Registry, Slot } from './registry.ts';
+import type { Resets } from './reset.ts';
+import type { Routes } from './routes.ts';
+import type { EndpointStats } from './stats.ts';
+
+export interface Context {
+  readonly config: EndpointConfig;
+  readonly ids: Ids<Slot | HalfOpen>;
+  readonly registry: Registry;
+  readonly routes: Routes;
+  readonly resets: Resets;
+  readonly outbox: Outbox;
+  readonly streams: StreamLimits;
+  readonly stats: EndpointStats;
+}
+
+/** Our parameters for one connection: whoever may not open byte streams is given no credit for them. */
+export function ownParameters(config: EndpointConfig, acceptStreams: boolean): DataParameters {
+  return acceptStreams ? config.parameters : { ...config.parameters, maxStreams: 0 };
+}
+
+export interface CoreRequest {
+  readonly initiator: boolean;
+  readonly keys: TrafficKeys;
+  readonly localId: Uint8Array;
+  readonly remoteId: Uint8Array;
+  readonly local: DataParameters;
+  readonly remote: DataParameters;
+  readonly path: Path;
+  /** Initiator: the Complete packet. */
+  readonly complete?: Uint8Array;
+}
+
+/** A connection in the core with the keys of a handshake, which are wiped here. @throws LocalError OUT_OF_MEMORY */
+export function openCore(context: Context, request: CoreRequest, now: number): CoreConnection {
+  const { config } = context;
+  const { keys } = request;
+  try {
+    const core = config.core.open({
+      initiator: request.initiator,
+      sendKey: keys.send,
+      receiveKey: keys.receive,
+      sendMaskKey: keys.sendMask,
+      receiveMaskKey: keys.receiveMask,
+      localId: request.localId,
+      remoteId: request.remoteId,
+      local: request.local,
+      remote: request.remote,
+      ...(request.complete === undefined ? {} : { complete: request.complete }),
+      ...(config.keepAlive === undefined ? {} : { keepAlive: config.keepAlive }),
+      skipSeed: u32(config.crypto.randomBytes(4), 0),
+      now,
+    });
+    if (request.path.route !== undefined) core.setRoute(request.path.route);
+    return core;
+  } finally {
+    for (const key of [keys.send, keys.receive, keys.sendMask, keys.receiveMask]) key.fill(0);
+  }
+}
+
+/** True for the error of a core that has trapped, or has no room. */
+export function isLocal(error: unknown, code: string): error is LocalError {
+  return error instanceof LocalError && error.code === code;
+}

@@ -1,0 +1,150 @@
+// Where each datagram goes, by its first byte and then by its id (protocol.md §2). The hot path is `#data`: two comparisons, an array index, one
+// call into the core, and no object made.
+
+import { CloseCode, RemoteError } from '../errors/index.ts';
+import { equalBytes } from '../identity/index.ts';
+import {
+  decodeComplete,
+  decodeReset,
+  ID_LENGTH,
+  idHigh,
+  idLow,
+  isData,
+  isRoute,
+  PacketType,
+  packetId,
+  ROUTE_HEADER,
+} from '../packet/index.ts';
+import type { Path } from '../path.ts';
+import type { Acceptor } from './accepting.ts';
+import type { Context } from './context.ts';
+import type { Dialer } from './dialing.ts';
+import { HalfOpen } from './half-open.ts';
+import { Slot } from './registry.ts';
+
+export class Demultiplexer {
+  readonly #context: Context;
+  readonly #dialer: Dialer;
+  readonly #acceptor: Acceptor;
+  /** False once the endpoint is closing: nothing new is accepted. */
+  accepting = true;
+
+  constructor(context: Context, dialer: Dialer, acceptor: Acceptor) {
+    this.#context = context;
+    this.#dialer = dialer;
+    this.#acceptor = acceptor;
+  }
+
+  receive(datagram: Uint8Array, path: Path, now: number): void {
+    const type = datagram[0];
+    if (type === PacketType.DATA || type === PacketType.DATA_PHASE) this.#data(datagram, 0, path, now);
+    else if (type === PacketType.ROUTE) this.#route(datagram, path, now);
+    else this.#handshake(datagram, path, now);
+  }
+
+  #route(datagram: Uint8Array, channel: Path, now: number): void {
+    const { config, routes, stats } = this.#context;
+    if (!isRoute(datagram)) {
+      stats.malformed++;
+      return;
+    }
+    const path = routes.find(idHigh(datagram, 0), idLow(datagram, 0), channel);
+    if (path === undefined) {
+      stats.unknownId++;
+      if (config.routeOwner === true) this.#sendReset(packetId(datagram, 0), datagram.length, channel, now);
+      return;
+    }
+    const type = datagram[ROUTE_HEADER];
+    if (type === PacketType.DATA || type === PacketType.DATA_PHASE) this.#data(datagram, ROUTE_HEADER, path, now);
+    else this.#handshake(datagram.subarray(ROUTE_HEADER), path, now);
+  }
+
+  #data(datagram: Uint8Array, start: number, path: Path, now: number): void {
+    const { ids, registry, stats } = this.#context;
+    if (!isData(datagram, start)) {
+      stats.malformed++;
+      return;
+    }
+    const high = idHigh(datagram, start);
+    const low = idLow(datagram, start);
+    const owner = ids.find(high, low);
+    if (owner instanceof Slot) {
+      if (owner.connection.receive(datagram, start, now)) {
+        registry.ready(owner);
+        registry.activate(owner);
+      } else stats.unauthenticated++;
+    } else if (owner instanceof HalfOpen) this.#acceptor.early(owner, datagram, start);
+    else {
+      stats.unknownId++;
+      if (ids.isOurs(high, low)) this.#sendReset(packetId(datagram, start), datagram.length - start, path, now);
+    }
+  }
+
+  #handshake(packet: Uint8Array, path: Path, now: number): void {
+    const { ids, stats } = this.#context;
+    if (packet[0] === PacketType.INITIATE) {
+      if (this.accepting) this.#acceptor.initiate(packet, packet.length, path, now);
+      else stats.limited++;
+      return;
+    }
+    if (packet.length <= 1 + ID_LENGTH) {
+      stats.malformed++;
+      return;
+    }
+    if (packet[0] === PacketType.RESET) return this.#reset(packet, path);
+    const owner = ids.find(idHigh(packet, 0), idLow(packet, 0));
+    switch (packet[0]) {
+      case PacketType.RETRY:
+      case PacketType.RESPOND:
+      case PacketType.VERSIONS:
+        if (!(owner instanceof Slot) || owner.dial === null) stats.unknownId++;
+        else if (!this.#dialer.receive(owner, packet, now)) stats.badHandshake++;
+        return;
+      case PacketType.COMPLETE:
+        return this.#complete(owner, packet, now);
+      default:
+        stats.malformed++;
+    }
+  }
+
+  #complete(owner: Slot | HalfOpen | undefined, packet: Uint8Array, now: number): void {
+    const { registry, stats } = this.#context;
+    const fields = decodeComplete(packet);
+    if (owner === undefined || fields === null) stats.unknownId++;
+    else if (owner instanceof HalfOpen) this.#acceptor.complete(owner, packet, fields.message, now);
+    else if (owner.complete !== null && equalBytes(owner.complete, packet)) {
+      // Our acknowledgement was lost.
+      owner.connection.completeReceived(now);
+      registry.ready(owner);
+    } else stats.badHandshake++;
+  }
+
+  #reset(packet: Uint8Array, path: Path): void {
+    const { registry, routes, stats } = this.#context;
+    const fields = decodeReset(packet);
+    if (fields === null) {
+      stats.malformed++;
+      return;
+    }
+    const slot = registry.resetBy(fields.id, fields.token);
+    if (slot !== undefined) {
+      registry.lose(slot, new RemoteError('CLOSED', 'the other end has lost the state of the connection'));
+      return;
+    }
+    const route = routes.resetBy(fields.id, fields.token, path);
+    if (route === undefined) {
+      stats.unknownId++;
+      return;
+    }
+    const error = new RemoteError('CLOSED', 'the route through the base station ended');
+    this.#acceptor.halfOpen.removeWhere((entry) => entry.fields.path === route);
+    for (const user of [...registry.slots]) if (user.route === route) registry.lose(user, error, CloseCode.ROUTE_CLOSED);
+  }
+
+  #sendReset(id: Uint8Array, length: number, path: Path, now: number): void {
+    const { outbox, resets, stats } = this.#context;
+    const packet = resets.answer(id, length, now);
+    if (packet === null || !outbox.push(path, packet)) stats.limited++;
+    else stats.resetsSent++;
+  }
+}

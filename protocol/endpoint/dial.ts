@@ -1,0 +1,97 @@
+// One handshake we have begun: what to prove and to expect, the Initiate with its repetitions, and the Noise state.
+
+import type { CryptoHost, PrivateKey } from '../crypto-host.ts';
+import { LocalError } from '../errors/index.ts';
+import { isFingerprint } from '../identity/index.ts';
+import { type Aead, HandshakeState, XX } from '../noise/index.ts';
+import { encodeInitiate, mac1Key, padded, SUITE, VERSION } from '../packet/index.ts';
+import type { Path } from '../path.ts';
+import type { PrepareOptions } from './config.ts';
+import { prologue } from './negotiation.ts';
+
+/** ms until the Initiate is first repeated on an unknown path. */
+export const FIRST_TIMEOUT = 500;
+const NO_TOKEN = new Uint8Array(0);
+
+export class Dial {
+  readonly handshake: HandshakeState;
+  readonly options: PrepareOptions;
+  /** Null while the base station carries the Initiate. */
+  readonly path: Path | null;
+  /** A Retry was honoured: one per attempt. */
+  retried = false;
+  readonly #crypto: CryptoHost;
+  readonly #id: Uint8Array;
+  readonly #message: Uint8Array;
+  readonly #firstTimeout: number;
+  #packet: Uint8Array;
+  #timeout: number;
+  #sendAt: number;
+
+  /** @throws LocalError INVALID_ARGUMENT for a pin that is no full fingerprint */
+  constructor(parts: {
+    crypto: CryptoHost;
+    aead: Aead;
+    identity: PrivateKey;
+    id: Uint8Array;
+    path: Path | null;
+    options: PrepareOptions;
+    firstTimeout: number;
+    now: number;
+  }) {
+    const { pin, name } = parts.options;
+    if (pin !== undefined && !isFingerprint(pin))
+      throw new LocalError('INVALID_ARGUMENT', 'a pin is a fingerprint of 64 lower-case hex digits');
+    this.options = parts.options;
+    this.path = parts.path;
+    this.#crypto = parts.crypto;
+    this.#id = parts.id;
+    this.#firstTimeout = parts.firstTimeout;
+    this.#timeout = parts.firstTimeout;
+    this.#sendAt = parts.path === null ? Number.POSITIVE_INFINITY : parts.now;
+    this.handshake = new HandshakeState({
+      pattern: XX,
+      initiator: true,
+      prologue: prologue(VERSION, SUITE, name),
+      crypto: parts.crypto,
+      aead: parts.aead,
+      staticKey: parts.identity,
+    });
+    this.#message = this.handshake.writeMessage(new Uint8Array(0));
+    this.#packet = this.#encode(NO_TOKEN);
+  }
+
+  /** The Initiate as the base station carries it: not padded. */
+  get initiate(): Uint8Array {
+    return this.#packet;
+  }
+
+  nextTimeout(): number {
+    return Math.min(this.#sendAt, this.options.deadline);
+  }
+
+  /** The Initiate to send now, or null. Its bytes are the same each time; the pause doubles. */
+  due(now: number): Uint8Array | null {
+    if (now < this.#sendAt || this.path === null) return null;
+    this.#sendAt = now + this.#timeout;
+    this.#timeout *= 2;
+    return this.path.kind === 'udp' ? padded(this.#packet) : this.#packet;
+  }
+
+  /** Begins again with the token of a Retry. The Noise message stays: it was encrypted once. */
+  retry(token: Uint8Array, now: number): void {
+    this.retried = true;
+    this.#packet = this.#encode(token);
+    this.#timeout = this.#firstTimeout;
+    this.#sendAt = now;
+  }
+
+  wipe(): void {
+    this.handshake.wipe();
+  }
+
+  #encode(token: Uint8Array): Uint8Array {
+    const fields = { version: VERSION, suite: SUITE, source: this.#id, token, message: this.#message };
+    return encodeInitiate(this.#crypto, mac1Key(this.#crypto, this.options.name), fields);
+  }
+}

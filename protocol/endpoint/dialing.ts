@@ -1,0 +1,197 @@
+// The initiator's side of the handshake.
+//
+// 1. connect: Initiate, repeated with doubling pauses until the deadline. prepare: the same packet for the base station to carry.
+// 2. Retry: once, the Initiate again with the token. Versions: fails if nothing there is ours.
+// 3. Respond: read on a copy of the state. Then, before anything of ours is sent: the key against the pin, `info` against `expect`.
+// 4. Complete goes to the core as packet 0, which repeats it until it is acknowledged; the connection is open at once.
+
+import type { Connection } from '../connection/index.ts';
+import { LocalError, RemoteError, type SvcError } from '../errors/index.ts';
+import { fingerprint, fingerprintsEqual } from '../identity/index.ts';
+import { decodeRespond, decodeRetry, decodeVersions, encodeComplete } from '../packet/index.ts';
+import type { Path } from '../path.ts';
+import type { ConnectOptions, PrepareOptions, RouteOptions } from './config.ts';
+import { type Context, openCore, ownParameters } from './context.ts';
+import { Dial, FIRST_TIMEOUT } from './dial.ts';
+import { SUITES, supported, VERSIONS } from './negotiation.ts';
+import { decodeResponderOffer, encodeInitiatorOffer, type ResponderOffer } from './parameters.ts';
+import { Slot } from './registry.ts';
+
+export class Dialer {
+  readonly #context: Context;
+  readonly #prepared = new WeakMap<Connection, Slot>();
+
+  constructor(context: Context) {
+    this.#context = context;
+  }
+
+  connect(options: ConnectOptions, now: number): Connection {
+    const slot = this.#start(options, options.path, options.firstTimeout ?? FIRST_TIMEOUT, now);
+    this.#takeRoute(slot, options.path, options);
+    this.handleTimeout(slot, slot.dial!, now);
+    return slot.connection;
+  }
+
+  prepare(options: PrepareOptions, now: number): Connection {
+    const slot = this.#start(options, null, FIRST_TIMEOUT, now);
+    slot.connection.initiate = slot.dial!.initiate;
+    this.#prepared.set(slot.connection, slot);
+    return slot.connection;
+  }
+
+  /** The Respond that the base station brought for a prepared connection. One that does not hold ends the attempt: no other will come. */
+  respond(connection: Connection, packet: Uint8Array, path: Path, now: number, options: RouteOptions): void {
+    const slot = this.#prepared.get(connection);
+    // It has given up meanwhile.
+    if (slot === undefined || slot.dial === null) return;
+    this.#takeRoute(slot, path, options);
+    const fields = decodeRespond(packet);
+    if (fields !== null && sameId(fields.destination, slot.id) && this.#respond(slot, slot.dial, fields, path, now)) return;
+    this.#fail(slot, new RemoteError('BAD_RESPONSE', 'the answer to the handshake does not hold'));
+  }
+
+  /** Retry, Respond or Versions for an id we are dialing with. False: dropped. */
+  receive(slot: Slot, packet: Uint8Array, now: number): boolean {
+    const dial = slot.dial!;
+    // A prepared handshake has no path, so nothing for it can come from the network.
+    if (dial.path === null) return false;
+    const respond = decodeRespond(packet);
+    if (respond !== null) return this.#respond(slot, dial, respond, dial.path, now);
+    const retry = decodeRetry(packet);
+    if (retry !== null) return this.#retry(slot, dial, retry.token, now);
+    const versions = decodeVersions(packet);
+    return versions !== null && this.#versions(slot, versions.versions, versions.suites);
+  }
+
+  handleTimeout(slot: Slot, dial: Dial, now: number): void {
+    const { outbox, registry } = this.#context;
+    if (now >= dial.options.deadline) {
+      this.#fail(slot, new RemoteError('TIMEOUT', 'the other end does not answer'));
+      return;
+    }
+    const packet = dial.due(now);
+    if (packet !== null) outbox.push(dial.path!, packet);
+    registry.timers.set(slot, dial.nextTimeout());
+  }
+
+  #start(options: PrepareOptions, path: Path | null, firstTimeout: number, now: number): Slot {
+    const { config, ids, registry } = this.#context;
+    const slot = this.#slot(path);
+    try {
+      slot.dial = new Dial({
+        crypto: config.crypto,
+        aead: config.core.aead,
+        identity: options.identity ?? config.identity,
+        id: slot.id,
+        path,
+        options,
+        firstTimeout,
+        now,
+      });
+    } catch (error) {
+      ids.release(slot.id);
+      throw error;
+    }
+    registry.add(slot);
+    registry.timers.set(slot, slot.dial.nextTimeout());
+    return slot;
+  }
+
+  #slot(path: Path | null): Slot {
+    const { ids, registry } = this.#context;
+    const slot = ids.allocate((id) => new Slot(registry, id, { initiator: true, path }));
+    if (slot === null) throw new LocalError('OUT_OF_MEMORY', 'no connection id is left');
+    return slot;
+  }
+
+  #takeRoute(slot: Slot, path: Path, options: RouteOptions): void {
+    slot.route = path;
+    this.#context.routes.add(path, options.routeResetToken);
+  }
+
+  #retry(slot: Slot, dial: Dial, token: Uint8Array, now: number): boolean {
+    if (dial.retried) return false;
+    dial.retry(token, now);
+    this.handleTimeout(slot, dial, now);
+    return true;
+  }
+
+  /** Anybody could have sent it, so it only counts when it leaves no choice. */
+  #versions(slot: Slot, versions: Uint8Array, suites: Uint8Array): boolean {
+    if (versions.some((version) => suites.some((suite) => supported(version, suite)))) return false;
+    this.#fail(slot, new RemoteError('NOT_IMPLEMENTED', 'the other end speaks no version of the protocol that this one knows'));
+    return true;
+  }
+
+  /** False when the message does not hold: then nothing has changed. */
+  #respond(slot: Slot, dial: Dial, respond: { source: Uint8Array; message: Uint8Array }, path: Path, now: number): boolean {
+    const payload = dial.handshake.readMessage(respond.message);
+    if (payload === null) return false;
+    try {
+      const key = fingerprint(dial.handshake.remoteStatic!, this.#context.config.crypto);
+      checkPin(dial.options.pin, key);
+      const offer = decodeResponderOffer(payload);
+      checkExpected(dial.options.expect ?? {}, offer.info);
+      this.#establish(slot, dial, { offer, remoteId: respond.source.slice(), path, fingerprint: key }, now);
+    } catch (error) {
+      if (!(error instanceof LocalError || error instanceof RemoteError) || error.code === 'CORE_FAILED') throw error;
+      this.#fail(slot, error);
+    }
+    return true;
+  }
+
+  #establish(
+    slot: Slot,
+    dial: Dial,
+    peer: { offer: ResponderOffer; remoteId: Uint8Array; path: Path; fingerprint: string },
+    now: number,
+  ): void {
+    const { config, registry, resets, streams } = this.#context;
+    const { handshake } = dial;
+    const local = ownParameters(config, false);
+    const payload = encodeInitiatorOffer({ parameters: local, resetToken: resets.token(slot.id), versions: VERSIONS, suites: SUITES });
+    const complete = encodeComplete({ destination: peer.remoteId, message: handshake.writeMessage(payload) });
+    const { path, remoteId } = peer;
+    const keys = handshake.trafficKeys();
+    const remote = peer.offer.parameters;
+    const core = openCore(this.#context, { initiator: true, keys, localId: slot.id, remoteId, local, remote, path, complete }, now);
+    slot.connection.established({
+      core,
+      path,
+      remoteKey: handshake.remoteStatic!,
+      remoteFingerprint: peer.fingerprint,
+      verified: dial.options.pin === undefined ? 'none' : 'pinned',
+      handshakeHash: handshake.hash,
+      info: peer.offer.info,
+      streams,
+      acceptStreams: false,
+    });
+    dial.wipe();
+    slot.dial = null;
+    registry.knowRemote(slot, remoteId, peer.offer.resetToken);
+    registry.ready(slot);
+    registry.activate(slot);
+  }
+
+  #fail(slot: Slot, error: SvcError): void {
+    this.#context.registry.lose(slot, error);
+  }
+}
+
+function sameId(a: Uint8Array, b: Uint8Array): boolean {
+  return a.every((byte, i) => byte === b[i]);
+}
+
+function checkPin(pin: string | undefined, actual: string): void {
+  if (pin === undefined || fingerprintsEqual(pin, actual)) return;
+  throw new RemoteError('FINGERPRINT_MISMATCH', `the other end proved the key ${actual}, not the expected ${pin}`);
+}
+
+const MISMATCHES: Readonly<Record<string, string>> = { ProductId: 'WRONG_PRODUCT_ID', DeviceId: 'WRONG_DEVICE_ID' };
+
+function checkExpected(expected: Readonly<Record<string, string>>, info: Readonly<Record<string, unknown>>): void {
+  for (const [name, value] of Object.entries(expected)) {
+    if (Object.hasOwn(info, name) && info[name] === value) continue;
+    throw new RemoteError(MISMATCHES[name] ?? 'BAD_RESPONSE', `the other end has another ${name} than ${value}`);
+  }
+}

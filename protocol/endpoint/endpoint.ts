@@ -1,0 +1,224 @@
+// An endpoint: all connections of one identity, dialed and accepted, over any number of paths. Sans-IO: datagrams and time come in, packets and
+// events go out.
+//
+//   receive ─▶ demultiplex ─┬▶ connections (Data)        ─▶ core
+//                           ├▶ dialing   (Retry, Respond, Versions)
+//                           └▶ accepting (Initiate, Complete)
+//   transmit ◀─ packets of the handshake first, then each connection that has some in turn
+//
+// After receive, handleTimeout and any call on a connection: transmit until null, nextEvent until null, then nextTimeout.
+// It knows no sockets and no products: names, limits and who may do what come with the configuration.
+
+import type { Connection } from '../connection/index.ts';
+import { CloseCode, LocalError, RemoteError, type SvcError } from '../errors/index.ts';
+import type { Path } from '../path.ts';
+import { Acceptor } from './accepting.ts';
+import { CoreBatch, Outbox, type PacketBatch } from './batch.ts';
+import type { ConnectOptions, EndpointConfig, PrepareOptions, RouteOptions } from './config.ts';
+import type { Context } from './context.ts';
+import { Demultiplexer } from './demultiplex.ts';
+import { Dialer } from './dialing.ts';
+import type { HalfOpen } from './half-open.ts';
+import { Ids } from './ids.ts';
+import { type EndpointEvent, Registry, type Slot } from './registry.ts';
+import { Resets } from './reset.ts';
+import { Routes } from './routes.ts';
+import { type EndpointStats, newStats } from './stats.ts';
+
+/** Packets of one connection in a batch. */
+const BATCH = 32;
+/** Packet slots a core has at least: with so many out, "no packets" may only mean "no slots". */
+const LEAST_SLOTS = 32;
+/** Ids kept for connections beyond the limits: dialed ones and those that are closing. */
+const SPARE_IDS = 64;
+const SECRET_LENGTH = 32;
+const STREAM_WINDOW = 1 << 20;
+
+export class Endpoint {
+  readonly #context: Context;
+  readonly #demultiplexer: Demultiplexer;
+  readonly #dialer: Dialer;
+  readonly #acceptor: Acceptor;
+  readonly #batch: CoreBatch;
+  /** Connections that got no packets while most slots were with the driver. */
+  #starved: Slot[] = [];
+  #failed = false;
+
+  /** @throws LocalError INVALID_ARGUMENT for a reset secret that is not 32 bytes */
+  constructor(config: EndpointConfig) {
+    if (config.resetSecret.length !== SECRET_LENGTH) throw new LocalError('INVALID_ARGUMENT', 'the reset secret has 32 bytes');
+    this.#context = newContext(config, (slot) => this.#released(slot));
+    this.#dialer = new Dialer(this.#context);
+    this.#acceptor = new Acceptor(this.#context);
+    this.#demultiplexer = new Demultiplexer(this.#context, this.#dialer, this.#acceptor);
+    this.#batch = new CoreBatch(config.core);
+  }
+
+  /** Live counters. */
+  get stats(): Readonly<EndpointStats> {
+    return this.#context.stats;
+  }
+
+  /** True when no connection is left, not even a closing one. */
+  get idle(): boolean {
+    return this.#context.registry.size === 0;
+  }
+
+  /**
+   * Begins a handshake. Its outcome is the event `opened` or `failed` of the connection: FINGERPRINT_MISMATCH, WRONG_PRODUCT_ID,
+   * WRONG_DEVICE_ID, NOT_IMPLEMENTED (no common version), TIMEOUT.
+   * @throws LocalError INVALID_ARGUMENT (pin), OUT_OF_MEMORY (no id), INVALID_STATE (endpoint closed), CORE_FAILED
+   */
+  connect(options: ConnectOptions, now: number): Connection {
+    this.#checkOpen();
+    return this.#dialer.connect(options, now);
+  }
+
+  /** Begins a handshake whose Initiate the base station carries: `connection.initiate`. Errors as {@link connect}. */
+  prepare(options: PrepareOptions, now: number): Connection {
+    this.#checkOpen();
+    return this.#dialer.prepare(options, now);
+  }
+
+  /** Gives a prepared connection the Respond and the path to use. One that does not hold fails it with BAD_RESPONSE. */
+  respond(connection: Connection, respond: Uint8Array, path: Path, now: number, options: RouteOptions = {}): void {
+    this.#guarded(() => this.#dialer.respond(connection, respond, path, now, options));
+  }
+
+  /**
+   * Answers an Initiate that the base station carried: the Respond.
+   * @throws RemoteError PARSE, NOT_FOUND (another name), NOT_IMPLEMENTED (version), TOO_MANY_REQUESTS, BAD_REQUEST
+   */
+  accept(initiate: Uint8Array, path: Path, now: number, options: RouteOptions = {}): Uint8Array {
+    this.#checkOpen();
+    return this.#acceptor.accept(initiate, path, now, options);
+  }
+
+  /** Token with which this end may reset an id of its own: a connection id, or a route id it gives out. 16 bytes. */
+  resetToken(id: Uint8Array): Uint8Array {
+    return this.#context.resets.token(id);
+  }
+
+  /** One datagram. Whatever it holds, it closes at most the connection that is authenticated to have sent it, and nothing is thrown. */
+  receive(datagram: Uint8Array, path: Path, now: number): void {
+    this.#guarded(() => this.#demultiplexer.receive(datagram, path, now));
+  }
+
+  /** Packets for one path, or null. The batch object is reused: read it before the next call. */
+  transmit(now: number): PacketBatch | null {
+    if (this.#context.config.core.failed) this.#fail();
+    return this.#context.outbox.next() ?? this.#transmitData(now);
+  }
+
+  /** When to call handleTimeout, Infinity for never. Valid after transmit gave null. */
+  nextTimeout(): number {
+    if (this.#context.config.core.failed && !this.#failed) return 0;
+    return Math.min(this.#context.registry.timers.next(), this.#acceptor.halfOpen.nextExpiry());
+  }
+
+  handleTimeout(now: number): void {
+    this.#guarded(() => {
+      const { registry } = this.#context;
+      for (let slot = registry.timers.due(now); slot !== undefined; slot = registry.timers.due(now)) this.#timeout(slot, now);
+      this.#acceptor.halfOpen.expire(now);
+    });
+  }
+
+  nextEvent(): EndpointEvent | null {
+    return this.#context.registry.nextEvent();
+  }
+
+  /** Closes all connections and accepts no more. Go on until `idle`, or stop at once: then the other ends notice by timeout. */
+  close(now: number, code: number = CloseCode.SHUTDOWN, reason = ''): void {
+    this.#demultiplexer.accepting = false;
+    this.#guarded(() => {
+      this.#acceptor.halfOpen.removeWhere(() => true);
+      for (const slot of [...this.#context.registry.slots]) slot.connection.close(code, reason, now);
+    });
+  }
+
+  #transmitData(now: number): PacketBatch | null {
+    const { registry } = this.#context;
+    if (this.#batch.outstanding < LEAST_SLOTS) this.#feedStarved();
+    try {
+      for (let slot = registry.nextReady(); slot !== undefined; slot = registry.nextReady()) {
+        const count = slot.dial === null ? slot.connection.transmit(now, BATCH) : 0;
+        if (count > 0) {
+          registry.ready(slot);
+          return this.#batch.of(slot.connection.path, count);
+        }
+        if (this.#batch.outstanding >= LEAST_SLOTS) this.#starved.push(slot);
+        registry.timers.set(slot, slot.nextTimeout());
+      }
+    } catch (error) {
+      this.#handle(error);
+    }
+    return null;
+  }
+
+  #feedStarved(): void {
+    if (this.#starved.length === 0) return;
+    for (const slot of this.#starved) this.#context.registry.ready(slot);
+    this.#starved = [];
+  }
+
+  #timeout(slot: Slot, now: number): void {
+    if (slot.dial !== null) return this.#dialer.handleTimeout(slot, slot.dial, now);
+    const { registry } = this.#context;
+    slot.connection.handleTimeout(now);
+    registry.ready(slot);
+    registry.activate(slot);
+  }
+
+  #released(slot: Slot): void {
+    const { ids, routes } = this.#context;
+    ids.release(slot.id);
+    if (slot.route !== null) routes.remove(slot.route);
+  }
+
+  #checkOpen(): void {
+    if (this.#context.config.core.failed) throw new LocalError('CORE_FAILED', 'the core of this endpoint is dead');
+    if (!this.#demultiplexer.accepting) throw new LocalError('INVALID_STATE', 'the endpoint is closed');
+  }
+
+  #guarded(work: () => void): void {
+    if (this.#context.config.core.failed) return this.#fail();
+    try {
+      work();
+    } catch (error) {
+      this.#handle(error);
+    }
+  }
+
+  /** A dead core ends all; what the network caused was a packet to drop; anything else is a bug and goes on up. */
+  #handle(error: unknown): void {
+    if (this.#context.config.core.failed) this.#fail();
+    else if (error instanceof RemoteError) this.#context.stats.badHandshake++;
+    else throw error;
+  }
+
+  #fail(): void {
+    if (this.#failed) return;
+    this.#failed = true;
+    const error: SvcError = new LocalError('CORE_FAILED', 'the core of this endpoint is dead, its connections are lost');
+    const { registry } = this.#context;
+    this.#acceptor.halfOpen.removeWhere(() => true);
+    for (const slot of [...registry.slots]) registry.lose(slot, error);
+    registry.announce({ kind: 'failed', error });
+  }
+}
+
+function newContext(config: EndpointConfig, released: (slot: Slot) => void): Context {
+  const stats = newStats();
+  const { crypto, limits, resetSecret } = config;
+  return {
+    config,
+    stats,
+    ids: new Ids<Slot | HalfOpen>(crypto, resetSecret, limits.connections + limits.halfOpen + SPARE_IDS),
+    registry: new Registry(stats, released),
+    routes: new Routes(),
+    resets: new Resets(crypto, resetSecret),
+    outbox: new Outbox(),
+    streams: { open: 0, max: () => limits.streams ?? Number.POSITIVE_INFINITY, window: config.streamWindow ?? STREAM_WINDOW },
+  };
+}

@@ -1,0 +1,121 @@
+// Handshakes others have begun: one entry per path and source id, so that a repeat of the Initiate gets the same Respond.
+//
+// Bounded in number and time (10 s). When the table is full the oldest entry whose address is not proven goes first, so that a flood from
+// invented addresses cannot push out those who answered a Retry.
+
+import { hex } from '@scure/base';
+import type { HandshakeState } from '../noise/index.ts';
+import type { Path } from '../path.ts';
+
+/** ms a handshake may take. */
+export const HALF_OPEN_LIFETIME = 10_000;
+/** Data packets kept that overtook the Complete. */
+export const MAX_EARLY = 4;
+
+export interface HalfOpenFields {
+  readonly path: Path;
+  /** Source id of the Initiate, a copy. */
+  readonly remoteId: Uint8Array;
+  /** Noise message 1, a copy: what makes an Initiate a repeat. */
+  readonly message: Uint8Array;
+  readonly version: number;
+  readonly suite: number;
+  readonly handshake: HandshakeState;
+  /** The peer receives at its address: it returned a token, or the path is a connection. */
+  readonly validated: boolean;
+  readonly createdAt: number;
+}
+
+export class HalfOpen {
+  readonly fields: HalfOpenFields;
+  /** Our id. */
+  readonly id: Uint8Array;
+  /** The Respond packet, repeated byte for byte. */
+  respond: Uint8Array = new Uint8Array(0);
+  /** The handshake became a connection, which has the id now. */
+  completed = false;
+  received: number;
+  sent = 0;
+  readonly early: Uint8Array[] = [];
+
+  /** @param received bytes of the datagram that began it */
+  constructor(id: Uint8Array, fields: HalfOpenFields, received: number) {
+    this.id = id;
+    this.fields = fields;
+    this.received = received;
+  }
+
+  /** Whether `length` bytes may go to an address that is not proven: at most three times what came from it (RFC 9000 §8.1). */
+  maySend(length: number): boolean {
+    return this.fields.validated || this.sent + length <= 3 * this.received;
+  }
+}
+
+export class HalfOpenTable {
+  readonly #proven = new Map<string, HalfOpen>();
+  readonly #unproven = new Map<string, HalfOpen>();
+  readonly #removed: (entry: HalfOpen) => void;
+
+  /** @param removed called for each entry that leaves the table, in whichever way */
+  constructor(removed: (entry: HalfOpen) => void) {
+    this.#removed = removed;
+  }
+
+  get size(): number {
+    return this.#proven.size + this.#unproven.size;
+  }
+
+  find(path: Path, remoteId: Uint8Array): HalfOpen | undefined {
+    const key = keyOf(path, remoteId);
+    return this.#proven.get(key) ?? this.#unproven.get(key);
+  }
+
+  /** Makes room for one more: true when there is. */
+  makeRoom(limit: number, validated: boolean): boolean {
+    if (this.size < limit) return true;
+    const victim = first(this.#unproven) ?? (validated ? first(this.#proven) : undefined);
+    if (victim === undefined) return false;
+    this.remove(victim);
+    return true;
+  }
+
+  add(entry: HalfOpen): void {
+    this.#mapOf(entry).set(keyOf(entry.fields.path, entry.fields.remoteId), entry);
+  }
+
+  remove(entry: HalfOpen): void {
+    if (this.#mapOf(entry).delete(keyOf(entry.fields.path, entry.fields.remoteId))) this.#removed(entry);
+  }
+
+  /** Removes all that `matches`. */
+  removeWhere(matches: (entry: HalfOpen) => boolean): void {
+    for (const entry of [...this.#proven.values(), ...this.#unproven.values()]) if (matches(entry)) this.remove(entry);
+  }
+
+  nextExpiry(): number {
+    return Math.min(expiry(first(this.#proven)), expiry(first(this.#unproven)));
+  }
+
+  expire(now: number): void {
+    for (const map of [this.#proven, this.#unproven]) {
+      for (let oldest = first(map); expiry(oldest) <= now; oldest = first(map)) this.remove(oldest!);
+    }
+  }
+
+  #mapOf(entry: HalfOpen): Map<string, HalfOpen> {
+    return entry.fields.validated ? this.#proven : this.#unproven;
+  }
+}
+
+function keyOf(path: Path, remoteId: Uint8Array): string {
+  return `${path.key} ${hex.encode(remoteId)}`;
+}
+
+/** The oldest: maps keep the order of insertion. */
+function first(map: Map<string, HalfOpen>): HalfOpen | undefined {
+  return map.values().next().value;
+}
+
+function expiry(entry: HalfOpen | undefined): number {
+  return entry === undefined ? Number.POSITIVE_INFINITY : entry.fields.createdAt + HALF_OPEN_LIFETIME;
+}

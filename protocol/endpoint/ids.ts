@@ -1,0 +1,90 @@
+// Connection ids of this endpoint, and who each belongs to: 8 bytes = word (u32) ‖ keyed hash of the word (u32).
+//
+// The word holds the index into a table in its low bits and a generation above, so that demultiplexing is an array index and a new owner of
+// a slot has another id. Index width follows the table's size; the generation starts at random, so that ids do not come again after a restart.
+// The hash is HMAC-SHA-256(id secret, word), first 4 bytes: it tells ids of ours from invented ones without any state, also after a
+// restart, which is what makes it safe to answer unknown ids with Reset (protocol.md §2).
+
+import type { CryptoHost } from '../crypto-host.ts';
+import { ID_LENGTH, u32, writeU32 } from '../packet/index.ts';
+
+const LABEL = new TextEncoder().encode('svc id');
+
+export class Ids<T> {
+  readonly #crypto: CryptoHost;
+  readonly #secret: Uint8Array;
+  readonly #mask: number;
+  readonly #owners: (T | undefined)[];
+  readonly #words: Uint32Array;
+  readonly #hashes: Uint32Array;
+  /** Ring of free indices: the one freed longest ago is used next. */
+  readonly #free: Uint32Array;
+  #freeHead = 0;
+  #freeCount: number;
+
+  /** @param capacity owners at a time; rounded up to a power of two */
+  constructor(crypto: CryptoHost, resetSecret: Uint8Array, capacity: number) {
+    const size = 2 ** Math.ceil(Math.log2(Math.max(2, capacity)));
+    this.#crypto = crypto;
+    this.#secret = crypto.hmacSha256(resetSecret, LABEL);
+    this.#mask = size - 1;
+    this.#owners = new Array<T | undefined>(size).fill(undefined);
+    this.#hashes = new Uint32Array(size);
+    this.#free = Uint32Array.from({ length: size }, (_, index) => index);
+    this.#freeCount = size;
+    const generation = u32(crypto.randomBytes(4), 0);
+    this.#words = Uint32Array.from({ length: size }, (_, index) => ((generation & ~this.#mask) | index) >>> 0);
+  }
+
+  /** The owner made for a new id, or null when the table is full. */
+  allocate<O extends T>(make: (id: Uint8Array) => O): O | null {
+    if (this.#freeCount === 0) return null;
+    const index = this.#free[this.#freeHead]!;
+    this.#freeHead = (this.#freeHead + 1) & this.#mask;
+    this.#freeCount--;
+    const word = (this.#words[index]! + this.#mask + 1) >>> 0;
+    this.#words[index] = word;
+    this.#hashes[index] = this.#hash(word);
+    const id = new Uint8Array(ID_LENGTH);
+    writeU32(id, 0, word);
+    writeU32(id, 4, this.#hashes[index]!);
+    const owner = make(id);
+    this.#owners[index] = owner;
+    return owner;
+  }
+
+  /** Owner of an id given as its two halves. */
+  find(high: number, low: number): T | undefined {
+    const index = high & this.#mask;
+    return this.#words[index] === high && this.#hashes[index] === low ? this.#owners[index] : undefined;
+  }
+
+  /** Owner of an id given as bytes. */
+  owner(id: Uint8Array): T | undefined {
+    return this.find(u32(id, 0), u32(id, 4));
+  }
+
+  /** Hands an id in use to another owner. */
+  replace(id: Uint8Array, owner: T): void {
+    this.#owners[u32(id, 0) & this.#mask] = owner;
+  }
+
+  release(id: Uint8Array): void {
+    const index = u32(id, 0) & this.#mask;
+    if (this.#words[index] !== u32(id, 0) || this.#owners[index] === undefined) return;
+    this.#owners[index] = undefined;
+    this.#free[(this.#freeHead + this.#freeCount) & this.#mask] = index;
+    this.#freeCount++;
+  }
+
+  /** Whether an id was made with this secret, now or in an earlier life. Costs one HMAC. */
+  isOurs(high: number, low: number): boolean {
+    return this.#hash(high) === low;
+  }
+
+  #hash(word: number): number {
+    const bytes = new Uint8Array(4);
+    writeU32(bytes, 0, word);
+    return u32(this.#crypto.hmacSha256(this.#secret, bytes), 0);
+  }
+}

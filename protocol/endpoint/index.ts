@@ -1,0 +1,7 @@
+/** The endpoint: handshakes, demultiplexing and the life of connections (protocol.md §2, §3). */
+
+export type { PacketBatch } from './batch.ts';
+export type { ConnectOptions, EndpointConfig, EndpointLimits, PrepareOptions, RouteOptions } from './config.ts';
+export { Endpoint } from './endpoint.ts';
+export type { EndpointEvent } from './registry.ts';
+export type { EndpointStats } from './stats.ts';

@@ -1,0 +1,38 @@
+// Version and suite: what is offered, what is chosen, and what of it both ends sign (protocol.md §3).
+//
+// There is one of each now. The responder recomputes the choice from what message 3 says was offered, so that a later version cannot be
+// talked down by whoever sits in between.
+
+import { SUITE, VERSION } from '../packet/index.ts';
+
+/** Best first. */
+export const VERSIONS = Uint8Array.of(VERSION);
+export const SUITES = Uint8Array.of(SUITE);
+
+const LABEL = new TextEncoder().encode('svc');
+
+/** Prologue of the Noise handshake: "svc" ‖ version ‖ suite ‖ responder name. */
+export function prologue(version: number, suite: number, name: string): Uint8Array {
+  const text = new TextEncoder().encode(name);
+  const bytes = new Uint8Array(LABEL.length + 2 + text.length);
+  bytes.set(LABEL);
+  bytes[LABEL.length] = version;
+  bytes[LABEL.length + 1] = suite;
+  bytes.set(text, LABEL.length + 2);
+  return bytes;
+}
+
+/** Whether we can run a handshake with these. */
+export function supported(version: number, suite: number): boolean {
+  return VERSIONS.includes(version) && SUITES.includes(suite);
+}
+
+/** Whether `version` and `suite` are the best of what was offered. */
+export function isBest(version: number, suite: number, offered: { readonly versions: Uint8Array; readonly suites: Uint8Array }): boolean {
+  return version === best(VERSIONS, offered.versions) && suite === best(SUITES, offered.suites);
+}
+
+/** The first of ours that is offered too. */
+function best(ours: Uint8Array, offered: Uint8Array): number | undefined {
+  return ours.find((candidate) => offered.includes(candidate));
+}

@@ -1,0 +1,102 @@
+// Transport parameters and what else travels in the payloads of Noise messages 2 and 3: one CBOR map with text keys.
+//
+//   key             message  value
+//   IdleTimeout     2, 3     ms without a packet after which the sender forgets the connection; 0: never
+//   MaxUdpPayload   2, 3     largest UDP payload the sender takes, 1,200 to 65,527
+//   MaxData         2, 3     initial connection window, at least 2 R = 133,120
+//   MaxStreamData   2, 3     initial window of a byte stream (a message's is always R = 66,560)
+//   MaxStreams      2, 3     byte streams the receiver may hold open
+//   MaxMessages     2, 3     messages the receiver may hold open
+//   MaxAckDelay     2, 3     ms the sender may delay an acknowledgement, at most 16,383
+//   MaxDatagram     2, 3     largest DATAGRAM the sender takes; 0 or absent: none
+//   ResetToken      2, 3     16 bytes, token of the sender's connection id
+//   Info            2        map the responder says of itself, e.g. {ProductId, DeviceId}
+//   Versions        3        byte string: versions the initiator offered, best first
+//   Suites          3        byte string: suites it offered, best first
+//
+// Unknown keys are ignored; a missing or impossible value raises a RemoteError PARSE.
+
+import type { DataParameters } from '../../bindings/index.ts';
+import { bytes, type CborMap, type CborValue, decode, encode, map, optionalMapField, optionalUint, uint } from '../cbor/index.ts';
+import { TOKEN_LENGTH } from '../packet/index.ts';
+
+/** Bytes of the largest message (protocol.md §5). */
+const R = 66_560;
+/** What the core counts in: larger values are as good as this. */
+const MOST = 0x7fff_ffff;
+/** Both payloads are small and flat; `Info` is one level. */
+const LIMITS = { depth: 4, items: 256 } as const;
+
+/** What a message says of its sender. */
+export interface Offer {
+  readonly parameters: DataParameters;
+  readonly resetToken: Uint8Array;
+}
+
+export interface ResponderOffer extends Offer {
+  readonly info: Readonly<Record<string, unknown>>;
+}
+
+export interface InitiatorOffer extends Offer {
+  readonly versions: Uint8Array;
+  readonly suites: Uint8Array;
+}
+
+export function encodeResponderOffer(offer: ResponderOffer): Uint8Array {
+  return encode({ ...common(offer), Info: offer.info as Record<string, CborValue> });
+}
+
+/** @throws RemoteError PARSE */
+export function decodeResponderOffer(payload: Uint8Array): ResponderOffer {
+  const fields = map(decode(payload, LIMITS), 'message 2');
+  return { ...readCommon(fields), info: optionalMapField(fields, 'Info') ?? {} };
+}
+
+export function encodeInitiatorOffer(offer: InitiatorOffer): Uint8Array {
+  return encode({ ...common(offer), Versions: offer.versions, Suites: offer.suites });
+}
+
+/** @throws RemoteError PARSE */
+export function decodeInitiatorOffer(payload: Uint8Array): InitiatorOffer {
+  const fields = map(decode(payload, LIMITS), 'message 3');
+  return {
+    ...readCommon(fields),
+    versions: bytes(fields, 'Versions', { min: 1, max: 255 }),
+    suites: bytes(fields, 'Suites', { min: 1, max: 255 }),
+  };
+}
+
+function common(offer: Offer): Record<string, CborValue> {
+  const { parameters } = offer;
+  return {
+    IdleTimeout: parameters.idleTimeout,
+    MaxUdpPayload: parameters.maxUdpPayload,
+    MaxData: parameters.initialMaxData,
+    MaxStreamData: parameters.initialMaxStreamData,
+    MaxStreams: parameters.maxStreams,
+    MaxMessages: parameters.maxMessages,
+    MaxAckDelay: parameters.maxAckDelay,
+    MaxDatagram: parameters.maxDatagram,
+    ResetToken: offer.resetToken,
+  };
+}
+
+function readCommon(fields: CborMap): Offer {
+  return {
+    parameters: {
+      idleTimeout: amount(fields, 'IdleTimeout'),
+      maxUdpPayload: uint(fields, 'MaxUdpPayload', { min: 1200, max: 65_527 }),
+      initialMaxData: amount(fields, 'MaxData', 2 * R),
+      initialMaxStreamData: amount(fields, 'MaxStreamData'),
+      maxStreams: amount(fields, 'MaxStreams'),
+      maxMessages: amount(fields, 'MaxMessages'),
+      maxAckDelay: uint(fields, 'MaxAckDelay', { max: 16_383 }),
+      maxDatagram: optionalUint(fields, 'MaxDatagram', { max: 65_527 }) ?? 0,
+    },
+    resetToken: bytes(fields, 'ResetToken', { exact: TOKEN_LENGTH }),
+  };
+}
+
+function amount(fields: CborMap, name: string, min = 0): number {
+  return Math.min(uint(fields, name, { min }), MOST);
+}

@@ -1,0 +1,176 @@
+// The connections of an endpoint: which have packets, which have events, when each wants to be called again, and under what id the other end
+// may reset it. A connection stays here until the core has drained it.
+
+import { hex } from '@scure/base';
+import { Connection, type ConnectionOwner } from '../connection/index.ts';
+import type { SvcError } from '../errors/index.ts';
+import { equalBytes } from '../identity/index.ts';
+import type { Path } from '../path.ts';
+import type { Dial } from './dial.ts';
+import { Fifo } from './fifo.ts';
+import type { EndpointStats } from './stats.ts';
+import { type Timed, Timers } from './timers.ts';
+
+export type EndpointEvent =
+  /** Another end has completed a handshake with us. */
+  | { readonly kind: 'connection'; readonly connection: Connection }
+  /** The connection has events: ask its nextEvent until null. Given once until then. */
+  | { readonly kind: 'active'; readonly connection: Connection }
+  /** The core is dead and all connections with it: make a new core and endpoint. */
+  | { readonly kind: 'failed'; readonly error: SvcError };
+
+/** One connection in its endpoint. */
+export class Slot implements Timed, ConnectionOwner {
+  readonly connection: Connection;
+  readonly id: Uint8Array;
+  timerAt = Number.POSITIVE_INFINITY;
+  timerIndex = -1;
+  /** In the queue of those asked for packets. */
+  ready = false;
+  /** In the queue of events. */
+  active = false;
+  /** Refused: nobody is told of it. */
+  silent = false;
+  /** Counts against the limit of accepted connections. */
+  accepted = false;
+  /** The route it holds on to. */
+  route: Path | null = null;
+  /** While we are dialing. */
+  dial: Dial | null = null;
+  /** Responder: the Complete as it was verified. */
+  complete: Uint8Array | null = null;
+  /** What the other end told us in the handshake. */
+  remote: { readonly key: string; readonly resetToken: Uint8Array } | null = null;
+  readonly event: EndpointEvent;
+  readonly #registry: Registry;
+
+  constructor(registry: Registry, id: Uint8Array, options: { initiator: boolean; path: Path | null }) {
+    this.#registry = registry;
+    this.id = id;
+    this.connection = new Connection({ ...options, owner: this });
+    this.event = { kind: 'active', connection: this.connection };
+  }
+
+  touched(): void {
+    this.#registry.ready(this);
+  }
+
+  eventful(): void {
+    this.#registry.activate(this);
+  }
+
+  drained(): void {
+    this.#registry.release(this);
+  }
+
+  nextTimeout(): number {
+    return this.dial?.nextTimeout() ?? this.connection.nextTimeout();
+  }
+}
+
+export class Registry {
+  readonly timers = new Timers<Slot>();
+  /** Accepted connections that count against the limit. */
+  accepted = 0;
+  readonly #slots = new Set<Slot>();
+  readonly #ready = new Fifo<Slot>();
+  /** Slots stand for their `active` event. */
+  readonly #events = new Fifo<EndpointEvent | Slot>();
+  readonly #byRemoteId = new Map<string, Slot[]>();
+  readonly #stats: EndpointStats;
+  readonly #released: (slot: Slot) => void;
+
+  /** @param released called when a connection is gone for good */
+  constructor(stats: EndpointStats, released: (slot: Slot) => void) {
+    this.#stats = stats;
+    this.#released = released;
+  }
+
+  get slots(): Iterable<Slot> {
+    return this.#slots;
+  }
+
+  get size(): number {
+    return this.#slots.size;
+  }
+
+  add(slot: Slot): void {
+    this.#slots.add(slot);
+    this.#stats.connections = this.#slots.size;
+  }
+
+  /** Notes what the other end may reset this connection with. */
+  knowRemote(slot: Slot, id: Uint8Array, resetToken: Uint8Array): void {
+    const key = hex.encode(id);
+    slot.remote = { key, resetToken };
+    this.#byRemoteId.set(key, [...(this.#byRemoteId.get(key) ?? []), slot]);
+  }
+
+  /** The connection that a Reset with this id and token ends; compared in constant time. */
+  resetBy(id: Uint8Array, token: Uint8Array): Slot | undefined {
+    return this.#byRemoteId.get(hex.encode(id))?.find((slot) => equalBytes(slot.remote!.resetToken, token));
+  }
+
+  /** The slot is to be asked for packets and for its next timeout. */
+  ready(slot: Slot): void {
+    if (slot.ready || !this.#slots.has(slot)) return;
+    slot.ready = true;
+    this.#ready.push(slot);
+  }
+
+  /** The first that is to be asked, and then the last. */
+  nextReady(): Slot | undefined {
+    const slot = this.#ready.shift();
+    if (slot !== undefined) slot.ready = false;
+    return slot;
+  }
+
+  /** The connection may have events. */
+  activate(slot: Slot): void {
+    if (slot.silent) {
+      while (slot.connection.nextEvent() !== null);
+      return;
+    }
+    if (slot.active) return;
+    slot.active = true;
+    this.#events.push(slot);
+  }
+
+  announce(event: EndpointEvent): void {
+    this.#events.push(event);
+  }
+
+  nextEvent(): EndpointEvent | null {
+    const event = this.#events.shift() ?? null;
+    if (!(event instanceof Slot)) return event;
+    event.active = false;
+    return event.event;
+  }
+
+  /** Ends a connection without a packet and forgets it. */
+  lose(slot: Slot, error: SvcError, code?: number): void {
+    slot.connection.lost(error, code);
+    this.activate(slot);
+    this.release(slot);
+  }
+
+  release(slot: Slot): void {
+    if (!this.#slots.delete(slot)) return;
+    this.timers.remove(slot);
+    this.#forgetRemote(slot);
+    if (slot.accepted) this.accepted--;
+    slot.dial?.wipe();
+    slot.dial = null;
+    slot.connection.free();
+    this.#stats.connections = this.#slots.size;
+    this.#released(slot);
+  }
+
+  #forgetRemote(slot: Slot): void {
+    if (slot.remote === null) return;
+    const rest = this.#byRemoteId.get(slot.remote.key)!.filter((other) => other !== slot);
+    if (rest.length === 0) this.#byRemoteId.delete(slot.remote.key);
+    else this.#byRemoteId.set(slot.remote.key, rest);
+    slot.remote = null;
+  }
+}

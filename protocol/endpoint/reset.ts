@@ -1,0 +1,33 @@
+// Reset, both ways: "I have lost the state of this id" (protocol.md §2, RFC 9000 §10.3).
+//
+// Sent only in answer to Data or Route with an id of ours that nobody has, always smaller than what it answers, and rate-limited. An id that does
+// not carry our keyed hash gets no answer at all, so a scanner sees nothing.
+
+import type { CryptoHost } from '../crypto-host.ts';
+import { encodeReset, RESET_LENGTH, TOKEN_LENGTH } from '../packet/index.ts';
+import { TokenBucket } from './rate.ts';
+
+/** Resets a second, and burst: a station that restarts has every peer to tell. */
+const RATE = 1000;
+
+export class Resets {
+  readonly #crypto: CryptoHost;
+  readonly #secret: Uint8Array;
+  readonly #bucket = new TokenBucket(RATE, RATE);
+
+  constructor(crypto: CryptoHost, secret: Uint8Array) {
+    this.#crypto = crypto;
+    this.#secret = secret;
+  }
+
+  /** Token of a connection id or route id of ours: HMAC-SHA-256(reset secret, id), first 16 bytes. */
+  token(id: Uint8Array): Uint8Array {
+    return this.#crypto.hmacSha256(this.#secret, id).slice(0, TOKEN_LENGTH);
+  }
+
+  /** The Reset that answers a packet of `length` bytes for `id`, or null when it may not be sent. */
+  answer(id: Uint8Array, length: number, now: number): Uint8Array | null {
+    if (length <= RESET_LENGTH || !this.#bucket.take(now)) return null;
+    return encodeReset({ id, token: this.token(id) });
+  }
+}

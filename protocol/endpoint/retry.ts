@@ -1,0 +1,62 @@
+// Tokens of Retry: proof that the initiator receives at its address. Stateless: 4 bytes issue time (s) ‖ HMAC-SHA-256(secret, time ‖ source id ‖
+// port ‖ address), first 16 bytes. They hold 120 s; the secret changes every 120 s and the one before still counts.
+
+import type { CryptoHost } from '../crypto-host.ts';
+import { equalBytes } from '../identity/index.ts';
+import { ID_LENGTH, TOKEN_LENGTH, u32, writeU16, writeU32 } from '../packet/index.ts';
+import type { Path } from '../path.ts';
+
+/** ms a token holds, and a secret is issued with. */
+export const RETRY_LIFETIME = 120_000;
+const TIME_LENGTH = 4;
+const LENGTH = TIME_LENGTH + TOKEN_LENGTH;
+
+export class RetryTokens {
+  readonly #crypto: CryptoHost;
+  #current: Uint8Array | null = null;
+  #previous: Uint8Array | null = null;
+  #changeAt = Number.NEGATIVE_INFINITY;
+
+  constructor(crypto: CryptoHost) {
+    this.#crypto = crypto;
+  }
+
+  issue(path: Path, source: Uint8Array, now: number): Uint8Array {
+    this.#rotate(now);
+    const token = new Uint8Array(LENGTH);
+    writeU32(token, 0, seconds(now));
+    token.set(this.#mac(this.#current!, token.subarray(0, TIME_LENGTH), path, source), TIME_LENGTH);
+    return token;
+  }
+
+  /** Whether we issued the token for this path and source id, at most 120 s ago. */
+  holds(token: Uint8Array, path: Path, source: Uint8Array, now: number): boolean {
+    if (token.length !== LENGTH) return false;
+    this.#rotate(now);
+    const age = (seconds(now) - u32(token, 0)) >>> 0;
+    if (age > RETRY_LIFETIME / 1000) return false;
+    const time = token.subarray(0, TIME_LENGTH);
+    const mac = token.subarray(TIME_LENGTH);
+    return [this.#current, this.#previous].some((secret) => secret !== null && equalBytes(this.#mac(secret, time, path, source), mac));
+  }
+
+  #mac(secret: Uint8Array, time: Uint8Array, path: Path, source: Uint8Array): Uint8Array {
+    const bound = new Uint8Array(ID_LENGTH + 2);
+    bound.set(source);
+    writeU16(bound, ID_LENGTH, path.port);
+    return this.#crypto.hmacSha256(secret, time, bound, new TextEncoder().encode(path.address)).subarray(0, TOKEN_LENGTH);
+  }
+
+  #rotate(now: number): void {
+    if (now < this.#changeAt) return;
+    // After a pause of two lifetimes nothing issued before may count.
+    this.#previous = now < this.#changeAt + RETRY_LIFETIME ? this.#current : null;
+    this.#current = this.#crypto.randomBytes(32);
+    this.#changeAt = now + RETRY_LIFETIME;
+  }
+}
+
+/** Seconds modulo 2^32 of a monotonic time. */
+function seconds(now: number): number {
+  return Math.floor(now / 1000) >>> 0;
+}

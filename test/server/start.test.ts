@@ -122,7 +122,7 @@ describe('svc basestation', () => {
     const spies = (['stdout', 'stderr'] as const).map((name) =>
       vi.spyOn(process[name], 'write').mockImplementation((chunk: unknown) => {
         captured[name === 'stdout' ? 'out' : 'err'] += String(chunk);
-        if (name === 'stdout' && captured.out.includes('\n')) process.emit('SIGTERM');
+        if (name === 'stdout' && captured.out === String(chunk)) process.emit('SIGTERM');
         return true;
       }),
     );

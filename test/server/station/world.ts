@@ -157,7 +157,13 @@ export class Party {
   }
 
   connect(request: Partial<ConnectRequest> = {}): Promise<CoapResponse> {
-    return this.request('POST', ClientPath.CONNECT, encodeConnectRequest({ ...ids, serverKey: 'sk-a', ...request }));
+    return this.world.sim.settle(this.connecting(request));
+  }
+
+  /** The same, sent and not waited for. */
+  connecting(request: Partial<ConnectRequest> = {}): Promise<CoapResponse> {
+    const payload = encodeConnectRequest({ ...ids, serverKey: 'sk-a', ...request });
+    return this.channel.request({ method: 'POST', path: ClientPath.CONNECT, contentFormat: CONTENT_FORMAT_CBOR, payload });
   }
 }
 

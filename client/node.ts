@@ -2,7 +2,7 @@
 import type { Environment } from '../transport/environment.ts';
 import { nodeEnvironment } from '../transport/node/index.ts';
 import { SvcClient as Client } from './svc-client.ts';
-import { listenTunnel } from './tunnel-listener.ts';
+import { listenTunnel } from './node-tunnel-listener.ts';
 
 export * from './exports.ts';
 

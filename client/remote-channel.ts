@@ -41,7 +41,7 @@ export async function connectRemote(
         reached = true;
         return connectOver(host, channel, options, target, redirects > 0);
       },
-      { signal: target.signal },
+      { signal: target.signal, timeout: options.DtlsHelloTimeout },
     );
   } catch (error) {
     throw !reached && error instanceof SvcError && error.code === 'FINGERPRINT_MISMATCH' ? new StationMismatch(error) : error;

@@ -6,7 +6,7 @@ import type { PrivateKey } from '../protocol/crypto-host.ts';
 import { LocalError } from '../protocol/errors/index.ts';
 import { decodePrivateKey, encodePrivateKey, fingerprint } from '../protocol/identity/index.ts';
 import { VERSION } from '../protocol/records/index.ts';
-import { type Log, type LogLevel, silentLog } from '../transport/environment.ts';
+import { type Environment, type Log, type LogLevel, silentLog } from '../transport/environment.ts';
 import { Host, type StationAddress, StationConnector } from '../transport/session/index.ts';
 import { Connection } from './connection.ts';
 import type { ClientHost } from './host.ts';
@@ -23,7 +23,15 @@ export class SvcClient {
 
   /** Use `create` of the host's entry point. */
   constructor(host: ClientHost) {
-    this.#clientHost = { ...host, environment: { ...host.environment, log: this.#filtered(host.environment.log) } };
+    const { clock, crypto, network } = host.environment;
+    const environment: Environment = {
+      clock,
+      crypto,
+      network,
+      log: this.#filtered(host.environment.log),
+      createCore: (options) => host.environment.createCore(options),
+    };
+    this.#clientHost = { ...host, environment };
   }
 
   /** Version of this SDK. */
@@ -72,8 +80,9 @@ export class SvcClient {
   async stop(): Promise<void> {
     this.#stopped = true;
     await Promise.all([...this.#connections].map((connection) => connection.close()));
-    await Promise.all([...this.#connectors.values()].map((connector) => connector.close()));
+    for (const connector of this.#connectors.values()) void connector.close();
     const host = await this.#host?.catch(() => null);
+    // Ends what the connectors wait for as well.
     await host?.close();
   }
 

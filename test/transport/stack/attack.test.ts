@@ -65,7 +65,7 @@ describe('datagrams of an attacker', () => {
       return changed;
     };
     const job = async (): Promise<void> => {
-      const session = await connect({ timeout: 60_000 });
+      const session = await connect({ timeout: 300_000 });
       const data = random.bytes(100_000);
       expect(equal(await roundTrip(await session.openStream(StreamPort.ECHO), data), data)).toBe(true);
       for (let i = 0; i < 10; i++) {

@@ -13,7 +13,7 @@ describe('over a link with faults', () => {
       const link = { loss, reorder, duplicate, delay: rtt / 2, jitter: rtt / 10, reorderDelay: Math.max(5, rtt / 4), rate: 100e6 };
       const { simulation, random, connect, served } = await bench({ seed, link });
       const job = async (): Promise<void> => {
-        const session = await connect({ timeout: 60_000 });
+        const session = await connect({ timeout: 300_000 });
         expect(session).toMatchObject({ verified: 'pinned', type: 'DIRECT', info: { ProductId: 'pr-1', DeviceId: 'de-1' } });
         const requests = Array.from({ length: 20 }, async (_, i) => {
           const payload = random.bytes((i * 397) % 5000);

@@ -1,0 +1,268 @@
+import { describe, expect, test } from 'vitest';
+import { Core, EventKind, MESSAGE_LIMIT } from '../../bindings/index.ts';
+import { seeds, size, slice } from '../support/size.ts';
+import { generator } from '../support/crypto.ts';
+import { Pair, type PairOptions } from './pair.ts';
+import { content, matches, Reader, Writer } from './traffic.ts';
+
+/** Sends `total` bytes both ways on one stream and returns the pair when both are done. */
+function bothWays(total: number, options: PairOptions, limit = 600_000): Pair {
+  const pair = new Pair(options);
+  const { initiator, responder } = pair;
+  const id = initiator.connection.openStream();
+  const readers = [new Reader(initiator), new Reader(responder)];
+  const writers = [new Writer(initiator, id, total)];
+  initiator.onEvent = (event) => {
+    readers[0]?.on(event);
+    writers[0]?.on(event);
+  };
+  responder.onEvent = (event) => {
+    if (event.kind === EventKind.STREAM_OPENED) writers.push(new Writer(responder, id, total));
+    readers[1]?.on(event);
+    writers[1]?.on(event);
+  };
+  const done = () => readers.every((reader) => reader.ended.has(id)) && writers.length === 2 && writers.every((writer) => writer.finished);
+  expect(pair.run(limit, done), `done after ${pair.now} ms: ${readers.map((reader) => reader.lengths.get(id))}`).toBe(true);
+  for (const reader of readers) {
+    expect(reader.wrong).toBe(0);
+    expect(reader.lengths.get(id) ?? 0).toBe(total);
+  }
+  return pair;
+}
+
+describe('byte streams', () => {
+  const cells = [0, 0.01, 0.05, 0.2].flatMap((loss) =>
+    [0, 30].flatMap((jitter) => [0, 0.1].flatMap((duplicate) => [0.5, 25, 150].map((delay) => ({ loss, jitter, duplicate, delay })))),
+  );
+  test.each(slice(cells, 12))('are byte-exact both ways: %o', (link) => {
+    for (const seed of seeds(1, 5)) bothWays(size(200_000, 1_000_000), { seed, link, complete: 300 }).free();
+  });
+
+  test('of any length end, the empty one too', () => {
+    for (const total of [0, 1, 1_023, 1_024, 1_025, 70_000]) bothWays(total, { link: { loss: 0.1 }, seed: total + 1 }).free();
+  });
+
+  test('give back every record and chunk', () => {
+    const pair = bothWays(300_000, { link: { loss: 0.05, jitter: 20 }, seed: 5 });
+    pair.run(5_000);
+    expect(pair.core.stats().byteStreams).toBe(0);
+    pair.free();
+    const fresh = new Pair({ core: pair.core });
+    const before = pair.core.stats().freeChunks;
+    fresh.free();
+    expect(pair.core.stats().freeChunks).toBe(before);
+    expect(before).toBeGreaterThan(31_000);
+  });
+
+  test('many at once, opened as places come free', () => {
+    const total = size(60, 400);
+    const pair = new Pair({ link: { loss: 0.02, jitter: 5 }, parameters: { maxStreams: 7 }, seed: 11 });
+    const { initiator, responder } = pair;
+    const reader = new Reader(responder);
+    const writers: Writer[] = [];
+    const open = () => {
+      while (writers.length < total) {
+        const id = initiator.connection.openStream();
+        if (id < 0) return;
+        writers.push(new Writer(initiator, id, 3_000));
+      }
+    };
+    initiator.onEvent = (event) => {
+      for (const writer of writers) writer.on(event);
+      if (event.kind === EventKind.STREAMS_AVAILABLE) open();
+    };
+    responder.onEvent = (event) => {
+      if (event.kind === EventKind.STREAM_OPENED) responder.connection.finishStream(event.stream);
+      reader.on(event);
+    };
+    initiator.connection.ping();
+    open();
+    const answers = new Reader(initiator);
+    const tell = initiator.onEvent;
+    initiator.onEvent = (event, end) => {
+      tell(event, end);
+      answers.on(event);
+    };
+    expect(pair.run(120_000, () => reader.ended.size === total)).toBe(true);
+    expect(reader.wrong).toBe(0);
+    pair.free();
+  });
+
+  test('are reset and stopped with their codes', () => {
+    const pair = new Pair();
+    const { initiator, responder } = pair;
+    const id = initiator.connection.openStream();
+    new Writer(initiator, id, 500_000);
+    pair.run(100);
+    initiator.connection.resetStream(id, 77);
+    initiator.connection.stopSending(id, 78);
+    pair.run(1_000);
+    expect(responder.events).toContainEqual({ kind: EventKind.STREAM_RESET, stream: id, value: 77 });
+    expect(responder.events).toContainEqual({ kind: EventKind.STREAM_STOPPED, stream: id, value: 78 });
+    expect(pair.core.stats().byteStreams).toBe(0);
+    pair.free();
+  });
+
+  test('a stopped peer answers with a reset and its credit comes back', () => {
+    const pair = new Pair({ parameters: { initialMaxData: 2 * MESSAGE_LIMIT } });
+    const { initiator, responder } = pair;
+    for (let round = 0; round < 10; round++) {
+      const id = initiator.connection.openStream();
+      expect(id).toBeGreaterThanOrEqual(0);
+      const writer = new Writer(initiator, id, 200_000);
+      initiator.onEvent = (event) => writer.on(event);
+      pair.run(300);
+      responder.connection.stopSending(id, 5);
+      responder.connection.finishStream(id);
+      pair.run(1_000);
+      expect(initiator.events).toContainEqual({ kind: EventKind.STREAM_STOPPED, stream: id, value: 5 });
+      expect(initiator.connection.readStream(id, new Uint8Array(10))).toBe(-1);
+    }
+    pair.run(1_000);
+    expect(pair.core.stats().byteStreams).toBe(0);
+    pair.free();
+  });
+
+  test('wait, and nothing fails, when segments run out', () => {
+    const pair = new Pair({ core: Core.create({ streamSegments: 64 }), link: { loss: 0.05, jitter: 10 }, seed: 3 });
+    const { initiator, responder } = pair;
+    const ids = Array.from({ length: 6 }, () => initiator.connection.openStream());
+    const reader = new Reader(responder, 300);
+    const writers = ids.map((id) => new Writer(initiator, id, 40_000));
+    initiator.onEvent = (event) => writers.forEach((writer) => writer.on(event));
+    responder.onEvent = (event) => reader.on(event);
+    expect(pair.run(600_000, () => reader.ended.size === ids.length), `${pair.now}: ${[...reader.lengths]}`).toBe(true);
+    expect(reader.wrong).toBe(0);
+    pair.free();
+  });
+
+  test('a window raised after acceptance lets more through', () => {
+    const pair = new Pair({ parameters: { initialMaxStreamData: 16_384, initialMaxData: 1_000_000 } });
+    const { initiator, responder } = pair;
+    const id = initiator.connection.openStream();
+    const writer = new Writer(initiator, id, 400_000);
+    initiator.onEvent = (event) => writer.on(event);
+    pair.run(2_000);
+    const target = new Uint8Array(500_000);
+    expect(responder.connection.readStream(id, target.subarray(0, 8_000))).toBe(8_000);
+    responder.connection.raiseStreamWindow(id, 300_000);
+    pair.run(5_000);
+    const more = responder.connection.readStream(id, target);
+    expect(more).toBeGreaterThan(280_000);
+    expect(matches(id, 8_000, target.subarray(0, more))).toBe(true);
+    pair.free();
+  });
+});
+
+describe('messages', () => {
+  test('of every size arrive whole', () => {
+    const pair = new Pair({ link: { loss: 0.1, jitter: 15, duplicate: 0.05 }, seed: 9 });
+    const sizes = [0, 1, 5, 1_023, 1_024, 1_140, 1_200, 5_000, 33_333, MESSAGE_LIMIT];
+    const ids = sizes.map((length, index) => pair.initiator.connection.sendMessage(content(index, 0, length)));
+    const got = new Map<number, Uint8Array>();
+    pair.responder.onEvent = ({ kind, stream, value }, { connection }) => {
+      if (kind !== EventKind.MESSAGE) return;
+      const message = connection.readMessage(stream);
+      expect(message.length).toBe(value);
+      got.set(stream, message);
+    };
+    expect(pair.run(60_000, () => got.size === sizes.length)).toBe(true);
+    ids.forEach((id, index) => {
+      expect(matches(index, 0, got.get(id) as Uint8Array)).toBe(true);
+    });
+    pair.run(5_000);
+    expect(pair.core.stats().messagesIn + pair.core.stats().messagesOut).toBe(0);
+    expect(() => pair.initiator.connection.sendMessage(new Uint8Array(MESSAGE_LIMIT + 1))).toThrowError(/at most/);
+    expect(() => pair.initiator.connection.readMessage(4)).toThrowError(/no message/);
+    pair.free();
+  });
+
+  test('never stall: random windows, sizes, losses, and a reader that never reads its byte stream', () => {
+    for (const seed of seeds(25, 400)) neverStalls(seed);
+  });
+
+  function neverStalls(seed: number): void {
+    const random = generator(seed);
+    const pick = (low: number, high: number) => Math.floor(low + random() * (high - low));
+    const pair = new Pair({
+      seed,
+      link: { loss: random() < 0.5 ? 0 : random() * 0.2, jitter: random() * 30, duplicate: random() * 0.1, delay: 0.5 + random() * 40 },
+      parameters: {
+        initialMaxData: pick(0, 500_000),
+        initialMaxStreamData: pick(1_000, 400_000),
+        maxMessages: pick(1, 40),
+        maxStreams: pick(1, 20),
+      },
+    });
+    for (const end of pair.ends) {
+      // Byte streams that nobody ever reads, in both directions.
+      for (let i = 0; i < 3; i++) {
+        const id = end.connection.openStream();
+        if (id >= 0) new Writer(end, id, pick(1, 400_000));
+      }
+    }
+    const total = 40;
+    const state = new Map(pair.ends.map((end) => [end, { sent: 0, received: 0, waiting: false }]));
+    const lengths = Array.from({ length: total }, () => (random() < 0.3 ? pick(30_000, MESSAGE_LIMIT + 1) : pick(0, 3_000)));
+    const send = (end: Pair['initiator']) => {
+      const mine = state.get(end) as { sent: number; waiting: boolean };
+      while (mine.sent < total) {
+        if (end.connection.sendMessage(content(mine.sent, 0, lengths[mine.sent] as number)) < 0) {
+          mine.waiting = true;
+          return;
+        }
+        mine.sent++;
+      }
+    };
+    for (const end of pair.ends) {
+      end.onEvent = ({ kind, stream }) => {
+        const mine = state.get(end) as { sent: number; received: number };
+        if (kind === EventKind.MESSAGES_WRITABLE) send(end);
+        if (kind !== EventKind.MESSAGE) return;
+        const message = end.connection.readMessage(stream);
+        const index = stream >> 2;
+        expect(message.length).toBe(lengths[index]);
+        expect(matches(index, 0, message)).toBe(true);
+        mine.received++;
+      };
+      send(end);
+    }
+    const all = () => [...state.values()].every(({ received }) => received === total);
+    const ok = pair.run(900_000, all);
+    expect(ok, `seed ${seed}: ${JSON.stringify([...state.values()])} at ${pair.now}`).toBe(true);
+    pair.free();
+    expect(pair.core.stats()).toMatchObject({ byteStreams: 0, messagesIn: 0, messagesOut: 0, connections: 0 });
+  }
+});
+
+describe('datagrams', () => {
+  test('arrive in order without loss, bounded, and never twice', () => {
+    const pair = new Pair({ link: { duplicate: 0.5 } });
+    const got: number[] = [];
+    pair.responder.onEvent = ({ kind, value }, { connection }) => {
+      if (kind !== EventKind.DATAGRAM) return;
+      const datagram = connection.readDatagram();
+      expect(datagram.length).toBe(value);
+      got.push(datagram[0] as number);
+    };
+    for (let i = 0; i < 20; i++) expect(pair.initiator.connection.sendDatagram(new Uint8Array(900).fill(i))).toBe(true);
+    pair.run(1_000);
+    expect(got).toEqual(Array.from({ length: 20 }, (_, index) => index));
+    expect(pair.initiator.connection.sendDatagram(new Uint8Array(1_190))).toBe(false);
+    expect(() => pair.responder.connection.readDatagram()).toThrowError(/no datagram/);
+    pair.free();
+  });
+
+  test('the oldest is dropped when nobody reads', () => {
+    const pair = new Pair();
+    pair.responder.onEvent = () => {};
+    for (let i = 0; i < 200; i++) {
+      pair.initiator.connection.sendDatagram(Uint8Array.of(i));
+      pair.run(5);
+    }
+    pair.run(1_000);
+    expect(pair.responder.connection.stats().datagramsDropped).toBe(200 - 64);
+    expect(pair.responder.connection.readDatagram()[0]).toBe(200 - 64);
+    pair.free();
+  });
+});

@@ -1,0 +1,87 @@
+/** Writers and readers for tests over a pair: content is a function of stream id and offset, so nothing has to be kept to compare. */
+import { EventKind } from '../../bindings/index.ts';
+import type { End, Told } from './pair.ts';
+
+/** Bytes `from` … `from + length` of the content named `name`. */
+export function content(name: number, from: number, length: number): Uint8Array {
+  const bytes = new Uint8Array(length);
+  for (let i = 0; i < length; i++) {
+    const at = from + i;
+    bytes[i] = (at * 31 + (at >>> 8) * 17 + (at >>> 16) * 7 + name * 101) & 0xff;
+  }
+  return bytes;
+}
+
+/** True if `bytes` are what `content` makes for that place. */
+export function matches(name: number, from: number, bytes: Uint8Array): boolean {
+  const wanted = content(name, from, bytes.length);
+  for (let i = 0; i < bytes.length; i++) if (bytes[i] !== wanted[i]) return false;
+  return true;
+}
+
+/** Writes `total` bytes of content to a stream, as room allows, and ends it. */
+export class Writer {
+  written = 0;
+  finished = false;
+  readonly #end: End;
+  readonly #id: number;
+  readonly #total: number;
+  readonly #piece: number;
+
+  constructor(end: End, id: number, total: number, piece = 8_192) {
+    this.#end = end;
+    this.#id = id;
+    this.#total = total;
+    this.#piece = piece;
+    this.pump();
+  }
+
+  /** Call for each event of the end. */
+  on({ kind, stream }: Told): void {
+    if (stream !== this.#id) return;
+    if (kind === EventKind.STREAM_WRITABLE) this.pump();
+    if (kind === EventKind.STREAM_FINISHED) this.finished = true;
+  }
+
+  pump(): void {
+    const { connection } = this.#end;
+    while (this.written < this.#total) {
+      const wanted = Math.min(this.#piece, this.#total - this.written);
+      const taken = connection.writeStream(this.#id, content(this.#id, this.written, wanted));
+      this.written += taken;
+      if (taken < wanted) return;
+    }
+    connection.finishStream(this.#id);
+  }
+}
+
+/** Reads every stream it hears of and checks each byte. */
+export class Reader {
+  readonly lengths = new Map<number, number>();
+  readonly ended = new Set<number>();
+  wrong = 0;
+  /** Streams it leaves unread. */
+  readonly ignored = new Set<number>();
+  readonly #end: End;
+  readonly #buffer: Uint8Array;
+
+  constructor(end: End, buffer = 16_384) {
+    this.#end = end;
+    this.#buffer = new Uint8Array(buffer);
+  }
+
+  on({ kind, stream }: Told): void {
+    if (kind !== EventKind.STREAM_READABLE || this.ignored.has(stream)) return;
+    for (;;) {
+      const length = this.#end.connection.readStream(stream, this.#buffer);
+      if (length === 0) return;
+      if (length < 0) {
+        this.ended.add(stream);
+        return;
+      }
+      const at = this.lengths.get(stream) ?? 0;
+      if (!matches(stream, at, this.#buffer.subarray(0, length))) this.wrong++;
+      this.lengths.set(stream, at + length);
+    }
+  }
+}

@@ -163,12 +163,14 @@ export class Session {
   }
 
   /**
-   * Opens a byte stream; resolves when the peer accepted it. Waits while the peer grants no more streams.
+   * Opens a byte stream; resolves when the peer accepted it. Waits while the peer grants no more streams. Only the end that opened the session can
+   * (protocol.md §5).
    * @param port 0 … 2^32 - 1
-   * @throws NOT_CONNECTED when the session is over; STOPPED: refused, nobody listens, limit reached, `signal`, or the session ended; INVALID_ARGUMENT
+   * @throws INVALID_STATE at the other end; NOT_CONNECTED when the session is over; STOPPED: refused, nobody listens, limit reached, `signal`, or the session ended; INVALID_ARGUMENT
    */
   async openStream(port: number, options: { signal?: AbortSignal } = {}): Promise<SessionStream> {
     this.#assertOpen();
+    if (!this.initiator) throw new LocalError('INVALID_STATE', 'only the end that opened the session opens streams');
     return this.#streams.open(port, options.signal);
   }
 

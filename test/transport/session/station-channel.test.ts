@@ -249,7 +249,7 @@ describe('a station that restarts', () => {
   it('after a shutdown is followed at once', async () => {
     const simulation = new Simulation();
     const station = await openStation(simulation, 'station', '10.0.0.9', { resetSecret });
-    const { channel, events } = await device(simulation, station.address, attached);
+    const { channel, events } = await device(simulation, { ...station.address, host: '10.0.0.9' }, attached);
     channel.start();
     await simulation.run(30_000);
     await simulation.settle(station.host.close());
@@ -267,7 +267,7 @@ describe('a station that restarts', () => {
     const simulation = new Simulation();
     const station = await openStation(simulation, 'station', '10.0.0.9', { resetSecret });
     const keepAlive = { interval: 1000, retryInterval: 1000, maxRetries: 15 };
-    const { channel, events } = await device(simulation, station.address, () => ({ kind: 'attached', keepAlive }));
+    const { channel, events } = await device(simulation, { ...station.address, host: '10.0.0.9' }, () => ({ kind: 'attached', keepAlive }));
     channel.start();
     await simulation.run(30_000);
     station.environment.stop();
@@ -283,7 +283,7 @@ describe('a station that restarts', () => {
   it('with the default keep-alive is noticed within half a minute', async () => {
     const simulation = new Simulation();
     const station = await openStation(simulation, 'station', '10.0.0.9', { resetSecret });
-    const { channel, events } = await device(simulation, station.address, attached);
+    const { channel, events } = await device(simulation, { ...station.address, host: '10.0.0.9' }, attached);
     channel.start();
     await simulation.run(30_000);
     station.environment.stop();
@@ -298,7 +298,7 @@ describe('a station that restarts', () => {
     const station = await openStation(simulation, 'station', '10.0.0.9', {
       onSession: (session) => void setTimeoutIn(simulation, () => void session.close(CloseCode.SHUTDOWN)),
     });
-    const { channel, names } = await device(simulation, station.address, attached);
+    const { channel, names } = await device(simulation, { ...station.address, host: '10.0.0.9' }, attached);
     channel.start();
     await simulation.run(120_000);
     expect(names().filter((name) => name === 'connected').length).toBeLessThan(30);
@@ -315,7 +315,7 @@ it('being replaced waits a minute, doubling', async () => {
   const station = await openStation(simulation, 'station', '10.0.0.9', {
     onSession: (session) => setTimeoutIn(simulation, () => void session.close(CloseCode.REPLACED)),
   });
-  const { channel, events } = await device(simulation, station.address, attached);
+  const { channel, events } = await device(simulation, { ...station.address, host: '10.0.0.9' }, attached);
   channel.start();
   await simulation.run(() => events.filter(({ event }) => event === 'connected').length === 4);
   const connects = events.filter(({ event }) => event === 'connected').map(({ at }) => at);

@@ -141,6 +141,7 @@ describe('use', () => {
         }),
       ),
     ).rejects.toThrow('mine');
+    await simulation.run(1000);
     expect(stationHost.sessions.size).toBe(1);
   });
 });

@@ -76,7 +76,7 @@ export async function pair(options: PairOptions = {}): Promise<ConnectedPair> {
 }
 
 export function deviceTarget(both: Pair) {
-  return { address: '10.0.0.1', port: DEVICE_PORT, name: DEVICE_NAME, pin: both.device.fingerprint, timeout: 60_000 };
+  return { address: '10.0.0.1', port: DEVICE_PORT, name: DEVICE_NAME, pin: both.device.fingerprint, timeout: 300_000 };
 }
 
 /** The session at the device, once its handshake is complete there too. */

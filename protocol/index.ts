@@ -2,6 +2,13 @@
 
 export * as cbor from './cbor/index.ts';
 export * from './coap/index.ts';
+export * from './connection/index.ts';
 export * as control from './control/index.ts';
+export type * from './crypto-host.ts';
+export * from './endpoint/index.ts';
 export * from './errors/index.ts';
+export * from './identity/index.ts';
+export * as noise from './noise/index.ts';
+export * as packet from './packet/index.ts';
+export type * from './path.ts';
 export * as records from './records/index.ts';

@@ -8,8 +8,7 @@
 //
 // Not here: packets and ids (endpoint/), the meaning of messages (coap/), moving to another path.
 
-import { EventKind } from '../../bindings/codes.generated.ts';
-import type { CoreConnection, CoreConnectionStats } from '../../bindings/index.ts';
+import { type CoreConnection, type CoreConnectionStats, EventKind, type KeepAlive } from '../../bindings/index.ts';
 import { CloseCode, closeError, LocalError, type SvcError } from '../errors/index.ts';
 import type { Path } from '../path.ts';
 import { ByteStreams, type StreamLimits } from './byte-streams.ts';
@@ -18,14 +17,6 @@ import type { ConnectionEvent } from './events.ts';
 export type ConnectionState = 'handshaking' | 'open' | 'closing' | 'closed';
 /** How the other end's key is trusted: it was known beforehand, a password exchange ran over this connection, or not at all. */
 export type Verified = 'pinned' | 'password' | 'none';
-
-export interface KeepAlive {
-  /** ms after the last acknowledged packet. */
-  readonly interval: number;
-  /** ms between further attempts. */
-  readonly retryInterval: number;
-  readonly maxRetries: number;
-}
 
 /** What the connection asks of its endpoint. */
 export interface ConnectionOwner {
@@ -237,8 +228,7 @@ export class Connection {
 
   handleTimeout(now: number): void {
     this.#now = now;
-    if (this.#core === null) return;
-    if (this.#core.nextTimeout() <= now) this.#core.handleTimeout(now);
+    this.#core?.handleTimeout(now);
     this.#streams?.handleTimeout(now);
   }
 
@@ -278,35 +268,21 @@ export class Connection {
     this.#core = null;
     this.#state = 'closed';
     this.#streams?.clear();
-    try {
-      core?.free();
-    } catch (error) {
-      // A dead core has nothing to give back.
-      if (!(error instanceof LocalError) || error.code !== 'CORE_FAILED') throw error;
-    }
+    core?.free();
   }
 
   #translate(kind: number, core: CoreConnection): void {
-    if (kind === EventKind.DRAINED) return this.#owner.drained(this);
-    if (this.#ended) return;
     const id = core.eventStream;
     const value = core.eventValue;
-    switch (kind) {
-      case EventKind.CLOSED:
-        return this.#closedByPeer(value, core);
-      case EventKind.TIMED_OUT:
-        return this.#timedOut();
-      case EventKind.MESSAGE:
-        return this.#emit({ kind: 'message', data: core.readMessage(id) });
-      case EventKind.DATAGRAM:
-        return this.#emit({ kind: 'datagram', data: core.readDatagram() });
-      case EventKind.MESSAGES_WRITABLE:
-        return this.#emit({ kind: 'messages-writable' });
-      case EventKind.STREAMS_AVAILABLE:
-        return this.#emit({ kind: 'streams-available' });
-      default:
-        this.#translateStream(kind, id, value, this.#streams!);
-    }
+    if (kind === EventKind.DRAINED) this.#owner.drained(this);
+    else if (this.#ended) return;
+    else if (kind === EventKind.MESSAGE) this.#emit({ kind: 'message', data: core.readMessage(id) });
+    else if (kind === EventKind.DATAGRAM) this.#emit({ kind: 'datagram', data: core.readDatagram() });
+    else if (kind === EventKind.MESSAGES_WRITABLE) this.#emit({ kind: 'messages-writable' });
+    else if (kind === EventKind.STREAMS_AVAILABLE) this.#emit({ kind: 'streams-available' });
+    else if (kind === EventKind.CLOSED) this.#closedByPeer(value, core);
+    else if (kind === EventKind.TIMED_OUT) this.#timedOut();
+    else this.#translateStream(kind, id, value, this.#streams!);
   }
 
   /** Events of byte streams. What else the core reports (Complete acknowledged, key updated) is of no interest above. */

@@ -6,7 +6,6 @@ export {
   type ConnectionOwner,
   type ConnectionState,
   type Established,
-  type KeepAlive,
   type Verified,
 } from './connection.ts';
 export type { ConnectionEvent } from './events.ts';

@@ -1,32 +1,29 @@
-// The responder's side of the handshake.
+// The responder's side of the handshake, up to the Respond. What follows the Complete is in completing.ts.
 //
 //   Initiate → mac1 under one of our names, or silence
 //            → version and suite, or Versions
 //            → a repeat: the same Respond again
 //            → under load: Retry until the address is proven, then 5 handshakes a second per address
 //            → room in the table of half-open handshakes → Respond
-//   Complete → read on a copy of the state → parameters → connection, early Data fed to it; over the limit: closed with BUSY
 //
 // Until the address is proven no more than three times the bytes received are sent. An Initiate the base station carries takes the
 // same way, but its refusal is an error for the base station instead of a packet.
 
-import { CloseCode, LocalError, RemoteError } from '../errors/index.ts';
-import { equalBytes, fingerprint } from '../identity/index.ts';
+import { RemoteError } from '../errors/index.ts';
+import { equalBytes } from '../identity/index.ts';
 import { HandshakeState, XX } from '../noise/index.ts';
 import { decodeInitiate, encodeRespond, encodeRetry, encodeVersions, type Initiate, mac1Holds, mac1Key } from '../packet/index.ts';
 import type { Path } from '../path.ts';
 import type { RouteOptions } from './config.ts';
-import { type Context, openCore, ownParameters } from './context.ts';
+import { type Context, ownParameters } from './context.ts';
 import { HalfOpen, HalfOpenTable, MAX_EARLY } from './half-open.ts';
-import { isBest, prologue, SUITES, supported, VERSIONS } from './negotiation.ts';
-import { decodeInitiatorOffer, encodeResponderOffer, type InitiatorOffer } from './parameters.ts';
+import { prologue, SUITES, supported, VERSIONS } from './negotiation.ts';
+import { encodeResponderOffer } from './parameters.ts';
 import { PrefixLimiter } from './rate.ts';
-import { Slot } from './registry.ts';
 import { RetryTokens } from './retry.ts';
 
 /** Handshakes a second per address under load (protocol.md §2). */
 const HANDSHAKE_RATE = 5;
-const BUSY_REASON = 'no room for another connection';
 
 export class Acceptor {
   readonly halfOpen: HalfOpenTable;
@@ -54,19 +51,10 @@ export class Acceptor {
       stats.badMac++;
       return;
     }
-    if (!supported(initiate.version, initiate.suite)) return this.#sendVersions(initiate, length, path);
     const known = this.halfOpen.find(path, initiate.source);
-    if (known !== undefined) return this.#repeat(known, initiate, length);
-    const proven = path.kind !== 'udp' || this.#retry.holds(initiate.token, path, initiate.source, now);
-    if (this.#underLoad()) {
-      if (!proven) return this.#sendRetry(initiate, length, path, now);
-      if (path.kind === 'udp' && !this.#limiter.take(path.address, now)) {
-        stats.limited++;
-        return;
-      }
-    }
-    const entry = this.#begin(initiate, { name, path, proven, length, now });
-    if (entry !== null) this.#sendRespond(entry);
+    if (!supported(initiate.version, initiate.suite)) this.#sendVersions(initiate, length, path);
+    else if (known !== undefined) this.#repeat(known, initiate, length);
+    else this.#first(initiate, { name, length, path, now });
   }
 
   /** An Initiate that the base station carried: the Respond. @throws RemoteError when it is refused */
@@ -84,26 +72,6 @@ export class Acceptor {
     const entry = this.#begin(initiate, { name, path, proven: true, length: packet.length, now }, options);
     if (entry === null) throw new RemoteError('BAD_REQUEST', 'the handshake message does not hold');
     return entry.respond;
-  }
-
-  /** A Complete for a half-open handshake. */
-  complete(entry: HalfOpen, packet: Uint8Array, message: Uint8Array, now: number): void {
-    const { stats, config } = this.#context;
-    const { handshake } = entry.fields;
-    const payload = handshake.readMessage(message);
-    if (payload === null) {
-      stats.badHandshake++;
-      return;
-    }
-    try {
-      const offer = decodeInitiatorOffer(payload);
-      this.#open(entry, offer, fingerprint(handshake.remoteStatic!, config.crypto), packet, now);
-    } catch (error) {
-      if (!(error instanceof LocalError || error instanceof RemoteError) || error.code === 'CORE_FAILED') throw error;
-      // Only whoever holds the keys of this handshake can get here: it is over.
-      stats.badHandshake++;
-      this.halfOpen.remove(entry);
-    }
   }
 
   /** A Data packet that overtook the Complete: kept, unless there are too many handshakes or packets. */
@@ -132,6 +100,17 @@ export class Acceptor {
       this.#macKeys.set(name, key);
     }
     return key;
+  }
+
+  #first(initiate: Initiate, from: { name: string; length: number; path: Path; now: number }): void {
+    const { path, length, now } = from;
+    const proven = path.kind !== 'udp' || this.#retry.holds(initiate.token, path, initiate.source, now);
+    if (this.#underLoad() && !proven) this.#sendRetry(initiate, length, path, now);
+    else if (this.#underLoad() && path.kind === 'udp' && !this.#limiter.take(path.address, now)) this.#context.stats.limited++;
+    else {
+      const entry = this.#begin(initiate, { ...from, proven });
+      if (entry !== null) this.#sendRespond(entry);
+    }
   }
 
   #repeat(entry: HalfOpen, initiate: Initiate, length: number): void {
@@ -202,57 +181,6 @@ export class Acceptor {
       if (error instanceof TypeError) return null;
       throw error;
     }
-  }
-
-  #open(entry: HalfOpen, offer: InitiatorOffer, remoteFingerprint: string, packet: Uint8Array, now: number): void {
-    const { config, ids, registry, routes, streams } = this.#context;
-    const { path, handshake, remoteId, version, suite } = entry.fields;
-    const acceptStreams = config.acceptStreams === true;
-    const local = ownParameters(config, acceptStreams);
-    const keys = handshake.trafficKeys();
-    const remote = offer.parameters;
-    const core = openCore(this.#context, { initiator: false, keys, localId: entry.id, remoteId, local, remote, path }, now);
-    const slot = new Slot(registry, entry.id, { initiator: false, path });
-    slot.complete = packet.slice();
-    slot.connection.established({
-      core,
-      path,
-      remoteKey: handshake.remoteStatic!,
-      remoteFingerprint,
-      verified: 'none',
-      handshakeHash: handshake.hash,
-      info: {},
-      streams,
-      acceptStreams,
-    });
-    // The id and the route go over from the half-open handshake to the connection.
-    slot.route = path;
-    routes.add(path);
-    entry.completed = true;
-    this.halfOpen.remove(entry);
-    ids.replace(entry.id, slot);
-    registry.add(slot);
-    registry.knowRemote(slot, remoteId, offer.resetToken);
-    slot.connection.completeReceived(now);
-    this.#admit(slot, isBest(version, suite, offer), now);
-    for (const data of entry.early) slot.connection.receive(data, 0, now);
-    registry.ready(slot);
-    registry.activate(slot);
-  }
-
-  /** Tells the owner of a new connection, or closes it at once. */
-  #admit(slot: Slot, best: boolean, now: number): void {
-    const { config, registry, stats } = this.#context;
-    if (best && registry.accepted < config.limits.connections) {
-      slot.accepted = true;
-      registry.accepted++;
-      registry.announce({ kind: 'connection', connection: slot.connection });
-      return;
-    }
-    stats.refused++;
-    slot.silent = true;
-    if (best) slot.connection.close(CloseCode.BUSY, BUSY_REASON, now);
-    else slot.connection.close(CloseCode.HANDSHAKE_REJECTED, 'a better version was on offer', now);
   }
 
   #sendRespond(entry: HalfOpen): void {

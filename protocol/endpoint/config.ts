@@ -1,7 +1,6 @@
 // What an endpoint is given.
 
-import type { Core, DataParameters } from '../../bindings/index.ts';
-import type { KeepAlive } from '../connection/index.ts';
+import type { Core, DataParameters, KeepAlive } from '../../bindings/index.ts';
 import type { CryptoHost, PrivateKey } from '../crypto-host.ts';
 import type { Path } from '../path.ts';
 
@@ -33,6 +32,8 @@ export interface EndpointConfig {
   readonly acceptStreams?: boolean;
   /** Receive window of a byte stream after its acceptance, bytes. Default 1 MiB. */
   readonly streamWindow?: number;
+  /** UDP payload of our packets, Route header included. Default 1,200; more only where the operator knows the link. */
+  readonly mtu?: number;
   readonly limits: EndpointLimits;
   /** 32 random bytes kept beside the identity key, never shared with another node. */
   readonly resetSecret: Uint8Array;

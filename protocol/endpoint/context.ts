@@ -2,7 +2,6 @@
 
 import type { CoreConnection, DataParameters } from '../../bindings/index.ts';
 import type { StreamLimits } from '../connection/index.ts';
-import { LocalError } from '../errors/index.ts';
 import type { TrafficKeys } from '../noise/index.ts';
 import { u32 } from '../packet/index.ts';
 import type { Path } from '../path.ts';
@@ -60,6 +59,7 @@ export function openCore(context: Context, request: CoreRequest, now: number): C
       remote: request.remote,
       ...(request.complete === undefined ? {} : { complete: request.complete }),
       ...(config.keepAlive === undefined ? {} : { keepAlive: config.keepAlive }),
+      ...(config.mtu === undefined ? {} : { mtu: config.mtu }),
       skipSeed: u32(config.crypto.randomBytes(4), 0),
       now,
     });
@@ -68,9 +68,4 @@ export function openCore(context: Context, request: CoreRequest, now: number): C
   } finally {
     for (const key of [keys.send, keys.receive, keys.sendMask, keys.receiveMask]) key.fill(0);
   }
-}
-
-/** True for the error of a core that has trapped, or has no room. */
-export function isLocal(error: unknown, code: string): error is LocalError {
-  return error instanceof LocalError && error.code === code;
 }

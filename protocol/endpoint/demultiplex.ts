@@ -17,6 +17,7 @@ import {
 } from '../packet/index.ts';
 import type { Path } from '../path.ts';
 import type { Acceptor } from './accepting.ts';
+import type { Completer } from './completing.ts';
 import type { Context } from './context.ts';
 import type { Dialer } from './dialing.ts';
 import { HalfOpen } from './half-open.ts';
@@ -26,13 +27,15 @@ export class Demultiplexer {
   readonly #context: Context;
   readonly #dialer: Dialer;
   readonly #acceptor: Acceptor;
+  readonly #completer: Completer;
   /** False once the endpoint is closing: nothing new is accepted. */
   accepting = true;
 
-  constructor(context: Context, dialer: Dialer, acceptor: Acceptor) {
+  constructor(context: Context, dialer: Dialer, acceptor: Acceptor, completer: Completer) {
     this.#context = context;
     this.#dialer = dialer;
     this.#acceptor = acceptor;
+    this.#completer = completer;
   }
 
   receive(datagram: Uint8Array, path: Path, now: number): void {
@@ -91,7 +94,6 @@ export class Demultiplexer {
       stats.malformed++;
       return;
     }
-    if (packet[0] === PacketType.RESET) return this.#reset(packet, path);
     const owner = ids.find(idHigh(packet, 0), idLow(packet, 0));
     switch (packet[0]) {
       case PacketType.RETRY:
@@ -99,9 +101,13 @@ export class Demultiplexer {
       case PacketType.VERSIONS:
         if (!(owner instanceof Slot) || owner.dial === null) stats.unknownId++;
         else if (!this.#dialer.receive(owner, packet, now)) stats.badHandshake++;
-        return;
+        break;
       case PacketType.COMPLETE:
-        return this.#complete(owner, packet, now);
+        this.#complete(owner, packet, now);
+        break;
+      case PacketType.RESET:
+        this.#reset(packet, path);
+        break;
       default:
         stats.malformed++;
     }
@@ -111,7 +117,7 @@ export class Demultiplexer {
     const { registry, stats } = this.#context;
     const fields = decodeComplete(packet);
     if (owner === undefined || fields === null) stats.unknownId++;
-    else if (owner instanceof HalfOpen) this.#acceptor.complete(owner, packet, fields.message, now);
+    else if (owner instanceof HalfOpen) this.#completer.complete(owner, packet, fields.message, now);
     else if (owner.complete !== null && equalBytes(owner.complete, packet)) {
       // Our acknowledgement was lost.
       owner.connection.completeReceived(now);

@@ -14,6 +14,7 @@ import { CloseCode, LocalError, RemoteError, type SvcError } from '../errors/ind
 import type { Path } from '../path.ts';
 import { Acceptor } from './accepting.ts';
 import { CoreBatch, Outbox, type PacketBatch } from './batch.ts';
+import { Completer } from './completing.ts';
 import type { ConnectOptions, EndpointConfig, PrepareOptions, RouteOptions } from './config.ts';
 import type { Context } from './context.ts';
 import { Demultiplexer } from './demultiplex.ts';
@@ -50,7 +51,8 @@ export class Endpoint {
     this.#context = newContext(config, (slot) => this.#released(slot));
     this.#dialer = new Dialer(this.#context);
     this.#acceptor = new Acceptor(this.#context);
-    this.#demultiplexer = new Demultiplexer(this.#context, this.#dialer, this.#acceptor);
+    const completer = new Completer(this.#context, this.#acceptor.halfOpen);
+    this.#demultiplexer = new Demultiplexer(this.#context, this.#dialer, this.#acceptor, completer);
     this.#batch = new CoreBatch(config.core);
   }
 
@@ -163,11 +165,13 @@ export class Endpoint {
   }
 
   #timeout(slot: Slot, now: number): void {
-    if (slot.dial !== null) return this.#dialer.handleTimeout(slot, slot.dial, now);
     const { registry } = this.#context;
-    slot.connection.handleTimeout(now);
-    registry.ready(slot);
-    registry.activate(slot);
+    if (slot.dial !== null) this.#dialer.handleTimeout(slot, slot.dial, now);
+    else {
+      slot.connection.handleTimeout(now);
+      registry.ready(slot);
+      registry.activate(slot);
+    }
   }
 
   #released(slot: Slot): void {
@@ -182,9 +186,9 @@ export class Endpoint {
   }
 
   #guarded(work: () => void): void {
-    if (this.#context.config.core.failed) return this.#fail();
     try {
-      work();
+      if (this.#context.config.core.failed) this.#fail();
+      else work();
     } catch (error) {
       this.#handle(error);
     }

@@ -22,7 +22,10 @@ export class Timers<T extends Timed> {
 
   /** Sets or moves the owner's timer; Infinity takes it out. */
   set(owner: T, at: number): void {
-    if (at === Number.POSITIVE_INFINITY) return this.remove(owner);
+    if (at === Number.POSITIVE_INFINITY) {
+      this.remove(owner);
+      return;
+    }
     if (owner.timerIndex < 0) {
       owner.timerIndex = this.#heap.length;
       this.#heap.push(owner);

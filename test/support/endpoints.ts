@@ -2,12 +2,11 @@
  * Endpoints on an in-memory network with virtual time: each datagram passes a link that may lose, delay, reorder, duplicate and change
  * it, all from a seed. Endpoints are polled as a driver does.
  */
-import type { Core } from '../../bindings/index.ts';
+import { Core } from '../../bindings/index.ts';
 import type { Connection, ConnectionEvent } from '../../protocol/connection/index.ts';
 import { Endpoint, type EndpointConfig, type EndpointEvent } from '../../protocol/endpoint/index.ts';
 import type { Path } from '../../protocol/path.ts';
 import { generator, nativeHost } from './crypto.ts';
-import { FakeCore } from './fake-core.ts';
 
 export interface LinkOptions {
   /** Share of datagrams, 0 to 1. */
@@ -39,14 +38,13 @@ export const parameters: EndpointConfig['parameters'] = {
   maxDatagram: 1200,
 };
 
-export type NodeOptions = Partial<EndpointConfig> & { readonly core?: Core; readonly kind?: Path['kind'] };
+export type NodeOptions = Partial<EndpointConfig> & { readonly kind?: Path['kind'] };
 
 /** One endpoint with an address on the network. */
 export class Node {
   readonly network: VirtualNetwork;
   readonly address: string;
   readonly kind: Path['kind'];
-  readonly fake = new FakeCore();
   readonly events: [Connection, ConnectionEvent][] = [];
   readonly accepted: Connection[] = [];
   readonly endpointEvents: EndpointEvent[] = [];
@@ -60,7 +58,7 @@ export class Node {
     this.kind = options.kind ?? 'udp';
     const crypto = nativeHost(seed);
     this.config = {
-      core: this.fake.core,
+      core: options.core ?? Core.create({ connections: 64, memory: 8 << 20 }),
       crypto,
       identity: crypto.generateKey(),
       parameters,

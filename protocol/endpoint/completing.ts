@@ -1,0 +1,107 @@
+// The responder's side of the handshake from the Complete on.
+//
+//   Complete → read on a copy of the state → parameters and what was offered → connection in the core, Complete acknowledged
+//            → below the limit: announced; above it: closed with BUSY, unannounced
+//            → early Data fed to it
+
+import { CloseCode, LocalError, RemoteError } from '../errors/index.ts';
+import { fingerprint } from '../identity/index.ts';
+import { type Context, openCore, ownParameters } from './context.ts';
+import type { HalfOpen, HalfOpenTable } from './half-open.ts';
+import { isBest } from './negotiation.ts';
+import { decodeInitiatorOffer, type InitiatorOffer } from './parameters.ts';
+import { Slot } from './registry.ts';
+
+const BUSY_REASON = 'no room for another connection';
+const DOWNGRADE_REASON = 'a better version was on offer';
+
+export class Completer {
+  readonly #context: Context;
+  readonly #halfOpen: HalfOpenTable;
+
+  constructor(context: Context, halfOpen: HalfOpenTable) {
+    this.#context = context;
+    this.#halfOpen = halfOpen;
+  }
+
+  /** The Complete `packet` with its Noise `message` for a half-open handshake. */
+  complete(entry: HalfOpen, packet: Uint8Array, message: Uint8Array, now: number): void {
+    const { stats } = this.#context;
+    const payload = entry.fields.handshake.readMessage(message);
+    if (payload === null) {
+      stats.badHandshake++;
+      return;
+    }
+    try {
+      const slot = this.#establish(entry, decodeInitiatorOffer(payload), packet, now);
+      for (const data of entry.early) slot.connection.receive(data, 0, now);
+    } catch (error) {
+      if (!(error instanceof LocalError || error instanceof RemoteError) || error.code === 'CORE_FAILED') throw error;
+      // Only whoever holds the keys of this handshake gets here, and it cannot go on: its parameters are impossible, or the core is full.
+      stats.badHandshake++;
+      this.#halfOpen.remove(entry);
+    }
+  }
+
+  #establish(entry: HalfOpen, offer: InitiatorOffer, packet: Uint8Array, now: number): Slot {
+    const { registry } = this.#context;
+    const slot = this.#open(entry, offer, now);
+    slot.complete = packet.slice();
+    registry.add(slot);
+    registry.knowRemote(slot, entry.fields.remoteId, offer.resetToken);
+    slot.connection.completeReceived(now);
+    this.#admit(slot, isBest(entry.fields.version, entry.fields.suite, offer), now);
+    registry.ready(slot);
+    registry.activate(slot);
+    return slot;
+  }
+
+  #open(entry: HalfOpen, offer: InitiatorOffer, now: number): Slot {
+    const { config, registry, streams } = this.#context;
+    const { path, handshake, remoteId } = entry.fields;
+    const acceptStreams = config.acceptStreams === true;
+    const local = ownParameters(config, acceptStreams);
+    const keys = handshake.trafficKeys();
+    const remote = offer.parameters;
+    const core = openCore(this.#context, { initiator: false, keys, localId: entry.id, remoteId, local, remote, path }, now);
+    const slot = new Slot(registry, entry.id, { initiator: false, path });
+    slot.connection.established({
+      core,
+      path,
+      remoteKey: handshake.remoteStatic!,
+      remoteFingerprint: fingerprint(handshake.remoteStatic!, config.crypto),
+      verified: 'none',
+      handshakeHash: handshake.hash,
+      info: {},
+      streams,
+      acceptStreams,
+    });
+    this.#handOver(entry, slot);
+    return slot;
+  }
+
+  /** Id and route go over from the half-open handshake to the connection. */
+  #handOver(entry: HalfOpen, slot: Slot): void {
+    const { ids, routes } = this.#context;
+    slot.route = entry.fields.path;
+    routes.add(slot.route);
+    entry.completed = true;
+    this.#halfOpen.remove(entry);
+    ids.replace(entry.id, slot);
+  }
+
+  /** Tells the owner of a new connection, or closes it at once. */
+  #admit(slot: Slot, best: boolean, now: number): void {
+    const { config, registry, stats } = this.#context;
+    if (best && registry.accepted < config.limits.connections) {
+      slot.accepted = true;
+      registry.accepted++;
+      registry.announce({ kind: 'connection', connection: slot.connection });
+      return;
+    }
+    stats.refused++;
+    slot.silent = true;
+    if (best) slot.connection.close(CloseCode.BUSY, BUSY_REASON, now);
+    else slot.connection.close(CloseCode.HANDSHAKE_REJECTED, DOWNGRADE_REASON, now);
+  }
+}

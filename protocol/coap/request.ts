@@ -44,6 +44,8 @@ export interface RequestHead extends Omit<IncomingRequest, 'exchange' | 'payload
   readonly block1: Block | undefined;
   readonly block2: Block | undefined;
   readonly size1: number | undefined;
+  /** Of the body whose further blocks are asked for. */
+  readonly etag: Uint8Array | undefined;
 }
 
 /** A request that is refused before anybody sees it. */
@@ -100,10 +102,12 @@ export function readRequest(message: CoapMessage, accepted: ReadonlySet<number>)
     segments,
     query,
     ...(contentFormat === undefined ? {} : { contentFormat }),
-    observe: method === 'GET' ? uintOption(options, OptionNumber.OBSERVE) : undefined,
+    // RFC 7641 defines it for GET; a POST may ask the same of an answer that comes later (protocol.md §7, `wait` of a connect).
+    observe: method === 'GET' || method === 'POST' ? uintOption(options, OptionNumber.OBSERVE) : undefined,
     block1: blockOption(options, OptionNumber.BLOCK1),
     block2: blockOption(options, OptionNumber.BLOCK2),
     size1: uintOption(options, OptionNumber.SIZE1),
+    etag: options.known.get(OptionNumber.ETAG)?.[0],
   };
 }
 

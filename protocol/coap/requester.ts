@@ -2,8 +2,8 @@
  * Our own requests on one channel: from `request` to the whole answer. Sans-IO; `exchanges.ts` drives it.
  *
  * 1. A request that fits one message goes out at once. A larger one goes in BERT blocks, Block1, the next after each 2.31.
- * 2. An answer is matched by its token. One in blocks (Block2) is asked for block by block: same method, path and token, no payload,
- *    no Observe. Blocks belong together by their ETag; one that does not continue the body at hand is ignored.
+ * 2. An answer is matched by its token. One in blocks (Block2) is asked for block by block: same method, path and token, its ETag,
+ *    no payload, no Observe. Blocks belong together by their ETag; one that does not continue the body at hand is ignored.
  * 3. A registered observation (RFC 7641) stays after the first answer. Messages of the channel may overtake each other, so older
  *    notifications are dropped by sequence number, unlike in RFC 8323 where the transport keeps the order.
  * 4. Every exchange has a deadline for its first whole answer and for each later one that comes in blocks.
@@ -122,6 +122,7 @@ export class Requester {
     const head = readResponse(message);
     if (head === undefined) this.#fail(exchange, 'the response has a critical option that is not supported');
     else if (head.status === Status.CONTINUE) this.#continueUpload(exchange, head);
+    else if (head.status === Status.REQUEST_ENTITY_INCOMPLETE && head.etag !== undefined) this.#bodyGone(exchange, head.etag);
     else if (head.block2 !== undefined && (head.block2.more || head.block2.number > 0))
       this.#block(exchange, head, head.block2, message.payload, now);
     else if (this.#isFresh(exchange, head)) this.#complete(exchange, head, message.payload);
@@ -223,12 +224,20 @@ export class Requester {
     if (added === 'size') this.#fail(exchange, `the response is larger than ${this.#options.maxBody} bytes`);
     else if (added !== 'ok') this.#fail(exchange, 'a block of the response does not fit its number');
     else if (block.more)
-      this.#askBlock(exchange, { number: body.length / blockUnit(block.exponent), more: false, exponent: block.exponent });
+      this.#askBlock(exchange, head, { number: body.length / blockUnit(block.exponent), more: false, exponent: block.exponent });
     else this.#complete(exchange, head, body.join());
   }
 
-  #askBlock(exchange: Exchange, block: Block): void {
-    this.#send(exchange, [...exchange.target, uintOptionOf(OptionNumber.BLOCK2, blockValue(block))]);
+  #askBlock(exchange: Exchange, { etag }: ResponseHead, block: Block): void {
+    const options = [...exchange.target, uintOptionOf(OptionNumber.BLOCK2, blockValue(block))];
+    if (etag !== undefined) options.push({ number: OptionNumber.ETAG, value: etag });
+    this.#send(exchange, options);
+  }
+
+  /** Of no interest unless it is the body at hand: a newer notification may have replaced it. */
+  #bodyGone(exchange: Exchange, etag: Uint8Array): void {
+    if (sameTag(exchange.download?.head.etag, etag)) this.#fail(exchange, 'the rest of the response is gone');
+    else this.unmatched++;
   }
 
   #complete(exchange: Exchange, head: ResponseHead, payload: Uint8Array): void {

@@ -7,7 +7,7 @@
  *    length, 4.13 with Size1 above the limit, 5.03 when too many bodies are under way.
  * 3. A whole request is handed up, or answered 5.03 when too many are open. It is open until its last answer was taken by the channel.
  * 4. A reply larger than one message is kept and sent in blocks (Block2, ETag, Size2); the other end asks for each with the request's
- *    token. Kept bodies and bodies under way together are limited in number and in time.
+ *    token and the ETag. Kept bodies and bodies under way together are limited in number and in time.
  * 5. A reply with `observe: true` keeps the request open for more replies; a GET with Observe 1 and the same token ends it.
  *
  * Every answer here is small and bounded in number; nothing throws because of what arrives.
@@ -65,6 +65,7 @@ interface Upload {
 
 interface KeptBody {
   readonly code: number;
+  readonly etag: string;
   readonly options: readonly CoapOption[];
   readonly body: Uint8Array;
   deadline: number;
@@ -102,7 +103,7 @@ export class Responder {
   receive(message: CoapMessage, now: number): void {
     const head = readRequest(message, this.#accepted);
     if ('refused' in head) this.#answer(message.token, textReply(head.refused, head.text));
-    else if (head.block2 !== undefined && head.block2.number > 0) this.#sendKept(message.token, head.block2, now);
+    else if (head.block2 !== undefined && head.block2.number > 0) this.#sendKept(message.token, head.block2, head.etag, now);
     else if (head.block1 !== undefined) this.#uploadBlock(message, head, head.block1, now);
     else this.#handUp(message.token, head, message.payload);
   }
@@ -191,7 +192,7 @@ export class Responder {
       this.#answer(token, textReply(Status.SERVICE_UNAVAILABLE, 'Out of resources'));
       return;
     }
-    const { block1, block2, size1: _, observe, ...request } = head;
+    const { block1, block2, size1: _1, etag: _2, observe, ...request } = head;
     const id = this.#nextId++;
     const open: OpenRequest = {
       id,
@@ -235,7 +236,13 @@ export class Responder {
     const etag = { number: OptionNumber.ETAG, value: uintValue(this.#etag) };
     const options = [...message.options, etag, uintOptionOf(OptionNumber.SIZE2, message.payload.length)];
     const later = options.filter(({ number }) => number !== OptionNumber.OBSERVE && number !== OptionNumber.BLOCK1);
-    const kept = { code: message.code, options: later, body: message.payload, deadline: now + this.#options.transferTimeout };
+    const kept = {
+      code: message.code,
+      etag: tokenKey(etag.value),
+      options: later,
+      body: message.payload,
+      deadline: now + this.#options.transferTimeout,
+    };
     this.#kept.set(request.key, kept);
     return blockMessage(request.token, { ...kept, options }, 0, request.exponent).bytes;
   }
@@ -245,12 +252,15 @@ export class Responder {
     return encodeMessage({ code: replyCode(reply), token: request.token, options: [], payload });
   }
 
-  #sendKept(token: Uint8Array, block: Block, now: number): void {
+  #sendKept(token: Uint8Array, block: Block, etag: Uint8Array | undefined, now: number): void {
     const key = tokenKey(token);
     const kept = this.#kept.get(key);
     const offset = blockOffset(block);
+    // Of a notification that a newer one has replaced: that one is on its way, and an answer could overtake it.
+    if (kept !== undefined && etag !== undefined && tokenKey(etag) !== kept.etag) return;
     if (kept === undefined || offset >= kept.body.length) {
-      this.#answer(token, textReply(Status.REQUEST_ENTITY_INCOMPLETE, 'There is no such block'));
+      const named = etag === undefined ? [] : [{ number: OptionNumber.ETAG, value: etag }];
+      this.#answer(token, textReply(Status.REQUEST_ENTITY_INCOMPLETE, 'There is no such block'), named);
       return;
     }
     kept.deadline = now + this.#options.transferTimeout;

@@ -1,8 +1,35 @@
 import { describe, expect, test } from 'vitest';
-import { arrayField, bool, bytes, map, mapField, optionalArrayField, optionalBool, optionalBytes, optionalMapField, optionalText, optionalUint, text, texts, uint, utf8Length } from '../../../protocol/cbor/index.ts';
+import {
+  arrayField,
+  bool,
+  bytes,
+  map,
+  mapField,
+  optionalArrayField,
+  optionalBool,
+  optionalBytes,
+  optionalMapField,
+  optionalText,
+  optionalUint,
+  text,
+  texts,
+  uint,
+  utf8Length,
+} from '../../../protocol/cbor/index.ts';
 import { RemoteError } from '../../../protocol/errors/index.ts';
 
-const body = map({ Text: 'größe', Number: 300, Bytes: new Uint8Array(8), Flag: false, Map: { a: 1 }, List: ['a', 'b'], Null: null, Negative: -1, Float: 0.5, More: 'ignored' });
+const body = map({
+  Text: 'größe',
+  Number: 300,
+  Bytes: new Uint8Array(8),
+  Flag: false,
+  Map: { a: 1 },
+  List: ['a', 'b'],
+  Null: null,
+  Negative: -1,
+  Float: 0.5,
+  More: 'ignored',
+});
 
 function message(run: () => unknown): string {
   try {
@@ -69,7 +96,10 @@ describe('typed readers', () => {
     expect(message(() => optionalUint(body, 'Text'))).toBe('Text is not an unsigned integer');
   });
 
-  test.each(['', 'abc', 'ü', '水', '\u{10151}', 'aü水\u{10151}', '\uffff\u07ff\u0800'])('utf8Length of %o is that of its encoding', (sample) => {
-    expect(utf8Length(sample)).toBe(new TextEncoder().encode(sample).length);
-  });
+  test.each(['', 'abc', 'ü', '水', '\u{10151}', 'aü水\u{10151}', '\uffff\u07ff\u0800'])(
+    'utf8Length of %o is that of its encoding',
+    (sample) => {
+      expect(utf8Length(sample)).toBe(new TextEncoder().encode(sample).length);
+    },
+  );
 });

@@ -167,7 +167,12 @@ describe.each(seeds(2, 10))('seed %i', (seed) => {
   });
 
   test('mutated messages raise only remote errors', () => {
-    const whole = encode({ Status: 0, KeepAlive: { Interval: 25_000, List: ['a', 'b', -1, 1e10, 0.5, null, true] }, Route: new Uint8Array(8), é: 'ü' });
+    const whole = encode({
+      Status: 0,
+      KeepAlive: { Interval: 25_000, List: ['a', 'b', -1, 1e10, 0.5, null, true] },
+      Route: new Uint8Array(8),
+      é: 'ü',
+    });
     for (let i = 0; i < size(3_000, 10_000); i++) {
       const data = whole.slice();
       for (let j = random(4); j >= 0; j--) data[random(data.length)] = random(256);

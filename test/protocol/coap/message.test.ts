@@ -3,7 +3,15 @@
 import { generate, parse } from 'coap-packet';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { codeOfStatus, decodeMessage, encodeMessage, MAX_MESSAGE, methodOfCode, Status, statusOfCode } from '../../../protocol/coap/index.ts';
+import {
+  codeOfStatus,
+  decodeMessage,
+  encodeMessage,
+  MAX_MESSAGE,
+  methodOfCode,
+  Status,
+  statusOfCode,
+} from '../../../protocol/coap/index.ts';
 import { type CoapMessage, MAX_OPTIONS } from '../../../protocol/coap/message.ts';
 import { isCritical, OptionNumber, optionTable, readUint, uintValue } from '../../../protocol/coap/options.ts';
 import { LocalError, RemoteError } from '../../../protocol/errors/index.ts';
@@ -11,7 +19,8 @@ import { seeds, size } from '../../support/size.ts';
 import { randomBytes, seededRandom } from './pair.ts';
 
 const ascii = (text: string): Uint8Array => new TextEncoder().encode(text);
-const frame = (...parts: (number | string)[]): Uint8Array => Uint8Array.from(parts.flatMap((part) => (typeof part === 'number' ? [part] : [...ascii(part)])));
+const frame = (...parts: (number | string)[]): Uint8Array =>
+  Uint8Array.from(parts.flatMap((part) => (typeof part === 'number' ? [part] : [...ascii(part)])));
 const option = (number: number, value: string): { number: number; value: Uint8Array } => ({ number, value: ascii(value) });
 
 /** A datagram of RFC 7252 as this format has it, and back: version, type and message id are not here. */
@@ -26,7 +35,9 @@ function normal(message: CoapMessage): unknown {
 const messages = fc.record({
   code: fc.integer({ min: 0, max: 255 }),
   token: fc.uint8Array({ maxLength: 8 }),
-  options: fc.array(fc.record({ number: fc.integer({ min: 0, max: 0xffff }), value: fc.uint8Array({ maxLength: 600 }) }), { maxLength: 20 }),
+  options: fc.array(fc.record({ number: fc.integer({ min: 0, max: 0xffff }), value: fc.uint8Array({ maxLength: 600 }) }), {
+    maxLength: 20,
+  }),
   payload: fc.uint8Array({ maxLength: 500 }),
 });
 
@@ -125,7 +136,12 @@ describe('messages', () => {
     const codes = ['GET', 'POST', 'PUT', 'DELETE', '2.01', '2.05', '4.04', '4.13', '4.29', '5.03'];
     for (const [name, number] of Object.entries(numbers)) {
       const code = codes[number % codes.length]!;
-      const datagram = generate({ code, token: Buffer.from([1, 2, 3]), options: [{ name: name as 'Uri-Path', value: Buffer.from('ab') }], payload: Buffer.from('x') });
+      const datagram = generate({
+        code,
+        token: Buffer.from([1, 2, 3]),
+        options: [{ name: name as 'Uri-Path', value: Buffer.from('ab') }],
+        payload: Buffer.from('x'),
+      });
       const message = decodeMessage(fromUdp(datagram));
       expect(message.options).toEqual([{ number, value: Uint8Array.from([0x61, 0x62]) }]);
       const read = methodOfCode(message.code) ?? (statusOfCode(message.code) / 100).toFixed(2);
@@ -202,7 +218,8 @@ describe('codes and values', () => {
     expect(codeOfStatus(429)).toBe(0x9d);
     expect(codeOfStatus(503)).toBe(0xa3);
     expect(codeOfStatus(Status.CONTINUE)).toBe(0x5f);
-    for (const status of [0, 100, 199, 232, 240, 299, 301, 432, 532, 600, 205.5, Number.NaN, -205]) expect(codeOfStatus(status)).toBeUndefined();
+    for (const status of [0, 100, 199, 232, 240, 299, 301, 432, 532, 600, 205.5, Number.NaN, -205])
+      expect(codeOfStatus(status)).toBeUndefined();
   });
 
   test('odd options are critical', () => {
@@ -228,7 +245,8 @@ describe.each(seeds(2, 10))('seed %i', (seed) => {
   const readable = (bytes: Uint8Array): void => {
     try {
       const message = decodeMessage(bytes);
-      if (message.options.every(({ value }) => value.length <= 1034)) expect(normal(decodeMessage(encodeMessage(message)))).toEqual(normal(message));
+      if (message.options.every(({ value }) => value.length <= 1034))
+        expect(normal(decodeMessage(encodeMessage(message)))).toEqual(normal(message));
     } catch (error) {
       if (!(error instanceof RemoteError)) throw error;
     }
@@ -239,7 +257,12 @@ describe.each(seeds(2, 10))('seed %i', (seed) => {
   });
 
   test('mutated messages raise only remote errors', () => {
-    const whole = encodeMessage({ code: 2, token: randomBytes(random, 8), options: [option(11, 'iam'), option(11, 'x'.repeat(300)), option(60, 'ab')], payload: ascii('payload') });
+    const whole = encodeMessage({
+      code: 2,
+      token: randomBytes(random, 8),
+      options: [option(11, 'iam'), option(11, 'x'.repeat(300)), option(60, 'ab')],
+      payload: ascii('payload'),
+    });
     for (let i = 0; i < size(3_000, 10_000); i++) {
       const bytes = whole.slice(0, random(10) === 0 ? random(whole.length) : whole.length);
       for (let j = random(4); j >= 0 && bytes.length > 0; j--) bytes[random(bytes.length)] = random(256);

@@ -7,7 +7,7 @@ type End = 'client' | 'server';
 
 /** A small seeded generator (xorshift32). */
 export function seededRandom(seed: number): (below: number) => number {
-  let state = (seed | 0) || 1;
+  let state = seed | 0 || 1;
   return (below) => {
     state ^= state << 13;
     state ^= state >>> 17;

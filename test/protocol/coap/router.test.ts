@@ -42,7 +42,10 @@ const endpoints: readonly (readonly [CoapMethod, string])[] = [
 function all(): Router<string> {
   const router = new Router<string>();
   for (const [method, pattern] of endpoints) {
-    router.on(method, pattern, ({ parameters, context }) => ({ status: 205, payload: new TextEncoder().encode(JSON.stringify([method, pattern, parameters, context])) }));
+    router.on(method, pattern, ({ parameters, context }) => ({
+      status: 205,
+      payload: new TextEncoder().encode(JSON.stringify([method, pattern, parameters, context])),
+    }));
   }
   return router;
 }
@@ -61,16 +64,23 @@ describe('the endpoints of the specification', () => {
 
   const paths = [...new Set(endpoints.map(([, pattern]) => pattern))];
   const methods: CoapMethod[] = ['GET', 'POST', 'PUT', 'DELETE'];
-  const unknown = paths.flatMap((pattern) => methods.filter((method) => !endpoints.some((known) => known[0] === method && known[1] === pattern)).map((method) => [method, pattern] as const));
+  const unknown = paths.flatMap((pattern) =>
+    methods
+      .filter((method) => !endpoints.some((known) => known[0] === method && known[1] === pattern))
+      .map((method) => [method, pattern] as const),
+  );
   // A literal last segment is also a {setting} of the user.
   const reallyUnknown = unknown.filter(([method, pattern]) => !(method === 'PUT' && pattern === '/iam/users/{username}/push-test'));
   test.each(reallyUnknown)('%s %s is 404, not 405', async (method, pattern) => {
     expect((await all().handle(request(method, pattern.replaceAll(/[{}]/g, '')), '')).status).toBe(404);
   });
 
-  test.each(['/', '/iam', '/iam/', '/iam/users/a/b/c', '/IAM/me', '/iam/me/', '//iam/me', '/tcp-tunnels/services/a/b', '/p2p/connect'])('GET %s is 404', async (path) => {
-    expect((await all().handle(request('GET', path), '')).status).toBe(404);
-  });
+  test.each(['/', '/iam', '/iam/', '/iam/users/a/b/c', '/IAM/me', '/iam/me/', '//iam/me', '/tcp-tunnels/services/a/b', '/p2p/connect'])(
+    'GET %s is 404',
+    async (path) => {
+      expect((await all().handle(request('GET', path), '')).status).toBe(404);
+    },
+  );
 
   test('a literal goes before a parameter, whichever was added first', async () => {
     const reply = await all().handle(request('PUT', '/iam/users/bob/push'), '');
@@ -88,7 +98,13 @@ describe('a router', () => {
       return { status: 201 + context, contentFormat: contentFormat!, payload, maxAge: query.length, observe: observe && exchange === 7 };
     });
     const incoming = request('POST', '/echo', { payload: Uint8Array.of(1), contentFormat: 42, query: ['a'], observe: true, exchange: 7 });
-    expect(await router.handle(incoming, 3)).toEqual({ status: 204, contentFormat: 42, payload: Uint8Array.of(1), maxAge: 1, observe: true });
+    expect(await router.handle(incoming, 3)).toEqual({
+      status: 204,
+      contentFormat: 42,
+      payload: Uint8Array.of(1),
+      maxAge: 1,
+      observe: true,
+    });
   });
 
   test.each([
@@ -112,7 +128,14 @@ describe('a router', () => {
     }
   });
 
-  test.each([new Error('secret'), new TypeError('secret'), 'secret', undefined, new LocalError('CORE_FAILED', 'secret'), new LocalError('INVALID_STATE', 'secret')])('%o thrown by a handler is answered 500 and says nothing', async (error) => {
+  test.each([
+    new Error('secret'),
+    new TypeError('secret'),
+    'secret',
+    undefined,
+    new LocalError('CORE_FAILED', 'secret'),
+    new LocalError('INVALID_STATE', 'secret'),
+  ])('%o thrown by a handler is answered 500 and says nothing', async (error) => {
     const seen: unknown[] = [];
     const router = new Router<null>({ onError: (cause) => seen.push(cause) });
     router.on('GET', '/', () => {

@@ -47,7 +47,9 @@ async function basestation(port = 0): Promise<{ child: ChildProcess; listening: 
   const lines: string[] = [];
   const reader = createInterface(child.stdout!);
   reader.on('line', (line) => lines.push(line));
-  await once(reader, 'line');
+  let errors = '';
+  child.stderr!.on('data', (chunk) => (errors += chunk));
+  await Promise.race([once(reader, 'line'), once(child, 'close').then(() => Promise.reject(new Error(`it ended: ${errors}`)))]);
   return { child, listening: JSON.parse(lines[0]!) as Listening, lines };
 }
 

@@ -34,7 +34,7 @@ const specification = {
   END_OF_FILE: { meaning: 'the stream has ended, no more data follows', raisedBy: 'any' },
   EOF: { meaning: 'the name END_OF_FILE has in other surfaces; END_OF_FILE is raised', raisedBy: 'any' },
   FAILED: { meaning: 'the operation was carried out and did not succeed', raisedBy: 'device' },
-  FAILED_WITH_DETAIL: { meaning: 'FAILED with a sentence; ours always have one, so FAILED is raised', raisedBy: 'client' },
+  FAILED_WITH_DETAIL: { meaning: 'the name of a failure that says why; ours always do, so FAILED is raised', raisedBy: 'client' },
   FORBIDDEN: { meaning: 'the other end knows the caller and does not allow this', raisedBy: 'client' },
   FUTURE_NOT_RESOLVED: { meaning: 'a future was asked for its result too early; promises replace futures here', raisedBy: 'any' },
   INVALID_ARGUMENT: { meaning: 'an argument is outside what the operation takes', raisedBy: 'any' },

@@ -1,0 +1,284 @@
+/** Bodies of the control plane: round trips, the names on the wire, limits, and hostile bytes. */
+
+import { describe, expect, test } from 'vitest';
+import { type CborValue, decode, encode } from '../../../protocol/cbor/index.ts';
+import * as control from '../../../protocol/control/index.ts';
+import { RemoteError, StationCode } from '../../../protocol/errors/index.ts';
+import { seeds, size } from '../../support/size.ts';
+import { randomBytes, seededRandom } from '../coap/pair.ts';
+
+const fingerprint = 'ab'.repeat(32);
+const route = Uint8Array.of(1, 2, 3, 4, 5, 6, 7, 8);
+const token = new Uint8Array(16).fill(7);
+const packet = new Uint8Array(1200).fill(1);
+const redirect = { kind: 'redirect', host: 'b.example', port: 4433, fingerprint } as const;
+const observedAddress = { address: '2001:db8::1', port: 50_000 };
+
+interface Codec {
+  readonly encode: (value: never) => Uint8Array;
+  readonly decode: (payload: Uint8Array) => unknown;
+}
+
+/** Name, codec, value, the same on the wire. */
+const bodies: readonly (readonly [string, Codec, unknown, CborValue])[] = [
+  [
+    'attach request',
+    { encode: control.encodeAttachRequest, decode: control.decodeAttachRequest },
+    { svcVersion: '0.1.0', appName: 'Tunnel', appVersion: '1', productId: 'pr-1', deviceId: 'de-1', redirected: true },
+    { SvcVersion: '0.1.0', AppName: 'Tunnel', AppVersion: '1', ProductId: 'pr-1', DeviceId: 'de-1', Redirected: true },
+  ],
+  [
+    'small attach request',
+    { encode: control.encodeAttachRequest, decode: control.decodeAttachRequest },
+    { svcVersion: '', appName: null, appVersion: null, productId: 'p', deviceId: 'd', redirected: false },
+    { SvcVersion: '', ProductId: 'p', DeviceId: 'd' },
+  ],
+  [
+    'attached',
+    { encode: control.encodeAttachAnswer, decode: control.decodeAttachAnswer },
+    {
+      kind: 'attached',
+      keepAlive: { interval: 25_000, retryInterval: 2000, maxRetries: 15 },
+      observedAddress,
+      wallTime: 1_800_000_000_000,
+    },
+    {
+      Status: 0,
+      KeepAlive: { Interval: 25_000, RetryInterval: 2000, MaxRetries: 15 },
+      Address: { Ip: '2001:db8::1', Port: 50_000 },
+      WallTime: 1_800_000_000_000,
+    },
+  ],
+  [
+    'bare attached',
+    { encode: control.encodeAttachAnswer, decode: control.decodeAttachAnswer },
+    { kind: 'attached', keepAlive: null, observedAddress: null, wallTime: null },
+    { Status: 0 },
+  ],
+  [
+    'attach redirect',
+    { encode: control.encodeAttachAnswer, decode: control.decodeAttachAnswer },
+    redirect,
+    { Status: 1, Host: 'b.example', Port: 4433, Fingerprint: new Uint8Array(32).fill(0xab) },
+  ],
+  ['tokens', { encode: control.encodeTokens, decode: control.decodeTokens }, ['abcdefghijkl', 'x'], ['abcdefghijkl', 'x']],
+  ['no tokens', { encode: control.encodeTokens, decode: control.decodeTokens }, [], []],
+  [
+    'connect request',
+    { encode: control.encodeConnectRequest, decode: control.decodeConnectRequest },
+    { productId: 'pr-1', deviceId: 'de-1', serverKey: 'sk-1', sct: 't', jwt: 'a.b.c', initiate: packet, wait: true, redirected: false },
+    { ProductId: 'pr-1', DeviceId: 'de-1', ServerKey: 'sk-1', Sct: 't', Jwt: 'a.b.c', Initiate: packet, Wait: true, Redirected: false },
+  ],
+  [
+    'small connect request',
+    { encode: control.encodeConnectRequest, decode: control.decodeConnectRequest },
+    { productId: 'p', deviceId: 'd' },
+    { ProductId: 'p', DeviceId: 'd' },
+  ],
+  [
+    'connected',
+    { encode: control.encodeConnectAnswer, decode: control.decodeConnectAnswer },
+    { kind: 'connected', route, respond: packet, routeResetToken: token, observedAddress },
+    { Status: 0, Route: route, Respond: packet, RouteResetToken: token, Address: { Ip: '2001:db8::1', Port: 50_000 } },
+  ],
+  [
+    'bare connected',
+    { encode: control.encodeConnectAnswer, decode: control.decodeConnectAnswer },
+    { kind: 'connected', route, routeResetToken: token },
+    { Status: 0, Route: route, RouteResetToken: token },
+  ],
+  [
+    'connect redirect',
+    { encode: control.encodeConnectAnswer, decode: control.decodeConnectAnswer },
+    redirect,
+    { Status: 1, Host: 'b.example', Port: 4433, Fingerprint: new Uint8Array(32).fill(0xab) },
+  ],
+  ['waiting', { encode: control.encodeConnectAnswer, decode: control.decodeConnectAnswer }, { kind: 'waiting' }, { Status: 2 }],
+  [
+    'p2p connect request',
+    { encode: control.encodeP2pConnectRequest, decode: control.decodeP2pConnectRequest },
+    { route, initiate: packet, routeResetToken: token, peerAddress: { address: '192.0.2.1', port: 1 } },
+    { Route: route, Initiate: packet, RouteResetToken: token, Address: { Ip: '192.0.2.1', Port: 1 } },
+  ],
+  [
+    'bare p2p connect request',
+    { encode: control.encodeP2pConnectRequest, decode: control.decodeP2pConnectRequest },
+    { route, routeResetToken: token },
+    { Route: route, RouteResetToken: token },
+  ],
+  [
+    'p2p connect answer',
+    { encode: control.encodeP2pConnectAnswer, decode: control.decodeP2pConnectAnswer },
+    { respond: packet },
+    { Respond: packet },
+  ],
+  ['bare p2p connect answer', { encode: control.encodeP2pConnectAnswer, decode: control.decodeP2pConnectAnswer }, {}, {}],
+  [
+    'error body',
+    { encode: control.encodeErrorBody, decode: control.decodeErrorBody },
+    { code: 3, message: 'unknown' },
+    { Error: { Code: 3, Message: 'unknown' } },
+  ],
+  [
+    'push request',
+    { encode: control.encodePushRequest, decode: control.decodePushRequest },
+    { projectId: 'my-project', body: '{"message":{}}' },
+    { ProjectId: 'my-project', Body: '{"message":{}}' },
+  ],
+  [
+    'push answer',
+    { encode: control.encodePushAnswer, decode: control.decodePushAnswer },
+    { statusCode: 404, body: '' },
+    { StatusCode: 404, Body: '' },
+  ],
+  [
+    'service request',
+    { encode: control.encodeServiceRequest, decode: control.decodeServiceRequest },
+    { serviceId: 'se-1', message: packet },
+    { ServiceId: 'se-1', Message: packet },
+  ],
+  [
+    'service answer',
+    { encode: control.encodeServiceAnswer, decode: control.decodeServiceAnswer },
+    { statusCode: 200, message: route, messageFormat: 'TEXT' },
+    { StatusCode: 200, Message: route, MessageFormat: 2 },
+  ],
+];
+
+describe.each(bodies)('%s', (_, codec, value, wire) => {
+  test('has its names on the wire and survives a round trip', () => {
+    const payload = codec.encode(value as never);
+    expect(decode(payload)).toEqual(wire);
+    expect(codec.decode(payload)).toEqual(value);
+  });
+
+  test('unknown fields are ignored, and every cut is refused', () => {
+    const payload = codec.encode(value as never);
+    if (!Array.isArray(wire)) expect(codec.decode(encode({ ...(wire as object), Newer: [1, 2] }))).toEqual(value);
+    for (let length = 0; length < payload.length; length++) expect(() => codec.decode(payload.subarray(0, length))).toThrow(RemoteError);
+  });
+
+  test('a missing or wrong field raises only a remote error', () => {
+    if (Array.isArray(wire)) return;
+    for (const key of Object.keys(wire as object)) {
+      const rest = { ...(wire as Record<string, CborValue>) };
+      for (const other of [undefined, 'text', -1, 1.5, new Uint8Array(3), [], { x: 1 }, true]) {
+        try {
+          codec.decode(encode({ ...rest, [key]: other }));
+        } catch (error) {
+          expect(error).toBeInstanceOf(RemoteError);
+          expect((error as RemoteError).code).toBe('PARSE');
+        }
+      }
+    }
+  });
+});
+
+test.each(bodies)('mutations of %s raise only remote errors', (_, codec, value) => {
+  const whole = codec.encode(value as never);
+  for (const seed of seeds(2, 10)) {
+    const random = seededRandom(seed);
+    for (let i = 0; i < size(150, 450); i++) {
+      const payload = random(8) === 0 ? randomBytes(random, random(60)) : whole.slice();
+      for (let j = random(3); j > 0 && payload.length > 0; j--) payload[random(Math.min(payload.length, 120))] = random(256);
+      try {
+        codec.decode(payload);
+      } catch (error) {
+        if (!(error instanceof RemoteError)) throw error;
+      }
+    }
+  }
+});
+
+describe('limits', () => {
+  const attach = { SvcVersion: '0.1.0', ProductId: 'p', DeviceId: 'd' };
+  const connect = { ProductId: 'p', DeviceId: 'd' };
+  const connected = { Status: 0, Route: route, RouteResetToken: token };
+  const to = { Status: 1, Host: 'b', Port: 1, Fingerprint: new Uint8Array(32) };
+  test.each<[string, (payload: Uint8Array) => unknown, CborValue]>([
+    ['an app name of 33 bytes', control.decodeAttachRequest, { ...attach, AppName: 'x'.repeat(33) }],
+    ['an app version of 33 bytes', control.decodeAttachRequest, { ...attach, AppVersion: 'x'.repeat(33) }],
+    ['an empty product id', control.decodeAttachRequest, { ...attach, ProductId: '' }],
+    ['a device id of 62 bytes', control.decodeAttachRequest, { ...attach, DeviceId: 'x'.repeat(62) }],
+    ['a body that is no map', control.decodeAttachRequest, []],
+    ['an unknown status', control.decodeAttachAnswer, { Status: 2 }],
+    ['a keep-alive interval of 0', control.decodeAttachAnswer, { Status: 0, KeepAlive: { Interval: 0, RetryInterval: 1, MaxRetries: 1 } }],
+    [
+      'a keep-alive of a week',
+      control.decodeAttachAnswer,
+      { Status: 0, KeepAlive: { Interval: 604_800_000, RetryInterval: 1, MaxRetries: 1 } },
+    ],
+    ['an address that is a name', control.decodeAttachAnswer, { Status: 0, Address: { Ip: 'localhost', Port: 1 } }],
+    ['an address with port 0', control.decodeAttachAnswer, { Status: 0, Address: { Ip: '::1', Port: 0 } }],
+    ['a redirect to port 65536', control.decodeAttachAnswer, { ...to, Port: 65_536 }],
+    ['a redirect with a short fingerprint', control.decodeAttachAnswer, { ...to, Fingerprint: new Uint8Array(16) }],
+    ['a redirect to a URL', control.decodeAttachAnswer, { ...to, Host: 'https://b/' }],
+    ['a redirect to a host with control characters', control.decodeAttachAnswer, { ...to, Host: 'b\u001b[2J' }],
+    ['a token of 65 bytes', control.decodeTokens, ['x'.repeat(65)]],
+    ['an empty token', control.decodeTokens, ['']],
+    ['a token that is a number', control.decodeTokens, [1]],
+    ['4097 tokens', control.decodeTokens, Array.from({ length: 4097 }, () => 'x')],
+    ['tokens in a map', control.decodeTokens, {}],
+    ['an SCT of 65 bytes', control.decodeConnectRequest, { ...connect, Sct: 'x'.repeat(65) }],
+    ['a JWT of 8193 bytes', control.decodeConnectRequest, { ...connect, Jwt: 'x'.repeat(8193) }],
+    ['an empty Initiate', control.decodeConnectRequest, { ...connect, Initiate: new Uint8Array(0) }],
+    ['an Initiate of 1501 bytes', control.decodeConnectRequest, { ...connect, Initiate: new Uint8Array(1501) }],
+    ['a route of 7 bytes', control.decodeConnectAnswer, { ...connected, Route: new Uint8Array(7) }],
+    ['a reset token of 17 bytes', control.decodeConnectAnswer, { ...connected, RouteResetToken: new Uint8Array(17) }],
+    ['a status of 3', control.decodeConnectAnswer, { Status: 3 }],
+    ['a push project of 256 bytes', control.decodePushRequest, { ProjectId: 'x'.repeat(256), Body: '{}' }],
+    ['a provider status of 65536', control.decodePushAnswer, { StatusCode: 65_536, Body: '' }],
+    ['a service message of 65537 bytes', control.decodeServiceRequest, { ServiceId: 's', Message: new Uint8Array(65_537) }],
+    ['a message format of 3', control.decodeServiceAnswer, { StatusCode: 200, MessageFormat: 3 }],
+  ])('%s is refused', (_, read, body) => {
+    expect(() => read(encode(body))).toThrow(RemoteError);
+  });
+
+  test('a service answer without format is binary, without message empty', () => {
+    expect(control.decodeServiceAnswer(encode({ StatusCode: 200, Message: route }))).toEqual({
+      statusCode: 200,
+      message: route,
+      messageFormat: 'BINARY',
+    });
+    expect(control.decodeServiceAnswer(encode({ StatusCode: 204, MessageFormat: 1 }))).toEqual({
+      statusCode: 204,
+      message: new Uint8Array(0),
+      messageFormat: 'NONE',
+    });
+  });
+});
+
+describe('errors of a base station', () => {
+  test.each(Object.entries(StationCode))('%s travels there and back', (_, code) => {
+    const reply = control.stationReply(code);
+    const error = control.stationError({ status: reply.status, contentFormat: reply.contentFormat!, payload: reply.payload! });
+    expect(error).toBeInstanceOf(RemoteError);
+    expect(error.stationCode).toBe(code);
+    expect(control.stationReply(code, 'own words').payload).toEqual(encode({ Error: { Code: code, Message: 'own words' } }));
+  });
+
+  const response = (status: number, payload: Uint8Array, contentFormat?: number) => ({
+    status,
+    payload,
+    ...(contentFormat === undefined ? {} : { contentFormat }),
+  });
+  test.each([
+    ['a code nobody knows', response(404, control.encodeErrorBody({ code: 99, message: 'new' }), 60), 'NOT_FOUND', 'refused (4.04): new'],
+    ['a text', response(503, new TextEncoder().encode('Out of resources')), 'TOO_MANY_REQUESTS', 'refused (5.03): Out of resources'],
+    ['nothing', response(400, new Uint8Array(0)), 'BAD_REQUEST', 'refused (4.00)'],
+    ['broken CBOR', response(403, Uint8Array.of(0xff), 60), 'FORBIDDEN', 'refused (4.03)'],
+    ['a strange status', response(418, new Uint8Array(0)), 'BAD_RESPONSE', 'refused (4.18)'],
+    ['control characters', response(500, new TextEncoder().encode('\u001b[2Jboo\n\u0007')), 'BAD_RESPONSE', 'refused (5.00): [2Jboo'],
+  ])('%s', (_, answer, code, message) => {
+    const error = control.stationError(answer);
+    expect([error.code, error.message]).toEqual([code, `the base station ${message}`]);
+  });
+});
+
+test('paths are those of the control plane', () => {
+  expect([control.DevicePath, control.ClientPath, control.StationPath]).toEqual([
+    { ATTACH: '/device/attach', SCT: '/device/sct', PUSH_SEND: '/device/push/send', SERVICE_INVOKE: '/device/service/invoke' },
+    { CONNECT: '/client/connect' },
+    { P2P_CONNECT: '/p2p/connect' },
+  ]);
+});

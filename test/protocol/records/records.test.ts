@@ -1,0 +1,226 @@
+import { readFileSync } from 'node:fs';
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { type CborValue, decode, encode } from '../../../protocol/cbor/index.ts';
+import { LocalError, RemoteError } from '../../../protocol/errors/index.ts';
+import * as records from '../../../protocol/records/index.ts';
+import { size } from '../../support/size.ts';
+import { seededRandom } from '../coap/pair.ts';
+
+const fingerprint = '0123456789abcdef'.repeat(4);
+
+describe('ids', () => {
+  test.each([
+    ['pr-12345678', 'de-abcdefgh', true],
+    ['p', 'd', true],
+    ['Pr_A', 'D-1', true],
+    ['x'.repeat(61), 'd', true],
+    ['x'.repeat(31), 'y'.repeat(31), true],
+    ['x'.repeat(31), 'y'.repeat(32), false],
+    ['x'.repeat(62), 'd', false],
+    ['', 'd', false],
+    ['p', '', false],
+    ['p.q', 'd', false],
+    ['p', 'd e', false],
+    ['p', 'dü', false],
+    ['p', 'd\n', false],
+    ['p,d', 'd', false],
+  ])('%o and %o: %s', (productId, deviceId, valid) => {
+    expect(records.areIds(productId, deviceId)).toBe(valid);
+    if (valid) expect(() => records.checkIds(productId, deviceId)).not.toThrow();
+    else expect(() => records.checkIds(productId, deviceId)).toThrow(LocalError);
+  });
+});
+
+describe('pairing strings', () => {
+  test.each<[records.PairingString, string]>([
+    [{ productId: 'pr-1', deviceId: 'de-1' }, 'p=pr-1,d=de-1'],
+    [{ productId: 'pr-1', deviceId: 'de-1', password: 'secret', sct: 'abc123' }, 'p=pr-1,d=de-1,pwd=secret,sct=abc123'],
+    [{ productId: 'pr-1', deviceId: 'de-1', sct: 'abc', username: 'bob', fingerprint }, `p=pr-1,d=de-1,sct=abc,u=bob,fp=${fingerprint}`],
+    [{ productId: 'pr-1', deviceId: 'de-1', password: 'a,b=c%d é' }, 'p=pr-1,d=de-1,pwd=a%2Cb=c%25d%20%C3%A9'],
+    [{ productId: 'pr-1', deviceId: 'de-1', password: '' }, 'p=pr-1,d=de-1,pwd='],
+  ])('%j is %s', (pairing, text) => {
+    expect(records.encodePairingString(pairing)).toBe(text);
+    expect(records.decodePairingString(text)).toEqual(pairing);
+  });
+
+  test('any order, blanks around, and unknown names are taken', () => {
+    expect(records.decodePairingString('  sct=abc, new=x=y ,d=de-1,p=pr-1\n')).toEqual({ productId: 'pr-1', deviceId: 'de-1', sct: 'abc' });
+  });
+
+  test.each([
+    ['', /name=value/],
+    ['hello', /"hello" is not of the form name=value/],
+    ['p=pr-1', /no device id/],
+    ['d=de-1', /no product id/],
+    ['p=pr-1,d=de-1,p=pr-2', /"p" twice/],
+    ['p=pr-1,d=de-1,', /name=value/],
+    ['p=pr-1,d=de-1,=x', /name=value/],
+    ['p=pr 1,d=de-1', /product id must be/],
+    ['p=pr-1,d=', /device id must be/],
+    ['p=pr-1,d=de-1,fp=abc', /64 lower-case hex/],
+    [`p=pr-1,d=de-1,fp=${fingerprint.toUpperCase()}`, /64 lower-case hex/],
+    ['p=pr-1,d=de-1,pwd=50%', /"pwd" has a "%"/],
+    ['p=pr-1,d=de-1,pwd=%ff', /"pwd" has a "%"/],
+    [`p=pr-1,d=de-1,pwd=${'x'.repeat(65)}`, /longer than 64 bytes/],
+    [`p=pr-1,d=de-1,x=${'x'.repeat(1024)}`, /longer than 1024/],
+  ])('%o is refused', (text, problem) => {
+    expect(() => records.decodePairingString(text)).toThrow(problem);
+    expect(() => records.decodePairingString(text)).toThrow(LocalError);
+  });
+
+  test('any values survive', () => {
+    const id = fc.stringMatching(/^[A-Za-z0-9_-]{1,30}$/);
+    const value = fc.string({ unit: 'binary', maxLength: 16 }).filter((text) => new TextEncoder().encode(text).length <= 64);
+    const pairing = fc.record(
+      { productId: id, deviceId: id, password: value, sct: value, username: value, fingerprint: fc.stringMatching(/^[0-9a-f]{64}$/) },
+      { requiredKeys: ['productId', 'deviceId'] },
+    );
+    fc.assert(
+      fc.property(pairing, (sample) => {
+        const text = records.encodePairingString(sample);
+        expect(text).toMatch(/^[!-~]+$/);
+        expect(records.decodePairingString(text)).toEqual(sample);
+      }),
+      { numRuns: size(300, 5_000) },
+    );
+  });
+
+  test.each([
+    { productId: 'p', deviceId: 'd', password: 'x'.repeat(65) },
+    { productId: 'p', deviceId: 'd', fingerprint: 'x' },
+    { productId: '', deviceId: 'd' },
+    { productId: 'p', deviceId: 'd', sct: '\ud800' },
+  ])('%j cannot be written', (pairing) => {
+    expect(() => records.encodePairingString(pairing)).toThrow(LocalError);
+  });
+});
+
+const service = { id: 'web', type: 'http', host: '127.0.0.1', port: 8080, streamPort: 0xffff_ffff, metadata: { title: 'größe' } };
+const details = {
+  modes: ['LocalOpen'],
+  svcVersion: '0.1.0',
+  appName: 'Tunnel',
+  productId: 'pr-1',
+  deviceId: 'de-1',
+  friendlyName: 'Cellar',
+} as const;
+const user = {
+  username: 'bob',
+  displayName: 'Bob',
+  role: 'Guest',
+  fingerprints: [{ fingerprint, name: 'phone' }, { fingerprint: 'f'.repeat(64) }],
+  sct: 'abc',
+  push: { token: 't', projectId: 'p' },
+  notificationCategories: ['INFO'],
+  oauthSubject: 's',
+};
+
+const codecs: readonly (readonly [string, (value: never) => Uint8Array, (payload: Uint8Array) => unknown, unknown, CborValue])[] = [
+  [
+    'tunnel service',
+    records.encodeTunnelService,
+    records.decodeTunnelService,
+    service,
+    { Id: 'web', Type: 'http', Host: '127.0.0.1', Port: 8080, StreamPort: 0xffff_ffff, Metadata: { title: 'größe' } },
+  ],
+  ['tunnel service ids', records.encodeTunnelServiceIds, records.decodeTunnelServiceIds, ['web', 'ssh'], ['web', 'ssh']],
+  [
+    'device details',
+    records.encodeDeviceDetails,
+    records.decodeDeviceDetails,
+    details,
+    { Modes: ['LocalOpen'], SvcVersion: '0.1.0', AppName: 'Tunnel', ProductId: 'pr-1', DeviceId: 'de-1', FriendlyName: 'Cellar' },
+  ],
+  [
+    'user',
+    records.encodeUser,
+    records.decodeUser,
+    user,
+    {
+      Username: 'bob',
+      DisplayName: 'Bob',
+      Role: 'Guest',
+      Fingerprints: [{ Fingerprint: fingerprint, Name: 'phone' }, { Fingerprint: 'f'.repeat(64) }],
+      Fingerprint: 'f'.repeat(64),
+      Sct: 'abc',
+      Push: { Token: 't', ProjectId: 'p' },
+      NotificationCategories: ['INFO'],
+      OauthSubject: 's',
+    },
+  ],
+  [
+    'small user',
+    records.encodeUser,
+    records.decodeUser,
+    { username: 'eve', fingerprints: [], notificationCategories: [] },
+    { Username: 'eve', Fingerprints: [], NotificationCategories: [] },
+  ],
+];
+
+describe.each(codecs)('%s', (_, write, read, value, wire) => {
+  test('has its names on the wire and survives a round trip', () => {
+    expect(decode(write(value as never))).toEqual(wire);
+    expect(read(write(value as never))).toEqual(value);
+  });
+
+  test('cuts and mutations raise only remote errors', () => {
+    const whole = write(value as never);
+    for (let length = 0; length < whole.length; length++) expect(() => read(whole.subarray(0, length))).toThrow(RemoteError);
+    const random = seededRandom(1);
+    for (let i = 0; i < size(500, 10_000); i++) {
+      const payload = whole.slice();
+      for (let j = random(3); j >= 0; j--) payload[random(payload.length)] = random(256);
+      try {
+        read(payload);
+      } catch (error) {
+        if (!(error instanceof RemoteError)) throw error;
+      }
+    }
+  });
+});
+
+describe('records of other versions', () => {
+  test('a service without metadata has none', () => {
+    const { Metadata: _, ...rest } = decode(records.encodeTunnelService(service)) as Record<string, CborValue>;
+    expect(records.decodeTunnelService(encode(rest))).toEqual({ ...service, metadata: {} });
+  });
+
+  test.each<[string, CborValue]>([
+    ['StreamPort', 2 ** 32],
+    ['Port', 65_536],
+    ['Id', ''],
+    ['Metadata', { a: 1 }],
+    ['Host', 'x'.repeat(256)],
+  ])('a service with a bad %s is refused', (name, value) => {
+    const wire = decode(records.encodeTunnelService(service)) as Record<string, CborValue>;
+    expect(() => records.decodeTunnelService(encode({ ...wire, [name]: value }))).toThrow(RemoteError);
+  });
+
+  test('unknown pairing modes are skipped', () => {
+    expect(records.decodeDeviceDetails(encode({ Modes: ['LocalOpen', 'Telepathy', 7, 'PasswordInvite'] }))).toEqual({
+      modes: ['LocalOpen', 'PasswordInvite'],
+    });
+    expect(records.decodeDeviceDetails(encode({}))).toEqual({ modes: [] });
+  });
+
+  test('a user with the old single fingerprint has it in the list', () => {
+    expect(records.decodeUser(encode({ Username: 'bob', Fingerprint: fingerprint }))).toEqual({
+      username: 'bob',
+      fingerprints: [{ fingerprint }],
+      notificationCategories: [],
+    });
+    expect(() => records.decodeUser(encode({ Username: 'bob', Fingerprint: 'short' }))).toThrow(RemoteError);
+  });
+});
+
+test('settings have the names of the reference', () => {
+  expect(Object.keys(records.settingFields)).toEqual(['password-open-pairing', 'password-invite-pairing', 'local-open-pairing']);
+  expect(records.isSettingName('local-open-pairing')).toBe(true);
+  expect(records.isSettingName('toString')).toBe(false);
+});
+
+test('the version is that of the package', () => {
+  const { version } = JSON.parse(readFileSync(new URL('../../../package.json', import.meta.url), 'utf8')) as { version: string };
+  expect(records.VERSION).toBe(version);
+});

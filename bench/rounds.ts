@@ -1,0 +1,45 @@
+/**
+ * Interleaved rounds of short measurements with the `benchmark` package.
+ *
+ * A machine drifts: clocks, neighbours, heat. So each round measures every contender once, briefly, one after the other, and what counts is
+ * the median over the rounds. The first rounds only warm up: WebAssembly starts in V8's baseline compiler and JavaScript in its interpreter.
+ */
+import Benchmark from 'benchmark';
+import { type Spread, spread } from './report.ts';
+
+export interface Contender {
+  readonly name: string;
+  /** One operation; what it needs is prepared before. */
+  readonly run: () => void;
+}
+
+export interface RoundOptions {
+  /** Counted rounds, and those before that are not. */
+  readonly rounds: number;
+  readonly warmUp: number;
+  /** Seconds per contender and round. */
+  readonly seconds: number;
+}
+
+const usual: RoundOptions = { rounds: 9, warmUp: 2, seconds: 0.08 };
+
+/** Operations per second of each contender. */
+export function operationsPerSecond(contenders: readonly Contender[], options: Partial<RoundOptions> = {}): Record<string, Spread> {
+  const { rounds, warmUp, seconds } = { ...usual, ...options };
+  const values = new Map<string, number[]>(contenders.map(({ name }) => [name, []]));
+  for (let round = 0; round < warmUp + rounds; round++) {
+    for (const { name, run } of contenders) {
+      const rate = once(name, run, seconds);
+      if (round >= warmUp) values.get(name)?.push(rate);
+    }
+  }
+  return Object.fromEntries([...values].map(([name, rates]) => [name, spread(rates)]));
+}
+
+function once(name: string, run: () => void, seconds: number): number {
+  const benchmark = new Benchmark(name, run, { minTime: seconds / 4, maxTime: seconds, minSamples: 3 });
+  benchmark.run({ async: false });
+  const failure = (benchmark as { error?: unknown }).error;
+  if (failure) throw failure;
+  return benchmark.hz;
+}

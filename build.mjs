@@ -15,7 +15,7 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 
 import { createRequire } from 'node:module';
 import { dirname, join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { embedModule, generateCodes } from './bindings/embed.mjs';
+import { embedCore, generateCodes } from './bindings/embed.mjs';
 
 const root = dirname(fileURLToPath(import.meta.url));
 const require = createRequire(import.meta.url);
@@ -32,7 +32,7 @@ const core = [...files('core-as'), 'asconfig.json', require.resolve('assemblyscr
 step('wasm release', core, ['dist/core.wasm'], () => asc('release'));
 step('wasm test', core, ['build/core.test.wasm'], () => asc('test'));
 if (flags.has('--debug')) step('wasm debug', core, ['build/core.debug.wasm'], () => asc('debug'));
-step('embed', ['dist/core.wasm'], ['bindings/core-wasm.generated.ts'], embedModule);
+step('embed', ['dist/core.wasm'], ['bindings/core-wasm.generated.ts'], embedCore);
 if (!flags.has('--wasm')) {
   const projects = ['bindings', 'protocol', 'transport', 'device', 'client', 'server', 'cli', 'bench'];
   const sources = projects.flatMap((folder) => files(folder));

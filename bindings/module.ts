@@ -8,6 +8,7 @@
  * Memory grows exactly once, before any view of it exists, so views never detach.
  */
 import { instantiate, instantiateSync } from '@assemblyscript/loader';
+import { base64 } from '@scure/base';
 import { ABI_VERSION, Status } from './codes.generated.ts';
 import type { CoreExports } from './core-exports.ts';
 import { CORE_WASM } from './core-wasm.generated.ts';
@@ -40,10 +41,17 @@ export function createCore(options: CoreOptions): CoreExports {
 }
 
 async function moduleOf(source: WasmSource): Promise<WebAssembly.Module | BufferSource | Response> {
-  if (source instanceof URL) return fetch(source);
+  if (source instanceof URL) return fetched(source);
   if (source !== 'embedded') return source;
   compiled ??= await WebAssembly.compile(embedded());
   return compiled;
+}
+
+async function fetched(url: URL): Promise<Response> {
+  if (url.protocol === 'file:') throw new LocalError('INVALID_ARGUMENT', `${url} is a file: read it and give the bytes`);
+  const response = await fetch(url);
+  if (!response.ok) throw new LocalError('INVALID_ARGUMENT', `${url} answered ${response.status}: it should be core.wasm`);
+  return response;
 }
 
 function prepare(exports: CoreExports, options: CoreOptions): CoreExports {
@@ -65,11 +73,9 @@ function prepare(exports: CoreExports, options: CoreOptions): CoreExports {
   return exports;
 }
 
+/** Not atob: a bare JavaScript context has none. */
 function embedded(): Uint8Array<ArrayBuffer> {
-  const text = atob(CORE_WASM);
-  const bytes = new Uint8Array(text.length);
-  for (let i = 0; i < text.length; i++) bytes[i] = text.charCodeAt(i);
-  return bytes;
+  return base64.decode(CORE_WASM) as Uint8Array<ArrayBuffer>;
 }
 
 /** A host without SIMD refuses to compile; one without memory refuses to grow. */

@@ -1,0 +1,90 @@
+/**
+ * The tarball of `npm pack` works when installed in an empty folder: the command starts, every subpath imports, and the engine runs.
+ *
+ * The slice unpacks it beside links to the dependencies of this checkout, without a registry; the long run installs it with npm.
+ */
+import { execFile } from 'node:child_process';
+import { mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+
+const run = promisify(execFile);
+const root = fileURLToPath(new URL('../..', import.meta.url));
+const manifest = JSON.parse(await readFile(join(root, 'package.json'), 'utf8')) as {
+  version: string;
+  exports: Record<string, unknown>;
+};
+
+let folder: string;
+let packed: { filename: string; files: { path: string }[] };
+
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'svc-pack-'));
+  const { stdout } = await run('npm', ['pack', '--json', '--ignore-scripts', '--pack-destination', folder], { cwd: root });
+  const described = JSON.parse(stdout) as (typeof packed)[] | Record<string, typeof packed>;
+  packed = Object.values(described)[0] as typeof packed;
+  await (process.env.SVC_TEST_LONG === undefined ? unpack() : install());
+}, 120_000);
+
+afterAll(() => rm(folder, { recursive: true, force: true }));
+
+describe('the tarball', () => {
+  it('holds what runs and no tests, benches or sources', () => {
+    const paths = packed.files.map((file) => file.path);
+    expect(paths).toContain('dist/core.wasm');
+    expect(paths).toContain('LICENSE');
+    expect(
+      paths.filter(
+        (path) =>
+          /^(test|bench|core-as)\/|^dist\/(test|bench)\/|tsbuildinfo|generated\.ts$/.test(path) && !path.endsWith('.generated.d.ts'),
+      ),
+    ).toEqual([]);
+  });
+
+  it('starts the command', async () => {
+    const { stdout } = await run(process.execPath, [join(folder, 'node_modules/svc-connect/dist/cli/main.js'), '--version']);
+    expect(stdout.trim()).toContain(manifest.version);
+  });
+
+  it('imports by every subpath', async () => {
+    const subpaths = Object.keys(manifest.exports).filter((subpath) => !/\.(wasm|json)$/.test(subpath));
+    const script = subpaths.map(
+      (subpath) => `if (Object.keys(await import('svc-connect${subpath.slice(1)}')).length === 0) throw new Error('${subpath}');`,
+    );
+    await writeFile(join(folder, 'imports.mjs'), `${script.join('\n')}\nconsole.log('imported');\n`);
+    expect((await run(process.execPath, ['imports.mjs'], { cwd: folder })).stdout.trim()).toBe('imported');
+  });
+
+  it('runs the engine', async () => {
+    const script = `
+      import { Core } from 'svc-connect/bindings';
+      import { readFile } from 'node:fs/promises';
+      import { createRequire } from 'node:module';
+      const wasm = await readFile(createRequire(import.meta.url).resolve('svc-connect/core.wasm'));
+      for (const core of [Core.create(), await Core.load({}, wasm)]) {
+        const key = new Uint8Array(32).fill(1), none = new Uint8Array();
+        const opened = core.aead.open(key, 7, none, core.aead.seal(key, 7, none, new Uint8Array([1, 2, 3])));
+        console.log([...opened].join());
+      }`;
+    await writeFile(join(folder, 'engine.mjs'), script);
+    expect((await run(process.execPath, ['engine.mjs'], { cwd: folder })).stdout).toBe('1,2,3\n1,2,3\n');
+  });
+});
+
+async function install(): Promise<void> {
+  await writeFile(join(folder, 'package.json'), '{ "private": true, "type": "module" }\n');
+  await run('npm', ['install', '--ignore-scripts', '--no-audit', '--no-fund', `./${packed.filename}`], { cwd: folder });
+}
+
+async function unpack(): Promise<void> {
+  const target = join(folder, 'node_modules');
+  await mkdir(target);
+  await run('tar', ['-xzf', packed.filename, '-C', target], { cwd: folder });
+  await run('mv', [join(target, 'package'), join(target, 'svc-connect')]);
+  const names = (await readdir(join(root, 'node_modules'))).flatMap((name) => (name.startsWith('.') ? [] : [name]));
+  await Promise.all(names.map((name) => symlink(join(root, 'node_modules', name), join(target, name), 'dir')));
+  expect(dirname(target)).toBe(folder);
+}

@@ -21,7 +21,7 @@ export interface RoundOptions {
   readonly seconds: number;
 }
 
-const usual: RoundOptions = { rounds: 9, warmUp: 2, seconds: 0.08 };
+const usual: RoundOptions = { rounds: 21, warmUp: 3, seconds: 0.04 };
 
 /** Operations per second of each contender. */
 export function operationsPerSecond(contenders: readonly Contender[], options: Partial<RoundOptions> = {}): Record<string, Spread> {

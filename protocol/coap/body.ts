@@ -3,10 +3,12 @@
 import { BERT, type Block, blockOffset, blockUnit, isBlockLength } from './block.ts';
 import { MAX_MESSAGE } from './message.ts';
 
-/** A body being put together from consecutive blocks. */
+/**
+ * A body being put together from consecutive blocks. Blocks are copied: a small block of a large message must not keep that message.
+ */
 export class IncomingBody {
-  readonly #chunks: Uint8Array[] = [];
   readonly #max: number;
+  #buffer = new Uint8Array(0);
   #length = 0;
 
   /** @param max bytes of the whole body */
@@ -23,21 +25,22 @@ export class IncomingBody {
     if (blockOffset(block) !== this.#length) return 'gap';
     if (!isBlockLength(block, payload.length)) return 'length';
     if (this.#length + payload.length > this.#max) return 'size';
-    this.#chunks.push(payload);
+    this.#reserve(this.#length + payload.length);
+    this.#buffer.set(payload, this.#length);
     this.#length += payload.length;
     return 'ok';
   }
 
-  /** The body so far as one array. */
+  /** The body so far, with memory of its own. */
   join(): Uint8Array {
-    if (this.#chunks.length === 1) return this.#chunks[0]!;
-    const body = new Uint8Array(this.#length);
-    let offset = 0;
-    for (const chunk of this.#chunks) {
-      body.set(chunk, offset);
-      offset += chunk.length;
-    }
-    return body;
+    return this.#buffer.slice(0, this.#length);
+  }
+
+  #reserve(length: number): void {
+    if (length <= this.#buffer.length) return;
+    const larger = new Uint8Array(Math.min(this.#max, Math.max(length, 2 * this.#buffer.length)));
+    larger.set(this.#buffer.subarray(0, this.#length));
+    this.#buffer = larger;
   }
 }
 

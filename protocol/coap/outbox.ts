@@ -18,7 +18,7 @@ const MAX_AUTOMATIC = 256;
 export class Outbox {
   /** Automatic answers that found no room. */
   dropped = 0;
-  #entries: Entry[] = [];
+  #entries: (Entry | undefined)[] = [];
   #first = 0;
   #automatic = 0;
   readonly #keyed = new Map<string, Entry>();
@@ -49,7 +49,7 @@ export class Outbox {
   take(): Uint8Array | null {
     const entry = this.#entries[this.#first];
     if (entry === undefined) return null;
-    this.#first++;
+    this.#entries[this.#first++] = undefined;
     if (this.#first === this.#entries.length || this.#first === 1024) {
       this.#entries = this.#entries.slice(this.#first);
       this.#first = 0;

@@ -159,6 +159,20 @@ describe('bodies', () => {
     expect(responseOf(events[0]).response.status).toBe(500);
   });
 
+  test('in small blocks do not keep the large messages that brought them', () => {
+    const server = lone();
+    const padding = Array.from({ length: 60 }, () => ({ number: 2048, value: new Uint8Array(1034) }));
+    for (let number = 0; number < 8; number++) {
+      server.receive(
+        message(3, [1], [...path('a'), ...padding, option(27, blockNumber(number, number < 7 ? 1 : 0, 0))], new Uint8Array(16)),
+        0,
+      );
+    }
+    const event = server.nextEvent();
+    if (event?.kind !== 'request') throw new Error('no request');
+    expect([event.request.payload.length, event.request.payload.buffer.byteLength]).toEqual([128, 128]);
+  });
+
   test('under way are limited in number, and free again when done or given up', () => {
     const pair = new Pair({ maxTransfers: 2, transferTimeout: 1000 });
     const first = (token: number): Uint8Array => message(3, [token], [...path('a'), option(27, blockNumber(0, 1, 7))], new Uint8Array(KIB));

@@ -69,19 +69,19 @@ export class Session {
 
   readonly #options: SessionOptions;
   readonly #events: Emitter<SessionEvents>;
-  readonly #streams: SessionStreams;
+  /** Made at first use: a base station has many sessions and none with streams. */
+  #streams: SessionStreams | null = null;
   readonly #requests: SessionRequests;
   readonly #closed = new Deferred<SvcError | null>();
   #isOpen = true;
 
   constructor(options: SessionOptions) {
-    const { connection, log, wake, scratch } = options;
+    const { connection, log } = options;
     this.#options = options;
     this.connection = connection;
     this.router = options.router;
     this.localFingerprint = options.localFingerprint;
     this.#events = new Emitter(log);
-    this.#streams = new SessionStreams({ connection, log, wake, scratch, listener: () => this.onStream });
     this.#requests = new SessionRequests({ ...options, session: this });
   }
 
@@ -171,7 +171,7 @@ export class Session {
   async openStream(port: number, options: { signal?: AbortSignal } = {}): Promise<SessionStream> {
     this.#assertOpen();
     if (!this.initiator) throw new LocalError('INVALID_STATE', 'only the end that opened the session opens streams');
-    return this.#streams.open(port, options.signal);
+    return this.#makeStreams().open(port, options.signal);
   }
 
   /** Sends a datagram, unreliable and unordered. @returns false when it was not taken (too long, queue full, or the session is over) */
@@ -214,7 +214,7 @@ export class Session {
   /** Figures of the connection, and the streams and requests open now. */
   stats(): Readonly<Record<string, number>> {
     const connection = this.#isOpen ? whileOpen(() => this.connection.stats(), null) : null;
-    return { ...connection, openStreams: this.#streams.count, openRequests: this.#requests.count };
+    return { ...connection, openStreams: this.#streams?.count ?? 0, openRequests: this.#requests.count };
   }
 
   /** For the host: the connection has events. */
@@ -244,7 +244,7 @@ export class Session {
     else if (event.kind === 'closed') this.#end(event.error ?? closeError(event.code, event.reason));
     else if (event.kind === 'failed') this.#end(event.error);
     // Every drain ends with a service of the requests, which sends what waited for room.
-    else if (event.kind !== 'opened' && event.kind !== 'messages-writable') this.#streams.handle(event);
+    else if (event.kind !== 'opened' && event.kind !== 'messages-writable') this.#makeStreams().handle(event);
   }
 
   #datagram(data: Uint8Array): void {
@@ -261,10 +261,16 @@ export class Session {
     this.#isOpen = false;
     const why = error?.message ?? 'it was closed here';
     this.#requests.fail(error ?? new LocalError('STOPPED', 'the session was closed'));
-    this.#streams.fail(new RemoteError('STOPPED', `the session ended: ${why}`));
+    this.#streams?.fail(new RemoteError('STOPPED', `the session ended: ${why}`));
     this.#options.onEnded(error);
     this.#closed.resolve(error);
     this.#events.emit('closed', error);
+  }
+
+  #makeStreams(): SessionStreams {
+    const { connection, log, wake, scratch } = this.#options;
+    this.#streams ??= new SessionStreams({ connection, log, wake, scratch, listener: () => this.onStream });
+    return this.#streams;
   }
 
   #assertOpen(): void {

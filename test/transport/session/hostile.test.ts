@@ -1,0 +1,90 @@
+/** An authenticated peer that does what it likes: it may lose its own session and nothing else. */
+import { describe, expect, it } from 'vitest';
+import { encodeMessage } from '../../../protocol/coap/index.ts';
+import { seededBytes } from '../../support/crypto.ts';
+import { seeds, size } from '../../support/size.ts';
+import { acceptedSession, deviceTarget, type Pair, pair, testRouter } from './support.ts';
+
+/** A hostile session and, from another client of the same host, a decent one. */
+async function besieged(seed = 1) {
+  const both = await pair({ seed, device: { maxRequests: 8 } });
+  const victim = await acceptedSession(both);
+  victim.router = testRouter(both.deviceEnvironment);
+  const decent = await both.simulation.settle(both.client.connect(deviceTarget(both)));
+  await both.simulation.run(() => both.accepted.length === 2);
+  both.accepted[1]!.router = testRouter(both.deviceEnvironment);
+  return { ...both, victim, decent };
+}
+
+async function expectUnharmed(both: Pair & { decent: { request: (r: { method: 'GET'; path: string }) => Promise<{ status: number }> } }) {
+  expect((await both.simulation.settle(both.decent.request({ method: 'GET', path: '/hello' }))).status).toBe(205);
+  expect(both.errors).toEqual([]);
+  expect(both.device.stats()).toMatchObject({ failures: 0 });
+}
+
+describe('a hostile peer', () => {
+  it.each(seeds(2, 10))('that sends random messages (seed %d)', async (seed) => {
+    const both = await besieged(seed);
+    const random = seededBytes(seed);
+    for (let i = 0; i < size(500, 2000); i++) {
+      const length = random(1)[0]! < 200 ? random(1)[0]! : 60_000;
+      if (both.session.isOpen) both.session.connection.sendMessage(random(length));
+      if (i % 50 === 0) await both.simulation.run(20);
+    }
+    await both.simulation.run(60_000);
+    await expectUnharmed(both);
+  });
+
+  it.each(seeds(2, 10))('that sends mutated requests (seed %d)', async (seed) => {
+    const both = await besieged(seed);
+    const random = seededBytes(seed);
+    const options = [{ number: 11, value: new TextEncoder().encode('hello') }];
+    for (let i = 0; i < size(500, 2000); i++) {
+      const message = encodeMessage({ code: 1 + (i % 4), token: random(i % 9), options, payload: random(i % 7) });
+      message[random(1)[0]! % message.length] = random(1)[0]!;
+      if (both.session.isOpen) both.session.connection.sendMessage(message);
+      if (i % 50 === 0) await both.simulation.run(20);
+    }
+    await both.simulation.run(60_000);
+    await expectUnharmed(both);
+  });
+
+  it('that opens streams without end, and never looks at them', async () => {
+    const both = await besieged();
+    let offered = 0;
+    both.victim.onStream = () => {
+      offered++;
+    };
+    const opens = Array.from({ length: 3000 }, (_, port) => both.session.openStream(port).catch((error: { code: string }) => error.code));
+    await both.simulation.run(1000);
+    expect(offered).toBeGreaterThan(0);
+    await expectUnharmed(both);
+    await both.simulation.settle(both.session.close());
+    expect((await both.simulation.settle(Promise.all(opens))).every((code) => code === 'STOPPED')).toBe(true);
+  });
+
+  it('that floods with requests that are never answered gets 5.03 and no memory', async () => {
+    const both = await besieged();
+    const requests = Array.from({ length: 1000 }, () => both.session.request({ method: 'GET', path: '/never', timeout: 5000 }));
+    const outcomes = await both.simulation.settle(Promise.allSettled(requests));
+    const refused = outcomes.filter((outcome) => outcome.status === 'fulfilled' && outcome.value.status === 503).length;
+    expect(refused).toBe(992);
+    expect(both.victim.stats()).toMatchObject({ openRequests: 8 });
+    await expectUnharmed(both);
+  });
+
+  it('that floods with datagrams', async () => {
+    const both = await besieged();
+    let seen = 0;
+    both.victim.onDatagram = () => {
+      seen++;
+    };
+    for (let i = 0; i < 2000; i++) {
+      both.session.sendDatagram(new Uint8Array(1000));
+      if (i % 100 === 0) await both.simulation.run(5);
+    }
+    await both.simulation.run(1000);
+    expect(seen).toBeGreaterThan(0);
+    await expectUnharmed(both);
+  });
+});

@@ -174,7 +174,7 @@ export class Acceptor {
   #writeSecond(handshake: HandshakeState, id: Uint8Array): Uint8Array | null {
     const { config, resets } = this.#context;
     const parameters = ownParameters(config, config.acceptStreams === true);
-    const payload = encodeResponderOffer({ parameters, resetToken: resets.token(id), info: config.info ?? {} });
+    const payload = encodeResponderOffer({ parameters, id, resetToken: resets.token(id), info: config.info ?? {} });
     try {
       return handshake.writeMessage(payload);
     } catch (error) {

@@ -4,8 +4,8 @@
 //            → below the limit: announced; above it: closed with BUSY, unannounced
 //            → early Data fed to it
 
-import { CloseCode, LocalError, RemoteError } from '../errors/index.ts';
-import { fingerprint } from '../identity/index.ts';
+import { CloseCode, LocalError } from '../errors/index.ts';
+import { equalBytes, fingerprint } from '../identity/index.ts';
 import { type Context, openCore, ownParameters } from './context.ts';
 import type { HalfOpen, HalfOpenTable } from './half-open.ts';
 import { isBest } from './negotiation.ts';
@@ -26,19 +26,19 @@ export class Completer {
 
   /** The Complete `packet` with its Noise `message` for a half-open handshake. */
   complete(entry: HalfOpen, packet: Uint8Array, message: Uint8Array, now: number): void {
-    const { stats } = this.#context;
-    const payload = entry.fields.handshake.readMessage(message);
+    const { handshake, remoteId } = entry.fields;
+    const payload = handshake.readMessage(message, (bytes) => equalBytes(decodeInitiatorOffer(bytes).id, remoteId));
     if (payload === null) {
-      stats.badHandshake++;
+      this.#context.stats.badHandshake++;
       return;
     }
     try {
       const slot = this.#establish(entry, decodeInitiatorOffer(payload), packet, now);
       for (const data of entry.early) slot.connection.receive(data, 0, now);
     } catch (error) {
-      if (!(error instanceof LocalError || error instanceof RemoteError) || error.code === 'CORE_FAILED') throw error;
-      // Only whoever holds the keys of this handshake gets here, and it cannot go on: its parameters are impossible, or the core is full.
-      stats.badHandshake++;
+      if (!(error instanceof LocalError) || error.code !== 'OUT_OF_MEMORY') throw error;
+      // The core is full. Its next Data packet will be answered with Reset.
+      this.#context.stats.limited++;
       this.#halfOpen.remove(entry);
     }
   }

@@ -7,7 +7,7 @@
 
 import type { Connection } from '../connection/index.ts';
 import { LocalError, RemoteError, type SvcError } from '../errors/index.ts';
-import { fingerprint, fingerprintsEqual } from '../identity/index.ts';
+import { equalBytes, fingerprint, fingerprintsEqual } from '../identity/index.ts';
 import { decodeRespond, decodeRetry, decodeVersions, encodeComplete } from '../packet/index.ts';
 import type { Path } from '../path.ts';
 import type { ConnectOptions, PrepareOptions, RouteOptions } from './config.ts';
@@ -46,7 +46,7 @@ export class Dialer {
     if (slot === undefined || slot.dial === null) return;
     this.#takeRoute(slot, path, options);
     const fields = decodeRespond(packet);
-    if (fields !== null && sameId(fields.destination, slot.id) && this.#respond(slot, slot.dial, fields, path, now)) return;
+    if (fields !== null && equalBytes(fields.destination, slot.id) && this.#holds(slot, slot.dial, fields, path, now)) return;
     this.#fail(slot, new RemoteError('BAD_RESPONSE', 'the answer to the handshake does not hold'));
   }
 
@@ -56,7 +56,7 @@ export class Dialer {
     // A prepared handshake has no path, so nothing for it can come from the network.
     if (dial.path === null) return false;
     const respond = decodeRespond(packet);
-    if (respond !== null) return this.#respond(slot, dial, respond, dial.path, now);
+    if (respond !== null) return this.#holds(slot, dial, respond, dial.path, now);
     const retry = decodeRetry(packet);
     if (retry !== null) return this.#retry(slot, dial, retry.token, now);
     const versions = decodeVersions(packet);
@@ -123,9 +123,19 @@ export class Dialer {
     return true;
   }
 
-  /** False when the message does not hold: then nothing has changed. */
+  /** As #respond; a payload that cannot be read does not hold either. */
+  #holds(slot: Slot, dial: Dial, respond: { source: Uint8Array; message: Uint8Array }, path: Path, now: number): boolean {
+    try {
+      return this.#respond(slot, dial, respond, path, now);
+    } catch (error) {
+      if (error instanceof RemoteError) return false;
+      throw error;
+    }
+  }
+
+  /** False, or a RemoteError, when the message does not hold: then nothing has changed. */
   #respond(slot: Slot, dial: Dial, respond: { source: Uint8Array; message: Uint8Array }, path: Path, now: number): boolean {
-    const payload = dial.handshake.readMessage(respond.message);
+    const payload = dial.handshake.readMessage(respond.message, (bytes) => equalBytes(decodeResponderOffer(bytes).id, respond.source));
     if (payload === null) return false;
     try {
       const key = fingerprint(dial.handshake.remoteStatic!, this.#context.config.crypto);
@@ -149,7 +159,13 @@ export class Dialer {
     const { config, registry, resets, streams } = this.#context;
     const { handshake } = dial;
     const local = ownParameters(config, false);
-    const payload = encodeInitiatorOffer({ parameters: local, resetToken: resets.token(slot.id), versions: VERSIONS, suites: SUITES });
+    const payload = encodeInitiatorOffer({
+      parameters: local,
+      id: slot.id,
+      resetToken: resets.token(slot.id),
+      versions: VERSIONS,
+      suites: SUITES,
+    });
     const complete = encodeComplete({ destination: peer.remoteId, message: handshake.writeMessage(payload) });
     const { path, remoteId } = peer;
     const keys = handshake.trafficKeys();
@@ -176,10 +192,6 @@ export class Dialer {
   #fail(slot: Slot, error: SvcError): void {
     this.#context.registry.lose(slot, error);
   }
-}
-
-function sameId(a: Uint8Array, b: Uint8Array): boolean {
-  return a.every((byte, i) => byte === b[i]);
 }
 
 function checkPin(pin: string | undefined, actual: string): void {

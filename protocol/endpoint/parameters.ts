@@ -9,7 +9,8 @@
 //   MaxMessages     2, 3     messages the receiver may hold open
 //   MaxAckDelay     2, 3     ms the sender may delay an acknowledgement, at most 16,383
 //   MaxDatagram     2, 3     largest DATAGRAM the sender takes; 0 or absent: none
-//   ResetToken      2, 3     16 bytes, token of the sender's connection id
+//   Id              2, 3     8 bytes, the sender's connection id: authenticates the one in the packet header (as RFC 9000 §7.3 does)
+//   ResetToken      2, 3     16 bytes, reset token of that id
 //   Info            2        map the responder says of itself, e.g. {ProductId, DeviceId}
 //   Versions        3        byte string: versions the initiator offered, best first
 //   Suites          3        byte string: suites it offered, best first
@@ -18,7 +19,7 @@
 
 import type { DataParameters } from '../../bindings/index.ts';
 import { bytes, type CborMap, type CborValue, decode, encode, map, optionalMapField, optionalUint, uint } from '../cbor/index.ts';
-import { TOKEN_LENGTH } from '../packet/index.ts';
+import { ID_LENGTH, TOKEN_LENGTH } from '../packet/index.ts';
 
 /** Bytes of the largest message (protocol.md §5). */
 const R = 66_560;
@@ -30,6 +31,7 @@ const LIMITS = { depth: 4, items: 256 } as const;
 /** What a message says of its sender. */
 export interface Offer {
   readonly parameters: DataParameters;
+  readonly id: Uint8Array;
   readonly resetToken: Uint8Array;
 }
 
@@ -77,6 +79,7 @@ function common(offer: Offer): Record<string, CborValue> {
     MaxMessages: parameters.maxMessages,
     MaxAckDelay: parameters.maxAckDelay,
     MaxDatagram: parameters.maxDatagram,
+    Id: offer.id,
     ResetToken: offer.resetToken,
   };
 }
@@ -93,6 +96,7 @@ function readCommon(fields: CborMap): Offer {
       maxAckDelay: uint(fields, 'MaxAckDelay', { max: 16_383 }),
       maxDatagram: optionalUint(fields, 'MaxDatagram', { max: 65_527 }) ?? 0,
     },
+    id: bytes(fields, 'Id', { exact: ID_LENGTH }),
     resetToken: bytes(fields, 'ResetToken', { exact: TOKEN_LENGTH }),
   };
 }

@@ -88,11 +88,14 @@ export class HandshakeState {
     return concatenated(parts);
   }
 
-  /** The payload of the other end's next message, or null when it does not hold: then nothing has changed. */
-  readMessage(message: Uint8Array): Uint8Array | null {
+  /**
+   * The payload of the other end's next message, or null when it does not hold: then nothing has changed. `accept` may still turn an
+   * authentic payload down, by false or an error, with the same effect.
+   */
+  readMessage(message: Uint8Array, accept: (payload: Uint8Array) => boolean = () => true): Uint8Array | null {
     const copy = this.#clone();
     const payload = copy.#read(message);
-    if (payload === null) return null;
+    if (payload === null || !accept(payload)) return null;
     this.#symmetric = copy.#symmetric;
     this.#remoteStatic = copy.#remoteStatic;
     this.#remoteEphemeral = copy.#remoteEphemeral;

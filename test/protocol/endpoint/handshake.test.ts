@@ -1,7 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { fingerprint } from '../../../protocol/identity/index.ts';
-import { dial, pair } from '../../support/endpoints.ts';
-import { seeds } from '../../support/size.ts';
+import { decodeInitiate, encodeVersions } from '../../../protocol/packet/index.ts';
+import { dial, type Node, pair } from '../../support/endpoints.ts';
+import { seeds, slice } from '../../support/size.ts';
 
 describe('handshake', () => {
   it('takes one round trip until the client may send, and shows both ends the other key', () => {
@@ -14,10 +15,290 @@ describe('handshake', () => {
     expect(network.now - start).toBe(30);
     const [accepted] = device.accepted;
     expect(client.kinds(connection)).toEqual(['opened']);
-    expect(connection.remoteFingerprint).toBe(fingerprint(device.config.identity.publicKey, device.config.crypto));
-    expect(accepted!.remoteFingerprint).toBe(fingerprint(client.config.identity.publicKey, client.config.crypto));
+    expect(connection.remoteFingerprint).toBe(fingerprintOf(device));
+    expect(accepted!.remoteFingerprint).toBe(fingerprintOf(client));
     expect(connection.handshakeHash).toEqual(accepted!.handshakeHash);
     expect(connection.info).toEqual({ ProductId: 'p', DeviceId: 'd' });
     expect([connection.verified, accepted!.verified]).toEqual(['none', 'none']);
+    expect(device.endpoint.stats).toMatchObject({ halfOpen: 0, halfOpenLost: 0, connections: 1 });
+  });
+
+  it('carries messages both ways, the first in the same burst as the Complete', () => {
+    const { network, client, device } = pair(2);
+    const connection = dial(client, device);
+    network.onEvent = (node, of, event) => {
+      if (event.kind === 'opened') of.sendMessage(text('ping'));
+      if (event.kind === 'message' && node === device) of.sendMessage(text('pong'));
+    };
+    const start = network.now;
+    expect(network.run(() => client.find('message') !== undefined)).toBe(true);
+    expect(network.now - start).toBeLessThanOrEqual(45);
+    expect(device.find('message')?.data).toEqual(text('ping'));
+    expect(client.find('message')?.data).toEqual(text('pong'));
+    connection.close(0, 'done', network.now);
+    expect(network.run(() => client.endpoint.idle && device.endpoint.idle)).toBe(true);
+    expect(client.find('closed')).toEqual({ kind: 'closed', error: null, code: 0, reason: 'done' });
+    expect(device.find('closed')).toMatchObject({ code: 0, reason: 'done', error: { code: 'CLOSED' } });
+  });
+
+  const links = [0, 0.05, 0.2].flatMap((loss) =>
+    [0, 0.3].flatMap((duplicate) => [0, 60].flatMap((jitter) => [1, 25, 150].map((delay) => ({ loss, duplicate, jitter, delay })))),
+  );
+  it.each(slice(links, 12))('holds with loss $loss, duplicates $duplicate, jitter $jitter, delay $delay', (link) => {
+    for (const seed of seeds(3, 20)) {
+      const { network, client, device } = pair(seed, { link });
+      dial(client, device, { deadline: network.now + 120_000 });
+      network.onEvent = (node, of, event) => {
+        if (event.kind === 'opened') of.sendMessage(text('hello'));
+        if (event.kind === 'message' && node === device) of.sendMessage(event.data);
+      };
+      const done = network.run(() => client.find('message') !== undefined, 120_000);
+      expect(done, `seed ${seed}`).toBe(true);
+      expect(device.accepted, `seed ${seed}`).toHaveLength(1);
+      expect(client.find('message')?.data).toEqual(text('hello'));
+    }
+  });
+
+  it('repeats the Initiate byte for byte with doubling pauses, and gives up at the deadline', () => {
+    for (const [firstTimeout, times] of [
+      [500, [0, 500, 1500, 3500, 7500, 15_500]],
+      [250, [0, 250, 750, 1750, 3750, 7750, 15_750]],
+    ] as const) {
+      const { network, client, device } = pair(3);
+      const sent: [number, Uint8Array][] = [];
+      const start = network.now;
+      network.tap = ({ bytes }) => {
+        sent.push([network.now - start, bytes]);
+        return false;
+      };
+      const connection = dial(client, device, { firstTimeout });
+      network.pass(25_000);
+      expect(sent.map(([at]) => at)).toEqual(times);
+      for (const [, bytes] of sent) {
+        expect(bytes).toEqual(sent[0]![1]);
+        expect(bytes).toHaveLength(1200);
+      }
+      expect(client.events).toMatchObject([[connection, { kind: 'failed', error: { code: 'TIMEOUT' } }]]);
+      expect([connection.state, client.endpoint.idle, client.endpoint.nextTimeout()]).toEqual(['closed', true, Number.POSITIVE_INFINITY]);
+    }
+  });
+
+  it('answers a repeated Initiate with the same Respond', () => {
+    const { network, client, device } = pair(4);
+    const responds: Uint8Array[] = [];
+    network.tap = ({ from, bytes }) => {
+      if (from === device) responds.push(bytes);
+      return from === client;
+    };
+    dial(client, device);
+    network.pass(8000);
+    expect(responds.length).toBeGreaterThan(3);
+    for (const bytes of responds) expect(bytes).toEqual(responds[0]);
+    expect(device.endpoint.stats.halfOpen).toBe(1);
+    network.pass(30_000);
+    expect(device.endpoint.stats).toMatchObject({ halfOpen: 0 });
+  });
+
+  it('says nothing to an Initiate for another name', () => {
+    for (const name of ['device:p.e', 'device', 'station', 'device:p.d ']) {
+      const { network, client, device } = pair(5);
+      const connection = dial(client, device, { name });
+      network.pass(25_000);
+      expect(network.sent.filter(({ from }) => from === device)).toEqual([]);
+      expect(device.endpoint.stats.badMac).toBeGreaterThan(3);
+      expect(connection.state).toBe('closed');
+    }
+  });
+
+  it('says nothing where nothing is accepted', () => {
+    const { network, client, device } = pair(6, { device: { responder: () => [] } });
+    dial(client, device);
+    network.pass(5000);
+    expect(network.sent.filter(({ from }) => from === device)).toEqual([]);
   });
 });
+
+describe('what may not disturb a handshake', () => {
+  it('damaged Initiate, Respond and Complete: each is dropped, and the next one works', () => {
+    for (const seed of seeds(20, 300)) {
+      const { network, client, device } = pair(seed);
+      const damaged = new Set<number>();
+      network.tap = ({ bytes }) => {
+        const type = bytes[0]!;
+        if (type < 0xc0 && !damaged.has(type)) {
+          damaged.add(type);
+          // Padding is not protected, so the damage is within the packet.
+          const length = type === 0x80 ? 62 : bytes.length;
+          bytes[1 + ((seed * 37 + type) % (length - 1))]! ^= 1 << (seed % 8);
+        }
+        return true;
+      };
+      const connection = dial(client, device);
+      network.onEvent = (_, of, event) => {
+        if (event.kind === 'opened') of.sendMessage(text('x'));
+      };
+      expect(
+        network.run(() => device.find('message') !== undefined, 15_000),
+        `seed ${seed}`,
+      ).toBe(true);
+      expect(connection.state).toBe('open');
+      expect(damaged).toEqual(new Set([0x80, 0x82, 0x83]));
+    }
+  });
+
+  it('Data that overtakes the Complete: four packets are kept', () => {
+    const { network, client, device } = pair(7);
+    network.tap = (datagram) => {
+      if (datagram.bytes[0] !== 0x83) return true;
+      network.deliver(datagram, 80);
+      return false;
+    };
+    dial(client, device);
+    network.onEvent = (_, of, event) => {
+      if (event.kind === 'opened') for (let i = 0; i < 3; i++) of.sendMessage(text(`early ${i}`));
+    };
+    const start = network.now;
+    expect(network.run(() => device.kinds().filter((kind) => kind === 'message').length === 3)).toBe(true);
+    expect(network.now - start).toBeLessThan(110);
+  });
+
+  it('a Complete twice: the second is only acknowledged', () => {
+    const { network, client, device } = pair(8);
+    network.tap = (datagram) => {
+      if (datagram.bytes[0] === 0x83) {
+        network.deliver(datagram);
+        network.deliver(datagram, 500);
+      }
+      return true;
+    };
+    const connection = dial(client, device);
+    network.pass(2000);
+    expect(device.accepted).toHaveLength(1);
+    expect([connection.state, device.accepted[0]!.state]).toEqual(['open', 'open']);
+    expect(device.endpoint.stats.badHandshake).toBe(0);
+  });
+
+  it('a Versions packet that lists what was offered', () => {
+    const { network, client, device } = pair(9);
+    network.tap = (datagram) => {
+      const initiate = decodeInitiate(datagram.bytes);
+      if (initiate === null) return true;
+      const bytes = encodeVersions({ destination: initiate.source, versions: Uint8Array.of(9, 1), suites: Uint8Array.of(1) });
+      network.deliver({ from: device, to: client, bytes }, 1);
+      return true;
+    };
+    const connection = dial(client, device);
+    expect(network.run(() => connection.state === 'open')).toBe(true);
+  });
+
+  it('a Retry from somebody who does not know the source id', () => {
+    const { network, client, device } = pair(10);
+    network.tap = (datagram) => {
+      if (datagram.bytes[0] === 0x80)
+        network.deliver({ from: device, to: client, bytes: Uint8Array.of(0x81, ...new Uint8Array(8), 1, 2, 3) }, 1);
+      return true;
+    };
+    const connection = dial(client, device);
+    expect(network.run(() => connection.state === 'open')).toBe(true);
+    expect(network.sent.filter(({ bytes }) => bytes[0] === 0x80)).toHaveLength(1);
+  });
+});
+
+describe('who answers', () => {
+  it('is pinned when its fingerprint is the expected one', () => {
+    const { network, client, device } = pair(11);
+    const connection = dial(client, device, { pin: fingerprintOf(device), expect: { ProductId: 'p', DeviceId: 'd' } });
+    expect(network.run(() => connection.state === 'open')).toBe(true);
+    expect(connection.verified).toBe('pinned');
+  });
+
+  it('fails the connection before anything of ours is sent when it is not', () => {
+    const { network, client, device } = pair(12);
+    const connection = dial(client, device, { pin: fingerprintOf(client) });
+    network.pass(20_000);
+    expect(client.events).toMatchObject([[connection, { kind: 'failed', error: { code: 'FINGERPRINT_MISMATCH' } }]]);
+    expect(network.sent.filter(({ from }) => from === client).map(({ bytes }) => bytes[0])).toEqual([0x80]);
+    expect(connection.state).toBe('closed');
+    expect(device.accepted).toEqual([]);
+  });
+
+  it.each([
+    [{ ProductId: 'q', DeviceId: 'd' }, 'WRONG_PRODUCT_ID'],
+    [{ ProductId: 'p', DeviceId: 'e' }, 'WRONG_DEVICE_ID'],
+    [{ Missing: 'x' }, 'BAD_RESPONSE'],
+  ])('fails it when %j is expected', (expected, code) => {
+    const { network, client, device } = pair(13);
+    const connection = dial(client, device, { expect: expected as Record<string, string> });
+    network.pass(3000);
+    expect(client.events).toMatchObject([[connection, { kind: 'failed', error: { code } }]]);
+    expect(network.sent.filter(({ from }) => from === client)).toHaveLength(1);
+  });
+
+  it('refuses a pin that is no fingerprint, and leaves no trace', () => {
+    const { client, device } = pair(14);
+    expect(() => dial(client, device, { pin: 'abc' })).toThrow(expect.objectContaining({ name: 'LocalError', code: 'INVALID_ARGUMENT' }));
+    expect(client.endpoint.idle).toBe(true);
+    expect(client.endpoint.nextTimeout()).toBe(Number.POSITIVE_INFINITY);
+  });
+
+  it('learns a key of its own choosing when it dials with one', () => {
+    const { network, client, device } = pair(15);
+    const identity = device.config.crypto.generateKey();
+    dial(client, device, { identity });
+    expect(network.run(() => device.accepted.length === 1)).toBe(true);
+    expect(device.accepted[0]!.remoteKey).toEqual(identity.publicKey);
+  });
+});
+
+describe('closing', () => {
+  it('a connection that is being dialed ends it at once and silently', () => {
+    const { network, client, device } = pair(16);
+    const connection = dial(client, device);
+    connection.close(0, 'changed my mind', network.now);
+    network.pass(20_000);
+    expect(client.kinds(connection)).toEqual(['closed']);
+    expect(network.sent.filter(({ from }) => from === client).length).toBeLessThanOrEqual(1);
+    expect([client.endpoint.idle, device.accepted.length]).toEqual([true, 0]);
+  });
+
+  it('the endpoint closes all and accepts nothing more', () => {
+    const { network, client, device } = pair(17);
+    dial(client, device);
+    network.run(() => device.accepted.length === 1);
+    device.endpoint.close(network.now);
+    expect(network.run(() => client.find('closed') !== undefined, 100)).toBe(true);
+    expect(client.find('closed')).toMatchObject({ code: 0x1002, error: { code: 'CLOSED' } });
+    const again = dial(client, device);
+    network.pass(25_000);
+    expect([device.endpoint.idle, again.state]).toEqual([true, 'closed']);
+    expect(() => device.endpoint.connect({ path: device.path(client), name: 'x', deadline: 1 }, 0)).toThrow(
+      expect.objectContaining({ code: 'INVALID_STATE' }),
+    );
+  });
+});
+
+describe('a core that traps', () => {
+  it('fails every connection with CORE_FAILED and says so, and nothing is thrown', () => {
+    const { network, client, device } = pair(18);
+    const connection = dial(client, device);
+    network.run(() => device.accepted.length === 1);
+    expect(() => client.config.core.failForTest()).toThrow(expect.objectContaining({ code: 'CORE_FAILED' }));
+    expect(() => connection.sendMessage(text('x'))).toThrow(expect.objectContaining({ code: 'CORE_FAILED' }));
+    network.pass(1000);
+    expect(client.kinds(connection)).toEqual(['opened', 'closed']);
+    expect(client.find('closed')).toMatchObject({ error: { code: 'CORE_FAILED' } });
+    expect(client.endpointEvents.filter(({ kind }) => kind === 'failed')).toHaveLength(1);
+    expect([client.endpoint.idle, connection.state]).toEqual([true, 'closed']);
+    client.endpoint.receive(Uint8Array.of(0xc0, ...new Uint8Array(40)), client.path(device), network.now);
+    expect(() => dial(client, device)).toThrow(expect.objectContaining({ code: 'CORE_FAILED' }));
+    expect(() => connection.sendMessage(text('x'))).toThrow(expect.objectContaining({ code: 'CLOSED' }));
+  });
+});
+
+function fingerprintOf(node: Node): string {
+  return fingerprint(node.config.identity.publicKey, node.config.crypto);
+}
+
+function text(value: string): Uint8Array {
+  return new TextEncoder().encode(value);
+}

@@ -121,17 +121,21 @@ export function settleFlight(c: Connection): void {
   if (!c.flight) return;
   const flight = flightOf(c);
   let base = flight.base;
-  if (flight.outstanding == 0) base = c.nextNumber;
   while (base < c.nextNumber) {
     const record = recordOf(c, base);
-    if (changetype<usize>(record) && record.state == OUTSTANDING) break;
+    if (changetype<usize>(record) && (record.state == OUTSTANDING || isTrap(c, record, base))) break;
     base++;
   }
   releaseBelow(map(c), flight.base * RECORD_SIZE, base * RECORD_SIZE, BOOKKEEPING);
   flight.base = base;
-  if (flight.outstanding > 0) return;
+  if (base < c.nextNumber) return;
   releaseRest(map(c), base * RECORD_SIZE, BOOKKEEPING);
   if (flight.probes == 0) endFlight(c);
+}
+
+/** A number left out stays known until something above it was acknowledged: whoever acknowledges it does so before. */
+function isTrap(c: Connection, record: SentPacket, number: u64): bool {
+  return record.state == SKIPPED && <i64>number > c.largestAcked;
 }
 
 /** Frees everything, whatever is outstanding. */

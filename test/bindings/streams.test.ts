@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { Core, EventKind, MESSAGE_LIMIT } from '../../bindings/index.ts';
-import { seeds, size, slice } from '../support/size.ts';
 import { generator } from '../support/crypto.ts';
+import { seeds, size, slice } from '../support/size.ts';
 import { Pair, type PairOptions } from './pair.ts';
 import { content, matches, Reader, Writer } from './traffic.ts';
 
@@ -131,7 +131,10 @@ describe('byte streams', () => {
     const writers = ids.map((id) => new Writer(initiator, id, 40_000));
     initiator.onEvent = (event) => writers.forEach((writer) => writer.on(event));
     responder.onEvent = (event) => reader.on(event);
-    expect(pair.run(600_000, () => reader.ended.size === ids.length), `${pair.now}: ${[...reader.lengths]}`).toBe(true);
+    expect(
+      pair.run(600_000, () => reader.ended.size === ids.length),
+      `${pair.now}: ${[...reader.lengths]}`,
+    ).toBe(true);
     expect(reader.wrong).toBe(0);
     pair.free();
   });

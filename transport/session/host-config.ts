@@ -45,6 +45,8 @@ export interface HostConfig {
   acceptStreams?: boolean;
   /** receive window of an accepted stream in bytes */
   streamWindow?: number;
+  /** bytes of UDP payload per packet where the operator knows the link, at most `parameters.maxUdpPayload` of both ends; default 1200 */
+  mtu?: number;
   /** serves sessions the peer opened; `connect` names its own */
   router?: Router<Session>;
   /** requests of one peer served at a time; more are answered 5.03. Default 64 */

@@ -381,7 +381,7 @@ export class Host {
 
 async function startEndpoint(environment: Environment, config: HostConfig, limits: HostLimits, resetSecret: Uint8Array): Promise<Running> {
   const core = await environment.createCore(config.core ?? {});
-  const { responder, info, acceptStreams, streamWindow } = config;
+  const { responder, info, acceptStreams, streamWindow, mtu } = config;
   const endpoint = new Endpoint({
     core,
     crypto: environment.crypto,
@@ -393,6 +393,7 @@ async function startEndpoint(environment: Environment, config: HostConfig, limit
     ...(info === undefined ? {} : { info }),
     ...(acceptStreams === undefined ? {} : { acceptStreams }),
     ...(streamWindow === undefined ? {} : { streamWindow }),
+    ...(mtu === undefined ? {} : { mtu }),
   });
   return { core, endpoint };
 }

@@ -84,7 +84,7 @@ async function attemptStart(
   });
   try {
     const httpHost = await listenHttp(app, options, station.port, tls !== undefined);
-    return running(station, app, data, { host: httpHost, port: station.port, secure: tls !== undefined });
+    return running(station, app, data, log, { host: httpHost, port: station.port, secure: tls !== undefined });
   } catch (error) {
     await station.close();
     await app.close();
@@ -92,9 +92,16 @@ async function attemptStart(
   }
 }
 
-function running(station: Basestation, app: FastifyInstance, data: StationData, http: RunningBasestation['http']): RunningBasestation {
+function running(
+  station: Basestation,
+  app: FastifyInstance,
+  data: StationData,
+  log: Log,
+  http: RunningBasestation['http'],
+): RunningBasestation {
   let closing: Promise<void> | null = null;
   const close = async (): Promise<void> => {
+    log.debug('base station closes', station.stats());
     await Promise.all([station.close(), app.close()]);
     await data.close();
   };

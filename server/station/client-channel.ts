@@ -17,7 +17,7 @@ import {
   StationPath,
   stationReply,
 } from '../../protocol/control/index.ts';
-import { LocalError, RemoteError, StationCode } from '../../protocol/errors/index.ts';
+import { LocalError, RemoteError, StationCode, stationCodeMeaning } from '../../protocol/errors/index.ts';
 import type { RouteEnd } from '../../protocol/relay/index.ts';
 import type { Environment } from '../../transport/environment.ts';
 import type { Session } from '../../transport/session/index.ts';
@@ -65,7 +65,10 @@ export class ClientChannel {
     if (wait > 0) return tooMany(wait);
     const connect = decodeConnectRequest(request.payload);
     const checked = await checkConnect(store, connect);
-    if ('refused' in checked) return stationReply(checked.refused);
+    if ('refused' in checked) {
+      environment.log.debug('connect refused', { device: deviceName(connect), reason: stationCodeMeaning(checked.refused)?.message });
+      return stationReply(checked.refused);
+    }
     const attached = presence.find(connect);
     if (attached !== null) return this.#reach(session, attached, connect);
     return request.observe && connect.wait === true ? this.#wait(request, connect) : stationReply(StationCode.NOT_ATTACHED);
@@ -126,6 +129,7 @@ export class ClientChannel {
       if (response.status >= 300) return refusal(passedOn(response));
       const { respond } = decodeP2pConnectAnswer(response.payload);
       if (!client.isOpen || !device.session.isOpen) return refusal(stationReply(StationCode.NOT_ATTACHED));
+      environment.log.debug('client connected', { device: deviceName(device), address: client.path.key });
       return answer(this.#connected(client, end, respond));
     } catch (error) {
       if (error instanceof RemoteError && (error.code === 'PARSE' || error.code === 'BAD_RESPONSE')) {

@@ -1,0 +1,101 @@
+import { describe, expect, test } from 'vitest';
+import { type CborValue, encode } from '../../../protocol/cbor/index.ts';
+import { ClientPath, CONTENT_FORMAT_CBOR, DevicePath } from '../../../protocol/control/index.ts';
+import { Random } from '../../../transport/sim/index.ts';
+import { seeds, size } from '../../support/size.ts';
+import { ids, PORT, stationAddress, World } from './world.ts';
+
+const paths = [DevicePath.ATTACH, DevicePath.SCT, ClientPath.CONNECT, DevicePath.PUSH_SEND, '/p2p/connect', '/', '/iam/users', '/x'];
+const fields = ['ProductId', 'DeviceId', 'SvcVersion', 'AppName', 'ServerKey', 'Sct', 'Jwt', 'Initiate', 'Wait', 'Redirected', 'x'];
+
+const below = (random: Random, limit: number): number => Math.floor(random.fraction() * limit);
+
+function value(random: Random, depth: number): CborValue {
+  const made: (() => CborValue)[] = [
+    () => ids.productId,
+    () => ids.deviceId,
+    () => 'sk-a',
+    () => '',
+    () => 'x'.repeat(below(random, 9_000)),
+    () => '\u0000\u001b[2J',
+    () => below(random, 2 ** 31),
+    () => -1,
+    () => null,
+    () => true,
+    () => random.bytes(below(random, 2_000)),
+    () => (depth > 3 ? [] : Array.from({ length: below(random, 5) }, () => value(random, depth + 1))),
+    () => (depth > 3 ? {} : body(random, depth + 1)),
+  ];
+  return made[below(random, made.length)]!();
+}
+
+function body(random: Random, depth = 0): Record<string, CborValue> {
+  return Object.fromEntries(fields.filter(() => below(random, 2) === 0).map((field) => [field, value(random, depth)]));
+}
+
+function payload(random: Random): Uint8Array {
+  if (below(random, 4) === 0) return random.bytes(below(random, 300));
+  const bytes = encode(below(random, 5) === 0 ? value(random, 0) : body(random)).slice();
+  if (below(random, 3) === 0 && bytes.length > 0) bytes[below(random, bytes.length)]! ^= 1 << below(random, 8);
+  return bytes;
+}
+
+describe('whatever an authenticated peer asks', () => {
+  test.each(seeds(2, 50))('is answered below 5.00, changes nothing it may not, and disturbs nobody (seed %i)', async (seed) => {
+    const world = await World.make({}, seed);
+    const random = new Random(`hostile ${seed}`);
+    const device = await world.device();
+    const hostile = await world.party();
+    await hostile.open();
+    for (let i = 0; i < size(300, 2_000); i++) {
+      if (!hostile.channel.isOpen) await hostile.open();
+      const method = (['GET', 'POST', 'PUT', 'DELETE'] as const)[below(random, 4)]!;
+      const path = paths[below(random, paths.length)]!;
+      const request = {
+        method,
+        path,
+        payload: payload(random),
+        ...(below(random, 3) === 0 ? {} : { contentFormat: CONTENT_FORMAT_CBOR }),
+      };
+      const { status } = await world.sim.settle(hostile.channel.request(request));
+      expect(status === 201 || (status >= 400 && status < 500) || status === 503, `${status} for ${method} ${path}`).toBe(true);
+    }
+    expect(device.channel.isOpen).toBe(true);
+    expect(world.station.attached).toBe(1);
+    expect(world.station.stats().failures).toBe(0);
+    await world.close();
+  });
+});
+
+describe('whatever datagrams come from nowhere', () => {
+  test.each(seeds(2, 50))('are dropped, and the device stays reachable (seed %i)', async (seed) => {
+    const world = await World.make({}, seed);
+    const random = new Random(`garbage ${seed}`);
+    const device = await world.device();
+    const client = await world.party();
+    await client.open();
+    const destination = { address: stationAddress(world), port: PORT };
+    const devicePath = { address: world.sim.addressesOf('party1')[0]!, port: device.host.sockets[0]!.port };
+    const captured: Uint8Array[] = [];
+    world.sim.onPacket = ({ data }) => {
+      if (captured.length < 200) captured.push(data.slice());
+      return undefined;
+    };
+    await client.connect();
+    world.sim.onPacket = undefined;
+    for (let i = 0; i < size(1_000, 20_000); i++) {
+      const replayed = captured[below(random, captured.length)]!.slice();
+      const bytes = below(random, 2) === 0 ? random.bytes(below(random, 100)) : replayed;
+      if (bytes.length > 0 && below(random, 2) === 0) bytes[below(random, bytes.length)]! ^= 1 << below(random, 8);
+      if (bytes.length > 0 && below(random, 4) === 0) bytes[0] = [0x80, 0x82, 0x83, 0x84, 0x85, 0x88, 0xc0, 0xe0][below(random, 8)]!;
+      const source = below(random, 3) === 0 ? devicePath : { address: `198.51.100.${below(random, 250)}`, port: 1 + below(random, 65_000) };
+      world.sim.inject(source, destination, bytes);
+      if (i % 50 === 0) await world.sim.run(20);
+    }
+    await world.sim.run(1_000);
+    expect(world.station.stats().failures).toBe(0);
+    expect(device.channel.isOpen).toBe(true);
+    expect((await client.connect()).status).toBe(201);
+    await world.close();
+  });
+});

@@ -1,0 +1,125 @@
+import { createHash, createHmac } from 'node:crypto';
+import { beforeEach, describe, expect, test } from 'vitest';
+import type { Path } from '../../../protocol/path.ts';
+import { ROUTE_PACKET } from '../../../protocol/relay/index.ts';
+import { Relay } from '../../../server/station/relay.ts';
+import { Simulation } from '../../../transport/sim/index.ts';
+
+const channel = (name: string): { path: Path } => ({
+  path: { kind: 'udp', key: name, address: '192.0.2.1', port: 1, socket: 0, local: false },
+});
+
+let sim: Simulation;
+let relay: Relay;
+let full: boolean;
+let sent: { bytes: Uint8Array; to: string }[];
+
+beforeEach(() => {
+  sim = new Simulation();
+  full = false;
+  sent = [];
+  let counter = 0;
+  const crypto = {
+    hmacSha256: (key: Uint8Array, ...parts: readonly Uint8Array[]) =>
+      new Uint8Array(parts.reduce((hmac, part) => hmac.update(part), createHmac('sha256', key)).digest()),
+    randomBytes: (length: number) => new Uint8Array(createHash('sha256').update(String(counter++)).digest()).subarray(0, length),
+  };
+  relay = new Relay({
+    clock: sim.host('station').clock,
+    crypto: crypto as never,
+    resetSecret: new Uint8Array(32),
+    limits: {},
+    routeIdleTimeout: 10_000,
+    send: (bytes, path) => {
+      if (!full) sent.push({ bytes, to: path.key });
+      return !full;
+    },
+  });
+});
+
+function packet(id: Uint8Array, number: number): Uint8Array {
+  const bytes = new Uint8Array(60);
+  bytes[0] = ROUTE_PACKET;
+  bytes.set(id, 1);
+  bytes[20] = number;
+  return bytes;
+}
+
+describe('Relay', () => {
+  test('takes Route packets only, and sends them on in the buffer they came in', () => {
+    const [a, b] = [channel('a'), channel('b')];
+    const end = relay.open(a, b)!;
+    const bytes = packet(end.id, 1);
+    expect(relay.intercept(bytes, a.path)).toBe(true);
+    expect(sent).toHaveLength(1);
+    expect(sent[0]!.bytes).toBe(bytes);
+    expect(sent[0]!.to).toBe('b');
+    for (const first of [0x00, 0x80, 0x84, 0x87, 0x89, 0xc0, 0xff]) expect(relay.intercept(Uint8Array.of(first, 1, 2), a.path)).toBe(false);
+    expect(relay.intercept(new Uint8Array(), a.path)).toBe(false);
+  });
+
+  test('while the sockets are full it keeps the newest 64 of an end, in order', async () => {
+    const [a, b] = [channel('a'), channel('b')];
+    const end = relay.open(a, b)!;
+    full = true;
+    for (let i = 0; i < 100; i++) relay.intercept(packet(end.id, i), a.path);
+    await sim.run(5);
+    expect(sent).toEqual([]);
+    expect(relay.stats()).toMatchObject({ queued: 64, queueDropped: 36 });
+    full = false;
+    relay.intercept(packet(end.id, 100), a.path);
+    await sim.run(5);
+    expect(sent.map(({ bytes }) => bytes[20])).toEqual(Array.from({ length: 64 }, (_, i) => 37 + i));
+    expect(relay.stats().queued).toBe(0);
+  });
+
+  test('one end that waits does not hold up another', async () => {
+    const [a, b, c] = [channel('a'), channel('b'), channel('c')];
+    const [toB, toC] = [relay.open(a, b)!, relay.open(a, c)!];
+    full = true;
+    relay.intercept(packet(toB.id, 1), a.path);
+    full = false;
+    relay.intercept(packet(toC.id, 2), a.path);
+    expect(sent.map(({ to }) => to)).toEqual(['c']);
+    await sim.run(2);
+    expect(sent.map(({ to }) => to)).toEqual(['c', 'b']);
+  });
+
+  test('the end of a channel tells the other ends and forgets what waited', async () => {
+    const [a, b] = [channel('a'), channel('b')];
+    const end = relay.open(a, b)!;
+    full = true;
+    relay.intercept(packet(end.id, 1), a.path);
+    full = false;
+    relay.closeChannel(a);
+    expect(sent).toHaveLength(1);
+    expect(sent[0]).toMatchObject({ to: 'b' });
+    expect([...sent[0]!.bytes.subarray(0, 9)]).toEqual([0x84, ...end.other.id]);
+    await sim.run(5);
+    expect(sent).toHaveLength(1);
+    expect(relay.stats()).toMatchObject({ queued: 0, routes: 0 });
+  });
+
+  test('a dead id is answered to the sender, once per packet', () => {
+    const [a, b] = [channel('a'), channel('b')];
+    const end = relay.open(a, b)!;
+    relay.close(end);
+    relay.intercept(packet(end.id, 1), a.path);
+    expect(sent).toMatchObject([{ to: 'a' }]);
+  });
+
+  test('routes that nobody uses are forgotten, used ones live on', async () => {
+    const [a, b, c] = [channel('a'), channel('b'), channel('c')];
+    const used = relay.open(a, b)!;
+    relay.open(a, c);
+    for (let i = 0; i < 10; i++) {
+      await sim.run(2_000);
+      relay.intercept(packet(used.id, i), a.path);
+    }
+    expect(relay.stats().routes).toBe(1);
+    await sim.run(20_000);
+    expect(relay.stats().routes).toBe(0);
+    relay.stop();
+    expect(await sim.run(() => false)).toBe(false);
+  });
+});

@@ -129,7 +129,10 @@ describe('byte streams', () => {
     const ids = Array.from({ length: 6 }, () => initiator.connection.openStream());
     const reader = new Reader(responder, 300);
     const writers = ids.map((id) => new Writer(initiator, id, 40_000));
-    initiator.onEvent = (event) => writers.forEach((writer) => writer.on(event));
+    initiator.onEvent = (event) =>
+      writers.forEach((writer) => {
+        writer.on(event);
+      });
     responder.onEvent = (event) => reader.on(event);
     expect(
       pair.run(600_000, () => reader.ended.size === ids.length),

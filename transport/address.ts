@@ -4,6 +4,9 @@
  * Numeric addresses only; names are the resolver's. The canonical text is that of RFC 5952, with IPv4-mapped IPv6 (`::ffff:192.0.2.1`)
  * written as plain IPv4, so that one peer has one spelling. A zone (`fe80::1%eth0`) is kept as it is.
  */
+import { formatAddress, parseAddress } from '../protocol/address.ts';
+
+export { parseAddress };
 
 /** An address and how many leading bits of it name the network. */
 export interface Prefix {
@@ -11,22 +14,12 @@ export interface Prefix {
   readonly length: number;
 }
 
-/** The 4 or 16 bytes of a numeric address, null for anything else. IPv4-mapped gives 4 bytes; a zone is ignored. */
-export function parseAddress(text: string): Uint8Array | null {
-  const zone = text.indexOf('%');
-  const address = zone < 0 ? text : text.slice(0, zone);
-  if (!address.includes(':')) return zone < 0 ? parseV4(address) : null;
-  const bytes = parseV6(address);
-  return bytes !== null && isMapped(bytes) ? bytes.subarray(12) : bytes;
-}
-
 /** The one spelling of a numeric address, null for anything else. */
 export function canonicalAddress(text: string): string | null {
   const bytes = parseAddress(text);
   if (bytes === null) return null;
-  if (bytes.length === 4) return bytes.join('.');
   const zone = text.indexOf('%');
-  return formatV6(bytes) + (zone < 0 ? '' : text.slice(zone));
+  return formatAddress(bytes) + (zone < 0 || bytes.length === 4 ? '' : text.slice(zone));
 }
 
 /** Reads `address` or `address/bits`. Without bits the prefix is the single address. */
@@ -63,53 +56,4 @@ export function isLinkLocal(address: Uint8Array): boolean {
 export function isNear(address: string, own: readonly Prefix[]): boolean {
   const bytes = parseAddress(address);
   return bytes !== null && (isLoopback(bytes) || isLinkLocal(bytes) || own.some((prefix) => inPrefix(bytes, prefix)));
-}
-
-function parseV4(text: string): Uint8Array | null {
-  const parts = text.split('.');
-  if (parts.length !== 4 || !parts.every((part) => /^(0|[1-9]\d{0,2})$/.test(part) && Number(part) < 256)) return null;
-  return Uint8Array.from(parts, Number);
-}
-
-/** RFC 4291 §2.2: eight groups, one run of zeros as `::`, the last 32 bits optionally as IPv4. */
-function parseV6(text: string): Uint8Array | null {
-  const halves = text.split('::');
-  if (halves.length > 2) return null;
-  const head = groups(halves[0]!, halves.length === 1);
-  const tail = halves.length === 2 ? groups(halves[1]!, true) : [];
-  if (head === null || tail === null) return null;
-  const zeros = 16 - head.length - tail.length;
-  if (halves.length === 2 ? zeros < 2 : zeros !== 0) return null;
-  return Uint8Array.from([...head, ...new Array<number>(zeros).fill(0), ...tail]);
-}
-
-function groups(text: string, last: boolean): number[] | null {
-  if (text === '') return [];
-  const bytes: number[] = [];
-  const parts = text.split(':');
-  for (const [i, part] of parts.entries()) {
-    const v4 = last && i === parts.length - 1 && part.includes('.') ? parseV4(part) : null;
-    if (v4 !== null) bytes.push(...v4);
-    else if (/^[0-9a-fA-F]{1,4}$/.test(part)) bytes.push(Number.parseInt(part, 16) >> 8, Number.parseInt(part, 16) & 0xff);
-    else return null;
-  }
-  return bytes.length <= 16 ? bytes : null;
-}
-
-/** RFC 5952 §4: lower case, no leading zeros, the first longest run of two or more zero groups as `::`. */
-function formatV6(bytes: Uint8Array): string {
-  const words = Array.from({ length: 8 }, (_, i) => (bytes[2 * i]! << 8) | bytes[2 * i + 1]!);
-  let start = -1;
-  let longest = 1;
-  for (let i = 0; i < 8; i++) {
-    let end = i;
-    while (end < 8 && words[end] === 0) end++;
-    if (end - i > longest) [start, longest] = [i, end - i];
-  }
-  const text = (list: number[]) => list.map((word) => word.toString(16)).join(':');
-  return start < 0 ? text(words) : `${text(words.slice(0, start))}::${text(words.slice(start + longest))}`;
-}
-
-function isMapped(bytes: Uint8Array): boolean {
-  return bytes[10] === 0xff && bytes[11] === 0xff && bytes.subarray(0, 10).every((byte) => byte === 0);
 }

@@ -18,7 +18,7 @@ export interface CoapRequest {
   readonly contentFormat?: number;
   /** Default empty. Beyond one message it travels in blocks. */
   readonly payload?: Uint8Array;
-  /** 0 asks to be told of changes (RFC 7641); `cancel` ends that. 1 only marks a request as the end of an observation. */
+  /** 0 asks to be told of changes (RFC 7641), with GET or POST; `cancel` ends that. 1 only marks a request as the end of an observation. */
   readonly observe?: 0 | 1;
 }
 

@@ -8,7 +8,8 @@
  * 3. A whole request is handed up, or answered 5.03 when too many are open. It is open until its last answer was taken by the channel.
  * 4. A reply larger than one message is kept and sent in blocks (Block2, ETag, Size2); the other end asks for each with the request's
  *    token and the ETag. Kept bodies and bodies under way together are limited in number and in time.
- * 5. A reply with `observe: true` keeps the request open for more replies; a GET with Observe 1 and the same token ends it.
+ * 5. A reply with `observe: true` keeps the request open for more replies; a request with Observe 1 and the same token ends it
+ *    (a GET is then answered as any other, a POST 2.04).
  *
  * Every answer here is small and bounded in number; nothing throws because of what arrives.
  */
@@ -188,6 +189,11 @@ export class Responder {
     const key = tokenKey(token);
     const previous = this.#byToken.get(key);
     if (previous !== undefined && !this.#endObservation(previous, head)) return;
+    // The end of an observed POST is no second POST.
+    if (head.observe === 1 && head.method !== 'GET') {
+      this.#answer(token, { status: Status.CHANGED });
+      return;
+    }
     if (this.#byId.size >= this.#maxRequests) {
       this.#answer(token, textReply(Status.SERVICE_UNAVAILABLE, 'Out of resources'));
       return;
@@ -209,7 +215,7 @@ export class Responder {
     this.#options.emit({ kind: 'request', exchange: id, request: { ...request, exchange: id, payload, observe: observe === 0 } });
   }
 
-  /** A GET with Observe and the token of an observation renews or ends it; any other message with an open token is dropped. */
+  /** A request with Observe and the token of an observation renews or ends it; any other message with an open token is dropped. */
   #endObservation(previous: OpenRequest, head: RequestHead): boolean {
     if (!previous.observe || previous.answered || head.observe === undefined) {
       this.duplicates++;

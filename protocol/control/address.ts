@@ -1,7 +1,8 @@
-/** Addresses in control messages: `{Ip: text, Port: uint}`, the address numeric as sockets print it. */
+/** Addresses in control messages: `{Ip: byte string of 4 or 16, Port: uint}`, as the reference has them for its endpoints. */
 
-import { type CborMap, text, uint } from '../cbor/index.ts';
-import { RemoteError } from '../errors/index.ts';
+import { formatAddress, parseAddress } from '../address.ts';
+import { bytes, type CborMap, uint } from '../cbor/index.ts';
+import { LocalError, RemoteError } from '../errors/index.ts';
 
 /** A UDP address. */
 export interface SocketAddress {
@@ -10,16 +11,16 @@ export interface SocketAddress {
   readonly port: number;
 }
 
-/** Longest form of an IPv6 address: eight groups, the last two as IPv4. */
-const MAX_ADDRESS = 45;
-
-export function addressMap({ address, port }: SocketAddress): { Ip: string; Port: number } {
-  return { Ip: address, Port: port };
+/** A zone of the address is left out: it means something at this end only. @throws LocalError INVALID_ARGUMENT for a name */
+export function addressMap({ address, port }: SocketAddress): { Ip: Uint8Array; Port: number } {
+  const ip = parseAddress(address);
+  if (ip === null) throw new LocalError('INVALID_ARGUMENT', `${address} is not a numeric address`);
+  return { Ip: ip, Port: port };
 }
 
-/** @throws RemoteError PARSE */
+/** The address in its canonical text. @throws RemoteError PARSE */
 export function readAddress(from: CborMap): SocketAddress {
-  const address = text(from, 'Ip', { min: 2, max: MAX_ADDRESS });
-  if (!/^[0-9a-fA-F:.]+$/.test(address)) throw new RemoteError('PARSE', 'Ip is not a numeric address');
-  return { address, port: uint(from, 'Port', { min: 1, max: 0xffff }) };
+  const ip = bytes(from, 'Ip', { min: 4, max: 16 });
+  if (ip.length !== 4 && ip.length !== 16) throw new RemoteError('PARSE', 'Ip does not have 4 or 16 bytes');
+  return { address: formatAddress(ip), port: uint(from, 'Port', { min: 1, max: 0xffff }) };
 }

@@ -723,6 +723,21 @@ describe('observation', () => {
     expect(pair.client.stats().requests + pair.server.stats().incoming).toBe(0);
   });
 
+  test('of a POST is ended without a second POST', () => {
+    const pair = new Pair();
+    const id = pair.client.request({ method: 'POST', path: '/client/connect', payload: ascii('wait'), observe: 0 }, 0);
+    const observer = observing(pair);
+    observer.run();
+    const first = observer.exchange();
+    pair.server.respond(first, { status: 205, observe: true }, 0);
+    observer.run();
+    expect(responseOf(observer.events[0]).final).toBe(false);
+    pair.client.cancel(id);
+    observer.run();
+    expect([observer.cancelled, observer.exchange()]).toEqual([[first], first]);
+    expect(pair.client.stats().requests + pair.server.stats().incoming).toBe(0);
+  });
+
   test('is not begun where the request or the reply does not want it', () => {
     for (const [observe, reply] of [
       [undefined, true],

@@ -3,7 +3,7 @@
 import { describe, expect, test } from 'vitest';
 import { type CborValue, decode, encode } from '../../../protocol/cbor/index.ts';
 import * as control from '../../../protocol/control/index.ts';
-import { RemoteError, StationCode } from '../../../protocol/errors/index.ts';
+import { LocalError, RemoteError, StationCode } from '../../../protocol/errors/index.ts';
 import { seeds, size } from '../../support/size.ts';
 import { randomBytes, seededRandom } from '../coap/pair.ts';
 
@@ -12,6 +12,7 @@ const route = Uint8Array.of(1, 2, 3, 4, 5, 6, 7, 8);
 const token = new Uint8Array(16).fill(7);
 const packet = new Uint8Array(1200).fill(1);
 const redirect = { kind: 'redirect', host: 'b.example', port: 4433, fingerprint } as const;
+const v6 = Uint8Array.of(0x20, 1, 0x0d, 0xb8, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1);
 const observedAddress = { address: '2001:db8::1', port: 50_000 };
 
 interface Codec {
@@ -45,7 +46,7 @@ const bodies: readonly (readonly [string, Codec, unknown, CborValue])[] = [
     {
       Status: 0,
       KeepAlive: { Interval: 25_000, RetryInterval: 2000, MaxRetries: 15 },
-      Address: { Ip: '2001:db8::1', Port: 50_000 },
+      Address: { Ip: v6, Port: 50_000 },
       WallTime: 1_800_000_000_000,
     },
   ],
@@ -79,7 +80,7 @@ const bodies: readonly (readonly [string, Codec, unknown, CborValue])[] = [
     'connected',
     { encode: control.encodeConnectAnswer, decode: control.decodeConnectAnswer },
     { kind: 'connected', route, respond: packet, routeResetToken: token, observedAddress },
-    { Status: 0, Route: route, Respond: packet, RouteResetToken: token, Address: { Ip: '2001:db8::1', Port: 50_000 } },
+    { Status: 0, Route: route, Respond: packet, RouteResetToken: token, Address: { Ip: v6, Port: 50_000 } },
   ],
   [
     'bare connected',
@@ -98,7 +99,7 @@ const bodies: readonly (readonly [string, Codec, unknown, CborValue])[] = [
     'p2p connect request',
     { encode: control.encodeP2pConnectRequest, decode: control.decodeP2pConnectRequest },
     { route, initiate: packet, routeResetToken: token, peerAddress: { address: '192.0.2.1', port: 1 } },
-    { Route: route, Initiate: packet, RouteResetToken: token, Address: { Ip: '192.0.2.1', Port: 1 } },
+    { Route: route, Initiate: packet, RouteResetToken: token, Address: { Ip: Uint8Array.of(192, 0, 2, 1), Port: 1 } },
   ],
   [
     'bare p2p connect request',
@@ -208,8 +209,9 @@ describe('limits', () => {
       control.decodeAttachAnswer,
       { Status: 0, KeepAlive: { Interval: 604_800_000, RetryInterval: 1, MaxRetries: 1 } },
     ],
-    ['an address that is a name', control.decodeAttachAnswer, { Status: 0, Address: { Ip: 'localhost', Port: 1 } }],
-    ['an address with port 0', control.decodeAttachAnswer, { Status: 0, Address: { Ip: '::1', Port: 0 } }],
+    ['an address that is text', control.decodeAttachAnswer, { Status: 0, Address: { Ip: '::1', Port: 1 } }],
+    ['an address of 5 bytes', control.decodeAttachAnswer, { Status: 0, Address: { Ip: new Uint8Array(5), Port: 1 } }],
+    ['an address with port 0', control.decodeAttachAnswer, { Status: 0, Address: { Ip: v6, Port: 0 } }],
     ['a redirect to port 65536', control.decodeAttachAnswer, { ...to, Port: 65_536 }],
     ['a redirect with a short fingerprint', control.decodeAttachAnswer, { ...to, Fingerprint: new Uint8Array(16) }],
     ['a redirect to a URL', control.decodeAttachAnswer, { ...to, Host: 'https://b/' }],
@@ -246,6 +248,17 @@ describe('limits', () => {
       messageFormat: 'NONE',
     });
   });
+});
+
+test('an address is written without its zone, a mapped one as IPv4, and a name not at all', () => {
+  const through = (address: string) => {
+    const answer = control.decodeAttachAnswer(
+      control.encodeAttachAnswer({ kind: 'attached', keepAlive: null, observedAddress: { address, port: 1 }, wallTime: null }),
+    );
+    return answer.kind === 'attached' && answer.observedAddress?.address;
+  };
+  expect(['fe80::1%eth0', '::ffff:192.0.2.1', '2001:DB8:0::1', '::'].map(through)).toEqual(['fe80::1', '192.0.2.1', '2001:db8::1', '::']);
+  expect(() => through('localhost')).toThrow(LocalError);
 });
 
 describe('errors of a base station', () => {

@@ -32,14 +32,6 @@ function connected(payload: Uint8Array): Connected {
   return answer;
 }
 
-/** The whole way: handshake through the station, then a session with the device. */
-async function reach(from: Party = client): Promise<Session> {
-  const prepared = from.host.prepare({ name });
-  const { route, routeResetToken, respond } = connected((await from.connect({ initiate: prepared.initiate })).payload);
-  const path = from.host.routePath(from.channel, route, routeResetToken);
-  return world.sim.settle(prepared.establish(respond!, path));
-}
-
 const together = (answers: Promise<CoapResponse>[]): Promise<CoapResponse[]> => world.sim.settle(Promise.all(answers));
 
 /** A device whose answer to /p2p/connect is given. */
@@ -115,7 +107,7 @@ describe('refusals', () => {
 describe('a connect', () => {
   test('leads to an end-to-end session: the station relays it and cannot be part of it', async () => {
     const device = await world.device();
-    const session = await reach();
+    const session = await client.reach();
     expect(session.type).toBe('RELAY');
     expect(session.remoteFingerprint).toBe(device.host.fingerprint);
     await world.sim.run(() => device.incoming.length === 1);
@@ -147,7 +139,7 @@ describe('a connect', () => {
 
   test('a key that is removed counts from the next connect, the session that runs stays', async () => {
     await world.device();
-    const session = await reach();
+    const session = await client.reach();
     await world.store.removeApp('ap-a');
     expect(errorCode(await client.connect())).toBe(StationCode.UNKNOWN_SERVER_KEY);
     await world.sim.run(5_000);
@@ -158,7 +150,7 @@ describe('a connect', () => {
 describe('the end of a route', () => {
   test("comes with the device's channel; the client learns it at once", async () => {
     const device = await world.device();
-    const session = await reach();
+    const session = await client.reach();
     await world.sim.run(100);
     const before = world.sim.now;
     void device.channel.close();
@@ -170,7 +162,7 @@ describe('the end of a route', () => {
 
   test("comes with the client's channel; the device learns it at once", async () => {
     const device = await world.device();
-    await reach();
+    await client.reach();
     await world.sim.run(() => device.incoming.length === 1);
     void client.channel.close();
     expect(await world.sim.settle(device.incoming[0]!.closed)).toMatchObject({ code: 'CLOSED' });
@@ -178,7 +170,7 @@ describe('the end of a route', () => {
 
   test('comes with the station: every session is told', async () => {
     const device = await world.device();
-    const session = await reach();
+    const session = await client.reach();
     await world.sim.run(100);
     await world.sim.settle(world.station.close());
     expect(await world.sim.settle(session.closed)).toMatchObject({ code: 'CLOSED' });
@@ -275,7 +267,7 @@ describe('a killed station', () => {
     await client.open();
     const device = await world.device();
     device.channel.setKeepAlive({ interval: 1_000, retryInterval: 500, maxRetries: 5 });
-    const session = await reach();
+    const session = await client.reach();
     await world.sim.run(2_000);
     world.stopStation();
     await world.sim.run(200);
@@ -290,6 +282,6 @@ describe('a killed station', () => {
     await device.open(device.acceptsRelayed());
     expect((await device.attach()).status).toBe(201);
     await client.open();
-    expect((await reach()).isOpen).toBe(true);
+    expect((await client.reach()).isOpen).toBe(true);
   });
 });

@@ -73,7 +73,6 @@ describe('whatever datagrams come from nowhere', () => {
     const random = new Random(`garbage ${seed}`);
     const device = await world.device();
     const client = await world.party();
-    await client.open();
     const destination = { address: stationAddress(world), port: PORT };
     const devicePath = { address: world.sim.addressesOf('party1')[0]!, port: device.host.sockets[0]!.port };
     const captured: Uint8Array[] = [];
@@ -81,7 +80,9 @@ describe('whatever datagrams come from nowhere', () => {
       if (captured.length < 200) captured.push(data.slice());
       return undefined;
     };
-    await client.connect();
+    await client.open();
+    const session = await client.reach();
+    await world.sim.run(500);
     world.sim.onPacket = undefined;
     for (let i = 0; i < size(1_000, 20_000); i++) {
       const replayed = captured[below(random, captured.length)]!.slice();
@@ -95,6 +96,7 @@ describe('whatever datagrams come from nowhere', () => {
     await world.sim.run(1_000);
     expect(world.station.stats().failures).toBe(0);
     expect(device.channel.isOpen).toBe(true);
+    expect(session.isOpen).toBe(true);
     expect((await client.connect()).status).toBe(201);
     await world.close();
   });

@@ -6,6 +6,7 @@ import {
   CONTENT_FORMAT_CBOR,
   type ConnectRequest,
   DevicePath,
+  decodeConnectAnswer,
   decodeErrorBody,
   decodeP2pConnectRequest,
   encodeAttachRequest,
@@ -164,6 +165,15 @@ export class Party {
   connecting(request: Partial<ConnectRequest> = {}): Promise<CoapResponse> {
     const payload = encodeConnectRequest({ ...ids, serverKey: 'sk-a', ...request });
     return this.channel.request({ method: 'POST', path: ClientPath.CONNECT, contentFormat: CONTENT_FORMAT_CBOR, payload });
+  }
+
+  /** The whole way: handshake with the device of `ids` through the station, then a session on the route. */
+  async reach(): Promise<Session> {
+    const prepared = this.host.prepare({ name: `device:${ids.productId}.${ids.deviceId}` });
+    const answer = decodeConnectAnswer((await this.connect({ initiate: prepared.initiate })).payload);
+    if (answer.kind !== 'connected' || answer.respond === undefined) throw new Error(`not connected: ${answer.kind}`);
+    const path = this.host.routePath(this.channel, answer.route, answer.routeResetToken);
+    return this.world.sim.settle(prepared.establish(answer.respond, path));
   }
 }
 

@@ -39,8 +39,8 @@ export async function setUp(report: Report, processes: Processes, folder: string
     ];
     const key = await processes.run(['key', 'create', '--state', join(folder, 'client'), '--json']);
     const device = await processes.run([...deviceArguments, '--init']);
-    await processes.run(['admin', '--data', data, '--json', 'product', 'add', PRODUCT]);
-    await processes.run(['admin', '--data', data, '--json', 'device', 'add', PRODUCT, DEVICE, '--fingerprint', String(device.fingerprint)]);
+    await processes.run(['admin', 'product', 'add', PRODUCT, '--data', data, '--json']);
+    await processes.run(['admin', 'device', 'add', PRODUCT, DEVICE, '--fingerprint', String(device.fingerprint), '--data', data, '--json']);
     return { key, device, deviceArguments, figure: `device ${String(device.fingerprint).slice(0, 16)}…`, values: {} };
   });
 
@@ -68,7 +68,7 @@ export async function setUp(report: Report, processes: Processes, folder: string
         ServerConnectToken: String(keys.device.sct),
         KeepAliveInterval: KEEP_ALIVE,
       },
-      String(keys.key.file),
+      join(folder, 'client', 'key.pem'),
     );
   await report.step('client connects through the base station', async () => {
     const start = performance.now();

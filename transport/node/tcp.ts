@@ -111,6 +111,8 @@ function toStream(stream: ByteStream, socket: Socket, counts: { toStream: number
     };
     if (socket.closed) onClose();
     else socket.once('close', onClose);
+    // A server that accepts with pauseOnConnect leaves it to us to begin.
+    socket.resume();
   });
 }
 

@@ -107,8 +107,9 @@ class MemoryStream implements ByteStream {
 }
 
 /** A tunnel: bytes go `far` ↔ `near` ↔ pump ↔ `stream` ↔ `peer`, the test holds both outer ends. */
-async function tunnel({ room = 65_536, signal }: { room?: number; signal?: AbortSignal } = {}) {
+async function tunnel({ room = 65_536, signal, paused = false }: { room?: number; signal?: AbortSignal; paused?: boolean } = {}) {
   const { near, far } = await tcpPair();
+  if (paused) near.pause();
   const [a, b] = [new Direction(room), new Direction(room)];
   const [stream, peer] = [new MemoryStream(a, b), new MemoryStream(b, a)];
   const result: Promise<PumpResult> = pump(stream, near, signal === undefined ? {} : { signal });
@@ -152,6 +153,14 @@ describe('TCP pump', () => {
     expect(Buffer.compare(await atPeer, up)).toBe(0);
     expect(Buffer.compare(await atFar, down)).toBe(0);
     expect(await result).toEqual({ toSocket: down.length, toStream: up.length, error: null });
+  });
+
+  it('begins on a socket that was accepted with pauseOnConnect', async () => {
+    const { far, peer, result } = await tunnel({ paused: true });
+    far.end('hello');
+    expect(Buffer.from(await readAll(peer)).toString()).toBe('hello');
+    await peer.close();
+    expect(await result).toMatchObject({ toStream: 5, error: null });
   });
 
   it('passes on the end of one direction while the other goes on: socket first', async () => {

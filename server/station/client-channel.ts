@@ -24,7 +24,7 @@ import type { Session } from '../../transport/session/index.ts';
 import type { Store } from '../storage/store.ts';
 import { checkConnect } from './checks.ts';
 import { type Attached, deviceName, type Presence } from './presence.ts';
-import { addressKey, Rates } from './rates.ts';
+import { addressKey, Rates, tooMany } from './rates.ts';
 import type { Relay } from './relay.ts';
 import type { StationSettings } from './settings.ts';
 import type { Waiters } from './waiters.ts';
@@ -165,10 +165,6 @@ export class ClientChannel {
 
 function answer(payload: Uint8Array): CoapReply {
   return { status: Status.CREATED, contentFormat: CONTENT_FORMAT_CBOR, payload };
-}
-
-function tooMany(seconds: number): CoapReply {
-  return { ...textReply(Status.TOO_MANY_REQUESTS, 'Too many connects'), maxAge: seconds };
 }
 
 /** "Busy" of a device is passed on, any other refusal says nothing to the client. */

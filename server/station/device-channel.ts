@@ -20,6 +20,7 @@ import { hashSecret } from '../storage/secrets.ts';
 import type { Store } from '../storage/store.ts';
 import { checkAttach } from './checks.ts';
 import { type Attached, deviceName, type Presence } from './presence.ts';
+import { addressKey, Rates, tooMany } from './rates.ts';
 import type { StationSettings } from './settings.ts';
 import type { Waiters } from './waiters.ts';
 
@@ -34,9 +35,14 @@ export interface DeviceChannelOptions {
 export class DeviceChannel {
   readonly router: Router<Session>;
   readonly #options: DeviceChannelOptions;
+  readonly #attaches: Rates;
+  readonly #uploads: Rates;
 
   constructor(options: DeviceChannelOptions) {
+    const { attachesPerAddress, uploadsPerDevice } = options.settings;
     this.#options = options;
+    this.#attaches = new Rates(attachesPerAddress, 10 * attachesPerAddress);
+    this.#uploads = new Rates(uploadsPerDevice, 10 * uploadsPerDevice);
     this.router = new Router<Session>({
       onError: (error) => options.environment.log.error('device request failed', { error: String(error) }),
     })
@@ -46,6 +52,8 @@ export class DeviceChannel {
 
   /** Also served to sessions that have not said what they are. */
   async attach({ payload, context: session }: RoutedRequest<Session>): Promise<CoapReply> {
+    const wait = this.#attaches.take(addressKey(session.path), this.#options.environment.clock.now());
+    if (wait > 0) return tooMany(wait);
     const { productId, deviceId } = decodeAttachRequest(payload);
     const checked = await checkAttach(this.#options.store, productId, deviceId, session.remoteFingerprint);
     if ('refused' in checked) {
@@ -82,13 +90,15 @@ export class DeviceChannel {
   }
 
   async #tokens({ payload, context: session }: RoutedRequest<Session>): Promise<CoapReply> {
-    const { presence, settings, store } = this.#options;
+    const { environment, presence, settings, store } = this.#options;
+    const device = presence.ofSession(session);
+    if (device === null) return stationReply(StationCode.REPLACED);
+    const wait = this.#uploads.take(deviceName(device), environment.clock.now());
+    if (wait > 0) return tooMany(wait);
     const tokens = decodeTokens(payload);
     if (tokens.length > settings.tokensPerDevice) {
       return textReply(Status.REQUEST_ENTITY_TOO_LARGE, `At most ${settings.tokensPerDevice} tokens`);
     }
-    const device = presence.ofSession(session);
-    if (device === null) return stationReply(StationCode.REPLACED);
     await store.replaceTokens(device.productId, device.deviceId, tokens.map(hashSecret));
     return { status: Status.CREATED };
   }

@@ -3,6 +3,7 @@
  * memory stays bounded whoever knocks.
  */
 
+import { type CoapReply, Status, textReply } from '../../protocol/coap/index.ts';
 import type { Path } from '../../protocol/path.ts';
 import { TokenBucket } from '../../protocol/relay/index.ts';
 
@@ -46,6 +47,11 @@ export class Rates {
     this.#sweptAt = now;
     for (const [key, bucket] of this.#buckets) if (bucket.isFull(now)) this.#buckets.delete(key);
   }
+}
+
+/** 4.29 with the time after which another attempt may succeed. */
+export function tooMany(seconds: number): CoapReply {
+  return { ...textReply(Status.TOO_MANY_REQUESTS, 'Too many requests'), maxAge: seconds };
 }
 
 /** What counts as one address: an IPv4 address, the /64 of an IPv6 one. */

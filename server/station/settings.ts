@@ -11,8 +11,11 @@ export interface StationSettings {
   tokensPerDevice: number;
   /** Connects a second to one device (protocol.md §2). */
   connectsPerDevice: number;
-  /** Connects a second from one address (IPv4) or /64 (IPv6), with bursts of ten seconds' worth. */
+  /** Connects and attaches a second from one address (IPv4) or /64 (IPv6), with bursts of ten seconds' worth. */
   connectsPerAddress: number;
+  attachesPerAddress: number;
+  /** Uploads of tokens a second by one device, with bursts of ten seconds' worth: each waits for the disk. */
+  uploadsPerDevice: number;
   /** Clients waiting for one device to attach, of one session, and over all. */
   waitersPerDevice: number;
   waitersPerSession: number;
@@ -32,6 +35,8 @@ export const defaultSettings: StationSettings = {
   tokensPerDevice: 100,
   connectsPerDevice: 5,
   connectsPerAddress: 20,
+  attachesPerAddress: 100,
+  uploadsPerDevice: 5,
   waitersPerDevice: 100,
   waitersPerSession: 16,
   waiters: 10_000,

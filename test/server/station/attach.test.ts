@@ -1,5 +1,13 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { ClientPath, DevicePath, decodeAttachAnswer, encodeTokens } from '../../../protocol/control/index.ts';
+import type { CoapResponse } from '../../../protocol/coap/index.ts';
+import {
+  ClientPath,
+  CONTENT_FORMAT_CBOR,
+  DevicePath,
+  decodeAttachAnswer,
+  encodeAttachRequest,
+  encodeTokens,
+} from '../../../protocol/control/index.ts';
 import { StationCode } from '../../../protocol/errors/index.ts';
 import { hashSecret } from '../../../server/storage/secrets.ts';
 import { errorCode, ids, type Party, World } from './world.ts';
@@ -108,6 +116,27 @@ describe('PUT /device/sct', () => {
       expect((await device.request('PUT', DevicePath.SCT, new Uint8Array(bytes))).status).toBe(400);
     expect(await world.store.tokens(ids.productId, ids.deviceId)).toEqual([hashSecret('tokenA')]);
   });
+});
+
+test('attaches from one address and uploads of one device have their rate', async () => {
+  const attach = (): Promise<CoapResponse> => {
+    const payload = encodeAttachRequest({ svcVersion: '', appName: null, appVersion: null, redirected: false, ...ids });
+    return device.channel.request({ method: 'POST', path: DevicePath.ATTACH, contentFormat: CONTENT_FORMAT_CBOR, payload });
+  };
+  const upload = (): Promise<CoapResponse> =>
+    device.channel.request({ method: 'PUT', path: DevicePath.SCT, contentFormat: CONTENT_FORMAT_CBOR, payload: encodeTokens(['x']) });
+  const statuses = async (ask: () => Promise<CoapResponse>, rounds: number): Promise<Set<number>> => {
+    const seen = new Set<number>();
+    for (let i = 0; i < rounds; i++)
+      for (const { status } of await world.sim.settle(Promise.all(Array.from({ length: 60 }, ask)))) seen.add(status);
+    return seen;
+  };
+  await world.register(ids, device.host.fingerprint);
+  expect(await statuses(attach, 2)).toEqual(new Set([201]));
+  expect(await statuses(upload, 1)).toEqual(new Set([201, 429]));
+  expect(await statuses(attach, 25)).toEqual(new Set([201, 429]));
+  await world.sim.run(10_000);
+  expect((await device.attach()).status).toBe(201);
 });
 
 describe('each kind of channel has its own router', () => {

@@ -1,4 +1,61 @@
-/** Exports of the test target: internals of the core, so that each part has unit tests of its own. */
+/** Exports of the test target: internals of the core, so that each part has unit tests of its own. Not part of the ABI. */
+import { CONNECTION_USED, Connection, WINDOW_BYTES } from "./connection/record";
+import { BOOKKEEPING, takeClearChunk } from "./memory/chunks";
+import { CONNECTION_SIZE, STREAM_SIZE, connectionSlab } from "./memory/layout";
+import { ensureFlight } from "./recovery/flight";
+import { STREAM_USED } from "./streams/record";
+
 export { abortColumn, abortLine } from "./abort";
 export * from "./aead/one-shot";
 export * from "./exports/module";
+export { addressOf, copyIn, copyOut, releaseAll, releaseBelow, releaseRest, reserve } from "./memory/chunk-map";
+export { chunksUsed, freeChunks, releaseChunk, roomBehindGap, takeChunk } from "./memory/chunks";
+export { releaseSlot, takeSlot } from "./memory/packet-slots";
+export {
+  clear as rangeClear, count as rangeCount, endOf as rangeEnd, insert as rangeInsert, insertMerging as rangeInsertMerging,
+  remove as rangeRemove, startOf as rangeStart,
+} from "./memory/range-set";
+export { contains as listContains, head as listHead, next as listNext, push as listPush, remove as listRemove, rotate as listRotate } from "./memory/list";
+export { cursor, failed, readVarint, startReading, varintSize, writeVarint } from "./frames/varint";
+export { maskOf, reconstruct } from "./packet/number";
+export { isNew, mark, scanDown, windowFloor } from "./packet/replay-window";
+export { writeAck } from "./recovery/ack-policy";
+export { onRttSample, probeTimeout, rttInit } from "./recovery/rtt";
+export { mayPace, onPaced, pacingRate, pacingTime, refill } from "./pacing";
+
+/** A connection of zeros in the first slot, for parts that need one. */
+export function blankConnection(): Connection {
+  memory.fill(connectionSlab, 0, CONNECTION_SIZE);
+  const c = changetype<Connection>(connectionSlab);
+  c.largestReceived = -1;
+  c.largestAcked = -1;
+  c.packetSize = 1_200;
+  c.peerMaxAckDelay = 25;
+  c.ackTime = Infinity;
+  return c;
+}
+
+/** Sets what the pacer looks at, with a flight. */
+export function setPace(c: Connection, window: u32, rtt: f32, now: f64): void {
+  c.congestionWindow = window;
+  c.smoothedRtt = rtt;
+  ensureFlight(c, now);
+}
+
+export function setAckFloor(c: Connection, floor: u64): void {
+  c.ackFloor = floor;
+}
+
+export function smoothedRtt(c: Connection): f32 {
+  return c.smoothedRtt;
+}
+
+/** Room for maps, sets and lists of a test: a zeroed chunk. */
+export function scratch(): usize {
+  return takeClearChunk(BOOKKEEPING);
+}
+
+/** Bytes of the records that are used must fit what the slabs give. */
+export function recordsFit(): bool {
+  return CONNECTION_USED + WINDOW_BYTES <= CONNECTION_SIZE && STREAM_USED <= STREAM_SIZE;
+}

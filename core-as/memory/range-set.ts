@@ -22,11 +22,11 @@ export function count(set: usize): u32 {
 }
 
 export function startOf(set: usize, index: u32, base: u64): u64 {
-  return base + (load<u32>(pair(set, index)) - <u32>base);
+  return absolute(load<u32>(pair(set, index)), base);
 }
 
 export function endOf(set: usize, index: u32, base: u64): u64 {
-  return base + (load<u32>(pair(set, index), 4) - <u32>base);
+  return absolute(load<u32>(pair(set, index), 4), base);
 }
 
 /** Adds `start` … `end`; false, and nothing changed, when there is no room or no chunk. */
@@ -151,6 +151,11 @@ function settle(set: usize, chunk: usize, n: u32): void {
   }
   releaseChunk(chunk, BOOKKEEPING);
   store<usize>(set, 0);
+}
+
+/** The offset at or above `base` whose low half is `low`. */
+function absolute(low: u32, base: u64): u64 {
+  return base + <u64>(low - <u32>base);
 }
 
 function pair(set: usize, index: u32): usize {

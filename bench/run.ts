@@ -1,7 +1,7 @@
 /**
  * `npm run bench -- <name> [--json]`: runs one bench and prints a table, or with `--json` exactly one JSON document.
  *
- * Progress goes to standard error, and only to a terminal. Exit codes: 0 done, 1 the bench failed, 2 wrong use.
+ * Progress goes to standard error, and only to a terminal. Exit codes: 0 done, 1 the bench failed, 2 wrong use, 130 interrupted.
  */
 import { document, type Report, table } from './report.ts';
 
@@ -17,6 +17,18 @@ const benches: Readonly<Record<string, Entry>> = {
     about: 'ChaCha20-Poly1305 beside node:crypto, @noble/ciphers and @chainsafe/as-chacha20poly1305',
     run: async (progress) => (await import('./aead.ts')).run(progress),
   },
+  stream: {
+    about: 'a bulk stream client → device, direct and through the base station, beside bare datagrams',
+    run: async (progress) => (await import('./stream.ts')).run(progress),
+  },
+  coap: {
+    about: 'round trips of a CoAP request beside client and server of the coap package',
+    run: async (progress) => (await import('./coap.ts')).run(progress),
+  },
+  memory: {
+    about: 'memory of an idle connection and of an idle attached device',
+    run: async (progress) => (await import('./memory.ts')).run(progress),
+  },
 };
 
 const USAGE = `Usage: npm run bench -- <name> [--json]
@@ -28,6 +40,9 @@ ${Object.entries(benches)
   --json   print one JSON document instead of a table
   --help   print this
 `;
+
+// An interrupted bench leaves nothing behind: child processes end with this one, directories are removed at its exit.
+for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(130));
 
 await main(process.argv.slice(2));
 

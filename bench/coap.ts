@@ -1,0 +1,59 @@
+/**
+ * Round trips of a CoAP GET with a four-byte answer, one request at a time and 32 in flight, from client to device: directly, and through
+ * the base station. The peer is client and server of the `coap` package on plain UDP, without encryption.
+ */
+import { type Child, withChildren } from './processes/parent.ts';
+import { onStage } from './processes/stage.ts';
+import { type Report, type Row, spread } from './report.ts';
+
+const ROUNDS = 7;
+const WARM_UP = 2;
+/** Requests of one round, by how many are in flight. */
+const LOADS = [
+  { flight: 1, count: 600 },
+  { flight: 32, count: 4000 },
+];
+const PERCENTILES = [50, 99];
+
+type Contender = 'direct' | 'relay' | 'coap';
+
+export async function run(progress: (step: string) => void): Promise<Report> {
+  const rows: Row[] = [];
+  await withChildren(async (start) => {
+    const [peer, server] = [start('coap-client'), start('coap-server')];
+    const port = await server.call<number>('listen');
+    await onStage(start, async ({ client }) => {
+      for (const { flight, count } of LOADS) {
+        progress(`${flight} in flight`);
+        const times = await rounds(client, peer, port, flight, count);
+        rows.push(...(['direct', 'relay'] as const).flatMap((name) => PERCENTILES.map((p) => row(name, flight, p, times))));
+      }
+    });
+  });
+  return { bench: 'coap', about: 'round-trip time of a CoAP GET, one request at a time and 32 in flight.', rows, goals: [] };
+}
+
+/** Round-trip times of each round, by contender. */
+async function rounds(client: Child, peer: Child, port: number, flight: number, count: number): Promise<Record<Contender, number[][]>> {
+  const times: Record<Contender, number[][]> = { direct: [], relay: [], coap: [] };
+  for (let round = 0; round < WARM_UP + ROUNDS; round++) {
+    const direct = await client.call<number[]>('requests', { name: 'direct', count, flight });
+    const relay = await client.call<number[]>('requests', { name: 'relay', count, flight });
+    const coap = await peer.call<number[]>('requests', { port, count, flight });
+    if (round < WARM_UP) continue;
+    times.direct.push(direct);
+    times.relay.push(relay);
+    times.coap.push(coap);
+  }
+  return times;
+}
+
+function row(name: 'direct' | 'relay', flight: number, percent: number, times: Record<Contender, number[][]>): Row {
+  const of = (contender: Contender) => spread(times[contender].map((round) => percentile(round, percent)));
+  return { case: `${name}-${flight}-p${percent}`, unit: 'µs', better: 'lower', ours: of(name), peers: { coap: of('coap') } };
+}
+
+function percentile(values: readonly number[], percent: number): number {
+  const sorted = [...values].sort((a, b) => a - b);
+  return sorted[Math.min(sorted.length - 1, Math.floor((sorted.length * percent) / 100))] ?? Number.NaN;
+}

@@ -1,0 +1,130 @@
+/**
+ * What idleness costs: bytes of the core's linear memory that one idle connection has touched, and megabytes that an idle attached device
+ * process has resident over a bare Node process.
+ *
+ * Touched means: of the memory the connections use, those lines of 64 bytes that differ from before. The connections have exchanged a message
+ * each way and everything is acknowledged.
+ */
+import { Core, type CoreConnection, EventKind } from '../bindings/index.ts';
+import { type Child, withChildren, withDirectory } from './processes/parent.ts';
+import { attach } from './processes/stage.ts';
+import { type Report, type Row, spread } from './report.ts';
+
+const CONNECTIONS = 1000;
+const LINE = 64;
+const SETTLE = 3000;
+const ROUNDS = 3;
+
+const parameters = {
+  idleTimeout: 90_000,
+  maxUdpPayload: 1452,
+  initialMaxData: 4 * 1024 * 1024,
+  initialMaxStreamData: 16 * 1024,
+  maxStreams: 1024,
+  maxMessages: 256,
+  maxAckDelay: 25,
+  maxDatagram: 1200,
+};
+
+export async function run(progress: (step: string) => void): Promise<Report> {
+  progress('idle connections');
+  const connection = spread([touchedPerConnection()]);
+  const device: number[] = [];
+  for (let round = 1; round <= ROUNDS; round++) {
+    progress(`idle device, round ${round} of ${ROUNDS}`);
+    device.push(await residentOverBareNode());
+  }
+  const rows: Row[] = [
+    { case: 'idle-connection', unit: 'bytes', better: 'lower', ours: connection, peers: {} },
+    { case: 'idle-device', unit: 'MB', better: 'lower', ours: spread(device), peers: {} },
+  ];
+  return {
+    bench: 'memory',
+    about: 'linear memory touched per idle connection; resident size of an idle attached device over bare Node.',
+    rows,
+    goals: [
+      { case: 'idle-connection', atMost: 1536 },
+      { case: 'idle-device', atMost: 25 },
+    ],
+  };
+}
+
+/** The initiators' ends of many connections in one core, each with a partner in another core. */
+function touchedPerConnection(): number {
+  const near = Core.create({ connections: CONNECTIONS });
+  const far = Core.create({ connections: CONNECTIONS });
+  // The first connection makes what all share.
+  exchange(near, far, 0);
+  const before = near.buffer.slice();
+  for (let index = 1; index < CONNECTIONS; index++) exchange(near, far, index);
+  const after = near.buffer;
+  let lines = 0;
+  for (let at = 0; at < after.length; at += LINE) {
+    if (Buffer.compare(before.subarray(at, at + LINE), after.subarray(at, at + LINE)) !== 0) lines++;
+  }
+  return (lines * LINE) / (CONNECTIONS - 1);
+}
+
+function exchange(near: Core, far: Core, index: number): void {
+  const keys = { a: bytes(32, index), b: bytes(32, index + 1), c: bytes(32, index + 2), d: bytes(32, index + 3) };
+  const [left, right] = [id(2 * index), id(2 * index + 1)];
+  const common = { local: parameters, remote: parameters, skipSeed: index, now: 0 };
+  const initiator = near.open({
+    ...{ initiator: true, sendKey: keys.a, receiveKey: keys.b, sendMaskKey: keys.c, receiveMaskKey: keys.d },
+    ...{ localId: left, remoteId: right, ...common },
+  });
+  const responder = far.open({
+    ...{ initiator: false, sendKey: keys.b, receiveKey: keys.a, sendMaskKey: keys.d, receiveMaskKey: keys.c },
+    ...{ localId: right, remoteId: left, ...common },
+  });
+  initiator.sendMessage(new Uint8Array(64).fill(1));
+  responder.sendMessage(new Uint8Array(64).fill(2));
+  for (let now = 0; now < 200; now += 10) {
+    carry(near, initiator, responder, now);
+    carry(far, responder, initiator, now);
+    take(initiator);
+    take(responder);
+  }
+}
+
+function carry(core: Core, from: CoreConnection, to: CoreConnection, now: number): void {
+  if (from.nextTimeout() <= now) from.handleTimeout(now);
+  for (let count = from.transmit(now); count > 0; count = from.transmit(now)) {
+    for (let index = 0; index < count; index++) {
+      const offset = core.packetOffsets[index] ?? 0;
+      to.receive(core.buffer.slice(offset, offset + (core.packetLengths[index] ?? 0)), 0, now);
+      core.release(offset);
+    }
+  }
+}
+
+function take(connection: CoreConnection): void {
+  for (let kind = connection.nextEvent(); kind !== 0; kind = connection.nextEvent()) {
+    if (kind === EventKind.MESSAGE) connection.readMessage(connection.eventStream);
+  }
+}
+
+function residentOverBareNode(): Promise<number> {
+  return withChildren((start) =>
+    withDirectory(async (data) => {
+      const [station, device, bare] = [start('station'), start('device'), start('bare-node')];
+      await attach(station, device, data);
+      await new Promise((resolve) => setTimeout(resolve, SETTLE));
+      return ((await resident(device)) - (await resident(bare))) / 1e6;
+    }),
+  );
+}
+
+function resident(child: Child): Promise<number> {
+  return child.call<number>('resident');
+}
+
+function id(value: number): Uint8Array {
+  const bytes = new Uint8Array(8);
+  new DataView(bytes.buffer).setUint32(0, value + 1);
+  return bytes;
+}
+
+function bytes(length: number, seed: number): Uint8Array {
+  return Uint8Array.from({ length }, (_, index) => (seed * 31 + index * 7) & 0xff);
+}

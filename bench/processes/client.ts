@@ -1,0 +1,82 @@
+/** Bench process: a client that sends bulk streams and CoAP requests to the bench's device. */
+import { type Connection, SvcClient } from '../../client/node.ts';
+import { serve } from './child.ts';
+
+const SINK = 1;
+const CHUNK = new Uint8Array(256 * 1024);
+
+interface Connect {
+  readonly productId: string;
+  readonly deviceId: string;
+  readonly deviceFingerprint: string;
+  /** Either straight to the device … */
+  readonly localPort?: number;
+  /** … or through the base station. */
+  readonly station?: { readonly port: number; readonly fingerprint: string };
+  readonly sct?: string;
+}
+
+const client = SvcClient.create();
+const connections = new Map<string, Connection>();
+
+serve({
+  /** Keeps the connection under a name for the other calls. */
+  async connect({ name, options }: { name: string; options: Connect }) {
+    const connection = client.createConnection();
+    connection.updateOptions({
+      PrivateKey: client.createPrivateKey(),
+      ProductId: options.productId,
+      DeviceId: options.deviceId,
+      DeviceFingerprint: options.deviceFingerprint,
+      Remote: options.station !== undefined,
+      ...(options.station && {
+        ServerUrl: `https://127.0.0.1:${options.station.port}`,
+        ServerFingerprint: options.station.fingerprint,
+      }),
+      ...(options.sct !== undefined && { ServerConnectToken: options.sct }),
+    });
+    if (options.localPort !== undefined) {
+      connection.enableDirectCandidates();
+      connection.addDirectCandidate('127.0.0.1', options.localPort);
+      connection.endOfDirectCandidates();
+    }
+    await connection.connect();
+    connections.set(name, connection);
+    return connection.getType();
+  },
+
+  /** Megabytes per second, from the first write until the device has acknowledged the end. */
+  async stream({ name, bytes }: { name: string; bytes: number }) {
+    const stream = connectionOf(name).createStream();
+    await stream.open(SINK);
+    const start = performance.now();
+    for (let left = bytes; left > 0; left -= CHUNK.length) await stream.write(left < CHUNK.length ? CHUNK.subarray(0, left) : CHUNK);
+    await stream.close();
+    return bytes / 1000 / (performance.now() - start);
+  },
+
+  /** Round-trip times of GET requests, microseconds, `flight` of them under way at any time. */
+  async requests({ name, count, flight }: { name: string; count: number; flight: number }) {
+    const connection = connectionOf(name);
+    const times: number[] = [];
+    let begun = 0;
+    const lane = async (): Promise<void> => {
+      while (begun < count) {
+        begun++;
+        const start = performance.now();
+        const coap = connection.createCoap('GET', '/figure');
+        await coap.execute();
+        times.push((performance.now() - start) * 1000);
+        if (coap.getResponseStatusCode() !== 205) throw new Error(`status ${coap.getResponseStatusCode()}`);
+      }
+    };
+    await Promise.all(Array.from({ length: flight }, lane));
+    return times;
+  },
+});
+
+function connectionOf(name: string): Connection {
+  const connection = connections.get(name);
+  if (!connection) throw new Error(`no connection ${name}`);
+  return connection;
+}

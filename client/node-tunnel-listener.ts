@@ -30,7 +30,9 @@ async function carry(socket: Socket, openStream: () => Promise<SessionStream>, s
   try {
     const stream = await openStream();
     socket.off('error', reset);
-    await pump(stream, socket, { signal });
+    const pumping = pump(stream, socket, { signal });
+    socket.resume();
+    await pumping;
   } catch {
     reset();
   } finally {

@@ -17,6 +17,8 @@ export function connectTcp(host: string, port: number): Promise<TcpConnection> {
     socket.once('connect', () => {
       clearTimeout(timer);
       socket.off('error', reject);
+      // Whatever comes before join must find its listeners, an immediate end above all.
+      socket.pause();
       resolve(tcpConnection(socket));
     });
   });
@@ -29,7 +31,9 @@ function tcpConnection(socket: Socket): TcpConnection {
   socket.on('error', ignore);
   return {
     async join(stream: SessionStream) {
-      const { error } = await pump(stream, socket, { signal: aborted.signal });
+      const pumping = pump(stream, socket, { signal: aborted.signal });
+      socket.resume();
+      const { error } = await pumping;
       if (error !== null && !aborted.signal.aborted) throw error;
     },
     abort() {

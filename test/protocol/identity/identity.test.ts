@@ -16,6 +16,8 @@ import {
 } from '../../../protocol/identity/index.ts';
 import { hosts, nativeHost, nobleHost } from '../../support/crypto.ts';
 
+fc.configureGlobal({ seed: 1 });
+
 describe.each(hosts)('X25519 over %s', (_, host) => {
   const crypto = host(1);
 

@@ -28,6 +28,8 @@ import {
 } from '../../../protocol/packet/index.ts';
 import { nativeHost, nobleHost } from '../../support/crypto.ts';
 
+fc.configureGlobal({ seed: 1 });
+
 const crypto = nativeHost(1);
 const bytes = (length: number) => fc.uint8Array({ minLength: length, maxLength: length });
 const id = bytes(8);

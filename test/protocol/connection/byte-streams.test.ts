@@ -1,0 +1,287 @@
+/** Byte streams over two real endpoints: port and acceptance, refusal, limits, time-out, half close. */
+import { describe, expect, it } from 'vitest';
+import type { Connection, ConnectionEvent } from '../../../protocol/connection/index.ts';
+import { dial, type LinkOptions, type Node, type NodeOptions, pair, parameters, type VirtualNetwork } from '../../support/endpoints.ts';
+import { seeds } from '../../support/size.ts';
+
+const WINDOW = 16_384;
+
+describe('opening', () => {
+  it('shows the port, and is accepted by the zero byte', () => {
+    const world = connected(1);
+    const { network, connection, accepted } = world;
+    for (const port of [0, 42, 0x8000_0000, 0xffff_ffff]) {
+      const id = connection.openStream(port);
+      expect(id & 3).toBe(0);
+      expect(network.run(() => world.has('device', 'stream', id))).toBe(true);
+      expect(world.last('device', 'stream')).toEqual({ kind: 'stream', id, port });
+      expect(world.has('client', 'accepted', id)).toBe(false);
+      expect(connection.readStream(id, new Uint8Array(10))).toBe(0);
+      accepted.acceptStream(id);
+      expect(network.run(() => world.has('client', 'accepted', id))).toBe(true);
+    }
+  });
+
+  it('refuses a port that is none', () => {
+    const { connection } = connected(2);
+    for (const port of [-1, 2 ** 32, 1.5, Number.NaN]) {
+      expect(() => connection.openStream(port)).toThrow(expect.objectContaining({ name: 'LocalError', code: 'INVALID_ARGUMENT' }));
+    }
+  });
+
+  it('lets the opener send up to the initial window before acceptance, and more after it', () => {
+    const world = connected(3);
+    const { network, connection, accepted } = world;
+    const id = connection.openStream(1);
+    const data = pattern(100_000);
+    let written = connection.writeStream(id, data);
+    network.pass(500);
+    written += connection.writeStream(id, data, written);
+    network.pass(500);
+    expect(world.has('device', 'stream', id)).toBe(true);
+    expect(accepted.readStream(id, new Uint8Array(10))).toBe(0);
+    expect(accepted.stats()!.bytesReceived).toBeLessThan(WINDOW + 6000);
+    accepted.acceptStream(id);
+    const received = world.collect(accepted, id);
+    network.onEvent = (node, of, event) => {
+      if (node === world.client && (event.kind === 'writable' || event.kind === 'accepted')) written += of.writeStream(id, data, written);
+      received.pump(event);
+    };
+    expect(network.run(() => received.bytes.length === data.length)).toBe(true);
+    expect(Uint8Array.from(received.bytes)).toEqual(data);
+  });
+
+  it('stops at the credit of the peer and goes on when streams end', () => {
+    const world = connected(4, { device: { parameters: { ...parameters, maxStreams: 3 } } });
+    const { network, connection, accepted } = world;
+    const ids = [1, 2, 3].map((port) => connection.openStream(port));
+    expect(connection.openStream(4)).toBe(-1);
+    network.pass(100);
+    accepted.refuseStream(ids[0]!, 0x2001);
+    expect(network.run(() => world.has('client', 'streams-available'))).toBe(true);
+    expect(connection.openStream(4)).toBeGreaterThan(0);
+  });
+});
+
+describe('refusal', () => {
+  it('comes to the opener as a reset with the code', () => {
+    const world = connected(5);
+    const { network, connection, accepted } = world;
+    const id = connection.openStream(7);
+    connection.writeStream(id, pattern(1000));
+    network.pass(100);
+    accepted.refuseStream(id, 0x2001);
+    expect(network.run(() => world.has('client', 'reset', id))).toBe(true);
+    expect(world.last('client', 'reset')).toEqual({ kind: 'reset', id, code: 0x2001 });
+    expect(world.has('client', 'accepted', id)).toBe(false);
+  });
+
+  it('above the limit of the endpoint happens unseen, over all its connections, and ends when streams end', () => {
+    const limits = { halfOpen: 64, retryAbove: 16, connections: 8, streams: 2 };
+    const world = connected(6, { device: { limits } });
+    const { network, connection, accepted } = world;
+    const ids = [1, 2, 3].map((port) => connection.openStream(port));
+    network.pass(100);
+    expect(world.all('device', 'stream')).toHaveLength(2);
+    expect(world.all('client', 'reset')).toEqual([{ kind: 'reset', id: ids[2], code: 0x2002 }]);
+    for (const id of ids.slice(0, 2)) accepted.refuseStream(id, 0x2001);
+    network.pass(100);
+    connection.openStream(4);
+    network.pass(100);
+    expect(world.all('device', 'stream')).toHaveLength(3);
+    limits.streams = 0;
+    connection.openStream(5);
+    network.pass(100);
+    expect(world.all('device', 'stream')).toHaveLength(3);
+  });
+
+  it('comes by itself after 30 s without acceptance, at both ends', () => {
+    const world = connected(7);
+    const { network, connection } = world;
+    const id = connection.openStream(1);
+    network.pass(29_000);
+    expect(world.has('client', 'reset', id)).toBe(false);
+    network.pass(2000);
+    expect(world.last('client', 'reset')).toEqual({ kind: 'reset', id, code: 0x2004 });
+    expect(world.last('device', 'reset')).toEqual({ kind: 'reset', id, code: 0x2004 });
+  });
+
+  it('of every stream, where none are accepted: the peer gets no credit', () => {
+    const { connection } = connected(8, { device: { acceptStreams: false } });
+    expect(connection.openStream(1)).toBe(-1);
+  });
+
+  it('of every stream the responder would open: only initiators do', () => {
+    const { accepted } = connected(9);
+    expect(accepted.openStream(1)).toBe(-1);
+  });
+});
+
+describe('an accepted stream', () => {
+  it('carries bytes both ways and closes each direction on its own', () => {
+    for (const seed of seeds(3, 20)) {
+      const world = connected(seed, { link: { loss: 0.05, jitter: 20, duplicate: 0.05 } });
+      const { network, connection, accepted } = world;
+      const id = connection.openStream(1);
+      connection.writeStream(id, pattern(5000));
+      connection.finishStream(id);
+      expect(network.run(() => world.has('device', 'stream', id))).toBe(true);
+      const up = world.collect(accepted, id);
+      const down = world.collect(connection, id);
+      network.onEvent = (_, __, event) => {
+        up.pump(event);
+        down.pump(event);
+      };
+      accepted.acceptStream(id);
+      expect(network.run(() => up.ended && world.has('client', 'finished', id))).toBe(true);
+      expect(Uint8Array.from(up.bytes)).toEqual(pattern(5000));
+      expect(down.ended).toBe(false);
+      accepted.writeStream(id, pattern(3000));
+      accepted.finishStream(id);
+      expect(network.run(() => down.ended && world.has('device', 'finished', id))).toBe(true);
+      expect(Uint8Array.from(down.bytes)).toEqual(pattern(3000));
+    }
+  });
+
+  it('aborted by either end is reset and stopped at the other', () => {
+    const world = connected(11);
+    const { network, connection, accepted } = world;
+    const [first, second] = [connection.openStream(1), connection.openStream(2)];
+    network.pass(100);
+    for (const id of [first, second]) accepted.acceptStream(id);
+    network.pass(100);
+    connection.resetStream(first, 0x2003);
+    connection.stopSending(first, 0x2003);
+    accepted.resetStream(second, 0x2003);
+    accepted.stopSending(second, 0x2003);
+    network.pass(100);
+    expect(world.has('device', 'reset', first)).toBe(true);
+    expect(world.has('client', 'reset', second)).toBe(true);
+    expect([connection.state, accepted.state]).toEqual(['open', 'open']);
+  });
+});
+
+describe('messages and datagrams', () => {
+  it('go both ways, the largest too', () => {
+    const world = connected(12);
+    const { network, connection, accepted } = world;
+    const large = pattern(66_560);
+    expect(connection.sendMessage(large)).toBeGreaterThanOrEqual(0);
+    expect(() => connection.sendMessage(new Uint8Array(66_561))).toThrow(expect.objectContaining({ code: 'INVALID_ARGUMENT' }));
+    accepted.sendMessage(new Uint8Array(0));
+    expect(accepted.sendDatagram(pattern(500))).toBe(true);
+    expect(network.run(() => world.has('device', 'message') && world.has('client', 'message') && world.has('client', 'datagram'))).toBe(
+      true,
+    );
+    expect(world.last('device', 'message')).toEqual({ kind: 'message', data: large });
+    expect(world.last('client', 'message')).toEqual({ kind: 'message', data: new Uint8Array(0) });
+    expect(world.last('client', 'datagram')).toEqual({ kind: 'datagram', data: pattern(500) });
+  });
+});
+
+describe('after the end', () => {
+  it('every call is a local error and nothing more is reported', () => {
+    const world = connected(13);
+    const { network, connection, client, device } = world;
+    const id = connection.openStream(1);
+    connection.close(0, '', network.now);
+    connection.close(0, '', network.now);
+    for (const call of [
+      () => connection.openStream(1),
+      () => connection.writeStream(id, pattern(1)),
+      () => connection.sendMessage(pattern(1)),
+    ]) {
+      expect(call).toThrow(expect.objectContaining({ name: 'LocalError', code: 'CLOSED' }));
+    }
+    expect(network.run(() => client.endpoint.idle && device.endpoint.idle)).toBe(true);
+    expect(client.kinds(connection).filter((kind) => kind === 'closed')).toHaveLength(1);
+    expect(client.kinds(connection).at(-1)).toBe('closed');
+  });
+
+  it('a reason from the other end is cut and free of control characters', () => {
+    const { network, connection, device } = connected(14);
+    connection.close(7, `\u001b[31m${'x'.repeat(1000)}`, network.now);
+    network.pass(100);
+    const closed = device.find('closed')!;
+    expect(closed.code).toBe(7);
+    expect(closed.reason).toMatch(/^\?\[31mx{150,200}$/);
+  });
+
+  it('a connection that hears nothing ends with TIMEOUT', () => {
+    const keepAlive = { interval: 1000, retryInterval: 100, maxRetries: 3 };
+    const { network, connection, client } = connected(15, { client: { keepAlive } });
+    network.link = { loss: 1 };
+    network.pass(5000);
+    expect(client.find('closed')).toMatchObject({ error: { code: 'TIMEOUT' } });
+    expect(connection.state).toBe('closed');
+  });
+
+  it('keep-alive given later works too', () => {
+    const { network, connection, client } = connected(16);
+    connection.setKeepAlive({ interval: 1000, retryInterval: 100, maxRetries: 3 }, network.now);
+    network.pass(10_000);
+    expect(connection.state).toBe('open');
+    network.link = { loss: 1 };
+    network.pass(5000);
+    expect(client.find('closed')).toMatchObject({ error: { code: 'TIMEOUT' } });
+  });
+});
+
+interface Collector {
+  readonly bytes: number[];
+  ended: boolean;
+  pump(event: ConnectionEvent): void;
+}
+
+interface World {
+  network: VirtualNetwork;
+  client: Node;
+  device: Node;
+  connection: Connection;
+  accepted: Connection;
+  all(end: 'client' | 'device', kind: ConnectionEvent['kind']): ConnectionEvent[];
+  last(end: 'client' | 'device', kind: ConnectionEvent['kind']): ConnectionEvent | undefined;
+  has(end: 'client' | 'device', kind: ConnectionEvent['kind'], id?: number): boolean;
+  collect(connection: Connection, id: number): Collector;
+}
+
+function connected(seed: number, options: { link?: LinkOptions; client?: NodeOptions; device?: NodeOptions } = {}): World {
+  const { network, client, device } = pair(seed, options);
+  const connection = dial(client, device);
+  expect(network.run(() => device.accepted.length === 1)).toBe(true);
+  network.pass(300);
+  const all: World['all'] = (end, kind) =>
+    (end === 'client' ? client : device).events.map(([, event]) => event).filter((event) => event.kind === kind);
+  return {
+    network,
+    client,
+    device,
+    connection,
+    accepted: device.accepted[0]!,
+    all,
+    last: (end, kind) => all(end, kind).at(-1),
+    has: (end, kind, id) => all(end, kind).some((event) => id === undefined || ('id' in event && event.id === id)),
+    collect: (of, id) => {
+      const buffer = new Uint8Array(4096);
+      const collector: Collector = {
+        bytes: [],
+        ended: false,
+        pump: (event) => {
+          if (!('id' in event) || event.id !== id || collector.ended) return;
+          for (let count = of.readStream(id, buffer); count !== 0; count = of.readStream(id, buffer)) {
+            if (count < 0) {
+              collector.ended = true;
+              return;
+            }
+            collector.bytes.push(...buffer.subarray(0, count));
+          }
+        },
+      };
+      return collector;
+    },
+  };
+}
+
+function pattern(length: number): Uint8Array {
+  return Uint8Array.from({ length }, (_, i) => (i * 31 + (i >> 8)) & 0xff);
+}

@@ -1,0 +1,275 @@
+/** Floods of handshakes: Retry, rates, the 3 × limit, the table of half-open handshakes, and one connection too many. */
+import { describe, expect, it } from 'vitest';
+import { Core } from '../../../bindings/index.ts';
+import type { Endpoint } from '../../../protocol/endpoint/index.ts';
+import { HandshakeState, XX } from '../../../protocol/noise/index.ts';
+import { decodeInitiate, decodeRetry, decodeVersions, encodeInitiate, mac1Key, padded } from '../../../protocol/packet/index.ts';
+import type { Path } from '../../../protocol/path.ts';
+import { nativeHost, nobleAead } from '../../support/crypto.ts';
+import { dial, type Node, pair, VirtualNetwork } from '../../support/endpoints.ts';
+import { size } from '../../support/size.ts';
+
+const crypto = nativeHost(99);
+const key = mac1Key(crypto, 'device:p.d');
+
+describe('Retry', () => {
+  it('is asked for above the threshold, honoured once per attempt, and then the handshake goes on', () => {
+    const { network, client, device } = pair(1, { device: { limits: { halfOpen: 64, retryAbove: 0, connections: 8 } } });
+    const connection = dial(client, device);
+    expect(network.run(() => connection.state === 'open')).toBe(true);
+    const types = network.sent.map(({ bytes }) => bytes[0]);
+    expect(types.slice(0, 4)).toEqual([0x80, 0x81, 0x80, 0x82]);
+    const [first, second] = network.sent.filter(({ bytes }) => bytes[0] === 0x80).map(({ bytes }) => decodeInitiate(bytes)!);
+    expect(second!.message).toEqual(first!.message);
+    expect(second!.source).toEqual(first!.source);
+    expect([first!.token.length, second!.token.length]).toEqual([0, 20]);
+    expect(device.endpoint.stats.retriesSent).toBe(1);
+  });
+
+  it('works for many clients at once, over a link that loses and repeats', () => {
+    const network = new VirtualNetwork(2, { loss: 0.1, duplicate: 0.1, jitter: 30 });
+    const device = network.node({
+      responder: () => ['device:p.d'],
+      limits: { halfOpen: 64, retryAbove: 2, connections: 32 },
+    });
+    const clients = Array.from({ length: 12 }, () => network.node());
+    const connections = clients.map((client) => dial(client, device, { deadline: network.now + 60_000 }));
+    expect(network.run(() => connections.every(({ state }) => state === 'open'))).toBe(true);
+    expect(device.endpoint.stats.retriesSent).toBeGreaterThan(3);
+  });
+
+  it('token holds only for its address, port and source id, and for 120 s', () => {
+    const { endpoint, drain } = responder({ retryAbove: 0 });
+    const source = crypto.randomBytes(8);
+    const send = (token: Uint8Array, path: Path, now: number, from = source) => {
+      endpoint.receive(initiate(from, token), path, now);
+      return drain(now).map((bytes) => bytes[0]);
+    };
+    endpoint.receive(initiate(source), path('10.1.0.1', 1000), 5000);
+    const token = decodeRetry(drain(5000)[0]!)!.token;
+    expect(send(token, path('10.1.0.2', 1000), 5001)).toEqual([0x81]);
+    expect(send(token, path('10.1.0.1', 1001), 5001)).toEqual([0x81]);
+    expect(send(token, path('10.1.0.1', 1000), 5001, crypto.randomBytes(8))).toEqual([0x81]);
+    expect(send(token.with(7, token[7]! ^ 1), path('10.1.0.1', 1000), 5001)).toEqual([0x81]);
+    expect(send(token.subarray(1), path('10.1.0.1', 1000), 5001)).toEqual([0x81]);
+    expect(send(token, path('10.1.0.1', 1000), 5000 + 121_000)).toEqual([0x81]);
+    expect(send(token, path('10.1.0.1', 1000), 5000 + 119_000)).toEqual([0x82]);
+    // Later in time than the test above, but the first use of this token: the previous secret still counts.
+    const later = responder({ retryAbove: 0 });
+    later.endpoint.receive(initiate(source), path('10.1.0.1', 1000), 119_000);
+    const old = decodeRetry(later.drain(119_000)[0]!)!.token;
+    later.endpoint.receive(initiate(source, old), path('10.1.0.1', 1000), 235_000);
+    expect(later.drain(235_000).map((bytes) => bytes[0])).toEqual([0x82]);
+  });
+
+  it('then lets five handshakes a second through per address or /64', () => {
+    for (const [addresses, most] of [
+      [(i: number) => [`10.1.0.1`, i], 5],
+      [(i: number) => [`2001:db8:1:2::${i.toString(16)}`, 7], 5],
+      [(i: number) => [`10.1.0.${i}`, 7], 20],
+    ] as const) {
+      const { endpoint, drain } = responder({ retryAbove: 0 });
+      const responded = (now: number) => {
+        let count = 0;
+        for (let i = 1; i <= 20; i++) {
+          const [address, port] = addresses(i) as [string, number];
+          const source = crypto.randomBytes(8);
+          endpoint.receive(initiate(source), path(address, port), now);
+          const token = decodeRetry(drain(now)[0]!)!.token;
+          endpoint.receive(initiate(source, token), path(address, port), now);
+          count += drain(now).filter((bytes) => bytes[0] === 0x82).length;
+        }
+        return count;
+      };
+      expect(responded(10_000)).toBe(most);
+      expect(responded(10_400)).toBe(most === 5 ? 2 : 20);
+    }
+  });
+
+  it('is not asked of the base station: what it carries is refused under load', () => {
+    const { endpoint } = responder({ retryAbove: 1 });
+    endpoint.receive(initiate(crypto.randomBytes(8)), path('10.1.0.1', 1), 0);
+    const route: Path = { ...path('10.1.0.9', 1), kind: 'route', key: 'route:1', route: new Uint8Array(8) };
+    expect(() => endpoint.accept(initiate(crypto.randomBytes(8)), route, 0)).toThrow(
+      expect.objectContaining({ name: 'RemoteError', code: 'TOO_MANY_REQUESTS' }),
+    );
+  });
+});
+
+describe('before the address is proven', () => {
+  it('at most three times what was received is sent, whatever arrives', () => {
+    for (const padding of [true, false]) {
+      const { endpoint, drain } = responder({ retryAbove: 16 });
+      const source = crypto.randomBytes(8);
+      const datagram = initiate(source, undefined, padding);
+      let received = 0;
+      let sent = 0;
+      for (let i = 0; i < 20; i++) {
+        endpoint.receive(datagram, path('10.1.0.1', 1), i);
+        received += datagram.length;
+        sent += drain(i).reduce((total, bytes) => total + bytes.length, 0);
+        expect(sent).toBeLessThanOrEqual(3 * received);
+      }
+      expect(sent).toBeGreaterThan(0);
+      expect(endpoint.stats.halfOpen).toBe(1);
+    }
+  });
+
+  it('holds for a link that swallows every answer, measured over the whole attempt', () => {
+    const { network, client, device } = pair(3);
+    network.tap = ({ from }) => from === client;
+    dial(client, device);
+    network.pass(20_000);
+    const total = (node: Node) => network.sent.filter(({ from }) => from === node).reduce((sum, { bytes }) => sum + bytes.length, 0);
+    expect(total(device)).toBeLessThanOrEqual(3 * total(client));
+    expect(total(device)).toBeGreaterThan(0);
+  });
+
+  it('an unknown version is answered with Versions, but only under a valid mac1', () => {
+    const { endpoint, drain } = responder({ retryAbove: 16 });
+    const source = crypto.randomBytes(8);
+    for (const [version, suite] of [
+      [2, 1],
+      [1, 9],
+      [255, 255],
+    ]) {
+      const fields = { version: version!, suite: suite!, source, token: new Uint8Array(0), message: crypto.randomBytes(200) };
+      endpoint.receive(encodeInitiate(crypto, key, fields), path('10.1.0.1', 1), 0);
+      const [answer, ...more] = drain(0);
+      expect(decodeVersions(answer!)).toEqual({ destination: source, versions: Uint8Array.of(1), suites: Uint8Array.of(1) });
+      expect(more).toEqual([]);
+      endpoint.receive(encodeInitiate(crypto, crypto.randomBytes(32), fields), path('10.1.0.1', 1), 0);
+      expect(drain(0)).toEqual([]);
+    }
+    expect(endpoint.stats).toMatchObject({ versionsSent: 3, badMac: 3, halfOpen: 0 });
+  });
+
+  it('a client told of foreign versions only fails with a clear error', () => {
+    const { network, client, device } = pair(4);
+    network.tap = (datagram) => {
+      const initiated = decodeInitiate(datagram.bytes);
+      if (initiated === null) return true;
+      network.deliver({ from: device, to: client, bytes: Uint8Array.of(0x85, ...initiated.source, 1, 7, 1, 1) });
+      return false;
+    };
+    dial(client, device);
+    network.pass(1000);
+    expect(client.find('failed')).toMatchObject({ error: { code: 'NOT_IMPLEMENTED' } });
+  });
+});
+
+describe('half-open handshakes', () => {
+  it('are given up after 10 s, and their ids with them', () => {
+    const { endpoint } = responder({ retryAbove: 64 });
+    for (let i = 0; i < 10; i++) endpoint.receive(initiate(crypto.randomBytes(8)), path('10.1.0.1', i), i * 100);
+    expect(endpoint.stats.halfOpen).toBe(10);
+    expect(endpoint.nextTimeout()).toBe(10_000);
+    endpoint.handleTimeout(10_450);
+    expect(endpoint.stats.halfOpen).toBe(5);
+    endpoint.handleTimeout(11_000);
+    expect(endpoint.stats).toMatchObject({ halfOpen: 0, halfOpenLost: 10 });
+    expect(endpoint.nextTimeout()).toBe(Number.POSITIVE_INFINITY);
+  });
+
+  it('are evicted when the table is full, those of unproven addresses first', () => {
+    const { endpoint, drain } = responder({ halfOpen: 8, retryAbove: 100 });
+    const stream: Path = { ...path('10.2.0.1', 1), kind: 'websocket', key: 'websocket:1' };
+    const proven = crypto.randomBytes(8);
+    endpoint.receive(initiate(proven), stream, 0);
+    for (let i = 0; i < 50; i++) endpoint.receive(initiate(crypto.randomBytes(8)), path('10.1.0.1', i), 1);
+    expect(endpoint.stats).toMatchObject({ halfOpen: 8, halfOpenLost: 43 });
+    drain(1);
+    endpoint.receive(initiate(proven), stream, 2);
+    expect(drain(2)).toHaveLength(1);
+    // Only proven ones left: an unproven newcomer has to wait.
+    for (let i = 0; i < 7; i++) endpoint.receive(initiate(crypto.randomBytes(8)), stream, 3);
+    const before = endpoint.stats.halfOpenLost;
+    endpoint.receive(initiate(crypto.randomBytes(8)), path('10.1.0.9', 1), 4);
+    expect(endpoint.stats).toMatchObject({ halfOpen: 8, halfOpenLost: before });
+  });
+
+  it('never run out of ids, however many come and go', () => {
+    const { endpoint } = responder({ halfOpen: 4, retryAbove: 100 });
+    for (let i = 0; i < size(200, 5000); i++) endpoint.receive(initiate(crypto.randomBytes(8), undefined, false), path('10.1.0.1', i), i);
+    expect(endpoint.stats.halfOpen).toBe(4);
+  });
+});
+
+describe('one connection too many', () => {
+  it('gets its Respond and is then closed with BUSY, unseen by the application', () => {
+    const network = new VirtualNetwork(5);
+    const device = network.node({ responder: () => ['device:p.d'], limits: { halfOpen: 64, retryAbove: 16, connections: 2 } });
+    const clients = [network.node(), network.node(), network.node()];
+    for (const client of clients) {
+      dial(client, device);
+      network.pass(500);
+    }
+    expect(device.accepted).toHaveLength(2);
+    expect(clients[2]!.kinds()).toEqual(['opened', 'closed']);
+    expect(clients[2]!.find('closed')).toMatchObject({ code: 0x1001, error: { name: 'RemoteError', code: 'DEVICE_INTERNAL_ERROR' } });
+    network.pass(10_000);
+    expect(device.endpoint.stats).toMatchObject({ refused: 1, connections: 2 });
+    device.accepted[0]!.close(0, '', network.now);
+    network.pass(10_000);
+    dial(clients[2]!, device);
+    network.pass(500);
+    expect(device.accepted).toHaveLength(3);
+  });
+
+  it('that the core has no room for is reset', () => {
+    const network = new VirtualNetwork(6);
+    const core = Core.create({ connections: 3, memory: 8 << 20 });
+    const device = network.node({ responder: () => ['device:p.d'], core });
+    const clients = Array.from({ length: 6 }, () => network.node());
+    for (const client of clients) dial(client, device);
+    network.onEvent = (_, of, event) => {
+      if (event.kind === 'opened') of.sendMessage(Uint8Array.of(1));
+    };
+    network.pass(5000);
+    const lost = clients.filter((client) => client.find('closed')?.error?.message.includes('lost the state'));
+    expect(device.accepted.length + lost.length).toBe(6);
+    expect(lost.length).toBeGreaterThan(0);
+  });
+});
+
+/** An endpoint that answers to `device:p.d`, by hand. */
+function responder(limits: Partial<{ halfOpen: number; retryAbove: number }>): {
+  endpoint: Endpoint;
+  drain: (now: number) => Uint8Array[];
+} {
+  const node = new VirtualNetwork(1).node({
+    responder: () => ['device:p.d'],
+    limits: { halfOpen: 64, retryAbove: 16, connections: 8, ...limits },
+  });
+  const { endpoint } = node;
+  return {
+    endpoint,
+    drain: (now) => {
+      const packets: Uint8Array[] = [];
+      for (let batch = endpoint.transmit(now); batch !== null; batch = endpoint.transmit(now)) {
+        packets.push(batch.buffer.slice(batch.offsets[0], batch.offsets[0]! + batch.lengths[0]!));
+      }
+      return packets;
+    },
+  };
+}
+
+/** An Initiate with a valid mac1 whose ephemeral key depends on the source id only. */
+function initiate(source: Uint8Array, token: Uint8Array = new Uint8Array(0), padding = true): Uint8Array {
+  const handshake = new HandshakeState({
+    pattern: XX,
+    initiator: true,
+    prologue: new Uint8Array(0),
+    crypto,
+    aead: nobleAead,
+    staticKey: crypto.importKey(new Uint8Array(32).fill(1)),
+    ephemeral: crypto.importKey(crypto.sha256(source)),
+  });
+  const message = handshake.writeMessage(new Uint8Array(0));
+  const packet = encodeInitiate(crypto, key, { version: 1, suite: 1, source, token, message });
+  return padding ? padded(packet) : packet;
+}
+
+function path(address: string, port: number): Path {
+  return { kind: 'udp', key: `udp:0:${address}:${port}`, address, port, socket: 0, local: false };
+}

@@ -1,0 +1,178 @@
+/** A handshake that the base station carries, then data on a route through it. */
+import { describe, expect, it } from 'vitest';
+import type { Connection } from '../../../protocol/connection/index.ts';
+import { encodeReset, padded } from '../../../protocol/packet/index.ts';
+import type { Path } from '../../../protocol/path.ts';
+import { type Node, VirtualNetwork } from '../../support/endpoints.ts';
+
+const CLIENT_ROUTE = Uint8Array.of(1, 2, 3, 4, 5, 6, 7, 8);
+const DEVICE_ROUTE = Uint8Array.of(1, 2, 3, 4, 9, 9, 9, 9);
+const CLIENT_TOKEN = new Uint8Array(16).fill(0x11);
+const DEVICE_TOKEN = new Uint8Array(16).fill(0x22);
+
+interface World {
+  network: VirtualNetwork;
+  client: Node;
+  device: Node;
+  station: Node;
+  clientPath: Path;
+  devicePath: Path;
+  connection: Connection;
+  /** Bring the Initiate to the device and its Respond back. */
+  introduce: () => Uint8Array;
+}
+
+describe('a relayed handshake', () => {
+  it('opens a connection whose packets all travel behind the Route header', () => {
+    const world = setup();
+    const { network, client, device, connection, clientPath, devicePath } = world;
+    world.introduce();
+    expect(connection.state).toBe('open');
+    connection.sendMessage(Uint8Array.of(42));
+    expect(network.run(() => device.find('message') !== undefined, 200)).toBe(true);
+    expect(device.find('message')?.data).toEqual(Uint8Array.of(42));
+    expect([connection.path, device.accepted[0]!.path]).toEqual([clientPath, devicePath]);
+    const fromClient = network.sent.filter(({ from }) => from === client).map(({ bytes }) => bytes);
+    expect(fromClient.length).toBeGreaterThan(0);
+    for (const bytes of fromClient) expect([...bytes.subarray(0, 9)]).toEqual([0x88, ...CLIENT_ROUTE]);
+    expect(connection.info).toEqual({ ProductId: 'p', DeviceId: 'd' });
+  });
+
+  it('gives the same Respond to the same Initiate', () => {
+    const world = setup();
+    const { connection, device, devicePath, network } = world;
+    const first = device.endpoint.accept(connection.initiate!, devicePath, network.now);
+    expect(device.endpoint.accept(connection.initiate!, devicePath, network.now)).toEqual(first);
+    expect(device.endpoint.accept(padded(connection.initiate!), devicePath, network.now)).toEqual(first);
+    expect(device.endpoint.stats.halfOpen).toBe(1);
+  });
+
+  it('is refused with an error for the base station', () => {
+    const { connection, device, devicePath, network } = setup();
+    const initiate = connection.initiate!;
+    const cases: [Uint8Array, string][] = [
+      [new Uint8Array(0), 'PARSE'],
+      [initiate.subarray(0, 40), 'PARSE'],
+      [initiate.with(20, initiate[20]! ^ 1), 'NOT_FOUND'],
+    ];
+    for (const [bytes, code] of cases) {
+      expect(() => device.endpoint.accept(bytes, devicePath, network.now)).toThrow(expect.objectContaining({ name: 'RemoteError', code }));
+    }
+    device.endpoint.close(network.now);
+    expect(() => device.endpoint.accept(initiate, devicePath, network.now)).toThrow(expect.objectContaining({ code: 'INVALID_STATE' }));
+  });
+
+  it('fails at once when the answer does not hold, and sends nothing', () => {
+    for (const damage of [
+      (bytes: Uint8Array) => bytes.with(40, bytes[40]! ^ 1),
+      () => new Uint8Array(5),
+      (b: Uint8Array) => b.with(3, b[3]! ^ 1),
+    ]) {
+      const world = setup();
+      const respond = world.device.endpoint.accept(world.connection.initiate!, world.devicePath, world.network.now);
+      world.client.endpoint.respond(world.connection, damage(respond), world.clientPath, world.network.now);
+      world.network.pass(100);
+      expect(world.client.find('failed')).toMatchObject({ error: { code: 'BAD_RESPONSE' } });
+      expect(world.network.sent).toEqual([]);
+    }
+  });
+
+  it('checks the pin before anything is sent', () => {
+    const world = setup({ pin: 'ab'.repeat(32) });
+    world.introduce();
+    world.network.pass(100);
+    expect(world.client.find('failed')).toMatchObject({ error: { code: 'FINGERPRINT_MISMATCH' } });
+    expect(world.network.sent).toEqual([]);
+  });
+
+  it('times out when no answer comes, and ignores one that comes later', () => {
+    const world = setup();
+    const { network, client, connection } = world;
+    network.pass(30_000);
+    expect(client.find('failed')).toMatchObject({ error: { code: 'TIMEOUT' } });
+    world.introduce();
+    network.pass(100);
+    expect([connection.state, client.endpoint.idle]).toEqual(['closed', true]);
+  });
+});
+
+describe('the end of a route', () => {
+  it('told by the base station with its token ends both connections, not others', () => {
+    const world = setup();
+    const { network, client, device, station } = world;
+    world.introduce();
+    network.pass(500);
+    const toClient = encodeReset({ id: CLIENT_ROUTE, token: CLIENT_TOKEN });
+    client.endpoint.receive(encodeReset({ id: CLIENT_ROUTE, token: DEVICE_TOKEN }), client.path(station), network.now);
+    client.endpoint.receive(toClient, client.path(device), network.now);
+    network.pass(10);
+    expect(world.connection.state).toBe('open');
+    client.endpoint.receive(toClient, client.path(station), network.now);
+    device.endpoint.receive(encodeReset({ id: DEVICE_ROUTE, token: DEVICE_TOKEN }), device.path(station), network.now);
+    network.pass(10);
+    for (const node of [client, device]) {
+      expect(node.find('closed')).toMatchObject({ code: 0x1004, error: { code: 'CLOSED', message: expect.stringContaining('route') } });
+      expect(node.endpoint.idle).toBe(true);
+    }
+  });
+
+  it('is what a station answers to a route it does not know', () => {
+    const network = new VirtualNetwork(1);
+    const station = network.node({ routeOwner: true, responder: () => ['station'] });
+    const other = network.node();
+    const packet = Uint8Array.of(0x88, ...CLIENT_ROUTE, 0xc0, ...new Uint8Array(30));
+    station.endpoint.receive(packet, station.path(other), 0);
+    network.pass(1);
+    expect(network.sent.map(({ bytes }) => bytes)).toEqual([
+      encodeReset({ id: CLIENT_ROUTE, token: station.endpoint.resetToken(CLIENT_ROUTE) }),
+    ]);
+    other.endpoint.receive(packet, other.path(station), 0);
+    network.pass(1);
+    expect(network.sent).toHaveLength(1);
+  });
+
+  it('a route id counts only from its channel', () => {
+    const world = setup();
+    const { network, device, client } = world;
+    world.introduce();
+    network.pass(500);
+    const before = device.endpoint.stats.unknownId;
+    const packet = network.sent.findLast(({ to, bytes }) => to === device && bytes[0] === 0x88)!.bytes;
+    device.endpoint.receive(packet, device.path(client), network.now);
+    expect(device.endpoint.stats.unknownId).toBe(before + 1);
+  });
+});
+
+function setup(options: { pin?: string } = {}): World {
+  const network = new VirtualNetwork(1);
+  const client = network.node();
+  const device = network.node({ responder: () => ['device:p.d'], info: { ProductId: 'p', DeviceId: 'd' } });
+  const station = network.node();
+  const clientPath = route(client.path(station), CLIENT_ROUTE);
+  const devicePath = route(device.path(station), DEVICE_ROUTE);
+  const paths = new Map([
+    [client, { to: device, id: DEVICE_ROUTE }],
+    [device, { to: client, id: CLIENT_ROUTE }],
+  ]);
+  // The station: it changes the route id and sends on.
+  network.tap = ({ from, bytes }) => {
+    const next = paths.get(from)!;
+    const forwarded = bytes.slice();
+    forwarded.set(next.id, 1);
+    network.sent.push({ from: station, to: next.to, bytes: forwarded });
+    network.deliver({ from: station, to: next.to, bytes: forwarded });
+    return false;
+  };
+  const deadline = network.now + 20_000;
+  const connection = client.endpoint.prepare({ name: 'device:p.d', deadline, ...options }, network.now);
+  const introduce = () => {
+    const respond = device.endpoint.accept(connection.initiate!, devicePath, network.now, { routeResetToken: DEVICE_TOKEN });
+    client.endpoint.respond(connection, respond, clientPath, network.now, { routeResetToken: CLIENT_TOKEN });
+    return respond;
+  };
+  return { network, client, device, station, clientPath, devicePath, connection, introduce };
+}
+
+function route(channel: Path, id: Uint8Array): Path {
+  return { ...channel, kind: 'route', key: `route:${id}@${channel.key}`, route: id };
+}

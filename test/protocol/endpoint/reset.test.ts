@@ -1,0 +1,129 @@
+/** State that was lost: Reset by the token of a connection id or of a route id. */
+import { describe, expect, it } from 'vitest';
+import { Core } from '../../../bindings/index.ts';
+import type { Connection } from '../../../protocol/connection/index.ts';
+import { Endpoint } from '../../../protocol/endpoint/index.ts';
+import { encodeReset, RESET_LENGTH } from '../../../protocol/packet/index.ts';
+import { dial, type Node, pair, type VirtualNetwork } from '../../support/endpoints.ts';
+
+const keepAlive = { interval: 25_000, retryInterval: 2000, maxRetries: 15 };
+
+describe('a peer that lost its state', () => {
+  it('is noticed at the next keep-alive, with a clear reason', () => {
+    const { network, client, device } = connected(1, { keepAlive });
+    network.pass(5000);
+    restart(device);
+    const start = network.now;
+    expect(network.run(() => client.find('closed') !== undefined)).toBe(true);
+    expect(network.now - start).toBeLessThanOrEqual(25_100);
+    expect(client.find('closed')).toMatchObject({
+      error: { name: 'RemoteError', code: 'CLOSED', message: expect.stringContaining('lost the state') },
+    });
+    expect(client.endpoint.idle).toBe(true);
+    expect(device.endpoint.stats).toMatchObject({ resetsSent: 1, connections: 0 });
+  });
+
+  it('is noticed at once by whoever sends, and a new handshake works', () => {
+    const { network, client, device, connection } = connected(2);
+    restart(device);
+    connection.sendMessage(Uint8Array.of(1));
+    expect(network.run(() => client.find('closed') !== undefined, 100)).toBe(true);
+    const again = dial(client, device);
+    expect(network.run(() => again.state === 'open', 100)).toBe(true);
+  });
+
+  it('answers with fewer bytes than it received, from every restart anew', () => {
+    const { network, client, device, connection } = connected(3);
+    for (let i = 0; i < 3; i++) restart(device);
+    network.sent.length = 0;
+    connection.sendMessage(Uint8Array.of(1));
+    network.pass(50);
+    const [data, reset] = network.sent;
+    expect([data!.from, reset!.from]).toEqual([client, device]);
+    expect(reset!.bytes).toHaveLength(RESET_LENGTH);
+    expect(reset!.bytes.length).toBeLessThan(data!.bytes.length);
+    expect(reset!.bytes.subarray(1, 9)).toEqual(data!.bytes.subarray(1, 9));
+  });
+
+  it('with another reset secret stays silent: the ids are not its own', () => {
+    const { network, client, device, connection } = connected(4);
+    restart(device, { resetSecret: new Uint8Array(32).fill(5) });
+    connection.sendMessage(Uint8Array.of(1));
+    network.pass(3000);
+    expect(connection.state).toBe('open');
+    expect(device.endpoint.stats.resetsSent).toBe(0);
+    expect(client.endpoint.stats.unknownId).toBe(0);
+  });
+});
+
+describe('nobody else can reset a connection', () => {
+  it('a Reset with a wrong token, or for another id, changes nothing', () => {
+    const { network, client, device, connection } = connected(5);
+    const id = remoteIdSeen(network, device, connection);
+    const token = device.endpoint.resetToken(id);
+    const path = client.path(device);
+    for (let bit = 0; bit < 128; bit++) {
+      const wrong = token.slice();
+      wrong[bit >> 3]! ^= 1 << (bit & 7);
+      client.endpoint.receive(encodeReset({ id, token: wrong }), path, network.now);
+    }
+    client.endpoint.receive(encodeReset({ id: id.with(7, id[7]! ^ 1), token }), path, network.now);
+    client.endpoint.receive(Uint8Array.of(...encodeReset({ id, token }), 0), path, network.now);
+    network.pass(100);
+    expect(connection.state).toBe('open');
+    client.endpoint.receive(encodeReset({ id, token }), path, network.now);
+    network.pass(1);
+    expect(connection.state).toBe('closed');
+  });
+
+  it('a scanner without an id of ours hears nothing, one with an old id no more than 1,000 times a second', () => {
+    const { network, device } = connected(6);
+    const path = device.path(device);
+    const data = new Uint8Array(40).fill(0xc0);
+    for (let i = 0; i < 3000; i++) {
+      data.set(device.config.crypto.randomBytes(12), 1);
+      device.endpoint.receive(data, path, network.now);
+    }
+    expect(device.endpoint.stats.resetsSent).toBe(0);
+    const [sent] = network.sent.filter(({ to, bytes }) => to === device && bytes[0]! >= 0xc0);
+    restart(device);
+    for (let i = 0; i < 3000; i++) device.endpoint.receive(sent!.bytes, path, network.now);
+    expect(device.endpoint.stats.resetsSent).toBe(1000);
+  });
+
+  it('a Reset is never answered', () => {
+    const { network, client, device } = connected(7);
+    network.sent.length = 0;
+    const reset = encodeReset({ id: new Uint8Array(8).fill(3), token: new Uint8Array(16) });
+    device.endpoint.receive(reset, device.path(client), network.now);
+    network.pass(100);
+    expect(network.sent).toEqual([]);
+  });
+});
+
+function connected(
+  seed: number,
+  options: { keepAlive?: typeof keepAlive } = {},
+): { network: VirtualNetwork; client: Node; device: Node; connection: Connection } {
+  const setup = pair(seed, { client: options, device: options });
+  const connection = dial(setup.client, setup.device);
+  setup.network.onEvent = (_, of, event) => {
+    if (event.kind === 'opened') of.sendMessage(Uint8Array.of(0));
+  };
+  expect(setup.network.run(() => setup.device.find('message') !== undefined)).toBe(true);
+  setup.network.pass(200);
+  return { ...setup, connection };
+}
+
+/** The node begins anew with the same identity and reset secret, as after a crash. */
+function restart(node: Node, changes: Partial<Node['config']> = {}): void {
+  const core = Core.create({ connections: 8, memory: 8 << 20 });
+  node.endpoint = new Endpoint({ ...node.config, core, ...changes });
+}
+
+/** The id the client puts into its packets to the device. */
+function remoteIdSeen(network: VirtualNetwork, device: Node, connection: Connection): Uint8Array {
+  connection.sendMessage(Uint8Array.of(1));
+  network.pass(100);
+  return network.sent.findLast(({ to, bytes }) => to === device && bytes[0]! >= 0xc0)!.bytes.slice(1, 9);
+}

@@ -50,9 +50,14 @@ export function closeOnViolation(c: Connection, error: u32, now: f64): void {
 /** The peer closed. */
 export function onPeerClose(c: Connection, code: u64, reason: usize, reasonLength: u32, now: f64): void {
   if (c.state >= DRAINING) return;
-  const told = c.state == CLOSING;
+  if (c.state == CLOSING) {
+    // Both closed at once: ours counts, and nobody waits for our frame any more.
+    c.state = DRAINING;
+    c.flags &= ~CLOSE_DUE;
+    return;
+  }
   begin(c, DRAINING, APPLICATION_CLOSE, code, reason, reasonLength, now);
-  if (!told) c.events |= ON_CLOSED;
+  c.events |= ON_CLOSED;
 }
 
 /** Idle timeout or keep-alive without an answer: no packet can help. */

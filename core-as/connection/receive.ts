@@ -36,6 +36,7 @@ export function receive(c: Connection, start: u32, size: u32, now: f64): bool {
   const number = openedNumber;
   const frames = packet + HEADER;
   const end = packet + size - (OVERHEAD - HEADER);
+  c.idleSince = now;
   const error = receiveFrames(c, frames, end, now);
   if (error == REFUSED) {
     c.packetsDropped++;
@@ -43,7 +44,6 @@ export function receive(c: Connection, start: u32, size: u32, now: f64): bool {
   }
   const before = c.largestReceived;
   mark(c, number);
-  c.idleSince = now;
   if (error) {
     closeOnViolation(c, error, now);
     return true;

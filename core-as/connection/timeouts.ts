@@ -1,7 +1,7 @@
 /** What happens when timers fire (timers.ts names them). */
 import { onProbe, detectLost } from "../recovery/loss";
 import { discardPreviousKey } from "../packet/key-update";
-import { offerMessages } from "../streams/credit";
+import { offerMessages, offerStreams } from "../streams/credit";
 import { Stream, WANTS_ROOM, has, ALL_LINK } from "../streams/record";
 import { offerRoom } from "../streams/send";
 import { next } from "../memory/list";
@@ -36,6 +36,7 @@ export function handleTimeout(c: Connection, now: f64): void {
 function retryStarved(c: Connection): void {
   c.retryTime = Infinity;
   c.flags &= ~STARVED;
+  offerStreams(c);
   offerMessages(c);
   for (let item = c.allHead; item; item = next(item, ALL_LINK)) {
     const s = changetype<Stream>(item);

@@ -7,7 +7,7 @@
  *
  * The Complete packet of the initiator goes before everything else, as the bytes the host gave.
  */
-import { headLength, dequeue, waiting } from "../datagrams/queue";
+import { dequeue, drop, headLength, waiting } from "../datagrams/queue";
 import { windowLeft } from "../congestion/congestion";
 import { fillControl, fillPing } from "../frames/control";
 import { DATAGRAM_LEN } from "../frames/types";
@@ -97,7 +97,12 @@ function fillDatagrams(c: Connection, to: usize, limit: usize): usize {
   let end = to;
   while (waiting(c, true)) {
     const length = headLength(c, true);
-    const header = 1 + varintSize(length);
+    const header: u32 = 1 + varintSize(length);
+    if (header + length > frameSpace(c)) {
+      // A Route header came into use since it was queued: it fits no packet any more.
+      drop(c, true);
+      continue;
+    }
     if (end + header + length > limit) break;
     end = writeVarint(writeVarint(end, DATAGRAM_LEN), length);
     end += dequeue(c, true, end);
@@ -125,6 +130,7 @@ function send(c: Connection, packet: usize, length: u32, now: f64): void {
 function transmitComplete(c: Connection, now: f64): bool {
   const first = c.flight == 0;
   if (!ensureFlight(c, now)) return false;
+  if (first) refill(c, now);
   const flight = flightOf(c);
   if (first) flight.base = 0;
   if (!changetype<usize>(newRecord(c, 0)) || freeSlots == 0) return false;
@@ -183,7 +189,9 @@ function hasData(c: Connection): bool {
 
 /** Whether a packet that asks for an acknowledgement may go now. */
 function mayElicit(c: Connection, now: f64): bool {
+  const fresh = c.flight == 0;
   if (flightIsFull(c) || !ensureFlight(c, now)) return false;
+  if (fresh) refill(c, now);
   if (flagged(c, PROBE)) return true;
   if (windowLeft(c) < <u32>c.packetSize) {
     c.flags &= ~APP_LIMITED;

@@ -84,7 +84,8 @@ export function releaseDatagrams(c: Connection): void {
   c.datagrams = 0;
 }
 
-function drop(c: Connection, outgoing: bool): void {
+/** Drops the oldest datagram. */
+export function drop(c: Connection, outgoing: bool): void {
   const queue = queueOf(c, outgoing);
   const first = queue.head;
   queue.head = load<usize>(first, NEXT);

@@ -12,7 +12,7 @@ import { receiveAck } from "../recovery/acknowledge";
 import { onMaxData, onMaxMessages, onMaxStreamData, onMaxStreams } from "../streams/credit";
 import { found, locate } from "../streams/life";
 import { onData, onPeerReset } from "../streams/receive";
-import { ON_STOPPED, RESET, SEND_DONE, has } from "../streams/record";
+import { ON_STOPPED, RESET, SEND_DONE, has, isMessage } from "../streams/record";
 import { raiseEvent, reset } from "../streams/send";
 import {
   ACK, ACK_ECN, APPLICATION_CLOSE, CONNECTION_CLOSE, DATAGRAM, DATAGRAM_LEN, MAX_DATA, MAX_MESSAGES, MAX_STREAMS,
@@ -113,7 +113,7 @@ function stopFrame(c: Connection): u32 {
   const s = found;
   if (has(s, RESET | SEND_DONE)) return ERROR_NO_ERROR;
   s.peerStopCode = code;
-  raiseEvent(c, s, ON_STOPPED);
+  if (!isMessage(s)) raiseEvent(c, s, ON_STOPPED);
   reset(c, s, code);
   return ERROR_NO_ERROR;
 }

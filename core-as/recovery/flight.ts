@@ -60,6 +60,8 @@ export class SentPacket {
 const REFERENCES_AT: usize = 24;
 const REFERENCE_SIZE: u32 = 16;
 export const RECORD_SIZE: u32 = 128;
+/** Numbers a flight can span: what a ChunkMap holds. */
+const MOST_RECORDS: u64 = MAP_WINDOW / RECORD_SIZE;
 
 // Kinds of references.
 export const REF_DATA: u8 = 0;
@@ -99,7 +101,7 @@ export function ensureFlight(c: Connection, now: f64): bool {
 
 /** Whether the number space in flight is long enough to wait for acknowledgements first. */
 export function flightIsFull(c: Connection): bool {
-  return c.flight != 0 && (c.nextNumber - flightOf(c).base) * RECORD_SIZE >= MAP_WINDOW - RECORD_SIZE;
+  return c.flight != 0 && c.nextNumber + 1 - flightOf(c).base >= MOST_RECORDS;
 }
 
 /** A zeroed record for `number`; null (0) when no chunk is left. */
@@ -107,8 +109,9 @@ export function newRecord(c: Connection, number: u64): SentPacket {
   return changetype<SentPacket>(reserve(map(c), number * RECORD_SIZE, BOOKKEEPING, true));
 }
 
-/** The record of `number`, null (0) when there is none. */
+/** The record of `number` (at least `base`), null (0) when there is none. */
 export function recordOf(c: Connection, number: u64): SentPacket {
+  if (number - flightOf(c).base >= MOST_RECORDS) return changetype<SentPacket>(0);
   return changetype<SentPacket>(addressOf(map(c), number * RECORD_SIZE));
 }
 

@@ -88,9 +88,7 @@ export function onMaxStreams(c: Connection, limit: u64): void {
   const capped = <u32>min(limit, <u64>u32.MAX_VALUE);
   if (capped <= c.streamLimit) return;
   c.streamLimit = capped;
-  if (!flagged(c, WANTS_STREAMS)) return;
-  c.flags &= ~WANTS_STREAMS;
-  c.events |= ON_STREAMS;
+  offerStreams(c);
 }
 
 export function onMaxMessages(c: Connection, limit: u64): void {
@@ -98,6 +96,13 @@ export function onMaxMessages(c: Connection, limit: u64): void {
   if (capped <= c.messageLimit) return;
   c.messageLimit = capped;
   offerMessages(c);
+}
+
+/** A caller of openStream that was turned away may try again. */
+export function offerStreams(c: Connection): void {
+  if (!flagged(c, WANTS_STREAMS) || c.openedStreams >= c.streamLimit) return;
+  c.flags &= ~WANTS_STREAMS;
+  c.events |= ON_STREAMS;
 }
 
 /** A caller of sendMessage that was turned away may try again. */

@@ -5,7 +5,7 @@
  * when both directions are done and the host has fetched its events.
  */
 import { ERROR_NO_ERROR, ERROR_STREAM_LIMIT_ERROR, ERROR_STREAM_STATE_ERROR } from "../codes.generated";
-import { Connection, CONTROL_LIST, EVENTS_LIST, INITIATOR, WANTS_STREAMS, at, flagged } from "../connection/record";
+import { Connection, CONTROL_LIST, EVENTS_LIST, INITIATOR, STARVED, WANTS_STREAMS, at, flagged } from "../connection/record";
 import { MESSAGE_LIMIT } from "../memory/layout";
 import { remove as unlink } from "../memory/list";
 import { afterPeerMessage, afterPeerStream, offerMessages } from "./credit";
@@ -28,6 +28,7 @@ export function openStream(c: Connection): Stream {
       setWindows(c, s);
       return s;
     }
+    c.flags |= STARVED;
   }
   c.flags |= WANTS_STREAMS;
   return changetype<Stream>(0);

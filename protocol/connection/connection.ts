@@ -121,10 +121,7 @@ export class Connection {
     for (;;) {
       const event = this.#events.shift();
       if (event !== undefined) return event;
-      if (this.#core === null) return null;
-      const kind = this.#core.nextEvent();
-      if (kind === EventKind.NONE) return null;
-      this.#translate(kind, this.#core);
+      if (!this.#pump()) return null;
     }
   }
 
@@ -190,15 +187,16 @@ export class Connection {
   close(code: number, reason: string, now: number): void {
     this.#now = now;
     if (this.#state === 'closing' || this.#state === 'closed') return;
-    const core = this.#core;
-    if (core === null) this.#finish('closed');
-    else {
-      core.close(code, cut(reason), now);
-      this.#finish('closing');
+    try {
+      this.#core?.close(code, cut(reason), now);
+    } catch (error) {
+      if (isCoreFailure(error)) return;
+      throw error;
     }
+    this.#finish(this.#core === null ? 'closed' : 'closing');
     this.#emit({ kind: 'closed', error: null, code, reason });
     this.#owner.eventful(this);
-    if (core === null) this.#owner.drained(this);
+    if (this.#core === null) this.#owner.drained(this);
     else this.#owner.touched(this);
   }
 
@@ -271,6 +269,21 @@ export class Connection {
     core?.free();
   }
 
+  /** Takes one event from the core; false when there is none, or the core is dead: then the endpoint is about to say so. */
+  #pump(): boolean {
+    const core = this.#core;
+    if (core === null) return false;
+    try {
+      const kind = core.nextEvent();
+      if (kind === EventKind.NONE) return false;
+      this.#translate(kind, core);
+      return true;
+    } catch (error) {
+      if (isCoreFailure(error)) return false;
+      throw error;
+    }
+  }
+
   #translate(kind: number, core: CoreConnection): void {
     const id = core.eventStream;
     const value = core.eventValue;
@@ -331,6 +344,11 @@ export class Connection {
     this.#owner.touched(this);
     return result;
   }
+}
+
+/** The core has trapped, which the endpoint reports to all its connections. */
+function isCoreFailure(error: unknown): boolean {
+  return error instanceof LocalError && error.code === 'CORE_FAILED';
 }
 
 function cut(reason: string): Uint8Array {

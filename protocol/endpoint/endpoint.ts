@@ -30,6 +30,8 @@ import { type EndpointStats, newStats } from './stats.ts';
 const BATCH = 32;
 /** Packet slots a core has at least: with so many out, "no packets" may only mean "no slots". */
 const LEAST_SLOTS = 32;
+/** Ids made for accepted connections at most: the table has its size from the start. */
+const MAX_IDS = 1 << 17;
 /** Ids kept for connections beyond the limits: dialed ones and those that are closing. */
 const SPARE_IDS = 64;
 const SECRET_LENGTH = 32;
@@ -103,7 +105,12 @@ export class Endpoint {
 
   /** One datagram. Whatever it holds, it closes at most the connection that is authenticated to have sent it, and nothing is thrown. */
   receive(datagram: Uint8Array, path: Path, now: number): void {
-    this.#guarded(() => this.#demultiplexer.receive(datagram, path, now));
+    try {
+      if (this.#context.config.core.failed) this.#fail();
+      else this.#demultiplexer.receive(datagram, path, now);
+    } catch (error) {
+      this.#handle(error);
+    }
   }
 
   /** Packets for one path, or null. The batch object is reused: read it before the next call. */
@@ -215,10 +222,11 @@ export class Endpoint {
 function newContext(config: EndpointConfig, released: (slot: Slot) => void): Context {
   const stats = newStats();
   const { crypto, limits, resetSecret } = config;
+  const ids = Math.min(limits.connections, MAX_IDS) + limits.halfOpen + SPARE_IDS;
   return {
     config,
     stats,
-    ids: new Ids<Slot | HalfOpen>(crypto, resetSecret, limits.connections + limits.halfOpen + SPARE_IDS),
+    ids: new Ids<Slot | HalfOpen>(crypto, resetSecret, ids),
     registry: new Registry(stats, released),
     routes: new Routes(),
     resets: new Resets(crypto, resetSecret),

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { fingerprint } from '../../../protocol/identity/index.ts';
 import { decodeInitiate, encodeVersions } from '../../../protocol/packet/index.ts';
+import { nobleHost } from '../../support/crypto.ts';
 import { dial, type Node, pair } from '../../support/endpoints.ts';
 import { seeds, slice } from '../../support/size.ts';
 
@@ -21,6 +22,13 @@ describe('handshake', () => {
     expect(connection.info).toEqual({ ProductId: 'p', DeviceId: 'd' });
     expect([connection.verified, accepted!.verified]).toEqual(['none', 'none']);
     expect(device.endpoint.stats).toMatchObject({ halfOpen: 0, halfOpenLost: 0, connections: 1 });
+  });
+
+  it('works between ends with different crypto', () => {
+    const { network, client, device } = pair(1, { client: { crypto: nobleHost(7), identity: nobleHost(8).generateKey() } });
+    const connection = dial(client, device, { pin: fingerprintOf(device) });
+    expect(network.run(() => device.accepted.length === 1)).toBe(true);
+    expect([connection.verified, device.accepted[0]!.remoteFingerprint]).toEqual(['pinned', fingerprintOf(client)]);
   });
 
   it('carries messages both ways, the first in the same burst as the Complete', () => {
@@ -284,6 +292,8 @@ describe('a core that traps', () => {
     network.run(() => device.accepted.length === 1);
     expect(() => client.config.core.failForTest()).toThrow(expect.objectContaining({ code: 'CORE_FAILED' }));
     expect(() => connection.sendMessage(text('x'))).toThrow(expect.objectContaining({ code: 'CORE_FAILED' }));
+    expect(connection.nextEvent()).toBeNull();
+    connection.close(0, '', network.now);
     network.pass(1000);
     expect(client.kinds(connection)).toEqual(['opened', 'closed']);
     expect(client.find('closed')).toMatchObject({ error: { code: 'CORE_FAILED' } });

@@ -51,7 +51,7 @@ async function show({ connection, output, device, known }: Opened): Promise<void
   };
   output.result(info, [
     `connected to ${device} (${info.type === 'RELAY' ? 'through the base station' : 'directly'})`,
-    `device fingerprint  ${info.fingerprint} (${info.verified === 'pinned' ? 'as known' : 'first contact, now remembered'})`,
+    `device fingerprint  ${info.fingerprint} (${info.verified === 'pinned' ? 'as expected' : 'first contact, now remembered'})`,
     `client fingerprint  ${info.client}`,
     `remembered in       ${info.state}`,
   ]);

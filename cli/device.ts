@@ -138,7 +138,8 @@ function configure(device: Device, data: DeviceData, state: DeviceState, allowed
 }
 
 /** What the device is called by others. */
-function announce(output: Output, device: Device, { ProductId, DeviceId, ServerConnectToken }: DeviceState, started: boolean): void {
+function announce(output: Output, device: Device, state: DeviceState, started: boolean): void {
+  const { ProductId, DeviceId, ServerConnectToken, ServerUrl = 'https://<base station>', ServerFingerprint = '<its fingerprint>' } = state;
   const fp = device.deviceFingerprint;
   const pairingString = encodePairingString({ productId: ProductId, deviceId: DeviceId, sct: ServerConnectToken, fingerprint: fp });
   const adminCommand = `svc admin device add ${ProductId} ${DeviceId} --fingerprint ${fp}`;
@@ -158,7 +159,7 @@ function announce(output: Output, device: Device, { ProductId, DeviceId, ServerC
       `device ${ProductId}.${DeviceId}${started ? `, UDP port ${device.localPort} for direct clients` : ''}`,
       `fingerprint        ${fp}`,
       `register it with   ${adminCommand} --data <dir of the base station>`,
-      `pair a client with svc connect '${pairingString}' --server https://<base station> --server-fingerprint <its fingerprint>`,
+      `pair a client with svc connect '${pairingString}' --server ${ServerUrl} --server-fingerprint ${ServerFingerprint}`,
     ],
   );
 }
@@ -192,7 +193,7 @@ function follow(device: Device, output: Output): void {
 function eventText(event: DeviceEvent, reason: SvcError | null): string {
   if (event === 'ATTACHED') return 'attached to the base station';
   const why = reason === null ? '' : `: ${reason.message}`;
-  if (event === 'DETACHED') return `detached from the base station${why}; trying again`;
+  if (event === 'DETACHED') return `detached from the base station${reason === null ? '' : `${why}; trying again`}`;
   return `${event}${why}${reason !== null && hint(reason.code) !== undefined ? `: ${hint(reason.code)}` : ''}`;
 }
 

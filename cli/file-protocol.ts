@@ -6,7 +6,7 @@
  *
  * A refusal is {"error":"…"}\n in place of the first answer line. Lines are JSON of at most 1024 bytes. Each direction ends after what is shown.
  */
-import { SvcError } from '../client/node.ts';
+import { SvcError } from '../protocol/errors/index.ts';
 
 /** Stream port of the file service. */
 export const FILE_PORT = 2001;

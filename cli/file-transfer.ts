@@ -5,7 +5,8 @@
  */
 import { createHash } from 'node:crypto';
 import { type FileHandle, open, rename, rm } from 'node:fs/promises';
-import { type Connection, type Stream, SvcError } from '../client/node.ts';
+import type { Connection, Stream } from '../client/node.ts';
+import { SvcError } from '../protocol/errors/index.ts';
 import { CHUNK, encodeLine, FILE_PORT, FileReader, FileTransferError, isSize } from './file-protocol.ts';
 
 export interface TransferOptions {

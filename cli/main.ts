@@ -9,4 +9,5 @@ process.stdout.on('error', (error: NodeJS.ErrnoException) => {
   process.exit(0);
 });
 
-process.exitCode = await runProgram(svc(), process.argv.slice(2));
+const argv = process.argv.slice(2);
+process.exitCode = await runProgram(await svc(argv), argv);

@@ -1,25 +1,30 @@
-/** The command `svc`: its subcommands, each from a file of its own, put together. */
+/**
+ * The command `svc`: its subcommands, each from a file of its own, put together.
+ *
+ * Only the subcommand that is asked for is loaded, so that a device does not carry the base station's libraries in its memory; help and
+ * mistakes see all of them.
+ */
 import { Command } from 'commander';
 import { VERSION } from '../protocol/records/index.ts';
-import { adminCommand } from './admin/index.ts';
-import { basestationCommand } from './basestation.ts';
-import { coapCommand } from './coap.ts';
-import { connectCommand } from './connect.ts';
-import { deviceCommand } from './device.ts';
-import { keyCommand } from './key.ts';
-import { streamCommand } from './stream.ts';
-import { tunnelCommand } from './tunnel.ts';
 
-export function svc(): Command {
-  return new Command('svc')
+const SUBCOMMANDS: Readonly<Record<string, () => Promise<Command>>> = {
+  basestation: async () => (await import('./basestation.ts')).basestationCommand(),
+  admin: async () => (await import('./admin/index.ts')).adminCommand(),
+  device: async () => (await import('./device.ts')).deviceCommand(),
+  connect: async () => (await import('./connect.ts')).connectCommand(),
+  coap: async () => (await import('./coap.ts')).coapCommand(),
+  stream: async () => (await import('./stream.ts')).streamCommand(),
+  tunnel: async () => (await import('./tunnel.ts')).tunnelCommand(),
+  key: async () => (await import('./key.ts')).keyCommand(),
+};
+
+/** @param argv what will be parsed, without node and script */
+export async function svc(argv: readonly string[]): Promise<Command> {
+  const program = new Command('svc')
     .description('Reach a device: end-to-end encrypted connections by product id and device id, through a base station or directly.')
-    .version(VERSION, '-V, --version')
-    .addCommand(basestationCommand())
-    .addCommand(adminCommand())
-    .addCommand(deviceCommand())
-    .addCommand(connectCommand())
-    .addCommand(coapCommand())
-    .addCommand(streamCommand())
-    .addCommand(tunnelCommand())
-    .addCommand(keyCommand());
+    .version(VERSION, '-V, --version');
+  const [name = ''] = argv;
+  const wanted = Object.hasOwn(SUBCOMMANDS, name) ? [name] : Object.keys(SUBCOMMANDS);
+  for (const each of wanted) program.addCommand(await SUBCOMMANDS[each]!());
+  return program;
 }

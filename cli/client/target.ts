@@ -111,7 +111,7 @@ export function readPairingString(text: string): PairingString {
   try {
     return decodePairingString(text);
   } catch (error) {
-    throw new UsageError(`this is not a pairing string: ${(error as Error).message}; expected p=…,d=…,sct=…,fp=…, as svc device prints it`);
+    throw new UsageError(`${(error as Error).message}; expected p=…,d=…,sct=…,fp=…, as svc device prints it`);
   }
 }
 

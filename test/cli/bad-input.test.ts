@@ -39,7 +39,7 @@ function sink(): Writable & { text: string } {
 async function run(line: string): Promise<{ code: number; stdout: string; stderr: string }> {
   const streams = { stdout: sink(), stderr: sink() };
   const words = line.split(' ').map((word) => word.replace('{dir}', directory));
-  const code = await runProgram(svc(), words, streams);
+  const code = await runProgram(await svc(words), words, streams);
   return { code, stdout: streams.stdout.text, stderr: streams.stderr.text };
 }
 

@@ -1,0 +1,208 @@
+/**
+ * Base station, device and client as three processes over UDP on loopback, run as a person runs them: `svc` from dist/ (built by `npm test`).
+ */
+import { createHash, randomBytes } from 'node:crypto';
+import { once } from 'node:events';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { Running, svc, svcJson } from './processes.ts';
+
+const PRODUCT = 'pr-e2e';
+const DEVICE = 'de-e2e';
+
+let folder: string;
+let web: Server;
+let station: Running;
+let stationArguments: string[];
+let device: Running;
+let deviceArguments: string[];
+/** Options of every client command. */
+let client: string[];
+
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'svc-e2e-'));
+  web = createServer((request, response) => response.end(`you asked for ${request.url}`)).listen(0, '127.0.0.1');
+  await once(web, 'listening');
+  const data = join(folder, 'station');
+  stationArguments = ['basestation', '--data', data, '--keep-alive', '1000'];
+  station = new Running(...stationArguments, '--port', '0');
+  const { port, fingerprint } = await station.event('listening');
+  stationArguments.push('--port', String(port));
+  const server = ['--server', `https://127.0.0.1:${port}`, '--server-fingerprint', String(fingerprint)];
+  client = ['--state', join(folder, 'client')];
+  const key = await svcJson('key', 'create', ...client);
+  deviceArguments = ['device', '--data', join(folder, 'device'), '--product', PRODUCT, '--device-id', DEVICE, ...server];
+  const identity = await svcJson(...deviceArguments, '--init');
+  await svcJson('admin', 'product', 'add', PRODUCT, '--data', data);
+  await svcJson('admin', 'device', 'add', PRODUCT, DEVICE, '--fingerprint', String(identity.fingerprint), '--data', data);
+  const { port: webPort } = web.address() as AddressInfo;
+  deviceArguments.push(
+    '--local-port',
+    '0',
+    '--p2p-port',
+    '0',
+    '--allow',
+    String(key.fingerprint),
+    '--tunnel',
+    `web=http:127.0.0.1:${webPort}`,
+  );
+  device = new Running(...deviceArguments);
+  await device.event('attached');
+  await svcJson('connect', String(identity.pairingString), ...server, '--name', 'lamp', ...client);
+});
+
+afterAll(async () => {
+  await device?.end('SIGKILL');
+  await station?.end('SIGKILL');
+  web?.close();
+  await rm(folder, { recursive: true, force: true });
+});
+
+async function target(): Promise<string> {
+  return (await svc('coap', 'GET', '/thermostat/target', ...client)).stdout.trim();
+}
+
+test('the device was paired: its key is as expected, the way leads through the base station', async () => {
+  const shown = await svcJson('connect', '-d', 'lamp', ...client);
+  expect(shown).toMatchObject({ device: `${PRODUCT}.${DEVICE}`, type: 'RELAY', verified: 'pinned' });
+  const [known] = (await svcJson('connect', '--list', ...client)) as unknown as Record<string, unknown>[];
+  expect(known).toMatchObject({ name: 'lamp', fingerprint: shown.fingerprint });
+});
+
+test('CoAP: read, set, read, and what the device refuses', async () => {
+  expect(await target()).toBe('20.0');
+  expect(await svc('coap', 'PUT', '/thermostat/target', '--payload', '22.5', ...client)).toMatchObject({ code: 0, stdout: '' });
+  expect(await svcJson('coap', 'GET', '/thermostat/target', ...client)).toEqual({ status: 205, contentFormat: 0, payload: '22.5' });
+  const refused = await svc('coap', 'PUT', '/thermostat/target', '--payload', '99', ...client);
+  expect(refused).toMatchObject({ code: 1, stderr: expect.stringMatching(/^svc: the device answered 4\.00: .*\n$/) });
+  expect(await svc('coap', 'GET', '/nothing', ...client)).toMatchObject({ code: 1, stderr: expect.stringMatching(/4\.04/) });
+});
+
+test('a file goes to the device and comes back, the same', async () => {
+  const content = randomBytes(5_000_000);
+  const sha256 = createHash('sha256').update(content).digest('hex');
+  await writeFile(join(folder, 'sent'), content);
+  expect(await svcJson('stream', 'send', join(folder, 'sent'), 'file.bin', ...client)).toMatchObject({ bytes: content.length, sha256 });
+  expect((await readFile(join(folder, 'device', 'files', 'file.bin'))).equals(content)).toBe(true);
+  expect(await svcJson('stream', 'receive', 'file.bin', join(folder, 'received'), ...client)).toMatchObject({
+    bytes: content.length,
+    sha256,
+  });
+  expect((await readFile(join(folder, 'received'))).equals(content)).toBe(true);
+});
+
+test('an empty file, and one that is not there', async () => {
+  await writeFile(join(folder, 'empty'), '');
+  expect(await svcJson('stream', 'send', join(folder, 'empty'), ...client)).toMatchObject({ bytes: 0 });
+  expect(await svcJson('stream', 'receive', 'empty', join(folder, 'empty2'), ...client)).toMatchObject({ bytes: 0 });
+  const missing = await svc('stream', 'receive', 'nothing', join(folder, 'nothing'), ...client);
+  expect(missing).toMatchObject({ code: 1, stderr: 'svc: the device refused: there is no such file\n' });
+  await expect(readFile(join(folder, 'nothing'))).rejects.toMatchObject({ code: 'ENOENT' });
+  await expect(readFile(join(folder, 'nothing.part'))).rejects.toMatchObject({ code: 'ENOENT' });
+});
+
+test('a tunnel leads to the HTTP server behind the device, until Ctrl-C', async () => {
+  expect(await svcJson('tunnel', ...client)).toMatchObject([{ id: 'web', type: 'http', host: '127.0.0.1' }]);
+  const tunnel = new Running('tunnel', 'web', ...client);
+  const { port } = await tunnel.event('listening');
+  expect(await (await fetch(`http://127.0.0.1:${port}/a/b`)).text()).toBe('you asked for /a/b');
+  expect(await tunnel.end('SIGINT')).toBe(0);
+  expect(tunnel.stderr).toBe('');
+});
+
+test('straight to the device, without the base station', async () => {
+  const { localPort } = await device.event('started');
+  const shown = await svcJson('connect', '-d', 'lamp', '--address', `127.0.0.1:${localPort}`, ...client);
+  expect(shown).toMatchObject({ type: 'DIRECT', verified: 'pinned' });
+});
+
+describe('another client', () => {
+  test('may read, and change nothing', async () => {
+    const { sct, fingerprint } = await device.event('started');
+    const { fingerprint: stationFingerprint, port } = await station.event('listening');
+    const stranger = ['--state', join(folder, 'stranger'), '--product', PRODUCT, '--device-id', DEVICE, '--sct', String(sct)];
+    stranger.push(
+      '--fingerprint',
+      String(fingerprint),
+      '--server',
+      `https://127.0.0.1:${port}`,
+      '--server-fingerprint',
+      String(stationFingerprint),
+    );
+    expect(await svc('coap', 'GET', '/thermostat/temperature', ...stranger)).toMatchObject({ code: 0 });
+    expect(await svc('coap', 'PUT', '/thermostat/target', '--payload', '5', ...stranger)).toMatchObject({
+      code: 1,
+      stderr: expect.stringMatching(/4\.03/),
+    });
+    expect(await svc('stream', 'send', join(folder, 'empty'), 'x', ...stranger)).toMatchObject({
+      code: 1,
+      stderr: expect.stringMatching(/FORBIDDEN.*--allow/),
+    });
+    expect(await svc('tunnel', 'web', ...stranger)).toMatchObject({ code: 1, stderr: expect.stringMatching(/FORBIDDEN.*--allow/) });
+  });
+
+  test('with a wrong token does not get through the base station', async () => {
+    const refused = await svc('coap', 'GET', '/thermostat', ...client, '--sct', 'wrong');
+    expect(refused).toMatchObject({ code: 1, stderr: expect.stringMatching(/TOKEN_REJECTED/) });
+    expect(refused.stderr.trim().split('\n')).toHaveLength(1);
+  });
+
+  test('with a wrong fingerprint does not even try', async () => {
+    const refused = await svc('coap', 'GET', '/thermostat', ...client, '--fingerprint', 'ab'.repeat(32));
+    expect(refused).toMatchObject({ code: 1, stderr: expect.stringMatching(/known with another fingerprint/) });
+  });
+});
+
+describe('after the base station went away', () => {
+  test.each(['SIGTERM', 'SIGKILL'] as const)(
+    'by %s: the device is attached again within 5 s, and a client gets through',
+    async (signal) => {
+      const attached = device.events.filter(({ event }) => event === 'attached').length;
+      expect(await station.end(signal)).toBe(signal === 'SIGTERM' ? 0 : null);
+      station = new Running(...stationArguments);
+      await station.event('listening');
+      const back = performance.now();
+      await device.event('attached', attached + 1);
+      expect(performance.now() - back).toBeLessThan(5_000);
+      expect(await target()).toBe('22.5');
+    },
+  );
+});
+
+describe('after the device went away', () => {
+  test('killed right after an answer: what it acknowledged is still there', async () => {
+    expect(await svc('coap', 'PUT', '/thermostat/target', '--payload', '24', ...client)).toMatchObject({ code: 0 });
+    await device.end('SIGKILL');
+    device = new Running(...deviceArguments);
+    await device.event('attached');
+    expect(await target()).toBe('24.0');
+  });
+
+  test('stopped: it says so to the base station, and a client hears that it is not attached', async () => {
+    expect(await device.end('SIGTERM')).toBe(0);
+    expect(device.events.at(-1)?.event).toBe('closed');
+    const refused = await svc('coap', 'GET', '/thermostat', ...client);
+    expect(refused).toMatchObject({ code: 1, stderr: expect.stringMatching(/NOT_ATTACHED/) });
+  });
+
+  test('set up anew with another key: refused until it is paired again on purpose', async () => {
+    await rm(join(folder, 'device', 'key.pem'));
+    const { fingerprint, pairingString } = await svcJson(...deviceArguments, '--init');
+    await svcJson('admin', 'device', 'set-fingerprint', PRODUCT, DEVICE, String(fingerprint), '--data', join(folder, 'station'));
+    device = new Running(...deviceArguments);
+    await device.event('attached');
+    const refused = await svc('coap', 'GET', '/thermostat', ...client);
+    expect(refused).toMatchObject({ code: 1, stderr: expect.stringMatching(/does not have the key it is known by.*--replace/) });
+    expect(await svc('connect', String(pairingString), ...client)).toMatchObject({ code: 1 });
+    expect(await svc('connect', String(pairingString), '--replace', ...client)).toMatchObject({ code: 0 });
+    expect(await target()).toBe('24.0');
+  });
+});
+
+test('nobody printed a stack trace', () => {
+  for (const { stderr } of [station, device]) expect(stderr).not.toMatch(/^\s+at /m);
+});

@@ -1,6 +1,6 @@
 // The responder's side of the handshake, up to the Respond. What follows the Complete is in completing.ts.
 //
-//   Initiate → mac1 under one of our names, or silence
+//   Initiate → 1,200 bytes in a bare datagram and mac1 under one of our names, or silence
 //            → version and suite, or Versions
 //            → a repeat: the same Respond again
 //            → under load: Retry until the address is proven, then 5 handshakes a second per address
@@ -12,7 +12,16 @@
 import { RemoteError } from '../errors/index.ts';
 import { equalBytes } from '../identity/index.ts';
 import { HandshakeState, XX } from '../noise/index.ts';
-import { decodeInitiate, encodeRespond, encodeRetry, encodeVersions, type Initiate, mac1Holds, mac1Key } from '../packet/index.ts';
+import {
+  decodeInitiate,
+  encodeRespond,
+  encodeRetry,
+  encodeVersions,
+  INITIATE_PADDED,
+  type Initiate,
+  mac1Holds,
+  mac1Key,
+} from '../packet/index.ts';
 import type { Path } from '../path.ts';
 import type { RouteOptions } from './config.ts';
 import { type Context, ownParameters } from './context.ts';
@@ -42,7 +51,7 @@ export class Acceptor {
   initiate(packet: Uint8Array, length: number, path: Path, now: number): void {
     const { stats } = this.#context;
     const initiate = decodeInitiate(packet);
-    if (initiate === null) {
+    if (initiate === null || (path.kind === 'udp' && length < INITIATE_PADDED)) {
       stats.malformed++;
       return;
     }

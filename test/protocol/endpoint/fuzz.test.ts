@@ -3,8 +3,21 @@
  * one, or make the endpoint send more than the 3 × limit allows.
  */
 import { describe, expect, it } from 'vitest';
-import { generator, seededBytes } from '../../support/crypto.ts';
-import { dial, type Node, pair } from '../../support/endpoints.ts';
+import type { CryptoHost } from '../../../protocol/crypto-host.ts';
+import { prologue } from '../../../protocol/endpoint/negotiation.ts';
+import { encodeInitiatorOffer } from '../../../protocol/endpoint/parameters.ts';
+import { HandshakeState, XX } from '../../../protocol/noise/index.ts';
+import {
+  decodeInitiate,
+  decodeRespond,
+  encodeComplete,
+  encodeInitiate,
+  encodeRespond,
+  mac1Key,
+  padded,
+} from '../../../protocol/packet/index.ts';
+import { generator, nativeHost, nobleAead, seededBytes } from '../../support/crypto.ts';
+import { dial, type Node, pair, parameters } from '../../support/endpoints.ts';
 import { size } from '../../support/size.ts';
 
 const TYPES = [0x00, 0x80, 0x81, 0x82, 0x83, 0x84, 0x85, 0x88, 0xc0, 0xe0, 0xff];
@@ -62,6 +75,77 @@ describe('hostile datagrams', () => {
     expect(network.run(() => connection.state === 'open')).toBe(true);
   });
 });
+
+describe('hostile peers that know the handshake', () => {
+  const payloads = (count: number, seed: number): Uint8Array[] => {
+    const random = generator(seed);
+    const bytes = seededBytes(seed);
+    const good = encodeInitiatorOffer({ ...offer, versions: Uint8Array.of(1), suites: Uint8Array.of(1) });
+    return Array.from({ length: count }, (_, i) => {
+      if (i % 2 === 0) return bytes(Math.floor(random() * 300));
+      const damaged = good.slice();
+      damaged[Math.floor(random() * 60)] = Math.floor(random() * 256);
+      return damaged;
+    });
+  };
+
+  it('cannot harm a responder with the payload of message 3', () => {
+    const { network, client, device } = pair(5);
+    const crypto = nativeHost(55);
+    for (const payload of payloads(size(200, 5000), 51)) {
+      const handshake = noise(crypto, true);
+      const source = crypto.randomBytes(8);
+      const initiate = { version: 1, suite: 1, source, token: new Uint8Array(0), message: handshake.writeMessage(new Uint8Array(0)) };
+      device.endpoint.receive(padded(encodeInitiate(crypto, mac1Key(crypto, NAME), initiate)), device.path(client), network.now);
+      const respond = decodeRespond(packetOf(device))!;
+      expect(handshake.readMessage(respond.message)).not.toBeNull();
+      const complete = encodeComplete({ destination: respond.source, message: handshake.writeMessage(payload) });
+      device.endpoint.receive(complete, device.path(client), network.now);
+      network.pass(1000);
+      // What it could establish is at most its own connection.
+      for (const connection of device.accepted.splice(0)) connection.close(0, '', network.now);
+    }
+    network.pass(20_000);
+    expect([device.endpoint.idle, device.endpoint.stats.halfOpen]).toEqual([true, 0]);
+  });
+
+  it('cannot harm an initiator with the payload of message 2', () => {
+    const { network, client, device } = pair(6);
+    const crypto = nativeHost(66);
+    for (const payload of payloads(size(200, 5000), 61)) {
+      const connection = dial(client, device);
+      const initiate = decodeInitiate(packetOf(client))!;
+      const handshake = noise(crypto, false);
+      handshake.readMessage(initiate.message);
+      const respond = encodeRespond({
+        destination: initiate.source,
+        source: crypto.randomBytes(8),
+        message: handshake.writeMessage(payload),
+      });
+      client.endpoint.receive(respond, client.path(device), network.now);
+      expect(connection.state).toBe('handshaking');
+      connection.close(0, '', network.now);
+      network.pass(1);
+    }
+    expect(client.endpoint.idle).toBe(true);
+    expect(client.endpoint.stats.badHandshake).toBe(size(200, 5000));
+  });
+});
+
+const NAME = 'device:p.d';
+const offer = { parameters, id: new Uint8Array(8), resetToken: new Uint8Array(16) };
+
+function noise(crypto: CryptoHost, initiator: boolean): HandshakeState {
+  const staticKey = crypto.generateKey();
+  return new HandshakeState({ pattern: XX, initiator, prologue: prologue(1, 1, NAME), crypto, aead: nobleAead, staticKey });
+}
+
+/** The packet a node sends now, taken from it. */
+function packetOf(node: Node): Uint8Array {
+  const batch = node.endpoint.transmit(node.network.now)!;
+  const at = batch.offsets[0]!;
+  return batch.buffer.slice(at, at + batch.lengths[0]!);
+}
 
 /** A client with an open connection to a device that asks for Retry. */
 function busy(seed: number) {

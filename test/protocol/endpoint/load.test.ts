@@ -98,21 +98,29 @@ describe('Retry', () => {
 
 describe('before the address is proven', () => {
   it('at most three times what was received is sent, whatever arrives', () => {
-    for (const padding of [true, false]) {
-      const { endpoint, drain } = responder({ retryAbove: 16 });
-      const source = crypto.randomBytes(8);
-      const datagram = initiate(source, undefined, padding);
-      let received = 0;
-      let sent = 0;
-      for (let i = 0; i < 20; i++) {
-        endpoint.receive(datagram, path('10.1.0.1', 1), i);
-        received += datagram.length;
-        sent += drain(i).reduce((total, bytes) => total + bytes.length, 0);
-        expect(sent).toBeLessThanOrEqual(3 * received);
-      }
-      expect(sent).toBeGreaterThan(0);
-      expect(endpoint.stats.halfOpen).toBe(1);
+    const { endpoint, drain } = responder({ retryAbove: 16 });
+    const source = crypto.randomBytes(8);
+    const datagram = initiate(source);
+    let received = 0;
+    let sent = 0;
+    for (let i = 0; i < 20; i++) {
+      endpoint.receive(datagram, path('10.1.0.1', 1), i);
+      received += datagram.length;
+      sent += drain(i).reduce((total, bytes) => total + bytes.length, 0);
+      expect(sent).toBeLessThanOrEqual(3 * received);
     }
+    expect(sent).toBeGreaterThan(0);
+    expect(endpoint.stats.halfOpen).toBe(1);
+  });
+
+  it('a bare Initiate shorter than 1,200 bytes is dropped, one over a connection is not', () => {
+    const { endpoint, drain } = responder({ retryAbove: 16 });
+    const short = initiate(crypto.randomBytes(8), undefined, false);
+    endpoint.receive(short, path('10.1.0.1', 1), 0);
+    endpoint.receive(padded(short).subarray(0, 1199), path('10.1.0.1', 1), 0);
+    expect(drain(0)).toEqual([]);
+    endpoint.receive(short, { ...path('10.1.0.1', 1), kind: 'websocket', key: 'websocket:1' }, 0);
+    expect(drain(0).map((bytes) => bytes[0])).toEqual([0x82]);
   });
 
   it('holds for a link that swallows every answer, measured over the whole attempt', () => {
@@ -134,11 +142,11 @@ describe('before the address is proven', () => {
       [255, 255],
     ]) {
       const fields = { version: version!, suite: suite!, source, token: new Uint8Array(0), message: crypto.randomBytes(200) };
-      endpoint.receive(encodeInitiate(crypto, key, fields), path('10.1.0.1', 1), 0);
+      endpoint.receive(padded(encodeInitiate(crypto, key, fields)), path('10.1.0.1', 1), 0);
       const [answer, ...more] = drain(0);
       expect(decodeVersions(answer!)).toEqual({ destination: source, versions: Uint8Array.of(1), suites: Uint8Array.of(1) });
       expect(more).toEqual([]);
-      endpoint.receive(encodeInitiate(crypto, crypto.randomBytes(32), fields), path('10.1.0.1', 1), 0);
+      endpoint.receive(padded(encodeInitiate(crypto, crypto.randomBytes(32), fields)), path('10.1.0.1', 1), 0);
       expect(drain(0)).toEqual([]);
     }
     expect(endpoint.stats).toMatchObject({ versionsSent: 3, badMac: 3, halfOpen: 0 });
@@ -190,7 +198,7 @@ describe('half-open handshakes', () => {
 
   it('never run out of ids, however many come and go', () => {
     const { endpoint } = responder({ halfOpen: 4, retryAbove: 100 });
-    for (let i = 0; i < size(200, 5000); i++) endpoint.receive(initiate(crypto.randomBytes(8), undefined, false), path('10.1.0.1', i), i);
+    for (let i = 0; i < size(200, 5000); i++) endpoint.receive(initiate(crypto.randomBytes(8)), path('10.1.0.1', i), i);
     expect(endpoint.stats.halfOpen).toBe(4);
   });
 });

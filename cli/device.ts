@@ -77,7 +77,7 @@ async function run(options: DeviceCommandOptions): Promise<void> {
   const output = new Output(options.json === true);
   const allowed = await readAllowed(options.allow);
   const data = await DeviceData.open(resolve(options.data));
-  const environment = nodeEnvironment({ log: stderrLog({ level: process.env.SVC_DEBUG ? 'debug' : 'error' }) });
+  const environment = nodeEnvironment({ log: stderrLog({ level: process.env.SVC_DEBUG ? 'debug' : 'warn' }) });
   const device = new Device({ environment, appName: APP_NAME, appVersion: Device.version() });
   const state = await identify(device, data, options);
   if (options.init === true) return announce(output, device, state, false);

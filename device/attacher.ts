@@ -47,6 +47,8 @@ export class Attacher {
   readonly #watchdog: Watchdog;
   #attached = false;
   #uploading: Promise<void> = Promise.resolve();
+  /** Code of the failure that was logged since the last attach. */
+  #lastFailure: string | null = null;
 
   constructor(config: AttacherConfig) {
     this.#config = config;
@@ -61,7 +63,7 @@ export class Attacher {
     });
     this.#channel.on('connected', () => this.#connected());
     this.#channel.on('disconnected', (reason) => this.#disconnected(reason));
-    this.#channel.on('failed', ({ error }) => this.#failed(error));
+    this.#channel.on('failed', ({ error, delay }) => this.#failed(error, delay));
   }
 
   /** Attached now. */
@@ -133,6 +135,7 @@ export class Attacher {
 
   #connected(): void {
     this.#attached = true;
+    this.#lastFailure = null;
     this.#watchdog.stop();
     this.#config.onEvent('ATTACHED', null);
   }
@@ -143,10 +146,20 @@ export class Attacher {
     this.#config.onEvent('DETACHED', reason);
   }
 
-  #failed(error: SvcError): void {
-    this.#config.environment.log.info('the attach failed', { code: error.code, reason: error.message });
+  /** What the application can act upon is an event; the rest is for the log, a reason that repeats itself once. */
+  #failed(error: SvcError, delay: number): void {
     const event = eventOf(error.code);
-    if (event === undefined) return;
+    if (event === undefined) {
+      const { log } = this.#config.environment;
+      const level = error.code === this.#lastFailure ? 'debug' : 'warn';
+      this.#lastFailure = error.code;
+      log[level]('the device is not attached', {
+        reason: error.message,
+        code: error.code,
+        nextTryMs: Math.round(delay),
+      });
+      return;
+    }
     this.#watchdog.restart();
     this.#config.onEvent(event, error);
   }

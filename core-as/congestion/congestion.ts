@@ -14,9 +14,9 @@ export function congestionInit(c: Connection): void {
 /** `size` bytes went out. */
 export function onCongestionSent(_c: Connection, _size: u32): void {}
 
-/** A packet of `size` bytes sent at `sentTime` was acknowledged. */
-export function onCongestionAcked(c: Connection, size: u32, sentTime: f64): void {
-  newRenoAcked(c, size, sentTime);
+/** A packet of `size` bytes sent at `sentTime` was acknowledged; `inFlight` bytes were before its ACK frame. */
+export function onCongestionAcked(c: Connection, size: u32, sentTime: f64, inFlight: u32): void {
+  newRenoAcked(c, size, sentTime, inFlight);
 }
 
 /** Packets were lost, the newest of them sent at `sentTime`. */

@@ -11,8 +11,8 @@ export function newRenoInit(c: Connection): void {
   c.slowStartThreshold = u32.MAX_VALUE;
 }
 
-export function newRenoAcked(c: Connection, size: u32, sentTime: f64): void {
-  if (sentTime <= flightOf(c).recoveryStart || flagged(c, APP_LIMITED)) return;
+export function newRenoAcked(c: Connection, size: u32, sentTime: f64, inFlight: u32): void {
+  if (sentTime <= flightOf(c).recoveryStart || flagged(c, APP_LIMITED) || inFlight < c.congestionWindow / 2) return;
   if (c.congestionWindow < c.slowStartThreshold) {
     c.congestionWindow += size;
     return;

@@ -1,5 +1,5 @@
 /**
- * Keep-alive (protocol.md §5), for client and device: a PING `interval` after the last packet of ours that was acknowledged, then one
+ * Keep-alive (PROTOCOL.md §5), for client and device: a PING `interval` after the last packet of ours that was acknowledged, then one
  * every `retry`, at most `most` of them, then the connection is dead. Unlike the PTO it does not back off, and unlike the idle
  * timeout it is about our own packets: it notices a path that only carries one way.
  */

@@ -10,7 +10,7 @@ import { CHUNK, poolInit } from "./chunks";
 
 /** Bytes before each packet, where the 9-byte Route header goes without a copy. */
 export const HEADROOM: usize = 16;
-/** Largest message (protocol.md §5): 65 chunks of 1 KiB. */
+/** Largest message (PROTOCOL.md §5): 65 chunks of 1 KiB. */
 export const MESSAGE_LIMIT: u32 = 66_560;
 /** Packets per transmit call. */
 export const BATCH: u32 = 32;

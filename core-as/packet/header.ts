@@ -1,5 +1,5 @@
 /**
- * Header of a Data packet (protocol.md §2), 13 bytes, all of them associated data:
+ * Header of a Data packet (PROTOCOL.md §2), 13 bytes, all of them associated data:
  *
  *   0      first byte: 0xC0, or 0xE0 in the other key phase
  *   1…8    destination id

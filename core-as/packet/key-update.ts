@@ -1,5 +1,5 @@
 /**
- * Key update (protocol.md §4), each direction on its own; numbers and replay window run on.
+ * Key update (PROTOCOL.md §4), each direction on its own; numbers and replay window run on.
  *
  * - next key = REKEY of Noise rev. 34 §4.2: ENCRYPT(k, nonce 2^64 - 1, no associated data, 32 zero bytes), first 32 bytes;
  * - a sender flips after 2^28 packets or 1 h of use (or when asked), never before a packet of the current phase was

@@ -1,5 +1,5 @@
 /**
- * Packet numbers on the wire: low 32 bits, shifted by a mask that is constant per id, so that a new id unlinks (protocol.md §2).
+ * Packet numbers on the wire: low 32 bits, shifted by a mask that is constant per id, so that a new id unlinks (PROTOCOL.md §2).
  */
 import { chachaBlock } from "../aead";
 

@@ -1,5 +1,5 @@
 /**
- * Packet protection (protocol.md §4).
+ * Packet protection (PROTOCOL.md §4).
  *
  *   protect:   header, nonce from the number, encrypt in place, tag behind the text
  *   unprotect: 1 our id  2 number rebuilt  3 not in the replay window  4 key by phase and number  5 tag

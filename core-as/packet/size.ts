@@ -2,7 +2,7 @@
  * How large our packets are, as UDP payload including a Route header.
  *
  * One constant size per connection for now: what both ends, the slots and the operator's `mtu` allow. Probing for more (RFC 8899, the
- * table in protocol.md §5) changes `packetSize` here and nowhere else.
+ * table in PROTOCOL.md §5) changes `packetSize` here and nowhere else.
  */
 import { Connection, ROUTED, flagged } from "../connection/record";
 import { maxPacketSize } from "../memory/layout";

@@ -11,7 +11,7 @@ import { scanDown, windowFloor } from "../packet/replay-window";
 import { varintSize, writeVarint } from "../frames/varint";
 import { ACK } from "../frames/types";
 
-/** protocol.md §5 */
+/** PROTOCOL.md §5 */
 const MOST_RANGES: u32 = 32;
 const EARLY_PACKETS: u32 = 100;
 const EARLY_EVERY: u32 = 2;

@@ -68,6 +68,7 @@ function settle(c: Connection, largest: u64, delay: f32, ranges: u32, now: f64):
   let sampleTime: f64 = -1;
   let latestSent: f64 = -1;
   let acked: u32 = 0;
+  const inFlight = c.bytesInFlight;
 
   for (let i = ranges; i-- > 0; ) {
     const high = load<u64>(highs + (i << 3));
@@ -80,7 +81,7 @@ function settle(c: Connection, largest: u64, delay: f32, ranges: u32, now: f64):
       if (number == largest && !repeated) sampleTime = record.time;
       latestSent = max(latestSent, record.time);
       acked += record.size;
-      onCongestionAcked(c, record.size, record.time);
+      onCongestionAcked(c, record.size, record.time, inFlight);
       settleAcked(c, record);
       onNumberAcknowledged(c, number, now);
     }

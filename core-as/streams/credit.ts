@@ -5,7 +5,7 @@
  * overtaken announcement is never stale.
  *
  * MAX_DATA rises when half of the window was consumed, and in any case when less than 2 R is left: a peer with a message of up to R
- * bytes must never wait for credit that we have and keep (protocol.md §5).
+ * bytes must never wait for credit that we have and keep (PROTOCOL.md §5).
  */
 import {
   Connection, CONTROL_LIST, ON_MESSAGES, ON_STREAMS, SEND_MAX_DATA, SEND_MAX_MESSAGES, SEND_MAX_STREAMS, WANTS_MESSAGES,

@@ -1,5 +1,5 @@
 /**
- * Messages (protocol.md §5): one unidirectional stream each, at most R = 66,560 bytes, delivered whole and in any order.
+ * Messages (PROTOCOL.md §5): one unidirectional stream each, at most R = 66,560 bytes, delivered whole and in any order.
  *
  * A message takes an id when it is handed over and its bytes wait in the pool; the scheduler starts messages in id order. Credit and
  * count return to the peer when the application takes a message.

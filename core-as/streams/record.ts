@@ -14,7 +14,7 @@ export const UNKNOWN: u64 = u64.MAX_VALUE;
 // Flags: what happened to a stream.
 /** Opened by us. */
 export const OWN: u32 = 1 << 0;
-/** Kind 1: a message (protocol.md §5). */
+/** Kind 1: a message (PROTOCOL.md §5). */
 export const MESSAGE: u32 = 1 << 1;
 /** The application ended our direction. */
 export const ENDED: u32 = 1 << 2;

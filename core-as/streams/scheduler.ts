@@ -1,5 +1,5 @@
 /**
- * Which stream bytes go into the packet under construction (protocol.md §5):
+ * Which stream bytes go into the packet under construction (PROTOCOL.md §5):
  *
  *   1. what was lost   2. messages, in id order   3. byte streams in turn
  *

@@ -1,0 +1,224 @@
+import { describe, expect, test } from 'vitest';
+import { Core, EventKind } from '../../bindings/index.ts';
+import { type End, PARAMETERS, Pair, type PairOptions } from './pair.ts';
+import { content, Reader, Writer } from './traffic.ts';
+
+const PACKET = 1_200;
+const INITIAL_WINDOW = 10 * PACKET;
+
+/** A bulk transfer from initiator to responder that a test can stop and look at. */
+function bulk(total: number, options: PairOptions = {}): { pair: Pair; reader: Reader; id: number; initiator: End } {
+  const pair = new Pair(options);
+  const id = pair.initiator.connection.openStream();
+  const writer = new Writer(pair.initiator, id, total);
+  const reader = new Reader(pair.responder);
+  pair.initiator.onEvent = (event) => writer.on(event);
+  pair.responder.onEvent = (event) => reader.on(event);
+  return { pair, reader, id, initiator: pair.initiator };
+}
+
+/** A number of the datagram among those of its sender that are Data packets, counted from 1; drops those `lose` names. */
+function losing(pair: Pair, lose: (index: number) => boolean): void {
+  let index = 0;
+  pair.intercept = (datagram, from) => (from === pair.initiator && lose(++index) ? null : datagram);
+}
+
+describe('congestion window', () => {
+  test('doubles each round trip until the first loss', () => {
+    const { pair, initiator } = bulk(10_000_000, {
+      link: { delay: 50 },
+      parameters: { initialMaxStreamData: 3_000_000, initialMaxData: 4_000_000 },
+    });
+    pair.run(101);
+    expect(initiator.connection.stats().congestionWindow).toBeGreaterThanOrEqual(INITIAL_WINDOW);
+    pair.run(300);
+    const { congestionWindow } = initiator.connection.stats();
+    expect(congestionWindow).toBeGreaterThan(5 * INITIAL_WINDOW);
+    expect(congestionWindow).toBeLessThan(17 * INITIAL_WINDOW);
+    pair.free();
+  });
+
+  test('halves once for several losses of one round trip', () => {
+    const { pair, initiator } = bulk(10_000_000, { link: { delay: 20 } });
+    pair.run(200);
+    const before = initiator.connection.stats().congestionWindow;
+    losing(pair, (index) => index % 7 === 1 && index < 40);
+    const lost = initiator.connection.stats().packetsLost;
+    pair.run(45, () => initiator.connection.stats().packetsLost > lost);
+    const after = initiator.connection.stats().congestionWindow;
+    expect(after).toBeGreaterThanOrEqual(before / 2);
+    pair.run(20);
+    expect(initiator.connection.stats().congestionWindow).toBeGreaterThan(before / 2.5);
+    expect(initiator.connection.stats().congestionWindow).toBeLessThan(before);
+    pair.free();
+  });
+
+  test('does not grow while the application does not fill it', () => {
+    const pair = new Pair();
+    pair.responder.onEvent = ({ kind, stream }, { connection }) => {
+      if (kind === EventKind.MESSAGE) connection.readMessage(stream);
+    };
+    for (let i = 0; i < 200; i++) {
+      pair.initiator.connection.sendMessage(content(0, 0, 800));
+      pair.run(100);
+    }
+    expect(pair.initiator.connection.stats().congestionWindow).toBe(INITIAL_WINDOW);
+    pair.free();
+  });
+
+  test('falls to two packets after persistent congestion', () => {
+    const { pair, initiator } = bulk(10_000_000, { link: { delay: 20 }, parameters: { idleTimeout: 0 } });
+    pair.run(300);
+    expect(initiator.connection.stats().congestionWindow).toBeGreaterThan(INITIAL_WINDOW);
+    // Everything is lost for a while but the probes that end it: a run of losses far longer than 3 PTO.
+    pair.intercept = () => null;
+    pair.run(4_000);
+    pair.intercept = (datagram) => datagram;
+    let least = Number.POSITIVE_INFINITY;
+    for (let i = 0; i < 400; i++) {
+      pair.run(10);
+      least = Math.min(least, initiator.connection.stats().congestionWindow);
+    }
+    expect(least).toBeLessThanOrEqual(4 * PACKET);
+    pair.free();
+  });
+});
+
+describe('loss recovery', () => {
+  test('a hole is filled after one round trip, not after a timer', () => {
+    const { pair, reader, id } = bulk(11_000, { link: { delay: 40 } });
+    losing(pair, (index) => index === 3);
+    expect(pair.run(5_000, () => reader.ended.has(id))).toBe(true);
+    expect(pair.initiator.connection.stats().packetsLost).toBe(1);
+    expect(pair.now - 1_000).toBeLessThan(3 * 40 + 5);
+    pair.free();
+  });
+
+  test('a lost tail comes again after the probe timeout', () => {
+    const pair = new Pair({ link: { delay: 10 } });
+    pair.initiator.connection.ping();
+    pair.run(500);
+    let message = 0;
+    pair.responder.onEvent = ({ kind }) => {
+      if (kind === EventKind.MESSAGE) message = pair.now;
+    };
+    losing(pair, (index) => index === 1);
+    const start = pair.now;
+    pair.initiator.connection.sendMessage(content(0, 0, 100));
+    expect(pair.run(2_000, () => message > 0)).toBe(true);
+    // PTO = RTT + 4 × variation + 25 ms, then one way.
+    expect(message - start).toBeLessThan(150);
+    pair.free();
+  });
+
+  test('reordering within three packets is not taken for loss', () => {
+    const { pair, reader, id, initiator } = bulk(300_000, { link: { delay: 20 } });
+    let held: Uint8Array | null = null;
+    pair.intercept = (datagram, from) => {
+      if (from !== initiator) return datagram;
+      const before = held;
+      held = null;
+      if (before === null && datagram.length === PACKET) {
+        held = datagram;
+        return null;
+      }
+      if (before !== null) pair.inject(before, pair.responder);
+      return datagram;
+    };
+    pair.run(20_000, () => reader.ended.has(id));
+    expect(reader.wrong).toBe(0);
+    expect(reader.ended.has(id)).toBe(true);
+    pair.free();
+  });
+});
+
+describe('pacing', () => {
+  test('spreads a window over the round trip, also after a pause', () => {
+    const { pair, initiator } = bulk(300_000, {
+      link: { delay: 100 },
+      parameters: { initialMaxStreamData: 3_000_000, initialMaxData: 4_000_000 },
+    });
+    initiator.record = true;
+    pair.run(2_000);
+    const writer = new Writer(initiator, initiator.connection.openStream(), 300_000);
+    initiator.onEvent = (event) => writer.on(event);
+    initiator.sent.length = 0;
+    pair.run(0.5);
+    expect(initiator.sent.length).toBeLessThanOrEqual(14);
+    pair.run(300);
+    expect(initiator.sent.length).toBeGreaterThan(60);
+    pair.free();
+  });
+});
+
+describe('order of what is sent', () => {
+  test('messages go before byte streams, which keep one packet in four', () => {
+    const pair = new Pair({ link: { delay: 20 }, parameters: { initialMaxStreamData: 3_000_000, initialMaxData: 4_000_000 } });
+    const { initiator, responder } = pair;
+    const id = initiator.connection.openStream();
+    const writer = new Writer(initiator, id, 5_000_000);
+    const reader = new Reader(responder);
+    const send = () => {
+      while (initiator.connection.sendMessage(content(0, 0, 60_000)) >= 0);
+    };
+    initiator.onEvent = (event) => {
+      writer.on(event);
+      if (event.kind === EventKind.MESSAGES_WRITABLE) send();
+    };
+    let messages = 0;
+    responder.onEvent = (event) => {
+      reader.on(event);
+      if (event.kind === EventKind.MESSAGE) messages += responder.connection.readMessage(event.stream).length;
+    };
+    send();
+    expect(pair.run(3_000, () => reader.ended.has(id))).toBe(true);
+    const bytes = reader.lengths.get(id) as number;
+    expect(bytes / (bytes + messages)).toBeGreaterThan(0.2);
+    expect(bytes / (bytes + messages)).toBeLessThan(0.4);
+    pair.free();
+  });
+
+  test('byte streams take turns', () => {
+    const pair = new Pair({ link: { delay: 10 } });
+    const { initiator, responder } = pair;
+    const ids = Array.from({ length: 5 }, () => initiator.connection.openStream());
+    const writers = ids.map((id) => new Writer(initiator, id, 3_000_000));
+    const reader = new Reader(responder);
+    initiator.onEvent = (event) => {
+      for (const writer of writers) writer.on(event);
+    };
+    responder.onEvent = (event) => reader.on(event);
+    pair.run(800);
+    const lengths = ids.map((id) => reader.lengths.get(id) as number);
+    expect(Math.min(...lengths)).toBeGreaterThan(0.7 * Math.max(...lengths));
+    pair.free();
+  });
+});
+
+describe('packet size', () => {
+  test.each([1_200, 1_452, 9_000, 65_000])('%d bytes, as told and as both ends allow', (mtu) => {
+    const core = Core.create({ maxPacketSize: 65_000 });
+    const parameters = { ...PARAMETERS, maxUdpPayload: 65_000 };
+    const pair = new Pair({ core, parameters, initiator: { mtu } });
+    const id = pair.initiator.connection.openStream();
+    const writer = new Writer(pair.initiator, id, 400_000);
+    const reader = new Reader(pair.responder);
+    pair.initiator.onEvent = (event) => writer.on(event);
+    pair.responder.onEvent = (event) => reader.on(event);
+    pair.initiator.record = true;
+    expect(pair.run(20_000, () => reader.ended.has(id))).toBe(true);
+    expect(reader.wrong).toBe(0);
+    expect(Math.max(...pair.initiator.sent.map(({ length }) => length))).toBe(mtu);
+    pair.free();
+  });
+
+  test('never above what the peer receives', () => {
+    const pair = new Pair({ parameters: { maxUdpPayload: 600 } });
+    const id = pair.initiator.connection.openStream();
+    pair.initiator.record = true;
+    new Writer(pair.initiator, id, 20_000);
+    pair.run(1_000);
+    expect(Math.max(...pair.initiator.sent.map(({ length }) => length))).toBe(600);
+    pair.free();
+  });
+});

@@ -21,6 +21,8 @@ export const DATA_BLOCKED: u64 = 0x14;
 export const STREAM_DATA_BLOCKED: u64 = 0x15;
 export const STREAMS_BLOCKED: u64 = 0x16;
 export const MESSAGES_BLOCKED: u64 = 0x17;
+export const NEW_CONNECTION_ID: u64 = 0x18;
+export const RETIRE_CONNECTION_ID: u64 = 0x19;
 export const PATH_CHALLENGE: u64 = 0x1a;
 export const PATH_RESPONSE: u64 = 0x1b;
 /** By the transport, with the frame type that caused it; by the application. */

@@ -27,11 +27,6 @@ export function writeVarint(at: usize, value: u64): usize {
   return at + 8;
 }
 
-/** Writes `value` (below 2^14) in two bytes, for a field whose size is chosen before its value is known. */
-export function writeVarint2(at: usize, value: u32): void {
-  store<u16>(at, bswap<u16>(<u16>value | 0x4000));
-}
-
 /**
  * Where the reader of a packet stands. One packet is read at a time, so this is module state: `readVarint` never has to return
  * two values. A read past the end sets `failed` and yields 0.

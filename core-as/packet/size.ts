@@ -8,12 +8,12 @@ import { Connection, ROUTED, flagged } from "../connection/record";
 import { maxPacketSize } from "../memory/layout";
 import { OVERHEAD, ROUTE_HEADER } from "./header";
 
-/** RFC 9000 §14: what every path carries. */
-export const BASE_SIZE: u32 = 1_200;
+/** Our constant: no peer may ask for packets that leave no room for frames. */
+const LEAST_SIZE: u32 = 256;
 
 /** UDP payload of a new connection: `mtu` as asked for, bounded by our slots and what the peer receives. */
 export function initialSize(mtu: u32, peerMaxUdpPayload: u32): u32 {
-  return min(min(mtu, maxPacketSize), max(peerMaxUdpPayload, 256));
+  return min(min(mtu, maxPacketSize), max(peerMaxUdpPayload, LEAST_SIZE));
 }
 
 /** Bytes of frames that fit into one packet. */

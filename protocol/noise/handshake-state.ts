@@ -16,6 +16,8 @@ import { SymmetricState } from './symmetric-state.ts';
 
 /** Bytes of a Poly1305 tag. */
 const TAG_LENGTH = 16;
+/** Bytes of a message that is read: what an Aead takes at once. Ours are below 1,200; Noise would allow 65,535. */
+const MAX_MESSAGE = 16_384;
 const MASK_LABEL = new TextEncoder().encode('svc mask');
 
 export interface HandshakeOptions {
@@ -93,6 +95,7 @@ export class HandshakeState {
    * authentic payload down, by false or an error, with the same effect.
    */
   readMessage(message: Uint8Array, accept: (payload: Uint8Array) => boolean = () => true): Uint8Array | null {
+    if (message.length > MAX_MESSAGE) return null;
     const copy = this.#clone();
     const payload = copy.#read(message);
     if (payload === null || !accept(payload)) return null;

@@ -60,6 +60,14 @@ export class Outbox {
     return entry.message;
   }
 
+  /** Takes the waiting message with this key back, if there is one: nobody wants it any more. */
+  drop(key: string): void {
+    const entry = this.#keyed.get(key);
+    if (entry === undefined) return;
+    this.#keyed.delete(key);
+    this.#entries.splice(this.#entries.indexOf(entry, this.#first), 1);
+  }
+
   clear(): void {
     this.#entries = [];
     this.#first = 0;

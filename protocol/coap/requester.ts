@@ -231,7 +231,9 @@ export class Requester {
   #askBlock(exchange: Exchange, { etag }: ResponseHead, block: Block): void {
     const options = [...exchange.target, uintOptionOf(OptionNumber.BLOCK2, blockValue(block))];
     if (etag !== undefined) options.push({ number: OptionNumber.ETAG, value: etag });
-    this.#send(exchange, options);
+    // One at a time: an end that begins its answer anew and takes nothing cannot pile them up.
+    const message = { code: exchange.code, token: exchange.token, options, payload: new Uint8Array(0) };
+    this.#options.outbox.push(encodeMessage(message), `ask ${tokenKey(exchange.token)}`);
   }
 
   /** Of no interest unless it is the body at hand: a newer notification may have replaced it. */

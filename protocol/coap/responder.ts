@@ -125,7 +125,8 @@ export class Responder {
     const bytes = this.#fits(request, message) ? encodeMessage(message) : this.#keep(request, message, now);
     request.sequence = (request.sequence + 1) & 0xffffff;
     request.answered = !observing;
-    this.#options.outbox.push(bytes, observing ? `observe ${request.key}` : undefined, observing ? undefined : () => this.#forget(request));
+    if (observing) this.#options.outbox.push(bytes, observeKey(request));
+    else this.#options.outbox.push(bytes, undefined, () => this.#forget(request));
     return true;
   }
 
@@ -222,6 +223,7 @@ export class Responder {
       return false;
     }
     this.#forget(previous);
+    this.#options.outbox.drop(observeKey(previous));
     this.#options.emit({ kind: 'cancelled', exchange: previous.id });
     return true;
   }
@@ -289,6 +291,11 @@ export class Responder {
     this.#byId.delete(request.id);
     if (this.#byToken.get(request.key) === request) this.#byToken.delete(request.key);
   }
+}
+
+/** One notification waits at a time. */
+function observeKey({ key }: OpenRequest): string {
+  return `observe ${key}`;
 }
 
 function blockMessage(token: Uint8Array, kept: KeptBody, offset: number, exponent: number): { bytes: Uint8Array; last: boolean } {

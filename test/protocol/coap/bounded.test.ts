@@ -1,0 +1,56 @@
+/** An end that asks and takes nothing: what waits for it stays bounded. */
+import { describe, expect, test } from 'vitest';
+import { BERT, blockValue } from '../../../protocol/coap/block.ts';
+import { decodeMessage, Exchanges, encodeMessage } from '../../../protocol/coap/index.ts';
+import { OptionNumber, uintOptionOf } from '../../../protocol/coap/options.ts';
+import { randomBytes, seededRandom } from './pair.ts';
+
+const GET = 0x01;
+const POST = 0x02;
+const CONTENT = 0x45;
+const NOTHING = new Uint8Array(0);
+
+function end(): Exchanges {
+  const random = seededRandom(1);
+  return new Exchanges({ randomToken: (length) => randomBytes(random, length) });
+}
+
+function waiting(exchanges: Exchanges): number {
+  let count = 0;
+  while (exchanges.nextMessage() !== null) count++;
+  return count;
+}
+
+describe('an end that takes no messages', () => {
+  test('cannot pile up requests for blocks by beginning its answer again and again', () => {
+    const client = end();
+    client.request({ method: 'GET', path: '/large' }, 0);
+    const { token } = decodeMessage(client.nextMessage()!);
+    const options = [uintOptionOf(OptionNumber.BLOCK2, blockValue({ number: 0, more: true, exponent: BERT }))];
+    const first = encodeMessage({ code: CONTENT, token, options, payload: new Uint8Array(1024) });
+    for (let i = 0; i < 10_000; i++) client.receive(first, i);
+    expect(waiting(client)).toBe(1);
+  });
+
+  test.each([
+    ['POST', POST],
+    ['GET', GET],
+  ])('cannot pile up notifications by observing and leaving (%s)', (_, code) => {
+    const server = end();
+    const observe = (method: number, value: number, token: Uint8Array): void => {
+      const options = [{ number: OptionNumber.URI_PATH, value: Uint8Array.of(0x74) }, uintOptionOf(OptionNumber.OBSERVE, value)];
+      server.receive(encodeMessage({ code: method, token, options: options.reverse(), payload: NOTHING }), 0);
+      for (let event = server.nextEvent(); event !== null; event = server.nextEvent()) {
+        if (event.kind === 'request') server.respond(event.exchange, { status: 205, observe: true, payload: new Uint8Array(60_000) }, 0);
+      }
+    };
+    for (let i = 0; i < 5_000; i++) {
+      const token = Uint8Array.of(i >> 8, i & 255);
+      observe(code, 0, token);
+      observe(POST, 1, token);
+    }
+    expect(server.stats().incoming).toBe(0);
+    // The bounded number of automatic answers, and no notification.
+    expect(waiting(server)).toBeLessThanOrEqual(256);
+  });
+});

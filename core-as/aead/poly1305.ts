@@ -145,9 +145,8 @@ export function polyFinish(tag: usize): void {
   h1 = (h1 & 0xffffffff) + <u64>load<u32>(POLY_STATE, 68) + (h0 >> 32);
   h2 = (h2 & 0xffffffff) + <u64>load<u32>(POLY_STATE, 72) + (h1 >> 32);
   h3 = (h3 & 0xffffffff) + <u64>load<u32>(POLY_STATE, 76) + (h2 >> 32);
-  store<u32>(tag, <u32>h0);
-  store<u32>(tag, <u32>h1, 4);
-  store<u32>(tag, <u32>h2, 8);
-  store<u32>(tag, <u32>h3, 12);
+  const low = (h0 & 0xffffffff) | (h1 << 32);
+  const high = (h2 & 0xffffffff) | (h3 << 32);
+  v128.store(tag, i64x2.replace_lane(i64x2.splat(low), 1, high));
   wipe(POLY_STATE, POLY_STATE_SIZE);
 }

@@ -14,7 +14,9 @@ import type { Environment } from '../transport/environment.ts';
 import { Host, type Session } from '../transport/session/index.ts';
 import { ClientChannel } from './station/client-channel.ts';
 import { DeviceChannel } from './station/device-channel.ts';
+import { Occupancy } from './station/occupancy.ts';
 import { Presence } from './station/presence.ts';
+import { addressKey } from './station/rates.ts';
 import { Relay } from './station/relay.ts';
 import { defaultSettings, type StationSettings } from './station/settings.ts';
 import { Waiters } from './station/waiters.ts';
@@ -35,6 +37,9 @@ export interface BasestationOptions {
 /** The name a base station answers to (protocol.md §2, mac1). */
 const RESPONDER = ['station'] as const;
 
+/** Slots of the core above the limit of connections: for those that are being told that there is no room. */
+const SPARE_SLOTS = 64;
+
 export class Basestation {
   readonly #host: Host;
   readonly #relay: Relay;
@@ -42,6 +47,7 @@ export class Basestation {
   readonly #waiters: Waiters;
   readonly #arrivals: Router<Session>;
   readonly #settings: StationSettings;
+  readonly #occupancy: Occupancy;
 
   /** @throws LocalError PORT_IN_USE, PRIVILEGED_PORT, INVALID_ARGUMENT (host) */
   static async open(environment: Environment, options: BasestationOptions): Promise<Basestation> {
@@ -54,6 +60,7 @@ export class Basestation {
     const { clock, crypto } = environment;
     const send: Host['send'] = (datagram, path) => host.send(datagram, path);
     this.#settings = settings;
+    this.#occupancy = new Occupancy(settings.connectionsPerAddress);
     this.#host = host;
     this.#presence = new Presence();
     this.#waiters = new Waiters(settings);
@@ -94,13 +101,20 @@ export class Basestation {
   }
 
   #arrived(session: Session): void {
+    const leave = this.#occupancy.take(addressKey(session.path));
+    if (leave === null) {
+      void session.close(CloseCode.BUSY, 'too many connections from one address');
+      return;
+    }
     session.router = this.#arrivals;
     const giveUp = (): void => {
       if (session.router === this.#arrivals) void session.close(CloseCode.NO_ERROR, 'neither attached nor connected');
     };
     const cancel = this.#host.environment.clock.schedule(this.#settings.arrivalTimeout, giveUp);
+    session.on('cancelled', (exchange) => this.#waiters.removeExchange(session, exchange));
     session.on('closed', () => {
       cancel();
+      leave();
       this.#ended(session);
     });
   }
@@ -113,13 +127,14 @@ export class Basestation {
 }
 
 function hostConfig({ identity, resetSecret, port, host }: BasestationOptions, { connections, keepAlive }: StationSettings) {
+  const slots = connections + SPARE_SLOTS;
   return {
     identity,
     resetSecret,
     binds: [{ port, ...(host === undefined ? {} : { host }) }],
     responder: () => RESPONDER,
     limits: { connections, halfOpen: 10_000, retryAbove: 500 },
-    core: { connections, streams: 4 * connections, memory: (16 + Math.ceil(connections / 64)) << 20 },
+    core: { connections: slots, streams: 4 * slots, memory: (16 + Math.ceil(connections / 64)) << 20 },
     parameters: {
       idleTimeout: Math.max(90_000, 2 * keepAlive.interval + keepAlive.retryInterval * keepAlive.maxRetries),
       maxStreams: 0,

@@ -80,7 +80,7 @@ export class ClientChannel {
   }
 
   #await(session: Session, exchange: number, connect: ConnectRequest): boolean {
-    return this.#options.waiters.add(connect, { session, serve: () => void this.#serve(session, exchange, connect) });
+    return this.#options.waiters.add(connect, { session, exchange, serve: () => void this.#serve(session, exchange, connect) });
   }
 
   /** The device has attached. Its record may have changed meanwhile, so admission is asked again. */
@@ -167,10 +167,13 @@ function answer(payload: Uint8Array): CoapReply {
   return { status: Status.CREATED, contentFormat: CONTENT_FORMAT_CBOR, payload };
 }
 
+/** Seconds: a device that asks for more is asked again all the same. */
+const MAX_BUSY = 60;
+
 /** "Busy" of a device is passed on, any other refusal says nothing to the client. */
 function passedOn({ status, maxAge }: CoapResponse): CoapReply {
   if (status !== Status.TOO_MANY_REQUESTS && status !== Status.SERVICE_UNAVAILABLE) {
     return textReply(Status.BAD_GATEWAY, 'The device refused the connection');
   }
-  return { ...textReply(status, 'The device is busy'), ...(maxAge === undefined ? {} : { maxAge }) };
+  return { ...textReply(status, 'The device is busy'), ...(maxAge === undefined ? {} : { maxAge: Math.min(maxAge, MAX_BUSY) }) };
 }

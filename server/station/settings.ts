@@ -7,6 +7,8 @@ export interface StationSettings {
   keepAlive: KeepAlive;
   /** Connections of devices and clients at a time. */
   connections: number;
+  /** Those of one address (IPv4) or /64 (IPv6). */
+  connectionsPerAddress: number;
   /** SCTs of one device. */
   tokensPerDevice: number;
   /** Connects a second to one device (protocol.md §2). */
@@ -32,6 +34,7 @@ export interface StationSettings {
 export const defaultSettings: StationSettings = {
   keepAlive: { interval: 25_000, retryInterval: 2_000, maxRetries: 15 },
   connections: 10_000,
+  connectionsPerAddress: 2_000,
   tokensPerDevice: 100,
   connectsPerDevice: 5,
   connectsPerAddress: 20,

@@ -1,9 +1,11 @@
-/** Clients that wait for a device to attach, bounded per device, per session and in all. A waiter goes when it is served or its session ends. */
+/** Clients that wait for a device to attach, bounded per device, per session and in all. A waiter goes when it is served, gives up, or its session ends. */
 import type { Session } from '../../transport/session/index.ts';
 import { deviceName } from './presence.ts';
 
 export interface Waiter {
   readonly session: Session;
+  /** Of the request that waits. */
+  readonly exchange: number;
   /** The device has attached. */
   readonly serve: () => void;
 }
@@ -52,6 +54,11 @@ export class Waiters {
   /** The session ended: nobody is there to be served. */
   removeSession(session: Session): void {
     for (const waiter of [...(this.#bySession.get(session)?.keys() ?? [])]) this.#remove(waiter);
+  }
+
+  /** The client waits no longer. */
+  removeExchange(session: Session, exchange: number): void {
+    for (const waiter of [...(this.#bySession.get(session)?.keys() ?? [])]) if (waiter.exchange === exchange) this.#remove(waiter);
   }
 
   #remove(waiter: Waiter): void {

@@ -28,6 +28,8 @@ export interface SessionRequestsOptions {
   log: Log;
   maxRequests: number;
   wake: () => void;
+  /** the peer observes no more */
+  onCancelled: (exchange: number) => void;
 }
 
 /** Who waits for what becomes of a request of ours. */
@@ -148,6 +150,7 @@ export class SessionRequests {
     else if (event.kind === 'response') this.#responded(event);
     else if (event.kind === 'timeout') this.#failed(event.id, new LocalError('TIMEOUT', 'no answer within the time allowed'));
     else if (event.kind === 'failed') this.#failed(event.id, event.error);
+    else this.#options.onCancelled(event.exchange);
   }
 
   #responded({ id, response, final }: Extract<ExchangesEvent, { kind: 'response' }>): void {

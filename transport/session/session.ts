@@ -36,6 +36,8 @@ export interface KeepAlive {
 export interface SessionEvents {
   /** once; null when this end closed, else why it ended */
   closed: SvcError | null;
+  /** Exchange of a request of the peer that was answered with `observe: true` and is not observed any more. */
+  cancelled: number;
 }
 
 /** What the host gives a session. */
@@ -82,7 +84,11 @@ export class Session {
     this.router = options.router;
     this.localFingerprint = options.localFingerprint;
     this.#events = new Emitter(log);
-    this.#requests = new SessionRequests({ ...options, session: this });
+    this.#requests = new SessionRequests({
+      ...options,
+      session: this,
+      onCancelled: (exchange) => this.#events.emit('cancelled', exchange),
+    });
   }
 
   /** We opened it. */

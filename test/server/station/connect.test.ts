@@ -69,6 +69,7 @@ describe('refusals', () => {
 
   test.each<[string, CoapReply, number, number | undefined]>([
     ['4.29 with its time', { status: 429, maxAge: 7 }, 429, 7],
+    ['4.29 with a time without end', { status: 429, maxAge: 0xffff_ffff }, 429, 60],
     ['5.03', { status: 503 }, 503, undefined],
     ['4.04', { status: 404 }, 502, undefined],
     ['5.00', { status: 500 }, 502, undefined],
@@ -187,15 +188,32 @@ describe('Wait', () => {
   function observe(party: Party, initiate?: Uint8Array) {
     const seen: { status: number; kind: string; payload: Uint8Array; code?: number }[] = [];
     const payload = encodeConnectRequest({ ...ids, serverKey: 'sk-a', wait: true, ...(initiate ? { initiate } : {}) });
-    party.channel.observe(
+    const { cancel } = party.channel.observe(
       { method: 'POST', path: ClientPath.CONNECT, contentFormat: CONTENT_FORMAT_CBOR, payload, observe: 0 },
       (response) => {
         const kind = response.status < 300 ? decodeConnectAnswer(response.payload).kind : 'refused';
         seen.push({ status: response.status, kind, payload: response.payload });
       },
     );
-    return seen;
+    return Object.assign(seen, { cancel });
   }
+
+  test('is over when the client gives it up', async () => {
+    const device = await world.party({ responder: name });
+    await world.register(ids, device.host.fingerprint);
+    for (let i = 0; i < 40; i++) {
+      const seen = observe(client);
+      await world.sim.run(() => seen.length > 0);
+      expect(seen[0]?.kind).toBe('waiting');
+      seen.cancel();
+      await world.sim.run(100);
+    }
+    expect(world.station.stats().waiting).toBe(0);
+    await device.open(device.acceptsRelayed());
+    await device.attach();
+    await world.sim.run(1000);
+    expect(world.station.stats().routes).toBe(0);
+  });
 
   test('is told to wait, and connected when the device attaches', async () => {
     const device = await world.party({ responder: name });

@@ -40,7 +40,7 @@ describe('Waiters', () => {
   test('are served once, in order, and only for their device', () => {
     const waiters = new Waiters(limits);
     const served: string[] = [];
-    const waiter = (name: string) => ({ session: session(name), serve: () => served.push(name) });
+    const waiter = (name: string) => ({ session: session(name), exchange: 1, serve: () => served.push(name) });
     expect(waiters.add(device, waiter('a'))).toBe(true);
     expect(waiters.add(device, waiter('b'))).toBe(true);
     expect(waiters.add(other, waiter('c'))).toBe(true);
@@ -53,7 +53,7 @@ describe('Waiters', () => {
   test('are bounded per device, per session and in all, and go with their session', () => {
     const waiters = new Waiters(limits);
     const one = session('one');
-    const add = (where: typeof device, who: Session): boolean => waiters.add(where, { session: who, serve: () => {} });
+    const add = (where: typeof device, who: Session): boolean => waiters.add(where, { session: who, exchange: 1, serve: () => {} });
     expect([add(device, one), add(device, one), add(other, one)]).toEqual([true, true, false]);
     expect(add(device, session('two'))).toBe(false);
     expect(add(other, session('two'))).toBe(true);
@@ -65,7 +65,7 @@ describe('Waiters', () => {
 
   test('may be added again while they are served', () => {
     const waiters = new Waiters(limits);
-    const again = { session: session('one'), serve: () => void waiters.add(device, again) };
+    const again = { session: session('one'), exchange: 1, serve: () => void waiters.add(device, again) };
     waiters.add(device, again);
     waiters.serve(device);
     expect(waiters.size).toBe(1);

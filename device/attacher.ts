@@ -46,6 +46,7 @@ export class Attacher {
   readonly #channel: StationChannel;
   readonly #watchdog: Watchdog;
   #attached = false;
+  #running = false;
   #uploading: Promise<void> = Promise.resolve();
   /** Code of the failure that was logged since the last attach. */
   #lastFailure: string | null = null;
@@ -71,13 +72,17 @@ export class Attacher {
     return this.#attached;
   }
 
+  /** Does nothing while it runs. */
   start(): void {
+    if (this.#running) return;
+    this.#running = true;
     this.#watchdog.restart();
     this.#channel.start();
   }
 
   /** Detaches; `start` attaches again. */
   async stop(): Promise<void> {
+    this.#running = false;
     this.#watchdog.stop();
     await this.#channel.stop();
   }
@@ -137,12 +142,14 @@ export class Attacher {
     this.#attached = true;
     this.#lastFailure = null;
     this.#watchdog.stop();
+    // One may have been added while the list was on its way.
+    if (!this.#config.tokens.synchronized) this.tokensChanged();
     this.#config.onEvent('ATTACHED', null);
   }
 
   #disconnected(reason: SvcError | null): void {
     this.#attached = false;
-    if (reason !== null) this.#watchdog.restart();
+    if (this.#running) this.#watchdog.restart();
     this.#config.onEvent('DETACHED', reason);
   }
 

@@ -28,7 +28,8 @@ export function createToken(crypto: CryptoHost): string {
 export class ServerConnectTokens {
   readonly #tokens = new Set<string>();
   #version = 0;
-  #uploaded = -1;
+  /** Of a list without tokens nothing is uploaded. */
+  #uploaded = 0;
 
   /** True when the list has changed. @throws LocalError INVALID_ARGUMENT when empty or over 64 bytes */
   add(token: string): boolean {

@@ -85,6 +85,8 @@ export class Connection {
   dataReceiveLimit: u64;
   // Times, ms; Infinity = not armed. timers.ts has one sentence for each.
   ackTime: f64;
+  /** When the largest number came in: an ACK frame tells how long ago that was. */
+  largestTime: f64;
   idleSince: f64;
   keepAliveSince: f64;
   retryTime: f64;
@@ -102,8 +104,6 @@ export class Connection {
   /** Counts towards the next avoidance step. */
   bytesAcked: u32;
   flags: u32;
-  /** Packets until the sender leaves a number out (RFC 9000 §21.4). */
-  untilSkip: u32;
   random: u32;
   dataWindow: u32;
   initialStreamWindow: u32;
@@ -131,6 +131,8 @@ export class Connection {
   packetSize: u16;
   maxStreams: u16;
   maxMessages: u16;
+  /** Packets until the sender leaves a number out (RFC 9000 §21.4). */
+  untilSkip: u16;
   state: u8;
   pending: u8;
   events: u8;

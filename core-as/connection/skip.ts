@@ -10,7 +10,7 @@ const SPREAD: u32 = 1_024;
 
 /** Draws when the next number is left out. */
 export function drawSkip(c: Connection): void {
-  c.untilSkip = LEAST + (nextRandom(c) & (SPREAD - 1));
+  c.untilSkip = <u16>(LEAST + (nextRandom(c) & (SPREAD - 1)));
 }
 
 /** Counts one packet; true when the number after it is to be left out. */

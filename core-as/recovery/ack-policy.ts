@@ -1,15 +1,17 @@
 /**
  * When we acknowledge, and what our ACK frames say (RFC 9000 §13.2, §19.3).
  *
- * - every second ack-eliciting packet; after the first 100 every tenth; at most `maxAckDelay` late;
+ * - every second ack-eliciting packet; after the first 100 every tenth; at most `maxAckDelay` late, and a quarter of the round trip
+ *   once a second packet waits: a window of a few packets would otherwise stand still for that long;
  * - at once on a gap: a number out of order, or one that leaves a hole below it;
  * - ranges are read from the replay window, newest first, at most 32, down to `ackFloor`, which rises when the peer
  *   acknowledges a packet with an ACK of ours.
  */
-import { ACK_NOW, ACK_OWED, Connection, flagged } from "../connection/record";
+import { ACK_NOW, ACK_OWED, Connection, HAS_RTT, flagged } from "../connection/record";
 import { scanDown, windowFloor } from "../packet/replay-window";
 import { varintSize, writeVarint } from "../frames/varint";
 import { ACK } from "../frames/types";
+import { GRANULARITY } from "./rtt";
 
 /** PROTOCOL.md §5 */
 const MOST_RANGES: u32 = 32;
@@ -26,6 +28,7 @@ const DELAY_UNITS: f64 = 125;
 /** Packet `number` was processed; `before` is the largest received before it. */
 export function onReceived(c: Connection, number: u64, before: i64, eliciting: bool, now: f64): void {
   if (number < c.ackFloor) c.ackFloor = number;
+  if (<i64>number == c.largestReceived) c.largestTime = now;
   if (!eliciting) return;
   const inOrder = <i64>number == before + 1;
   c.flags |= ACK_OWED;
@@ -34,11 +37,12 @@ export function onReceived(c: Connection, number: u64, before: i64, eliciting: b
   const every = c.elicitingReceived <= EARLY_PACKETS ? EARLY_EVERY : LATER_EVERY;
   if (c.unacked >= every || !inOrder) c.flags |= ACK_NOW;
   if (c.ackTime == Infinity) c.ackTime = now + <f64>c.maxAckDelay;
+  if (c.unacked > 1 && flagged(c, HAS_RTT)) c.ackTime = min(c.ackTime, now + <f64>max<f32>(c.smoothedRtt / 4, GRANULARITY));
 }
 
 /**
  * Writes an ACK frame at `to`, not beyond `limit`; returns the address after it, or `to` when there is nothing to tell. `now` and
- * the time the delay began give the delay field.
+ * the time the largest number came in give the delay field.
  */
 export function writeAck(c: Connection, to: usize, limit: usize, now: f64): usize {
   if (c.largestReceived < 0 || to + 40 > limit) return to;
@@ -80,6 +84,5 @@ export function ackOwed(c: Connection): bool {
 }
 
 function delayUnits(c: Connection, now: f64): u64 {
-  if (c.ackTime == Infinity) return 0;
-  return <u64>max((now - (c.ackTime - <f64>c.maxAckDelay)) * DELAY_UNITS, 0);
+  return <u64>(max(now - c.largestTime, 0) * DELAY_UNITS);
 }

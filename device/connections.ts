@@ -41,6 +41,11 @@ export class DeviceConnection {
     return this.#session.closed;
   }
 
+  /** Calls back when the connection ends. Returns the function that stops listening: for what comes and goes during a long connection. */
+  onClosed(listener: () => void): () => void {
+    return this.#session.on('closed', listener);
+  }
+
   /** Closes it; the client sees CLOSED. */
   close(): Promise<void> {
     return this.#session.close();

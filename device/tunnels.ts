@@ -1,8 +1,8 @@
 /**
  * TCP tunnel services: TCP servers near the device that clients may reach through it.
  *
- * A service has three CoAP endpoints (listed, described, asked for) and a stream port of its own. For each stream that arrives there: look
- * at the limit of the service's type, ask the authorization listener again, connect to the service's host and port, and only then accept
+ * A service has three CoAP endpoints (listed, described, asked for) and a stream port of its own. For each stream that arrives there: ask
+ * the authorization listener again, look at the limit of the service's type, connect to the service's host and port, and only then accept
  * and carry bytes both ways. Removing a service ends its connections. Who may do what is the application's decision alone.
  */
 import { LocalError, StreamCode } from '../protocol/errors/index.ts';
@@ -109,9 +109,10 @@ export class TcpTunnels {
   async #carry(id: string, stream: DeviceStream): Promise<void> {
     const service = this.#services.get(id);
     if (service === undefined) return stream.refuse(StreamCode.STREAM_REFUSED);
+    // Permission goes first: who has none takes no place from those who have.
+    if (!(await this.#allows('TcpTunnel:Connect', service, stream.connection))) return stream.refuse(StreamCode.FORBIDDEN);
     if (!this.#enter(service.type)) return stream.refuse(StreamCode.STREAM_LIMIT);
     try {
-      if (!(await this.#allows('TcpTunnel:Connect', service, stream.connection))) return stream.refuse(StreamCode.FORBIDDEN);
       const tcp = await this.#connectTcp(service.host, service.port);
       await this.#join(service, tcp, stream);
     } finally {
@@ -125,10 +126,11 @@ export class TcpTunnels {
       return stream.refuse(StreamCode.STREAM_REFUSED);
     }
     service.connections.add(tcp);
-    stream.connection.closed.then(() => tcp.abort());
+    const stopListening = stream.connection.onClosed(() => tcp.abort());
     try {
       await tcp.join(stream.accept());
     } finally {
+      stopListening();
       service.connections.delete(tcp);
       tcp.abort();
     }

@@ -180,7 +180,7 @@ export class Host {
    */
   routePath(channel: Session, routeId: Uint8Array, resetToken?: Uint8Array): Path {
     const now = this.environment.clock.now();
-    this.#routes.prune((path) => this.#isUsed(path), now);
+    this.#routes.prune(this.#usedPaths(), now);
     return this.#routes.add(channel, routeId, resetToken, now).path;
   }
 
@@ -369,9 +369,9 @@ export class Host {
     return socket.path(address, port);
   }
 
-  #isUsed(path: Path): boolean {
-    for (const user of [...this.#sessions, ...this.#attempts.values()]) if (user.path === path) return true;
-    return false;
+  #usedPaths(): Set<Path> {
+    const paths = [...this.#sessions, ...this.#attempts.values()].map(({ path }) => path);
+    return new Set(paths.filter((path) => path !== null));
   }
 
   #assertOpen(): void {

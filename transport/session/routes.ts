@@ -15,6 +15,8 @@ export interface Route {
 
 /** ms a route may stay without a session before it is forgotten: longer than any connect takes */
 const UNUSED = 120_000;
+/** routes above which the oldest without a session go at once: a base station may not fill our memory with them */
+const MOST = 1024;
 
 export class Routes {
   readonly #routes = new Map<string, Route>();
@@ -48,10 +50,15 @@ export class Routes {
     return paths;
   }
 
-  /** Forgets routes whose connect never came to anything. */
-  prune(used: (path: Path) => boolean, now: number): void {
+  get size(): number {
+    return this.#routes.size;
+  }
+
+  /** Forgets routes whose connect never came to anything. @param used paths of sessions and of connects under way */
+  prune(used: ReadonlySet<Path>, now: number): void {
     for (const [key, route] of this.#routes) {
-      if (now - route.since > UNUSED && !used(route.path)) this.#routes.delete(key);
+      const due = now - route.since > UNUSED || this.#routes.size >= MOST;
+      if (due && !used.has(route.path)) this.#routes.delete(key);
     }
   }
 }

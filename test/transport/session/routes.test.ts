@@ -1,0 +1,34 @@
+import { describe, expect, test } from 'vitest';
+import type { Path } from '../../../protocol/path.ts';
+import type { Session } from '../../../transport/session/index.ts';
+import { Routes } from '../../../transport/session/routes.ts';
+
+const channel = { path: { kind: 'udp', key: 'udp:0:10.0.0.1:4433', address: '10.0.0.1', port: 4433, socket: 0, local: false } } as Session;
+
+function id(number: number): Uint8Array {
+  const bytes = new Uint8Array(8);
+  new DataView(bytes.buffer).setUint32(0, number);
+  return bytes;
+}
+
+describe('routes', () => {
+  test('without a session are forgotten after two minutes', () => {
+    const routes = new Routes();
+    const used = routes.add(channel, id(1), undefined, 0).path;
+    const idle = routes.add(channel, id(2), undefined, 0).path;
+    routes.prune(new Set([used]), 120_001);
+    expect([routes.find(used)?.path, routes.find(idle)]).toEqual([used, undefined]);
+  });
+
+  test('of a base station that offers them without end stay bounded; those in use stay', () => {
+    const routes = new Routes();
+    const used = new Set<Path>();
+    for (let i = 0; i < 20_000; i++) {
+      routes.prune(used, i);
+      const { path } = routes.add(channel, id(i), undefined, i);
+      if (i % 2000 === 0) used.add(path);
+    }
+    expect(routes.size).toBeLessThanOrEqual(1024);
+    for (const path of used) expect(routes.find(path)?.path).toBe(path);
+  });
+});

@@ -8,6 +8,7 @@
 import type { CoapResponse } from '../protocol/coap/index.ts';
 import { LocalError } from '../protocol/errors/index.ts';
 import type { Session } from '../transport/session/index.ts';
+import { whileConnected } from './while-connected.ts';
 
 export type CoapMethod = 'GET' | 'POST' | 'PUT' | 'DELETE';
 
@@ -61,20 +62,15 @@ export class Coap {
 
   /**
    * Sends the request and waits for the response, at most 2 minutes.
-   * @throws TIMEOUT; STOPPED when `signal` fires or the connection was closed; CLOSED when it was lost; NOT_CONNECTED; OPERATION_IN_PROGRESS
+   * @throws TIMEOUT; STOPPED when `signal` fires, the connection was closed or is lost; NOT_CONNECTED; OPERATION_IN_PROGRESS
    */
   async execute(options: { signal?: AbortSignal } = {}): Promise<void> {
     if (this.#executing) throw new LocalError('OPERATION_IN_PROGRESS', 'this CoAP request is being executed');
     const session = this.#session();
     this.#executing = true;
     try {
-      this.#response = await session.request({
-        method: this.#method,
-        path: this.#path,
-        ...this.#payload,
-        timeout: EXCHANGE_TIMEOUT,
-        ...options,
-      });
+      const request = { method: this.#method, path: this.#path, ...this.#payload, timeout: EXCHANGE_TIMEOUT, ...options };
+      this.#response = await whileConnected(session, () => session.request(request));
     } finally {
       this.#executing = false;
     }

@@ -8,6 +8,7 @@ import { LocalError, RemoteError } from '../protocol/errors/index.ts';
 import { decodeTunnelService } from '../protocol/records/index.ts';
 import type { Session } from '../transport/session/index.ts';
 import type { ListenTunnel, TunnelListener } from './host.ts';
+import { whileConnected } from './while-connected.ts';
 
 export class TcpTunnel {
   readonly #session: () => Session;
@@ -73,7 +74,8 @@ export class TcpTunnel {
 /** The stream port of a service this client may use. */
 async function askDevice(session: Session, serviceId: string): Promise<number> {
   if (serviceId === '' || serviceId.includes('/')) throw new LocalError('INVALID_ARGUMENT', 'a service id is a text without "/"');
-  const response = await session.request({ method: 'GET', path: `/tcp-tunnels/connect/${encodeURIComponent(serviceId)}` });
+  const request = { method: 'GET', path: `/tcp-tunnels/connect/${encodeURIComponent(serviceId)}` } as const;
+  const response = await whileConnected(session, () => session.request(request));
   if (response.status === 404) throw new RemoteError('NOT_FOUND', `the device has no tunnel service ${JSON.stringify(serviceId)}`);
   if (response.status === 403)
     throw new RemoteError('FORBIDDEN', `the device does not allow this client to use the tunnel service ${JSON.stringify(serviceId)}`);

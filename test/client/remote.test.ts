@@ -254,6 +254,22 @@ describe('CoAP', () => {
     expect(requests.map((request) => request.getResponseStatusCode())).toEqual([205, 205, 503]);
   });
 
+  test('what is under way when the device closes or is gone ends with STOPPED', async () => {
+    const under = await scene.attached();
+    under.device.addCoapResource('GET', '/never', () => new Promise(() => {}));
+    const connection = await scene.connected();
+    const other = await scene.connected({ KeepAliveInterval: 1000, KeepAliveRetryInterval: 500, KeepAliveMaxRetries: 3 });
+    const request = connection.createCoap('GET', '/never').execute();
+    const lost = other.createCoap('GET', '/never').execute();
+    for (const each of [request, lost]) each.catch(() => {});
+    await scene.world.sim.run(100);
+    void under.device.connection(1).close();
+    expect(await scene.code(request)).toBe('STOPPED');
+    scene.world.sim.link(under.host, 'station', { delay: 10, loss: 1 });
+    expect(await scene.code(lost)).toBe('STOPPED');
+    expect([connection.closeReason?.code, other.closeReason?.code]).toEqual(['CLOSED', 'TIMEOUT']);
+  });
+
   test('no answer is TIMEOUT after two minutes', async () => {
     const { device } = await scene.attached();
     device.addCoapResource('GET', '/never', () => new Promise(() => {}));

@@ -7,7 +7,8 @@ import { type TargetOptions, withTarget } from './client/target.ts';
 import { FileTransferError, isFileName } from './file-protocol.ts';
 import { downloadFile, type TransferOptions, type TransferResult, uploadFile } from './file-transfer.ts';
 import { CommandError, UsageError } from './frame/errors.ts';
-import { progress } from './frame/progress.ts';
+import type { Output } from './frame/output.ts';
+import { type Progress, progress } from './frame/progress.ts';
 
 export function streamCommand(): Command {
   const send = new Command('send')
@@ -43,24 +44,30 @@ async function receiveAction(name: string, file: string | undefined, options: Ta
 }
 
 async function run({ output }: Opened, label: string, transfer: (options: TransferOptions) => Promise<TransferResult>): Promise<void> {
-  let bar: ReturnType<typeof progress> | null = null;
   const began = performance.now();
+  const { bytes, sha256 } = await withProgress(output, label, transfer);
+  const seconds = (performance.now() - began) / 1000;
+  const rate = (bytes / 1e6 / seconds).toFixed(1);
+  output.result({ bytes, sha256, seconds }, `${bytes} bytes in ${seconds.toFixed(2)} s (${rate} MB/s), SHA-256 ${sha256} at both ends`);
+}
+
+/** The transfer with a bar, which is gone again when it ends. */
+async function withProgress(
+  output: Output,
+  label: string,
+  transfer: (options: TransferOptions) => Promise<TransferResult>,
+): Promise<TransferResult> {
+  let bar: Progress | undefined;
+  const onProgress = (done: number, total: number): void => {
+    bar ??= progress(output, label, total);
+    bar.update(done);
+  };
   try {
-    const { bytes, sha256 } = await transfer({
-      onProgress(done, total) {
-        bar ??= progress(output, label, total);
-        bar.update(done);
-      },
-    });
-    const seconds = (performance.now() - began) / 1000;
-    output.result(
-      { bytes, sha256, seconds },
-      `${bytes} bytes in ${seconds.toFixed(2)} s (${(bytes / 1e6 / seconds).toFixed(1)} MB/s), SHA-256 ${sha256} at both ends`,
-    );
+    return await transfer({ onProgress });
   } catch (error) {
     throw error instanceof FileTransferError ? new CommandError(error.message) : error;
   } finally {
-    (bar as ReturnType<typeof progress> | null)?.stop();
+    bar?.stop();
   }
 }
 

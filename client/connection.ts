@@ -220,8 +220,9 @@ export class Connection {
 
   #connected(): Session {
     if (this.#state === 'closed') throw new LocalError('STOPPED', 'the connection is closed');
-    if (this.#state !== 'connected' || this.#session === null) throw new LocalError('NOT_CONNECTED', 'the connection is not connected');
-    return this.#session;
+    if (this.#state === 'connected' && this.#session !== null) return this.#session;
+    const reason = this.#closeReason === null ? 'the connection is not connected' : `the connection ended: ${this.#closeReason.message}`;
+    throw new LocalError('NOT_CONNECTED', reason);
   }
 
   #requireNew(message: string): void {

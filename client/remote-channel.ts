@@ -74,6 +74,12 @@ async function connectOver(
   }
 }
 
+/** "No room" on the way to the base station is the base station's, not the device's. */
+function stationFull(error: unknown): unknown {
+  if (!(error instanceof SvcError) || error.code !== 'DEVICE_INTERNAL_ERROR') return error;
+  return new RemoteError('CONNECTION_REFUSED', 'the base station has no room for another connection', { cause: error });
+}
+
 /** Asks for a route with our Initiate. @throws RemoteError with the code of the base station's refusal */
 async function askStation(
   channel: Session,
@@ -100,7 +106,9 @@ async function askStation(
     timeout: options.DtlsHelloTimeout,
     signal,
   } as const;
-  const response: CoapResponse = await channel.request(request);
+  const response: CoapResponse = await channel.request(request).catch((error: unknown) => {
+    throw stationFull(error);
+  });
   if (response.status >= 300) throw stationError(response);
   return response.payload;
 }

@@ -4,10 +4,11 @@
  * At first contact a key that nobody vouched for is shown and asked about on a terminal; elsewhere --fingerprint (or a pairing string with
  * one) is needed, and nothing is sent to the device without it. A changed key ends the command.
  */
+import { once } from 'node:events';
 import { createInterface } from 'node:readline/promises';
 import { type Connection, SvcClient, SvcError } from '../../client/node.ts';
 import { nodeEnvironment, stderrLog } from '../../transport/node/index.ts';
-import { CommandError, UsageError } from '../frame/errors.ts';
+import { CommandError, Interrupted, UsageError } from '../frame/errors.ts';
 import { Output } from '../frame/output.ts';
 import { interruption, unlessInterrupted } from '../frame/signals.ts';
 import { idOf, Known, type KnownDevice, stateDirectory } from './known.ts';
@@ -120,7 +121,12 @@ async function trust(connection: Connection, target: Target, output: Output): Pr
 async function confirmed(question: string): Promise<boolean> {
   const terminal = createInterface({ input: process.stdin, output: process.stderr });
   try {
-    return (await terminal.question(question)).trim().toLowerCase() === 'yes';
+    // The end of input closes the terminal and leaves the question unanswered.
+    const closed = once(terminal, 'close').then(() => 'no');
+    return (await Promise.race([terminal.question(question), closed])).trim().toLowerCase() === 'yes';
+  } catch (error) {
+    // Ctrl-C does not become a signal while the terminal asks.
+    throw (error as Error).name === 'AbortError' ? new Interrupted() : error;
   } finally {
     terminal.close();
   }

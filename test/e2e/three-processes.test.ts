@@ -95,6 +95,15 @@ test('a file goes to the device and comes back, the same', async () => {
   expect((await readFile(join(folder, 'received'))).equals(content)).toBe(true);
 });
 
+test('no progress bar and nothing else on standard error, unless it is a terminal', async () => {
+  const sent = await svc('stream', 'send', join(folder, 'sent'), 'again.bin', ...client);
+  expect(sent).toMatchObject({
+    code: 0,
+    stderr: '',
+    stdout: expect.stringMatching(/^5000000 bytes in .* SHA-256 [0-9a-f]{64} at both ends\n$/),
+  });
+});
+
 test('an empty file, and one that is not there', async () => {
   await writeFile(join(folder, 'empty'), '');
   expect(await svcJson('stream', 'send', join(folder, 'empty'), ...client)).toMatchObject({ bytes: 0 });

@@ -91,6 +91,19 @@ describe('connect', () => {
     expect(scene.world.sim.now - began).toBeLessThan(5_000);
   });
 
+  test('a base station that is full is CONNECTION_REFUSED, and not blamed on the device', async () => {
+    await scene.close();
+    scene = await Scene.make({ connections: 1 });
+    await scene.attached();
+    const error = await scene.settle(
+      scene
+        .connection()
+        .connect()
+        .catch((reason: unknown) => reason),
+    );
+    expect(error).toMatchObject({ code: 'NO_CHANNELS', remoteChannelErrorCode: 'CONNECTION_REFUSED' });
+  });
+
   test('another key than the pinned one ends the connect, and the device never hears of the client', async () => {
     const { device } = await scene.attached();
     const seen: string[] = [];

@@ -56,6 +56,9 @@ const LOCAL_SOCKET = 1;
 /** Streams, above the application's limit, that a client may begin before it is refused (protocol.md §5). */
 const STREAM_CREDIT = 64;
 
+/** Client connections that a device has places for at least: a running one may raise its limit to that. They cost nothing until they are used. */
+const PLACES = 1024;
+
 /** Slots of the core above the limit of client connections: the base station's channel, and clients that are being told "busy". */
 const SPARE_SLOTS = 8;
 
@@ -72,6 +75,8 @@ export class Device {
   readonly #tunnels: TcpTunnels;
   readonly #limits: { connections?: number; streams?: number } = {};
   #streamSegments: number | null = null;
+  /** Once started: how far the limit of connections may be raised. */
+  #places = Number.POSITIVE_INFINITY;
   #state: 'new' | 'starting' | 'running' | 'closed' = 'new';
   #host: Host | null = null;
   #attacher: Attacher | null = null;
@@ -251,9 +256,15 @@ export class Device {
 
   // Limits. Any time unless said; lowering one ends nothing that is open.
 
-  /** Client connections at a time; further clients see DEVICE_INTERNAL_ERROR. @throws LocalError INVALID_ARGUMENT */
+  /**
+   * Client connections at a time, default 64; further clients see DEVICE_INTERNAL_ERROR.
+   * @throws LocalError INVALID_ARGUMENT; INVALID_STATE on a running device above 1,024 and above the limit it was started with
+   */
   limitConnections(limit: number): void {
-    this.#limits.connections = settings.checkLimit('connections', limit);
+    settings.checkLimit('connections', limit);
+    if (this.#state !== 'new' && limit > this.#places)
+      throw new LocalError('INVALID_STATE', `a running device has places for ${this.#places} connections: set a higher limit before start`);
+    this.#limits.connections = limit;
     this.#limitHost();
   }
 
@@ -341,12 +352,14 @@ export class Device {
     const name = `device:${productId}.${deviceId}`;
     const { maxStreams } = defaultParameters;
     const streams = this.#limits.streams ?? maxStreams;
+    this.#places = Math.max(PLACES, this.#limits.connections ?? defaultLimits.connections);
     return Host.open(this.#environment, {
       identity: key,
       binds: [{ port: p2pPort }, { port: localPort, local: true }],
       responder: (path) => (this.#host !== null && path.socket === this.#host.sockets[LOCAL_SOCKET]?.index ? [name, 'device'] : [name]),
       info: { ProductId: productId, DeviceId: deviceId },
       limits: this.#limits,
+      places: this.#places,
       parameters: { maxStreams: Math.max(maxStreams, streams + STREAM_CREDIT) },
       acceptStreams: true,
       resetSecret: this.#resetSecret(key),
@@ -357,7 +370,7 @@ export class Device {
   }
 
   #coreOptions(): CoreOptions {
-    const connections = (this.#limits.connections ?? defaultLimits.connections) + SPARE_SLOTS;
+    const connections = this.#places + SPARE_SLOTS;
     return { connections, ...(this.#streamSegments !== null && { streamSegments: this.#streamSegments }) };
   }
 

@@ -10,7 +10,7 @@ export interface EndpointLimits {
   halfOpen: number;
   /** Half-open handshakes above which a Retry is asked for first. */
   retryAbove: number;
-  /** Connections accepted at a time; one more is closed with BUSY. The table of ids is made for the first value. */
+  /** Connections accepted at a time; one more is closed with BUSY. Raise it no further than `places`. */
   connections: number;
   /** Byte streams that peers hold open, over all connections; one more is refused with STREAM_LIMIT. Default: no limit. */
   streams?: number;
@@ -35,6 +35,8 @@ export interface EndpointConfig {
   /** UDP payload of our packets, Route header included. Default 1,200; more only where the operator knows the link. */
   readonly mtu?: number;
   readonly limits: EndpointLimits;
+  /** Accepted connections that ids are made for. Default: the limit at the start. */
+  readonly places?: number;
   /** 32 random bytes kept beside the identity key, never shared with another node. */
   readonly resetSecret: Uint8Array;
   /** This end makes routes (a station): a Route packet with an unknown id is answered with Reset. Default false. */

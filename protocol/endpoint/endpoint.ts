@@ -221,8 +221,8 @@ export class Endpoint {
 
 function newContext(config: EndpointConfig, released: (slot: Slot) => void): Context {
   const stats = newStats();
-  const { crypto, limits, resetSecret } = config;
-  const ids = Math.min(limits.connections, MAX_IDS) + limits.halfOpen + SPARE_IDS;
+  const { crypto, limits, resetSecret, places = limits.connections } = config;
+  const ids = Math.min(Math.max(limits.connections, places), MAX_IDS) + limits.halfOpen + SPARE_IDS;
   return {
     config,
     stats,

@@ -38,6 +38,8 @@ export interface HostConfig {
   /** of the connections this host opens; who accepts one has its idle timeout. Default 25 s, 2 s, 15 times */
   keepAlive?: KeepAlive;
   limits?: Partial<HostLimits>;
+  /** how far `limits.connections` may be raised while the host runs; `core.connections` must have slots for as many. Default: not at all */
+  places?: number;
   /** 32 bytes kept beside the identity key, so that peers notice our restart by Reset; default: random */
   resetSecret?: Uint8Array;
   core?: CoreOptions;

@@ -381,7 +381,7 @@ export class Host {
 
 async function startEndpoint(environment: Environment, config: HostConfig, limits: HostLimits, resetSecret: Uint8Array): Promise<Running> {
   const core = await environment.createCore(config.core ?? {});
-  const { responder, info, acceptStreams, streamWindow, mtu } = config;
+  const { responder, info, acceptStreams, streamWindow, mtu, places } = config;
   const endpoint = new Endpoint({
     core,
     crypto: environment.crypto,
@@ -389,6 +389,7 @@ async function startEndpoint(environment: Environment, config: HostConfig, limit
     parameters: { ...defaultParameters, ...config.parameters },
     limits,
     resetSecret,
+    ...(places === undefined ? {} : { places }),
     ...(responder === undefined ? {} : { responder }),
     ...(info === undefined ? {} : { info }),
     ...(acceptStreams === undefined ? {} : { acceptStreams }),

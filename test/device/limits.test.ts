@@ -1,0 +1,32 @@
+/** Limits of a device that are changed while it runs. */
+import { afterEach, expect, test } from 'vitest';
+import type { Connection } from '../../client/node.ts';
+import { Scene } from '../client/scene.ts';
+
+let scene: Scene;
+afterEach(() => scene.close());
+
+test('connections: raised and lowered, the one above is told so', async () => {
+  scene = await Scene.make({ connectsPerDevice: 1000, connectsPerAddress: 1000 });
+  const under = await scene.device();
+  under.device.limitConnections(2);
+  await scene.start(under);
+  await scene.until(under, 'ATTACHED');
+  const client = scene.client();
+  const open = async (count: number): Promise<Connection[]> => {
+    const all = Array.from({ length: count }, () => scene.connection({}, client));
+    for (const each of all) await scene.settle(each.connect());
+    await scene.world.sim.run(2000);
+    return all;
+  };
+  const ends = (all: Connection[]): (string | undefined)[] => all.map(({ closeReason }) => closeReason?.code);
+  expect(ends(await open(3))).toEqual([undefined, undefined, 'DEVICE_INTERNAL_ERROR']);
+  under.device.limitConnections(20);
+  const more = await open(20);
+  expect(ends(more).slice(0, 18)).toEqual(Array(18).fill(undefined));
+  expect(ends(more).slice(18)).toEqual(Array(2).fill('DEVICE_INTERNAL_ERROR'));
+  under.device.limitConnections(1);
+  expect(ends(await open(1))).toEqual(['DEVICE_INTERNAL_ERROR']);
+  expect(ends(more).slice(0, 18)).toEqual(Array(18).fill(undefined));
+  expect(() => under.device.limitConnections(5000)).toThrow(expect.objectContaining({ code: 'INVALID_STATE' }));
+});

@@ -97,7 +97,8 @@ class NodeUdpSocket implements UdpSocket {
   }
 
   readonly #message = (datagram: Buffer, from: RemoteInfo): void => {
-    if (!this.#closed) this.#options.receive(datagram, this.#paths.path(from.address, from.port));
+    // Port 0 can only be made up: nothing can be sent there, and `dgram` throws when asked to.
+    if (!this.#closed && from.port !== 0) this.#options.receive(datagram, this.#paths.path(from.address, from.port));
   };
 }
 

@@ -1,7 +1,7 @@
-import { createSocket, type Socket } from 'node:dgram';
+import { createSocket, Socket } from 'node:dgram';
 import { EventEmitter, once } from 'node:events';
 import { networkInterfaces } from 'node:os';
-import { afterEach, describe, expect, it } from 'vitest';
+import { afterEach, describe, expect, it, vi } from 'vitest';
 import type { Path } from '../../../protocol/path.ts';
 import { type BindOptions, silentLog, type UdpSocket } from '../../../transport/environment.ts';
 import { nodeEnvironment } from '../../../transport/node/environment.ts';
@@ -38,6 +38,16 @@ async function tryPort(type: 'udp4' | 'udp6', port: number): Promise<void> {
 }
 
 describe('UDP in Node', () => {
+  it('drops what claims to come from port 0, where no answer can go', async () => {
+    const binds = vi.spyOn(Socket.prototype, 'bind');
+    const ports: number[] = [];
+    await bind({ host: '127.0.0.1', receive: (_, path) => ports.push(path.port) });
+    const [socket] = binds.mock.contexts as Socket[];
+    binds.mockRestore();
+    for (const port of [0, 4433]) socket!.emit('message', Buffer.of(1), { address: '127.0.0.1', family: 'IPv4', port, size: 1 });
+    expect(ports).toEqual([4433]);
+  });
+
   it.each(loopbacks)('echoes 1000 datagrams over %s, byte for byte, each released once and in order', async (address) => {
     const server: UdpSocket = await bind({
       receive: (datagram, path) => server.send(datagram, 0, datagram.length, path, () => {}),

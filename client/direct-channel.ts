@@ -75,7 +75,8 @@ export function connectDirect(
       running++;
       try {
         const session = await connectCandidate(host, network, candidate, target);
-        if (won) await session.close();
+        // Nobody takes one that comes too late.
+        if (won || target.signal.aborted) return await session.close();
         won = true;
         candidates.unfollow();
         resolve(session);

@@ -1,6 +1,9 @@
 /** Client to device straight, and both ways at once, in virtual time. */
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { connectDirect, DirectCandidates } from '../../client/direct-channel.ts';
 import type { Connection, ConnectionOptions } from '../../client/node.ts';
+import type { Network } from '../../transport/environment.ts';
+import type { Host, Session } from '../../transport/session/index.ts';
 import type { DeviceUnderTest } from './scene.ts';
 import { ids, Scene } from './scene.ts';
 
@@ -152,4 +155,23 @@ describe('both channels', () => {
     expect(connection.getType()).toBe('RELAY');
     expect(connection.getDeviceFingerprint()).toBe(device.deviceFingerprint);
   });
+});
+
+test('a session that is there just when the connect is stopped is closed', async () => {
+  const stop = new AbortController();
+  const candidates = new DirectCandidates();
+  candidates.add('10.0.0.1', 1);
+  let closed = 0;
+  const session = { close: async () => void closed++ } as unknown as Session;
+  const host = { connect: async () => session } as unknown as Host;
+  const network = {
+    resolve: async () => {
+      stop.abort();
+      return ['10.0.0.1'];
+    },
+  } as unknown as Network;
+  const connecting = connectDirect(host, network, candidates, { name: 'device', signal: stop.signal });
+  await expect(connecting).rejects.toMatchObject({ code: 'STOPPED' });
+  await new Promise((resolve) => setImmediate(resolve));
+  expect(closed).toBe(1);
 });

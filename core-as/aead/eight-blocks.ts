@@ -2,7 +2,7 @@
  * Eight ChaCha20 blocks at once, with Poly1305 woven in: two sets of four in the layout of four-blocks.ts.
  *
  * Four blocks alone leave the vector units waiting for their own results (on a processor whose vector instructions take two cycles,
- * 640 of 700 cycles are one chain); a second, independent set fills the gaps. Only the second row of each set is kept in variables, the rest
+ * 560 of 680 cycles are one chain); a second, independent set fills the gaps. Only the second row of each set is kept in variables, the rest
  * in memory: 32 vectors do not fit into the registers anyway, loads and stores have units of their own, and a fixed place in memory keeps
  * compilers from mixing the sets in a way that spills. The blocks of Poly1305 between the sets serve that too.
  */

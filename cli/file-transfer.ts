@@ -67,10 +67,23 @@ async function withFileStream(connection: Connection, work: (stream: Stream) => 
   const stream = connection.createStream();
   try {
     await stream.open(FILE_PORT);
-    return await work(stream);
+    const result = await work(stream);
+    await ended(stream);
+    return result;
   } finally {
     stream.abort();
   }
+}
+
+/** Waits for the device's end of the stream, so that its own close is not cut off by ours. */
+async function ended(stream: Stream): Promise<void> {
+  try {
+    await stream.readSome();
+  } catch (error) {
+    if (error instanceof SvcError && error.code === 'END_OF_FILE') return;
+    throw error;
+  }
+  throw new FileTransferError('the device sent more than the file');
 }
 
 /** Writes request and content. When writing fails because the device has answered already, its answer is the error. */

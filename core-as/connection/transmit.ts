@@ -32,6 +32,9 @@ import { skipIsDue } from "./skip";
 /** Our constant: after this long a starved writer is offered room again, ms. */
 const RETRY_AFTER: f64 = 20;
 
+/** Our constant: bytes of the ACK frame in a packet that closes; the close frame needs the rest. */
+const ACK_IN_CLOSE: u32 = 128;
+
 /** Packets written by the call that runs. */
 let written: u32 = 0;
 
@@ -39,7 +42,7 @@ let written: u32 = 0;
 export function transmit(c: Connection, now: f64, most: u32): u32 {
   written = 0;
   if (c.state == OPEN) transmitOpen(c, now, min(most, BATCH));
-  else if (c.state == CLOSING && flagged(c, CLOSE_DUE)) transmitClose(c);
+  else if (c.state == CLOSING && flagged(c, CLOSE_DUE)) transmitClose(c, now);
   return written;
 }
 
@@ -157,13 +160,15 @@ function emitComplete(c: Connection): u32 {
   return emit(c, packet, length);
 }
 
-function transmitClose(c: Connection): void {
+function transmitClose(c: Connection, now: f64): void {
   if (freeSlots < 2) return;
   if (flagged(c, SEND_COMPLETE) && c.complete) emitComplete(c);
   const packet = takeSlot();
   c.flags &= ~CLOSE_DUE;
   const start = packet + HEADER;
-  const end = writeClose(c, start, start + frameSpace(c));
+  const limit = start + frameSpace(c);
+  // What arrived before the close counts for the peer: a stream that had ended is not told as cut off.
+  const end = writeClose(c, ackOwed(c) ? writeAck(c, start, start + ACK_IN_CLOSE, now) : start, limit);
   emit(c, packet, protect(c, packet, <u32>(end - start), c.nextNumber++));
 }
 

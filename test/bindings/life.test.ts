@@ -90,6 +90,26 @@ describe('closing', () => {
     pair.free();
   });
 
+  test('what arrived before the close is acknowledged with it: a stream that had ended is not cut off', () => {
+    const pair = new Pair();
+    const [near, far] = [pair.initiator.connection, pair.responder.connection];
+    const id = near.openStream();
+    near.writeStream(id, text('all of it'));
+    near.finishStream(id);
+    pair.responder.onEvent = ({ kind, stream }) => {
+      if (kind !== EventKind.STREAM_READABLE) return;
+      const target = new Uint8Array(100);
+      expect(far.readStream(stream, target)).toBe(9);
+      expect(far.readStream(stream, target)).toBe(-1);
+      far.close(0, new Uint8Array(0), pair.now);
+    };
+    pair.run(1_000);
+    const kinds = pair.initiator.kinds();
+    expect(kinds.indexOf(EventKind.STREAM_FINISHED)).toBeGreaterThanOrEqual(0);
+    expect(kinds.indexOf(EventKind.STREAM_FINISHED)).toBeLessThan(kinds.indexOf(EventKind.CLOSED));
+    pair.free();
+  });
+
   test('what arrived before the close can still be read', () => {
     const pair = new Pair();
     const id = pair.initiator.connection.openStream();

@@ -1,4 +1,4 @@
-/** Test vectors of RFC 8439, typed from sections 2.3.2, 2.4.2, 2.5.2, 2.6.2, 2.8.2 and appendix A. */
+/** Test vectors of RFC 8439, typed from sections 2.3.2, 2.4.2, 2.5.2, 2.6.2, 2.8.2 and all of appendix A (A.1 to A.5). */
 import { hex } from './cipher.ts';
 
 const ascii = (text: string) => Uint8Array.from(Buffer.from(text, 'latin1'));
@@ -230,7 +230,7 @@ export const macs: readonly MacVector[] = [
   ),
 ];
 
-/** §2.6.2 and A.4: the first 32 bytes of block 0. */
+/** §2.6.2, A.4 and the steps shown in §2.8.2 and A.5: the first 32 bytes of block 0. */
 export const oneTimeKeys = [
   {
     name: '2.6.2',
@@ -255,6 +255,18 @@ export const oneTimeKeys = [
     key: JABBERWOCKY_KEY,
     nonce: NONCE_2,
     oneTimeKey: hex('96 5e 3b c6 f9 ec 7e d9 56 08 08 f4 d2 29 f9 4b 13 7f f2 75 ca 9b 3f cb dd 59 de aa d2 33 10 ae'),
+  },
+  {
+    name: '2.8.2',
+    key: KEY_80_TO_9F,
+    nonce: hex('070000004041424344454647'),
+    oneTimeKey: hex('7b ac 2b 25 2d b4 47 af 09 b6 7a 55 a4 e9 55 84 0a e1 d6 73 10 75 d9 eb 2a 93 75 78 3e d5 53 ff'),
+  },
+  {
+    name: 'A.5',
+    key: JABBERWOCKY_KEY,
+    nonce: hex('000000000102030405060708'),
+    oneTimeKey: hex('bd f0 4a a9 5c e4 de 89 95 b1 4b b6 a1 8f ec af 26 47 8f 50 c0 54 f5 63 db c0 a2 1e 26 15 72 aa'),
   },
 ] as const;
 

@@ -1,4 +1,7 @@
-/** One suite over every implementation of `CryptoHost`. */
+/**
+ * One suite over every implementation of `CryptoHost`: RFC 7748 §5.2 (both vectors, and the iterated one but for its million rounds)
+ * and §6.1, RFC 4231 §4.2 to §4.8, FIPS 180-2 appendix B.
+ */
 import { hexToBytes as fromHex, bytesToHex as toHex } from '@noble/hashes/utils.js';
 import { describe, expect, it } from 'vitest';
 import type { CryptoHost } from '../../protocol/crypto-host.ts';
@@ -79,7 +82,7 @@ describe.each(hosts)('cryptography of the %s', (_name, host) => {
     );
   });
 
-  it('passes the HMAC vectors of RFC 4231 §4.2, §4.3 and §4.7', () => {
+  it('passes the HMAC vectors of RFC 4231 §4.2 to §4.8', () => {
     const text = (value: string) => new TextEncoder().encode(value);
     const hmac = (key: Uint8Array, ...parts: Uint8Array[]) => toHex(host.hmacSha256(key, ...parts));
     expect(hmac(new Uint8Array(20).fill(0x0b), text('Hi '), text('There'))).toBe(
@@ -88,9 +91,24 @@ describe.each(hosts)('cryptography of the %s', (_name, host) => {
     expect(hmac(text('Jefe'), text('what do ya want for nothing?'))).toBe(
       '5bdcc146bf60754e6a042426089575c75a003f089d2739839dec58b964ec3843',
     );
+    expect(hmac(new Uint8Array(20).fill(0xaa), new Uint8Array(50).fill(0xdd))).toBe(
+      '773ea91e36800e46854db8ebd09181a72959098b3ef8c122d9635514ced565fe',
+    );
+    expect(
+      hmac(
+        Uint8Array.from({ length: 25 }, (_, i) => i + 1),
+        new Uint8Array(50).fill(0xcd),
+      ),
+    ).toBe('82558a389a443c0ea4cc819899f2083a85f0faa3e578f8077a2e3ff46729665b');
+    // §4.6 shows the first 128 bits.
+    expect(hmac(new Uint8Array(20).fill(0x0c), text('Test With Truncation')).slice(0, 32)).toBe('a3b6167473100ee06e0c796c2955552b');
     expect(hmac(new Uint8Array(131).fill(0xaa), text('Test Using Larger Than Block-Size Key - Hash Key First'))).toBe(
       '60e431591ee0b67f0d8a26aacbf5b77f8e0bc6213728c5140546040f0ee37f54',
     );
+    const long =
+      'This is a test using a larger than block-size key and a larger than block-size data. The key needs to be hashed before being ' +
+      'used by the HMAC algorithm.';
+    expect(hmac(new Uint8Array(131).fill(0xaa), text(long))).toBe('9b09ffa71b942fcb27635fbcd5b0e944bfdc63644f0713938a7f51535c3a35e2');
   });
 
   it('copies what it imports, exports a copy and wipes', () => {

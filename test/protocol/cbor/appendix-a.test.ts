@@ -1,4 +1,7 @@
-/** The examples of RFC 8949 appendix A: what our subset holds reads as the standard says, everything else is refused. */
+/**
+ * The examples of RFC 8949 appendix A (table 6, every row): what our subset holds reads as the standard says, everything else is
+ * refused. `simple(24)` as f818 was in RFC 7049 only; RFC 8949 §3.3 calls it not well-formed, and it is refused too.
+ */
 
 import { describe, expect, test } from 'vitest';
 import { decode, encode } from '../../../protocol/cbor/index.ts';
@@ -87,6 +90,7 @@ const refused: readonly (readonly [string, string])[] = [
   ['-18446744073709551617, a bignum tag', 'c349010000000000000000'],
   ['undefined', 'f7'],
   ['simple(16)', 'f0'],
+  ['simple(24), RFC 7049 only', 'f818'],
   ['simple(255)', 'f8ff'],
   ['0("2013-03-21T20:04:00Z")', 'c074323031332d30332d32315432303a30343a30305a'],
   ['1(1363896240)', 'c11a514b67b0'],
@@ -98,6 +102,10 @@ const refused: readonly (readonly [string, string])[] = [
 ];
 
 describe('RFC 8949 appendix A', () => {
+  test('has 81 rows', () => {
+    expect(new Set([...accepted, ...refused].map(([, hex]) => hex).filter((hex) => hex !== 'f818')).size).toBe(81);
+  });
+
   test.each(accepted)('%o is %s', (value, hex) => {
     expect(decode(bytes(hex))).toEqual(value);
   });

@@ -1,29 +1,22 @@
+/** Exchanges end to end and against single messages; the flows the standards show are in `rfc-exchanges.test.ts`. */
+
 import { describe, expect, test } from 'vitest';
-import { readBlock } from '../../../protocol/coap/block.ts';
 import {
   type CoapMessage,
   type CoapReply,
   decodeMessage,
   Exchanges,
   type ExchangesEvent,
-  encodeMessage,
   textReply,
 } from '../../../protocol/coap/index.ts';
 import { OptionNumber, readUint, uintOptionOf } from '../../../protocol/coap/options.ts';
 import { LocalError, RemoteError } from '../../../protocol/errors/index.ts';
 import { seeds, size } from '../../support/size.ts';
+import { ascii, block, blockNumber, message, next, path, responseOf, textOf } from './messages.ts';
 import { Pair, randomBytes, seededRandom } from './pair.ts';
 
 const R = 66_560;
 const KIB = 1024;
-
-const textOf = (payload: Uint8Array): string => new TextDecoder().decode(payload);
-const ascii = (text: string): Uint8Array => new TextEncoder().encode(text);
-
-function responseOf(event: ExchangesEvent | undefined): Extract<ExchangesEvent, { kind: 'response' }> {
-  if (event?.kind !== 'response') throw new Error(`${event?.kind} instead of a response`);
-  return event;
-}
 
 /** Answers every request with `reply`. */
 const answering =
@@ -32,24 +25,8 @@ const answering =
     if (event.kind === 'request') pair.server.respond(event.exchange, reply(event), pair.now);
   };
 
-/** Block option of a message as text: number/more/exponent. */
-function block(message: CoapMessage, number: number): string | undefined {
-  const option = message.options.find((candidate) => candidate.number === number);
-  if (option === undefined) return undefined;
-  const { number: n, more, exponent } = readBlock(readUint(option.value));
-  return `${n}/${more ? 1 : 0}/${exponent}`;
-}
-
 const lone = (): Exchanges => new Exchanges({ randomToken: (length) => new Uint8Array(length).fill(9) });
 const option = (number: number, value: number) => uintOptionOf(number, value);
-const path = (...segments: string[]) => segments.map((segment) => ({ number: OptionNumber.URI_PATH, value: ascii(segment) }));
-const message = (code: number, token: number[], options: CoapMessage['options'], payload: Uint8Array = new Uint8Array(0)): Uint8Array =>
-  encodeMessage({ code, token: Uint8Array.from(token), options, payload });
-const blockNumber = (number: number, more: number, exponent: number): number => number * 16 + more * 8 + exponent;
-const next = (exchanges: Exchanges): CoapMessage | null => {
-  const bytes = exchanges.nextMessage();
-  return bytes === null ? null : decodeMessage(bytes);
-};
 
 describe('bodies', () => {
   const MIB = 1 << 20;
@@ -201,97 +178,7 @@ describe('bodies', () => {
   });
 });
 
-describe('blocks as in the RFCs', () => {
-  test('RFC 7959 figure 2: GET in blocks of 128 the client asks for', () => {
-    const server = lone();
-    server.receive(message(1, [7], [...path('status'), option(23, blockNumber(0, 0, 3))]), 0);
-    const event = server.nextEvent();
-    if (event?.kind !== 'request') throw new Error('no request');
-    const body = randomBytes(seededRandom(3), 300);
-    server.respond(event.exchange, { status: 205, payload: body }, 0);
-    const blocks = [next(server)!];
-    for (const number of [1, 2]) {
-      server.receive(message(1, [7], [...path('status'), option(23, blockNumber(number, 0, 3))]), 0);
-      blocks.push(next(server)!);
-    }
-    expect(blocks.map((each) => block(each, 23))).toEqual(['0/1/3', '1/1/3', '2/0/3']);
-    expect(Buffer.concat(blocks.map(({ payload }) => payload))).toEqual(Buffer.from(body));
-    expect(new Set(blocks.map(({ options }) => options.find(({ number }) => number === OptionNumber.ETAG)?.value.join())).size).toBe(1);
-  });
-
-  test('RFC 7959 figure 7: PUT in blocks of 128', () => {
-    const server = lone();
-    const body = randomBytes(seededRandom(4), 300);
-    const answers: (string | undefined)[] = [];
-    for (const [number, more] of [
-      [0, 1],
-      [1, 1],
-      [2, 0],
-    ] as const) {
-      server.receive(
-        message(3, [8], [...path('options'), option(27, blockNumber(number, more, 3))], body.subarray(number * 128, number * 128 + 128)),
-        0,
-      );
-      const event = server.nextEvent();
-      if (event?.kind === 'request') {
-        expect(Buffer.compare(event.request.payload, body)).toBe(0);
-        server.respond(event.exchange, { status: 204 }, 0);
-      }
-      const answer = next(server)!;
-      answers.push(`${answer.code} ${block(answer, 27)}`);
-    }
-    expect(answers).toEqual(['95 0/1/3', '95 1/1/3', '68 2/0/3']);
-  });
-
-  test('RFC 8323 figure 14: GET with BERT blocks of different sizes', () => {
-    const client = lone();
-    client.request({ method: 'GET', path: '/status' }, 0);
-    const request = next(client)!;
-    const body = randomBytes(seededRandom(5), 3072 + 5120 + 4711);
-    const asked: (string | undefined)[] = [];
-    for (const [number, more, length] of [
-      [0, 1, 3072],
-      [3, 1, 5120],
-      [8, 0, 4711],
-    ] as const) {
-      const bytes = message(
-        0x45,
-        [...request.token],
-        [option(23, blockNumber(number, more, 7))],
-        body.subarray(number * KIB, number * KIB + length),
-      );
-      client.receive(bytes, 0);
-      const follow = next(client);
-      if (follow !== null) {
-        expect(follow.token).toEqual(request.token);
-        asked.push(block(follow, 23));
-      }
-    }
-    expect(asked).toEqual(['3/0/7', '8/0/7']);
-    expect(Buffer.compare(responseOf(client.nextEvent()!).response.payload, body)).toBe(0);
-  });
-
-  test('RFC 8323 figure 15: PUT with BERT blocks of different sizes', () => {
-    const server = lone();
-    const body = randomBytes(seededRandom(6), 8192 + 16_384 + 5683);
-    const answers: (string | undefined)[] = [];
-    for (const [number, more, length] of [
-      [0, 1, 8192],
-      [8, 1, 16_384],
-      [24, 0, 5683],
-    ] as const) {
-      server.receive(
-        message(3, [8], [...path('options'), option(27, blockNumber(number, more, 7))], body.subarray(number * KIB, number * KIB + length)),
-        0,
-      );
-      const event = server.nextEvent();
-      if (event?.kind === 'request') server.respond(event.exchange, { status: 204 }, 0);
-      const answer = next(server)!;
-      answers.push(`${answer.code} ${block(answer, 27)}`);
-    }
-    expect(answers).toEqual(['95 0/1/7', '95 8/1/7', '68 24/0/7']);
-  });
-
+describe('blocks', () => {
   test.each<[string, number, Uint8Array[]]>([
     [
       'a gap',

@@ -1,4 +1,4 @@
-/** Messages against examples of the RFCs, against the `coap-packet` library, and against broken bytes. */
+/** Messages against the `coap-packet` library and against broken bytes; the examples of the standards are in `rfc-messages.test.ts`. */
 
 import { generate, parse } from 'coap-packet';
 import fc from 'fast-check';
@@ -16,21 +16,11 @@ import { type CoapMessage, MAX_OPTIONS } from '../../../protocol/coap/message.ts
 import { isCritical, OptionNumber, optionTable, readUint, uintValue } from '../../../protocol/coap/options.ts';
 import { LocalError, RemoteError } from '../../../protocol/errors/index.ts';
 import { seeds, size } from '../../support/size.ts';
+import { ascii, fromUdp, normal, textOption as option } from './messages.ts';
 import { randomBytes, seededRandom } from './pair.ts';
 
-const ascii = (text: string): Uint8Array => new TextEncoder().encode(text);
-const frame = (...parts: (number | string)[]): Uint8Array =>
-  Uint8Array.from(parts.flatMap((part) => (typeof part === 'number' ? [part] : [...ascii(part)])));
-const option = (number: number, value: string): { number: number; value: Uint8Array } => ({ number, value: ascii(value) });
-
-/** A datagram of RFC 7252 as this format has it, and back: version, type and message id are not here. */
-const fromUdp = (datagram: Uint8Array): Uint8Array => Uint8Array.of(datagram[0]! & 15, datagram[1]!, ...datagram.subarray(4));
+/** One of our messages as a datagram of RFC 7252. */
 const toUdp = (message: Uint8Array): Buffer => Buffer.from([0x40 | message[0]!, message[1]!, 0x7d, 0x34, ...message.subarray(2)]);
-
-function normal(message: CoapMessage): unknown {
-  const { code, token, options, payload } = message;
-  return { code, token: [...token], options: options.map(({ number, value }) => [number, ...value]), payload: [...payload] };
-}
 
 const messages = fc.record({
   code: fc.integer({ min: 0, max: 255 }),
@@ -39,49 +29,6 @@ const messages = fc.record({
     maxLength: 20,
   }),
   payload: fc.uint8Array({ maxLength: 500 }),
-});
-
-describe('examples of the RFCs', () => {
-  test.each<[string, Uint8Array, CoapMessage]>([
-    [
-      'RFC 7252 figure 16, request',
-      frame(0x00, 0x01, 0xbb, 'temperature'),
-      { code: 1, token: new Uint8Array(0), options: [option(11, 'temperature')], payload: new Uint8Array(0) },
-    ],
-    [
-      'RFC 7252 figure 16, response',
-      frame(0x00, 0x45, 0xff, '22.3 C'),
-      { code: 0x45, token: new Uint8Array(0), options: [], payload: ascii('22.3 C') },
-    ],
-    [
-      'RFC 7252 figure 17, request with token 0x20',
-      frame(0x01, 0x01, 0x20, 0xbb, 'temperature'),
-      { code: 1, token: Uint8Array.of(0x20), options: [option(11, 'temperature')], payload: new Uint8Array(0) },
-    ],
-    [
-      'RFC 8323 appendix A, request',
-      frame(0x01, 0x01, 0x53, 0xb7, 'sensors', 0x0b, 'temperature', 0x45, 'u=Cel'),
-      {
-        code: 1,
-        token: Uint8Array.of(0x53),
-        options: [option(11, 'sensors'), option(11, 'temperature'), option(15, 'u=Cel')],
-        payload: new Uint8Array(0),
-      },
-    ],
-    [
-      'RFC 8323 appendix A, response',
-      frame(0x01, 0x45, 0x53, 0xff, '22.3 Cel'),
-      { code: 0x45, token: Uint8Array.of(0x53), options: [], payload: ascii('22.3 Cel') },
-    ],
-  ])('%s', (_, bytes, message) => {
-    expect(normal(decodeMessage(bytes))).toEqual(normal(message));
-    expect(encodeMessage(message)).toEqual(bytes);
-  });
-
-  test('RFC 7252 figure 16 and 17 as datagrams', () => {
-    const datagram = Uint8Array.of(0x41, 0x01, 0x7d, 0x35, 0x20, 0xbb, ...ascii('temperature'));
-    expect(fromUdp(datagram)).toEqual(frame(0x01, 0x01, 0x20, 0xbb, 'temperature'));
-  });
 });
 
 describe('messages', () => {

@@ -1,3 +1,5 @@
+/** Paths and query arguments; RFC 7252 §5.10.1, §6.4, §6.5 and the examples of appendix B. */
+
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { formatPath, parsePath } from '../../../protocol/coap/index.ts';
@@ -40,6 +42,21 @@ describe('paths', () => {
     '/\ud800',
   ])('%o is refused', (path) => {
     expect(() => parsePath(path)).toThrow(LocalError);
+  });
+
+  // The paths of the five URIs of the standard, with the Uri-Path options they come from.
+  test.each<[string, string[]]>([
+    ['/', []],
+    ['/.well-known/core', ['.well-known', 'core']],
+    ['/%E3%81%93%E3%82%93%E3%81%AB%E3%81%A1%E3%81%AF', ['\u3053\u3093\u306b\u3061\u306f']],
+    ['//%2F//', ['', '/', '', '']],
+  ])('RFC 7252 appendix B: %s', (path, segments) => {
+    expect(parsePath(path)).toEqual(segments);
+    expect(formatPath(segments)).toBe(path);
+  });
+
+  test('RFC 7252 appendix B: the arguments "//" and "?&" are taken', () => {
+    expect(checkQuery(['//', '?&'])).toEqual(['//', '?&']);
   });
 
   test('256 bytes are the most', () => {

@@ -1,0 +1,72 @@
+/** Short ways to write CoAP messages and to read what was sent, for tests. */
+
+import { blockUnit, readBlock } from '../../../protocol/coap/block.ts';
+import {
+  type CoapMessage,
+  type CoapOption,
+  decodeMessage,
+  type Exchanges,
+  type ExchangesEvent,
+  encodeMessage,
+} from '../../../protocol/coap/index.ts';
+import { OptionNumber, readUint } from '../../../protocol/coap/options.ts';
+
+export const ascii = (text: string): Uint8Array => new TextEncoder().encode(text);
+export const textOf = (payload: Uint8Array): string => new TextDecoder().decode(payload);
+
+/** Bytes given one by one and as texts. */
+export const frame = (...parts: (number | string)[]): Uint8Array =>
+  Uint8Array.from(parts.flatMap((part) => (typeof part === 'number' ? [part] : [...ascii(part)])));
+
+export const textOption = (number: number, value: string): CoapOption => ({ number, value: ascii(value) });
+export const path = (...segments: string[]): CoapOption[] => segments.map((segment) => textOption(OptionNumber.URI_PATH, segment));
+
+/** A datagram of RFC 7252 in our form: version, type and message id are not there. */
+export const fromUdp = (datagram: Uint8Array): Uint8Array => Uint8Array.of(datagram[0]! & 15, datagram[1]!, ...datagram.subarray(4));
+
+/** A message as plain arrays, for comparisons. */
+export function normal({ code, token, options, payload }: CoapMessage): unknown {
+  return { code, token: [...token], options: options.map(({ number, value }) => [number, ...value]), payload: [...payload] };
+}
+
+export const message = (
+  code: number,
+  token: readonly number[],
+  options: CoapMessage['options'],
+  payload: Uint8Array = new Uint8Array(0),
+): Uint8Array => encodeMessage({ code, token: Uint8Array.from(token), options, payload });
+
+/** Value of a block option. */
+export const blockNumber = (number: number, more: number, exponent: number): number => number * 16 + more * 8 + exponent;
+
+/** Block option of a message as text: number/more/exponent. */
+export function block({ options }: CoapMessage, number: number): string | undefined {
+  const option = options.find((candidate) => candidate.number === number);
+  if (option === undefined) return undefined;
+  const { number: n, more, exponent } = readBlock(readUint(option.value));
+  return `${n}/${more ? 1 : 0}/${exponent}`;
+}
+
+/** The same as the standards write it: number/more/size, BERT for exponent 7. */
+export function shownBlock({ options }: CoapMessage, number: number): string | undefined {
+  const option = options.find((candidate) => candidate.number === number);
+  if (option === undefined) return undefined;
+  const { number: n, more, exponent } = readBlock(readUint(option.value));
+  return `${n}/${more ? 1 : 0}/${exponent === 7 ? 'BERT' : blockUnit(exponent)}`;
+}
+
+/** The next message an end sends, null for none. */
+export function next(exchanges: Exchanges): CoapMessage | null {
+  const bytes = exchanges.nextMessage();
+  return bytes === null ? null : decodeMessage(bytes);
+}
+
+export function responseOf(event: ExchangesEvent | null | undefined): Extract<ExchangesEvent, { kind: 'response' }> {
+  if (event?.kind !== 'response') throw new Error(`${event?.kind} instead of a response`);
+  return event;
+}
+
+export function requestOf(event: ExchangesEvent | null | undefined): Extract<ExchangesEvent, { kind: 'request' }> {
+  if (event?.kind !== 'request') throw new Error(`${event?.kind} instead of a request`);
+  return event;
+}

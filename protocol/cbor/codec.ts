@@ -1,12 +1,13 @@
 /**
  * CBOR for control messages: `decode` checks the bytes, then lets cbor-x build plain values; `encode` checks the value, then lets
- * cbor-x write definite lengths. The only importer of cbor-x, in its build without `eval`, which runs in every host.
+ * cbor-x write definite lengths. The only importer of cbor-x: `#cbor-x` (package.json) is its build without `eval`, which runs in every
+ * host, and in Node its ES modules, because the first CommonJS module that Node imports costs a device 7 MB.
  *
  * Plain values are null, booleans, numbers, strings, Uint8Array, arrays and objects with text keys. Lengths and integers are written
  * in their shortest form up to 32 bits, integers up to 2^53 in 9 bytes, other numbers as doubles. Minus zero is written as 0.
  */
 
-import { Decoder, Encoder } from 'cbor-x/index-no-eval';
+import { Decoder, Encoder } from '#cbor-x';
 import { LocalError, RemoteError } from '../errors/index.ts';
 import { normalize } from './normalize.ts';
 import { type CborLimits, checkWellFormed, MAX_DEPTH } from './well-formed.ts';

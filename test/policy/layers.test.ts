@@ -29,7 +29,7 @@ const packages: Record<string, RegExp> = {
   'core-as': /^$/,
   bindings: /^(@assemblyscript\/loader|@scure\/base)$/,
   protocol: /^(@noble\/(curves|hashes)|@scure\/base)(\/|$)/,
-  'protocol/cbor': /^cbor-x(\/|$)/,
+  'protocol/cbor': /^#cbor-x$/,
   transport: /^@noble\/(curves|hashes)(\/|$)/,
   'transport/node': /^(node:.+|multicast-dns)$/,
   'transport/browser': /^@noble\/(curves|hashes)(\/|$)/,

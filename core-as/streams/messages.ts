@@ -6,16 +6,18 @@
  */
 import { Connection, MESSAGES_LIST, STARVED, WANTS_MESSAGES, at } from "../connection/record";
 import { copyIn, copyOut } from "../memory/chunk-map";
-import { MESSAGES_OUT } from "../memory/chunks";
+import { MESSAGES_OUT, scarce } from "../memory/chunks";
 import { push } from "../memory/list";
 import { afterConsumed } from "./credit";
 import { freeStream, idOf, maybeFree, setWindows } from "./life";
 import { ENDED, END_PENDING, MESSAGE, ON_MESSAGE, OWN, RECEIVE_DONE, SEND_LINK, Stream, address, isMessage, receiveMap, sendMap, has } from "./record";
-import { addStream } from "./table";
+import { addStream, holdsOwnMessage } from "./table";
 
 /** Queues a message of `length` bytes; null (0) when the peer's count, the records or the chunks are used up. */
 export function sendMessage(c: Connection, source: usize, length: u32): Stream {
   if (c.openedMessages >= c.messageLimit) return turnAway(c, 0);
+  // A peer that takes nothing must not keep our messages to others waiting.
+  if (scarce(MESSAGES_OUT) && holdsOwnMessage(c)) return turnAway(c, STARVED);
   const s = addStream(c, idOf(c, c.openedMessages, OWN | MESSAGE), OWN | MESSAGE);
   if (!changetype<usize>(s)) return turnAway(c, STARVED);
   setWindows(c, s);

@@ -9,7 +9,8 @@ import { ERROR_FINAL_SIZE_ERROR, ERROR_FLOW_CONTROL_ERROR, ERROR_NO_ERROR } from
 import { Connection } from "../connection/record";
 import { MAX_VARINT } from "../frames/varint";
 import { addressOf, copyIn, copyOut, releaseAll, releaseBelow, releaseRest } from "../memory/chunk-map";
-import { BYTES_IN, CHUNK, MESSAGES_IN, roomBehindGap } from "../memory/chunks";
+import { BYTES_IN, CHUNK, CHUNK_BITS, MESSAGES_IN, fairShare, roomBehindGap, scarce } from "../memory/chunks";
+import { connectionCount } from "../memory/layout";
 import { clear, count, endOf, insert, remove, startOf } from "../memory/range-set";
 import { afterConsumed, afterRead, requestStop } from "./credit";
 import { maybeFree } from "./life";
@@ -31,7 +32,7 @@ export function onData(c: Connection, s: Stream, offset: u64, length: u32, fin: 
   if (has(s, PEER_RESET | RECEIVE_DONE)) return ERROR_NO_ERROR;
 
   const before = s.contiguous;
-  if (!has(s, DISCARD) && !keep(s, offset, end, data)) return REFUSED;
+  if (!has(s, DISCARD) && !keep(c, s, offset, end, data)) return REFUSED;
   reachTo(c, s, end);
   const ended = fin && s.finalSize == UNKNOWN;
   if (fin) s.finalSize = end;
@@ -107,9 +108,10 @@ function checkSizes(c: Connection, s: Stream, end: u64, fin: bool): u32 {
 }
 
 /** Stores the bytes and moves `contiguous`; false when there is no room for them. */
-function keep(s: Stream, offset: u64, end: u64, data: usize): bool {
+function keep(c: Connection, s: Stream, offset: u64, end: u64, data: usize): bool {
   const start = max(offset, s.contiguous);
   if (start >= end) return true;
+  if (isMessage(s) && !mayHoldMore(c) && needsChunk(s, start, end)) return false;
   if (start > s.contiguous && !isMessage(s) && !roomBehindGap() && needsChunk(s, start, end)) return false;
   const length = <u32>(end - start);
   if (copyIn(receiveMap(s), start, data + <usize>(start - offset), length, budgetOf(s)) < length) {
@@ -123,6 +125,13 @@ function keep(s: Stream, offset: u64, end: u64, data: usize): bool {
   }
   closeGaps(s, end);
   return true;
+}
+
+/** Whether messages of the peer may take another chunk: when room is scarce only if it holds little, each open message counted as a chunk. */
+function mayHoldMore(c: Connection): bool {
+  if (!scarce(MESSAGES_IN)) return true;
+  const open = <u64>(c.peerMessages - c.finishedPeerMessages) << CHUNK_BITS;
+  return c.dataReceived - c.dataConsumed + open < fairShare(MESSAGES_IN, connectionCount);
 }
 
 function closeGaps(s: Stream, to: u64): void {

@@ -2,12 +2,16 @@
  * Where stream records come from, and how (connection, id) finds one: a chained hash table over the record slab.
  *
  * Records are divided so that one kind cannot starve another: byte streams take at most half of the slab, messages being sent at
- * most a quarter, messages being received what is left.
+ * most a quarter, messages being received what is left. And the last of each share (an eighth of the slab) are for connections
+ * that hold few of the kind, so that one peer cannot keep out the others.
  */
 import { Connection, ALL_LIST, at } from "../connection/record";
 import { STREAM_SIZE, streamBucketMask, streamBuckets, streamCount, streamSlab } from "../memory/layout";
-import { push, remove } from "../memory/list";
+import { next, push, remove } from "../memory/list";
 import { ALL_LINK, MESSAGE, OWN, STREAM_USED, Stream, UNKNOWN, address } from "./record";
+
+/** Byte streams of a peer that count as few. */
+const FEW_STREAMS: u32 = 4;
 
 let freeHead: usize = 0;
 let untouched: u32 = 0;
@@ -37,7 +41,7 @@ export function find(c: Connection, id: u64): Stream {
 
 /** A record for stream `id` with OWN and MESSAGE of `flags`; null (0) when its share of the slab is used up. */
 export function addStream(c: Connection, id: u64, flags: u32): Stream {
-  if (!chargeable(flags)) return changetype<Stream>(0);
+  if (!chargeable(c, flags)) return changetype<Stream>(0);
   const item = takeRecord();
   if (!item) return changetype<Stream>(0);
   const s = changetype<Stream>(item);
@@ -68,10 +72,31 @@ export function removeStream(c: Connection, s: Stream): void {
   freeHead = address(s);
 }
 
-/** Whether the slab has a record for a stream of this kind. */
-export function chargeable(flags: u32): bool {
-  if (!(flags & MESSAGE)) return byteStreams < streamCount / 2;
-  return flags & OWN ? ownMessages < streamCount / 4 : byteStreams + ownMessages + peerMessages < streamCount;
+/** Whether the slab has a record for a stream of this kind of this connection. */
+function chargeable(c: Connection, flags: u32): bool {
+  const last = streamCount / 8;
+  if (!(flags & MESSAGE)) return within(byteStreams, streamCount / 2, last) || (byteStreams < streamCount / 2 && holdsFewStreams(c, flags));
+  if (flags & OWN) return within(ownMessages, streamCount / 4, last) || (ownMessages < streamCount / 4 && !holdsOwnMessage(c));
+  const all = byteStreams + ownMessages + peerMessages;
+  return within(all, streamCount, last) || (all < streamCount && c.peerMessages == c.finishedPeerMessages);
+}
+
+/** Whether `used` of `most` leaves more than the `last` ones. */
+function within(used: u32, most: u32, last: u32): bool {
+  return used + last < most;
+}
+
+/** Only the peer's streams count: what we open ourselves is our own affair. */
+function holdsFewStreams(c: Connection, flags: u32): bool {
+  return (flags & OWN) != 0 || c.peerStreams - c.finishedPeerStreams < FEW_STREAMS;
+}
+
+/** Whether a message to this peer is still waiting or not acknowledged. */
+export function holdsOwnMessage(c: Connection): bool {
+  for (let item = c.allHead; item; item = next(item, ALL_LINK)) {
+    if ((changetype<Stream>(item).flags & (OWN | MESSAGE)) == (OWN | MESSAGE)) return true;
+  }
+  return false;
 }
 
 function takeRecord(): usize {

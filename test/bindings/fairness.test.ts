@@ -1,0 +1,72 @@
+/** One core serves many peers: what some of them hold may not keep the others out. */
+import { beforeEach, describe, expect, it } from 'vitest';
+import { Core, EventKind } from '../../bindings/index.ts';
+import { forge, varint } from './forge.ts';
+import { Pair } from './pair.ts';
+
+const MESSAGE = new Uint8Array(300).fill(7);
+
+let core: Core;
+beforeEach(() => {
+  core = Core.create({ connections: 72, memory: 8 << 20 });
+});
+
+/** A peer that does as it likes: its packets are made by hand. @returns what sends one to our end */
+function hostile(): { pair: Pair; send: (frames: number[]) => boolean } {
+  const pair = new Pair({ core, parameters: { initialMaxData: 4 << 20, maxStreams: 1024 } });
+  let number = 0;
+  return { pair, send: (frames) => pair.responder.connection.receive(forge({ number: number++, frames }), 0, pair.now) };
+}
+
+/** STREAM with offset and length. */
+function stream(id: number, offset: number, length: number): number[] {
+  return [0x0e, ...varint(id), ...varint(offset), ...varint(length), ...new Uint8Array(length)];
+}
+
+/** A request and its answer between two ends that mean well. */
+function exchange(): EventKind[] {
+  const pair = new Pair({ core });
+  pair.initiator.connection.sendMessage(MESSAGE);
+  pair.responder.onEvent = ({ kind, stream: id }, end) => {
+    if (kind !== EventKind.MESSAGE) return;
+    end.connection.readMessage(id);
+    end.connection.sendMessage(MESSAGE);
+  };
+  pair.run(5000);
+  return pair.initiator.kinds().filter((kind) => kind === EventKind.MESSAGE);
+}
+
+describe('a message gets through', () => {
+  it('beside messages that are never finished', () => {
+    for (let peer = 0; peer < 6; peer++) {
+      const { send } = hostile();
+      for (let message = 0; message < 60; message++) for (let kib = 0; kib < 64; kib++) send(stream(4 * message + 2, 1024 * kib, 1000));
+    }
+    expect(exchange()).toEqual([EventKind.MESSAGE]);
+  });
+
+  it('beside peers that open all the messages and streams they may with one frame each', () => {
+    for (let peer = 0; peer < 12; peer++) {
+      const { send } = hostile();
+      send(stream(4 * 255 + 2, 0, 1));
+      send(stream(4 * 1000, 0, 1));
+    }
+    expect(exchange()).toEqual([EventKind.MESSAGE]);
+  });
+
+  it.each([100, 60_000])('beside peers that take no answers of %i bytes', (length) => {
+    for (let peer = 0; peer < 12; peer++) {
+      const { connection } = hostile().pair.responder;
+      for (let i = 0; i < 64; i++) connection.sendMessage(new Uint8Array(length));
+    }
+    expect(exchange()).toEqual([EventKind.MESSAGE]);
+  });
+});
+
+it('a byte stream opens beside a peer that opened all it may', () => {
+  hostile().send(stream(4 * 1000, 0, 1));
+  const pair = new Pair({ core });
+  pair.initiator.connection.writeStream(pair.initiator.connection.openStream(), MESSAGE);
+  pair.run(5000);
+  expect(pair.responder.kinds()).toContain(EventKind.STREAM_OPENED);
+});

@@ -37,6 +37,9 @@ export interface BasestationOptions {
 /** The name a base station answers to (protocol.md §2, mac1). */
 const RESPONDER = ['station'] as const;
 
+/** Bytes (PROTOCOL.md §5). */
+const LARGEST_MESSAGE = 66_560;
+
 /** Slots of the core above the limit of connections: for those that are being told that there is no room. */
 const SPARE_SLOTS = 64;
 
@@ -137,6 +140,8 @@ function hostConfig({ identity, resetSecret, port, host }: BasestationOptions, {
     core: { connections: slots, streams: 4 * slots, memory: (16 + Math.ceil(connections / 64)) << 20 },
     parameters: {
       idleTimeout: Math.max(90_000, 2 * keepAlive.interval + keepAlive.retryInterval * keepAlive.maxRetries),
+      // Requests are small and there are no byte streams: one peer can hold no more than that.
+      initialMaxData: 4 * LARGEST_MESSAGE,
       maxStreams: 0,
       maxMessages: 64,
       maxDatagram: 0,

@@ -5,6 +5,7 @@
  * writers take the lock when they begin (`begin immediate`), so two of them wait for each other instead of failing half-way.
  */
 
+import { closeSync, openSync } from 'node:fs';
 import { CompiledQuery, type DatabaseConnection, Kysely, Migrator, SqliteAdapter, SqliteDialect, SqliteDriver } from 'kysely';
 import Database from 'libsql';
 import { LocalError } from '../../protocol/errors/index.ts';
@@ -37,6 +38,7 @@ export async function openSqliteStore(file: string): Promise<Store> {
 
 function openDatabase(file: string): Database.Database {
   try {
+    makePrivate(file);
     const database = new Database(file);
     database.pragma(`busy_timeout=${BUSY_TIMEOUT}`);
     switchToWal(database);
@@ -45,6 +47,16 @@ function openDatabase(file: string): Database.Database {
     return database;
   } catch (error) {
     throw new LocalError('INVALID_STATE', `cannot open the database ${file}: ${reason(error)}`);
+  }
+}
+
+/** A database that is made here is for this user only, also in a directory that others may enter; its WAL gets the same permissions. */
+function makePrivate(file: string): void {
+  if (file === ':memory:') return;
+  try {
+    closeSync(openSync(file, 'a', 0o600));
+  } catch {
+    // What cannot be opened says so better when the database is.
   }
 }
 

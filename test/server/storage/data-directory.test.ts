@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -30,6 +30,16 @@ test('the first start makes key and secret, readable for this user only; the nex
   expect([hex(second.identity.publicKey), hex(second.resetSecret)]).toEqual(kept);
   await second.close();
   expect(readdirSync(directory).filter((name) => name.endsWith('.tmp'))).toEqual([]);
+});
+
+test('in a directory that others may enter, what holds hashes is for this user only too', async () => {
+  mkdirSync(directory, { mode: 0o755 });
+  const data = await openStationData(directory, nodeCrypto);
+  await data.store.addOrganization({ organizationId: 'or-a', name: null, created: '2026-01-02T03:04:05.678Z' });
+  const files = readdirSync(directory).filter((name) => name.startsWith('basestation.sqlite'));
+  expect(files.toSorted()).toEqual(['basestation.sqlite', 'basestation.sqlite-shm', 'basestation.sqlite-wal']);
+  for (const name of files) expect(statSync(join(directory, name)).mode & 0o777).toBe(0o600);
+  await data.close();
 });
 
 test('a second base station is refused with one line, administration is not', async () => {

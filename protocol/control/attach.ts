@@ -22,7 +22,7 @@ import {
 } from '../cbor/index.ts';
 import { RemoteError } from '../errors/index.ts';
 import { addressMap, readAddress, type SocketAddress } from './address.ts';
-import { MAX_APP_TEXT, MAX_ID, MAX_INTERVAL, MAX_SCT, MAX_SCTS, MAX_VERSION } from './limits.ts';
+import { MAX_APP_TEXT, MAX_ID, MAX_INTERVAL, MAX_SCT, MAX_SCTS, MAX_VERSION, MIN_INTERVAL } from './limits.ts';
 import { type Redirect, readRedirect, redirectFields } from './redirect.ts';
 
 export interface AttachRequest {
@@ -125,8 +125,8 @@ export function decodeTokens(payload: Uint8Array): string[] {
 
 function readKeepAlive(from: CborMap): KeepAlive {
   return {
-    interval: uint(from, 'Interval', { min: 1, max: MAX_INTERVAL }),
-    retryInterval: uint(from, 'RetryInterval', { min: 1, max: MAX_INTERVAL }),
+    interval: uint(from, 'Interval', { min: MIN_INTERVAL, max: MAX_INTERVAL }),
+    retryInterval: uint(from, 'RetryInterval', { min: MIN_INTERVAL, max: MAX_INTERVAL }),
     maxRetries: uint(from, 'MaxRetries', { min: 1, max: 1000 }),
   };
 }

@@ -28,3 +28,5 @@ export const MAX_SERVICE_ID = 64;
 export const MAX_SERVICE_MESSAGE = 65_536;
 /** Milliseconds of the keep-alive numbers: one day. */
 export const MAX_INTERVAL = 86_400_000;
+/** Shortest, ms: a base station may not make a device send without pause. */
+export const MIN_INTERVAL = 100;

@@ -39,8 +39,6 @@ export interface EndpointConfig {
   readonly places?: number;
   /** 32 random bytes kept beside the identity key, never shared with another node. */
   readonly resetSecret: Uint8Array;
-  /** This end makes routes (a station): a Route packet with an unknown id is answered with Reset. Default false. */
-  readonly routeOwner?: boolean;
 }
 
 export interface PrepareOptions {

@@ -46,15 +46,15 @@ export class Demultiplexer {
   }
 
   #route(datagram: Uint8Array, channel: Path, now: number): void {
-    const { config, routes, stats } = this.#context;
+    const { routes, stats } = this.#context;
     if (!isRoute(datagram)) {
       stats.malformed++;
       return;
     }
     const path = routes.find(idHigh(datagram, 0), idLow(datagram, 0), channel);
     if (path === undefined) {
+      // No Reset: only who made an id can tell that it is dead, and that is the relay of a station (protocol/relay/).
       stats.unknownId++;
-      if (config.routeOwner === true) this.#sendReset(packetId(datagram, 0), datagram.length, channel, now);
       return;
     }
     const type = datagram[ROUTE_HEADER];

@@ -203,11 +203,20 @@ describe('limits', () => {
     ['a device id of 62 bytes', control.decodeAttachRequest, { ...attach, DeviceId: 'x'.repeat(62) }],
     ['a body that is no map', control.decodeAttachRequest, []],
     ['an unknown status', control.decodeAttachAnswer, { Status: 2 }],
-    ['a keep-alive interval of 0', control.decodeAttachAnswer, { Status: 0, KeepAlive: { Interval: 0, RetryInterval: 1, MaxRetries: 1 } }],
+    [
+      'a keep-alive interval of 0',
+      control.decodeAttachAnswer,
+      { Status: 0, KeepAlive: { Interval: 0, RetryInterval: 1000, MaxRetries: 1 } },
+    ],
+    [
+      'a keep-alive without pause',
+      control.decodeAttachAnswer,
+      { Status: 0, KeepAlive: { Interval: 1000, RetryInterval: 1, MaxRetries: 1 } },
+    ],
     [
       'a keep-alive of a week',
       control.decodeAttachAnswer,
-      { Status: 0, KeepAlive: { Interval: 604_800_000, RetryInterval: 1, MaxRetries: 1 } },
+      { Status: 0, KeepAlive: { Interval: 604_800_000, RetryInterval: 1000, MaxRetries: 1 } },
     ],
     ['an address that is text', control.decodeAttachAnswer, { Status: 0, Address: { Ip: '::1', Port: 1 } }],
     ['an address of 5 bytes', control.decodeAttachAnswer, { Status: 0, Address: { Ip: new Uint8Array(5), Port: 1 } }],

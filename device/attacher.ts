@@ -19,7 +19,7 @@ import {
   StationPath,
   stationError,
 } from '../protocol/control/index.ts';
-import type { SvcError } from '../protocol/errors/index.ts';
+import { RemoteError, type SvcError } from '../protocol/errors/index.ts';
 import { VERSION } from '../protocol/records/index.ts';
 import type { Environment } from '../transport/environment.ts';
 import { type AttachVerdict, type Host, type Session, type StationAddress, StationChannel } from '../transport/session/index.ts';
@@ -40,6 +40,9 @@ export interface AttacherConfig {
   };
   readonly onEvent: (event: DeviceEvent, reason: SvcError | null) => void;
 }
+
+/** When a client may try again that found too many handshakes. */
+const BUSY_SECONDS = 1;
 
 export class Attacher {
   readonly #config: AttacherConfig;
@@ -131,11 +134,13 @@ export class Attacher {
     const { route, initiate, routeResetToken } = decodeP2pConnectRequest(payload);
     const path = host.routePath(channel, route, routeResetToken);
     if (initiate === undefined) return textReply(501, 'A bare route is of no use to this version');
-    return {
-      status: 201,
-      contentFormat: CONTENT_FORMAT_CBOR,
-      payload: encodeP2pConnectAnswer({ respond: host.acceptRelayed(initiate, path) }),
-    };
+    try {
+      const payload = encodeP2pConnectAnswer({ respond: host.acceptRelayed(initiate, path) });
+      return { status: 201, contentFormat: CONTENT_FORMAT_CBOR, payload };
+    } catch (error) {
+      if (!(error instanceof RemoteError) || error.code !== 'TOO_MANY_REQUESTS') throw error;
+      return { ...textReply(429, error.message), maxAge: BUSY_SECONDS };
+    }
   }
 
   #connected(): void {

@@ -76,7 +76,8 @@ export class Acceptor {
     const known = this.halfOpen.find(path, initiate.source);
     if (known !== undefined && equalBytes(known.fields.message, initiate.message)) return known.respond;
     const { limits } = this.#context.config;
-    const busy = known === undefined && (this.#underLoad() || this.halfOpen.size >= limits.halfOpen);
+    // Only proven ones count, and up to the whole table: strangers who knock here must not keep out who comes through the base station.
+    const busy = known === undefined && this.halfOpen.proven >= limits.halfOpen;
     if (known !== undefined || busy) throw new RemoteError('TOO_MANY_REQUESTS', 'too many handshakes at once');
     const entry = this.#begin(initiate, { name, path, proven: true, length: packet.length, now }, options);
     if (entry === null) throw new RemoteError('BAD_REQUEST', 'the handshake message does not hold');

@@ -65,6 +65,11 @@ export class HalfOpenTable {
     return this.#proven.size + this.#unproven.size;
   }
 
+  /** Those whose address is proven. */
+  get proven(): number {
+    return this.#proven.size;
+  }
+
   find(path: Path, remoteId: Uint8Array): HalfOpen | undefined {
     const key = keyOf(path, remoteId);
     return this.#proven.get(key) ?? this.#unproven.get(key);

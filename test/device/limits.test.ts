@@ -1,7 +1,7 @@
 /** Limits of a device that are changed while it runs. */
 import { afterEach, expect, test } from 'vitest';
 import type { Connection } from '../../client/node.ts';
-import { Scene } from '../client/scene.ts';
+import { SCT, Scene } from '../client/scene.ts';
 
 let scene: Scene;
 afterEach(() => scene.close());
@@ -29,4 +29,19 @@ test('connections: raised and lowered, the one above is told so', async () => {
   expect(ends(await open(1))).toEqual(['DEVICE_INTERNAL_ERROR']);
   expect(ends(more).slice(0, 18)).toEqual(Array(18).fill(undefined));
   expect(() => under.device.limitConnections(5000)).toThrow(expect.objectContaining({ code: 'INVALID_STATE' }));
+});
+
+test('handshakes begun through the base station: above the limit 4.29 with a time to wait', async () => {
+  scene = await Scene.make({ connectsPerDevice: 1000, connectsPerAddress: 1000 });
+  await scene.attached();
+  const party = await scene.world.party();
+  await party.open();
+  const answers: [number, number | undefined][] = [];
+  for (let i = 0; i < 66; i++) {
+    const { initiate } = party.host.prepare({ name: 'device:pr-1.de-1' });
+    const { status, maxAge } = await party.connect({ sct: SCT, initiate });
+    answers.push([status, maxAge]);
+  }
+  expect(answers.slice(0, 64).map(([status]) => status)).toEqual(Array(64).fill(201));
+  expect(answers.slice(64)).toEqual(Array(2).fill([429, 1]));
 });

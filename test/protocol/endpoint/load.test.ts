@@ -86,13 +86,16 @@ describe('Retry', () => {
     }
   });
 
-  it('is not asked of the base station: what it carries is refused under load', () => {
-    const { endpoint } = responder({ retryAbove: 1 });
-    endpoint.receive(initiate(crypto.randomBytes(8)), path('10.1.0.1', 1), 0);
-    const route: Path = { ...path('10.1.0.9', 1), kind: 'route', key: 'route:1', route: new Uint8Array(8) };
-    expect(() => endpoint.accept(initiate(crypto.randomBytes(8)), route, 0)).toThrow(
+  it('is not asked of the base station, and strangers who knock do not keep out what it carries', () => {
+    const { endpoint } = responder({ retryAbove: 1, halfOpen: 4 });
+    for (let i = 0; i < 8; i++) endpoint.receive(initiate(crypto.randomBytes(8)), path(`10.1.0.${i}`, 1), 0);
+    const route = (number: number): Path => ({ ...path('10.1.1.1', 1), kind: 'route', key: `route:${number}`, route: new Uint8Array(8) });
+    for (let i = 0; i < 4; i++) expect(endpoint.accept(initiate(crypto.randomBytes(8)), route(i), 0)[0]).toBe(0x82);
+    expect(() => endpoint.accept(initiate(crypto.randomBytes(8)), route(4), 0)).toThrow(
       expect.objectContaining({ name: 'RemoteError', code: 'TOO_MANY_REQUESTS' }),
     );
+    endpoint.handleTimeout(10_000);
+    expect(endpoint.accept(initiate(crypto.randomBytes(8)), route(5), 10_000)[0]).toBe(0x82);
   });
 });
 

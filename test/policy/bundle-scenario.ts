@@ -1,8 +1,6 @@
 /** Two hosts of a simulation over a lossy link: handshake with a pin, one CoAP request, one byte stream echoed. Runs in a bare context. */
-import { Router } from '../../protocol/coap/index.ts';
-import { fingerprint } from '../../protocol/identity/index.ts';
-import { Host, type Session } from '../../transport/session/index.ts';
-import { Simulation } from '../../transport/sim/index.ts';
+import { fingerprint, Router } from '../../protocol/index.ts';
+import { Host, type Session, Simulation } from '../../transport/sim/index.ts';
 
 export async function scenario(): Promise<Record<string, unknown>> {
   const simulation = new Simulation({ seed: 7, link: { delay: 5, loss: 0.02 } });

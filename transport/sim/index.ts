@@ -1,6 +1,18 @@
-/** The simulator, published as `svc-connect/testing`: a network in virtual time for tests of anything built on this project. */
+/**
+ * The simulator, published as `svc-connect/testing`: a network in virtual time for tests of anything built on this project, and the session
+ * layer to talk over it. A `SimulatedHost` is the environment that a client, a device or a base station takes.
+ */
 export type { CoreOptions } from '../../bindings/index.ts';
 export type { Clock, Environment, Log, LogLevel, Network, UdpSocket } from '../environment.ts';
+export {
+  type ConnectOptions,
+  Host,
+  type HostConfig,
+  type IncomingStream,
+  type Session,
+  type SessionRequest,
+  type SessionStream,
+} from '../session/index.ts';
 export { SimulatedHost } from './host.ts';
 export type { Link, LinkOptions, LinkStats, LinkVerdict } from './link.ts';
 export { Random } from './random.ts';

@@ -3,29 +3,56 @@
 import { BERT, type Block, blockOffset, blockUnit, isBlockLength } from './block.ts';
 import { MAX_MESSAGE } from './message.ts';
 
+/** Room for bodies in blocks that several channels share, bytes: whoever sends or asks for them, memory stays bounded. */
+export class BodyRoom {
+  readonly #max: number;
+  #used = 0;
+
+  constructor(max: number) {
+    this.#max = max;
+  }
+
+  get used(): number {
+    return this.#used;
+  }
+
+  /** False, and nothing taken, when there is not so much. */
+  take(bytes: number): boolean {
+    if (this.#used + bytes > this.#max) return false;
+    this.#used += bytes;
+    return true;
+  }
+
+  giveBack(bytes: number): void {
+    this.#used -= bytes;
+  }
+}
+
 /**
  * A body being put together from consecutive blocks. Blocks are copied: a small block of a large message must not keep that message.
  */
 export class IncomingBody {
   readonly #max: number;
+  readonly #room: BodyRoom | undefined;
   #buffer = new Uint8Array(0);
   #length = 0;
 
-  /** @param max bytes of the whole body */
-  constructor(max: number) {
+  /** @param max bytes of the whole body; @param room what its memory is taken from: then call `free` in the end */
+  constructor(max: number, room?: BodyRoom) {
     this.#max = max;
+    this.#room = room;
   }
 
   get length(): number {
     return this.#length;
   }
 
-  /** Takes the next block, or says why it cannot: `gap` it is not the next one, `length` its length does not fit, `size` too much. */
-  add(block: Block, payload: Uint8Array): 'ok' | 'gap' | 'length' | 'size' {
+  /** Takes the next block, or says why it cannot: `gap` it is not the next one, `length` its length does not fit, `size` too much, `room` none is left. */
+  add(block: Block, payload: Uint8Array): 'ok' | 'gap' | 'length' | 'size' | 'room' {
     if (blockOffset(block) !== this.#length) return 'gap';
     if (!isBlockLength(block, payload.length)) return 'length';
     if (this.#length + payload.length > this.#max) return 'size';
-    this.#reserve(this.#length + payload.length);
+    if (!this.#reserve(this.#length + payload.length)) return 'room';
     this.#buffer.set(payload, this.#length);
     this.#length += payload.length;
     return 'ok';
@@ -36,11 +63,20 @@ export class IncomingBody {
     return this.#buffer.slice(0, this.#length);
   }
 
-  #reserve(length: number): void {
-    if (length <= this.#buffer.length) return;
-    const larger = new Uint8Array(Math.min(this.#max, Math.max(length, 2 * this.#buffer.length)));
+  /** Gives its room back; it is of no use afterwards. */
+  free(): void {
+    this.#room?.giveBack(this.#buffer.length);
+    this.#buffer = new Uint8Array(0);
+  }
+
+  #reserve(length: number): boolean {
+    if (length <= this.#buffer.length) return true;
+    const size = Math.min(this.#max, Math.max(length, 2 * this.#buffer.length));
+    if (this.#room?.take(size - this.#buffer.length) === false) return false;
+    const larger = new Uint8Array(size);
     larger.set(this.#buffer.subarray(0, this.#length));
     this.#buffer = larger;
+    return true;
   }
 }
 

@@ -8,6 +8,7 @@
  */
 
 import { LocalError, RemoteError, type SvcError } from '../errors/index.ts';
+import type { BodyRoom } from './body.ts';
 import { codeKind } from './codes.ts';
 import { type CoapMessage, decodeMessage } from './message.ts';
 import { Outbox } from './outbox.ts';
@@ -25,6 +26,8 @@ export interface ExchangesOptions {
   readonly maxBody?: number;
   /** Bodies of the other end's requests and of our replies that travel in blocks at the same time. Default 8. */
   readonly maxTransfers?: number;
+  /** Memory of those bodies when several channels share it; default each its own, as much as the limits above allow. */
+  readonly bodyRoom?: BodyRoom;
   /** Milliseconds after its last block until such a body is given up. Default 30,000. */
   readonly transferTimeout?: number;
   /** Critical options taken in requests besides those of the reference, e.g. Uri-Query (15). Default none. */
@@ -58,7 +61,16 @@ export class Exchanges {
     if (maxBody > MAX_BODY) throw new LocalError('INVALID_ARGUMENT', `maxBody is at most ${MAX_BODY}`);
     const outbox = this.#outbox;
     this.#requester = new Requester({ outbox, randomToken: options.randomToken, maxBody, emit });
-    this.#responder = new Responder({ outbox, maxRequests, maxBody, maxTransfers, transferTimeout, criticalOptions, emit });
+    this.#responder = new Responder({
+      outbox,
+      maxRequests,
+      maxBody,
+      maxTransfers,
+      transferTimeout,
+      criticalOptions,
+      room: options.bodyRoom,
+      emit,
+    });
   }
 
   /**

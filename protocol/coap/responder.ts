@@ -4,7 +4,7 @@
  *
  * 1. A message is refused at once for an unknown critical option or a bad path (4.00) or method (4.04).
  * 2. A payload in blocks (Block1) is put together by token: 2.31 after each, 4.08 on a gap or change of target, 4.00 on a wrong
- *    length, 4.13 with Size1 above the limit, 5.03 when too many bodies are under way.
+ *    length, 4.13 with Size1 above the limit, 5.03 when too many bodies are under way here or on the channels that share the room.
  * 3. A whole request is handed up, or answered 5.03 when too many are open. It is open until its last answer was taken by the channel.
  * 4. A reply larger than one message is kept and sent in blocks (Block2, ETag, Size2); the other end asks for each with the request's
  *    token and the ETag. Kept bodies and bodies under way together are limited in number and in time.
@@ -15,7 +15,7 @@
  */
 
 import { BERT, type Block, blockOffset, blockValue } from './block.ts';
-import { cutBlock, IncomingBody } from './body.ts';
+import { type BodyRoom, cutBlock, IncomingBody } from './body.ts';
 import { codeOfStatus, Status } from './codes.ts';
 import { type CoapMessage, encodeMessage, MAX_MESSAGE, messageSize } from './message.ts';
 import { type CoapOption, OptionNumber, uintOptionOf, uintValue } from './options.ts';
@@ -37,6 +37,8 @@ export interface ResponderOptions {
   readonly maxBody: number;
   /** Bodies in blocks, both ways together. */
   readonly maxTransfers: number;
+  /** Memory of those bodies, if other channels share it. */
+  readonly room: BodyRoom | undefined;
   /** Milliseconds after the last block until a body is given up. */
   readonly transferTimeout: number;
   /** Critical options taken besides those of the reference. */
@@ -139,14 +141,17 @@ export class Responder {
   }
 
   expire(now: number): void {
-    for (const [key, { deadline }] of this.#uploads) if (deadline <= now) this.#uploads.delete(key);
-    for (const [key, { deadline }] of this.#kept) if (deadline <= now) this.#kept.delete(key);
+    for (const [key, { deadline }] of this.#uploads) if (deadline <= now) this.#dropUpload(key);
+    for (const [key, { deadline }] of this.#kept) if (deadline <= now) this.#dropKept(key);
   }
 
   /** Ends everything: the channel is gone. */
   close(): void {
     for (const { id, answered } of this.#byId.values()) if (!answered) this.#options.emit({ kind: 'cancelled', exchange: id });
-    for (const table of [this.#byId, this.#byToken, this.#uploads, this.#kept]) table.clear();
+    for (const key of this.#uploads.keys()) this.#dropUpload(key);
+    for (const key of this.#kept.keys()) this.#dropKept(key);
+    this.#byId.clear();
+    this.#byToken.clear();
   }
 
   #uploadBlock(message: CoapMessage, head: RequestHead, block: Block, now: number): void {
@@ -158,9 +163,14 @@ export class Responder {
   }
 
   #beginUpload(key: string, head: RequestHead, now: number): Upload | 'full' {
-    this.#uploads.delete(key);
+    this.#dropUpload(key);
     if (this.#transfers() >= this.#options.maxTransfers) return 'full';
-    const upload = { path: head.path, method: head.method, body: new IncomingBody(this.#options.maxBody), deadline: now };
+    const upload = {
+      path: head.path,
+      method: head.method,
+      body: new IncomingBody(this.#options.maxBody, this.#options.room),
+      deadline: now,
+    };
     this.#uploads.set(key, upload);
     return upload;
   }
@@ -174,14 +184,16 @@ export class Responder {
     } else if (block.more) {
       this.#answer(message.token, { status: Status.CONTINUE }, [uintOptionOf(OptionNumber.BLOCK1, blockValue(block))]);
     } else {
-      this.#uploads.delete(key);
-      this.#handUp(message.token, head, upload.body.join());
+      const body = upload.body.join();
+      this.#dropUpload(key);
+      this.#handUp(message.token, head, body);
     }
   }
 
-  #refuse(token: Uint8Array, key: string, problem: 'gap' | 'length' | 'size'): void {
-    this.#uploads.delete(key);
+  #refuse(token: Uint8Array, key: string, problem: 'gap' | 'length' | 'size' | 'room'): void {
+    this.#dropUpload(key);
     if (problem === 'gap') this.#answer(token, textReply(Status.REQUEST_ENTITY_INCOMPLETE, 'A block is missing'));
+    else if (problem === 'room') this.#answer(token, textReply(Status.SERVICE_UNAVAILABLE, 'Out of resources'));
     else if (problem === 'length') this.#answer(token, textReply(Status.BAD_REQUEST, 'A block has a wrong length'));
     else this.#answer(token, { status: Status.REQUEST_ENTITY_TOO_LARGE }, [uintOptionOf(OptionNumber.SIZE1, this.#options.maxBody)]);
   }
@@ -235,11 +247,11 @@ export class Responder {
 
   /** Keeps a large reply and gives its first block; what cannot be kept is answered with an error instead. */
   #keep(request: OpenRequest, message: CoapMessage, now: number): Uint8Array {
-    this.#kept.delete(request.key);
+    this.#dropKept(request.key);
     if (message.payload.length > this.#options.maxBody)
       return this.#instead(request, textReply(Status.INTERNAL_SERVER_ERROR, 'Response too large'));
-    if (this.#transfers() >= this.#options.maxTransfers)
-      return this.#instead(request, textReply(Status.SERVICE_UNAVAILABLE, 'Out of resources'));
+    const room = this.#transfers() < this.#options.maxTransfers && this.#options.room?.take(message.payload.length) !== false;
+    if (!room) return this.#instead(request, textReply(Status.SERVICE_UNAVAILABLE, 'Out of resources'));
     this.#etag = (this.#etag % 0xffffffff) + 1;
     const etag = { number: OptionNumber.ETAG, value: uintValue(this.#etag) };
     const options = [...message.options, etag, uintOptionOf(OptionNumber.SIZE2, message.payload.length)];
@@ -273,7 +285,7 @@ export class Responder {
     }
     kept.deadline = now + this.#options.transferTimeout;
     const { bytes, last } = blockMessage(token, kept, offset, block.exponent);
-    if (last) this.#kept.delete(key);
+    if (last) this.#dropKept(key);
     this.#options.outbox.push(bytes, `block ${key}`);
   }
 
@@ -281,6 +293,16 @@ export class Responder {
   #answer(token: Uint8Array, reply: CoapReply, options: readonly CoapOption[] = []): void {
     const payload = reply.payload ?? new Uint8Array(0);
     this.#options.outbox.pushAutomatic(encodeMessage({ code: codeOfStatus(reply.status)!, token, options, payload }));
+  }
+
+  #dropUpload(key: string): void {
+    this.#uploads.get(key)?.body.free();
+    this.#uploads.delete(key);
+  }
+
+  #dropKept(key: string): void {
+    this.#options.room?.giveBack(this.#kept.get(key)?.body.length ?? 0);
+    this.#kept.delete(key);
   }
 
   #transfers(): number {

@@ -10,6 +10,7 @@
  *
  * Who may connect, and what for, is decided above.
  */
+import { BodyRoom } from '../../protocol/coap/index.ts';
 import type { Connection, ConnectionEvent } from '../../protocol/connection/index.ts';
 import { Endpoint, type EndpointEvent } from '../../protocol/endpoint/index.ts';
 import { CloseCode, LocalError, RemoteError, type SvcError } from '../../protocol/errors/index.ts';
@@ -29,6 +30,8 @@ import { whileOpen } from './while-open.ts';
 
 /** ms for a handshake when `connect` names none */
 const CONNECT_TIMEOUT = 10_000;
+/** Bytes of all bodies that peers have under way in blocks */
+const BODY_ROOM = 32 << 20;
 /** ms `close` waits for the last packets to leave */
 const CLOSE_TIMEOUT = 1000;
 
@@ -67,6 +70,7 @@ export class Host {
   readonly #routes = new Routes();
   readonly #sockets: UdpSocket[] = [];
   readonly #scratch = new Uint8Array(MAX_READ);
+  readonly #bodyRoom = new BodyRoom(BODY_ROOM);
   #closing: Promise<void> | null = null;
 
   /**
@@ -279,6 +283,7 @@ export class Host {
       log: this.environment.log,
       router: target.router ?? null,
       maxRequests: this.#config.maxRequests ?? defaultMaxRequests,
+      bodyRoom: this.#bodyRoom,
       scratch: this.#scratch,
       wake: () => this.#driver.wake(),
       onEnded: (error) => this.#ended(session, error),

@@ -4,7 +4,7 @@
  * `service` runs after everything that may have given Exchanges something to say: events to their promises and handlers, messages to the
  * connection while it has room (the rest waits for "messages-writable"), the earliest timeout to the clock.
  */
-import { type CoapReply, type CoapResponse, Exchanges, type ExchangesEvent, textReply } from '../../protocol/coap/index.ts';
+import { type BodyRoom, type CoapReply, type CoapResponse, Exchanges, type ExchangesEvent, textReply } from '../../protocol/coap/index.ts';
 import type { Connection } from '../../protocol/connection/index.ts';
 import type { CryptoHost } from '../../protocol/crypto-host.ts';
 import { LocalError, type SvcError } from '../../protocol/errors/index.ts';
@@ -27,6 +27,7 @@ export interface SessionRequestsOptions {
   crypto: CryptoHost;
   log: Log;
   maxRequests: number;
+  bodyRoom: BodyRoom;
   wake: () => void;
   /** the peer observes no more */
   onCancelled: (exchange: number) => void;
@@ -48,9 +49,9 @@ export class SessionRequests {
   #cancelTimer: Cancel = () => {};
 
   constructor(options: SessionRequestsOptions) {
-    const { crypto, maxRequests } = options;
+    const { crypto, maxRequests, bodyRoom } = options;
     this.#options = options;
-    this.#exchanges = new Exchanges({ randomToken: (length) => crypto.randomBytes(length), maxRequests });
+    this.#exchanges = new Exchanges({ randomToken: (length) => crypto.randomBytes(length), maxRequests, bodyRoom });
   }
 
   /** Requests open now, ours and the peer's. */

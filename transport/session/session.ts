@@ -5,7 +5,7 @@
  * A session is open when it is handed out and ends once: because this end closed it, because the peer did, or because the peer is gone. Then everything
  * on it fails, and `closed` tells why. Whatever arrives from the network ends at most this session.
  */
-import type { CoapReply, CoapRequest, CoapResponse, Router } from '../../protocol/coap/index.ts';
+import type { BodyRoom, CoapReply, CoapRequest, CoapResponse, Router } from '../../protocol/coap/index.ts';
 import type { Connection, ConnectionEvent } from '../../protocol/connection/index.ts';
 import type { CryptoHost } from '../../protocol/crypto-host.ts';
 import { CloseCode, closeError, LocalError, RemoteError, type SvcError } from '../../protocol/errors/index.ts';
@@ -49,6 +49,8 @@ export interface SessionOptions {
   localFingerprint: string;
   router: Router<Session> | null;
   maxRequests: number;
+  /** for bodies that travel in blocks, shared with the host's other sessions */
+  bodyRoom: BodyRoom;
   /** MAX_READ bytes for use within one call */
   scratch: Uint8Array;
   /** The connection may have something to send. */

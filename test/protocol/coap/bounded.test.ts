@@ -1,8 +1,9 @@
 /** An end that asks and takes nothing: what waits for it stays bounded. */
 import { describe, expect, test } from 'vitest';
 import { BERT, blockValue } from '../../../protocol/coap/block.ts';
-import { decodeMessage, Exchanges, encodeMessage } from '../../../protocol/coap/index.ts';
+import { BodyRoom, decodeMessage, Exchanges, encodeMessage } from '../../../protocol/coap/index.ts';
 import { OptionNumber, uintOptionOf } from '../../../protocol/coap/options.ts';
+import { RemoteError } from '../../../protocol/errors/index.ts';
 import { randomBytes, seededRandom } from './pair.ts';
 
 const GET = 0x01;
@@ -52,5 +53,51 @@ describe('an end that takes no messages', () => {
     expect(server.stats().incoming).toBe(0);
     // The bounded number of automatic answers, and no notification.
     expect(waiting(server)).toBeLessThanOrEqual(256);
+  });
+});
+
+describe('bodies in blocks of many channels', () => {
+  const MIB = 1 << 20;
+  /** Begins an upload: `blocks` of 64 KiB, none the last. @returns the statuses answered */
+  const upload = (server: Exchanges, token: number, blocks: number): number[] => {
+    for (let i = 0; i < blocks; i++) {
+      const block = uintOptionOf(OptionNumber.BLOCK1, blockValue({ number: 64 * i, more: true, exponent: BERT }));
+      const options = [{ number: OptionNumber.URI_PATH, value: Uint8Array.of(0x74) }, block];
+      server.receive(encodeMessage({ code: POST, token: Uint8Array.of(token), options, payload: new Uint8Array(65_536) }), 0);
+    }
+    const codes: number[] = [];
+    for (let message = server.nextMessage(); message !== null; message = server.nextMessage()) codes.push(decodeMessage(message).code);
+    return codes;
+  };
+
+  test('share one room, and give it back however they end', () => {
+    const bodyRoom = new BodyRoom(2 * MIB);
+    const random = seededRandom(1);
+    const channels = Array.from({ length: 20 }, () => new Exchanges({ randomToken: (length) => randomBytes(random, length), bodyRoom }));
+    const full = channels.map((channel, i) => upload(channel, i, 15).filter((code) => code === 0xa3).length);
+    expect(full.slice(0, 2)).toEqual([0, 0]);
+    expect(full.slice(2).every((count) => count > 0)).toBe(true);
+    expect(bodyRoom.used).toBeLessThanOrEqual(2 * MIB);
+    channels[0]!.close(new RemoteError('CLOSED', 'gone'));
+    for (const channel of channels) channel.handleTimeout(60_000);
+    expect(bodyRoom.used).toBe(0);
+    expect(upload(channels[5]!, 9, 15)).toEqual(Array(15).fill(0x5f));
+  });
+
+  test('replies take it too', () => {
+    const bodyRoom = new BodyRoom(MIB);
+    const random = seededRandom(2);
+    const server = new Exchanges({ randomToken: (length) => randomBytes(random, length), bodyRoom });
+    const codes: number[] = [];
+    for (let token = 0; token < 3; token++) {
+      const options = [{ number: OptionNumber.URI_PATH, value: Uint8Array.of(0x74) }];
+      server.receive(encodeMessage({ code: GET, token: Uint8Array.of(token), options, payload: NOTHING }), 0);
+      for (let event = server.nextEvent(); event !== null; event = server.nextEvent())
+        if (event.kind === 'request') server.respond(event.exchange, { status: 205, payload: new Uint8Array(500_000) }, 0);
+      codes.push(decodeMessage(server.nextMessage()!).code);
+    }
+    expect(codes).toEqual([CONTENT, CONTENT, 0xa3]);
+    server.handleTimeout(60_000);
+    expect(bodyRoom.used).toBe(0);
   });
 });

@@ -11,7 +11,6 @@
  *
  * Every method throws LocalError CORE_FAILED once the core trapped, and INVALID_STATE after `free`.
  */
-
 import { EventKind } from './codes.generated.ts';
 import type { CoreInternals } from './core.ts';
 import { LocalError } from './error.ts';

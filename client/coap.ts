@@ -4,7 +4,6 @@
  * Any response is a result, 4.xx and 5.xx included; only the absence of one is an error. An object serves one request at a time and may be
  * executed again; the getters show the latest response.
  */
-
 import type { CoapResponse } from '../protocol/coap/index.ts';
 import { LocalError } from '../protocol/errors/index.ts';
 import type { Session } from '../transport/session/index.ts';

@@ -26,7 +26,7 @@ export class DeviceConnection {
     return this.#session.remoteFingerprint;
   }
 
-  /** Whether the connection is local now (protocol.md §6). It can change: read it at each decision. */
+  /** Whether the connection is local now (PROTOCOL.md §6). It can change: read it at each decision. */
   get isLocal(): boolean {
     return this.#session.isLocal;
   }

@@ -53,7 +53,7 @@ export type DeviceEventListener = (event: DeviceEvent, reason: SvcError | null) 
 const P2P_SOCKET = 0;
 const LOCAL_SOCKET = 1;
 
-/** Streams, above the application's limit, that a client may begin before it is refused (protocol.md §5). */
+/** Streams, above the application's limit, that a client may begin before it is refused (PROTOCOL.md §5). */
 const STREAM_CREDIT = 64;
 
 /** Client connections that a device has places for at least: a running one may raise its limit to that. They cost nothing until they are used. */
@@ -374,7 +374,7 @@ export class Device {
     return { connections, ...(this.#streamSegments !== null && { streamSegments: this.#streamSegments }) };
   }
 
-  /** Derived from the identity key: the same after every restart, so that clients learn of one at once (protocol.md §2, Reset). */
+  /** Derived from the identity key: the same after every restart, so that clients learn of one at once (PROTOCOL.md §2, Reset). */
   #resetSecret(key: PrivateKey): Uint8Array {
     const raw = key.export();
     const secret = this.#environment.crypto.hmacSha256(raw, new TextEncoder().encode('svc reset secret'));

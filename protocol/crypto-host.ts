@@ -1,5 +1,7 @@
-// What protocol/ needs from its host in cryptography and randomness: native in Node (transport/node/crypto.ts), noble in browsers.
-// The AEAD is not here: it is the core's (bindings `Aead`).
+/**
+ * What protocol/ needs from its host in cryptography and randomness: native in Node (transport/node/crypto.ts), noble in browsers.
+ * The AEAD is not here: it is the core's (bindings `Aead`).
+ */
 
 /** An X25519 private key (RFC 7748). The raw bytes stay inside the host; only Diffie-Hellman leaves it. */
 export interface PrivateKey {

@@ -1,5 +1,4 @@
 /** Public surface of the protocol layer: the control plane, without sockets, timers and randomness of its own. */
-
 export * as cbor from './cbor/index.ts';
 export * from './coap/index.ts';
 export * from './connection/index.ts';

@@ -1,5 +1,7 @@
-// A path: one way packets reach a peer (protocol.md §6). Paths are interned by the transport: the same peer address on the same
-// socket is the same object, so engines compare paths with ===.
+/**
+ * A path: one way packets reach a peer (PROTOCOL.md §6). Paths are interned by the transport: the same peer address on the same
+ * socket is the same object, so engines compare paths with ===.
+ */
 
 export interface Path {
   readonly kind: 'udp' | 'websocket' | 'datachannel' | 'route';

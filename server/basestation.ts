@@ -5,7 +5,6 @@
  * A session that arrives is neutral and may ask to attach or to connect; the first makes it a device's channel, the second a client's, and each
  * kind has its own router. When a session ends its device is no longer attached, its routes end, and nobody waits on it any more.
  */
-
 import { Router } from '../protocol/coap/index.ts';
 import { ClientPath, DevicePath } from '../protocol/control/index.ts';
 import type { PrivateKey } from '../protocol/crypto-host.ts';
@@ -34,7 +33,7 @@ export interface BasestationOptions {
   settings?: Partial<StationSettings>;
 }
 
-/** The name a base station answers to (protocol.md §2, mac1). */
+/** The name a base station answers to (PROTOCOL.md §2, mac1). */
 const RESPONDER = ['station'] as const;
 
 /** Bytes (PROTOCOL.md §5). */

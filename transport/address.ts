@@ -50,7 +50,7 @@ export function isLinkLocal(address: Uint8Array): boolean {
 }
 
 /**
- * Whether a peer counts as near (protocol.md §6): loopback, link-local or in a prefix of one of our own interfaces.
+ * Whether a peer counts as near (PROTOCOL.md §6): loopback, link-local or in a prefix of one of our own interfaces.
  * @param own the prefixes of our interfaces.
  */
 export function isNear(address: string, own: readonly Prefix[]): boolean {

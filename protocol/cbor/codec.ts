@@ -6,7 +6,6 @@
  * Plain values are null, booleans, numbers, strings, Uint8Array, arrays and objects with text keys. Lengths and integers are written
  * in their shortest form up to 32 bits, integers up to 2^53 in 9 bytes, other numbers as doubles. Minus zero is written as 0.
  */
-
 import { Decoder, Encoder } from '#cbor-x';
 import { LocalError, RemoteError } from '../errors/index.ts';
 import { normalize } from './normalize.ts';

@@ -4,7 +4,6 @@
  *
  * Every reader has a form for required fields and, with the prefix `optional`, one that gives undefined when the field is absent.
  */
-
 import { RemoteError } from '../errors/index.ts';
 
 /** A decoded map. Read it with the functions of this file: a plain object inherits names such as `constructor`. */

@@ -7,7 +7,6 @@
  *
  * The input has passed `checkWellFormed`, so nothing is checked here.
  */
-
 import { BREAK, INDEFINITE, LONG_TEXT, MajorType } from './well-formed.ts';
 
 /** Rewritten copy of `bytes`, one item that passed `checkWellFormed`. */

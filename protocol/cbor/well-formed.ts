@@ -9,7 +9,6 @@
  * Counts are compared with the bytes that are left before anything is looped over, so the work is bounded by the input's size.
  * The walk keeps nothing but the keys of the maps it stands in. It does not build values: `codec.ts` does.
  */
-
 import { RemoteError } from '../errors/index.ts';
 
 export interface CborLimits {

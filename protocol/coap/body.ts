@@ -1,5 +1,4 @@
 /** Bodies that travel in blocks: the part we have of one that comes, and the cutting of one that goes. */
-
 import { BERT, type Block, blockOffset, blockUnit, isBlockLength } from './block.ts';
 import { MAX_MESSAGE } from './message.ts';
 

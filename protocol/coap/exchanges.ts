@@ -6,7 +6,6 @@
  *
  * What is not here: routing (`router.ts`), the channel, and who may ask what.
  */
-
 import { LocalError, RemoteError, type SvcError } from '../errors/index.ts';
 import type { BodyRoom } from './body.ts';
 import { codeKind } from './codes.ts';

@@ -7,7 +7,6 @@
  * Options are coded as in RFC 7252 §3.1: delta and length in a nibble each, 13 and 14 extend them by one and two bytes.
  * `encodeMessage` and `decodeMessage` mirror each other; meaning of codes and options is elsewhere.
  */
-
 import { LocalError, RemoteError } from '../errors/index.ts';
 import type { CoapOption } from './options.ts';
 

@@ -3,7 +3,6 @@
  * percent-encoded; in options each segment stands alone and decoded. `/` alone has no segment. A path has at most 256 bytes, counted
  * as a string with decoded segments.
  */
-
 import { utf8Length } from '../cbor/index.ts';
 import { LocalError } from '../errors/index.ts';
 

@@ -1,5 +1,4 @@
 /** Requests as an application sees them, and as messages: method, path, query, content format, observation and payload. */
-
 import { LocalError } from '../errors/index.ts';
 import { type Block, readBlock } from './block.ts';
 import { type CoapMethod, MethodCode, methodOfCode, Status } from './codes.ts';
@@ -102,7 +101,7 @@ export function readRequest(message: CoapMessage, accepted: ReadonlySet<number>)
     segments,
     query,
     ...(contentFormat === undefined ? {} : { contentFormat }),
-    // RFC 7641 defines it for GET; a POST may ask the same of an answer that comes later (protocol.md §7, `wait` of a connect).
+    // RFC 7641 defines it for GET; a POST may ask the same of an answer that comes later (PROTOCOL.md §7, `wait` of a connect).
     observe: method === 'GET' || method === 'POST' ? uintOption(options, OptionNumber.OBSERVE) : undefined,
     block1: blockOption(options, OptionNumber.BLOCK1),
     block2: blockOption(options, OptionNumber.BLOCK2),

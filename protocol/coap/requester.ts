@@ -10,7 +10,6 @@
  *
  * One token serves an exchange for all its blocks; it is random, 8 bytes, and not used by two open exchanges.
  */
-
 import { LocalError, RemoteError, type SvcError } from '../errors/index.ts';
 import { BERT, type Block, blockOffset, blockUnit, blockValue } from './block.ts';
 import { cutBlock, IncomingBody } from './body.ts';

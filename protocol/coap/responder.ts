@@ -13,7 +13,6 @@
  *
  * Every answer here is small and bounded in number; nothing throws because of what arrives.
  */
-
 import { BERT, type Block, blockOffset, blockValue } from './block.ts';
 import { type BodyRoom, cutBlock, IncomingBody } from './body.ts';
 import { codeOfStatus, Status } from './codes.ts';

@@ -1,5 +1,4 @@
 /** Responses as an application gives and gets them, and as messages. */
-
 import { LocalError } from '../errors/index.ts';
 import type { Block } from './block.ts';
 import { codeOfStatus, statusOfCode } from './codes.ts';

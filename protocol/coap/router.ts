@@ -5,7 +5,6 @@
  * Each kind of channel has its own router, and `Context` is what its handlers learn of the channel. A router never throws because of a
  * request: an error of the catalogue becomes its status with its message, anything else 5.00 without a word about its cause.
  */
-
 import { LocalError, SvcError } from '../errors/index.ts';
 import { type CoapMethod, MethodCode, Status } from './codes.ts';
 import { parsePath } from './path.ts';

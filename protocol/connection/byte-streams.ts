@@ -1,18 +1,19 @@
-// The preface of byte streams (protocol.md §5): the opener begins with the port (u32, network byte order), the acceptor's direction begins with one
-// zero byte. Both ride in the stream, so they are in order by construction.
-//
-//   opener    open → port written → waits for the zero byte → accepted
-//   acceptor  opened by the peer → port read → offered to the application → accepted: zero byte written, window raised
-//
-// The opener may write its data at once, up to the initial window. A stream nobody accepts within 30 s is reset, one over the
-// limit at once. Once accepted a stream passes through here with a map look-up at most. Nothing here is about messages.
-
+/**
+ * The preface of byte streams (PROTOCOL.md §5): the opener begins with the port (u32, network byte order), the acceptor's direction begins with one
+ * zero byte. Both ride in the stream, so they are in order by construction.
+ *
+ *   opener    open → port written → waits for the zero byte → accepted
+ *   acceptor  opened by the peer → port read → offered to the application → accepted: zero byte written, window raised
+ *
+ * The opener may write its data at once, up to the initial window. A stream nobody accepts within 30 s is reset, one over the
+ * limit at once. Once accepted a stream passes through here with a map look-up at most. Nothing here is about messages.
+ */
 import type { CoreConnection } from '../../bindings/index.ts';
 import { StreamCode } from '../errors/index.ts';
 import { u32, writeU32 } from '../packet/index.ts';
 import type { ConnectionEvent } from './events.ts';
 
-/** Milliseconds an offered stream waits for acceptance (protocol.md §5). */
+/** Milliseconds an offered stream waits for acceptance (PROTOCOL.md §5). */
 export const ACCEPT_TIMEOUT = 30_000;
 const PORT_LENGTH = 4;
 const ACCEPTANCE = Uint8Array.of(0);

@@ -1,13 +1,14 @@
-// A connection: the handshake's result, its byte streams, messages and datagrams, and how it ends. Sans-IO, like everything here.
-//
-//   handshaking ──established──▶ open ──close / peer closes / lost──▶ closing ──drained──▶ closed
-//        └──────────failed──────────────────────────────────────────────────────────────────▲
-//
-// The data plane is the core's; this class turns its events into ours, adds the preface of byte streams and keeps what is known of the other
-// end: key, `info`, and how it is verified. The endpoint makes connections, feeds them and gives them their timers.
-//
-// Not here: packets and ids (endpoint/), the meaning of messages (coap/), moving to another path.
-
+/**
+ * A connection: the handshake's result, its byte streams, messages and datagrams, and how it ends. Sans-IO, like everything here.
+ *
+ *   handshaking ──established──▶ open ──close / peer closes / lost──▶ closing ──drained──▶ closed
+ *        └──────────failed──────────────────────────────────────────────────────────────────▲
+ *
+ * The data plane is the core's; this class turns its events into ours, adds the preface of byte streams and keeps what is known of the other
+ * end: key, `info`, and how it is verified. The endpoint makes connections, feeds them and gives them their timers.
+ *
+ * Not here: packets and ids (endpoint/), the meaning of messages (coap/), moving to another path.
+ */
 import { type CoreConnection, type CoreConnectionStats, EventKind, type KeepAlive } from '../../bindings/index.ts';
 import { CloseCode, closeError, LocalError, type SvcError } from '../errors/index.ts';
 import type { Path } from '../path.ts';

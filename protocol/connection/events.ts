@@ -1,5 +1,4 @@
-// What a connection tells its owner.
-
+/** What a connection tells its owner. */
 import type { SvcError } from '../errors/index.ts';
 
 export type ConnectionEvent =

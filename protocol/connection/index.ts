@@ -1,5 +1,4 @@
-/** A connection and what it tells its owner (protocol.md §5). */
-
+/** A connection and what it tells its owner (PROTOCOL.md §5). */
 export { ACCEPT_TIMEOUT, type StreamLimits } from './byte-streams.ts';
 export {
   Connection,

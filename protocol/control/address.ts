@@ -1,5 +1,4 @@
 /** Addresses in control messages: `{Ip: byte string of 4 or 16, Port: uint}`, as the reference has them for its endpoints. */
-
 import { formatAddress, parseAddress } from '../address.ts';
 import { bytes, type CborMap, uint } from '../cbor/index.ts';
 import { LocalError, RemoteError } from '../errors/index.ts';

@@ -5,7 +5,6 @@
  * RetryInterval, MaxRetries}, Address?: {Ip, Port}, WallTime?}` or `{Status: 1, Host, Port, Fingerprint}`. Then `PUT /device/sct` with an
  * array of all tokens. The device's key is proved by the channel, not here.
  */
-
 import {
   array,
   type CborMap,

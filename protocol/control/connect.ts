@@ -8,7 +8,6 @@
  * Each end gets a route id and token of its own. Initiate and Respond are whole packets of the handshake; without Initiate the route is
  * bare, one more path for a connection that stands.
  */
-
 import { bytes, decode, encode, map, optionalBool, optionalBytes, optionalMapField, optionalText, text, uint } from '../cbor/index.ts';
 import { RemoteError } from '../errors/index.ts';
 import { addressMap, readAddress, type SocketAddress } from './address.ts';

@@ -2,7 +2,6 @@
  * The error body of a base station, `{Error: {Code, Message}}` in CBOR, from station code to reply and from answer to error.
  * The codes and their meaning are in `errors/station-codes.ts`.
  */
-
 import { decode, encode, map, mapField, optionalText, uint } from '../cbor/index.ts';
 import { type CoapReply, type CoapResponse, Status } from '../coap/index.ts';
 import { type ErrorCode, RemoteError, type StationCode, stationCodeMeaning } from '../errors/index.ts';

@@ -1,5 +1,4 @@
 /** Bodies, paths and errors of the control plane between device, client and base station. */
-
 export type { SocketAddress } from './address.ts';
 export * from './attach.ts';
 export * from './connect.ts';

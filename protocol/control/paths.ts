@@ -1,5 +1,4 @@
 /** Paths of the control plane (PROTOCOL.md §7), each with the kind of channel it is served on. */
-
 import { ContentFormat } from '../coap/index.ts';
 
 /** Content format of every body of the control plane. */

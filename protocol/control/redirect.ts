@@ -1,5 +1,4 @@
 /** The answer "ask there instead" of a base station, to an attach or a connect. */
-
 import { bytes, type CborMap, text, uint } from '../cbor/index.ts';
 import { LocalError, RemoteError } from '../errors/index.ts';
 import { FINGERPRINT, MAX_HOST } from './limits.ts';

@@ -2,7 +2,6 @@
  * What a device sends through its base station to services on the Internet: push notifications (`POST /device/push/send`) and service
  * invocations (`POST /device/service/invoke`). Field names and limits are the reference's (§5.6, §5.7).
  */
-
 import { bytes, decode, encode, map, optionalBytes, optionalUint, text, uint } from '../cbor/index.ts';
 import { RemoteError } from '../errors/index.ts';
 import { MAX_PROJECT_ID, MAX_PUSH_BODY, MAX_SERVICE_ID, MAX_SERVICE_MESSAGE } from './limits.ts';

@@ -1,14 +1,15 @@
-// The responder's side of the handshake, up to the Respond. What follows the Complete is in completing.ts.
-//
-//   Initiate → 1,200 bytes in a bare datagram and mac1 under one of our names, or silence
-//            → version and suite, or Versions
-//            → a repeat: the same Respond again
-//            → under load: Retry until the address is proven, then 5 handshakes a second per address
-//            → room in the table of half-open handshakes → Respond
-//
-// Until the address is proven no more than three times the bytes received are sent. An Initiate the base station carries takes the
-// same way, but its refusal is an error for the base station instead of a packet.
-
+/**
+ * The responder's side of the handshake, up to the Respond. What follows the Complete is in completing.ts.
+ *
+ *   Initiate → 1,200 bytes in a bare datagram and mac1 under one of our names, or silence
+ *            → version and suite, or Versions
+ *            → a repeat: the same Respond again
+ *            → under load: Retry until the address is proven, then 5 handshakes a second per address
+ *            → room in the table of half-open handshakes → Respond
+ *
+ * Until the address is proven no more than three times the bytes received are sent. An Initiate the base station carries takes the
+ * same way, but its refusal is an error for the base station instead of a packet.
+ */
 import { RemoteError } from '../errors/index.ts';
 import { equalBytes } from '../identity/index.ts';
 import { HandshakeState, XX } from '../noise/index.ts';
@@ -31,7 +32,7 @@ import { encodeResponderOffer } from './parameters.ts';
 import { PrefixLimiter } from './rate.ts';
 import { RetryTokens } from './retry.ts';
 
-/** Handshakes a second per address under load (protocol.md §2). */
+/** Handshakes a second per address under load (PROTOCOL.md §2). */
 const HANDSHAKE_RATE = 5;
 
 export class Acceptor {

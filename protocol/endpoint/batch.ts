@@ -1,6 +1,7 @@
-// What `transmit` gives to the driver. Two batch objects are used for ever: one over the core's packet slots, one for packets of the handshake, whose
-// bytes are their own and need no release.
-
+/**
+ * What `transmit` gives to the driver. Two batch objects are used for ever: one over the core's packet slots, one for packets of the handshake, whose
+ * bytes are their own and need no release.
+ */
 import type { Core } from '../../bindings/index.ts';
 import { routed } from '../packet/index.ts';
 import type { Path } from '../path.ts';

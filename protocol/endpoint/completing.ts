@@ -1,9 +1,10 @@
-// The responder's side of the handshake from the Complete on.
-//
-//   Complete → read on a copy of the state → parameters and what was offered → connection in the core, Complete acknowledged
-//            → below the limit: announced; above it: closed with BUSY, unannounced
-//            → early Data fed to it
-
+/**
+ * The responder's side of the handshake from the Complete on.
+ *
+ *   Complete → read on a copy of the state → parameters and what was offered → connection in the core, Complete acknowledged
+ *            → below the limit: announced; above it: closed with BUSY, unannounced
+ *            → early Data fed to it
+ */
 import { CloseCode, LocalError } from '../errors/index.ts';
 import { equalBytes, fingerprint } from '../identity/index.ts';
 import { type Context, openCore, ownParameters } from './context.ts';

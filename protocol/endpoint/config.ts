@@ -1,5 +1,4 @@
-// What an endpoint is given.
-
+/** What an endpoint is given. */
 import type { Core, DataParameters, KeepAlive } from '../../bindings/index.ts';
 import type { CryptoHost, PrivateKey } from '../crypto-host.ts';
 import type { Path } from '../path.ts';

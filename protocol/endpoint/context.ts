@@ -1,5 +1,4 @@
-// What the parts of an endpoint share: built once by `Endpoint`, handed to each part.
-
+/** What the parts of an endpoint share: built once by `Endpoint`, handed to each part. */
 import type { CoreConnection, DataParameters } from '../../bindings/index.ts';
 import type { StreamLimits } from '../connection/index.ts';
 import type { TrafficKeys } from '../noise/index.ts';

@@ -1,6 +1,7 @@
-// Where each datagram goes, by its first byte and then by its id (protocol.md §2). The hot path is `#data`: two comparisons, an array index, one
-// call into the core, and no object made.
-
+/**
+ * Where each datagram goes, by its first byte and then by its id (PROTOCOL.md §2). The hot path is `#data`: two comparisons, an array index, one
+ * call into the core, and no object made.
+ */
 import { CloseCode, RemoteError } from '../errors/index.ts';
 import { equalBytes } from '../identity/index.ts';
 import {

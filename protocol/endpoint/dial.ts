@@ -1,5 +1,4 @@
-// One handshake we have begun: what to prove and to expect, the Initiate with its repetitions, and the Noise state.
-
+/** One handshake we have begun: what to prove and to expect, the Initiate with its repetitions, and the Noise state. */
 import type { CryptoHost, PrivateKey } from '../crypto-host.ts';
 import { LocalError } from '../errors/index.ts';
 import { isFingerprint } from '../identity/index.ts';

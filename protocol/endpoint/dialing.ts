@@ -1,10 +1,11 @@
-// The initiator's side of the handshake.
-//
-// 1. connect: Initiate, repeated with doubling pauses until the deadline. prepare: the same packet for the base station to carry.
-// 2. Retry: once, the Initiate again with the token. Versions: fails if nothing there is ours.
-// 3. Respond: read on a copy of the state. Then, before anything of ours is sent: the key against the pin, `info` against `expect`.
-// 4. Complete goes to the core as packet 0, which repeats it until it is acknowledged; the connection is open at once.
-
+/**
+ * The initiator's side of the handshake.
+ *
+ * 1. connect: Initiate, repeated with doubling pauses until the deadline. prepare: the same packet for the base station to carry.
+ * 2. Retry: once, the Initiate again with the token. Versions: fails if nothing there is ours.
+ * 3. Respond: read on a copy of the state. Then, before anything of ours is sent: the key against the pin, `info` against `expect`.
+ * 4. Complete goes to the core as packet 0, which repeats it until it is acknowledged; the connection is open at once.
+ */
 import type { Connection } from '../connection/index.ts';
 import { LocalError, RemoteError, type SvcError } from '../errors/index.ts';
 import { equalBytes, fingerprint, fingerprintsEqual } from '../identity/index.ts';

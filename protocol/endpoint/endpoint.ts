@@ -1,14 +1,15 @@
-// An endpoint: all connections of one identity, dialed and accepted, over any number of paths. Sans-IO: datagrams and time come in, packets and
-// events go out.
-//
-//   receive ─▶ demultiplex ─┬▶ connections (Data)        ─▶ core
-//                           ├▶ dialing   (Retry, Respond, Versions)
-//                           └▶ accepting (Initiate, Complete)
-//   transmit ◀─ packets of the handshake first, then each connection that has some in turn
-//
-// After receive, handleTimeout and any call on a connection: transmit until null, nextEvent until null, then nextTimeout.
-// It knows no sockets and no products: names, limits and who may do what come with the configuration.
-
+/**
+ * An endpoint: all connections of one identity, dialed and accepted, over any number of paths. Sans-IO: datagrams and time come in, packets and
+ * events go out.
+ *
+ *   receive ─▶ demultiplex ─┬▶ connections (Data)        ─▶ core
+ *                           ├▶ dialing   (Retry, Respond, Versions)
+ *                           └▶ accepting (Initiate, Complete)
+ *   transmit ◀─ packets of the handshake first, then each connection that has some in turn
+ *
+ * After receive, handleTimeout and any call on a connection: transmit until null, nextEvent until null, then nextTimeout.
+ * It knows no sockets and no products: names, limits and who may do what come with the configuration.
+ */
 import type { Connection } from '../connection/index.ts';
 import { CloseCode, LocalError, RemoteError, type SvcError } from '../errors/index.ts';
 import type { Path } from '../path.ts';

@@ -1,4 +1,4 @@
-// A queue whose both ends cost nothing, whatever its length.
+/** A queue whose both ends cost nothing, whatever its length. */
 
 export class Fifo<T> {
   #items: (T | undefined)[] = [];

@@ -1,8 +1,9 @@
-// Handshakes others have begun: one entry per path and source id, so that a repeat of the Initiate gets the same Respond.
-//
-// Bounded in number and time (10 s). When the table is full the oldest entry whose address is not proven goes first, so that a flood from
-// invented addresses cannot push out those who answered a Retry.
-
+/**
+ * Handshakes others have begun: one entry per path and source id, so that a repeat of the Initiate gets the same Respond.
+ *
+ * Bounded in number and time (10 s). When the table is full the oldest entry whose address is not proven goes first, so that a flood from
+ * invented addresses cannot push out those who answered a Retry.
+ */
 import { hex } from '@scure/base';
 import type { HandshakeState } from '../noise/index.ts';
 import type { Path } from '../path.ts';

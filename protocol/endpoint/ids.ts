@@ -1,10 +1,11 @@
-// Connection ids of this endpoint, and who each belongs to: 8 bytes = word (u32) ‖ keyed hash of the word (u32).
-//
-// The word holds the index into a table in its low bits and a generation above, so that demultiplexing is an array index and a new owner of
-// a slot has another id. Index width follows the table's size; the generation starts at random, so that ids do not come again after a restart.
-// The hash is HMAC-SHA-256(id secret, word), first 4 bytes: it tells ids of ours from invented ones without any state, also after a
-// restart, which is what makes it safe to answer unknown ids with Reset (protocol.md §2).
-
+/**
+ * Connection ids of this endpoint, and who each belongs to: 8 bytes = word (u32) ‖ keyed hash of the word (u32).
+ *
+ * The word holds the index into a table in its low bits and a generation above, so that demultiplexing is an array index and a new owner of
+ * a slot has another id. Index width follows the table's size; the generation starts at random, so that ids do not come again after a restart.
+ * The hash is HMAC-SHA-256(id secret, word), first 4 bytes: it tells ids of ours from invented ones without any state, also after a
+ * restart, which is what makes it safe to answer unknown ids with Reset (PROTOCOL.md §2).
+ */
 import type { CryptoHost } from '../crypto-host.ts';
 import { ID_LENGTH, u32, writeU32 } from '../packet/index.ts';
 

@@ -1,8 +1,9 @@
-// Version and suite: what is offered, what is chosen, and what of it both ends sign (protocol.md §3).
-//
-// There is one of each now. The responder recomputes the choice from what message 3 says was offered, so that a later version cannot be
-// talked down by whoever sits in between.
-
+/**
+ * Version and suite: what is offered, what is chosen, and what of it both ends sign (PROTOCOL.md §3).
+ *
+ * There is one of each now. The responder recomputes the choice from what message 3 says was offered, so that a later version cannot be
+ * talked down by whoever sits in between.
+ */
 import { SUITE, VERSION } from '../packet/index.ts';
 
 /** Best first. */

@@ -1,27 +1,28 @@
-// Transport parameters and what else travels in the payloads of Noise messages 2 and 3: one CBOR map with text keys.
-//
-//   key             message  value
-//   IdleTimeout     2, 3     ms without a packet after which the sender forgets the connection; 0: never
-//   MaxUdpPayload   2, 3     largest UDP payload the sender takes, 1,200 to 65,527
-//   MaxData         2, 3     initial connection window, at least 2 R = 133,120
-//   MaxStreamData   2, 3     initial window of a byte stream (a message's is always R = 66,560)
-//   MaxStreams      2, 3     byte streams the receiver may hold open
-//   MaxMessages     2, 3     messages the receiver may hold open
-//   MaxAckDelay     2, 3     ms the sender may delay an acknowledgement, at most 16,383
-//   MaxDatagram     2, 3     largest DATAGRAM the sender takes; 0 or absent: none
-//   Id              2, 3     8 bytes, the sender's connection id: authenticates the one in the packet header (as RFC 9000 §7.3 does)
-//   ResetToken      2, 3     16 bytes, reset token of that id
-//   Info            2        map the responder says of itself, e.g. {ProductId, DeviceId}
-//   Versions        3        byte string: versions the initiator offered, best first
-//   Suites          3        byte string: suites it offered, best first
-//
-// Unknown keys are ignored; a missing or impossible value raises a RemoteError PARSE.
-
+/**
+ * Transport parameters and what else travels in the payloads of Noise messages 2 and 3: one CBOR map with text keys.
+ *
+ *   key             message  value
+ *   IdleTimeout     2, 3     ms without a packet after which the sender forgets the connection; 0: never
+ *   MaxUdpPayload   2, 3     largest UDP payload the sender takes, 1,200 to 65,527
+ *   MaxData         2, 3     initial connection window, at least 2 R = 133,120
+ *   MaxStreamData   2, 3     initial window of a byte stream (a message's is always R = 66,560)
+ *   MaxStreams      2, 3     byte streams the receiver may hold open
+ *   MaxMessages     2, 3     messages the receiver may hold open
+ *   MaxAckDelay     2, 3     ms the sender may delay an acknowledgement, at most 16,383
+ *   MaxDatagram     2, 3     largest DATAGRAM the sender takes; 0 or absent: none
+ *   Id              2, 3     8 bytes, the sender's connection id: authenticates the one in the packet header (as RFC 9000 §7.3 does)
+ *   ResetToken      2, 3     16 bytes, reset token of that id
+ *   Info            2        map the responder says of itself, e.g. {ProductId, DeviceId}
+ *   Versions        3        byte string: versions the initiator offered, best first
+ *   Suites          3        byte string: suites it offered, best first
+ *
+ * Unknown keys are ignored; a missing or impossible value raises a RemoteError PARSE.
+ */
 import type { DataParameters } from '../../bindings/index.ts';
 import { bytes, type CborMap, type CborValue, decode, encode, map, optionalMapField, optionalUint, uint } from '../cbor/index.ts';
 import { ID_LENGTH, TOKEN_LENGTH } from '../packet/index.ts';
 
-/** Bytes of the largest message (protocol.md §5). */
+/** Bytes of the largest message (PROTOCOL.md §5). */
 const R = 66_560;
 /** What the core counts in: larger values are as good as this. */
 const MOST = 0x7fff_ffff;

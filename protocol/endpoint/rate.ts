@@ -1,4 +1,4 @@
-// Token buckets: one, and one per network prefix.
+/** Token buckets: one, and one per network prefix. */
 
 export class TokenBucket {
   readonly #rate: number;

@@ -1,6 +1,7 @@
-// The connections of an endpoint: which have packets, which have events, when each wants to be called again, and under what id the other end
-// may reset it. A connection stays here until the core has drained it.
-
+/**
+ * The connections of an endpoint: which have packets, which have events, when each wants to be called again, and under what id the other end
+ * may reset it. A connection stays here until the core has drained it.
+ */
 import { hex } from '@scure/base';
 import { Connection, type ConnectionOwner } from '../connection/index.ts';
 import type { SvcError } from '../errors/index.ts';

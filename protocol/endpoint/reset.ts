@@ -1,8 +1,9 @@
-// Reset, both ways: "I have lost the state of this id" (protocol.md §2, RFC 9000 §10.3).
-//
-// Sent only in answer to Data or Route with an id of ours that nobody has, always smaller than what it answers, and rate-limited. An id that does
-// not carry our keyed hash gets no answer at all, so a scanner sees nothing.
-
+/**
+ * Reset, both ways: "I have lost the state of this id" (PROTOCOL.md §2, RFC 9000 §10.3).
+ *
+ * Sent only in answer to Data or Route with an id of ours that nobody has, always smaller than what it answers, and rate-limited. An id that does
+ * not carry our keyed hash gets no answer at all, so a scanner sees nothing.
+ */
 import type { CryptoHost } from '../crypto-host.ts';
 import { encodeReset, RESET_LENGTH, TOKEN_LENGTH } from '../packet/index.ts';
 import { TokenBucket } from './rate.ts';

@@ -1,6 +1,7 @@
-// Tokens of Retry: proof that the initiator receives at its address. Stateless: 4 bytes issue time (s) ‖ HMAC-SHA-256(secret, time ‖ source id ‖
-// port ‖ address), first 16 bytes. They hold 120 s; the secret changes every 120 s and the one before still counts.
-
+/**
+ * Tokens of Retry: proof that the initiator receives at its address. Stateless: 4 bytes issue time (s) ‖ HMAC-SHA-256(secret, time ‖ source id ‖
+ * port ‖ address), first 16 bytes. They hold 120 s; the secret changes every 120 s and the one before still counts.
+ */
 import type { CryptoHost } from '../crypto-host.ts';
 import { equalBytes } from '../identity/index.ts';
 import { ID_LENGTH, TOKEN_LENGTH, u32, writeU16, writeU32 } from '../packet/index.ts';

@@ -1,6 +1,7 @@
-// The routes this endpoint is an end of: paths of kind `route`, found by the 8-byte route id of a Route packet and the channel it came in
-// on. A route id counts only from its channel; elsewhere it is unknown.
-
+/**
+ * The routes this endpoint is an end of: paths of kind `route`, found by the 8-byte route id of a Route packet and the channel it came in
+ * on. A route id counts only from its channel; elsewhere it is unknown.
+ */
 import { equalBytes } from '../identity/index.ts';
 import { u32 } from '../packet/index.ts';
 import type { Path } from '../path.ts';

@@ -1,4 +1,4 @@
-// Counters of an endpoint: what was dropped and why, for logs and tests.
+/** Counters of an endpoint: what was dropped and why, for logs and tests. */
 
 export interface EndpointStats {
   /** Datagrams that are no packet of ours. */

@@ -1,4 +1,4 @@
-// Timers of many owners: a binary heap by time, each owner in it at most once. Finding the next costs nothing, changing one costs log n.
+/** Timers of many owners: a binary heap by time, each owner in it at most once. Finding the next costs nothing, changing one costs log n. */
 
 /** What the heap keeps in its owners. */
 export interface Timed {

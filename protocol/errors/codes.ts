@@ -5,7 +5,6 @@
  * Transport codes keep the numbers of RFC 9000 §20.1. Ours start at 0x1000 for connections and 0x2000 for streams, so that one
  * number tells its kind wherever it is logged; 0 means "no error" in both. Nothing here decides when a code is sent.
  */
-
 import { RemoteError, type SvcError } from '../../bindings/error.ts';
 import type { ErrorCode } from './catalogue.ts';
 

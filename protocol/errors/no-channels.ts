@@ -1,5 +1,4 @@
 /** The error of a connect that found no way to the device, with the result of each way that was tried (reference §4.3). */
-
 import { SvcError } from '../../bindings/error.ts';
 import type { ErrorCode } from './catalogue.ts';
 

@@ -2,7 +2,6 @@
  * The numbers in a base station's error body `{Error: {Code, Message}}` and what they become: the error of the catalogue and the
  * CoAP status they travel with. 1 to 10 are the reference's, 11 is ours (the same identity attached again).
  */
-
 import type { ErrorCode } from './catalogue.ts';
 
 /** Numbers of a base station's error body. */

@@ -1,4 +1,4 @@
-// Comparison of secrets whose time does not depend on where they differ.
+/** Comparison of secrets whose time does not depend on where they differ. */
 
 /** True when both have the same length and bytes. The length may leak, the content does not. */
 export function equalBytes(a: Uint8Array, b: Uint8Array): boolean {

@@ -1,6 +1,7 @@
-// Fingerprints: SHA-256 of the DER SubjectPublicKeyInfo (protocol.md §1). The full form of 64 hex digits authorizes; the short form
-// of 32 is for people's eyes only.
-
+/**
+ * Fingerprints: SHA-256 of the DER SubjectPublicKeyInfo (PROTOCOL.md §1). The full form of 64 hex digits authorizes; the short form
+ * of 32 is for people's eyes only.
+ */
 import { hex } from '@scure/base';
 import type { CryptoHost } from '../crypto-host.ts';
 import { equalBytes } from './constant-time.ts';

@@ -1,5 +1,4 @@
-/** Identities: X25519 keys, their PEM form and their fingerprints (protocol.md §1). */
-
+/** Identities: X25519 keys, their PEM form and their fingerprints (PROTOCOL.md §1). */
 export { equalBytes, isAllZero } from './constant-time.ts';
 export { fingerprint, fingerprintsEqual, isFingerprint, shortFingerprint } from './fingerprint.ts';
 export { decodePrivateKey, encodePrivateKey } from './private-key-pem.ts';

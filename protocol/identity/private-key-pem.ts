@@ -1,8 +1,9 @@
-// Private keys as PKCS#8 PEM (RFC 8410 §7, RFC 7468): what `openssl genpkey -algorithm x25519` writes and reads.
-//
-// Only version 1 without attributes and without the optional public key is written. Reading takes version 2 with trailing
-// attributes or public key too, and ignores them.
-
+/**
+ * Private keys as PKCS#8 PEM (RFC 8410 §7, RFC 7468): what `openssl genpkey -algorithm x25519` writes and reads.
+ *
+ * Only version 1 without attributes and without the optional public key is written. Reading takes version 2 with trailing
+ * attributes or public key too, and ignores them.
+ */
 import { base64 } from '@scure/base';
 import { LocalError } from '../errors/index.ts';
 import { KEY_LENGTH } from './public-key.ts';

@@ -1,4 +1,4 @@
-// X25519 public keys: which encodings we take, and their SubjectPublicKeyInfo (RFC 8410 §4).
+/** X25519 public keys: which encodings we take, and their SubjectPublicKeyInfo (RFC 8410 §4). */
 
 /** Bytes of an X25519 key. */
 export const KEY_LENGTH = 32;

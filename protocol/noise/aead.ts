@@ -1,4 +1,4 @@
-// The cipher the handshake runs on: ChaCha20-Poly1305 of RFC 8439 with Noise's nonce. The core's `Aead` has this shape.
+/** The cipher the handshake runs on: ChaCha20-Poly1305 of RFC 8439 with Noise's nonce. The core's `Aead` has this shape. */
 
 export interface Aead {
   /** @param nonce counter below 2^53; goes out as 4 zero bytes ‖ u64 little-endian (Noise §12.3). Gives ciphertext ‖ 16-byte tag. */

@@ -1,7 +1,8 @@
-// CipherState (Noise rev. 34 §5.1): a key and a counting nonce. Without a key it passes bytes through.
-//
-// Rekey is not here: after the handshake the core encrypts, and key update is its own.
-
+/**
+ * CipherState (Noise rev. 34 §5.1): a key and a counting nonce. Without a key it passes bytes through.
+ *
+ * Rekey is not here: after the handshake the core encrypts, and key update is its own.
+ */
 import type { Aead } from './aead.ts';
 
 export class CipherState {

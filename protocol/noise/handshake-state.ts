@@ -1,13 +1,14 @@
-// HandshakeState (Noise rev. 34 §5.3): interprets a pattern table, message by message.
-//
-// 1. The constructor mixes prologue and pre-messages.
-// 2. writeMessage and readMessage run through the tokens of the next message in turn.
-// 3. After the last message `trafficKeys` gives what the packets are protected with.
-//
-// readMessage works on a copy and takes it over only when all of the message holds, so a damaged, forged or repeated message changes nothing
-// (protocol.md §3). What is not here: pre-shared keys, fallback, timers, repetition (a message is written once; the caller repeats
-// its bytes).
-
+/**
+ * HandshakeState (Noise rev. 34 §5.3): interprets a pattern table, message by message.
+ *
+ * 1. The constructor mixes prologue and pre-messages.
+ * 2. writeMessage and readMessage run through the tokens of the next message in turn.
+ * 3. After the last message `trafficKeys` gives what the packets are protected with.
+ *
+ * readMessage works on a copy and takes it over only when all of the message holds, so a damaged, forged or repeated message changes nothing
+ * (PROTOCOL.md §3). What is not here: pre-shared keys, fallback, timers, repetition (a message is written once; the caller repeats
+ * its bytes).
+ */
 import type { CryptoHost, PrivateKey } from '../crypto-host.ts';
 import { isAllZero, isCanonicalPublicKey, KEY_LENGTH } from '../identity/index.ts';
 import type { Aead } from './aead.ts';

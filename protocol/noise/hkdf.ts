@@ -1,5 +1,4 @@
-// HKDF as Noise defines it (rev. 34 §4.3): RFC 5869 with the chaining key as salt and empty info, two outputs of 32 bytes.
-
+/** HKDF as Noise defines it (rev. 34 §4.3): RFC 5869 with the chaining key as salt and empty info, two outputs of 32 bytes. */
 import type { CryptoHost } from '../crypto-host.ts';
 
 const ONE = Uint8Array.of(1);

@@ -1,5 +1,7 @@
-// Handshake patterns as data (Noise rev. 34 §7). Version 1 of the protocol uses XX alone; the state machine interprets any
-// table of this form, which is how the published vectors of other patterns test it.
+/**
+ * Handshake patterns as data (Noise rev. 34 §7). Version 1 of the protocol uses XX alone; the state machine interprets any
+ * table of this form, which is how the published vectors of other patterns test it.
+ */
 
 /** `e`, `s`: a public key travels. Two letters: Diffie-Hellman of the initiator's first and the responder's second key. */
 export type Token = 'e' | 's' | 'ee' | 'es' | 'se' | 'ss';

@@ -1,7 +1,8 @@
-// SymmetricState (Noise rev. 34 §5.2): chaining key, handshake hash and the cipher of the handshake.
-//
-// Byte arrays held here are never changed in place, only replaced, so that a copy of the state is cheap: see HandshakeState.
-
+/**
+ * SymmetricState (Noise rev. 34 §5.2): chaining key, handshake hash and the cipher of the handshake.
+ *
+ * Byte arrays held here are never changed in place, only replaced, so that a copy of the state is cheap: see HandshakeState.
+ */
 import type { CryptoHost } from '../crypto-host.ts';
 import type { Aead } from './aead.ts';
 import { CipherState } from './cipher-state.ts';

@@ -1,8 +1,9 @@
-// Data and Route, the packets of the hot path: peeked at in place, no object is made.
-//
-//   Data   0xC0 | key phase 0x20, destination id (8), packet number u32, AEAD(frames), tag (16)
-//   Route  0x88, route id (8), one packet that is not a Route
-
+/**
+ * Data and Route, the packets of the hot path: peeked at in place, no object is made.
+ *
+ *   Data   0xC0 | key phase 0x20, destination id (8), packet number u32, AEAD(frames), tag (16)
+ *   Route  0x88, route id (8), one packet that is not a Route
+ */
 import { DATA_OVERHEAD, ID_LENGTH, joined, PacketType, ROUTE_HEADER, u32 } from './layout.ts';
 
 const ID_AT = 1;

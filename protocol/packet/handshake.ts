@@ -1,10 +1,11 @@
-// The other packets of the handshake. Every accessor gives views into the packet.
-//
-//   Retry     0x81, destination id (8), token (1 to 128)
-//   Respond   0x82, destination id (8), source id (8), Noise message 2
-//   Complete  0x83, destination id (8), Noise message 3
-//   Versions  0x85, source id of the Initiate (8), count u8, versions, count u8, suites
-
+/**
+ * The other packets of the handshake. Every accessor gives views into the packet.
+ *
+ *   Retry     0x81, destination id (8), token (1 to 128)
+ *   Respond   0x82, destination id (8), source id (8), Noise message 2
+ *   Complete  0x83, destination id (8), Noise message 3
+ *   Versions  0x85, source id of the Initiate (8), count u8, versions, count u8, suites
+ */
 import { ID_LENGTH, joined, MAX_RETRY_TOKEN, PacketType } from './layout.ts';
 
 const DESTINATION_AT = 1;

@@ -1,5 +1,4 @@
-/** Codecs of every packet of the wire (protocol.md §2). */
-
+/** Codecs of every packet of the wire (PROTOCOL.md §2). */
 export { idHigh, idLow, isData, isRoute, packetId, routed } from './data.ts';
 export {
   type Complete,

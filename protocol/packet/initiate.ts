@@ -1,17 +1,18 @@
-// Initiate: the first packet of a handshake.
-//
-//   0   0x80
-//   1   version u8
-//   2   suite u8
-//   3   source id (8), chosen by the initiator
-//   11  length u16 of what follows mac1
-//   13  mac1 (16)
-//   29  token length u8, token (≤ 128), Noise message 1
-//   …   zero padding to 1,200 in a bare datagram, ignored
-//
-// mac1 = HMAC-SHA-256, first 16 bytes, under SHA-256("svc mac1" ‖ responder name), over everything from the first byte to the end of the
-// `length` bytes, with mac1 itself as zeros.
-
+/**
+ * Initiate: the first packet of a handshake.
+ *
+ *   0   0x80
+ *   1   version u8
+ *   2   suite u8
+ *   3   source id (8), chosen by the initiator
+ *   11  length u16 of what follows mac1
+ *   13  mac1 (16)
+ *   29  token length u8, token (≤ 128), Noise message 1
+ *   …   zero padding to 1,200 in a bare datagram, ignored
+ *
+ * mac1 = HMAC-SHA-256, first 16 bytes, under SHA-256("svc mac1" ‖ responder name), over everything from the first byte to the end of the
+ * `length` bytes, with mac1 itself as zeros.
+ */
 import type { CryptoHost } from '../crypto-host.ts';
 import { equalBytes } from '../identity/index.ts';
 import { ID_LENGTH, INITIATE_PADDED, MAC_LENGTH, MAX_RETRY_TOKEN, PacketType, u16, writeU16 } from './layout.ts';

@@ -1,7 +1,9 @@
-// Byte layout of every packet (protocol.md §2) and the readers all codecs share. Integers are in network byte order.
-//
-// A codec checks the length once, then its accessors cannot fail. A datagram that is too short or long gives null, never an error: whoever
-// sent it is not known yet, so it is dropped and counted.
+/**
+ * Byte layout of every packet (PROTOCOL.md §2) and the readers all codecs share. Integers are in network byte order.
+ *
+ * A codec checks the length once, then its accessors cannot fail. A datagram that is too short or long gives null, never an error: whoever
+ * sent it is not known yet, so it is dropped and counted.
+ */
 
 /** First byte of a packet. 0–3 stay free for STUN (RFC 7983). */
 export const PacketType = {

@@ -1,9 +1,10 @@
-// Reset: "the state of this id is lost". Sent only in answer to Data or Route, and smaller than either.
-//
-//   0  0x84
-//   1  the id of the packet it answers (8): a connection id or a route id
-//   9  token (16) = HMAC-SHA-256(reset secret, id), first 16 bytes
-
+/**
+ * Reset: "the state of this id is lost". Sent only in answer to Data or Route, and smaller than either.
+ *
+ *   0  0x84
+ *   1  the id of the packet it answers (8): a connection id or a route id
+ *   9  token (16) = HMAC-SHA-256(reset secret, id), first 16 bytes
+ */
 import { ID_LENGTH, joined, PacketType, TOKEN_LENGTH } from './layout.ts';
 
 const ID_AT = 1;

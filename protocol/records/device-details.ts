@@ -1,5 +1,4 @@
 /** The record `GET /iam/pairing` gives: what a device is, and how the asking client may pair with it now (reference §1.1). */
-
 import { decode, encode, map, optionalArrayField, optionalText } from '../cbor/index.ts';
 
 /** Pairing modes in the order the record lists them. */

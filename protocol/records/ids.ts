@@ -2,7 +2,6 @@
  * Product and device ids. By custom they begin with `pr-` and `de-`; what counts is that `<productId>-<deviceId>` is one DNS label (mDNS)
  * and `<productId>.<deviceId>` names a device without doubt (handshake, JWT claim).
  */
-
 import { LocalError } from '../errors/index.ts';
 
 /** Bytes of `<productId>-<deviceId>`: a DNS label (RFC 1035 §2.3.4). */

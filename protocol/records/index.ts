@@ -1,5 +1,4 @@
 /** Records and names that both ends speak: ids, pairing string, tunnel service, device details, settings, version. */
-
 export { CONTENT_FORMAT_CBOR } from '../control/paths.ts';
 export * from './device-details.ts';
 export * from './ids.ts';

@@ -5,7 +5,6 @@
  * In a value, `%`, `,`, blanks and everything that is no printable ASCII is percent-encoded as UTF-8; the first `=` ends the name and
  * more may follow. So a string of the reference, which has no encoding, reads the same unless a value holds a `%`.
  */
-
 import { utf8Length } from '../cbor/index.ts';
 import { LocalError } from '../errors/index.ts';
 import { checkIds } from './ids.ts';

@@ -1,5 +1,4 @@
 /** The record of a TCP tunnel service (reference §1.5), as `/tcp-tunnels/services/:id` and `/tcp-tunnels/connect/:id` give it. */
-
 import { array, decode, encode, map, optionalMapField, text, texts, textValue, uint } from '../cbor/index.ts';
 import { RemoteError } from '../errors/index.ts';
 

@@ -4,7 +4,6 @@
  *
  * `Fingerprint` repeats the last of `Fingerprints` for older clients; it is written, and read only where `Fingerprints` is missing.
  */
-
 import {
   arrayField,
   type CborMap,

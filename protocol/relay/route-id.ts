@@ -1,5 +1,5 @@
 /**
- * Route ids: 4 random bytes and 4 bytes of a keyed hash over them (protocol.md §2, Reset).
+ * Route ids: 4 random bytes and 4 bytes of a keyed hash over them (PROTOCOL.md §2, Reset).
  *
  * The hash lets a station that lost its state recognise an id as once its own, so that only those are answered with a Reset; together the 8
  * bytes stay unguessable. Both keys are derived from the reset secret, which is kept beside the identity key.

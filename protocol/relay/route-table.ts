@@ -1,5 +1,5 @@
 /**
- * The relay of a base station: which route id leads where (protocol.md §6, Routes).
+ * The relay of a base station: which route id leads where (PROTOCOL.md §6, Routes).
  *
  * A route has two ends. Each end has an id of its own, valid only from the path of that end's channel; a packet that comes in with it leaves
  * on the other end's path with the other end's id written over it in place. The station cannot read what is inside.

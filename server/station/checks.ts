@@ -1,5 +1,5 @@
 /**
- * Who may attach, and who may connect: the decisions behind the error codes of reference-behaviour §5.2 as protocol.md §7 amends them.
+ * Who may attach, and who may connect: the decisions behind the error codes of reference-behaviour §5.2 as PROTOCOL.md §7 amends them.
  * They read the store at each call and change nothing.
  */
 import { StationCode } from '../../protocol/errors/index.ts';

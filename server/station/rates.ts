@@ -2,7 +2,6 @@
  * Rates by key: an address, a device. Buckets that are full again are forgotten; when too many are in use the oldest goes, so that
  * memory stays bounded whoever knocks.
  */
-
 import { type CoapReply, Status, textReply } from '../../protocol/coap/index.ts';
 import type { Path } from '../../protocol/path.ts';
 import { TokenBucket } from '../../protocol/relay/index.ts';

@@ -11,7 +11,7 @@ export interface StationSettings {
   connectionsPerAddress: number;
   /** SCTs of one device. */
   tokensPerDevice: number;
-  /** Connects a second to one device (protocol.md §2). */
+  /** Connects a second to one device (PROTOCOL.md §2). */
   connectsPerDevice: number;
   /** Connects and attaches a second from one address (IPv4) or /64 (IPv6), with bursts of ten seconds' worth. */
   connectsPerAddress: number;
@@ -22,7 +22,7 @@ export interface StationSettings {
   waitersPerDevice: number;
   waitersPerSession: number;
   waiters: number;
-  /** ms a device may take to answer a connect before it counts as not attached (protocol.md §7). */
+  /** ms a device may take to answer a connect before it counts as not attached (PROTOCOL.md §7). */
   answerTimeout: number;
   /** ms a session may take to say whether it is a device's or a client's. */
   arrivalTimeout: number;

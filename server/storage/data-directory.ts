@@ -2,7 +2,7 @@
  * The data directory of a base station: identity key, reset secret, database, and the lock that keeps a second base station out.
  *
  *   identity.pem         X25519 key, PKCS#8 PEM, 0600
- *   reset-secret         32 bytes in hex, 0600: a restarted station proves with it that it lost its state (protocol.md §2, Reset)
+ *   reset-secret         32 bytes in hex, 0600: a restarted station proves with it that it lost its state (PROTOCOL.md §2, Reset)
  *   basestation.sqlite   everything else, also opened by `svc admin`
  *   basestation.lock     held open by the running base station; the system frees it when the process dies, however it dies
  */

@@ -4,7 +4,6 @@
  * WAL lets `svc admin` write beside a running base station; `synchronous=FULL` makes a commit durable before it is acknowledged;
  * writers take the lock when they begin (`begin immediate`), so two of them wait for each other instead of failing half-way.
  */
-
 import { closeSync, openSync } from 'node:fs';
 import { CompiledQuery, type DatabaseConnection, Kysely, Migrator, SqliteAdapter, SqliteDialect, SqliteDriver } from 'kysely';
 import Database from 'libsql';

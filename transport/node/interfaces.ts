@@ -1,4 +1,4 @@
-/** Prefixes of this host's own interfaces: what decides whether a peer is near (protocol.md §6). */
+/** Prefixes of this host's own interfaces: what decides whether a peer is near (PROTOCOL.md §6). */
 import { networkInterfaces } from 'node:os';
 import { isNear, type Prefix, parsePrefix } from '../address.ts';
 

@@ -3,7 +3,7 @@ import type { DataParameters } from '../../bindings/index.ts';
 import type { HostLimits } from './host-config.ts';
 import type { KeepAlive } from './session.ts';
 
-/** protocol.md §5: PING 25 s after the last acknowledged packet, then every 2 s, 15 times. */
+/** PROTOCOL.md §5: PING 25 s after the last acknowledged packet, then every 2 s, 15 times. */
 export const defaultKeepAlive: KeepAlive = { interval: 25_000, retryInterval: 2_000, maxRetries: 15 };
 
 export const defaultParameters: DataParameters = {
@@ -18,7 +18,7 @@ export const defaultParameters: DataParameters = {
   maxDatagram: 1200,
 };
 
-/** protocol.md §2: those of a device. */
+/** PROTOCOL.md §2: those of a device. */
 export const defaultLimits: HostLimits = { halfOpen: 64, retryAbove: 16, connections: 64 };
 
 /** Requests of one peer served at a time. */

@@ -26,7 +26,7 @@ export interface SessionRequest extends CoapRequest {
   signal?: AbortSignal;
 }
 
-/** ms, ms, count (protocol.md §5) */
+/** ms, ms, count (PROTOCOL.md §5) */
 export interface KeepAlive {
   interval: number;
   retryInterval: number;
@@ -112,7 +112,7 @@ export class Session {
     return this.connection.path;
   }
 
-  /** The path now in use is local (protocol.md §6). Evaluated at each read: do not keep it. */
+  /** The path now in use is local (PROTOCOL.md §6). Evaluated at each read: do not keep it. */
   get isLocal(): boolean {
     const { kind, local } = this.path;
     return kind === 'udp' && local;
@@ -172,7 +172,7 @@ export class Session {
 
   /**
    * Opens a byte stream; resolves when the peer accepted it. Waits while the peer grants no more streams. Only the end that opened the session can
-   * (protocol.md §5).
+   * (PROTOCOL.md §5).
    * @param port 0 … 2^32 - 1
    * @throws INVALID_STATE at the other end; NOT_CONNECTED when the session is over; STOPPED: refused, nobody listens, limit reached, `signal`, or the session ended; INVALID_ARGUMENT
    */

@@ -49,7 +49,7 @@ export interface StationChannelEvents {
   failed: { error: SvcError; delay: number; refused: boolean };
 }
 
-/** protocol.md §7 */
+/** PROTOCOL.md §7 */
 const MAX_REDIRECTS = 5;
 /** ms for resolver and handshake: short, so that a station that comes back is not waited for by a repeat that is seconds away */
 const DIAL_TIMEOUT = 6_000;
@@ -57,7 +57,7 @@ const DIAL_TIMEOUT = 6_000;
 const ATTACH_TIMEOUT = 30_000;
 /** ms after which an attach has held: the back-off starts afresh, and a restart of the station is followed at once */
 const HELD = 10_000;
-/** ms the loser of two devices with one identity waits first (protocol.md §7) */
+/** ms the loser of two devices with one identity waits first (PROTOCOL.md §7) */
 const REPLACED_DELAY = 60_000;
 
 /** From `start` to `stop`. */

@@ -16,7 +16,7 @@ import { asSvcError, dialStation, type StationAddress } from './station-dial.ts'
 export interface StationConnectorConfig {
   host: Host;
   station: StationAddress;
-  /** key towards the station; default: a fresh one for each channel, so that the station cannot tell clients apart (protocol.md §1) */
+  /** key towards the station; default: a fresh one for each channel, so that the station cannot tell clients apart (PROTOCOL.md §1) */
   identity?: PrivateKey;
   /** ms without use and without relayed session until a channel is closed, default 30,000 */
   idleTimeout?: number;
@@ -37,7 +37,7 @@ export class Redirect {
   }
 }
 
-/** protocol.md §7 */
+/** PROTOCOL.md §7 */
 const MAX_REDIRECTS = 5;
 /** ms for resolver and handshake when `use` names none */
 const DIAL_TIMEOUT = 10_000;

@@ -12,7 +12,6 @@
  * It needs nothing from its host, no timers and no Node, so it also runs in a bare JavaScript context. It does not model TCP, NATs or
  * ICMP: a datagram to nobody is lost.
  */
-
 import { LocalError } from '../../protocol/errors/index.ts';
 import type { Path } from '../../protocol/path.ts';
 import { type Log, type LogLevel, silentLog } from '../environment.ts';

@@ -1,5 +1,4 @@
 /** A UDP socket of a simulated host. */
-
 import { LocalError } from '../../protocol/errors/index.ts';
 import type { Path } from '../../protocol/path.ts';
 import { canonicalAddress } from '../address.ts';

@@ -2,7 +2,6 @@
  * The examples of RFC 8949 appendix A (table 6, every row): what our subset holds reads as the standard says, everything else is
  * refused. `simple(24)` as f818 was in RFC 7049 only; RFC 8949 §3.3 calls it not well-formed, and it is refused too.
  */
-
 import { describe, expect, test } from 'vitest';
 import { decode, encode } from '../../../protocol/cbor/index.ts';
 import { RemoteError } from '../../../protocol/errors/index.ts';

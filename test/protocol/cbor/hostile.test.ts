@@ -1,5 +1,4 @@
 /** CBOR that wants to do harm, and CBOR that is broken: RemoteError PARSE, in time bounded by its size. */
-
 import { describe, expect, test } from 'vitest';
 import { decode, encode } from '../../../protocol/cbor/index.ts';
 import { RemoteError } from '../../../protocol/errors/index.ts';

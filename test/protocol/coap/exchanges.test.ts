@@ -1,5 +1,4 @@
 /** Exchanges end to end and against single messages; the flows the standards show are in `rfc-exchanges.test.ts`. */
-
 import { describe, expect, test } from 'vitest';
 import {
   type CoapMessage,

@@ -1,5 +1,4 @@
 /** Messages against the `coap-packet` library and against broken bytes; the examples of the standards are in `rfc-messages.test.ts`. */
-
 import { generate, parse } from 'coap-packet';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';

@@ -1,5 +1,4 @@
 /** Short ways to write CoAP messages and to read what was sent, for tests. */
-
 import { blockUnit, readBlock } from '../../../protocol/coap/block.ts';
 import {
   type CoapMessage,

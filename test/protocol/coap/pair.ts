@@ -1,5 +1,4 @@
 /** Two ends of one channel that carries whole messages, in order or in an order drawn from a seed, in virtual time. */
-
 import { Exchanges, type ExchangesEvent, type ExchangesOptions } from '../../../protocol/coap/index.ts';
 import { MAX_MESSAGE } from '../../../protocol/coap/message.ts';
 

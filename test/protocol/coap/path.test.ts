@@ -1,5 +1,4 @@
 /** Paths and query arguments; RFC 7252 §5.10.1, §6.4, §6.5 and the examples of appendix B. */
-
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { formatPath, parsePath } from '../../../protocol/coap/index.ts';

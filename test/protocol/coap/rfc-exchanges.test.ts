@@ -15,7 +15,6 @@
  *   (0xfc in figures 12 and 13).
  * - Figures 5 and 6 repeat datagrams, which the channel below does; in figure 8 a server answers each block for itself, ours does not.
  */
-
 import { describe, expect, test } from 'vitest';
 import { type CoapMessage, type CoapOption, Exchanges } from '../../../protocol/coap/index.ts';
 import { OptionNumber, readUint, uintOptionOf } from '../../../protocol/coap/options.ts';

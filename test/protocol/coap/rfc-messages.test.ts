@@ -10,7 +10,6 @@
  *
  * Version, type and message id of a datagram do not exist in our messages: they are taken off before a comparison.
  */
-
 import { parse } from 'coap-packet';
 import { describe, expect, test } from 'vitest';
 import { blockUnit, blockValue, readBlock } from '../../../protocol/coap/block.ts';

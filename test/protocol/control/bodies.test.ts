@@ -1,5 +1,4 @@
 /** Bodies of the control plane: round trips, the names on the wire, limits, and hostile bytes. */
-
 import { describe, expect, test } from 'vitest';
 import { type CborValue, decode, encode } from '../../../protocol/cbor/index.ts';
 import * as control from '../../../protocol/control/index.ts';

@@ -1,5 +1,4 @@
 /** The catalogue against the names of the specification, typed in here from interface.md §7 and reference-behaviour.md §4. */
-
 import { describe, expect, test } from 'vitest';
 import {
   CloseCode,

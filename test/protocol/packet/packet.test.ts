@@ -97,7 +97,7 @@ describe('round trip', () => {
 });
 
 describe('layout', () => {
-  it('of an Initiate is the one of protocol.md §2', () => {
+  it('of an Initiate is the one of PROTOCOL.md §2', () => {
     const packet = encodeInitiate(crypto, new Uint8Array(32), {
       version: 1,
       suite: 2,

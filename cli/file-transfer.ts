@@ -20,7 +20,10 @@ export interface TransferResult {
   readonly sha256: string;
 }
 
-/** Sends a file, to be kept under `name`. Resolves when the device has it on its disk with the same hash. @throws FileTransferError, SvcError, system errors */
+/**
+ * Sends a file, to be kept under `name`. Resolves when the device has it on its disk with the same hash.
+ * @throws FileTransferError, SvcError, system errors
+ */
 export async function uploadFile(
   connection: Connection,
   file: string,

@@ -52,7 +52,10 @@ export class Stream {
     return this.#open().readAll(length);
   }
 
-  /** Writes all of `data`; resolves when it is buffered, not when it has arrived. @throws CLOSED after close; STOPPED; OPERATION_IN_PROGRESS; INVALID_STATE */
+  /**
+   * Writes all of `data`; resolves when it is buffered, not when it has arrived.
+   * @throws CLOSED after close; STOPPED; OPERATION_IN_PROGRESS; INVALID_STATE
+   */
   async write(data: Uint8Array): Promise<void> {
     return this.#open().write(data);
   }

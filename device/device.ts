@@ -305,7 +305,10 @@ export class Device {
     return this.#connections.byRef(ref);
   }
 
-  /** Attach to the base station or not. Any time before close. @throws LocalError INVALID_STATE after close, or when started without a base station set */
+  /**
+   * Attach to the base station or not. Any time before close.
+   * @throws LocalError INVALID_STATE after close, or when started without a base station set
+   */
   setBasestationAttach(attach: boolean): void {
     if (this.#state === 'closed') throw new LocalError('INVALID_STATE', 'the device is closed');
     this.#settings.attach = attach;

@@ -29,8 +29,8 @@ export interface Clock {
   /** Unix time in milliseconds: for tokens, certificates and records, never for timers. */
   wallTime(): number;
   /**
-   * Calls `run` once, `delay` milliseconds from now: on a busy host later, and up to 1 ms early where the host counts whole milliseconds, so who needs
-   * the instant looks at `now`. A delay that is not positive counts as 0, Infinity never runs. A pending call keeps no process alive; open
+   * Calls `run` once, `delay` milliseconds from now: on a busy host later, and up to 1 ms early where the host counts whole milliseconds, so who
+   * needs the instant looks at `now`. A delay that is not positive counts as 0, Infinity never runs. A pending call keeps no process alive; open
    * sockets do.
    */
   schedule(delay: number, run: () => void): Cancel;

@@ -1,4 +1,4 @@
-/** `svc admin product …` */
+/** `svc admin product …`: kinds of devices, to which devices and keys belong. */
 import { Command } from 'commander';
 import { newId, type Product } from '../../server/admin.ts';
 import { id } from '../frame/arguments.ts';

@@ -46,7 +46,10 @@ export class IncomingBody {
     return this.#length;
   }
 
-  /** Takes the next block, or says why it cannot: `gap` it is not the next one, `length` its length does not fit, `size` too much, `room` none is left. */
+  /**
+   * Takes the next block, or says why it cannot: `gap` it is not the next one, `length` its length does not fit,
+   * `size` too much, `room` none is left.
+   */
   add(block: Block, payload: Uint8Array): 'ok' | 'gap' | 'length' | 'size' | 'room' {
     if (blockOffset(block) !== this.#length) return 'gap';
     if (!isBlockLength(block, payload.length)) return 'length';

@@ -25,7 +25,7 @@ export interface RelayOptions {
   crypto: CryptoHost;
   resetSecret: Uint8Array;
   limits: Partial<RouteLimits>;
-  /** ms */
+  /** ms without a packet after which a route is forgotten. */
   routeIdleTimeout: number;
   /** Sends one datagram, which is not changed afterwards; false: the sockets are full. */
   send: (datagram: Uint8Array, path: Path) => boolean;

@@ -1,4 +1,7 @@
-/** Clients that wait for a device to attach, bounded per device, per session and in all. A waiter goes when it is served, gives up, or its session ends. */
+/**
+ * Clients that wait for a device to attach, bounded per device, per session and in all. A waiter goes when it is served, gives up, or
+ * its session ends.
+ */
 import type { Session } from '../../transport/session/index.ts';
 import { deviceName } from './presence.ts';
 

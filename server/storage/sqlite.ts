@@ -98,7 +98,7 @@ async function refuseNewer(db: Kysely<Tables>, file: string): Promise<void> {
   }
 }
 
-/** Kysely's SQLite dialect with transactions that take the write lock when they begin, also around migrations: two first starts wait for each other. */
+/** Kysely's SQLite dialect whose transactions take the write lock when they begin, migrations too: two first starts wait for each other. */
 class ImmediateDialect extends SqliteDialect {
   readonly #database: Database.Database;
 

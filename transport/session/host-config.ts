@@ -6,75 +6,75 @@ import type { Path } from '../../protocol/path.ts';
 import type { KeepAlive, Session } from './session.ts';
 
 export interface Bind {
-  /** 0 = any free port */
+  /** 0 = any free port. */
   port: number;
-  /** numeric address; default: all, IPv4 and IPv6 */
+  /** Numeric address; default: all, IPv4 and IPv6. */
   host?: string;
-  /** the device's local socket: its paths may count as local */
+  /** The device's local socket: its paths may count as local. */
   local?: boolean;
 }
 
 /** Read at every decision, so it may be changed while the host runs (`Host.limits`). */
 export interface HostLimits {
-  /** handshakes of strangers in progress */
+  /** Handshakes of strangers in progress. */
   halfOpen: number;
-  /** number of those above which a Retry is asked for */
+  /** Number of those above which a Retry is asked for. */
   retryAbove: number;
-  /** connections, above which BUSY is answered */
+  /** Connections, above which BUSY is answered. */
   connections: number;
-  /** byte streams the peers have open, over all connections; more are refused */
+  /** Byte streams the peers have open, over all connections; more are refused. */
   streams?: number;
 }
 
 export interface HostConfig {
   identity: PrivateKey;
   binds: readonly Bind[];
-  /** names answered on a path; without it nothing is accepted */
+  /** Names answered on a path; without it nothing is accepted. */
   responder?: (path: Path) => readonly string[];
-  /** goes out in message 2 (a device: { ProductId, DeviceId }) */
+  /** Goes out in message 2 (a device: { ProductId, DeviceId }). */
   info?: Record<string, unknown>;
-  /** what differs from the defaults of `defaultParameters` */
+  /** What differs from the defaults of `defaultParameters`. */
   parameters?: Partial<DataParameters>;
-  /** of the connections this host opens; who accepts one has its idle timeout. Default 25 s, 2 s, 15 times */
+  /** Of the connections this host opens; who accepts one has its idle timeout. Default 25 s, 2 s, 15 times. */
   keepAlive?: KeepAlive;
   limits?: Partial<HostLimits>;
-  /** how far `limits.connections` may be raised while the host runs; `core.connections` must have slots for as many. Default: not at all */
+  /** How far `limits.connections` may be raised while the host runs; `core.connections` must have slots for as many. Default: not at all. */
   places?: number;
-  /** 32 bytes kept beside the identity key, so that peers notice our restart by Reset; default: random */
+  /** 32 bytes kept beside the identity key, so that peers notice our restart by Reset; default: random. */
   resetSecret?: Uint8Array;
   core?: CoreOptions;
-  /** peers may open byte streams to us (a device) */
+  /** Peers may open byte streams to us (a device). */
   acceptStreams?: boolean;
-  /** receive window of an accepted stream in bytes */
+  /** Receive window of an accepted stream in bytes. */
   streamWindow?: number;
-  /** bytes of UDP payload per packet where the operator knows the link, at most `parameters.maxUdpPayload` of both ends; default 1200 */
+  /** Bytes of UDP payload per packet where the operator knows the link, at most `parameters.maxUdpPayload` of both ends; default 1200. */
   mtu?: number;
-  /** serves sessions the peer opened; `connect` names its own */
+  /** Serves sessions the peer opened; `connect` names its own. */
   router?: Router<Session>;
-  /** requests of one peer served at a time; more are answered 5.03. Default 64 */
+  /** Requests of one peer served at a time; more are answered 5.03. Default 64. */
   maxRequests?: number;
-  /** every session the peer opened, once its handshake is complete: set router, onStream, … on it in this call */
+  /** Every session the peer opened, once its handshake is complete: set router, onStream, … on it in this call. */
   onSession?: (session: Session) => void;
   /** Sees each datagram before the engine; true keeps it from it (a base station's relay). The datagram may be changed and kept. */
   intercept?: (datagram: Uint8Array, path: Path) => boolean;
 }
 
 export interface ConnectTarget {
-  /** responder's name: 'station', 'device:<productId>.<deviceId>', 'device' */
+  /** Responder's name: 'station', 'device:<productId>.<deviceId>', 'device'. */
   name: string;
-  /** full hex fingerprint; another key fails with FINGERPRINT_MISMATCH before anything of ours is sent */
+  /** Full hex fingerprint; another key fails with FINGERPRINT_MISMATCH before anything of ours is sent. */
   pin?: string;
-  /** what message 2 must say, e.g. { ProductId, DeviceId } */
+  /** What message 2 must say, e.g. { ProductId, DeviceId }. */
   expect?: Record<string, string>;
-  /** our identity towards this peer; default: the host's */
+  /** Our identity towards this peer; default: the host's. */
   identity?: PrivateKey;
-  /** ms for the handshake, default 10,000 */
+  /** ms for the handshake, default 10,000. */
   timeout?: number;
-  /** ms to the first repeat of message 1: 250 on a LAN, default 500 */
+  /** ms to the first repeat of message 1: 250 on a LAN, default 500. */
   firstTimeout?: 250 | 500;
-  /** abort: STOPPED */
+  /** When it fires the call ends with STOPPED. */
   signal?: AbortSignal;
-  /** serves what the peer asks on this session */
+  /** Serves what the peer asks on this session. */
   router?: Router<Session>;
 }
 
@@ -83,7 +83,7 @@ export type ConnectOptions = ConnectTarget & ({ address: string; port: number; s
 
 /** A handshake whose Initiate travels inside a request to the base station. */
 export interface PreparedConnect {
-  /** the whole Initiate packet, without padding */
+  /** The whole Initiate packet, without padding. */
   readonly initiate: Uint8Array;
   /** Goes on with the Respond packet that came back. Resolves when the peer is authenticated. @throws as connect */
   establish(respond: Uint8Array, path: Path): Promise<Session>;

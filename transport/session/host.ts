@@ -3,7 +3,7 @@
  * open one each (or several in one process: they share nothing).
  *
  * 1. Datagrams go from the driver to the endpoint, unless `intercept` takes them.
- * 2. The endpoint names connections that have events: those being dialled resolve or fail their `connect`, accepted ones become sessions,
+ * 2. The endpoint names connections that have events: those being dialed resolve or fail their `connect`, accepted ones become sessions,
  *    and an established one's session translates its events.
  * 3. What an application calls on a session wakes the driver, which sends.
  * 4. When the core fails, all sessions end with CORE_FAILED and a new core and endpoint take over on the same sockets.
@@ -28,11 +28,11 @@ import { Session } from './session.ts';
 import { MAX_READ } from './stream.ts';
 import { whileOpen } from './while-open.ts';
 
-/** ms for a handshake when `connect` names none */
+/** ms for a handshake when `connect` names none. */
 const CONNECT_TIMEOUT = 10_000;
-/** Bytes of all bodies that peers have under way in blocks */
+/** Bytes of all bodies that peers have under way in blocks. */
 const BODY_ROOM = 32 << 20;
-/** ms `close` waits for the last packets to leave */
+/** ms `close` waits for the last packets to leave. */
 const CLOSE_TIMEOUT = 1000;
 
 /** A connect under way, as its own layer holds it. */
@@ -45,7 +45,7 @@ export interface Dial {
 interface Attempt {
   readonly target: ConnectTarget;
   readonly connection: Connection;
-  /** null while a prepared one waits for its Respond */
+  /** Null while a prepared one waits for its Respond. */
   path: Path | null;
   readonly result: Deferred<Session>;
 }
@@ -179,8 +179,8 @@ export class Host {
   }
 
   /**
-   * The path through the base station at the other end of `channel`, for our end's route id (8 bytes). Same arguments, same object. Sessions on it end
-   * with CLOSED when the channel ends, and when the station answers with a Reset that carries `resetToken` (16 bytes).
+   * The path through the base station at the other end of `channel`, for our end's route id (8 bytes). Same arguments, same object. Sessions on it
+   * end with CLOSED when the channel ends, and when the station answers with a Reset that carries `resetToken` (16 bytes).
    */
   routePath(channel: Session, routeId: Uint8Array, resetToken?: Uint8Array): Path {
     const now = this.environment.clock.now();

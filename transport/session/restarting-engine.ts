@@ -19,15 +19,15 @@ export interface Running {
 export interface RestartingEngineOptions {
   clock: Clock;
   log: Log;
-  /** makes a core and an endpoint on it */
+  /** Makes a core and an endpoint on it. */
   start: () => Promise<Running>;
-  /** the core failed: its connections are gone */
+  /** The core failed: its connections are gone. */
   onFailed: () => void;
-  /** a new endpoint is there */
+  /** A new endpoint is there. */
   onRestarted: () => void;
 }
 
-/** ms between attempts to make a new core */
+/** ms between attempts to make a new core. */
 const RETRY = 1000;
 
 export class RestartingEngine implements Engine<EndpointEvent> {

@@ -1,6 +1,6 @@
 /**
- * The routes through base stations that this host is an end of: for each a path that sessions use like any other, bound to the session it was made over
- * (its channel). When the channel ends, so do the sessions on its routes: nothing could reach them any more.
+ * The routes through base stations that this host is an end of: for each a path that sessions use like any other, bound to the session it was made
+ * over (its channel). When the channel ends, so do the sessions on its routes: nothing could reach them any more.
  */
 import type { Path } from '../../protocol/path.ts';
 import type { Session } from './session.ts';
@@ -8,14 +8,14 @@ import type { Session } from './session.ts';
 export interface Route {
   readonly path: Path;
   readonly channel: Session;
-  /** 16 bytes a Reset of the station for this route carries */
+  /** 16 bytes a Reset of the station for this route carries. */
   readonly resetToken: Uint8Array | undefined;
   readonly since: number;
 }
 
-/** ms a route may stay without a session before it is forgotten: longer than any connect takes */
+/** ms a route may stay without a session before it is forgotten: longer than any connect takes. */
 const UNUSED = 120_000;
-/** routes above which the oldest without a session go at once: a base station may not fill our memory with them */
+/** Routes above which the oldest without a session go at once: a base station may not fill our memory with them. */
 const MOST = 1024;
 
 export class Routes {

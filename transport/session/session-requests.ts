@@ -29,7 +29,7 @@ export interface SessionRequestsOptions {
   maxRequests: number;
   bodyRoom: BodyRoom;
   wake: () => void;
-  /** the peer observes no more */
+  /** The peer observes no more. */
   onCancelled: (exchange: number) => void;
 }
 

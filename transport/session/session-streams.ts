@@ -22,9 +22,9 @@ export interface SessionStreamsOptions {
   connection: Connection;
   log: Log;
   wake: () => void;
-  /** MAX_READ bytes that every stream may use within one call */
+  /** MAX_READ bytes that every stream may use within one call. */
   scratch: Uint8Array;
-  /** the application's listener, read at each offer */
+  /** The application's listener, read at each offer. */
   listener: () => ((stream: IncomingStream) => void) | null;
 }
 

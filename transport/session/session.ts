@@ -2,8 +2,8 @@
  * One authenticated connection as an application holds it: CoAP requests both ways, byte streams, datagrams. Made by `Host`; the same class on a
  * client, a device and a base station.
  *
- * A session is open when it is handed out and ends once: because this end closed it, because the peer did, or because the peer is gone. Then everything
- * on it fails, and `closed` tells why. Whatever arrives from the network ends at most this session.
+ * A session is open when it is handed out and ends once: because this end closed it, because the peer did, or because the peer is gone. Then
+ * everything on it fails, and `closed` tells why. Whatever arrives from the network ends at most this session.
  */
 import type { BodyRoom, CoapReply, CoapRequest, CoapResponse, Router } from '../../protocol/coap/index.ts';
 import type { Connection, ConnectionEvent } from '../../protocol/connection/index.ts';
@@ -20,13 +20,13 @@ import type { SessionStream } from './stream.ts';
 import { whileOpen } from './while-open.ts';
 
 export interface SessionRequest extends CoapRequest {
-  /** ms until TIMEOUT, default 120,000 */
+  /** ms until TIMEOUT, default 120,000. */
   timeout?: number;
-  /** abort: STOPPED */
+  /** When it fires the call ends with STOPPED. */
   signal?: AbortSignal;
 }
 
-/** ms, ms, count (PROTOCOL.md §5) */
+/** Ms, ms, count (PROTOCOL.md §5). */
 export interface KeepAlive {
   interval: number;
   retryInterval: number;
@@ -34,7 +34,7 @@ export interface KeepAlive {
 }
 
 export interface SessionEvents {
-  /** once; null when this end closed, else why it ended */
+  /** Once; null when this end closed, else why it ended. */
   closed: SvcError | null;
   /** Exchange of a request of the peer that was answered with `observe: true` and is not observed any more. */
   cancelled: number;
@@ -49,9 +49,9 @@ export interface SessionOptions {
   localFingerprint: string;
   router: Router<Session> | null;
   maxRequests: number;
-  /** for bodies that travel in blocks, shared with the host's other sessions */
+  /** For bodies that travel in blocks, shared with the host's other sessions. */
   bodyRoom: BodyRoom;
-  /** MAX_READ bytes for use within one call */
+  /** MAX_READ bytes for use within one call. */
   scratch: Uint8Array;
   /** The connection may have something to send. */
   wake: () => void;
@@ -174,7 +174,8 @@ export class Session {
    * Opens a byte stream; resolves when the peer accepted it. Waits while the peer grants no more streams. Only the end that opened the session can
    * (PROTOCOL.md §5).
    * @param port 0 … 2^32 - 1
-   * @throws INVALID_STATE at the other end; NOT_CONNECTED when the session is over; STOPPED: refused, nobody listens, limit reached, `signal`, or the session ended; INVALID_ARGUMENT
+   * @throws INVALID_STATE at the other end; NOT_CONNECTED when the session is over; STOPPED: refused, nobody listens, limit reached, `signal`, or
+   * the session ended; INVALID_ARGUMENT
    */
   async openStream(port: number, options: { signal?: AbortSignal } = {}): Promise<SessionStream> {
     this.#assertOpen();

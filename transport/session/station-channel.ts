@@ -20,28 +20,28 @@ import { asSvcError, dialStation, type StationAddress } from './station-dial.ts'
 export type AttachVerdict =
   | { kind: 'attached'; keepAlive?: KeepAlive }
   | { kind: 'redirect'; station: StationAddress }
-  /** a passing trouble: again after the back-off, and not before `after` ms when the station said so */
+  /** A passing trouble: again after the back-off, and not before `after` ms when the station said so. */
   | { kind: 'retry'; error: SvcError; after?: number }
-  /** refused for what we are (wrong ids, unknown fingerprint, replaced): again after 10 s, or `after` ms, doubling up to 1 h */
+  /** Refused for what we are (wrong ids, unknown fingerprint, replaced): again after 10 s, or `after` ms, doubling up to 1 h. */
   | { kind: 'refused'; error: SvcError; after?: number };
 
 export interface AttachContext {
   readonly station: StationAddress;
-  /** how many redirects led here */
+  /** How many redirects led here. */
   readonly redirects: number;
 }
 
 export interface StationChannelConfig {
   host: Host;
   station: StationAddress;
-  /** serves what the station asks on this channel */
+  /** Serves what the station asks on this channel. */
   router?: Router<Session>;
   /** Attaches on a fresh session. What it throws counts as 'retry', REPLACED and FINGERPRINT_MISMATCH as 'refused'. */
   attach: (session: Session, context: AttachContext) => Promise<AttachVerdict>;
 }
 
 export interface StationChannelEvents {
-  /** attached */
+  /** The product attached on it. */
   connected: Session;
   /** An attached channel ended; null when this end closed it. The next attempt follows by itself unless `stop` was called. */
   disconnected: SvcError | null;
@@ -49,21 +49,21 @@ export interface StationChannelEvents {
   failed: { error: SvcError; delay: number; refused: boolean };
 }
 
-/** PROTOCOL.md §7 */
+/** PROTOCOL.md §7. */
 const MAX_REDIRECTS = 5;
-/** ms for resolver and handshake: short, so that a station that comes back is not waited for by a repeat that is seconds away */
+/** ms for resolver and handshake: short, so that a station that comes back is not waited for by a repeat that is seconds away. */
 const DIAL_TIMEOUT = 6_000;
-/** ms for the product's attach */
+/** ms for the product's attach. */
 const ATTACH_TIMEOUT = 30_000;
-/** ms after which an attach has held: the back-off starts afresh, and a restart of the station is followed at once */
+/** ms after which an attach has held: the back-off starts afresh, and a restart of the station is followed at once. */
 const HELD = 10_000;
-/** ms the loser of two devices with one identity waits first (PROTOCOL.md §7) */
+/** ms the loser of two devices with one identity waits first (PROTOCOL.md §7). */
 const REPLACED_DELAY = 60_000;
 
 /** From `start` to `stop`. */
 interface Run {
   stopped: boolean;
-  /** ends what the run waits for */
+  /** Ends what the run waits for. */
   interrupt: () => void;
 }
 

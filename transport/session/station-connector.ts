@@ -2,8 +2,8 @@
  * A client's channels to base stations: made when something needs one, kept for further connects and while relayed sessions run over it, closed when
  * idle. Each need is one attempt without back-off: the caller gets the error.
  *
- * Channels are kept per station, since redirects lead different devices to different stations. A kept channel that turns out dead (the station restarted)
- * is replaced by a fresh one, once, without the caller noticing.
+ * Channels are kept per station, since redirects lead different devices to different stations. A kept channel that turns out dead (the station
+ * restarted) is replaced by a fresh one, once, without the caller noticing.
  */
 import type { PrivateKey } from '../../protocol/crypto-host.ts';
 import { LocalError, RemoteError } from '../../protocol/errors/index.ts';
@@ -16,15 +16,15 @@ import { asSvcError, dialStation, type StationAddress } from './station-dial.ts'
 export interface StationConnectorConfig {
   host: Host;
   station: StationAddress;
-  /** key towards the station; default: a fresh one for each channel, so that the station cannot tell clients apart (PROTOCOL.md §1) */
+  /** Key towards the station; default: a fresh one for each channel, so that the station cannot tell clients apart (PROTOCOL.md §1). */
   identity?: PrivateKey;
-  /** ms without use and without relayed session until a channel is closed, default 30,000 */
+  /** ms without use and without relayed session until a channel is closed, default 30,000. */
   idleTimeout?: number;
 }
 
 export interface StationUse {
   readonly station: StationAddress;
-  /** how many redirects led here */
+  /** How many redirects led here. */
   readonly redirects: number;
 }
 
@@ -37,9 +37,9 @@ export class Redirect {
   }
 }
 
-/** PROTOCOL.md §7 */
+/** PROTOCOL.md §7. */
 const MAX_REDIRECTS = 5;
-/** ms for resolver and handshake when `use` names none */
+/** ms for resolver and handshake when `use` names none. */
 const DIAL_TIMEOUT = 10_000;
 const IDLE_TIMEOUT = 30_000;
 
@@ -59,8 +59,8 @@ export class StationConnector {
   }
 
   /**
-   * Runs `run` on a session with the base station, connecting first when there is none, and again at the target of a returned Redirect. `run` may be called a
-   * second time when a kept channel died under it.
+   * Runs `run` on a session with the base station, connecting first when there is none, and again at the target of a returned Redirect. `run` may
+   * be called a second time when a kept channel died under it.
    * @param options `timeout`: ms for each dial, default 10,000; `signal` stops waiting (what `run` does with it is its own)
    * @throws DNS, CONNECTION_REFUSED, FINGERPRINT_MISMATCH, STOPPED; BAD_RESPONSE for more than 5 redirects; whatever `run` throws
    */

@@ -14,30 +14,30 @@ import type { Session } from './session.ts';
 
 /** Where a base station is and who it must be. */
 export interface StationAddress {
-  /** name or numeric address */
+  /** Name or numeric address. */
   host: string;
   port: number;
-  /** full hex fingerprint of its key */
+  /** Full hex fingerprint of its key. */
   fingerprint: string;
 }
 
 export interface StationDialOptions {
-  /** ms for all of it: resolver and handshakes */
+  /** ms for all of it: resolver and handshakes. */
   timeout: number;
-  /** our identity towards the station; default: the host's */
+  /** Our identity towards the station; default: the host's. */
   identity?: PrivateKey;
-  /** serves what the station asks */
+  /** Serves what the station asks. */
   router?: Router<Session>;
 }
 
 /** Addresses of one name that are tried. */
 const MAX_ADDRESSES = 4;
-/** ms between two of them */
+/** ms between two of them. */
 const STAGGER = 250;
 
 /**
- * Starts the attempt. It fails with DNS; FINGERPRINT_MISMATCH when someone answered with another key; CONNECTION_REFUSED when nobody answered; STOPPED
- * when cancelled; INVALID_ARGUMENT.
+ * Starts the attempt. It fails with DNS; FINGERPRINT_MISMATCH when someone answered with another key; CONNECTION_REFUSED when nobody answered;
+ * STOPPED when cancelled; INVALID_ARGUMENT.
  */
 export function dialStation(host: Host, station: StationAddress, options: StationDialOptions): Dial {
   const dial = new StationDial(host, station, options);

@@ -22,7 +22,7 @@ export interface StreamStats {
 
 /** What carries streams: the connection under a session. */
 export interface StreamCarrier {
-  /** MAX_READ bytes that every stream may use within one call */
+  /** MAX_READ bytes that every stream may use within one call. */
   readonly scratch: Uint8Array;
   readStream(id: number, target: Uint8Array): number;
   writeStream(id: number, data: Uint8Array, start: number, end: number): number;
@@ -46,7 +46,7 @@ export type StreamEvent =
 interface Read {
   readonly target: Uint8Array;
   filled: number;
-  /** readAll: resolve only when the target is full or the stream ended */
+  /** readAll: resolve only when the target is full or the stream ended. */
   readonly all: boolean;
   readonly result: Deferred<Uint8Array>;
 }

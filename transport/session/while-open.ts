@@ -2,8 +2,8 @@
 import { LocalError } from '../../protocol/errors/index.ts';
 
 /**
- * The result of `call`, or `otherwise` when the connection is over (or its core failed): what ends everything on it is on its way as an event, so this is
- * not the place to fail.
+ * The result of `call`, or `otherwise` when the connection is over (or its core failed): what ends everything on it is on its way as an event, so
+ * this is not the place to fail.
  */
 export function whileOpen<T>(call: () => T, otherwise: T): T {
   try {

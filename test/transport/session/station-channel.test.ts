@@ -125,7 +125,7 @@ describe('failures', () => {
     expect(delays.length).toBeGreaterThan(15);
     for (const [i, delay] of delays.entries()) expect(delay).toBeLessThanOrEqual(Math.min(30_000, 250 * 2 ** i));
     expect(Math.max(...delays)).toBeGreaterThan(10_000);
-    // Six seconds of dialling, then the delay.
+    // Six seconds of dialing, then the delay.
     for (let i = 1; i < events.length; i++) expect(events[i]!.at - events[i - 1]!.at).toBeCloseTo(6000 + delays[i - 1]!, 0);
   });
 

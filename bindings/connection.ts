@@ -12,16 +12,15 @@
  * Every method throws LocalError CORE_FAILED once the core trapped, and INVALID_STATE after `free`.
  */
 import { EventKind } from './codes.generated.ts';
-import type { CoreInternals } from './core.ts';
+import { type CoreInternals, MAX_BATCH } from './core-internals.ts';
 import { LocalError } from './error.ts';
-import type { KeepAlive } from './options.ts';
+import { type KeepAlive, MESSAGE_LIMIT } from './options.ts';
 import { type CoreConnectionStats, readStats } from './stats.ts';
 
-/** Largest message, bytes (PROTOCOL.md §5). */
-export const MESSAGE_LIMIT = 66_560;
-const ROUTE_ID = 8;
-const MOST_REASON = 512;
-const BATCH = 32;
+/** Bytes of a route id (PROTOCOL.md §2). */
+const ROUTE_ID_LENGTH = 8;
+/** Bytes of a close reason that are kept. */
+const MAX_REASON = 512;
 
 export class CoreConnection {
   /** Stream and value (a code or a length) of the event that `nextEvent` returned last. */
@@ -52,13 +51,13 @@ export class CoreConnection {
   }
 
   /**
-   * Writes up to `most` packets (32) into slots; returns how many. `Core.packetOffsets` and `packetLengths` say where they are until the
+   * Writes up to `max` packets (32) into slots; returns how many. `Core.packetOffsets` and `packetLengths` say where they are until the
    * next call on any connection; each slot is the caller's until `Core.release`. 0: nothing now, or no slot is free.
    */
-  transmit(now: number, most = BATCH): number {
+  transmit(now: number, max = MAX_BATCH): number {
     const { exports } = this.check();
     try {
-      return exports.connectionTransmit(this.handle, now, most);
+      return exports.connectionTransmit(this.handle, now, max);
     } catch (error) {
       throw this.core.trap.caught(error);
     }
@@ -102,8 +101,8 @@ export class CoreConnection {
   /** Every packet gets a Route header with this 8-byte id in front; null = none. */
   setRoute(route: Uint8Array | null): void {
     const { exports, transfer } = this.check();
-    if (route !== null && route.length !== ROUTE_ID)
-      throw new LocalError('INVALID_ARGUMENT', `a route id has ${ROUTE_ID} bytes, not ${route.length}`);
+    if (route !== null && route.length !== ROUTE_ID_LENGTH)
+      throw new LocalError('INVALID_ARGUMENT', `a route id has ${ROUTE_ID_LENGTH} bytes, not ${route.length}`);
     if (route !== null) transfer.set(route);
     this.call(() => exports.connectionSetRoute(this.handle, route === null ? 0 : 1));
   }
@@ -238,7 +237,7 @@ export class CoreConnection {
   /** Closes with an application code (below 2^53) and up to 512 bytes of reason. After the closing period: CLOSED, then DRAINED. */
   close(code: number, reason: Uint8Array, now: number): void {
     const { exports, transfer } = this.check();
-    const kept = reason.length > MOST_REASON ? reason.subarray(0, MOST_REASON) : reason;
+    const kept = reason.length > MAX_REASON ? reason.subarray(0, MAX_REASON) : reason;
     transfer.set(kept);
     this.call(() => exports.connectionClose(this.handle, code, kept.length, now));
   }

@@ -24,12 +24,12 @@ export interface CoreExports extends AeadExports, Record<string, unknown> {
   connectionHandle(): number;
   connectionFree(handle: number): void;
   connectionReceive(handle: number, start: number, size: number, now: number): number;
-  connectionTransmit(handle: number, now: number, most: number): number;
+  connectionTransmit(handle: number, now: number, max: number): number;
   connectionNextTimeout(handle: number): number;
   connectionHandleTimeout(handle: number, now: number): void;
   connectionNextEvent(handle: number): number;
   connectionSetRoute(handle: number, present: number): void;
-  connectionSetKeepAlive(handle: number, interval: number, retry: number, most: number, now: number): void;
+  connectionSetKeepAlive(handle: number, interval: number, retryInterval: number, maxRetries: number, now: number): void;
   connectionCompleteReceived(handle: number, now: number): void;
   connectionPing(handle: number): void;
   connectionUpdateKey(handle: number): number;
@@ -44,7 +44,7 @@ export interface CoreExports extends AeadExports, Record<string, unknown> {
   streamFinish(handle: number, id: number): void;
   streamReset(handle: number, id: number, code: number): void;
   streamStop(handle: number, id: number, code: number): void;
-  streamRead(handle: number, id: number, most: number): number;
+  streamRead(handle: number, id: number, max: number): number;
   streamRaiseWindow(handle: number, id: number, bytes: number): void;
   messageSend(handle: number, length: number): number;
   messageRead(handle: number, id: number): number;

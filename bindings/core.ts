@@ -7,13 +7,15 @@ import { type Aead, OneShotAead } from './aead.ts';
 import { Status } from './codes.generated.ts';
 import { CoreConnection } from './connection.ts';
 import type { CoreExports } from './core-exports.ts';
+import { type CoreInternals, MAX_BATCH } from './core-internals.ts';
 import { LocalError } from './error.ts';
 import { createCore, loadCore } from './module.ts';
 import type { CoreConnectionOptions, CoreOptions, WasmSource } from './options.ts';
 import { writeParameters } from './parameters.ts';
 import { Trap } from './trap.ts';
 
-const BATCH = 32;
+/** Figures of one call that are looked at; the core has room for more (core-as/memory/layout.ts). */
+const RESULTS = 16;
 
 export interface CoreStats {
   /** First address of linear memory that nothing has used yet; bytes of linear memory. */
@@ -26,19 +28,6 @@ export interface CoreStats {
   byteStreams: number;
   messagesOut: number;
   messagesIn: number;
-}
-
-/** What connections of a core share; for `bindings/` only. */
-export interface CoreInternals {
-  readonly exports: CoreExports;
-  readonly trap: Trap;
-  readonly buffer: Uint8Array;
-  /** The area of the host's copies, and where it starts. */
-  readonly transfer: Uint8Array;
-  readonly transferAt: number;
-  readonly receiveAt: number;
-  readonly receiveSize: number;
-  readonly results: Float64Array;
 }
 
 export class Core {
@@ -69,8 +58,8 @@ export class Core {
     const memory = exports.memory.buffer;
     const transferAt = exports.transferAt();
     this.buffer = new Uint8Array(memory);
-    this.packetOffsets = new Uint32Array(memory, exports.packetOffsetsAt(), BATCH);
-    this.packetLengths = new Uint32Array(memory, exports.packetLengthsAt(), BATCH);
+    this.packetOffsets = new Uint32Array(memory, exports.packetOffsetsAt(), MAX_BATCH);
+    this.packetLengths = new Uint32Array(memory, exports.packetLengthsAt(), MAX_BATCH);
     this.aead = new OneShotAead(exports, this.buffer);
     this.internals = {
       exports,
@@ -80,7 +69,7 @@ export class Core {
       transferAt,
       receiveAt: exports.receiveAt(),
       receiveSize: exports.receiveSize(),
-      results: new Float64Array(memory, exports.resultsAt(), 16),
+      results: new Float64Array(memory, exports.resultsAt(), RESULTS),
     };
   }
 
@@ -141,6 +130,6 @@ export class Core {
   }
 }
 
-export function result(results: Float64Array, index: number): number {
+function result(results: Float64Array, index: number): number {
   return results[index] ?? 0;
 }

@@ -11,7 +11,7 @@ import { fileURLToPath } from 'node:url';
 const root = new URL('../', import.meta.url);
 
 /** Both steps; the release module must be there. */
-export function buildBindings() {
+function buildBindings() {
   generateCodes();
   embedCore();
 }

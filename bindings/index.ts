@@ -1,8 +1,15 @@
 /** Public surface of the bindings: the only code that touches the linear memory of the core. */
 export type { Aead } from './aead.ts';
 export { EventKind, Status, TransportError } from './codes.generated.ts';
-export { CoreConnection, MESSAGE_LIMIT } from './connection.ts';
+export { CoreConnection } from './connection.ts';
 export { Core, type CoreStats } from './core.ts';
 export { LocalError, RemoteError, SvcError } from './error.ts';
-export type { CoreConnectionOptions, CoreOptions, DataParameters, KeepAlive, WasmSource } from './options.ts';
+export {
+  type CoreConnectionOptions,
+  type CoreOptions,
+  type DataParameters,
+  type KeepAlive,
+  MESSAGE_LIMIT,
+  type WasmSource,
+} from './options.ts';
 export type { CoreConnectionStats } from './stats.ts';

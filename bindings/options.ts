@@ -1,5 +1,8 @@
 /** What a core and a connection are opened with. */
 
+/** Bytes of the largest message: R of PROTOCOL.md §5. */
+export const MESSAGE_LIMIT = 66_560;
+
 export interface CoreOptions {
   /** Connection slots; default 64. */
   connections?: number;

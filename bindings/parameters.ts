@@ -2,23 +2,28 @@
 import { LocalError } from './error.ts';
 import type { CoreConnectionOptions, DataParameters } from './options.ts';
 
-const KEY = 32;
-const ID = 8;
+/** Layout of core-as/connection/open.ts: bytes of a key and of an id, then offsets. */
+const KEY_LENGTH = 32;
+const ID_LENGTH = 8;
 const IDS_AT = 128;
 const FIELDS_AT = 144;
 const COMPLETE_AT = 512;
-const MOST_COMPLETE = 1_000;
+const MAX_COMPLETE = 1_000;
+/** Every path of the Internet takes it (RFC 9000 §14). */
 const DEFAULT_MTU = 1_200;
+/** Largest values of the core's fields: u16 and, for credit, i32. */
+const MAX_SHORT = 0xffff;
+const MAX_CREDIT = 0x7fff_ffff;
 
 /** @throws LocalError INVALID_ARGUMENT for a value of the wrong length */
 export function writeParameters(area: Uint8Array, options: CoreConnectionOptions): void {
   const { complete, keepAlive } = options;
   const keys = [options.sendKey, options.receiveKey, options.sendMaskKey, options.receiveMaskKey];
-  for (const [index, key] of keys.entries()) area.set(exactly(key, KEY, 'key'), index * KEY);
-  area.set(exactly(options.localId, ID, 'id'), IDS_AT);
-  area.set(exactly(options.remoteId, ID, 'id'), IDS_AT + ID);
-  if (complete && complete.length > MOST_COMPLETE)
-    throw new LocalError('INVALID_ARGUMENT', `Complete has ${complete.length} bytes, at most ${MOST_COMPLETE} fit`);
+  for (const [index, key] of keys.entries()) area.set(exactly(key, KEY_LENGTH, 'key'), index * KEY_LENGTH);
+  area.set(exactly(options.localId, ID_LENGTH, 'id'), IDS_AT);
+  area.set(exactly(options.remoteId, ID_LENGTH, 'id'), IDS_AT + ID_LENGTH);
+  if (complete && complete.length > MAX_COMPLETE)
+    throw new LocalError('INVALID_ARGUMENT', `Complete has ${complete.length} bytes, at most ${MAX_COMPLETE} fit`);
   if (complete) area.set(complete, COMPLETE_AT);
   const fields = [
     options.initiator ? 1 : 0,
@@ -37,12 +42,12 @@ export function writeParameters(area: Uint8Array, options: CoreConnectionOptions
 }
 
 function end(parameters: DataParameters): number[] {
-  const short = (value: number) => Math.min(value, 0xffff);
+  const short = (value: number) => Math.min(value, MAX_SHORT);
   return [
     parameters.idleTimeout,
     parameters.maxUdpPayload,
-    Math.min(parameters.initialMaxData, 0x7fffffff),
-    Math.min(parameters.initialMaxStreamData, 0x7fffffff),
+    Math.min(parameters.initialMaxData, MAX_CREDIT),
+    Math.min(parameters.initialMaxStreamData, MAX_CREDIT),
     short(parameters.maxStreams),
     short(parameters.maxMessages),
     short(parameters.maxAckDelay),

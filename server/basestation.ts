@@ -5,7 +5,7 @@
  * A session that arrives is neutral and may ask to attach or to connect; the first makes it a device's channel, the second a client's, and each
  * kind has its own router. When a session ends its device is no longer attached, its routes end, and nobody waits on it any more.
  */
-import { Router } from '../protocol/coap/index.ts';
+import { MAX_MESSAGE, Router } from '../protocol/coap/index.ts';
 import { ClientPath, DevicePath } from '../protocol/control/index.ts';
 import type { PrivateKey } from '../protocol/crypto-host.ts';
 import { CloseCode } from '../protocol/errors/index.ts';
@@ -35,9 +35,6 @@ export interface BasestationOptions {
 
 /** The name a base station answers to (PROTOCOL.md §2, mac1). */
 const RESPONDER = ['station'] as const;
-
-/** Bytes (PROTOCOL.md §5). */
-const LARGEST_MESSAGE = 66_560;
 
 /** Slots of the core above the limit of connections: for those that are being told that there is no room. */
 const SPARE_SLOTS = 64;
@@ -140,7 +137,7 @@ function hostConfig({ identity, resetSecret, port, host }: BasestationOptions, {
     parameters: {
       idleTimeout: Math.max(90_000, 2 * keepAlive.interval + keepAlive.retryInterval * keepAlive.maxRetries),
       // Requests are small and there are no byte streams: one peer can hold no more than that.
-      initialMaxData: 4 * LARGEST_MESSAGE,
+      initialMaxData: 4 * MAX_MESSAGE,
       maxStreams: 0,
       maxMessages: 64,
       maxDatagram: 0,

@@ -7,6 +7,7 @@
  * Options are coded as in RFC 7252 §3.1: delta and length in a nibble each, 13 and 14 extend them by one and two bytes.
  * `encodeMessage` and `decodeMessage` mirror each other; meaning of codes and options is elsewhere.
  */
+import { MESSAGE_LIMIT } from '../../bindings/options.ts';
 import { LocalError, RemoteError } from '../errors/index.ts';
 import type { CoapOption } from './options.ts';
 
@@ -21,8 +22,8 @@ export interface CoapMessage {
   readonly payload: Uint8Array;
 }
 
-/** R of PROTOCOL.md: bytes of the largest message the channel carries. */
-export const MAX_MESSAGE = 66_560;
+/** Bytes of the largest message the channel carries: R of PROTOCOL.md §5. */
+export const MAX_MESSAGE = MESSAGE_LIMIT;
 
 /** Options of one message; a path of 256 bytes has at most 128 of them. */
 export const MAX_OPTIONS = 160;

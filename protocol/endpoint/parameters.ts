@@ -18,14 +18,12 @@
  *
  * Unknown keys are ignored; a missing or impossible value raises a RemoteError PARSE.
  */
-import type { DataParameters } from '../../bindings/index.ts';
+import { type DataParameters, MESSAGE_LIMIT } from '../../bindings/options.ts';
 import { bytes, type CborMap, type CborValue, decode, encode, map, optionalMapField, optionalUint, uint } from '../cbor/index.ts';
 import { ID_LENGTH, TOKEN_LENGTH } from '../packet/index.ts';
 
-/** Bytes of the largest message (PROTOCOL.md §5). */
-const R = 66_560;
 /** What the core counts in: larger values are as good as this. */
-const MOST = 0x7fff_ffff;
+const MAX_AMOUNT = 0x7fff_ffff;
 /** Both payloads are small and flat; `Info` is one level. */
 const LIMITS = { depth: 4, items: 256 } as const;
 
@@ -90,7 +88,7 @@ function readCommon(fields: CborMap): Offer {
     parameters: {
       idleTimeout: amount(fields, 'IdleTimeout'),
       maxUdpPayload: uint(fields, 'MaxUdpPayload', { min: 1200, max: 65_527 }),
-      initialMaxData: amount(fields, 'MaxData', 2 * R),
+      initialMaxData: amount(fields, 'MaxData', 2 * MESSAGE_LIMIT),
       initialMaxStreamData: amount(fields, 'MaxStreamData'),
       maxStreams: amount(fields, 'MaxStreams'),
       maxMessages: amount(fields, 'MaxMessages'),
@@ -103,5 +101,5 @@ function readCommon(fields: CborMap): Offer {
 }
 
 function amount(fields: CborMap, name: string, min = 0): number {
-  return Math.min(uint(fields, name, { min }), MOST);
+  return Math.min(uint(fields, name, { min }), MAX_AMOUNT);
 }

@@ -106,7 +106,8 @@ export class Attacher {
       payload: encodeAttachRequest({ svcVersion: VERSION, productId, deviceId, appName, appVersion, redirected: redirects > 0 }),
     });
     const verdict = attachVerdict(response);
-    if (verdict.kind === 'attached' && this.#config.tokens.all.length > 0) await this.#upload(session);
+    // Also an empty list: tokens that the device no longer has must not open the door any more.
+    if (verdict.kind === 'attached') await this.#upload(session);
     return verdict;
   }
 

@@ -28,7 +28,7 @@ export function createToken(crypto: CryptoHost): string {
 export class ServerConnectTokens {
   readonly #tokens = new Set<string>();
   #version = 0;
-  /** Of a list without tokens nothing is uploaded. */
+  /** Version that the base station has. A list without tokens counts as known. */
   #uploaded = 0;
 
   /** True when the list has changed. @throws LocalError INVALID_ARGUMENT when empty or over 64 bytes */

@@ -25,17 +25,19 @@ test('a token added while the list is on its way is uploaded after the attach', 
   expect(stored.toSorted()).toEqual([hashSecret(SCT), hashSecret('late')].toSorted());
 });
 
-test('a device without tokens has nothing to synchronize', async () => {
+test('a device without tokens withdraws those of its earlier life', async () => {
   const { fingerprint } = scene.world.station;
   const environment = scene.world.sim.host('bare');
   const device = new Device({ environment, ...ids, serverUrl: SERVER_URL, serverFingerprint: fingerprint });
   device.setPrivateKey(device.createPrivateKey());
   await scene.world.register(ids, device.deviceFingerprint);
+  await scene.settle(scene.world.store.replaceTokens(ids.productId, ids.deviceId, [hashSecret('old')]));
   const events: string[] = [];
   device.onDeviceEvent((event) => events.push(event));
   await scene.settle(device.start());
   await scene.world.sim.run(() => events.includes('ATTACHED'));
   expect(device.areServerConnectTokensSynchronized()).toBe(true);
+  expect(await scene.settle(scene.world.store.tokens(ids.productId, ids.deviceId))).toEqual([]);
   await scene.settle(device.close());
 });
 

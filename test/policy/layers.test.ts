@@ -30,7 +30,7 @@ const packages: Record<string, RegExp> = {
   bindings: /^(@assemblyscript\/loader|@scure\/base)$/,
   protocol: /^(@noble\/(curves|hashes)|@scure\/base)(\/|$)/,
   'protocol/cbor': /^#cbor-x$/,
-  transport: /^@noble\/(curves|hashes)(\/|$)/,
+  transport: /^(@noble\/(curves|hashes)|@scure\/base)(\/|$)/,
   'transport/node': /^(node:.+|multicast-dns)$/,
   'transport/browser': /^@noble\/(curves|hashes)(\/|$)/,
   device: /^(node:.+|coap)$/,

@@ -1,5 +1,7 @@
 /** The path of a UDP peer, and how many of them are remembered. */
+import { LocalError } from '../protocol/errors/index.ts';
 import type { Path } from '../protocol/path.ts';
+import { canonicalAddress } from './address.ts';
 
 export class UdpPath implements Path {
   readonly kind = 'udp';
@@ -43,6 +45,14 @@ export class PathTable {
 
   constructor(create: (address: string, port: number) => UdpPath) {
     this.#create = create;
+  }
+
+  /** The path of an address as somebody wrote it. @throws LocalError INVALID_ARGUMENT for one that is not numeric, or a port outside 1 to 65535. */
+  pathTo(address: string, port: number): UdpPath {
+    const canonical = canonicalAddress(address);
+    if (canonical === null || !Number.isInteger(port) || port < 1 || port > 65_535)
+      throw new LocalError('INVALID_ARGUMENT', `${address} port ${port} is not a numeric address and port`);
+    return this.path(canonical, port);
   }
 
   /** @param address canonical: two spellings would be two paths. */

@@ -5,6 +5,7 @@
  * RetryInterval, MaxRetries}, Address?: {Ip, Port}, WallTime?}` or `{Status: 1, Host, Port, Fingerprint}`. Then `PUT /device/sct` with an
  * array of all tokens. The device's key is proved by the channel, not here.
  */
+import type { KeepAlive } from '../../bindings/options.ts';
 import {
   array,
   type CborMap,
@@ -33,13 +34,6 @@ export interface AttachRequest {
   readonly deviceId: string;
   /** Another base station sent the device here: serve it, do not send it on. */
   readonly redirected: boolean;
-}
-
-/** Keep-alive numbers: milliseconds, milliseconds, count. */
-export interface KeepAlive {
-  readonly interval: number;
-  readonly retryInterval: number;
-  readonly maxRetries: number;
 }
 
 export interface Attached {

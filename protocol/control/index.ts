@@ -1,4 +1,5 @@
 /** Bodies, paths and errors of the control plane between device, client and base station. */
+export type { KeepAlive } from '../../bindings/options.ts';
 export type { SocketAddress } from './address.ts';
 export * from './attach.ts';
 export * from './connect.ts';

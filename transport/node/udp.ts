@@ -78,10 +78,7 @@ class NodeUdpSocket implements UdpSocket {
   }
 
   path(address: string, port: number): Path {
-    const canonical = canonicalAddress(address);
-    if (canonical === null || !Number.isInteger(port) || port < 1 || port > 65_535)
-      throw new LocalError('INVALID_ARGUMENT', `${address} port ${port} is not a numeric address and port`);
-    return this.#paths.path(canonical, port);
+    return this.#paths.pathTo(address, port);
   }
 
   send(buffer: Uint8Array, offset: number, length: number, path: Path, released: (offset: number) => void): void {

@@ -8,10 +8,10 @@
 import type { CryptoHost } from '../../protocol/crypto-host.ts';
 
 /** PROTOCOL.md §7: re-attach. ms. */
-export const FIRST_DELAY = 250;
-export const MAX_DELAY = 30_000;
+const FIRST_DELAY = 250;
+const MAX_DELAY = 30_000;
 /** PROTOCOL.md §7: wrong ids or fingerprint. ms. */
-export const FIRST_SLOW_DELAY = 10_000;
+const FIRST_SLOW_DELAY = 10_000;
 export const MAX_SLOW_DELAY = 3_600_000;
 
 export class Backoff {

@@ -1,9 +1,9 @@
 /** What a host is given: types only. */
-import type { CoreOptions, DataParameters } from '../../bindings/index.ts';
+import type { CoreOptions, DataParameters, KeepAlive } from '../../bindings/index.ts';
 import type { Router } from '../../protocol/coap/index.ts';
 import type { PrivateKey } from '../../protocol/crypto-host.ts';
 import type { Path } from '../../protocol/path.ts';
-import type { KeepAlive, Session } from './session.ts';
+import type { Session } from './session.ts';
 
 export interface Bind {
   /** 0 = any free port. */

@@ -1,7 +1,6 @@
 /** What a host uses where its configuration says nothing. */
-import type { DataParameters } from '../../bindings/index.ts';
+import type { DataParameters, KeepAlive } from '../../bindings/index.ts';
 import type { HostLimits } from './host-config.ts';
-import type { KeepAlive } from './session.ts';
 
 /** PROTOCOL.md §5: PING 25 s after the last acknowledged packet, then every 2 s, 15 times. */
 export const defaultKeepAlive: KeepAlive = { interval: 25_000, retryInterval: 2_000, maxRetries: 15 };

@@ -174,7 +174,6 @@ export class Host {
     this.#assertOpen();
     const respond = this.#engine.endpoint.accept(initiate, path, this.environment.clock.now(), this.#routeOptions(path));
     this.#driver.wake();
-    if (respond === null) throw new RemoteError('BAD_REQUEST', 'the handshake cannot be accepted');
     return respond;
   }
 

@@ -1,9 +1,10 @@
 /** The session layer: what an application holds on either end. */
+export type { KeepAlive } from '../../bindings/index.ts';
 export { Host } from './host.ts';
 export type { Bind, ConnectOptions, ConnectTarget, HostConfig, HostLimits, PreparedConnect } from './host-config.ts';
 export type { IncomingStream } from './incoming-stream.ts';
-export { type KeepAlive, Session, type SessionEvents, type SessionRequest } from './session.ts';
-export type { Observation } from './session-requests.ts';
+export { Session, type SessionEvents } from './session.ts';
+export type { Observation, SessionRequest } from './session-requests.ts';
 export {
   type AttachContext,
   type AttachVerdict,

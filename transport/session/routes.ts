@@ -2,6 +2,7 @@
  * The routes through base stations that this host is an end of: for each a path that sessions use like any other, bound to the session it was made
  * over (its channel). When the channel ends, so do the sessions on its routes: nothing could reach them any more.
  */
+import { hex } from '@scure/base';
 import type { Path } from '../../protocol/path.ts';
 import type { Session } from './session.ts';
 
@@ -14,9 +15,9 @@ export interface Route {
 }
 
 /** ms a route may stay without a session before it is forgotten: longer than any connect takes. */
-const UNUSED = 120_000;
+const MAX_UNUSED = 120_000;
 /** Routes above which the oldest without a session go at once: a base station may not fill our memory with them. */
-const MOST = 1024;
+const MAX_ROUTES = 1024;
 
 export class Routes {
   readonly #routes = new Map<string, Route>();
@@ -24,7 +25,7 @@ export class Routes {
   /** The route with this id over this channel; same arguments, same path object. */
   add(channel: Session, id: Uint8Array, resetToken: Uint8Array | undefined, now: number): Route {
     const { key, address, port, socket } = channel.path;
-    const name = `route:${hex(id)}@${key}`;
+    const name = `route:${hex.encode(id)}@${key}`;
     const known = this.#routes.get(name);
     if (known !== undefined && known.channel === channel) return known;
     const path: Path = { kind: 'route', key: name, address, port, socket, local: false, route: id.slice() };
@@ -57,12 +58,8 @@ export class Routes {
   /** Forgets routes whose connect never came to anything. @param used paths of sessions and of connects under way */
   prune(used: ReadonlySet<Path>, now: number): void {
     for (const [key, route] of this.#routes) {
-      const due = now - route.since > UNUSED || this.#routes.size >= MOST;
+      const due = now - route.since > MAX_UNUSED || this.#routes.size >= MAX_ROUTES;
       if (due && !used.has(route.path)) this.#routes.delete(key);
     }
   }
-}
-
-function hex(bytes: Uint8Array): string {
-  return Array.from(bytes, (byte) => byte.toString(16).padStart(2, '0')).join('');
 }

@@ -4,15 +4,29 @@
  * `service` runs after everything that may have given Exchanges something to say: events to their promises and handlers, messages to the
  * connection while it has room (the rest waits for "messages-writable"), the earliest timeout to the clock.
  */
-import { type BodyRoom, type CoapReply, type CoapResponse, Exchanges, type ExchangesEvent, textReply } from '../../protocol/coap/index.ts';
+import {
+  type BodyRoom,
+  type CoapReply,
+  type CoapRequest,
+  type CoapResponse,
+  Exchanges,
+  type ExchangesEvent,
+  type IncomingRequest,
+} from '../../protocol/coap/index.ts';
 import type { Connection } from '../../protocol/connection/index.ts';
 import type { CryptoHost } from '../../protocol/crypto-host.ts';
 import { LocalError, type SvcError } from '../../protocol/errors/index.ts';
 import type { Cancel, Clock, Log } from '../environment.ts';
 import { Deferred } from './deferred.ts';
 import { guarded } from './emitter.ts';
-import type { Session, SessionRequest } from './session.ts';
 import { whileOpen } from './while-open.ts';
+
+export interface SessionRequest extends CoapRequest {
+  /** ms until TIMEOUT, default 120,000. */
+  timeout?: number;
+  /** When it fires the call ends with STOPPED. */
+  signal?: AbortSignal;
+}
 
 /** An observation that stands. */
 export interface Observation {
@@ -21,7 +35,8 @@ export interface Observation {
 }
 
 export interface SessionRequestsOptions {
-  session: Session;
+  /** Answers a request of the peer; null: nobody waits for the answer any more. */
+  serve: (request: IncomingRequest) => Promise<CoapReply | null>;
   connection: Connection;
   clock: Clock;
   crypto: CryptoHost;
@@ -167,9 +182,8 @@ export class SessionRequests {
   }
 
   async #serve({ exchange, request }: Extract<ExchangesEvent, { kind: 'request' }>): Promise<void> {
-    const { session } = this.#options;
-    const reply = (await session.router?.handle(request, session)) ?? textReply(404, 'Not found');
-    if (session.isOpen) this.respond(exchange, reply);
+    const reply = await this.#options.serve(request);
+    if (reply !== null) this.respond(exchange, reply);
   }
 
   #sendMessages(): void {

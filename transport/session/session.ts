@@ -5,7 +5,16 @@
  * A session is open when it is handed out and ends once: because this end closed it, because the peer did, or because the peer is gone. Then
  * everything on it fails, and `closed` tells why. Whatever arrives from the network ends at most this session.
  */
-import type { BodyRoom, CoapReply, CoapRequest, CoapResponse, Router } from '../../protocol/coap/index.ts';
+import type { KeepAlive } from '../../bindings/index.ts';
+import {
+  type BodyRoom,
+  type CoapReply,
+  type CoapResponse,
+  type IncomingRequest,
+  type Router,
+  Status,
+  textReply,
+} from '../../protocol/coap/index.ts';
 import type { Connection, ConnectionEvent } from '../../protocol/connection/index.ts';
 import type { CryptoHost } from '../../protocol/crypto-host.ts';
 import { CloseCode, closeError, LocalError, RemoteError, type SvcError } from '../../protocol/errors/index.ts';
@@ -14,24 +23,10 @@ import type { Clock, Log } from '../environment.ts';
 import { Deferred } from './deferred.ts';
 import { Emitter, guarded } from './emitter.ts';
 import type { IncomingStream } from './incoming-stream.ts';
-import { type Observation, SessionRequests } from './session-requests.ts';
+import { type Observation, type SessionRequest, SessionRequests } from './session-requests.ts';
 import { SessionStreams } from './session-streams.ts';
 import type { SessionStream } from './stream.ts';
 import { whileOpen } from './while-open.ts';
-
-export interface SessionRequest extends CoapRequest {
-  /** ms until TIMEOUT, default 120,000. */
-  timeout?: number;
-  /** When it fires the call ends with STOPPED. */
-  signal?: AbortSignal;
-}
-
-/** Ms, ms, count (PROTOCOL.md §5). */
-export interface KeepAlive {
-  interval: number;
-  retryInterval: number;
-  maxRetries: number;
-}
 
 export interface SessionEvents {
   /** Once; null when this end closed, else why it ended. */
@@ -88,7 +83,7 @@ export class Session {
     this.#events = new Emitter(log);
     this.#requests = new SessionRequests({
       ...options,
-      session: this,
+      serve: (request) => this.#serve(request),
       onCancelled: (exchange) => this.#events.emit('cancelled', exchange),
     });
   }
@@ -254,6 +249,12 @@ export class Session {
     else if (event.kind === 'failed') this.#end(event.error);
     // Every drain ends with a service of the requests, which sends what waited for room.
     else if (event.kind !== 'opened' && event.kind !== 'messages-writable') this.#makeStreams().handle(event);
+  }
+
+  /** The reply to a request of the peer, null when the session ended meanwhile. */
+  async #serve(request: IncomingRequest): Promise<CoapReply | null> {
+    const reply = await this.router?.handle(request, this);
+    return this.#isOpen ? (reply ?? textReply(Status.NOT_FOUND, 'Not found')) : null;
   }
 
   #datagram(data: Uint8Array): void {

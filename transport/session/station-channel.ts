@@ -7,14 +7,15 @@
  * 4. Wait, and begin again at 1 with the configured station: at once after a channel that held was closed or reset (the station restarted), else
  *    with the back-off; slowly when we were refused for what we are.
  */
+import type { KeepAlive } from '../../bindings/index.ts';
 import type { Router } from '../../protocol/coap/index.ts';
 import { LocalError, RemoteError, type SvcError } from '../../protocol/errors/index.ts';
 import { Backoff, MAX_SLOW_DELAY, SlowBackoff } from './backoff.ts';
 import { Deferred } from './deferred.ts';
 import { Emitter } from './emitter.ts';
 import type { Host } from './host.ts';
-import type { KeepAlive, Session } from './session.ts';
-import { asSvcError, dialStation, type StationAddress } from './station-dial.ts';
+import type { Session } from './session.ts';
+import { asSvcError, dialStation, MAX_REDIRECTS, type StationAddress } from './station-dial.ts';
 
 /** What the product's attach came to. */
 export type AttachVerdict =
@@ -49,8 +50,6 @@ export interface StationChannelEvents {
   failed: { error: SvcError; delay: number; refused: boolean };
 }
 
-/** PROTOCOL.md §7. */
-const MAX_REDIRECTS = 5;
 /** ms for resolver and handshake: short, so that a station that comes back is not waited for by a repeat that is seconds away. */
 const DIAL_TIMEOUT = 6_000;
 /** ms for the product's attach. */

@@ -11,7 +11,7 @@ import type { Cancel } from '../environment.ts';
 import { Deferred } from './deferred.ts';
 import type { Host } from './host.ts';
 import type { Session } from './session.ts';
-import { asSvcError, dialStation, type StationAddress } from './station-dial.ts';
+import { asSvcError, dialStation, MAX_REDIRECTS, type StationAddress } from './station-dial.ts';
 
 export interface StationConnectorConfig {
   host: Host;
@@ -37,8 +37,6 @@ export class Redirect {
   }
 }
 
-/** PROTOCOL.md §7. */
-const MAX_REDIRECTS = 5;
 /** ms for resolver and handshake when `use` names none. */
 const DIAL_TIMEOUT = 10_000;
 const IDLE_TIMEOUT = 30_000;

@@ -30,6 +30,9 @@ export interface StationDialOptions {
   router?: Router<Session>;
 }
 
+/** Redirects in a row that are followed (PROTOCOL.md §7). */
+export const MAX_REDIRECTS = 5;
+
 /** Addresses of one name that are tried. */
 const MAX_ADDRESSES = 4;
 /** ms between two of them. */

@@ -5,17 +5,27 @@
 import { Core, type CoreOptions } from '../../bindings/index.ts';
 import type { CryptoHost } from '../../protocol/crypto-host.ts';
 import { LocalError, RemoteError } from '../../protocol/errors/index.ts';
+import type { Path } from '../../protocol/path.ts';
 import { canonicalAddress, isNear, type Prefix, parseAddress, parsePrefix } from '../address.ts';
 import type { BindOptions, Cancel, Clock, Environment, Log, Network, UdpSocket } from '../environment.ts';
 import { nobleCrypto } from '../noble-crypto.ts';
-import { Phase } from './event-queue.ts';
+import { Phase, type SimulationEvent } from './event-queue.ts';
 import type { Random } from './random.ts';
-import type { Simulation } from './simulation.ts';
 import { SimulatedSocket } from './socket.ts';
 
 /** Linear memory of a host's core, where the caller does not say: hundreds of hosts fit in one process. */
 const CORE_MEMORY = 16 * 1024 * 1024;
 const FIRST_EPHEMERAL_PORT = 49_152;
+
+/** What a host needs of the simulation it stands in. */
+export interface World {
+  /** Virtual ms since the start, and the Unix time that is. */
+  readonly now: number;
+  readonly wallTime: number;
+  at(time: number, phase: Phase, run: () => void): SimulationEvent;
+  transmit(host: SimulatedHost, port: number, data: Uint8Array, path: Path): void;
+  addressesOf(name: string): readonly string[];
+}
 
 export class SimulatedHost implements Environment {
   readonly name: string;
@@ -28,7 +38,7 @@ export class SimulatedHost implements Environment {
   readonly network: Network;
   readonly log: Log;
 
-  readonly #simulation: Simulation;
+  readonly #world: World;
   readonly #prefixes: readonly Prefix[];
   readonly #sockets: SimulatedSocket[] = [];
   /** By destination: what {@link sourceFor} found. */
@@ -36,18 +46,18 @@ export class SimulatedHost implements Environment {
   #socketsMade = 0;
   #alive = true;
 
-  /** Made by {@link Simulation.host}. @param networks each `address/bits`. */
-  constructor(simulation: Simulation, name: string, networks: readonly string[], random: Random, log: Log) {
+  /** Made by `Simulation.host`. @param networks each `address/bits`. */
+  constructor(world: World, name: string, networks: readonly string[], random: Random, log: Log) {
     this.name = name;
-    this.#simulation = simulation;
+    this.#world = world;
     this.#prefixes = networks.map(checkedPrefix);
     this.networks = networks;
     this.addresses = networks.map((address) => canonicalAddress(address.split('/')[0]!)!);
     this.clock = {
-      now: () => simulation.now,
-      wallTime: () => simulation.wallTime,
+      now: () => world.now,
+      wallTime: () => world.wallTime,
       schedule: (delay, run) => this.#schedule(delay, run),
-      defer: (run) => void this.#at(simulation.now, Phase.DEFERRED, run),
+      defer: (run) => void this.#at(world.now, Phase.DEFERRED, run),
     };
     this.crypto = nobleCrypto((length) => random.bytes(length));
     this.network = { bind: async (options) => this.#bind(options), resolve: async (host) => this.#resolve(host) };
@@ -88,14 +98,14 @@ export class SimulatedHost implements Environment {
 
   #schedule(delay: number, run: () => void): Cancel {
     if (delay === Number.POSITIVE_INFINITY) return () => {};
-    const event = this.#at(this.#simulation.now + Math.max(0, delay || 0), Phase.ARRIVAL, run);
+    const event = this.#at(this.#world.now + Math.max(0, delay || 0), Phase.ARRIVAL, run);
     return () => {
       event.run = null;
     };
   }
 
   #at(time: number, phase: Phase, run: () => void) {
-    return this.#simulation.at(time, phase, () => {
+    return this.#world.at(time, phase, () => {
       if (this.#alive) run();
     });
   }
@@ -116,7 +126,7 @@ export class SimulatedHost implements Environment {
       host,
       near,
       receive: options.receive,
-      transmit: (data, path) => this.#simulation.transmit(this, port, data, path),
+      transmit: (data, path) => this.#world.transmit(this, port, data, path),
       defer: this.clock.defer,
       closed: () => this.#sockets.splice(this.#sockets.indexOf(socket), 1),
     });
@@ -133,7 +143,7 @@ export class SimulatedHost implements Environment {
   #resolve(host: string): string[] {
     const numeric = canonicalAddress(host);
     if (numeric !== null) return [numeric];
-    const addresses = this.#simulation.addressesOf(host);
+    const addresses = this.#world.addressesOf(host);
     if (addresses.length === 0) throw new RemoteError('DNS', `${host} has no address`);
     return [...addresses];
   }

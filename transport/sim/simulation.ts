@@ -16,7 +16,7 @@ import { LocalError } from '../../protocol/errors/index.ts';
 import type { Path } from '../../protocol/path.ts';
 import { type Log, type LogLevel, silentLog } from '../environment.ts';
 import { EventQueue, Phase, type SimulationEvent } from './event-queue.ts';
-import { SimulatedHost } from './host.ts';
+import { SimulatedHost, type World } from './host.ts';
 import { Link, type LinkOptions, type LinkVerdict } from './link.ts';
 import { Random } from './random.ts';
 
@@ -55,14 +55,14 @@ export type PacketFate = LinkVerdict | 'intercepted' | 'unreachable' | 'delivere
 const TURNS = 4;
 const TURNS_BEFORE_TIME = 64;
 /** Events in one instant above which something calls itself without end. */
-const MOST_EVENTS_PER_INSTANT = 1_000_000;
+const MAX_EVENTS_PER_INSTANT = 1_000_000;
 /** Virtual ms that a run until a condition may take: an hour. */
 const DEFAULT_LIMIT = 3_600_000;
 /** One-way delay within a host, ms. */
 const LOOPBACK_DELAY = 0.02;
 const NEW_YEAR_2026 = 1_767_225_600_000;
 
-export class Simulation {
+export class Simulation implements World {
   readonly seed: string;
   /**
    * Sees each datagram as it is sent and may intervene: `'drop'`, or bytes to send in its place, one datagram or several. Keep `packet.data`
@@ -212,7 +212,7 @@ export class Simulation {
       if (event === undefined) return 'idle';
       if (event.time > end) return 'late';
       if (moves) events = 0;
-      else if (++events > MOST_EVENTS_PER_INSTANT) throw new Error(`seed ${this.seed}: time stands still at ${this.#now} ms`);
+      else if (++events > MAX_EVENTS_PER_INSTANT) throw new Error(`seed ${this.seed}: time stands still at ${this.#now} ms`);
       this.#now = event.time;
       this.#queue.pop()?.run?.();
       quiet = false;

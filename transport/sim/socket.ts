@@ -1,7 +1,5 @@
 /** A UDP socket of a simulated host. */
-import { LocalError } from '../../protocol/errors/index.ts';
 import type { Path } from '../../protocol/path.ts';
-import { canonicalAddress } from '../address.ts';
 import type { BindOptions, UdpSocket } from '../environment.ts';
 import { PathTable, UdpPath } from '../udp-path.ts';
 
@@ -35,10 +33,7 @@ export class SimulatedSocket implements UdpSocket {
   }
 
   path(address: string, port: number): Path {
-    const canonical = canonicalAddress(address);
-    if (canonical === null || !Number.isInteger(port) || port < 1 || port > 65_535)
-      throw new LocalError('INVALID_ARGUMENT', `${address} port ${port} is not a numeric address and port`);
-    return this.#paths.path(canonical, port);
+    return this.#paths.pathTo(address, port);
   }
 
   /** Copies at once; releases together with everything sent in the same instant. */

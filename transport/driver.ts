@@ -44,7 +44,7 @@ const PACKETS_PER_SERVICE = 128;
 /** Packets with the sockets above which the engine is not asked for more. */
 const MAX_QUEUED = 256;
 /** An engine may answer "none" only because all its packet slots are with the sockets; it has at least this many. */
-const LEAST_SLOTS = 32;
+const MIN_SLOTS = 32;
 /** Milliseconds until the next service after one that threw: a persistent bug must not spin. */
 const FAILURE_PAUSE = 100;
 
@@ -173,7 +173,7 @@ export class Driver<Event> {
       }
       const packets = this.#engine.transmit(now);
       if (packets === null) {
-        this.#askAgain = this.#queued >= LEAST_SLOTS || this.#state === 'closing';
+        this.#askAgain = this.#queued >= MIN_SLOTS || this.#state === 'closing';
         return;
       }
       packetsSent += packets.count;

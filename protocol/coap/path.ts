@@ -9,7 +9,7 @@ import { LocalError } from '../errors/index.ts';
 /** Bytes of a path, slashes included. */
 export const MAX_PATH = 256;
 /** Bytes of all query arguments together. */
-export const MAX_QUERY = 512;
+const MAX_QUERY = 512;
 
 const MAX_SEGMENT = 255;
 

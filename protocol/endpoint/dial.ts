@@ -14,7 +14,7 @@ export const FIRST_TIMEOUT = 500;
  * ms between repeats at most. At 20 % loss each way a handshake needs 1.6 attempts; without this bound the default deadline of 10 s saw
  * five of them and one connect in 170 failed.
  */
-const LONGEST_TIMEOUT = 2_000;
+const MAX_TIMEOUT = 2_000;
 const NO_TOKEN = new Uint8Array(0);
 
 export class Dial {
@@ -78,7 +78,7 @@ export class Dial {
   due(now: number): Uint8Array | null {
     if (now < this.#sendAt || this.path === null) return null;
     this.#sendAt = now + this.#timeout;
-    this.#timeout = Math.min(2 * this.#timeout, LONGEST_TIMEOUT);
+    this.#timeout = Math.min(2 * this.#timeout, MAX_TIMEOUT);
     return this.path.kind === 'udp' ? padded(this.#packet) : this.#packet;
   }
 

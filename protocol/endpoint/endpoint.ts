@@ -30,7 +30,7 @@ import { type EndpointStats, newStats } from './stats.ts';
 /** Packets of one connection in a batch. */
 const BATCH = 32;
 /** Packet slots a core has at least: with so many out, "no packets" may only mean "no slots". */
-const LEAST_SLOTS = 32;
+const MIN_SLOTS = 32;
 /** Ids made for accepted connections at most: the table has its size from the start. */
 const MAX_IDS = 1 << 17;
 /** Ids kept for connections beyond the limits: dialed ones and those that are closing. */
@@ -149,7 +149,7 @@ export class Endpoint {
 
   #transmitData(now: number): PacketBatch | null {
     const { registry } = this.#context;
-    if (this.#batch.outstanding < LEAST_SLOTS) this.#feedStarved();
+    if (this.#batch.outstanding < MIN_SLOTS) this.#feedStarved();
     try {
       for (let slot = registry.nextReady(); slot !== undefined; slot = registry.nextReady()) {
         const count = slot.dial === null ? slot.connection.transmit(now, BATCH) : 0;
@@ -157,7 +157,7 @@ export class Endpoint {
           registry.ready(slot);
           return this.#batch.of(slot.connection.path, count);
         }
-        if (this.#batch.outstanding >= LEAST_SLOTS) this.#starved.push(slot);
+        if (this.#batch.outstanding >= MIN_SLOTS) this.#starved.push(slot);
         registry.timers.set(slot, slot.nextTimeout());
       }
     } catch (error) {

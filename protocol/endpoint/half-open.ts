@@ -9,7 +9,7 @@ import type { HandshakeState } from '../noise/index.ts';
 import type { Path } from '../path.ts';
 
 /** ms a handshake may take. */
-export const HALF_OPEN_LIFETIME = 10_000;
+const HALF_OPEN_LIFETIME = 10_000;
 /** Data packets kept that overtook the Complete. */
 export const MAX_EARLY = 4;
 

@@ -8,7 +8,7 @@ import { ID_LENGTH, TOKEN_LENGTH, u32, writeU16, writeU32 } from '../packet/inde
 import type { Path } from '../path.ts';
 
 /** ms a token holds, and a secret is issued with. */
-export const RETRY_LIFETIME = 120_000;
+const RETRY_LIFETIME = 120_000;
 const TIME_LENGTH = 4;
 const LENGTH = TIME_LENGTH + TOKEN_LENGTH;
 

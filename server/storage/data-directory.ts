@@ -17,7 +17,7 @@ import { openSqliteStore } from './sqlite.ts';
 import type { Store } from './store.ts';
 
 /** Bytes of the reset secret. */
-export const RESET_SECRET_LENGTH = 32;
+const RESET_SECRET_LENGTH = 32;
 
 export interface StationData {
   readonly identity: PrivateKey;

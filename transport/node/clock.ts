@@ -2,7 +2,7 @@
 import type { Clock } from '../environment.ts';
 
 /** The longest delay `setTimeout` takes, ms. */
-const LONGEST_DELAY = 2 ** 31 - 1;
+const MAX_DELAY = 2 ** 31 - 1;
 
 export const clock: Clock = {
   now: () => performance.now(),
@@ -11,9 +11,9 @@ export const clock: Clock = {
     if (delay === Number.POSITIVE_INFINITY) return () => {};
     let timer: NodeJS.Timeout;
     const wait = (rest: number): void => {
-      const next = rest > LONGEST_DELAY ? () => wait(rest - LONGEST_DELAY) : run;
+      const next = rest > MAX_DELAY ? () => wait(rest - MAX_DELAY) : run;
       // Node rounds a fraction down, and a timer that is too early only has to be set again.
-      timer = setTimeout(next, Math.min(Math.ceil(rest), LONGEST_DELAY)).unref();
+      timer = setTimeout(next, Math.min(Math.ceil(rest), MAX_DELAY)).unref();
     };
     wait(Math.max(0, delay || 0));
     return () => clearTimeout(timer);

@@ -18,6 +18,16 @@ export function formatAddress(bytes: Uint8Array): string {
   return plain.length === 4 ? plain.join('.') : formatV6(plain);
 }
 
+/**
+ * What counts as one peer in rates and limits: an IPv4 address, or the /64 of an IPv6 one, in which a host has as many addresses as it
+ * likes (RFC 4291 §2.5.1). The result is a key, no address; text that is no numeric address is its own key.
+ */
+export function networkOf(address: string): string {
+  const bytes = parseAddress(address);
+  if (bytes === null) return address;
+  return bytes.length === 4 ? formatAddress(bytes) : joined(groupsOf(bytes.subarray(0, 8)));
+}
+
 function parseV4(text: string): Uint8Array | null {
   const parts = text.split('.');
   if (parts.length !== 4 || !parts.every((part) => /^(0|[1-9]\d{0,2})$/.test(part) && Number(part) < 256)) return null;
@@ -28,15 +38,16 @@ function parseV4(text: string): Uint8Array | null {
 function parseV6(text: string): Uint8Array | null {
   const halves = text.split('::');
   if (halves.length > 2) return null;
-  const head = groups(halves[0]!, halves.length === 1);
-  const tail = halves.length === 2 ? groups(halves[1]!, true) : [];
+  const head = bytesOf(halves[0]!, halves.length === 1);
+  const tail = halves.length === 2 ? bytesOf(halves[1]!, true) : [];
   if (head === null || tail === null) return null;
   const zeros = 16 - head.length - tail.length;
   if (halves.length === 2 ? zeros < 2 : zeros !== 0) return null;
   return Uint8Array.from([...head, ...new Array<number>(zeros).fill(0), ...tail]);
 }
 
-function groups(text: string, last: boolean): number[] | null {
+/** The bytes of groups between colons, null when one is none. */
+function bytesOf(text: string, last: boolean): number[] | null {
   if (text === '') return [];
   const bytes: number[] = [];
   const parts = text.split(':');
@@ -51,7 +62,7 @@ function groups(text: string, last: boolean): number[] | null {
 
 /** RFC 5952 §4: lower case, no leading zeros, the first longest run of two or more zero groups as `::`. */
 function formatV6(bytes: Uint8Array): string {
-  const words = Array.from({ length: 8 }, (_, i) => (bytes[2 * i]! << 8) | bytes[2 * i + 1]!);
+  const words = groupsOf(bytes);
   let start = -1;
   let longest = 1;
   for (let i = 0; i < 8; i++) {
@@ -59,8 +70,16 @@ function formatV6(bytes: Uint8Array): string {
     while (end < 8 && words[end] === 0) end++;
     if (end - i > longest) [start, longest] = [i, end - i];
   }
-  const text = (list: number[]) => list.map((word) => word.toString(16)).join(':');
-  return start < 0 ? text(words) : `${text(words.slice(0, start))}::${text(words.slice(start + longest))}`;
+  return start < 0 ? joined(words) : `${joined(words.slice(0, start))}::${joined(words.slice(start + longest))}`;
+}
+
+/** The 16-bit groups of an IPv6 address or of its first bytes. */
+function groupsOf(bytes: Uint8Array): number[] {
+  return Array.from({ length: bytes.length / 2 }, (_, i) => (bytes[2 * i]! << 8) | bytes[2 * i + 1]!);
+}
+
+function joined(words: readonly number[]): string {
+  return words.map((word) => word.toString(16)).join(':');
 }
 
 function isMapped(bytes: Uint8Array): boolean {

@@ -29,7 +29,7 @@ import { type Context, ownParameters } from './context.ts';
 import { HalfOpen, HalfOpenTable, MAX_EARLY } from './half-open.ts';
 import { prologue, SUITES, supported, VERSIONS } from './negotiation.ts';
 import { encodeResponderOffer } from './parameters.ts';
-import { PrefixLimiter } from './rate.ts';
+import { NetworkLimiter } from './rate.ts';
 import { RetryTokens } from './retry.ts';
 
 /** Handshakes a second per address under load (PROTOCOL.md §2). */
@@ -39,7 +39,7 @@ export class Acceptor {
   readonly halfOpen: HalfOpenTable;
   readonly #context: Context;
   readonly #retry: RetryTokens;
-  readonly #limiter = new PrefixLimiter(HANDSHAKE_RATE);
+  readonly #limiter = new NetworkLimiter(HANDSHAKE_RATE);
   readonly #macKeys = new Map<string, Uint8Array>();
 
   constructor(context: Context) {
@@ -162,7 +162,7 @@ export class Acceptor {
     }
     const remoteId = initiate.source.slice();
     const message = initiate.message.slice();
-    const fields = { path, remoteId, message, version, suite, handshake, validated: proven, createdAt: now };
+    const fields = { path, remoteId, message, version, suite, handshake, proven, createdAt: now };
     const entry = ids.allocate((id) => new HalfOpen(id, fields, length));
     if (entry === null) {
       stats.limited++;

@@ -23,7 +23,7 @@ export interface HalfOpenFields {
   readonly suite: number;
   readonly handshake: HandshakeState;
   /** The peer receives at its address: it returned a token, or the path is a connection. */
-  readonly validated: boolean;
+  readonly proven: boolean;
   readonly createdAt: number;
 }
 
@@ -48,7 +48,7 @@ export class HalfOpen {
 
   /** Whether `length` bytes may go to an address that is not proven: at most three times what came from it (RFC 9000 §8.1). */
   maySend(length: number): boolean {
-    return this.fields.validated || this.sent + length <= 3 * this.received;
+    return this.fields.proven || this.sent + length <= 3 * this.received;
   }
 }
 
@@ -77,9 +77,9 @@ export class HalfOpenTable {
   }
 
   /** Makes room for one more: true when there is. */
-  makeRoom(limit: number, validated: boolean): boolean {
+  makeRoom(limit: number, proven: boolean): boolean {
     if (this.size < limit) return true;
-    const victim = first(this.#unproven) ?? (validated ? first(this.#proven) : undefined);
+    const victim = first(this.#unproven) ?? (proven ? first(this.#proven) : undefined);
     if (victim === undefined) return false;
     this.remove(victim);
     return true;
@@ -109,7 +109,7 @@ export class HalfOpenTable {
   }
 
   #mapOf(entry: HalfOpen): Map<string, HalfOpen> {
-    return entry.fields.validated ? this.#proven : this.#unproven;
+    return entry.fields.proven ? this.#proven : this.#unproven;
   }
 }
 

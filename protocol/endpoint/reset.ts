@@ -6,7 +6,7 @@
  */
 import type { CryptoHost } from '../crypto-host.ts';
 import { encodeReset, RESET_LENGTH, TOKEN_LENGTH } from '../packet/index.ts';
-import { TokenBucket } from './rate.ts';
+import { TokenBucket } from '../token-bucket.ts';
 
 /** Resets a second, and burst: a station that restarts has every peer to tell. */
 const RATE = 1000;
@@ -28,7 +28,7 @@ export class Resets {
 
   /** The Reset that answers a packet of `length` bytes for `id`, or null when it may not be sent. */
   answer(id: Uint8Array, length: number, now: number): Uint8Array | null {
-    if (length <= RESET_LENGTH || !this.#bucket.take(now)) return null;
+    if (length <= RESET_LENGTH || !this.#bucket.take(1, now)) return null;
     return encodeReset({ id, token: this.token(id) });
   }
 }

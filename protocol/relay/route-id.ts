@@ -5,10 +5,8 @@
  * bytes stay unguessable. Both keys are derived from the reset secret, which is kept beside the identity key.
  */
 import type { CryptoHost } from '../crypto-host.ts';
-
-export const ROUTE_ID_LENGTH = 8;
-/** Bytes of a token that proves a Reset. */
-export const RESET_TOKEN_LENGTH = 16;
+import { equalBytes } from '../identity/index.ts';
+import { ID_LENGTH, TOKEN_LENGTH } from '../packet/index.ts';
 
 const HALF = 4;
 
@@ -26,7 +24,7 @@ export class RouteIds {
 
   /** A new id, 8 bytes. */
   next(): Uint8Array {
-    const id = new Uint8Array(ROUTE_ID_LENGTH);
+    const id = new Uint8Array(ID_LENGTH);
     id.set(this.#crypto.randomBytes(HALF));
     id.set(this.#check(id.subarray(0, HALF)), HALF);
     return id;
@@ -34,15 +32,12 @@ export class RouteIds {
 
   /** True when this station, now or before a restart, made the id. */
   isOurs(id: Uint8Array): boolean {
-    const check = this.#check(id.subarray(0, HALF));
-    let difference = 0;
-    for (let i = 0; i < HALF; i++) difference |= check[i]! ^ id[HALF + i]!;
-    return difference === 0;
+    return equalBytes(this.#check(id.subarray(0, HALF)), id.subarray(HALF));
   }
 
   /** What proves a Reset of this id: HMAC-SHA-256(reset secret, id), first 16 bytes. */
   resetToken(id: Uint8Array): Uint8Array {
-    return this.#crypto.hmacSha256(this.#secret, id).slice(0, RESET_TOKEN_LENGTH);
+    return this.#crypto.hmacSha256(this.#secret, id).slice(0, TOKEN_LENGTH);
   }
 
   #check(half: Uint8Array): Uint8Array {

@@ -11,17 +11,10 @@
  * What it does not do: send, queue, keep time. The inner packet is not looked at, except that a Route inside a Route is dropped.
  */
 import type { CryptoHost } from '../crypto-host.ts';
+import { encodeReset, PacketType, RESET_LENGTH, ROUTE_HEADER, u32 } from '../packet/index.ts';
 import type { Path } from '../path.ts';
-import { ROUTE_ID_LENGTH, RouteIds } from './route-id.ts';
-import { TokenBucket } from './token-bucket.ts';
-
-/** First byte of a Route packet, and of a Reset. */
-export const ROUTE_PACKET = 0x88;
-export const RESET_PACKET = 0x84;
-
-/** Bytes of Route in front of the packet it carries; bytes of a Reset. */
-export const ROUTE_HEADER_LENGTH = 1 + ROUTE_ID_LENGTH;
-export const RESET_LENGTH = 25;
+import { TokenBucket } from '../token-bucket.ts';
+import { RouteIds } from './route-id.ts';
 
 /** A channel to the station: where its packets come from, and who it is: two connections of one peer may share a path. */
 export interface RouteChannel {
@@ -42,7 +35,7 @@ export interface RouteLimits {
   checksPerSecond: number;
 }
 
-export const defaultRouteLimits: RouteLimits = {
+const defaultRouteLimits: RouteLimits = {
   routes: 100_000,
   routesPerChannel: 1_000,
   bytesPerSecond: 250_000_000,
@@ -136,14 +129,14 @@ export class RouteTable {
   /** Ends a route. Harmless when it has ended. */
   close(end: RouteEnd): void {
     for (const each of [end, end.other] as End[]) {
-      this.#ends.delete(readId(each.id, 0));
+      this.#ends.delete(u32(each.id, 0));
       const ends = this.#byChannel.get(each.channel);
       ends?.delete(each);
       if (ends?.size === 0) this.#byChannel.delete(each.channel);
     }
   }
 
-  /** Ends every route of a channel. @returns the ends that live on elsewhere: each is to be told with {@link reset} */
+  /** Ends every route of a channel. @returns the ends that live on elsewhere: each is to be told with a Reset */
   closeChannel(channel: RouteChannel): RouteEnd[] {
     const ends = [...(this.#byChannel.get(channel) ?? [])];
     for (const end of ends) this.close(end);
@@ -162,9 +155,9 @@ export class RouteTable {
    * counted. After null, {@link answer} says whether a Reset is due.
    */
   forward(datagram: Uint8Array, path: Path, now: number): RouteEnd | null {
-    if (datagram.length <= ROUTE_HEADER_LENGTH || datagram[ROUTE_HEADER_LENGTH] === ROUTE_PACKET) return this.#drop('malformed');
-    const end = this.#ends.get(readId(datagram, 1));
-    if (end === undefined || end.check !== readId(datagram, 5)) return this.#drop('unknown');
+    if (datagram.length <= ROUTE_HEADER || datagram[ROUTE_HEADER] === PacketType.ROUTE) return this.#drop('malformed');
+    const end = this.#ends.get(u32(datagram, 1));
+    if (end === undefined || end.check !== u32(datagram, 5)) return this.#drop('unknown');
     if (end.path !== path) return this.#drop('wrongPath');
     if (!end.packetRate.take(1, now) || !end.byteRate.take(datagram.length, now)) return this.#drop('overRate');
     datagram.set(end.other.id, 1);
@@ -178,12 +171,12 @@ export class RouteTable {
 
   /** The Reset for a Route packet that was not forwarded, or null: the id is alive or never was ours, the packet is too small, or too many. */
   answer(datagram: Uint8Array, now: number): Uint8Array | null {
-    if (datagram.length <= RESET_LENGTH || datagram[0] !== ROUTE_PACKET) return null;
-    const id = datagram.subarray(1, ROUTE_HEADER_LENGTH);
-    if (this.#ends.get(readId(id, 0))?.check === readId(id, 4)) return null;
+    if (datagram.length <= RESET_LENGTH || datagram[0] !== PacketType.ROUTE) return null;
+    const id = datagram.subarray(1, ROUTE_HEADER);
+    if (this.#ends.get(u32(id, 0))?.check === u32(id, 4)) return null;
     if (!this.#checkRate.take(1, now) || !this.#ids.isOurs(id) || !this.#resetRate.take(1, now)) return null;
     this.counters.resetsSent++;
-    return reset(id, this.#ids.resetToken(id));
+    return encodeReset({ id, token: this.#ids.resetToken(id) });
   }
 
   #drop(why: 'malformed' | 'unknown' | 'wrongPath' | 'overRate'): null {
@@ -197,14 +190,14 @@ export class RouteTable {
 
   #end(channel: RouteChannel, now: number): End {
     let id = this.#ids.next();
-    while (this.#ends.has(readId(id, 0))) id = this.#ids.next();
+    while (this.#ends.has(u32(id, 0))) id = this.#ids.next();
     const { bytesPerSecond, packetsPerSecond } = this.#limits;
     const end: Omit<End, 'other'> & { other: End | null } = {
       id,
       channel,
       path: channel.path,
       resetToken: this.#ids.resetToken(id),
-      check: readId(id, 4),
+      check: u32(id, 4),
       byteRate: new TokenBucket(bytesPerSecond, Math.max(bytesPerSecond / 10, 65_535), now),
       packetRate: new TokenBucket(packetsPerSecond, Math.max(packetsPerSecond / 10, 1), now),
       other: null,
@@ -212,22 +205,9 @@ export class RouteTable {
       packets: 0,
       usedAt: now,
     };
-    this.#ends.set(readId(id, 0), end as End);
+    this.#ends.set(u32(id, 0), end as End);
     const ends = this.#byChannel.get(channel) ?? new Set();
     this.#byChannel.set(channel, ends.add(end as End));
     return end as End;
   }
-}
-
-/** The Reset packet that tells an end that its route is over. */
-export function reset(id: Uint8Array, token: Uint8Array): Uint8Array {
-  const packet = new Uint8Array(RESET_LENGTH);
-  packet[0] = RESET_PACKET;
-  packet.set(id, 1);
-  packet.set(token, ROUTE_HEADER_LENGTH);
-  return packet;
-}
-
-function readId(bytes: Uint8Array, at: number): number {
-  return ((bytes[at]! << 24) | (bytes[at + 1]! << 16) | (bytes[at + 2]! << 8) | bytes[at + 3]!) >>> 0;
 }

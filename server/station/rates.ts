@@ -2,9 +2,10 @@
  * Rates by key: an address, a device. Buckets that are full again are forgotten; when too many are in use the oldest goes, so that
  * memory stays bounded whoever knocks.
  */
+import { networkOf } from '../../protocol/address.ts';
 import { type CoapReply, Status, textReply } from '../../protocol/coap/index.ts';
 import type { Path } from '../../protocol/path.ts';
-import { TokenBucket } from '../../protocol/relay/index.ts';
+import { TokenBucket } from '../../protocol/token-bucket.ts';
 
 /** Keys remembered at a time. */
 const CAPACITY = 20_000;
@@ -55,10 +56,5 @@ export function tooMany(seconds: number): CoapReply {
 
 /** What counts as one address: an IPv4 address, the /64 of an IPv6 one. */
 export function addressKey({ address }: Path): string {
-  if (!address.includes(':')) return address;
-  const [head = '', tail] = address.split('::');
-  const left = head === '' ? [] : head.split(':');
-  const right = tail === undefined || tail === '' ? [] : tail.split(':');
-  const zeros = tail === undefined ? 0 : 8 - left.length - right.length;
-  return [...left, ...new Array<string>(Math.max(0, zeros)).fill('0'), ...right].slice(0, 4).join(':');
+  return networkOf(address);
 }

@@ -8,16 +8,9 @@
  * 5. Routes on which nothing has moved for long are forgotten.
  */
 import type { CryptoHost } from '../../protocol/crypto-host.ts';
+import { encodeReset, PacketType } from '../../protocol/packet/index.ts';
 import type { Path } from '../../protocol/path.ts';
-import {
-  DropOldestQueue,
-  ROUTE_PACKET,
-  type RouteChannel,
-  type RouteEnd,
-  type RouteLimits,
-  RouteTable,
-  reset,
-} from '../../protocol/relay/index.ts';
+import { DropOldestQueue, type RouteChannel, type RouteEnd, type RouteLimits, RouteTable } from '../../protocol/relay/index.ts';
 import type { Cancel, Clock } from '../../transport/environment.ts';
 
 export interface RelayOptions {
@@ -54,7 +47,7 @@ export class Relay {
 
   /** True when the datagram was a route's and is dealt with. */
   readonly intercept = (datagram: Uint8Array, path: Path): boolean => {
-    if (datagram[0] !== ROUTE_PACKET) return false;
+    if (datagram[0] !== PacketType.ROUTE) return false;
     const now = this.#options.clock.now();
     const end = this.table.forward(datagram, path, now);
     if (end !== null) this.#send(datagram, end);
@@ -130,7 +123,7 @@ export class Relay {
 
   #tell(end: RouteEnd): void {
     this.#forget(end);
-    this.#options.send(reset(end.id, end.resetToken), end.path);
+    this.#options.send(encodeReset({ id: end.id, token: end.resetToken }), end.path);
   }
 
   #forget(end: RouteEnd): void {

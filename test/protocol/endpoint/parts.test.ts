@@ -11,7 +11,6 @@ import {
   encodeInitiatorOffer,
   encodeResponderOffer,
 } from '../../../protocol/endpoint/parameters.ts';
-import { prefix, TokenBucket } from '../../../protocol/endpoint/rate.ts';
 import { Routes } from '../../../protocol/endpoint/routes.ts';
 import { type Timed, Timers } from '../../../protocol/endpoint/timers.ts';
 import { u32 } from '../../../protocol/packet/index.ts';
@@ -107,27 +106,6 @@ describe('Ids', () => {
     expect(stranger.isOurs(u32(old, 0), u32(old, 4))).toBe(false);
     expect(after.allocate((id) => ({ id }))!.id).not.toEqual(old);
     expect(after.owner(old)).toBeUndefined();
-  });
-});
-
-describe('rates', () => {
-  it('a bucket gives its burst, then its rate', () => {
-    const bucket = new TokenBucket(5, 5);
-    const taken = (now: number) => Array.from({ length: 20 }, () => bucket.take(now)).filter(Boolean).length;
-    expect([taken(0), taken(0), taken(200), taken(100), taken(100_000)]).toEqual([5, 0, 1, 0, 5]);
-  });
-
-  it.each([
-    ['10.0.0.1', '10.0.0.1'],
-    ['::ffff:10.0.0.1', '10.0.0.1'],
-    ['2001:db8:1:2:3:4:5:6', '2001:db8:1:2'],
-    ['2001:DB8:1:2::6', '2001:db8:1:2'],
-    ['2001:0db8:0001::6', '2001:db8:1:0'],
-    ['fe80::1%eth0', 'fe80:0:0:0'],
-    ['::1', '0:0:0:0'],
-    ['::', '0:0:0:0'],
-  ])('the prefix of %s is %s', (address, expected) => {
-    expect(prefix(address)).toBe(expected);
   });
 });
 

@@ -1,8 +1,9 @@
 import { createHash, createHmac } from 'node:crypto';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
+import { encodeReset, PacketType, RESET_LENGTH, ROUTE_HEADER } from '../../../protocol/packet/index.ts';
 import type { Path } from '../../../protocol/path.ts';
-import { RESET_LENGTH, RESET_PACKET, ROUTE_HEADER_LENGTH, ROUTE_PACKET, RouteTable, reset } from '../../../protocol/relay/index.ts';
+import { RouteTable } from '../../../protocol/relay/index.ts';
 import { size } from '../../support/size.ts';
 
 const secret = new Uint8Array(32).fill(7);
@@ -26,7 +27,7 @@ function channel(name: string): { path: Path } {
 
 function packet(id: Uint8Array, length = 100): Uint8Array {
   const bytes = new Uint8Array(length).fill(0xc0);
-  bytes[0] = ROUTE_PACKET;
+  bytes[0] = PacketType.ROUTE;
   bytes.set(id, 1);
   return bytes;
 }
@@ -42,10 +43,10 @@ describe('forward', () => {
     expect(end.other.path).toBe(b.path);
     expect(hex(end.id)).not.toBe(hex(end.other.id));
     const there = packet(end.id);
-    const inner = hex(there.subarray(ROUTE_HEADER_LENGTH));
+    const inner = hex(there.subarray(ROUTE_HEADER));
     expect(table.forward(there, a.path, 0)).toBe(end.other);
-    expect(hex(there.subarray(1, ROUTE_HEADER_LENGTH))).toBe(hex(end.other.id));
-    expect(hex(there.subarray(ROUTE_HEADER_LENGTH))).toBe(inner);
+    expect(hex(there.subarray(1, ROUTE_HEADER))).toBe(hex(end.other.id));
+    expect(hex(there.subarray(ROUTE_HEADER))).toBe(inner);
     expect(table.forward(packet(end.other.id), b.path, 0)).toBe(end);
     expect(end.packets + end.other.packets).toBe(2);
     expect(table.counters).toMatchObject({ forwarded: 2, forwardedBytes: 200, unknown: 0, wrongPath: 0 });
@@ -58,7 +59,7 @@ describe('forward', () => {
     const stolen = packet(end.id);
     expect(table.forward(stolen, channel('thief').path, 0)).toBeNull();
     expect(table.forward(stolen, b.path, 0)).toBeNull();
-    expect(hex(stolen.subarray(1, ROUTE_HEADER_LENGTH))).toBe(hex(end.id));
+    expect(hex(stolen.subarray(1, ROUTE_HEADER))).toBe(hex(end.id));
     expect(table.counters.wrongPath).toBe(2);
     expect(table.answer(stolen, 0)).toBeNull();
   });
@@ -68,12 +69,12 @@ describe('forward', () => {
     const a = channel('a');
     const end = table.open(a, channel('b'), 0)!;
     const nested = packet(end.id);
-    nested[ROUTE_HEADER_LENGTH] = ROUTE_PACKET;
+    nested[ROUTE_HEADER] = PacketType.ROUTE;
     expect(table.forward(nested, a.path, 0)).toBeNull();
-    for (let length = 0; length <= ROUTE_HEADER_LENGTH; length++) {
+    for (let length = 0; length <= ROUTE_HEADER; length++) {
       expect(table.forward(packet(end.id).subarray(0, length), a.path, 0)).toBeNull();
     }
-    expect(table.counters.malformed).toBe(ROUTE_HEADER_LENGTH + 2);
+    expect(table.counters.malformed).toBe(ROUTE_HEADER + 2);
   });
 
   test('holds bytes and packets to their rate, each direction on its own', () => {
@@ -128,8 +129,8 @@ describe('end of a route', () => {
     table.close(end);
     expect(table.forward(late, a.path, 0)).toBeNull();
     const answer = table.answer(late, 0)!;
-    expect(hex(answer)).toBe(hex(reset(end.id, end.resetToken)));
-    expect(answer[0]).toBe(RESET_PACKET);
+    expect(hex(answer)).toBe(hex(encodeReset({ id: end.id, token: end.resetToken })));
+    expect(answer[0]).toBe(PacketType.RESET);
     expect(answer).toHaveLength(RESET_LENGTH);
     expect(hex(answer.subarray(9))).toBe(createHmac('sha256', secret).update(end.id).digest('hex').slice(0, 32));
   });
@@ -138,7 +139,7 @@ describe('end of a route', () => {
     const before = new RouteTable(crypto('before'), secret, {}, 0);
     const end = before.open(channel('a'), channel('b'), 0)!;
     const after = new RouteTable(crypto('after'), secret, {}, 0);
-    expect(hex(after.answer(packet(end.id), 0)!)).toBe(hex(reset(end.id, end.resetToken)));
+    expect(hex(after.answer(packet(end.id), 0)!)).toBe(hex(encodeReset({ id: end.id, token: end.resetToken })));
     const stranger = new RouteTable(crypto('after'), new Uint8Array(32).fill(8), {}, 0);
     expect(stranger.answer(packet(end.id), 0)).toBeNull();
   });
@@ -193,7 +194,7 @@ test('any bytes from any path: nothing is thrown, nothing is forwarded without t
   const end = table.open(a, channel('b'), 0)!;
   fc.assert(
     fc.property(fc.uint8Array({ maxLength: 64 }), fc.boolean(), (bytes, marked) => {
-      if (marked && bytes.length > 0) bytes[0] = ROUTE_PACKET;
+      if (marked && bytes.length > 0) bytes[0] = PacketType.ROUTE;
       const holdsId = hex(bytes.subarray(1, 9)) === hex(end.id);
       const length = bytes.length;
       const forwarded = table.forward(bytes, a.path, 0);
@@ -214,9 +215,9 @@ test('mutated packets of a live route are forwarded only with an intact id', () 
     fc.property(fc.integer({ min: 0, max: 63 }), fc.integer({ min: 0, max: 7 }), fc.integer({ min: 0, max: 64 }), (at, bit, cut) => {
       const bytes = packet(end.id, 64);
       bytes[at] = bytes[at]! ^ (1 << bit);
-      const touched = at >= 1 && at < ROUTE_HEADER_LENGTH;
+      const touched = at >= 1 && at < ROUTE_HEADER;
       const forwarded = table.forward(bytes.subarray(0, cut), a.path, 0);
-      expect(forwarded !== null).toBe(!touched && cut > ROUTE_HEADER_LENGTH && bytes[ROUTE_HEADER_LENGTH] !== ROUTE_PACKET);
+      expect(forwarded !== null).toBe(!touched && cut > ROUTE_HEADER && bytes[ROUTE_HEADER] !== PacketType.ROUTE);
     }),
     { numRuns: size(2_000, 100_000), seed: 1 },
   );

@@ -1,7 +1,7 @@
 import { createHash, createHmac } from 'node:crypto';
 import { beforeEach, describe, expect, test } from 'vitest';
+import { PacketType } from '../../../protocol/packet/index.ts';
 import type { Path } from '../../../protocol/path.ts';
-import { ROUTE_PACKET } from '../../../protocol/relay/index.ts';
 import { Relay } from '../../../server/station/relay.ts';
 import { Simulation } from '../../../transport/sim/index.ts';
 
@@ -39,7 +39,7 @@ beforeEach(() => {
 
 function packet(id: Uint8Array, number: number): Uint8Array {
   const bytes = new Uint8Array(60);
-  bytes[0] = ROUTE_PACKET;
+  bytes[0] = PacketType.ROUTE;
   bytes.set(id, 1);
   bytes[20] = number;
   return bytes;

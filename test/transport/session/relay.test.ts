@@ -1,7 +1,8 @@
 /** Relayed connects with a base station in miniature: it carries Initiate and Respond, forwards Route packets, and can go away. */
 import { expect, it } from 'vitest';
 import { CloseCode } from '../../../protocol/errors/index.ts';
-import { ROUTE_PACKET, type RouteEnd, RouteTable, reset } from '../../../protocol/relay/index.ts';
+import { encodeReset, PacketType } from '../../../protocol/packet/index.ts';
+import { type RouteEnd, RouteTable } from '../../../protocol/relay/index.ts';
 import { Host, type Session } from '../../../transport/session/index.ts';
 import { Simulation } from '../../../transport/sim/index.ts';
 import { DEVICE_NAME, openStation, STATION_PORT, testRouter } from './support.ts';
@@ -11,7 +12,7 @@ async function relayed(options: { loss?: number } = {}) {
   const station = await openStation(simulation, 'station', '10.0.0.9');
   const table = new RouteTable(station.environment.crypto, new Uint8Array(32), {}, simulation.now);
   station.host.intercept = (datagram, path) => {
-    if (datagram[0] !== ROUTE_PACKET) return false;
+    if (datagram[0] !== PacketType.ROUTE) return false;
     const to = table.forward(datagram, path, simulation.now);
     if (to !== null) station.host.send(datagram, to.path);
     return true;
@@ -140,10 +141,10 @@ it('ends with CLOSED when the station resets the route', async () => {
   const { session, end } = await simulation.settle(connect());
   await simulation.run(1000);
   table.close(end);
-  station.host.send(reset(end.id, new Uint8Array(16)), clientChannel.path);
+  station.host.send(encodeReset({ id: end.id, token: new Uint8Array(16) }), clientChannel.path);
   await simulation.run(100);
   expect(session.isOpen).toBe(true); // a wrong token proves nothing
-  station.host.send(reset(end.id, end.resetToken), clientChannel.path);
+  station.host.send(encodeReset({ id: end.id, token: end.resetToken }), clientChannel.path);
   expect(await simulation.settle(session.closed)).toMatchObject({ code: 'CLOSED' });
 });
 

@@ -5,8 +5,8 @@ export class TokenBucket {
   #level: number;
   #filledAt: number;
 
-  /** @param rate units a second, > 0; @param burst most units taken at once; @param now ms, monotonic */
-  constructor(rate: number, burst: number, now: number) {
+  /** @param rate units a second, > 0; @param burst most units taken at once; @param now ms, monotonic; it starts full */
+  constructor(rate: number, burst: number, now = Number.NEGATIVE_INFINITY) {
     this.#rate = rate;
     this.#burst = burst;
     this.#level = burst;

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { DropOldestQueue, TokenBucket } from '../../../protocol/relay/index.ts';
+import { TokenBucket } from '../../protocol/token-bucket.ts';
 
 test('a bucket never gives more than its burst and its rate over any time', () => {
   const step = fc.record({ wait: fc.integer({ min: -50, max: 500 }), amount: fc.integer({ min: 1, max: 30 }) });
@@ -30,21 +30,8 @@ test('a bucket says how long to wait, and when it is full again', () => {
   expect(bucket.wait(5, 2000)).toBe(0);
 });
 
-test('a queue drops the oldest, like an array that is cut', () => {
-  fc.assert(
-    fc.property(fc.integer({ min: 1, max: 8 }), fc.array(fc.option(fc.nat(), { nil: undefined })), (capacity, steps) => {
-      const queue = new DropOldestQueue<number>(capacity);
-      const model: number[] = [];
-      for (const value of steps) {
-        if (value === undefined) expect(queue.shift()).toBe(model.shift());
-        else {
-          model.push(value);
-          expect(queue.push(value)).toBe(model.length > capacity ? model.shift() : undefined);
-        }
-        expect(queue.length).toBe(model.length);
-        expect(queue.peek()).toBe(model[0]);
-      }
-    }),
-    { seed: 1 },
-  );
+test('a bucket without a first time starts full, and a time that goes back fills nothing', () => {
+  const bucket = new TokenBucket(5, 5);
+  const taken = (now: number) => Array.from({ length: 20 }, () => bucket.take(1, now)).filter(Boolean).length;
+  expect([taken(0), taken(0), taken(200), taken(100), taken(100_000)]).toEqual([5, 0, 1, 0, 5]);
 });

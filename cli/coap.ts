@@ -2,6 +2,7 @@
 import { readFile } from 'node:fs/promises';
 import { Argument, Command, InvalidArgumentError, Option } from 'commander';
 import { ContentFormat, SvcError } from '../client/node.ts';
+import { formatStatus, MethodCode } from '../protocol/coap/index.ts';
 import { type Opened, withConnection } from './client/open.ts';
 import { type TargetOptions, withTarget } from './client/target.ts';
 import { integer } from './frame/arguments.ts';
@@ -12,8 +13,6 @@ interface CoapOptions extends TargetOptions {
   payloadFile?: string;
   contentFormat?: number;
 }
-
-const METHODS = ['GET', 'POST', 'PUT', 'DELETE'];
 
 const FORMAT_NAMES: Readonly<Record<string, number>> = {
   text: ContentFormat.TEXT_PLAIN,
@@ -76,11 +75,6 @@ async function execute(
   if (status >= 300) throw new CommandError(`the device answered ${formatStatus(status)}${text === undefined ? '' : `: ${text}`}`);
 }
 
-/** 205 as `2.05`. */
-function formatStatus(status: number): string {
-  return `${Math.floor(status / 100)}.${String(status % 100).padStart(2, '0')}`;
-}
-
 async function requestPayload({ payload, payloadFile, contentFormat }: CoapOptions): Promise<Uint8Array | undefined> {
   if (payload !== undefined && payloadFile !== undefined) throw new UsageError('--payload and --payload-file exclude each other');
   if (payload !== undefined) return new TextEncoder().encode(payload);
@@ -101,7 +95,7 @@ function orUndefined<T>(read: () => T): T | undefined {
 
 function method(text: string): string {
   const verb = text.toUpperCase();
-  if (!METHODS.includes(verb)) throw new InvalidArgumentError('The method is GET, POST, PUT or DELETE.');
+  if (!Object.hasOwn(MethodCode, verb)) throw new InvalidArgumentError('The method is GET, POST, PUT or DELETE.');
   return verb;
 }
 

@@ -7,7 +7,7 @@
  * way of one address must not be able to keep the device from being reached.
  */
 import type { PrivateKey } from '../protocol/crypto-host.ts';
-import { type ErrorCode, isErrorCode, LocalError, NoChannelsError, SvcError } from '../protocol/errors/index.ts';
+import { asSvcError, type ErrorCode, isErrorCode, LocalError, NoChannelsError, type SvcError } from '../protocol/errors/index.ts';
 import type { Environment } from '../transport/environment.ts';
 import type { ConnectTarget, Host, Session, StationAddress, StationConnector } from '../transport/session/index.ts';
 import { connectDirect, type DirectCandidates } from './direct-channel.ts';
@@ -127,12 +127,6 @@ function connectError(failures: ChannelFailures): SvcError {
 function codeOf(error: SvcError | undefined): ErrorCode {
   if (error === undefined) return 'NONE';
   return isErrorCode(error.code) ? error.code : 'UNKNOWN';
-}
-
-function asSvcError(error: unknown): SvcError {
-  return error instanceof SvcError
-    ? error
-    : new LocalError('UNKNOWN', error instanceof Error ? error.message : String(error), { cause: error });
 }
 
 function requireOption(options: EffectiveOptions, name: 'ProductId' | 'DeviceId' | 'ServerUrl'): void {

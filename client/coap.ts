@@ -4,12 +4,10 @@
  * Any response is a result, 4.xx and 5.xx included; only the absence of one is an error. An object serves one request at a time and may be
  * executed again; the getters show the latest response.
  */
-import type { CoapResponse } from '../protocol/coap/index.ts';
+import { type CoapMethod, type CoapResponse, DEFAULT_TIMEOUT, MethodCode } from '../protocol/coap/index.ts';
 import { LocalError } from '../protocol/errors/index.ts';
 import type { Session } from '../transport/session/index.ts';
 import { whileConnected } from './while-connected.ts';
-
-export type CoapMethod = 'GET' | 'POST' | 'PUT' | 'DELETE';
 
 /** Content formats the specification names, with their numbers (RFC 7252 §12.3, RFC 8949). Any other number up to 65535 works as well. */
 export const ContentFormat = {
@@ -20,11 +18,6 @@ export const ContentFormat = {
   APPLICATION_JSON: 50,
   APPLICATION_CBOR: 60,
 } as const;
-
-const METHODS: readonly string[] = ['GET', 'POST', 'PUT', 'DELETE'];
-
-/** The whole exchange takes at most this long, ms (reference §6.4). */
-const EXCHANGE_TIMEOUT = 120_000;
 
 export class Coap {
   readonly #session: () => Session;
@@ -39,7 +32,7 @@ export class Coap {
    * @throws LocalError INVALID_ARGUMENT for another method, or a path that does not start with `/`
    */
   constructor(session: () => Session, method: string, path: string) {
-    if (!METHODS.includes(method))
+    if (!Object.hasOwn(MethodCode, method))
       throw new LocalError('INVALID_ARGUMENT', `the CoAP method must be GET, POST, PUT or DELETE, not ${JSON.stringify(method)}`);
     if (!path.startsWith('/')) throw new LocalError('INVALID_ARGUMENT', `the CoAP path must start with "/", not ${JSON.stringify(path)}`);
     this.#session = session;
@@ -68,7 +61,7 @@ export class Coap {
     const session = this.#session();
     this.#executing = true;
     try {
-      const request = { method: this.#method, path: this.#path, ...this.#payload, timeout: EXCHANGE_TIMEOUT, ...options };
+      const request = { method: this.#method, path: this.#path, ...this.#payload, timeout: DEFAULT_TIMEOUT, ...options };
       this.#response = await whileConnected(session, () => session.request(request));
     } finally {
       this.#executing = false;

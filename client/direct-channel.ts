@@ -4,7 +4,7 @@
  * Candidates may be added before and after `connect`. The channel has failed when it was told that no more come and all of them failed; the
  * error is NOT_FOUND when nothing answered (reference §4.3).
  */
-import { LocalError, RemoteError, SvcError } from '../protocol/errors/index.ts';
+import { asSvcError, LocalError, RemoteError, type SvcError } from '../protocol/errors/index.ts';
 import type { Network } from '../transport/environment.ts';
 import type { ConnectTarget, Host, Session } from '../transport/session/index.ts';
 
@@ -132,10 +132,7 @@ function channelError(failures: readonly unknown[], signal: AbortSignal): SvcErr
 
 /** The error that says most: a wrong key first, then whatever is not silence. */
 function mostTelling(failures: readonly unknown[]): SvcError {
-  const errors = failures.map((failure) =>
-    failure instanceof SvcError ? failure : new LocalError('UNKNOWN', String(failure), { cause: failure }),
-  );
-  return errors.sort((a, b) => rank(a) - rank(b))[0] as SvcError;
+  return failures.map(asSvcError).sort((a, b) => rank(a) - rank(b))[0] as SvcError;
 }
 
 function rank(error: SvcError): number {

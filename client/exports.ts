@@ -1,9 +1,10 @@
 /** What both entry points of the client SDK export. */
+export type { CoapMethod } from '../protocol/coap/index.ts';
 export { LocalError, NoChannelsError, RemoteError, SvcError } from '../protocol/errors/index.ts';
 export type { Environment, Log, LogLevel } from '../transport/environment.ts';
 export type { StreamStats } from '../transport/session/index.ts';
 export type { ChannelFailures } from './channels.ts';
-export { Coap, type CoapMethod, ContentFormat } from './coap.ts';
+export { Coap, ContentFormat } from './coap.ts';
 export { Connection, type ConnectionEvent, type ConnectionEventsCallback, type ConnectionType } from './connection.ts';
 export type { ConnectionOptions } from './options.ts';
 export { Stream } from './stream.ts';

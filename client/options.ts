@@ -5,6 +5,7 @@
  * type or an unknown key is refused and then nothing of that call is taken. This file knows nothing about what the options do.
  */
 import { LocalError } from '../protocol/errors/index.ts';
+import { isFingerprint } from '../protocol/identity/index.ts';
 
 /** Keys and types are the specification's; the two fingerprints at the end are ours. */
 export interface ConnectionOptions {
@@ -67,7 +68,7 @@ const text: Check = (value) => typeof value === 'string' && value !== '';
 const flag: Check = (value) => typeof value === 'boolean';
 const count: Check = (value) => Number.isSafeInteger(value) && (value as number) >= 0;
 const milliseconds: Check = (value) => Number.isSafeInteger(value) && (value as number) >= 1 && (value as number) <= 0x7fff_ffff;
-const fingerprint: Check = (value) => typeof value === 'string' && /^[0-9a-f]{64}$/.test(value);
+const fingerprint: Check = (value) => typeof value === 'string' && isFingerprint(value);
 
 const RULES: Record<keyof ConnectionOptions, readonly [Check, string]> = {
   PrivateKey: [text, 'PEM text'],

@@ -185,10 +185,8 @@ const REFUSALS: readonly string[] = [
   'WRONG_DEVICE_ID',
   'UNKNOWN_PRODUCT_ID',
   'UNKNOWN_DEVICE_ID',
+  'REPLACED',
 ];
-
-/** After REPLACED: the same identity is attached elsewhere; the session layer doubles it. */
-const REPLACED_WAIT = 60_000;
 
 /** What the base station's answer to an attach means. @throws RemoteError PARSE */
 function attachVerdict(response: CoapResponse): AttachVerdict {
@@ -202,6 +200,5 @@ function attachVerdict(response: CoapResponse): AttachVerdict {
 function refusal(response: CoapResponse): AttachVerdict {
   const error = stationError(response);
   if (REFUSALS.includes(error.code)) return { kind: 'refused', error };
-  if (error.code === 'REPLACED') return { kind: 'refused', error, after: REPLACED_WAIT };
   return { kind: 'retry', error, ...(response.maxAge !== undefined && { after: response.maxAge * 1000 }) };
 }

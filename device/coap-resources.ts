@@ -4,13 +4,19 @@
  *
  * A handler that fails, or returns nothing, is answered 5.00 "Request unhandled"; above the limit a request is answered 5.03.
  */
-import { type CoapReply, type RoutedRequest, Router, textReply } from '../protocol/coap/index.ts';
+import {
+  type CoapMethod,
+  type CoapReply,
+  ContentFormat,
+  MethodCode,
+  type RoutedRequest,
+  Router,
+  textReply,
+} from '../protocol/coap/index.ts';
 import { LocalError } from '../protocol/errors/index.ts';
 import type { Log } from '../transport/environment.ts';
 import type { Session } from '../transport/session/index.ts';
 import type { Connections, DeviceConnection } from './connections.ts';
-
-export type CoapMethod = 'GET' | 'POST' | 'PUT' | 'DELETE';
 
 export interface DeviceCoapRequest {
   readonly method: CoapMethod;
@@ -33,9 +39,8 @@ export interface DeviceCoapResponse {
 
 export type CoapHandler = (request: DeviceCoapRequest) => DeviceCoapResponse | undefined | Promise<DeviceCoapResponse | undefined>;
 
-const METHODS: readonly string[] = ['GET', 'POST', 'PUT', 'DELETE'];
+/** Paths the SDK keeps for itself, and what lies below them. */
 const RESERVED = ['/p2p', '/tcp-tunnels', '/iam'];
-const TEXT_PLAIN = 0;
 
 export class CoapResources {
   readonly router = new Router<Session>();
@@ -56,7 +61,7 @@ export class CoapResources {
    * @throws LocalError INVALID_ARGUMENT (method, path, or a path below /p2p, /tcp-tunnels, /iam); IN_USE when method and path have a handler
    */
   add(method: string, path: string, handler: CoapHandler): void {
-    if (!METHODS.includes(method)) throw new LocalError('INVALID_ARGUMENT', 'the CoAP method must be GET, POST, PUT or DELETE');
+    if (!Object.hasOwn(MethodCode, method)) throw new LocalError('INVALID_ARGUMENT', 'the CoAP method must be GET, POST, PUT or DELETE');
     if (!path.startsWith('/')) throw new LocalError('INVALID_ARGUMENT', 'the path of a CoAP resource starts with "/"');
     if (RESERVED.some((prefix) => path === prefix || path.startsWith(`${prefix}/`))) {
       throw new LocalError('INVALID_ARGUMENT', `the CoAP path ${path} is reserved: /p2p, /tcp-tunnels and /iam belong to the SDK`);
@@ -104,5 +109,5 @@ function encodeResponse({ status, contentFormat, payload }: DeviceCoapResponse):
   const bytes = new TextEncoder().encode(payload);
   // Text on an error has no content format (reference §0); elsewhere text is text.
   if (status >= 400 && contentFormat === undefined) return { status, payload: bytes };
-  return { status, payload: bytes, contentFormat: contentFormat ?? TEXT_PLAIN };
+  return { status, payload: bytes, contentFormat: contentFormat ?? ContentFormat.TEXT_PLAIN };
 }

@@ -19,7 +19,7 @@ import { Host, type Session } from '../transport/session/index.ts';
 import { Attacher } from './attacher.ts';
 import { Authorization, type AuthorizationListener } from './authorization.ts';
 import { type CoapHandler, CoapResources } from './coap-resources.ts';
-import { type ConnectionEvent, type ConnectionRef, Connections, type DeviceConnection } from './connections.ts';
+import { type ConnectionEvent, type ConnectionListener, type ConnectionRef, Connections, type DeviceConnection } from './connections.ts';
 import type { DeviceEvent } from './events.ts';
 import { Listeners } from './listeners.ts';
 import * as settings from './settings.ts';
@@ -296,7 +296,7 @@ export class Device {
     return this.#deviceEvents.add(listener);
   }
 
-  onConnectionEvent(listener: (connection: DeviceConnection, event: ConnectionEvent) => void): () => void {
+  onConnectionEvent(listener: ConnectionListener): () => void {
     return this.#connectionEvents.add(listener);
   }
 

@@ -1,11 +1,12 @@
 /** `svc-connect/device`: the device SDK. */
+export type { CoapMethod } from '../protocol/coap/index.ts';
 export { LocalError, RemoteError, SvcError } from '../protocol/errors/index.ts';
 export type { Environment, Log } from '../transport/environment.ts';
 export { nodeEnvironment } from '../transport/node/index.ts';
 export type { SessionStream } from '../transport/session/index.ts';
 export type { AuthorizationListener, AuthorizationRequest } from './authorization.ts';
-export type { CoapHandler, CoapMethod, DeviceCoapRequest, DeviceCoapResponse } from './coap-resources.ts';
-export type { ConnectionEvent, ConnectionRef, DeviceConnection } from './connections.ts';
+export type { CoapHandler, DeviceCoapRequest, DeviceCoapResponse } from './coap-resources.ts';
+export type { ConnectionEvent, ConnectionListener, ConnectionRef, DeviceConnection } from './connections.ts';
 export { Device, type DeviceEventListener, type DeviceOptions } from './device.ts';
 export type { DeviceEvent } from './events.ts';
 export type { DeviceStream, StreamHandler, StreamListener } from './streams.ts';

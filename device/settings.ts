@@ -2,12 +2,11 @@
  * What a device is told before it starts: identity, names, base station, ports. Each setter checks its value; `Device` decides when they may
  * be called.
  */
+import { MAX_APP_TEXT } from '../protocol/control/index.ts';
 import type { PrivateKey } from '../protocol/crypto-host.ts';
 import { LocalError } from '../protocol/errors/index.ts';
+import { isFingerprint } from '../protocol/identity/index.ts';
 import { checkIds, isId } from '../protocol/records/index.ts';
-
-/** Longest application name and version, bytes of UTF-8 (reference §4.4). */
-const MAX_APP_TEXT = 32;
 
 /** Ports of the specification's systems (reference §5.1). */
 const DEFAULT_LOCAL_PORT = 5592;
@@ -86,8 +85,9 @@ export function checkLimit(kind: string, limit: number): number {
 
 /** @throws LocalError INVALID_ARGUMENT unless 64 hexadecimal digits */
 export function checkFingerprint(text: string): string {
-  if (!/^[0-9a-fA-F]{64}$/.test(text)) throw new LocalError('INVALID_ARGUMENT', 'a fingerprint is 64 hexadecimal digits');
-  return text.toLowerCase();
+  const fingerprint = text.toLowerCase();
+  if (!isFingerprint(fingerprint)) throw new LocalError('INVALID_ARGUMENT', 'a fingerprint is 64 hexadecimal digits');
+  return fingerprint;
 }
 
 /**

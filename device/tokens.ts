@@ -4,22 +4,21 @@
  *
  * The device keeps the list and a version; the attacher uploads the whole list and notes which version the base station has.
  */
+import { MAX_SCT } from '../protocol/control/index.ts';
 import type { CryptoHost } from '../protocol/crypto-host.ts';
 import { LocalError } from '../protocol/errors/index.ts';
 
+/** Of a token we make: 62 characters, so that a byte below 248 = 4 × 62 gives each with the same probability. */
 const ALPHABET = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789';
+const FAIR = 4 * ALPHABET.length;
 const LENGTH = 12;
-
-/** Longest token a user may choose, bytes (reference §2.5). */
-const MAX_LENGTH = 64;
 
 /** A fresh token: 12 characters of A-Z a-z 0-9, about 71 bits. */
 export function createToken(crypto: CryptoHost): string {
   let token = '';
   while (token.length < LENGTH) {
     for (const byte of crypto.randomBytes(LENGTH)) {
-      // 248 = 4 × 62: bytes above would favour the first letters.
-      if (byte < 248 && token.length < LENGTH) token += ALPHABET[byte % ALPHABET.length];
+      if (byte < FAIR && token.length < LENGTH) token += ALPHABET[byte % ALPHABET.length];
     }
   }
   return token;
@@ -34,7 +33,7 @@ export class ServerConnectTokens {
   /** True when the list has changed. @throws LocalError INVALID_ARGUMENT when empty or over 64 bytes */
   add(token: string): boolean {
     const length = new TextEncoder().encode(token).length;
-    if (length < 1 || length > MAX_LENGTH) throw new LocalError('INVALID_ARGUMENT', `a server connect token has 1 to ${MAX_LENGTH} bytes`);
+    if (length < 1 || length > MAX_SCT) throw new LocalError('INVALID_ARGUMENT', `a server connect token has 1 to ${MAX_SCT} bytes`);
     if (this.#tokens.has(token)) return false;
     this.#tokens.add(token);
     this.#version++;

@@ -7,6 +7,7 @@
 import { homedir } from 'node:os';
 import { join, resolve } from 'node:path';
 import type { SvcClient } from '../../client/node.ts';
+import { isFingerprint } from '../../protocol/identity/index.ts';
 import { prepareDirectory, readFileIfPresent, readJson, replaceFile, replaceJson } from '../../transport/node/index.ts';
 import { CommandError } from '../frame/errors.ts';
 
@@ -131,7 +132,7 @@ function isKnownFile(value: unknown): value is KnownFile {
 function isDevice(value: unknown): value is KnownDevice {
   if (!isRecordOfTexts(value)) return false;
   const { ProductId, DeviceId, Fingerprint } = value;
-  return ProductId !== undefined && DeviceId !== undefined && Fingerprint !== undefined && /^[0-9a-f]{64}$/.test(Fingerprint);
+  return ProductId !== undefined && DeviceId !== undefined && Fingerprint !== undefined && isFingerprint(Fingerprint);
 }
 
 function isRecordOfTexts(value: unknown): value is Record<string, string> {

@@ -3,6 +3,7 @@
  * has one fingerprint per line, `#` begins a comment.
  */
 import { readFile } from 'node:fs/promises';
+import { isFingerprint } from '../../protocol/identity/index.ts';
 import { UsageError } from '../frame/errors.ts';
 
 export interface Allowed {
@@ -16,7 +17,7 @@ export async function readAllowed(values: readonly string[]): Promise<Allowed> {
   const fingerprints = new Set<string>();
   for (const value of values) {
     if (value === 'any') continue;
-    if (isFingerprint(value)) fingerprints.add(value.toLowerCase());
+    if (isFingerprint(value.toLowerCase())) fingerprints.add(value.toLowerCase());
     else for (const entry of await readAllowFile(value)) fingerprints.add(entry);
   }
   return { anybody: values.includes('any'), fingerprints };
@@ -29,7 +30,8 @@ export function isAllowed(allowed: Allowed, fingerprint: string): boolean {
 async function readAllowFile(path: string): Promise<string[]> {
   const lines = (await contentOf(path)).split('\n').map((line) => line.replace(/#.*/, '').trim());
   lines.forEach((line, index) => {
-    if (line !== '' && !isFingerprint(line)) throw new UsageError(`${path} line ${index + 1}: a fingerprint is 64 hexadecimal digits`);
+    if (line !== '' && !isFingerprint(line.toLowerCase()))
+      throw new UsageError(`${path} line ${index + 1}: a fingerprint is 64 hexadecimal digits`);
   });
   return lines.filter((line) => line !== '').map((line) => line.toLowerCase());
 }
@@ -40,8 +42,4 @@ async function contentOf(path: string): Promise<string> {
   } catch {
     throw new UsageError(`--allow ${path}: neither a fingerprint (64 hexadecimal digits), nor "any", nor a file that can be read`);
   }
-}
-
-function isFingerprint(text: string): boolean {
-  return /^[0-9a-fA-F]{64}$/.test(text);
 }

@@ -10,6 +10,7 @@
  * Everybody who reaches the device may read; changes need the permission `Thermostat:Set`. A change is on the disk before it is answered.
  */
 import type { CoapHandler, Device, DeviceCoapRequest, DeviceCoapResponse } from '../../device/index.ts';
+import { ContentFormat } from '../../protocol/coap/index.ts';
 
 /** As it stands in state.json. Times are Unix milliseconds. */
 export interface ThermostatState {
@@ -30,7 +31,6 @@ const OUTSIDE = 12;
 /** Time in which the room goes 63 % of the way, ms. */
 const TIME_CONSTANT = 20 * 60_000;
 
-const JSON_FORMAT = 50;
 const CHANGED: DeviceCoapResponse = { status: 204 };
 
 export class Thermostat {
@@ -52,7 +52,7 @@ export class Thermostat {
         (await device.authorize(request.connection, 'Thermostat:Set')) ? handler(request) : { status: 403, payload: 'Access denied' };
     device.addCoapResource('GET', '/thermostat', () => ({
       status: 205,
-      contentFormat: JSON_FORMAT,
+      contentFormat: ContentFormat.APPLICATION_JSON,
       payload: JSON.stringify(this.snapshot()),
     }));
     device.addCoapResource('GET', '/thermostat/temperature', () => text(this.snapshot().temperature.toFixed(1)));

@@ -3,6 +3,7 @@
  * the option's name in front.
  */
 import { InvalidArgumentError } from 'commander';
+import { isFingerprint } from '../../protocol/identity/index.ts';
 import { isId } from '../../protocol/records/index.ts';
 
 export interface HostPort {
@@ -41,7 +42,7 @@ export function serverUrl(text: string): string {
 
 /** A full fingerprint: 64 hexadecimal digits. Returns it in lower case. */
 export function fingerprint(text: string): string {
-  if (!/^[0-9a-fA-F]{64}$/.test(text)) throw new InvalidArgumentError('A fingerprint is 64 hexadecimal digits.');
+  if (!isFingerprint(text.toLowerCase())) throw new InvalidArgumentError('A fingerprint is 64 hexadecimal digits.');
   return text.toLowerCase();
 }
 

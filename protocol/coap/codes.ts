@@ -62,6 +62,11 @@ export function statusOfCode(code: number): number {
   return (code >> 5) * 100 + (code & 31);
 }
 
+/** 404 as `4.04`, the way people write it. */
+export function formatStatus(status: number): string {
+  return `${Math.floor(status / 100)}.${String(status % 100).padStart(2, '0')}`;
+}
+
 /** 205 → 0x45; undefined for a number that is no response status. */
 export function codeOfStatus(status: number): number | undefined {
   const kind = Math.floor(status / 100);

@@ -1,6 +1,16 @@
 /** CoAP inside our channels: messages as RFC 8323 has them over WebSocket, exchanges both ways, and a router. */
 export { BodyRoom } from './body.ts';
-export { type CoapMethod, ContentFormat, codeKind, codeOfStatus, MethodCode, methodOfCode, Status, statusOfCode } from './codes.ts';
+export {
+  type CoapMethod,
+  ContentFormat,
+  codeKind,
+  codeOfStatus,
+  formatStatus,
+  MethodCode,
+  methodOfCode,
+  Status,
+  statusOfCode,
+} from './codes.ts';
 export { DEFAULT_TIMEOUT, Exchanges, type ExchangesEvent, type ExchangesOptions, type ExchangesStats } from './exchanges.ts';
 export { type CoapMessage, decodeMessage, encodeMessage, MAX_MESSAGE } from './message.ts';
 export { type CoapOption, type OptionDefinition, OptionNumber, optionTable } from './options.ts';

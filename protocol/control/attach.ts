@@ -23,7 +23,7 @@ import {
 import { RemoteError } from '../errors/index.ts';
 import { addressMap, readAddress, type SocketAddress } from './address.ts';
 import { MAX_APP_TEXT, MAX_ID, MAX_INTERVAL, MAX_SCT, MAX_SCTS, MAX_VERSION, MIN_INTERVAL } from './limits.ts';
-import { type Redirect, readRedirect, redirectFields } from './redirect.ts';
+import { REDIRECT, type Redirect, readRedirect, redirectFields } from './redirect.ts';
 
 export interface AttachRequest {
   /** Version of this software on the device. */
@@ -48,9 +48,8 @@ export interface Attached {
 
 export type AttachAnswer = Attached | Redirect;
 
-/** Status of an answer. */
+/** Status of an answer that is no redirect. */
 const ATTACHED = 0;
-const REDIRECT = 1;
 
 export function encodeAttachRequest(request: AttachRequest): Uint8Array {
   return encode({

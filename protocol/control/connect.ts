@@ -10,9 +10,10 @@
  */
 import { bytes, decode, encode, map, optionalBool, optionalBytes, optionalMapField, optionalText, text, uint } from '../cbor/index.ts';
 import { RemoteError } from '../errors/index.ts';
+import { ID_LENGTH, TOKEN_LENGTH } from '../packet/index.ts';
 import { addressMap, readAddress, type SocketAddress } from './address.ts';
-import { MAX_ID, MAX_JWT, MAX_PACKET, MAX_SCT, MAX_SERVER_KEY, RESET_TOKEN, ROUTE_ID } from './limits.ts';
-import { type Redirect, readRedirect, redirectFields } from './redirect.ts';
+import { MAX_ID, MAX_JWT, MAX_PACKET, MAX_SCT, MAX_SERVER_KEY } from './limits.ts';
+import { REDIRECT, type Redirect, readRedirect, redirectFields } from './redirect.ts';
 
 export interface ConnectRequest {
   readonly productId: string;
@@ -61,9 +62,8 @@ export interface P2pConnectAnswer {
   readonly respond?: Uint8Array;
 }
 
-/** Status of an answer. */
+/** Status of an answer that is no redirect. */
 const CONNECTED = 0;
-const REDIRECT = 1;
 const WAITING = 2;
 
 const packet = { min: 1, max: MAX_PACKET };
@@ -119,9 +119,9 @@ export function decodeConnectAnswer(payload: Uint8Array): ConnectAnswer {
   const observed = optionalMapField(body, 'Address');
   return defined({
     kind: 'connected' as const,
-    route: bytes(body, 'Route', { exact: ROUTE_ID }),
+    route: bytes(body, 'Route', { exact: ID_LENGTH }),
     respond: optionalBytes(body, 'Respond', packet),
-    routeResetToken: bytes(body, 'RouteResetToken', { exact: RESET_TOKEN }),
+    routeResetToken: bytes(body, 'RouteResetToken', { exact: TOKEN_LENGTH }),
     observedAddress: observed === undefined ? undefined : readAddress(observed),
   });
 }
@@ -141,9 +141,9 @@ export function decodeP2pConnectRequest(payload: Uint8Array): P2pConnectRequest 
   const body = map(decode(payload));
   const peer = optionalMapField(body, 'Address');
   return defined({
-    route: bytes(body, 'Route', { exact: ROUTE_ID }),
+    route: bytes(body, 'Route', { exact: ID_LENGTH }),
     initiate: optionalBytes(body, 'Initiate', packet),
-    routeResetToken: bytes(body, 'RouteResetToken', { exact: RESET_TOKEN }),
+    routeResetToken: bytes(body, 'RouteResetToken', { exact: TOKEN_LENGTH }),
     peerAddress: peer === undefined ? undefined : readAddress(peer),
   });
 }

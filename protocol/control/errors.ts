@@ -3,7 +3,7 @@
  * The codes and their meaning are in `errors/station-codes.ts`.
  */
 import { decode, encode, map, mapField, optionalText, uint } from '../cbor/index.ts';
-import { type CoapReply, type CoapResponse, Status } from '../coap/index.ts';
+import { type CoapReply, type CoapResponse, formatStatus, Status } from '../coap/index.ts';
 import { type ErrorCode, RemoteError, type StationCode, stationCodeMeaning } from '../errors/index.ts';
 import { MAX_ERROR_TEXT } from './limits.ts';
 import { CONTENT_FORMAT_CBOR } from './paths.ts';
@@ -72,9 +72,4 @@ function diagnostic({ contentFormat, payload }: Pick<CoapResponse, 'contentForma
 /** Text of the other end goes to terminals and logs: no control characters. */
 function printable(text: string): string {
   return text.replace(/\p{C}+/gu, ' ').trim();
-}
-
-/** 404 as 4.04. */
-function formatStatus(status: number): string {
-  return `${Math.floor(status / 100)}.${String(status % 100).padStart(2, '0')}`;
 }

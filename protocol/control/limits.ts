@@ -15,9 +15,6 @@ export const MAX_SERVER_KEY = 128;
 export const MAX_JWT = 8192;
 /** An Initiate or Respond packet; both fit the smallest datagram. */
 export const MAX_PACKET = 1500;
-export const ROUTE_ID = 8;
-export const RESET_TOKEN = 16;
-export const FINGERPRINT = 32;
 /** Text of an error body. */
 export const MAX_ERROR_TEXT = 512;
 /** Push (reference §2.5, §5.6): the document for the provider and the provider's answer. */

@@ -1,7 +1,12 @@
 /** The answer "ask there instead" of a base station, to an attach or a connect. */
+import { hex } from '@scure/base';
 import { bytes, type CborMap, text, uint } from '../cbor/index.ts';
 import { LocalError, RemoteError } from '../errors/index.ts';
-import { FINGERPRINT, MAX_HOST } from './limits.ts';
+import { FINGERPRINT_LENGTH, isFingerprint } from '../identity/index.ts';
+import { MAX_HOST } from './limits.ts';
+
+/** Status of an answer that redirects. */
+export const REDIRECT = 1;
 
 /** Another base station, proved by the one that names it. */
 export interface Redirect {
@@ -15,14 +20,14 @@ export interface Redirect {
 
 /** @throws LocalError INVALID_ARGUMENT */
 export function redirectFields({ host, port, fingerprint }: Redirect): { Host: string; Port: number; Fingerprint: Uint8Array } {
-  if (!/^[0-9a-f]{64}$/.test(fingerprint)) throw new LocalError('INVALID_ARGUMENT', 'a fingerprint is 64 lower-case hex digits');
-  return { Host: host, Port: port, Fingerprint: Uint8Array.from(fingerprint.match(/../g)!, (pair) => Number.parseInt(pair, 16)) };
+  if (!isFingerprint(fingerprint)) throw new LocalError('INVALID_ARGUMENT', 'a fingerprint is 64 lower-case hex digits');
+  return { Host: host, Port: port, Fingerprint: hex.decode(fingerprint) };
 }
 
 /** @throws RemoteError PARSE */
 export function readRedirect(from: CborMap): Redirect {
   const host = text(from, 'Host', { min: 1, max: MAX_HOST });
   if (!/^[A-Za-z0-9.:_-]+$/.test(host)) throw new RemoteError('PARSE', 'Host is not a host name or address');
-  const fingerprint = [...bytes(from, 'Fingerprint', { exact: FINGERPRINT })].map((byte) => byte.toString(16).padStart(2, '0')).join('');
+  const fingerprint = hex.encode(bytes(from, 'Fingerprint', { exact: FINGERPRINT_LENGTH }));
   return { kind: 'redirect', host, port: uint(from, 'Port', { min: 1, max: 0xffff }), fingerprint };
 }

@@ -1,5 +1,6 @@
 /** Errors of the project: the three classes, the catalogue of codes, and the numbers that travel on the wire. */
 export { LocalError, RemoteError, SvcError } from '../../bindings/error.ts';
+export { asSvcError } from './as-svc-error.ts';
 export { type CatalogueEntry, catalogue, type ErrorCode, errorMeaning, isErrorCode, type Raiser } from './catalogue.ts';
 export { CloseCode, closeCodeName, closeError, StreamCode, streamCodeName, streamError, TransportCode } from './codes.ts';
 export { type ChannelErrors, NoChannelsError } from './no-channels.ts';

@@ -7,6 +7,9 @@ import type { CryptoHost } from '../crypto-host.ts';
 import { equalBytes } from './constant-time.ts';
 import { spki } from './public-key.ts';
 
+/** Bytes of a fingerprint. */
+export const FINGERPRINT_LENGTH = 32;
+
 const FULL = /^[0-9a-f]{64}$/;
 const text = new TextEncoder();
 

@@ -7,6 +7,7 @@
  */
 import { utf8Length } from '../cbor/index.ts';
 import { LocalError } from '../errors/index.ts';
+import { isFingerprint } from '../identity/index.ts';
 import { checkIds } from './ids.ts';
 
 export interface PairingString {
@@ -69,7 +70,7 @@ function isName(name: string): name is keyof typeof names {
 
 function check({ productId, deviceId, fingerprint, ...values }: PairingString): void {
   checkIds(productId, deviceId);
-  if (fingerprint !== undefined && !/^[0-9a-f]{64}$/.test(fingerprint)) reject('the fingerprint (fp=) must be 64 lower-case hex digits');
+  if (fingerprint !== undefined && !isFingerprint(fingerprint)) reject('the fingerprint (fp=) must be 64 lower-case hex digits');
   for (const [name, value] of Object.entries(values)) {
     if (value === undefined) continue;
     if (utf8Length(value) > MAX_VALUE || /\p{Surrogate}/u.test(value)) reject(`the ${name} is longer than ${MAX_VALUE} bytes or not text`);

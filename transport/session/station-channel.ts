@@ -9,13 +9,13 @@
  */
 import type { KeepAlive } from '../../bindings/index.ts';
 import type { Router } from '../../protocol/coap/index.ts';
-import { LocalError, RemoteError, type SvcError } from '../../protocol/errors/index.ts';
+import { asSvcError, LocalError, RemoteError, type SvcError } from '../../protocol/errors/index.ts';
 import { Backoff, MAX_SLOW_DELAY, SlowBackoff } from './backoff.ts';
 import { Deferred } from './deferred.ts';
 import { Emitter } from './emitter.ts';
 import type { Host } from './host.ts';
 import type { Session } from './session.ts';
-import { asSvcError, dialStation, MAX_REDIRECTS, type StationAddress } from './station-dial.ts';
+import { dialStation, MAX_REDIRECTS, type StationAddress } from './station-dial.ts';
 
 /** What the product's attach came to. */
 export type AttachVerdict =
@@ -23,7 +23,7 @@ export type AttachVerdict =
   | { kind: 'redirect'; station: StationAddress }
   /** A passing trouble: again after the back-off, and not before `after` ms when the station said so. */
   | { kind: 'retry'; error: SvcError; after?: number }
-  /** Refused for what we are (wrong ids, unknown fingerprint, replaced): again after 10 s, or `after` ms, doubling up to 1 h. */
+  /** Refused for what we are (wrong ids, unknown fingerprint, replaced): again after 10 s (REPLACED: 60 s), or `after` ms, doubling up to 1 h. */
   | { kind: 'refused'; error: SvcError; after?: number };
 
 export interface AttachContext {
@@ -189,7 +189,7 @@ export class StationChannel {
     return error?.code === 'CLOSED' ? 0 : this.#backoff.next();
   }
 
-  #failed(error: SvcError, refused: boolean, after?: number): number {
+  #failed(error: SvcError, refused: boolean, after = error.code === 'REPLACED' ? REPLACED_DELAY : undefined): number {
     const wait = after === undefined ? 0 : Math.min(Math.max(0, after), MAX_SLOW_DELAY);
     const delay = refused ? this.#slow.next(after === undefined ? undefined : wait) : wait + this.#backoff.next();
     this.#events.emit('failed', { error, delay, refused });
@@ -209,6 +209,5 @@ export class StationChannel {
 
 /** What a failed dial or attach means for the next attempt. */
 function troubleVerdict(error: SvcError): Exclude<AttachVerdict, { kind: 'attached' | 'redirect' }> {
-  if (error.code === 'REPLACED') return { kind: 'refused', error, after: REPLACED_DELAY };
-  return { kind: error.code === 'FINGERPRINT_MISMATCH' ? 'refused' : 'retry', error };
+  return { kind: error.code === 'REPLACED' || error.code === 'FINGERPRINT_MISMATCH' ? 'refused' : 'retry', error };
 }

@@ -6,12 +6,12 @@
  * restarted) is replaced by a fresh one, once, without the caller noticing.
  */
 import type { PrivateKey } from '../../protocol/crypto-host.ts';
-import { LocalError, RemoteError } from '../../protocol/errors/index.ts';
+import { asSvcError, LocalError, RemoteError } from '../../protocol/errors/index.ts';
 import type { Cancel } from '../environment.ts';
 import { Deferred } from './deferred.ts';
 import type { Host } from './host.ts';
 import type { Session } from './session.ts';
-import { asSvcError, dialStation, MAX_REDIRECTS, type StationAddress } from './station-dial.ts';
+import { dialStation, MAX_REDIRECTS, type StationAddress } from './station-dial.ts';
 
 export interface StationConnectorConfig {
   host: Host;

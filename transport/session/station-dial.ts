@@ -6,7 +6,7 @@
  */
 import type { Router } from '../../protocol/coap/index.ts';
 import type { PrivateKey } from '../../protocol/crypto-host.ts';
-import { LocalError, RemoteError, SvcError } from '../../protocol/errors/index.ts';
+import { asSvcError, LocalError, RemoteError, type SvcError } from '../../protocol/errors/index.ts';
 import type { Cancel } from '../environment.ts';
 import { Deferred } from './deferred.ts';
 import type { Dial, Host } from './host.ts';
@@ -151,10 +151,4 @@ class StationDial {
     const { host, port } = this.#station;
     return wrongKey ?? telling[0] ?? new RemoteError('CONNECTION_REFUSED', `no base station answers at ${host} port ${port}`);
   }
-}
-
-/** What a promise was rejected with, as an error of the catalogue. */
-export function asSvcError(error: unknown): SvcError {
-  if (error instanceof SvcError) return error;
-  return new LocalError('UNKNOWN', error instanceof Error ? error.message : String(error), { cause: error });
 }

@@ -6,25 +6,16 @@
  * each way and everything is acknowledged.
  */
 import { Core, type CoreConnection, EventKind } from '../bindings/index.ts';
+import { defaultParameters } from '../transport/session/host-defaults.ts';
 import { type Child, withChildren, withDirectory } from './processes/parent.ts';
 import { attach } from './processes/stage.ts';
 import { type Report, type Row, spread } from './report.ts';
 
 const CONNECTIONS = 1000;
 const LINE = 64;
+/** ms an attached device is left alone before it is looked at. */
 const SETTLE = 3000;
 const ROUNDS = 3;
-
-const parameters = {
-  idleTimeout: 90_000,
-  maxUdpPayload: 1452,
-  initialMaxData: 4 * 1024 * 1024,
-  initialMaxStreamData: 16 * 1024,
-  maxStreams: 1024,
-  maxMessages: 256,
-  maxAckDelay: 25,
-  maxDatagram: 1200,
-};
 
 export async function run(progress: (step: string) => void): Promise<Report> {
   progress('idle connections');
@@ -68,7 +59,7 @@ function touchedPerConnection(): number {
 function exchange(near: Core, far: Core, index: number): void {
   const keys = { a: bytes(32, index), b: bytes(32, index + 1), c: bytes(32, index + 2), d: bytes(32, index + 3) };
   const [left, right] = [id(2 * index), id(2 * index + 1)];
-  const common = { local: parameters, remote: parameters, skipSeed: index, now: 0 };
+  const common = { local: defaultParameters, remote: defaultParameters, skipSeed: index, now: 0 };
   const initiator = near.open({
     ...{ initiator: true, sendKey: keys.a, receiveKey: keys.b, sendMaskKey: keys.c, receiveMaskKey: keys.d },
     ...{ localId: left, remoteId: right, ...common },

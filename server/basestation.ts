@@ -10,6 +10,7 @@ import { ClientPath, DevicePath } from '../protocol/control/index.ts';
 import type { PrivateKey } from '../protocol/crypto-host.ts';
 import { CloseCode } from '../protocol/errors/index.ts';
 import type { Environment } from '../transport/environment.ts';
+import { defaultParameters } from '../transport/session/host-defaults.ts';
 import { Host, type Session } from '../transport/session/index.ts';
 import { ClientChannel } from './station/client-channel.ts';
 import { DeviceChannel } from './station/device-channel.ts';
@@ -135,7 +136,7 @@ function hostConfig({ identity, resetSecret, port, host }: BasestationOptions, {
     limits: { connections, halfOpen: 10_000, retryAbove: 500 },
     core: { connections: slots, streams: 4 * slots, memory: (16 + Math.ceil(connections / 64)) << 20 },
     parameters: {
-      idleTimeout: Math.max(90_000, 2 * keepAlive.interval + keepAlive.retryInterval * keepAlive.maxRetries),
+      idleTimeout: Math.max(defaultParameters.idleTimeout, 2 * keepAlive.interval + keepAlive.retryInterval * keepAlive.maxRetries),
       // Requests are small and there are no byte streams: one peer can hold no more than that.
       initialMaxData: 4 * MAX_MESSAGE,
       maxStreams: 0,

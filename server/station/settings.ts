@@ -1,5 +1,6 @@
 /** What a base station may be told; every limit has a default that suits one machine. */
 import type { RouteLimits } from '../../protocol/relay/index.ts';
+import { defaultKeepAlive } from '../../transport/session/host-defaults.ts';
 import type { KeepAlive } from '../../transport/session/index.ts';
 
 export interface StationSettings {
@@ -32,7 +33,7 @@ export interface StationSettings {
 }
 
 export const defaultSettings: StationSettings = {
-  keepAlive: { interval: 25_000, retryInterval: 2_000, maxRetries: 15 },
+  keepAlive: defaultKeepAlive,
   connections: 10_000,
   connectionsPerAddress: 2_000,
   tokensPerDevice: 100,

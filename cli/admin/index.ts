@@ -2,7 +2,7 @@
  * `svc admin`: what a base station knows, kept in its data directory. Works while the base station runs: changes count from the next
  * attach or connect.
  *
- * Each kind of record has its file; this one puts them under one command and holds what they share.
+ * Each kind of record has its file, `shared.ts` holds what they share; this one puts them under one command.
  */
 import { Command } from 'commander';
 import { adminApiKey } from './apikey.ts';

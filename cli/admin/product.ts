@@ -6,24 +6,26 @@ import { CommandError } from '../frame/errors.ts';
 import { type AdminOptions, adminSubcommand, expectFound, label, organizationOf, printList, withStore } from './shared.ts';
 
 export function adminProduct(): Command {
-  const add = adminSubcommand('add', 'add a product')
+  return new Command('product').description('products').addCommand(add()).addCommand(list()).addCommand(remove());
+}
+
+function add(): Command {
+  return adminSubcommand('add', 'add a product')
     .argument('[id]', 'its id; made up when left out', id)
     .option('--name <name>', 'a friendly name', label)
     .option('--org <id>', 'its organization; not needed while there is only one', id)
     .action((productId: string | undefined, options: AdminOptions & { name?: string }) =>
       withStore(options, async (context) => {
         const organizationId = await organizationOf(context, options);
-        const product: Product = {
-          productId: productId ?? newId('pr'),
-          organizationId,
-          name: options.name ?? null,
-          created: context.created,
-        };
+        const product = { productId: productId ?? newId('pr'), organizationId, name: options.name ?? null, created: context.created };
         await context.store.addProduct(product);
         context.output.result(product, product.productId);
       }),
     );
-  const list = adminSubcommand('list', 'list the products')
+}
+
+function list(): Command {
+  return adminSubcommand('list', 'list the products')
     .option('--org <id>', 'only those of this organization', id)
     .action((options: AdminOptions) =>
       withStore(options, async ({ store, output }) => {
@@ -31,7 +33,10 @@ export function adminProduct(): Command {
         printList(output, await store.products(options.org), line, 'no products');
       }),
     );
-  const remove = adminSubcommand('remove', 'remove a product')
+}
+
+function remove(): Command {
+  return adminSubcommand('remove', 'remove a product')
     .argument('<id>', 'product', id)
     .option('--force', 'with all its devices')
     .action((productId: string, options: AdminOptions & { force?: boolean }) =>
@@ -44,5 +49,4 @@ export function adminProduct(): Command {
         output.result({ removed: productId }, `removed ${productId}`);
       }),
     );
-  return new Command('product').description('products').addCommand(add).addCommand(list).addCommand(remove);
 }

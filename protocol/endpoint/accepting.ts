@@ -141,44 +141,44 @@ export class Acceptor {
   ): HalfOpen | null {
     const { config, ids, routes, stats } = this.#context;
     const { name, path, proven, length, now } = from;
+    const handshake = this.#readFirst(initiate, name);
+    if (handshake === null) return this.#drop('badHandshake');
+    if (!this.halfOpen.makeRoom(config.limits.halfOpen, proven)) return this.#drop('limited');
     const { version, suite } = initiate;
-    const { crypto } = config;
-    const handshake = new HandshakeState({
-      pattern: XX,
-      initiator: false,
-      prologue: prologue(version, suite, name),
-      crypto,
-      aead: config.core.aead,
-      staticKey: config.identity,
-    });
-    const payload = handshake.readMessage(initiate.message);
-    if (payload === null || payload.length > 0) {
-      stats.badHandshake++;
-      return null;
-    }
-    if (!this.halfOpen.makeRoom(config.limits.halfOpen, proven)) {
-      stats.limited++;
-      return null;
-    }
     const remoteId = initiate.source.slice();
     const message = initiate.message.slice();
     const fields = { path, remoteId, message, version, suite, handshake, proven, createdAt: now };
     const entry = ids.allocate((id) => new HalfOpen(id, fields, length));
-    if (entry === null) {
-      stats.limited++;
-      return null;
-    }
+    if (entry === null) return this.#drop('limited');
     const second = this.#writeSecond(handshake, entry.id);
     if (second === null) {
       ids.release(entry.id);
-      stats.badHandshake++;
-      return null;
+      return this.#drop('badHandshake');
     }
     entry.respond = encodeRespond({ destination: remoteId, source: entry.id, message: second });
     routes.add(path, options.routeResetToken);
     this.halfOpen.add(entry);
     stats.halfOpen = this.halfOpen.size;
     return entry;
+  }
+
+  #drop(why: 'badHandshake' | 'limited'): null {
+    this.#context.stats[why]++;
+    return null;
+  }
+
+  /** The handshake behind message 1, or null when that does not hold. */
+  #readFirst({ version, suite, message }: Initiate, name: string): HandshakeState | null {
+    const { config } = this.#context;
+    const handshake = new HandshakeState({
+      pattern: XX,
+      initiator: false,
+      prologue: prologue(version, suite, name),
+      crypto: config.crypto,
+      aead: config.core.aead,
+      staticKey: config.identity,
+    });
+    return handshake.readMessage(message)?.length === 0 ? handshake : null;
   }
 
   /** Message 2, or null when the initiator's ephemeral key gives no secret. */

@@ -6,9 +6,11 @@
  * 3. Respond: read on a copy of the state. Then, before anything of ours is sent: the key against the pin, `info` against `expect`.
  * 4. Complete goes to the core as packet 0, which repeats it until it is acknowledged; the connection is open at once.
  */
+import type { DataParameters } from '../../bindings/index.ts';
 import type { Connection } from '../connection/index.ts';
 import { LocalError, RemoteError, type SvcError } from '../errors/index.ts';
 import { equalBytes, fingerprint, fingerprintsEqual } from '../identity/index.ts';
+import type { HandshakeState } from '../noise/index.ts';
 import { decodeRespond, decodeRetry, decodeVersions, encodeComplete } from '../packet/index.ts';
 import type { Path } from '../path.ts';
 import type { ConnectOptions, PrepareOptions, RouteOptions } from './config.ts';
@@ -157,18 +159,11 @@ export class Dialer {
     peer: { offer: ResponderOffer; remoteId: Uint8Array; path: Path; fingerprint: string },
     now: number,
   ): void {
-    const { config, registry, resets, streams } = this.#context;
+    const { config, registry, streams } = this.#context;
     const { handshake } = dial;
-    const local = ownParameters(config, false);
-    const payload = encodeInitiatorOffer({
-      parameters: local,
-      id: slot.id,
-      resetToken: resets.token(slot.id),
-      versions: VERSIONS,
-      suites: SUITES,
-    });
-    const complete = encodeComplete({ destination: peer.remoteId, message: handshake.writeMessage(payload) });
     const { path, remoteId } = peer;
+    const local = ownParameters(config, false);
+    const complete = encodeComplete({ destination: remoteId, message: this.#writeThird(slot, handshake, local) });
     const keys = handshake.trafficKeys();
     const remote = peer.offer.parameters;
     const core = openCore(this.#context, { initiator: true, keys, localId: slot.id, remoteId, local, remote, path, complete }, now);
@@ -188,6 +183,11 @@ export class Dialer {
     registry.knowRemote(slot, remoteId, peer.offer.resetToken);
     registry.ready(slot);
     registry.activate(slot);
+  }
+
+  #writeThird(slot: Slot, handshake: HandshakeState, parameters: DataParameters): Uint8Array {
+    const resetToken = this.#context.resets.token(slot.id);
+    return handshake.writeMessage(encodeInitiatorOffer({ parameters, id: slot.id, resetToken, versions: VERSIONS, suites: SUITES }));
   }
 
   #fail(slot: Slot, error: SvcError): void {

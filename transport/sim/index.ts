@@ -13,7 +13,10 @@ export {
   type SessionRequest,
   type SessionStream,
 } from '../session/index.ts';
+export type { CrossTrafficOptions } from './cross-traffic.ts';
+export type { Outage } from './faults.ts';
 export { SimulatedHost } from './host.ts';
 export type { Link, LinkOptions, LinkStats, LinkVerdict } from './link.ts';
+export type { SocketAddress } from './nat.ts';
 export { Random } from './random.ts';
-export { type PacketFate, type SimulatedPacket, Simulation, type SimulationOptions, type SocketAddress } from './simulation.ts';
+export { type PacketFate, type SimulatedPacket, Simulation, type SimulationOptions } from './simulation.ts';

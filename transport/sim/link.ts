@@ -1,16 +1,29 @@
 /**
  * One direction of a link: what becomes of a datagram between two hosts.
  *
- * In order: larger than `mtu` → dropped; no room in the queue → dropped; it leaves when the line is free, at `rate`; lost with probability
- * `loss`; arrives `delay` later, plus up to `jitter`, never before an earlier one; with probability `reorder` it is held back by up to
- * `reorderDelay` and others overtake it; with probability `duplicate` it arrives twice. Draws are made in this order for each datagram,
- * also for those with probability 0, so that changing one option does not change the luck of another.
+ * In order: the link is down, or the datagram larger than `mtu` → dropped; no room in the queue, which others may share → dropped; it leaves when
+ * the line is free, at `rate`; lost with probability `loss`; one byte changed with probability `corrupt`; arrives `delay` later, plus up to
+ * `jitter`, never before an earlier one; with probability `reorder` it is held back by up to `reorderDelay` and others overtake it; with
+ * probability `duplicate` it arrives twice. Draws are made in this order for each datagram, also for those with probability 0, so that
+ * changing one option does not change the luck of another; corruption and the traffic of others have draws of their own.
  */
+import { CrossTraffic, type CrossTrafficOptions } from './cross-traffic.ts';
+import { type Damage, damage, FaultChain, isDown, type Outage } from './faults.ts';
 import type { Random } from './random.ts';
 
 export interface LinkOptions {
   /** Probability 0 to 1 that a datagram is lost. Default 0. */
   loss?: number;
+  /** Loss comes in bursts of so many datagrams on average (Gilbert-Elliott), `loss` being the share lost. Default: each on its own. */
+  burst?: number | undefined;
+  /** Probability 0 to 1 that one byte arrives changed. Default 0. */
+  corrupt?: number;
+  /** So many in a row are lost, and so many corrupted, at most. Default unlimited. */
+  longestBurst?: number;
+  /** When the link carries nothing. Default never. */
+  outages?: readonly Outage[];
+  /** Packets of others in the same queue; matters with `rate` only. Default none. */
+  crossTraffic?: CrossTrafficOptions | null;
   /** One-way delay in ms. Default 5. */
   delay?: number;
   /** Up to this many ms more, evenly distributed, order kept. Default 0. */
@@ -37,14 +50,25 @@ export interface LinkStats {
   lost: number;
   overflowed: number;
   oversize: number;
+  /** Sent while the link was down. */
+  down: number;
+  corrupted: number;
   duplicated: number;
   reordered: number;
+  /** Packets of others, and those of them that found no room. */
+  crossSent: number;
+  crossOverflowed: number;
 }
 
-export type LinkVerdict = 'passed' | 'lost' | 'overflowed' | 'oversize';
+export type LinkVerdict = 'passed' | 'lost' | 'overflowed' | 'oversize' | 'down';
 
 const defaults: Required<LinkOptions> = {
   loss: 0,
+  burst: undefined,
+  corrupt: 0,
+  longestBurst: Number.POSITIVE_INFINITY,
+  outages: [],
+  crossTraffic: null,
   delay: 5,
   jitter: 0,
   reorder: 0,
@@ -56,19 +80,38 @@ const defaults: Required<LinkOptions> = {
 };
 
 export class Link {
-  readonly stats: LinkStats = { sent: 0, sentBytes: 0, passed: 0, lost: 0, overflowed: 0, oversize: 0, duplicated: 0, reordered: 0 };
+  readonly stats: LinkStats = {
+    sent: 0,
+    sentBytes: 0,
+    passed: 0,
+    lost: 0,
+    overflowed: 0,
+    oversize: 0,
+    down: 0,
+    corrupted: 0,
+    duplicated: 0,
+    reordered: 0,
+    crossSent: 0,
+    crossOverflowed: 0,
+  };
   options: Required<LinkOptions>;
   readonly #random: Random;
+  readonly #corruption: Random;
+  readonly #cross: CrossTraffic;
+  readonly #losses = new FaultChain();
+  readonly #corruptions = new FaultChain();
   #lineFreeAt = 0;
   #lastArrival = 0;
 
   constructor(options: LinkOptions, random: Random) {
     this.options = { ...defaults, ...options };
     this.#random = random;
+    this.#corruption = random.fork('corruption');
+    this.#cross = new CrossTraffic(random.fork('cross traffic'));
   }
 
-  /** @param arrive called with the absolute time of each arrival: not at all, once or twice. */
-  offer(length: number, now: number, arrive: (time: number) => void): LinkVerdict {
+  /** @param arrive called with the absolute time of each arrival, and what changed on the way: not at all, once or twice. */
+  offer(length: number, now: number, arrive: (time: number, damage: Damage | null) => void): LinkVerdict {
     const verdict = this.#carry(length, now, arrive);
     this.stats.sent++;
     this.stats.sentBytes += length;
@@ -76,15 +119,16 @@ export class Link {
     return verdict;
   }
 
-  #carry(length: number, now: number, arrive: (time: number) => void): LinkVerdict {
-    const { loss, delay, jitter, reorder, reorderDelay, duplicate, rate, queue, mtu } = this.options;
+  #carry(length: number, now: number, arrive: (time: number, damage: Damage | null) => void): LinkVerdict {
+    const { loss, burst, longestBurst, outages, delay, jitter, reorder, reorderDelay, duplicate, mtu } = this.options;
+    if (isDown(outages, now)) return 'down';
     if (length > mtu) return 'oversize';
-    const free = Math.max(now, this.#lineFreeAt);
-    if (((free - now) * rate) / 8000 + length > queue && rate !== Number.POSITIVE_INFINITY) return 'overflowed';
-    const sent = rate === Number.POSITIVE_INFINITY ? now : free + (length * 8000) / rate;
-    this.#lineFreeAt = sent;
+    this.#advanceCross(now);
+    const sent = this.#enqueue(length, now);
+    if (sent === null) return 'overflowed';
     const [isLost, extra, isReordered, holdBack, isDuplicated, later] = this.#draws();
-    if (isLost < loss) return 'lost';
+    if (this.#losses.strikes(isLost, loss, burst, longestBurst)) return 'lost';
+    const change = this.#damage(length);
     let arrival = Math.max(sent + delay + extra * jitter, this.#lastArrival);
     if (isReordered < reorder) {
       this.stats.reordered++;
@@ -92,12 +136,39 @@ export class Link {
     } else {
       this.#lastArrival = arrival;
     }
-    arrive(arrival);
+    arrive(arrival, change);
     if (isDuplicated < duplicate) {
       this.stats.duplicated++;
-      arrive(arrival + later * reorderDelay);
+      arrive(arrival + later * reorderDelay, change);
     }
     return 'passed';
+  }
+
+  /** When it has left the line, null when the queue has no room (drop-tail). */
+  #enqueue(length: number, now: number): number | null {
+    const { rate, queue } = this.options;
+    if (rate === Number.POSITIVE_INFINITY) return now;
+    const free = Math.max(now, this.#lineFreeAt);
+    if (((free - now) * rate) / 8000 + length > queue) return null;
+    this.#lineFreeAt = free + (length * 8000) / rate;
+    return this.#lineFreeAt;
+  }
+
+  /** What others sent since the last datagram of ours. */
+  #advanceCross(now: number): void {
+    const { crossTraffic } = this.options;
+    if (crossTraffic === null) return;
+    this.#cross.advance(crossTraffic, now, (length, time) => {
+      this.stats.crossSent++;
+      if (this.#enqueue(length, time) === null) this.stats.crossOverflowed++;
+    });
+  }
+
+  #damage(length: number): Damage | null {
+    const { corrupt, longestBurst } = this.options;
+    if (corrupt === 0 || !this.#corruptions.strikes(this.#corruption.fraction(), corrupt, undefined, longestBurst)) return null;
+    this.stats.corrupted++;
+    return damage(this.#corruption, length);
   }
 
   #draws(): [number, number, number, number, number, number] {

@@ -9,15 +9,17 @@
  *    of more than `TURNS_BEFORE_TIME` awaits that schedules nothing goes on at a later instant; that, too, is reproducible.
  * 3. Only promises are waited for. Code that awaits real IO, such as a database, needs `hop`.
  *
- * It needs nothing from its host, no timers and no Node, so it also runs in a bare JavaScript context. It does not model TCP, NATs or
- * ICMP: a datagram to nobody is lost.
+ * It needs nothing from its host, no timers and no Node, so it also runs in a bare JavaScript context. It does not model TCP
+ * or ICMP: a datagram to nobody is lost.
  */
 import { LocalError } from '../../protocol/errors/index.ts';
 import type { Path } from '../../protocol/path.ts';
 import { type Log, type LogLevel, silentLog } from '../environment.ts';
 import { EventQueue, Phase, type SimulationEvent } from './event-queue.ts';
+import { damaged } from './faults.ts';
 import { SimulatedHost, type World } from './host.ts';
 import { Link, type LinkOptions, type LinkVerdict } from './link.ts';
+import { Nat, type SocketAddress } from './nat.ts';
 import { Random } from './random.ts';
 
 export interface SimulationOptions {
@@ -31,11 +33,6 @@ export interface SimulationOptions {
   hop?: () => Promise<void>;
   /** Receives the log of every host. */
   log?: (host: string, level: LogLevel, message: string, fields?: Record<string, unknown>) => void;
-}
-
-export interface SocketAddress {
-  address: string;
-  port: number;
 }
 
 /** A datagram on its way out of a host. */
@@ -79,6 +76,7 @@ export class Simulation implements World {
   /** By address; the host may have been stopped. */
   readonly #owners = new Map<string, SimulatedHost>();
   readonly #links = new Map<string, Link>();
+  readonly #nat = new Nat();
   #now = 0;
   #hostsMade = 0;
   #running = false;
@@ -135,6 +133,19 @@ export class Simulation implements World {
     return link;
   }
 
+  /**
+   * Has a NAT before a host give its sockets new ports outside, with `'address'` also a new address: as the others see it, the host's datagrams
+   * come from elsewhere, and what is sent to where they came from before is lost.
+   * @param delay virtual ms from now
+   */
+  rebind(host: SimulatedHost, what: 'port' | 'address' = 'port', delay = 0): void {
+    const rebind = (): void => {
+      for (const address of host.addresses) this.#nat.rebind(address, what);
+    };
+    if (delay === 0) rebind();
+    else this.at(this.#now + delay, Phase.ARRIVAL, rebind);
+  }
+
   /** Puts a datagram on the link as if `source` had sent it now: a replay, a forgery, garbage. */
   inject(source: SocketAddress, destination: SocketAddress, data: Uint8Array): void {
     const from = this.#ownerOf(source.address)?.name ?? 'nobody';
@@ -185,7 +196,9 @@ export class Simulation implements World {
     const address = host.sourceFor(path.address);
     const to = this.#ownerOf(path.address, host)?.name;
     const destination = { address: path.address, port: path.port };
-    const packet = { time: this.#now, from: host.name, to, source: { address: address ?? '', port }, destination, data };
+    const inside = { address: address ?? '', port };
+    const source = to === host.name ? inside : this.#nat.outward(inside);
+    const packet = { time: this.#now, from: host.name, to, source, destination, data };
     if (address === undefined) this.onTrace?.(packet, 'unreachable', this.#now);
     else this.#intercept(packet);
   }
@@ -243,22 +256,26 @@ export class Simulation implements World {
       return;
     }
     const link = this.direction(packet.from, packet.to);
-    const verdict = link.offer(packet.data.length, this.#now, (time) => this.at(time, Phase.ARRIVAL, () => this.#arrive(packet)));
+    const verdict = link.offer(packet.data.length, this.#now, (time, change) => {
+      const arriving = change === null ? packet : { ...packet, data: damaged(packet.data, change) };
+      this.at(time, Phase.ARRIVAL, () => this.#arrive(arriving));
+    });
     this.onTrace?.(packet, verdict, this.#now);
   }
 
   /** The host is looked up on arrival: it may have been replaced meanwhile. Each arrival is a copy, as the receiver may change it. */
   #arrive(packet: SimulatedPacket): void {
-    const { source, destination, data } = packet;
+    const { source, data } = packet;
     const host = this.#hosts.get(packet.to!);
-    const socket = host?.alive === true ? host.socketFor(destination.address, destination.port) : undefined;
+    const inside = packet.from === packet.to ? packet.destination : this.#nat.inward(packet.destination);
+    const socket = host?.alive === true && inside !== undefined ? host.socketFor(inside.address, inside.port) : undefined;
     this.onTrace?.(packet, socket === undefined ? 'unreachable' : 'delivered', this.#now);
     socket?.deliver(data.slice(), source.address, source.port);
   }
 
   #ownerOf(address: string, sender?: SimulatedHost): SimulatedHost | undefined {
     if (sender?.sourceFor(address) === address) return sender;
-    const owner = this.#owners.get(address);
+    const owner = this.#owners.get(this.#nat.hostAddress(address));
     return owner?.alive === true ? owner : undefined;
   }
 

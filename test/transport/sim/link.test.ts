@@ -24,8 +24,12 @@ describe('link', () => {
       lost: 0,
       overflowed: 0,
       oversize: 0,
+      down: 0,
+      corrupted: 0,
       duplicated: 0,
       reordered: 0,
+      crossSent: 0,
+      crossOverflowed: 0,
     });
   });
 
@@ -68,6 +72,18 @@ describe('link', () => {
     expect(last.time - 5).toBeCloseTo(arrivals.length, 6);
     expect(Math.max(...arrivals.map(({ sent, time }) => time - sent))).toBeLessThanOrEqual(5 + 20);
     expect(link.stats.overflowed).toBe(2000 - arrivals.length);
+  });
+
+  it('drops from the tail: what waits is delivered in order, each when those before it have left', () => {
+    // 1000 bytes a ms; the one on the line counts, so four of 1000 bytes fit into 4000
+    const link = new Link({ delay: 5, rate: 8e6, queue: 4000 }, new Random('tail'));
+    const arrivals: number[] = [];
+    const burst = (count: number, now: number) => Array.from({ length: count }, () => link.offer(1000, now, (time) => arrivals.push(time)));
+    expect(burst(6, 0)).toEqual(['passed', 'passed', 'passed', 'passed', 'overflowed', 'overflowed']);
+    // at 1.5 ms there are 2500 bytes left: room for one more, and for a small one
+    expect(burst(2, 1.5)).toEqual(['passed', 'overflowed']);
+    expect(link.offer(500, 1.5, (time) => arrivals.push(time))).toBe('passed');
+    expect(arrivals).toEqual([6, 7, 8, 9, 10, 10.5]);
   });
 
   it('serves an idle line at once', () => {

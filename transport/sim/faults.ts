@@ -1,0 +1,63 @@
+/**
+ * What goes wrong with single datagrams on a link: loss, alone or in bursts, corruption, and times in which the link is down.
+ *
+ * Bursts are the Gilbert-Elliott model with loss 0 in the good and 1 in the bad state: Markov chain, one step per datagram. The chain is set
+ * so that the share lost is `loss` and a bad period has `burst` datagrams on average.
+ */
+import type { Random } from './random.ts';
+
+/** The link carries nothing from `from` on for `length`, and again after each `every`. Virtual ms. */
+export interface Outage {
+  from: number;
+  length: number;
+  every?: number;
+}
+
+/** One byte of a datagram is changed: exclusive or with `mask`, never 0. */
+export interface Damage {
+  readonly at: number;
+  readonly mask: number;
+}
+
+/** Bytes at the start in which every second damage lies: headers are worth more attention than payload. */
+const HEADERS = 50;
+
+/** Turns probabilities and draws into faults: remembers what a link's last datagrams met. */
+export class FaultChain {
+  #inARow = 0;
+
+  /**
+   * @param draw from 0 up to 1
+   * @param burst mean length of a burst in datagrams; undefined: each datagram for itself
+   * @param longest so many in a row at most
+   */
+  strikes(draw: number, probability: number, burst: number | undefined, longest: number): boolean {
+    const struck = this.#inARow < longest && draw < this.#chance(probability, burst);
+    this.#inARow = struck ? this.#inARow + 1 : 0;
+    return struck;
+  }
+
+  #chance(probability: number, burst: number | undefined): number {
+    if (burst === undefined || probability === 0 || probability === 1) return probability;
+    return this.#inARow > 0 ? 1 - 1 / burst : probability / (burst * (1 - probability));
+  }
+}
+
+export function isDown(outages: readonly Outage[], now: number): boolean {
+  return outages.some(({ from, length, every = Number.POSITIVE_INFINITY }) => {
+    const since = now - from;
+    return since >= 0 && (since < every ? since : since % every) < length;
+  });
+}
+
+export function damage(random: Random, length: number): Damage {
+  const range = random.fraction() < 0.5 ? Math.min(HEADERS, length) : length;
+  return { at: Math.floor(random.fraction() * range), mask: 1 + (random.u32() % 255) };
+}
+
+/** A damaged copy. */
+export function damaged(data: Uint8Array, { at, mask }: Damage): Uint8Array {
+  const copy = data.slice();
+  if (at < copy.length) copy[at]! ^= mask;
+  return copy;
+}

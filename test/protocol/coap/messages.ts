@@ -8,7 +8,11 @@ import {
   type ExchangesEvent,
   encodeMessage,
 } from '../../../protocol/coap/index.ts';
-import { OptionNumber, readUint } from '../../../protocol/coap/options.ts';
+import { OptionNumber, readUint, uintOptionOf } from '../../../protocol/coap/options.ts';
+
+/** Bytes of the largest message (PROTOCOL.md §5). */
+export const R = 66_560;
+export const KIB = 1024;
 
 export const ascii = (text: string): Uint8Array => new TextEncoder().encode(text);
 export const textOf = (payload: Uint8Array): string => new TextDecoder().decode(payload);
@@ -18,6 +22,7 @@ export const frame = (...parts: (number | string)[]): Uint8Array =>
   Uint8Array.from(parts.flatMap((part) => (typeof part === 'number' ? [part] : [...ascii(part)])));
 
 export const textOption = (number: number, value: string): CoapOption => ({ number, value: ascii(value) });
+export const option = (number: number, value: number): CoapOption => uintOptionOf(number, value);
 export const path = (...segments: string[]): CoapOption[] => segments.map((segment) => textOption(OptionNumber.URI_PATH, segment));
 
 /** A datagram of RFC 7252 in our form: version, type and message id are not there. */

@@ -1,5 +1,5 @@
 /** Two ends of one channel that carries whole messages, in order or in an order drawn from a seed, in virtual time. */
-import { Exchanges, type ExchangesEvent, type ExchangesOptions } from '../../../protocol/coap/index.ts';
+import { type CoapReply, Exchanges, type ExchangesEvent, type ExchangesOptions } from '../../../protocol/coap/index.ts';
 import { MAX_MESSAGE } from '../../../protocol/coap/message.ts';
 
 type End = 'client' | 'server';
@@ -83,3 +83,13 @@ export class Pair {
     return this.wire.length > 0;
   }
 }
+
+/** For `run`: answers every request with `reply`. */
+export const answering =
+  (pair: Pair, reply: (event: Extract<ExchangesEvent, { kind: 'request' }>) => CoapReply) =>
+  (event: ExchangesEvent): void => {
+    if (event.kind === 'request') pair.server.respond(event.exchange, reply(event), pair.now);
+  };
+
+/** One end without another: what it sends is looked at, what it gets is made up. */
+export const lone = (): Exchanges => new Exchanges({ randomToken: (length) => new Uint8Array(length).fill(9) });

@@ -1,0 +1,164 @@
+/** Messages that mean nothing here, or nothing at all: dropped, refused, counted, and never thrown about. */
+import { describe, expect, test } from 'vitest';
+import { type CoapMessage, Exchanges } from '../../../protocol/coap/index.ts';
+import { OptionNumber } from '../../../protocol/coap/options.ts';
+import { seeds, size } from '../../support/size.ts';
+import { ascii, block, blockNumber, message, next, option, path, R, responseOf, textOf } from './messages.ts';
+import { answering, lone, Pair, randomBytes, seededRandom } from './pair.ts';
+
+describe('messages that mean nothing', () => {
+  test.each<[string, Uint8Array, 'malformed' | 'ignored' | 'unmatched']>([
+    ['an empty message', message(0, [], []), 'ignored'],
+    ['a signal', message(0xe1, [], []), 'ignored'],
+    ['class 1', message(0x21, [], []), 'ignored'],
+    ['a response nobody asked for', message(0x45, [1, 2], []), 'unmatched'],
+    ['a response with an empty token', message(0x45, [], []), 'unmatched'],
+    ['bytes that do not decode', Uint8Array.of(0xff, 1), 'malformed'],
+    ['no bytes', new Uint8Array(0), 'malformed'],
+  ])('%s is dropped and counted', (_, bytes, counter) => {
+    const end = lone();
+    end.receive(bytes, 0);
+    expect(end.stats()).toEqual({
+      malformed: 0,
+      ignored: 0,
+      unmatched: 0,
+      duplicates: 0,
+      dropped: 0,
+      requests: 0,
+      incoming: 0,
+      [counter]: 1,
+    });
+    expect([end.nextEvent(), end.nextMessage()]).toEqual([null, null]);
+  });
+
+  test.each<[string, number, CoapMessage['options'], number, string]>([
+    ['If-Match', 1, [{ number: 1, value: ascii('x') }], 0x80, 'Critical option 1 is not supported'],
+    ['If-None-Match', 3, [{ number: 5, value: new Uint8Array(0) }], 0x80, 'Critical option 5 is not supported'],
+    ['Uri-Query', 1, [{ number: 15, value: ascii('u=Cel') }], 0x80, 'Critical option 15 is not supported'],
+    ['Accept', 1, [option(17, 60)], 0x80, 'Critical option 17 is not supported'],
+    ['Proxy-Uri', 1, [{ number: 35, value: ascii('coap://a') }], 0x80, 'Critical option 35 is not supported'],
+    ['an unknown odd option', 1, [{ number: 2049, value: new Uint8Array(0) }], 0x80, 'Critical option 2049 is not supported'],
+    ['a Uri-Path of 256 bytes', 1, path('x'.repeat(256)), 0x80, 'Critical option 11 is not supported'],
+    ['Block1 twice', 3, [option(27, 7), option(27, 7)], 0x80, 'Critical option 27 is not supported'],
+    ['Block2 of 4 bytes', 1, [{ number: 23, value: new Uint8Array(4) }], 0x80, 'Critical option 23 is not supported'],
+    [
+      'Uri-Host twice',
+      1,
+      [
+        { number: 3, value: ascii('a') },
+        { number: 3, value: ascii('a') },
+      ],
+      0x80,
+      'Critical option 3 is not supported',
+    ],
+    ['a path that is not UTF-8', 1, [{ number: 11, value: Uint8Array.of(0xff) }], 0x80, 'The path or query is not UTF-8'],
+    ['a path of 257 bytes', 1, path('x'.repeat(128), 'y'.repeat(127)), 0x80, 'The path is longer than 256 bytes'],
+    ['a dot segment', 1, path('..'), 0x80, 'The path has a dot segment'],
+    ['FETCH', 5, [], 0x84, 'Unknown method'],
+    ['method 0.31', 31, [], 0x84, 'Unknown method'],
+  ])('a request with %s is refused with a text', (_, code, options, status, text) => {
+    const server = lone();
+    server.receive(message(code, [4], options), 0);
+    const answer = next(server)!;
+    expect([answer.code, textOf(answer.payload), answer.options.length, [...answer.token]]).toEqual([status, text, 0, [4]]);
+    expect(server.nextEvent()).toBeNull();
+  });
+
+  test('Uri-Host, Uri-Port and unknown elective options are taken', () => {
+    const server = lone();
+    server.receive(
+      message(
+        1,
+        [4],
+        [
+          { number: 3, value: ascii('host') },
+          option(7, 5683),
+          option(60, 4),
+          { number: 2048, value: ascii('?') },
+          { number: 12, value: new Uint8Array(3) },
+        ],
+      ),
+      0,
+    );
+    expect(server.nextEvent()).toEqual({
+      kind: 'request',
+      exchange: 1,
+      request: { exchange: 1, method: 'GET', path: '/', segments: [], query: [], payload: new Uint8Array(0), observe: false },
+    });
+  });
+
+  test('Uri-Query is taken where the application wants it', () => {
+    const server = new Exchanges({ randomToken: () => new Uint8Array(8), criticalOptions: [OptionNumber.URI_QUERY] });
+    const client = lone();
+    client.request({ method: 'GET', path: '/sensors', query: ['u=Cel', 'ü'] }, 0);
+    server.receive(client.nextMessage()!, 0);
+    expect(server.nextEvent()).toMatchObject({ kind: 'request', request: { query: ['u=Cel', 'ü'] } });
+  });
+
+  test('a response with a critical option nobody knows fails the request', () => {
+    const client = lone();
+    const id = client.request({ method: 'GET', path: '/' }, 0);
+    client.receive(message(0x45, [...next(client)!.token], [{ number: 2049, value: new Uint8Array(0) }]), 0);
+    expect(client.nextEvent()).toMatchObject({ kind: 'failed', id, error: { code: 'BAD_RESPONSE' } });
+  });
+
+  test('a request with the token of an open one is dropped', () => {
+    const server = lone();
+    for (let i = 0; i < 3; i++) server.receive(message(1, [4], []), 0);
+    expect(server.stats()).toMatchObject({ incoming: 1, duplicates: 2 });
+  });
+
+  test('automatic answers that nobody takes are bounded', () => {
+    const server = lone();
+    for (let i = 0; i < 10_000; i++) server.receive(message(5, [i & 255, i >> 8], []), 0);
+    let waiting = 0;
+    while (server.nextMessage() !== null) waiting++;
+    expect(waiting).toBe(256);
+    expect(server.stats().dropped).toBe(10_000 - 256);
+  });
+
+  test('asking for the same block again and again queues one answer', () => {
+    const server = lone();
+    server.receive(message(1, [4], []), 0);
+    server.respond(1, { status: 205, payload: new Uint8Array(3 * R) }, 0);
+    for (let i = 0; i < 1000; i++) server.receive(message(1, [4], [option(23, blockNumber(64, 0, 7))]), 0);
+    expect([next(server), next(server), next(server)].map((each) => each && block(each, 23))).toEqual(['0/1/7', '64/1/7', null]);
+  });
+});
+
+describe.each(seeds(2, 10))('seed %i', (seed) => {
+  test('random and mutated messages never throw, and both ends stay usable', () => {
+    const random = seededRandom(seed);
+    const pair = new Pair({ maxRequests: 8, maxTransfers: 4 });
+    for (let i = 0; i < 5; i++)
+      pair.client.request(
+        { method: 'POST', path: `/${i}`, payload: randomBytes(random, i * 30_000), ...(i === 3 ? { observe: 0 as const } : {}) },
+        0,
+      );
+    const seen: Uint8Array[] = [];
+    for (let i = 0; i < size(4_000, 20_000); i++) {
+      pair.collect();
+      seen.push(...pair.wire.splice(0).map(({ bytes }) => bytes));
+      const base = random(4) === 0 || seen.length === 0 ? randomBytes(random, random(40)) : seen[random(seen.length)]!.slice();
+      if (seen.length > 200) seen.splice(0, 100);
+      for (let j = random(3); j > 0 && base.length > 0; j--) base[random(Math.min(base.length, 40))] = random(256);
+      const end = random(2) === 0 ? pair.client : pair.server;
+      end.receive(base, i);
+      for (const each of [pair.client, pair.server]) {
+        for (let event = each.nextEvent(); event !== null; event = each.nextEvent()) {
+          if (event.kind === 'request' && random(3) > 0)
+            each.respond(
+              event.exchange,
+              { status: 205, payload: randomBytes(random, random(20) === 0 ? 70_000 : 5), observe: random(2) === 0 },
+              i,
+            );
+        }
+      }
+      if (random(50) === 0) for (const each of [pair.client, pair.server]) each.handleTimeout(i);
+    }
+    expect(pair.server.stats().incoming).toBeLessThanOrEqual(8);
+    const fresh = new Pair();
+    fresh.client.request({ method: 'GET', path: '/' }, 0);
+    expect(responseOf(fresh.run(answering(fresh, () => ({ status: 205 })))[0]).response.status).toBe(205);
+  });
+});

@@ -36,6 +36,7 @@ const NAMES = [
   'authenticationFailures',
 ] as const satisfies readonly (keyof CoreConnectionStats)[];
 
+/** The figures that `connectionStats` has left in the core's results. */
 export function readStats(results: Float64Array): CoreConnectionStats {
   const stats = {} as CoreConnectionStats;
   for (const [index, name] of NAMES.entries()) stats[name] = results[index] ?? 0;

@@ -20,6 +20,7 @@ interface Options {
   json?: boolean;
 }
 
+/** The command `svc basestation`. */
 export function basestationCommand(): Command {
   return new Command('basestation')
     .description('run a base station: devices attach to it, clients connect through it')

@@ -31,6 +31,7 @@ const READABLE: readonly (number | undefined)[] = [
   ContentFormat.APPLICATION_JSON,
 ];
 
+/** The command `svc coap`. */
 export function coapCommand(): Command {
   const command = new Command('coap')
     .description('send one CoAP request to a device and print the response')

@@ -16,6 +16,7 @@ interface ConnectOptions extends TargetOptions {
   forget?: string;
 }
 
+/** The command `svc connect`. */
 export function connectCommand(): Command {
   const command = new Command('connect')
     .description('pair with a device: connect to it, check its key, remember it')

@@ -34,6 +34,7 @@ interface DeviceCommandOptions {
 
 const APP_NAME = 'svc device';
 
+/** The command `svc device`. */
 export function deviceCommand(): Command {
   return new Command('device')
     .description('run a device: a thermostat, a file store and TCP tunnels, its state in a directory')

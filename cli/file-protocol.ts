@@ -95,10 +95,12 @@ export function readRequest(line: Record<string, unknown>): FileRequest {
   throw new FileTransferError('the request is neither put nor get');
 }
 
+/** True for 1 to 128 letters, digits, `.`, `-` or `_` that do not begin with `.`: a name, never a path. */
 export function isFileName(name: string): boolean {
   return /^[A-Za-z0-9_-][A-Za-z0-9._-]{0,127}$/.test(name);
 }
 
+/** True for a number of bytes. */
 export function isSize(value: unknown): value is number {
   return Number.isSafeInteger(value) && (value as number) >= 0;
 }

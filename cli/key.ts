@@ -10,6 +10,7 @@ interface KeyOptions {
   json?: boolean;
 }
 
+/** The command `svc key`. */
 export function keyCommand(): Command {
   const command = new Command('key').description('create or show the key of this client');
   for (const child of [

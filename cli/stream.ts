@@ -10,6 +10,7 @@ import { CommandError, UsageError } from './frame/errors.ts';
 import type { Output } from './frame/output.ts';
 import { type Progress, progress } from './frame/progress.ts';
 
+/** The command `svc stream`. */
 export function streamCommand(): Command {
   const send = new Command('send')
     .description('send a file to a device')

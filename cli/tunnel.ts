@@ -11,6 +11,7 @@ interface TunnelOptions extends TargetOptions {
   localPort: number;
 }
 
+/** The command `svc tunnel`. */
 export function tunnelCommand(): Command {
   const command = new Command('tunnel')
     .description('open a local TCP port to a service of a device; without a service: list them')

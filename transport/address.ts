@@ -31,6 +31,7 @@ export function parsePrefix(text: string): Prefix | null {
   return length <= bytes.length * 8 ? { bytes, length } : null;
 }
 
+/** Whether the address, 4 or 16 bytes, lies in the network; the families never mix. */
 export function inPrefix(address: Uint8Array, prefix: Prefix): boolean {
   if (address.length !== prefix.bytes.length) return false;
   const whole = prefix.length >> 3;

@@ -12,6 +12,7 @@ interface AddOptions extends AdminOptions {
   admin?: boolean;
 }
 
+/** `svc admin apikey add|list|remove`. */
 export function adminApiKey(): Command {
   return new Command('apikey').description('API keys of the REST interface').addCommand(add()).addCommand(list()).addCommand(remove());
 }

@@ -8,6 +8,7 @@ import { type AdminOptions, adminSubcommand, expectFound, label, printList, with
 
 const KNOWN = 'svc admin device list';
 
+/** `svc admin device add|list|set-fingerprint|remove`. */
 export function adminDevice(): Command {
   return new Command('device')
     .description('devices')

@@ -11,6 +11,7 @@ import { adminKey } from './key.ts';
 import { adminOrganization } from './organization.ts';
 import { adminProduct } from './product.ts';
 
+/** `svc admin` with a command for each kind of record. */
 export function adminCommand(): Command {
   return new Command('admin')
     .description('manage products, devices, server keys and API keys of a base station, also while it runs')

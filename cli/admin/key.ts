@@ -13,6 +13,7 @@ import {
   withStore,
 } from './shared.ts';
 
+/** `svc admin key add|list|remove`. */
 export function adminKey(): Command {
   return new Command('key')
     .description('server keys: what a client shows to be connected')

@@ -5,6 +5,7 @@ import { id } from '../frame/arguments.ts';
 import { CommandError } from '../frame/errors.ts';
 import { type AdminOptions, adminSubcommand, expectFound, label, printList, withStore } from './shared.ts';
 
+/** `svc admin org add|list|remove`. */
 export function adminOrganization(): Command {
   return new Command('org').description('organizations').addCommand(add()).addCommand(list()).addCommand(remove());
 }

@@ -5,6 +5,7 @@ import { id } from '../frame/arguments.ts';
 import { CommandError } from '../frame/errors.ts';
 import { type AdminOptions, adminSubcommand, expectFound, label, organizationOf, printList, withStore } from './shared.ts';
 
+/** `svc admin product add|list|remove`. */
 export function adminProduct(): Command {
   return new Command('product').description('products').addCommand(add()).addCommand(list()).addCommand(remove());
 }

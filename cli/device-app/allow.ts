@@ -23,6 +23,7 @@ export async function readAllowed(values: readonly string[]): Promise<Allowed> {
   return { anybody: values.includes('any'), fingerprints };
 }
 
+/** Whether a client with this key may use the device. @param fingerprint full hex, lower case */
 export function isAllowed(allowed: Allowed, fingerprint: string): boolean {
   return allowed.anybody || allowed.fingerprints.has(fingerprint);
 }

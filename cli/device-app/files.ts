@@ -12,6 +12,7 @@ import type { Device, DeviceStream, SessionStream } from '../../device/index.ts'
 import { StreamCode } from '../../protocol/errors/index.ts';
 import { CHUNK, encodeLine, FILE_PORT, FileReader, type FileRequest, FileTransferError, readRequest } from '../file-protocol.ts';
 
+/** Serves files from and to `directory` on the stream port FILE_PORT. */
 export function installFiles(device: Device, directory: string): void {
   device.addStreamListener(FILE_PORT, async (incoming: DeviceStream) => {
     if (!(await device.authorize(incoming.connection, 'File:Transfer'))) return incoming.refuse(StreamCode.FORBIDDEN);

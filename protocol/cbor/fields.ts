@@ -45,18 +45,22 @@ export function array(value: unknown, name: string, max: number): readonly unkno
   return value.length <= max ? value : reject(name, `has more than ${max} entries`);
 }
 
+/** A text within the limits. @throws RemoteError PARSE, as every reader of a required field */
 export function text(from: CborMap, name: string, limits: TextLimits): string {
   return required(from, name, limits, checkText);
 }
 
+/** As {@link text}, or undefined when the field is absent. */
 export function optionalText(from: CborMap, name: string, limits: TextLimits): string | undefined {
   return optional(from, name, limits, checkText);
 }
 
+/** An unsigned integer within the limits, by default up to 2^53 - 1. */
 export function uint(from: CborMap, name: string, limits: UintLimits = {}): number {
   return required(from, name, limits, checkUint);
 }
 
+/** As {@link uint}, or undefined when the field is absent. */
 export function optionalUint(from: CborMap, name: string, limits: UintLimits = {}): number | undefined {
   return optional(from, name, limits, checkUint);
 }
@@ -66,22 +70,27 @@ export function bytes(from: CborMap, name: string, limits: BytesLimits): Uint8Ar
   return required(from, name, limits, checkBytes);
 }
 
+/** As {@link bytes}, or undefined when the field is absent. */
 export function optionalBytes(from: CborMap, name: string, limits: BytesLimits): Uint8Array | undefined {
   return optional(from, name, limits, checkBytes);
 }
 
+/** A boolean. */
 export function bool(from: CborMap, name: string): boolean {
   return required(from, name, undefined, checkBool);
 }
 
+/** As {@link bool}, or undefined when the field is absent. */
 export function optionalBool(from: CborMap, name: string): boolean | undefined {
   return optional(from, name, undefined, checkBool);
 }
 
+/** A map inside the map. */
 export function mapField(from: CborMap, name: string): CborMap {
   return required(from, name, undefined, (value) => map(value, name));
 }
 
+/** As {@link mapField}, or undefined when the field is absent. */
 export function optionalMapField(from: CborMap, name: string): CborMap | undefined {
   return optional(from, name, undefined, (value) => map(value, name));
 }

@@ -51,6 +51,7 @@ export type AttachAnswer = Attached | Redirect;
 /** Status of an answer that is no redirect. */
 const ATTACHED = 0;
 
+/** Body of `POST /device/attach`. */
 export function encodeAttachRequest(request: AttachRequest): Uint8Array {
   return encode({
     SvcVersion: request.svcVersion,
@@ -75,6 +76,10 @@ export function decodeAttachRequest(payload: Uint8Array): AttachRequest {
   };
 }
 
+/**
+ * Body of the 2.01 that answers it.
+ * @throws LocalError INVALID_ARGUMENT for a redirect or address that cannot be written
+ */
 export function encodeAttachAnswer(answer: AttachAnswer): Uint8Array {
   if (answer.kind === 'redirect') return encode({ Status: REDIRECT, ...redirectFields(answer) });
   const { keepAlive, observedAddress, wallTime } = answer;

@@ -68,6 +68,7 @@ const WAITING = 2;
 
 const packet = { min: 1, max: MAX_PACKET };
 
+/** Body of `POST /client/connect`. */
 export function encodeConnectRequest(request: ConnectRequest): Uint8Array {
   return encode({
     ProductId: request.productId,
@@ -96,6 +97,10 @@ export function decodeConnectRequest(payload: Uint8Array): ConnectRequest {
   });
 }
 
+/**
+ * Body of the 2.01 that answers it.
+ * @throws LocalError INVALID_ARGUMENT for a redirect or address that cannot be written
+ */
 export function encodeConnectAnswer(answer: ConnectAnswer): Uint8Array {
   if (answer.kind === 'redirect') return encode({ Status: REDIRECT, ...redirectFields(answer) });
   if (answer.kind === 'waiting') return encode({ Status: WAITING });
@@ -126,6 +131,10 @@ export function decodeConnectAnswer(payload: Uint8Array): ConnectAnswer {
   });
 }
 
+/**
+ * Body of `POST /p2p/connect`.
+ * @throws LocalError INVALID_ARGUMENT for a peer address that is not numeric
+ */
 export function encodeP2pConnectRequest(request: P2pConnectRequest): Uint8Array {
   const { route, initiate, routeResetToken, peerAddress } = request;
   return encode({
@@ -148,6 +157,7 @@ export function decodeP2pConnectRequest(payload: Uint8Array): P2pConnectRequest 
   });
 }
 
+/** Body of the 2.01 that answers it. */
 export function encodeP2pConnectAnswer(answer: P2pConnectAnswer): Uint8Array {
   return encode({ Respond: answer.respond });
 }

@@ -13,6 +13,7 @@ export interface ErrorBody {
   readonly message: string;
 }
 
+/** The error body of a base station. */
 export function encodeErrorBody({ code, message }: ErrorBody): Uint8Array {
   return encode({ Error: { Code: code, Message: message } });
 }

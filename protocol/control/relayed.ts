@@ -37,6 +37,7 @@ export interface ServiceAnswer {
 /** Index is the number on the wire. */
 const messageFormats: readonly MessageFormat[] = ['BINARY', 'NONE', 'TEXT'];
 
+/** Body of `POST /device/push/send`. */
 export function encodePushRequest({ projectId, body }: PushRequest): Uint8Array {
   return encode({ ProjectId: projectId, Body: body });
 }
@@ -47,6 +48,7 @@ export function decodePushRequest(payload: Uint8Array): PushRequest {
   return { projectId: text(body, 'ProjectId', { min: 1, max: MAX_PROJECT_ID }), body: text(body, 'Body', { min: 1, max: MAX_PUSH_BODY }) };
 }
 
+/** Body of the 2.01 that answers it. */
 export function encodePushAnswer({ statusCode, body }: PushAnswer): Uint8Array {
   return encode({ StatusCode: statusCode, Body: body });
 }
@@ -57,6 +59,7 @@ export function decodePushAnswer(payload: Uint8Array): PushAnswer {
   return { statusCode: uint(body, 'StatusCode', { max: 0xffff }), body: text(body, 'Body', { max: MAX_PUSH_BODY }) };
 }
 
+/** Body of `POST /device/service/invoke`. */
 export function encodeServiceRequest({ serviceId, message }: ServiceRequest): Uint8Array {
   return encode({ ServiceId: serviceId, Message: message });
 }
@@ -70,6 +73,7 @@ export function decodeServiceRequest(payload: Uint8Array): ServiceRequest {
   };
 }
 
+/** Body of the 2.01 that answers it. */
 export function encodeServiceAnswer({ statusCode, message, messageFormat }: ServiceAnswer): Uint8Array {
   return encode({ StatusCode: statusCode, Message: message, MessageFormat: messageFormats.indexOf(messageFormat) });
 }

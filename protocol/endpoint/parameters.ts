@@ -43,6 +43,7 @@ export interface InitiatorOffer extends Offer {
   readonly suites: Uint8Array;
 }
 
+/** Payload of Noise message 2. */
 export function encodeResponderOffer(offer: ResponderOffer): Uint8Array {
   return encode({ ...common(offer), Info: offer.info as Record<string, CborValue> });
 }
@@ -53,6 +54,7 @@ export function decodeResponderOffer(payload: Uint8Array): ResponderOffer {
   return { ...readCommon(fields), info: optionalMapField(fields, 'Info') ?? {} };
 }
 
+/** Payload of Noise message 3. */
 export function encodeInitiatorOffer(offer: InitiatorOffer): Uint8Array {
   return encode({ ...common(offer), Versions: offer.versions, Suites: offer.suites });
 }

@@ -25,6 +25,7 @@ export interface EndpointStats {
   refused: number;
 }
 
+/** Counters at zero. */
 export function newStats(): EndpointStats {
   return {
     malformed: 0,

@@ -19,11 +19,12 @@ export function isRoute(datagram: Uint8Array): boolean {
   return datagram.length > ROUTE_HEADER && datagram[0] === PacketType.ROUTE && datagram[ROUTE_HEADER] !== PacketType.ROUTE;
 }
 
-/** Upper and lower half of the id of a Data or Route packet. */
+/** Upper half of the id of a Data or Route packet. */
 export function idHigh(datagram: Uint8Array, start: number): number {
   return u32(datagram, start + ID_AT);
 }
 
+/** Lower half of that id. */
 export function idLow(datagram: Uint8Array, start: number): number {
   return u32(datagram, start + ID_AT + 4);
 }

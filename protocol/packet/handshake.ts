@@ -34,20 +34,24 @@ export interface Versions {
   readonly suites: Uint8Array;
 }
 
+/** A Retry; the token has 1 to 128 bytes. */
 export function encodeRetry(fields: Retry): Uint8Array {
   return joined(PacketType.RETRY, fields.destination, fields.token);
 }
 
+/** The fields of a Retry, or null. */
 export function decodeRetry(packet: Uint8Array): Retry | null {
   const tokenLength = packet.length - AFTER_DESTINATION;
   if (packet[0] !== PacketType.RETRY || tokenLength < 1 || tokenLength > MAX_RETRY_TOKEN) return null;
   return { destination: destination(packet), token: packet.subarray(AFTER_DESTINATION) };
 }
 
+/** A Respond; `message` is Noise message 2. */
 export function encodeRespond(fields: Respond): Uint8Array {
   return joined(PacketType.RESPOND, fields.destination, fields.source, fields.message);
 }
 
+/** The fields of a Respond, or null. */
 export function decodeRespond(packet: Uint8Array): Respond | null {
   const messageAt = AFTER_DESTINATION + ID_LENGTH;
   if (packet[0] !== PacketType.RESPOND || packet.length <= messageAt) return null;
@@ -58,15 +62,18 @@ export function decodeRespond(packet: Uint8Array): Respond | null {
   };
 }
 
+/** A Complete; `message` is Noise message 3. */
 export function encodeComplete(fields: Complete): Uint8Array {
   return joined(PacketType.COMPLETE, fields.destination, fields.message);
 }
 
+/** The fields of a Complete, or null. */
 export function decodeComplete(packet: Uint8Array): Complete | null {
   if (packet[0] !== PacketType.COMPLETE || packet.length <= AFTER_DESTINATION) return null;
   return { destination: destination(packet), message: packet.subarray(AFTER_DESTINATION) };
 }
 
+/** A Versions; at most 255 of each. */
 export function encodeVersions(fields: Versions): Uint8Array {
   const counts = [Uint8Array.of(fields.versions.length), Uint8Array.of(fields.suites.length)] as const;
   return joined(PacketType.VERSIONS, fields.destination, counts[0], fields.versions, counts[1], fields.suites);

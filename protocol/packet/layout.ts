@@ -37,19 +37,23 @@ export const ROUTE_HEADER = 1 + ID_LENGTH;
 /** First byte, id, packet number and tag of a Data packet. */
 export const DATA_OVERHEAD = 29;
 
+/** The u16 that begins at `at`. */
 export function u16(bytes: Uint8Array, at: number): number {
   return (bytes[at]! << 8) | bytes[at + 1]!;
 }
 
+/** The u32 that begins at `at`. */
 export function u32(bytes: Uint8Array, at: number): number {
   return ((bytes[at]! << 24) | (bytes[at + 1]! << 16) | (bytes[at + 2]! << 8) | bytes[at + 3]!) >>> 0;
 }
 
+/** Writes the low 16 bits of `value` at `at`. */
 export function writeU16(bytes: Uint8Array, at: number, value: number): void {
   bytes[at] = value >>> 8;
   bytes[at + 1] = value;
 }
 
+/** Writes the low 32 bits of `value` at `at`. */
 export function writeU32(bytes: Uint8Array, at: number, value: number): void {
   bytes[at] = value >>> 24;
   bytes[at + 1] = value >>> 16;

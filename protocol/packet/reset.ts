@@ -16,10 +16,12 @@ export interface Reset {
   readonly token: Uint8Array;
 }
 
+/** A Reset. */
 export function encodeReset(fields: Reset): Uint8Array {
   return joined(PacketType.RESET, fields.id, fields.token);
 }
 
+/** The fields of a Reset, or null. */
 export function decodeReset(packet: Uint8Array): Reset | null {
   if (packet[0] !== PacketType.RESET || packet.length !== RESET_LENGTH) return null;
   return { id: packet.subarray(ID_AT, TOKEN_AT), token: packet.subarray(TOKEN_AT) };

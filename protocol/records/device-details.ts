@@ -31,6 +31,7 @@ const texts = [
   ['FriendlyName', 'friendlyName'],
 ] as const;
 
+/** Body of the answer to `GET /iam/pairing`. */
 export function encodeDeviceDetails(details: DeviceDetails): Uint8Array {
   const fields = texts.map(([name, field]) => [name, details[field]] as const);
   return encode({ Modes: details.modes, ...Object.fromEntries(fields) });

@@ -12,6 +12,7 @@ export type SettingName = keyof typeof settingFields;
 /** Fields of the record that are no setting: present when set. */
 export const settingTexts = ['PasswordOpenSct', 'PasswordOpenPassword'] as const;
 
+/** True for a setting of the path. */
 export function isSettingName(name: string): name is SettingName {
   return Object.hasOwn(settingFields, name);
 }

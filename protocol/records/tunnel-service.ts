@@ -19,6 +19,7 @@ const MAX_SERVICES = 1024;
 const MAX_METADATA = 256;
 const MAX_METADATA_TEXT = 1023;
 
+/** Body of the answer to `GET /tcp-tunnels/services/:id` and `/tcp-tunnels/connect/:id`. */
 export function encodeTunnelService({ id, type, host, port, streamPort, metadata }: TunnelServiceRecord): Uint8Array {
   return encode({ Id: id, Type: type, Host: host, Port: port, StreamPort: streamPort, Metadata: metadata });
 }

@@ -49,6 +49,7 @@ const TEXT = { max: 1023 };
 const MAX_FINGERPRINTS = 1024;
 const MAX_CATEGORIES = 1024;
 
+/** Body of the answer to `GET /iam/users/:username` and `/iam/me`. */
 export function encodeUser(user: IamUser): Uint8Array {
   return encode(userMap(user));
 }

@@ -42,6 +42,7 @@ export function errorHandler(log: Log) {
   };
 }
 
+/** The handler of a method and path that no route has. */
 export function notFound(_request: FastifyRequest, reply: FastifyReply): void {
   reply.code(404).send(body('invalid_request_error', 'there is nothing at this method and path'));
 }

@@ -31,6 +31,7 @@ const healthSchema = {
   properties: { status: { type: 'string', enum: ['ok'] } },
 } as const;
 
+/** Adds every route to the application. */
 export function addRoutes(app: FastifyInstance, store: Store): void {
   app.get('/health', { schema: { response: { 200: healthSchema, '5xx': errorSchema } } }, async () => {
     await store.ping();

@@ -5,6 +5,7 @@ import { nobleCrypto } from '../noble-crypto.ts';
 /** `getRandomValues` fills at most this many bytes per call (Web Cryptography, §10.1.1). */
 const QUOTA = 65_536;
 
+/** The cryptography of this page or worker. */
 export function browserCrypto(): CryptoHost {
   return nobleCrypto((length) => {
     const bytes = new Uint8Array(length);

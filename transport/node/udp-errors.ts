@@ -8,6 +8,7 @@ export function isMissingFamily(error: unknown): boolean {
   return code === 'EAFNOSUPPORT' || code === 'EADDRNOTAVAIL' || code === 'EPROTONOSUPPORT' || code === 'EINVAL';
 }
 
+/** The error of ours for what `bind` failed with: PORT_IN_USE, PRIVILEGED_PORT, INVALID_ARGUMENT, else UNKNOWN. */
 export function bindError(error: unknown, { port, host }: BindOptions): Error {
   if (error instanceof LocalError) return error;
   const { code, message } = error as NodeJS.ErrnoException;

@@ -13,6 +13,7 @@ const KEY_LENGTH = 32;
 const NONCE_LENGTH = 12;
 const TWO_TO_32 = 0x1_0000_0000;
 
+/** ChaCha20-Poly1305 with a key given at each call. */
 export interface Aead {
   /**
    * Ciphertext ‖ 16-byte tag.
@@ -40,6 +41,7 @@ export interface AeadExports {
   aeadOpen(nonce0: number, nonce1: number, nonce2: number, adLength: number, length: number): number;
 }
 
+/** The cipher of a core, over its transfer area. */
 export class OneShotAead implements Aead {
   private readonly core: AeadExports;
   private readonly key: Uint8Array;

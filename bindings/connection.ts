@@ -22,6 +22,7 @@ const ROUTE_ID_LENGTH = 8;
 /** Bytes of a close reason that are kept. */
 const MAX_REASON = 512;
 
+/** One connection of a core; see the top of this file for when to call what. */
 export class CoreConnection {
   /** Stream and value (a code or a length) of the event that `nextEvent` returned last. */
   eventStream = 0;

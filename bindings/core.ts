@@ -17,6 +17,7 @@ import { Trap } from './trap.ts';
 /** Figures of one call that are looked at; the core has room for more (core-as/memory/layout.ts). */
 const RESULTS = 16;
 
+/** Figures of a whole core. */
 export interface CoreStats {
   /** First address of linear memory that nothing has used yet; bytes of linear memory. */
   heapTop: number;
@@ -30,6 +31,7 @@ export interface CoreStats {
   messagesIn: number;
 }
 
+/** One instance of the data plane. Nothing is shared between two. */
 export class Core {
   /** One-shot cipher, for handshakes. */
   readonly aead: Aead;

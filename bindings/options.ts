@@ -3,6 +3,7 @@
 /** Bytes of the largest message: R of PROTOCOL.md §5. */
 export const MESSAGE_LIMIT = 66_560;
 
+/** Sizes of a core, fixed when it is made. */
 export interface CoreOptions {
   /** Connection slots; default 64. */
   connections?: number;
@@ -39,6 +40,7 @@ export interface DataParameters {
   maxDatagram: number;
 }
 
+/** How a connection notices that the other end is gone. */
 export interface KeepAlive {
   /** ms after the last acknowledged packet of ours until a PING goes out; 0 = off. */
   interval: number;
@@ -48,6 +50,7 @@ export interface KeepAlive {
   maxRetries: number;
 }
 
+/** What the handshake has agreed upon, and what this end wants. */
 export interface CoreConnectionOptions {
   initiator: boolean;
   /** 32 bytes each; copied, the caller wipes its own. */

@@ -1,5 +1,6 @@
 /** Figures of a connection, in the order of `connectionStats` (core-as/exports/connection.ts). */
 
+/** Figures of one connection since it was opened. */
 export interface CoreConnectionStats {
   /** Smoothed and least round-trip time, ms. */
   rtt: number;

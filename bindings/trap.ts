@@ -5,6 +5,7 @@
 import type { CoreExports } from './core-exports.ts';
 import { LocalError } from './error.ts';
 
+/** The first trap of a core, and what it makes of every later call. */
 export class Trap {
   /** Set by the first trap. */
   failure: LocalError | null = null;

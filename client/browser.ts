@@ -7,6 +7,7 @@ import { SvcClient as Client } from './svc-client.ts';
 
 export * from './exports.ts';
 
+/** The client SDK in a browser. */
 export class SvcClient extends Client {
   static create({ environment }: { environment: Environment }): SvcClient {
     return new SvcClient({ environment });

@@ -19,6 +19,7 @@ export const ContentFormat = {
   APPLICATION_CBOR: 60,
 } as const;
 
+/** One CoAP request and its latest response. Made by `Connection.createCoap`. */
 export class Coap {
   readonly #session: () => Session;
   readonly #method: CoapMethod;

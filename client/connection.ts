@@ -21,6 +21,7 @@ export type ConnectionType = 'RELAY' | 'DIRECT';
 /** CHANNEL_CHANGED: the type or path changed while connected. */
 export type ConnectionEvent = 'CONNECTED' | 'CLOSED' | 'CHANNEL_CHANGED';
 
+/** Told of the events of a connection. */
 export interface ConnectionEventsCallback {
   onEvent(event: ConnectionEvent): void;
 }
@@ -34,6 +35,7 @@ export interface ConnectionContext extends Omit<ChannelContext, 'candidates' | '
   onClosed(connection: Connection): void;
 }
 
+/** A connection to one device, used once. Made by `SvcClient.createConnection`. */
 export class Connection {
   readonly #context: ConnectionContext;
   readonly #listeners = new Set<ConnectionEventsCallback>();

@@ -127,7 +127,7 @@ function channelError(failures: readonly unknown[], signal: AbortSignal): SvcErr
       : new LocalError('NOT_FOUND', 'no direct candidate was given');
   const error = mostTelling(failures);
   if (error.code !== 'TIMEOUT') return error;
-  return new RemoteError('NOT_FOUND', 'no direct candidate answers', { cause: error });
+  return new RemoteError('NOT_FOUND', 'no direct candidate answers: check the address and that the device runs', { cause: error });
 }
 
 /** The error that says most: a wrong key first, then whatever is not silence. */

@@ -48,7 +48,10 @@ function listen(server: Server, port: number): Promise<void> {
 }
 
 function listenError(error: NodeJS.ErrnoException, port: number): LocalError {
-  if (error.code === 'EADDRINUSE') return new LocalError('PORT_IN_USE', `TCP port ${port} on 127.0.0.1 is in use`, { cause: error });
+  if (error.code === 'EADDRINUSE') {
+    const message = `TCP port ${port} on 127.0.0.1 is in use: choose another port, or 0 for a free one`;
+    return new LocalError('PORT_IN_USE', message, { cause: error });
+  }
   if (error.code === 'EACCES') return new LocalError('PRIVILEGED_PORT', `this user may not open TCP port ${port}`, { cause: error });
   return new LocalError('UNKNOWN', error.message, { cause: error });
 }

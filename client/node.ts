@@ -6,6 +6,7 @@ import { SvcClient as Client } from './svc-client.ts';
 
 export * from './exports.ts';
 
+/** The client SDK in Node. */
 export class SvcClient extends Client {
   /** A client. `environment`: where it runs, default Node; a log is part of it. */
   static create({ environment = nodeEnvironment() }: { environment?: Environment } = {}): SvcClient {

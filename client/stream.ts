@@ -8,6 +8,7 @@
 import { LocalError } from '../protocol/errors/index.ts';
 import type { Session, SessionStream, StreamStats } from '../transport/session/index.ts';
 
+/** A byte stream to a port of the device. Made by `Connection.createStream`. */
 export class Stream {
   readonly #session: () => Session;
   #stream: SessionStream | null = null;

@@ -13,6 +13,7 @@ import type { ClientHost } from './host.ts';
 
 const LEVELS: readonly LogLevel[] = ['error', 'warn', 'info', 'debug', 'trace'];
 
+/** The client SDK; the entry points of Node and browser add `create`. */
 export class SvcClient {
   readonly #clientHost: ClientHost;
   readonly #connections = new Set<Connection>();

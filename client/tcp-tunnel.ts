@@ -10,6 +10,7 @@ import type { Session } from '../transport/session/index.ts';
 import type { ListenTunnel, TunnelListener } from './host.ts';
 import { whileConnected } from './while-connected.ts';
 
+/** A local TCP port that leads to a service of the device. Made by `Connection.createTcpTunnel`. */
 export class TcpTunnel {
   readonly #session: () => Session;
   readonly #listen: ListenTunnel | undefined;

@@ -6,6 +6,7 @@ import { LocalError } from '../protocol/errors/index.ts';
 import type { Log } from '../transport/environment.ts';
 import type { DeviceConnection } from './connections.ts';
 
+/** What a client wants to do. */
 export interface AuthorizationRequest {
   /** What is to be done, for example `TcpTunnel:Connect`. */
   readonly action: string;
@@ -18,6 +19,7 @@ export interface AuthorizationRequest {
 /** True allows. Anything else denies. */
 export type AuthorizationListener = (request: AuthorizationRequest) => boolean | undefined | Promise<boolean | undefined>;
 
+/** The one listener, and no where there is none. */
 export class Authorization {
   readonly #log: Log;
   #listener: AuthorizationListener | null = null;

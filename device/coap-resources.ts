@@ -18,6 +18,7 @@ import type { Log } from '../transport/environment.ts';
 import type { Session } from '../transport/session/index.ts';
 import type { Connections, DeviceConnection } from './connections.ts';
 
+/** A client's request, as a handler gets it. */
 export interface DeviceCoapRequest {
   readonly method: CoapMethod;
   readonly path: string;
@@ -29,6 +30,7 @@ export interface DeviceCoapRequest {
   readonly connection: DeviceConnection;
 }
 
+/** What a handler answers. */
 export interface DeviceCoapResponse {
   /** Class × 100 + detail: 205 is 2.05 Content. */
   readonly status: number;
@@ -37,11 +39,13 @@ export interface DeviceCoapResponse {
   readonly payload?: Uint8Array | string;
 }
 
+/** Answers a request; undefined, or an error, becomes 5.00 "Request unhandled". */
 export type CoapHandler = (request: DeviceCoapRequest) => DeviceCoapResponse | undefined | Promise<DeviceCoapResponse | undefined>;
 
 /** Paths the SDK keeps for itself, and what lies below them. */
 const RESERVED = ['/p2p', '/tcp-tunnels', '/iam'];
 
+/** Every resource of a device, with the limit on requests. */
 export class CoapResources {
   readonly router = new Router<Session>();
   /** Requests worked on at a time, over all connections. */

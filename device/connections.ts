@@ -52,8 +52,10 @@ export class DeviceConnection {
   }
 }
 
+/** Told when a client's connection opens, closes or changes its way. */
 export type ConnectionListener = (connection: DeviceConnection, event: ConnectionEvent) => void;
 
+/** All client connections of a device. */
 export class Connections {
   readonly #listeners: Listeners<[DeviceConnection, ConnectionEvent]>;
   readonly #bySession = new WeakMap<Session, DeviceConnection>();

@@ -62,6 +62,7 @@ const PLACES = 1024;
 /** Slots of the core above the limit of client connections: the base station's channel, and clients that are being told "busy". */
 const SPARE_SLOTS = 8;
 
+/** A device: set it up, `start` it, `close` it. Used once. */
 export class Device {
   readonly #environment: Environment;
   readonly #settings = new settings.Settings();

@@ -20,8 +20,10 @@ export interface DeviceStream {
   refuse(code?: number): void;
 }
 
+/** Gets every stream to its port; an error ends the stream. */
 export type StreamHandler = (stream: DeviceStream) => void | Promise<void>;
 
+/** A port that is listened on. */
 export interface StreamListener {
   /** The port listened on: the one given, or an ephemeral one (≥ 0x80000000). */
   readonly port: number;

@@ -14,6 +14,7 @@ import type { DeviceConnection } from './connections.ts';
 import { checkLimit, checkPort } from './settings.ts';
 import type { DeviceStream, StreamListener, StreamListeners } from './streams.ts';
 
+/** A TCP server that clients may reach through the device. */
 export interface TcpTunnelService {
   /** Name of the service: 1 to 64 characters without `/`. */
   readonly id: string;

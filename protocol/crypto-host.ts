@@ -18,6 +18,7 @@ export interface PrivateKey {
   wipe(): void;
 }
 
+/** Keys, hashes and randomness of one host. */
 export interface CryptoHost {
   generateKey(): PrivateKey;
   /** @param raw 32 private bytes (RFC 7748 scalar before clamping), copied. */

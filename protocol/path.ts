@@ -3,6 +3,7 @@
  * socket is the same object, so engines compare paths with ===.
  */
 
+/** One way to a peer. */
 export interface Path {
   readonly kind: 'udp' | 'websocket' | 'datachannel' | 'route';
   /** Printable and unique, e.g. "udp:2:127.0.0.1:4433" or "route:<16 hex>@<key of the channel>". */

@@ -22,6 +22,7 @@ import { defaultSettings, type StationSettings } from './station/settings.ts';
 import { Waiters } from './station/waiters.ts';
 import type { Store } from './storage/store.ts';
 
+/** Identity, storage and address of a base station. */
 export interface BasestationOptions {
   identity: PrivateKey;
   /** 32 bytes, the same after every restart. */
@@ -40,6 +41,7 @@ const RESPONDER = ['station'] as const;
 /** Slots of the core above the limit of connections: for those that are being told that there is no room. */
 const SPARE_SLOTS = 64;
 
+/** A running base station without HTTP. Made by `open`. */
 export class Basestation {
   readonly #host: Host;
   readonly #relay: Relay;

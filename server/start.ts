@@ -15,6 +15,7 @@ import { listen, restApp } from './rest/server.ts';
 import type { StationSettings } from './station/settings.ts';
 import { openStationData, type StationData } from './storage/data-directory.ts';
 
+/** What a person decides about a base station. */
 export interface StartOptions {
   /** Directory of key and database; made when it is missing. */
   data: string;
@@ -30,6 +31,7 @@ export interface StartOptions {
   log: Log;
 }
 
+/** A base station with HTTP, as `startBasestation` gives it. */
 export interface RunningBasestation {
   readonly port: number;
   /** Full hex. */

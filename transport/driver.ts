@@ -19,6 +19,7 @@ import type { Path } from '../protocol/path.ts';
 import type { Engine, Packets } from './engine.ts';
 import type { BindOptions, Cancel, Environment, UdpSocket } from './environment.ts';
 
+/** What a driver drives. */
 export interface DriverOptions<Event> {
   environment: Pick<Environment, 'clock' | 'network' | 'log'>;
   engine: Engine<Event>;
@@ -30,6 +31,7 @@ export interface DriverOptions<Event> {
   intercept?: (datagram: Uint8Array, path: Path) => boolean;
 }
 
+/** Datagrams counted since the start. */
 export interface DriverStats {
   received: number;
   sent: number;
@@ -48,6 +50,7 @@ const MIN_SLOTS = 32;
 /** Milliseconds until the next service after one that threw: a persistent bug must not spin. */
 const FAILURE_PAUSE = 100;
 
+/** One loop over one engine and its sockets. */
 export class Driver<Event> {
   readonly stats: DriverStats = { received: 0, sent: 0, dropped: 0, failures: 0 };
 

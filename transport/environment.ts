@@ -11,6 +11,7 @@ import type { Core, CoreOptions } from '../bindings/index.ts';
 import type { CryptoHost } from '../protocol/crypto-host.ts';
 import type { Path } from '../protocol/path.ts';
 
+/** Everything a product needs from where it runs. */
 export interface Environment {
   readonly clock: Clock;
   readonly crypto: CryptoHost;
@@ -23,6 +24,7 @@ export interface Environment {
 /** Takes a scheduled call back. Harmless when it has already run. */
 export type Cancel = () => void;
 
+/** Time and timers. */
 export interface Clock {
   /** Monotonic milliseconds with fraction, from an arbitrary start: the `now` of every verb of the engine. */
   now(): number;
@@ -41,6 +43,7 @@ export interface Clock {
   defer(run: () => void): void;
 }
 
+/** Which socket to open. */
 export interface BindOptions {
   /** 0 to 65535; 0 lets the system choose one port, the same number for IPv4 and IPv6. */
   port: number;
@@ -52,6 +55,7 @@ export interface BindOptions {
   receive: (datagram: Uint8Array, path: Path) => void;
 }
 
+/** UDP and name resolution. */
 export interface Network {
   /**
    * Opens a UDP socket. @throws LocalError PORT_IN_USE, PRIVILEGED_PORT, INVALID_ARGUMENT (port out of range, `host` not numeric or not an
@@ -65,6 +69,7 @@ export interface Network {
   resolve(host: string): Promise<string[]>;
 }
 
+/** An open UDP socket. */
 export interface UdpSocket {
   /** Number of this socket within its environment: {@link Path.socket} of its paths. Never used twice. */
   readonly index: number;
@@ -85,6 +90,7 @@ export interface UdpSocket {
   close(): void;
 }
 
+/** Importance of a message, the greatest first. */
 export type LogLevel = 'error' | 'warn' | 'info' | 'debug' | 'trace';
 
 /** One line each. `fields` are printed as `name=value`; keys, passwords and tokens never appear in either. */

@@ -3,6 +3,7 @@ import { LocalError } from '../protocol/errors/index.ts';
 import type { Path } from '../protocol/path.ts';
 import { canonicalAddress } from './address.ts';
 
+/** The path of one UDP peer on one socket. */
 export class UdpPath implements Path {
   readonly kind = 'udp';
   readonly key: string;

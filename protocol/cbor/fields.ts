@@ -9,6 +9,7 @@ import { RemoteError } from '../errors/index.ts';
 /** A decoded map. Read it with the functions of this file: a plain object inherits names such as `constructor`. */
 export type CborMap = Readonly<Record<string, unknown>>;
 
+/** Length of a text. */
 export interface TextLimits {
   /** UTF-8 bytes. */
   readonly max: number;
@@ -16,6 +17,7 @@ export interface TextLimits {
   readonly min?: number;
 }
 
+/** Range of an unsigned integer. */
 export interface UintLimits {
   /** Default 2^53 - 1. */
   readonly max?: number;
@@ -23,6 +25,7 @@ export interface UintLimits {
   readonly min?: number;
 }
 
+/** Length of a byte string; by default any. */
 export interface BytesLimits {
   readonly max?: number;
   readonly min?: number;

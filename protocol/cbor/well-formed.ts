@@ -11,6 +11,7 @@
  */
 import { RemoteError } from '../errors/index.ts';
 
+/** What `decode` takes at most. */
 export interface CborLimits {
   /** Bytes of the whole input. Default 1 MiB. */
   readonly bytes?: number;

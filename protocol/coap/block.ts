@@ -3,6 +3,7 @@
  * numbers count 1,024 bytes and whose messages carry any multiple of that.
  */
 
+/** What Block1 or Block2 says of a message. */
 export interface Block {
   /** Below 2^20. */
   readonly number: number;

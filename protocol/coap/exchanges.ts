@@ -16,6 +16,7 @@ import { Requester, type RequesterEvent } from './requester.ts';
 import { Responder, type ResponderEvent } from './responder.ts';
 import { type CoapReply, textReply } from './response.ts';
 
+/** Randomness and limits of one channel. */
 export interface ExchangesOptions {
   /** That many random bytes; a token is 8 of them. */
   readonly randomToken: (length: number) => Uint8Array;
@@ -33,6 +34,7 @@ export interface ExchangesOptions {
   readonly criticalOptions?: readonly number[];
 }
 
+/** What became of a request of ours, or what the other end asks. */
 export type ExchangesEvent = RequesterEvent | ResponderEvent;
 
 /** Whole-exchange time of the reference. */
@@ -40,6 +42,7 @@ export const DEFAULT_TIMEOUT = 120_000;
 
 const MAX_BODY = 1 << 24;
 
+/** All requests on one channel, ours and the other end's. */
 export class Exchanges {
   /** Messages that do not decode. */
   #malformed = 0;
@@ -168,6 +171,7 @@ export class Exchanges {
   }
 }
 
+/** Counters since the beginning, and what is open now. */
 export interface ExchangesStats {
   /** Messages that do not decode. */
   readonly malformed: number;

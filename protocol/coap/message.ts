@@ -11,6 +11,7 @@ import { MESSAGE_LIMIT } from '../../bindings/options.ts';
 import { LocalError, RemoteError } from '../errors/index.ts';
 import type { CoapOption } from './options.ts';
 
+/** A message taken apart. */
 export interface CoapMessage {
   /** Raw code byte, e.g. 0x45 for 2.05. */
   readonly code: number;

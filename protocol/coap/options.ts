@@ -11,6 +11,7 @@ export interface CoapOption {
   readonly value: Uint8Array;
 }
 
+/** What the standards say of an option. */
 export interface OptionDefinition {
   readonly number: number;
   readonly format: 'empty' | 'opaque' | 'uint' | 'string';

@@ -15,6 +15,7 @@ interface Entry {
 /** Automatic answers that may wait. */
 const MAX_AUTOMATIC = 256;
 
+/** Messages that wait until the channel takes them. */
 export class Outbox {
   /** Automatic answers that found no room. */
   dropped = 0;

@@ -62,6 +62,7 @@ const MAX_ENDED = 64;
 /** Block numbers have 20 bits and count kilobytes. */
 const MAX_UPLOAD = 2 ** 30;
 
+/** Our requests on one channel. */
 export class Requester {
   /** Responses that belong to no open exchange or no block we wait for. */
   unmatched = 0;

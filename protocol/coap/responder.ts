@@ -23,6 +23,7 @@ import { acceptedInRequests, type IncomingRequest, type RequestHead, readRequest
 import { type CoapReply, replyCode, replyOptions, textReply } from './response.ts';
 import { tokenKey } from './token.ts';
 
+/** What the other end asks. */
 export type ResponderEvent =
   | { readonly kind: 'request'; readonly exchange: number; readonly request: IncomingRequest }
   /** The other end no longer observes; no reply is wanted. */
@@ -73,6 +74,7 @@ interface KeptBody {
   deadline: number;
 }
 
+/** The other end's requests on one channel. */
 export class Responder {
   /** Requests with the token of an open one. */
   duplicates = 0;

@@ -21,11 +21,13 @@ export interface RoutedRequest<Context> extends IncomingRequest {
 /** Answers a request; nothing (the request was dropped) becomes 5.00 "Request unhandled". */
 export type Handler<Context> = (request: RoutedRequest<Context>) => CoapReply | undefined | Promise<CoapReply | undefined>;
 
+/** What a router tells its owner. */
 export interface RouterOptions {
   /** Told of errors that are not in the catalogue, for the log. */
   readonly onError?: (error: unknown, request: IncomingRequest) => void;
 }
 
+/** Methods and paths of one kind of channel, with their handlers. */
 export class Router<Context> {
   readonly #root = new Node<Context>();
   readonly #onError: (error: unknown, request: IncomingRequest) => void;

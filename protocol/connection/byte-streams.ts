@@ -44,6 +44,7 @@ interface Incoming {
   receiveEnded: boolean;
 }
 
+/** The byte streams of one connection, with what the preface adds to the core's. */
 export class ByteStreams {
   readonly #core: CoreConnection;
   readonly #limits: StreamLimits;

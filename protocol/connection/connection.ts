@@ -15,6 +15,7 @@ import type { Path } from '../path.ts';
 import { ByteStreams, type StreamLimits } from './byte-streams.ts';
 import type { ConnectionEvent } from './events.ts';
 
+/** Where a connection is in its life; it never goes back. */
 export type ConnectionState = 'handshaking' | 'open' | 'closing' | 'closed';
 /** How the other end's key is trusted: it was known beforehand, a password exchange ran over this connection, or not at all. */
 export type Verified = 'pinned' | 'password' | 'none';
@@ -48,6 +49,7 @@ const reasonText = new TextDecoder();
 const MAX_REASON = 200;
 const MAX_PORT = 0xffff_ffff;
 
+/** A connection of an endpoint. Made by `Endpoint.connect`, `prepare`, or a handshake of the other end. */
 export class Connection {
   /** True when this end began the handshake. */
   readonly initiator: boolean;

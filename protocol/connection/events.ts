@@ -1,6 +1,7 @@
 /** What a connection tells its owner. */
 import type { SvcError } from '../errors/index.ts';
 
+/** An event of `Connection.nextEvent`. */
 export type ConnectionEvent =
   /** The handshake we began is complete; data may flow. */
   | { readonly kind: 'opened' }

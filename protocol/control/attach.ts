@@ -25,6 +25,7 @@ import { addressMap, readAddress, type SocketAddress } from './address.ts';
 import { MAX_APP_TEXT, MAX_ID, MAX_INTERVAL, MAX_SCT, MAX_SCTS, MAX_VERSION, MIN_INTERVAL } from './limits.ts';
 import { REDIRECT, type Redirect, readRedirect, redirectFields } from './redirect.ts';
 
+/** What a device says of itself. */
 export interface AttachRequest {
   /** Version of this software on the device. */
   readonly svcVersion: string;
@@ -36,6 +37,7 @@ export interface AttachRequest {
   readonly redirected: boolean;
 }
 
+/** The device is attached. */
 export interface Attached {
   readonly kind: 'attached';
   /** Null: the device keeps its own numbers. */
@@ -46,6 +48,7 @@ export interface Attached {
   readonly wallTime: number | null;
 }
 
+/** The device is attached, or sent to another base station. */
 export type AttachAnswer = Attached | Redirect;
 
 /** Status of an answer that is no redirect. */

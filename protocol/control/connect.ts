@@ -15,6 +15,7 @@ import { addressMap, readAddress, type SocketAddress } from './address.ts';
 import { MAX_ID, MAX_JWT, MAX_PACKET, MAX_SCT, MAX_SERVER_KEY } from './limits.ts';
 import { REDIRECT, type Redirect, readRedirect, redirectFields } from './redirect.ts';
 
+/** Which device a client wants, and what admits it. */
 export interface ConnectRequest {
   readonly productId: string;
   readonly deviceId: string;
@@ -29,6 +30,7 @@ export interface ConnectRequest {
   readonly redirected?: boolean;
 }
 
+/** There is a route to the device. */
 export interface Connected {
   readonly kind: 'connected';
   /** The client's route id, 8 bytes. */
@@ -46,8 +48,10 @@ export interface Waiting {
   readonly kind: 'waiting';
 }
 
+/** A route, another base station to ask, or patience. */
 export type ConnectAnswer = Connected | Redirect | Waiting;
 
+/** A client wants to reach the device. */
 export interface P2pConnectRequest {
   /** The device's route id, 8 bytes. */
   readonly route: Uint8Array;
@@ -58,6 +62,7 @@ export interface P2pConnectRequest {
   readonly peerAddress?: SocketAddress;
 }
 
+/** What the device says to that. */
 export interface P2pConnectAnswer {
   readonly respond?: Uint8Array;
 }

@@ -8,6 +8,7 @@ import { type ErrorCode, RemoteError, type StationCode, stationCodeMeaning } fro
 import { MAX_ERROR_TEXT } from './limits.ts';
 import { CONTENT_FORMAT_CBOR } from './paths.ts';
 
+/** Station code, and a text for a person. */
 export interface ErrorBody {
   readonly code: number;
   readonly message: string;

@@ -6,12 +6,14 @@ import { bytes, decode, encode, map, optionalBytes, optionalUint, text, uint } f
 import { RemoteError } from '../errors/index.ts';
 import { MAX_PROJECT_ID, MAX_PUSH_BODY, MAX_SERVICE_ID, MAX_SERVICE_MESSAGE } from './limits.ts';
 
+/** A push notification for a project of the provider. */
 export interface PushRequest {
   readonly projectId: string;
   /** JSON document for the provider. */
   readonly body: string;
 }
 
+/** What became of it. */
 export interface PushAnswer {
   /** HTTP status of the provider. */
   readonly statusCode: number;
@@ -19,6 +21,7 @@ export interface PushAnswer {
   readonly body: string;
 }
 
+/** A message for a service the base station knows. */
 export interface ServiceRequest {
   readonly serviceId: string;
   readonly message: Uint8Array;
@@ -27,6 +30,7 @@ export interface ServiceRequest {
 /** How the service's answer came: bytes, not at all, or as text. */
 export type MessageFormat = 'BINARY' | 'NONE' | 'TEXT';
 
+/** What the service answered. */
 export interface ServiceAnswer {
   /** HTTP status of the service. */
   readonly statusCode: number;

@@ -86,7 +86,8 @@ export class Acceptor {
   }
 
   /** A Data packet that overtook the Complete: kept, unless there are too many handshakes or packets. */
-  early(entry: HalfOpen, datagram: Uint8Array, start: number): void {
+  early(entry: HalfOpen, datagram: Uint8Array, start: number, now: number): void {
+    this.halfOpen.touch(entry, now);
     const { parameters } = this.#context.config;
     const length = datagram.length - start;
     const keep = entry.early.length < MAX_EARLY && length <= parameters.maxUdpPayload && !this.#underLoad();

@@ -6,6 +6,7 @@ import type { Core } from '../../bindings/index.ts';
 import { routed } from '../packet/index.ts';
 import type { Path } from '../path.ts';
 
+/** Packets for one path. The object is used again by the next call of `transmit`. */
 export interface PacketBatch {
   readonly path: Path;
   readonly count: number;

@@ -15,6 +15,7 @@ export interface EndpointLimits {
   streams?: number;
 }
 
+/** Everything an endpoint is made with. */
 export interface EndpointConfig {
   readonly core: Core;
   readonly crypto: CryptoHost;
@@ -40,6 +41,7 @@ export interface EndpointConfig {
   readonly resetSecret: Uint8Array;
 }
 
+/** Whom to reach, and what to prove and to expect. */
 export interface PrepareOptions {
   /** Responder name: `station`, `device:<productId>.<deviceId>` or `device`. */
   readonly name: string;
@@ -53,6 +55,7 @@ export interface PrepareOptions {
   readonly deadline: number;
 }
 
+/** The same, and the way there. */
 export interface ConnectOptions extends PrepareOptions {
   readonly path: Path;
   /** ms until the Initiate is first repeated: 250 on a LAN, else 500, the default. Doubles each time. */
@@ -61,6 +64,7 @@ export interface ConnectOptions extends PrepareOptions {
   readonly routeResetToken?: Uint8Array;
 }
 
+/** What comes with a route besides its path. */
 export interface RouteOptions {
   /** Token with which the station may end the route that the path is. 16 bytes. */
   readonly routeResetToken?: Uint8Array;

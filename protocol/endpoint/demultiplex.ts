@@ -77,7 +77,7 @@ export class Demultiplexer {
         registry.ready(owner);
         registry.activate(owner);
       } else stats.unauthenticated++;
-    } else if (owner instanceof HalfOpen) this.#acceptor.early(owner, datagram, start);
+    } else if (owner instanceof HalfOpen) this.#acceptor.early(owner, datagram, start, now);
     else {
       stats.unknownId++;
       if (ids.isOurs(high, low)) this.#sendReset(packetId(datagram, start), datagram.length - start, path, now);

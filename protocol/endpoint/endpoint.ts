@@ -38,6 +38,7 @@ const SPARE_IDS = 64;
 const SECRET_LENGTH = 32;
 const STREAM_WINDOW = 1 << 20;
 
+/** All connections of one identity; see the top of this file for when to call what. */
 export class Endpoint {
   readonly #context: Context;
   readonly #demultiplexer: Demultiplexer;

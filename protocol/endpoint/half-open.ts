@@ -1,15 +1,18 @@
 /**
  * Handshakes others have begun: one entry per path and source id, so that a repeat of the Initiate gets the same Respond.
  *
- * Bounded in number and time (10 s). When the table is full the oldest entry whose address is not proven goes first, so that a flood from
+ * Bounded in number and time: 10 s after the last packet for its id, as the other end may be repeating a Complete that gets lost, and one minute
+ * in all. When the table is full the oldest entry whose address is not proven goes first, so that a flood from
  * invented addresses cannot push out those who answered a Retry.
  */
 import { hex } from '@scure/base';
 import type { HandshakeState } from '../noise/index.ts';
 import type { Path } from '../path.ts';
 
-/** ms a handshake may take. */
+/** ms without a packet after which a handshake is given up. */
 const HALF_OPEN_LIFETIME = 10_000;
+/** ms a handshake may take however many packets come. */
+const MOST_LIFETIME = 60_000;
 /** Data packets kept that overtook the Complete. */
 export const MAX_EARLY = 4;
 
@@ -33,6 +36,8 @@ export class HalfOpen {
   readonly id: Uint8Array;
   /** The Respond packet, repeated byte for byte. */
   respond: Uint8Array = new Uint8Array(0);
+  /** When it is given up. */
+  expiry: number;
   /** The handshake became a connection, which has the id now. */
   completed = false;
   received: number;
@@ -43,6 +48,7 @@ export class HalfOpen {
   constructor(id: Uint8Array, fields: HalfOpenFields, received: number) {
     this.id = id;
     this.fields = fields;
+    this.expiry = fields.createdAt + HALF_OPEN_LIFETIME;
     this.received = received;
   }
 
@@ -89,6 +95,14 @@ export class HalfOpenTable {
     this.#mapOf(entry).set(keyOf(entry.fields.path, entry.fields.remoteId), entry);
   }
 
+  /** A packet for its id came: it lives longer. */
+  touch(entry: HalfOpen, now: number): void {
+    entry.expiry = Math.min(now + HALF_OPEN_LIFETIME, entry.fields.createdAt + MOST_LIFETIME);
+    // To the end: maps keep the order of insertion, which is that of expiry.
+    const map = this.#mapOf(entry);
+    if (map.delete(keyOf(entry.fields.path, entry.fields.remoteId))) this.add(entry);
+  }
+
   remove(entry: HalfOpen): void {
     if (this.#mapOf(entry).delete(keyOf(entry.fields.path, entry.fields.remoteId))) this.#removed(entry);
   }
@@ -117,11 +131,11 @@ function keyOf(path: Path, remoteId: Uint8Array): string {
   return `${path.key} ${hex.encode(remoteId)}`;
 }
 
-/** The oldest: maps keep the order of insertion. */
+/** The one that was heard of least recently. */
 function first(map: Map<string, HalfOpen>): HalfOpen | undefined {
   return map.values().next().value;
 }
 
 function expiry(entry: HalfOpen | undefined): number {
-  return entry === undefined ? Number.POSITIVE_INFINITY : entry.fields.createdAt + HALF_OPEN_LIFETIME;
+  return entry?.expiry ?? Number.POSITIVE_INFINITY;
 }

@@ -12,6 +12,7 @@ import { Fifo } from './fifo.ts';
 import type { EndpointStats } from './stats.ts';
 import { type Timed, Timers } from './timers.ts';
 
+/** An event of `Endpoint.nextEvent`. */
 export type EndpointEvent =
   /** Another end has completed a handshake with us. */
   | { readonly kind: 'connection'; readonly connection: Connection }

@@ -1,5 +1,6 @@
 /** Counters of an endpoint: what was dropped and why, for logs and tests. */
 
+/** Live counters; those without a word are what they are called. */
 export interface EndpointStats {
   /** Datagrams that are no packet of ours. */
   malformed: number;

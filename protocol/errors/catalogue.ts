@@ -9,6 +9,7 @@
 /** Who raises a code: the client, the device or base station SDK, or any of them. */
 export type Raiser = 'client' | 'device' | 'server' | 'any';
 
+/** What a code means. */
 export interface CatalogueEntry {
   /** One clause for a person, without a full stop. */
   readonly meaning: string;

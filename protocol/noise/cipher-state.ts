@@ -5,6 +5,7 @@
  */
 import type { Aead } from './aead.ts';
 
+/** Key and nonce of one direction of a handshake. */
 export class CipherState {
   readonly #aead: Aead;
   #key: Uint8Array | null;

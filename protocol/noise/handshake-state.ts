@@ -21,6 +21,7 @@ const TAG_LENGTH = 16;
 const MAX_MESSAGE = 16_384;
 const MASK_LABEL = new TextEncoder().encode('svc mask');
 
+/** Pattern, role and keys of one handshake. */
 export interface HandshakeOptions {
   readonly pattern: Pattern;
   readonly initiator: boolean;
@@ -43,6 +44,7 @@ export interface TrafficKeys {
   readonly receiveMask: Uint8Array;
 }
 
+/** One end of one handshake. */
 export class HandshakeState {
   readonly #options: HandshakeOptions;
   #symmetric: SymmetricState;

@@ -6,6 +6,7 @@
 /** `e`, `s`: a public key travels. Two letters: Diffie-Hellman of the initiator's first and the responder's second key. */
 export type Token = 'e' | 's' | 'ee' | 'es' | 'se' | 'ss';
 
+/** One handshake pattern. */
 export interface Pattern {
   /** Name in the protocol name: `Noise_<name>_25519_ChaChaPoly_SHA256`. */
   readonly name: string;

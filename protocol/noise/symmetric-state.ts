@@ -11,6 +11,7 @@ import { hkdf2 } from './hkdf.ts';
 const EMPTY = new Uint8Array(0);
 const HASH_LENGTH = 32;
 
+/** What both ends of a handshake have in common so far. */
 export class SymmetricState {
   readonly #crypto: CryptoHost;
   readonly #aead: Aead;

@@ -11,22 +11,26 @@ import { ID_LENGTH, joined, MAX_RETRY_TOKEN, PacketType } from './layout.ts';
 const DESTINATION_AT = 1;
 const AFTER_DESTINATION = DESTINATION_AT + ID_LENGTH;
 
+/** Asks for the Initiate again, with a token. */
 export interface Retry {
   readonly destination: Uint8Array;
   readonly token: Uint8Array;
 }
 
+/** The responder's answer. */
 export interface Respond {
   readonly destination: Uint8Array;
   readonly source: Uint8Array;
   readonly message: Uint8Array;
 }
 
+/** The end of the handshake. */
 export interface Complete {
   readonly destination: Uint8Array;
   readonly message: Uint8Array;
 }
 
+/** What the responder speaks, when it is not what was offered. */
 export interface Versions {
   /** Source id of the Initiate it answers. */
   readonly destination: Uint8Array;

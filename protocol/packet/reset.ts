@@ -11,6 +11,7 @@ const ID_AT = 1;
 const TOKEN_AT = ID_AT + ID_LENGTH;
 export const RESET_LENGTH = TOKEN_AT + TOKEN_LENGTH;
 
+/** The state of `id` is lost; `token` proves who says so. */
 export interface Reset {
   readonly id: Uint8Array;
   readonly token: Uint8Array;

@@ -10,6 +10,7 @@ import { LocalError } from '../errors/index.ts';
 import { isFingerprint } from '../identity/index.ts';
 import { checkIds } from './ids.ts';
 
+/** What a pairing string says. */
 export interface PairingString {
   readonly productId: string;
   readonly deviceId: string;

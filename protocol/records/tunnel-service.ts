@@ -2,6 +2,7 @@
 import { array, decode, encode, map, optionalMapField, text, texts, textValue, uint } from '../cbor/index.ts';
 import { RemoteError } from '../errors/index.ts';
 
+/** A tunnel service as clients see it. */
 export interface TunnelServiceRecord {
   readonly id: string;
   readonly type: string;

@@ -10,6 +10,7 @@ import { ID_LENGTH, TOKEN_LENGTH } from '../packet/index.ts';
 
 const HALF = 4;
 
+/** Makes and recognizes the route ids of one base station. */
 export class RouteIds {
   readonly #crypto: Pick<CryptoHost, 'hmacSha256' | 'randomBytes'>;
   readonly #secret: Uint8Array;

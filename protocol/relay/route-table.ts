@@ -21,6 +21,7 @@ export interface RouteChannel {
   readonly path: Path;
 }
 
+/** What routes may take. */
 export interface RouteLimits {
   /** Routes at a time. */
   routes: number;
@@ -84,6 +85,7 @@ export interface RouteCounters {
   resetsSent: number;
 }
 
+/** All routes of a base station. */
 export class RouteTable {
   readonly counters: RouteCounters = {
     forwarded: 0,

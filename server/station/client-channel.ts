@@ -38,6 +38,7 @@ export interface ClientChannelOptions {
   relay: Relay;
 }
 
+/** What clients may ask. */
 export class ClientChannel {
   readonly router: Router<Session>;
   readonly #options: ClientChannelOptions;

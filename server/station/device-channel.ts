@@ -32,6 +32,7 @@ export interface DeviceChannelOptions {
   waiters: Waiters;
 }
 
+/** What devices may ask. */
 export class DeviceChannel {
   readonly router: Router<Session>;
   readonly #options: DeviceChannelOptions;

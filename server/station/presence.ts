@@ -4,12 +4,14 @@
  */
 import type { Session } from '../../transport/session/index.ts';
 
+/** A device and the session it is attached over. */
 export interface Attached {
   readonly productId: string;
   readonly deviceId: string;
   readonly session: Session;
 }
 
+/** The attached devices of a base station. */
 export class Presence {
   readonly #byDevice = new Map<string, Attached>();
   readonly #bySession = new Map<Session, Attached>();

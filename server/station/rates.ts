@@ -10,6 +10,7 @@ import { TokenBucket } from '../../protocol/token-bucket.ts';
 /** Keys remembered at a time. */
 const CAPACITY = 20_000;
 
+/** A token bucket per key. */
 export class Rates {
   readonly #rate: number;
   readonly #burst: number;

@@ -29,6 +29,7 @@ const QUEUE_PER_END = 64;
 const QUEUE_TOTAL = 4096;
 const RETRY_DELAY = 1;
 
+/** The relay of one base station. */
 export class Relay {
   readonly table: RouteTable;
   readonly #options: RelayOptions;

@@ -3,6 +3,7 @@ import type { RouteLimits } from '../../protocol/relay/index.ts';
 import { defaultKeepAlive } from '../../transport/session/host-defaults.ts';
 import type { KeepAlive } from '../../transport/session/index.ts';
 
+/** Limits and times of a base station. */
 export interface StationSettings {
   /** Given to devices when they attach: ms, ms, count. */
   keepAlive: KeepAlive;

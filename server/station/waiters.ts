@@ -19,6 +19,7 @@ export interface WaiterLimits {
   waiters: number;
 }
 
+/** All waiting clients of a base station. */
 export class Waiters {
   readonly #limits: WaiterLimits;
   readonly #byDevice = new Map<string, Set<Waiter>>();

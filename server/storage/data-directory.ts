@@ -19,6 +19,7 @@ import type { Store } from './store.ts';
 /** Bytes of the reset secret. */
 const RESET_SECRET_LENGTH = 32;
 
+/** What an opened data directory holds. */
 export interface StationData {
   readonly identity: PrivateKey;
   readonly resetSecret: Uint8Array;

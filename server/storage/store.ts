@@ -8,6 +8,7 @@
  * Presence of attached devices is not here: it lives in memory at the station.
  */
 
+/** Whom products and keys belong to. */
 export interface Organization {
   organizationId: string;
   name: string | null;
@@ -15,6 +16,7 @@ export interface Organization {
   created: string;
 }
 
+/** A kind of device. */
 export interface Product {
   productId: string;
   organizationId: string;
@@ -22,6 +24,7 @@ export interface Product {
   created: string;
 }
 
+/** One device of a product. */
 export interface Device {
   productId: string;
   deviceId: string;
@@ -60,6 +63,7 @@ export interface ApiKey {
   created: string;
 }
 
+/** The storage of a base station. */
 export interface Store {
   /** Rejects when the storage cannot answer: for the health check. */
   ping(): Promise<void>;

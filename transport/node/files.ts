@@ -55,10 +55,26 @@ export async function readJson(path: string): Promise<unknown> {
   }
 }
 
+/**
+ * Makes a directory, and those above it, for this user only, where they are missing. Not mkdir's `recursive`: below /proc, where nothing
+ * can be made, that never returns.
+ * @throws LocalError FAILED
+ */
+export async function makeDirectory(path: string): Promise<void> {
+  try {
+    await mkdir(path, { mode: 0o700 });
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    if (code === 'EEXIST' && (await isDirectory(path))) return;
+    if (code !== 'ENOENT' || !(await madeParent(path))) throw fileError('cannot use directory', path, error);
+    await makeDirectory(path);
+  }
+}
+
 /** Makes a directory that only this user may enter, where it is missing, and removes what a crash left in it. */
 export async function prepareDirectory(path: string): Promise<void> {
   try {
-    await mkdir(path, { recursive: true, mode: 0o700 });
+    await makeDirectory(path);
     const stale = (await readdir(path)).filter((name) => TEMPORARY.test(name));
     for (const name of stale) await rm(join(path, name), { force: true });
   } catch (error) {

@@ -22,6 +22,7 @@ export interface ByteStream {
   abort(): void;
 }
 
+/** What went through, and how it ended. */
 export interface PumpResult {
   /** Bytes passed on, stream → socket and socket → stream. */
   readonly toSocket: number;

@@ -14,6 +14,7 @@ const MAX_DELAY = 30_000;
 const FIRST_SLOW_DELAY = 10_000;
 export const MAX_SLOW_DELAY = 3_600_000;
 
+/** Full jitter under a doubling ceiling. */
 export class Backoff {
   readonly #random: () => number;
   #failures = 0;
@@ -34,6 +35,7 @@ export class Backoff {
   }
 }
 
+/** Doubling waits with a little spread. */
 export class SlowBackoff {
   readonly #random: () => number;
   #delay = 0;

@@ -4,6 +4,7 @@
  */
 import type { Log } from '../environment.ts';
 
+/** Listeners by name of the event. */
 export class Emitter<Events> {
   readonly #log: Log;
   readonly #listeners = new Map<keyof Events, Set<(value: never) => void>>();

@@ -5,6 +5,7 @@ import type { PrivateKey } from '../../protocol/crypto-host.ts';
 import type { Path } from '../../protocol/path.ts';
 import type { Session } from './session.ts';
 
+/** A socket of the host. */
 export interface Bind {
   /** 0 = any free port. */
   port: number;
@@ -26,6 +27,7 @@ export interface HostLimits {
   streams?: number;
 }
 
+/** Everything a host is opened with. */
 export interface HostConfig {
   identity: PrivateKey;
   binds: readonly Bind[];
@@ -59,6 +61,7 @@ export interface HostConfig {
   intercept?: (datagram: Uint8Array, path: Path) => boolean;
 }
 
+/** Whom to reach, and what to prove and to expect. */
 export interface ConnectTarget {
   /** Responder's name: 'station', 'device:<productId>.<deviceId>', 'device'. */
   name: string;

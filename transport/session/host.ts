@@ -50,6 +50,7 @@ interface Attempt {
   readonly result: Deferred<Session>;
 }
 
+/** One party on the network. Made by `open`. */
 export class Host {
   /** Sees each session a peer opened; see HostConfig. */
   onSession: ((session: Session) => void) | null;

@@ -8,6 +8,7 @@ export interface IncomingAnswers {
   refuse(code: number): void;
 }
 
+/** An offered byte stream: answer it once. */
 export class IncomingStream {
   /** Port the peer named, 0 … 2^32 - 1. */
   readonly port: number;

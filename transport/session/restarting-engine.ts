@@ -30,6 +30,7 @@ export interface RestartingEngineOptions {
 /** ms between attempts to make a new core. */
 const RETRY = 1000;
 
+/** An engine that outlives its core. */
 export class RestartingEngine implements Engine<EndpointEvent> {
   readonly #options: RestartingEngineOptions;
   #running: Running | null;

@@ -6,6 +6,7 @@ import { hex } from '@scure/base';
 import type { Path } from '../../protocol/path.ts';
 import type { Session } from './session.ts';
 
+/** One route that this host is an end of. */
 export interface Route {
   readonly path: Path;
   readonly channel: Session;
@@ -19,6 +20,7 @@ const MAX_UNUSED = 120_000;
 /** Routes above which the oldest without a session go at once: a base station may not fill our memory with them. */
 const MAX_ROUTES = 1024;
 
+/** All routes of a host. */
 export class Routes {
   readonly #routes = new Map<string, Route>();
 

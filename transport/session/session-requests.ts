@@ -21,6 +21,7 @@ import { Deferred } from './deferred.ts';
 import { guarded } from './emitter.ts';
 import { whileOpen } from './while-open.ts';
 
+/** A request, how long it may take and what stops it. */
 export interface SessionRequest extends CoapRequest {
   /** ms until TIMEOUT, default 120,000. */
   timeout?: number;
@@ -54,6 +55,7 @@ interface Waiting {
   fail(error: SvcError): void;
 }
 
+/** Requests of one session. */
 export class SessionRequests {
   readonly #options: SessionRequestsOptions;
   readonly #exchanges: Exchanges;

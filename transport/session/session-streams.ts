@@ -33,6 +33,7 @@ export type StreamConnectionEvent = Extract<
   { kind: 'stream' | 'accepted' | 'readable' | 'writable' | 'finished' | 'reset' | 'stopped' | 'streams-available' }
 >;
 
+/** Byte streams of one session. */
 export class SessionStreams {
   readonly #options: SessionStreamsOptions;
   readonly #connection: Connection;

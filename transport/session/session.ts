@@ -28,6 +28,7 @@ import { SessionStreams } from './session-streams.ts';
 import type { SessionStream } from './stream.ts';
 import { whileOpen } from './while-open.ts';
 
+/** Events of a session with what they carry. */
 export interface SessionEvents {
   /** Once; null when this end closed, else why it ended. */
   closed: SvcError | null;
@@ -54,6 +55,7 @@ export interface SessionOptions {
   onEnded: (error: SvcError | null) => void;
 }
 
+/** One authenticated connection. Made by `Host`. */
 export class Session {
   /** Serves what the peer asks; context is this session. Without one every request is answered 4.04. */
   router: Router<Session> | null;

@@ -26,12 +26,14 @@ export type AttachVerdict =
   /** Refused for what we are (wrong ids, unknown fingerprint, replaced): again after 10 s (REPLACED: 60 s), or `after` ms, doubling up to 1 h. */
   | { kind: 'refused'; error: SvcError; after?: number };
 
+/** Where an attach goes. */
 export interface AttachContext {
   readonly station: StationAddress;
   /** How many redirects led here. */
   readonly redirects: number;
 }
 
+/** Which station, and what to do there. */
 export interface StationChannelConfig {
   host: Host;
   station: StationAddress;
@@ -41,6 +43,7 @@ export interface StationChannelConfig {
   attach: (session: Session, context: AttachContext) => Promise<AttachVerdict>;
 }
 
+/** Events of the channel with what they carry. */
 export interface StationChannelEvents {
   /** The product attached on it. */
   connected: Session;
@@ -66,6 +69,7 @@ interface Run {
   interrupt: () => void;
 }
 
+/** A channel that comes back by itself, from `start` to `stop`. */
 export class StationChannel {
   readonly #config: StationChannelConfig;
   readonly #events: Emitter<StationChannelEvents>;

@@ -13,6 +13,7 @@ import type { Host } from './host.ts';
 import type { Session } from './session.ts';
 import { dialStation, MAX_REDIRECTS, type StationAddress } from './station-dial.ts';
 
+/** Which station, and how long its channels stay. */
 export interface StationConnectorConfig {
   host: Host;
   station: StationAddress;
@@ -22,6 +23,7 @@ export interface StationConnectorConfig {
   idleTimeout?: number;
 }
 
+/** Where `run` was led. */
 export interface StationUse {
   readonly station: StationAddress;
   /** How many redirects led here. */
@@ -47,6 +49,7 @@ interface Channel {
   cancelIdle: Cancel;
 }
 
+/** Channels to base stations, shared by those who need one. */
 export class StationConnector {
   readonly #config: StationConnectorConfig;
   readonly #channels = new Map<string, Promise<Channel>>();

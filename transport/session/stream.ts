@@ -57,6 +57,7 @@ interface Write {
   readonly result: Deferred<void>;
 }
 
+/** An open byte stream. */
 export class SessionStream {
   /** Stream id on the wire. */
   readonly id: number;

@@ -199,6 +199,32 @@ describe('half-open handshakes', () => {
     expect(endpoint.stats).toMatchObject({ halfOpen: 8, halfOpenLost: before });
   });
 
+  it('wait for a Complete as long as packets for their id come, one minute at most', () => {
+    for (const [seconds, connects] of [
+      [35, true],
+      [70, false],
+    ] as const) {
+      const { network, client, device } = pair(7);
+      const connection = dial(client, device);
+      const start = network.now;
+      const repeated: number[] = [];
+      network.tap = ({ bytes }) => {
+        if (bytes[0] !== 0x83) return undefined;
+        repeated.push(network.now);
+        return network.now - start > seconds * 1000;
+      };
+      network.onEvent = (node, of, event) => {
+        if (event.kind === 'opened') of.sendMessage(Uint8Array.of(1));
+        if (event.kind === 'message' && node === device) of.sendMessage(event.data);
+      };
+      network.pass(seconds * 1000 + 5000);
+      expect(client.kinds(connection)).toEqual(connects ? ['opened', 'message'] : ['opened', 'closed']);
+      expect(device.endpoint.stats.halfOpenLost).toBe(connects ? 0 : 1);
+      const pauses = repeated.slice(1).map((time, i) => time - repeated[i]!);
+      expect(Math.max(...pauses)).toBeLessThanOrEqual(2000);
+    }
+  });
+
   it('never run out of ids, however many come and go', () => {
     const { endpoint } = responder({ halfOpen: 4, retryAbove: 100 });
     for (let i = 0; i < size(200, 5000); i++) endpoint.receive(initiate(crypto.randomBytes(8)), path('10.1.0.1', i), i);

@@ -81,12 +81,16 @@ async function run(options: DeviceCommandOptions): Promise<void> {
   const environment = nodeEnvironment({ log: stderrLog({ level: process.env.SVC_DEBUG ? 'debug' : 'warn' }) });
   const device = new Device({ environment, appName: APP_NAME, appVersion: Device.version() });
   const state = await identify(device, data, options);
-  if (options.init === true) return announce(output, device, state, false);
+  if (options.init === true) {
+    await data.update();
+    return announce(output, device, state, false);
+  }
   configure(device, data, state, allowed, options);
   const { signal, dispose } = interruption();
   try {
     follow(device, output);
     await device.start();
+    await data.update();
     announce(output, device, state, true);
     warn(output, allowed, state);
     await stopped(signal);
@@ -110,7 +114,7 @@ async function identify(device: Device, data: DeviceData, options: DeviceCommand
     throw new UsageError('--server and --server-fingerprint belong together: svc basestation prints its fingerprint at its start');
   }
   device.setPrivateKey(await data.privateKey(() => device.createPrivateKey()));
-  await data.update({
+  const state = data.adopt({
     ProductId,
     DeviceId,
     ServerConnectToken: data.state?.ServerConnectToken ?? device.createServerConnectToken(),
@@ -119,7 +123,7 @@ async function identify(device: Device, data: DeviceData, options: DeviceCommand
   });
   device.setProductId(ProductId);
   device.setDeviceId(DeviceId);
-  return data.state as DeviceState;
+  return state;
 }
 
 function configure(device: Device, data: DeviceData, state: DeviceState, allowed: Allowed, options: DeviceCommandOptions): void {

@@ -2,7 +2,7 @@
 import { Command, Option } from 'commander';
 import { decodeTunnelService, decodeTunnelServiceIds } from '../protocol/records/index.ts';
 import { type Opened, withConnection } from './client/open.ts';
-import { type TargetOptions, withTarget } from './client/target.ts';
+import { formatAddress, type TargetOptions, withTarget } from './client/target.ts';
 import { listenPort } from './frame/arguments.ts';
 import { CommandError } from './frame/errors.ts';
 import { stopped } from './frame/signals.ts';
@@ -40,7 +40,7 @@ async function list({ connection, output }: Opened): Promise<void> {
   const ids = decodeTunnelServiceIds(await get(connection, '/tcp-tunnels/services'));
   const services = [];
   for (const id of ids) services.push(decodeTunnelService(await get(connection, `/tcp-tunnels/services/${encodeURIComponent(id)}`)));
-  const text = services.map(({ id, type, host, port }) => `${id}  ${type}  ${host}:${port}`);
+  const text = services.map(({ id, type, host, port }) => `${id}  ${type}  ${formatAddress({ host, port })}`);
   output.result(services, text.length === 0 ? 'the device offers no TCP service' : text);
 }
 

@@ -1,6 +1,6 @@
 /** What all `svc admin` commands share: their common options, the store, the organization, and how lists are printed. */
 import { Command, InvalidArgumentError } from 'commander';
-import { newId, openStore, type Store } from '../../server/admin.ts';
+import { hasStore, newId, openStore, type Store } from '../../server/admin.ts';
 import { CommandError } from '../frame/errors.ts';
 import { Output } from '../frame/output.ts';
 
@@ -18,12 +18,16 @@ export interface AdminContext {
   readonly created: string;
 }
 
-/** A command with --data and --json. */
+/** A command with --data and --json. Only `add` makes the data of a base station that was never started; the others would hide a misspelt directory. */
 export function adminSubcommand(name: string, description: string): Command {
   return new Command(name)
     .description(description)
     .requiredOption('--data <directory>', "the base station's data directory")
-    .option('--json', 'print JSON');
+    .option('--json', 'print JSON')
+    .hook('preAction', (command) => {
+      const { data } = command.opts<AdminOptions>();
+      if (name !== 'add' && !hasStore(data)) throw new CommandError(`${data} holds no data of a base station: check --data`);
+    });
 }
 
 /** Opens the store, runs, closes it whatever happens. */

@@ -8,8 +8,9 @@ import { homedir } from 'node:os';
 import { join, resolve } from 'node:path';
 import type { SvcClient } from '../../client/node.ts';
 import { isFingerprint } from '../../protocol/identity/index.ts';
-import { prepareDirectory, readFileIfPresent, readJson, replaceFile, replaceJson } from '../../transport/node/index.ts';
+import { prepareDirectory, readJson, replaceFile, replaceJson } from '../../transport/node/index.ts';
 import { CommandError } from '../frame/errors.ts';
+import { readPrivateKey } from '../frame/private-key.ts';
 
 /** A device of known.json. Names of the keys as they stand there. */
 export interface KnownDevice {
@@ -113,9 +114,8 @@ export class Known {
     return pem;
   }
 
-  async existingPrivateKey(): Promise<string | undefined> {
-    const bytes = await readFileIfPresent(join(this.directory, 'key.pem'));
-    return bytes === undefined ? undefined : new TextDecoder().decode(bytes);
+  existingPrivateKey(): Promise<string | undefined> {
+    return readPrivateKey(join(this.directory, 'key.pem'));
   }
 }
 

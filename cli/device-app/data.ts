@@ -4,10 +4,10 @@
  * state.json is replaced as a whole, one write after the other; `update` resolves when its content is on the disk, so that nothing is
  * acknowledged to a client before.
  */
-import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
-import { prepareDirectory, readFileIfPresent, readJson, replaceFile, replaceJson } from '../../transport/node/index.ts';
+import { makeDirectory, prepareDirectory, readJson, replaceFile, replaceJson } from '../../transport/node/index.ts';
 import { CommandError } from '../frame/errors.ts';
+import { readPrivateKey } from '../frame/private-key.ts';
 import type { ThermostatState } from './thermostat.ts';
 
 export interface DeviceState {
@@ -34,7 +34,7 @@ export class DeviceData {
   /** Opens the directory, makes it when it is missing. @throws with one line when it cannot be used or is damaged */
   static async open(directory: string): Promise<DeviceData> {
     await prepareDirectory(directory);
-    await mkdir(join(directory, 'files'), { recursive: true, mode: 0o700 });
+    await makeDirectory(join(directory, 'files'));
     const path = join(directory, 'state.json');
     const content = await readJson(path);
     if (content !== undefined && !isDeviceState(content))
@@ -42,7 +42,7 @@ export class DeviceData {
     return new DeviceData(directory, content ?? null);
   }
 
-  /** Null before the first `update`. */
+  /** Null before the first `adopt` or `update`. */
   get state(): Readonly<DeviceState> | null {
     return this.#state;
   }
@@ -51,10 +51,15 @@ export class DeviceData {
     return join(this.directory, 'files');
   }
 
+  /** Merges into the state, which the next `update` writes: a start that fails leaves on the disk what was there. */
+  adopt(changes: Partial<DeviceState>): DeviceState {
+    this.#state = { ...this.#state, ...changes, Version: 1 } as DeviceState;
+    return this.#state;
+  }
+
   /** Merges into the state and writes it. */
-  update(changes: Partial<DeviceState>): Promise<void> {
-    const state = { ...this.#state, ...changes, Version: 1 } as DeviceState;
-    this.#state = state;
+  update(changes: Partial<DeviceState> = {}): Promise<void> {
+    const state = this.adopt(changes);
     const write = this.#writing.catch(() => {}).then(() => replaceJson(join(this.directory, 'state.json'), state));
     this.#writing = write;
     return write;
@@ -63,8 +68,8 @@ export class DeviceData {
   /** The device's private key, PEM; made at first use. */
   async privateKey(create: () => string): Promise<string> {
     const path = join(this.directory, 'key.pem');
-    const existing = await readFileIfPresent(path);
-    if (existing !== undefined) return new TextDecoder().decode(existing);
+    const existing = await readPrivateKey(path);
+    if (existing !== undefined) return existing;
     const pem = create();
     await replaceFile(path, pem);
     return pem;

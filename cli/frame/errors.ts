@@ -42,10 +42,7 @@ export function describe(error: unknown): string {
 
 /** What to do about the codes a person can do something about; the message of the error comes before it. */
 const HINTS: Record<string, string> = {
-  NOT_FOUND: 'check the address and that the device runs',
   FINGERPRINT_MISMATCH: 'somebody may be in between, or it was set up anew: check --server-fingerprint',
-  ADDRESS_IN_USE: 'choose another port, or 0 for a free one',
-  PORT_IN_USE: 'choose another port, or 0 for a free one',
   PRIVILEGED_PORT: 'ports below 1024 need special rights: choose a higher one, or 0 for a free one',
   DNS: 'check the host name and the network',
   NOT_ATTACHED: 'the device is known but not connected to the base station now: check that it runs',

@@ -136,5 +136,5 @@ function hex(code: number): string {
 }
 
 function withReason(text: string, reason: string): string {
-  return reason === '' ? text : `${text}: ${reason}`;
+  return reason === '' || reason === text ? text : `${text}: ${reason}`;
 }

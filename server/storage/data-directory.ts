@@ -6,13 +6,13 @@
  *   basestation.sqlite   everything else, also opened by `svc admin`
  *   basestation.lock     held open by the running base station; the system frees it when the process dies, however it dies
  */
-import { mkdir } from 'node:fs/promises';
+import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import Database from 'libsql';
 import type { CryptoHost, PrivateKey } from '../../protocol/crypto-host.ts';
 import { LocalError } from '../../protocol/errors/index.ts';
 import { decodePrivateKey, encodePrivateKey } from '../../protocol/identity/index.ts';
-import { prepareDirectory, readFileIfPresent, replaceFile } from '../../transport/node/index.ts';
+import { makeDirectory, prepareDirectory, readFileIfPresent, replaceFile } from '../../transport/node/index.ts';
 import { openSqliteStore } from './sqlite.ts';
 import type { Store } from './store.ts';
 
@@ -52,10 +52,13 @@ export async function openStationData(directory: string, crypto: CryptoHost): Pr
 
 /** Opens only the database, beside a running base station or before its first start. */
 export async function openStore(directory: string): Promise<Store> {
-  await mkdir(directory, { recursive: true, mode: 0o700 }).catch((error: NodeJS.ErrnoException) => {
-    throw new LocalError('FAILED', `cannot use directory ${directory}: ${error.code ?? error.message}`);
-  });
+  await makeDirectory(directory);
   return openSqliteStore(databaseFile(directory));
+}
+
+/** Whether `openStore` would find a database there. */
+export function hasStore(directory: string): boolean {
+  return existsSync(databaseFile(directory));
 }
 
 function databaseFile(directory: string): string {

@@ -8,6 +8,7 @@ import { DeviceData } from '../../cli/device-app/data.ts';
 import { Thermostat, type ThermostatState } from '../../cli/device-app/thermostat.ts';
 import { encodeLine, FileReader, isFileName, readRequest } from '../../cli/file-protocol.ts';
 import { LocalError } from '../../protocol/errors/index.ts';
+import { encodePrivateKey } from '../../protocol/identity/index.ts';
 
 const FP = 'ab'.repeat(32);
 
@@ -42,14 +43,24 @@ describe("a device's directory", () => {
 
   test('keeps key and state over restarts, for this user alone', async () => {
     const path = join(directory, 'data');
+    const [pem, other] = [1, 2].map((byte) => encodePrivateKey(new Uint8Array(32).fill(byte))) as [string, string];
     const first = await DeviceData.open(path);
     expect(first.state).toBeNull();
-    expect(await first.privateKey(() => 'PEM 1')).toBe('PEM 1');
+    expect(await first.privateKey(() => pem)).toBe(pem);
     await Promise.all([first.update(state), first.update({ ServerUrl: 'https://a' }), first.update({ ServerUrl: 'https://b' })]);
     const second = await DeviceData.open(path);
     expect(second.state).toEqual({ Version: 1, ...state, ServerUrl: 'https://b' });
-    expect(await second.privateKey(() => 'PEM 2')).toBe('PEM 1');
+    expect(await second.privateKey(() => other)).toBe(pem);
     for (const file of ['key.pem', 'state.json', '']) expect((await stat(join(path, file))).mode & 0o077).toBe(0);
+  });
+
+  test('what is only adopted reaches the disk with the next update', async () => {
+    const first = await DeviceData.open(directory);
+    await first.update(state);
+    expect(first.adopt({ ProductId: 'other' })).toMatchObject({ ...state, ProductId: 'other' });
+    expect((await DeviceData.open(directory)).state).toMatchObject(state);
+    await first.update();
+    expect((await DeviceData.open(directory)).state).toMatchObject({ ...state, ProductId: 'other' });
   });
 
   test.each(['{', '[]', '{"Version":1}', '{"Version":1,"ProductId":"","DeviceId":"d","ServerConnectToken":"t"}'])(

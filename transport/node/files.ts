@@ -5,7 +5,7 @@
  * worst a temporary file, which `prepareDirectory` removes at the next start. One process writes a directory at a time.
  */
 import { randomBytes } from 'node:crypto';
-import { mkdir, open, readdir, readFile, rename, rm } from 'node:fs/promises';
+import { mkdir, open, readdir, readFile, rename, rm, stat } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { LocalError } from '../../protocol/errors/index.ts';
 
@@ -60,21 +60,22 @@ export async function readJson(path: string): Promise<unknown> {
  * can be made, that never returns.
  * @throws LocalError FAILED
  */
-export async function makeDirectory(path: string): Promise<void> {
+export async function makeDirectory(path: string, { parents = true }: { parents?: boolean } = {}): Promise<void> {
   try {
     await mkdir(path, { mode: 0o700 });
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
-    if (code === 'EEXIST' && (await isDirectory(path))) return;
-    if (code !== 'ENOENT' || !(await madeParent(path))) throw fileError('cannot use directory', path, error);
-    await makeDirectory(path);
+    if (code === 'EEXIST' && (await stat(path)).isDirectory()) return;
+    if (code !== 'ENOENT' || !parents || dirname(path) === path) throw fileError('cannot use directory', path, error);
+    await makeDirectory(dirname(path));
+    await makeDirectory(path, { parents: false });
   }
 }
 
 /** Makes a directory that only this user may enter, where it is missing, and removes what a crash left in it. */
 export async function prepareDirectory(path: string): Promise<void> {
+  await makeDirectory(path);
   try {
-    await makeDirectory(path);
     const stale = (await readdir(path)).filter((name) => TEMPORARY.test(name));
     for (const name of stale) await rm(join(path, name), { force: true });
   } catch (error) {

@@ -119,6 +119,8 @@ describe('numbers on the wire', () => {
       'PROTOCOL_VIOLATION',
     ]);
     expect(closeError(0x1fff).message).toContain('0x1fff');
+    const { message } = closeError(CloseCode.REPLACED);
+    expect(closeError(CloseCode.REPLACED, message).message).toBe(message);
   });
 
   test.each([

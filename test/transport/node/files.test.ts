@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { build } from 'esbuild';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { prepareDirectory, readFileIfPresent, readJson, replaceFile, replaceJson } from '../../../transport/node/files.ts';
+import { makeDirectory, prepareDirectory, readFileIfPresent, readJson, replaceFile, replaceJson } from '../../../transport/node/files.ts';
 
 let directory = '';
 const at = (name: string) => join(directory, name);
@@ -113,6 +113,18 @@ describe('reading', () => {
 
   it('says what cannot be read', async () => {
     await expect(readJson(directory)).rejects.toMatchObject({ code: 'FAILED', message: `cannot read ${directory}: it is a directory` });
+  });
+});
+
+describe('makeDirectory', () => {
+  it('makes what is missing for this user only, also when several ask at once', async () => {
+    const path = join(directory, 'a', 'b', 'c');
+    await Promise.all([makeDirectory(path), makeDirectory(path), makeDirectory(join(directory, 'a', 'd'))]);
+    for (const made of [path, at('a'), join(directory, 'a', 'd')]) expect((await stat(made)).mode & 0o777).toBe(0o700);
+  });
+
+  it.runIf(process.platform === 'linux')('gives up where nothing can be made', async () => {
+    await expect(makeDirectory('/proc/nothing/here')).rejects.toMatchObject({ code: 'FAILED' });
   });
 });
 

@@ -63,7 +63,7 @@ export class Acceptor {
     }
     const known = this.halfOpen.find(path, initiate.source);
     if (!supported(initiate.version, initiate.suite)) this.#sendVersions(initiate, length, path);
-    else if (known !== undefined) this.#repeat(known, initiate, length);
+    else if (known !== undefined) this.#repeat(known, initiate, length, now);
     else this.#first(initiate, { name, length, path, now });
   }
 
@@ -125,12 +125,13 @@ export class Acceptor {
     }
   }
 
-  #repeat(entry: HalfOpen, initiate: Initiate, length: number): void {
+  #repeat(entry: HalfOpen, initiate: Initiate, length: number, now: number): void {
     if (!equalBytes(entry.fields.message, initiate.message)) {
       this.#context.stats.badHandshake++;
       return;
     }
     entry.received += length;
+    this.halfOpen.touch(entry, now);
     this.#sendRespond(entry);
   }
 

@@ -1,7 +1,7 @@
 /**
  * Handshakes others have begun: one entry per path and source id, so that a repeat of the Initiate gets the same Respond.
  *
- * Bounded in number and time: 10 s after the last packet for its id, as the other end may be repeating a Complete that gets lost, and one minute
+ * Bounded in number and time: 10 s after the last packet that belongs to it, as the other end may be repeating what gets lost, and one minute
  * in all. When the table is full the oldest entry whose address is not proven goes first, so that a flood from
  * invented addresses cannot push out those who answered a Retry.
  */
@@ -95,7 +95,7 @@ export class HalfOpenTable {
     this.#mapOf(entry).set(keyOf(entry.fields.path, entry.fields.remoteId), entry);
   }
 
-  /** A packet for its id came: it lives longer. */
+  /** A packet that belongs to it came: it lives longer. */
   touch(entry: HalfOpen, now: number): void {
     entry.expiry = Math.min(now + HALF_OPEN_LIFETIME, entry.fields.createdAt + MOST_LIFETIME);
     // To the end: maps keep the order of insertion, which is that of expiry.

@@ -199,6 +199,16 @@ describe('half-open handshakes', () => {
     expect(endpoint.stats).toMatchObject({ halfOpen: 8, halfOpenLost: before });
   });
 
+  it('live as long as the Initiate is repeated, one minute at most', () => {
+    const { endpoint } = responder({ retryAbove: 64 });
+    const datagram = initiate(crypto.randomBytes(8));
+    for (let now = 0; now <= 56_000; now += 8000) {
+      endpoint.receive(datagram, path('10.1.0.1', 1), now);
+      endpoint.handleTimeout(now);
+    }
+    expect([endpoint.stats.halfOpen, endpoint.stats.halfOpenLost, endpoint.nextTimeout()]).toEqual([1, 0, 60_000]);
+  });
+
   it('wait for a Complete as long as packets for their id come, one minute at most', () => {
     for (const [seconds, connects] of [
       [35, true],

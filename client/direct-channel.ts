@@ -54,6 +54,9 @@ export class DirectCandidates {
   }
 }
 
+/** ms until a handshake is first repeated: candidates are mostly on the local network. */
+const FIRST_TIMEOUT = 250;
+
 /** Connects to the first candidate that authenticates. @throws the channel's error */
 export function connectDirect(
   host: Host,
@@ -103,7 +106,7 @@ async function connectCandidate(
   const rest = new AbortController();
   const signal = AbortSignal.any([target.signal, rest.signal]);
   try {
-    return await firstOf(addresses.map((address) => host.connect({ ...target, address, port, firstTimeout: 250, signal })));
+    return await firstOf(addresses.map((address) => host.connect({ ...target, address, port, firstTimeout: FIRST_TIMEOUT, signal })));
   } finally {
     rest.abort();
   }

@@ -62,6 +62,9 @@ const DEFAULTS = {
   IgnoreDeviceNotAttached: false,
 } as const satisfies ConnectionOptions;
 
+/** That of https, of which ServerUrl is one. */
+const DEFAULT_SERVER_PORT = 443;
+
 type Check = (value: unknown) => boolean;
 
 const text: Check = (value) => typeof value === 'string' && value !== '';
@@ -120,7 +123,7 @@ export function publicOptions(options: ConnectionOptions): ConnectionOptions {
 /** Host and UDP port that a ServerUrl names. */
 export function serverAddress(url: string): { host: string; port: number } {
   const { hostname, port } = new URL(url);
-  return { host: hostname.replace(/^\[|\]$/g, ''), port: port === '' ? 443 : Number(port) };
+  return { host: hostname.replace(/^\[|\]$/g, ''), port: port === '' ? DEFAULT_SERVER_PORT : Number(port) };
 }
 
 function check(key: string, value: unknown): void {

@@ -4,6 +4,7 @@
  * Steps of `open`: ask the device whether this client may use the service (`GET /tcp-tunnels/connect/:id`, which also names the service's
  * stream port), listen, and for every TCP connection open a stream to that port. The device authorizes each of these again.
  */
+import { formatStatus, Status } from '../protocol/coap/index.ts';
 import { LocalError, RemoteError } from '../protocol/errors/index.ts';
 import { decodeTunnelService } from '../protocol/records/index.ts';
 import type { Session } from '../transport/session/index.ts';
@@ -77,9 +78,11 @@ async function askDevice(session: Session, serviceId: string): Promise<number> {
   if (serviceId === '' || serviceId.includes('/')) throw new LocalError('INVALID_ARGUMENT', 'a service id is a text without "/"');
   const request = { method: 'GET', path: `/tcp-tunnels/connect/${encodeURIComponent(serviceId)}` } as const;
   const response = await whileConnected(session, () => session.request(request));
-  if (response.status === 404) throw new RemoteError('NOT_FOUND', `the device has no tunnel service ${JSON.stringify(serviceId)}`);
-  if (response.status === 403)
+  if (response.status === Status.NOT_FOUND)
+    throw new RemoteError('NOT_FOUND', `the device has no tunnel service ${JSON.stringify(serviceId)}`);
+  if (response.status === Status.FORBIDDEN)
     throw new RemoteError('FORBIDDEN', `the device does not allow this client to use the tunnel service ${JSON.stringify(serviceId)}`);
-  if (response.status !== 205) throw new RemoteError('BAD_RESPONSE', `the device answered ${response.status} when asked for a tunnel`);
+  if (response.status !== Status.CONTENT)
+    throw new RemoteError('BAD_RESPONSE', `the device answered ${formatStatus(response.status)} when asked for a tunnel`);
   return decodeTunnelService(response.payload).streamPort;
 }

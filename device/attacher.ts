@@ -7,7 +7,7 @@
  *
  * Became known here and told to the device's listeners: ATTACHED, DETACHED, and why an attach was refused.
  */
-import { type CoapReply, type CoapResponse, type RoutedRequest, Router, textReply } from '../protocol/coap/index.ts';
+import { type CoapReply, type CoapResponse, type RoutedRequest, Router, Status, textReply } from '../protocol/coap/index.ts';
 import {
   CONTENT_FORMAT_CBOR,
   DevicePath,
@@ -134,13 +134,13 @@ export class Attacher {
     const { host } = this.#config;
     const { route, initiate, routeResetToken } = decodeP2pConnectRequest(payload);
     const path = host.routePath(channel, route, routeResetToken);
-    if (initiate === undefined) return textReply(501, 'A bare route is of no use to this version');
+    if (initiate === undefined) return textReply(Status.NOT_IMPLEMENTED, 'A bare route is of no use to this version');
     try {
       const payload = encodeP2pConnectAnswer({ respond: host.acceptRelayed(initiate, path) });
-      return { status: 201, contentFormat: CONTENT_FORMAT_CBOR, payload };
+      return { status: Status.CREATED, contentFormat: CONTENT_FORMAT_CBOR, payload };
     } catch (error) {
       if (!(error instanceof RemoteError) || error.code !== 'TOO_MANY_REQUESTS') throw error;
-      return { ...textReply(429, error.message), maxAge: BUSY_SECONDS };
+      return { ...textReply(Status.TOO_MANY_REQUESTS, error.message), maxAge: BUSY_SECONDS };
     }
   }
 

@@ -11,6 +11,7 @@ import {
   MethodCode,
   type RoutedRequest,
   Router,
+  Status,
   textReply,
 } from '../protocol/coap/index.ts';
 import { LocalError } from '../protocol/errors/index.ts';
@@ -82,7 +83,7 @@ export class CoapResources {
   }
 
   async #serve(method: CoapMethod, handler: CoapHandler, request: RoutedRequest<Session>): Promise<CoapReply> {
-    if (this.#running >= this.limit) return textReply(503, 'Out of resources');
+    if (this.#running >= this.limit) return textReply(Status.SERVICE_UNAVAILABLE, 'Out of resources');
     this.#running++;
     try {
       const response = await handler({
@@ -104,7 +105,7 @@ export class CoapResources {
 }
 
 function unhandled(): CoapReply {
-  return textReply(500, 'Request unhandled');
+  return textReply(Status.INTERNAL_SERVER_ERROR, 'Request unhandled');
 }
 
 function encodeResponse({ status, contentFormat, payload }: DeviceCoapResponse): CoapReply {

@@ -5,6 +5,7 @@
  * the authorization listener again, look at the limit of the service's type, connect to the service's host and port, and only then accept
  * and carry bytes both ways. Removing a service ends its connections. Who may do what is the application's decision alone.
  */
+import { Status } from '../protocol/coap/index.ts';
 import { LocalError, StreamCode } from '../protocol/errors/index.ts';
 import { CONTENT_FORMAT_CBOR, encodeTunnelService, encodeTunnelServiceIds } from '../protocol/records/index.ts';
 import type { SessionStream } from '../transport/session/index.ts';
@@ -88,7 +89,7 @@ export class TcpTunnels {
 
   async #list(connection: DeviceConnection): Promise<DeviceCoapResponse> {
     if (!(await this.#authorization.allows(connection, 'TcpTunnel:ListServices'))) return denied();
-    return { status: 205, contentFormat: CONTENT_FORMAT_CBOR, payload: encodeTunnelServiceIds([...this.#services.keys()]) };
+    return { status: Status.CONTENT, contentFormat: CONTENT_FORMAT_CBOR, payload: encodeTunnelServiceIds([...this.#services.keys()]) };
   }
 
   /** The service is looked up before the caller is authorized (reference §0). */
@@ -97,11 +98,11 @@ export class TcpTunnels {
     { parameters, connection }: { parameters: Readonly<Record<string, string>>; connection: DeviceConnection },
   ): Promise<DeviceCoapResponse> {
     const service = this.#services.get(parameters.serviceId ?? '');
-    if (service === undefined) return { status: 404, payload: 'No such service' };
+    if (service === undefined) return { status: Status.NOT_FOUND, payload: 'No such service' };
     if (!(await this.#allows(action, service, connection))) return denied();
     const { id, type, host, port, metadata = {}, listener } = service;
     return {
-      status: 205,
+      status: Status.CONTENT,
       contentFormat: CONTENT_FORMAT_CBOR,
       payload: encodeTunnelService({ id, type, host, port, streamPort: listener.port, metadata }),
     };
@@ -163,5 +164,5 @@ function check({ id, type, host, port, metadata = {} }: TcpTunnelService): void 
 }
 
 function denied(): DeviceCoapResponse {
-  return { status: 403, payload: 'Access denied' };
+  return { status: Status.FORBIDDEN, payload: 'Access denied' };
 }

@@ -41,6 +41,17 @@ const RESPONDER = ['station'] as const;
 /** Slots of the core above the limit of connections: for those that are being told that there is no room. */
 const SPARE_SLOTS = 64;
 
+/** Handshakes of strangers in progress, and above how many of them an address must be proved first (PROTOCOL.md §2). */
+const HALF_OPEN = 10_000;
+const RETRY_ABOVE = 500;
+
+/** Requests of one peer at a time; each is one message. */
+const MAX_REQUESTS = 64;
+/** Largest messages that one peer may have under way. */
+const MESSAGES_AHEAD = 4;
+/** Stream records in the core for each connection: most have a request or two under way, few have many. */
+const STREAMS_PER_SLOT = 4;
+
 /** A running base station without HTTP. Made by `open`. */
 export class Basestation {
   readonly #host: Host;
@@ -135,16 +146,21 @@ function hostConfig({ identity, resetSecret, port, host }: BasestationOptions, {
     resetSecret,
     binds: [{ port, ...(host === undefined ? {} : { host }) }],
     responder: () => RESPONDER,
-    limits: { connections, halfOpen: 10_000, retryAbove: 500 },
-    core: { connections: slots, streams: 4 * slots, memory: (16 + Math.ceil(connections / 64)) << 20 },
+    limits: { connections, halfOpen: HALF_OPEN, retryAbove: RETRY_ABOVE },
+    core: { connections: slots, streams: STREAMS_PER_SLOT * slots, memory: memoryFor(connections) },
     parameters: {
       idleTimeout: Math.max(defaultParameters.idleTimeout, 2 * keepAlive.interval + keepAlive.retryInterval * keepAlive.maxRetries),
       // Requests are small and there are no byte streams: one peer can hold no more than that.
-      initialMaxData: 4 * MAX_MESSAGE,
+      initialMaxData: MESSAGES_AHEAD * MAX_MESSAGE,
       maxStreams: 0,
-      maxMessages: 64,
+      maxMessages: MAX_REQUESTS,
       maxDatagram: 0,
     },
-    maxRequests: 64,
+    maxRequests: MAX_REQUESTS,
   };
+}
+
+/** Bytes of the core's memory: 16 MiB for bursts, and 16 KiB for each connection. */
+function memoryFor(connections: number): number {
+  return (16 + Math.ceil(connections / 64)) << 20;
 }

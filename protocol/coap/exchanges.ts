@@ -8,7 +8,7 @@
  */
 import { LocalError, RemoteError, type SvcError } from '../errors/index.ts';
 import type { BodyRoom } from './body.ts';
-import { codeKind } from './codes.ts';
+import { codeKind, Status } from './codes.ts';
 import { type CoapMessage, decodeMessage } from './message.ts';
 import { Outbox } from './outbox.ts';
 import type { CoapRequest } from './request.ts';
@@ -121,7 +121,7 @@ export class Exchanges {
 
   /** Gives a request of the other end up: it is answered 5.00 "Request unhandled". */
   release(exchange: number, now: number): void {
-    this.#responder.respond(exchange, textReply(500, 'Request unhandled'), now);
+    this.#responder.respond(exchange, textReply(Status.INTERNAL_SERVER_ERROR, 'Request unhandled'), now);
   }
 
   /** Changes the limit of open requests of the other end. */

@@ -24,7 +24,7 @@ import type { Session } from '../../transport/session/index.ts';
 import type { Store } from '../storage/store.ts';
 import { checkConnect } from './checks.ts';
 import { type Attached, deviceName, type Presence } from './presence.ts';
-import { addressKey, Rates, tooMany } from './rates.ts';
+import { addressKey, BURST_SECONDS, Rates, tooMany } from './rates.ts';
 import type { Relay } from './relay.ts';
 import type { StationSettings } from './settings.ts';
 import type { Waiters } from './waiters.ts';
@@ -48,7 +48,7 @@ export class ClientChannel {
   constructor(options: ClientChannelOptions) {
     const { environment, settings } = options;
     this.#options = options;
-    this.#perAddress = new Rates(settings.connectsPerAddress, settings.connectsPerAddress * 10);
+    this.#perAddress = new Rates(settings.connectsPerAddress, BURST_SECONDS * settings.connectsPerAddress);
     this.#perDevice = new Rates(settings.connectsPerDevice, settings.connectsPerDevice);
     this.router = new Router<Session>({ onError: (error) => environment.log.error('client request failed', { error: String(error) }) }).on(
       'POST',

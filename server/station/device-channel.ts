@@ -20,7 +20,7 @@ import { hashSecret } from '../storage/secrets.ts';
 import type { Store } from '../storage/store.ts';
 import { checkAttach } from './checks.ts';
 import { type Attached, deviceName, type Presence } from './presence.ts';
-import { addressKey, Rates, tooMany } from './rates.ts';
+import { addressKey, BURST_SECONDS, Rates, tooMany } from './rates.ts';
 import type { StationSettings } from './settings.ts';
 import type { Waiters } from './waiters.ts';
 
@@ -42,8 +42,8 @@ export class DeviceChannel {
   constructor(options: DeviceChannelOptions) {
     const { attachesPerAddress, uploadsPerDevice } = options.settings;
     this.#options = options;
-    this.#attaches = new Rates(attachesPerAddress, 10 * attachesPerAddress);
-    this.#uploads = new Rates(uploadsPerDevice, 10 * uploadsPerDevice);
+    this.#attaches = new Rates(attachesPerAddress, BURST_SECONDS * attachesPerAddress);
+    this.#uploads = new Rates(uploadsPerDevice, BURST_SECONDS * uploadsPerDevice);
     this.router = new Router<Session>({
       onError: (error) => options.environment.log.error('device request failed', { error: String(error) }),
     })

@@ -7,6 +7,9 @@ import { type CoapReply, Status, textReply } from '../../protocol/coap/index.ts'
 import type { Path } from '../../protocol/path.ts';
 import { TokenBucket } from '../../protocol/token-bucket.ts';
 
+/** Seconds of a rate that may come at once: after a restart many come together. */
+export const BURST_SECONDS = 10;
+
 /** Keys remembered at a time. */
 const CAPACITY = 20_000;
 

@@ -12,11 +12,14 @@ import { DemoClient, type Stage } from './stage.ts';
 
 const PRODUCT = 'pr-demo';
 const DEVICE = 'de-demo';
+/** ms between keep-alives of client and device: an outage shows within seconds. */
 const KEEP_ALIVE = 1_000;
+/** Bytes of the file that goes there and back, and of the one that goes beside the requests. */
 const FILE_SIZE = 64 << 20;
 const BULK_SIZE = 16 << 20;
 const WEB_FILES = 24;
 const REQUESTS = 200;
+/** ms the base station is away, and in which everything must work again. */
 const OUTAGE = 1_000;
 const RECOVERY_LIMIT = 5_000;
 
@@ -24,52 +27,26 @@ const RECOVERY_LIMIT = 5_000;
 export async function setUp(report: Report, processes: Processes, folder: string): Promise<Stage> {
   const data = join(folder, 'station');
   const stationArguments = ['basestation', '--data', data, '--keep-alive', `${KEEP_ALIVE}`, '--json'];
-  const started = await report.step('base station listens', async () => {
+  const { station, address } = await report.step('base station listens', async () => {
     const station = processes.start('base station', [...stationArguments, '--port', '0']);
-    const line = await station.event('listening');
-    return { station, line, figure: `UDP and HTTP on port ${line.port}`, values: { port: Number(line.port) } };
+    const { port, fingerprint } = await station.event('listening');
+    const address = { url: `https://127.0.0.1:${port}`, port: Number(port), fingerprint: String(fingerprint) };
+    return { station, address, figure: `UDP and HTTP on port ${port}`, values: { port: address.port } };
   });
-  const stationPort = Number(started.line.port);
-  const stationFingerprint = String(started.line.fingerprint);
-
-  const keys = await report.step('keys are made, the device is registered', async () => {
-    const deviceArguments = [
-      ...['device', '--data', join(folder, 'device'), '--product', PRODUCT, '--device-id', DEVICE],
-      ...['--server', `https://127.0.0.1:${stationPort}`, '--server-fingerprint', stationFingerprint, '--json'],
-    ];
-    const key = await processes.run(['key', 'create', '--state', join(folder, 'client'), '--json']);
-    const device = await processes.run([...deviceArguments, '--init']);
-    await processes.run(['admin', 'product', 'add', PRODUCT, '--data', data, '--json']);
-    await processes.run(['admin', 'device', 'add', PRODUCT, DEVICE, '--fingerprint', String(device.fingerprint), '--data', data, '--json']);
-    return { key, device, deviceArguments, figure: `device ${String(device.fingerprint).slice(0, 16)}…`, values: {} };
-  });
-
-  const web = join(folder, 'web');
-  const device = await report.step('device attaches, with a web server behind it', async () => {
-    await writeWebFiles(web);
-    const http = processes.script('web server', './http-server.js', [web]);
-    const { port } = await http.event('listening');
-    const allow = ['--allow', String(keys.key.fingerprint), '--tunnel', `web=http:127.0.0.1:${port}`];
-    const running = processes.start('device', [...keys.deviceArguments, '--local-port', '0', '--p2p-port', '0', ...allow]);
-    await running.event('attached');
-    return { running, figure: `${DEVICE} of ${PRODUCT}`, values: {} };
-  });
-
+  const deviceArguments = [
+    ...['device', '--data', join(folder, 'device'), '--product', PRODUCT, '--device-id', DEVICE],
+    ...['--server', address.url, '--server-fingerprint', address.fingerprint, '--json'],
+  ];
+  const keys = await report.step('keys are made, the device is registered', () => makeKeys(processes, folder, data, deviceArguments));
+  const device = await report.step('device attaches, with a web server behind it', () =>
+    startDevice(processes, folder, deviceArguments, keys),
+  );
   const client = new DemoClient(processes.script('client', './client.js', []));
-  const connect = () =>
-    client.call(
-      'connect',
-      {
-        ProductId: PRODUCT,
-        DeviceId: DEVICE,
-        DeviceFingerprint: String(keys.device.fingerprint),
-        ServerUrl: `https://127.0.0.1:${stationPort}`,
-        ServerFingerprint: stationFingerprint,
-        ServerConnectToken: String(keys.device.sct),
-        KeepAliveInterval: KEEP_ALIVE,
-      },
-      join(folder, 'client', 'key.pem'),
-    );
+  const options = {
+    ...{ ProductId: PRODUCT, DeviceId: DEVICE, DeviceFingerprint: keys.device, ServerConnectToken: keys.sct },
+    ...{ ServerUrl: address.url, ServerFingerprint: address.fingerprint, KeepAliveInterval: KEEP_ALIVE },
+  };
+  const connect = () => client.call('connect', options, join(folder, 'client', 'key.pem'));
   await report.step('client connects through the base station', async () => {
     const start = performance.now();
     const { type, verified } = await connect();
@@ -77,7 +54,35 @@ export async function setUp(report: Report, processes: Processes, folder: string
     check(type === 'RELAY' && verified === 'pinned', `expected a pinned relay connection, got ${type}, ${verified}`);
     return { figure: `${ms.toFixed(1)} ms, ${verified}`, values: { connectMs: ms } };
   });
-  return { folder, processes, stationArguments, station: started.station, stationPort, device: device.running, client, connect };
+  return { folder, processes, stationArguments, station, stationPort: address.port, device: device.running, client, connect };
+}
+
+/** What client and device prove themselves with. */
+interface Keys {
+  /** Full hex fingerprints. */
+  readonly client: string;
+  readonly device: string;
+  readonly sct: string;
+}
+
+async function makeKeys(processes: Processes, folder: string, data: string, deviceArguments: readonly string[]) {
+  const key = await processes.run(['key', 'create', '--state', join(folder, 'client'), '--json']);
+  const made = await processes.run([...deviceArguments, '--init']);
+  const keys: Keys = { client: String(key.fingerprint), device: String(made.fingerprint), sct: String(made.sct) };
+  await processes.run(['admin', 'product', 'add', PRODUCT, '--data', data, '--json']);
+  await processes.run(['admin', 'device', 'add', PRODUCT, DEVICE, '--fingerprint', keys.device, '--data', data, '--json']);
+  return { ...keys, figure: `device ${keys.device.slice(0, 16)}…`, values: {} };
+}
+
+async function startDevice(processes: Processes, folder: string, deviceArguments: readonly string[], keys: Keys) {
+  const web = join(folder, 'web');
+  await writeWebFiles(web);
+  const http = processes.script('web server', './http-server.js', [web]);
+  const { port } = await http.event('listening');
+  const allow = ['--allow', keys.client, '--tunnel', `web=http:127.0.0.1:${port}`];
+  const running = processes.start('device', [...deviceArguments, '--local-port', '0', '--p2p-port', '0', ...allow]);
+  await running.event('attached');
+  return { running, figure: `${DEVICE} of ${PRODUCT}`, values: {} };
 }
 
 /** Reads a CoAP resource, sets it, and reads it again. */

@@ -1,3 +1,4 @@
+/** The test runner: which files, and how long each test may take. */
 import { defineConfig } from 'vitest/config';
 
 const long = process.env.SVC_TEST_LONG !== undefined;

@@ -1,3 +1,4 @@
+/** The life of a core's connection: the Complete packet, closing, timers, memory. */
 import { describe, expect, test } from 'vitest';
 import { Core, EventKind, LocalError } from '../../bindings/index.ts';
 import { size } from '../support/size.ts';

@@ -1,3 +1,4 @@
+/** Packet protection, key update, and what an authenticated peer may not do. */
 import { describe, expect, test } from 'vitest';
 import { Core, EventKind, TransportError } from '../../bindings/index.ts';
 import { generator } from '../support/crypto.ts';

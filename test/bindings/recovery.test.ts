@@ -1,3 +1,4 @@
+/** Acknowledgements, congestion window, loss recovery and pacing (RFC 9002). */
 import { describe, expect, test } from 'vitest';
 import { Core, EventKind } from '../../bindings/index.ts';
 import { type End, PARAMETERS, Pair, type PairOptions } from './pair.ts';

@@ -1,3 +1,4 @@
+/** Byte streams, messages and datagrams between two cores. */
 import { describe, expect, test } from 'vitest';
 import { Core, EventKind, MESSAGE_LIMIT } from '../../bindings/index.ts';
 import { generator } from '../support/crypto.ts';

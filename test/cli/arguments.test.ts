@@ -1,3 +1,4 @@
+/** Values of options: what is taken, and what is refused with a sentence. */
 import { describe, expect, test } from 'vitest';
 import * as parse from '../../cli/frame/arguments.ts';
 

@@ -1,3 +1,4 @@
+/** Connection options: merging, rules, defaults, and the private key that is never shown. */
 import { describe, expect, test } from 'vitest';
 import { effectiveOptions, mergeOptions, publicOptions, serverAddress } from '../../client/options.ts';
 

@@ -1,3 +1,4 @@
+/** The core's memory: chunks, packet slots, chunk map and range set, against naive models. */
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { size } from '../support/size.ts';

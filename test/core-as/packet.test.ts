@@ -1,3 +1,4 @@
+/** Varints, packet numbers, replay window and ACK frames of the core, against RFC 9000 and naive models. */
 import { chacha20 } from '@noble/ciphers/chacha.js';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';

@@ -1,3 +1,4 @@
+/** The authorization listener: one, and no where it is missing, silent or failing. */
 import { describe, expect, test } from 'vitest';
 import { Authorization, type AuthorizationListener } from '../../device/authorization.ts';
 import type { DeviceConnection } from '../../device/connections.ts';

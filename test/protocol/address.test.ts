@@ -1,3 +1,4 @@
+/** Which addresses count as one peer. */
 import { describe, expect, it } from 'vitest';
 import { networkOf } from '../../protocol/address.ts';
 

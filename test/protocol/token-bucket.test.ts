@@ -1,3 +1,4 @@
+/** The token bucket: never more than burst and rate. */
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { TokenBucket } from '../../protocol/token-bucket.ts';

@@ -1,3 +1,4 @@
+/** `svc admin` on a data directory: records, secrets shown once, refusals with one line. */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

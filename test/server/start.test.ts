@@ -1,3 +1,4 @@
+/** A whole base station in one process, and `svc basestation` around it. */
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { connect, createServer } from 'node:net';
 import { tmpdir } from 'node:os';

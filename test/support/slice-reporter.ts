@@ -1,9 +1,9 @@
-import type { Reporter, TestModule } from 'vitest/node';
-
 /**
  * Closing lines of a run: which slice of the large matrices ran, and one line that a script can add up:
  * `tests: N passed, N failed, N skipped`.
  */
+import type { Reporter, TestModule } from 'vitest/node';
+
 export default class SliceReporter implements Reporter {
   onTestRunEnd(modules: readonly TestModule[]): void {
     const count = { passed: 0, failed: 0, skipped: 0 };

@@ -1,3 +1,4 @@
+/** Addresses in their one spelling, prefixes, and who is near. */
 import { SocketAddress } from 'node:net';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';

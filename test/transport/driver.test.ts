@@ -1,3 +1,4 @@
+/** The driver loop over a small engine of its own: order, queues, timers, failures. */
 import { describe, expect, it } from 'vitest';
 import type { Path } from '../../protocol/path.ts';
 import { Driver, type DriverOptions } from '../../transport/driver.ts';

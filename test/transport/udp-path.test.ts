@@ -1,3 +1,4 @@
+/** Paths of UDP peers: interned, and forgotten after a flood. */
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { expect, it } from 'vitest';

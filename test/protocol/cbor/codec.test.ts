@@ -1,3 +1,4 @@
+/** The CBOR codec: round trips, exact bytes, and what it refuses to write. */
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { decode, encode } from '../../../protocol/cbor/index.ts';

@@ -1,3 +1,4 @@
+/** Typed readers: the value within its limits, or an error that names the field. */
 import { describe, expect, test } from 'vitest';
 import {
   arrayField,

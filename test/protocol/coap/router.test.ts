@@ -1,3 +1,4 @@
+/** The router: patterns, precedence, and what becomes of a handler's errors. */
 import { describe, expect, test } from 'vitest';
 import { type CoapMethod, type IncomingRequest, parsePath, Router } from '../../../protocol/coap/index.ts';
 import { LocalError, RemoteError } from '../../../protocol/errors/index.ts';

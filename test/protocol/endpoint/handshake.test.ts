@@ -1,3 +1,4 @@
+/** Handshakes between two endpoints: what holds, what may not disturb one, who answers, how it ends. */
 import { describe, expect, it } from 'vitest';
 import { fingerprint } from '../../../protocol/identity/index.ts';
 import { decodeInitiate, encodeVersions } from '../../../protocol/packet/index.ts';

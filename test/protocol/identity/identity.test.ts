@@ -1,3 +1,4 @@
+/** Keys, PEM and fingerprints over both hosts, against RFC 7748 and OpenSSL. */
 import { createPrivateKey, createPublicKey } from 'node:crypto';
 import { hex } from '@scure/base';
 import fc from 'fast-check';

@@ -1,3 +1,4 @@
+/** The Noise state machine against the published vectors, over both hosts. */
 import { hex } from '@scure/base';
 import { describe, expect, it } from 'vitest';
 import type { CryptoHost } from '../../../protocol/crypto-host.ts';

@@ -1,3 +1,4 @@
+/** Packet codecs: round trips, layout, mac1, and bytes of strangers. */
 import { hex } from '@scure/base';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';

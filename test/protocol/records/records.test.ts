@@ -1,3 +1,4 @@
+/** Records both ends speak: ids, pairing strings, and bodies byte for byte. */
 import { readFileSync } from 'node:fs';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';

@@ -1,3 +1,4 @@
+/** The queue of the relay, against an array. */
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { DropOldestQueue } from '../../../protocol/relay/index.ts';

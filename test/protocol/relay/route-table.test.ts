@@ -1,3 +1,4 @@
+/** Routes of a base station: forwarding, ends, resets and limits, and bytes of strangers. */
 import { createHash, createHmac } from 'node:crypto';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';

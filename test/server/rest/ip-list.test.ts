@@ -1,3 +1,4 @@
+/** IP allow lists: addresses, prefixes and IPv4 in IPv6. */
 import { describe, expect, test } from 'vitest';
 import { ipAllowed, isIpEntry } from '../../../server/rest/ip-list.ts';
 

@@ -1,3 +1,4 @@
+/** The REST interface: the API key read, one shape for all errors, and bounds on a real socket. */
 import { readFileSync } from 'node:fs';
 import { request as httpsRequest } from 'node:https';
 import { connect } from 'node:net';

@@ -1,3 +1,4 @@
+/** Devices at a base station in the simulator: attach, tokens, rates, routers. */
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { CoapResponse } from '../../../protocol/coap/index.ts';
 import {

@@ -1,3 +1,4 @@
+/** Who may attach and connect, row by row. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { StationCode } from '../../../protocol/errors/index.ts';
 import { checkAttach, checkConnect } from '../../../server/station/checks.ts';

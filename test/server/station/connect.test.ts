@@ -1,3 +1,4 @@
+/** Clients at a base station in the simulator: refusals, routes, their end, waiting. */
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { type CoapReply, type CoapResponse, Router } from '../../../protocol/coap/index.ts';
 import {

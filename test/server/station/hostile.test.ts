@@ -1,3 +1,4 @@
+/** Whatever peers and strangers send: the base station answers within its formats and stays usable. */
 import { describe, expect, test } from 'vitest';
 import { type CborValue, encode } from '../../../protocol/cbor/index.ts';
 import { ClientPath, CONTENT_FORMAT_CBOR, DevicePath } from '../../../protocol/control/index.ts';

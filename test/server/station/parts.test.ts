@@ -1,3 +1,4 @@
+/** Presence, waiters and rates of a base station. */
 import { describe, expect, test } from 'vitest';
 import type { Path } from '../../../protocol/path.ts';
 import { Presence } from '../../../server/station/presence.ts';

@@ -1,3 +1,4 @@
+/** The relay's queues and resets on full sockets. */
 import { createHash, createHmac } from 'node:crypto';
 import { beforeEach, describe, expect, test } from 'vitest';
 import { PacketType } from '../../../protocol/packet/index.ts';

@@ -1,3 +1,4 @@
+/** The data directory: first start, permissions, the lock, damage. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';

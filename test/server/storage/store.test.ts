@@ -1,3 +1,4 @@
+/** The store: records with their constraints, and the file under concurrency and age. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';

@@ -1,3 +1,4 @@
+/** Clock, resolver and log of Node, and that timers keep no process alive. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtemp, rm } from 'node:fs/promises';

@@ -1,3 +1,4 @@
+/** Files replaced as a whole, also when the process is killed in between. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { chmod, mkdir, mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';

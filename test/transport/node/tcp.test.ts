@@ -1,3 +1,4 @@
+/** The TCP pump: both directions, half closes, resets, and slow readers. */
 import { EventEmitter, once } from 'node:events';
 import { connect, createServer, type Server, type Socket } from 'node:net';
 import { afterEach, describe, expect, it } from 'vitest';

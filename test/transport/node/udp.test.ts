@@ -1,3 +1,4 @@
+/** UDP sockets of Node: families, ports, order of releases, errors with advice. */
 import { createSocket, Socket } from 'node:dgram';
 import { EventEmitter, once } from 'node:events';
 import { networkInterfaces } from 'node:os';

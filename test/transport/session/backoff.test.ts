@@ -1,3 +1,4 @@
+/** Back-off: spread and bounds. */
 import { describe, expect, it } from 'vitest';
 import { Backoff, SlowBackoff } from '../../../transport/session/backoff.ts';
 import { nobleHost, seededBytes } from '../../support/crypto.ts';

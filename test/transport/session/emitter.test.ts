@@ -1,3 +1,4 @@
+/** Listeners: order, removal, and one that throws. */
 import { describe, expect, it } from 'vitest';
 import { type Log, silentLog } from '../../../transport/environment.ts';
 import { Emitter } from '../../../transport/session/emitter.ts';

@@ -1,3 +1,4 @@
+/** Hosts in the simulator: connect, open, close, intercept. */
 import { describe, expect, it } from 'vitest';
 import type { Core } from '../../../bindings/index.ts';
 import { Host, type Session } from '../../../transport/session/index.ts';

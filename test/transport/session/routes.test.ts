@@ -1,3 +1,4 @@
+/** Routes a host is an end of: interned, bound to their channel, forgotten. */
 import { describe, expect, test } from 'vitest';
 import type { Path } from '../../../protocol/path.ts';
 import type { Session } from '../../../transport/session/index.ts';

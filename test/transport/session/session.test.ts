@@ -1,3 +1,4 @@
+/** Sessions in the simulator: requests both ways, observation, datagrams, the end. */
 import { describe, expect, it } from 'vitest';
 import { Router } from '../../../protocol/coap/index.ts';
 import type { Session } from '../../../transport/session/index.ts';

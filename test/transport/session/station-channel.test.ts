@@ -1,3 +1,4 @@
+/** A device's channel to its base station: attach, failures and their waits, redirects, restarts. */
 import { describe, expect, it } from 'vitest';
 import { CloseCode, RemoteError } from '../../../protocol/errors/index.ts';
 import { type AttachVerdict, Host, type Session, type StationAddress, StationChannel } from '../../../transport/session/index.ts';

@@ -1,3 +1,4 @@
+/** A client's channels to base stations: use, reuse, redirects, failures. */
 import { describe, expect, it } from 'vitest';
 import { Host, Redirect, type Session, type StationAddress, StationConnector } from '../../../transport/session/index.ts';
 import { Simulation } from '../../../transport/sim/index.ts';

@@ -4,7 +4,7 @@
  */
 import { type Child, withChildren } from './processes/parent.ts';
 import { onStage } from './processes/stage.ts';
-import { type Report, type Row, spread } from './report.ts';
+import { percentile, type Report, type Row, spread } from './report.ts';
 
 const ROUNDS = 7;
 const WARM_UP = 2;
@@ -51,9 +51,4 @@ async function rounds(client: Child, peer: Child, port: number, flight: number, 
 function row(name: 'direct' | 'relay', flight: number, percent: number, times: Record<Contender, number[][]>): Row {
   const of = (contender: Contender) => spread(times[contender].map((round) => percentile(round, percent)));
   return { case: `${name}-${flight}-p${percent}`, unit: 'µs', better: 'lower', ours: of(name), peers: { coap: of('coap') } };
-}
-
-function percentile(values: readonly number[], percent: number): number {
-  const sorted = [...values].sort((a, b) => a - b);
-  return sorted[Math.min(sorted.length - 1, Math.floor((sorted.length * percent) / 100))] ?? Number.NaN;
 }

@@ -34,7 +34,12 @@ export interface Report {
   readonly about: string;
   readonly rows: readonly Row[];
   readonly goals: readonly Goal[];
+  /** Peers that could not be measured, with the reason. */
+  readonly absent?: Readonly<Record<string, string>>;
 }
+
+/** More than these are shown one below the other. */
+const PEERS_ABREAST = 3;
 
 /** Median, least and most of at least one value. */
 export function spread(values: readonly number[]): Spread {
@@ -42,6 +47,12 @@ export function spread(values: readonly number[]): Spread {
   const [min, median, max] = [sorted[0], sorted[sorted.length >> 1], sorted.at(-1)];
   if (min === undefined || median === undefined || max === undefined) throw new Error('a bench measured nothing');
   return { median, min, max };
+}
+
+/** The value below which `percent` of them lie; NaN without any. */
+export function percentile(values: readonly number[], percent: number): number {
+  const sorted = [...values].sort((a, b) => a - b);
+  return sorted[Math.min(sorted.length - 1, Math.floor((sorted.length * percent) / 100))] ?? Number.NaN;
 }
 
 /** The one document of `--json`. */
@@ -55,30 +66,56 @@ export function document(report: Report): string {
     ratio: map(row.peers, ({ median }) => significant(row.ours.median / median)),
     range: { ours: range(row.ours), ...map(row.peers, range) },
   }));
-  return JSON.stringify({ bench: report.bench, node: process.version, cpu: cpu(), rows }, null, 2);
+  return JSON.stringify(
+    { bench: report.bench, node: process.version, cpu: cpu(), rows, ...(report.absent && { absent: report.absent }) },
+    null,
+    2,
+  );
 }
 
-/** A table for a person, with the goals below it. */
+/** A table for a person, with the goals below it. Many peers stand one below the other, a few beside each other. */
 export function table(report: Report): string {
-  const peers = [...new Set(report.rows.flatMap((row) => Object.keys(row.peers)))];
-  const header = ['case', 'unit', 'ours', ...peers.flatMap((peer) => [peer, 'ratio'])];
-  const lines = report.rows.map((row) => [
+  const { rows, goals, absent = {} } = report;
+  const peers = [...new Set(rows.flatMap((row) => Object.keys(row.peers)))];
+  const missing = Object.entries(absent).map(([peer, reason]) => `${peer}: not measured: ${reason}`);
+  return [
+    `${report.bench}: ${report.about}`,
+    `Medians (least … most); ratio = ours ÷ peer. Node ${process.version}, ${cpu()}`,
+    '',
+    ...columns(peers.length <= PEERS_ABREAST ? abreast(rows, peers) : below(rows)),
+    ...missing,
+    ...(goals.length > 0 ? ['', ...goals.map((goal) => verdict(goal, rows))] : []),
+  ].join('\n');
+}
+
+function abreast(rows: readonly Row[], peers: readonly string[]): string[][] {
+  const lines = rows.map((row) => [
     row.case,
     row.unit,
+    better(row),
     shown(row.ours),
     ...peers.flatMap((peer) => {
       const other = row.peers[peer];
-      return other ? [shown(other), `${number(row.ours.median / other.median)} ×`] : ['–', '–'];
+      return other ? [shown(other), ratio(row, other)] : ['–', '–'];
     }),
   ]);
-  const better = report.rows[0]?.better === 'lower' ? 'less is better' : 'more is better';
-  return [
-    `${report.bench}: ${report.about}`,
-    `Medians (least … most); ${better}; ratio = ours ÷ peer. Node ${process.version}, ${cpu()}`,
-    '',
-    ...columns([header, ...lines]),
-    ...(report.goals.length > 0 ? ['', ...report.goals.map((goal) => verdict(goal, report.rows))] : []),
-  ].join('\n');
+  return [['case', 'unit', 'better', 'ours', ...peers.flatMap((peer) => [peer, 'ratio'])], ...lines];
+}
+
+function below(rows: readonly Row[]): string[][] {
+  const lines = rows.flatMap((row) => [
+    [row.case, 'ours', row.unit, better(row), shown(row.ours), ''],
+    ...Object.entries(row.peers).map(([peer, other]) => ['', peer, row.unit, '', shown(other), ratio(row, other)]),
+  ]);
+  return [['case', '', 'unit', 'better', 'median', 'ratio'], ...lines];
+}
+
+function better(row: Row): string {
+  return row.better === 'lower' ? 'less' : 'more';
+}
+
+function ratio(row: Row, other: Spread): string {
+  return `${number(row.ours.median / other.median)} ×`;
 }
 
 function verdict(goal: Goal, rows: readonly Row[]): string {
@@ -92,12 +129,12 @@ function verdict(goal: Goal, rows: readonly Row[]): string {
   return `goal: ${what}: ${reached ? 'reached' : 'NOT reached'} (${number(value)})`;
 }
 
-/** First column to the left, all others to the right. */
+/** The first two columns to the left, all others to the right. */
 function columns(lines: readonly (readonly string[])[]): string[] {
   const widths = (lines[0] ?? []).map((_, column) => Math.max(...lines.map((line) => line[column]?.length ?? 0)));
   return lines.map((line) =>
     line
-      .map((cell, column) => (column === 0 ? cell.padEnd(widths[column] ?? 0) : cell.padStart(widths[column] ?? 0)))
+      .map((cell, column) => (column < 2 ? cell.padEnd(widths[column] ?? 0) : cell.padStart(widths[column] ?? 0)))
       .join('  ')
       .trimEnd(),
   );

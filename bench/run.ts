@@ -3,13 +3,20 @@
  *
  * Progress goes to standard error, and only to a terminal. Exit codes: 0 done, 1 the bench failed, 2 wrong use, 130 interrupted.
  */
+import { parseArgs } from 'node:util';
+import { install, peerNames, unknownPeer } from './peers.ts';
 import { document, type Report, table } from './report.ts';
 
 type Progress = (step: string) => void;
 
 interface Entry {
   readonly about: string;
-  readonly run: (progress: Progress) => Promise<Report>;
+  readonly run: (progress: Progress, options: Options) => Promise<Report>;
+}
+
+interface Options {
+  /** Of `--peers`. */
+  readonly peers?: string;
 }
 
 const benches: Readonly<Record<string, Entry>> = {
@@ -18,8 +25,12 @@ const benches: Readonly<Record<string, Entry>> = {
     run: async (progress) => (await import('./aead.ts')).run(progress),
   },
   stream: {
-    about: 'a bulk stream client → device, direct and through the base station, beside bare datagrams',
-    run: async (progress) => (await import('./stream.ts')).run(progress),
+    about: 'a bulk stream, direct and through the base station, beside bare datagrams and the peers',
+    run: async (progress, options) => (await import('./stream.ts')).run(progress, options),
+  },
+  echo: {
+    about: 'set-up to first echo, and round trips of 64 bytes, beside the peers',
+    run: async (progress, options) => (await import('./echo.ts')).run(progress, options),
   },
   coap: {
     about: 'round trips of a CoAP request beside client and server of the coap package',
@@ -31,12 +42,15 @@ const benches: Readonly<Record<string, Entry>> = {
   },
 };
 
-const USAGE = `Usage: npm run bench -- <name> [--json]
+const USAGE = `Usage: npm run bench -- <name> [--json] [--peers none|all|name,name]
+       npm run bench -- peers
 
 ${Object.entries(benches)
   .map(([name, { about }]) => `  ${name.padEnd(8)} ${about}`)
   .join('\n')}
+  peers    installs the peers of stream and echo: ${peerNames.join(', ')}
 
+  --peers  which of them to measure; those that are not installed are named with the reason
   --json   print one JSON document instead of a table
   --help   print this
 `;
@@ -47,28 +61,41 @@ for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => 
 await main(process.argv.slice(2));
 
 async function main(args: readonly string[]): Promise<void> {
-  if (args.includes('--help') || args.includes('-h')) {
+  const parsed = parse(args);
+  if (typeof parsed === 'string') return misuse(parsed);
+  const { values, positionals } = parsed;
+  if (values.help) {
     process.stdout.write(USAGE);
     return;
   }
-  const names = args.filter((argument) => !argument.startsWith('-'));
-  const unknown = args.find((argument) => argument.startsWith('-') && argument !== '--json');
-  const [name] = names;
-  if (unknown !== undefined) return misuse(`unknown option ${unknown}`);
-  if (name === undefined || names.length > 1) return misuse('name one bench');
-  const entry = Object.hasOwn(benches, name) ? benches[name] : undefined;
-  if (!entry) return misuse(`unknown bench "${name}"`);
+  const [name] = positionals;
+  if (name === undefined || positionals.length > 1) return misuse('name one bench');
+  const stranger = unknownPeer(values.peers);
+  if (stranger !== undefined) return misuse(`there is no peer "${stranger}"`);
   try {
-    const report = await entry.run(progress(name));
-    process.stdout.write(`${args.includes('--json') ? document(report) : table(report)}\n`);
+    if (name === 'peers') return install();
+    const entry = Object.hasOwn(benches, name) ? benches[name] : undefined;
+    if (!entry) return misuse(`unknown bench "${name}"`);
+    const report = await entry.run(progress(name), values.peers === undefined ? {} : { peers: values.peers });
+    process.stdout.write(`${values.json ? document(report) : table(report)}\n`);
   } catch (error) {
     process.stderr.write(`bench ${name}: ${error instanceof Error ? error.message : String(error)}\n`);
     process.exitCode = 1;
   }
 }
 
+/** Options and names, or what is wrong with them. */
+function parse(args: readonly string[]) {
+  const options = { json: { type: 'boolean' }, help: { type: 'boolean', short: 'h' }, peers: { type: 'string' } } as const;
+  try {
+    return parseArgs({ args: [...args], options, allowPositionals: true });
+  } catch (error) {
+    return error instanceof Error ? error.message : String(error);
+  }
+}
+
 function misuse(what: string): void {
-  process.stderr.write(`bench: ${what}; there are ${Object.keys(benches).join(', ')} (npm run bench -- --help)\n`);
+  process.stderr.write(`bench: ${what}; there are ${Object.keys(benches).join(', ')}, peers (npm run bench -- --help)\n`);
   process.exitCode = 2;
 }
 

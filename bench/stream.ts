@@ -1,48 +1,120 @@
 /**
- * One bulk stream from client to device over loopback UDP in packets of 1,200 bytes, in separate processes: directly, and through the base
- * station. The peer is a bare sender and a bare receiver of datagrams of the same size: no encryption, no acknowledgement, nothing kept, and
- * what the receiver did not keep up with does not count.
+ * One bulk stream over loopback, in separate processes.
+ *
+ * - `direct-1200`, `relay-1200`: client → device in packets of 1,200 bytes, directly and through the base station;
+ * - `direct-1452`: our transport without the products around it, in packets of 1,452 bytes, and processor time of both ends;
+ * - `direct-mtu`: the same in packets of 65,000 bytes, which only loopback carries whole.
+ *
+ * Beside them: a bare sender and a bare receiver of datagrams of the same size, with no encryption, no acknowledgement, nothing kept, where what
+ * the receiver did not keep up with does not count; and the other transports, each with packets of its own choice.
  */
-import { withChildren } from './processes/parent.ts';
+import { Contenders, type Pair } from './contenders.ts';
+import { Figures } from './figures.ts';
+import { select } from './peers.ts';
+import { type Child, program, withChildren } from './processes/parent.ts';
 import { onStage } from './processes/stage.ts';
-import { type Report, spread } from './report.ts';
+import type { Report } from './report.ts';
 
 const SIZE = 1200;
+const ETHERNET_SIZE = 1452;
+const LOOPBACK_SIZE = 65_000;
 const BYTES = 64 * 1024 * 1024;
-const BARE_MILLISECONDS = 800;
+/** Bytes of the first, uncounted round of a peer; later ones take about this many seconds. */
+const FIRST_BYTES = 4 * 1024 * 1024;
+const SECONDS = 0.4;
+const BARE_MILLISECONDS = 500;
 const ROUNDS = 5;
 const WARM_UP = 1;
 
-export async function run(progress: (step: string) => void): Promise<Report> {
-  const rates = { direct: [] as number[], relay: [] as number[], bare: [] as number[] };
-  await withChildren(async (start) => {
+/** Our contenders, and the case each stands for. */
+const cases: Readonly<Record<string, string>> = { 'ours-1452': `direct-${ETHERNET_SIZE}`, 'ours-mtu': 'direct-mtu' };
+
+export async function run(progress: (step: string) => void, options: { peers?: string }): Promise<Report> {
+  const { peers, absent } = select(options.peers);
+  const ours = [ETHERNET_SIZE, LOOPBACK_SIZE].map((mtu, index) => ({
+    ...program('ours', JSON.stringify({ mtu })),
+    name: Object.keys(cases)[index] as string,
+  }));
+  const figures = new Figures();
+  const missing = await withChildren(async (start) => {
+    const contenders = await Contenders.start(start, { host: '127.0.0.1' }, ours, peers, absent);
     const [sender, receiver] = [start('bare-sender'), start('bare-receiver')];
     const port = await receiver.call<number>('bind');
+    const bulk = new Bulk(figures);
     await onStage(start, async ({ client }) => {
       for (let round = 0; round < WARM_UP + ROUNDS; round++) {
         progress(`round ${round + 1} of ${WARM_UP + ROUNDS}`);
-        const direct = await client.call<number>('stream', { name: 'direct', bytes: BYTES });
-        const relay = await client.call<number>('stream', { name: 'relay', bytes: BYTES });
-        await sender.call('send', { port, size: SIZE, milliseconds: BARE_MILLISECONDS });
-        const bare = await receiver.call<number>('rate');
-        if (round < WARM_UP) continue;
-        rates.direct.push(direct);
-        rates.relay.push(relay);
-        rates.bare.push(bare);
+        const counts = round >= WARM_UP;
+        await products(client, figures, counts);
+        for (const size of [SIZE, ETHERNET_SIZE]) await bare(sender, receiver, port, size, figures, counts);
+        await contenders.each((pair) => bulk.measure(pair, counts));
       }
     });
-  });
-  const row = (name: 'direct' | 'relay') => ({
-    case: `${name}-${SIZE}`,
-    unit: 'MB/s',
-    better: 'higher' as const,
-    ours: spread(rates[name]),
-    peers: { 'bare-dgram': spread(rates.bare) },
+    return contenders.absent;
   });
   return {
     bench: 'stream',
-    about: 'one bulk stream of 64 MiB client → device on loopback, separate processes, beside bare datagrams of the same size.',
-    rows: [row('direct'), row('relay')],
-    goals: [{ case: `direct-${SIZE}`, peer: 'bare-dgram', atLeast: 0.28 }],
+    about: 'one bulk stream on loopback, separate processes; processor time is of one end.',
+    rows: [
+      ...[`direct-${SIZE}`, `relay-${SIZE}`, ...Object.values(cases)].map((name) => figures.row(name, 'MB/s', 'higher')),
+      ...['send', 'receive'].map((end) => figures.row(`direct-${ETHERNET_SIZE}-cpu-${end}`, 's/GB', 'lower')),
+    ],
+    goals: [
+      { case: `direct-${SIZE}`, peer: 'bare-dgram', atLeast: 0.28 },
+      { case: `direct-${ETHERNET_SIZE}`, peer: 'bare-dgram', atLeast: 0.57 },
+      { case: `direct-${ETHERNET_SIZE}`, peer: 'udx', atLeast: 1.4 },
+      { case: 'direct-mtu', peer: 'libp2p-tcp', atLeast: 1.6 },
+      { case: `direct-${ETHERNET_SIZE}-cpu-send`, peer: 'udx', atMost: 1 },
+      { case: `direct-${ETHERNET_SIZE}-cpu-receive`, peer: 'udx', atMost: 1 },
+    ],
+    absent: missing,
   };
+}
+
+async function products(client: Child, figures: Figures, counts: boolean): Promise<void> {
+  for (const name of ['direct', 'relay']) {
+    const rate = await client.call<number>('stream', { name, bytes: BYTES });
+    if (counts) figures.add(`${name}-${SIZE}`, 'ours', rate);
+  }
+}
+
+async function bare(sender: Child, receiver: Child, port: number, size: number, figures: Figures, counts: boolean): Promise<void> {
+  await sender.call('send', { port, size, milliseconds: BARE_MILLISECONDS });
+  const rate = await receiver.call<number>('rate');
+  if (!counts) return;
+  const against = size === SIZE ? [`direct-${SIZE}`, `relay-${SIZE}`] : [`direct-${ETHERNET_SIZE}`];
+  for (const name of against) figures.add(name, 'bare-dgram', rate);
+}
+
+/** Bulk transfers of the contenders, each as long as its rate in the round before suggests. */
+class Bulk {
+  readonly #figures: Figures;
+  readonly #bytes = new Map<string, number>();
+
+  constructor(figures: Figures) {
+    this.#figures = figures;
+  }
+
+  async measure({ name, near, far }: Pair, counts: boolean): Promise<void> {
+    const bytes = this.#bytes.get(name) ?? FIRST_BYTES;
+    const [sent, received] = [await near.call<number>('cpu'), await far.call<number>('cpu')];
+    const rate = await near.call<number>('bulk', { bytes });
+    const perGigabyte = 1e9 / bytes;
+    const send = ((await near.call<number>('cpu')) - sent) * perGigabyte;
+    const receive = ((await far.call<number>('cpu')) - received) * perGigabyte;
+    this.#bytes.set(name, Math.max(FIRST_BYTES / 4, Math.round(rate * 1e6 * SECONDS)));
+    if (counts) this.#add(name, rate, send, receive);
+  }
+
+  /** A peer stands beside ours in every case; its packets do not depend on it. */
+  #add(name: string, rate: number, send: number, receive: number): void {
+    const ours = cases[name];
+    for (const of of ours === undefined ? Object.values(cases) : [ours]) {
+      const contender = ours === undefined ? name : 'ours';
+      this.#figures.add(of, contender, rate);
+      if (of !== `direct-${ETHERNET_SIZE}`) continue;
+      this.#figures.add(`${of}-cpu-send`, contender, send);
+      this.#figures.add(`${of}-cpu-receive`, contender, receive);
+    }
+  }
 }

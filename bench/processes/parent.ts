@@ -4,12 +4,27 @@ import { rmSync } from 'node:fs';
 import { mkdtemp } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
+import { processScript } from '../root.ts';
 
 interface Answer {
   readonly id: number;
   readonly result?: unknown;
   readonly error?: string;
+}
+
+/** What a child runs. */
+export interface Program {
+  /** How messages call it. */
+  readonly name: string;
+  readonly script: string;
+  readonly args?: readonly string[];
+  /** Executable and what stands before the script; default this Node, with the collector exposed. */
+  readonly command?: readonly string[];
+}
+
+/** One of our own processes. @param name of a script of this folder, without extension */
+export function program(name: string, ...args: string[]): Program {
+  return { name, script: processScript(name), args };
 }
 
 export class Child {
@@ -19,10 +34,10 @@ export class Child {
   readonly #exited: Promise<void>;
   #next = 1;
 
-  /** @param name of a script of this folder, without extension */
-  constructor(name: string) {
+  constructor({ name, script, args = [], command = [process.execPath, '--expose-gc'] }: Program) {
+    const [execPath, ...execArgv] = command;
     this.#name = name;
-    this.#child = fork(fileURLToPath(new URL(`./${name}.js`, import.meta.url)), { execArgv: ['--expose-gc'] });
+    this.#child = fork(script, args, { execPath, execArgv });
     this.#child.on('message', ({ id, result, error }: Answer) => {
       const call = this.#pending.get(id);
       this.#pending.delete(id);
@@ -53,11 +68,14 @@ export class Child {
   }
 }
 
+/** Starts one of our own processes by name, or any program. */
+export type Start = (what: string | Program) => Child;
+
 /** Runs `work` with children started by `start`, and ends them whatever happens. */
-export async function withChildren<Result>(work: (start: (name: string) => Child) => Promise<Result>): Promise<Result> {
+export async function withChildren<Result>(work: (start: Start) => Promise<Result>): Promise<Result> {
   const children: Child[] = [];
-  const start = (name: string): Child => {
-    const child = new Child(name);
+  const start: Start = (what) => {
+    const child = new Child(typeof what === 'string' ? program(what) : what);
     children.push(child);
     return child;
   };

@@ -1,5 +1,5 @@
 /** Base station, device and client as three processes, connected directly and through the base station. */
-import { type Child, withDirectory } from './parent.ts';
+import { type Child, type Start, withDirectory } from './parent.ts';
 
 export interface Stage {
   readonly station: Child;
@@ -11,7 +11,7 @@ export interface Stage {
 const ids = { productId: 'pr-bench', deviceId: 'de-bench' };
 
 /** Runs `work` on the stage; the base station's directory is removed afterwards. */
-export function onStage<Result>(start: (name: string) => Child, work: (stage: Stage) => Promise<Result>): Promise<Result> {
+export function onStage<Result>(start: Start, work: (stage: Stage) => Promise<Result>): Promise<Result> {
   return withDirectory(async (data) => {
     const [station, device, client] = [start('station'), start('device'), start('client')];
     const { localPort, deviceFingerprint, sct, station: address } = await attach(station, device, data);

@@ -1,0 +1,95 @@
+/**
+ * Ours and the peers as pairs of processes, one that listens and one that connects, which are measured in turn. A peer that fails is out, with
+ * its reason; when ours fails the bench does.
+ */
+import type { Child, Program, Start } from './processes/parent.ts';
+
+/** ms for one step of a peer; one that hangs is out. */
+const PATIENCE = 30_000;
+
+export interface Pair {
+  readonly name: string;
+  /** Connects, and measures. */
+  readonly near: Child;
+  /** Listens. */
+  readonly far: Child;
+  /** Where `far` listens, as its transport says it. */
+  readonly address: unknown;
+}
+
+export interface Places {
+  /** Numeric address at which the listening processes are reached. */
+  readonly host: string;
+  /** Changes the programs of either end, to run them elsewhere. */
+  readonly near?: (program: Program) => Program;
+  readonly far?: (program: Program) => Program;
+}
+
+export class Contenders {
+  readonly absent: Record<string, string>;
+  #pairs: readonly Pair[] = [];
+  readonly #ours: ReadonlySet<string>;
+
+  private constructor(ours: readonly Program[], absent: Readonly<Record<string, string>>) {
+    this.#ours = new Set(ours.map(({ name }) => name));
+    this.absent = { ...absent };
+  }
+
+  /** Starts and connects all. */
+  static async start(
+    start: Start,
+    { host, near = same, far = same }: Places,
+    ours: readonly Program[],
+    peers: readonly Program[],
+    absent: Readonly<Record<string, string>>,
+  ): Promise<Contenders> {
+    const contenders = new Contenders(ours, absent);
+    for (const program of [...ours, ...peers]) {
+      const pair = await contenders.#attempt(program.name, async () => {
+        const [listening, connecting] = [start(far(program)), start(near(program))];
+        const address = await listening.call<unknown>('listen', { host });
+        await connecting.call('connect', { address });
+        return { name: program.name, near: connecting, far: listening, address };
+      });
+      if (pair !== null) contenders.#pairs = [...contenders.#pairs, pair];
+    }
+    return contenders;
+  }
+
+  /** Runs `work` on each pair in turn. */
+  async each(work: (pair: Pair) => Promise<void>): Promise<void> {
+    for (const pair of this.#pairs) {
+      const done = await this.#attempt(pair.name, async () => {
+        await work(pair);
+        return pair;
+      });
+      if (done === null) this.#pairs = this.#pairs.filter((other) => other !== pair);
+    }
+  }
+
+  async #attempt<Result>(name: string, work: () => Promise<Result>): Promise<Result | null> {
+    try {
+      return await inTime(work());
+    } catch (error) {
+      if (this.#ours.has(name)) throw error;
+      this.absent[name] = error instanceof Error ? error.message : String(error);
+      return null;
+    }
+  }
+}
+
+function same(program: Program): Program {
+  return program;
+}
+
+async function inTime<Result>(work: Promise<Result>): Promise<Result> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => reject(new Error(`no answer within ${PATIENCE / 1000} s`)), PATIENCE);
+  });
+  try {
+    return await Promise.race([work, late]);
+  } finally {
+    clearTimeout(timer);
+  }
+}

@@ -1,0 +1,89 @@
+/**
+ * The other transports and their processes: which there are, which are installed, and which of them a bench takes.
+ *
+ * Their scripts lie in `bench/peers/`, a package of its own with its own lock file, which `npm run bench -- peers` installs. One that is
+ * missing, or that cannot run here, is named in the report with the reason; it never fails the bench.
+ */
+import { spawnSync } from 'node:child_process';
+import { existsSync } from 'node:fs';
+import type { Program } from './processes/parent.ts';
+import { fromRoot } from './root.ts';
+
+/** The peers a bench measures, and the others with the reason why not. */
+export interface Selection {
+  readonly peers: readonly Program[];
+  readonly absent: Readonly<Record<string, string>>;
+}
+
+interface Known {
+  readonly name: string;
+  /** What must be installed; none for a peer that is part of Node. */
+  readonly packages: readonly string[];
+  /** Needs the Node that is installed beside it. */
+  readonly newer?: true;
+}
+
+const FOLDER = fromRoot('bench/peers/');
+const NEWER_NODE = `node-${process.platform}-${process.arch}`;
+
+const known: readonly Known[] = [
+  { name: 'tcp', packages: [] },
+  { name: 'tls', packages: [] },
+  { name: 'udx', packages: ['udx-native', '@hyperswarm/secret-stream'] },
+  { name: 'libp2p-tcp', packages: ['libp2p', '@libp2p/tcp', '@libp2p/noise', '@libp2p/yamux'], newer: true },
+  { name: 'libp2p-quic', packages: ['libp2p', '@chainsafe/libp2p-quic'], newer: true },
+  { name: 'node-datachannel', packages: ['node-datachannel'] },
+  { name: 'iroh', packages: ['@number0/iroh'] },
+];
+
+export const peerNames: readonly string[] = known.map(({ name }) => name);
+
+/** A name of `wanted` that is no peer's. */
+export function unknownPeer(wanted?: string): string | undefined {
+  return names(wanted).find((name) => !peerNames.includes(name));
+}
+
+/** @param wanted 'all' (so without it), 'none', or names with commas between */
+export function select(wanted?: string): Selection {
+  const peers: Program[] = [];
+  const absent: Record<string, string> = {};
+  for (const peer of known.filter(({ name }) => names(wanted).includes(name))) {
+    const reason = missing(peer);
+    if (reason === null) peers.push({ name: peer.name, script: `${FOLDER}${peer.name}.mjs`, command: [node(peer.newer)] });
+    else absent[peer.name] = reason;
+  }
+  return { peers, absent };
+}
+
+/**
+ * Installs the peers in the locked versions, without install scripts. Not by `npm ci`: that refuses when the registry lacks a package for another
+ * platform. A second time with the newer Node, since npm leaves out optional packages that the Node it runs on is too old for.
+ */
+export function install(): void {
+  npm(process.execPath);
+  if (existsSync(node(true))) npm(node(true));
+}
+
+function npm(executable: string): void {
+  const args = ['install', '--no-save', '--ignore-scripts', '--no-audit', '--no-fund', '--prefix', FOLDER];
+  const script = process.env.npm_execpath;
+  const [file, before] = script === undefined ? ['npm', []] : [executable, [script]];
+  const { status } = spawnSync(file, [...before, ...args], { stdio: ['ignore', 2, 2] });
+  if (status !== 0) throw new Error('npm install failed in bench/peers');
+}
+
+function names(wanted = 'all'): readonly string[] {
+  if (wanted === 'none') return [];
+  return wanted === 'all' ? peerNames : wanted.split(',');
+}
+
+/** Why a peer cannot be measured here, or null. */
+function missing({ packages, newer }: Known): string | null {
+  const wanted = newer ? [...packages, NEWER_NODE] : packages;
+  const first = wanted.find((name) => !existsSync(`${FOLDER}node_modules/${name}/package.json`));
+  return first === undefined ? null : `${first} is not installed (npm run bench -- peers)`;
+}
+
+function node(newer: true | undefined): string {
+  return newer ? `${FOLDER}node_modules/${NEWER_NODE}/bin/node` : process.execPath;
+}

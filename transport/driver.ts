@@ -25,8 +25,6 @@ export interface DriverOptions<Event> {
   engine: Engine<Event>;
   /** Each event of the engine, within a service. */
   onEvent: (event: Event) => void;
-  /** Called once in each service, after the events and before packets are asked for: where an owner looks after its connections. */
-  onService?: (now: number) => void;
   /** Sees each datagram before the engine; true keeps it from the engine. The base station forwards routed packets here. */
   intercept?: (datagram: Uint8Array, path: Path) => boolean;
 }
@@ -146,7 +144,6 @@ export class Driver<Event> {
     try {
       if (this.#engine.nextTimeout() <= now) this.#engine.handleTimeout(now);
       this.#drainEvents();
-      this.#options.onService?.(now);
       this.#transmit(now);
       next = this.#engine.nextTimeout();
     } catch (error) {

@@ -9,13 +9,13 @@ import { x25519 } from '@noble/curves/ed25519.js';
 import { hmac } from '@noble/hashes/hmac.js';
 import { sha256 } from '@noble/hashes/sha2.js';
 import type { CryptoHost, PrivateKey } from '../protocol/crypto-host.ts';
-import { LocalError } from '../protocol/errors/index.ts';
+import { checkPrivateKey, KEY_LENGTH } from '../protocol/identity/index.ts';
 
 /** @param randomBytes cryptographically secure outside of simulations. */
 export function nobleCrypto(randomBytes: (length: number) => Uint8Array): CryptoHost {
   return {
-    generateKey: () => new NobleKey(randomBytes(32)),
-    importKey: (raw) => new NobleKey(checkedKey(raw)),
+    generateKey: () => new NobleKey(randomBytes(KEY_LENGTH)),
+    importKey: (raw) => new NobleKey(Uint8Array.from(checkPrivateKey(raw))),
     sha256: (...parts) => digest(sha256.create(), parts),
     hmacSha256: (key, ...parts) => digest(hmac.create(sha256, key), parts),
     randomBytes,
@@ -43,12 +43,6 @@ class NobleKey implements PrivateKey {
   wipe(): void {
     this.#raw.fill(0);
   }
-}
-
-/** A copy of 32 private bytes. @throws LocalError INVALID_ARGUMENT for any other length. */
-function checkedKey(raw: Uint8Array): Uint8Array {
-  if (raw.length !== 32) throw new LocalError('INVALID_ARGUMENT', `an X25519 private key has 32 bytes, not ${raw.length}`);
-  return raw.slice();
 }
 
 function digest(hash: { update(part: Uint8Array): unknown; digest(): Uint8Array }, parts: readonly Uint8Array[]): Uint8Array {

@@ -12,7 +12,7 @@ import type { Path } from '../path.ts';
 /** ms without a packet after which a handshake is given up. */
 const HALF_OPEN_LIFETIME = 10_000;
 /** ms a handshake may take however many packets come. */
-const MOST_LIFETIME = 60_000;
+const MAX_LIFETIME = 60_000;
 /** Data packets kept that overtook the Complete. */
 export const MAX_EARLY = 4;
 
@@ -97,7 +97,7 @@ export class HalfOpenTable {
 
   /** A packet that belongs to it came: it lives longer. */
   touch(entry: HalfOpen, now: number): void {
-    entry.expiry = Math.min(now + HALF_OPEN_LIFETIME, entry.fields.createdAt + MOST_LIFETIME);
+    entry.expiry = Math.min(now + HALF_OPEN_LIFETIME, entry.fields.createdAt + MAX_LIFETIME);
     // To the end: maps keep the order of insertion, which is that of expiry.
     const map = this.#mapOf(entry);
     if (map.delete(keyOf(entry.fields.path, entry.fields.remoteId))) this.add(entry);

@@ -1,5 +1,5 @@
 /** Identities: X25519 keys, their PEM form and their fingerprints (PROTOCOL.md §1). */
 export { equalBytes, isAllZero } from './constant-time.ts';
 export { FINGERPRINT_LENGTH, fingerprint, fingerprintsEqual, isFingerprint, shortFingerprint } from './fingerprint.ts';
-export { decodePrivateKey, encodePrivateKey } from './private-key-pem.ts';
+export { checkPrivateKey, decodePrivateKey, encodePrivateKey } from './private-key-pem.ts';
 export { isCanonicalPublicKey, KEY_LENGTH, spki } from './public-key.ts';

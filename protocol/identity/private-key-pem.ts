@@ -20,13 +20,20 @@ const VERSION_AT = 4;
 
 /** PEM text of 32 raw private bytes, with a newline at its end. */
 export function encodePrivateKey(raw: Uint8Array): string {
-  if (raw.length !== KEY_LENGTH) throw new LocalError('INVALID_ARGUMENT', `an X25519 private key has 32 bytes, not ${raw.length}`);
+  checkPrivateKey(raw);
   const der = new Uint8Array(PKCS8_PREFIX.length + KEY_LENGTH);
   der.set(PKCS8_PREFIX);
   der.set(raw, PKCS8_PREFIX.length);
   const lines = base64.encode(der).match(new RegExp(`.{1,${LINE}}`, 'g')) ?? [];
   der.fill(0);
   return [BEGIN, ...lines, END, ''].join('\n');
+}
+
+/** The same 32 raw private bytes. @throws LocalError INVALID_ARGUMENT for any other length */
+export function checkPrivateKey(raw: Uint8Array): Uint8Array {
+  if (raw.length !== KEY_LENGTH)
+    throw new LocalError('INVALID_ARGUMENT', `an X25519 private key has ${KEY_LENGTH} bytes, not ${raw.length}`);
+  return raw;
 }
 
 /** The 32 raw private bytes of a PEM text. @throws LocalError INVALID_ARGUMENT for anything but one X25519 key in PKCS#8. */

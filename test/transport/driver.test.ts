@@ -161,7 +161,7 @@ describe('driver', () => {
     expect(driver.stats.received).toBe(5);
   });
 
-  it('handles timeouts, then events, then the owner, then sends', async () => {
+  it('handles timeouts, then events, then sends', async () => {
     const bench = new Bench();
     const order: string[] = [];
     const driver = bench.driver({
@@ -169,14 +169,13 @@ describe('driver', () => {
         order.push(event);
         bench.engine.toSend = 1;
       },
-      onService: (now) => order.push(`service at ${now}`),
     });
     await driver.bind({ port: 0 });
     bench.engine.timeout = 90;
     bench.engine.events = ['a', 'b'];
     driver.wake();
     bench.turn();
-    expect(order).toEqual(['a', 'b', 'service at 100']);
+    expect(order).toEqual(['a', 'b']);
     expect(bench.engine.calls).toEqual(['timeout 100', 'transmit', 'transmit']);
     expect(bench.inFlight).toHaveLength(1);
   });

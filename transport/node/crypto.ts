@@ -6,13 +6,14 @@
 import { createHash, createHmac, createPrivateKey, createPublicKey, diffieHellman, type KeyObject, randomBytes } from 'node:crypto';
 import type { CryptoHost, PrivateKey } from '../../protocol/crypto-host.ts';
 import { LocalError } from '../../protocol/errors/index.ts';
+import { checkPrivateKey, KEY_LENGTH } from '../../protocol/identity/index.ts';
 
 /** DER of a PKCS#8 X25519 key up to its 32 raw bytes (RFC 8410 §7). */
 const PKCS8_HEAD = Buffer.from('302e020100300506032b656e04220420', 'hex');
 
 export const nodeCrypto: CryptoHost = {
-  generateKey: () => new NodeKey(randomBytes(32)),
-  importKey: (raw) => new NodeKey(checkedKey(raw)),
+  generateKey: () => new NodeKey(randomBytes(KEY_LENGTH)),
+  importKey: (raw) => new NodeKey(Uint8Array.from(checkPrivateKey(raw))),
   sha256: (...parts) => digest(createHash('sha256'), parts),
   hmacSha256: (key, ...parts) => digest(createHmac('sha256', key), parts),
   randomBytes: (length) => plain(randomBytes(length)),
@@ -48,12 +49,6 @@ class NodeKey implements PrivateKey {
     this.#raw.fill(0);
     this.#key = undefined;
   }
-}
-
-/** A copy of 32 private bytes. @throws LocalError INVALID_ARGUMENT for any other length. */
-function checkedKey(raw: Uint8Array): Uint8Array {
-  if (raw.length !== 32) throw new LocalError('INVALID_ARGUMENT', `an X25519 private key has 32 bytes, not ${raw.length}`);
-  return Uint8Array.from(raw);
 }
 
 function digest(hash: { update(part: Uint8Array): unknown; digest(): Buffer }, parts: readonly Uint8Array[]): Uint8Array {

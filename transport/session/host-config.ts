@@ -2,30 +2,16 @@
 import type { CoreOptions, DataParameters, KeepAlive } from '../../bindings/index.ts';
 import type { Router } from '../../protocol/coap/index.ts';
 import type { PrivateKey } from '../../protocol/crypto-host.ts';
+import type { EndpointLimits } from '../../protocol/endpoint/index.ts';
 import type { Path } from '../../protocol/path.ts';
+import type { BindOptions } from '../environment.ts';
 import type { Session } from './session.ts';
 
 /** A socket of the host. */
-export interface Bind {
-  /** 0 = any free port. */
-  port: number;
-  /** Numeric address; default: all, IPv4 and IPv6. */
-  host?: string;
-  /** The device's local socket: its paths may count as local. */
-  local?: boolean;
-}
+export type Bind = Omit<BindOptions, 'receive'>;
 
-/** Read at every decision, so it may be changed while the host runs (`Host.limits`). */
-export interface HostLimits {
-  /** Handshakes of strangers in progress. */
-  halfOpen: number;
-  /** Number of those above which a Retry is asked for. */
-  retryAbove: number;
-  /** Connections, above which BUSY is answered. */
-  connections: number;
-  /** Byte streams the peers have open, over all connections; more are refused. */
-  streams?: number;
-}
+/** Read at every decision, so they may be changed while the host runs (`Host.limits`). */
+export type HostLimits = EndpointLimits;
 
 /** Everything a host is opened with. */
 export interface HostConfig {

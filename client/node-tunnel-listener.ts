@@ -52,6 +52,9 @@ function listenError(error: NodeJS.ErrnoException, port: number): LocalError {
     const message = `TCP port ${port} on 127.0.0.1 is in use: choose another port, or 0 for a free one`;
     return new LocalError('PORT_IN_USE', message, { cause: error });
   }
-  if (error.code === 'EACCES') return new LocalError('PRIVILEGED_PORT', `this user may not open TCP port ${port}`, { cause: error });
+  if (error.code === 'EACCES') {
+    const message = `this user may not open TCP port ${port}: choose a port of 1024 or above, or 0 for a free one`;
+    return new LocalError('PRIVILEGED_PORT', message, { cause: error });
+  }
   return new LocalError('UNKNOWN', error.message, { cause: error });
 }

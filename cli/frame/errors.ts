@@ -43,8 +43,6 @@ export function describe(error: unknown): string {
 /** What to do about the codes a person can do something about; the message of the error comes before it. */
 const HINTS: Record<string, string> = {
   FINGERPRINT_MISMATCH: 'somebody may be in between, or it was set up anew: check --server-fingerprint',
-  PRIVILEGED_PORT: 'ports below 1024 need special rights: choose a higher one, or 0 for a free one',
-  DNS: 'check the host name and the network',
   NOT_ATTACHED: 'the device is known but not connected to the base station now: check that it runs',
   TOKEN_REJECTED: 'give the server connect token of the pairing string with --sct, or a server key with --server-key',
   UNKNOWN_SERVER_KEY: 'create a key on the base station with `svc admin key add`',

@@ -105,7 +105,8 @@ function serve(session: Session, files: readonly number[]): void {
   };
 }
 
+/** Both directions come to their end: a stream whose end nobody reads stays open. */
 async function send(stream: SessionStream, file: Uint8Array): Promise<void> {
   await stream.write(file);
-  await stream.close();
+  await Promise.all([stream.close(), stream.readSome().catch(() => {})]);
 }

@@ -105,7 +105,11 @@ describe('what cannot be done ends with exit code 1 and one line', () => {
     ['a key that is none', 'key show --state {dir}/key', /key\.pem: .*private key/],
     ['a device key that is none', 'device --data {dir}/key --product p --device-id d --init', /key\.pem: .*private key/],
     ['an admin directory without data', 'admin product list --data {dir}/nothing', /holds no data of a base station/],
-    ['a device of no product', `admin device add pr de --fingerprint ${FP} --data {dir}/station`, /there is no product pr \(NOT_FOUND\)\s*$/],
+    [
+      'a device of no product',
+      `admin device add pr de --fingerprint ${FP} --data {dir}/station`,
+      /there is no product pr \(NOT_FOUND\)\s*$/,
+    ],
     ['a payload file that is not there', 'coap PUT /x --payload-file {dir}/nothing', /nothing: no such file/],
     ['a file to send that is not there', 'stream send {dir}/nothing', /nothing: no such file/],
     ['a damaged device directory', 'device --data {dir}/damaged --product p --device-id d', /state\.json/],

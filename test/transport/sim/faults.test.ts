@@ -1,3 +1,4 @@
+/** Burst loss, corruption, outages and cross traffic on a link, against their arithmetic. */
 import { describe, expect, it } from 'vitest';
 import { Link, type LinkOptions } from '../../../transport/sim/link.ts';
 import { Random } from '../../../transport/sim/random.ts';
@@ -130,7 +131,10 @@ describe('cross traffic', () => {
     // at irregular times: in step with the line we would always find the place that has just become free
     const random = new Random('times');
     let time = 0;
-    const fates = Array.from({ length: 10_000 }, () => link.offer(1000, (time += 2 * random.fraction()), () => {}));
+    const fates = Array.from({ length: 10_000 }, () => {
+      time += 2 * random.fraction();
+      return link.offer(1000, time, () => {});
+    });
     // three are offered for one that fits
     expect(fates.filter((fate) => fate === 'passed').length / fates.length).toBeLessThan(0.5);
     expect(fates.filter((fate) => fate === 'passed').length / fates.length).toBeGreaterThan(0.2);

@@ -1,3 +1,4 @@
+/** A link of the simulator: loss, delay, order, rate and queue; and its seeded randomness. */
 import { describe, expect, it } from 'vitest';
 import { Link, type LinkOptions } from '../../../transport/sim/link.ts';
 import { Random } from '../../../transport/sim/random.ts';

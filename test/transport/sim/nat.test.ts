@@ -1,3 +1,4 @@
+/** NATs of the simulator, hosts that move to another address, and damaged datagrams. */
 import { describe, expect, it } from 'vitest';
 import { type SimulatedHost, Simulation } from '../../../transport/sim/index.ts';
 import { Nat } from '../../../transport/sim/nat.ts';

@@ -1,3 +1,4 @@
+/** The simulator: delivery, intervention, virtual time, and the same run from the same seed. */
 import { describe, expect, it } from 'vitest';
 import type { Path } from '../../../protocol/path.ts';
 import type { UdpSocket } from '../../../transport/environment.ts';

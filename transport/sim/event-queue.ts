@@ -4,6 +4,7 @@
 export const Phase = { ARRIVAL: 0, DEFERRED: 1 } as const;
 export type Phase = (typeof Phase)[keyof typeof Phase];
 
+/** Something that is to happen. */
 export interface SimulationEvent {
   readonly time: number;
   readonly phase: Phase;
@@ -12,6 +13,7 @@ export interface SimulationEvent {
   run: (() => void) | null;
 }
 
+/** What is to happen, the next first. */
 export class EventQueue {
   readonly #heap: SimulationEvent[] = [];
   #scheduled = 0;

@@ -43,6 +43,7 @@ export class FaultChain {
   }
 }
 
+/** Whether the link is down at `now`, virtual ms. */
 export function isDown(outages: readonly Outage[], now: number): boolean {
   return outages.some(({ from, length, every = Number.POSITIVE_INFINITY }) => {
     const since = now - from;
@@ -50,6 +51,7 @@ export function isDown(outages: readonly Outage[], now: number): boolean {
   });
 }
 
+/** What is changed in a datagram of `length` bytes, at least 1. */
 export function damage(random: Random, length: number): Damage {
   const range = random.fraction() < 0.5 ? Math.min(HEADERS, length) : length;
   return { at: Math.floor(random.fraction() * range), mask: 1 + (random.u32() % 255) };

@@ -27,6 +27,7 @@ export interface World {
   addressesOf(name: string): readonly string[];
 }
 
+/** The environment of one host of a simulation. Made by `Simulation.host`. */
 export class SimulatedHost implements Environment {
   readonly name: string;
   /** Numeric, without prefix length, in order of preference. */

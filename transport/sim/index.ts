@@ -3,6 +3,7 @@
  * layer to talk over it. A `SimulatedHost` is the environment that a client, a device or a base station takes.
  */
 export type { CoreOptions } from '../../bindings/index.ts';
+export type { SocketAddress } from '../../protocol/control/index.ts';
 export type { Clock, Environment, Log, LogLevel, Network, UdpSocket } from '../environment.ts';
 export {
   type ConnectOptions,
@@ -17,6 +18,5 @@ export type { CrossTrafficOptions } from './cross-traffic.ts';
 export type { Outage } from './faults.ts';
 export { SimulatedHost } from './host.ts';
 export type { Link, LinkOptions, LinkStats, LinkVerdict } from './link.ts';
-export type { SocketAddress } from './nat.ts';
 export { Random } from './random.ts';
 export { type PacketFate, type SimulatedPacket, Simulation, type SimulationOptions } from './simulation.ts';

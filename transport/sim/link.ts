@@ -11,6 +11,7 @@ import { CrossTraffic, type CrossTrafficOptions } from './cross-traffic.ts';
 import { type Damage, damage, FaultChain, isDown, type Outage } from './faults.ts';
 import type { Random } from './random.ts';
 
+/** What a link does to datagrams. */
 export interface LinkOptions {
   /** Probability 0 to 1 that a datagram is lost. Default 0. */
   loss?: number;
@@ -42,6 +43,7 @@ export interface LinkOptions {
   mtu?: number;
 }
 
+/** Datagrams counted since the link was made. */
 export interface LinkStats {
   sent: number;
   sentBytes: number;
@@ -60,6 +62,7 @@ export interface LinkStats {
   crossOverflowed: number;
 }
 
+/** What the link did with a datagram. */
 export type LinkVerdict = 'passed' | 'lost' | 'overflowed' | 'oversize' | 'down';
 
 const defaults: Required<LinkOptions> = {
@@ -79,6 +82,7 @@ const defaults: Required<LinkOptions> = {
   mtu: 65_507,
 };
 
+/** One direction of a link. */
 export class Link {
   readonly stats: LinkStats = {
     sent: 0,

@@ -5,11 +5,7 @@
  * Mappings are made by the first datagram out and depend on the host's socket only (RFC 4787 endpoint-independent, no filter). A host that was
  * never rebound has none and is reached as it is.
  */
-
-export interface SocketAddress {
-  address: string;
-  port: number;
-}
+import type { SocketAddress } from '../../protocol/control/index.ts';
 
 interface Mapping {
   readonly outside: string;
@@ -18,9 +14,11 @@ interface Mapping {
   readonly inside: Map<number, number>;
 }
 
+/** Ports outside, given out in turn; below the ephemeral ones of hosts. */
 const FIRST_PORT = 20_000;
 const PORTS = 20_000;
 
+/** The mappings of all hosts that were rebound. */
 export class Nat {
   /** By address of a host. */
   readonly #mappings = new Map<string, Mapping>();

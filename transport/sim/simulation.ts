@@ -12,6 +12,7 @@
  * It needs nothing from its host, no timers and no Node, so it also runs in a bare JavaScript context. It does not model TCP
  * or ICMP: a datagram to nobody is lost.
  */
+import type { SocketAddress } from '../../protocol/control/index.ts';
 import { LocalError } from '../../protocol/errors/index.ts';
 import type { Path } from '../../protocol/path.ts';
 import { type Log, type LogLevel, silentLog } from '../environment.ts';
@@ -19,9 +20,10 @@ import { EventQueue, Phase, type SimulationEvent } from './event-queue.ts';
 import { damaged } from './faults.ts';
 import { SimulatedHost, type World } from './host.ts';
 import { Link, type LinkOptions, type LinkVerdict } from './link.ts';
-import { Nat, type SocketAddress } from './nat.ts';
+import { Nat } from './nat.ts';
 import { Random } from './random.ts';
 
+/** Seed, links and what the host of the simulation gives. */
 export interface SimulationOptions {
   /** The same seed gives the same run. Default 1. */
   seed?: number | string;
@@ -47,6 +49,7 @@ export interface SimulatedPacket {
   readonly data: Uint8Array;
 }
 
+/** What became of a datagram, or of one arrival of it. */
 export type PacketFate = LinkVerdict | 'intercepted' | 'unreachable' | 'delivered';
 
 const TURNS = 4;
@@ -59,6 +62,7 @@ const DEFAULT_LIMIT = 3_600_000;
 const LOOPBACK_DELAY = 0.02;
 const NEW_YEAR_2026 = 1_767_225_600_000;
 
+/** A network in virtual time with its hosts. */
 export class Simulation implements World {
   readonly seed: string;
   /**

@@ -3,6 +3,7 @@ import type { Path } from '../../protocol/path.ts';
 import type { BindOptions, UdpSocket } from '../environment.ts';
 import { PathTable, UdpPath } from '../udp-path.ts';
 
+/** What its host gives a socket. */
 export interface SimulatedSocketOptions {
   index: number;
   port: number;
@@ -14,6 +15,7 @@ export interface SimulatedSocketOptions {
   closed: () => void;
 }
 
+/** One bound UDP port of a simulated host. */
 export class SimulatedSocket implements UdpSocket {
   readonly index: number;
   readonly port: number;

@@ -1,8 +1,9 @@
 /**
  * Two connections that talk over a link in memory, in virtual time: the smallest world the data plane can live in.
  *
- * The link delays, loses, duplicates and reorders by a seeded generator. `run` jumps from one moment at which something happens to the
- * next; nothing sleeps. Each end collects what it is told; `onEvent` lets a test act on it.
+ * The link delays, loses, duplicates and reorders by a seeded generator; before that a line of limited rate with a queue may hold up or
+ * drop packets, and several pairs may share one. `run` jumps from one moment at which something happens to the next; nothing sleeps.
+ * Each end collects what it is told; `onEvent` lets a test act on it.
  */
 import { Core, type CoreConnection, type CoreConnectionOptions, type DataParameters, EventKind } from '../../bindings/index.ts';
 import { generator } from '../support/crypto.ts';
@@ -17,9 +18,43 @@ export interface Link {
   duplicate: number;
 }
 
+/** A line of `rate` bits a second (UDP payload) behind a queue of `queue` bytes that drops what does not fit. */
+export class Line {
+  rate: number;
+  queue: number;
+  passed = 0;
+  dropped = 0;
+  /** Longest time a packet waited, ms. */
+  longestWait = 0;
+  #freeAt = 0;
+
+  constructor(rate: number, queue: number) {
+    this.rate = rate;
+    this.queue = queue;
+  }
+
+  /** When a packet of `length` bytes has left, null = dropped. */
+  pass(length: number, now: number): number | null {
+    if (this.rate === Number.POSITIVE_INFINITY) return now;
+    const wait = Math.max(0, this.#freeAt - now);
+    if ((wait * this.rate) / 8_000 + length > this.queue) {
+      this.dropped++;
+      return null;
+    }
+    this.passed++;
+    this.longestWait = Math.max(this.longestWait, wait);
+    this.#freeAt = now + wait + (length * 8_000) / this.rate;
+    return this.#freeAt;
+  }
+}
+
 export interface PairOptions {
   seed?: number;
   link?: Partial<Link>;
+  /** What packets of the initiator go through; the other direction has no limit. */
+  line?: Line;
+  /** Timers fire at multiples of so many ms, as those of a host do; default 0, exactly. */
+  granularity?: number;
   core?: Core;
   initiator?: Partial<CoreConnectionOptions>;
   responder?: Partial<CoreConnectionOptions>;
@@ -41,7 +76,6 @@ export const PARAMETERS: DataParameters = {
 
 interface InFlight {
   at: number;
-  order: number;
   to: End;
   bytes: Uint8Array;
 }
@@ -82,12 +116,17 @@ export class Pair {
   intercept: (datagram: Uint8Array, from: End) => Uint8Array | null = (datagram) => datagram;
   delivered = 0;
   readonly #random: () => number;
+  readonly #line: Line | null;
+  readonly #granularity: number;
+  /** By time of arrival, then order of sending; what lies before `#first` is delivered. */
   #queue: InFlight[] = [];
-  #order = 0;
+  #first = 0;
 
   constructor(options: PairOptions = {}) {
     this.core = options.core ?? Core.create();
     this.#random = generator(options.seed ?? 1);
+    this.#line = options.line ?? null;
+    this.#granularity = options.granularity ?? 0;
     this.link = { delay: 10, jitter: 0, loss: 0, duplicate: 0, ...options.link };
     const parameters = { ...PARAMETERS, ...options.parameters };
     const common = { local: parameters, remote: parameters, skipSeed: (options.seed ?? 1) * 77, now: this.now };
@@ -131,19 +170,32 @@ export class Pair {
 
   /** Runs until `done` holds or `limit` ms have passed; true if it held. */
   run(limit: number, done: () => boolean = () => false): boolean {
-    const until = this.now + limit;
-    for (;;) {
-      this.#settle();
-      if (done()) return true;
-      const next = Math.min(this.#nextDelivery(), this.initiator.connection.nextTimeout(), this.responder.connection.nextTimeout());
-      if (next > until) {
-        this.now = until;
-        return done();
+    return runTogether([this], limit, done);
+  }
+
+  /** Events and packets at this instant, until neither end has any. */
+  settle(): void {
+    for (let round = 0; round < 10_000; round++) {
+      let idle = true;
+      for (const end of this.ends) {
+        if (this.#pump(end)) idle = false;
       }
-      this.now = Math.max(this.now, next);
-      this.#deliver();
-      for (const end of this.ends) if (end.connection.nextTimeout() <= this.now) end.connection.handleTimeout(this.now);
+      if (idle) return;
     }
+    throw new Error('the two ends never come to rest');
+  }
+
+  /** When something happens next. */
+  next(): number {
+    const timer = Math.min(this.initiator.connection.nextTimeout(), this.responder.connection.nextTimeout());
+    return Math.min(this.#nextDelivery(), this.#onTick(timer));
+  }
+
+  /** Deliveries and timers that are due at `now`. */
+  advance(now: number): void {
+    this.now = now;
+    this.#deliver();
+    for (const end of this.ends) if (end.connection.nextTimeout() <= this.now) end.connection.handleTimeout(this.now);
   }
 
   /** Hands `bytes` to an end as if they came from the network. */
@@ -153,18 +205,6 @@ export class Pair {
 
   free(): void {
     for (const end of this.ends) end.connection.free();
-  }
-
-  /** Events and packets at one instant, until neither end has any. */
-  #settle(): void {
-    for (let round = 0; round < 10_000; round++) {
-      let idle = true;
-      for (const end of this.ends) {
-        if (this.#pump(end)) idle = false;
-      }
-      if (idle) return;
-    }
-    throw new Error('the two ends never come to rest');
   }
 
   #pump(end: End): boolean {
@@ -190,31 +230,57 @@ export class Pair {
   #send(bytes: Uint8Array, from: End): void {
     if (from.record) from.sent.push(bytes);
     const passed = this.intercept(bytes, from);
-    if (passed === null || this.#random() < this.link.loss) return;
-    this.#enqueue(passed, from.peer);
-    if (this.#random() < this.link.duplicate) this.#enqueue(passed, from.peer);
+    if (passed === null) return;
+    const left = this.#line && from.isInitiator ? this.#line.pass(passed.length, this.now) : this.now;
+    if (left === null || this.#random() < this.link.loss) return;
+    this.#enqueue(passed, from.peer, left);
+    if (this.#random() < this.link.duplicate) this.#enqueue(passed, from.peer, left);
   }
 
-  #enqueue(bytes: Uint8Array, to: End): void {
-    const at = this.now + this.link.delay + this.#random() * this.link.jitter;
-    this.#queue.push({ at, order: this.#order++, to, bytes });
+  #enqueue(bytes: Uint8Array, to: End, left: number): void {
+    const at = left + this.link.delay + this.#random() * this.link.jitter;
+    let index = this.#queue.length;
+    while (index > this.#first && (this.#queue[index - 1] as InFlight).at > at) index--;
+    this.#queue.splice(index, 0, { at, to, bytes });
   }
 
   #nextDelivery(): number {
-    let next = Number.POSITIVE_INFINITY;
-    for (const { at } of this.#queue) next = Math.min(next, at);
-    return next;
+    return this.#queue[this.#first]?.at ?? Number.POSITIVE_INFINITY;
+  }
+
+  #onTick(time: number): number {
+    if (this.#granularity === 0 || time === Number.POSITIVE_INFINITY) return time;
+    return Math.ceil(time / this.#granularity) * this.#granularity;
   }
 
   #deliver(): void {
-    const due = this.#queue.filter(({ at }) => at <= this.now).sort((a, b) => a.at - b.at || a.order - b.order);
-    this.#queue = this.#queue.filter(({ at }) => at > this.now);
-    for (const { to, bytes } of due) {
+    while (this.#nextDelivery() <= this.now) {
+      const { to, bytes } = this.#queue[this.#first++] as InFlight;
       this.delivered++;
       // The host verifies the Complete packet and tells the responder.
       if (bytes[0] === 0x83) to.connection.completeReceived(this.now);
       else to.connection.receive(bytes, 0, this.now);
     }
+    if (this.#first < 1_000) return;
+    this.#queue = this.#queue.slice(this.#first);
+    this.#first = 0;
+  }
+}
+
+/** Runs pairs in one time until `done` holds or `limit` ms have passed; true if it held. */
+export function runTogether(pairs: readonly Pair[], limit: number, done: () => boolean = () => false): boolean {
+  const clock = pairs[0] as Pair;
+  const until = clock.now + limit;
+  for (;;) {
+    for (const pair of pairs) pair.settle();
+    if (done()) return true;
+    const next = Math.min(...pairs.map((pair) => pair.next()));
+    const now = Math.max(clock.now, Math.min(next, until));
+    if (next > until) {
+      for (const pair of pairs) pair.now = until;
+      return done();
+    }
+    for (const pair of pairs) pair.advance(now);
   }
 }
 

@@ -1,10 +1,11 @@
 /** Public surface of the bindings: the only code that touches the linear memory of the core. */
 export type { Aead } from './aead.ts';
-export { EventKind, Status, TransportError } from './codes.generated.ts';
+export { CongestionState, EventKind, Status, TransportError } from './codes.generated.ts';
 export { CoreConnection } from './connection.ts';
 export { Core, type CoreStats } from './core.ts';
 export { LocalError, RemoteError, SvcError } from './error.ts';
 export {
+  type CongestionControl,
   type CoreConnectionOptions,
   type CoreOptions,
   type DataParameters,

@@ -50,6 +50,9 @@ export interface KeepAlive {
   maxRetries: number;
 }
 
+/** NewReno (RFC 9002), CUBIC with HyStart++ (RFC 9438, 9406), BBRv3 (draft-ietf-ccwg-bbr). */
+export type CongestionControl = 'newreno' | 'cubic' | 'bbr';
+
 /** What the handshake has agreed upon, and what this end wants. */
 export interface CoreConnectionOptions {
   initiator: boolean;
@@ -72,6 +75,8 @@ export interface CoreConnectionOptions {
   skipSeed: number;
   /** UDP payload of our packets, Route header included; default 1,200. Both ends and the slots bound it. */
   mtu?: number;
+  /** Default `newreno`. */
+  congestion?: CongestionControl;
   /** Monotonic ms. */
   now: number;
 }

@@ -1,6 +1,7 @@
 /** Writes what `connectionOpen` reads from the transfer area; the layout is the one of core-as/connection/open.ts. */
+import { Congestion } from './codes.generated.ts';
 import { LocalError } from './error.ts';
-import type { CoreConnectionOptions, DataParameters } from './options.ts';
+import type { CongestionControl, CoreConnectionOptions, DataParameters } from './options.ts';
 
 /** Layout of core-as/connection/open.ts: bytes of a key and of an id, then offsets. */
 const KEY_LENGTH = 32;
@@ -11,6 +12,7 @@ const COMPLETE_AT = 512;
 const MAX_COMPLETE = 1_000;
 /** Every path of the Internet takes it (RFC 9000 §14). */
 const DEFAULT_MTU = 1_200;
+const DEFAULT_CONGESTION: CongestionControl = 'newreno';
 /** Largest values of the core's fields: u16 and, for credit, i32. */
 const MAX_SHORT = 0xffff;
 const MAX_CREDIT = 0x7fff_ffff;
@@ -36,6 +38,7 @@ export function writeParameters(area: Uint8Array, options: CoreConnectionOptions
     keepAlive?.maxRetries ?? 0,
     ...end(options.local),
     ...end(options.remote),
+    controller(options.congestion ?? DEFAULT_CONGESTION),
   ];
   const view = new DataView(area.buffer, area.byteOffset + FIELDS_AT);
   for (const [index, value] of fields.entries()) view.setFloat64(index * 8, value, true);
@@ -53,6 +56,12 @@ function end(parameters: DataParameters): number[] {
     short(parameters.maxAckDelay),
     short(parameters.maxDatagram),
   ];
+}
+
+function controller(name: CongestionControl): number {
+  const code = { newreno: Congestion.NEWRENO, cubic: Congestion.CUBIC, bbr: Congestion.BBR }[name] as number | undefined;
+  if (code === undefined) throw new LocalError('INVALID_ARGUMENT', `there is no congestion control named ${name}`);
+  return code;
 }
 
 function exactly(bytes: Uint8Array, length: number, what: string): Uint8Array {

@@ -1,4 +1,5 @@
 /** Figures of a connection, in the order of `connectionStats` (core-as/exports/connection.ts). */
+import type { CongestionState } from './codes.generated.ts';
 
 /** Figures of one connection since it was opened. */
 export interface CoreConnectionStats {
@@ -19,6 +20,12 @@ export interface CoreConnectionStats {
   packetSize: number;
   datagramsDropped: number;
   authenticationFailures: number;
+  /** One of CongestionState. */
+  congestionState: CongestionState;
+  /** Bytes a second at which packets leave while the window allows them. */
+  pacingRate: number;
+  /** BBR: bytes a second that the path is thought to carry; 0 = not known, or another controller. */
+  bandwidth: number;
 }
 
 const NAMES = [
@@ -35,11 +42,14 @@ const NAMES = [
   'packetSize',
   'datagramsDropped',
   'authenticationFailures',
+  'congestionState',
+  'pacingRate',
+  'bandwidth',
 ] as const satisfies readonly (keyof CoreConnectionStats)[];
 
 /** The figures that `connectionStats` has left in the core's results. */
 export function readStats(results: Float64Array): CoreConnectionStats {
-  const stats = {} as CoreConnectionStats;
+  const stats = {} as Record<(typeof NAMES)[number], number>;
   for (const [index, name] of NAMES.entries()) stats[name] = results[index] ?? 0;
-  return stats;
+  return stats as CoreConnectionStats;
 }

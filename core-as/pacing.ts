@@ -1,20 +1,15 @@
 /**
- * Pacing (RFC 9002 §7.7): a token bucket filled at 1.25 × window / smoothed RTT.
+ * Pacing (RFC 9002 §7.7): a token bucket, filled at the rate the congestion controller asks for.
  *
  * The bucket holds at least 10 packets and at least 2 ms of rate: hosts wake us by timers of 1 ms, and a smaller bucket would
  * turn that granularity into a limit.
  */
+import { pacingRate } from "./congestion/congestion";
 import { Connection } from "./connection/record";
 import { flightOf } from "./recovery/flight";
 
-const GAIN: f32 = 1.25;
 const BURST_PACKETS: u32 = 10;
 const BURST_TIME: f32 = 2;
-
-/** Bytes per millisecond. */
-export function pacingRate(c: Connection): f32 {
-  return (GAIN * <f32>c.congestionWindow) / max(c.smoothedRtt, 0.01);
-}
 
 /** Fills the bucket up to `now`; asked once before a burst. */
 export function refill(c: Connection, now: f64): void {

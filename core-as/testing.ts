@@ -1,8 +1,11 @@
 /** Exports of the test target: internals of the core, so that each part has unit tests of its own. Not part of the ABI. */
 import { CONNECTION_USED, Connection, WINDOW_BYTES } from "./connection/record";
-import { BOOKKEEPING, takeClearChunk } from "./memory/chunks";
+import { BBR_USED } from "./congestion/bbr/record";
+import { CUBIC_USED } from "./congestion/cubic";
+import { CUBIC_IN_BBR } from "./congestion/model";
+import { BOOKKEEPING, CHUNK, takeClearChunk } from "./memory/chunks";
 import { CONNECTION_SIZE, STREAM_SIZE, connectionSlab } from "./memory/layout";
-import { ensureFlight } from "./recovery/flight";
+import { RECORD_SIZE, SENT_USED, ensureFlight } from "./recovery/flight";
 import { STREAM_USED } from "./streams/record";
 
 export { abortColumn, abortLine } from "./abort";
@@ -21,7 +24,8 @@ export { maskOf, reconstruct } from "./packet/number";
 export { isNew, mark, scanDown, windowFloor } from "./packet/replay-window";
 export { writeAck } from "./recovery/ack-policy";
 export { onRttSample, probeTimeout, rttInit } from "./recovery/rtt";
-export { mayPace, onPaced, pacingRate, pacingTime, refill } from "./pacing";
+export { mayPace, onPaced, pacingTime, refill } from "./pacing";
+export { pacingRate } from "./congestion/congestion";
 
 /** A connection of zeros in the first slot, for parts that need one. */
 export function blankConnection(): Connection {
@@ -57,5 +61,6 @@ export function scratch(): usize {
 
 /** Bytes of the records that are used must fit what the slabs give. */
 export function recordsFit(): bool {
-  return CONNECTION_USED + WINDOW_BYTES <= CONNECTION_SIZE && STREAM_USED <= STREAM_SIZE;
+  const slabs = CONNECTION_USED + WINDOW_BYTES <= CONNECTION_SIZE && STREAM_USED <= STREAM_SIZE;
+  return slabs && BBR_USED <= CUBIC_IN_BBR && CUBIC_IN_BBR + CUBIC_USED <= CHUNK && SENT_USED <= RECORD_SIZE;
 }

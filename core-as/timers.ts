@@ -1,5 +1,6 @@
 /** Every timer of a connection, each with one sentence. Infinity = not armed. */
 import { ACK_NOW, Connection, DRAINED, OPEN, flagged } from "./connection/record";
+import { modelTime } from "./congestion/model";
 import { keepAliveTime } from "./connection/keep-alive";
 import { pacingTime } from "./pacing";
 import { previousKeyTime } from "./packet/key-update";
@@ -42,6 +43,11 @@ export function retryTimer(c: Connection): f64 {
   return c.retryTime;
 }
 
+/** What is known about the path is too old to be of use. */
+export function modelTimer(c: Connection): f64 {
+  return modelTime(c);
+}
+
 /** The receive key before the current one is wiped. */
 export function previousKeyTimer(c: Connection): f64 {
   return previousKeyTime(c);
@@ -59,5 +65,5 @@ export function nextTimer(c: Connection): f64 {
   let next = min(ackTimer(c), min(lossTimer(c), probeTimer(c)));
   next = min(next, min(pacingTimer(c), keepAliveTimer(c)));
   next = min(next, min(idleTimer(c), retryTimer(c)));
-  return min(next, previousKeyTimer(c));
+  return min(next, min(previousKeyTimer(c), modelTimer(c)));
 }

@@ -1,34 +1,136 @@
 /**
- * The interface between recovery and a congestion controller. One controller so far, NewReno; BBR and CUBIC will stand beside it,
- * chosen by a field of the connection, with what they need to remember in a chunk of their own.
+ * The interface between recovery and a congestion controller: NewReno, CUBIC with HyStart++, or BBR, chosen by `Connection.congestion`.
  *
- * A controller sets `congestionWindow` (bytes) and `slowStartThreshold`; pacing.ts turns the window into a rate.
+ *   onCongestionSent          a packet went out
+ *   onCongestionAcked         one packet was acknowledged; afterwards, when losses are known too, onAckDone
+ *   onCongestionPacketLost    one packet was lost; afterwards onCongestionLost for all of them together
+ *   onPersistentCongestion    RFC 9002 §7.6
+ *   onWindowFull, onAppLimited   why transmit stopped
+ *
+ * A controller sets `congestionWindow` (bytes); `pacingRate` is what it wants between packets. CUBIC and BBR keep what they know in a
+ * chunk (model.ts). Without one (none is left, or nothing was sent for long) NewReno's rules hold.
  */
+import {
+  CONGESTION_BBR, CONGESTION_CUBIC, CONGESTION_NEWRENO, STATE_AVOIDANCE, STATE_CONSERVATIVE_SLOW_START, STATE_SLOW_START,
+} from "../codes.generated";
 import { Connection } from "../connection/record";
-import { newRenoAcked, newRenoInit, newRenoLost, newRenoPersistent } from "./new-reno";
+import { SentPacket } from "../recovery/flight";
+import {
+  bbrAckDone, bbrAcked, bbrAllLost, bbrBandwidth, bbrInit, bbrLost, bbrPacingRate, bbrPersistent, bbrSent, bbrState, bbrWindowFull, bbrWorthKeeping,
+} from "./bbr/bbr";
+import { initRateSample, markAppLimited } from "./bbr/rate-sample";
+import {
+  cubicAckDone, cubicAcked, cubicInit, cubicLost, cubicPersistent, cubicWorthKeeping, isConservative,
+} from "./cubic";
+import { initialWindow, releaseModel, takeModel, usedModel } from "./model";
+import { newRenoAcked, newRenoLost, newRenoPersistent } from "./new-reno";
 
-export function congestionInit(c: Connection): void {
-  newRenoInit(c);
+/** RFC 9002 §7.7: N of the pacing rate of window-based controllers. */
+const PACING_GAIN: f32 = 1.25;
+
+export function congestionInit(c: Connection, kind: u8): void {
+  c.congestion = kind;
+  c.congestionWindow = initialWindow(c);
+  c.slowStartThreshold = u32.MAX_VALUE;
 }
 
-/** `size` bytes went out. */
-export function onCongestionSent(_c: Connection, _size: u32): void {}
+/** The packet of `record` went out; `bytesInFlight` counts it. */
+export function onCongestionSent(c: Connection, record: SentPacket, now: f64): void {
+  if (c.congestion == CONGESTION_NEWRENO) return;
+  if (!c.model && takeModel(c, now)) initModel(c, now);
+  if (controller(c) == CONGESTION_BBR) bbrSent(c, record, now);
+}
 
-/** A packet of `size` bytes sent at `sentTime` was acknowledged; `inFlight` bytes were before its ACK frame. */
-export function onCongestionAcked(c: Connection, size: u32, sentTime: f64, inFlight: u32): void {
-  newRenoAcked(c, size, sentTime, inFlight);
+/** An ACK frame begins. */
+export function onAckBegin(): void {
+  initRateSample();
+}
+
+/** Packet `number`, the one of `record`, was acknowledged; `inFlight` bytes were before its ACK frame. */
+export function onCongestionAcked(c: Connection, record: SentPacket, inFlight: u32, number: u64, now: f64): void {
+  const kind = controller(c);
+  if (kind == CONGESTION_BBR) bbrAcked(c, record, number, inFlight, now);
+  else if (kind == CONGESTION_CUBIC) cubicAcked(c, record.size, record.time, inFlight, now);
+  else newRenoAcked(c, record.size, record.time, inFlight);
+}
+
+/** The ACK frame is dealt with, losses included. `rtt`: its sample, negative = none; `queued`: the same without the peer's delay. */
+export function onAckDone(c: Connection, rtt: f64, queued: f64, acked: u32, now: f64): void {
+  const kind = controller(c);
+  if (kind == CONGESTION_NEWRENO) return;
+  if (kind == CONGESTION_BBR) bbrAckDone(c, rtt, queued, acked, now);
+  else cubicAckDone(c, rtt);
+  usedModel(c, now);
+  if (!c.flight && !(kind == CONGESTION_BBR ? bbrWorthKeeping(c) : cubicWorthKeeping(c))) forget(c);
+}
+
+/** Packet `number`, the one of `record`, was lost. */
+export function onCongestionPacketLost(c: Connection, record: SentPacket, number: u64, now: f64): void {
+  if (controller(c) == CONGESTION_BBR) bbrLost(c, record, number, now);
 }
 
 /** Packets were lost, the newest of them sent at `sentTime`. */
 export function onCongestionLost(c: Connection, sentTime: f64, now: f64): void {
-  newRenoLost(c, sentTime, now);
+  const kind = controller(c);
+  if (kind == CONGESTION_BBR) bbrAllLost(c, sentTime, now);
+  else if (kind == CONGESTION_CUBIC) cubicLost(c, sentTime, now);
+  else if (kind == CONGESTION_NEWRENO) newRenoLost(c, sentTime, now);
 }
 
 export function onPersistentCongestion(c: Connection): void {
-  newRenoPersistent(c);
+  const kind = controller(c);
+  if (kind == CONGESTION_BBR) bbrPersistent(c);
+  else if (kind == CONGESTION_CUBIC) cubicPersistent(c);
+  else newRenoPersistent(c);
+}
+
+/** There is more to send than the window allows. */
+export function onWindowFull(c: Connection): void {
+  if (controller(c) == CONGESTION_BBR) bbrWindowFull(c);
+}
+
+/** Window and pacer would allow more than there is to send. */
+export function onAppLimited(c: Connection): void {
+  if (controller(c) == CONGESTION_BBR) markAppLimited(c);
+}
+
+/** Nothing was sent for so long that the path may be another one: the next packet starts anew. */
+export function forget(c: Connection): void {
+  releaseModel(c);
+  c.congestionWindow = initialWindow(c);
+  c.slowStartThreshold = u32.MAX_VALUE;
+  c.bytesAcked = 0;
 }
 
 /** Bytes that may go out now. */
 export function windowLeft(c: Connection): u32 {
   return c.congestionWindow > c.bytesInFlight ? c.congestionWindow - c.bytesInFlight : 0;
+}
+
+/** Bytes per millisecond. */
+export function pacingRate(c: Connection): f32 {
+  if (controller(c) == CONGESTION_BBR) return bbrPacingRate(c);
+  return (PACING_GAIN * <f32>c.congestionWindow) / max(c.smoothedRtt, 0.01);
+}
+
+/** For statistics: one of STATE_… of codes.json. */
+export function congestionState(c: Connection): u32 {
+  if (controller(c) == CONGESTION_BBR) return bbrState(c);
+  if (controller(c) == CONGESTION_CUBIC && isConservative(c)) return STATE_CONSERVATIVE_SLOW_START;
+  return c.congestionWindow < c.slowStartThreshold ? STATE_SLOW_START : STATE_AVOIDANCE;
+}
+
+/** For statistics: bytes per millisecond of BBR's model, 0 = none. */
+export function bandwidth(c: Connection): f64 {
+  return controller(c) == CONGESTION_BBR ? bbrBandwidth(c) : 0;
+}
+
+/** Whose rules hold now. */
+function controller(c: Connection): u32 {
+  return c.model ? <u32>c.congestion : CONGESTION_NEWRENO;
+}
+
+function initModel(c: Connection, now: f64): void {
+  if (c.congestion == CONGESTION_BBR) bbrInit(c, now);
+  else cubicInit(c);
 }

@@ -3,13 +3,7 @@ import { APP_LIMITED, Connection, flagged } from "../connection/record";
 import { flightOf } from "../recovery/flight";
 
 // RFC 9002 §7.2, B.1
-const INITIAL_WINDOW_PACKETS: u32 = 10;
 const MINIMUM_WINDOW_PACKETS: u32 = 2;
-
-export function newRenoInit(c: Connection): void {
-  c.congestionWindow = min(INITIAL_WINDOW_PACKETS * <u32>c.packetSize, max(14_720, 2 * <u32>c.packetSize));
-  c.slowStartThreshold = u32.MAX_VALUE;
-}
 
 export function newRenoAcked(c: Connection, size: u32, sentTime: f64, inFlight: u32): void {
   if (sentTime <= flightOf(c).recoveryStart || flagged(c, APP_LIMITED) || inFlight < c.congestionWindow / 2) return;
@@ -37,6 +31,7 @@ export function newRenoPersistent(c: Connection): void {
   flightOf(c).recoveryStart = -1;
 }
 
-function minimumWindow(c: Connection): u32 {
+/** kMinimumWindow, bytes. */
+export function minimumWindow(c: Connection): u32 {
   return MINIMUM_WINDOW_PACKETS * <u32>c.packetSize;
 }

@@ -10,6 +10,7 @@
  * period if the host closed), TIMED_OUT, and DRAINED as the last event.
  */
 import { BOOKKEEPING, releaseChunk, takeClearChunk } from "../memory/chunks";
+import { releaseModel } from "../congestion/model";
 import { endFlight } from "../recovery/flight";
 import { probeTimeout } from "../recovery/rtt";
 import { APPLICATION_CLOSE, CONNECTION_CLOSE } from "../frames/types";
@@ -65,6 +66,7 @@ export function timeOut(c: Connection): void {
   c.state = DRAINED;
   c.closeTime = Infinity;
   endFlight(c);
+  releaseModel(c);
   c.bytesInFlight = 0;
   c.events |= ON_TIMED_OUT | ON_DRAINED;
 }
@@ -127,6 +129,7 @@ function begin(c: Connection, state: u8, frameType: u64, code: u64, reason: usiz
   c.state = state;
   c.ackTime = Infinity;
   endFlight(c);
+  releaseModel(c);
   c.bytesInFlight = 0;
 }
 

@@ -10,6 +10,7 @@
  */
 import { STATUS_INVALID_ARGUMENT, STATUS_OK, STATUS_OUT_OF_MEMORY } from "../codes.generated";
 import { congestionInit } from "../congestion/congestion";
+import { releaseModel } from "../congestion/model";
 import { releaseDatagrams } from "../datagrams/queue";
 import { BOOKKEEPING, CHUNK, releaseChunk, takeChunk } from "../memory/chunks";
 import { CONNECTION_SIZE, connectionCount, connectionSlab, transfer } from "../memory/layout";
@@ -41,6 +42,7 @@ const P_KEEP_RETRY = 6;
 const P_KEEP_MOST = 7;
 const P_LOCAL = 8;
 const P_REMOTE = 16;
+const P_CONGESTION = 24;
 // … of one end:
 const P_IDLE = 0;
 const P_UDP = 1;
@@ -87,7 +89,7 @@ export function open(): u32 {
   setTimes(c, field(P_NOW));
   setCredit(c);
   rttInit(c);
-  congestionInit(c);
+  congestionInit(c, <u8>field(P_CONGESTION));
   return STATUS_OK;
 }
 
@@ -102,6 +104,7 @@ export function connectionOf(handle: u32): Connection {
 export function free(c: Connection): void {
   while (c.allHead) freeStream(c, changetype<Stream>(c.allHead));
   endFlight(c);
+  releaseModel(c);
   releaseDatagrams(c);
   discardPreviousKey(c);
   releaseClosing(c);

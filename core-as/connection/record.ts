@@ -2,8 +2,8 @@
  * One connection: fields and flags, no behaviour. 1,536 bytes in the connection slab (memory/layout.ts):
  * at most 512 of fields and keys, then the replay window (1,024).
  *
- * What only a busy connection needs lies in chunks that an idle one does not own: the packets in flight (recovery/flight.ts),
- * stream buffers, datagram queues, the Complete packet, the previous receive key, the closing frame. Mask keys are not kept:
+ * What only a busy connection needs lies in chunks that an idle one does not own: the packets in flight (recovery/flight.ts), the
+ * model of the path (congestion/model.ts), stream buffers, datagram queues, the Complete packet, the previous receive key, the closing frame. Mask keys are not kept:
  * the mask of an id is a constant, computed when the id is installed.
  */
 import { CONNECTION_SIZE } from "../memory/layout";
@@ -97,11 +97,10 @@ export class Connection {
   smoothedRtt: f32;
   rttVariation: f32;
   minimumRtt: f32;
-  latestRtt: f32;
   congestionWindow: u32;
   bytesInFlight: u32;
   slowStartThreshold: u32;
-  /** Counts towards the next avoidance step. */
+  /** NewReno: counts towards the next avoidance step. */
   bytesAcked: u32;
   flags: u32;
   random: u32;
@@ -143,6 +142,8 @@ export class Connection {
   elicitingReceived: u8;
   /** Position in the share of byte streams, one packet in four. */
   turn: u8;
+  /** The congestion controller: CONGESTION_… of codes.json. */
+  congestion: u8;
   // Lists (head, tail), see memory/list.ts.
   allHead: usize;
   allTail: usize;
@@ -158,6 +159,8 @@ export class Connection {
   eventsTail: usize;
   // Chunks, 0 = none.
   flight: usize;
+  /** What the congestion controller remembers (congestion/model.ts). */
+  model: usize;
   datagrams: usize;
   complete: usize;
   previousKey: usize;

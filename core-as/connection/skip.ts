@@ -23,8 +23,8 @@ export function skipIsDue(c: Connection): bool {
   return true;
 }
 
-/** xorshift32 */
-function nextRandom(c: Connection): u32 {
+/** The next number of the connection's generator (xorshift32). */
+export function nextRandom(c: Connection): u32 {
   let x = c.random ? c.random : 1;
   x ^= x << 13;
   x ^= x >> 17;

@@ -1,4 +1,5 @@
 /** What happens when timers fire (timers.ts names them). */
+import { forget } from "../congestion/congestion";
 import { onProbe, detectLost } from "../recovery/loss";
 import { discardPreviousKey } from "../packet/key-update";
 import { offerMessages, offerStreams } from "../streams/credit";
@@ -6,7 +7,7 @@ import { Stream, WANTS_ROOM, has, ALL_LINK } from "../streams/record";
 import { offerRoom } from "../streams/send";
 import { next } from "../memory/list";
 import {
-  ackTimer, closeTimer, idleTimer, keepAliveTimer, lossTimer, previousKeyTimer, probeTimer, retryTimer,
+  ackTimer, closeTimer, idleTimer, keepAliveTimer, lossTimer, modelTimer, previousKeyTimer, probeTimer, retryTimer,
 } from "../timers";
 import { endClosing, timeOut } from "./close";
 import { onKeepAlive } from "./keep-alive";
@@ -30,6 +31,7 @@ export function handleTimeout(c: Connection, now: f64): void {
   if (now >= probeTimer(c)) onProbe(c);
   if (now >= retryTimer(c)) retryStarved(c);
   if (now >= previousKeyTimer(c)) discardPreviousKey(c);
+  if (now >= modelTimer(c)) forget(c);
 }
 
 /** Chunks may be free again: turned-away writers try once more. */

@@ -8,7 +8,7 @@
  * The Complete packet of the initiator goes before everything else, as the bytes the host gave.
  */
 import { dequeue, drop, headLength, waiting } from "../datagrams/queue";
-import { windowLeft } from "../congestion/congestion";
+import { onAppLimited, onWindowFull, windowLeft } from "../congestion/congestion";
 import { fillControl, fillPing } from "../frames/control";
 import { DATAGRAM_LEN } from "../frames/types";
 import { varintSize, writeVarint } from "../frames/varint";
@@ -200,6 +200,7 @@ function mayElicit(c: Connection, now: f64): bool {
   if (flagged(c, PROBE)) return true;
   if (windowLeft(c) < <u32>c.packetSize) {
     c.flags &= ~APP_LIMITED;
+    onWindowFull(c);
     pacingIdle(c);
     return false;
   }
@@ -211,6 +212,7 @@ function mayElicit(c: Connection, now: f64): bool {
 /** All was sent: the window may not grow if it was far from full (RFC 9002 §7.8). */
 function noteIdle(c: Connection): void {
   pacingIdle(c);
+  onAppLimited(c);
   const far = c.congestionWindow < c.slowStartThreshold ? c.congestionWindow / 2 : 3 * <u32>c.packetSize;
   if (windowLeft(c) > far) c.flags |= APP_LIMITED;
   else c.flags &= ~APP_LIMITED;

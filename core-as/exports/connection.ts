@@ -1,4 +1,5 @@
 /** Exports of one connection, by handle. A handle the host did not get from `connectionOpen`, or freed, traps. */
+import { bandwidth, congestionState, pacingRate } from "../congestion/congestion";
 import { close, closeReason } from "../connection/close";
 import { nextEvent } from "../connection/events";
 import { connectionOf, free, open, openedHandle } from "../connection/open";
@@ -121,6 +122,9 @@ export function connectionStats(handle: u32): void {
   put(10, c.packetSize);
   put(11, c.datagrams ? queueOf(c, true).dropped + queueOf(c, false).dropped : 0);
   put(12, <f64>c.authenticationFailures);
+  put(13, congestionState(c));
+  put(14, <f64>pacingRate(c) * 1_000);
+  put(15, bandwidth(c) * 1_000);
 }
 
 function put(index: i32, value: f64): void {

@@ -7,7 +7,7 @@
  *   4. losses, congestion window, timers
  */
 import { Connection, PROBE } from "../connection/record";
-import { onCongestionAcked } from "../congestion/congestion";
+import { onAckBegin, onAckDone, onCongestionAcked } from "../congestion/congestion";
 import { ERROR_FRAME_ENCODING_ERROR, ERROR_NO_ERROR, ERROR_PROTOCOL_VIOLATION } from "../codes.generated";
 import { failed, readVarint } from "../frames/varint";
 import { onNumberAcknowledged } from "../packet/key-update";
@@ -69,6 +69,7 @@ function settle(c: Connection, largest: u64, delay: f32, ranges: u32, now: f64):
   let latestSent: f64 = -1;
   let acked: u32 = 0;
   const inFlight = c.bytesInFlight;
+  onAckBegin();
 
   for (let i = ranges; i-- > 0; ) {
     const high = load<u64>(highs + (i << 3));
@@ -81,7 +82,7 @@ function settle(c: Connection, largest: u64, delay: f32, ranges: u32, now: f64):
       if (number == largest && !repeated) sampleTime = record.time;
       latestSent = max(latestSent, record.time);
       acked += record.size;
-      onCongestionAcked(c, record.size, record.time, inFlight);
+      onCongestionAcked(c, record, inFlight, number, now);
       settleAcked(c, record);
       onNumberAcknowledged(c, number, now);
     }
@@ -100,5 +101,8 @@ function settle(c: Connection, largest: u64, delay: f32, ranges: u32, now: f64):
   c.keepAliveCount = 0;
   detectLost(c, now);
   settleFlight(c);
+  const rtt = sampleTime >= 0 ? max(now - sampleTime, 0) : -1;
+  const undelayed = rtt >= 0 ? max(rtt - <f64>min(delay, <f32>c.peerMaxAckDelay), min(rtt, <f64>c.minimumRtt)) : -1;
+  onAckDone(c, rtt, undelayed, acked, now);
   return ERROR_NO_ERROR;
 }

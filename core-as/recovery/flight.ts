@@ -25,6 +25,8 @@ export class Flight {
   /** Lowest number that may have a record. */
   base: u64;
   pacingTokens: f32;
+  /** The newest RTT sample of this flight, 0 = none, ms. */
+  latestRtt: f32;
   ptoCount: u32;
   /** Records that wait for an acknowledgement. */
   outstanding: u32;
@@ -41,7 +43,7 @@ export const RESOLVED: u8 = 2;
 export const SKIPPED: u8 = 3;
 
 /** References a record can hold; a packet carries no more pieces than this. */
-export const MOST_REFERENCES: u32 = 6;
+export const MOST_REFERENCES: u32 = 5;
 
 @unmanaged
 export class SentPacket {
@@ -55,11 +57,23 @@ export class SentPacket {
   control: u8;
   /** 1: the Complete packet. */
   complete: u8;
+  /** 1: the application left room in the window when it was sent. */
+  appLimited: u8;
+  // Delivery-rate sampling (draft-ietf-ccwg-bbr §4.1.2.1): the connection's counters when it was sent, low 32 bits.
+  delivered: u32;
+  lost: u32;
+  /** Bytes in flight, this packet included. */
+  txInFlight: u32;
+  /** ms from the last delivery, and from the sending of the packet delivered last, to the sending of this one. */
+  sinceDelivered: f32;
+  sinceFirstSend: f32;
 }
 
-const REFERENCES_AT: usize = 24;
+const REFERENCES_AT: usize = 48;
 const REFERENCE_SIZE: u32 = 16;
 export const RECORD_SIZE: u32 = 128;
+/** Bytes of a record that are used. */
+export const SENT_USED: usize = REFERENCES_AT + MOST_REFERENCES * REFERENCE_SIZE;
 /** Numbers a flight can span: what a ChunkMap holds. */
 const MOST_RECORDS: u64 = MAP_WINDOW / RECORD_SIZE;
 

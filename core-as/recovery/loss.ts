@@ -7,7 +7,7 @@
  * A run of losses longer than 3 PTO between two acknowledgements is persistent congestion (§7.6).
  */
 import { Connection, HAS_RTT, PROBE, SEND_COMPLETE, SEND_PING, flagged } from "../connection/record";
-import { onCongestionLost, onPersistentCongestion } from "../congestion/congestion";
+import { onCongestionLost, onCongestionPacketLost, onPersistentCongestion } from "../congestion/congestion";
 import { OUTSTANDING, RESOLVED, SentPacket, flightOf, recordOf, settleFlight } from "./flight";
 import { GRANULARITY, probeTimeout } from "./rtt";
 import { sendAgain, settleLost } from "./sent";
@@ -27,7 +27,7 @@ const LONGEST_COMPLETE_TIMEOUT: f64 = 2_000;
 export function detectLost(c: Connection, now: f64): void {
   if (!c.flight) return;
   const flight = flightOf(c);
-  const delay = max(TIME_THRESHOLD * <f64>max(c.latestRtt, c.smoothedRtt), <f64>GRANULARITY);
+  const delay = max(TIME_THRESHOLD * <f64>max(flight.latestRtt, c.smoothedRtt), <f64>GRANULARITY);
   flight.lossTime = Infinity;
   let lastLostTime: f64 = -1;
   let runStart: f64 = -1;
@@ -50,6 +50,7 @@ export function detectLost(c: Connection, now: f64): void {
     if (runStart < 0 && flagged(c, HAS_RTT) && record.time > flight.firstSample) runStart = record.time;
     if (runStart >= 0 && record.time - runStart > PERSISTENT_CONGESTION_THRESHOLD * probeTimeout(c)) persistent = true;
     settleLost(c, record);
+    onCongestionPacketLost(c, record, number, now);
   }
   if (lastLostTime < 0) return;
   onCongestionLost(c, lastLostTime, now);

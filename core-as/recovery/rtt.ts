@@ -1,5 +1,6 @@
 /** Round-trip time (RFC 9002 §5) and the probe timeout (§6.2.1), in milliseconds. */
 import { Connection, HAS_RTT, flagged } from "../connection/record";
+import { flightOf } from "./flight";
 
 // RFC 9002
 export const GRANULARITY: f32 = 1;
@@ -9,12 +10,11 @@ export function rttInit(c: Connection): void {
   c.smoothedRtt = INITIAL_RTT;
   c.rttVariation = INITIAL_RTT / 2;
   c.minimumRtt = 0;
-  c.latestRtt = 0;
 }
 
 /** A new sample (§5.3); `ackDelay` as the peer told it. */
 export function onRttSample(c: Connection, sample: f32, ackDelay: f32): void {
-  c.latestRtt = sample;
+  if (c.flight) flightOf(c).latestRtt = sample;
   if (!flagged(c, HAS_RTT)) {
     c.flags |= HAS_RTT;
     c.minimumRtt = sample;

@@ -80,7 +80,7 @@ export function commitSent(c: Connection, number: u64, size: u32, now: f64): voi
   flight.outstanding++;
   flight.lastEliciting = now;
   c.bytesInFlight += size;
-  onCongestionSent(c, size);
+  onCongestionSent(c, record, now);
 }
 
 /** Leaves `number` out: whoever acknowledges it has not received what it acknowledges. */

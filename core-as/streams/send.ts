@@ -19,7 +19,8 @@ import {
   SEND_RESET_STREAM, STARTED, Stream, WANTS_ROOM, ackedSet, address, has, isMessage, lostSet, sendMap,
 } from "./record";
 
-/** Our constants: least and most bytes buffered per byte stream; in between, twice the congestion window. */
+/** Our constants: least and most bytes buffered per byte stream; in between, four times the congestion window: where packets
+ * are lost, what waits for a second repetition spans three round trips and more. */
 const LEAST_BUFFER: u32 = 65_536;
 const MOST_BUFFER: u32 = MAP_WINDOW - 1_024;
 
@@ -167,7 +168,7 @@ function afterAck(c: Connection, s: Stream): void {
 }
 
 function bufferLimit(c: Connection): u32 {
-  return min(max(LEAST_BUFFER, c.congestionWindow * 2), MOST_BUFFER);
+  return min(max(LEAST_BUFFER, c.congestionWindow * 4), MOST_BUFFER);
 }
 
 function budgetOf(s: Stream): u32 {

@@ -1,5 +1,5 @@
 /** What an endpoint is given. */
-import type { Core, DataParameters, KeepAlive } from '../../bindings/index.ts';
+import type { CongestionControl, Core, DataParameters, KeepAlive } from '../../bindings/index.ts';
 import type { CryptoHost, PrivateKey } from '../crypto-host.ts';
 import type { Path } from '../path.ts';
 
@@ -34,6 +34,8 @@ export interface EndpointConfig {
   readonly streamWindow?: number;
   /** UDP payload of our packets, Route header included. Default 1,200; more only where the operator knows the link. */
   readonly mtu?: number;
+  /** Congestion control of our sending. Default: the core's. */
+  readonly congestion?: CongestionControl;
   readonly limits: EndpointLimits;
   /** Accepted connections that ids are made for. Default: the limit at the start. */
   readonly places?: number;

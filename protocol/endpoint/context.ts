@@ -59,6 +59,7 @@ export function openCore(context: Context, request: CoreRequest, now: number): C
       ...(request.complete === undefined ? {} : { complete: request.complete }),
       ...(config.keepAlive === undefined ? {} : { keepAlive: config.keepAlive }),
       ...(config.mtu === undefined ? {} : { mtu: config.mtu }),
+      ...(config.congestion === undefined ? {} : { congestion: config.congestion }),
       skipSeed: u32(config.crypto.randomBytes(4), 0),
       now,
     });

@@ -1,5 +1,5 @@
 /** What a host is given: types only. */
-import type { CoreOptions, DataParameters, KeepAlive } from '../../bindings/index.ts';
+import type { CongestionControl, CoreOptions, DataParameters, KeepAlive } from '../../bindings/index.ts';
 import type { Router } from '../../protocol/coap/index.ts';
 import type { PrivateKey } from '../../protocol/crypto-host.ts';
 import type { EndpointLimits } from '../../protocol/endpoint/index.ts';
@@ -37,6 +37,8 @@ export interface HostConfig {
   streamWindow?: number;
   /** Bytes of UDP payload per packet where the operator knows the link, at most `parameters.maxUdpPayload` of both ends; default 1200. */
   mtu?: number;
+  /** Congestion control of what this host sends. Default: the core's. */
+  congestion?: CongestionControl;
   /** Serves sessions the peer opened; `connect` names its own. */
   router?: Router<Session>;
   /** Requests of one peer served at a time; more are answered 5.03. Default 64. */

@@ -386,7 +386,7 @@ export class Host {
 
 async function startEndpoint(environment: Environment, config: HostConfig, limits: HostLimits, resetSecret: Uint8Array): Promise<Running> {
   const core = await environment.createCore(config.core ?? {});
-  const { responder, info, acceptStreams, streamWindow, mtu, places } = config;
+  const { responder, info, acceptStreams, streamWindow, mtu, congestion, places } = config;
   const endpoint = new Endpoint({
     core,
     crypto: environment.crypto,
@@ -400,6 +400,7 @@ async function startEndpoint(environment: Environment, config: HostConfig, limit
     ...(acceptStreams === undefined ? {} : { acceptStreams }),
     ...(streamWindow === undefined ? {} : { streamWindow }),
     ...(mtu === undefined ? {} : { mtu }),
+    ...(congestion === undefined ? {} : { congestion }),
   });
   return { core, endpoint };
 }

@@ -1,0 +1,123 @@
+/**
+ * BBRv3 (draft-ietf-ccwg-bbr), as congestion.ts calls it. The model lies in record.ts; what each part does:
+ *
+ *   rate-sample.ts   how fast packets arrive (§4.1)
+ *   path.ts          rounds, largest bandwidth, least RTT, aggregation (§5.5.1 to §5.5.9)
+ *   loss.ts          what losses mean (§5.5.10), with our departures
+ *   states.ts        Startup, Drain, ProbeBW (§5.3.1 to §5.3.3);   probe-rtt.ts   ProbeRTT, restart from idle (§5.3.4, §5.4)
+ *   compete.ts       beside a flow that fills the queue: ours
+ *   control.ts       pacing rate and window (§5.6)
+ *   constants.ts     the draft's constants, and ours with their reasons
+ */
+import { Connection, HAS_RTT, flagged } from "../../connection/record";
+import { SentPacket } from "../../recovery/flight";
+import { initialWindow } from "../model";
+import { cubicAcked, cubicLost } from "../cubic";
+import { isCompeting } from "./compete";
+import { initPacingRate, updateControlParameters } from "./control";
+import {
+  advanceLatestDeliverySignals, beginLossRound, countLossRange, handleLostPacket, resetShortTermModel, updateCongestionSignals,
+  updateLatestDeliverySignals,
+} from "./loss";
+import { updateAckAggregation, updateMinRtt } from "./path";
+import { checkProbeRtt, restartFromIdle } from "./probe-rtt";
+import { generateRateSample, rateAcked, rateSent } from "./rate-sample";
+import { bbrOf, minPipeCwnd, smss } from "./record";
+import { checkDrainDone, checkFullBwReached, checkStartupDone, enterStartup, updateProbeBwCyclePhase } from "./states";
+
+/** OnInit (§5.2.1), on a model of zeros. */
+export function bbrInit(c: Connection, now: f64): void {
+  const b = bbrOf(c);
+  b.minRtt = flagged(c, HAS_RTT) ? <f64>c.smoothedRtt : Infinity;
+  b.hasRtt = flagged(c, HAS_RTT);
+  b.quietRtt = b.hasRtt ? <f64>c.minimumRtt : Infinity;
+  b.quietRttPrevious = Infinity;
+  b.quietStamp = now;
+  b.minRttStamp = now;
+  b.probeRttCwnd = <f64>initialWindow(c);
+  b.extraAckedIntervalStart = now;
+  b.inflightLongterm = Infinity;
+  b.probeUpAckedPerInc = Infinity;
+  b.sendQuantum = 2 * smss(c);
+  b.firstSendTime = now;
+  b.deliveredTime = now;
+  resetShortTermModel(b);
+  beginLossRound(b);
+  initPacingRate(c, b, b.hasRtt ? <f64>c.smoothedRtt : 1);
+  enterStartup(b);
+}
+
+/** OnTransmit (§5.2.2). */
+export function bbrSent(c: Connection, record: SentPacket, now: f64): void {
+  const b = bbrOf(c);
+  if (c.bytesInFlight == record.size) restartFromIdle(c, b, now);
+  rateSent(c, b, record, now);
+}
+
+export function bbrAcked(c: Connection, record: SentPacket, number: u64, inFlight: u32, now: f64): void {
+  const b = bbrOf(c);
+  rateAcked(b, record, number, now);
+  if (isCompeting(b)) cubicAcked(c, record.size, record.time, inFlight, now);
+}
+
+/** Packets were lost, the newest of them sent at `sentTime`. */
+export function bbrAllLost(c: Connection, sentTime: f64, now: f64): void {
+  if (isCompeting(bbrOf(c))) cubicLost(c, sentTime, now);
+}
+
+/** UpdateOnACK (§5.2.3); `rtt` and `queued` as in `onAckDone`, negative = none. */
+export function bbrAckDone(c: Connection, rtt: f64, queued: f64, newlyAcked: u32, now: f64): void {
+  const b = bbrOf(c);
+  const acked = <f64>newlyAcked;
+  if (rtt >= 0 && !b.hasRtt) {
+    b.hasRtt = true;
+    initPacingRate(c, b, rtt);
+  }
+  generateRateSample(c, b);
+  updateLatestDeliverySignals(b, acked, queued, now);
+  updateCongestionSignals(c, b);
+  updateAckAggregation(c, b, acked, now);
+  checkFullBwReached(b);
+  checkStartupDone(c, b);
+  checkDrainDone(c, b, now);
+  updateProbeBwCyclePhase(c, b, acked, now);
+  updateMinRtt(c, b, rtt, now);
+  checkProbeRtt(c, b, now);
+  advanceLatestDeliverySignals(b);
+  b.bw = min(b.maxBw, b.bwShortterm);
+  updateControlParameters(c, b, acked);
+}
+
+/** HandleLostPacket (§5.2.4). */
+export function bbrLost(c: Connection, record: SentPacket, number: u64, now: f64): void {
+  const b = bbrOf(c);
+  countLossRange(b, number);
+  handleLostPacket(c, b, record, now);
+}
+
+/** RFC 9002 §7.6.2; the window grows back with what is acknowledged (§5.6.4.4). */
+export function bbrPersistent(c: Connection): void {
+  c.congestionWindow = <u32>minPipeCwnd(c);
+}
+
+export function bbrWindowFull(c: Connection): void {
+  bbrOf(c).windowFull = true;
+}
+
+/** Whether there is more to remember than at the start. */
+export function bbrWorthKeeping(c: Connection): bool {
+  return bbrOf(c).delivered >= <u64>initialWindow(c);
+}
+
+/** Bytes per millisecond. */
+export function bbrPacingRate(c: Connection): f32 {
+  return <f32>max(bbrOf(c).pacingRate, 0.001);
+}
+
+export function bbrState(c: Connection): u32 {
+  return bbrOf(c).state;
+}
+
+export function bbrBandwidth(c: Connection): f64 {
+  return bbrOf(c).bw;
+}

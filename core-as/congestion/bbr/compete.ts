@@ -1,0 +1,53 @@
+/**
+ * Beside a flow that fills the queue: our addition to BBR, so that a CUBIC neighbour keeps its share.
+ *
+ * The draft probes every 2 to 3 s at 1.25 times its rate, whatever else is on the link. In a queue of one bandwidth-delay product each
+ * probe costs a CUBIC flow 30 % and us nothing; CUBIC needs K = 5 s and more to come back, and ends with a tenth of the link. So
+ * where others keep the queue, we do as they do:
+ *
+ *   CRUISE, packets waited in the last rounds, and it is time to probe, or losses show the queue full
+ *     → COMPETE: window, growth and reduction are CUBIC's (../cubic.ts); bandwidth and least RTT are measured on
+ *     → back when no packet waits any more, and with each ProbeRTT: when the other flow is gone, that drains the queue
+ *
+ * A path with random loss never gets there: a CUBIC flow cannot fill a queue on it, and its window would ruin ours.
+ */
+import { STATE_COMPETE, STATE_PROBE_BW_CRUISE } from "../../codes.generated";
+import { Connection } from "../../connection/record";
+import { cubicBegin, cubicLost } from "../cubic";
+import { CompetingRounds, MostCompetingLoss } from "./constants";
+import { resetShortTermModel } from "./loss";
+import { Bbr, minPipeCwnd } from "./record";
+
+export function isCompeting(b: Bbr): bool {
+  return b.state == <u8>STATE_COMPETE;
+}
+
+/** Whether somebody else keeps the queue. */
+export function queueIsHeld(b: Bbr): bool {
+  return b.waitedRounds >= CompetingRounds && b.randomLoss <= MostCompetingLoss;
+}
+
+/** A round is over: `waited` if all its packets waited, `quiet` if none did. */
+export function countWaitedRound(b: Bbr, waited: bool, quiet: bool): void {
+  if (b.state == <u8>STATE_PROBE_BW_CRUISE) b.waitedRounds = waited ? b.waitedRounds + 1 : 0;
+  b.quietRound = quiet;
+}
+
+/** CUBIC's window from what is in flight now. */
+export function startCompete(c: Connection, b: Bbr, now: f64): void {
+  c.congestionWindow = max(min(c.congestionWindow, c.bytesInFlight), <u32>minPipeCwnd(c));
+  c.slowStartThreshold = c.congestionWindow;
+  resetShortTermModel(b);
+  cubicBegin(c, now);
+  if (b.congestedRound) cubicLost(c, now, now);
+  b.state = <u8>STATE_COMPETE;
+}
+
+/** The window is BBR's again; its bandwidth is what was delivered last. */
+export function endCompete(c: Connection, b: Bbr): void {
+  c.slowStartThreshold = u32.MAX_VALUE;
+  b.maxBwPrevious = b.bwLatest;
+  b.maxBwCurrent = b.bwLatest;
+  b.maxBw = b.bwLatest;
+  b.waitedRounds = 0;
+}

@@ -1,0 +1,73 @@
+/** Constants of BBR: those of draft-ietf-ccwg-bbr by their names (§2), then ours. Times in ms, volumes in bytes or packets as said. */
+
+// The draft's.
+export const StartupPacingGain: f64 = 2.77;
+export const DrainPacingGain: f64 = 0.5;
+export const ProbeDownPacingGain: f64 = 0.9;
+export const ProbeUpPacingGain: f64 = 1.25;
+export const DefaultCwndGain: f64 = 2;
+export const ProbeUpCwndGain: f64 = 2.25;
+export const ProbeRTTCwndGain: f64 = 0.5;
+export const PacingMargin: f64 = 0.01;
+export const LossThresh: f64 = 0.02;
+export const Beta: f64 = 0.7;
+export const Headroom: f64 = 0.15;
+export const MinPipeCwndPackets: f64 = 4;
+export const StartupFullLossCnt: u32 = 6;
+export const FullBwGrowth: f64 = 1.25;
+export const FullBwRounds: u32 = 3;
+export const DrainRounds: u32 = 3;
+export const ExtraAckedFilterLen: u32 = 10;
+export const MinRTTFilterLen: f64 = 10_000;
+export const ProbeRTTDuration: f64 = 200;
+export const MostProbeRounds: f64 = 63;
+export const ProbeWaitBase: f64 = 2_000;
+export const ProbeWaitSpread: f64 = 1_000;
+export const MostSendQuantum: f64 = 65_536;
+
+// Ours: where a link loses packets without being full, the draft slows down as if it were (its goal is "loss rates of up to 1 %",
+// §3.1). We want the rate of the link up to 5 % (PROTOCOL.md §5), and still to yield where the queue is the cause. loss.ts tells
+// the two apart by whether packets wait.
+
+/**
+ * No packet waits as long as the round trip is below min_rtt × this + `QuietSlack`. A queue of a quarter of the bandwidth-delay
+ * product, once full, lies clearly above; jitter of timers and links lies below.
+ */
+export const QuietRtt: f64 = 1.125;
+export const QuietSlack: f64 = 1;
+
+/** Weight of one quiet round in the average of random loss: it follows the link within a second or two, not within a burst. */
+export const RandomLossGain: f64 = 0.125;
+
+/** Random loss is believed up to this: beyond it a link is broken, or a policer drops without a queue. */
+export const MostRandomLoss: f64 = 0.1;
+
+/**
+ * Loss counts as ours above LossThresh + this × the random loss of the path: twice, because the loss of a single round lies that
+ * far from its mean now and then, and each false alarm costs a cycle of 2 to 3 s.
+ */
+export const RandomLossMargin: f64 = 2;
+
+/** … and above this many packets: in a window of 20 packets one lost packet is 5 % and says nothing. */
+export const LeastLostPackets: f64 = 2;
+
+/** Loss that counts as congestion even where nothing waits: a policer, or a queue of a few packets. */
+export const ExcessiveLoss: f64 = 0.2;
+
+/** Rounds with fewer packets than this say nothing about random loss. */
+export const LeastRoundPackets: f64 = 16;
+
+/** Packets that our receivers acknowledge together (recovery/ack-policy.ts); §5.5.8.2 lets the budget cover them. */
+export const PacketsPerAck: f64 = 10;
+
+/** Rounds of CRUISE in which every packet waited, after which somebody else is taken to keep the queue: our own drains in two. */
+export const CompetingRounds: u32 = 4;
+
+/** With more random loss than this a CUBIC flow is held to a few dozen packets and keeps no queue. */
+export const MostCompetingLoss: f64 = 0.003;
+
+/** The round trip without a queue is the least one of this or the last interval: longer than min_rtt's, which a held queue inflates. */
+export const QuietInterval: f64 = 30_000;
+
+/** N of RFC 9002 §7.7, for the time the window is CUBIC's. */
+export const CompetePacingGain: f64 = 1.25;

@@ -1,0 +1,163 @@
+/**
+ * What losses say (draft-ietf-ccwg-bbr §5.5.10), and where we depart from the draft.
+ *
+ * The draft takes every loss for a sign of a full queue: while it probes, a loss rate above 2 % ends the probe and lowers
+ * inflight_longterm; while it cruises, any loss lets bw_shortterm and inflight_shortterm follow what was delivered. On a link that
+ * loses 5 % at random that is a rate falling by 5 % a round trip. So, once a round, we look whether packets waited:
+ *
+ *   no packet waited     its losses are random: they enter the average `randomLoss`, and nothing slows down
+ *   every packet waited  losses above LossThresh + 2 × randomLoss are the queue's: the draft's response
+ *   in between           neither
+ *
+ * A path that loses without a queue because a policer drops is met by `ExcessiveLoss`. With `randomLoss` 0, which is where it stays
+ * on a path that loses only when its queue is full, the response to a probe is the draft's.
+ *
+ * Not done: undo after a spurious loss (§5.5.11); recovery does not detect one.
+ */
+import { STATE_PROBE_BW_REFILL, STATE_PROBE_BW_UP } from "../../codes.generated";
+import { Connection } from "../../connection/record";
+import { SentPacket } from "../../recovery/flight";
+import { countWaitedRound } from "./compete";
+import {
+  Beta, ExcessiveLoss, LeastLostPackets, LeastRoundPackets, LossThresh, MostRandomLoss, QuietInterval, QuietRtt, QuietSlack, RandomLossGain,
+  RandomLossMargin,
+} from "./constants";
+import { targetInflight, updateMaxBw } from "./path";
+import { lostSince, rsDelivered, rsDeliveryRate, rsHasData, rsLost, rsPriorDelivered, rsTxInFlight } from "./rate-sample";
+import { Bbr, isProbingBw, smss } from "./record";
+import { startProbeBwDown } from "./states";
+
+/** HandleLostPacket (§5.5.10.2). */
+export function handleLostPacket(c: Connection, b: Bbr, record: SentPacket, now: f64): void {
+  b.lost += record.size;
+  b.roundLost += <f64>record.size;
+  if (!b.lossInRound) b.lossRoundDelivered = b.delivered;
+  b.lossInRound = true;
+  if (!b.isBwProbeSample) return;
+  const lost = lostSince(b, record);
+  const inFlight = <f64>record.txInFlight;
+  if (!isTooHigh(c, b, lost, inFlight)) return;
+  handleInflightTooHigh(c, b, inflightAtLoss(b, lost, inFlight, <f64>record.size), record.appLimited != 0, now);
+}
+
+/** Discontiguous runs of lost packets in this round (§5.3.1.3). */
+export function countLossRange(b: Bbr, number: u64): void {
+  if (b.lossRanges == 0 || number != b.lastLost + 1) b.lossRanges++;
+  b.lastLost = number;
+}
+
+/** IsInflightTooHigh (§5.5.10.2) for the sample of this ACK. */
+export function isInflightTooHigh(c: Connection, b: Bbr): bool {
+  return rsHasData && isTooHigh(c, b, rsLost, rsTxInFlight);
+}
+
+/** UpdateLatestDeliverySignals (§5.5.10.3). */
+export function updateLatestDeliverySignals(b: Bbr, acked: f64, queued: f64, now: f64): void {
+  b.lossRoundStart = false;
+  b.bwLatest = max(b.bwLatest, rsDeliveryRate);
+  b.inflightLatest = max(b.inflightLatest, rsDelivered);
+  b.roundDelivered += acked;
+  if (queued >= 0) {
+    b.roundMinRtt = min(b.roundMinRtt, queued);
+    b.roundMaxRtt = max(b.roundMaxRtt, queued);
+    noteQuietRtt(b, queued, now);
+  }
+  if (!rsHasData || rsPriorDelivered < b.lossRoundDelivered) return;
+  b.lossRoundDelivered = b.delivered;
+  b.lossRoundStart = true;
+}
+
+/** UpdateCongestionSignals (§5.5.10.3). */
+export function updateCongestionSignals(c: Connection, b: Bbr): void {
+  updateMaxBw(b);
+  if (!b.lossRoundStart) return;
+  judgeRound(c, b);
+  if (b.congestedRound && !isProbingBw(b)) adaptLowerBounds(c, b);
+  b.lossInRound = false;
+}
+
+/** AdvanceLatestDeliverySignals (§5.5.10.3). */
+export function advanceLatestDeliverySignals(b: Bbr): void {
+  if (!b.lossRoundStart) return;
+  b.bwLatest = rsDeliveryRate;
+  b.inflightLatest = rsDelivered;
+  beginLossRound(b);
+}
+
+/** ResetCongestionSignals (§5.5.10.3). */
+export function resetCongestionSignals(b: Bbr): void {
+  b.lossInRound = false;
+  b.bwLatest = 0;
+  b.inflightLatest = 0;
+}
+
+/** ResetShortTermModel (§5.5.10.3). */
+export function resetShortTermModel(b: Bbr): void {
+  b.bwShortterm = Infinity;
+  b.inflightShortterm = Infinity;
+}
+
+/** Our round of looking whether packets waited begins anew. */
+export function beginLossRound(b: Bbr): void {
+  b.roundLost = 0;
+  b.roundDelivered = 0;
+  b.roundMinRtt = Infinity;
+  b.roundMaxRtt = 0;
+  b.lossRanges = 0;
+}
+
+function noteQuietRtt(b: Bbr, rtt: f64, now: f64): void {
+  if (now > b.quietStamp + QuietInterval) {
+    b.quietRttPrevious = b.quietRtt;
+    b.quietRtt = rtt;
+    b.quietStamp = now;
+  }
+  b.quietRtt = min(b.quietRtt, rtt);
+}
+
+/** The round is over: was its loss the queue's, or the link's? */
+function judgeRound(c: Connection, b: Bbr): void {
+  const total = b.roundLost + b.roundDelivered;
+  const rate = total > 0 ? b.roundLost / total : 0;
+  const quiet = min(b.quietRtt, b.quietRttPrevious) * QuietRtt + QuietSlack;
+  const waited = b.roundMinRtt != Infinity && b.roundMinRtt > quiet;
+  const isProbe = b.state == <u8>STATE_PROBE_BW_REFILL || b.state == <u8>STATE_PROBE_BW_UP;
+  if (b.roundMaxRtt <= quiet && !isProbe && total >= LeastRoundPackets * smss(c)) {
+    b.randomLoss += RandomLossGain * (min(rate, MostRandomLoss) - b.randomLoss);
+  }
+  b.congestedRound = isTooHigh(c, b, b.roundLost, total) && (waited || rate > ExcessiveLoss);
+  countWaitedRound(b, waited, b.roundMaxRtt <= quiet);
+}
+
+/** InitLowerBounds and LossLowerBounds (§5.5.10.3). */
+function adaptLowerBounds(c: Connection, b: Bbr): void {
+  if (b.bwShortterm == Infinity) b.bwShortterm = b.maxBw;
+  if (b.inflightShortterm == Infinity) b.inflightShortterm = <f64>c.congestionWindow;
+  b.bwShortterm = max(b.bwLatest, Beta * b.bwShortterm);
+  b.inflightShortterm = max(b.inflightLatest, Beta * b.inflightShortterm);
+}
+
+function isTooHigh(c: Connection, b: Bbr, lost: f64, inFlight: f64): bool {
+  return lost > inFlight * threshold(b) && lost > LeastLostPackets * smss(c);
+}
+
+/** The share of packets that may be lost before it counts. */
+function threshold(b: Bbr): f64 {
+  return LossThresh + RandomLossMargin * b.randomLoss;
+}
+
+/** HandleInflightTooHigh (§5.5.10.2). */
+function handleInflightTooHigh(c: Connection, b: Bbr, inFlight: f64, appLimited: bool, now: f64): void {
+  b.prevProbeTooHigh = true;
+  b.isBwProbeSample = false;
+  if (!appLimited) b.inflightLongterm = max(inFlight, targetInflight(c, b) * Beta);
+  if (b.state == <u8>STATE_PROBE_BW_UP) startProbeBwDown(c, b, now);
+}
+
+/** InflightAtLoss (§5.5.10.2). */
+function inflightAtLoss(b: Bbr, lost: f64, inFlight: f64, size: f64): f64 {
+  const before = inFlight - size;
+  const share = threshold(b);
+  const prefix = (share * before - (lost - size)) / (1 - share);
+  return before + max(prefix, 0);
+}

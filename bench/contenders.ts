@@ -4,7 +4,6 @@
  */
 import type { Child, Program, Start } from './processes/parent.ts';
 
-/** ms for one step of a peer; one that hangs is out. */
 const PATIENCE = 30_000;
 
 export interface Pair {
@@ -23,14 +22,18 @@ export interface Places {
   /** Changes the programs of either end, to run them elsewhere. */
   readonly near?: (program: Program) => Program;
   readonly far?: (program: Program) => Program;
+  /** ms for one step of a peer; one that takes longer is out. Default 30 s. */
+  readonly patience?: number;
 }
 
 export class Contenders {
   readonly absent: Record<string, string>;
   #pairs: readonly Pair[] = [];
   readonly #ours: ReadonlySet<string>;
+  readonly #patience: number;
 
-  private constructor(ours: readonly Program[], absent: Readonly<Record<string, string>>) {
+  private constructor(ours: readonly Program[], absent: Readonly<Record<string, string>>, patience: number) {
+    this.#patience = patience;
     this.#ours = new Set(ours.map(({ name }) => name));
     this.absent = { ...absent };
   }
@@ -38,12 +41,12 @@ export class Contenders {
   /** Starts and connects all. */
   static async start(
     start: Start,
-    { host, near = same, far = same }: Places,
+    { host, near = same, far = same, patience = PATIENCE }: Places,
     ours: readonly Program[],
     peers: readonly Program[],
     absent: Readonly<Record<string, string>>,
   ): Promise<Contenders> {
-    const contenders = new Contenders(ours, absent);
+    const contenders = new Contenders(ours, absent, patience);
     for (const program of [...ours, ...peers]) {
       const pair = await contenders.#attempt(program.name, async () => {
         const [listening, connecting] = [start(far(program)), start(near(program))];
@@ -69,7 +72,7 @@ export class Contenders {
 
   async #attempt<Result>(name: string, work: () => Promise<Result>): Promise<Result | null> {
     try {
-      return await inTime(work());
+      return await inTime(work(), this.#patience);
     } catch (error) {
       if (this.#ours.has(name)) throw error;
       this.absent[name] = error instanceof Error ? error.message : String(error);
@@ -82,10 +85,10 @@ function same(program: Program): Program {
   return program;
 }
 
-async function inTime<Result>(work: Promise<Result>): Promise<Result> {
+async function inTime<Result>(work: Promise<Result>, patience: number): Promise<Result> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(new Error(`no answer within ${PATIENCE / 1000} s`)), PATIENCE);
+    timer = setTimeout(() => reject(new Error(`no answer within ${patience / 1000} s`)), patience);
   });
   try {
     return await Promise.race([work, late]);

@@ -1,6 +1,7 @@
 /**
  * Small things on loopback, in separate processes: from nothing to the first echo of 64 bytes over a new connection, and the round trips of 64
- * bytes on one that is open, one at a time. Ours is the transport without the products around it, key pinned; TLS makes a full handshake each time.
+ * bytes on one that is open, one at a time. Ours is the
+ * transport without the products around it, key pinned, over a byte stream and as CoAP requests; TLS makes a full handshake each time.
  */
 import { Contenders } from './contenders.ts';
 import { Figures } from './figures.ts';
@@ -13,11 +14,14 @@ const CONNECTIONS = 15;
 const ROUNDS = 7;
 const WARM_UP = 2;
 
+/** Over a byte stream, as the peers, and as CoAP requests. */
+export const ours = [program('ours'), { ...program('ours', JSON.stringify({ over: 'coap' })), name: 'ours-coap' }];
+
 export async function run(progress: (step: string) => void, options: { peers?: string }): Promise<Report> {
   const { peers, absent } = select(options.peers);
   const figures = new Figures();
   const missing = await withChildren(async (start) => {
-    const contenders = await Contenders.start(start, { host: '127.0.0.1' }, [program('ours')], peers, absent);
+    const contenders = await Contenders.start(start, { host: '127.0.0.1' }, ours, peers, absent);
     for (let round = 0; round < WARM_UP + ROUNDS; round++) {
       progress(`round ${round + 1} of ${WARM_UP + ROUNDS}`);
       await contenders.each(async ({ name, near, address }) => {

@@ -1,8 +1,10 @@
 /**
- * Bench process: our transport without a product around it, one host that listens or connects, pinned key, one byte stream per connection.
+ * Bench process: our transport without a product around it, one host that listens or connects, pinned key, one pipe per connection.
  *
- * The argument is JSON: `{ "mtu": 1452 }`, bytes of UDP payload per packet at this end, default 1,200.
+ * The argument is JSON: `mtu`, bytes of UDP payload per packet at this end, default 1,200; `over`, what the pipe is: `stream` (default), or
+ * `coap`, where each piece sent is a POST and what comes back its answer, for echoes only.
  */
+import { Router } from '../../protocol/coap/index.ts';
 import { nodeEnvironment } from '../../transport/node/index.ts';
 import { Host, type Session, type SessionStream } from '../../transport/session/index.ts';
 import { type Pipe, type Received, subject } from './subject.ts';
@@ -18,7 +20,15 @@ const PORT = 1;
 const STREAM_WINDOW = 4 * 1024 * 1024;
 const SMALL_PACKET = 1452;
 
-const { mtu = 1200 } = JSON.parse(process.argv[2] ?? '{}') as { mtu?: number };
+const PATH = '/echo';
+const CONTENT = 205;
+
+interface Settings {
+  readonly mtu?: number;
+  readonly over?: 'stream' | 'coap';
+}
+
+const { mtu = 1200, over = 'stream' } = JSON.parse(process.argv[2] ?? '{}') as Settings;
 const environment = nodeEnvironment();
 /** The host of the end that connects. */
 let dialing: Promise<Host> | null = null;
@@ -29,6 +39,7 @@ subject<Address>({
       responder: () => [NAME],
       acceptStreams: true,
       streamWindow: STREAM_WINDOW,
+      router: echoes(accepted),
       onSession: (session) => {
         session.onStream = (arriving) => {
           const stream = arriving.accept();
@@ -42,6 +53,7 @@ subject<Address>({
   async connect({ host: address, port, fingerprint }, received) {
     dialing ??= open();
     const session = await (await dialing).connect({ address, port, name: NAME, pin: fingerprint, firstTimeout: 250 });
+    if (over === 'coap') return requests(session, received);
     const stream = await session.openStream(PORT);
     void pump(stream, received);
     return pipe(session, stream);
@@ -64,6 +76,38 @@ function open(host?: string, more: Partial<Parameters<typeof Host.open>[1]> = {}
 
 function pipe(session: Session, stream: SessionStream): Pipe {
   return { send: (data) => stream.write(data), close: () => void session.close() };
+}
+
+/** Each piece as a request whose answer is what arrives. */
+function requests(session: Session, received: Received): Pipe {
+  const send = async (payload: Uint8Array): Promise<void> => {
+    const response = await session.request({ method: 'POST', path: PATH, payload });
+    if (response.payload.length > 0) received(response.payload);
+  };
+  return { send, close: () => void session.close() };
+}
+
+/** The other end of that: one pipe per session, and what it sends within the request is the answer. */
+function echoes(accepted: (pipe: Pipe) => Received): Router<Session> {
+  const pipes = new WeakMap<Session, (data: Uint8Array) => Uint8Array>();
+  return new Router<Session>().on('POST', PATH, ({ payload, context }) => {
+    const answer = pipes.get(context) ?? answering(accepted);
+    pipes.set(context, answer);
+    return { status: CONTENT, payload: answer(payload) };
+  });
+}
+
+function answering(accepted: (pipe: Pipe) => Received): (data: Uint8Array) => Uint8Array {
+  let sent: Uint8Array = new Uint8Array(0);
+  const send = (data: Uint8Array): void => {
+    sent = data;
+  };
+  const received = accepted({ send, close: () => {} });
+  return (data) => {
+    sent = new Uint8Array(0);
+    received(data);
+    return sent;
+  };
 }
 
 /** Hands over what arrives until the stream or its session ends. */

@@ -1,0 +1,81 @@
+/** The emulator itself: what it was told to do happens to packets, and its counters say so. */
+import { spawnSync } from 'node:child_process';
+import { expect, it } from 'vitest';
+import { withChildren } from '../../bench/processes/parent.ts';
+import { fromRoot } from '../../bench/root.ts';
+import { lab } from './lab.ts';
+import { EMULATOR, FAR_ADDRESS, type LinkCounters, type LinkOptions, overLink } from './link.ts';
+
+const program = { name: 'datagrams', script: fromRoot('test/lab/datagrams.mjs') };
+/** IPv4 and UDP header. */
+const HEADERS = 28;
+
+lab('link emulator', () => {
+  it('delays each direction', async () => {
+    const { times, counters } = await ping({ delay: [10, 20] }, { count: 5, interval: 10 });
+    expect(times.length).toBe(5);
+    expect(Math.min(...times)).toBeGreaterThanOrEqual(30);
+    expect(counters).toMatchObject({ ab: { packets: 5, bytes: 5 * 128, lost: 0, dropped: 0 }, ba: { packets: 5, lost: 0, dropped: 0 } });
+  });
+
+  it('loses in one direction what the seed says', async () => {
+    const some = { loss: [30, 0], seed: 3 } as const;
+    const first = await ping(some, { count: 200 });
+    expect(first.counters.ab.lost).toBeGreaterThan(30);
+    expect(first.counters.ab.lost).toBeLessThan(90);
+    expect(first.counters.ba.lost).toBe(0);
+    expect(first.times.length).toBe(200 - first.counters.ab.lost);
+    expect((await ping(some, { count: 200 })).counters.ab.lost).toBe(first.counters.ab.lost);
+  });
+
+  it('sends at the rate of the line and drops what its queue has no room for', async () => {
+    // 60 packets at once on a line that takes 8 ms for each, with room for ten.
+    const { counters } = await ping({ rate: [1, 0], queue: [10_000, 0] }, { count: 60, size: 1000 - HEADERS });
+    expect(counters.ab.dropped).toBeGreaterThan(40);
+    expect(counters.ab.waited).toBeGreaterThan(50);
+    expect(counters.ab.waited).toBeLessThanOrEqual(72);
+  });
+
+  it('adds jitter', async () => {
+    const { times } = await ping({ jitter: 20 }, { count: 50, interval: 1 });
+    expect(times.length).toBe(50);
+    expect(Math.max(...times)).toBeGreaterThan(10);
+  });
+
+  it('counts fragments', async () => {
+    const { counters, fragmented } = await ping({}, { count: 2, size: 3000 });
+    expect(counters.ab.fragments).toBe(6);
+    expect(fragmented).toBeGreaterThan(0);
+  });
+
+  it('says in one line what is wrong with its arguments', () => {
+    for (const wrong of [
+      '--loss=101',
+      '--rate=fast',
+      '--delay=1:2:3',
+      '--seed=-1',
+      '--a=here',
+      '--device=a-name-much-too-long',
+      '--what',
+      'up',
+    ]) {
+      const { status, stderr } = spawnSync(EMULATOR, [wrong], { encoding: 'utf8' });
+      expect([wrong, status, stderr.trim().split('\n').length]).toEqual([wrong, 2, 1]);
+    }
+  });
+});
+
+/** Datagrams over a link and back. */
+async function ping(options: LinkOptions, { size = 100, ...load }: { count: number; size?: number; interval?: number }) {
+  let times: number[] = [];
+  let fragmented = 0;
+  const counters: LinkCounters = await overLink(options, (link) =>
+    withChildren(async (start) => {
+      const [near, far] = [start(link.near.inside(program)), start(link.far.inside(program))];
+      const port = await far.call<number>('listen', { host: FAR_ADDRESS });
+      times = await near.call<number[]>('ping', { host: FAR_ADDRESS, port, size, ...load });
+      fragmented = link.far.fragmented();
+    }),
+  );
+  return { times, counters, fragmented };
+}

@@ -1,0 +1,67 @@
+/**
+ * Network namespaces of the lab. Their names carry the process id of the run they belong to, so that its end removes all of them and no others
+ * (`setup.ts`).
+ */
+import { execFileSync, spawnSync } from 'node:child_process';
+import type { Program } from '../../bench/processes/parent.ts';
+
+let made = 0;
+
+/** A new namespace with its loopback up. */
+export class Namespace {
+  readonly name: string;
+
+  constructor() {
+    made += 1;
+    this.name = `${namePrefix(process.env.SVC_LAB_RUN)}${process.pid}-${made}`;
+    ip('netns', 'add', this.name);
+    this.run('ip', 'link', 'set', 'lo', 'up');
+  }
+
+  /** Runs a command inside to its end. @returns what it printed */
+  run(...command: string[]): string {
+    return ip('netns', 'exec', this.name, ...command);
+  }
+
+  /** The same program, to be started inside. */
+  inside(program: Program): Program {
+    const command = program.command ?? [process.execPath];
+    return { ...program, command: ['ip', 'netns', 'exec', this.name, ...command] };
+  }
+
+  /** Packets that IPv4 cut into fragments here, or could not put together. */
+  fragmented(): number {
+    const [names = [], values = []] = this.run('cat', '/proc/net/snmp')
+      .split('\n')
+      .filter((line) => line.startsWith('Ip:'))
+      .map((line) => line.split(' '));
+    const counter = (name: string): number => Number(values[names.indexOf(name)]);
+    return counter('FragCreates') + counter('ReasmReqds');
+  }
+
+  remove(): void {
+    remove(this.name);
+  }
+}
+
+/** How the names of a run begin. @param run its process id */
+export function namePrefix(run: number | string | undefined): string {
+  return `svc-lab-${run}-`;
+}
+
+/** Ends what runs inside, which only this lab started there, and deletes the namespace. */
+function remove(name: string): void {
+  const pids = spawnSync('ip', ['netns', 'pids', name], { encoding: 'utf8' }).stdout.split('\n').filter(Boolean);
+  for (const pid of pids) {
+    try {
+      process.kill(Number(pid), 'SIGKILL');
+    } catch {
+      // it has ended meanwhile
+    }
+  }
+  spawnSync('ip', ['netns', 'del', name], { stdio: 'ignore' });
+}
+
+function ip(...args: string[]): string {
+  return execFileSync('ip', args, { encoding: 'utf8' });
+}

@@ -1,0 +1,74 @@
+/**
+ * Before and after a run of the lab, in vitest's own process.
+ *
+ * 1. What the lab needs is looked for; when something is missing one line says so and every test is skipped.
+ * 2. The link emulator is compiled.
+ * 3. A process is started that outlives this one, however it ends, and then removes the namespaces of this run with the processes in them.
+ */
+import { spawn, spawnSync } from 'node:child_process';
+import { accessSync, constants, mkdirSync } from 'node:fs';
+import type { Socket } from 'node:net';
+import { EMULATOR, EMULATOR_SOURCE } from './link.ts';
+import { namePrefix } from './namespaces.ts';
+
+/** Waits for the end of its input, which is our end; then removes for some seconds, since a test may just be making one more. */
+const CLEANER = `cat > /dev/null
+for round in 1 2 3 4 5 6; do
+  for name in $(ip netns list | cut -d ' ' -f 1 | grep "^$PREFIX"); do
+    ip netns pids "$name" | xargs -r kill -9
+    ip netns del "$name"
+  done
+  sleep 0.5
+done`;
+
+export default function setup(): void {
+  const missing = missingHere();
+  if (missing !== null) {
+    process.stdout.write(`lab: skipped, needs ${missing}\n`);
+    process.env.SVC_LAB_MISSING = missing;
+    return;
+  }
+  compile();
+  process.env.SVC_LAB_RUN = String(process.pid);
+  startCleaner(namePrefix(process.pid));
+}
+
+/** In a process group of its own, which Ctrl-C does not reach. */
+function startCleaner(prefix: string): void {
+  const env = { ...process.env, PREFIX: prefix };
+  const cleaner = spawn('sh', ['-c', CLEANER], { stdio: ['pipe', 'ignore', 'ignore'], detached: true, env });
+  cleaner.unref();
+  (cleaner.stdin as Socket).unref();
+}
+
+/** The first thing that is missing, in words. */
+function missingHere(): string | null {
+  if (process.platform !== 'linux') return 'Linux';
+  if (process.getuid?.() !== 0) return 'root';
+  if (!runs('cc', '--version')) return 'a C compiler (cc)';
+  if (!runs('ip', '-V')) return 'iproute2 (ip)';
+  if (!opens('/dev/net/tun')) return '/dev/net/tun';
+  const name = `${namePrefix(process.pid)}probe`;
+  const allowed = runs('ip', 'netns', 'add', name);
+  runs('ip', 'netns', 'del', name);
+  return allowed ? null : 'the right to create network namespaces';
+}
+
+function runs(command: string, ...args: string[]): boolean {
+  return spawnSync(command, args, { stdio: 'ignore' }).status === 0;
+}
+
+function opens(path: string): boolean {
+  try {
+    accessSync(path, constants.R_OK | constants.W_OK);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+function compile(): void {
+  mkdirSync(new URL('.', `file://${EMULATOR}`), { recursive: true });
+  const { status, stderr } = spawnSync('cc', ['-O2', '-Wall', '-Wextra', '-Werror', '-o', EMULATOR, EMULATOR_SOURCE], { encoding: 'utf8' });
+  if (status !== 0) throw new Error(`the link emulator does not compile: ${stderr}`);
+}

@@ -8,7 +8,7 @@ import { homedir } from 'node:os';
 import { join, resolve } from 'node:path';
 import type { SvcClient } from '../../client/node.ts';
 import { isFingerprint } from '../../protocol/identity/index.ts';
-import { prepareDirectory, readJson, replaceFile, replaceJson } from '../../transport/node/index.ts';
+import { createFile, prepareDirectory, readJson, replaceJson } from '../../transport/node/index.ts';
 import { CommandError } from '../frame/errors.ts';
 import { readPrivateKey } from '../frame/private-key.ts';
 
@@ -110,8 +110,8 @@ export class Known {
     const existing = await this.existingPrivateKey();
     if (existing !== undefined) return existing;
     const pem = client.createPrivateKey();
-    await replaceFile(join(this.directory, 'key.pem'), pem);
-    return pem;
+    if (await createFile(join(this.directory, 'key.pem'), pem)) return pem;
+    return this.privateKey(client);
   }
 
   existingPrivateKey(): Promise<string | undefined> {

@@ -5,7 +5,7 @@
  * acknowledged to a client before.
  */
 import { join } from 'node:path';
-import { makeDirectory, prepareDirectory, readJson, replaceFile, replaceJson } from '../../transport/node/index.ts';
+import { createFile, makeDirectory, prepareDirectory, readJson, replaceJson } from '../../transport/node/index.ts';
 import { CommandError } from '../frame/errors.ts';
 import { readPrivateKey } from '../frame/private-key.ts';
 import type { ThermostatState } from './thermostat.ts';
@@ -71,8 +71,8 @@ export class DeviceData {
     const existing = await readPrivateKey(path);
     if (existing !== undefined) return existing;
     const pem = create();
-    await replaceFile(path, pem);
-    return pem;
+    if (await createFile(path, pem)) return pem;
+    return this.privateKey(create);
   }
 }
 

@@ -2,29 +2,42 @@
  * State in files that survive a killed process: a file is replaced as a whole or not at all.
  *
  * Write a temporary file beside it, fsync, rename over it, fsync the directory. A crash leaves the old content or the new one, and at
- * worst a temporary file, which `prepareDirectory` removes at the next start. One process writes a directory at a time.
+ * worst a temporary file, which `prepareDirectory` removes at a later start. Of two processes that write the same file the last one wins;
+ * `createFile` is for what must not be replaced.
  */
 import { randomBytes } from 'node:crypto';
-import { mkdir, open, readdir, readFile, rename, rm, stat } from 'node:fs/promises';
+import { link, mkdir, open, readdir, readFile, rename, rm, stat } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { LocalError } from '../../protocol/errors/index.ts';
 
 const TEMPORARY = /^\..+\.[0-9a-f]{12}\.tmp$/;
+/** ms after which a temporary file belongs to nobody any more: another process may be writing its own right now. */
+const STALE_AFTER = 60_000;
 
 /**
  * Replaces a file; when the promise resolves the content is on the disk.
  * @param options.mode permissions, default 0o600: state holds secrets.
  * @throws LocalError FAILED with one line: no permission, no space, no such directory.
  */
-export async function replaceFile(path: string, content: string | Uint8Array, { mode = 0o600 }: { mode?: number } = {}): Promise<void> {
-  const temporary = join(dirname(path), `.${basename(path)}.${randomBytes(6).toString('hex')}.tmp`);
+export function replaceFile(path: string, content: string | Uint8Array, { mode = 0o600 }: { mode?: number } = {}): Promise<void> {
+  return putInPlace(path, content, mode, rename);
+}
+
+/**
+ * Makes a file that must not be there yet, such as a key: of two processes that try at once one succeeds.
+ * @returns false when there is one already, which is left as it is.
+ * @throws LocalError as replaceFile
+ */
+export async function createFile(path: string, content: string | Uint8Array): Promise<boolean> {
   try {
-    await writeDurably(temporary, content, mode);
-    await rename(temporary, path);
-    await syncDirectory(dirname(path));
+    await putInPlace(path, content, 0o600, async (temporary) => {
+      await link(temporary, path);
+      await rm(temporary);
+    });
+    return true;
   } catch (error) {
-    await rm(temporary, { force: true }).catch(() => {});
-    throw fileError('cannot write', path, error);
+    if (((error as Error).cause as NodeJS.ErrnoException | undefined)?.code === 'EEXIST') return false;
+    throw error;
   }
 }
 
@@ -76,10 +89,27 @@ export async function makeDirectory(path: string, { parents = true }: { parents?
 export async function prepareDirectory(path: string): Promise<void> {
   await makeDirectory(path);
   try {
-    const stale = (await readdir(path)).filter((name) => TEMPORARY.test(name));
-    for (const name of stale) await rm(join(path, name), { force: true });
+    for (const name of (await readdir(path)).filter((name) => TEMPORARY.test(name))) await removeIfStale(join(path, name));
   } catch (error) {
     throw fileError('cannot use directory', path, error);
+  }
+}
+
+/** Writes a temporary file beside `path`, has it put there, and makes both durable. */
+async function putInPlace(
+  path: string,
+  content: string | Uint8Array,
+  mode: number,
+  put: (temporary: string, path: string) => Promise<void>,
+): Promise<void> {
+  const temporary = join(dirname(path), `.${basename(path)}.${randomBytes(6).toString('hex')}.tmp`);
+  try {
+    await writeDurably(temporary, content, mode);
+    await put(temporary, path);
+    await syncDirectory(dirname(path));
+  } catch (error) {
+    await rm(temporary, { force: true }).catch(() => {});
+    throw fileError('cannot write', path, error);
   }
 }
 
@@ -91,6 +121,11 @@ async function writeDurably(path: string, content: string | Uint8Array, mode: nu
   } finally {
     await file.close();
   }
+}
+
+async function removeIfStale(path: string): Promise<void> {
+  const found = await stat(path).catch(() => null);
+  if (found !== null && Date.now() - found.mtimeMs > STALE_AFTER) await rm(path, { force: true });
 }
 
 /** Makes the rename itself durable. Some file systems cannot sync a directory; they order renames themselves. */

@@ -1,13 +1,21 @@
 /** Files replaced as a whole, also when the process is killed in between. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { chmod, mkdir, mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { chmod, mkdir, mkdtemp, readdir, readFile, rm, stat, utimes, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { build } from 'esbuild';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { makeDirectory, prepareDirectory, readFileIfPresent, readJson, replaceFile, replaceJson } from '../../../transport/node/files.ts';
+import {
+  createFile,
+  makeDirectory,
+  prepareDirectory,
+  readFileIfPresent,
+  readJson,
+  replaceFile,
+  replaceJson,
+} from '../../../transport/node/files.ts';
 
 let directory = '';
 const at = (name: string) => join(directory, name);
@@ -129,14 +137,35 @@ describe('makeDirectory', () => {
   });
 });
 
+describe('createFile', () => {
+  it('lets one of many that try at once succeed, and leaves nothing else behind', async () => {
+    const path = join(directory, 'key.pem');
+    const made = await Promise.all(Array.from({ length: 20 }, (_, index) => createFile(path, `key ${index}`)));
+    expect(made.filter(Boolean)).toHaveLength(1);
+    expect(await readFile(path, 'utf8')).toBe(`key ${made.indexOf(true)}`);
+    expect((await stat(path)).mode & 0o777).toBe(0o600);
+    expect(await readdir(directory)).toEqual(['key.pem']);
+  });
+
+  it('says what is wrong', async () => {
+    await expect(createFile(join(directory, 'none', 'key.pem'), '')).rejects.toMatchObject({ code: 'FAILED' });
+  });
+});
+
 describe('prepareDirectory', () => {
   it('makes it for this user only and removes what a crash left', async () => {
     const path = join(directory, 'a', 'b');
     await prepareDirectory(path);
     expect((await stat(path)).mode & 0o777).toBe(0o700);
-    for (const name of ['.state.0123456789ab.tmp', 'state', '.hidden', 'x.tmp', '.state.tmp']) await writeFile(join(path, name), '');
+    const old = ['.state.0123456789ab.tmp', 'state', '.hidden', 'x.tmp', '.state.tmp'];
+    for (const name of old) {
+      await writeFile(join(path, name), '');
+      await utimes(join(path, name), 0, 0);
+    }
+    // One that another process may be writing at this moment.
+    await writeFile(join(path, '.state.ba9876543210.tmp'), '');
     await prepareDirectory(path);
-    expect((await readdir(path)).sort()).toEqual(['.hidden', '.state.tmp', 'state', 'x.tmp']);
+    expect((await readdir(path)).sort()).toEqual(['.hidden', '.state.ba9876543210.tmp', '.state.tmp', 'state', 'x.tmp']);
   });
 
   it('says what is wrong', async () => {

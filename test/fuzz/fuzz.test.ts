@@ -1,0 +1,29 @@
+/** A slice of the fuzzer: a few iterations of each target. `npm run fuzz` goes on for as long as one likes. */
+import { describe, expect, it } from 'vitest';
+import { Random } from '../../transport/sim/random.ts';
+import { seeds } from '../support/size.ts';
+import { hostile } from './mutate.ts';
+import { targets } from './targets.ts';
+
+describe('fuzz', () => {
+  it.each(targets.map((target) => [target.name, target] as const))('%s', async (name, target) => {
+    const slice = { weighty: seeds(3, 100), light: seeds(10, 500) };
+    for (const seed of target.weight === undefined ? slice.light : slice.weighty) {
+      // the sequence `npm run fuzz -- --seed <seed> --count 1 <name>` has
+      await expect(Promise.resolve(target.iterate(new Random(`${name} ${seed}`))), `seed ${seed}`).resolves.toBeUndefined();
+    }
+  });
+
+  it('gives each target a name of its own', () => {
+    expect(new Set(targets.map(({ name }) => name)).size).toBe(targets.length);
+  });
+
+  it('damages samples in every way: shorter, longer, and as long', () => {
+    const random = new Random('mutate');
+    const sample = random.bytes(50);
+    const lengths = Array.from({ length: 2000 }, () => hostile(random, [sample]).length);
+    expect(lengths.filter((length) => length < 50).length).toBeGreaterThan(200);
+    expect(lengths.filter((length) => length > 50).length).toBeGreaterThan(200);
+    expect(lengths.filter((length) => length === 50).length).toBeGreaterThan(200);
+  });
+});

@@ -1,0 +1,373 @@
+/**
+ * Every parser of bytes or text from outside. Each is given damaged forms of valid input; it may return a value, null, or throw a RemoteError, where
+ * the input is a person's or a file's (`raises: 'local'`) a LocalError. What it took as valid must survive encoding and decoding, where there is an
+ * encoder.
+ */
+import { isDeepStrictEqual } from 'node:util';
+import { type CborValue, decode, encode } from '../../protocol/cbor/index.ts';
+import { decodeMessage, encodeMessage } from '../../protocol/coap/message.ts';
+import { formatPath, parsePath } from '../../protocol/coap/path.ts';
+import * as control from '../../protocol/control/index.ts';
+import {
+  decodeInitiatorOffer,
+  decodeResponderOffer,
+  encodeInitiatorOffer,
+  encodeResponderOffer,
+} from '../../protocol/endpoint/parameters.ts';
+import { LocalError, RemoteError } from '../../protocol/errors/index.ts';
+import { decodePrivateKey, encodePrivateKey } from '../../protocol/identity/index.ts';
+import { HandshakeState, XX } from '../../protocol/noise/index.ts';
+import * as packet from '../../protocol/packet/index.ts';
+import * as records from '../../protocol/records/index.ts';
+import { canonicalAddress, parsePrefix } from '../../transport/address.ts';
+import { defaultParameters } from '../../transport/session/host-defaults.ts';
+import { nativeHost, nobleAead } from '../support/crypto.ts';
+import { hostile } from './mutate.ts';
+import type { Target } from './target.ts';
+
+/** Inputs in one iteration. */
+const INPUTS = 50;
+
+interface Parser<T> {
+  readonly name: string;
+  /** Valid input. */
+  readonly samples: readonly Uint8Array[];
+  readonly parse: (bytes: Uint8Array) => T;
+  /** Gives input that parses to the same value. */
+  readonly encode?: (value: NonNullable<T>) => Uint8Array;
+  readonly raises?: 'remote' | 'local';
+}
+
+const utf8 = new TextEncoder();
+const text = new TextDecoder();
+const crypto = nativeHost(1);
+const bytes = (length: number) => crypto.randomBytes(length);
+const fingerprint = 'ab'.repeat(32);
+const redirect = { kind: 'redirect', host: 'station.example', port: 4433, fingerprint } as const;
+const offer = { parameters: defaultParameters, id: bytes(8), resetToken: bytes(16) };
+const ids = { productId: 'pr-1', deviceId: 'de-1' };
+
+const parsers: readonly Target[] = [
+  parser({
+    name: 'cbor',
+    samples: values().map(encode),
+    parse: (input) => decode(input),
+    encode: (value) => encode(value as CborValue),
+  }),
+  parser({ name: 'coap.message', samples: messages(), parse: decodeMessage, encode: encodeMessage }),
+  parser({
+    name: 'coap.path',
+    samples: ['/a/b', '/iam/users/%C3%A4', '/', '/tcp-tunnels/connect/x?y=1'].map((path) => utf8.encode(path)),
+    parse: (input) => parsePath(text.decode(input)),
+    encode: (segments) => utf8.encode(formatPath(segments)),
+    raises: 'local',
+  }),
+  parser({
+    name: 'packet.initiate',
+    samples: [new Uint8Array(0), bytes(20)].map((token) =>
+      packet.padded(
+        packet.encodeInitiate(crypto, packet.mac1Key(crypto, 'station'), {
+          version: 1,
+          suite: 1,
+          source: bytes(8),
+          token,
+          message: bytes(32),
+        }),
+      ),
+    ),
+    parse: (input) => {
+      packet.mac1Holds(crypto, packet.mac1Key(crypto, 'station'), input);
+      return packet.decodeInitiate(input);
+    },
+  }),
+  parser({
+    name: 'packet.retry',
+    samples: [packet.encodeRetry({ destination: bytes(8), token: bytes(20) })],
+    parse: packet.decodeRetry,
+    encode: packet.encodeRetry,
+  }),
+  parser({
+    name: 'packet.respond',
+    samples: [packet.encodeRespond({ destination: bytes(8), source: bytes(8), message: bytes(290) })],
+    parse: packet.decodeRespond,
+    encode: packet.encodeRespond,
+  }),
+  parser({
+    name: 'packet.complete',
+    samples: [packet.encodeComplete({ destination: bytes(8), message: bytes(240) })],
+    parse: packet.decodeComplete,
+    encode: packet.encodeComplete,
+  }),
+  parser({
+    name: 'packet.reset',
+    samples: [packet.encodeReset({ id: bytes(8), token: bytes(16) })],
+    parse: packet.decodeReset,
+    encode: packet.encodeReset,
+  }),
+  parser({
+    name: 'packet.versions',
+    samples: [packet.encodeVersions({ destination: bytes(8), versions: Uint8Array.of(1, 2), suites: Uint8Array.of(1) })],
+    parse: packet.decodeVersions,
+    encode: packet.encodeVersions,
+  }),
+  parser({
+    name: 'packet.data',
+    samples: [Uint8Array.of(0xc0, ...bytes(40)), packet.routed(bytes(8), Uint8Array.of(0xe0, ...bytes(60)))],
+    parse: (input) => (packet.isRoute(input) ? packet.isData(input, packet.ROUTE_HEADER) : packet.isData(input, 0)),
+  }),
+  parser({
+    name: 'offer.responder',
+    samples: [encodeResponderOffer({ ...offer, info: { ProductId: 'pr-1', DeviceId: 'de-1' } })],
+    parse: decodeResponderOffer,
+    encode: encodeResponderOffer,
+  }),
+  parser({
+    name: 'offer.initiator',
+    samples: [encodeInitiatorOffer({ ...offer, versions: Uint8Array.of(1), suites: Uint8Array.of(1) })],
+    parse: decodeInitiatorOffer,
+    encode: encodeInitiatorOffer,
+  }),
+  parser({
+    name: 'control.connect-request',
+    samples: [
+      control.encodeConnectRequest({ ...ids, serverKey: 'sk-1', initiate: bytes(90), wait: true }),
+      control.encodeConnectRequest({ ...ids, sct: 'token', jwt: 'a.b.c', redirected: true }),
+    ],
+    parse: control.decodeConnectRequest,
+    encode: control.encodeConnectRequest,
+  }),
+  parser({
+    name: 'control.connect-answer',
+    samples: [
+      control.encodeConnectAnswer({ kind: 'connected', route: bytes(8), routeResetToken: bytes(16), respond: bytes(300) }),
+      control.encodeConnectAnswer(redirect),
+      control.encodeConnectAnswer({ kind: 'waiting' }),
+    ],
+    parse: control.decodeConnectAnswer,
+    encode: control.encodeConnectAnswer,
+  }),
+  parser({
+    name: 'control.p2p-request',
+    samples: [control.encodeP2pConnectRequest({ route: bytes(8), initiate: bytes(90), routeResetToken: bytes(16) })],
+    parse: control.decodeP2pConnectRequest,
+    encode: control.encodeP2pConnectRequest,
+  }),
+  parser({
+    name: 'control.p2p-answer',
+    samples: [control.encodeP2pConnectAnswer({ respond: bytes(300) }), control.encodeP2pConnectAnswer({})],
+    parse: control.decodeP2pConnectAnswer,
+    encode: control.encodeP2pConnectAnswer,
+  }),
+  parser({
+    name: 'control.attach-request',
+    samples: [control.encodeAttachRequest({ svcVersion: '1.0.0', appName: 'app', appVersion: '2', ...ids, redirected: true })],
+    parse: control.decodeAttachRequest,
+    encode: control.encodeAttachRequest,
+  }),
+  parser({
+    name: 'control.attach-answer',
+    samples: [
+      control.encodeAttachAnswer({
+        kind: 'attached',
+        keepAlive: { interval: 25_000, retryInterval: 2000, maxRetries: 15 },
+        observedAddress: null,
+        wallTime: 1_767_225_600_000,
+      }),
+      control.encodeAttachAnswer(redirect),
+    ],
+    parse: control.decodeAttachAnswer,
+    encode: control.encodeAttachAnswer,
+  }),
+  parser({
+    name: 'control.tokens',
+    samples: [control.encodeTokens(['a', 'demosct', 'x'.repeat(60)])],
+    parse: control.decodeTokens,
+    encode: control.encodeTokens,
+  }),
+  parser({
+    name: 'control.push',
+    samples: [control.encodePushRequest({ projectId: 'p', body: '{"a":1}' }), control.encodePushAnswer({ statusCode: 200, body: '{}' })],
+    parse: (input) => [attempt(() => control.decodePushRequest(input)), control.decodePushAnswer(input)],
+  }),
+  parser({
+    name: 'control.service',
+    samples: [
+      control.encodeServiceRequest({ serviceId: 's', message: bytes(9) }),
+      control.encodeServiceAnswer({ statusCode: 200, message: bytes(5), messageFormat: 'TEXT' }),
+    ],
+    parse: (input) => [attempt(() => control.decodeServiceRequest(input)), control.decodeServiceAnswer(input)],
+  }),
+  parser({
+    name: 'control.error',
+    samples: [control.encodeErrorBody({ code: 2, message: 'not attached' })],
+    parse: (input) => {
+      control.stationError({ status: 404, contentFormat: 60, payload: input });
+      control.stationError({ status: 500, payload: input });
+      return control.decodeErrorBody(input);
+    },
+    encode: control.encodeErrorBody,
+  }),
+  parser({
+    name: 'records.device-details',
+    samples: [records.encodeDeviceDetails({ modes: ['LocalOpen', 'PasswordOpen'], appName: 'a', ...ids, friendlyName: 'ä' })],
+    parse: records.decodeDeviceDetails,
+    encode: records.encodeDeviceDetails,
+  }),
+  parser({
+    name: 'records.tunnel-service',
+    samples: [
+      records.encodeTunnelService({ id: 'web', type: 'http', host: '127.0.0.1', port: 80, streamPort: 0x8000_0001, metadata: { a: 'b' } }),
+    ],
+    parse: records.decodeTunnelService,
+    encode: records.encodeTunnelService,
+  }),
+  parser({
+    name: 'records.tunnel-services',
+    samples: [records.encodeTunnelServiceIds(['web', 'ssh'])],
+    parse: records.decodeTunnelServiceIds,
+    encode: records.encodeTunnelServiceIds,
+  }),
+  parser({
+    name: 'records.user',
+    samples: [
+      records.encodeUser({
+        username: 'admin',
+        displayName: 'A',
+        role: 'Administrator',
+        fingerprints: [{ fingerprint, name: 'phone' }],
+        sct: 's',
+        push: { token: 't', projectId: 'p' },
+        notificationCategories: ['a'],
+      }),
+    ],
+    parse: records.decodeUser,
+    encode: records.encodeUser,
+  }),
+  parser({
+    name: 'records.pairing-string',
+    samples: [`p=pr-1,d=de-1,pwd=a%2Cb,sct=x,u=user,fp=${fingerprint}`, 'd=de-1,p=pr-1,new=1'].map((pairing) => utf8.encode(pairing)),
+    parse: (input) => records.decodePairingString(text.decode(input)),
+    encode: (pairing) => utf8.encode(records.encodePairingString(pairing)),
+    raises: 'local',
+  }),
+  parser({
+    name: 'identity.private-key',
+    samples: [utf8.encode(encodePrivateKey(bytes(32)))],
+    parse: (input) => decodePrivateKey(text.decode(input)),
+    encode: (raw) => utf8.encode(encodePrivateKey(raw)),
+    raises: 'local',
+  }),
+  parser({
+    name: 'address',
+    samples: ['192.0.2.1', '2001:db8::1', '::ffff:1.2.3.4', '10.0.0.0/8', 'fe80::1%eth0'].map((each) => utf8.encode(each)),
+    parse: (input) => {
+      parsePrefix(text.decode(input));
+      return canonicalAddress(text.decode(input));
+    },
+    encode: (canonical) => utf8.encode(canonical),
+  }),
+];
+
+const noise: Target = {
+  name: 'noise',
+  iterate(random) {
+    const host = nativeHost(random.u32());
+    const state = (initiator: boolean) =>
+      new HandshakeState({
+        pattern: XX,
+        initiator,
+        prologue: new Uint8Array(3),
+        crypto: host,
+        aead: nobleAead,
+        staticKey: host.generateKey(),
+      });
+    const [alice, bob] = [state(true), state(false)];
+    let [from, to] = [alice, bob];
+    for (let i = 0; i < 3; i++) {
+      const message = from.writeMessage(random.bytes(50));
+      for (let damaged = 0; damaged < 4; damaged++) {
+        const input = hostile(random, [message]);
+        if (Buffer.compare(input, message) === 0) continue;
+        // a damaged message may hold only where nothing is authenticated yet: the first, whose payload is a plain text
+        if (to.readMessage(input, () => false) !== null) throw new Error(`message ${i + 1} was taken: ${hex(input)}`);
+      }
+      if (to.readMessage(message) === null) throw new Error(`message ${i + 1} was refused after damaged ones`);
+      [from, to] = [to, from];
+    }
+  },
+};
+
+export const parserTargets: readonly Target[] = [...parsers, noise];
+
+function parser<T>({ name, samples, parse, encode: encoder, raises = 'remote' }: Parser<T>): Target {
+  return {
+    name,
+    iterate(random) {
+      for (let i = 0; i < INPUTS; i++) {
+        const input = hostile(random, samples);
+        const copy = input.slice();
+        try {
+          const value = parse(input);
+          if (value !== null && value !== undefined && encoder !== undefined) survives(value, encoder, parse);
+        } catch (error) {
+          if (error instanceof RemoteError || (raises === 'local' && error instanceof LocalError)) continue;
+          throw new Error(`input ${hex(copy)}`, { cause: error });
+        }
+      }
+    },
+  };
+}
+
+function survives<T>(value: NonNullable<T>, encoder: (value: NonNullable<T>) => Uint8Array, parse: (bytes: Uint8Array) => T): void {
+  let again: T;
+  try {
+    again = parse(encoder(value));
+  } catch (error) {
+    // we take what we would not send
+    if (error instanceof LocalError && error.code === 'INVALID_ARGUMENT') return;
+    throw new Error('what was parsed does not survive being encoded', { cause: error });
+  }
+  if (!isDeepStrictEqual(again, value)) throw new Error('what was parsed is another value after encoding');
+}
+
+function attempt<T>(parse: () => T): T | null {
+  try {
+    return parse();
+  } catch (error) {
+    if (error instanceof RemoteError) return null;
+    throw error;
+  }
+}
+
+function hex(input: Uint8Array): string {
+  return Buffer.from(input).toString('hex');
+}
+
+function values(): CborValue[] {
+  return [
+    { A: 1, B: 'text', C: bytes(20), D: [1, -1, true, false, null], E: { F: 1.5 } },
+    [0, 23, 24, 255, 256, 65_535, 65_536, 4_294_967_296, -4_294_967_297, 1e300],
+    'ä'.repeat(100),
+    bytes(300),
+    {},
+  ];
+}
+
+function messages(): Uint8Array[] {
+  const option = (number: number, value: Uint8Array) => ({ number, value });
+  return [
+    encodeMessage({
+      code: 0x01,
+      token: bytes(8),
+      options: [option(11, utf8.encode('a')), option(11, utf8.encode('b'))],
+      payload: bytes(0),
+    }),
+    encodeMessage({
+      code: 0x45,
+      token: bytes(8),
+      options: [option(4, bytes(8)), option(23, bytes(3)), option(6, bytes(1))],
+      payload: bytes(50),
+    }),
+    encodeMessage({ code: 0x02, token: bytes(1), options: [option(12, bytes(2)), option(2053, bytes(300))], payload: bytes(3) }),
+  ];
+}

@@ -1,0 +1,235 @@
+/**
+ * Whole sessions over a link with 1 % loss: a client and a device whose applications call the API at random and wrongly.
+ *
+ * Every call either works or fails with an error of the catalogue; nothing is thrown out of a driver; every promise is settled in the end; and when
+ * all is closed both cores have all their memory back.
+ */
+import { Core, type CoreStats } from '../../bindings/index.ts';
+import { SvcError } from '../../protocol/errors/index.ts';
+import { Host, type Session, type SessionStream } from '../../transport/session/index.ts';
+import { type Random, type SimulatedHost, Simulation } from '../../transport/sim/index.ts';
+import { NAME, PORT, StreamPort, startDevice } from '../transport/stack/support.ts';
+import { below, chance, pick } from './mutate.ts';
+import type { Target } from './target.ts';
+
+const ACTIONS = 80;
+const MEMORY = 4 << 20;
+/** Virtual ms in which everything has come to its end. */
+const END = 600_000;
+
+export const sessionTarget: Target = { name: 'sessions', weight: 15, iterate: (random) => new SessionFuzz(random).run() };
+
+class SessionFuzz {
+  readonly #random: Random;
+  readonly #simulation: Simulation;
+  readonly #errors: string[] = [];
+  readonly #cores: { core: Core; clean: CoreStats }[] = [];
+  readonly #sessions: Session[] = [];
+  readonly #streams: SessionStream[] = [];
+  #pending = 0;
+
+  constructor(random: Random) {
+    this.#random = random;
+    const delay = pick(random, [1, 20, 150]);
+    this.#simulation = new Simulation({
+      seed: random.u32(),
+      link: { loss: 0.01, delay, jitter: delay / 4, reorder: 0.02, duplicate: 0.01, rate: pick(random, [2e6, 50e6]) },
+      log: (host, level, message, fields) => {
+        if (level === 'error') this.#errors.push(`${host}: ${message} ${JSON.stringify(fields)}`);
+      },
+    });
+  }
+
+  async run(): Promise<void> {
+    const simulation = this.#simulation;
+    const [deviceHost, clientHost] = [this.#host('device'), this.#host('client')];
+    const limits = { connections: 3, streams: 1 + below(this.#random, 20) };
+    const core = { memory: MEMORY, connections: 8, streams: 16 + below(this.#random, 200) };
+    const opening = startDevice(deviceHost, { identity: deviceHost.crypto.generateKey(), limits, core, parameters: this.#parameters() });
+    const device = await simulation.settle(opening);
+    const open = Host.open(clientHost, {
+      identity: clientHost.crypto.generateKey(),
+      binds: [{ port: 0 }],
+      core,
+      parameters: this.#parameters(),
+    });
+    const client = await simulation.settle(open);
+    this.#watch(this.#connect(client, deviceHost));
+    for (let i = 0; i < ACTIONS; i++) {
+      if (chance(this.#random, 0.1)) this.#watch(this.#connect(client, deviceHost));
+      else
+        this.#guard(() =>
+          this.#act(chance(this.#random, 0.7) ? pick(this.#random, this.#sessions) : pick(this.#random, [...device.sessions])),
+        );
+      await simulation.run(below(this.#random, chance(this.#random, 0.1) ? 5000 : 60));
+    }
+    if (chance(this.#random, 0.5)) await this.#leavesNothing(client, device);
+    this.#watch(pick(this.#random, [client, device]).close());
+    await simulation.run(below(this.#random, 5000));
+    this.#watch(client.close());
+    this.#watch(device.close());
+    await simulation.run(END);
+    for (const host of [client, device]) {
+      const { failures, sessions } = host.stats();
+      if (failures !== 0 || sessions !== 0) this.#errors.push(`${failures} exceptions in a driver, ${sessions} sessions left`);
+    }
+    if (this.#pending > 0) this.#errors.push(`${this.#pending} promises are never settled`);
+    if (this.#errors.length > 0) throw new Error(this.#errors.slice(0, 5).join('\n'));
+  }
+
+  /** Ends all sessions and compares the cores with how they were made. */
+  async #leavesNothing(client: Host, device: Host): Promise<void> {
+    await this.#simulation.run(30_000);
+    for (const session of [...client.sessions, ...device.sessions]) this.#watch(session.close());
+    await this.#simulation.run(END);
+    for (const { core, clean } of this.#cores) {
+      const left = core.stats();
+      for (const name of ['freeChunks', 'freeSlots', 'connections', 'byteStreams', 'messagesIn', 'messagesOut'] as const) {
+        if (left[name] !== clean[name]) this.#errors.push(`${name} was ${clean[name]} and is ${left[name]}`);
+      }
+    }
+  }
+
+  #host(name: string): SimulatedHost {
+    const host = this.#simulation.host(name);
+    host.createCore = async (options) => {
+      const core = Core.create(options);
+      this.#cores.push({ core, clean: core.stats() });
+      return core;
+    };
+    return host;
+  }
+
+  #parameters() {
+    const random = this.#random;
+    return {
+      initialMaxData: 133_120 + below(random, 500_000),
+      initialMaxStreamData: 1024 + below(random, 40_000),
+      maxStreams: 1 + below(random, 40),
+      maxMessages: 1 + below(random, 256),
+      maxAckDelay: 1 + below(random, 25),
+    };
+  }
+
+  async #connect(client: Host, device: SimulatedHost): Promise<void> {
+    const session = await client.connect({
+      address: pick(this.#random, device.addresses),
+      port: PORT,
+      name: NAME,
+      timeout: 1 + below(this.#random, 20_000),
+      ...this.#signal(0.1),
+    });
+    this.#sessions.push(session);
+  }
+
+  #act(session: Session | undefined): void {
+    if (session === undefined) return;
+    const random = this.#random;
+    switch (below(random, 16)) {
+      case 0:
+      case 1:
+      case 2:
+        this.#watch(this.#request(session));
+        break;
+      case 3:
+        this.#observe(session);
+        break;
+      case 4:
+      case 5:
+      case 6:
+        this.#watch(this.#open(session));
+        break;
+      case 7:
+        session.sendDatagram(random.bytes(below(random, 1400)));
+        break;
+      case 8:
+        if (chance(random, 0.3)) this.#watch(session.close(below(random, 0x2000), 'x'.repeat(below(random, 300))));
+        break;
+      case 9:
+        session.setKeepAlive(chance(random, 0.5) ? null : { interval: 100 + below(random, 30_000), retryInterval: 2000, maxRetries: 3 });
+        break;
+      case 10:
+        session.notify(below(random, 20), { status: 205, observe: true, payload: random.bytes(10) });
+        break;
+      case 11:
+        session.stats();
+        break;
+      default:
+        this.#stream(pick(random, this.#streams));
+    }
+  }
+
+  async #request(session: Session): Promise<void> {
+    const random = this.#random;
+    const payload = random.bytes(below(random, pick(random, [1, 100, 5000, 200_000])));
+    const path = pick(random, ['/echo', '/echo', '/nothing', 'bad path', '/%']);
+    const method = pick(random, ['POST', 'POST', 'GET', 'DELETE'] as const);
+    const response = await session.request({ method, path, payload, timeout: 1 + below(random, 120_000), ...this.#signal(0.1) });
+    if (response.status !== 204) return;
+    if (Buffer.compare(response.payload, payload) !== 0) this.#errors.push('an echo came back changed');
+  }
+
+  #observe(session: Session): void {
+    const observation = session.observe({ method: 'GET', path: '/echo' }, () => {});
+    if (chance(this.#random, 0.5)) observation.cancel();
+  }
+
+  async #open(session: Session): Promise<void> {
+    const port = pick(this.#random, [StreamPort.ECHO, StreamPort.ECHO, StreamPort.SINK, StreamPort.NEVER_READ, 99, -1, 2 ** 32]);
+    const stream = await session.openStream(port, this.#signal(0.1));
+    this.#streams.push(stream);
+  }
+
+  #stream(stream: SessionStream | undefined): void {
+    if (stream === undefined) return;
+    const random = this.#random;
+    switch (below(random, 7)) {
+      case 0:
+      case 1:
+        this.#watch(stream.write(random.bytes(below(random, pick(random, [1, 1000, 300_000])))));
+        break;
+      case 2:
+        this.#watch(stream.readSome(chance(random, 0.5) ? 1 + below(random, 5000) : undefined));
+        break;
+      case 3:
+        this.#watch(stream.readAll(below(random, 20_000)));
+        break;
+      case 4:
+        this.#watch(stream.close());
+        break;
+      case 5:
+        if (chance(random, 0.3)) stream.abort(chance(random, 0.5) ? below(random, 9000) : undefined);
+        break;
+      default:
+        stream.stats;
+    }
+  }
+
+  /** Now and then a signal that fires some time later. */
+  #signal(probability: number): { signal?: AbortSignal } {
+    if (!chance(this.#random, probability)) return {};
+    const controller = new AbortController();
+    const delay = below(this.#random, 500);
+    if (delay === 0) controller.abort();
+    else this.#simulation.at(this.#simulation.now + delay, 0, () => controller.abort());
+    return { signal: controller.signal };
+  }
+
+  #guard(call: () => void): void {
+    try {
+      call();
+    } catch (error) {
+      this.#failed(error);
+    }
+  }
+
+  #watch(promise: Promise<unknown>): void {
+    this.#pending++;
+    promise.catch((error) => this.#failed(error)).finally(() => this.#pending--);
+  }
+
+  #failed(error: unknown): void {
+    if (error instanceof SvcError && error.code !== 'CORE_FAILED') return;
+    this.#errors.push(error instanceof Error ? (error.stack ?? error.message) : String(error));
+  }
+}

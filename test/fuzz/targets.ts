@@ -1,0 +1,9 @@
+/** Everything that is fuzzed. */
+import { coreTarget } from './core.ts';
+import { endpointTarget } from './endpoint.ts';
+import { exchangesTarget } from './exchanges.ts';
+import { parserTargets } from './parsers.ts';
+import { sessionTarget } from './sessions.ts';
+import type { Target } from './target.ts';
+
+export const targets: readonly Target[] = [...parserTargets, exchangesTarget, endpointTarget, coreTarget, sessionTarget];

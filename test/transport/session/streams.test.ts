@@ -289,14 +289,15 @@ describe('ends', () => {
 
   it('abort reaches both ends and all that is outstanding', async () => {
     const { simulation, client, device } = await openPair({ device: { streamWindow: 50_000 } });
-    const outstanding = [client.write(pattern(3_000_000)), device.write(pattern(3_000_000))];
+    // More than a stream ever buffers.
+    const outstanding = [client.write(pattern(6_000_000)), device.write(pattern(6_000_000))];
     const settled = Promise.allSettled(outstanding);
     await simulation.run(1000);
     client.abort();
     const codes = (await simulation.settle(settled)).map((result) => (result as { reason?: { code: string } }).reason?.code);
     expect(codes).toEqual(['STOPPED', 'STOPPED']);
     await expect(client.readSome()).rejects.toMatchObject({ code: 'STOPPED' });
-    await expect(simulation.settle(device.readAll(3_000_000))).rejects.toMatchObject({ code: 'STOPPED' });
+    await expect(simulation.settle(device.readAll(6_000_000))).rejects.toMatchObject({ code: 'STOPPED' });
     expect([client.ended, device.ended]).toEqual([true, true]);
   });
 

@@ -44,16 +44,8 @@ class SessionFuzz {
     const simulation = this.#simulation;
     const [deviceHost, clientHost] = [this.#host('device'), this.#host('client')];
     const limits = { connections: 3, streams: 1 + below(this.#random, 20) };
-    const core = { memory: MEMORY, connections: 8, streams: 16 + below(this.#random, 200) };
-    const opening = startDevice(deviceHost, { identity: deviceHost.crypto.generateKey(), limits, core, parameters: this.#parameters() });
-    const device = await simulation.settle(opening);
-    const open = Host.open(clientHost, {
-      identity: clientHost.crypto.generateKey(),
-      binds: [{ port: 0 }],
-      core,
-      parameters: this.#parameters(),
-    });
-    const client = await simulation.settle(open);
+    const device = await simulation.settle(startDevice(deviceHost, { ...this.#config(deviceHost), limits }));
+    const client = await simulation.settle(Host.open(clientHost, { ...this.#config(clientHost), binds: [{ port: 0 }] }));
     this.#watch(this.#connect(client, deviceHost));
     for (let i = 0; i < ACTIONS; i++) {
       if (chance(this.#random, 0.1)) this.#watch(this.#connect(client, deviceHost));
@@ -100,14 +92,19 @@ class SessionFuzz {
     return host;
   }
 
-  #parameters() {
+  #config(host: SimulatedHost) {
     const random = this.#random;
     return {
-      initialMaxData: 133_120 + below(random, 500_000),
-      initialMaxStreamData: 1024 + below(random, 40_000),
-      maxStreams: 1 + below(random, 40),
-      maxMessages: 1 + below(random, 256),
-      maxAckDelay: 1 + below(random, 25),
+      identity: host.crypto.generateKey(),
+      core: { memory: MEMORY, connections: 8, streams: 16 + below(random, 200) },
+      congestion: pick(random, ['newreno', 'cubic', 'bbr'] as const),
+      parameters: {
+        initialMaxData: 133_120 + below(random, 500_000),
+        initialMaxStreamData: 1024 + below(random, 40_000),
+        maxStreams: 1 + below(random, 40),
+        maxMessages: 1 + below(random, 256),
+        maxAckDelay: 1 + below(random, 25),
+      },
     };
   }
 

@@ -21,6 +21,7 @@ export const coreTarget: Target = {
     const pair = new Pair({
       core,
       seed: random.u32(),
+      responder: { congestion: pick(random, ['newreno', 'cubic', 'bbr']) },
       parameters: { maxMessages: 1 + below(random, 300), maxStreams: 1 + below(random, 200) },
     });
     const { responder } = pair;

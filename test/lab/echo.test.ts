@@ -3,8 +3,7 @@ import { afterAll, expect, it } from 'vitest';
 import { ours } from '../../bench/echo.ts';
 import { percentile } from '../../bench/report.ts';
 import { size } from '../support/size.ts';
-import { lab, Table, withContenders } from './lab.ts';
-import { overLink } from './link.ts';
+import { lab, overLink, Table, withContenders } from './lab.ts';
 
 const CONNECTIONS = 5;
 const ECHOES = size(100, 1000);

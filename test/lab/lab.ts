@@ -3,7 +3,9 @@ import { describe } from 'vitest';
 import { Contenders } from '../../bench/contenders.ts';
 import { select } from '../../bench/peers.ts';
 import { type Program, withChildren } from '../../bench/processes/parent.ts';
-import { FAR_ADDRESS, type Link } from './link.ts';
+import { EmulatedLink } from './emulator.ts';
+import { FAR_ADDRESS, type Link, type LinkCounters, type LinkOptions, over } from './link.ts';
+import { NetemLink } from './netem.ts';
 
 /** `SVC_LAB_PEERS`: as `--peers` of the benches. */
 const PEERS = process.env.SVC_LAB_PEERS ?? 'tcp,udx';
@@ -14,6 +16,11 @@ const PATIENCE = 120_000;
 process.once('disconnect', () => process.kill(process.pid, 'SIGKILL'));
 
 export const lab: typeof describe.skip = describe.skipIf(process.env.SVC_LAB_MISSING !== undefined);
+
+/** Runs `work` over a link of the kind chosen for this run (`SVC_LAB_LINK`: `netem` or `emulator`). */
+export async function overLink(options: LinkOptions, work: (link: Link) => Promise<void>): Promise<LinkCounters> {
+  return over(process.env.SVC_LAB_LINK === 'netem' ? NetemLink.open(options) : await EmulatedLink.open(options), work);
+}
 
 /** Runs `work` with ours and the peers, who connect from the near end of the link to the far one. @returns peers that could not be measured */
 export function withContenders(

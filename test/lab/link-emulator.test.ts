@@ -3,8 +3,9 @@ import { spawnSync } from 'node:child_process';
 import { expect, it } from 'vitest';
 import { withChildren } from '../../bench/processes/parent.ts';
 import { fromRoot } from '../../bench/root.ts';
+import { EMULATOR, EmulatedLink } from './emulator.ts';
 import { lab } from './lab.ts';
-import { EMULATOR, FAR_ADDRESS, type LinkCounters, type LinkOptions, overLink } from './link.ts';
+import { FAR_ADDRESS, type LinkOptions, over } from './link.ts';
 
 const program = { name: 'datagrams', script: fromRoot('test/lab/datagrams.mjs') };
 /** IPv4 and UDP header. */
@@ -69,7 +70,7 @@ lab('link emulator', () => {
 async function ping(options: LinkOptions, { size = 100, ...load }: { count: number; size?: number; interval?: number }) {
   let times: number[] = [];
   let fragmented = 0;
-  const counters: LinkCounters = await overLink(options, (link) =>
+  const counters = await over(await EmulatedLink.open(options), (link) =>
     withChildren(async (start) => {
       const [near, far] = [start(link.near.inside(program)), start(link.far.inside(program))];
       const port = await far.call<number>('listen', { host: FAR_ADDRESS });

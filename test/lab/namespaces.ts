@@ -7,7 +7,7 @@ import type { Program } from '../../bench/processes/parent.ts';
 
 let made = 0;
 
-/** A new namespace with its loopback up. */
+/** A new namespace with its loopback up. Without IPv6, whose own packets would take part in what a link's seed decides. */
 export class Namespace {
   readonly name: string;
 
@@ -15,6 +15,7 @@ export class Namespace {
     made += 1;
     this.name = `${namePrefix(process.env.SVC_LAB_RUN)}${process.pid}-${made}`;
     ip('netns', 'add', this.name);
+    this.run('sysctl', '-qw', 'net.ipv6.conf.default.disable_ipv6=1');
     this.run('ip', 'link', 'set', 'lo', 'up');
   }
 

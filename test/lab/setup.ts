@@ -2,14 +2,15 @@
  * Before and after a run of the lab, in vitest's own process.
  *
  * 1. What the lab needs is looked for; when something is missing one line says so and every test is skipped.
- * 2. The link emulator is compiled.
+ * 2. The link emulator is compiled; where the kernel has netem that makes the links, unless SVC_LAB_LINK says otherwise.
  * 3. A process is started that outlives this one, however it ends, and then removes the namespaces of this run with the processes in them.
  */
 import { spawn, spawnSync } from 'node:child_process';
 import { accessSync, constants, mkdirSync } from 'node:fs';
 import type { Socket } from 'node:net';
-import { EMULATOR, EMULATOR_SOURCE } from './link.ts';
+import { EMULATOR, EMULATOR_SOURCE } from './emulator.ts';
 import { namePrefix } from './namespaces.ts';
+import { netemWorks } from './netem.ts';
 
 /** Waits for the end of its input, which is our end; then removes for some seconds, since a test may just be making one more. */
 const CLEANER = `cat > /dev/null
@@ -50,6 +51,7 @@ function missingHere(): string | null {
   if (!opens('/dev/net/tun')) return '/dev/net/tun';
   const name = `${namePrefix(process.pid)}probe`;
   const allowed = runs('ip', 'netns', 'add', name);
+  process.env.SVC_LAB_LINK ??= allowed && netemWorks(name) ? 'netem' : 'emulator';
   runs('ip', 'netns', 'del', name);
   return allowed ? null : 'the right to create network namespaces';
 }

@@ -1,0 +1,62 @@
+/** A link by `link-emulator.c`, for kernels without netem, and for runs that should lose the same packets again. */
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { createInterface } from 'node:readline';
+import { fromRoot } from '../../bench/root.ts';
+import { type Counters, DEVICE, FAR_ADDRESS, type Link, type LinkCounters, type LinkOptions, NEAR_ADDRESS, PREFIX_LENGTH } from './link.ts';
+import { Namespace } from './namespaces.ts';
+
+export const EMULATOR_SOURCE = fromRoot('test/lab/link-emulator.c');
+export const EMULATOR = fromRoot('build/lab/link-emulator');
+
+/** As `link-emulator` prints them. */
+export interface EmulatorCounters extends Counters {
+  /** For want of room in the queue. */
+  readonly dropped: number;
+  /** By the receiving device. */
+  readonly refused: number;
+  readonly fragments: number;
+  /** ms: the longest time of a packet in the queue. */
+  readonly waited: number;
+}
+
+export interface EmulatedLinkCounters extends LinkCounters {
+  readonly ab: EmulatorCounters;
+  readonly ba: EmulatorCounters;
+}
+
+export class EmulatedLink implements Link {
+  readonly near = new Namespace();
+  readonly far = new Namespace();
+  readonly #emulator: ChildProcess;
+  readonly #output: AsyncIterator<string>;
+
+  private constructor(options: LinkOptions) {
+    const ends = [`--a=${this.near.name},${NEAR_ADDRESS}/${PREFIX_LENGTH}`, `--b=${this.far.name},${FAR_ADDRESS}/${PREFIX_LENGTH}`];
+    const faults = Object.entries(options).map(([name, value]) => `--${name}=${[value].flat().join(':')}`);
+    const emulator = spawn(EMULATOR, [`--device=${DEVICE}`, ...ends, ...faults], { stdio: ['ignore', 'pipe', 'inherit'] });
+    this.#emulator = emulator;
+    this.#output = createInterface({ input: emulator.stdout })[Symbol.asyncIterator]();
+  }
+
+  static async open(options: LinkOptions): Promise<EmulatedLink> {
+    const link = new EmulatedLink(options);
+    const { value } = await link.#output.next();
+    if (value === 'up') return link;
+    await link.#remove();
+    throw new Error('the link emulator did not start');
+  }
+
+  async close(): Promise<EmulatedLinkCounters> {
+    this.#emulator.kill('SIGTERM');
+    const { value } = await this.#output.next();
+    await this.#remove();
+    return JSON.parse(value);
+  }
+
+  async #remove(): Promise<void> {
+    if (this.#emulator.exitCode === null) await once(this.#emulator, 'exit');
+    this.near.remove();
+    this.far.remove();
+  }
+}

@@ -3,7 +3,8 @@ import { coreTarget } from './core.ts';
 import { endpointTarget } from './endpoint.ts';
 import { exchangesTarget } from './exchanges.ts';
 import { parserTargets } from './parsers.ts';
+import { serviceTargets } from './services.ts';
 import { sessionTarget } from './sessions.ts';
 import type { Target } from './target.ts';
 
-export const targets: readonly Target[] = [...parserTargets, exchangesTarget, endpointTarget, coreTarget, sessionTarget];
+export const targets: readonly Target[] = [...parserTargets, ...serviceTargets, exchangesTarget, endpointTarget, coreTarget, sessionTarget];

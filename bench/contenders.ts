@@ -59,6 +59,11 @@ export class Contenders {
     return contenders;
   }
 
+  /** Those that have not failed so far. */
+  get pairs(): readonly Pair[] {
+    return this.#pairs;
+  }
+
   /** Runs `work` on each pair in turn. */
   async each(work: (pair: Pair) => Promise<void>): Promise<void> {
     for (const pair of this.#pairs) {

@@ -34,6 +34,8 @@ const CHUNK = 256 * 1024;
 const POOL = randomBytes(2 * CHUNK);
 const ECHO_SIZE = 64;
 
+let arrived = 0;
+
 /** Serves the calls of a bench over this transport. */
 export function subject<Address>(transport: Transport<Address>): void {
   let kept: { readonly pipe: Pipe; readonly inbox: Inbox } | null = null;
@@ -94,6 +96,9 @@ export function subject<Address>(transport: Transport<Address>): void {
       return milliseconds;
     },
 
+    /** Bytes that have arrived here so far, on all pipes. */
+    arrived: () => arrived,
+
     /** Seconds of processor time so far. */
     cpu() {
       const { user, system } = process.cpuUsage();
@@ -121,6 +126,7 @@ function farEnd(pipe: Pipe): Received {
     if (head[0] === BULK && left === 0) void send(pipe, hash?.digest() ?? new Uint8Array(ANSWER));
   };
   return (data) => {
+    arrived += data.length;
     for (let at = 0; at < data.length; ) {
       const part = data.subarray(at, at + (left > 0 ? left : HEADER - known));
       at += part.length;

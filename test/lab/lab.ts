@@ -27,8 +27,9 @@ export function withContenders(
   link: Link,
   ours: readonly Program[],
   work: (contenders: Contenders) => Promise<void>,
+  names: string = PEERS,
 ): Promise<Readonly<Record<string, string>>> {
-  const { peers, absent } = select(PEERS);
+  const { peers, absent } = select(names);
   const places = {
     host: FAR_ADDRESS,
     near: link.near.inside.bind(link.near),

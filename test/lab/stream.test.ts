@@ -9,9 +9,11 @@ import { lab, overLink, Table, withContenders } from './lab.ts';
 const FIRST_BYTES = 512 * 1024;
 const SECONDS = [2, size(6, 20)];
 
+const TEN_MEGABYTES = 10_000_000;
+
 /** One bandwidth-delay product of queue. */
 const link = { rate: 100, delay: 25, queue: 625_000, seed: 7 };
-const table = new Table('goodput of one stream, Mbit/s, at 100 Mbit/s and 50 ms RTT');
+const table = new Table('goodput of one stream, Mbit/s, at 100 Mbit/s (or less) and 50 ms RTT');
 
 afterAll(() => table.print());
 
@@ -31,6 +33,20 @@ lab('one bulk stream', () => {
       expect(fragmented).toBe(0);
     });
   }
+});
+
+lab('ten megabytes', () => {
+  it('arrive over a line of 10 Mbit/s', async () => {
+    const counters = await overLink({ ...link, rate: 10, queue: 62_500 }, async (over) => {
+      await withContenders(over, [program('ours')], (contenders) =>
+        contenders.each(async ({ name, near }) => {
+          const rate = await near.call<number>('bulk', { bytes: TEN_MEGABYTES, check: true });
+          table.set('10 MB, 10 Mbit/s', name, (rate * 8).toFixed(2));
+        }),
+      );
+    });
+    expect(counters.ab.bytes).toBeGreaterThan(TEN_MEGABYTES);
+  });
 });
 
 /** Mbit/s; rejects when what arrives is not what was sent. */

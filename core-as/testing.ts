@@ -1,8 +1,10 @@
 /** Exports of the test target: internals of the core, so that each part has unit tests of its own. Not part of the ABI. */
 import { CONNECTION_USED, Connection, WINDOW_BYTES } from "./connection/record";
+import { CONGESTION_CUBIC } from "./codes.generated";
 import { BBR_USED } from "./congestion/bbr/record";
-import { CUBIC_USED } from "./congestion/cubic";
-import { CUBIC_IN_BBR } from "./congestion/model";
+import { CUBIC_USED, cubicInit, cubicOf } from "./congestion/cubic";
+import { Hystart } from "./congestion/hystart";
+import { CUBIC_IN_BBR, takeModel } from "./congestion/model";
 import { BOOKKEEPING, CHUNK, takeClearChunk } from "./memory/chunks";
 import { CONNECTION_SIZE, STREAM_SIZE, connectionSlab } from "./memory/layout";
 import { RECORD_SIZE, SENT_USED, ensureFlight } from "./recovery/flight";
@@ -26,6 +28,8 @@ export { writeAck } from "./recovery/ack-policy";
 export { onRttSample, probeTimeout, rttInit } from "./recovery/rtt";
 export { mayPace, onPaced, pacingTime, refill } from "./pacing";
 export { pacingRate } from "./congestion/congestion";
+export { cubicAcked, cubicLost } from "./congestion/cubic";
+export { endSlowStart, hystartAcked, hystartInit, hystartRtt } from "./congestion/hystart";
 
 /** A connection of zeros in the first slot, for parts that need one. */
 export function blankConnection(): Connection {
@@ -44,6 +48,39 @@ export function setPace(c: Connection, window: u32, rtt: f32, now: f64): void {
   c.congestionWindow = window;
   c.smoothedRtt = rtt;
   ensureFlight(c, now);
+}
+
+/** Makes the connection one of CUBIC with that window, in congestion avoidance when `threshold` is not above it. */
+export function setCubic(c: Connection, window: u32, threshold: u32, rtt: f32, now: f64): void {
+  c.congestion = <u8>CONGESTION_CUBIC;
+  c.congestionWindow = window;
+  c.slowStartThreshold = threshold;
+  c.smoothedRtt = rtt;
+  ensureFlight(c, now);
+  takeModel(c, now);
+  cubicInit(c);
+}
+
+export function congestionWindow(c: Connection): u32 {
+  return c.congestionWindow;
+}
+
+/** K (ms), W_max and W_est (bytes). */
+export function cubicK(c: Connection): f64 {
+  return cubicOf(c).k;
+}
+
+export function cubicWMax(c: Connection): f64 {
+  return cubicOf(c).wMax;
+}
+
+export function cubicWEst(c: Connection): f64 {
+  return cubicOf(c).wEst;
+}
+
+/** 0 = ordinary slow start, else the round of the conservative one. */
+export function conservativeRounds(h: Hystart): u32 {
+  return h.conservativeRounds;
 }
 
 export function setAckFloor(c: Connection, floor: u64): void {

@@ -11,7 +11,7 @@
  * chunk (model.ts). Without one (none is left, or nothing was sent for long) NewReno's rules hold.
  */
 import {
-  CONGESTION_BBR, CONGESTION_CUBIC, CONGESTION_NEWRENO, STATE_AVOIDANCE, STATE_CONSERVATIVE_SLOW_START, STATE_SLOW_START,
+  CONGESTION_BBR, CONGESTION_CUBIC, CONGESTION_NEWRENO, STATE_AVOIDANCE, STATE_CONSERVATIVE_SLOW_START, STATE_SLOW_START, STATE_STARTUP,
 } from "../codes.generated";
 import { Connection } from "../connection/record";
 import { SentPacket } from "../recovery/flight";
@@ -115,7 +115,7 @@ export function pacingRate(c: Connection): f32 {
 
 /** For statistics: one of STATE_… of codes.json. */
 export function congestionState(c: Connection): u32 {
-  if (controller(c) == CONGESTION_BBR) return bbrState(c);
+  if (c.congestion == CONGESTION_BBR) return c.model ? bbrState(c) : STATE_STARTUP;
   if (controller(c) == CONGESTION_CUBIC && isConservative(c)) return STATE_CONSERVATIVE_SLOW_START;
   return c.congestionWindow < c.slowStartThreshold ? STATE_SLOW_START : STATE_AVOIDANCE;
 }

@@ -71,6 +71,11 @@ export function cubicAcked(c: Connection, size: u32, sentTime: f64, inFlight: u3
   else avoid(c, cubic, size, now);
 }
 
+/** The window as CUBIC left it, bytes. */
+export function cubicWindowNow(c: Connection): u32 {
+  return <u32>cubicOf(c).window;
+}
+
 /** All packets of an ACK are counted: its RTT sample, negative = none. */
 export function cubicAckDone(c: Connection, rtt: f64): void {
   if (c.congestionWindow >= c.slowStartThreshold) return;

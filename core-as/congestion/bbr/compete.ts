@@ -7,13 +7,14 @@
  *
  *   CRUISE, packets waited in the last rounds, and it is time to probe, or losses show the queue full
  *     → COMPETE: window, growth and reduction are CUBIC's (../cubic.ts); bandwidth and least RTT are measured on
- *     → back when no packet waits any more, and with each ProbeRTT: when the other flow is gone, that drains the queue
+ *     → back when no packet waits any more, and for each ProbeRTT: when the other flow is gone, that drains the queue; when it is
+ *       not, COMPETE goes on after a few rounds
  *
  * A path with random loss never gets there: a CUBIC flow cannot fill a queue on it, and its window would ruin ours.
  */
 import { STATE_COMPETE, STATE_PROBE_BW_CRUISE } from "../../codes.generated";
 import { Connection } from "../../connection/record";
-import { cubicBegin, cubicLost } from "../cubic";
+import { cubicBegin, cubicLost, cubicWindowNow } from "../cubic";
 import { CompetingRounds, MostCompetingLoss } from "./constants";
 import { resetShortTermModel } from "./loss";
 import { Bbr, minPipeCwnd } from "./record";
@@ -31,14 +32,21 @@ export function queueIsHeld(b: Bbr): bool {
 export function countWaitedRound(b: Bbr, waited: bool, quiet: bool): void {
   if (b.state == <u8>STATE_PROBE_BW_CRUISE) b.waitedRounds = waited ? b.waitedRounds + 1 : 0;
   b.quietRound = quiet;
+  if (quiet) b.competed = false;
 }
 
-/** CUBIC's window from what is in flight now. */
+/** ProbeRTT did not find the other flow gone: no need to wait for the time of the next probe. */
+export function goesOnCompeting(b: Bbr): bool {
+  return b.competed && queueIsHeld(b);
+}
+
+/** CUBIC's window: the one that ProbeRTT interrupted, or what is in flight now. */
 export function startCompete(c: Connection, b: Bbr, now: f64): void {
-  c.congestionWindow = max(min(c.congestionWindow, c.bytesInFlight), <u32>minPipeCwnd(c));
-  c.slowStartThreshold = c.congestionWindow;
+  const window = b.competed ? cubicWindowNow(c) : min(c.congestionWindow, c.bytesInFlight);
+  c.congestionWindow = max(window, <u32>minPipeCwnd(c));
+  c.slowStartThreshold = <u32>minPipeCwnd(c);
   resetShortTermModel(b);
-  cubicBegin(c, now);
+  if (!b.competed) cubicBegin(c, now);
   if (b.congestedRound) cubicLost(c, now, now);
   b.state = <u8>STATE_COMPETE;
 }
@@ -50,4 +58,5 @@ export function endCompete(c: Connection, b: Bbr): void {
   b.maxBwCurrent = b.bwLatest;
   b.maxBw = b.bwLatest;
   b.waitedRounds = 0;
+  b.competed = true;
 }

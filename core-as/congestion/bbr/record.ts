@@ -85,6 +85,7 @@ export class Bbr extends Model {
   lossInRound: bool;
   congestedRound: bool;
   quietRound: bool;
+  competed: bool;
   isBwProbeSample: bool;
   prevProbeTooHigh: bool;
   prevProbePrecautionary: bool;

@@ -10,7 +10,7 @@ import {
 } from "../../codes.generated";
 import { Connection } from "../../connection/record";
 import { nextRandom } from "../../connection/skip";
-import { endCompete, isCompeting, queueIsHeld, startCompete } from "./compete";
+import { endCompete, goesOnCompeting, isCompeting, queueIsHeld, startCompete } from "./compete";
 import {
   DrainRounds, FullBwGrowth, FullBwRounds, MostProbeRounds, ProbeWaitBase, ProbeWaitSpread, StartupFullLossCnt,
 } from "./constants";
@@ -78,7 +78,7 @@ export function updateProbeBwCyclePhase(c: Connection, b: Bbr, acked: f64, now: 
       if (!isTimeToProbeBw(c, b, now) && isTimeToCruise(c, b)) startProbeBwCruise(b);
       break;
     case STATE_PROBE_BW_CRUISE:
-      if (b.lossRoundStart && b.congestedRound && queueIsHeld(b)) startCompete(c, b, now);
+      if (goesOnCompeting(b) || (b.lossRoundStart && b.congestedRound && queueIsHeld(b))) startCompete(c, b, now);
       else isTimeToProbeBw(c, b, now);
       break;
     case STATE_PROBE_BW_REFILL:

@@ -1,0 +1,216 @@
+/** BBR through its states, against draft-ietf-ccwg-bbr. */
+import { describe, expect, test } from 'vitest';
+import { CongestionState as State } from '../../bindings/index.ts';
+import { Flow, type FlowOptions } from './flow.ts';
+import { Line } from './pair.ts';
+
+const RATE = 20e6;
+const RTT = 50;
+const BDP = (RATE / 8_000) * RTT;
+/** §2.4: PacingMarginPercent */
+const MARGIN = 0.99;
+
+function flow(options: Partial<FlowOptions> = {}): Flow {
+  return new Flow({ congestion: 'bbr', line: new Line(RATE, 2 * BDP), rtt: RTT, ...options });
+}
+
+interface Visit {
+  state: number;
+  from: number;
+  to: number;
+}
+
+/** Runs for `time` ms and tells the states it went through; `look` is called every ms. */
+function visits(of: Flow, time: number, look: (state: number) => void = () => {}): Visit[] {
+  const found: Visit[] = [];
+  for (let end = of.pair.now + time; of.pair.now < end; ) {
+    of.pair.run(1);
+    const state = of.stats.congestionState;
+    const last = found.at(-1);
+    if (last?.state === state) last.to = of.pair.now;
+    else found.push({ state, from: of.pair.now, to: of.pair.now });
+    look(state);
+  }
+  return found;
+}
+
+test('Startup doubles the rate each round, Drain empties the queue, ProbeBW cycles', () => {
+  const bbr = flow();
+  const rates: number[] = [];
+  for (let round = 0; round < 5; round++) {
+    bbr.pair.run(RTT);
+    rates.push(bbr.stats.pacingRate);
+  }
+  // From the second to the fifth round: three doublings, less what whole packets and ticks take.
+  expect((rates[4] as number) / (rates[1] as number)).toBeGreaterThan(5.5);
+  const order = visits(bbr, 9_000).map(({ state }) => state);
+  // Behind Drain the queue is empty: DOWN lasts no longer than an acknowledgement.
+  expect(order.slice(0, 7)).toEqual([
+    State.STARTUP,
+    State.DRAIN,
+    State.PROBE_BW_CRUISE,
+    State.PROBE_BW_REFILL,
+    State.PROBE_BW_UP,
+    State.PROBE_BW_DOWN,
+    State.PROBE_BW_CRUISE,
+  ]);
+  bbr.pair.free();
+});
+
+test('Startup ends on a plateau with the bandwidth of the line, within 2 %', () => {
+  const bbr = flow();
+  while (bbr.stats.congestionState === State.STARTUP) bbr.pair.run(1);
+  expect(bbr.stats.congestionState).toBe(State.DRAIN);
+  expect(Math.abs(bbr.stats.bandwidth / (RATE / 8) - 1)).toBeLessThan(0.02);
+  bbr.pair.free();
+});
+
+test('each state paces at its gain and keeps its window (§5.6.1)', () => {
+  const bbr = flow();
+  const gains = new Map<number, number>();
+  const windows = new Map<number, number>();
+  visits(bbr, 14_000, (state) => {
+    const { pacingRate, bandwidth, congestionWindow } = bbr.stats;
+    gains.set(state, pacingRate / bandwidth);
+    windows.set(state, Math.max(windows.get(state) ?? 0, congestionWindow));
+  });
+  for (const [state, gain] of [
+    [State.DRAIN, 0.5],
+    [State.PROBE_BW_DOWN, 0.9],
+    [State.PROBE_BW_CRUISE, 1],
+    [State.PROBE_BW_REFILL, 1],
+    [State.PROBE_BW_UP, 1.25],
+    [State.PROBE_RTT, 1],
+  ] as const) {
+    expect(gains.get(state), `state ${state}`).toBeCloseTo(gain * MARGIN, 2);
+  }
+  expect(windows.get(State.PROBE_BW_CRUISE)).toBeGreaterThan(1.9 * BDP);
+  expect(windows.get(State.PROBE_BW_CRUISE)).toBeLessThan(2.5 * BDP);
+  expect(windows.get(State.PROBE_BW_UP)).toBeLessThan(2.8 * BDP);
+  bbr.pair.free();
+});
+
+test('it probes for bandwidth after 2 to 3 s, or 62 rounds (§5.3.3.5.3)', () => {
+  const bbr = flow();
+  const all = visits(bbr, 9_500);
+  const ups = all.filter(({ state }) => state === State.PROBE_BW_UP);
+  expect(ups.length).toBeGreaterThanOrEqual(3);
+  for (let i = 1; i < ups.length; i++) {
+    const pause = (ups[i] as Visit).from - (ups[i - 1] as Visit).to;
+    expect(pause).toBeGreaterThan(1_900);
+    expect(pause).toBeLessThan(3_400);
+  }
+  // UP lasts until three rounds brought no more.
+  for (const { from, to } of ups) expect(to - from).toBeLessThan(8 * RTT);
+  bbr.pair.free();
+});
+
+test('ProbeRTT after 10 s without a smaller round trip: half the window for 200 ms and a round (§5.3.4)', () => {
+  const bbr = flow();
+  let least = Number.POSITIVE_INFINITY;
+  const all = visits(bbr, 14_000, (state) => {
+    if (state === State.PROBE_RTT) least = Math.min(least, bbr.stats.congestionWindow);
+  });
+  const probes = all.filter(({ state }) => state === State.PROBE_RTT);
+  expect(probes.length).toBe(1);
+  const [{ from, to }] = probes as [Visit];
+  expect(from).toBeGreaterThan(11_000);
+  expect(to - from).toBeGreaterThan(200);
+  expect(to - from).toBeLessThan(200 + 4 * RTT);
+  expect(least).toBeLessThan(0.55 * BDP);
+  expect(all[all.findIndex(({ state }) => state === State.PROBE_RTT) + 1]?.state).toBe(State.PROBE_BW_CRUISE);
+  bbr.pair.free();
+});
+
+test('a line that gets slower or faster is followed', () => {
+  const line = new Line(RATE, 4 * BDP);
+  const bbr = flow({ line });
+  bbr.pair.run(3_000);
+  line.rate = RATE / 2;
+  bbr.pair.run(9_000);
+  expect(bbr.stats.bandwidth).toBeLessThan(0.6 * (RATE / 8));
+  line.rate = 2 * RATE;
+  bbr.pair.run(9_000);
+  expect(bbr.stats.bandwidth).toBeGreaterThan(1.8 * (RATE / 8));
+  bbr.pair.free();
+});
+
+test('an application that sends little stays in Startup, and loses nothing of its window', () => {
+  const bbr = flow();
+  bbr.pause();
+  bbr.pair.run(2_000);
+  const { connection } = bbr.pair.initiator;
+  for (let i = 0; i < 100; i++) {
+    connection.ping();
+    bbr.pair.run(40);
+  }
+  expect(bbr.stats.congestionState).toBe(State.STARTUP);
+  expect(bbr.stats.congestionWindow).toBeGreaterThanOrEqual(12_000);
+  bbr.pair.free();
+});
+
+test('after a pause it goes on at the rate it knew (§5.4)', () => {
+  const bbr = flow();
+  bbr.pair.run(4_000);
+  bbr.pause();
+  bbr.pair.run(3_000);
+  expect(bbr.stats.bytesInFlight).toBe(0);
+  bbr.resume();
+  // One and a half round trips: the pipe is full again.
+  bbr.pair.run(1.5 * RTT);
+  expect(bbr.measure(500)).toBeGreaterThan(18);
+  bbr.pair.free();
+});
+
+describe('losses', () => {
+  test('in Startup, with the queue full, end it: the window is bounded by what was delivered', () => {
+    const line = new Line(RATE, BDP / 2);
+    const bbr = flow({ line });
+    const all = visits(bbr, 1_000);
+    expect(all[1]?.state).toBe(State.DRAIN);
+    expect(all[1]?.from as number).toBeLessThan(1_000 + 12 * RTT);
+    expect(bbr.stats.congestionWindow).toBeLessThan(1.6 * BDP);
+    bbr.pair.free();
+  });
+
+  test('at random do not end Startup before the line is full, and do not lower the rate', () => {
+    const bbr = flow({ loss: 0.05, seed: 11 });
+    while (bbr.stats.congestionState === State.STARTUP) bbr.pair.run(1);
+    expect(bbr.stats.bandwidth).toBeGreaterThan(0.85 * (RATE / 8));
+    let least = Number.POSITIVE_INFINITY;
+    visits(bbr, 8_000, () => {
+      least = Math.min(least, bbr.stats.bandwidth);
+    });
+    expect(least).toBeGreaterThan(0.85 * (RATE / 8));
+    bbr.pair.free();
+  });
+
+  test('of a queue that holds a quarter of the product end the probe and bound the window, with headroom left', () => {
+    const line = new Line(RATE, BDP / 4);
+    const bbr = flow({ line });
+    bbr.pair.run(6_000);
+    const windows: number[] = [];
+    const all = visits(bbr, 6_000, (state) => {
+      if (state === State.PROBE_BW_CRUISE) windows.push(bbr.stats.congestionWindow);
+    });
+    expect(all.some(({ state }) => state === State.PROBE_BW_UP)).toBe(true);
+    expect(Math.max(...windows)).toBeLessThan(1.45 * BDP);
+    bbr.pair.free();
+  });
+
+  test('for so long that nothing arrives shrink the window; it comes back with the path', () => {
+    const bbr = flow({ parameters: { idleTimeout: 0, initialMaxData: 8_000_000, initialMaxStreamData: 3_700_000 } });
+    bbr.pair.run(3_000);
+    bbr.pair.link.loss = 1;
+    bbr.pair.run(3_000);
+    bbr.pair.link.loss = 0;
+    bbr.pair.run(3_000);
+    expect(bbr.measure(1_000)).toBeGreaterThan(17);
+    bbr.pair.free();
+  });
+});
+
+test('beside CUBIC in a full queue it competes, alone it never does', () => {
+  const alone = visits(flow(), 9_000).map(({ state }) => state);
+  expect(alone).not.toContain(State.COMPETE);
+});

@@ -1,0 +1,180 @@
+/** The three congestion controllers over a line of limited rate: what they reach, how they share it, what they keep when idle. */
+import { describe, expect, test } from 'vitest';
+import { type CongestionControl, CongestionState, Core, LocalError } from '../../bindings/index.ts';
+import { seeds, size } from '../support/size.ts';
+import { Flow, type FlowOptions } from './flow.ts';
+import { Line, Pair, runTogether } from './pair.ts';
+
+/** Bytes under way on a path of `rate` bits a second and `rtt` ms. */
+function bdp(rate: number, rtt: number): number {
+  return (rate / 8_000) * rtt;
+}
+
+/** Mbit/s of a flow after `settle` ms. */
+function goodput(options: FlowOptions, settle: number, time: number): number {
+  const flow = new Flow(options);
+  flow.pair.run(settle);
+  const result = flow.measure(time);
+  flow.pair.free();
+  return result;
+}
+
+describe('goodput at 20 Mbit/s by loss and round trip, Mbit/s', () => {
+  // The most there can be is 19.4 × (1 - loss): 37 of 1,200 bytes are ours. A cell may be better, and worse by a tenth; by a
+  // quarter where single losses decide.
+  const golden: Record<CongestionControl, Record<number, [number, number, number]>> = {
+    newreno: { 0: [19.4, 19.4, 19.4], 0.01: [18.6, 1.7, 0.19], 0.05: [8.7, 0.66, 0.14] },
+    cubic: { 0: [19.4, 19.4, 19.4], 0.01: [19.1, 2.4, 0.55], 0.05: [10.7, 0.73, 0.14] },
+    bbr: { 0: [19.4, 19.2, 18.7], 0.01: [19.1, 18.9, 18.1], 0.05: [18.3, 18.4, 15.6] },
+  };
+  const roundTrips = [1, 50, 300] as const;
+  const cells = (Object.keys(golden) as CongestionControl[]).flatMap((congestion) =>
+    [0, 0.01, 0.05].flatMap((loss) => roundTrips.map((rtt, index) => ({ congestion, loss, rtt, index }))),
+  );
+
+  test.each(cells)('$congestion, loss $loss, $rtt ms', ({ congestion, loss, rtt, index }) => {
+    const rate = 20e6;
+    const long = rtt === 300;
+    const line = new Line(rate, Math.max(bdp(rate, rtt), 30_000));
+    const options = { congestion, line, rtt, loss, seed: 7 };
+    const reached = goodput(options, long ? 6_000 : 2_000, size(long ? 9_000 : 4_000, 30_000));
+    const tolerated = loss > 0 && congestion !== 'bbr' ? 0.75 : 0.9;
+    expect(reached).toBeGreaterThan(tolerated * (golden[congestion][loss]?.[index] as number));
+  });
+});
+
+describe('BBR on 100 Mbit/s and 50 ms', () => {
+  const rate = 100e6;
+  const rtt = 50;
+
+  test.each([
+    [0, 90],
+    [0.01, 85],
+    [0.05, 80],
+  ])('loss %d: at least %d Mbit/s', (loss, least) => {
+    for (const seed of seeds(1, 4)) {
+      const line = new Line(rate, bdp(rate, rtt));
+      const flow = new Flow({ congestion: 'bbr', line, rtt, loss, seed });
+      // From the first packet on, Startup included.
+      expect(flow.measure(size(8_000, 30_000)), `seed ${seed}`).toBeGreaterThanOrEqual(least);
+      flow.pair.free();
+    }
+  });
+
+  test('a queue of a quarter of the bandwidth-delay product loses less than 5 % to us', () => {
+    for (const seed of seeds(1, 4)) {
+      const line = new Line(rate, bdp(rate, rtt) / 4);
+      const flow = new Flow({ congestion: 'bbr', line, rtt, seed });
+      expect(flow.measure(size(10_000, 30_000)), `seed ${seed}`).toBeGreaterThan(75);
+      expect(line.dropped / flow.stats.packetsSent, `seed ${seed}`).toBeLessThan(0.05);
+      flow.pair.free();
+    }
+  });
+
+  test('in a deep queue packets wait less than a round trip', () => {
+    const line = new Line(rate, 8 * bdp(rate, rtt));
+    const flow = new Flow({ congestion: 'bbr', line, rtt });
+    flow.pair.run(2_000);
+    line.longestWait = 0;
+    expect(flow.measure(size(4_000, 30_000))).toBeGreaterThan(90);
+    expect(line.longestWait).toBeLessThan(rtt);
+    expect(line.dropped).toBe(0);
+    flow.pair.free();
+  });
+});
+
+describe('BBR beside CUBIC', () => {
+  /** BBR's share of a line from 10 s on. */
+  function share(rate: number, rtt: number, queue: number, seed: number, lead = 0): number {
+    const line = new Line(rate, queue * bdp(rate, rtt));
+    const cubic = new Flow({ congestion: 'cubic', line, rtt, seed });
+    if (lead > 0) cubic.pair.run(lead);
+    const bbr = new Flow({ congestion: 'bbr', line, rtt, seed: seed + 100 });
+    bbr.pair.now = cubic.pair.now;
+    const pairs = [cubic.pair, bbr.pair];
+    runTogether(pairs, 10_000);
+    const [cubicBefore, bbrBefore] = [cubic.received, bbr.received];
+    runTogether(pairs, size(20_000, 60_000));
+    const ours = bbr.received - bbrBefore;
+    const result = ours / (ours + cubic.received - cubicBefore);
+    for (const pair of pairs) pair.free();
+    return result;
+  }
+
+  // [bit/s, ms, queue in bandwidth-delay products, ms that CUBIC is ahead]; 20 s, or a minute in a long run.
+  const cells = [
+    [20e6, 30, 1, 0],
+    [50e6, 50, 1, 0],
+    [50e6, 50, 1, 10_000],
+    [50e6, 50, 0.5, 0],
+    [100e6, 50, 1, 0],
+    [50e6, 50, 2, 0],
+  ] as const;
+
+  test.each(cells.slice(0, size(2, cells.length)))(
+    '%d bit/s, %d ms, queue %d, CUBIC %d ms ahead: 30 to 70 percent',
+    (rate, rtt, queue, lead) => {
+      for (const seed of seeds(1, 3)) {
+        const ours = share(rate, rtt, queue, seed, lead);
+        expect(ours, `seed ${seed}`).toBeGreaterThan(0.3);
+        expect(ours, `seed ${seed}`).toBeLessThan(0.7);
+      }
+    },
+  );
+});
+
+describe('what a controller remembers', () => {
+  const rate = 20e6;
+  const kinds: CongestionControl[] = ['cubic', 'bbr'];
+
+  test.each(kinds)('%s: a short pause forgets nothing, a long one everything, and gives the chunk back', (congestion) => {
+    const core = Core.create();
+    const line = new Line(rate, bdp(rate, 50));
+    const free = core.stats().freeChunks;
+    const flow = new Flow({ core, congestion, line, rtt: 50 });
+    flow.measure(3_000);
+    flow.pause();
+    flow.pair.run(3_000);
+    expect(flow.stats.bytesInFlight).toBe(0);
+    const { congestionWindow, bandwidth } = flow.stats;
+    expect(congestionWindow).toBeGreaterThan(50_000);
+    const kept = free - core.stats().freeChunks;
+    flow.pair.run(11_000);
+    expect(free - core.stats().freeChunks).toBe(kept - 1);
+    expect(flow.stats.congestionWindow).toBe(12_000);
+    expect(flow.stats.bandwidth).toBe(0);
+    flow.resume();
+    flow.pair.run(1);
+    expect(free - core.stats().freeChunks).toBeGreaterThan(kept);
+    if (congestion === 'bbr') {
+      expect(bandwidth).toBeGreaterThan(0.9 * (rate / 8));
+      expect(flow.stats.congestionState).toBe(CongestionState.STARTUP);
+    }
+    flow.pair.free();
+  });
+
+  test.each(kinds)('%s: an exchange of a few packets leaves no chunk behind', (congestion) => {
+    const core = Core.create();
+    const free = core.stats().freeChunks;
+    const pair = new Pair({ core, initiator: { congestion }, responder: { congestion } });
+    for (let i = 0; i < 5; i++) {
+      pair.initiator.connection.ping();
+      pair.run(1_000);
+      expect(core.stats().freeChunks).toBe(free);
+    }
+    pair.free();
+  });
+
+  test('closing gives the chunk back', () => {
+    const core = Core.create();
+    const free = core.stats().freeChunks;
+    const flow = new Flow({ core, congestion: 'bbr', line: new Line(rate, 60_000), rtt: 20 });
+    flow.pair.run(500);
+    flow.pair.free();
+    expect(core.stats().freeChunks).toBe(free);
+  });
+});
+
+test('a controller nobody knows is refused', () => {
+  expect(() => new Pair({ initiator: { congestion: 'vegas' as CongestionControl } })).toThrowError(LocalError);
+});

@@ -1,5 +1,6 @@
 /**
- * Whole sessions over a link with 1 % loss: a client and a device whose applications call the API at random and wrongly.
+ * Whole sessions over a link with 1 % loss, sometimes with corruption or an outage: a client and a device whose applications call the API at
+ * random and wrongly.
  *
  * Every call either works or fails with an error of the catalogue; nothing is thrown out of a driver; every promise is settled in the end; and when
  * all is closed both cores have all their memory back.
@@ -33,7 +34,16 @@ class SessionFuzz {
     const delay = pick(random, [1, 20, 150]);
     this.#simulation = new Simulation({
       seed: random.u32(),
-      link: { loss: 0.01, delay, jitter: delay / 4, reorder: 0.02, duplicate: 0.01, rate: pick(random, [2e6, 50e6]) },
+      link: {
+        loss: 0.01,
+        corrupt: pick(random, [0, 0.005]),
+        outages: chance(random, 0.1) ? [{ from: below(random, 3000), length: below(random, 90_000) }] : [],
+        delay,
+        jitter: delay / 4,
+        reorder: 0.02,
+        duplicate: 0.01,
+        rate: pick(random, [2e6, 50e6]),
+      },
       log: (host, level, message, fields) => {
         if (level === 'error') this.#errors.push(`${host}: ${message} ${JSON.stringify(fields)}`);
       },

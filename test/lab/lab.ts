@@ -62,7 +62,7 @@ export class Table {
     if (this.#rows.size === 0) return;
     const columns = [...this.#columns];
     const line = (name: string, cells: readonly string[]): string =>
-      `  ${name.padEnd(18)}${cells.map((cell) => cell.padStart(16)).join('')}`;
+      `  ${name.padEnd(18)}${cells.map((cell) => cell.padStart(19)).join('')}`;
     const rows = [...this.#rows].map(([name, cells]) =>
       line(
         name,

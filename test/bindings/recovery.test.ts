@@ -6,6 +6,7 @@ import { content, Reader, Writer } from './traffic.ts';
 
 const PACKET = 1_200;
 const INITIAL_WINDOW = 10 * PACKET;
+const NEWRENO = { congestion: 'newreno' } as const;
 
 /** A bulk transfer from initiator to responder that a test can stop and look at. */
 function bulk(total: number, options: PairOptions = {}): { pair: Pair; reader: Reader; id: number; initiator: End } {
@@ -29,6 +30,7 @@ describe('acknowledgements', () => {
     const total = 2_000_000;
     const { pair, reader, id } = bulk(total, {
       seed: 5,
+      initiator: NEWRENO,
       link: { delay: 0.5, loss: 0.01 },
       parameters: { initialMaxStreamData: 1_000_000 },
     });
@@ -62,9 +64,10 @@ describe('acknowledgements', () => {
   });
 });
 
-describe('congestion window', () => {
+describe('the congestion window of NewReno', () => {
   test('doubles each round trip until the first loss', () => {
     const { pair, initiator } = bulk(10_000_000, {
+      initiator: NEWRENO,
       link: { delay: 50 },
       parameters: { initialMaxStreamData: 3_000_000, initialMaxData: 4_000_000 },
     });
@@ -78,7 +81,7 @@ describe('congestion window', () => {
   });
 
   test('halves once for several losses of one round trip', () => {
-    const { pair, initiator } = bulk(10_000_000, { link: { delay: 20 } });
+    const { pair, initiator } = bulk(10_000_000, { initiator: NEWRENO, link: { delay: 20 } });
     pair.run(200);
     const before = initiator.connection.stats().congestionWindow;
     losing(pair, (index) => index % 7 === 1 && index < 40);
@@ -93,7 +96,7 @@ describe('congestion window', () => {
   });
 
   test('does not grow while the application does not fill it', () => {
-    const pair = new Pair();
+    const pair = new Pair({ initiator: NEWRENO });
     pair.responder.onEvent = ({ kind, stream }, { connection }) => {
       if (kind === EventKind.MESSAGE) connection.readMessage(stream);
     };
@@ -106,7 +109,7 @@ describe('congestion window', () => {
   });
 
   test('falls to two packets after persistent congestion', () => {
-    const { pair, initiator } = bulk(10_000_000, { link: { delay: 20 }, parameters: { idleTimeout: 0 } });
+    const { pair, initiator } = bulk(10_000_000, { initiator: NEWRENO, link: { delay: 20 }, parameters: { idleTimeout: 0 } });
     pair.run(300);
     expect(initiator.connection.stats().congestionWindow).toBeGreaterThan(INITIAL_WINDOW);
     // Everything is lost for a while but the probes that end it: a run of losses far longer than 3 PTO.

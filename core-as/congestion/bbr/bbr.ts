@@ -12,6 +12,7 @@
 import { Connection, HAS_RTT, flagged } from "../../connection/record";
 import { SentPacket } from "../../recovery/flight";
 import { initialWindow } from "../model";
+import { minimumWindow } from "../new-reno";
 import { cubicAcked, cubicLost } from "../cubic";
 import { isCompeting } from "./compete";
 import { initPacingRate, updateControlParameters } from "./control";
@@ -109,9 +110,12 @@ export function bbrWorthKeeping(c: Connection): bool {
   return bbrOf(c).delivered >= <u64>initialWindow(c);
 }
 
-/** Bytes per millisecond. */
+/**
+ * Bytes per millisecond. Our departure: never slower than the least window of RFC 9002 in a round trip. What timeouts deliver while a
+ * peer has no room is a bandwidth of a few bytes a second, and at that pace not even probes would find out when it ends.
+ */
 export function bbrPacingRate(c: Connection): f32 {
-  return <f32>max(bbrOf(c).pacingRate, 0.001);
+  return max(<f32>bbrOf(c).pacingRate, <f32>minimumWindow(c) / max(c.smoothedRtt, 0.01));
 }
 
 export function bbrState(c: Connection): u32 {

@@ -32,7 +32,13 @@ export function onData(c: Connection, s: Stream, offset: u64, length: u32, fin: 
   if (has(s, PEER_RESET | RECEIVE_DONE)) return ERROR_NO_ERROR;
 
   const before = s.contiguous;
-  if (!has(s, DISCARD) && !keep(c, s, offset, end, data)) return REFUSED;
+  if (!has(s, DISCARD) && !keep(c, s, offset, end, data)) {
+    if (s.contiguous > before) {
+      reachTo(c, s, s.contiguous);
+      raiseEvent(c, s, ON_READABLE);
+    }
+    return REFUSED;
+  }
   reachTo(c, s, end);
   const ended = fin && s.finalSize == UNKNOWN;
   if (fin) s.finalSize = end;
@@ -114,8 +120,12 @@ function keep(c: Connection, s: Stream, offset: u64, end: u64, data: usize): boo
   if (isMessage(s) && !mayHoldMore(c) && needsChunk(s, start, end)) return false;
   if (start > s.contiguous && !isMessage(s) && !roomBehindGap() && needsChunk(s, start, end)) return false;
   const length = <u32>(end - start);
-  if (copyIn(receiveMap(s), start, data + <usize>(start - offset), length, budgetOf(s)) < length) {
+  const taken = copyIn(receiveMap(s), start, data + <usize>(start - offset), length, budgetOf(s));
+  if (taken < length) {
     s.flags |= RAGGED;
+    // What continues the stream is handed up all the same: reading it frees the chunk that the rest needs. Without that, streams whose
+    // last chunks are begun and bytes behind gaps could hold all the room between them.
+    if (start == s.contiguous && !isMessage(s)) closeGaps(s, start + taken);
     return false;
   }
   if (start > s.contiguous) {

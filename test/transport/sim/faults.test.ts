@@ -23,6 +23,11 @@ function runs(of: readonly string[], what: string): number[] {
   return lengths;
 }
 
+/** Not Math.max(...): a long run has more values than a call takes arguments. */
+function largest(values: readonly number[]): number {
+  return values.reduce((most, value) => Math.max(most, value), 0);
+}
+
 describe('burst loss', () => {
   it.each([
     [0.02, 3],
@@ -47,8 +52,8 @@ describe('burst loss', () => {
 
   it('is cut at the longest burst', () => {
     const lengths = runs(verdicts({ loss: 0.6, longestBurst: 3 }).verdicts, 'lost');
-    expect(Math.max(...lengths)).toBe(3);
-    expect(Math.max(...runs(verdicts({ loss: 0.6 }).verdicts, 'lost'))).toBeGreaterThan(6);
+    expect(largest(lengths)).toBe(3);
+    expect(largest(runs(verdicts({ loss: 0.6 }).verdicts, 'lost'))).toBeGreaterThan(6);
     expect(verdicts({ loss: 1 }, { count: 100 }).link.stats.lost).toBe(100);
     expect(verdicts({ loss: 0, burst: 3 }, { count: 100 }).link.stats.passed).toBe(100);
   });

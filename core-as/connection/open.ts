@@ -14,7 +14,7 @@ import { releaseModel } from "../congestion/model";
 import { releaseDatagrams } from "../datagrams/queue";
 import { BOOKKEEPING, CHUNK, releaseChunk, takeChunk } from "../memory/chunks";
 import { CONNECTION_SIZE, connectionCount, connectionSlab, transfer } from "../memory/layout";
-import { discardPreviousKey, rekey } from "../packet/key-update";
+import { discardPreviousKey } from "../packet/key-update";
 import { maskOf } from "../packet/number";
 import { initialSize } from "../packet/size";
 import { endFlight } from "../recovery/flight";
@@ -23,7 +23,7 @@ import { LEAST_DATA_WINDOW, MOST_WINDOW } from "../streams/credit";
 import { freeStream } from "../streams/life";
 import { Stream } from "../streams/record";
 import { releaseClosing } from "./close";
-import { Connection, INITIATOR, SEND_COMPLETE, nextReceiveKey, receiveKey, sendKey } from "./record";
+import { Connection, INITIATOR, SEND_COMPLETE, receiveKey, sendKey } from "./record";
 import { drawSkip } from "./skip";
 
 const KEYS: usize = 0;
@@ -134,7 +134,6 @@ function installKeys(c: Connection): void {
   const keys = transfer + KEYS;
   memory.copy(sendKey(c), keys, 32);
   memory.copy(receiveKey(c), keys + 32, 32);
-  rekey(receiveKey(c), nextReceiveKey(c));
   c.localId = load<u64>(transfer + IDS);
   c.remoteId = load<u64>(transfer + IDS + 8);
   c.sendMask = maskOf(keys + 64, c.remoteId);

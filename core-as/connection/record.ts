@@ -3,8 +3,8 @@
  * at most 512 of fields and keys, then the replay window (1,024).
  *
  * What only a busy connection needs lies in chunks that an idle one does not own: the packets in flight (recovery/flight.ts), the
- * model of the path (congestion/model.ts), stream buffers, datagram queues, the Complete packet, the previous receive key, the closing frame. Mask keys are not kept:
- * the mask of an id is a constant, computed when the id is installed.
+ * model of the path (congestion/model.ts), stream buffers, datagram queues, the Complete packet, the previous receive key, the closing frame. Neither the next
+ * receive key nor mask keys are kept: the one is computed when a packet asks for it (packet/key-update.ts), the mask of an id is a constant.
  */
 import { CONNECTION_SIZE } from "../memory/layout";
 
@@ -180,7 +180,7 @@ export const WINDOW_BYTES: usize = 1_024;
 const FIELDS: usize = offsetof<Connection>();
 const KEY: usize = 32;
 /** Bytes in front of the replay window that are used. */
-export const CONNECTION_USED: usize = FIELDS + 3 * KEY;
+export const CONNECTION_USED: usize = FIELDS + 2 * KEY;
 
 export const ALL_LIST: usize = offsetof<Connection>("allHead");
 export const MESSAGES_LIST: usize = offsetof<Connection>("messagesHead");
@@ -199,11 +199,6 @@ export function sendKey(c: Connection): usize {
 
 export function receiveKey(c: Connection): usize {
   return changetype<usize>(c) + FIELDS + KEY;
-}
-
-/** The key the peer will use next, prepared ahead (RFC 9001 §6.3). */
-export function nextReceiveKey(c: Connection): usize {
-  return changetype<usize>(c) + FIELDS + 2 * KEY;
 }
 
 export function replayWindow(c: Connection): usize {

@@ -8,8 +8,8 @@
  * caller's, after the packet was processed.
  */
 import { open, seal } from "../aead";
-import { Connection, RECEIVE_PHASE, SEND_PHASE, flagged, nextReceiveKey, receiveKey, sendKey } from "../connection/record";
-import { commitReceiveKey, previousKey } from "./key-update";
+import { Connection, RECEIVE_PHASE, SEND_PHASE, flagged, receiveKey, sendKey } from "../connection/record";
+import { NEXT_KEY, commitReceiveKey, nextReceiveKey, previousKey, wipeNextKey } from "./key-update";
 import { HEADER, OVERHEAD, PHASE_BIT, TAG, destinationOf, isData, maskedNumberOf, writeHeader } from "./header";
 import { reconstruct } from "./number";
 import { isNew } from "./replay-window";
@@ -40,12 +40,14 @@ export function unprotect(c: Connection, packet: usize, size: u32, now: f64): bo
   const length = size - OVERHEAD;
   const text = packet + HEADER;
   setNonce(number);
-  if (!open(key, NONCE, packet, HEADER, text, length, text + length)) {
+  const opened = open(key, NONCE, packet, HEADER, text, length, text + length);
+  if (opened && key == NEXT_KEY) commitReceiveKey(c, number, now);
+  if (key == NEXT_KEY) wipeNextKey();
+  if (!opened) {
     c.authenticationFailures++;
     return false;
   }
-  if (key == nextReceiveKey(c)) commitReceiveKey(c, number, now);
-  else if (key == receiveKey(c) && number < c.receivePhaseFirst) c.receivePhaseFirst = number;
+  if (key == receiveKey(c) && number < c.receivePhaseFirst) c.receivePhaseFirst = number;
   openedNumber = number;
   return true;
 }

@@ -75,7 +75,7 @@ export interface CoreConnectionOptions {
   skipSeed: number;
   /** UDP payload of our packets, Route header included; default 1,200. Both ends and the slots bound it. */
   mtu?: number;
-  /** Default `newreno`. */
+  /** Default `bbr`. */
   congestion?: CongestionControl;
   /** Monotonic ms. */
   now: number;

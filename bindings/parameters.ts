@@ -12,7 +12,7 @@ const COMPLETE_AT = 512;
 const MAX_COMPLETE = 1_000;
 /** Every path of the Internet takes it (RFC 9000 §14). */
 const DEFAULT_MTU = 1_200;
-const DEFAULT_CONGESTION: CongestionControl = 'newreno';
+const DEFAULT_CONGESTION: CongestionControl = 'bbr';
 /** Largest values of the core's fields: u16 and, for credit, i32. */
 const MAX_SHORT = 0xffff;
 const MAX_CREDIT = 0x7fff_ffff;

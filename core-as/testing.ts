@@ -1,12 +1,15 @@
 /** Exports of the test target: internals of the core, so that each part has unit tests of its own. Not part of the ABI. */
-import { CONNECTION_USED, Connection, WINDOW_BYTES } from "./connection/record";
+import { closeCode } from "./connection/close";
+import { receive } from "./connection/receive";
+import { CONNECTION_USED, Connection, PHASE_ACKED, SEND_PHASE, WINDOW_BYTES, flagged } from "./connection/record";
 import { CONGESTION_CUBIC } from "./codes.generated";
 import { BBR_USED } from "./congestion/bbr/record";
 import { CUBIC_USED, cubicInit, cubicOf } from "./congestion/cubic";
 import { Hystart } from "./congestion/hystart";
 import { CUBIC_IN_BBR, takeModel } from "./congestion/model";
 import { BOOKKEEPING, CHUNK, takeClearChunk } from "./memory/chunks";
-import { CONNECTION_SIZE, STREAM_SIZE, connectionSlab } from "./memory/layout";
+import { CONNECTION_SIZE, STREAM_SIZE, connectionSlab, receiveSlot } from "./memory/layout";
+import { OVERHEAD } from "./packet/header";
 import { RECORD_SIZE, SENT_USED, ensureFlight } from "./recovery/flight";
 import { STREAM_USED } from "./streams/record";
 
@@ -23,6 +26,7 @@ export {
 export { contains as listContains, head as listHead, next as listNext, push as listPush, remove as listRemove, rotate as listRotate } from "./memory/list";
 export { cursor, failed, readVarint, startReading, varintSize, writeVarint } from "./frames/varint";
 export { maskOf, reconstruct } from "./packet/number";
+export { maybeUpdateSendKey } from "./packet/key-update";
 export { isNew, mark, scanDown, windowFloor } from "./packet/replay-window";
 export { writeAck } from "./recovery/ack-policy";
 export { onRttSample, probeTimeout, rttInit } from "./recovery/rtt";
@@ -81,6 +85,25 @@ export function cubicWEst(c: Connection): f64 {
 /** 0 = ordinary slow start, else the round of the conservative one. */
 export function conservativeRounds(h: Hystart): u32 {
   return h.conservativeRounds;
+}
+
+/** A connection that has sent `packets` under a key in use since 0, the first of them acknowledged at once. */
+export function setPhase(c: Connection, packets: u64): void {
+  c.nextNumber = c.sendPhaseFirst + packets;
+  c.flags |= PHASE_ACKED;
+}
+
+export function sendPhase(c: Connection): bool {
+  return flagged(c, SEND_PHASE);
+}
+
+/** Code the connection closes with once `failures` packets did not open, the last of them in this call; 0 = it stays open. */
+export function closesAfter(c: Connection, failures: u64): u64 {
+  c.authenticationFailures = failures - 1;
+  // A Data packet of zeros but for its first byte: for this id, and of no key.
+  store<u8>(receiveSlot, 0xc0);
+  receive(c, 0, OVERHEAD, 0);
+  return closeCode(c);
 }
 
 export function setAckFloor(c: Connection, floor: u64): void {

@@ -11,7 +11,7 @@ import { ERROR_AEAD_LIMIT_REACHED } from "../codes.generated";
 import { deliverDatagrams, elicited, receiveFrames } from "../frames/dispatch";
 import { receiveSlot } from "../memory/layout";
 import { HEADER, OVERHEAD } from "../packet/header";
-import { openedNumber, unprotect } from "../packet/protection";
+import { openedError, openedNumber, unprotect } from "../packet/protection";
 import { mark } from "../packet/replay-window";
 import { onReceived } from "../recovery/ack-policy";
 import { REFUSED } from "../streams/receive";
@@ -33,6 +33,10 @@ export function receive(c: Connection, start: u32, size: u32, now: f64): bool {
   c.bytesReceived += <f64>size;
   if (c.state != OPEN) onPacketWhileClosing(c);
 
+  if (openedError) {
+    closeOnViolation(c, openedError, now);
+    return true;
+  }
   const number = openedNumber;
   const frames = packet + HEADER;
   const end = packet + size - (OVERHEAD - HEADER);

@@ -23,7 +23,7 @@ export const ROUTED: u32 = 1 << 1;
 /** Key phase bits: of what we send, of what we receive. */
 export const SEND_PHASE: u32 = 1 << 2;
 export const RECEIVE_PHASE: u32 = 1 << 3;
-/** A packet of our current key phase was acknowledged; `phaseStart` is when. */
+/** A packet of our current key phase was acknowledged; `phaseAcked` says when. */
 export const PHASE_ACKED: u32 = 1 << 4;
 export const UPDATE_WANTED: u32 = 1 << 5;
 /** An acknowledgement goes out with the next transmit. */
@@ -43,6 +43,8 @@ export const PROBE: u32 = 1 << 13;
 /** The Complete packet has to go out. */
 export const SEND_COMPLETE: u32 = 1 << 14;
 export const CLOSE_DUE: u32 = 1 << 15;
+/** We have sent an ACK since the peer's current key phase began: it may go on to the next. */
+export const PHASE_TOLD: u32 = 1 << 28;
 
 // Pending connection-wide control frames.
 export const SEND_PING: u8 = 1 << 0;
@@ -91,12 +93,15 @@ export class Connection {
   keepAliveSince: f64;
   retryTime: f64;
   closeTime: f64;
+  /** First use of our current sending key. */
   phaseStart: f64;
   bytesSent: f64;
   bytesReceived: f64;
   smoothedRtt: f32;
   rttVariation: f32;
   minimumRtt: f32;
+  /** ms from `phaseStart` to the first acknowledgement of the phase, once PHASE_ACKED. */
+  phaseAcked: f32;
   congestionWindow: u32;
   bytesInFlight: u32;
   slowStartThreshold: u32;

@@ -2,10 +2,13 @@
  * Key update (PROTOCOL.md §4), each direction on its own; numbers and replay window run on.
  *
  * - next key = REKEY of Noise rev. 34 §4.2: ENCRYPT(k, nonce 2^64 - 1, no associated data, 32 zero bytes), first 32 bytes;
- * - a sender flips after 2^28 packets or 1 h of use (or when asked), never before a packet of the current phase was
+ * - a sender flips after 2^28 packets or 1 h from the first use (or when asked), never before a packet of the current phase was
  *   acknowledged and 3 PTO have passed since;
  * - a receiver computes the next key when a packet with the other phase bit arrives that is not of the previous phase, commits to it only
- *   when its tag holds, and keeps the previous one for 3 PTO.
+ *   when its tag holds, and keeps the previous one for 3 PTO;
+ * - a peer whose phases do not follow its packet numbers, or that goes on before it can know that we have its last phase, is closed
+ *   with KEY_UPDATE_ERROR (RFC 9001 §6.2, §6.4). A packet under an older key than its number calls for does not open at all (§6.5)
+ *   and is dropped like a forgery.
  *
  * The next key is not prepared ahead. RFC 9001 §6.3 and §9.5 ask for that so that the time taken does not tell the key phase, which
  * QUIC hides behind header protection; here the phase bit is in clear, so there is nothing to tell. A forged packet with the other
@@ -13,8 +16,9 @@
  * a fifth more for a full packet (0.16 µs beside 0.8) and half more for the shortest, less than a longer packet of our phase.
  */
 import { chachaBlock } from "../aead";
+import { ERROR_KEY_UPDATE_ERROR, ERROR_NO_ERROR } from "../codes.generated";
 import {
-  Connection, ON_RECEIVE_KEY, ON_SEND_KEY, PHASE_ACKED, RECEIVE_PHASE, SEND_PHASE, UPDATE_WANTED, flagged, receiveKey,
+  Connection, ON_RECEIVE_KEY, ON_SEND_KEY, PHASE_ACKED, PHASE_TOLD, RECEIVE_PHASE, SEND_PHASE, UPDATE_WANTED, flagged, receiveKey,
   sendKey,
 } from "../connection/record";
 import { BOOKKEEPING, releaseChunk, takeChunk } from "../memory/chunks";
@@ -30,8 +34,9 @@ const BLOCK = memory.data(64, 16);
 /** The next receive key of the connection whose packet is being opened; zeros at any other time. */
 export const NEXT_KEY: usize = memory.data(32, 16);
 
-/** Field offset in the previous key's chunk, after the key: when it is wiped. */
+/** Fields in the previous key's chunk, after the key: when it is wiped, the largest number it opened. */
 const DISCARD_AT: usize = 32;
+const LARGEST_AT: usize = 40;
 
 /** `target` = REKEY(`key`). They may be the same. */
 export function rekey(key: usize, target: usize): void {
@@ -56,14 +61,14 @@ export function maybeUpdateSendKey(c: Connection, now: f64): void {
 
 /** Whether the current phase is confirmed long enough. */
 export function updateAllowed(c: Connection, now: f64): bool {
-  return flagged(c, PHASE_ACKED) && now - c.phaseStart >= 3 * probeTimeout(c);
+  return flagged(c, PHASE_ACKED) && now - c.phaseStart - <f64>c.phaseAcked >= 3 * probeTimeout(c);
 }
 
-/** An acknowledgement arrived: the first of the current phase starts its clock. */
+/** An acknowledgement arrived: from the first of the current phase on, 3 PTO have to pass. */
 export function onNumberAcknowledged(c: Connection, number: u64, now: f64): void {
   if (flagged(c, PHASE_ACKED) || number < c.sendPhaseFirst) return;
   c.flags |= PHASE_ACKED;
-  c.phaseStart = now;
+  c.phaseAcked = <f32>(now - c.phaseStart);
 }
 
 /** The key the peer will use next, at NEXT_KEY until `wipeNextKey`. */
@@ -76,17 +81,34 @@ export function wipeNextKey(): void {
   memory.fill(NEXT_KEY, 0, KEY);
 }
 
-/** The key at NEXT_KEY proved right for packet `number`: current becomes previous, next becomes current. */
-export function commitReceiveKey(c: Connection, number: u64, now: f64): void {
+/** The key at NEXT_KEY proved right for packet `number`: current becomes previous, next becomes current. Returns a transport error code. */
+export function commitReceiveKey(c: Connection, number: u64, now: f64): u32 {
+  // A later number came under an earlier key, or nothing yet told the peer that its last update arrived.
+  if (<i64>number < c.largestReceived || !flagged(c, PHASE_TOLD)) return ERROR_KEY_UPDATE_ERROR;
   if (!c.previousKey) c.previousKey = takeChunk(BOOKKEEPING);
   if (c.previousKey) {
     memory.copy(c.previousKey, receiveKey(c), KEY);
     store<f64>(c.previousKey, now + 3 * probeTimeout(c), DISCARD_AT);
+    store<i64>(c.previousKey, c.largestReceived, LARGEST_AT);
   }
   memory.copy(receiveKey(c), NEXT_KEY, KEY);
-  c.flags ^= RECEIVE_PHASE;
+  c.flags = (c.flags ^ RECEIVE_PHASE) & ~PHASE_TOLD;
   c.receivePhaseFirst = number;
   c.events |= ON_RECEIVE_KEY;
+  return ERROR_NO_ERROR;
+}
+
+/** A packet of the current phase arrived that is older than all known of it. Returns a transport error code. */
+export function lowerPhaseFirst(c: Connection, number: u64): u32 {
+  if (number >= c.receivePhaseFirst) return ERROR_NO_ERROR;
+  if (c.previousKey && <i64>number < load<i64>(c.previousKey, LARGEST_AT)) return ERROR_KEY_UPDATE_ERROR;
+  c.receivePhaseFirst = number;
+  return ERROR_NO_ERROR;
+}
+
+/** The previous key opened packet `number`. */
+export function onPreviousKeyUsed(c: Connection, number: u64): void {
+  if (<i64>number > load<i64>(c.previousKey, LARGEST_AT)) store<i64>(c.previousKey, <i64>number, LARGEST_AT);
 }
 
 /** Address of the previous receive key, 0 when there is none any more. */

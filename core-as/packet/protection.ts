@@ -9,15 +9,16 @@
  */
 import { open, seal } from "../aead";
 import { Connection, RECEIVE_PHASE, SEND_PHASE, flagged, receiveKey, sendKey } from "../connection/record";
-import { NEXT_KEY, commitReceiveKey, nextReceiveKey, previousKey, wipeNextKey } from "./key-update";
+import { NEXT_KEY, commitReceiveKey, lowerPhaseFirst, nextReceiveKey, onPreviousKeyUsed, previousKey, wipeNextKey } from "./key-update";
 import { HEADER, OVERHEAD, PHASE_BIT, TAG, destinationOf, isData, maskedNumberOf, writeHeader } from "./header";
 import { reconstruct } from "./number";
 import { isNew } from "./replay-window";
 
 const NONCE = memory.data(12, 4);
 
-/** Number of the packet that `unprotect` opened last. */
+/** Number of the packet that `unprotect` opened last, and the transport error its key phase is, 0 = none. */
 export let openedNumber: u64 = 0;
+export let openedError: u32 = 0;
 
 /** Seals `length` bytes of frames at `packet` + HEADER as packet `number`; returns the packet's size. */
 export function protect(c: Connection, packet: usize, length: u32, number: u64): u32 {
@@ -41,15 +42,22 @@ export function unprotect(c: Connection, packet: usize, size: u32, now: f64): bo
   const text = packet + HEADER;
   setNonce(number);
   const opened = open(key, NONCE, packet, HEADER, text, length, text + length);
-  if (opened && key == NEXT_KEY) commitReceiveKey(c, number, now);
-  if (key == NEXT_KEY) wipeNextKey();
-  if (!opened) {
+  if (opened) {
+    openedNumber = number;
+    openedError = notePhase(c, key, number, now);
+  } else {
     c.authenticationFailures++;
-    return false;
   }
-  if (key == receiveKey(c) && number < c.receivePhaseFirst) c.receivePhaseFirst = number;
-  openedNumber = number;
-  return true;
+  if (key == NEXT_KEY) wipeNextKey();
+  return opened;
+}
+
+/** Packet `number` was opened with `key`. Returns a transport error code. */
+function notePhase(c: Connection, key: usize, number: u64, now: f64): u32 {
+  if (key == NEXT_KEY) return commitReceiveKey(c, number, now);
+  if (key == receiveKey(c)) return lowerPhaseFirst(c, number);
+  onPreviousKeyUsed(c, number);
+  return 0;
 }
 
 /** Same phase: current. Other phase: previous for numbers below the current phase, else the next (RFC 9001 §6.3, §6.5). */

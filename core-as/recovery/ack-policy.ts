@@ -7,7 +7,7 @@
  * - ranges are read from the replay window, newest first, at most 32, down to `ackFloor`, which rises when the peer
  *   acknowledges a packet with an ACK of ours.
  */
-import { ACK_NOW, ACK_OWED, Connection, HAS_RTT, flagged } from "../connection/record";
+import { ACK_NOW, ACK_OWED, Connection, HAS_RTT, PHASE_TOLD, flagged } from "../connection/record";
 import { scanDown, windowFloor } from "../packet/replay-window";
 import { varintSize, writeVarint } from "../frames/varint";
 import { ACK } from "../frames/types";
@@ -74,7 +74,7 @@ export function writeAck(c: Connection, to: usize, limit: usize, now: f64): usiz
 
 /** The ACK went out. */
 export function onAckSent(c: Connection): void {
-  c.flags &= ~(ACK_NOW | ACK_OWED);
+  c.flags = (c.flags & ~(ACK_NOW | ACK_OWED)) | PHASE_TOLD;
   c.unacked = 0;
   c.ackTime = Infinity;
 }

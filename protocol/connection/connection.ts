@@ -180,6 +180,11 @@ export class Connection {
     return this.#touch(this.#data().sendDatagram(data));
   }
 
+  /** Asks for our next sending key, before its time; false when the peer has not acknowledged a packet under the current one yet. */
+  updateKey(): boolean {
+    return this.#touch(this.#data().updateKey());
+  }
+
   /** Changes the keep-alive, null switches it off. */
   setKeepAlive(keepAlive: KeepAlive | null, now: number): void {
     this.#now = now;

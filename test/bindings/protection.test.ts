@@ -1,9 +1,9 @@
-/** Packet protection, key update, and what an authenticated peer may not do. */
+/** Packet protection, and what an authenticated peer may not do. */
 import { describe, expect, test } from 'vitest';
 import { Core, EventKind, TransportError } from '../../bindings/index.ts';
 import { generator } from '../support/crypto.ts';
 import { size } from '../support/size.ts';
-import { forge, rekey, varint } from './forge.ts';
+import { forge, varint } from './forge.ts';
 import { Pair } from './pair.ts';
 import { content, Reader, Writer } from './traffic.ts';
 
@@ -103,63 +103,6 @@ describe('packet protection', () => {
 });
 
 const SHARED = Core.create();
-
-describe('key update', () => {
-  test('each direction on its own, in the middle of a transfer with loss', () => {
-    const pair = new Pair({ link: { loss: 0.05, jitter: 10 }, seed: 21 });
-    const { initiator, responder } = pair;
-    const id = initiator.connection.openStream();
-    const writer = new Writer(initiator, id, 600_000);
-    const reader = new Reader(responder);
-    initiator.onEvent = (event) => writer.on(event);
-    responder.onEvent = (event) => reader.on(event);
-    let updates = 0;
-    while (!reader.ended.has(id) && pair.now < 120_000) {
-      pair.run(400, () => reader.ended.has(id));
-      if (initiator.connection.updateKey()) updates++;
-    }
-    expect(reader.ended.has(id)).toBe(true);
-    expect(reader.wrong).toBe(0);
-    expect(updates).toBeGreaterThan(2);
-    const told = (end: typeof initiator, value: number) =>
-      end.events.filter((event) => event.kind === EventKind.KEY_UPDATED && event.value === value).length;
-    expect(told(initiator, 0)).toBeGreaterThan(2);
-    expect(told(responder, 1)).toBeGreaterThan(2);
-    expect(told(responder, 0)).toBe(0);
-    pair.free();
-  });
-
-  test('the next key is REKEY of Noise; old keys work for a while, a phase without its key never', () => {
-    const pair = new Pair();
-    const first = new Uint8Array(32).fill(1);
-    const second = rekey(first);
-    expect(pair.inject(forge({ number: 1, frames: PING }), pair.responder)).toBe(true);
-    expect(pair.inject(forge({ number: 2, frames: PING, phase: true }), pair.responder)).toBe(false);
-    expect(pair.inject(forge({ number: 10, frames: PING, phase: true, key: second }), pair.responder)).toBe(true);
-    expect(pair.responder.connection.nextEvent()).toBe(EventKind.KEY_UPDATED);
-    expect(pair.responder.connection.eventValue).toBe(1);
-    // A straggler of the old phase, and an old key used for a new number.
-    expect(pair.inject(forge({ number: 3, frames: PING }), pair.responder)).toBe(true);
-    expect(pair.inject(forge({ number: 11, frames: PING }), pair.responder)).toBe(false);
-    pair.run(10_000);
-    expect(pair.inject(forge({ number: 4, frames: PING }), pair.responder)).toBe(false);
-    expect(pair.inject(forge({ number: 12, frames: PING, key: rekey(second) }), pair.responder)).toBe(true);
-    pair.free();
-  });
-
-  test('not before the peer acknowledged something, and then after an hour by itself', () => {
-    const pair = new Pair({ parameters: { idleTimeout: 0 } });
-    expect(pair.initiator.connection.updateKey()).toBe(false);
-    pair.initiator.connection.ping();
-    pair.run(1_000);
-    pair.now += 3_600_000;
-    pair.initiator.connection.ping();
-    pair.run(1_000);
-    expect(pair.initiator.kinds()).toContain(EventKind.KEY_UPDATED);
-    expect(pair.responder.kinds()).toContain(EventKind.KEY_UPDATED);
-    pair.free();
-  });
-});
 
 describe('violations by an authenticated peer', () => {
   const cases: [string, number[], number][] = [

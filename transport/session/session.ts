@@ -188,6 +188,14 @@ export class Session {
     return taken;
   }
 
+  /**
+   * Asks for our next sending key before its time (an hour of use, or 2^28 packets); it comes 3 PTO after the first acknowledgement of the current one.
+   * @returns false when the peer has not acknowledged anything under the current key yet, or the session is over
+   */
+  updateKey(): boolean {
+    return this.#isOpen && whileOpen(() => this.connection.updateKey(), false);
+  }
+
   /** Listens. @returns what stops listening. A listener that throws is logged and disturbs nobody. */
   on<K extends keyof SessionEvents>(event: K, listener: (value: SessionEvents[K]) => void): () => void {
     return this.#events.on(event, listener);

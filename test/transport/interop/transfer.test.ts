@@ -54,7 +54,7 @@ describe.each(slice(controllers, 2))('interop: transfer with %s', (congestion) =
   it('keyupdate', async () => {
     const here = await start({ files: [3 * MB] });
     const session = await here.simulation.settle(downloadAll(here));
-    // a key is used for an hour after its first acknowledgement
+    // a key is used for an hour
     await here.simulation.run(3_660_000);
     here.sent.length = 0;
     const job = async () => {

@@ -1,6 +1,7 @@
 /** Sessions in the simulator: requests both ways, observation, datagrams, the end. */
 import { describe, expect, it } from 'vitest';
 import { Router } from '../../../protocol/coap/index.ts';
+import { PacketType } from '../../../protocol/packet/index.ts';
 import type { Session } from '../../../transport/session/index.ts';
 import { acceptedSession, deviceTarget, hosts, type Pair, pair, pattern, testRouter, text, utf8 } from './support.ts';
 
@@ -49,6 +50,28 @@ describe('a session', () => {
     expect(near.session.isLocal).toBe(false);
     const other = await pair({ device: { binds: [{ port: 5592 }] } });
     expect((await acceptedSession(other)).isLocal).toBe(false);
+  });
+
+  it('runs on new keys when either end asks for them', async () => {
+    const both = await served();
+    const accepted = await acceptedSession(both);
+    const phases = { client: new Set<boolean>(), device: new Set<boolean>() };
+    both.simulation.onPacket = ({ from, data }) => {
+      if ((data[0]! & 0xc0) === PacketType.DATA) phases[from as 'client' | 'device'].add((data[0]! & 0x20) !== 0);
+      return undefined;
+    };
+    const talk = () => both.simulation.settle(both.session.request(get('/hello')));
+    await talk();
+    await both.simulation.run(100); // the device's answer is acknowledged
+    // not before 3 PTO have passed
+    expect([both.session.updateKey(), accepted.updateKey()]).toEqual([true, true]);
+    await talk();
+    expect(phases).toEqual({ client: new Set([false]), device: new Set([false]) });
+    await both.simulation.run(3000);
+    expect((await talk()).status).toBe(205);
+    expect(phases).toEqual({ client: new Set([false, true]), device: new Set([false, true]) });
+    await both.simulation.settle(both.session.close());
+    expect(both.session.updateKey()).toBe(false);
   });
 
   it('with an identity of its own shows that one', async () => {

@@ -1,0 +1,30 @@
+/** Limits of a key that no test can reach packet by packet: set from outside, then one packet more. */
+import { describe, expect, it } from 'vitest';
+import { TransportError } from '../../bindings/index.ts';
+import { testCore } from './module.ts';
+
+describe('a sending key', () => {
+  /** Whether it is replaced by the next one when it has sealed so many packets. */
+  const isReplacedAfter = (packets: bigint) => {
+    const { call } = testCore();
+    const connection = call.blankConnection!();
+    const before = call.sendPhase!(connection);
+    call.setPhase!(connection, packets);
+    call.maybeUpdateSendKey!(connection, 60_000);
+    return call.sendPhase!(connection) !== before;
+  };
+
+  it('is used for 2^28 packets', () => {
+    expect([2n ** 28n - 1n, 2n ** 28n].map(isReplacedAfter)).toEqual([false, true]);
+  });
+});
+
+describe('packets that do not open', () => {
+  it('have no effect up to 2^36 of them, then close with AEAD_LIMIT_REACHED (RFC 9001 §6.6)', () => {
+    const closes = (failures: bigint) => {
+      const core = testCore();
+      return core.wide.closesAfter(core.call.blankConnection!(), failures);
+    };
+    expect([1n, 2n ** 36n - 1n, 2n ** 36n].map(closes)).toEqual([0n, 0n, BigInt(TransportError.AEAD_LIMIT_REACHED)]);
+  });
+});

@@ -1,8 +1,12 @@
 /**
  * The IO shell: the one place where sockets, a timer and an engine meet.
  *
- * 1. A socket delivers a datagram: `engine.receive` at once, then a service is due (`wake`).
- * 2. `wake` is coalesced through `clock.defer`: however much arrives or is written in one batch of IO, one service follows it.
+ * 1. A socket delivers a datagram: `engine.receive` at once, and then the events, so that who waits for the datagram goes on before the socket
+ *    is asked for the next one.
+ * 2. A service follows when all code and promises that this set going are through (`clock.soon`): an answer leaves in the very turn of the
+ *    question, and the acknowledgement with it, in one packet. The same for `wake`, by whoever gave the engine something to do. But what comes
+ *    within `BACK_TO_BACK` of the last service, or after one for several datagrams, has more behind it: then one service follows the whole
+ *    batch of IO (`clock.defer`).
  * 3. The service hands due timeouts to the engine,
  * 4. drains its events to the owner, who may call the engine in turn (its answers leave in the same service),
  * 5. asks for packets until there are none and hands them to the sockets without copying; after `PACKETS_PER_SERVICE` it lets
@@ -47,6 +51,8 @@ const MAX_QUEUED = 256;
 const MIN_SLOTS = 32;
 /** Milliseconds until the next service after one that threw: a persistent bug must not spin. */
 const FAILURE_PAUSE = 100;
+/** Our constant, ms: a socket gives a datagram that is already there within 1 or 2 µs after the one before, an answer takes 10 to come. */
+const BACK_TO_BACK = 0.005;
 
 /** One loop over one engine and its sockets. */
 export class Driver<Event> {
@@ -59,6 +65,13 @@ export class Driver<Event> {
   readonly #releasers = new WeakMap<Packets, (offset: number) => void>();
   #queued = 0;
   #serviceDue = false;
+  /** Time of the last service's end, and whether it was for several datagrams. */
+  #servedAt = Number.NEGATIVE_INFINITY;
+  #busy = false;
+  /** Datagrams since then. */
+  #arrived = 0;
+  /** Events are being drained: the service that follows sees to what that wakes. */
+  #draining = false;
   /** Packets may be waiting that were not asked for: ask again when the sockets have caught up. */
   #askAgain = false;
   #timerAt = Number.POSITIVE_INFINITY;
@@ -93,9 +106,8 @@ export class Driver<Event> {
 
   /** To be called after any call on the engine from outside a service: it may have packets, events or a new timeout. Cheap and coalesced. */
   wake(): void {
-    if (this.#serviceDue || this.#state === 'closed') return;
-    this.#serviceDue = true;
-    this.#environment.clock.defer(this.#service);
+    if (this.#serviceDue || this.#draining || this.#state === 'closed') return;
+    this.#askService(this.#environment.clock.now());
   }
 
   /**
@@ -127,19 +139,33 @@ export class Driver<Event> {
   readonly #receive = (datagram: Uint8Array, path: Path): void => {
     if (this.#state === 'closed') return;
     this.stats.received++;
+    this.#arrived++;
+    const now = this.#environment.clock.now();
     try {
       if (this.#options.intercept?.(datagram, path) === true) return;
-      this.#engine.receive(datagram, path, this.#environment.clock.now());
+      this.#engine.receive(datagram, path, now);
+      if (!this.#serviceDue && this.#askService(now)) this.#drainEvents();
     } catch (error) {
       this.#failed('receive', error);
+      this.wake();
     }
-    this.wake();
   };
+
+  /** True when the service comes at once. */
+  #askService(now: number): boolean {
+    this.#serviceDue = true;
+    const { clock } = this.#environment;
+    const alone = !this.#busy && now - this.#servedAt > BACK_TO_BACK;
+    if (alone) clock.soon(this.#service);
+    else clock.defer(this.#service);
+    return alone;
+  }
 
   readonly #service = (): void => {
     this.#serviceDue = false;
     if (this.#state === 'closed') return;
-    const now = this.#environment.clock.now();
+    const { clock } = this.#environment;
+    const now = clock.now();
     let next = now + FAILURE_PAUSE;
     try {
       if (this.#engine.nextTimeout() <= now) this.#engine.handleTimeout(now);
@@ -150,18 +176,28 @@ export class Driver<Event> {
       this.#failed('service', error);
       this.#askAgain = true;
     }
+    this.#servedAt = clock.now();
+    this.#busy = this.#arrived > 1;
+    this.#arrived = 0;
     if (this.#serviceDue) return;
     if (this.#state === 'closing' && this.#queued === 0) this.#end();
     else this.#arm(next, now);
   };
 
   #drainEvents(): void {
-    for (let event = this.#engine.nextEvent(); event !== null; event = this.#engine.nextEvent()) {
-      try {
-        this.#options.onEvent(event);
-      } catch (error) {
-        this.#failed('event', error);
-      }
+    this.#draining = true;
+    try {
+      for (let event = this.#engine.nextEvent(); event !== null; event = this.#engine.nextEvent()) this.#tell(event);
+    } finally {
+      this.#draining = false;
+    }
+  }
+
+  #tell(event: Event): void {
+    try {
+      this.#options.onEvent(event);
+    } catch (error) {
+      this.#failed('event', error);
     }
   }
 
@@ -179,7 +215,8 @@ export class Driver<Event> {
       packetsSent += packets.count;
       this.#send(packets);
     }
-    this.wake();
+    this.#serviceDue = true;
+    this.#environment.clock.defer(this.#service);
   }
 
   #send(packets: Packets): void {

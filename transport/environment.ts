@@ -41,6 +41,11 @@ export interface Clock {
    * the same instant of virtual time, after all deliveries of that instant.
    */
   defer(run: () => void): void;
+  /**
+   * Calls `run` when the code that runs now is through, with all the promises it settled, before any further IO: what an application does in
+   * answer to an event is known then. In the simulator the same as {@link defer}.
+   */
+  soon(run: () => void): void;
 }
 
 /** Which socket to open. */

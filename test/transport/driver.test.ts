@@ -71,7 +71,9 @@ class FakeEngine implements Engine<string> {
 /** A clock and a socket whose steps the test makes. */
 class Bench {
   time = 100;
+  /** To run at the end of the turn, and before anything else. */
   deferred: (() => void)[] = [];
+  soon: (() => void)[] = [];
   timers: { at: number; run: () => void }[] = [];
   /** In the order of the sends; `leave` gives them back. */
   inFlight: { offset: number; length: number; path: Path; released: (offset: number) => void }[] = [];
@@ -92,6 +94,7 @@ class Bench {
       };
     },
     defer: (run) => void this.deferred.push(run),
+    soon: (run) => void this.soon.push(run),
   };
 
   driver(options: Partial<DriverOptions<string>> = {}): Driver<string> {
@@ -108,14 +111,24 @@ class Bench {
     });
   }
 
-  /** One turn of the loop: everything deferred so far. */
+  /** The rest of a turn of the loop: what is wanted soon, then everything deferred so far. */
   turn(): void {
+    this.settle();
     for (const run of this.deferred.splice(0)) run();
   }
 
+  /** The end of one callback of the loop. */
+  settle(): void {
+    for (const run of this.soon.splice(0)) run();
+  }
+
   async turns(): Promise<void> {
-    while (this.deferred.length > 0) this.turn();
+    while (this.due > 0) this.turn();
     await undefined;
+  }
+
+  get due(): number {
+    return this.deferred.length + this.soon.length;
   }
 
   pass(ms: number): void {
@@ -142,7 +155,7 @@ class Bench {
 }
 
 describe('driver', () => {
-  it('hands each datagram on at once and services once after the batch', async () => {
+  it('hands each datagram on at once and services once after them', async () => {
     const bench = new Bench();
     const driver = bench.driver();
     await driver.bind({ port: 0 });
@@ -155,10 +168,51 @@ describe('driver', () => {
       'receive 4 at 100',
     ]);
     driver.wake();
-    expect(bench.deferred).toHaveLength(1);
+    expect(bench.due).toBe(1);
     bench.turn();
     expect(bench.engine.calls.slice(5)).toEqual(['transmit']);
     expect(driver.stats.received).toBe(5);
+  });
+
+  it('answers a datagram that comes alone before the socket is asked for the next', async () => {
+    const bench = new Bench();
+    const driver = bench.driver({
+      onEvent: () => {
+        bench.engine.toSend = 1;
+        driver.wake();
+      },
+    });
+    await driver.bind({ port: 0 });
+    for (const byte of [1, 2]) {
+      bench.time += 1;
+      bench.engine.events = ['question'];
+      bench.bound[0]!.receive(Uint8Array.of(byte), bench.engine.path);
+      expect([bench.engine.events, bench.engine.toSend]).toEqual([[], 1]);
+      bench.settle();
+      expect(driver.stats.sent).toBe(byte);
+    }
+    expect(bench.deferred).toEqual([]);
+  });
+
+  it('serves datagrams that come back to back together, at the end of the turn', async () => {
+    const bench = new Bench();
+    const driver = bench.driver();
+    await driver.bind({ port: 0 });
+    const arrive = (time: number): void => {
+      bench.time = time;
+      bench.engine.events.push(`at ${time}`);
+      bench.bound[0]!.receive(Uint8Array.of(0), bench.engine.path);
+      bench.settle();
+    };
+    for (const time of [200, 200.001, 200.002, 200.003]) arrive(time);
+    expect(bench.events).toEqual(['at 200']);
+    expect(bench.engine.calls.filter((call) => call === 'transmit')).toHaveLength(1);
+    bench.turn();
+    expect(bench.events).toHaveLength(4);
+    expect(bench.engine.calls.filter((call) => call === 'transmit')).toHaveLength(2);
+    bench.time += 0.001;
+    arrive(bench.time + 0.1);
+    expect(bench.events).toHaveLength(5);
   });
 
   it('handles timeouts, then events, then sends', async () => {
@@ -206,7 +260,7 @@ describe('driver', () => {
     bench.engine.toSend = 1000;
     const sent: number[] = [];
     driver.wake();
-    while (bench.deferred.length > 0) {
+    while (bench.due > 0) {
       // sockets that give packets back while the engine is being asked
       const before = driver.stats.sent;
       bench.turn();
@@ -394,7 +448,7 @@ describe('driver', () => {
       await closing;
       bench.bound[0]!.receive(Uint8Array.of(1), bench.engine.path);
       driver.wake();
-      expect([bench.deferred, bench.engine.calls]).toEqual([[], ['transmit']]);
+      expect([bench.due, bench.engine.calls]).toEqual([0, ['transmit']]);
     });
 
     it('closes a socket whose bind was under way', async () => {

@@ -4,6 +4,8 @@ import type { Clock } from '../environment.ts';
 /** The longest delay `setTimeout` takes, ms. */
 const MAX_DELAY = 2 ** 31 - 1;
 
+const settled = Promise.resolve();
+
 export const clock: Clock = {
   now: () => performance.now(),
   wallTime: () => Date.now(),
@@ -19,4 +21,6 @@ export const clock: Clock = {
     return () => clearTimeout(timer);
   },
   defer: (run) => void setImmediate(run),
+  // Ticks come before promises, except those that a promise asks for.
+  soon: (run) => void settled.then(() => process.nextTick(run)),
 };

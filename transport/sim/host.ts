@@ -59,6 +59,7 @@ export class SimulatedHost implements Environment {
       wallTime: () => world.wallTime,
       schedule: (delay, run) => this.#schedule(delay, run),
       defer: (run) => void this.#at(world.now, Phase.DEFERRED, run),
+      soon: (run) => void this.#at(world.now, Phase.DEFERRED, run),
     };
     this.crypto = nobleCrypto((length) => random.bytes(length));
     this.network = { bind: async (options) => this.#bind(options), resolve: async (host) => this.#resolve(host) };

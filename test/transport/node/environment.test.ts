@@ -44,6 +44,26 @@ describe('clock of Node', () => {
     await new Promise<void>((resolve) => clock.defer(resolve));
     expect(order).toEqual(['promise', 'deferred']);
   });
+
+  it('does soon what comes after all promises of this callback and before any further IO', async () => {
+    const order: string[] = [];
+    const chain = async (): Promise<void> => {
+      for (let turn = 0; turn < 10; turn++) await undefined;
+      order.push('promises');
+    };
+    await new Promise<void>((resolve) => {
+      setImmediate(() => {
+        setImmediate(() => {
+          order.push('next turn');
+          resolve();
+        });
+        process.nextTick(() => order.push('tick'));
+        clock.soon(() => order.push('soon'));
+        void chain();
+      });
+    });
+    expect(order).toEqual(['tick', 'promises', 'soon', 'next turn']);
+  });
 });
 
 describe('process', () => {

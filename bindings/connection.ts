@@ -19,6 +19,8 @@ import { type CoreConnectionStats, readStats } from './stats.ts';
 
 /** Bytes of a route id (PROTOCOL.md §2). */
 const ROUTE_ID_LENGTH = 8;
+/** Largest weight of a byte stream. */
+const MAX_WEIGHT = 256;
 /** Bytes of a close reason that are kept. */
 const MAX_REASON = 512;
 
@@ -176,6 +178,18 @@ export class CoreConnection {
   raiseStreamWindow(id: number, bytes: number): void {
     const { exports } = this.check();
     this.call(() => exports.streamRaiseWindow(this.handle, id, bytes));
+  }
+
+  /**
+   * Weight of our direction among the byte streams that have something to send, 1 to 256 (default 16): bytes are shared in proportion.
+   *
+   * @throws LocalError INVALID_ARGUMENT for another number
+   */
+  setStreamWeight(id: number, weight: number): void {
+    const { exports } = this.check();
+    if (!Number.isInteger(weight) || weight < 1 || weight > MAX_WEIGHT)
+      throw new LocalError('INVALID_ARGUMENT', `a stream's weight is 1 to ${MAX_WEIGHT}, not ${weight}`);
+    this.call(() => exports.streamSetWeight(this.handle, id, weight));
   }
 
   /**

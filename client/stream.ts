@@ -23,16 +23,17 @@ export class Stream {
   /**
    * Opens the stream; resolves when the device accepted it.
    * @param port 0 to 2^32 − 1, the port of a stream listener on the device
+   * @param options `weight`: see `setWeight`
    * @throws STOPPED when nobody listens there, a limit is reached or the stream was aborted; NOT_CONNECTED; INVALID_STATE when opened before
    */
-  async open(port: number): Promise<void> {
+  async open(port: number, options: { weight?: number } = {}): Promise<void> {
     if (!Number.isInteger(port) || port < 0 || port > 0xffff_ffff)
       throw new LocalError('INVALID_ARGUMENT', 'a stream port is a number from 0 to 4294967295');
     if (this.#aborted) throw new LocalError('STOPPED', 'the stream was aborted');
     if (this.#stream !== null || this.#opening !== null) throw new LocalError('INVALID_STATE', 'the stream was opened before');
     this.#opening = new AbortController();
     try {
-      this.#stream = await this.#session().openStream(port, { signal: this.#opening.signal });
+      this.#stream = await this.#session().openStream(port, { ...options, signal: this.#opening.signal });
     } finally {
       this.#opening = null;
     }
@@ -71,6 +72,15 @@ export class Stream {
     this.#aborted = true;
     this.#opening?.abort();
     this.#stream?.abort();
+  }
+
+  /**
+   * What our direction gets of the connection when several of its streams have something to send: in proportion to their weights.
+   * @param weight 1 to 256; 16 unless `open` was given another
+   * @throws LocalError INVALID_ARGUMENT; INVALID_STATE before open
+   */
+  setWeight(weight: number): void {
+    this.#open().setWeight(weight);
   }
 
   /** The device's direction as a WHATWG stream; then leave readSome and readAll alone. @throws LocalError INVALID_STATE before open */

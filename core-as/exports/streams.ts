@@ -63,6 +63,12 @@ export function streamRaiseWindow(handle: u32, id: f64, bytes: u32): void {
   if (changetype<usize>(s)) raiseWindow(c, s, bytes);
 }
 
+/** Weight of the stream's bytes among those of other byte streams, 1 … 256. */
+export function streamSetWeight(handle: u32, id: f64, weight: u32): void {
+  const s = byteStream(the(handle), id);
+  if (changetype<usize>(s)) s.weight = <u8>(min(max(weight, 1), 256) - 1);
+}
+
 /** Queues `length` bytes of the transfer area as a message; its id, -1 when there is no room yet. */
 export function messageSend(handle: u32, length: u32): f64 {
   const c = the(handle);

@@ -8,6 +8,9 @@
  */
 import { MAP_SIZE } from "../memory/chunk-map";
 
+/** Our constant: the weight of a byte stream that was given none, of 1 … 256 (as in HTTP/2, RFC 7540 §5.3.2). */
+export const DEFAULT_WEIGHT: u32 = 16;
+
 /** Final size of a direction whose end is not known yet. */
 export const UNKNOWN: u64 = u64.MAX_VALUE;
 
@@ -83,6 +86,10 @@ export class Stream {
   events: u32;
   /** Receive window we keep open. */
   window: u32;
+  /** Bytes the stream may still send in its turn; below zero what it took too much of the last one. */
+  share: i32;
+  /** Weight among byte streams less one: 0 … 255 for 1 … 256. */
+  weight: u8;
   /** RangeSets, see memory/range-set.ts. */
   acked: usize;
   lost: usize;

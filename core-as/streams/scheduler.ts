@@ -1,22 +1,27 @@
 /**
  * Which stream bytes go into the packet under construction (PROTOCOL.md §5):
  *
- *   1. what was lost   2. messages, in id order   3. byte streams in turn
+ *   1. what was lost   2. messages, in id order   3. byte streams in turn, by weight
  *
  * and while byte streams have something to send, one packet in four is theirs first. A message starts only when its whole size fits
  * what is left of MAX_DATA, which is then reserved; byte streams never use the last R bytes. So neither can stall the other.
+ *
+ * Turns are a deficit round robin that serves before it charges: whose turn begins gets a share of bytes in proportion to its weight (one packet
+ * at the default weight), keeps its turn while anything of that is left, and carries over what it took too much. A stream with many
+ * times the weight sends that many packets in a row. Passing a stream over costs a list rotation; a share covers at least a
+ * sixteenth of a packet, so there are on average at most 16 of them for a packet.
  */
 import { BYTES_LIST, Connection, LOST_LIST, MESSAGES_LIST, at } from "../connection/record";
 import { STREAM, STREAM_FIN, STREAM_LEN, STREAM_OFF } from "../frames/types";
 import { varintSize, writeVarint } from "../frames/varint";
 import { copyOut } from "../memory/chunk-map";
-import { head, remove, rotate } from "../memory/list";
+import { head, next, remove, rotate } from "../memory/list";
 import { count, endOf, remove as removeRange, startOf } from "../memory/range-set";
 import { REF_DATA } from "../recovery/flight";
 import { canStage, stageReference } from "../recovery/sent";
 import { byteCredit } from "./credit";
 import {
-  ENDED, END_ACKED, END_PENDING, LOST_LINK, SEND_LINK, STARTED, Stream, address, has, isMessage, lostSet, sendMap,
+  DEFAULT_WEIGHT, ENDED, END_ACKED, END_PENDING, LOST_LINK, SEND_LINK, STARTED, Stream, address, has, isMessage, lostSet, sendMap,
 } from "./record";
 import { endAlone } from "./send";
 
@@ -79,16 +84,41 @@ function fillBytes(c: Connection, to: usize, limit: usize): usize {
   while (head(list) && canStage()) {
     const credit = byteCredit(c);
     if (credit == 0) break;
-    const s = changetype<Stream>(head(list));
+    const s = inTurn(c);
     const before = s.sentHighest;
     const end = writeNew(s, to, limit, credit);
     if (end == to) break;
     c.dataSent += s.sentHighest - before;
-    if (s.sendNext >= s.sendEnd || s.sendNext >= s.sendLimit) remove(list, address(s), SEND_LINK);
-    else rotate(list, SEND_LINK);
+    s.share -= <i32>written;
+    if (s.sendNext >= s.sendEnd || s.sendNext >= s.sendLimit) {
+      s.share = min(s.share, 0);
+      remove(list, address(s), SEND_LINK);
+    } else if (s.share <= 0) rotate(list, SEND_LINK);
     to = end;
   }
   return to;
+}
+
+/** The byte stream whose turn it is, moved to the head of the list; there is one. */
+function inTurn(c: Connection): Stream {
+  const list = at(c) + BYTES_LIST;
+  let s = changetype<Stream>(head(list));
+  if (!next(address(s), SEND_LINK)) {
+    s.share = 0;
+    return s;
+  }
+  while (s.share <= 0) {
+    s.share += shareOf(c, s);
+    if (s.share > 0) break;
+    rotate(list, SEND_LINK);
+    s = changetype<Stream>(head(list));
+  }
+  return s;
+}
+
+/** Bytes of a turn. */
+function shareOf(c: Connection, s: Stream): i32 {
+  return max(1, <i32>c.packetSize * (<i32>s.weight + 1) / <i32>DEFAULT_WEIGHT);
 }
 
 function mayStart(c: Connection, s: Stream): bool {

@@ -170,6 +170,11 @@ export class Connection {
     this.#touch(this.#byteStreams().stop(id, code));
   }
 
+  /** Our direction's share among the byte streams that have something to send, 1 to 256 (default 16). @throws LocalError INVALID_ARGUMENT */
+  setStreamWeight(id: number, weight: number): void {
+    this.#data().setStreamWeight(id, weight);
+  }
+
   /** Stream id of the message, or -1: no room, wait for `messages-writable`. @throws LocalError INVALID_ARGUMENT above 66,560 bytes. */
   sendMessage(data: Uint8Array): number {
     return this.#touch(this.#data().sendMessage(data));

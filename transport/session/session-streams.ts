@@ -10,11 +10,20 @@ import type { Log } from '../environment.ts';
 import { Deferred } from './deferred.ts';
 import { guarded } from './emitter.ts';
 import { IncomingStream } from './incoming-stream.ts';
-import { SessionStream, type StreamCarrier } from './stream.ts';
+import { assertWeight, SessionStream, type StreamCarrier } from './stream.ts';
 import { whileOpen } from './while-open.ts';
+
+/** How a stream is opened. */
+export interface OpenStreamOptions {
+  /** When it fires the open ends with STOPPED. */
+  signal?: AbortSignal;
+  /** Share of our direction among the session's byte streams, 1 to 256; default 16. See `SessionStream.setWeight`. */
+  weight?: number;
+}
 
 interface Opening {
   readonly port: number;
+  readonly weight: number | undefined;
   readonly result: Deferred<SessionStream>;
 }
 
@@ -55,10 +64,11 @@ export class SessionStreams {
   }
 
   /** @throws INVALID_ARGUMENT, STOPPED (refused, limit, signal), what the session ended with */
-  async open(port: number, signal?: AbortSignal): Promise<SessionStream> {
+  async open(port: number, { signal, weight }: OpenStreamOptions = {}): Promise<SessionStream> {
+    if (weight !== undefined) assertWeight(weight);
     if (!Number.isInteger(port) || port < 0 || port > 0xffffffff) throw new LocalError('INVALID_ARGUMENT', `${port} is not a stream port`);
     if (signal?.aborted === true) throw stopped();
-    const opening: Opening = { port, result: new Deferred() };
+    const opening: Opening = { port, weight, result: new Deferred() };
     const cancel = (): void => this.#cancel(opening);
     signal?.addEventListener('abort', cancel, { once: true });
     this.#queue.add(opening);
@@ -104,6 +114,7 @@ export class SessionStreams {
     if (opening === undefined) return;
     this.#opening.delete(id);
     const stream = this.#adopt(id, opening.port);
+    if (opening.weight !== undefined) stream.setWeight(opening.weight);
     opening.result.resolve(stream);
   }
 
@@ -178,6 +189,7 @@ export class SessionStreams {
       finishStream: (id) => whileOpen(() => connection.finishStream(id), undefined),
       resetStream: (id, code) => whileOpen(() => connection.resetStream(id, code), undefined),
       stopSending: (id, code) => whileOpen(() => connection.stopSending(id, code), undefined),
+      setStreamWeight: (id, weight) => whileOpen(() => connection.setStreamWeight(id, weight), undefined),
       wake: this.#options.wake,
       ended: (id) => this.#streams.delete(id),
     };

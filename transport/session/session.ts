@@ -24,7 +24,7 @@ import { Deferred } from './deferred.ts';
 import { Emitter, guarded } from './emitter.ts';
 import type { IncomingStream } from './incoming-stream.ts';
 import { type Observation, type SessionRequest, SessionRequests } from './session-requests.ts';
-import { SessionStreams } from './session-streams.ts';
+import { type OpenStreamOptions, SessionStreams } from './session-streams.ts';
 import type { SessionStream } from './stream.ts';
 import { whileOpen } from './while-open.ts';
 
@@ -174,10 +174,10 @@ export class Session {
    * @throws INVALID_STATE at the other end; NOT_CONNECTED when the session is over; STOPPED: refused, nobody listens, limit reached, `signal`, or
    * the session ended; INVALID_ARGUMENT
    */
-  async openStream(port: number, options: { signal?: AbortSignal } = {}): Promise<SessionStream> {
+  async openStream(port: number, options: OpenStreamOptions = {}): Promise<SessionStream> {
     this.#assertOpen();
     if (!this.initiator) throw new LocalError('INVALID_STATE', 'only the end that opened the session opens streams');
-    return this.#makeStreams().open(port, options.signal);
+    return this.#makeStreams().open(port, options);
   }
 
   /** Sends a datagram, unreliable and unordered. @returns false when it was not taken (too long, queue full, or the session is over) */

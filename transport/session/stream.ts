@@ -14,6 +14,9 @@ import { Deferred } from './deferred.ts';
 /** Most bytes one readSome returns, and what the WHATWG streams hold ready. */
 export const MAX_READ = 65_536;
 
+/** Largest weight of a stream. */
+const MAX_WEIGHT = 256;
+
 /** Figures of one stream since it was opened. */
 export interface StreamStats {
   bytesRead: number;
@@ -29,6 +32,7 @@ export interface StreamCarrier {
   finishStream(id: number): void;
   resetStream(id: number, code: number): void;
   stopSending(id: number, code: number): void;
+  setStreamWeight(id: number, weight: number): void;
   /** There may be something to send now. */
   wake(): void;
   /** Both directions are over: the stream needs no more events. */
@@ -190,6 +194,16 @@ export class SessionStream {
     return this.#writable;
   }
 
+  /**
+   * Our direction's share of the connection among its byte streams that have something to send, in proportion to their weights. In force at once.
+   * @param weight 1 to 256; a stream begins with 16
+   * @throws INVALID_ARGUMENT
+   */
+  setWeight(weight: number): void {
+    assertWeight(weight);
+    this.#carrier.setStreamWeight(this.id, weight);
+  }
+
   stats(): StreamStats {
     return { bytesRead: this.#bytesRead, bytesWritten: this.#bytesWritten };
   }
@@ -306,6 +320,12 @@ export class SessionStream {
     this.#endReported = true;
     this.#carrier.ended(this.id);
   }
+}
+
+/** @throws INVALID_ARGUMENT unless it is the weight of a stream, 1 to 256 */
+export function assertWeight(weight: number): void {
+  if (!Number.isInteger(weight) || weight < 1 || weight > MAX_WEIGHT)
+    throw new LocalError('INVALID_ARGUMENT', `a stream's weight is 1 to ${MAX_WEIGHT}, not ${weight}`);
 }
 
 function inProgress(operation: string): LocalError {

@@ -30,6 +30,7 @@ class TestCarrier implements StreamCarrier {
   finishStream = () => void this.calls.push('finish');
   resetStream = (_id: number, code: number) => void this.calls.push(`reset ${code}`);
   stopSending = (_id: number, code: number) => void this.calls.push(`stop ${code}`);
+  setStreamWeight = (_id: number, weight: number) => void this.calls.push(`weight ${weight}`);
   wake = () => {};
   ended = (id: number) => void this.calls.push(`ended ${id}`);
 }

@@ -206,6 +206,27 @@ describe('opening', () => {
     expect(third).toBeDefined();
   });
 
+  it('with a weight gives its bytes that share of the connection', async () => {
+    const received = [0, 0];
+    const count = async (stream: SessionStream): Promise<void> => {
+      for (;;) received[stream.port]! += (await stream.readSome()).length;
+    };
+    const both = await serving((incoming) => void count(incoming.accept()).catch(() => {}), { link: { delay: 10, rate: 10e6 } });
+    const streams = await both.simulation.settle(Promise.all([both.session.openStream(0), both.session.openStream(1, { weight: 48 })]));
+    for (const stream of streams) void stream.write(pattern(6_000_000)).catch(() => {});
+    await both.simulation.run(2000);
+    expect(received[1]! / received[0]!).toBeCloseTo(3, 0);
+    streams[0]!.setWeight(256);
+    streams[1]!.setWeight(16);
+    const before = [...received];
+    await both.simulation.run(1000);
+    expect(received[0]! - before[0]!).toBeGreaterThan(8 * (received[1]! - before[1]!));
+    for (const weight of [0, 257, 2.5]) {
+      await expect(both.session.openStream(0, { weight })).rejects.toMatchObject({ code: 'INVALID_ARGUMENT' });
+      expect(() => streams[0]!.setWeight(weight)).toThrow(expect.objectContaining({ code: 'INVALID_ARGUMENT' }));
+    }
+  });
+
   it('nobody decides for 30 s: STOPPED, and the offer is gone', async () => {
     let offer: IncomingStream | undefined;
     const both = await serving((incoming) => {

@@ -16,6 +16,8 @@ export interface CoreExports extends AeadExports, Record<string, unknown> {
   packetOffsetsAt(): number;
   packetLengthsAt(): number;
   resultsAt(): number;
+  mostPeerStreams(): number;
+  mostPeerMessages(): number;
   releasePacket(offset: number): number;
   moduleStats(): void;
   trap(): void;
@@ -46,6 +48,7 @@ export interface CoreExports extends AeadExports, Record<string, unknown> {
   streamStop(handle: number, id: number, code: number): void;
   streamRead(handle: number, id: number, max: number): number;
   streamRaiseWindow(handle: number, id: number, bytes: number): void;
+  streamSetWeight(handle: number, id: number, weight: number): void;
   messageSend(handle: number, length: number): number;
   messageRead(handle: number, id: number): number;
 }

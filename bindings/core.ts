@@ -40,6 +40,9 @@ export class Core {
   /** Filled by `CoreConnection.transmit`: where each packet starts in `buffer` (Route header included), and how long it is. */
   readonly packetOffsets: Uint32Array;
   readonly packetLengths: Uint32Array;
+  /** Byte streams and messages that one peer can hold open at a time: announce no more (`DataParameters`). */
+  readonly mostPeerStreams: number;
+  readonly mostPeerMessages: number;
   private readonly internals: CoreInternals;
 
   /**
@@ -63,6 +66,8 @@ export class Core {
     this.packetOffsets = new Uint32Array(memory, exports.packetOffsetsAt(), MAX_BATCH);
     this.packetLengths = new Uint32Array(memory, exports.packetLengthsAt(), MAX_BATCH);
     this.aead = new OneShotAead(exports, this.buffer);
+    this.mostPeerStreams = exports.mostPeerStreams();
+    this.mostPeerMessages = exports.mostPeerMessages();
     this.internals = {
       exports,
       trap: new Trap(exports),

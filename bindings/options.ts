@@ -7,7 +7,10 @@ export const MESSAGE_LIMIT = 66_560;
 export interface CoreOptions {
   /** Connection slots; default 64. */
   connections?: number;
-  /** Stream records over all connections, messages included; at least 16, default 1,024. */
+  /**
+   * Stream records over all connections, messages included; at least 16. Default: one for each 4 KiB of memory (8,192). One peer may hold three eighths
+   * of them with byte streams and a quarter with messages.
+   */
   streams?: number;
   /** Bytes of linear memory, grown once; default 32 MiB. Pages nobody touches cost nothing. */
   memory?: number;

@@ -7,6 +7,7 @@ import { freeSlots, packetSlotsInit, releaseSlot } from "../memory/packet-slots"
 import { byteStreams, ownMessages, peerMessages, tableInit } from "../streams/table";
 
 export { transferSize } from "../memory/layout";
+export { mostPeerMessages, mostPeerStreams } from "../streams/table";
 
 /** Raised whenever an export, a status code, an event kind or a memory layout changes. */
 export function abiVersion(): u32 {

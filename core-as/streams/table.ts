@@ -8,7 +8,7 @@
 import { Connection, ALL_LIST, at } from "../connection/record";
 import { STREAM_SIZE, streamBucketMask, streamBuckets, streamCount, streamSlab } from "../memory/layout";
 import { next, push, remove } from "../memory/list";
-import { ALL_LINK, MESSAGE, OWN, STREAM_USED, Stream, UNKNOWN, address } from "./record";
+import { ALL_LINK, DEFAULT_WEIGHT, MESSAGE, OWN, STREAM_USED, Stream, UNKNOWN, address } from "./record";
 
 /** Byte streams of a peer that count as few. */
 const FEW_STREAMS: u32 = 4;
@@ -26,6 +26,15 @@ export function tableInit(): void {
   byteStreams = 0;
   ownMessages = 0;
   peerMessages = 0;
+}
+
+/** Byte streams, and messages, that one peer may hold open at a time: what its share of the slab holds whoever else is there. */
+export function mostPeerStreams(): u32 {
+  return streamCount / 2 - streamCount / 8;
+}
+
+export function mostPeerMessages(): u32 {
+  return streamCount / 4;
 }
 
 /** The record of stream `id`, null (0) when there is none. */
@@ -52,6 +61,7 @@ export function addStream(c: Connection, id: u64, flags: u32): Stream {
   s.flags = flags;
   s.connection = at(c);
   s.finalSize = UNKNOWN;
+  s.weight = <u8>(DEFAULT_WEIGHT - 1);
   charge(flags, 1);
   const bucket = bucketOf(c, id);
   s.tableNext = load<usize>(bucket);

@@ -11,7 +11,7 @@ export interface EndpointLimits {
   retryAbove: number;
   /** Connections accepted at a time; one more is closed with BUSY. Raise it no further than `places`. */
   connections: number;
-  /** Byte streams that peers hold open, over all connections; one more is refused with STREAM_LIMIT. Default: no limit. */
+  /** Byte streams that peers hold open, over all connections; one more is refused with STREAM_LIMIT. Default, and at most: what the core has room for. */
   streams?: number;
 }
 

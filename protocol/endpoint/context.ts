@@ -1,5 +1,5 @@
 /** What the parts of an endpoint share: built once by `Endpoint`, handed to each part. */
-import type { CoreConnection, DataParameters } from '../../bindings/index.ts';
+import type { Core, CoreConnection, DataParameters } from '../../bindings/index.ts';
 import type { StreamLimits } from '../connection/index.ts';
 import type { TrafficKeys } from '../noise/index.ts';
 import { u32 } from '../packet/index.ts';
@@ -24,9 +24,22 @@ export interface Context {
   readonly stats: EndpointStats;
 }
 
-/** Our parameters for one connection: whoever may not open byte streams is given no credit for them. */
+/** Our constant: part of the byte streams a core has room for that is kept for those being refused: each needs a record until its reset arrived. */
+const RESET_SHARE = 1 / 16;
+
+/** Byte streams that peers may hold open. */
+export function mostStreams(core: Core): number {
+  return Math.ceil(core.mostPeerStreams * (1 - RESET_SHARE));
+}
+
+/** Our parameters for one connection: no more than the core can hold, and no credit for byte streams to whoever may not open them. */
 export function ownParameters(config: EndpointConfig, acceptStreams: boolean): DataParameters {
-  return acceptStreams ? config.parameters : { ...config.parameters, maxStreams: 0 };
+  const { core, parameters } = config;
+  return {
+    ...parameters,
+    maxStreams: acceptStreams ? Math.min(parameters.maxStreams, mostStreams(core)) : 0,
+    maxMessages: Math.min(parameters.maxMessages, core.mostPeerMessages),
+  };
 }
 
 export interface CoreRequest {

@@ -17,7 +17,7 @@ import { Acceptor } from './accepting.ts';
 import { CoreBatch, Outbox, type PacketBatch } from './batch.ts';
 import { Completer } from './completing.ts';
 import type { ConnectOptions, EndpointConfig, PrepareOptions, RouteOptions } from './config.ts';
-import type { Context } from './context.ts';
+import { type Context, mostStreams } from './context.ts';
 import { Demultiplexer } from './demultiplex.ts';
 import { Dialer } from './dialing.ts';
 import type { HalfOpen } from './half-open.ts';
@@ -223,7 +223,7 @@ export class Endpoint {
 
 function newContext(config: EndpointConfig, released: (slot: Slot) => void): Context {
   const stats = newStats();
-  const { crypto, limits, resetSecret, places = limits.connections } = config;
+  const { core, crypto, limits, resetSecret, places = limits.connections } = config;
   const ids = Math.min(Math.max(limits.connections, places), MAX_IDS) + limits.halfOpen + SPARE_IDS;
   return {
     config,
@@ -233,6 +233,10 @@ function newContext(config: EndpointConfig, released: (slot: Slot) => void): Con
     routes: new Routes(),
     resets: new Resets(crypto, resetSecret),
     outbox: new Outbox(),
-    streams: { open: 0, max: () => limits.streams ?? Number.POSITIVE_INFINITY, window: config.streamWindow ?? STREAM_WINDOW },
+    streams: {
+      open: 0,
+      max: () => Math.min(limits.streams ?? Number.POSITIVE_INFINITY, mostStreams(core)),
+      window: config.streamWindow ?? STREAM_WINDOW,
+    },
   };
 }

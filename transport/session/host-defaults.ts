@@ -11,7 +11,7 @@ export const defaultParameters: DataParameters = {
   maxUdpPayload: 1452,
   initialMaxData: 4 * 1024 * 1024,
   initialMaxStreamData: 16 * 1024,
-  maxStreams: 1024,
+  maxStreams: 2048,
   maxMessages: 256,
   maxAckDelay: 25,
   maxDatagram: 1200,

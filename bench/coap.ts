@@ -1,6 +1,9 @@
 /**
  * Round trips of a CoAP GET with a four-byte answer, one request at a time and 32 in flight, from client to device: directly, and through
  * the base station. The peer is client and server of the `coap` package on plain UDP, without encryption.
+ *
+ * `under-upload`: one request at a time on a connection that carries an endless stream to the device at the same time; its peer `idle` is the same
+ * without the stream, in the same round.
  */
 import { type Child, withChildren } from './processes/parent.ts';
 import { onStage } from './processes/stage.ts';
@@ -15,6 +18,9 @@ const LOADS = [
 ];
 const PERCENTILES = [50, 99];
 
+/** Requests of one round beside an upload, and ms the upload gets before them. */
+const UNDER_UPLOAD = { flight: 1, count: 300, settle: 300 };
+
 type Contender = 'direct' | 'relay' | 'coap';
 
 export async function run(progress: (step: string) => void): Promise<Report> {
@@ -28,9 +34,17 @@ export async function run(progress: (step: string) => void): Promise<Report> {
         const times = await rounds(client, peer, port, flight, count);
         rows.push(...(['direct', 'relay'] as const).flatMap((name) => PERCENTILES.map((p) => row(name, flight, p, times))));
       }
+      progress('under upload');
+      rows.push(...(await underUpload(client)));
     });
   });
-  return { bench: 'coap', about: 'round-trip time of a CoAP GET, one request at a time and 32 in flight.', rows, goals: [] };
+  return {
+    bench: 'coap',
+    about:
+      'round-trip time of a CoAP GET, one request at a time and 32 in flight; one at a time beside a bulk upload on the same connection.',
+    rows,
+    goals: [{ case: 'under-upload-p99', peer: 'idle', atMost: 3 }],
+  };
 }
 
 /** Round-trip times of each round, by contender. */
@@ -51,4 +65,25 @@ async function rounds(client: Child, peer: Child, port: number, flight: number, 
 function row(name: 'direct' | 'relay', flight: number, percent: number, times: Record<Contender, number[][]>): Row {
   const of = (contender: Contender) => spread(times[contender].map((round) => percentile(round, percent)));
   return { case: `${name}-${flight}-p${percent}`, unit: 'µs', better: 'lower', ours: of(name), peers: { coap: of('coap') } };
+}
+
+/** Rows of the requests beside an upload, the same without it as their peer. */
+async function underUpload(client: Child): Promise<Row[]> {
+  const { flight, count, settle } = UNDER_UPLOAD;
+  const [idle, busy] = [[] as number[][], [] as number[][]];
+  for (let round = 0; round < WARM_UP + ROUNDS; round++) {
+    const ask = { name: 'direct', count, flight };
+    const alone = await client.call<number[]>('requests', ask);
+    await client.call('beginUpload', { name: 'direct' });
+    await new Promise((resolve) => setTimeout(resolve, settle));
+    const beside = await client.call<number[]>('requests', ask);
+    await client.call('endUpload', { name: 'direct' });
+    if (round < WARM_UP) continue;
+    idle.push(alone);
+    busy.push(beside);
+  }
+  return PERCENTILES.map((p) => {
+    const of = (rounds: readonly number[][]) => spread(rounds.map((round) => percentile(round, p)));
+    return { case: `under-upload-p${p}`, unit: 'µs', better: 'lower', ours: of(busy), peers: { idle: of(idle) } };
+  });
 }

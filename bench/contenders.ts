@@ -17,8 +17,8 @@ export interface Pair {
 }
 
 export interface Places {
-  /** Numeric address at which the listening processes are reached. */
-  readonly host: string;
+  /** Numeric address at which the listening processes are reached; one for all, or by the name of the contender. */
+  readonly host: string | ((name: string) => string);
   /** Changes the programs of either end, to run them elsewhere. */
   readonly near?: (program: Program) => Program;
   readonly far?: (program: Program) => Program;
@@ -50,7 +50,7 @@ export class Contenders {
     for (const program of [...ours, ...peers]) {
       const pair = await contenders.#attempt(program.name, async () => {
         const [listening, connecting] = [start(far(program)), start(near(program))];
-        const address = await listening.call<unknown>('listen', { host });
+        const address = await listening.call<unknown>('listen', { host: typeof host === 'string' ? host : host(program.name) });
         await connecting.call('connect', { address });
         return { name: program.name, near: connecting, far: listening, address };
       });
@@ -73,6 +73,12 @@ export class Contenders {
       });
       if (done === null) this.#pairs = this.#pairs.filter((other) => other !== pair);
     }
+  }
+
+  /** Runs `work` on all pairs at once: for what takes no share of machine and line that the others would miss. */
+  async together(work: (pair: Pair) => Promise<void>): Promise<void> {
+    const done = await Promise.all(this.#pairs.map((pair) => this.#attempt(pair.name, () => work(pair).then(() => pair))));
+    this.#pairs = this.#pairs.filter((pair) => done.includes(pair));
   }
 
   async #attempt<Result>(name: string, work: () => Promise<Result>): Promise<Result | null> {

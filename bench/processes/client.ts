@@ -1,5 +1,5 @@
 /** Bench process: a client that sends bulk streams and CoAP requests to the bench's device. */
-import { type Connection, SvcClient } from '../../client/node.ts';
+import { type Connection, type Stream, SvcClient } from '../../client/node.ts';
 import { serve } from './child.ts';
 
 const SINK = 1;
@@ -9,7 +9,8 @@ interface Connect {
   readonly productId: string;
   readonly deviceId: string;
   readonly deviceFingerprint: string;
-  /** Either straight to the device … */
+  /** Either straight to the device, at `host`, default 127.0.0.1 … */
+  readonly host?: string;
   readonly localPort?: number;
   /** … or through the base station. */
   readonly station?: { readonly port: number; readonly fingerprint: string };
@@ -18,6 +19,8 @@ interface Connect {
 
 const client = SvcClient.create();
 const connections = new Map<string, Connection>();
+/** Endless streams by the name of their connection. */
+const uploads = new Map<string, Upload>();
 
 serve({
   /** Keeps the connection under a name for the other calls. */
@@ -37,7 +40,7 @@ serve({
     });
     if (options.localPort !== undefined) {
       connection.enableDirectCandidates();
-      connection.addDirectCandidate('127.0.0.1', options.localPort);
+      connection.addDirectCandidate(options.host ?? '127.0.0.1', options.localPort);
       connection.endOfDirectCandidates();
     }
     await connection.connect();
@@ -53,6 +56,21 @@ serve({
     for (let left = bytes; left > 0; left -= CHUNK.length) await stream.write(left < CHUNK.length ? CHUNK.subarray(0, left) : CHUNK);
     await stream.close();
     return bytes / 1000 / (performance.now() - start);
+  },
+
+  /** Resolves when the stream is open; it goes on beside the other calls. */
+  async beginUpload({ name }: { name: string }) {
+    const stream = connectionOf(name).createStream();
+    await stream.open(SINK);
+    uploads.set(name, new Upload(stream));
+  },
+
+  /** Megabytes per second that the device took since the upload began. */
+  async endUpload({ name }: { name: string }) {
+    const upload = uploads.get(name);
+    uploads.delete(name);
+    if (!upload) throw new Error(`no upload ${name}`);
+    return upload.end();
   },
 
   /** Round-trip times of GET requests, microseconds, `flight` of them under way at any time. */
@@ -74,6 +92,34 @@ serve({
     return times;
   },
 });
+
+/** Writes until it is told to end. */
+class Upload {
+  readonly #stream: Stream;
+  readonly #start = performance.now();
+  readonly #done: Promise<void>;
+  #bytes = 0;
+  #isEnding = false;
+
+  constructor(stream: Stream) {
+    this.#stream = stream;
+    this.#done = this.#write();
+  }
+
+  async end(): Promise<number> {
+    this.#isEnding = true;
+    await this.#done;
+    return this.#bytes / 1000 / (performance.now() - this.#start);
+  }
+
+  async #write(): Promise<void> {
+    while (!this.#isEnding) {
+      await this.#stream.write(CHUNK);
+      this.#bytes += CHUNK.length;
+    }
+    await this.#stream.close();
+  }
+}
 
 function connectionOf(name: string): Connection {
   const connection = connections.get(name);

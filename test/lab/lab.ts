@@ -1,14 +1,17 @@
-/** What the lab's tests share: the suite that is skipped where it cannot run, the contenders over a link, and the table of figures. */
+/** What the lab's tests share: the suite that is skipped where it cannot run, and the contenders over a link. */
 import { describe } from 'vitest';
 import { Contenders } from '../../bench/contenders.ts';
-import { select } from '../../bench/peers.ts';
+import { type Selection, select } from '../../bench/peers.ts';
 import { type Program, withChildren } from '../../bench/processes/parent.ts';
 import { EmulatedLink } from './emulator.ts';
-import { FAR_ADDRESS, type Link, type LinkCounters, type LinkOptions, over } from './link.ts';
+import { recordAbsent } from './figures.ts';
+import { FAR_ADDRESS, FAR_BBR_ADDRESS, hasBbr, type Link, type LinkCounters, type LinkOptions, over } from './link.ts';
 import { NetemLink } from './netem.ts';
 
-/** `SVC_LAB_PEERS`: as `--peers` of the benches. */
-const PEERS = process.env.SVC_LAB_PEERS ?? 'tcp,udx';
+/** `SVC_LAB_PEERS`: as `--peers` of the benches, and `tcp-bbr`. */
+const PEERS = process.env.SVC_LAB_PEERS ?? 'tcp,tcp-bbr,udx,iroh,libp2p-quic';
+/** TCP under the kernel's BBR: the peer `tcp`, at another address. */
+const BBR = 'tcp-bbr';
 /** ms for one measurement of a peer. */
 const PATIENCE = 120_000;
 
@@ -22,16 +25,16 @@ export async function overLink(options: LinkOptions, work: (link: Link) => Promi
   return over(process.env.SVC_LAB_LINK === 'netem' ? NetemLink.open(options) : await EmulatedLink.open(options), work);
 }
 
-/** Runs `work` with ours and the peers, who connect from the near end of the link to the far one. @returns peers that could not be measured */
+/** Runs `work` with ours and the peers, who connect from the near end of the link to the far one. Peers that cannot be measured are recorded. */
 export function withContenders(
   link: Link,
   ours: readonly Program[],
   work: (contenders: Contenders) => Promise<void>,
   names: string = PEERS,
-): Promise<Readonly<Record<string, string>>> {
-  const { peers, absent } = select(names);
+): Promise<void> {
+  const { peers, absent } = selected(names);
   const places = {
-    host: FAR_ADDRESS,
+    host: (name: string) => (name === BBR ? FAR_BBR_ADDRESS : FAR_ADDRESS),
     near: link.near.inside.bind(link.near),
     far: link.far.inside.bind(link.far),
     patience: PATIENCE,
@@ -39,36 +42,18 @@ export function withContenders(
   return withChildren(async (start) => {
     const contenders = await Contenders.start(start, places, ours, peers, absent);
     await work(contenders);
-    return contenders.absent;
+    recordAbsent(contenders.absent);
   });
 }
 
-/** Figures by column (a link) and contender, printed at the end of a suite. */
-export class Table {
-  readonly #title: string;
-  readonly #columns = new Set<string>();
-  readonly #rows = new Map<string, Map<string, string>>();
-
-  constructor(title: string) {
-    this.#title = title;
-  }
-
-  set(column: string, contender: string, value: string): void {
-    this.#columns.add(column);
-    this.#rows.set(contender, (this.#rows.get(contender) ?? new Map()).set(column, value));
-  }
-
-  print(): void {
-    if (this.#rows.size === 0) return;
-    const columns = [...this.#columns];
-    const line = (name: string, cells: readonly string[]): string =>
-      `  ${name.padEnd(18)}${cells.map((cell) => cell.padStart(19)).join('')}`;
-    const rows = [...this.#rows].map(([name, cells]) =>
-      line(
-        name,
-        columns.map((column) => cells.get(column) ?? '–'),
-      ),
-    );
-    process.stdout.write(['', this.#title, line('', columns), ...rows, '', ''].join('\n'));
-  }
+/** As for a bench, and BBR where the kernel has it. */
+function selected(names: string): Selection {
+  const wanted = names.split(',');
+  const others = wanted.filter((name) => name !== BBR).join(',');
+  const { peers, absent } = select(others === '' ? 'none' : others);
+  if (!wanted.includes(BBR)) return { peers, absent };
+  const [tcp] = select('tcp').peers;
+  if (!hasBbr() || tcp === undefined)
+    return { peers, absent: { ...absent, [BBR]: 'this kernel has no BBR (net.ipv4.tcp_available_congestion_control)' } };
+  return { peers: [...peers, { ...tcp, name: BBR }], absent };
 }

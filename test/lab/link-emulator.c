@@ -60,10 +60,11 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
 
-enum { RING = 1 << 16, MAX_PACKET = 65536, BATCH = 64, DEVICE_QUEUE = 4000 };
+enum { RING = 1 << 16, MAX_PACKET = 65536, BATCH = 64, DEVICE_QUEUE = 4000, PRIORITY = -15 };
 static const uint64_t MILLISECOND = 1000000, SECOND = 1000000000;
 
 struct end {
@@ -110,6 +111,7 @@ int main(int count, char **arguments) {
   parse(count, arguments, ends, device, &mtu);
   prctl(PR_SET_PDEATHSIG, SIGTERM);
   prctl(PR_SET_TIMERSLACK, 1000ul);
+  setpriority(PRIO_PROCESS, 0, PRIORITY); /* a line does not wait for who uses it; refused, it may be late on a busy machine */
   /* Signals arrive while we wait, and nowhere else. */
   sigset_t ours;
   sigemptyset(&ours);

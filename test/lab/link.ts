@@ -2,12 +2,15 @@
  * What a link of the lab is: IP with the faults of a real line between two new network namespaces, `near` (10.77.0.1) and `far` (10.77.0.2). Two make
  * one: `emulator.ts` and `netem.ts`.
  */
+import { readFileSync } from 'node:fs';
 import type { Namespace } from './namespaces.ts';
 
 /** Name of the device at both ends. */
 export const DEVICE = 'lab';
 export const NEAR_ADDRESS = '10.77.0.1';
 export const FAR_ADDRESS = '10.77.0.2';
+/** The far end once more: TCP to this address runs with BBR, where the kernel has it. */
+export const FAR_BBR_ADDRESS = '10.77.0.3';
 export const PREFIX_LENGTH = 24;
 
 /** A value for both directions, or for near → far and far → near. */
@@ -37,6 +40,8 @@ export interface Counters {
   readonly bytes: number;
   /** Not carried: at random; with netem for want of room in the queue too. */
   readonly lost: number;
+  /** Not carried for want of room in the queue, where that is counted on its own. */
+  readonly dropped?: number;
 }
 
 export interface LinkCounters {
@@ -55,8 +60,10 @@ export interface Link {
 /** Runs `work` over a link, which is taken down whatever happens. @returns what the link counted */
 export async function over<Counted>(link: { close(): Promise<Counted> } & Link, work: (link: Link) => Promise<void>): Promise<Counted> {
   try {
-    useCubic(link.near, FAR_ADDRESS);
-    useCubic(link.far, NEAR_ADDRESS);
+    route(link.near, FAR_ADDRESS, 'cubic');
+    route(link.far, NEAR_ADDRESS, 'cubic');
+    link.far.run('ip', 'address', 'add', `${FAR_BBR_ADDRESS}/32`, 'dev', DEVICE);
+    if (hasBbr()) route(link.near, FAR_BBR_ADDRESS, 'bbr');
     await work(link);
   } catch (error) {
     await link.close();
@@ -65,7 +72,12 @@ export async function over<Counted>(link: { close(): Promise<Counted> } & Link, 
   return link.close();
 }
 
-/** TCP runs with CUBIC (RFC 9438) here, whatever the machine's default is: it is what others meet in the field. */
-function useCubic(from: Namespace, to: string): void {
-  from.run('ip', 'route', 'replace', `${to}/32`, 'dev', DEVICE, 'congctl', 'cubic');
+/** This kernel has BBR for TCP. */
+export function hasBbr(): boolean {
+  return readFileSync('/proc/sys/net/ipv4/tcp_available_congestion_control', 'utf8').split(/\s+/).includes('bbr');
+}
+
+/** TCP there runs with this congestion control, whatever the machine's default is. CUBIC (RFC 9438) is what others meet in the field. */
+function route(from: Namespace, to: string, congestion: 'cubic' | 'bbr'): void {
+  from.run('ip', 'route', 'replace', `${to}/32`, 'dev', DEVICE, 'congctl', congestion);
 }

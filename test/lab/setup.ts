@@ -4,13 +4,18 @@
  * 1. What the lab needs is looked for; when something is missing one line says so and every test is skipped.
  * 2. The link emulator is compiled; where the kernel has netem that makes the links, unless SVC_LAB_LINK says otherwise.
  * 3. A process is started that outlives this one, however it ends, and then removes the namespaces of this run with the processes in them.
+ * 4. At the end the table of figures is printed; they stay in `build/lab/figures.jsonl`.
  */
 import { spawn, spawnSync } from 'node:child_process';
 import { accessSync, constants, mkdirSync } from 'node:fs';
 import type { Socket } from 'node:net';
+import { fromRoot } from '../../bench/root.ts';
 import { EMULATOR, EMULATOR_SOURCE } from './emulator.ts';
 import { namePrefix } from './namespaces.ts';
 import { netemWorks } from './netem.ts';
+import { beginReport, report } from './report.ts';
+
+const REPORT = fromRoot('build/lab/figures.jsonl');
 
 /** Waits for the end of its input, which is our end; then removes for some seconds, since a test may just be making one more. */
 const CLEANER = `cat > /dev/null
@@ -22,16 +27,18 @@ for round in 1 2 3 4 5 6; do
   sleep 0.5
 done`;
 
-export default function setup(): void {
+export default function setup(): () => void {
   const missing = missingHere();
   if (missing !== null) {
     process.stdout.write(`lab: skipped, needs ${missing}\n`);
     process.env.SVC_LAB_MISSING = missing;
-    return;
+    return () => {};
   }
   compile();
   process.env.SVC_LAB_RUN = String(process.pid);
   startCleaner(namePrefix(process.pid));
+  beginReport(REPORT);
+  return () => process.stdout.write(`\n${report(REPORT)}`);
 }
 
 /** In a process group of its own, which Ctrl-C does not reach. */

@@ -1,31 +1,49 @@
-/** One bulk stream at 100 Mbit/s and 50 ms RTT with random loss: every byte arrives, nothing is fragmented, and the goodput is printed. */
-import { afterAll, expect, it } from 'vitest';
+/**
+ * One bulk stream at 100 Mbit/s and 50 ms round trip: with random loss, every byte arrives and nothing is fragmented; in queues deep and shallow. The
+ * goodput is a figure, and so is what we do to the queue.
+ */
+import { expect, it } from 'vitest';
 import type { Pair } from '../../bench/contenders.ts';
-import { program } from '../../bench/processes/parent.ts';
+import { program, withChildren } from '../../bench/processes/parent.ts';
+import { percentile } from '../../bench/report.ts';
+import { fromRoot } from '../../bench/root.ts';
 import { size } from '../support/size.ts';
-import { lab, overLink, Table, withContenders } from './lab.ts';
+import { record } from './figures.ts';
+import { lab, overLink, withContenders } from './lab.ts';
+import { FAR_ADDRESS, type Link } from './link.ts';
+import type { Goal } from './report.ts';
 
 /** Bytes of the first transfer, then seconds that further ones take at the rate of the one before; the last one counts. */
 const FIRST_BYTES = 512 * 1024;
-const SECONDS = [2, size(6, 20)];
+const SECONDS = [2, size(8, 20)];
 
 const TEN_MEGABYTES = 10_000_000;
 
-/** One bandwidth-delay product of queue. */
-const link = { rate: 100, delay: 25, queue: 625_000, seed: 7 };
-const table = new Table('goodput of one stream, Mbit/s, at 100 Mbit/s (or less) and 50 ms RTT');
+const RTT = 50;
+/** Bytes: one bandwidth-delay product. */
+const BDP = 625_000;
+const link = { rate: 100, delay: RTT / 2, queue: BDP, seed: 7 };
+const ours = [program('ours')];
 
-afterAll(() => table.print());
+/** ms that a transfer takes to find its rate, and over which a queue is watched then. */
+const SETTLE = 2_000;
+const WATCH = size(10_000, 30_000);
+/** ms between the datagrams that measure the queue, and bytes of each. */
+const PROBE = { interval: 10, size: 64 };
+/** More than the time allows: the transfer is cut off. */
+const ENDLESS = 4e9;
+
+/** By percent of loss. */
+const goals: Readonly<Record<number, Goal>> = { 0: { atLeast: 90 }, 1: { atLeast: 85 }, 5: { atLeast: 80 } };
 
 lab('one bulk stream', () => {
   for (const loss of [0, 1, 5]) {
     it(`is byte-exact and without fragments at ${loss} % loss`, async () => {
       let fragmented = 0;
       const counters = await overLink({ ...link, loss }, async (over) => {
-        const absent = await withContenders(over, [program('ours')], async (contenders) => {
-          await contenders.each(async (pair) => table.set(`${loss} % loss`, pair.name, (await goodput(pair)).toFixed(1)));
-        });
-        for (const [peer, reason] of Object.entries(absent)) table.set(`${loss} % loss`, peer, reason);
+        await withContenders(over, ours, (contenders) =>
+          contenders.each(async (pair) => figure(`${loss} % loss, Mbit/s`, pair, await goodput(pair), goals[loss])),
+        );
         fragmented = over.near.fragmented() + over.far.fragmented();
       });
       expect(counters.ab.packets).toBeGreaterThan(1000);
@@ -33,19 +51,47 @@ lab('one bulk stream', () => {
       expect(fragmented).toBe(0);
     });
   }
-});
 
-lab('ten megabytes', () => {
-  it('arrive over a line of 10 Mbit/s', async () => {
-    const counters = await overLink({ ...link, rate: 10, queue: 62_500 }, async (over) => {
-      await withContenders(over, [program('ours')], (contenders) =>
-        contenders.each(async ({ name, near }) => {
-          const rate = await near.call<number>('bulk', { bytes: TEN_MEGABYTES, check: true });
-          table.set('10 MB, 10 Mbit/s', name, (rate * 8).toFixed(2));
+  it('of ten megabytes fills a line of 10 Mbit/s', async () => {
+    const counters = await overLink({ ...link, rate: 10, queue: BDP / 10 }, async (over) => {
+      await withContenders(over, ours, (contenders) =>
+        contenders.each(async (pair) => {
+          const rate = await pair.near.call<number>('bulk', { bytes: TEN_MEGABYTES, check: true });
+          figure('10 MB at 10 Mbit/s, Mbit/s', pair, rate * 8, { atLeast: 9 });
         }),
       );
     });
     expect(counters.ab.bytes).toBeGreaterThan(TEN_MEGABYTES);
+  });
+
+  it('makes others wait in a deep queue for less than a round trip', async () => {
+    // Each on a link of its own: what one leaves in the queue is not the next one's.
+    for (const name of ['none', 'tcp', 'tcp-bbr']) {
+      await overLink({ ...link, queue: 4 * BDP }, async (over) => {
+        const watch = async (pair: Pair): Promise<void> => {
+          const waits = await beside(over, pair);
+          expect(waits.length).toBeGreaterThan(WATCH / PROBE.interval / 2);
+          const mean = waits.reduce((sum, wait) => sum + wait, 0) / waits.length;
+          figure('queue of 4 BDP, wait mean, ms', pair, mean, { atMost: RTT });
+          figure('queue of 4 BDP, wait p99, ms', pair, percentile(waits, 99), { atMost: RTT });
+        };
+        await withContenders(over, name === 'none' ? ours : [], (contenders) => contenders.each(watch), name);
+      });
+    }
+  });
+
+  it('loses little of its own making in a shallow queue', async () => {
+    const { ab } = await overLink({ ...link, queue: BDP / 4 }, async (over) => {
+      await withContenders(
+        over,
+        ours,
+        (contenders) => contenders.each(async (pair) => figure('queue of 0.25 BDP, Mbit/s', pair, await goodput(pair))),
+        'none',
+      );
+    });
+    // Nothing is lost at random: netem counts what its queue had no room for as lost.
+    const lost = ab.lost + (ab.dropped ?? 0);
+    record('queue of 0.25 BDP, lost, %', 'ours', (100 * lost) / (lost + ab.packets), { atMost: 5 });
   });
 });
 
@@ -55,4 +101,23 @@ async function goodput({ near }: Pair): Promise<number> {
   for (const seconds of SECONDS)
     rate = await near.call<number>('bulk', { bytes: Math.max(65_536, Math.round(rate * 1e6 * seconds)), check: true });
   return rate * 8;
+}
+
+/** ms that datagrams of others wait on their way because a bulk stream runs beside them. */
+async function beside({ near, far }: Link, pair: Pair): Promise<number[]> {
+  const datagrams = { name: 'datagrams', script: fromRoot('test/lab/datagrams.mjs') };
+  return withChildren(async (start) => {
+    const [from, to] = [start(near.inside(datagrams)), start(far.inside(datagrams))];
+    const port = await to.call<number>('listen', { host: FAR_ADDRESS });
+    const ping = (time: number): Promise<number[]> =>
+      from.call('ping', { host: FAR_ADDRESS, port, count: Math.ceil(time / PROBE.interval), ...PROBE });
+    pair.near.call('bulk', { bytes: ENDLESS }).catch(() => {});
+    await ping(SETTLE);
+    return (await ping(WATCH)).map((time) => Math.max(0, time - RTT));
+  });
+}
+
+/** The goal is ours alone. */
+function figure(row: string, { name }: Pair, value: number, goal?: Goal): void {
+  record(row, name, value, name === 'ours' ? goal : {});
 }

@@ -30,6 +30,8 @@ export interface ExchangesOptions {
   readonly bodyRoom?: BodyRoom;
   /** Milliseconds after its last block until such a body is given up. Default 30,000. */
   readonly transferTimeout?: number;
+  /** Number of the first request of the other end, for one who takes over from another. Default 1. */
+  readonly firstExchange?: number;
   /** Critical options taken in requests besides those of the reference, e.g. Uri-Query (15). Default none. */
   readonly criticalOptions?: readonly number[];
 }
@@ -58,7 +60,14 @@ export class Exchanges {
     const emit = (event: ExchangesEvent): void => {
       this.#events.push(event);
     };
-    const { maxRequests = 64, maxBody = 1 << 20, maxTransfers = 8, transferTimeout = 30_000, criticalOptions = [] } = options;
+    const {
+      maxRequests = 64,
+      maxBody = 1 << 20,
+      maxTransfers = 8,
+      transferTimeout = 30_000,
+      criticalOptions = [],
+      firstExchange = 1,
+    } = options;
     // Block numbers have 20 bits and the smallest block 16 bytes.
     if (maxBody > MAX_BODY) throw new LocalError('INVALID_ARGUMENT', `maxBody is at most ${MAX_BODY}`);
     const outbox = this.#outbox;
@@ -70,6 +79,7 @@ export class Exchanges {
       maxTransfers,
       transferTimeout,
       criticalOptions,
+      firstExchange,
       room: options.bodyRoom,
       emit,
     });
@@ -127,6 +137,16 @@ export class Exchanges {
   /** Changes the limit of open requests of the other end. */
   limitRequests(maxRequests: number): void {
     this.#responder.limit(maxRequests);
+  }
+
+  /** Nothing is under way and nothing is remembered: another may take over, with `nextExchange` as its first. */
+  get isIdle(): boolean {
+    return this.#events.length === 0 && this.#outbox.isEmpty && this.#requester.isIdle && this.#responder.isIdle;
+  }
+
+  /** Number of the next request of the other end. */
+  get nextExchange(): number {
+    return this.#responder.nextExchange;
   }
 
   /** Monotonic milliseconds, Infinity for none. */

@@ -24,6 +24,10 @@ export class Outbox {
   #automatic = 0;
   readonly #keyed = new Map<string, Entry>();
 
+  get isEmpty(): boolean {
+    return this.#entries[this.#first] === undefined;
+  }
+
   /** @param sent called when the message is taken, or when another takes its place */
   push(message: Uint8Array, key?: string, sent?: () => void): void {
     const waiting = key === undefined ? undefined : this.#keyed.get(key);

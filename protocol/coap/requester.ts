@@ -81,6 +81,11 @@ export class Requester {
     return this.#byId.size;
   }
 
+  /** Nothing open, and no ended observation remembered. */
+  get isIdle(): boolean {
+    return this.#byId.size === 0 && this.#ended.size === 0;
+  }
+
   /** @throws LocalError INVALID_ARGUMENT */
   request(request: CoapRequest, now: number, timeout: number): number {
     const options = requestOptions(request);

@@ -43,6 +43,8 @@ export interface ResponderOptions {
   readonly transferTimeout: number;
   /** Critical options taken besides those of the reference. */
   readonly criticalOptions: readonly number[];
+  /** Number of the first request. */
+  readonly firstExchange: number;
   readonly emit: (event: ResponderEvent) => void;
 }
 
@@ -85,17 +87,27 @@ export class Responder {
   readonly #uploads = new Map<string, Upload>();
   readonly #kept = new Map<string, KeptBody>();
   #maxRequests: number;
-  #nextId = 1;
+  #nextId: number;
   #etag = 0;
 
   constructor(options: ResponderOptions) {
     this.#options = options;
     this.#maxRequests = options.maxRequests;
+    this.#nextId = options.firstExchange;
     this.#accepted = new Set([...acceptedInRequests, ...options.criticalOptions]);
   }
 
   get open(): number {
     return this.#byId.size;
+  }
+
+  /** Nothing open, and no body kept or coming in. */
+  get isIdle(): boolean {
+    return this.#byId.size === 0 && this.#transfers() === 0;
+  }
+
+  get nextExchange(): number {
+    return this.#nextId;
   }
 
   /** Changes the limit of open requests; those open stay. */

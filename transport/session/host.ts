@@ -23,8 +23,9 @@ import { guarded } from './emitter.ts';
 import type { ConnectOptions, ConnectTarget, HostConfig, HostLimits, PreparedConnect } from './host-config.ts';
 import { defaultKeepAlive, defaultLimits, defaultMaxRequests, defaultParameters } from './host-defaults.ts';
 import { RestartingEngine, type Running } from './restarting-engine.ts';
+import { Resting } from './resting.ts';
 import { Routes } from './routes.ts';
-import { Session } from './session.ts';
+import { Session, type SharedBySessions } from './session.ts';
 import { MAX_READ } from './stream.ts';
 import { whileOpen } from './while-open.ts';
 
@@ -70,8 +71,7 @@ export class Host {
   readonly #sessions = new Set<Session>();
   readonly #routes = new Routes();
   readonly #sockets: UdpSocket[] = [];
-  readonly #scratch = new Uint8Array(MAX_READ);
-  readonly #bodyRoom = new BodyRoom(BODY_ROOM);
+  readonly #shared: SharedBySessions;
   #closing: Promise<void> | null = null;
 
   /**
@@ -106,6 +106,17 @@ export class Host {
       onFailed: () => this.#coreFailed(),
       onRestarted: () => this.#driver.wake(),
     });
+    this.#shared = {
+      clock: environment.clock,
+      crypto: environment.crypto,
+      log: environment.log,
+      maxRequests: config.maxRequests ?? defaultMaxRequests,
+      bodyRoom: new BodyRoom(BODY_ROOM),
+      scratch: new Uint8Array(MAX_READ),
+      resting: new Resting(environment.clock),
+      wake: () => this.#driver.wake(),
+      ended: (session, error) => this.#ended(session, error),
+    };
     this.#driver = new Driver({
       environment,
       engine: this.#engine,
@@ -275,19 +286,8 @@ export class Host {
 
   #makeSession(connection: Connection, target: Pick<ConnectTarget, 'identity' | 'router'>): Session {
     const { identity = this.#config.identity } = target;
-    const session = new Session({
-      connection,
-      localFingerprint: identity === this.#config.identity ? this.fingerprint : fingerprint(identity.publicKey, this.environment.crypto),
-      clock: this.environment.clock,
-      crypto: this.environment.crypto,
-      log: this.environment.log,
-      router: target.router ?? null,
-      maxRequests: this.#config.maxRequests ?? defaultMaxRequests,
-      bodyRoom: this.#bodyRoom,
-      scratch: this.#scratch,
-      wake: () => this.#driver.wake(),
-      onEnded: (error) => this.#ended(session, error),
-    });
+    const own = identity === this.#config.identity ? this.fingerprint : fingerprint(identity.publicKey, this.environment.crypto);
+    const session = new Session(connection, own, target.router ?? null, this.#shared);
     this.#byConnection.set(connection, session);
     this.#sessions.add(session);
     return session;

@@ -5,7 +5,6 @@
  * connection while it has room (the rest waits for "messages-writable"), the earliest timeout to the clock.
  */
 import {
-  type BodyRoom,
   type CoapReply,
   type CoapRequest,
   type CoapResponse,
@@ -14,11 +13,11 @@ import {
   type IncomingRequest,
 } from '../../protocol/coap/index.ts';
 import type { Connection } from '../../protocol/connection/index.ts';
-import type { CryptoHost } from '../../protocol/crypto-host.ts';
 import { LocalError, type SvcError } from '../../protocol/errors/index.ts';
-import type { Cancel, Clock, Log } from '../environment.ts';
+import type { Cancel } from '../environment.ts';
 import { Deferred } from './deferred.ts';
 import { guarded } from './emitter.ts';
+import type { SharedBySessions } from './session.ts';
 import { whileOpen } from './while-open.ts';
 
 /** A request, how long it may take and what stops it. */
@@ -35,18 +34,13 @@ export interface Observation {
   cancel(): void;
 }
 
-export interface SessionRequestsOptions {
+/** The session whose requests they are, as they see it. */
+export interface RequestsOwner {
+  readonly connection: Connection;
   /** Answers a request of the peer; null: nobody waits for the answer any more. */
-  serve: (request: IncomingRequest) => Promise<CoapReply | null>;
-  connection: Connection;
-  clock: Clock;
-  crypto: CryptoHost;
-  log: Log;
-  maxRequests: number;
-  bodyRoom: BodyRoom;
-  wake: () => void;
+  serve(request: IncomingRequest): Promise<CoapReply | null>;
   /** The peer observes no more. */
-  onCancelled: (exchange: number) => void;
+  cancelled(exchange: number): void;
 }
 
 /** Who waits for what becomes of a request of ours. */
@@ -57,7 +51,8 @@ interface Waiting {
 
 /** Requests of one session. */
 export class SessionRequests {
-  readonly #options: SessionRequestsOptions;
+  readonly #owner: RequestsOwner;
+  readonly #shared: SharedBySessions;
   readonly #exchanges: Exchanges;
   readonly #waiting = new Map<number, Waiting>();
   /** A message taken from Exchanges that the connection had no room for. */
@@ -65,10 +60,21 @@ export class SessionRequests {
   #timerAt = Number.POSITIVE_INFINITY;
   #cancelTimer: Cancel = () => {};
 
-  constructor(options: SessionRequestsOptions) {
-    const { crypto, maxRequests, bodyRoom } = options;
-    this.#options = options;
-    this.#exchanges = new Exchanges({ randomToken: (length) => crypto.randomBytes(length), maxRequests, bodyRoom });
+  /** @param firstExchange `nextExchange` of the ones before */
+  constructor(owner: RequestsOwner, shared: SharedBySessions, firstExchange: number) {
+    const { crypto, maxRequests, bodyRoom } = shared;
+    this.#owner = owner;
+    this.#shared = shared;
+    this.#exchanges = new Exchanges({ randomToken: (length) => crypto.randomBytes(length), maxRequests, bodyRoom, firstExchange });
+  }
+
+  /** Nothing is under way and nothing is remembered: the next request may have others, which go on from `nextExchange`. */
+  get isIdle(): boolean {
+    return this.#held === null && this.#waiting.size === 0 && this.#exchanges.isIdle;
+  }
+
+  get nextExchange(): number {
+    return this.#exchanges.nextExchange;
   }
 
   /** Requests open now, ours and the peer's. */
@@ -99,10 +105,10 @@ export class SessionRequests {
     if (signal?.aborted === true) throw stopped();
     const end = (error: SvcError | null): void => {
       signal?.removeEventListener('abort', cancel);
-      if (onEnd !== undefined) guarded(this.#options.log, 'observation end', () => onEnd(error));
+      if (onEnd !== undefined) guarded(this.#shared.log, 'observation end', () => onEnd(error));
     };
     const respond = (response: CoapResponse, final: boolean): void => {
-      guarded(this.#options.log, 'observation', () => onResponse(response));
+      guarded(this.#shared.log, 'observation', () => onResponse(response));
       if (final) end(null);
     };
     const id = this.#send({ ...request, observe: 0 }, { response: respond, fail: end });
@@ -116,7 +122,7 @@ export class SessionRequests {
 
   /** Answers a request of the peer, or notifies its observer once more. @returns false when nobody waits for it any more */
   respond(exchange: number, reply: CoapReply): boolean {
-    const { clock, log } = this.#options;
+    const { clock, log } = this.#shared;
     try {
       return this.#exchanges.respond(exchange, reply, clock.now());
     } catch (error) {
@@ -130,7 +136,7 @@ export class SessionRequests {
 
   /** A message from the connection; `service` follows. */
   receive(message: Uint8Array): void {
-    this.#exchanges.receive(message, this.#options.clock.now());
+    this.#exchanges.receive(message, this.#shared.clock.now());
   }
 
   /** Call after anything that may have changed something here; cheap when nothing did. */
@@ -140,10 +146,15 @@ export class SessionRequests {
     this.#arm();
   }
 
-  /** The session ended. */
-  fail(error: SvcError): void {
+  /** They are idle, and no more is asked of them. */
+  stop(): void {
     this.#cancelTimer();
     this.#timerAt = Number.POSITIVE_INFINITY;
+  }
+
+  /** The session ended. */
+  fail(error: SvcError): void {
+    this.stop();
     this.#held = null;
     this.#exchanges.close(error);
     for (let event = this.#exchanges.nextEvent(); event !== null; event = this.#exchanges.nextEvent()) this.#handle(event);
@@ -151,7 +162,7 @@ export class SessionRequests {
 
   #send(request: SessionRequest, waiting: Waiting): number {
     const { timeout, signal: _, ...message } = request;
-    const id = this.#exchanges.request(message, this.#options.clock.now(), timeout === undefined ? {} : { timeout });
+    const id = this.#exchanges.request(message, this.#shared.clock.now(), timeout === undefined ? {} : { timeout });
     this.#waiting.set(id, waiting);
     this.service();
     return id;
@@ -168,7 +179,7 @@ export class SessionRequests {
     else if (event.kind === 'response') this.#responded(event);
     else if (event.kind === 'timeout') this.#failed(event.id, new LocalError('TIMEOUT', 'no answer within the time allowed'));
     else if (event.kind === 'failed') this.#failed(event.id, event.error);
-    else this.#options.onCancelled(event.exchange);
+    else this.#owner.cancelled(event.exchange);
   }
 
   #responded({ id, response, final }: Extract<ExchangesEvent, { kind: 'response' }>): void {
@@ -184,23 +195,23 @@ export class SessionRequests {
   }
 
   async #serve({ exchange, request }: Extract<ExchangesEvent, { kind: 'request' }>): Promise<void> {
-    const reply = await this.#options.serve(request);
+    const reply = await this.#owner.serve(request);
     if (reply !== null) this.respond(exchange, reply);
   }
 
   #sendMessages(): void {
-    const { connection, wake } = this.#options;
+    const { connection } = this.#owner;
     for (;;) {
       this.#held ??= this.#exchanges.nextMessage();
       const message = this.#held;
       if (message === null || whileOpen(() => connection.sendMessage(message), -1) < 0) return;
       this.#held = null;
-      wake();
+      this.#shared.wake();
     }
   }
 
   #arm(): void {
-    const { clock } = this.#options;
+    const { clock } = this.#shared;
     const at = this.#exchanges.nextTimeout();
     if (at >= this.#timerAt) return; // a timer that fires early finds nothing due and arms again
     this.#cancelTimer();

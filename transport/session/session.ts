@@ -23,6 +23,7 @@ import type { Clock, Log } from '../environment.ts';
 import { Deferred } from './deferred.ts';
 import { Emitter, guarded } from './emitter.ts';
 import type { IncomingStream } from './incoming-stream.ts';
+import type { Resting } from './resting.ts';
 import { type Observation, type SessionRequest, SessionRequests } from './session-requests.ts';
 import { type OpenStreamOptions, SessionStreams } from './session-streams.ts';
 import type { SessionStream } from './stream.ts';
@@ -36,23 +37,21 @@ export interface SessionEvents {
   cancelled: number;
 }
 
-/** What the host gives a session. */
-export interface SessionOptions {
-  connection: Connection;
-  clock: Clock;
-  crypto: CryptoHost;
-  log: Log;
-  localFingerprint: string;
-  router: Router<Session> | null;
-  maxRequests: number;
-  /** For bodies that travel in blocks, shared with the host's other sessions. */
-  bodyRoom: BodyRoom;
+/** What the sessions of a host have in common. */
+export interface SharedBySessions {
+  readonly clock: Clock;
+  readonly crypto: CryptoHost;
+  readonly log: Log;
+  readonly maxRequests: number;
+  /** For bodies that travel in blocks. */
+  readonly bodyRoom: BodyRoom;
   /** MAX_READ bytes for use within one call. */
-  scratch: Uint8Array;
-  /** The connection may have something to send. */
-  wake: () => void;
-  /** The session ended: forget it. */
-  onEnded: (error: SvcError | null) => void;
+  readonly scratch: Uint8Array;
+  readonly resting: Resting;
+  /** A connection may have something to send. */
+  readonly wake: () => void;
+  /** A session ended: forget it. */
+  readonly ended: (session: Session, error: SvcError | null) => void;
 }
 
 /** One authenticated connection. Made by `Host`. */
@@ -68,26 +67,24 @@ export class Session {
   /** For the host. */
   readonly connection: Connection;
 
-  readonly #options: SessionOptions;
-  readonly #events: Emitter<SessionEvents>;
-  /** Made at first use: a base station has many sessions and none with streams. */
+  readonly #shared: SharedBySessions;
+  // Made at first use, and let go at rest: a host may have many sessions that are idle.
+  #events: Emitter<SessionEvents> | null = null;
   #streams: SessionStreams | null = null;
-  readonly #requests: SessionRequests;
-  readonly #closed = new Deferred<SvcError | null>();
+  #requests: SessionRequests | null = null;
+  #closed: Deferred<SvcError | null> | null = null;
+  /** Number of the peer's next request while there are no requests. */
+  #nextExchange = 1;
   #isOpen = true;
+  /** Why it is not open. */
+  #error: SvcError | null = null;
 
-  constructor(options: SessionOptions) {
-    const { connection, log } = options;
-    this.#options = options;
+  /** @param localFingerprint full hex, of our identity in this session */
+  constructor(connection: Connection, localFingerprint: string, router: Router<Session> | null, shared: SharedBySessions) {
     this.connection = connection;
-    this.router = options.router;
-    this.localFingerprint = options.localFingerprint;
-    this.#events = new Emitter(log);
-    this.#requests = new SessionRequests({
-      ...options,
-      serve: (request) => this.#serve(request),
-      onCancelled: (exchange) => this.#events.emit('cancelled', exchange),
-    });
+    this.localFingerprint = localFingerprint;
+    this.router = router;
+    this.#shared = shared;
   }
 
   /** We opened it. */
@@ -135,6 +132,8 @@ export class Session {
 
   /** Resolves (never rejects) when the session has ended: null when this end closed it, else why. */
   get closed(): Promise<SvcError | null> {
+    if (!this.#isOpen) return Promise.resolve(this.#error);
+    this.#closed ??= new Deferred();
     return this.#closed.promise;
   }
 
@@ -145,7 +144,7 @@ export class Session {
    */
   async request(request: SessionRequest): Promise<CoapResponse> {
     this.#assertOpen();
-    return this.#requests.request(request);
+    return this.#makeRequests().request(request);
   }
 
   /**
@@ -154,7 +153,7 @@ export class Session {
    */
   observe(request: SessionRequest, onResponse: (response: CoapResponse) => void, onEnd?: (error: SvcError | null) => void): Observation {
     this.#assertOpen();
-    return this.#requests.observe(request, onResponse, onEnd);
+    return this.#makeRequests().observe(request, onResponse, onEnd);
   }
 
   /**
@@ -164,7 +163,7 @@ export class Session {
    * @returns false when nobody observes any more
    */
   notify(exchange: number, reply: CoapReply): boolean {
-    return this.#isOpen && this.#requests.respond(exchange, reply);
+    return this.#isOpen && this.#requests?.respond(exchange, reply) === true;
   }
 
   /**
@@ -184,7 +183,7 @@ export class Session {
   sendDatagram(data: Uint8Array): boolean {
     if (!this.#isOpen) return false;
     const taken = whileOpen(() => this.connection.sendDatagram(data), false);
-    this.#options.wake();
+    this.#shared.wake();
     return taken;
   }
 
@@ -198,14 +197,15 @@ export class Session {
 
   /** Listens. @returns what stops listening. A listener that throws is logged and disturbs nobody. */
   on<K extends keyof SessionEvents>(event: K, listener: (value: SessionEvents[K]) => void): () => void {
+    this.#events ??= new Emitter(this.#shared.log);
     return this.#events.on(event, listener);
   }
 
   /** Other keep-alive numbers (an attach answer sets them); null = none. */
   setKeepAlive(keepAlive: KeepAlive | null): void {
     if (!this.#isOpen) return;
-    whileOpen(() => this.connection.setKeepAlive(keepAlive, this.#options.clock.now()), undefined);
-    this.#options.wake();
+    whileOpen(() => this.connection.setKeepAlive(keepAlive, this.#shared.clock.now()), undefined);
+    this.#shared.wake();
   }
 
   /** A password exchange or pairing succeeded: `verified` says so from now on. */
@@ -222,13 +222,13 @@ export class Session {
       this.#closeConnection(code, reason);
       this.#end(null);
     }
-    return new Promise((resolve) => this.#options.clock.defer(resolve));
+    return new Promise((resolve) => this.#shared.clock.defer(resolve));
   }
 
   /** Figures of the connection, and the streams and requests open now. */
   stats(): Readonly<Record<string, number>> {
     const connection = this.#isOpen ? whileOpen(() => this.connection.stats(), null) : null;
-    return { ...connection, openStreams: this.#streams?.count ?? 0, openRequests: this.#requests.count };
+    return { ...connection, openStreams: this.#streams?.count ?? 0, openRequests: this.#requests?.count ?? 0 };
   }
 
   /** For the host: the connection has events. */
@@ -237,7 +237,7 @@ export class Session {
     for (let event = next(); event !== null; event = next()) {
       if (this.#isOpen) this.#handle(event);
     }
-    if (this.#isOpen) this.#requests.service();
+    if (this.#isOpen) this.#requests?.service();
   }
 
   /** For the host: ends for a reason of this end that is not the application's wish; the peer is told `code`. */
@@ -253,7 +253,7 @@ export class Session {
   }
 
   #handle(event: ConnectionEvent): void {
-    if (event.kind === 'message') this.#requests.receive(event.data);
+    if (event.kind === 'message') this.#makeRequests().receive(event.data);
     else if (event.kind === 'datagram') this.#datagram(event.data);
     else if (event.kind === 'closed') this.#end(event.error ?? closeError(event.code, event.reason));
     else if (event.kind === 'failed') this.#end(event.error);
@@ -261,36 +261,66 @@ export class Session {
     else if (event.kind !== 'opened' && event.kind !== 'messages-writable') this.#makeStreams().handle(event);
   }
 
-  /** The reply to a request of the peer, null when the session ended meanwhile. */
-  async #serve(request: IncomingRequest): Promise<CoapReply | null> {
+  /** For the requests: the reply to one of the peer, null when the session ended meanwhile. */
+  async serve(request: IncomingRequest): Promise<CoapReply | null> {
     const reply = await this.router?.handle(request, this);
     return this.#isOpen ? (reply ?? textReply(Status.NOT_FOUND, 'Not found')) : null;
   }
 
+  /** For the requests: the peer observes no more. */
+  cancelled(exchange: number): void {
+    this.#events?.emit('cancelled', exchange);
+  }
+
+  /** For the host: lets go of what nothing under way needs. @returns false when something was needed */
+  rest(): boolean {
+    if (this.#requests?.isIdle === true) {
+      this.#nextExchange = this.#requests.nextExchange;
+      this.#requests.stop();
+      this.#requests = null;
+    }
+    if (this.#streams?.count === 0) this.#streams = null;
+    this.connection.rest();
+    return this.#requests === null && this.#streams === null;
+  }
+
   #datagram(data: Uint8Array): void {
     const listener = this.onDatagram;
-    if (listener !== null) guarded(this.#options.log, 'datagram listener', () => listener(data));
+    if (listener !== null) guarded(this.#shared.log, 'datagram listener', () => listener(data));
   }
 
   #closeConnection(code: number, reason: string): void {
-    whileOpen(() => this.connection.close(code, reason, this.#options.clock.now()), undefined);
-    this.#options.wake();
+    whileOpen(() => this.connection.close(code, reason, this.#shared.clock.now()), undefined);
+    this.#shared.wake();
   }
 
   #end(error: SvcError | null): void {
     this.#isOpen = false;
+    this.#error = error;
     const why = error?.message ?? 'it was closed here';
-    this.#requests.fail(error ?? new LocalError('STOPPED', 'the session was closed'));
+    this.#requests?.fail(error ?? new LocalError('STOPPED', 'the session was closed'));
     this.#streams?.fail(new RemoteError('STOPPED', `the session ended: ${why}`));
-    this.#options.onEnded(error);
-    this.#closed.resolve(error);
-    this.#events.emit('closed', error);
+    this.#shared.resting.forget(this);
+    this.#shared.ended(this, error);
+    this.#closed?.resolve(error);
+    this.#events?.emit('closed', error);
   }
 
   #makeStreams(): SessionStreams {
-    const { connection, log, wake, scratch } = this.#options;
-    this.#streams ??= new SessionStreams({ connection, log, wake, scratch, listener: () => this.onStream });
+    if (this.#streams === null) {
+      const { log, wake, scratch } = this.#shared;
+      this.#streams = new SessionStreams({ connection: this.connection, log, wake, scratch, listener: () => this.onStream });
+      this.#shared.resting.woke(this);
+    }
     return this.#streams;
+  }
+
+  #makeRequests(): SessionRequests {
+    if (this.#requests === null) {
+      this.#requests = new SessionRequests(this, this.#shared, this.#nextExchange);
+      this.#shared.resting.woke(this);
+    }
+    return this.#requests;
   }
 
   #assertOpen(): void {

@@ -63,6 +63,11 @@ export class ByteStreams {
     this.#emit = emit;
   }
 
+  /** No stream is in the state of its preface, and the peer has none open: another may take over. */
+  get isIdle(): boolean {
+    return this.#opening.size === 0 && this.#incoming.size === 0;
+  }
+
   /** Id of a new stream to `port`, or -1 at the peer's limit. */
   open(port: number): number {
     const id = this.#core.openStream();

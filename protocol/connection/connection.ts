@@ -11,6 +11,7 @@
  */
 import { type CoreConnection, type CoreConnectionStats, EventKind, type KeepAlive } from '../../bindings/index.ts';
 import { CloseCode, closeError, LocalError, type SvcError } from '../errors/index.ts';
+import { packed, unpacked } from '../packed-bytes.ts';
 import type { Path } from '../path.ts';
 import { ByteStreams, type StreamLimits } from './byte-streams.ts';
 import type { ConnectionEvent } from './events.ts';
@@ -48,6 +49,7 @@ const reasonText = new TextDecoder();
 /** A reason is cut to this many bytes: it must fit a packet with everything else. */
 const MAX_REASON = 200;
 const MAX_PORT = 0xffff_ffff;
+const NOTHING: Readonly<Record<string, unknown>> = Object.freeze({});
 
 /** A connection of an endpoint. Made by `Endpoint.connect`, `prepare`, or a handshake of the other end. */
 export class Connection {
@@ -57,16 +59,20 @@ export class Connection {
   initiate?: Uint8Array;
 
   readonly #owner: ConnectionOwner;
-  readonly #events: ConnectionEvent[] = [];
-  readonly #emit = (event: ConnectionEvent): void => {
-    this.#events.push(event);
-  };
+  /** Null when there are none and the connection rests. */
+  #events: ConnectionEvent[] | null = null;
   #state: ConnectionState = 'handshaking';
   #ended = false;
   #path: Path | null;
   #core: CoreConnection | null = null;
+  /** Made at first use, and let go at rest. */
   #streams: ByteStreams | null = null;
-  #known: Established | null = null;
+  #limits: StreamLimits | null = null;
+  #acceptStreams = false;
+  #remoteKey = '';
+  #remoteFingerprint = '';
+  #handshakeHash = '';
+  #info: Readonly<Record<string, unknown>> = NOTHING;
   #verified: Verified = 'none';
   /** Time of the last verb, for deadlines of what the application or the peer begins in between. */
   #now = 0;
@@ -89,12 +95,12 @@ export class Connection {
 
   /** X25519 key the other end proved; empty during the handshake. */
   get remoteKey(): Uint8Array {
-    return this.#known?.remoteKey ?? new Uint8Array(0);
+    return unpacked(this.#remoteKey);
   }
 
   /** Full fingerprint of `remoteKey`; empty during the handshake. */
   get remoteFingerprint(): string {
-    return this.#known?.remoteFingerprint ?? '';
+    return this.#remoteFingerprint;
   }
 
   get verified(): Verified {
@@ -103,12 +109,12 @@ export class Connection {
 
   /** Binds what runs over the connection, such as a password exchange, to this handshake. Empty during the handshake. */
   get handshakeHash(): Uint8Array {
-    return this.#known?.handshakeHash ?? new Uint8Array(0);
+    return unpacked(this.#handshakeHash);
   }
 
   /** What the responder said of itself in message 2, e.g. ProductId and DeviceId. Empty on the responder's side. */
   get info(): Readonly<Record<string, unknown>> {
-    return this.#known?.info ?? {};
+    return this.#info;
   }
 
   /** A password exchange or a pairing has shown whose key this is. */
@@ -122,7 +128,7 @@ export class Connection {
    */
   nextEvent(): ConnectionEvent | null {
     for (;;) {
-      const event = this.#events.shift();
+      const event = this.#events?.shift();
       if (event !== undefined) return event;
       if (!this.#pump()) return null;
     }
@@ -218,6 +224,12 @@ export class Connection {
     return this.#core?.stats() ?? null;
   }
 
+  /** Lets go of what nothing under way needs: the owner calls it when the connection has been idle for a while. */
+  rest(): void {
+    if (this.#streams?.isIdle === true) this.#streams = null;
+    if (this.#events?.length === 0) this.#events = null;
+  }
+
   // The verbs, called by the endpoint. After receive, handleTimeout and every call of the application: transmit until 0, nextTimeout, nextEvent.
 
   /** True when the packet is authentic. */
@@ -247,11 +259,15 @@ export class Connection {
 
   /** The handshake is complete. */
   established(known: Established): void {
-    this.#known = known;
     this.#core = known.core;
     this.#path = known.path;
     this.#verified = known.verified;
-    this.#streams = new ByteStreams(known.core, known.streams, known.acceptStreams, this.#emit);
+    this.#remoteKey = packed(known.remoteKey);
+    this.#remoteFingerprint = known.remoteFingerprint;
+    this.#handshakeHash = packed(known.handshakeHash);
+    this.#info = known.info;
+    this.#limits = known.streams;
+    this.#acceptStreams = known.acceptStreams;
     this.#state = 'open';
     if (this.initiator) this.#emit({ kind: 'opened' });
   }
@@ -268,7 +284,7 @@ export class Connection {
     const failed = this.#state === 'handshaking';
     const silent = this.#state === 'closing';
     this.#finish('closed');
-    this.#events.length = 0;
+    this.#events = null;
     if (failed) this.#emit({ kind: 'failed', error });
     else if (!silent) this.#emit({ kind: 'closed', error, code, reason: error.message });
   }
@@ -308,7 +324,7 @@ export class Connection {
     else if (kind === EventKind.STREAMS_AVAILABLE) this.#emit({ kind: 'streams-available' });
     else if (kind === EventKind.CLOSED) this.#closedByPeer(value, core);
     else if (kind === EventKind.TIMED_OUT) this.#timedOut();
-    else this.#translateStream(kind, id, value, this.#streams!);
+    else this.#translateStream(kind, id, value, this.#makeStreams(core));
   }
 
   /** Events of byte streams. What else the core reports (Complete acknowledged, key updated) is of no interest above. */
@@ -349,8 +365,17 @@ export class Connection {
   }
 
   #byteStreams(): ByteStreams {
-    this.#data();
-    return this.#streams!;
+    return this.#makeStreams(this.#data());
+  }
+
+  #makeStreams(core: CoreConnection): ByteStreams {
+    this.#streams ??= new ByteStreams(core, this.#limits!, this.#acceptStreams, (event) => this.#emit(event));
+    return this.#streams;
+  }
+
+  #emit(event: ConnectionEvent): void {
+    this.#events ??= [];
+    this.#events.push(event);
   }
 
   #touch<T>(result: T): T {

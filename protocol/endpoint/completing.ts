@@ -7,13 +7,17 @@
  */
 import { CloseCode, LocalError } from '../errors/index.ts';
 import { equalBytes, fingerprint } from '../identity/index.ts';
+import { packed } from '../packed-bytes.ts';
 import { type Context, openCore, ownParameters } from './context.ts';
 import type { HalfOpen, HalfOpenTable } from './half-open.ts';
 import { isBest } from './negotiation.ts';
 import { decodeInitiatorOffer, type InitiatorOffer } from './parameters.ts';
 import { Slot } from './registry.ts';
 
+/** Bytes of the tag of a Noise message. */
+const TAG_LENGTH = 16;
 const BUSY_REASON = 'no room for another connection';
+const NOTHING = Object.freeze({});
 const DOWNGRADE_REASON = 'a better version was on offer';
 
 export class Completer {
@@ -47,7 +51,7 @@ export class Completer {
   #establish(entry: HalfOpen, offer: InitiatorOffer, packet: Uint8Array, now: number): Slot {
     const { registry } = this.#context;
     const slot = this.#open(entry, offer, now);
-    slot.complete = packet.slice();
+    slot.complete = tagOf(packet);
     registry.add(slot);
     registry.knowRemote(slot, entry.fields.remoteId, offer.resetToken);
     slot.connection.completeReceived(now);
@@ -73,7 +77,7 @@ export class Completer {
       remoteFingerprint: fingerprint(handshake.remoteStatic!, config.crypto),
       verified: 'none',
       handshakeHash: handshake.hash,
-      info: {},
+      info: NOTHING,
       streams,
       acceptStreams,
     });
@@ -105,4 +109,9 @@ export class Completer {
     if (best) slot.connection.close(CloseCode.BUSY, BUSY_REASON, now);
     else slot.connection.close(CloseCode.HANDSHAKE_REJECTED, DOWNGRADE_REASON, now);
   }
+}
+
+/** Tells one Complete from another: the tag of what it ends with. */
+export function tagOf(complete: Uint8Array): string {
+  return packed(complete.subarray(-TAG_LENGTH));
 }

@@ -3,7 +3,6 @@
  * call into the core, and no object made.
  */
 import { CloseCode, RemoteError } from '../errors/index.ts';
-import { equalBytes } from '../identity/index.ts';
 import {
   decodeComplete,
   decodeReset,
@@ -18,7 +17,7 @@ import {
 } from '../packet/index.ts';
 import type { Path } from '../path.ts';
 import type { Acceptor } from './accepting.ts';
-import type { Completer } from './completing.ts';
+import { type Completer, tagOf } from './completing.ts';
 import type { Context } from './context.ts';
 import type { Dialer } from './dialing.ts';
 import { HalfOpen } from './half-open.ts';
@@ -119,7 +118,7 @@ export class Demultiplexer {
     const fields = decodeComplete(packet);
     if (owner === undefined || fields === null) stats.unknownId++;
     else if (owner instanceof HalfOpen) this.#completer.complete(owner, packet, fields.message, now);
-    else if (owner.complete !== null && equalBytes(owner.complete, packet)) {
+    else if (owner.complete === tagOf(packet)) {
       // Our acknowledgement was lost.
       owner.connection.completeReceived(now);
       registry.ready(owner);

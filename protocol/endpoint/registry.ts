@@ -6,6 +6,7 @@ import { hex } from '@scure/base';
 import { Connection, type ConnectionOwner } from '../connection/index.ts';
 import type { SvcError } from '../errors/index.ts';
 import { equalBytes } from '../identity/index.ts';
+import { packed, unpacked } from '../packed-bytes.ts';
 import type { Path } from '../path.ts';
 import type { Dial } from './dial.ts';
 import { Fifo } from './fifo.ts';
@@ -39,18 +40,21 @@ export class Slot implements Timed, ConnectionOwner {
   route: Path | null = null;
   /** While we are dialing. */
   dial: Dial | null = null;
-  /** Responder: the Complete as it was verified. */
-  complete: Uint8Array | null = null;
-  /** What the other end told us in the handshake. */
-  remote: { readonly key: string; readonly resetToken: Uint8Array } | null = null;
-  readonly event: EndpointEvent;
+  /** Responder: the tag that ends the Complete as it was verified, packed. */
+  complete = '';
+  /** What the other end told us in the handshake; the token packed. */
+  remote: { readonly key: string; readonly resetToken: string } | null = null;
   readonly #registry: Registry;
 
   constructor(registry: Registry, id: Uint8Array, options: { initiator: boolean; path: Path | null }) {
     this.#registry = registry;
     this.id = id;
     this.connection = new Connection({ ...options, owner: this });
-    this.event = { kind: 'active', connection: this.connection };
+  }
+
+  /** A slot is its own event. */
+  get kind(): 'active' {
+    return 'active';
   }
 
   touched(): void {
@@ -76,8 +80,7 @@ export class Registry {
   accepted = 0;
   readonly #slots = new Set<Slot>();
   readonly #ready = new Fifo<Slot>();
-  /** Slots stand for their `active` event. */
-  readonly #events = new Fifo<EndpointEvent | Slot>();
+  readonly #events = new Fifo<EndpointEvent>();
   readonly #byRemoteId = new Map<string, Slot[]>();
   readonly #stats: EndpointStats;
   readonly #released: (slot: Slot) => void;
@@ -104,13 +107,13 @@ export class Registry {
   /** Notes what the other end may reset this connection with. */
   knowRemote(slot: Slot, id: Uint8Array, resetToken: Uint8Array): void {
     const key = hex.encode(id);
-    slot.remote = { key, resetToken };
+    slot.remote = { key, resetToken: packed(resetToken) };
     this.#byRemoteId.set(key, [...(this.#byRemoteId.get(key) ?? []), slot]);
   }
 
   /** The connection that a Reset with this id and token ends; compared in constant time. */
   resetBy(id: Uint8Array, token: Uint8Array): Slot | undefined {
-    return this.#byRemoteId.get(hex.encode(id))?.find((slot) => equalBytes(slot.remote!.resetToken, token));
+    return this.#byRemoteId.get(hex.encode(id))?.find((slot) => equalBytes(unpacked(slot.remote!.resetToken), token));
   }
 
   /** The slot is to be asked for packets and for its next timeout. */
@@ -144,9 +147,8 @@ export class Registry {
 
   nextEvent(): EndpointEvent | null {
     const event = this.#events.shift() ?? null;
-    if (!(event instanceof Slot)) return event;
-    event.active = false;
-    return event.event;
+    if (event instanceof Slot) event.active = false;
+    return event;
   }
 
   /** Ends a connection without a packet and forgets it. */

@@ -69,8 +69,8 @@ export async function downloadFile(
 async function withFileStream(connection: Connection, work: (stream: Stream) => Promise<TransferResult>): Promise<TransferResult> {
   const stream = connection.createStream();
   try {
-    await stream.open(FILE_PORT);
-    const result = await work(stream);
+    // The request travels with the opening.
+    const [, result] = await Promise.all([stream.open(FILE_PORT), work(stream)]);
     await ended(stream);
     return result;
   } finally {

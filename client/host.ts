@@ -12,11 +12,11 @@ export interface ClientHost {
 }
 
 /**
- * Listens on 127.0.0.1:`port` (0 = any free one). Every TCP connection calls `openStream` and is carried over the stream, half closes
- * included; when it rejects, the TCP connection is reset.
+ * Listens on 127.0.0.1:`port` (0 = any free one). Every TCP connection calls `startStream` and is carried over the stream, half closes
+ * included; when it throws or the stream is refused, the TCP connection is reset.
  * @throws LocalError PORT_IN_USE, PRIVILEGED_PORT
  */
-export type ListenTunnel = (port: number, openStream: () => Promise<SessionStream>) => Promise<TunnelListener>;
+export type ListenTunnel = (port: number, startStream: () => SessionStream) => Promise<TunnelListener>;
 
 export interface TunnelListener {
   /** The port it listens on. */

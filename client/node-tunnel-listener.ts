@@ -6,10 +6,10 @@ import type { SessionStream } from '../transport/session/index.ts';
 import type { TunnelListener } from './host.ts';
 
 /** See ListenTunnel. */
-export async function listenTunnel(port: number, openStream: () => Promise<SessionStream>): Promise<TunnelListener> {
+export async function listenTunnel(port: number, startStream: () => SessionStream): Promise<TunnelListener> {
   const closing = new AbortController();
   const server = createServer({ allowHalfOpen: true, pauseOnConnect: true, noDelay: true }, (socket) =>
-    carry(socket, openStream, closing.signal),
+    carry(socket, startStream, closing.signal),
   );
   await listen(server, port);
   const address = server.address();
@@ -22,21 +22,14 @@ export async function listenTunnel(port: number, openStream: () => Promise<Sessi
   };
 }
 
-/** One TCP connection: reset when the device does not take the stream. */
-async function carry(socket: Socket, openStream: () => Promise<SessionStream>, signal: AbortSignal): Promise<void> {
-  const reset = () => socket.resetAndDestroy();
-  socket.on('error', reset);
-  signal.addEventListener('abort', reset);
+/** One TCP connection: its first bytes travel with the opening of the stream, and it is reset when the device does not take that. */
+function carry(socket: Socket, startStream: () => SessionStream, signal: AbortSignal): void {
   try {
-    const stream = await openStream();
-    socket.off('error', reset);
-    const pumping = pump(stream, socket, { signal });
-    socket.resume();
-    await pumping;
+    void pump(startStream(), socket, { signal });
   } catch {
-    reset();
-  } finally {
-    signal.removeEventListener('abort', reset);
+    // The session has just ended.
+    socket.on('error', () => {});
+    socket.resetAndDestroy();
   }
 }
 

@@ -1,6 +1,9 @@
 /**
  * A byte stream to a port of the device, in the specification's form: create it from a connection, open it, read and write, close or abort.
  *
+ * The stream may be used as soon as `open` was called, without waiting for it: what is written before the device has accepted travels with the
+ * opening and saves a round trip. If the device refuses, those calls fail as `open` does.
+ *
  * One read, one write and one close may be outstanding at a time. `close` ends our direction and resolves when all of it has arrived;
  * reading goes on to the device's own end. `abort` drops everything. The semantics are those of the session's stream; this class adds the
  * life before `open`.
@@ -12,7 +15,6 @@ import type { Session, SessionStream, StreamStats } from '../transport/session/i
 export class Stream {
   readonly #session: () => Session;
   #stream: SessionStream | null = null;
-  #opening: AbortController | null = null;
   #aborted = false;
 
   /** For `Connection.createStream`. */
@@ -21,7 +23,7 @@ export class Stream {
   }
 
   /**
-   * Opens the stream; resolves when the device accepted it.
+   * Opens the stream; resolves when the device accepted it. Before that up to 16 KiB can be on their way, further writes wait.
    * @param port 0 to 2^32 − 1, the port of a stream listener on the device
    * @param options `weight`: see `setWeight`
    * @throws STOPPED when nobody listens there, a limit is reached or the stream was aborted; NOT_CONNECTED; INVALID_STATE when opened before
@@ -30,20 +32,22 @@ export class Stream {
     if (!Number.isInteger(port) || port < 0 || port > 0xffff_ffff)
       throw new LocalError('INVALID_ARGUMENT', 'a stream port is a number from 0 to 4294967295');
     if (this.#aborted) throw new LocalError('STOPPED', 'the stream was aborted');
-    if (this.#stream !== null || this.#opening !== null) throw new LocalError('INVALID_STATE', 'the stream was opened before');
-    this.#opening = new AbortController();
+    if (this.#stream !== null) throw new LocalError('INVALID_STATE', 'the stream was opened before');
+    const stream = this.#session().startStream(port, options);
+    this.#stream = stream;
     try {
-      this.#stream = await this.#session().openStream(port, { ...options, signal: this.#opening.signal });
-    } finally {
-      this.#opening = null;
+      await stream.opened;
+    } catch (error) {
+      // It may be tried again.
+      this.#stream = null;
+      throw error;
     }
-    if (this.#aborted) this.#stream.abort();
   }
 
   /**
    * Reads what there is, waiting for at least one byte.
    * @param max most bytes to return, 1 to 65536
-   * @throws END_OF_FILE after the device's last byte; STOPPED; OPERATION_IN_PROGRESS; INVALID_STATE before open
+   * @throws END_OF_FILE after the device's last byte; STOPPED; OPERATION_IN_PROGRESS; INVALID_STATE before open was called
    */
   async readSome(max?: number): Promise<Uint8Array> {
     return this.#open().readSome(max);
@@ -70,7 +74,6 @@ export class Stream {
   /** Ends both directions at once; what is outstanding fails with STOPPED. May be called at any time. */
   abort(): void {
     this.#aborted = true;
-    this.#opening?.abort();
     this.#stream?.abort();
   }
 

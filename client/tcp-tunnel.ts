@@ -39,7 +39,7 @@ export class TcpTunnel {
     try {
       const session = this.#session();
       const streamPort = await askDevice(session, serviceId);
-      const listener = await this.#listen(localPort, () => session.openStream(streamPort));
+      const listener = await this.#listen(localPort, () => session.startStream(streamPort));
       this.#opened(session, listener);
     } catch (error) {
       if (this.#state === 'opening') this.#state = 'new';

@@ -54,7 +54,7 @@ subject<Address>({
     dialing ??= open();
     const session = await (await dialing).connect({ address, port, name: NAME, pin: fingerprint, firstTimeout: 250 });
     if (over === 'coap') return requests(session, received);
-    const stream = await session.openStream(PORT);
+    const stream = session.startStream(PORT);
     void pump(stream, received);
     return pipe(session, stream);
   },

@@ -5,7 +5,7 @@
  *   opener    open → port written → waits for the zero byte → accepted
  *   acceptor  opened by the peer → port read → offered to the application → accepted: zero byte written, window raised
  *
- * The opener may write its data at once, up to the initial window. A stream nobody accepts within 30 s is reset, one over the
+ * The opener may write its data at once, up to the initial window: it then leaves with the preface, and may end its direction too. A stream nobody accepts within 30 s is reset, one over the
  * limit at once. Once accepted a stream passes through here with a map look-up at most. Nothing here is about messages.
  */
 import type { CoreConnection } from '../../bindings/index.ts';
@@ -32,6 +32,8 @@ export interface StreamLimits {
 interface Opening {
   /** Bytes of the preface that the core has not taken yet. */
   preface: Uint8Array;
+  /** Our direction ends behind it. */
+  finish: boolean;
 }
 
 /** A stream the peer opened, until both directions have ended. */
@@ -74,7 +76,7 @@ export class ByteStreams {
     if (id < 0) return -1;
     const preface = new Uint8Array(PORT_LENGTH);
     writeU32(preface, 0, port);
-    const opening = { preface };
+    const opening = { preface, finish: false };
     this.#opening.set(id, opening);
     this.#writePreface(id, opening);
     return id;
@@ -97,6 +99,12 @@ export class ByteStreams {
     const stream = this.#incoming.get(id);
     if (stream !== undefined && stream.state !== 'open') return 0;
     return this.#core.writeStream(id, data, start, end);
+  }
+
+  finish(id: number): void {
+    const opening = this.#opening.get(id);
+    if (opening !== undefined && opening.preface.length > 0) opening.finish = true;
+    else this.#core.finishStream(id);
   }
 
   read(id: number, target: Uint8Array): number {
@@ -202,7 +210,9 @@ export class ByteStreams {
   /** True once the core has taken all of it. */
   #writePreface(id: number, opening: Opening): boolean {
     opening.preface = opening.preface.subarray(this.#core.writeStream(id, opening.preface));
-    return opening.preface.length === 0;
+    const written = opening.preface.length === 0;
+    if (written && opening.finish) this.#core.finishStream(id);
+    return written;
   }
 
   #writeAcceptance(id: number, stream: Incoming): void {

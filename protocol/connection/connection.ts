@@ -134,7 +134,10 @@ export class Connection {
     }
   }
 
-  /** Opens a byte stream to a port (u32; from 0x80000000 on ephemeral). Its id, or -1 at the peer's limit: wait for `streams-available`. */
+  /**
+   * Opens a byte stream to a port (u32; from 0x80000000 on ephemeral). What is written before the event `accepted`, up to the peer's initial
+   * window, leaves with the opening. Its id, or -1 at the peer's limit: wait for `streams-available`.
+   */
   openStream(port: number): number {
     if (!Number.isInteger(port) || port < 0 || port > MAX_PORT) throw new LocalError('INVALID_ARGUMENT', `${port} is not a stream port`);
     return this.#touch(this.#byteStreams().open(port));
@@ -163,7 +166,7 @@ export class Connection {
 
   /** Ends our direction after what was written. */
   finishStream(id: number): void {
-    this.#touch(this.#data().finishStream(id));
+    this.#touch(this.#byteStreams().finish(id));
   }
 
   /** Gives up our direction; unsent data is lost. */

@@ -183,8 +183,8 @@ class SessionFuzz {
 
   async #open(session: Session): Promise<void> {
     const port = pick(this.#random, [StreamPort.ECHO, StreamPort.ECHO, StreamPort.SINK, StreamPort.NEVER_READ, 99, -1, 2 ** 32]);
-    const stream = await session.openStream(port, this.#signal(0.1));
-    this.#streams.push(stream);
+    if (chance(this.#random, 0.5)) this.#streams.push(session.startStream(port));
+    else this.#streams.push(await session.openStream(port, this.#signal(0.1)));
   }
 
   #stream(stream: SessionStream | undefined): void {

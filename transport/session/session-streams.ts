@@ -1,16 +1,15 @@
 /**
- * The byte streams of one session: those being opened, those offered by the peer, those in use. Translates the connection's events for the
+ * The byte streams of one session: those that wait for their id, those offered by the peer, those in use or being opened. Translates the connection's events for the
  * stream they belong to.
  *
  * When the peer grants no more streams, opens wait in a queue until it does. A stream nobody listens for is refused at once.
  */
 import type { Connection, ConnectionEvent } from '../../protocol/connection/index.ts';
-import { LocalError, StreamCode, type SvcError, streamError } from '../../protocol/errors/index.ts';
+import { LocalError, StreamCode, type SvcError } from '../../protocol/errors/index.ts';
 import type { Log } from '../environment.ts';
-import { Deferred } from './deferred.ts';
 import { guarded } from './emitter.ts';
 import { IncomingStream } from './incoming-stream.ts';
-import { assertWeight, SessionStream, type StreamCarrier } from './stream.ts';
+import { SessionStream, type StreamCarrier } from './stream.ts';
 import { whileOpen } from './while-open.ts';
 
 /** How a stream is opened. */
@@ -19,12 +18,6 @@ export interface OpenStreamOptions {
   signal?: AbortSignal;
   /** Share of our direction among the session's byte streams, 1 to 256; default 16. See `SessionStream.setWeight`. */
   weight?: number;
-}
-
-interface Opening {
-  readonly port: number;
-  readonly weight: number | undefined;
-  readonly result: Deferred<SessionStream>;
 }
 
 export interface SessionStreamsOptions {
@@ -47,8 +40,7 @@ export class SessionStreams {
   readonly #options: SessionStreamsOptions;
   readonly #connection: Connection;
   readonly #carrier: StreamCarrier;
-  readonly #queue = new Set<Opening>();
-  readonly #opening = new Map<number, Opening>();
+  readonly #queue = new Set<SessionStream>();
   readonly #offered = new Map<number, IncomingStream>();
   readonly #streams = new Map<number, SessionStream>();
 
@@ -60,76 +52,43 @@ export class SessionStreams {
 
   /** Streams in use or being opened. */
   get count(): number {
-    return this.#streams.size + this.#opening.size + this.#queue.size + this.#offered.size;
+    return this.#streams.size + this.#queue.size + this.#offered.size;
   }
 
-  /** @throws INVALID_ARGUMENT, STOPPED (refused, limit, signal), what the session ended with */
-  async open(port: number, { signal, weight }: OpenStreamOptions = {}): Promise<SessionStream> {
-    if (weight !== undefined) assertWeight(weight);
+  /** A stream that may be used at once. @throws INVALID_ARGUMENT */
+  start(port: number, { weight }: Pick<OpenStreamOptions, 'weight'>): SessionStream {
     if (!Number.isInteger(port) || port < 0 || port > 0xffffffff) throw new LocalError('INVALID_ARGUMENT', `${port} is not a stream port`);
-    if (signal?.aborted === true) throw stopped();
-    const opening: Opening = { port, weight, result: new Deferred() };
-    const cancel = (): void => this.#cancel(opening);
-    signal?.addEventListener('abort', cancel, { once: true });
-    this.#queue.add(opening);
+    const stream = new SessionStream(this.#carrier, port);
+    if (weight !== undefined) stream.setWeight(weight);
+    this.#queue.add(stream);
     this.#openQueued();
-    try {
-      return await opening.result.promise;
-    } finally {
-      signal?.removeEventListener('abort', cancel);
-    }
+    return stream;
   }
 
   handle(event: StreamConnectionEvent): void {
     if (event.kind === 'stream') this.#offer(event.id, event.port);
     else if (event.kind === 'streams-available') this.#openQueued();
-    else if (event.kind === 'accepted') this.#accepted(event.id);
-    else if (event.kind === 'reset' || event.kind === 'stopped') this.#ended(event.id, event);
+    else if ((event.kind === 'reset' || event.kind === 'stopped') && this.#offered.has(event.id)) this.#withdrawn(event.id);
     else this.#streams.get(event.id)?.handle(event);
   }
 
   /** The session ended: everything on it fails. */
   fail(error: SvcError): void {
-    for (const opening of [...this.#queue, ...this.#opening.values()]) opening.result.reject(error);
-    this.#queue.clear();
-    this.#opening.clear();
     for (const incoming of this.#offered.values()) incoming.withdraw();
     this.#offered.clear();
-    for (const stream of [...this.#streams.values()]) stream.fail(error);
+    for (const stream of [...this.#queue, ...this.#streams.values()]) stream.fail(error);
+    this.#queue.clear();
     this.#streams.clear();
   }
 
   #openQueued(): void {
-    for (const opening of this.#queue) {
-      const id = whileOpen(() => this.#connection.openStream(opening.port), -1);
+    for (const stream of this.#queue) {
+      const id = whileOpen(() => this.#connection.openStream(stream.port), -1);
       if (id < 0) break;
-      this.#queue.delete(opening);
-      this.#opening.set(id, opening);
+      this.#queue.delete(stream);
+      this.#streams.set(id, stream);
+      stream.begin(id);
     }
-    this.#options.wake();
-  }
-
-  #accepted(id: number): void {
-    const opening = this.#opening.get(id);
-    if (opening === undefined) return;
-    this.#opening.delete(id);
-    const stream = this.#adopt(id, opening.port);
-    if (opening.weight !== undefined) stream.setWeight(opening.weight);
-    opening.result.resolve(stream);
-  }
-
-  #cancel(opening: Opening): void {
-    for (const [id, other] of this.#opening) {
-      if (other === opening) this.#abandon(id, StreamCode.ABORTED);
-    }
-    this.#queue.delete(opening);
-    opening.result.reject(stopped());
-  }
-
-  #abandon(id: number, code: number): void {
-    this.#opening.delete(id);
-    this.#carrier.resetStream(id, code);
-    this.#carrier.stopSending(id, code);
     this.#options.wake();
   }
 
@@ -151,21 +110,10 @@ export class SessionStreams {
     if (listener === null || !guarded(this.#options.log, 'stream listener', () => listener(incoming))) incoming.refuse();
   }
 
-  /** The peer ended one direction: of a stream in use, of one it had not accepted (a refusal), or of its own offer. */
-  #ended(id: number, event: Extract<ConnectionEvent, { kind: 'reset' | 'stopped' }>): void {
-    const opening = this.#opening.get(id);
-    if (opening !== undefined) {
-      this.#abandon(id, event.code);
-      opening.result.reject(streamError(event.code));
-      return;
-    }
-    const offered = this.#offered.get(id);
-    if (offered === undefined) {
-      this.#streams.get(id)?.handle(event);
-      return;
-    }
+  /** The peer took its offer back. */
+  #withdrawn(id: number): void {
+    this.#offered.get(id)?.withdraw();
     this.#offered.delete(id);
-    offered.withdraw();
     this.#refuse(id, StreamCode.ABORTED);
   }
 
@@ -175,7 +123,7 @@ export class SessionStreams {
   }
 
   #adopt(id: number, port: number): SessionStream {
-    const stream = new SessionStream(this.#carrier, id, port);
+    const stream = new SessionStream(this.#carrier, port, id);
     this.#streams.set(id, stream);
     return stream;
   }
@@ -191,11 +139,10 @@ export class SessionStreams {
       stopSending: (id, code) => whileOpen(() => connection.stopSending(id, code), undefined),
       setStreamWeight: (id, weight) => whileOpen(() => connection.setStreamWeight(id, weight), undefined),
       wake: this.#options.wake,
-      ended: (id) => this.#streams.delete(id),
+      ended: (id, stream) => {
+        if (id < 0) this.#queue.delete(stream);
+        else this.#streams.delete(id);
+      },
     };
   }
-}
-
-function stopped(): LocalError {
-  return new LocalError('STOPPED', 'opening the stream was stopped');
 }

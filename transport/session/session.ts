@@ -173,10 +173,29 @@ export class Session {
    * @throws INVALID_STATE at the other end; NOT_CONNECTED when the session is over; STOPPED: refused, nobody listens, limit reached, `signal`, or
    * the session ended; INVALID_ARGUMENT
    */
-  async openStream(port: number, options: OpenStreamOptions = {}): Promise<SessionStream> {
+  async openStream(port: number, { signal, ...options }: OpenStreamOptions = {}): Promise<SessionStream> {
+    if (signal?.aborted === true) throw new LocalError('STOPPED', 'opening the stream was stopped');
+    const stream = this.startStream(port, options);
+    const cancel = (): void => stream.abort();
+    signal?.addEventListener('abort', cancel, { once: true });
+    try {
+      await stream.opened;
+      return stream;
+    } finally {
+      signal?.removeEventListener('abort', cancel);
+    }
+  }
+
+  /**
+   * Opens a byte stream and gives it at once, without waiting for the peer: what is written now leaves with the opening and saves a round trip.
+   * Until the peer has accepted, 16 KiB leave at most (PROTOCOL.md §5), further writes wait. `opened` of the stream tells whether it has; a
+   * refusal fails every call on the stream with the same error, and what was sent is thrown away by the peer.
+   * @throws as openStream, of what is known at once
+   */
+  startStream(port: number, options: Omit<OpenStreamOptions, 'signal'> = {}): SessionStream {
     this.#assertOpen();
     if (!this.initiator) throw new LocalError('INVALID_STATE', 'only the end that opened the session opens streams');
-    return this.#makeStreams().open(port, options);
+    return this.#makeStreams().start(port, options);
   }
 
   /** Sends a datagram, unreliable and unordered. @returns false when it was not taken (too long, queue full, or the session is over) */

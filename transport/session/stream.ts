@@ -1,6 +1,9 @@
 /**
  * A byte stream of a session, as an application holds it.
  *
+ * A stream we open can be used at once: what is written before the peer has accepted leaves with the opening, up to the peer's initial
+ * window, and `opened` tells what became of it. A refusal fails everything on the stream.
+ *
  * At most one read, one write and one close are outstanding; a second one fails with OPERATION_IN_PROGRESS. The two directions end
  * apart: `close` ends ours, the peer's goes on to its own end; the peer's abort arrives as the end of both. No promise is made
  * and nothing is copied while nobody reads: data waits in the core, which grants the peer no more credit.
@@ -36,11 +39,12 @@ export interface StreamCarrier {
   /** There may be something to send now. */
   wake(): void;
   /** Both directions are over: the stream needs no more events. */
-  ended(id: number): void;
+  ended(id: number, stream: SessionStream): void;
 }
 
-/** What the connection reports of an accepted stream. */
+/** What the connection reports of a stream. */
 export type StreamEvent =
+  | { kind: 'accepted' }
   | { kind: 'readable' }
   | { kind: 'writable' }
   | { kind: 'finished' }
@@ -63,12 +67,17 @@ interface Write {
 
 /** An open byte stream. Its calls are no async functions: those cost three turns of the promise queue more, for each piece of data. */
 export class SessionStream {
-  /** Stream id on the wire. */
-  readonly id: number;
   /** Port the stream was opened to, 0 … 2^32 - 1. */
   readonly port: number;
 
   readonly #carrier: StreamCarrier;
+  /** On the wire; -1 while the peer grants no more streams. */
+  #id: number;
+  /** Ours, and the peer has not accepted it yet. */
+  #opening: boolean;
+  readonly #opened = Deferred.quiet<void>();
+  /** Null: the core's default. */
+  #weight: number | null = null;
   #read: Read | null = null;
   #write: Write | null = null;
   #close: Deferred<void> | null = null;
@@ -84,11 +93,24 @@ export class SessionStream {
   #bytesRead = 0;
   #bytesWritten = 0;
 
-  /** Streams come from `Session.openStream` and `IncomingStream.accept`. */
-  constructor(carrier: StreamCarrier, id: number, port: number) {
+  /**
+   * Streams come from `Session.openStream`, `Session.startStream` and `IncomingStream.accept`.
+   * @param id of a stream that we have accepted; without it ours, which waits for `begin`
+   */
+  constructor(carrier: StreamCarrier, port: number, id = -1) {
     this.#carrier = carrier;
-    this.id = id;
+    this.#id = id;
+    this.#opening = id < 0;
     this.port = port;
+    if (!this.#opening) this.#opened.resolve();
+  }
+
+  /**
+   * Resolves when the peer has accepted the stream; at once for one that we have accepted. Whoever looks elsewhere for errors need not wait for it.
+   * @throws STOPPED: refused, nobody listens, limit reached, aborted, or the session ended; FORBIDDEN
+   */
+  get opened(): Promise<void> {
+    return this.#opened.promise;
   }
 
   /** True once neither direction can carry anything any more. */
@@ -136,7 +158,7 @@ export class SessionStream {
   }
 
   /**
-   * Ends our direction; resolves when the peer has acknowledged all of it. Reading goes on. Closing again after that is harmless.
+   * Ends our direction; resolves when the peer has accepted the stream and acknowledged all of it. Reading goes on. Closing again after that is harmless.
    * @throws OPERATION_IN_PROGRESS while a write or close runs; STOPPED
    */
   async close(): Promise<void> {
@@ -146,8 +168,7 @@ export class SessionStream {
     this.#finishing = true;
     const close = new Deferred<void>();
     this.#close = close;
-    this.#carrier.finishStream(this.id);
-    this.#carrier.wake();
+    if (this.#id >= 0) this.#finish();
     return close.promise;
   }
 
@@ -157,6 +178,8 @@ export class SessionStream {
    */
   abort(code: number = StreamCode.ABORTED): void {
     const error = new LocalError('STOPPED', 'the stream was aborted');
+    this.#opened.reject(error);
+    if (this.#opening) this.#finished = false;
     this.#stopReading(error, code);
     this.#stopWriting(error, code);
   }
@@ -200,12 +223,22 @@ export class SessionStream {
    * @throws INVALID_ARGUMENT
    */
   setWeight(weight: number): void {
-    assertWeight(weight);
-    this.#carrier.setStreamWeight(this.id, weight);
+    if (!Number.isInteger(weight) || weight < 1 || weight > MAX_WEIGHT)
+      throw new LocalError('INVALID_ARGUMENT', `a stream's weight is 1 to ${MAX_WEIGHT}, not ${weight}`);
+    this.#weight = weight;
+    if (this.#id >= 0) this.#carrier.setStreamWeight(this.#id, weight);
   }
 
   stats(): StreamStats {
     return { bytesRead: this.#bytesRead, bytesWritten: this.#bytesWritten };
+  }
+
+  /** For the session: the stream has its id, and what was written goes out. */
+  begin(id: number): void {
+    this.#id = id;
+    if (this.#weight !== null) this.#carrier.setStreamWeight(id, this.#weight);
+    if (this.#write !== null) this.#advanceWrite(this.#write);
+    if (this.#finishing) this.#finish();
   }
 
   /** For the session: an event of this stream. Whoever hands it on sends afterwards, so nothing here wakes. */
@@ -216,9 +249,13 @@ export class SessionStream {
       if (this.#write !== null) this.#advanceWrite(this.#write);
     } else if (event.kind === 'finished') {
       this.#finished = true;
-      this.#close?.resolve();
-      this.#close = null;
-      this.#reportEnd();
+      this.#settleClose();
+    } else if (event.kind === 'accepted') {
+      this.#opening = false;
+      this.#opened.resolve();
+      this.#settleClose();
+    } else if (this.#opening) {
+      this.#refused(event.code);
     } else if (event.kind === 'reset') {
       this.#endReading(streamError(event.code));
     } else {
@@ -228,8 +265,31 @@ export class SessionStream {
 
   /** For the session: it ended, nothing more will come or go. */
   fail(error: SvcError): void {
+    this.#opened.reject(error);
     this.#endReading(error);
     this.#endWriting(error);
+  }
+
+  /** All of ours may have been acknowledged without anybody having taken it: what the peer does not accept has not arrived. */
+  #settleClose(): void {
+    if (this.#opening || !this.#finished) return;
+    this.#close?.resolve();
+    this.#close = null;
+    this.#reportEnd();
+  }
+
+  #refused(code: number): void {
+    this.#carrier.resetStream(this.#id, code);
+    this.#carrier.stopSending(this.#id, code);
+    this.#carrier.wake();
+    this.#opening = false;
+    this.#finished = false;
+    this.fail(streamError(code));
+  }
+
+  #finish(): void {
+    this.#carrier.finishStream(this.#id);
+    this.#carrier.wake();
   }
 
   #readObstacle(): SvcError | null {
@@ -251,10 +311,11 @@ export class SessionStream {
   }
 
   #advanceRead(read: Read): void {
+    if (this.#opening) return;
     let count = 1;
     const before = read.filled;
     while (count > 0 && read.filled < read.target.length) {
-      count = this.#carrier.readStream(this.id, read.filled === 0 ? read.target : read.target.subarray(read.filled));
+      count = this.#carrier.readStream(this.#id, read.filled === 0 ? read.target : read.target.subarray(read.filled));
       if (count > 0) read.filled += count;
     }
     this.#bytesRead += read.filled - before;
@@ -269,10 +330,11 @@ export class SessionStream {
   }
 
   #advanceWrite(write: Write): void {
+    if (this.#id < 0) return;
     let count = 1;
     const before = write.taken;
     while (count > 0 && write.taken < write.data.length) {
-      count = this.#carrier.writeStream(this.id, write.data, write.taken, write.data.length);
+      count = this.#carrier.writeStream(this.#id, write.data, write.taken, write.data.length);
       write.taken += count;
     }
     this.#bytesWritten += write.taken - before;
@@ -283,14 +345,14 @@ export class SessionStream {
 
   #stopReading(error: SvcError, code: number): void {
     if (this.#readEnd !== null) return;
-    this.#carrier.stopSending(this.id, code);
+    if (this.#id >= 0) this.#carrier.stopSending(this.#id, code);
     this.#carrier.wake();
     this.#endReading(error);
   }
 
   #stopWriting(error: SvcError, code: number): void {
     if (this.#finished || this.#writeEnd !== null) return;
-    this.#carrier.resetStream(this.id, code);
+    if (this.#id >= 0) this.#carrier.resetStream(this.#id, code);
     this.#carrier.wake();
     this.#endWriting(error);
   }
@@ -318,14 +380,8 @@ export class SessionStream {
   #reportEnd(): void {
     if (this.#endReported || !this.ended) return;
     this.#endReported = true;
-    this.#carrier.ended(this.id);
+    this.#carrier.ended(this.#id, this);
   }
-}
-
-/** @throws INVALID_ARGUMENT unless it is the weight of a stream, 1 to 256 */
-export function assertWeight(weight: number): void {
-  if (!Number.isInteger(weight) || weight < 1 || weight > MAX_WEIGHT)
-    throw new LocalError('INVALID_ARGUMENT', `a stream's weight is 1 to ${MAX_WEIGHT}, not ${weight}`);
 }
 
 function inProgress(operation: string): LocalError {

@@ -37,7 +37,7 @@ class TestCarrier implements StreamCarrier {
 
 function stream() {
   const carrier = new TestCarrier();
-  return { carrier, stream: new SessionStream(carrier, 4, 0x80000001) };
+  return { carrier, stream: new SessionStream(carrier, 0x80000001, 4) };
 }
 
 const bytes = (...values: number[]) => Uint8Array.from(values);
@@ -313,5 +313,70 @@ describe('WHATWG streams', () => {
     expect(carrier.calls).toEqual([`reset ${StreamCode.ABORTED}`]);
     carrier.arrived = [1];
     expect(await s.readSome()).toEqual(bytes(1));
+  });
+});
+
+describe('a stream of ours', () => {
+  function opening(id?: number) {
+    const carrier = new TestCarrier();
+    const s = new SessionStream(carrier, 7);
+    if (id !== undefined) s.begin(id);
+    return { carrier, s };
+  }
+
+  it('takes bytes and the end before it has an id, and lets them go when it gets one', async () => {
+    const { carrier, s } = opening();
+    const write = s.write(bytes(1, 2, 3));
+    expect(await settledLater(write)).toBe(false);
+    s.begin(8);
+    await write;
+    expect([carrier.sent, carrier.calls]).toEqual([[1, 2, 3], []]);
+    const { carrier: other, s: short } = opening();
+    const close = short.close();
+    short.begin(12);
+    expect(other.calls).toEqual(['finish']);
+    expect(await settledLater(close)).toBe(false);
+  });
+
+  it('reads nothing before it is accepted', async () => {
+    const { carrier, s } = opening(4);
+    carrier.arrived = [9];
+    const read = s.readSome();
+    s.handle({ kind: 'readable' });
+    expect(await settledLater(read)).toBe(false);
+    s.handle({ kind: 'accepted' });
+    s.handle({ kind: 'readable' });
+    expect(await read).toEqual(bytes(9));
+    await s.opened;
+  });
+
+  it('is not closed while nobody has accepted what was acknowledged', async () => {
+    const { s } = opening(4);
+    const close = s.close();
+    s.handle({ kind: 'finished' });
+    expect(await settledLater(close)).toBe(false);
+    s.handle({ kind: 'accepted' });
+    await close;
+  });
+
+  it.each([['before'], ['after']])('a refusal %s all was acknowledged fails everything with its code', async (when) => {
+    const { carrier, s } = opening(4);
+    const outcomes = Promise.allSettled([s.opened, s.readAll(10), s.close()]);
+    if (when === 'after') s.handle({ kind: 'finished' });
+    s.handle({ kind: 'reset', code: StreamCode.FORBIDDEN });
+    s.handle({ kind: 'stopped', code: StreamCode.FORBIDDEN });
+    const codes = (await outcomes).map((outcome) => outcome.status === 'rejected' && outcome.reason.code);
+    expect(codes).toEqual(['FORBIDDEN', 'FORBIDDEN', 'FORBIDDEN']);
+    await expect(s.write(bytes(1))).rejects.toMatchObject({ code: 'FORBIDDEN' });
+    expect(carrier.calls).toEqual(['finish', `reset ${StreamCode.FORBIDDEN}`, `stop ${StreamCode.FORBIDDEN}`, 'ended 4']);
+  });
+
+  it('aborted before it has an id leaves no trace on the wire', async () => {
+    const { carrier, s } = opening();
+    const write = s.write(bytes(1));
+    s.abort();
+    await expect(write).rejects.toMatchObject(aborted);
+    await expect(s.opened).rejects.toMatchObject(aborted);
+    expect(carrier.calls).toEqual(['ended -1']);
   });
 });

@@ -285,6 +285,117 @@ describe('opening', () => {
   });
 });
 
+describe('what is written before acceptance', () => {
+  const WINDOW = 16_384;
+
+  it('arrives with the opening', async () => {
+    const arrived: { stream: SessionStream; at: number }[] = [];
+    const both = await serving((incoming) => void arrived.push({ stream: incoming.accept(), at: both.simulation.now }), {
+      link: { delay: 100 },
+    });
+    const from = both.simulation.now;
+    const client = both.session.startStream(PORT);
+    await client.write(utf8('at once'));
+    expect(both.simulation.now).toBe(from);
+    await both.simulation.run(() => arrived.length > 0);
+    const { stream, at } = arrived[0]!;
+    expect(at - from).toBe(100);
+    expect(await stream.readSome()).toEqual(utf8('at once'));
+    await both.simulation.settle(client.opened);
+    expect(both.simulation.now - from).toBe(200);
+  });
+
+  it('is held to the initial window, and goes on when the device accepts', async () => {
+    let offer: IncomingStream | undefined;
+    const both = await serving((incoming) => {
+      offer = incoming;
+    });
+    const data = pattern(100_000);
+    const client = both.session.startStream(PORT);
+    const written = client.write(data).then(() => client.close());
+    const before = both.session.stats().bytesSent!;
+    await both.simulation.run(1000);
+    const sent = both.session.stats().bytesSent! - before;
+    expect(sent).toBeGreaterThan(WINDOW);
+    expect(sent).toBeLessThan(1.1 * WINDOW);
+    const received = readToEnd(offer!.accept());
+    expect(same(join(await both.simulation.settle(received)), data)).toBe(true);
+    await both.simulation.settle(written);
+  });
+
+  it('is lost with a refusal, which every call reports', async () => {
+    const both = await serving((incoming) => incoming.refuse(StreamCode.FORBIDDEN), { link: { delay: 10 } });
+    const client = both.session.startStream(PORT);
+    await client.write(utf8('in vain'));
+    const codes = (
+      await both.simulation.settle(Promise.allSettled([client.opened, client.readSome(), client.write(pattern(100_000))]))
+    ).map((result) => (result as { reason?: { code: string } }).reason?.code);
+    expect(codes).toEqual(['FORBIDDEN', 'FORBIDDEN', 'FORBIDDEN']);
+    await expect(client.close()).rejects.toMatchObject({ code: 'FORBIDDEN' });
+    expect(both.session.isOpen).toBe(true);
+    expect(both.session.stats()).toMatchObject({ openStreams: 0 });
+  });
+
+  it('may be all there is: the whole of a short stream in one packet', async () => {
+    let device: SessionStream | undefined;
+    const both = await serving(
+      (incoming) => {
+        device = incoming.accept();
+      },
+      { link: { delay: 10 } },
+    );
+    const packets: number[] = [];
+    both.simulation.onPacket = (packet) => {
+      if (packet.from === 'client') packets.push(packet.data.length);
+      return undefined;
+    };
+    const client = both.session.startStream(PORT);
+    await client.write(utf8('all'));
+    const closed = client.close();
+    await both.simulation.run(9);
+    expect(packets).toHaveLength(1);
+    await both.simulation.run(() => device !== undefined);
+    expect(join(await both.simulation.settle(readToEnd(device!)))).toEqual(utf8('all'));
+    await both.simulation.settle(closed);
+  });
+
+  it('goes out when the device grants a stream again', async () => {
+    const taken: Uint8Array[] = [];
+    const both = await serving(
+      (incoming) =>
+        void readToEnd(incoming.accept()).then(
+          (chunks) => taken.push(join(chunks)),
+          () => {},
+        ),
+      {
+        device: { parameters: { maxStreams: 1 } },
+      },
+    );
+    const first = await both.simulation.settle(both.session.openStream(PORT));
+    const second = both.session.startStream(PORT);
+    const done = second.write(utf8('later')).then(() => second.close());
+    await both.simulation.run(1000);
+    expect(taken).toEqual([]);
+    first.abort();
+    await both.simulation.settle(done);
+    expect(taken).toEqual([utf8('later')]);
+  });
+
+  it('is dropped by an abort, and the offer with it', async () => {
+    let offer: IncomingStream | undefined;
+    const both = await serving((incoming) => {
+      offer = incoming;
+    });
+    const client = both.session.startStream(PORT);
+    await client.write(utf8('never mind'));
+    await both.simulation.run(() => offer !== undefined);
+    client.abort();
+    await both.simulation.run(1000);
+    expect(offer?.isWaiting).toBe(false);
+    expect(both.session.stats()).toMatchObject({ openStreams: 0 });
+  });
+});
+
 describe('ends', () => {
   it('close is a half close: the other direction goes on', async () => {
     const { simulation, client, device } = await openPair();

@@ -31,8 +31,8 @@ const cases: Readonly<Record<string, string>> = { 'ours-1452': `direct-${ETHERNE
 
 export async function run(progress: (step: string) => void, options: { peers?: string }): Promise<Report> {
   const { peers, absent } = select(options.peers);
-  const ours = [ETHERNET_SIZE, LOOPBACK_SIZE].map((mtu, index) => ({
-    ...program('ours', JSON.stringify({ mtu })),
+  const ours = [ETHERNET_SIZE, LOOPBACK_SIZE].map((maxPacketSize, index) => ({
+    ...program('ours', JSON.stringify({ maxPacketSize })),
     name: Object.keys(cases)[index] as string,
   }));
   const figures = new Figures();

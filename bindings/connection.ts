@@ -31,12 +31,15 @@ export class CoreConnection {
   eventValue = 0;
   private readonly core: CoreInternals;
   private readonly handle: number;
+  /** Of the peer. */
+  private readonly maxUdpPayload: number;
   private freed = false;
 
   /** Connections come from `Core.open`. */
-  constructor(core: CoreInternals, handle: number) {
+  constructor(core: CoreInternals, handle: number, maxUdpPayload: number) {
     this.core = core;
     this.handle = handle;
+    this.maxUdpPayload = maxUdpPayload;
   }
 
   /**
@@ -108,6 +111,12 @@ export class CoreConnection {
       throw new LocalError('INVALID_ARGUMENT', `a route id has ${ROUTE_ID_LENGTH} bytes, not ${route.length}`);
     if (route !== null) transfer.set(route);
     this.call(() => exports.connectionSetRoute(this.handle, route === null ? 0 : 1));
+  }
+
+  /** The connection is on another path, whose packets may have up to `ceiling` bytes: they begin small again (RFC 8899 §5.3.3). */
+  resetPacketSize(ceiling: number): void {
+    const { exports } = this.check();
+    this.call(() => exports.connectionResetSize(this.handle, Math.min(ceiling, this.maxUdpPayload)));
   }
 
   /** Keep-alive from now on; null = none. */

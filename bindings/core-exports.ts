@@ -31,6 +31,7 @@ export interface CoreExports extends AeadExports, Record<string, unknown> {
   connectionHandleTimeout(handle: number, now: number): void;
   connectionNextEvent(handle: number): number;
   connectionSetRoute(handle: number, present: number): void;
+  connectionResetSize(handle: number, ceiling: number): void;
   connectionSetKeepAlive(handle: number, interval: number, retryInterval: number, maxRetries: number, now: number): void;
   connectionCompleteReceived(handle: number, now: number): void;
   connectionPing(handle: number): void;

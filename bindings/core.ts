@@ -102,7 +102,7 @@ export class Core {
     }
     if (status === Status.OUT_OF_MEMORY) throw new LocalError('OUT_OF_MEMORY', 'no connection slot is left');
     if (status !== Status.OK) throw new LocalError('INVALID_ARGUMENT', `the core refuses to open the connection: status ${status}`);
-    return new CoreConnection(this.internals, exports.connectionHandle());
+    return new CoreConnection(this.internals, exports.connectionHandle(), options.remote.maxUdpPayload);
   }
 
   /** Gives the packet slot back in which a packet started at `offset` of `buffer`. */

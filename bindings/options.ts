@@ -76,8 +76,10 @@ export interface CoreConnectionOptions {
   keepAlive?: KeepAlive;
   /** u32 of randomness for skipped packet numbers (RFC 9000 §21.4). */
   skipSeed: number;
-  /** UDP payload of our packets, Route header included; default 1,200. Both ends and the slots bound it. */
-  mtu?: number;
+  /** UDP payload of our packets at first, Route header included; default 1,200. Both ends and the slots bound it. */
+  packetSize?: number;
+  /** What a bulk transfer may let it grow to by probes (RFC 8899); default `packetSize`. The same bounds. */
+  packetCeiling?: number;
   /** Default `bbr`. */
   congestion?: CongestionControl;
   /** Monotonic ms. */

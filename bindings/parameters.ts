@@ -11,7 +11,7 @@ const FIELDS_AT = 144;
 const COMPLETE_AT = 512;
 const MAX_COMPLETE = 1_000;
 /** Every path of the Internet takes it (RFC 9000 §14). */
-const DEFAULT_MTU = 1_200;
+const DEFAULT_SIZE = 1_200;
 const DEFAULT_CONGESTION: CongestionControl = 'bbr';
 /** Largest values of the core's fields: u16 and, for credit, i32. */
 const MAX_SHORT = 0xffff;
@@ -19,7 +19,7 @@ const MAX_CREDIT = 0x7fff_ffff;
 
 /** @throws LocalError INVALID_ARGUMENT for a value of the wrong length */
 export function writeParameters(area: Uint8Array, options: CoreConnectionOptions): void {
-  const { complete, keepAlive } = options;
+  const { complete, keepAlive, packetSize = DEFAULT_SIZE, packetCeiling = packetSize } = options;
   const keys = [options.sendKey, options.receiveKey, options.sendMaskKey, options.receiveMaskKey];
   for (const [index, key] of keys.entries()) area.set(exactly(key, KEY_LENGTH, 'key'), index * KEY_LENGTH);
   area.set(exactly(options.localId, ID_LENGTH, 'id'), IDS_AT);
@@ -31,7 +31,7 @@ export function writeParameters(area: Uint8Array, options: CoreConnectionOptions
     options.initiator ? 1 : 0,
     options.now,
     options.skipSeed >>> 0,
-    options.mtu ?? DEFAULT_MTU,
+    packetSize,
     complete?.length ?? 0,
     keepAlive?.interval ?? 0,
     keepAlive?.retryInterval ?? 0,
@@ -39,6 +39,7 @@ export function writeParameters(area: Uint8Array, options: CoreConnectionOptions
     ...end(options.local),
     ...end(options.remote),
     controller(options.congestion ?? DEFAULT_CONGESTION),
+    packetCeiling,
   ];
   const view = new DataView(area.buffer, area.byteOffset + FIELDS_AT);
   for (const [index, value] of fields.entries()) view.setFloat64(index * 8, value, true);

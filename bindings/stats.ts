@@ -11,13 +11,15 @@ export interface CoreConnectionStats {
   bytesInFlight: number;
   packetsSent: number;
   packetsReceived: number;
+  /** Without probes of a larger packet size. */
   packetsLost: number;
   /** Packets of the peer, or of nobody, that were dropped. */
   packetsDropped: number;
   bytesSent: number;
   bytesReceived: number;
-  /** UDP payload of our packets. */
+  /** UDP payload of our packets, as far as probes have found out. */
   packetSize: number;
+  /** Datagrams, ours and the peer's, that a full queue or a smaller packet size has cost. */
   datagramsDropped: number;
   authenticationFailures: number;
   /** One of CongestionState. */

@@ -13,7 +13,7 @@ import { type Allowed, isAllowed, readAllowed } from './device-app/allow.ts';
 import { DeviceData, type DeviceState } from './device-app/data.ts';
 import { installFiles } from './device-app/files.ts';
 import { Thermostat } from './device-app/thermostat.ts';
-import { collect, fingerprint, hostPort, id, listenPort, serverUrl } from './frame/arguments.ts';
+import { collect, fingerprint, hostPort, id, LINK_MTU_HELP, linkMtu, listenPort, serverUrl } from './frame/arguments.ts';
 import { hint, UsageError } from './frame/errors.ts';
 import { Output } from './frame/output.ts';
 import { interruption, stopped } from './frame/signals.ts';
@@ -28,6 +28,7 @@ interface DeviceCommandOptions {
   tunnel: TcpTunnelService[];
   localPort?: number;
   p2pPort?: number;
+  linkMtu?: number;
   init?: boolean;
   json?: boolean;
 }
@@ -69,6 +70,7 @@ export function deviceCommand(): Command {
       new Option('--local-port <port>', 'UDP port for clients that come directly, 0 for a free one (default: 5592)').argParser(listenPort),
     )
     .addOption(new Option('--p2p-port <port>', 'UDP port towards the base station, 0 for a free one (default: 5593)').argParser(listenPort))
+    .addOption(new Option('--link-mtu <bytes>', LINK_MTU_HELP).argParser(linkMtu))
     .option('--init', 'make key and token, print how to register and pair the device, and end')
     .option('--json', 'events as JSON lines on standard output')
     .action(run);
@@ -78,7 +80,10 @@ async function run(options: DeviceCommandOptions): Promise<void> {
   const output = new Output(options.json === true);
   const allowed = await readAllowed(options.allow);
   const data = await DeviceData.open(resolve(options.data));
-  const environment = nodeEnvironment({ log: stderrLog({ level: process.env.SVC_DEBUG ? 'debug' : 'warn' }) });
+  const environment = nodeEnvironment({
+    log: stderrLog({ level: process.env.SVC_DEBUG ? 'debug' : 'warn' }),
+    ...(options.linkMtu !== undefined && { linkMtu: options.linkMtu }),
+  });
   const device = new Device({ environment, appName: APP_NAME, appVersion: Device.version() });
   const state = await identify(device, data, options);
   if (options.init === true) {

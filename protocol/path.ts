@@ -3,6 +3,9 @@
  * socket is the same object, so engines compare paths with ===.
  */
 
+/** UDP payload that is tried on a path of which nothing more is known: Ethernet's MTU of 1,500 less the headers of IPv6 and UDP. */
+export const ETHERNET_PAYLOAD = 1452;
+
 /** One way to a peer. */
 export interface Path {
   readonly kind: 'udp' | 'websocket' | 'datachannel' | 'route';
@@ -13,6 +16,8 @@ export interface Path {
   readonly port: number;
   /** Index of the driver's local socket. */
   readonly socket: number;
+  /** Largest UDP payload that is tried on it, as far as the host knows: PROTOCOL.md §5. Default `ETHERNET_PAYLOAD`. */
+  readonly maxUdpPayload?: number;
   /** Came in on the device's local socket, from loopback, link-local or a prefix of one of our own interfaces. */
   readonly local: boolean;
   /** 8 bytes, kind 'route' only: packets on this path travel behind a Route header with this id. */

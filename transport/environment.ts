@@ -62,6 +62,8 @@ export interface BindOptions {
 
 /** UDP and name resolution. */
 export interface Network {
+  /** Largest packet, bytes of UDP payload, that hosts on this network send and take unless they are told otherwise. Default 1,452. */
+  readonly maxPacketSize?: number;
   /**
    * Opens a UDP socket. @throws LocalError PORT_IN_USE, PRIVILEGED_PORT, INVALID_ARGUMENT (port out of range, `host` not numeric or not an
    * address of this host), each with one line that says what to do.

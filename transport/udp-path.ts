@@ -1,7 +1,27 @@
-/** The path of a UDP peer, and how many of them are remembered. */
+/** The path of a UDP peer, how large packets may become on it, and how many paths are remembered. */
 import { LocalError } from '../protocol/errors/index.ts';
-import type { Path } from '../protocol/path.ts';
-import { canonicalAddress } from './address.ts';
+import { ETHERNET_PAYLOAD, type Path } from '../protocol/path.ts';
+import { canonicalAddress, isLoopback, parseAddress } from './address.ts';
+
+/** UDP payload that a loopback interface (MTU 65,536) carries whole, rounded down; core-as/packet/size-search.ts ends there too. */
+const LOOPBACK_PAYLOAD = 65_000;
+/** IPv4 (RFC 791) and IPv6 (RFC 8200) without options, each with UDP (RFC 768). */
+const HEADERS_IPV4 = 28;
+const HEADERS_IPV6 = 48;
+/** IPv6's least (RFC 8200 §5), and the most that an IP packet can have. */
+export const LEAST_MTU = 1280;
+const MOST_MTU = 65_535;
+
+/** The MTU of a link as a person states it. @throws LocalError INVALID_ARGUMENT unless a whole number from 1,280 to 65,535 */
+export function checkLinkMtu(mtu: number): number {
+  if (Number.isInteger(mtu) && mtu >= LEAST_MTU && mtu <= MOST_MTU) return mtu;
+  throw new LocalError('INVALID_ARGUMENT', `${mtu} is not the MTU of a link: use ${LEAST_MTU} to ${MOST_MTU}`);
+}
+
+/** Packets that a host on links of this MTU should be able to take and send, bytes of UDP payload. */
+export function packetSizeFor(linkMtu: number | undefined): number {
+  return linkMtu === undefined ? ETHERNET_PAYLOAD : Math.min(LOOPBACK_PAYLOAD, Math.max(ETHERNET_PAYLOAD, linkMtu - HEADERS_IPV4));
+}
 
 /** The path of one UDP peer on one socket. */
 export class UdpPath implements Path {
@@ -11,17 +31,28 @@ export class UdpPath implements Path {
   readonly port: number;
   readonly socket: number;
   readonly #near: ((address: string) => boolean) | null;
+  readonly #linkMtu: number | undefined;
 
   /**
    * @param address canonical numeric address.
    * @param near tells whether an address is near, of a local socket; null for every other socket, whose paths are never local.
+   * @param linkMtu of the links of this host, where somebody has stated it.
    */
-  constructor(socket: number, address: string, port: number, near: ((address: string) => boolean) | null) {
+  constructor(socket: number, address: string, port: number, near: ((address: string) => boolean) | null, linkMtu?: number) {
     this.key = `udp:${socket}:${address.includes(':') ? `[${address}]` : address}:${port}`;
     this.address = address;
     this.port = port;
     this.socket = socket;
     this.#near = near;
+    this.#linkMtu = linkMtu;
+  }
+
+  /** PROTOCOL.md §5: Node cannot forbid IP fragmentation, so what a link carries is stated or assumed, never found out by trying. */
+  get maxUdpPayload(): number {
+    const address = parseAddress(this.address);
+    if (address !== null && isLoopback(address)) return LOOPBACK_PAYLOAD;
+    if (this.#linkMtu === undefined) return ETHERNET_PAYLOAD;
+    return this.#linkMtu - (this.address.includes(':') ? HEADERS_IPV6 : HEADERS_IPV4);
   }
 
   /** Asked at each read: interfaces come and go. */

@@ -1,7 +1,7 @@
 /**
  * Bench process: our transport without a product around it, one host that listens or connects, pinned key, one pipe per connection.
  *
- * The argument is JSON: `mtu`, bytes of UDP payload per packet at this end, default 1,200; `over`, what the pipe is: `stream` (default), or
+ * The argument is JSON: `maxPacketSize`, bytes of UDP payload that probes may find, default 1,452; `over`, what the pipe is: `stream` (default), or
  * `coap`, where each piece sent is a POST and what comes back its answer, for echoes only.
  */
 import { Router } from '../../protocol/coap/index.ts';
@@ -18,17 +18,16 @@ interface Address {
 const NAME = 'device';
 const PORT = 1;
 const STREAM_WINDOW = 4 * 1024 * 1024;
-const SMALL_PACKET = 1452;
 
 const PATH = '/echo';
 const CONTENT = 205;
 
 interface Settings {
-  readonly mtu?: number;
+  readonly maxPacketSize?: number;
   readonly over?: 'stream' | 'coap';
 }
 
-const { mtu = 1200, over = 'stream' } = JSON.parse(process.argv[2] ?? '{}') as Settings;
+const { maxPacketSize, over = 'stream' } = JSON.parse(process.argv[2] ?? '{}') as Settings;
 const environment = nodeEnvironment();
 /** The host of the end that connects. */
 let dialing: Promise<Host> | null = null;
@@ -64,12 +63,10 @@ subject<Address>({
 dialing = open();
 
 function open(host?: string, more: Partial<Parameters<typeof Host.open>[1]> = {}): Promise<Host> {
-  const large = mtu > SMALL_PACKET;
   return Host.open(environment, {
     identity: environment.crypto.generateKey(),
     binds: [{ port: 0, ...(host === undefined ? {} : { host }) }],
-    mtu,
-    ...(large && { parameters: { maxUdpPayload: mtu }, core: { maxPacketSize: mtu, memory: 128 << 20 } }),
+    ...(maxPacketSize !== undefined && { maxPacketSize }),
     ...more,
   });
 }

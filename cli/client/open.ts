@@ -45,7 +45,11 @@ export async function withConnection(
   const target = resolveTarget(options, known, settings);
   requireTrust(target, output);
   const { signal, dispose } = interruption();
-  const client = SvcClient.create({ environment: nodeEnvironment(process.env.SVC_DEBUG ? { log: stderrLog({ level: 'debug' }) } : {}) });
+  const environment = nodeEnvironment({
+    ...(process.env.SVC_DEBUG && { log: stderrLog({ level: 'debug' }) }),
+    ...(options.linkMtu !== undefined && { linkMtu: options.linkMtu }),
+  });
+  const client = SvcClient.create({ environment });
   try {
     const connection = await connect(client, known, target, signal);
     const device = await trust(connection, target, output);

@@ -6,7 +6,7 @@
  */
 import { type Command, Option } from 'commander';
 import { decodePairingString, type PairingString } from '../../protocol/records/index.ts';
-import { fingerprint, type HostPort, hostPort, id, seconds, serverUrl } from '../frame/arguments.ts';
+import { fingerprint, type HostPort, hostPort, id, LINK_MTU_HELP, linkMtu, seconds, serverUrl } from '../frame/arguments.ts';
 import { CommandError, UsageError } from '../frame/errors.ts';
 import { idOf, type Known, type KnownDevice } from './known.ts';
 
@@ -23,6 +23,7 @@ export interface TargetOptions {
   fingerprint?: string;
   state?: string;
   timeout: number;
+  linkMtu?: number;
   json?: boolean;
 }
 
@@ -60,6 +61,7 @@ export function withTarget(command: Command): Command {
       ),
     )
     .addOption(new Option('--timeout <seconds>', 'how long connecting may take').argParser(seconds).default(20_000, '20'))
+    .addOption(new Option('--link-mtu <bytes>', LINK_MTU_HELP).argParser(linkMtu))
     .option('--state <dir>', 'where key and known devices are kept (default: $XDG_STATE_HOME/svc or ~/.local/state/svc)')
     .option('--json', 'results as JSON on standard output');
 }

@@ -57,6 +57,13 @@ export function seconds(text: string): number {
   return 1000 * integer(text, 1, 3600, 'expected 1 to 3600 seconds');
 }
 
+export const LINK_MTU_HELP = 'MTU of the network, where it is known to be above 1500 or below: packets may, or must, be of that size';
+
+/** MTU of a link in bytes. */
+export function linkMtu(text: string): number {
+  return integer(text, 1280, 65535, 'the MTU of a link is a number from 1280 to 65535');
+}
+
 /** For repeatable options: appends what `parse` returns. */
 export function collect<T>(parse: (text: string) => T): (text: string, previous: T[] | undefined) => T[] {
   return (text, previous) => [...(previous ?? []), parse(text)];

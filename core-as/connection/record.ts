@@ -126,13 +126,17 @@ export class Connection {
   idleTimeout: u32;
   keepAliveInterval: u32;
   keepAliveRetry: u32;
+  /** Search for a larger packet size (packet/size-search.ts): no probe before this time, ms. After months it is coarse, which does no harm. */
+  searchTime: f32;
   keepAliveMost: u16;
   keepAliveCount: u16;
   maxAckDelay: u16;
   peerMaxAckDelay: u16;
   maxDatagram: u16;
   peerMaxDatagram: u16;
+  /** UDP payload of our packets, Route header included, and what it may grow to (packet/size-search.ts). */
   packetSize: u16;
+  maxPlpmtu: u16;
   maxStreams: u16;
   maxMessages: u16;
   /** Packets until the sender leaves a number out (RFC 9000 §21.4). */
@@ -147,6 +151,9 @@ export class Connection {
   elicitingReceived: u8;
   /** Position in the share of byte streams, one packet in four. */
   turn: u8;
+  /** Probes of the next size that were lost; packets above the base size lost in a row. */
+  probeCount: u8;
+  largeLost: u8;
   /** The congestion controller: CONGESTION_… of codes.json. */
   congestion: u8;
   // Lists (head, tail), see memory/list.ts.

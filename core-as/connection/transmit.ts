@@ -7,10 +7,10 @@
  *
  * The Complete packet of the initiator goes before everything else, as the bytes the host gave.
  */
-import { dequeue, drop, headLength, waiting } from "../datagrams/queue";
+import { dequeue, dropUnsent, headLength, waiting } from "../datagrams/queue";
 import { onAppLimited, onWindowFull, windowLeft } from "../congestion/congestion";
 import { fillControl, fillPing } from "../frames/control";
-import { DATAGRAM_LEN } from "../frames/types";
+import { DATAGRAM_LEN, PING } from "../frames/types";
 import { varintSize, writeVarint } from "../frames/varint";
 import { BATCH, packetLengths, packetOffsets } from "../memory/layout";
 import { takeSlot, releaseSlot, freeSlots } from "../memory/packet-slots";
@@ -18,10 +18,11 @@ import { mayPace, onPaced, pacingIdle, refill } from "../pacing";
 import { HEADER, ROUTE_HEADER, writeRoute } from "../packet/header";
 import { maybeUpdateSendKey } from "../packet/key-update";
 import { protect } from "../packet/protection";
-import { frameSpace } from "../packet/size";
+import { frameSpace, frameSpaceNow, spaceIn } from "../packet/size";
+import { onSizeProbeSent, sizeProbeDue } from "../packet/size-search";
 import { ACKS_UNTIL_PING, ackOwed, onAckSent, writeAck } from "../recovery/ack-policy";
 import { ensureFlight, flightIsFull, flightOf, newRecord, recordOf } from "../recovery/flight";
-import { commitSent, commitSkipped, eliciting, stageAck, stageComplete, stageEliciting, stageSent } from "../recovery/sent";
+import { commitSent, commitSkipped, eliciting, stageAck, stageComplete, stageEliciting, stageSent, stageSizeProbe } from "../recovery/sent";
 import { fillStreams, hasStreamData } from "../streams/scheduler";
 import { writeClose } from "./close";
 import {
@@ -60,6 +61,7 @@ function transmitPacket(c: Connection, now: f64): bool {
   const more = wanted && mayElicit(c, now);
   if (!wanted) noteIdle(c);
   if (!more && !flagged(c, ACK_NOW)) return false;
+  if (more && transmitSizeProbe(c, now)) return true;
   const packet = takeSlot();
   if (!packet) return false;
 
@@ -68,7 +70,7 @@ function transmitPacket(c: Connection, now: f64): bool {
   maybeUpdateSendKey(c, now);
   stageSent();
   const start = packet + HEADER;
-  const limit = start + frameSpace(c);
+  const limit = start + frameSpaceNow(c);
   const ackEnd = flagged(c, ACK_NOW) || (canTrack && ackOwed(c)) ? writeAck(c, start, limit, now) : start;
   const end = canTrack ? fillFrames(c, ackEnd, limit) : ackEnd;
   if (end == start) {
@@ -81,6 +83,22 @@ function transmitPacket(c: Connection, now: f64): bool {
     onAckSent(c);
   }
   send(c, packet, <u32>(end - start), now);
+  return true;
+}
+
+/** A packet of a size that is tried: PING and PADDING (packet/size-search.ts). False when it is not time, or there is no room. */
+function transmitSizeProbe(c: Connection, now: f64): bool {
+  const size = sizeProbeDue(c, now);
+  if (!size || !changetype<usize>(newRecord(c, c.nextNumber))) return false;
+  const packet = takeSlot();
+  if (!packet) return false;
+  stageSent();
+  stageSizeProbe();
+  const length = spaceIn(c, size);
+  memory.fill(packet + HEADER, 0, length);
+  writeVarint(packet + HEADER, PING);
+  onSizeProbeSent(c, c.nextNumber);
+  send(c, packet, length, now);
   return true;
 }
 
@@ -102,8 +120,8 @@ function fillDatagrams(c: Connection, to: usize, limit: usize): usize {
     const length = headLength(c, true);
     const header: u32 = 1 + varintSize(length);
     if (header + length > frameSpace(c)) {
-      // A Route header came into use since it was queued: it fits no packet any more.
-      drop(c, true);
+      // Packets have become smaller since it was queued, or have a Route header now.
+      dropUnsent(c);
       continue;
     }
     if (end + header + length > limit) break;

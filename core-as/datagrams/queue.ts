@@ -84,8 +84,14 @@ export function releaseDatagrams(c: Connection): void {
   c.datagrams = 0;
 }
 
+/** Drops the oldest datagram to send, which fits no packet any more, and counts it. */
+export function dropUnsent(c: Connection): void {
+  drop(c, true);
+  queueOf(c, true).dropped++;
+}
+
 /** Drops the oldest datagram. */
-export function drop(c: Connection, outgoing: bool): void {
+function drop(c: Connection, outgoing: bool): void {
   const queue = queueOf(c, outgoing);
   const first = queue.head;
   queue.head = load<usize>(first, NEXT);

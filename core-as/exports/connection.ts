@@ -11,6 +11,7 @@ import { dequeue, enqueue, queueOf, waiting } from "../datagrams/queue";
 import { abortUnless } from "../memory/invariant";
 import { results, transfer } from "../memory/layout";
 import { frameSpace } from "../packet/size";
+import { resetSize } from "../packet/size-search";
 import { nextTimer } from "../timers";
 
 /** Opens a connection from the transfer area (connection/open.ts). Returns a Status; the handle is `connectionHandle()`. */
@@ -53,6 +54,11 @@ export function connectionSetRoute(handle: u32, present: bool): void {
   const c = the(handle);
   c.route = present ? load<u64>(transfer) : 0;
   c.flags = present ? c.flags | ROUTED : c.flags & ~ROUTED;
+}
+
+/** The connection is on another path, whose packets may have up to `ceiling` bytes: they begin small again. */
+export function connectionResetSize(handle: u32, ceiling: u32): void {
+  resetSize(the(handle), ceiling);
 }
 
 /** Keep-alive from now on; interval 0 = none. */

@@ -1,22 +1,39 @@
 /**
- * How large our packets are, as UDP payload including a Route header.
+ * How large our packets are, as UDP payload including a Route header: `packetSize` of the connection, the PLPMTU of RFC 8899.
  *
- * One constant size per connection for now: what both ends, the slots and the operator's `mtu` allow. Probing for more (RFC 8899, the
- * table in PROTOCOL.md §5) changes `packetSize` here and nowhere else.
+ * It starts small and grows by probes (size-search.ts), never beyond `maxPlpmtu`: what the path, both ends and the slots allow.
  */
-import { Connection, ROUTED, flagged } from "../connection/record";
+import { Connection, PROBE, ROUTED, flagged } from "../connection/record";
 import { maxPacketSize } from "../memory/layout";
 import { OVERHEAD, ROUTE_HEADER } from "./header";
+
+/** RFC 8899 §5.1.2; every path of the Internet carries it (RFC 9000 §14). */
+export const BASE_PLPMTU: u32 = 1_200;
 
 /** Our constant: no peer may ask for packets that leave no room for frames. */
 const LEAST_SIZE: u32 = 256;
 
-/** UDP payload of a new connection: `mtu` as asked for, bounded by our slots and what the peer receives. */
-export function initialSize(mtu: u32, peerMaxUdpPayload: u32): u32 {
-  return min(min(mtu, maxPacketSize), max(peerMaxUdpPayload, LEAST_SIZE));
+/** What a new connection starts with and may grow to, bounded by our slots and by what the peer receives. */
+export function initSize(c: Connection, size: u32, ceiling: u32, peerMaxUdpPayload: u32): void {
+  const most = min(maxPacketSize, max(peerMaxUdpPayload, LEAST_SIZE));
+  c.packetSize = <u16>min(size, most);
+  c.maxPlpmtu = <u16>max<u32>(c.packetSize, min(ceiling, most));
 }
 
 /** Bytes of frames that fit into one packet. */
 export function frameSpace(c: Connection): u32 {
-  return <u32>c.packetSize - OVERHEAD - (flagged(c, ROUTED) ? ROUTE_HEADER : 0);
+  return spaceIn(c, c.packetSize);
+}
+
+/**
+ * The same for the packet that is built now: what a timeout sends is never larger than the base size, so that it gets through where
+ * larger packets no longer do (RFC 8899 §4.3, black holes).
+ */
+export function frameSpaceNow(c: Connection): u32 {
+  return spaceIn(c, flagged(c, PROBE) ? min<u32>(c.packetSize, BASE_PLPMTU) : c.packetSize);
+}
+
+/** Bytes of frames in a packet of `size`. */
+export function spaceIn(c: Connection, size: u32): u32 {
+  return size - OVERHEAD - (flagged(c, ROUTED) ? ROUTE_HEADER : 0);
 }

@@ -11,6 +11,7 @@ import { onAckBegin, onAckDone, onCongestionAcked } from "../congestion/congesti
 import { ERROR_FRAME_ENCODING_ERROR, ERROR_NO_ERROR, ERROR_PROTOCOL_VIOLATION } from "../codes.generated";
 import { failed, readVarint } from "../frames/varint";
 import { onNumberAcknowledged } from "../packet/key-update";
+import { onSizeAcked } from "../packet/size-search";
 import { OUTSTANDING, SKIPPED, flightOf, recordOf, settleFlight } from "./flight";
 import { detectLost } from "./loss";
 import { onRttSample } from "./rtt";
@@ -85,6 +86,7 @@ function settle(c: Connection, largest: u64, delay: f32, ranges: u32, now: f64):
       onCongestionAcked(c, record, inFlight, number, now);
       settleAcked(c, record);
       onNumberAcknowledged(c, number, now);
+      onSizeAcked(c, record, number);
     }
   }
   c.largestAcked = max(c.largestAcked, <i64>largest);

@@ -32,6 +32,13 @@ export class Flight {
   outstanding: u32;
   /** Probe packets that may go out regardless of the window. */
   probes: u32;
+  // Packet size (packet/size-search.ts).
+  /** Number of the probe of a larger size that is out, 0 = none. */
+  sizeProbe: u64;
+  /** Newest packet larger than the base size that was acknowledged. */
+  largeAcked: u64;
+  /** Large packets below this number were lost to a black hole. */
+  excusedBelow: u64;
 }
 const MAP_AT: usize = offsetof<Flight>();
 
@@ -59,6 +66,8 @@ export class SentPacket {
   complete: u8;
   /** 1: the application left room in the window when it was sent. */
   appLimited: u8;
+  /** 1: a probe of a larger size, which carries nothing. */
+  sizeProbe: u8;
   // Delivery-rate sampling (draft-ietf-ccwg-bbr §4.1.2.1): the connection's counters when it was sent, low 32 bits.
   delivered: u32;
   lost: u32;

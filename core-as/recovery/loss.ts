@@ -4,10 +4,11 @@
  *   detectLost  after each ACK and when the loss timer fires: packets 3 below the largest acknowledged, or older than 9/8 RTT
  *   onProbe     when the PTO fires: one or two probes carry the oldest unacknowledged content again
  *
- * A run of losses longer than 3 PTO between two acknowledgements is persistent congestion (§7.6).
+ * Lost size probes, and what a black hole swallows (packet/size-search.ts), are no congestion. A run of other losses longer than 3 PTO between two acknowledgements is persistent congestion (§7.6).
  */
 import { Connection, HAS_RTT, PROBE, SEND_COMPLETE, SEND_PING, flagged } from "../connection/record";
 import { onCongestionLost, onCongestionPacketLost, onPersistentCongestion } from "../congestion/congestion";
+import { findBlackHole, isExcused, onSizeProbeLost } from "../packet/size-search";
 import { OUTSTANDING, RESOLVED, SentPacket, flightOf, recordOf, settleFlight } from "./flight";
 import { GRANULARITY, probeTimeout } from "./rtt";
 import { sendAgain, settleLost } from "./sent";
@@ -29,6 +30,8 @@ export function detectLost(c: Connection, now: f64): void {
   const flight = flightOf(c);
   const delay = max(TIME_THRESHOLD * <f64>max(flight.latestRtt, c.smoothedRtt), <f64>GRANULARITY);
   flight.lossTime = Infinity;
+  findBlackHole(c, delay, now);
+  let settled = false;
   let lastLostTime: f64 = -1;
   let runStart: f64 = -1;
   let persistent = false;
@@ -42,8 +45,14 @@ export function detectLost(c: Connection, now: f64): void {
     }
     // The Complete packet keeps its number and its record: only the PTO repeats it.
     if (record.complete) continue;
-    if (c.largestAcked - <i64>number < PACKET_THRESHOLD && now - record.time < delay - 0.001) {
+    if (!isLost(c, record, number, delay, now)) {
       flight.lossTime = min(flight.lossTime, record.time + delay);
+      continue;
+    }
+    settled = true;
+    if (record.sizeProbe || isExcused(c, record, number)) {
+      settleLost(c, record);
+      if (record.sizeProbe) onSizeProbeLost(c, number, now);
       continue;
     }
     lastLostTime = max(lastLostTime, record.time);
@@ -52,10 +61,15 @@ export function detectLost(c: Connection, now: f64): void {
     settleLost(c, record);
     onCongestionPacketLost(c, record, number, now);
   }
-  if (lastLostTime < 0) return;
-  onCongestionLost(c, lastLostTime, now);
+  if (!settled) return;
+  if (lastLostTime >= 0) onCongestionLost(c, lastLostTime, now);
   if (persistent) onPersistentCongestion(c);
   settleFlight(c);
+}
+
+/** Whether packet `number`, not above the largest acknowledged, counts as lost (RFC 9002 §6.1); `delay` is the time threshold, ms. */
+export function isLost(c: Connection, record: SentPacket, number: u64, delay: f64, now: f64): bool {
+  return c.largestAcked - <i64>number >= PACKET_THRESHOLD || now - record.time >= delay - 0.001;
 }
 
 /** When the PTO fires, Infinity when nothing is in flight. */

@@ -60,6 +60,12 @@ export function stageEliciting(): void {
   eliciting = true;
 }
 
+/** The packet is a probe of a larger size. */
+export function stageSizeProbe(): void {
+  staging().sizeProbe = 1;
+  eliciting = true;
+}
+
 export function stageAck(largest: i64): void {
   staging().ackLargest = largest;
 }
@@ -103,9 +109,10 @@ export function settleAcked(c: Connection, record: SentPacket): void {
   }
 }
 
-/** The packet of `record` is lost: what it carried goes out again. */
+/** The packet of `record` is lost: what it carried goes out again. A size probe carried nothing and is no lost packet. */
 export function settleLost(c: Connection, record: SentPacket): void {
   leaveFlight(c, record);
+  if (record.sizeProbe) return;
   c.packetsLost++;
   sendAgain(c, record);
 }

@@ -32,8 +32,6 @@ export interface EndpointConfig {
   readonly acceptStreams?: boolean;
   /** Receive window of a byte stream after its acceptance, bytes. Default 1 MiB. */
   readonly streamWindow?: number;
-  /** UDP payload of our packets, Route header included. Default 1,200; more only where the operator knows the link. */
-  readonly mtu?: number;
   /** Congestion control of our sending. Default: the core's. */
   readonly congestion?: CongestionControl;
   readonly limits: EndpointLimits;

@@ -3,7 +3,7 @@ import type { Core, CoreConnection, DataParameters } from '../../bindings/index.
 import type { StreamLimits } from '../connection/index.ts';
 import type { TrafficKeys } from '../noise/index.ts';
 import { u32 } from '../packet/index.ts';
-import type { Path } from '../path.ts';
+import { ETHERNET_PAYLOAD, type Path } from '../path.ts';
 import type { Outbox } from './batch.ts';
 import type { EndpointConfig } from './config.ts';
 import type { HalfOpen } from './half-open.ts';
@@ -42,6 +42,11 @@ export function ownParameters(config: EndpointConfig, acceptStreams: boolean): D
   };
 }
 
+/** How large packets may become on a path. */
+export function packetCeiling(path: Path): number {
+  return path.maxUdpPayload ?? ETHERNET_PAYLOAD;
+}
+
 export interface CoreRequest {
   readonly initiator: boolean;
   readonly keys: TrafficKeys;
@@ -71,7 +76,7 @@ export function openCore(context: Context, request: CoreRequest, now: number): C
       remote: request.remote,
       ...(request.complete === undefined ? {} : { complete: request.complete }),
       ...(config.keepAlive === undefined ? {} : { keepAlive: config.keepAlive }),
-      ...(config.mtu === undefined ? {} : { mtu: config.mtu }),
+      packetCeiling: packetCeiling(request.path),
       ...(config.congestion === undefined ? {} : { congestion: config.congestion }),
       skipSeed: u32(config.crypto.randomBytes(4), 0),
       now,

@@ -126,7 +126,7 @@ describe('violations by an authenticated peer', () => {
     ['a datagram larger than announced', [0x30, ...new Array(1_210).fill(1)], TransportError.PROTOCOL_VIOLATION],
   ];
   test.each(cases)('%s', (_name, frames, code) => {
-    const pair = new Pair({ initiator: { mtu: 1_400 } });
+    const pair = new Pair({ initiator: { packetSize: 1_400 } });
     expect(pair.inject(forge({ number: 7, frames }), pair.responder)).toBe(true);
     pair.run(5_000);
     expect(pair.responder.events).toContainEqual({ kind: EventKind.CLOSED, stream: 0, value: code });

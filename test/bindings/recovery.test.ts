@@ -1,7 +1,7 @@
 /** Acknowledgements, congestion window, loss recovery and pacing (RFC 9002). */
 import { describe, expect, test } from 'vitest';
-import { Core, EventKind } from '../../bindings/index.ts';
-import { type End, PARAMETERS, Pair, type PairOptions } from './pair.ts';
+import { EventKind } from '../../bindings/index.ts';
+import { type End, Pair, type PairOptions } from './pair.ts';
 import { content, Reader, Writer } from './traffic.ts';
 
 const PACKET = 1_200;
@@ -233,34 +233,6 @@ describe('order of what is sent', () => {
     pair.run(800);
     const lengths = ids.map((id) => reader.lengths.get(id) as number);
     expect(Math.min(...lengths)).toBeGreaterThan(0.7 * Math.max(...lengths));
-    pair.free();
-  });
-});
-
-describe('packet size', () => {
-  test.each([1_200, 1_452, 9_000, 65_000])('%d bytes, as told and as both ends allow', (mtu) => {
-    const core = Core.create({ maxPacketSize: 65_000 });
-    const parameters = { ...PARAMETERS, maxUdpPayload: 65_000 };
-    const pair = new Pair({ core, parameters, initiator: { mtu } });
-    const id = pair.initiator.connection.openStream();
-    const writer = new Writer(pair.initiator, id, 400_000);
-    const reader = new Reader(pair.responder);
-    pair.initiator.onEvent = (event) => writer.on(event);
-    pair.responder.onEvent = (event) => reader.on(event);
-    pair.initiator.record = true;
-    expect(pair.run(20_000, () => reader.ended.has(id))).toBe(true);
-    expect(reader.wrong).toBe(0);
-    expect(Math.max(...pair.initiator.sent.map(({ length }) => length))).toBe(mtu);
-    pair.free();
-  });
-
-  test('never above what the peer receives', () => {
-    const pair = new Pair({ parameters: { maxUdpPayload: 600 } });
-    const id = pair.initiator.connection.openStream();
-    pair.initiator.record = true;
-    new Writer(pair.initiator, id, 20_000);
-    pair.run(1_000);
-    expect(Math.max(...pair.initiator.sent.map(({ length }) => length))).toBe(600);
     pair.free();
   });
 });

@@ -25,6 +25,11 @@ describe('option values', () => {
     refuses(() => parse.port(text));
   });
 
+  test('the MTU of a link is what an IP link can have', () => {
+    expect([parse.linkMtu('1280'), parse.linkMtu('9000')]).toEqual([1280, 9000]);
+    for (const text of ['1279', '65536', 'x', '']) refuses(() => parse.linkMtu(text));
+  });
+
   test('a port to listen on may be 0', () => {
     expect(parse.listenPort('0')).toBe(0);
     expect(parse.port('65535')).toBe(65535);

@@ -8,19 +8,36 @@ import { Core } from '../../bindings/index.ts';
 import { RemoteError } from '../../protocol/errors/index.ts';
 import { canonicalAddress } from '../address.ts';
 import { type Environment, type Log, type Network, silentLog } from '../environment.ts';
+import { checkLinkMtu, packetSizeFor } from '../udp-path.ts';
 import { clock } from './clock.ts';
 import { nodeCrypto } from './crypto.ts';
 import { bindUdp } from './udp.ts';
 
-/** @param options.log where messages go, for example {@link stderrLog}; default nowhere. */
-export function nodeEnvironment({ log = silentLog }: { log?: Log } = {}): Environment {
-  return { clock, crypto: nodeCrypto, network: nodeNetwork(log), log, createCore: (options) => Core.load(options) };
+/** What a person may state about this host. */
+export interface NodeEnvironmentOptions {
+  /** Where messages go, for example {@link stderrLog}; default nowhere. */
+  log?: Log;
+  /**
+   * MTU of the host's links in bytes (`ip link`), 1,280 to 65,535: packets may then be as large, or must be as small. Default: 1,452 bytes of
+   * UDP payload at most, and no more than the smallest interface of this host carries.
+   */
+  linkMtu?: number;
+  /** Largest packet that hosts here send and take, bytes of UDP payload, 1,200 to 65,000. Default 1,452, or what `linkMtu` allows. */
+  maxPacketSize?: number;
 }
 
-function nodeNetwork(log: Log): Network {
+/** @throws LocalError INVALID_ARGUMENT for a size out of range */
+export function nodeEnvironment(options: NodeEnvironmentOptions = {}): Environment {
+  const { log = silentLog } = options;
+  return { clock, crypto: nodeCrypto, network: nodeNetwork(options, log), log, createCore: (core) => Core.load(core) };
+}
+
+function nodeNetwork({ linkMtu, maxPacketSize = packetSizeFor(linkMtu) }: NodeEnvironmentOptions, log: Log): Network {
+  const settings = { log, ...(linkMtu === undefined ? {} : { linkMtu: checkLinkMtu(linkMtu) }) };
   let sockets = 0;
   return {
-    bind: (options) => bindUdp(options, sockets++, log),
+    maxPacketSize,
+    bind: (options) => bindUdp(options, sockets++, settings),
     resolve: (host) => resolve(host),
   };
 }

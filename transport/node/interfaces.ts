@@ -1,9 +1,13 @@
-/** Prefixes of this host's own interfaces: what decides whether a peer is near (PROTOCOL.md §6). */
+/** This host's own interfaces: their prefixes decide whether a peer is near (PROTOCOL.md §6), their MTU how large packets may be. */
+import { readFileSync } from 'node:fs';
 import { networkInterfaces } from 'node:os';
 import { isNear, type Prefix, parsePrefix } from '../address.ts';
+import { LEAST_MTU } from '../udp-path.ts';
 
 /** ms. Reading the interfaces costs far more than a look at them and they seldom change. */
 const REFRESH = 3_000;
+
+const ETHERNET_MTU = 1500;
 
 /** A test whether an address is loopback, link-local or in a prefix of one of our interfaces, as they were at most 3 s ago. */
 export function ownInterfaces(): (address: string) => boolean {
@@ -17,6 +21,25 @@ export function ownInterfaces(): (address: string) => boolean {
     }
     return isNear(address, prefixes);
   };
+}
+
+/**
+ * The least MTU of our interfaces but loopback, where the system tells (Linux); undefined when it is that of Ethernet or more, which says
+ * nothing about the path. A larger packet would leave this host in fragments.
+ */
+export function smallLinkMtu(): number | undefined {
+  const used = Object.entries(networkInterfaces()).filter(([, list]) => list?.some(({ internal }) => !internal));
+  const least = Math.min(...used.map(([name]) => mtuOf(name)));
+  return least < ETHERNET_MTU ? Math.max(least, LEAST_MTU) : undefined;
+}
+
+/** @param name with the label of an alias, as in `eth0:1` */
+function mtuOf(name: string): number {
+  try {
+    return Number(readFileSync(`/sys/class/net/${name.replace(/:.*/, '')}/mtu`, 'latin1')) || Number.POSITIVE_INFINITY;
+  } catch {
+    return Number.POSITIVE_INFINITY;
+  }
 }
 
 function readPrefixes(): Prefix[] {

@@ -13,7 +13,7 @@ import type { Path } from '../../protocol/path.ts';
 import { canonicalAddress } from '../address.ts';
 import type { BindOptions, Log, UdpSocket } from '../environment.ts';
 import { PathTable, UdpPath } from '../udp-path.ts';
-import { ownInterfaces } from './interfaces.ts';
+import { ownInterfaces, smallLinkMtu } from './interfaces.ts';
 import { bindError, isMissingFamily } from './udp-errors.ts';
 
 type Family = 'udp4' | 'udp6';
@@ -23,11 +23,18 @@ const RECEIVE_BUFFER = 8 * 1024 * 1024;
 /** Port 0: how often another number is tried when the one IPv4 got is taken for IPv6. */
 const PORT_ATTEMPTS = 16;
 
+/** What holds for all sockets of an environment. */
+export interface UdpSettings {
+  readonly log: Log;
+  /** MTU of the links as stated. */
+  readonly linkMtu?: number;
+}
+
 /** Opens the sockets. Errors as {@link Network.bind}. @param index of the new socket. */
-export async function bindUdp(options: BindOptions, index: number, log: Log): Promise<UdpSocket> {
+export async function bindUdp(options: BindOptions, index: number, settings: UdpSettings): Promise<UdpSocket> {
   const families = checkedFamilies(options);
   for (let attempt = 1; ; attempt++) {
-    const socket = new NodeUdpSocket(options, index, log);
+    const socket = new NodeUdpSocket(options, index, settings);
     try {
       await socket.open(families);
       return socket;
@@ -43,25 +50,26 @@ class NodeUdpSocket implements UdpSocket {
   readonly index: number;
   port = 0;
   readonly #options: BindOptions;
-  readonly #log: Log;
+  readonly #settings: UdpSettings;
   readonly #paths: PathTable;
   #v4: FamilySocket | undefined;
   #v6: FamilySocket | undefined;
   #closed = false;
 
-  constructor(options: BindOptions, index: number, log: Log) {
+  constructor(options: BindOptions, index: number, settings: UdpSettings) {
     const near = options.local === true ? ownInterfaces() : null;
+    const linkMtu = settings.linkMtu ?? smallLinkMtu();
     this.index = index;
     this.#options = options;
-    this.#log = log;
-    this.#paths = new PathTable((address, port) => new UdpPath(index, address, port, near));
+    this.#settings = settings;
+    this.#paths = new PathTable((address, port) => new UdpPath(index, address, port, near, linkMtu));
   }
 
   /** IPv4 first; IPv6 then gets the same port. A family this host does not have is left out, unless it is the only one asked for. */
   async open(families: readonly Family[]): Promise<void> {
     this.port = this.#options.port;
     for (const family of families) {
-      const socket = new FamilySocket(family, this.#message, this.#log);
+      const socket = new FamilySocket(family, this.#message, this.#settings.log);
       if (family === 'udp4') this.#v4 = socket;
       else this.#v6 = socket;
       try {

@@ -35,8 +35,12 @@ export interface HostConfig {
   acceptStreams?: boolean;
   /** Receive window of an accepted stream in bytes. */
   streamWindow?: number;
-  /** Bytes of UDP payload per packet where the operator knows the link, at most `parameters.maxUdpPayload` of both ends; default 1200. */
-  mtu?: number;
+  /**
+   * Largest packet that is sent and taken, bytes of UDP payload, 1,200 to 65,000; default the network's. Bulk transfers find out by probes
+   * what the path carries of it; above 1,452 they try only on loopback and on links of stated MTU. Each of the core's packet slots (32 to
+   * 128, at most an eighth of its memory) has this size; what was never filled costs nothing.
+   */
+  maxPacketSize?: number;
   /** Congestion control of what this host sends. Default: the core's. */
   congestion?: CongestionControl;
   /** Serves sessions the peer opened; `connect` names its own. */

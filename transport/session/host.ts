@@ -385,13 +385,14 @@ export class Host {
 }
 
 async function startEndpoint(environment: Environment, config: HostConfig, limits: HostLimits, resetSecret: Uint8Array): Promise<Running> {
-  const core = await environment.createCore(config.core ?? {});
-  const { responder, info, acceptStreams, streamWindow, mtu, congestion, places } = config;
+  const { responder, info, acceptStreams, streamWindow, congestion, places } = config;
+  const { maxPacketSize = environment.network.maxPacketSize ?? defaultParameters.maxUdpPayload } = config;
+  const core = await environment.createCore({ maxPacketSize, ...config.core });
   const endpoint = new Endpoint({
     core,
     crypto: environment.crypto,
     identity: config.identity,
-    parameters: { ...defaultParameters, ...config.parameters },
+    parameters: { ...defaultParameters, maxUdpPayload: maxPacketSize, ...config.parameters },
     limits,
     resetSecret,
     ...(places === undefined ? {} : { places }),
@@ -399,7 +400,6 @@ async function startEndpoint(environment: Environment, config: HostConfig, limit
     ...(info === undefined ? {} : { info }),
     ...(acceptStreams === undefined ? {} : { acceptStreams }),
     ...(streamWindow === undefined ? {} : { streamWindow }),
-    ...(mtu === undefined ? {} : { mtu }),
     ...(congestion === undefined ? {} : { congestion }),
   });
   return { core, endpoint };

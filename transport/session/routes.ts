@@ -3,7 +3,7 @@
  * over (its channel). When the channel ends, so do the sessions on its routes: nothing could reach them any more.
  */
 import { hex } from '@scure/base';
-import type { Path } from '../../protocol/path.ts';
+import { ETHERNET_PAYLOAD, type Path } from '../../protocol/path.ts';
 import type { Session } from './session.ts';
 
 /** One route that this host is an end of. */
@@ -26,11 +26,21 @@ export class Routes {
 
   /** The route with this id over this channel; same arguments, same path object. */
   add(channel: Session, id: Uint8Array, resetToken: Uint8Array | undefined, now: number): Route {
-    const { key, address, port, socket } = channel.path;
+    const { key, address, port, socket, maxUdpPayload = ETHERNET_PAYLOAD } = channel.path;
     const name = `route:${hex.encode(id)}@${key}`;
     const known = this.#routes.get(name);
     if (known !== undefined && known.channel === channel) return known;
-    const path: Path = { kind: 'route', key: name, address, port, socket, local: false, route: id.slice() };
+    const path: Path = {
+      kind: 'route',
+      key: name,
+      address,
+      port,
+      socket,
+      // Nothing is known of the link behind the station, whatever the one in front of it is.
+      maxUdpPayload: Math.min(maxUdpPayload, ETHERNET_PAYLOAD),
+      local: false,
+      route: id.slice(),
+    };
     const route: Route = { path, channel, resetToken: resetToken?.slice(), since: now };
     this.#routes.set(name, route);
     return route;

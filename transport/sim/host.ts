@@ -9,6 +9,7 @@ import type { Path } from '../../protocol/path.ts';
 import { canonicalAddress, isNear, type Prefix, parseAddress, parsePrefix } from '../address.ts';
 import type { BindOptions, Cancel, Clock, Environment, Log, Network, UdpSocket } from '../environment.ts';
 import { nobleCrypto } from '../noble-crypto.ts';
+import { packetSizeFor } from '../udp-path.ts';
 import { Phase, type SimulationEvent } from './event-queue.ts';
 import type { Random } from './random.ts';
 import { SimulatedSocket } from './socket.ts';
@@ -44,13 +45,15 @@ export class SimulatedHost implements Environment {
   readonly #sockets: SimulatedSocket[] = [];
   /** By destination: what {@link sourceFor} found. */
   readonly #sources = new Map<string, string | undefined>();
+  readonly #linkMtu: number | undefined;
   #socketsMade = 0;
   #alive = true;
 
-  /** Made by `Simulation.host`. @param networks each `address/bits`. */
-  constructor(world: World, name: string, networks: readonly string[], random: Random, log: Log) {
+  /** Made by `Simulation.host`. @param networks each `address/bits`. @param linkMtu as stated, and nothing to do with what links carry. */
+  constructor(world: World, name: string, networks: readonly string[], random: Random, log: Log, linkMtu?: number) {
     this.name = name;
     this.#world = world;
+    this.#linkMtu = linkMtu;
     this.#prefixes = networks.map(checkedPrefix);
     this.networks = networks;
     this.addresses = networks.map((address) => canonicalAddress(address.split('/')[0]!)!);
@@ -62,7 +65,11 @@ export class SimulatedHost implements Environment {
       soon: (run) => void this.#at(world.now, Phase.DEFERRED, run),
     };
     this.crypto = nobleCrypto((length) => random.bytes(length));
-    this.network = { bind: async (options) => this.#bind(options), resolve: async (host) => this.#resolve(host) };
+    this.network = {
+      maxPacketSize: packetSizeFor(linkMtu),
+      bind: async (options) => this.#bind(options),
+      resolve: async (host) => this.#resolve(host),
+    };
     this.log = log;
   }
 
@@ -127,6 +134,7 @@ export class SimulatedHost implements Environment {
       port,
       host,
       near,
+      linkMtu: this.#linkMtu,
       receive: options.receive,
       transmit: (data, path) => this.#world.transmit(this, port, data, path),
       defer: this.clock.defer,

@@ -102,14 +102,15 @@ export class Simulation implements World {
 
   /**
    * Adds a host. Its name resolves to its addresses. A name or address of a stopped host may be used again: that is a restart.
+   * @param options.linkMtu what the host takes for the MTU of its links, as an operator states it.
    * @param options.addresses each `address/bits`, IPv4 or IPv6; by default one of each in a network of its own.
    */
-  host(name: string, options: { addresses?: readonly string[] } = {}): SimulatedHost {
+  host(name: string, options: { addresses?: readonly string[]; linkMtu?: number } = {}): SimulatedHost {
     const earlier = this.#hosts.get(name);
     if (earlier?.alive === true) throw new LocalError('INVALID_ARGUMENT', `the simulation already has a host ${name}`);
     const number = ++this.#hostsMade;
     const addresses = options.addresses ?? (earlier === undefined ? defaultAddresses(number) : earlier.networks);
-    const host = new SimulatedHost(this, name, addresses, this.#random.fork(`host ${name} ${number}`), this.#log(name));
+    const host = new SimulatedHost(this, name, addresses, this.#random.fork(`host ${name} ${number}`), this.#log(name), options.linkMtu);
     for (const address of host.addresses) {
       const owner = this.#ownerOf(address);
       if (owner !== undefined) throw new LocalError('INVALID_ARGUMENT', `${address} already belongs to ${owner.name}`);

@@ -9,6 +9,7 @@ export interface SimulatedSocketOptions {
   port: number;
   host: string | undefined;
   near: ((address: string) => boolean) | null;
+  linkMtu: number | undefined;
   receive: BindOptions['receive'];
   transmit: (data: Uint8Array, path: Path) => void;
   defer: (run: () => void) => void;
@@ -31,7 +32,7 @@ export class SimulatedSocket implements UdpSocket {
     this.port = options.port;
     this.host = options.host;
     this.#options = options;
-    this.#paths = new PathTable((address, port) => new UdpPath(options.index, address, port, options.near));
+    this.#paths = new PathTable((address, port) => new UdpPath(options.index, address, port, options.near, options.linkMtu));
   }
 
   path(address: string, port: number): Path {

@@ -75,7 +75,7 @@ describe('process', () => {
         import { bindUdp } from ${JSON.stringify(new URL('../../../transport/node/udp.ts', import.meta.url).pathname)};
         import { clock } from ${JSON.stringify(new URL('../../../transport/node/clock.ts', import.meta.url).pathname)};
         import { silentLog } from ${JSON.stringify(new URL('../../../transport/environment.ts', import.meta.url).pathname)};
-        const socket = await bindUdp({ port: 0, receive() {} }, 0, silentLog);
+        const socket = await bindUdp({ port: 0, receive() {} }, 0, { log: silentLog });
         clock.schedule(3_600_000, () => {});
         clock.schedule(30, () => { process.stdout.write('socket kept me'); socket.close(); });`;
       await build({ stdin: { contents, resolveDir: '.' }, bundle: true, platform: 'node', format: 'esm', outfile, logLevel: 'error' });

@@ -160,20 +160,6 @@ it('garbage on the socket is dropped and disturbs nobody', async () => {
   expect(both.device.stats()).toMatchObject({ failures: 0 });
 });
 
-it('packets are as large as the operator says', async () => {
-  const size = 8000;
-  const config = { mtu: size, parameters: { maxUdpPayload: size }, core: { maxPacketSize: size } };
-  const both = await pair({ device: config, client: config });
-  let largest = 0;
-  both.simulation.onTrace = ({ data }) => {
-    largest = Math.max(largest, data.length);
-  };
-  both.session.request({ method: 'POST', path: '/x', payload: new Uint8Array(50_000) }).catch(() => {});
-  await both.simulation.run(1000);
-  expect(largest).toBeGreaterThan(7900);
-  expect(largest).toBeLessThanOrEqual(size);
-});
-
 describe('a core that fails', () => {
   /** A pair whose device cores are kept, newest last. */
   async function breakable() {

@@ -13,6 +13,14 @@ function id(number: number): Uint8Array {
 }
 
 describe('routes', () => {
+  test('promise no larger packets than Ethernet carries, since nothing is known of their far side', () => {
+    const ceiling = (maxUdpPayload?: number) => {
+      const path = { ...channel.path, ...(maxUdpPayload === undefined ? {} : { maxUdpPayload }) };
+      return new Routes().add({ path } as Session, id(1), undefined, 0).path.maxUdpPayload;
+    };
+    expect([ceiling(), ceiling(65_000), ceiling(1252)]).toEqual([1452, 1452, 1252]);
+  });
+
   test('without a session are forgotten after two minutes', () => {
     const routes = new Routes();
     const used = routes.add(channel, id(1), undefined, 0).path;

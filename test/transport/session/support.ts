@@ -14,6 +14,8 @@ export interface PairOptions {
   link?: LinkOptions;
   device?: Partial<HostConfig>;
   client?: Partial<HostConfig>;
+  /** As both hosts' operators state it. */
+  linkMtu?: number;
 }
 
 export interface Pair {
@@ -38,8 +40,9 @@ export async function hosts(options: PairOptions = {}): Promise<Pair> {
       if (level === 'error') errors.push(`${host}: ${message} ${JSON.stringify(fields ?? {})}`);
     },
   });
-  const deviceEnvironment = simulation.host('device', { addresses: ['10.0.0.1/24'] });
-  const clientEnvironment = simulation.host('client', { addresses: ['10.0.0.2/24'] });
+  const stated = options.linkMtu === undefined ? {} : { linkMtu: options.linkMtu };
+  const deviceEnvironment = simulation.host('device', { addresses: ['10.0.0.1/24'], ...stated });
+  const clientEnvironment = simulation.host('client', { addresses: ['10.0.0.2/24'], ...stated });
   const accepted: Session[] = [];
   const deviceConfig = options.device ?? {};
   const device = await simulation.settle(

@@ -29,11 +29,14 @@ export interface Bench {
 export interface BenchOptions extends SimulationOptions {
   device?: Partial<HostConfig>;
   client?: Partial<HostConfig>;
+  /** What both hosts are told about their links. */
+  linkMtu?: number;
 }
 
-export async function bench({ device = {}, client = {}, ...simulated }: BenchOptions = {}): Promise<Bench> {
+export async function bench({ device = {}, client = {}, linkMtu, ...simulated }: BenchOptions = {}): Promise<Bench> {
   const simulation = new Simulation(simulated);
-  const [deviceHost, clientHost] = [simulation.host('device'), simulation.host('client')];
+  const stated = linkMtu === undefined ? {} : { linkMtu };
+  const [deviceHost, clientHost] = [simulation.host('device', stated), simulation.host('client', stated)];
   const served = new Map<string, number>();
   const sunk = { bytes: 0 };
   const identity = deviceHost.crypto.generateKey();

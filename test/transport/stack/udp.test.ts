@@ -3,6 +3,7 @@ import { createHash } from 'node:crypto';
 import { networkInterfaces } from 'node:os';
 import { afterEach, describe, expect, it } from 'vitest';
 import { Router } from '../../../protocol/coap/index.ts';
+import type { Environment } from '../../../transport/environment.ts';
 import { nodeEnvironment } from '../../../transport/node/environment.ts';
 import { Host, type Session } from '../../../transport/session/index.ts';
 import { Random } from '../../../transport/sim/random.ts';
@@ -17,10 +18,10 @@ afterEach(async () => {
   await Promise.all(hosts.splice(0).map((host) => host.close()));
 });
 
-async function pair(): Promise<{ device: Host; client: Host }> {
+async function pair(of: Environment = environment): Promise<{ device: Host; client: Host }> {
   const router = new Router<Session>();
   router.on('GET', '/local', (request) => ({ status: 205, payload: new TextEncoder().encode(`${request.context.isLocal}`) }));
-  const device = await Host.open(environment, {
+  const device = await Host.open(of, {
     identity: environment.crypto.generateKey(),
     binds: [{ port: 0 }, { port: 0, local: true }],
     responder: (path) => (path.local ? [NAME, 'device'] : [NAME]),
@@ -37,7 +38,7 @@ async function pair(): Promise<{ device: Host; client: Host }> {
       };
     },
   });
-  const client = await Host.open(environment, { identity: environment.crypto.generateKey(), binds: [{ port: 0 }] });
+  const client = await Host.open(of, { identity: environment.crypto.generateKey(), binds: [{ port: 0 }] });
   hosts.push(device, client);
   return { device, client };
 }
@@ -63,6 +64,16 @@ describe('over UDP of this host', () => {
       { failures: 0, dropped: 0 },
       { failures: 0, dropped: 0 },
     ]);
+  });
+
+  it('finds out that loopback carries large packets, where there is room for them', async () => {
+    const large = nodeEnvironment({ maxPacketSize: 65_000 });
+    const { device, client } = await pair(large);
+    const session = await client.connect({ address: '127.0.0.1', port: device.sockets[0]!.port, name: NAME });
+    const data = new Random('large').bytes(16 * 1024 * 1024);
+    const back = await roundTrip(await session.openStream(7), data);
+    expect(Buffer.compare(back, data)).toBe(0);
+    expect(session.stats().packetSize).toBe(65_000);
   });
 
   it('is local on the local socket, under the name without ids', async () => {

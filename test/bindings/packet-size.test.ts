@@ -1,0 +1,344 @@
+/** Search for the packet size of a path, and its fall when the path carries less (RFC 8899, PROTOCOL.md §5). */
+import { describe, expect, test } from 'vitest';
+import { Core, type CoreConnectionOptions, EventKind } from '../../bindings/index.ts';
+import { seeds } from '../support/size.ts';
+import { Line, PARAMETERS, Pair, type PairOptions } from './pair.ts';
+import { content, Reader, Writer } from './traffic.ts';
+
+const BASE = 1_200;
+const ETHERNET = { packetCeiling: 1_452 } as const;
+
+/** A pair in which packets above `mtu` are dropped, with what the initiator sent, by size. */
+class Narrow {
+  mtu = Number.POSITIVE_INFINITY;
+  readonly pair: Pair;
+  /** Sizes of the initiator's packets above the base size, in order, and when each left. */
+  readonly large: { size: number; at: number }[] = [];
+  readonly reader: Reader;
+  #writers: Writer[] = [];
+
+  constructor(initiator: Partial<CoreConnectionOptions>, options: PairOptions = {}) {
+    this.pair = new Pair({ ...options, initiator: { congestion: 'newreno', ...initiator } });
+    this.reader = new Reader(this.pair.responder);
+    this.pair.initiator.onEvent = (event) => {
+      for (const writer of this.#writers) writer.on(event);
+    };
+    this.pair.responder.onEvent = (event) => this.reader.on(event);
+    this.pair.intercept = (datagram, from) => {
+      if (from === this.pair.initiator && datagram.length > BASE) this.large.push({ size: datagram.length, at: this.pair.now });
+      return datagram.length > this.mtu ? null : datagram;
+    };
+  }
+
+  /** Sends `total` bytes over a new stream; true when all are there within `limit` ms, unchanged. */
+  transfer(total: number, limit = 60_000): boolean {
+    const id = this.begin(total);
+    return this.pair.run(limit, () => this.reader.ended.has(id)) && this.reader.wrong === 0 && this.reader.lengths.get(id) === total;
+  }
+
+  begin(total: number): number {
+    const id = this.pair.initiator.connection.openStream();
+    this.#writers.push(new Writer(this.pair.initiator, id, total));
+    return id;
+  }
+
+  get stats() {
+    return this.pair.initiator.connection.stats();
+  }
+
+  /** Different sizes above the base, in the order of their first packet. */
+  get sizes(): number[] {
+    return [...new Set(this.large.map(({ size }) => size))];
+  }
+}
+
+describe('without a search', () => {
+  test.each([1_200, 1_452, 9_000, 65_000])('packets have the %d bytes that were asked for', (packetSize) => {
+    const core = Core.create({ maxPacketSize: 65_000 });
+    const narrow = new Narrow({ packetSize }, { core, parameters: { maxUdpPayload: 65_000 } });
+    narrow.pair.initiator.record = true;
+    expect(narrow.transfer(400_000)).toBe(true);
+    expect(Math.max(...narrow.pair.initiator.sent.map(({ length }) => length))).toBe(packetSize);
+    narrow.pair.free();
+  });
+
+  test('packets are never larger than what the peer takes', () => {
+    const narrow = new Narrow({}, { parameters: { maxUdpPayload: 600 } });
+    narrow.pair.initiator.record = true;
+    expect(narrow.transfer(20_000)).toBe(true);
+    expect(Math.max(...narrow.pair.initiator.sent.map(({ length }) => length))).toBe(600);
+    narrow.pair.free();
+  });
+});
+
+describe('search', () => {
+  test.each([0, 0.05])('climbs the table under bulk, loss %d', (loss) => {
+    for (const seed of seeds(4, 40)) {
+      const narrow = new Narrow({ ...ETHERNET, congestion: 'bbr' }, { seed, link: { loss } });
+      expect(narrow.transfer(2_000_000), `seed ${seed}`).toBe(true);
+      expect(narrow.stats.packetSize, `seed ${seed}`).toBe(1_452);
+      expect(narrow.sizes, `seed ${seed}`).toEqual(expect.arrayContaining([1_232, 1_392, 1_452]));
+      expect(Math.max(...narrow.sizes)).toBe(1_452);
+      narrow.pair.free();
+    }
+  });
+
+  test('tries one size at a time and carries data only in a size that got through', () => {
+    const narrow = new Narrow(ETHERNET);
+    const firsts = new Map<number, number>();
+    narrow.transfer(600_000);
+    for (const { size, at } of narrow.large) if (!firsts.has(size)) firsts.set(size, at);
+    for (const size of [1_232, 1_392, 1_452]) {
+      const before = narrow.large.filter(({ size: other, at }) => other > size && at < (firsts.get(size) as number));
+      expect(before, `before ${size}`).toEqual([]);
+      // The probe, and then nothing of its size for a round trip.
+      const second = narrow.large.find(({ size: other, at }) => other === size && at > (firsts.get(size) as number));
+      expect((second?.at ?? Number.POSITIVE_INFINITY) - (firsts.get(size) as number)).toBeGreaterThanOrEqual(20);
+    }
+    narrow.pair.free();
+  });
+
+  test.each([65_000, 9_000, 1_300])('goes on to a ceiling of %d bytes, and ends with the ceiling itself', (packetCeiling) => {
+    const core = Core.create({ maxPacketSize: 65_000 });
+    const parameters = { ...PARAMETERS, maxUdpPayload: 65_000, initialMaxStreamData: 3_000_000, initialMaxData: 8_000_000 };
+    const narrow = new Narrow({ packetCeiling }, { core, parameters });
+    expect(narrow.transfer(30_000_000)).toBe(true);
+    expect(narrow.stats.packetSize).toBe(packetCeiling);
+    expect(Math.max(...narrow.sizes)).toBe(packetCeiling);
+    narrow.pair.free();
+  });
+
+  test.each([
+    ['what the peer takes', { parameters: { maxUdpPayload: 1_400 } }],
+    ['our packet slots', { core: Core.create({ maxPacketSize: 1_400 }) }],
+  ])('never goes beyond %s', (_name, options) => {
+    const narrow = new Narrow({ packetCeiling: 65_000 }, options);
+    expect(narrow.transfer(600_000)).toBe(true);
+    expect(narrow.stats.packetSize).toBe(1_400);
+    expect(Math.max(...narrow.sizes)).toBe(1_400);
+    narrow.pair.free();
+  });
+
+  test('counts the Route header', () => {
+    const narrow = new Narrow(ETHERNET);
+    narrow.pair.initiator.connection.setRoute(new Uint8Array(8).fill(7));
+    const intercept = narrow.pair.intercept;
+    narrow.pair.intercept = (datagram, from) => {
+      const passed = intercept(datagram, from);
+      return passed !== null && from === narrow.pair.initiator ? passed.subarray(9) : passed;
+    };
+    expect(narrow.transfer(600_000)).toBe(true);
+    expect(Math.max(...narrow.sizes)).toBe(1_452);
+    expect(narrow.sizes).toEqual(expect.arrayContaining([1_232, 1_392]));
+    narrow.pair.free();
+  });
+
+  test('does not begin for requests, and leaves nothing behind', () => {
+    const core = Core.create();
+    const free = core.stats().freeChunks;
+    const narrow = new Narrow(ETHERNET, { core });
+    narrow.pair.responder.onEvent = ({ kind, stream }, { connection }) => {
+      if (kind === EventKind.MESSAGE) connection.readMessage(stream);
+    };
+    for (let i = 0; i < 200; i++) {
+      narrow.pair.initiator.connection.sendMessage(content(i, 0, 3_000));
+      narrow.pair.run(50);
+    }
+    expect(narrow.large).toEqual([]);
+    narrow.pair.run(30_000);
+    expect(core.stats().freeChunks).toBe(free);
+    narrow.pair.free();
+  });
+
+  test('leaves a connection that has found its size without a chunk', () => {
+    const core = Core.create();
+    const free = core.stats().freeChunks;
+    const narrow = new Narrow(ETHERNET, { core });
+    narrow.transfer(600_000);
+    narrow.pair.run(30_000);
+    expect(narrow.stats.packetSize).toBe(1_452);
+    expect(core.stats().freeChunks).toBe(free);
+    narrow.pair.free();
+  });
+
+  test('ends at what a link of MTU 1,280 carries, after three probes that take ever longer to come, and no window shrinks', () => {
+    const narrow = new Narrow(ETHERNET);
+    narrow.mtu = 1_232;
+    let window = 0;
+    const id = narrow.begin(6_000_000);
+    const isWhole = narrow.pair.run(60_000, () => {
+      expect(narrow.stats.congestionWindow).toBeGreaterThanOrEqual(window);
+      window = narrow.stats.congestionWindow;
+      return narrow.reader.ended.has(id);
+    });
+    expect(isWhole).toBe(true);
+    expect(narrow.stats).toMatchObject({ packetSize: 1_232, packetsLost: 0 });
+    const probes = narrow.large.filter(({ size }) => size > 1_232);
+    expect(probes.map(({ size }) => size)).toEqual([1_392, 1_392, 1_392]);
+    const [first, second, third] = probes.map(({ at }) => at) as [number, number, number];
+    expect(second - first).toBeGreaterThan(40);
+    expect(third - second).toBeGreaterThan(second - first);
+    narrow.pair.free();
+  });
+
+  test('is taken up again after PMTU_RAISE_TIMER, while the transfer goes on', () => {
+    const line = new Line(150_000, 100_000);
+    const narrow = new Narrow({ ...ETHERNET, congestion: 'cubic' }, { line, link: { delay: 5 } });
+    narrow.mtu = 1_232;
+    narrow.begin(30_000_000);
+    narrow.pair.run(30_000);
+    expect(narrow.stats.packetSize).toBe(1_232);
+    narrow.mtu = Number.POSITIVE_INFINITY;
+    const failed = narrow.large.filter(({ size }) => size > 1_232);
+    expect(failed.length).toBe(3);
+    narrow.pair.run(560_000);
+    expect(narrow.stats.packetSize).toBe(1_232);
+    narrow.pair.run(60_000);
+    expect(narrow.stats.packetSize).toBe(1_452);
+    const again = narrow.large.filter(({ size }) => size > 1_232)[3];
+    expect((again?.at ?? 0) - (failed[2]?.at ?? 0)).toBeGreaterThan(599_900);
+    narrow.pair.free();
+  });
+});
+
+describe('black hole', () => {
+  /** A transfer that has reached 1,452 bytes and goes on. */
+  function climbed(
+    total: number,
+    initiator: Partial<CoreConnectionOptions> = {},
+    options: PairOptions = {},
+  ): { narrow: Narrow; id: number } {
+    const narrow = new Narrow({ ...ETHERNET, ...initiator }, options);
+    const id = narrow.begin(total);
+    expect(narrow.pair.run(20_000, () => narrow.stats.packetSize === 1_452)).toBe(true);
+    return { narrow, id };
+  }
+
+  test.each(['newreno', 'cubic', 'bbr'] as const)(
+    'in a transfer of %s: base size after one timeout, and the window stays',
+    (congestion) => {
+      const { narrow, id } = climbed(3_000_000, { congestion });
+      narrow.pair.run(200);
+      const { congestionWindow } = narrow.stats;
+      const start = narrow.pair.now;
+      narrow.mtu = 1_400;
+      expect(narrow.pair.run(5_000, () => narrow.stats.packetSize === BASE)).toBe(true);
+      // A probe timeout of about 20 ms + 4 × variation + 25 ms after the last packet, and the round trip of what it sends.
+      expect(narrow.pair.now - start).toBeLessThan(200);
+      expect(narrow.stats.packetsLost).toBeGreaterThanOrEqual(3);
+      if (congestion !== 'bbr') expect(narrow.stats.congestionWindow).toBeGreaterThanOrEqual(congestionWindow);
+      else expect(narrow.stats.congestionWindow).toBeGreaterThanOrEqual(congestionWindow / 2);
+      const sent = narrow.large.length;
+      expect(narrow.pair.run(10_000, () => narrow.reader.ended.has(id))).toBe(true);
+      expect(narrow.reader.wrong).toBe(0);
+      expect(narrow.large.length).toBe(sent);
+      narrow.pair.free();
+    },
+  );
+
+  test('found by the third large packet, however far apart they are', () => {
+    const { narrow, id } = climbed(400_000);
+    narrow.pair.run(10_000, () => narrow.reader.ended.has(id));
+    let messages = 0;
+    narrow.pair.responder.onEvent = ({ kind, stream }, { connection }) => {
+      if (kind === EventKind.MESSAGE && connection.readMessage(stream).length === 1_400) messages++;
+    };
+    narrow.pair.run(1_000);
+    narrow.mtu = BASE;
+    const before = narrow.large.length;
+    for (let i = 0; i < 6; i++) {
+      narrow.pair.initiator.connection.sendMessage(content(i, 0, 1_400));
+      narrow.pair.run(2_000);
+      expect(messages).toBe(i + 1);
+    }
+    expect(narrow.large.length - before).toBe(3);
+    expect(narrow.stats.packetSize).toBe(BASE);
+    narrow.pair.free();
+  });
+
+  test('is no reading of random loss: large packets get through in between', () => {
+    for (const seed of seeds(4, 40)) {
+      const { narrow, id } = climbed(1_500_000, { congestion: 'bbr' }, { seed, link: { loss: 0.1 } });
+      const isWhole = narrow.pair.run(60_000, () => {
+        expect(narrow.stats.packetSize, `seed ${seed}`).toBe(1_452);
+        return narrow.reader.ended.has(id);
+      });
+      expect(isWhole, `seed ${seed}`).toBe(true);
+      narrow.pair.free();
+    }
+  });
+
+  test('is no excuse when small packets are lost too: an outage is congestion', () => {
+    const { narrow, id } = climbed(3_000_000);
+    narrow.pair.run(200);
+    const { congestionWindow } = narrow.stats;
+    narrow.mtu = 0;
+    narrow.pair.run(1_000);
+    narrow.mtu = Number.POSITIVE_INFINITY;
+    narrow.pair.run(5_000, () => narrow.stats.packetsLost > 0);
+    expect(narrow.stats.congestionWindow).toBeLessThan(congestionWindow / 2);
+    expect(narrow.pair.run(60_000, () => narrow.reader.ended.has(id))).toBe(true);
+    narrow.pair.free();
+  });
+
+  test('over: after a rest the search begins again', () => {
+    const { narrow } = climbed(30_000_000, { congestion: 'cubic' }, { line: new Line(1_000_000, 100_000) });
+    narrow.mtu = BASE;
+    expect(narrow.pair.run(5_000, () => narrow.stats.packetSize === BASE)).toBe(true);
+    const fell = narrow.pair.now;
+    const sent = narrow.large.length;
+    narrow.mtu = Number.POSITIVE_INFINITY;
+    expect(narrow.pair.run(60_000, () => narrow.stats.packetSize === 1_452)).toBe(true);
+    expect((narrow.large[sent] as { at: number }).at - fell).toBeGreaterThanOrEqual(29_999);
+    expect(narrow.pair.now - fell).toBeLessThan(35_000);
+    narrow.pair.free();
+  });
+
+  test('datagrams that fit no packet any more are dropped and counted, smaller ones arrive', () => {
+    const { narrow } = climbed(400_000, {}, { parameters: { maxDatagram: 1_400 } });
+    const { connection } = narrow.pair.initiator;
+    const arrived: number[] = [];
+    narrow.pair.responder.onEvent = (event, { connection: to }) => {
+      narrow.reader.on(event);
+      if (event.kind === EventKind.DATAGRAM) arrived.push(to.readDatagram().length);
+    };
+    narrow.pair.run(2_000);
+    expect(connection.sendDatagram(content(1, 0, 1_400))).toBe(true);
+    narrow.pair.run(100);
+    expect(arrived).toEqual([1_400]);
+    // One waits while the connection moves to a path of which nothing is known yet.
+    expect(connection.sendDatagram(content(1, 0, 1_400))).toBe(true);
+    expect(connection.sendDatagram(content(2, 0, 1_000))).toBe(true);
+    connection.resetPacketSize(1_452);
+    narrow.pair.run(100);
+    expect(arrived).toEqual([1_400, 1_000]);
+    expect(narrow.stats.datagramsDropped).toBe(1);
+    expect(connection.sendDatagram(content(3, 0, 1_300))).toBe(false);
+    narrow.pair.free();
+  });
+});
+
+describe('another path', () => {
+  test('begins with the base size and has its own ceiling', () => {
+    const narrow = new Narrow(ETHERNET);
+    expect(narrow.transfer(400_000)).toBe(true);
+    narrow.pair.initiator.connection.resetPacketSize(1_300);
+    expect(narrow.stats.packetSize).toBe(BASE);
+    const before = narrow.large.length;
+    expect(narrow.transfer(400_000)).toBe(true);
+    expect(narrow.stats.packetSize).toBe(1_300);
+    expect([...new Set(narrow.large.slice(before).map(({ size }) => size))]).toEqual([1_232, 1_300]);
+    narrow.pair.free();
+  });
+
+  test('is not judged by the probe that was under way on the old one', () => {
+    const narrow = new Narrow(ETHERNET, { link: { delay: 50 } });
+    narrow.begin(400_000);
+    narrow.pair.run(5_000, () => narrow.large.length > 0);
+    narrow.pair.initiator.connection.resetPacketSize(BASE);
+    narrow.pair.run(5_000);
+    expect(narrow.stats.packetSize).toBe(BASE);
+    expect(narrow.large.length).toBe(1);
+    narrow.pair.free();
+  });
+});

@@ -1,0 +1,74 @@
+/** Packet sizes of the whole stack over links of the simulator: probes climb as far as the path is known to carry, and no further. */
+import { describe, expect, it } from 'vitest';
+import type { LinkOptions } from '../../../transport/sim/index.ts';
+import { type Bench, type BenchOptions, bench, StreamPort } from './support.ts';
+
+const BYTES = 1_000_000;
+/** An IPv6 packet of MTU 1,280 or 1,500 less the headers of IPv6 and UDP. */
+const LEAST_PAYLOAD = 1232;
+const ETHERNET_PAYLOAD = 1452;
+
+interface Upload {
+  over: Bench;
+  /** Sizes of the client's datagrams that were larger than any before. */
+  steps: number[];
+  packetSize: number;
+}
+
+/** One bulk transfer to the device; `then` may change the link when so many bytes have arrived. */
+async function upload(options: BenchOptions, bytes = BYTES, then: { after: number; link: LinkOptions } | null = null): Promise<Upload> {
+  const over = await bench({ seed: 1, ...options });
+  const { simulation, clientHost, deviceHost } = over;
+  const steps = [0];
+  simulation.onTrace = ({ from, data }) => {
+    if (from === clientHost.name && data.length > steps.at(-1)!) steps.push(data.length);
+  };
+  const session = await simulation.settle(over.connect());
+  const stream = await simulation.settle(session.openStream(StreamPort.SINK));
+  const sent = stream.write(new Uint8Array(bytes)).then(() => stream.close());
+  if (then !== null) {
+    await simulation.run(() => over.sunk.bytes >= then.after);
+    simulation.link(clientHost, deviceHost, then.link);
+  }
+  await simulation.settle(sent);
+  expect(over.sunk.bytes).toBe(bytes);
+  return { over, steps: steps.filter((size) => size > 1200), packetSize: session.stats().packetSize! };
+}
+
+describe('packets of a bulk transfer', () => {
+  it.each([0, 0.05])('climb to what Ethernet carries, loss %d', async (loss) => {
+    const { steps, packetSize } = await upload({ link: { delay: 10, loss } });
+    expect(packetSize).toBe(ETHERNET_PAYLOAD);
+    expect(steps).toEqual([1232, 1392, 1452]);
+  });
+
+  it('stay below the MTU of a link of 1,280 bytes', async () => {
+    const { over, packetSize } = await upload({ link: { delay: 10, mtu: LEAST_PAYLOAD } }, 4 * BYTES);
+    expect(packetSize).toBe(LEAST_PAYLOAD);
+    const { oversize, lost } = over.simulation.direction(over.clientHost, over.deviceHost).stats;
+    expect([oversize, lost]).toEqual([3, 0]);
+  });
+
+  it('try no more than the stated MTU of the links', async () => {
+    const low = await upload({ link: { delay: 10 }, linkMtu: 1280 });
+    expect([low.packetSize, low.steps]).toEqual([1252, [1232, 1252]]);
+    const high = await upload({ link: { delay: 10 }, linkMtu: 9000 }, 4 * BYTES);
+    expect([high.packetSize, high.steps]).toEqual([8972, [1232, 1392, 1452, 4096, 8192, 8972]]);
+  });
+
+  it('try no more than Ethernet carries, however large the slots are', async () => {
+    const large = { maxPacketSize: 65_000 };
+    const { steps } = await upload({ link: { delay: 10 }, device: large, client: large }, 4 * BYTES);
+    expect(steps.at(-1)).toBe(ETHERNET_PAYLOAD);
+  });
+
+  it('have the base size again when the link carries less than it did', async () => {
+    const mtu = 1400;
+    const { over, packetSize } = await upload({ link: { delay: 10 } }, 4 * BYTES, { after: BYTES, link: { delay: 10, mtu } });
+    expect(packetSize).toBe(1200);
+    const { oversize, passed } = over.simulation.direction(over.clientHost, over.deviceHost).stats;
+    expect(oversize).toBeGreaterThanOrEqual(3);
+    // What was under way when it happened, and nothing after.
+    expect(oversize).toBeLessThan(passed / 2);
+  });
+});

@@ -81,7 +81,10 @@ export function probeTime(c: Connection): f64 {
   return flight.lastEliciting + min(timeout, c.complete ? LONGEST_COMPLETE_TIMEOUT : LONGEST_TIMEOUT);
 }
 
-/** The PTO fired: the oldest packets go out again, or a PING when they carried nothing that repeats. */
+/**
+ * The PTO fired: the oldest packets go out again, or a PING when they carried nothing that repeats. A further timeout without an answer
+ * takes the packets after those, and so on in turn: the oldest may be what the peer has no room for until it gets another one.
+ */
 export function onProbe(c: Connection): void {
   const flight = flightOf(c);
   flight.ptoCount++;
@@ -89,10 +92,15 @@ export function onProbe(c: Connection): void {
   c.flags |= PROBE;
   c.pending |= SEND_PING;
   if (c.complete) c.flags |= SEND_COMPLETE;
+  let skip = ((flight.ptoCount - 1) * PROBES) % max<u32>(flight.outstanding, 1);
   let left = PROBES;
   for (let number = flight.base; number < c.nextNumber && left > 0; number++) {
     const record: SentPacket = recordOf(c, number);
     if (!changetype<usize>(record) || record.state != OUTSTANDING) continue;
+    if (skip > 0) {
+      skip--;
+      continue;
+    }
     sendAgain(c, record);
     left--;
   }

@@ -10,7 +10,7 @@ import { CUBIC_IN_BBR, takeModel } from "./congestion/model";
 import { BOOKKEEPING, CHUNK, takeClearChunk } from "./memory/chunks";
 import { CONNECTION_SIZE, STREAM_SIZE, connectionSlab, receiveSlot } from "./memory/layout";
 import { OVERHEAD } from "./packet/header";
-import { RECORD_SIZE, SENT_USED, ensureFlight } from "./recovery/flight";
+import { FLIGHT_USED, RECORD_SIZE, SENT_USED, ensureFlight } from "./recovery/flight";
 import { STREAM_USED } from "./streams/record";
 
 export { abortColumn, abortLine } from "./abort";
@@ -122,5 +122,5 @@ export function scratch(): usize {
 /** Bytes of the records that are used must fit what the slabs give. */
 export function recordsFit(): bool {
   const slabs = CONNECTION_USED + WINDOW_BYTES <= CONNECTION_SIZE && STREAM_USED <= STREAM_SIZE;
-  return slabs && BBR_USED <= CUBIC_IN_BBR && CUBIC_IN_BBR + CUBIC_USED <= CHUNK && SENT_USED <= RECORD_SIZE;
+  return slabs && BBR_USED <= CUBIC_IN_BBR && CUBIC_IN_BBR + CUBIC_USED <= CHUNK && SENT_USED <= RECORD_SIZE && FLIGHT_USED <= CHUNK;
 }

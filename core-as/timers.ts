@@ -4,6 +4,7 @@ import { modelTime } from "./congestion/model";
 import { keepAliveTime } from "./connection/keep-alive";
 import { pacingTime } from "./pacing";
 import { previousKeyTime } from "./packet/key-update";
+import { earlyCopyTime } from "./recovery/early-copy";
 import { flightOf } from "./recovery/flight";
 import { probeTime } from "./recovery/loss";
 import { probeTimeout } from "./recovery/rtt";
@@ -21,6 +22,11 @@ export function lossTimer(c: Connection): f64 {
 /** Nothing was acknowledged for so long that the peer is asked again. */
 export function probeTimer(c: Connection): f64 {
   return probeTime(c);
+}
+
+/** A lone small packet on a lossy path is repeated before anybody can know whether it arrived. */
+export function earlyCopyTimer(c: Connection): f64 {
+  return earlyCopyTime(c);
 }
 
 /** The pacer lets the next packet go. */
@@ -63,6 +69,7 @@ export function nextTimer(c: Connection): f64 {
   if (c.state == DRAINED) return Infinity;
   if (c.state != OPEN) return closeTimer(c);
   let next = min(ackTimer(c), min(lossTimer(c), probeTimer(c)));
+  next = min(next, earlyCopyTimer(c));
   next = min(next, min(pacingTimer(c), keepAliveTimer(c)));
   next = min(next, min(idleTimer(c), retryTimer(c)));
   return min(next, min(previousKeyTimer(c), modelTimer(c)));

@@ -4,6 +4,7 @@
  *   onCongestionSent          a packet went out
  *   onCongestionAcked         one packet was acknowledged; afterwards, when losses are known too, onAckDone
  *   onCongestionPacketLost    one packet was lost; afterwards onCongestionLost for all of them together
+ *   onLossEpisode, onSpuriousLoss, onLossUndone   losses that were none (recovery/reordering.ts)
  *   onPersistentCongestion    RFC 9002 §7.6
  *   onWindowFull, onAppLimited   why transmit stopped
  *
@@ -14,16 +15,17 @@ import {
   CONGESTION_BBR, CONGESTION_CUBIC, CONGESTION_NEWRENO, STATE_AVOIDANCE, STATE_CONSERVATIVE_SLOW_START, STATE_SLOW_START, STATE_STARTUP,
 } from "../codes.generated";
 import { Connection } from "../connection/record";
-import { SentPacket } from "../recovery/flight";
+import { SentPacket, flightOf } from "../recovery/flight";
 import {
-  bbrAckDone, bbrAcked, bbrAllLost, bbrBandwidth, bbrInit, bbrLost, bbrPacingRate, bbrPersistent, bbrSent, bbrState, bbrWindowFull, bbrWorthKeeping,
+  bbrAckDone, bbrAcked, bbrAllLost, bbrBandwidth, bbrInit, bbrLossEpisode, bbrLost, bbrPacingRate, bbrPersistent, bbrSent, bbrSpurious, bbrState, bbrUndo,
+  bbrWindowFull, bbrWorthKeeping,
 } from "./bbr/bbr";
 import { initRateSample, markAppLimited } from "./bbr/rate-sample";
 import {
-  cubicAckDone, cubicAcked, cubicInit, cubicLost, cubicPersistent, cubicWorthKeeping, isConservative,
+  cubicAckDone, cubicAcked, cubicInit, cubicLossEpisode, cubicLost, cubicPersistent, cubicUndo, cubicWorthKeeping, isConservative,
 } from "./cubic";
 import { initialWindow, releaseModel, takeModel, usedModel } from "./model";
-import { newRenoAcked, newRenoLost, newRenoPersistent } from "./new-reno";
+import { newRenoAcked, newRenoLost, newRenoPersistent, newRenoUndo } from "./new-reno";
 
 /** RFC 9002 §7.7: N of the pacing rate of window-based controllers. */
 const PACING_GAIN: f32 = 1.25;
@@ -75,6 +77,29 @@ export function onCongestionLost(c: Connection, sentTime: f64, now: f64): void {
   if (kind == CONGESTION_BBR) bbrAllLost(c, sentTime, now);
   else if (kind == CONGESTION_CUBIC) cubicLost(c, sentTime, now);
   else if (kind == CONGESTION_NEWRENO) newRenoLost(c, sentTime, now);
+}
+
+/** Packets are about to be declared lost for the first time in a round trip: what to go back to if none of them was. */
+export function onLossEpisode(c: Connection): void {
+  const kind = controller(c);
+  if (kind == CONGESTION_BBR) bbrLossEpisode(c);
+  if (kind == CONGESTION_CUBIC) cubicLossEpisode(c);
+  const flight = flightOf(c);
+  flight.undoWindow = c.congestionWindow;
+  flight.undoThreshold = c.slowStartThreshold;
+}
+
+/** A packet of `size` bytes that was declared lost had arrived. */
+export function onSpuriousLoss(c: Connection, size: u32): void {
+  if (controller(c) == CONGESTION_BBR) bbrSpurious(c, size);
+}
+
+/** All packets that were declared lost since `onLossEpisode` had arrived. */
+export function onLossUndone(c: Connection): void {
+  const kind = controller(c);
+  if (kind == CONGESTION_BBR) bbrUndo(c);
+  else if (kind == CONGESTION_CUBIC) cubicUndo(c);
+  else newRenoUndo(c);
 }
 
 export function onPersistentCongestion(c: Connection): void {

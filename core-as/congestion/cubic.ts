@@ -2,14 +2,14 @@
  * CUBIC (RFC 9438); slow start is left as HyStart++ says (hystart.ts).
  *
  * Volumes are bytes here, segments in the RFC; times are ms here, seconds there. The flight size of §4.6 is the window: it grows
- * only while it is used. Undo of a spurious reduction (§4.9) is not done: recovery does not detect one.
+ * only while it is used.
  */
 import { CONGESTION_BBR } from "../codes.generated";
 import { APP_LIMITED, Connection, flagged } from "../connection/record";
 import { flightOf } from "../recovery/flight";
 import { Hystart, endSlowStart, hystartAcked, hystartInit, hystartRtt } from "./hystart";
 import { CUBIC_IN_BBR, Model, initialWindow } from "./model";
-import { minimumWindow } from "./new-reno";
+import { minimumWindow, newRenoUndo } from "./new-reno";
 
 // RFC 9438 §4.1, §4.6, §4.3
 const CUBIC_C: f64 = 0.4;
@@ -33,6 +33,13 @@ export class Cubic extends Model {
   lastAck: f64;
   /** Fractions of the window, bytes. */
   window: f64;
+  // What a spurious reduction (§4.9.2) is undone to.
+  undoWMax: f64;
+  undoCwndPrior: f64;
+  undoWEst: f64;
+  undoK: f64;
+  undoEpochStart: f64;
+  undoCubicWindow: f64;
 }
 
 /** Bytes of the chunk that are used, slow start's part included. */
@@ -96,6 +103,31 @@ export function cubicLost(c: Connection, sentTime: f64, now: f64): void {
   c.slowStartThreshold = max(<u32>(window * BETA_CUBIC), minimumWindow(c));
   c.congestionWindow = c.slowStartThreshold;
   beginEpoch(c, cubic, now);
+}
+
+/** §4.9.2: before the reduction. */
+export function cubicLossEpisode(c: Connection): void {
+  const cubic = cubicOf(c);
+  cubic.undoWMax = cubic.wMax;
+  cubic.undoCwndPrior = cubic.cwndPrior;
+  cubic.undoWEst = cubic.wEst;
+  cubic.undoK = cubic.k;
+  cubic.undoEpochStart = cubic.epochStart;
+  cubic.undoCubicWindow = cubic.window;
+}
+
+/** §4.9.2: the reduction was spurious. */
+export function cubicUndo(c: Connection): void {
+  const flight = flightOf(c);
+  if (flight.undoWindow <= c.congestionWindow) return;
+  const cubic = cubicOf(c);
+  newRenoUndo(c);
+  cubic.wMax = cubic.undoWMax;
+  cubic.cwndPrior = cubic.undoCwndPrior;
+  cubic.wEst = cubic.undoWEst;
+  cubic.k = cubic.undoK;
+  cubic.epochStart = cubic.undoEpochStart;
+  cubic.window = cubic.undoCubicWindow;
 }
 
 /** RFC 9002 §7.6.2, RFC 9438 §4.8: the next epoch begins when slow start ends. */

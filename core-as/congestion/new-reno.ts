@@ -26,6 +26,14 @@ export function newRenoLost(c: Connection, sentTime: f64, now: f64): void {
   c.bytesAcked = 0;
 }
 
+/** No loss after all; what was sent meanwhile stays counted. */
+export function newRenoUndo(c: Connection): void {
+  const flight = flightOf(c);
+  c.congestionWindow = max(c.congestionWindow, flight.undoWindow);
+  c.slowStartThreshold = flight.undoThreshold;
+  flight.recoveryStart = -1;
+}
+
 export function newRenoPersistent(c: Connection): void {
   c.congestionWindow = minimumWindow(c);
   flightOf(c).recoveryStart = -1;

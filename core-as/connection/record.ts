@@ -141,6 +141,8 @@ export class Connection {
   maxMessages: u16;
   /** Packets until the sender leaves a number out (RFC 9000 §21.4). */
   untilSkip: u16;
+  /** Share of packets lost lately (recovery/path-loss.ts). */
+  lossEstimate: u16;
   state: u8;
   pending: u8;
   events: u8;
@@ -156,6 +158,9 @@ export class Connection {
   largeLost: u8;
   /** The congestion controller: CONGESTION_… of codes.json. */
   congestion: u8;
+  /** Reordering to be tolerated, in parts of a round trip, 0 = none was seen; episodes of loss until it shrinks (recovery/reordering.ts). */
+  reorderWindow: u8;
+  reorderEpisodes: u8;
   // Lists (head, tail), see memory/list.ts.
   allHead: usize;
   allTail: usize;

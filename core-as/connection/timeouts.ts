@@ -1,5 +1,6 @@
 /** What happens when timers fire (timers.ts names them). */
 import { forget } from "../congestion/congestion";
+import { onEarlyCopy } from "../recovery/early-copy";
 import { onProbe, detectLost } from "../recovery/loss";
 import { discardPreviousKey } from "../packet/key-update";
 import { offerMessages, offerStreams } from "../streams/credit";
@@ -7,7 +8,7 @@ import { Stream, WANTS_ROOM, has, ALL_LINK } from "../streams/record";
 import { offerRoom } from "../streams/send";
 import { next } from "../memory/list";
 import {
-  ackTimer, closeTimer, idleTimer, keepAliveTimer, lossTimer, modelTimer, previousKeyTimer, probeTimer, retryTimer,
+  ackTimer, closeTimer, earlyCopyTimer, idleTimer, keepAliveTimer, lossTimer, modelTimer, previousKeyTimer, probeTimer, retryTimer,
 } from "../timers";
 import { endClosing, timeOut } from "./close";
 import { onKeepAlive } from "./keep-alive";
@@ -28,6 +29,7 @@ export function handleTimeout(c: Connection, now: f64): void {
   if (c.state != OPEN) return;
   if (now >= ackTimer(c)) c.flags |= ACK_NOW;
   if (now >= lossTimer(c)) detectLost(c, now);
+  if (now >= earlyCopyTimer(c)) onEarlyCopy(c);
   if (now >= probeTimer(c)) onProbe(c);
   if (now >= retryTimer(c)) retryStarved(c);
   if (now >= previousKeyTimer(c)) discardPreviousKey(c);

@@ -21,6 +21,7 @@ import { protect } from "../packet/protection";
 import { frameSpace, frameSpaceNow, spaceIn } from "../packet/size";
 import { onSizeProbeSent, sizeProbeDue } from "../packet/size-search";
 import { ACKS_UNTIL_PING, ackOwed, onAckSent, writeAck } from "../recovery/ack-policy";
+import { armEarlyCopy } from "../recovery/early-copy";
 import { ensureFlight, flightIsFull, flightOf, newRecord, recordOf } from "../recovery/flight";
 import { commitSent, commitSkipped, eliciting, stageAck, stageComplete, stageEliciting, stageSent, stageSizeProbe } from "../recovery/sent";
 import { fillStreams, hasStreamData } from "../streams/scheduler";
@@ -230,6 +231,7 @@ function mayElicit(c: Connection, now: f64): bool {
 /** All was sent: the window may not grow if it was far from full (RFC 9002 §7.8). */
 function noteIdle(c: Connection): void {
   pacingIdle(c);
+  armEarlyCopy(c);
   onAppLimited(c);
   const far = c.congestionWindow < c.slowStartThreshold ? c.congestionWindow / 2 : 3 * <u32>c.packetSize;
   if (windowLeft(c) > far) c.flags |= APP_LIMITED;

@@ -19,7 +19,7 @@
 import { Connection, PROBE, flagged } from "../connection/record";
 import { maxPacketSize } from "../memory/layout";
 import { OUTSTANDING, SentPacket, flightOf, recordOf } from "../recovery/flight";
-import { isLost } from "../recovery/loss";
+import { isLost } from "../recovery/reordering";
 import { probeTimeout } from "../recovery/rtt";
 import { hasStreamData } from "../streams/scheduler";
 import { BASE_PLPMTU } from "./size";
@@ -95,7 +95,7 @@ export function onSizeProbeLost(c: Connection, number: u64, now: f64): void {
 }
 
 /**
- * Counts the large packets that are lost now (`isLost` of recovery/loss.ts) and falls back at the third; asked before they are settled,
+ * Counts the large packets that are lost now (`isLost` of recovery/reordering.ts) and falls back at the third; asked before they are settled,
  * since what they mean depends on it. `isExcused` tells afterwards which of them are no congestion.
  */
 export function findBlackHole(c: Connection, delay: f64, now: f64): void {

@@ -2,7 +2,7 @@
  * An ACK frame arrived (RFC 9000 §19.3, RFC 9002 §6 and A.7).
  *
  *   1. read the ranges; refuse numbers never sent, and numbers left out on purpose
- *   2. settle every newly acknowledged packet, lowest number first, so that send windows move without gaps
+ *   2. packets it names that were given up as lost (reordering.ts); settle every newly acknowledged packet, lowest number first, so that send windows move without gaps
  *   3. RTT sample from the largest, if it is new
  *   4. losses, congestion window, timers
  */
@@ -14,6 +14,8 @@ import { onNumberAcknowledged } from "../packet/key-update";
 import { onSizeAcked } from "../packet/size-search";
 import { OUTSTANDING, SKIPPED, flightOf, recordOf, settleFlight } from "./flight";
 import { detectLost } from "./loss";
+import { notePathArrival } from "./path-loss";
+import { findSpurious } from "./reordering";
 import { onRttSample } from "./rtt";
 import { settleAcked } from "./sent";
 
@@ -74,6 +76,7 @@ function settle(c: Connection, largest: u64, delay: f32, ranges: u32, now: f64):
 
   for (let i = ranges; i-- > 0; ) {
     const high = load<u64>(highs + (i << 3));
+    if (flight.lostNext > 0) findSpurious(c, load<u64>(lows + (i << 3)), high, now);
     for (let number = max(load<u64>(lows + (i << 3)), flight.base); number <= high; number++) {
       const record = recordOf(c, number);
       if (!changetype<usize>(record)) continue;
@@ -83,6 +86,7 @@ function settle(c: Connection, largest: u64, delay: f32, ranges: u32, now: f64):
       if (number == largest && !repeated) sampleTime = record.time;
       latestSent = max(latestSent, record.time);
       acked += record.size;
+      notePathArrival(c);
       onCongestionAcked(c, record, inFlight, number, now);
       settleAcked(c, record);
       onNumberAcknowledged(c, number, now);

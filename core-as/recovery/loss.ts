@@ -1,21 +1,22 @@
 /**
  * Loss detection (RFC 9002 §6) and the probe timeout (§6.2).
  *
- *   detectLost  after each ACK and when the loss timer fires: packets 3 below the largest acknowledged, or older than 9/8 RTT
+ *   detectLost  after each ACK and when the loss timer fires: packets that are later than reordering.ts allows
  *   onProbe     when the PTO fires: one or two probes carry the oldest unacknowledged content again
  *
- * Lost size probes, and what a black hole swallows (packet/size-search.ts), are no congestion. A run of other losses longer than 3 PTO between two acknowledgements is persistent congestion (§7.6).
+ * Lost size probes, and what a black hole swallows (packet/size-search.ts), are no congestion. A run of other losses longer than 3 PTO
+ * between two acknowledgements is persistent congestion (§7.6).
  */
 import { Connection, HAS_RTT, PROBE, SEND_COMPLETE, SEND_PING, flagged } from "../connection/record";
-import { onCongestionLost, onCongestionPacketLost, onPersistentCongestion } from "../congestion/congestion";
+import { onCongestionLost, onCongestionPacketLost, onLossEpisode, onPersistentCongestion } from "../congestion/congestion";
 import { findBlackHole, isExcused, onSizeProbeLost } from "../packet/size-search";
 import { OUTSTANDING, RESOLVED, SentPacket, flightOf, recordOf, settleFlight } from "./flight";
-import { GRANULARITY, probeTimeout } from "./rtt";
+import { notePathLoss } from "./path-loss";
+import { beginEpisode, isLost, lossDelay, rememberLost } from "./reordering";
+import { probeTimeout } from "./rtt";
 import { sendAgain, settleLost } from "./sent";
 
 // RFC 9002
-const PACKET_THRESHOLD: i64 = 3;
-const TIME_THRESHOLD: f64 = 9.0 / 8.0;
 const PERSISTENT_CONGESTION_THRESHOLD: f64 = 3;
 
 /** Our constants: probes per timeout; doublings of the timeout at most; its largest value. */
@@ -28,7 +29,7 @@ const LONGEST_COMPLETE_TIMEOUT: f64 = 2_000;
 export function detectLost(c: Connection, now: f64): void {
   if (!c.flight) return;
   const flight = flightOf(c);
-  const delay = max(TIME_THRESHOLD * <f64>max(flight.latestRtt, c.smoothedRtt), <f64>GRANULARITY);
+  const delay = lossDelay(c);
   flight.lossTime = Infinity;
   findBlackHole(c, delay, now);
   let settled = false;
@@ -58,18 +59,23 @@ export function detectLost(c: Connection, now: f64): void {
     lastLostTime = max(lastLostTime, record.time);
     if (runStart < 0 && flagged(c, HAS_RTT) && record.time > flight.firstSample) runStart = record.time;
     if (runStart >= 0 && record.time - runStart > PERSISTENT_CONGESTION_THRESHOLD * probeTimeout(c)) persistent = true;
+    if (record.time > flight.episodeStart) {
+      beginEpisode(c, now);
+      onLossEpisode(c);
+    }
+    rememberLost(c, number, record.time, record.size);
+    notePathLoss(c);
     settleLost(c, record);
     onCongestionPacketLost(c, record, number, now);
   }
   if (!settled) return;
   if (lastLostTime >= 0) onCongestionLost(c, lastLostTime, now);
-  if (persistent) onPersistentCongestion(c);
+  if (persistent) {
+    onPersistentCongestion(c);
+    // §5.2: the path may be another one.
+    c.minimumRtt = flight.latestRtt;
+  }
   settleFlight(c);
-}
-
-/** Whether packet `number`, not above the largest acknowledged, counts as lost (RFC 9002 §6.1); `delay` is the time threshold, ms. */
-export function isLost(c: Connection, record: SentPacket, number: u64, delay: f64, now: f64): bool {
-  return c.largestAcked - <i64>number >= PACKET_THRESHOLD || now - record.time >= delay - 0.001;
 }
 
 /** When the PTO fires, Infinity when nothing is in flight. */

@@ -10,6 +10,7 @@ import { BOOKKEEPING, releaseChunk } from "../memory/chunks";
 import { onResetAcked, onResetLost, onSendAcked, onSendLost } from "../streams/send";
 import { onMaxStreamDataLost, onStopSendingLost } from "../streams/credit";
 import { Stream } from "../streams/record";
+import { onTailSent } from "./early-copy";
 import {
   MOST_REFERENCES, OUTSTANDING, RECORD_SIZE, REF_DATA, REF_MAX_STREAM_DATA, REF_RESET_STREAM, REF_STOP_SENDING, RESOLVED, Reference,
   SKIPPED, SentPacket, flightOf, newRecord, referenceOf,
@@ -85,6 +86,7 @@ export function commitSent(c: Connection, number: u64, size: u32, now: f64): voi
   const flight = flightOf(c);
   flight.outstanding++;
   flight.lastEliciting = now;
+  onTailSent(flight);
   c.bytesInFlight += size;
   onCongestionSent(c, record, now);
 }

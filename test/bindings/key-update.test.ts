@@ -34,6 +34,9 @@ function transfer(options: PairOptions, update: (pair: Pair) => void, period = 1
     pair.run(period, done);
     update(pair);
   }
+  // A flip of the last moment has to reach the other end.
+  for (const end of pair.ends) end.connection.ping();
+  pair.run(1_000);
   expect(readers.map((reader) => [reader.wrong, reader.lengths.get(id)])).toEqual([
     [0, total],
     [0, total],

@@ -13,18 +13,18 @@ import { Connection, HAS_RTT, flagged } from "../../connection/record";
 import { SentPacket } from "../../recovery/flight";
 import { initialWindow } from "../model";
 import { minimumWindow } from "../new-reno";
-import { cubicAcked, cubicLost } from "../cubic";
+import { cubicAcked, cubicLossEpisode, cubicLost, cubicUndo } from "../cubic";
 import { isCompeting } from "./compete";
 import { initPacingRate, updateControlParameters } from "./control";
 import {
-  advanceLatestDeliverySignals, beginLossRound, countLossRange, handleLostPacket, resetShortTermModel, updateCongestionSignals,
+  advanceLatestDeliverySignals, beginLossRound, countLossRange, handleLostPacket, resetShortTermModel, saveStateUponLoss, updateCongestionSignals,
   updateLatestDeliverySignals,
 } from "./loss";
 import { updateAckAggregation, updateMinRtt } from "./path";
 import { checkProbeRtt, restartFromIdle } from "./probe-rtt";
 import { generateRateSample, rateAcked, rateSent } from "./rate-sample";
 import { bbrOf, minPipeCwnd, smss } from "./record";
-import { checkDrainDone, checkFullBwReached, checkStartupDone, enterStartup, updateProbeBwCyclePhase } from "./states";
+import { checkDrainDone, checkFullBwReached, checkStartupDone, enterStartup, handleSpuriousLossDetection, updateProbeBwCyclePhase } from "./states";
 
 /** OnInit (§5.2.1), on a model of zeros. */
 export function bbrInit(c: Connection, now: f64): void {
@@ -94,6 +94,26 @@ export function bbrLost(c: Connection, record: SentPacket, number: u64, now: f64
   const b = bbrOf(c);
   countLossRange(b, number);
   handleLostPacket(c, b, record, now);
+}
+
+/** SaveStateUponLoss (§5.5.11). */
+export function bbrLossEpisode(c: Connection): void {
+  const b = bbrOf(c);
+  saveStateUponLoss(b);
+  if (isCompeting(b)) cubicLossEpisode(c);
+}
+
+export function bbrSpurious(c: Connection, size: u32): void {
+  const b = bbrOf(c);
+  b.delivered += size;
+  b.roundLost = max(b.roundLost - <f64>size, 0);
+}
+
+/** HandleSpuriousLossDetection (§5.5.11). */
+export function bbrUndo(c: Connection): void {
+  const b = bbrOf(c);
+  handleSpuriousLossDetection(c, b);
+  if (isCompeting(b) && b.undoState == b.state) cubicUndo(c);
 }
 
 /** RFC 9002 §7.6.2; the window grows back with what is acknowledged (§5.6.4.4). */

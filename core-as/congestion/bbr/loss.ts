@@ -11,8 +11,6 @@
  *
  * A path that loses without a queue because a policer drops is met by `ExcessiveLoss`. With `randomLoss` 0, which is where it stays
  * on a path that loses only when its queue is full, the response to a probe is the draft's.
- *
- * Not done: undo after a spurious loss (§5.5.11); recovery does not detect one.
  */
 import { STATE_PROBE_BW_REFILL, STATE_PROBE_BW_UP } from "../../codes.generated";
 import { Connection } from "../../connection/record";
@@ -38,6 +36,14 @@ export function handleLostPacket(c: Connection, b: Bbr, record: SentPacket, now:
   const inFlight = <f64>record.txInFlight;
   if (!isTooHigh(c, b, lost, inFlight)) return;
   handleInflightTooHigh(c, b, inflightAtLoss(b, lost, inFlight, <f64>record.size), record.appLimited != 0, now);
+}
+
+/** SaveStateUponLoss (§5.5.11). */
+export function saveStateUponLoss(b: Bbr): void {
+  b.undoState = b.state;
+  b.undoBwShortterm = b.bwShortterm;
+  b.undoInflightShortterm = b.inflightShortterm;
+  b.undoInflightLongterm = b.inflightLongterm;
 }
 
 /** Discontiguous runs of lost packets in this round (§5.3.1.3). */

@@ -76,6 +76,11 @@ export class Bbr extends Model {
   quietRttPrevious: f64;
   quietStamp: f64;
   waitedRounds: u32;
+  // Undo (§5.5.11).
+  undoBwShortterm: f64;
+  undoInflightShortterm: f64;
+  undoInflightLongterm: f64;
+  undoState: u8;
   lastLost: u64;
   lossRanges: u32;
   state: u8;

@@ -6,7 +6,7 @@
  * Each function is named after its counterpart there.
  */
 import {
-  STATE_DRAIN, STATE_PROBE_BW_CRUISE, STATE_PROBE_BW_DOWN, STATE_PROBE_BW_REFILL, STATE_PROBE_BW_UP, STATE_STARTUP,
+  STATE_DRAIN, STATE_PROBE_BW_CRUISE, STATE_PROBE_BW_DOWN, STATE_PROBE_BW_REFILL, STATE_PROBE_BW_UP, STATE_PROBE_RTT, STATE_STARTUP,
 } from "../../codes.generated";
 import { Connection } from "../../connection/record";
 import { nextRandom } from "../../connection/skip";
@@ -93,6 +93,20 @@ export function updateProbeBwCyclePhase(c: Connection, b: Bbr, acked: f64, now: 
         startProbeBwDown(c, b, now);
       }
   }
+}
+
+/** HandleSpuriousLossDetection (§5.5.11). */
+export function handleSpuriousLossDetection(c: Connection, b: Bbr): void {
+  b.lossInRound = false;
+  resetFullBw(b);
+  b.bwShortterm = max(b.bwShortterm, b.undoBwShortterm);
+  b.inflightShortterm = max(b.inflightShortterm, b.undoInflightShortterm);
+  b.inflightLongterm = max(b.inflightLongterm, b.undoInflightLongterm);
+  if (b.state == <u8>STATE_PROBE_RTT || b.state == b.undoState) return;
+  if (b.undoState == <u8>STATE_STARTUP) {
+    b.fullBwReached = false;
+    enterStartup(b);
+  } else if (b.undoState == <u8>STATE_PROBE_BW_UP) startProbeBwUp(c, b);
 }
 
 export function startProbeBwDown(c: Connection, b: Bbr, now: f64): void {

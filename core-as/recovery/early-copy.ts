@@ -1,0 +1,80 @@
+/**
+ * Early repetition of a lone small packet where the path has lost packets lately: nothing follows that would show its loss, so without this
+ * it is repeated by the probe timeout, more than a round trip later.
+ *
+ *   armEarlyCopy   all is sent: the copy is due a quarter of a round trip after the last packet
+ *   onEarlyCopy    it is due: what the last packets carried is queued once more, like the probe of a timeout (RFC 9002 §6.2.4)
+ *
+ * A copy is an ordinary packet: window and pacer hold for it, and it is made once, where much is lost twice. Packets that carry no stream
+ * data are not repeated. On a path that has not lost one of its last 150 packets nothing happens.
+ */
+import { Connection } from "../connection/record";
+import { Flight, OUTSTANDING, RESOLVED, flightOf, recordOf } from "./flight";
+import { pathLoss } from "./path-loss";
+import { GRANULARITY } from "./rtt";
+import { sendAgain } from "./sent";
+
+/** Our constants: from which share of losses on there is one copy, and two: with 5 % lost a third loss is one in 8,000. */
+const LEAST_LOSS: f32 = 0.0025;
+const LOSS_FOR_TWO: f32 = 0.02;
+
+/** Our constant: part of a round trip between packet and copies. Soon enough to matter, far enough apart to outlive a short burst. */
+const PART: f32 = 0.25;
+
+/** Our constants: bytes of packets that are repeated together, and how many numbers are looked at for them. */
+const MOST_BYTES: u32 = 1_200;
+const MOST_NUMBERS: u32 = 8;
+
+/** All there is to send was sent. */
+export function armEarlyCopy(c: Connection): void {
+  if (!c.flight) return;
+  const flight = flightOf(c);
+  const loss = pathLoss(c);
+  flight.copyTime = Infinity;
+  if (loss < LEAST_LOSS || flight.copies >= (loss < LOSS_FOR_TWO ? 1 : 2) || !isTailOpen(c, flight)) return;
+  flight.copyTime = flight.lastEliciting + <f64>max(PART * c.smoothedRtt, GRANULARITY);
+}
+
+/** When the next copy is due, Infinity when none is. */
+export function earlyCopyTime(c: Connection): f64 {
+  return c.flight ? flightOf(c).copyTime : Infinity;
+}
+
+export function onEarlyCopy(c: Connection): void {
+  const flight = flightOf(c);
+  flight.copyTime = Infinity;
+  // Counted now: when nothing of it is left to send, the timer does not start over.
+  flight.copies++;
+  let bytes: u32 = 0;
+  const end = lowest(c, flight);
+  for (let number = c.nextNumber; number-- > end; ) {
+    const record = recordOf(c, number);
+    if (!changetype<usize>(record) || record.state != OUTSTANDING || record.references == 0) continue;
+    bytes += record.size;
+    if (bytes > MOST_BYTES) break;
+    sendAgain(c, record);
+    flight.isCopy = 1;
+  }
+}
+
+/** A packet that asks for an acknowledgement goes out. */
+export function onTailSent(flight: Flight): void {
+  if (!flight.isCopy) flight.copies = 0;
+  flight.isCopy = 0;
+  flight.copyTime = Infinity;
+}
+
+/** Whether the last packet waits for its acknowledgement, and is small enough. */
+function isTailOpen(c: Connection, flight: Flight): bool {
+  const end = lowest(c, flight);
+  for (let number = c.nextNumber; number-- > end; ) {
+    const record = recordOf(c, number);
+    if (!changetype<usize>(record) || (record.state != OUTSTANDING && record.state != RESOLVED)) continue;
+    return record.state == OUTSTANDING && record.references > 0 && record.size <= MOST_BYTES;
+  }
+  return false;
+}
+
+function lowest(c: Connection, flight: Flight): u64 {
+  return max(flight.base, c.nextNumber > MOST_NUMBERS ? c.nextNumber - MOST_NUMBERS : 0);
+}

@@ -1,0 +1,96 @@
+/**
+ * How late a packet may be before it counts as lost (RFC 9002 §6.1), and what follows when one that was given up arrives after all.
+ *
+ *   isLost         three packets or an eighth of a round trip behind what was acknowledged; where a path reorders further, time alone
+ *   rememberLost   the last packets that were declared lost are kept, 16 bytes each
+ *   findSpurious   an ACK names one of them: the window of time grows to what that packet took, at most one round trip. Once all that
+ *                  an episode lost have arrived, the congestion controller takes back its response (RFC 9438 §4.9.2)
+ *
+ * The window shrinks by half after 16 episodes without such a packet, as that of RFC 8985 does, and after its least value the thresholds of
+ * RFC 9002 hold again. What the packet carried goes out a second time: its record is gone.
+ */
+import { onLossUndone, onSpuriousLoss } from "../congestion/congestion";
+import { Connection } from "../connection/record";
+import { Flight, MOST_LOST, SentPacket, flightOf, lostPacketOf } from "./flight";
+import { takeBackLoss } from "./path-loss";
+import { GRANULARITY } from "./rtt";
+
+// RFC 9002 §6.1.1, §6.1.2
+const PACKET_THRESHOLD: i64 = 3;
+const TIME_THRESHOLD: f64 = 9.0 / 8.0;
+
+/** RFC 8985 §6.2, step 4: episodes for which a wider window is kept. */
+const REORDERING_EPISODES: u8 = 16;
+
+/** Our constants: `reorderWindow` counts in these parts of a round trip; its least value is what TIME_THRESHOLD allows anyway. */
+const PARTS: f64 = 64;
+const LEAST_PARTS: f64 = (TIME_THRESHOLD - 1) * PARTS;
+/** Our constant: the next packet may be later than the one that was measured. */
+const MARGIN: f64 = 1.25;
+
+/** How long after it was sent a packet is lost, once a later one is acknowledged; ms. */
+export function lossDelay(c: Connection): f64 {
+  const parts = max(<f64>c.reorderWindow, LEAST_PARTS);
+  return max(roundTrip(c) * (1 + parts / PARTS), <f64>GRANULARITY);
+}
+
+/** Whether packet `number`, not above the largest acknowledged, counts as lost; `delay` of `lossDelay`. */
+export function isLost(c: Connection, record: SentPacket, number: u64, delay: f64, now: f64): bool {
+  if (c.reorderWindow == 0 && c.largestAcked - <i64>number >= PACKET_THRESHOLD) return true;
+  return now - record.time >= delay - 0.001;
+}
+
+/** An episode of loss begins: packets sent before it belong to it. */
+export function beginEpisode(c: Connection, now: f64): void {
+  const flight = flightOf(c);
+  flight.episodeStart = now;
+  flight.episode++;
+  flight.unproven = 0;
+  if (c.reorderWindow == 0 || --c.reorderEpisodes > 0) return;
+  c.reorderEpisodes = REORDERING_EPISODES;
+  c.reorderWindow = <f64>c.reorderWindow > LEAST_PARTS ? <u8>max(<f64>c.reorderWindow / 2, LEAST_PARTS) : 0;
+}
+
+/** Packet `number` was declared lost, in the present episode. */
+export function rememberLost(c: Connection, number: u64, time: f64, size: u32): void {
+  const flight = flightOf(c);
+  const lost = lostPacketOf(flight, flight.lostNext++ % MOST_LOST);
+  lost.time = time;
+  lost.number = <u32>number;
+  lost.size = <u16>size;
+  lost.episode = flight.episode;
+  lost.isKept = 1;
+  flight.unproven++;
+}
+
+/** An ACK frame names the numbers from `low` to `high`: which of the lost ones arrived? */
+export function findSpurious(c: Connection, low: u64, high: u64, now: f64): void {
+  const flight = flightOf(c);
+  const count = min(flight.lostNext, MOST_LOST);
+  for (let i: u32 = 0; i < count; i++) {
+    const lost = lostPacketOf(flight, i);
+    if (!lost.isKept || <u64>(lost.number - <u32>low) > high - low) continue;
+    lost.isKept = 0;
+    c.packetsLost--;
+    widen(c, now - lost.time);
+    takeBackLoss(c);
+    onSpuriousLoss(c, lost.size);
+    if (lost.episode == flight.episode) prove(c, flight);
+  }
+}
+
+/** A packet took `time` to be acknowledged. */
+function widen(c: Connection, time: f64): void {
+  const rtt = max(roundTrip(c), 0.01);
+  const parts = max((MARGIN * (time - rtt) * PARTS) / rtt, LEAST_PARTS);
+  c.reorderWindow = <u8>max(<f64>c.reorderWindow, min(Math.ceil(parts), PARTS));
+  c.reorderEpisodes = REORDERING_EPISODES;
+}
+
+function prove(c: Connection, flight: Flight): void {
+  if (flight.unproven > 0 && --flight.unproven == 0) onLossUndone(c);
+}
+
+function roundTrip(c: Connection): f64 {
+  return <f64>max(flightOf(c).latestRtt, c.smoothedRtt);
+}

@@ -1,0 +1,114 @@
+/** Early repetition of lone small packets: what it brings on a lossy path, what it costs there, and that a clean path sees none of it. */
+import { describe, expect, test } from 'vitest';
+import { EventKind } from '../../bindings/index.ts';
+import { generator } from '../support/crypto.ts';
+import { seeds, size } from '../support/size.ts';
+import { Pair, type PairOptions } from './pair.ts';
+import { Reader, Writer } from './traffic.ts';
+
+const RTT = 50;
+/** A quarter of a round trip, and a tick of the host's timer. */
+const COPY_AFTER = RTT / 4 + 1;
+
+/** Round trips of `count` messages of 64 bytes, one after the other, sorted, ms; and packets sent by both ends for each. */
+function echoes(options: PairOptions, count: number, intercept?: Pair['intercept']): { times: number[]; packets: number } {
+  const pair = new Pair({ granularity: 1, ...options, link: { delay: RTT / 2, ...options.link } });
+  if (intercept) pair.intercept = intercept;
+  const times: number[] = [];
+  let start = 0;
+  pair.responder.onEvent = ({ kind, stream }, { connection }) => {
+    if (kind === EventKind.MESSAGE) connection.sendMessage(connection.readMessage(stream));
+  };
+  pair.initiator.onEvent = ({ kind, stream }, { connection }) => {
+    if (kind !== EventKind.MESSAGE) return;
+    connection.readMessage(stream);
+    times.push(pair.now - start);
+  };
+  for (let i = 1; i <= count; i++) {
+    start = pair.now;
+    pair.initiator.connection.sendMessage(new Uint8Array(64));
+    expect(pair.run(20_000, () => times.length === i)).toBe(true);
+  }
+  const sent = pair.ends.reduce((sum, { connection }) => sum + connection.stats().packetsSent, 0);
+  pair.free();
+  return { times: times.sort((a, b) => a - b), packets: sent / count };
+}
+
+describe('an echo of 64 bytes at 50 ms', () => {
+  test.each([0.01, 0.05])('loss %d: p99 is a round trip and the wait for the second copy at most', (loss) => {
+    for (const seed of seeds(2, 20)) {
+      const { times, packets } = echoes({ seed, link: { loss } }, size(1_000, 10_000));
+      expect(times[times.length / 2], `seed ${seed}`).toBe(RTT);
+      expect(times[0.99 * times.length], `seed ${seed}`).toBeLessThanOrEqual(RTT + 2 * COPY_AFTER);
+      // Each end repeats a packet twice at most, where much is lost; the rest are probes and acknowledgements.
+      expect(packets, `seed ${seed}`).toBeLessThan(6.3);
+    }
+  });
+
+  test('losses in bursts of three: p99 stays below the probe timeout', () => {
+    for (const seed of seeds(2, 20)) {
+      const random = generator(seed);
+      let left = 0;
+      const bursts = (datagram: Uint8Array): Uint8Array | null => {
+        if (left === 0 && random() < 0.017) left = 3;
+        return left > 0 && left-- > 0 ? null : datagram;
+      };
+      const { times } = echoes({ seed }, size(1_000, 10_000), bursts);
+      expect(times[0.97 * times.length], `seed ${seed}`).toBeLessThanOrEqual(RTT + 2 * COPY_AFTER);
+    }
+  });
+
+  test('no loss: not a packet more', () => {
+    const { times, packets } = echoes({}, 500);
+    expect(times.at(-1)).toBe(RTT);
+    expect(packets).toBeLessThan(2.05);
+  });
+});
+
+test('a path that lost packets is forgiven after some 150 that arrived', () => {
+  const pair = new Pair({ link: { delay: RTT / 2 } });
+  pair.responder.onEvent = ({ kind, stream }, { connection }) => {
+    if (kind === EventKind.MESSAGE) connection.readMessage(stream);
+  };
+  let dropped = 0;
+  pair.intercept = (datagram, from) => (from === pair.initiator && ++dropped === 5 ? null : datagram);
+  const packetsFor = (messages: number): number => {
+    const before = pair.initiator.connection.stats().packetsSent;
+    for (let i = 0; i < messages; i++) {
+      pair.initiator.connection.sendMessage(new Uint8Array(64));
+      pair.run(200);
+    }
+    return pair.initiator.connection.stats().packetsSent - before;
+  };
+  packetsFor(10);
+  expect(packetsFor(20)).toBeGreaterThan(35);
+  packetsFor(150);
+  expect(packetsFor(20)).toBeLessThan(25);
+  pair.free();
+});
+
+test('the last segment of a transfer is repeated too', () => {
+  const took = (lossy: boolean): number => {
+    const pair = new Pair({ granularity: 1, link: { delay: RTT / 2 } });
+    const reader = new Reader(pair.responder);
+    pair.responder.onEvent = (event) => reader.on(event);
+    const transfer = (bytes: number): number => {
+      const start = pair.now;
+      const id = pair.initiator.connection.openStream();
+      const writer = new Writer(pair.initiator, id, bytes);
+      pair.initiator.onEvent = (event) => writer.on(event);
+      expect(pair.run(5_000, () => reader.ended.has(id))).toBe(true);
+      return pair.now - start;
+    };
+    let index = 0;
+    if (lossy) pair.intercept = (datagram, from) => (from === pair.initiator && ++index === 4 ? null : datagram);
+    transfer(11_000);
+    pair.run(1_000);
+    // Five packets; the last one is lost.
+    index = 0;
+    pair.intercept = (datagram, from) => (from === pair.initiator && ++index === 5 ? null : datagram);
+    return transfer(5 * 1_150);
+  };
+  expect(took(true)).toBeLessThanOrEqual(RTT / 2 + COPY_AFTER + 3);
+  expect(took(false)).toBeGreaterThan(RTT / 2 + RTT);
+});

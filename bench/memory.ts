@@ -1,13 +1,19 @@
 /**
- * What idleness costs: bytes of the core's linear memory that one idle connection has touched, and megabytes that an idle attached device
- * process has resident over a bare Node process.
+ * What idleness costs: bytes of the core's linear memory that one idle connection has touched, bytes that a process becomes larger by for each, all
+ * counted, and megabytes that an idle attached device process has resident over a bare Node process.
  *
  * Touched means: of the memory the connections use, those lines of 64 bytes that differ from before. The connections have exchanged a message
  * each way and everything is acknowledged.
+ *
+ * Resident: two processes, one with a socket that listens, one that connects to it a thousand times; each connection has carried a request and its
+ * answer, and then nothing for a while. What counts is by how much the resident set of either process grows for the next thousand: the median of
+ * some, since an engine takes and gives back memory in pieces of megabytes whatever the program does. They run with a young generation of 1 MB,
+ * collect before each look and compact what they keep: garbage and the room it left do not count, what is kept does, be it linear memory, objects
+ * or buffers.
  */
 import { Core, type CoreConnection, EventKind } from '../bindings/index.ts';
 import { defaultParameters } from '../transport/session/host-defaults.ts';
-import { type Child, withChildren, withDirectory } from './processes/parent.ts';
+import { type Child, program, withChildren, withDirectory } from './processes/parent.ts';
 import { attach } from './processes/stage.ts';
 import { type Report, type Row, spread } from './report.ts';
 
@@ -16,10 +22,15 @@ const LINE = 64;
 /** ms an attached device is left alone before it is looked at. */
 const SETTLE = 3000;
 const ROUNDS = 3;
+/** Resident: thousands that are counted, after one that is not. */
+const THOUSANDS = 4;
+/** ms until an idle connection has let go of what it needed in use. */
+const REST = 11_000;
 
 export async function run(progress: (step: string) => void): Promise<Report> {
-  progress('idle connections');
+  progress('idle connections, linear memory');
   const connection = spread([touchedPerConnection()]);
+  const resident = await residentPerConnection(progress);
   const device: number[] = [];
   for (let round = 1; round <= ROUNDS; round++) {
     progress(`idle device, round ${round} of ${ROUNDS}`);
@@ -27,14 +38,18 @@ export async function run(progress: (step: string) => void): Promise<Report> {
   }
   const rows: Row[] = [
     { case: 'idle-connection', unit: 'bytes', better: 'lower', ours: connection, peers: {} },
+    { case: 'idle-resident-listens', unit: 'bytes', better: 'lower', ours: spread(resident.far), peers: {} },
+    { case: 'idle-resident-connects', unit: 'bytes', better: 'lower', ours: spread(resident.near), peers: {} },
     { case: 'idle-device', unit: 'MB', better: 'lower', ours: spread(device), peers: {} },
   ];
   return {
     bench: 'memory',
-    about: 'linear memory touched per idle connection; resident size of an idle attached device over bare Node.',
+    about: 'an idle connection: linear memory touched, and resident memory at either end; an idle attached device over bare Node.',
     rows,
     goals: [
       { case: 'idle-connection', atMost: 1536 },
+      { case: 'idle-resident-listens', atMost: 4096 },
+      { case: 'idle-resident-connects', atMost: 4096 },
       { case: 'idle-device', atMost: 25 },
     ],
   };
@@ -93,6 +108,27 @@ function take(connection: CoreConnection): void {
   for (let kind = connection.nextEvent(); kind !== 0; kind = connection.nextEvent()) {
     if (kind === EventKind.MESSAGE) connection.readMessage(connection.eventStream);
   }
+}
+
+/** Bytes by which each end grows per connection, for each thousand. */
+function residentPerConnection(progress: (step: string) => void): Promise<{ far: number[]; near: number[] }> {
+  const idle = { ...program('idle'), command: [process.execPath, '--expose-gc', '--max-semi-space-size=1', '--compact-on-every-full-gc'] };
+  return withChildren(async (start) => {
+    const [far, near] = [start(idle), start(idle)];
+    const connections = (1 + THOUSANDS) * CONNECTIONS;
+    const address = await far.call('listen', { connections });
+    const growth = { far: [] as number[], near: [] as number[] };
+    let before = { far: 0, near: 0 };
+    for (let thousand = 0; thousand <= THOUSANDS; thousand++) {
+      progress(`idle connections, resident, ${thousand + 1} of ${THOUSANDS + 1} thousand`);
+      await near.call('connect', { address, count: CONNECTIONS, connections });
+      await new Promise((resolve) => setTimeout(resolve, REST));
+      const after = { far: await resident(far), near: await resident(near) };
+      if (thousand > 0) for (const end of ['far', 'near'] as const) growth[end].push((after[end] - before[end]) / CONNECTIONS);
+      before = after;
+    }
+    return growth;
+  });
 }
 
 function residentOverBareNode(): Promise<number> {

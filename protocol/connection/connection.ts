@@ -57,6 +57,8 @@ export class Connection {
   readonly initiator: boolean;
   /** The Initiate packet of a connection made with `prepare`, to be carried by the base station. */
   initiate?: Uint8Array;
+  /** What the layer above made of the connection; nothing here looks at it. */
+  attachment: unknown = null;
 
   readonly #owner: ConnectionOwner;
   /** Null when there are none and the connection rests. */

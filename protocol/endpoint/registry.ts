@@ -25,7 +25,6 @@ export type EndpointEvent =
 /** One connection in its endpoint. */
 export class Slot implements Timed, ConnectionOwner {
   readonly connection: Connection;
-  readonly id: Uint8Array;
   timerAt = Number.POSITIVE_INFINITY;
   timerIndex = -1;
   /** In the queue of those asked for packets. */
@@ -45,11 +44,18 @@ export class Slot implements Timed, ConnectionOwner {
   /** What the other end told us in the handshake; the token packed. */
   remote: { readonly key: string; readonly resetToken: string } | null = null;
   readonly #registry: Registry;
+  /** Packed. */
+  readonly #id: string;
 
   constructor(registry: Registry, id: Uint8Array, options: { initiator: boolean; path: Path | null }) {
     this.#registry = registry;
-    this.id = id;
+    this.#id = packed(id);
     this.connection = new Connection({ ...options, owner: this });
+  }
+
+  /** Our id of it. */
+  get id(): Uint8Array {
+    return unpacked(this.#id);
   }
 
   /** A slot is its own event. */

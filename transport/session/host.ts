@@ -67,7 +67,6 @@ export class Host {
   readonly #engine: RestartingEngine;
   readonly #driver: Driver<EndpointEvent>;
   readonly #attempts = new Map<Connection, Attempt>();
-  readonly #byConnection = new Map<Connection, Session>();
   readonly #sessions = new Set<Session>();
   readonly #routes = new Routes();
   readonly #sockets: UdpSocket[] = [];
@@ -254,9 +253,8 @@ export class Host {
   }
 
   #drain(connection: Connection): void {
-    const session = this.#byConnection.get(connection);
-    if (session !== undefined) {
-      session.drain();
+    if (connection.attachment instanceof Session) {
+      connection.attachment.drain();
       return;
     }
     const attempt = this.#attempts.get(connection);
@@ -288,13 +286,13 @@ export class Host {
     const { identity = this.#config.identity } = target;
     const own = identity === this.#config.identity ? this.fingerprint : fingerprint(identity.publicKey, this.environment.crypto);
     const session = new Session(connection, own, target.router ?? null, this.#shared);
-    this.#byConnection.set(connection, session);
+    connection.attachment = session;
     this.#sessions.add(session);
     return session;
   }
 
   #ended(session: Session, error: SvcError | null): void {
-    this.#byConnection.delete(session.connection);
+    session.connection.attachment = null;
     this.#sessions.delete(session);
     this.#routes.remove(session.path);
     const reason = error === null ? 'it was closed' : error.message;

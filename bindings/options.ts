@@ -82,6 +82,8 @@ export interface CoreConnectionOptions {
   packetCeiling?: number;
   /** Default `bbr`. */
   congestion?: CongestionControl;
+  /** ms from a handshake packet that was sent once to its answer: the first RTT sample. Default: none, 333 ms are assumed (RFC 9002 §6.2.2). */
+  rtt?: number;
   /** Monotonic ms. */
   now: number;
 }

@@ -40,6 +40,7 @@ export function writeParameters(area: Uint8Array, options: CoreConnectionOptions
     ...end(options.remote),
     controller(options.congestion ?? DEFAULT_CONGESTION),
     packetCeiling,
+    options.rtt ?? 0,
   ];
   const view = new DataView(area.buffer, area.byteOffset + FIELDS_AT);
   for (const [index, value] of fields.entries()) view.setFloat64(index * 8, value, true);

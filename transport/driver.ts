@@ -5,10 +5,10 @@
  *    is asked for the next one.
  * 2. A service follows when all code and promises that this set going are through (`clock.soon`): an answer leaves in the very turn of the
  *    question, and the acknowledgement with it, in one packet. The same for `wake`, by whoever gave the engine something to do. But what comes
- *    within `BACK_TO_BACK` of the last service, or after one for several datagrams, has more behind it: then one service follows the whole
- *    batch of IO (`clock.defer`).
+ *    within `BACK_TO_BACK` of the last service, or after one for several datagrams, has more behind it: then events and service follow the
+ *    whole batch of IO (`clock.defer`).
  * 3. The service hands due timeouts to the engine,
- * 4. drains its events to the owner, who may call the engine in turn (its answers leave in the same service),
+ * 4. drains its events to the owner, who may call the engine in turn, at once or from promises (its answers leave in the same service),
  * 5. asks for packets until there are none and hands them to the sockets without copying; after `PACKETS_PER_SERVICE` it lets
  *    the sockets receive first and goes on in the next service,
  * 6. and arms one timer for the engine's next timeout. A timer that fires too early finds nothing due and arms again: that is cheaper than
@@ -68,6 +68,8 @@ export class Driver<Event> {
   /** Time of the last service's end, and whether it was for several datagrams. */
   #servedAt = Number.NEGATIVE_INFINITY;
   #busy = false;
+  /** A service has told events and waits for what their promises do. */
+  #told = false;
   /** Datagrams since then. */
   #arrived = 0;
   /** Events are being drained: the service that follows sees to what that wakes. */
@@ -157,25 +159,39 @@ export class Driver<Event> {
     const { clock } = this.#environment;
     const alone = !this.#busy && now - this.#servedAt > BACK_TO_BACK;
     if (alone) clock.soon(this.#service);
-    else clock.defer(this.#service);
+    else clock.defer(this.#serveBatch);
     return alone;
   }
 
+  /** What a batch of IO brought is told first: what is done about it leaves in the service that follows. */
+  readonly #serveBatch = (): void => {
+    if (this.#state === 'closed') return;
+    this.#environment.clock.soon(this.#service);
+    this.#drainEvents();
+  };
+
   readonly #service = (): void => {
-    this.#serviceDue = false;
     if (this.#state === 'closed') return;
     const { clock } = this.#environment;
     const now = clock.now();
     let next = now + FAILURE_PAUSE;
     try {
       if (this.#engine.nextTimeout() <= now) this.#engine.handleTimeout(now);
-      this.#drainEvents();
+      if (this.#drainEvents() && !this.#told) {
+        // What the promises of these events do is to leave now, too.
+        this.#told = true;
+        clock.soon(this.#service);
+        return;
+      }
+      this.#serviceDue = false;
       this.#transmit(now);
       next = this.#engine.nextTimeout();
     } catch (error) {
+      this.#serviceDue = false;
       this.#failed('service', error);
       this.#askAgain = true;
     }
+    this.#told = false;
     this.#servedAt = clock.now();
     this.#busy = this.#arrived > 1;
     this.#arrived = 0;
@@ -184,13 +200,21 @@ export class Driver<Event> {
     else this.#arm(next, now);
   };
 
-  #drainEvents(): void {
+  /** True when there were any. */
+  #drainEvents(): boolean {
     this.#draining = true;
+    let some = false;
     try {
-      for (let event = this.#engine.nextEvent(); event !== null; event = this.#engine.nextEvent()) this.#tell(event);
+      for (let event = this.#engine.nextEvent(); event !== null; event = this.#engine.nextEvent()) {
+        some = true;
+        this.#tell(event);
+      }
+    } catch (error) {
+      this.#failed('event', error);
     } finally {
       this.#draining = false;
     }
+    return some;
   }
 
   #tell(event: Event): void {
@@ -216,7 +240,7 @@ export class Driver<Event> {
       this.#send(packets);
     }
     this.#serviceDue = true;
-    this.#environment.clock.defer(this.#service);
+    this.#environment.clock.defer(this.#serveBatch);
   }
 
   #send(packets: Packets): void {

@@ -44,6 +44,7 @@ const P_LOCAL = 8;
 const P_REMOTE = 16;
 const P_CONGESTION = 24;
 const P_CEILING = 25;
+const P_RTT = 26;
 // … of one end:
 const P_IDLE = 0;
 const P_UDP = 1;
@@ -89,7 +90,7 @@ export function open(): u32 {
   initSize(c, <u32>field(P_SIZE), <u32>field(P_CEILING), <u32>field(P_REMOTE + P_UDP));
   setTimes(c, field(P_NOW));
   setCredit(c);
-  rttInit(c);
+  rttInit(c, <f32>field(P_RTT));
   congestionInit(c, <u8>field(P_CONGESTION));
   return STATUS_OK;
 }

@@ -21,6 +21,12 @@ import { ACK_NOW, Connection, DRAINING, OPEN } from "./record";
 /** RFC 9001 §6.6 */
 const MOST_FAILURES: u64 = 1 << 36;
 
+/**
+ * Our constant, ms: data that was sent in one burst with Complete is there by then, and so is a quick answer. No more, because for an initiator
+ * that could not time the handshake this is part of its first RTT sample.
+ */
+const COMPLETE_ACK_DELAY: f64 = 2;
+
 /** Handles `size` bytes at `start` of the receive slot; true if they are an authentic, new packet. */
 export function receive(c: Connection, start: u32, size: u32, now: f64): bool {
   if (c.state >= DRAINING) return drop(c);
@@ -58,11 +64,16 @@ export function receive(c: Connection, start: u32, size: u32, now: f64): bool {
   return true;
 }
 
-/** Packet 0 of the initiator, the Complete packet, is verified (or came again): acknowledge at once. */
+/**
+ * Packet 0 of the initiator, the Complete packet, is verified: acknowledged with the answer to the data that follows it. When it came again an
+ * acknowledgement was lost: at once.
+ */
 export function completeReceived(c: Connection, now: f64): void {
+  const again = c.largestReceived >= 0;
   mark(c, 0);
   onReceived(c, 0, -1, true, now);
-  c.flags |= ACK_NOW;
+  if (again) c.flags |= ACK_NOW;
+  else c.ackTime = min(c.ackTime, now + COMPLETE_ACK_DELAY);
   c.idleSince = now;
 }
 

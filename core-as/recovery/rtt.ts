@@ -6,10 +6,12 @@ import { flightOf } from "./flight";
 export const GRANULARITY: f32 = 1;
 const INITIAL_RTT: f32 = 333;
 
-export function rttInit(c: Connection): void {
+/** `sample`: what the handshake showed (RFC 9002 §5.1: any pair of a packet and its answer will do), 0 = nothing. */
+export function rttInit(c: Connection, sample: f32): void {
   c.smoothedRtt = INITIAL_RTT;
   c.rttVariation = INITIAL_RTT / 2;
   c.minimumRtt = 0;
+  if (sample > 0) onRttSample(c, sample, 0);
 }
 
 /** A new sample (§5.3); `ackDelay` as the peer told it. */

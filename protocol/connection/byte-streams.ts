@@ -78,6 +78,8 @@ export class ByteStreams {
     writeU32(preface, 0, port);
     const opening = { preface, finish: false };
     this.#opening.set(id, opening);
+    // Nobody sends before accepting, so the credit for that can go with the opening.
+    this.#core.raiseStreamWindow(id, this.#limits.window);
     this.#writePreface(id, opening);
     return id;
   }
@@ -228,7 +230,6 @@ export class ByteStreams {
     if (count === 0) return;
     if (count > 0 && this.#byte[0] === 0) {
       this.#opening.delete(id);
-      this.#core.raiseStreamWindow(id, this.#limits.window);
       this.#emit({ kind: 'accepted', id });
       this.#emit({ kind: 'readable', id });
       return;

@@ -75,14 +75,14 @@ export class Acceptor {
     if (name === undefined) throw new RemoteError('NOT_FOUND', 'the handshake is meant for somebody else');
     if (!supported(initiate.version, initiate.suite)) throw new RemoteError('NOT_IMPLEMENTED', 'unknown version of the protocol');
     const known = this.halfOpen.find(path, initiate.source);
-    if (known !== undefined && equalBytes(known.fields.message, initiate.message)) return known.respond;
+    if (known !== undefined && equalBytes(known.fields.message, initiate.message)) return responding(known, now);
     const { limits } = this.#context.config;
     // Only proven ones count, and up to the whole table: strangers who knock here must not keep out who comes through the base station.
     const busy = known === undefined && this.halfOpen.proven >= limits.halfOpen;
     if (known !== undefined || busy) throw new RemoteError('TOO_MANY_REQUESTS', 'too many handshakes at once');
     const entry = this.#begin(initiate, { name, path, proven: true, length: packet.length, now }, options);
     if (entry === null) throw new RemoteError('BAD_REQUEST', 'the handshake message does not hold');
-    return entry.respond;
+    return responding(entry, now);
   }
 
   /** A Data packet that overtook the Complete: kept, unless there are too many handshakes or packets. */
@@ -121,7 +121,7 @@ export class Acceptor {
     else if (this.#underLoad() && path.kind === 'udp' && !this.#limiter.take(path.address, now)) this.#context.stats.limited++;
     else {
       const entry = this.#begin(initiate, { ...from, proven });
-      if (entry !== null) this.#sendRespond(entry);
+      if (entry !== null) this.#sendRespond(entry, now);
     }
   }
 
@@ -132,7 +132,7 @@ export class Acceptor {
     }
     entry.received += length;
     this.halfOpen.touch(entry, now);
-    this.#sendRespond(entry);
+    this.#sendRespond(entry, now);
   }
 
   /** A new half-open handshake with its Respond, or null when there is no room or the message does not hold. */
@@ -196,14 +196,14 @@ export class Acceptor {
     }
   }
 
-  #sendRespond(entry: HalfOpen): void {
+  #sendRespond(entry: HalfOpen, now: number): void {
     const { outbox, stats } = this.#context;
     if (!entry.maySend(entry.respond.length)) {
       stats.limited++;
       return;
     }
     entry.sent += entry.respond.length;
-    outbox.push(entry.fields.path, entry.respond);
+    outbox.push(entry.fields.path, responding(entry, now));
   }
 
   #sendRetry(initiate: Initiate, length: number, path: Path, now: number): void {
@@ -232,4 +232,9 @@ export class Acceptor {
     routes.remove(entry.fields.path);
     stats.halfOpen = this.halfOpen.size;
   }
+}
+
+function responding(entry: HalfOpen, now: number): Uint8Array {
+  entry.responding(now);
+  return entry.respond;
 }

@@ -68,7 +68,8 @@ export class Completer {
     const local = ownParameters(config, acceptStreams);
     const keys = handshake.trafficKeys();
     const remote = offer.parameters;
-    const core = openCore(this.#context, { initiator: false, keys, localId: entry.id, remoteId, local, remote, path }, now);
+    const rtt = entry.rtt(now);
+    const core = openCore(this.#context, { initiator: false, keys, localId: entry.id, remoteId, local, remote, path, rtt }, now);
     const slot = new Slot(registry, entry.id, { initiator: false, path });
     slot.connection.established({
       core,

@@ -57,6 +57,8 @@ export interface CoreRequest {
   readonly path: Path;
   /** Initiator: the Complete packet. */
   readonly complete?: Uint8Array;
+  /** ms that the handshake took from a packet of ours, sent once, to its answer; 0 = unknown. */
+  readonly rtt: number;
 }
 
 /** A connection in the core with the keys of a handshake, which are wiped here. @throws LocalError OUT_OF_MEMORY */
@@ -78,6 +80,7 @@ export function openCore(context: Context, request: CoreRequest, now: number): C
       ...(config.keepAlive === undefined ? {} : { keepAlive: config.keepAlive }),
       packetCeiling: packetCeiling(request.path),
       ...(config.congestion === undefined ? {} : { congestion: config.congestion }),
+      rtt: request.rtt,
       skipSeed: u32(config.crypto.randomBytes(4), 0),
       now,
     });

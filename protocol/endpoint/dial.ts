@@ -31,6 +31,8 @@ export class Dial {
   #packet: Uint8Array;
   #timeout: number;
   #sendAt: number;
+  /** When the Initiate went out, while it went out only once; else -1. */
+  #sentOnceAt = -1;
 
   /** @throws LocalError INVALID_ARGUMENT for a pin that is no full fingerprint */
   constructor(parts: {
@@ -77,9 +79,15 @@ export class Dial {
   /** The Initiate to send now, or null. Its bytes are the same each time; the pause doubles up to 2 s. */
   due(now: number): Uint8Array | null {
     if (now < this.#sendAt || this.path === null) return null;
+    this.#sentOnceAt = this.#timeout === this.#firstTimeout ? now : -1;
     this.#sendAt = now + this.#timeout;
     this.#timeout = Math.min(2 * this.#timeout, MAX_TIMEOUT);
     return this.path.kind === 'udp' ? padded(this.#packet) : this.#packet;
+  }
+
+  /** ms since the Initiate that is answered now; 0 when that is not known: it was repeated, or the base station carried it. */
+  rtt(now: number): number {
+    return this.#sentOnceAt < 0 ? 0 : now - this.#sentOnceAt;
   }
 
   /** Begins again with the token of a Retry. The Noise message stays: it was encrypted once. */

@@ -166,7 +166,8 @@ export class Dialer {
     const complete = encodeComplete({ destination: remoteId, message: this.#writeThird(slot, handshake, local) });
     const keys = handshake.trafficKeys();
     const remote = peer.offer.parameters;
-    const core = openCore(this.#context, { initiator: true, keys, localId: slot.id, remoteId, local, remote, path, complete }, now);
+    const rtt = dial.rtt(now);
+    const core = openCore(this.#context, { initiator: true, keys, localId: slot.id, remoteId, local, remote, path, complete, rtt }, now);
     slot.connection.established({
       core,
       path,

@@ -36,6 +36,9 @@ export class HalfOpen {
   readonly id: Uint8Array;
   /** The Respond packet, repeated byte for byte. */
   respond: Uint8Array = new Uint8Array(0);
+  /** When the Respond was given out, and how often. */
+  respondedAt = 0;
+  responses = 0;
   /** When it is given up. */
   expiry: number;
   /** The handshake became a connection, which has the id now. */
@@ -50,6 +53,17 @@ export class HalfOpen {
     this.fields = fields;
     this.expiry = fields.createdAt + HALF_OPEN_LIFETIME;
     this.received = received;
+  }
+
+  /** The Respond goes out. */
+  responding(now: number): void {
+    this.respondedAt = now;
+    this.responses++;
+  }
+
+  /** ms since the Respond that is answered now; 0 when that is not known: it was repeated. */
+  rtt(now: number): number {
+    return this.responses === 1 ? now - this.respondedAt : 0;
   }
 
   /** Whether `length` bytes may go to an address that is not proven: at most three times what came from it (RFC 9000 §8.1). */

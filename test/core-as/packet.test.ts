@@ -311,7 +311,7 @@ describe('round-trip time', () => {
   test('RFC 9002 §5.3', () => {
     const core = testCore();
     const connection = core.call.blankConnection!();
-    core.call.rttInit!(connection);
+    core.call.rttInit!(connection, 0);
     expect(core.call.probeTimeout!(connection)).toBeCloseTo(333 + 4 * 166.5 + 25);
     core.call.onRttSample!(connection, 100, 0);
     expect(core.call.smoothedRtt!(connection)).toBeCloseTo(100);

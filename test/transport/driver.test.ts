@@ -115,11 +115,12 @@ class Bench {
   turn(): void {
     this.settle();
     for (const run of this.deferred.splice(0)) run();
+    this.settle();
   }
 
   /** The end of one callback of the loop. */
   settle(): void {
-    for (const run of this.soon.splice(0)) run();
+    while (this.soon.length > 0) for (const run of this.soon.splice(0)) run();
   }
 
   async turns(): Promise<void> {
@@ -192,6 +193,32 @@ describe('driver', () => {
       expect(driver.stats.sent).toBe(byte);
     }
     expect(bench.deferred).toEqual([]);
+  });
+
+  it('sends what is done about an event after it was told, with what the event itself caused', async () => {
+    const bench = new Bench();
+    const driver = bench.driver({
+      onEvent: () => {
+        bench.engine.toSend = 1;
+        void Promise.resolve().then(() => {
+          bench.engine.toSend = 2;
+          driver.wake();
+        });
+      },
+    });
+    await driver.bind({ port: 0 });
+    // The clock of a host runs what is wanted soon when the promises are through.
+    bench.clock.soon = (run) => void setImmediate(run);
+    const served = () => new Promise<void>((resolve) => setImmediate(() => setImmediate(() => setImmediate(resolve))));
+    for (const cause of ['timeout', 'batch']) {
+      bench.engine.events = [cause];
+      if (cause === 'timeout') driver.wake();
+      else for (const byte of [1, 2]) bench.bound[0]!.receive(Uint8Array.of(byte), bench.engine.path);
+      bench.turn();
+      await served();
+      expect(bench.inFlight.splice(0)).toHaveLength(2);
+      expect(bench.engine.calls.splice(0).filter((call) => call === 'transmit')).toHaveLength(2);
+    }
   });
 
   it('serves datagrams that come back to back together, at the end of the turn', async () => {

@@ -70,6 +70,7 @@ function settle(c: Connection, largest: u64, delay: f32, ranges: u32, now: f64):
   const flight = flightOf(c);
   let sampleTime: f64 = -1;
   let latestSent: f64 = -1;
+  let waited = false;
   let acked: u32 = 0;
   const inFlight = c.bytesInFlight;
   onAckBegin();
@@ -82,8 +83,9 @@ function settle(c: Connection, largest: u64, delay: f32, ranges: u32, now: f64):
       if (!changetype<usize>(record)) continue;
       if (record.state == SKIPPED) return ERROR_PROTOCOL_VIOLATION;
       if (record.state != OUTSTANDING) continue;
-      const repeated = record.complete > 1;
-      if (number == largest && !repeated) sampleTime = record.time;
+      // Nothing was looked at before Complete had come, so no packet of this frame tells the round trip when that took several attempts.
+      if (record.complete > 1) waited = true;
+      if (number == largest) sampleTime = record.time;
       latestSent = max(latestSent, record.time);
       acked += record.size;
       notePathArrival(c);
@@ -96,6 +98,7 @@ function settle(c: Connection, largest: u64, delay: f32, ranges: u32, now: f64):
   c.largestAcked = max(c.largestAcked, <i64>largest);
   if (acked == 0) return ERROR_NO_ERROR;
 
+  if (waited) sampleTime = -1;
   if (sampleTime >= 0) {
     if (flight.firstSample < 0) flight.firstSample = now;
     onRttSample(c, <f32>max(now - sampleTime, 0), delay);

@@ -115,3 +115,18 @@ it('the first bytes, when they are lost, come again after three round trips and 
   expect(await simulation.settle(echo())).toEqual(utf8('hello'));
   expect(simulation.now - from).toBeLessThan(2 * RTT + 3 * RTT + 25 + 5);
 });
+
+it('packets that waited for Complete at the device tell no round-trip time', async () => {
+  const { simulation, connect } = await scene({ delay: RTT / 2 });
+  const toDrop = new Set(['INITIATE', 'COMPLETE']);
+  simulation.onPacket = (packet) => (toDrop.delete(kind(packet.data)) ? 'drop' : undefined);
+  const echo = async () => {
+    const session = await connect();
+    const stream = session.startStream(1);
+    await stream.write(utf8('hello'));
+    await stream.readAll(5);
+    return session.stats().rtt;
+  };
+  expect(await simulation.settle(echo())).toBe(333);
+  expect(toDrop.size).toBe(0);
+});

@@ -82,6 +82,8 @@ export interface UdpSocket {
   readonly index: number;
   /** The bound port, never 0. */
   readonly port: number;
+  /** Bytes of datagrams that may wait to be read, as the system granted them; absent or 0 where it does not tell. */
+  readonly receiveBuffer?: number;
   /**
    * The path to a peer, interned: as long as anyone holds it, the same address and port give the same object.
    * @throws LocalError INVALID_ARGUMENT when `address` is not numeric or `port` is outside 1 to 65535.

@@ -12,6 +12,7 @@ import { checkLinkMtu, packetSizeFor } from '../udp-path.ts';
 import { clock } from './clock.ts';
 import { nodeCrypto } from './crypto.ts';
 import { bindUdp } from './udp.ts';
+import { checkBuffer } from './udp-buffers.ts';
 
 /** What a person may state about this host. */
 export interface NodeEnvironmentOptions {
@@ -24,6 +25,12 @@ export interface NodeEnvironmentOptions {
   linkMtu?: number;
   /** Largest packet that hosts here send and take, bytes of UDP payload, 1,200 to 65,000. Default 1,452, or what `linkMtu` allows. */
   maxPacketSize?: number;
+  /**
+   * Bytes asked of the kernel per socket for datagrams that wait, from 65,536; default 8 MiB for arrivals, the system's for departures. It may
+   * grant less (Linux: `net.core.rmem_max`): the log says so once, `receiveBuffer` of a socket and of a host's statistics how much it was.
+   */
+  receiveBuffer?: number;
+  sendBuffer?: number;
 }
 
 /** @throws LocalError INVALID_ARGUMENT for a size out of range */
@@ -32,8 +39,14 @@ export function nodeEnvironment(options: NodeEnvironmentOptions = {}): Environme
   return { clock, crypto: nodeCrypto, network: nodeNetwork(options, log), log, createCore: (core) => Core.load(core) };
 }
 
-function nodeNetwork({ linkMtu, maxPacketSize = packetSizeFor(linkMtu) }: NodeEnvironmentOptions, log: Log): Network {
-  const settings = { log, ...(linkMtu === undefined ? {} : { linkMtu: checkLinkMtu(linkMtu) }) };
+function nodeNetwork(options: NodeEnvironmentOptions, log: Log): Network {
+  const { linkMtu, maxPacketSize = packetSizeFor(linkMtu), receiveBuffer, sendBuffer } = options;
+  const settings = {
+    log,
+    ...(linkMtu === undefined ? {} : { linkMtu: checkLinkMtu(linkMtu) }),
+    ...(receiveBuffer === undefined ? {} : { receiveBuffer: checkBuffer(receiveBuffer) }),
+    ...(sendBuffer === undefined ? {} : { sendBuffer: checkBuffer(sendBuffer) }),
+  };
   let sockets = 0;
   return {
     maxPacketSize,

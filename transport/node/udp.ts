@@ -1,25 +1,19 @@
 /**
- * UDP in Node: one {@link UdpSocket} over up to two `dgram` sockets, one per address family, on the same port.
+ * UDP in Node: one {@link UdpSocket} over up to two `dgram` sockets (family-socket.ts), one per address family, on the same port.
  *
  * Two sockets rather than one dual-stack IPv6 socket: it works on hosts without IPv6 and with it switched off, IPv4 peers appear in their own
- * notation, and the IPv4 path costs nothing extra. What a datagram costs here is Node's: nothing is awaited and nothing looked up.
- *
- * Sends complete in the order they were made, which is what libuv guarantees for one socket, so a ring of offsets per socket
- * replaces a closure per packet.
+ * notation, and the IPv4 path costs nothing extra.
  */
-import { createSocket, type RemoteInfo, type Socket } from 'node:dgram';
+import type { RemoteInfo } from 'node:dgram';
 import { LocalError } from '../../protocol/errors/index.ts';
 import type { Path } from '../../protocol/path.ts';
 import { canonicalAddress } from '../address.ts';
 import type { BindOptions, Log, UdpSocket } from '../environment.ts';
 import { PathTable, UdpPath } from '../udp-path.ts';
+import { type Family, FamilySocket } from './family-socket.ts';
 import { ownInterfaces, smallLinkMtu } from './interfaces.ts';
 import { bindError, isMissingFamily } from './udp-errors.ts';
 
-type Family = 'udp4' | 'udp6';
-
-/** Asked for; the system may grant less (`net.core.rmem_max`). Arrivals of one busy event loop turn must fit. */
-const RECEIVE_BUFFER = 8 * 1024 * 1024;
 /** Port 0: how often another number is tried when the one IPv4 got is taken for IPv6. */
 const PORT_ATTEMPTS = 16;
 
@@ -28,6 +22,9 @@ export interface UdpSettings {
   readonly log: Log;
   /** MTU of the links as stated. */
   readonly linkMtu?: number;
+  /** Bytes asked of the system for datagrams that wait. */
+  readonly receiveBuffer?: number;
+  readonly sendBuffer?: number;
 }
 
 /** Opens the sockets. Errors as {@link Network.bind}. @param index of the new socket. */
@@ -69,7 +66,7 @@ class NodeUdpSocket implements UdpSocket {
   async open(families: readonly Family[]): Promise<void> {
     this.port = this.#options.port;
     for (const family of families) {
-      const socket = new FamilySocket(family, this.#message, this.#settings.log);
+      const socket = new FamilySocket(family, this.#message, this.#settings);
       if (family === 'udp4') this.#v4 = socket;
       else this.#v6 = socket;
       try {
@@ -83,6 +80,11 @@ class NodeUdpSocket implements UdpSocket {
     }
     const missing = this.#v4 === undefined && this.#v6 === undefined;
     if (missing) throw new LocalError('INVALID_STATE', 'this host has neither IPv4 nor IPv6');
+  }
+
+  /** The lesser of both families. */
+  get receiveBuffer(): number {
+    return Math.min(this.#v4?.receiveBuffer ?? Number.POSITIVE_INFINITY, this.#v6?.receiveBuffer ?? Number.POSITIVE_INFINITY);
   }
 
   path(address: string, port: number): Path {
@@ -105,91 +107,6 @@ class NodeUdpSocket implements UdpSocket {
     // Port 0 can only be made up: nothing can be sent there, and `dgram` throws when asked to.
     if (!this.#closed && from.port !== 0) this.#options.receive(datagram, this.#paths.path(from.address, from.port));
   };
-}
-
-/** One `dgram` socket and the packets it has not yet given back. */
-class FamilySocket {
-  readonly #socket: Socket;
-  readonly #log: Log;
-  #closed = false;
-  /** Offset and callback of each send, oldest at `#first`; a ring whose size is a power of two. */
-  #offsets = new Float64Array(64);
-  #callbacks = new Array<(offset: number) => void>(64);
-  #first = 0;
-  #count = 0;
-
-  constructor(family: Family, message: (datagram: Buffer, from: RemoteInfo) => void, log: Log) {
-    this.#socket = createSocket({ type: family, ipv6Only: family === 'udp6', lookup: numericLookup });
-    this.#socket.on('message', message);
-    this.#log = log;
-  }
-
-  /** @returns the port. */
-  bind(port: number, host: string | undefined): Promise<number> {
-    const socket = this.#socket;
-    return new Promise((resolve, reject) => {
-      socket.once('error', reject);
-      socket.bind({ port, ...(host === undefined ? {} : { address: host }), exclusive: true }, () => {
-        socket.removeListener('error', reject);
-        socket.on('error', (error) => this.#log.warn('UDP socket', { error: error.message }));
-        this.#enlargeBuffer();
-        resolve(socket.address().port);
-      });
-    });
-  }
-
-  send(buffer: Uint8Array, offset: number, length: number, address: string, port: number, released: (offset: number) => void): void {
-    this.#push(offset, released);
-    this.#socket.send(buffer, offset, length, port, address, this.#sent);
-  }
-
-  close(): void {
-    if (this.#closed) return;
-    this.#closed = true;
-    this.#socket.removeAllListeners('error').on('error', () => {});
-    this.#socket.close();
-  }
-
-  #push(offset: number, released: (offset: number) => void): void {
-    if (this.#count === this.#offsets.length) this.#grow();
-    const slot = (this.#first + this.#count++) & (this.#offsets.length - 1);
-    this.#offsets[slot] = offset;
-    this.#callbacks[slot] = released;
-  }
-
-  /** The oldest packet has left, or was refused by the system: the address may be unreachable. Either way it is UDP's loss. */
-  readonly #sent = (): void => {
-    const slot = this.#first;
-    this.#first = (slot + 1) & (this.#offsets.length - 1);
-    this.#count--;
-    this.#callbacks[slot]!(this.#offsets[slot]!);
-  };
-
-  #grow(): void {
-    const size = this.#offsets.length;
-    const order = Array.from({ length: size }, (_, i) => (this.#first + i) & (size - 1));
-    const offsets = new Float64Array(2 * size);
-    offsets.set(order.map((slot) => this.#offsets[slot]!));
-    this.#callbacks = order.map((slot) => this.#callbacks[slot]!);
-    this.#callbacks.length = 2 * size;
-    this.#offsets = offsets;
-    this.#first = 0;
-  }
-
-  #enlargeBuffer(): void {
-    try {
-      this.#socket.setRecvBufferSize(RECEIVE_BUFFER);
-      this.#log.debug('UDP receive buffer', { asked: RECEIVE_BUFFER, granted: this.#socket.getRecvBufferSize() });
-    } catch (error) {
-      this.#log.debug('UDP receive buffer stays at its default', { error: (error as Error).message });
-    }
-  }
-}
-
-/** `dgram` resolves each destination anew and by default asynchronously; ours are numeric already. */
-function numericLookup(address: string, options: number | object, callback: (error: null, address: string, family: number) => void): void {
-  const family = typeof options === 'number' ? options : address.includes(':') ? 6 : 4;
-  callback(null, address, family);
 }
 
 function checkedFamilies({ port, host }: BindOptions): Family[] {

@@ -224,7 +224,8 @@ export class Host {
   /** Counters of endpoint and driver. */
   stats(): Readonly<Record<string, number>> {
     const endpoint = this.#engine.isRunning ? this.#engine.endpoint.stats : {};
-    return { sessions: this.#sessions.size, ...this.#driver.stats, ...endpoint };
+    const receiveBuffer = Math.min(...this.#sockets.map((socket) => socket.receiveBuffer ?? 0));
+    return { sessions: this.#sessions.size, receiveBuffer, ...this.#driver.stats, ...endpoint };
   }
 
   async #shutDown(timeout: number): Promise<void> {

@@ -4,7 +4,7 @@ import { EventEmitter, once } from 'node:events';
 import { networkInterfaces } from 'node:os';
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import type { Path } from '../../../protocol/path.ts';
-import { type BindOptions, silentLog, type UdpSocket } from '../../../transport/environment.ts';
+import { type BindOptions, type Log, silentLog, type UdpSocket } from '../../../transport/environment.ts';
 import { nodeEnvironment } from '../../../transport/node/environment.ts';
 import { bindError, isMissingFamily } from '../../../transport/node/udp-errors.ts';
 
@@ -167,6 +167,97 @@ describe('UDP in Node', () => {
     socket.close();
     await new Promise((resolve) => setTimeout(resolve, 20));
     expect(released).toEqual([7, ...Array.from({ length: 200 }, (_, i) => i), 300]);
+  });
+
+  it('gives packets back although nobody waits for any of them, also when the kernel takes no more', async () => {
+    const socket = await bind({ host: '127.0.0.1' });
+    const path = socket.path('127.0.0.1', socket.port);
+    const core = new Uint8Array(1 << 20);
+    const released: number[] = [];
+    const queue = vi.spyOn(Socket.prototype, 'getSendQueueCount');
+    // Three of five are said to be queued at first, then one, then none.
+    for (const count of [3, 1, 0]) queue.mockReturnValueOnce(count);
+    for (let i = 0; i < 5; i++) socket.send(core, i * 2048, 1000, path, (offset) => released.push(offset / 2048));
+    await new Promise((resolve) => setImmediate(resolve));
+    expect(released).toEqual([0, 1]);
+    while (released.length < 5) await new Promise((resolve) => setTimeout(resolve, 1));
+    expect(queue).toHaveBeenCalledTimes(3);
+    queue.mockRestore();
+    expect(released).toEqual([0, 1, 2, 3, 4]);
+  });
+
+  it('sends what a slot holds then, whatever it held and however long it was before', async () => {
+    const arrivals = new EventEmitter();
+    const to = await bind({ receive: (datagram) => void arrivals.emit('datagram', datagram) });
+    const from = await bind({ host: '127.0.0.1' });
+    const path = from.path('127.0.0.1', to.port);
+    const core = new Uint8Array(1 << 20);
+    for (const [offset, length] of [
+      [64, 10],
+      [64, 20],
+      [64, 10],
+      [55, 19],
+      [64, 10],
+    ] as const) {
+      core.fill(length, offset, offset + length);
+      const arrival = once(arrivals, 'datagram') as Promise<[Uint8Array]>;
+      from.send(core, offset, length, path, () => {});
+      expect([...(await arrival)[0]]).toEqual(new Array(length).fill(length));
+    }
+  });
+
+  it.each([undefined, 262_144])('asks for a receive buffer and tells how much it got, of %s bytes', async (receiveBuffer) => {
+    const lines: [string, Record<string, unknown> | undefined][] = [];
+    const log: Log = {
+      ...silentLog,
+      info: (message, fields) => lines.push([message, fields]),
+      debug: (...line) => lines.push(line as never),
+    };
+    const { network } = nodeEnvironment({ log, ...(receiveBuffer === undefined ? {} : { receiveBuffer }) });
+    for (let i = 0; i < 2; i++) opened.push(await network.bind({ port: 0, host: '127.0.0.1', receive: () => {} }));
+    const asked = receiveBuffer ?? 8 * 1024 * 1024;
+    const { receiveBuffer: granted } = opened.at(-1) as UdpSocket;
+    expect(granted).toBeGreaterThanOrEqual(65_536);
+    expect(lines.filter(([message]) => message === 'UDP buffers').map(([, fields]) => fields)).toEqual(
+      Array.from({ length: 2 }, () => expect.objectContaining({ asked, granted })),
+    );
+    // Too little is told once, with what can be done.
+    const warnings = lines.filter(([message]) => message.startsWith('UDP receive buffer is smaller'));
+    expect(warnings.length).toBe(granted! < asked ? 1 : 0);
+    for (const [, fields] of warnings) expect(fields).toMatchObject({ remedy: expect.stringMatching(/rmem_max|limit/) });
+  });
+
+  it('halves what the system refuses', async () => {
+    const set = vi.spyOn(Socket.prototype, 'setRecvBufferSize');
+    set.mockImplementationOnce(() => {
+      throw new Error('ENOBUFS');
+    });
+    await bind({ host: '127.0.0.1' });
+    expect(set.mock.calls).toEqual([[8 * 1024 * 1024], [4 * 1024 * 1024]]);
+    set.mockRestore();
+  });
+
+  it.each([0, 65_535, 2 ** 30 + 1, 1.5])('refuses a buffer of %d bytes', (size) => {
+    for (const options of [{ receiveBuffer: size }, { sendBuffer: size }])
+      expect(() => nodeEnvironment(options)).toThrow(expect.objectContaining({ code: 'INVALID_ARGUMENT' }));
+  });
+
+  it.each([1279, 65_536, 1400.5])('refuses a link MTU of %d bytes', (linkMtu) => {
+    expect(() => nodeEnvironment({ linkMtu })).toThrow(expect.objectContaining({ code: 'INVALID_ARGUMENT' }));
+  });
+
+  it('expects of a path what its link carries', async () => {
+    const of = async (linkMtu: number, address: string) => {
+      const socket = await nodeEnvironment({ linkMtu }).network.bind({ port: 0, receive: () => {} });
+      opened.push(socket);
+      return socket.path(address, 1).maxUdpPayload;
+    };
+    expect(await of(9000, '192.0.2.1')).toBe(8972);
+    expect(await of(1280, '2001:db8::1')).toBe(1232);
+    expect(await of(1280, '127.0.0.1')).toBe(65_000);
+    const unstated = (await bind()).path('192.0.2.1', 1).maxUdpPayload!;
+    expect(unstated).toBeLessThanOrEqual(1472);
+    expect(unstated).toBeGreaterThanOrEqual(1252);
   });
 
   it('delivers nothing after close', async () => {

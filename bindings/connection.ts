@@ -16,6 +16,7 @@ import { type CoreInternals, MAX_BATCH } from './core-internals.ts';
 import { LocalError } from './error.ts';
 import { type KeepAlive, MESSAGE_LIMIT } from './options.ts';
 import { type CoreConnectionStats, readStats } from './stats.ts';
+import { type CoreStreamStats, type CoreStreamTotals, readStreamStats, readStreamTotals } from './stream-stats.ts';
 
 /** Bytes of a route id (PROTOCOL.md §2). */
 const ROUTE_ID_LENGTH = 8;
@@ -183,7 +184,7 @@ export class CoreConnection {
     return done;
   }
 
-  /** Our receive window of the stream becomes at least `bytes` (at most 3.75 MiB). */
+  /** Our receive window of the stream becomes at least `bytes`, and grows by itself from there, up to 3.75 MiB, as the application reads. */
   raiseStreamWindow(id: number, bytes: number): void {
     const { exports } = this.check();
     this.call(() => exports.streamRaiseWindow(this.handle, id, bytes));
@@ -272,10 +273,18 @@ export class CoreConnection {
     return this.copyOut(this.call(() => exports.connectionCloseReason(this.handle)));
   }
 
-  stats(): CoreConnectionStats {
+  stats(): CoreConnectionStats & CoreStreamTotals {
     const { exports, results } = this.check();
     this.call(() => exports.connectionStats(this.handle));
-    return readStats(results);
+    const stats = readStats(results);
+    this.call(() => exports.connectionStreamStats(this.handle));
+    return Object.assign(stats, readStreamTotals(results));
+  }
+
+  /** Figures of a byte stream; null once both directions are over and told. */
+  streamStats(id: number): CoreStreamStats | null {
+    const { exports, results } = this.check();
+    return this.call(() => exports.streamStats(this.handle, id)) === 0 ? null : readStreamStats(results);
   }
 
   /** Wipes the keys and gives everything back, whatever the state. Safe to call twice, and after a trap. */

@@ -8,7 +8,7 @@ export interface CoreExports extends AeadExports, Record<string, unknown> {
   readonly abortColumn: WebAssembly.Global;
 
   abiVersion(): number;
-  init(connections: number, streams: number, size: number, streamSegments: number, maxPacketSize: number): number;
+  init(connections: number, streams: number, size: number, streamSegments: number, maxPacketSize: number, connectionWindow: number): number;
   transferAt(): number;
   transferSize(): number;
   receiveAt(): number;
@@ -50,6 +50,8 @@ export interface CoreExports extends AeadExports, Record<string, unknown> {
   streamRead(handle: number, id: number, max: number): number;
   streamRaiseWindow(handle: number, id: number, bytes: number): void;
   streamSetWeight(handle: number, id: number, weight: number): void;
+  streamStats(handle: number, id: number): number;
+  connectionStreamStats(handle: number): void;
   messageSend(handle: number, length: number): number;
   messageRead(handle: number, id: number): number;
 }

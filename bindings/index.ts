@@ -14,3 +14,4 @@ export {
   type WasmSource,
 } from './options.ts';
 export type { CoreConnectionStats } from './stats.ts';
+export type { CoreStreamStats, CoreStreamTotals } from './stream-stats.ts';

@@ -16,7 +16,13 @@ import { LocalError } from './error.ts';
 import type { CoreOptions, WasmSource } from './options.ts';
 
 const PAGE = 65_536;
-const DEFAULTS = { connections: 64, memory: 32 * 1_024 * 1_024, streamSegments: 0, maxPacketSize: 1_452 };
+const DEFAULTS = {
+  connections: 64,
+  memory: 32 * 1_024 * 1_024,
+  streamSegments: 0,
+  maxPacketSize: 1_452,
+  connectionWindow: 16 * 1_024 * 1_024,
+};
 /** Bytes of memory for which there is one stream record by default; fewest of them. */
 const MEMORY_PER_STREAM = 4_096;
 const LEAST_STREAMS = 64;
@@ -64,12 +70,12 @@ function prepare(exports: CoreExports, options: CoreOptions): CoreExports {
       `core.wasm has ABI version ${exports.abiVersion()}, these bindings need ${ABI_VERSION}: rebuild or reload both`,
     );
   }
-  const { connections, memory, streamSegments, maxPacketSize, ...other } = { ...DEFAULTS, ...options };
+  const { connections, memory, streamSegments, maxPacketSize, connectionWindow, ...other } = { ...DEFAULTS, ...options };
   const streams = other.streams ?? Math.max(LEAST_STREAMS, Math.floor(memory / MEMORY_PER_STREAM));
   const pages = Math.ceil(memory / PAGE);
   const missing = pages - exports.memory.buffer.byteLength / PAGE;
   if (missing > 0) exports.memory.grow(missing);
-  const status = exports.init(connections, streams, exports.memory.buffer.byteLength, streamSegments, maxPacketSize);
+  const status = exports.init(connections, streams, exports.memory.buffer.byteLength, streamSegments, maxPacketSize, connectionWindow);
   if (status === Status.OUT_OF_MEMORY)
     throw new LocalError('OUT_OF_MEMORY', `${memory} bytes are too few for ${connections} connections and ${streams} streams`);
   if (status !== Status.OK)

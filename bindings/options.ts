@@ -16,6 +16,11 @@ export interface CoreOptions {
   memory?: number;
   /** Limit of byte-stream buffers over all connections, in units of 256 bytes; default: as memory allows. */
   streamSegments?: number;
+  /**
+   * What the receive window of a connection may grow to by itself, bytes, as far as memory allows; default 16 MiB. It never falls below `initialMaxData`; 0:
+   * windows stay as they are announced.
+   */
+  connectionWindow?: number;
   /** Largest packet, bytes, 1,200 to 65,000; default 1,452. */
   maxPacketSize?: number;
 }
@@ -31,7 +36,7 @@ export interface DataParameters {
   maxUdpPayload: number;
   /** Bytes the peer may send over all streams before the application reads; at least 2 × 66,560 is granted. */
   initialMaxData: number;
-  /** The same for each byte stream. Messages always have 66,560. */
+  /** The same for each byte stream, until its window is raised. Messages always have 66,560. */
   initialMaxStreamData: number;
   /** Byte streams the peer may have open at a time, up to 65,535. */
   maxStreams: number;

@@ -89,7 +89,7 @@ export function conservativeRounds(h: Hystart): u32 {
 
 /** A connection that has sent `packets` under a key in use since 0, the first of them acknowledged at once. */
 export function setPhase(c: Connection, packets: u64): void {
-  c.nextNumber = c.sendPhaseFirst + packets;
+  c.nextNumber = <u64>c.sendPhaseFirst + packets;
   c.flags |= PHASE_ACKED;
 }
 

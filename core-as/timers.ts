@@ -46,7 +46,7 @@ export function idleTimer(c: Connection): f64 {
 
 /** A writer that found no chunk is offered room again. */
 export function retryTimer(c: Connection): f64 {
-  return c.retryTime;
+  return c.stateTime;
 }
 
 /** What is known about the path is too old to be of use. */
@@ -61,7 +61,7 @@ export function previousKeyTimer(c: Connection): f64 {
 
 /** The closing or draining period is over. */
 export function closeTimer(c: Connection): f64 {
-  return c.closeTime;
+  return c.stateTime;
 }
 
 /** The earliest of them. */

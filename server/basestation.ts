@@ -147,7 +147,7 @@ function hostConfig({ identity, resetSecret, port, host }: BasestationOptions, {
     binds: [{ port, ...(host === undefined ? {} : { host }) }],
     responder: () => RESPONDER,
     limits: { connections, halfOpen: HALF_OPEN, retryAbove: RETRY_ABOVE },
-    core: { connections: slots, streams: STREAMS_PER_SLOT * slots, memory: memoryFor(connections) },
+    core: { connections: slots, streams: STREAMS_PER_SLOT * slots, memory: memoryFor(connections), connectionWindow: 0 },
     parameters: {
       idleTimeout: Math.max(defaultParameters.idleTimeout, 2 * keepAlive.interval + keepAlive.retryInterval * keepAlive.maxRetries),
       // Requests are small and there are no byte streams: one peer can hold no more than that.

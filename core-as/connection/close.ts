@@ -64,7 +64,7 @@ export function onPeerClose(c: Connection, code: u64, reason: usize, reasonLengt
 /** Idle timeout or keep-alive without an answer: no packet can help. */
 export function timeOut(c: Connection): void {
   c.state = DRAINED;
-  c.closeTime = Infinity;
+  c.stateTime = Infinity;
   endFlight(c);
   releaseModel(c);
   c.bytesInFlight = 0;
@@ -75,7 +75,7 @@ export function timeOut(c: Connection): void {
 export function endClosing(c: Connection): void {
   if (c.closing && closingOf(c).ours) c.events |= ON_CLOSED;
   c.state = DRAINED;
-  c.closeTime = Infinity;
+  c.stateTime = Infinity;
   c.events |= ON_DRAINED;
 }
 
@@ -125,7 +125,7 @@ function begin(c: Connection, state: u8, frameType: u64, code: u64, reason: usiz
     if (state == CLOSING) c.flags |= CLOSE_DUE;
   }
   if (state == DRAINING) c.flags &= ~CLOSE_DUE;
-  if (c.closeTime == Infinity) c.closeTime = now + 3 * probeTimeout(c);
+  if (c.state == OPEN) c.stateTime = now + 3 * probeTimeout(c);
   c.state = state;
   c.ackTime = Infinity;
   endFlight(c);

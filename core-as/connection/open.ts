@@ -19,9 +19,11 @@ import { maskOf } from "../packet/number";
 import { initSize } from "../packet/size";
 import { endFlight } from "../recovery/flight";
 import { rttInit } from "../recovery/rtt";
-import { LEAST_DATA_WINDOW, MOST_WINDOW } from "../streams/credit";
+import { LEAST_DATA_WINDOW } from "../streams/credit";
 import { freeStream } from "../streams/life";
 import { Stream } from "../streams/record";
+import { MOST_WINDOW, releaseWindow } from "../streams/window";
+import { ticksOf } from "../ticks";
 import { releaseClosing } from "./close";
 import { Connection, INITIATOR, SEND_COMPLETE, receiveKey, sendKey } from "./record";
 import { drawSkip } from "./skip";
@@ -110,6 +112,7 @@ export function free(c: Connection): void {
   releaseDatagrams(c);
   discardPreviousKey(c);
   releaseClosing(c);
+  releaseWindow(c);
   if (c.complete) releaseChunk(c.complete, BOOKKEEPING);
   giveBack(c);
 }
@@ -154,11 +157,10 @@ function keepComplete(c: Connection, length: u32): bool {
 
 function setTimes(c: Connection, now: f64): void {
   c.ackTime = Infinity;
-  c.retryTime = Infinity;
-  c.closeTime = Infinity;
+  c.stateTime = Infinity;
   c.idleSince = now;
   c.keepAliveSince = now;
-  c.phaseStart = now;
+  c.phaseStart = ticksOf(now);
   const ours = field(P_LOCAL + P_IDLE);
   const theirs = field(P_REMOTE + P_IDLE);
   c.idleTimeout = <u32>(ours == 0 ? theirs : theirs == 0 ? ours : min(ours, theirs));

@@ -75,8 +75,7 @@ export class Connection {
   largestReceived: i64;
   /** Received numbers below this are no longer told in ACK frames. */
   ackFloor: u64;
-  /** First number sent in our current key phase; lowest received in the peer's. */
-  sendPhaseFirst: u64;
+  /** Lowest number received in the peer's current key phase. */
   receivePhaseFirst: u64;
   authenticationFailures: u64;
   // Flow control over all streams (RFC 9000 §4), bytes.
@@ -91,17 +90,20 @@ export class Connection {
   largestTime: f64;
   idleSince: f64;
   keepAliveSince: f64;
-  retryTime: f64;
-  closeTime: f64;
-  /** First use of our current sending key. */
-  phaseStart: f64;
+  /** While OPEN: a starved writer is offered room again; later: the closing or draining period is over. */
+  stateTime: f64;
   bytesSent: f64;
   bytesReceived: f64;
+  /** Bytes of streams sent again. */
+  bytesRepeated: f64;
   smoothedRtt: f32;
   rttVariation: f32;
   minimumRtt: f32;
-  /** ms from `phaseStart` to the first acknowledgement of the phase, once PHASE_ACKED. */
-  phaseAcked: f32;
+  /** First use of our current sending key, and its first acknowledgement once PHASE_ACKED (ticks.ts). */
+  phaseStart: u32;
+  phaseAcked: u32;
+  /** First number sent in our current key phase, its low half: a phase has 2^28. */
+  sendPhaseFirst: u32;
   congestionWindow: u32;
   bytesInFlight: u32;
   slowStartThreshold: u32;
@@ -110,6 +112,11 @@ export class Connection {
   flags: u32;
   random: u32;
   dataWindow: u32;
+  /** Bytes by which `dataWindow` grew; when it was announced last (ticks.ts), 0 = never. */
+  dataGrown: u32;
+  dataTuned: u32;
+  /** Bytes of byte streams that were written and are not acknowledged. */
+  buffered: u32;
   initialStreamWindow: u32;
   peerStreamWindow: u32;
   // Counts of streams, each by opener and kind.

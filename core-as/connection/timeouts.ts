@@ -38,7 +38,7 @@ export function handleTimeout(c: Connection, now: f64): void {
 
 /** Chunks may be free again: turned-away writers try once more. */
 function retryStarved(c: Connection): void {
-  c.retryTime = Infinity;
+  c.stateTime = Infinity;
   c.flags &= ~STARVED;
   offerStreams(c);
   offerMessages(c);

@@ -49,7 +49,7 @@ export function transmit(c: Connection, now: f64, most: u32): u32 {
 }
 
 function transmitOpen(c: Connection, now: f64, most: u32): void {
-  if (flagged(c, STARVED) && c.retryTime == Infinity) c.retryTime = now + RETRY_AFTER;
+  if (flagged(c, STARVED) && c.stateTime == Infinity) c.stateTime = now + RETRY_AFTER;
   if (flagged(c, SEND_COMPLETE) && !transmitComplete(c, now)) return;
   refill(c, now);
   while (written < most) if (!transmitPacket(c, now)) break;
@@ -73,7 +73,7 @@ function transmitPacket(c: Connection, now: f64): bool {
   const start = packet + HEADER;
   const limit = start + frameSpaceNow(c);
   const ackEnd = flagged(c, ACK_NOW) || (canTrack && ackOwed(c)) ? writeAck(c, start, limit, now) : start;
-  const end = canTrack ? fillFrames(c, ackEnd, limit) : ackEnd;
+  const end = canTrack ? fillFrames(c, ackEnd, limit, now) : ackEnd;
   if (end == start) {
     releaseSlot(packet);
     c.flags &= ~ACK_NOW;
@@ -104,8 +104,8 @@ function transmitSizeProbe(c: Connection, now: f64): bool {
 }
 
 /** Frames that ask for an acknowledgement, in order of urgency. */
-function fillFrames(c: Connection, to: usize, limit: usize): usize {
-  let end = fillControl(c, to, limit);
+function fillFrames(c: Connection, to: usize, limit: usize, now: f64): usize {
+  let end = fillControl(c, to, limit, now);
   end = fillStreams(c, end, limit);
   end = fillDatagrams(c, end, limit);
   if (eliciting) {

@@ -5,6 +5,7 @@ import { freeChunks, poolTop } from "../memory/chunks";
 import { layOut, packetLengths, packetOffsets, receiveSlot, receiveSlotSize, results, transfer } from "../memory/layout";
 import { freeSlots, packetSlotsInit, releaseSlot } from "../memory/packet-slots";
 import { byteStreams, ownMessages, peerMessages, tableInit } from "../streams/table";
+import { windowsInit } from "../streams/window";
 
 export { transferSize } from "../memory/layout";
 export { mostPeerMessages, mostPeerStreams } from "../streams/table";
@@ -15,12 +16,13 @@ export function abiVersion(): u32 {
 }
 
 /** Lays memory out, once, after the host has grown it to `size` bytes. Returns a Status. */
-export function init(connections: u32, streams: u32, size: u32, streamSegments: u32, maxPacketSize: u32): u32 {
+export function init(connections: u32, streams: u32, size: u32, streamSegments: u32, maxPacketSize: u32, connectionWindow: u32): u32 {
   const status = layOut(connections, streams, size, streamSegments, maxPacketSize);
   if (status != STATUS_OK) return status;
   packetSlotsInit();
   connectionsInit();
   tableInit();
+  windowsInit(connectionWindow);
   return STATUS_OK;
 }
 

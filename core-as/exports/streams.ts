@@ -12,6 +12,7 @@ import { isWhole, sendMessage, takeMessage } from "../streams/messages";
 import { AT_END, read, stop } from "../streams/receive";
 import { Stream, canReceive, canSend, isMessage } from "../streams/record";
 import { finish, reset, write } from "../streams/send";
+import { connectionFigures, streamFigures } from "../streams/stats";
 import { find } from "../streams/table";
 
 /** Id of a new byte stream, -1 when the peer allows no more or no record is left. */
@@ -67,6 +68,19 @@ export function streamRaiseWindow(handle: u32, id: f64, bytes: u32): void {
 export function streamSetWeight(handle: u32, id: f64, weight: u32): void {
   const s = byteStream(the(handle), id);
   if (changetype<usize>(s)) s.weight = <u8>(min(max(weight, 1), 256) - 1);
+}
+
+/** Fills the results with the figures of a byte stream; false when it is gone. */
+export function streamStats(handle: u32, id: f64): bool {
+  const s = byteStream(the(handle), id);
+  if (!changetype<usize>(s)) return false;
+  streamFigures(s);
+  return true;
+}
+
+/** The same for all streams of the connection together. */
+export function connectionStreamStats(handle: u32): void {
+  connectionFigures(the(handle));
 }
 
 /** Queues `length` bytes of the transfer area as a message; its id, -1 when there is no room yet. */

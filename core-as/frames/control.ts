@@ -8,6 +8,7 @@ import { canStage, stageControl, stageEliciting, stageReference } from "../recov
 import {
   CONTROL_LINK, SEND_MAX_STREAM_DATA, SEND_RESET_STREAM, SEND_STOP_SENDING, Stream, address,
 } from "../streams/record";
+import { tuneConnection, tuneStream } from "../streams/window";
 import { MAX_DATA, MAX_MESSAGES, MAX_STREAMS, MAX_STREAM_DATA, PING, RESET_STREAM, STOP_SENDING } from "./types";
 import { writeVarint } from "./varint";
 
@@ -15,15 +16,15 @@ import { writeVarint } from "./varint";
 const LONGEST: usize = 25;
 
 /** Writes what is pending from `to` up to `limit`; returns the address after it. */
-export function fillControl(c: Connection, to: usize, limit: usize): usize {
+export function fillControl(c: Connection, to: usize, limit: usize, now: f64): usize {
   let end = to;
-  if (c.pending & SEND_MAX_DATA && end + LONGEST <= limit) end = maxData(c, end);
+  if (c.pending & SEND_MAX_DATA && end + LONGEST <= limit) end = maxData(c, end, now);
   if (c.pending & SEND_MAX_STREAMS && end + LONGEST <= limit) end = maxStreams(c, end);
   if (c.pending & SEND_MAX_MESSAGES && end + LONGEST <= limit) end = maxMessages(c, end);
   const list = at(c) + CONTROL_LIST;
   while (head(list) && end + LONGEST <= limit && canStage()) {
     const s = changetype<Stream>(head(list));
-    end = streamControl(s, end);
+    end = streamControl(c, s, end, now);
     if (s.pending == 0) remove(list, address(s), CONTROL_LINK);
   }
   return end;
@@ -37,7 +38,8 @@ export function fillPing(c: Connection, to: usize, limit: usize): usize {
   return writeVarint(to, PING);
 }
 
-function maxData(c: Connection, to: usize): usize {
+function maxData(c: Connection, to: usize, now: f64): usize {
+  tuneConnection(c, now);
   c.pending &= ~SEND_MAX_DATA;
   c.dataReceiveLimit = max(c.dataReceiveLimit, c.dataConsumed + c.dataWindow);
   stageControl(SEND_MAX_DATA);
@@ -59,7 +61,7 @@ function maxMessages(c: Connection, to: usize): usize {
 }
 
 /** One pending frame of a stream. */
-function streamControl(s: Stream, to: usize): usize {
+function streamControl(c: Connection, s: Stream, to: usize, now: f64): usize {
   if (s.pending & SEND_RESET_STREAM) {
     s.pending &= ~SEND_RESET_STREAM;
     stageReference(s, REF_RESET_STREAM, 0, 0, false);
@@ -71,6 +73,7 @@ function streamControl(s: Stream, to: usize): usize {
     return writeVarint(writeVarint(writeVarint(to, STOP_SENDING), s.id), s.stopCode);
   }
   s.pending &= ~SEND_MAX_STREAM_DATA;
+  tuneStream(c, s, now);
   s.receiveLimit = max(s.receiveLimit, s.readBase + s.window);
   stageReference(s, REF_MAX_STREAM_DATA, 0, 0, false);
   return writeVarint(writeVarint(writeVarint(to, MAX_STREAM_DATA), s.id), s.receiveLimit);

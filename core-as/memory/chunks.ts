@@ -6,8 +6,9 @@
  *
  * - bytes of streams, sent and received apart: two ends that send to each other cannot fill the room both need to receive;
  *   data behind a gap leaves a quarter of the receiving budget to the data that closes gaps;
- * - messages, sent and received apart, never touched by byte streams; half of each is for connections that hold little, so that
- *   messages nobody finishes or takes cannot keep out everyone else's;
+ * - messages, sent and received apart, never touched by byte streams;
+ * - half of each of these is for connections that hold little, so that what one peer never finishes, takes or acknowledges cannot
+ *   keep out everyone else's;
  * - bookkeeping (directories, ranges, sent packets): whatever is left.
  */
 import { abortUnless } from "./invariant";
@@ -92,9 +93,20 @@ export function scarce(budget: u32): bool {
   return load<u32>(used + (budget << 2)) >= load<u32>(limits + (budget << 2)) / 2;
 }
 
+/** Whether no more than an eighth of `budget` is left. */
+export function nearlyUsedUp(budget: u32): bool {
+  const limit = load<u32>(limits + (budget << 2));
+  return load<u32>(used + (budget << 2)) >= limit - limit / 8;
+}
+
 /** What each of `owners` may hold of the half of `budget` that is kept for those who hold little, bytes. */
 export function fairShare(budget: u32, owners: u32): u64 {
   return (<u64>load<u32>(limits + (budget << 2)) << (CHUNK_BITS - 1)) / owners;
+}
+
+/** Bytes that all the chunks of `budget` hold. */
+export function budgetBytes(budget: u32): u64 {
+  return <u64>load<u32>(limits + (budget << 2)) << CHUNK_BITS;
 }
 
 /** Chunks charged to `budget`. */

@@ -23,10 +23,11 @@ import {
 } from "../connection/record";
 import { BOOKKEEPING, releaseChunk, takeChunk } from "../memory/chunks";
 import { probeTimeout } from "../recovery/rtt";
+import { ticksOf } from "../ticks";
 
 /** Our constants: packets and milliseconds under one key. */
-const PACKETS_PER_KEY: u64 = 1 << 28;
-const TIME_PER_KEY: f64 = 3_600_000;
+const PACKETS_PER_KEY: u32 = 1 << 28;
+const TIME_PER_KEY: u32 = 3_600_000;
 
 const KEY: u32 = 32;
 const NONCE = memory.data(12, 4);
@@ -50,25 +51,25 @@ export function rekey(key: usize, target: usize): void {
 
 /** Flips the sending key if it is time and allowed; asked before each packet. */
 export function maybeUpdateSendKey(c: Connection, now: f64): void {
-  const due = flagged(c, UPDATE_WANTED) || c.nextNumber - c.sendPhaseFirst >= PACKETS_PER_KEY || now - c.phaseStart >= TIME_PER_KEY;
+  const due = flagged(c, UPDATE_WANTED) || <u32>c.nextNumber - c.sendPhaseFirst >= PACKETS_PER_KEY || ticksOf(now) - c.phaseStart >= TIME_PER_KEY;
   if (!due || !updateAllowed(c, now)) return;
   rekey(sendKey(c), sendKey(c));
   c.flags = (c.flags ^ SEND_PHASE) & ~(PHASE_ACKED | UPDATE_WANTED);
-  c.sendPhaseFirst = c.nextNumber;
-  c.phaseStart = now;
+  c.sendPhaseFirst = <u32>c.nextNumber;
+  c.phaseStart = ticksOf(now);
   c.events |= ON_SEND_KEY;
 }
 
 /** Whether the current phase is confirmed long enough. */
 export function updateAllowed(c: Connection, now: f64): bool {
-  return flagged(c, PHASE_ACKED) && now - c.phaseStart - <f64>c.phaseAcked >= 3 * probeTimeout(c);
+  return flagged(c, PHASE_ACKED) && <f64>(ticksOf(now) - c.phaseAcked) >= 3 * probeTimeout(c);
 }
 
 /** An acknowledgement arrived: from the first of the current phase on, 3 PTO have to pass. */
 export function onNumberAcknowledged(c: Connection, number: u64, now: f64): void {
-  if (flagged(c, PHASE_ACKED) || number < c.sendPhaseFirst) return;
+  if (flagged(c, PHASE_ACKED) || c.nextNumber - number > <u64>(<u32>c.nextNumber - c.sendPhaseFirst)) return;
   c.flags |= PHASE_ACKED;
-  c.phaseAcked = <f32>(now - c.phaseStart);
+  c.phaseAcked = ticksOf(now);
 }
 
 /** The key the peer will use next, at NEXT_KEY until `wipeNextKey`. */

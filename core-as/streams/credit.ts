@@ -4,23 +4,20 @@
  * What is announced is only noted here (`pending` bits); transmit writes the frame from the state it finds then, so a lost or
  * overtaken announcement is never stale.
  *
- * MAX_DATA rises when half of the window was consumed, and in any case when less than 2 R is left: a peer with a message of up to R
+ * MAX_DATA and MAX_STREAM_DATA rise when a quarter of the window was consumed, MAX_DATA in any case when less than 2 R is left: a peer with a message of up to R
  * bytes must never wait for credit that we have and keep (PROTOCOL.md §5).
  */
 import {
   Connection, CONTROL_LIST, ON_MESSAGES, ON_STREAMS, SEND_MAX_DATA, SEND_MAX_MESSAGES, SEND_MAX_STREAMS, WANTS_MESSAGES,
   WANTS_STREAMS, at, flagged,
 } from "../connection/record";
-import { MAP_WINDOW } from "../memory/chunk-map";
 import { MESSAGE_LIMIT } from "../memory/layout";
 import { push } from "../memory/list";
 import {
-  CONTROL_LINK, DISCARD, PEER_RESET, RECEIVE_DONE, SEND_MAX_STREAM_DATA, SEND_STOP_SENDING, Stream, UNKNOWN, address, has, isMessage,
+  ADAPTIVE, BLOCKED, CONTROL_LINK, DISCARD, PEER_RESET, RECEIVE_DONE, SEND_MAX_STREAM_DATA, SEND_STOP_SENDING, Stream, UNKNOWN, address, has, isMessage,
 } from "./record";
-import { queueNew } from "./send";
-
-/** Largest stream window: what a ChunkMap spans. */
-export const MOST_WINDOW: u32 = MAP_WINDOW - 1_024;
+import { offerRoom, queueNew } from "./send";
+import { mostStreamWindow, stepOf } from "./window";
 
 /** Smallest MAX_DATA window. */
 export const LEAST_DATA_WINDOW: u32 = 2 * MESSAGE_LIMIT;
@@ -30,19 +27,20 @@ export function afterConsumed(c: Connection): void {
   const limit = c.dataConsumed + c.dataWindow;
   if (limit <= c.dataReceiveLimit) return;
   const low = c.dataReceiveLimit - c.dataReceived < 2 * MESSAGE_LIMIT;
-  if (low || limit - c.dataReceiveLimit >= <u64>c.dataWindow / 2) c.pending |= SEND_MAX_DATA;
+  if (low || limit - c.dataReceiveLimit >= <u64>stepOf(c.dataWindow)) c.pending |= SEND_MAX_DATA;
 }
 
 /** Bytes of `s` were read: the stream's credit. */
 export function afterRead(c: Connection, s: Stream): void {
   if (isMessage(s) || s.finalSize != UNKNOWN) return;
-  if (s.readBase + s.window - s.receiveLimit >= <u64>s.window / 2) announce(c, s);
+  if (s.readBase + s.window - s.receiveLimit >= <u64>stepOf(s.window)) announce(c, s);
 }
 
-/** Our window of `s` becomes at least `bytes`. */
+/** Our window of `s` becomes at least `bytes`, as far as the pool can hold them, and grows by itself from there. */
 export function raiseWindow(c: Connection, s: Stream, bytes: u32): void {
-  if (isMessage(s) || has(s, DISCARD | PEER_RESET | RECEIVE_DONE) || bytes <= s.window) return;
-  s.window = min(bytes, MOST_WINDOW);
+  if (isMessage(s) || has(s, DISCARD | PEER_RESET | RECEIVE_DONE)) return;
+  s.flags |= ADAPTIVE;
+  s.window = max(s.window, min(bytes, mostStreamWindow()));
   if (s.finalSize == UNKNOWN && s.readBase + s.window > s.receiveLimit) announce(c, s);
 }
 
@@ -81,7 +79,9 @@ export function onMaxData(c: Connection, limit: u64): void {
 export function onMaxStreamData(c: Connection, s: Stream, limit: u64): void {
   if (limit <= s.sendLimit) return;
   s.sendLimit = limit;
+  s.flags &= ~BLOCKED;
   queueNew(c, s);
+  offerRoom(c, s);
 }
 
 export function onMaxStreams(c: Connection, limit: u64): void {

@@ -6,6 +6,7 @@
  * sends the frame again.
  */
 import { ERROR_FINAL_SIZE_ERROR, ERROR_FLOW_CONTROL_ERROR, ERROR_NO_ERROR } from "../codes.generated";
+import { connectionsOpen } from "../connection/open";
 import { Connection } from "../connection/record";
 import { MAX_VARINT } from "../frames/varint";
 import { addressOf, copyIn, copyOut, releaseAll, releaseBelow, releaseRest } from "../memory/chunk-map";
@@ -117,8 +118,7 @@ function checkSizes(c: Connection, s: Stream, end: u64, fin: bool): u32 {
 function keep(c: Connection, s: Stream, offset: u64, end: u64, data: usize): bool {
   const start = max(offset, s.contiguous);
   if (start >= end) return true;
-  if (isMessage(s) && !mayHoldMore(c) && needsChunk(s, start, end)) return false;
-  if (start > s.contiguous && !isMessage(s) && !roomBehindGap() && needsChunk(s, start, end)) return false;
+  if (!hasRoom(c, s, start) && needsChunk(s, start, end)) return false;
   const length = <u32>(end - start);
   const taken = copyIn(receiveMap(s), start, data + <usize>(start - offset), length, budgetOf(s));
   if (taken < length) {
@@ -137,11 +137,22 @@ function keep(c: Connection, s: Stream, offset: u64, end: u64, data: usize): boo
   return true;
 }
 
-/** Whether messages of the peer may take another chunk: when room is scarce only if it holds little, each open message counted as a chunk. */
-function mayHoldMore(c: Connection): bool {
-  if (!scarce(MESSAGES_IN)) return true;
+/** Whether bytes of `s` from `start` on may take another chunk. */
+function hasRoom(c: Connection, s: Stream, start: u64): bool {
+  if (isMessage(s)) return mayHoldMore(c, MESSAGES_IN);
+  if (start > s.contiguous) return roomBehindGap() && mayHoldMore(c, BYTES_IN);
+  // What an application that reads waits for always gets in; so gaps are closed, and the room behind them comes back.
+  return s.contiguous == s.readBase || mayHoldMore(c, BYTES_IN);
+}
+
+/**
+ * Whether the peer may hold more of `budget`: when room is scarce only if it holds little, each open message counted as a chunk. A connection that is
+ * alone has nobody to leave room to.
+ */
+function mayHoldMore(c: Connection, budget: u32): bool {
+  if (!scarce(budget) || connectionsOpen == 1) return true;
   const open = <u64>(c.peerMessages - c.finishedPeerMessages) << CHUNK_BITS;
-  return c.dataReceived - c.dataConsumed + open < fairShare(MESSAGES_IN, connectionCount);
+  return c.dataReceived - c.dataConsumed + open < fairShare(budget, connectionCount);
 }
 
 function closeGaps(s: Stream, to: u64): void {

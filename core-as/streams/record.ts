@@ -40,6 +40,10 @@ export const PEER_RESET: u32 = 1 << 10;
 export const RECEIVE_DONE: u32 = 1 << 11;
 /** The receive map holds chunks of data that was refused: it is freed as a whole at the end only. */
 export const RAGGED: u32 = 1 << 12;
+/** The receive window was raised: from now on it grows by itself (window.ts). */
+export const ADAPTIVE: u32 = 1 << 13;
+/** It has bytes to send and no credit of the peer for them. */
+export const BLOCKED: u32 = 1 << 14;
 
 // Pending control frames of a stream.
 export const SEND_MAX_STREAM_DATA: u32 = 1 << 0;
@@ -76,6 +80,8 @@ export class Stream {
   receiveLimit: u64;
   peerResetCode: u64;
   peerStopCode: u64;
+  /** Bytes sent again. */
+  repeated: u64;
   connection: usize;
   /** Hash chain of the table; link of the free list. */
   tableNext: usize;
@@ -86,10 +92,14 @@ export class Stream {
   events: u32;
   /** Receive window we keep open. */
   window: u32;
+  /** When it was announced last (ticks.ts), 0 = never. */
+  tuned: u32;
   /** Bytes the stream may still send in its turn; below zero what it took too much of the last one. */
   share: i32;
   /** Weight among byte streams less one: 0 … 255 for 1 … 256. */
   weight: u8;
+  /** How often it became BLOCKED. */
+  blocked: u32;
   /** RangeSets, see memory/range-set.ts. */
   acked: usize;
   lost: usize;

@@ -23,7 +23,7 @@ import { byteCredit } from "./credit";
 import {
   DEFAULT_WEIGHT, ENDED, END_ACKED, END_PENDING, LOST_LINK, SEND_LINK, STARTED, Stream, address, has, isMessage, lostSet, sendMap,
 } from "./record";
-import { endAlone } from "./send";
+import { endAlone, isBlocked } from "./send";
 
 /** One packet in this many belongs to byte streams first. */
 const SHARE: u8 = 4;
@@ -54,7 +54,7 @@ function fillLost(c: Connection, to: usize, limit: usize): usize {
   const list = at(c) + LOST_LIST;
   while (head(list) && canStage()) {
     const s = changetype<Stream>(head(list));
-    const end = writeLost(s, to, limit);
+    const end = writeLost(c, s, to, limit);
     if (!s.lost && !endAlone(s)) remove(list, address(s), LOST_LINK);
     if (end == to) break;
     to = end;
@@ -67,7 +67,7 @@ function fillMessages(c: Connection, to: usize, limit: usize): usize {
   while (head(list) && canStage()) {
     const s = changetype<Stream>(head(list));
     if (!mayStart(c, s)) break;
-    const end = writeNew(s, to, limit, u64.MAX_VALUE);
+    const end = writeNew(c, s, to, limit, u64.MAX_VALUE);
     if (end == to) break;
     if (!has(s, STARTED)) {
       s.flags |= STARTED;
@@ -86,11 +86,11 @@ function fillBytes(c: Connection, to: usize, limit: usize): usize {
     if (credit == 0) break;
     const s = inTurn(c);
     const before = s.sentHighest;
-    const end = writeNew(s, to, limit, credit);
+    const end = writeNew(c, s, to, limit, credit);
     if (end == to) break;
     c.dataSent += s.sentHighest - before;
     s.share -= <i32>written;
-    if (s.sendNext >= s.sendEnd || s.sendNext >= s.sendLimit) {
+    if (s.sendNext >= s.sendEnd || isBlocked(s)) {
       s.share = min(s.share, 0);
       remove(list, address(s), SEND_LINK);
     } else if (s.share <= 0) rotate(list, SEND_LINK);
@@ -126,25 +126,33 @@ function mayStart(c: Connection, s: Stream): bool {
 }
 
 /** The first lost range of `s`, or its end alone. */
-function writeLost(s: Stream, to: usize, limit: usize): usize {
+function writeLost(c: Connection, s: Stream, to: usize, limit: usize): usize {
   if (count(lostSet(s)) == 0) return endAlone(s) ? writePiece(s, s.sendEnd, 0, to, limit) : to;
   const start = startOf(lostSet(s), 0, s.sendBase);
   const length = <u32>min(endOf(lostSet(s), 0, s.sendBase) - start, <u64>u32.MAX_VALUE);
   const end = writePiece(s, start, length, to, limit);
-  if (end != to) removeRange(lostSet(s), s.sendBase, start, start + written);
+  if (end == to) return to;
+  removeRange(lostSet(s), s.sendBase, start, start + written);
+  countRepeated(c, s, written);
   return end;
 }
 
 /** New bytes of `s`, at most `credit` of them beyond what was ever sent. */
-function writeNew(s: Stream, to: usize, limit: usize, credit: u64): usize {
+function writeNew(c: Connection, s: Stream, to: usize, limit: usize, credit: u64): usize {
   const most = min(s.sendEnd, s.sendLimit);
   let length = most - s.sendNext;
   if (!isMessage(s)) length = min(length, s.sentHighest - s.sendNext + credit);
   const end = writePiece(s, s.sendNext, <u32>length, to, limit);
   if (end == to) return to;
+  if (s.sendNext < s.sentHighest) countRepeated(c, s, <u32>min(<u64>written, s.sentHighest - s.sendNext));
   s.sendNext += written;
   s.sentHighest = max(s.sentHighest, s.sendNext);
   return end;
+}
+
+function countRepeated(c: Connection, s: Stream, bytes: u32): void {
+  s.repeated += bytes;
+  c.bytesRepeated += <f64>bytes;
 }
 
 /** Bytes the last `writePiece` took. */

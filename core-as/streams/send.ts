@@ -5,17 +5,22 @@
  * back acknowledged moves `sendBase` or, beyond a hole, goes into `acked`; what comes back lost goes into `lost` and out again
  * before anything new. The list "lost" of the connection holds every stream with something to send that needs no credit: lost
  * bytes, or a lone end.
+ *
+ * What a byte stream takes from its application is bounded: by the congestion window, by what the peer's credit lets it send, and by what the
+ * connection as a whole may hold of the pool.
  */
+import { connectionsOpen } from "../connection/open";
 import {
   Connection, BYTES_LIST, CONTROL_LIST, EVENTS_LIST, LOST_LIST, MESSAGES_LIST, STARVED, at,
 } from "../connection/record";
 import { MAP_WINDOW, copyIn, releaseAll, releaseBelow, releaseRest } from "../memory/chunk-map";
-import { BYTES_OUT, MESSAGES_OUT } from "../memory/chunks";
+import { BYTES_OUT, MESSAGES_OUT, budgetBytes, fairShare, nearlyUsedUp, scarce } from "../memory/chunks";
+import { connectionCount } from "../memory/layout";
 import { push, remove as unlink } from "../memory/list";
 import { clear, count, endOf, insert, insertMerging, remove, startOf } from "../memory/range-set";
 import { maybeFree } from "./life";
 import {
-  CONTROL_LINK, ENDED, END_ACKED, END_PENDING, EVENT_LINK, LOST_LINK, ON_FINISHED, ON_WRITABLE, RESET, SEND_DONE, SEND_LINK,
+  BLOCKED, CONTROL_LINK, ENDED, END_ACKED, END_PENDING, EVENT_LINK, LOST_LINK, ON_FINISHED, ON_WRITABLE, RESET, SEND_DONE, SEND_LINK,
   SEND_RESET_STREAM, STARTED, Stream, WANTS_ROOM, ackedSet, address, has, isMessage, lostSet, sendMap,
 } from "./record";
 
@@ -23,17 +28,23 @@ import {
  * are lost, what waits for a second repetition spans three round trips and more. */
 const LEAST_BUFFER: u32 = 65_536;
 const MOST_BUFFER: u32 = MAP_WINDOW - 1_024;
+/** Our constant: bytes taken beyond the peer's credit, so that something is there when more credit comes. */
+const AHEAD: u64 = 16_384;
+/** Our constant: bytes that a stream may buffer whatever the others of its connection hold, unless others need the last of the room. */
+const LEAST_ROOM: u32 = 4_096;
+/** Our constant: an application that was turned away is asked again when so many bytes fit, or a quarter of what may be buffered. */
+const WORTH_OFFERING: u32 = 131_072;
 
 /** Takes up to `length` bytes; fewer when the buffer or the pool is full, and then ON_WRITABLE follows. */
 export function write(c: Connection, s: Stream, source: usize, length: u32): u32 {
   if (has(s, ENDED | RESET | SEND_DONE)) return 0;
-  const limit = bufferLimit(c);
-  const buffered = <u32>(s.sendEnd - s.sendBase);
-  const wanted = min(length, limit > buffered ? limit - buffered : 0);
+  const wanted = min(length, roomOf(c, s));
   const taken = copyIn(sendMap(s), s.sendEnd, source, wanted, BYTES_OUT);
-  if (taken < wanted) c.flags |= STARVED;
-  if (taken < length) s.flags |= WANTS_ROOM;
   s.sendEnd += taken;
+  // With nothing buffered no acknowledgement will come that could offer room: the retry timer does.
+  if (taken < wanted || (taken < length && bufferedOf(s) == 0)) c.flags |= STARVED;
+  if (taken < length) s.flags |= WANTS_ROOM;
+  c.buffered += taken;
   if (taken > 0) queueNew(c, s);
   return taken;
 }
@@ -49,6 +60,7 @@ export function finish(c: Connection, s: Stream): void {
 /** Ends our direction at once (RFC 9000 §3.1): buffered bytes are thrown away. */
 export function reset(c: Connection, s: Stream, code: u64): void {
   if (has(s, RESET | SEND_DONE)) return;
+  if (!isMessage(s)) c.buffered -= bufferedOf(s);
   // A started message reserved its whole size; its final size is what went out.
   if (isMessage(s) && has(s, STARTED)) c.dataSent -= s.sendEnd - s.sentHighest;
   s.flags = (s.flags | RESET) & ~(WANTS_ROOM | END_PENDING);
@@ -60,8 +72,16 @@ export function reset(c: Connection, s: Stream, code: u64): void {
 
 /** Puts the stream among those with new bytes, if its window allows one. */
 export function queueNew(c: Connection, s: Stream): void {
-  if (s.sendNext >= s.sendEnd || s.sendNext >= s.sendLimit || has(s, RESET)) return;
+  if (s.sendNext >= s.sendEnd || has(s, RESET) || isBlocked(s)) return;
   push(at(c) + (isMessage(s) ? MESSAGES_LIST : BYTES_LIST), address(s), SEND_LINK);
+}
+
+/** Whether the stream has bytes to send and no credit for them; notes it when it is new. */
+export function isBlocked(s: Stream): bool {
+  if (s.sendNext < s.sendLimit || s.sendNext >= s.sendEnd) return false;
+  if (!has(s, BLOCKED)) s.blocked++;
+  s.flags |= BLOCKED;
+  return true;
 }
 
 /** `length` bytes from `offset` (and the end) arrived. */
@@ -72,7 +92,7 @@ export function onSendAcked(c: Connection, s: Stream, offset: u64, length: u32, 
   if (end > s.sendBase) {
     const start = max(offset, s.sendBase);
     if (s.lost) remove(lostSet(s), s.sendBase, start, end);
-    if (start == s.sendBase) moveBase(s, end);
+    if (start == s.sendBase) moveBase(c, s, end);
     else if (!insert(ackedSet(s), s.sendBase, start, end)) noteLost(s, start, end);
   }
   if (!s.lost && !endAlone(s)) unlink(at(c) + LOST_LIST, address(s), LOST_LINK);
@@ -116,7 +136,7 @@ export function endAlone(s: Stream): bool {
 /** Whether a writer that was turned away would be served now; if so, tells it. */
 export function offerRoom(c: Connection, s: Stream): void {
   if (!has(s, WANTS_ROOM)) return;
-  if (<u32>(s.sendEnd - s.sendBase) > bufferLimit(c) / 4 * 3) return;
+  if (bufferedOf(s) > 0 && roomOf(c, s) < min(bufferLimit(c, s) / 4, WORTH_OFFERING)) return;
   s.flags &= ~WANTS_ROOM;
   raiseEvent(c, s, ON_WRITABLE);
 }
@@ -129,6 +149,7 @@ export function raiseEvent(c: Connection, s: Stream, event: u32): void {
 /** Frees what waits to be sent and takes the stream out of every sending list. */
 export function releaseSendBuffers(c: Connection, s: Stream): void {
   releaseAll(sendMap(s), budgetOf(s));
+  if (!isMessage(s) && !has(s, RESET)) c.buffered -= bufferedOf(s);
   clear(ackedSet(s));
   clear(lostSet(s));
   unlink(at(c) + LOST_LIST, address(s), LOST_LINK);
@@ -136,7 +157,7 @@ export function releaseSendBuffers(c: Connection, s: Stream): void {
 }
 
 /** Everything below `to` is acknowledged, and what `acked` adds to it. */
-function moveBase(s: Stream, to: u64): void {
+function moveBase(c: Connection, s: Stream, to: u64): void {
   const from = s.sendBase;
   let base = to;
   if (s.acked) {
@@ -147,6 +168,7 @@ function moveBase(s: Stream, to: u64): void {
     if (s.lost) remove(lostSet(s), from, from, base);
   }
   releaseBelow(sendMap(s), from, base, budgetOf(s));
+  if (!isMessage(s)) c.buffered -= <u32>(base - from);
   s.sendBase = base;
   if (s.sendNext < base) s.sendNext = base;
   if (base == s.sendEnd) releaseRest(sendMap(s), base, budgetOf(s));
@@ -167,8 +189,34 @@ function afterAck(c: Connection, s: Stream): void {
   offerRoom(c, s);
 }
 
-function bufferLimit(c: Connection): u32 {
-  return min(max(LEAST_BUFFER, c.congestionWindow * 4), MOST_BUFFER);
+/** Bytes the application may write now. */
+function roomOf(c: Connection, s: Stream): u32 {
+  const buffered = bufferedOf(s);
+  const limit = bufferLimit(c, s);
+  const own = limit > buffered ? limit - buffered : 0;
+  const all = connectionLimit(c);
+  const shared = all > c.buffered ? all - c.buffered : 0;
+  const least = LEAST_ROOM > buffered && (connectionsOpen == 1 || !nearlyUsedUp(BYTES_OUT)) ? LEAST_ROOM - buffered : 0;
+  return min(own, max(shared, least));
+}
+
+/** Written and not acknowledged; nothing is left of a direction that was reset. */
+export function bufferedOf(s: Stream): u32 {
+  return has(s, RESET) ? 0 : <u32>(s.sendEnd - s.sendBase);
+}
+
+/** Most bytes that may be buffered for the stream. */
+function bufferLimit(c: Connection, s: Stream): u32 {
+  const path = min(max(LEAST_BUFFER, c.congestionWindow * 4), MOST_BUFFER);
+  const credit = s.sendLimit - s.sendBase + AHEAD;
+  return <u32>min(<u64>path, credit);
+}
+
+/** Most bytes that may be buffered for all byte streams of the connection: when room is scarce its share, if there are others. */
+function connectionLimit(c: Connection): u32 {
+  const budget = <u32>min(budgetBytes(BYTES_OUT), <u64>i32.MAX_VALUE);
+  if (connectionsOpen == 1 || !scarce(BYTES_OUT)) return budget / 4 * 3;
+  return <u32>min(fairShare(BYTES_OUT, connectionCount), <u64>budget);
 }
 
 function budgetOf(s: Stream): u32 {

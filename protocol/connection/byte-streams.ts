@@ -24,7 +24,7 @@ export interface StreamLimits {
   open: number;
   /** The most they may; read at each new stream. */
   readonly max: () => number;
-  /** Receive window of a stream once it is accepted, bytes. */
+  /** Receive window a stream starts with once it is accepted, bytes. */
   readonly window: number;
 }
 

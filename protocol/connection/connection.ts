@@ -9,7 +9,14 @@
  *
  * Not here: packets and ids (endpoint/), the meaning of messages (coap/), moving to another path.
  */
-import { type CoreConnection, type CoreConnectionStats, EventKind, type KeepAlive } from '../../bindings/index.ts';
+import {
+  type CoreConnection,
+  type CoreConnectionStats,
+  type CoreStreamStats,
+  type CoreStreamTotals,
+  EventKind,
+  type KeepAlive,
+} from '../../bindings/index.ts';
 import { CloseCode, closeError, LocalError, type SvcError } from '../errors/index.ts';
 import { packed, unpacked } from '../packed-bytes.ts';
 import type { Path } from '../path.ts';
@@ -225,7 +232,7 @@ export class Connection {
   }
 
   /** Figures of the data plane, null while there is none. */
-  stats(): CoreConnectionStats | null {
+  stats(): (CoreConnectionStats & CoreStreamTotals) | null {
     return this.#core?.stats() ?? null;
   }
 
@@ -233,6 +240,11 @@ export class Connection {
   rest(): void {
     if (this.#streams?.isIdle === true) this.#streams = null;
     if (this.#events?.length === 0) this.#events = null;
+  }
+
+  /** Figures of a byte stream; null once both its directions are over, or the connection is. */
+  streamStats(id: number): CoreStreamStats | null {
+    return this.#core?.streamStats(id) ?? null;
   }
 
   // The verbs, called by the endpoint. After receive, handleTimeout and every call of the application: transmit until 0, nextTimeout, nextEvent.

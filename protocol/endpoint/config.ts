@@ -30,7 +30,7 @@ export interface EndpointConfig {
   readonly keepAlive?: KeepAlive;
   /** Accepted connections may open byte streams to us (a device). Dialed ones never may. Default false. */
   readonly acceptStreams?: boolean;
-  /** Receive window of a byte stream after its acceptance, bytes. Default 1 MiB. */
+  /** Receive window a byte stream starts with after its acceptance, bytes; it grows by itself. Default 64 KiB. */
   readonly streamWindow?: number;
   /** Congestion control of our sending. Default: the core's. */
   readonly congestion?: CongestionControl;

@@ -36,7 +36,8 @@ const MAX_IDS = 1 << 17;
 /** Ids kept for connections beyond the limits: dialed ones and those that are closing. */
 const SPARE_IDS = 64;
 const SECRET_LENGTH = 32;
-const STREAM_WINDOW = 1 << 20;
+/** Our constant: the window an accepted stream starts with. */
+const STREAM_WINDOW = 64 << 10;
 
 /** All connections of one identity; see the top of this file for when to call what. */
 export class Endpoint {

@@ -37,8 +37,10 @@ describe('goodput at 20 Mbit/s by loss and round trip, Mbit/s', () => {
     const long = rtt === 300;
     const line = new Line(rate, Math.max(bdp(rate, rtt), 30_000));
     const options = { congestion, line, rtt, loss, seed: 7 };
-    const reached = goodput(options, long ? 6_000 : 2_000, size(long ? 9_000 : 4_000, 30_000));
-    const tolerated = loss > 0 && congestion !== 'bbr' ? 0.75 : 0.9;
+    const bySingleLosses = loss > 0 && congestion !== 'bbr';
+    // those are slow flows, which need more time for as many losses
+    const reached = goodput(options, long ? 6_000 : 2_000, size(long ? 9_000 : bySingleLosses ? 12_000 : 4_000, 30_000));
+    const tolerated = bySingleLosses ? 0.75 : 0.9;
     expect(reached).toBeGreaterThan(tolerated * (golden[congestion][loss]?.[index] as number));
   });
 });

@@ -22,7 +22,7 @@ export function testCore(megabytes = 8, streamSegments = 0): TestCore {
   const memory = exports.memory as WebAssembly.Memory;
   memory.grow(megabytes * 16 - memory.buffer.byteLength / 65_536);
   const call = exports as unknown as Record<string, Internal>;
-  if (call.init?.(4, 64, memory.buffer.byteLength, streamSegments, 1_452) !== 0) throw new Error('init failed');
+  if (call.init?.(4, 64, memory.buffer.byteLength, streamSegments, 1_452, 0) !== 0) throw new Error('init failed');
   return {
     call,
     wide: exports as unknown as TestCore['wide'],

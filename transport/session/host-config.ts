@@ -33,7 +33,7 @@ export interface HostConfig {
   core?: CoreOptions;
   /** Peers may open byte streams to us (a device). */
   acceptStreams?: boolean;
-  /** Receive window of an accepted stream in bytes. */
+  /** Receive window an accepted stream starts with, in bytes; it grows by itself, up to 3.75 MiB, as the application reads. Default 64 KiB. */
   streamWindow?: number;
   /**
    * Largest packet that is sent and taken, bytes of UDP payload, 1,200 to 65,000; default the network's. Bulk transfers find out by probes

@@ -9,7 +9,7 @@ export const defaultParameters: DataParameters = {
   // Longer than the 55 s in which the keep-alive of the other end decides.
   idleTimeout: 90_000,
   maxUdpPayload: 1452,
-  initialMaxData: 4 * 1024 * 1024,
+  initialMaxData: 1024 * 1024,
   initialMaxStreamData: 16 * 1024,
   maxStreams: 2048,
   maxMessages: 256,

@@ -137,6 +137,7 @@ export class SessionStreams {
       finishStream: (id) => whileOpen(() => connection.finishStream(id), undefined),
       resetStream: (id, code) => whileOpen(() => connection.resetStream(id, code), undefined),
       stopSending: (id, code) => whileOpen(() => connection.stopSending(id, code), undefined),
+      streamStats: (id) => whileOpen(() => connection.streamStats(id), null),
       setStreamWeight: (id, weight) => whileOpen(() => connection.setStreamWeight(id, weight), undefined),
       wake: this.#options.wake,
       ended: (id, stream) => {

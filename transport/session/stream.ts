@@ -11,6 +11,7 @@
  * The session feeds what the connection reports through `handle` and `fail`. A stream whose end nobody reads stays until `abort` or
  * the end of its session.
  */
+import type { CoreStreamStats } from '../../bindings/index.ts';
 import { LocalError, RemoteError, StreamCode, type SvcError, streamError } from '../../protocol/errors/index.ts';
 import { Deferred } from './deferred.ts';
 
@@ -22,8 +23,11 @@ const MAX_WEIGHT = 256;
 
 /** Figures of one stream since it was opened. */
 export interface StreamStats {
+  /** Bytes the application has read and written. */
   bytesRead: number;
   bytesWritten: number;
+  /** What the data plane has sent, received and holds, its windows and how often it had to wait; null once it is done with the stream. */
+  transport: CoreStreamStats | null;
 }
 
 /** What carries streams: the connection under a session. */
@@ -36,6 +40,7 @@ export interface StreamCarrier {
   resetStream(id: number, code: number): void;
   stopSending(id: number, code: number): void;
   setStreamWeight(id: number, weight: number): void;
+  streamStats(id: number): CoreStreamStats | null;
   /** There may be something to send now. */
   wake(): void;
   /** Both directions are over: the stream needs no more events. */
@@ -230,7 +235,11 @@ export class SessionStream {
   }
 
   stats(): StreamStats {
-    return { bytesRead: this.#bytesRead, bytesWritten: this.#bytesWritten };
+    return {
+      bytesRead: this.#bytesRead,
+      bytesWritten: this.#bytesWritten,
+      transport: this.#id < 0 ? null : this.#carrier.streamStats(this.#id),
+    };
   }
 
   /** For the session: the stream has its id, and what was written goes out. */

@@ -31,6 +31,7 @@ class TestCarrier implements StreamCarrier {
   resetStream = (_id: number, code: number) => void this.calls.push(`reset ${code}`);
   stopSending = (_id: number, code: number) => void this.calls.push(`stop ${code}`);
   setStreamWeight = (_id: number, weight: number) => void this.calls.push(`weight ${weight}`);
+  streamStats = () => null;
   wake = () => {};
   ended = (id: number) => void this.calls.push(`ended ${id}`);
 }
@@ -155,7 +156,7 @@ describe('writing', () => {
     s.handle({ kind: 'writable' });
     await write;
     expect(carrier.sent).toEqual([1, 2, 3, 4, 5]);
-    expect(s.stats()).toEqual({ bytesRead: 0, bytesWritten: 5 });
+    expect(s.stats()).toEqual({ bytesRead: 0, bytesWritten: 5, transport: null });
   });
 
   it('writes nothing at once', async () => {

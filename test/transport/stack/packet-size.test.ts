@@ -43,7 +43,7 @@ describe('packets of a bulk transfer', () => {
   });
 
   it('stay below the MTU of a link of 1,280 bytes', async () => {
-    const { over, packetSize } = await upload({ link: { delay: 10, mtu: LEAST_PAYLOAD } }, 4 * BYTES);
+    const { over, packetSize } = await upload({ link: { delay: 10, mtu: LEAST_PAYLOAD } }, 10 * BYTES);
     expect(packetSize).toBe(LEAST_PAYLOAD);
     const { oversize, lost } = over.simulation.direction(over.clientHost, over.deviceHost).stats;
     expect([oversize, lost]).toEqual([3, 0]);

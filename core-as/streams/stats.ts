@@ -1,0 +1,68 @@
+/** Figures of streams, computed when they are asked for: from what a record knows, and over all records of a connection. */
+import { Connection } from "../connection/record";
+import { results } from "../memory/layout";
+import { next } from "../memory/list";
+import { count, endOf, startOf } from "../memory/range-set";
+import { ALL_LINK, RESET, Stream, ackedSet, canReceive, canSend, gapSet, has, isMessage } from "./record";
+import { bufferedOf } from "./send";
+
+/** Fills the results with the figures of one stream; bindings/stream-stats.ts names them in this order. */
+export function streamFigures(s: Stream): void {
+  put(0, <f64>s.sentHighest);
+  put(1, <f64>acknowledged(s));
+  put(2, <f64>s.repeated);
+  put(3, bufferedOf(s));
+  put(4, <f64>left(s.sendLimit, s.sentHighest));
+  put(5, s.blocked);
+  put(6, <f64>arrived(s));
+  put(7, <f64>(s.contiguous - s.readBase));
+  put(8, s.window);
+  put(9, <f64>s.weight + 1);
+}
+
+/** Fills the results with the figures of all streams and messages of a connection together; bindings/stream-stats.ts names them in this order. */
+export function connectionFigures(c: Connection): void {
+  let unacknowledged: u64 = 0;
+  let missing: u64 = 0;
+  let streams: u32 = 0;
+  let messages: u32 = 0;
+  for (let item = c.allHead; item; item = next(item, ALL_LINK)) {
+    const s = changetype<Stream>(item);
+    if (isMessage(s)) messages++;
+    else streams++;
+    if (canSend(s) && !has(s, RESET)) unacknowledged += s.sentHighest - acknowledged(s);
+    if (canReceive(s)) missing += s.highest - arrived(s);
+  }
+  put(0, <f64>c.dataSent);
+  put(1, <f64>left(c.dataSent, unacknowledged));
+  put(2, c.bytesRepeated);
+  put(3, c.buffered);
+  put(4, <f64>left(c.dataSendLimit, c.dataSent));
+  put(5, <f64>(c.dataReceived - missing));
+  put(6, <f64>left(c.dataReceived - missing, c.dataConsumed));
+  put(7, c.dataWindow);
+  put(8, streams);
+  put(9, messages);
+}
+
+/** Bytes of our direction that are acknowledged. */
+function acknowledged(s: Stream): u64 {
+  let bytes = min(s.sendBase, s.sentHighest);
+  for (let i: u32 = 0; i < count(ackedSet(s)); i++) bytes += endOf(ackedSet(s), i, s.sendBase) - startOf(ackedSet(s), i, s.sendBase);
+  return bytes;
+}
+
+/** Bytes of the peer's direction that have arrived, gaps left out. */
+function arrived(s: Stream): u64 {
+  let bytes = s.contiguous;
+  for (let i: u32 = 0; i < count(gapSet(s)); i++) bytes += endOf(gapSet(s), i, s.contiguous) - startOf(gapSet(s), i, s.contiguous);
+  return min(bytes, s.highest);
+}
+
+function left(all: u64, used: u64): u64 {
+  return all > used ? all - used : 0;
+}
+
+function put(index: i32, value: f64): void {
+  store<f64>(results + (<usize>index << 3), value);
+}

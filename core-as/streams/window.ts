@@ -1,0 +1,97 @@
+/**
+ * How large receive windows are: small until a stream shows that it needs more, then as large as it uses, never more than the pool holds.
+ *
+ *   1. a byte stream begins with the window of the transport parameters and is raised on acceptance (credit.ts)
+ *   2. from then on, each time new credit is announced, its window doubles if half a window is being consumed within 2 round trips:
+ *      then the sender waits for credit and not for the path (the rule of Chromium and quic-go)
+ *   3. the connection's window follows the same rule, and is at least one and a half times the largest window of a stream
+ *   4. nothing grows while half of the budget for received bytes is in use, and what all connections grew by stays within that budget
+ *
+ * Windows never shrink: what a connection grew by comes back when it ends. Nothing is announced here (frames/control.ts).
+ */
+import { Connection, SEND_MAX_DATA } from "../connection/record";
+import { MAP_WINDOW } from "../memory/chunk-map";
+import { BYTES_IN, budgetBytes, scarce } from "../memory/chunks";
+import { ticksOf } from "../ticks";
+import { ADAPTIVE, Stream, has } from "./record";
+
+/** Largest stream window: what a ChunkMap spans. */
+export const MOST_WINDOW: u32 = MAP_WINDOW - 1_024;
+
+/** Our constant: new credit is announced at the latest when so many bytes were consumed, so that at the largest window nearly all of it is on its way. */
+export const MOST_STEP: u32 = 262_144;
+
+/** Round trips in which a whole window is consumed when it is too small: half a window in 2. */
+const ROUND_TRIPS: f64 = 4;
+/** Our constant: what counts as their least time, ms. Hosts answer late by as much, however near they are. */
+const LEAST_TIME: f64 = 20;
+
+/** Largest window of a connection (CoreOptions.connectionWindow). */
+let mostConnectionWindow: u32 = 0;
+/** Bytes by which the windows of all connections grew. */
+let grownBytes: u64 = 0;
+
+export function windowsInit(most: u32): void {
+  mostConnectionWindow = most;
+  grownBytes = 0;
+}
+
+/** Bytes that are consumed before new credit is announced: a quarter of the window. */
+export function stepOf(window: u32): u32 {
+  return min(window / 4, MOST_STEP);
+}
+
+/** The largest window one stream may have. */
+export function mostStreamWindow(): u32 {
+  return <u32>min(budgetBytes(BYTES_IN), <u64>MOST_WINDOW);
+}
+
+/** Credit of `s` is about to be announced: makes its window larger if that is what the sender waits for. */
+export function tuneStream(c: Connection, s: Stream, now: f64): void {
+  const consumed = s.readBase + s.window - s.receiveLimit;
+  if (consumed < stepOf(s.window) / 2) return;
+  const ticks = max(ticksOf(now), 1);
+  const isFirst = s.tuned == 0;
+  const elapsed = ticks - s.tuned;
+  s.tuned = ticks;
+  if (isFirst || !has(s, ADAPTIVE) || !isFast(c, consumed, s.window, elapsed)) return;
+  const wanted = min(s.window * 2, mostStreamWindow());
+  if (wanted > s.window && !scarce(BYTES_IN) && ensureConnection(c, wanted / 2 * 3)) s.window = wanted;
+}
+
+/** The same for the connection's credit. */
+export function tuneConnection(c: Connection, now: f64): void {
+  const consumed = c.dataConsumed + c.dataWindow - c.dataReceiveLimit;
+  if (consumed < stepOf(c.dataWindow) / 2) return;
+  const ticks = max(ticksOf(now), 1);
+  const isFirst = c.dataTuned == 0;
+  const elapsed = ticks - c.dataTuned;
+  c.dataTuned = ticks;
+  if (!isFirst && isFast(c, consumed, c.dataWindow, elapsed)) grow(c, min(c.dataWindow, max(mostConnectionWindow, c.dataWindow) - c.dataWindow));
+}
+
+/** The connection ends: what it grew by is free for others. */
+export function releaseWindow(c: Connection): void {
+  grownBytes -= c.dataGrown;
+  c.dataGrown = 0;
+}
+
+/** Whether a window of which `consumed` bytes were used in `elapsed` ms is used up in too few round trips. */
+function isFast(c: Connection, consumed: u64, window: u32, elapsed: u32): bool {
+  const time = max(<f64>c.smoothedRtt * ROUND_TRIPS, LEAST_TIME);
+  return <f64>elapsed * <f64>window <= time * <f64>consumed;
+}
+
+/** Whether the connection's window is `bytes` now. */
+function ensureConnection(c: Connection, bytes: u32): bool {
+  return c.dataWindow >= bytes || (bytes <= mostConnectionWindow && grow(c, bytes - c.dataWindow));
+}
+
+function grow(c: Connection, by: u32): bool {
+  if (scarce(BYTES_IN) || grownBytes + by > budgetBytes(BYTES_IN)) return false;
+  grownBytes += by;
+  c.dataGrown += by;
+  c.dataWindow += by;
+  if (by > 0) c.pending |= SEND_MAX_DATA;
+  return true;
+}

@@ -1,0 +1,283 @@
+/** Receive windows grow as far as the path needs, and no further than the pool can hold; buffers of a sender stay bounded. */
+import { describe, expect, it } from 'vitest';
+import { Core, EventKind } from '../../bindings/index.ts';
+import { size } from '../support/size.ts';
+import { forge, varint } from './forge.ts';
+import { Line, Pair, type PairOptions } from './pair.ts';
+
+const KB = 1 << 10;
+const MB = 1 << 20;
+const CHUNK = KB;
+const PIECE = new Uint8Array(65_536);
+/** What a host announces, and what it raises an accepted stream to. */
+const parameters = { initialMaxData: MB, initialMaxStreamData: 16 * KB };
+const START = 64 * KB;
+
+/** An endless stream from the initiator to a reader that takes everything at once, while `isReading`. */
+function bulk(options: PairOptions) {
+  const pair = new Pair({ parameters, ...options });
+  const { initiator, responder } = pair;
+  const id = initiator.connection.openStream();
+  const flow = { pair, id, received: 0, written: 0, isReading: true, read: () => {} };
+  const write = () => {
+    for (let taken = 1; taken > 0; ) {
+      taken = initiator.connection.writeStream(id, PIECE);
+      flow.written += taken;
+    }
+  };
+  const target = new Uint8Array(65_536);
+  flow.read = () => {
+    for (let count = 1; count > 0 && flow.isReading; ) {
+      count = responder.connection.readStream(id, target);
+      flow.received += Math.max(0, count);
+    }
+  };
+  initiator.onEvent = ({ kind }) => {
+    if (kind === EventKind.STREAM_WRITABLE) write();
+  };
+  responder.onEvent = ({ kind }) => {
+    if (kind === EventKind.STREAM_OPENED) responder.connection.raiseStreamWindow(id, START);
+    if (kind === EventKind.STREAM_READABLE) flow.read();
+  };
+  write();
+  return flow;
+}
+
+/** Figures of the stream at the end that reads, and of that end's connection. */
+const reading = ({ pair, id }: ReturnType<typeof bulk>) => ({
+  ...pair.responder.connection.stats(),
+  stream: pair.responder.connection.streamStats(id),
+});
+
+describe('a window', () => {
+  it.each(['bbr', 'cubic'] as const)('is not what limits a stream on 100 Mbit/s and 300 ms, with %s', (congestion) => {
+    const flow = bulk({ line: new Line(100e6, 4 * MB), link: { delay: 150 }, granularity: 1, initiator: { congestion } });
+    flow.pair.run(8_000);
+    const before = flow.received;
+    const time = size(3_000, 10_000);
+    flow.pair.run(time);
+    expect(((flow.received - before) * 8) / time / 1_000).toBeGreaterThan(85);
+    const { receiveWindow, stream } = reading(flow);
+    expect(stream?.receiveWindow).toBeGreaterThan(3.7 * MB);
+    expect(receiveWindow).toBeGreaterThanOrEqual(1.49 * (stream?.receiveWindow ?? 0));
+    flow.pair.free();
+  });
+
+  it('stays small on a path that needs little, and small for a stream that is idle', () => {
+    const flow = bulk({ line: new Line(1e6, 20_000), link: { delay: 10 } });
+    const { responder, initiator } = flow.pair;
+    const idle = initiator.connection.openStream();
+    initiator.connection.writeStream(idle, PIECE.subarray(0, 4));
+    flow.pair.run(20_000);
+    expect(flow.received).toBeGreaterThan(2 * MB);
+    expect(reading(flow).stream?.receiveWindow).toBeLessThanOrEqual(2 * START);
+    expect(responder.connection.streamStats(idle)?.receiveWindow).toBe(16 * KB);
+    flow.pair.free();
+  });
+
+  it('does not grow before the stream is accepted, nor for an application that reads slowly', () => {
+    const pair = new Pair({ parameters, line: new Line(20e6, 100_000), link: { delay: 20 } });
+    const { initiator, responder } = pair;
+    const [unaccepted, slow] = [initiator.connection.openStream(), initiator.connection.openStream()];
+    const target = new Uint8Array(2_000);
+    responder.onEvent = ({ kind, stream }) => {
+      if (kind === EventKind.STREAM_OPENED && stream === slow) responder.connection.raiseStreamWindow(slow, START);
+      if (kind === EventKind.STREAM_READABLE && stream === unaccepted) while (responder.connection.readStream(unaccepted, target) > 0);
+    };
+    for (const id of [unaccepted, slow]) initiator.connection.writeStream(id, PIECE);
+    initiator.onEvent = ({ kind, stream }) => {
+      if (kind === EventKind.STREAM_WRITABLE) initiator.connection.writeStream(stream, PIECE);
+    };
+    for (let i = 0; i < 200; i++) {
+      responder.connection.readStream(slow, target);
+      pair.run(20);
+    }
+    expect(responder.connection.streamStats(unaccepted)).toMatchObject({ receiveWindow: 16 * KB });
+    expect(responder.connection.streamStats(unaccepted)?.received).toBeGreaterThan(MB);
+    expect(responder.connection.streamStats(slow)).toMatchObject({ receiveWindow: START });
+    pair.free();
+  });
+
+  it('of a connection grows with many streams of which each needs little', () => {
+    const pair = new Pair({
+      parameters: { ...parameters, initialMaxData: 256 * KB, initialMaxStreamData: 32 * KB },
+      line: new Line(100e6, MB),
+      link: { delay: 75 },
+    });
+    const { initiator, responder } = pair;
+    const ids = Array.from({ length: 90 }, () => initiator.connection.openStream());
+    initiator.onEvent = ({ kind, stream }) => {
+      if (kind === EventKind.STREAM_WRITABLE) initiator.connection.writeStream(stream, PIECE);
+    };
+    let received = 0;
+    const target = new Uint8Array(65_536);
+    responder.onEvent = ({ kind, stream }) => {
+      if (kind === EventKind.STREAM_READABLE) received += Math.max(0, responder.connection.readStream(stream, target));
+    };
+    for (const id of ids) initiator.connection.writeStream(id, PIECE);
+    pair.run(4_000);
+    const before = received;
+    pair.run(2_000);
+    // with 256 KiB it would be 14 Mbit/s
+    expect(((received - before) * 8) / 2_000 / 1_000).toBeGreaterThan(80);
+    expect(responder.connection.stats().receiveWindow).toBeGreaterThan(2 * MB);
+    expect(responder.connection.streamStats(ids[0] as number)?.receiveWindow).toBe(32 * KB);
+    pair.free();
+  });
+
+  it.each([
+    ['the limit of the core', { connectionWindow: 512 * KB }, 512 * KB],
+    ['nothing at all with a limit of 0', { connectionWindow: 0 }, 256 * KB],
+    ['the room of the pool', { memory: 3 * MB, streams: 64 }, MB],
+  ])('grows to %s', (_name, options, most) => {
+    const core = Core.create({ connections: 2, ...options });
+    const fast = { line: new Line(100e6, 4 * MB), link: { delay: 150 }, granularity: 1 };
+    const flow = bulk({ core, parameters: { ...parameters, initialMaxData: 256 * KB }, ...fast });
+    flow.pair.run(4_000);
+    expect(reading(flow).receiveWindow).toBeLessThanOrEqual(most);
+    expect(reading(flow).stream?.receiveWindow).toBeLessThanOrEqual(most);
+    expect(flow.received).toBeGreaterThan(500 * KB);
+    expect(core.failed).toBe(false);
+    flow.pair.free();
+  });
+
+  it('gives back what it grew by when the connection ends', () => {
+    const core = Core.create({ connections: 2 });
+    for (let round = 0; round < 4; round++) {
+      const flow = bulk({ core, line: new Line(100e6, 4 * MB), link: { delay: 100 }, granularity: 1 });
+      flow.pair.run(3_000);
+      expect(reading(flow).stream?.receiveWindow, `round ${round}`).toBeGreaterThan(2 * MB);
+      flow.pair.free();
+    }
+  });
+});
+
+describe('a reader that stops', () => {
+  it('stops the writer within its window, and memory stays where it is', () => {
+    const core = Core.create({ connections: 2 });
+    const free = core.stats().freeChunks;
+    const flow = bulk({ core, line: new Line(50e6, MB), link: { delay: 20 } });
+    flow.pair.run(2_000);
+    flow.isReading = false;
+    flow.pair.run(2_000);
+    const { stream, streamBytesUnread } = reading(flow);
+    const held = free - core.stats().freeChunks;
+    const written = flow.written;
+    flow.pair.run(30_000);
+    expect(flow.written).toBe(written);
+    expect(free - core.stats().freeChunks).toBeLessThanOrEqual(held);
+    // all that it has credit for has come, and the sender keeps only what is ready to follow
+    expect(streamBytesUnread).toBeGreaterThan(0.7 * (stream?.receiveWindow ?? 0));
+    expect(streamBytesUnread).toBeLessThanOrEqual(stream?.receiveWindow ?? 0);
+    expect(flow.pair.initiator.connection.streamStats(flow.id)).toMatchObject({ sendCredit: 0, buffered: 16 * KB });
+    expect(flow.pair.initiator.connection.streamStats(flow.id)?.blocked).toBeGreaterThan(0);
+    expect(held * CHUNK).toBeLessThan(1.1 * (stream?.receiveWindow ?? 0) + 64 * KB);
+    flow.isReading = true;
+    flow.read();
+    flow.pair.run(2_000);
+    expect(flow.written).toBeGreaterThan(written + MB);
+    flow.pair.free();
+  });
+
+  it('of many streams leaves room for the others to go on', () => {
+    const core = Core.create({ connections: 2, memory: 8 * MB });
+    const pair = new Pair({ core, parameters: { ...parameters, maxStreams: 500 }, link: { delay: 5 } });
+    const { initiator, responder } = pair;
+    const write = (id: number) => {
+      while (initiator.connection.writeStream(id, PIECE) > 0);
+    };
+    let received = 0;
+    const target = new Uint8Array(65_536);
+    initiator.onEvent = ({ kind, stream }) => {
+      if (kind === EventKind.STREAM_WRITABLE) write(stream);
+    };
+    const stuck = Array.from({ length: 50 }, () => initiator.connection.openStream());
+    for (const id of stuck) write(id);
+    const live = initiator.connection.openStream();
+    responder.onEvent = ({ kind, stream }) => {
+      if (kind === EventKind.STREAM_READABLE && stream === live) received += Math.max(0, responder.connection.readStream(live, target));
+    };
+    write(live);
+    pair.run(10_000);
+    expect(received).toBeGreaterThan(MB);
+    pair.free();
+  });
+});
+
+describe('a sender', () => {
+  it('buffers for a peer that acknowledges nothing no more than its share, however many streams want more', () => {
+    const core = Core.create({ connections: 8, memory: 16 * MB });
+    const free = core.stats().freeChunks;
+    const pair = new Pair({
+      core,
+      parameters: { ...parameters, initialMaxData: 2 ** 30, initialMaxStreamData: 2 ** 20, maxStreams: 1_000 },
+    });
+    pair.intercept = () => null;
+    const { connection } = pair.initiator;
+    for (let i = 0; i < 1_000; i++) connection.writeStream(connection.openStream(), PIECE);
+    pair.run(1_000);
+    // a quarter of the memory is for byte streams to send, and an eighth of that is left to others
+    expect((free - core.stats().freeChunks) * CHUNK).toBeLessThan(16 * MB * 0.5);
+    const other = new Pair({ core, parameters });
+    expect(other.initiator.connection.writeStream(other.initiator.connection.openStream(), PIECE.subarray(0, 20_000))).toBe(20_000);
+    other.free();
+    pair.free();
+    expect(core.stats().freeChunks).toBe(free);
+  });
+});
+
+describe('statistics', () => {
+  it('count what was sent, repeated, acknowledged and received, and what waits', () => {
+    const pair = new Pair({ parameters: { initialMaxStreamData: 100_000 }, link: { loss: 0.1, delay: 20 }, seed: 3 });
+    const { initiator, responder } = pair;
+    const id = initiator.connection.openStream();
+    expect(initiator.connection.writeStream(id, PIECE.subarray(0, 60_000))).toBe(60_000);
+    expect(initiator.connection.streamStats(id)).toEqual({
+      sent: 0,
+      acknowledged: 0,
+      repeated: 0,
+      buffered: 60_000,
+      sendCredit: 100_000,
+      blocked: 0,
+      received: 0,
+      unread: 0,
+      receiveWindow: 100_000,
+      weight: 16,
+    });
+    initiator.connection.setStreamWeight(id, 40);
+    initiator.connection.sendMessage(PIECE.subarray(0, 1_000));
+    pair.run(3_000);
+    const theirs = responder.connection.streamStats(id);
+    const ours = initiator.connection.streamStats(id);
+    expect(ours).toMatchObject({ sent: 60_000, acknowledged: 60_000, buffered: 0, sendCredit: 40_000, weight: 40 });
+    expect(ours?.repeated).toBeGreaterThan(1_000);
+    expect(theirs).toMatchObject({ received: 60_000, unread: 60_000, sent: 0, weight: 16 });
+    expect(initiator.connection.stats()).toMatchObject({
+      streamBytesSent: 61_000,
+      streamBytesAcknowledged: 61_000,
+      streamBytesBuffered: 0,
+      streams: 1,
+    });
+    expect(initiator.connection.stats().streamBytesRepeated).toBeGreaterThanOrEqual(ours?.repeated ?? 0);
+    expect(responder.connection.stats()).toMatchObject({ streamBytesReceived: 61_000, streamBytesUnread: 61_000, streams: 1, messages: 1 });
+    responder.connection.readStream(id, new Uint8Array(50_000));
+    expect(responder.connection.stats()).toMatchObject({ streamBytesUnread: 11_000 });
+    expect(responder.connection.streamStats(id)).toMatchObject({ unread: 10_000 });
+    expect(initiator.connection.streamStats(400)).toBeNull();
+    pair.free();
+  });
+
+  it('leave out what lies behind a gap, and forget what was reset', () => {
+    const pair = new Pair({ parameters });
+    pair.intercept = () => null;
+    pair.inject(forge({ number: 1, frames: [0x0e, 0, ...varint(5_000), ...varint(100), ...new Uint8Array(100)] }), pair.responder);
+    expect(pair.responder.connection.streamStats(0)).toMatchObject({ received: 100, unread: 0 });
+    const { connection } = pair.responder;
+    connection.writeStream(0, PIECE.subarray(0, 9_000));
+    expect(connection.stats()).toMatchObject({ streamBytesBuffered: 9_000 });
+    connection.resetStream(0, 1);
+    expect(connection.stats()).toMatchObject({ streamBytesBuffered: 0 });
+    expect(connection.streamStats(0)).toMatchObject({ buffered: 0 });
+    pair.free();
+  });
+});

@@ -1,0 +1,102 @@
+/** Sessions at rest: what they let go of, and that nobody notices. */
+import { describe, expect, it } from 'vitest';
+import { Router } from '../../../protocol/coap/index.ts';
+import type { Session } from '../../../transport/session/index.ts';
+import { type Restful, Resting } from '../../../transport/session/resting.ts';
+import { Simulation } from '../../../transport/sim/index.ts';
+import { acceptedSession, pair, testRouter } from './support.ts';
+
+describe('resting', () => {
+  function looked(answers: readonly boolean[]): Restful & { looks: number } {
+    const one = {
+      looks: 0,
+      rest: () => answers[one.looks++] ?? true,
+    };
+    return one;
+  }
+
+  it('looks every 5 s at those that hold something, until they have let go, and then has no timer', async () => {
+    const simulation = new Simulation();
+    const resting = new Resting(simulation.host('one').clock);
+    const [at, busy] = [looked([true]), looked([false, false, true])];
+    resting.woke(at);
+    resting.woke(busy);
+    await simulation.run(4_999);
+    expect([at.looks, busy.looks]).toEqual([0, 0]);
+    await simulation.run(60_000);
+    expect([at.looks, busy.looks]).toEqual([1, 3]);
+    resting.woke(at);
+    await simulation.run(5_000);
+    expect([at.looks, busy.looks]).toEqual([2, 3]);
+  });
+
+  it('forgets who is over', async () => {
+    const simulation = new Simulation();
+    const resting = new Resting(simulation.host('one').clock);
+    const over = looked([]);
+    resting.woke(over);
+    resting.forget(over);
+    await simulation.run(20_000);
+    expect(over.looks).toBe(0);
+  });
+});
+
+describe('a session that rested', () => {
+  it('answers and asks as before', async () => {
+    const both = await pair();
+    const accepted = await acceptedSession(both);
+    accepted.router = testRouter(both.deviceEnvironment);
+    for (let i = 0; i < 3; i++) {
+      const response = await both.simulation.settle(both.session.request({ method: 'GET', path: '/hello' }));
+      expect(response.status).toBe(205);
+      await both.simulation.run(20_000);
+      expect([both.session.rest(), accepted.rest()]).toEqual([true, true]);
+    }
+    expect(both.errors).toEqual([]);
+  });
+
+  it('does not rest while a request, an observation or a stream is open', async () => {
+    const both = await pair();
+    const accepted = await acceptedSession(both);
+    const router = testRouter(both.deviceEnvironment).on('GET', '/watched', () => ({ status: 205, observe: true }));
+    accepted.router = router;
+    const asking = both.session.request({ method: 'GET', path: '/slow' });
+    await both.simulation.run(1_000);
+    expect([both.session.rest(), accepted.rest()]).toEqual([false, false]);
+    await both.simulation.settle(asking);
+    both.session.observe({ method: 'GET', path: '/watched' }, () => {});
+    await both.simulation.run(60_000);
+    expect([both.session.rest(), accepted.rest()]).toEqual([false, false]);
+    const other = await both.simulation.settle(both.client.connect({ address: '10.0.0.1', port: 5592, name: 'device' }));
+    await both.simulation.run(() => both.accepted.length > 1);
+    both.accepted.at(-1)!.onStream = (incoming) => void incoming.accept();
+    const stream = await both.simulation.settle(other.openStream(1));
+    await both.simulation.run(60_000);
+    expect(other.rest()).toBe(false);
+    await both.simulation.settle(stream.write(new Uint8Array(100)));
+    expect(both.errors).toEqual([]);
+  });
+
+  it('takes no later notification of an old request for the answer of a new one', async () => {
+    const both = await pair();
+    const accepted = await acceptedSession(both);
+    const exchanges: number[] = [];
+    const answers: (() => void)[] = [];
+    accepted.router = new Router<Session>().on('GET', '/once', ({ exchange }) => {
+      exchanges.push(exchange);
+      return new Promise((resolve) => answers.push(() => resolve({ status: 205, payload: Uint8Array.of(exchange) })));
+    });
+    const ask = () => both.session.request({ method: 'GET', path: '/once' });
+    const first = ask();
+    await both.simulation.run(100);
+    answers[0]!();
+    await both.simulation.settle(first);
+    await both.simulation.run(60_000);
+    const second = ask();
+    await both.simulation.run(100);
+    expect(accepted.notify(exchanges[0]!, { status: 205, payload: Uint8Array.of(99) })).toBe(false);
+    answers[1]!();
+    expect((await both.simulation.settle(second)).payload).toEqual(Uint8Array.of(exchanges[1]!));
+    expect(exchanges[1]).not.toBe(exchanges[0]);
+  });
+});

@@ -74,7 +74,7 @@ function touchedPerConnection(): number {
 function exchange(near: Core, far: Core, index: number): void {
   const keys = { a: bytes(32, index), b: bytes(32, index + 1), c: bytes(32, index + 2), d: bytes(32, index + 3) };
   const [left, right] = [id(2 * index), id(2 * index + 1)];
-  const common = { local: defaultParameters, remote: defaultParameters, skipSeed: index, now: 0 };
+  const common = { local: defaultParameters, remote: defaultParameters, skipSeed: index, challengeSeed: new Uint8Array(32), now: 0 };
   const initiator = near.open({
     ...{ initiator: true, sendKey: keys.a, receiveKey: keys.b, sendMaskKey: keys.c, receiveMaskKey: keys.d },
     ...{ localId: left, remoteId: right, ...common },

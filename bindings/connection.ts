@@ -11,11 +11,11 @@
  *
  * Every method throws LocalError CORE_FAILED once the core trapped, and INVALID_STATE after `free`.
  */
-import { EventKind } from './codes.generated.ts';
-import { type CoreInternals, MAX_BATCH } from './core-internals.ts';
+import { EventKind, Status } from './codes.generated.ts';
+import { type CoreInternals, MASK_KEYS_LENGTH, MAX_BATCH } from './core-internals.ts';
 import { LocalError } from './error.ts';
-import { type KeepAlive, MESSAGE_LIMIT } from './options.ts';
-import { type CoreConnectionStats, readStats } from './stats.ts';
+import { type KeepAlive, MESSAGE_LIMIT, type PathOptions } from './options.ts';
+import { type CoreConnectionStats, type CorePathStats, readPathStats, readStats } from './stats.ts';
 import { type CoreStreamStats, type CoreStreamTotals, readStreamStats, readStreamTotals } from './stream-stats.ts';
 
 /** Bytes of a route id (PROTOCOL.md §2). */
@@ -24,12 +24,31 @@ const ROUTE_ID_LENGTH = 8;
 const MAX_WEIGHT = 256;
 /** Bytes of a close reason that are kept. */
 const MAX_REASON = 512;
+/** Bytes of a connection id, and of a reset token. */
+const ID_LENGTH = 8;
+const TOKEN_LENGTH = 16;
+
+/** For `receive`: the packet came from an address that has no index; the second: it differs from the active path's by the port only. */
+export const UNKNOWN_PATH = 4;
+export const UNKNOWN_PORT = 5;
+
+/** The ids that both ends may use now, besides or instead of the first two. */
+export interface ConnectionIds {
+  /** How many more of ours the peer may get. */
+  room: number;
+  ours: Uint8Array[];
+  /** The token of the peer's first id is not here: the handshake told it. */
+  theirs: { id: Uint8Array; resetToken: Uint8Array }[];
+}
 
 /** One connection of a core; see the top of this file for when to call what. */
 export class CoreConnection {
   /** Stream and value (a code or a length) of the event that `nextEvent` returned last. */
   eventStream = 0;
   eventValue = 0;
+  /** Index of the path that the last received packet came in on, UNKNOWN_PATH when there was no room for it; of that transmit's packets. */
+  receivedPath = 0;
+  transmitPath = 0;
   private readonly core: CoreInternals;
   private readonly handle: number;
   /** Of the peer. */
@@ -44,14 +63,17 @@ export class CoreConnection {
   }
 
   /**
-   * A Data packet lies in `datagram` from `start` on. Copied in; true if it is authentic and new. Anything else is dropped and counted.
+   * A Data packet lies in `datagram` from `start` on, which came in on the path of index `path`, UNKNOWN_PATH or UNKNOWN_PORT. Copied in; true
+   * if it is authentic and new: then `receivedPath` is the index of its path. Anything else is dropped and counted.
    */
-  receive(datagram: Uint8Array, start: number, now: number): boolean {
+  receive(datagram: Uint8Array, start: number, now: number, path = 0): boolean {
     const { exports, buffer, receiveAt, receiveSize } = this.check();
     if (datagram.length > receiveSize) return false;
     buffer.set(datagram, receiveAt);
     try {
-      return exports.connectionReceive(this.handle, start, datagram.length - start, now) !== 0;
+      const received = exports.connectionReceive(this.handle, start, datagram.length - start, path, now);
+      this.receivedPath = received - 1;
+      return received !== 0;
     } catch (error) {
       throw this.core.trap.caught(error);
     }
@@ -59,12 +81,14 @@ export class CoreConnection {
 
   /**
    * Writes up to `max` packets (32) into slots; returns how many. `Core.packetOffsets` and `packetLengths` say where they are until the
-   * next call on any connection; each slot is the caller's until `Core.release`. 0: nothing now, or no slot is free.
+   * next call on any connection, `transmitPath` which path all of them go to; each slot is the caller's until `Core.release`. 0: nothing now, or no slot is free.
    */
   transmit(now: number, max = MAX_BATCH): number {
     const { exports } = this.check();
     try {
-      return exports.connectionTransmit(this.handle, now, max);
+      const transmitted = exports.connectionTransmit(this.handle, now, max);
+      this.transmitPath = transmitted >> 8;
+      return transmitted & 0xff;
     } catch (error) {
       throw this.core.trap.caught(error);
     }
@@ -108,9 +132,7 @@ export class CoreConnection {
   /** Every packet gets a Route header with this 8-byte id in front; null = none. */
   setRoute(route: Uint8Array | null): void {
     const { exports, transfer } = this.check();
-    if (route !== null && route.length !== ROUTE_ID_LENGTH)
-      throw new LocalError('INVALID_ARGUMENT', `a route id has ${ROUTE_ID_LENGTH} bytes, not ${route.length}`);
-    if (route !== null) transfer.set(route);
+    if (route !== null) transfer.set(exactRoute(route));
     this.call(() => exports.connectionSetRoute(this.handle, route === null ? 0 : 1));
   }
 
@@ -118,6 +140,82 @@ export class CoreConnection {
   resetPacketSize(ceiling: number): void {
     const { exports } = this.check();
     this.call(() => exports.connectionResetSize(this.handle, Math.min(ceiling, this.maxUdpPayload)));
+  }
+
+  /** After PATH_CHANGED: packets may have up to `ceiling` bytes there. What was found out about that path before stays. */
+  allowPacketSize(ceiling: number): void {
+    const { exports } = this.check();
+    this.call(() => exports.connectionAllowSize(this.handle, Math.min(ceiling, this.maxUdpPayload)));
+  }
+
+  /** Adds a path, which is challenged at once: PATH_PROVEN or PATH_FAILED follows. Its index, -1 when there is no room for one. */
+  addPath(options: PathOptions, now: number): number {
+    const { exports, transfer } = this.check();
+    const { route, portOnly = false, keepInterval = 0 } = options;
+    if (route !== undefined) transfer.set(exactRoute(route));
+    return this.call(() => exports.connectionAddPath(this.handle, route === undefined ? 0 : 1, portOnly ? 1 : 0, keepInterval, now));
+  }
+
+  /** Keeps a path also while another one is active, challenged every `interval` ms (0 = never). False when there is none of that index. */
+  keepPath(path: number, interval: number, now: number): boolean {
+    const { exports } = this.check();
+    return this.call(() => exports.connectionKeepPath(this.handle, path, interval, now)) === Status.OK;
+  }
+
+  /** Challenges a path. False when there is none of that index. */
+  probePath(path: number, now: number): boolean {
+    const { exports } = this.check();
+    return this.call(() => exports.connectionProbePath(this.handle, path, now)) === Status.OK;
+  }
+
+  /** Initiator: that path becomes the active one, as soon as it has answered a challenge. False at the responder, and without such a path. */
+  migrate(path: number, now: number): boolean {
+    const { exports } = this.check();
+    return this.call(() => exports.connectionMigrate(this.handle, path, now)) === Status.OK;
+  }
+
+  /** Forgets a path that is not the active one. */
+  removePath(path: number): boolean {
+    const { exports } = this.check();
+    return this.call(() => exports.connectionRemovePath(this.handle, path)) === Status.OK;
+  }
+
+  /** Connection ids may be exchanged from now on: IDS follows. False when there is no memory for them. */
+  enableIds(): boolean {
+    const { exports, transfer } = this.check();
+    transfer.set(this.keysOfMasks());
+    return this.call(() => exports.connectionEnableIds(this.handle)) === Status.OK;
+  }
+
+  /** Gives the peer a further id of ours (8 bytes) with its reset token (16). False when it has as many as it may. */
+  issueId(id: Uint8Array, resetToken: Uint8Array): boolean {
+    const { exports, transfer } = this.check();
+    transfer.set(id);
+    transfer.set(resetToken, ID_LENGTH);
+    return this.call(() => exports.connectionIssueId(this.handle)) === Status.OK;
+  }
+
+  /** The ids in force, null while there are only the first two. */
+  ids(): ConnectionIds | null {
+    const { exports, results } = this.check();
+    if (this.call(() => exports.connectionIds(this.handle)) !== Status.OK) return null;
+    const [room = 0, ours = 0, theirs = 0] = results;
+    const bytes = this.copyOut(ours * ID_LENGTH + theirs * (ID_LENGTH + TOKEN_LENGTH));
+    const at = (index: number) => ours * ID_LENGTH + index * (ID_LENGTH + TOKEN_LENGTH);
+    return {
+      room,
+      ours: Array.from({ length: ours }, (_, index) => bytes.slice(index * ID_LENGTH, (index + 1) * ID_LENGTH)),
+      theirs: Array.from({ length: theirs }, (_, index) => ({
+        id: bytes.slice(at(index), at(index) + ID_LENGTH),
+        resetToken: bytes.slice(at(index) + ID_LENGTH, at(index + 1)),
+      })),
+    };
+  }
+
+  /** Figures of one path, null when there is none of that index. */
+  pathStats(path: number): CorePathStats | null {
+    const { exports, results } = this.check();
+    return this.call(() => exports.connectionPathStats(this.handle, path)) === 0 ? null : readPathStats(results);
   }
 
   /** Keep-alive from now on; null = none. */
@@ -291,7 +389,13 @@ export class CoreConnection {
   free(): void {
     if (this.freed) return;
     this.freed = true;
+    this.keysOfMasks().fill(0);
     if (this.core.trap.failure === null) this.call(() => this.core.exports.connectionFree(this.handle));
+  }
+
+  private keysOfMasks(): Uint8Array {
+    const at = this.handle * MASK_KEYS_LENGTH;
+    return this.core.maskKeys.subarray(at, at + MASK_KEYS_LENGTH);
   }
 
   private check(): CoreInternals {
@@ -313,4 +417,10 @@ export class CoreConnection {
     bytes.set(this.core.transfer.subarray(0, length));
     return bytes;
   }
+}
+
+function exactRoute(route: Uint8Array): Uint8Array {
+  if (route.length !== ROUTE_ID_LENGTH)
+    throw new LocalError('INVALID_ARGUMENT', `a route id has ${ROUTE_ID_LENGTH} bytes, not ${route.length}`);
+  return route;
 }

@@ -25,13 +25,14 @@ export interface CoreExports extends AeadExports, Record<string, unknown> {
   connectionOpen(): number;
   connectionHandle(): number;
   connectionFree(handle: number): void;
-  connectionReceive(handle: number, start: number, size: number, now: number): number;
+  connectionReceive(handle: number, start: number, size: number, path: number, now: number): number;
   connectionTransmit(handle: number, now: number, max: number): number;
   connectionNextTimeout(handle: number): number;
   connectionHandleTimeout(handle: number, now: number): void;
   connectionNextEvent(handle: number): number;
   connectionSetRoute(handle: number, present: number): void;
   connectionResetSize(handle: number, ceiling: number): void;
+  connectionAllowSize(handle: number, ceiling: number): void;
   connectionSetKeepAlive(handle: number, interval: number, retryInterval: number, maxRetries: number, now: number): void;
   connectionCompleteReceived(handle: number, now: number): void;
   connectionPing(handle: number): void;
@@ -41,6 +42,16 @@ export interface CoreExports extends AeadExports, Record<string, unknown> {
   connectionSendDatagram(handle: number, length: number): number;
   connectionReadDatagram(handle: number): number;
   connectionStats(handle: number): void;
+
+  connectionAddPath(handle: number, routed: number, portOnly: number, keepInterval: number, now: number): number;
+  connectionKeepPath(handle: number, path: number, interval: number, now: number): number;
+  connectionProbePath(handle: number, path: number, now: number): number;
+  connectionMigrate(handle: number, path: number, now: number): number;
+  connectionRemovePath(handle: number, path: number): number;
+  connectionEnableIds(handle: number): number;
+  connectionIssueId(handle: number): number;
+  connectionIds(handle: number): number;
+  connectionPathStats(handle: number, path: number): number;
 
   streamOpen(handle: number): number;
   streamWrite(handle: number, id: number, length: number): number;

@@ -4,6 +4,8 @@ import type { Trap } from './trap.ts';
 
 /** Packets that one call of `transmit` gives at most: the size of the core's tables of offsets and lengths. */
 export const MAX_BATCH = 32;
+/** Bytes of the two mask keys of a connection. */
+export const MASK_KEYS_LENGTH = 64;
 
 export interface CoreInternals {
   readonly exports: CoreExports;
@@ -15,4 +17,6 @@ export interface CoreInternals {
   readonly receiveAt: number;
   readonly receiveSize: number;
   readonly results: Float64Array;
+  /** The keys of the masks of packet numbers by handle, MASK_KEYS_LENGTH each: the core asks for them when an id comes up. */
+  readonly maskKeys: Uint8Array;
 }

@@ -7,9 +7,9 @@ import { type Aead, OneShotAead } from './aead.ts';
 import { Status } from './codes.generated.ts';
 import { CoreConnection } from './connection.ts';
 import type { CoreExports } from './core-exports.ts';
-import { type CoreInternals, MAX_BATCH } from './core-internals.ts';
+import { type CoreInternals, MASK_KEYS_LENGTH, MAX_BATCH } from './core-internals.ts';
 import { LocalError } from './error.ts';
-import { createCore, loadCore } from './module.ts';
+import { createCore, DEFAULT_CONNECTIONS, loadCore } from './module.ts';
 import type { CoreConnectionOptions, CoreOptions, WasmSource } from './options.ts';
 import { writeParameters } from './parameters.ts';
 import { Trap } from './trap.ts';
@@ -51,15 +51,15 @@ export class Core {
    * @throws LocalError NOT_IMPLEMENTED without WebAssembly SIMD, OUT_OF_MEMORY, INVALID_ARGUMENT, INVALID_STATE for another ABI version
    */
   static async load(options: CoreOptions = {}, source: WasmSource = 'embedded'): Promise<Core> {
-    return new Core(await loadCore(options, source));
+    return new Core(await loadCore(options, source), options);
   }
 
   /** The embedded module at once; browsers refuse this on their main thread. Errors as for `load`. */
   static create(options: CoreOptions = {}): Core {
-    return new Core(createCore(options));
+    return new Core(createCore(options), options);
   }
 
-  private constructor(exports: CoreExports) {
+  private constructor(exports: CoreExports, { connections = DEFAULT_CONNECTIONS }: CoreOptions) {
     const memory = exports.memory.buffer;
     const transferAt = exports.transferAt();
     this.buffer = new Uint8Array(memory);
@@ -77,6 +77,7 @@ export class Core {
       receiveAt: exports.receiveAt(),
       receiveSize: exports.receiveSize(),
       results: new Float64Array(memory, exports.resultsAt(), RESULTS),
+      maskKeys: new Uint8Array(MASK_KEYS_LENGTH * connections),
     };
   }
 
@@ -91,7 +92,7 @@ export class Core {
    * @throws LocalError OUT_OF_MEMORY when no slot is left, INVALID_ARGUMENT for a value of the wrong length
    */
   open(options: CoreConnectionOptions): CoreConnection {
-    const { exports, trap, transfer } = this.internals;
+    const { exports, trap, transfer, maskKeys } = this.internals;
     trap.check();
     writeParameters(transfer, options);
     let status: number;
@@ -102,7 +103,10 @@ export class Core {
     }
     if (status === Status.OUT_OF_MEMORY) throw new LocalError('OUT_OF_MEMORY', 'no connection slot is left');
     if (status !== Status.OK) throw new LocalError('INVALID_ARGUMENT', `the core refuses to open the connection: status ${status}`);
-    return new CoreConnection(this.internals, exports.connectionHandle(), options.remote.maxUdpPayload);
+    const handle = exports.connectionHandle();
+    maskKeys.set(options.sendMaskKey, handle * MASK_KEYS_LENGTH);
+    maskKeys.set(options.receiveMaskKey, handle * MASK_KEYS_LENGTH + MASK_KEYS_LENGTH / 2);
+    return new CoreConnection(this.internals, handle, options.remote.maxUdpPayload);
   }
 
   /** Gives the packet slot back in which a packet started at `offset` of `buffer`. */

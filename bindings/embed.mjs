@@ -53,9 +53,9 @@ function bindingsCodes(abiVersion, tables) {
   return text;
 }
 
-/** EventKind → EVENT, Status → STATUS, TransportError → ERROR, CongestionState → STATE: short, since the core spells them often. */
+/** EventKind → EVENT, Status → STATUS, TransportError → ERROR, CongestionState → STATE, PathReason → PATH_REASON: short, since the core spells them often. */
 function prefix(table) {
-  return { EventKind: 'EVENT', TransportError: 'ERROR', CongestionState: 'STATE' }[table] ?? table.toUpperCase();
+  return { EventKind: 'EVENT', TransportError: 'ERROR', CongestionState: 'STATE', PathReason: 'PATH_REASON' }[table] ?? table.toUpperCase();
 }
 
 /** Leaves an unchanged file alone, so that nothing after it looks stale. */

@@ -1,7 +1,7 @@
 /** Public surface of the bindings: the only code that touches the linear memory of the core. */
 export type { Aead } from './aead.ts';
-export { CongestionState, EventKind, Status, TransportError } from './codes.generated.ts';
-export { CoreConnection } from './connection.ts';
+export { CongestionState, EventKind, PathReason, Status, TransportError } from './codes.generated.ts';
+export { type ConnectionIds, CoreConnection, UNKNOWN_PATH, UNKNOWN_PORT } from './connection.ts';
 export { Core, type CoreStats } from './core.ts';
 export { LocalError, RemoteError, SvcError } from './error.ts';
 export {
@@ -11,7 +11,8 @@ export {
   type DataParameters,
   type KeepAlive,
   MESSAGE_LIMIT,
+  type PathOptions,
   type WasmSource,
 } from './options.ts';
-export type { CoreConnectionStats } from './stats.ts';
+export type { CoreConnectionStats, CorePathStats } from './stats.ts';
 export type { CoreStreamStats, CoreStreamTotals } from './stream-stats.ts';

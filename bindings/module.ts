@@ -16,8 +16,10 @@ import { LocalError } from './error.ts';
 import type { CoreOptions, WasmSource } from './options.ts';
 
 const PAGE = 65_536;
+/** Connection slots where the host names none. */
+export const DEFAULT_CONNECTIONS = 64;
 const DEFAULTS = {
-  connections: 64,
+  connections: DEFAULT_CONNECTIONS,
   memory: 32 * 1_024 * 1_024,
   streamSegments: 0,
   maxPacketSize: 1_452,

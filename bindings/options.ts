@@ -58,6 +58,16 @@ export interface KeepAlive {
   maxRetries: number;
 }
 
+/** A path that the host adds to a connection. */
+export interface PathOptions {
+  /** 8 bytes: its packets travel behind a Route header with this id. */
+  route?: Uint8Array | undefined;
+  /** It differs from the active path by the port only: window and RTT go over. Default false. */
+  portOnly?: boolean;
+  /** ms between challenges that keep it warm; 0, the default: none. */
+  keepInterval?: number;
+}
+
 /** NewReno (RFC 9002), CUBIC with HyStart++ (RFC 9438, 9406), BBRv3 (draft-ietf-ccwg-bbr). */
 export type CongestionControl = 'newreno' | 'cubic' | 'bbr';
 
@@ -85,6 +95,8 @@ export interface CoreConnectionOptions {
   packetSize?: number;
   /** What a bulk transfer may let it grow to by probes (RFC 8899); default `packetSize`. The same bounds. */
   packetCeiling?: number;
+  /** 32 random bytes for PATH_CHALLENGE, which the peer must not guess; copied. */
+  challengeSeed: Uint8Array;
   /** Default `bbr`. */
   congestion?: CongestionControl;
   /** ms from a handshake packet that was sent once to its answer: the first RTT sample. Default: none, 333 ms are assumed (RFC 9002 §6.2.2). */

@@ -8,6 +8,7 @@ const KEY_LENGTH = 32;
 const ID_LENGTH = 8;
 const IDS_AT = 128;
 const FIELDS_AT = 144;
+const CHALLENGE_SEED_AT = 480;
 const COMPLETE_AT = 512;
 const MAX_COMPLETE = 1_000;
 /** Every path of the Internet takes it (RFC 9000 §14). */
@@ -24,6 +25,7 @@ export function writeParameters(area: Uint8Array, options: CoreConnectionOptions
   for (const [index, key] of keys.entries()) area.set(exactly(key, KEY_LENGTH, 'key'), index * KEY_LENGTH);
   area.set(exactly(options.localId, ID_LENGTH, 'id'), IDS_AT);
   area.set(exactly(options.remoteId, ID_LENGTH, 'id'), IDS_AT + ID_LENGTH);
+  area.set(exactly(options.challengeSeed, KEY_LENGTH, 'seed of challenges'), CHALLENGE_SEED_AT);
   if (complete && complete.length > MAX_COMPLETE)
     throw new LocalError('INVALID_ARGUMENT', `Complete has ${complete.length} bytes, at most ${MAX_COMPLETE} fit`);
   if (complete) area.set(complete, COMPLETE_AT);

@@ -30,6 +30,22 @@ export interface CoreConnectionStats {
   bandwidth: number;
 }
 
+/** Figures of one path since it came up; those of the first since the connection was opened. */
+export interface CorePathStats {
+  /** Smoothed and least round-trip time, ms. */
+  rtt: number;
+  minimumRtt: number;
+  congestionWindow: number;
+  bytesInFlight: number;
+  packetsSent: number;
+  packetsReceived: number;
+  bytesSent: number;
+  bytesReceived: number;
+  packetSize: number;
+  /** The peer has shown that it receives there. */
+  proven: boolean;
+}
+
 const NAMES = [
   'rtt',
   'minimumRtt',
@@ -48,6 +64,23 @@ const NAMES = [
   'pacingRate',
   'bandwidth',
 ] as const satisfies readonly (keyof CoreConnectionStats)[];
+
+/** The figures that `connectionPathStats` has left in the core's results. */
+export function readPathStats(results: Float64Array): CorePathStats {
+  const value = (index: number) => results[index] ?? 0;
+  return {
+    rtt: value(0),
+    minimumRtt: value(1),
+    congestionWindow: value(2),
+    bytesInFlight: value(3),
+    packetsSent: value(4),
+    packetsReceived: value(5),
+    bytesSent: value(6),
+    bytesReceived: value(7),
+    packetSize: value(8),
+    proven: value(9) !== 0,
+  };
+}
 
 /** The figures that `connectionStats` has left in the core's results. */
 export function readStats(results: Float64Array): CoreConnectionStats {

@@ -3,4 +3,5 @@ export { abortColumn, abortLine } from "./abort";
 export * from "./aead/one-shot";
 export * from "./exports/connection";
 export * from "./exports/module";
+export * from "./exports/paths";
 export * from "./exports/streams";

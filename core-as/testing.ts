@@ -10,6 +10,8 @@ import { CUBIC_IN_BBR, takeModel } from "./congestion/model";
 import { BOOKKEEPING, CHUNK, takeClearChunk } from "./memory/chunks";
 import { CONNECTION_SIZE, STREAM_SIZE, connectionSlab, receiveSlot } from "./memory/layout";
 import { OVERHEAD } from "./packet/header";
+import { IDS_USED } from "./paths/connection-ids";
+import { PATHS_USED } from "./paths/path";
 import { FLIGHT_USED, RECORD_SIZE, SENT_USED, ensureFlight } from "./recovery/flight";
 import { STREAM_USED } from "./streams/record";
 
@@ -102,7 +104,7 @@ export function closesAfter(c: Connection, failures: u64): u64 {
   c.authenticationFailures = failures - 1;
   // A Data packet of zeros but for its first byte: for this id, and of no key.
   store<u8>(receiveSlot, 0xc0);
-  receive(c, 0, OVERHEAD, 0);
+  receive(c, 0, OVERHEAD, 0, 0);
   return closeCode(c);
 }
 
@@ -122,5 +124,6 @@ export function scratch(): usize {
 /** Bytes of the records that are used must fit what the slabs give. */
 export function recordsFit(): bool {
   const slabs = CONNECTION_USED + WINDOW_BYTES <= CONNECTION_SIZE && STREAM_USED <= STREAM_SIZE;
-  return slabs && BBR_USED <= CUBIC_IN_BBR && CUBIC_IN_BBR + CUBIC_USED <= CHUNK && SENT_USED <= RECORD_SIZE && FLIGHT_USED <= CHUNK;
+  const chunks = FLIGHT_USED <= CHUNK && PATHS_USED <= CHUNK && IDS_USED <= CHUNK;
+  return slabs && BBR_USED <= CUBIC_IN_BBR && CUBIC_IN_BBR + CUBIC_USED <= CHUNK && SENT_USED <= RECORD_SIZE && chunks;
 }

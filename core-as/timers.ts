@@ -5,6 +5,7 @@ import { keepAliveTime } from "./connection/keep-alive";
 import { pacingTime } from "./pacing";
 import { previousKeyTime } from "./packet/key-update";
 import { earlyCopyTime } from "./recovery/early-copy";
+import { pathTime } from "./paths/validation";
 import { flightOf } from "./recovery/flight";
 import { probeTime } from "./recovery/loss";
 import { probeTimeout } from "./recovery/rtt";
@@ -59,6 +60,11 @@ export function previousKeyTimer(c: Connection): f64 {
   return previousKeyTime(c);
 }
 
+/** A path is to be asked, has answered too late, or was left long enough ago. */
+export function pathTimer(c: Connection): f64 {
+  return pathTime(c);
+}
+
 /** The closing or draining period is over. */
 export function closeTimer(c: Connection): f64 {
   return c.stateTime;
@@ -72,5 +78,6 @@ export function nextTimer(c: Connection): f64 {
   next = min(next, earlyCopyTimer(c));
   next = min(next, min(pacingTimer(c), keepAliveTimer(c)));
   next = min(next, min(idleTimer(c), retryTimer(c)));
+  if (c.paths) next = min(next, pathTimer(c));
   return min(next, min(previousKeyTimer(c), modelTimer(c)));
 }

@@ -6,6 +6,11 @@
 /** UDP payload that is tried on a path of which nothing more is known: Ethernet's MTU of 1,500 less the headers of IPv6 and UDP. */
 export const ETHERNET_PAYLOAD = 1452;
 
+/** How large packets may become on a path. */
+export function packetCeiling(path: Path): number {
+  return path.maxUdpPayload ?? ETHERNET_PAYLOAD;
+}
+
 /** One way to a peer. */
 export interface Path {
   readonly kind: 'udp' | 'websocket' | 'datachannel' | 'route';

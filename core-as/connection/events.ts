@@ -2,7 +2,7 @@
  * What the host is told, derived from flags: nothing is queued, so nothing can grow. `nextEvent` takes one flag down and fills the
  * two result fields (stream id, value).
  *
- * Order: connection-wide news, streams in the order they had news, datagrams, the end.
+ * Order: connection-wide news, paths and ids, streams in the order they had news, datagrams, the end.
  */
 import {
   EVENT_CLOSED, EVENT_COMPLETED, EVENT_DATAGRAM, EVENT_DRAINED, EVENT_KEY_UPDATED, EVENT_MESSAGE, EVENT_MESSAGES_WRITABLE, EVENT_NONE,
@@ -12,6 +12,7 @@ import {
 import { headLength, queueOf } from "../datagrams/queue";
 import { results } from "../memory/layout";
 import { head, remove } from "../memory/list";
+import { eventPath, eventValue, nextPathEvent } from "../paths/events";
 import { maybeFree } from "../streams/life";
 import {
   EVENT_LINK, ON_FINISHED, ON_MESSAGE, ON_OPENED, ON_READABLE, ON_RESET, ON_STOPPED, ON_WRITABLE, RECEIVE_DONE, Stream, address,
@@ -28,6 +29,10 @@ export function nextEvent(c: Connection): u32 {
   if (take(c, ON_RECEIVE_KEY)) return tell(EVENT_KEY_UPDATED, 0, 1);
   if (take(c, ON_STREAMS)) return tell(EVENT_STREAMS_AVAILABLE, 0, 0);
   if (take(c, ON_MESSAGES)) return tell(EVENT_MESSAGES_WRITABLE, 0, 0);
+  if (c.paths != 0 || c.ids != 0) {
+    const ofPath = nextPathEvent(c);
+    if (ofPath) return tell(ofPath, <f64>eventPath, <f64>eventValue);
+  }
   const ofStream = nextStreamEvent(c);
   if (ofStream) return ofStream;
   if (datagramUntold(c)) return tell(EVENT_DATAGRAM, 0, <f64>headLength(c, false));

@@ -6,6 +6,7 @@
  *   0    send key, receive key, send mask key, receive mask key (32 bytes each)
  *   128  our id, the peer's id (8 bytes each)
  *   144  f64 fields, in the order of `P_…` below
+ *   480  32 random bytes, for path challenges
  *   512  the Complete packet
  */
 import { STATUS_INVALID_ARGUMENT, STATUS_OK, STATUS_OUT_OF_MEMORY } from "../codes.generated";
@@ -17,6 +18,9 @@ import { CONNECTION_SIZE, connectionCount, connectionSlab, transfer } from "../m
 import { discardPreviousKey } from "../packet/key-update";
 import { maskOf } from "../packet/number";
 import { initSize } from "../packet/size";
+import { releaseIds } from "../paths/connection-ids";
+import { seedChallenges } from "../paths/challenge-data";
+import { releasePaths } from "../paths/path";
 import { endFlight } from "../recovery/flight";
 import { rttInit } from "../recovery/rtt";
 import { LEAST_DATA_WINDOW } from "../streams/credit";
@@ -31,6 +35,7 @@ import { drawSkip } from "./skip";
 const KEYS: usize = 0;
 const IDS: usize = 128;
 const FIELDS: usize = 144;
+const CHALLENGE_SEED: usize = 480;
 const COMPLETE: usize = 512;
 
 // Order of the f64 fields; bindings/layout.ts has the same.
@@ -73,6 +78,7 @@ export function connectionsInit(): void {
 /** Makes a connection from the transfer area; the keys there are wiped. */
 export function open(): u32 {
   const completeLength = <u32>field(P_COMPLETE);
+  seedChallenges(transfer + CHALLENGE_SEED);
   if (completeLength > <u32>CHUNK - 4) return STATUS_INVALID_ARGUMENT;
   const c = takeConnection();
   if (!changetype<usize>(c)) return STATUS_OUT_OF_MEMORY;
@@ -110,6 +116,8 @@ export function free(c: Connection): void {
   endFlight(c);
   releaseModel(c);
   releaseDatagrams(c);
+  releasePaths(c);
+  releaseIds(c);
   discardPreviousKey(c);
   releaseClosing(c);
   releaseWindow(c);

@@ -8,12 +8,14 @@
  *   4. mark the number as received, decide about acknowledging
  */
 import { ERROR_AEAD_LIMIT_REACHED } from "../codes.generated";
-import { deliverDatagrams, elicited, receiveFrames } from "../frames/dispatch";
+import { deliverDatagrams, elicited, nonProbing, receiveFrames } from "../frames/dispatch";
 import { receiveSlot } from "../memory/layout";
 import { HEADER, OVERHEAD } from "../packet/header";
 import { openedError, openedNumber, unprotect } from "../packet/protection";
 import { mark } from "../packet/replay-window";
 import { onReceived } from "../recovery/ack-policy";
+import { arrive, arrivedOn } from "../paths/arrival";
+import { followed } from "../paths/moves";
 import { REFUSED } from "../streams/receive";
 import { closeOnViolation, onPacketWhileClosing } from "./close";
 import { ACK_NOW, Connection, DRAINING, OPEN } from "./record";
@@ -27,8 +29,11 @@ const MOST_FAILURES: u64 = 1 << 36;
  */
 const COMPLETE_ACK_DELAY: f64 = 2;
 
-/** Handles `size` bytes at `start` of the receive slot; true if they are an authentic, new packet. */
-export function receive(c: Connection, start: u32, size: u32, now: f64): bool {
+/**
+ * Handles `size` bytes at `start` of the receive slot, which came in on `path` (paths/arrival.ts); true if they are an authentic, new
+ * packet.
+ */
+export function receive(c: Connection, start: u32, size: u32, path: u32, now: f64): bool {
   if (c.state >= DRAINING) return drop(c);
   const packet = receiveSlot + start;
   if (!unprotect(c, packet, size, now)) {
@@ -37,6 +42,7 @@ export function receive(c: Connection, start: u32, size: u32, now: f64): bool {
   }
   c.packetsReceived++;
   c.bytesReceived += <f64>size;
+  arrive(c, path, size, now);
   if (c.state != OPEN) onPacketWhileClosing(c);
 
   if (openedError) {
@@ -61,6 +67,7 @@ export function receive(c: Connection, start: u32, size: u32, now: f64): bool {
   if (c.state != OPEN) return true;
   deliverDatagrams(c, frames, end);
   onReceived(c, number, before, elicited, now);
+  if (arrivedOn != c.activePath && nonProbing && <i64>number > before) followed(c, arrivedOn, now);
   return true;
 }
 

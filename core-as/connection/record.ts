@@ -43,6 +43,8 @@ export const PROBE: u32 = 1 << 13;
 /** The Complete packet has to go out. */
 export const SEND_COMPLETE: u32 = 1 << 14;
 export const CLOSE_DUE: u32 = 1 << 15;
+/** The active path's address is not proven: the 3 × limit holds. */
+export const LIMITED: u32 = 1 << 16;
 /** We have sent an ACK since the peer's current key phase began: it may go on to the next. */
 export const PHASE_TOLD: u32 = 1 << 28;
 
@@ -51,6 +53,8 @@ export const SEND_PING: u8 = 1 << 0;
 export const SEND_MAX_DATA: u8 = 1 << 1;
 export const SEND_MAX_STREAMS: u8 = 1 << 2;
 export const SEND_MAX_MESSAGES: u8 = 1 << 3;
+/** NEW_CONNECTION_ID and RETIRE_CONNECTION_ID that are due. */
+export const SEND_IDS: u8 = 1 << 4;
 
 // Connection-wide events not fetched yet, in the order they are told.
 export const ON_COMPLETED: u8 = 1 << 0;
@@ -168,6 +172,8 @@ export class Connection {
   /** Reordering to be tolerated, in parts of a round trip, 0 = none was seen; episodes of loss until it shrinks (recovery/reordering.ts). */
   reorderWindow: u8;
   reorderEpisodes: u8;
+  /** Index of the path that packets go to. */
+  activePath: u8;
   // Lists (head, tail), see memory/list.ts.
   allHead: usize;
   allTail: usize;
@@ -189,6 +195,9 @@ export class Connection {
   complete: usize;
   previousKey: usize;
   closing: usize;
+  /** Paths besides the active one (paths/path.ts), and ids besides the first two (paths/connection-ids.ts). */
+  paths: usize;
+  ids: usize;
   // Statistics.
   packetsSent: u32;
   packetsReceived: u32;

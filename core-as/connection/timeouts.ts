@@ -2,6 +2,8 @@
 import { forget } from "../congestion/congestion";
 import { onEarlyCopy } from "../recovery/early-copy";
 import { onProbe, detectLost } from "../recovery/loss";
+import { onProbeTimeout } from "../paths/half-dead";
+import { onPathTimeout } from "../paths/validation";
 import { discardPreviousKey } from "../packet/key-update";
 import { offerMessages, offerStreams } from "../streams/credit";
 import { Stream, WANTS_ROOM, has, ALL_LINK } from "../streams/record";
@@ -30,7 +32,11 @@ export function handleTimeout(c: Connection, now: f64): void {
   if (now >= ackTimer(c)) c.flags |= ACK_NOW;
   if (now >= lossTimer(c)) detectLost(c, now);
   if (now >= earlyCopyTimer(c)) onEarlyCopy(c);
-  if (now >= probeTimer(c)) onProbe(c);
+  if (now >= probeTimer(c)) {
+    onProbe(c);
+    onProbeTimeout(c, now);
+  }
+  if (c.paths) onPathTimeout(c, now);
   if (now >= retryTimer(c)) retryStarved(c);
   if (now >= previousKeyTimer(c)) discardPreviousKey(c);
   if (now >= modelTimer(c)) forget(c);

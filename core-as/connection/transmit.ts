@@ -20,6 +20,8 @@ import { maybeUpdateSendKey } from "../packet/key-update";
 import { protect } from "../packet/protection";
 import { frameSpace, frameSpaceNow, spaceIn } from "../packet/size";
 import { onSizeProbeSent, sizeProbeDue } from "../packet/size-search";
+import { countSent, mayAmplify } from "../paths/amplification";
+import { transmitProbe } from "../paths/probes";
 import { ACKS_UNTIL_PING, ackOwed, onAckSent, writeAck } from "../recovery/ack-policy";
 import { armEarlyCopy } from "../recovery/early-copy";
 import { ensureFlight, flightIsFull, flightOf, newRecord, recordOf } from "../recovery/flight";
@@ -27,7 +29,7 @@ import { commitSent, commitSkipped, eliciting, stageAck, stageComplete, stageEli
 import { fillStreams, hasStreamData } from "../streams/scheduler";
 import { writeClose } from "./close";
 import {
-  ACK_NOW, APP_LIMITED, CLOSE_DUE, CLOSING, Connection, OPEN, PROBE, ROUTED, SEND_COMPLETE, SEND_PING, STARVED, flagged,
+  ACK_NOW, APP_LIMITED, CLOSE_DUE, CLOSING, Connection, LIMITED, OPEN, PROBE, ROUTED, SEND_COMPLETE, SEND_PING, STARVED, flagged,
 } from "./record";
 import { skipIsDue } from "./skip";
 
@@ -39,10 +41,17 @@ const ACK_IN_CLOSE: u32 = 128;
 
 /** Packets written by the call that runs. */
 let written: u32 = 0;
+/** Index of the path they go to. */
+export let transmitPath: u32 = 0;
 
 /** Writes up to `most` packets; returns how many. Their places are in the tables of memory/layout.ts. */
 export function transmit(c: Connection, now: f64, most: u32): u32 {
   written = 0;
+  if (c.state == OPEN && c.paths) {
+    transmitPath = transmitProbe(c, now);
+    if (written > 0) return written;
+  }
+  transmitPath = c.activePath;
   if (c.state == OPEN) transmitOpen(c, now, min(most, BATCH));
   else if (c.state == CLOSING && flagged(c, CLOSE_DUE)) transmitClose(c, now);
   return written;
@@ -57,6 +66,7 @@ function transmitOpen(c: Connection, now: f64, most: u32): void {
 
 /** One packet; false when there is nothing to send or nothing may go. */
 function transmitPacket(c: Connection, now: f64): bool {
+  if (flagged(c, LIMITED) && !mayAmplify(c)) return false;
   if (c.ackOnly >= ACKS_UNTIL_PING) c.pending |= SEND_PING;
   const wanted = hasData(c);
   const more = wanted && mayElicit(c, now);
@@ -180,7 +190,7 @@ function emitComplete(c: Connection): u32 {
 }
 
 function transmitClose(c: Connection, now: f64): void {
-  if (freeSlots < 2) return;
+  if (freeSlots < 2 || (flagged(c, LIMITED) && !mayAmplify(c))) return;
   if (flagged(c, SEND_COMPLETE) && c.complete) emitComplete(c);
   const packet = takeSlot();
   c.flags &= ~CLOSE_DUE;
@@ -192,7 +202,7 @@ function transmitClose(c: Connection, now: f64): void {
 }
 
 /** Puts a finished packet, with its Route header, into the tables; returns its size on the wire. */
-function emit(c: Connection, packet: usize, length: u32): u32 {
+export function emit(c: Connection, packet: usize, length: u32): u32 {
   let start = packet;
   let size = length;
   if (flagged(c, ROUTED)) {
@@ -204,6 +214,7 @@ function emit(c: Connection, packet: usize, length: u32): u32 {
   written++;
   c.packetsSent++;
   c.bytesSent += <f64>size;
+  if (c.paths) countSent(c, size);
   return size;
 }
 

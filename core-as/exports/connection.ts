@@ -6,12 +6,14 @@ import { connectionOf, free, open, openedHandle } from "../connection/open";
 import { completeReceived, receive } from "../connection/receive";
 import { Connection, OPEN, PHASE_ACKED, ROUTED, SEND_PING, UPDATE_WANTED, flagged } from "../connection/record";
 import { handleTimeout } from "../connection/timeouts";
-import { transmit } from "../connection/transmit";
+import { transmit, transmitPath } from "../connection/transmit";
 import { dequeue, enqueue, queueOf, waiting } from "../datagrams/queue";
 import { abortUnless } from "../memory/invariant";
 import { results, transfer } from "../memory/layout";
 import { frameSpace } from "../packet/size";
-import { resetSize } from "../packet/size-search";
+import { allowSize, resetSize } from "../packet/size-search";
+import { arrivedOn } from "../paths/arrival";
+import { UNKNOWN } from "../paths/path";
 import { nextTimer } from "../timers";
 
 /** Opens a connection from the transfer area (connection/open.ts). Returns a Status; the handle is `connectionHandle()`. */
@@ -27,13 +29,17 @@ export function connectionFree(handle: u32): void {
   free(the(handle));
 }
 
-/** `size` bytes at `start` of the receive slot arrived. True if they are an authentic, new packet. */
-export function connectionReceive(handle: u32, start: u32, size: u32, now: f64): bool {
-  return receive(the(handle), start, size, now);
+/**
+ * `size` bytes at `start` of the receive slot arrived on `path`: an index, or UNKNOWN or UNKNOWN_PORT of paths/path.ts. 0 unless they are an
+ * authentic, new packet; else 1 + the index of their path, UNKNOWN when there is no room for that path.
+ */
+export function connectionReceive(handle: u32, start: u32, size: u32, path: u32, now: f64): u32 {
+  return receive(the(handle), start, size, path, now) ? 1 + min(<u32>arrivedOn, UNKNOWN) : 0;
 }
 
+/** Number of packets written, and in the bits above 8 the index of the path that all of them go to. */
 export function connectionTransmit(handle: u32, now: f64, most: u32): u32 {
-  return transmit(the(handle), now, most);
+  return transmit(the(handle), now, most) | (transmitPath << 8);
 }
 
 export function connectionNextTimeout(handle: u32): f64 {
@@ -59,6 +65,11 @@ export function connectionSetRoute(handle: u32, present: bool): void {
 /** The connection is on another path, whose packets may have up to `ceiling` bytes: they begin small again. */
 export function connectionResetSize(handle: u32, ceiling: u32): void {
   resetSize(the(handle), ceiling);
+}
+
+/** Packets may have up to `ceiling` bytes on the active path, if that is more than was allowed there. */
+export function connectionAllowSize(handle: u32, ceiling: u32): void {
+  allowSize(the(handle), ceiling);
 }
 
 /** Keep-alive from now on; interval 0 = none. */

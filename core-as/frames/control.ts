@@ -1,8 +1,10 @@
 /** Control frames we write (RFC 9000 §19). Each is made from state when it goes out; none is stored. */
 import {
-  Connection, CONTROL_LIST, SEND_MAX_DATA, SEND_MAX_MESSAGES, SEND_MAX_STREAMS, SEND_PING, at,
+  Connection, CONTROL_LIST, SEND_IDS, SEND_MAX_DATA, SEND_MAX_MESSAGES, SEND_MAX_STREAMS, SEND_PING, at,
 } from "../connection/record";
 import { head, remove } from "../memory/list";
+import { fillNewIds } from "../paths/local-ids";
+import { fillRetirements } from "../paths/remote-ids";
 import { REF_MAX_STREAM_DATA, REF_RESET_STREAM, REF_STOP_SENDING } from "../recovery/flight";
 import { canStage, stageControl, stageEliciting, stageReference } from "../recovery/sent";
 import {
@@ -21,6 +23,7 @@ export function fillControl(c: Connection, to: usize, limit: usize, now: f64): u
   if (c.pending & SEND_MAX_DATA && end + LONGEST <= limit) end = maxData(c, end, now);
   if (c.pending & SEND_MAX_STREAMS && end + LONGEST <= limit) end = maxStreams(c, end);
   if (c.pending & SEND_MAX_MESSAGES && end + LONGEST <= limit) end = maxMessages(c, end);
+  if (c.pending & SEND_IDS) end = idFrames(c, end, limit);
   const list = at(c) + CONTROL_LIST;
   while (head(list) && end + LONGEST <= limit && canStage()) {
     const s = changetype<Stream>(head(list));
@@ -58,6 +61,15 @@ function maxMessages(c: Connection, to: usize): usize {
   c.peerMessageLimit = max(c.peerMessageLimit, c.finishedPeerMessages + c.maxMessages);
   stageControl(SEND_MAX_MESSAGES);
   return writeVarint(writeVarint(to, MAX_MESSAGES), c.peerMessageLimit);
+}
+
+/** NEW_CONNECTION_ID and RETIRE_CONNECTION_ID, into the packet that gets the next number. */
+function idFrames(c: Connection, to: usize, limit: usize): usize {
+  c.pending &= ~SEND_IDS;
+  if (!c.ids) return to;
+  const end = fillRetirements(c, fillNewIds(c, to, limit, c.nextNumber), limit, c.nextNumber);
+  if (end > to) stageControl(SEND_IDS);
+  return end;
 }
 
 /** One pending frame of a stream. */

@@ -1,13 +1,17 @@
 /**
  * The frames of a packet that was authenticated: type by type (RFC 9000 §12.4, §19).
  *
- * Each branch reads its whole frame first and checks `failed` before it acts. Path frames (PATH_CHALLENGE, NEW_CONNECTION_ID and
- * their kin) are read and passed over here: connections have one path so far.
+ * Each branch reads its whole frame first and checks `failed` before it acts.
  */
 import { ERROR_FRAME_ENCODING_ERROR, ERROR_NO_ERROR, ERROR_PROTOCOL_VIOLATION } from "../codes.generated";
 import { onPeerClose } from "../connection/close";
 import { Connection, OPEN } from "../connection/record";
 import { enqueue } from "../datagrams/queue";
+import { arrivedOn } from "../paths/arrival";
+import { onRetire } from "../paths/local-ids";
+import { newIdFrame } from "../paths/remote-ids";
+import { onChallenge } from "../paths/responses";
+import { onResponse } from "../paths/validation";
 import { receiveAck } from "../recovery/acknowledge";
 import { onMaxData, onMaxMessages, onMaxStreamData, onMaxStreams } from "../streams/credit";
 import { found, locate } from "../streams/life";
@@ -26,17 +30,21 @@ const MOST_STREAMS: u64 = 1 << 60;
 
 /** Whether the packet read last asks for an acknowledgement. */
 export let elicited: bool = false;
+/** Whether it had a frame that is not only about paths (RFC 9000 §9.1): the sender uses the path it came in on. */
+export let nonProbing: bool = false;
 let datagrams: bool = false;
 
 /** Acts on all frames but DATAGRAM. Returns a transport error code, REFUSED, or 0. */
 export function receiveFrames(c: Connection, from: usize, to: usize, now: f64): u32 {
   elicited = false;
+  nonProbing = false;
   datagrams = false;
   if (from >= to) return ERROR_PROTOCOL_VIOLATION;
   startReading(from, to);
   while (!atEnd()) {
     const type = readVarint();
     if (type != PADDING && type != ACK && type != ACK_ECN && type != CONNECTION_CLOSE && type != APPLICATION_CLOSE) elicited = true;
+    if (type != PADDING && type != PATH_CHALLENGE && type != PATH_RESPONSE && type != NEW_CONNECTION_ID) nonProbing = true;
     const error = receiveFrame(c, type, now);
     if (error) return error;
     if (failed) return ERROR_FRAME_ENCODING_ERROR;
@@ -76,6 +84,9 @@ function receiveFrame(c: Connection, type: u64, now: f64): u32 {
   if (type == DATAGRAM || type == DATAGRAM_LEN) return datagramFrame(c, type);
   if (closes) return closeFrame(c, type, now);
   if (type == STREAM_DATA_BLOCKED) return blockedFrame(c);
+  if (type == PATH_CHALLENGE || type == PATH_RESPONSE) return pathFrame(c, type == PATH_CHALLENGE, now);
+  if (type == NEW_CONNECTION_ID) return newIdFrame(c);
+  if (type == RETIRE_CONNECTION_ID) return retireFrame(c);
   return skipFrame(type) ? ERROR_NO_ERROR : ERROR_FRAME_ENCODING_ERROR;
 }
 
@@ -158,6 +169,19 @@ function blockedFrame(c: Connection): u32 {
   const id = readVarint();
   readVarint();
   return failed ? ERROR_FRAME_ENCODING_ERROR : locate(c, id, true);
+}
+
+function pathFrame(c: Connection, isChallenge: bool, now: f64): u32 {
+  const data = readBytes(8);
+  if (failed) return ERROR_FRAME_ENCODING_ERROR;
+  if (isChallenge) onChallenge(c, load<u64>(data), arrivedOn, now);
+  else onResponse(c, load<u64>(data), now);
+  return ERROR_NO_ERROR;
+}
+
+function retireFrame(c: Connection): u32 {
+  const sequence = readVarint();
+  return failed ? ERROR_FRAME_ENCODING_ERROR : onRetire(c, sequence);
 }
 
 /** Reads a frame without acting on it; false for an unknown type. */

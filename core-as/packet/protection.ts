@@ -2,7 +2,7 @@
  * Packet protection (PROTOCOL.md §4).
  *
  *   protect:   header, nonce from the number, encrypt in place, tag behind the text
- *   unprotect: 1 our id  2 number rebuilt  3 not in the replay window  4 key by phase and number  5 tag
+ *   unprotect: 1 an id of ours  2 number rebuilt  3 not in the replay window  4 key by phase and number  5 tag
  *
  * Nothing of a packet is used before its tag holds; `open` wipes what it decrypted otherwise. Marking the number as received is the
  * caller's, after the packet was processed.
@@ -12,12 +12,15 @@ import { Connection, RECEIVE_PHASE, SEND_PHASE, flagged, receiveKey, sendKey } f
 import { NEXT_KEY, commitReceiveKey, lowerPhaseFirst, nextReceiveKey, onPreviousKeyUsed, previousKey, wipeNextKey } from "./key-update";
 import { HEADER, OVERHEAD, PHASE_BIT, TAG, destinationOf, isData, maskedNumberOf, writeHeader } from "./header";
 import { reconstruct } from "./number";
+import { findLocal } from "../paths/connection-ids";
 import { isNew } from "./replay-window";
 
 const NONCE = memory.data(12, 4);
 
 /** Number of the packet that `unprotect` opened last, and the transport error its key phase is, 0 = none. */
 export let openedNumber: u64 = 0;
+/** The id of ours it was sent to. */
+export let openedId: u64 = 0;
 export let openedError: u32 = 0;
 
 /** Seals `length` bytes of frames at `packet` + HEADER as packet `number`; returns the packet's size. */
@@ -31,8 +34,15 @@ export function protect(c: Connection, packet: usize, length: u32, number: u64):
 
 /** Opens the packet of `size` bytes in place; true if it is authentic and new. `now` starts the life of an outgoing key. */
 export function unprotect(c: Connection, packet: usize, size: u32, now: f64): bool {
-  if (size < OVERHEAD || !isData(load<u8>(packet)) || destinationOf(packet) != c.localId) return false;
-  const number = reconstruct(c.largestReceived, maskedNumberOf(packet) - c.receiveMask);
+  if (size < OVERHEAD || !isData(load<u8>(packet))) return false;
+  const id = destinationOf(packet);
+  let mask = c.receiveMask;
+  if (id != c.localId) {
+    const ours = findLocal(c, id);
+    if (!changetype<usize>(ours)) return false;
+    mask = ours.mask;
+  }
+  const number = reconstruct(c.largestReceived, maskedNumberOf(packet) - mask);
   if (!isNew(c, number)) return false;
 
   const phase = (load<u8>(packet) & PHASE_BIT) != 0;
@@ -44,6 +54,7 @@ export function unprotect(c: Connection, packet: usize, size: u32, now: f64): bo
   const opened = open(key, NONCE, packet, HEADER, text, length, text + length);
   if (opened) {
     openedNumber = number;
+  openedId = id;
     openedError = notePhase(c, key, number, now);
   } else {
     c.authenticationFailures++;

@@ -55,6 +55,11 @@ export function resetSize(c: Connection, ceiling: u32): void {
   flight.largeAcked = c.nextNumber;
 }
 
+/** Packets may have up to `ceiling` bytes on this path, if that is more than was known: what was found out stays. */
+export function allowSize(c: Connection, ceiling: u32): void {
+  c.maxPlpmtu = <u16>max<u32>(c.maxPlpmtu, min(ceiling, maxPacketSize));
+}
+
 /** Size of the probe that may go out now, 0 = none. Asked when window and pacer let a packet go. */
 export function sizeProbeDue(c: Connection, now: f64): u32 {
   if (c.packetSize >= c.maxPlpmtu || now < <f64>c.searchTime) return 0;

@@ -6,12 +6,13 @@
  *   3. RTT sample from the largest, if it is new
  *   4. losses, congestion window, timers
  */
-import { Connection, PROBE } from "../connection/record";
+import { Connection, PROBE, SEND_IDS } from "../connection/record";
 import { onAckBegin, onAckDone, onCongestionAcked } from "../congestion/congestion";
 import { ERROR_FRAME_ENCODING_ERROR, ERROR_NO_ERROR, ERROR_PROTOCOL_VIOLATION } from "../codes.generated";
 import { failed, readVarint } from "../frames/varint";
 import { onNumberAcknowledged } from "../packet/key-update";
 import { onSizeAcked } from "../packet/size-search";
+import { idFramesSettled } from "../paths/connection-ids";
 import { OUTSTANDING, SKIPPED, flightOf, recordOf, settleFlight } from "./flight";
 import { detectLost } from "./loss";
 import { notePathArrival } from "./path-loss";
@@ -85,18 +86,29 @@ function settle(c: Connection, largest: u64, delay: f32, ranges: u32, now: f64):
       if (record.state != OUTSTANDING) continue;
       // Nothing was looked at before Complete had come, so no packet of this frame tells the round trip when that took several attempts.
       if (record.complete > 1) waited = true;
-      if (number == largest) sampleTime = record.time;
       latestSent = max(latestSent, record.time);
-      acked += record.size;
-      notePathArrival(c);
-      onCongestionAcked(c, record, inFlight, number, now);
+      if (record.path == c.activePath) {
+        if (number == largest) sampleTime = record.time;
+        acked += record.size;
+        notePathArrival(c);
+        onCongestionAcked(c, record, inFlight, number, now);
+      }
       settleAcked(c, record);
+      if (record.control & SEND_IDS) idFramesSettled(c, number, true);
       onNumberAcknowledged(c, number, now);
       onSizeAcked(c, record, number);
     }
   }
-  c.largestAcked = max(c.largestAcked, <i64>largest);
-  if (acked == 0) return ERROR_NO_ERROR;
+  c.largestAcked = max(c.largestAcked, c.paths ? largestOnActive(c, ranges) : <i64>largest);
+  if (latestSent < 0) return ERROR_NO_ERROR;
+  c.keepAliveSince = max(c.keepAliveSince, latestSent);
+  c.keepAliveCount = 0;
+  if (acked == 0) {
+    // Only packets that went out on another path: nothing is learnt about this one.
+    detectLost(c, now);
+    settleFlight(c);
+    return ERROR_NO_ERROR;
+  }
 
   if (waited) sampleTime = -1;
   if (sampleTime >= 0) {
@@ -106,12 +118,23 @@ function settle(c: Connection, largest: u64, delay: f32, ranges: u32, now: f64):
   flight.ptoCount = 0;
   flight.probes = 0;
   c.flags &= ~PROBE;
-  c.keepAliveSince = max(c.keepAliveSince, latestSent);
-  c.keepAliveCount = 0;
   detectLost(c, now);
   settleFlight(c);
   const rtt = sampleTime >= 0 ? max(now - sampleTime, 0) : -1;
   const undelayed = rtt >= 0 ? max(rtt - <f64>min(delay, <f32>c.peerMaxAckDelay), min(rtt, <f64>c.minimumRtt)) : -1;
   onAckDone(c, rtt, undelayed, acked, now);
   return ERROR_NO_ERROR;
+}
+
+/** The largest number of these that went out on the active path: those of a faster one say nothing about what is still under way here. */
+function largestOnActive(c: Connection, ranges: u32): i64 {
+  const base = flightOf(c).base;
+  for (let i: u32 = 0; i < ranges; i++) {
+    const low = max(load<u64>(lows + (i << 3)), base);
+    for (let number = load<u64>(highs + (i << 3)); number >= low && number != u64.MAX_VALUE; number--) {
+      const record = recordOf(c, number);
+      if (!changetype<usize>(record) || record.state == 0 || record.path == c.activePath) return <i64>number;
+    }
+  }
+  return -1;
 }

@@ -79,6 +79,8 @@ export const OUTSTANDING: u8 = 1;
 export const RESOLVED: u8 = 2;
 /** A number left out on purpose: an ACK of it closes. */
 export const SKIPPED: u8 = 3;
+/** A challenge or answer about a path: nobody waits for it, only its path is known. */
+export const UNTRACKED: u8 = 4;
 
 /** References a record can hold; a packet carries no more pieces than this. */
 export const MOST_REFERENCES: u32 = 5;
@@ -99,6 +101,8 @@ export class SentPacket {
   appLimited: u8;
   /** 1: a probe of a larger size, which carries nothing. */
   sizeProbe: u8;
+  /** Index of the path it went out on (paths/path.ts); NO_PATH once that serves another one. */
+  path: u8;
   // Delivery-rate sampling (draft-ietf-ccwg-bbr §4.1.2.1): the connection's counters when it was sent, low 32 bits.
   delivered: u32;
   lost: u32;

@@ -7,9 +7,11 @@
  * Lost size probes, and what a black hole swallows (packet/size-search.ts), are no congestion. A run of other losses longer than 3 PTO
  * between two acknowledgements is persistent congestion (§7.6).
  */
-import { Connection, HAS_RTT, PROBE, SEND_COMPLETE, SEND_PING, flagged } from "../connection/record";
+import { Connection, HAS_RTT, PROBE, SEND_COMPLETE, SEND_IDS, SEND_PING, flagged } from "../connection/record";
 import { onCongestionLost, onCongestionPacketLost, onLossEpisode, onPersistentCongestion } from "../congestion/congestion";
 import { findBlackHole, isExcused, onSizeProbeLost } from "../packet/size-search";
+import { idFramesSettled } from "../paths/connection-ids";
+import { elsewhereLostAt } from "../paths/recovery-state";
 import { OUTSTANDING, RESOLVED, SentPacket, flightOf, recordOf, settleFlight } from "./flight";
 import { notePathLoss } from "./path-loss";
 import { beginEpisode, isLost, lossDelay, rememberLost } from "./reordering";
@@ -46,6 +48,15 @@ export function detectLost(c: Connection, now: f64): void {
     }
     // The Complete packet keeps its number and its record: only the PTO repeats it.
     if (record.complete) continue;
+    if (record.path != c.activePath) {
+      const lostAt = elsewhereLostAt(c, record.path, record.time);
+      if (now < lostAt - 0.001) flight.lossTime = min(flight.lossTime, lostAt);
+      else {
+        giveUp(c, record, number);
+        settled = true;
+      }
+      continue;
+    }
     if (!isLost(c, record, number, delay, now)) {
       flight.lossTime = min(flight.lossTime, record.time + delay);
       continue;
@@ -65,7 +76,7 @@ export function detectLost(c: Connection, now: f64): void {
     }
     rememberLost(c, number, record.time, record.size);
     notePathLoss(c);
-    settleLost(c, record);
+    giveUp(c, record, number);
     onCongestionPacketLost(c, record, number, now);
   }
   if (!settled) return;
@@ -76,6 +87,12 @@ export function detectLost(c: Connection, now: f64): void {
     c.minimumRtt = flight.latestRtt;
   }
   settleFlight(c);
+}
+
+/** What packet `number` carried goes out again. */
+export function giveUp(c: Connection, record: SentPacket, number: u64): void {
+  settleLost(c, record);
+  if (record.control & SEND_IDS) idFramesSettled(c, number, false);
 }
 
 /** When the PTO fires, Infinity when nothing is in flight. */

@@ -9,6 +9,7 @@ import { onCongestionSent } from "../congestion/congestion";
 import { BOOKKEEPING, releaseChunk } from "../memory/chunks";
 import { onResetAcked, onResetLost, onSendAcked, onSendLost } from "../streams/send";
 import { onMaxStreamDataLost, onStopSendingLost } from "../streams/credit";
+import { leavePath } from "../paths/recovery-state";
 import { Stream } from "../streams/record";
 import { onTailSent } from "./early-copy";
 import {
@@ -83,6 +84,7 @@ export function commitSent(c: Connection, number: u64, size: u32, now: f64): voi
   record.time = now;
   record.size = <u16>size;
   record.state = OUTSTANDING;
+  record.path = c.activePath;
   const flight = flightOf(c);
   flight.outstanding++;
   flight.lastEliciting = now;
@@ -136,7 +138,8 @@ export function sendAgain(c: Connection, record: SentPacket): void {
 
 function leaveFlight(c: Connection, record: SentPacket): void {
   record.state = RESOLVED;
-  c.bytesInFlight -= record.size;
+  if (record.path == c.activePath) c.bytesInFlight -= record.size;
+  else leavePath(c, record.path, record.size);
   flightOf(c).outstanding--;
 }
 

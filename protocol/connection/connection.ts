@@ -7,11 +7,13 @@
  * The data plane is the core's; this class turns its events into ours, adds the preface of byte streams and keeps what is known of the other
  * end: key, `info`, and how it is verified. The endpoint makes connections, feeds them and gives them their timers.
  *
- * Not here: packets and ids (endpoint/), the meaning of messages (coap/), moving to another path.
+ * Not here: packets and ids (endpoint/), the meaning of messages (coap/), when to try which path.
  */
 import {
+  type ConnectionIds,
   type CoreConnection,
   type CoreConnectionStats,
+  type CorePathStats,
   type CoreStreamStats,
   type CoreStreamTotals,
   EventKind,
@@ -22,6 +24,7 @@ import { packed, unpacked } from '../packed-bytes.ts';
 import type { Path } from '../path.ts';
 import { ByteStreams, type StreamLimits } from './byte-streams.ts';
 import type { ConnectionEvent } from './events.ts';
+import { type AddPathOptions, ConnectionPaths } from './paths.ts';
 
 /** Where a connection is in its life; it never goes back. */
 export type ConnectionState = 'handshaking' | 'open' | 'closing' | 'closed';
@@ -36,6 +39,11 @@ export interface ConnectionOwner {
   eventful(connection: Connection): void;
   /** The core has nothing more to do for it: ids and memory can be given back. */
   drained(connection: Connection): void;
+  /** The connection uses one more path, or one less; not called for the first. */
+  pathAdded(path: Path): void;
+  pathRemoved(path: Path): void;
+  /** Connection ids came or went: the peer is to get as many as there is room for. */
+  idsChanged(ids: ConnectionIds, core: CoreConnection): void;
 }
 
 /** What the handshake has shown. */
@@ -74,6 +82,8 @@ export class Connection {
   #ended = false;
   #path: Path | null;
   #core: CoreConnection | null = null;
+  /** Made when there is more than the first path. */
+  #paths: ConnectionPaths | null = null;
   /** Made at first use, and let go at rest. */
   #streams: ByteStreams | null = null;
   #limits: StreamLimits | null = null;
@@ -98,8 +108,19 @@ export class Connection {
 
   /** The active path. @throws LocalError NOT_CONNECTED for a prepared connection that has none yet. */
   get path(): Path {
-    if (this.#path === null) throw new LocalError('NOT_CONNECTED', 'the connection has no path yet');
-    return this.#path;
+    const path = this.#paths?.active ?? this.#path;
+    if (path === null) throw new LocalError('NOT_CONNECTED', 'the connection has no path yet');
+    return path;
+  }
+
+  /** The active path and all others that are known. */
+  get paths(): readonly Path[] {
+    return this.#paths?.all ?? (this.#path === null ? [] : [this.#path]);
+  }
+
+  /** The path of the packets that `transmit` made last. */
+  get transmitPath(): Path {
+    return this.#paths?.transmitPath ?? this.path;
   }
 
   /** X25519 key the other end proved; empty during the handshake. */
@@ -214,6 +235,50 @@ export class Connection {
     this.#touch(this.#data().setKeepAlive(keepAlive, now));
   }
 
+  /**
+   * Lets the peer have further connection ids, and has it supply some: then the path can be changed at once, and nobody can tell that it is the same
+   * connection. Adding a path does it, too.
+   */
+  supplyIds(): void {
+    this.#ofPaths((paths) => paths.supplyIds());
+  }
+
+  /**
+   * Adds a path and validates it: event `probed` follows. It is kept until it is removed. False when there is no room for another one.
+   * @throws LocalError INVALID_ARGUMENT for a path it has, NOT_CONNECTED, CLOSED
+   */
+  addPath(path: Path, now: number, options: AddPathOptions = {}): boolean {
+    return this.#ofPaths((paths) => paths.add(path, options, now));
+  }
+
+  /** Keeps a path, also the active one, when it is no longer that; challenged every `interval` ms, 0 = never. Errors as {@link addPath}. */
+  keepPath(path: Path, interval: number, now: number): void {
+    this.#ofPaths((paths) => paths.keep(path, interval, now));
+  }
+
+  /** Challenges a path of the connection. */
+  probe(path: Path, now: number): void {
+    this.#ofPaths((paths) => paths.probe(path, now));
+  }
+
+  /**
+   * Makes a path the active one as soon as it has answered a challenge: event `path` follows. One that the connection does not have is added.
+   * False when there is no room for it. @throws LocalError INVALID_STATE at the end that did not open the connection
+   */
+  migrate(path: Path, now: number): boolean {
+    return this.#ofPaths((paths) => paths.migrate(path, now));
+  }
+
+  /** Forgets a path. @throws LocalError INVALID_STATE for the active one */
+  removePath(path: Path): void {
+    this.#ofPaths((paths) => paths.remove(path));
+  }
+
+  /** Figures of a path, null for one it does not have. */
+  pathStats(path: Path): CorePathStats | null {
+    return this.#core === null ? null : this.#makePaths(this.#core).stats(path);
+  }
+
   /** Ends the connection; a `closed` event without error follows at once, the packets over the closing period. May be called in every state. */
   close(code: number, reason: string, now: number): void {
     this.#now = now;
@@ -250,9 +315,12 @@ export class Connection {
   // The verbs, called by the endpoint. After receive, handleTimeout and every call of the application: transmit until 0, nextTimeout, nextEvent.
 
   /** True when the packet is authentic. */
-  receive(datagram: Uint8Array, start: number, now: number): boolean {
+  receive(datagram: Uint8Array, start: number, path: Path, now: number): boolean {
     this.#now = now;
-    return this.#core?.receive(datagram, start, now) ?? false;
+    const core = this.#core;
+    if (core === null) return false;
+    if (this.#paths === null && path === this.#path) return core.receive(datagram, start, now);
+    return this.#makePaths(core).receive(datagram, start, path, now);
   }
 
   /** Packets made into the core's slots. */
@@ -295,6 +363,12 @@ export class Connection {
     this.#core?.completeReceived(now);
   }
 
+  /** A path carries nothing any more, as a route that ended. False when there is no other. */
+  pathLost(path: Path, now: number): boolean {
+    if (this.#state === 'handshaking') return path !== this.#path;
+    return this.#state !== 'open' || this.#ofPaths((paths) => paths.lost(path, now));
+  }
+
   /** Ends the connection without a packet: handshake failed, state lost at the other end, core dead. */
   lost(error: SvcError, code: number = CloseCode.NO_ERROR): void {
     if (this.#state === 'closed') return;
@@ -310,6 +384,9 @@ export class Connection {
   free(): void {
     const core = this.#core;
     this.#core = null;
+    this.#path = this.#paths?.active ?? this.#path;
+    this.#paths?.clear();
+    this.#paths = null;
     this.#state = 'closed';
     this.#streams?.clear();
     core?.free();
@@ -334,6 +411,7 @@ export class Connection {
     const id = core.eventStream;
     const value = core.eventValue;
     if (kind === EventKind.DRAINED) this.#owner.drained(this);
+    else if (kind >= EventKind.PATH_CHANGED) this.#translatePath(kind, id, value, core);
     else if (this.#ended) return;
     else if (kind === EventKind.MESSAGE) this.#emit({ kind: 'message', data: core.readMessage(id) });
     else if (kind === EventKind.DATAGRAM) this.#emit({ kind: 'datagram', data: core.readDatagram() });
@@ -342,6 +420,12 @@ export class Connection {
     else if (kind === EventKind.CLOSED) this.#closedByPeer(value, core);
     else if (kind === EventKind.TIMED_OUT) this.#timedOut();
     else this.#translateStream(kind, id, value, this.#makeStreams(core));
+  }
+
+  #translatePath(kind: number, index: number, value: number, core: CoreConnection): void {
+    const event = this.#makePaths(core).translate(kind, index, value);
+    if (event !== null && !this.#ended) this.#emit(event);
+    this.#owner.touched(this);
   }
 
   /** Events of byte streams. What else the core reports (Complete acknowledged, key updated) is of no interest above. */
@@ -379,6 +463,18 @@ export class Connection {
   #data(): CoreConnection {
     if (this.#state === 'open' && this.#core !== null) return this.#core;
     throw new LocalError(this.#state === 'handshaking' ? 'NOT_CONNECTED' : 'CLOSED', `the connection is ${this.#state}`);
+  }
+
+  #ofPaths<T>(action: (paths: ConnectionPaths) => T): T {
+    const result = action(this.#makePaths(this.#data()));
+    // Ids to be exchanged are an event of the core.
+    this.#owner.eventful(this);
+    return this.#touch(result);
+  }
+
+  #makePaths(core: CoreConnection): ConnectionPaths {
+    this.#paths ??= new ConnectionPaths(core, this.path, this.#owner);
+    return this.#paths;
   }
 
   #byteStreams(): ByteStreams {

@@ -1,5 +1,12 @@
 /** What a connection tells its owner. */
 import type { SvcError } from '../errors/index.ts';
+import type { Path } from '../path.ts';
+
+/**
+ * Why the active path changed: this end chose it; the peer chose it; the peer's address has changed; the path before still answers after all; the
+ * path before did not answer any more.
+ */
+export type PathChange = 'migrated' | 'followed' | 'rebound' | 'returned' | 'failed-over';
 
 /** An event of `Connection.nextEvent`. */
 export type ConnectionEvent =
@@ -28,4 +35,8 @@ export type ConnectionEvent =
   | { readonly kind: 'stopped'; readonly id: number; readonly code: number }
   /** openStream has room again. */
   | { readonly kind: 'streams-available' }
-  | { readonly kind: 'datagram'; readonly data: Uint8Array };
+  | { readonly kind: 'datagram'; readonly data: Uint8Array }
+  /** Packets go to another path from now on. */
+  | { readonly kind: 'path'; readonly path: Path; readonly reason: PathChange }
+  /** A path has answered, for the first time or again, or did not. One that nobody added is forgotten if it did not. */
+  | { readonly kind: 'probed'; readonly path: Path; readonly answered: boolean };

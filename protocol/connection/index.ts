@@ -7,4 +7,5 @@ export {
   type Established,
   type Verified,
 } from './connection.ts';
-export type { ConnectionEvent } from './events.ts';
+export type { ConnectionEvent, PathChange } from './events.ts';
+export type { AddPathOptions } from './paths.ts';

@@ -39,7 +39,7 @@ export class Completer {
     }
     try {
       const slot = this.#establish(entry, decodeInitiatorOffer(payload), packet, now);
-      for (const data of entry.early) slot.connection.receive(data, 0, now);
+      for (const data of entry.early) slot.connection.receive(data, 0, entry.fields.path, now);
     } catch (error) {
       if (!(error instanceof LocalError) || error.code !== 'OUT_OF_MEMORY') throw error;
       // The core is full. Its next Data packet will be answered with Reset.

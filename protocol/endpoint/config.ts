@@ -51,6 +51,11 @@ export interface PrepareOptions {
   readonly pin?: string;
   /** Text fields that message 2 must have in its `info`, e.g. {ProductId, DeviceId}. */
   readonly expect?: Readonly<Record<string, string>>;
+  /**
+   * Connection ids are supplied ahead in both directions, so that the path can be changed without a round trip on the old one (PROTOCOL.md §2).
+   * Costs each end 1 KiB. Default false.
+   */
+  readonly migration?: boolean;
   /** When to give up: a time on the clock of `now`, ms. */
   readonly deadline: number;
 }

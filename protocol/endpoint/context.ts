@@ -3,7 +3,7 @@ import type { Core, CoreConnection, DataParameters } from '../../bindings/index.
 import type { StreamLimits } from '../connection/index.ts';
 import type { TrafficKeys } from '../noise/index.ts';
 import { u32 } from '../packet/index.ts';
-import { ETHERNET_PAYLOAD, type Path } from '../path.ts';
+import { type Path, packetCeiling } from '../path.ts';
 import type { Outbox } from './batch.ts';
 import type { EndpointConfig } from './config.ts';
 import type { HalfOpen } from './half-open.ts';
@@ -42,11 +42,6 @@ export function ownParameters(config: EndpointConfig, acceptStreams: boolean): D
   };
 }
 
-/** How large packets may become on a path. */
-export function packetCeiling(path: Path): number {
-  return path.maxUdpPayload ?? ETHERNET_PAYLOAD;
-}
-
 export interface CoreRequest {
   readonly initiator: boolean;
   readonly keys: TrafficKeys;
@@ -82,6 +77,7 @@ export function openCore(context: Context, request: CoreRequest, now: number): C
       ...(config.congestion === undefined ? {} : { congestion: config.congestion }),
       rtt: request.rtt,
       skipSeed: u32(config.crypto.randomBytes(4), 0),
+      challengeSeed: config.crypto.randomBytes(32),
       now,
     });
     if (request.path.route !== undefined) core.setRoute(request.path.route);

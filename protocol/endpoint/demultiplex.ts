@@ -72,7 +72,7 @@ export class Demultiplexer {
     const low = idLow(datagram, start);
     const owner = ids.find(high, low);
     if (owner instanceof Slot) {
-      if (owner.connection.receive(datagram, start, now)) {
+      if (owner.connection.receive(datagram, start, path, now)) {
         registry.ready(owner);
         registry.activate(owner);
       } else stats.unauthenticated++;
@@ -106,7 +106,7 @@ export class Demultiplexer {
         this.#complete(owner, packet, now);
         break;
       case PacketType.RESET:
-        this.#reset(packet, path);
+        this.#reset(packet, path, now);
         break;
       default:
         stats.malformed++;
@@ -125,7 +125,7 @@ export class Demultiplexer {
     } else stats.badHandshake++;
   }
 
-  #reset(packet: Uint8Array, path: Path): void {
+  #reset(packet: Uint8Array, path: Path, now: number): void {
     const { registry, routes, stats } = this.#context;
     const fields = decodeReset(packet);
     if (fields === null) {
@@ -144,7 +144,10 @@ export class Demultiplexer {
     }
     const error = new RemoteError('CLOSED', 'the route through the base station ended');
     this.#acceptor.halfOpen.removeWhere((entry) => entry.fields.path === route);
-    for (const user of [...registry.slots]) if (user.route === route) registry.lose(user, error, CloseCode.ROUTE_CLOSED);
+    for (const user of [...registry.slots]) {
+      if (user.connection.pathLost(route, now)) continue;
+      registry.lose(user, error, CloseCode.ROUTE_CLOSED);
+    }
   }
 
   #sendReset(id: Uint8Array, length: number, path: Path, now: number): void {

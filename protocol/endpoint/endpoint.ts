@@ -21,6 +21,7 @@ import { type Context, mostStreams } from './context.ts';
 import { Demultiplexer } from './demultiplex.ts';
 import { Dialer } from './dialing.ts';
 import type { HalfOpen } from './half-open.ts';
+import { updateIds } from './id-supply.ts';
 import { Ids } from './ids.ts';
 import { type EndpointEvent, Registry, type Slot } from './registry.ts';
 import { Resets } from './reset.ts';
@@ -33,6 +34,9 @@ const BATCH = 32;
 const MIN_SLOTS = 32;
 /** Ids made for accepted connections at most: the table has its size from the start. */
 const MAX_IDS = 1 << 17;
+/** Ids of a connection besides its first, and of all connections: what is left when many use them is given to the first that ask. */
+const FURTHER_IDS = 3;
+const MAX_FURTHER_IDS = 1 << 13;
 /** Ids kept for connections beyond the limits: dialed ones and those that are closing. */
 const SPARE_IDS = 64;
 const SECRET_LENGTH = 32;
@@ -101,6 +105,18 @@ export class Endpoint {
     return this.#acceptor.accept(initiate, path, now, options);
   }
 
+  /**
+   * A route of this end that no handshake came over: packets of its connections that come in on it are known, so that it can become a further path of
+   * one (PROTOCOL.md §6). Until `removeRoute`.
+   */
+  addRoute(path: Path, options: RouteOptions = {}): void {
+    this.#context.routes.add(path, options.routeResetToken);
+  }
+
+  removeRoute(path: Path): void {
+    this.#context.routes.remove(path);
+  }
+
   /** Token with which this end may reset an id of its own: a connection id, or a route id it gives out. 16 bytes. */
   resetToken(id: Uint8Array): Uint8Array {
     return this.#context.resets.token(id);
@@ -157,7 +173,7 @@ export class Endpoint {
         const count = slot.dial === null ? slot.connection.transmit(now, BATCH) : 0;
         if (count > 0) {
           registry.ready(slot);
-          return this.#batch.of(slot.connection.path, count);
+          return this.#batch.of(slot.connection.transmitPath, count);
         }
         if (this.#batch.outstanding >= MIN_SLOTS) this.#starved.push(slot);
         registry.timers.set(slot, slot.nextTimeout());
@@ -186,7 +202,7 @@ export class Endpoint {
 
   #released(slot: Slot): void {
     const { ids, routes } = this.#context;
-    ids.release(slot.id);
+    for (const id of [slot.id, ...slot.furtherIds]) ids.release(id);
     if (slot.route !== null) routes.remove(slot.route);
   }
 
@@ -226,11 +242,18 @@ function newContext(config: EndpointConfig, released: (slot: Slot) => void): Con
   const stats = newStats();
   const { core, crypto, limits, resetSecret, places = limits.connections } = config;
   const ids = Math.min(Math.max(limits.connections, places), MAX_IDS) + limits.halfOpen + SPARE_IDS;
-  return {
+  const further = Math.min(FURTHER_IDS * Math.max(limits.connections, places), MAX_FURTHER_IDS);
+  const registry = new Registry(stats, {
+    released,
+    idsChanged: (slot, inForce, core) => updateIds(context, slot, inForce, core),
+    pathAdded: (path) => context.routes.add(path),
+    pathRemoved: (path) => context.routes.remove(path),
+  });
+  const context: Context = {
     config,
     stats,
-    ids: new Ids<Slot | HalfOpen>(crypto, resetSecret, ids),
-    registry: new Registry(stats, released),
+    ids: new Ids<Slot | HalfOpen>(crypto, resetSecret, ids, further),
+    registry,
     routes: new Routes(),
     resets: new Resets(crypto, resetSecret),
     outbox: new Outbox(),
@@ -240,4 +263,5 @@ function newContext(config: EndpointConfig, released: (slot: Slot) => void): Con
       window: config.streamWindow ?? STREAM_WINDOW,
     },
   };
+  return context;
 }

@@ -22,10 +22,19 @@ export class Ids<T> {
   readonly #free: Uint32Array;
   #freeHead = 0;
   #freeCount: number;
+  /** Further ids that may still be given. */
+  #further: number;
+  /** By index, 1: a further id. */
+  readonly #isFurther: Uint8Array;
 
-  /** @param capacity owners at a time; rounded up to a power of two */
-  constructor(crypto: CryptoHost, resetSecret: Uint8Array, capacity: number) {
-    const size = 2 ** Math.ceil(Math.log2(Math.max(2, capacity)));
+  /**
+   * @param capacity owners at a time; @param further ids besides the first of an owner, over all. The table has the next power of two that holds
+   * both, so further ids never take the place of an owner.
+   */
+  constructor(crypto: CryptoHost, resetSecret: Uint8Array, capacity: number, further = 0) {
+    const size = 2 ** Math.ceil(Math.log2(Math.max(2, capacity + further)));
+    this.#further = further;
+    this.#isFurther = new Uint8Array(size);
     this.#crypto = crypto;
     this.#secret = crypto.hmacSha256(resetSecret, LABEL);
     this.#mask = size - 1;
@@ -39,7 +48,26 @@ export class Ids<T> {
 
   /** The owner made for a new id, or null when the table is full. */
   allocate<O extends T>(make: (id: Uint8Array) => O): O | null {
-    if (this.#freeCount === 0) return null;
+    // What is left for further ids is not for owners either: each has its share.
+    if (this.#freeCount <= this.#further) return null;
+    const id = this.#next();
+    const owner = make(id);
+    this.#owners[u32(id, 0) & this.#mask] = owner;
+    return owner;
+  }
+
+  /** A further id of an owner, null when all that may be given are. */
+  allocateFurther(owner: T): Uint8Array | null {
+    if (this.#further === 0) return null;
+    this.#further--;
+    const id = this.#next();
+    const index = u32(id, 0) & this.#mask;
+    this.#isFurther[index] = 1;
+    this.#owners[index] = owner;
+    return id;
+  }
+
+  #next(): Uint8Array {
     const index = this.#free[this.#freeHead]!;
     this.#freeHead = (this.#freeHead + 1) & this.#mask;
     this.#freeCount--;
@@ -49,9 +77,7 @@ export class Ids<T> {
     const id = new Uint8Array(ID_LENGTH);
     writeU32(id, 0, word);
     writeU32(id, 4, this.#hashes[index]!);
-    const owner = make(id);
-    this.#owners[index] = owner;
-    return owner;
+    return id;
   }
 
   /** Owner of an id given as its two halves. */
@@ -74,6 +100,8 @@ export class Ids<T> {
     const index = u32(id, 0) & this.#mask;
     if (this.#words[index] !== u32(id, 0) || this.#owners[index] === undefined) return;
     this.#owners[index] = undefined;
+    this.#further += this.#isFurther[index]!;
+    this.#isFurther[index] = 0;
     this.#free[(this.#freeHead + this.#freeCount) & this.#mask] = index;
     this.#freeCount++;
   }

@@ -3,6 +3,7 @@
  * may reset it. A connection stays here until the core has drained it.
  */
 import { hex } from '@scure/base';
+import type { ConnectionIds, CoreConnection } from '../../bindings/index.ts';
 import { Connection, type ConnectionOwner } from '../connection/index.ts';
 import type { SvcError } from '../errors/index.ts';
 import { equalBytes } from '../identity/index.ts';
@@ -21,6 +22,22 @@ export type EndpointEvent =
   | { readonly kind: 'active'; readonly connection: Connection }
   /** The core is dead and all connections with it: make a new core and endpoint. */
   | { readonly kind: 'failed'; readonly error: SvcError };
+
+/** An id of the other end's and what a Reset for it must carry. */
+interface Remote {
+  readonly key: string;
+  /** Packed. */
+  readonly resetToken: string;
+}
+
+/** What the endpoint does for its connections. */
+export interface RegistryHooks {
+  /** A connection is gone for good. */
+  released(slot: Slot): void;
+  idsChanged(slot: Slot, ids: ConnectionIds, core: CoreConnection): void;
+  pathAdded(path: Path): void;
+  pathRemoved(path: Path): void;
+}
 
 /** One connection in its endpoint. */
 export class Slot implements Timed, ConnectionOwner {
@@ -41,8 +58,10 @@ export class Slot implements Timed, ConnectionOwner {
   dial: Dial | null = null;
   /** Responder: the tag that ends the Complete as it was verified, packed. */
   complete = '';
-  /** What the other end told us in the handshake; the token packed. */
-  remote: { readonly key: string; readonly resetToken: string } | null = null;
+  /** Ids of ours besides the first. */
+  furtherIds: readonly Uint8Array[] = [];
+  /** The other end's ids that may reset it. */
+  remotes: readonly Remote[] = [];
   readonly #registry: Registry;
   /** Packed. */
   readonly #id: string;
@@ -75,6 +94,19 @@ export class Slot implements Timed, ConnectionOwner {
     this.#registry.release(this);
   }
 
+  pathAdded(path: Path): void {
+    this.#registry.hooks.pathAdded(path);
+  }
+
+  pathRemoved(path: Path): void {
+    if (path === this.route) this.route = null;
+    this.#registry.hooks.pathRemoved(path);
+  }
+
+  idsChanged(ids: ConnectionIds, core: CoreConnection): void {
+    this.#registry.hooks.idsChanged(this, ids, core);
+  }
+
   nextTimeout(): number {
     return this.dial?.nextTimeout() ?? this.connection.nextTimeout();
   }
@@ -88,13 +120,12 @@ export class Registry {
   readonly #ready = new Fifo<Slot>();
   readonly #events = new Fifo<EndpointEvent>();
   readonly #byRemoteId = new Map<string, Slot[]>();
+  readonly hooks: RegistryHooks;
   readonly #stats: EndpointStats;
-  readonly #released: (slot: Slot) => void;
 
-  /** @param released called when a connection is gone for good */
-  constructor(stats: EndpointStats, released: (slot: Slot) => void) {
+  constructor(stats: EndpointStats, hooks: RegistryHooks) {
     this.#stats = stats;
-    this.#released = released;
+    this.hooks = hooks;
   }
 
   get slots(): Iterable<Slot> {
@@ -113,13 +144,25 @@ export class Registry {
   /** Notes what the other end may reset this connection with. */
   knowRemote(slot: Slot, id: Uint8Array, resetToken: Uint8Array): void {
     const key = hex.encode(id);
-    slot.remote = { key, resetToken: packed(resetToken) };
+    slot.remotes = [...slot.remotes, { key, resetToken: packed(resetToken) }];
     this.#byRemoteId.set(key, [...(this.#byRemoteId.get(key) ?? []), slot]);
+  }
+
+  /** The same for all ids of the other end that are in force: those that it took back are forgotten (RFC 9000 §10.3.1). */
+  knowRemotes(slot: Slot, inForce: readonly { readonly id: Uint8Array; readonly resetToken: Uint8Array }[]): void {
+    const keys = inForce.map(({ id }) => hex.encode(id));
+    for (const { key } of slot.remotes) if (!keys.includes(key)) this.#forgetRemote(slot, key);
+    slot.remotes = slot.remotes.filter(({ key }) => keys.includes(key));
+    for (const { id, resetToken } of inForce) {
+      if (!slot.remotes.some(({ key }) => key === hex.encode(id))) this.knowRemote(slot, id, resetToken);
+    }
   }
 
   /** The connection that a Reset with this id and token ends; compared in constant time. */
   resetBy(id: Uint8Array, token: Uint8Array): Slot | undefined {
-    return this.#byRemoteId.get(hex.encode(id))?.find((slot) => equalBytes(unpacked(slot.remote!.resetToken), token));
+    const key = hex.encode(id);
+    const holds = (remote: Remote) => remote.key === key && equalBytes(unpacked(remote.resetToken), token);
+    return this.#byRemoteId.get(key)?.find((slot) => slot.remotes.some(holds));
   }
 
   /** The slot is to be asked for packets and for its next timeout. */
@@ -167,20 +210,19 @@ export class Registry {
   release(slot: Slot): void {
     if (!this.#slots.delete(slot)) return;
     this.timers.remove(slot);
-    this.#forgetRemote(slot);
+    for (const { key } of slot.remotes) this.#forgetRemote(slot, key);
+    slot.remotes = [];
     if (slot.accepted) this.accepted--;
     slot.dial?.wipe();
     slot.dial = null;
     slot.connection.free();
     this.#stats.connections = this.#slots.size;
-    this.#released(slot);
+    this.hooks.released(slot);
   }
 
-  #forgetRemote(slot: Slot): void {
-    if (slot.remote === null) return;
-    const rest = this.#byRemoteId.get(slot.remote.key)!.filter((other) => other !== slot);
-    if (rest.length === 0) this.#byRemoteId.delete(slot.remote.key);
-    else this.#byRemoteId.set(slot.remote.key, rest);
-    slot.remote = null;
+  #forgetRemote(slot: Slot, key: string): void {
+    const rest = this.#byRemoteId.get(key)!.filter((other) => other !== slot);
+    if (rest.length === 0) this.#byRemoteId.delete(key);
+    else this.#byRemoteId.set(key, rest);
   }
 }

@@ -129,7 +129,13 @@ export class Pair {
     this.#granularity = options.granularity ?? 0;
     this.link = { delay: 10, jitter: 0, loss: 0, duplicate: 0, ...options.link };
     const parameters = { ...PARAMETERS, ...options.parameters };
-    const common = { local: parameters, remote: parameters, skipSeed: (options.seed ?? 1) * 77, now: this.now };
+    const common = {
+      local: parameters,
+      remote: parameters,
+      skipSeed: (options.seed ?? 1) * 77,
+      challengeSeed: fill(options.seed ?? 1),
+      now: this.now,
+    };
     const complete = options.complete ? { complete: new Uint8Array(options.complete).fill(0x83) } : {};
     this.initiator = new End(
       this.core.open({

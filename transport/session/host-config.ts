@@ -67,6 +67,8 @@ export interface ConnectTarget {
   timeout?: number;
   /** ms to the first repeat of message 1: 250 on a LAN, default 500. */
   firstTimeout?: 250 | 500;
+  /** The session may have to change its path at once: connection ids are supplied ahead, 1 KiB at each end. Default false. */
+  migration?: boolean;
   /** When it fires the call ends with STOPPED. */
   signal?: AbortSignal;
   /** Serves what the peer asks on this session. */

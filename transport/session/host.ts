@@ -295,14 +295,16 @@ export class Host {
   #ended(session: Session, error: SvcError | null): void {
     session.connection.attachment = null;
     this.#sessions.delete(session);
-    this.#routes.remove(session.path);
+    for (const path of session.connection.paths) this.#routes.remove(path);
     const reason = error === null ? 'it was closed' : error.message;
     for (const path of this.#routes.removeOf(session)) this.#endRoute(path, reason);
   }
 
   #endRoute(path: Path, reason: string): void {
     const error = new RemoteError('CLOSED', `the channel to the base station ended (${reason}), and with it the route`);
-    for (const session of [...this.#sessions]) if (session.path === path) session.end(error, CloseCode.ROUTE_CLOSED);
+    const now = this.environment.clock.now();
+    for (const session of [...this.#sessions])
+      if (!whileOpen(() => session.connection.pathLost(path, now), false)) session.end(error, CloseCode.ROUTE_CLOSED);
     for (const attempt of [...this.#attempts.values()]) if (attempt.path === path) this.#fail(attempt, error);
   }
 
@@ -351,7 +353,7 @@ export class Host {
   }
 
   #handshake(target: ConnectTarget, now: number) {
-    const { name, pin, expect, identity, firstTimeout } = target;
+    const { name, pin, expect, identity, firstTimeout, migration } = target;
     return {
       name,
       deadline: now + (target.timeout ?? CONNECT_TIMEOUT),
@@ -359,6 +361,7 @@ export class Host {
       ...(expect === undefined ? {} : { expect }),
       ...(identity === undefined ? {} : { identity }),
       ...(firstTimeout === undefined ? {} : { firstTimeout }),
+      ...(migration === undefined ? {} : { migration }),
     };
   }
 
@@ -374,8 +377,9 @@ export class Host {
   }
 
   #usedPaths(): Set<Path> {
-    const paths = [...this.#sessions, ...this.#attempts.values()].map(({ path }) => path);
-    return new Set(paths.filter((path) => path !== null));
+    const ofSessions = [...this.#sessions].flatMap((session) => session.connection.paths);
+    const ofAttempts = [...this.#attempts.values()].flatMap(({ path }) => path ?? []);
+    return new Set([...ofSessions, ...ofAttempts]);
   }
 
   #assertOpen(): void {

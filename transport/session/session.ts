@@ -15,7 +15,7 @@ import {
   Status,
   textReply,
 } from '../../protocol/coap/index.ts';
-import type { Connection, ConnectionEvent } from '../../protocol/connection/index.ts';
+import type { Connection, ConnectionEvent, PathChange } from '../../protocol/connection/index.ts';
 import type { CryptoHost } from '../../protocol/crypto-host.ts';
 import { CloseCode, closeError, LocalError, RemoteError, type SvcError } from '../../protocol/errors/index.ts';
 import type { Path } from '../../protocol/path.ts';
@@ -35,6 +35,8 @@ export interface SessionEvents {
   closed: SvcError | null;
   /** Exchange of a request of the peer that was answered with `observe: true` and is not observed any more. */
   cancelled: number;
+  /** Packets go another way from now on: `path`, `type` and `isLocal` say which. */
+  path: { path: Path; reason: PathChange };
 }
 
 /** What the sessions of a host have in common. */
@@ -276,6 +278,8 @@ export class Session {
     else if (event.kind === 'datagram') this.#datagram(event.data);
     else if (event.kind === 'closed') this.#end(event.error ?? closeError(event.code, event.reason));
     else if (event.kind === 'failed') this.#end(event.error);
+    else if (event.kind === 'path') this.#events?.emit('path', { path: event.path, reason: event.reason });
+    else if (event.kind === 'probed') return;
     // Every drain ends with a service of the requests, which sends what waited for room.
     else if (event.kind !== 'opened' && event.kind !== 'messages-writable') this.#makeStreams().handle(event);
   }

@@ -1,0 +1,128 @@
+/** Exports of a connection's paths and ids, by handle and by index of the path. */
+import { STATUS_INVALID_ARGUMENT, STATUS_OK, STATUS_OUT_OF_MEMORY } from "../codes.generated";
+import { connectionOf } from "../connection/open";
+import { Connection } from "../connection/record";
+import { abortUnless } from "../memory/invariant";
+import { results, transfer } from "../memory/layout";
+import {
+  ACTIVE_CONNECTION_ID_LIMIT, ID_FREE, TOKEN, ensureIds, giveMaskKeys, localAt, remoteAt, tokenOf,
+} from "../paths/connection-ids";
+import { addPath, addedPath, keepPath, migrate, probePath, removePath } from "../paths/host";
+import { issueId, roomForIds } from "../paths/local-ids";
+import { FREE, MOST_PATHS, PROVEN, pathAt } from "../paths/path";
+import { assignWaiting } from "../paths/remote-ids";
+
+/** Adds a path; `routed`: its route id is the first 8 bytes of the transfer area. Its index, -1 when there is no room. */
+export function connectionAddPath(handle: u32, routed: bool, portOnly: bool, keepInterval: f64, now: f64): i32 {
+  const status = addPath(the(handle), routed, routed ? load<u64>(transfer) : 0, portOnly, <u32>keepInterval, now);
+  return status == STATUS_OK ? <i32>addedPath : -1;
+}
+
+export function connectionKeepPath(handle: u32, path: u32, interval: f64, now: f64): u32 {
+  return keepPath(the(handle), path, <u32>interval, now);
+}
+
+export function connectionProbePath(handle: u32, path: u32, now: f64): u32 {
+  return probePath(the(handle), path, now);
+}
+
+export function connectionMigrate(handle: u32, path: u32, now: f64): u32 {
+  return migrate(the(handle), path, now);
+}
+
+export function connectionRemovePath(handle: u32, path: u32): u32 {
+  return removePath(the(handle), path);
+}
+
+/** Takes the mask keys, send then receive, 32 bytes each, from the transfer area, and wipes them there. Ids may be exchanged from now on. */
+export function connectionEnableIds(handle: u32): u32 {
+  const c = the(handle);
+  const enough = ensureIds(c);
+  if (enough) {
+    giveMaskKeys(c, transfer);
+    assignWaiting(c);
+  }
+  memory.fill(transfer, 0, 64);
+  return enough ? STATUS_OK : STATUS_OUT_OF_MEMORY;
+}
+
+/** Supplies an id of ours: id and reset token (8 and 16 bytes) lie in the transfer area. */
+export function connectionIssueId(handle: u32): u32 {
+  return issueId(the(handle), transfer);
+}
+
+/**
+ * What the host has to know of ids. Results: how many more of ours the peer may get, how many of ours are in force, how many of the
+ * peer's. Transfer area: ours (8 bytes each), then the peer's with their tokens (24 bytes each).
+ */
+export function connectionIds(handle: u32): u32 {
+  const c = the(handle);
+  if (!c.ids) return STATUS_INVALID_ARGUMENT;
+  let at = transfer;
+  let ours: u32 = 0;
+  for (let i: u32 = 0; i < ACTIVE_CONNECTION_ID_LIMIT; i++) {
+    if (localAt(c, i).state == ID_FREE) continue;
+    store<u64>(at, localAt(c, i).id);
+    at += 8;
+    ours++;
+  }
+  let theirs: u32 = 0;
+  for (let i: u32 = 0; i < ACTIVE_CONNECTION_ID_LIMIT; i++) {
+    const record = remoteAt(c, i);
+    if (record.state == ID_FREE) continue;
+    store<u64>(at, record.id);
+    memory.copy(at + 8, tokenOf(changetype<usize>(record)), TOKEN);
+    at += 8 + TOKEN;
+    theirs++;
+  }
+  put(0, roomForIds(c));
+  put(1, ours);
+  put(2, theirs);
+  return STATUS_OK;
+}
+
+/**
+ * Figures of one path: smoothed and least RTT, window, bytes in flight, packets sent and received, bytes sent and received, packet size,
+ * whether it is proven. False when there is none of that index.
+ */
+export function connectionPathStats(handle: u32, path: u32): bool {
+  const c = the(handle);
+  const isActive = path == c.activePath;
+  if (!isActive && (!c.paths || path >= MOST_PATHS || pathAt(c, path).state == FREE)) return false;
+  if (isActive) putRecovery(c.smoothedRtt, c.minimumRtt, c.congestionWindow, c.bytesInFlight, c.packetSize);
+  else {
+    const p = pathAt(c, path);
+    putRecovery(p.smoothedRtt, p.minimumRtt, p.congestionWindow, p.bytesInFlight, p.packetSize);
+  }
+  if (c.paths) {
+    const p = pathAt(c, path);
+    putCounters(p.packetsSent, p.packetsReceived, p.bytesSent, p.bytesReceived, p.state == PROVEN);
+  } else putCounters(c.packetsSent, c.packetsReceived, c.bytesSent, c.bytesReceived, true);
+  return true;
+}
+
+function putRecovery(rtt: f32, minimum: f32, window: u32, inFlight: u32, size: u32): void {
+  put(0, rtt);
+  put(1, minimum);
+  put(2, window);
+  put(3, inFlight);
+  put(8, size);
+}
+
+function putCounters(packetsSent: u32, packetsReceived: u32, bytesSent: f64, bytesReceived: f64, proven: bool): void {
+  put(4, packetsSent);
+  put(5, packetsReceived);
+  put(6, bytesSent);
+  put(7, bytesReceived);
+  put(9, proven ? 1 : 0);
+}
+
+function put(index: i32, value: f64): void {
+  store<f64>(results + (<usize>index << 3), value);
+}
+
+function the(handle: u32): Connection {
+  const c = connectionOf(handle);
+  abortUnless(changetype<usize>(c) != 0);
+  return c;
+}

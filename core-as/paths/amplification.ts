@@ -1,0 +1,22 @@
+/** To an address at which nobody has shown to receive go at most three times the bytes that came from it (RFC 9000 §8.1, §9.3). */
+import { Connection } from "../connection/record";
+import { OURS, PROVEN, Path, is, pathAt } from "./path";
+
+const AMPLIFICATION: f64 = 3;
+
+/** Bytes that may go to the path now. */
+export function allowance(p: Path): f64 {
+  return p.state == PROVEN || is(p, OURS) ? Infinity : max(AMPLIFICATION * p.bytesReceived - p.bytesSent, 0);
+}
+
+/** Whether a packet of full size may go to the active path; asked while LIMITED is set. */
+export function mayAmplify(c: Connection): bool {
+  return allowance(pathAt(c, c.activePath)) >= <f64>c.packetSize;
+}
+
+/** `size` bytes go out on the active path. */
+export function countSent(c: Connection, size: u32): void {
+  const p = pathAt(c, c.activePath);
+  p.bytesSent += <f64>size;
+  p.packetsSent++;
+}

@@ -1,0 +1,73 @@
+/**
+ * Which path an authenticated packet came in on (RFC 9000 §9.3): an address that the host has no index for gets one, and of the other ids
+ * of ours the one that the peer used is noted.
+ */
+import { Connection } from "../connection/record";
+import { openedId } from "../packet/protection";
+import { findLocal } from "./connection-ids";
+import { usePacketsId } from "./local-ids";
+import {
+  CHALLENGING, FREE, MOST_PATHS, NEEDS_ID, NO_PATH, PROVEN, Path, UNKNOWN_PORT, ensurePaths, is, pathAt, takePath,
+} from "./path";
+import { assignSpare } from "./remote-ids";
+import { challenge, validationTime } from "./validation";
+
+/** Index of the path of the packet that is being received; NO_PATH when there was no room for a new one. */
+export let arrivedOn: u8 = 0;
+
+/** A packet of `size` bytes from the path that the host calls `path`: an index, UNKNOWN or UNKNOWN_PORT. */
+export function arrive(c: Connection, path: u32, size: u32, now: f64): void {
+  arrivedOn = c.activePath;
+  if (path != <u32>c.activePath || c.paths != 0) attribute(c, path, size, now);
+  if (openedId != c.localId && arrivedOn == c.activePath) usePacketsId(c, findLocal(c, openedId));
+}
+
+function attribute(c: Connection, path: u32, size: u32, now: f64): void {
+  arrivedOn = <u8>path;
+  if (!ensurePaths(c)) {
+    if (path != <u32>c.activePath) arrivedOn = NO_PATH;
+    return;
+  }
+  if (path >= MOST_PATHS || pathAt(c, path).state == FREE) arrivedOn = newcomer(c, path);
+  if (arrivedOn == NO_PATH) return;
+  const p = pathAt(c, arrivedOn);
+  p.bytesReceived += <f64>size;
+  p.packetsReceived++;
+  p.localId = openedId;
+  // The new address did not answer in time, but it goes on sending: ask again.
+  if (arrivedOn == c.activePath && p.state != PROVEN && !is(p, CHALLENGING)) {
+    challenge(c, arrivedOn, now + validationTime(c, arrivedOn), now);
+  }
+}
+
+/** A path that was not known: with an id of its own if the peer has used one, else a NAT has rebound the peer and the id stays. */
+function newcomer(c: Connection, path: u32): u8 {
+  const index = takePath(c, path);
+  if (index == NO_PATH) return NO_PATH;
+  const p = pathAt(c, index);
+  p.localId = openedId;
+  if (path == UNKNOWN_PORT) p.sibling = c.activePath;
+  const twin = twinOf(c, index);
+  if (twin != NO_PATH) copyId(p, pathAt(c, twin));
+  else {
+    p.flags |= NEEDS_ID;
+    assignSpare(c, p, false);
+  }
+  return index;
+}
+
+/** The path on which the peer uses the same id, the active one before others. */
+function twinOf(c: Connection, index: u8): u8 {
+  if (pathAt(c, c.activePath).localId == openedId) return c.activePath;
+  for (let i: u8 = 0; i < <u8>MOST_PATHS; i++) {
+    if (i != index && pathAt(c, i).state != FREE && pathAt(c, i).localId == openedId) return i;
+  }
+  return NO_PATH;
+}
+
+function copyId(p: Path, from: Path): void {
+  p.remoteSlot = from.remoteSlot;
+  p.remoteId = from.remoteId;
+  p.sendMask = from.sendMask;
+  p.flags |= from.flags & NEEDS_ID;
+}

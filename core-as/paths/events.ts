@@ -1,0 +1,42 @@
+/** What the host is told of paths and ids (connection/events.ts asks here): derived from fields, nothing is queued. */
+import { EVENT_IDS, EVENT_NONE, EVENT_PATH_CHANGED, EVENT_PATH_FAILED, EVENT_PATH_PROVEN } from "../codes.generated";
+import { Connection } from "../connection/record";
+import { idsOf } from "./connection-ids";
+import { MOST_PATHS, NEWS_FAILED, NEWS_GONE, NEWS_PROVEN, maybeReleasePaths, pathAt, pathsOf } from "./path";
+
+/** Index of the path, and its value, of the event that `nextPathEvent` gave. */
+export let eventPath: u32 = 0;
+export let eventValue: u32 = 0;
+
+export function nextPathEvent(c: Connection): u32 {
+  if (c.ids && idsOf(c).news) {
+    idsOf(c).news = 0;
+    return tell(EVENT_IDS, 0, 0);
+  }
+  if (!c.paths) return EVENT_NONE;
+  const reason = pathsOf(c).reason;
+  if (reason) {
+    pathsOf(c).reason = 0;
+    return tell(EVENT_PATH_CHANGED, c.activePath, reason);
+  }
+  for (let i: u32 = 0; i < MOST_PATHS; i++) {
+    if (take(c, i, NEWS_PROVEN)) return tell(EVENT_PATH_PROVEN, i, 0);
+    if (take(c, i, NEWS_FAILED)) return tell(EVENT_PATH_FAILED, i, 0);
+    if (take(c, i, NEWS_GONE)) return tell(EVENT_PATH_FAILED, i, 1);
+  }
+  maybeReleasePaths(c);
+  return EVENT_NONE;
+}
+
+function take(c: Connection, index: u32, news: u8): bool {
+  const p = pathAt(c, index);
+  const raised = (p.news & news) != 0;
+  p.news &= ~news;
+  return raised;
+}
+
+function tell(kind: u32, path: u32, value: u32): u32 {
+  eventPath = path;
+  eventValue = value;
+  return kind;
+}

@@ -1,0 +1,38 @@
+/**
+ * A path that carries packets one way only, or none any more, is found within 3 s (PROTOCOL.md §6).
+ *
+ * On its second probe timeout an end challenges the active and all warm paths. An initiator that is challenged on a warm path challenges too:
+ * the other end may be the only one that has something to send. What follows from answers and silence: moves.ts.
+ */
+import { Connection } from "../connection/record";
+import { flightOf } from "../recovery/flight";
+import { checkTime } from "./moves";
+import { CHALLENGING, FREE, FULL_SIZE, LEAVING, MOST_PATHS, is, pathAt, pathsOf } from "./path";
+import { challenge } from "./validation";
+
+/** PROTOCOL.md §6 */
+const SUSPICIOUS_TIMEOUTS: u32 = 2;
+
+/** The probe timer has fired. */
+export function onProbeTimeout(c: Connection, now: f64): void {
+  if (c.paths && c.flight && flightOf(c).ptoCount == SUSPICIOUS_TIMEOUTS) suspect(c, now);
+}
+
+/** Asks the active path whether it is alive, and the warm ones whether they could take over. */
+export function suspect(c: Connection, now: f64): void {
+  if (is(pathAt(c, c.activePath), CHALLENGING) || !hasWarm(c)) return;
+  pathsOf(c).checkStart = now;
+  for (let i: u8 = 0; i < <u8>MOST_PATHS; i++) {
+    if (i == c.activePath || isWarm(c, i)) challenge(c, i, now + checkTime(c, i), now);
+  }
+}
+
+function hasWarm(c: Connection): bool {
+  for (let i: u8 = 0; i < <u8>MOST_PATHS; i++) if (isWarm(c, i)) return true;
+  return false;
+}
+
+function isWarm(c: Connection, index: u8): bool {
+  const p = pathAt(c, index);
+  return index != c.activePath && p.state != FREE && is(p, FULL_SIZE) && !is(p, LEAVING);
+}

@@ -1,0 +1,70 @@
+/** What the host asks for: further paths, which are kept warm, and which is to be the active one. The policy behind it is the host's. */
+import { STATUS_BLOCKED, STATUS_CLOSED, STATUS_INVALID_ARGUMENT, STATUS_OK } from "../codes.generated";
+import { Connection, INITIATOR, OPEN, flagged } from "../connection/record";
+import { choose } from "./moves";
+import {
+  CHALLENGING, FREE, KEPT, MOST_PATHS, NEEDS_ID, NO_PATH, ON_ROUTE, OURS, UNKNOWN, dropPath, ensurePaths, is, pathAt, takePath,
+} from "./path";
+import { assignSpare } from "./remote-ids";
+import { challenge, scheduleKeep, validationTime } from "./validation";
+
+/** Index of the path that `addPath` added. */
+export let addedPath: u32 = 0;
+
+/**
+ * A path that the host knows of: validated at once (as soon as the peer has supplied an id for it), kept until it is dropped. `route`: the id
+ * of its Route header, if `routed`. `keepInterval`: ms between challenges, 0 = none.
+ */
+export function addPath(c: Connection, routed: bool, route: u64, portOnly: bool, keepInterval: u32, now: f64): u32 {
+  if (c.state != OPEN) return STATUS_CLOSED;
+  if (!ensurePaths(c)) return STATUS_BLOCKED;
+  const index = takePath(c, UNKNOWN);
+  if (index == NO_PATH) return STATUS_BLOCKED;
+  const p = pathAt(c, index);
+  p.flags |= KEPT | OURS | NEEDS_ID;
+  if (routed) p.flags |= ON_ROUTE;
+  p.route = route;
+  p.keepInterval = keepInterval;
+  if (portOnly) p.sibling = c.activePath;
+  assignSpare(c, p, false);
+  challenge(c, index, now + validationTime(c, index), now);
+  addedPath = index;
+  return STATUS_OK;
+}
+
+/** Asks the path whether it is alive: PATH_PROVEN or PATH_FAILED follows when that changes what was known. */
+export function probePath(c: Connection, index: u32, now: f64): u32 {
+  if (!isPath(c, index)) return STATUS_INVALID_ARGUMENT;
+  challenge(c, <u8>index, now + validationTime(c, <u8>index), now);
+  return STATUS_OK;
+}
+
+/** The path stays, also when another one is active, and is asked every `interval` ms (0 = never). */
+export function keepPath(c: Connection, index: u32, interval: u32, now: f64): u32 {
+  if (c.state != OPEN || (!c.paths && !ensurePaths(c)) || !isPath(c, index)) return STATUS_INVALID_ARGUMENT;
+  const p = pathAt(c, index);
+  p.flags |= KEPT;
+  p.keepInterval = interval;
+  if (!is(p, CHALLENGING)) scheduleKeep(c, <u8>index, now);
+  return STATUS_OK;
+}
+
+/** The path becomes the active one, at once if it is validated, else when it is. Only the initiator chooses. */
+export function migrate(c: Connection, index: u32, now: f64): u32 {
+  if (c.state != OPEN) return STATUS_CLOSED;
+  if (!flagged(c, INITIATOR) || !isPath(c, index)) return STATUS_INVALID_ARGUMENT;
+  choose(c, <u8>index, now);
+  return STATUS_OK;
+}
+
+/** Forgets a path that is not the active one; its id is retired. */
+export function removePath(c: Connection, index: u32): u32 {
+  if (!isPath(c, index) || index == c.activePath) return STATUS_INVALID_ARGUMENT;
+  dropPath(c, <u8>index);
+  pathAt(c, index).news = 0;
+  return STATUS_OK;
+}
+
+function isPath(c: Connection, index: u32): bool {
+  return c.paths != 0 && index < MOST_PATHS && pathAt(c, index).state != FREE;
+}

@@ -1,0 +1,94 @@
+/**
+ * Ids of ours that the peer may use (RFC 9000 §5.1.1, §19.15): chosen by the host, told in NEW_CONNECTION_ID until acknowledged, gone when
+ * the peer retires them.
+ */
+import { ERROR_NO_ERROR, ERROR_PROTOCOL_VIOLATION, STATUS_BLOCKED, STATUS_INVALID_ARGUMENT, STATUS_OK } from "../codes.generated";
+import { Connection, SEND_IDS } from "../connection/record";
+import { NEW_CONNECTION_ID } from "../frames/types";
+import { writeVarint } from "../frames/varint";
+import { openedId } from "../packet/protection";
+import {
+  ACTIVE_CONNECTION_ID_LIMIT, ID_DUE, ID_FREE, ID_SENT, LocalId, TOKEN, findLocal, idsOf, localAt, receiveMaskOf, tokenOf,
+} from "./connection-ids";
+import { MOST_PATHS, dropPath, pathAt } from "./path";
+
+const ID: u32 = 8;
+/** Bytes of the frame at most: type, sequence, two single bytes, id, token. */
+const FRAME: usize = 1 + 8 + 2 + 8 + 16;
+
+/** Supplies an id with its reset token behind it. */
+export function issueId(c: Connection, at: usize): u32 {
+  if (!c.ids || !idsOf(c).hasKeys) return STATUS_INVALID_ARGUMENT;
+  for (let i: u32 = 0; i < ACTIVE_CONNECTION_ID_LIMIT; i++) {
+    const ours = localAt(c, i);
+    if (ours.state != ID_FREE) continue;
+    ours.id = load<u64>(at);
+    ours.sequence = idsOf(c).nextLocal++;
+    ours.mask = receiveMaskOf(c, ours.id);
+    ours.state = ID_DUE;
+    memory.copy(tokenOf(changetype<usize>(ours)), at + ID, TOKEN);
+    c.pending |= SEND_IDS;
+    return STATUS_OK;
+  }
+  return STATUS_BLOCKED;
+}
+
+/** How many ids the peer may still be given. */
+export function roomForIds(c: Connection): u32 {
+  let room: u32 = 0;
+  for (let i: u32 = 0; i < ACTIVE_CONNECTION_ID_LIMIT; i++) if (localAt(c, i).state == ID_FREE) room++;
+  return room;
+}
+
+/** Writes the frames that are due into packet `number`. */
+export function fillNewIds(c: Connection, to: usize, limit: usize, number: u64): usize {
+  let end = to;
+  for (let i: u32 = 0; i < ACTIVE_CONNECTION_ID_LIMIT; i++) {
+    const ours = localAt(c, i);
+    if (ours.state != ID_DUE || end + FRAME > limit) continue;
+    end = writeFrame(ours, end);
+    ours.state = ID_SENT;
+    ours.number = <u32>number;
+  }
+  return end;
+}
+
+/** RETIRE_CONNECTION_ID of the peer (§19.16). Returns a transport error, 0 = fine. */
+export function onRetire(c: Connection, sequence: u64): u32 {
+  const last = c.ids ? idsOf(c).nextLocal : 1;
+  if (sequence >= last) return ERROR_PROTOCOL_VIOLATION;
+  const inUse = c.ids ? findLocal(c, openedId) : changetype<LocalId>(0);
+  if (!changetype<usize>(inUse) || inUse.sequence == sequence) return ERROR_PROTOCOL_VIOLATION;
+  for (let i: u32 = 0; i < ACTIVE_CONNECTION_ID_LIMIT; i++) {
+    const ours = localAt(c, i);
+    if (ours.state == ID_FREE || ours.sequence != sequence) continue;
+    leavePaths(c, ours.id);
+    if (c.localId == ours.id) usePacketsId(c, inUse);
+    memory.fill(changetype<usize>(ours), 0, offsetof<LocalId>());
+    memory.fill(tokenOf(changetype<usize>(ours)), 0, TOKEN);
+    idsOf(c).news = 1;
+  }
+  return ERROR_NO_ERROR;
+}
+
+/** The id that the peer writes on the active path now: the first that a packet is compared with. */
+export function usePacketsId(c: Connection, ours: LocalId): void {
+  c.localId = ours.id;
+  c.receiveMask = ours.mask;
+}
+
+/** The peer has left every path on which it used the id. */
+function leavePaths(c: Connection, id: u64): void {
+  if (!c.paths) return;
+  for (let i: u32 = 0; i < MOST_PATHS; i++) if (i != c.activePath && pathAt(c, i).localId == id) dropPath(c, <u8>i);
+}
+
+function writeFrame(ours: LocalId, to: usize): usize {
+  let at = writeVarint(writeVarint(to, NEW_CONNECTION_ID), ours.sequence);
+  // Retire Prior To: we never ask for it.
+  at = writeVarint(at, 0);
+  store<u8>(at, <u8>ID);
+  store<u64>(at + 1, ours.id);
+  memory.copy(at + 9, tokenOf(changetype<usize>(ours)), TOKEN);
+  return at + 9 + TOKEN;
+}

@@ -1,0 +1,71 @@
+/** The active path changes: recovery state, ids, route and the 3 × limit change with it (RFC 9000 §9.4, §9.5). */
+import { Connection, LIMITED, ROUTED } from "../connection/record";
+import { findLocal } from "./connection-ids";
+import { usePacketsId } from "./local-ids";
+import { CHALLENGING, CHOSEN, FRESH, LEAVING, ON_ROUTE, PROVEN, Path, is, pathAt, pathsOf } from "./path";
+import { moveInFlight, restartFlight, restoreRecovery, saveRecovery } from "./recovery-state";
+import { scheduleKeep } from "./validation";
+
+/** Packets go to the path of index `to` from now on; `reason` is one of PathReason (codes.json), for the host. */
+export function switchPath(c: Connection, to: u8, reason: u32, now: f64): void {
+  const from = c.activePath;
+  if (from == to) return;
+  const old = pathAt(c, from);
+  const p = pathAt(c, to);
+  saveRecovery(c, old);
+  if (is(p, FRESH) && p.sibling == from) handOver(c, from, to);
+  restoreRecovery(c, p, now);
+  restartFlight(c, now);
+  p.flags &= ~(FRESH | CHOSEN | LEAVING);
+  c.activePath = to;
+  setAddress(c, p);
+  const ours = findLocal(c, p.localId);
+  if (changetype<usize>(ours)) usePacketsId(c, ours);
+  for (let i: u32 = 0; i < 2; i++) {
+    const index = i == 0 ? from : to;
+    if (!is(pathAt(c, index), CHALLENGING)) scheduleKeep(c, index, now);
+  }
+  pathsOf(c).reason = <u8>reason;
+  pathsOf(c).activeDead = 0;
+}
+
+/** What the hot path reads of the active path. */
+export function setAddress(c: Connection, p: Path): void {
+  c.remoteId = p.remoteId;
+  c.sendMask = p.sendMask;
+  c.route = p.route;
+  c.flags &= ~(ROUTED | LIMITED);
+  if (is(p, ON_ROUTE)) c.flags |= ROUTED;
+  if (p.state != PROVEN) c.flags |= LIMITED;
+}
+
+/** Only the port has changed: window, RTT and packets in flight go over (RFC 9000 §9.4), and the way back is as short. */
+function handOver(c: Connection, from: u8, to: u8): void {
+  const old = pathAt(c, from);
+  const p = pathAt(c, to);
+  p.smoothedRtt = old.smoothedRtt;
+  p.rttVariation = old.rttVariation;
+  p.minimumRtt = old.minimumRtt;
+  p.congestionWindow = old.congestionWindow;
+  p.bytesInFlight = old.bytesInFlight;
+  p.slowStartThreshold = old.slowStartThreshold;
+  p.bytesAcked = old.bytesAcked;
+  p.model = old.model;
+  p.packetSize = old.packetSize;
+  p.maxPlpmtu = old.maxPlpmtu;
+  p.searchTime = old.searchTime;
+  p.probeCount = old.probeCount;
+  p.largeLost = old.largeLost;
+  p.lossEstimate = old.lossEstimate;
+  p.reorderWindow = old.reorderWindow;
+  p.reorderEpisodes = old.reorderEpisodes;
+  p.hasRtt = old.hasRtt;
+  p.flags &= ~FRESH;
+  old.model = 0;
+  old.bytesInFlight = 0;
+  old.hasRtt = 0;
+  old.smoothedRtt = 0;
+  old.flags |= FRESH;
+  old.sibling = to;
+  moveInFlight(c, from, to);
+}

@@ -1,0 +1,177 @@
+/**
+ * The paths of one connection: at most four, each a `Path` of the transport, and the indices by which the core knows them.
+ *
+ * The core gives out the indices. A packet from an address without one gets it only after it proved authentic, so nobody else fills the
+ * table. Which path is the active one the core decides as PROTOCOL.md §6 says; what the application may ask for is here, why it asks is not.
+ */
+import { type CoreConnection, type CorePathStats, EventKind, PathReason, UNKNOWN_PATH, UNKNOWN_PORT } from '../../bindings/index.ts';
+import { LocalError } from '../errors/index.ts';
+import { type Path, packetCeiling } from '../path.ts';
+import type { ConnectionOwner } from './connection.ts';
+import type { ConnectionEvent, PathChange } from './events.ts';
+
+/** How a further path is kept. */
+export interface AddPathOptions {
+  /** ms between challenges that keep it warm; 0, the default: none. */
+  readonly keepInterval?: number;
+}
+
+const REASONS: Readonly<Record<number, PathChange>> = {
+  [PathReason.MIGRATED]: 'migrated',
+  [PathReason.FOLLOWED]: 'followed',
+  [PathReason.REBOUND]: 'rebound',
+  [PathReason.RETURNED]: 'returned',
+  [PathReason.FAILED_OVER]: 'failed-over',
+};
+
+/** The paths of one connection. */
+export class ConnectionPaths {
+  /** The path that packets go to. */
+  active: Path;
+  #activeIndex = 0;
+  #hasIds = false;
+  readonly #paths: (Path | null)[];
+  readonly #core: CoreConnection;
+  readonly #owner: ConnectionOwner;
+
+  constructor(core: CoreConnection, first: Path, owner: ConnectionOwner) {
+    this.active = first;
+    this.#paths = [first];
+    this.#core = core;
+    this.#owner = owner;
+  }
+
+  /** All of them, in no order. */
+  get all(): readonly Path[] {
+    return this.#paths.filter((path) => path !== null);
+  }
+
+  /** The path of the packets that the core wrote last. */
+  get transmitPath(): Path {
+    return this.#paths[this.#core.transmitPath] ?? this.active;
+  }
+
+  /** True when the packet is authentic. */
+  receive(datagram: Uint8Array, start: number, path: Path, now: number): boolean {
+    const index = path === this.active ? this.#activeIndex : this.#indexOf(path);
+    if (!this.#core.receive(datagram, start, now, index)) return false;
+    const received = this.#core.receivedPath;
+    if (received !== index && received !== UNKNOWN_PATH) this.#set(received, path);
+    return true;
+  }
+
+  /** Ids are exchanged with the peer from now on, so that a path can be changed without being recognized. */
+  supplyIds(): void {
+    if (!this.#hasIds) this.#hasIds = this.#core.enableIds();
+  }
+
+  /** @returns false when there is no room for another path. @throws LocalError INVALID_ARGUMENT for one it has */
+  add(path: Path, options: AddPathOptions, now: number): boolean {
+    if (this.#paths.includes(path)) throw new LocalError('INVALID_ARGUMENT', `the connection has the path ${path.key} already`);
+    this.supplyIds();
+    const index = this.#core.addPath(
+      { route: path.route, portOnly: differsByPort(path, this.active), keepInterval: options.keepInterval ?? 0 },
+      now,
+    );
+    if (index < 0) return false;
+    this.#set(index, path);
+    return true;
+  }
+
+  keep(path: Path, interval: number, now: number): void {
+    this.#core.keepPath(this.#known(path), interval, now);
+  }
+
+  probe(path: Path, now: number): void {
+    this.#core.probePath(this.#known(path), now);
+  }
+
+  /** @returns false when there is no room for the path. @throws LocalError INVALID_STATE at the responder */
+  migrate(path: Path, now: number): boolean {
+    if (path === this.active) return true;
+    if (!this.#paths.includes(path) && !this.add(path, {}, now)) return false;
+    if (!this.#core.migrate(this.#known(path), now))
+      throw new LocalError('INVALID_STATE', 'only the end that opened the connection chooses its path');
+    return true;
+  }
+
+  /** @throws LocalError INVALID_STATE for the active path */
+  remove(path: Path): void {
+    if (path === this.active) throw new LocalError('INVALID_STATE', 'the active path cannot be removed');
+    const index = this.#known(path);
+    this.#core.removePath(index);
+    this.#forget(index);
+  }
+
+  /** A path carries nothing any more, as a route that ended. @returns false when it was the only one */
+  lost(path: Path, now: number): boolean {
+    if (!this.#paths.includes(path)) return true;
+    if (path !== this.active) this.remove(path);
+    else if (this.all.length > 1) this.#core.probePath(this.#activeIndex, now);
+    else return false;
+    return true;
+  }
+
+  /** Figures of one path, null for a path it does not have. */
+  stats(path: Path): CorePathStats | null {
+    const index = this.#paths.indexOf(path);
+    return index < 0 ? null : this.#core.pathStats(index);
+  }
+
+  /** Takes an event of the core about paths and ids; what the owner of the connection is to know of it, or null. */
+  translate(kind: number, index: number, value: number): ConnectionEvent | null {
+    if (kind === EventKind.IDS) {
+      this.supplyIds();
+      const ids = this.#core.ids();
+      if (ids !== null) this.#owner.idsChanged(ids, this.#core);
+      return null;
+    }
+    const path = this.#paths[index] ?? null;
+    if (path === null) return null;
+    if (kind === EventKind.PATH_CHANGED) {
+      this.active = path;
+      this.#activeIndex = index;
+      this.#core.allowPacketSize(packetCeiling(path));
+      return { kind: 'path', path, reason: REASONS[value] ?? 'rebound' };
+    }
+    if (kind === EventKind.PATH_FAILED && value === 1) this.#forget(index);
+    return { kind: 'probed', path, answered: kind === EventKind.PATH_PROVEN };
+  }
+
+  /** Lets go of all. */
+  clear(): void {
+    for (let index = 0; index < this.#paths.length; index++) this.#forget(index);
+  }
+
+  /** Index of a path, or what to tell the core of one that has none. */
+  #indexOf(path: Path): number {
+    const index = this.#paths.indexOf(path);
+    if (index >= 0) return index;
+    return differsByPort(path, this.active) ? UNKNOWN_PORT : UNKNOWN_PATH;
+  }
+
+  #known(path: Path): number {
+    const index = this.#paths.indexOf(path);
+    if (index < 0) throw new LocalError('INVALID_ARGUMENT', `the connection has no path ${path.key}`);
+    return index;
+  }
+
+  #set(index: number, path: Path): void {
+    if (this.#paths[index] === path) return;
+    this.#owner.pathAdded(path);
+    this.#forget(index);
+    while (this.#paths.length <= index) this.#paths.push(null);
+    this.#paths[index] = path;
+  }
+
+  #forget(index: number): void {
+    const path = this.#paths[index] ?? null;
+    this.#paths[index] = null;
+    if (path !== null) this.#owner.pathRemoved(path);
+  }
+}
+
+/** Only the port of the peer differs: what is known of the way to it stays true (RFC 9000 §9.4). */
+function differsByPort(path: Path, other: Path): boolean {
+  return path.kind === 'udp' && other.kind === 'udp' && path.socket === other.socket && path.address === other.address;
+}

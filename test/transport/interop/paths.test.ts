@@ -1,0 +1,74 @@
+/** Cases of the QUIC interop runner in which the client's address changes under a transfer, with its numbers. Each is named as there. */
+import { hex } from '@scure/base';
+import { describe, expect, it } from 'vitest';
+import { ID_LENGTH, PacketType } from '../../../protocol/packet/index.ts';
+import type { SimulatedPacket } from '../../../transport/sim/index.ts';
+import { seeds } from '../../support/size.ts';
+import { PORT } from '../stack/support.ts';
+import { closesCleanly, download, downloadAll, expectNoFailure, MB, simpleP2p, type World, world } from './support.ts';
+
+/** The runner's `--first-rebind=1s --rebind-freq=5s`. */
+const FIRST_REBIND = 1000;
+const REBIND_FREQUENCY = 5000;
+
+function rebindAgainAndAgain({ simulation, clientHost }: World, what: 'port' | 'address'): { count: number } {
+  const rebound = { count: 0 };
+  const rebind = (): void => {
+    rebound.count++;
+    simulation.rebind(clientHost, what);
+    clientHost.clock.schedule(REBIND_FREQUENCY, rebind);
+  };
+  clientHost.clock.schedule(FIRST_REBIND, rebind);
+  return rebound;
+}
+
+describe('interop: the address changes', () => {
+  it.each([
+    ['rebind-port', 'port'],
+    ['rebind-addr', 'address'],
+  ] as const)('%s', async (_, what) => {
+    for (const seed of seeds(1, 5)) {
+      const here = await world({ seed, link: simpleP2p, files: [10 * MB] });
+      const rebound = rebindAgainAndAgain(here, what);
+      const from = here.simulation.now;
+      await here.simulation.settle(downloadAll(here));
+      const time = here.simulation.now - from;
+      expect(rebound.count).toBeGreaterThanOrEqual(2);
+      expect(time).toBeLessThan(12_000);
+      expect(here.device.sessions.size).toBe(1);
+      expectNoFailure(here);
+    }
+  });
+});
+
+describe('interop: the client moves', () => {
+  it('connectionmigration', async () => {
+    const here = await world({ files: [5 * MB] });
+    const { simulation, client, deviceHost, clientHost } = here;
+    const session = await simulation.settle(here.connect({ migration: true }));
+    await simulation.settle(session.request({ method: 'POST', path: '/echo' }));
+    const [accepted] = [...here.device.sessions];
+    const before = session.path;
+    const changes: string[] = [];
+    session.on('path', ({ reason }) => changes.push(`client ${reason}`));
+    accepted!.on('path', ({ reason }) => changes.push(`device ${reason}`));
+    clientHost.clock.schedule(1000, () => {
+      session.connection.migrate(client.sockets[0]!.path(deviceHost.addresses[1]!, PORT), clientHost.clock.now());
+    });
+    await simulation.settle(download(session, 5 * MB, 0));
+    expect(changes).toEqual(['client migrated', 'device followed']);
+    expect([session.path.address, session.path === before]).toEqual([deviceHost.addresses[1], false]);
+    // a new id in both directions, and none of the old ones any more
+    const data = here.sent.filter((packet) => packet.data[0] === PacketType.DATA);
+    for (const end of ['client', 'device']) {
+      const of = (address: number) => data.filter(({ from, source }) => from === end && source.address.includes(':') === (address === 6));
+      const ids = (packets: SimulatedPacket[]) => new Set(packets.map((packet) => hex.encode(packet.data.slice(1, 1 + ID_LENGTH))));
+      expect(ids(of(4)).size).toBe(1);
+      expect(ids(of(6)).size).toBe(1);
+      expect([...ids(of(4))]).not.toEqual([...ids(of(6))]);
+    }
+    expect(session.connection.paths).toEqual([session.path]);
+    expect(accepted!.connection.paths).toEqual([accepted!.path]);
+    await simulation.settle(closesCleanly(here, session));
+  });
+});

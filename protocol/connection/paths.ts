@@ -7,8 +7,8 @@
 import { type CoreConnection, type CorePathStats, EventKind, PathReason, UNKNOWN_PATH, UNKNOWN_PORT } from '../../bindings/index.ts';
 import { LocalError } from '../errors/index.ts';
 import { type Path, packetCeiling } from '../path.ts';
-import type { ConnectionOwner } from './connection.ts';
 import type { ConnectionEvent, PathChange } from './events.ts';
+import type { ConnectionOwner } from './owner.ts';
 
 /** How a further path is kept. */
 export interface AddPathOptions {

@@ -39,6 +39,8 @@ export interface RegistryHooks {
   pathRemoved(path: Path): void;
 }
 
+const NONE: readonly never[] = Object.freeze([]);
+
 /** One connection in its endpoint. */
 export class Slot implements Timed, ConnectionOwner {
   readonly connection: Connection;
@@ -59,9 +61,9 @@ export class Slot implements Timed, ConnectionOwner {
   /** Responder: the tag that ends the Complete as it was verified, packed. */
   complete = '';
   /** Ids of ours besides the first. */
-  furtherIds: readonly Uint8Array[] = [];
+  furtherIds: readonly Uint8Array[] = NONE;
   /** The other end's ids that may reset it. */
-  remotes: readonly Remote[] = [];
+  remotes: readonly Remote[] = NONE;
   readonly #registry: Registry;
   /** Packed. */
   readonly #id: string;
@@ -211,7 +213,7 @@ export class Registry {
     if (!this.#slots.delete(slot)) return;
     this.timers.remove(slot);
     for (const { key } of slot.remotes) this.#forgetRemote(slot, key);
-    slot.remotes = [];
+    slot.remotes = NONE;
     if (slot.accepted) this.accepted--;
     slot.dial?.wipe();
     slot.dial = null;

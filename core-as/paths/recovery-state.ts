@@ -45,7 +45,7 @@ export function restoreRecovery(c: Connection, p: Path, now: f64): void {
   c.model = p.model;
   p.model = 0;
   if (is(p, FRESH)) {
-    rttInit(c);
+    rttInit(c, 0);
     if (p.smoothedRtt > 0) guessRtt(c, p.smoothedRtt);
     resetSize(c, BASE_PLPMTU);
     c.lossEstimate = 0;

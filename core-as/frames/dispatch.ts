@@ -21,7 +21,7 @@ import { raiseEvent, reset } from "../streams/send";
 import {
   ACK, ACK_ECN, APPLICATION_CLOSE, CONNECTION_CLOSE, DATAGRAM, DATAGRAM_LEN, MAX_DATA, MAX_MESSAGES, MAX_STREAMS,
   MAX_STREAM_DATA, MESSAGES_BLOCKED, NEW_CONNECTION_ID, PADDING, PATH_CHALLENGE, PATH_RESPONSE, PING, RESET_STREAM, RETIRE_CONNECTION_ID, STOP_SENDING, STREAM,
-  STREAM_DATA_BLOCKED, STREAM_FIN, STREAM_LAST, STREAM_LEN, STREAM_OFF,
+  STREAMS_BLOCKED, STREAM_DATA_BLOCKED, STREAM_FIN, STREAM_LAST, STREAM_LEN, STREAM_OFF,
 } from "./types";
 import { atEnd, cursor, end, failed, readBytes, readByte, readVarint, startReading } from "./varint";
 
@@ -87,6 +87,7 @@ function receiveFrame(c: Connection, type: u64, now: f64): u32 {
   if (type == PATH_CHALLENGE || type == PATH_RESPONSE) return pathFrame(c, type == PATH_CHALLENGE, now);
   if (type == NEW_CONNECTION_ID) return newIdFrame(c);
   if (type == RETIRE_CONNECTION_ID) return retireFrame(c);
+  if (type == STREAMS_BLOCKED || type == MESSAGES_BLOCKED) return streamsBlockedFrame();
   return skipFrame(type) ? ERROR_NO_ERROR : ERROR_FRAME_ENCODING_ERROR;
 }
 
@@ -182,6 +183,11 @@ function pathFrame(c: Connection, isChallenge: bool, now: f64): u32 {
 function retireFrame(c: Connection): u32 {
   const sequence = readVarint();
   return failed ? ERROR_FRAME_ENCODING_ERROR : onRetire(c, sequence);
+}
+
+/** Likewise: places are given as streams end. */
+function streamsBlockedFrame(): u32 {
+  return readVarint() > MOST_STREAMS ? ERROR_FRAME_ENCODING_ERROR : ERROR_NO_ERROR;
 }
 
 /** Reads a frame without acting on it; false for an unknown type. */

@@ -66,4 +66,67 @@ describe('a peer', () => {
     send(stream(400 - 4, 0, 1000));
     expect(closed()).toBe(true);
   });
+
+  test('that sends one byte at every second offset of many streams holds a bounded part of memory, and others go on beside it', () => {
+    const core = Core.create({ memory: 32 << 20, connections: 16 });
+    const free = core.stats().freeChunks;
+    const peers = Array.from({ length: 4 }, () => new Pair({ core, parameters: { initialMaxData: 1 << 20, maxStreams: 2_000 } }));
+    for (const pair of peers) {
+      pair.intercept = () => null;
+      let number = 0;
+      for (let id = 0; id < 4 * 1_000; id += 4) {
+        const frames = Array.from({ length: 100 }, (_, i) => stream(id, 1 + 2 * i, 1)).flat();
+        pair.inject(forge({ number: ++number, frames }), pair.responder);
+      }
+      pair.run(50);
+      expect(pair.responder.kinds()).not.toContain(EventKind.CLOSED);
+    }
+    // a chunk of bytes, one for its place and one for the gaps, for as many as half of a quarter of the memory allows, and a few more
+    const taken = free - core.stats().freeChunks;
+    expect(taken).toBeLessThan(0.45 * free);
+    expect(taken).toBeGreaterThan(0.2 * free);
+    const honest = new Pair({ core });
+    const id = honest.initiator.connection.openStream();
+    honest.initiator.connection.writeStream(id, new Uint8Array(50_000));
+    expect(honest.run(5_000, () => honest.responder.connection.streamStats(id)?.unread === 50_000)).toBe(true);
+    honest.initiator.connection.sendMessage(new Uint8Array(5_000));
+    expect(honest.run(5_000, () => honest.responder.kinds().includes(EventKind.MESSAGE))).toBe(true);
+    honest.free();
+    for (const pair of peers) pair.free();
+    expect(core.stats().freeChunks).toBe(free);
+  });
+
+  const floods: Record<string, (i: number) => number[]> = {
+    MAX_DATA: (i) => [0x10, ...varint(2 ** 30 + i)],
+    MAX_STREAM_DATA: (i) => [0x11, ...varint(4 * (i % 90)), ...varint(2 ** 30 + i)],
+    MAX_STREAMS: (i) => [0x12 + (i % 2), ...varint(100 + i)],
+    DATA_BLOCKED: (i) => [0x14, ...varint(i)],
+    STREAM_DATA_BLOCKED: (i) => [0x15, ...varint(4 * (i % 90)), ...varint(i)],
+    STREAMS_BLOCKED: (i) => [0x16 + (i % 2), ...varint(i)],
+    RESET_STREAM: (i) => [0x04, ...varint(4 * (i % 90)), 0, 0],
+    STOP_SENDING: (i) => [0x05, ...varint(4 * (i % 90)), 0],
+    PING: () => [0x01],
+    'empty STREAM frames': (i) => stream(4 * (i % 90), 0, 0),
+    'one byte again and again': (i) => stream(4 * (i % 90), 0, 1),
+    'bytes one by one': (i) => stream(4 * (i % 90), Math.floor(i / 90), 1),
+  };
+  const cases = Object.entries(floods).flatMap(([name, frame]) => [1, 40].map((each) => ({ name, frame, each })));
+  test.each(cases)('that floods us with $name, $each in a packet, takes little memory and gets less back', ({ frame, each }) => {
+    const { core, pair, send, chunksTaken, closed } = responder({});
+    const { connection } = pair.responder;
+    pair.responder.onEvent = ({ kind, stream: id }) => {
+      // as a host does with streams that it refuses
+      if (kind !== EventKind.STREAM_OPENED) return;
+      connection.resetStream(id, 1);
+      connection.stopSending(id, 1);
+    };
+    for (let i = 0; i < 400; i++) send(Array.from({ length: each }, (_, j) => frame(i * each + j)).flat());
+    pair.run(100);
+    expect([closed(), core.failed]).toEqual([false, false]);
+    expect(chunksTaken()).toBeLessThan(100);
+    const { bytesSent, bytesReceived, packetsSent, packetsReceived } = connection.stats();
+    expect(packetsSent).toBeLessThanOrEqual(packetsReceived);
+    expect(bytesSent).toBeLessThanOrEqual(1.5 * bytesReceived);
+    pair.free();
+  });
 });

@@ -112,19 +112,32 @@ describe('transfer', () => {
     expect(results.every((ok) => ok)).toBe(true);
   });
 
-  it('a reader that does not read stops the writer, and requests go on beside it', async () => {
-    const both = await openPair({ device: { streamWindow: 100_000 } });
-    let written = false;
-    const write = both.client.write(pattern(2_000_000)).then(() => {
-      written = true;
-    });
-    await both.simulation.run(20_000);
-    expect(written).toBe(false);
-    expect((await both.simulation.settle(both.session.request({ method: 'GET', path: '/nothing' }))).status).toBe(404);
-    const back = both.device.readAll(2_000_000);
-    expect(same(await both.simulation.settle(back), pattern(2_000_000))).toBe(true);
-    await both.simulation.settle(write);
-  });
+  it.each(['device', 'client'] as const)(
+    'a reader at the %s that does not read stops the writer, and requests go on beside it',
+    async (reader) => {
+      const both = await openPair({ link: { delay: 10, rate: 50e6 } });
+      const accepted = both.accepted[0]!;
+      const [from, to, session] = reader === 'device' ? [both.client, both.device, accepted] : [both.device, both.client, both.session];
+      const data = pattern(6_000_000);
+      let written = false;
+      const write = from.write(data).then(() => {
+        written = true;
+      });
+      await both.simulation.run(20_000);
+      expect(written).toBe(false);
+      // what has come waits within the window, what has not waits in the application
+      const { unread, receiveWindow } = to.stats().transport!;
+      expect(unread).toBeGreaterThan(0);
+      expect(unread).toBeLessThanOrEqual(receiveWindow);
+      expect(session.stats().streamBytesUnread).toBeLessThanOrEqual(session.stats().receiveWindow!);
+      expect(from.stats().bytesWritten).toBeLessThan(receiveWindow + 32_768);
+      expect(from.stats().transport).toMatchObject({ sendCredit: 0 });
+      expect((await both.simulation.settle(both.session.request({ method: 'GET', path: '/nothing' }))).status).toBe(404);
+      expect(same(await both.simulation.settle(to.readAll(6_000_000)), data)).toBe(true);
+      await both.simulation.settle(write);
+      expect(to.stats()).toMatchObject({ bytesRead: 6_000_000, transport: { received: 6_000_000 + (reader === 'device' ? 4 : 1) } });
+    },
+  );
 
   it('as WHATWG streams', async () => {
     const both = await openPair({ link: { delay: 10 } });

@@ -16,8 +16,10 @@ export interface EmulatorCounters extends Counters {
   /** By the receiving device. */
   readonly refused: number;
   readonly fragments: number;
-  /** ms: the longest time of a packet in the queue. */
+  /** ms: the longest time of a packet in the queue, the mean, and the 99th percentile; since the start or the last look. */
   readonly waited: number;
+  readonly mean: number;
+  readonly p99: number;
 }
 
 export interface EmulatedLinkCounters extends LinkCounters {
@@ -47,10 +49,20 @@ export class EmulatedLink implements Link {
     throw new Error('the link emulator did not start');
   }
 
+  /** The counters so far. Times in the queue are counted anew from here. */
+  look(): Promise<EmulatedLinkCounters> {
+    return this.#counters('SIGUSR1');
+  }
+
   async close(): Promise<EmulatedLinkCounters> {
-    this.#emulator.kill('SIGTERM');
-    const { value } = await this.#output.next();
+    const counters = await this.#counters('SIGTERM');
     await this.#remove();
+    return counters;
+  }
+
+  async #counters(signal: NodeJS.Signals): Promise<EmulatedLinkCounters> {
+    this.#emulator.kill(signal);
+    const { value } = await this.#output.next();
     return JSON.parse(value);
   }
 

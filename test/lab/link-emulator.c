@@ -17,7 +17,7 @@
  *     depend on what the other carries.
  *
  *     Prints `up` on standard output when both devices are. Ends on SIGTERM or SIGINT, also when the parent ends, with one JSON document
- *     on standard output; the devices are gone then.
+ *     on standard output; the devices are gone then. SIGUSR1 prints one too, and times in the queue are counted anew from there.
  *
  * OPTIONS
  *     Where a value is PAIR it is one number for both directions, or two with a colon between: from a to b, from b to a.
@@ -34,8 +34,8 @@
  *
  * OUTPUT
  *     {"ab": {...}, "ba": {...}} with, for each direction: `packets` and `bytes` delivered, `lost` at random, `dropped` for want of room in the queue,
- *     `refused` by the receiving device, `fragments` that came in (parts of an IPv4 or IPv6 packet), `waited` the longest time of a
- *     packet in the queue in ms.
+ *     `refused` by the receiving device, `fragments` that came in (parts of an IPv4 or IPv6 packet), and of the times of packets in the queue,
+ *     in ms, the longest `waited`, the `mean` and the 99th percentile `p99` (in steps of 0.1).
  *
  * EXIT STATUS
  *     0 ended by a signal, 1 failed (no root, no TUN, no such namespace), 2 wrong use.
@@ -64,8 +64,8 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { RING = 1 << 16, MAX_PACKET = 65536, BATCH = 64, DEVICE_QUEUE = 4000, PRIORITY = -15 };
-static const uint64_t MILLISECOND = 1000000, SECOND = 1000000000;
+enum { RING = 1 << 16, MAX_PACKET = 65536, BATCH = 64, DEVICE_QUEUE = 4000, PRIORITY = -15, WAITS = 1 << 16 };
+static const uint64_t MILLISECOND = 1000000, SECOND = 1000000000, WAIT_STEP = 100000;
 
 struct end {
   char namespace[128];
@@ -87,21 +87,29 @@ struct direction {
   unsigned delivered, sent, taken; /* ring indices, never wrapped: those before are delivered, have left the line, were taken in */
   long queued;                     /* bytes that have not left the line */
   uint64_t line_free, last_arrival;
-  uint64_t packets, bytes, lost, dropped, refused, fragments, waited;
+  uint64_t packets, bytes, lost, dropped, refused, fragments;
+  uint64_t waited, waited_sum, waited_count;
+  uint32_t waits[WAITS]; /* how many waited so many steps; the last stands for all beyond */
 };
 
 static struct direction directions[2];
-static volatile sig_atomic_t ending;
+static volatile sig_atomic_t ending, asked;
 
 static void parse(int count, char **arguments, struct end ends[2], char *device, int *mtu);
 static int open_device(const struct end *end, const char *device, int mtu);
 static void carry(void);
+static void note_wait(struct direction *d, uint64_t wait);
 static void print_counters(void);
 static void fail(int status, const char *format, ...) __attribute__((noreturn, format(printf, 2, 3)));
 
 static void end_by_signal(int number) {
   (void)number;
   ending = 1;
+}
+
+static void ask_by_signal(int number) {
+  (void)number;
+  asked = 1;
 }
 
 int main(int count, char **arguments) {
@@ -117,10 +125,13 @@ int main(int count, char **arguments) {
   sigemptyset(&ours);
   sigaddset(&ours, SIGTERM);
   sigaddset(&ours, SIGINT);
+  sigaddset(&ours, SIGUSR1);
   sigprocmask(SIG_BLOCK, &ours, NULL);
   struct sigaction action = {.sa_handler = end_by_signal};
   sigaction(SIGTERM, &action, NULL);
   sigaction(SIGINT, &action, NULL);
+  action.sa_handler = ask_by_signal;
+  sigaction(SIGUSR1, &action, NULL);
 
   int a = open_device(&ends[0], device, mtu), b = open_device(&ends[1], device, mtu);
   directions[0].in = directions[1].out = a;
@@ -129,7 +140,10 @@ int main(int count, char **arguments) {
     if (!(directions[i].ring = calloc(RING, sizeof(struct packet)))) fail(1, "no memory");
   puts("up");
   fflush(stdout);
-  while (!ending) carry();
+  while (!ending) {
+    carry();
+    if (asked) print_counters();
+  }
   print_counters();
   return 0;
 }
@@ -184,7 +198,22 @@ static void take_in(struct direction *d, const unsigned char *data, int length, 
   d->line_free = packet->leaves;
   d->last_arrival = packet->arrives;
   d->queued += length;
-  if (packet->starts - time > d->waited) d->waited = packet->starts - time;
+  note_wait(d, packet->starts - time);
+}
+
+static void note_wait(struct direction *d, uint64_t wait) {
+  uint64_t step = wait / WAIT_STEP;
+  d->waits[step < WAITS ? step : WAITS - 1]++;
+  d->waited_count++;
+  d->waited_sum += wait;
+  if (wait > d->waited) d->waited = wait;
+}
+
+/* ns that no more than one in a hundred waited longer. */
+static uint64_t wait_p99(const struct direction *d) {
+  uint64_t beyond = d->waited_count / 100, step = WAITS;
+  while (step > 0 && d->waits[step - 1] <= beyond) beyond -= d->waits[--step];
+  return step * WAIT_STEP < d->waited ? step * WAIT_STEP : d->waited;
 }
 
 static void deliver(struct direction *d, uint64_t time) {
@@ -232,10 +261,16 @@ static void print_counters(void) {
     struct direction *d = &directions[i];
     printf("%c\"%s\":{\"packets\":%llu,\"bytes\":%llu,\"lost\":%llu,\"dropped\":%llu,", i == 0 ? '{' : ',', names[i],
            (unsigned long long)d->packets, (unsigned long long)d->bytes, (unsigned long long)d->lost, (unsigned long long)d->dropped);
-    printf("\"refused\":%llu,\"fragments\":%llu,\"waited\":%.3f}", (unsigned long long)d->refused, (unsigned long long)d->fragments,
-           (double)d->waited / (double)MILLISECOND);
+    printf("\"refused\":%llu,\"fragments\":%llu,", (unsigned long long)d->refused, (unsigned long long)d->fragments);
+    printf("\"waited\":%.3f,\"mean\":%.3f,\"p99\":%.3f}", (double)d->waited / (double)MILLISECOND,
+           d->waited_count == 0 ? 0 : (double)d->waited_sum / (double)d->waited_count / (double)MILLISECOND,
+           (double)wait_p99(d) / (double)MILLISECOND);
+    d->waited = d->waited_sum = d->waited_count = 0;
+    memset(d->waits, 0, sizeof d->waits);
   }
   puts("}");
+  fflush(stdout);
+  asked = 0;
 }
 
 /* -- devices ------------------------------------------------------------------------------------------------------------------------ */

@@ -3,9 +3,9 @@ import { spawnSync } from 'node:child_process';
 import { expect, it } from 'vitest';
 import { withChildren } from '../../bench/processes/parent.ts';
 import { fromRoot } from '../../bench/root.ts';
-import { EMULATOR, EmulatedLink } from './emulator.ts';
+import { EMULATOR, EmulatedLink, type EmulatedLinkCounters } from './emulator.ts';
 import { lab } from './lab.ts';
-import { FAR_ADDRESS, type LinkOptions, over } from './link.ts';
+import { FAR_ADDRESS, type Link, type LinkOptions, over } from './link.ts';
 
 const program = { name: 'datagrams', script: fromRoot('test/lab/datagrams.mjs') };
 /** IPv4 and UDP header. */
@@ -35,6 +35,22 @@ lab('link emulator', () => {
     expect(counters.ab.dropped).toBeGreaterThan(40);
     expect(counters.ab.waited).toBeGreaterThan(50);
     expect(counters.ab.waited).toBeLessThanOrEqual(72);
+    // What got in waited 0, 8, 16 … ms.
+    expect(counters.ab.mean).toBeGreaterThan(counters.ab.waited / 3);
+    expect(counters.ab.mean).toBeLessThan(counters.ab.waited / 1.5);
+    expect(Math.abs(counters.ab.p99 - counters.ab.waited)).toBeLessThan(0.2);
+  });
+
+  it('tells its counters on the way, and then counts times in the queue anew', async () => {
+    const looks: EmulatedLinkCounters[] = [];
+    const last = await over(await EmulatedLink.open({ rate: [1, 0] }), async (link) => {
+      const emulated = link as EmulatedLink;
+      await send(link, { count: 20, size: 1000 - HEADERS });
+      looks.push(await emulated.look(), await emulated.look());
+    });
+    expect(looks.map(({ ab }) => ab.packets)).toEqual([20, 20]);
+    expect(looks[0]?.ab.waited).toBeGreaterThan(100);
+    expect([looks[1]?.ab.waited, last.ab.waited, last.ab.p99, last.ab.packets]).toEqual([0, 0, 0, 20]);
   });
 
   it('adds jitter', async () => {
@@ -67,16 +83,26 @@ lab('link emulator', () => {
 });
 
 /** Datagrams over a link and back. */
-async function ping(options: LinkOptions, { size = 100, ...load }: { count: number; size?: number; interval?: number }) {
+async function ping(options: LinkOptions, load: Load) {
   let times: number[] = [];
   let fragmented = 0;
-  const counters = await over(await EmulatedLink.open(options), (link) =>
-    withChildren(async (start) => {
-      const [near, far] = [start(link.near.inside(program)), start(link.far.inside(program))];
-      const port = await far.call<number>('listen', { host: FAR_ADDRESS });
-      times = await near.call<number[]>('ping', { host: FAR_ADDRESS, port, size, ...load });
-      fragmented = link.far.fragmented();
-    }),
-  );
+  const counters = await over(await EmulatedLink.open(options), async (link) => {
+    times = await send(link, load);
+    fragmented = link.far.fragmented();
+  });
   return { times, counters, fragmented };
+}
+
+interface Load {
+  readonly count: number;
+  readonly size?: number;
+  readonly interval?: number;
+}
+
+function send(link: Link, { size = 100, ...load }: Load): Promise<number[]> {
+  return withChildren(async (start) => {
+    const [near, far] = [start(link.near.inside(program)), start(link.far.inside(program))];
+    const port = await far.call<number>('listen', { host: FAR_ADDRESS });
+    return near.call<number[]>('ping', { host: FAR_ADDRESS, port, size, ...load });
+  });
 }

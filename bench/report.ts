@@ -19,7 +19,7 @@ export interface Row {
   readonly peers: Readonly<Record<string, Spread>>;
 }
 
-/** A ratio the project wants to reach, shown below the table. */
+/** A ratio the project wants to reach, shown beside its row. */
 export interface Goal {
   readonly case: string;
   /** Peer the ratio is taken to; without one the goal is about our own value. */
@@ -66,29 +66,34 @@ export function document(report: Report): string {
     ratio: map(row.peers, ({ median }) => significant(row.ours.median / median)),
     range: { ours: range(row.ours), ...map(row.peers, range) },
   }));
+  const goals = report.goals.map((goal) => {
+    const value = reachedValue(goal, report.rows);
+    return { ...goal, ...(value === null ? { reached: null } : { value: significant(value), reached: isReached(goal, value) }) };
+  });
   return JSON.stringify(
-    { bench: report.bench, node: process.version, cpu: cpu(), rows, ...(report.absent && { absent: report.absent }) },
+    { bench: report.bench, node: process.version, cpu: cpu(), rows, goals, ...(report.absent && { absent: report.absent }) },
     null,
     2,
   );
 }
 
-/** A table for a person, with the goals below it. Many peers stand one below the other, a few beside each other. */
+/** A table for a person, with the goals beside the rows they are about. Many peers stand one below the other, a few beside each other. */
 export function table(report: Report): string {
-  const { rows, goals, absent = {} } = report;
+  const { rows, absent = {} } = report;
   const peers = [...new Set(rows.flatMap((row) => Object.keys(row.peers)))];
-  const missing = Object.entries(absent).map(([peer, reason]) => `${peer}: not measured: ${reason}`);
+  const missing = Object.entries(absent).map(([peer, reason]) => `(every case)  ${peer}: not measured: ${reason}`);
+  const unmeasured = report.goals.filter((goal) => reachedValue(goal, rows) === null).map((goal) => `goal: ${wanted(goal)}: not measured`);
   return [
     `${report.bench}: ${report.about}`,
     `Medians (least … most); ratio = ours ÷ peer. Node ${process.version}, ${cpu()}`,
     '',
-    ...columns(peers.length <= PEERS_ABREAST ? abreast(rows, peers) : below(rows)),
+    ...columns(peers.length <= PEERS_ABREAST ? abreast(report, peers) : below(report)),
     ...missing,
-    ...(goals.length > 0 ? ['', ...goals.map((goal) => verdict(goal, rows))] : []),
+    ...unmeasured,
   ].join('\n');
 }
 
-function abreast(rows: readonly Row[], peers: readonly string[]): string[][] {
+function abreast({ rows, goals }: Report, peers: readonly string[]): string[][] {
   const lines = rows.map((row) => [
     row.case,
     row.unit,
@@ -98,16 +103,24 @@ function abreast(rows: readonly Row[], peers: readonly string[]): string[][] {
       const other = row.peers[peer];
       return other ? [shown(other), ratio(row, other)] : ['–', '–'];
     }),
+    goals
+      .filter((goal) => goal.case === row.case && reachedValue(goal, rows) !== null)
+      .map((goal) => verdict(goal, rows))
+      .join('; '),
   ]);
-  return [['case', 'unit', 'better', 'ours', ...peers.flatMap((peer) => [peer, 'ratio'])], ...lines];
+  return [['case', 'unit', 'better', 'ours', ...peers.flatMap((peer) => [peer, 'ratio']), 'goal'], ...lines];
 }
 
-function below(rows: readonly Row[]): string[][] {
+function below({ rows, goals }: Report): string[][] {
+  const goalOf = (row: Row, peer?: string): string => {
+    const goal = goals.find((each) => each.case === row.case && each.peer === peer);
+    return goal === undefined ? '' : verdict(goal, rows);
+  };
   const lines = rows.flatMap((row) => [
-    [row.case, 'ours', row.unit, better(row), shown(row.ours), ''],
-    ...Object.entries(row.peers).map(([peer, other]) => ['', peer, row.unit, '', shown(other), ratio(row, other)]),
+    [row.case, 'ours', row.unit, better(row), shown(row.ours), '', goalOf(row)],
+    ...Object.entries(row.peers).map(([peer, other]) => ['', peer, row.unit, '', shown(other), ratio(row, other), goalOf(row, peer)]),
   ]);
-  return [['case', '', 'unit', 'better', 'median', 'ratio'], ...lines];
+  return [['case', '', 'unit', 'better', 'median', 'ratio', 'goal'], ...lines];
 }
 
 function better(row: Row): string {
@@ -118,23 +131,42 @@ function ratio(row: Row, other: Spread): string {
   return `${number(row.ours.median / other.median)} ×`;
 }
 
-function verdict(goal: Goal, rows: readonly Row[]): string {
-  const row = rows.find((candidate) => candidate.case === goal.case);
-  const other = goal.peer === undefined ? undefined : row?.peers[goal.peer];
-  const wanted = goal.atLeast !== undefined ? `at least ${goal.atLeast}` : `at most ${goal.atMost}`;
-  const what = goal.peer === undefined ? `${goal.case} ${wanted} ${row?.unit ?? ''}` : `${goal.case} ${wanted} × ${goal.peer}`;
-  if (!row || (goal.peer !== undefined && !other)) return `goal: ${what}: not measured`;
-  const value = other ? row.ours.median / other.median : row.ours.median;
-  const reached = (goal.atLeast === undefined || value >= goal.atLeast) && (goal.atMost === undefined || value <= goal.atMost);
-  return `goal: ${what}: ${reached ? 'reached' : 'NOT reached'} (${number(value)})`;
+/** What a goal is about: a ratio, or our own value; null when it was not measured. */
+function reachedValue({ case: name, peer }: Goal, rows: readonly Row[]): number | null {
+  const row = rows.find((candidate) => candidate.case === name);
+  if (row === undefined) return null;
+  if (peer === undefined) return row.ours.median;
+  const other = row.peers[peer];
+  return other === undefined ? null : row.ours.median / other.median;
 }
 
-/** The first two columns to the left, all others to the right. */
+function isReached({ atLeast, atMost }: Goal, value: number): boolean {
+  return (atLeast === undefined || value >= atLeast) && (atMost === undefined || value <= atMost);
+}
+
+function wanted({ case: name, peer, atLeast, atMost }: Goal): string {
+  const limit = atLeast !== undefined ? `≥ ${atLeast}` : `≤ ${atMost}`;
+  return peer === undefined ? `${name} ${limit}` : `${name} ${limit} × ${peer}`;
+}
+
+/** The goal beside its row. */
+function verdict(goal: Goal, rows: readonly Row[]): string {
+  const { peer, atLeast, atMost } = goal;
+  const value = reachedValue(goal, rows);
+  const limit = atLeast !== undefined ? `≥ ${atLeast}` : `≤ ${atMost}`;
+  const reached = value === null ? 'not measured' : isReached(goal, value) ? 'reached' : 'MISSED';
+  return `${limit}${peer === undefined ? '' : ` × ${peer}`} ${reached}`;
+}
+
+/** The first two columns to the left, and the last; all others to the right. */
 function columns(lines: readonly (readonly string[])[]): string[] {
   const widths = (lines[0] ?? []).map((_, column) => Math.max(...lines.map((line) => line[column]?.length ?? 0)));
   return lines.map((line) =>
     line
-      .map((cell, column) => (column < 2 ? cell.padEnd(widths[column] ?? 0) : cell.padStart(widths[column] ?? 0)))
+      .map((cell, column) => {
+        const isLeft = column < 2 || column === line.length - 1;
+        return isLeft ? cell.padEnd(widths[column] ?? 0) : cell.padStart(widths[column] ?? 0);
+      })
       .join('  ')
       .trimEnd(),
   );

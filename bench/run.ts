@@ -33,7 +33,7 @@ const benches: Readonly<Record<string, Entry>> = {
     run: async (progress, options) => (await import('./echo.ts')).run(progress, options),
   },
   coap: {
-    about: 'round trips of a CoAP request beside client and server of the coap package',
+    about: 'round trips of a CoAP request beside the coap package, and under a bulk upload',
     run: async (progress) => (await import('./coap.ts')).run(progress),
   },
   memory: {
@@ -71,7 +71,7 @@ async function main(args: readonly string[]): Promise<void> {
   const [name] = positionals;
   if (name === undefined || positionals.length > 1) return misuse('name one bench');
   const stranger = unknownPeer(values.peers);
-  if (stranger !== undefined) return misuse(`there is no peer "${stranger}"`);
+  if (stranger !== undefined) return misuse(`there is no peer "${stranger}"`, ['none', 'all', ...peerNames]);
   try {
     if (name === 'peers') return install();
     const entry = Object.hasOwn(benches, name) ? benches[name] : undefined;
@@ -94,8 +94,8 @@ function parse(args: readonly string[]) {
   }
 }
 
-function misuse(what: string): void {
-  process.stderr.write(`bench: ${what}; there are ${Object.keys(benches).join(', ')}, peers (npm run bench -- --help)\n`);
+function misuse(what: string, there: readonly string[] = [...Object.keys(benches), 'peers']): void {
+  process.stderr.write(`bench: ${what}; there are ${there.join(', ')} (npm run bench -- --help)\n`);
   process.exitCode = 2;
 }
 

@@ -1,7 +1,9 @@
 /**
  * The host's cryptography in Node: X25519 and hashes of OpenSSL through `node:crypto`.
  *
- * Raw keys go in as JWK (RFC 8037), which Node reads 13 times faster than DER. The key object of an own key is made once.
+ * Raw keys go in as JWK (RFC 8037), which Node reads 13 times faster than DER; but a JWK of a private key names its public key, too, which we
+ * do not know before. Node up to 24 does not look at it, later ones do and read DER as fast: whichever this Node takes is used. The key object of
+ * an own key is made once.
  */
 import { createHash, createHmac, createPrivateKey, createPublicKey, diffieHellman, type KeyObject, randomBytes } from 'node:crypto';
 import type { CryptoHost, PrivateKey } from '../../protocol/crypto-host.ts';
@@ -10,6 +12,8 @@ import { checkPrivateKey, KEY_LENGTH } from '../../protocol/identity/index.ts';
 
 /** DER of a PKCS#8 X25519 key up to its 32 raw bytes (RFC 8410 §7). */
 const PKCS8_HEAD = Buffer.from('302e020100300506032b656e04220420', 'hex');
+
+const importPrivate = takesBareJwk() ? fromJwk : fromDer;
 
 export const nodeCrypto: CryptoHost = {
   generateKey: () => new NodeKey(randomBytes(KEY_LENGTH)),
@@ -26,17 +30,15 @@ class NodeKey implements PrivateKey {
   #key: KeyObject | undefined;
 
   constructor(raw: Uint8Array) {
-    const der = Buffer.concat([PKCS8_HEAD, raw]);
     this.#raw = raw;
-    this.#key = createPrivateKey({ key: der, format: 'der', type: 'pkcs8' });
-    der.fill(0);
+    this.#key = importPrivate(raw);
     this.publicKey = plain(Buffer.from(createPublicKey(this.#key).export({ format: 'jwk' }).x!, 'base64url'));
   }
 
   /** Throws on an all-zero result (RFC 7748 §6.1), as {@link PrivateKey.diffieHellman} allows. */
   diffieHellman(remotePublicKey: Uint8Array): Uint8Array {
     if (this.#key === undefined) throw new LocalError('INVALID_STATE', 'the private key was wiped');
-    const x = Buffer.from(remotePublicKey.buffer, remotePublicKey.byteOffset, remotePublicKey.length).toString('base64url');
+    const x = base64url(remotePublicKey);
     const publicKey = createPublicKey({ key: { kty: 'OKP', crv: 'X25519', x }, format: 'jwk' });
     return plain(diffieHellman({ privateKey: this.#key, publicKey }));
   }
@@ -49,6 +51,31 @@ class NodeKey implements PrivateKey {
     this.#raw.fill(0);
     this.#key = undefined;
   }
+}
+
+function fromJwk(raw: Uint8Array): KeyObject {
+  return createPrivateKey({ key: { kty: 'OKP', crv: 'X25519', x: '', d: base64url(raw) }, format: 'jwk' });
+}
+
+function fromDer(raw: Uint8Array): KeyObject {
+  const der = Buffer.concat([PKCS8_HEAD, raw]);
+  const key = createPrivateKey({ key: der, format: 'der', type: 'pkcs8' });
+  der.fill(0);
+  return key;
+}
+
+/** Whether this Node takes a private JWK without its public key. */
+function takesBareJwk(): boolean {
+  try {
+    fromJwk(new Uint8Array(KEY_LENGTH).fill(1));
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+function base64url(bytes: Uint8Array): string {
+  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString('base64url');
 }
 
 function digest(hash: { update(part: Uint8Array): unknown; digest(): Buffer }, parts: readonly Uint8Array[]): Uint8Array {

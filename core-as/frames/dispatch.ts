@@ -172,6 +172,11 @@ function blockedFrame(c: Connection): u32 {
   return failed ? ERROR_FRAME_ENCODING_ERROR : locate(c, id, true);
 }
 
+/** Likewise: places are given as streams end. */
+function streamsBlockedFrame(): u32 {
+  return readVarint() > MOST_STREAMS ? ERROR_FRAME_ENCODING_ERROR : ERROR_NO_ERROR;
+}
+
 function pathFrame(c: Connection, isChallenge: bool, now: f64): u32 {
   const data = readBytes(8);
   if (failed) return ERROR_FRAME_ENCODING_ERROR;
@@ -183,11 +188,6 @@ function pathFrame(c: Connection, isChallenge: bool, now: f64): u32 {
 function retireFrame(c: Connection): u32 {
   const sequence = readVarint();
   return failed ? ERROR_FRAME_ENCODING_ERROR : onRetire(c, sequence);
-}
-
-/** Likewise: places are given as streams end. */
-function streamsBlockedFrame(): u32 {
-  return readVarint() > MOST_STREAMS ? ERROR_FRAME_ENCODING_ERROR : ERROR_NO_ERROR;
 }
 
 /** Reads a frame without acting on it; false for an unknown type. */

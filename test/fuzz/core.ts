@@ -4,7 +4,7 @@
  */
 import { Core, EventKind, LocalError } from '../../bindings/index.ts';
 import type { Random } from '../../transport/sim/random.ts';
-import { forge, varint } from '../bindings/forge.ts';
+import { forge, rekey, varint } from '../bindings/forge.ts';
 import { Pair } from '../bindings/pair.ts';
 import { below, chance, mutated, pick } from './mutate.ts';
 import type { Target } from './target.ts';
@@ -34,13 +34,15 @@ export const coreTarget: Target = {
       if (kind === EventKind.DATAGRAM && chance(random, 0.5)) connection.readDatagram();
     };
     pair.intercept = () => null;
+    let [key, phase]: [Uint8Array, boolean] = [new Uint8Array(32).fill(1), false];
     for (let number = 1; number < PACKETS && !responder.kinds().includes(EventKind.CLOSED); number++) {
-      call(random, responder.connection);
+      call(random, responder.connection, pair.now);
       const sent = responder.connection.stats().packetsSent;
       let frames: Uint8Array = Uint8Array.from(Array.from({ length: 1 + below(random, 4) }, () => frame(random, sent)).flat());
       if (chance(random, 0.02)) frames = mutated(random, frames);
       if (chance(random, 0.005)) frames = random.bytes(below(random, 200));
-      pair.inject(forge({ number, frames: frames.subarray(0, 1400) }), responder);
+      if (chance(random, 0.01)) [key, phase] = [rekey(key), !phase];
+      pair.inject(forge({ number, frames: frames.subarray(0, 1400), key, phase }), responder);
       pair.run(below(random, 40));
     }
     pair.run(5000);
@@ -54,10 +56,10 @@ export const coreTarget: Target = {
 };
 
 /** A call of the application. */
-function call(random: Random, connection: Pair['responder']['connection']): void {
+function call(random: Random, connection: Pair['responder']['connection'], now: number): void {
   const id = below(random, 40);
   try {
-    switch (below(random, 10)) {
+    switch (below(random, 12)) {
       case 0:
         connection.openStream();
         break;
@@ -79,11 +81,34 @@ function call(random: Random, connection: Pair['responder']['connection']): void
       case 6:
         pick(random, [() => connection.ping(), () => connection.updateKey(), () => connection.readStream(id, new Uint8Array(100))])();
         break;
+      case 7:
+        connection.setStreamWeight(id, below(random, 300));
+        break;
+      case 8:
+        connection.streamStats(id);
+        break;
+      case 9:
+        path(random, connection, now);
+        break;
       default:
     }
   } catch (error) {
     if (!(error instanceof LocalError) || error.code === 'CORE_FAILED') throw error;
   }
+}
+
+/** The same about paths, which are indices here. */
+function path(random: Random, connection: Pair['responder']['connection'], now: number): void {
+  const index = below(random, 5);
+  pick(random, [
+    () => connection.enableIds(),
+    () => connection.addPath({ portOnly: chance(random, 0.5), keepInterval: below(random, 3) * 1000 }, now),
+    () => connection.probePath(index, now),
+    () => connection.keepPath(index, below(random, 5000), now),
+    () => connection.migrate(index, now),
+    () => connection.removePath(index),
+    () => connection.issueId(random.bytes(8), random.bytes(16)),
+  ])();
 }
 
 /** One frame, mostly plausible. */

@@ -4,6 +4,7 @@
  * encoder.
  */
 import { isDeepStrictEqual } from 'node:util';
+import { parseServerUrl } from '../../device/settings.ts';
 import { type CborValue, decode, encode } from '../../protocol/cbor/index.ts';
 import { decodeMessage, encodeMessage } from '../../protocol/coap/message.ts';
 import { formatPath, parsePath } from '../../protocol/coap/path.ts';
@@ -265,6 +266,13 @@ const parsers: readonly Target[] = [
       return canonicalAddress(text.decode(input));
     },
     encode: (canonical) => utf8.encode(canonical),
+  }),
+  parser({
+    name: 'server-url',
+    samples: ['https://station.example', 'station.example:4433', 'https://[2001:db8::1]:8443/'].map((each) => utf8.encode(each)),
+    parse: (input) => parseServerUrl(text.decode(input)),
+    encode: ({ host, port }) => utf8.encode(`https://${host.includes(':') ? `[${host}]` : host}${port === undefined ? '' : `:${port}`}`),
+    raises: 'local',
   }),
 ];
 

@@ -27,6 +27,9 @@ class SessionFuzz {
   readonly #cores: { core: Core; clean: CoreStats }[] = [];
   readonly #sessions: Session[] = [];
   readonly #streams: SessionStream[] = [];
+  #client: Host | null = null;
+  #clientHost: SimulatedHost | null = null;
+  #deviceHost: SimulatedHost | null = null;
   #pending = 0;
 
   constructor(random: Random) {
@@ -55,7 +58,8 @@ class SessionFuzz {
     const [deviceHost, clientHost] = [this.#host('device'), this.#host('client')];
     const limits = { connections: 3, streams: 1 + below(this.#random, 20) };
     const device = await simulation.settle(startDevice(deviceHost, { ...this.#config(deviceHost), limits }));
-    const client = await simulation.settle(Host.open(clientHost, { ...this.#config(clientHost), binds: [{ port: 0 }] }));
+    const client = await simulation.settle(Host.open(clientHost, { ...this.#config(clientHost), binds: [{ port: 0 }, { port: 0 }] }));
+    [this.#client, this.#clientHost, this.#deviceHost] = [client, clientHost, deviceHost];
     this.#watch(this.#connect(client, deviceHost));
     for (let i = 0; i < ACTIONS; i++) {
       if (chance(this.#random, 0.1)) this.#watch(this.#connect(client, deviceHost));
@@ -132,7 +136,7 @@ class SessionFuzz {
   #act(session: Session | undefined): void {
     if (session === undefined) return;
     const random = this.#random;
-    switch (below(random, 16)) {
+    switch (below(random, 20)) {
       case 0:
       case 1:
       case 2:
@@ -161,6 +165,15 @@ class SessionFuzz {
       case 11:
         session.stats();
         break;
+      case 12:
+        session.updateKey();
+        break;
+      case 13:
+        this.#path(session);
+        break;
+      case 14:
+        this.#simulation.rebind(this.#clientHost!, pick(random, ['port', 'port', 'address']));
+        break;
       default:
         this.#stream(pick(random, this.#streams));
     }
@@ -181,16 +194,35 @@ class SessionFuzz {
     if (chance(this.#random, 0.5)) observation.cancel();
   }
 
+  /** Ways from either socket of the client, to a device that may not even have that address. */
+  #path(session: Session): void {
+    const random = this.#random;
+    const { connection } = session;
+    const now = this.#simulation.now;
+    const path = pick(random, this.#client!.sockets).path(pick(random, ['192.0.2.77', ...this.#deviceHost!.addresses]), PORT);
+    pick(random, [
+      () => connection.migrate(path, now),
+      () => connection.migrate(path, now),
+      () => connection.addPath(path, now, { keepInterval: below(random, 3) * 1000 }),
+      () => connection.probe(path, now),
+      () => connection.keepPath(path, below(random, 5000), now),
+      () => connection.removePath(path),
+      () => connection.supplyIds(),
+      () => connection.pathStats(path),
+    ])();
+  }
+
   async #open(session: Session): Promise<void> {
     const port = pick(this.#random, [StreamPort.ECHO, StreamPort.ECHO, StreamPort.SINK, StreamPort.NEVER_READ, 99, -1, 2 ** 32]);
-    if (chance(this.#random, 0.5)) this.#streams.push(session.startStream(port));
-    else this.#streams.push(await session.openStream(port, this.#signal(0.1)));
+    const weight = chance(this.#random, 0.5) ? {} : { weight: below(this.#random, 300) };
+    if (chance(this.#random, 0.5)) this.#streams.push(session.startStream(port, weight));
+    else this.#streams.push(await session.openStream(port, { ...weight, ...this.#signal(0.1) }));
   }
 
   #stream(stream: SessionStream | undefined): void {
     if (stream === undefined) return;
     const random = this.#random;
-    switch (below(random, 7)) {
+    switch (below(random, 8)) {
       case 0:
       case 1:
         this.#watch(stream.write(random.bytes(below(random, pick(random, [1, 1000, 300_000])))));
@@ -204,11 +236,14 @@ class SessionFuzz {
       case 4:
         this.#watch(stream.close());
         break;
+      case 6:
+        stream.setWeight(below(random, 300));
+        break;
       case 5:
         if (chance(random, 0.3)) stream.abort(chance(random, 0.5) ? below(random, 9000) : undefined);
         break;
       default:
-        stream.stats;
+        stream.stats();
     }
   }
 

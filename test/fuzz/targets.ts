@@ -6,5 +6,14 @@ import { parserTargets } from './parsers.ts';
 import { serviceTargets } from './services.ts';
 import { sessionTarget } from './sessions.ts';
 import type { Target } from './target.ts';
+import { transferTarget } from './transfers.ts';
 
-export const targets: readonly Target[] = [...parserTargets, ...serviceTargets, exchangesTarget, endpointTarget, coreTarget, sessionTarget];
+export const targets: readonly Target[] = [
+  ...parserTargets,
+  ...serviceTargets,
+  exchangesTarget,
+  endpointTarget,
+  coreTarget,
+  transferTarget,
+  sessionTarget,
+];

@@ -1,9 +1,11 @@
 /**
  * One bulk stream over loopback, in separate processes.
  *
- * - `direct-1200`, `relay-1200`: client → device in packets of 1,200 bytes, directly and through the base station;
- * - `direct-1452`: our transport without the products around it, in packets of 1,452 bytes, and processor time of both ends;
- * - `direct-mtu`: the same in packets of 65,000 bytes, which only loopback carries whole.
+ * - `products-direct`, `products-relay`: client → device as they are, directly and through the base station;
+ * - `direct-1452`: our transport without the products around it, and processor time of both ends;
+ * - `direct-mtu`: the same with room for packets of 65,000 bytes, which only loopback carries whole.
+ *
+ * All of ours begin with packets of 1,200 bytes and find the size that the path carries by probes: 1,452, and 65,000 in `direct-mtu`.
  *
  * Beside them: a bare sender and a bare receiver of datagrams of the same size, with no encryption, no acknowledgement, nothing kept, where what
  * the receiver did not keep up with does not count; and the other transports, each with packets of its own choice.
@@ -15,7 +17,6 @@ import { type Child, program, withChildren } from './processes/parent.ts';
 import { onStage } from './processes/stage.ts';
 import type { Report } from './report.ts';
 
-const SIZE = 1200;
 const ETHERNET_SIZE = 1452;
 const LOOPBACK_SIZE = 65_000;
 const BYTES = 64 * 1024 * 1024;
@@ -25,6 +26,8 @@ const SECONDS = 0.4;
 const BARE_MILLISECONDS = 500;
 const ROUNDS = 5;
 const WARM_UP = 1;
+
+const PRODUCTS = ['products-direct', 'products-relay'];
 
 /** Our contenders, and the case each stands for. */
 const cases: Readonly<Record<string, string>> = { 'ours-1452': `direct-${ETHERNET_SIZE}`, 'ours-mtu': 'direct-mtu' };
@@ -46,7 +49,7 @@ export async function run(progress: (step: string) => void, options: { peers?: s
         progress(`round ${round + 1} of ${WARM_UP + ROUNDS}`);
         const counts = round >= WARM_UP;
         await products(client, figures, counts);
-        for (const size of [SIZE, ETHERNET_SIZE]) await bare(sender, receiver, port, size, figures, counts);
+        await bare(sender, receiver, port, figures, counts);
         await contenders.each((pair) => bulk.measure(pair, counts));
       }
     });
@@ -56,11 +59,11 @@ export async function run(progress: (step: string) => void, options: { peers?: s
     bench: 'stream',
     about: 'one bulk stream on loopback, separate processes; processor time is of one end.',
     rows: [
-      ...[`direct-${SIZE}`, `relay-${SIZE}`, ...Object.values(cases)].map((name) => figures.row(name, 'MB/s', 'higher')),
+      ...[...PRODUCTS, ...Object.values(cases)].map((name) => figures.row(name, 'MB/s', 'higher')),
       ...['send', 'receive'].map((end) => figures.row(`direct-${ETHERNET_SIZE}-cpu-${end}`, 's/GB', 'lower')),
     ],
     goals: [
-      { case: `direct-${SIZE}`, peer: 'bare-dgram', atLeast: 0.28 },
+      { case: 'products-direct', peer: 'bare-dgram', atLeast: 0.28 },
       { case: `direct-${ETHERNET_SIZE}`, peer: 'bare-dgram', atLeast: 0.57 },
       { case: `direct-${ETHERNET_SIZE}`, peer: 'udx', atLeast: 1.4 },
       { case: 'direct-mtu', peer: 'libp2p-tcp', atLeast: 1.6 },
@@ -74,16 +77,14 @@ export async function run(progress: (step: string) => void, options: { peers?: s
 async function products(client: Child, figures: Figures, counts: boolean): Promise<void> {
   for (const name of ['direct', 'relay']) {
     const rate = await client.call<number>('stream', { name, bytes: BYTES });
-    if (counts) figures.add(`${name}-${SIZE}`, 'ours', rate);
+    if (counts) figures.add(`products-${name}`, 'ours', rate);
   }
 }
 
-async function bare(sender: Child, receiver: Child, port: number, size: number, figures: Figures, counts: boolean): Promise<void> {
-  await sender.call('send', { port, size, milliseconds: BARE_MILLISECONDS });
+async function bare(sender: Child, receiver: Child, port: number, figures: Figures, counts: boolean): Promise<void> {
+  await sender.call('send', { port, size: ETHERNET_SIZE, milliseconds: BARE_MILLISECONDS });
   const rate = await receiver.call<number>('rate');
-  if (!counts) return;
-  const against = size === SIZE ? [`direct-${SIZE}`, `relay-${SIZE}`] : [`direct-${ETHERNET_SIZE}`];
-  for (const name of against) figures.add(name, 'bare-dgram', rate);
+  if (counts) for (const name of [...PRODUCTS, `direct-${ETHERNET_SIZE}`]) figures.add(name, 'bare-dgram', rate);
 }
 
 /** Bulk transfers of the contenders, each as long as its rate in the round before suggests. */

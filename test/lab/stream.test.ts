@@ -54,6 +54,22 @@ lab('one bulk stream', () => {
     });
   }
 
+  it('leaves no larger packets than its interface carries whole', async () => {
+    let fragmented = 0;
+    const counters = await overLink({ ...link, mtu: 1400 }, async (over) => {
+      await withContenders(
+        over,
+        ours,
+        (contenders) => contenders.each(({ near }) => near.call<void>('bulk', { bytes: TEN_MEGABYTES, check: true })),
+        'none',
+      );
+      fragmented = over.near.fragmented() + over.far.fragmented();
+    });
+    expect(fragmented).toBe(0);
+    // Nearly all have the size that fits: 1,400 bytes with their IP header.
+    expect(counters.ab.bytes / counters.ab.packets).toBeGreaterThan(1300);
+  });
+
   it('of ten megabytes fills a line of 10 Mbit/s', async () => {
     const counters = await overLink({ ...link, rate: 10, queue: BDP / 10 }, async (over) => {
       await withContenders(over, ours, (contenders) =>

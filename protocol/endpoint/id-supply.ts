@@ -27,6 +27,6 @@ function supply({ ids, resets }: Context, slot: Slot, core: CoreConnection): boo
     ids.release(id);
     return false;
   }
-  slot.furtherIds = [...slot.furtherIds, id];
+  slot.furtherIds = slot.furtherIds.concat(id);
   return true;
 }

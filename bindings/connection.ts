@@ -24,6 +24,9 @@ const ROUTE_ID_LENGTH = 8;
 const MAX_WEIGHT = 256;
 /** Bytes of a close reason that are kept. */
 const MAX_REASON = 512;
+/** Up to so many bytes a loop copies faster than a view is made to copy from. */
+const SHORT = 96;
+const NOTHING = new Uint8Array(0);
 /** Bytes of a connection id, and of a reset token. */
 const ID_LENGTH = 8;
 const TOKEN_LENGTH = 16;
@@ -244,7 +247,7 @@ export class CoreConnection {
     while (done < end) {
       const part = Math.min(end - done, transfer.length);
       transfer.set(part === data.length ? data : data.subarray(done, done + part));
-      const taken = this.call(() => exports.streamWrite(this.handle, id, part));
+      const taken = this.written(exports, id, part);
       done += taken;
       if (taken < part) break;
     }
@@ -271,15 +274,27 @@ export class CoreConnection {
 
   /** Copies bytes to `target`: how many, 0 = none yet, -1 = the end was reached (or the stream is gone). */
   readStream(id: number, target: Uint8Array): number {
-    const { exports, transfer, buffer, transferAt } = this.check();
+    const { transfer, buffer, transferAt } = this.check();
     let done = 0;
     while (done < target.length) {
-      const length = this.call(() => exports.streamRead(this.handle, id, Math.min(target.length - done, transfer.length)));
+      const length = this.readToTransfer(id, Math.min(target.length - done, transfer.length));
       if (length <= 0) return done > 0 ? done : length;
       target.set(buffer.subarray(transferAt, transferAt + length), done);
       done += length;
     }
     return done;
+  }
+
+  /** The bytes that are there, at most `max`, as an array of their own: empty = none yet, null = the end was reached (or the stream is gone). */
+  takeStream(id: number, max: number): Uint8Array | null {
+    const { transfer, buffer, transferAt } = this.check();
+    const length = this.readToTransfer(id, Math.min(max, transfer.length));
+    if (length < 0) return null;
+    if (length === 0) return NOTHING;
+    const bytes = new Uint8Array(length);
+    if (length > SHORT) bytes.set(buffer.subarray(transferAt, transferAt + length));
+    else for (let index = 0; index < length; index++) bytes[index] = buffer[transferAt + index]!;
+    return bytes;
   }
 
   /** Our receive window of the stream becomes at least `bytes`, and grows by itself from there, up to 3.75 MiB, as the application reads. */
@@ -402,6 +417,25 @@ export class CoreConnection {
     this.core.trap.check();
     if (this.freed) throw new LocalError('INVALID_STATE', 'the connection was freed');
     return this.core;
+  }
+
+  // Without a closure, as these run for every piece of data.
+
+  private written(exports: CoreInternals['exports'], id: number, length: number): number {
+    try {
+      return exports.streamWrite(this.handle, id, length);
+    } catch (error) {
+      throw this.core.trap.caught(error);
+    }
+  }
+
+  /** Length, 0 or -1. */
+  private readToTransfer(id: number, most: number): number {
+    try {
+      return this.core.exports.streamRead(this.handle, id, most);
+    } catch (error) {
+      throw this.core.trap.caught(error);
+    }
   }
 
   private call<T>(action: () => T): T {

@@ -63,6 +63,8 @@ export class Driver<Event> {
   readonly #options: DriverOptions<Event>;
   readonly #sockets = new Map<number, UdpSocket>();
   readonly #releasers = new WeakMap<Packets, (offset: number) => void>();
+  #lastPackets: Packets | undefined;
+  #lastReleaser: (offset: number) => void = () => {};
   #queued = 0;
   #serviceDue = false;
   /** Time of the last service's end, and whether it was for several datagrams. */
@@ -259,8 +261,14 @@ export class Driver<Event> {
 
   /** One callback for each batch object, and engines use the same few objects for ever. */
   #releaser(packets: Packets): (offset: number) => void {
-    const known = this.#releasers.get(packets);
-    if (known !== undefined) return known;
+    if (packets === this.#lastPackets) return this.#lastReleaser;
+    const released = this.#releasers.get(packets) ?? this.#makeReleaser(packets);
+    this.#lastPackets = packets;
+    this.#lastReleaser = released;
+    return released;
+  }
+
+  #makeReleaser(packets: Packets): (offset: number) => void {
     const released = (offset: number): void => {
       packets.release(offset);
       this.#left();

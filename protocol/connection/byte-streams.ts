@@ -17,6 +17,7 @@ import type { ConnectionEvent } from './events.ts';
 export const ACCEPT_TIMEOUT = 30_000;
 const PORT_LENGTH = 4;
 const ACCEPTANCE = Uint8Array.of(0);
+const NOTHING = new Uint8Array(0);
 
 /** What streams of all connections of an endpoint share. */
 export interface StreamLimits {
@@ -117,6 +118,16 @@ export class ByteStreams {
     const count = this.#core.readStream(id, target);
     if (count < 0) this.#receiveEnded(id);
     return count;
+  }
+
+  take(id: number, max: number): Uint8Array | null {
+    if (this.#opening.has(id)) return NOTHING;
+    const stream = this.#incoming.get(id);
+    if (stream === undefined) return this.#core.takeStream(id, max);
+    if (stream.state !== 'open') return NOTHING;
+    const bytes = this.#core.takeStream(id, max);
+    if (bytes === null) this.#receiveEnded(id);
+    return bytes;
   }
 
   reset(id: number, code: number): void {

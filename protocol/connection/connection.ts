@@ -161,6 +161,11 @@ export class Connection {
     return this.#touch(this.#byteStreams().read(id, target));
   }
 
+  /** The bytes that are there, at most `max`, in an array of their own; empty: nothing yet; null: the end was reached. */
+  takeStream(id: number, max: number): Uint8Array | null {
+    return this.#touch(this.#byteStreams().take(id, max));
+  }
+
   /** Ends our direction after what was written. */
   finishStream(id: number): void {
     this.#touch(this.#byteStreams().finish(id));

@@ -26,7 +26,6 @@ import { RestartingEngine, type Running } from './restarting-engine.ts';
 import { Resting } from './resting.ts';
 import { Routes } from './routes.ts';
 import { Session, type SharedBySessions } from './session.ts';
-import { MAX_READ } from './stream.ts';
 import { whileOpen } from './while-open.ts';
 
 /** ms for a handshake when `connect` names none. */
@@ -111,7 +110,6 @@ export class Host {
       log: environment.log,
       maxRequests: config.maxRequests ?? defaultMaxRequests,
       bodyRoom: new BodyRoom(BODY_ROOM),
-      scratch: new Uint8Array(MAX_READ),
       resting: new Resting(environment.clock),
       wake: () => this.#driver.wake(),
       ended: (session, error) => this.#ended(session, error),

@@ -10,7 +10,9 @@ import type { Log } from '../environment.ts';
 import { guarded } from './emitter.ts';
 import { IncomingStream } from './incoming-stream.ts';
 import { SessionStream, type StreamCarrier } from './stream.ts';
-import { whileOpen } from './while-open.ts';
+import { otherwise, whileOpen } from './while-open.ts';
+
+const NOTHING = new Uint8Array(0);
 
 /** How a stream is opened. */
 export interface OpenStreamOptions {
@@ -24,8 +26,6 @@ export interface SessionStreamsOptions {
   connection: Connection;
   log: Log;
   wake: () => void;
-  /** MAX_READ bytes that every stream may use within one call. */
-  scratch: Uint8Array;
   /** The application's listener, read at each offer. */
   listener: () => ((stream: IncomingStream) => void) | null;
 }
@@ -131,9 +131,22 @@ export class SessionStreams {
   #makeCarrier(): StreamCarrier {
     const connection = this.#connection;
     return {
-      scratch: this.#options.scratch,
+      // These two run for every piece of data: no closure within.
+      takeStream(id, max) {
+        try {
+          return connection.takeStream(id, max);
+        } catch (error) {
+          return otherwise(error, NOTHING);
+        }
+      },
+      writeStream(id, data, start, end) {
+        try {
+          return connection.writeStream(id, data, start, end);
+        } catch (error) {
+          return otherwise(error, 0);
+        }
+      },
       readStream: (id, target) => whileOpen(() => connection.readStream(id, target), 0),
-      writeStream: (id, data, start, end) => whileOpen(() => connection.writeStream(id, data, start, end), 0),
       finishStream: (id) => whileOpen(() => connection.finishStream(id), undefined),
       resetStream: (id, code) => whileOpen(() => connection.resetStream(id, code), undefined),
       stopSending: (id, code) => whileOpen(() => connection.stopSending(id, code), undefined),

@@ -47,8 +47,6 @@ export interface SharedBySessions {
   readonly maxRequests: number;
   /** For bodies that travel in blocks. */
   readonly bodyRoom: BodyRoom;
-  /** MAX_READ bytes for use within one call. */
-  readonly scratch: Uint8Array;
   readonly resting: Resting;
   /** A connection may have something to send. */
   readonly wake: () => void;
@@ -254,8 +252,7 @@ export class Session {
 
   /** For the host: the connection has events. */
   drain(): void {
-    const next = (): ConnectionEvent | null => whileOpen(() => this.connection.nextEvent(), null);
-    for (let event = next(); event !== null; event = next()) {
+    for (let event = this.connection.nextEvent(); event !== null; event = this.connection.nextEvent()) {
       if (this.#isOpen) this.#handle(event);
     }
     if (this.#isOpen) this.#requests?.service();
@@ -331,8 +328,8 @@ export class Session {
 
   #makeStreams(): SessionStreams {
     if (this.#streams === null) {
-      const { log, wake, scratch } = this.#shared;
-      this.#streams = new SessionStreams({ connection: this.connection, log, wake, scratch, listener: () => this.onStream });
+      const { log, wake } = this.#shared;
+      this.#streams = new SessionStreams({ connection: this.connection, log, wake, listener: () => this.onStream });
       this.#shared.resting.woke(this);
     }
     return this.#streams;

@@ -16,8 +16,10 @@ import { LocalError, RemoteError, StreamCode, type SvcError, streamError } from 
 import { Deferred } from './deferred.ts';
 
 /** Most bytes one readSome returns, and what the WHATWG streams hold ready. */
-export const MAX_READ = 65_536;
+const MAX_READ = 65_536;
 
+const NOTHING = new Uint8Array(0);
+const DONE = Promise.resolve();
 /** Largest weight of a stream. */
 const MAX_WEIGHT = 256;
 
@@ -32,8 +34,8 @@ export interface StreamStats {
 
 /** What carries streams: the connection under a session. */
 export interface StreamCarrier {
-  /** MAX_READ bytes that every stream may use within one call. */
-  readonly scratch: Uint8Array;
+  /** The bytes that are there, at most `max`: empty = none yet, null = the end. */
+  takeStream(id: number, max: number): Uint8Array | null;
   readStream(id: number, target: Uint8Array): number;
   writeStream(id: number, data: Uint8Array, start: number, end: number): number;
   finishStream(id: number): void;
@@ -57,10 +59,10 @@ export type StreamEvent =
   | { kind: 'stopped'; code: number };
 
 interface Read {
-  readonly target: Uint8Array;
+  /** What readAll fills; readSome takes what comes, at most `max`. */
+  readonly target: Uint8Array | null;
+  readonly max: number;
   filled: number;
-  /** readAll: resolve only when the target is full or the stream ended. */
-  readonly all: boolean;
   readonly result: Deferred<Uint8Array>;
 }
 
@@ -132,7 +134,15 @@ export class SessionStream {
     if (!(max >= 1)) return Promise.reject(new LocalError('INVALID_ARGUMENT', `cannot read at most ${max} bytes`));
     const obstacle = this.#readObstacle();
     if (obstacle !== null) return Promise.reject(obstacle);
-    return this.#startRead(this.#carrier.scratch.subarray(0, Math.min(MAX_READ, Math.floor(max))), false);
+    const most = Math.min(MAX_READ, Math.floor(max));
+    const bytes = this.#opening ? NOTHING : this.#take(most);
+    if (bytes.length > 0) {
+      this.#carrier.wake(); // credit to return
+      return Promise.resolve(bytes);
+    }
+    if (this.#readEnd !== null) return Promise.reject(this.#readEnd);
+    this.#read = { target: null, max: most, filled: 0, result: new Deferred() };
+    return this.#read.result.promise;
   }
 
   /**
@@ -145,7 +155,12 @@ export class SessionStream {
     const valid = Number.isSafeInteger(length) && length >= 0;
     const obstacle = valid ? this.#readObstacle() : new LocalError('INVALID_ARGUMENT', `cannot read ${length} bytes`);
     if (obstacle !== null) return Promise.reject(obstacle);
-    return length === 0 ? Promise.resolve(new Uint8Array(0)) : this.#startRead(new Uint8Array(length), true);
+    if (length === 0) return Promise.resolve(new Uint8Array(0));
+    const read: Read = { target: new Uint8Array(length), max: length, filled: 0, result: new Deferred() };
+    this.#read = read;
+    this.#advanceRead(read);
+    if (read.filled > 0) this.#carrier.wake(); // credit to return
+    return read.result.promise;
   }
 
   /**
@@ -155,10 +170,11 @@ export class SessionStream {
   write(data: Uint8Array): Promise<void> {
     const obstacle = this.#writeObstacle();
     if (obstacle !== null) return Promise.reject(obstacle);
-    const write: Write = { data, taken: 0, result: new Deferred() };
+    const taken = this.#give(data, 0);
+    if (taken > 0) this.#carrier.wake();
+    if (taken === data.length) return DONE;
+    const write: Write = { data, taken, result: new Deferred() };
     this.#write = write;
-    this.#advanceWrite(write);
-    if (write.taken > 0) this.#carrier.wake();
     return write.result.promise;
   }
 
@@ -311,45 +327,61 @@ export class SessionStream {
     return this.#finishing ? new LocalError('CLOSED', 'the stream is closed for writing') : null;
   }
 
-  #startRead(target: Uint8Array, all: boolean): Promise<Uint8Array> {
-    const read: Read = { target, filled: 0, all, result: new Deferred() };
-    this.#read = read;
-    this.#advanceRead(read);
-    if (read.filled > 0) this.#carrier.wake(); // credit to return
-    return read.result.promise;
-  }
-
   #advanceRead(read: Read): void {
     if (this.#opening) return;
+    if (read.target !== null) {
+      this.#fill(read, read.target);
+      return;
+    }
+    this.#read = null;
+    const bytes = this.#take(read.max);
+    if (bytes.length > 0) read.result.resolve(bytes);
+    else if (this.#readEnd !== null) read.result.reject(this.#readEnd);
+    else this.#read = read;
+  }
+
+  /** What is there for readSome, while no read is noted; sees the end right behind the last bytes, too. */
+  #take(max: number): Uint8Array {
+    const bytes = this.#carrier.takeStream(this.#id, max);
+    const count = bytes?.length ?? 0;
+    this.#bytesRead += count;
+    const isEnd = bytes === null || (count > 0 && this.#carrier.takeStream(this.#id, 0) === null);
+    if (isEnd) this.#endReading(endOfFile());
+    return bytes ?? NOTHING;
+  }
+
+  #fill(read: Read, target: Uint8Array): void {
     let count = 1;
     const before = read.filled;
-    while (count > 0 && read.filled < read.target.length) {
-      count = this.#carrier.readStream(this.#id, read.filled === 0 ? read.target : read.target.subarray(read.filled));
+    while (count > 0 && read.filled < target.length) {
+      count = this.#carrier.readStream(this.#id, read.filled === 0 ? target : target.subarray(read.filled));
       if (count > 0) read.filled += count;
     }
     this.#bytesRead += read.filled - before;
-    if (read.filled === read.target.length || (read.filled > 0 && !read.all)) this.#resolveRead(read);
-    if (count < 0) this.#endReading(new RemoteError('END_OF_FILE', 'the stream has ended'));
+    if (read.filled === target.length) this.#resolveAll(read, target);
+    if (count < 0) this.#endReading(endOfFile());
   }
 
-  #resolveRead(read: Read): void {
+  /** A short readAll should not keep its whole array. */
+  #resolveAll(read: Read, target: Uint8Array): void {
     this.#read = null;
-    // The scratch belongs to everyone, and a short readAll should not keep its whole array: both are copied out.
-    read.result.resolve(read.all && read.filled === read.target.length ? read.target : read.target.slice(0, read.filled));
+    read.result.resolve(read.filled === target.length ? target : target.slice(0, read.filled));
   }
 
   #advanceWrite(write: Write): void {
-    if (this.#id < 0) return;
-    let count = 1;
-    const before = write.taken;
-    while (count > 0 && write.taken < write.data.length) {
-      count = this.#carrier.writeStream(this.#id, write.data, write.taken, write.data.length);
-      write.taken += count;
-    }
-    this.#bytesWritten += write.taken - before;
+    write.taken += this.#give(write.data, write.taken);
     if (write.taken < write.data.length) return;
     this.#write = null;
     write.result.resolve();
+  }
+
+  /** @returns how many bytes of `data` from `start` on were taken */
+  #give(data: Uint8Array, start: number): number {
+    if (this.#id < 0) return 0;
+    let at = start;
+    for (let count = 1; count > 0 && at < data.length; at += count) count = this.#carrier.writeStream(this.#id, data, at, data.length);
+    this.#bytesWritten += at - start;
+    return at - start;
   }
 
   #stopReading(error: SvcError, code: number): void {
@@ -370,8 +402,8 @@ export class SessionStream {
     if (this.#readEnd !== null) return;
     this.#readEnd = error;
     const read = this.#read;
-    if (read !== null && read.filled > 0 && error.code === 'END_OF_FILE') this.#resolveRead(read);
-    else if (read !== null) read.result.reject(error);
+    if (read?.target && read.filled > 0 && error.code === 'END_OF_FILE') this.#resolveAll(read, read.target);
+    else read?.result.reject(error);
     this.#read = null;
     this.#reportEnd();
   }
@@ -391,6 +423,10 @@ export class SessionStream {
     this.#endReported = true;
     this.#carrier.ended(this.#id, this);
   }
+}
+
+function endOfFile(): RemoteError {
+  return new RemoteError('END_OF_FILE', 'the stream has ended');
 }
 
 function inProgress(operation: string): LocalError {

@@ -2,16 +2,21 @@
 import { LocalError } from '../../protocol/errors/index.ts';
 
 /**
- * The result of `call`, or `otherwise` when the connection is over (or its core failed): what ends everything on it is on its way as an event, so
+ * The result of `call`, or `instead` when the connection is over (or its core failed): what ends everything on it is on its way as an event, so
  * this is not the place to fail.
  */
-export function whileOpen<T>(call: () => T, otherwise: T): T {
+export function whileOpen<T>(call: () => T, instead: T): T {
   try {
     return call();
   } catch (error) {
-    if (error instanceof LocalError && overCodes.has(error.code)) return otherwise;
-    throw error;
+    return otherwise(error, instead);
   }
+}
+
+/** The same for who catches by himself. */
+export function otherwise<T>(error: unknown, instead: T): T {
+  if (error instanceof LocalError && overCodes.has(error.code)) return instead;
+  throw error;
 }
 
 const overCodes: ReadonlySet<string> = new Set(['CLOSED', 'NOT_CONNECTED', 'CORE_FAILED']);

@@ -9,14 +9,15 @@
  *   probe beyond what the link carries may arrive in fragments: the ceiling is what keeps us from trying (PROTOCOL.md §5).
  * - A probe is a packet of its own, PING and PADDING: its loss costs no data, is no sign of congestion (§3, item 7) and is not counted
  *   as a lost packet. It is in flight like any other packet.
- * - Only a connection in bulk transfer searches: whoever has a request now and then gains nothing.
+ * - Only a connection in bulk transfer searches: whoever has a request now and then gains nothing. And only on a validated path: there
+ *   is no room for more than is asked for below the 3 × limit (RFC 9000 §8).
  * - Black hole: lost packets larger than the base size are counted until one is acknowledged that was sent later than they. At three, all
  *   that are still out at that size are taken for the path's doing and not for congestion, unless a packet of base size was lost
  *   among them: then the path lost packets of every size, and all of it counts. Losses that were found in earlier calls than the
  *   third have been counted as congestion by then; that is not undone.
  * - What a timeout sends has base size (size.ts), so that a black hole is found after one timeout.
  */
-import { Connection, PROBE, flagged } from "../connection/record";
+import { Connection, LIMITED, PROBE, flagged } from "../connection/record";
 import { maxPacketSize } from "../memory/layout";
 import { OUTSTANDING, SentPacket, flightOf, recordOf } from "../recovery/flight";
 import { isLost } from "../recovery/reordering";
@@ -64,7 +65,7 @@ export function allowSize(c: Connection, ceiling: u32): void {
 export function sizeProbeDue(c: Connection, now: f64): u32 {
   if (c.packetSize >= c.maxPlpmtu || now < <f64>c.searchTime) return 0;
   const flight = flightOf(c);
-  if (flight.sizeProbe || flight.outstanding < BULK_PACKETS || flagged(c, PROBE) || !hasStreamData(c)) return 0;
+  if (flight.sizeProbe || flight.outstanding < BULK_PACKETS || flagged(c, PROBE | LIMITED) || !hasStreamData(c)) return 0;
   const size = nextSize(c);
   return c.congestionWindow >= WINDOW_PACKETS * size ? size : 0;
 }

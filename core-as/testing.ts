@@ -1,7 +1,7 @@
 /** Exports of the test target: internals of the core, so that each part has unit tests of its own. Not part of the ABI. */
 import { closeCode } from "./connection/close";
 import { receive } from "./connection/receive";
-import { CONNECTION_USED, Connection, PHASE_ACKED, SEND_PHASE, WINDOW_BYTES, flagged } from "./connection/record";
+import { CONNECTION_USED, Connection, PHASE_ACKED, SEND_PHASE, flagged } from "./connection/record";
 import { CONGESTION_CUBIC } from "./codes.generated";
 import { BBR_USED } from "./congestion/bbr/record";
 import { CUBIC_USED, cubicInit, cubicOf } from "./congestion/cubic";
@@ -123,7 +123,7 @@ export function scratch(): usize {
 
 /** Bytes of the records that are used must fit what the slabs give. */
 export function recordsFit(): bool {
-  const slabs = CONNECTION_USED + WINDOW_BYTES <= CONNECTION_SIZE && STREAM_USED <= STREAM_SIZE;
+  const slabs = CONNECTION_USED <= CONNECTION_SIZE && STREAM_USED <= STREAM_SIZE;
   const chunks = FLIGHT_USED <= CHUNK && PATHS_USED <= CHUNK && IDS_USED <= CHUNK;
   return slabs && BBR_USED <= CUBIC_IN_BBR && CUBIC_IN_BBR + CUBIC_USED <= CHUNK && SENT_USED <= RECORD_SIZE && chunks;
 }

@@ -29,7 +29,7 @@ import { Stream } from "../streams/record";
 import { MOST_WINDOW, releaseWindow } from "../streams/window";
 import { ticksOf } from "../ticks";
 import { releaseClosing } from "./close";
-import { Connection, INITIATOR, SEND_COMPLETE, receiveKey, sendKey } from "./record";
+import { Connection, INITIATOR, SEND_COMPLETE, receiveKey, sendKey, slotOf } from "./record";
 import { drawSkip } from "./skip";
 
 const KEYS: usize = 0;
@@ -196,7 +196,7 @@ function setCredit(c: Connection): void {
 }
 
 function handleOf(c: Connection): u32 {
-  return <u32>((changetype<usize>(c) - connectionSlab) / CONNECTION_SIZE);
+  return <u32>slotOf(c);
 }
 
 function field(index: i32): f64 {

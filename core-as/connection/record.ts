@@ -1,12 +1,12 @@
 /**
- * One connection: fields and flags, no behaviour. 1,536 bytes in the connection slab (memory/layout.ts):
- * at most 512 of fields and keys, then the replay window (1,024).
+ * One connection: fields and flags, no behaviour. At most 512 bytes of fields and keys in the connection slab (memory/layout.ts); the replay
+ * window (1,024) lies in an area of its own.
  *
  * What only a busy connection needs lies in chunks that an idle one does not own: the packets in flight (recovery/flight.ts), the
  * model of the path (congestion/model.ts), stream buffers, datagram queues, the Complete packet, the previous receive key, the closing frame. Neither the next
  * receive key nor mask keys are kept: the one is computed when a packet asks for it (packet/key-update.ts), the mask of an id is a constant.
  */
-import { CONNECTION_SIZE } from "../memory/layout";
+import { CONNECTION_SIZE, connectionSlab } from "../memory/layout";
 
 // States.
 export const OPEN: u8 = 0;
@@ -207,12 +207,9 @@ export class Connection {
   receiveMask: u32;
 }
 
-/** The replay window fills the end of the record. */
-export const WINDOW_BYTES: usize = 1_024;
-
 const FIELDS: usize = offsetof<Connection>();
 const KEY: usize = 32;
-/** Bytes in front of the replay window that are used. */
+/** Bytes of the record that are used. */
 export const CONNECTION_USED: usize = FIELDS + 2 * KEY;
 
 export const ALL_LIST: usize = offsetof<Connection>("allHead");
@@ -234,8 +231,9 @@ export function receiveKey(c: Connection): usize {
   return changetype<usize>(c) + FIELDS + KEY;
 }
 
-export function replayWindow(c: Connection): usize {
-  return changetype<usize>(c) + CONNECTION_SIZE - WINDOW_BYTES;
+/** Position in the slab. */
+export function slotOf(c: Connection): usize {
+  return (changetype<usize>(c) - connectionSlab) / CONNECTION_SIZE;
 }
 
 export function flagged(c: Connection, flag: u32): bool {

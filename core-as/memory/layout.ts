@@ -1,7 +1,7 @@
 /**
  * Where everything lies in linear memory, computed once by `layOut` and never changed: no allocation moves anything later.
  *
- *   packet slots · receive slot · transfer area · small tables · connections · stream records · stream buckets · chunk pool
+ *   packet slots · receive slot · transfer area · small tables · connections · replay windows · stream records · stream buckets · chunk pool
  *
  * Areas are only measured here, not cleared: fresh wasm memory is zero, and pages that nobody touches cost nothing.
  */
@@ -14,8 +14,10 @@ export const HEADROOM: usize = 16;
 export const MESSAGE_LIMIT: u32 = 66_560;
 /** Packets per transmit call. */
 export const BATCH: u32 = 32;
-/** Bytes of one connection: 512 of state and the replay window. */
-export const CONNECTION_SIZE: usize = 1_536;
+/** Bytes of one connection, without its replay window. */
+export const CONNECTION_SIZE: usize = 512;
+/** Bytes of one replay window (packet/replay-window.ts). */
+export const REPLAY_SIZE: usize = 1_024;
 /** Bytes of one stream record. */
 export const STREAM_SIZE: usize = 384;
 
@@ -39,6 +41,7 @@ export let packetLengths: usize = 0;
 export let results: usize = 0;
 export let connectionSlab: usize = 0;
 export let connectionCount: u32 = 0;
+export let replayWindows: usize = 0;
 export let streamSlab: usize = 0;
 export let streamCount: u32 = 0;
 export let streamBuckets: usize = 0;
@@ -71,6 +74,8 @@ export function layOut(connections: u32, streams: u32, size: usize, streamSegmen
   connectionSlab = at;
   connectionCount = connections;
   at += CONNECTION_SIZE * connections;
+  replayWindows = at;
+  at += REPLAY_SIZE * connections;
 
   streamSlab = at;
   streamCount = streams;

@@ -4,10 +4,19 @@
  *
  * Bit n & 8191 stands for number n while n lies in (largest - 8192, largest]. Moving `largest` up clears the bits it passes.
  * `isNew` is asked before decryption; `mark` only after the tag held and the packet was processed.
+ *
+ * In memory a window is 16 blocks of 64 bytes, and the same block of all connections lies side by side: one that has received fewer than 512
+ * packets, as most idle ones, uses the first only, and pages that hold further blocks are not touched. Nobody clears a window for the next
+ * connection of its slot: `advance` clears what it passes.
  */
-import { Connection, replayWindow } from "../connection/record";
+import { Connection, slotOf } from "../connection/record";
+import { REPLAY_SIZE, connectionCount, replayWindows } from "../memory/layout";
 
 export const WINDOW: u64 = 8_192;
+const BLOCK: usize = 64;
+const BLOCKS: usize = REPLAY_SIZE / BLOCK;
+/** Numbers that a block stands for, as a shift. */
+const BLOCK_SHIFT: u64 = 9;
 
 /** Not received yet and not too old. */
 export function isNew(c: Connection, number: u64): bool {
@@ -59,7 +68,7 @@ export function windowFloor(c: Connection): u64 {
 function advance(c: Connection, number: u64): void {
   const step = <u64>(<i64>number - c.largestReceived);
   if (step >= WINDOW) {
-    memory.fill(replayWindow(c), 0, <usize>WINDOW / 8);
+    for (let block: usize = 0; block < BLOCKS; block++) memory.fill(blockAt(c, block), 0, BLOCK);
   } else {
     for (let n = <u64>(c.largestReceived + 1); n <= number; ) {
       if ((n & 63) == 0 && n + 63 <= number) {
@@ -76,5 +85,10 @@ function advance(c: Connection, number: u64): void {
 }
 
 function wordOf(c: Connection, number: u64): usize {
-  return replayWindow(c) + (<usize>((number & (WINDOW - 1)) >> 6) << 3);
+  const bit = number & (WINDOW - 1);
+  return blockAt(c, <usize>(bit >> BLOCK_SHIFT)) + (<usize>((bit >> 6) & 7) << 3);
+}
+
+function blockAt(c: Connection, block: usize): usize {
+  return replayWindows + (block * connectionCount + slotOf(c)) * BLOCK;
 }

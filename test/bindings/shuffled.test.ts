@@ -81,3 +81,18 @@ test.each(seeds(1, 3))('10^6 shuffled and repeated packets deliver no duplicate,
   expect(core.failed).toBe(false);
   pair.free();
 });
+
+test('each connection has a window of its own, and a new one begins empty', () => {
+  const core = Core.create({ connections: 6 });
+  for (let round = 0; round < 2; round++) {
+    const pairs = [1, 2, 3].map((seed) => new Pair({ core, seed, parameters: { idleTimeout: 0 } }));
+    // Around the ends of blocks, and a jump over all of them.
+    for (const number of [0, 1, 511, 512, 4_095, 8_191, 8_192, 100_000]) {
+      const bytes = packet(core, number);
+      const taken = (): boolean[] => pairs.map(({ responder }) => responder.connection.receive(bytes, 0, 1_000));
+      expect([number, taken()]).toEqual([number, [true, true, true]]);
+      expect([number, taken()]).toEqual([number, [false, false, false]]);
+    }
+    for (const pair of pairs) pair.free();
+  }
+});

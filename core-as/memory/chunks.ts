@@ -7,8 +7,8 @@
  * - bytes of streams, sent and received apart: two ends that send to each other cannot fill the room both need to receive;
  *   data behind a gap leaves a quarter of the receiving budget to the data that closes gaps;
  * - messages, sent and received apart, never touched by byte streams;
- * - half of each of these is for connections that hold little, so that what one peer never finishes, takes or acknowledges cannot
- *   keep out everyone else's;
+ * - half of each of these, of received bytes the last quarter, is for connections that hold little, so that what one peer never finishes,
+ *   takes or acknowledges cannot keep out everyone else's;
  * - bookkeeping (directories, ranges, sent packets): whatever is left.
  */
 import { abortUnless } from "./invariant";

@@ -17,7 +17,7 @@ import {
   ADAPTIVE, BLOCKED, CONTROL_LINK, DISCARD, PEER_RESET, RECEIVE_DONE, SEND_MAX_STREAM_DATA, SEND_STOP_SENDING, Stream, UNKNOWN, address, has, isMessage,
 } from "./record";
 import { offerRoom, queueNew } from "./send";
-import { mostStreamWindow, stepOf } from "./window";
+import { stepOf, windowOf } from "./window";
 
 /** Smallest MAX_DATA window. */
 export const LEAST_DATA_WINDOW: u32 = 2 * MESSAGE_LIMIT;
@@ -36,11 +36,11 @@ export function afterRead(c: Connection, s: Stream): void {
   if (s.readBase + s.window - s.receiveLimit >= <u64>stepOf(s.window)) announce(c, s);
 }
 
-/** Our window of `s` becomes at least `bytes`, as far as the pool can hold them, and grows by itself from there. */
+/** Our window of `s` becomes at least `bytes`, as far as it may (window.ts), and grows by itself from there. */
 export function raiseWindow(c: Connection, s: Stream, bytes: u32): void {
   if (isMessage(s) || has(s, DISCARD | PEER_RESET | RECEIVE_DONE)) return;
   s.flags |= ADAPTIVE;
-  s.window = max(s.window, min(bytes, mostStreamWindow()));
+  s.window = max(s.window, windowOf(c, bytes));
   if (s.finalSize == UNKNOWN && s.readBase + s.window > s.receiveLimit) announce(c, s);
 }
 

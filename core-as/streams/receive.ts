@@ -139,18 +139,15 @@ function keep(c: Connection, s: Stream, offset: u64, end: u64, data: usize): boo
 
 /** Whether bytes of `s` from `start` on may take another chunk. */
 function hasRoom(c: Connection, s: Stream, start: u64): bool {
-  if (isMessage(s)) return mayHoldMore(c, MESSAGES_IN);
-  if (start > s.contiguous) return roomBehindGap() && mayHoldMore(c, BYTES_IN);
-  // What an application that reads waits for always gets in; so gaps are closed, and the room behind them comes back.
-  return s.contiguous == s.readBase || mayHoldMore(c, BYTES_IN);
+  if (isMessage(s)) return !scarce(MESSAGES_IN) || holdsLittle(c, MESSAGES_IN);
+  if (roomBehindGap()) return true;
+  // The last quarter is for what applications that read wait for, so that gaps are closed and the room behind them comes back; of what is not
+  // read it is for connections that hold little, if there are others.
+  return start == s.contiguous && (s.contiguous == s.readBase || connectionsOpen == 1 || holdsLittle(c, BYTES_IN));
 }
 
-/**
- * Whether the peer may hold more of `budget`: when room is scarce only if it holds little, each open message counted as a chunk. A connection that is
- * alone has nobody to leave room to.
- */
-function mayHoldMore(c: Connection, budget: u32): bool {
-  if (!scarce(budget) || connectionsOpen == 1) return true;
+/** Whether the peer holds less than its share of what is kept of `budget`, each open message counted as a chunk. */
+function holdsLittle(c: Connection, budget: u32): bool {
   const open = <u64>(c.peerMessages - c.finishedPeerMessages) << CHUNK_BITS;
   return c.dataReceived - c.dataConsumed + open < fairShare(budget, connectionCount);
 }

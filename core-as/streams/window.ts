@@ -41,9 +41,13 @@ export function stepOf(window: u32): u32 {
   return min(window / 4, MOST_STEP);
 }
 
-/** The largest window one stream may have. */
-export function mostStreamWindow(): u32 {
-  return <u32>min(budgetBytes(BYTES_IN), <u64>MOST_WINDOW);
+/**
+ * As much of `wanted` as a stream may have for its window: no more than the pool could hold, and two thirds of the connection's window, which grows
+ * for it if it can.
+ */
+export function windowOf(c: Connection, wanted: u32): u32 {
+  const most = <u32>min(<u64>min(wanted, MOST_WINDOW), budgetBytes(BYTES_IN));
+  return ensureConnection(c, most / 2 * 3) ? most : min(most, c.dataWindow / 3 * 2);
 }
 
 /** Credit of `s` is about to be announced: makes its window larger if that is what the sender waits for. */
@@ -55,8 +59,7 @@ export function tuneStream(c: Connection, s: Stream, now: f64): void {
   const elapsed = ticks - s.tuned;
   s.tuned = ticks;
   if (isFirst || !has(s, ADAPTIVE) || !isFast(c, consumed, s.window, elapsed)) return;
-  const wanted = min(s.window * 2, mostStreamWindow());
-  if (wanted > s.window && !scarce(BYTES_IN) && ensureConnection(c, wanted / 2 * 3)) s.window = wanted;
+  if (!scarce(BYTES_IN)) s.window = max(s.window, windowOf(c, s.window * 2));
 }
 
 /** The same for the connection's credit. */

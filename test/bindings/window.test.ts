@@ -141,6 +141,20 @@ describe('a window', () => {
     flow.pair.free();
   });
 
+  it('that is raised takes the one of the connection with it', () => {
+    const pair = new Pair({ parameters });
+    const { initiator, responder } = pair;
+    const id = initiator.connection.openStream();
+    initiator.connection.writeStream(id, PIECE.subarray(0, 10));
+    pair.run(100);
+    responder.connection.raiseStreamWindow(id, 2 * MB);
+    pair.run(100);
+    expect(responder.connection.streamStats(id)?.receiveWindow).toBe(2 * MB);
+    expect(responder.connection.stats().receiveWindow).toBe(3 * MB);
+    expect(initiator.connection.streamStats(id)?.sendCredit).toBe(2 * MB - 10);
+    pair.free();
+  });
+
   it('gives back what it grew by when the connection ends', () => {
     const core = Core.create({ connections: 2 });
     for (let round = 0; round < 4; round++) {

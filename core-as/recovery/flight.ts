@@ -113,8 +113,9 @@ export class SentPacket {
   sinceFirstSend: f32;
 }
 
-const REFERENCES_AT: usize = 48;
-const REFERENCE_SIZE: u32 = 16;
+/** Both multiples of 16: records are cleared and copied by vectors, a call of the engine costs more. */
+export const REFERENCES_AT: usize = 48;
+export const REFERENCE_SIZE: u32 = 16;
 export const RECORD_SIZE: u32 = 128;
 /** Bytes of a record that are used. */
 export const SENT_USED: usize = REFERENCES_AT + MOST_REFERENCES * REFERENCE_SIZE;

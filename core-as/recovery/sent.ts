@@ -13,7 +13,7 @@ import { leavePath } from "../paths/recovery-state";
 import { Stream } from "../streams/record";
 import { onTailSent } from "./early-copy";
 import {
-  MOST_REFERENCES, OUTSTANDING, RECORD_SIZE, REF_DATA, REF_MAX_STREAM_DATA, REF_RESET_STREAM, REF_STOP_SENDING, RESOLVED, Reference,
+  MOST_REFERENCES, OUTSTANDING, REFERENCES_AT, REFERENCE_SIZE, REF_DATA, REF_MAX_STREAM_DATA, REF_RESET_STREAM, REF_STOP_SENDING, RESOLVED, Reference,
   SKIPPED, SentPacket, flightOf, newRecord, referenceOf,
 } from "./flight";
 
@@ -29,7 +29,7 @@ function staging(): SentPacket {
 
 /** A new packet begins. */
 export function stageSent(): void {
-  memory.fill(stagingAt, 0, RECORD_SIZE);
+  for (let at: usize = 0; at < REFERENCES_AT; at += 16) v128.store(stagingAt + at, i64x2.splat(0));
   staging().ackLargest = -1;
   eliciting = false;
 }
@@ -80,7 +80,8 @@ export function stageComplete(): void {
 /** The staged packet went out as `number`. Its record exists already (`newRecord`) and the flight too. */
 export function commitSent(c: Connection, number: u64, size: u32, now: f64): void {
   const record = newRecord(c, number);
-  memory.copy(changetype<usize>(record), stagingAt, RECORD_SIZE);
+  const used = REFERENCES_AT + staging().references * REFERENCE_SIZE;
+  for (let at: usize = 0; at < used; at += 16) v128.store(changetype<usize>(record) + at, v128.load(stagingAt + at));
   record.time = now;
   record.size = <u16>size;
   record.state = OUTSTANDING;

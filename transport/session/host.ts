@@ -22,6 +22,7 @@ import { Deferred } from './deferred.ts';
 import { guarded } from './emitter.ts';
 import type { ConnectOptions, ConnectTarget, HostConfig, HostLimits, PreparedConnect } from './host-config.ts';
 import { defaultKeepAlive, defaultLimits, defaultMaxRequests, defaultParameters } from './host-defaults.ts';
+import { RandomPool } from './random-pool.ts';
 import { RestartingEngine, type Running } from './restarting-engine.ts';
 import { Resting } from './resting.ts';
 import { Routes } from './routes.ts';
@@ -106,7 +107,7 @@ export class Host {
     });
     this.#shared = {
       clock: environment.clock,
-      crypto: environment.crypto,
+      random: new RandomPool(environment.crypto),
       log: environment.log,
       maxRequests: config.maxRequests ?? defaultMaxRequests,
       bodyRoom: new BodyRoom(BODY_ROOM),

@@ -62,10 +62,10 @@ export class SessionRequests {
 
   /** @param firstExchange `nextExchange` of the ones before */
   constructor(owner: RequestsOwner, shared: SharedBySessions, firstExchange: number) {
-    const { crypto, maxRequests, bodyRoom } = shared;
+    const { random, maxRequests, bodyRoom } = shared;
     this.#owner = owner;
     this.#shared = shared;
-    this.#exchanges = new Exchanges({ randomToken: (length) => crypto.randomBytes(length), maxRequests, bodyRoom, firstExchange });
+    this.#exchanges = new Exchanges({ randomToken: (length) => random.take(length), maxRequests, bodyRoom, firstExchange });
   }
 
   /** Nothing is under way and nothing is remembered: the next request may have others, which go on from `nextExchange`. */

@@ -16,13 +16,13 @@ import {
   textReply,
 } from '../../protocol/coap/index.ts';
 import type { Connection, ConnectionEvent, PathChange } from '../../protocol/connection/index.ts';
-import type { CryptoHost } from '../../protocol/crypto-host.ts';
 import { CloseCode, closeError, LocalError, RemoteError, type SvcError } from '../../protocol/errors/index.ts';
 import type { Path } from '../../protocol/path.ts';
 import type { Clock, Log } from '../environment.ts';
 import { Deferred } from './deferred.ts';
 import { Emitter, guarded } from './emitter.ts';
 import type { IncomingStream } from './incoming-stream.ts';
+import type { RandomPool } from './random-pool.ts';
 import type { Resting } from './resting.ts';
 import { type Observation, type SessionRequest, SessionRequests } from './session-requests.ts';
 import { type OpenStreamOptions, SessionStreams } from './session-streams.ts';
@@ -42,7 +42,7 @@ export interface SessionEvents {
 /** What the sessions of a host have in common. */
 export interface SharedBySessions {
   readonly clock: Clock;
-  readonly crypto: CryptoHost;
+  readonly random: RandomPool;
   readonly log: Log;
   readonly maxRequests: number;
   /** For bodies that travel in blocks. */

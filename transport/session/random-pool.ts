@@ -1,0 +1,31 @@
+/**
+ * Random bytes in small pieces, drawn from the host in larger ones: one draw costs as much as a whole small packet. For tokens, which everyone on
+ * the connection sees, not for keys.
+ */
+import type { CryptoHost } from '../../protocol/crypto-host.ts';
+
+/** Bytes drawn at a time. */
+const DRAW = 512;
+
+export class RandomPool {
+  readonly #crypto: CryptoHost;
+  #bytes: Uint8Array = new Uint8Array(0);
+  #used = 0;
+
+  constructor(crypto: CryptoHost) {
+    this.#crypto = crypto;
+  }
+
+  /** @param length at most 512 @returns bytes of their own, given out once */
+  take(length: number): Uint8Array {
+    if (this.#used + length > this.#bytes.length) {
+      this.#bytes = this.#crypto.randomBytes(DRAW);
+      this.#used = 0;
+    }
+    const taken = new Uint8Array(length);
+    for (let index = 0; index < length; index++) taken[index] = this.#bytes[this.#used + index]!;
+    this.#bytes.fill(0, this.#used, this.#used + length);
+    this.#used += length;
+    return taken;
+  }
+}

@@ -11,6 +11,7 @@ import { type Environment, type Log, type Network, silentLog } from '../environm
 import { checkLinkMtu, packetSizeFor } from '../udp-path.ts';
 import { clock } from './clock.ts';
 import { nodeCrypto } from './crypto.ts';
+import { withKeyAhead } from './key-ahead.ts';
 import { bindUdp } from './udp.ts';
 import { checkBuffer } from './udp-buffers.ts';
 
@@ -36,7 +37,7 @@ export interface NodeEnvironmentOptions {
 /** @throws LocalError INVALID_ARGUMENT for a size out of range */
 export function nodeEnvironment(options: NodeEnvironmentOptions = {}): Environment {
   const { log = silentLog } = options;
-  return { clock, crypto: nodeCrypto, network: nodeNetwork(options, log), log, createCore: (core) => Core.load(core) };
+  return { clock, crypto: withKeyAhead(nodeCrypto), network: nodeNetwork(options, log), log, createCore: (core) => Core.load(core) };
 }
 
 function nodeNetwork(options: NodeEnvironmentOptions, log: Log): Network {

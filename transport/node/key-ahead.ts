@@ -1,0 +1,22 @@
+/**
+ * One X25519 key made ahead. A key costs as much as two packets, and a handshake needs a new one just when somebody waits for it: so the next is
+ * made in the turn of the event loop after one was taken, while the other end computes its part.
+ */
+import type { CryptoHost, PrivateKey } from '../../protocol/crypto-host.ts';
+
+/** The same crypto with a key in stock, for one environment. */
+export function withKeyAhead(crypto: CryptoHost): CryptoHost {
+  let next: PrivateKey | null = null;
+  const prepare = (): void => {
+    next ??= crypto.generateKey();
+  };
+  return {
+    ...crypto,
+    generateKey() {
+      const key = next ?? crypto.generateKey();
+      next = null;
+      setImmediate(prepare);
+      return key;
+    },
+  };
+}

@@ -32,13 +32,18 @@ export class Completer {
   /** The Complete `packet` with its Noise `message` for a half-open handshake. */
   complete(entry: HalfOpen, packet: Uint8Array, message: Uint8Array, now: number): void {
     const { handshake, remoteId } = entry.fields;
-    const payload = handshake.readMessage(message, (bytes) => equalBytes(decodeInitiatorOffer(bytes).id, remoteId));
-    if (payload === null) {
+    let read: InitiatorOffer | undefined;
+    const payload = handshake.readMessage(message, (bytes) => {
+      read = decodeInitiatorOffer(bytes);
+      return equalBytes(read.id, remoteId);
+    });
+    const offer = read;
+    if (payload === null || offer === undefined) {
       this.#context.stats.badHandshake++;
       return;
     }
     try {
-      const slot = this.#establish(entry, decodeInitiatorOffer(payload), packet, now);
+      const slot = this.#establish(entry, offer, packet, now);
       for (const data of entry.early) slot.connection.receive(data, 0, entry.fields.path, now);
     } catch (error) {
       if (!(error instanceof LocalError) || error.code !== 'OUT_OF_MEMORY') throw error;

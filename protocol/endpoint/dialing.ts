@@ -138,12 +138,16 @@ export class Dialer {
 
   /** False, or a RemoteError, when the message does not hold: then nothing has changed. */
   #respond(slot: Slot, dial: Dial, respond: { source: Uint8Array; message: Uint8Array }, path: Path, now: number): boolean {
-    const payload = dial.handshake.readMessage(respond.message, (bytes) => equalBytes(decodeResponderOffer(bytes).id, respond.source));
-    if (payload === null) return false;
+    let read: ResponderOffer | undefined;
+    const payload = dial.handshake.readMessage(respond.message, (bytes) => {
+      read = decodeResponderOffer(bytes);
+      return equalBytes(read.id, respond.source);
+    });
+    const offer = read;
+    if (payload === null || offer === undefined) return false;
     try {
       const key = fingerprint(dial.handshake.remoteStatic!, this.#context.config.crypto);
       checkPin(dial.options.pin, key);
-      const offer = decodeResponderOffer(payload);
       checkExpected(dial.options.expect ?? {}, offer.info);
       this.#establish(slot, dial, { offer, remoteId: respond.source.slice(), path, fingerprint: key }, now);
     } catch (error) {

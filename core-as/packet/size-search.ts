@@ -3,7 +3,7 @@
  *
  *   bulk demand ─▶ probe of the next size ─┬ acknowledged ─▶ packets have that size; next size at once
  *                                          └ lost ─▶ again, later; lost MAX_PROBES times ─▶ rest for PMTU_RAISE_TIMER
- *   three large packets lost in a row ─▶ base size, rest for BLACK_HOLE_REST
+ *   three large packets lost in a row ─▶ base size, rest for BLACK_HOLE_REST (or none, see below)
  *
  * - The sizes are a fixed table up to the ceiling the host gives, and then the ceiling itself. Node cannot forbid IP fragmentation, so a
  *   probe beyond what the link carries may arrive in fragments: the ceiling is what keeps us from trying (PROTOCOL.md §5).
@@ -12,9 +12,9 @@
  * - Only a connection in bulk transfer searches: whoever has a request now and then gains nothing. And only on a validated path: there
  *   is no room for more than is asked for below the 3 × limit (RFC 9000 §8).
  * - Black hole: lost packets larger than the base size are counted until one is acknowledged that was sent later than they. At three, all
- *   that are still out at that size are taken for the path's doing and not for congestion, unless a packet of base size was lost
- *   among them: then the path lost packets of every size, and all of it counts. Losses that were found in earlier calls than the
- *   third have been counted as congestion by then; that is not undone.
+ *   that are still out at that size are taken for the path's doing and not for congestion, unless a packet of base size was lost among
+ *   them: then the path lost packets of every size, all of it counts, and the search begins again at once. Losses that were found in
+ *   earlier calls than the third have been counted as congestion by then; that is not undone.
  * - What a timeout sends has base size (size.ts), so that a black hole is found after one timeout.
  */
 import { Connection, LIMITED, PROBE, flagged } from "../connection/record";
@@ -116,10 +116,11 @@ export function findBlackHole(c: Connection, delay: f64, now: f64): void {
     } else if ((c.largeLost & ~SMALL_LOST) < BLACK_HOLE_PACKETS) c.largeLost++;
   }
   if ((c.largeLost & ~SMALL_LOST) < BLACK_HOLE_PACKETS) return;
-  if (!(c.largeLost & SMALL_LOST)) flight.excusedBelow = c.nextNumber;
+  const outage = (c.largeLost & SMALL_LOST) != 0;
+  if (!outage) flight.excusedBelow = c.nextNumber;
   c.packetSize = <u16>BASE_PLPMTU;
   flight.sizeProbe = 0;
-  rest(c, now + BLACK_HOLE_REST);
+  rest(c, outage ? now : now + BLACK_HOLE_REST);
 }
 
 /** Whether the loss of packet `number` is the black hole's. */

@@ -277,6 +277,9 @@ describe('black hole', () => {
     narrow.mtu = Number.POSITIVE_INFINITY;
     narrow.pair.run(5_000, () => narrow.stats.packetsLost > 0);
     expect(narrow.stats.congestionWindow).toBeLessThan(congestionWindow / 2);
+    const over = narrow.pair.now;
+    expect(narrow.pair.run(5_000, () => narrow.stats.packetSize === 1_452)).toBe(true);
+    expect(narrow.pair.now - over).toBeLessThan(2_000);
     expect(narrow.pair.run(60_000, () => narrow.reader.ended.has(id))).toBe(true);
     narrow.pair.free();
   });

@@ -7,6 +7,7 @@ import { NAME, PORT, startDevice } from '../stack/support.ts';
 import {
   bursts,
   closesCleanly,
+  download,
   downloadAll,
   expectNoFailure,
   MB,
@@ -64,6 +65,27 @@ describe.each(slice(controllers, 2))('interop: transfer with %s', (congestion) =
     await here.simulation.settle(job());
     for (const host of ['client', 'device'] as const) {
       expect(typesFrom(here, host).filter((type) => type === PacketType.DATA_PHASE).length).toBeGreaterThan(10);
+    }
+  });
+
+  const updaters = [{ ends: ['client'] }, { ends: ['device'] }, { ends: ['client', 'device'] }];
+  it.each(updaters)('keyupdate in the middle of the download, by $ends', async ({ ends }) => {
+    const here = await start({ files: [3 * MB] });
+    const phases = (host: 'client' | 'device') =>
+      new Set(typesFrom(here, host).filter((type) => type === PacketType.DATA || type === PacketType.DATA_PHASE));
+    const job = async () => {
+      const session = await here.connect({ timeout: 60_000 });
+      const downloading = Promise.all(here.files.map((bytes, port) => download(session, bytes, port)));
+      here.clientHost.clock.schedule(500, () => {
+        const [accepted] = [...here.device.sessions];
+        for (const end of ends) expect((end === 'client' ? session : accepted!).updateKey()).toBe(true);
+      });
+      await downloading;
+      await closesCleanly(here, session);
+    };
+    await here.simulation.settle(job());
+    for (const host of ['client', 'device'] as const) {
+      expect(phases(host), host).toEqual(new Set([PacketType.DATA, ...(ends.includes(host) ? [PacketType.DATA_PHASE] : [])]));
     }
   });
 

@@ -18,6 +18,7 @@ export interface CoreExports extends AeadExports, Record<string, unknown> {
   resultsAt(): number;
   mostPeerStreams(): number;
   mostPeerMessages(): number;
+  mostPeerData(): number;
   releasePacket(offset: number): number;
   moduleStats(): void;
   trap(): void;

@@ -40,9 +40,10 @@ export class Core {
   /** Filled by `CoreConnection.transmit`: where each packet starts in `buffer` (Route header included), and how long it is. */
   readonly packetOffsets: Uint32Array;
   readonly packetLengths: Uint32Array;
-  /** Byte streams and messages that one peer can hold open at a time: announce no more (`DataParameters`). */
+  /** Byte streams and messages that one peer can hold open at a time, and bytes of them that wait to be read: announce no more (`DataParameters`). */
   readonly mostPeerStreams: number;
   readonly mostPeerMessages: number;
+  readonly mostPeerData: number;
   private readonly internals: CoreInternals;
 
   /**
@@ -68,6 +69,7 @@ export class Core {
     this.aead = new OneShotAead(exports, this.buffer);
     this.mostPeerStreams = exports.mostPeerStreams();
     this.mostPeerMessages = exports.mostPeerMessages();
+    this.mostPeerData = exports.mostPeerData();
     this.internals = {
       exports,
       trap: new Trap(exports),

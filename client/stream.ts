@@ -96,7 +96,7 @@ export class Stream {
     return this.#open().writable;
   }
 
-  /** Bytes read and written so far. @throws LocalError INVALID_STATE before open */
+  /** Bytes read and written so far, and what the data plane has sent, received, holds and waits for. @throws LocalError INVALID_STATE before open */
   stats(): StreamStats {
     return this.#open().stats();
   }

@@ -9,6 +9,7 @@ import { windowsInit } from "../streams/window";
 
 export { transferSize } from "../memory/layout";
 export { mostPeerMessages, mostPeerStreams } from "../streams/table";
+export { mostPeerData } from "../streams/window";
 
 /** Raised whenever an export, a status code, an event kind or a memory layout changes. */
 export function abiVersion(): u32 {

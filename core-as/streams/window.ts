@@ -11,7 +11,8 @@
  */
 import { Connection, SEND_MAX_DATA } from "../connection/record";
 import { MAP_WINDOW } from "../memory/chunk-map";
-import { BYTES_IN, budgetBytes, scarce } from "../memory/chunks";
+import { BYTES_IN, MESSAGES_IN, budgetBytes, scarce } from "../memory/chunks";
+import { MESSAGE_LIMIT } from "../memory/layout";
 import { ticksOf } from "../ticks";
 import { ADAPTIVE, Stream, has } from "./record";
 
@@ -34,6 +35,11 @@ let grownBytes: u64 = 0;
 export function windowsInit(most: u32): void {
   mostConnectionWindow = most;
   grownBytes = 0;
+}
+
+/** Received bytes, of streams and messages, for which there is room: no connection may be announced more. At least two messages. */
+export function mostPeerData(): u32 {
+  return <u32>min(max(<u64>2 * MESSAGE_LIMIT, budgetBytes(BYTES_IN) + budgetBytes(MESSAGES_IN)), <u64>i32.MAX_VALUE);
 }
 
 /** Bytes that are consumed before new credit is announced: a quarter of the window. */
@@ -70,7 +76,7 @@ export function tuneConnection(c: Connection, now: f64): void {
   const isFirst = c.dataTuned == 0;
   const elapsed = ticks - c.dataTuned;
   c.dataTuned = ticks;
-  if (!isFirst && isFast(c, consumed, c.dataWindow, elapsed)) grow(c, min(c.dataWindow, max(mostConnectionWindow, c.dataWindow) - c.dataWindow));
+  if (!isFirst && isFast(c, consumed, c.dataWindow, elapsed)) grow(c, min(c.dataWindow, max(mostGrown(), c.dataWindow) - c.dataWindow));
 }
 
 /** The connection ends: what it grew by is free for others. */
@@ -87,7 +93,12 @@ function isFast(c: Connection, consumed: u64, window: u32, elapsed: u32): bool {
 
 /** Whether the connection's window is `bytes` now. */
 function ensureConnection(c: Connection, bytes: u32): bool {
-  return c.dataWindow >= bytes || (bytes <= mostConnectionWindow && grow(c, bytes - c.dataWindow));
+  return c.dataWindow >= bytes || (bytes <= mostGrown() && grow(c, bytes - c.dataWindow));
+}
+
+/** What a connection's window may grow to. */
+function mostGrown(): u32 {
+  return min(mostConnectionWindow, mostPeerData());
 }
 
 function grow(c: Connection, by: u32): bool {

@@ -58,13 +58,14 @@ it('a stream above the limit is STOPPED with STREAM_LIMIT however often it is tr
   expect(both.accepted[0]?.stats()).toMatchObject({ openStreams: 0 });
 });
 
-it('a device announces no more streams and messages than its core can hold: further opens wait and come to their turn', async () => {
+it('a device announces no more streams and bytes than its core can hold: further opens wait and come to their turn', async () => {
   const both = await pair({
     device: {
-      core: { streams: 64 },
+      core: { streams: 64, memory: 1 << 20 },
       onSession: (session) => (session.onStream = (incoming: IncomingStream) => void echo(incoming.accept())),
     },
   });
+  expect(both.session.stats().sendCredit).toBeLessThan(500_000);
   const echoes = await both.simulation.settle(Promise.all(Array.from({ length: 200 }, (_, index) => once(both, index))));
   expect(echoes).toEqual(new Array(200).fill(true));
 });

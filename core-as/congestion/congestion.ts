@@ -22,7 +22,7 @@ import {
 } from "./bbr/bbr";
 import { initRateSample, markAppLimited } from "./bbr/rate-sample";
 import {
-  cubicAckDone, cubicAcked, cubicInit, cubicLossEpisode, cubicLost, cubicPersistent, cubicUndo, cubicWorthKeeping, isConservative,
+  BETA_CUBIC, cubicAckDone, cubicAcked, cubicInit, cubicLossEpisode, cubicLost, cubicPersistent, cubicUndo, cubicWorthKeeping, isConservative,
 } from "./cubic";
 import { initialWindow, releaseModel, takeModel, usedModel } from "./model";
 import { newRenoAcked, newRenoLost, newRenoPersistent, newRenoUndo } from "./new-reno";
@@ -75,7 +75,7 @@ export function onCongestionPacketLost(c: Connection, record: SentPacket, number
 export function onCongestionLost(c: Connection, sentTime: f64, now: f64): void {
   const kind = controller(c);
   if (kind == CONGESTION_BBR) bbrAllLost(c, sentTime, now);
-  else if (kind == CONGESTION_CUBIC) cubicLost(c, sentTime, now);
+  else if (kind == CONGESTION_CUBIC) cubicLost(c, sentTime, now, BETA_CUBIC);
   else if (kind == CONGESTION_NEWRENO) newRenoLost(c, sentTime, now);
 }
 

@@ -13,7 +13,7 @@ import { minimumWindow, newRenoUndo } from "./new-reno";
 
 // RFC 9438 §4.1, §4.6, §4.3
 const CUBIC_C: f64 = 0.4;
-const BETA_CUBIC: f64 = 0.7;
+export const BETA_CUBIC: f64 = 0.7;
 const ALPHA_CUBIC: f64 = (3 * (1 - BETA_CUBIC)) / (1 + BETA_CUBIC);
 /** §4.2: the target lies between the window and this multiple of it. */
 const MOST_TARGET: f64 = 1.5;
@@ -91,16 +91,16 @@ export function cubicAckDone(c: Connection, rtt: f64): void {
   if (endSlowStart(cubic.hystart)) c.slowStartThreshold = c.congestionWindow;
 }
 
-/** §4.6 and §4.7. */
-export function cubicLost(c: Connection, sentTime: f64, now: f64): void {
+/** §4.6 and §4.7; `beta` is β_cubic, but for BBR beside others (bbr/compete.ts). */
+export function cubicLost(c: Connection, sentTime: f64, now: f64, beta: f64): void {
   const flight = flightOf(c);
   if (sentTime <= flight.recoveryStart) return;
   flight.recoveryStart = now;
   const cubic = cubicOf(c);
   const window = <f64>c.congestionWindow;
   cubic.cwndPrior = window;
-  cubic.wMax = window < cubic.wMax ? (window * (1 + BETA_CUBIC)) / 2 : window;
-  c.slowStartThreshold = max(<u32>(window * BETA_CUBIC), minimumWindow(c));
+  cubic.wMax = window < cubic.wMax ? (window * (1 + beta)) / 2 : window;
+  c.slowStartThreshold = max(<u32>(window * beta), minimumWindow(c));
   c.congestionWindow = c.slowStartThreshold;
   beginEpoch(c, cubic, now);
 }

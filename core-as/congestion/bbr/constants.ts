@@ -36,6 +36,14 @@ export const MostSendQuantum: f64 = 65_536;
 export const QuietRtt: f64 = 1.125;
 export const QuietSlack: f64 = 1;
 
+/**
+ * Every packet of a round waited when even the fastest took longer than min_rtt × this + `WaitedSlack`, or + what the packets of one
+ * acknowledgement take on the line, since only the last of them gives a sample. Jitter does not reach the fastest, so this may be closer:
+ * beside CUBIC a queue of a quarter of the product is half empty most of the time.
+ */
+export const WaitedRtt: f64 = 1.0625;
+export const WaitedSlack: f64 = 0.5;
+
 /** Weight of one quiet round in the average of random loss: it follows the link within a second or two, not within a burst. */
 export const RandomLossGain: f64 = 0.125;
 
@@ -60,14 +68,46 @@ export const LeastRoundPackets: f64 = 16;
 /** Packets that our receivers acknowledge together (recovery/ack-policy.ts); §5.5.8.2 lets the budget cover them. */
 export const PacketsPerAck: f64 = 10;
 
+/**
+ * A probe comes no sooner than this after the one before: where a few packets fill the line, the draft's number of rounds between probes, as
+ * many as Reno would take, is a few ms, and each of them overflows a queue of ten packets. ms.
+ */
+export const ProbeWaitLeast: f64 = 200;
+
+/**
+ * A least RTT holds for so many of its own at least: ProbeRTT keeps half the window back for a round trip and 200 ms, which every 10 s would
+ * be a tenth of what a link over a satellite can carry.
+ */
+export const MinRTTFilterRounds: f64 = 20;
+
 /** Rounds of CRUISE in which every packet waited, after which somebody else is taken to keep the queue: our own drains in two. */
 export const CompetingRounds: u32 = 4;
+
+/** The same after a ProbeRTT that interrupted COMPETE: half of our window has just left the queue, and it is still there. */
+export const ResumingRounds: u32 = 1;
+
+/** The same in DOWN, which has to drain what the probe left first, at a tenth of the rate. */
+export const DrainingRounds: u32 = 8;
 
 /** With more random loss than this a CUBIC flow is held to a few dozen packets and keeps no queue. */
 export const MostCompetingLoss: f64 = 0.003;
 
 /** The round trip without a queue is the least one of this or the last interval: longer than min_rtt's, which a held queue inflates. */
 export const QuietInterval: f64 = 30_000;
+
+/**
+ * While competing with less than this share of the line's rate, as far as we know it, a loss leaves more of the window than β_cubic (0.7):
+ * two CUBIC flows that begin unequal, because the queue is deep or one came late, take minutes to become equal.
+ * In a deep queue, where the round trip is that many times the least one, BBR's Startup ends long before CUBIC's slow start does, and what we
+ * know of the line is too little: there the larger share counts.
+ */
+export const DeepQueue: f64 = 3;
+export const PoorShare: f64 = 0.5;
+export const PoorShareDeep: f64 = 0.8;
+export const PoorBeta: f64 = 0.85;
+
+/** What the line was seen to carry counts for so much less with each cycle of 2 to 3 s: half after a minute. */
+export const LineBwDecay: f64 = 0.97;
 
 /** N of RFC 9002 §7.7, for the time the window is CUBIC's. */
 export const CompetePacingGain: f64 = 1.25;

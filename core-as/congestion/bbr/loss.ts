@@ -17,8 +17,8 @@ import { Connection } from "../../connection/record";
 import { SentPacket } from "../../recovery/flight";
 import { countWaitedRound } from "./compete";
 import {
-  Beta, ExcessiveLoss, LeastLostPackets, LeastRoundPackets, LossThresh, MostRandomLoss, QuietInterval, QuietRtt, QuietSlack, RandomLossGain,
-  RandomLossMargin,
+  Beta, ExcessiveLoss, LeastLostPackets, LeastRoundPackets, LossThresh, MostRandomLoss, PacketsPerAck, QuietInterval, QuietRtt, QuietSlack, RandomLossGain,
+  RandomLossMargin, WaitedRtt, WaitedSlack,
 } from "./constants";
 import { targetInflight, updateMaxBw } from "./path";
 import { lostSince, rsDelivered, rsDeliveryRate, rsHasData, rsLost, rsPriorDelivered, rsTxInFlight } from "./rate-sample";
@@ -125,14 +125,16 @@ function noteQuietRtt(b: Bbr, rtt: f64, now: f64): void {
 function judgeRound(c: Connection, b: Bbr): void {
   const total = b.roundLost + b.roundDelivered;
   const rate = total > 0 ? b.roundLost / total : 0;
-  const quiet = min(b.quietRtt, b.quietRttPrevious) * QuietRtt + QuietSlack;
-  const waited = b.roundMinRtt != Infinity && b.roundMinRtt > quiet;
+  const least = min(b.quietRtt, b.quietRttPrevious);
+  const quiet = least * QuietRtt + QuietSlack;
+  const burst = b.maxBw > 0 ? (PacketsPerAck * smss(c)) / b.maxBw : 0;
+  const waited = b.roundMinRtt != Infinity && b.roundMinRtt > least * WaitedRtt + max(WaitedSlack, burst / 2);
   const isProbe = b.state == <u8>STATE_PROBE_BW_REFILL || b.state == <u8>STATE_PROBE_BW_UP;
   if (b.roundMaxRtt <= quiet && !isProbe && total >= LeastRoundPackets * smss(c)) {
     b.randomLoss += RandomLossGain * (min(rate, MostRandomLoss) - b.randomLoss);
   }
   b.congestedRound = isTooHigh(c, b, b.roundLost, total) && (waited || rate > ExcessiveLoss);
-  countWaitedRound(b, waited, b.roundMaxRtt <= quiet);
+  countWaitedRound(b, waited, b.roundMaxRtt <= max(quiet, least * QuietRtt + burst));
 }
 
 /** InitLowerBounds and LossLowerBounds (§5.5.10.3). */

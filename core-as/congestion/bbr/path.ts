@@ -1,7 +1,7 @@
 /** The model of the path: rounds, largest bandwidth, least RTT, aggregation of acknowledgements (draft-ietf-ccwg-bbr §5.5.1 to §5.5.9). */
 import { STATE_PROBE_RTT } from "../../codes.generated";
 import { Connection } from "../../connection/record";
-import { ExtraAckedFilterLen, MinPipeCwndPackets, MinRTTFilterLen, PacketsPerAck, ProbeRTTCwndGain } from "./constants";
+import { ExtraAckedFilterLen, MinPipeCwndPackets, MinRTTFilterLen, MinRTTFilterRounds, PacketsPerAck, ProbeRTTCwndGain } from "./constants";
 import { Bbr, minPipeCwnd, smss } from "./record";
 import { rsAppLimited, rsDeliveryRate, rsPriorDelivered } from "./rate-sample";
 import { initialWindow } from "../model";
@@ -29,7 +29,8 @@ export function advanceMaxBwFilter(b: Bbr): void {
 
 /** UpdateMinRTT (§5.3.4.3); `rtt` negative = no sample. */
 export function updateMinRtt(c: Connection, b: Bbr, rtt: f64, now: f64): void {
-  b.minRttExpired = now > b.minRttStamp + MinRTTFilterLen;
+  const filter = b.minRtt == Infinity ? MinRTTFilterLen : max(MinRTTFilterLen, MinRTTFilterRounds * b.minRtt);
+  b.minRttExpired = now > b.minRttStamp + filter;
   if (b.minRttExpired && b.state != <u8>STATE_PROBE_RTT) b.probeRttCwnd = max(bdpMultiple(c, b, b.bw, ProbeRTTCwndGain), minPipeCwnd(c));
   if (rtt < 0 || (rtt >= b.minRtt && !b.minRttExpired)) return;
   b.minRtt = rtt;

@@ -37,6 +37,8 @@ export class Bbr extends Model {
   maxBw: f64;
   maxBwCurrent: f64;
   maxBwPrevious: f64;
+  /** Ours (compete.ts): what the line carries, as far as we know. */
+  lineBw: f64;
   bwShortterm: f64;
   bw: f64;
   bwLatest: f64;

@@ -10,9 +10,9 @@ import {
 } from "../../codes.generated";
 import { Connection } from "../../connection/record";
 import { nextRandom } from "../../connection/skip";
-import { endCompete, goesOnCompeting, isCompeting, queueIsHeld, startCompete } from "./compete";
+import { endCompete, isCompeting, noteLineBw, queueIsHeld, startCompete } from "./compete";
 import {
-  DrainRounds, FullBwGrowth, FullBwRounds, MostProbeRounds, ProbeWaitBase, ProbeWaitSpread, StartupFullLossCnt,
+  DrainRounds, FullBwGrowth, FullBwRounds, MostProbeRounds, ProbeWaitBase, ProbeWaitLeast, ProbeWaitSpread, StartupFullLossCnt,
 } from "./constants";
 import { inflightWithHeadroom } from "./control";
 import { isInflightTooHigh, resetCongestionSignals, resetShortTermModel } from "./loss";
@@ -75,10 +75,11 @@ export function updateProbeBwCyclePhase(c: Connection, b: Bbr, acked: f64, now: 
   if (!b.fullBwReached || adaptLongTermModel(c, b, acked) || !isInProbeBw(b)) return;
   switch (<u32>b.state) {
     case STATE_PROBE_BW_DOWN:
-      if (!isTimeToProbeBw(c, b, now) && isTimeToCruise(c, b)) startProbeBwCruise(b);
+      if (queueIsHeld(b)) startCompete(c, b, now);
+      else if (!isTimeToProbeBw(c, b, now) && isTimeToCruise(c, b)) startProbeBwCruise(b);
       break;
     case STATE_PROBE_BW_CRUISE:
-      if (goesOnCompeting(b) || (b.lossRoundStart && b.congestedRound && queueIsHeld(b))) startCompete(c, b, now);
+      if (queueIsHeld(b)) startCompete(c, b, now);
       else isTimeToProbeBw(c, b, now);
       break;
     case STATE_PROBE_BW_REFILL:
@@ -115,6 +116,7 @@ export function startProbeBwDown(c: Connection, b: Bbr, now: f64): void {
   pickProbeWait(c, b);
   b.cycleStamp = now;
   b.ackPhase = ACKS_PROBE_STOPPING;
+  b.waitedRounds = 0;
   startRound(b);
   b.state = <u8>STATE_PROBE_BW_DOWN;
 }
@@ -158,9 +160,9 @@ function pickProbeWait(c: Connection, b: Bbr): void {
 /** IsTimeToProbeBW and IsRenoCoexistenceProbeTime (§5.3.3.5.3). */
 function isTimeToProbeBw(c: Connection, b: Bbr, now: f64): bool {
   const rounds = min(targetInflight(c, b) / smss(c), MostProbeRounds);
-  if (now <= b.cycleStamp + b.bwProbeWait && <f64>b.roundsSinceProbeUp < rounds) return false;
-  if (queueIsHeld(b)) startCompete(c, b, now);
-  else startProbeBwRefill(b);
+  const asReno = now > b.cycleStamp + ProbeWaitLeast && <f64>b.roundsSinceProbeUp >= rounds;
+  if (!asReno && now <= b.cycleStamp + b.bwProbeWait) return false;
+  startProbeBwRefill(b);
   return true;
 }
 
@@ -190,7 +192,10 @@ function adaptLongTermModel(c: Connection, b: Bbr, acked: f64): bool {
   if (b.ackPhase == ACKS_PROBE_STOPPING && b.roundStart) {
     b.isBwProbeSample = false;
     b.ackPhase = ACKS_INIT;
-    if (isInProbeBw(b) && !rsAppLimited) advanceMaxBwFilter(b);
+    if (isInProbeBw(b) && !rsAppLimited) {
+      noteLineBw(b);
+      advanceMaxBwFilter(b);
+    }
     if (isInProbeBw(b) && b.prevProbePrecautionary && !b.prevProbeTooHigh) {
       startProbeBwRefill(b);
       return true;

@@ -15,43 +15,55 @@ const FILE = 4 * MB;
 const LEAST = 0.8;
 const controllers = ['newreno', 'cubic', 'bbr'] as const;
 
-/** By loss in percent and round-trip time in ms: newreno, cubic, bbr. */
-const golden: readonly (readonly [loss: number, rtt: number, ...figures: number[]])[] = [
-  [0, 10, 45.03, 45.9, 42.45],
-  [0, 50, 31.95, 31.31, 30.77],
-  [0, 200, 11.95, 11.95, 11.88],
-  [0.1, 10, 29.01, 34.7, 42.44],
-  [0.1, 50, 30.93, 31.83, 31.74],
-  [0.1, 200, 9.35, 11.59, 11.65],
-  [1, 10, 9.63, 11.95, 42.1],
-  [1, 50, 2.09, 2.7, 27.56],
-  [1, 200, 0.58, 0.87, 9.49],
-  [5, 10, 2.79, 3.36, 42.89],
-  [5, 50, 0.62, 0.74, 22.4],
-  [5, 200, 0.19, 0.23, 5.99],
+/** By loss and packets held back by up to 5 ms, both in percent, and round-trip time in ms: newreno, cubic, bbr. */
+const golden: readonly (readonly [loss: number, reorder: number, rtt: number, ...figures: number[]])[] = [
+  [0, 0, 10, 45.03, 46.08, 45.69],
+  [0, 0, 50, 31.69, 32.72, 31.09],
+  [0, 0, 200, 11.86, 11.86, 11.79],
+  [0, 10, 50, 30.57, 30.04, 30.45],
+  [0.1, 0, 10, 30.06, 36.02, 45.69],
+  [0.1, 0, 50, 24.6, 31.32, 31.1],
+  [0.1, 0, 200, 9.82, 11.1, 11.22],
+  [1, 0, 10, 11.01, 13.95, 45.65],
+  [1, 0, 50, 2.44, 3.24, 28.06],
+  [1, 0, 200, 0.69, 0.96, 9.95],
+  [1, 10, 50, 2.59, 3.41, 27],
+  [5, 0, 10, 3.51, 4.18, 43.01],
+  [5, 0, 50, 0.77, 0.91, 22.35],
+  [5, 0, 200, 0.23, 0.28, 7.87],
 ];
 
 describe('golden table', () => {
-  const cells = golden.flatMap(([loss, rtt, ...figures]) =>
-    controllers.map((congestion, i) => ({ loss, rtt, congestion, figure: figures[i]! })),
+  const cells = golden.flatMap(([loss, reorder, rtt, ...figures]) =>
+    controllers.map((congestion, i) => ({ loss, reorder, rtt, congestion, figure: figures[i]! })),
   );
 
-  it.each(slice(cells, 12))('$congestion keeps $figure Mbit/s at $loss % loss and $rtt ms', async ({ loss, rtt, congestion, figure }) => {
-    expect(await throughput(loss, rtt, congestion)).toBeGreaterThanOrEqual(figure * LEAST);
-  });
+  it.each(slice(cells, 14))(
+    '$congestion keeps $figure Mbit/s at $loss % loss, $reorder % late and $rtt ms',
+    async ({ figure, ...cell }) => {
+      expect(await throughput(cell)).toBeGreaterThanOrEqual(figure * LEAST);
+    },
+  );
 
   const print = async () => {
-    for (const [loss, rtt] of golden) {
+    for (const [loss, reorder, rtt] of golden) {
       const figures: string[] = [];
-      for (const congestion of controllers) figures.push((await throughput(loss, rtt, congestion)).toFixed(2));
-      process.stdout.write(`  [${loss}, ${rtt}, ${figures.join(', ')}],\n`);
+      for (const congestion of controllers) figures.push((await throughput({ loss, reorder, rtt, congestion })).toFixed(2));
+      process.stdout.write(`  [${loss}, ${reorder}, ${rtt}, ${figures.join(', ')}],\n`);
     }
   };
   if (process.env.SVC_GOLDEN !== undefined) it('prints itself', print);
 });
 
-async function throughput(loss: number, rtt: number, congestion: (typeof controllers)[number]): Promise<number> {
-  const line = { rate: RATE, queue: (RATE / 8000) * rtt, delay: rtt / 2, loss: loss / 100 };
+interface Cell {
+  loss: number;
+  reorder: number;
+  rtt: number;
+  congestion: (typeof controllers)[number];
+}
+
+async function throughput({ loss, reorder, rtt, congestion }: Cell): Promise<number> {
+  const line = { rate: RATE, queue: (RATE / 8000) * rtt, delay: rtt / 2, loss: loss / 100, reorder: reorder / 100, reorderDelay: 5 };
   const here = await world({ seed: 'golden', link: line, files: [FILE], device: { congestion }, client: { congestion } });
   const from = here.simulation.now;
   await here.simulation.settle(downloadAll(here));

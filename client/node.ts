@@ -4,6 +4,7 @@ import { nodeEnvironment } from '../transport/node/index.ts';
 import { listenTunnel } from './node-tunnel-listener.ts';
 import { SvcClient as Client } from './svc-client.ts';
 
+export { type NodeEnvironmentOptions, nodeEnvironment } from '../transport/node/index.ts';
 export * from './exports.ts';
 
 /** The client SDK in Node. */

@@ -2,7 +2,7 @@
 export type { CoapMethod } from '../protocol/coap/index.ts';
 export { LocalError, RemoteError, SvcError } from '../protocol/errors/index.ts';
 export type { Environment, Log } from '../transport/environment.ts';
-export { nodeEnvironment } from '../transport/node/index.ts';
+export { type NodeEnvironmentOptions, nodeEnvironment } from '../transport/node/index.ts';
 export type { SessionStream } from '../transport/session/index.ts';
 export type { AuthorizationListener, AuthorizationRequest } from './authorization.ts';
 export type { CoapHandler, DeviceCoapRequest, DeviceCoapResponse } from './coap-resources.ts';

@@ -54,6 +54,27 @@ describe.each(slice(controllers, 2))('interop: transfer with %s', (congestion) =
 
   it('keyupdate', async () => {
     const here = await start({ files: [3 * MB] });
+    const session = await here.simulation.settle(here.connect());
+    // in the middle of the file, which takes 2.6 s; each direction has a key of its own
+    here.clientHost.clock.schedule(1000, () => {
+      const [accepted] = [...here.device.sessions];
+      expect([session.updateKey(), accepted!.updateKey()]).toEqual([true, true]);
+    });
+    const job = async () => {
+      await downloadAll({ ...here, connect: async () => session });
+      await closesCleanly(here, session);
+    };
+    await here.simulation.settle(job());
+    for (const host of ['client', 'device'] as const) {
+      const types = typesFrom(here, host).filter((type) => type === PacketType.DATA || type === PacketType.DATA_PHASE);
+      const first = types.indexOf(PacketType.DATA_PHASE);
+      expect([first > 10, types.length - first > 10]).toEqual([true, true]);
+      expect(types.slice(first)).not.toContain(PacketType.DATA);
+    }
+  });
+
+  it('keyupdate by age', async () => {
+    const here = await start({ files: [3 * MB] });
     const session = await here.simulation.settle(downloadAll(here));
     // a key is used for an hour
     await here.simulation.run(3_660_000);

@@ -5,7 +5,7 @@ import { type Selection, select } from '../../bench/peers.ts';
 import { type Program, withChildren } from '../../bench/processes/parent.ts';
 import { EmulatedLink } from './emulator.ts';
 import { recordAbsent } from './figures.ts';
-import { FAR_ADDRESS, FAR_BBR_ADDRESS, hasBbr, type Link, type LinkCounters, type LinkOptions, over } from './link.ts';
+import { FAR_ADDRESS, FAR_BBR_ADDRESS, hasCongestionControl, type Link, type LinkCounters, type LinkOptions, over } from './link.ts';
 import { NetemLink } from './netem.ts';
 
 /** `SVC_LAB_PEERS`: as `--peers` of the benches, and `tcp-bbr`. */
@@ -53,7 +53,7 @@ function selected(names: string): Selection {
   const { peers, absent } = select(others === '' ? 'none' : others);
   if (!wanted.includes(BBR)) return { peers, absent };
   const [tcp] = select('tcp').peers;
-  if (!hasBbr() || tcp === undefined)
+  if (!hasCongestionControl('bbr') || tcp === undefined)
     return { peers, absent: { ...absent, [BBR]: 'this kernel has no BBR (net.ipv4.tcp_available_congestion_control)' } };
   return { peers: [...peers, { ...tcp, name: BBR }], absent };
 }

@@ -63,7 +63,7 @@ export async function over<Counted>(link: { close(): Promise<Counted> } & Link, 
     route(link.near, FAR_ADDRESS, 'cubic');
     route(link.far, NEAR_ADDRESS, 'cubic');
     link.far.run('ip', 'address', 'add', `${FAR_BBR_ADDRESS}/32`, 'dev', DEVICE);
-    if (hasBbr()) route(link.near, FAR_BBR_ADDRESS, 'bbr');
+    if (hasCongestionControl('bbr')) route(link.near, FAR_BBR_ADDRESS, 'bbr');
     await work(link);
   } catch (error) {
     await link.close();
@@ -72,9 +72,9 @@ export async function over<Counted>(link: { close(): Promise<Counted> } & Link, 
   return link.close();
 }
 
-/** This kernel has BBR for TCP. */
-export function hasBbr(): boolean {
-  return readFileSync('/proc/sys/net/ipv4/tcp_available_congestion_control', 'utf8').split(/\s+/).includes('bbr');
+/** TCP of this kernel can run with it. */
+export function hasCongestionControl(name: 'cubic' | 'bbr'): boolean {
+  return readFileSync('/proc/sys/net/ipv4/tcp_available_congestion_control', 'utf8').split(/\s+/).includes(name);
 }
 
 /** TCP there runs with this congestion control, whatever the machine's default is. CUBIC (RFC 9438) is what others meet in the field. */

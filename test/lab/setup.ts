@@ -11,6 +11,7 @@ import { accessSync, constants, mkdirSync } from 'node:fs';
 import type { Socket } from 'node:net';
 import { fromRoot } from '../../bench/root.ts';
 import { EMULATOR, EMULATOR_SOURCE } from './emulator.ts';
+import { hasCongestionControl } from './link.ts';
 import { namePrefix } from './namespaces.ts';
 import { netemWorks } from './netem.ts';
 import { beginReport, report } from './report.ts';
@@ -56,6 +57,7 @@ function missingHere(): string | null {
   if (!runs('cc', '--version')) return 'a C compiler (cc)';
   if (!runs('ip', '-V')) return 'iproute2 (ip)';
   if (!opens('/dev/net/tun')) return '/dev/net/tun';
+  if (!hasCongestionControl('cubic')) return 'TCP CUBIC in the kernel';
   const name = `${namePrefix(process.pid)}probe`;
   const allowed = runs('ip', 'netns', 'add', name);
   process.env.SVC_LAB_LINK ??= allowed && netemWorks(name) ? 'netem' : 'emulator';

@@ -70,10 +70,12 @@ export class Driver<Event> {
   /** Time of the last service's end, and whether it was for several datagrams. */
   #servedAt = Number.NEGATIVE_INFINITY;
   #busy = false;
-  /** A service has told events and waits for what their promises do. */
-  #told = false;
   /** Datagrams since then. */
   #arrived = 0;
+  /** Packets sent without having given the sockets a turn on purpose. */
+  #sentInTurn = 0;
+  /** A service has told events and waits for what their promises do. */
+  #told = false;
   /** Events are being drained: the service that follows sees to what that wakes. */
   #draining = false;
   /** Packets may be waiting that were not asked for: ask again when the sockets have caught up. */
@@ -159,7 +161,7 @@ export class Driver<Event> {
   #askService(now: number): boolean {
     this.#serviceDue = true;
     const { clock } = this.#environment;
-    const alone = !this.#busy && now - this.#servedAt > BACK_TO_BACK;
+    const alone = !this.#busy && now - this.#servedAt > BACK_TO_BACK && this.#sentInTurn < PACKETS_PER_SERVICE;
     if (alone) clock.soon(this.#service);
     else clock.defer(this.#serveBatch);
     return alone;
@@ -168,6 +170,7 @@ export class Driver<Event> {
   /** What a batch of IO brought is told first: what is done about it leaves in the service that follows. */
   readonly #serveBatch = (): void => {
     if (this.#state === 'closed') return;
+    this.#sentInTurn = 0;
     this.#environment.clock.soon(this.#service);
     this.#drainEvents();
   };
@@ -239,6 +242,7 @@ export class Driver<Event> {
         return;
       }
       packetsSent += packets.count;
+      this.#sentInTurn += packets.count;
       this.#send(packets);
     }
     this.#serviceDue = true;

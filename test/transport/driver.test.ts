@@ -302,6 +302,26 @@ describe('driver', () => {
     expect(Math.max(...sent)).toBeLessThanOrEqual(128);
   });
 
+  it('lets them receive now and then, however often it is woken', async () => {
+    const bench = new Bench();
+    const driver = bench.driver();
+    await driver.bind({ port: 0 });
+    let longest = 0;
+    for (let sinceTurn = 0; driver.stats.sent < 1000; sinceTurn++) {
+      bench.time += 1;
+      bench.engine.toSend = 1;
+      driver.wake();
+      bench.settle();
+      bench.leave();
+      if (bench.deferred.length === 0) continue;
+      bench.turn();
+      bench.leave();
+      longest = Math.max(longest, sinceTurn);
+      sinceTurn = 0;
+    }
+    expect(longest).toBe(128);
+  });
+
   it('stops asking while the sockets are behind and goes on when they caught up', async () => {
     const bench = new Bench();
     const driver = bench.driver();

@@ -3,6 +3,9 @@
  * (`::ffff:192.0.2.1`) written as plain IPv4, so that one peer has one spelling.
  */
 
+/** Code of the digit 0. */
+const ZERO = 0x30;
+
 /** The 4 or 16 bytes of a numeric address, null for anything else. IPv4-mapped gives 4 bytes; a zone is ignored. */
 export function parseAddress(text: string): Uint8Array | null {
   const zone = text.indexOf('%');
@@ -29,9 +32,25 @@ export function networkOf(address: string): string {
 }
 
 function parseV4(text: string): Uint8Array | null {
-  const parts = text.split('.');
-  if (parts.length !== 4 || !parts.every((part) => /^(0|[1-9]\d{0,2})$/.test(part) && Number(part) < 256)) return null;
-  return Uint8Array.from(parts, Number);
+  const bytes = new Uint8Array(4);
+  let count = 0;
+  /** Of the digits so far, -1 before the first. */
+  let value = -1;
+  for (let index = 0; index < text.length; index++) {
+    const digit = text.charCodeAt(index) - ZERO;
+    if (digit >= 0 && digit <= 9) {
+      if (value === 0) return null;
+      value = 10 * Math.max(value, 0) + digit;
+      if (value > 255) return null;
+    } else {
+      if (text[index] !== '.' || value < 0 || count === 3) return null;
+      bytes[count++] = value;
+      value = -1;
+    }
+  }
+  if (value < 0 || count !== 3) return null;
+  bytes[3] = value;
+  return bytes;
 }
 
 /** RFC 4291 §2.2: eight groups, one run of zeros as `::`, the last 32 bits optionally as IPv4. */

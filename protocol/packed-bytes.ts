@@ -9,5 +9,7 @@ export function packed(bytes: Uint8Array): string {
 
 /** What was packed. */
 export function unpacked(letters: string): Uint8Array {
-  return Uint8Array.from(letters, (letter) => letter.charCodeAt(0));
+  const bytes = new Uint8Array(letters.length);
+  for (let index = 0; index < bytes.length; index++) bytes[index] = letters.charCodeAt(index);
+  return bytes;
 }

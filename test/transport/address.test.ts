@@ -29,6 +29,16 @@ describe('canonicalAddress', () => {
     '1.2.3.4.5',
     '01.2.3.4',
     '256.1.1.1',
+    '1.1.1.256',
+    '1.1.1.1000',
+    '00.1.2.3',
+    '1.2.3.00',
+    '1..2.3',
+    '.1.2.3',
+    '1.2.3.',
+    '1.2.3.4 ',
+    '+1.2.3.4',
+    '1.2.3.a',
     '1.2.3.4%eth0',
     ':',
     ':::',
@@ -43,6 +53,16 @@ describe('canonicalAddress', () => {
     '[::1]',
     ' ::1',
   ])('refuses %j', (text) => expect(canonicalAddress(text)).toBeNull());
+
+  it('takes every IPv4 address and gives it back', () => {
+    const byte = fc.integer({ min: 0, max: 255 });
+    fc.assert(
+      fc.property(fc.tuple(byte, byte, byte, byte), (four) => {
+        expect([...bytes(four.join('.'))]).toEqual(four);
+        expect(canonicalAddress(four.join('.'))).toBe(four.join('.'));
+      }),
+    );
+  });
 
   it('agrees with the system on any address', () => {
     const word = fc.oneof(fc.constant(0), fc.integer({ min: 0, max: 0xffff }));

@@ -5,7 +5,7 @@
  * probe costs a CUBIC flow 30 % and us nothing; CUBIC needs K = 5 s and more to come back, and ends with a tenth of the link. So
  * where others keep the queue, we do as they do:
  *
- *   CRUISE, and all packets waited in the last 4 rounds; or DOWN, and they did in the last 8
+ *   CRUISE, and all packets waited in the last 4 rounds → DOWN, which drains what is ours; and they still do after 8 rounds of it
  *     → COMPETE: window, growth and reduction are CUBIC's (../cubic.ts); bandwidth and least RTT are measured on. Two CUBIC flows that
  *       begin unequal take minutes to become equal; we know what the line carries at least, and reduce less while we have little of it
  *     → back when no packet waits any more, and for each ProbeRTT: when the other flow is gone, that drains the queue; when it is

@@ -80,13 +80,13 @@ export const ProbeWaitLeast: f64 = 200;
  */
 export const MinRTTFilterRounds: f64 = 20;
 
-/** Rounds of CRUISE in which every packet waited, after which somebody else is taken to keep the queue: our own drains in two. */
+/** Rounds of CRUISE in which every packet waited, after which DOWN tries to drain the queue. */
 export const CompetingRounds: u32 = 4;
 
 /** The same after a ProbeRTT that interrupted COMPETE: half of our window has just left the queue, and it is still there. */
 export const ResumingRounds: u32 = 1;
 
-/** The same in DOWN, which has to drain what the probe left first, at a tenth of the rate. */
+/** Rounds of DOWN in which every packet waited, after which somebody else keeps the queue: it drains our own by a tenth of a round trip each. */
 export const DrainingRounds: u32 = 8;
 
 /** With more random loss than this a CUBIC flow is held to a few dozen packets and keeps no queue. */

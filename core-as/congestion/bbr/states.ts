@@ -79,7 +79,7 @@ export function updateProbeBwCyclePhase(c: Connection, b: Bbr, acked: f64, now: 
       else if (!isTimeToProbeBw(c, b, now) && isTimeToCruise(c, b)) startProbeBwCruise(b);
       break;
     case STATE_PROBE_BW_CRUISE:
-      if (queueIsHeld(b)) startCompete(c, b, now);
+      if (queueIsHeld(b)) drainOrCompete(c, b, now);
       else isTimeToProbeBw(c, b, now);
       break;
     case STATE_PROBE_BW_REFILL:
@@ -124,6 +124,12 @@ export function startProbeBwDown(c: Connection, b: Bbr, now: f64): void {
 export function startProbeBwCruise(b: Bbr): void {
   b.waitedRounds = 0;
   b.state = <u8>STATE_PROBE_BW_CRUISE;
+}
+
+/** A queue in CRUISE may be our own, from a bandwidth that was measured too high: DOWN finds out, as ProbeRTT just did. */
+function drainOrCompete(c: Connection, b: Bbr, now: f64): void {
+  if (b.competed) startCompete(c, b, now);
+  else startProbeBwDown(c, b, now);
 }
 
 function leaveCompete(c: Connection, b: Bbr, now: f64): void {

@@ -2,7 +2,7 @@
 import { describe, expect, test } from 'vitest';
 import { CongestionState as State } from '../../bindings/index.ts';
 import { Flow, type FlowOptions } from './flow.ts';
-import { Line } from './pair.ts';
+import { Line, runTogether } from './pair.ts';
 
 const RATE = 20e6;
 const RTT = 50;
@@ -210,7 +210,31 @@ describe('losses', () => {
   });
 });
 
-test('beside CUBIC in a full queue it competes, alone it never does', () => {
-  const alone = visits(flow(), 9_000).map(({ state }) => state);
-  expect(alone).not.toContain(State.COMPETE);
+test.each([
+  ['alone', 0, 1],
+  ['with jitter', 5, 1],
+  ['with timers of 10 ms', 0, 10],
+])('%s it never takes its own queue for that of another flow', (_name, jitter, granularity) => {
+  const bbr = flow({ line: new Line(RATE, 4 * BDP), granularity });
+  bbr.pair.link.jitter = jitter;
+  expect(visits(bbr, 12_000).map(({ state }) => state)).not.toContain(State.COMPETE);
+  bbr.pair.free();
+});
+
+test('beside CUBIC in a full queue it competes, and stops when CUBIC is gone', () => {
+  const line = new Line(RATE, BDP);
+  const [cubic, bbr] = [flow({ congestion: 'cubic', line, seed: 1 }), flow({ line, seed: 2 })];
+  const states = new Set<number>();
+  const run = (time: number): void => {
+    for (let end = bbr.pair.now + time; bbr.pair.now < end; states.add(bbr.stats.congestionState)) runTogether([cubic.pair, bbr.pair], 20);
+  };
+  run(10_000);
+  expect(states).toContain(State.COMPETE);
+  cubic.pause();
+  // Until the next ProbeRTT at the latest.
+  run(13_000);
+  states.clear();
+  run(3_000);
+  expect(states).not.toContain(State.COMPETE);
+  for (const { pair } of [cubic, bbr]) pair.free();
 });

@@ -153,6 +153,45 @@ describe('loss recovery', () => {
     pair.free();
   });
 
+  test('a hole below fewer than three packets is found after 9/8 of a round trip (RFC 9002 §6.1.2)', () => {
+    const [delay, rtt] = [100, 200];
+    const pair = new Pair({ link: { delay } });
+    let arrived = 0;
+    pair.responder.onEvent = ({ kind, stream }, { connection }) => {
+      if (kind === EventKind.MESSAGE) connection.readMessage(stream);
+      if (kind === EventKind.MESSAGE) arrived = pair.now;
+    };
+    pair.initiator.connection.ping();
+    pair.run(1_000);
+    losing(pair, (index) => index === 1);
+    const start = pair.now;
+    pair.initiator.connection.sendMessage(content(0, 0, 100));
+    pair.run(1);
+    pair.initiator.connection.ping();
+    // The ACK of the second packet is back after 201 ms, the first one is lost at 225 ms; the probe timeout would come after 325 at least.
+    expect(pair.run(2_000, () => arrived > 0)).toBe(true);
+    expect(arrived - start).toBeGreaterThanOrEqual((9 / 8) * rtt + delay);
+    expect(arrived - start).toBeLessThan((9 / 8) * rtt + delay + 5);
+    pair.free();
+  });
+
+  test('the probe timeout doubles until something is acknowledged (RFC 9002 §6.2.1)', () => {
+    const pair = new Pair({ link: { delay: 10 }, parameters: { idleTimeout: 0 } });
+    pair.initiator.connection.ping();
+    pair.run(500);
+    const sent: number[] = [];
+    pair.intercept = (_datagram, from) => {
+      if (from === pair.initiator && sent.at(-1) !== pair.now) sent.push(pair.now);
+      return null;
+    };
+    pair.initiator.connection.sendMessage(content(0, 0, 100));
+    pair.run(3_000);
+    const pauses = sent.slice(1).map((time, index) => time - (sent[index] as number));
+    expect(pauses.length).toBeGreaterThan(4);
+    for (let i = 1; i < pauses.length; i++) expect((pauses[i] as number) / (pauses[i - 1] as number)).toBeCloseTo(2, 1);
+    pair.free();
+  });
+
   test('reordering within three packets is not taken for loss', () => {
     const { pair, reader, id, initiator } = bulk(300_000, { link: { delay: 20 } });
     let held: Uint8Array | null = null;

@@ -1,4 +1,4 @@
-/** CUBIC's window against the formulas of RFC 9438, HyStart++ through the phases of RFC 9406. */
+/** The round-trip time against RFC 9002 §5.3, CUBIC's window against the formulas of RFC 9438, HyStart++ through the phases of RFC 9406. */
 import { describe, expect, test } from 'vitest';
 import { type TestCore, testCore } from './module.ts';
 
@@ -183,4 +183,37 @@ describe('HyStart++', () => {
       expect(core.call.conservativeRounds!(h) > 0).toBe(entered);
     }
   });
+});
+
+test('the probe timeout follows the formulas of RFC 9002 §5.3 and §6.2.1', () => {
+  const core = testCore();
+  const c = core.call.blankConnection!();
+  core.call.rttInit!(c, 0);
+  // kInitialRtt; the peer's largest delay is 25 ms.
+  expect(core.call.probeTimeout!(c)).toBeCloseTo(333 + 4 * (333 / 2) + 25, 1);
+  let [least, smoothed, variation] = [0, 0, 0];
+  // The peer's delay counts up to its 25 ms, and not where that would go below the least.
+  for (const [sample, delay] of [
+    [100, 0],
+    [140, 20],
+    [105, 10],
+    [180, 60],
+    [90, 0],
+    [91, 25],
+  ] as const) {
+    core.call.onRttSample!(c, sample, delay);
+    if (least === 0) [least, smoothed, variation] = [sample, sample, sample / 2];
+    else {
+      least = Math.min(least, sample);
+      const known = Math.min(delay, 25);
+      const adjusted = sample >= least + known ? sample - known : sample;
+      variation = 0.75 * variation + 0.25 * Math.abs(smoothed - adjusted);
+      smoothed = 0.875 * smoothed + 0.125 * adjusted;
+    }
+    expect(core.call.smoothedRtt!(c)).toBeCloseTo(smoothed, 2);
+    expect(core.call.probeTimeout!(c)).toBeCloseTo(smoothed + Math.max(4 * variation, 1) + 25, 2);
+  }
+  // kGranularity, once the variation is gone.
+  for (let i = 0; i < 200; i++) core.call.onRttSample!(c, 90, 0);
+  expect(core.call.probeTimeout!(c)).toBeCloseTo(90 + 1 + 25, 1);
 });

@@ -1,33 +1,39 @@
-/** A queue whose both ends cost nothing, whatever its length. */
+/** A queue whose both ends cost nothing, whatever its length. One that is empty time and again keeps its room: nothing is made then. */
+
+/** Places kept in an empty queue, and from which on used-up ones are cut off. */
+const ROOM = 1024;
 
 export class Fifo<T> {
   #items: (T | undefined)[] = [];
   #head = 0;
+  #tail = 0;
 
   get size(): number {
-    return this.#items.length - this.#head;
+    return this.#tail - this.#head;
   }
 
   push(item: T): void {
-    this.#items.push(item);
+    this.#items[this.#tail++] = item;
   }
 
   shift(): T | undefined {
-    if (this.#head === this.#items.length) return undefined;
+    if (this.#head === this.#tail) return undefined;
     const item = this.#items[this.#head];
     this.#items[this.#head++] = undefined;
-    if (this.#head === this.#items.length) this.#clear();
-    else if (this.#head >= 1024 && 2 * this.#head >= this.#items.length) this.#compact();
+    if (this.#head === this.#tail) this.#clear();
+    else if (this.#head >= ROOM && 2 * this.#head >= this.#tail) this.#compact();
     return item;
   }
 
   #clear(): void {
-    this.#items.length = 0;
+    if (this.#items.length > ROOM) this.#items = [];
     this.#head = 0;
+    this.#tail = 0;
   }
 
   #compact(): void {
-    this.#items = this.#items.slice(this.#head);
+    this.#items = this.#items.slice(this.#head, this.#tail);
+    this.#tail -= this.#head;
     this.#head = 0;
   }
 }

@@ -45,6 +45,8 @@ export const SEND_COMPLETE: u32 = 1 << 14;
 export const CLOSE_DUE: u32 = 1 << 15;
 /** The active path's address is not proven: the 3 × limit holds. */
 export const LIMITED: u32 = 1 << 16;
+/** The peer was said to have moved while its old path still answered: from now on that one is asked first. */
+export const DOUBTED: u32 = 1 << 17;
 /** We have sent an ACK since the peer's current key phase began: it may go on to the next. */
 export const PHASE_TOLD: u32 = 1 << 28;
 

@@ -10,7 +10,7 @@ import {
   CHALLENGING, FREE, MOST_PATHS, NEEDS_ID, NO_PATH, PROVEN, Path, UNKNOWN_PORT, ensurePaths, is, pathAt, takePath,
 } from "./path";
 import { assignSpare } from "./remote-ids";
-import { challenge, validationTime } from "./validation";
+import { challenge, rest, validationTime } from "./validation";
 
 /** Index of the path of the packet that is being received; NO_PATH when there was no room for a new one. */
 export let arrivedOn: u8 = 0;
@@ -34,6 +34,7 @@ function attribute(c: Connection, path: u32, size: u32, now: f64): void {
   p.bytesReceived += <f64>size;
   p.packetsReceived++;
   p.localId = openedId;
+  if (!is(p, CHALLENGING)) rest(c, arrivedOn, now);
   // The new address did not answer in time, but it goes on sending: ask again.
   if (arrivedOn == c.activePath && p.state != PROVEN && !is(p, CHALLENGING)) {
     challenge(c, arrivedOn, now + validationTime(c, arrivedOn), now);

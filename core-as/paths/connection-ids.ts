@@ -121,6 +121,7 @@ export function ensureIds(c: Connection): bool {
 
 /** Takes the mask keys, 32 bytes each: of what we send, of what we receive. */
 export function giveMaskKeys(c: Connection, keys: usize): void {
+  if (idsOf(c).hasKeys) return;
   memory.copy(c.ids + SEND_KEY, keys, 64);
   idsOf(c).hasKeys = 1;
   idsOf(c).news = 1;

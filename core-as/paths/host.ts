@@ -6,7 +6,7 @@ import {
   CHALLENGING, FREE, KEPT, MOST_PATHS, NEEDS_ID, NO_PATH, ON_ROUTE, OURS, UNKNOWN, dropPath, ensurePaths, is, pathAt, takePath,
 } from "./path";
 import { assignSpare } from "./remote-ids";
-import { challenge, scheduleKeep, validationTime } from "./validation";
+import { challenge, rest, validationTime } from "./validation";
 
 /** Index of the path that `addPath` added. */
 export let addedPath: u32 = 0;
@@ -45,7 +45,7 @@ export function keepPath(c: Connection, index: u32, interval: u32, now: f64): u3
   const p = pathAt(c, index);
   p.flags |= KEPT;
   p.keepInterval = interval;
-  if (!is(p, CHALLENGING)) scheduleKeep(c, <u8>index, now);
+  if (!is(p, CHALLENGING)) rest(c, <u8>index, now);
   return STATUS_OK;
 }
 

@@ -10,7 +10,7 @@ import { openedId } from "../packet/protection";
 import {
   ACTIVE_CONNECTION_ID_LIMIT, ID_DUE, ID_FREE, ID_SENT, LocalId, TOKEN, findLocal, idsOf, localAt, receiveMaskOf, tokenOf,
 } from "./connection-ids";
-import { MOST_PATHS, dropPath, pathAt } from "./path";
+import { KEPT, MOST_PATHS, dropPath, is, pathAt } from "./path";
 
 const ID: u32 = 8;
 /** Bytes of the frame at most: type, sequence, two single bytes, id, token. */
@@ -77,10 +77,15 @@ export function usePacketsId(c: Connection, ours: LocalId): void {
   c.receiveMask = ours.mask;
 }
 
-/** The peer has left every path on which it used the id. */
+/** The peer has left every path on which it used the id; one that our host wants stays, and the peer will use another id there. */
 function leavePaths(c: Connection, id: u64): void {
   if (!c.paths) return;
-  for (let i: u32 = 0; i < MOST_PATHS; i++) if (i != c.activePath && pathAt(c, i).localId == id) dropPath(c, <u8>i);
+  for (let i: u32 = 0; i < MOST_PATHS; i++) {
+    const p = pathAt(c, i);
+    if (i == c.activePath || p.localId != id) continue;
+    if (is(p, KEPT)) p.localId = 0;
+    else dropPath(c, <u8>i);
+  }
 }
 
 function writeFrame(ours: LocalId, to: usize): usize {

@@ -12,9 +12,9 @@
 import {
   PATH_REASON_FAILED_OVER, PATH_REASON_FOLLOWED, PATH_REASON_MIGRATED, PATH_REASON_REBOUND, PATH_REASON_RETURNED,
 } from "../codes.generated";
-import { Connection, INITIATOR, SEND_PING, flagged } from "../connection/record";
+import { Connection, DOUBTED, INITIATOR, SEND_PING, flagged } from "../connection/record";
 import {
-  CHOSEN, DOUBTED, FREE, FULL_SIZE, KEPT, LEAVING, MOST_PATHS, NEWS_FAILED, NEWS_PROVEN, NO_PATH, PROVEN, dropPath, is, pathAt, pathsOf,
+  CHOSEN, FREE, FULL_SIZE, KEPT, LEAVING, MOST_PATHS, NEWS_FAILED, NEWS_PROVEN, NO_PATH, PROVEN, dropPath, is, pathAt, pathsOf,
 } from "./path";
 import { loseInFlight, pathProbeTimeout } from "./recovery-state";
 import { switchPath } from "./switch";
@@ -57,7 +57,7 @@ export function followed(c: Connection, index: u8, now: f64): void {
     switchPath(c, index, PATH_REASON_FOLLOWED, now);
     if (p.state != PROVEN) challenge(c, index, now + validationTime(c, index), now);
   } else if (index == all.former) goBack(c, now);
-  else if (is(p, DOUBTED)) contest(c, index, now);
+  else if (flagged(c, DOUBTED)) contest(c, index, now);
   else rebind(c, index, now);
 }
 
@@ -120,10 +120,9 @@ function contest(c: Connection, index: u8, now: f64): void {
 /** The old path is alive: whoever led us away from it is not followed so easily again. */
 function goBack(c: Connection, now: f64): void {
   const all = pathsOf(c);
-  const left = c.activePath;
   const former = all.former;
   all.former = NO_PATH;
-  pathAt(c, left).flags |= DOUBTED;
+  c.flags |= DOUBTED;
   switchPath(c, former, PATH_REASON_RETURNED, now);
 }
 

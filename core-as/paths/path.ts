@@ -43,8 +43,6 @@ export const KEPT: u16 = 1 << 2;
 export const CHOSEN: u16 = 1 << 3;
 /** Its window and RTT were never used. */
 export const FRESH: u16 = 1 << 4;
-/** It came up once while the old path still answered: next time the old one is asked first. */
-export const DOUBTED: u16 = 1 << 5;
 /** Left for another one on purpose: forgotten at `deadline`. */
 export const LEAVING: u16 = 1 << 6;
 /** Its packets travel behind a Route header. */

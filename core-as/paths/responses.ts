@@ -1,10 +1,11 @@
 /**
  * PATH_CHALLENGE of the peer (RFC 9000 §8.2.2): answered once, on the path it came in on. At most four answers wait; a peer that asks
- * faster is not answered.
+ * faster is not answered. A path that the peer tries is validated in this direction, too: then it can be used at once.
  */
 import { Connection, INITIATOR, SEND_PING, flagged } from "../connection/record";
 import { suspect } from "./half-dead";
-import { FULL_SIZE, MOST_RESPONSES, NO_PATH, ensurePaths, is, pathAt, pathsOf, responseOf } from "./path";
+import { CHALLENGING, FULL_SIZE, MOST_RESPONSES, NO_PATH, ensurePaths, is, pathAt, pathsOf, responseOf } from "./path";
+import { challenge, validationTime } from "./validation";
 
 /** A challenge with `data` came in on the path of that index. */
 export function onChallenge(c: Connection, data: u64, index: u8, now: f64): void {
@@ -16,8 +17,10 @@ export function onChallenge(c: Connection, data: u64, index: u8, now: f64): void
     store<u8>(place, index, 8);
   }
   // §9.3.3: what is no probe shows the peer that this path is still ours, should it have been led away from it.
+  const p = pathAt(c, index);
   if (index == c.activePath) c.pending |= SEND_PING;
-  else if (flagged(c, INITIATOR) && is(pathAt(c, index), FULL_SIZE)) suspect(c, now);
+  else if (!is(p, FULL_SIZE | CHALLENGING)) challenge(c, index, now + validationTime(c, index), now);
+  else if (flagged(c, INITIATOR) && p.answeredAt != now) suspect(c, now);
 }
 
 /** Path of the oldest answer that waits, NO_PATH = none. */

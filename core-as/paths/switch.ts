@@ -4,7 +4,7 @@ import { findLocal } from "./connection-ids";
 import { usePacketsId } from "./local-ids";
 import { CHALLENGING, CHOSEN, FRESH, LEAVING, ON_ROUTE, PROVEN, Path, is, pathAt, pathsOf } from "./path";
 import { moveInFlight, restartFlight, restoreRecovery, saveRecovery } from "./recovery-state";
-import { scheduleKeep } from "./validation";
+import { rest } from "./validation";
 
 /** Packets go to the path of index `to` from now on; `reason` is one of PathReason (codes.json), for the host. */
 export function switchPath(c: Connection, to: u8, reason: u32, now: f64): void {
@@ -23,7 +23,7 @@ export function switchPath(c: Connection, to: u8, reason: u32, now: f64): void {
   if (changetype<usize>(ours)) usePacketsId(c, ours);
   for (let i: u32 = 0; i < 2; i++) {
     const index = i == 0 ? from : to;
-    if (!is(pathAt(c, index), CHALLENGING)) scheduleKeep(c, index, now);
+    if (!is(pathAt(c, index), CHALLENGING)) rest(c, index, now);
   }
   pathsOf(c).reason = <u8>reason;
   pathsOf(c).activeDead = 0;

@@ -20,6 +20,9 @@ const INITIAL_PTO: f64 = 999;
 const VALIDATION_PTOS: f64 = 3;
 /** Our constant: the first repetition comes after half a PTO, so that three challenges fit a check of 3 PTO; not sooner than this, ms. */
 const LEAST_INTERVAL: f64 = 20;
+/** Our constants, ms: when a path that nobody keeps here is forgotten. A peer that keeps one warm uses it more often; unproven ones may be anybody's. */
+const FORGET_AFTER: f64 = 90_000;
+const FORGET_UNPROVEN: f64 = 5_000;
 /** Header, tag and the challenge itself. */
 const LEAST_PACKET: f64 = 13 + 16 + 9 + 9;
 
@@ -82,7 +85,7 @@ export function onPathTimeout(c: Connection, now: f64): void {
     if (now >= p.deadline) {
       p.deadline = Infinity;
       if (is(p, CHALLENGING)) giveUp(c, i, now);
-      else if (is(p, LEAVING)) dropPath(c, i);
+      else if (i != c.activePath && !is(p, KEPT)) dropPath(c, i);
     } else if (!is(p, CHALLENGING) && now >= p.challengeAt) {
       challenge(c, i, now + validationTime(c, i), now);
     }
@@ -102,11 +105,13 @@ export function pathTime(c: Connection): f64 {
   return next;
 }
 
-/** The next challenge that keeps a warm path. */
-export function scheduleKeep(c: Connection, index: u8, now: f64): void {
+/** Nothing is asked now: the next challenge keeps a warm path; one that nobody keeps is forgotten in the end. */
+export function rest(c: Connection, index: u8, now: f64): void {
   const p = pathAt(c, index);
-  const warm = is(p, KEPT) && p.keepInterval > 0 && index != c.activePath;
-  p.challengeAt = warm ? now + <f64>p.keepInterval : Infinity;
+  const isActive = index == c.activePath;
+  const isWarm = is(p, KEPT) && p.keepInterval > 0 && !isActive;
+  p.challengeAt = isWarm ? now + <f64>p.keepInterval : Infinity;
+  if (!is(p, LEAVING)) p.deadline = isActive || is(p, KEPT) ? Infinity : now + (p.state == PROVEN ? FORGET_AFTER : FORGET_UNPROVEN);
 }
 
 function mayAsk(p: Path): bool {
@@ -134,8 +139,7 @@ function noteAnswer(c: Connection, index: u8, n: u32, rtt: f64, now: f64): void 
   } else {
     const isFirst = !is(p, FULL_SIZE);
     p.flags = (p.flags | FULL_SIZE) & ~CHALLENGING;
-    p.deadline = Infinity;
-    scheduleKeep(c, index, now);
+    rest(c, index, now);
     answered(c, index, isFirst, now);
     return;
   }
@@ -145,6 +149,6 @@ function noteAnswer(c: Connection, index: u8, n: u32, rtt: f64, now: f64): void 
 function giveUp(c: Connection, index: u8, now: f64): void {
   const p = pathAt(c, index);
   p.flags &= ~CHALLENGING;
-  scheduleKeep(c, index, now);
+  rest(c, index, now);
   unanswered(c, index, now);
 }

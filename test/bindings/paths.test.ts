@@ -1,0 +1,402 @@
+/** Paths of the data plane (RFC 9000 §8.2, §9): who moves where, who is believed, and what it costs. */
+import { describe, expect, test } from 'vitest';
+import { type Core, EventKind, PathReason } from '../../bindings/index.ts';
+import { generator } from '../support/crypto.ts';
+import { seeds } from '../support/size.ts';
+import { type Carried, CLIENT, DEVICE, RoutedPair } from './routed-pair.ts';
+
+const message = (length = 100) => new Uint8Array(length).fill(5);
+const sizes = (datagrams: readonly Carried[]) => datagrams.map(({ bytes }) => bytes.length);
+
+/** Packets of the client appear to come from elsewhere, and nothing reaches it under its old address. */
+function rebound(pair: RoutedPair, outside: string): void {
+  pair.network = (datagram, end) => {
+    if (end === pair.initiator) return { ...datagram, from: outside };
+    return datagram.to === outside ? { ...datagram, to: CLIENT } : null;
+  };
+}
+
+describe('a NAT rebinds the client', () => {
+  test.each([
+    ['port', 'client:99'],
+    ['address', 'elsewhere:1'],
+  ])('another %s is followed, validated, and the old one forgotten', (what, outside) => {
+    const pair = new RoutedPair();
+    pair.responder.connection.sendMessage(message());
+    pair.run(500);
+    const [window, rtt] = [pair.responder.connection.stats().congestionWindow, pair.responder.connection.stats().rtt];
+    rebound(pair, outside);
+    pair.initiator.connection.sendMessage(message());
+    pair.run(25);
+    expect(pair.responder.names()).toEqual([`changed 1 ${PathReason.REBOUND}`]);
+    const stats = pair.responder.connection.stats();
+    if (what === 'port') expect([stats.congestionWindow, stats.rtt]).toEqual([window, rtt]);
+    else expect(stats.rtt).not.toBe(rtt);
+    expect(pair.responder.connection.pathStats(1)!.proven).toBe(false);
+    pair.run(100);
+    expect(pair.responder.connection.pathStats(1)!.proven).toBe(true);
+    pair.run(10_000);
+    expect(pair.responder.names()).toEqual([`changed 1 ${PathReason.REBOUND}`, 'proven 1 0', 'failed 0 1']);
+    pair.responder.connection.sendMessage(message());
+    expect(pair.run(100, () => pair.initiator.received.length > 0)).toBe(true);
+  });
+
+  test('nothing of it is left in memory', () => {
+    const pair = new RoutedPair();
+    pair.run(100);
+    const free = pair.core.stats().freeChunks;
+    for (let i = 0; i < 20; i++) {
+      rebound(pair, `client:${1000 + i}`);
+      pair.initiator.connection.sendMessage(message());
+      pair.run(30_000);
+      expect(pair.core.stats().freeChunks).toBe(free);
+    }
+    expect(pair.responder.received.length).toBe(20);
+  });
+
+  test('packets in flight to the old address go out again, and count nowhere', () => {
+    const pair = new RoutedPair();
+    const stream = pair.initiator.connection.openStream();
+    pair.initiator.connection.writeStream(stream, message());
+    pair.run(200);
+    pair.responder.connection.writeStream(stream, message(8_000));
+    pair.run(1);
+    rebound(pair, 'elsewhere:1');
+    expect(pair.responder.connection.stats().bytesInFlight).toBeGreaterThan(8_000);
+    pair.initiator.connection.sendMessage(message());
+    pair.run(5_000);
+    const back = new Uint8Array(10_000);
+    expect(pair.initiator.connection.readStream(stream, back)).toBe(8_000);
+    expect([0, 1].map((path) => pair.responder.connection.pathStats(path)?.bytesInFlight)).toEqual([undefined, 0]);
+  });
+});
+
+describe('the 3 × limit (RFC 9000 §8.1, §9.3)', () => {
+  test('holds for an address that nobody has proven', () => {
+    const pair = new RoutedPair();
+    const stream = pair.initiator.connection.openStream();
+    pair.initiator.connection.writeStream(stream, message());
+    pair.run(200);
+    // the victim never answers
+    let [towards, from] = [0, 0];
+    pair.network = (datagram, end) => {
+      if (end === pair.initiator) {
+        from += datagram.bytes.length;
+        return { ...datagram, from: 'victim:1' };
+      }
+      if (datagram.to === 'victim:1') {
+        towards += datagram.bytes.length;
+        expect(towards).toBeLessThanOrEqual(3 * from);
+      }
+      return null;
+    };
+    pair.responder.connection.writeStream(stream, message(60_000));
+    pair.initiator.connection.sendMessage(message(10));
+    pair.run(2_000);
+    expect(towards).toBeGreaterThan(0);
+    const challenges = pair.responder.sent.filter(({ to }) => to === 'victim:1');
+    // too little came for a full datagram: challenges are short then (§8.2.1)
+    expect(Math.min(...sizes(challenges))).toBeLessThan(100);
+  });
+
+  test('a path that answered a short challenge is asked again with a full one', () => {
+    const pair = new RoutedPair();
+    pair.run(100);
+    rebound(pair, 'elsewhere:1');
+    pair.initiator.connection.ping();
+    pair.run(1_000);
+    const lengths = sizes(pair.responder.sent.filter(({ to }) => to === 'elsewhere:1'));
+    expect(lengths.filter((length) => length === 1_200).length).toBeGreaterThan(0);
+    expect(lengths.filter((length) => length < 100).length).toBeGreaterThan(0);
+    expect(pair.responder.names()).toContain('proven 1 0');
+  });
+});
+
+describe('an attacker', () => {
+  test('who copies packets and is faster does not win: the old path still answers (RFC 9000 §9.3.3)', () => {
+    const pair = new RoutedPair();
+    pair.run(100);
+    pair.network = (datagram, end) => {
+      if (end === pair.initiator) pair.inject({ ...datagram, from: 'attacker:1' }, pair.responder);
+      return datagram.to === 'attacker:1' ? null : datagram;
+    };
+    pair.initiator.connection.sendMessage(message());
+    pair.run(45);
+    expect(pair.responder.names()[0]).toBe(`changed 1 ${PathReason.REBOUND}`);
+    pair.run(3_000);
+    expect(pair.responder.names()).toContain(`changed 0 ${PathReason.RETURNED}`);
+    expect(pair.responder.active).toBe(0);
+    // the second time the old path is asked before
+    const before = pair.responder.told.length;
+    for (let i = 0; i < 20; i++) {
+      pair.initiator.connection.sendMessage(message());
+      pair.run(100);
+    }
+    expect(pair.responder.active).toBe(0);
+    expect(pair.responder.told.slice(before).filter(({ kind }) => kind === EventKind.PATH_CHANGED)).toEqual([]);
+    expect(pair.responder.received.length).toBe(21);
+  });
+
+  test('who copies packets from ever new addresses costs four paths and no more', () => {
+    const pair = new RoutedPair();
+    pair.run(100);
+    const free = pair.core.stats().freeChunks;
+    let count = 0;
+    pair.network = (datagram, end) => {
+      if (end === pair.initiator) pair.inject({ ...datagram, from: `attacker${count++}:1` }, pair.responder);
+      return datagram.to.startsWith('attacker') ? null : datagram;
+    };
+    for (let i = 0; i < 100; i++) {
+      pair.initiator.connection.sendMessage(message());
+      pair.run(50);
+      expect(pair.core.stats().freeChunks).toBeGreaterThan(free - 30);
+    }
+    pair.network = (datagram) => (datagram.to.startsWith('attacker') ? null : datagram);
+    pair.initiator.connection.sendMessage(message());
+    pair.run(20_000);
+    expect(pair.responder.active).toBe(0);
+    expect(pair.responder.received.length).toBe(101);
+    expect(pair.core.stats().freeChunks).toBe(free);
+  });
+
+  test('who repeats or forges packets moves nothing', () => {
+    const pair = new RoutedPair();
+    pair.initiator.connection.sendMessage(message());
+    pair.run(200);
+    const told = pair.responder.told.length;
+    for (const datagram of [...pair.initiator.sent]) {
+      expect(pair.inject({ ...datagram, from: 'attacker:1' }, pair.responder)).toBe(false);
+      const forged = datagram.bytes.slice();
+      forged[forged.length - 1]! ^= 1;
+      forged[12]! += 200;
+      expect(pair.inject({ ...datagram, from: 'attacker:1', bytes: forged }, pair.responder)).toBe(false);
+    }
+    pair.run(5_000);
+    expect(pair.responder.told.length).toBe(told);
+    expect(pair.responder.connection.pathStats(1)).toBeNull();
+    expect(pair.responder.sent.every(({ to }) => to === CLIENT)).toBe(true);
+  });
+
+  test('an older packet from elsewhere moves nothing', () => {
+    const pair = new RoutedPair();
+    pair.run(100);
+    const held: Carried[] = [];
+    pair.network = (datagram, end) => {
+      if (end === pair.initiator && held.length === 0) {
+        held.push(datagram);
+        return null;
+      }
+      return datagram;
+    };
+    pair.initiator.connection.sendMessage(message());
+    pair.run(1);
+    pair.initiator.connection.sendMessage(message());
+    pair.run(40);
+    expect(pair.inject({ ...held[0]!, from: 'attacker:1' }, pair.responder)).toBe(true);
+    pair.run(200);
+    expect(pair.responder.told.filter(({ kind }) => kind === EventKind.PATH_CHANGED)).toEqual([]);
+  });
+});
+
+describe('the client adds a path', () => {
+  const other = { ours: 'client:2', theirs: 'device:2' };
+  const otherWay = (pair: RoutedPair) => {
+    pair.network = (datagram) => datagram;
+    return pair.initiator.add(other, pair.now);
+  };
+
+  test('validated in both directions, with ids of its own, and moved to', () => {
+    const pair = new RoutedPair();
+    pair.run(100);
+    const index = otherWay(pair);
+    pair.run(500);
+    expect(pair.initiator.names()).toEqual([`proven ${index} 0`]);
+    expect(pair.responder.names()).toEqual(['proven 1 0']);
+    const ids = (datagrams: readonly Carried[], to: string) =>
+      new Set(datagrams.filter((datagram) => datagram.to === to).map(({ bytes }) => bytes[1]));
+    expect([...ids(pair.initiator.sent, 'device:2')]).toEqual([0x21]);
+    expect([...ids(pair.responder.sent, 'client:2')]).toEqual([0x11]);
+    expect(pair.initiator.connection.migrate(index, pair.now)).toBe(true);
+    pair.run(2_000);
+    expect(pair.initiator.names().slice(1)).toEqual([`changed ${index} ${PathReason.MIGRATED}`, 'failed 0 1']);
+    expect(pair.responder.names()[1]).toBe(`changed 1 ${PathReason.FOLLOWED}`);
+    // the first id is retired at both ends, and another one supplied for it
+    for (const end of [pair.initiator, pair.responder]) {
+      const { ours, theirs, room } = end.connection.ids()!;
+      expect([ours.length, theirs.length, room]).toEqual([4, 4, 0]);
+      expect([...ours, ...theirs.map(({ id }) => id)].every((id) => id[0]! > 2)).toBe(true);
+    }
+    pair.responder.connection.sendMessage(message());
+    expect(pair.run(100, () => pair.initiator.received.length > 0)).toBe(true);
+  });
+
+  test('many times: ids never run out', () => {
+    const pair = new RoutedPair();
+    pair.run(100);
+    for (let i = 0; i < 40; i++) {
+      const index = pair.initiator.add({ ours: `client:${100 + i}`, theirs: DEVICE }, pair.now);
+      expect(index).toBeGreaterThanOrEqual(0);
+      pair.initiator.connection.migrate(index, pair.now);
+      pair.initiator.connection.sendMessage(message());
+      pair.run(3_000);
+      expect(pair.initiator.active).toBe(index);
+      for (const old of [0, 1, 2, 3]) if (old !== index) pair.initiator.connection.removePath(old);
+      expect(pair.responder.received.length).toBe(i + 1);
+    }
+    expect(pair.initiator.connection.ids()!.room).toBe(0);
+  });
+
+  test('at the same moment as the other end adds one', () => {
+    const pair = new RoutedPair();
+    pair.run(100);
+    const index = otherWay(pair);
+    const back = pair.responder.add({ ours: 'device:3', theirs: 'client:3' }, pair.now);
+    pair.run(3_000);
+    expect(pair.initiator.names()).toContain(`proven ${index} 0`);
+    expect(pair.responder.names()).toContain(`proven ${back} 0`);
+    expect(pair.responder.connection.migrate(back, pair.now)).toBe(false);
+    expect(pair.initiator.connection.migrate(index, pair.now)).toBe(true);
+    pair.run(3_000);
+    expect(pair.responder.ways[pair.responder.active]).toEqual({ ours: 'device:2', theirs: 'client:2' });
+  });
+
+  test('that answers nothing is told to have failed, and can be removed', () => {
+    const pair = new RoutedPair();
+    pair.network = (datagram) => (datagram.to.endsWith(':2') ? null : datagram);
+    pair.run(100);
+    const index = pair.initiator.add(other, pair.now);
+    pair.initiator.connection.migrate(index, pair.now);
+    pair.run(10_000);
+    expect(pair.initiator.names()).toEqual([`failed ${index} 0`]);
+    expect(pair.initiator.active).toBe(0);
+    expect(pair.initiator.connection.removePath(index)).toBe(true);
+    expect(pair.initiator.connection.pathStats(index)).toBeNull();
+    expect(pair.initiator.connection.removePath(0)).toBe(false);
+  });
+
+  test.each(seeds(5, 50))('and half of all packets is lost there: validated all the same (seed %d)', (seed) => {
+    const random = generator(seed);
+    const pair = new RoutedPair();
+    pair.run(100);
+    const index = pair.initiator.add(other, pair.now, { keepInterval: 1_000 });
+    pair.network = (datagram) => (datagram.to.endsWith(':2') && random() < 0.5 ? null : datagram);
+    pair.run(20_000);
+    expect(pair.initiator.names()).toContain(`proven ${index} 0`);
+  });
+
+  test('kept warm by challenges alone', () => {
+    const pair = new RoutedPair();
+    pair.run(100);
+    const index = pair.initiator.add(other, pair.now, { keepInterval: 1_000 });
+    pair.run(10_500);
+    expect(pair.initiator.active).toBe(0);
+    const warm = pair.initiator.sent.filter(({ to }) => to === 'device:2');
+    expect(warm.length).toBeGreaterThanOrEqual(9);
+    expect(warm.length).toBeLessThanOrEqual(14);
+    expect(new Set(sizes(warm))).toEqual(new Set([1_200]));
+    expect(pair.initiator.connection.pathStats(index)!.rtt).toBeGreaterThan(39);
+  });
+
+  test('a fifth is refused', () => {
+    const pair = new RoutedPair();
+    pair.run(100);
+    const added = [2, 3, 4, 5].map((n) => pair.initiator.add({ ours: `client:${n}`, theirs: DEVICE }, pair.now));
+    expect(added).toEqual([1, 2, 3, -1]);
+  });
+});
+
+describe('recovery by path (RFC 9000 §9.4)', () => {
+  test('each path has its own window and round trip, and gets them back', () => {
+    const pair = new RoutedPair();
+    const stream = pair.initiator.connection.openStream();
+    pair.initiator.connection.writeStream(stream, message(200_000));
+    pair.run(3_000, () => pair.initiator.connection.stats().bytesInFlight === 0);
+    const there = pair.initiator.connection.pathStats(0)!;
+    const index = pair.initiator.add({ ours: 'client:2', theirs: 'device:2' }, pair.now);
+    pair.initiator.connection.keepPath(0, 0, pair.now);
+    pair.run(500);
+    pair.initiator.connection.migrate(index, pair.now);
+    pair.run(30);
+    expect(pair.initiator.connection.pathStats(index)!.congestionWindow).toBeLessThan(there.congestionWindow);
+    expect(pair.initiator.connection.stats().packetSize).toBe(1_200);
+    pair.run(500);
+    expect(pair.initiator.connection.pathStats(0)).toMatchObject({ rtt: there.rtt, minimumRtt: there.minimumRtt });
+    pair.initiator.connection.migrate(0, pair.now);
+    pair.run(1);
+    expect(pair.initiator.connection.stats().rtt).toBeCloseTo(there.rtt, 0);
+  });
+
+  test('acknowledgements by a fast path declare nothing lost on a slow one', () => {
+    const pair = new RoutedPair({ delay: 200 });
+    pair.run(500);
+    const index = pair.initiator.add({ ours: 'client:2', theirs: 'device:2' }, pair.now, { keepInterval: 50 });
+    pair.run(2_000);
+    const stream = pair.initiator.connection.openStream();
+    pair.initiator.connection.writeStream(stream, message(100_000));
+    pair.network = (datagram, end) => {
+      if (end !== pair.initiator || datagram.to !== 'device:2') return datagram;
+      pair.inject(datagram, pair.responder);
+      return null;
+    };
+    pair.run(5_000);
+    expect(pair.initiator.connection.pathStats(index)!.packetsSent).toBeGreaterThan(20);
+    expect(pair.initiator.connection.stats().packetsLost).toBe(0);
+  });
+});
+
+describe('a path goes dead', () => {
+  const dead = (pair: RoutedPair, which: (datagram: Carried) => boolean) => {
+    pair.network = (datagram) => (which(datagram) ? null : datagram);
+  };
+  const warm = (core?: Core) => {
+    const pair = new RoutedPair(core === undefined ? {} : { core });
+    const stream = pair.initiator.connection.openStream();
+    pair.initiator.connection.writeStream(stream, message());
+    pair.run(300);
+    pair.initiator.add({ ours: 'client:2', theirs: 'device:2' }, pair.now, { keepInterval: 5_000 });
+    pair.run(1_000);
+    return { pair, stream };
+  };
+
+  test.each([
+    ['both ways', () => true],
+    ['towards the device', ({ to }: Carried) => to === DEVICE],
+    ['towards the client', ({ to }: Carried) => to === CLIENT],
+  ])('%s: the client moves to the warm one within 3 s, whoever sends', (_, which) => {
+    for (const sender of ['initiator', 'responder'] as const) {
+      const { pair, stream } = warm();
+      dead(pair, (datagram) => !datagram.to.endsWith(':2') && which(datagram));
+      const from = pair.now;
+      pair[sender].connection.writeStream(stream, message(20_000));
+      expect(pair.run(3_000, () => pair.initiator.active === 1)).toBe(true);
+      expect(pair.initiator.names()).toContain(`changed 1 ${PathReason.FAILED_OVER}`);
+      expect(pair.now - from).toBeLessThan(3_000);
+      const other = sender === 'initiator' ? pair.responder : pair.initiator;
+      pair.run(2_000);
+      const target = new Uint8Array(30_000);
+      expect(other.connection.readStream(stream, target)).toBe(sender === 'initiator' ? 20_100 : 20_000);
+      expect(pair.responder.active).toBe(pair.responder.indexOf({ ours: 'device:2', theirs: 'client:2' }));
+    }
+  });
+
+  test('one that only lost much is not left', () => {
+    const { pair, stream } = warm();
+    let count = 0;
+    pair.network = (datagram) => (datagram.to === DEVICE && count++ < 5 ? null : datagram);
+    pair.initiator.connection.writeStream(stream, message(1_000));
+    pair.run(10_000);
+    expect(pair.initiator.names().filter((name) => name.startsWith('changed'))).toEqual([]);
+    expect(pair.initiator.active).toBe(0);
+  });
+
+  test('without another path nothing is asked', () => {
+    const pair = new RoutedPair();
+    pair.run(100);
+    const free = pair.core.stats().freeChunks;
+    dead(pair, () => true);
+    pair.initiator.connection.ping();
+    pair.run(10_000);
+    expect(pair.core.stats().freeChunks).toBeGreaterThan(free - 8);
+    expect(pair.initiator.sent.filter(({ bytes }) => bytes.length === 1_200)).toEqual([]);
+  });
+});

@@ -16,7 +16,7 @@ function frame(random: () => number, pick: Pick, sent: number): number[] {
   const bytes = (length: number) => new Array<number>(length).fill(below(256));
   const length = pick([0, 1, 7, 300, 1_000]);
   const offset = (wild ? 262_143 : pick([0, 0, 1, 300, 1_000, 1_023, 5_000, 20_000])) + below(3);
-  switch (below(13)) {
+  switch (below(17)) {
     case 0:
       return [0x02, ...varint(below(sent + (wild ? 3 : 0))), 0, 0, 0];
     case 1:
@@ -35,6 +35,12 @@ function frame(random: () => number, pick: Pick, sent: number): number[] {
       return [0x01];
     case 8:
       return [0x15, ...varint(wild ? id : id & ~1), ...varint(offset)].slice(0, wild ? 1 : 99);
+    case 10:
+      return [0x1a + below(2), ...bytes(8)];
+    case 11:
+      return [0x18, ...varint(below(wild ? 2 ** 40 : 4)), ...varint(below(wild ? 9 : 2)), wild ? below(256) : 8, ...bytes(8), ...bytes(16)];
+    case 12:
+      return [0x19, ...varint(wild ? below(5) : 1)];
     case 9:
       return [0x0f, ...varint(id), ...varint(29_000), ...varint(1_000), ...bytes(1_000)];
     default:

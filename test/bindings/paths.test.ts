@@ -71,6 +71,27 @@ describe('a NAT rebinds the client', () => {
   });
 });
 
+describe('a NAT rebinds the device', () => {
+  test('the client asks the old address first, and follows when that is silent', () => {
+    const pair = new RoutedPair();
+    const stream = pair.initiator.connection.openStream();
+    pair.initiator.connection.writeStream(stream, message());
+    pair.run(500);
+    pair.network = (datagram, end) => {
+      if (end === pair.responder) return { ...datagram, from: 'device:99' };
+      return datagram.to === 'device:99' ? { ...datagram, to: DEVICE } : null;
+    };
+    pair.responder.connection.writeStream(stream, message(20_000));
+    pair.run(30);
+    expect(pair.initiator.active).toBe(0);
+    pair.run(3_000);
+    expect(pair.initiator.names()).toContain(`changed 1 ${PathReason.REBOUND}`);
+    pair.run(3_000);
+    expect(pair.initiator.connection.readStream(stream, new Uint8Array(30_000))).toBe(20_000);
+    expect(pair.responder.active).toBe(0);
+  });
+});
+
 describe('the 3 × limit (RFC 9000 §8.1, §9.3)', () => {
   test('holds for an address that nobody has proven', () => {
     const pair = new RoutedPair();

@@ -46,7 +46,11 @@ export function beginEpisode(c: Connection, now: f64): void {
   flight.episodeStart = now;
   flight.episode++;
   flight.unproven = 0;
-  if (c.reorderWindow == 0 || --c.reorderEpisodes > 0) return;
+  if (c.reorderWindow == 0) return;
+  if (c.reorderEpisodes > 1) {
+    c.reorderEpisodes--;
+    return;
+  }
   c.reorderEpisodes = REORDERING_EPISODES;
   c.reorderWindow = <f64>c.reorderWindow > LEAST_PARTS ? <u8>max(<f64>c.reorderWindow / 2, LEAST_PARTS) : 0;
 }

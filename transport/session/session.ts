@@ -15,7 +15,7 @@ import {
   Status,
   textReply,
 } from '../../protocol/coap/index.ts';
-import type { Connection, ConnectionEvent, PathChange } from '../../protocol/connection/index.ts';
+import type { AddPathOptions, Connection, ConnectionEvent, PathChange } from '../../protocol/connection/index.ts';
 import { CloseCode, closeError, LocalError, RemoteError, type SvcError } from '../../protocol/errors/index.ts';
 import type { Path } from '../../protocol/path.ts';
 import type { Clock, Log } from '../environment.ts';
@@ -214,6 +214,19 @@ export class Session {
     return this.#isOpen && whileOpen(() => this.connection.updateKey(), false);
   }
 
+  /**
+   * Adds a path, which is validated and kept until `connection.removePath`; see `Connection.addPath`.
+   * @returns false when there is no room for it, or the session is over
+   */
+  addPath(path: Path, options: AddPathOptions = {}): boolean {
+    return this.#onPaths(() => this.connection.addPath(path, this.#shared.clock.now(), options));
+  }
+
+  /** Makes a path the active one as soon as it is validated: event `path`. Only the end that opened the session can. @returns as addPath */
+  migrate(path: Path): boolean {
+    return this.#onPaths(() => this.connection.migrate(path, this.#shared.clock.now()));
+  }
+
   /** Listens. @returns what stops listening. A listener that throws is logged and disturbs nobody. */
   on<K extends keyof SessionEvents>(event: K, listener: (value: SessionEvents[K]) => void): () => void {
     this.#events ??= new Emitter(this.#shared.log);
@@ -307,6 +320,12 @@ export class Session {
   #datagram(data: Uint8Array): void {
     const listener = this.onDatagram;
     if (listener !== null) guarded(this.#shared.log, 'datagram listener', () => listener(data));
+  }
+
+  #onPaths(change: () => boolean): boolean {
+    const done = this.#isOpen && whileOpen(change, false);
+    this.#shared.wake();
+    return done;
   }
 
   #closeConnection(code: number, reason: string): void {

@@ -41,6 +41,31 @@ describe('interop: the address changes', () => {
   });
 });
 
+describe('a warm path', () => {
+  it('takes over in the middle of a transfer when the active one goes dead', async () => {
+    for (const seed of seeds(1, 5)) {
+      const here = await world({ seed, files: [5 * MB] });
+      const { simulation, client, deviceHost } = here;
+      const session = await simulation.settle(here.connect({ migration: true }));
+      await simulation.settle(session.request({ method: 'POST', path: '/echo' }));
+      const [accepted] = [...here.device.sessions];
+      const other = client.sockets[0]!.path(deviceHost.addresses[1]!, PORT);
+      expect(session.addPath(other, { keepInterval: 5000 })).toBe(true);
+      await simulation.run(500);
+      expect(session.path).not.toBe(other);
+      const changes: [string, number][] = [];
+      session.on('path', ({ reason }) => changes.push([reason, simulation.now]));
+      const dead = simulation.now + 1000;
+      simulation.onPacket = ({ source, time }) => (time >= dead && !source.address.includes(':') ? 'drop' : undefined);
+      await simulation.settle(download(session, 5 * MB, 0));
+      expect(changes.map(([reason]) => reason)).toEqual(['failed-over']);
+      expect(changes[0]![1] - dead).toBeLessThan(3000);
+      expect([session.path === other, session.type, accepted!.path.address.includes(':')]).toEqual([true, 'DIRECT', true]);
+      expectNoFailure(here);
+    }
+  });
+});
+
 describe('interop: the client moves', () => {
   it('connectionmigration', async () => {
     const here = await world({ files: [5 * MB] });
@@ -53,7 +78,7 @@ describe('interop: the client moves', () => {
     session.on('path', ({ reason }) => changes.push(`client ${reason}`));
     accepted!.on('path', ({ reason }) => changes.push(`device ${reason}`));
     clientHost.clock.schedule(1000, () => {
-      session.connection.migrate(client.sockets[0]!.path(deviceHost.addresses[1]!, PORT), clientHost.clock.now());
+      session.migrate(client.sockets[0]!.path(deviceHost.addresses[1]!, PORT));
     });
     await simulation.settle(download(session, 5 * MB, 0));
     expect(changes).toEqual(['client migrated', 'device followed']);

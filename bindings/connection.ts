@@ -177,6 +177,13 @@ export class CoreConnection {
     return this.call(() => exports.connectionMigrate(this.handle, path, now)) === Status.OK;
   }
 
+  /** A path that the peer came in on is a route: its packets get a Route header with this 8-byte id. */
+  setPathRoute(path: number, route: Uint8Array): void {
+    const { exports, transfer } = this.check();
+    transfer.set(exactRoute(route));
+    this.call(() => exports.connectionSetPathRoute(this.handle, path));
+  }
+
   /** Forgets a path that is not the active one. */
   removePath(path: number): boolean {
     const { exports } = this.check();

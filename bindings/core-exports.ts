@@ -48,6 +48,7 @@ export interface CoreExports extends AeadExports, Record<string, unknown> {
   connectionKeepPath(handle: number, path: number, interval: number, now: number): number;
   connectionProbePath(handle: number, path: number, now: number): number;
   connectionMigrate(handle: number, path: number, now: number): number;
+  connectionSetPathRoute(handle: number, path: number): void;
   connectionRemovePath(handle: number, path: number): number;
   connectionEnableIds(handle: number): number;
   connectionIssueId(handle: number): number;

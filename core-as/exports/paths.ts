@@ -7,7 +7,7 @@ import { results, transfer } from "../memory/layout";
 import {
   ACTIVE_CONNECTION_ID_LIMIT, ID_FREE, TOKEN, ensureIds, giveMaskKeys, localAt, remoteAt, tokenOf,
 } from "../paths/connection-ids";
-import { addPath, addedPath, keepPath, migrate, probePath, removePath } from "../paths/host";
+import { addPath, addedPath, keepPath, migrate, probePath, removePath, setPathRoute } from "../paths/host";
 import { issueId, roomForIds } from "../paths/local-ids";
 import { FREE, MOST_PATHS, PROVEN, pathAt } from "../paths/path";
 import { assignWaiting } from "../paths/remote-ids";
@@ -28,6 +28,11 @@ export function connectionProbePath(handle: u32, path: u32, now: f64): u32 {
 
 export function connectionMigrate(handle: u32, path: u32, now: f64): u32 {
   return migrate(the(handle), path, now);
+}
+
+/** The path is a route; its id is the first 8 bytes of the transfer area. */
+export function connectionSetPathRoute(handle: u32, path: u32): void {
+  setPathRoute(the(handle), path, load<u64>(transfer));
 }
 
 export function connectionRemovePath(handle: u32, path: u32): u32 {

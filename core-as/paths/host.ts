@@ -6,6 +6,7 @@ import {
   CHALLENGING, FREE, KEPT, MOST_PATHS, NEEDS_ID, NO_PATH, ON_ROUTE, OURS, UNKNOWN, dropPath, ensurePaths, is, pathAt, takePath,
 } from "./path";
 import { assignSpare } from "./remote-ids";
+import { setAddress } from "./switch";
 import { challenge, rest, validationTime } from "./validation";
 
 /** Index of the path that `addPath` added. */
@@ -55,6 +56,15 @@ export function migrate(c: Connection, index: u32, now: f64): u32 {
   if (!flagged(c, INITIATOR) || !isPath(c, index)) return STATUS_INVALID_ARGUMENT;
   choose(c, <u8>index, now);
   return STATUS_OK;
+}
+
+/** The peer came in on a route: what goes there needs a Route header with its id. */
+export function setPathRoute(c: Connection, index: u32, route: u64): void {
+  if (!isPath(c, index)) return;
+  const p = pathAt(c, index);
+  p.route = route;
+  p.flags |= ON_ROUTE;
+  if (index == c.activePath) setAddress(c, p);
 }
 
 /** Forgets a path that is not the active one; its id is retired. */

@@ -8,7 +8,7 @@
  * Recovery state and addressing of the active path lie in `Connection`, where the hot path reads them; the chunk holds those of the
  * others (recovery-state.ts, switch.ts).
  */
-import { Connection, LIMITED, flagged } from "../connection/record";
+import { Connection, LIMITED, ROUTED, flagged } from "../connection/record";
 import { BOOKKEEPING, releaseChunk, takeClearChunk } from "../memory/chunks";
 import { NO_ID, slotOfRemote } from "./connection-ids";
 import { forgetInFlight, releaseSavedModel } from "./recovery-state";
@@ -166,7 +166,8 @@ export function ensurePaths(c: Connection): bool {
   all.checkStart = -1;
   const p = pathAt(c, c.activePath);
   begin(p, PROVEN);
-  p.flags = FULL_SIZE;
+  p.flags = flagged(c, ROUTED) ? FULL_SIZE | ON_ROUTE : FULL_SIZE;
+  p.route = c.route;
   p.localId = c.localId;
   p.remoteSlot = slotOfRemote(c, c.remoteId);
   p.remoteId = c.remoteId;

@@ -56,7 +56,10 @@ export class ConnectionPaths {
     const index = path === this.active ? this.#activeIndex : this.#indexOf(path);
     if (!this.#core.receive(datagram, start, now, index)) return false;
     const received = this.#core.receivedPath;
-    if (received !== index && received !== UNKNOWN_PATH) this.#set(received, path);
+    if (received !== index && received !== UNKNOWN_PATH) {
+      this.#set(received, path);
+      if (path.route !== undefined) this.#core.setPathRoute(received, path.route);
+    }
     return true;
   }
 

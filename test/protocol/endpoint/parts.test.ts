@@ -97,6 +97,17 @@ describe('Ids', () => {
     expect(ids.allocate(() => ({}))).toBeNull();
   });
 
+  it('further ones never take the place of an owner, nor owners theirs', () => {
+    const ids = new Ids<object>(nativeHost(1), secret, 5, 3);
+    const further = [1, 2, 3, 4].map(() => ids.allocateFurther({}));
+    expect(further.map((id) => id === null)).toEqual([false, false, false, true]);
+    for (let i = 0; i < 5; i++) expect(ids.allocate(() => ({}))).not.toBeNull();
+    expect(ids.allocate(() => ({}))).toBeNull();
+    ids.release(further[0]!);
+    expect(ids.allocate(() => ({}))).toBeNull();
+    expect(ids.allocateFurther({})).not.toBeNull();
+  });
+
   it('are known again after a restart, but not handed out again soon', () => {
     const before = new Ids<{ id: Uint8Array }>(nativeHost(1), secret, 64);
     const after = new Ids<{ id: Uint8Array }>(nativeHost(2), secret, 64);

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import type { Connection } from '../../../protocol/connection/index.ts';
 import { encodeReset, padded } from '../../../protocol/packet/index.ts';
 import type { Path } from '../../../protocol/path.ts';
-import { type Node, VirtualNetwork } from '../../support/endpoints.ts';
+import { dial, type Node, VirtualNetwork } from '../../support/endpoints.ts';
 
 const CLIENT_ROUTE = Uint8Array.of(1, 2, 3, 4, 5, 6, 7, 8);
 const DEVICE_ROUTE = Uint8Array.of(1, 2, 3, 4, 9, 9, 9, 9);
@@ -137,6 +137,58 @@ describe('the end of a route', () => {
   });
 });
 
+describe('a route as one of several paths', () => {
+  it('is left for a direct path, and its end then ends nothing', () => {
+    const world = setup();
+    const { network, client, device, station, connection } = world;
+    world.introduce();
+    network.pass(500);
+    const direct = client.path(device);
+    connection.keepPath(world.clientPath, 0, network.now);
+    expect(connection.migrate(direct, network.now)).toBe(true);
+    network.pass(1000);
+    expect([connection.path, device.accepted[0]!.path]).toEqual([direct, device.path(client)]);
+    expect([client, device].map((node) => node.find('path')?.reason)).toEqual(['migrated', 'followed']);
+    expect(connection.paths.length).toBe(2);
+    connection.sendMessage(Uint8Array.of(42));
+    expect(network.run(() => device.find('message') !== undefined, 200)).toBe(true);
+    expect(network.sent.findLast(({ from }) => from === client)!.bytes[0]! & ~0x20).toBe(0xc0);
+    client.endpoint.receive(encodeReset({ id: CLIENT_ROUTE, token: CLIENT_TOKEN }), client.path(station), network.now);
+    network.pass(100);
+    expect([connection.state, connection.paths]).toEqual(['open', [direct]]);
+  });
+
+  it('is added to a direct connection without a handshake of its own', () => {
+    const { network, client, device, clientPath, devicePath } = setup();
+    const connection = dial(client, device);
+    network.pass(500);
+    device.endpoint.addRoute(devicePath);
+    expect(connection.addPath(clientPath, network.now)).toBe(true);
+    network.pass(1000);
+    expect(client.find('probed')).toMatchObject({ path: clientPath, answered: true });
+    connection.migrate(clientPath, network.now);
+    network.pass(500);
+    expect([connection.path, device.accepted[0]!.path]).toEqual([clientPath, devicePath]);
+    device.accepted[0]!.sendMessage(Uint8Array.of(44));
+    expect(network.run(() => client.find('message') !== undefined, 200)).toBe(true);
+  });
+
+  it('takes over when the direct one goes dead, behind its Route header again', () => {
+    const world = setup();
+    const { network, client, device, connection } = world;
+    world.introduce();
+    network.pass(500);
+    connection.keepPath(world.clientPath, 5000, network.now);
+    connection.migrate(client.path(device), network.now);
+    network.pass(1000);
+    const carry = network.tap!;
+    network.tap = (datagram, on) => (datagram.bytes[0] === 0x88 ? carry(datagram, on) : false);
+    connection.sendMessage(Uint8Array.of(43));
+    expect(network.run(() => device.find('message') !== undefined, 5000)).toBe(true);
+    expect([connection.path, device.accepted[0]!.path]).toEqual([world.clientPath, world.devicePath]);
+  });
+});
+
 function setup(options: { pin?: string } = {}): World {
   const network = new VirtualNetwork(1);
   const client = network.node();
@@ -150,6 +202,7 @@ function setup(options: { pin?: string } = {}): World {
   ]);
   // The station: it changes the route id and sends on.
   network.tap = ({ from, bytes }) => {
+    if (bytes[0] !== 0x88) return undefined;
     const next = paths.get(from)!;
     const forwarded = bytes.slice();
     forwarded.set(next.id, 1);

@@ -1,0 +1,156 @@
+/** What the driver is tested with: a small engine, and a clock and sockets whose steps the test makes. */
+import type { Path } from '../../protocol/path.ts';
+import { Driver, type DriverOptions } from '../../transport/driver.ts';
+import type { Engine, Packets } from '../../transport/engine.ts';
+import { type BindOptions, type Clock, silentLog, type UdpSocket } from '../../transport/environment.ts';
+import { UdpPath } from '../../transport/udp-path.ts';
+
+/** Packets that the engine can have out at a time. */
+export const SLOTS = 64;
+const BATCH = 32;
+
+/** An engine that sends what it is told to, in batches of at most 32, out of 64 slots. */
+export class FakeEngine implements Engine<string> {
+  toSend = 0;
+  timeout = Number.POSITIVE_INFINITY;
+  events: string[] = [];
+  calls: string[] = [];
+  throwIn = '';
+  path: Path = new UdpPath(0, '192.0.2.1', 1000, null);
+  released: number[] = [];
+  readonly #free = Array.from({ length: SLOTS }, (_, i) => i * 100);
+  readonly #packets = {
+    path: this.path,
+    count: 0,
+    buffer: new Uint8Array(SLOTS * 100),
+    offsets: new Uint32Array(BATCH),
+    lengths: new Uint32Array(BATCH),
+    release: (offset: number) => {
+      this.released.push(offset);
+      this.#free.push(offset);
+    },
+  };
+
+  receive(datagram: Uint8Array, _path: Path, now: number): void {
+    this.#called('receive', `${datagram[0]} at ${now}`);
+  }
+
+  transmit(): Packets | null {
+    this.#called('transmit');
+    const count = Math.min(this.toSend, BATCH, this.#free.length);
+    if (count === 0) return null;
+    this.toSend -= count;
+    this.#packets.count = count;
+    this.#packets.path = this.path;
+    for (let i = 0; i < count; i++) {
+      this.#packets.offsets[i] = this.#free.shift()!;
+      this.#packets.lengths[i] = 10 + i;
+    }
+    return this.#packets;
+  }
+
+  nextTimeout(): number {
+    return this.timeout;
+  }
+
+  handleTimeout(now: number): void {
+    this.timeout = Number.POSITIVE_INFINITY;
+    this.#called('timeout', `${now}`);
+  }
+
+  nextEvent(): string | null {
+    return this.events.shift() ?? null;
+  }
+
+  #called(name: string, detail = ''): void {
+    this.calls.push(`${name} ${detail}`.trim());
+    if (this.throwIn === name) throw new Error(`bug in ${name}`);
+  }
+}
+
+/** A clock and a socket whose steps the test makes. */
+export class Bench {
+  time = 100;
+  /** To run at the end of the turn, and before anything else. */
+  deferred: (() => void)[] = [];
+  soon: (() => void)[] = [];
+  timers: { at: number; run: () => void }[] = [];
+  /** In the order of the sends; `leave` gives them back. */
+  inFlight: { offset: number; length: number; path: Path; released: (offset: number) => void }[] = [];
+  logged: string[] = [];
+  closed: number[] = [];
+  bound: BindOptions[] = [];
+  engine = new FakeEngine();
+  events: string[] = [];
+
+  readonly clock: Clock = {
+    now: () => this.time,
+    wallTime: () => 0,
+    schedule: (delay, run) => {
+      const timer = { at: this.time + delay, run };
+      this.timers.push(timer);
+      return () => {
+        this.timers = this.timers.filter((other) => other !== timer);
+      };
+    },
+    defer: (run) => void this.deferred.push(run),
+    soon: (run) => void this.soon.push(run),
+  };
+
+  driver(options: Partial<DriverOptions<string>> = {}): Driver<string> {
+    const network = { bind: async (bind: BindOptions) => this.#socket(bind), resolve: async () => [] };
+    const log = {
+      ...silentLog,
+      error: (message: string, fields?: object) => void this.logged.push(`${message} ${JSON.stringify(fields)}`),
+    };
+    return new Driver({
+      environment: { clock: this.clock, network, log },
+      engine: this.engine,
+      onEvent: (event) => void this.events.push(event),
+      ...options,
+    });
+  }
+
+  /** The rest of a turn of the loop: what is wanted soon, then everything deferred so far. */
+  turn(): void {
+    this.settle();
+    for (const run of this.deferred.splice(0)) run();
+    this.settle();
+  }
+
+  /** The end of one callback of the loop. */
+  settle(): void {
+    while (this.soon.length > 0) for (const run of this.soon.splice(0)) run();
+  }
+
+  async turns(): Promise<void> {
+    while (this.due > 0) this.turn();
+    await undefined;
+  }
+
+  get due(): number {
+    return this.deferred.length + this.soon.length;
+  }
+
+  pass(ms: number): void {
+    this.time += ms;
+    const due = this.timers.filter((timer) => timer.at <= this.time);
+    this.timers = this.timers.filter((timer) => timer.at > this.time);
+    for (const { run } of due) run();
+  }
+
+  leave(count = this.inFlight.length): void {
+    for (const { offset, released } of this.inFlight.splice(0, count)) released(offset);
+  }
+
+  #socket(bind: BindOptions): UdpSocket {
+    const index = this.bound.push(bind) - 1;
+    return {
+      index,
+      port: 4433 + index,
+      path: (address, port) => new UdpPath(index, address, port, null),
+      send: (_buffer, offset, length, path, released) => void this.inFlight.push({ offset, length, path, released }),
+      close: () => void this.closed.push(index),
+    };
+  }
+}

@@ -228,6 +228,12 @@ export class CoreConnection {
     return this.call(() => exports.connectionPathStats(this.handle, path)) === 0 ? null : readPathStats(results);
   }
 
+  /** Whether that path is the active one, validated, and the one that the peer's newest packets come in on. */
+  isThere(path: number): boolean {
+    const { exports } = this.check();
+    return this.call(() => exports.connectionIsThere(this.handle, path)) !== 0;
+  }
+
   /** Keep-alive from now on; null = none. */
   setKeepAlive(keepAlive: KeepAlive | null, now: number): void {
     const { exports } = this.check();

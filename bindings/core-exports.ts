@@ -54,6 +54,7 @@ export interface CoreExports extends AeadExports, Record<string, unknown> {
   connectionIssueId(handle: number): number;
   connectionIds(handle: number): number;
   connectionPathStats(handle: number, path: number): number;
+  connectionIsThere(handle: number, path: number): number;
 
   streamOpen(handle: number): number;
   streamWrite(handle: number, id: number, length: number): number;

@@ -14,7 +14,7 @@ import { HEADER, OVERHEAD } from "../packet/header";
 import { openedError, openedNumber, unprotect } from "../packet/protection";
 import { mark } from "../packet/replay-window";
 import { onReceived } from "../recovery/ack-policy";
-import { arrive, arrivedOn } from "../paths/arrival";
+import { arrive, arrivedOn, noteSpeaker } from "../paths/arrival";
 import { followed } from "../paths/moves";
 import { REFUSED } from "../streams/receive";
 import { closeOnViolation, onPacketWhileClosing } from "./close";
@@ -67,7 +67,11 @@ export function receive(c: Connection, start: u32, size: u32, path: u32, now: f6
   if (c.state != OPEN) return true;
   deliverDatagrams(c, frames, end);
   onReceived(c, number, before, elicited, now);
-  if (arrivedOn != c.activePath && nonProbing && <i64>number > before) followed(c, arrivedOn, now);
+  if (nonProbing) {
+    const isNewest = <i64>number > before;
+    if (arrivedOn != c.activePath && isNewest) followed(c, arrivedOn, now);
+    noteSpeaker(c, isNewest);
+  }
   return true;
 }
 

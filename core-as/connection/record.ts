@@ -47,6 +47,8 @@ export const CLOSE_DUE: u32 = 1 << 15;
 export const LIMITED: u32 = 1 << 16;
 /** The peer was said to have moved while its old path still answered: from now on that one is asked first. */
 export const DOUBTED: u32 = 1 << 17;
+/** The peer's last packet that is no probe came in on another path than the active one, and was not followed. */
+export const ELSEWHERE: u32 = 1 << 18;
 /** We have sent an ACK since the peer's current key phase began: it may go on to the next. */
 export const PHASE_TOLD: u32 = 1 << 28;
 

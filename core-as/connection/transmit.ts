@@ -20,7 +20,7 @@ import { maybeUpdateSendKey } from "../packet/key-update";
 import { protect } from "../packet/protection";
 import { frameSpace, frameSpaceNow, spaceIn } from "../packet/size";
 import { onSizeProbeSent, sizeProbeDue } from "../packet/size-search";
-import { countSent, mayAmplify } from "../paths/amplification";
+import { closeSpace, countSent, mayAmplify } from "../paths/amplification";
 import { transmitProbe } from "../paths/probes";
 import { ACKS_UNTIL_PING, ackOwed, onAckSent, writeAck } from "../recovery/ack-policy";
 import { armEarlyCopy } from "../recovery/early-copy";
@@ -38,6 +38,8 @@ const RETRY_AFTER: f64 = 20;
 
 /** Our constant: bytes of the ACK frame in a packet that closes; the close frame needs the rest. */
 const ACK_IN_CLOSE: u32 = 128;
+/** Bytes of a closing frame without a reason: type, code, type of a frame, length. */
+const LEAST_CLOSE: u32 = 1 + 8 + 1 + 2;
 
 /** Packets written by the call that runs. */
 let written: u32 = 0;
@@ -190,14 +192,15 @@ function emitComplete(c: Connection): u32 {
 }
 
 function transmitClose(c: Connection, now: f64): void {
-  if (freeSlots < 2 || (flagged(c, LIMITED) && !mayAmplify(c))) return;
+  const space = closeSpace(c);
+  if (freeSlots < 2 || space < LEAST_CLOSE) return;
   if (flagged(c, SEND_COMPLETE) && c.complete) emitComplete(c);
   const packet = takeSlot();
   c.flags &= ~CLOSE_DUE;
   const start = packet + HEADER;
-  const limit = start + frameSpace(c);
+  const limit = start + space;
   // What arrived before the close counts for the peer: a stream that had ended is not told as cut off.
-  const end = writeClose(c, ackOwed(c) ? writeAck(c, start, start + ACK_IN_CLOSE, now) : start, limit);
+  const end = writeClose(c, ackOwed(c) && space >= 2 * ACK_IN_CLOSE ? writeAck(c, start, start + ACK_IN_CLOSE, now) : start, limit);
   emit(c, packet, protect(c, packet, <u32>(end - start), c.nextNumber++));
 }
 

@@ -4,6 +4,7 @@ import { connectionOf } from "../connection/open";
 import { Connection } from "../connection/record";
 import { abortUnless } from "../memory/invariant";
 import { results, transfer } from "../memory/layout";
+import { isThere } from "../paths/arrival";
 import {
   ACTIVE_CONNECTION_ID_LIMIT, ID_FREE, TOKEN, ensureIds, giveMaskKeys, localAt, remoteAt, tokenOf,
 } from "../paths/connection-ids";
@@ -104,6 +105,11 @@ export function connectionPathStats(handle: u32, path: u32): bool {
     putCounters(p.packetsSent, p.packetsReceived, p.bytesSent, p.bytesReceived, p.state == PROVEN);
   } else putCounters(c.packetsSent, c.packetsReceived, c.bytesSent, c.bytesReceived, true);
   return true;
+}
+
+/** Whether the peer is where that path leads (paths/arrival.ts). */
+export function connectionIsThere(handle: u32, path: u32): bool {
+  return isThere(the(handle), path);
 }
 
 function putRecovery(rtt: f32, minimum: f32, window: u32, inFlight: u32, size: u32): void {

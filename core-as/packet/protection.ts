@@ -54,7 +54,7 @@ export function unprotect(c: Connection, packet: usize, size: u32, now: f64): bo
   const opened = open(key, NONCE, packet, HEADER, text, length, text + length);
   if (opened) {
     openedNumber = number;
-  openedId = id;
+    openedId = id;
     openedError = notePhase(c, key, number, now);
   } else {
     c.authenticationFailures++;

@@ -1,5 +1,6 @@
 /** To an address at which nobody has shown to receive go at most three times the bytes that came from it (RFC 9000 §8.1, §9.3). */
-import { Connection } from "../connection/record";
+import { Connection, LIMITED, flagged } from "../connection/record";
+import { frameSpace } from "../packet/size";
 import { OURS, PROVEN, Path, is, pathAt } from "./path";
 
 const AMPLIFICATION: f64 = 3;
@@ -12,6 +13,14 @@ export function allowance(p: Path): f64 {
 /** Whether a packet of full size may go to the active path; asked while LIMITED is set. */
 export function mayAmplify(c: Connection): bool {
   return allowance(pathAt(c, c.activePath)) >= <f64>c.packetSize;
+}
+
+/** Bytes of frames in the last packet of a connection: less than else while LIMITED is set, perhaps none. */
+export function closeSpace(c: Connection): u32 {
+  const space = frameSpace(c);
+  if (!flagged(c, LIMITED)) return space;
+  const left = allowance(pathAt(c, c.activePath)) - <f64>(c.packetSize - space);
+  return left > 0 ? min(space, <u32>left) : 0;
 }
 
 /** `size` bytes go out on the active path. */

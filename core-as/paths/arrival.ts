@@ -2,7 +2,7 @@
  * Which path an authenticated packet came in on (RFC 9000 §9.3): an address that the host has no index for gets one, and of the other ids
  * of ours the one that the peer used is noted.
  */
-import { Connection } from "../connection/record";
+import { Connection, ELSEWHERE, LIMITED, flagged } from "../connection/record";
 import { openedId } from "../packet/protection";
 import { findLocal } from "./connection-ids";
 import { usePacketsId } from "./local-ids";
@@ -20,6 +20,20 @@ export function arrive(c: Connection, path: u32, size: u32, now: f64): void {
   arrivedOn = c.activePath;
   if (path != <u32>c.activePath || c.paths != 0) attribute(c, path, size, now);
   if (openedId != c.localId && arrivedOn == c.activePath) usePacketsId(c, findLocal(c, openedId));
+}
+
+/** A packet with a non-probing frame came in and was followed, or not: where the peer speaks from. */
+export function noteSpeaker(c: Connection, isNewest: bool): void {
+  if (arrivedOn != c.activePath) c.flags |= ELSEWHERE;
+  else if (isNewest) c.flags &= ~ELSEWHERE;
+}
+
+/**
+ * Whether the peer is at that path: it is the active one, the peer has shown that it receives there, and it speaks from there. A peer may keep us from
+ * following it, by packets that only probe or come late; then it is not where its packets go.
+ */
+export function isThere(c: Connection, index: u32): bool {
+  return index == <u32>c.activePath && !flagged(c, LIMITED | ELSEWHERE);
 }
 
 function attribute(c: Connection, path: u32, size: u32, now: f64): void {

@@ -137,6 +137,7 @@ function activeUnanswered(c: Connection, now: f64): void {
     if (!is(pathAt(c, dead), KEPT)) dropPath(c, dead);
   } else if (pathAt(c, dead).state != PROVEN) {
     // §9.3.2: back to the last address that was proven, if it is still one of ours.
+    if (all.former == NO_PATH) all.former = lastProven(c);
     if (all.former != NO_PATH) goBack(c, now);
   } else if (flagged(c, INITIATOR)) {
     all.activeDead = 1;
@@ -163,6 +164,17 @@ function bestAnswering(c: Connection): u8 {
     if (best == NO_PATH || p.smoothedRtt < pathAt(c, best).smoothedRtt) best = i;
   }
   return best;
+}
+
+/** The path besides the active one that answered last, NO_PATH when none is proven. */
+function lastProven(c: Connection): u8 {
+  let last = NO_PATH;
+  for (let i: u8 = 0; i < <u8>MOST_PATHS; i++) {
+    const p = pathAt(c, i);
+    if (i == c.activePath || p.state != PROVEN) continue;
+    if (last == NO_PATH || p.answeredAt > pathAt(c, last).answeredAt) last = i;
+  }
+  return last;
 }
 
 /** A path that was left, unless the host keeps it, is forgotten once packets that are still under way have arrived. */

@@ -85,6 +85,19 @@ export class Connection {
     return this.#paths?.all ?? (this.#path === null ? [] : [this.#path]);
   }
 
+  /**
+   * Whether the peer is where the active path leads: it has answered there, and its packets come from there. False for a moment after it came from
+   * another address. What depends on where the peer is must ask for it.
+   */
+  get isPeerThere(): boolean {
+    try {
+      return this.#paths?.isPeerThere ?? this.#core !== null;
+    } catch (error) {
+      if (isCoreFailure(error)) return false;
+      throw error;
+    }
+  }
+
   /** The path of the packets that `transmit` made last. */
   get transmitPath(): Path {
     return this.#paths?.transmitPath ?? this.path;

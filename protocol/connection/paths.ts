@@ -46,6 +46,11 @@ export class ConnectionPaths {
     return this.#paths.filter((path) => path !== null);
   }
 
+  /** Whether the peer was shown to receive on the active path, and its packets come from there. */
+  get isPeerThere(): boolean {
+    return this.#core.isThere(this.#activeIndex);
+  }
+
   /** The path of the packets that the core wrote last. */
   get transmitPath(): Path {
     return this.#paths[this.#core.transmitPath] ?? this.active;
@@ -56,8 +61,9 @@ export class ConnectionPaths {
     const index = path === this.active ? this.#activeIndex : this.#indexOf(path);
     if (!this.#core.receive(datagram, start, now, index)) return false;
     const received = this.#core.receivedPath;
-    if (received !== index && received !== UNKNOWN_PATH) {
+    if (path !== this.active && received !== UNKNOWN_PATH) {
       this.#set(received, path);
+      // Also under an index that it had: the core may have forgotten the path in between.
       if (path.route !== undefined) this.#core.setPathRoute(received, path.route);
     }
     return true;

@@ -26,6 +26,19 @@ export function forge({ number, frames, phase = false, from = 'initiator', key }
   return Uint8Array.of(...header, ...sealed);
 }
 
+/** Frames of a Data packet with a number below 2^32, in the first key phase; null when it does not open. */
+export function reveal(packet: Uint8Array, from: 'initiator' | 'responder'): Uint8Array | null {
+  const side = from === 'initiator' ? 1 : 2;
+  const header = packet.slice(0, 13);
+  const mask = maskOf(new Uint8Array(32).fill(side + 2), header.slice(1, 9));
+  const number = (new DataView(header.buffer).getUint32(9) - mask) >>> 0;
+  try {
+    return chacha20poly1305(new Uint8Array(32).fill(side), nonceOf(BigInt(number)), header).decrypt(packet.slice(13));
+  } catch {
+    return null;
+  }
+}
+
 /** Mask of an id (PROTOCOL.md §2). */
 export function maskOf(maskKey: Uint8Array, id: Uint8Array): number {
   const nonce = new Uint8Array(12);

@@ -171,6 +171,14 @@ export class RoutedPair {
   }
 }
 
+/** Packets of the client appear to come from elsewhere, and nothing reaches it under its old address. */
+export function rebound(pair: RoutedPair, outside: string): void {
+  pair.network = (datagram, end) => {
+    if (end === pair.initiator) return { ...datagram, from: outside };
+    return datagram.to === outside ? { ...datagram, to: CLIENT } : null;
+  };
+}
+
 function host(address: string): string {
   return address.slice(0, address.lastIndexOf(':'));
 }

@@ -106,10 +106,10 @@ export class Session {
     return this.connection.path;
   }
 
-  /** The path now in use is local (PROTOCOL.md §6). Evaluated at each read: do not keep it. */
+  /** The path now in use is local, and the peer was shown to be there (PROTOCOL.md §6). Evaluated at each read: do not keep it. */
   get isLocal(): boolean {
     const { kind, local } = this.path;
-    return kind === 'udp' && local;
+    return kind === 'udp' && local && this.connection.isPeerThere;
   }
 
   get type(): 'RELAY' | 'DIRECT' {

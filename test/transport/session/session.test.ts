@@ -52,6 +52,22 @@ describe('a session', () => {
     expect((await acceptedSession(other)).isLocal).toBe(false);
   });
 
+  it('is not local before the peer has answered at a new address, and no more at one further away', async () => {
+    const router = new Router<Session>();
+    router.on('GET', '/local', ({ context }) => ({ status: 205, payload: new TextEncoder().encode(`${context.isLocal}`) }));
+    const both = await pair({ device: { router }, link: { delay: 5 } });
+    const { simulation, session, clientEnvironment } = both;
+    const asked = async () => new TextDecoder().decode((await simulation.settle(session.request(get('/local')))).payload);
+    expect(await asked()).toBe('true');
+    simulation.rebind(clientEnvironment, 'port');
+    expect([await asked(), await asked()]).toEqual(['false', 'true']);
+    simulation.rebind(clientEnvironment, 'address');
+    expect(await asked()).toBe('false');
+    await simulation.run(1000);
+    expect(await asked()).toBe('false');
+    expect((await acceptedSession(both)).path.address).not.toBe('10.0.0.2');
+  });
+
   it('runs on new keys when either end asks for them', async () => {
     const both = await served();
     const accepted = await acceptedSession(both);

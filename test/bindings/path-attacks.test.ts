@@ -1,0 +1,218 @@
+/** What packets from elsewhere can make the data plane do, and what not (RFC 9000 §8.1, §9.3, §21.5): who is believed, and how much goes to whom. */
+import { describe, expect, test } from 'vitest';
+import { EventKind, PathReason } from '../../bindings/index.ts';
+import { type Carried, CLIENT, RoutedPair, rebound } from './routed-pair.ts';
+
+const message = (length = 100) => new Uint8Array(length).fill(5);
+const sizes = (datagrams: readonly Carried[]) => datagrams.map(({ bytes }) => bytes.length);
+
+describe('the 3 × limit (RFC 9000 §8.1, §9.3)', () => {
+  test('holds for an address that nobody has proven', () => {
+    const pair = new RoutedPair();
+    const stream = pair.initiator.connection.openStream();
+    pair.initiator.connection.writeStream(stream, message());
+    pair.run(200);
+    // the victim never answers
+    let [towards, from] = [0, 0];
+    pair.network = (datagram, end) => {
+      if (end === pair.initiator) {
+        from += datagram.bytes.length;
+        return { ...datagram, from: 'victim:1' };
+      }
+      if (datagram.to === 'victim:1') {
+        towards += datagram.bytes.length;
+        expect(towards).toBeLessThanOrEqual(3 * from);
+      }
+      return null;
+    };
+    pair.responder.connection.writeStream(stream, message(60_000));
+    pair.initiator.connection.sendMessage(message(10));
+    pair.run(2_000);
+    expect(towards).toBeGreaterThan(0);
+    const challenges = pair.responder.sent.filter(({ to }) => to === 'victim:1');
+    // too little came for a full datagram: challenges are short then (§8.2.1)
+    expect(Math.min(...sizes(challenges))).toBeLessThan(100);
+  });
+
+  test('a path that answered a short challenge is asked again with a full one', () => {
+    const pair = new RoutedPair();
+    pair.run(100);
+    rebound(pair, 'elsewhere:1');
+    pair.initiator.connection.ping();
+    pair.run(1_000);
+    const lengths = sizes(pair.responder.sent.filter(({ to }) => to === 'elsewhere:1'));
+    expect(lengths.filter((length) => length === 1_200).length).toBeGreaterThan(0);
+    expect(lengths.filter((length) => length < 100).length).toBeGreaterThan(0);
+    expect(pair.responder.names()).toContain('proven 1 0');
+  });
+});
+
+describe('where the peer is', () => {
+  const there = (pair: RoutedPair) => pair.responder.connection.isThere(pair.responder.active);
+
+  test('is not known before a new address has answered', () => {
+    const pair = new RoutedPair();
+    pair.run(100);
+    expect(there(pair)).toBe(true);
+    rebound(pair, 'elsewhere:1');
+    pair.initiator.connection.sendMessage(message());
+    pair.run(25);
+    expect([pair.responder.active, there(pair)]).toEqual([1, false]);
+    pair.run(200);
+    expect([pair.responder.active, there(pair)]).toEqual([1, true]);
+  });
+
+  test('is not the path that it stays on by packets that come late', () => {
+    const pair = new RoutedPair();
+    pair.run(100);
+    const held: Carried[] = [];
+    pair.network = (datagram, end) => {
+      if (end === pair.initiator) held.push(datagram);
+      return null;
+    };
+    for (let i = 0; i < 3; i++) {
+      pair.initiator.connection.sendMessage(message());
+      pair.run(1);
+    }
+    const [late, newest, next] = held;
+    pair.inject(newest!, pair.responder);
+    expect(there(pair)).toBe(true);
+    expect(pair.inject({ ...late!, from: 'elsewhere:1' }, pair.responder)).toBe(true);
+    pair.responder.drain();
+    expect([pair.responder.active, there(pair)]).toEqual([0, false]);
+    pair.inject(next!, pair.responder);
+    expect(there(pair)).toBe(true);
+  });
+});
+
+describe('a connection closed while the address is not proven', () => {
+  test('says so within the 3 × limit', () => {
+    const pair = new RoutedPair();
+    pair.run(100);
+    const before = pair.responder.sent.length;
+    let received = 0;
+    pair.network = (datagram, end) => {
+      if (end === pair.responder) return { ...datagram, to: CLIENT };
+      if (received > 0) return null;
+      received = datagram.bytes.length;
+      return { ...datagram, from: 'elsewhere:1' };
+    };
+    pair.initiator.connection.ping();
+    pair.run(20.5);
+    pair.responder.connection.close(7, new Uint8Array(100).fill(0x61), pair.now);
+    pair.run(1);
+    const sent = pair.responder.sent.slice(before).filter(({ to }) => to === 'elsewhere:1');
+    expect(sizes(sent).reduce((sum, length) => sum + length, 0)).toBeLessThanOrEqual(3 * received);
+    pair.run(100);
+    expect(pair.initiator.told.find(({ kind }) => kind === EventKind.CLOSED)?.value).toBe(7);
+  });
+});
+
+describe('an attacker', () => {
+  test('who copies packets and is faster does not win: the old path still answers (RFC 9000 §9.3.3)', () => {
+    const pair = new RoutedPair();
+    pair.run(100);
+    pair.network = (datagram, end) => {
+      if (end === pair.initiator) pair.inject({ ...datagram, from: 'attacker:1' }, pair.responder);
+      return datagram.to === 'attacker:1' ? null : datagram;
+    };
+    pair.initiator.connection.sendMessage(message());
+    pair.run(45);
+    expect(pair.responder.names()[0]).toBe(`changed 1 ${PathReason.REBOUND}`);
+    pair.run(3_000);
+    expect(pair.responder.names()).toContain(`changed 0 ${PathReason.RETURNED}`);
+    expect(pair.responder.active).toBe(0);
+    // the second time the old path is asked before
+    const before = pair.responder.told.length;
+    for (let i = 0; i < 20; i++) {
+      pair.initiator.connection.sendMessage(message());
+      pair.run(100);
+    }
+    expect(pair.responder.active).toBe(0);
+    expect(pair.responder.told.slice(before).filter(({ kind }) => kind === EventKind.PATH_CHANGED)).toEqual([]);
+    expect(pair.responder.received.length).toBe(21);
+  });
+
+  test('who copies packets from ever new addresses costs four paths and no more', () => {
+    const pair = new RoutedPair();
+    pair.run(100);
+    const free = pair.core.stats().freeChunks;
+    let count = 0;
+    pair.network = (datagram, end) => {
+      if (end === pair.initiator) pair.inject({ ...datagram, from: `attacker${count++}:1` }, pair.responder);
+      return datagram.to.startsWith('attacker') ? null : datagram;
+    };
+    for (let i = 0; i < 100; i++) {
+      pair.initiator.connection.sendMessage(message());
+      pair.run(50);
+      expect(pair.core.stats().freeChunks).toBeGreaterThan(free - 30);
+    }
+    pair.network = (datagram) => (datagram.to.startsWith('attacker') ? null : datagram);
+    pair.initiator.connection.sendMessage(message());
+    pair.run(20_000);
+    expect(pair.responder.active).toBe(0);
+    expect(pair.responder.received.length).toBe(101);
+    expect(pair.core.stats().freeChunks).toBe(free);
+  });
+
+  test('who copies each packet of a client that has moved on purpose, and is faster, does not keep the device', () => {
+    const pair = new RoutedPair();
+    const way = { ours: 'client:2', theirs: 'device:2' };
+    pair.run(100);
+    const index = pair.initiator.add(way, pair.now);
+    pair.run(500);
+    pair.network = (datagram, end) => {
+      if (end === pair.initiator) pair.inject({ ...datagram, from: 'attacker:1' }, pair.responder);
+      return datagram.to === 'attacker:1' ? null : datagram;
+    };
+    expect(pair.initiator.connection.migrate(index, pair.now)).toBe(true);
+    for (let i = 0; i < 20; i++) {
+      pair.initiator.connection.sendMessage(message());
+      pair.run(500);
+    }
+    expect(pair.responder.names()).toContain(
+      `changed ${pair.responder.indexOf({ ours: 'device:2', theirs: 'client:2' })} ${PathReason.RETURNED}`,
+    );
+    expect(pair.responder.ways[pair.responder.active]).toEqual({ ours: 'device:2', theirs: 'client:2' });
+    pair.responder.connection.sendMessage(message());
+    expect(pair.run(1_000, () => pair.initiator.received.length > 0)).toBe(true);
+  });
+
+  test('who repeats or forges packets moves nothing', () => {
+    const pair = new RoutedPair();
+    pair.initiator.connection.sendMessage(message());
+    pair.run(200);
+    const told = pair.responder.told.length;
+    for (const datagram of [...pair.initiator.sent]) {
+      expect(pair.inject({ ...datagram, from: 'attacker:1' }, pair.responder)).toBe(false);
+      const forged = datagram.bytes.slice();
+      forged[forged.length - 1]! ^= 1;
+      forged[12]! += 200;
+      expect(pair.inject({ ...datagram, from: 'attacker:1', bytes: forged }, pair.responder)).toBe(false);
+    }
+    pair.run(5_000);
+    expect(pair.responder.told.length).toBe(told);
+    expect(pair.responder.connection.pathStats(1)).toBeNull();
+    expect(pair.responder.sent.every(({ to }) => to === CLIENT)).toBe(true);
+  });
+
+  test('an older packet from elsewhere moves nothing', () => {
+    const pair = new RoutedPair();
+    pair.run(100);
+    const held: Carried[] = [];
+    pair.network = (datagram, end) => {
+      if (end === pair.initiator && held.length === 0) {
+        held.push(datagram);
+        return null;
+      }
+      return datagram;
+    };
+    pair.initiator.connection.sendMessage(message());
+    pair.run(1);
+    pair.initiator.connection.sendMessage(message());
+    pair.run(40);
+    expect(pair.inject({ ...held[0]!, from: 'attacker:1' }, pair.responder)).toBe(true);
+    pair.run(200);
+    expect(pair.responder.told.filter(({ kind }) => kind === EventKind.PATH_CHANGED)).toEqual([]);
+  });
+});

@@ -2,6 +2,7 @@
 import { hex } from '@scure/base';
 import { describe, expect, it } from 'vitest';
 import { ID_LENGTH, PacketType } from '../../../protocol/packet/index.ts';
+import { ETHERNET_PAYLOAD } from '../../../protocol/path.ts';
 import type { SimulatedPacket } from '../../../transport/sim/index.ts';
 import { seeds } from '../../support/size.ts';
 import { PORT } from '../stack/support.ts';
@@ -11,11 +12,21 @@ import { closesCleanly, download, downloadAll, expectNoFailure, MB, simpleP2p, t
 const FIRST_REBIND = 1000;
 const REBIND_FREQUENCY = 5000;
 
-function rebindAgainAndAgain({ simulation, clientHost }: World, what: 'port' | 'address'): { count: number } {
-  const rebound = { count: 0 };
+/** Until then the new path has to have answered the device's challenge, ms. */
+const VALIDATED_AFTER = 1000;
+
+/** Counts how often the client was rebound, and how often that gave the device another path that is validated a moment later. */
+function rebindAgainAndAgain({ simulation, device, clientHost }: World, what: 'port' | 'address'): { count: number; validated: number } {
+  const rebound = { count: 0, validated: 0 };
   const rebind = (): void => {
-    rebound.count++;
+    const [accepted] = [...device.sessions];
+    const before = accepted!.path;
     simulation.rebind(clientHost, what);
+    clientHost.clock.schedule(VALIDATED_AFTER, () => {
+      rebound.count++;
+      const { path, connection } = accepted!;
+      if (path !== before && connection.pathStats(path)?.proven === true) rebound.validated++;
+    });
     clientHost.clock.schedule(REBIND_FREQUENCY, rebind);
   };
   clientHost.clock.schedule(FIRST_REBIND, rebind);
@@ -24,16 +35,19 @@ function rebindAgainAndAgain({ simulation, clientHost }: World, what: 'port' | '
 
 describe('interop: the address changes', () => {
   it.each([
-    ['rebind-port', 'port'],
-    ['rebind-addr', 'address'],
-  ] as const)('%s', async (_, what) => {
+    ['rebind-port', 'port', 0],
+    ['rebind-addr', 'address', 0],
+    ['rebind-port with 2 % loss', 'port', 0.02],
+    ['rebind-addr with 2 % loss', 'address', 0.02],
+  ] as const)('%s', async (_, what, loss) => {
     for (const seed of seeds(1, 5)) {
-      const here = await world({ seed, link: simpleP2p, files: [10 * MB] });
+      const here = await world({ seed, link: { ...simpleP2p, loss }, files: [10 * MB] });
       const rebound = rebindAgainAndAgain(here, what);
       const from = here.simulation.now;
       await here.simulation.settle(downloadAll(here));
       const time = here.simulation.now - from;
       expect(rebound.count).toBeGreaterThanOrEqual(2);
+      expect(rebound.validated).toBe(rebound.count);
       expect(time).toBeLessThan(12_000);
       expect(here.device.sessions.size).toBe(1);
       expectNoFailure(here);
@@ -68,7 +82,7 @@ describe('a warm path', () => {
 
 describe('interop: the client moves', () => {
   it('connectionmigration', async () => {
-    const here = await world({ files: [5 * MB] });
+    const here = await world({ files: [2 * MB] });
     const { simulation, client, deviceHost, clientHost } = here;
     const session = await simulation.settle(here.connect({ migration: true }));
     await simulation.settle(session.request({ method: 'POST', path: '/echo' }));
@@ -80,9 +94,11 @@ describe('interop: the client moves', () => {
     clientHost.clock.schedule(1000, () => {
       session.migrate(client.sockets[0]!.path(deviceHost.addresses[1]!, PORT));
     });
-    await simulation.settle(download(session, 5 * MB, 0));
+    await simulation.settle(download(session, 2 * MB, 0));
     expect(changes).toEqual(['client migrated', 'device followed']);
     expect([session.path.address, session.path === before]).toEqual([deviceHost.addresses[1], false]);
+    // packets began small on the new path, and grew again
+    expect(accepted!.connection.stats()!.packetSize).toBe(ETHERNET_PAYLOAD);
     // a new id in both directions, and none of the old ones any more
     const data = here.sent.filter((packet) => packet.data[0] === PacketType.DATA);
     for (const end of ['client', 'device']) {

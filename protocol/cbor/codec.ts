@@ -1,15 +1,14 @@
 /**
- * CBOR for control messages: `decode` checks the bytes, then lets cbor-x build plain values; `encode` checks the value, then lets
+ * CBOR for control messages: `decode` reads the bytes as plain values itself (reader.ts); `encode` checks the value, then lets
  * cbor-x write definite lengths. The only importer of cbor-x: `#cbor-x` (package.json) is its build without `eval`, which runs in every
  * host, and in Node its ES modules: importing the CommonJS file costs a device 6 MB more.
  *
  * Plain values are null, booleans, numbers, strings, Uint8Array, arrays and objects with text keys. Lengths and integers are written
  * in their shortest form up to 32 bits, integers up to 2^53 in 9 bytes, other numbers as doubles. Minus zero is written as 0.
  */
-import { Decoder, Encoder } from '#cbor-x';
-import { LocalError, RemoteError } from '../errors/index.ts';
-import { normalize } from './normalize.ts';
-import { type CborLimits, checkWellFormed, MAX_DEPTH } from './well-formed.ts';
+import { Encoder } from '#cbor-x';
+import { LocalError } from '../errors/index.ts';
+import { type CborLimits, MAX_DEPTH, read } from './reader.ts';
 
 /** Value that `encode` takes; entries that are undefined are left out of a map. */
 export type CborValue =
@@ -21,7 +20,6 @@ export type CborValue =
   | readonly CborValue[]
   | { readonly [key: string]: CborValue | undefined };
 
-const decoder = new Decoder({ useRecords: false, mapsAsObjects: true, copyBuffers: true } as ConstructorParameters<typeof Decoder>[0]);
 /** Declared here because the published types leave out the second argument. */
 const encoder: { encode(value: unknown, mode: number): Uint8Array } = new Encoder({
   useRecords: false,
@@ -37,13 +35,7 @@ const RESET_BUFFER_MODE = 1024;
  * @throws RemoteError PARSE for anything but one well-formed item of the subset within the limits
  */
 export function decode(bytes: Uint8Array, limits?: CborLimits): unknown {
-  const unusual = checkWellFormed(bytes, limits);
-  try {
-    // cbor-x hangs a DataView on the array it is given: not on the caller's.
-    return decoder.decode((unusual ? normalize(bytes) : bytes).subarray()) as unknown;
-  } catch (cause) {
-    throw new RemoteError('PARSE', 'CBOR: the bytes cannot be read', { cause });
-  }
+  return read(bytes, limits);
 }
 
 /**

@@ -10,6 +10,7 @@
  * Until the address is proven no more than three times the bytes received are sent. An Initiate the base station carries takes the
  * same way, but its refusal is an error for the base station instead of a packet.
  */
+import { type CborValue, encode } from '../cbor/index.ts';
 import { RemoteError } from '../errors/index.ts';
 import { equalBytes } from '../identity/index.ts';
 import { HandshakeState, XX } from '../noise/index.ts';
@@ -41,10 +42,13 @@ export class Acceptor {
   readonly #retry: RetryTokens;
   readonly #limiter = new NetworkLimiter(HANDSHAKE_RATE);
   readonly #macKeys = new Map<string, Uint8Array>();
+  /** What we say of ourselves in message 2, encoded. */
+  readonly #info: Uint8Array;
 
   constructor(context: Context) {
     this.#context = context;
     this.#retry = new RetryTokens(context.config.crypto);
+    this.#info = encode((context.config.info ?? {}) as Readonly<Record<string, CborValue>>);
     this.halfOpen = new HalfOpenTable((entry) => this.#forget(entry));
   }
 
@@ -187,7 +191,7 @@ export class Acceptor {
   #writeSecond(handshake: HandshakeState, id: Uint8Array): Uint8Array | null {
     const { config, resets } = this.#context;
     const parameters = ownParameters(config, config.acceptStreams === true);
-    const payload = encodeResponderOffer({ parameters, id, resetToken: resets.token(id), info: config.info ?? {} });
+    const payload = encodeResponderOffer({ parameters, id, resetToken: resets.token(id) }, this.#info);
     try {
       return handshake.writeMessage(payload);
     } catch (error) {

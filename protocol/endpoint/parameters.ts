@@ -19,7 +19,7 @@
  * Unknown keys are ignored; a missing or impossible value raises a RemoteError PARSE.
  */
 import { type DataParameters, MESSAGE_LIMIT } from '../../bindings/options.ts';
-import { bytes, type CborMap, type CborValue, decode, encode, map, optionalMapField, optionalUint, uint } from '../cbor/index.ts';
+import { bytes, type CborMap, decode, MapWriter, map, optionalMapField, optionalUint, uint } from '../cbor/index.ts';
 import { ID_LENGTH, TOKEN_LENGTH } from '../packet/index.ts';
 
 /** What the core counts in: larger values are as good as this. */
@@ -43,9 +43,9 @@ export interface InitiatorOffer extends Offer {
   readonly suites: Uint8Array;
 }
 
-/** Payload of Noise message 2. */
-export function encodeResponderOffer(offer: ResponderOffer): Uint8Array {
-  return encode({ ...common(offer), Info: offer.info as Record<string, CborValue> });
+/** Payload of Noise message 2. @param info the map of that name, encoded */
+export function encodeResponderOffer(offer: Offer, info: Uint8Array): Uint8Array {
+  return common(offer).item('Info', info).finish();
 }
 
 /** @throws RemoteError PARSE */
@@ -56,7 +56,7 @@ export function decodeResponderOffer(payload: Uint8Array): ResponderOffer {
 
 /** Payload of Noise message 3. */
 export function encodeInitiatorOffer(offer: InitiatorOffer): Uint8Array {
-  return encode({ ...common(offer), Versions: offer.versions, Suites: offer.suites });
+  return common(offer).bytes('Versions', offer.versions).bytes('Suites', offer.suites).finish();
 }
 
 /** @throws RemoteError PARSE */
@@ -69,20 +69,18 @@ export function decodeInitiatorOffer(payload: Uint8Array): InitiatorOffer {
   };
 }
 
-function common(offer: Offer): Record<string, CborValue> {
-  const { parameters } = offer;
-  return {
-    IdleTimeout: parameters.idleTimeout,
-    MaxUdpPayload: parameters.maxUdpPayload,
-    MaxData: parameters.initialMaxData,
-    MaxStreamData: parameters.initialMaxStreamData,
-    MaxStreams: parameters.maxStreams,
-    MaxMessages: parameters.maxMessages,
-    MaxAckDelay: parameters.maxAckDelay,
-    MaxDatagram: parameters.maxDatagram,
-    Id: offer.id,
-    ResetToken: offer.resetToken,
-  };
+function common({ parameters, id, resetToken }: Offer): MapWriter {
+  return new MapWriter()
+    .uint('IdleTimeout', parameters.idleTimeout)
+    .uint('MaxUdpPayload', parameters.maxUdpPayload)
+    .uint('MaxData', parameters.initialMaxData)
+    .uint('MaxStreamData', parameters.initialMaxStreamData)
+    .uint('MaxStreams', parameters.maxStreams)
+    .uint('MaxMessages', parameters.maxMessages)
+    .uint('MaxAckDelay', parameters.maxAckDelay)
+    .uint('MaxDatagram', parameters.maxDatagram)
+    .bytes('Id', id)
+    .bytes('ResetToken', resetToken);
 }
 
 function readCommon(fields: CborMap): Offer {

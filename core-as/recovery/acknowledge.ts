@@ -6,7 +6,7 @@
  *   3. RTT sample from the largest, if it is new
  *   4. losses, congestion window, timers
  */
-import { Connection, PROBE, SEND_IDS } from "../connection/record";
+import { Connection, HAS_RTT, PROBE, SEND_IDS, flagged } from "../connection/record";
 import { onAckBegin, onAckDone, onCongestionAcked } from "../congestion/congestion";
 import { ERROR_FRAME_ENCODING_ERROR, ERROR_NO_ERROR, ERROR_PROTOCOL_VIOLATION } from "../codes.generated";
 import { failed, readVarint } from "../frames/varint";
@@ -112,7 +112,7 @@ function settle(c: Connection, largest: u64, delay: f32, ranges: u32, now: f64):
 
   if (waited) sampleTime = -1;
   if (sampleTime >= 0) {
-    if (flight.firstSample < 0) flight.firstSample = now;
+    if (!flagged(c, HAS_RTT)) flight.firstSample = now;
     onRttSample(c, <f32>max(now - sampleTime, 0), delay);
   }
   flight.ptoCount = 0;

@@ -17,7 +17,7 @@ export class Flight {
   lastEliciting: f64;
   /** Start of the current recovery period; -1 = none. */
   recoveryStart: f64;
-  /** When the first RTT sample was taken, if in this flight; bounds persistent congestion. */
+  /** When the first RTT sample of the path was taken, -1 = before this flight; bounds persistent congestion (RFC 9002 §7.6.2). */
   firstSample: f64;
   /** Pacer: when it was filled last, when the next packet may go; Infinity = now. */
   pacedAt: f64;

@@ -126,6 +126,25 @@ describe('the congestion window of NewReno', () => {
   });
 });
 
+test('persistent congestion counts from the first packet after a pause: the round trip is known (RFC 9002 §7.6.2)', () => {
+  const pair = new Pair({ initiator: NEWRENO, link: { delay: 20 }, parameters: { idleTimeout: 0 } });
+  const { connection } = pair.initiator;
+  connection.ping();
+  pair.run(1_000);
+  expect(connection.stats().bytesInFlight).toBe(0);
+  pair.intercept = () => null;
+  connection.sendMessage(content(0, 0, 20_000));
+  pair.run(4_000);
+  pair.intercept = (datagram) => datagram;
+  let least = Number.POSITIVE_INFINITY;
+  for (let i = 0; i < 400; i++) {
+    pair.run(10);
+    least = Math.min(least, connection.stats().congestionWindow);
+  }
+  expect(least).toBeLessThanOrEqual(4 * PACKET);
+  pair.free();
+});
+
 describe('loss recovery', () => {
   test('a hole is filled after one round trip, not after a timer', () => {
     const { pair, reader, id } = bulk(11_000, { link: { delay: 40 } });

@@ -2,7 +2,7 @@
  * Pacing (RFC 9002 §7.7): a token bucket, filled at the rate the congestion controller asks for.
  *
  * The bucket holds at least 10 packets and at least 2 ms of rate: hosts wake us by timers of 1 ms, and a smaller bucket would
- * turn that granularity into a limit.
+ * turn that granularity into a limit. From 60 Mbit/s on that is more than the initial window, to which RFC 9002 §7.7 asks to limit bursts.
  */
 import { pacingRate } from "./congestion/congestion";
 import { Connection } from "./connection/record";

@@ -2,8 +2,10 @@
 import { closeCode } from "./connection/close";
 import { receive } from "./connection/receive";
 import { CONNECTION_USED, Connection, PHASE_ACKED, SEND_PHASE, flagged } from "./connection/record";
-import { CONGESTION_CUBIC } from "./codes.generated";
-import { BBR_USED } from "./congestion/bbr/record";
+import { CONGESTION_BBR, CONGESTION_CUBIC } from "./codes.generated";
+import { bbrInit, bbrLossEpisode, bbrUndo } from "./congestion/bbr/bbr";
+import { BBR_USED, bbrOf } from "./congestion/bbr/record";
+import { checkStartupDone } from "./congestion/bbr/states";
 import { CUBIC_USED, cubicInit, cubicOf } from "./congestion/cubic";
 import { Hystart } from "./congestion/hystart";
 import { CUBIC_IN_BBR, takeModel } from "./congestion/model";
@@ -34,7 +36,7 @@ export { writeAck } from "./recovery/ack-policy";
 export { onRttSample, probeTimeout, rttInit } from "./recovery/rtt";
 export { mayPace, onPaced, pacingTime, refill } from "./pacing";
 export { pacingRate } from "./congestion/congestion";
-export { cubicAcked, cubicLost } from "./congestion/cubic";
+export { cubicAckDone, cubicAcked, cubicLost } from "./congestion/cubic";
 export { endSlowStart, hystartAcked, hystartInit, hystartRtt } from "./congestion/hystart";
 
 /** A connection of zeros in the first slot, for parts that need one. */
@@ -67,8 +69,31 @@ export function setCubic(c: Connection, window: u32, threshold: u32, rtt: f32, n
   cubicInit(c);
 }
 
+/** The peer has acknowledged up to `largest`, and all numbers below `next` are sent. */
+export function setAcked(c: Connection, largest: i64, next: u64): void {
+  c.largestAcked = largest;
+  c.nextNumber = next;
+}
+
 export function congestionWindow(c: Connection): u32 {
   return c.congestionWindow;
+}
+
+/** BBR's state after losses that were none, during which it left Startup: because of them, or for a plateau. */
+export function stateAfterUndo(c: Connection, because: bool): u32 {
+  c.congestion = <u8>CONGESTION_BBR;
+  ensureFlight(c, 0);
+  takeModel(c, 0);
+  bbrInit(c, 0);
+  const b = bbrOf(c);
+  bbrLossEpisode(c);
+  b.fullBwReached = !because;
+  b.lossRoundStart = because;
+  b.congestedRound = because;
+  b.lossRanges = 6;
+  checkStartupDone(c, b);
+  bbrUndo(c);
+  return b.state;
 }
 
 /** K (ms), W_max and W_est (bytes). */

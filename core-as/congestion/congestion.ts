@@ -6,7 +6,7 @@
  *   onCongestionPacketLost    one packet was lost; afterwards onCongestionLost for all of them together
  *   onLossEpisode, onSpuriousLoss, onLossUndone   losses that were none (recovery/reordering.ts)
  *   onPersistentCongestion    RFC 9002 §7.6
- *   onWindowFull, onAppLimited   why transmit stopped
+ *   onWindowFull, onAppLimited, onOutOfCredit   why transmit stopped
  *
  * A controller sets `congestionWindow` (bytes); `pacingRate` is what it wants between packets. CUBIC and BBR keep what they know in a
  * chunk (model.ts). Without one (none is left, or nothing was sent for long) NewReno's rules hold.
@@ -17,8 +17,8 @@ import {
 import { Connection } from "../connection/record";
 import { SentPacket, flightOf } from "../recovery/flight";
 import {
-  bbrAckDone, bbrAcked, bbrAllLost, bbrBandwidth, bbrInit, bbrLossEpisode, bbrLost, bbrPacingRate, bbrPersistent, bbrSent, bbrSpurious, bbrState, bbrUndo,
-  bbrWindowFull, bbrWorthKeeping,
+  bbrAckDone, bbrAcked, bbrAllLost, bbrBandwidth, bbrInit, bbrLossEpisode, bbrLost, bbrOutOfCredit, bbrPacingRate, bbrPersistent, bbrSent, bbrSpurious,
+  bbrState, bbrUndo, bbrWindowFull, bbrWorthKeeping,
 } from "./bbr/bbr";
 import { initRateSample, markAppLimited } from "./bbr/rate-sample";
 import {
@@ -117,6 +117,11 @@ export function onWindowFull(c: Connection): void {
 /** Window and pacer would allow more than there is to send. */
 export function onAppLimited(c: Connection): void {
   if (controller(c) == CONGESTION_BBR) markAppLimited(c);
+}
+
+/** There is more to send than the peer gives credit for. */
+export function onOutOfCredit(c: Connection): void {
+  if (controller(c) == CONGESTION_BBR) bbrOutOfCredit(c);
 }
 
 /** Nothing was sent for so long that the path may be another one: the next packet starts anew. */

@@ -74,7 +74,7 @@ export function cubicAcked(c: Connection, size: u32, sentTime: f64, inFlight: u3
     return;
   }
   if (sentTime <= flightOf(c).recoveryStart) return;
-  if (c.congestionWindow < c.slowStartThreshold) c.congestionWindow += hystartAcked(cubic.hystart, size);
+  if (c.congestionWindow < c.slowStartThreshold) c.congestionWindow += isFirstSlowStart(c) ? hystartAcked(cubic.hystart, size) : size;
   else avoid(c, cubic, size, now);
 }
 
@@ -85,7 +85,7 @@ export function cubicWindowNow(c: Connection): u32 {
 
 /** All packets of an ACK are counted: its RTT sample, negative = none. */
 export function cubicAckDone(c: Connection, rtt: f64): void {
-  if (c.congestionWindow >= c.slowStartThreshold) return;
+  if (!isFirstSlowStart(c)) return;
   const cubic = cubicOf(c);
   hystartRtt(cubic.hystart, rtt, c.largestAcked, c.nextNumber);
   if (endSlowStart(cubic.hystart)) c.slowStartThreshold = c.congestionWindow;
@@ -132,10 +132,11 @@ export function cubicUndo(c: Connection): void {
 
 /** RFC 9002 §7.6.2, RFC 9438 §4.8: the next epoch begins when slow start ends. */
 export function cubicPersistent(c: Connection): void {
+  const cubic = cubicOf(c);
   c.congestionWindow = minimumWindow(c);
-  cubicOf(c).epochStart = -1;
+  cubic.window = c.congestionWindow;
+  cubic.epochStart = -1;
   flightOf(c).recoveryStart = -1;
-  hystartInit(cubicOf(c).hystart, c.nextNumber);
 }
 
 /** Whether there is more to remember than at the start. */
@@ -144,7 +145,12 @@ export function cubicWorthKeeping(c: Connection): bool {
 }
 
 export function isConservative(c: Connection): bool {
-  return c.congestionWindow < c.slowStartThreshold && cubicOf(c).hystart.conservativeRounds > 0;
+  return isFirstSlowStart(c) && cubicOf(c).hystart.conservativeRounds > 0;
+}
+
+/** RFC 9406 §4.3: later slow starts end at the threshold, and HyStart++ stays out of them. */
+function isFirstSlowStart(c: Connection): bool {
+  return c.slowStartThreshold == u32.MAX_VALUE;
 }
 
 /** Congestion avoidance (§4.2 to §4.5) for `size` acknowledged bytes. */

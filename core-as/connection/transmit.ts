@@ -8,7 +8,7 @@
  * The Complete packet of the initiator goes before everything else, as the bytes the host gave.
  */
 import { dequeue, dropUnsent, headLength, waiting } from "../datagrams/queue";
-import { onAppLimited, onWindowFull, windowLeft } from "../congestion/congestion";
+import { onAppLimited, onOutOfCredit, onWindowFull, windowLeft } from "../congestion/congestion";
 import { fillControl, fillPing } from "../frames/control";
 import { DATAGRAM_LEN, PING } from "../frames/types";
 import { varintSize, writeVarint } from "../frames/varint";
@@ -250,6 +250,7 @@ function noteIdle(c: Connection): void {
   pacingIdle(c);
   armEarlyCopy(c);
   onAppLimited(c);
+  if (c.bytesHead || c.messagesHead) onOutOfCredit(c);
   const far = c.congestionWindow < c.slowStartThreshold ? c.congestionWindow / 2 : 3 * <u32>c.packetSize;
   if (windowLeft(c) > far) c.flags |= APP_LIMITED;
   else c.flags &= ~APP_LIMITED;

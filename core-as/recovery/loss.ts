@@ -21,7 +21,10 @@ import { sendAgain, settleLost } from "./sent";
 // RFC 9002
 const PERSISTENT_CONGESTION_THRESHOLD: f64 = 3;
 
-/** Our constants: probes per timeout; doublings of the timeout at most; its largest value. */
+/**
+ * Our constants: probes per timeout; doublings of the timeout at most; its largest value. RFC 9002 §6.2.1 doubles without end, up to the idle
+ * timeout; ours may be off, and a path that comes back is to be noticed.
+ */
 const PROBES: u32 = 2;
 const MOST_DOUBLINGS: u32 = 10;
 const LONGEST_TIMEOUT: f64 = 20_000;

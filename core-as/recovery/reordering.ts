@@ -6,8 +6,9 @@
  *   findSpurious   an ACK names one of them: the window of time grows to what that packet took, at most one round trip. Once all that
  *                  an episode lost have arrived, the congestion controller takes back its response (RFC 9438 §4.9.2)
  *
- * The window shrinks by half after 16 episodes without such a packet, as that of RFC 8985 does, and after its least value the thresholds of
- * RFC 9002 hold again. What the packet carried goes out a second time: its record is gone.
+ * The window shrinks by half after 16 episodes without such a packet (that of RFC 8985 §6.2 goes back to its least value at once), and after its
+ * least value the thresholds of RFC 9002 hold again. A number left out on purpose, one in some 540, counts for the threshold of packets
+ * (RFC 9002 §A.10 assumes that there are none). What the packet carried goes out a second time: its record is gone.
  */
 import { onLossUndone, onSpuriousLoss } from "../congestion/congestion";
 import { Connection } from "../connection/record";

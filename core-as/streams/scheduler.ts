@@ -11,6 +11,7 @@
  * times the weight sends that many packets in a row. Passing a stream over costs a list rotation; a share covers at least a
  * sixteenth of a packet, so there are on average at most 16 of them for a packet.
  */
+import { onOutOfCredit } from "../congestion/congestion";
 import { BYTES_LIST, Connection, LOST_LIST, MESSAGES_LIST, at } from "../connection/record";
 import { STREAM, STREAM_FIN, STREAM_LEN, STREAM_OFF } from "../frames/types";
 import { varintSize, writeVarint } from "../frames/varint";
@@ -91,6 +92,7 @@ function fillBytes(c: Connection, to: usize, limit: usize): usize {
     c.dataSent += s.sentHighest - before;
     s.share -= <i32>written;
     if (s.sendNext >= s.sendEnd || isBlocked(s)) {
+      if (s.sendNext < s.sendEnd) onOutOfCredit(c);
       s.share = min(s.share, 0);
       remove(list, address(s), SEND_LINK);
     } else if (s.share <= 0) rotate(list, SEND_LINK);

@@ -2,12 +2,12 @@
 import { describe, expect, test } from 'vitest';
 import { CongestionState as State } from '../../bindings/index.ts';
 import { Flow, type FlowOptions } from './flow.ts';
-import { Line, runTogether } from './pair.ts';
+import { Line, PARAMETERS, runTogether } from './pair.ts';
 
 const RATE = 20e6;
 const RTT = 50;
 const BDP = (RATE / 8_000) * RTT;
-/** §2.4: PacingMarginPercent */
+/** §2.5: PacingMarginPercent */
 const MARGIN = 0.99;
 
 function flow(options: Partial<FlowOptions> = {}): Flow {
@@ -90,7 +90,7 @@ test('each state paces at its gain and keeps its window (§5.6.1)', () => {
   bbr.pair.free();
 });
 
-test('it probes for bandwidth after 2 to 3 s, or 62 rounds (§5.3.3.5.3)', () => {
+test('it probes for bandwidth after 2 to 3 s, or 62 rounds (§5.3.3.8.3)', () => {
   const bbr = flow();
   const all = visits(bbr, 9_500);
   const ups = all.filter(({ state }) => state === State.PROBE_BW_UP);
@@ -146,6 +146,15 @@ test('an application that sends little stays in Startup, and loses nothing of it
   }
   expect(bbr.stats.congestionState).toBe(State.STARTUP);
   expect(bbr.stats.congestionWindow).toBeGreaterThanOrEqual(12_000);
+  bbr.pair.free();
+});
+
+test('the window of the peer ends Startup like a bottleneck (§4.1.1)', () => {
+  const bbr = flow({ parameters: { ...PARAMETERS, initialMaxStreamData: BDP / 2 } });
+  bbr.pair.run(20 * RTT);
+  expect(bbr.stats.congestionState).not.toBe(State.STARTUP);
+  expect(bbr.stats.bandwidth).toBeGreaterThan(0.4 * (RATE / 8));
+  expect(bbr.measure(2_000)).toBeGreaterThan(0.35 * (RATE / 1e6));
   bbr.pair.free();
 });
 
@@ -237,4 +246,20 @@ test('beside CUBIC in a full queue it competes, and stops when CUBIC is gone', (
   run(3_000);
   expect(states).not.toContain(State.COMPETE);
   for (const { pair } of [cubic, bbr]) pair.free();
+});
+
+test('competing, it falls to the least window after persistent congestion, and grows from there (RFC 9002 §7.6.2)', () => {
+  const line = new Line(RATE, BDP);
+  const [cubic, bbr] = [flow({ congestion: 'cubic', line, seed: 1 }), flow({ line, seed: 2 })];
+  const pairs = [cubic.pair, bbr.pair];
+  for (let i = 0; i < 500 && bbr.stats.congestionState !== State.COMPETE; i++) runTogether(pairs, 20);
+  const before = bbr.stats.congestionWindow;
+  expect(bbr.stats.congestionState).toBe(State.COMPETE);
+  bbr.pair.link.loss = 1;
+  runTogether(pairs, 3_000);
+  bbr.pair.link.loss = 0;
+  while (bbr.stats.congestionWindow > 4_800) runTogether(pairs, 1);
+  runTogether(pairs, RTT);
+  expect(bbr.stats.congestionWindow).toBeLessThan(before / 4);
+  for (const pair of pairs) pair.free();
 });

@@ -1,5 +1,6 @@
 /** The round-trip time against RFC 9002 §5.3, CUBIC's window against the formulas of RFC 9438, HyStart++ through the phases of RFC 9406. */
 import { describe, expect, test } from 'vitest';
+import { CongestionState } from '../../bindings/index.ts';
 import { type TestCore, testCore } from './module.ts';
 
 const PACKET = 1_200;
@@ -159,6 +160,22 @@ describe('HyStart++', () => {
     expect(core.call.endSlowStart!(h)).toBe(1);
   });
 
+  test.each([
+    ['the first', 0xffff_ffff, 300],
+    ['no later', 1_000 * PACKET, PACKET],
+  ])('slows %s slow start (§4.3)', (_name, threshold, growth) => {
+    const core = testCore();
+    const c = core.call.blankConnection!();
+    core.call.setCubic!(c, 10 * PACKET, threshold, 100, 1_000);
+    for (const [index, rtt] of [100, 130, 130].entries()) {
+      core.call.setAcked!(c, BigInt(10 * index), BigInt(10 * index + 10));
+      for (let i = 0; i < 10; i++) core.call.cubicAckDone!(c, rtt);
+    }
+    const before = core.call.congestionWindow!(c);
+    core.call.cubicAcked!(c, PACKET, 2_000, before, 2_000);
+    expect(core.call.congestionWindow!(c) - before).toBe(growth);
+  });
+
   test('goes back when the delay falls below what it was', () => {
     const { core, h, state } = begin();
     round(core, h, state, 100);
@@ -216,4 +233,12 @@ test('the probe timeout follows the formulas of RFC 9002 §5.3 and §6.2.1', () 
   // kGranularity, once the variation is gone.
   for (let i = 0; i < 200; i++) core.call.onRttSample!(c, 90, 0);
   expect(core.call.probeTimeout!(c)).toBeCloseTo(90 + 1 + 25, 1);
+});
+
+test.each([
+  ['that ended it', 1, CongestionState.STARTUP],
+  ['beside a plateau', 0, CongestionState.DRAIN],
+])('losses %s, which were none: whether Startup comes back (draft-ietf-ccwg-bbr §5.5.11)', (_name, because, state) => {
+  const core = testCore();
+  expect(core.call.stateAfterUndo!(core.call.blankConnection!(), because)).toBe(state);
 });

@@ -1,5 +1,6 @@
 /**
- * BBRv3 (draft-ietf-ccwg-bbr), as congestion.ts calls it. The model lies in record.ts; what each part does:
+ * BBRv3 (draft-ietf-ccwg-bbr), as congestion.ts calls it. Sections are those of -06; ProbeRTT is that of the text which follows it: one filter
+ * of 10 s, and probe_rtt_cwnd from the round trip before it expired. The model lies in record.ts; what each part does:
  *
  *   rate-sample.ts   how fast packets arrive (§4.1)
  *   path.ts          rounds, largest bandwidth, least RTT, aggregation (§5.5.1 to §5.5.9)
@@ -8,12 +9,16 @@
  *   compete.ts       beside a flow that fills the queue: ours
  *   control.ts       pacing rate and window (§5.6)
  *   constants.ts     the draft's constants, and ours with their reasons
+ *
+ * What departs from the draft and is no constant: a round that waits for the peer's credit counts as full for the estimator of the pipe only. Its
+ * samples do not lower max_bw, as those of a bottleneck would (§4.1.1): a reader that pauses would make us forget what the path carries. prior_cwnd
+ * (§5.6.4.4) is the window at ProbeRTT alone: loss bounds the window by the model and is never what set it.
  */
 import { Connection, HAS_RTT, flagged } from "../../connection/record";
-import { SentPacket } from "../../recovery/flight";
+import { SentPacket, flightOf } from "../../recovery/flight";
 import { initialWindow } from "../model";
 import { minimumWindow } from "../new-reno";
-import { cubicAcked, cubicLossEpisode, cubicLost, cubicUndo } from "../cubic";
+import { cubicAcked, cubicLossEpisode, cubicLost, cubicPersistent, cubicUndo } from "../cubic";
 import { isCompeting, reduction } from "./compete";
 import { initPacingRate, updateControlParameters } from "./control";
 import {
@@ -23,7 +28,7 @@ import {
 import { updateAckAggregation, updateMinRtt } from "./path";
 import { checkProbeRtt, restartFromIdle } from "./probe-rtt";
 import { generateRateSample, rateAcked, rateSent } from "./rate-sample";
-import { bbrOf, minPipeCwnd, smss } from "./record";
+import { NO_STATE, bbrOf, minPipeCwnd, smss } from "./record";
 import { checkDrainDone, checkFullBwReached, checkStartupDone, enterStartup, handleSpuriousLossDetection, updateProbeBwCyclePhase } from "./states";
 
 /** OnInit (§5.2.1), on a model of zeros. */
@@ -45,6 +50,7 @@ export function bbrInit(c: Connection, now: f64): void {
   resetShortTermModel(b);
   beginLossRound(b);
   initPacingRate(c, b, b.hasRtt ? <f64>c.smoothedRtt : 1);
+  b.undoState = NO_STATE;
   enterStartup(b);
 }
 
@@ -110,20 +116,29 @@ export function bbrSpurious(c: Connection, size: u32): void {
   b.roundLost = max(b.roundLost - <f64>size, 0);
 }
 
-/** HandleSpuriousLossDetection (§5.5.11). */
+/** HandleSpuriousLossDetection (§5.5.11), with RestoreCwnd; the next acknowledgement bounds the window by the model. */
 export function bbrUndo(c: Connection): void {
   const b = bbrOf(c);
-  handleSpuriousLossDetection(c, b);
-  if (isCompeting(b) && b.undoState == b.state) cubicUndo(c);
+  if (!isCompeting(b)) c.congestionWindow = max(c.congestionWindow, flightOf(c).undoWindow);
+  else if (b.undoState == b.state) cubicUndo(c);
+  handleSpuriousLossDetection(b);
 }
 
-/** RFC 9002 §7.6.2; the window grows back with what is acknowledged (§5.6.4.4). */
+/**
+ * RFC 9002 §7.6.2; the window grows back with what is acknowledged (§5.6.4.4). To four packets, not the two RFC 9002 recommends: SetCwnd knows none
+ * smaller (§5.6.4.6).
+ */
 export function bbrPersistent(c: Connection): void {
-  c.congestionWindow = <u32>minPipeCwnd(c);
+  if (isCompeting(bbrOf(c))) cubicPersistent(c);
+  else c.congestionWindow = <u32>minPipeCwnd(c);
 }
 
 export function bbrWindowFull(c: Connection): void {
   bbrOf(c).windowFull = true;
+}
+
+export function bbrOutOfCredit(c: Connection): void {
+  bbrOf(c).outOfCredit = true;
 }
 
 /** Whether there is more to remember than at the start. */

@@ -76,7 +76,7 @@ export const ProbeWaitLeast: f64 = 200;
 
 /**
  * A least RTT holds for so many of its own at least: ProbeRTT keeps half the window back for a round trip and 200 ms, which every 10 s would
- * be a tenth of what a link over a satellite can carry.
+ * be a tenth of what a link over a satellite can carry. Departs from §5.3.4.2, which asks all flows for the same interval, beyond 500 ms only.
  */
 export const MinRTTFilterRounds: f64 = 20;
 

@@ -39,7 +39,7 @@ export function setPacingRate(b: Bbr, gain: f64): void {
   if (rate > 0 && (b.fullBwReached || rate > b.pacingRate)) b.pacingRate = rate;
 }
 
-/** InflightWithHeadroom (§5.3.3.6). */
+/** InflightWithHeadroom (§5.3.3.9). */
 export function inflightWithHeadroom(c: Connection, b: Bbr): f64 {
   if (b.inflightLongterm == Infinity) return Infinity;
   const headroom = max(smss(c), Headroom * b.inflightLongterm);

@@ -12,24 +12,28 @@
  * A path that loses without a queue because a policer drops is met by `ExcessiveLoss`. With `randomLoss` 0, which is where it stays
  * on a path that loses only when its queue is full, the response to a probe is the draft's.
  */
-import { STATE_PROBE_BW_REFILL, STATE_PROBE_BW_UP } from "../../codes.generated";
+import { STATE_PROBE_BW_REFILL, STATE_PROBE_BW_UP, STATE_STARTUP } from "../../codes.generated";
 import { Connection } from "../../connection/record";
 import { SentPacket } from "../../recovery/flight";
-import { countWaitedRound } from "./compete";
+import { countWaitedRound, isCompeting } from "./compete";
 import {
   Beta, ExcessiveLoss, LeastLostPackets, LeastRoundPackets, LossThresh, MostRandomLoss, PacketsPerAck, QuietInterval, QuietRtt, QuietSlack, RandomLossGain,
   RandomLossMargin, WaitedRtt, WaitedSlack,
 } from "./constants";
 import { targetInflight, updateMaxBw } from "./path";
 import { lostSince, rsDelivered, rsDeliveryRate, rsHasData, rsLost, rsPriorDelivered, rsTxInFlight } from "./rate-sample";
-import { Bbr, isProbingBw, smss } from "./record";
+import { Bbr, NO_STATE, isProbingBw, smss } from "./record";
 import { startProbeBwDown } from "./states";
 
 /** HandleLostPacket (§5.5.10.2). */
 export function handleLostPacket(c: Connection, b: Bbr, record: SentPacket, now: f64): void {
   b.lost += record.size;
+  if (!b.lossInRound) {
+    b.lossRoundDelivered = b.delivered;
+    // The rate that ends Startup is that of one full round trip (§5.3.1.3), and this one begins with its first loss.
+    if (b.state == <u8>STATE_STARTUP) b.roundDelivered = 0;
+  }
   b.roundLost += <f64>record.size;
-  if (!b.lossInRound) b.lossRoundDelivered = b.delivered;
   b.lossInRound = true;
   if (!b.isBwProbeSample) return;
   const lost = lostSince(b, record);
@@ -40,7 +44,7 @@ export function handleLostPacket(c: Connection, b: Bbr, record: SentPacket, now:
 
 /** SaveStateUponLoss (§5.5.11). */
 export function saveStateUponLoss(b: Bbr): void {
-  b.undoState = b.state;
+  b.undoState = isCompeting(b) ? b.state : NO_STATE;
   b.undoBwShortterm = b.bwShortterm;
   b.undoInflightShortterm = b.inflightShortterm;
   b.undoInflightLongterm = b.inflightLongterm;
@@ -159,10 +163,12 @@ function handleInflightTooHigh(c: Connection, b: Bbr, inFlight: f64, appLimited:
   b.prevProbeTooHigh = true;
   b.isBwProbeSample = false;
   if (!appLimited) b.inflightLongterm = max(inFlight, targetInflight(c, b) * Beta);
-  if (b.state == <u8>STATE_PROBE_BW_UP) startProbeBwDown(c, b, now);
+  if (b.state != <u8>STATE_PROBE_BW_UP) return;
+  b.undoState = b.state;
+  startProbeBwDown(c, b, now);
 }
 
-/** InflightAtLoss (§5.5.10.2). */
+/** InflightAtLoss (§5.5.10.2); as in Linux the prefix is never negative. */
 function inflightAtLoss(b: Bbr, lost: f64, inFlight: f64, size: f64): f64 {
   const before = inFlight - size;
   const share = threshold(b);

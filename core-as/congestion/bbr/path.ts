@@ -19,7 +19,7 @@ export function updateMaxBw(b: Bbr): void {
   b.maxBw = max(b.maxBwPrevious, b.maxBwCurrent);
 }
 
-/** AdvanceMaxBwFilter (§5.5.6): MaxBwFilterLen is two cycles. */
+/** AdvanceMaxBwFilter (§5.5.6): MaxBwFilterLen is two cycles. A cycle without a sample is none, where the draft would count it: as in Linux. */
 export function advanceMaxBwFilter(b: Bbr): void {
   if (b.maxBwCurrent == 0) return;
   b.maxBwPrevious = b.maxBwCurrent;
@@ -66,7 +66,7 @@ export function inflightOf(c: Connection, b: Bbr, bw: f64, gain: f64): f64 {
   return quantized(c, b, bdpMultiple(c, b, bw, gain));
 }
 
-/** TargetInflight (§5.3.3.5.3). */
+/** TargetInflight (§5.3.3.8.3). */
 export function targetInflight(c: Connection, b: Bbr): f64 {
   return min(bdpMultiple(c, b, b.bw, 1), <f64>c.congestionWindow);
 }
@@ -86,4 +86,6 @@ function updateRound(b: Bbr): void {
   b.roundsSinceProbeUp++;
   b.cwndLimited = b.windowFull;
   b.windowFull = false;
+  b.creditLimited = b.outOfCredit;
+  b.outOfCredit = false;
 }

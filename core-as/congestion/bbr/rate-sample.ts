@@ -26,6 +26,9 @@ let newest: u64 = 0;
 /** InitRateSample: an ACK frame begins. */
 export function initRateSample(): void {
   rsHasData = false;
+  rsPriorDelivered = 0;
+  rsAppLimited = false;
+  rsTxInFlight = 0;
   rsDelivered = 0;
   rsLost = 0;
   rsDeliveryRate = 0;

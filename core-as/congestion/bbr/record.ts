@@ -7,12 +7,15 @@ import { Connection } from "../../connection/record";
 import { Model } from "../model";
 import { MinPipeCwndPackets } from "./constants";
 
-// ack_phase (§2.13)
+// ack_phase (§2.14)
 export const ACKS_INIT: u8 = 0;
 export const ACKS_REFILLING: u8 = 1;
 export const ACKS_PROBE_STARTING: u8 = 2;
 export const ACKS_PROBE_FEEDBACK: u8 = 3;
 export const ACKS_PROBE_STOPPING: u8 = 4;
+
+/** undo_state "None" (§5.5.11): no state to go back to. */
+export const NO_STATE: u8 = 255;
 
 @unmanaged
 export class Bbr extends Model {
@@ -82,6 +85,7 @@ export class Bbr extends Model {
   undoBwShortterm: f64;
   undoInflightShortterm: f64;
   undoInflightLongterm: f64;
+  /** The state a loss ended, or COMPETE when one was met there, else NO_STATE. */
   undoState: u8;
   lastLost: u64;
   lossRanges: u32;
@@ -105,6 +109,9 @@ export class Bbr extends Model {
   /** The window was full in this round; it was in this or the last one (C.is_cwnd_limited). */
   windowFull: bool;
   cwndLimited: bool;
+  /** Data waited for credit of the peer in this round; it did in this or the last one. */
+  outOfCredit: bool;
+  creditLimited: bool;
 }
 
 /** Bytes of the chunk that are used. */

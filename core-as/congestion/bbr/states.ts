@@ -19,7 +19,7 @@ import { isInflightTooHigh, resetCongestionSignals, resetShortTermModel } from "
 import { advanceMaxBwFilter, bdpMultiple, inflightOf, startRound, targetInflight } from "./path";
 import { rsAppLimited, rsDeliveryRate, rsTxInFlight } from "./rate-sample";
 import {
-  ACKS_INIT, ACKS_PROBE_FEEDBACK, ACKS_PROBE_STARTING, ACKS_PROBE_STOPPING, ACKS_REFILLING, Bbr, isInProbeBw, smss,
+  ACKS_INIT, ACKS_PROBE_FEEDBACK, ACKS_PROBE_STARTING, ACKS_PROBE_STOPPING, ACKS_REFILLING, Bbr, NO_STATE, isInProbeBw, smss,
 } from "./record";
 
 const MOST_UP_ROUNDS: u32 = 30;
@@ -35,9 +35,12 @@ export function resetFullBw(b: Bbr): void {
   b.fullBwNow = false;
 }
 
-/** CheckFullBWReached (§5.3.1.2). */
+/**
+ * CheckFullBWReached (§5.3.1.2). A round that waited for credit of the peer counts, whatever its samples are marked: its window is a bottleneck like
+ * any other (§4.1.1), and Startup against it would fill the queue with every announcement.
+ */
 export function checkFullBwReached(b: Bbr): void {
-  if (b.fullBwNow || !b.roundStart || rsAppLimited) return;
+  if (b.fullBwNow || !b.roundStart || (rsAppLimited && !b.creditLimited)) return;
   if (rsDeliveryRate >= b.fullBw * FullBwGrowth) {
     resetFullBw(b);
     b.fullBw = rsDeliveryRate;
@@ -52,6 +55,7 @@ export function checkFullBwReached(b: Bbr): void {
 export function checkStartupDone(c: Connection, b: Bbr): void {
   if (b.state != <u8>STATE_STARTUP) return;
   if (b.lossRoundStart && b.congestedRound && b.lossRanges >= StartupFullLossCnt) {
+    b.undoState = b.state;
     b.fullBwReached = true;
     b.inflightLongterm = max(bdpMultiple(c, b, b.maxBw, 1), b.inflightLatest);
   }
@@ -66,7 +70,7 @@ export function checkDrainDone(c: Connection, b: Bbr, now: f64): void {
   if (<f64>c.bytesInFlight <= inflightOf(c, b, b.bw, 1) || b.roundCount > b.drainStartRound + DrainRounds) startProbeBwDown(c, b, now);
 }
 
-/** UpdateProbeBWCyclePhase (§5.3.3.6). */
+/** UpdateProbeBWCyclePhase (§5.3.3.9). */
 export function updateProbeBwCyclePhase(c: Connection, b: Bbr, acked: f64, now: f64): void {
   if (isCompeting(b)) {
     if (b.lossRoundStart && b.quietRound) leaveCompete(c, b, now);
@@ -97,17 +101,20 @@ export function updateProbeBwCyclePhase(c: Connection, b: Bbr, acked: f64, now: 
 }
 
 /** HandleSpuriousLossDetection (§5.5.11). */
-export function handleSpuriousLossDetection(c: Connection, b: Bbr): void {
+export function handleSpuriousLossDetection(b: Bbr): void {
   b.lossInRound = false;
   resetFullBw(b);
   b.bwShortterm = max(b.bwShortterm, b.undoBwShortterm);
   b.inflightShortterm = max(b.inflightShortterm, b.undoInflightShortterm);
   b.inflightLongterm = max(b.inflightLongterm, b.undoInflightLongterm);
-  if (b.state == <u8>STATE_PROBE_RTT || b.state == b.undoState) return;
-  if (b.undoState == <u8>STATE_STARTUP) {
+  const ended = b.undoState;
+  b.undoState = NO_STATE;
+  if (ended == b.state) return;
+  const mayMove = b.state != <u8>STATE_PROBE_RTT && !isCompeting(b);
+  if (ended == <u8>STATE_STARTUP) {
     b.fullBwReached = false;
-    enterStartup(b);
-  } else if (b.undoState == <u8>STATE_PROBE_BW_UP) startProbeBwUp(c, b);
+    if (mayMove) enterStartup(b);
+  } else if (ended == <u8>STATE_PROBE_BW_UP && mayMove) startProbeBwRefill(b);
 }
 
 export function startProbeBwDown(c: Connection, b: Bbr, now: f64): void {
@@ -156,14 +163,14 @@ function startProbeBwUp(c: Connection, b: Bbr): void {
   raiseInflightLongtermSlope(c, b);
 }
 
-/** PickProbeWait (§5.3.3.5.3). */
+/** PickProbeWait (§5.3.3.8.3). */
 function pickProbeWait(c: Connection, b: Bbr): void {
   const random = nextRandom(c);
   b.roundsSinceProbeUp = random & 1;
   b.bwProbeWait = ProbeWaitBase + (ProbeWaitSpread * <f64>(random >> 1)) / <f64>(u32.MAX_VALUE >> 1);
 }
 
-/** IsTimeToProbeBW and IsRenoCoexistenceProbeTime (§5.3.3.5.3). */
+/** IsTimeToProbeBW and IsRenoCoexistenceProbeTime (§5.3.3.8.3). */
 function isTimeToProbeBw(c: Connection, b: Bbr, now: f64): bool {
   const rounds = min(targetInflight(c, b) / smss(c), MostProbeRounds);
   const asReno = now > b.cycleStamp + ProbeWaitLeast && <f64>b.roundsSinceProbeUp >= rounds;
@@ -172,13 +179,13 @@ function isTimeToProbeBw(c: Connection, b: Bbr, now: f64): bool {
   return true;
 }
 
-/** IsTimeToCruise (§5.3.3.6). */
+/** IsTimeToCruise (§5.3.3.9). */
 function isTimeToCruise(c: Connection, b: Bbr): bool {
   const inFlight = <f64>c.bytesInFlight;
   return inFlight <= inflightWithHeadroom(c, b) && inFlight <= inflightOf(c, b, b.maxBw, 1);
 }
 
-/** IsTimeToGoDown (§5.3.3.6). */
+/** IsTimeToGoDown (§5.3.3.9). */
 function isTimeToGoDown(c: Connection, b: Bbr): bool {
   if (b.prevProbeTooHigh && <f64>c.bytesInFlight >= b.inflightLongterm) {
     b.prevProbePrecautionary = true;
@@ -192,7 +199,7 @@ function isTimeToGoDown(c: Connection, b: Bbr): bool {
   return b.fullBwNow;
 }
 
-/** AdaptLongTermModel (§5.3.3.6); true when it decided about the state. */
+/** AdaptLongTermModel (§5.3.3.9); true when it decided about the state. */
 function adaptLongTermModel(c: Connection, b: Bbr, acked: f64): bool {
   if (b.ackPhase == ACKS_PROBE_STARTING && b.roundStart) b.ackPhase = ACKS_PROBE_FEEDBACK;
   if (b.ackPhase == ACKS_PROBE_STOPPING && b.roundStart) {
@@ -213,14 +220,14 @@ function adaptLongTermModel(c: Connection, b: Bbr, acked: f64): bool {
   return false;
 }
 
-/** RaiseInflightLongtermSlope (§5.3.3.6). */
+/** RaiseInflightLongtermSlope (§5.3.3.9). */
 function raiseInflightLongtermSlope(c: Connection, b: Bbr): void {
   const growth = <f64>(1 << b.bwProbeUpRounds);
   b.bwProbeUpRounds = min(b.bwProbeUpRounds + 1, MOST_UP_ROUNDS);
   b.probeUpAckedPerInc = max(<f64>c.congestionWindow / growth, smss(c));
 }
 
-/** ProbeInflightLongtermUpward (§5.3.3.6). */
+/** ProbeInflightLongtermUpward (§5.3.3.9). */
 function probeInflightLongtermUpward(c: Connection, b: Bbr, acked: f64): void {
   if (!isHeldByLongterm(c, b)) return;
   b.bwProbeUpAcked += acked;

@@ -2,19 +2,19 @@
 import { bandwidth, congestionState, pacingRate } from "../congestion/congestion";
 import { close, closeReason } from "../connection/close";
 import { nextEvent } from "../connection/events";
-import { connectionOf, free, open, openedHandle } from "../connection/open";
+import { free, open, openedHandle } from "../connection/open";
 import { completeReceived, receive } from "../connection/receive";
-import { Connection, OPEN, PHASE_ACKED, ROUTED, SEND_PING, UPDATE_WANTED, flagged } from "../connection/record";
+import { OPEN, PHASE_ACKED, ROUTED, SEND_PING, UPDATE_WANTED, flagged } from "../connection/record";
 import { handleTimeout } from "../connection/timeouts";
 import { transmit, transmitPath } from "../connection/transmit";
 import { dequeue, enqueue, queueOf, waiting } from "../datagrams/queue";
-import { abortUnless } from "../memory/invariant";
 import { results, transfer } from "../memory/layout";
 import { frameSpace } from "../packet/size";
 import { allowSize, resetSize } from "../packet/size-search";
 import { arrivedOn } from "../paths/arrival";
 import { UNKNOWN } from "../paths/path";
 import { nextTimer } from "../timers";
+import { put, the } from "./handle";
 
 /** Opens a connection from the transfer area (connection/open.ts). Returns a Status; the handle is `connectionHandle()`. */
 export function connectionOpen(): u32 {
@@ -142,14 +142,4 @@ export function connectionStats(handle: u32): void {
   put(13, congestionState(c));
   put(14, <f64>pacingRate(c) * 1_000);
   put(15, bandwidth(c) * 1_000);
-}
-
-function put(index: i32, value: f64): void {
-  store<f64>(results + (<usize>index << 3), value);
-}
-
-function the(handle: u32): Connection {
-  const c = connectionOf(handle);
-  abortUnless(changetype<usize>(c) != 0);
-  return c;
 }

@@ -1,9 +1,6 @@
 /** Exports of a connection's paths and ids, by handle and by index of the path. */
 import { STATUS_INVALID_ARGUMENT, STATUS_OK, STATUS_OUT_OF_MEMORY } from "../codes.generated";
-import { connectionOf } from "../connection/open";
-import { Connection } from "../connection/record";
-import { abortUnless } from "../memory/invariant";
-import { results, transfer } from "../memory/layout";
+import { transfer } from "../memory/layout";
 import { isThere } from "../paths/arrival";
 import {
   ACTIVE_CONNECTION_ID_LIMIT, ID_FREE, TOKEN, ensureIds, giveMaskKeys, localAt, remoteAt, tokenOf,
@@ -12,6 +9,7 @@ import { addPath, addedPath, keepPath, migrate, probePath, removePath, setPathRo
 import { issueId, roomForIds } from "../paths/local-ids";
 import { FREE, MOST_PATHS, PROVEN, pathAt } from "../paths/path";
 import { assignWaiting } from "../paths/remote-ids";
+import { put, the } from "./handle";
 
 /** Adds a path; `routed`: its route id is the first 8 bytes of the transfer area. Its index, -1 when there is no room. */
 export function connectionAddPath(handle: u32, routed: bool, portOnly: bool, keepInterval: f64, now: f64): i32 {
@@ -126,14 +124,4 @@ function putCounters(packetsSent: u32, packetsReceived: u32, bytesSent: f64, byt
   put(6, bytesSent);
   put(7, bytesReceived);
   put(9, proven ? 1 : 0);
-}
-
-function put(index: i32, value: f64): void {
-  store<f64>(results + (<usize>index << 3), value);
-}
-
-function the(handle: u32): Connection {
-  const c = connectionOf(handle);
-  abortUnless(changetype<usize>(c) != 0);
-  return c;
 }

@@ -2,9 +2,7 @@
  * Exports about streams and messages. Stream ids cross the border as f64: they reach 2^62 on the wire, and a BigInt per call would
  * cost more than the call. A stream that has ended is not an error: the call does nothing and says so.
  */
-import { connectionOf } from "../connection/open";
 import { Connection, OPEN } from "../connection/record";
-import { abortUnless } from "../memory/invariant";
 import { MESSAGE_LIMIT, transfer } from "../memory/layout";
 import { raiseWindow } from "../streams/credit";
 import * as life from "../streams/life";
@@ -14,6 +12,7 @@ import { Stream, canReceive, canSend, isMessage } from "../streams/record";
 import { finish, reset, write } from "../streams/send";
 import { connectionFigures, streamFigures } from "../streams/stats";
 import { find } from "../streams/table";
+import { the } from "./handle";
 
 /** Id of a new byte stream, -1 when the peer allows no more or no record is left. */
 export function streamOpen(handle: u32): f64 {
@@ -101,10 +100,4 @@ export function messageRead(handle: u32, id: f64): i32 {
 function byteStream(c: Connection, id: f64): Stream {
   const s = find(c, <u64>id);
   return changetype<usize>(s) && !isMessage(s) ? s : changetype<Stream>(0);
-}
-
-function the(handle: u32): Connection {
-  const c = connectionOf(handle);
-  abortUnless(changetype<usize>(c) != 0);
-  return c;
 }

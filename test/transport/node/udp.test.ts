@@ -174,13 +174,18 @@ describe('UDP in Node', () => {
     const path = socket.path('127.0.0.1', socket.port);
     const core = new Uint8Array(1 << 20);
     const released: number[] = [];
+    const releases = new EventEmitter();
     const queue = vi.spyOn(Socket.prototype, 'getSendQueueCount');
     // Three of five are said to be queued at first, then one, then none.
     for (const count of [3, 1, 0]) queue.mockReturnValueOnce(count);
-    for (let i = 0; i < 5; i++) socket.send(core, i * 2048, 1000, path, (offset) => released.push(offset / 2048));
+    const release = (offset: number) => {
+      if (released.push(offset / 2048) === 5) releases.emit('all');
+    };
+    for (let i = 0; i < 5; i++) socket.send(core, i * 2048, 1000, path, release);
+    const all = once(releases, 'all');
     await new Promise((resolve) => setImmediate(resolve));
     expect(released).toEqual([0, 1]);
-    while (released.length < 5) await new Promise((resolve) => setTimeout(resolve, 1));
+    await all;
     expect(queue).toHaveBeenCalledTimes(3);
     queue.mockRestore();
     expect(released).toEqual([0, 1, 2, 3, 4]);

@@ -8,7 +8,7 @@ import { OPEN, PHASE_ACKED, ROUTED, SEND_PING, UPDATE_WANTED, flagged } from "..
 import { handleTimeout } from "../connection/timeouts";
 import { transmit, transmitPath } from "../connection/transmit";
 import { dequeue, enqueue, queueOf, waiting } from "../datagrams/queue";
-import { results, transfer } from "../memory/layout";
+import { transfer } from "../memory/layout";
 import { frameSpace } from "../packet/size";
 import { allowSize, resetSize } from "../packet/size-search";
 import { arrivedOn } from "../paths/arrival";

@@ -4,7 +4,7 @@ import { EventKind, TransportError } from '../../bindings/index.ts';
 import { seeds, size } from '../support/size.ts';
 import { forge, rekey } from './forge.ts';
 import { type End, Line, Pair, type PairOptions } from './pair.ts';
-import { content, Reader, Writer } from './traffic.ts';
+import { content, Exchange } from './traffic.ts';
 
 const PING = [0x01];
 const HOUR = 3_600_000;
@@ -16,28 +16,15 @@ for (let phase = 1; phase < 5; phase++) KEYS.push(rekey(KEYS[phase - 1] as Uint8
 function transfer(options: PairOptions, update: (pair: Pair) => void, period = 100, total = size(500_000, 2_000_000)): Pair {
   // the line keeps the transfer going for several times 3 PTO
   const pair = new Pair({ ...options, line: new Line(3e6, 30_000) });
-  const { initiator, responder } = pair;
-  const id = initiator.connection.openStream();
-  const readers = [new Reader(initiator), new Reader(responder)];
-  const writers = [new Writer(initiator, id, total)];
-  initiator.onEvent = (event) => {
-    readers[0]?.on(event);
-    writers[0]?.on(event);
-  };
-  responder.onEvent = (event) => {
-    if (event.kind === EventKind.STREAM_OPENED) writers.push(new Writer(responder, id, total));
-    readers[1]?.on(event);
-    writers[1]?.on(event);
-  };
-  const done = () => readers.every((reader) => reader.ended.has(id));
-  while (!done() && pair.now < 300_000) {
-    pair.run(period, done);
+  const exchange = new Exchange(pair, total);
+  while (!exchange.done() && pair.now < 300_000) {
+    pair.run(period, exchange.done);
     update(pair);
   }
   // A flip of the last moment has to reach the other end.
   for (const end of pair.ends) end.connection.ping();
   pair.run(1_000);
-  expect(readers.map((reader) => [reader.wrong, reader.lengths.get(id)])).toEqual([
+  expect(exchange.read).toEqual([
     [0, total],
     [0, total],
   ]);

@@ -4,30 +4,17 @@ import { Core, EventKind, MESSAGE_LIMIT } from '../../bindings/index.ts';
 import { generator } from '../support/crypto.ts';
 import { seeds, size, slice } from '../support/size.ts';
 import { Pair, type PairOptions } from './pair.ts';
-import { content, matches, Reader, Writer } from './traffic.ts';
+import { content, Exchange, matches, Reader, Writer } from './traffic.ts';
 
 /** Sends `total` bytes both ways on one stream and returns the pair when both are done. */
 function bothWays(total: number, options: PairOptions, limit = 600_000): Pair {
   const pair = new Pair(options);
-  const { initiator, responder } = pair;
-  const id = initiator.connection.openStream();
-  const readers = [new Reader(initiator), new Reader(responder)];
-  const writers = [new Writer(initiator, id, total)];
-  initiator.onEvent = (event) => {
-    readers[0]?.on(event);
-    writers[0]?.on(event);
-  };
-  responder.onEvent = (event) => {
-    if (event.kind === EventKind.STREAM_OPENED) writers.push(new Writer(responder, id, total));
-    readers[1]?.on(event);
-    writers[1]?.on(event);
-  };
-  const done = () => readers.every((reader) => reader.ended.has(id)) && writers.length === 2 && writers.every((writer) => writer.finished);
-  expect(pair.run(limit, done), `done after ${pair.now} ms: ${readers.map((reader) => reader.lengths.get(id))}`).toBe(true);
-  for (const reader of readers) {
-    expect(reader.wrong).toBe(0);
-    expect(reader.lengths.get(id) ?? 0).toBe(total);
-  }
+  const exchange = new Exchange(pair, total);
+  expect(pair.run(limit, exchange.done), `done after ${pair.now} ms: ${exchange.read}`).toBe(true);
+  expect(exchange.read).toEqual([
+    [0, total],
+    [0, total],
+  ]);
   return pair;
 }
 

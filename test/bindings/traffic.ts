@@ -1,6 +1,6 @@
 /** Writers and readers for tests over a pair: content is a function of stream id and offset, so nothing has to be kept to compare. */
 import { EventKind } from '../../bindings/index.ts';
-import type { End, Told } from './pair.ts';
+import type { End, Pair, Told } from './pair.ts';
 
 /** Bytes `from` … `from + length` of the content named `name`. */
 export function content(name: number, from: number, length: number): Uint8Array {
@@ -83,5 +83,36 @@ export class Reader {
       if (!matches(stream, at, this.#buffer.subarray(0, length))) this.wrong++;
       this.lengths.set(stream, at + length);
     }
+  }
+}
+
+/** `total` bytes of content in each direction of one stream, which the initiator opens; it takes over the events of both ends. */
+export class Exchange {
+  readonly #id: number;
+  readonly #readers: Reader[];
+  readonly #writers: Writer[];
+
+  constructor({ initiator, responder, ends }: Pair, total: number) {
+    this.#id = initiator.connection.openStream();
+    this.#readers = ends.map((end) => new Reader(end));
+    this.#writers = [new Writer(initiator, this.#id, total)];
+    ends.forEach((end, index) => {
+      end.onEvent = (event) => {
+        if (event.kind === EventKind.STREAM_OPENED) this.#writers.push(new Writer(responder, this.#id, total));
+        this.#readers[index]?.on(event);
+        this.#writers[index]?.on(event);
+      };
+    });
+  }
+
+  /** Both ends have read to the end and know that all of theirs arrived. */
+  readonly done = (): boolean =>
+    this.#readers.every(({ ended }) => ended.has(this.#id)) &&
+    this.#writers.length === 2 &&
+    this.#writers.every(({ finished }) => finished);
+
+  /** What each end has read: bytes that were wrong, bytes in all. */
+  get read(): [number, number][] {
+    return this.#readers.map(({ wrong, lengths }) => [wrong, lengths.get(this.#id) ?? 0]);
   }
 }

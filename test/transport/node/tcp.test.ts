@@ -134,11 +134,15 @@ async function readSocket(socket: Socket): Promise<Uint8Array> {
   return new Uint8Array(Buffer.concat(parts));
 }
 
-/** Waits until a figure no longer changes. */
+/** Waits until a figure does not change while a connection that nothing holds up carries 1 MiB. */
 async function settled(figure: () => number): Promise<void> {
-  for (let before = -1; before !== figure(); ) {
+  const { near, far } = await tcpPair();
+  near.resume();
+  for (let before = -1, carried = 0; before !== figure(); ) {
     before = figure();
-    await new Promise((resolve) => setTimeout(resolve, 50));
+    carried += 1 << 20;
+    far.write(Buffer.alloc(1 << 20));
+    while (near.bytesRead < carried) await once(near, 'data');
   }
 }
 

@@ -165,7 +165,7 @@ describe('UDP in Node', () => {
     socket.close();
     socket.send(large, 300, 1, path, (given) => released.push(given));
     socket.close();
-    await new Promise((resolve) => setTimeout(resolve, 20));
+    await new Promise((resolve) => setImmediate(resolve));
     expect(released).toEqual([7, ...Array.from({ length: 200 }, (_, i) => i), 300]);
   });
 
@@ -273,9 +273,12 @@ describe('UDP in Node', () => {
         socket.close();
       },
     });
-    const other = await bind();
+    const arrivals = new EventEmitter();
+    const [marked, other] = [await bind({ receive: () => arrivals.emit('marker') }), await bind()];
+    const marker = once(arrivals, 'marker');
     for (let i = 0; i < 10; i++) other.send(Uint8Array.of(i), 0, 1, other.path('127.0.0.1', socket.port), () => {});
-    await new Promise((resolve) => setTimeout(resolve, 20));
+    other.send(Uint8Array.of(10), 0, 1, other.path('127.0.0.1', marked.port), () => {});
+    await marker;
     expect(seen).toEqual([0]);
   });
 

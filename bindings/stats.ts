@@ -1,8 +1,8 @@
-/** Figures of a connection, in the order of `connectionStats` (core-as/exports/connection.ts). */
+/** Figures of a connection and of its paths, in the order of `connectionStats` and `connectionPathStats` (core-as/exports). */
 import type { CongestionState } from './codes.generated.ts';
 
-/** Figures of one connection since it was opened. */
-export interface CoreConnectionStats {
+/** What a connection and each of its paths tell alike. */
+interface TrafficStats {
   /** Smoothed and least round-trip time, ms. */
   rtt: number;
   minimumRtt: number;
@@ -11,14 +11,18 @@ export interface CoreConnectionStats {
   bytesInFlight: number;
   packetsSent: number;
   packetsReceived: number;
-  /** Without probes of a larger packet size. */
-  packetsLost: number;
-  /** Packets of the peer, or of nobody, that were dropped. */
-  packetsDropped: number;
   bytesSent: number;
   bytesReceived: number;
   /** UDP payload of our packets, as far as probes have found out. */
   packetSize: number;
+}
+
+/** Figures of one connection since it was opened; round trip, window and packet size are those of the active path. */
+export interface CoreConnectionStats extends TrafficStats {
+  /** Without probes of a larger packet size. */
+  packetsLost: number;
+  /** Packets of the peer, or of nobody, that were dropped. */
+  packetsDropped: number;
   /** Datagrams, ours and the peer's, that a full queue or a smaller packet size has cost. */
   datagramsDropped: number;
   authenticationFailures: number;
@@ -31,33 +35,27 @@ export interface CoreConnectionStats {
 }
 
 /** Figures of one path since it came up; those of the first since the connection was opened. */
-export interface CorePathStats {
-  /** Smoothed and least round-trip time, ms. */
-  rtt: number;
-  minimumRtt: number;
-  congestionWindow: number;
-  bytesInFlight: number;
-  packetsSent: number;
-  packetsReceived: number;
-  bytesSent: number;
-  bytesReceived: number;
-  packetSize: number;
+export interface CorePathStats extends TrafficStats {
   /** The peer has shown that it receives there. */
   proven: boolean;
 }
 
-const NAMES = [
+const TRAFFIC = [
   'rtt',
   'minimumRtt',
   'congestionWindow',
   'bytesInFlight',
   'packetsSent',
   'packetsReceived',
-  'packetsLost',
-  'packetsDropped',
   'bytesSent',
   'bytesReceived',
   'packetSize',
+] as const satisfies readonly (keyof TrafficStats)[];
+
+const CONNECTION = [
+  ...TRAFFIC,
+  'packetsLost',
+  'packetsDropped',
   'datagramsDropped',
   'authenticationFailures',
   'congestionState',
@@ -67,24 +65,17 @@ const NAMES = [
 
 /** The figures that `connectionPathStats` has left in the core's results. */
 export function readPathStats(results: Float64Array): CorePathStats {
-  const value = (index: number) => results[index] ?? 0;
-  return {
-    rtt: value(0),
-    minimumRtt: value(1),
-    congestionWindow: value(2),
-    bytesInFlight: value(3),
-    packetsSent: value(4),
-    packetsReceived: value(5),
-    bytesSent: value(6),
-    bytesReceived: value(7),
-    packetSize: value(8),
-    proven: value(9) !== 0,
-  };
+  return { ...named(TRAFFIC, results), proven: results[TRAFFIC.length] !== 0 };
 }
 
 /** The figures that `connectionStats` has left in the core's results. */
 export function readStats(results: Float64Array): CoreConnectionStats {
-  const stats = {} as Record<(typeof NAMES)[number], number>;
-  for (const [index, name] of NAMES.entries()) stats[name] = results[index] ?? 0;
-  return stats as CoreConnectionStats;
+  return named(CONNECTION, results) as CoreConnectionStats;
+}
+
+/** The first of the core's results, by names in their order. */
+export function named<K extends string>(names: readonly K[], results: Float64Array): Record<K, number> {
+  const stats = {} as Record<K, number>;
+  for (const [index, name] of names.entries()) stats[name] = results[index] ?? 0;
+  return stats;
 }

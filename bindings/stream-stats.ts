@@ -1,4 +1,5 @@
 /** Figures of streams, in the order of core-as/streams/stats.ts. */
+import { named } from './stats.ts';
 
 /** Figures of one byte stream since it was opened. Bytes are those of the stream, without headers. */
 export interface CoreStreamStats {
@@ -77,10 +78,4 @@ export function readStreamStats(results: Float64Array): CoreStreamStats {
 /** The figures that `connectionStreamStats` has left there. */
 export function readStreamTotals(results: Float64Array): CoreStreamTotals {
   return named(TOTALS, results);
-}
-
-function named<K extends string>(names: readonly K[], results: Float64Array): Record<K, number> {
-  const stats = {} as Record<K, number>;
-  for (const [index, name] of names.entries()) stats[name] = results[index] ?? 0;
-  return stats;
 }

@@ -132,11 +132,11 @@ export function connectionStats(handle: u32): void {
   put(3, c.bytesInFlight);
   put(4, c.packetsSent);
   put(5, c.packetsReceived);
-  put(6, c.packetsLost);
-  put(7, c.packetsDropped);
-  put(8, c.bytesSent);
-  put(9, c.bytesReceived);
-  put(10, c.packetSize);
+  put(6, c.bytesSent);
+  put(7, c.bytesReceived);
+  put(8, c.packetSize);
+  put(9, c.packetsLost);
+  put(10, c.packetsDropped);
   put(11, c.datagrams ? queueOf(c, true).dropped + queueOf(c, false).dropped : 0);
   put(12, <f64>c.authenticationFailures);
   put(13, congestionState(c));

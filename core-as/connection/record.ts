@@ -49,6 +49,8 @@ export const LIMITED: u32 = 1 << 16;
 export const DOUBTED: u32 = 1 << 17;
 /** The peer's last packet that is no probe came in on another path than the active one, and was not followed. */
 export const ELSEWHERE: u32 = 1 << 18;
+/** The peer's MAX_DATA is used up and there is more to send; it was told, or is about to be. */
+export const OUT_OF_CREDIT: u32 = 1 << 19;
 /** We have sent an ACK since the peer's current key phase began: it may go on to the next. */
 export const PHASE_TOLD: u32 = 1 << 28;
 
@@ -59,6 +61,7 @@ export const SEND_MAX_STREAMS: u8 = 1 << 2;
 export const SEND_MAX_MESSAGES: u8 = 1 << 3;
 /** NEW_CONNECTION_ID and RETIRE_CONNECTION_ID that are due. */
 export const SEND_IDS: u8 = 1 << 4;
+export const SEND_DATA_BLOCKED: u8 = 1 << 5;
 
 // Connection-wide events not fetched yet, in the order they are told.
 export const ON_COMPLETED: u8 = 1 << 0;

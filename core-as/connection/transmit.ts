@@ -2,14 +2,14 @@
  * What goes out next. One call fills up to 32 slots; each packet is built in its slot in this order (PROTOCOL.md §5):
  *
  *   1. is anything due, and do window, pacer and chunks allow more than an acknowledgement?
- *   2. ACK   3. credit and stream control   4. stream bytes: lost, messages, byte streams   5. datagrams   6. PING
+ *   2. ACK   3. credit and stream control   4. stream bytes: lost, messages, byte streams; what blocks them   5. datagrams   6. PING
  *   7. number, header, encryption; record of what it carried
  *
  * The Complete packet of the initiator goes before everything else, as the bytes the host gave.
  */
 import { dequeue, dropUnsent, headLength, waiting } from "../datagrams/queue";
 import { onAppLimited, onOutOfCredit, onWindowFull, windowLeft } from "../congestion/congestion";
-import { fillControl, fillPing } from "../frames/control";
+import { fillControl, fillPing, fillStreamControl } from "../frames/control";
 import { DATAGRAM_LEN, PING } from "../frames/types";
 import { varintSize, writeVarint } from "../frames/varint";
 import { BATCH, packetLengths, packetOffsets } from "../memory/layout";
@@ -26,6 +26,7 @@ import { ACKS_UNTIL_PING, ackOwed, onAckSent, writeAck } from "../recovery/ack-p
 import { armEarlyCopy } from "../recovery/early-copy";
 import { ensureFlight, flightIsFull, flightOf, newRecord, recordOf } from "../recovery/flight";
 import { commitSent, commitSkipped, eliciting, stageAck, stageComplete, stageEliciting, stageSent, stageSizeProbe } from "../recovery/sent";
+import { noteOutOfCredit } from "../streams/credit";
 import { fillStreams, hasStreamData } from "../streams/scheduler";
 import { writeClose } from "./close";
 import {
@@ -73,7 +74,7 @@ function transmitPacket(c: Connection, now: f64): bool {
     return false;
   }
   if (c.ackOnly >= ACKS_UNTIL_PING) c.pending |= SEND_PING;
-  const wanted = hasData(c);
+  const wanted = hasData(c) || noteOutOfCredit(c);
   const more = wanted && mayElicit(c, now);
   if (!wanted) noteIdle(c);
   if (!more && !flagged(c, ACK_NOW)) return false;
@@ -122,6 +123,7 @@ function transmitSizeProbe(c: Connection, now: f64): bool {
 function fillFrames(c: Connection, to: usize, limit: usize, now: f64): usize {
   let end = fillControl(c, to, limit, now);
   end = fillStreams(c, end, limit);
+  end = fillStreamControl(c, end, limit, now);
   end = fillDatagrams(c, end, limit);
   if (eliciting) {
     c.pending &= ~SEND_PING;

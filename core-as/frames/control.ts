@@ -1,17 +1,19 @@
 /** Control frames we write (RFC 9000 §19). Each is made from state when it goes out; none is stored. */
 import {
-  Connection, CONTROL_LIST, SEND_IDS, SEND_MAX_DATA, SEND_MAX_MESSAGES, SEND_MAX_STREAMS, SEND_PING, at,
+  Connection, CONTROL_LIST, OUT_OF_CREDIT, SEND_DATA_BLOCKED, SEND_IDS, SEND_MAX_DATA, SEND_MAX_MESSAGES, SEND_MAX_STREAMS, SEND_PING, at, flagged,
 } from "../connection/record";
 import { head, remove } from "../memory/list";
 import { fillNewIds } from "../paths/local-ids";
 import { fillRetirements } from "../paths/remote-ids";
-import { REF_MAX_STREAM_DATA, REF_RESET_STREAM, REF_STOP_SENDING } from "../recovery/flight";
+import { REF_MAX_STREAM_DATA, REF_RESET_STREAM, REF_STOP_SENDING, REF_STREAM_DATA_BLOCKED } from "../recovery/flight";
 import { canStage, stageControl, stageEliciting, stageReference } from "../recovery/sent";
 import {
-  CONTROL_LINK, SEND_MAX_STREAM_DATA, SEND_RESET_STREAM, SEND_STOP_SENDING, Stream, address,
+  CONTROL_LINK, SEND_MAX_STREAM_DATA, SEND_RESET_STREAM, SEND_STOP_SENDING, SEND_STREAM_DATA_BLOCKED, Stream, address,
 } from "../streams/record";
 import { tuneConnection, tuneStream } from "../streams/window";
-import { MAX_DATA, MAX_MESSAGES, MAX_STREAMS, MAX_STREAM_DATA, PING, RESET_STREAM, STOP_SENDING } from "./types";
+import {
+  DATA_BLOCKED, MAX_DATA, MAX_MESSAGES, MAX_STREAMS, MAX_STREAM_DATA, PING, RESET_STREAM, STOP_SENDING, STREAM_DATA_BLOCKED,
+} from "./types";
 import { writeVarint } from "./varint";
 
 /** No control frame is longer: a type and three integers. */
@@ -23,7 +25,14 @@ export function fillControl(c: Connection, to: usize, limit: usize, now: f64): u
   if (c.pending & SEND_MAX_DATA && end + LONGEST <= limit) end = maxData(c, end, now);
   if (c.pending & SEND_MAX_STREAMS && end + LONGEST <= limit) end = maxStreams(c, end);
   if (c.pending & SEND_MAX_MESSAGES && end + LONGEST <= limit) end = maxMessages(c, end);
+  if (c.pending & SEND_DATA_BLOCKED && end + LONGEST <= limit) end = dataBlocked(c, end);
   if (c.pending & SEND_IDS) end = idFrames(c, end, limit);
+  return fillStreamControl(c, end, limit, now);
+}
+
+/** Those of streams; asked once more behind stream bytes, which may have been the last that the peer's window allows. */
+export function fillStreamControl(c: Connection, to: usize, limit: usize, now: f64): usize {
+  let end = to;
   const list = at(c) + CONTROL_LIST;
   while (head(list) && end + LONGEST <= limit && canStage()) {
     const s = changetype<Stream>(head(list));
@@ -63,6 +72,14 @@ function maxMessages(c: Connection, to: usize): usize {
   return writeVarint(writeVarint(to, MAX_MESSAGES), c.peerMessageLimit);
 }
 
+/** Nothing when a lost one is to be repeated and credit has come. */
+function dataBlocked(c: Connection, to: usize): usize {
+  c.pending &= ~SEND_DATA_BLOCKED;
+  if (!flagged(c, OUT_OF_CREDIT)) return to;
+  stageControl(SEND_DATA_BLOCKED);
+  return writeVarint(writeVarint(to, DATA_BLOCKED), c.dataSendLimit);
+}
+
 /** NEW_CONNECTION_ID and RETIRE_CONNECTION_ID, into the packet that gets the next number. */
 function idFrames(c: Connection, to: usize, limit: usize): usize {
   c.pending &= ~SEND_IDS;
@@ -83,6 +100,11 @@ function streamControl(c: Connection, s: Stream, to: usize, now: f64): usize {
     s.pending &= ~SEND_STOP_SENDING;
     stageReference(s, REF_STOP_SENDING, 0, 0, false);
     return writeVarint(writeVarint(writeVarint(to, STOP_SENDING), s.id), s.stopCode);
+  }
+  if (s.pending & SEND_STREAM_DATA_BLOCKED) {
+    s.pending &= ~SEND_STREAM_DATA_BLOCKED;
+    stageReference(s, REF_STREAM_DATA_BLOCKED, s.sendLimit, 0, false);
+    return writeVarint(writeVarint(writeVarint(to, STREAM_DATA_BLOCKED), s.id), s.sendLimit);
   }
   s.pending &= ~SEND_MAX_STREAM_DATA;
   tuneStream(c, s, now);

@@ -127,6 +127,8 @@ export const REF_DATA: u8 = 0;
 export const REF_MAX_STREAM_DATA: u8 = 1;
 export const REF_RESET_STREAM: u8 = 2;
 export const REF_STOP_SENDING: u8 = 3;
+/** Its offset is the limit that was told. */
+export const REF_STREAM_DATA_BLOCKED: u8 = 4;
 
 @unmanaged
 export class Reference {

@@ -8,13 +8,13 @@ import { Connection, ON_COMPLETED, SEND_COMPLETE } from "../connection/record";
 import { onCongestionSent } from "../congestion/congestion";
 import { BOOKKEEPING, releaseChunk } from "../memory/chunks";
 import { onResetAcked, onResetLost, onSendAcked, onSendLost } from "../streams/send";
-import { onMaxStreamDataLost, onStopSendingLost } from "../streams/credit";
+import { onBlockedLost, onMaxStreamDataLost, onStopSendingLost } from "../streams/credit";
 import { leavePath } from "../paths/recovery-state";
 import { Stream } from "../streams/record";
 import { onTailSent } from "./early-copy";
 import {
-  MOST_REFERENCES, OUTSTANDING, REFERENCES_AT, REFERENCE_SIZE, REF_DATA, REF_MAX_STREAM_DATA, REF_RESET_STREAM, REF_STOP_SENDING, RESOLVED, Reference,
-  SKIPPED, SentPacket, flightOf, newRecord, referenceOf,
+  MOST_REFERENCES, OUTSTANDING, REFERENCES_AT, REFERENCE_SIZE, REF_DATA, REF_MAX_STREAM_DATA, REF_RESET_STREAM, REF_STOP_SENDING, REF_STREAM_DATA_BLOCKED, RESOLVED,
+  Reference, SKIPPED, SentPacket, flightOf, newRecord, referenceOf,
 } from "./flight";
 
 const OFFSET_MASK: u64 = 0x0000_ffff_ffff_ffff;
@@ -134,6 +134,7 @@ export function sendAgain(c: Connection, record: SentPacket): void {
     else if (reference.kind == REF_RESET_STREAM) onResetLost(c, s);
     else if (reference.kind == REF_MAX_STREAM_DATA) onMaxStreamDataLost(c, s);
     else if (reference.kind == REF_STOP_SENDING) onStopSendingLost(c, s);
+    else if (reference.kind == REF_STREAM_DATA_BLOCKED) onBlockedLost(c, s, offsetOf(reference));
   }
 }
 

@@ -8,15 +8,15 @@
  * bytes must never wait for credit that we have and keep (PROTOCOL.md §5).
  */
 import {
-  Connection, CONTROL_LIST, ON_MESSAGES, ON_STREAMS, SEND_MAX_DATA, SEND_MAX_MESSAGES, SEND_MAX_STREAMS, WANTS_MESSAGES,
-  WANTS_STREAMS, at, flagged,
+  Connection, CONTROL_LIST, ON_MESSAGES, ON_STREAMS, OUT_OF_CREDIT, SEND_DATA_BLOCKED, SEND_MAX_DATA, SEND_MAX_MESSAGES, SEND_MAX_STREAMS,
+  WANTS_MESSAGES, WANTS_STREAMS, at, flagged,
 } from "../connection/record";
 import { MESSAGE_LIMIT } from "../memory/layout";
 import { push } from "../memory/list";
 import {
   ADAPTIVE, BLOCKED, CONTROL_LINK, DISCARD, PEER_RESET, RECEIVE_DONE, SEND_MAX_STREAM_DATA, SEND_STOP_SENDING, Stream, UNKNOWN, address, has, isMessage,
 } from "./record";
-import { offerRoom, queueNew } from "./send";
+import { offerRoom, queueNew, tellBlocked, unblock } from "./send";
 import { stepOf, windowOf } from "./window";
 
 /** Smallest MAX_DATA window. */
@@ -70,16 +70,32 @@ export function onStopSendingLost(c: Connection, s: Stream): void {
   if (s.finalSize == UNKNOWN && has(s, DISCARD)) requestStop(c, s, s.stopCode);
 }
 
+/** STREAM_DATA_BLOCKED with that limit is lost. */
+export function onBlockedLost(c: Connection, s: Stream, limit: u64): void {
+  if (has(s, BLOCKED) && s.sendLimit == limit) tellBlocked(c, s);
+}
+
+/** There is nothing that may be sent: true when it is MAX_DATA that holds streams up and the peer has to be told, once for each limit (RFC 9000 §4.1). */
+export function noteOutOfCredit(c: Connection): bool {
+  if ((!c.bytesHead && !c.messagesHead) || flagged(c, OUT_OF_CREDIT)) return false;
+  c.flags |= OUT_OF_CREDIT;
+  c.pending |= SEND_DATA_BLOCKED;
+  return true;
+}
+
 // What the peer announces.
 
 export function onMaxData(c: Connection, limit: u64): void {
-  if (limit > c.dataSendLimit) c.dataSendLimit = limit;
+  if (limit <= c.dataSendLimit) return;
+  c.dataSendLimit = limit;
+  c.flags &= ~OUT_OF_CREDIT;
+  c.pending &= ~SEND_DATA_BLOCKED;
 }
 
 export function onMaxStreamData(c: Connection, s: Stream, limit: u64): void {
   if (limit <= s.sendLimit) return;
   s.sendLimit = limit;
-  s.flags &= ~BLOCKED;
+  unblock(c, s);
   queueNew(c, s);
   offerRoom(c, s);
 }

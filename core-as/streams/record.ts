@@ -49,6 +49,7 @@ export const BLOCKED: u32 = 1 << 14;
 export const SEND_MAX_STREAM_DATA: u32 = 1 << 0;
 export const SEND_RESET_STREAM: u32 = 1 << 1;
 export const SEND_STOP_SENDING: u32 = 1 << 2;
+export const SEND_STREAM_DATA_BLOCKED: u32 = 1 << 3;
 
 // Events of a stream that the host has not fetched, in the order they are told.
 export const ON_OPENED: u32 = 1 << 0;

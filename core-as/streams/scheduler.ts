@@ -91,7 +91,7 @@ function fillBytes(c: Connection, to: usize, limit: usize): usize {
     if (end == to) break;
     c.dataSent += s.sentHighest - before;
     s.share -= <i32>written;
-    if (s.sendNext >= s.sendEnd || isBlocked(s)) {
+    if (s.sendNext >= s.sendEnd || isBlocked(c, s)) {
       if (s.sendNext < s.sendEnd) onOutOfCredit(c);
       s.share = min(s.share, 0);
       remove(list, address(s), SEND_LINK);

@@ -21,7 +21,7 @@ import { clear, count, endOf, insert, insertMerging, remove, startOf } from "../
 import { maybeFree } from "./life";
 import {
   BLOCKED, CONTROL_LINK, ENDED, END_ACKED, END_PENDING, EVENT_LINK, LOST_LINK, ON_FINISHED, ON_WRITABLE, RESET, SEND_DONE, SEND_LINK,
-  SEND_RESET_STREAM, STARTED, Stream, WANTS_ROOM, ackedSet, address, has, isMessage, lostSet, sendMap,
+  SEND_RESET_STREAM, SEND_STREAM_DATA_BLOCKED, STARTED, Stream, WANTS_ROOM, ackedSet, address, has, isMessage, lostSet, sendMap,
 } from "./record";
 
 /** Our constants: least and most bytes buffered per byte stream; in between, four times the congestion window: where packets
@@ -65,6 +65,7 @@ export function reset(c: Connection, s: Stream, code: u64): void {
   if (isMessage(s) && has(s, STARTED)) c.dataSent -= s.sendEnd - s.sentHighest;
   s.flags = (s.flags | RESET) & ~(WANTS_ROOM | END_PENDING);
   s.resetCode = code;
+  unblock(c, s);
   releaseSendBuffers(c, s);
   s.pending |= SEND_RESET_STREAM;
   push(at(c) + CONTROL_LIST, address(s), CONTROL_LINK);
@@ -72,16 +73,31 @@ export function reset(c: Connection, s: Stream, code: u64): void {
 
 /** Puts the stream among those with new bytes, if its window allows one. */
 export function queueNew(c: Connection, s: Stream): void {
-  if (s.sendNext >= s.sendEnd || has(s, RESET) || isBlocked(s)) return;
+  if (s.sendNext >= s.sendEnd || has(s, RESET) || isBlocked(c, s)) return;
   push(at(c) + (isMessage(s) ? MESSAGES_LIST : BYTES_LIST), address(s), SEND_LINK);
 }
 
-/** Whether the stream has bytes to send and no credit for them; notes it when it is new. */
-export function isBlocked(s: Stream): bool {
+/** Whether the stream has bytes to send and no credit for them; when it is new, the peer is told (RFC 9000 §4.1). */
+export function isBlocked(c: Connection, s: Stream): bool {
   if (s.sendNext < s.sendLimit || s.sendNext >= s.sendEnd) return false;
-  if (!has(s, BLOCKED)) s.blocked++;
+  if (has(s, BLOCKED)) return true;
   s.flags |= BLOCKED;
+  s.blocked++;
+  tellBlocked(c, s);
   return true;
+}
+
+/** STREAM_DATA_BLOCKED has to go out. */
+export function tellBlocked(c: Connection, s: Stream): void {
+  s.pending |= SEND_STREAM_DATA_BLOCKED;
+  push(at(c) + CONTROL_LIST, address(s), CONTROL_LINK);
+}
+
+/** There is credit, or nothing to send any more: what was not told yet need not be. */
+export function unblock(c: Connection, s: Stream): void {
+  s.flags &= ~BLOCKED;
+  s.pending &= ~SEND_STREAM_DATA_BLOCKED;
+  if (s.pending == 0) unlink(at(c) + CONTROL_LIST, address(s), CONTROL_LINK);
 }
 
 /** `length` bytes from `offset` (and the end) arrived. */

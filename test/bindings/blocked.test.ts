@@ -1,0 +1,121 @@
+/** DATA_BLOCKED and STREAM_DATA_BLOCKED (RFC 9000 §4.1, §19.12, §19.13): a sender without credit says so, once for each limit. */
+import { expect, it } from 'vitest';
+import { MESSAGE_LIMIT } from '../../bindings/index.ts';
+import { reveal } from './forge.ts';
+import { Pair } from './pair.ts';
+
+const STREAM_LIMIT = 5_000;
+const DATA_LIMIT = 150_000;
+
+/** Frames that say that their sender is blocked, of one packet of the initiator, as lists of their integers. */
+function blockedFrames(packet: Uint8Array): number[][] {
+  const frames = reveal(packet, 'initiator') as Uint8Array;
+  const found: number[][] = [];
+  let at = 0;
+  const integer = (): number => {
+    const length = 1 << ((frames[at] as number) >> 6);
+    let value = (frames[at++] as number) & 63;
+    for (let i = 1; i < length; i++) value = value * 256 + (frames[at++] as number);
+    return value;
+  };
+  const integers = (count: number) => Array.from({ length: count }, integer);
+  while (at < frames.length) {
+    const type = integer();
+    if (type === 0x02) integers(2 * (integers(3)[2] as number) + 1);
+    else if (type >= 0x08 && type <= 0x0f) at += integers(type & 0x04 ? 3 : 2).at(-1) as number;
+    else if (type === 0x14 || type === 0x15) found.push(integers(type - 0x13));
+    else if (type > 0x01) integers(type === 0x04 ? 3 : 2);
+  }
+  return found;
+}
+
+/** A pair of which nobody reads, what the initiator said of being blocked, and the packets that said it. */
+function watched() {
+  const pair = new Pair({ parameters: { initialMaxStreamData: STREAM_LIMIT, initialMaxData: DATA_LIMIT } });
+  const told: number[][] = [];
+  const state = { drop: 0 };
+  pair.intercept = (datagram, from) => {
+    const frames = from.isInitiator ? blockedFrames(datagram) : [];
+    told.push(...frames);
+    return frames.length > 0 && state.drop-- > 0 ? null : datagram;
+  };
+  return { pair, told, state, stream: pair.initiator.connection.openStream() };
+}
+
+it('a stream that has used up its window tells it once, and again at the next limit', () => {
+  const { pair, told, stream } = watched();
+  const { connection } = pair.initiator;
+  connection.writeStream(stream, new Uint8Array(STREAM_LIMIT));
+  pair.run(1_000);
+  expect(told).toEqual([]);
+  connection.writeStream(stream, new Uint8Array(10_000));
+  pair.run(20_000);
+  connection.writeStream(stream, new Uint8Array(10));
+  pair.run(20_000);
+  expect(told).toEqual([[stream, STREAM_LIMIT]]);
+  pair.responder.connection.raiseStreamWindow(stream, 8_000);
+  pair.run(20_000);
+  expect(told.slice(1)).toEqual([[stream, 8_000]]);
+  pair.responder.connection.raiseStreamWindow(stream, 40_000);
+  pair.run(20_000);
+  expect(told.length).toBe(2);
+  pair.free();
+});
+
+it('it stands in the packet with the last bytes that may go', () => {
+  const { pair, told, stream } = watched();
+  pair.initiator.connection.writeStream(stream, new Uint8Array(STREAM_LIMIT + 1));
+  pair.settle();
+  expect(pair.initiator.connection.stats().packetsSent).toBe(Math.ceil(STREAM_LIMIT / 1_150));
+  expect(told).toEqual([[stream, STREAM_LIMIT]]);
+  pair.free();
+});
+
+it('what got lost is told again while it is true', () => {
+  const { pair, told, state, stream } = watched();
+  state.drop = 1;
+  pair.initiator.connection.writeStream(stream, new Uint8Array(10_000));
+  pair.run(5_000);
+  const copies = told.length;
+  expect(copies).toBeGreaterThan(1);
+  expect(new Set(told.map(String))).toEqual(new Set([`${stream},${STREAM_LIMIT}`]));
+  pair.run(20_000);
+  expect(told.length).toBe(copies);
+  pair.free();
+});
+
+it.each(['credit', 'a reset'])('and not after %s', (what) => {
+  const { pair, told, state, stream } = watched();
+  state.drop = 1;
+  pair.initiator.connection.writeStream(stream, new Uint8Array(10_000));
+  pair.run(11);
+  if (what === 'credit') pair.responder.connection.raiseStreamWindow(stream, 40_000);
+  else pair.initiator.connection.resetStream(stream, 1);
+  pair.run(20_000);
+  expect(pair.initiator.connection.stats().packetsLost).toBeGreaterThan(0);
+  expect(told).toEqual([[stream, STREAM_LIMIT]]);
+  pair.free();
+});
+
+it.each([0, 1])('a connection that has used up its window tells it once, %d packets with that lost', (lost) => {
+  const { pair, told, state } = watched();
+  const { connection } = pair.initiator;
+  state.drop = lost;
+  const send = () => connection.sendMessage(new Uint8Array(MESSAGE_LIMIT));
+  send();
+  send();
+  pair.run(5_000);
+  expect(told).toEqual([]);
+  const third = send();
+  pair.run(5_000);
+  const copies = told.length;
+  if (lost === 0) expect(copies).toBe(1);
+  else expect(copies).toBeGreaterThan(1);
+  expect(new Set(told.map(String))).toEqual(new Set([`${DATA_LIMIT}`]));
+  pair.run(20_000);
+  pair.responder.connection.readMessage(2);
+  pair.run(20_000);
+  expect(told.length).toBe(copies);
+  expect(pair.responder.connection.readMessage(third).length).toBe(MESSAGE_LIMIT);
+  pair.free();
+});

@@ -6,8 +6,8 @@
  */
 import {
   EVENT_CLOSED, EVENT_COMPLETED, EVENT_DATAGRAM, EVENT_DRAINED, EVENT_KEY_UPDATED, EVENT_MESSAGE, EVENT_MESSAGES_WRITABLE, EVENT_NONE,
-  EVENT_STREAMS_AVAILABLE, EVENT_STREAM_FINISHED, EVENT_STREAM_OPENED, EVENT_STREAM_READABLE, EVENT_STREAM_RESET, EVENT_STREAM_STOPPED,
-  EVENT_STREAM_WRITABLE, EVENT_TIMED_OUT,
+  EVENT_PATH_SUSPECTED, EVENT_STREAMS_AVAILABLE, EVENT_STREAM_FINISHED, EVENT_STREAM_OPENED, EVENT_STREAM_READABLE, EVENT_STREAM_RESET,
+  EVENT_STREAM_STOPPED, EVENT_STREAM_WRITABLE, EVENT_TIMED_OUT,
 } from "../codes.generated";
 import { headLength, queueOf } from "../datagrams/queue";
 import { results } from "../memory/layout";
@@ -19,7 +19,8 @@ import {
 } from "../streams/record";
 import { closeCode } from "./close";
 import {
-  Connection, EVENTS_LIST, ON_CLOSED, ON_COMPLETED, ON_DRAINED, ON_MESSAGES, ON_RECEIVE_KEY, ON_SEND_KEY, ON_STREAMS, ON_TIMED_OUT, at,
+  Connection, EVENTS_LIST, ON_CLOSED, ON_COMPLETED, ON_DRAINED, ON_MESSAGES, ON_RECEIVE_KEY, ON_SEND_KEY, ON_STREAMS, ON_TIMED_OUT, SUSPECTED,
+  at, flagged,
 } from "./record";
 
 /** Kind of the next event, NONE when there is none. */
@@ -29,6 +30,10 @@ export function nextEvent(c: Connection): u32 {
   if (take(c, ON_RECEIVE_KEY)) return tell(EVENT_KEY_UPDATED, 0, 1);
   if (take(c, ON_STREAMS)) return tell(EVENT_STREAMS_AVAILABLE, 0, 0);
   if (take(c, ON_MESSAGES)) return tell(EVENT_MESSAGES_WRITABLE, 0, 0);
+  if (flagged(c, SUSPECTED)) {
+    c.flags &= ~SUSPECTED;
+    return tell(EVENT_PATH_SUSPECTED, <f64>c.activePath, 0);
+  }
   if (c.paths != 0 || c.ids != 0) {
     const ofPath = nextPathEvent(c);
     if (ofPath) return tell(ofPath, <f64>eventPath, <f64>eventValue);

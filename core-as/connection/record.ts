@@ -51,6 +51,8 @@ export const DOUBTED: u32 = 1 << 17;
 export const ELSEWHERE: u32 = 1 << 18;
 /** The peer's MAX_DATA is used up and there is more to send; it was told, or is about to be. */
 export const OUT_OF_CREDIT: u32 = 1 << 19;
+/** The active path may be dead, and the host has not been told. */
+export const SUSPECTED: u32 = 1 << 20;
 /** We have sent an ACK since the peer's current key phase began: it may go on to the next. */
 export const PHASE_TOLD: u32 = 1 << 28;
 

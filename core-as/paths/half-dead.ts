@@ -1,10 +1,11 @@
 /**
  * A path that carries packets one way only, or none any more, is found within 3 s (PROTOCOL.md §6).
  *
- * On its second probe timeout an end challenges the active and all warm paths. An initiator that is challenged on a warm path challenges too:
+ * On its second probe timeout, and on those that follow it, an end tells its host: a route may be dead in front of the station, where only its channel can mend
+ * it. On the second it challenges the active and all warm paths. An initiator that is challenged on a warm path challenges too:
  * the other end may be the only one that has something to send. What follows from answers and silence: moves.ts.
  */
-import { Connection } from "../connection/record";
+import { Connection, SUSPECTED } from "../connection/record";
 import { flightOf } from "../recovery/flight";
 import { checkTime } from "./moves";
 import { CHALLENGING, FREE, FULL_SIZE, LEAVING, MOST_PATHS, is, pathAt, pathsOf } from "./path";
@@ -15,7 +16,9 @@ const SUSPICIOUS_TIMEOUTS: u32 = 2;
 
 /** The probe timer has fired. */
 export function onProbeTimeout(c: Connection, now: f64): void {
-  if (c.paths && c.flight && flightOf(c).ptoCount == SUSPICIOUS_TIMEOUTS) suspect(c, now);
+  if (!c.flight || flightOf(c).ptoCount < SUSPICIOUS_TIMEOUTS) return;
+  c.flags |= SUSPECTED;
+  if (c.paths && flightOf(c).ptoCount == SUSPICIOUS_TIMEOUTS) suspect(c, now);
 }
 
 /** Asks the active path whether it is alive, and the warm ones whether they could take over. */

@@ -22,14 +22,11 @@ import { CloseCode, closeError, LocalError, type SvcError } from '../errors/inde
 import { packed, unpacked } from '../packed-bytes.ts';
 import type { Path } from '../path.ts';
 import { ByteStreams, type StreamLimits } from './byte-streams.ts';
+import { decodeReason, encodeReason } from './close-reason.ts';
 import type { ConnectionEvent } from './events.ts';
 import type { ConnectionOwner, ConnectionState, Established, Verified } from './owner.ts';
 import { type AddPathOptions, ConnectionPaths } from './paths.ts';
 
-const text = new TextEncoder();
-const reasonText = new TextDecoder();
-/** A reason is cut to this many bytes: it must fit a packet with everything else. */
-const MAX_REASON = 200;
 const MAX_PORT = 0xffff_ffff;
 const NOTHING: Readonly<Record<string, unknown>> = Object.freeze({});
 
@@ -78,6 +75,14 @@ export class Connection {
     const path = this.#paths?.active ?? this.#path;
     if (path === null) throw new LocalError('NOT_CONNECTED', 'the connection has no path yet');
     return path;
+  }
+
+  /**
+   * The last active path that was validated: `path`, but for the moment after the peer came in from another address and before it answered a
+   * challenge there. What others are to send this peer goes there. Errors as `path`.
+   */
+  get provenPath(): Path {
+    return this.#paths?.proven ?? this.path;
   }
 
   /** The active path and all others that are known. */
@@ -214,6 +219,11 @@ export class Connection {
     return this.#touch(this.#data().updateKey());
   }
 
+  /** Asks the peer for an acknowledgement, so that it hears where we are. */
+  ping(): void {
+    this.#touch(this.#data().ping());
+  }
+
   /** Changes the keep-alive, null switches it off. */
   setKeepAlive(keepAlive: KeepAlive | null, now: number): void {
     this.#now = now;
@@ -269,7 +279,7 @@ export class Connection {
     this.#now = now;
     if (this.#state === 'closing' || this.#state === 'closed') return;
     try {
-      this.#core?.close(code, cut(reason), now);
+      this.#core?.close(code, encodeReason(reason), now);
     } catch (error) {
       if (isCoreFailure(error)) return;
       throw error;
@@ -396,10 +406,11 @@ export class Connection {
     const id = core.eventStream;
     const value = core.eventValue;
     if (kind === EventKind.DRAINED) this.#owner.drained(this);
-    else if (kind >= EventKind.PATH_CHANGED) this.#translatePath(kind, id, value, core);
+    else if (kind >= EventKind.PATH_CHANGED && kind !== EventKind.PATH_SUSPECTED) this.#translatePath(kind, id, value, core);
     else if (this.#ended) return;
     else if (kind === EventKind.MESSAGE) this.#emit({ kind: 'message', data: core.readMessage(id) });
     else if (kind === EventKind.DATAGRAM) this.#emit({ kind: 'datagram', data: core.readDatagram() });
+    else if (kind === EventKind.PATH_SUSPECTED) this.#emit({ kind: 'suspected' });
     else if (kind === EventKind.MESSAGES_WRITABLE) this.#emit({ kind: 'messages-writable' });
     else if (kind === EventKind.STREAMS_AVAILABLE) this.#emit({ kind: 'streams-available' });
     else if (kind === EventKind.CLOSED) this.#closedByPeer(value, core);
@@ -427,7 +438,7 @@ export class Connection {
   }
 
   #closedByPeer(code: number, core: CoreConnection): void {
-    const reason = printable(reasonText.decode(core.closeReason()));
+    const reason = decodeReason(core.closeReason());
     this.#finish('closing');
     this.#emit({ kind: 'closed', error: closeError(code, reason), code, reason });
   }
@@ -485,13 +496,4 @@ export class Connection {
 /** The core has trapped, which the endpoint reports to all its connections. */
 function isCoreFailure(error: unknown): boolean {
   return error instanceof LocalError && error.code === 'CORE_FAILED';
-}
-
-function cut(reason: string): Uint8Array {
-  return text.encode(reason).subarray(0, MAX_REASON);
-}
-
-/** Without control characters: it goes to terminals and logs. */
-function printable(reason: string): string {
-  return reason.replace(/[\p{Cc}\p{Cf}]/gu, '?');
 }

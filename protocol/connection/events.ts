@@ -36,6 +36,8 @@ export type ConnectionEvent =
   /** openStream has room again. */
   | { readonly kind: 'streams-available' }
   | { readonly kind: 'datagram'; readonly data: Uint8Array }
+  /** The second packet in a row, or a further one, that asked for an acknowledgement has got none: the active path may be dead. */
+  | { readonly kind: 'suspected' }
   /** Packets go to another path from now on. */
   | { readonly kind: 'path'; readonly path: Path; readonly reason: PathChange }
   /** A path has answered, for the first time or again, or did not. One that nobody added is forgotten if it did not. */

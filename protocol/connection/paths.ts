@@ -28,6 +28,8 @@ const REASONS: Readonly<Record<number, PathChange>> = {
 export class ConnectionPaths {
   /** The path that packets go to. */
   active: Path;
+  /** The last active path at which the peer was shown to receive: the first, until another one is validated. */
+  proven: Path;
   #activeIndex = 0;
   #hasIds = false;
   readonly #paths: (Path | null)[];
@@ -36,6 +38,7 @@ export class ConnectionPaths {
 
   constructor(core: CoreConnection, first: Path, owner: ConnectionOwner) {
     this.active = first;
+    this.proven = first;
     this.#paths = [first];
     this.#core = core;
     this.#owner = owner;
@@ -66,6 +69,8 @@ export class ConnectionPaths {
       // Also under an index that it had: the core may have forgotten the path in between.
       if (path.route !== undefined) this.#core.setPathRoute(received, path.route);
     }
+    // Asked with each packet until it is so, since the answer that proves the address may be told to nobody (paths/validation.ts).
+    if (this.proven !== this.active) this.#noteProven();
     return true;
   }
 
@@ -141,6 +146,7 @@ export class ConnectionPaths {
       this.active = path;
       this.#activeIndex = index;
       this.#core.allowPacketSize(packetCeiling(path));
+      this.#noteProven();
       return { kind: 'path', path, reason: REASONS[value] ?? 'rebound' };
     }
     if (kind === EventKind.PATH_FAILED && value === 1) this.#forget(index);
@@ -150,6 +156,10 @@ export class ConnectionPaths {
   /** Lets go of all. */
   clear(): void {
     for (let index = 0; index < this.#paths.length; index++) this.#forget(index);
+  }
+
+  #noteProven(): void {
+    if (this.#core.pathStats(this.#activeIndex)?.proven === true) this.proven = this.active;
   }
 
   /** Index of a path, or what to tell the core of one that has none. */

@@ -4,6 +4,8 @@
  * A route has two ends. Each end has an id of its own, valid only from the path of that end's channel; a packet that comes in with it leaves
  * on the other end's path with the other end's id written over it in place. The station cannot read what is inside.
  *
+ * An end has no path of its own: it is where its channel was proven to be, and moves with that. A Route packet moves nothing, whatever its source and its id.
+ *
  *   forward    id → end → path is the end's own → rate → ids swapped → path to send on
  *   reset      a Route packet whose id is unknown but once ours gets a Reset, smaller than the packet and rate-limited
  *   close      one route, all of a channel, or those not used for long: both ids die; the caller sends each end's Reset to the end that lives on
@@ -16,9 +18,9 @@ import type { Path } from '../path.ts';
 import { TokenBucket } from '../token-bucket.ts';
 import { RouteIds } from './route-id.ts';
 
-/** A channel to the station: where its packets come from, and who it is: two connections of one peer may share a path. */
+/** A channel to the station: where its peer was shown to receive, and who it is: two connections of one peer may share a path. */
 export interface RouteChannel {
-  readonly path: Path;
+  readonly provenPath: Path;
 }
 
 /** What routes may take. */
@@ -49,9 +51,8 @@ const defaultRouteLimits: RouteLimits = {
 export interface RouteEnd {
   /** 8 bytes: what this end puts into its Route headers and sees in those it receives. */
   readonly id: Uint8Array;
+  /** Its `provenPath` is where the end is: only from there the id is valid, and there goes what comes in at the other end. */
   readonly channel: RouteChannel;
-  /** The channel's path when the route was made: only there the id is valid. */
-  readonly path: Path;
   /** Proves a Reset of the id to this end; 16 bytes. */
   readonly resetToken: Uint8Array;
   readonly other: RouteEnd;
@@ -160,7 +161,7 @@ export class RouteTable {
     if (datagram.length <= ROUTE_HEADER || datagram[ROUTE_HEADER] === PacketType.ROUTE) return this.#drop('malformed');
     const end = this.#ends.get(u32(datagram, 1));
     if (end === undefined || end.check !== u32(datagram, 5)) return this.#drop('unknown');
-    if (end.path !== path) return this.#drop('wrongPath');
+    if (end.channel.provenPath !== path) return this.#drop('wrongPath');
     if (!end.packetRate.take(1, now) || !end.byteRate.take(datagram.length, now)) return this.#drop('overRate');
     datagram.set(end.other.id, 1);
     end.usedAt = now;
@@ -197,7 +198,6 @@ export class RouteTable {
     const end: Omit<End, 'other'> & { other: End | null } = {
       id,
       channel,
-      path: channel.path,
       resetToken: this.#ids.resetToken(id),
       check: u32(id, 4),
       byteRate: new TokenBucket(bytesPerSecond, Math.max(bytesPerSecond / 10, 65_535), now),

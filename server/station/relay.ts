@@ -83,9 +83,9 @@ export class Relay {
   }
 
   #send(datagram: Uint8Array, end: RouteEnd): void {
-    if (this.#queued === 0 && this.#options.send(datagram, end.path)) return;
+    if (this.#queued === 0 && this.#options.send(datagram, end.channel.provenPath)) return;
     const waiting = this.#queues.get(end);
-    if (waiting === undefined && this.#options.send(datagram, end.path)) return;
+    if (waiting === undefined && this.#options.send(datagram, end.channel.provenPath)) return;
     this.#enqueue(datagram, end, waiting ?? new DropOldestQueue<Uint8Array>(QUEUE_PER_END));
   }
 
@@ -109,7 +109,7 @@ export class Relay {
   /** @returns false when the sockets are full again */
   #flush(end: RouteEnd, queue: DropOldestQueue<Uint8Array>): boolean {
     for (let datagram = queue.peek(); datagram !== undefined; datagram = queue.peek()) {
-      if (!this.#options.send(datagram, end.path)) return false;
+      if (!this.#options.send(datagram, end.channel.provenPath)) return false;
       queue.shift();
       this.#queued--;
     }
@@ -124,7 +124,7 @@ export class Relay {
 
   #tell(end: RouteEnd): void {
     this.#forget(end);
-    this.#options.send(encodeReset({ id: end.id, token: end.resetToken }), end.path);
+    this.#options.send(encodeReset({ id: end.id, token: end.resetToken }), end.channel.provenPath);
   }
 
   #forget(end: RouteEnd): void {

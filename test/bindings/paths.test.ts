@@ -1,6 +1,6 @@
 /** Paths of the data plane (RFC 9000 §8.2, §9): who moves where, who is believed, and what it costs. */
 import { describe, expect, test } from 'vitest';
-import { type Core, PathReason } from '../../bindings/index.ts';
+import { type Core, EventKind, PathReason } from '../../bindings/index.ts';
 import { generator } from '../support/crypto.ts';
 import { seeds } from '../support/size.ts';
 import { reveal } from './forge.ts';
@@ -314,6 +314,29 @@ describe('a path goes dead', () => {
     pair.run(10_000);
     expect(pair.initiator.names().filter((name) => name.startsWith('changed'))).toEqual([]);
     expect(pair.initiator.active).toBe(0);
+  });
+
+  test('the host is told with the second probe timeout and each further one, while nothing comes back', () => {
+    const pair = new RoutedPair();
+    pair.run(100);
+    const suspicions = () => pair.initiator.told.filter(({ kind }) => kind === EventKind.PATH_SUSPECTED).length;
+    let lost = 0;
+    pair.network = (datagram) => (datagram.to === DEVICE && lost++ < 1 ? null : datagram);
+    pair.initiator.connection.ping();
+    pair.run(5_000);
+    expect([lost > 1, suspicions()]).toEqual([true, 0]);
+    dead(pair, () => true);
+    pair.initiator.connection.ping();
+    pair.run(5_000);
+    const told = suspicions();
+    expect(told).toBeGreaterThanOrEqual(2);
+    expect(told).toBeLessThan(10);
+    dead(pair, () => false);
+    pair.run(20_000);
+    const last = suspicions();
+    pair.initiator.connection.ping();
+    pair.run(20_000);
+    expect(suspicions()).toBe(last);
   });
 
   test('without another path nothing is asked', () => {

@@ -113,6 +113,8 @@ export class Host {
       bodyRoom: new BodyRoom(BODY_ROOM),
       resting: new Resting(environment.clock),
       wake: () => this.#driver.wake(),
+      // The station follows what comes over the channel, never a Route packet (PROTOCOL.md §6).
+      suspected: (session) => this.#routes.find(session.path)?.channel.ping(),
       ended: (session, error) => this.#ended(session, error),
     };
     this.#driver = new Driver({

@@ -1,8 +1,10 @@
 /**
  * The routes through base stations that this host is an end of: for each a path that sessions use like any other, bound to the session it was made
- * over (its channel). When the channel ends, so do the sessions on its routes: nothing could reach them any more.
+ * over (its channel). When the channel moves, the route moves with it, here as at the station; when the channel ends, so do the sessions on its
+ * routes: nothing could reach them any more.
  */
 import { hex } from '@scure/base';
+import { u32 } from '../../protocol/packet/index.ts';
 import { ETHERNET_PAYLOAD, type Path } from '../../protocol/path.ts';
 import type { Session } from './session.ts';
 
@@ -15,51 +17,77 @@ export interface Route {
   readonly since: number;
 }
 
+interface Entry extends Route {
+  /** The halves of its id. */
+  readonly high: number;
+  readonly low: number;
+}
+
 /** ms a route may stay without a session before it is forgotten: longer than any connect takes. */
 const MAX_UNUSED = 120_000;
 /** Routes above which the oldest without a session go at once: a base station may not fill our memory with them. */
 const MAX_ROUTES = 1024;
 
+/** The path of a route: through the station at the other end of a channel, and where that is from now on when the channel moves. */
+class RoutePath implements Path {
+  readonly kind = 'route';
+  readonly key: string;
+  readonly route: Uint8Array;
+  readonly local = false;
+  readonly maxUdpPayload: number;
+  readonly #channel: Session;
+
+  constructor(channel: Session, id: Uint8Array) {
+    const { key, maxUdpPayload = ETHERNET_PAYLOAD } = channel.provenPath;
+    this.key = `route:${hex.encode(id)}@${key}`;
+    this.route = id.slice();
+    // Nothing is known of the link behind the station, whatever the one in front of it is.
+    this.maxUdpPayload = Math.min(maxUdpPayload, ETHERNET_PAYLOAD);
+    this.#channel = channel;
+  }
+
+  get address(): string {
+    return this.#channel.provenPath.address;
+  }
+
+  get port(): number {
+    return this.#channel.provenPath.port;
+  }
+
+  get socket(): number {
+    return this.#channel.provenPath.socket;
+  }
+}
+
 /** All routes of a host. */
 export class Routes {
-  readonly #routes = new Map<string, Route>();
+  readonly #routes = new Map<Path, Entry>();
 
   /** The route with this id over this channel; same arguments, same path object. */
   add(channel: Session, id: Uint8Array, resetToken: Uint8Array | undefined, now: number): Route {
-    const { key, address, port, socket, maxUdpPayload = ETHERNET_PAYLOAD } = channel.path;
-    const name = `route:${hex.encode(id)}@${key}`;
-    const known = this.#routes.get(name);
-    if (known !== undefined && known.channel === channel) return known;
-    const path: Path = {
-      kind: 'route',
-      key: name,
-      address,
-      port,
-      socket,
-      // Nothing is known of the link behind the station, whatever the one in front of it is.
-      maxUdpPayload: Math.min(maxUdpPayload, ETHERNET_PAYLOAD),
-      local: false,
-      route: id.slice(),
-    };
-    const route: Route = { path, channel, resetToken: resetToken?.slice(), since: now };
-    this.#routes.set(name, route);
+    const [high, low] = [u32(id, 0), u32(id, 4)];
+    for (const route of this.#routes.values()) {
+      if (route.low === low && route.high === high && route.channel === channel) return route;
+    }
+    const path = new RoutePath(channel, id);
+    const route: Entry = { path, channel, resetToken: resetToken?.slice(), since: now, high, low };
+    this.#routes.set(path, route);
     return route;
   }
 
   find(path: Path): Route | undefined {
-    const route = this.#routes.get(path.key);
-    return route?.path === path ? route : undefined;
+    return this.#routes.get(path);
   }
 
   remove(path: Path): void {
-    if (this.find(path) !== undefined) this.#routes.delete(path.key);
+    this.#routes.delete(path);
   }
 
   /** Takes out the routes of a channel. */
   removeOf(channel: Session): Path[] {
     const paths: Path[] = [];
-    for (const route of this.#routes.values()) if (route.channel === channel) paths.push(route.path);
-    for (const path of paths) this.#routes.delete(path.key);
+    for (const [path, route] of this.#routes) if (route.channel === channel) paths.push(path);
+    for (const path of paths) this.#routes.delete(path);
     return paths;
   }
 
@@ -69,9 +97,9 @@ export class Routes {
 
   /** Forgets routes whose connect never came to anything. @param used paths of sessions and of connects under way */
   prune(used: ReadonlySet<Path>, now: number): void {
-    for (const [key, route] of this.#routes) {
+    for (const [path, route] of this.#routes) {
       const due = now - route.since > MAX_UNUSED || this.#routes.size >= MAX_ROUTES;
-      if (due && !used.has(route.path)) this.#routes.delete(key);
+      if (due && !used.has(path)) this.#routes.delete(path);
     }
   }
 }

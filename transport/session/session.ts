@@ -50,6 +50,8 @@ export interface SharedBySessions {
   readonly resting: Resting;
   /** A connection may have something to send. */
   readonly wake: () => void;
+  /** Nothing comes back on the path of the session. */
+  readonly suspected: (session: Session) => void;
   /** A session ended: forget it. */
   readonly ended: (session: Session, error: SvcError | null) => void;
 }
@@ -104,6 +106,11 @@ export class Session {
   /** The path now in use; it may change, so do not keep it. */
   get path(): Path {
     return this.connection.path;
+  }
+
+  /** The path in use that was validated last: what follows this channel, as the routes over it do, is there (PROTOCOL.md §6). */
+  get provenPath(): Path {
+    return this.connection.provenPath;
   }
 
   /** The path now in use is local, and the peer was shown to be there (PROTOCOL.md §6). Evaluated at each read: do not keep it. */
@@ -233,6 +240,13 @@ export class Session {
     return this.#events.on(event, listener);
   }
 
+  /** Lets the peer hear from us now: what a NAT has done to our address it learns from the next packet. */
+  ping(): void {
+    if (!this.#isOpen) return;
+    whileOpen(() => this.connection.ping(), undefined);
+    this.#shared.wake();
+  }
+
   /** Other keep-alive numbers (an attach answer sets them); null = none. */
   setKeepAlive(keepAlive: KeepAlive | null): void {
     if (!this.#isOpen) return;
@@ -289,6 +303,7 @@ export class Session {
     else if (event.kind === 'closed') this.#end(event.error ?? closeError(event.code, event.reason));
     else if (event.kind === 'failed') this.#end(event.error);
     else if (event.kind === 'path') this.#events?.emit('path', { path: event.path, reason: event.reason });
+    else if (event.kind === 'suspected') this.#shared.suspected(this);
     else if (event.kind === 'probed') return;
     // Every drain ends with a service of the requests, which sends what waited for room.
     else if (event.kind !== 'opened' && event.kind !== 'messages-writable') this.#makeStreams().handle(event);

@@ -22,8 +22,8 @@ function crypto(seed = 'seed') {
   };
 }
 
-function channel(name: string): { path: Path } {
-  return { path: { kind: 'udp', key: name, address: '192.0.2.1', port: 1, socket: 0, local: false } };
+function channel(name: string): { provenPath: Path } {
+  return { provenPath: { kind: 'udp', key: name, address: '192.0.2.1', port: 1, socket: 0, local: false } };
 }
 
 function packet(id: Uint8Array, length = 100): Uint8Array {
@@ -40,15 +40,14 @@ describe('forward', () => {
     const table = new RouteTable(crypto(), secret, {}, 0);
     const [a, b] = [channel('a'), channel('b')];
     const end = table.open(a, b, 0)!;
-    expect(end.path).toBe(a.path);
-    expect(end.other.path).toBe(b.path);
+    expect([end.channel, end.other.channel]).toEqual([a, b]);
     expect(hex(end.id)).not.toBe(hex(end.other.id));
     const there = packet(end.id);
     const inner = hex(there.subarray(ROUTE_HEADER));
-    expect(table.forward(there, a.path, 0)).toBe(end.other);
+    expect(table.forward(there, a.provenPath, 0)).toBe(end.other);
     expect(hex(there.subarray(1, ROUTE_HEADER))).toBe(hex(end.other.id));
     expect(hex(there.subarray(ROUTE_HEADER))).toBe(inner);
-    expect(table.forward(packet(end.other.id), b.path, 0)).toBe(end);
+    expect(table.forward(packet(end.other.id), b.provenPath, 0)).toBe(end);
     expect(end.packets + end.other.packets).toBe(2);
     expect(table.counters).toMatchObject({ forwarded: 2, forwardedBytes: 200, unknown: 0, wrongPath: 0 });
   });
@@ -58,11 +57,29 @@ describe('forward', () => {
     const [a, b] = [channel('a'), channel('b')];
     const end = table.open(a, b, 0)!;
     const stolen = packet(end.id);
-    expect(table.forward(stolen, channel('thief').path, 0)).toBeNull();
-    expect(table.forward(stolen, b.path, 0)).toBeNull();
+    expect(table.forward(stolen, channel('thief').provenPath, 0)).toBeNull();
+    expect(table.forward(stolen, b.provenPath, 0)).toBeNull();
     expect(hex(stolen.subarray(1, ROUTE_HEADER))).toBe(hex(end.id));
     expect(table.counters.wrongPath).toBe(2);
     expect(table.answer(stolen, 0)).toBeNull();
+  });
+
+  test('follows the channel of an end to where that is, and no packet', () => {
+    const table = new RouteTable(crypto(), secret, {}, 0);
+    const [a, b] = [channel('a'), channel('b')];
+    const ends = [table.open(a, b, 0)!, table.open(a, b, 0)!];
+    const [old, fresh] = [a.provenPath, channel('rebound').provenPath];
+    for (const end of ends) {
+      expect(table.forward(packet(end.id), fresh, 0)).toBeNull();
+      expect(table.forward(packet(end.id), old, 0)).toBe(end.other);
+    }
+    a.provenPath = fresh;
+    for (const end of ends) {
+      expect(table.forward(packet(end.id), old, 0)).toBeNull();
+      expect(table.forward(packet(end.id), fresh, 0)).toBe(end.other);
+      expect(table.forward(packet(end.other.id), b.provenPath, 0)!.channel.provenPath).toBe(fresh);
+    }
+    expect([table.size, table.counters.wrongPath]).toEqual([2, 4]);
   });
 
   test('drops a Route inside a Route and what is too short', () => {
@@ -71,9 +88,9 @@ describe('forward', () => {
     const end = table.open(a, channel('b'), 0)!;
     const nested = packet(end.id);
     nested[ROUTE_HEADER] = PacketType.ROUTE;
-    expect(table.forward(nested, a.path, 0)).toBeNull();
+    expect(table.forward(nested, a.provenPath, 0)).toBeNull();
     for (let length = 0; length <= ROUTE_HEADER; length++) {
-      expect(table.forward(packet(end.id).subarray(0, length), a.path, 0)).toBeNull();
+      expect(table.forward(packet(end.id).subarray(0, length), a.provenPath, 0)).toBeNull();
     }
     expect(table.counters.malformed).toBe(ROUTE_HEADER + 2);
   });
@@ -82,8 +99,8 @@ describe('forward', () => {
     const table = new RouteTable(crypto(), secret, { packetsPerSecond: 100, bytesPerSecond: 1e6 }, 0);
     const [a, b] = [channel('a'), channel('b')];
     const end = table.open(a, b, 0)!;
-    const passed = (from: { path: Path }, id: Uint8Array, now: number, count: number, length = 50) =>
-      Array.from({ length: count }, () => table.forward(packet(id, length), from.path, now)).filter(Boolean).length;
+    const passed = (from: { provenPath: Path }, id: Uint8Array, now: number, count: number, length = 50) =>
+      Array.from({ length: count }, () => table.forward(packet(id, length), from.provenPath, now)).filter(Boolean).length;
     expect(passed(a, end.id, 0, 50)).toBe(10);
     expect(passed(b, end.other.id, 0, 50)).toBe(10);
     expect(passed(a, end.id, 100, 50)).toBe(10);
@@ -102,8 +119,8 @@ describe('end of a route', () => {
     expect(table.size).toBe(3);
     expect(table.closeChannel(device)).toEqual([first.other, second.other]);
     expect(table.size).toBe(1);
-    expect(table.forward(packet(first.other.id), one.path, 0)).toBeNull();
-    expect(table.forward(packet(unrelated.id), one.path, 0)).toBe(unrelated.other);
+    expect(table.forward(packet(first.other.id), one.provenPath, 0)).toBeNull();
+    expect(table.forward(packet(unrelated.id), one.provenPath, 0)).toBe(unrelated.other);
     expect(table.closeChannel(device)).toEqual([]);
     table.close(unrelated);
     table.close(unrelated);
@@ -114,11 +131,11 @@ describe('end of a route', () => {
     const table = new RouteTable(crypto(), secret, {}, 0);
     const device = channel('device');
     const old = channel('client');
-    const fresh = { path: old.path };
+    const fresh = { provenPath: old.provenPath };
     table.open(old, device, 0);
     const kept = table.open(fresh, device, 0)!;
     table.closeChannel(old);
-    expect(table.forward(packet(kept.id), fresh.path, 0)).toBe(kept.other);
+    expect(table.forward(packet(kept.id), fresh.provenPath, 0)).toBe(kept.other);
   });
 
   test('is answered with a Reset that carries the token the end was given', () => {
@@ -128,7 +145,7 @@ describe('end of a route', () => {
     const late = packet(end.id);
     expect(table.answer(late, 0)).toBeNull();
     table.close(end);
-    expect(table.forward(late, a.path, 0)).toBeNull();
+    expect(table.forward(late, a.provenPath, 0)).toBeNull();
     const answer = table.answer(late, 0)!;
     expect(hex(answer)).toBe(hex(encodeReset({ id: end.id, token: end.resetToken })));
     expect(answer[0]).toBe(PacketType.RESET);
@@ -164,7 +181,7 @@ test('routes without a packet from either end for long are ended, used ones stay
   const [a, b, c] = [channel('a'), channel('b'), channel('c')];
   const used = table.open(a, b, 0)!;
   const idle = table.open(a, c, 0)!;
-  table.forward(packet(used.other.id), b.path, 500);
+  table.forward(packet(used.other.id), b.provenPath, 500);
   expect(
     table
       .closeIdle(500)
@@ -198,7 +215,7 @@ test('any bytes from any path: nothing is thrown, nothing is forwarded without t
       if (marked && bytes.length > 0) bytes[0] = PacketType.ROUTE;
       const holdsId = hex(bytes.subarray(1, 9)) === hex(end.id);
       const length = bytes.length;
-      const forwarded = table.forward(bytes, a.path, 0);
+      const forwarded = table.forward(bytes, a.provenPath, 0);
       const answer = table.answer(bytes, 0);
       expect(forwarded === null || holdsId).toBe(true);
       expect(answer === null || answer.length < length).toBe(true);
@@ -217,7 +234,7 @@ test('mutated packets of a live route are forwarded only with an intact id', () 
       const bytes = packet(end.id, 64);
       bytes[at] = bytes[at]! ^ (1 << bit);
       const touched = at >= 1 && at < ROUTE_HEADER;
-      const forwarded = table.forward(bytes.subarray(0, cut), a.path, 0);
+      const forwarded = table.forward(bytes.subarray(0, cut), a.provenPath, 0);
       expect(forwarded !== null).toBe(!touched && cut > ROUTE_HEADER && bytes[ROUTE_HEADER] !== PacketType.ROUTE);
     }),
     { numRuns: size(2_000, 100_000), seed: 1 },
@@ -242,12 +259,13 @@ test('a table compared with a naive model over random operations', () => {
             model = model.filter((each) => each !== route);
           }
           if (kind === 'channel') {
-            const told = table.closeChannel(channels[x]!).map((end) => end.path.key);
+            const told = table.closeChannel(channels[x]!).map((end) => end.channel.provenPath.key);
             const hit = model.filter(({ from, to }) => from === x || to === x);
             expect(told.sort()).toEqual(hit.map(({ from, to }) => `c${from === x ? to : from}`).sort());
             model = model.filter((each) => !hit.includes(each));
           }
-          if (kind === 'send' && route) expect(table.forward(packet(route.end.id), channels[y]!.path, 0) !== null).toBe(y === route.from);
+          if (kind === 'send' && route)
+            expect(table.forward(packet(route.end.id), channels[y]!.provenPath, 0) !== null).toBe(y === route.from);
           expect(table.size).toBe(model.length);
         }
       },

@@ -6,8 +6,8 @@ import type { Path } from '../../../protocol/path.ts';
 import { Relay } from '../../../server/station/relay.ts';
 import { Simulation } from '../../../transport/sim/index.ts';
 
-const channel = (name: string): { path: Path } => ({
-  path: { kind: 'udp', key: name, address: '192.0.2.1', port: 1, socket: 0, local: false },
+const channel = (name: string): { provenPath: Path } => ({
+  provenPath: { kind: 'udp', key: name, address: '192.0.2.1', port: 1, socket: 0, local: false },
 });
 
 let sim: Simulation;
@@ -51,24 +51,25 @@ describe('Relay', () => {
     const [a, b] = [channel('a'), channel('b')];
     const end = relay.open(a, b)!;
     const bytes = packet(end.id, 1);
-    expect(relay.intercept(bytes, a.path)).toBe(true);
+    expect(relay.intercept(bytes, a.provenPath)).toBe(true);
     expect(sent).toHaveLength(1);
     expect(sent[0]!.bytes).toBe(bytes);
     expect(sent[0]!.to).toBe('b');
-    for (const first of [0x00, 0x80, 0x84, 0x87, 0x89, 0xc0, 0xff]) expect(relay.intercept(Uint8Array.of(first, 1, 2), a.path)).toBe(false);
-    expect(relay.intercept(new Uint8Array(), a.path)).toBe(false);
+    for (const first of [0x00, 0x80, 0x84, 0x87, 0x89, 0xc0, 0xff])
+      expect(relay.intercept(Uint8Array.of(first, 1, 2), a.provenPath)).toBe(false);
+    expect(relay.intercept(new Uint8Array(), a.provenPath)).toBe(false);
   });
 
   test('while the sockets are full it keeps the newest 64 of an end, in order', async () => {
     const [a, b] = [channel('a'), channel('b')];
     const end = relay.open(a, b)!;
     full = true;
-    for (let i = 0; i < 100; i++) relay.intercept(packet(end.id, i), a.path);
+    for (let i = 0; i < 100; i++) relay.intercept(packet(end.id, i), a.provenPath);
     await sim.run(5);
     expect(sent).toEqual([]);
     expect(relay.stats()).toMatchObject({ queued: 64, queueDropped: 36 });
     full = false;
-    relay.intercept(packet(end.id, 100), a.path);
+    relay.intercept(packet(end.id, 100), a.provenPath);
     await sim.run(5);
     expect(sent.map(({ bytes }) => bytes[20])).toEqual(Array.from({ length: 64 }, (_, i) => 37 + i));
     expect(relay.stats().queued).toBe(0);
@@ -78,9 +79,9 @@ describe('Relay', () => {
     const [a, b, c] = [channel('a'), channel('b'), channel('c')];
     const [toB, toC] = [relay.open(a, b)!, relay.open(a, c)!];
     full = true;
-    relay.intercept(packet(toB.id, 1), a.path);
+    relay.intercept(packet(toB.id, 1), a.provenPath);
     full = false;
-    relay.intercept(packet(toC.id, 2), a.path);
+    relay.intercept(packet(toC.id, 2), a.provenPath);
     expect(sent.map(({ to }) => to)).toEqual(['c']);
     await sim.run(2);
     expect(sent.map(({ to }) => to)).toEqual(['c', 'b']);
@@ -90,7 +91,7 @@ describe('Relay', () => {
     const [a, b] = [channel('a'), channel('b')];
     const end = relay.open(a, b)!;
     full = true;
-    relay.intercept(packet(end.id, 1), a.path);
+    relay.intercept(packet(end.id, 1), a.provenPath);
     full = false;
     relay.closeChannel(a);
     expect(sent).toHaveLength(1);
@@ -105,7 +106,7 @@ describe('Relay', () => {
     const [a, b] = [channel('a'), channel('b')];
     const end = relay.open(a, b)!;
     relay.close(end);
-    relay.intercept(packet(end.id, 1), a.path);
+    relay.intercept(packet(end.id, 1), a.provenPath);
     expect(sent).toMatchObject([{ to: 'a' }]);
   });
 
@@ -115,7 +116,7 @@ describe('Relay', () => {
     relay.open(a, c);
     for (let i = 0; i < 10; i++) {
       await sim.run(2_000);
-      relay.intercept(packet(used.id, i), a.path);
+      relay.intercept(packet(used.id, i), a.provenPath);
     }
     expect(relay.stats().routes).toBe(1);
     await sim.run(20_000);

@@ -14,7 +14,7 @@ async function relayed(options: { loss?: number } = {}) {
   station.host.intercept = (datagram, path) => {
     if (datagram[0] !== PacketType.ROUTE) return false;
     const to = table.forward(datagram, path, simulation.now);
-    if (to !== null) station.host.send(datagram, to.path);
+    if (to !== null) station.host.send(datagram, to.channel.provenPath);
     return true;
   };
   const open = async (name: string, address: string, config: object) => {

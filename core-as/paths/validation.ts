@@ -8,6 +8,7 @@
  * What an answer or its absence means for the choice of the active path is not decided here (moves.ts).
  */
 import { Connection, LIMITED, flagged, HAS_RTT } from "../connection/record";
+import { flightIsFull } from "../recovery/flight";
 import { allowance } from "./amplification";
 import { answered, unanswered } from "./moves";
 import {
@@ -95,12 +96,14 @@ export function onPathTimeout(c: Connection, now: f64): void {
 /** When a path wants something, Infinity = never. */
 export function pathTime(c: Connection): f64 {
   if (!c.paths) return Infinity;
+  // A challenge that finds no number left to send goes out after the acknowledgement or timer that makes room.
+  const isFull = flightIsFull(c);
   let next = Infinity;
   for (let i: u32 = 0; i < MOST_PATHS; i++) {
     const p = pathAt(c, i);
     if (p.state == FREE) continue;
     next = min(next, p.deadline);
-    if (!is(p, CHALLENGING) || mayAsk(p)) next = min(next, p.challengeAt);
+    if (!is(p, CHALLENGING) || (mayAsk(p) && !isFull)) next = min(next, p.challengeAt);
   }
   return next;
 }

@@ -1,0 +1,35 @@
+/** A connection whose flight spans as many numbers as it can keep waits for what makes room; it does not ask again and again. */
+import { expect, it } from 'vitest';
+import { UNKNOWN_PORT } from '../../bindings/index.ts';
+import { forge, reveal } from './forge.ts';
+import { Pair } from './pair.ts';
+
+const PING = [0x01];
+const PATH_CHALLENGE = 0x1a;
+/** Records of a flight (core-as/recovery/flight.ts). */
+const MOST_RECORDS = 30_720;
+
+it('a challenge that is due waits for the acknowledgement that ends it', () => {
+  const pair = new Pair();
+  const { connection } = pair.responder;
+  pair.intercept = () => null;
+  connection.ping();
+  pair.settle();
+  // Each number that leaves a hole below it is acknowledged at once; the first packet of ours never is.
+  let number = 1;
+  while (connection.stats().packetsSent <= MOST_RECORDS) {
+    pair.inject(forge({ number, frames: PING }), pair.responder);
+    pair.settle();
+    number += 2;
+  }
+  connection.receive(forge({ number, frames: PING }), 0, pair.now, UNKNOWN_PORT);
+  pair.settle();
+  expect(connection.pathStats(1)?.packetsSent).toBe(0);
+  expect(connection.nextTimeout()).toBeGreaterThan(pair.now);
+  pair.responder.record = true;
+  connection.receive(forge({ number: number + 1, frames: [0x02, 0, 0, 0, 0] }), 0, pair.now, 1);
+  pair.settle();
+  const [first] = pair.responder.sent;
+  expect(reveal(first as Uint8Array, 'responder')?.[0]).toBe(PATH_CHALLENGE);
+  pair.free();
+});

@@ -173,7 +173,7 @@ export class Connection {
   elicitingReceived: u8;
   /** Position in the share of byte streams, one packet in four. */
   turn: u8;
-  /** Probes of the next size that were lost; packets above the base size lost in a row. */
+  /** Probes of a size that were lost, packets above the base size lost in a row; bits: packet/size-search.ts. */
   probeCount: u8;
   largeLost: u8;
   /** The congestion controller: CONGESTION_… of codes.json. */

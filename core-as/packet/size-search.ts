@@ -3,7 +3,8 @@
  *
  *   bulk demand ─▶ probe of the next size ─┬ acknowledged ─▶ packets have that size; next size at once
  *                                          └ lost ─▶ again, later; lost MAX_PROBES times ─▶ rest for PMTU_RAISE_TIMER
- *   three large packets lost in a row ─▶ base size, rest for BLACK_HOLE_REST (or none, see below)
+ *   three large packets lost in a row ─▶ base size; probe of the size before ─┬ acknowledged ─▶ that size again
+ *                                                                             └ lost twice ─▶ rest for BLACK_HOLE_REST
  *
  * - The sizes are a fixed table up to the ceiling the host gives, and then the ceiling itself. Node cannot forbid IP fragmentation, so a
  *   probe beyond what the link carries may arrive in fragments: the ceiling is what keeps us from trying (PROTOCOL.md §5).
@@ -13,10 +14,15 @@
  *   is no room for more than is asked for below the 3 × limit (RFC 9000 §8).
  * - Black hole: lost packets larger than the base size are counted until one is acknowledged that was sent later than they. At three, all
  *   that are still out at that size are taken for the path's doing and not for congestion, unless a packet of base size was lost among
- *   them: then the path lost packets of every size, all of it counts, and the search begins again at once. Losses that were found in
- *   earlier calls than the third have been counted as congestion by then; that is not undone.
+ *   them: then the path lost packets of every size, and all of it counts. Losses that were found in earlier calls than the third have been
+ *   counted as congestion by then; that is not undone.
+ * - Confirmation: the end of a burst that was lost by chance looks the same. So the size before is probed at once and, when that probe is
+ *   lost, once more a PTO later. The first that is acknowledged undoes the fall, and what was excused counts as one loss. When both are lost
+ *   the search rests, or begins again at once where losses were of every size. Such a probe needs no bulk transfer, only something to send. A
+ *   path that passes probes and swallows data has MOST_UNDONE falls undone, each within 30 s of the one before; the next counts without a probe.
  * - What a timeout sends has base size (size.ts), so that a black hole is found after one timeout.
  */
+import { onCongestionLost } from "../congestion/congestion";
 import { Connection, LIMITED, PROBE, flagged } from "../connection/record";
 import { maxPacketSize } from "../memory/layout";
 import { OUTSTANDING, SentPacket, flightOf, recordOf } from "../recovery/flight";
@@ -32,14 +38,29 @@ const PMTU_RAISE_TIMER: f64 = 600_000;
 /** Our constant: RFC 8899 §4.3 leaves the pause open; a path that has just changed may change back. ms. */
 const BLACK_HOLE_REST: f64 = 30_000;
 const BLACK_HOLE_PACKETS: u8 = 3;
+/** Our constants: probes that confirm a fall by their loss; falls undone in a row. */
+const CONFIRMING_PROBES: u8 = 2;
+const MOST_UNDONE: u8 = 4;
 
 /** Our constant: with so many packets under way, and more to send, a transfer is worth a search. */
 const BULK_PACKETS: u32 = 8;
 /** Our constant: a size is tried only while the window holds so many packets of it, so that no step makes the window a few packets. */
 const WINDOW_PACKETS: u32 = 8;
+/** The same for a size that was in use: no more than the least window (RFC 9002 §7.2). */
+const WINDOW_PACKETS_BEFORE: u32 = 2;
 
-/** In `largeLost`: a packet of base size was lost as well. */
+// In `largeLost`: packets lost in a row; the size before the fall, as its place in SIZES and one more, or CEILING, 0 = there was no fall;
+// whether a packet of base size was lost as well.
+const COUNT: u8 = 0x03;
+const FORMER: u8 = 0x3c;
+const FORMER_ONE: u8 = 0x04;
 const SMALL_LOST: u8 = 0x80;
+/** In FORMER: it was `maxPlpmtu`. */
+const CEILING: u8 = 15 * FORMER_ONE;
+
+// In `probeCount`: probes lost; falls undone.
+const PROBES_LOST: u8 = 0x0f;
+const UNDONE_ONE: u8 = 0x10;
 
 /** PROTOCOL.md §5: IPv6's least, common tunnels, Ethernet; then loopback and links with a stated MTU. */
 const SIZES: usize = memory.data<u16>([1_200, 1_232, 1_392, 1_452, 4_096, 8_192, 16_384, 32_768, 65_000]);
@@ -58,14 +79,23 @@ export function resetSize(c: Connection, ceiling: u32): void {
 
 /** Packets may have up to `ceiling` bytes on this path, if that is more than was known: what was found out stays. */
 export function allowSize(c: Connection, ceiling: u32): void {
-  c.maxPlpmtu = <u16>max<u32>(c.maxPlpmtu, min(ceiling, maxPacketSize));
+  const most = min(ceiling, maxPacketSize);
+  if (most <= <u32>c.maxPlpmtu) return;
+  // The size to go back to may be kept as the ceiling that was.
+  if (isConfirming(c)) rest(c, 0);
+  c.maxPlpmtu = <u16>most;
 }
 
 /** Size of the probe that may go out now, 0 = none. Asked when window and pacer let a packet go. */
 export function sizeProbeDue(c: Connection, now: f64): u32 {
   if (c.packetSize >= c.maxPlpmtu || now < <f64>c.searchTime) return 0;
   const flight = flightOf(c);
-  if (flight.sizeProbe || flight.outstanding < BULK_PACKETS || flagged(c, PROBE | LIMITED) || !hasStreamData(c)) return 0;
+  if (flight.sizeProbe || flagged(c, PROBE | LIMITED)) return 0;
+  if (isConfirming(c)) {
+    const former = sizeBefore(c);
+    return c.congestionWindow >= WINDOW_PACKETS_BEFORE * former ? former : 0;
+  }
+  if (flight.outstanding < BULK_PACKETS || !hasStreamData(c)) return 0;
   const size = nextSize(c);
   return c.congestionWindow >= WINDOW_PACKETS * size ? size : 0;
 }
@@ -76,18 +106,19 @@ export function onSizeProbeSent(c: Connection, number: u64): void {
 }
 
 /** Packet `number` was acknowledged. */
-export function onSizeAcked(c: Connection, record: SentPacket, number: u64): void {
+export function onSizeAcked(c: Connection, record: SentPacket, number: u64, now: f64): void {
   if (record.size <= <u16>BASE_PLPMTU) return;
   const flight = flightOf(c);
   if (record.sizeProbe) {
     if (number != flight.sizeProbe) return;
     flight.sizeProbe = 0;
     c.packetSize = record.size;
-    rest(c, 0);
+    if (isConfirming(c)) undoFall(c, record.time, now);
+    else rest(c, 0);
   }
   if (number < flight.largeAcked) return;
   flight.largeAcked = number;
-  c.largeLost = 0;
+  c.largeLost &= ~(COUNT | (isConfirming(c) ? 0 : SMALL_LOST));
 }
 
 /** Probe `number` was lost. */
@@ -95,9 +126,12 @@ export function onSizeProbeLost(c: Connection, number: u64, now: f64): void {
   const flight = flightOf(c);
   if (number != flight.sizeProbe) return;
   flight.sizeProbe = 0;
-  c.searchTime = <f32>(now + probeTimeout(c) * <f64>(1 << c.probeCount));
+  const lost = c.probeCount & PROBES_LOST;
+  c.searchTime = <f32>(now + probeTimeout(c) * <f64>(1 << lost));
   c.probeCount++;
-  if (c.probeCount >= MAX_PROBES) rest(c, now + PMTU_RAISE_TIMER);
+  if (isConfirming(c)) {
+    if (lost + 1 >= CONFIRMING_PROBES) confirmFall(c, now);
+  } else if (lost + 1 >= MAX_PROBES) rest(c, now + PMTU_RAISE_TIMER);
 }
 
 /**
@@ -112,20 +146,65 @@ export function findBlackHole(c: Connection, delay: f64, now: f64): void {
     if (!changetype<usize>(record) || record.state != OUTSTANDING || record.complete || record.sizeProbe) continue;
     if (!isLost(c, record, number, delay, now)) continue;
     if (record.size <= <u16>BASE_PLPMTU) {
-      if (c.largeLost) c.largeLost |= SMALL_LOST;
-    } else if ((c.largeLost & ~SMALL_LOST) < BLACK_HOLE_PACKETS) c.largeLost++;
+      if (c.largeLost & COUNT) c.largeLost |= SMALL_LOST;
+    } else if ((c.largeLost & COUNT) < BLACK_HOLE_PACKETS) c.largeLost++;
   }
-  if ((c.largeLost & ~SMALL_LOST) < BLACK_HOLE_PACKETS) return;
-  const outage = (c.largeLost & SMALL_LOST) != 0;
-  if (!outage) flight.excusedBelow = c.nextNumber;
-  c.packetSize = <u16>BASE_PLPMTU;
-  flight.sizeProbe = 0;
-  rest(c, outage ? now : now + BLACK_HOLE_REST);
+  if ((c.largeLost & COUNT) >= BLACK_HOLE_PACKETS) fall(c, now);
 }
 
 /** Whether the loss of packet `number` is the black hole's. */
 export function isExcused(c: Connection, record: SentPacket, number: u64): bool {
   return number < flightOf(c).excusedBelow && record.size > <u16>BASE_PLPMTU;
+}
+
+/** Back to the base size, for good or until a probe of the size before gets through. */
+function fall(c: Connection, now: f64): void {
+  const flight = flightOf(c);
+  const outage = (c.largeLost & SMALL_LOST) != 0;
+  const undone = now < <f64>c.searchTime ? c.probeCount & ~PROBES_LOST : 0;
+  if (!outage) flight.excusedBelow = c.nextNumber;
+  flight.sizeProbe = 0;
+  c.largeLost = (c.largeLost & SMALL_LOST) | placeOf(c);
+  c.packetSize = <u16>BASE_PLPMTU;
+  c.probeCount = undone;
+  if (undone >= MOST_UNDONE * UNDONE_ONE) confirmFall(c, now);
+  else c.searchTime = <f32>now;
+}
+
+/** Its probes were lost, too. */
+function confirmFall(c: Connection, now: f64): void {
+  rest(c, c.largeLost & SMALL_LOST ? now : now + BLACK_HOLE_REST);
+}
+
+/**
+ * A probe of the size before, sent at `sent`, got through: packets have it again. What was excused was sent before the PTO whose
+ * answer led to the fall.
+ */
+function undoFall(c: Connection, sent: f64, now: f64): void {
+  if (!(c.largeLost & SMALL_LOST)) onCongestionLost(c, sent - probeTimeout(c) - <f64>c.smoothedRtt, now);
+  flightOf(c).excusedBelow = 0;
+  const undone = (c.probeCount & ~PROBES_LOST) + UNDONE_ONE;
+  rest(c, now + BLACK_HOLE_REST);
+  c.probeCount = undone;
+}
+
+/** Whether there was a fall that nothing has confirmed or undone. */
+function isConfirming(c: Connection): bool {
+  return (c.largeLost & FORMER) != 0;
+}
+
+/** `packetSize` as FORMER keeps it: a size between two steps, with which a host may begin, counts as the lower one. */
+function placeOf(c: Connection): u8 {
+  if (c.packetSize == c.maxPlpmtu) return CEILING;
+  let place: u8 = 0;
+  while (<usize>place < SIZE_COUNT && load<u16>(SIZES + (<usize>place << 1)) <= c.packetSize) place++;
+  return place * FORMER_ONE;
+}
+
+/** The size that FORMER tells. */
+function sizeBefore(c: Connection): u32 {
+  const place = c.largeLost & FORMER;
+  return place == CEILING ? <u32>c.maxPlpmtu : <u32>load<u16>(SIZES + (<usize>(place / FORMER_ONE - 1) << 1));
 }
 
 /** No probe before `time`, and then as if none had been lost. */

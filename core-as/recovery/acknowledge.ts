@@ -96,7 +96,7 @@ function settle(c: Connection, largest: u64, delay: f32, ranges: u32, now: f64):
       settleAcked(c, record);
       if (record.control & SEND_IDS) idFramesSettled(c, number, true);
       onNumberAcknowledged(c, number, now);
-      onSizeAcked(c, record, number);
+      onSizeAcked(c, record, number, now);
     }
   }
   c.largestAcked = max(c.largestAcked, c.paths ? largestOnActive(c, ranges) : <i64>largest);

@@ -24,8 +24,8 @@ export { addressOf, copyIn, copyOut, releaseAll, releaseBelow, releaseRest, rese
 export { chunksUsed, freeChunks, releaseChunk, roomBehindGap, takeChunk } from "./memory/chunks";
 export { releaseSlot, takeSlot } from "./memory/packet-slots";
 export {
-  clear as rangeClear, count as rangeCount, endOf as rangeEnd, insert as rangeInsert, insertMerging as rangeInsertMerging,
-  remove as rangeRemove, startOf as rangeStart,
+  clear as rangeClear, count as rangeCount, covered as rangesCovered, endFrom as rangeEndFrom, foundEnd, foundStart, insert as rangeInsert,
+  insertMerging as rangeInsertMerging, remove as rangeRemove, seek as rangeSeek,
 } from "./memory/range-set";
 export { contains as listContains, head as listHead, next as listNext, push as listPush, remove as listRemove, rotate as listRotate } from "./memory/list";
 export { cursor, failed, readVarint, startReading, varintSize, writeVarint } from "./frames/varint";

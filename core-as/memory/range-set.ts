@@ -1,32 +1,60 @@
 /**
  * RangeSet: sorted, disjoint, non-adjacent half-open ranges of offsets.
  *
- * A set is one u32 in its owner: the address of a chunk, or 0 while the set is empty, so a stream without gaps owns none. A
- * chunk holds up to 127 pairs of u32: the low halves of the offsets. All offsets of a set lie within 2^32 above `base`, which
+ * A set is one u32 in its owner: the address of its top chunk (range-leaves.ts), or 0 while it is empty, so a stream without gaps owns none.
+ * A chunk holds up to 127 pairs of u32: the low halves of the offsets. All offsets of a set lie within 2^32 above `base`, which
  * every call passes, so comparing `value - base` orders them although the low halves wrap.
  *
- * A full set refuses (`insert`) or swallows the gap to a neighbour (`insertMerging`); the owner knows which is harmless.
+ * A set holds 127 ranges, or one for each KiB that it reaches above `base`: packets lost one by one leave half as many, and whoever sends
+ * single bytes with gaps between them takes no more than a few hundredths of the window he was given. A full set refuses (`insert`) or
+ * swallows the gap to a neighbour (`insertMerging`); the owner knows which is harmless. A range is found in O(log n).
  */
-import { BOOKKEEPING, releaseChunk, takeChunk } from "./chunks";
+import { LEAF_RANGES, closePairs, dropLeaf, freeSet, leafAt, leafCount, newLeaf, openPair, pairAt, rangesIn, settle } from "./range-leaves";
 
-/** Ranges a set can hold. */
-export const RANGES: u32 = 127;
+/** Bytes above the base for each range beyond those of one chunk, as a shift. */
+const SPAN_BITS: u32 = 10;
 
-const FIRST: usize = 8;
-const PAIR: u32 = 8;
+/** What `seek` found. */
+export let foundStart: u64 = 0;
+export let foundEnd: u64 = 0;
+
+/** Place of the range that `locate` found: its leaf and the index in that. */
+let leafIndex: u32 = 0;
+let leaf: usize = 0;
+let index: u32 = 0;
 
 /** Number of ranges. */
 export function count(set: usize): u32 {
-  const chunk = load<usize>(set);
-  return chunk ? load<u32>(chunk) : 0;
+  const top = load<usize>(set);
+  return top ? rangesIn(top) : 0;
 }
 
-export function startOf(set: usize, index: u32, base: u64): u64 {
-  return absolute(load<u32>(pair(set, index)), base);
+/** Whether a range ends above `offset`; `foundStart` and `foundEnd` are the first that does. */
+export function seek(set: usize, base: u64, offset: u64): bool {
+  const top = load<usize>(set);
+  if (!top) return false;
+  locate(top, <u32>base, <u32>(offset - base));
+  if (index == rangesIn(leaf)) return false;
+  foundStart = absolute(load<u32>(pairAt(leaf, index)), base);
+  foundEnd = absolute(load<u32>(pairAt(leaf, index), 4), base);
+  return true;
 }
 
-export function endOf(set: usize, index: u32, base: u64): u64 {
-  return absolute(load<u32>(pair(set, index), 4), base);
+/** End of the range that holds `offset` or ends there, `offset` if none does; above `base`. */
+export function endFrom(set: usize, base: u64, offset: u64): u64 {
+  return seek(set, base, offset - 1) && foundStart <= offset ? foundEnd : offset;
+}
+
+/** Sum of the lengths of all ranges. */
+export function covered(set: usize): u64 {
+  const top = load<usize>(set);
+  let sum: u64 = 0;
+  if (!top) return sum;
+  for (let i: u32 = 0; i < leafCount(top); i++) {
+    const chunk = leafAt(top, i);
+    for (let j: u32 = 0; j < rangesIn(chunk); j++) sum += <u64>lengthAt(pairAt(chunk, j));
+  }
+  return sum;
 }
 
 /** Adds `start` … `end`; false, and nothing changed, when there is no room or no chunk. */
@@ -41,123 +69,160 @@ export function insertMerging(set: usize, base: u64, start: u64, end: u64): bool
 
 /** Takes `start` … `end` out. A split that finds no room leaves the range whole: the set then covers more than it should. */
 export function remove(set: usize, base: u64, start: u64, end: u64): void {
-  const chunk = load<usize>(set);
-  if (!chunk || start >= end) return;
+  const top = load<usize>(set);
+  if (!top || start >= end) return;
   const low = <u32>base;
   const from = <u32>(start - base);
   const to = <u32>(end - base);
-  let n = load<u32>(chunk);
-  let i = firstEndingAfter(chunk, low, from);
-  while (i < n) {
-    const at = chunk + FIRST + i * PAIR;
-    const s = load<u32>(at) - low;
-    const e = load<u32>(at, 4) - low;
-    if (s >= to) break;
-    if (s < from && e > to) {
-      if (n < RANGES) {
-        openGap(chunk, i + 1, n++);
-        store<u32>(at, from + low, 4);
-        store<u32>(at + PAIR, to + low);
-        store<u32>(at + PAIR, e + low, 4);
-      }
-      break;
-    }
-    if (s < from) {
-      store<u32>(at, from + low, 4);
-      i++;
-    } else if (e > to) {
-      store<u32>(at, to + low);
-      break;
-    } else {
-      closeGap(chunk, i, i + 1, n--);
-    }
+  locate(top, low, from);
+  if (index == rangesIn(leaf)) return;
+  const at = pairAt(leaf, index);
+  const s = load<u32>(at) - low;
+  const e = load<u32>(at, 4) - low;
+  if (s < from && e > to) {
+    divide(set, low, from, to, e);
+    return;
   }
-  settle(set, chunk, n);
+  const first = leafIndex;
+  if (s < from) {
+    store<u32>(at, from + low, 4);
+    index++;
+  }
+  takeOut(top, low, to);
+  if (index < rangesIn(leaf) && load<u32>(pairAt(leaf, index)) - low < to) store<u32>(pairAt(leaf, index), to + low);
+  const last = leafIndex;
+  settle(set, last);
+  if (first < last) settle(set, first);
 }
 
-/** Frees the chunk. */
+/** Frees the chunks. */
 export function clear(set: usize): void {
-  const chunk = load<usize>(set);
-  if (chunk) settle(set, chunk, 0);
+  freeSet(set);
+}
+
+/** The located range, which ends at `end`, becomes two: up to `from` and from `to` on. */
+function divide(set: usize, low: u32, from: u32, to: u32, end: u32): void {
+  const top = load<usize>(set);
+  if (!hasRoom(top, reach(top, low))) return;
+  const second = openPair(set, leafIndex, index + 1);
+  if (!second) return;
+  store<u32>(second, to + low);
+  store<u32>(second, end + low, 4);
+  locate(load<usize>(set), low, from - 1);
+  store<u32>(pairAt(leaf, index), from + low, 4);
+}
+
+/** Takes out all ranges from the located place on that end at or below `to`; the place is the one behind them. */
+function takeOut(top: usize, low: u32, to: u32): void {
+  for (;;) {
+    const n = rangesIn(leaf);
+    let end = index;
+    while (end < n && load<u32>(pairAt(leaf, end), 4) - low <= to) end++;
+    closePairs(top, leaf, index, end);
+    if (end < n) return;
+    const isLast = leafIndex + 1 == leafCount(top);
+    if (index == 0 && leafCount(top) > 1) {
+      dropLeaf(top, leafIndex);
+      if (isLast) leafIndex--;
+    } else if (!isLast) leafIndex++;
+    leaf = leafAt(top, leafIndex);
+    index = isLast ? rangesIn(leaf) : 0;
+    if (isLast) return;
+  }
 }
 
 function add(set: usize, base: u64, from: u32, to: u32, merge: bool): bool {
-  let chunk = load<usize>(set);
-  if (!chunk) {
-    chunk = takeChunk(BOOKKEEPING);
-    if (!chunk) return false;
-    store<u32>(chunk, 0);
-    store<usize>(set, chunk);
+  let top = load<usize>(set);
+  if (!top) {
+    top = newLeaf();
+    if (!top) return false;
+    store<usize>(set, top);
   }
   const low = <u32>base;
-  let n = load<u32>(chunk);
-  // Every range that touches from…to is [i, j).
-  const i = from > 0 ? firstEndingAfter(chunk, low, from - 1) : 0;
-  let j = i;
-  let s = from;
-  let e = to;
-  while (j < n) {
-    const at = chunk + FIRST + j * PAIR;
-    if (load<u32>(at) - low > to) break;
-    s = min(s, load<u32>(at) - low);
-    e = max(e, load<u32>(at, 4) - low);
-    j++;
-  }
-  if (j == i) {
-    if (n == RANGES) {
-      if (!merge) return false;
-      const near = chunk + FIRST + min(i, n - 1) * PAIR;
-      store<u32>(near, min(from, load<u32>(near) - low) + low);
-      store<u32>(near, max(to, load<u32>(near, 4) - low) + low, 4);
-      return true;
-    }
-    openGap(chunk, i, n++);
-  } else if (j > i + 1) {
-    closeGap(chunk, i + 1, j, n);
-    n -= j - i - 1;
-  }
-  const at = chunk + FIRST + i * PAIR;
-  store<u32>(at, s + low);
-  store<u32>(at, e + low, 4);
-  store<u32>(chunk, n);
+  // The first range that touches from…to, or is above it.
+  locate(top, low, from > 0 ? from - 1 : 0);
+  if (index == rangesIn(leaf) || load<u32>(pairAt(leaf, index)) - low > to) return addNew(set, low, from, to, merge);
+  join(set, low, from, to);
   return true;
 }
 
-/** Index of the first range whose end lies above `value`, all relative to the base. */
-function firstEndingAfter(chunk: usize, low: u32, value: u32): u32 {
+/** The located range, which touches `from` … `to`, grows by that and takes in those behind it that it touches then. */
+function join(set: usize, low: u32, from: u32, to: u32): void {
+  const top = load<usize>(set);
+  const first = leafIndex;
+  const at = pairAt(leaf, index);
+  const end = max(to, load<u32>(at, 4) - low);
+  store<u32>(at, min(from, load<u32>(at) - low) + low);
+  store<u32>(at, end + low, 4);
+  index++;
+  takeOut(top, low, end);
+  if (index < rangesIn(leaf)) {
+    const following = pairAt(leaf, index);
+    if (load<u32>(following) - low <= end) {
+      store<u32>(at, load<u32>(following, 4), 4);
+      closePairs(top, leaf, index, index + 1);
+      if (rangesIn(leaf) == 0) dropLeaf(top, leafIndex);
+    }
+  }
+  settle(set, first);
+}
+
+/** A range that touches no other, in front of the located one. */
+function addNew(set: usize, low: u32, from: u32, to: u32, merge: bool): bool {
+  const top = load<usize>(set);
+  let pair: usize = hasRoom(top, max(reach(top, low), to)) ? openPair(set, leafIndex, index) : 0;
+  if (pair) {
+    store<u32>(pair, from + low);
+    store<u32>(pair, to + low, 4);
+    return true;
+  }
+  if (!merge || rangesIn(leaf) == 0) return false;
+  pair = pairAt(leaf, min(index, rangesIn(leaf) - 1));
+  store<u32>(pair, min(from, load<u32>(pair) - low) + low);
+  store<u32>(pair, max(to, load<u32>(pair, 4) - low) + low, 4);
+  return true;
+}
+
+/** The first range that ends above `value`, relative to the base, or the place behind all. */
+function locate(top: usize, low: u32, value: u32): void {
   let left: u32 = 0;
-  let right = load<u32>(chunk);
+  let right = leafCount(top) - 1;
   while (left < right) {
     const middle = (left + right) >> 1;
-    if (load<u32>(chunk + FIRST + middle * PAIR, 4) - low > value) right = middle;
+    if (lastEnd(leafAt(top, middle), low) > value) right = middle;
     else left = middle + 1;
   }
-  return left;
-}
-
-function openGap(chunk: usize, index: u32, n: u32): void {
-  const at = chunk + FIRST + index * PAIR;
-  memory.copy(at + PAIR, at, (n - index) * PAIR);
-}
-
-function closeGap(chunk: usize, from: u32, to: u32, n: u32): void {
-  memory.copy(chunk + FIRST + from * PAIR, chunk + FIRST + to * PAIR, (n - to) * PAIR);
-}
-
-function settle(set: usize, chunk: usize, n: u32): void {
-  if (n > 0) {
-    store<u32>(chunk, n);
-    return;
+  leafIndex = left;
+  leaf = leafAt(top, left);
+  left = 0;
+  right = rangesIn(leaf);
+  while (left < right) {
+    const middle = (left + right) >> 1;
+    if (load<u32>(pairAt(leaf, middle), 4) - low > value) right = middle;
+    else left = middle + 1;
   }
-  releaseChunk(chunk, BOOKKEEPING);
-  store<usize>(set, 0);
+  index = left;
+}
+
+/** Whether a set that reaches `span` bytes above its base may have another range. */
+function hasRoom(top: usize, span: u32): bool {
+  return rangesIn(top) < max(LEAF_RANGES, span >> SPAN_BITS);
+}
+
+/** Bytes from the base to the end of the last range. */
+function reach(top: usize, low: u32): u32 {
+  return rangesIn(top) ? lastEnd(leafAt(top, leafCount(top) - 1), low) : 0;
+}
+
+function lengthAt(pair: usize): u32 {
+  return load<u32>(pair, 4) - load<u32>(pair);
+}
+
+function lastEnd(chunk: usize, low: u32): u32 {
+  return load<u32>(pairAt(chunk, rangesIn(chunk) - 1), 4) - low;
 }
 
 /** The offset at or above `base` whose low half is `low`. */
 function absolute(low: u32, base: u64): u64 {
   return base + <u64>(low - <u32>base);
-}
-
-function pair(set: usize, index: u32): usize {
-  return load<usize>(set) + FIRST + index * PAIR;
 }

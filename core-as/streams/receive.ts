@@ -12,7 +12,7 @@ import { MAX_VARINT } from "../frames/varint";
 import { addressOf, copyIn, copyOut, releaseAll, releaseBelow, releaseRest } from "../memory/chunk-map";
 import { BYTES_IN, CHUNK, CHUNK_BITS, MESSAGES_IN, fairShare, roomBehindGap, scarce } from "../memory/chunks";
 import { connectionCount } from "../memory/layout";
-import { clear, count, endOf, insert, remove, startOf } from "../memory/range-set";
+import { clear, endFrom, insert, remove } from "../memory/range-set";
 import { afterConsumed, afterRead, requestStop } from "./credit";
 import { maybeFree } from "./life";
 import {
@@ -156,9 +156,7 @@ function closeGaps(s: Stream, to: u64): void {
   const from = s.contiguous;
   let reached = to;
   if (s.gaps) {
-    for (let i: u32 = 0; i < count(gapSet(s)) && startOf(gapSet(s), i, from) <= reached; i++) {
-      reached = max(reached, endOf(gapSet(s), i, from));
-    }
+    reached = endFrom(gapSet(s), from, to);
     remove(gapSet(s), from, from, reached);
   }
   s.contiguous = reached;

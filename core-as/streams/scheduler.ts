@@ -17,7 +17,7 @@ import { STREAM, STREAM_FIN, STREAM_LEN, STREAM_OFF } from "../frames/types";
 import { varintSize, writeVarint } from "../frames/varint";
 import { copyOut } from "../memory/chunk-map";
 import { head, next, remove, rotate } from "../memory/list";
-import { count, endOf, remove as removeRange, startOf } from "../memory/range-set";
+import { foundEnd, foundStart, remove as removeRange, seek } from "../memory/range-set";
 import { REF_DATA } from "../recovery/flight";
 import { canStage, stageReference } from "../recovery/sent";
 import { byteCredit } from "./credit";
@@ -129,9 +129,9 @@ function mayStart(c: Connection, s: Stream): bool {
 
 /** The first lost range of `s`, or its end alone. */
 function writeLost(c: Connection, s: Stream, to: usize, limit: usize): usize {
-  if (count(lostSet(s)) == 0) return endAlone(s) ? writePiece(s, s.sendEnd, 0, to, limit) : to;
-  const start = startOf(lostSet(s), 0, s.sendBase);
-  const length = <u32>min(endOf(lostSet(s), 0, s.sendBase) - start, <u64>u32.MAX_VALUE);
+  if (!seek(lostSet(s), s.sendBase, s.sendBase)) return endAlone(s) ? writePiece(s, s.sendEnd, 0, to, limit) : to;
+  const start = foundStart;
+  const length = <u32>min(foundEnd - start, <u64>u32.MAX_VALUE);
   const end = writePiece(s, start, length, to, limit);
   if (end == to) return to;
   removeRange(lostSet(s), s.sendBase, start, start + written);

@@ -17,7 +17,7 @@ import { MAP_WINDOW, copyIn, releaseAll, releaseBelow, releaseRest } from "../me
 import { BYTES_OUT, MESSAGES_OUT, budgetBytes, fairShare, nearlyUsedUp, scarce } from "../memory/chunks";
 import { connectionCount } from "../memory/layout";
 import { push, remove as unlink } from "../memory/list";
-import { clear, count, endOf, insert, insertMerging, remove, startOf } from "../memory/range-set";
+import { clear, endFrom, foundEnd, foundStart, insert, insertMerging, remove, seek } from "../memory/range-set";
 import { maybeFree } from "./life";
 import {
   BLOCKED, CONTROL_LINK, ENDED, END_ACKED, END_PENDING, EVENT_LINK, LOST_LINK, ON_FINISHED, ON_WRITABLE, RESET, SEND_DONE, SEND_LINK,
@@ -121,11 +121,9 @@ export function onSendLost(c: Connection, s: Stream, offset: u64, length: u32, f
   if (fin && !has(s, END_ACKED)) s.flags |= END_PENDING;
   let start = max(offset, s.sendBase);
   const end = offset + length;
-  for (let i: u32 = 0; i < count(ackedSet(s)) && start < end; i++) {
-    const ackedStart = startOf(ackedSet(s), i, s.sendBase);
-    if (ackedStart >= end) break;
-    if (ackedStart > start) noteLost(s, start, ackedStart);
-    start = max(start, endOf(ackedSet(s), i, s.sendBase));
+  while (start < end && seek(ackedSet(s), s.sendBase, start) && foundStart < end) {
+    if (foundStart > start) noteLost(s, start, foundStart);
+    start = foundEnd;
   }
   if (start < end) noteLost(s, start, end);
   if (s.lost || endAlone(s)) push(at(c) + LOST_LIST, address(s), LOST_LINK);
@@ -177,9 +175,7 @@ function moveBase(c: Connection, s: Stream, to: u64): void {
   const from = s.sendBase;
   let base = to;
   if (s.acked) {
-    for (let i: u32 = 0; i < count(ackedSet(s)) && startOf(ackedSet(s), i, from) <= base; i++) {
-      base = max(base, endOf(ackedSet(s), i, from));
-    }
+    base = endFrom(ackedSet(s), from, to);
     remove(ackedSet(s), from, from, base);
     if (s.lost) remove(lostSet(s), from, from, base);
   }

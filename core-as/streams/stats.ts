@@ -2,7 +2,7 @@
 import { Connection } from "../connection/record";
 import { results } from "../memory/layout";
 import { next } from "../memory/list";
-import { count, endOf, startOf } from "../memory/range-set";
+import { covered } from "../memory/range-set";
 import { ALL_LINK, RESET, Stream, ackedSet, canReceive, canSend, gapSet, has, isMessage } from "./record";
 import { bufferedOf } from "./send";
 
@@ -47,16 +47,12 @@ export function connectionFigures(c: Connection): void {
 
 /** Bytes of our direction that are acknowledged. */
 function acknowledged(s: Stream): u64 {
-  let bytes = min(s.sendBase, s.sentHighest);
-  for (let i: u32 = 0; i < count(ackedSet(s)); i++) bytes += endOf(ackedSet(s), i, s.sendBase) - startOf(ackedSet(s), i, s.sendBase);
-  return bytes;
+  return min(s.sendBase, s.sentHighest) + covered(ackedSet(s));
 }
 
 /** Bytes of the peer's direction that have arrived, gaps left out. */
 function arrived(s: Stream): u64 {
-  let bytes = s.contiguous;
-  for (let i: u32 = 0; i < count(gapSet(s)); i++) bytes += endOf(gapSet(s), i, s.contiguous) - startOf(gapSet(s), i, s.contiguous);
-  return min(bytes, s.highest);
+  return min(s.contiguous + covered(gapSet(s)), s.highest);
 }
 
 function left(all: u64, used: u64): u64 {

@@ -51,6 +51,18 @@ describe('a peer', () => {
     expect([closed(), core.failed]).toEqual([false, false]);
   });
 
+  test('that leaves thousands of gaps in a large window is held to it', () => {
+    const window = 2_048 * CHUNK;
+    const { send, chunksTaken, closed } = responder({ initialMaxStreamData: window, initialMaxData: 2 * window });
+    for (let offset = window - 1; offset > 0; offset -= 20 * 512) {
+      send(Array.from({ length: 20 }, (_, i) => (offset > i * 512 ? stream(0, offset - i * 512, 1) : [])).flat());
+    }
+    expect(closed()).toBe(false);
+    // the bytes, what finds them, and the gaps, one for each KiB
+    expect(chunksTaken()).toBeGreaterThan(window / CHUNK / 2);
+    expect(chunksTaken()).toBeLessThanOrEqual((1 + 1 / 48) * (window / CHUNK) + 16);
+  });
+
   test('that opens streams and fills them is held to the window of the connection, though nobody reads', () => {
     const initialMaxData = 256 * CHUNK;
     const { send, chunksTaken, closed } = responder({ initialMaxData, initialMaxStreamData: 32 * CHUNK, maxStreams: 100 });

@@ -117,10 +117,14 @@ class Naive {
 }
 
 function rangesOf(core: TestCore, set: number, base: bigint): [number, number][] {
-  return Array.from({ length: core.call.rangeCount!(set) }, (_, index) => [
-    Number(core.wide.rangeStart(set, index, base) - base),
-    Number(core.wide.rangeEnd(set, index, base) - base),
-  ]);
+  const found: [number, number][] = [];
+  for (let offset = base; core.call.rangeSeek!(set, base, offset); offset = base + BigInt(found.at(-1)![1])) {
+    const [start, end] = [core.value('foundStart'), core.value('foundEnd')];
+    found.push([start - Number(base), end - Number(base)]);
+  }
+  expect(core.call.rangeCount!(set)).toBe(found.length);
+  expect(Number(core.wide.rangesCovered(set))).toBe(found.reduce((sum, [from, to]) => sum + to - from, 0));
+  return found;
 }
 
 describe('range set', () => {
@@ -182,6 +186,112 @@ describe('range set', () => {
     expect(ranges.length).toBe(RANGES);
     for (const offset of naive.offsets) expect(ranges.some(([from, to]) => from <= offset && offset < to)).toBe(true);
     for (let i = 1; i < ranges.length; i++) expect(ranges[i]![0]).toBeGreaterThan(ranges[i - 1]![1]);
+  });
+});
+
+describe('range set of many chunks', () => {
+  const KIB = 1_024;
+  const most = 3_840;
+  const FAR = most + 1;
+  const far: [number, number] = [FAR * KIB, FAR * KIB + 8];
+
+  /** A set with a range of `length` bytes at each of the KiB `order` names. */
+  function filled(core: TestCore, order: readonly number[], length = 8): number {
+    const set = core.call.scratch!();
+    // One far off first: a set that reaches so far may hold so many.
+    for (const i of [FAR, ...order]) expect(core.call.rangeInsert!(set, 0n, BigInt(i * KIB), BigInt(i * KIB + length))).toBe(1);
+    return set;
+  }
+
+  const shuffled = (n: number) => Array.from({ length: n }, (_, i) => (i * 1_777) % n);
+
+  test.each([
+    ['rising', Array.from({ length: most }, (_, i) => i)],
+    ['falling', Array.from({ length: most }, (_, i) => most - 1 - i)],
+    ['any', shuffled(most)],
+  ])('holds one range for each KiB, added in %s order, and then refuses', (_name, order) => {
+    const core = testCore();
+    const before = core.value('freeChunks');
+    const set = filled(core, order);
+    expect(rangesOf(core, set, 0n)).toEqual([...Array.from({ length: most }, (_, i) => [i * KIB, i * KIB + 8]), far]);
+    expect(before - core.value('freeChunks')).toBeLessThanOrEqual(most / 48 + 3);
+    expect(core.call.rangeInsert!(set, 0n, 100n, 101n)).toBe(0);
+    expect(core.call.rangeInsertMerging!(set, 0n, 100n, 101n)).toBe(1);
+    expect(core.call.rangeCount!(set)).toBe(most + 1);
+    core.call.rangeClear!(set);
+    core.call.releaseChunk!(set, 4);
+    expect(core.call.chunksUsed!(4)).toBe(0);
+  });
+
+  test('gives chunks back as ranges are joined or taken out, in any order', () => {
+    for (const fill of [true, false]) {
+      const core = testCore();
+      const set = filled(core, shuffled(most));
+      for (const [n, i] of shuffled(most).entries()) {
+        if (fill) core.call.rangeInsert!(set, 0n, BigInt(i * KIB), BigInt((i + 1) * KIB));
+        else core.call.rangeRemove!(set, 0n, BigInt(i * KIB), BigInt(i * KIB + 8));
+        const left = core.call.rangeCount!(set);
+        if (n % 64 === 0) expect(core.call.chunksUsed!(4), `after ${n}`).toBeLessThanOrEqual(left / 48 + 4);
+      }
+      expect(rangesOf(core, set, 0n)).toEqual(fill ? [[0, most * KIB], far] : [far]);
+      expect(core.call.chunksUsed!(4)).toBe(2);
+    }
+  });
+
+  test('one removal, one range over all of them, and a gap at the base, across chunks', () => {
+    const core = testCore();
+    const set = filled(core, shuffled(most));
+    core.call.rangeRemove!(set, 0n, BigInt(10 * KIB + 4), BigInt(3_000 * KIB + 4));
+    expect(rangesOf(core, set, 0n).slice(9, 13)).toEqual([
+      [9 * KIB, 9 * KIB + 8],
+      [10 * KIB, 10 * KIB + 4],
+      [3_000 * KIB + 4, 3_000 * KIB + 8],
+      [3_001 * KIB, 3_001 * KIB + 8],
+    ]);
+    expect(core.wide.rangeEndFrom(set, 0n, BigInt(3_001 * KIB))).toBe(BigInt(3_001 * KIB + 8));
+    expect(core.wide.rangeEndFrom(set, 0n, BigInt(3_001 * KIB - 1))).toBe(BigInt(3_001 * KIB - 1));
+    core.call.rangeInsert!(set, 0n, BigInt(2 * KIB + 8), BigInt(3_500 * KIB));
+    expect(rangesOf(core, set, 0n).slice(0, 4)).toEqual([
+      [0, 8],
+      [KIB, KIB + 8],
+      [2 * KIB, 3_500 * KIB + 8],
+      [3_501 * KIB, 3_501 * KIB + 8],
+    ]);
+    expect(core.call.chunksUsed!(4)).toBeLessThanOrEqual(343 / 48 + 3);
+  });
+
+  test('agrees with a plain array of marks through any steps', () => {
+    const step = fc.record({ insert: fc.boolean(), from: fc.nat(4_000), length: fc.oneof(fc.integer({ min: 1, max: 4 }), fc.integer({ min: 1, max: 900 })) });
+    fc.assert(
+      fc.property(fc.array(step, { maxLength: 40 }), (steps) => {
+        const core = testCore();
+        const base = 2n ** 32n - 900_000n;
+        const set = core.call.scratch!();
+        const marks = new Uint8Array(5_000);
+        const at = (place: number) => base + BigInt(place * KIB);
+        core.call.rangeInsert!(set, base, at(4_999), at(5_000));
+        marks[4_999] = 1;
+        for (let i = 0; i < 2_400; i += 2) {
+          core.call.rangeInsert!(set, base, at(i), at(i + 1));
+          marks[i] = 1;
+        }
+        for (const { insert, from, length } of steps) {
+          const call = insert ? core.call.rangeInsert! : core.call.rangeRemove!;
+          call(set, base, at(from), at(from + length));
+          marks.fill(insert ? 1 : 0, from, from + length);
+        }
+        const wanted: [number, number][] = [];
+        for (let i = 0; i < marks.length; i++) {
+          if (!marks[i]) continue;
+          const from = i;
+          while (marks[i]) i++;
+          wanted.push([from * KIB, i * KIB]);
+        }
+        expect(rangesOf(core, set, base)).toEqual(wanted);
+        expect(core.call.chunksUsed!(4)).toBeLessThanOrEqual(wanted.length / 48 + 4);
+      }),
+      { numRuns: size(30, 500), seed: 13 },
+    );
   });
 });
 

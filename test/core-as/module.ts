@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs';
 type Internal = (...values: (number | bigint)[]) => number;
 type Wide = (...values: (number | bigint)[]) => bigint;
 
-const WIDE = ['closesAfter', 'reconstruct', 'readVarint', 'rangeStart', 'rangeEnd', 'scanDown', 'windowFloor'] as const;
+const WIDE = ['closesAfter', 'reconstruct', 'readVarint', 'rangeEndFrom', 'rangesCovered', 'scanDown', 'windowFloor'] as const;
 const bytes = readFileSync(new URL('../../build/core.test.wasm', import.meta.url));
 const compiled = new WebAssembly.Module(bytes);
 

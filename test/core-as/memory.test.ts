@@ -261,7 +261,11 @@ describe('range set of many chunks', () => {
   });
 
   test('agrees with a plain array of marks through any steps', () => {
-    const step = fc.record({ insert: fc.boolean(), from: fc.nat(4_000), length: fc.oneof(fc.integer({ min: 1, max: 4 }), fc.integer({ min: 1, max: 900 })) });
+    const step = fc.record({
+      insert: fc.boolean(),
+      from: fc.nat(4_000),
+      length: fc.oneof(fc.integer({ min: 1, max: 4 }), fc.integer({ min: 1, max: 900 })),
+    });
     fc.assert(
       fc.property(fc.array(step, { maxLength: 40 }), (steps) => {
         const core = testCore();

@@ -100,8 +100,29 @@ test('it probes for bandwidth after 2 to 3 s, or 62 rounds (§5.3.3.8.3)', () =>
     expect(pause).toBeGreaterThan(1_900);
     expect(pause).toBeLessThan(3_400);
   }
-  // UP lasts until three rounds brought no more.
-  for (const { from, to } of ups) expect(to - from).toBeLessThan(8 * RTT);
+  bbr.pair.free();
+});
+
+test('UP ends half a round after its packets were seen to wait, before the three rounds without growth of §5.3.3.9', () => {
+  const bbr = flow({ line: new Line(RATE, 4 * BDP) });
+  const ups = visits(bbr, 9_500).filter(({ state }) => state === State.PROBE_BW_UP);
+  expect(ups.length).toBeGreaterThanOrEqual(3);
+  for (const { from, to } of ups) {
+    // A round to the first acknowledgement, half of one or more until 9 ms are waited, half of one to be sure. Three rounds would be 3.8.
+    expect(to - from).toBeGreaterThan(2 * RTT);
+    expect(to - from).toBeLessThan(3 * RTT);
+  }
+  bbr.pair.free();
+});
+
+test('UP goes on as long as it finds bandwidth, and then for the three rounds of the draft', () => {
+  const line = new Line(RATE, 4 * BDP);
+  const bbr = flow({ line });
+  while (bbr.stats.congestionState !== State.PROBE_BW_REFILL) bbr.pair.run(1);
+  line.rate = 2 * RATE;
+  const up = visits(bbr, 1_500).find(({ state }) => state === State.PROBE_BW_UP) as Visit;
+  expect(up.to - up.from).toBeGreaterThan(6 * RTT);
+  expect(bbr.stats.bandwidth).toBeGreaterThan(1.9 * (RATE / 8));
   bbr.pair.free();
 });
 

@@ -6,6 +6,7 @@
  *   path.ts          rounds, largest bandwidth, least RTT, aggregation (§5.5.1 to §5.5.9)
  *   loss.ts          what losses mean (§5.5.10), with our departures
  *   states.ts        Startup, Drain, ProbeBW (§5.3.1 to §5.3.3);   probe-rtt.ts   ProbeRTT, restart from idle (§5.3.4, §5.4)
+ *   probe-up.ts      when UP ends because of its own queue: ours
  *   compete.ts       beside a flow that fills the queue: ours
  *   control.ts       pacing rate and window (§5.6)
  *   constants.ts     the draft's constants, and ours with their reasons
@@ -27,6 +28,7 @@ import {
 } from "./loss";
 import { updateAckAggregation, updateMinRtt } from "./path";
 import { checkProbeRtt, restartFromIdle } from "./probe-rtt";
+import { noteUpQueue } from "./probe-up";
 import { generateRateSample, rateAcked, rateSent } from "./rate-sample";
 import { NO_STATE, bbrOf, minPipeCwnd, smss } from "./record";
 import { checkDrainDone, checkFullBwReached, checkStartupDone, enterStartup, handleSpuriousLossDetection, updateProbeBwCyclePhase } from "./states";
@@ -88,6 +90,7 @@ export function bbrAckDone(c: Connection, rtt: f64, queued: f64, newlyAcked: u32
   checkFullBwReached(b);
   checkStartupDone(c, b);
   checkDrainDone(c, b, now);
+  noteUpQueue(c, b, queued, now);
   updateProbeBwCyclePhase(c, b, acked, now);
   updateMinRtt(c, b, rtt, now);
   checkProbeRtt(c, b, now);

@@ -80,6 +80,19 @@ export const ProbeWaitLeast: f64 = 200;
  */
 export const MinRTTFilterRounds: f64 = 20;
 
+/**
+ * ProbeBW_UP ends once every packet of so many round trips waited longer than the fastest since UP began, by the measure of `QuietRtt`. Departs
+ * from §5.3.3.9, where three full rounds without growth end it: they leave a queue of a whole round trip in a deep buffer, this half of one.
+ * Shorter, and a burst of acknowledgements would do.
+ */
+export const UpQueueRounds: f64 = 0.5;
+
+/**
+ * … unless max_bw has grown by more than this meanwhile: the packets wait, but the probe finds bandwidth, which belonged to another flow.
+ * Half of a line that two share grows by a ninth in UP; what a sample of a full line wanders lies below.
+ */
+export const UpGrowth: f64 = 1.05;
+
 /** Rounds of CRUISE in which every packet waited, after which DOWN tries to drain the queue. */
 export const CompetingRounds: u32 = 4;
 

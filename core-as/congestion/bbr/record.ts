@@ -67,6 +67,10 @@ export class Bbr extends Model {
   cycleStamp: f64;
   bwProbeWait: f64;
   bwProbeUpRounds: u32;
+  // Ours (probe-up.ts): max_bw when UP began; the least RTT since; since when every packet took longer, Infinity = the last one did not.
+  upBw: f64;
+  upRtt: f64;
+  upQueueSince: f64;
   // ProbeRTT.
   probeRttDoneStamp: f64;
   probeRttCwnd: f64;

@@ -17,6 +17,7 @@ import {
 import { inflightWithHeadroom } from "./control";
 import { isInflightTooHigh, resetCongestionSignals, resetShortTermModel } from "./loss";
 import { advanceMaxBwFilter, bdpMultiple, inflightOf, startRound, targetInflight } from "./path";
+import { isUpQueueing, resetUpQueue } from "./probe-up";
 import { rsAppLimited, rsDeliveryRate, rsTxInFlight } from "./rate-sample";
 import {
   ACKS_INIT, ACKS_PROBE_FEEDBACK, ACKS_PROBE_STARTING, ACKS_PROBE_STOPPING, ACKS_REFILLING, Bbr, NO_STATE, isInProbeBw, smss,
@@ -93,7 +94,7 @@ export function updateProbeBwCyclePhase(c: Connection, b: Bbr, acked: f64, now: 
       }
       break;
     default:
-      if (isTimeToGoDown(c, b)) {
+      if (isTimeToGoDown(c, b) || isUpQueueing(b, now)) {
         b.prevProbeTooHigh = false;
         startProbeBwDown(c, b, now);
       }
@@ -159,6 +160,7 @@ function startProbeBwUp(c: Connection, b: Bbr): void {
   startRound(b);
   resetFullBw(b);
   b.fullBw = rsDeliveryRate;
+  resetUpQueue(b);
   b.state = <u8>STATE_PROBE_BW_UP;
   raiseInflightLongtermSlope(c, b);
 }

@@ -1,0 +1,35 @@
+/**
+ * When ProbeBW_UP ends because of the queue it builds: our addition to IsTimeToGoDown (draft-ietf-ccwg-bbr §5.3.3.9).
+ *
+ * The draft stays in UP until three rounds brought no more bandwidth. On a line that was full before, they leave 190 ms × 0.25 = 47 ms of a
+ * queue at a round trip of 50 ms, if there is room for them. But the first acknowledgements of what UP sent tell already: their packets
+ * waited longer than those before, and max_bw stays where it was. Then we leave, half a round after the first one, with 25 ms.
+ *
+ * Where the line has become faster, nothing waits. Beside another flow UP takes bandwidth away, max_bw grows, and the draft's three rounds hold:
+ * they are what keeps our share.
+ */
+import { STATE_PROBE_BW_UP } from "../../codes.generated";
+import { Connection } from "../../connection/record";
+import { PacketsPerAck, QuietRtt, QuietSlack, UpGrowth, UpQueueRounds } from "./constants";
+import { Bbr, smss } from "./record";
+
+/** UP begins. */
+export function resetUpQueue(b: Bbr): void {
+  b.upBw = b.maxBw;
+  b.upRtt = Infinity;
+  b.upQueueSince = Infinity;
+}
+
+/** Looks whether the packet waited longer than the fastest of this UP. `rtt`: without the peer's delay, ms, negative = no sample. */
+export function noteUpQueue(c: Connection, b: Bbr, rtt: f64, now: f64): void {
+  if (b.state != <u8>STATE_PROBE_BW_UP || rtt < 0) return;
+  b.upRtt = min(b.upRtt, rtt);
+  const burst = b.maxBw > 0 ? (PacketsPerAck * smss(c)) / b.maxBw : 0;
+  const waited = rtt > b.upRtt * QuietRtt + max(QuietSlack, burst / 2);
+  b.upQueueSince = waited ? min(b.upQueueSince, now) : Infinity;
+}
+
+/** Whether what UP sends only makes a queue. */
+export function isUpQueueing(b: Bbr, now: f64): bool {
+  return b.maxBw <= b.upBw * UpGrowth && now - b.upQueueSince >= b.upRtt * UpQueueRounds;
+}

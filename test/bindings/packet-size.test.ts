@@ -8,9 +8,12 @@ import { content, Reader, Writer } from './traffic.ts';
 
 const BASE = 1_200;
 const ETHERNET = { packetCeiling: 1_452 } as const;
-/** Within this many ms a fall by chance is undone at a round trip of 20 ms: a PTO of up to 100 ms shows that the first
- * probe was lost, another one passes until the second, and then a round trip. */
-const BACK_AFTER = 250;
+/**
+ * Within this many ms a fall by chance is undone at a round trip of 20 ms, and not after the rest of 30 s: a probe timeout of 85 ms shows that
+ * the first probe was lost, and where the path, which loses both ways, loses the acknowledgements of the second, the timeout doubles with
+ * each. Three doublings are 1,275 ms; four happen once in 10,000 transfers.
+ */
+const BACK_AFTER = 1_300;
 
 /** A pair in which packets above `mtu` are dropped, with what the initiator sent, by size. */
 class Narrow {

@@ -1,0 +1,61 @@
+/**
+ * Conditions of statements (reference §2.2), compiled once per configuration.
+ *
+ * A missing attribute does not match, a variable without a value matches nothing, and a value that is no number or boolean where one is
+ * needed is an error. Values are tried in order; the first that matches or is in error decides.
+ */
+import type { Condition, Operator } from './policy.ts';
+
+/** `undefined` where there is no attribute of that name. */
+export type Lookup = (name: string) => string | undefined;
+
+export type Match = 'match' | 'no-match' | 'error';
+
+/** A condition ready to be evaluated. */
+export type CompiledCondition = (attributes: Lookup) => Match;
+
+/** Compares the attribute with one value. */
+type Comparison = (attribute: string, value: string) => Match;
+
+const VARIABLE = /^\$\{([^{}]*)\}$/;
+/** Decimal, as a person writes it: no hexadecimal, no blanks, no infinity. */
+const NUMBER = /^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$/;
+
+const comparisons: Readonly<Record<Operator, Comparison>> = {
+  StringEquals: (attribute, value) => verdict(attribute === value),
+  StringNotEquals: (attribute, value) => verdict(attribute !== value),
+  NumericEquals: numeric((a, b) => a === b),
+  NumericNotEquals: numeric((a, b) => a !== b),
+  NumericLessThan: numeric((a, b) => a < b),
+  NumericLessThanEquals: numeric((a, b) => a <= b),
+  NumericGreaterThan: numeric((a, b) => a > b),
+  NumericGreaterThanEquals: numeric((a, b) => a >= b),
+  Bool: (attribute, value) => (isBoolean(attribute) && isBoolean(value) ? verdict(attribute === value) : 'error'),
+};
+
+export function compileCondition({ operator, key, values }: Condition): CompiledCondition {
+  const compare = comparisons[operator];
+  const operands = values.map((value) => ({ value, variable: VARIABLE.exec(value)?.[1] }));
+  return (attributes) => {
+    const attribute = attributes(key);
+    if (attribute === undefined) return 'no-match';
+    for (const { value, variable } of operands) {
+      const operand = variable === undefined ? value : attributes(variable);
+      const result = operand === undefined ? 'no-match' : compare(attribute, operand);
+      if (result !== 'no-match') return result;
+    }
+    return 'no-match';
+  };
+}
+
+function numeric(holds: (a: number, b: number) => boolean): Comparison {
+  return (attribute, value) => (NUMBER.test(attribute) && NUMBER.test(value) ? verdict(holds(Number(attribute), Number(value))) : 'error');
+}
+
+function isBoolean(text: string): boolean {
+  return text === 'true' || text === 'false';
+}
+
+function verdict(holds: boolean): Match {
+  return holds ? 'match' : 'no-match';
+}

@@ -1,0 +1,235 @@
+/**
+ * A state in the making: what the function given to `Iam.update` changes. Every operation checks rules and limits against the newest state
+ * and throws without a change when they are broken; nothing counts before the whole update is saved.
+ *
+ * Errors, all LocalError: INVALID_ARGUMENT for a value outside its rule, NOT_FOUND for an unknown user, role or fingerprint, IN_USE for a name
+ * or key that somebody has, OUT_OF_MEMORY for a limit on users or fingerprints, INVALID_STATE after the update.
+ */
+import { LocalError } from '../../protocol/errors/index.ts';
+import type { IamUser, PairingMode, UserFingerprint, UserPush } from '../../protocol/records/index.ts';
+import type { IamChange, StateSetting, UserSetting } from './changes.ts';
+import type { Rules } from './rules.ts';
+import type { IamSecrets, IamState, PairingFlags, PasswordVerifier } from './state.ts';
+import type { UserEntry } from './users.ts';
+
+/** What changes are checked against. */
+export interface DraftContext {
+  readonly rules: Rules;
+  readonly roles: ReadonlySet<string>;
+  readonly notificationCategories: ReadonlySet<string>;
+  readonly makeToken: IamSecrets['makeToken'];
+}
+
+const flagSettings: Readonly<Record<keyof PairingFlags, StateSetting>> = {
+  localOpenPairing: 'local-open-pairing',
+  passwordOpenPairing: 'password-open-pairing',
+  passwordInvitePairing: 'password-invite-pairing',
+  localInitialPairing: 'local-initial-pairing',
+};
+
+export class IamDraft {
+  readonly #context: DraftContext;
+  readonly #changes: IamChange[] = [];
+  #state: IamState;
+  #open = true;
+
+  constructor(state: IamState, context: DraftContext) {
+    this.#state = state;
+    this.#context = context;
+  }
+
+  /** As it stands now, the changes of this update included. */
+  get state(): IamState {
+    return this.#state;
+  }
+
+  /** @throws LocalError NOT_FOUND */
+  user(username: string): IamUser {
+    return this.#entry(username).user;
+  }
+
+  /**
+   * A new user with a fresh server connect token, without password.
+   * @param fields further fields of the record; none by default
+   */
+  createUser(username: string, fields: { role?: string; fingerprints?: readonly UserFingerprint[] } = {}): IamUser {
+    const { rules, makeToken } = this.#context;
+    rules.username(username);
+    const { fingerprints = [], ...rest } = fields;
+    for (const each of fingerprints) this.#checkFingerprint(each);
+    rules.fingerprints(fingerprints.length);
+    const user: IamUser = { username, fingerprints, sct: makeToken(), notificationCategories: [], ...rest };
+    const users = this.#state.users.adding({ user });
+    rules.users(users.size);
+    this.#replace({ ...this.#state, users }, { kind: 'user-created', username, user });
+    return user;
+  }
+
+  deleteUser(username: string): void {
+    const previous = this.user(username);
+    this.#replace({ ...this.#state, users: this.#state.users.removing(username) }, { kind: 'user-deleted', username, previous });
+  }
+
+  /** Renaming to the same name is IN_USE, as for any name that is taken. The initial user stays the initial user. */
+  setUserUsername(username: string, to: string): void {
+    this.#context.rules.username(to);
+    const entry = this.#entry(username);
+    if (this.#state.users.user(to) !== undefined) throw new LocalError('IN_USE', `there is a user "${to}"`);
+    if (this.#state.initialPairingUsername === username) this.#state = { ...this.#state, initialPairingUsername: to };
+    this.#replaceUser('username', entry, { ...entry.user, username: to });
+  }
+
+  /** undefined clears it, here and below. */
+  setUserDisplayName(username: string, displayName: string | undefined): void {
+    if (displayName !== undefined) this.#context.rules.displayName(displayName);
+    this.#setUser(username, 'display-name', 'displayName', displayName);
+  }
+
+  /** What is left of a password of allowed length: see `Iam.setUserPassword`. */
+  setUserVerifier(username: string, verifier: PasswordVerifier | undefined): void {
+    const { user } = this.#entry(username);
+    const users = this.#state.users.replacing(username, verifier === undefined ? { user } : { user, verifier });
+    this.#replace({ ...this.#state, users }, { kind: 'user-changed', username, setting: 'password', previous: user, user });
+  }
+
+  /** A role of the configuration; undefined leaves the user without one, who is then denied everything. */
+  setUserRole(username: string, role: string | undefined): void {
+    this.user(username);
+    if (role !== undefined) this.#checkRole(role);
+    this.#setUser(username, 'role', 'role', role);
+  }
+
+  setUserSct(username: string, sct: string | undefined): void {
+    if (sct !== undefined) this.#context.rules.sct(sct);
+    this.#setUser(username, 'sct', 'sct', sct);
+  }
+
+  setUserOauthSubject(username: string, oauthSubject: string | undefined): void {
+    if (oauthSubject !== undefined) this.#context.rules.oauthSubject(oauthSubject);
+    this.#setUser(username, 'oauth-subject', 'oauthSubject', oauthSubject);
+  }
+
+  setUserPush(username: string, push: UserPush | undefined): void {
+    if (push !== undefined) this.#context.rules.push(push);
+    this.#setUser(username, 'push', 'push', push);
+  }
+
+  /** Replaces the whole set; each must be one the device has. */
+  setUserNotificationCategories(username: string, categories: readonly string[]): void {
+    const unknown = categories.find((each) => !this.#context.notificationCategories.has(each));
+    if (unknown !== undefined) throw new LocalError('INVALID_ARGUMENT', 'one or more categories invalid');
+    this.#setUser(username, 'notification-categories', 'notificationCategories', [...new Set(categories)]);
+  }
+
+  /** Sets or removes the first fingerprint, the only one that clients before several were possible know. */
+  setUserFingerprint(username: string, fingerprint: string | undefined): void {
+    const { fingerprints } = this.user(username);
+    if (fingerprint !== undefined) this.#checkFree(fingerprint);
+    this.#setFingerprints(username, [...(fingerprint === undefined ? [] : [{ fingerprint }]), ...fingerprints.slice(1)]);
+  }
+
+  addUserFingerprint(username: string, fingerprint: string, name?: string): void {
+    const added = { fingerprint, ...(name === undefined ? {} : { name }) };
+    this.#checkFingerprint(added);
+    const { fingerprints } = this.user(username);
+    this.#checkFree(fingerprint);
+    this.#context.rules.fingerprints(fingerprints.length + 1);
+    this.#setFingerprints(username, [...fingerprints, added]);
+  }
+
+  removeUserFingerprint(username: string, fingerprint: string): void {
+    const { fingerprints } = this.user(username);
+    const others = fingerprints.filter((each) => each.fingerprint !== fingerprint);
+    if (others.length === fingerprints.length) throw new LocalError('NOT_FOUND', `user "${username}" has no such fingerprint`);
+    this.#setFingerprints(username, others);
+  }
+
+  setFlag(flag: keyof PairingFlags, on: boolean): void {
+    this.#replace({ ...this.#state, [flag]: on }, { kind: 'settings-changed', setting: flagSettings[flag] });
+  }
+
+  /** Sealed: see `Iam.setOpenPairingPassword`. */
+  setOpenPairingPasswordSealed(sealed: string | undefined): void {
+    this.#setText('open-pairing-password', 'openPairingPasswordSealed', sealed);
+  }
+
+  setOpenPairingSct(sct: string | undefined): void {
+    if (sct !== undefined) this.#context.rules.sct(sct);
+    this.#setText('open-pairing-sct', 'openPairingSct', sct);
+  }
+
+  setOpenPairingRole(role: string | undefined): void {
+    if (role !== undefined) this.#checkRole(role);
+    this.#setText('open-pairing-role', 'openPairingRole', role);
+  }
+
+  /** The user need not exist yet. */
+  setInitialPairingUsername(username: string | undefined): void {
+    if (username !== undefined) this.#context.rules.username(username);
+    this.#setText('initial-pairing-username', 'initialPairingUsername', username);
+  }
+
+  setFriendlyName(name: string | undefined): void {
+    if (name !== undefined) this.#context.rules.friendlyName(name);
+    this.#setText('friendly-name', 'friendlyName', name);
+  }
+
+  /** Tells listeners of a pairing; the user has its key by now. */
+  notePairing(username: string, mode: PairingMode, fingerprint: string): void {
+    this.#changes.push({ kind: 'user-paired', username, mode, fingerprint });
+  }
+
+  /** Ends the draft: the new state and what changed. Nothing can be changed afterwards. */
+  finish(): { readonly state: IamState; readonly changes: readonly IamChange[] } {
+    this.#open = false;
+    return { state: this.#state, changes: this.#changes };
+  }
+
+  #entry(username: string): UserEntry {
+    const entry = this.#state.users.entry(username);
+    if (entry === undefined) throw new LocalError('NOT_FOUND', `there is no user "${username}"`);
+    return entry;
+  }
+
+  #setUser<Field extends keyof IamUser>(username: string, setting: UserSetting, field: Field, value: IamUser[Field] | undefined): void {
+    const entry = this.#entry(username);
+    const { [field]: _, ...others } = entry.user;
+    this.#replaceUser(setting, entry, (value === undefined ? others : { ...others, [field]: value }) as IamUser);
+  }
+
+  #setFingerprints(username: string, fingerprints: readonly UserFingerprint[]): void {
+    this.#setUser(username, 'fingerprint', 'fingerprints', fingerprints);
+  }
+
+  #replaceUser(setting: UserSetting, entry: UserEntry, user: IamUser): void {
+    const previous = entry.user;
+    const users = this.#state.users.replacing(previous.username, { ...entry, user });
+    this.#replace({ ...this.#state, users }, { kind: 'user-changed', username: user.username, setting, previous, user });
+  }
+
+  #setText<Field extends keyof IamState>(setting: StateSetting, field: Field, value: IamState[Field] | undefined): void {
+    const { [field]: _, ...others } = this.#state;
+    this.#replace((value === undefined ? others : { ...others, [field]: value }) as IamState, { kind: 'settings-changed', setting });
+  }
+
+  #replace(state: IamState, change: IamChange): void {
+    if (!this.#open) throw new LocalError('INVALID_STATE', 'the update this draft belongs to is over');
+    this.#state = state;
+    this.#changes.push(change);
+  }
+
+  #checkFingerprint({ fingerprint, name }: UserFingerprint): void {
+    this.#context.rules.fingerprint(fingerprint);
+    if (name !== undefined) this.#context.rules.fingerprintName(name);
+  }
+
+  #checkFree(fingerprint: string): void {
+    this.#context.rules.fingerprint(fingerprint);
+    const owner = this.#state.users.byFingerprint(fingerprint);
+    if (owner !== undefined) throw new LocalError('IN_USE', `the fingerprint belongs to user "${owner.username}"`);
+  }
+
+  #checkRole(role: string): void {
+    if (!this.#context.roles.has(role)) throw new LocalError('NOT_FOUND', `there is no role "${role}"`);
+  }
+}

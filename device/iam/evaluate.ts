@@ -1,0 +1,148 @@
+/**
+ * Decides whether a role may do something (reference §2.2), and says why.
+ *
+ * The result starts as no match. Statements are taken in the order of the role's policies; Allow sets allow, Deny or an error is final. Only
+ * a final Allow permits. A role's statements are sorted by action once per configuration, so that a decision looks only at those which
+ * name the action.
+ */
+import { type CompiledCondition, compileCondition, type Lookup } from './conditions.ts';
+import type { Effect, IamConfiguration, Policy, Role, Statement } from './policy.ts';
+
+/** Why a decision is what it is. Everything but `allow` denies. */
+export type DecisionReason =
+  /** A statement allows it and none denies it. */
+  | 'allow'
+  /** A statement denies it. */
+  | 'deny'
+  /** A condition compares something that is no number or boolean. */
+  | 'unparsable-value'
+  /** The role names a policy that does not exist. */
+  | 'missing-policy'
+  /** No statement of the role is about it, or none whose conditions match. */
+  | 'no-match'
+  /** The user has no role, or the configuration has none for those who are no user. */
+  | 'no-role'
+  /** The configuration has no role of that id. */
+  | 'unknown-role';
+
+/** A verdict with its ground. */
+export interface Decision {
+  readonly allowed: boolean;
+  readonly reason: DecisionReason;
+  readonly action: string;
+  /** Role by which it was decided. */
+  readonly role?: string;
+  /** Policy that decided, or the one that is missing. */
+  readonly policy?: string;
+  /** Index of the statement in that policy, from 0. */
+  readonly statement?: number;
+  readonly effect?: Effect;
+  /** All of it in one line for a person. */
+  readonly text: string;
+}
+
+/** Where and how a role's decision fell, without the words. */
+interface Outcome {
+  readonly reason: DecisionReason;
+  readonly policy?: string;
+  readonly statement?: number;
+  readonly effect?: Effect;
+}
+
+interface CompiledStatement {
+  readonly conditions: readonly CompiledCondition[];
+  /** When all conditions match. */
+  readonly matched: Outcome;
+  /** When one cannot be evaluated. */
+  readonly failed: Outcome;
+}
+
+interface CompiledRole {
+  readonly byAction: ReadonlyMap<string, readonly CompiledStatement[]>;
+  /** The first policy that is missing: what follows it is never reached. */
+  readonly missing?: Outcome;
+}
+
+const NO_MATCH: Outcome = { reason: 'no-match' };
+const NO_STATEMENTS: readonly CompiledStatement[] = [];
+
+/** The policies of a configuration, ready to decide. */
+export class Evaluator {
+  readonly #roles: ReadonlyMap<string, CompiledRole>;
+
+  constructor({ policies, roles }: IamConfiguration) {
+    const byId = new Map(policies.map((policy) => [policy.id, policy]));
+    this.#roles = new Map(roles.map((role) => [role.id, compileRole(role, byId)]));
+  }
+
+  /** @param role id; without one everything is denied */
+  allows(role: string | undefined, action: string, attributes: Lookup): boolean {
+    return this.#outcome(role, action, attributes).reason === 'allow';
+  }
+
+  /** The same verdict, with its ground. */
+  explain(role: string | undefined, action: string, attributes: Lookup): Decision {
+    const outcome = this.#outcome(role, action, attributes);
+    const decision = { ...outcome, allowed: outcome.reason === 'allow', action, ...(role === undefined ? {} : { role }) };
+    return { ...decision, text: sentence(decision) };
+  }
+
+  #outcome(role: string | undefined, action: string, attributes: Lookup): Outcome {
+    if (role === undefined) return { reason: 'no-role' };
+    const compiled = this.#roles.get(role);
+    if (compiled === undefined) return { reason: 'unknown-role' };
+    let outcome = NO_MATCH;
+    for (const statement of compiled.byAction.get(action) ?? NO_STATEMENTS) {
+      const result = evaluate(statement, attributes);
+      if (result === NO_MATCH) continue;
+      if (result.reason !== 'allow') return result;
+      if (outcome === NO_MATCH) outcome = result;
+    }
+    return compiled.missing ?? outcome;
+  }
+}
+
+function evaluate(statement: CompiledStatement, attributes: Lookup): Outcome {
+  for (const condition of statement.conditions) {
+    const match = condition(attributes);
+    if (match === 'no-match') return NO_MATCH;
+    if (match === 'error') return statement.failed;
+  }
+  return statement.matched;
+}
+
+function compileRole(role: Role, policies: ReadonlyMap<string, Policy>): CompiledRole {
+  const byAction = new Map<string, CompiledStatement[]>();
+  for (const id of role.policies) {
+    const policy = policies.get(id);
+    if (policy === undefined) return { byAction, missing: { reason: 'missing-policy', policy: id } };
+    policy.statements.forEach((statement, index) => {
+      const compiled = compileStatement(statement, id, index);
+      for (const action of new Set(statement.actions)) byAction.set(action, [...(byAction.get(action) ?? []), compiled]);
+    });
+  }
+  return { byAction };
+}
+
+function compileStatement({ effect, conditions }: Statement, policy: string, statement: number): CompiledStatement {
+  const place = { policy, statement, effect };
+  return {
+    conditions: conditions.map(compileCondition),
+    matched: { reason: effect === 'Allow' ? 'allow' : 'deny', ...place },
+    failed: { reason: 'unparsable-value', ...place },
+  };
+}
+
+function sentence({ reason, action, role, policy, statement }: Omit<Decision, 'text' | 'allowed'>): string {
+  const place = `statement ${statement} of policy "${policy}" of role "${role}"`;
+  const sentences: Readonly<Record<DecisionReason, string>> = {
+    allow: `${action} is allowed by ${place}`,
+    deny: `${action} is denied by ${place}`,
+    'unparsable-value': `${action} is denied: a condition of ${place} compares something that is not a number or boolean`,
+    'missing-policy': `${action} is denied: role "${role}" names the policy "${policy}", which does not exist`,
+    'no-match': `${action} is denied: no statement of role "${role}" allows it here`,
+    'no-role': `${action} is denied: there is no role to decide by`,
+    'unknown-role': `${action} is denied: there is no role "${role}"`,
+  };
+  return sentences[reason];
+}

@@ -1,0 +1,333 @@
+/**
+ * Access control of a device: who the users are, what each may do, and how clients become users. A model without IO.
+ *
+ * The state is an immutable value. A change is a function over a draft of the newest state; changes are carried out one after the other, the new
+ * state is saved, and only then published, told to listeners and acknowledged. Changes that wait for a save share the next one. When a save fails its
+ * changes are dropped, as if they had never been asked for.
+ *
+ * Decisions read the published state and cost no promise. The parts lie beside this file: policies and their evaluation, rules and limits, users,
+ * draft, pairing.
+ */
+import { asSvcError, LocalError } from '../../protocol/errors/index.ts';
+import type { IamUser, PairingMode } from '../../protocol/records/index.ts';
+import type { Log } from '../../transport/environment.ts';
+import { Listeners } from '../listeners.ts';
+import { type Caller, requestAttributes, resolveCaller } from './caller.ts';
+import type { IamChange, IamChangeListener } from './changes.ts';
+import { checkConfiguration } from './configuration.ts';
+import { type DraftContext, IamDraft } from './draft.ts';
+import { type Decision, Evaluator } from './evaluate.ts';
+import { availablePairingModes, pairLocalInitial, pairOpen, pairPasswordInvite, requirePairing } from './pairing.ts';
+import type { Attributes, IamConfiguration } from './policy.ts';
+import { defaultIamLimits, type IamLimits, Rules } from './rules.ts';
+import type { IamSecrets, IamState, PasswordVerifier } from './state.ts';
+import { checkState } from './state-check.ts';
+import { type StateDocument, stateDocument } from './state-document.ts';
+
+export interface IamOptions {
+  readonly configuration: IamConfiguration;
+  readonly state: IamState;
+  readonly secrets: IamSecrets;
+  /** Those left out are the defaults. */
+  readonly limits?: Partial<IamLimits>;
+  /** Categories of notifications users can choose from; not part of the state. */
+  readonly notificationCategories?: readonly string[];
+  /** Makes the new state durable: a change counts when it resolves, and not when it rejects. Default: the state lives in memory only. */
+  readonly save?: (document: StateDocument) => Promise<void>;
+  /** The same for a new configuration. */
+  readonly saveConfiguration?: (configuration: IamConfiguration) => Promise<void>;
+  readonly log?: Log;
+}
+
+/** The password of a name, as an authentication needs it: the one of open pairing in clear, a user's as verifier. */
+export type StoredPassword = { readonly kdf: 0; readonly password: string } | PasswordVerifier;
+
+/** A change that waits for its turn. */
+interface Waiting {
+  readonly change: (draft: IamDraft) => unknown;
+  readonly resolve: (result: unknown) => void;
+  readonly reject: (error: unknown) => void;
+}
+
+const SILENT: Log = { error() {}, warn() {}, info() {}, debug() {}, trace() {} };
+
+export class Iam {
+  readonly #secrets: IamSecrets;
+  readonly #save: (document: StateDocument) => Promise<void>;
+  readonly #saveConfiguration: (configuration: IamConfiguration) => Promise<void>;
+  readonly #listeners: Listeners<[IamChange]>;
+  #configuration: IamConfiguration;
+  #evaluator: Evaluator;
+  #state: IamState;
+  #rules: Rules;
+  #categories: ReadonlySet<string>;
+  #waiting: Waiting[] = [];
+  /** Ends when no change waits any more. */
+  #work: Promise<void> | null = null;
+
+  /** @throws LocalError INVALID_ARGUMENT when the configuration is not sound or the state breaks a limit: the message says where */
+  constructor(options: IamOptions) {
+    checkConfiguration(options.configuration);
+    this.#secrets = options.secrets;
+    this.#save = options.save ?? (async () => {});
+    this.#saveConfiguration = options.saveConfiguration ?? (async () => {});
+    this.#listeners = new Listeners(options.log ?? SILENT);
+    this.#configuration = options.configuration;
+    this.#evaluator = new Evaluator(options.configuration);
+    this.#rules = new Rules({ ...defaultIamLimits, ...options.limits });
+    this.#categories = new Set(options.notificationCategories);
+    this.#state = options.state;
+    checkState(this.#state, this.#rules, this.#categories);
+  }
+
+  // Decisions
+
+  /** Whether the caller may do that: by its user's role, or as nobody by the UnpairedRole. Never throws. */
+  check(caller: Caller, action: string, attributes: Attributes = {}): boolean {
+    const user = this.resolveCaller(caller);
+    return this.#evaluator.allows(this.#roleOf(user), action, requestAttributes(caller, user, attributes));
+  }
+
+  /** The same verdict as `check`, with the statement that decided, or why there is none. */
+  explain(caller: Caller, action: string, attributes: Attributes = {}): Decision {
+    const user = this.resolveCaller(caller);
+    return this.#evaluator.explain(this.#roleOf(user), action, requestAttributes(caller, user, attributes));
+  }
+
+  /** The user the caller acts as: by key, else by password authentication, else bound by the application. */
+  resolveCaller(caller: Caller): IamUser | undefined {
+    return resolveCaller(this.#state.users, caller);
+  }
+
+  // Queries
+
+  /** The published state; never changes under the caller's hands. */
+  get state(): IamState {
+    return this.#state;
+  }
+
+  get configuration(): IamConfiguration {
+    return this.#configuration;
+  }
+
+  get limits(): IamLimits {
+    return this.#rules.limits;
+  }
+
+  get notificationCategories(): readonly string[] {
+    return [...this.#categories];
+  }
+
+  user(username: string): IamUser | undefined {
+    return this.#state.users.user(username);
+  }
+
+  /** Names of all users, in the order they came. */
+  get usernames(): readonly string[] {
+    return this.#state.users.names;
+  }
+
+  get users(): readonly IamUser[] {
+    return Array.from(this.#state.users.entries, ({ user }) => user);
+  }
+
+  userByFingerprint(fingerprint: string): IamUser | undefined {
+    return this.#state.users.byFingerprint(fingerprint);
+  }
+
+  hasPassword(username: string): boolean {
+    return this.#state.users.entry(username)?.verifier !== undefined;
+  }
+
+  /** Ids of all roles. */
+  get roles(): readonly string[] {
+    return this.#configuration.roles.map(({ id }) => id);
+  }
+
+  /** All tokens the base station shall let clients through by: the one of open pairing and the users'. */
+  get serverConnectTokens(): readonly string[] {
+    const tokens = [this.#state.openPairingSct, ...this.users.map(({ sct }) => sct)];
+    return [...new Set(tokens.filter((token) => token !== undefined))];
+  }
+
+  /** What a password authentication of that name is checked with; '' is open pairing. undefined: there is no such user, or no password. */
+  async passwordOf(username: string): Promise<StoredPassword | undefined> {
+    if (username !== '') return this.#state.users.entry(username)?.verifier;
+    const password = await this.openPairingPassword();
+    return password === undefined ? undefined : { kdf: 0, password };
+  }
+
+  /** In clear, for settings and pairing string. */
+  async openPairingPassword(): Promise<string | undefined> {
+    const { openPairingPasswordSealed } = this.#state;
+    return openPairingPasswordSealed === undefined ? undefined : this.#secrets.unseal(openPairingPasswordSealed);
+  }
+
+  // Changes
+
+  /**
+   * Changes the state: the function is given a draft of the newest one, and what it returns is what this resolves with, once all of it is
+   * saved. When it throws, nothing of it counts.
+   * @param change synchronous; several operations of one function are saved together or not at all
+   * @throws what the function throws; the error of the save
+   */
+  update<T>(change: (draft: IamDraft) => T): Promise<T> {
+    return new Promise<T>((resolve, reject) => {
+      this.#waiting.push({ change, resolve: resolve as (result: unknown) => void, reject });
+      this.#work ??= this.#carryOut();
+    });
+  }
+
+  /** Resolves when every change asked for so far is saved or refused. */
+  async settled(): Promise<void> {
+    await this.#work;
+  }
+
+  /** undefined clears it. @throws LocalError INVALID_ARGUMENT outside the limits, NOT_FOUND */
+  async setUserPassword(username: string, password: string | undefined): Promise<void> {
+    if (password !== undefined) this.#rules.password(password);
+    // Not first of all a costly derivation for a user that is not there.
+    if (this.user(username) === undefined && this.#work === null) throw new LocalError('NOT_FOUND', `there is no user "${username}"`);
+    const verifier = password === undefined ? undefined : await this.#secrets.makeVerifier(password);
+    await this.update((draft) => draft.setUserVerifier(username, verifier));
+  }
+
+  /** undefined clears it. @throws LocalError INVALID_ARGUMENT outside the limits */
+  async setOpenPairingPassword(password: string | undefined): Promise<void> {
+    if (password !== undefined) this.#rules.password(password);
+    const sealed = password === undefined ? undefined : await this.#secrets.seal(password);
+    await this.update((draft) => draft.setOpenPairingPasswordSealed(sealed));
+  }
+
+  /**
+   * Replaces policies and roles. Users keep their role even when it is gone, and are then denied everything.
+   * @throws LocalError INVALID_ARGUMENT; the error of the save
+   */
+  async setConfiguration(configuration: IamConfiguration): Promise<void> {
+    checkConfiguration(configuration);
+    const evaluator = new Evaluator(configuration);
+    await this.#saveConfiguration(configuration);
+    this.#configuration = configuration;
+    this.#evaluator = evaluator;
+    this.#listeners.emit({ kind: 'configuration-changed' });
+  }
+
+  /** Those left out stay. @throws LocalError INVALID_ARGUMENT when the present state breaks one: it could not be loaded again */
+  setLimits(limits: Partial<IamLimits>): void {
+    const rules = new Rules({ ...this.limits, ...limits });
+    checkState(this.#state, rules, this.#categories);
+    this.#rules = rules;
+  }
+
+  /** @throws LocalError INVALID_ARGUMENT when a user has a category that is not among them: take it from the user first */
+  setNotificationCategories(categories: readonly string[]): void {
+    const known = new Set(categories);
+    checkState(this.#state, this.#rules, known);
+    this.#categories = known;
+  }
+
+  /** Told of every change after it is saved. Returns the function that removes the listener. */
+  onChange(listener: IamChangeListener): () => void {
+    return this.#listeners.add(listener);
+  }
+
+  // Pairing
+
+  /** What the caller can pair by now, in the order of the record. */
+  availablePairingModes(caller: Caller): readonly PairingMode[] {
+    return availablePairingModes(this.#state, caller, this.#mayPair);
+  }
+
+  /** What an endpoint asks before it reads a body. @throws LocalError NOT_FOUND, FORBIDDEN, UNAUTHORIZED, in this order */
+  requirePairing(mode: PairingMode, caller: Caller): void {
+    requirePairing(this.#state, mode, caller, this.#mayPair);
+  }
+
+  /**
+   * A new user with the role of open pairing; again with the same name and key it changes nothing.
+   * @throws LocalError as requirePairing; INVALID_ARGUMENT; IN_USE when name or key is somebody else's; OUT_OF_MEMORY
+   */
+  pairLocalOpen(caller: Caller, username: string, fingerprintName?: string): Promise<IamUser> {
+    return this.#pair('LocalOpen', caller, (draft) => pairOpen(draft, 'LocalOpen', caller, username, fingerprintName));
+  }
+
+  /** @throws LocalError as pairLocalOpen */
+  pairPasswordOpen(caller: Caller, username: string, fingerprintName?: string): Promise<IamUser> {
+    return this.#pair('PasswordOpen', caller, (draft) => pairOpen(draft, 'PasswordOpen', caller, username, fingerprintName));
+  }
+
+  /** @throws LocalError as requirePairing; IN_USE when the initial user is paired or the key is somebody else's */
+  pairLocalInitial(caller: Caller, fingerprintName?: string): Promise<IamUser> {
+    return this.#pair('LocalInitial', caller, (draft) => pairLocalInitial(draft, caller, fingerprintName));
+  }
+
+  /** @throws LocalError as requirePairing; IN_USE when the key is somebody else's; INVALID_STATE when the user is gone */
+  pairPasswordInvite(caller: Caller, fingerprintName?: string): Promise<IamUser> {
+    return this.#pair('PasswordInvite', caller, (draft) => pairPasswordInvite(draft, caller, fingerprintName));
+  }
+
+  #pair(mode: PairingMode, caller: Caller, pair: (draft: IamDraft) => IamUser): Promise<IamUser> {
+    return this.update((draft) => {
+      requirePairing(draft.state, mode, caller, (who, action) => this.#allows(draft.state, who, action));
+      return pair(draft);
+    });
+  }
+
+  #mayPair = (caller: Caller, action: string): boolean => this.#allows(this.#state, caller, action);
+
+  #allows({ users }: IamState, caller: Caller, action: string): boolean {
+    const user = resolveCaller(users, caller);
+    return this.#evaluator.allows(this.#roleOf(user), action, requestAttributes(caller, user, {}));
+  }
+
+  #roleOf(user: IamUser | undefined): string | undefined {
+    return user === undefined ? this.#configuration.unpairedRole : user.role;
+  }
+
+  /** Takes what waits, until nothing does. */
+  async #carryOut(): Promise<void> {
+    while (this.#waiting.length > 0) {
+      const batch = this.#waiting;
+      this.#waiting = [];
+      await this.#carryOutTogether(batch);
+    }
+    this.#work = null;
+  }
+
+  /** One save for all of them. Nobody learns of a result before it, since each stands on those before it. */
+  async #carryOutTogether(batch: readonly Waiting[]): Promise<void> {
+    let state = this.#state;
+    const changes: IamChange[] = [];
+    const settle = batch.map(({ change, resolve, reject }) => {
+      const draft = new IamDraft(state, this.#context());
+      try {
+        const result = change(draft);
+        const finished = draft.finish();
+        state = finished.state;
+        changes.push(...finished.changes);
+        return () => resolve(result);
+      } catch (error) {
+        draft.finish();
+        return () => reject(error);
+      }
+    });
+    try {
+      if (state !== this.#state) await this.#save(stateDocument(state));
+    } catch (error) {
+      for (const { reject } of batch) reject(asSvcError(error));
+      return;
+    }
+    this.#state = state;
+    for (const change of changes) this.#listeners.emit(change);
+    for (const each of settle) each();
+  }
+
+  #context(): DraftContext {
+    return {
+      rules: this.#rules,
+      roles: new Set(this.roles),
+      notificationCategories: this.#categories,
+      makeToken: this.#secrets.makeToken,
+    };
+  }
+}

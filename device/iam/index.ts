@@ -1,0 +1,12 @@
+/** Access control of a device: users, roles, policies, pairing. */
+export type { Caller } from './caller.ts';
+export type { IamChange, IamChangeListener, StateSetting, UserSetting } from './changes.ts';
+export { configurationDocument, readConfiguration } from './configuration.ts';
+export type { IamDraft } from './draft.ts';
+export type { Decision, DecisionReason } from './evaluate.ts';
+export { Iam, type IamOptions, type StoredPassword } from './iam.ts';
+export type * from './policy.ts';
+export { defaultIamLimits, type IamLimits, Rules } from './rules.ts';
+export type { IamSecrets, IamState, PairingFlags, PasswordVerifier } from './state.ts';
+export { type ReadStateOptions, readState, type StateDocument, stateDocument } from './state-document.ts';
+export { type UserEntry, Users } from './users.ts';

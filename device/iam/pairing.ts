@@ -1,0 +1,112 @@
+/**
+ * The four ways to become a user (reference §1.1): who may take which one now, and what each does.
+ *
+ * Checks come in the reference's order: NOT_FOUND when the mode is off (for Local Initial also without an initial user), FORBIDDEN when policies
+ * or circumstances forbid it, UNAUTHORIZED without the password authentication it needs; only then what was asked for is looked at. An endpoint
+ * calls `requirePairing` before it reads a body, and the pairing itself checks again against the newest state.
+ */
+import { LocalError } from '../../protocol/errors/index.ts';
+import { type IamUser, type PairingMode, pairingModes } from '../../protocol/records/index.ts';
+import type { Caller } from './caller.ts';
+import type { IamDraft } from './draft.ts';
+import type { IamState, PairingFlags } from './state.ts';
+
+/** Whether a caller's role allows an action. */
+export type Check = (caller: Caller, action: string) => boolean;
+
+const flags: Readonly<Record<PairingMode, keyof PairingFlags>> = {
+  PasswordOpen: 'passwordOpenPairing',
+  LocalOpen: 'localOpenPairing',
+  PasswordInvite: 'passwordInvitePairing',
+  LocalInitial: 'localInitialPairing',
+};
+
+/** Modes possible for the caller now, in the record's order. */
+export function availablePairingModes(state: IamState, caller: Caller, check: Check): PairingMode[] {
+  return pairingModes.filter((mode) => {
+    if (mode === 'LocalInitial' && isPaired(initialUser(state))) return false;
+    return refusal(state, mode, caller, check) === undefined;
+  });
+}
+
+/** @throws LocalError NOT_FOUND, FORBIDDEN or UNAUTHORIZED when the caller cannot pair this way, whatever it asks for */
+export function requirePairing(state: IamState, mode: PairingMode, caller: Caller, check: Check): void {
+  const refused = refusal(state, mode, caller, check) ?? unauthenticated(mode, caller);
+  if (refused !== undefined) throw refused;
+}
+
+/** Open pairing, local or by password: a new user of that name. Again with the same name and key changes nothing. */
+export function pairOpen(
+  draft: IamDraft,
+  mode: 'LocalOpen' | 'PasswordOpen',
+  { fingerprint }: Caller,
+  username: string,
+  name?: string,
+): IamUser {
+  const { users, openPairingRole } = draft.state;
+  const owner = users.byFingerprint(fingerprint);
+  if (owner !== undefined && owner.username === username) return owner;
+  if (owner !== undefined) throw new LocalError('IN_USE', 'this key belongs to another user');
+  const user = draft.createUser(username, {
+    ...(openPairingRole === undefined ? {} : { role: openPairingRole }),
+    fingerprints: [{ fingerprint, ...(name === undefined ? {} : { name }) }],
+  });
+  draft.notePairing(username, mode, fingerprint);
+  return user;
+}
+
+/** Local Initial: the caller becomes the user prepared for the first client, once. */
+export function pairLocalInitial(draft: IamDraft, { fingerprint }: Caller, name?: string): IamUser {
+  const user = initialUser(draft.state);
+  if (user === undefined) throw new LocalError('NOT_FOUND', 'there is no initial user');
+  if (isPaired(user)) throw new LocalError('IN_USE', 'the initial user is already paired');
+  draft.addUserFingerprint(user.username, fingerprint, name);
+  draft.notePairing(user.username, 'LocalInitial', fingerprint);
+  return draft.user(user.username);
+}
+
+/** Password Invite: the caller becomes the user it authenticated as, whose password is used up by that. */
+export function pairPasswordInvite(draft: IamDraft, { fingerprint, passwordUsername = '' }: Caller, name?: string): IamUser {
+  const owner = draft.state.users.byFingerprint(fingerprint);
+  if (owner !== undefined && owner.username === passwordUsername) return owner;
+  if (owner !== undefined) throw new LocalError('IN_USE', 'this key belongs to another user');
+  const entry = draft.state.users.entry(passwordUsername);
+  if (entry === undefined) throw new LocalError('INVALID_STATE', 'the invited user was deleted');
+  // Two connections may have authenticated by one invitation: it is for the first of them.
+  if (entry.verifier === undefined) throw new LocalError('UNAUTHORIZED', 'the invitation was used or withdrawn');
+  draft.addUserFingerprint(passwordUsername, fingerprint, name);
+  draft.setUserVerifier(passwordUsername, undefined);
+  draft.notePairing(passwordUsername, 'PasswordInvite', fingerprint);
+  return draft.user(passwordUsername);
+}
+
+function refusal(state: IamState, mode: PairingMode, caller: Caller, check: Check): LocalError | undefined {
+  if (!state[flags[mode]]) return new LocalError('NOT_FOUND', 'this pairing mode is off');
+  if (mode === 'LocalInitial' && initialUser(state) === undefined) return new LocalError('NOT_FOUND', 'there is no initial user');
+  if (!check(caller, `IAM:Pairing${mode}`)) return new LocalError('FORBIDDEN', 'policies do not allow this pairing');
+  if (mode.startsWith('Local') && !caller.isLocal) return new LocalError('FORBIDDEN', 'this pairing is for local connections');
+  if (mode.endsWith('Open') && state.openPairingRole === undefined) return new LocalError('FORBIDDEN', 'there is no role for open pairing');
+  if (mode === 'PasswordOpen' && state.openPairingPasswordSealed === undefined) {
+    return new LocalError('FORBIDDEN', 'there is no password for open pairing');
+  }
+  return undefined;
+}
+
+/** The empty name is the one of open pairing, any other an invited user's. */
+function unauthenticated(mode: PairingMode, { passwordUsername }: Caller): LocalError | undefined {
+  if (mode === 'PasswordOpen' && passwordUsername === '') return undefined;
+  if (mode === 'PasswordInvite' && passwordUsername !== undefined && passwordUsername !== '') return undefined;
+  if (mode.startsWith('Local')) return undefined;
+  return new LocalError(
+    'UNAUTHORIZED',
+    `this pairing needs password authentication ${mode === 'PasswordOpen' ? 'without a username' : 'as a user'}`,
+  );
+}
+
+function initialUser({ users, initialPairingUsername }: IamState): IamUser | undefined {
+  return initialPairingUsername === undefined ? undefined : users.user(initialPairingUsername);
+}
+
+function isPaired(user: IamUser | undefined): boolean {
+  return user !== undefined && (user.fingerprints.length > 0 || user.oauthSubject !== undefined);
+}

@@ -1,0 +1,115 @@
+/** What names, texts and counts may be (reference §2.5). Lengths are bytes of UTF-8, both ends included. */
+import { utf8Length } from '../../protocol/cbor/index.ts';
+import { LocalError } from '../../protocol/errors/index.ts';
+import { isFingerprint } from '../../protocol/identity/index.ts';
+import type { UserPush } from '../../protocol/records/index.ts';
+
+/** All can be set while the device runs (`Iam.setLimits`). */
+export interface IamLimits {
+  readonly maxUsername: number;
+  readonly maxDisplayName: number;
+  readonly minPassword: number;
+  readonly maxPassword: number;
+  readonly maxPushToken: number;
+  readonly maxPushProjectId: number;
+  readonly maxOauthSubject: number;
+  readonly maxSct: number;
+  readonly maxFriendlyName: number;
+  readonly maxFingerprintName: number;
+  /** Counts for every way a user comes: created, paired or loaded. */
+  readonly maxUsers: number;
+  readonly maxFingerprintsPerUser: number;
+}
+
+/**
+ * The reference's, whose limits of 1024 and 256 are exclusive. The reference has none for the name of a fingerprint; 1024 fingerprints are what
+ * a reader of the user record takes.
+ */
+export const defaultIamLimits: IamLimits = {
+  maxUsername: 64,
+  maxDisplayName: 64,
+  minPassword: 4,
+  maxPassword: 64,
+  maxPushToken: 1023,
+  maxPushProjectId: 255,
+  maxOauthSubject: 64,
+  maxSct: 64,
+  maxFriendlyName: 64,
+  maxFingerprintName: 64,
+  maxUsers: Number.POSITIVE_INFINITY,
+  maxFingerprintsPerUser: 1024,
+};
+
+const USERNAME = /^[a-z0-9_.-]+$/;
+
+/** The checks: each throws LocalError INVALID_ARGUMENT that says what is wrong, the counts OUT_OF_MEMORY. */
+export class Rules {
+  readonly limits: IamLimits;
+
+  constructor(limits: IamLimits) {
+    for (const [name, value] of Object.entries(limits)) {
+      if (Number.isNaN(value) || value < 0) throw new LocalError('INVALID_ARGUMENT', `${name} must be a number from 0`);
+    }
+    this.limits = limits;
+  }
+
+  /** Never empty: the empty name is the one of open pairing in a password authentication. */
+  username(text: string): void {
+    this.#length('username', text, 1, this.limits.maxUsername);
+    if (!USERNAME.test(text)) throw invalid('a username has only the characters a-z, 0-9, "_", "." and "-"');
+  }
+
+  displayName(text: string): void {
+    this.#length('display name', text, 0, this.limits.maxDisplayName);
+  }
+
+  password(text: string): void {
+    this.#length('password', text, this.limits.minPassword, this.limits.maxPassword);
+  }
+
+  sct(text: string): void {
+    this.#length('server connect token', text, 1, this.limits.maxSct);
+  }
+
+  oauthSubject(text: string): void {
+    this.#length('OAuth subject', text, 0, this.limits.maxOauthSubject);
+  }
+
+  friendlyName(text: string): void {
+    this.#length('friendly name', text, 0, this.limits.maxFriendlyName);
+  }
+
+  fingerprintName(text: string): void {
+    this.#length('name of a fingerprint', text, 0, this.limits.maxFingerprintName);
+  }
+
+  push({ token, projectId }: UserPush): void {
+    if (token !== undefined) this.#length('push token', token, 0, this.limits.maxPushToken);
+    if (projectId !== undefined) this.#length('push project id', projectId, 0, this.limits.maxPushProjectId);
+  }
+
+  fingerprint(text: string): void {
+    if (!isFingerprint(text)) throw invalid('a fingerprint has 64 lower-case hex digits');
+  }
+
+  users(count: number): void {
+    if (count > this.limits.maxUsers) throw new LocalError('OUT_OF_MEMORY', `the limit of ${this.limits.maxUsers} users is reached`);
+  }
+
+  fingerprints(count: number): void {
+    const { maxFingerprintsPerUser } = this.limits;
+    if (count > maxFingerprintsPerUser) {
+      throw new LocalError('OUT_OF_MEMORY', `the limit of ${maxFingerprintsPerUser} fingerprints of a user is reached`);
+    }
+  }
+
+  #length(what: string, text: string, min: number, max: number): void {
+    const length = utf8Length(text);
+    if (length < min) throw invalid(min === 1 ? `the ${what} is empty` : `the ${what} is shorter than ${min} bytes`);
+    if (length > max) throw invalid(`the ${what} is longer than ${max} bytes`);
+  }
+}
+
+function invalid(what: string): LocalError {
+  return new LocalError('INVALID_ARGUMENT', what);
+}

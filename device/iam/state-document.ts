@@ -1,0 +1,219 @@
+/**
+ * The state as JSON (reference §2.6). Written is version 3; versions 1 and 2 are read and become version 3 with the next save.
+ *
+ *     {Version: 3, OpenPairingPasswordSealed?, OpenPairingSct?, LocalOpenPairing, PasswordOpenPairing, PasswordInvitePairing, LocalInitialPairing,
+ *      OpenPairingRole?, InitialPairingUsername?, FriendlyName?, Users: [{Username, DisplayName?, Fingerprints: [{Fingerprint, Name?}],
+ *      ServerConnectToken?, PasswordVerifier?: {Kdf: 1, Salt, Value}, Role?, Push?: {Token?, ProjectId?}, NotificationCategories?: […], OauthSubject?}]}
+ *
+ * Version 2 has the passwords in clear, `OpenPairingPassword` and `Password`; version 1 also one `Fingerprint` in place of `Fingerprints`.
+ * Salt and Value are base64. A missing flag reads as false. Anything that does not follow the shape is refused with its place, an invalid user too:
+ * to skip it would delete it with the next save.
+ */
+import type { IamUser, UserFingerprint, UserPush } from '../../protocol/records/index.ts';
+import { JsonField } from './json-fields.ts';
+import type { Rules } from './rules.ts';
+import type { IamSecrets, IamState, PasswordVerifier } from './state.ts';
+import { checkState } from './state-check.ts';
+import { type UserEntry, Users } from './users.ts';
+
+const VERSION = 3;
+const SALT_LENGTH = 16;
+const VALUE_LENGTH = { min: 16, max: 64 };
+const BASE64 = /^[A-Za-z0-9+/]*={0,2}$/;
+
+const settings = [
+  'OpenPairingSct',
+  'LocalOpenPairing',
+  'PasswordOpenPairing',
+  'PasswordInvitePairing',
+  'LocalInitialPairing',
+  'OpenPairingRole',
+  'InitialPairingUsername',
+  'FriendlyName',
+  'Users',
+];
+const userFields = ['Username', 'DisplayName', 'ServerConnectToken', 'Role', 'Push', 'NotificationCategories', 'OauthSubject'];
+
+/** Members that one version has and another has not. */
+const versions: Readonly<Record<number, { readonly settings: readonly string[]; readonly user: readonly string[] }>> = {
+  1: { settings: ['OpenPairingPassword'], user: ['Fingerprint', 'Password'] },
+  2: { settings: ['OpenPairingPassword'], user: ['Fingerprints', 'Password'] },
+  3: { settings: ['OpenPairingPasswordSealed'], user: ['Fingerprints', 'PasswordVerifier'] },
+};
+
+/** A state ready for `JSON.stringify`. */
+export interface StateDocument {
+  readonly Version: 3;
+  readonly [name: string]: unknown;
+}
+
+/** What a state is held to while it is read, and what its clear passwords are converted with. */
+export interface ReadStateOptions {
+  readonly rules: Rules;
+  readonly notificationCategories: readonly string[];
+  readonly secrets: Pick<IamSecrets, 'makeVerifier' | 'seal'>;
+}
+
+/** @param document a parsed JSON value, which stays as it is. @throws LocalError PARSE or INVALID_ARGUMENT with the place of the error */
+export async function readState(document: unknown, { rules, notificationCategories, secrets }: ReadStateOptions): Promise<IamState> {
+  const root = new JsonField(document);
+  const versionField = root.required('Version');
+  const version = versions[versionField.integer];
+  if (version === undefined) return versionField.reject(`is ${versionField.integer}, and only versions 1 to ${VERSION} can be read`);
+  root.only(['Version', ...settings, ...version.settings]);
+  const fields = root.required('Users').array.map((field) => field.only([...userFields, ...version.user]));
+  const entries = fields.map((field) => ({ user: readUser(field), ...optional('verifier', readVerifier(field)) }));
+  const state = { ...readSettings(root), users: tableOf(entries, fields) };
+  // Costly derivations come last: a file that is refused has none.
+  checkState(state, rules, new Set(notificationCategories));
+  const clear = readClearPasswords(root, fields, rules);
+  const users = await withVerifiers(state.users, clear.users, secrets);
+  const sealed = clear.openPairing === undefined ? undefined : await secrets.seal(clear.openPairing);
+  return { ...state, ...optional('openPairingPasswordSealed', sealed), users };
+}
+
+/** The document `readState` reads. */
+export function stateDocument(state: IamState): StateDocument {
+  return {
+    Version: VERSION,
+    OpenPairingPasswordSealed: state.openPairingPasswordSealed,
+    OpenPairingSct: state.openPairingSct,
+    LocalOpenPairing: state.localOpenPairing,
+    PasswordOpenPairing: state.passwordOpenPairing,
+    PasswordInvitePairing: state.passwordInvitePairing,
+    LocalInitialPairing: state.localInitialPairing,
+    OpenPairingRole: state.openPairingRole,
+    InitialPairingUsername: state.initialPairingUsername,
+    FriendlyName: state.friendlyName,
+    Users: Array.from(state.users.entries, userDocument),
+  };
+}
+
+function userDocument({ user, verifier }: UserEntry): unknown {
+  return {
+    Username: user.username,
+    DisplayName: user.displayName,
+    Fingerprints: user.fingerprints.map(({ fingerprint, name }) => ({ Fingerprint: fingerprint, Name: name })),
+    ServerConnectToken: user.sct,
+    PasswordVerifier:
+      verifier === undefined ? undefined : { Kdf: verifier.kdf, Salt: toBase64(verifier.salt), Value: toBase64(verifier.value) },
+    Role: user.role,
+    Push: user.push === undefined ? undefined : { Token: user.push.token, ProjectId: user.push.projectId },
+    NotificationCategories: user.notificationCategories,
+    OauthSubject: user.oauthSubject,
+  };
+}
+
+function readSettings(root: JsonField): Omit<IamState, 'users'> {
+  const flag = (name: string) => root.optional(name)?.boolean ?? false;
+  return {
+    localOpenPairing: flag('LocalOpenPairing'),
+    passwordOpenPairing: flag('PasswordOpenPairing'),
+    passwordInvitePairing: flag('PasswordInvitePairing'),
+    localInitialPairing: flag('LocalInitialPairing'),
+    ...optional('openPairingPasswordSealed', root.optional('OpenPairingPasswordSealed')?.text),
+    ...optional('openPairingSct', root.optional('OpenPairingSct')?.text),
+    ...optional('openPairingRole', root.optional('OpenPairingRole')?.text),
+    ...optional('initialPairingUsername', root.optional('InitialPairingUsername')?.text),
+    ...optional('friendlyName', root.optional('FriendlyName')?.text),
+  };
+}
+
+function readUser(field: JsonField): IamUser {
+  return {
+    username: field.required('Username').text,
+    ...optional('displayName', field.optional('DisplayName')?.text),
+    ...optional('role', field.optional('Role')?.text),
+    fingerprints: readFingerprints(field),
+    ...optional('sct', field.optional('ServerConnectToken')?.text),
+    ...optional('push', readPush(field.optional('Push'))),
+    notificationCategories: field.optional('NotificationCategories')?.texts ?? [],
+    ...optional('oauthSubject', field.optional('OauthSubject')?.text),
+  };
+}
+
+function readFingerprints(field: JsonField): UserFingerprint[] {
+  const only = field.optional('Fingerprint')?.text;
+  if (only !== undefined) return [{ fingerprint: only }];
+  return (field.optional('Fingerprints')?.array ?? []).map((each) => {
+    each.only(['Fingerprint', 'Name']);
+    return { fingerprint: each.required('Fingerprint').text, ...optional('name', each.optional('Name')?.text) };
+  });
+}
+
+function readPush(field: JsonField | undefined): UserPush | undefined {
+  field?.only(['Token', 'ProjectId']);
+  if (field === undefined) return undefined;
+  return { ...optional('token', field.optional('Token')?.text), ...optional('projectId', field.optional('ProjectId')?.text) };
+}
+
+function readVerifier(user: JsonField): PasswordVerifier | undefined {
+  const field = user.optional('PasswordVerifier')?.only(['Kdf', 'Salt', 'Value']);
+  if (field === undefined) return undefined;
+  const kdf = field.required('Kdf');
+  if (kdf.integer !== 1) return kdf.reject('must be 1');
+  return {
+    kdf: 1,
+    salt: readBytes(field.required('Salt'), SALT_LENGTH, SALT_LENGTH),
+    value: readBytes(field.required('Value'), VALUE_LENGTH.min, VALUE_LENGTH.max),
+  };
+}
+
+function readBytes(field: JsonField, min: number, max: number): Uint8Array {
+  const text = field.text;
+  if (!BASE64.test(text) || text.length % 4 !== 0) return field.reject('must be base64');
+  const bytes = new Uint8Array(Buffer.from(text, 'base64'));
+  return bytes.length < min || bytes.length > max ? field.reject(`must have ${min === max ? min : `${min} to ${max}`} bytes`) : bytes;
+}
+
+/** The table of users; what two of them cannot both have is told at the place of the second. */
+function tableOf(entries: readonly UserEntry[], fields: readonly JsonField[]): Users {
+  const [names, fingerprints] = [new Set<string>(), new Set<string>()];
+  entries.forEach(({ user }, index) => {
+    if (names.has(user.username)) fields[index]?.reject('an earlier user has the same name');
+    names.add(user.username);
+    for (const { fingerprint } of user.fingerprints) {
+      if (fingerprints.has(fingerprint)) fields[index]?.reject('a fingerprint is listed twice');
+      fingerprints.add(fingerprint);
+    }
+  });
+  return Users.of(entries);
+}
+
+/** Passwords of versions 1 and 2. */
+function readClearPasswords(
+  root: JsonField,
+  users: readonly JsonField[],
+  rules: Rules,
+): { openPairing: string | undefined; users: Map<string, string> } {
+  const read = (field: JsonField | undefined) => {
+    field?.check(() => rules.password(field.text));
+    return field?.text;
+  };
+  const found = new Map<string, string>();
+  for (const user of users) {
+    const password = read(user.optional('Password'));
+    if (password !== undefined) found.set(user.required('Username').text, password);
+  }
+  return { openPairing: read(root.optional('OpenPairingPassword')), users: found };
+}
+
+async function withVerifiers(
+  users: Users,
+  passwords: ReadonlyMap<string, string>,
+  { makeVerifier }: Pick<IamSecrets, 'makeVerifier'>,
+): Promise<Users> {
+  const verifiers = new Map<string, PasswordVerifier>();
+  for (const [username, password] of passwords) verifiers.set(username, await makeVerifier(password));
+  if (verifiers.size === 0) return users;
+  return Users.of(Array.from(users.entries, (entry) => ({ ...entry, ...optional('verifier', verifiers.get(entry.user.username)) })));
+}
+
+function toBase64(bytes: Uint8Array): string {
+  return Buffer.from(bytes).toString('base64');
+}
+
+/** A property that is left out when it has no value. */
+function optional<K extends string, T>(name: K, value: T | undefined): { [P in K]?: T } {
+  return value === undefined ? {} : ({ [name]: value } as { [P in K]: T });
+}

@@ -22,6 +22,7 @@ import { type CoapHandler, CoapResources } from './coap-resources.ts';
 import { type ConnectionEvent, type ConnectionListener, type ConnectionRef, Connections, type DeviceConnection } from './connections.ts';
 import type { DeviceEvent } from './events.ts';
 import { Listeners } from './listeners.ts';
+import { Announcer } from './mdns.ts';
 import * as settings from './settings.ts';
 import { type StreamHandler, type StreamListener, StreamListeners } from './streams.ts';
 import { connectTcp } from './tcp.ts';
@@ -74,6 +75,7 @@ export class Device {
   readonly #resources: CoapResources;
   readonly #streams: StreamListeners;
   readonly #tunnels: TcpTunnels;
+  readonly #announcer: Announcer;
   readonly #limits: { connections?: number; streams?: number } = {};
   #streamSegments: number | null = null;
   /** Once started: how far the limit of connections may be raised. */
@@ -89,6 +91,7 @@ export class Device {
     this.#deviceEvents = new Listeners(log);
     this.#connectionEvents = new Listeners(log);
     this.#authorization = new Authorization(log);
+    this.#announcer = new Announcer(this.#environment);
     this.#connections = new Connections(this.#connectionEvents);
     this.#resources = new CoapResources(this.#connections, log);
     this.#streams = new StreamListeners(log);
@@ -255,6 +258,28 @@ export class Device {
     return this.#attacher?.attached !== true || this.#tokens.synchronized;
   }
 
+  // Discovery on the local network (PROTOCOL.md §10).
+
+  /** Announces the device by multicast DNS once it is started. Only before start. @throws LocalError INVALID_STATE; NOT_IMPLEMENTED without multicast */
+  enableMdns(): void {
+    this.#new();
+    this.#announcer.enable();
+  }
+
+  /** Clients can look for devices of a subtype alone. Only before start. @throws LocalError INVALID_STATE; INVALID_ARGUMENT unless 1 to 63 characters without `.` */
+  mdnsAddSubtype(subtype: string): void {
+    this.#new();
+    this.#announcer.addSubtype(subtype);
+  }
+
+  /**
+   * A text that scanning clients see; the same key, without regard to case, is overwritten. Any time; announced at once.
+   * @throws LocalError INVALID_ARGUMENT (keys are printable ASCII without `=`; not `productid`, `deviceid`); STRING_TOO_LONG: `key=value` over 255 bytes
+   */
+  mdnsAddTxtItem(key: string, value: string): void {
+    this.#announcer.addTxtItem(key, value);
+  }
+
   // Limits. Any time unless said; lowering one ends nothing that is open.
 
   /**
@@ -332,6 +357,7 @@ export class Device {
       if (this.#state !== 'starting') return await host.close();
       this.#host = host;
       this.#state = 'running';
+      this.#announcer.start({ ...settings.requireIdentity(this.#settings), port: this.localPort });
       if (this.#settings.attach) this.#attach(host);
     } catch (error) {
       if (this.#state === 'starting') this.#state = 'new';
@@ -346,6 +372,7 @@ export class Device {
     if (this.#state !== 'running' && this.#state !== 'starting') throw new LocalError('INVALID_STATE', 'the device does not run');
     this.#state = 'closed';
     this.#tunnels.close();
+    await this.#announcer.close();
     await this.#attacher?.stop();
     await this.#host?.close();
     this.#deviceEvents.emit('CLOSED', null);

@@ -10,6 +10,7 @@
 import type { Core, CoreOptions } from '../bindings/index.ts';
 import type { CryptoHost } from '../protocol/crypto-host.ts';
 import type { Path } from '../protocol/path.ts';
+import type { MdnsNetwork } from './mdns.ts';
 
 /** Everything a product needs from where it runs. */
 export interface Environment {
@@ -17,6 +18,8 @@ export interface Environment {
   readonly crypto: CryptoHost;
   readonly network: Network;
   readonly log: Log;
+  /** Multicast DNS, where the host has it: a browser has not. */
+  readonly mdns?: MdnsNetwork;
   /** A core of its own for each host: a core that failed is replaced without touching another product in the same process. */
   createCore(options: CoreOptions): Promise<Core>;
 }

@@ -12,6 +12,7 @@ import { checkLinkMtu, packetSizeFor } from '../udp-path.ts';
 import { clock } from './clock.ts';
 import { nodeCrypto } from './crypto.ts';
 import { withKeyAhead } from './key-ahead.ts';
+import { nodeMdns } from './mdns.ts';
 import { bindUdp } from './udp.ts';
 import { checkBuffer } from './udp-buffers.ts';
 
@@ -32,12 +33,21 @@ export interface NodeEnvironmentOptions {
    */
   receiveBuffer?: number;
   sendBuffer?: number;
+  /** Names of the interfaces that take part in multicast DNS; default all but loopback, or that if there is no other. */
+  mdnsInterfaces?: readonly string[];
 }
 
 /** @throws LocalError INVALID_ARGUMENT for a size out of range */
 export function nodeEnvironment(options: NodeEnvironmentOptions = {}): Environment {
   const { log = silentLog } = options;
-  return { clock, crypto: withKeyAhead(nodeCrypto), network: nodeNetwork(options, log), log, createCore: (core) => Core.load(core) };
+  return {
+    clock,
+    crypto: withKeyAhead(nodeCrypto),
+    network: nodeNetwork(options, log),
+    mdns: nodeMdns(options.mdnsInterfaces),
+    log,
+    createCore: (core) => Core.load(core),
+  };
 }
 
 function nodeNetwork(options: NodeEnvironmentOptions, log: Log): Network {

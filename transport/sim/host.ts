@@ -4,6 +4,7 @@
  */
 import { Core, type CoreOptions } from '../../bindings/index.ts';
 import type { CryptoHost } from '../../protocol/crypto-host.ts';
+import type { DnsMessage, MdnsSource } from '../../protocol/discovery/index.ts';
 import { LocalError, RemoteError } from '../../protocol/errors/index.ts';
 import type { Path } from '../../protocol/path.ts';
 import { canonicalAddress, isNear, type Prefix, parseAddress, parsePrefix } from '../address.ts';
@@ -11,6 +12,7 @@ import type { BindOptions, Cancel, Clock, Environment, Log, Network, UdpSocket }
 import { nobleCrypto } from '../noble-crypto.ts';
 import { packetSizeFor } from '../udp-path.ts';
 import { Phase, type SimulationEvent } from './event-queue.ts';
+import { SimulatedMdns } from './mdns.ts';
 import type { Random } from './random.ts';
 import { SimulatedSocket } from './socket.ts';
 
@@ -25,6 +27,8 @@ export interface World {
   readonly wallTime: number;
   at(time: number, phase: Phase, run: () => void): SimulationEvent;
   transmit(host: SimulatedHost, port: number, data: Uint8Array, path: Path): void;
+  /** A multicast DNS message to everybody in the network of `source`, or to one address there. */
+  multicast(host: SimulatedHost, source: string, message: DnsMessage, to: MdnsSource | null): void;
   addressesOf(name: string): readonly string[];
 }
 
@@ -39,6 +43,7 @@ export class SimulatedHost implements Environment {
   readonly crypto: CryptoHost;
   readonly network: Network;
   readonly log: Log;
+  readonly mdns: SimulatedMdns;
 
   readonly #world: World;
   readonly #prefixes: readonly Prefix[];
@@ -71,6 +76,7 @@ export class SimulatedHost implements Environment {
       resolve: async (host) => this.#resolve(host),
     };
     this.log = log;
+    this.mdns = new SimulatedMdns(networks, (source, message, to) => world.multicast(this, source, message, to));
   }
 
   get alive(): boolean {
@@ -85,6 +91,7 @@ export class SimulatedHost implements Environment {
   stop(): void {
     this.#alive = false;
     for (const socket of [...this.#sockets]) socket.close();
+    this.mdns.stop();
   }
 
   /** The socket that would receive a datagram for this address and port. */

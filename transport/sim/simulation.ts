@@ -13,6 +13,7 @@
  * or ICMP: a datagram to nobody is lost.
  */
 import type { SocketAddress } from '../../protocol/control/index.ts';
+import type { DnsMessage, MdnsSource } from '../../protocol/discovery/index.ts';
 import { LocalError } from '../../protocol/errors/index.ts';
 import type { Path } from '../../protocol/path.ts';
 import { type Log, type LogLevel, silentLog } from '../environment.ts';
@@ -60,6 +61,8 @@ const MAX_EVENTS_PER_INSTANT = 1_000_000;
 const DEFAULT_LIMIT = 3_600_000;
 /** One-way delay within a host, ms. */
 const LOOPBACK_DELAY = 0.02;
+/** What a multicast DNS message counts as on a link, bytes. */
+const MDNS_SIZE = 500;
 const NEW_YEAR_2026 = 1_767_225_600_000;
 
 /** A network in virtual time with its hosts. */
@@ -206,6 +209,19 @@ export class Simulation implements World {
     const packet = { time: this.#now, from: host.name, to, source, destination, data };
     if (address === undefined) this.onTrace?.(packet, 'unreachable', this.#now);
     else this.#intercept(packet);
+  }
+
+  /** A host's multicast DNS sends; for hosts. A host hears itself, too. */
+  multicast(host: SimulatedHost, source: string, message: DnsMessage, to: MdnsSource | null): void {
+    for (const other of this.#hosts.values()) {
+      const address = other.mdns.addressNear(source);
+      if (!other.alive || address === undefined || (to !== null && to.address !== address)) continue;
+      this.direction(host, other).offer(MDNS_SIZE, this.#now, (time) =>
+        this.at(time, Phase.ARRIVAL, () => {
+          if (other.alive) other.mdns.deliver(address, message, source);
+        }),
+      );
+    }
   }
 
   /** For hosts: the addresses of the living host of that name. */

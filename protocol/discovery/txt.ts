@@ -1,0 +1,35 @@
+/** The TXT items of a service (RFC 6763 §6): `key=value`, each of at most 255 bytes, keys without case. */
+import { LocalError } from '../errors/index.ts';
+
+/** Bytes of one item: its length is one byte (RFC 6763 §6.1). */
+const MAX_ITEM = 255;
+/** Bytes of all items of one set (RFC 6763 §6.2: a TXT record should fit into one frame of Ethernet). */
+const MAX_TXT = 1300;
+
+/** Printable ASCII without `=` (RFC 6763 §6.4). */
+const KEY = /^[\x20-\x3c\x3e-\x7e]+$/;
+
+/** The items of one service, in the order in which their keys first came. */
+export class TxtItems {
+  readonly #items = new Map<string, Uint8Array>();
+
+  /**
+   * Sets an item; a key that differs only in case from an earlier one takes its place.
+   * @throws LocalError INVALID_ARGUMENT for a key that is not printable ASCII without `=`, STRING_TOO_LONG for an item over 255 bytes, or
+   * when all together go over 1,300
+   */
+  set(key: string, value: string): void {
+    if (typeof key !== 'string' || typeof value !== 'string' || !KEY.test(key))
+      throw new LocalError('INVALID_ARGUMENT', 'the key of a TXT item is printable ASCII without "=", and its value a text');
+    const item = new TextEncoder().encode(`${key}=${value}`);
+    if (item.length > MAX_ITEM) throw new LocalError('STRING_TOO_LONG', `a TXT item, key=value, has at most ${MAX_ITEM} bytes`);
+    const others = [...this.#items].filter(([other]) => other !== key.toLowerCase()).reduce((sum, [, { length }]) => sum + length + 1, 0);
+    if (others + item.length + 1 > MAX_TXT) throw new LocalError('STRING_TOO_LONG', `all TXT items together have at most ${MAX_TXT} bytes`);
+    this.#items.set(key.toLowerCase(), item);
+  }
+
+  /** The strings of the TXT record. */
+  strings(): Uint8Array[] {
+    return [...this.#items.values()];
+  }
+}

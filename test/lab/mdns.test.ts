@@ -1,0 +1,133 @@
+/** An ordinary browser, Avahi's, in a namespace of its own sees a device in another one: found by type and subtype, resolved, changed, gone. */
+import { type ChildProcess, execFileSync, spawn, spawnSync } from 'node:child_process';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { Namespace } from './namespaces.ts';
+
+const PROGRAMS = ['avahi-daemon', 'avahi-browse', 'dbus-daemon'];
+const missing = process.env.SVC_LAB_MISSING ?? PROGRAMS.find((program) => spawnSync('sh', ['-c', `command -v ${program}`]).status !== 0);
+
+/** ms for a step of Avahi's. */
+const PATIENCE = 20_000;
+
+const DEVICE = `
+import { Device } from './dist/device/index.js';
+const device = new Device({ productId: 'pr-lab', deviceId: 'de-lab', localPort: 5700, p2pPort: 0, basestationAttach: false });
+device.setPrivateKey(device.createPrivateKey());
+device.enableMdns();
+device.mdnsAddSubtype('_lab');
+device.mdnsAddTxtItem('fn', 'Boiler');
+await device.start();
+for await (const line of process.stdin) {
+  if (String(line).trim() === 'close') { await device.close(); process.exit(0); }
+  device.mdnsAddTxtItem('room', String(line).trim());
+}
+`;
+
+describe.skipIf(missing !== undefined)(`avahi-browse${missing === undefined ? '' : ` (skipped: needs ${missing})`}`, () => {
+  const children: ChildProcess[] = [];
+  let folder: string;
+  let near: Namespace;
+  let far: Namespace;
+  let device: ChildProcess;
+
+  beforeAll(async () => {
+    folder = mkdtempSync(join(tmpdir(), 'svc-lab-mdns-'));
+    near = new Namespace();
+    far = new Namespace();
+    execFileSync('ip', ['link', 'add', 'mdns0', 'netns', near.name, 'type', 'veth', 'peer', 'name', 'mdns0', 'netns', far.name]);
+    for (const [namespace, address] of [
+      [near, '10.77.0.1/24'],
+      [far, '10.77.0.2/24'],
+    ] as const) {
+      namespace.run('ip', 'address', 'add', address, 'dev', 'mdns0');
+      namespace.run('ip', 'link', 'set', 'mdns0', 'up');
+    }
+    await startAvahi();
+    device = start(near, [process.execPath, '--input-type=module', '-e', DEVICE], { stdin: true });
+  }, 60_000);
+
+  afterAll(() => {
+    for (const child of children) child.kill('SIGKILL');
+    near?.remove();
+    far?.remove();
+    if (folder !== undefined) rmSync(folder, { recursive: true, force: true });
+  });
+
+  /** A bus of its own: Avahi speaks to its clients over the system's D-Bus. */
+  async function startAvahi(): Promise<void> {
+    const bus = join(folder, 'bus');
+    writeFileSync(
+      join(folder, 'bus.conf'),
+      `<busconfig><type>system</type><listen>unix:path=${bus}</listen><auth>EXTERNAL</auth><policy context="default"><allow send_destination="*"/>
+      <allow receive_sender="*"/><allow own="*"/><allow user="*"/></policy></busconfig>`,
+    );
+    writeFileSync(
+      join(folder, 'avahi.conf'),
+      '[server]\nhost-name=browser\nuse-ipv6=no\nallow-interfaces=mdns0\n[wide-area]\nenable-wide-area=no\n',
+    );
+    start(far, ['dbus-daemon', `--config-file=${join(folder, 'bus.conf')}`, '--nofork', '--nopidfile']);
+    await until('D-Bus', () => spawnSync('test', ['-S', bus]).status === 0);
+    // Avahi keeps its pid file and socket in /run: a mount namespace of its own keeps those from this machine's.
+    const run = `mount -t tmpfs none /run && exec avahi-daemon --no-drop-root --no-rlimits --no-chroot --no-proc-title -f ${join(folder, 'avahi.conf')}`;
+    start(far, ['unshare', '--mount', 'sh', '-c', run]);
+    await until('avahi-daemon', () => browse('_none._udp') !== null);
+  }
+
+  function start(namespace: Namespace, command: readonly string[], options: { stdin?: boolean } = {}): ChildProcess {
+    const child = spawn('ip', ['netns', 'exec', namespace.name, ...command], {
+      stdio: [options.stdin === true ? 'pipe' : 'ignore', 'ignore', 'inherit'],
+      env: environment(),
+    });
+    children.push(child);
+    return child;
+  }
+
+  function environment(): NodeJS.ProcessEnv {
+    return { ...process.env, DBUS_SYSTEM_BUS_ADDRESS: `unix:path=${join(folder, 'bus')}` };
+  }
+
+  /** What Avahi found by now, one resolved service a line; null when it does not answer. */
+  function browse(type: string): string | null {
+    const command = ['netns', 'exec', far.name, 'avahi-browse', '--parsable', '--resolve', '--terminate', type];
+    const { status, stdout } = spawnSync('ip', command, { encoding: 'utf8', env: environment(), timeout: 5_000 });
+    return status === 0 ? stdout : null;
+  }
+
+  function resolved(type: string): string[] {
+    return (browse(type) ?? '').split('\n').filter((line) => line.startsWith('='));
+  }
+
+  async function until(what: string, done: () => boolean): Promise<void> {
+    for (const end = Date.now() + PATIENCE; !done(); ) {
+      if (Date.now() > end) throw new Error(`waited in vain: ${what}`);
+      await new Promise((resolve) => setTimeout(resolve, 200));
+    }
+  }
+
+  // Avahi takes only subtypes that begin with an underscore, which RFC 6763 §7.1 does not ask for.
+  it.each(['_svc._udp', '_lab._sub._svc._udp'])(
+    'resolves the device below %s',
+    async (type) => {
+      await until('the device', () => resolved(type).length > 0);
+      const [line = ''] = resolved(type);
+      expect(line).toContain(';mdns0;IPv4;pr-lab-de-lab;_svc._udp;local;pr-lab-de-lab.local;10.77.0.1;5700;');
+      for (const item of ['productid=pr-lab', 'deviceid=de-lab', 'fn=Boiler']) expect(line).toContain(`"${item}"`);
+    },
+    2 * PATIENCE,
+  );
+
+  it(
+    'sees a changed TXT record, and that the device has gone',
+    async () => {
+      device.stdin?.write('cellar\n');
+      await until('the changed item', () => resolved('_svc._udp').some((line) => line.includes('"room=cellar"')));
+      device.stdin?.write('close\n');
+      await until('the goodbye', () => resolved('_svc._udp').length === 0);
+      expect(browse('_svc._udp')).toBe('');
+    },
+    3 * PATIENCE,
+  );
+});

@@ -1,0 +1,125 @@
+/** Multicast DNS on a real interface: two sockets of this host, and packets as `dns-packet` makes them. */
+import { networkInterfaces } from 'node:os';
+import { describe, expect, test } from 'vitest';
+import { type DnsMessage, dnsQuery, dnsResponse, serviceRecords } from '../../../protocol/discovery/index.ts';
+import type { MdnsLink, MdnsNetwork, MdnsSocket } from '../../../transport/mdns.ts';
+import { nodeMdns } from '../../../transport/node/mdns.ts';
+import { fromPacket, toPacket } from '../../../transport/node/mdns-packets.ts';
+
+/** A name of this run, so that nothing else on the network matters. */
+const NAME = `pr-test-de-${process.pid}`;
+const records = serviceRecords({
+  name: NAME,
+  port: 5592,
+  subtypes: ['x'],
+  txt: [new TextEncoder().encode('a=1')],
+  addresses: ['192.0.2.1', 'fe80::1'],
+});
+
+/** ms to wait for a multicast of our own, which the kernel gives back at once where it gives it at all. */
+const PATIENCE = 1_000;
+
+/** The links on which this host hears its own multicast. */
+async function usable(network: MdnsNetwork): Promise<MdnsLink[]> {
+  const heard = await Promise.all(network.links().map((link) => hears(network, link)));
+  return network.links().filter((_, index) => heard[index]);
+}
+
+async function hears(network: MdnsNetwork, link: MdnsLink): Promise<boolean> {
+  let socket: MdnsSocket | undefined;
+  const heard = await new Promise<boolean>((resolve) => {
+    const late = setTimeout(() => resolve(false), PATIENCE);
+    const done = (value: boolean): void => {
+      clearTimeout(late);
+      resolve(value);
+    };
+    const received = ({ questions }: DnsMessage): void => {
+      if (questions.some(({ name }) => name === `${NAME}.local`)) done(true);
+    };
+    socket = network.open(link, { received, failed: () => done(false) });
+    socket.send(dnsQuery({ questions: [{ name: `${NAME}.local`, type: 'A', unicast: false }] }), null);
+  });
+  await socket?.close();
+  return heard;
+}
+
+const network = nodeMdns();
+const links = await usable(network);
+
+describe.skipIf(links.length === 0)('links that carry multicast (none here: skipped)', () => {
+  test.each(links)('$name: a query arrives, and the answer comes back to the one who asked', async (link) => {
+    let answered = (_: DnsMessage): void => {};
+    const answer = new Promise<DnsMessage>((resolve) => {
+      answered = resolve;
+    });
+    const question = { name: `${NAME}.local`, type: 'ANY', unicast: false };
+    const responder = network.open(link, {
+      received: (message, from, own) => {
+        if (!message.response && own && message.questions.some(({ name }) => name === question.name)) {
+          expect(from.port).toBe(5353);
+          responder.send(dnsResponse({ answers: records.slice(0, 6), additionals: records.slice(6) }), null);
+        }
+      },
+      failed: () => {},
+    });
+    const asker = network.open(link, {
+      received: (message) => {
+        if (message.answers.some(({ name }) => name.startsWith(NAME))) answered(message);
+      },
+      failed: () => {},
+    });
+    try {
+      asker.send(dnsQuery({ questions: [question] }), null);
+      const { answers, additionals } = await answer;
+      expect(JSON.parse(JSON.stringify(plain([...answers, ...additionals])))).toEqual(JSON.parse(JSON.stringify(plain(records))));
+    } finally {
+      await Promise.all([asker.close(), responder.close()]);
+    }
+  });
+
+  test('an interface that is not there fails alone, and is closed', async () => {
+    const link = { ...(links[0] as MdnsLink), name: 'gone', interface: 'gone', family: 4, addresses: ['192.0.2.250'], cidrs: [] };
+    const error = await new Promise<Error>((resolve) => {
+      network.open(link, { received: () => {}, failed: resolve });
+    });
+    expect(error.message).toMatch(/addMembership/);
+  });
+});
+
+/** TXT bytes as arrays: a Buffer is printed as something else. */
+function plain(list: readonly { readonly type: string; readonly data: unknown }[]): unknown[] {
+  return list.map((record) => ({
+    ...record,
+    data: record.type === 'TXT' ? (record.data as Uint8Array[]).map((item) => [...item]) : record.data,
+  }));
+}
+
+test('every interface but loopback has a link for each family; named ones alone if asked', () => {
+  const all = networkInterfaces();
+  const names = nodeMdns()
+    .links()
+    .map(({ name }) => name.replace(/ IPv[46]$/, ''));
+  const outside = Object.keys(all).filter((name) => all[name]?.some(({ internal }) => !internal));
+  expect(new Set(names)).toEqual(new Set(outside.length > 0 ? outside : Object.keys(all)));
+  expect(nodeMdns([]).links()).toEqual([]);
+});
+
+test('packets: the unicast-response and truncation bits are seen, what we do not use is left out', () => {
+  const message = fromPacket({
+    type: 'query',
+    flags: 0x200,
+    questions: [
+      { name: 'a.local', type: 'PTR', class: 'UNKNOWN_32769' },
+      { name: 'b.local', type: 'PTR', class: 'IN' },
+    ],
+    answers: [
+      { name: 'a.local', type: 'HINFO', data: {} },
+      { name: 'a.local', type: 'A', data: 'garbage' },
+      { name: '.', type: 'OPT' },
+    ],
+  });
+  expect(message.truncated).toBe(true);
+  expect(message.questions.map(({ unicast }) => unicast)).toEqual([true, false]);
+  expect(message.answers).toEqual([]);
+  expect(toPacket(dnsResponse({ answers: records }))).toMatchObject({ type: 'response', flags: 0x400, id: 0 });
+});

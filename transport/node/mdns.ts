@@ -1,0 +1,126 @@
+/**
+ * Multicast DNS in Node: one socket of `multicast-dns` for each interface and family, all on UDP port 5353, which other responders of this
+ * host share.
+ *
+ * The kernel hands a multicast datagram to every such socket, whichever interface it came in on. So a link takes only what comes from an
+ * address in a prefix of its own interface, or carries its zone: RFC 6762 §11 asks for the same check.
+ */
+import { createSocket, type RemoteInfo } from 'node:dgram';
+import { type NetworkInterfaceInfo, networkInterfaces } from 'node:os';
+import makeMdns, { type MulticastDNS } from 'multicast-dns';
+import type { DnsMessage, MdnsSource } from '../../protocol/discovery/index.ts';
+import { canonicalAddress, inPrefix, parseAddress, parsePrefix } from '../address.ts';
+import type { MdnsHandlers, MdnsLink, MdnsNetwork, MdnsSocket } from '../mdns.ts';
+import { fromPacket, type MdnsPacket, toPacket } from './mdns-packets.ts';
+
+const GROUPS = { 4: '224.0.0.251', 6: 'ff02::fb' } as const;
+
+interface NodeLink extends MdnsLink {
+  readonly interface: string;
+  readonly family: 4 | 6;
+  readonly cidrs: readonly string[];
+}
+
+/** Multicast DNS over this host's interfaces. @param only names of the interfaces to use; default all but loopback, or that if it is alone */
+export function nodeMdns(only?: readonly string[]): MdnsNetwork {
+  return {
+    links: () => linksOf(chosen(only)),
+    // Only links of this network come back here.
+    open: (link, handlers) => new NodeMdnsSocket(link as NodeLink, handlers),
+  };
+}
+
+function chosen(only: readonly string[] | undefined): [string, NetworkInterfaceInfo[]][] {
+  const all = Object.entries(networkInterfaces()).flatMap(([name, list]) =>
+    list === undefined ? [] : [[name, list] as [string, typeof list]],
+  );
+  if (only !== undefined) return all.filter(([name]) => only.includes(name));
+  const outside = all.filter(([, list]) => list.some(({ internal }) => !internal));
+  return outside.length > 0 ? outside : all;
+}
+
+function linksOf(interfaces: readonly [string, NetworkInterfaceInfo[]][]): NodeLink[] {
+  return interfaces.flatMap(([name, list]) =>
+    ([4, 6] as const).flatMap((family) => {
+      const own = list.filter((info) => familyOf(info) === family);
+      if (own.length === 0) return [];
+      const addresses = [...own, ...list.filter((info) => familyOf(info) !== family)].flatMap(
+        ({ address }) => canonicalAddress(address) ?? [],
+      );
+      return [{ name: `${name} IPv${family}`, interface: name, family, addresses, cidrs: own.flatMap(({ cidr }) => cidr ?? []) }];
+    }),
+  );
+}
+
+function familyOf({ family }: NetworkInterfaceInfo): 4 | 6 {
+  return family === 'IPv4' ? 4 : 6;
+}
+
+class NodeMdnsSocket implements MdnsSocket {
+  readonly #link: NodeLink;
+  readonly #handlers: MdnsHandlers;
+  readonly #mdns: MulticastDNS;
+  #sending: Promise<void> = Promise.resolve();
+  #closed = false;
+
+  constructor(link: NodeLink, handlers: MdnsHandlers) {
+    this.#link = link;
+    this.#handlers = handlers;
+    const { family } = link;
+    this.#mdns = makeMdns({
+      socket: createSocket({ type: `udp${family}`, reuseAddr: true, ...(family === 6 && { ipv6Only: true }) }),
+      type: `udp${family}`,
+      ip: GROUPS[family],
+      bind: family === 4 ? '0.0.0.0' : '::',
+      interface: family === 4 ? link.addresses[0] : `::%${link.interface}`,
+    });
+    this.#mdns.on('error', (error) => this.#fail(error));
+    this.#mdns.on('warning', (error) => this.#warned(error));
+    this.#mdns.on('packet', (packet: MdnsPacket, from: RemoteInfo) => this.#arrived(packet, from));
+  }
+
+  send(message: DnsMessage, to: MdnsSource | null): void {
+    if (this.#closed) return;
+    const packet = toPacket(message) as never;
+    const sent = new Promise<void>((resolve) => {
+      if (message.response) this.#mdns.respond(packet, to ?? undefined, () => resolve());
+      else this.#mdns.query(packet, to ?? undefined, () => resolve());
+    });
+    this.#sending = this.#sending.then(() => sent);
+  }
+
+  async close(): Promise<void> {
+    if (this.#closed) return;
+    this.#closed = true;
+    await this.#sending;
+    await new Promise<void>((resolve) => this.#mdns.destroy(resolve));
+  }
+
+  #arrived(packet: MdnsPacket, { address, port }: RemoteInfo): void {
+    if (this.#closed || !this.#isFromLink(address)) return;
+    const own = Object.values(networkInterfaces()).some((list) => list?.some((info) => canonicalAddress(info.address) === plain(address)));
+    this.#handlers.received(fromPacket(packet), { address, port }, own);
+  }
+
+  #isFromLink(address: string): boolean {
+    const zone = address.split('%')[1];
+    if (zone !== undefined) return zone === this.#link.interface;
+    const bytes = parseAddress(address);
+    return bytes !== null && this.#link.cidrs.some((cidr) => inPrefix(bytes, parsePrefix(cidr)!));
+  }
+
+  /** Garbage from the network is none of ours; a socket that is not on its link is of no use, and would send on another. */
+  #warned(error: Error & { syscall?: string }): void {
+    if (error.syscall === 'addMembership' || error.syscall === 'setMulticastInterface') this.#fail(error);
+  }
+
+  #fail(error: Error): void {
+    if (this.#closed) return;
+    void this.close();
+    this.#handlers.failed(error);
+  }
+}
+
+function plain(address: string): string | null {
+  return canonicalAddress(address.split('%')[0]!);
+}

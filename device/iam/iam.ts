@@ -59,11 +59,15 @@ export class Iam {
   #configuration: IamConfiguration;
   #evaluator: Evaluator;
   #state: IamState;
+  /** The state that is being saved. */
+  #pending: IamState | null = null;
   #rules: Rules;
   #categories: ReadonlySet<string>;
   #waiting: Waiting[] = [];
   /** Ends when no change waits any more. */
   #work: Promise<void> | null = null;
+  /** Ends when no configuration is being saved. */
+  #configuring: Promise<void> = Promise.resolve();
 
   /** @throws LocalError INVALID_ARGUMENT when the configuration is not sound or the state breaks a limit: the message says where */
   constructor(options: IamOptions) {
@@ -186,7 +190,7 @@ export class Iam {
   /** undefined clears it. @throws LocalError INVALID_ARGUMENT outside the limits, NOT_FOUND */
   async setUserPassword(username: string, password: string | undefined): Promise<void> {
     if (password !== undefined) this.#rules.password(password);
-    // Not first of all a costly derivation for a user that is not there.
+    // No costly derivation for a user that is not there.
     if (this.user(username) === undefined && this.#work === null) throw new LocalError('NOT_FOUND', `there is no user "${username}"`);
     const verifier = password === undefined ? undefined : await this.#secrets.makeVerifier(password);
     await this.update((draft) => draft.setUserVerifier(username, verifier));
@@ -206,23 +210,27 @@ export class Iam {
   async setConfiguration(configuration: IamConfiguration): Promise<void> {
     checkConfiguration(configuration);
     const evaluator = new Evaluator(configuration);
-    await this.#saveConfiguration(configuration);
-    this.#configuration = configuration;
-    this.#evaluator = evaluator;
-    this.#listeners.emit({ kind: 'configuration-changed' });
+    const replaced = this.#configuring.then(async () => {
+      await this.#saveConfiguration(configuration);
+      this.#configuration = configuration;
+      this.#evaluator = evaluator;
+      this.#listeners.emit({ kind: 'configuration-changed' });
+    });
+    this.#configuring = replaced.catch(() => {});
+    await replaced;
   }
 
   /** Those left out stay. @throws LocalError INVALID_ARGUMENT when the present state breaks one: it could not be loaded again */
   setLimits(limits: Partial<IamLimits>): void {
     const rules = new Rules({ ...this.limits, ...limits });
-    checkState(this.#state, rules, this.#categories);
+    this.#checkStates(rules, this.#categories);
     this.#rules = rules;
   }
 
   /** @throws LocalError INVALID_ARGUMENT when a user has a category that is not among them: take it from the user first */
   setNotificationCategories(categories: readonly string[]): void {
     const known = new Set(categories);
-    checkState(this.#state, this.#rules, known);
+    this.#checkStates(this.#rules, known);
     this.#categories = known;
   }
 
@@ -284,6 +292,11 @@ export class Iam {
     return user === undefined ? this.#configuration.unpairedRole : user.role;
   }
 
+  /** The published state, and the one that is about to be. */
+  #checkStates(rules: Rules, notificationCategories: ReadonlySet<string>): void {
+    for (const state of [this.#state, this.#pending ?? this.#state]) checkState(state, rules, notificationCategories);
+  }
+
   /** Takes what waits, until nothing does. */
   async #carryOut(): Promise<void> {
     while (this.#waiting.length > 0) {
@@ -298,8 +311,9 @@ export class Iam {
   async #carryOutTogether(batch: readonly Waiting[]): Promise<void> {
     let state = this.#state;
     const changes: IamChange[] = [];
+    const context = this.#context();
     const settle = batch.map(({ change, resolve, reject }) => {
-      const draft = new IamDraft(state, this.#context());
+      const draft = new IamDraft(state, context);
       try {
         const result = change(draft);
         const finished = draft.finish();
@@ -312,12 +326,15 @@ export class Iam {
       }
     });
     try {
+      this.#pending = state;
       if (state !== this.#state) await this.#save(stateDocument(state));
+      this.#state = state;
     } catch (error) {
       for (const { reject } of batch) reject(asSvcError(error));
       return;
+    } finally {
+      this.#pending = null;
     }
-    this.#state = state;
     for (const change of changes) this.#listeners.emit(change);
     for (const each of settle) each();
   }

@@ -2,6 +2,7 @@
 export type { Caller } from './caller.ts';
 export type { IamChange, IamChangeListener, StateSetting, UserSetting } from './changes.ts';
 export { configurationDocument, readConfiguration } from './configuration.ts';
+export { defaultConfiguration, demoState, type FirstState, productionState } from './defaults.ts';
 export type { IamDraft } from './draft.ts';
 export type { Decision, DecisionReason } from './evaluate.ts';
 export { Iam, type IamOptions, type StoredPassword } from './iam.ts';
@@ -9,4 +10,5 @@ export type * from './policy.ts';
 export { defaultIamLimits, type IamLimits, Rules } from './rules.ts';
 export type { IamSecrets, IamState, PairingFlags, PasswordVerifier } from './state.ts';
 export { type ReadStateOptions, readState, type StateDocument, stateDocument } from './state-document.ts';
+export { CONFIGURATION_FILE, type IamStoreOptions, openIam, STATE_FILE } from './store.ts';
 export { type UserEntry, Users } from './users.ts';

@@ -1,0 +1,106 @@
+/**
+ * Policies, roles and first states an application can begin with: those of the reference's tunnel application (reference §2.4), with the gaps it
+ * has closed. An application may as well bring its own: nothing else here knows these names.
+ *
+ * Departures from the reference, whose policies grant nobody push, notification, SCT, fingerprint, username and OAuth settings:
+ *
+ * - `ManageOwnUser` also covers one's own push settings and test, notification categories and fingerprints, and the list of categories.
+ * - `ManageIAM` also covers those settings of every user, and username, SCT and OAuth subject.
+ */
+import type { Condition, IamConfiguration, Policy, Statement } from './policy.ts';
+import type { IamSecrets, IamState } from './state.ts';
+import { Users } from './users.ts';
+
+const pairingActions = ['GetPairing', 'PairingPasswordOpen', 'PairingPasswordInvite', 'PairingLocalInitial', 'PairingLocalOpen'];
+const ownUserActions = [
+  ...['GetUser', 'DeleteUser', 'SetUserDisplayName'],
+  ...['SetUserPush', 'SendUserPushTest', 'SetUserNotificationCategories', 'SetUserFingerprint'],
+];
+const manageActions = [
+  ...['ListUsers', 'GetUser', 'DeleteUser', 'SetUserRole', 'ListRoles', 'CreateUser', 'SetUserPassword', 'SetUserDisplayName'],
+  ...['SetSettings', 'GetSettings', 'SetDeviceInfo'],
+  ...['SetUserPush', 'SendUserPushTest', 'SetUserNotificationCategories', 'SetUserFingerprint', 'ListNotificationCategories'],
+  ...['SetUserUsername', 'SetUserSct', 'SetUserOauthSubject'],
+];
+const ownUser: Condition = { operator: 'StringEquals', key: 'IAM:Username', values: [`\${Connection:Username}`] };
+
+/** The configuration of a device with TCP tunnels: roles Unpaired, Guest, Standard and Administrator. */
+export function defaultConfiguration(): IamConfiguration {
+  return {
+    policies: [
+      policy('Pairing', allow('IAM', pairingActions)),
+      policy('Tunnelling', allow('TcpTunnel', ['ListServices', 'GetService', 'Connect'])),
+      policy('ManageIAM', allow('IAM', manageActions)),
+      policy(
+        'ManageOwnUser',
+        allow('IAM', ownUserActions, ownUser),
+        allow('IAM', ['ListRoles', 'ListUsers', 'ListNotificationCategories']),
+      ),
+    ],
+    roles: [
+      { id: 'Unpaired', policies: ['Pairing'] },
+      { id: 'Guest', policies: ['Pairing', 'ManageOwnUser'] },
+      { id: 'Standard', policies: ['Pairing', 'ManageOwnUser', 'Tunnelling'] },
+      { id: 'Administrator', policies: ['ManageIAM', 'Tunnelling', 'Pairing'] },
+    ],
+    unpairedRole: 'Unpaired',
+  };
+}
+
+/** A first state with the passwords in it, which cannot be told from the state later on (but the one of open pairing). */
+export interface FirstState {
+  readonly state: IamState;
+  readonly openPairingPassword: string;
+  /** Of the user `admin`, for a pairing string with `u=admin`. */
+  readonly adminPassword?: string;
+}
+
+/** For a product: the user `admin` is invited by a password, open pairing is prepared and off. */
+export async function productionState(secrets: IamSecrets): Promise<FirstState> {
+  const [adminPassword, openPairingPassword] = [secrets.makeToken(), secrets.makeToken()];
+  const admin = {
+    user: { username: 'admin', role: 'Administrator', fingerprints: [], sct: secrets.makeToken(), notificationCategories: [] },
+    verifier: await secrets.makeVerifier(adminPassword),
+  };
+  const state: IamState = {
+    ...(await openPairing(secrets, openPairingPassword)),
+    openPairingRole: 'Guest',
+    initialPairingUsername: 'admin',
+    users: Users.of([admin]),
+  };
+  return { state, openPairingPassword, adminPassword };
+}
+
+/** To try things out: whoever comes locally or knows the password becomes an administrator. */
+export async function demoState(secrets: IamSecrets): Promise<FirstState> {
+  const openPairingPassword = secrets.makeToken();
+  const state: IamState = {
+    ...(await openPairing(secrets, openPairingPassword)),
+    localOpenPairing: true,
+    passwordOpenPairing: true,
+    openPairingRole: 'Administrator',
+    users: Users.of([]),
+  };
+  return { state, openPairingPassword };
+}
+
+/** What both begin with: invitations on, all else off. */
+async function openPairing(secrets: IamSecrets, password: string): Promise<Omit<IamState, 'users'>> {
+  return {
+    localOpenPairing: false,
+    passwordOpenPairing: false,
+    passwordInvitePairing: true,
+    localInitialPairing: false,
+    openPairingPasswordSealed: await secrets.seal(password),
+    openPairingSct: secrets.makeToken(),
+    friendlyName: 'Tcp Tunnel',
+  };
+}
+
+function policy(id: string, ...statements: Statement[]): Policy {
+  return { id, statements };
+}
+
+function allow(prefix: string, actions: readonly string[], ...conditions: Condition[]): Statement {
+  return { effect: 'Allow', actions: actions.map((action) => `${prefix}:${action}`), conditions };
+}

@@ -1,0 +1,61 @@
+/**
+ * Configuration and state in two files of a directory, each replaced as a whole or not at all. What cannot be read is refused with the file's
+ * name, and the file stays as it is; a file that is not there is made from what the application begins with.
+ */
+import { join } from 'node:path';
+import { LocalError, SvcError } from '../../protocol/errors/index.ts';
+import { prepareDirectory, readJson, replaceJson } from '../../transport/node/files.ts';
+import { configurationDocument, readConfiguration } from './configuration.ts';
+import { Iam, type IamOptions } from './iam.ts';
+import type { IamConfiguration } from './policy.ts';
+import { defaultIamLimits, Rules } from './rules.ts';
+import type { IamState } from './state.ts';
+import { readState, stateDocument } from './state-document.ts';
+
+export const CONFIGURATION_FILE = 'iam-configuration.json';
+export const STATE_FILE = 'iam-state.json';
+
+/** What a device without files begins with. */
+export interface IamStoreOptions extends Omit<IamOptions, 'configuration' | 'state' | 'save' | 'saveConfiguration'> {
+  /** Called when there is no configuration file. */
+  readonly firstConfiguration: () => IamConfiguration;
+  /** Called when there is no state file. */
+  readonly firstState: () => Promise<IamState>;
+}
+
+/**
+ * Access control with the files of a directory, which is made where it is missing. From then on every change is in its file before it counts.
+ * Only one process may have a directory open.
+ * @throws LocalError PARSE or INVALID_ARGUMENT that names file and place, FAILED when the directory cannot be used
+ */
+export async function openIam(directory: string, { firstConfiguration, firstState, ...options }: IamStoreOptions): Promise<Iam> {
+  await prepareDirectory(directory);
+  const [configurationPath, statePath] = [join(directory, CONFIGURATION_FILE), join(directory, STATE_FILE)];
+  const saveConfiguration = (configuration: IamConfiguration) => replaceJson(configurationPath, configurationDocument(configuration));
+  const save = (document: unknown) => replaceJson(statePath, document);
+  const [storedConfiguration, storedState] = [await readJson(configurationPath), await readJson(statePath)];
+  const configuration =
+    storedConfiguration === undefined
+      ? firstConfiguration()
+      : await inFile(configurationPath, async () => readConfiguration(storedConfiguration));
+  const state =
+    storedState === undefined ? await firstState() : await inFile(statePath, () => readState(storedState, readOptions(options)));
+  const iam = new Iam({ ...options, configuration, state, save, saveConfiguration });
+  if (storedConfiguration === undefined) await saveConfiguration(configuration);
+  if (storedState === undefined) await save(stateDocument(state));
+  return iam;
+}
+
+function readOptions({ secrets, limits, notificationCategories = [] }: Pick<IamOptions, 'secrets' | 'limits' | 'notificationCategories'>) {
+  return { secrets, rules: new Rules({ ...defaultIamLimits, ...limits }), notificationCategories };
+}
+
+/** Tells errors with the name of the file. */
+async function inFile<T>(path: string, read: () => Promise<T>): Promise<T> {
+  try {
+    return await read();
+  } catch (error) {
+    if (!(error instanceof SvcError)) throw error;
+    throw new LocalError(error.code, `${path}: ${error.message} (the file is left as it is)`, { cause: error });
+  }
+}

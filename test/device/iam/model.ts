@@ -1,0 +1,63 @@
+/** A model of access control for tests: cheap secrets, the default configuration, and a state of the test's choosing. */
+import {
+  type Caller,
+  defaultConfiguration,
+  Iam,
+  type IamOptions,
+  type IamSecrets,
+  type IamState,
+  type UserEntry,
+  Users,
+} from '../../../device/iam/index.ts';
+
+const text = new TextEncoder();
+
+/** Verifiers and seals a test can look through; tokens count up. */
+export function fakeSecrets(): IamSecrets {
+  let tokens = 0;
+  return {
+    makeVerifier: async (password) => ({ kdf: 1, salt: new Uint8Array(16).fill(7), value: text.encode(password.padEnd(16)) }),
+    seal: async (clear) => `sealed:${clear}`,
+    unseal: async (sealed) => sealed.slice('sealed:'.length),
+    makeToken: () => `token${String(++tokens).padStart(7, '0')}`,
+  };
+}
+
+export function stateOf(entries: readonly UserEntry[] = [], settings: Partial<IamState> = {}): IamState {
+  return {
+    localOpenPairing: false,
+    passwordOpenPairing: false,
+    passwordInvitePairing: false,
+    localInitialPairing: false,
+    users: Users.of(entries),
+    ...settings,
+  };
+}
+
+export function user(username: string, fields: Partial<UserEntry['user']> = {}): UserEntry {
+  return { user: { username, fingerprints: [], notificationCategories: [], ...fields } };
+}
+
+export function iamOf(options: Partial<IamOptions> = {}): Iam {
+  return new Iam({ configuration: defaultConfiguration(), state: stateOf(), secrets: fakeSecrets(), ...options });
+}
+
+/** Fingerprint of the key of that number. */
+export function key(number: number): string {
+  return number.toString(16).padStart(64, '0');
+}
+
+/** A local caller with the key of that number. */
+export function caller(number: number, more: Partial<Caller> = {}): Caller {
+  return { fingerprint: key(number), isLocal: true, ...more };
+}
+
+/** The code of what a promise is rejected with, or a call throws. */
+export async function codeOf(run: () => unknown): Promise<string> {
+  try {
+    await run();
+  } catch (error) {
+    return (error as { code?: string }).code ?? String(error);
+  }
+  return 'OK';
+}

@@ -1,8 +1,9 @@
 /**
- * The data directory of a base station: identity key, reset secret, database, and the lock that keeps a second base station out.
+ * The data directory of a base station: identity key, secrets, database, and the lock that keeps a second base station out.
  *
  *   identity.pem         X25519 key, PKCS#8 PEM, 0600
  *   reset-secret         32 bytes in hex, 0600: a restarted station proves with it that it lost its state (PROTOCOL.md §2, Reset)
+ *   outbound.key         seals what the database keeps readable (`sealing.ts`), 0600
  *   basestation.sqlite   everything else, also opened by `svc admin`
  *   basestation.lock     held open by the running base station; the system frees it when the process dies, however it dies
  */
@@ -13,6 +14,7 @@ import type { CryptoHost, PrivateKey } from '../../protocol/crypto-host.ts';
 import { LocalError } from '../../protocol/errors/index.ts';
 import { decodePrivateKey, encodePrivateKey } from '../../protocol/identity/index.ts';
 import { makeDirectory, prepareDirectory, readFileIfPresent, replaceFile } from '../../transport/node/index.ts';
+import { openSealer, type Sealer } from './sealing.ts';
 import { openSqliteStore } from './sqlite.ts';
 import type { Store } from './store.ts';
 
@@ -24,6 +26,7 @@ export interface StationData {
   readonly identity: PrivateKey;
   readonly resetSecret: Uint8Array;
   readonly store: Store;
+  readonly sealer: Sealer;
   /** Closes the store and lets another base station in. */
   close(): Promise<void>;
 }
@@ -38,12 +41,13 @@ export async function openStationData(directory: string, crypto: CryptoHost): Pr
   try {
     const identity = await loadIdentity(join(directory, 'identity.pem'), crypto);
     const resetSecret = await loadResetSecret(join(directory, 'reset-secret'), crypto);
+    const sealer = await openSealer(directory);
     const store = await openSqliteStore(databaseFile(directory));
     const close = async (): Promise<void> => {
       await store.close();
       unlock();
     };
-    return { identity, resetSecret, store, close };
+    return { identity, resetSecret, sealer, store, close };
   } catch (error) {
     unlock();
     throw error;

@@ -1,16 +1,20 @@
 /**
- * {@link Store} over Kysely: the only file with queries. Nothing in it is particular to SQLite except how a broken constraint is recognised.
+ * {@link Store} over Kysely. Queries are here and in `kysely-outbound-store.ts` only; nothing in them is particular to SQLite.
  */
 import type { Kysely, Selectable, Transaction } from 'kysely';
 import { LocalError } from '../../protocol/errors/index.ts';
+import { KyselyOutboundStore } from './kysely-outbound-store.ts';
 import type { Tables } from './migrations.ts';
+import { adding, removed } from './rows.ts';
 import type { ApiKey, App, AuthType, Device, Organization, Product, Store } from './store.ts';
 
 export class KyselyStore implements Store {
+  readonly outbound: KyselyOutboundStore;
   readonly #db: Kysely<Tables>;
 
   constructor(db: Kysely<Tables>) {
     this.#db = db;
+    this.outbound = new KyselyOutboundStore(db);
   }
 
   async ping(): Promise<void> {
@@ -199,20 +203,4 @@ function apiKeyOf({ secretHash: _, ...row }: Selectable<Tables['apiKeys']>): Api
     actions: JSON.parse(row.actions) as string[],
     ipWhiteList: JSON.parse(row.ipWhiteList) as ApiKey['ipWhiteList'],
   };
-}
-
-async function removed(query: { executeTakeFirst(): Promise<{ numDeletedRows: bigint }> }): Promise<boolean> {
-  return (await query.executeTakeFirst()).numDeletedRows > 0n;
-}
-
-/** Runs an insert and turns a broken constraint into a sentence. */
-async function adding(what: string, insert: () => Promise<unknown>, owner?: string): Promise<void> {
-  try {
-    await insert();
-  } catch (error) {
-    const code = String((error as { code?: unknown }).code);
-    if (/PRIMARYKEY|UNIQUE/.test(code)) throw new LocalError('INVALID_STATE', `${what} exists already`);
-    if (/FOREIGNKEY/.test(code)) throw new LocalError('NOT_FOUND', `there is no ${owner}`);
-    throw error;
-  }
 }

@@ -32,6 +32,27 @@ export interface Tables {
     ipWhiteList: string;
     created: string;
   };
+  pushCredentials: {
+    organizationId: string;
+    projectId: string;
+    clientEmail: string;
+    keyId: string | null;
+    sealedKey: string;
+    tokenUrl: string;
+    baseUrl: string;
+    created: string;
+  };
+  services: {
+    serviceId: string;
+    organizationId: string;
+    name: string | null;
+    url: string;
+    sealedSecret: string;
+    timeout: number;
+    allowPrivate: number;
+    created: string;
+  };
+  serviceProducts: { serviceId: string; productId: string };
   /** Kysely's own list of what has run. */
   kysely_migration: { name: string; timestamp: Generated<string> };
 }
@@ -39,6 +60,7 @@ export interface Tables {
 /** By name, in the order they run. */
 export const migrations: Readonly<Record<string, Migration>> = {
   '0001-first': { up: first },
+  '0002-outbound': { up: outbound },
 };
 
 async function first(db: Kysely<unknown>): Promise<void> {
@@ -114,5 +136,38 @@ async function apiKeys(db: Kysely<unknown>): Promise<void> {
     .addColumn('actions', 'text', (column) => column.notNull())
     .addColumn('ipWhiteList', 'text', (column) => column.notNull())
     .addColumn('created', 'text', (column) => column.notNull())
+    .execute();
+}
+
+/** What devices may reach outside through the base station: the push provider and services. */
+async function outbound(db: Kysely<unknown>): Promise<void> {
+  await db.schema
+    .createTable('pushCredentials')
+    .addColumn('organizationId', 'text', (column) => column.notNull().references('organizations.organizationId').onDelete('cascade'))
+    .addColumn('projectId', 'text', (column) => column.notNull())
+    .addColumn('clientEmail', 'text', (column) => column.notNull())
+    .addColumn('keyId', 'text')
+    .addColumn('sealedKey', 'text', (column) => column.notNull())
+    .addColumn('tokenUrl', 'text', (column) => column.notNull())
+    .addColumn('baseUrl', 'text', (column) => column.notNull())
+    .addColumn('created', 'text', (column) => column.notNull())
+    .addPrimaryKeyConstraint('pushCredentialsKey', ['organizationId', 'projectId'])
+    .execute();
+  await db.schema
+    .createTable('services')
+    .addColumn('serviceId', 'text', (column) => column.primaryKey())
+    .addColumn('organizationId', 'text', (column) => column.notNull().references('organizations.organizationId').onDelete('cascade'))
+    .addColumn('name', 'text')
+    .addColumn('url', 'text', (column) => column.notNull())
+    .addColumn('sealedSecret', 'text', (column) => column.notNull())
+    .addColumn('timeout', 'integer', (column) => column.notNull())
+    .addColumn('allowPrivate', 'integer', (column) => column.notNull())
+    .addColumn('created', 'text', (column) => column.notNull())
+    .execute();
+  await db.schema
+    .createTable('serviceProducts')
+    .addColumn('serviceId', 'text', (column) => column.notNull().references('services.serviceId').onDelete('cascade'))
+    .addColumn('productId', 'text', (column) => column.notNull().references('products.productId').onDelete('cascade'))
+    .addPrimaryKeyConstraint('serviceProductsKey', ['serviceId', 'productId'])
     .execute();
 }

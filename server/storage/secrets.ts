@@ -6,8 +6,8 @@
  */
 import { createHash, randomBytes, timingSafeEqual } from 'node:crypto';
 
-/** Prefixes of ids (reference: `or-`, `pr-`, `de-`, `ap-`, `ak-`). */
-export type IdPrefix = 'or' | 'pr' | 'de' | 'ap' | 'ak';
+/** Prefixes of ids (reference: `or-`, `pr-`, `de-`, `ap-`, `ak-`, `se-`). */
+export type IdPrefix = 'or' | 'pr' | 'de' | 'ap' | 'ak' | 'se';
 
 const alphabet = 'abcdefghijklmnopqrstuvwxyz234567';
 

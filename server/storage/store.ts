@@ -2,11 +2,13 @@
  * What the base station keeps, and the only door to it.
  *
  * Records are plain objects; every call is asynchronous, so that a shared Postgres can stand behind the same interface as the SQLite file.
- * Secrets never come in: server keys, SCTs and API key secrets are given and kept as SHA-256 (64 lower-case hex, `secrets.ts`).
+ * Secrets never come in: server keys, SCTs and API key secrets are given and kept as SHA-256 (64 lower-case hex, `secrets.ts`), keys that
+ * must be readable again are given and kept sealed (`sealing.ts`).
  * Another process may change rows at any time: callers ask at use and keep no copies.
  *
  * Presence of attached devices is not here: it lives in memory at the station.
  */
+import type { OutboundStore } from './outbound-store.ts';
 
 /** Whom products and keys belong to. */
 export interface Organization {
@@ -65,6 +67,9 @@ export interface ApiKey {
 
 /** The storage of a base station. */
 export interface Store {
+  /** What devices may reach outside through the base station. */
+  readonly outbound: OutboundStore;
+
   /** Rejects when the storage cannot answer: for the health check. */
   ping(): Promise<void>;
 

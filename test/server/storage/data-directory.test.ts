@@ -24,7 +24,7 @@ test('the first start makes key and secret, readable for this user only; the nex
   const first = await openStationData(directory, nodeCrypto);
   const kept = [hex(first.identity.publicKey), hex(first.resetSecret)];
   await first.close();
-  for (const name of ['identity.pem', 'reset-secret']) expect(statSync(join(directory, name)).mode & 0o777).toBe(0o600);
+  for (const name of ['identity.pem', 'reset-secret', 'outbound.key']) expect(statSync(join(directory, name)).mode & 0o777).toBe(0o600);
   expect(statSync(directory).mode & 0o777).toBe(0o700);
   expect(readFileSync(join(directory, 'identity.pem'), 'utf8')).toMatch(/^-----BEGIN PRIVATE KEY-----\n/);
   const second = await openStationData(directory, nodeCrypto);
@@ -75,6 +75,7 @@ test('the lock of a killed process is free at once', async () => {
 test.each([
   ['identity.pem', 'no key'],
   ['reset-secret', 'abc'],
+  ['outbound.key', 'abc'],
 ])('a damaged %s is refused with its name, and the lock is given back', async (name, content) => {
   await (await openStationData(directory, nodeCrypto)).close();
   const file = join(directory, name);

@@ -1,0 +1,42 @@
+/** Secrets that must be readable again: sealed for one record under the data directory's key. */
+import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { openSealer, Sealer } from '../../../server/storage/sealing.ts';
+
+let directory: string;
+beforeEach(() => {
+  directory = mkdtempSync(join(tmpdir(), 'svc-sealing-'));
+});
+afterEach(() => rmSync(directory, { recursive: true }));
+
+const refused = { code: 'INVALID_STATE' };
+
+test('what is sealed opens for its record only, under its key only, and only as it is', () => {
+  const sealer = new Sealer(new Uint8Array(32));
+  const sealed = sealer.seal('grüße', 'service se-1');
+  expect(sealed).not.toBe(sealer.seal('grüße', 'service se-1'));
+  expect(sealer.open(sealed, 'service se-1')).toBe('grüße');
+  const attempts: [Sealer, string, string][] = [
+    [sealer, sealed, 'service se-2'],
+    [new Sealer(new Uint8Array(32).fill(1)), sealed, 'service se-1'],
+    [sealer, '', 'service se-1'],
+    [sealer, sealed.slice(0, 10), 'service se-1'],
+    [sealer, `${sealed[0] === 'A' ? 'B' : 'A'}${sealed.slice(1)}`, 'service se-1'],
+  ];
+  for (const [by, text, record] of attempts) expect(() => by.open(text, record)).toThrow(expect.objectContaining(refused));
+});
+
+test('the key is made once, for this user only, also when two ask at once', async () => {
+  const [one, other] = await Promise.all([openSealer(directory), openSealer(directory)]);
+  expect(other.open(one.seal('x', 'r'), 'r')).toBe('x');
+  expect(statSync(join(directory, 'outbound.key')).mode & 0o777).toBe(0o600);
+  expect(readFileSync(join(directory, 'outbound.key'), 'utf8')).toMatch(/^[0-9a-f]{64}\n$/);
+});
+
+test('a damaged key is refused with its name', async () => {
+  const file = join(directory, 'outbound.key');
+  writeFileSync(file, 'abc');
+  await expect(openSealer(directory)).rejects.toMatchObject({ ...refused, message: expect.stringContaining(file) });
+});

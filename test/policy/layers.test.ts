@@ -34,10 +34,10 @@ const packages: Record<string, RegExp> = {
   'transport/node': /^(node:.+|multicast-dns)$/,
   'transport/browser': /^@noble\/(curves|hashes)(\/|$)/,
   device: /^(node:.+|coap)$/,
-  server: /^(node:.+|fastify|kysely|libsql)$/,
+  server: /^(node:.+|fastify|jose|kysely|libsql)$/,
   client: /^$/,
   'client host': /^node:.+$/,
-  cli: /^(node:.+|commander|cli-progress)$/,
+  cli: /^(node:.+|commander|cli-progress|jose)$/,
 };
 
 const folders = ['core-as', 'bindings', 'protocol', 'transport', 'device', 'client', 'server', 'cli'];

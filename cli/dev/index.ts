@@ -1,0 +1,7 @@
+/** `svc dev`: what a developer needs beside a device and a base station. */
+import { Command } from 'commander';
+import { pushProviderCommand } from './push-provider.ts';
+
+export function devCommand(): Command {
+  return new Command('dev').description('helpers for development').addCommand(pushProviderCommand());
+}

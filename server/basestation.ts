@@ -12,6 +12,7 @@ import { CloseCode } from '../protocol/errors/index.ts';
 import type { Environment } from '../transport/environment.ts';
 import { defaultParameters } from '../transport/session/host-defaults.ts';
 import { Host, type Session } from '../transport/session/index.ts';
+import { OutboundChannel, type OutboundOptions } from './outbound/channel.ts';
 import { ClientChannel } from './station/client-channel.ts';
 import { DeviceChannel } from './station/device-channel.ts';
 import { Occupancy } from './station/occupancy.ts';
@@ -20,6 +21,7 @@ import { addressKey } from './station/rates.ts';
 import { Relay } from './station/relay.ts';
 import { defaultSettings, type StationSettings } from './station/settings.ts';
 import { Waiters } from './station/waiters.ts';
+import type { Sealer } from './storage/sealing.ts';
 import type { Store } from './storage/store.ts';
 
 /** Identity, storage and address of a base station. */
@@ -28,11 +30,15 @@ export interface BasestationOptions {
   /** 32 bytes, the same after every restart. */
   resetSecret: Uint8Array;
   store: Store;
+  /** Opens the keys of push credentials and services. */
+  sealer: Sealer;
   /** UDP; 0 = any free port. */
   port: number;
   /** Numeric address; default all, IPv4 and IPv6. */
   host?: string;
   settings?: Partial<StationSettings>;
+  /** How pushes and service invocations leave, and who is told of them; `onEvent` must not throw. */
+  outbound?: Pick<OutboundOptions, 'post' | 'sign' | 'onEvent'>;
 }
 
 /** The name a base station answers to (PROTOCOL.md §2, mac1). */
@@ -56,6 +62,7 @@ const STREAMS_PER_SLOT = 4;
 export class Basestation {
   readonly #host: Host;
   readonly #relay: Relay;
+  readonly #outbound: OutboundChannel;
   readonly #presence: Presence;
   readonly #waiters: Waiters;
   readonly #arrivals: Router<Session>;
@@ -69,7 +76,8 @@ export class Basestation {
     return new Basestation(environment, options, settings, host);
   }
 
-  private constructor(environment: Environment, { store, resetSecret }: BasestationOptions, settings: StationSettings, host: Host) {
+  private constructor(environment: Environment, options: BasestationOptions, settings: StationSettings, host: Host) {
+    const { store, resetSecret, sealer, outbound } = options;
     const { clock, crypto } = environment;
     const send: Host['send'] = (datagram, path) => host.send(datagram, path);
     this.#settings = settings;
@@ -80,6 +88,8 @@ export class Basestation {
     this.#relay = new Relay({ clock, crypto, resetSecret, limits: settings.routes, routeIdleTimeout: settings.routeIdleTimeout, send });
     const shared = { environment, store, settings, presence: this.#presence, waiters: this.#waiters };
     const devices = new DeviceChannel(shared);
+    this.#outbound = new OutboundChannel({ ...shared, sealer, ...outbound });
+    this.#outbound.addTo(devices.router);
     const clients = new ClientChannel({ ...shared, relay: this.#relay });
     this.#arrivals = new Router<Session>({ onError: (error) => environment.log.error('request failed', { error: String(error) }) })
       .on('POST', DevicePath.ATTACH, (request) => devices.attach(request))
@@ -104,12 +114,19 @@ export class Basestation {
   }
 
   stats(): Readonly<Record<string, number>> {
-    return { attached: this.#presence.size, waiting: this.#waiters.size, ...this.#relay.stats(), ...this.#host.stats() };
+    return {
+      attached: this.#presence.size,
+      waiting: this.#waiters.size,
+      outbound: this.#outbound.size,
+      ...this.#relay.stats(),
+      ...this.#host.stats(),
+    };
   }
 
   /** Tells every device and client that it goes down, closes the sockets. Calling again gives the same promise. */
   close(): Promise<void> {
     this.#relay.stop();
+    this.#outbound.stop();
     return this.#host.close();
   }
 

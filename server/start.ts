@@ -11,6 +11,7 @@ import { LocalError } from '../protocol/errors/index.ts';
 import type { Log } from '../transport/environment.ts';
 import { nodeEnvironment } from '../transport/node/index.ts';
 import { Basestation } from './basestation.ts';
+import type { OutboundEvent } from './outbound/channel.ts';
 import { listen, restApp } from './rest/server.ts';
 import type { StationSettings } from './station/settings.ts';
 import { openStationData, type StationData } from './storage/data-directory.ts';
@@ -28,6 +29,8 @@ export interface StartOptions {
   /** PEM files: HTTP over TLS. */
   tls?: { certFile: string; keyFile: string };
   settings?: Partial<StationSettings>;
+  /** What the application may want to know of pushes. */
+  onEvent?: (event: OutboundEvent) => void;
   log: Log;
 }
 
@@ -73,16 +76,18 @@ async function attemptStart(
   data: StationData,
   tls: { cert: string; key: string } | undefined,
 ): Promise<RunningBasestation> {
-  const { identity, resetSecret, store } = data;
-  const { port, host, settings, log } = options;
+  const { identity, resetSecret, sealer, store } = data;
+  const { port, host, settings, log, onEvent } = options;
   const app = restApp({ store, log, ...(tls ? { tls } : {}) });
   const station = await Basestation.open(environment, {
     identity,
     resetSecret,
     store,
+    sealer,
     port,
     ...(host === undefined ? {} : { host }),
     ...(settings === undefined ? {} : { settings }),
+    ...(onEvent === undefined ? {} : { outbound: { onEvent } }),
   });
   try {
     const httpHost = await listenHttp(app, options, station.port, tls !== undefined);

@@ -1,5 +1,5 @@
 /**
- * Device → base station: `POST /device/attach` and `PUT /device/sct`.
+ * Device → base station: `POST /device/attach` and `PUT /device/sct`; what leads outside is added by `outbound/channel.ts`.
  *
  * The attach that is accepted makes the session the device's channel: from then on only this router answers on it, the device is
  * reachable, an earlier session of the same device is closed (REPLACED, the newest wins) and clients that waited are served.

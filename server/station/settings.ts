@@ -20,6 +20,10 @@ export interface StationSettings {
   attachesPerAddress: number;
   /** Uploads of tokens a second by one device, with bursts of ten seconds' worth: each waits for the disk. */
   uploadsPerDevice: number;
+  /** Pushes and service invocations a second by one device, with bursts of ten seconds' worth; under way at a time by one, and over all. */
+  outboundRate: number;
+  outboundPerDevice: number;
+  outbound: number;
   /** Clients waiting for one device to attach, of one session, and over all. */
   waitersPerDevice: number;
   waitersPerSession: number;
@@ -42,6 +46,9 @@ export const defaultSettings: StationSettings = {
   connectsPerAddress: 20,
   attachesPerAddress: 100,
   uploadsPerDevice: 5,
+  outboundRate: 5,
+  outboundPerDevice: 8,
+  outbound: 256,
   waitersPerDevice: 100,
   waitersPerSession: 16,
   waiters: 10_000,

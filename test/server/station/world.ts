@@ -15,7 +15,8 @@ import {
   StationPath,
 } from '../../../protocol/control/index.ts';
 import type { PrivateKey } from '../../../protocol/crypto-host.ts';
-import { Basestation, type StationSettings } from '../../../server/index.ts';
+import { Basestation, type BasestationOptions, type StationSettings } from '../../../server/index.ts';
+import { Sealer } from '../../../server/storage/sealing.ts';
 import { hashSecret } from '../../../server/storage/secrets.ts';
 import { openSqliteStore } from '../../../server/storage/sqlite.ts';
 import type { App, Store } from '../../../server/storage/store.ts';
@@ -30,6 +31,9 @@ export class World {
   readonly sim: Simulation;
   readonly store: Store;
   readonly settings: Partial<StationSettings>;
+  readonly sealer = new Sealer(new Uint8Array(32));
+  /** What the station does with the outside; counts from the next start. */
+  outbound: NonNullable<BasestationOptions['outbound']> = {};
   identity!: PrivateKey;
   resetSecret!: Uint8Array;
   station!: Basestation;
@@ -77,8 +81,10 @@ export class World {
     this.#machine = environment;
     this.identity ??= environment.crypto.generateKey();
     this.resetSecret ??= environment.crypto.randomBytes(32);
-    const { identity, resetSecret, store, settings } = this;
-    this.station = await this.sim.settle(Basestation.open(environment, { identity, resetSecret, store, settings, port: PORT }));
+    const { identity, resetSecret, store, settings, sealer, outbound } = this;
+    this.station = await this.sim.settle(
+      Basestation.open(environment, { identity, resetSecret, store, settings, sealer, port: PORT, outbound }),
+    );
   }
 
   /** As SIGKILL would. */

@@ -1,0 +1,109 @@
+/**
+ * Device → base station → outside: `POST /device/push/send` and `POST /device/service/invoke`, for attached devices, so many a second and at a time.
+ */
+import { type CoapReply, type RoutedRequest, type Router, Status, textReply } from '../../protocol/coap/index.ts';
+import {
+  CONTENT_FORMAT_CBOR,
+  DevicePath,
+  decodePushRequest,
+  decodeServiceRequest,
+  encodePushAnswer,
+  encodeServiceAnswer,
+  stationReply,
+} from '../../protocol/control/index.ts';
+import { StationCode } from '../../protocol/errors/index.ts';
+import type { Environment } from '../../transport/environment.ts';
+import type { Session } from '../../transport/session/index.ts';
+import { type SignAssertion, signAssertion } from '../push/account.ts';
+import { type PushEvent, PushRelay } from '../push/relay.ts';
+import { ServiceInvoker } from '../services/invoker.ts';
+import { type Attached, deviceName, type Presence } from '../station/presence.ts';
+import { BURST_SECONDS, Rates, tooMany } from '../station/rates.ts';
+import type { StationSettings } from '../station/settings.ts';
+import type { Sealer } from '../storage/sealing.ts';
+import type { Store } from '../storage/store.ts';
+import { type HttpPost, nodePost } from './http.ts';
+import { Places } from './places.ts';
+
+/** What a base station tells of the calls to the outside. */
+export type OutboundEvent = PushEvent;
+
+export interface OutboundOptions {
+  environment: Environment;
+  store: Store;
+  settings: StationSettings;
+  presence: Presence;
+  /** Opens the keys of push credentials and services. */
+  sealer: Sealer;
+  /** Default: Node's HTTP. */
+  post?: HttpPost;
+  /** Default: RS256 by jose. */
+  sign?: SignAssertion;
+  onEvent?: (event: OutboundEvent) => void;
+}
+
+/** s after which a device may try again that has too many calls under way. */
+const BUSY_SECONDS = 1;
+
+/** Serves the two paths. */
+export class OutboundChannel {
+  readonly #options: OutboundOptions;
+  readonly #places: Places;
+  readonly #rates: Rates;
+  readonly #push: PushRelay;
+  readonly #services: ServiceInvoker;
+  readonly #stopping = new AbortController();
+
+  constructor(options: OutboundOptions) {
+    const { environment, store, sealer, post = nodePost, sign = signAssertion, onEvent = () => {}, settings } = options;
+    const { signal } = this.#stopping;
+    this.#options = options;
+    this.#places = new Places({ perKey: settings.outboundPerDevice, total: settings.outbound });
+    this.#rates = new Rates(settings.outboundRate, BURST_SECONDS * settings.outboundRate);
+    this.#push = new PushRelay({ environment, store, sealer, post, sign, signal, onEvent });
+    this.#services = new ServiceInvoker({ environment, store, sealer, post, signal });
+  }
+
+  /** Calls under way. */
+  get size(): number {
+    return this.#places.size;
+  }
+
+  addTo(router: Router<Session>): void {
+    router
+      .on('POST', DevicePath.PUSH_SEND, (request) =>
+        this.#serve(request, decodePushRequest, async (device, body) => encodePushAnswer(await this.#push.send(device, body))),
+      )
+      .on('POST', DevicePath.SERVICE_INVOKE, (request) =>
+        this.#serve(request, decodeServiceRequest, async (device, body) => encodeServiceAnswer(await this.#services.invoke(device, body))),
+      );
+  }
+
+  /** Ends what is under way. */
+  stop(): void {
+    this.#stopping.abort();
+  }
+
+  /** What `call` throws is the router's to answer. */
+  async #serve<Request>(
+    { payload, context: session }: RoutedRequest<Session>,
+    decode: (payload: Uint8Array) => Request,
+    call: (device: Attached, request: Request) => Promise<Uint8Array>,
+  ): Promise<CoapReply> {
+    const device = this.#options.presence.ofSession(session);
+    if (device === null) return stationReply(StationCode.REPLACED);
+    const wait = this.#rates.take(deviceName(device), this.#options.environment.clock.now());
+    if (wait > 0) return tooMany(wait);
+    const request = decode(payload);
+    const leave = this.#places.take(deviceName(device));
+    if (leave === null) return tooMany(BUSY_SECONDS);
+    try {
+      return { status: Status.CREATED, contentFormat: CONTENT_FORMAT_CBOR, payload: await call(device, request) };
+    } catch (error) {
+      if (this.#stopping.signal.aborted) return textReply(Status.SERVICE_UNAVAILABLE, 'The base station stops');
+      throw error;
+    } finally {
+      leave();
+    }
+  }
+}

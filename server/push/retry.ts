@@ -1,0 +1,56 @@
+/**
+ * When a push is tried again. Pure: time and randomness are arguments.
+ *
+ * Not after an answer that another attempt would not change (2xx, 3xx, 4xx). 429 after what Retry-After says, else after a minute, as the
+ * provider asks. 5xx, and attempts without an answer, after a random time below a bound that doubles (full jitter), and not before Retry-After. Never
+ * when that would end beyond the time a notification has: then the last answer stands.
+ */
+
+/** ms a notification may take in all; a device waits 120 s for the answer. */
+export const PUSH_TIME = 100_000;
+
+/** ms before another attempt after a 429 that does not say when. */
+const QUOTA_DELAY = 60_000;
+/** Bound of the first random delay, and the greatest, ms. */
+const FIRST_BOUND = 1_000;
+const GREATEST_BOUND = 32_000;
+
+/** How an attempt ended. */
+export interface Attempted {
+  /** HTTP status; null: there was no answer. */
+  readonly status: number | null;
+  /** ms that the answer asks to wait; null: it does not say. */
+  readonly retryAfter: number | null;
+}
+
+/**
+ * @param attempts made so far, at least 1
+ * @param elapsed ms since the first began
+ * @param random 0 to below 1
+ * @returns ms to wait before the next attempt; null: none
+ */
+export function retryDelay({ status, retryAfter }: Attempted, attempts: number, elapsed: number, random: number): number | null {
+  const delay = status === 429 ? (retryAfter ?? QUOTA_DELAY) : isPassing(status) ? passingDelay(retryAfter, attempts, random) : null;
+  return delay !== null && elapsed + delay < PUSH_TIME ? delay : null;
+}
+
+function isPassing(status: number | null): boolean {
+  return status === null || status >= 500;
+}
+
+function passingDelay(retryAfter: number | null, attempts: number, random: number): number {
+  const bound = Math.min(GREATEST_BOUND, FIRST_BOUND * 2 ** (attempts - 1));
+  return Math.max(retryAfter ?? 0, random * bound);
+}
+
+/**
+ * Reads Retry-After (RFC 9110 §10.2.3): seconds or an HTTP date.
+ * @param wallTime Unix ms
+ * @returns ms, not negative; null when there is none or it cannot be read
+ */
+export function parseRetryAfter(value: string | undefined, wallTime: number): number | null {
+  if (value === undefined) return null;
+  if (/^\d{1,9}$/.test(value)) return Number(value) * 1000;
+  const date = /^[A-Z][a-z]{2,8},? /.test(value) ? Date.parse(value) : Number.NaN;
+  return Number.isNaN(date) ? null : Math.max(0, date - wallTime);
+}

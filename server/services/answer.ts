@@ -1,0 +1,58 @@
+/**
+ * What a service's HTTP answer is for the device (reference §5.7, §8.4): no body is NONE, `application/json` with `{"message": base64}` is BINARY,
+ * `text/*` is TEXT in UTF-8. Anything else is no answer.
+ */
+import { MAX_SERVICE_MESSAGE, type ServiceAnswer } from '../../protocol/control/index.ts';
+import { RemoteError } from '../../protocol/errors/index.ts';
+import type { HttpAnswer } from '../outbound/http.ts';
+
+/** Bytes of a body that can be an answer: the greatest message in base64, in JSON. */
+export const ANSWER_LIMIT = 2 * MAX_SERVICE_MESSAGE;
+
+/** @throws RemoteError BAD_RESPONSE with what the service does wrong */
+export function serviceAnswer({ status, headers, body, cut }: HttpAnswer): ServiceAnswer {
+  if (cut) bad('is too large');
+  if (body.length === 0) return { statusCode: status, message: body, messageFormat: 'NONE' };
+  const encoding = headers['content-encoding'] ?? 'identity';
+  if (encoding !== 'identity') bad('is compressed');
+  const [type = '', ...parameters] = (headers['content-type'] ?? '').toLowerCase().split(';');
+  if (/^\s*text\/[^\s/]+\s*$/.test(type)) return { statusCode: status, message: limited(utf8(body, parameters)), messageFormat: 'TEXT' };
+  if (type.trim() === 'application/json') return { statusCode: status, message: limited(message(body)), messageFormat: 'BINARY' };
+  return bad(type === '' ? 'has no content type' : 'has a content type that is not supported');
+}
+
+/** The text in UTF-8; one in another character set is converted. */
+function utf8(body: Uint8Array, parameters: readonly string[]): Uint8Array {
+  const charset = /^\s*charset\s*=\s*"?([^"\s]+)"?\s*$/;
+  const label = parameters.map((each) => charset.exec(each)?.[1]).find((each) => each !== undefined) ?? 'utf-8';
+  try {
+    return new TextEncoder().encode(new TextDecoder(label, { fatal: true, ignoreBOM: true }).decode(body));
+  } catch {
+    return bad('is no text in its character set');
+  }
+}
+
+function message(body: Uint8Array): Uint8Array {
+  const text = parsed(body);
+  // The whole alphabet, padded or not: Node's decoder would skip what does not belong.
+  if (text === null || !/^[A-Za-z0-9+/]*={0,2}$/.test(text) || text.replace(/=+$/, '').length % 4 === 1)
+    return bad('has no message in base64');
+  return new Uint8Array(Buffer.from(text, 'base64'));
+}
+
+function parsed(body: Uint8Array): string | null {
+  try {
+    const value = JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(body)) as { message?: unknown } | null;
+    return typeof value?.message === 'string' ? value.message : null;
+  } catch {
+    return null;
+  }
+}
+
+function limited(bytes: Uint8Array): Uint8Array {
+  return bytes.length <= MAX_SERVICE_MESSAGE ? bytes : bad('is too large');
+}
+
+function bad(problem: string): never {
+  throw new RemoteError('BAD_RESPONSE', `the answer of the service ${problem}`);
+}

@@ -1,0 +1,20 @@
+/**
+ * How a service knows that a request comes from its base station: the headers of Standard Webhooks, `webhook-id`, `webhook-timestamp` (Unix seconds)
+ * and `webhook-signature: v1,<base64 of HMAC-SHA-256 over "id.timestamp.body">`.
+ */
+import { createHmac, randomBytes } from 'node:crypto';
+
+const PREFIX = 'whsec_';
+const SECRET_LENGTH = 32;
+
+/** A signing secret: `whsec_` and 256 random bits in base64. The key of the HMAC is what the base64 stands for. */
+export function newServiceSecret(): string {
+  return PREFIX + randomBytes(SECRET_LENGTH).toString('base64');
+}
+
+/** The three headers of a request. @param timestamp Unix seconds */
+export function signatureHeaders(secret: string, { id, timestamp, body }: { id: string; timestamp: number; body: string }) {
+  const key = Buffer.from(secret.slice(PREFIX.length), 'base64');
+  const signature = createHmac('sha256', key).update(`${id}.${timestamp}.${body}`, 'utf8').digest('base64');
+  return { 'webhook-id': id, 'webhook-timestamp': String(timestamp), 'webhook-signature': `v1,${signature}` };
+}

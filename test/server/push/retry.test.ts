@@ -1,0 +1,73 @@
+/** When a push is tried again: a pure policy, over every status. */
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { PUSH_TIME, parseRetryAfter, retryDelay } from '../../../server/push/retry.ts';
+
+const noHint = (status: number | null) => ({ status, retryAfter: null });
+
+describe('retryDelay', () => {
+  test('no answer below 500 but 429 is followed by another attempt, whatever it asks', () => {
+    for (let status = 100; status < 500; status++) {
+      if (status === 429) continue;
+      expect(retryDelay({ status, retryAfter: 1 }, 1, 0, 0.5)).toBeNull();
+    }
+  });
+
+  test('429 waits as long as it says, else a minute', () => {
+    expect(retryDelay({ status: 429, retryAfter: 7_000 }, 1, 0, 0.5)).toBe(7_000);
+    expect(retryDelay(noHint(429), 1, 0, 0.5)).toBe(60_000);
+  });
+
+  test('429 is not waited for when that would end beyond the time there is', () => {
+    expect(retryDelay(noHint(429), 1, 39_999, 0)).toBe(60_000);
+    expect(retryDelay(noHint(429), 1, 40_000, 0)).toBeNull();
+    expect(retryDelay({ status: 429, retryAfter: 100_000 }, 1, 0, 0)).toBeNull();
+  });
+
+  test.each([500, 502, 503, 599, null])('%s is tried again below a bound that doubles up to 32 s', (status) => {
+    const bounds = [1, 2, 3, 4, 5, 6, 7, 20].map((attempts) => retryDelay(noHint(status), attempts, 0, 0.5)! * 2);
+    expect(bounds).toEqual([1_000, 2_000, 4_000, 8_000, 16_000, 32_000, 32_000, 32_000]);
+    expect(retryDelay(noHint(status), 5, 0, 0)).toBe(0);
+  });
+
+  test('503 is not tried before its Retry-After', () => {
+    expect(retryDelay({ status: 503, retryAfter: 20_000 }, 1, 0, 0.9)).toBe(20_000);
+    expect(retryDelay({ status: 503, retryAfter: 10 }, 1, 0, 0.5)).toBe(500);
+  });
+
+  test('no attempt ever begins after the time there is', () => {
+    fc.assert(
+      fc.property(
+        fc.option(fc.integer({ min: 100, max: 599 })),
+        fc.option(fc.nat(200_000)),
+        fc.integer({ min: 1, max: 50 }),
+        fc.nat(120_000),
+        fc.double({ min: 0, max: 0.999, noNaN: true }),
+        (status, retryAfter, attempts, elapsed, random) => {
+          const delay = retryDelay({ status, retryAfter }, attempts, elapsed, random);
+          if (delay !== null) expect(elapsed + delay).toBeLessThan(PUSH_TIME);
+        },
+      ),
+    );
+  });
+});
+
+describe('parseRetryAfter', () => {
+  const now = Date.UTC(2026, 0, 2, 3, 4, 5);
+
+  test.each<[string | undefined, number | null]>([
+    [undefined, null],
+    ['0', 0],
+    ['120', 120_000],
+    ['Fri, 02 Jan 2026 03:04:35 GMT', 30_000],
+    ['Fri, 02 Jan 2026 03:04:00 GMT', 0],
+    ['-1', null],
+    ['1.5', null],
+    ['soon', null],
+    ['2026', 2_026_000],
+    ['99999999999999', null],
+    ['', null],
+  ])('%j is %s', (value, expected) => {
+    expect(parseRetryAfter(value, now)).toBe(expected);
+  });
+});

@@ -10,14 +10,18 @@ import { adminDevice } from './device.ts';
 import { adminKey } from './key.ts';
 import { adminOrganization } from './organization.ts';
 import { adminProduct } from './product.ts';
+import { adminPushCredential } from './push-credential.ts';
+import { adminService } from './service.ts';
 
 /** `svc admin` with a command for each kind of record. */
 export function adminCommand(): Command {
   return new Command('admin')
-    .description('manage products, devices, server keys and API keys of a base station, also while it runs')
+    .description('manage products, devices, keys, push credentials and services of a base station, also while it runs')
     .addCommand(adminProduct())
     .addCommand(adminDevice())
     .addCommand(adminKey())
     .addCommand(adminApiKey())
+    .addCommand(adminPushCredential())
+    .addCommand(adminService())
     .addCommand(adminOrganization());
 }

@@ -38,10 +38,19 @@ function remove(): Command {
     .option('--force', 'with all its products, devices and keys')
     .action((organizationId: string, options: AdminOptions & { force?: boolean }) =>
       withStore(options, async ({ store, output }) => {
-        const [products, apps, keys] = [store.products(organizationId), store.apps(organizationId), store.apiKeys(organizationId)];
-        const owned = (await Promise.all([products, apps, keys])).flat().length;
+        const owned = (
+          await Promise.all([
+            store.products(organizationId),
+            store.apps(organizationId),
+            store.apiKeys(organizationId),
+            store.outbound.pushCredentials(organizationId),
+            store.outbound.services(organizationId),
+          ])
+        ).flat().length;
         if (owned > 0 && !options.force) {
-          throw new CommandError(`organization ${organizationId} still has ${owned} products and keys: add --force to remove them too`);
+          throw new CommandError(
+            `organization ${organizationId} still has ${owned} products, keys and services: add --force to remove them too`,
+          );
         }
         expectFound(await store.removeOrganization(organizationId), `organization ${organizationId}`, 'svc admin org list');
         output.result({ removed: organizationId }, `removed ${organizationId}`);

@@ -1,6 +1,6 @@
 /** What all `svc admin` commands share: their common options, the store, the organization, and how lists are printed. */
 import { Command, InvalidArgumentError } from 'commander';
-import { hasStore, newId, openStore, type Store } from '../../server/admin.ts';
+import { hasStore, newId, openSealer, openStore, type Sealer, type Store } from '../../server/admin.ts';
 import { CommandError } from '../frame/errors.ts';
 import { Output } from '../frame/output.ts';
 
@@ -13,6 +13,8 @@ export interface AdminOptions {
 /** What a command's action gets. */
 export interface AdminContext {
   readonly store: Store;
+  /** What seals keys for the store; its key is made at first use. */
+  readonly sealer: () => Promise<Sealer>;
   readonly output: Output;
   /** Of new records: ISO 8601 UTC with milliseconds. */
   readonly created: string;
@@ -34,7 +36,12 @@ export function adminSubcommand(name: string, description: string): Command {
 export async function withStore(options: AdminOptions, run: (context: AdminContext) => Promise<void>): Promise<void> {
   const store = await openStore(options.data);
   try {
-    await run({ store, output: new Output(options.json === true), created: new Date().toISOString() });
+    await run({
+      store,
+      sealer: () => openSealer(options.data),
+      output: new Output(options.json === true),
+      created: new Date().toISOString(),
+    });
   } finally {
     await store.close();
   }

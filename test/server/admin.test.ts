@@ -1,12 +1,13 @@
 /** `svc admin` on a data directory: records, secrets shown once, refusals with one line. */
-import { mkdtempSync, rmSync } from 'node:fs';
+import { generateKeyPairSync } from 'node:crypto';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Command } from 'commander';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { adminCommand } from '../../cli/admin/index.ts';
 import { runProgram } from '../../cli/frame/program.ts';
-import { hashSecret, openStore } from '../../server/admin.ts';
+import { credentialRecord, hashSecret, openSealer, openStore } from '../../server/admin.ts';
 
 const fingerprint = 'ab'.repeat(32);
 let data: string;
@@ -134,6 +135,108 @@ test('several organizations: --org is needed and checked', async () => {
   expect(await json('product', 'list')).toEqual([]);
 });
 
+describe('push credentials', () => {
+  const { privateKey } = generateKeyPairSync('rsa', {
+    modulusLength: 2048,
+    privateKeyEncoding: { type: 'pkcs8', format: 'pem' },
+    publicKeyEncoding: { type: 'spki', format: 'pem' },
+  });
+  const account = {
+    type: 'service_account',
+    project_id: 'demo-project',
+    private_key_id: 'k1',
+    private_key: privateKey,
+    client_email: 'push@demo-project.iam.example',
+    token_uri: 'https://oauth2.example/token',
+  };
+
+  function file(content: unknown): string {
+    const path = join(data, 'account.json');
+    writeFileSync(path, typeof content === 'string' ? content : JSON.stringify(content));
+    return path;
+  }
+
+  test('come from the account file; the key rests sealed and is never shown', async () => {
+    const added = await json('push-credential', 'add', file(account));
+    expect(added).toMatchObject({
+      projectId: 'demo-project',
+      keyId: 'k1',
+      baseUrl: 'https://fcm.googleapis.com',
+      tokenUrl: account.token_uri,
+    });
+    expect(JSON.stringify([added, await json('push-credential', 'list')])).not.toMatch(/sealedKey|PRIVATE/);
+    const store = await openStore(data);
+    const [kept] = await store.outbound.pushCredentials();
+    await store.close();
+    expect(kept!.sealedKey).not.toContain('PRIVATE');
+    expect((await openSealer(data)).open(kept!.sealedKey, credentialRecord(kept!))).toBe(privateKey);
+    expect((await admin('push-credential', 'add', file(account))).err).toMatch(/exists already/);
+    expect((await admin('push-credential', 'remove', 'demo-project')).code).toBe(0);
+    expect((await admin('push-credential', 'list')).out).toBe('no push credentials\n');
+  });
+
+  test.each<[string, unknown]>([
+    ['not JSON', '{'],
+    ['not an object', '[]'],
+    ['another type', { ...account, type: 'authorized_user' }],
+    ['no project', { ...account, project_id: undefined }],
+    ['a key that is none', { ...account, private_key: 'MIIsecret' }],
+    ['a token URL in clear', { ...account, token_uri: 'http://oauth2.example/token' }],
+    ['an address that is none', { ...account, client_email: 'nobody' }],
+  ])('an account file with %s is refused in one line without the key', async (_, content) => {
+    const result = await admin('push-credential', 'add', file(content));
+    expect(result).toMatchObject({ code: 1, out: '', err: expect.stringMatching(/^svc: [^\n]+\n$/) });
+    expect(result.err).not.toMatch(/internal error|MII/);
+  });
+});
+
+describe('services', () => {
+  test('are added with a secret shown once, attached, shown, detached, removed', async () => {
+    await admin('product', 'add', 'pr-1');
+    const { secret, ...added } = await json<{ secret: string; serviceId: string }>(
+      'service',
+      'add',
+      'https://s.example/hook',
+      '--name',
+      'S',
+    );
+    expect(secret).toMatch(/^whsec_[A-Za-z0-9+/]{43}=$/);
+    expect(added).toMatchObject({ url: 'https://s.example/hook', timeout: 10_000, allowPrivate: false, products: [] });
+    expect(added.serviceId).toMatch(/^se-[a-z2-7]{8}$/);
+    expect((await admin('service', 'attach', added.serviceId, 'pr-1')).code).toBe(0);
+    expect((await admin('service', 'attach', added.serviceId, 'pr-1')).code).toBe(0);
+    expect(await json('service', 'show', added.serviceId)).toEqual({ ...added, products: ['pr-1'] });
+    expect(JSON.stringify(await json('service', 'list'))).not.toMatch(/secret/i);
+    expect((await admin('service', 'detach', added.serviceId, 'pr-1')).code).toBe(0);
+    expect((await admin('service', 'detach', added.serviceId, 'pr-1')).code).toBe(1);
+    expect((await admin('service', 'remove', added.serviceId)).code).toBe(0);
+    expect((await admin('service', 'list')).out).toBe('no services\n');
+  });
+
+  test('a product of another organization is refused, and nothing is added', async () => {
+    for (const org of ['or-a', 'or-b']) await admin('org', 'add', org);
+    await admin('product', 'add', 'pr-b', '--org', 'or-b');
+    expect((await admin('service', 'add', 'https://s.example', 'se-1', '--org', 'or-a', '--product', 'pr-b')).err).toMatch(
+      /no product pr-b/,
+    );
+    expect(await json('service', 'list')).toEqual([]);
+  });
+
+  test('an organization that has one is not removed without --force', async () => {
+    await admin('org', 'add', 'or-a');
+    await admin('service', 'add', 'https://s.example', '--org', 'or-a');
+    expect((await admin('org', 'remove', 'or-a')).err).toMatch(/--force/);
+  });
+
+  test('private addresses and http need --allow-private', async () => {
+    for (const url of ['http://s.example', 'https://127.0.0.1', 'https://[::1]/', 'https://2130706433']) {
+      expect(await admin('service', 'add', url)).toMatchObject({ code: 2, out: '' });
+      expect((await admin('service', 'add', url, '--allow-private')).code).toBe(0);
+    }
+    expect((await admin('service', 'add', 'https://169.254.169.254', '--allow-private')).code).toBe(2);
+  });
+});
+
 describe('wrong use is one line and exit code 2, a failure is one line and exit code 1', () => {
   test.each<[number, string[]]>([
     [2, ['product', 'add', 'white space']],
@@ -151,6 +254,15 @@ describe('wrong use is one line and exit code 2, a failure is one line and exit 
     [2, ['apikey', 'add', '--ip', '10.0.0.0/40']],
     [2, ['apikey', 'add', '--action', 'white space']],
     [2, ['apikey', 'add', '--unknown']],
+    [2, ['service', 'add', 'ftp://s.example']],
+    [2, ['service', 'add', 'https://user:secret@s.example']],
+    [2, ['service', 'add', 'https://s.example', '--timeout', '50']],
+    [2, ['push-credential', 'add', 'x', '--base-url', 'http://p.example']],
+    [1, ['push-credential', 'add', '/nonexistent/x.json']],
+    [1, ['push-credential', 'remove', 'demo-project']],
+    [1, ['service', 'show', 'se-none']],
+    [1, ['service', 'remove', 'se-none']],
+    [1, ['service', 'attach', 'se-none', 'pr-1']],
     [1, ['device', 'add', 'pr-none', 'de-1']],
     [1, ['device', 'remove', 'pr-1', 'de-none']],
     [1, ['device', 'set-fingerprint', 'pr-1', 'de-none', fingerprint]],

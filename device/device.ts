@@ -95,7 +95,9 @@ export class Device {
     this.#connections = new Connections(this.#connectionEvents);
     this.#resources = new CoapResources(this.#connections, log);
     this.#streams = new StreamListeners(log);
-    this.#tunnels = new TcpTunnels(this.#authorization, this.#streams, this.#resources, connectTcp);
+    this.#tunnels = new TcpTunnels(this.#authorization, this.#streams, this.#resources, connectTcp, (host) =>
+      this.#environment.network.resolve(host),
+    );
     this.#apply(options);
   }
 
@@ -221,9 +223,18 @@ export class Device {
     return this.#streams.listen(port, handler);
   }
 
-  /** Lets clients that are authorized reach a TCP server. @throws LocalError INVALID_ARGUMENT; IN_USE when the id is taken */
+  /**
+   * Lets clients that are authorized reach a TCP server. Its host is resolved once, now or when that failed at the next use, and stays where
+   * it was found; a name that leads to link-local, metadata, multicast or unspecified addresses alone leads nowhere.
+   * @throws LocalError INVALID_ARGUMENT; IN_USE when the id is taken
+   */
   addTcpTunnelService(service: TcpTunnelService): void {
     this.#tunnels.add(service);
+  }
+
+  /** What clients see of a service from now on. @throws LocalError NOT_FOUND; INVALID_ARGUMENT */
+  setTcpTunnelServiceMetadata(id: string, metadata: Readonly<Record<string, string>>): void {
+    this.#tunnels.setMetadata(id, metadata);
   }
 
   /** Takes a service away; its connections are reset. @throws LocalError NOT_FOUND */

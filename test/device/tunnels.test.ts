@@ -1,9 +1,10 @@
 /** TCP tunnels over loopback: a device and a client of this process, real UDP and TCP on free ports, no base station. */
 import { once } from 'node:events';
 import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net';
+import { networkInterfaces } from 'node:os';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { type Connection, SvcClient } from '../../client/node.ts';
-import { type AuthorizationRequest, Device } from '../../device/index.ts';
+import { type AuthorizationRequest, Device, type Environment, nodeEnvironment, RemoteError } from '../../device/index.ts';
 
 const PRODUCT = 'pr-1';
 const DEVICE = 'de-1';
@@ -27,7 +28,14 @@ beforeEach(async () => {
     socket.pipe(socket);
   }).listen(0, '127.0.0.1');
   await once(service, 'listening');
-  device = new Device({ productId: PRODUCT, deviceId: DEVICE, localPort: 0, p2pPort: 0, basestationAttach: false });
+  device = new Device({
+    environment: withNames(),
+    productId: PRODUCT,
+    deviceId: DEVICE,
+    localPort: 0,
+    p2pPort: 0,
+    basestationAttach: false,
+  });
   device.setPrivateKey(device.createPrivateKey());
   device.addTcpTunnelService({ id: 'echo', type: 'tcp', host: '127.0.0.1', port: portOf(service), metadata: { floor: '2' } });
   device.onAuthorizationRequest((request) => {
@@ -50,6 +58,16 @@ afterEach(async () => {
   for (const socket of accepted) socket.destroy();
   service.close();
 });
+
+/** This host, but one name of its own instead of the system's resolver. */
+function withNames(): Environment {
+  const environment = nodeEnvironment();
+  const resolve = async (host: string): Promise<string[]> => {
+    if (host === 'echo.example') return ['169.254.169.254', '127.0.0.1'];
+    throw new RemoteError('DNS', `${host} has no address`);
+  };
+  return { ...environment, network: { ...environment.network, resolve } };
+}
 
 function portOf(server: Server): number {
   return (server.address() as AddressInfo).port;
@@ -153,6 +171,55 @@ describe('an open tunnel', () => {
     const serviceEnd = broken(accepted[1] as Socket);
     other.resetAndDestroy();
     expect(await serviceEnd).toBe('ECONNRESET');
+  });
+});
+
+describe('services by name and over IPv6', () => {
+  const addressOf = async (id: string): Promise<unknown> => {
+    const { decodeTunnelService } = await import('../../protocol/records/index.ts');
+    return decodeTunnelService((await get(`/tcp-tunnels/services/${id}`)).getResponsePayload()).host;
+  };
+
+  test('a name: clients see the address it had, and reach it', async () => {
+    device.addTcpTunnelService({ id: 'named', type: 'tcp', host: 'echo.example', port: portOf(service) });
+    expect(await addressOf('named')).toBe('127.0.0.1');
+    const tunnel = connection.createTcpTunnel();
+    await tunnel.open('named', 0);
+    const socket = await dial(tunnel.getLocalPort());
+    socket.end('by name');
+    expect(String(await read(socket))).toBe('by name');
+  });
+
+  test('a name without an address: 5.03, and a tunnel to it does not open', async () => {
+    device.addTcpTunnelService({ id: 'lost', type: 'tcp', host: 'nowhere.example', port: 1 });
+    expect((await get('/tcp-tunnels/services/lost')).getResponseStatusCode()).toBe(503);
+    await expect(connection.createTcpTunnel().open('lost')).rejects.toMatchObject({ code: 'BAD_RESPONSE' });
+  });
+
+  test('metadata that changes while the device runs', async () => {
+    const { decodeTunnelService } = await import('../../protocol/records/index.ts');
+    device.setTcpTunnelServiceMetadata('echo', { floor: '3', room: 'a' });
+    expect(decodeTunnelService((await get('/tcp-tunnels/services/echo')).getResponsePayload()).metadata).toEqual({ floor: '3', room: 'a' });
+    expect(() => device.setTcpTunnelServiceMetadata('nothing', {})).toThrow(expect.objectContaining({ code: 'NOT_FOUND' }));
+    const wrong = { floor: 3 } as unknown as Record<string, string>;
+    expect(() => device.setTcpTunnelServiceMetadata('echo', wrong)).toThrow(expect.objectContaining({ code: 'INVALID_ARGUMENT' }));
+  });
+
+  const hasIpv6 = Object.values(networkInterfaces()).some((list) => list?.some(({ address }) => address === '::1'));
+  test.skipIf(!hasIpv6)('an IPv6 address (skipped: this host has none)', async () => {
+    const six = createServer((socket) => socket.pipe(socket)).listen(0, '::1');
+    await once(six, 'listening');
+    try {
+      device.addTcpTunnelService({ id: 'six', type: 'tcp', host: '0:0::1', port: portOf(six) });
+      expect(await addressOf('six')).toBe('::1');
+      const tunnel = connection.createTcpTunnel();
+      await tunnel.open('six', 0);
+      const socket = await dial(tunnel.getLocalPort());
+      socket.end('over IPv6');
+      expect(String(await read(socket))).toBe('over IPv6');
+    } finally {
+      six.close();
+    }
   });
 });
 

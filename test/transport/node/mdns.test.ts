@@ -1,10 +1,12 @@
 /** Multicast DNS on a real interface: two sockets of this host, and packets as `dns-packet` makes them. */
 import { networkInterfaces } from 'node:os';
+import { decode, encode } from 'dns-packet';
 import { describe, expect, test } from 'vitest';
-import { type DnsMessage, dnsQuery, dnsResponse, serviceRecords } from '../../../protocol/discovery/index.ts';
+import { type DnsMessage, dnsQuery, dnsResponse, Responder, serviceRecords } from '../../../protocol/discovery/index.ts';
 import type { MdnsLink, MdnsNetwork, MdnsSocket } from '../../../transport/mdns.ts';
 import { nodeMdns } from '../../../transport/node/mdns.ts';
-import { fromPacket, toPacket } from '../../../transport/node/mdns-packets.ts';
+import { fromPacket, type MdnsPacket, toPacket } from '../../../transport/node/mdns-packets.ts';
+import { Random } from '../../../transport/sim/random.ts';
 
 /** A name of this run, so that nothing else on the network matters. */
 const NAME = `pr-test-de-${process.pid}`;
@@ -122,4 +124,38 @@ test('packets: the unicast-response and truncation bits are seen, what we do not
   expect(message.questions.map(({ unicast }) => unicast)).toEqual([true, false]);
   expect(message.answers).toEqual([]);
   expect(toPacket(dnsResponse({ answers: records }))).toMatchObject({ type: 'response', flags: 0x400, id: 0 });
+});
+
+test('damaged packets: what can be decoded at all harms nobody, and whoever asks rightly afterwards is answered', () => {
+  const random = new Random('damaged mdns');
+  const responder = new Responder(records, () => 0, 0);
+  const questions = records.map(({ name, type }) => ({ name, type, unicast: false }));
+  const whole = [dnsQuery({ questions, answers: records, authorities: records }), dnsResponse({ answers: records, additionals: records })];
+  const packets = whole.map((message) => encode(toPacket(message) as never));
+  let decoded = 0;
+  let now = 0;
+  const drain = (): number => {
+    let sent = 0;
+    for (; responder.transmit(now) !== null; ) sent++;
+    return sent;
+  };
+  for (let round = 0; round < 1_500; round++) {
+    const bytes = Buffer.from(packets[round % 2] as Buffer);
+    for (const spot of random.bytes(4)) bytes[Math.floor((spot * bytes.length) / 256)] = random.bytes(1)[0] as number;
+    now += 10;
+    try {
+      decode(bytes);
+    } catch {
+      continue;
+    }
+    decoded++;
+    responder.receive(fromPacket(decode(bytes) as MdnsPacket), { address: '192.0.2.9', port: 5353 }, now);
+    drain();
+  }
+  expect(decoded).toBeGreaterThan(50);
+  now += 10_000;
+  drain();
+  responder.receive(dnsQuery({ questions: questions.slice(0, 1) }), { address: '192.0.2.9', port: 5353 }, now);
+  now += 2_000;
+  expect(drain()).toBe(1);
 });

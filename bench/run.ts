@@ -40,6 +40,10 @@ const benches: Readonly<Record<string, Entry>> = {
     about: 'memory of an idle connection and of an idle attached device',
     run: async (progress) => (await import('./memory.ts')).run(progress),
   },
+  iam: {
+    about: 'access control of a device: decision, saved change and memory with many users',
+    run: async (progress) => (await import('./iam.ts')).run(progress),
+  },
 };
 
 const USAGE = `Usage: npm run bench -- <name> [--json] [--peers none|all|name,name]

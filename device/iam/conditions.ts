@@ -11,8 +11,8 @@ export type Lookup = (name: string) => string | undefined;
 
 export type Match = 'match' | 'no-match' | 'error';
 
-/** A condition ready to be evaluated. */
-export type CompiledCondition = (attributes: Lookup) => Match;
+/** A condition ready to be evaluated. @param values attributes by their slot */
+export type CompiledCondition = (values: readonly (string | undefined)[]) => Match;
 
 /** Compares the attribute with one value. */
 type Comparison = (attribute: string, value: string) => Match;
@@ -33,14 +33,19 @@ const comparisons: Readonly<Record<Operator, Comparison>> = {
   Bool: (attribute, value) => (isBoolean(attribute) && isBoolean(value) ? verdict(attribute === value) : 'error'),
 };
 
-export function compileCondition({ operator, key, values }: Condition): CompiledCondition {
+/** @param slot where the value of an attribute will stand: one lookup of each serves all conditions of a decision */
+export function compileCondition({ operator, key, values }: Condition, slot: (name: string) => number): CompiledCondition {
   const compare = comparisons[operator];
-  const operands = values.map((value) => ({ value, variable: VARIABLE.exec(value)?.[1] }));
-  return (attributes) => {
-    const attribute = attributes(key);
+  const subject = slot(key);
+  const operands = values.map((value) => {
+    const variable = VARIABLE.exec(value)?.[1];
+    return { value, variable: variable === undefined ? -1 : slot(variable) };
+  });
+  return (given) => {
+    const attribute = given[subject];
     if (attribute === undefined) return 'no-match';
     for (const { value, variable } of operands) {
-      const operand = variable === undefined ? value : attributes(variable);
+      const operand = variable < 0 ? value : given[variable];
       const result = operand === undefined ? 'no-match' : compare(attribute, operand);
       if (result !== 'no-match') return result;
     }

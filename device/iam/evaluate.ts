@@ -57,14 +57,34 @@ interface CompiledStatement {
   readonly failed: Outcome;
 }
 
+/** What a role's policies say about one action. */
+class ActionRules {
+  readonly statements: CompiledStatement[] = [];
+  /** The attributes that conditions ask for; the index is their slot. */
+  readonly names: string[] = [];
+
+  add({ effect, conditions }: Statement, policy: string, statement: number): void {
+    const place = { policy, statement, effect };
+    this.statements.push({
+      conditions: conditions.map((condition) => compileCondition(condition, (name) => this.#slot(name))),
+      matched: { reason: effect === 'Allow' ? 'allow' : 'deny', ...place },
+      failed: { reason: 'unparsable-value', ...place },
+    });
+  }
+
+  #slot(name: string): number {
+    const known = this.names.indexOf(name);
+    return known < 0 ? this.names.push(name) - 1 : known;
+  }
+}
+
 interface CompiledRole {
-  readonly byAction: ReadonlyMap<string, readonly CompiledStatement[]>;
+  readonly byAction: ReadonlyMap<string, ActionRules>;
   /** The first policy that is missing: what follows it is never reached. */
   readonly missing?: Outcome;
 }
 
 const NO_MATCH: Outcome = { reason: 'no-match' };
-const NO_STATEMENTS: readonly CompiledStatement[] = [];
 
 /** The policies of a configuration, ready to decide. */
 export class Evaluator {
@@ -91,20 +111,27 @@ export class Evaluator {
     if (role === undefined) return { reason: 'no-role' };
     const compiled = this.#roles.get(role);
     if (compiled === undefined) return { reason: 'unknown-role' };
-    let outcome = NO_MATCH;
-    for (const statement of compiled.byAction.get(action) ?? NO_STATEMENTS) {
-      const result = evaluate(statement, attributes);
-      if (result === NO_MATCH) continue;
-      if (result.reason !== 'allow') return result;
-      if (outcome === NO_MATCH) outcome = result;
-    }
-    return compiled.missing ?? outcome;
+    const rules = compiled.byAction.get(action);
+    const outcome = rules === undefined ? NO_MATCH : decide(rules, attributes);
+    return outcome === NO_MATCH || outcome.reason === 'allow' ? (compiled.missing ?? outcome) : outcome;
   }
 }
 
-function evaluate(statement: CompiledStatement, attributes: Lookup): Outcome {
+function decide({ statements, names }: ActionRules, attributes: Lookup): Outcome {
+  const values = names.map(attributes);
+  let outcome = NO_MATCH;
+  for (const statement of statements) {
+    const result = evaluate(statement, values);
+    if (result === NO_MATCH) continue;
+    if (result.reason !== 'allow') return result;
+    if (outcome === NO_MATCH) outcome = result;
+  }
+  return outcome;
+}
+
+function evaluate(statement: CompiledStatement, values: readonly (string | undefined)[]): Outcome {
   for (const condition of statement.conditions) {
-    const match = condition(attributes);
+    const match = condition(values);
     if (match === 'no-match') return NO_MATCH;
     if (match === 'error') return statement.failed;
   }
@@ -112,25 +139,21 @@ function evaluate(statement: CompiledStatement, attributes: Lookup): Outcome {
 }
 
 function compileRole(role: Role, policies: ReadonlyMap<string, Policy>): CompiledRole {
-  const byAction = new Map<string, CompiledStatement[]>();
+  const byAction = new Map<string, ActionRules>();
   for (const id of role.policies) {
     const policy = policies.get(id);
     if (policy === undefined) return { byAction, missing: { reason: 'missing-policy', policy: id } };
     policy.statements.forEach((statement, index) => {
-      const compiled = compileStatement(statement, id, index);
-      for (const action of new Set(statement.actions)) byAction.set(action, [...(byAction.get(action) ?? []), compiled]);
+      for (const action of new Set(statement.actions)) rulesOf(byAction, action).add(statement, id, index);
     });
   }
   return { byAction };
 }
 
-function compileStatement({ effect, conditions }: Statement, policy: string, statement: number): CompiledStatement {
-  const place = { policy, statement, effect };
-  return {
-    conditions: conditions.map(compileCondition),
-    matched: { reason: effect === 'Allow' ? 'allow' : 'deny', ...place },
-    failed: { reason: 'unparsable-value', ...place },
-  };
+function rulesOf(byAction: Map<string, ActionRules>, action: string): ActionRules {
+  const rules = byAction.get(action) ?? new ActionRules();
+  byAction.set(action, rules);
+  return rules;
 }
 
 function sentence({ reason, action, role, policy, statement }: Omit<Decision, 'text' | 'allowed'>): string {

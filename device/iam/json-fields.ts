@@ -4,16 +4,19 @@ import { LocalError } from '../../protocol/errors/index.ts';
 /** A value and where it stands, for example `Policies[2].Statements[0]`. */
 export class JsonField {
   readonly #value: unknown;
-  readonly #place: string;
+  readonly #parent: JsonField | undefined;
+  readonly #step: string | number;
 
-  constructor(value: unknown, place = '') {
+  constructor(value: unknown, parent?: JsonField, step: string | number = '') {
     this.#value = value;
-    this.#place = place;
+    this.#parent = parent;
+    this.#step = step;
   }
 
   /** @throws LocalError PARSE, always */
   reject(problem: string): never {
-    throw new LocalError('PARSE', this.#place === '' ? problem : `${this.#place}: ${problem}`);
+    const place = this.#place;
+    throw new LocalError('PARSE', place === '' ? problem : `${place}: ${problem}`);
   }
 
   get text(): string {
@@ -31,7 +34,7 @@ export class JsonField {
   get array(): JsonField[] {
     const value = this.#value;
     if (!Array.isArray(value)) return this.reject('must be an array');
-    return value.map((each, index) => new JsonField(each, `${this.#place}[${index}]`));
+    return value.map((each, index) => new JsonField(each, this, index));
   }
 
   get texts(): string[] {
@@ -53,7 +56,8 @@ export class JsonField {
   /** A member that may be absent. */
   optional(name: string): JsonField | undefined {
     const object = this.#object;
-    return Object.hasOwn(object, name) ? new JsonField(object[name], this.#place === '' ? name : `${this.#place}.${name}`) : undefined;
+    const value = Object.hasOwn(object, name) ? object[name] : undefined;
+    return value === undefined ? undefined : new JsonField(value, this, name);
   }
 
   required(name: string): JsonField {
@@ -67,6 +71,13 @@ export class JsonField {
     } catch (error) {
       this.reject((error as Error).message);
     }
+  }
+
+  /** Put together only when it is told. */
+  get #place(): string {
+    const before = this.#parent === undefined ? '' : this.#parent.#place;
+    if (typeof this.#step === 'number') return `${before}[${this.#step}]`;
+    return before === '' ? this.#step : `${before}.${this.#step}`;
   }
 
   get #object(): Readonly<Record<string, unknown>> {

@@ -51,6 +51,7 @@ describe('the state document', () => {
   it('of version 3 comes back as it was written', async () => {
     const written = throughText(stateDocument(await read(version2)));
     expect(throughText(stateDocument(await read(written)))).toEqual(written);
+    expect(throughText(stateDocument(await read(stateDocument(await read(written)))))).toEqual(written);
   });
 
   it('of version 1 has one fingerprint for each user', async () => {

@@ -19,10 +19,17 @@ import {
   StationPath,
   stationError,
 } from '../protocol/control/index.ts';
-import { RemoteError, type SvcError } from '../protocol/errors/index.ts';
+import { LocalError, RemoteError, type SvcError } from '../protocol/errors/index.ts';
 import { VERSION } from '../protocol/records/index.ts';
 import type { Environment } from '../transport/environment.ts';
-import { type AttachVerdict, type Host, type Session, type StationAddress, StationChannel } from '../transport/session/index.ts';
+import {
+  type AttachVerdict,
+  type Host,
+  type Session,
+  type SessionRequest,
+  type StationAddress,
+  StationChannel,
+} from '../transport/session/index.ts';
 import { type DeviceEvent, eventOf } from './events.ts';
 import type { ServerConnectTokens } from './tokens.ts';
 import { Watchdog } from './watchdog.ts';
@@ -73,6 +80,13 @@ export class Attacher {
   /** Attached now. */
   get attached(): boolean {
     return this.#attached;
+  }
+
+  /** A request of the application's to the base station. @throws LocalError NOT_ATTACHED; as `Session.request` */
+  async request(request: SessionRequest): Promise<CoapResponse> {
+    const { session } = this.#channel;
+    if (session === null) throw new LocalError('NOT_ATTACHED', 'the device is not attached to the base station');
+    return session.request(request);
   }
 
   /** Does nothing while it runs. */

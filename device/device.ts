@@ -8,6 +8,7 @@
  * The parts lie beside this file: settings, attacher, connections, CoAP resources, stream listeners, tunnels, tokens, authorization.
  */
 import type { CoreOptions } from '../bindings/index.ts';
+import type { CoapResponse } from '../protocol/coap/index.ts';
 import type { PrivateKey } from '../protocol/crypto-host.ts';
 import { LocalError, type SvcError } from '../protocol/errors/index.ts';
 import { decodePrivateKey, encodePrivateKey, fingerprint } from '../protocol/identity/index.ts';
@@ -15,7 +16,7 @@ import { VERSION } from '../protocol/records/index.ts';
 import type { Environment } from '../transport/environment.ts';
 import { nodeEnvironment } from '../transport/node/index.ts';
 import { defaultLimits, defaultParameters } from '../transport/session/host-defaults.ts';
-import { Host, type Session } from '../transport/session/index.ts';
+import { Host, type Session, type SessionRequest } from '../transport/session/index.ts';
 import { Attacher } from './attacher.ts';
 import { Authorization, type AuthorizationListener } from './authorization.ts';
 import { type CoapHandler, CoapResources } from './coap-resources.ts';
@@ -23,6 +24,8 @@ import { type ConnectionEvent, type ConnectionListener, type ConnectionRef, Conn
 import type { DeviceEvent } from './events.ts';
 import { Listeners } from './listeners.ts';
 import { Announcer } from './mdns.ts';
+import { PushNotification } from './push.ts';
+import { ServiceInvocation } from './service-invocation.ts';
 import * as settings from './settings.ts';
 import { type StreamHandler, type StreamListener, StreamListeners } from './streams.ts';
 import { connectTcp } from './tcp.ts';
@@ -252,6 +255,16 @@ export class Device {
     return this.#authorization.allows(connection, action, attributes);
   }
 
+  // What the device may reach through its base station.
+
+  createPushNotification(): PushNotification {
+    return new PushNotification((request) => this.#askStation(request));
+  }
+
+  createServiceInvocation(): ServiceInvocation {
+    return new ServiceInvocation((request) => this.#askStation(request));
+  }
+
   // Server connect tokens.
 
   /** A fresh token of 12 characters. It is not added: keep it, and give it to `addServerConnectToken` at every start. */
@@ -439,6 +452,11 @@ export class Device {
       onEvent: (event, reason) => this.#deviceEvents.emit(event, reason),
     });
     this.#attacher.start();
+  }
+
+  async #askStation(request: SessionRequest): Promise<CoapResponse> {
+    if (this.#attacher === null) throw new LocalError('NOT_ATTACHED', 'the device is not attached to a base station');
+    return this.#attacher.request(request);
   }
 
   #limitHost(): void {

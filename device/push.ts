@@ -1,0 +1,76 @@
+/** A push notification to a user of the device, through the base station and the push provider (reference §5.6). */
+import { type CoapResponse, Status } from '../protocol/coap/index.ts';
+import { DevicePath, decodePushAnswer, encodePushRequest, type PushAnswer, stationError } from '../protocol/control/index.ts';
+import { type ErrorCode, LocalError, RemoteError } from '../protocol/errors/index.ts';
+import { StationCall, type StationRequest } from './station-call.ts';
+
+const ERRORS: ReadonlyMap<number, ErrorCode> = new Map<number, ErrorCode>([
+  [Status.FORBIDDEN, 'FORBIDDEN'],
+  [Status.TOO_MANY_REQUESTS, 'TOO_MANY_REQUESTS'],
+  [Status.GATEWAY_TIMEOUT, 'TIMEOUT'],
+]);
+
+/** Made by `Device.createPushNotification`; may be sent again. */
+export class PushNotification {
+  readonly #call: StationCall;
+  #projectId: string | null = null;
+  #payload: string | null = null;
+  #answer: PushAnswer | null = null;
+
+  constructor(request: StationRequest) {
+    this.#call = new StationCall(request, DevicePath.PUSH_SEND);
+  }
+
+  /** Project id at the provider. */
+  setProjectId(projectId: string): void {
+    this.#projectId = projectId;
+  }
+
+  /** The provider's document as JSON: `{"message": {"token": …, "notification": {…}}}`, at most 64 KiB. */
+  setPayload(payload: string): void {
+    this.#payload = payload;
+  }
+
+  /**
+   * Sends it; resolves when the provider has answered, whatever it says. That may take 100 s.
+   * @throws LocalError INVALID_STATE (no project id or payload), OPERATION_IN_PROGRESS, NOT_ATTACHED, STOPPED; RemoteError FORBIDDEN (the base station
+   * has no credential for the project), TOO_MANY_REQUESTS, TIMEOUT, BAD_RESPONSE (no answer of the provider)
+   */
+  async send(): Promise<void> {
+    if (this.#projectId === null || this.#payload === null)
+      throw new LocalError('INVALID_STATE', 'a push needs a project id and a payload');
+    this.#answer = null;
+    const response = await this.#call.post(encodePushRequest({ projectId: this.#projectId, body: this.#payload }));
+    this.#answer = pushAnswer(response);
+  }
+
+  /** Ends `send` with STOPPED. The notification may go out all the same. */
+  stop(): void {
+    this.#call.stop();
+  }
+
+  /** HTTP status of the provider: 200 sent, 400 bad document, 403 no permission, 404 the token is gone. @throws LocalError INVALID_STATE before an answer */
+  getResponseStatusCode(): number {
+    return this.#answered().statusCode;
+  }
+
+  /** What the provider said, at most 4096 bytes. @throws LocalError INVALID_STATE before an answer */
+  getResponseBody(): string {
+    return this.#answered().body;
+  }
+
+  #answered(): PushAnswer {
+    if (this.#answer === null) throw new LocalError('INVALID_STATE', 'the push has no answer yet');
+    return this.#answer;
+  }
+}
+
+function pushAnswer(response: CoapResponse): PushAnswer {
+  if (response.status !== Status.CREATED)
+    throw new RemoteError(ERRORS.get(response.status) ?? 'BAD_RESPONSE', stationError(response).message);
+  try {
+    return decodePushAnswer(response.payload);
+  } catch (error) {
+    throw new RemoteError('BAD_RESPONSE', (error as Error).message);
+  }
+}

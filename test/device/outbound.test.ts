@@ -1,0 +1,106 @@
+/** Push notifications and service invocations of a device, through a base station in virtual time. */
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import type { Device } from '../../device/index.ts';
+import { RemoteError } from '../../protocol/errors/index.ts';
+import type { HttpAnswer } from '../../server/index.ts';
+import { credentialRecord, serviceRecord } from '../../server/storage/sealing.ts';
+import { Scene } from '../client/scene.ts';
+
+const created = '2026-01-02T03:04:05.678Z';
+let scene: Scene;
+let answer: () => HttpAnswer | Promise<HttpAnswer>;
+
+beforeEach(async () => {
+  scene = await Scene.make();
+  const { world } = scene;
+  world.outbound = {
+    sign: async () => 'assertion',
+    post: async ({ url }) =>
+      url.pathname === '/token' ? http(200, 'application/json', '{"access_token":"t","expires_in":3600}') : answer(),
+  };
+  world.stopStation();
+  await world.startStation();
+  const credential = {
+    organizationId: 'or-a',
+    projectId: 'demo',
+    clientEmail: 'a@b',
+    keyId: null,
+    tokenUrl: 'https://p.example/token',
+    created,
+  };
+  const sealedKey = world.sealer.seal('key', credentialRecord(credential));
+  await world.store.outbound.addPushCredential({ ...credential, sealedKey, baseUrl: 'https://p.example' });
+  const service = {
+    serviceId: 'se-1',
+    organizationId: 'or-a',
+    name: null,
+    url: 'https://8.8.8.8/',
+    timeout: 5_000,
+    allowPrivate: false,
+    created,
+  };
+  await world.store.outbound.addService({ ...service, sealedSecret: world.sealer.seal('whsec_AA==', serviceRecord(service)) }, ['pr-1']);
+});
+afterEach(() => scene.close());
+
+function http(status: number, type: string, body: string): HttpAnswer {
+  return { status, headers: { 'content-type': type }, body: new TextEncoder().encode(body), cut: false };
+}
+
+function push(device: Device, projectId = 'demo') {
+  const notification = device.createPushNotification();
+  notification.setProjectId(projectId);
+  notification.setPayload('{"message":{"token":"t"}}');
+  return notification;
+}
+
+function invocation(device: Device, serviceId = 'se-1') {
+  const made = device.createServiceInvocation();
+  made.setServiceId(serviceId);
+  made.setMessage(Uint8Array.of(1, 2));
+  return made;
+}
+
+test('the answers of provider and service arrive as they are', async () => {
+  const { device } = await scene.attached();
+  answer = () => http(404, 'application/json', '{"error":1}');
+  const notification = push(device);
+  expect(() => notification.getResponseBody()).toThrow(expect.objectContaining({ code: 'INVALID_STATE' }));
+  await scene.settle(notification.send());
+  expect([notification.getResponseStatusCode(), notification.getResponseBody()]).toEqual([404, '{"error":1}']);
+  answer = () => http(200, 'text/plain', 'hi');
+  const invoked = invocation(device);
+  await scene.settle(invoked.execute());
+  expect([invoked.getResponseStatusCode(), invoked.getResponseMessageFormat()]).toEqual([200, 'TEXT']);
+  expect(invoked.getResponseMessage()).toEqual(new TextEncoder().encode('hi'));
+});
+
+test('errors of the base station have their names', async () => {
+  const { device } = await scene.attached();
+  await expect(scene.settle(push(device, 'other').send())).rejects.toMatchObject({ code: 'FORBIDDEN' });
+  await expect(scene.settle(invocation(device, 'se-2').execute())).rejects.toMatchObject({ code: 'FAILED' });
+  answer = () => Promise.reject(new RemoteError('TIMEOUT', 'nobody there'));
+  await expect(scene.settle(push(device).send())).rejects.toMatchObject({ code: 'TIMEOUT' });
+  await expect(scene.settle(invocation(device).execute())).rejects.toMatchObject({ code: 'FAILED' });
+});
+
+test('not attached, incomplete, stopped, twice at once', async () => {
+  const { device } = await scene.device();
+  await expect(push(device).send()).rejects.toMatchObject({ code: 'NOT_ATTACHED' });
+  await expect(invocation(device).execute()).rejects.toMatchObject({ code: 'NOT_ATTACHED' });
+  await expect(device.createPushNotification().send()).rejects.toMatchObject({ code: 'INVALID_STATE' });
+  await expect(device.createServiceInvocation().execute()).rejects.toMatchObject({ code: 'INVALID_STATE' });
+  expect(() => device.createServiceInvocation().setMessage(new Uint8Array(65_537))).toThrow(
+    expect.objectContaining({ code: 'INVALID_ARGUMENT' }),
+  );
+});
+
+test('a send that runs can be stopped, and is not begun twice', async () => {
+  const { device } = await scene.attached();
+  answer = () => new Promise(() => {});
+  const notification = push(device);
+  const sending = notification.send();
+  await expect(notification.send()).rejects.toMatchObject({ code: 'OPERATION_IN_PROGRESS' });
+  notification.stop();
+  await expect(scene.settle(sending)).rejects.toMatchObject({ code: 'STOPPED' });
+});

@@ -1,0 +1,52 @@
+/** `svc dev push-provider` as a process: its account file opens it, it prints what it is sent, and it ends when told. */
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { fileURLToPath } from 'node:url';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { nodePost } from '../../server/outbound/http.ts';
+import { fetchToken, parseServiceAccount, signAssertion } from '../../server/push/account.ts';
+
+const MAIN = fileURLToPath(new URL('../../dist/cli/main.js', import.meta.url));
+let directory: string;
+let child: ChildProcess;
+
+beforeEach(() => {
+  directory = mkdtempSync(join(tmpdir(), 'svc-push-'));
+});
+afterEach(() => {
+  child.kill('SIGKILL');
+  rmSync(directory, { recursive: true });
+});
+
+test('an account file that works, messages on standard output, a chosen error', async () => {
+  const file = join(directory, 'account.json');
+  child = spawn(process.execPath, [MAIN, 'dev', 'push-provider', '--json', '--account', file], { stdio: ['ignore', 'pipe', 'inherit'] });
+  const lines = createInterface({ input: child.stdout! })[Symbol.asyncIterator]();
+  const next = async () => JSON.parse(String((await lines.next()).value));
+  const { event, url, project } = await next();
+  expect([event, project]).toEqual(['listening', 'demo-project']);
+  expect(statSync(file).mode & 0o777).toBe(0o600);
+  const account = parseServiceAccount(JSON.parse(readFileSync(file, 'utf8')));
+  const { token } = await fetchToken({ post: nodePost, sign: signAssertion }, account, {
+    wallTime: Date.now(),
+    timeout: 10_000,
+    signal: new AbortController().signal,
+  });
+  const send = (to: string, bearer = token) =>
+    fetch(`${url}/v1/projects/${project}/messages:send`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${bearer}` },
+      body: JSON.stringify({ message: { token: to } }),
+    });
+  expect((await send('abc')).status).toBe(200);
+  expect(await next()).toMatchObject({ event: 'message', message: { token: 'abc' } });
+  expect((await send('abc', 'wrong')).status).toBe(401);
+  const quota = await send('QUOTA_EXCEEDED:5');
+  expect([quota.status, quota.headers.get('retry-after')]).toEqual([429, '5']);
+  child.kill('SIGTERM');
+  expect((await once(child, 'close'))[0]).toBe(0);
+});

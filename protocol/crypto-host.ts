@@ -18,6 +18,14 @@ export interface PrivateKey {
   wipe(): void;
 }
 
+/** Cost parameters of scrypt (RFC 7914 §2): memory is 128 × `N` × `r` bytes, work grows with all three. */
+export interface ScryptCost {
+  /** A power of 2. */
+  readonly N: number;
+  readonly r: number;
+  readonly p: number;
+}
+
 /** Keys, hashes and randomness of one host. */
 export interface CryptoHost {
   generateKey(): PrivateKey;
@@ -29,4 +37,6 @@ export interface CryptoHost {
   hmacSha256(key: Uint8Array, ...parts: readonly Uint8Array[]): Uint8Array;
   /** Cryptographically secure random bytes. */
   randomBytes(length: number): Uint8Array;
+  /** scrypt (RFC 7914), `length` bytes. Off the event loop where the host can. */
+  scrypt(password: Uint8Array, salt: Uint8Array, cost: ScryptCost, length: number): Promise<Uint8Array>;
 }

@@ -9,5 +9,6 @@ export * from './errors/index.ts';
 export * from './identity/index.ts';
 export * as noise from './noise/index.ts';
 export * as packet from './packet/index.ts';
+export * as password from './password/index.ts';
 export type * from './path.ts';
 export * as records from './records/index.ts';

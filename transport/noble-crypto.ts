@@ -7,6 +7,7 @@
  */
 import { x25519 } from '@noble/curves/ed25519.js';
 import { hmac } from '@noble/hashes/hmac.js';
+import { scryptAsync } from '@noble/hashes/scrypt.js';
 import { sha256 } from '@noble/hashes/sha2.js';
 import type { CryptoHost, PrivateKey } from '../protocol/crypto-host.ts';
 import { checkPrivateKey, KEY_LENGTH } from '../protocol/identity/index.ts';
@@ -19,6 +20,7 @@ export function nobleCrypto(randomBytes: (length: number) => Uint8Array): Crypto
     sha256: (...parts) => digest(sha256.create(), parts),
     hmacSha256: (key, ...parts) => digest(hmac.create(sha256, key), parts),
     randomBytes,
+    scrypt: (password, salt, cost, dkLen) => scryptAsync(password, salt, { ...cost, dkLen }),
   };
 }
 

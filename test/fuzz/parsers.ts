@@ -19,6 +19,7 @@ import { LocalError, RemoteError } from '../../protocol/errors/index.ts';
 import { decodePrivateKey, encodePrivateKey } from '../../protocol/identity/index.ts';
 import { HandshakeState, XX } from '../../protocol/noise/index.ts';
 import * as packet from '../../protocol/packet/index.ts';
+import * as password from '../../protocol/password/index.ts';
 import * as records from '../../protocol/records/index.ts';
 import { canonicalAddress, parsePrefix } from '../../transport/address.ts';
 import { defaultParameters } from '../../transport/session/host-defaults.ts';
@@ -207,6 +208,33 @@ const parsers: readonly Target[] = [
       return control.decodeErrorBody(input);
     },
     encode: control.encodeErrorBody,
+  }),
+  parser({
+    name: 'password.request',
+    samples: ['owner', ''].map((username) => password.encodePasswordRequest({ username })),
+    parse: password.decodePasswordRequest,
+    encode: password.encodePasswordRequest,
+  }),
+  parser({
+    name: 'password.offer',
+    samples: [
+      password.encodePasswordOffer({ kdf: 0, salt: null, run: 1, share: bytes(32) }),
+      password.encodePasswordOffer({ kdf: 1, salt: bytes(16), run: 70_000, share: bytes(32) }),
+    ],
+    parse: password.decodePasswordOffer,
+    encode: password.encodePasswordOffer,
+  }),
+  parser({
+    name: 'password.proof',
+    samples: [password.encodePasswordProof({ share: bytes(32), tag: bytes(64) })],
+    parse: password.decodePasswordProof,
+    encode: password.encodePasswordProof,
+  }),
+  parser({
+    name: 'password.confirmation',
+    samples: [password.encodePasswordConfirmation({ tag: bytes(64) })],
+    parse: password.decodePasswordConfirmation,
+    encode: password.encodePasswordConfirmation,
   }),
   parser({
     name: 'records.device-details',

@@ -1,7 +1,7 @@
 /**
  * Crypto for tests: the same suites run over Node's native X25519 and SHA-256 and over noble. Both are seeded, so a run repeats exactly.
  */
-import { createHash, createHmac, createPrivateKey, createPublicKey, diffieHellman, type KeyObject } from 'node:crypto';
+import { createHash, createHmac, createPrivateKey, createPublicKey, diffieHellman, type KeyObject, scryptSync } from 'node:crypto';
 import { chacha20poly1305 } from '@noble/ciphers/chacha.js';
 import type { CryptoHost, PrivateKey } from '../../protocol/crypto-host.ts';
 import type { Aead } from '../../protocol/noise/index.ts';
@@ -42,6 +42,7 @@ export function nativeHost(seed: number): CryptoHost {
       return new Uint8Array(hmac.digest());
     },
     randomBytes,
+    scrypt: async (password, salt, cost, length) => new Uint8Array(scryptSync(password, salt, length, cost)),
   };
 }
 

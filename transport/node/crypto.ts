@@ -5,7 +5,7 @@
  * do not know before. Node up to 24 does not look at it, later ones do and read DER as fast: whichever this Node takes is used. The key object of
  * an own key is made once.
  */
-import { createHash, createHmac, createPrivateKey, createPublicKey, diffieHellman, type KeyObject, randomBytes } from 'node:crypto';
+import { createHash, createHmac, createPrivateKey, createPublicKey, diffieHellman, type KeyObject, randomBytes, scrypt } from 'node:crypto';
 import type { CryptoHost, PrivateKey } from '../../protocol/crypto-host.ts';
 import { LocalError } from '../../protocol/errors/index.ts';
 import { checkPrivateKey, KEY_LENGTH } from '../../protocol/identity/index.ts';
@@ -21,6 +21,10 @@ export const nodeCrypto: CryptoHost = {
   sha256: (...parts) => digest(createHash('sha256'), parts),
   hmacSha256: (key, ...parts) => digest(createHmac('sha256', key), parts),
   randomBytes: (length) => plain(randomBytes(length)),
+  scrypt: (password, salt, cost, length) =>
+    new Promise((resolve, reject) => {
+      scrypt(password, salt, length, cost, (error, value) => (error === null ? resolve(plain(value)) : reject(error)));
+    }),
 };
 
 class NodeKey implements PrivateKey {

@@ -2,6 +2,7 @@
  * A host of the simulation: the environment its products run in. Clock, sockets, name resolution, keys and randomness are virtual and
  * seeded. `stop` is what SIGKILL and a pulled plug are outside: nothing that belongs to the host happens any more.
  */
+import { scrypt } from '@noble/hashes/scrypt.js';
 import { Core, type CoreOptions } from '../../bindings/index.ts';
 import type { CryptoHost } from '../../protocol/crypto-host.ts';
 import type { DnsMessage, MdnsSource } from '../../protocol/discovery/index.ts';
@@ -69,7 +70,9 @@ export class SimulatedHost implements Environment {
       defer: (run) => void this.#at(world.now, Phase.DEFERRED, run),
       soon: (run) => void this.#at(world.now, Phase.DEFERRED, run),
     };
-    this.crypto = nobleCrypto((length) => random.bytes(length));
+    // scrypt in one go: virtual time does not wait for turns of the host.
+    const derive: CryptoHost['scrypt'] = async (password, salt, cost, dkLen) => scrypt(password, salt, { ...cost, dkLen });
+    this.crypto = { ...nobleCrypto((length) => random.bytes(length)), scrypt: derive };
     this.network = {
       maxPacketSize: packetSizeFor(linkMtu),
       bind: async (options) => this.#bind(options),

@@ -1,0 +1,7 @@
+/** Proof of a password over a connection: CPace, what it is bound to, and its messages (PROTOCOL.md §8). */
+export * from './cpace.ts';
+export * from './exchange.ts';
+export * from './group.ts';
+export * from './kdf.ts';
+export * from './messages.ts';
+export * from './strings.ts';

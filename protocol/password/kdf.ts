@@ -1,0 +1,77 @@
+/**
+ * From a password to the string CPace runs on (PROTOCOL.md §8). Kdf 0 takes the password as it is: for a device that has it at hand. Kdf 1 is
+ * scrypt (RFC 7914) under a salt of the user, so that a device keeps only the outcome.
+ */
+import type { CryptoHost, ScryptCost } from '../crypto-host.ts';
+import { LocalError } from '../errors/index.ts';
+import { lvCat } from './strings.ts';
+
+/** 0: UTF-8 bytes of the password. 1: scrypt of them. */
+export type Kdf = 0 | 1;
+
+/** Bytes of a salt. */
+export const SALT_LENGTH = 16;
+/** Bytes that scrypt gives. */
+export const VALUE_LENGTH = 32;
+/** UTF-8 bytes of a password. */
+export const MAX_PASSWORD = 1024;
+/** 16 MiB and some 40 ms: what a phone can bear at every login. */
+export const SCRYPT_COST: ScryptCost = { N: 2 ** 14, r: 8, p: 1 };
+
+/** What a device keeps of a user's password. Whoever has it can stand for the device and try passwords at scrypt's cost; it is a secret. */
+export interface PasswordVerifier {
+  readonly kdf: 1;
+  /** {@link SALT_LENGTH} random bytes. */
+  readonly salt: Uint8Array;
+  /** {@link VALUE_LENGTH} bytes. */
+  readonly value: Uint8Array;
+}
+
+/** A password at hand. */
+export interface PlainPassword {
+  readonly kdf: 0;
+  /** Its UTF-8 bytes. */
+  readonly value: Uint8Array;
+}
+
+/** What a device holds of a password. */
+export type PasswordSecret = PlainPassword | PasswordVerifier;
+
+const text = new TextEncoder();
+
+/** @throws LocalError INVALID_ARGUMENT for an empty password and above {@link MAX_PASSWORD} bytes */
+export function passwordBytes(password: string): Uint8Array {
+  const bytes = text.encode(password);
+  if (bytes.length === 0 || bytes.length > MAX_PASSWORD) {
+    throw new LocalError('INVALID_ARGUMENT', `a password has 1 to ${MAX_PASSWORD} bytes of UTF-8`);
+  }
+  return bytes;
+}
+
+/** A verifier with a fresh salt. @throws LocalError as {@link passwordBytes} */
+export async function makeVerifier(
+  crypto: Pick<CryptoHost, 'randomBytes' | 'scrypt'>,
+  password: string,
+  cost: ScryptCost = SCRYPT_COST,
+): Promise<PasswordVerifier> {
+  const bytes = passwordBytes(password);
+  const salt = crypto.randomBytes(SALT_LENGTH);
+  const value = await crypto.scrypt(bytes, salt, cost, VALUE_LENGTH);
+  bytes.fill(0);
+  return { kdf: 1, salt, value };
+}
+
+/** `value` of the password-related string, of the Kdf and salt a device names. The caller wipes it. */
+export async function deriveValue(
+  crypto: Pick<CryptoHost, 'scrypt'>,
+  password: Uint8Array,
+  salt: Uint8Array | null,
+  cost: ScryptCost = SCRYPT_COST,
+): Promise<Uint8Array> {
+  return salt === null ? password.slice() : crypto.scrypt(password, salt, cost, VALUE_LENGTH);
+}
+
+/** Password-related string: the same value under another Kdf is another password. The caller wipes it. */
+export function passwordString(kdf: Kdf, value: Uint8Array): Uint8Array {
+  return lvCat(Uint8Array.of(kdf), value);
+}

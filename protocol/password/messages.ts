@@ -1,0 +1,86 @@
+/** Bodies of `POST /p2p/password/1` and `/2` (PROTOCOL.md §8): CBOR maps, names of fields as on the wire. */
+import { bytes, decode, encode, map, optionalBytes, text, uint } from '../cbor/index.ts';
+import { RemoteError } from '../errors/index.ts';
+import { TAG_LENGTH } from './cpace.ts';
+import { ristretto255Group } from './group.ts';
+import { type Kdf, SALT_LENGTH } from './kdf.ts';
+
+/** Client → device. */
+export const PasswordPath = {
+  /** POST {@link PasswordRequest} → {@link PasswordOffer} */
+  FIRST: '/p2p/password/1',
+  /** POST {@link PasswordProof} → {@link PasswordConfirmation} */
+  SECOND: '/p2p/password/2',
+} as const;
+
+/** UTF-8 bytes of a user name; the empty one is open pairing's. */
+export const MAX_USERNAME = 255;
+
+/** Who wants to prove a password. */
+export interface PasswordRequest {
+  readonly username: string;
+}
+
+/** What the device proves its knowledge with. */
+export interface PasswordOffer {
+  readonly kdf: Kdf;
+  /** With Kdf 1, and only then. */
+  readonly salt: Uint8Array | null;
+  /** Number of this run on this connection: from 1, never used twice. */
+  readonly run: number;
+  /** The device's share. */
+  readonly share: Uint8Array;
+}
+
+/** The client's share and tag. */
+export interface PasswordProof {
+  readonly share: Uint8Array;
+  readonly tag: Uint8Array;
+}
+
+/** The device's tag. */
+export interface PasswordConfirmation {
+  readonly tag: Uint8Array;
+}
+
+const SHARE = { exact: ristretto255Group.elementLength };
+const TAG = { exact: TAG_LENGTH };
+const MAX_RUN = 0xffff_ffff;
+
+export function encodePasswordRequest({ username }: PasswordRequest): Uint8Array {
+  return encode({ Username: username });
+}
+
+/** @throws RemoteError PARSE, as every decoder here */
+export function decodePasswordRequest(payload: Uint8Array): PasswordRequest {
+  return { username: text(map(decode(payload)), 'Username', { max: MAX_USERNAME }) };
+}
+
+export function encodePasswordOffer({ kdf, salt, run, share }: PasswordOffer): Uint8Array {
+  return encode({ Kdf: kdf, Salt: salt ?? undefined, Run: run, Y: share });
+}
+
+export function decodePasswordOffer(payload: Uint8Array): PasswordOffer {
+  const body = map(decode(payload));
+  const kdf = uint(body, 'Kdf', { max: 1 }) as Kdf;
+  const salt = optionalBytes(body, 'Salt', { exact: SALT_LENGTH }) ?? null;
+  if ((kdf === 1) !== (salt !== null)) throw new RemoteError('PARSE', 'Salt goes with Kdf 1 and only with it');
+  return { kdf, salt, run: uint(body, 'Run', { min: 1, max: MAX_RUN }), share: bytes(body, 'Y', SHARE) };
+}
+
+export function encodePasswordProof({ share, tag }: PasswordProof): Uint8Array {
+  return encode({ Y: share, Tag: tag });
+}
+
+export function decodePasswordProof(payload: Uint8Array): PasswordProof {
+  const body = map(decode(payload));
+  return { share: bytes(body, 'Y', SHARE), tag: bytes(body, 'Tag', TAG) };
+}
+
+export function encodePasswordConfirmation({ tag }: PasswordConfirmation): Uint8Array {
+  return encode({ Tag: tag });
+}
+
+export function decodePasswordConfirmation(payload: Uint8Array): PasswordConfirmation {
+  return { tag: bytes(map(decode(payload)), 'Tag', TAG) };
+}

@@ -1,0 +1,187 @@
+/** The exchange bound to a connection: it succeeds where everything is alike, and nowhere else. */
+import { scryptSync } from 'node:crypto';
+import { describe, expect, it } from 'vitest';
+import { RemoteError } from '../../../protocol/errors/index.ts';
+import * as password from '../../../protocol/password/index.ts';
+import { nodeCrypto } from '../../../transport/node/crypto.ts';
+import { hosts, nativeHost } from '../../support/crypto.ts';
+
+const CHEAP = { N: 16, r: 8, p: 1 };
+const crypto = nativeHost(1);
+const binding: password.PasswordBinding = {
+  handshakeHash: crypto.randomBytes(32),
+  run: 1,
+  clientFingerprint: 'aa'.repeat(32),
+  deviceFingerprint: 'bb'.repeat(32),
+  productId: 'pr-1',
+  deviceId: 'de-1',
+  username: 'owner',
+};
+const value = new TextEncoder().encode('correct horse');
+
+interface Side {
+  readonly binding?: Partial<password.PasswordBinding>;
+  readonly kdf?: password.Kdf;
+  readonly value?: Uint8Array;
+}
+
+/** Whether the device believes the client, and then the client the device. */
+function exchange(client: Side = {}, device: Side = {}): [boolean, boolean] {
+  const end = (side: Side) => [{ ...binding, ...side.binding }, side.kdf ?? 0, side.value ?? value] as const;
+  const atDevice = new password.DeviceRun({ crypto }, ...end(device));
+  const atClient = password.ClientRun.answer({ crypto }, ...end(client), atDevice.share)!;
+  const tag = atDevice.confirm(atClient.proof);
+  return [tag instanceof Uint8Array, tag instanceof Uint8Array && atClient.verify(tag)];
+}
+
+describe('an exchange', () => {
+  it('succeeds where both ends have everything alike', () => {
+    expect(exchange()).toEqual([true, true]);
+  });
+
+  it.each<[string, Side]>([
+    ['another password', { value: new TextEncoder().encode('wrong') }],
+    ['the same value under another Kdf', { kdf: 1 }],
+    ['another handshake: somebody stands between', { binding: { handshakeHash: new Uint8Array(32) } }],
+    ['another run', { binding: { run: 2 } }],
+    ['another client', { binding: { clientFingerprint: 'cc'.repeat(32) } }],
+    ['another device', { binding: { deviceFingerprint: 'cc'.repeat(32) } }],
+    ['another product id', { binding: { productId: 'pr-2' } }],
+    ['another device id', { binding: { deviceId: 'de-2' } }],
+    ['names that only look alike when put together', { binding: { productId: 'pr-', deviceId: '1de-1' } }],
+    ['another user', { binding: { username: 'guest' } }],
+  ])('fails with %s', (_, client) => {
+    expect(exchange(client)).toEqual([false, false]);
+  });
+
+  it('fails when a bit of the tag is turned, at either end', () => {
+    const device = new password.DeviceRun({ crypto }, binding, 0, value);
+    const client = password.ClientRun.answer({ crypto }, binding, 0, value, device.share)!;
+    const damaged = client.proof.tag.slice();
+    damaged[63]! ^= 1;
+    expect(device.confirm({ share: client.proof.share, tag: damaged })).toBe(null);
+    expect(client.verify(client.proof.tag)).toBe(false);
+  });
+
+  it('a device that sends the client its own share and tag back is not believed', () => {
+    const device = new password.DeviceRun({ crypto }, binding, 0, value);
+    const client = password.ClientRun.answer({ crypto }, binding, 0, value, device.share)!;
+    const again = password.ClientRun.answer({ crypto }, binding, 0, value, client.proof.share)!;
+    expect(again.verify(client.proof.tag)).toBe(false);
+  });
+
+  it('a share that is none ends it at both ends', () => {
+    const zero = new Uint8Array(32);
+    const device = new password.DeviceRun({ crypto }, binding, 0, value);
+    expect(device.confirm({ share: zero, tag: new Uint8Array(64) })).toBe(undefined);
+    expect(password.ClientRun.answer({ crypto }, binding, 0, value, zero)).toBe(null);
+  });
+
+  it('leaves the value to its owner', () => {
+    const mine = value.slice();
+    new password.DeviceRun({ crypto }, binding, 0, mine);
+    expect(mine).toEqual(value);
+  });
+});
+
+describe('strings that both ends must have alike (PROTOCOL.md §8)', () => {
+  it('session id', () => {
+    const expected = crypto.sha256(binding.handshakeHash, Uint8Array.of(0, 1, 2, 3));
+    expect(password.sessionId(crypto, { ...binding, run: 0x010203 })).toEqual(expected);
+  });
+
+  it('channel identifier', () => {
+    const bytes = [
+      3,
+      ...ascii('svc'),
+      32,
+      ...fill(0xaa),
+      32,
+      ...fill(0xbb),
+      4,
+      ...ascii('pr-1'),
+      4,
+      ...ascii('de-1'),
+      5,
+      ...ascii('owner'),
+    ];
+    expect(password.channelIdentifier(binding)).toEqual(Uint8Array.from(bytes));
+  });
+
+  it('password-related string', () => {
+    expect(password.passwordString(1, Uint8Array.of(7, 8))).toEqual(Uint8Array.of(1, 1, 2, 7, 8));
+  });
+});
+
+describe('passwords', () => {
+  it.each([
+    ['empty', ''],
+    ['too long', 'ä'.repeat(513)],
+  ])('%s: refused', (_, secret) => {
+    expect(() => password.passwordBytes(secret)).toThrow(expect.objectContaining({ code: 'INVALID_ARGUMENT' }));
+  });
+
+  it('a verifier at the real cost is scrypt of RFC 7914, and gives what the client derives', async () => {
+    const verifier = await password.makeVerifier(nodeCrypto, 'secret');
+    expect(password.SCRYPT_COST).toEqual({ N: 16_384, r: 8, p: 1 });
+    expect(verifier.salt.length).toBe(16);
+    expect(verifier.value).toEqual(new Uint8Array(scryptSync('secret', verifier.salt, 32, { N: 16_384, r: 8, p: 1 })));
+    expect(await password.deriveValue(nodeCrypto, new TextEncoder().encode('secret'), verifier.salt)).toEqual(verifier.value);
+  });
+
+  it('have a salt of their own each', async () => {
+    const [a, b] = [await password.makeVerifier(crypto, 'same', CHEAP), await password.makeVerifier(crypto, 'same', CHEAP)];
+    expect(a.salt).not.toEqual(b.salt);
+    expect(a.value).not.toEqual(b.value);
+  });
+
+  it.each(hosts)('scrypt, RFC 7914 §12, on %s', async (_, host) => {
+    const text = (secret: string) => new TextEncoder().encode(secret);
+    const derived = await host(1).scrypt(text('password'), text('NaCl'), { N: 1024, r: 8, p: 16 }, 64);
+    expect(Buffer.from(derived).toString('hex')).toBe(
+      'fdbabe1c9d3472007856e7190d01e9fe7c6ad7cbc8237830e77376634b3731622eaf30d92e22a3886ff109279d9830dac727afb94a83ee6d8360cbdfa2cc0640',
+    );
+  });
+});
+
+describe('messages', () => {
+  const share = new Uint8Array(32).fill(1);
+  const tag = new Uint8Array(64).fill(2);
+  const salt = new Uint8Array(16).fill(3);
+
+  it.each([
+    ['plain', { kdf: 0, salt: null, run: 1, share }],
+    ['with salt', { kdf: 1, salt, run: 0xffff_ffff, share }],
+  ] as const)('offer %s', (_, offer) => {
+    expect(password.decodePasswordOffer(password.encodePasswordOffer(offer))).toEqual(offer);
+  });
+
+  it('the others', () => {
+    expect(password.decodePasswordRequest(password.encodePasswordRequest({ username: '' }))).toEqual({ username: '' });
+    expect(password.decodePasswordProof(password.encodePasswordProof({ share, tag }))).toEqual({ share, tag });
+    expect(password.decodePasswordConfirmation(password.encodePasswordConfirmation({ tag }))).toEqual({ tag });
+  });
+
+  it.each([
+    ['a salt with Kdf 0', { kdf: 0, salt, run: 1, share }],
+    ['no salt with Kdf 1', { kdf: 1, salt: null, run: 1, share }],
+    ['a Kdf nobody knows', { kdf: 2 as never, salt, run: 1, share }],
+    ['run 0', { kdf: 0, salt: null, run: 0, share }],
+    ['a short share', { kdf: 0, salt: null, run: 1, share: share.subarray(1) }],
+    ['a long salt', { kdf: 1, salt: new Uint8Array(17), run: 1, share }],
+  ] as const)('an offer with %s is refused', (_, offer) => {
+    expect(() => password.decodePasswordOffer(password.encodePasswordOffer(offer))).toThrow(RemoteError);
+  });
+
+  it('a user name above 255 bytes is refused', () => {
+    expect(() => password.decodePasswordRequest(password.encodePasswordRequest({ username: 'ä'.repeat(128) }))).toThrow(RemoteError);
+  });
+});
+
+function ascii(letters: string): number[] {
+  return [...letters].map((letter) => letter.charCodeAt(0));
+}
+
+function fill(byte: number): number[] {
+  return Array.from({ length: 32 }, () => byte);
+}

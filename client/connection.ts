@@ -12,6 +12,7 @@ import { Coap } from './coap.ts';
 import { DirectCandidates } from './direct-channel.ts';
 import type { ListenTunnel } from './host.ts';
 import { type ConnectionOptions, effectiveOptions, mergeOptions, publicOptions } from './options.ts';
+import { PasswordAuthentication } from './password.ts';
 import { Stream } from './stream.ts';
 import { TcpTunnel } from './tcp-tunnel.ts';
 
@@ -45,6 +46,7 @@ export class Connection {
   #candidates: DirectCandidates | null = null;
   #state: 'new' | 'connecting' | 'connected' | 'lost' | 'closed' = 'new';
   #session: Session | null = null;
+  #passwords: PasswordAuthentication | null = null;
   #connecting: AbortController | null = null;
   #closeReason: SvcError | null = null;
 
@@ -168,6 +170,20 @@ export class Connection {
    */
   createCoap(method: string, path: string): Coap {
     return new Coap(this.#live, method, path);
+  }
+
+  /**
+   * Logs in: proves to the device that this end knows the user's password, and has the device prove the same. Whoever stands between the two
+   * makes it fail. Afterwards {@link verified} is `password`.
+   * @param username at most 255 bytes; empty for the password of open pairing
+   * @param password 1 to 1,024 bytes
+   * @throws UNAUTHORIZED (user name or password wrong, not told apart); NOT_FOUND (the device has no password authentication);
+   * TOO_MANY_REQUESTS; OPERATION_IN_PROGRESS; INVALID_ARGUMENT; NOT_CONNECTED; STOPPED (closed or lost meanwhile); TIMEOUT; BAD_RESPONSE
+   */
+  async passwordAuthenticate(username: string, password: string): Promise<void> {
+    const session = this.#connected();
+    this.#passwords ??= new PasswordAuthentication(session, this.#context.environment.crypto);
+    await this.#passwords.run(username, password);
   }
 
   createStream(): Stream {

@@ -15,6 +15,7 @@ export type ConnectionEvent = 'OPENED' | 'CLOSED' | 'CHANNEL_CHANGED';
 export class DeviceConnection {
   readonly ref: ConnectionRef;
   readonly #session: Session;
+  #passwordUsername: string | null = null;
 
   constructor(ref: ConnectionRef, session: Session) {
     this.ref = ref;
@@ -34,6 +35,32 @@ export class DeviceConnection {
   /** RELAY: through the base station. */
   get type(): 'RELAY' | 'DIRECT' {
     return this.#session.type;
+  }
+
+  /** Whether the client proved a password over this connection. False again once it is closed. */
+  get isPasswordAuthenticated(): boolean {
+    return this.#session.isOpen && this.#passwordUsername !== null;
+  }
+
+  /**
+   * The user whose password the client proved; empty for the password of open pairing.
+   * @throws LocalError INVALID_STATE when it proved none; INVALID_CONNECTION when the connection is closed
+   */
+  get passwordAuthenticationUsername(): string {
+    if (!this.#session.isOpen) throw new LocalError('INVALID_CONNECTION', 'the connection is closed');
+    if (this.#passwordUsername === null) throw new LocalError('INVALID_STATE', 'the connection is not password authenticated');
+    return this.#passwordUsername;
+  }
+
+  /** Noise handshake hash: the same at both ends, and on no other connection. */
+  get handshakeHash(): Uint8Array {
+    return this.#session.handshakeHash;
+  }
+
+  /** For the device: the client proved this user's password. */
+  setPasswordUsername(username: string): void {
+    this.#passwordUsername = username;
+    this.#session.setVerified('password');
   }
 
   /** Resolves when the connection has ended. */

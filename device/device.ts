@@ -9,7 +9,6 @@
  */
 import type { CoreOptions } from '../bindings/index.ts';
 import type { CoapResponse } from '../protocol/coap/index.ts';
-import type { PrivateKey } from '../protocol/crypto-host.ts';
 import { LocalError, type SvcError } from '../protocol/errors/index.ts';
 import { decodePrivateKey, encodePrivateKey, fingerprint } from '../protocol/identity/index.ts';
 import { VERSION } from '../protocol/records/index.ts';
@@ -24,6 +23,9 @@ import { type ConnectionEvent, type ConnectionListener, type ConnectionRef, Conn
 import type { DeviceEvent } from './events.ts';
 import { Listeners } from './listeners.ts';
 import { Announcer } from './mdns.ts';
+import type { PasswordAuthenticationListener } from './password/requests.ts';
+import { type PasswordIdentity, PasswordService } from './password/service.ts';
+import type { PasswordSource } from './password/source.ts';
 import { PushNotification } from './push.ts';
 import { ServiceInvocation } from './service-invocation.ts';
 import * as settings from './settings.ts';
@@ -79,6 +81,7 @@ export class Device {
   readonly #streams: StreamListeners;
   readonly #tunnels: TcpTunnels;
   readonly #announcer: Announcer;
+  readonly #passwords: PasswordService;
   readonly #limits: { connections?: number; streams?: number } = {};
   #streamSegments: number | null = null;
   /** Once started: how far the limit of connections may be raised. */
@@ -101,6 +104,7 @@ export class Device {
     this.#tunnels = new TcpTunnels(this.#authorization, this.#streams, this.#resources, connectTcp, (host) =>
       this.#environment.network.resolve(host),
     );
+    this.#passwords = new PasswordService(this.#environment, () => this.#passwordIdentity(), this.#resources);
     this.#apply(options);
   }
 
@@ -265,6 +269,19 @@ export class Device {
     return new ServiceInvocation((request) => this.#askStation(request));
   }
 
+  /**
+   * The one who knows the users' passwords: asked whenever a client logs in. Returns the function that removes it.
+   * @throws LocalError IN_USE when there is one, or users with passwords
+   */
+  onPasswordAuthenticationRequest(listener: PasswordAuthenticationListener): () => void {
+    return this.#passwords.listen(listener);
+  }
+
+  /** The same for a store of users. @throws LocalError IN_USE */
+  setPasswordSource(source: PasswordSource): () => void {
+    return this.#passwords.use(source);
+  }
+
   // Server connect tokens.
 
   /** A fresh token of 12 characters. It is not added: keep it, and give it to `addServerConnectToken` at every start. */
@@ -282,7 +299,7 @@ export class Device {
     return this.#attacher?.attached !== true || this.#tokens.synchronized;
   }
 
-  // Discovery on the local network (PROTOCOL.md §10).
+  // Discovery on the local network (PROTOCOL.md §11).
 
   /** Announces the device by multicast DNS once it is started. Only before start. @throws LocalError INVALID_STATE; NOT_IMPLEMENTED without multicast */
   enableMdns(): void {
@@ -417,7 +434,7 @@ export class Device {
       places: this.#places,
       parameters: { maxStreams: Math.max(maxStreams, streams + STREAM_CREDIT) },
       acceptStreams: true,
-      resetSecret: this.#resetSecret(key),
+      resetSecret: settings.derivedSecret(this.#environment.crypto, key, 'svc reset secret'),
       core: this.#coreOptions(),
       router: this.#resources.router,
       onSession: (session) => this.#opened(session),
@@ -429,12 +446,10 @@ export class Device {
     return { connections, ...(this.#streamSegments !== null && { streamSegments: this.#streamSegments }) };
   }
 
-  /** Derived from the identity key: the same after every restart, so that clients learn of one at once (PROTOCOL.md §2, Reset). */
-  #resetSecret(key: PrivateKey): Uint8Array {
-    const raw = key.export();
-    const secret = this.#environment.crypto.hmacSha256(raw, new TextEncoder().encode('svc reset secret'));
-    raw.fill(0);
-    return secret;
+  #passwordIdentity(): PasswordIdentity {
+    const { productId, deviceId, key } = settings.requireIdentity(this.#settings);
+    const secret = settings.derivedSecret(this.#environment.crypto, key, 'svc password secret');
+    return { productId, deviceId, fingerprint: this.deviceFingerprint, secret };
   }
 
   #opened(session: Session): void {

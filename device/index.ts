@@ -9,6 +9,7 @@ export type { CoapHandler, DeviceCoapRequest, DeviceCoapResponse } from './coap-
 export type { ConnectionEvent, ConnectionListener, ConnectionRef, DeviceConnection } from './connections.ts';
 export { Device, type DeviceEventListener, type DeviceOptions } from './device.ts';
 export type { DeviceEvent } from './events.ts';
+export type { PasswordAuthenticationListener, PasswordAuthenticationRequest } from './password/requests.ts';
 export type { PushNotification } from './push.ts';
 export type { ServiceInvocation } from './service-invocation.ts';
 export type { DeviceStream, StreamHandler, StreamListener } from './streams.ts';

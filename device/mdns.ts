@@ -1,5 +1,5 @@
 /**
- * Announces the device on the local network (PROTOCOL.md §10): one responder for each link. Links are looked for every few seconds; one that
+ * Announces the device on the local network (PROTOCOL.md §11): one responder for each link. Links are looked for every few seconds; one that
  * cannot be used is tried again and stops no other.
  */
 

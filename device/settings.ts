@@ -3,7 +3,7 @@
  * be called.
  */
 import { MAX_APP_TEXT } from '../protocol/control/index.ts';
-import type { PrivateKey } from '../protocol/crypto-host.ts';
+import type { CryptoHost, PrivateKey } from '../protocol/crypto-host.ts';
 import { LocalError } from '../protocol/errors/index.ts';
 import { isFingerprint } from '../protocol/identity/index.ts';
 import { checkIds, isId } from '../protocol/records/index.ts';
@@ -106,4 +106,12 @@ export function parseServerUrl(url: string): { host: string; port?: number } {
 
 function missing(what: string): LocalError {
   return new LocalError('INVALID_STATE', `the device has no ${what}: set it before start`);
+}
+
+/** 32 bytes derived from the identity key: the same after every restart (PROTOCOL.md §2, Reset, and §8). */
+export function derivedSecret(crypto: Pick<CryptoHost, 'hmacSha256'>, key: PrivateKey, purpose: string): Uint8Array {
+  const raw = key.export();
+  const secret = crypto.hmacSha256(raw, new TextEncoder().encode(purpose));
+  raw.fill(0);
+  return secret;
 }

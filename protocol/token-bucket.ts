@@ -21,6 +21,11 @@ export class TokenBucket {
     return true;
   }
 
+  /** Puts units back that were taken and not used. */
+  put(amount: number): void {
+    this.#level = Math.min(this.#burst, this.#level + amount);
+  }
+
   /** Milliseconds until `amount` units are there; 0 = now. */
   wait(amount: number, now: number): number {
     this.#fill(now);

@@ -1,4 +1,4 @@
-/** The records that announce a device as a DNS-SD service (RFC 6763; PROTOCOL.md §10). */
+/** The records that announce a device as a DNS-SD service (RFC 6763; PROTOCOL.md §11). */
 import { formatAddress, parseAddress } from '../address.ts';
 import { LocalError } from '../errors/index.ts';
 import type { DnsRecord } from './records.ts';

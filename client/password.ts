@@ -1,0 +1,98 @@
+/** The client's part of password authentication (PROTOCOL.md §8): two requests, and the device is believed only when its tag holds. */
+import { type CoapResponse, DEFAULT_TIMEOUT, formatStatus } from '../protocol/coap/index.ts';
+import type { CryptoHost } from '../protocol/crypto-host.ts';
+import { LocalError, RemoteError, SvcError } from '../protocol/errors/index.ts';
+import * as password from '../protocol/password/index.ts';
+import { CONTENT_FORMAT_CBOR } from '../protocol/records/index.ts';
+import type { Session } from '../transport/session/index.ts';
+import { whileConnected } from './while-connected.ts';
+
+const failures: Readonly<Record<number, readonly ['UNAUTHORIZED' | 'NOT_FOUND' | 'TOO_MANY_REQUESTS', string]>> = {
+  401: ['UNAUTHORIZED', 'the user name or the password is wrong'],
+  404: ['NOT_FOUND', 'the device has no password authentication'],
+  429: ['TOO_MANY_REQUESTS', 'too many attempts to log in: try again later'],
+};
+
+/** Logins over one session, one at a time. */
+export class PasswordAuthentication {
+  readonly #session: Session;
+  readonly #crypto: CryptoHost;
+  #lastRun = 0;
+  #running = false;
+
+  constructor(session: Session, crypto: CryptoHost) {
+    this.#session = session;
+    this.#crypto = crypto;
+  }
+
+  /**
+   * Proves the password to the device and has the device prove it.
+   * @throws UNAUTHORIZED; NOT_FOUND; TOO_MANY_REQUESTS; OPERATION_IN_PROGRESS; INVALID_ARGUMENT; BAD_RESPONSE; TIMEOUT; STOPPED when the
+   * connection ended meanwhile
+   */
+  async run(username: string, secret: string): Promise<void> {
+    if (this.#running) throw new LocalError('OPERATION_IN_PROGRESS', 'a password authentication runs on this connection');
+    checkUsername(username);
+    const bytes = password.passwordBytes(secret);
+    this.#running = true;
+    try {
+      await whileConnected(this.#session, () => this.#exchange(username, bytes));
+    } finally {
+      bytes.fill(0);
+      this.#running = false;
+    }
+  }
+
+  async #exchange(username: string, secret: Uint8Array): Promise<void> {
+    const offer = agreed(
+      password.decodePasswordOffer,
+      await this.#post(password.PasswordPath.FIRST, password.encodePasswordRequest({ username })),
+    );
+    if (offer.run <= this.#lastRun) throw new RemoteError('BAD_RESPONSE', 'the device used the number of a password run twice');
+    this.#lastRun = offer.run;
+    const run = await this.#answer(username, secret, offer);
+    const answer = await this.#post(password.PasswordPath.SECOND, password.encodePasswordProof(run.proof));
+    const { tag } = agreed(password.decodePasswordConfirmation, answer);
+    if (!run.verify(tag)) throw new RemoteError('UNAUTHORIZED', 'the device did not prove that it knows the password');
+    this.#session.setVerified('password');
+  }
+
+  async #answer(username: string, secret: Uint8Array, { kdf, salt, run, share }: password.PasswordOffer): Promise<password.ClientRun> {
+    const value = await password.deriveValue(this.#crypto, secret, salt);
+    if (!this.#session.isOpen) throw new LocalError('STOPPED', 'the connection ended');
+    const { handshakeHash, localFingerprint, remoteFingerprint, info } = this.#session;
+    const names = { productId: String(info.ProductId), deviceId: String(info.DeviceId), username };
+    const binding = { handshakeHash, run, clientFingerprint: localFingerprint, deviceFingerprint: remoteFingerprint, ...names };
+    const answer = password.ClientRun.answer({ crypto: this.#crypto }, binding, kdf, value, share);
+    value.fill(0);
+    if (answer === null) throw new RemoteError('BAD_RESPONSE', 'the share of the device is no element of the group');
+    return answer;
+  }
+
+  async #post(path: string, payload: Uint8Array): Promise<CoapResponse> {
+    const request = { method: 'POST', path, contentFormat: CONTENT_FORMAT_CBOR, payload, timeout: DEFAULT_TIMEOUT } as const;
+    const response = await this.#session.request(request);
+    if (response.status === 201) return response;
+    const [code, message] = failures[response.status] ?? [
+      'BAD_RESPONSE',
+      `password authentication was answered ${formatStatus(response.status)}`,
+    ];
+    throw new RemoteError(code, message);
+  }
+}
+
+function checkUsername(username: string): void {
+  if (new TextEncoder().encode(username).length > password.MAX_USERNAME) {
+    throw new LocalError('INVALID_ARGUMENT', `a user name has at most ${password.MAX_USERNAME} bytes of UTF-8`);
+  }
+}
+
+/** The body of a response. @throws RemoteError BAD_RESPONSE */
+function agreed<T>(decode: (payload: Uint8Array) => T, { payload = new Uint8Array() }: CoapResponse): T {
+  try {
+    return decode(payload);
+  } catch (error) {
+    if (error instanceof SvcError) throw new RemoteError('BAD_RESPONSE', `password authentication: ${error.message}`, { cause: error });
+    throw error;
+  }
+}

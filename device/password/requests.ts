@@ -1,0 +1,69 @@
+/** The application's one listener as a source of passwords: it is asked for each login and answers with the password itself. */
+import { LocalError } from '../../protocol/errors/index.ts';
+import { type PasswordSecret, passwordBytes } from '../../protocol/password/index.ts';
+import type { Clock, Log } from '../../transport/environment.ts';
+import type { DeviceConnection } from '../connections.ts';
+import type { PasswordSource } from './source.ts';
+
+/** A client wants to log in as `username`. Answer with `setPassword`, now or within 30 s; no answer is no such user. */
+export class PasswordAuthenticationRequest {
+  /** Empty for the password of open pairing. */
+  readonly username: string;
+  readonly connection: DeviceConnection;
+  #answer: ((password: Uint8Array | null) => void) | null;
+
+  /** For the device. */
+  constructor(username: string, connection: DeviceConnection, answer: (password: Uint8Array | null) => void) {
+    this.username = username;
+    this.connection = connection;
+    this.#answer = answer;
+  }
+
+  /**
+   * @param password of the user; null when there is no such user, which the client cannot tell from a wrong password
+   * @throws LocalError INVALID_STATE when it was set before; INVALID_ARGUMENT for an empty password or more than 1,024 bytes
+   */
+  setPassword(password: string | null): void {
+    if (this.#answer === null) throw new LocalError('INVALID_STATE', 'the password of this request was set before');
+    const bytes = password === null ? null : passwordBytes(password);
+    this.#answer(bytes);
+    this.#answer = null;
+  }
+}
+
+/** Hears of every login; what it returns does not matter. */
+export type PasswordAuthenticationListener = (request: PasswordAuthenticationRequest) => unknown;
+
+const ANSWER_TIMEOUT = 30_000;
+
+/** The source that asks a listener. One that fails or stays silent knows nobody. */
+export function listenerSource(listener: PasswordAuthenticationListener, clock: Pick<Clock, 'schedule'>, log: Log): PasswordSource {
+  return {
+    lookup: (username, connection) =>
+      new Promise((resolve) => {
+        const answer = (password: Uint8Array | null): void => {
+          cancel();
+          resolve(password === null ? null : plain(password));
+        };
+        const cancel = clock.schedule(ANSWER_TIMEOUT, () => {
+          log.warn('the password authentication listener gave no answer in time');
+          resolve(null);
+        });
+        ask(listener, new PasswordAuthenticationRequest(username, connection, answer)).catch((error: unknown) => {
+          log.error('the password authentication listener failed', { error: String(error) });
+          cancel();
+          resolve(null);
+        });
+      }),
+    kdfOf: () => 0,
+    isPaired: () => false,
+  };
+}
+
+async function ask(listener: PasswordAuthenticationListener, request: PasswordAuthenticationRequest): Promise<void> {
+  await listener(request);
+}
+
+function plain(password: Uint8Array): PasswordSecret {
+  return { kdf: 0, value: password };
+}

@@ -1,0 +1,183 @@
+/**
+ * Password authentication of a device's clients (PROTOCOL.md §8): the endpoints `POST /p2p/password/1` and `/2`.
+ *
+ * 1. A source is there (4.04), the body is CBOR (4.15) and readable (4.00), no other run is being begun on this connection and the throttle lets
+ *    one begin (4.29). Only then the source is asked, and the device's share is made and sent.
+ * 2. The same tests, and a run must have begun (4.00). The attempt is charged (4.29), the client's tag is checked (4.01), the charge given back
+ *    and the device's tag sent. From then on the connection is authenticated as that user, until it closes.
+ *
+ * A name without a password goes the same way with a random one, and shows a Kdf and a salt that stay the same: its answers differ from
+ * those of other names in nothing. Nothing here ever writes a password, a value or a tag into the log.
+ */
+import { Status } from '../../protocol/coap/index.ts';
+import type { CryptoHost } from '../../protocol/crypto-host.ts';
+import { LocalError, RemoteError } from '../../protocol/errors/index.ts';
+import * as password from '../../protocol/password/index.ts';
+import { CONTENT_FORMAT_CBOR } from '../../protocol/records/index.ts';
+import type { Clock, Log } from '../../transport/environment.ts';
+import type { CoapResources, DeviceCoapRequest, DeviceCoapResponse } from '../coap-resources.ts';
+import type { DeviceConnection } from '../connections.ts';
+import { listenerSource, type PasswordAuthenticationListener } from './requests.ts';
+import type { PasswordSource } from './source.ts';
+import { type AttemptClass, PasswordThrottle } from './throttle.ts';
+
+/** Who the device is, once it is started. */
+export interface PasswordIdentity {
+  readonly productId: string;
+  readonly deviceId: string;
+  /** Full hex. */
+  readonly fingerprint: string;
+  /** 32 bytes that only this device knows and that stay the same: what unknown names show is derived from it. */
+  readonly secret: Uint8Array;
+}
+
+/** What the service needs of its device. */
+export interface PasswordContext {
+  readonly crypto: CryptoHost;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly identity: () => PasswordIdentity;
+}
+
+/** Where a connection is. */
+interface Progress {
+  /** Number of the latest run. */
+  runs: number;
+  beginning: boolean;
+  current: { readonly username: string; readonly run: password.DeviceRun } | null;
+}
+
+export class PasswordService {
+  readonly #context: PasswordContext;
+  readonly #throttle: PasswordThrottle;
+  readonly #progress = new WeakMap<DeviceConnection, Progress>();
+  #source: PasswordSource | null = null;
+
+  constructor({ crypto, clock, log }: Omit<PasswordContext, 'identity'>, identity: () => PasswordIdentity, resources: CoapResources) {
+    const context = { crypto, clock, log, identity };
+    this.#context = context;
+    const key = context.crypto.randomBytes(32);
+    this.#throttle = new PasswordThrottle((name) => context.crypto.hmacSha256(key, text.encode(name))[0]!);
+    resources.addOwn('POST', password.PasswordPath.FIRST, (request) => this.#checked(request, this.#first));
+    resources.addOwn('POST', password.PasswordPath.SECOND, (request) => this.#checked(request, this.#second));
+  }
+
+  /** The application's listener as the source. Returns the function that removes it. @throws LocalError IN_USE when there is a source */
+  listen(listener: PasswordAuthenticationListener): () => void {
+    return this.use(listenerSource(listener, this.#context.clock, this.#context.log));
+  }
+
+  /** Takes passwords from here. Returns the function that removes it. @throws LocalError IN_USE when there is a source */
+  use(source: PasswordSource): () => void {
+    if (this.#source !== null) throw new LocalError('IN_USE', 'the device has a listener for password requests: only one is possible');
+    this.#source = source;
+    return () => {
+      if (this.#source === source) this.#source = null;
+    };
+  }
+
+  async #checked(
+    request: DeviceCoapRequest,
+    serve: (request: DeviceCoapRequest, source: PasswordSource) => Promise<DeviceCoapResponse>,
+  ): Promise<DeviceCoapResponse> {
+    if (this.#source === null) return { status: Status.NOT_FOUND, payload: 'No password authentication' };
+    if (request.contentFormat !== CONTENT_FORMAT_CBOR) return { status: Status.UNSUPPORTED_CONTENT_FORMAT, payload: 'Expected CBOR' };
+    try {
+      return await serve.call(this, request, this.#source);
+    } catch (error) {
+      if (error instanceof RemoteError) return { status: Status.BAD_REQUEST, payload: error.message };
+      throw error;
+    }
+  }
+
+  async #first({ payload, connection }: DeviceCoapRequest, source: PasswordSource): Promise<DeviceCoapResponse> {
+    const { username } = password.decodePasswordRequest(payload);
+    const progress = this.#progressOf(connection);
+    if (progress.beginning) return tooMany();
+    if (!this.#throttle.begin(classOf(source, username, connection), username, this.#context.clock.now())) return tooMany();
+    progress.beginning = true;
+    try {
+      return this.#offer(username, await this.#lookup(source, username, connection), connection, progress);
+    } finally {
+      progress.beginning = false;
+    }
+  }
+
+  #offer(username: string, secret: password.PasswordSecret, connection: DeviceConnection, progress: Progress): DeviceCoapResponse {
+    const { crypto, identity } = this.#context;
+    const { productId, deviceId, fingerprint } = identity();
+    const { handshakeHash, clientFingerprint } = connection;
+    progress.current?.run.wipe();
+    const number = ++progress.runs;
+    const names = { productId, deviceId, username, clientFingerprint, deviceFingerprint: fingerprint };
+    const run = new password.DeviceRun({ crypto }, { handshakeHash, run: number, ...names }, secret.kdf, secret.value);
+    secret.value.fill(0);
+    progress.current = { username, run };
+    const salt = secret.kdf === 1 ? secret.salt : null;
+    return created(password.encodePasswordOffer({ kdf: secret.kdf, salt, run: number, share: run.share }));
+  }
+
+  async #second({ payload, connection }: DeviceCoapRequest, source: PasswordSource): Promise<DeviceCoapResponse> {
+    const proof = password.decodePasswordProof(payload);
+    const progress = this.#progressOf(connection);
+    const { current } = progress;
+    progress.current = null;
+    if (current === null) return { status: Status.BAD_REQUEST, payload: 'No run of password authentication has begun' };
+    const { username, run } = current;
+    const charge = this.#throttle.charge(classOf(source, username, connection), username, this.#context.clock.now());
+    if (charge === null) {
+      run.wipe();
+      return tooMany();
+    }
+    const tag = run.confirm(proof);
+    if (tag === undefined) return { status: Status.BAD_REQUEST, payload: 'Y is no element of the group' };
+    if (tag === null) return { status: Status.UNAUTHORIZED, payload: 'Wrong user name or password' };
+    charge.giveBack();
+    connection.setPasswordUsername(username);
+    return created(password.encodePasswordConfirmation({ tag }));
+  }
+
+  async #lookup(source: PasswordSource, username: string, connection: DeviceConnection): Promise<password.PasswordSecret> {
+    try {
+      const found = await source.lookup(username, connection);
+      if (found !== null) return found;
+    } catch (error) {
+      this.#context.log.error('a password could not be looked up', { error: String(error) });
+    }
+    return this.#unknown(source.kdfOf(username), username);
+  }
+
+  /** What a name without a password shows, with a value nobody can know. */
+  #unknown(kdf: password.Kdf, username: string): password.PasswordSecret {
+    const { crypto, identity } = this.#context;
+    const value = crypto.randomBytes(password.VALUE_LENGTH);
+    const salt = crypto.hmacSha256(identity().secret, text.encode(username)).slice(0, password.SALT_LENGTH);
+    return kdf === 0 ? { kdf: 0, value } : { kdf: 1, salt, value };
+  }
+
+  #progressOf(connection: DeviceConnection): Progress {
+    let progress = this.#progress.get(connection);
+    if (progress === undefined) {
+      const made: Progress = { runs: 0, beginning: false, current: null };
+      connection.onClosed(() => made.current?.run.wipe());
+      this.#progress.set(connection, made);
+      progress = made;
+    }
+    return progress;
+  }
+}
+
+const text = new TextEncoder();
+
+function classOf(source: PasswordSource, username: string, connection: DeviceConnection): AttemptClass {
+  if (source.isPaired(username, connection)) return 'paired';
+  return connection.isLocal ? 'local' : 'remote';
+}
+
+function created(payload: Uint8Array): DeviceCoapResponse {
+  return { status: Status.CREATED, contentFormat: CONTENT_FORMAT_CBOR, payload };
+}
+
+function tooMany(): DeviceCoapResponse {
+  return { status: Status.TOO_MANY_REQUESTS, payload: 'Too many attempts, try again later' };
+}

@@ -1,0 +1,103 @@
+/** `Connection.passwordAuthenticate`: every way it can end. */
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { Router } from '../../protocol/coap/index.ts';
+import * as password from '../../protocol/password/index.ts';
+import { Host, type Session } from '../../transport/session/index.ts';
+import { ids, PasswordScene } from '../device/password/scene.ts';
+
+let scene: PasswordScene;
+beforeEach(async () => {
+  scene = await PasswordScene.make();
+});
+afterEach(() => scene.close());
+
+const rejects = (code: string) => expect.objectContaining({ code });
+
+describe('passwordAuthenticate', () => {
+  test('NOT_FOUND where the device has no password authentication', async () => {
+    expect(await scene.login(await scene.connected(), 'owner', 'secret')).toBe('NOT_FOUND');
+  });
+
+  test('NOT_CONNECTED before connect, STOPPED after close', async () => {
+    const connection = scene.connection('device', scene.device.localPort);
+    await expect(connection.passwordAuthenticate('owner', 'secret')).rejects.toEqual(rejects('NOT_CONNECTED'));
+    await scene.sim.settle(connection.connect());
+    await scene.sim.settle(connection.close());
+    await expect(connection.passwordAuthenticate('owner', 'secret')).rejects.toEqual(rejects('STOPPED'));
+  });
+
+  test.each([
+    ['an empty password', 'owner', ''],
+    ['a password of more than 1,024 bytes', 'owner', 'x'.repeat(1025)],
+    ['a user name of more than 255 bytes', 'x'.repeat(256), 'secret'],
+  ])('INVALID_ARGUMENT for %s, and nothing is sent', async (_, username, secret) => {
+    const connection = await scene.connected();
+    const { packetsSent } = connection.stats();
+    expect(await scene.login(connection, username, secret)).toBe('INVALID_ARGUMENT');
+    expect(connection.stats().packetsSent).toBe(packetsSent);
+  });
+
+  test('OPERATION_IN_PROGRESS while another runs, which goes on', async () => {
+    scene.device.onPasswordAuthenticationRequest((request) => request.setPassword('secret'));
+    const connection = await scene.connected();
+    const first = connection.passwordAuthenticate('owner', 'secret');
+    await expect(connection.passwordAuthenticate('owner', 'secret')).rejects.toEqual(rejects('OPERATION_IN_PROGRESS'));
+    await scene.sim.settle(first);
+    expect(connection.verified).toBe('password');
+  });
+
+  test.each([
+    ['this end closes', (): Promise<void> | undefined => undefined],
+    ['the device closes', () => scene.device.connection(1).close()],
+  ])('STOPPED when %s meanwhile', async (_, end) => {
+    scene.device.onPasswordAuthenticationRequest(() => {});
+    const connection = await scene.connected();
+    const login = connection.passwordAuthenticate('owner', 'secret').catch((error: { code: string }) => error.code);
+    await scene.sim.run(1000);
+    await scene.sim.settle(end() ?? connection.close());
+    expect(await scene.sim.settle(login)).toBe('STOPPED');
+  });
+
+  test('TOO_MANY_REQUESTS after too many wrong ones, and the right one again later', async () => {
+    scene.device.onPasswordAuthenticationRequest((request) => request.setPassword('secret'));
+    const connection = await scene.connected();
+    for (let i = 0; i < 5; i++) expect(await scene.login(connection, 'owner', 'wrong')).toBe('UNAUTHORIZED');
+    expect(await scene.login(connection, 'owner', 'secret')).toBe('TOO_MANY_REQUESTS');
+    await scene.sim.run(2000);
+    expect(await scene.login(connection, 'owner', 'secret')).toBe('OK');
+  });
+});
+
+describe('a device that does not keep to the protocol', () => {
+  const share = password.ristretto255Group.generator(new Uint8Array(64).fill(9));
+  const offer = (given: Partial<password.PasswordOffer> = {}) =>
+    password.encodePasswordOffer({ kdf: 0, salt: null, run: 1, share, ...given });
+  const tag = password.encodePasswordConfirmation({ tag: new Uint8Array(64) });
+
+  test.each<[string, string, Uint8Array | number, Uint8Array | number]>([
+    ['says yes without knowing the password', 'UNAUTHORIZED', offer(), tag],
+    ['sends no share', 'BAD_RESPONSE', offer({ share: new Uint8Array(32) }), tag],
+    ['sends something else first', 'BAD_RESPONSE', Uint8Array.of(1), tag],
+    ['sends something else last', 'BAD_RESPONSE', offer(), Uint8Array.of(1)],
+    ['fails', 'BAD_RESPONSE', 500, tag],
+    ['refuses the second step', 'UNAUTHORIZED', offer(), 401],
+    ['has enough of it', 'TOO_MANY_REQUESTS', offer(), 429],
+  ])('%s: %s', async (_, code, first, second) => {
+    const router = new Router<Session>();
+    const reply = (answer: Uint8Array | number) => () =>
+      typeof answer === 'number' ? { status: answer } : { status: 201, contentFormat: 60, payload: answer };
+    router.on('POST', password.PasswordPath.FIRST, reply(first));
+    router.on('POST', password.PasswordPath.SECOND, reply(second));
+    const environment = scene.environment('strange');
+    const responder = () => [`device:${ids.productId}.${ids.deviceId}`];
+    const info = { ProductId: ids.productId, DeviceId: ids.deviceId };
+    const config = { identity: environment.crypto.generateKey(), binds: [{ port: 5592 }], responder, info, router };
+    const host = await scene.sim.settle(Host.open(environment, config));
+    scene.ends(() => host.close());
+    const connection = scene.connection('strange', 5592);
+    await scene.sim.settle(connection.connect());
+    expect(await scene.login(connection, 'owner', 'secret')).toBe(code);
+    expect(connection.verified).toBe('none');
+    if (code === 'UNAUTHORIZED') expect(await scene.login(connection, 'owner', 'secret')).toBe('BAD_RESPONSE');
+  });
+});

@@ -269,10 +269,7 @@ export class Device {
     return new ServiceInvocation((request) => this.#askStation(request));
   }
 
-  /**
-   * The one who knows the users' passwords: asked whenever a client logs in. Returns the function that removes it.
-   * @throws LocalError IN_USE when there is one, or users with passwords
-   */
+  /** The one who knows the users' passwords, asked at each login. Returns the function that removes it. @throws LocalError IN_USE */
   onPasswordAuthenticationRequest(listener: PasswordAuthenticationListener): () => void {
     return this.#passwords.listen(listener);
   }

@@ -1,0 +1,223 @@
+/**
+ * The running part of a device: its state from new to closed, its host with two sockets, the channel to the base station, the announcer.
+ *
+ *   new ── start ──▶ starting ──▶ running ── close ──▶ closed          a start that fails leads back to new
+ *
+ * `Device` is the surface over it. What may be set only before start goes through `setup`.
+ */
+import type { CoreOptions } from '../bindings/index.ts';
+import type { CoapResponse } from '../protocol/coap/index.ts';
+import { LocalError, type SvcError } from '../protocol/errors/index.ts';
+import { fingerprint } from '../protocol/identity/index.ts';
+import type { Environment } from '../transport/environment.ts';
+import { defaultLimits, defaultParameters } from '../transport/session/host-defaults.ts';
+import { Host, type Session, type SessionRequest } from '../transport/session/index.ts';
+import { Attacher } from './attacher.ts';
+import type { CoapResources } from './coap-resources.ts';
+import type { Connections } from './connections.ts';
+import type { DeviceEvent } from './events.ts';
+import { Announcer } from './mdns.ts';
+import type { PasswordIdentity } from './password/service.ts';
+import * as settings from './settings.ts';
+import type { StreamListeners } from './streams.ts';
+import { ServerConnectTokens } from './tokens.ts';
+
+/** Order of the sockets of a device's host. */
+const P2P_SOCKET = 0;
+const LOCAL_SOCKET = 1;
+
+/** Streams, above the application's limit, that a client may begin before it is refused (PROTOCOL.md §5). */
+const STREAM_CREDIT = 64;
+
+/** Client connections that a device has places for at least: a running one may raise its limit to that. They cost nothing until they are used. */
+const PLACES = 1024;
+
+/** Slots of the core above the limit of client connections: the base station's channel, and clients that are being told "busy". */
+const SPARE_SLOTS = 8;
+
+/** What a device's life is made of. */
+export interface LifeOptions {
+  readonly environment: Environment;
+  readonly resources: CoapResources;
+  readonly streams: StreamListeners;
+  readonly connections: Connections;
+  readonly onEvent: (event: DeviceEvent, reason: SvcError | null) => void;
+  /** Before the host closes: end what runs over its connections. */
+  readonly onClose: () => void;
+}
+
+export class Life {
+  readonly settings = new settings.Settings();
+  readonly tokens = new ServerConnectTokens();
+  readonly announcer: Announcer;
+  readonly #options: LifeOptions;
+  readonly #limits: { connections?: number; streams?: number } = {};
+  #streamSegments: number | null = null;
+  /** Once started: how far the limit of connections may be raised. */
+  #places = Number.POSITIVE_INFINITY;
+  #state: 'new' | 'starting' | 'running' | 'closed' = 'new';
+  #host: Host | null = null;
+  #attacher: Attacher | null = null;
+
+  constructor(options: LifeOptions) {
+    this.#options = options;
+    this.announcer = new Announcer(options.environment);
+  }
+
+  /** The settings, as long as they may be changed. @throws LocalError INVALID_STATE once start has begun */
+  setup(): settings.Settings {
+    if (this.#state !== 'new') throw new LocalError('INVALID_STATE', 'this can be set only before the device is started');
+    return this.settings;
+  }
+
+  /** The port in use once started, before that the one set. */
+  get localPort(): number {
+    return this.#host?.sockets[LOCAL_SOCKET]?.port ?? this.settings.localPort;
+  }
+
+  /** The port in use once started, before that the one set. */
+  get p2pPort(): number {
+    return this.#host?.sockets[P2P_SOCKET]?.port ?? this.settings.p2pPort;
+  }
+
+  /** Full hex fingerprint of the device's key. @throws LocalError INVALID_STATE without a private key */
+  get fingerprint(): string {
+    const { identity } = this.settings;
+    if (identity === null) throw new LocalError('INVALID_STATE', 'the device has no private key');
+    return fingerprint(identity.publicKey, this.#options.environment.crypto);
+  }
+
+  /** What password logins are bound to. @throws LocalError INVALID_STATE when the key or an id is missing */
+  get passwordIdentity(): PasswordIdentity {
+    const { productId, deviceId, key } = settings.requireIdentity(this.settings);
+    const secret = settings.derivedSecret(this.#options.environment.crypto, key, 'svc password secret');
+    return { productId, deviceId, fingerprint: this.fingerprint, secret };
+  }
+
+  /** @throws LocalError INVALID_STATE on a running device above 1,024 and above the limit it was started with */
+  limitConnections(limit: number): void {
+    if (this.#state !== 'new' && limit > this.#places)
+      throw new LocalError('INVALID_STATE', `a running device has places for ${this.#places} connections: set a higher limit before start`);
+    this.#limits.connections = limit;
+    this.#limitHost();
+  }
+
+  limitStreams(limit: number): void {
+    this.#limits.streams = limit;
+    this.#limitHost();
+  }
+
+  /** @throws LocalError INVALID_STATE once start has begun */
+  limitStreamSegments(limit: number): void {
+    this.setup();
+    this.#streamSegments = limit;
+  }
+
+  get attached(): boolean {
+    return this.#attacher?.attached === true;
+  }
+
+  /** The base station has another list of tokens to be told, if it has us. */
+  tokensChanged(): void {
+    this.#attacher?.tokensChanged();
+  }
+
+  /** @throws LocalError INVALID_STATE after close, or when started without a base station set */
+  setBasestationAttach(attach: boolean): void {
+    if (this.#state === 'closed') throw new LocalError('INVALID_STATE', 'the device is closed');
+    this.settings.attach = attach;
+    if (this.#host === null || this.#state !== 'running') return;
+    if (attach) this.#attach(this.#host);
+    else void this.#attacher?.stop();
+  }
+
+  /** Asks the base station. @throws NOT_ATTACHED, and as the channel does */
+  async ask(request: SessionRequest): Promise<CoapResponse> {
+    if (this.#attacher === null) throw new LocalError('NOT_ATTACHED', 'the device is not attached to a base station');
+    return this.#attacher.request(request);
+  }
+
+  /**
+   * Opens the sockets and begins to attach; does not wait for the attach to hold (event ATTACHED).
+   * @throws LocalError INVALID_STATE (key, ids or base station missing, started or closed before); ADDRESS_IN_USE
+   */
+  async start(): Promise<void> {
+    this.setup();
+    const identity = settings.requireIdentity(this.settings);
+    if (this.settings.attach) settings.requireStation(this.settings);
+    this.#state = 'starting';
+    try {
+      const host = await this.#openHost(identity);
+      if (this.#state !== 'starting') return await host.close();
+      this.#host = host;
+      this.#state = 'running';
+      this.announcer.start({ ...settings.requireIdentity(this.settings), port: this.localPort });
+      if (this.settings.attach) this.#attach(host);
+    } catch (error) {
+      if (this.#state === 'starting') this.#state = 'new';
+      throw error instanceof LocalError && error.code === 'PORT_IN_USE'
+        ? new LocalError('ADDRESS_IN_USE', error.message, { cause: error })
+        : error;
+    }
+  }
+
+  /** Detaches, closes all connections and the sockets. The last event is CLOSED. @throws LocalError INVALID_STATE when it does not run */
+  async close(): Promise<void> {
+    if (this.#state !== 'running' && this.#state !== 'starting') throw new LocalError('INVALID_STATE', 'the device does not run');
+    this.#state = 'closed';
+    this.#options.onClose();
+    await this.announcer.close();
+    await this.#attacher?.stop();
+    await this.#host?.close();
+    this.#options.onEvent('CLOSED', null);
+  }
+
+  #openHost({ productId, deviceId, key }: settings.Identity): Promise<Host> {
+    const { p2pPort, localPort } = this.settings;
+    const name = `device:${productId}.${deviceId}`;
+    const { maxStreams } = defaultParameters;
+    const streams = this.#limits.streams ?? maxStreams;
+    this.#places = Math.max(PLACES, this.#limits.connections ?? defaultLimits.connections);
+    return Host.open(this.#options.environment, {
+      identity: key,
+      binds: [{ port: p2pPort }, { port: localPort, local: true }],
+      responder: (path) => (this.#host !== null && path.socket === this.#host.sockets[LOCAL_SOCKET]?.index ? [name, 'device'] : [name]),
+      info: { ProductId: productId, DeviceId: deviceId },
+      limits: this.#limits,
+      places: this.#places,
+      parameters: { maxStreams: Math.max(maxStreams, streams + STREAM_CREDIT) },
+      acceptStreams: true,
+      resetSecret: settings.derivedSecret(this.#options.environment.crypto, key, 'svc reset secret'),
+      core: this.#coreOptions(),
+      router: this.#options.resources.router,
+      onSession: (session) => this.#opened(session),
+    });
+  }
+
+  #coreOptions(): CoreOptions {
+    const connections = this.#places + SPARE_SLOTS;
+    return { connections, ...(this.#streamSegments !== null && { streamSegments: this.#streamSegments }) };
+  }
+
+  #opened(session: Session): void {
+    const connection = this.#options.connections.add(session);
+    session.onStream = (stream) => this.#options.streams.arrived(stream, connection);
+  }
+
+  #attach(host: Host): void {
+    const { appName, appVersion } = this.settings;
+    this.#attacher ??= new Attacher({
+      environment: this.#options.environment,
+      host,
+      station: settings.requireStation(this.settings),
+      tokens: this.tokens,
+      names: { ...settings.requireIdentity(this.settings), appName, appVersion },
+      onEvent: this.#options.onEvent,
+    });
+    this.#attacher.start();
+  }
+
+  #limitHost(): void {
+    if (this.#host !== null) Object.assign(this.#host.limits, this.#limits);
+  }
+}

@@ -3,6 +3,7 @@ export { CONTENT_FORMAT_CBOR } from '../control/paths.ts';
 export * from './device-details.ts';
 export * from './ids.ts';
 export * from './pairing-string.ts';
+export * from './push-test.ts';
 export * from './settings.ts';
 export * from './tunnel-service.ts';
 export * from './user.ts';

@@ -1,0 +1,103 @@
+/**
+ * An endpoint as data, and how each is served: its checks in its order, then its answer; an error becomes a status and a short text.
+ *
+ * The order is the reference's and not uniform (reference §0): what only reads, deletes or sets the device asks policies first; what carries a body
+ * about a user reads and checks the body first, so that a bad one is 4.00 whoever sent it; pairing asks for its flag before policies. Whether the user
+ * exists is looked at last.
+ */
+import { type CoapMethod, Status } from '../../../protocol/coap/index.ts';
+import { LocalError, SvcError } from '../../../protocol/errors/index.ts';
+import { CONTENT_FORMAT_CBOR, type PairingMode } from '../../../protocol/records/index.ts';
+import type { DeviceCoapRequest, DeviceCoapResponse } from '../../coap-resources.ts';
+import type { Caller } from '../caller.ts';
+import type { Iam } from '../iam.ts';
+import type { Attributes } from '../policy.ts';
+import type { IamHost } from './host.ts';
+
+/** `action`: policies, else 4.03. `body`: content format, CBOR, types and lengths, else 4.00. */
+export type Check = 'action' | 'body';
+
+/** A request on its way through the checks. */
+export interface IamRequest<Body> {
+  readonly iam: Iam;
+  readonly host: IamHost;
+  readonly caller: Caller;
+  readonly parameters: Readonly<Record<string, string>>;
+  /** undefined before it is read, and where none is. */
+  readonly body: Body;
+}
+
+export interface IamEndpoint<Body = unknown> {
+  readonly method: CoapMethod;
+  /** With `{name}` segments. */
+  readonly path: string;
+  /** What policies are asked for; everybody may do what has none. */
+  readonly action?: string;
+  /** Pairing: policies are asked together with everything else this mode depends on. */
+  readonly pairing?: PairingMode;
+  /** What policies learn of the request. */
+  readonly attributes?: (request: IamRequest<Body>) => Attributes;
+  readonly checks: readonly Check[];
+  /** Reads and checks the body. @throws RemoteError PARSE or LocalError INVALID_ARGUMENT (4.00), NOT_FOUND (4.04) */
+  readonly read?: (request: DeviceCoapRequest, iam: Iam) => Body;
+  /** Does it. A payload is CBOR. */
+  readonly answer: (request: IamRequest<Body>) => Answer | Promise<Answer>;
+}
+
+export interface Answer {
+  readonly status: number;
+  readonly payload?: Uint8Array;
+}
+
+/** An endpoint among others: what its body is, is its own business. */
+export function endpoint<Body>(definition: IamEndpoint<Body>): IamEndpoint {
+  return definition as unknown as IamEndpoint;
+}
+
+/** The answer to a request. @throws what says something about us: the resource answers 5.00 and logs it */
+export async function serve(definition: IamEndpoint, iam: Iam, host: IamHost, from: DeviceCoapRequest): Promise<DeviceCoapResponse> {
+  let request: IamRequest<unknown> = { iam, host, caller: host.caller(from.connection), parameters: from.parameters, body: undefined };
+  try {
+    for (const check of definition.checks) {
+      if (check === 'body') request = { ...request, body: definition.read?.(from, iam) };
+      else authorize(definition, request);
+    }
+    const answer = await definition.answer(request);
+    return answer.payload === undefined ? answer : { ...answer, contentFormat: CONTENT_FORMAT_CBOR };
+  } catch (error) {
+    if (!(error instanceof SvcError)) throw error;
+    if (error.code === 'FORBIDDEN') host.denied?.(request.caller, actionOf(definition), definition.attributes?.(request) ?? {});
+    return refusal(error);
+  }
+}
+
+function authorize({ action, pairing, attributes }: IamEndpoint, request: IamRequest<unknown>): void {
+  const { iam, caller } = request;
+  if (pairing !== undefined) iam.requirePairing(pairing, caller);
+  else if (action !== undefined && !iam.check(caller, action, attributes?.(request))) throw new LocalError('FORBIDDEN', 'Access denied');
+}
+
+function actionOf({ action, pairing }: IamEndpoint): string {
+  return action ?? `IAM:Pairing${pairing}`;
+}
+
+const statuses: ReadonlyMap<string, number> = new Map([
+  ['PARSE', Status.BAD_REQUEST],
+  ['INVALID_ARGUMENT', Status.BAD_REQUEST],
+  ['UNAUTHORIZED', Status.UNAUTHORIZED],
+  ['FORBIDDEN', Status.FORBIDDEN],
+  ['NOT_FOUND', Status.NOT_FOUND],
+  ['IN_USE', Status.CONFLICT],
+  // Limits and a vanished invitee are answered 5.00 here (reference §1.1, §1.3).
+  ['OUT_OF_MEMORY', Status.INTERNAL_SERVER_ERROR],
+  ['INVALID_STATE', Status.INTERNAL_SERVER_ERROR],
+  ['NOT_ATTACHED', Status.SERVICE_UNAVAILABLE],
+  ['OPERATION_IN_PROGRESS', Status.SERVICE_UNAVAILABLE],
+]);
+
+function refusal(error: SvcError): DeviceCoapResponse {
+  const status = statuses.get(error.code);
+  if (status === undefined) throw error;
+  // Whose a name or key is, is not the business of who asks for it.
+  return { status, payload: status === Status.CONFLICT ? 'Already in use' : error.message };
+}

@@ -1,5 +1,6 @@
 /** What a change of the state tells those who listen: told after it is saved, in the order of the changes. */
 import type { IamUser, PairingMode, SettingName } from '../../protocol/records/index.ts';
+import type { Caller } from './caller.ts';
 
 /** Settings of a user, by their name in `PUT /iam/users/:username/:setting`. */
 export type UserSetting =
@@ -23,7 +24,12 @@ export type StateSetting =
   | 'initial-pairing-username'
   | 'friendly-name';
 
-export type IamChange =
+/** Who asked for a change, with the name of the user it acted as before the change. */
+export interface ChangeAuthor extends Caller {
+  readonly username?: string;
+}
+
+type Change =
   | { readonly kind: 'user-created'; readonly username: string; readonly user: IamUser }
   /** `previous` is the user as it was, with the keys whose connections end and the token to withdraw. */
   | { readonly kind: 'user-deleted'; readonly username: string; readonly previous: IamUser }
@@ -37,7 +43,14 @@ export type IamChange =
     }
   /** Follows the user-created or user-changed of the same pairing. */
   | { readonly kind: 'user-paired'; readonly username: string; readonly mode: PairingMode; readonly fingerprint: string }
-  | { readonly kind: 'settings-changed'; readonly setting: StateSetting }
+  /** `value` is the new one; absent when it was cleared, and always where it is secret. */
+  | { readonly kind: 'settings-changed'; readonly setting: StateSetting; readonly value?: boolean | string }
   | { readonly kind: 'configuration-changed' };
 
+/** Without `by` the application itself changed it. */
+export type IamChange = Change & { readonly by?: ChangeAuthor };
+
 export type IamChangeListener = (change: IamChange) => void;
+
+/** Makes changes part of a record, such as an audit log; they are acknowledged when it resolves. */
+export type IamRecorder = (changes: readonly IamChange[]) => Promise<void>;

@@ -20,12 +20,17 @@ export interface DraftContext {
   readonly makeToken: IamSecrets['makeToken'];
 }
 
+/** Whose values no listener is told. */
+const SECRET: ReadonlySet<StateSetting> = new Set(['open-pairing-password', 'open-pairing-sct']);
+
 const flagSettings: Readonly<Record<keyof PairingFlags, StateSetting>> = {
   localOpenPairing: 'local-open-pairing',
   passwordOpenPairing: 'password-open-pairing',
   passwordInvitePairing: 'password-invite-pairing',
   localInitialPairing: 'local-initial-pairing',
 };
+
+type TextField = 'openPairingPasswordSealed' | 'openPairingSct' | 'openPairingRole' | 'initialPairingUsername' | 'friendlyName';
 
 export class IamDraft {
   readonly #context: DraftContext;
@@ -145,7 +150,7 @@ export class IamDraft {
   }
 
   setFlag(flag: keyof PairingFlags, on: boolean): void {
-    this.#replace({ ...this.#state, [flag]: on }, { kind: 'settings-changed', setting: flagSettings[flag] });
+    this.#replace({ ...this.#state, [flag]: on }, { kind: 'settings-changed', setting: flagSettings[flag], value: on });
   }
 
   /** Sealed: see `Iam.setOpenPairingPassword`. */
@@ -207,9 +212,10 @@ export class IamDraft {
     this.#replace({ ...this.#state, users }, { kind: 'user-changed', username: user.username, setting, previous, user });
   }
 
-  #setText<Field extends keyof IamState>(setting: StateSetting, field: Field, value: IamState[Field] | undefined): void {
+  #setText(setting: StateSetting, field: TextField, value: string | undefined): void {
     const { [field]: _, ...others } = this.#state;
-    this.#replace((value === undefined ? others : { ...others, [field]: value }) as IamState, { kind: 'settings-changed', setting });
+    const told = value === undefined || SECRET.has(setting) ? {} : { value };
+    this.#replace(value === undefined ? others : { ...others, [field]: value }, { kind: 'settings-changed', setting, ...told });
   }
 
   #replace(state: IamState, change: IamChange): void {

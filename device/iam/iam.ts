@@ -13,7 +13,7 @@ import type { IamUser, PairingMode } from '../../protocol/records/index.ts';
 import type { Log } from '../../transport/environment.ts';
 import { Listeners } from '../listeners.ts';
 import { type Caller, requestAttributes, resolveCaller } from './caller.ts';
-import type { IamChange, IamChangeListener } from './changes.ts';
+import type { ChangeAuthor, IamChange, IamChangeListener, IamRecorder } from './changes.ts';
 import { checkConfiguration } from './configuration.ts';
 import { type DraftContext, IamDraft } from './draft.ts';
 import { type Decision, Evaluator } from './evaluate.ts';
@@ -45,6 +45,7 @@ export type StoredPassword = { readonly kdf: 0; readonly password: string } | Pa
 /** A change that waits for its turn. */
 interface Waiting {
   readonly change: (draft: IamDraft) => unknown;
+  readonly by: Caller | undefined;
   readonly resolve: (result: unknown) => void;
   readonly reject: (error: unknown) => void;
 }
@@ -56,6 +57,8 @@ export class Iam {
   readonly #save: (document: StateDocument) => Promise<void>;
   readonly #saveConfiguration: (configuration: IamConfiguration) => Promise<void>;
   readonly #listeners: Listeners<[IamChange]>;
+  readonly #recorders = new Set<IamRecorder>();
+  readonly #log: Log;
   #configuration: IamConfiguration;
   #evaluator: Evaluator;
   #state: IamState;
@@ -75,7 +78,8 @@ export class Iam {
     this.#secrets = options.secrets;
     this.#save = options.save ?? (async () => {});
     this.#saveConfiguration = options.saveConfiguration ?? (async () => {});
-    this.#listeners = new Listeners(options.log ?? SILENT);
+    this.#log = options.log ?? SILENT;
+    this.#listeners = new Listeners(this.#log);
     this.#configuration = options.configuration;
     this.#evaluator = new Evaluator(options.configuration);
     this.#rules = new Rules({ ...defaultIamLimits, ...options.limits });
@@ -173,11 +177,12 @@ export class Iam {
    * Changes the state: the function is given a draft of the newest one, and what it returns is what this resolves with, once all of it is
    * saved. When it throws, nothing of it counts.
    * @param change synchronous; several operations of one function are saved together or not at all
+   * @param by who asked for it, told with the changes; left out for the application itself
    * @throws what the function throws; the error of the save
    */
-  update<T>(change: (draft: IamDraft) => T): Promise<T> {
+  update<T>(change: (draft: IamDraft) => T, by?: Caller): Promise<T> {
     return new Promise<T>((resolve, reject) => {
-      this.#waiting.push({ change, resolve: resolve as (result: unknown) => void, reject });
+      this.#waiting.push({ change, by, resolve: resolve as (result: unknown) => void, reject });
       this.#work ??= this.#carryOut();
     });
   }
@@ -188,33 +193,33 @@ export class Iam {
   }
 
   /** undefined clears it. @throws LocalError INVALID_ARGUMENT outside the limits, NOT_FOUND */
-  async setUserPassword(username: string, password: string | undefined): Promise<void> {
+  async setUserPassword(username: string, password: string | undefined, by?: Caller): Promise<void> {
     if (password !== undefined) this.#rules.password(password);
     // No costly derivation for a user that is not there.
     if (this.user(username) === undefined && this.#work === null) throw new LocalError('NOT_FOUND', `there is no user "${username}"`);
     const verifier = password === undefined ? undefined : await this.#secrets.makeVerifier(password);
-    await this.update((draft) => draft.setUserVerifier(username, verifier));
+    await this.update((draft) => draft.setUserVerifier(username, verifier), by);
   }
 
   /** undefined clears it. @throws LocalError INVALID_ARGUMENT outside the limits */
-  async setOpenPairingPassword(password: string | undefined): Promise<void> {
+  async setOpenPairingPassword(password: string | undefined, by?: Caller): Promise<void> {
     if (password !== undefined) this.#rules.password(password);
     const sealed = password === undefined ? undefined : await this.#secrets.seal(password);
-    await this.update((draft) => draft.setOpenPairingPasswordSealed(sealed));
+    await this.update((draft) => draft.setOpenPairingPasswordSealed(sealed), by);
   }
 
   /**
    * Replaces policies and roles. Users keep their role even when it is gone, and are then denied everything.
    * @throws LocalError INVALID_ARGUMENT; the error of the save
    */
-  async setConfiguration(configuration: IamConfiguration): Promise<void> {
+  async setConfiguration(configuration: IamConfiguration, by?: Caller): Promise<void> {
     checkConfiguration(configuration);
     const evaluator = new Evaluator(configuration);
     const replaced = this.#configuring.then(async () => {
       await this.#saveConfiguration(configuration);
       this.#configuration = configuration;
       this.#evaluator = evaluator;
-      this.#listeners.emit({ kind: 'configuration-changed' });
+      await this.#publish([{ kind: 'configuration-changed', ...this.#author(this.#state, by) }]);
     });
     this.#configuring = replaced.catch(() => {});
     await replaced;
@@ -237,6 +242,16 @@ export class Iam {
   /** Told of every change after it is saved. Returns the function that removes the listener. */
   onChange(listener: IamChangeListener): () => void {
     return this.#listeners.add(listener);
+  }
+
+  /**
+   * Gives every change to a recorder after it is saved and before it is acknowledged: `update` resolves when all recorders have. One that rejects is
+   * logged and stops nothing, as the change is made by then. Returns the function that removes it.
+   */
+  record(recorder: IamRecorder): () => void {
+    const own: IamRecorder = (changes) => recorder(changes);
+    this.#recorders.add(own);
+    return () => this.#recorders.delete(own);
   }
 
   // Pairing
@@ -278,7 +293,7 @@ export class Iam {
     return this.update((draft) => {
       requirePairing(draft.state, mode, caller, (who, action) => this.#allows(draft.state, who, action));
       return pair(draft);
-    });
+    }, caller);
   }
 
   #mayPair = (caller: Caller, action: string): boolean => this.#allows(this.#state, caller, action);
@@ -312,13 +327,14 @@ export class Iam {
     let state = this.#state;
     const changes: IamChange[] = [];
     const context = this.#context();
-    const settle = batch.map(({ change, resolve, reject }) => {
+    const settle = batch.map(({ change, by, resolve, reject }) => {
       const draft = new IamDraft(state, context);
+      const author = this.#author(state, by);
       try {
         const result = change(draft);
         const finished = draft.finish();
         state = finished.state;
-        changes.push(...finished.changes);
+        changes.push(...finished.changes.map((each) => ({ ...each, ...author })));
         return () => resolve(result);
       } catch (error) {
         draft.finish();
@@ -335,8 +351,24 @@ export class Iam {
     } finally {
       this.#pending = null;
     }
-    for (const change of changes) this.#listeners.emit(change);
+    await this.#publish(changes);
     for (const each of settle) each();
+  }
+
+  /** Tells listeners, and waits for recorders. Never throws. */
+  async #publish(changes: readonly IamChange[]): Promise<void> {
+    for (const change of changes) this.#listeners.emit(change);
+    if (changes.length === 0) return;
+    const recorded = Array.from(this.#recorders, async (recorder) => recorder(changes));
+    for (const result of await Promise.allSettled(recorded)) {
+      if (result.status === 'rejected') this.#log.error('a change could not be recorded', { error: String(result.reason) });
+    }
+  }
+
+  #author({ users }: IamState, by: Caller | undefined): { readonly by?: ChangeAuthor } {
+    if (by === undefined) return {};
+    const username = resolveCaller(users, by)?.username;
+    return { by: username === undefined ? by : { ...by, username } };
   }
 
   #context(): DraftContext {

@@ -1,6 +1,6 @@
 /** Access control of a device: users, roles, policies, pairing. */
 export type { Caller } from './caller.ts';
-export type { IamChange, IamChangeListener, StateSetting, UserSetting } from './changes.ts';
+export type { ChangeAuthor, IamChange, IamChangeListener, IamRecorder, StateSetting, UserSetting } from './changes.ts';
 export { configurationDocument, readConfiguration } from './configuration.ts';
 export { defaultConfiguration, demoState, type FirstState, productionState } from './defaults.ts';
 export type { IamDraft } from './draft.ts';

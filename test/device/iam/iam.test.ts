@@ -1,5 +1,5 @@
 /** The model: who a caller is, changes one after the other and saved before they count, settings of users, limits, events. */
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { defaultConfiguration, type IamChange, type IamDraft, type StateDocument } from '../../../device/iam/index.ts';
 import { caller, codeOf, iamOf, key, stateOf, user } from './model.ts';
 
@@ -167,6 +167,68 @@ describe('a change', () => {
     void iam.update((draft) => draft.deleteUser('ann'));
     await iam.settled();
     expect(iam.user('ann')).toBeUndefined();
+  });
+});
+
+describe('a record of changes', () => {
+  it('is made after the save and before the acknowledgement, with who asked', async () => {
+    const order: unknown[] = [];
+    const iam = iamWithUsers({ save: async () => void order.push('saved') });
+    let recorded: (() => void) | undefined;
+    iam.record(async (changes) => {
+      order.push(changes.map(({ kind, by }) => [kind, by?.username]));
+      await new Promise<void>((resolve) => (recorded = resolve));
+    });
+    const asBoss = caller(5, { passwordUsername: 'boss' });
+    const done = iam.update((draft) => draft.deleteUser('boss'), asBoss).then(() => order.push('acknowledged'));
+    await vi.waitFor(() => expect(recorded).toBeDefined());
+    expect(order).toEqual(['saved', [['user-deleted', 'boss']]]);
+    recorded?.();
+    await done;
+    expect(order).toHaveLength(3);
+  });
+
+  it('tells values, but no secret, and who is nobody by the key alone', async () => {
+    const iam = iamWithUsers();
+    const changes: IamChange[] = [];
+    iam.record(async (each) => void changes.push(...each));
+    await iam.update((draft) => {
+      draft.setFlag('localOpenPairing', true);
+      draft.setFriendlyName('Kitchen');
+      draft.setFriendlyName(undefined);
+      draft.setOpenPairingSct('token-of-open-pairing');
+    });
+    await iam.setOpenPairingPassword('open-sesame', caller(77));
+    expect(changes).toEqual([
+      { kind: 'settings-changed', setting: 'local-open-pairing', value: true },
+      { kind: 'settings-changed', setting: 'friendly-name', value: 'Kitchen' },
+      { kind: 'settings-changed', setting: 'friendly-name' },
+      { kind: 'settings-changed', setting: 'open-pairing-sct' },
+      { kind: 'settings-changed', setting: 'open-pairing-password', by: caller(77) },
+    ]);
+  });
+
+  it('of the configuration is made too, and none when nothing changed', async () => {
+    const iam = iamWithUsers();
+    const kinds: string[] = [];
+    iam.record(async (changes) => void kinds.push(...changes.map(({ kind }) => kind)));
+    await iam.update((draft) => draft.user('ann'));
+    await iam.setConfiguration(iam.configuration, caller(1));
+    expect(kinds).toEqual(['configuration-changed']);
+  });
+
+  it('that fails stops nothing, and one that is removed hears nothing', async () => {
+    const iam = iamWithUsers();
+    const heard: unknown[] = [];
+    iam.record(() => {
+      throw new Error('a bug');
+    });
+    const remove = iam.record(async (changes) => void heard.push(...changes));
+    await iam.update((draft) => draft.deleteUser('ann'));
+    remove();
+    await iam.update((draft) => draft.deleteUser('bob'));
+    expect(heard).toHaveLength(1);
+    expect(iam.usernames).toEqual(['boss']);
   });
 });
 

@@ -74,7 +74,7 @@ describe('Local Open', () => {
     });
     expect(iam.resolveCaller(caller(1))).toEqual(paired);
     expect(changes.map(({ kind }) => kind)).toEqual(['user-created', 'user-paired']);
-    expect(changes[1]).toEqual({ kind: 'user-paired', username: 'ann', mode: 'LocalOpen', fingerprint: key(1) });
+    expect(changes[1]).toEqual({ kind: 'user-paired', username: 'ann', mode: 'LocalOpen', fingerprint: key(1), by: caller(1) });
   });
 
   it('again with the same name and key changes nothing', async () => {

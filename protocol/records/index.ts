@@ -1,10 +1,12 @@
-/** Records and names that both ends speak: ids, pairing string, tunnel service, device details, settings, version. */
+/** Records and names that both ends speak: ids, pairing, tunnel service, device details, settings, users and their settings, version. */
 export { CONTENT_FORMAT_CBOR } from '../control/paths.ts';
 export * from './device-details.ts';
 export * from './ids.ts';
+export * from './pairing-request.ts';
 export * from './pairing-string.ts';
 export * from './push-test.ts';
 export * from './settings.ts';
 export * from './tunnel-service.ts';
 export * from './user.ts';
+export * from './values.ts';
 export * from './version.ts';

@@ -70,6 +70,17 @@ export function decodeUser(payload: Uint8Array): IamUser {
   };
 }
 
+/** Body of `PUT /iam/users/:username/push`. */
+export function encodePush({ token, projectId }: Required<UserPush>): Uint8Array {
+  return encode({ Token: token, ProjectId: projectId });
+}
+
+/** Both are required. @throws RemoteError PARSE */
+export function decodePush(payload: Uint8Array): Required<UserPush> {
+  const body = map(decode(payload));
+  return { token: text(body, 'Token', TEXT), projectId: text(body, 'ProjectId', TEXT) };
+}
+
 function userMap(user: IamUser): CborValue {
   return {
     Username: user.username,

@@ -273,6 +273,44 @@ const parsers: readonly Target[] = [
     encode: records.encodeUser,
   }),
   parser({
+    name: 'records.settings',
+    samples: [
+      records.encodeSettings({
+        passwordOpenPairing: true,
+        passwordInvitePairing: false,
+        localOpenPairing: true,
+        passwordOpenSct: 's',
+        passwordOpenPassword: 'p',
+      }),
+    ],
+    parse: records.decodeSettings,
+    encode: records.encodeSettings,
+  }),
+  parser({
+    name: 'records.open-pairing',
+    samples: [records.encodeOpenPairing({ username: 'bob', fingerprintName: 'phone' })],
+    parse: records.decodePasswordOpenPairing,
+    encode: records.encodeOpenPairing,
+  }),
+  parser({
+    name: 'records.push',
+    samples: [records.encodePush({ token: 'token', projectId: 'project' })],
+    parse: records.decodePush,
+    encode: records.encodePush,
+  }),
+  parser({
+    name: 'records.names',
+    samples: [records.encodeNames(['admin', 'größe'])],
+    parse: records.decodeNames,
+    encode: records.encodeNames,
+  }),
+  parser({
+    name: 'records.text',
+    samples: [records.encodeText('Bob'), records.encodeText(undefined)],
+    parse: records.decodeText,
+    encode: records.encodeText,
+  }),
+  parser({
     name: 'records.pairing-string',
     samples: [`p=pr-1,d=de-1,pwd=a%2Cb,sct=x,u=user,fp=${fingerprint}`, 'd=de-1,p=pr-1,new=1'].map((pairing) => utf8.encode(pairing)),
     parse: (input) => records.decodePairingString(text.decode(input)),

@@ -157,6 +157,49 @@ const codecs: readonly (readonly [string, (value: never) => Uint8Array, (payload
     { username: 'eve', fingerprints: [], notificationCategories: [] },
     { Username: 'eve', Fingerprints: [], NotificationCategories: [] },
   ],
+  ['push', records.encodePush, records.decodePush, { token: 't', projectId: 'p' }, { Token: 't', ProjectId: 'p' }],
+  ['push test', records.encodePushAnswer, records.decodePushAnswer, { statusCode: 404, body: '{}' }, { StatusCode: 404, Body: '{}' }],
+  [
+    'settings',
+    records.encodeSettings,
+    records.decodeSettings,
+    {
+      passwordOpenPairing: true,
+      passwordInvitePairing: false,
+      localOpenPairing: true,
+      passwordOpenSct: 'sct',
+      passwordOpenPassword: 'pwd',
+    },
+    {
+      PasswordOpenPairing: true,
+      PasswordInvitePairing: false,
+      LocalOpenPairing: true,
+      PasswordOpenSct: 'sct',
+      PasswordOpenPassword: 'pwd',
+    },
+  ],
+  [
+    'small settings',
+    records.encodeSettings,
+    records.decodeSettings,
+    { passwordOpenPairing: false, passwordInvitePairing: false, localOpenPairing: false },
+    { PasswordOpenPairing: false, PasswordInvitePairing: false, LocalOpenPairing: false },
+  ],
+  [
+    'open pairing',
+    records.encodeOpenPairing,
+    records.decodePasswordOpenPairing,
+    { username: 'bob', fingerprintName: 'phone' },
+    { Username: 'bob', FingerprintName: 'phone' },
+  ],
+  ['small open pairing', records.encodeOpenPairing, records.decodeOpenPairing, { username: 'bob' }, { Username: 'bob' }],
+  ['fingerprint name', records.encodeFingerprintName, records.decodeFingerprintName, 'phone', { FingerprintName: 'phone' }],
+  ['no fingerprint name', records.encodeFingerprintName, records.decodeFingerprintName, undefined, {}],
+  ['new user', records.encodeNewUser, records.decodeNewUser, 'bob', { Username: 'bob' }],
+  ['flag', records.encodeFlag, records.decodeFlag, true, true],
+  ['text', records.encodeText, records.decodeText, 'Bob', 'Bob'],
+  ['no text', records.encodeText, records.decodeText, undefined, null],
+  ['names', records.encodeNames, records.decodeNames, ['admin', 'bob'], ['admin', 'bob']],
 ];
 
 describe.each(codecs)('%s', (_, write, read, value, wire) => {
@@ -212,6 +255,50 @@ describe('records of other versions', () => {
       notificationCategories: [],
     });
     expect(() => records.decodeUser(encode({ Username: 'bob', Fingerprint: 'short' }))).toThrow(RemoteError);
+  });
+});
+
+describe('bodies that are refused', () => {
+  const long = 'x'.repeat(1024);
+  const refused: readonly (readonly [(payload: Uint8Array) => unknown, CborValue])[] = [
+    ...[{}, null, [], 'bob', { Username: null }, { Username: 7 }, { Username: long }].flatMap(
+      (body): (readonly [(payload: Uint8Array) => unknown, CborValue])[] => [
+        [records.decodeNewUser, body],
+        [records.decodeOpenPairing, body],
+        [records.decodePasswordOpenPairing, body],
+      ],
+    ),
+    [records.decodePasswordOpenPairing, { Username: 'bob', Password: 'secret' }],
+    [records.decodePasswordOpenPairing, { Username: 'bob', Password: null }],
+    [records.decodeOpenPairing, { Username: 'bob', FingerprintName: 7 }],
+    [records.decodeFingerprintName, { FingerprintName: long }],
+    [records.decodeFingerprintName, 'phone'],
+    [records.decodePush, { Token: 't' }],
+    [records.decodePush, { ProjectId: 'p' }],
+    [records.decodePush, { Token: 't', ProjectId: null }],
+    [records.decodeFlag, null],
+    [records.decodeFlag, 1],
+    [records.decodeFlag, 'true'],
+    [records.decodeText, true],
+    [records.decodeText, long],
+    [records.decodeNames, 'admin'],
+    [records.decodeNames, ['admin', null]],
+    [records.decodeNames, ['admin', long]],
+    [records.decodeNames, { 0: 'admin' }],
+    [records.decodeSettings, { PasswordOpenPairing: true, LocalOpenPairing: true }],
+    [records.decodePushAnswer, { StatusCode: -1, Body: '' }],
+    [records.decodePushAnswer, { StatusCode: 200 }],
+  ];
+
+  test.each(refused)('%o does not take %j', (read, body) => {
+    expect(() => read(encode(body))).toThrow(RemoteError);
+  });
+
+  test('what nobody asks for is no reason to refuse, but a password is', () => {
+    const body = { Username: 'bob', Password: 'secret', Extra: [long] };
+    expect(records.decodeOpenPairing(encode(body))).toEqual({ username: 'bob' });
+    expect(records.decodeNewUser(encode(body))).toBe('bob');
+    expect(() => records.decodePasswordOpenPairing(encode(body))).toThrow(/Password/);
   });
 });
 

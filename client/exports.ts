@@ -1,6 +1,13 @@
 /** What both entry points of the client SDK export. */
 export type { CoapMethod } from '../protocol/coap/index.ts';
-export { LocalError, NoChannelsError, RemoteError, SvcError } from '../protocol/errors/index.ts';
+export {
+  type ErrorCode,
+  errorMeaning as errorGetMessage,
+  LocalError,
+  NoChannelsError,
+  RemoteError,
+  SvcError,
+} from '../protocol/errors/index.ts';
 export type { Environment, Log, LogLevel } from '../transport/environment.ts';
 export type { StreamStats } from '../transport/session/index.ts';
 export type { ChannelFailures } from './channels.ts';

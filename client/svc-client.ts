@@ -6,7 +6,7 @@ import type { PrivateKey } from '../protocol/crypto-host.ts';
 import { LocalError } from '../protocol/errors/index.ts';
 import { decodePrivateKey, encodePrivateKey, fingerprint } from '../protocol/identity/index.ts';
 import { VERSION } from '../protocol/records/index.ts';
-import { type Environment, type Log, type LogLevel, silentLog } from '../transport/environment.ts';
+import { type Log, type LogLevel, silentLog, withLog } from '../transport/environment.ts';
 import { Host, type StationAddress, StationConnector } from '../transport/session/index.ts';
 import { Connection } from './connection.ts';
 import type { ClientHost } from './host.ts';
@@ -24,15 +24,7 @@ export class SvcClient {
 
   /** Use `create` of the host's entry point. */
   constructor(host: ClientHost) {
-    const { clock, crypto, network } = host.environment;
-    const environment: Environment = {
-      clock,
-      crypto,
-      network,
-      log: this.#filtered(host.environment.log),
-      createCore: (options) => host.environment.createCore(options),
-    };
-    this.#clientHost = { ...host, environment };
+    this.#clientHost = { ...host, environment: withLog(host.environment, this.#filtered(host.environment.log)) };
   }
 
   /** Version of this SDK. */

@@ -62,24 +62,31 @@ export class CoapResources {
   }
 
   /**
-   * A resource of the application. `path` starts with `/` and may have `{name}` segments.
+   * A resource of the application. `path` starts with `/` and may have `{name}` segments. Returns the function that removes it.
    * @throws LocalError INVALID_ARGUMENT (method, path, or a path below /p2p, /tcp-tunnels, /iam); IN_USE when method and path have a handler
    */
-  add(method: string, path: string, handler: CoapHandler): void {
+  add(method: string, path: string, handler: CoapHandler): () => void {
     if (!Object.hasOwn(MethodCode, method)) throw new LocalError('INVALID_ARGUMENT', 'the CoAP method must be GET, POST, PUT or DELETE');
     if (!path.startsWith('/')) throw new LocalError('INVALID_ARGUMENT', 'the path of a CoAP resource starts with "/"');
     if (RESERVED.some((prefix) => path === prefix || path.startsWith(`${prefix}/`))) {
       throw new LocalError('INVALID_ARGUMENT', `the CoAP path ${path} is reserved: /p2p, /tcp-tunnels and /iam belong to the SDK`);
     }
-    this.addOwn(method as CoapMethod, path, handler);
+    return this.addOwn(method as CoapMethod, path, handler);
   }
 
-  /** One of the SDK's own endpoints. */
-  addOwn(method: CoapMethod, path: string, handler: CoapHandler): void {
+  /** One of the SDK's own endpoints. Returns the function that removes it. */
+  addOwn(method: CoapMethod, path: string, handler: CoapHandler): () => void {
     const key = `${method} ${path}`;
     if (this.#taken.has(key)) throw new LocalError('IN_USE', `the CoAP resource ${key} has a handler`);
     this.router.on(method, path, (request) => this.#serve(method, handler, request));
     this.#taken.add(key);
+    let added = true;
+    return () => {
+      if (!added) return;
+      added = false;
+      this.router.off(method, path);
+      this.#taken.delete(key);
+    };
   }
 
   async #serve(method: CoapMethod, handler: CoapHandler, request: RoutedRequest<Session>): Promise<CoapReply> {

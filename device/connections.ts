@@ -2,6 +2,7 @@
  * The client connections of a device: each gets a number that only grows (its ref) and is announced when it opens and closes.
  */
 import { LocalError } from '../protocol/errors/index.ts';
+import { shortFingerprint } from '../protocol/identity/index.ts';
 import type { Session } from '../transport/session/index.ts';
 import type { Listeners } from './listeners.ts';
 
@@ -25,6 +26,11 @@ export class DeviceConnection {
   /** Full hex fingerprint of the client's key. */
   get clientFingerprint(): string {
     return this.#session.remoteFingerprint;
+  }
+
+  /** @deprecated The first 16 bytes of it: for people's eyes, never to tell clients apart. */
+  get clientFingerprintHex(): string {
+    return shortFingerprint(this.clientFingerprint);
   }
 
   /** Whether the connection is local now (PROTOCOL.md §6). It can change: read it at each decision. */

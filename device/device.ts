@@ -1,7 +1,7 @@
 import type { SvcError } from '../protocol/errors/index.ts';
-import { decodePrivateKey, encodePrivateKey } from '../protocol/identity/index.ts';
+import { decodePrivateKey, encodePrivateKey, shortFingerprint } from '../protocol/identity/index.ts';
 import { VERSION } from '../protocol/records/index.ts';
-import type { Environment } from '../transport/environment.ts';
+import { type Environment, withLog } from '../transport/environment.ts';
 import { nodeEnvironment } from '../transport/node/index.ts';
 import { Authorization, type AuthorizationListener } from './authorization.ts';
 import { type CoapHandler, CoapResources } from './coap-resources.ts';
@@ -9,6 +9,7 @@ import { type ConnectionEvent, type ConnectionListener, type ConnectionRef, Conn
 import type { DeviceEvent } from './events.ts';
 import { Life } from './life.ts';
 import { Listeners } from './listeners.ts';
+import { DeviceLog, type DeviceLogCallback, stdOutCallback } from './log.ts';
 import type { PasswordAuthenticationListener } from './password/requests.ts';
 import { PasswordService } from './password/service.ts';
 import type { PasswordSource } from './password/source.ts';
@@ -44,6 +45,7 @@ export type DeviceEventListener = (event: DeviceEvent, reason: SvcError | null) 
 /** A device: set it up, `start` it, `close` it. Used once. */
 export class Device {
   readonly #environment: Environment;
+  readonly #log: DeviceLog;
   readonly #deviceEvents: Listeners<[DeviceEvent, SvcError | null]>;
   readonly #connectionEvents: Listeners<[DeviceConnection, ConnectionEvent]>;
   readonly #authorization: Authorization;
@@ -56,8 +58,10 @@ export class Device {
 
   /** @throws LocalError as the setters */
   constructor(options: DeviceOptions = {}) {
-    this.#environment = options.environment ?? nodeEnvironment();
-    const { log } = this.#environment;
+    const environment = options.environment ?? nodeEnvironment();
+    this.#log = new DeviceLog(environment.log);
+    const { log } = this.#log;
+    this.#environment = withLog(environment, log);
     this.#deviceEvents = new Listeners(log);
     this.#connectionEvents = new Listeners(log);
     this.#authorization = new Authorization(log);
@@ -181,14 +185,20 @@ export class Device {
     return this.#life.fingerprint;
   }
 
+  /** @deprecated The first 16 bytes of it: for people's eyes, never to tell devices apart. @throws as deviceFingerprint */
+  get deviceFingerprintHex(): string {
+    return shortFingerprint(this.#life.fingerprint);
+  }
+
   // What the device offers. Any time.
 
   /**
    * Serves a CoAP method and path; `{name}` segments match one segment and reach the handler as parameters.
+   * Returns the function that removes it; requests being worked on are answered all the same.
    * @throws LocalError INVALID_ARGUMENT (also for paths below /p2p, /tcp-tunnels and /iam); IN_USE
    */
-  addCoapResource(method: string, path: string, handler: CoapHandler): void {
-    this.#resources.add(method, path, handler);
+  addCoapResource(method: string, path: string, handler: CoapHandler): () => void {
+    return this.#resources.add(method, path, handler);
   }
 
   /**
@@ -315,6 +325,23 @@ export class Device {
   /** Tunnel connections at a time to all services of a type; further ones are refused. @throws LocalError INVALID_ARGUMENT */
   limitTcpTunnelConnections(type: string, limit: number): void {
     this.#tunnels.limit(type, limit);
+  }
+
+  // Messages for people. Any time.
+
+  /** Least severe level that is told: `error`, `warn`, `info` or `trace`; of this device alone. @throws LocalError INVALID_ARGUMENT */
+  setLogLevel(level: string): void {
+    this.#log.setLevel(level);
+  }
+
+  /** Told of each message, beside the environment's log; null takes it away. */
+  setLogCallback(callback: DeviceLogCallback | null): void {
+    this.#log.setCallback(callback);
+  }
+
+  /** Messages as lines on standard output, in place of another callback. */
+  setLogStdOutCallback(): void {
+    this.#log.setCallback(stdOutCallback());
   }
 
   // Events. Each returns the function that removes the listener.

@@ -5,7 +5,7 @@
  * client, base station) asks these interfaces and nothing else, so it runs unchanged in both. An environment is cheap and holds no global
  * state: a base station, two devices and a client live in one process, each with its own.
  *
- * Here are types only, and the log that says nothing.
+ * Here are types, the log that says nothing, and the exchange of a log for another.
  */
 import type { Core, CoreOptions } from '../bindings/index.ts';
 import type { CryptoHost } from '../protocol/crypto-host.ts';
@@ -112,3 +112,9 @@ export type Log = { readonly [level in LogLevel]: (message: string, fields?: Rec
 export const silentLog: Log = { error: discard, warn: discard, info: discard, debug: discard, trace: discard };
 
 function discard(): void {}
+
+/** The same environment with another log. */
+export function withLog(environment: Environment, log: Log): Environment {
+  const { clock, crypto, network, mdns } = environment;
+  return { clock, crypto, network, log, ...(mdns !== undefined && { mdns }), createCore: (options) => environment.createCore(options) };
+}

@@ -1,0 +1,90 @@
+/**
+ * What a device tells about itself: to the environment's log, and to a callback of the application. Each device has its own; nothing here is
+ * shared by a process.
+ *
+ * Until a level is set the environment's log gets everything and chooses itself, and a callback gets `info` and above. `debug` counts as trace.
+ */
+import { LocalError } from '../protocol/errors/index.ts';
+import type { Log, LogLevel } from '../transport/environment.ts';
+import { stderrLog } from '../transport/node/index.ts';
+
+/** Least severe level that is told. */
+export type DeviceLogLevel = 'error' | 'warn' | 'info' | 'trace';
+
+/** Severity of a message, one bit each (reference §3). A device that cannot go on says so by its event PLATFORM_FAILURE, not by FATAL. */
+export const LogSeverity = { FATAL: 1, ERROR: 2, WARN: 4, INFO: 8, TRACE: 16 } as const;
+
+/** One message. Keys, passwords and tokens never appear in it. */
+export interface DeviceLogMessage {
+  /** One of {@link LogSeverity}. */
+  readonly severity: number;
+  readonly message: string;
+  readonly fields: Readonly<Record<string, unknown>>;
+}
+
+/** Told of each message, at once; it must not call back into the device. One that throws is told to the environment's log. */
+export type DeviceLogCallback = (message: DeviceLogMessage) => void;
+
+const LEVELS: readonly DeviceLogLevel[] = ['error', 'warn', 'info', 'trace'];
+
+const SEVERITIES: Readonly<Record<LogLevel, number>> = {
+  error: LogSeverity.ERROR,
+  warn: LogSeverity.WARN,
+  info: LogSeverity.INFO,
+  debug: LogSeverity.TRACE,
+  trace: LogSeverity.TRACE,
+};
+
+/** Name of a severity in lower case: `fatal`, `error`, `warn`, `info` or `trace`. @throws LocalError INVALID_ARGUMENT */
+export function logSeverityAsString(severity: number): string {
+  const name = Object.entries(LogSeverity).find(([, bit]) => bit === severity)?.[0];
+  if (name === undefined) throw new LocalError('INVALID_ARGUMENT', 'a log severity is 1, 2, 4, 8 or 16');
+  return name.toLowerCase();
+}
+
+export class DeviceLog {
+  /** What the parts of the device write to. */
+  readonly log: Log;
+  readonly #under: Log;
+  /** Greatest severity number that is told; null until a level is set. */
+  #most: number | null = null;
+  #callback: DeviceLogCallback | null = null;
+
+  constructor(under: Log) {
+    this.#under = under;
+    const entries = (Object.keys(SEVERITIES) as LogLevel[]).map((level) => {
+      const write: Log[LogLevel] = (message, fields) => this.#tell(level, message, fields);
+      return [level, write];
+    });
+    this.log = Object.fromEntries(entries) as Log;
+  }
+
+  /** @throws LocalError INVALID_ARGUMENT */
+  setLevel(level: string): void {
+    if (!(LEVELS as readonly string[]).includes(level))
+      throw new LocalError('INVALID_ARGUMENT', `a log level of a device is one of ${LEVELS.join(', ')}`);
+    this.#most = SEVERITIES[level as DeviceLogLevel];
+  }
+
+  /** Null takes it away. */
+  setCallback(callback: DeviceLogCallback | null): void {
+    this.#callback = callback;
+  }
+
+  #tell(level: LogLevel, message: string, fields?: Record<string, unknown>): void {
+    const severity = SEVERITIES[level];
+    if (severity <= (this.#most ?? LogSeverity.TRACE)) this.#under[level](message, fields);
+    if (this.#callback === null || severity > (this.#most ?? LogSeverity.INFO)) return;
+    try {
+      this.#callback({ severity, message, fields: fields ?? {} });
+    } catch (error) {
+      this.#under.error('the log callback failed', { error: String(error) });
+    }
+  }
+}
+
+/** A callback that writes lines to standard output: `2026-01-01T00:00:00.000Z warn text name=value …`. */
+export function stdOutCallback(write: (line: string) => unknown = (line) => process.stdout.write(line)): DeviceLogCallback {
+  const lines = stderrLog({ level: 'trace', write: (line) => void write(line) });
+  return ({ severity, message, fields }) => lines[logSeverityAsString(severity) as DeviceLogLevel](message, { ...fields });
+}

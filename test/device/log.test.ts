@@ -1,0 +1,119 @@
+/** What a device tells of itself: levels, the callback, lines on standard output; each device for itself. */
+import { afterEach, describe, expect, test, vi } from 'vitest';
+import { Device, type DeviceLogMessage, LogSeverity, logSeverityAsString } from '../../device/index.ts';
+import { DeviceLog, stdOutCallback } from '../../device/log.ts';
+import { silentLog } from '../../transport/environment.ts';
+import { nodeEnvironment } from '../../transport/node/index.ts';
+import { Scene } from '../client/scene.ts';
+
+/** A log with all that arrived under it and at its callback. */
+function logOfTests() {
+  const lines: string[] = [];
+  const messages: DeviceLogMessage[] = [];
+  const at = (level: string) => (message: string) => void lines.push(`${level} ${message}`);
+  const under = { error: at('error'), warn: at('warn'), info: at('info'), debug: at('debug'), trace: at('trace') };
+  const log = new DeviceLog(under);
+  const all = () => {
+    for (const level of ['error', 'warn', 'info', 'debug', 'trace'] as const) log.log[level](`of ${level}`, { level });
+  };
+  return { log, lines, messages, all };
+}
+
+describe('levels', () => {
+  test('without one the log gets everything and the callback info and above', () => {
+    const { log, lines, messages, all } = logOfTests();
+    log.setCallback((message) => messages.push(message));
+    all();
+    expect(lines).toHaveLength(5);
+    expect(messages).toEqual([
+      { severity: LogSeverity.ERROR, message: 'of error', fields: { level: 'error' } },
+      { severity: LogSeverity.WARN, message: 'of warn', fields: { level: 'warn' } },
+      { severity: LogSeverity.INFO, message: 'of info', fields: { level: 'info' } },
+    ]);
+  });
+
+  test.each([
+    ['error', ['error']],
+    ['warn', ['error', 'warn']],
+    ['info', ['error', 'warn', 'info']],
+    ['trace', ['error', 'warn', 'info', 'debug', 'trace']],
+  ])('%s is for both', (level, told) => {
+    const { log, lines, messages, all } = logOfTests();
+    log.setCallback((message) => messages.push(message));
+    log.setLevel(level);
+    all();
+    expect(lines).toEqual(told.map((name) => `${name} of ${name}`));
+    expect(messages.map(({ message }) => message)).toEqual(told.map((name) => `of ${name}`));
+  });
+
+  test.each(['debug', 'INFO', 'fatal', '', 'toString'])('%j is none', (level) => {
+    expect(() => new Device().setLogLevel(level)).toThrow(expect.objectContaining({ code: 'INVALID_ARGUMENT' }));
+  });
+
+  test('have names, and only they', () => {
+    expect(Object.values(LogSeverity).map(logSeverityAsString)).toEqual(['fatal', 'error', 'warn', 'info', 'trace']);
+    for (const none of [0, 3, 32, Number.NaN])
+      expect(() => logSeverityAsString(none)).toThrow(expect.objectContaining({ code: 'INVALID_ARGUMENT' }));
+  });
+});
+
+describe('the callback', () => {
+  afterEach(() => vi.restoreAllMocks());
+
+  test('may fail: the log says so and the message arrived', () => {
+    const { log, lines } = logOfTests();
+    log.setCallback(() => {
+      throw new Error('full');
+    });
+    log.log.warn('once');
+    expect(lines).toEqual(['warn once', 'error the log callback failed']);
+  });
+
+  test('hears of its device alone, until it is taken away', async () => {
+    const scene = await Scene.make();
+    const [one, other] = [await scene.device(), await scene.device({ deviceId: 'de-other' })];
+    const messages: DeviceLogMessage[] = [];
+    one.device.setLogCallback((message) => messages.push(message));
+    one.device.setLogLevel('error');
+    for (const { device } of [one, other]) {
+      device.onDeviceEvent(() => {
+        throw new Error('of the application');
+      });
+    }
+    await scene.start(one);
+    await scene.start(other);
+    await scene.until(one, 'ATTACHED');
+    await scene.until(other, 'ATTACHED');
+    expect(messages.map(({ severity, message }) => `${logSeverityAsString(severity)} ${message}`)).toEqual([
+      'error a listener of the application failed',
+    ]);
+    one.device.setLogCallback(null);
+    await scene.settle(one.device.close());
+    expect(messages).toHaveLength(1);
+    await scene.close();
+  });
+
+  test('of standard output writes lines that a program can take apart', () => {
+    const lines: string[] = [];
+    const log = new DeviceLog(silentLog);
+    log.setCallback(stdOutCallback((line) => lines.push(line)));
+    log.log.info('attached', { server: 'a b' });
+    log.log.debug('unheard');
+    expect(lines).toHaveLength(1);
+    expect(lines[0]).toMatch(/^\d{4}-\d\d-\d\dT[\d:.]+Z info attached server="a b"\n$/);
+  });
+
+  test('of standard output is set by one call', async () => {
+    const write = vi.spyOn(process.stdout, 'write').mockReturnValue(true);
+    const device = new Device({ environment: nodeEnvironment() });
+    device.setLogStdOutCallback();
+    device.onPasswordAuthenticationRequest(() => {});
+    device.onAuthorizationRequest(() => {
+      throw new Error('no');
+    });
+    expect(await device.authorize({} as never, 'Test:Do')).toBe(false);
+    expect(write.mock.calls.map(([line]) => line)).toEqual([
+      expect.stringMatching(/error the authorization listener failed: denied action=Test:Do error="Error: no"\n$/),
+    ]);
+  });
+});

@@ -1,0 +1,192 @@
+/** The device's end of what runs over a connection, operation by operation: streams, CoAP requests, fingerprints, and what the language does. */
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import {
+  ContentFormat,
+  Device,
+  type DeviceConnection,
+  type DeviceStream,
+  errorGetMessage,
+  LocalError,
+  type SessionStream,
+} from '../../device/index.ts';
+import { Scene } from '../client/scene.ts';
+
+let scene: Scene;
+beforeEach(async () => {
+  scene = await Scene.make();
+});
+afterEach(() => scene.close());
+
+const PORT = 5;
+
+/** A stream that a client opened, as the device has it before it accepts. */
+async function incoming() {
+  const { device } = await scene.attached();
+  const arrived = new Promise<DeviceStream>((resolve) => device.addStreamListener(PORT, resolve));
+  const connection = await scene.connected();
+  const client = connection.createStream();
+  const opening = client.open(PORT);
+  return { device, connection, client, opening, arrived: await scene.settle(arrived) };
+}
+
+/** Both ends of an open stream. */
+async function both() {
+  const { client, opening, arrived, ...rest } = await incoming();
+  const stream: SessionStream = arrived.accept();
+  await scene.settle(opening);
+  return { client, stream, ...rest };
+}
+
+describe('a stream of the device', () => {
+  test('is accepted once, and knows whose it is', async () => {
+    const { device, connection, opening, arrived } = await incoming();
+    expect(arrived.port).toBe(PORT);
+    expect(device.connection(arrived.connection.ref)).toBe(arrived.connection);
+    expect(arrived.connection.clientFingerprint).toBe(connection.getClientFingerprint());
+    arrived.accept();
+    await scene.settle(opening);
+    expect(() => arrived.accept()).toThrow(expect.objectContaining({ code: 'INVALID_STATE' }));
+  });
+
+  test('reads what there is, reads a length, and reads to the end', async () => {
+    const { client, stream } = await both();
+    await scene.settle(client.write(new Uint8Array([1, 2, 3, 4, 5, 6, 7])));
+    expect(await scene.settle(stream.readSome(2))).toEqual(new Uint8Array([1, 2]));
+    expect(await scene.settle(stream.readAll(3))).toEqual(new Uint8Array([3, 4, 5]));
+    await scene.settle(client.close());
+    expect(await scene.settle(stream.readAll(100))).toEqual(new Uint8Array([6, 7]));
+    expect(await scene.code(stream.readSome())).toBe('END_OF_FILE');
+  });
+
+  test('writes and closes: the client reads on to the end', async () => {
+    const { client, stream } = await both();
+    await scene.settle(stream.write(new Uint8Array([8, 9])));
+    await scene.settle(stream.close());
+    expect(await scene.code(stream.write(new Uint8Array(1)))).toBe('CLOSED');
+    expect(await scene.settle(client.readAll(2))).toEqual(new Uint8Array([8, 9]));
+    expect(await scene.code(client.readSome())).toBe('END_OF_FILE');
+  });
+
+  test('aborts: what is outstanding ends with STOPPED on both ends', async () => {
+    const { client, stream } = await both();
+    const reads = Promise.allSettled([stream.readSome(), client.readSome()]);
+    stream.abort();
+    const codes = (await scene.settle(reads)).map((read) => read.status === 'rejected' && read.reason.code);
+    expect(codes).toEqual(['STOPPED', 'STOPPED']);
+  });
+});
+
+describe('a CoAP request to the device', () => {
+  test('shows what was asked, and the handler returns the answer', async () => {
+    const { device } = await scene.attached();
+    device.addCoapResource('PUT', '/rooms/{room}', ({ method, path, parameters, contentFormat, payload, connection }) => ({
+      status: 205,
+      contentFormat: ContentFormat.APPLICATION_JSON,
+      payload: JSON.stringify({ method, path, parameters, contentFormat, payload: [...payload], ref: connection.ref }),
+    }));
+    const coap = (await scene.connected()).createCoap('PUT', '/rooms/attic');
+    coap.setRequestPayload(ContentFormat.APPLICATION_OCTET_STREAM, new Uint8Array([1, 2]));
+    await scene.settle(coap.execute());
+    expect(coap.getResponseStatusCode()).toBe(205);
+    expect(coap.getResponseContentFormat()).toBe(ContentFormat.APPLICATION_JSON);
+    expect(JSON.parse(new TextDecoder().decode(coap.getResponsePayload()))).toEqual({
+      method: 'PUT',
+      path: '/rooms/attic',
+      parameters: { room: 'attic' },
+      contentFormat: 42,
+      payload: [1, 2],
+      ref: 1,
+    });
+  });
+
+  test('an error is a status with a text, without content format', async () => {
+    const { device } = await scene.attached();
+    device.addCoapResource('GET', '/closed', () => ({ status: 403, payload: 'not now' }));
+    const coap = (await scene.connected()).createCoap('GET', '/closed');
+    await scene.settle(coap.execute());
+    expect(coap.getResponseStatusCode()).toBe(403);
+    expect(new TextDecoder().decode(coap.getResponsePayload())).toBe('not now');
+    expect(() => coap.getResponseContentFormat()).toThrow(expect.objectContaining({ code: 'NO_DATA' }));
+  });
+
+  test('a resource that was removed is not found, and its place is free', async () => {
+    const { device } = await scene.attached();
+    const remove = device.addCoapResource('GET', '/once', () => ({ status: 205 }));
+    device.addCoapResource('PUT', '/once', () => ({ status: 204 }));
+    const connection = await scene.connected();
+    expect((await scene.coap(connection, 'GET', '/once')).status).toBe(205);
+    remove();
+    expect((await scene.coap(connection, 'GET', '/once')).status).toBe(404);
+    expect((await scene.coap(connection, 'PUT', '/once')).status).toBe(204);
+    device.addCoapResource('GET', '/once', () => ({ status: 203 }));
+    remove();
+    expect((await scene.coap(connection, 'GET', '/once')).status).toBe(203);
+  });
+
+  test('one that is under way is answered though its resource is removed', async () => {
+    const { device } = await scene.attached();
+    let answer = () => {};
+    const remove = device.addCoapResource('GET', '/slow', () => new Promise((done) => (answer = () => done({ status: 205 }))));
+    const coap = (await scene.connected()).createCoap('GET', '/slow');
+    const done = coap.execute();
+    await scene.world.sim.run(1_000);
+    remove();
+    answer();
+    await scene.settle(done);
+    expect(coap.getResponseStatusCode()).toBe(205);
+  });
+});
+
+describe('fingerprints', () => {
+  test('of device and client: full, and the short form for the eyes', async () => {
+    const { device } = await scene.attached();
+    const opened = new Promise<DeviceConnection>((resolve) => device.onConnectionEvent(resolve));
+    const connection = await scene.connected();
+    const { clientFingerprint, clientFingerprintHex } = await scene.settle(opened);
+    expect(clientFingerprint).toBe(connection.getClientFingerprint());
+    expect(clientFingerprintHex).toBe(clientFingerprint.slice(0, 32));
+    expect(device.deviceFingerprint).toBe(connection.getDeviceFingerprint());
+    expect(device.deviceFingerprintHex).toBe(device.deviceFingerprint.slice(0, 32));
+  });
+});
+
+describe('what the language does', () => {
+  test('a future is a promise: waited for, waited for with a limit, told by a callback, its code in the error', async () => {
+    const device = new Device();
+    const ready: string[] = [];
+    const future = device.start().then(
+      () => 'OK',
+      (error: LocalError) => error.code,
+    );
+    void future.then((code) => ready.push(code));
+    expect(await future).toBe('INVALID_STATE');
+    expect(ready).toEqual(['INVALID_STATE']);
+    const limit = AbortSignal.timeout(1);
+    const never = new Promise<never>((_, reject) => limit.addEventListener('abort', () => reject(limit.reason)));
+    await expect(Promise.race([new Promise(() => {}), never])).rejects.toMatchObject({ name: 'TimeoutError' });
+  });
+
+  test('a listener is a function, and the function that came back removes it', async () => {
+    const under = await scene.device();
+    const heard: string[] = [];
+    const remove = under.device.onDeviceEvent((event) => heard.push(event));
+    await scene.start(under);
+    await scene.until(under, 'ATTACHED');
+    remove();
+    await scene.settle(under.device.close());
+    expect(heard).toEqual(['ATTACHED']);
+    expect(under.events).toEqual(['ATTACHED', 'DETACHED', 'CLOSED']);
+  });
+
+  test('a code is its own name, and has a meaning', () => {
+    const { code, message } = new LocalError('ADDRESS_IN_USE', 'port 5592 is taken');
+    expect([code, message]).toEqual(['ADDRESS_IN_USE', 'port 5592 is taken']);
+    expect(errorGetMessage(code)).toBe('the UDP port the device was told to use is taken');
+    expect(errorGetMessage('no such code')).toBe(errorGetMessage('UNKNOWN'));
+  });
+
+  test('the version is that of the package', async () => {
+    const { default: manifest } = await import('../../package.json', { with: { type: 'json' } });
+    expect(Device.version()).toBe(manifest.version);
+  });
+});

@@ -137,10 +137,13 @@ export class Responder {
     if (observing) options.push(uintOptionOf(OptionNumber.OBSERVE, request.sequence));
     if (request.block1 !== undefined) options.push(uintOptionOf(OptionNumber.BLOCK1, blockValue(request.block1)));
     const message = { code: replyCode(reply), token: request.token, options, payload: reply.payload ?? new Uint8Array(0) };
-    const bytes = this.#fits(request, message) ? encodeMessage(message) : this.#keep(request, message, now);
+    const fits = this.#fits(request, message);
+    const bytes = fits ? encodeMessage(message) : this.#keep(request, message, now);
+    // In place of a body that cannot be kept goes an error, and that ends an observation (RFC 7641 §4.2).
+    const stands = observing && (fits || this.#kept.has(request.key));
     request.sequence = (request.sequence + 1) & 0xffffff;
-    request.answered = !observing;
-    if (observing) this.#options.outbox.push(bytes, observeKey(request));
+    request.answered = !stands;
+    if (stands) this.#options.outbox.push(bytes, observeKey(request));
     else this.#options.outbox.push(bytes, undefined, () => this.#forget(request));
     return true;
   }

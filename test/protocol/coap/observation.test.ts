@@ -133,6 +133,21 @@ describe('observation', () => {
     expect(observer.events.map((event) => textOf(responseOf(event).response.payload))).toEqual(['99']);
   });
 
+  test.each([
+    ['larger than a body may be', { maxBody: 100_000 }, 100_001, 500],
+    ['without room for its blocks', { maxTransfers: 0 }, 100_000, 503],
+  ])('a notification %s ends the observation at both ends', (_, options, length, status) => {
+    const pair = new Pair(options);
+    pair.client.request({ method: 'GET', path: '/t', observe: 0 }, 0);
+    const observer = observing(pair);
+    observer.run();
+    pair.server.respond(observer.exchange(), { status: 205, payload: new Uint8Array(length), observe: true }, 0);
+    observer.run();
+    expect(observer.events.at(-1)).toMatchObject({ kind: 'response', response: { status }, final: true });
+    expect(pair.server.respond(observer.exchange(), { status: 205, observe: true }, 0)).toBe(false);
+    expect([pair.client.stats().requests, pair.server.stats().incoming]).toEqual([0, 0]);
+  });
+
   test('notifications that were overtaken are dropped', () => {
     const client = lone();
     client.request({ method: 'GET', path: '/', observe: 0 }, 0);

@@ -2,12 +2,12 @@
  * One CoAP request to the device, in the specification's form: create it from a connection, give it a payload, execute it, read the response.
  *
  * Any response is a result, 4.xx and 5.xx included; only the absence of one is an error. An object serves one request at a time and may be
- * executed again; the getters show the latest response.
+ * executed again; the getters show the latest response. `observe` is a request whose resource goes on answering (RFC 7641).
  */
 import { type CoapMethod, type CoapResponse, DEFAULT_TIMEOUT, MethodCode } from '../protocol/coap/index.ts';
-import { LocalError } from '../protocol/errors/index.ts';
-import type { Session } from '../transport/session/index.ts';
-import { whileConnected } from './while-connected.ts';
+import { LocalError, type SvcError } from '../protocol/errors/index.ts';
+import type { Observation, Session, SessionRequest } from '../transport/session/index.ts';
+import { lossAsStopped, whileConnected } from './while-connected.ts';
 
 /** Content formats the specification names, with their numbers (RFC 7252 §12.3, RFC 8949). Any other number up to 65535 works as well. */
 export const ContentFormat = {
@@ -18,6 +18,17 @@ export const ContentFormat = {
   APPLICATION_JSON: 50,
   APPLICATION_CBOR: 60,
 } as const;
+
+/** Told what an observed resource is. */
+export interface CoapObserver {
+  /** The first response and each notification. Of changes in quick succession the newest is enough, so there may be fewer notifications than changes. */
+  onResponse(response: CoapResponse): void;
+  /**
+   * Once, when no more will come, unless it was cancelled: null when the last response ended it (an error status, or a resource that cannot be
+   * observed), else why (STOPPED: the connection was closed or is lost; TIMEOUT: no first response; BAD_RESPONSE).
+   */
+  onEnd?(error: SvcError | null): void;
+}
 
 /** One CoAP request and its latest response. Made by `Connection.createCoap`. */
 export class Coap {
@@ -62,11 +73,28 @@ export class Coap {
     const session = this.#session();
     this.#executing = true;
     try {
-      const request = { method: this.#method, path: this.#path, ...this.#payload, timeout: DEFAULT_TIMEOUT, ...options };
-      this.#response = await whileConnected(session, () => session.request(request));
+      this.#response = await whileConnected(session, () => session.request(this.#request(options)));
     } finally {
       this.#executing = false;
     }
+  }
+
+  /**
+   * Observes the resource (RFC 7641), with GET or POST; the getters do not show what comes. Ends with `cancel`, with `signal`, when the device ends it
+   * and with the connection.
+   * @throws LocalError INVALID_ARGUMENT for another method; NOT_CONNECTED; STOPPED when `signal` has fired or the connection is closed
+   */
+  observe(observer: CoapObserver, options: { signal?: AbortSignal } = {}): Observation {
+    if (this.#method !== 'GET' && this.#method !== 'POST')
+      throw new LocalError('INVALID_ARGUMENT', `only GET and POST can observe, not ${this.#method}`);
+    const session = this.#session();
+    const end = (error: SvcError | null): void => observer.onEnd?.(error === null ? null : lossAsStopped(session, error));
+    return session.observe(this.#request(options), (response) => observer.onResponse(response), end);
+  }
+
+  /** The latest response whole, with what has no getter (Max-Age). @throws LocalError INVALID_STATE before a response */
+  getResponse(): CoapResponse {
+    return this.#latest();
   }
 
   /** Status as class × 100 + detail: 205 is 2.05 Content. @throws LocalError INVALID_STATE before a response */
@@ -86,6 +114,10 @@ export class Coap {
     const { payload } = this.#latest();
     if (payload === undefined || payload.length === 0) throw new LocalError('NO_DATA', 'the response has no payload');
     return payload;
+  }
+
+  #request(options: { signal?: AbortSignal }): SessionRequest {
+    return { method: this.#method, path: this.#path, ...this.#payload, timeout: DEFAULT_TIMEOUT, ...options };
   }
 
   #latest(): CoapResponse {

@@ -1,5 +1,5 @@
 /** What both entry points of the client SDK export. */
-export type { CoapMethod } from '../protocol/coap/index.ts';
+export type { CoapMethod, CoapResponse } from '../protocol/coap/index.ts';
 export {
   type ErrorCode,
   errorMeaning as errorGetMessage,
@@ -9,9 +9,9 @@ export {
   SvcError,
 } from '../protocol/errors/index.ts';
 export type { Environment, Log, LogLevel } from '../transport/environment.ts';
-export type { StreamStats } from '../transport/session/index.ts';
+export type { Observation, StreamStats } from '../transport/session/index.ts';
 export type { ChannelFailures } from './channels.ts';
-export { Coap, ContentFormat } from './coap.ts';
+export { Coap, type CoapObserver, ContentFormat } from './coap.ts';
 export { Connection, type ConnectionEvent, type ConnectionEventsCallback, type ConnectionType } from './connection.ts';
 export type { ConnectionOptions } from './options.ts';
 export { Stream } from './stream.ts';

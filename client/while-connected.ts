@@ -13,7 +13,12 @@ export async function whileConnected<T>(session: Session, request: () => Promise
   try {
     return await request();
   } catch (error) {
-    if (session.isOpen || !(error instanceof SvcError) || !LOSSES.includes(error.code)) throw error;
-    throw new LocalError('STOPPED', `the connection ended: ${error.message}`, { cause: error });
+    throw error instanceof SvcError ? lossAsStopped(session, error) : error;
   }
+}
+
+/** STOPPED in place of an error that says how the session ended; any other as it is. */
+export function lossAsStopped(session: Session, error: SvcError): SvcError {
+  if (session.isOpen || !LOSSES.includes(error.code)) return error;
+  return new LocalError('STOPPED', `the connection ended: ${error.message}`, { cause: error });
 }

@@ -2,7 +2,8 @@
  * CoAP on a device's client connections: the application's resources and the device's own under one router, with a limit on how many
  * requests are worked on at a time.
  *
- * A handler that fails, or returns nothing, is answered 5.00 "Request unhandled"; above the limit a request is answered 5.03.
+ * A handler that fails, or returns nothing, is answered 5.00 "Request unhandled"; above the limit a request is answered 5.03. Who observes a
+ * resource is told of changes by `coap-observers.ts`.
  */
 import {
   type CoapMethod,
@@ -15,8 +16,9 @@ import {
   textReply,
 } from '../protocol/coap/index.ts';
 import { LocalError } from '../protocol/errors/index.ts';
-import type { Log } from '../transport/environment.ts';
+import type { Clock, Log } from '../transport/environment.ts';
 import type { Session } from '../transport/session/index.ts';
+import { type Answer, type CoapResource, Observers } from './coap-observers.ts';
 import type { Connections, DeviceConnection } from './connections.ts';
 
 /** A client's request, as a handler gets it. */
@@ -38,6 +40,14 @@ export interface DeviceCoapResponse {
   /** Default: text (0) for a text payload, none for bytes. */
   readonly contentFormat?: number;
   readonly payload?: Uint8Array | string;
+  /** Seconds for which the answer may be taken for the state, 0 to 2^32 - 1; without it 60 (RFC 7252 §5.10.5). */
+  readonly maxAge?: number;
+}
+
+/** What else holds for a resource. */
+export interface CoapResourceOptions {
+  /** Clients may observe it (RFC 7641); only with GET. Say so only of a resource that is then notified. */
+  readonly observable?: boolean;
 }
 
 /** Answers a request; undefined, or an error, becomes 5.00 "Request unhandled". */
@@ -49,6 +59,7 @@ const RESERVED = ['/p2p', '/tcp-tunnels', '/iam'];
 /** Every resource of a device, with the limit on requests. */
 export class CoapResources {
   readonly router = new Router<Session>();
+  readonly observers: Observers;
   /** Requests worked on at a time, over all connections. */
   limit = Number.POSITIVE_INFINITY;
   readonly #connections: Connections;
@@ -56,29 +67,40 @@ export class CoapResources {
   readonly #taken = new Set<string>();
   #running = 0;
 
-  constructor(connections: Connections, log: Log) {
+  constructor(connections: Connections, log: Log, clock: Clock) {
     this.#connections = connections;
     this.#log = log;
+    this.observers = new Observers({ hasRoom: () => this.#running < this.limit, defer: (run) => clock.defer(run) });
   }
 
   /**
-   * A resource of the application. `path` starts with `/` and may have `{name}` segments. Returns the function that removes it.
-   * @throws LocalError INVALID_ARGUMENT (method, path, or a path below /p2p, /tcp-tunnels, /iam); IN_USE when method and path have a handler
+   * A resource of the application. `path` starts with `/` and may have `{name}` segments.
+   * @throws LocalError INVALID_ARGUMENT (method, path, a path below /p2p, /tcp-tunnels, /iam, or observable and not GET); IN_USE when method and
+   * path have a handler
    */
-  add(method: string, path: string, handler: CoapHandler): () => void {
+  add(method: string, path: string, handler: CoapHandler, { observable = false }: CoapResourceOptions = {}): CoapResource {
     if (!Object.hasOwn(MethodCode, method)) throw new LocalError('INVALID_ARGUMENT', 'the CoAP method must be GET, POST, PUT or DELETE');
     if (!path.startsWith('/')) throw new LocalError('INVALID_ARGUMENT', 'the path of a CoAP resource starts with "/"');
     if (RESERVED.some((prefix) => path === prefix || path.startsWith(`${prefix}/`))) {
       throw new LocalError('INVALID_ARGUMENT', `the CoAP path ${path} is reserved: /p2p, /tcp-tunnels and /iam belong to the SDK`);
     }
-    return this.addOwn(method as CoapMethod, path, handler);
+    if (observable && method !== 'GET') throw new LocalError('INVALID_ARGUMENT', `only GET can be observed, not ${method}`);
+    const resource = this.observers.resource((request) => this.#serve(method as CoapMethod, handler, request));
+    const answer: Answer = (request) => (observable ? this.observers.serve(resource, request) : resource.answer(request));
+    resource.removed = this.#route(method as CoapMethod, path, answer);
+    return resource;
   }
 
-  /** One of the SDK's own endpoints. Returns the function that removes it. */
-  addOwn(method: CoapMethod, path: string, handler: CoapHandler): () => void {
+  /** One of the SDK's own endpoints. */
+  addOwn(method: CoapMethod, path: string, handler: CoapHandler): void {
+    this.#route(method, path, (request) => this.#serve(method, handler, request));
+  }
+
+  /** Returns the function that removes it. */
+  #route(method: CoapMethod, path: string, answer: Answer): () => void {
     const key = `${method} ${path}`;
     if (this.#taken.has(key)) throw new LocalError('IN_USE', `the CoAP resource ${key} has a handler`);
-    this.router.on(method, path, (request) => this.#serve(method, handler, request));
+    this.router.on(method, path, answer);
     this.#taken.add(key);
     let added = true;
     return () => {
@@ -107,6 +129,7 @@ export class CoapResources {
       return unhandled();
     } finally {
       this.#running--;
+      this.observers.resume();
     }
   }
 }
@@ -115,11 +138,12 @@ function unhandled(): CoapReply {
   return textReply(Status.INTERNAL_SERVER_ERROR, 'Request unhandled');
 }
 
-function encodeResponse({ status, contentFormat, payload }: DeviceCoapResponse): CoapReply {
-  if (payload === undefined) return { status };
-  if (typeof payload !== 'string') return { status, payload, ...(contentFormat !== undefined && { contentFormat }) };
+function encodeResponse({ status, contentFormat, payload, maxAge }: DeviceCoapResponse): CoapReply {
+  const head = { status, ...(maxAge !== undefined && { maxAge }) };
+  if (payload === undefined) return head;
+  if (typeof payload !== 'string') return { ...head, payload, ...(contentFormat !== undefined && { contentFormat }) };
   const bytes = new TextEncoder().encode(payload);
   // Text on an error has no content format (reference §0); elsewhere text is text.
-  if (status >= 400 && contentFormat === undefined) return { status, payload: bytes };
-  return { status, payload: bytes, contentFormat: contentFormat ?? ContentFormat.TEXT_PLAIN };
+  if (status >= 400 && contentFormat === undefined) return { ...head, payload: bytes };
+  return { ...head, payload: bytes, contentFormat: contentFormat ?? ContentFormat.TEXT_PLAIN };
 }

@@ -4,7 +4,8 @@ import { VERSION } from '../protocol/records/index.ts';
 import { type Environment, withLog } from '../transport/environment.ts';
 import { nodeEnvironment } from '../transport/node/index.ts';
 import { Authorization, type AuthorizationListener } from './authorization.ts';
-import { type CoapHandler, CoapResources } from './coap-resources.ts';
+import type { CoapResource } from './coap-observers.ts';
+import { type CoapHandler, type CoapResourceOptions, CoapResources } from './coap-resources.ts';
 import { type ConnectionEvent, type ConnectionListener, type ConnectionRef, Connections, type DeviceConnection } from './connections.ts';
 import type { DeviceEvent } from './events.ts';
 import { Life } from './life.ts';
@@ -66,7 +67,7 @@ export class Device {
     this.#connectionEvents = new Listeners(log);
     this.#authorization = new Authorization(log);
     this.#connections = new Connections(this.#connectionEvents);
-    this.#resources = new CoapResources(this.#connections, log);
+    this.#resources = new CoapResources(this.#connections, log, this.#environment.clock);
     this.#streams = new StreamListeners(log);
     this.#tunnels = new TcpTunnels(this.#authorization, this.#streams, this.#resources, connectTcp, (host) =>
       this.#environment.network.resolve(host),
@@ -193,12 +194,13 @@ export class Device {
   // What the device offers. Any time.
 
   /**
-   * Serves a CoAP method and path; `{name}` segments match one segment and reach the handler as parameters.
-   * Returns the function that removes it; requests being worked on are answered all the same.
-   * @throws LocalError INVALID_ARGUMENT (also for paths below /p2p, /tcp-tunnels and /iam); IN_USE
+   * Serves a CoAP method and path; `{name}` segments match one segment and reach the handler as parameters. A GET that is observable: call
+   * `notify` of the returned resource when it changed, and those who observe it get a new answer of the handler.
+   * `remove` takes it away; requests being worked on are answered all the same.
+   * @throws LocalError INVALID_ARGUMENT (also for paths below /p2p, /tcp-tunnels and /iam, and for observable without GET); IN_USE
    */
-  addCoapResource(method: string, path: string, handler: CoapHandler): () => void {
-    return this.#resources.add(method, path, handler);
+  addCoapResource(method: string, path: string, handler: CoapHandler, options: CoapResourceOptions = {}): CoapResource {
+    return this.#resources.add(method, path, handler, options);
   }
 
   /**
@@ -320,6 +322,11 @@ export class Device {
   /** CoAP requests worked on at a time, over all connections; further ones are answered 5.03. @throws LocalError INVALID_ARGUMENT */
   limitCoapServerRequests(limit: number): void {
     this.#resources.limit = settings.checkLimit('CoAP requests', limit);
+  }
+
+  /** Observations of CoAP resources at a time, over all connections, default 1,024; further ones are answered once. @throws LocalError INVALID_ARGUMENT */
+  limitCoapObservations(limit: number): void {
+    this.#resources.observers.limit = settings.checkLimit('CoAP observations', limit);
   }
 
   /** Tunnel connections at a time to all services of a type; further ones are refused. @throws LocalError INVALID_ARGUMENT */

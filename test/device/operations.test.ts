@@ -111,26 +111,26 @@ describe('a CoAP request to the device', () => {
 
   test('a resource that was removed is not found, and its place is free', async () => {
     const { device } = await scene.attached();
-    const remove = device.addCoapResource('GET', '/once', () => ({ status: 205 }));
+    const once = device.addCoapResource('GET', '/once', () => ({ status: 205 }));
     device.addCoapResource('PUT', '/once', () => ({ status: 204 }));
     const connection = await scene.connected();
     expect((await scene.coap(connection, 'GET', '/once')).status).toBe(205);
-    remove();
+    once.remove();
     expect((await scene.coap(connection, 'GET', '/once')).status).toBe(404);
     expect((await scene.coap(connection, 'PUT', '/once')).status).toBe(204);
     device.addCoapResource('GET', '/once', () => ({ status: 203 }));
-    remove();
+    once.remove();
     expect((await scene.coap(connection, 'GET', '/once')).status).toBe(203);
   });
 
   test('one that is under way is answered though its resource is removed', async () => {
     const { device } = await scene.attached();
     let answer = () => {};
-    const remove = device.addCoapResource('GET', '/slow', () => new Promise((done) => (answer = () => done({ status: 205 }))));
+    const slow = device.addCoapResource('GET', '/slow', () => new Promise((done) => (answer = () => done({ status: 205 }))));
     const coap = (await scene.connected()).createCoap('GET', '/slow');
     const done = coap.execute();
     await scene.world.sim.run(1_000);
-    remove();
+    slow.remove();
     answer();
     await scene.settle(done);
     expect(coap.getResponseStatusCode()).toBe(205);

@@ -8,6 +8,7 @@ import { StreamListeners } from '../../device/streams.ts';
 import { type TcpConnection, TcpTunnels } from '../../device/tunnels.ts';
 import { StreamCode } from '../../protocol/errors/index.ts';
 import { silentLog } from '../../transport/environment.ts';
+import { nodeEnvironment } from '../../transport/node/index.ts';
 import { Deferred } from '../../transport/session/deferred.ts';
 import { Emitter } from '../../transport/session/emitter.ts';
 import { IncomingStream } from '../../transport/session/incoming-stream.ts';
@@ -26,7 +27,7 @@ beforeEach(() => {
   made = [];
   streams = new StreamListeners(silentLog);
   authorization = new Authorization(silentLog);
-  const resources = new CoapResources(new Connections(new Listeners(silentLog)), silentLog);
+  const resources = new CoapResources(new Connections(new Listeners(silentLog)), silentLog, nodeEnvironment().clock);
   const resolve = async (): Promise<string[]> => ['192.0.2.1'];
   tunnels = new TcpTunnels(authorization, streams, resources, async () => tcp(), resolve);
   tunnels.add({ id: 'web', type: 'http', host: '127.0.0.1', port: 80 });

@@ -1,0 +1,232 @@
+/**
+ * Who observes the application's resources (RFC 7641), and what they are told.
+ *
+ *   registering ── 2.xx was answered ──▶ idle ── notify ──▶ due ── there is room ──▶ running ──▶ idle, or due when it changed meanwhile
+ *        └── any other answer, cancelled, connection closed: no observer any more, from every state ──┘
+ *
+ * 1. A notification is the answer of the resource's own handler, run again for each observer: whatever it allows or refuses a client is
+ *    decided anew. An answer that is no 2.xx is the last (§4.2).
+ * 2. Observers see the newest state, not each (§1.3): changes while a handler runs, or while a notification waits for the channel, are one.
+ * 3. Runs count as requests: without room under the device's limit they wait for one to end.
+ * 4. Above the limits a request to observe is answered like any other, without Observe (§4.1).
+ *
+ * That a peer still listens is the connection's business (keep-alive), and order and loss are the channel's.
+ */
+import { type CoapReply, type RoutedRequest, Status, textReply } from '../protocol/coap/index.ts';
+import type { Session } from '../transport/session/index.ts';
+
+/** A resource of the application, as `addCoapResource` gives it. */
+export interface CoapResource {
+  /** Observers now. */
+  readonly observers: number;
+  /**
+   * The resource has changed: runs its handler once more for each observer and sends the answers. Cheap without observers, and calls in a row
+   * count as one. Never throws.
+   * @param parameters only observers of a path with these values of its `{name}` segments; default all
+   */
+  notify(parameters?: Readonly<Record<string, string>>): void;
+  /** Takes the resource away: its place is free, its observers are told 4.04. Requests being worked on are answered all the same. May be called again. */
+  remove(): void;
+}
+
+/** Answers a request to the resource. Never rejects. */
+export type Answer = (request: RoutedRequest<Session>) => Promise<CoapReply>;
+
+/** What the observers need from their surroundings. */
+export interface ObserversOptions {
+  /** Whether one more handler may run. */
+  readonly hasRoom: () => boolean;
+  /** Calls back when what was settled by now is through: the answer to a registration has left before the first notification. */
+  readonly defer: (run: () => void) => void;
+}
+
+/** Observations of one connection; its other requests need the rest of those a peer may have open (64). */
+const PER_CONNECTION = 32;
+/** Observations of a device where it sets no limit. */
+const PER_DEVICE = 1024;
+
+interface Observer {
+  readonly request: RoutedRequest<Session>;
+  readonly resource: ObservedResource;
+  state: 'registering' | 'idle' | 'due' | 'running' | 'ended';
+  /** The resource changed while it could not be told. */
+  changed: boolean;
+}
+
+interface Peer {
+  readonly observers: Map<number, Observer>;
+  /** Stops listening to its session. */
+  readonly forget: () => void;
+}
+
+/** The observers of one device. */
+export class Observers {
+  /** Observations at a time, over all connections. */
+  limit = PER_DEVICE;
+  readonly #options: ObserversOptions;
+  readonly #peers = new Map<Session, Peer>();
+  readonly #due = new Set<Observer>();
+  #count = 0;
+
+  constructor(options: ObserversOptions) {
+    this.#options = options;
+  }
+
+  /** A resource that may be observed; `answer` runs its handler. */
+  resource(answer: Answer): ObservedResource {
+    return new ObservedResource(
+      answer,
+      (observer) => this.#changed(observer),
+      (observer) => this.#end(observer),
+    );
+  }
+
+  /** Answers a request to a resource, and keeps who asked to observe it. */
+  async serve(resource: ObservedResource, request: RoutedRequest<Session>): Promise<CoapReply> {
+    const observer = this.#register(resource, request);
+    const reply = await resource.answer(request);
+    if (observer === undefined || isEnded(observer)) return reply;
+    if (!isSuccess(reply)) {
+      this.#remove(observer);
+      return reply;
+    }
+    this.#options.defer(() => this.#idle(observer));
+    return { ...reply, observe: true };
+  }
+
+  /** There may be room for handlers again. */
+  resume(): void {
+    for (const observer of this.#due) {
+      if (!this.#options.hasRoom()) return;
+      this.#due.delete(observer);
+      void this.#run(observer);
+    }
+  }
+
+  /** Registered before the handler runs, so that no change between its answer and the registration is missed. */
+  #register(resource: ObservedResource, request: RoutedRequest<Session>): Observer | undefined {
+    // A payload would have to be kept for every later run, and means nothing in a GET (RFC 7252 §5.8.1).
+    if (!request.observe || request.payload.length > 0 || this.#count >= this.limit || !request.context.isOpen) return undefined;
+    const peer = this.#peer(request.context);
+    if (peer.observers.size >= PER_CONNECTION) return undefined;
+    const observer: Observer = { request, resource, state: 'registering', changed: false };
+    peer.observers.set(request.exchange, observer);
+    resource.all.add(observer);
+    this.#count++;
+    return observer;
+  }
+
+  #peer(session: Session): Peer {
+    const known = this.#peers.get(session);
+    if (known !== undefined) return known;
+    const observers = new Map<number, Observer>();
+    const offCancelled = session.on('cancelled', (exchange) => this.#removed(observers.get(exchange)));
+    const offClosed = session.on('closed', () => {
+      for (const observer of [...observers.values()]) this.#remove(observer);
+    });
+    const forget = (): void => {
+      offCancelled();
+      offClosed();
+    };
+    const peer = { observers, forget };
+    this.#peers.set(session, peer);
+    return peer;
+  }
+
+  #changed(observer: Observer): void {
+    if (observer.state === 'registering' || observer.state === 'running') {
+      observer.changed = true;
+    } else if (observer.state === 'idle') {
+      observer.state = 'due';
+      if (this.#due.size === 0) this.#options.defer(() => this.resume());
+      this.#due.add(observer);
+    }
+  }
+
+  #idle(observer: Observer): void {
+    if (observer.state === 'ended') return;
+    observer.state = 'idle';
+    if (!observer.changed) return;
+    observer.changed = false;
+    this.#changed(observer);
+  }
+
+  async #run(observer: Observer): Promise<void> {
+    const { request, resource } = observer;
+    observer.state = 'running';
+    const reply = await resource.answer(request);
+    if (isEnded(observer)) return;
+    const stands = isSuccess(reply);
+    const sent = request.context.notify(request.exchange, stands ? { ...reply, observe: true } : reply);
+    if (stands && sent) this.#idle(observer);
+    else this.#remove(observer);
+  }
+
+  /** The resource is gone (RFC 7641 §3.2): what is being answered for the first time is left to its handler. */
+  #end(observer: Observer): void {
+    const { request, state } = observer;
+    this.#remove(observer);
+    if (state !== 'registering') request.context.notify(request.exchange, textReply(Status.NOT_FOUND, 'Not found'));
+  }
+
+  #removed(observer: Observer | undefined): void {
+    if (observer !== undefined) this.#remove(observer);
+  }
+
+  #remove(observer: Observer): void {
+    const { request, resource, state } = observer;
+    if (state === 'ended') return;
+    observer.state = 'ended';
+    this.#due.delete(observer);
+    resource.all.delete(observer);
+    this.#count--;
+    const peer = this.#peers.get(request.context);
+    peer?.observers.delete(request.exchange);
+    if (peer?.observers.size !== 0) return;
+    peer.forget();
+    this.#peers.delete(request.context);
+  }
+}
+
+/** One resource and those who observe it. */
+export class ObservedResource implements CoapResource {
+  /** For the observers of the device. */
+  readonly all = new Set<Observer>();
+  readonly answer: Answer;
+  /** Takes it from its router. */
+  removed: () => void = () => {};
+  readonly #changed: (observer: Observer) => void;
+  readonly #end: (observer: Observer) => void;
+
+  constructor(answer: Answer, changed: (observer: Observer) => void, end: (observer: Observer) => void) {
+    this.answer = answer;
+    this.#changed = changed;
+    this.#end = end;
+  }
+
+  get observers(): number {
+    return this.all.size;
+  }
+
+  notify(parameters: Readonly<Record<string, string>> = {}): void {
+    const wanted = Object.entries(parameters);
+    for (const observer of this.all) {
+      const given = observer.request.parameters;
+      if (wanted.every(([name, value]) => given[name] === value)) this.#changed(observer);
+    }
+  }
+
+  remove(): void {
+    this.removed();
+    for (const observer of [...this.all]) this.#end(observer);
+  }
+}
+
+function isSuccess({ status }: CoapReply): boolean {
+  return status >= 200 && status < 300;
+}
+
+/** Asked after an await: the state may have changed meanwhile. */
+function isEnded({ state }: Observer): boolean {
+  return state === 'ended';
+}

@@ -1,0 +1,294 @@
+/** Resources that clients observe (RFC 7641): device and client over a base station, in virtual time. */
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import type { CoapObserver, CoapResponse, Connection, SvcError } from '../../client/node.ts';
+import type { CoapHandler, CoapResource, Device } from '../../device/index.ts';
+import { Scene } from '../client/scene.ts';
+
+let scene: Scene;
+let device: Device;
+beforeEach(async () => {
+  scene = await Scene.make();
+  ({ device } = await scene.attached());
+});
+afterEach(() => scene.close());
+
+/** What an observer was told. */
+class Told implements CoapObserver {
+  readonly responses: string[] = [];
+  readonly ends: (string | null)[] = [];
+  readonly onResponse = ({ status, payload, observe }: CoapResponse): void => {
+    this.responses.push(`${status} ${new TextDecoder().decode(payload)}${observe === undefined ? '' : ' observed'}`);
+  };
+  readonly onEnd = (error: SvcError | null): void => {
+    this.ends.push(error === null ? null : error.code);
+  };
+}
+
+function observable(path: string, handler: CoapHandler): CoapResource {
+  return device.addCoapResource('GET', path, handler, { observable: true });
+}
+
+const observe = (connection: Connection, path: string): { told: Told; cancel: () => void } => {
+  const told = new Told();
+  const observation = connection.createCoap('GET', path).observe(told);
+  return { told, cancel: () => observation.cancel() };
+};
+
+const run = (ms = 500): Promise<boolean> => scene.world.sim.run(ms);
+
+describe('an observable resource', () => {
+  test('tells each observer what it is and each change, until they cancel', async () => {
+    let state = 'one';
+    const resource = observable('/state', () => ({ status: 205, payload: state }));
+    const [first, second] = [await scene.connected(), await scene.connected()];
+    const a = observe(first, '/state');
+    const b = observe(second, '/state');
+    await run();
+    expect(resource.observers).toBe(2);
+    state = 'two';
+    resource.notify();
+    await run();
+    a.cancel();
+    await run();
+    expect(resource.observers).toBe(1);
+    state = 'three';
+    resource.notify();
+    await run();
+    b.cancel();
+    await run();
+    expect(resource.observers).toBe(0);
+    expect(a.told.responses).toEqual(['205 one observed', '205 two observed']);
+    expect(b.told.responses).toEqual(['205 one observed', '205 two observed', '205 three observed']);
+    expect([a.told.ends, b.told.ends]).toEqual([[], []]);
+  });
+
+  test('runs its handler with the request of the observer, and once for changes in a row', async () => {
+    const seen: string[] = [];
+    const resource = observable('/rooms/{room}', ({ parameters, path, connection, payload }) => {
+      seen.push(`${parameters.room} ${path} ${connection.ref} ${payload.length}`);
+      return { status: 205, payload: 'x', maxAge: 7 };
+    });
+    const connection = await scene.connected();
+    const maxAges: (number | undefined)[] = [];
+    connection.createCoap('GET', '/rooms/k%20l').observe({ onResponse: ({ maxAge }) => maxAges.push(maxAge) });
+    await run();
+    for (let i = 0; i < 100; i++) resource.notify();
+    await run();
+    expect(seen).toEqual(Array(2).fill('k l /rooms/k%20l 1 0'));
+    expect(maxAges).toEqual([7, 7]);
+  });
+
+  test('notifies only the path whose parameters are named', async () => {
+    const resource = observable('/rooms/{room}', ({ parameters }) => ({ status: 205, payload: parameters.room as string }));
+    const connection = await scene.connected();
+    const [kitchen, hall] = [observe(connection, '/rooms/kitchen'), observe(connection, '/rooms/hall')];
+    await run();
+    resource.notify({ room: 'hall' });
+    resource.notify({ room: 'cellar' });
+    resource.notify({ floor: '1' });
+    await run();
+    expect(kitchen.told.responses).toHaveLength(1);
+    expect(hall.told.responses).toHaveLength(2);
+  });
+
+  test('tells of a change that came while the first answer was made, after that answer', async () => {
+    let answer: (() => void) | undefined;
+    let runs = 0;
+    const resource = observable('/slow', () => {
+      const payload = `${++runs}`;
+      return runs > 1 ? { status: 205, payload } : new Promise((resolve) => (answer = () => resolve({ status: 205, payload })));
+    });
+    const { told } = observe(await scene.connected(), '/slow');
+    await run();
+    resource.notify();
+    answer?.();
+    resource.notify();
+    await run();
+    expect(told.responses).toEqual(['205 1 observed', '205 2 observed']);
+  });
+
+  test('decides anew at each notification: a refusal is the last answer', async () => {
+    let allowed = true;
+    device.onAuthorizationRequest(() => allowed);
+    const resource = observable('/state', async ({ connection }) =>
+      (await device.authorize(connection, 'State:Get')) ? { status: 205, payload: 'x' } : { status: 403, payload: 'Access denied' },
+    );
+    const { told } = observe(await scene.connected(), '/state');
+    await run();
+    allowed = false;
+    resource.notify();
+    await run();
+    expect(resource.observers).toBe(0);
+    allowed = true;
+    resource.notify();
+    await run();
+    expect(told.responses).toEqual(['205 x observed', '403 Access denied']);
+    expect(told.ends).toEqual([null]);
+  });
+
+  test('a handler that fails at a notification ends the observation', async () => {
+    let broken = false;
+    const resource = observable('/state', () => {
+      if (broken) throw new Error('secret of the application');
+      return { status: 205 };
+    });
+    const { told } = observe(await scene.connected(), '/state');
+    await run();
+    broken = true;
+    resource.notify();
+    await run();
+    expect(told.responses).toEqual(['205  observed', '500 Request unhandled']);
+    expect(resource.observers).toBe(0);
+  });
+
+  test('an error as first answer begins nothing', async () => {
+    const resource = observable('/state', () => ({ status: 404, payload: 'gone' }));
+    const { told } = observe(await scene.connected(), '/state');
+    await run();
+    expect(resource.observers).toBe(0);
+    expect(told.responses).toEqual(['404 gone']);
+    expect(told.ends).toEqual([null]);
+  });
+
+  test('forgets observers whose connection ends, from either end', async () => {
+    const resource = observable('/state', () => ({ status: 205 }));
+    const [closing, closed] = [await scene.connected(), await scene.connected()];
+    const a = observe(closing, '/state');
+    const b = observe(closed, '/state');
+    await run();
+    expect(resource.observers).toBe(2);
+    await scene.settle(closing.close());
+    void device.connection(2).close();
+    await run();
+    expect(resource.observers).toBe(0);
+    resource.notify();
+    expect([a.told.ends, b.told.ends]).toEqual([['STOPPED'], ['STOPPED']]);
+  });
+
+  test('a resource that is removed tells its observers so', async () => {
+    let answer: (() => void) | undefined;
+    const resource = observable('/state', () => ({ status: 205, payload: 'x' }));
+    const slow = observable('/slow', () => new Promise((resolve) => (answer = () => resolve({ status: 205, payload: 'y' }))));
+    const connection = await scene.connected();
+    const [idle, registering] = [observe(connection, '/state'), observe(connection, '/slow')];
+    await run();
+    for (const each of [resource, resource, slow]) each.remove();
+    answer?.();
+    await run();
+    expect([resource.observers, slow.observers]).toEqual([0, 0]);
+    expect(idle.told.responses).toEqual(['205 x observed', '404 Not found']);
+    expect(registering.told.responses).toEqual(['205 y']);
+    expect([idle.told.ends, registering.told.ends]).toEqual([[null], [null]]);
+    expect((await scene.coap(connection, 'GET', '/state')).status).toBe(404);
+  });
+
+  test('an observer that cancels while the handler runs gets no answer and is forgotten', async () => {
+    let answer: (() => void) | undefined;
+    const resource = observable('/slow', () => new Promise((resolve) => (answer = () => resolve({ status: 205 }))));
+    const { told, cancel } = observe(await scene.connected(), '/slow');
+    await run();
+    cancel();
+    await run();
+    expect(resource.observers).toBe(0);
+    answer?.();
+    await run();
+    expect(told.responses).toEqual([]);
+  });
+
+  test('a state of 100,000 bytes arrives whole at each change', async () => {
+    let state = 'a';
+    const resource = observable('/large', () => ({ status: 205, payload: state.repeat(100_000) }));
+    const lengths: string[] = [];
+    const connection = await scene.connected();
+    connection.createCoap('GET', '/large').observe({ onResponse: ({ payload }) => lengths.push(`${payload.length} ${payload[99_999]}`) });
+    await run(2000);
+    state = 'b';
+    resource.notify();
+    await run(2000);
+    expect(lengths).toEqual(['100000 97', '100000 98']);
+  });
+});
+
+describe('limits', () => {
+  test('above the device limit a request to observe is answered once', async () => {
+    device.limitCoapObservations(2);
+    const resource = observable('/state', () => ({ status: 205, payload: 'x' }));
+    const connection = await scene.connected();
+    const all = [1, 2, 3].map(() => observe(connection, '/state'));
+    await run();
+    expect(resource.observers).toBe(2);
+    expect(all.map(({ told }) => told.responses)).toEqual([['205 x observed'], ['205 x observed'], ['205 x']]);
+    expect(all[2]?.told.ends).toEqual([null]);
+    all[0]?.cancel();
+    await run();
+    const again = observe(connection, '/state');
+    await run();
+    expect(again.told.responses).toEqual(['205 x observed']);
+  });
+
+  test('one connection keeps 32, and its other requests are served', async () => {
+    const resource = observable('/state', () => ({ status: 205, payload: 'x' }));
+    const [greedy, other] = [await scene.connected(), await scene.connected()];
+    for (let i = 0; i < 60; i++) observe(greedy, '/state');
+    await run();
+    expect(resource.observers).toBe(32);
+    expect((await scene.coap(greedy, 'GET', '/state')).status).toBe(205);
+    observe(other, '/state');
+    await run();
+    expect(resource.observers).toBe(33);
+  });
+
+  test('notifications wait for room under the limit of requests', async () => {
+    const release: (() => void)[] = [];
+    device.addCoapResource('GET', '/slow', () => new Promise((resolve) => release.push(() => resolve({ status: 205 }))));
+    let state = 'one';
+    const resource = observable('/state', () => ({ status: 205, payload: state }));
+    const connection = await scene.connected();
+    const { told } = observe(connection, '/state');
+    await run();
+    device.limitCoapServerRequests(1);
+    const slow = connection.createCoap('GET', '/slow').execute();
+    await run();
+    state = 'two';
+    resource.notify();
+    await run();
+    expect(told.responses).toHaveLength(1);
+    release[0]?.();
+    await scene.settle(slow);
+    await run();
+    expect(told.responses).toEqual(['205 one observed', '205 two observed']);
+  });
+});
+
+describe('not observable', () => {
+  test('a resource that does not say so is answered once', async () => {
+    const resource = device.addCoapResource('GET', '/plain', () => ({ status: 205, payload: 'x' }));
+    const { told } = observe(await scene.connected(), '/plain');
+    await run();
+    resource.notify();
+    await run();
+    expect(told.responses).toEqual(['205 x']);
+    expect(told.ends).toEqual([null]);
+  });
+
+  test('only GET can be observable, and PUT cannot observe', async () => {
+    expect(() => device.addCoapResource('PUT', '/x', () => ({ status: 204 }), { observable: true })).toThrow(
+      expect.objectContaining({ code: 'INVALID_ARGUMENT' }),
+    );
+    const connection = await scene.connected();
+    expect(() => connection.createCoap('PUT', '/x').observe(new Told())).toThrow(expect.objectContaining({ code: 'INVALID_ARGUMENT' }));
+    await scene.settle(connection.close());
+    expect(() => connection.createCoap('GET', '/x').observe(new Told())).toThrow(expect.objectContaining({ code: 'STOPPED' }));
+  });
+
+  test('a GET with a payload is answered once: the payload is not kept', async () => {
+    const resource = observable('/state', ({ payload }) => ({ status: 205, payload }));
+    const told = new Told();
+    const coap = (await scene.connected()).createCoap('GET', '/state');
+    coap.setRequestPayload(0, new TextEncoder().encode('body'));
+    coap.observe(told);
+    await run();
+    expect(told.responses).toEqual(['205 body']);
+    expect(resource.observers).toBe(0);
+  });
+});

@@ -122,6 +122,11 @@ export class Iam {
     return this.#rules.limits;
   }
 
+  /** The checks by these limits: for a value that is looked at before policies are asked. */
+  get rules(): Rules {
+    return this.#rules;
+  }
+
   get notificationCategories(): readonly string[] {
     return [...this.#categories];
   }
@@ -178,7 +183,7 @@ export class Iam {
    * saved. When it throws, nothing of it counts.
    * @param change synchronous; several operations of one function are saved together or not at all
    * @param by who asked for it, told with the changes; left out for the application itself
-   * @throws what the function throws; the error of the save
+   * @throws what the function throws; LocalError FAILED when the save fails
    */
   update<T>(change: (draft: IamDraft) => T, by?: Caller): Promise<T> {
     return new Promise<T>((resolve, reject) => {
@@ -346,7 +351,9 @@ export class Iam {
       if (state !== this.#state) await this.#save(stateDocument(state));
       this.#state = state;
     } catch (error) {
-      for (const { reject } of batch) reject(asSvcError(error));
+      // A code of its own: whatever the application's `save` throws is no fault of what was asked for.
+      const { message } = asSvcError(error);
+      for (const { reject } of batch) reject(new LocalError('FAILED', `the change could not be saved: ${message}`, { cause: error }));
       return;
     } finally {
       this.#pending = null;

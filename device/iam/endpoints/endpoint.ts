@@ -13,14 +13,20 @@ import type { Caller } from '../caller.ts';
 import type { Iam } from '../iam.ts';
 import type { Attributes } from '../policy.ts';
 import type { IamHost } from './host.ts';
+import type { PushTests } from './push-test.ts';
 
 /** `action`: policies, else 4.03. `body`: content format, CBOR, types and lengths, else 4.00. */
 export type Check = 'action' | 'body';
 
-/** A request on its way through the checks. */
-export interface IamRequest<Body> {
+/** What the endpoints of one device share. */
+export interface IamService {
   readonly iam: Iam;
   readonly host: IamHost;
+  readonly pushTests: PushTests;
+}
+
+/** A request on its way through the checks. */
+export interface IamRequest<Body> extends IamService {
   readonly caller: Caller;
   readonly parameters: Readonly<Record<string, string>>;
   /** undefined before it is read, and where none is. */
@@ -54,9 +60,16 @@ export function endpoint<Body>(definition: IamEndpoint<Body>): IamEndpoint {
   return definition as unknown as IamEndpoint;
 }
 
+/** The payload of a request that has to have one. @throws LocalError INVALID_ARGUMENT without CBOR */
+export function cborBody({ contentFormat, payload }: DeviceCoapRequest): Uint8Array {
+  if (contentFormat === CONTENT_FORMAT_CBOR && payload.length > 0) return payload;
+  throw new LocalError('INVALID_ARGUMENT', 'A CBOR body is needed, content format 60');
+}
+
 /** The answer to a request. @throws what says something about us: the resource answers 5.00 and logs it */
-export async function serve(definition: IamEndpoint, iam: Iam, host: IamHost, from: DeviceCoapRequest): Promise<DeviceCoapResponse> {
-  let request: IamRequest<unknown> = { iam, host, caller: host.caller(from.connection), parameters: from.parameters, body: undefined };
+export async function serve(definition: IamEndpoint, service: IamService, from: DeviceCoapRequest): Promise<DeviceCoapResponse> {
+  const { iam, host } = service;
+  let request: IamRequest<unknown> = { ...service, caller: host.caller(from.connection), parameters: from.parameters, body: undefined };
   try {
     for (const check of definition.checks) {
       if (check === 'body') request = { ...request, body: definition.read?.(from, iam) };

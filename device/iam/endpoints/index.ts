@@ -3,11 +3,13 @@ import type { CoapResources } from '../../coap-resources.ts';
 import type { Iam } from '../iam.ts';
 import { serve } from './endpoint.ts';
 import type { IamHost } from './host.ts';
+import { PushTests } from './push-test.ts';
 import { iamEndpoints } from './table.ts';
 
 export type { DeviceFacts, IamHost } from './host.ts';
 
 /** Adds every endpoint below `/iam`. @throws LocalError IN_USE when they are there */
 export function installIamEndpoints(resources: CoapResources, iam: Iam, host: IamHost): void {
-  for (const each of iamEndpoints) resources.addOwn(each.method, each.path, (request) => serve(each, iam, host, request));
+  const service = { iam, host, pushTests: new PushTests(host) };
+  for (const each of iamEndpoints) resources.addOwn(each.method, each.path, (request) => serve(each, service, request));
 }

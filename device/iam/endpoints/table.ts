@@ -1,5 +1,15 @@
 /** Every IAM endpoint (interface.md §4.2, reference §1.1 to §1.4). */
+import { deviceEndpoints } from './device.ts';
 import type { IamEndpoint } from './endpoint.ts';
-import { me } from './users.ts';
+import { pairingEndpoints } from './pairing.ts';
+import { pushTest } from './push-test.ts';
+import { userSettingEndpoints } from './user-settings.ts';
+import { userEndpoints } from './users.ts';
 
-export const iamEndpoints: readonly IamEndpoint[] = [me];
+export const iamEndpoints: readonly IamEndpoint[] = [
+  ...pairingEndpoints,
+  ...deviceEndpoints,
+  ...userEndpoints,
+  ...userSettingEndpoints,
+  pushTest,
+];

@@ -1,17 +1,103 @@
 /** Users, and the caller's own (reference §1.3). */
 import { Status } from '../../../protocol/coap/index.ts';
 import { LocalError } from '../../../protocol/errors/index.ts';
-import { encodeUser } from '../../../protocol/records/index.ts';
-import { endpoint } from './endpoint.ts';
+import { decodeFingerprintName, decodeNewUser, encodeNames, encodeUser, type IamUser } from '../../../protocol/records/index.ts';
+import type { Attributes } from '../policy.ts';
+import { type Answer, cborBody, endpoint, type IamEndpoint, type IamRequest } from './endpoint.ts';
 
-/** No action: whoever is nobody learns that, and nothing else. */
-export const me = endpoint({
-  method: 'GET',
-  path: '/iam/me',
-  checks: [],
-  answer: ({ iam, caller }) => {
-    const user = iam.resolveCaller(caller);
-    if (user === undefined) throw new LocalError('NOT_FOUND', 'This client is not paired');
-    return { status: Status.CONTENT, payload: encodeUser(user) };
-  },
-});
+/** The user a request is about, as policies see it. */
+export function aboutUser({ parameters }: IamRequest<unknown>): Attributes {
+  return { 'IAM:Username': parameters.username ?? '' };
+}
+
+/** The name of the path. */
+export function usernameOf({ parameters }: IamRequest<unknown>): string {
+  return parameters.username ?? '';
+}
+
+export const userEndpoints: readonly IamEndpoint[] = [
+  endpoint({
+    method: 'GET',
+    path: '/iam/me',
+    // No action: whoever is nobody learns that, and nothing else.
+    checks: [],
+    answer: ({ iam, caller }) => found(iam.resolveCaller(caller), 'This client is not paired'),
+  }),
+  endpoint({
+    method: 'GET',
+    path: '/iam/users',
+    action: 'IAM:ListUsers',
+    checks: ['action'],
+    answer: ({ iam }) => ({ status: Status.CONTENT, payload: encodeNames(iam.usernames) }),
+  }),
+  endpoint({
+    method: 'POST',
+    path: '/iam/users',
+    action: 'IAM:CreateUser',
+    checks: ['body', 'action'],
+    read: (request, { rules }) => {
+      const username = decodeNewUser(cborBody(request));
+      rules.username(username);
+      return username;
+    },
+    answer: async ({ iam, caller, body }) => {
+      const user = await iam.update((draft) => draft.createUser(body), caller);
+      return { status: Status.CREATED, payload: encodeUser(user) };
+    },
+  }),
+  endpoint({
+    method: 'GET',
+    path: '/iam/users/{username}',
+    action: 'IAM:GetUser',
+    attributes: aboutUser,
+    checks: ['action'],
+    answer: (request) => found(request.iam.user(usernameOf(request)), 'No such user'),
+  }),
+  endpoint({
+    method: 'DELETE',
+    path: '/iam/users/{username}',
+    action: 'IAM:DeleteUser',
+    attributes: aboutUser,
+    checks: ['action'],
+    answer: async (request) => {
+      await request.iam.update((draft) => draft.deleteUser(usernameOf(request)), request.caller);
+      return { status: Status.DELETED };
+    },
+  }),
+  endpoint({
+    method: 'PUT',
+    path: '/iam/users/{username}/fingerprints/{fingerprint}',
+    action: 'IAM:SetUserFingerprint',
+    attributes: aboutUser,
+    checks: ['body', 'action'],
+    read: (request, { rules }) => {
+      const fingerprint = request.parameters.fingerprint ?? '';
+      const name = decodeFingerprintName(cborBody(request));
+      rules.fingerprint(fingerprint);
+      if (name !== undefined) rules.fingerprintName(name);
+      return { fingerprint, name };
+    },
+    answer: async (request) => {
+      const { fingerprint, name } = request.body;
+      await request.iam.update((draft) => draft.addUserFingerprint(usernameOf(request), fingerprint, name), request.caller);
+      return { status: Status.CHANGED };
+    },
+  }),
+  endpoint({
+    method: 'DELETE',
+    path: '/iam/users/{username}/fingerprints/{fingerprint}',
+    action: 'IAM:SetUserFingerprint',
+    attributes: aboutUser,
+    checks: ['action'],
+    answer: async (request) => {
+      const { fingerprint = '' } = request.parameters;
+      await request.iam.update((draft) => draft.removeUserFingerprint(usernameOf(request), fingerprint), request.caller);
+      return { status: Status.DELETED };
+    },
+  }),
+];
+
+function found(user: IamUser | undefined, otherwise: string): Answer {
+  if (user === undefined) throw new LocalError('NOT_FOUND', otherwise);
+  return { status: Status.CONTENT, payload: encodeUser(user) };
+}

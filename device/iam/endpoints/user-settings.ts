@@ -1,0 +1,117 @@
+/** The settings of a user, `PUT /iam/users/:username/:setting` (reference §1.3): a bare value each, checked before policies are asked. */
+import { Status } from '../../../protocol/coap/index.ts';
+import { LocalError } from '../../../protocol/errors/index.ts';
+import { decodeNames, decodePush, decodeText, type UserPush } from '../../../protocol/records/index.ts';
+import type { Caller } from '../caller.ts';
+import type { UserSetting } from '../changes.ts';
+import type { IamDraft } from '../draft.ts';
+import type { Iam } from '../iam.ts';
+import type { Attributes } from '../policy.ts';
+import type { Rules } from '../rules.ts';
+import { cborBody, endpoint, type IamEndpoint } from './endpoint.ts';
+import { aboutUser, usernameOf } from './users.ts';
+
+interface SettingDefinition<Value> {
+  readonly action: string;
+  /** @throws RemoteError PARSE, LocalError INVALID_ARGUMENT */
+  readonly read: (payload: Uint8Array, iam: Iam) => Value;
+  /** What policies learn besides the username. */
+  readonly attributes?: (value: Value) => Attributes;
+  readonly set: (iam: Iam, username: string, value: Value, by: Caller) => Promise<void>;
+}
+
+export const userSettingEndpoints: readonly IamEndpoint[] = [
+  setting('username', {
+    action: 'IAM:SetUserUsername',
+    read: text((rules, username) => rules.username(username)),
+    set: change((draft, username, to) => draft.setUserUsername(username, to)),
+  }),
+  setting('display-name', {
+    action: 'IAM:SetUserDisplayName',
+    read: textOrNone((rules, name) => rules.displayName(name)),
+    set: change((draft, username, name) => draft.setUserDisplayName(username, name)),
+  }),
+  setting('password', {
+    action: 'IAM:SetUserPassword',
+    read: textOrNone((rules, password) => rules.password(password)),
+    set: (iam, username, password, by) => iam.setUserPassword(username, password, by),
+  }),
+  setting('role', {
+    action: 'IAM:SetUserRole',
+    read: text(() => {}),
+    attributes: (role) => ({ 'IAM:RoleId': role }),
+    set: change((draft, username, role) => draft.setUserRole(username, role)),
+  }),
+  setting('sct', {
+    action: 'IAM:SetUserSct',
+    read: text((rules, sct) => rules.sct(sct)),
+    set: change((draft, username, sct) => draft.setUserSct(username, sct)),
+  }),
+  setting('oauth-subject', {
+    action: 'IAM:SetUserOauthSubject',
+    read: textOrNone((rules, subject) => rules.oauthSubject(subject)),
+    set: change((draft, username, subject) => draft.setUserOauthSubject(username, subject)),
+  }),
+  setting('fingerprint', {
+    action: 'IAM:SetUserFingerprint',
+    read: textOrNone((rules, fingerprint) => rules.fingerprint(fingerprint)),
+    set: change((draft, username, fingerprint) => draft.setUserFingerprint(username, fingerprint)),
+  }),
+  setting('push', {
+    action: 'IAM:SetUserPush',
+    read: (payload, { rules }) => {
+      const push = decodePush(payload);
+      rules.push(push);
+      return push;
+    },
+    set: change((draft, username, push: UserPush) => draft.setUserPush(username, push)),
+  }),
+  setting('notification-categories', {
+    action: 'IAM:SetUserNotificationCategories',
+    read: (payload, { notificationCategories }) => {
+      const categories = decodeNames(payload);
+      const known = new Set(notificationCategories);
+      if (!categories.every((each) => known.has(each))) throw new LocalError('INVALID_ARGUMENT', 'one or more categories invalid');
+      return categories;
+    },
+    set: change((draft, username, categories: readonly string[]) => draft.setUserNotificationCategories(username, categories)),
+  }),
+];
+
+function setting<Value>(name: UserSetting, { action, read, attributes, set }: SettingDefinition<Value>): IamEndpoint {
+  return endpoint<Value>({
+    method: 'PUT',
+    path: `/iam/users/{username}/${name}`,
+    action,
+    attributes: (request) => ({ ...aboutUser(request), ...attributes?.(request.body) }),
+    checks: ['body', 'action'],
+    read: (request, iam) => read(cborBody(request), iam),
+    answer: async (request) => {
+      await set(request.iam, usernameOf(request), request.body, request.caller);
+      return { status: Status.CHANGED };
+    },
+  });
+}
+
+/** A text; null is none. */
+function textOrNone(check: (rules: Rules, text: string) => void): (payload: Uint8Array, iam: Iam) => string | undefined {
+  return (payload, { rules }) => {
+    const value = decodeText(payload);
+    if (value !== undefined) check(rules, value);
+    return value;
+  };
+}
+
+/** A text that cannot be cleared. */
+function text(check: (rules: Rules, text: string) => void): (payload: Uint8Array, iam: Iam) => string {
+  const read = textOrNone(check);
+  return (payload, iam) => {
+    const value = read(payload, iam);
+    if (value === undefined) throw new LocalError('INVALID_ARGUMENT', 'The value is missing');
+    return value;
+  };
+}
+
+function change<Value>(set: (draft: IamDraft, username: string, value: Value) => void): SettingDefinition<Value>['set'] {
+  return (iam, username, value, by) => iam.update((draft) => set(draft, username, value), by);
+}

@@ -1,7 +1,7 @@
 /** `svc coap`: one CoAP request to a device. The payload of the response goes to standard output; a status of 4.xx or 5.xx is a failure. */
 import { readFile } from 'node:fs/promises';
 import { Argument, Command, InvalidArgumentError, Option } from 'commander';
-import { ContentFormat, SvcError } from '../client/node.ts';
+import { ContentFormat } from '../client/node.ts';
 import { formatStatus, MethodCode } from '../protocol/coap/index.ts';
 import { type Opened, withConnection } from './client/open.ts';
 import { type TargetOptions, withTarget } from './client/target.ts';
@@ -61,9 +61,8 @@ async function execute(
   const coap = connection.createCoap(verb, path);
   if (payload !== undefined) coap.setRequestPayload(format ?? ContentFormat.TEXT_PLAIN, payload);
   await coap.execute({ signal });
-  const status = coap.getResponseStatusCode();
-  const responseFormat = orUndefined(() => coap.getResponseContentFormat());
-  const body = orUndefined(() => coap.getResponsePayload());
+  const { status, contentFormat: responseFormat, payload: bytes } = coap.getResponse();
+  const body = bytes.length === 0 ? undefined : bytes;
   const text = body !== undefined && READABLE.includes(responseFormat) ? new TextDecoder().decode(body) : undefined;
   if (output.json) {
     const encoded =
@@ -82,16 +81,6 @@ async function requestPayload({ payload, payloadFile, contentFormat }: CoapOptio
   if (payloadFile !== undefined) return readFile(payloadFile);
   if (contentFormat !== undefined) throw new UsageError('--content-format needs --payload or --payload-file');
   return undefined;
-}
-
-/** The value, or undefined when there is none (NO_DATA). */
-function orUndefined<T>(read: () => T): T | undefined {
-  try {
-    return read();
-  } catch (error) {
-    if (error instanceof SvcError && error.code === 'NO_DATA') return undefined;
-    throw error;
-  }
 }
 
 function method(text: string): string {

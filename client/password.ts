@@ -1,10 +1,11 @@
 /** The client's part of password authentication (PROTOCOL.md §8): two requests, and the device is believed only when its tag holds. */
 import { type CoapResponse, DEFAULT_TIMEOUT, formatStatus } from '../protocol/coap/index.ts';
 import type { CryptoHost } from '../protocol/crypto-host.ts';
-import { LocalError, RemoteError, SvcError } from '../protocol/errors/index.ts';
+import { LocalError, RemoteError } from '../protocol/errors/index.ts';
 import * as password from '../protocol/password/index.ts';
 import { CONTENT_FORMAT_CBOR } from '../protocol/records/index.ts';
 import type { Session } from '../transport/session/index.ts';
+import { agreed } from './agreed.ts';
 import { whileConnected } from './while-connected.ts';
 
 const failures: Readonly<Record<number, readonly ['UNAUTHORIZED' | 'NOT_FOUND' | 'TOO_MANY_REQUESTS', string]>> = {
@@ -12,6 +13,8 @@ const failures: Readonly<Record<number, readonly ['UNAUTHORIZED' | 'NOT_FOUND' |
   404: ['NOT_FOUND', 'the device has no password authentication'],
   429: ['TOO_MANY_REQUESTS', 'too many attempts to log in: try again later'],
 };
+
+const EXCHANGE = 'password authentication';
 
 /** Logins over one session, one at a time. */
 export class PasswordAuthentication {
@@ -44,15 +47,13 @@ export class PasswordAuthentication {
   }
 
   async #exchange(username: string, secret: Uint8Array): Promise<void> {
-    const offer = agreed(
-      password.decodePasswordOffer,
-      await this.#post(password.PasswordPath.FIRST, password.encodePasswordRequest({ username })),
-    );
+    const first = await this.#post(password.PasswordPath.FIRST, password.encodePasswordRequest({ username }));
+    const offer = agreed(EXCHANGE, password.decodePasswordOffer, first.payload);
     if (offer.run <= this.#lastRun) throw new RemoteError('BAD_RESPONSE', 'the device used the number of a password run twice');
     this.#lastRun = offer.run;
     const run = await this.#answer(username, secret, offer);
     const answer = await this.#post(password.PasswordPath.SECOND, password.encodePasswordProof(run.proof));
-    const { tag } = agreed(password.decodePasswordConfirmation, answer);
+    const { tag } = agreed(EXCHANGE, password.decodePasswordConfirmation, answer.payload);
     if (!run.verify(tag)) throw new RemoteError('UNAUTHORIZED', 'the device did not prove that it knows the password');
     this.#session.setVerified('password');
   }
@@ -73,10 +74,7 @@ export class PasswordAuthentication {
     const request = { method: 'POST', path, contentFormat: CONTENT_FORMAT_CBOR, payload, timeout: DEFAULT_TIMEOUT } as const;
     const response = await this.#session.request(request);
     if (response.status === 201) return response;
-    const [code, message] = failures[response.status] ?? [
-      'BAD_RESPONSE',
-      `password authentication was answered ${formatStatus(response.status)}`,
-    ];
+    const [code, message] = failures[response.status] ?? ['BAD_RESPONSE', `${EXCHANGE} was answered ${formatStatus(response.status)}`];
     throw new RemoteError(code, message);
   }
 }
@@ -84,15 +82,5 @@ export class PasswordAuthentication {
 function checkUsername(username: string): void {
   if (new TextEncoder().encode(username).length > password.MAX_USERNAME) {
     throw new LocalError('INVALID_ARGUMENT', `a user name has at most ${password.MAX_USERNAME} bytes of UTF-8`);
-  }
-}
-
-/** The body of a response. @throws RemoteError BAD_RESPONSE */
-function agreed<T>(decode: (payload: Uint8Array) => T, { payload = new Uint8Array() }: CoapResponse): T {
-  try {
-    return decode(payload);
-  } catch (error) {
-    if (error instanceof SvcError) throw new RemoteError('BAD_RESPONSE', `password authentication: ${error.message}`, { cause: error });
-    throw error;
   }
 }

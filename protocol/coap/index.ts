@@ -11,6 +11,7 @@ export {
   Status,
   statusOfCode,
 } from './codes.ts';
+export { diagnosticText, printable } from './diagnostic.ts';
 export { DEFAULT_TIMEOUT, Exchanges, type ExchangesEvent, type ExchangesOptions, type ExchangesStats } from './exchanges.ts';
 export { type CoapMessage, decodeMessage, encodeMessage, MAX_MESSAGE } from './message.ts';
 export { type CoapOption, type OptionDefinition, OptionNumber, optionTable } from './options.ts';

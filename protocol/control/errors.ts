@@ -3,7 +3,7 @@
  * The codes and their meaning are in `errors/station-codes.ts`.
  */
 import { decode, encode, map, mapField, optionalText, uint } from '../cbor/index.ts';
-import { type CoapReply, type CoapResponse, formatStatus, Status } from '../coap/index.ts';
+import { type CoapReply, type CoapResponse, diagnosticText, formatStatus, printable, Status } from '../coap/index.ts';
 import { type ErrorCode, RemoteError, type StationCode, stationCodeMeaning } from '../errors/index.ts';
 import { MAX_ERROR_TEXT } from './limits.ts';
 import { CONTENT_FORMAT_CBOR } from './paths.ts';
@@ -41,7 +41,7 @@ export function stationError(
   const body = response.contentFormat === CONTENT_FORMAT_CBOR ? errorBody(response.payload) : undefined;
   const meaning = body === undefined ? undefined : stationCodeMeaning(body.code);
   const code = meaning?.error ?? errorOfStatus.get(response.status) ?? 'BAD_RESPONSE';
-  const reason = printable(body?.message || meaning?.message || diagnostic(response));
+  const reason = printable(body?.message || meaning?.message || diagnosticText(response, MAX_ERROR_TEXT));
   const error = new RemoteError(code, `the base station refused (${formatStatus(response.status)})${reason === '' ? '' : `: ${reason}`}`);
   return body === undefined ? error : Object.assign(error, { stationCode: body.code });
 }
@@ -56,8 +56,6 @@ const errorOfStatus: ReadonlyMap<number, ErrorCode> = new Map<number, ErrorCode>
   [Status.GATEWAY_TIMEOUT, 'NOT_ATTACHED'],
 ]);
 
-const utf8 = new TextDecoder();
-
 function errorBody(payload: Uint8Array): ErrorBody | undefined {
   try {
     return decodeErrorBody(payload);
@@ -65,13 +63,4 @@ function errorBody(payload: Uint8Array): ErrorBody | undefined {
     if (error instanceof RemoteError) return undefined;
     throw error;
   }
-}
-
-function diagnostic({ contentFormat, payload }: Pick<CoapResponse, 'contentFormat' | 'payload'>): string {
-  return contentFormat === undefined ? utf8.decode(payload.subarray(0, MAX_ERROR_TEXT)) : '';
-}
-
-/** Text of the other end goes to terminals and logs: no control characters. */
-function printable(text: string): string {
-  return text.replace(/\p{C}+/gu, ' ').trim();
 }

@@ -1,0 +1,12 @@
+/** Bodies of answers: what does not have the agreed shape is the other end's fault. */
+import { RemoteError, SvcError } from '../protocol/errors/index.ts';
+
+/** `decode(payload)`. @param what names the exchange in the message. @throws RemoteError BAD_RESPONSE */
+export function agreed<T>(what: string, decode: (payload: Uint8Array) => T, payload: Uint8Array): T {
+  try {
+    return decode(payload);
+  } catch (error) {
+    if (error instanceof SvcError) throw new RemoteError('BAD_RESPONSE', `${what}: ${error.message}`, { cause: error });
+    throw error;
+  }
+}

@@ -8,11 +8,26 @@ export {
   RemoteError,
   SvcError,
 } from '../protocol/errors/index.ts';
+export {
+  type DeviceDetails,
+  type DeviceSettings,
+  decodePairing,
+  encodePairingLink,
+  encodePairingString,
+  type IamUser,
+  type PairingMode,
+  type PairingString,
+  type PushAnswer,
+  type SettingName,
+  type UserFingerprint,
+  type UserPush,
+} from '../protocol/records/index.ts';
 export type { Environment, Log, LogLevel } from '../transport/environment.ts';
 export type { Observation, StreamStats } from '../transport/session/index.ts';
 export type { ChannelFailures } from './channels.ts';
 export { Coap, type CoapObserver, ContentFormat } from './coap.ts';
 export { Connection, type ConnectionEvent, type ConnectionEventsCallback, type ConnectionType } from './connection.ts';
+export * from './iam/index.ts';
 export type { ConnectionOptions } from './options.ts';
 export { Stream } from './stream.ts';
 export { TcpTunnel } from './tcp-tunnel.ts';

@@ -1,9 +1,9 @@
 /**
  * The one catalogue of error codes: every `code` an error of this project can carry, with its meaning and who raises it.
  *
- * Two blocks. The specification's names (interface.md §7 and the codes listed with the reference's client and device) are given
- * exactly; where two of its surfaces call one thing by two names, both stand here and the note says which one we raise. Then the
- * few names of our own, marked `own`. The wire numbers that travel between ends are in `codes.ts` and `station-codes.ts`.
+ * Three blocks. The specification's names (interface.md §7 and the codes listed with the reference's client and device) are given
+ * exactly; where two of its surfaces call one thing by two names, both stand here and the note says which one we raise. Then those of
+ * the wrappers around access control, and the few names of our own, marked `own`. The wire numbers that travel between ends are in `codes.ts` and `station-codes.ts`.
  */
 
 /** Who raises a code: the client, the device or base station SDK, or any of them. */
@@ -34,7 +34,7 @@ const specification = {
   DNS: { meaning: 'the host name does not resolve to an address', raisedBy: 'any' },
   END_OF_FILE: { meaning: 'the stream has ended, no more data follows', raisedBy: 'any' },
   EOF: { meaning: 'the name END_OF_FILE has in other surfaces; END_OF_FILE is raised', raisedBy: 'any' },
-  FAILED: { meaning: 'the operation was carried out and did not succeed', raisedBy: 'device' },
+  FAILED: { meaning: 'the operation was carried out and did not succeed', raisedBy: 'any' },
   FAILED_WITH_DETAIL: { meaning: 'the name of a failure that says why; ours always do, so FAILED is raised', raisedBy: 'client' },
   FORBIDDEN: { meaning: 'the other end knows the caller and does not allow this', raisedBy: 'client' },
   FUTURE_NOT_RESOLVED: { meaning: 'a future was asked for its result too early; promises replace futures here', raisedBy: 'any' },
@@ -71,6 +71,18 @@ const specification = {
   UNKNOWN_SERVER_KEY: { meaning: 'the base station does not know this server key', raisedBy: 'client' },
 } as const satisfies Record<string, CatalogueEntry>;
 
+/** Names of the wrappers around a device's access control (reference §1.1, §1.3): what `IamUtil` raises. */
+const iam = {
+  AUTHENTICATION_ERROR: { meaning: 'pairing needs a password, and this one or its user name is wrong', raisedBy: 'client' },
+  BLOCKED_BY_DEVICE_CONFIGURATION: { meaning: 'the policies or settings of the device do not let this client do that', raisedBy: 'client' },
+  INITIAL_USER_ALREADY_PAIRED: { meaning: 'the user prepared for the first client has one', raisedBy: 'client' },
+  INVALID_INPUT: { meaning: 'the device does not take this value', raisedBy: 'client' },
+  PAIRING_MODE_DISABLED: { meaning: 'the device does not offer this way of pairing', raisedBy: 'client' },
+  ROLE_DOES_NOT_EXIST: { meaning: 'the device has no role of this name', raisedBy: 'client' },
+  USERNAME_EXISTS: { meaning: 'the user name belongs to somebody else, or this key belongs to another user', raisedBy: 'client' },
+  USER_DOES_NOT_EXIST: { meaning: 'the device has no user of this name, or this client is no user', raisedBy: 'client' },
+} as const satisfies Record<string, CatalogueEntry>;
+
 /** Names of our own, for states the specification's systems do not have. */
 const own = {
   CORE_FAILED: {
@@ -79,6 +91,8 @@ const own = {
     own: true,
   },
   FINGERPRINT_MISMATCH: { meaning: 'the other end proved another key than the expected one', raisedBy: 'any', own: true },
+  FINGERPRINT_IN_USE: { meaning: 'the key belongs to a user already', raisedBy: 'client', own: true },
+  IAM_NOT_SUPPORTED: { meaning: 'the device has no access control that clients can use', raisedBy: 'client', own: true },
   REPLACED: { meaning: 'the same identity attached again elsewhere and the newest wins', raisedBy: 'device', own: true },
   UNKNOWN_FINGERPRINT: { meaning: 'the base station has another key for this device, or none', raisedBy: 'device', own: true },
   WRONG_DEVICE_ID: { meaning: 'the key belongs to a device with another device id', raisedBy: 'device', own: true },
@@ -86,7 +100,7 @@ const own = {
 } as const satisfies Record<string, CatalogueEntry>;
 
 /** Every error code with its meaning. */
-export const catalogue = { ...specification, ...own } as const satisfies Record<string, CatalogueEntry>;
+export const catalogue = { ...specification, ...iam, ...own } as const satisfies Record<string, CatalogueEntry>;
 
 /** Name of an error of this project. */
 export type ErrorCode = keyof typeof catalogue;

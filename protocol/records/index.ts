@@ -2,6 +2,7 @@
 export { CONTENT_FORMAT_CBOR } from '../control/paths.ts';
 export * from './device-details.ts';
 export * from './ids.ts';
+export * from './pairing-link.ts';
 export * from './pairing-request.ts';
 export * from './pairing-string.ts';
 export * from './push-test.ts';

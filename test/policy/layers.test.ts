@@ -37,7 +37,7 @@ const packages: Record<string, RegExp> = {
   server: /^(node:.+|fastify|jose|kysely|libsql)$/,
   client: /^$/,
   'client host': /^node:.+$/,
-  cli: /^(node:.+|commander|cli-progress|jose)$/,
+  cli: /^(node:.+|commander|cli-progress|jose|qrcode-generator)$/,
 };
 
 const folders = ['core-as', 'bindings', 'protocol', 'transport', 'device', 'client', 'server', 'cli'];

@@ -1,4 +1,4 @@
-/** The catalogue against the names of the specification, typed in here from interface.md §7 and reference-behaviour.md §4. */
+/** The catalogue against the names of the specification, typed in here from interface.md §7 and reference-behaviour.md §1 and §4. */
 import { describe, expect, test } from 'vitest';
 import {
   CloseCode,
@@ -27,13 +27,16 @@ const client =
   'OK, ABORTED, BAD_RESPONSE, BAD_REQUEST, CLOSED, DNS, EOF, FORBIDDEN, FUTURE_NOT_RESOLVED, INVALID_ARGUMENT, INVALID_STATE, NOT_CONNECTED, NOT_FOUND, NOT_IMPLEMENTED, NO_CHANNELS, NO_DATA, OPERATION_IN_PROGRESS, PARSE, PORT_IN_USE, STOPPED, TIMEOUT, UNKNOWN, NONE, NOT_ATTACHED, TOKEN_REJECTED, COULD_BLOCK, UNAUTHORIZED, TOO_MANY_REQUESTS, UNKNOWN_PRODUCT_ID, UNKNOWN_DEVICE_ID, UNKNOWN_SERVER_KEY, CONNECTION_REFUSED, DEVICE_INTERNAL_ERROR, PRIVILEGED_PORT';
 const device =
   'OK, UNKNOWN, NOT_IMPLEMENTED, OUT_OF_MEMORY, STRING_TOO_LONG, OPERATION_IN_PROGRESS, FUTURE_NOT_RESOLVED, ABORTED, STOPPED, EOF, INVALID_STATE, INVALID_ARGUMENT, INVALID_CONNECTION, NO_DATA, IN_USE, ADDRESS_IN_USE, NOT_ATTACHED, FAILED';
-const own = 'CORE_FAILED, FINGERPRINT_MISMATCH, REPLACED, UNKNOWN_FINGERPRINT, WRONG_DEVICE_ID, WRONG_PRODUCT_ID';
+const iam =
+  'INVALID_INPUT, BLOCKED_BY_DEVICE_CONFIGURATION, PAIRING_MODE_DISABLED, USERNAME_EXISTS, INITIAL_USER_ALREADY_PAIRED, AUTHENTICATION_ERROR, ROLE_DOES_NOT_EXIST, USER_DOES_NOT_EXIST';
+const own =
+  'CORE_FAILED, FINGERPRINT_IN_USE, FINGERPRINT_MISMATCH, IAM_NOT_SUPPORTED, REPLACED, UNKNOWN_FINGERPRINT, WRONG_DEVICE_ID, WRONG_PRODUCT_ID';
 
 const names = (list: string): string[] => list.split(', ');
 
 describe('the catalogue', () => {
   test('has exactly the names of the specification and those marked as ours', () => {
-    const specified = new Set([android, ios, client, device].flatMap(names));
+    const specified = new Set([android, ios, client, device, iam].flatMap(names));
     expect(Object.keys(catalogue).toSorted()).toEqual([...specified, ...names(own)].toSorted());
     const marked = Object.entries(catalogue).filter(([, entry]) => 'own' in entry);
     expect(marked.map(([name]) => name).toSorted()).toEqual(names(own).toSorted());

@@ -224,6 +224,39 @@ describe.each(codecs)('%s', (_, write, read, value, wire) => {
   });
 });
 
+describe('pairing links', () => {
+  const pairing = { productId: 'pr-1', deviceId: 'de-1', password: 'a,b#"<é%', username: 'bob' };
+
+  test('carry the string in the fragment, in characters a fragment may hold', () => {
+    expect(records.encodePairingLink(pairing)).toBe('svc://pair#p=pr-1,d=de-1,pwd=a%2Cb%23%22%3C%C3%A9%25,u=bob');
+    expect(records.encodePairingLink({ productId: 'pr', deviceId: 'de' }, 'https://app.example/pair?x=1')).toBe(
+      'https://app.example/pair?x=1#p=pr,d=de',
+    );
+  });
+
+  test('any pairing string comes back, also after a browser has read the link', () => {
+    const value = fc.string({ unit: 'binary', maxLength: 16 }).filter((text) => !/\p{Surrogate}/u.test(text) && text.trim() === text);
+    fc.assert(
+      fc.property(value, value, (password, sct) => {
+        const link = records.encodePairingLink({ ...pairing, password, sct }, 'https://app.example/');
+        expect(records.decodePairing(link)).toEqual({ ...pairing, password, sct });
+        expect(new URL(link).href).toBe(link);
+      }),
+      { numRuns: size(100, 2000) },
+    );
+  });
+
+  test.each(['svc:pair', 'pair', 'https://a#b', 'https://a b', 'https://ä/', ''])('%j is no base', (base) => {
+    expect(() => records.encodePairingLink(pairing, base)).toThrow(/base of a pairing link/);
+  });
+
+  test('a string is read as a string, whatever its values hold', () => {
+    expect(records.decodePairing(' p=pr,d=de,pwd=x://y#z\n')).toEqual({ productId: 'pr', deviceId: 'de', password: 'x://y#z' });
+    expect(() => records.decodePairing('https://app.example/#p=pr')).toThrow(/no device id/);
+    expect(() => records.decodePairing('https://app.example/')).toThrow(LocalError);
+  });
+});
+
 describe('records of other versions', () => {
   test('a service without metadata has none', () => {
     const { Metadata: _, ...rest } = decode(records.encodeTunnelService(service)) as Record<string, CborValue>;

@@ -1,0 +1,52 @@
+/** What a device's access control refuses, as errors with the names of the reference's wrappers (§1.1, §1.3). */
+import { formatStatus, Status } from '../../protocol/coap/index.ts';
+import { type ErrorCode, RemoteError } from '../../protocol/errors/index.ts';
+
+/** The device refused a request of `IamUtil`. The codes of each operation stand at the operation. */
+export class IamError extends RemoteError {
+  /** Status of the answer, class × 100 + detail. */
+  readonly status: number;
+  /** What the device said for a person; may be empty. */
+  readonly diagnostic: string;
+
+  constructor(code: ErrorCode, message: string, { status, diagnostic }: Refusal, options?: ErrorOptions) {
+    super(code, message, options);
+    this.status = status;
+    this.diagnostic = diagnostic;
+  }
+}
+
+/** An answer that is no success. */
+export interface Refusal {
+  readonly status: number;
+  readonly diagnostic: string;
+}
+
+/** What a status means to one operation, where that is not what it means to all of them. */
+export type Meanings = Readonly<Record<number, Meaning>>;
+export type Meaning = readonly [ErrorCode, string];
+
+const general: Meanings = {
+  [Status.BAD_REQUEST]: ['INVALID_INPUT', 'the device does not take this value'],
+  [Status.UNAUTHORIZED]: ['AUTHENTICATION_ERROR', 'the device asks for a password first'],
+  [Status.FORBIDDEN]: ['BLOCKED_BY_DEVICE_CONFIGURATION', 'the device does not let this client do that'],
+  [Status.NOT_FOUND]: ['IAM_NOT_SUPPORTED', 'the device does not offer this'],
+  [Status.REQUEST_ENTITY_TOO_LARGE]: ['INVALID_INPUT', 'the value is too long for the device'],
+  [Status.TOO_MANY_REQUESTS]: ['TOO_MANY_REQUESTS', 'too many requests: try again later'],
+  [Status.INTERNAL_SERVER_ERROR]: ['FAILED', 'the device could not do it'],
+  [Status.SERVICE_UNAVAILABLE]: ['FAILED', 'the device cannot do it now: try again later'],
+};
+
+/** The error of a refusal; a status that nobody foresees is BAD_RESPONSE. */
+export function iamError(refusal: Refusal, meanings: Meanings = {}): IamError {
+  const { status } = refusal;
+  const [code, message] = meanings[status] ?? general[status] ?? ['BAD_RESPONSE', 'the device gave an answer that is not foreseen'];
+  return errorOf(code, message, refusal);
+}
+
+/** `message` with what the device said. */
+export function errorOf(code: ErrorCode, message: string, refusal: Refusal): IamError {
+  const { status, diagnostic } = refusal;
+  const said = diagnostic === '' ? '' : `: "${diagnostic}"`;
+  return new IamError(code, `${message} (the device answered ${formatStatus(status)}${said})`, refusal);
+}

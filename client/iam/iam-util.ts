@@ -1,0 +1,250 @@
+/**
+ * Access control of a device from the client's side, in the specification's form: pairing, users and their settings, roles, settings of the device.
+ *
+ * Every method is one request unless it says otherwise, over a connection that is open. Besides its own codes each may fail with
+ * BLOCKED_BY_DEVICE_CONFIGURATION (the role of this client does not allow it), INVALID_INPUT (a value the device does not take), IAM_NOT_SUPPORTED
+ * (the device has no such endpoint), FAILED (the device could not: a limit, its disk), all of them `IamError`; BAD_RESPONSE; and what a request may
+ * always fail with: NOT_CONNECTED, STOPPED, TIMEOUT.
+ */
+import {
+  type DeviceDetails,
+  type DeviceSettings,
+  decodeDeviceDetails,
+  decodeNames,
+  decodePushAnswer,
+  decodeSettings,
+  decodeUser,
+  encodeFingerprintName,
+  encodeFlag,
+  encodeNames,
+  encodePush,
+  encodeText,
+  type IamUser,
+  type PairingMode,
+  type PushAnswer,
+  type SettingName,
+} from '../../protocol/records/index.ts';
+import { IamError, type Meanings } from './errors.ts';
+import * as pairing from './pairing.ts';
+import { fetch, type IamConnection, send } from './requests.ts';
+import { createUser, type NewUser, setRole, setting, unknownUser, withKnownUser } from './user-requests.ts';
+
+const renamed: Meanings = { ...unknownUser, 409: ['USERNAME_EXISTS', 'there is a user of that name'] };
+const keyTaken: Meanings = { ...unknownUser, 409: ['FINGERPRINT_IN_USE', 'the fingerprint belongs to a user already'] };
+const notAttached: Meanings = { ...unknownUser, 503: ['NOT_ATTACHED', 'the device cannot reach its base station now'] };
+
+/** Access control of the device at the other end of a connection. */
+export class IamUtil {
+  readonly #connection: IamConnection;
+
+  constructor(connection: IamConnection) {
+    this.#connection = connection;
+  }
+
+  // Pairing
+
+  /**
+   * Open pairing on the local network: this client becomes a new user of that name. Again with the same name it changes nothing.
+   * @throws PAIRING_MODE_DISABLED; BLOCKED_BY_DEVICE_CONFIGURATION (also over a connection that is not local); USERNAME_EXISTS
+   */
+  pairLocalOpen(username: string, options?: pairing.PairingOptions): Promise<void> {
+    return pairing.pairLocalOpen(this.#connection, username, options);
+  }
+
+  /**
+   * The first client on the local network becomes the user that was prepared for it.
+   * @throws PAIRING_MODE_DISABLED; BLOCKED_BY_DEVICE_CONFIGURATION; INITIAL_USER_ALREADY_PAIRED
+   */
+  pairLocalInitial(options?: pairing.PairingOptions): Promise<void> {
+    return pairing.pairLocalInitial(this.#connection, options);
+  }
+
+  /**
+   * Open pairing with the device's password, by which the device is verified as well: this client becomes a new user of that name.
+   * @throws AUTHENTICATION_ERROR; TOO_MANY_REQUESTS; PAIRING_MODE_DISABLED; BLOCKED_BY_DEVICE_CONFIGURATION; USERNAME_EXISTS
+   */
+  pairPasswordOpen(username: string, password: string, options?: pairing.PairingOptions): Promise<void> {
+    return pairing.pairPasswordOpen(this.#connection, username, password, options);
+  }
+
+  /**
+   * By invitation: this client becomes the user who was made for it, whose password is used up by that.
+   * @throws AUTHENTICATION_ERROR; TOO_MANY_REQUESTS; PAIRING_MODE_DISABLED; BLOCKED_BY_DEVICE_CONFIGURATION; FINGERPRINT_IN_USE
+   */
+  pairPasswordInvite(username: string, password: string, options?: pairing.PairingOptions): Promise<void> {
+    return pairing.pairPasswordInvite(this.#connection, username, password, options);
+  }
+
+  /** Chooses the way by what the device offers and what is given, see `PairOptions`. */
+  pair(options?: pairing.PairOptions): Promise<pairing.Paired> {
+    return pairing.pair(this.#connection, options);
+  }
+
+  /** Ways that are possible over this connection now. */
+  async getAvailablePairingModes(): Promise<readonly PairingMode[]> {
+    return (await this.getDeviceDetails()).modes;
+  }
+
+  getDeviceDetails(): Promise<DeviceDetails> {
+    return this.#get(['pairing'], decodeDeviceDetails);
+  }
+
+  /** Whether this client is a user: by its key, by password authentication or bound by the device's application. */
+  async isCurrentUserPaired(): Promise<boolean> {
+    try {
+      await this.getCurrentUser();
+      return true;
+    } catch (error) {
+      if (error instanceof IamError && error.code === 'USER_DOES_NOT_EXIST') return false;
+      throw error;
+    }
+  }
+
+  // Users
+
+  /** The user this client is. @throws USER_DOES_NOT_EXIST when it is none */
+  getCurrentUser(): Promise<IamUser> {
+    return this.#get(['me'], decodeUser, pairing.notPaired);
+  }
+
+  /** @throws USER_DOES_NOT_EXIST */
+  getUser(username: string): Promise<IamUser> {
+    return this.#get(['users', username], decodeUser, unknownUser);
+  }
+
+  /** Names of all users. */
+  listUsers(): Promise<string[]> {
+    return this.#get(['users'], decodeNames);
+  }
+
+  /** Ids of all roles. */
+  listRoles(): Promise<string[]> {
+    return this.#get(['roles'], decodeNames);
+  }
+
+  /**
+   * Up to three requests: the user, its role, its password. When role or password is refused, the user is deleted again with a fourth; the error
+   * says so when that fails too.
+   * @throws USERNAME_EXISTS; ROLE_DOES_NOT_EXIST
+   */
+  createUser(username: string, user: NewUser = {}): Promise<IamUser> {
+    return createUser(this.#connection, username, user);
+  }
+
+  /** Its connections to the device are closed, and its server connect token counts no longer. @throws USER_DOES_NOT_EXIST */
+  deleteUser(username: string): Promise<void> {
+    return send(this.#connection, { method: 'DELETE', path: ['users', username] }, unknownUser);
+  }
+
+  /** @throws USER_DOES_NOT_EXIST; USERNAME_EXISTS, also for the name it has */
+  renameUser(username: string, newUsername: string): Promise<void> {
+    return this.#setText(username, 'username', newUsername, renamed);
+  }
+
+  /** What the user is invited by; null takes the invitation back. @throws USER_DOES_NOT_EXIST */
+  updateUserPassword(username: string, password: string | null): Promise<void> {
+    return this.#setText(username, 'password', password);
+  }
+
+  /** One request; up to two more to tell which of them does not exist. @throws USER_DOES_NOT_EXIST; ROLE_DOES_NOT_EXIST */
+  updateUserRole(username: string, role: string): Promise<void> {
+    return setRole(this.#connection, username, role);
+  }
+
+  /** null clears it. @throws USER_DOES_NOT_EXIST */
+  updateUserDisplayName(username: string, displayName: string | null): Promise<void> {
+    return this.#setText(username, 'display-name', displayName);
+  }
+
+  /** The token by which the user's clients pass the base station. @throws USER_DOES_NOT_EXIST */
+  updateUserSct(username: string, sct: string): Promise<void> {
+    return this.#setText(username, 'sct', sct);
+  }
+
+  /** null clears it. @throws USER_DOES_NOT_EXIST */
+  updateUserOauthSubject(username: string, subject: string | null): Promise<void> {
+    return this.#setText(username, 'oauth-subject', subject);
+  }
+
+  /**
+   * The first of the user's fingerprints; null removes it. For devices before several were possible: elsewhere add and remove.
+   * @throws USER_DOES_NOT_EXIST; FINGERPRINT_IN_USE
+   */
+  updateUserFingerprint(username: string, fingerprint: string | null): Promise<void> {
+    return this.#setText(username, 'fingerprint', fingerprint, keyTaken);
+  }
+
+  /**
+   * Lets one more client be this user.
+   * @param fingerprint full hex, of the client's key
+   * @throws USER_DOES_NOT_EXIST; FINGERPRINT_IN_USE
+   */
+  addUserFingerprint(username: string, fingerprint: string, name?: string): Promise<void> {
+    const request = { method: 'PUT', path: ['users', username, 'fingerprints', fingerprint], body: encodeFingerprintName(name) } as const;
+    return send(this.#connection, request, keyTaken);
+  }
+
+  /** @throws USER_DOES_NOT_EXIST; NOT_FOUND when the user has no such fingerprint */
+  removeUserFingerprint(username: string, fingerprint: string): Promise<void> {
+    const request = { method: 'DELETE', path: ['users', username, 'fingerprints', fingerprint] } as const;
+    return withKnownUser(this.#connection, username, ['NOT_FOUND', 'the user has no such fingerprint'], () =>
+      send(this.#connection, request, unknownUser),
+    );
+  }
+
+  // Notifications
+
+  /** Categories the device has. */
+  getNotificationCategories(): Promise<string[]> {
+    return this.#get(['notification-categories'], decodeNames);
+  }
+
+  /** Those the user is notified of, in place of all before; each must be one of the device. @throws USER_DOES_NOT_EXIST; INVALID_INPUT */
+  updateUserNotificationCategories(username: string, categories: readonly string[]): Promise<void> {
+    return this.#set(username, 'notification-categories', encodeNames(categories));
+  }
+
+  /** Where the user's notifications go: a registration token of the provider, and the project it belongs to. @throws USER_DOES_NOT_EXIST */
+  updateUserPush(username: string, { token, projectId }: { token: string; projectId: string }): Promise<void> {
+    return this.#set(username, 'push', encodePush({ token, projectId }));
+  }
+
+  /**
+   * Has the device send the user a notification, and gives the provider's answer: 200 when it took it, 404 when it does not know the token any more.
+   * @throws USER_DOES_NOT_EXIST; NOT_FOUND when the user has no token; NOT_ATTACHED when the device is not attached or its base station fails
+   */
+  sendUserPushTest(username: string): Promise<PushAnswer> {
+    const request = { method: 'POST', path: ['users', username, 'push-test'] } as const;
+    return withKnownUser(this.#connection, username, ['NOT_FOUND', 'the user has no push token and project id'], () =>
+      fetch(this.#connection, request, decodePushAnswer, notAttached),
+    );
+  }
+
+  // The device
+
+  getSettings(): Promise<DeviceSettings> {
+    return this.#get(['settings'], decodeSettings);
+  }
+
+  /** Turns a way of pairing on or off. */
+  updateSetting(name: SettingName, on: boolean): Promise<void> {
+    return send(this.#connection, { method: 'PUT', path: ['settings', name], body: encodeFlag(on) });
+  }
+
+  /** What the device is called on the local network and in its details. */
+  updateFriendlyName(name: string): Promise<void> {
+    return send(this.#connection, { method: 'PUT', path: ['device-info', 'friendly-name'], body: encodeText(name) });
+  }
+
+  #get<T>(path: readonly string[], decode: (payload: Uint8Array) => T, meanings?: Meanings): Promise<T> {
+    return fetch(this.#connection, { method: 'GET', path }, decode, meanings);
+  }
+
+  #setText(username: string, name: string, text: string | null, meanings?: Meanings): Promise<void> {
+    return this.#set(username, name, encodeText(text ?? undefined), meanings);
+  }
+
+  #set(username: string, name: string, body: Uint8Array, meanings = unknownUser): Promise<void> {
+    return send(this.#connection, setting(username, name, body), meanings);
+  }
+}

@@ -1,0 +1,13 @@
+/** Access control of a device from the client's side. */
+export { IamError } from './errors.ts';
+export { IamUtil } from './iam-util.ts';
+export {
+  choosePairingMode,
+  missingForPairing,
+  type Paired,
+  type PairingKnowledge,
+  type PairingOptions,
+  type PairOptions,
+} from './pairing.ts';
+export type { IamConnection } from './requests.ts';
+export type { NewUser } from './user-requests.ts';

@@ -1,0 +1,107 @@
+/**
+ * Requests about one user where one answer of the device may mean several things, or several requests make one operation.
+ */
+import { Status } from '../../protocol/coap/index.ts';
+import { type ErrorCode, SvcError } from '../../protocol/errors/index.ts';
+import { decodeNames, decodeUser, encodeNewUser, encodeText, type IamUser } from '../../protocol/records/index.ts';
+import { errorOf, IamError, type Meanings } from './errors.ts';
+import { fetch, type IamConnection, send } from './requests.ts';
+
+export const unknownUser: Meanings = { [Status.NOT_FOUND]: ['USER_DOES_NOT_EXIST', 'there is no such user'] };
+const unknownRole: Meanings = { [Status.NOT_FOUND]: ['ROLE_DOES_NOT_EXIST', 'there is no such role'] };
+const nameTaken: Meanings = { [Status.CONFLICT]: ['USERNAME_EXISTS', 'there is a user of that name'] };
+
+export interface NewUser {
+  readonly password?: string;
+  readonly role?: string;
+}
+
+/**
+ * A user with role and password, or none: when the device refuses one of them, the user is deleted again. The role comes before the password, so that
+ * nobody can log in as a user that is not finished.
+ */
+export async function createUser(connection: IamConnection, username: string, { password, role }: NewUser): Promise<IamUser> {
+  const created = await fetch(connection, { method: 'POST', path: ['users'], body: encodeNewUser(username) }, decodeUser, nameTaken);
+  try {
+    if (role !== undefined) await send(connection, setting(username, 'role', encodeText(role)), unknownRole);
+    if (password !== undefined) await send(connection, setting(username, 'password', encodeText(password)), unknownUser);
+  } catch (error) {
+    await undo(connection, username, error);
+    throw error;
+  }
+  return role === undefined ? created : { ...created, role };
+}
+
+/** Deletes the user whose making failed with `cause`. @throws the same failure, saying that the user is still there */
+async function undo(connection: IamConnection, username: string, cause: unknown): Promise<void> {
+  try {
+    await send(connection, { method: 'DELETE', path: ['users', username] });
+  } catch {
+    if (!(cause instanceof SvcError)) throw cause;
+    const message = `${cause.message}; the user ${JSON.stringify(username)} was created without it and could not be deleted again`;
+    if (cause instanceof IamError) throw new IamError(cause.code as ErrorCode, message, cause, { cause });
+    throw Object.assign(cause, { message });
+  }
+}
+
+/** The device answers alike for an unknown user and an unknown role: so it is asked which of them it is. */
+export async function setRole(connection: IamConnection, username: string, role: string): Promise<void> {
+  try {
+    await send(connection, setting(username, 'role', encodeText(role)), unknownUser);
+  } catch (error) {
+    if (!isUnknownUser(error) || (await roleExists(connection, role)) || !(await userMayExist(connection, username))) throw error;
+    throw errorOf('ROLE_DOES_NOT_EXIST', 'there is no such role', error);
+  }
+}
+
+/**
+ * For requests about something a user has: where the device answers that there is none, the error is `code` when the user is there.
+ * @param missing what the user has not
+ */
+export async function withKnownUser<T>(
+  connection: IamConnection,
+  username: string,
+  missing: readonly [ErrorCode, string],
+  request: () => Promise<T>,
+): Promise<T> {
+  try {
+    return await request();
+  } catch (error) {
+    if (!isUnknownUser(error) || !(await userMayExist(connection, username))) throw error;
+    throw errorOf(missing[0], missing[1], error);
+  }
+}
+
+/** `PUT /iam/users/:username/:setting`. */
+export function setting(username: string, name: string, body: Uint8Array) {
+  return { method: 'PUT', path: ['users', username, name], body } as const;
+}
+
+function isUnknownUser(error: unknown): error is IamError {
+  return error instanceof IamError && error.code === 'USER_DOES_NOT_EXIST';
+}
+
+async function roleExists(connection: IamConnection, role: string): Promise<boolean> {
+  const roles = await quietly(fetch(connection, { method: 'GET', path: ['roles'] }, decodeNames));
+  return roles?.includes(role) === true;
+}
+
+/** False only when the device says so: this client may not be allowed to look. */
+async function userMayExist(connection: IamConnection, username: string): Promise<boolean> {
+  try {
+    await fetch(connection, { method: 'GET', path: ['users', username] }, decodeUser, unknownUser);
+    return true;
+  } catch (error) {
+    return error instanceof SvcError && error.code !== 'USER_DOES_NOT_EXIST';
+  }
+}
+
+/** The result, or undefined for any refusal. */
+async function quietly<T>(result: Promise<T>): Promise<T | undefined> {
+  try {
+    return await result;
+  } catch (error) {
+    if (error instanceof IamError) return undefined;
+    throw error;
+  }
+}

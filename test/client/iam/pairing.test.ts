@@ -1,0 +1,192 @@
+/** Pairing from the client's side: the password first where one is needed, and the helper that chooses the way. */
+import { afterEach, describe, expect, test } from 'vitest';
+import {
+  choosePairingMode,
+  type IamConnection,
+  IamUtil,
+  missingForPairing,
+  type PairingMode,
+  type PairOptions,
+} from '../../../client/node.ts';
+import { LocalError, RemoteError } from '../../../protocol/errors/index.ts';
+import { cbor, IamScene, user } from './scene.ts';
+
+let scene: IamScene;
+afterEach(() => scene?.close());
+
+/** The connection of the scene, with logins that are only noted, and refused with `refusal`. */
+function withLogins(refusal?: Error): { iam: IamUtil; logins: string[][] } {
+  const logins: string[][] = [];
+  const connection: IamConnection = {
+    createCoap: (method, path) => scene.connection.createCoap(method, path),
+    getClientFingerprint: () => scene.connection.getClientFingerprint(),
+    passwordAuthenticate: async (...login) => {
+      logins.push(login);
+      if (refusal !== undefined) throw refusal;
+    },
+  };
+  return { iam: new IamUtil(connection), logins };
+}
+
+describe('pairing by password', () => {
+  test('open: logs in with the empty name, then asks for the user', async () => {
+    scene = await IamScene.make({ 'POST /iam/pairing/password-open': 201 });
+    const { iam, logins } = withLogins();
+    expect(await scene.outcome(iam.pairPasswordOpen('bob', 'secret', { fingerprintName: 'phone' }))).toBeUndefined();
+    expect(logins).toEqual([['', 'secret']]);
+    expect(scene.asked).toEqual([['POST /iam/pairing/password-open', { Username: 'bob', FingerprintName: 'phone' }]]);
+  });
+
+  test('by invitation: logs in as the user', async () => {
+    scene = await IamScene.make({ 'POST /iam/pairing/password-invite': 201 });
+    const { iam, logins } = withLogins();
+    expect(await scene.outcome(iam.pairPasswordInvite('bob', 'secret'))).toBeUndefined();
+    expect(logins).toEqual([['bob', 'secret']]);
+    expect(scene.asked).toEqual([['POST /iam/pairing/password-invite']]);
+  });
+
+  test.each([
+    ['UNAUTHORIZED', 'AUTHENTICATION_ERROR'],
+    ['NOT_FOUND', 'PAIRING_MODE_DISABLED'],
+    ['TOO_MANY_REQUESTS', 'TOO_MANY_REQUESTS'],
+    ['STOPPED', 'STOPPED'],
+  ])('a login that ends with %s is %s, and nothing is asked', async (code, expected) => {
+    scene = await IamScene.make();
+    const { iam } = withLogins(new RemoteError(code, 'no'));
+    expect(await scene.outcome(iam.pairPasswordOpen('bob', 'secret'))).toBe(expected);
+    expect(await scene.outcome(iam.pairPasswordInvite('bob', 'secret'))).toBe(expected);
+    expect(scene.asked).toEqual([]);
+  });
+
+  test('a password that is none is INVALID_INPUT, an invitation of nobody too', async () => {
+    scene = await IamScene.make();
+    expect(await scene.outcome(scene.iam.pairPasswordOpen('bob', ''))).toBe('INVALID_INPUT');
+    expect(await scene.outcome(scene.iam.pairPasswordInvite('', 'secret'))).toBe('INVALID_INPUT');
+    expect(scene.asked).toEqual([]);
+  });
+
+  test('what the device says to the request', async () => {
+    const [open, invite] = ['POST /iam/pairing/password-open', 'POST /iam/pairing/password-invite'];
+    scene = await IamScene.make({ [open]: [401, 403, 404, 409], [invite]: [401, 403, 404, 409] });
+    const { iam } = withLogins();
+    const codes = async (pair: () => Promise<void>) => [
+      await scene.outcome(pair()),
+      await scene.outcome(pair()),
+      await scene.outcome(pair()),
+      await scene.outcome(pair()),
+    ];
+    const common = ['AUTHENTICATION_ERROR', 'BLOCKED_BY_DEVICE_CONFIGURATION', 'PAIRING_MODE_DISABLED'];
+    expect(await codes(() => iam.pairPasswordOpen('bob', 'secret'))).toEqual([...common, 'USERNAME_EXISTS']);
+    expect(await codes(() => iam.pairPasswordInvite('bob', 'secret'))).toEqual([...common, 'FINGERPRINT_IN_USE']);
+  });
+});
+
+describe('pair', () => {
+  const modes = (...offered: PairingMode[]) => cbor(205, { Modes: offered });
+  const becomes = (name: string) => [404, cbor(205, user(name))];
+
+  test.each<[string, PairOptions, PairingMode[], string, unknown, string[][]]>([
+    ['a name alone', { username: 'bob' }, ['LocalOpen', 'LocalInitial'], 'local-open', { Username: 'bob' }, []],
+    ['nothing', {}, ['LocalOpen', 'LocalInitial'], 'local-initial', undefined, []],
+    ['a name of the key', { fingerprintName: 'phone' }, ['LocalInitial'], 'local-initial', { FingerprintName: 'phone' }, []],
+    [
+      'a name and the open password',
+      { username: 'bob', password: 'pw' },
+      ['PasswordOpen'],
+      'password-open',
+      { Username: 'bob' },
+      [['', 'pw']],
+    ],
+    [
+      'an invitation',
+      { pairing: 'p=pr,d=de,u=bob,pwd=pw' },
+      ['PasswordOpen', 'PasswordInvite'],
+      'password-invite',
+      undefined,
+      [['bob', 'pw']],
+    ],
+    ['a link', { pairing: 'svc://pair#p=pr,d=de,u=bob,pwd=pw' }, ['PasswordInvite'], 'password-invite', undefined, [['bob', 'pw']]],
+    [
+      'a string of the device and a name',
+      { pairing: { productId: 'pr', deviceId: 'de', password: 'pw' }, username: 'bob' },
+      ['PasswordOpen', 'PasswordInvite'],
+      'password-open',
+      { Username: 'bob' },
+      [['', 'pw']],
+    ],
+    ['a mode', { mode: 'LocalOpen', username: 'bob' }, [], 'local-open', { Username: 'bob' }, []],
+  ])('with %s', async (_, options, offered, path, body, expectedLogins) => {
+    const line = `POST /iam/pairing/${path}`;
+    scene = await IamScene.make({ 'GET /iam/me': becomes('bob'), 'GET /iam/pairing': modes(...offered), [line]: 201 });
+    const { iam, logins } = withLogins();
+    expect(await scene.outcome(iam.pair(options))).toMatchObject({ mode: expect.any(String), user: { username: 'bob' } });
+    expect(logins).toEqual(expectedLogins);
+    expect(scene.asked).toContainEqual(body === undefined ? [line] : [line, body]);
+  });
+
+  test('changes nothing when this client is that user', async () => {
+    scene = await IamScene.make();
+    const Fingerprints = [{ Fingerprint: scene.connection.getClientFingerprint() }];
+    scene.answers('GET /iam/me', cbor(205, user('bob', { Fingerprints })));
+    const { iam, logins } = withLogins();
+    for (const options of [{}, { username: 'bob' }, { pairing: 'p=pr,d=de,u=bob,pwd=pw' }])
+      expect(await scene.outcome(iam.pair(options))).toMatchObject({ mode: null, user: { username: 'bob' } });
+    expect(logins).toEqual([]);
+    expect(new Set(scene.asked.map(([line]) => line))).toEqual(new Set(['GET /iam/me']));
+  });
+
+  test('goes on when this client is a user by password alone', async () => {
+    const me = cbor(205, user('bob'));
+    scene = await IamScene.make({ 'GET /iam/me': me, 'POST /iam/pairing/password-invite': 201 });
+    const { iam } = withLogins();
+    expect(await scene.outcome(iam.pair({ mode: 'PasswordInvite', username: 'bob', password: 'pw' }))).toMatchObject({
+      mode: 'PasswordInvite',
+    });
+  });
+
+  test.each<[string, PairOptions, PairingMode[], string, RegExp]>([
+    ['nothing is offered', {}, [], 'PAIRING_MODE_DISABLED', /offers no pairing/],
+    [
+      'an invitation is no use',
+      { pairing: 'p=pr,d=de,u=bob,pwd=pw' },
+      ['PasswordOpen', 'LocalOpen'],
+      'PAIRING_MODE_DISABLED',
+      /PasswordOpen, LocalOpen.*PasswordInvite/,
+    ],
+    ['the name is missing', {}, ['LocalOpen'], 'INVALID_INPUT', /LocalOpen needs a user name$/],
+    ['name and password are missing', {}, ['PasswordOpen'], 'INVALID_INPUT', /user name and a password$/],
+    [
+      'the password may be for either',
+      { username: 'bob', password: 'pw' },
+      ['PasswordOpen', 'PasswordInvite'],
+      'INVALID_INPUT',
+      /choose the mode/,
+    ],
+    ['the string is none', { pairing: 'p=pr' }, [], 'INVALID_ARGUMENT', /not a pairing string/],
+  ])('says what to do when %s', async (_, options, offered, code, message) => {
+    scene = await IamScene.make({ 'GET /iam/me': 404, 'GET /iam/pairing': modes(...offered) });
+    const { iam, logins } = withLogins();
+    const error = await scene.failure(iam.pair(options));
+    expect(error).toBeInstanceOf(LocalError);
+    expect(error).toMatchObject({ code, message: expect.stringMatching(message) });
+    expect(logins).toEqual([]);
+  });
+});
+
+test('what a mode needs', () => {
+  expect(missingForPairing('LocalInitial', {})).toEqual([]);
+  expect(missingForPairing('LocalOpen', {})).toEqual(['user name']);
+  expect(missingForPairing('PasswordInvite', { username: 'bob' })).toEqual(['password']);
+  expect(missingForPairing('PasswordOpen', { username: 'bob', password: 'pw' })).toEqual([]);
+});
+
+test.each<[PairingMode[], Parameters<typeof choosePairingMode>[1], PairingMode]>([
+  [['PasswordOpen', 'LocalOpen', 'PasswordInvite', 'LocalInitial'], {}, 'LocalInitial'],
+  [['PasswordOpen', 'LocalOpen', 'PasswordInvite', 'LocalInitial'], { username: 'bob' }, 'LocalOpen'],
+  [['PasswordOpen', 'PasswordInvite'], {}, 'PasswordOpen'],
+  [['PasswordInvite'], { username: 'bob' }, 'PasswordInvite'],
+  [['PasswordInvite', 'LocalInitial'], { username: 'bob', invited: true }, 'PasswordInvite'],
+  [['LocalOpen', 'PasswordInvite'], { username: 'bob', password: 'pw' }, 'PasswordInvite'],
+])('of %j with %j: %s', (modes, given, expected) => {
+  expect(choosePairingMode(modes, given)).toBe(expected);
+});

@@ -1,0 +1,344 @@
+/** What the IAM endpoints answer and change, beyond their statuses: bodies key by key, what policies and listeners learn, the push test. */
+import { describe, expect, it } from 'vitest';
+import type { PushAnswer } from '../../../../protocol/records/index.ts';
+import { key } from '../model.ts';
+import { type CallerName, cbor, Scene, type SceneOptions } from './scene.ts';
+
+/** The body of a 2.05. */
+async function get(caller: CallerName, path: string, options: SceneOptions = {}): Promise<unknown> {
+  const { status, body } = await new Scene(options).request(caller, `GET ${path}`);
+  expect(status).toBe(205);
+  return body;
+}
+
+const ann = {
+  Username: 'ann',
+  DisplayName: 'Ann',
+  Role: 'Guest',
+  Fingerprints: [{ Fingerprint: key(2) }, { Fingerprint: key(22), Name: 'tablet' }],
+  Fingerprint: key(22),
+  Sct: 'sct-ann',
+  Push: { Token: 'token-ann', ProjectId: 'project' },
+  NotificationCategories: ['INFO'],
+  OauthSubject: 'subject-ann',
+};
+
+describe('GET /iam/pairing', () => {
+  const device = { SvcVersion: '1.2.3', AppName: 'Heater', ProductId: 'pr-1', DeviceId: 'de-1', FriendlyName: 'Cellar' };
+
+  it('gives the facts of the device, those that are set', async () => {
+    expect(await get('stranger', '/iam/pairing')).toMatchObject(device);
+    const { FriendlyName: _, ...unnamed } = device;
+    const body = await get('stranger', '/iam/pairing', { without: ['friendlyName'] });
+    expect(body).toEqual({ ...unnamed, Modes: expect.any(Array) });
+  });
+
+  it.each<[string, CallerName, SceneOptions, string[]]>([
+    ['locally all', 'stranger', {}, ['PasswordOpen', 'LocalOpen', 'PasswordInvite', 'LocalInitial']],
+    ['from afar those by password', 'remote', {}, ['PasswordOpen', 'PasswordInvite']],
+    ['without a role for open pairing', 'stranger', { without: ['openPairingRole'] }, ['PasswordInvite', 'LocalInitial']],
+    ['without a password', 'stranger', { without: ['openPairingPasswordSealed'] }, ['LocalOpen', 'PasswordInvite', 'LocalInitial']],
+    [
+      'when the initial user is paired',
+      'stranger',
+      { state: { initialPairingUsername: 'ann' } },
+      ['PasswordOpen', 'LocalOpen', 'PasswordInvite'],
+    ],
+    [
+      'when all is off',
+      'stranger',
+      { state: { localOpenPairing: false, passwordOpenPairing: false, passwordInvitePairing: false, localInitialPairing: false } },
+      [],
+    ],
+  ])('lists what is possible: %s', async (_why, caller, options, modes) => {
+    expect(await get(caller, '/iam/pairing', options)).toMatchObject({ Modes: modes });
+  });
+});
+
+describe('pairing', () => {
+  it('local open makes a user with role, key and token, once', async () => {
+    const scene = new Scene();
+    const pair = () => scene.request('stranger', 'POST /iam/pairing/local-open', cbor({ Username: 'new', FingerprintName: 'phone' }));
+    expect(await pair()).toEqual({ status: 201, contentFormat: undefined, body: undefined });
+    const user = {
+      username: 'new',
+      role: 'Guest',
+      fingerprints: [{ fingerprint: key(9), name: 'phone' }],
+      sct: 'token0000001',
+      notificationCategories: [],
+    };
+    expect(scene.iam.user('new')).toEqual(user);
+    expect(scene.changes.map(({ kind }) => kind)).toEqual(['user-created', 'user-paired']);
+    expect((await pair()).status).toBe(201);
+    expect(scene.changes).toHaveLength(2);
+    expect(await scene.request('stranger', 'GET /iam/me')).toMatchObject({ status: 205, body: { Username: 'new' } });
+  });
+
+  it('password open takes the key of the connection', async () => {
+    const scene = new Scene();
+    await scene.request('opened', 'POST /iam/pairing/password-open', cbor({ Username: 'new' }));
+    expect(scene.iam.userByFingerprint(key(9))).toMatchObject({ username: 'new', fingerprints: [{ fingerprint: key(9) }] });
+  });
+
+  it('local initial gives the prepared user its key, and the mode is gone', async () => {
+    const scene = new Scene();
+    await scene.request('stranger', 'POST /iam/pairing/local-initial', cbor({ FingerprintName: 'phone' }));
+    expect(scene.iam.user('first')?.fingerprints).toEqual([{ fingerprint: key(9), name: 'phone' }]);
+    expect((await scene.request('stranger', 'POST /iam/pairing/local-initial')).status).toBe(409);
+  });
+
+  it('password invite uses the password up', async () => {
+    const scene = new Scene();
+    expect(scene.iam.hasPassword('bob')).toBe(true);
+    const pair = () => scene.request('invited', 'POST /iam/pairing/password-invite', cbor({ FingerprintName: 'phone' }));
+    expect((await pair()).status).toBe(201);
+    expect(scene.iam.hasPassword('bob')).toBe(false);
+    expect(scene.iam.user('bob')?.fingerprints).toEqual([{ fingerprint: key(9), name: 'phone' }]);
+    expect((await pair()).status).toBe(201);
+  });
+});
+
+describe('settings', () => {
+  it('are given with the open password in clear', async () => {
+    expect(await get('admin', '/iam/settings', { state: { localOpenPairing: false } })).toEqual({
+      PasswordOpenPairing: true,
+      PasswordInvitePairing: true,
+      LocalOpenPairing: false,
+      PasswordOpenSct: 'sct-open',
+      PasswordOpenPassword: 'open-password',
+    });
+  });
+
+  it('leave out what is not set', async () => {
+    const body = await get('admin', '/iam/settings', { without: ['openPairingSct', 'openPairingPasswordSealed'] });
+    expect(body).toEqual({ PasswordOpenPairing: true, PasswordInvitePairing: true, LocalOpenPairing: true });
+  });
+
+  it.each([
+    ['password-open-pairing', 'passwordOpenPairing'],
+    ['password-invite-pairing', 'passwordInvitePairing'],
+    ['local-open-pairing', 'localOpenPairing'],
+  ] as const)('%s is %s', async (setting, flag) => {
+    const scene = new Scene();
+    for (const on of [false, true]) {
+      await scene.request('admin', `PUT /iam/settings/${setting}`, cbor(on));
+      expect(scene.iam.state[flag]).toBe(on);
+    }
+    expect(scene.changes.map((change) => ('setting' in change ? change.setting : ''))).toEqual([setting, setting]);
+  });
+
+  it('the friendly name is part of the state', async () => {
+    const scene = new Scene();
+    await scene.request('admin', 'PUT /iam/device-info/friendly-name', cbor('Attic'));
+    expect(scene.iam.state.friendlyName).toBe('Attic');
+  });
+
+  it('a sealed password that does not open is our fault: 5.00, and no word of it', async () => {
+    const scene = new Scene({ unseal: 'fails' });
+    expect(await scene.request('admin', 'GET /iam/settings')).toEqual({ status: 500, contentFormat: undefined, body: 'Request unhandled' });
+    expect(scene.errors).toHaveLength(1);
+  });
+});
+
+describe('lists are arrays', () => {
+  it.each<[string, string[]]>([
+    ['/iam/roles', ['Unpaired', 'Guest', 'Standard', 'Administrator', 'Locked']],
+    ['/iam/users', ['admin', 'ann', 'locked', 'bob', 'first']],
+    ['/iam/notification-categories', ['INFO', 'CRITICAL']],
+  ])('%s', async (path, names) => {
+    expect(await get('ann', path)).toEqual(names);
+  });
+});
+
+describe('a user', () => {
+  it('is given whole, by name and as oneself', async () => {
+    expect(await get('ann', '/iam/me')).toEqual(ann);
+    expect(await get('admin', '/iam/users/ann')).toEqual(ann);
+  });
+
+  it('has its arrays when there is nothing in them, and never a password', async () => {
+    expect(await get('admin', '/iam/users/bob')).toEqual({ Username: 'bob', Role: 'Guest', Fingerprints: [], NotificationCategories: [] });
+  });
+
+  it('that is created has a name and a token, no role and no password', async () => {
+    const scene = new Scene();
+    const reply = await scene.request('admin', 'POST /iam/users', cbor({ Username: 'new', Role: 'Administrator' }));
+    const body = { Username: 'new', Fingerprints: [], Sct: 'token0000001', NotificationCategories: [] };
+    expect(reply).toEqual({ status: 201, contentFormat: 60, body });
+    expect(scene.iam.hasPassword('new')).toBe(false);
+  });
+
+  it('that is deleted is nobody', async () => {
+    const scene = new Scene();
+    expect(await scene.request('ann', 'DELETE /iam/users/ann')).toEqual({ status: 202, contentFormat: undefined, body: undefined });
+    expect((await scene.request('ann', 'GET /iam/me')).status).toBe(404);
+    expect(scene.iam.usernames).not.toContain('ann');
+  });
+
+  it('has fingerprints added and removed one by one', async () => {
+    const scene = new Scene();
+    const line = `/iam/users/ann/fingerprints/${key(7)}`;
+    await scene.request('ann', `PUT ${line}`, cbor({ FingerprintName: 'watch' }));
+    expect(scene.iam.userByFingerprint(key(7))?.fingerprints.at(-1)).toEqual({ fingerprint: key(7), name: 'watch' });
+    await scene.request('ann', `DELETE ${line}`);
+    expect(scene.iam.user('ann')?.fingerprints.map(({ fingerprint }) => fingerprint)).toEqual([key(2), key(22)]);
+  });
+});
+
+describe('the settings of a user', () => {
+  const set = async (setting: string, value: Parameters<typeof cbor>[0]) => {
+    const scene = new Scene();
+    const reply = await scene.request('admin', `PUT /iam/users/ann/${setting}`, cbor(value));
+    expect(reply).toEqual({ status: 204, contentFormat: undefined, body: undefined });
+    return scene;
+  };
+  const record = async (setting: string, value: Parameters<typeof cbor>[0], username = 'ann') =>
+    (await (await set(setting, value)).request('admin', `GET /iam/users/${username}`)).body;
+
+  it.each<[string, Parameters<typeof cbor>[0], Record<string, unknown>]>([
+    ['display-name', 'Änne', { DisplayName: 'Änne' }],
+    ['role', 'Standard', { Role: 'Standard' }],
+    ['sct', 'abcdefghijkl', { Sct: 'abcdefghijkl' }],
+    ['oauth-subject', 'subject', { OauthSubject: 'subject' }],
+    ['push', { Token: 't', ProjectId: 'p' }, { Push: { Token: 't', ProjectId: 'p' } }],
+    ['notification-categories', ['CRITICAL'], { NotificationCategories: ['CRITICAL'] }],
+    ['notification-categories', [], { NotificationCategories: [] }],
+  ])('%s %j', async (setting, value, fields) => {
+    expect(await record(setting, value)).toEqual({ ...ann, ...fields });
+  });
+
+  it('username moves the record', async () => {
+    const scene = await set('username', 'anna');
+    expect((await scene.request('admin', 'GET /iam/users/anna')).body).toEqual({ ...ann, Username: 'anna' });
+    expect((await scene.request('admin', 'GET /iam/users/ann')).status).toBe(404);
+  });
+
+  it.each([
+    ['display-name', 'DisplayName'],
+    ['oauth-subject', 'OauthSubject'],
+  ] as const)('%s null clears', async (setting, field) => {
+    const { [field]: _, ...rest } = ann;
+    expect(await record(setting, null)).toEqual(rest);
+  });
+
+  it('fingerprint is the first one: set, and removed', async () => {
+    const second = { Fingerprint: key(22), Name: 'tablet' };
+    expect(await record('fingerprint', key(7))).toEqual({ ...ann, Fingerprints: [{ Fingerprint: key(7) }, second] });
+    expect(await record('fingerprint', null)).toEqual({ ...ann, Fingerprints: [second] });
+  });
+
+  it('password is kept as what is left of it, and cleared by null', async () => {
+    const scene = await set('password', 'secret');
+    expect(scene.iam.hasPassword('ann')).toBe(true);
+    await scene.request('admin', 'PUT /iam/users/ann/password', cbor(null));
+    expect(scene.iam.hasPassword('ann')).toBe(false);
+  });
+});
+
+describe('who asks', () => {
+  it('is told with each change', async () => {
+    const scene = new Scene();
+    await scene.request('admin', 'PUT /iam/users/ann/password', cbor('secret'));
+    await scene.request('admin', 'PUT /iam/settings/local-open-pairing', cbor(false));
+    await scene.request('stranger', 'POST /iam/pairing/password-open', cbor({ Username: 'new' }));
+    await scene.request('ann', 'DELETE /iam/users/ann');
+    expect(scene.changes.map(({ by }) => by?.username)).toEqual(['admin', 'admin', 'ann']);
+  });
+
+  it.each<[CallerName, string, Parameters<typeof cbor>[0] | undefined, string, Record<string, string>]>([
+    ['locked', 'GET /iam/pairing', undefined, 'IAM:GetPairing', {}],
+    ['remote', 'POST /iam/pairing/local-initial', undefined, 'IAM:PairingLocalInitial', {}],
+    ['ann', 'GET /iam/users/bob', undefined, 'IAM:GetUser', { 'IAM:Username': 'bob' }],
+    ['ann', 'PUT /iam/users/ann/role', 'Administrator', 'IAM:SetUserRole', { 'IAM:Username': 'ann', 'IAM:RoleId': 'Administrator' }],
+    ['ann', 'POST /iam/users', { Username: 'new' }, 'IAM:CreateUser', {}],
+  ])('and is refused: %s, %s', async (caller, line, body, action, attributes) => {
+    const scene = new Scene();
+    expect((await scene.request(caller, line, body === undefined ? {} : cbor(body))).status).toBe(403);
+    expect(scene.denied).toEqual([
+      { caller: expect.objectContaining({ isLocal: caller !== 'remote' && caller !== 'ann' }), action, attributes },
+    ]);
+  });
+
+  it('policies see the role that is asked for', async () => {
+    const scene = new Scene();
+    const { configuration } = scene.iam;
+    const values = ['Guest', 'Standard'];
+    const policies = [
+      ...configuration.policies,
+      {
+        id: 'Promote',
+        statements: [
+          { effect: 'Allow', actions: ['IAM:SetUserRole'], conditions: [{ operator: 'StringEquals', key: 'IAM:RoleId', values }] },
+        ],
+      } as const,
+    ];
+    const roles = configuration.roles.map((role) => (role.id === 'Guest' ? { ...role, policies: [...role.policies, 'Promote'] } : role));
+    await scene.iam.setConfiguration({ ...configuration, policies, roles });
+    expect((await scene.request('ann', 'PUT /iam/users/bob/role', cbor('Administrator'))).status).toBe(403);
+    expect((await scene.request('ann', 'PUT /iam/users/bob/role', cbor('Standard'))).status).toBe(204);
+  });
+
+  it('is not told whose a name or a key is', async () => {
+    const scene = new Scene();
+    const taken = { status: 409, contentFormat: undefined, body: 'Already in use' };
+    expect(await scene.request('ann', `PUT /iam/users/ann/fingerprints/${key(1)}`, cbor({}))).toEqual(taken);
+    expect(await scene.request('ann', 'PUT /iam/users/ann/fingerprint', cbor(key(1)))).toEqual(taken);
+    expect(await scene.request('admin', 'POST /iam/pairing/local-open', cbor({ Username: 'new' }))).toEqual(taken);
+  });
+});
+
+describe('a push test', () => {
+  const line = 'POST /iam/users/ann/push-test';
+
+  it('sends the provider’s document to the user’s token, and gives its answer back', async () => {
+    const scene = new Scene({ push: async () => ({ statusCode: 404, body: '{"error":"UNREGISTERED"}' }) });
+    expect(await scene.request('admin', line)).toEqual({
+      status: 201,
+      contentFormat: 60,
+      body: { StatusCode: 404, Body: '{"error":"UNREGISTERED"}' },
+    });
+    const notification = { title: 'Test', body: 'This is a test notification' };
+    expect(scene.pushes).toEqual([{ projectId: 'project', body: { message: { token: 'token-ann', notification } } }]);
+  });
+
+  it.each([{ token: 'token' }, { projectId: 'project' }, { token: '', projectId: 'project' }, { token: 'token', projectId: '' }])(
+    'needs token and project: %j',
+    async (push) => {
+      const scene = new Scene();
+      await scene.iam.update((draft) => draft.setUserPush('ann', push));
+      expect((await scene.request('admin', line)).status).toBe(404);
+      expect(scene.pushes).toEqual([]);
+    },
+  );
+
+  it('runs one at a time on a device', async () => {
+    const answers: ((answer: PushAnswer) => void)[] = [];
+    const scene = new Scene({ push: () => new Promise((resolve) => answers.push(resolve)) });
+    const [first, second] = [scene.request('ann', line), scene.request('admin', line)];
+    expect((await second).status).toBe(503);
+    answers[0]!({ statusCode: 200, body: '' });
+    expect((await first).status).toBe(201);
+    const third = scene.request('admin', line);
+    answers[1]!({ statusCode: 200, body: '' });
+    expect((await third).status).toBe(201);
+  });
+
+  it('does not stand in the way of another device', async () => {
+    const never: SceneOptions = { push: () => new Promise(() => {}) };
+    void new Scene(never).request('ann', line);
+    expect((await new Scene().request('ann', line)).status).toBe(201);
+  });
+
+  it('can be tried again after it failed', async () => {
+    let fails = true;
+    const scene = new Scene({
+      push: async () => {
+        if (fails) throw new TypeError('no');
+        return { statusCode: 200, body: '' };
+      },
+    });
+    expect((await scene.request('ann', line)).status).toBe(500);
+    fails = false;
+    expect((await scene.request('ann', line)).status).toBe(201);
+  });
+});

@@ -1,0 +1,150 @@
+/** Every IAM endpoint with every status the reference documents for it, in every mode: a literal table against the endpoints. */
+import { describe, expect, it, test } from 'vitest';
+import { iamEndpoints } from '../../../../device/iam/endpoints/table.ts';
+import { key } from '../model.ts';
+import { actions, references } from './reference.ts';
+import { cbor, type Reply, Scene } from './scene.ts';
+
+/** interface.md §4.2 below /iam, each user setting by its name, and the three endpoints the reference has besides. */
+const ENDPOINTS = 27;
+
+describe.each(references)('$endpoint', ({ endpoint, statuses, cases }) => {
+  const [method] = endpoint.split(' ');
+
+  for (const [status, why, caller, path, body, options] of cases) {
+    it(`${status}: ${why} (${caller}, ${path})`, async () => {
+      const scene = new Scene(options);
+      const before = scene.snapshot;
+      const reply = await scene.request(caller, `${method} ${path}`, body);
+      expect(reply.status).toBe(status);
+      expectForm(reply);
+      if (status >= 400 || method === 'GET') expect(scene.snapshot).toBe(before);
+      if (status >= 400 || method === 'GET') expect(scene.changes).toEqual([]);
+      expect(scene.denied.map(({ action }) => action)).toEqual(status === 403 ? [actions[endpoint]] : []);
+      expect(scene.errors).toHaveLength(options?.save === 'fails' ? 1 : 0);
+    });
+  }
+
+  it('has a case for each of its statuses, and no other', () => {
+    expect([...new Set(cases.map(([status]) => status))].sort()).toEqual([...statuses].sort());
+  });
+});
+
+/** Bodies are CBOR, errors short text without content format, and nothing else has a body. */
+function expectForm({ status, contentFormat, body }: Reply): void {
+  if (status < 400) {
+    expect(contentFormat).toBe(body === undefined ? undefined : 60);
+    return;
+  }
+  expect(contentFormat).toBeUndefined();
+  expect(body).toMatch(/^[^\n]{5,200}$/);
+}
+
+describe('the table', () => {
+  it('is complete, and has nothing besides', () => {
+    const served = iamEndpoints.map(({ method, path }) => `${method} ${path.replaceAll(/\{(\w+)\}/g, ':$1')}`);
+    expect(served.sort()).toEqual(references.map(({ endpoint }) => endpoint).sort());
+    expect(served).toHaveLength(ENDPOINTS);
+  });
+
+  it('asks policies for the documented action in the documented order', () => {
+    for (const { method, path, action, pairing, checks, read } of iamEndpoints) {
+      const endpoint = `${method} ${path.replaceAll(/\{(\w+)\}/g, ':$1')}`;
+      expect(action ?? (pairing === undefined ? undefined : `IAM:Pairing${pairing}`), endpoint).toBe(actions[endpoint]);
+      const { order } = references.find((each) => each.endpoint === endpoint)!;
+      if (order !== undefined) expect(checks.join(', '), endpoint).toBe(order);
+      expect(checks.includes('body'), endpoint).toBe(read !== undefined);
+    }
+  });
+});
+
+describe('what is no endpoint is 4.04', () => {
+  test.each([
+    'GET /iam',
+    'PUT /iam/me',
+    'POST /iam/pairing',
+    'DELETE /iam/settings',
+    'GET /iam/settings/local-open-pairing',
+    'PUT /iam/users/ann',
+    'PUT /iam/users/ann/shoe-size',
+    'PUT /iam/users/ann/NotificationCategories',
+    'GET /iam/users/ann/role',
+    'DELETE /iam/users/ann/push',
+    `GET /iam/users/ann/fingerprints/${key(2)}`,
+    'GET /iam/users/ann/push-test',
+    'PUT /iam/users/a%2Fb/role/x',
+  ])('%s', async (line) => {
+    const scene = new Scene();
+    const before = scene.snapshot;
+    expect((await scene.request('admin', line, cbor('x'))).status).toBe(404);
+    expect(scene.snapshot).toBe(before);
+  });
+});
+
+describe('the order of the checks', () => {
+  const broken = { contentFormat: 60, payload: Uint8Array.of(0xff) };
+  const withOrder = references.flatMap(({ endpoint, order, body }) => (order === undefined ? [] : [{ endpoint, order, body }]));
+
+  it.each(withOrder)('$endpoint: a bad body of somebody who may not', async ({ endpoint, order }) => {
+    const [method, pattern] = endpoint.split(' ') as [string, string];
+    const path = pattern.replace(':username', 'ann').replace(':setting', 'local-open-pairing').replace(':fingerprint', key(7));
+    const scene = new Scene();
+    expect((await scene.request('locked', `${method} ${path}`, broken)).status).toBe(order === 'body, action' ? 400 : 403);
+  });
+
+  const aboutUsers = withOrder.filter(({ endpoint }) => endpoint.includes(':username'));
+
+  it.each(aboutUsers)('$endpoint: body, policies, then whether there is such a user', async ({ endpoint, body }) => {
+    const line = endpoint.replace(':username', 'ghost').replace(':fingerprint', key(7));
+    const scene = new Scene();
+    expect((await scene.request('admin', line, broken)).status).toBe(400);
+    expect((await scene.request('ann', line, body)).status).toBe(403);
+    expect((await scene.request('admin', line, body)).status).toBe(404);
+  });
+
+  it.each([
+    ['off goes before policies', 'POST /iam/pairing/local-open', 'locked', { state: { localOpenPairing: false } }, 404],
+    ['off goes before policies', 'POST /iam/pairing/password-open', 'locked', { state: { passwordOpenPairing: false } }, 404],
+    ['off goes before policies', 'POST /iam/pairing/local-initial', 'locked', { state: { localInitialPairing: false } }, 404],
+    ['off goes before policies', 'POST /iam/pairing/password-invite', 'locked', { state: { passwordInvitePairing: false } }, 404],
+    [
+      'a missing initial user goes before policies',
+      'POST /iam/pairing/local-initial',
+      'locked',
+      { without: ['initialPairingUsername'] },
+      404,
+    ],
+    ['off goes before locality', 'POST /iam/pairing/local-open', 'remote', { state: { localOpenPairing: false } }, 404],
+    ['policies go before authentication', 'POST /iam/pairing/password-open', 'locked', {}, 403],
+    ['policies go before authentication', 'POST /iam/pairing/password-invite', 'locked', {}, 403],
+    [
+      'a missing password goes before authentication',
+      'POST /iam/pairing/password-open',
+      'stranger',
+      { without: ['openPairingPasswordSealed'] },
+      403,
+    ],
+    ['authentication goes before the body', 'POST /iam/pairing/password-open', 'stranger', {}, 401],
+    ['locality goes before the body', 'POST /iam/pairing/local-open', 'remote', {}, 403],
+    ['locality goes before the body', 'POST /iam/pairing/local-initial', 'remote', {}, 403],
+    ['policies go before the setting', 'PUT /iam/settings/shoe-size', 'ann', {}, 403],
+    ['the setting goes before the body', 'PUT /iam/settings/shoe-size', 'admin', {}, 404],
+    [
+      'the body goes before the initial user being paired',
+      'POST /iam/pairing/local-initial',
+      'stranger',
+      { state: { initialPairingUsername: 'ann' } },
+      400,
+    ],
+  ] as const)('%s: %s', async (_why, line, caller, options, status) => {
+    expect((await new Scene(options).request(caller, line, broken)).status).toBe(status);
+  });
+
+  it('a body that is in use by somebody is checked first', async () => {
+    const scene = new Scene();
+    expect((await scene.request('admin', 'POST /iam/pairing/local-open', cbor({ Username: 'Ann' }))).status).toBe(400);
+    expect((await scene.request('admin', 'PUT /iam/users/ghost/username', cbor('ann'))).status).toBe(404);
+    expect((await scene.request('admin', 'PUT /iam/users/ghost/role', cbor('Emperor'))).status).toBe(404);
+    expect((await scene.request('admin', 'PUT /iam/users/ghost/notification-categories', cbor(['GOSSIP']))).status).toBe(400);
+  });
+});

@@ -10,6 +10,7 @@ export type { CoapHandler, CoapResourceOptions, DeviceCoapRequest, DeviceCoapRes
 export type { ConnectionEvent, ConnectionListener, ConnectionRef, DeviceConnection } from './connections.ts';
 export { Device, type DeviceEventListener, type DeviceOptions } from './device.ts';
 export type { DeviceEvent } from './events.ts';
+export * from './iam/index.ts';
 export { type DeviceLogCallback, type DeviceLogLevel, type DeviceLogMessage, LogSeverity, logSeverityAsString } from './log.ts';
 export type { PasswordAuthenticationListener, PasswordAuthenticationRequest } from './password/requests.ts';
 export type { PushNotification } from './push.ts';

@@ -8,6 +8,7 @@ export type { Decision, DecisionReason } from './evaluate.ts';
 export { Iam, type IamOptions, type StoredPassword } from './iam.ts';
 export type * from './policy.ts';
 export { defaultIamLimits, type IamLimits, Rules } from './rules.ts';
+export { createIamSecrets } from './secrets.ts';
 export type { IamSecrets, IamState, PairingFlags, PasswordVerifier } from './state.ts';
 export { type ReadStateOptions, readState, type StateDocument, stateDocument } from './state-document.ts';
 export { CONFIGURATION_FILE, type IamStoreOptions, openIam, STATE_FILE } from './store.ts';

@@ -6,10 +6,11 @@ import { join } from 'node:path';
 import { LocalError, SvcError } from '../../protocol/errors/index.ts';
 import { prepareDirectory, readJson, replaceJson } from '../../transport/node/files.ts';
 import { configurationDocument, readConfiguration } from './configuration.ts';
+import { defaultConfiguration } from './defaults.ts';
 import { Iam, type IamOptions } from './iam.ts';
 import type { IamConfiguration } from './policy.ts';
 import { defaultIamLimits, Rules } from './rules.ts';
-import type { IamState } from './state.ts';
+import type { IamSecrets, IamState } from './state.ts';
 import { readState, stateDocument } from './state-document.ts';
 
 export const CONFIGURATION_FILE = 'iam-configuration.json';
@@ -17,18 +18,22 @@ export const STATE_FILE = 'iam-state.json';
 
 /** What a device without files begins with. */
 export interface IamStoreOptions extends Omit<IamOptions, 'configuration' | 'state' | 'save' | 'saveConfiguration'> {
-  /** Called when there is no configuration file. */
-  readonly firstConfiguration: () => IamConfiguration;
+  /** Called when there is no configuration file. Default: `defaultConfiguration`. */
+  readonly firstConfiguration?: () => IamConfiguration;
   /** Called when there is no state file. */
-  readonly firstState: () => Promise<IamState>;
+  readonly firstState: (secrets: IamSecrets) => Promise<IamState>;
 }
 
 /**
  * Access control with the files of a directory, which is made where it is missing. From then on every change is in its file before it counts.
  * Only one process may have a directory open.
- * @throws LocalError PARSE or INVALID_ARGUMENT that names file and place, FAILED when the directory cannot be used
+ * @throws LocalError PARSE or INVALID_ARGUMENT that names file and place, INVALID_STATE when the password of open pairing was sealed on a
+ * device with another key, FAILED when the directory cannot be used
  */
-export async function openIam(directory: string, { firstConfiguration, firstState, ...options }: IamStoreOptions): Promise<Iam> {
+export async function openIam(
+  directory: string,
+  { firstConfiguration = defaultConfiguration, firstState, ...options }: IamStoreOptions,
+): Promise<Iam> {
   await prepareDirectory(directory);
   const [configurationPath, statePath] = [join(directory, CONFIGURATION_FILE), join(directory, STATE_FILE)];
   const saveConfiguration = (configuration: IamConfiguration) => replaceJson(configurationPath, configurationDocument(configuration));
@@ -39,8 +44,11 @@ export async function openIam(directory: string, { firstConfiguration, firstStat
       ? firstConfiguration()
       : await inFile(configurationPath, async () => readConfiguration(storedConfiguration));
   const state =
-    storedState === undefined ? await firstState() : await inFile(statePath, () => readState(storedState, readOptions(options)));
+    storedState === undefined
+      ? await firstState(options.secrets)
+      : await inFile(statePath, () => readState(storedState, readOptions(options)));
   const iam = new Iam({ ...options, configuration, state, save, saveConfiguration });
+  await inFile(statePath, () => iam.openPairingPassword());
   if (storedConfiguration === undefined) await saveConfiguration(configuration);
   if (storedState === undefined) await save(stateDocument(state));
   return iam;

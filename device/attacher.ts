@@ -1,8 +1,8 @@
 /**
  * Keeps a device attached to its base station.
  *
- * Steps on each fresh channel: `POST /device/attach` (a redirect is followed), then `PUT /device/sct` with all tokens, again whenever one is
- * added. The channel itself (resolve, prove the base station's key, begin again with back-off) is the session layer's StationChannel. What
+ * Steps on each fresh channel: `POST /device/attach` (a redirect is followed), then `PUT /device/sct` with all tokens, again whenever the list
+ * changes. The channel itself (resolve, prove the base station's key, begin again with back-off) is the session layer's StationChannel. What
  * the base station may ask of a device is `/p2p/connect` and nothing else: it brings a client's Initiate, we answer with our Respond.
  *
  * Became known here and told to the device's listeners: ATTACHED, DETACHED, and why an attach was refused.
@@ -104,11 +104,18 @@ export class Attacher {
     await this.#channel.stop();
   }
 
-  /** A token was added: the base station gets the whole list, once the upload before is done. Failures end the channel, so that it attaches anew. */
+  /**
+   * The list of tokens is another: the base station gets it as it is once the upload before is done, several changes by one upload. Failures end
+   * the channel, so that it attaches anew.
+   */
   tokensChanged(): void {
     const session = this.#channel.session;
     if (session === null) return;
-    this.#uploading = this.#uploading.then(() => this.#upload(session)).catch((error: unknown) => this.#uploadFailed(session, error));
+    this.#uploading = this.#uploading
+      .then(async () => {
+        if (!this.#config.tokens.synchronized) await this.#upload(session);
+      })
+      .catch((error: unknown) => this.#uploadFailed(session, error));
   }
 
   async #attach(session: Session, { redirects }: { redirects: number }): Promise<AttachVerdict> {
@@ -162,7 +169,7 @@ export class Attacher {
     this.#attached = true;
     this.#lastFailure = null;
     this.#watchdog.stop();
-    // One may have been added while the list was on its way.
+    // It may have changed while it was on its way.
     if (!this.#config.tokens.synchronized) this.tokensChanged();
     this.#config.onEvent('ATTACHED', null);
   }

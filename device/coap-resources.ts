@@ -66,6 +66,8 @@ export class CoapResources {
   readonly #log: Log;
   readonly #taken = new Set<string>();
   #running = 0;
+  /** Requests worked on, by connection; those without are not in it. */
+  readonly #serving = new Map<DeviceConnection, number>();
 
   constructor(connections: Connections, log: Log, clock: Clock) {
     this.#connections = connections;
@@ -111,9 +113,15 @@ export class CoapResources {
     };
   }
 
+  /** Whether a request of the connection's is being worked on. */
+  isServing(connection: DeviceConnection): boolean {
+    return this.#serving.has(connection);
+  }
+
   async #serve(method: CoapMethod, handler: CoapHandler, request: RoutedRequest<Session>): Promise<CoapReply> {
     if (this.#running >= this.limit) return textReply(Status.SERVICE_UNAVAILABLE, 'Out of resources');
-    this.#running++;
+    const connection = this.#connections.of(request.context);
+    this.#count(connection, 1);
     try {
       const response = await handler({
         method,
@@ -121,16 +129,23 @@ export class CoapResources {
         parameters: request.parameters,
         contentFormat: request.contentFormat,
         payload: request.payload,
-        connection: this.#connections.of(request.context),
+        connection,
       });
       return response === undefined ? unhandled() : encodeResponse(response);
     } catch (error) {
       this.#log.error('a CoAP handler failed', { method, path: request.path, error: String(error) });
       return unhandled();
     } finally {
-      this.#running--;
+      this.#count(connection, -1);
       this.observers.resume();
     }
+  }
+
+  #count(connection: DeviceConnection, by: 1 | -1): void {
+    this.#running += by;
+    const count = (this.#serving.get(connection) ?? 0) + by;
+    if (count === 0) this.#serving.delete(connection);
+    else this.#serving.set(connection, count);
   }
 }
 

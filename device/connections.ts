@@ -17,6 +17,7 @@ export class DeviceConnection {
   readonly ref: ConnectionRef;
   readonly #session: Session;
   #passwordUsername: string | null = null;
+  #boundUsername: string | null = null;
 
   constructor(ref: ConnectionRef, session: Session) {
     this.ref = ref;
@@ -58,6 +59,11 @@ export class DeviceConnection {
     return this.#passwordUsername;
   }
 
+  /** The user that `Device.authorizeConnection` bound to it; null without one, and once it is closed. */
+  get boundUsername(): string | null {
+    return this.#session.isOpen ? this.#boundUsername : null;
+  }
+
   /** Noise handshake hash: the same at both ends, and on no other connection. */
   get handshakeHash(): Uint8Array {
     return this.#session.handshakeHash;
@@ -67,6 +73,17 @@ export class DeviceConnection {
   setPasswordUsername(username: string): void {
     this.#passwordUsername = username;
     this.#session.setVerified('password');
+  }
+
+  /** For the device: the user has another name; null when the password is no longer the user's. */
+  changePasswordUsername(username: string | null): void {
+    this.#passwordUsername = username;
+  }
+
+  /** For the device: binds a user, or none. @throws LocalError INVALID_CONNECTION when the connection is closed */
+  bind(username: string | null): void {
+    if (!this.#session.isOpen) throw new LocalError('INVALID_CONNECTION', 'the connection is closed');
+    this.#boundUsername = username;
   }
 
   /** Resolves when the connection has ended. */
@@ -108,6 +125,7 @@ export class Connections {
       this.#byRef.delete(connection.ref);
       this.#listeners.emit(connection, 'CLOSED');
     });
+    session.on('path', () => this.#listeners.emit(connection, 'CHANNEL_CHANGED'));
     this.#listeners.emit(connection, 'OPENED');
     return connection;
   }

@@ -1,13 +1,16 @@
-import type { SvcError } from '../protocol/errors/index.ts';
+import { LocalError, type SvcError } from '../protocol/errors/index.ts';
 import { decodePrivateKey, encodePrivateKey, shortFingerprint } from '../protocol/identity/index.ts';
 import { VERSION } from '../protocol/records/index.ts';
 import { type Environment, withLog } from '../transport/environment.ts';
 import { nodeEnvironment } from '../transport/node/index.ts';
+import { AccessControl } from './access-control.ts';
 import { Authorization, type AuthorizationListener } from './authorization.ts';
 import type { CoapResource } from './coap-observers.ts';
 import { type CoapHandler, type CoapResourceOptions, CoapResources } from './coap-resources.ts';
 import { type ConnectionEvent, type ConnectionListener, type ConnectionRef, Connections, type DeviceConnection } from './connections.ts';
 import type { DeviceEvent } from './events.ts';
+import { callerOf, type Denial } from './iam/caller.ts';
+import type { Iam } from './iam/iam.ts';
 import { Life } from './life.ts';
 import { Listeners } from './listeners.ts';
 import { DeviceLog, type DeviceLogCallback, stdOutCallback } from './log.ts';
@@ -56,6 +59,8 @@ export class Device {
   readonly #tunnels: TcpTunnels;
   readonly #passwords: PasswordService;
   readonly #life: Life;
+  readonly #denials: Listeners<[Denial]>;
+  #accessControl: AccessControl | null = null;
 
   /** @throws LocalError as the setters */
   constructor(options: DeviceOptions = {}) {
@@ -65,7 +70,10 @@ export class Device {
     this.#environment = withLog(environment, log);
     this.#deviceEvents = new Listeners(log);
     this.#connectionEvents = new Listeners(log);
-    this.#authorization = new Authorization(log);
+    this.#denials = new Listeners(log);
+    this.#authorization = new Authorization(this.#environment, ({ connection, action, attributes }) =>
+      this.#denials.emit({ caller: callerOf(connection), action, attributes }),
+    );
     this.#connections = new Connections(this.#connectionEvents);
     this.#resources = new CoapResources(this.#connections, log, this.#environment.clock);
     this.#streams = new StreamListeners(log);
@@ -78,7 +86,10 @@ export class Device {
       streams: this.#streams,
       connections: this.#connections,
       onEvent: (event, reason) => this.#deviceEvents.emit(event, reason),
-      onClose: () => this.#tunnels.close(),
+      onClose: () => {
+        this.#tunnels.close();
+        this.#accessControl?.close();
+      },
     });
     this.#passwords = new PasswordService(this.#environment, () => this.#life.passwordIdentity, this.#resources);
     this.#apply(options);
@@ -230,6 +241,42 @@ export class Device {
     this.#tunnels.remove(id);
   }
 
+  // Who may do what.
+
+  /**
+   * Puts the device under access control: `iam` answers every authorization request and knows the users' passwords, the endpoints below /iam
+   * are served, users' server connect tokens are on the list, and a deleted user's connections are closed. Once, before start.
+   * @throws LocalError INVALID_STATE; IN_USE when there is access control, an authorization listener or one for passwords
+   */
+  setIam(iam: Iam): void {
+    this.#life.setup();
+    if (this.#accessControl !== null) throw new LocalError('IN_USE', 'the device has access control: only one is possible');
+    this.#accessControl = new AccessControl(iam, {
+      clock: this.#environment.clock,
+      authorization: this.#authorization,
+      passwords: this.#passwords,
+      resources: this.#resources,
+      connections: this.#connections,
+      life: this.#life,
+      denied: (denial) => this.#denials.emit(denial),
+    });
+  }
+
+  /**
+   * Binds a user to a connection whom the application has identified itself (by an OAuth token, for example), until it closes; null ends that. The
+   * user of the client's key, and the one of a password, go before.
+   * @throws LocalError INVALID_STATE without access control; NOT_FOUND without such a user; INVALID_CONNECTION when the connection is closed
+   */
+  authorizeConnection(connection: DeviceConnection, username: string | null): void {
+    if (this.#accessControl === null) throw new LocalError('INVALID_STATE', 'the device has no access control');
+    this.#accessControl.authorizeConnection(connection, username);
+  }
+
+  /** Told of everything that a client was refused. Returns the function that removes the listener. */
+  onDenied(listener: (denial: Denial) => void): () => void {
+    return this.#denials.add(listener);
+  }
+
   /** The one who decides what clients may do. Returns the function that removes it. @throws LocalError IN_USE when there is one */
   onAuthorizationRequest(listener: AuthorizationListener): () => void {
     return this.#authorization.listen(listener);
@@ -270,6 +317,11 @@ export class Device {
   /** Clients with this token are let through by the base station. Uploaded at once when attached. @throws LocalError INVALID_ARGUMENT */
   addServerConnectToken(token: string): void {
     if (this.#life.tokens.add(token)) this.#life.tokensChanged();
+  }
+
+  /** The base station lets nobody through by it any more, as soon as it knows. A token of a user's stays. @throws LocalError NOT_FOUND */
+  removeServerConnectToken(token: string): void {
+    if (this.#life.tokens.remove(token)) this.#life.tokensChanged();
   }
 
   /** True when the base station has all tokens, or the device is not attached (it uploads them when it attaches). */

@@ -24,8 +24,10 @@ export function createToken(crypto: CryptoHost): string {
   return token;
 }
 
+/** The application's tokens, and beside them those of access control. */
 export class ServerConnectTokens {
   readonly #tokens = new Set<string>();
+  #managed: ReadonlySet<string> = new Set();
   #version = 0;
   /** Version that the base station has. A list without tokens counts as known. */
   #uploaded = 0;
@@ -34,14 +36,24 @@ export class ServerConnectTokens {
   add(token: string): boolean {
     const length = new TextEncoder().encode(token).length;
     if (length < 1 || length > MAX_SCT) throw new LocalError('INVALID_ARGUMENT', `a server connect token has 1 to ${MAX_SCT} bytes`);
-    if (this.#tokens.has(token)) return false;
-    this.#tokens.add(token);
-    this.#version++;
-    return true;
+    return this.#changed(() => this.#tokens.add(token));
+  }
+
+  /** True when the list has changed: not, when access control has the token, too. @throws LocalError NOT_FOUND */
+  remove(token: string): boolean {
+    if (!this.#tokens.has(token)) throw new LocalError('NOT_FOUND', 'the device has no such server connect token');
+    return this.#changed(() => this.#tokens.delete(token));
+  }
+
+  /** Replaces those of access control. True when the list has changed. */
+  manage(tokens: readonly string[]): boolean {
+    return this.#changed(() => {
+      this.#managed = new Set(tokens);
+    });
   }
 
   get all(): readonly string[] {
-    return [...this.#tokens];
+    return [...new Set([...this.#tokens, ...this.#managed])];
   }
 
   get version(): number {
@@ -55,5 +67,14 @@ export class ServerConnectTokens {
 
   get synchronized(): boolean {
     return this.#uploaded === this.#version;
+  }
+
+  #changed(change: () => void): boolean {
+    const before = new Set(this.all);
+    change();
+    const { all } = this;
+    if (all.length === before.size && all.every((token) => before.has(token))) return false;
+    this.#version++;
+    return true;
   }
 }

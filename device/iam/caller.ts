@@ -1,5 +1,6 @@
 /** Who asks (reference §2.1), and what every request tells about it. */
 import type { IamUser } from '../../protocol/records/index.ts';
+import type { DeviceConnection } from '../connections.ts';
 import type { Lookup } from './conditions.ts';
 import type { Attributes } from './policy.ts';
 import type { Users } from './users.ts';
@@ -13,6 +14,24 @@ export interface Caller {
   readonly passwordUsername?: string;
   /** User the application bound to the connection (OAuth). */
   readonly boundUsername?: string;
+}
+
+/** What a client was refused. */
+export interface Denial {
+  readonly caller: Caller;
+  readonly action: string;
+  readonly attributes: Attributes;
+}
+
+/** What the connection says now. */
+export function callerOf(connection: DeviceConnection): Caller {
+  const { clientFingerprint: fingerprint, isLocal, isPasswordAuthenticated, boundUsername } = connection;
+  return {
+    fingerprint,
+    isLocal,
+    ...(isPasswordAuthenticated && { passwordUsername: connection.passwordAuthenticationUsername }),
+    ...(boundUsername !== null && { boundUsername }),
+  };
 }
 
 /** The user of the client's key, else of the password authentication, else the one the application bound. */

@@ -1,5 +1,5 @@
 /** Access control of a device: users, roles, policies, pairing. */
-export type { Caller } from './caller.ts';
+export type { Caller, Denial } from './caller.ts';
 export type { ChangeAuthor, IamChange, IamChangeListener, IamRecorder, StateSetting, UserSetting } from './changes.ts';
 export { configurationDocument, readConfiguration } from './configuration.ts';
 export { defaultConfiguration, demoState, type FirstState, productionState } from './defaults.ts';

@@ -44,7 +44,8 @@ interface Progress {
   /** Number of the latest run. */
   runs: number;
   beginning: boolean;
-  current: { readonly username: string; readonly run: password.DeviceRun } | null;
+  /** `run` is null when its password was withdrawn. */
+  current: { readonly username: string; readonly run: password.DeviceRun | null } | null;
 }
 
 export class PasswordService {
@@ -52,6 +53,8 @@ export class PasswordService {
   readonly #throttle: PasswordThrottle;
   readonly #progress = new WeakMap<DeviceConnection, Progress>();
   #source: PasswordSource | null = null;
+  /** Passwords that were withdrawn so far. */
+  #withdrawn = 0;
 
   constructor({ crypto, clock, log }: Omit<PasswordContext, 'identity'>, identity: () => PasswordIdentity, resources: CoapResources) {
     const context = { crypto, clock, log, identity };
@@ -76,6 +79,17 @@ export class PasswordService {
     };
   }
 
+  /** The password of a name is another, or gone: runs with the one before fail. @param connections all that are open */
+  withdraw(username: string, connections: Iterable<DeviceConnection>): void {
+    this.#withdrawn++;
+    for (const connection of connections) {
+      const progress = this.#progress.get(connection);
+      if (progress?.current?.username !== username) continue;
+      progress.current.run?.wipe();
+      progress.current = { username, run: null };
+    }
+  }
+
   async #checked(
     request: DeviceCoapRequest,
     serve: (request: DeviceCoapRequest, source: PasswordSource) => Promise<DeviceCoapResponse>,
@@ -97,7 +111,15 @@ export class PasswordService {
     if (!this.#throttle.begin(classOf(source, username, connection), username, this.#context.clock.now())) return tooMany();
     progress.beginning = true;
     try {
-      return this.#offer(username, await this.#lookup(source, username, connection), connection, progress);
+      let withdrawn = this.#withdrawn;
+      let secret = await this.#lookup(source, username, connection);
+      // What was withdrawn meanwhile may have been this password.
+      while (withdrawn !== this.#withdrawn) {
+        withdrawn = this.#withdrawn;
+        secret.value.fill(0);
+        secret = await this.#lookup(source, username, connection);
+      }
+      return this.#offer(username, secret, connection, progress);
     } finally {
       progress.beginning = false;
     }
@@ -107,7 +129,7 @@ export class PasswordService {
     const { crypto, identity } = this.#context;
     const { productId, deviceId, fingerprint } = identity();
     const { handshakeHash, clientFingerprint } = connection;
-    progress.current?.run.wipe();
+    progress.current?.run?.wipe();
     const number = ++progress.runs;
     const names = { productId, deviceId, username, clientFingerprint, deviceFingerprint: fingerprint };
     const run = new password.DeviceRun({ crypto }, { handshakeHash, run: number, ...names }, secret.kdf, secret.value);
@@ -126,10 +148,10 @@ export class PasswordService {
     const { username, run } = current;
     const charge = this.#throttle.charge(classOf(source, username, connection), username, this.#context.clock.now());
     if (charge === null) {
-      run.wipe();
+      run?.wipe();
       return tooMany();
     }
-    const tag = run.confirm(proof);
+    const tag = run === null ? null : run.confirm(proof);
     if (tag === undefined) return { status: Status.BAD_REQUEST, payload: 'Y is no element of the group' };
     if (tag === null) return { status: Status.UNAUTHORIZED, payload: 'Wrong user name or password' };
     charge.giveBack();
@@ -159,7 +181,7 @@ export class PasswordService {
     let progress = this.#progress.get(connection);
     if (progress === undefined) {
       const made: Progress = { runs: 0, beginning: false, current: null };
-      connection.onClosed(() => made.current?.run.wipe());
+      connection.onClosed(() => made.current?.run?.wipe());
       this.#progress.set(connection, made);
       progress = made;
     }

@@ -3,6 +3,7 @@ import { type Connection, type ConnectionOptions, SvcClient } from '../../client
 import { Device, type DeviceEvent, type DeviceOptions } from '../../device/index.ts';
 import type { SvcError } from '../../protocol/errors/index.ts';
 import type { StationSettings } from '../../server/index.ts';
+import type { Environment } from '../../transport/environment.ts';
 import { ids, PORT, World } from '../server/station/world.ts';
 
 export { ids } from '../server/station/world.ts';
@@ -74,8 +75,8 @@ export class Scene {
     await this.world.sim.run(() => events.filter((each) => each === event).length >= times, limit);
   }
 
-  client(): SvcClient {
-    const client = SvcClient.create({ environment: this.world.sim.host(`client${++this.#parties}`) });
+  client(environment: Environment = this.world.sim.host(`client${++this.#parties}`)): SvcClient {
+    const client = SvcClient.create({ environment });
     this.#clients.push(client);
     return client;
   }

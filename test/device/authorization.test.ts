@@ -3,11 +3,13 @@ import { describe, expect, test } from 'vitest';
 import { Authorization, type AuthorizationListener } from '../../device/authorization.ts';
 import type { DeviceConnection } from '../../device/connections.ts';
 import { silentLog } from '../../transport/environment.ts';
+import { Simulation } from '../../transport/sim/index.ts';
 
 const connection = {} as DeviceConnection;
 
 async function verdict(listener: AuthorizationListener | null): Promise<boolean> {
-  const authorization = new Authorization(silentLog);
+  const { clock } = new Simulation({ seed: 1 }).host('device');
+  const authorization = new Authorization({ clock, log: silentLog }, () => {});
   if (listener !== null) authorization.listen(listener);
   return authorization.allows(connection, 'TcpTunnel:Connect', { 'TcpTunnel:ServiceId': 'web' });
 }
@@ -39,5 +41,19 @@ describe('authorization', () => {
       return true;
     });
     expect(heard).toEqual([{ action: 'TcpTunnel:Connect', attributes: { 'TcpTunnel:ServiceId': 'web' }, connection }]);
+  });
+
+  test.each([
+    [9_999, true],
+    [10_001, false],
+  ])('a verdict after %i ms counts: %s', async (delay, expected) => {
+    const sim = new Simulation({ seed: 1 });
+    const { clock } = sim.host('device');
+    const denied: unknown[] = [];
+    const authorization = new Authorization({ clock, log: silentLog }, (request) => denied.push(request));
+    authorization.listen(() => new Promise((resolve) => void clock.schedule(delay, () => resolve(true))));
+    expect(await sim.settle(authorization.allows(connection, 'Thermostat:Set'))).toBe(expected);
+    expect(sim.now).toBe(Math.min(delay, 10_000));
+    expect(denied).toEqual(expected ? [] : [{ action: 'Thermostat:Set', attributes: {}, connection }]);
   });
 });

@@ -26,8 +26,9 @@ let authorization: Authorization;
 beforeEach(() => {
   made = [];
   streams = new StreamListeners(silentLog);
-  authorization = new Authorization(silentLog);
-  const resources = new CoapResources(new Connections(new Listeners(silentLog)), silentLog, nodeEnvironment().clock);
+  const { clock } = nodeEnvironment();
+  authorization = new Authorization({ clock, log: silentLog }, () => {});
+  const resources = new CoapResources(new Connections(new Listeners(silentLog)), silentLog, clock);
   const resolve = async (): Promise<string[]> => ['192.0.2.1'];
   tunnels = new TcpTunnels(authorization, streams, resources, async () => tcp(), resolve);
   tunnels.add({ id: 'web', type: 'http', host: '127.0.0.1', port: 80 });

@@ -7,8 +7,8 @@ import { makeVerifier, type PasswordVerifier } from '../../../protocol/password/
 import type { Environment } from '../../../transport/environment.ts';
 import { Host, type Session } from '../../../transport/session/index.ts';
 import { type LinkOptions, Simulation } from '../../../transport/sim/index.ts';
+import { withCheapScrypt } from '../../support/cheap-scrypt.ts';
 
-const CHEAP = { N: 16, r: 8, p: 1 };
 export const ids = { productId: 'pr-1', deviceId: 'de-1' };
 
 export class PasswordScene {
@@ -35,13 +35,11 @@ export class PasswordScene {
     this.#ends.push(() => this.device.close());
   }
 
-  /** A machine of the simulation with a scrypt that counts only as a function. */
+  /** A machine of the simulation. */
   environment(name: string): Environment {
     const host = this.sim.host(name, { addresses: [`10.0.0.${this.#addresses.size + 1}/24`] });
-    const { clock, crypto, network, log, createCore } = host;
     this.#addresses.set(name, host.addresses[0]!);
-    const cheap: Environment['crypto'] = { ...crypto, scrypt: (password, salt, _, length) => crypto.scrypt(password, salt, CHEAP, length) };
-    return { clock, crypto: cheap, network, log, createCore };
+    return withCheapScrypt(host);
   }
 
   /** Users with verifiers, as a store of users keeps them; `paired` are pairs of user name and fingerprint. */

@@ -1,0 +1,191 @@
+/**
+ * A device under access control: `Iam` decides, this carries it out on the running device.
+ *
+ * - Authorization requests and passwords are answered by it, each from the state that is published then.
+ * - Users' server connect tokens, and the one of open pairing, are on the device's list while they are in the state; a token that leaves it is
+ *   withdrawn from the base station.
+ * - Who was deleted has no connection any more. One that waits for an answer, perhaps that to the deletion itself, is closed a moment later; it
+ *   has no rights from the deletion on.
+ * - A user's new name follows the user; a new password, or none, ends what was proved by the one before, except where the client's key is
+ *   the user's.
+ * - The friendly name is announced.
+ */
+import { LocalError } from '../protocol/errors/index.ts';
+import { passwordBytes } from '../protocol/password/index.ts';
+import { type IamUser, VERSION } from '../protocol/records/index.ts';
+import type { Clock } from '../transport/environment.ts';
+import type { Authorization } from './authorization.ts';
+import type { CoapResources } from './coap-resources.ts';
+import type { Connections, DeviceConnection } from './connections.ts';
+import { callerOf, type Denial } from './iam/caller.ts';
+import type { IamChange } from './iam/changes.ts';
+import { type IamHost, installIamEndpoints } from './iam/endpoints/index.ts';
+import type { Iam } from './iam/iam.ts';
+import type { Life } from './life.ts';
+import type { PasswordService } from './password/service.ts';
+import type { PasswordSource } from './password/source.ts';
+import { PushNotification } from './push.ts';
+import { requireIdentity } from './settings.ts';
+
+/** ms a deleted user's connection stays for an answer that is on its way. */
+const FAREWELL = 1000;
+
+/** The parts of a device that access control works on. */
+export interface ControlledDevice {
+  readonly clock: Pick<Clock, 'schedule'>;
+  readonly authorization: Authorization;
+  readonly passwords: PasswordService;
+  readonly resources: CoapResources;
+  readonly connections: Connections;
+  readonly life: Life;
+  /** Told of what a client was refused. */
+  readonly denied: (denial: Denial) => void;
+}
+
+export class AccessControl {
+  readonly #iam: Iam;
+  readonly #device: ControlledDevice;
+  readonly #stop: () => void;
+
+  /** @throws LocalError IN_USE when the device has an authorization listener or a source of passwords */
+  constructor(iam: Iam, device: ControlledDevice) {
+    this.#iam = iam;
+    this.#device = device;
+    const { authorization, passwords, resources } = device;
+    const removeListener = authorization.listen(({ connection, action, attributes }) =>
+      iam.check(callerOf(connection), action, attributes),
+    );
+    try {
+      passwords.use(passwordSource(iam));
+    } catch (error) {
+      removeListener();
+      throw error;
+    }
+    installIamEndpoints(resources, iam, this.#host());
+    this.#tokens();
+    if (iam.state.friendlyName !== undefined) this.#friendlyName();
+    this.#stop = iam.onChange((change) => this.#changed(change));
+  }
+
+  /** The connection acts as this user, unless its key or a password says another; null ends that. @throws LocalError NOT_FOUND, INVALID_CONNECTION */
+  authorizeConnection(connection: DeviceConnection, username: string | null): void {
+    if (username !== null && this.#iam.user(username) === undefined)
+      throw new LocalError('NOT_FOUND', `there is no user ${JSON.stringify(username)}`);
+    connection.bind(username);
+  }
+
+  /** Nothing that happens to the state concerns the device any more. */
+  close(): void {
+    this.#stop();
+  }
+
+  #host(): IamHost {
+    const { life, denied } = this.#device;
+    return {
+      details() {
+        const { productId, deviceId } = requireIdentity(life.settings);
+        const { appName, appVersion } = life.settings;
+        return {
+          svcVersion: VERSION,
+          ...(appVersion !== null && { appVersion }),
+          ...(appName !== null && { appName }),
+          productId,
+          deviceId,
+        };
+      },
+      caller: callerOf,
+      async sendPush(projectId, body) {
+        const push = new PushNotification((request) => life.ask(request));
+        push.setProjectId(projectId);
+        push.setPayload(body);
+        await push.send();
+        return { statusCode: push.getResponseStatusCode(), body: push.getResponseBody() };
+      },
+      denied: (caller, action, attributes) => denied({ caller, action, attributes }),
+    };
+  }
+
+  #changed(change: IamChange): void {
+    if (change.kind === 'user-created') this.#tokens();
+    else if (change.kind === 'user-deleted') this.#deleted(change.previous);
+    else if (change.kind === 'user-changed') {
+      if (change.setting === 'sct') this.#tokens();
+      if (change.setting === 'username') this.#renamed(change.previous.username, change.username);
+      if (change.setting === 'password') this.#withdrawPassword(change.username);
+    } else if (change.kind === 'settings-changed') {
+      if (change.setting === 'open-pairing-sct') this.#tokens();
+      if (change.setting === 'open-pairing-password') this.#withdrawPassword('');
+      if (change.setting === 'friendly-name') this.#friendlyName();
+    }
+  }
+
+  #tokens(): void {
+    const { life } = this.#device;
+    if (life.tokens.manage(this.#iam.serverConnectTokens)) life.tokensChanged();
+  }
+
+  #friendlyName(): void {
+    this.#device.life.announcer.setFriendlyName(this.#iam.state.friendlyName ?? '');
+  }
+
+  #deleted({ username, fingerprints }: IamUser): void {
+    this.#tokens();
+    this.#device.passwords.withdraw(username, this.#open);
+    for (const connection of this.#open) {
+      const named = this.#namedBy(connection, username);
+      if (named) this.#forget(connection, username);
+      const byKey = fingerprints.some(({ fingerprint }) => fingerprint === connection.clientFingerprint);
+      // Who acts as somebody else in spite of the name goes on as that user.
+      if (byKey || (named && this.#iam.resolveCaller(callerOf(connection)) === undefined)) this.#dismiss(connection);
+    }
+  }
+
+  #dismiss(connection: DeviceConnection): void {
+    if (this.#device.resources.isServing(connection)) this.#device.clock.schedule(FAREWELL, () => void connection.close());
+    else void connection.close();
+  }
+
+  #renamed(from: string, to: string): void {
+    this.#device.passwords.withdraw(from, this.#open);
+    for (const connection of this.#open) {
+      if (callerOf(connection).passwordUsername === from) connection.changePasswordUsername(to);
+      if (connection.boundUsername === from) connection.bind(to);
+    }
+  }
+
+  #withdrawPassword(username: string): void {
+    this.#device.passwords.withdraw(username, this.#open);
+    for (const connection of this.#open) {
+      if (callerOf(connection).passwordUsername !== username) continue;
+      if (this.#iam.userByFingerprint(connection.clientFingerprint)?.username !== username) connection.changePasswordUsername(null);
+    }
+  }
+
+  #namedBy(connection: DeviceConnection, username: string): boolean {
+    return callerOf(connection).passwordUsername === username || connection.boundUsername === username;
+  }
+
+  #forget(connection: DeviceConnection, username: string): void {
+    if (callerOf(connection).passwordUsername === username) connection.changePasswordUsername(null);
+    if (connection.boundUsername === username) connection.bind(null);
+  }
+
+  get #open(): readonly DeviceConnection[] {
+    return this.#device.connections.open;
+  }
+}
+
+/** Passwords of the users; that of open pairing while somebody could pair by it. */
+function passwordSource(iam: Iam): PasswordSource {
+  return {
+    async lookup(username) {
+      const { passwordOpenPairing, openPairingRole } = iam.state;
+      if (username === '' && (!passwordOpenPairing || openPairingRole === undefined)) return null;
+      const stored = await iam.passwordOf(username);
+      if (stored === undefined) return null;
+      return stored.kdf === 0 ? { kdf: 0, value: passwordBytes(stored.password) } : { ...stored, value: stored.value.slice() };
+    },
+    kdfOf: (username) => (username === '' ? 0 : 1),
+    isPaired: (username, { clientFingerprint }) => iam.userByFingerprint(clientFingerprint)?.username === username,
+  };
+}

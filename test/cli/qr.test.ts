@@ -1,0 +1,51 @@
+/** QR codes in a terminal, read back as modules. That readers take them was tried with one; here their shape is held. */
+import { describe, expect, test } from 'vitest';
+import { qrCode } from '../../cli/qr.ts';
+
+const LINK = `svc://pair#p=pr-home,d=de-1,pwd=abcdefghij12,sct=abcdefghij12,u=bob,fp=${'0123456789abcdef'.repeat(4)}`;
+const QUIET = 4;
+const FINDER = ['#######', '#.....#', '#.###.#', '#.###.#', '#.###.#', '#.....#', '#######'];
+
+/** What stands between the sequences that set black on white and end it. */
+function uncoloured(line: string): string {
+  const [begin, end] = ['\u001b[38;5;16;48;5;231m', '\u001b[0m'];
+  expect([line.startsWith(begin), line.endsWith(end)]).toEqual([true, true]);
+  return line.slice(begin.length, -end.length);
+}
+
+/** Rows of modules, `#` for dark, quiet zone included. */
+function modules(lines: readonly string[], drawnIsDark: boolean): string[] {
+  return lines.flatMap((line) =>
+    ['█▀', '█▄'].map((drawn) => [...line].map((cell) => (drawn.includes(cell) === drawnIsDark ? '#' : '.')).join('')),
+  );
+}
+
+describe.each([
+  ['with colours', true],
+  ['without', false],
+])('%s', (_, colours) => {
+  const lines = qrCode(LINK, { colours });
+  const plain = colours ? lines.map(uncoloured) : lines;
+  const rows = modules(plain, colours);
+  const size = (rows[0]?.length ?? 0) - 2 * QUIET;
+
+  test('has the size of a version, and a quiet zone of four modules', () => {
+    expect((size - 21) % 4).toBe(0);
+    expect(rows.length).toBeGreaterThanOrEqual(size + 2 * QUIET);
+    const border = rows.filter((_row, y) => y < QUIET || y >= QUIET + size);
+    for (const row of border) expect(row).toMatch(/^\.+$/);
+    for (const row of rows) expect(row).toMatch(/^\.{4}.+\.{4}$/);
+  });
+
+  test('has the three finders and the timing patterns', () => {
+    const at = (x: number, y: number) => FINDER.map((_row, i) => rows[QUIET + y + i]?.slice(QUIET + x, QUIET + x + 7));
+    expect([at(0, 0), at(size - 7, 0), at(0, size - 7)]).toEqual([FINDER, FINDER, FINDER]);
+    expect(rows[QUIET + 6]?.slice(QUIET + 6, QUIET + size - 6)).toMatch(/^#(\.#)+$/);
+  });
+});
+
+test('both ways show the same code, another text another one', () => {
+  const coloured = modules(qrCode(LINK, { colours: true }).map(uncoloured), true);
+  expect(modules(qrCode(LINK), false)).toEqual(coloured);
+  expect(qrCode(`${LINK}x`)).not.toEqual(qrCode(LINK));
+});

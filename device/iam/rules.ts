@@ -53,10 +53,14 @@ export class Rules {
     this.limits = limits;
   }
 
-  /** Never empty: the empty name is the one of open pairing in a password authentication. */
+  /**
+   * Never empty: the empty name is the one of open pairing in a password authentication. Never `.` or `..`: no CoAP path can hold them as segments
+   * (RFC 7252 §5.10.1), so nobody could look at such a user, or delete it.
+   */
   username(text: string): void {
     this.#length('username', text, 1, this.limits.maxUsername);
     if (!USERNAME.test(text)) throw invalid('a username has only the characters a-z, 0-9, "_", "." and "-"');
+    if (text === '.' || text === '..') throw invalid('a username is not "." or ".."');
   }
 
   displayName(text: string): void {

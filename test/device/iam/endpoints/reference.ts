@@ -3,7 +3,7 @@
  * lead to it. Nothing here is taken from the implementation.
  *
  * Beyond the documents: limits and a failing disk are 5.00 wherever something is changed, a fingerprint of the path is 64 hex digits, password-open
- * wants the authentication of the empty name (§11.9), and 5.03 is also the answer to a second push test.
+ * wants the authentication of the empty name (§11.9), `.` and `..` are no usernames, and 5.03 is also the answer to a second push test.
  */
 import { LocalError, RemoteError } from '../../../../protocol/errors/index.ts';
 import { key } from '../model.ts';
@@ -257,6 +257,7 @@ const users: readonly Reference[] = [
         ['a key of other case', cbor({ username: 'new' })],
         ['the empty username', cbor({ Username: '' })],
         ['an invalid username', cbor({ Username: 'née' })],
+        ['a username no path can hold', cbor({ Username: '..' })],
         ['a username over the limit', cbor({ Username: long(65) })],
         ['a bare username', cbor('new')],
       ]),

@@ -190,7 +190,14 @@ export class Scene {
 
   #connect(connections: Connections, name: CallerName): Session {
     const { number, isLocal, password }: { number: number; isLocal: boolean; password?: string } = callers[name];
-    const facts = { remoteFingerprint: key(number), isLocal, isOpen: true, closed: new Promise(() => {}), setVerified() {} };
+    const facts = {
+      remoteFingerprint: key(number),
+      isLocal,
+      isOpen: true,
+      closed: new Promise(() => {}),
+      setVerified() {},
+      on: () => () => {},
+    };
     const session = facts as unknown as Session;
     const connection = connections.add(session);
     if (password !== undefined) connection.setPasswordUsername(password);

@@ -9,7 +9,7 @@ import type { Listeners } from './listeners.ts';
 /** Number of a connection: from 1, never used twice by a device. */
 export type ConnectionRef = number;
 
-/** CHANNEL_CHANGED: the connection moved to another path, so its type or locality may differ. */
+/** CHANNEL_CHANGED: the connection moved to another path, so its type or locality may differ: read them again. */
 export type ConnectionEvent = 'OPENED' | 'CLOSED' | 'CHANNEL_CHANGED';
 
 /** What the application may know of a client's connection. */
@@ -121,11 +121,17 @@ export class Connections {
     const connection = new DeviceConnection(++this.#lastRef, session);
     this.#bySession.set(session, connection);
     this.#byRef.set(connection.ref, connection);
+    let { path } = session;
+    session.on('path', ({ path: next }) => {
+      if (next === path) return;
+      path = next;
+      this.#listeners.emit(connection, 'CHANNEL_CHANGED');
+    });
     session.closed.then(() => {
       this.#byRef.delete(connection.ref);
       this.#listeners.emit(connection, 'CLOSED');
     });
-    session.on('path', () => this.#listeners.emit(connection, 'CHANNEL_CHANGED'));
+    session.on('path', (e) => console.log('PATH', e.reason, e.path) ?? this.#listeners.emit(connection, 'CHANNEL_CHANGED'));
     this.#listeners.emit(connection, 'OPENED');
     return connection;
   }

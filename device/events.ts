@@ -6,7 +6,7 @@
  * - UNKNOWN_FINGERPRINT, WRONG_PRODUCT_ID, WRONG_DEVICE_ID: the base station refuses us for what we are; we try again, slowly
  * - CERTIFICATE_VALIDATION_FAILED: the base station did not prove to be the one we were told to trust
  * - WATCHDOG_FAILURE: not attached, and nothing changed about that for 10 minutes
- * - PLATFORM_FAILURE: this process cannot go on; restart it
+ * - PLATFORM_FAILURE: the data plane failed and ten attempts to start it again did too; restart the process
  */
 export type DeviceEvent =
   | 'ATTACHED'

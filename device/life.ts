@@ -191,6 +191,7 @@ export class Life {
       core: this.#coreOptions(),
       router: this.#options.resources.router,
       onSession: (session) => this.#opened(session),
+      onUnrecoverable: (error) => this.#options.onEvent('PLATFORM_FAILURE', error),
     });
   }
 

@@ -1,6 +1,6 @@
 /** What a connection does before it is connected, and with wrong arguments; no network. */
 import { describe, expect, test } from 'vitest';
-import { SvcClient } from '../../client/node.ts';
+import { ContentFormat, errorGetMessage, LocalError, RemoteError, SvcClient, SvcError } from '../../client/node.ts';
 
 const client = SvcClient.create();
 const codeOf = async (run: () => unknown): Promise<string> => {
@@ -28,12 +28,33 @@ describe('client', () => {
     expect(await codeOf(() => client.setLogLevel('loud'))).toBe('INVALID_ARGUMENT');
   });
 
+  test('tells its version', async () => {
+    const { default: manifest } = await import('../../package.json', { with: { type: 'json' } });
+    expect(client.version()).toBe(manifest.version);
+  });
+
   test('makes no connection once stopped', async () => {
     const stopped = SvcClient.create();
     await stopped.stop();
     await stopped.stop();
     expect(await codeOf(() => stopped.createConnection())).toBe('STOPPED');
   });
+});
+
+test('an error has a code, a meaning and its kind', async () => {
+  const error = await client
+    .createConnection()
+    .connect()
+    .catch((reason: unknown) => reason);
+  expect(error).toBeInstanceOf(LocalError);
+  expect(error).toBeInstanceOf(SvcError);
+  expect(error).not.toBeInstanceOf(RemoteError);
+  expect(errorGetMessage((error as SvcError).code)).toBe('the operation is not possible in the present state');
+});
+
+test('content formats have the numbers of their registry', () => {
+  const { TEXT_PLAIN, APPLICATION_XML, APPLICATION_OCTET_STREAM, APPLICATION_CBOR } = ContentFormat;
+  expect([TEXT_PLAIN, APPLICATION_XML, APPLICATION_OCTET_STREAM, APPLICATION_CBOR]).toEqual([0, 41, 42, 60]);
 });
 
 describe('connection before connect', () => {

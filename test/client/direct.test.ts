@@ -1,7 +1,7 @@
 /** Client to device straight, and both ways at once, in virtual time. */
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { connectDirect, DirectCandidates } from '../../client/direct-channel.ts';
-import type { Connection, ConnectionOptions } from '../../client/node.ts';
+import type { Connection, ConnectionOptions, ConnectionType } from '../../client/node.ts';
 import type { Network } from '../../transport/environment.ts';
 import type { Host, Session } from '../../transport/session/index.ts';
 import type { DeviceUnderTest } from './scene.ts';
@@ -37,7 +37,8 @@ describe('direct candidates', () => {
       const connection = connectionTo([[host, device.localPort]], options);
       connection.endOfDirectCandidates();
       await scene.settle(connection.connect());
-      expect(connection.getType()).toBe('DIRECT');
+      const type: ConnectionType = connection.getType();
+      expect(type).toBe('DIRECT');
       expect(connection.deviceInfo).toMatchObject({ ProductId: ids.productId, DeviceId: ids.deviceId });
       expect((await scene.coap(connection, 'GET', '/hello')).text).toBe('hello');
     }

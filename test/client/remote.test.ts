@@ -283,6 +283,15 @@ describe('CoAP', () => {
     expect([connection.closeReason?.code, other.closeReason?.code]).toEqual(['CLOSED', 'TIMEOUT']);
   });
 
+  test('a CoAP request is stopped by its signal', async () => {
+    const { device } = await scene.attached();
+    device.addCoapResource('GET', '/never', () => new Promise(() => {}));
+    const stop = new AbortController();
+    const request = (await scene.connected()).createCoap('GET', '/never').execute({ signal: stop.signal });
+    stop.abort();
+    expect(await scene.code(request)).toBe('STOPPED');
+  });
+
   test('no answer is TIMEOUT after two minutes', async () => {
     const { device } = await scene.attached();
     device.addCoapResource('GET', '/never', () => new Promise(() => {}));

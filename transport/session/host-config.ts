@@ -3,6 +3,7 @@ import type { CongestionControl, CoreOptions, DataParameters, KeepAlive } from '
 import type { Router } from '../../protocol/coap/index.ts';
 import type { PrivateKey } from '../../protocol/crypto-host.ts';
 import type { EndpointLimits } from '../../protocol/endpoint/index.ts';
+import type { SvcError } from '../../protocol/errors/index.ts';
 import type { Path } from '../../protocol/path.ts';
 import type { BindOptions } from '../environment.ts';
 import type { Session } from './session.ts';
@@ -49,6 +50,8 @@ export interface HostConfig {
   maxRequests?: number;
   /** Every session the peer opened, once its handshake is complete: set router, onStream, … on it in this call. */
   onSession?: (session: Session) => void;
+  /** The data plane failed and cannot be started again, ten times in a row; attempts go on. */
+  onUnrecoverable?: (error: SvcError) => void;
   /** Sees each datagram before the engine; true keeps it from it (a base station's relay). The datagram may be changed and kept. */
   intercept?: (datagram: Uint8Array, path: Path) => boolean;
 }

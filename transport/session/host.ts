@@ -13,7 +13,7 @@
 import { BodyRoom } from '../../protocol/coap/index.ts';
 import type { Connection, ConnectionEvent } from '../../protocol/connection/index.ts';
 import { Endpoint, type EndpointEvent } from '../../protocol/endpoint/index.ts';
-import { CloseCode, LocalError, RemoteError, type SvcError } from '../../protocol/errors/index.ts';
+import { asSvcError, CloseCode, LocalError, RemoteError, type SvcError } from '../../protocol/errors/index.ts';
 import { fingerprint } from '../../protocol/identity/index.ts';
 import type { Path } from '../../protocol/path.ts';
 import { Driver } from '../driver.ts';
@@ -104,6 +104,7 @@ export class Host {
       start,
       onFailed: () => this.#coreFailed(),
       onRestarted: () => this.#driver.wake(),
+      onUnrecoverable: (error) => config.onUnrecoverable?.(asSvcError(error)),
     });
     this.#shared = {
       clock: environment.clock,

@@ -25,10 +25,14 @@ export interface RestartingEngineOptions {
   onFailed: () => void;
   /** A new endpoint is there. */
   onRestarted: () => void;
+  /** Ten attempts in a row to make a new core have failed. Told once for each failed core; the attempts go on. */
+  onUnrecoverable: (error: unknown) => void;
 }
 
 /** ms between attempts to make a new core. */
 const RETRY = 1000;
+/** Attempts after which the owner is told. */
+const ATTEMPTS = 10;
 
 /** An engine that outlives its core. */
 export class RestartingEngine implements Engine<EndpointEvent> {
@@ -118,11 +122,11 @@ export class RestartingEngine implements Engine<EndpointEvent> {
     const { log, onFailed } = this.#options;
     log.error('the data plane failed, its connections are lost; please report it', error === null ? {} : { error: String(error) });
     onFailed();
-    void this.#restart();
+    void this.#restart(1);
   }
 
-  async #restart(): Promise<void> {
-    const { start, onRestarted, clock, log } = this.#options;
+  async #restart(attempt: number): Promise<void> {
+    const { start, onRestarted, onUnrecoverable, clock, log } = this.#options;
     if (this.#closed) return;
     try {
       const running = await start();
@@ -131,7 +135,8 @@ export class RestartingEngine implements Engine<EndpointEvent> {
       onRestarted();
     } catch (error) {
       log.error('the data plane cannot be started again, next attempt follows', { error: String(error) });
-      clock.schedule(RETRY, () => void this.#restart());
+      if (attempt === ATTEMPTS) onUnrecoverable(error);
+      clock.schedule(RETRY, () => void this.#restart(attempt + 1));
     }
   }
 }

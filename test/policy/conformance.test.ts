@@ -1,0 +1,137 @@
+/** `npm run conformance` as a test: nothing that has to be there is missing, and nothing counts as done by claim. */
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { afterAll, describe, expect, test } from 'vitest';
+import { checkConformance, checkRows, missingRows } from '../conformance/check.ts';
+import { type Implementation, listRows, readLists } from '../conformance/list.ts';
+import { mentions, testTexts } from '../conformance/mentions.ts';
+
+const root = fileURLToPath(new URL('../..', import.meta.url));
+const NAME = 'c-device: Limits: svc_device_limit_streams';
+
+const { specification, implementations } = readLists(root);
+const own = implementations.find(({ names }) => names.includes(NAME)) as Implementation;
+
+/** The row of `NAME` when its implementation is changed like this. */
+async function broken(change: Partial<Implementation>) {
+  const rest = implementations.filter((each) => each !== own);
+  const rows = listRows(specification, [...rest, { ...own, ...change }]);
+  const checked = await checkRows(
+    root,
+    rows.filter(({ name }) => name === 'svc_device_limit_streams'),
+  );
+  return { row: checked[0], missing: missingRows(checked).length };
+}
+
+describe('the lists', () => {
+  test('leave nothing of §4.2, §8 and the device SDK missing', async () => {
+    const rows = await checkConformance(root);
+    expect(missingRows(rows).map(({ name, reason }) => `${name}: ${reason}`)).toEqual([]);
+    expect(rows.length).toBeGreaterThan(560);
+  });
+
+  test.each([
+    ['4.2', 'device-coap', 'endpoint', 21],
+    ['8', 'device', 'limit', 5],
+    ['6', 'device', 'device event', 9],
+    ['6', 'device', 'connection event', 3],
+    ['7', 'device', 'error code', 18],
+    ['7', 'c-client', 'error code', 34],
+  ])('have §%s %s, %s: %i names', (section, surface, group, count) => {
+    const names = specification.flatMap((each) =>
+      each.section === section && each.surface === surface && each.group === group ? each.names : [],
+    );
+    expect(new Set(names).size).toBe(count);
+  });
+
+  test('name nothing twice, and nothing that is not in the specification', () => {
+    expect(() => listRows(specification, [own, own])).toThrow(NAME);
+    expect(() => listRows(specification, [{ ...own, names: ['c-device: Limits: svc_device_limit_everything'] }])).toThrow(
+      'limit_everything',
+    );
+  });
+});
+
+describe('a row is missing', () => {
+  test('not as it stands', async () => {
+    expect(await broken({})).toMatchObject({ row: { state: 'done', symbol: 'device:Device.limitStreams' }, missing: 0 });
+  });
+
+  test.each<[string, Partial<Implementation>, RegExp]>([
+    ['without an implementation', { names: [] }, /nothing is named/],
+    ['with a method that does not exist', { symbol: 'device:Device.limitEverything' }, /no Device.limitEverything in device/],
+    ['with a private one', { symbol: 'device:Device.apply' }, /no Device.apply/],
+    ['with one of every object', { symbol: 'device:Device.toString' }, /no Device.toString/],
+    ['with an export that does not exist', { symbol: 'device:Gadget' }, /no Gadget in device/],
+    ['with a module that does not exist', { symbol: 'gadget:Gadget' }, /no module gadget/],
+    ['with a member that its type has not', { symbol: 'device:DeviceEvent.EXPLODED' }, /no DeviceEvent.EXPLODED/],
+    [
+      'with an endpoint that its table has not',
+      { symbol: 'device/iam/endpoints/table:iamEndpoints[PUT /iam/me]' },
+      /no endpoint PUT \/iam\/me/,
+    ],
+    ['with something that is no symbol', { symbol: 'the limit' }, /not a symbol/],
+    ['with a test file that does not exist', { test: 'test/device/gadget.test.ts > works' }, /no test file/],
+    ['with a file that is no test', { test: 'test/client/scene.ts > works' }, /no test file/],
+    ['with a test that does not exist', { test: 'test/device/limits.test.ts > works' }, /no test "works"/],
+    [
+      'with a test that does not use it',
+      { test: 'test/device/settings.test.ts > only one authorization listener' },
+      /does not use limitStreams/,
+    ],
+  ])('%s', async (_, change, reason) => {
+    expect(await broken(change)).toMatchObject({ row: { state: 'missing', reason: expect.stringMatching(reason) }, missing: 1 });
+  });
+});
+
+describe('the text of a test', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'svc-conformance-'));
+  const file = join(folder, 'some.test.ts');
+  writeFileSync(join(folder, 'tables.ts'), "export const cases = [\n  ['GET /a', 1],\n];\nexport const unused = ['GET /b'];\n");
+  writeFileSync(
+    file,
+    `import { cases } from './tables.ts';
+const helper = () => {
+  device.called();
+};
+beforeEach(() => {
+  device.prepared();
+});
+test('one', () => {
+  helper(); // device.commented()
+});
+test.skip('skipped', () => {
+  device.skipped();
+});
+describe.each(cases)('%s', (endpoint) => {
+  it('two', () => {
+    request(endpoint);
+  });
+});
+test('three', () => device.short());
+test('four', () => {
+  device.other();
+});
+`,
+  );
+  afterAll(() => rmSync(folder, { recursive: true }));
+  const uses = (title: string, member: string) => testTexts(file, title).some((text) => mentions(text, { member, use: 'method' }));
+
+  test('holds what it calls, its helpers and its hooks, and no comment or neighbour', () => {
+    expect(['called', 'prepared', 'commented', 'short', 'other'].filter((member) => uses('one', member))).toEqual(['called', 'prepared']);
+    expect(['called', 'short', 'other'].filter((member) => uses('three', member))).toEqual(['short']);
+  });
+
+  test('holds the tables around it, of other files too', () => {
+    const [text = ''] = testTexts(file, 'two');
+    expect(mentions(text, { member: 'GET /{name}', use: 'endpoint' })).toBe(true);
+    expect(mentions(text, { member: 'GET /b', use: 'endpoint' })).toBe(false);
+    expect(mentions(text, { member: 'PUT /{name}', use: 'endpoint' })).toBe(false);
+  });
+
+  test('is none when it is skipped or not there', () => {
+    expect([testTexts(file, 'skipped'), testTexts(file, 'five')]).toEqual([[], []]);
+  });
+});

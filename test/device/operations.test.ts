@@ -1,15 +1,27 @@
 /** The device's end of what runs over a connection, operation by operation: streams, CoAP requests, fingerprints, and what the language does. */
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import {
+  type AuthorizationRequest,
+  type CoapHandler,
+  type CoapMethod,
+  type ConnectionEvent,
+  type ConnectionRef,
   ContentFormat,
   Device,
+  type DeviceCoapRequest,
   type DeviceConnection,
+  type DeviceEvent,
+  type DeviceLogCallback,
+  type DeviceLogLevel,
   type DeviceStream,
   errorGetMessage,
   LocalError,
+  type PushNotification,
+  type ServiceInvocation,
   type SessionStream,
 } from '../../device/index.ts';
 import { Scene } from '../client/scene.ts';
+import { PORT as PORT_OF_STATION } from '../server/station/world.ts';
 
 let scene: Scene;
 beforeEach(async () => {
@@ -150,7 +162,111 @@ describe('fingerprints', () => {
   });
 });
 
+describe('settings of a device', () => {
+  test('what was set can be read, and the ports in use once it runs', async () => {
+    const { device } = await scene.device();
+    device.setProductId('pr-2');
+    device.setDeviceId('de-2');
+    device.setAppName('Boiler');
+    device.setAppVersion('7.1');
+    device.setP2pPort(0);
+    expect([device.productId, device.deviceId, device.appName, device.appVersion]).toEqual(['pr-2', 'de-2', 'Boiler', '7.1']);
+    expect([device.localPort, device.p2pPort]).toEqual([5592, 0]);
+    await scene.settle(device.start());
+    expect(device.p2pPort).toBeGreaterThan(0);
+  });
+
+  test('a port of the server counts where its URL has none', async () => {
+    const reached = await scene.device({ serverUrl: 'https://station' });
+    reached.device.setServerPort(PORT_OF_STATION);
+    await scene.start(reached);
+    await scene.until(reached, 'ATTACHED');
+    const lost = await scene.device({ serverUrl: 'https://station', deviceId: 'de-2' });
+    lost.device.setServerPort(PORT_OF_STATION + 1);
+    await scene.start(lost);
+    await scene.world.sim.run(30_000);
+    expect(lost.events).toEqual([]);
+  });
+
+  test('a server connect token is made, added and uploaded', async () => {
+    const { device } = await scene.attached();
+    const token = device.createServerConnectToken();
+    expect(token).toMatch(/^[A-Za-z0-9]{12}$/);
+    expect(device.areServerConnectTokensSynchronized()).toBe(true);
+    device.addServerConnectToken(token);
+    await scene.world.sim.run(() => device.areServerConnectTokensSynchronized());
+    expect((await scene.connected({ ServerConnectToken: token })).getType()).toBe('RELAY');
+  });
+});
+
+describe('what listeners and handlers are told', () => {
+  test('events, connections and messages have types', async () => {
+    const { device } = await scene.device();
+    const events: DeviceEvent[] = [];
+    const connections: [ConnectionRef, ConnectionEvent][] = [];
+    const methods: CoapMethod[] = [];
+    const texts: string[] = [];
+    const tell: DeviceLogCallback = ({ message }) => texts.push(message);
+    const handler: CoapHandler = ({ method }: DeviceCoapRequest) => {
+      methods.push(method);
+      throw new Error('of the application');
+    };
+    const level: DeviceLogLevel = 'error';
+    device.setLogLevel(level);
+    device.setLogCallback(tell);
+    device.onDeviceEvent((event) => events.push(event));
+    device.onConnectionEvent(({ ref }, event) => connections.push([ref, event]));
+    device.addCoapResource('DELETE', '/x', handler);
+    const unsent: [PushNotification, ServiceInvocation] = [device.createPushNotification(), device.createServiceInvocation()];
+    expect([await scene.code(unsent[0].send()), await scene.code(unsent[1].execute())]).toEqual(['INVALID_STATE', 'INVALID_STATE']);
+    await scene.settle(device.start());
+    await scene.world.sim.run(() => events.length > 0);
+    expect((await scene.coap(await scene.connected(), 'DELETE', '/x')).status).toBe(500);
+    expect([events, connections, methods, texts]).toEqual([['ATTACHED'], [[1, 'OPENED']], ['DELETE'], ['a CoAP handler failed']]);
+  });
+
+  test('an authorization request shows action, attributes and who asks, and the listener returns the verdict', async () => {
+    const { device } = await scene.attached();
+    const asked: AuthorizationRequest[] = [];
+    device.onAuthorizationRequest((request) => {
+      asked.push(request);
+      return request.action === 'Thermostat:Get';
+    });
+    const connection = await scene.connected();
+    await scene.world.sim.run(1_000);
+    const asking = device.connection(1);
+    expect(await device.authorize(asking, 'Thermostat:Get', { 'Thermostat:Room': 'attic', 'Thermostat:Unit': 'C' })).toBe(true);
+    expect(await device.authorize(asking, 'Thermostat:Set')).toBe(false);
+    const [first] = asked;
+    expect(first?.connection.clientFingerprint).toBe(connection.getClientFingerprint());
+    expect(Object.entries(first?.attributes ?? {})).toEqual([
+      ['Thermostat:Room', 'attic'],
+      ['Thermostat:Unit', 'C'],
+    ]);
+    expect(asked.map(({ action }) => action)).toEqual(['Thermostat:Get', 'Thermostat:Set']);
+  });
+});
+
 describe('what the language does', () => {
+  test('close ends at once what is under way, and nothing is told after it', async () => {
+    const { device, events } = await scene.attached();
+    let answer = () => {};
+    device.addCoapResource('GET', '/slow', () => new Promise((done) => (answer = () => done({ status: 205 }))));
+    const notification = device.createPushNotification();
+    notification.setProjectId('p');
+    notification.setPayload('{}');
+    const connection = await scene.connected();
+    const request = connection.createCoap('GET', '/slow').execute();
+    const ends = Promise.allSettled([request, notification.send()]);
+    await scene.settle(device.close());
+    expect(events).toEqual(['ATTACHED', 'DETACHED', 'CLOSED']);
+    answer();
+    device.onConnectionEvent(() => expect.unreachable());
+    expect((await scene.settle(ends)).map(({ status }) => status)).toEqual(['rejected', 'rejected']);
+    await scene.world.sim.run(60_000);
+    expect(events).toHaveLength(3);
+  });
+
   test('a future is a promise: waited for, waited for with a limit, told by a callback, its code in the error', async () => {
     const device = new Device();
     const ready: string[] = [];

@@ -104,3 +104,13 @@ test('a send that runs can be stopped, and is not begun twice', async () => {
   notification.stop();
   await expect(scene.settle(sending)).rejects.toMatchObject({ code: 'STOPPED' });
 });
+
+test('an invocation that runs can be stopped, and is not begun twice', async () => {
+  const { device } = await scene.attached();
+  answer = () => new Promise(() => {});
+  const invoked = invocation(device);
+  const executing = invoked.execute();
+  await expect(invoked.execute()).rejects.toMatchObject({ code: 'OPERATION_IN_PROGRESS' });
+  invoked.stop();
+  await expect(scene.settle(executing)).rejects.toMatchObject({ code: 'STOPPED' });
+});

@@ -3,7 +3,7 @@
  * removes one.
  */
 import { Argument, Command } from 'commander';
-import { idOf, Known, type KnownDevice, stateDirectory } from './client/known.ts';
+import { checkName, idOf, Known, type KnownDevice, stateDirectory } from './client/known.ts';
 import { type Opened, withConnection } from './client/open.ts';
 import { readPairingString, type TargetOptions, withTarget } from './client/target.ts';
 import { UsageError } from './frame/errors.ts';
@@ -29,8 +29,7 @@ export function connectCommand(): Command {
     if (options.list === true) return list(options);
     if (options.forget !== undefined) return forget(options.forget, options);
     const { name } = options;
-    if (name !== undefined && !/^[^=,\s.]{1,64}$/.test(name))
-      throw new UsageError('a name has 1 to 64 characters and none of "=", ",", "." or space');
+    if (name !== undefined) checkName(name);
     if (pairing !== undefined && options.device !== undefined)
       throw new UsageError('give the pairing string once: as argument or with --device');
     if (pairing !== undefined) readPairingString(pairing);

@@ -9,7 +9,7 @@ import { join, resolve } from 'node:path';
 import type { SvcClient } from '../../client/node.ts';
 import { isFingerprint } from '../../protocol/identity/index.ts';
 import { createFile, prepareDirectory, readJson, replaceJson } from '../../transport/node/index.ts';
-import { CommandError } from '../frame/errors.ts';
+import { CommandError, UsageError } from '../frame/errors.ts';
 import { readPrivateKey } from '../frame/private-key.ts';
 
 /** A device of known.json. Names of the keys as they stand there. */
@@ -122,6 +122,11 @@ export class Known {
 /** `product.device`, how a device without a name is called. */
 export function idOf({ ProductId, DeviceId }: { ProductId: string; DeviceId: string }): string {
   return `${ProductId}.${DeviceId}`;
+}
+
+/** A name to remember a device by can be told from ids and pairing strings. @throws UsageError */
+export function checkName(name: string): void {
+  if (!/^[^=,\s.]{1,64}$/.test(name)) throw new UsageError('a name has 1 to 64 characters and none of "=", ",", "." or space');
 }
 
 function isKnownFile(value: unknown): value is KnownFile {

@@ -2,13 +2,12 @@
  * Opens the connection of a client command: resolves the target, connects, checks the device's key and remembers what is now known.
  *
  * At first contact a key that nobody vouched for is shown and asked about on a terminal; elsewhere --fingerprint (or a pairing string with
- * one) is needed, and nothing is sent to the device without it. A changed key ends the command.
+ * one) is needed, or a password that the device proves to know, and nothing is sent to the device without it. A changed key ends the command.
  */
-import { once } from 'node:events';
-import { createInterface } from 'node:readline/promises';
 import { type Connection, SvcClient, SvcError } from '../../client/node.ts';
 import { nodeEnvironment, stderrLog } from '../../transport/node/index.ts';
-import { CommandError, Interrupted, UsageError } from '../frame/errors.ts';
+import { ask, canAsk } from '../frame/ask.ts';
+import { CommandError, UsageError } from '../frame/errors.ts';
 import { Output } from '../frame/output.ts';
 import { interruption, unlessInterrupted } from '../frame/signals.ts';
 import { idOf, Known, type KnownDevice, stateDirectory } from './known.ts';
@@ -32,6 +31,11 @@ export interface OpenSettings {
   untilStopped?: boolean;
   /** Name to remember the device by. */
   name?: string | undefined;
+  /**
+   * Lets a device without a known fingerprint prove itself, in place of a question: by a password. It is believed when the connection is
+   * verified afterwards.
+   */
+  prove?: ((connection: Connection) => Promise<void>) | undefined;
 }
 
 /** Connects, runs `work`, closes. The connection is closed on every way out. */
@@ -43,7 +47,7 @@ export async function withConnection(
   const output = new Output(options.json === true);
   const known = await Known.open(stateDirectory(options.state));
   const target = resolveTarget(options, known, settings);
-  requireTrust(target, output);
+  requireTrust(target, output, settings);
   const { signal, dispose } = interruption();
   const environment = nodeEnvironment({
     ...(process.env.SVC_DEBUG && { log: stderrLog({ level: 'debug' }) }),
@@ -52,7 +56,9 @@ export async function withConnection(
   const client = SvcClient.create({ environment });
   try {
     const connection = await connect(client, known, target, signal);
-    const device = await trust(connection, target, output);
+    const { prove } = target.pin === undefined ? settings : {};
+    if (prove !== undefined) await unlessInterrupted(signal, prove(connection));
+    const device = await trust(connection, output);
     await remember(known, target, device, settings.name);
     const working = work({ connection, known, output, signal, device: idOf(device) });
     await (settings.untilStopped === true ? working : unlessInterrupted(signal, working));
@@ -96,44 +102,27 @@ function changedKey(target: Target): CommandError {
 }
 
 /** Before anything is sent: without a pin somebody must be there to ask. */
-function requireTrust(target: Target, output: Output): void {
-  if (target.pin === undefined && !canAsk(output)) {
+function requireTrust(target: Target, output: Output, { prove }: OpenSettings): void {
+  if (target.pin === undefined && prove === undefined && !canAsk(output)) {
     throw new UsageError(
       `${nameOf(target)} is not known yet: give its fingerprint with --fingerprint, or its pairing string, as svc device prints them at its start`,
     );
   }
 }
 
-function canAsk(output: Output): boolean {
-  return output.interactive && process.stdin.isTTY === true;
-}
-
 /** The device as it may be remembered. @throws CommandError when the person says no */
-async function trust(connection: Connection, target: Target, output: Output): Promise<KnownDevice> {
+async function trust(connection: Connection, output: Output): Promise<KnownDevice> {
   const { ProductId, DeviceId } = connection.deviceInfo;
   if (typeof ProductId !== 'string' || typeof DeviceId !== 'string') throw new CommandError('the device does not say who it is');
   const fingerprint = connection.getDeviceFingerprint();
-  if (target.pin === undefined) {
+  if (connection.verified === 'none') {
     output.note(
       `First contact with ${ProductId}.${DeviceId}. The fingerprint of its key is\n  ${fingerprint}\nCompare it with what svc device printed at its start.`,
     );
-    if (!(await confirmed('Is it the same? (yes/no) '))) throw new CommandError('not trusted: the connection was closed');
+    if (!canAsk(output)) throw new CommandError('the device proved nothing by the password: give its fingerprint with --fingerprint');
+    if ((await ask('Is it the same? (yes/no) ')).toLowerCase() !== 'yes') throw new CommandError('not trusted: the connection was closed');
   }
   return { ProductId, DeviceId, Fingerprint: fingerprint };
-}
-
-async function confirmed(question: string): Promise<boolean> {
-  const terminal = createInterface({ input: process.stdin, output: process.stderr });
-  try {
-    // The end of input closes the terminal and leaves the question unanswered.
-    const closed = once(terminal, 'close').then(() => 'no');
-    return (await Promise.race([terminal.question(question), closed])).trim().toLowerCase() === 'yes';
-  } catch (error) {
-    // Ctrl-C does not become a signal while the terminal asks.
-    throw (error as Error).name === 'AbortError' ? new Interrupted() : error;
-  } finally {
-    terminal.close();
-  }
 }
 
 async function remember(known: Known, target: Target, device: KnownDevice, name: string | undefined): Promise<void> {

@@ -5,7 +5,7 @@
  * Precedence: an option, then the pairing string, then the state. Two different fingerprints for one device are refused.
  */
 import { type Command, Option } from 'commander';
-import { decodePairingString, type PairingString } from '../../protocol/records/index.ts';
+import { decodePairing, type PairingString } from '../../protocol/records/index.ts';
 import { fingerprint, type HostPort, hostPort, id, LINK_MTU_HELP, linkMtu, seconds, serverUrl } from '../frame/arguments.ts';
 import { CommandError, UsageError } from '../frame/errors.ts';
 import { idOf, type Known, type KnownDevice } from './known.ts';
@@ -45,7 +45,7 @@ export function withTarget(command: Command): Command {
   return command
     .option(
       '-d, --device <name>',
-      'device: a name or product.device known in the state, or a pairing string; with one known device it may be left out',
+      'device: a name or product.device known in the state, or a pairing string or link; with one known device it may be left out',
     )
     .addOption(new Option('--product <id>', 'product id (with --device-id)').argParser(id))
     .addOption(new Option('--device-id <id>', 'device id (with --product)').argParser(id))
@@ -108,10 +108,10 @@ export function formatAddress({ host, port }: HostPort): string {
   return host.includes(':') ? `[${host}]:${port}` : `${host}:${port}`;
 }
 
-/** @throws UsageError */
+/** A pairing string, or a link with one. @throws UsageError */
 export function readPairingString(text: string): PairingString {
   try {
-    return decodePairingString(text);
+    return decodePairing(text);
   } catch (error) {
     throw new UsageError(`${(error as Error).message}; expected p=…,d=…,sct=…,fp=…, as svc device prints it`);
   }

@@ -52,6 +52,11 @@ const HINTS: Record<string, string> = {
   WRONG_DEVICE_ID: 'its key is registered for another device: check --device-id, or register it anew',
   UNKNOWN_DEVICE_ID: 'register it on the base station with `svc admin device add`',
   FORBIDDEN: 'start the device with --allow and the fingerprint of `svc key show`',
+  BLOCKED_BY_DEVICE_CONFIGURATION: '`svc iam me` shows who this client is to the device, and its role',
+  PAIRING_MODE_DISABLED: '`svc iam modes` shows what the device offers over this connection',
+  AUTHENTICATION_ERROR: 'check user name and password; an invitation can be used once',
+  USER_DOES_NOT_EXIST: '`svc iam users list` shows the users, `svc pair` makes this client one',
+  ROLE_DOES_NOT_EXIST: '`svc iam roles` shows the roles',
   TIMEOUT: 'check that the other side runs and that UDP reaches it',
 };
 

@@ -5,6 +5,7 @@ export {
   choosePairingMode,
   missingForPairing,
   type Paired,
+  type PairingInput,
   type PairingKnowledge,
   type PairingOptions,
   type PairOptions,

@@ -33,7 +33,12 @@ export interface PairOptions extends PairingOptions {
   /** Open pairing: the name to have. By invitation: the name one was invited by. */
   readonly username?: string;
   readonly password?: string;
+  /** Asked for what the chosen mode needs and is not given; without it that is an error. */
+  readonly ask?: (missing: PairingInput, mode: PairingMode) => Promise<string>;
 }
+
+/** What a person may have to be asked for. */
+export type PairingInput = 'user name' | 'password';
 
 /** What became of it. */
 export interface Paired {
@@ -94,10 +99,15 @@ export async function pair(connection: IamConnection, options: PairOptions = {})
   if (before !== undefined && (username === undefined || before.username === username)) return { mode: null, user: before };
   const given = { username, password, ...(string !== undefined && { invited: string.username !== undefined }) };
   const mode = options.mode ?? choosePairingMode((await details(connection)).modes, given);
-  const missing = missingForPairing(mode, given);
-  if (missing.length > 0) throw new LocalError('INVALID_INPUT', `pairing by ${mode} needs a ${missing.join(' and a ')}`);
-  await carryOut[mode](connection, username ?? '', password ?? '', options);
+  const { ask = missingInput } = options;
+  const asked: Partial<Record<PairingInput, string>> = {};
+  for (const missing of missingForPairing(mode, given)) asked[missing] = await ask(missing, mode);
+  await carryOut[mode](connection, username ?? asked['user name'] ?? '', password ?? asked.password ?? '', options);
   return { mode, user: await fetch(connection, { method: 'GET', path: ['me'] }, decodeUser, notPaired) };
+}
+
+async function missingInput(missing: PairingInput, mode: PairingMode): Promise<never> {
+  throw new LocalError('INVALID_INPUT', `pairing by ${mode} needs a ${missing}`);
 }
 
 const carryOut: Readonly<
@@ -118,7 +128,7 @@ export interface PairingKnowledge {
 }
 
 /** What the mode needs and is not given. */
-export function missingForPairing(mode: PairingMode, { username, password }: PairingKnowledge): ('user name' | 'password')[] {
+export function missingForPairing(mode: PairingMode, { username, password }: PairingKnowledge): PairingInput[] {
   const needs = { PasswordOpen: [true, true], LocalOpen: [true, false], PasswordInvite: [true, true], LocalInitial: [false, false] }[mode];
   return [
     ...(needs[0] && username === undefined ? (['user name'] as const) : []),

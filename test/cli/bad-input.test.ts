@@ -20,6 +20,7 @@ beforeAll(async () => {
   await writeFile(join(directory, 'damaged', 'known.json'), '{');
   await writeFile(join(directory, 'damaged', 'state.json'), '{');
   await writeFile(join(directory, 'file'), 'content');
+  await writeFile(join(directory, 'empty'), '\n');
   await mkdir(join(directory, 'key'));
   await writeFile(join(directory, 'key', 'key.pem'), 'no key');
 });
@@ -70,6 +71,24 @@ describe('wrong use ends with exit code 2 and one line', () => {
     ['a name that is none', `connect ${PAIRING} --name a.b --state {dir}/s7`, /A name|a name/],
     ['forgetting what is not known', 'connect --forget moon --state {dir}/s8', /--list/],
     ['first contact without a fingerprint', 'coap GET /x --address 127.0.0.1:9 --state {dir}/s9', /--fingerprint/],
+    ['a pairing with a device nobody knows', 'pair moon --state {dir}/p1', /no device "moon"/],
+    ['a pairing with a broken link', 'pair svc://pair#p=pr --state {dir}/p2', /pairing string/],
+    ['a device to pair with twice', `pair ${PAIRING} -d ${PAIRING} --state {dir}/p3`, /once/],
+    ['standard input for two things', 'pair - --password-file - --state {dir}/p4', /standard input can be read once/],
+    ['an unknown pairing mode', `pair ${PAIRING} --mode Telepathy --state {dir}/p5`, /PasswordOpen, LocalOpen/],
+    ['a name that is none to pair under', `pair ${PAIRING} --name a.b --state {dir}/p6`, /a name has/],
+    ['an empty password', `pair ${PAIRING} --password-file {dir}/empty --state {dir}/p7`, /empty is empty/],
+    ['no first contact without fingerprint or password', 'pair p=pr,d=de --address 127.0.0.1:9 --state {dir}/p8', /--fingerprint/],
+    ['no user', 'iam users show', /missing required argument/],
+    ['nothing to set', 'iam users set bob', /nothing to change/],
+    ['a setting given and cleared', 'iam users set bob --display-name B --clear display-name', /given and cleared/],
+    ['a setting that cannot be cleared', 'iam users set bob --clear role', /display-name, password, oauth-subject/],
+    ['a fingerprint of a user that is none', 'iam fingerprints add bob abcd', /64 hexadecimal digits/],
+    ['a setting of the device that is none', 'iam settings set magic on', /password-open-pairing/],
+    ['a state of a setting that is none', 'iam settings set local-open-pairing maybe', /on, off/],
+    ['a base of links that is none', 'iam invite bob --link-base example.com', /absolute URL/],
+    ['categories and none', 'push categories heat --clear', /not both/],
+    ['a push token without project', 'push set project', /missing required argument/],
     ['a timeout of nothing', 'coap GET /x --timeout 0', /1 to 3600/],
     ['a bad local port', 'tunnel web --local-port 65536', /65535/],
     ['a bad file name on the device', 'stream send {dir}/file ../x', /cannot be a name/],
@@ -110,6 +129,7 @@ describe('what cannot be done ends with exit code 1 and one line', () => {
       `admin device add pr de --fingerprint ${FP} --data {dir}/station`,
       /there is no product pr \(NOT_FOUND\)\s*$/,
     ],
+    ['a password file that is not there', `pair ${PAIRING} --password-file {dir}/nothing --state {dir}/p9`, /nothing: no such file/],
     ['a payload file that is not there', 'coap PUT /x --payload-file {dir}/nothing', /nothing: no such file/],
     ['a file to send that is not there', 'stream send {dir}/nothing', /nothing: no such file/],
     ['a damaged device directory', 'device --data {dir}/damaged --product p --device-id d', /state\.json/],

@@ -135,6 +135,27 @@ describe('pair', () => {
     expect(new Set(scene.asked.map(([line]) => line))).toEqual(new Set(['GET /iam/me']));
   });
 
+  test('asks for what is missing, and only for that', async () => {
+    scene = await IamScene.make({
+      'GET /iam/me': becomes('bob'),
+      'GET /iam/pairing': modes('PasswordOpen'),
+      'POST /iam/pairing/password-open': 201,
+    });
+    const { iam, logins } = withLogins();
+    const questions: unknown[] = [];
+    const ask = async (...question: [string, string]) => {
+      questions.push(question);
+      return question[0] === 'password' ? 'pw' : 'bob';
+    };
+    expect(await scene.outcome(iam.pair({ ask }))).toMatchObject({ mode: 'PasswordOpen' });
+    expect(questions).toEqual([
+      ['user name', 'PasswordOpen'],
+      ['password', 'PasswordOpen'],
+    ]);
+    expect(logins).toEqual([['', 'pw']]);
+    expect(scene.asked).toContainEqual(['POST /iam/pairing/password-open', { Username: 'bob' }]);
+  });
+
   test('goes on when this client is a user by password alone', async () => {
     const me = cbor(205, user('bob'));
     scene = await IamScene.make({ 'GET /iam/me': me, 'POST /iam/pairing/password-invite': 201 });
@@ -154,7 +175,7 @@ describe('pair', () => {
       /PasswordOpen, LocalOpen.*PasswordInvite/,
     ],
     ['the name is missing', {}, ['LocalOpen'], 'INVALID_INPUT', /LocalOpen needs a user name$/],
-    ['name and password are missing', {}, ['PasswordOpen'], 'INVALID_INPUT', /user name and a password$/],
+    ['the password is missing', { username: 'bob' }, ['PasswordOpen'], 'INVALID_INPUT', /PasswordOpen needs a password$/],
     [
       'the password may be for either',
       { username: 'bob', password: 'pw' },

@@ -1,0 +1,51 @@
+/** `svc iam fingerprints …`: the keys of a user, each of one client. */
+import { Command } from 'commander';
+import type { TargetOptions } from '../client/target.ts';
+import { fingerprint } from '../frame/arguments.ts';
+import { iamSubcommand, withIam } from './shared.ts';
+
+/** `svc iam fingerprints list|add|remove`. */
+export function fingerprintsCommand(): Command {
+  return new Command('fingerprints')
+    .description('the keys of a user, by their fingerprints')
+    .addCommand(list())
+    .addCommand(add())
+    .addCommand(remove());
+}
+
+function list(): Command {
+  return iamSubcommand('list', 'list the fingerprints of a user')
+    .argument('<username>')
+    .action((username: string, options: TargetOptions) =>
+      withIam(options, async ({ iam, output }) => {
+        const { fingerprints } = await iam.getUser(username);
+        const lines = fingerprints.map(({ fingerprint: hex, name }) => (name === undefined ? hex : `${hex}  ${name}`));
+        output.result(fingerprints, lines.length === 0 ? 'no fingerprints: nobody is this user yet' : lines);
+      }),
+    );
+}
+
+function add(): Command {
+  return iamSubcommand('add', 'let one more client be this user')
+    .argument('<username>')
+    .argument('<fingerprint>', 'of the client, as `svc key show` prints it there', fingerprint)
+    .option('--key-name <text>', 'what to call the key')
+    .action((username: string, hex: string, options: TargetOptions & { keyName?: string }) =>
+      withIam(options, async ({ iam, output }) => {
+        await iam.addUserFingerprint(username, hex, options.keyName);
+        output.result({ username, added: hex }, `the client with the key ${hex} is now ${username}`);
+      }),
+    );
+}
+
+function remove(): Command {
+  return iamSubcommand('remove', 'take a key from a user')
+    .argument('<username>')
+    .argument('<fingerprint>', 'of the client', fingerprint)
+    .action((username: string, hex: string, options: TargetOptions) =>
+      withIam(options, async ({ iam, output }) => {
+        await iam.removeUserFingerprint(username, hex);
+        output.result({ username, removed: hex }, `the client with the key ${hex} is ${username} no longer`);
+      }),
+    );
+}

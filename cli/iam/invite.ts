@@ -1,0 +1,83 @@
+/**
+ * `svc iam invite`: a user with a role and a password that works once, and all an invitee needs: pairing string, link and QR code.
+ *
+ * The pairing string has the device's fingerprint and the user's token: whoever holds it reaches the right device through the base station.
+ */
+import { randomInt } from 'node:crypto';
+import type { Command } from 'commander';
+import type { IamUser, IamUtil } from '../../client/node.ts';
+import type { TargetOptions } from '../client/target.ts';
+import { type ShareOptions, share, shareOptions } from '../pairing-share.ts';
+import { type IamOpened, iamSubcommand, withIam } from './shared.ts';
+
+interface InviteOptions extends TargetOptions, ShareOptions {
+  role: string;
+  displayName?: string;
+  again?: boolean;
+}
+
+const ALPHABET = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789';
+/** 71 bits, as the reference's tokens. */
+const LENGTH = 12;
+
+/** The command `svc iam invite`. */
+export function inviteCommand(): Command {
+  const command = iamSubcommand('invite', 'create a user and print what its client pairs with')
+    .argument('<username>', 'a-z, 0-9, _, . and -')
+    .option('--role <id>', 'what it may do: a role of `svc iam roles`', 'Guest')
+    .option('--display-name <text>', 'what to call it')
+    .option('--again', 'the user is there: give it a new password, and leave the rest as it is');
+  for (const option of shareOptions()) command.addOption(option);
+  return command.action((username: string, options: InviteOptions) => withIam(options, (opened) => invite(opened, username, options)));
+}
+
+async function invite(opened: IamOpened, username: string, options: InviteOptions): Promise<void> {
+  const { connection, iam, output, device } = opened;
+  const password = Array.from({ length: LENGTH }, () => ALPHABET[randomInt(ALPHABET.length)]).join('');
+  const user =
+    options.again === true ? await again(iam, username, password) : await iam.createUser(username, { password, role: options.role });
+  if (options.displayName !== undefined) await iam.updateUserDisplayName(username, options.displayName);
+  await warnIfOff(opened);
+  const { ProductId, DeviceId } = connection.deviceInfo as { ProductId: string; DeviceId: string };
+  const shared = share(
+    output,
+    {
+      productId: ProductId,
+      deviceId: DeviceId,
+      username,
+      password,
+      ...(user.sct !== undefined && { sct: user.sct }),
+      fingerprint: connection.getDeviceFingerprint(),
+    },
+    options,
+  );
+  output.result({ device, username, role: user.role, ...shared }, [
+    `${username} is invited to ${device} as ${user.role ?? 'a user without a role'}. This works once, for whoever has it first:`,
+    '',
+    shared.pairingString,
+    shared.link,
+    '',
+    `pair with  ${pairLine(opened)}`,
+  ]);
+}
+
+async function again(iam: IamUtil, username: string, password: string): Promise<IamUser> {
+  const user = await iam.getUser(username);
+  await iam.updateUserPassword(username, password);
+  return user;
+}
+
+/** An invitation that cannot be used is known as soon as possible. Who may not see the settings is not told. */
+async function warnIfOff({ iam, output }: IamOpened): Promise<void> {
+  const settings = await iam.getSettings().catch(() => undefined);
+  if (settings?.passwordInvitePairing === false)
+    output.warn('the device takes no invitations now: svc iam settings set password-invite-pairing on');
+}
+
+/** The base station is not part of a pairing string. */
+function pairLine({ connection, known }: IamOpened): string {
+  const { ProductId, DeviceId } = connection.deviceInfo as { ProductId: string; DeviceId: string };
+  const { ServerUrl, Address } = known.byId(ProductId, DeviceId) ?? {};
+  const server = ServerUrl === undefined ? undefined : `--server ${ServerUrl} --server-fingerprint ${known.stationFingerprint(ServerUrl)}`;
+  return `svc pair - ${server ?? `--address ${Address}`}   (and the pairing string on standard input)`;
+}

@@ -1,0 +1,55 @@
+/** What the commands below `svc iam` and `svc push` share: a connection with its access control, and how users are shown. */
+import { Command } from 'commander';
+import { type IamUser, IamUtil } from '../../client/node.ts';
+import { type Opened, withConnection } from '../client/open.ts';
+import { type TargetOptions, withTarget } from '../client/target.ts';
+
+export interface IamOpened extends Opened {
+  readonly iam: IamUtil;
+}
+
+export function iamSubcommand(name: string, description: string): Command {
+  return new Command(name).description(description);
+}
+
+/** Adds the options that name the device to every command that does something, after its own. */
+export function withTargets(command: Command): Command {
+  if (command.commands.length === 0) return withTarget(command);
+  for (const child of command.commands) withTargets(child);
+  return command;
+}
+
+/** Connects, runs `work`, closes. */
+export function withIam(options: TargetOptions, work: (opened: IamOpened) => Promise<void>): Promise<void> {
+  return withConnection(options, (opened) => work({ ...opened, iam: new IamUtil(opened.connection) }));
+}
+
+/** A user for a person to read. */
+export function userLines(user: IamUser): string[] {
+  const { username, displayName, role, fingerprints, sct, push, notificationCategories, oauthSubject } = user;
+  const rows: [string, string | undefined][] = [
+    ['username', username],
+    ['display name', displayName],
+    ['role', role ?? 'none: everything is denied'],
+    ...fingerprints.map(({ fingerprint, name }): [string, string] => [
+      'fingerprint',
+      name === undefined ? fingerprint : `${fingerprint}  ${name}`,
+    ]),
+    ['token', sct],
+    ['push', push === undefined ? undefined : `${push.projectId ?? ''} ${push.token ?? ''}`],
+    ['notified of', notificationCategories.length === 0 ? undefined : notificationCategories.join(', ')],
+    ['OAuth subject', oauthSubject],
+  ];
+  return table(rows);
+}
+
+/** Names and values in two columns; those without a value are left out. */
+export function table(rows: readonly (readonly [string, string | undefined])[]): string[] {
+  const width = Math.max(...rows.map(([name]) => name.length));
+  return rows.flatMap(([name, value]) => (value === undefined ? [] : [`${name.padEnd(width)}  ${value}`]));
+}
+
+/** One name a line; with --json an array. */
+export function printNames({ output }: IamOpened, names: readonly string[], none: string): void {
+  output.result(names, names.length === 0 ? none : names);
+}

@@ -1,0 +1,130 @@
+/** `svc iam users …`: the users of a device and their settings. */
+import { Command, InvalidArgumentError, Option } from 'commander';
+import type { TargetOptions } from '../client/target.ts';
+import { collect } from '../frame/arguments.ts';
+import { UsageError } from '../frame/errors.ts';
+import { givenPassword, type PasswordOptions, withPassword } from '../frame/password.ts';
+import { iamSubcommand, printNames, userLines, withIam } from './shared.ts';
+
+interface UserOptions extends TargetOptions, PasswordOptions {
+  role?: string;
+  displayName?: string;
+  oauthSubject?: string;
+  /** Of the user; `sct` is the target's. */
+  token?: string;
+  clear?: Clearable[];
+}
+
+const clearable = ['display-name', 'password', 'oauth-subject'] as const;
+type Clearable = (typeof clearable)[number];
+
+/** `svc iam users list|show|create|set|rename|delete`. */
+export function usersCommand(): Command {
+  return new Command('users')
+    .description('the users of a device')
+    .addCommand(list())
+    .addCommand(show())
+    .addCommand(create())
+    .addCommand(set())
+    .addCommand(rename())
+    .addCommand(remove());
+}
+
+function list(): Command {
+  return iamSubcommand('list', 'list the names of all users').action((options: TargetOptions) =>
+    withIam(options, async (opened) => printNames(opened, await opened.iam.listUsers(), 'no users')),
+  );
+}
+
+function show(): Command {
+  return iamSubcommand('show', 'show a user')
+    .argument('<username>')
+    .action((username: string, options: TargetOptions) =>
+      withIam(options, async ({ iam, output }) => {
+        const user = await iam.getUser(username);
+        output.result(user, userLines(user));
+      }),
+    );
+}
+
+function create(): Command {
+  const command = iamSubcommand('create', 'create a user; `svc iam invite` does it with all an invitee needs')
+    .argument('<username>', 'a-z, 0-9, _, . and -')
+    .option('--role <id>', 'its role; without one it is denied everything');
+  return withPassword(command).action((username: string, options: UserOptions) =>
+    withIam(options, async ({ iam, output }) => {
+      const password = await givenPassword(options);
+      const { role } = options;
+      const user = await iam.createUser(username, { ...(password !== undefined && { password }), ...(role !== undefined && { role }) });
+      output.result(user, `created ${username}`);
+    }),
+  );
+}
+
+function set(): Command {
+  const command = iamSubcommand('set', 'change settings of a user')
+    .argument('<username>')
+    .option('--role <id>', 'its role')
+    .option('--display-name <text>', 'what to call it')
+    .option('--token <token>', 'the server connect token of its clients')
+    .option('--oauth-subject <subject>', 'who it is to an OAuth provider')
+    .addOption(new Option('--clear <setting>', `take a setting away: ${clearable.join(', ')}; repeatable`).argParser(collect(clearing)));
+  return withPassword(command).action(async (username: string, options: UserOptions) => {
+    const password = await givenPassword(options);
+    const given = {
+      role: options.role,
+      'display-name': options.displayName,
+      token: options.token,
+      'oauth-subject': options.oauthSubject,
+      password,
+    };
+    const changes = Object.entries(given).filter(([, value]) => value !== undefined);
+    const cleared = (options.clear ?? []).map((name): [string, null] => [name, null]);
+    if (changes.length + cleared.length === 0) throw new UsageError('nothing to change: give a setting, or one to --clear');
+    const twice = cleared.find(([name]) => changes.some(([changed]) => changed === name));
+    if (twice !== undefined) throw new UsageError(`${twice[0]} is given and cleared`);
+    await withIam(options, async ({ iam, output }) => {
+      const apply: Record<string, (value: string | null) => Promise<void>> = {
+        role: (value) => iam.updateUserRole(username, value ?? ''),
+        'display-name': (value) => iam.updateUserDisplayName(username, value),
+        token: (value) => iam.updateUserSct(username, value ?? ''),
+        'oauth-subject': (value) => iam.updateUserOauthSubject(username, value),
+        password: (value) => iam.updateUserPassword(username, value),
+      };
+      const all = [...changes, ...cleared] as [string, string | null][];
+      // One after the other: what is refused is the first that is not done.
+      for (const [name, value] of all) await apply[name]!(value);
+      const changed = all.map(([name]) => name);
+      output.result({ username, changed }, `changed ${changed.join(', ')} of ${username}`);
+    });
+  });
+}
+
+function rename(): Command {
+  return iamSubcommand('rename', 'give a user another name')
+    .argument('<username>')
+    .argument('<new-username>')
+    .action((username: string, newUsername: string, options: TargetOptions) =>
+      withIam(options, async ({ iam, output }) => {
+        await iam.renameUser(username, newUsername);
+        output.result({ username: newUsername, previous: username }, `${username} is now ${newUsername}`);
+      }),
+    );
+}
+
+function remove(): Command {
+  return iamSubcommand('delete', 'delete a user: its clients are disconnected and nobody to the device')
+    .argument('<username>')
+    .action((username: string, options: TargetOptions) =>
+      withIam(options, async ({ iam, output }) => {
+        await iam.deleteUser(username);
+        output.result({ deleted: username }, `deleted ${username}`);
+      }),
+    );
+}
+
+function clearing(text: string): Clearable {
+  const found = clearable.find((name) => name === text);
+  if (found === undefined) throw new InvalidArgumentError(`It takes ${clearable.join(', ')}.`);
+  return found;
+}

@@ -1,0 +1,94 @@
+/**
+ * `svc pair`: makes this client a user of a device, in the way the device offers, and remembers the device with the user's token.
+ *
+ * What is missing is asked for on a terminal only. By a password the device is verified as well, so that a first contact needs no fingerprint.
+ */
+import { Argument, Command, Option } from 'commander';
+import { type Connection, IamUtil, type Paired, type PairingInput, type PairingMode } from '../client/node.ts';
+import { pairingModes } from '../protocol/records/index.ts';
+import { checkName } from './client/known.ts';
+import { type Opened, withConnection } from './client/open.ts';
+import { readPairingString, type TargetOptions, withTarget } from './client/target.ts';
+import { ask, canAsk, readStandardInput } from './frame/ask.ts';
+import { UsageError } from './frame/errors.ts';
+import { Output } from './frame/output.ts';
+import { givenPassword, type PasswordOptions, warnOfArgument, withPassword } from './frame/password.ts';
+
+interface PairCommandOptions extends TargetOptions, PasswordOptions {
+  mode?: PairingMode;
+  username?: string;
+  keyName?: string;
+  name?: string;
+  replace?: boolean;
+}
+
+const VARIABLE = 'SVC_PASSWORD';
+
+/** The command `svc pair`. */
+export function pairCommand(): Command {
+  const command = new Command('pair')
+    .description('become a user of a device, in the way it offers')
+    .addArgument(new Argument('[device]', 'a pairing string or link, - to read it from standard input, or a device that is known'))
+    .option('--username <name>', 'the user to be; an invitation says it itself')
+    .addOption(new Option('--mode <mode>', 'choose the way of pairing').choices(pairingModes))
+    .option('--key-name <text>', 'what to call the key of this client on the device')
+    .option('--name <name>', 'remember the device by this name')
+    .option('--replace', 'accept the fingerprint given now in place of the known one');
+  withPassword(command, `file with the password, - for standard input; or set ${VARIABLE}; asked for on a terminal`);
+  return withTarget(command).action(run);
+}
+
+async function run(argument: string | undefined, options: PairCommandOptions): Promise<void> {
+  if (options.name !== undefined) checkName(options.name);
+  if (argument !== undefined && options.device !== undefined) throw new UsageError('give the device once: as argument or with --device');
+  if (argument === '-' && options.passwordFile === '-') throw new UsageError('standard input can be read once: pairing string or password');
+  const output = new Output(options.json === true);
+  const given = argument ?? options.device;
+  const device = given === '-' ? await readStandardInput() : given;
+  const pairing = device?.includes('=') ? readPairingString(device) : undefined;
+  const password = (await givenPassword(options)) ?? process.env[VARIABLE] ?? pairing?.password;
+  if (pairing?.password !== undefined && given !== '-') warnOfArgument(output, 'svc pair - reads a pairing string from standard input');
+  const { mode, username, keyName } = options;
+  let paired: Paired | undefined;
+  const pair = async (connection: Connection): Promise<void> => {
+    paired = await new IamUtil(connection).pair({
+      ...(mode !== undefined && { mode }),
+      ...(pairing !== undefined && { pairing }),
+      ...(username !== undefined && { username }),
+      ...(password !== undefined && { password }),
+      ...(keyName !== undefined && { fingerprintName: keyName }),
+      ask: (missing) => askFor(missing, output),
+    });
+  };
+  const settings = { replace: options.replace === true, name: options.name, ...(password !== undefined && { prove: pair }) };
+  await withConnection(
+    { ...options, ...(device !== undefined && { device }) },
+    async (opened) => {
+      if (paired === undefined) await pair(opened.connection);
+      await report(opened, paired as Paired);
+    },
+    settings,
+  );
+}
+
+async function report({ connection, known, output, device }: Opened, { mode, user }: Paired): Promise<void> {
+  const { ProductId, DeviceId } = connection.deviceInfo as { ProductId: string; DeviceId: string };
+  const Fingerprint = connection.getDeviceFingerprint();
+  // The user's own token outlives the one it was invited with.
+  if (user.sct !== undefined) known.remember({ ProductId, DeviceId, Fingerprint, ServerConnectToken: user.sct });
+  await known.save();
+  const { username, role } = user;
+  const how = mode === null ? 'this client was paired before' : `by ${mode}`;
+  output.result(
+    { device, username, role, mode, fingerprint: Fingerprint, verified: connection.verified, state: known.directory },
+    `paired with ${device} as ${username}${role === undefined ? '' : ` (${role})`}, ${how}`,
+  );
+}
+
+async function askFor(missing: PairingInput, output: Output): Promise<string> {
+  if (!canAsk(output)) {
+    const remedy = missing === 'password' ? `--password-file or ${VARIABLE}` : '--username';
+    throw new UsageError(`this pairing needs a ${missing}: give it with ${remedy}`);
+  }
+  return ask(`${missing[0]?.toUpperCase()}${missing.slice(1)}: `, { hidden: missing === 'password' });
+}

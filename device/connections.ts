@@ -121,17 +121,11 @@ export class Connections {
     const connection = new DeviceConnection(++this.#lastRef, session);
     this.#bySession.set(session, connection);
     this.#byRef.set(connection.ref, connection);
-    let { path } = session;
-    session.on('path', ({ path: next }) => {
-      if (next === path) return;
-      path = next;
-      this.#listeners.emit(connection, 'CHANNEL_CHANGED');
-    });
     session.closed.then(() => {
       this.#byRef.delete(connection.ref);
       this.#listeners.emit(connection, 'CLOSED');
     });
-    session.on('path', (e) => console.log('PATH', e.reason, e.path) ?? this.#listeners.emit(connection, 'CHANNEL_CHANGED'));
+    session.on('path', () => this.#listeners.emit(connection, 'CHANNEL_CHANGED'));
     this.#listeners.emit(connection, 'OPENED');
     return connection;
   }

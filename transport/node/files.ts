@@ -129,7 +129,7 @@ async function removeIfStale(path: string): Promise<void> {
 }
 
 /** Makes the rename itself durable. Some file systems cannot sync a directory; they order renames themselves. */
-async function syncDirectory(path: string): Promise<void> {
+export async function syncDirectory(path: string): Promise<void> {
   const directory = await open(path, 'r');
   try {
     await directory.sync();
@@ -141,7 +141,8 @@ async function syncDirectory(path: string): Promise<void> {
   }
 }
 
-function fileError(what: string, path: string, error: unknown): LocalError {
+/** What a failed file operation is told as: one line, LocalError FAILED. @param what `cannot read`, for example */
+export function fileError(what: string, path: string, error: unknown): LocalError {
   const reasons: Record<string, string> = {
     EACCES: 'permission denied',
     EPERM: 'permission denied',

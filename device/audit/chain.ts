@@ -1,0 +1,213 @@
+/**
+ * Walks over lines of an audit log and finds the first that does not stand where it should: the heart of verifying a log and of going on with one.
+ *
+ * Each line in turn: it is a canonical entry, the audit key signed it, its number follows, it has the hash of the one before. A log, and each
+ * of its segments, begins with an entry that binds (`log-started`, `segment-started`): it names the audit key and the device, so that what
+ * follows can be verified when everything before was removed. No IO.
+ */
+import { type AuditEntry, type AuditHash, type AuditHead, type AuditVerifier, NO_ENTRY, readEntry } from './entry.ts';
+
+/** Entries that bind: Seq 0 of a log, and the first of each further segment. */
+export const LOG_STARTED = 'log-started';
+export const SEGMENT_STARTED = 'segment-started';
+/** The device has other ids or another key from here on. */
+export const IDENTITY_CHANGED = 'identity-changed';
+
+/** One file of a log as it is, in the order of the names. */
+export interface AuditFile {
+  readonly name: string;
+  readonly bytes: Uint8Array;
+}
+
+/**
+ * Why a log is broken: `malformed` no entry in canonical form; `bad-signature` changed, or not written by this device; `bad-hash` does not have the
+ * hash of the entry before; `missing-entries` removed, at the place or before the first; `reordered`; `duplicated` a number twice;
+ * `wrong-key` another audit key than expected, or another within the log; `truncated` the last line is torn, or the log ends before an entry that is
+ * remembered; `other-history` the remembered entry is another.
+ */
+export type AuditFault =
+  | 'malformed'
+  | 'bad-signature'
+  | 'bad-hash'
+  | 'missing-entries'
+  | 'reordered'
+  | 'duplicated'
+  | 'wrong-key'
+  | 'truncated'
+  | 'other-history';
+
+/** Where a log is broken first. */
+export interface AuditBreak {
+  readonly reason: AuditFault;
+  /** Number the entry has, or should have where it cannot be read. */
+  readonly seq: number;
+  readonly file: string;
+  /** In the file, from 1. */
+  readonly line: number;
+}
+
+/** Of which device a log is, as its latest entry about that says. */
+export interface AuditBinding {
+  readonly publicKey: string;
+  readonly productId: string;
+  readonly deviceId: string;
+  readonly fingerprint: string;
+}
+
+/** A chain without a fault. */
+export interface SoundChain {
+  readonly entries: number;
+  /** Seq of the first. */
+  readonly first: number;
+  readonly head: AuditHead;
+  readonly binding: AuditBinding;
+  /** Everything before this Seq was removed by rotation, says the last segment. */
+  readonly firstKept: number;
+}
+
+export interface ChainOptions {
+  /** The audit key; without it the one the first entry names. */
+  readonly publicKey?: string;
+  /** Told of each entry that is in its place. */
+  readonly onEntry?: (entry: AuditEntry, hash: string) => void;
+  /** Which signatures are checked, default all. The last one says who wrote all that it has the hash of. */
+  readonly signatures?: 'all' | 'last';
+}
+
+/** A line of a file. */
+interface Line {
+  readonly file: string;
+  readonly number: number;
+  readonly bytes: Uint8Array;
+  /** Without a line feed. */
+  readonly torn: boolean;
+}
+
+type Crypto = AuditHash & AuditVerifier;
+
+/** @param files not empty in all */
+export function checkChain(files: readonly AuditFile[], crypto: Crypto, options: ChainOptions = {}): SoundChain | AuditBreak {
+  const lines = files.flatMap(linesOf);
+  return new Walk(lines, crypto, options).run();
+}
+
+class Walk {
+  readonly #lines: readonly Line[];
+  readonly #crypto: Crypto;
+  readonly #options: ChainOptions;
+  #key: string | undefined;
+  #head: AuditHead | null = null;
+  #binding: AuditBinding | null = null;
+  #first = 0;
+  #firstKept = 0;
+
+  constructor(lines: readonly Line[], crypto: Crypto, options: ChainOptions) {
+    this.#lines = lines;
+    this.#crypto = crypto;
+    this.#options = options;
+    this.#key = options.publicKey;
+  }
+
+  run(): SoundChain | AuditBreak {
+    for (const [index, line] of this.#lines.entries()) {
+      const read = readEntry(decode(line.bytes));
+      const reason = this.#step(index, line, read);
+      if (reason !== undefined) return { reason, seq: read?.entry.Seq ?? this.#expected, file: line.file, line: line.number };
+    }
+    const [head, binding] = [this.#head, this.#binding];
+    if (head === null || binding === null) return { reason: 'missing-entries', seq: 0, file: '', line: 1 };
+    return { entries: this.#lines.length, first: this.#first, head, binding, firstKept: this.#firstKept };
+  }
+
+  get #expected(): number {
+    return this.#head === null ? 0 : this.#head.seq + 1;
+  }
+
+  #step(index: number, { bytes, torn }: Line, read: ReturnType<typeof readEntry>): AuditFault | undefined {
+    if (torn) return 'truncated';
+    if (read === null) return 'malformed';
+    const { entry, signed } = read;
+    const binds = entry.Event === LOG_STARTED || entry.Event === SEGMENT_STARTED;
+    if (binds) this.#key ??= String(entry.AuditKey);
+    // Without a key nothing can be said but that the beginning is not here.
+    if (this.#key === undefined) return this.#outOfPlace(index, entry.Seq);
+    if (binds && entry.AuditKey !== this.#key) return 'wrong-key';
+    const checked = this.#options.signatures !== 'last' || index === this.#lines.length - 1;
+    if (checked && !this.#crypto.verify(this.#key, signed, entry.Sig)) return 'bad-signature';
+    const misplaced = this.#head === null ? this.#begin(index, entry) : this.#follow(index, entry, this.#head);
+    if (misplaced !== undefined) return misplaced;
+    if (binds || entry.Event === IDENTITY_CHANGED) this.#bind(entry);
+    const hash = this.#crypto.hash(bytes);
+    this.#head = { seq: entry.Seq, hash };
+    this.#options.onEntry?.(entry, hash);
+    return undefined;
+  }
+
+  #begin(index: number, { Seq, Event, Prev }: AuditEntry): AuditFault | undefined {
+    const first = Seq === 0 ? Event === LOG_STARTED : Event === SEGMENT_STARTED;
+    if (!first) return Seq === 0 ? 'malformed' : this.#outOfPlace(index, Seq);
+    if (Seq === 0 && Prev !== NO_ENTRY) return 'bad-hash';
+    this.#first = Seq;
+    return undefined;
+  }
+
+  #follow(index: number, { Seq, Prev }: AuditEntry, head: AuditHead): AuditFault | undefined {
+    if (Seq !== head.seq + 1) return this.#outOfPlace(index, Seq);
+    return Prev === head.hash ? undefined : 'bad-hash';
+  }
+
+  /** What comes later tells whether the entry that should stand here is gone or only elsewhere. */
+  #outOfPlace(index: number, seq: number): AuditFault {
+    if (this.#head !== null && seq <= this.#head.seq) return seq < this.#first ? 'reordered' : 'duplicated';
+    const later = this.#lines.slice(index + 1).map(({ bytes }) => readEntry(decode(bytes))?.entry.Seq ?? seq);
+    return later.some((each) => each < seq) ? 'reordered' : 'missing-entries';
+  }
+
+  #bind({ ProductId, DeviceId, DeviceFingerprint, FirstKept }: AuditEntry): void {
+    this.#binding = {
+      publicKey: this.#key ?? '',
+      productId: String(ProductId),
+      deviceId: String(DeviceId),
+      fingerprint: String(DeviceFingerprint),
+    };
+    if (typeof FirstKept === 'number') this.#firstKept = FirstKept;
+  }
+}
+
+/** The entries of a file that are some, whatever their signature. */
+export function entriesOf(file: AuditFile): AuditEntry[] {
+  return linesOf(file).flatMap(({ bytes }) => readEntry(decode(bytes))?.entry ?? []);
+}
+
+const LINE_FEED = 10;
+
+function linesOf({ name, bytes }: AuditFile): Line[] {
+  const lines: Line[] = [];
+  for (let start = 0; start < bytes.length; ) {
+    const feed = bytes.indexOf(LINE_FEED, start);
+    const end = feed < 0 ? bytes.length : feed;
+    const line = bytes.subarray(start, end);
+    lines.push({ file: name, number: lines.length + 1, bytes: line, torn: feed < 0 });
+    start = end + 1;
+  }
+  return lines;
+}
+
+/** What is not UTF-8 becomes what no entry is. */
+function decode(bytes: Uint8Array): string {
+  try {
+    return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes);
+  } catch {
+    return '';
+  }
+}
+
+/**
+ * How many bytes of a segment a crash left whole: all up to a line without line feed, or up to one with a zero byte, which some file systems
+ * leave where data was on its way when the power failed. No entry has one.
+ */
+export function wholeLength(bytes: Uint8Array): number {
+  const zero = bytes.indexOf(0);
+  const before = zero < 0 ? bytes : bytes.subarray(0, zero);
+  return before.lastIndexOf(LINE_FEED) + 1;
+}

@@ -1,0 +1,208 @@
+/**
+ * The audit log of a running device: takes what happened and has it written (docs/audit.md).
+ *
+ * Theory of operation. Entries wait in one queue, in the order they came; whoever waits for one is answered when it is on the disk, and entries that
+ * wait together share a write. Refusals are nobody's to wait for: they are rate-limited, and written within a second. When a write fails, all that
+ * waits is lost, who waits is told, and the next write begins with an entry that says how many there were.
+ */
+import { LocalError } from '../../protocol/errors/index.ts';
+import { type Cancel, type Clock, type Log, silentLog } from '../../transport/environment.ts';
+import { type AuditDetails, type AuditDraft, type AuditHead, checkEntry } from './entry.ts';
+import { type AuditIdentity, JOURNAL_EVENTS, Journal } from './journal.ts';
+import { type CallerClass, RefusalLimiter } from './limiter.ts';
+
+export interface AuditLogOptions {
+  /** Who the device is. */
+  readonly identity: AuditIdentity;
+  /** `environment.clock` of the device. */
+  readonly clock: Pick<Clock, 'now' | 'wallTime' | 'schedule'>;
+  readonly log?: Log;
+  /** Bytes of a segment, from 32 KiB; default 1 MiB. */
+  readonly segmentBytes?: number;
+  /** Bytes of all segments, at least two of them; default 16 segments. While a segment begins there is one entry more. */
+  readonly maxBytes?: number;
+}
+
+/** Who was refused something, as far as it is known. */
+export interface AuditSubject {
+  /** Full hex fingerprint of the client's key. */
+  readonly fingerprint: string;
+  readonly isLocal: boolean;
+  /** The user it acts as. */
+  readonly username?: string;
+}
+
+/** A password that was not accepted. */
+export interface FailedPassword {
+  /** The user whose password was tried, '' for open pairing. Leave out a name the device does not know: people type passwords into the wrong field. */
+  readonly username?: string;
+  readonly reason: 'wrong' | 'throttled';
+}
+
+interface Waiting extends AuditDraft {
+  readonly resolve: () => void;
+  readonly reject: (error: unknown) => void;
+}
+
+/** ms from a refusal to its write, at most. */
+const LAZY = 1000;
+/** ms from the first refusal that is only counted to the entry with the count. */
+const SUMMARY = 3_600_000;
+const LOST = 'entries-lost';
+const SUPPRESSED = 'suppressed';
+
+export class AuditLog {
+  readonly #clock: AuditLogOptions['clock'];
+  readonly #log: Log;
+  readonly #journal: Journal;
+  readonly #limiter = new RefusalLimiter();
+  /** In order; all of it is being written while there is work. */
+  #queue: Waiting[] = [];
+  /** In order, after the queue: goes there when somebody waits or time has passed. */
+  #lazy: Waiting[] = [];
+  #lazyTimer: Cancel | null = null;
+  #summaryTimer: Cancel | null = null;
+  #lost = 0;
+  /** Ends when nothing waits any more. */
+  #work: Promise<void> | null = null;
+  #open = true;
+
+  private constructor({ clock, log = silentLog }: AuditLogOptions, journal: Journal) {
+    this.#clock = clock;
+    this.#log = log;
+    this.#journal = journal;
+  }
+
+  /**
+   * Goes on with the log of a device's directory, or begins it and makes its key. What a crash tore at the end is removed, and an entry says so. Only one
+   * process may have a log open.
+   * @throws LocalError PARSE when log or key are broken, NOT_FOUND when the key is missing: nothing is changed then; FAILED; INVALID_ARGUMENT
+   */
+  static async open(directory: string, options: AuditLogOptions): Promise<AuditLog> {
+    const time = () => options.clock.wallTime();
+    return new AuditLog(options, await Journal.open(directory, { ...options, time }));
+  }
+
+  /** Public key of the log, 64 hex digits: what a verifier should have from elsewhere. */
+  get publicKey(): string {
+    return this.#journal.publicKey;
+  }
+
+  /** The last entry on the disk: who remembers it elsewhere can see whether the log was cut. */
+  get head(): AuditHead {
+    return this.#journal.head;
+  }
+
+  /**
+   * Adds an entry; resolves when it is on the disk.
+   * @param event 1 to 32 of a-z, 0-9 and `-`
+   * @param details members begin with a capital letter; long texts are cut. Never a secret
+   * @throws LocalError INVALID_ARGUMENT; FAILED when it cannot be written; INVALID_STATE after close
+   */
+  async append(event: string, details: AuditDetails = {}): Promise<void> {
+    if (JOURNAL_EVENTS.has(event) || event === LOST || event === SUPPRESSED) {
+      throw new LocalError('INVALID_ARGUMENT', `only the audit log itself writes "${event}"`);
+    }
+    if (!this.#open) throw new LocalError('INVALID_STATE', 'the audit log is closed');
+    const draft = this.#draft(event, details);
+    await new Promise<void>((resolve, reject) => {
+      this.#lazy.push({ ...draft, resolve, reject });
+      this.#takeLazy();
+    });
+  }
+
+  /** An action was denied. Written soon, within a rate; never throws. */
+  denied(subject: AuditSubject, action: string, attributes: Readonly<Record<string, string>> = {}): void {
+    this.#refused('denied', subject, { Action: action, Attributes: attributes });
+  }
+
+  /** A password was wrong, or too many were tried. Written soon, within a rate; never throws. */
+  passwordFailed(subject: AuditSubject, { username, reason }: FailedPassword): void {
+    this.#refused('password-failed', subject, { Username: username, Reason: reason });
+  }
+
+  /** Something befell the device. Written soon, within a rate; never throws. @param name of few */
+  deviceEvent(name: string): void {
+    this.#limited('device-event', 'device', { DeviceEvent: name });
+  }
+
+  /** Resolves when everything so far is on the disk or lost, refusals included. */
+  async flush(): Promise<void> {
+    this.#takeLazy();
+    await this.#work;
+  }
+
+  /** Writes what waits and closes the files. May be called again. */
+  async close(): Promise<void> {
+    if (!this.#open) return;
+    this.#open = false;
+    this.#summarize();
+    await this.flush();
+    await this.#journal.close();
+  }
+
+  #refused(event: string, subject: AuditSubject, details: AuditDetails): void {
+    this.#limited(event, classOf(subject), { ...details, By: subjectDetails(subject) });
+  }
+
+  #limited(event: string, callerClass: CallerClass, details: AuditDetails): void {
+    if (!this.#open) return;
+    if (this.#limiter.admit(event, callerClass, this.#clock.now())) this.#note(event, details);
+    else this.#summaryTimer ??= this.#clock.schedule(SUMMARY, () => this.#summarize());
+  }
+
+  #summarize(): void {
+    this.#summaryTimer?.();
+    this.#summaryTimer = null;
+    for (const { event, callerClass, count } of this.#limiter.takeSuppressed()) {
+      this.#note(SUPPRESSED, { Of: event, Class: callerClass, Count: count });
+    }
+  }
+
+  /** An entry that nobody waits for. */
+  #note(event: string, details: AuditDetails): void {
+    this.#lazy.push({ ...this.#draft(event, details), resolve() {}, reject() {} });
+    this.#lazyTimer ??= this.#clock.schedule(LAZY, () => this.#takeLazy());
+  }
+
+  #takeLazy(): void {
+    this.#lazyTimer?.();
+    this.#lazyTimer = null;
+    this.#queue.push(...this.#lazy);
+    this.#lazy = [];
+    if (this.#queue.length > 0) this.#work ??= this.#writeAll();
+  }
+
+  async #writeAll(): Promise<void> {
+    while (this.#queue.length > 0) await this.#writeSome();
+    this.#work = null;
+  }
+
+  async #writeSome(): Promise<void> {
+    const lost = this.#lost > 0 ? [this.#draft(LOST, { Count: this.#lost })] : [];
+    try {
+      const written = await this.#journal.write([...lost, ...this.#queue]);
+      this.#lost = 0;
+      for (const { resolve } of this.#queue.splice(0, written - lost.length)) resolve();
+    } catch (error) {
+      const failed = this.#queue.splice(0);
+      this.#lost += failed.length;
+      this.#log.error('the audit log could not be written', { entries: failed.length, error: String(error) });
+      for (const { reject } of failed) reject(error);
+    }
+  }
+
+  #draft(event: string, details: AuditDetails): AuditDraft {
+    return { time: this.#clock.wallTime(), event, details: checkEntry(event, details) };
+  }
+}
+
+/** Who did it or was refused it, as entries tell it. */
+export function subjectDetails({ username, fingerprint, isLocal }: AuditSubject): Readonly<Record<string, string | boolean | undefined>> {
+  return { Username: username, Fingerprint: fingerprint, Local: isLocal };
+}
+
+function classOf({ username, isLocal }: AuditSubject): CallerClass {
+  if (username !== undefined) return 'paired';
+  return isLocal ? 'local' : 'remote';
+}

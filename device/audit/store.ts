@@ -1,0 +1,246 @@
+/**
+ * The files of the audit log, and the only code of it that does IO: `audit-key.pem` in the device's directory, and in its subdirectory `audit` the
+ * segments, `<Seq of the first entry, 12 digits>.jsonl`, each with a line per entry.
+ *
+ * A segment only grows. What `append` wrote is on the disk when it resolves; when it fails, the file is cut back to what it was. One process
+ * may have a log open: another one that writes into it is seen by the size, and the entry refused.
+ */
+import { type FileHandle, open, readdir, rm, stat, truncate } from 'node:fs/promises';
+import { basename, join } from 'node:path';
+import { LocalError, SvcError } from '../../protocol/errors/index.ts';
+import { createFile, fileError, makeDirectory, prepareDirectory, readFileIfPresent, syncDirectory } from '../../transport/node/files.ts';
+import { type AuditFile, entriesOf } from './chain.ts';
+import type { AuditEntry, AuditSigner } from './entry.ts';
+import { auditHash, auditSigner, auditVerifier, createAuditKey } from './signing.ts';
+import { type AuditVerdict, type VerifyOptions, verifyEntries } from './verify.ts';
+
+export const AUDIT_KEY_FILE = 'audit-key.pem';
+export const AUDIT_DIRECTORY = 'audit';
+
+const SEGMENT = /^(\d{12})\.jsonl$/;
+/** Bytes: no segment of ours is that large, and a larger file is not read into memory. */
+const LARGEST_SEGMENT = 64 * 1024 * 1024;
+const READ_ATTEMPTS = 3;
+
+interface Segment {
+  readonly first: number;
+  readonly path: string;
+  size: number;
+}
+
+/**
+ * The audit key of a device's directory, made where neither key nor log is.
+ * @throws LocalError PARSE for a damaged key, NOT_FOUND for a log without key, FAILED
+ */
+export async function openAuditKey(directory: string): Promise<AuditSigner> {
+  await prepareDirectory(directory);
+  const existing = await readAuditKey(directory);
+  if (existing !== undefined) return existing;
+  if ((await segmentNames(join(directory, AUDIT_DIRECTORY))).length > 0) {
+    const missing = `${join(directory, AUDIT_KEY_FILE)} is missing, without which the audit log cannot go on`;
+    throw new LocalError('NOT_FOUND', `${missing}: restore it, or move the directory "${AUDIT_DIRECTORY}" away to begin a new log`);
+  }
+  await createFile(join(directory, AUDIT_KEY_FILE), createAuditKey());
+  return openAuditKey(directory);
+}
+
+/** undefined when there is none. @throws LocalError PARSE, FAILED */
+export async function readAuditKey(directory: string): Promise<AuditSigner | undefined> {
+  const path = join(directory, AUDIT_KEY_FILE);
+  const bytes = await readFileIfPresent(path);
+  if (bytes === undefined) return undefined;
+  try {
+    return auditSigner(new TextDecoder().decode(bytes));
+  } catch (error) {
+    if (!(error instanceof SvcError)) throw error;
+    throw new LocalError(error.code, `${path}: ${error.message}: restore it, or move key and log away to begin anew`, { cause: error });
+  }
+}
+
+/**
+ * Looks for the first entry of a log that is not as the device wrote it. May run beside the device.
+ * @param target directory of the device, or of the segments; or the files of the segments
+ * @throws LocalError NOT_FOUND when there is no log, FAILED when it cannot be read. Not for what is in it.
+ */
+export async function verifyAuditLog(target: string | readonly string[], options: VerifyOptions = {}): Promise<AuditVerdict> {
+  let files = await readAuditFiles(target);
+  for (let attempt = 1; ; attempt++) {
+    const verdict = verifyEntries(files, { ...auditHash, ...auditVerifier() }, options);
+    if (verdict.ok || attempt === READ_ATTEMPTS) return verdict;
+    // The device may have been writing just then.
+    const again = await readAuditFiles(target);
+    if (totalOf(again) === totalOf(files)) return verdict;
+    files = again;
+  }
+}
+
+/** The entries that can be read, in the order they stand; unverified. @throws LocalError as verifyAuditLog */
+export async function readAuditEntries(target: string | readonly string[]): Promise<AuditEntry[]> {
+  return (await readAuditFiles(target)).flatMap(entriesOf);
+}
+
+/** The segments in order. @throws LocalError as verifyAuditLog */
+async function readAuditFiles(target: string | readonly string[]): Promise<AuditFile[]> {
+  const paths = typeof target === 'string' ? await segmentPaths(target) : [...target];
+  if (paths.length === 0) throw new LocalError('NOT_FOUND', `there is no audit log in ${target}: a device makes it at its first start`);
+  const files: AuditFile[] = [];
+  for (const path of paths) {
+    const bytes = await readSegment(path);
+    if (bytes !== undefined) files.push({ name: basename(path), bytes });
+    else if (typeof target !== 'string') throw new LocalError('NOT_FOUND', `there is no file ${path}`);
+  }
+  return files.sort((a, b) => (a.name < b.name ? -1 : 1));
+}
+
+/** What the log of a running device writes to. */
+export class AuditStore {
+  readonly #directory: string;
+  readonly #segments: Segment[];
+  #file: FileHandle | null = null;
+  /** A write failed: there may be bytes after the end. */
+  #dirty = false;
+
+  private constructor(directory: string, segments: Segment[]) {
+    this.#directory = directory;
+    this.#segments = segments;
+  }
+
+  /** Opens the segments below a device's directory, and makes their directory. @throws LocalError FAILED */
+  static async open(parent: string): Promise<AuditStore> {
+    const directory = join(parent, AUDIT_DIRECTORY);
+    await makeDirectory(directory);
+    const segments: Segment[] = [];
+    for (const name of await segmentNames(directory)) {
+      const path = join(directory, name);
+      segments.push({ first: Number.parseInt(name, 10), path, size: (await stat(path)).size });
+    }
+    return new AuditStore(directory, segments);
+  }
+
+  /** In the order of their entries. */
+  get segments(): readonly Readonly<Segment>[] {
+    return this.#segments;
+  }
+
+  /** Bytes of the newest segment, 0 without one. */
+  get size(): number {
+    return this.#segments.at(-1)?.size ?? 0;
+  }
+
+  /** @throws LocalError FAILED */
+  async read({ path }: Readonly<Segment>): Promise<Uint8Array> {
+    return (await readSegment(path)) ?? new Uint8Array(0);
+  }
+
+  /** Takes bytes from the end of the newest segment; one that has none left goes. */
+  async cut(size: number): Promise<void> {
+    const newest = this.#newest();
+    await this.#tried(newest.path, async () => {
+      if (size > 0) return truncate(newest.path, size);
+      await rm(newest.path);
+      await syncDirectory(this.#directory);
+    });
+    newest.size = size;
+    if (size === 0) this.#segments.pop();
+  }
+
+  /** Adds to the newest segment. @throws LocalError FAILED; INVALID_STATE when somebody else has written to it */
+  async append(bytes: Uint8Array): Promise<void> {
+    const newest = this.#newest();
+    await this.#tried(newest.path, async () => {
+      this.#file ??= await open(newest.path, 'r+');
+      const { size, nlink } = await this.#file.stat();
+      if (this.#dirty) await this.#file.truncate(newest.size);
+      else if (size !== newest.size || nlink === 0)
+        throw new LocalError('INVALID_STATE', `${newest.path} was changed by somebody else while the device runs`);
+      this.#dirty = true;
+      await writeAll(this.#file, bytes, newest.size);
+      await this.#file.datasync();
+      this.#dirty = false;
+    });
+    newest.size += bytes.length;
+  }
+
+  /** Begins a segment with its first entry. @throws LocalError FAILED */
+  async begin(first: number, bytes: Uint8Array): Promise<void> {
+    const path = join(this.#directory, `${String(first).padStart(12, '0')}.jsonl`);
+    await this.#tried(path, async () => {
+      const file = await open(path, 'wx', 0o600);
+      try {
+        await writeAll(file, bytes, 0);
+        await file.sync();
+        await syncDirectory(this.#directory);
+      } catch (error) {
+        await file.close();
+        await rm(path, { force: true });
+        throw error;
+      }
+      await this.#file?.close();
+      this.#file = file;
+    });
+    this.#dirty = false;
+    this.#segments.push({ first, path, size: bytes.length });
+  }
+
+  /** Removes the segments that begin before `first`, the oldest first. @throws LocalError FAILED */
+  async removeBefore(first: number): Promise<void> {
+    for (let oldest = this.#segments[0]; oldest !== undefined && oldest.first < first; oldest = this.#segments[0]) {
+      const { path } = oldest;
+      await this.#tried(path, () => rm(path, { force: true }));
+      this.#segments.shift();
+    }
+  }
+
+  async close(): Promise<void> {
+    await this.#file?.close();
+    this.#file = null;
+  }
+
+  #newest(): Segment {
+    const newest = this.#segments.at(-1);
+    if (newest === undefined) throw new LocalError('INVALID_STATE', 'the audit log has no segment');
+    return newest;
+  }
+
+  async #tried(path: string, run: () => Promise<void>): Promise<void> {
+    try {
+      await run();
+    } catch (error) {
+      throw error instanceof SvcError ? error : fileError('cannot write', path, error);
+    }
+  }
+}
+
+async function writeAll(file: FileHandle, bytes: Uint8Array, position: number): Promise<void> {
+  for (let written = 0; written < bytes.length; ) {
+    written += (await file.write(bytes, written, bytes.length - written, position + written)).bytesWritten;
+  }
+}
+
+/** Of a device's directory, or of the segments' own. */
+async function segmentPaths(directory: string): Promise<string[]> {
+  for (const each of [join(directory, AUDIT_DIRECTORY), directory]) {
+    const names = await segmentNames(each);
+    if (names.length > 0) return names.map((name) => join(each, name));
+  }
+  return [];
+}
+
+async function segmentNames(directory: string): Promise<string[]> {
+  try {
+    return (await readdir(directory)).filter((name) => SEGMENT.test(name)).sort();
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return [];
+    throw fileError('cannot read', directory, error);
+  }
+}
+
+async function readSegment(path: string): Promise<Uint8Array | undefined> {
+  const found = await stat(path).catch(() => null);
+  if (found !== null && found.size > LARGEST_SEGMENT) throw new LocalError('FAILED', `${path} is too large for a segment of an audit log`);
+  return readFileIfPresent(path);
+}
+
+function totalOf(files: readonly AuditFile[]): string {
+  return files.map(({ name, bytes }) => `${name}:${bytes.length}`).join();
+}

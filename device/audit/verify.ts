@@ -1,0 +1,66 @@
+/** The verdict on a whole audit log: its chain, that its beginning is where rotation says it is, and what somebody remembers of it. No IO. */
+import { type AuditBinding, type AuditBreak, type AuditFault, type AuditFile, type ChainOptions, checkChain } from './chain.ts';
+import type { AuditEntry, AuditHash, AuditHead, AuditVerifier } from './entry.ts';
+
+export interface VerifyOptions {
+  /** Public key of the audit log, 64 hex digits, from elsewhere. Without it the log is only shown to be of one piece, whoever made it. */
+  readonly publicKey?: string;
+  /** An entry that the log had once (`svc device audit head`). Only so can a cut at the end be seen. */
+  readonly expect?: AuditHead;
+}
+
+export type AuditVerdict =
+  | ({
+      readonly ok: true;
+      readonly entries: number;
+      /** Seq of the first entry that is kept. */
+      readonly first: number;
+      readonly head: AuditHead;
+    } & AuditBinding)
+  /** `message` is one line for a person. */
+  | ({ readonly ok: false; readonly message: string } & AuditBreak);
+
+const TEXTS: Readonly<Record<AuditFault, string>> = {
+  malformed: 'is no entry in canonical form',
+  'bad-signature': 'was changed, or not signed by this audit key',
+  'bad-hash': 'does not have the hash of the entry before it',
+  'missing-entries': 'does not follow: entries before it are missing',
+  reordered: 'does not stand in its place',
+  duplicated: 'has a number that was there before',
+  'wrong-key': 'names another audit key',
+  truncated: 'is cut off',
+  'other-history': 'is not the one that is remembered: this is another history',
+};
+
+/** Judges the files of a log, in the order of their names. Never throws for what is in them. */
+export function verifyEntries(files: readonly AuditFile[], crypto: AuditHash & AuditVerifier, options: VerifyOptions = {}): AuditVerdict {
+  const { publicKey, expect } = options;
+  let remembered: string | undefined;
+  const onEntry = ({ Seq, Prev }: AuditEntry, hash: string): void => {
+    if (Seq === expect?.seq) remembered = hash;
+    else if (Seq - 1 === expect?.seq) remembered ??= Prev;
+  };
+  const chainOptions: ChainOptions = publicKey === undefined ? { onEntry } : { publicKey, onEntry };
+  const chain = checkChain(files, crypto, chainOptions);
+  if ('reason' in chain) return broken(chain);
+  const { entries, first, head, binding, firstKept } = chain;
+  const [firstFile, lastFile] = [files[0]?.name ?? '', files.at(-1)?.name ?? ''];
+  if (first > firstKept) return broken({ reason: 'missing-entries', seq: first, file: firstFile, line: 1 });
+  if (expect !== undefined && remembered !== expect.hash) {
+    const { seq } = expect;
+    if (seq > head.seq) return broken({ reason: 'truncated', seq, file: lastFile, line: 0 }, `the log ends with entry ${head.seq}`);
+    if (remembered !== undefined) return broken({ reason: 'other-history', seq, file: lastFile, line: 0 });
+    return broken(
+      { reason: 'missing-entries', seq, file: firstFile, line: 0 },
+      `the log begins with entry ${first}: nothing to compare with`,
+    );
+  }
+  return { ok: true, entries, first, head, ...binding };
+}
+
+/** @param line 0: of no line in particular */
+function broken(fault: AuditBreak, detail?: string): AuditVerdict {
+  const { reason, seq, file, line } = fault;
+  const place = line === 0 || file === '' ? '' : ` (${file}:${line})`;
+  return { ok: false, ...fault, message: `entry ${seq}${place} ${TEXTS[reason]}${detail === undefined ? '' : `; ${detail}`}: ${reason}` };
+}

@@ -1,0 +1,48 @@
+/** kill -9 in the middle of writing: no acknowledged entry is lost, the log stays sound, and the next start goes on. */
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { createInterface } from 'node:readline';
+import { fileURLToPath } from 'node:url';
+import { expect, it } from 'vitest';
+import { verifyAuditLog } from '../../../device/audit/index.ts';
+import { Random } from '../../../transport/sim/random.ts';
+import { size } from '../../support/size.ts';
+import { useScene } from './scene.ts';
+
+const scene = useScene();
+
+it('a process that is killed while it writes has lost nothing it acknowledged', async () => {
+  const random = new Random(`audit-kill-${process.env.SVC_TEST_SEED ?? 1}`);
+  let last = 0;
+  for (let kill = 0; kill < size(6, 100); kill++) {
+    last = await writeUntilKilled(last + 1, last + 20 + Math.floor(random.fraction() * 120));
+    await (await scene().open({ segmentBytes: 32 * 1024, maxBytes: 128 * 1024 })).close();
+    const verdict = await verifyAuditLog(scene().directory);
+    expect(verdict, JSON.stringify(verdict)).toMatchObject({ ok: true });
+    const numbers = scene()
+      .events()
+      .flatMap(({ Number: number }) => (typeof number === 'number' ? [number] : []));
+    expect(numbers).toContain(last);
+    // Those after it were under way; each number of the segments that are kept is there, once.
+    const kept = numbers.filter((number) => number > numbers[0]!);
+    expect(new Set(kept).size).toBe(kept.length);
+    for (let number = numbers[0]!; number <= last; number++) expect(numbers, `entry ${number} was acknowledged`).toContain(number);
+    last = Math.max(...numbers);
+  }
+});
+
+/** Starts a process whose first entry has that number, kills it when it has acknowledged another, and gives the last it acknowledged. */
+async function writeUntilKilled(first: number, killAt: number): Promise<number> {
+  const script = fileURLToPath(new URL('writing-child.mjs', import.meta.url));
+  const child = spawn(process.execPath, [script, scene().directory, String(first)], { stdio: ['ignore', 'pipe', 'inherit'] });
+  const closed = once(child, 'close');
+  let last = first - 1;
+  for await (const line of createInterface({ input: child.stdout })) {
+    expect(Number(line), 'entries are acknowledged in order').toBe(last + 1);
+    last = Number(line);
+    if (last === killAt) child.kill('SIGKILL');
+  }
+  const [, signal] = await closed;
+  expect(signal).toBe('SIGKILL');
+  return last;
+}

@@ -13,6 +13,7 @@ import { type Allowed, isAllowed, readAllowed } from './device-app/allow.ts';
 import { DeviceData, type DeviceState } from './device-app/data.ts';
 import { installFiles } from './device-app/files.ts';
 import { Thermostat } from './device-app/thermostat.ts';
+import { deviceAuditCommand } from './device-audit.ts';
 import { collect, fingerprint, hostPort, id, LINK_MTU_HELP, linkMtu, listenPort, serverUrl } from './frame/arguments.ts';
 import { hint, UsageError } from './frame/errors.ts';
 import { Output } from './frame/output.ts';
@@ -73,6 +74,7 @@ export function deviceCommand(): Command {
     .addOption(new Option('--link-mtu <bytes>', LINK_MTU_HELP).argParser(linkMtu))
     .option('--init', 'make key and token, print how to register and pair the device, and end')
     .option('--json', 'events as JSON lines on standard output')
+    .addCommand(deviceAuditCommand())
     .action(run);
 }
 

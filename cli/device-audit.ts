@@ -1,0 +1,129 @@
+/**
+ * `svc device audit`: what a device wrote down about pairing, users, settings and refusals, and whether all of it is still there as it was written.
+ * Reads files only, also beside the running device.
+ */
+import { Command, InvalidArgumentError, Option } from 'commander';
+import {
+  type AuditEntry,
+  type AuditHead,
+  type AuditVerdict,
+  readAuditEntries,
+  readAuditKey,
+  verifyAuditLog,
+} from '../device/audit/index.ts';
+import { integer } from './frame/arguments.ts';
+import { CommandError } from './frame/errors.ts';
+import { Output } from './frame/output.ts';
+
+interface AuditCommandOptions {
+  data: string;
+  json?: boolean;
+  key?: string;
+  expect?: AuditHead;
+  last?: number;
+  event?: string;
+}
+
+const CONFIRM = 'the key is the one the log itself names: compare it with the one you know';
+
+/** The commands `svc device audit show|verify|key|head`; --data and --json are those of `svc device`. */
+export function deviceAuditCommand(): Command {
+  return new Command('audit')
+    .description('the audit log of a device: show it, verify it, print its public key or its last entry')
+    .addCommand(show())
+    .addCommand(verify())
+    .addCommand(key())
+    .addCommand(head());
+}
+
+function show(): Command {
+  return subcommand('show', 'print the entries, the oldest first', async (options, output) => {
+    const { last, event, data } = options;
+    const entries = await readAuditEntries(data);
+    const chosen = entries.filter((entry) => event === undefined || entry.Event === event);
+    for (const entry of last === undefined ? chosen : chosen.slice(-last)) output.result(entry, entryText(entry));
+    const verdict = await judge(options);
+    if (!verdict.ok) output.warn(`the audit log is broken: ${verdict.message}`);
+  })
+    .addOption(new Option('--last <n>', 'only the last entries').argParser((text) => integer(text, 1, 1e9, 'a number from 1')))
+    .option('--event <name>', 'only entries of this event, for example paired');
+}
+
+function verify(): Command {
+  return subcommand(
+    'verify',
+    'check every hash and signature; exit code 1 and the first broken entry when one is wrong',
+    async (options, output) => {
+      const verdict = await judge(options);
+      if (!verdict.ok) {
+        if (options.json === true) output.result(verdict, '');
+        throw new CommandError(`the audit log is broken: ${verdict.message}`);
+      }
+      const { entries, first, head, publicKey, productId, deviceId } = verdict;
+      output.result(verdict, [
+        `${entries} entries, ${first} to ${head.seq}, of device ${productId}.${deviceId}: all as they were written`,
+        `signed by ${publicKey}`,
+        `last entry ${headText(head)}`,
+      ]);
+      if (options.key === undefined) output.note(CONFIRM);
+      if (options.expect === undefined)
+        output.note('entries missing at the end are seen only with --expect and an earlier svc device audit head');
+    },
+  )
+    .addOption(new Option('--key <hex>', 'public key of the log, as svc device audit key printed it').argParser(publicKey))
+    .addOption(new Option('--expect <seq:hash>', 'an entry the log had, as svc device audit head printed it').argParser(remembered));
+}
+
+function key(): Command {
+  return subcommand('key', 'print the public key of the log', async ({ data }, output) => {
+    const signer = await readAuditKey(data);
+    if (signer === undefined) throw new CommandError(`there is no audit key in ${data}: a device makes it at its first start`);
+    output.result({ publicKey: signer.publicKey }, signer.publicKey);
+  });
+}
+
+function head(): Command {
+  return subcommand('head', 'print number and hash of the last entry, to be remembered elsewhere', async (options, output) => {
+    const verdict = await judge(options);
+    if (!verdict.ok) throw new CommandError(`the audit log is broken: ${verdict.message}`);
+    output.result(verdict.head, headText(verdict.head));
+  });
+}
+
+/** The key that was given, else the one in the directory, else the one the log names. */
+async function judge({ data, key, expect }: AuditCommandOptions): Promise<AuditVerdict> {
+  const known = key ?? (await readAuditKey(data))?.publicKey;
+  return verifyAuditLog(data, { ...(known !== undefined && { publicKey: known }), ...(expect !== undefined && { expect }) });
+}
+
+function subcommand(name: string, description: string, run: (options: AuditCommandOptions, output: Output) => Promise<void>): Command {
+  return new Command(name).description(description).action(async (_options: unknown, command: Command) => {
+    const options = command.optsWithGlobals<AuditCommandOptions>();
+    await run(options, new Output(options.json === true));
+  });
+}
+
+/** One line: when, number, event, then the rest as `Name=value`. */
+function entryText({ Seq, Time, Event, Prev: _prev, Sig: _sig, ...details }: AuditEntry): string {
+  return [Time, `#${Seq}`, Event, ...Object.entries(details).map(([name, value]) => `${name}=${valueText(value)}`)].join(' ');
+}
+
+function valueText(value: unknown): string {
+  if (typeof value === 'string' && /^[\w.:+-]+$/.test(value)) return value;
+  return JSON.stringify(value);
+}
+
+function headText({ seq, hash }: AuditHead): string {
+  return `${seq}:${hash}`;
+}
+
+function publicKey(text: string): string {
+  if (!/^[0-9a-f]{64}$/i.test(text)) throw new InvalidArgumentError('A public key of an audit log is 64 hexadecimal digits.');
+  return text.toLowerCase();
+}
+
+function remembered(text: string): AuditHead {
+  const [, seq, hash] = /^(\d{1,15}):([0-9a-f]{64})$/i.exec(text) ?? [];
+  if (seq === undefined || hash === undefined) throw new InvalidArgumentError('Expected seq:hash, as svc device audit head prints it.');
+  return { seq: Number(seq), hash: hash.toLowerCase() };
+}

@@ -1,0 +1,136 @@
+/** `svc device audit`: what it prints, and how it ends when the log is not as the device wrote it. */
+import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { beforeEach, describe, expect, it, vi } from 'vitest';
+import { runProgram } from '../../cli/frame/program.ts';
+import { svc } from '../../cli/program.ts';
+import type { AuditHead } from '../../device/audit/index.ts';
+import { useScene } from '../device/audit/scene.ts';
+
+const scene = useScene();
+let publicKey: string;
+let head: AuditHead;
+
+beforeEach(async () => {
+  const log = await scene().open();
+  await log.append('paired', { Username: 'ann', Mode: 'LocalOpen', Local: true });
+  await log.append('device-stopped', { By: { Username: 'zoë' } });
+  await log.close();
+  ({ publicKey, head } = log);
+});
+
+/** Runs `svc device audit` with the words of `line`, on the test's directory. */
+async function audit(line: string): Promise<{ code: number; out: string; err: string }> {
+  const texts = { stdout: '', stderr: '' };
+  const spies = (['stdout', 'stderr'] as const).map((name) =>
+    vi.spyOn(process[name], 'write').mockImplementation((chunk) => {
+      texts[name] += chunk;
+      return true;
+    }),
+  );
+  const words = ['device', 'audit', ...line.split(' '), '--data', scene().directory];
+  try {
+    const code = await runProgram(await svc(words), words);
+    return { code, out: texts.stdout, err: texts.stderr };
+  } finally {
+    for (const spy of spies) spy.mockRestore();
+  }
+}
+
+/** Changes the text of the only segment. */
+function tamper(change: (text: string) => string): void {
+  const [name = ''] = readdirSync(join(scene().directory, 'audit'));
+  const path = join(scene().directory, 'audit', name);
+  writeFileSync(path, change(readFileSync(path, 'utf8')));
+}
+
+describe('show', () => {
+  it('prints a line per entry', async () => {
+    const { code, out, err } = await audit('show');
+    expect([code, err]).toEqual([0, '']);
+    expect(out.split('\n').slice(1)).toEqual([
+      '2026-01-02T03:04:05.000Z #1 paired Username=ann Mode=LocalOpen Local=true',
+      '2026-01-02T03:04:05.000Z #2 device-stopped By={"Username":"zoë"}',
+      '',
+    ]);
+  });
+
+  it('prints the entries as they are with --json, and only those asked for', async () => {
+    const { out } = await audit('show --last 1 --json');
+    expect(JSON.parse(out)).toMatchObject({ Seq: 2, Event: 'device-stopped', Sig: expect.any(String) });
+    expect(JSON.parse((await audit('show --event paired --json')).out)).toMatchObject({ Seq: 1 });
+  });
+
+  it('warns of a broken log', async () => {
+    tamper((text) => text.replace('ann', 'eve'));
+    const { code, out, err } = await audit('show');
+    expect([code, out.includes('Username=eve')]).toEqual([0, true]);
+    expect(err).toMatch(/^warning: the audit log is broken: entry 1 .*bad-signature\n$/);
+  });
+});
+
+describe('verify', () => {
+  it('says what is whole, and what it could not see', async () => {
+    const { code, out, err } = await audit('verify');
+    expect(code).toBe(0);
+    expect(out).toContain('3 entries, 0 to 2, of device pr-1.de-1: all as they were written');
+    expect(err).toMatch(/compare it.*\n.*--expect/);
+    const strict = await audit(`verify --key ${publicKey.toUpperCase()} --expect ${head.seq}:${head.hash} --json`);
+    expect([strict.code, strict.err]).toEqual([0, '']);
+    expect(JSON.parse(strict.out)).toMatchObject({ ok: true, head, publicKey });
+  });
+
+  it.each([
+    ['an entry is changed', (text: string) => text.replace('ann', 'eve'), '', /entry 1 \(000000000000\.jsonl:2\).*: bad-signature/],
+    ['an entry is missing', (text: string) => text.replace(/.*"paired".*\n/, ''), '', /entry 2 .*missing: missing-entries/],
+    ['the end is torn', (text: string) => text.slice(0, -9), '', /entry 2 .*: truncated/],
+    ['the key is another', (text: string) => text, ` --key ${'ab'.repeat(32)}`, /entry 0 .*: wrong-key/],
+    ['the end is not there', (text: string) => text, ` --expect 7:${'ab'.repeat(32)}`, /entry 7 .*ends with entry 2: truncated/],
+  ])('ends with exit code 1 and one line when %s', async (_, change, options, message) => {
+    tamper(change);
+    const { code, out, err } = await audit(`verify${options}`);
+    expect([code, out]).toEqual([1, '']);
+    expect(err).toMatch(message);
+    expect(err.trim().split('\n')).toHaveLength(1);
+    const json = await audit(`verify${options} --json`);
+    expect(json.code).toBe(1);
+    expect(JSON.parse(json.out)).toMatchObject({ ok: false, reason: expect.any(String), message: expect.stringMatching(message) });
+  });
+
+  it('takes the key of the directory when none is given: a log of another key is seen', async () => {
+    const own = readFileSync(join(scene().directory, 'audit-key.pem'));
+    rmSync(join(scene().directory, 'audit-key.pem'));
+    expect((await audit('verify')).code).toBe(0);
+    rmSync(join(scene().directory, 'audit'), { recursive: true });
+    await (await scene().open()).close();
+    writeFileSync(join(scene().directory, 'audit-key.pem'), own);
+    expect((await audit('verify')).err).toMatch(/wrong-key/);
+  });
+
+  it.each(['verify --key abc', 'verify --expect 5', 'show --last 0'])('refuses %s as wrong use', async (line) => {
+    const { code, err } = await audit(line);
+    expect([code, err.trim().split('\n').length]).toEqual([2, 1]);
+  });
+});
+
+describe('key and head', () => {
+  it('are printed for a person and for a program', async () => {
+    expect((await audit('key')).out).toBe(`${publicKey}\n`);
+    expect(JSON.parse((await audit('key --json')).out)).toEqual({ publicKey });
+    expect((await audit('head')).out).toBe(`${head.seq}:${head.hash}\n`);
+    expect(JSON.parse((await audit('head --json')).out)).toEqual(head);
+  });
+
+  it('of a broken log is none', async () => {
+    tamper((text) => text.replace('ann', 'eve'));
+    expect((await audit('head')).code).toBe(1);
+  });
+
+  it.each(['key', 'head', 'show', 'verify'])('%s: a directory without log is told as that', async (command) => {
+    rmSync(join(scene().directory, 'audit'), { recursive: true });
+    rmSync(join(scene().directory, 'audit-key.pem'));
+    const { code, err } = await audit(command);
+    expect(code).toBe(1);
+    expect(err).toMatch(/there is no audit (key|log) in/);
+  });
+});

@@ -43,13 +43,13 @@ export interface ControlledDevice {
 }
 
 export class AccessControl {
-  readonly #iam: Iam;
+  readonly iam: Iam;
   readonly #device: ControlledDevice;
   readonly #stop: () => void;
 
   /** @throws LocalError IN_USE when the device has an authorization listener or a source of passwords */
   constructor(iam: Iam, device: ControlledDevice) {
-    this.#iam = iam;
+    this.iam = iam;
     this.#device = device;
     const { authorization, passwords, resources } = device;
     const removeListener = authorization.listen(({ connection, action, attributes }) =>
@@ -69,7 +69,7 @@ export class AccessControl {
 
   /** The connection acts as this user, unless its key or a password says another; null ends that. @throws LocalError NOT_FOUND, INVALID_CONNECTION */
   authorizeConnection(connection: DeviceConnection, username: string | null): void {
-    if (username !== null && this.#iam.user(username) === undefined)
+    if (username !== null && this.iam.user(username) === undefined)
       throw new LocalError('NOT_FOUND', `there is no user ${JSON.stringify(username)}`);
     connection.bind(username);
   }
@@ -121,11 +121,11 @@ export class AccessControl {
 
   #tokens(): void {
     const { life } = this.#device;
-    if (life.tokens.manage(this.#iam.serverConnectTokens)) life.tokensChanged();
+    if (life.tokens.manage(this.iam.serverConnectTokens)) life.tokensChanged();
   }
 
   #friendlyName(): void {
-    this.#device.life.announcer.setFriendlyName(this.#iam.state.friendlyName ?? '');
+    this.#device.life.announcer.setFriendlyName(this.iam.state.friendlyName ?? '');
   }
 
   #deleted({ username, fingerprints }: IamUser): void {
@@ -136,7 +136,7 @@ export class AccessControl {
       if (named) this.#forget(connection, username);
       const byKey = fingerprints.some(({ fingerprint }) => fingerprint === connection.clientFingerprint);
       // Who acts as somebody else in spite of the name goes on as that user.
-      if (byKey || (named && this.#iam.resolveCaller(callerOf(connection)) === undefined)) this.#dismiss(connection);
+      if (byKey || (named && this.iam.resolveCaller(callerOf(connection)) === undefined)) this.#dismiss(connection);
     }
   }
 
@@ -157,7 +157,7 @@ export class AccessControl {
     this.#device.passwords.withdraw(username, this.#open);
     for (const connection of this.#open) {
       if (callerOf(connection).passwordUsername !== username) continue;
-      if (this.#iam.userByFingerprint(connection.clientFingerprint)?.username !== username) connection.changePasswordUsername(null);
+      if (this.iam.userByFingerprint(connection.clientFingerprint)?.username !== username) connection.changePasswordUsername(null);
     }
   }
 

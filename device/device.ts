@@ -4,6 +4,8 @@ import { VERSION } from '../protocol/records/index.ts';
 import { type Environment, withLog } from '../transport/environment.ts';
 import { nodeEnvironment } from '../transport/node/index.ts';
 import { AccessControl } from './access-control.ts';
+import { DeviceAudit } from './audit/device.ts';
+import type { AuditLog } from './audit/log.ts';
 import { Authorization, type AuthorizationListener } from './authorization.ts';
 import type { CoapResource } from './coap-observers.ts';
 import { type CoapHandler, type CoapResourceOptions, CoapResources } from './coap-resources.ts';
@@ -61,6 +63,7 @@ export class Device {
   readonly #life: Life;
   readonly #denials: Listeners<[Denial]>;
   #accessControl: AccessControl | null = null;
+  #audit: DeviceAudit | null = null;
 
   /** @throws LocalError as the setters */
   constructor(options: DeviceOptions = {}) {
@@ -260,6 +263,7 @@ export class Device {
       life: this.#life,
       denied: (denial) => this.#denials.emit(denial),
     });
+    this.#audit?.follow(iam);
   }
 
   /**
@@ -270,6 +274,22 @@ export class Device {
   authorizeConnection(connection: DeviceConnection, username: string | null): void {
     if (this.#accessControl === null) throw new LocalError('INVALID_STATE', 'the device has no access control');
     this.#accessControl.authorizeConnection(connection, username);
+  }
+
+  /**
+   * Has starts, stops, refusals, and with access control every change of it, written into `log`; a change is on the disk before it is acknowledged
+   * (docs/audit.md). Once, before start. The log stays the application's to close, after the device.
+   * @throws LocalError INVALID_STATE; IN_USE when there is one
+   */
+  setAuditLog(log: AuditLog): void {
+    this.#life.setup();
+    if (this.#audit !== null) throw new LocalError('IN_USE', 'the device has an audit log: only one is possible');
+    const audit = new DeviceAudit(log);
+    this.#audit = audit;
+    this.onDenied((denial) => audit.denied(denial));
+    this.onDeviceEvent((event) => audit.deviceEvent(event));
+    this.#passwords.onFailed = (failure) => audit.passwordFailed(failure);
+    if (this.#accessControl !== null) audit.follow(this.#accessControl.iam);
   }
 
   /** Told of everything that a client was refused. Returns the function that removes the listener. */
@@ -430,13 +450,15 @@ export class Device {
    * Opens the sockets and begins to attach; does not wait for the attach to hold (event ATTACHED).
    * @throws LocalError INVALID_STATE (key, ids or base station missing, started or closed before); ADDRESS_IN_USE
    */
-  start(): Promise<void> {
-    return this.#life.start();
+  async start(): Promise<void> {
+    await this.#life.start();
+    await this.#audit?.started(this.#life.settings);
   }
 
   /** Detaches, closes all connections and the sockets. The last event is CLOSED. @throws LocalError INVALID_STATE when it does not run */
-  close(): Promise<void> {
-    return this.#life.close();
+  async close(): Promise<void> {
+    await this.#life.close();
+    await this.#audit?.stopped();
   }
 
   #apply(options: DeviceOptions): void {

@@ -39,6 +39,15 @@ export interface PasswordContext {
   readonly identity: () => PasswordIdentity;
 }
 
+/** An attempt that proved nothing. */
+export interface PasswordFailure {
+  readonly connection: DeviceConnection;
+  /** As the client gave it: perhaps nobody's, perhaps a password in the wrong field. */
+  readonly username: string;
+  /** Wrong, or one of too many. */
+  readonly reason: 'wrong' | 'throttled';
+}
+
 /** Where a connection is. */
 interface Progress {
   /** Number of the latest run. */
@@ -55,6 +64,8 @@ export class PasswordService {
   #source: PasswordSource | null = null;
   /** Passwords that were withdrawn so far. */
   #withdrawn = 0;
+  /** Told of each attempt that proved nothing. */
+  onFailed: ((failure: PasswordFailure) => void) | null = null;
 
   constructor({ crypto, clock, log }: Omit<PasswordContext, 'identity'>, identity: () => PasswordIdentity, resources: CoapResources) {
     const context = { crypto, clock, log, identity };
@@ -108,7 +119,10 @@ export class PasswordService {
     const { username } = password.decodePasswordRequest(payload);
     const progress = this.#progressOf(connection);
     if (progress.beginning) return tooMany();
-    if (!this.#throttle.begin(classOf(source, username, connection), username, this.#context.clock.now())) return tooMany();
+    if (!this.#throttle.begin(classOf(source, username, connection), username, this.#context.clock.now())) {
+      this.onFailed?.({ connection, username, reason: 'throttled' });
+      return tooMany();
+    }
     progress.beginning = true;
     try {
       let withdrawn = this.#withdrawn;
@@ -149,11 +163,15 @@ export class PasswordService {
     const charge = this.#throttle.charge(classOf(source, username, connection), username, this.#context.clock.now());
     if (charge === null) {
       run?.wipe();
+      this.onFailed?.({ connection, username, reason: 'throttled' });
       return tooMany();
     }
     const tag = run === null ? null : run.confirm(proof);
     if (tag === undefined) return { status: Status.BAD_REQUEST, payload: 'Y is no element of the group' };
-    if (tag === null) return { status: Status.UNAUTHORIZED, payload: 'Wrong user name or password' };
+    if (tag === null) {
+      this.onFailed?.({ connection, username, reason: 'wrong' });
+      return { status: Status.UNAUTHORIZED, payload: 'Wrong user name or password' };
+    }
     charge.giveBack();
     connection.setPasswordUsername(username);
     return created(password.encodePasswordConfirmation({ tag }));

@@ -1,0 +1,137 @@
+/** A running device with an audit log, and clients over real sockets: what they do and are refused is written, with their users' names. */
+import { afterEach, describe, expect, it } from 'vitest';
+import { type Connection, SvcClient } from '../../../client/node.ts';
+import { AuditLog, createIamSecrets, Device, defaultConfiguration, Iam, nodeEnvironment, verifyAuditLog } from '../../../device/index.ts';
+import { encode } from '../../../protocol/cbor/index.ts';
+import { withCheapScrypt } from '../../support/cheap-scrypt.ts';
+import { codeOf, stateOf, user } from '../iam/model.ts';
+import { identity, useScene } from './scene.ts';
+
+const scene = useScene();
+const environment = withCheapScrypt(nodeEnvironment());
+const ends: (() => Promise<unknown>)[] = [];
+
+afterEach(async () => {
+  for (const end of ends.splice(0).reverse()) await end();
+});
+
+interface Running {
+  readonly device: Device;
+  readonly iam: Iam;
+  readonly log: AuditLog;
+}
+
+/** A device with a guest `ann`, who has a password, and open pairing. */
+async function start(order: 'log first' | 'iam first' = 'iam first'): Promise<Running> {
+  const device = new Device({
+    environment,
+    productId: identity.productId,
+    deviceId: identity.deviceId,
+    localPort: 0,
+    p2pPort: 0,
+    appName: 'test',
+  });
+  device.setBasestationAttach(false);
+  const privateKey = device.createPrivateKey();
+  device.setPrivateKey(privateKey);
+  const state = stateOf([user('ann', { role: 'Guest' })], { localOpenPairing: true, openPairingRole: 'Guest' });
+  const secrets = createIamSecrets(privateKey, environment.crypto);
+  const iam = new Iam({ configuration: defaultConfiguration(), state, secrets });
+  await iam.setUserPassword('ann', 'secret');
+  const log = await AuditLog.open(scene().directory, {
+    identity: { ...identity, fingerprint: device.deviceFingerprint },
+    clock: environment.clock,
+  });
+  if (order === 'iam first') device.setIam(iam);
+  device.setAuditLog(log);
+  if (order === 'log first') device.setIam(iam);
+  await device.start();
+  ends.push(() => device.close().catch(() => {}));
+  ends.push(() => log.close());
+  return { device, iam, log };
+}
+
+async function connect({ device }: Running): Promise<Connection> {
+  const client = SvcClient.create({ environment });
+  const connection = client.createConnection();
+  connection.updateOptions({ PrivateKey: client.createPrivateKey(), ProductId: identity.productId, DeviceId: identity.deviceId });
+  connection.enableDirectCandidates();
+  connection.addDirectCandidate('127.0.0.1', device.localPort);
+  connection.endOfDirectCandidates();
+  await connection.connect();
+  ends.push(() => connection.close().catch(() => {}));
+  return connection;
+}
+
+async function request(connection: Connection, method: string, path: string, body?: Record<string, unknown> | string): Promise<number> {
+  const coap = connection.createCoap(method, path);
+  if (body !== undefined) coap.setRequestPayload(60, encode(body as never));
+  await coap.execute();
+  return coap.getResponseStatusCode();
+}
+
+/** Entries since the start, without what a test cannot know. */
+const entries = () => scene().events().slice(2);
+
+describe('a device with an audit log', () => {
+  it.each(['iam first', 'log first'] as const)('has a pairing and a refusal written, with user and key (%s)', async (order) => {
+    const running = await start(order);
+    const connection = await connect(running);
+    const Fingerprint = connection.getClientFingerprint();
+    expect(await request(connection, 'POST', '/iam/pairing/local-open', { Username: 'carl' })).toBe(201);
+    // No flush: it was on the disk before the answer.
+    const by = { Fingerprint, Local: true };
+    expect(entries()).toEqual([
+      { Event: 'user-created', Username: 'carl', Role: 'Guest', By: by },
+      { Event: 'paired', Username: 'carl', Mode: 'LocalOpen', Fingerprint, Local: true, By: by },
+    ]);
+    expect(await request(connection, 'DELETE', '/iam/users/ann')).toBe(403);
+    expect(await request(connection, 'PUT', '/iam/users/carl/display-name', 'Carl')).toBe(204);
+    const byCarl = { Username: 'carl', ...by };
+    expect(entries().slice(2)).toEqual([
+      { Event: 'denied', Action: 'IAM:DeleteUser', Attributes: { 'IAM:Username': 'ann' }, By: byCarl },
+      { Event: 'user-setting-changed', Username: 'carl', Setting: 'display-name', By: byCarl },
+    ]);
+  });
+
+  it('has wrong passwords written, with the name only if it is a user’s', async () => {
+    const running = await start();
+    const connection = await connect(running);
+    const by = { Fingerprint: connection.getClientFingerprint(), Local: true };
+    for (const name of ['ann', 'my-password', ''])
+      expect(await codeOf(() => connection.passwordAuthenticate(name, 'wrong'))).toBe('UNAUTHORIZED');
+    await running.log.flush();
+    expect(entries()).toEqual([
+      { Event: 'password-failed', Username: 'ann', Reason: 'wrong', By: by },
+      { Event: 'password-failed', Reason: 'wrong', By: by },
+      { Event: 'password-failed', Username: '', Reason: 'wrong', By: by },
+    ]);
+    await connection.passwordAuthenticate('ann', 'secret');
+    await running.log.flush();
+    expect(entries()).toHaveLength(3);
+    expect(scene().lines().join()).not.toMatch(/my-password|secret/);
+  });
+
+  it('has its start and stop written, and nothing after them', async () => {
+    const { device, iam, log } = await start();
+    await device.close();
+    await iam.update((draft) => draft.deleteUser('ann'));
+    await log.close();
+    expect(scene().events().slice(1)).toEqual([
+      { Event: 'device-started', SvcVersion: Device.version(), AppName: 'test' },
+      { Event: 'device-stopped' },
+    ]);
+    expect(await verifyAuditLog(scene().directory, { publicKey: log.publicKey, expect: log.head })).toMatchObject({
+      ok: true,
+      fingerprint: device.deviceFingerprint,
+    });
+  });
+
+  it('takes one log, before start', async () => {
+    const { device, log } = await start();
+    expect(() => device.setAuditLog(log)).toThrow(expect.objectContaining({ code: 'INVALID_STATE' }));
+    const other = new Device({ environment });
+    other.setAuditLog(log);
+    expect(() => other.setAuditLog(log)).toThrow(expect.objectContaining({ code: 'IN_USE' }));
+  });
+});

@@ -16,6 +16,7 @@ import type { Iam } from './iam/iam.ts';
 import { Life } from './life.ts';
 import { Listeners } from './listeners.ts';
 import { DeviceLog, type DeviceLogCallback, stdOutCallback } from './log.ts';
+import { applyOptions, type DeviceOptions } from './options.ts';
 import type { PasswordAuthenticationListener } from './password/requests.ts';
 import { PasswordService } from './password/service.ts';
 import type { PasswordSource } from './password/source.ts';
@@ -26,24 +27,6 @@ import { type StreamHandler, type StreamListener, StreamListeners } from './stre
 import { connectTcp } from './tcp.ts';
 import { createToken } from './tokens.ts';
 import { type TcpTunnelService, TcpTunnels } from './tunnels.ts';
-
-/** Everything here can also be given later, by the setter of the same name. */
-export interface DeviceOptions {
-  /** Where the device runs; default Node. */
-  environment?: Environment;
-  productId?: string;
-  deviceId?: string;
-  privateKey?: string;
-  serverUrl?: string;
-  serverPort?: number;
-  serverFingerprint?: string;
-  appName?: string;
-  appVersion?: string;
-  localPort?: number;
-  p2pPort?: number;
-  /** False: only reachable straight on the network. */
-  basestationAttach?: boolean;
-}
 
 /** Told with an event: what went wrong, if anything did. */
 export type DeviceEventListener = (event: DeviceEvent, reason: SvcError | null) => void;
@@ -95,7 +78,7 @@ export class Device {
       },
     });
     this.#passwords = new PasswordService(this.#environment, () => this.#life.passwordIdentity, this.#resources);
-    this.#apply(options);
+    applyOptions(this, options);
   }
 
   /** Version of this SDK. */
@@ -459,19 +442,5 @@ export class Device {
   async close(): Promise<void> {
     await this.#life.close();
     await this.#audit?.stopped();
-  }
-
-  #apply(options: DeviceOptions): void {
-    if (options.productId !== undefined) this.setProductId(options.productId);
-    if (options.deviceId !== undefined) this.setDeviceId(options.deviceId);
-    if (options.privateKey !== undefined) this.setPrivateKey(options.privateKey);
-    if (options.serverPort !== undefined) this.setServerPort(options.serverPort);
-    if (options.serverUrl !== undefined) this.setServerUrl(options.serverUrl);
-    if (options.serverFingerprint !== undefined) this.setServerFingerprint(options.serverFingerprint);
-    if (options.appName !== undefined) this.setAppName(options.appName);
-    if (options.appVersion !== undefined) this.setAppVersion(options.appVersion);
-    if (options.localPort !== undefined) this.setLocalPort(options.localPort);
-    if (options.p2pPort !== undefined) this.setP2pPort(options.p2pPort);
-    if (options.basestationAttach !== undefined) this.setBasestationAttach(options.basestationAttach);
   }
 }

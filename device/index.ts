@@ -9,10 +9,11 @@ export type { AuthorizationListener, AuthorizationRequest } from './authorizatio
 export type { CoapResource } from './coap-observers.ts';
 export type { CoapHandler, CoapResourceOptions, DeviceCoapRequest, DeviceCoapResponse } from './coap-resources.ts';
 export type { ConnectionEvent, ConnectionListener, ConnectionRef, DeviceConnection } from './connections.ts';
-export { Device, type DeviceEventListener, type DeviceOptions } from './device.ts';
+export { Device, type DeviceEventListener } from './device.ts';
 export type { DeviceEvent } from './events.ts';
 export * from './iam/index.ts';
 export { type DeviceLogCallback, type DeviceLogLevel, type DeviceLogMessage, LogSeverity, logSeverityAsString } from './log.ts';
+export type { DeviceOptions } from './options.ts';
 export type { PasswordAuthenticationListener, PasswordAuthenticationRequest } from './password/requests.ts';
 export type { PushNotification } from './push.ts';
 export type { ServiceInvocation } from './service-invocation.ts';

@@ -1,0 +1,36 @@
+/** What a device can be made with, each by the setter of the same name. */
+import type { Environment } from '../transport/environment.ts';
+import type { Device } from './device.ts';
+
+/** Everything here can also be given later, by the setter of the same name. */
+export interface DeviceOptions {
+  /** Where the device runs; default Node. */
+  environment?: Environment;
+  productId?: string;
+  deviceId?: string;
+  privateKey?: string;
+  serverUrl?: string;
+  serverPort?: number;
+  serverFingerprint?: string;
+  appName?: string;
+  appVersion?: string;
+  localPort?: number;
+  p2pPort?: number;
+  /** False: only reachable straight on the network. */
+  basestationAttach?: boolean;
+}
+
+/** Gives a new device what its options say. @throws LocalError as the setters */
+export function applyOptions(device: Device, options: DeviceOptions): void {
+  if (options.productId !== undefined) device.setProductId(options.productId);
+  if (options.deviceId !== undefined) device.setDeviceId(options.deviceId);
+  if (options.privateKey !== undefined) device.setPrivateKey(options.privateKey);
+  if (options.serverPort !== undefined) device.setServerPort(options.serverPort);
+  if (options.serverUrl !== undefined) device.setServerUrl(options.serverUrl);
+  if (options.serverFingerprint !== undefined) device.setServerFingerprint(options.serverFingerprint);
+  if (options.appName !== undefined) device.setAppName(options.appName);
+  if (options.appVersion !== undefined) device.setAppVersion(options.appVersion);
+  if (options.localPort !== undefined) device.setLocalPort(options.localPort);
+  if (options.p2pPort !== undefined) device.setP2pPort(options.p2pPort);
+  if (options.basestationAttach !== undefined) device.setBasestationAttach(options.basestationAttach);
+}

@@ -1,0 +1,217 @@
+/**
+ * Bodies in blocks over UDP (RFC 7959), the server's side: requests are put together before anybody sees them, replies are cut and kept for the
+ * requests of their further blocks. Sans-IO.
+ *
+ * Unlike in our own channels a transfer is known by who asks what and not by its token, which may change from block to block (§2.2); and blocks
+ * have 16 to 1,024 bytes. Memory and number are bounded, and a transfer without a message for a minute is given up.
+ */
+import { BERT, type Block, blockOffset, blockUnit, blockValue } from '../coap/block.ts';
+import { BodyRoom, IncomingBody } from '../coap/body.ts';
+import { codeOfStatus, MethodCode, Status } from '../coap/codes.ts';
+import type { CoapMessage } from '../coap/message.ts';
+import { type CoapOption, OptionNumber, sortOptions, uintOption, uintOptionOf, uintValue } from '../coap/options.ts';
+import { blockOption } from '../coap/request.ts';
+import { type CoapReply, replyCode, replyOptions, textReply } from '../coap/response.ts';
+
+/** A request with its whole payload, or the message that answers it at once. */
+export type Taken = { readonly request: WholeRequest } | { readonly answer: CoapMessage };
+
+/** A request, with what its reply needs. */
+export interface WholeRequest {
+  readonly message: CoapMessage;
+  readonly block1: Block | undefined;
+  readonly block2: Block | undefined;
+  /** Who asks what: where its reply is kept. */
+  readonly key: string;
+}
+
+/** Bytes of one body. */
+const MAX_BODY = 1 << 20;
+/** Bytes of all bodies. */
+const ROOM = 16 << 20;
+const MAX_TRANSFERS = 64;
+/** ms */
+const TRANSFER_TIMEOUT = 60_000;
+/** 1,024 bytes: the largest over UDP, and what fits the packets of any link (RFC 7252 §4.6). */
+const LARGEST_EXPONENT = 6;
+
+/** RFC 9175 §3.2. */
+const REQUEST_TAG = 292;
+
+const EMPTY = new Uint8Array(0);
+const known: ReadonlySet<number> = new Set(Object.values(OptionNumber));
+
+interface Upload {
+  readonly body: IncomingBody;
+  deadline: number;
+}
+
+interface Kept {
+  readonly reply: CoapReply;
+  readonly body: Uint8Array;
+  readonly etag: CoapOption;
+  deadline: number;
+}
+
+/** The transfers of one socket. */
+export class BlockTransfers {
+  readonly #room = new BodyRoom(ROOM);
+  readonly #uploads = new Map<string, Upload>();
+  readonly #kept = new Map<string, Kept>();
+  #etag: number;
+
+  /** @param random uniform in [0, 1): where ETags begin, so that those of an earlier run do not come again */
+  constructor(random: () => number) {
+    this.#etag = Math.floor(random() * 2 ** 40);
+  }
+
+  /** A request of a peer: hands it out when it is whole and its answer is not at hand. */
+  take(peer: string, message: CoapMessage, now: number): Taken {
+    const options = sortOptions(message.options, known);
+    const block1 = blockOption(options, OptionNumber.BLOCK1);
+    const block2 = blockOption(options, OptionNumber.BLOCK2);
+    const request = { message, block1, block2, key: targetKey(peer, message) };
+    // §2.2: 7 is reserved over UDP.
+    if (block1?.exponent === BERT || block2?.exponent === BERT)
+      return { answer: this.#error(message, Status.BAD_REQUEST, 'The block size is reserved') };
+    if (block1 !== undefined) {
+      const tooLarge = (uintOption(options, OptionNumber.SIZE1) ?? 0) > MAX_BODY;
+      return tooLarge
+        ? { answer: this.#refusal(message, 'size') }
+        : this.#upload(`${request.key} ${bodyKey(message)}`, request, block1, now);
+    }
+    if (block2 === undefined || block2.number === 0) return { request };
+    const kept = this.#kept.get(request.key);
+    if (kept === undefined) {
+      // What was kept may have been given up: a GET can be asked again and cut anew, anything else would be done twice.
+      return message.code === MethodCode.GET ? { request } : { answer: this.#refusal(message, 'gap') };
+    }
+    kept.deadline = now + TRANSFER_TIMEOUT;
+    return { answer: blockMessage(request, kept, undefined) };
+  }
+
+  /**
+   * The message that answers a request: the whole reply, or the block that was asked for, with the rest kept.
+   * @param observe sequence number of a notification
+   */
+  reply(request: WholeRequest, reply: CoapReply, now: number, observe?: number): CoapMessage {
+    const body = reply.payload ?? EMPTY;
+    const whole = body.length <= blockUnit(wantedExponent(request)) && !(request.block2 !== undefined && request.block2.number > 0);
+    if (whole || reply.status >= 300) return wholeMessage(request, reply, observe);
+    this.#drop(request.key);
+    if (body.length > MAX_BODY || !this.#makeRoom(body.length))
+      return this.#error(request.message, Status.SERVICE_UNAVAILABLE, 'Out of resources');
+    this.#etag++;
+    const kept = { reply, body, etag: { number: OptionNumber.ETAG, value: uintValue(this.#etag) }, deadline: now + TRANSFER_TIMEOUT };
+    this.#kept.set(request.key, kept);
+    return blockMessage(request, kept, observe);
+  }
+
+  nextTimeout(): number {
+    let earliest = Number.POSITIVE_INFINITY;
+    for (const { deadline } of this.#uploads.values()) earliest = Math.min(earliest, deadline);
+    for (const { deadline } of this.#kept.values()) earliest = Math.min(earliest, deadline);
+    return earliest;
+  }
+
+  handleTimeout(now: number): void {
+    for (const [key, { deadline }] of this.#uploads) if (deadline <= now) this.#dropUpload(key);
+    for (const [key, { deadline }] of this.#kept) if (deadline <= now) this.#drop(key);
+  }
+
+  #upload(key: string, request: WholeRequest, block: Block, now: number): Taken {
+    const { message } = request;
+    if (block.number === 0) this.#dropUpload(key);
+    const upload = this.#uploads.get(key) ?? (block.number === 0 ? this.#begin(key) : 'gap');
+    const added = typeof upload === 'string' ? upload : upload.body.add(block, message.payload);
+    if (typeof upload === 'string' || added !== 'ok') {
+      this.#dropUpload(key);
+      return { answer: this.#refusal(message, added) };
+    }
+    upload.deadline = now + TRANSFER_TIMEOUT;
+    if (block.more) return { answer: wholeMessage(request, { status: Status.CONTINUE }) };
+    const payload = upload.body.join();
+    this.#dropUpload(key);
+    return { request: { ...request, message: { ...message, payload } } };
+  }
+
+  /** What was kept longest makes way: whoever still wants it gets it made again. */
+  #makeRoom(bytes: number): boolean {
+    for (const key of this.#kept.keys()) {
+      if (this.#uploads.size + this.#kept.size < MAX_TRANSFERS && this.#room.take(bytes)) return true;
+      this.#drop(key);
+    }
+    return this.#uploads.size < MAX_TRANSFERS && this.#room.take(bytes);
+  }
+
+  #begin(key: string): Upload | 'room' {
+    if (this.#uploads.size + this.#kept.size >= MAX_TRANSFERS) return 'room';
+    const upload = { body: new IncomingBody(MAX_BODY, this.#room), deadline: 0 };
+    this.#uploads.set(key, upload);
+    return upload;
+  }
+
+  #refusal(message: CoapMessage, problem: 'ok' | 'gap' | 'length' | 'size' | 'room'): CoapMessage {
+    if (problem === 'gap') return this.#error(message, Status.REQUEST_ENTITY_INCOMPLETE, 'A block is missing');
+    if (problem === 'length') return this.#error(message, Status.BAD_REQUEST, 'A block has a wrong length');
+    if (problem === 'room') return this.#error(message, Status.SERVICE_UNAVAILABLE, 'Out of resources');
+    const options = [uintOptionOf(OptionNumber.SIZE1, MAX_BODY)];
+    return { code: codeOfStatus(Status.REQUEST_ENTITY_TOO_LARGE)!, token: message.token, options, payload: EMPTY };
+  }
+
+  #error({ token }: CoapMessage, status: number, text: string): CoapMessage {
+    return { code: codeOfStatus(status)!, token, options: [], payload: textReply(status, text).payload! };
+  }
+
+  #dropUpload(key: string): void {
+    this.#uploads.get(key)?.body.free();
+    this.#uploads.delete(key);
+  }
+
+  #drop(key: string): void {
+    this.#room.giveBack(this.#kept.get(key)?.body.length ?? 0);
+    this.#kept.delete(key);
+  }
+}
+
+/** Size exponent of the blocks of a reply: what was asked for, at most 1,024 bytes. */
+function wantedExponent({ block2 }: WholeRequest): number {
+  return Math.min(block2?.exponent ?? LARGEST_EXPONENT, LARGEST_EXPONENT);
+}
+
+function wholeMessage(request: WholeRequest, reply: CoapReply, observe?: number): CoapMessage {
+  const options = responseOptions(request, reply, observe);
+  return { code: replyCode(reply), token: request.message.token, options, payload: reply.payload ?? EMPTY };
+}
+
+function blockMessage(request: WholeRequest, { reply, body, etag }: Kept, observe: number | undefined): CoapMessage {
+  const exponent = wantedExponent(request);
+  const unit = blockUnit(exponent);
+  const offset = request.block2 === undefined ? 0 : blockOffset(request.block2);
+  if (offset > 0 && offset >= body.length) return wholeMessage(request, textReply(Status.BAD_REQUEST, 'There is no such block'));
+  const block2 = uintOptionOf(OptionNumber.BLOCK2, blockValue({ number: offset / unit, more: offset + unit < body.length, exponent }));
+  const options = [...responseOptions(request, reply, observe), etag, block2, uintOptionOf(OptionNumber.SIZE2, body.length)];
+  return { code: replyCode(reply), token: request.message.token, options, payload: body.subarray(offset, offset + unit) };
+}
+
+function responseOptions({ block1 }: WholeRequest, reply: CoapReply, observe: number | undefined): CoapOption[] {
+  const options = replyOptions(reply);
+  if (observe !== undefined) options.push(uintOptionOf(OptionNumber.OBSERVE, observe));
+  if (block1 !== undefined) options.push(uintOptionOf(OptionNumber.BLOCK1, blockValue(block1)));
+  return options;
+}
+
+/** Who asks what, block by block: options that only some blocks of a transfer carry are left out. */
+function targetKey(peer: string, message: CoapMessage): string {
+  const target = message.options.filter(({ number }) => number === OptionNumber.URI_PATH || number === OptionNumber.URI_QUERY);
+  return `${peer} ${message.code} ${text(target)}`;
+}
+
+/** Which of the bodies of a peer for one target (Request-Tag), and of which kind. */
+function bodyKey(message: CoapMessage): string {
+  return text(message.options.filter(({ number }) => number === OptionNumber.CONTENT_FORMAT || number === REQUEST_TAG));
+}
+
+function text(options: readonly CoapOption[]): string {
+  return options.map(({ number, value }) => `${number}:${value.join('.')}`).join(' ');
+}

@@ -1,0 +1,221 @@
+/**
+ * The message layer of a CoAP server over UDP (RFC 7252 §4): duplicates, acknowledgements, retransmission. Sans-IO, and of requests alone:
+ * we ask nobody.
+ *
+ *   request ── answered within 0.5 s ──▶ the answer acknowledges (CON)
+ *           └─ later ──▶ empty ACK ──▶ the answer is a CON of its own, repeated until it is acknowledged, reset or 5 times sent
+ *
+ * 1. A request whose message id came from the same peer within the lifetime of an exchange is a duplicate: it is answered as before, or left to the
+ *    answer that is being made, and reaches nobody twice.
+ * 2. What cannot be understood is reset when it was confirmable, else ignored; an empty confirmable message is a ping (§4.3).
+ * 3. Everything is bounded: what is remembered of requests, and messages that wait for an acknowledgement. The oldest go first.
+ *
+ * Ask `nextTimeout` again after every call. `now` is monotonic milliseconds.
+ */
+import { codeKind } from '../coap/codes.ts';
+import type { CoapMessage } from '../coap/message.ts';
+import type { Path } from '../path.ts';
+import { decodeDatagram, encodeDatagram, encodeEmpty, MessageType } from './message.ts';
+
+/** A request as it came, and whom to answer. */
+export interface DatagramRequest {
+  readonly peer: Path;
+  readonly id: number;
+  readonly confirmable: boolean;
+  readonly message: CoapMessage;
+}
+
+/** What became of a message that was sent: CON ends with one of the three, NON at most with `reset`. */
+export type Delivery = 'acknowledged' | 'reset' | 'unanswered';
+
+export interface MessageLayerOptions {
+  /** Uniform in [0, 1). */
+  readonly random: () => number;
+  /** Takes one datagram for the peer. */
+  readonly send: (bytes: Uint8Array, peer: Path) => void;
+  /** A request that is no duplicate. Answer it with `respond`, now or later. */
+  readonly onRequest: (request: DatagramRequest, now: number) => void;
+}
+
+/** RFC 7252 §4.8, ms. */
+const ACK_TIMEOUT = 2000;
+const ACK_RANDOM_FACTOR = 1.5;
+const MAX_RETRANSMIT = 4;
+const EXCHANGE_LIFETIME = 247_000;
+const NON_LIFETIME = 145_000;
+
+/** Ours: an answer that takes longer is sent apart, so that the peer does not repeat its request. ms, below ACK_TIMEOUT. */
+const ACK_DELAY = 500;
+/** Requests that are remembered, and messages that wait for an acknowledgement or a reset. */
+const MAX_REMEMBERED = 4096;
+const MAX_OUTGOING = 1024;
+
+interface Remembered {
+  readonly request: DatagramRequest;
+  readonly at: number;
+  /** When an empty ACK is due; Infinity when it is not. */
+  acknowledgeAt: number;
+  acknowledged: boolean;
+  /** What was answered in the same breath. */
+  answer: Uint8Array | undefined;
+}
+
+interface Outgoing {
+  readonly key: string;
+  readonly peer: Path;
+  readonly bytes: Uint8Array;
+  readonly confirmable: boolean;
+  /** Times it will be sent again. */
+  left: number;
+  timeout: number;
+  at: number;
+  readonly onEnd: (delivery: Delivery) => void;
+}
+
+/** The message layer of one socket. */
+export class MessageLayer {
+  readonly #options: MessageLayerOptions;
+  readonly #remembered = new Map<string, Remembered>();
+  /** Of those remembered: not yet acknowledged. */
+  readonly #open = new Set<Remembered>();
+  readonly #outgoing = new Map<string, Outgoing>();
+  #nextId: number;
+
+  constructor(options: MessageLayerOptions) {
+    this.#options = options;
+    this.#nextId = Math.floor(options.random() * 0x10000);
+  }
+
+  /** A datagram from the network; its bytes are changed and kept. Never throws. */
+  receive(bytes: Uint8Array, peer: Path, now: number): void {
+    const datagram = decodeDatagram(bytes);
+    if (datagram === undefined) return;
+    const { type, id, message } = datagram;
+    if (type === MessageType.ACKNOWLEDGEMENT || type === MessageType.RESET) {
+      // An acknowledgement with a response answers a request, and we sent none.
+      if (message?.code === 0) this.#delivered(`${peer.key} ${id}`, type === MessageType.RESET ? 'reset' : 'acknowledged');
+      return;
+    }
+    const confirmable = type === MessageType.CONFIRMABLE;
+    if (message !== undefined && codeKind(message.code) === 'request') this.#request({ peer, id, confirmable, message }, now);
+    else if (confirmable) this.#options.send(encodeEmpty(MessageType.RESET, id), peer);
+  }
+
+  /** Answers a request, once. */
+  respond(request: DatagramRequest, response: CoapMessage, now: number): void {
+    const remembered = this.#remembered.get(requestKey(request));
+    const known = remembered?.request === request ? remembered : undefined;
+    const piggybacked = request.confirmable && known?.acknowledged === false;
+    if (known === undefined || !piggybacked) {
+      this.send(request.peer, response, { confirmable: request.confirmable }, now);
+      return;
+    }
+    known.answer = encodeDatagram(MessageType.ACKNOWLEDGEMENT, request.id, response);
+    this.#acknowledged(known);
+    this.#options.send(known.answer, request.peer);
+  }
+
+  /**
+   * Sends a message of its own: an answer apart, a notification.
+   * @param onEnd called at most once, see Delivery
+   * @returns what takes it back: it is not repeated, and `onEnd` is not called
+   */
+  send(
+    peer: Path,
+    message: CoapMessage,
+    { confirmable, onEnd = () => {} }: { readonly confirmable: boolean; readonly onEnd?: (delivery: Delivery) => void },
+    now: number,
+  ): () => void {
+    const id = this.#freshId(peer);
+    const bytes = encodeDatagram(confirmable ? MessageType.CONFIRMABLE : MessageType.NON_CONFIRMABLE, id, message);
+    const timeout = confirmable ? ACK_TIMEOUT * (1 + (ACK_RANDOM_FACTOR - 1) * this.#options.random()) : NON_LIFETIME;
+    const key = `${peer.key} ${id}`;
+    const outgoing = { key, peer, bytes, confirmable, left: confirmable ? MAX_RETRANSMIT : 0, timeout, at: now + timeout, onEnd };
+    const oldest = this.#outgoing.values().next().value;
+    if (this.#outgoing.size >= MAX_OUTGOING && oldest !== undefined) this.#delivered(oldest.key, 'unanswered');
+    this.#outgoing.set(key, outgoing);
+    this.#options.send(bytes, peer);
+    return () => {
+      if (this.#outgoing.get(key) === outgoing) this.#outgoing.delete(key);
+    };
+  }
+
+  /** Monotonic milliseconds, Infinity for none. */
+  nextTimeout(): number {
+    let earliest = Number.POSITIVE_INFINITY;
+    for (const { acknowledgeAt } of this.#open) earliest = Math.min(earliest, acknowledgeAt);
+    for (const { at } of this.#outgoing.values()) earliest = Math.min(earliest, at);
+    return earliest;
+  }
+
+  handleTimeout(now: number): void {
+    for (const remembered of this.#open) {
+      if (remembered.acknowledgeAt > now) continue;
+      this.#acknowledged(remembered);
+      this.#options.send(encodeEmpty(MessageType.ACKNOWLEDGEMENT, remembered.request.id), remembered.request.peer);
+    }
+    for (const outgoing of [...this.#outgoing.values()]) if (outgoing.at <= now) this.#repeat(outgoing, now);
+  }
+
+  #request(request: DatagramRequest, now: number): void {
+    this.#forgetOld(now);
+    const key = requestKey(request);
+    const before = this.#remembered.get(key);
+    if (before !== undefined) {
+      if (request.confirmable) this.#repeatAnswer(before);
+      return;
+    }
+    const acknowledgeAt = request.confirmable ? now + ACK_DELAY : Number.POSITIVE_INFINITY;
+    const remembered: Remembered = { request, at: now, acknowledgeAt, acknowledged: false, answer: undefined };
+    this.#remembered.set(key, remembered);
+    if (request.confirmable) this.#open.add(remembered);
+    this.#options.onRequest(request, now);
+  }
+
+  #repeatAnswer({ request, answer, acknowledged }: Remembered): void {
+    if (answer !== undefined) this.#options.send(answer, request.peer);
+    else if (acknowledged) this.#options.send(encodeEmpty(MessageType.ACKNOWLEDGEMENT, request.id), request.peer);
+  }
+
+  #acknowledged(remembered: Remembered): void {
+    remembered.acknowledged = true;
+    this.#open.delete(remembered);
+  }
+
+  #forgetOld(now: number): void {
+    for (const [key, remembered] of this.#remembered) {
+      if (now - remembered.at < EXCHANGE_LIFETIME && this.#remembered.size < MAX_REMEMBERED) return;
+      this.#remembered.delete(key);
+      this.#open.delete(remembered);
+    }
+  }
+
+  #repeat(outgoing: Outgoing, now: number): void {
+    if (outgoing.left === 0) {
+      this.#delivered(outgoing.key, 'unanswered');
+      return;
+    }
+    outgoing.left--;
+    outgoing.timeout *= 2;
+    outgoing.at = now + outgoing.timeout;
+    this.#options.send(outgoing.bytes, outgoing.peer);
+  }
+
+  #delivered(key: string, delivery: Delivery): void {
+    const outgoing = this.#outgoing.get(key);
+    this.#outgoing.delete(key);
+    // Nobody acknowledges a NON; that it was forgotten says nothing.
+    if (outgoing?.confirmable === true || delivery === 'reset') outgoing?.onEnd(delivery);
+  }
+
+  #freshId(peer: Path): number {
+    // There are far fewer messages under way than ids.
+    do this.#nextId = (this.#nextId + 1) & 0xffff;
+    while (this.#outgoing.has(`${peer.key} ${this.#nextId}`));
+    return this.#nextId;
+  }
+}
+
+function requestKey({ peer, id }: DatagramRequest): string {
+  return `${peer.key} ${id}`;
+}

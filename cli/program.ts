@@ -18,6 +18,7 @@ const SUBCOMMANDS: Readonly<Record<string, () => Promise<Command>>> = {
   coap: async () => (await import('./coap.ts')).coapCommand(),
   stream: async () => (await import('./stream.ts')).streamCommand(),
   tunnel: async () => (await import('./tunnel.ts')).tunnelCommand(),
+  gateway: async () => (await import('./gateway.ts')).gatewayCommand(),
   dev: async () => (await import('./dev/index.ts')).devCommand(),
   key: async () => (await import('./key.ts')).keyCommand(),
 };

@@ -35,7 +35,7 @@ export class Coap {
   readonly #session: () => Session;
   readonly #method: CoapMethod;
   readonly #path: string;
-  #payload: { contentFormat: number; payload: Uint8Array } | null = null;
+  #payload: { contentFormat?: number; payload: Uint8Array } | null = null;
   #response: CoapResponse | null = null;
   #executing = false;
 
@@ -54,10 +54,14 @@ export class Coap {
 
   /**
    * The payload of the request; without a call there is none.
-   * @param contentFormat 0 to 65535, see {@link ContentFormat}
+   * @param contentFormat 0 to 65535, see {@link ContentFormat}; null to say none
    * @throws LocalError INVALID_ARGUMENT
    */
-  setRequestPayload(contentFormat: number, payload: Uint8Array): void {
+  setRequestPayload(contentFormat: number | null, payload: Uint8Array): void {
+    if (contentFormat === null) {
+      this.#payload = { payload };
+      return;
+    }
     if (!Number.isInteger(contentFormat) || contentFormat < 0 || contentFormat > 0xffff) {
       throw new LocalError('INVALID_ARGUMENT', 'a content format is a number from 0 to 65535');
     }

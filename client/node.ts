@@ -6,6 +6,7 @@ import { SvcClient as Client } from './svc-client.ts';
 
 export { type NodeEnvironmentOptions, nodeEnvironment } from '../transport/node/index.ts';
 export * from './exports.ts';
+export { Gateway, type GatewayOptions, type GatewayState } from './gateway/gateway.ts';
 
 /** The client SDK in Node. */
 export class SvcClient extends Client {

@@ -22,6 +22,8 @@ export interface Opened {
   readonly signal: AbortSignal;
   /** `product.device`. */
   readonly device: string;
+  /** Opens a further connection to the same device, which must have the same key. */
+  readonly connectAgain: (signal: AbortSignal) => Promise<Connection>;
 }
 
 export interface OpenSettings {
@@ -55,12 +57,14 @@ export async function withConnection(
   });
   const client = SvcClient.create({ environment });
   try {
-    const connection = await connect(client, known, target, signal);
+    const connection = await connectFirst(client, known, target, signal);
     const { prove } = target.pin === undefined ? settings : {};
     if (prove !== undefined) await unlessInterrupted(signal, prove(connection));
     const device = await trust(connection, output);
     await remember(known, target, device, settings.name);
-    const working = work({ connection, known, output, signal, device: idOf(device) });
+    const again = { ...target, productId: device.ProductId, deviceId: device.DeviceId, pin: device.Fingerprint };
+    const connectAgain = (stop: AbortSignal): Promise<Connection> => connect(client, known, again, stop);
+    const working = work({ connection, known, output, signal, device: idOf(device), connectAgain });
     await (settings.untilStopped === true ? working : unlessInterrupted(signal, working));
   } finally {
     await client.stop();
@@ -87,12 +91,16 @@ async function connect(client: SvcClient, known: Known, target: Target, signal: 
     connection.addDirectCandidate(target.address.host, target.address.port);
     connection.endOfDirectCandidates();
   }
+  await unlessInterrupted(signal, connection.connect({ signal }));
+  return connection;
+}
+
+async function connectFirst(client: SvcClient, known: Known, target: Target, signal: AbortSignal): Promise<Connection> {
   try {
-    await unlessInterrupted(signal, connection.connect({ signal }));
+    return await connect(client, known, target, signal);
   } catch (error) {
     throw error instanceof SvcError && error.code === 'FINGERPRINT_MISMATCH' ? changedKey(target) : error;
   }
-  return connection;
 }
 
 function changedKey(target: Target): CommandError {

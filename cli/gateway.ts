@@ -1,0 +1,101 @@
+/** `svc gateway`: a device's CoAP endpoints on a local UDP port, for any CoAP tool, until Ctrl-C. */
+import { isIP } from 'node:net';
+import { Command, InvalidArgumentError, Option } from 'commander';
+import { Gateway, type GatewayState, nodeEnvironment, type SvcError } from '../client/node.ts';
+import { type Opened, withConnection } from './client/open.ts';
+import { formatAddress, type TargetOptions, withTarget } from './client/target.ts';
+import { integer, listenPort } from './frame/arguments.ts';
+import { CommandError } from './frame/errors.ts';
+import type { Output } from './frame/output.ts';
+import { stopped } from './frame/signals.ts';
+
+interface GatewayOptions extends TargetOptions {
+  port: number;
+  listen: string;
+  requestTimeout: number;
+}
+
+const NOTE = `
+Every process that reaches the port acts at the device with the rights of this client, without a password: on 127.0.0.1, the default,
+that is every process of this machine. --listen with another address than loopback opens the device to a network.
+
+Methods, content formats, Observe (RFC 7641) and blocks (RFC 7959) pass; a query is refused as the device refuses it. While the
+connection to the device is lost, requests are answered 5.03; it is opened again by itself.
+
+  coap-client -m get coap://127.0.0.1:<port>/thermostat/temperature
+  coap-client -m get -s 60 coap://127.0.0.1:<port>/thermostat/temperature     observe for a minute`;
+
+/** The command `svc gateway`. */
+export function gatewayCommand(): Command {
+  const command = new Command('gateway')
+    .description("offer a device's CoAP endpoints on a local UDP port, for any CoAP tool")
+    .addOption(new Option('--port <port>', 'UDP port, 0 for a free one').argParser(listenPort).default(0, '0'))
+    .addOption(
+      new Option('--listen <address>', 'numeric address to listen on; beyond loopback everybody there may use the device')
+        .argParser(address)
+        .default('127.0.0.1'),
+    )
+    .addOption(
+      new Option('--request-timeout <seconds>', 'how long the device may take for an answer, 1 to 120; then 5.04')
+        .argParser((text) => integer(text, 1, 120, 'give whole seconds from 1 to 120') * 1000)
+        .default(60_000, '60'),
+    )
+    .addHelpText('after', NOTE);
+  return withTarget(command).action((options: GatewayOptions) =>
+    withConnection(options, (opened) => serve(opened, options), { untilStopped: true }),
+  );
+}
+
+async function serve({ connection, connectAgain, output, signal, device }: Opened, options: GatewayOptions): Promise<void> {
+  let end = (_error: SvcError | null): void => {};
+  const ended = new Promise<SvcError | null>((resolve) => {
+    end = resolve;
+  });
+  const tell = teller(output, device);
+  const onState = (state: GatewayState, error: SvcError | null): void => {
+    if (state === 'ended') end(error);
+    else tell(state, error);
+  };
+  const gateway = await Gateway.open({
+    environment: nodeEnvironment(),
+    connection,
+    connect: connectAgain,
+    host: options.listen,
+    port: options.port,
+    requestTimeout: options.requestTimeout,
+    onState,
+  });
+  try {
+    const { port } = gateway;
+    const url = `coap://${formatAddress({ host: options.listen, port })}`;
+    if (!isLoopback(options.listen)) output.warn(`everybody who reaches ${url} may use ${device} with the rights of this client`);
+    output.result({ event: 'listening', device, host: options.listen, port }, `${url} is ${device}; Ctrl-C ends it`);
+    const error = await Promise.race([stopped(signal), ended]);
+    if (!signal.aborted) throw new CommandError(`${device} does not have the key it is known by any more: ${error?.message ?? ''}`);
+  } finally {
+    await gateway.close();
+  }
+}
+
+/** Tells of the connection what is new: not that it stands at the beginning, and not each attempt that fails alike. */
+function teller(output: Output, device: string): (state: GatewayState, error: SvcError | null) => void {
+  let told = 'connected';
+  return (state, error) => {
+    const now = error === null ? state : `${state} ${error.code}`;
+    if (now === told) return;
+    told = now;
+    const text =
+      state === 'connected' ? `connected to ${device} again` : `no connection to ${device}: ${error?.message ?? 'it was closed'}`;
+    if (output.json) output.result({ event: state, device, ...(error !== null && { error: error.code }) }, text);
+    else output.note(text);
+  };
+}
+
+function isLoopback(host: string): boolean {
+  return host === '::1' || /^127\./.test(host);
+}
+
+function address(text: string): string {
+  if (isIP(text) === 0) throw new InvalidArgumentError('give a numeric address, for example 127.0.0.1');
+  return text;
+}

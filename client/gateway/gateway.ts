@@ -1,0 +1,220 @@
+/**
+ * A device's CoAP endpoints on a UDP port, for any CoAP tool: a reverse proxy (RFC 7252 §5.7.3) for one device.
+ *
+ *   datagram ─▶ MessageLayer ─▶ BlockTransfers ─▶ request.ts ─▶ DeviceLink's connection ─▶ device
+ *                                                     └─ Observe ─▶ Observations
+ *
+ * Whoever reaches the port acts with the rights of this client at the device: the port listens on loopback unless it is told otherwise, and there any
+ * process of the machine may use it. While there is no connection requests are answered 5.03 with the time to wait, those that lose it on the way 5.04.
+ * Bounded: requests under way, observations, bodies and what is remembered of messages.
+ */
+import type { CoapReply } from '../../protocol/coap/index.ts';
+import { BlockTransfers, type DatagramRequest, MessageLayer } from '../../protocol/coap-udp/index.ts';
+import { LocalError, type SvcError } from '../../protocol/errors/index.ts';
+import type { Cancel, Environment, UdpSocket } from '../../transport/environment.ts';
+import type { Connection } from '../connection.ts';
+import { DeviceLink } from './device-link.ts';
+import { Observations, type Observer } from './observations.ts';
+import { asSvcError, busyReply, errorReply, notConnectedReply, responseReply } from './replies.ts';
+import { deviceRequest } from './request.ts';
+
+export interface GatewayOptions {
+  /** Where it runs; the connections come from elsewhere. */
+  readonly environment: Environment;
+  /** Opens a connection to the device, always the same one: called whenever there is none. */
+  readonly connect: (signal: AbortSignal) => Promise<Connection>;
+  /** One that is connected, to begin with. The gateway closes it. */
+  readonly connection?: Connection;
+  /** Numeric address to listen on; default 127.0.0.1. */
+  readonly host?: string;
+  /** 0, the default: any free one. */
+  readonly port?: number;
+  /** How long the device may take, ms; default 60,000. */
+  readonly requestTimeout?: number;
+  /** Told when the connection to the device stands, is lost (it is opened again), or has ended for good because the device has another key. */
+  readonly onState?: (state: GatewayState, error: SvcError | null) => void;
+}
+
+export type GatewayState = 'connected' | 'lost' | 'ended';
+
+/** Requests under way at the device; it serves 64 of one connection, observations included. */
+const MAX_REQUESTS = 24;
+const REQUEST_TIMEOUT = 60_000;
+
+/** A gateway that listens. */
+export class Gateway {
+  readonly #options: GatewayOptions;
+  readonly #layer: MessageLayer;
+  readonly #transfers: BlockTransfers;
+  readonly #observations: Observations;
+  readonly #link: DeviceLink;
+  /** What ends the wait for each request under way. */
+  readonly #waits = new Map<DatagramRequest, Cancel>();
+  #socket: UdpSocket | null = null;
+  #timerAt = Number.POSITIVE_INFINITY;
+  #cancelTimer: Cancel = () => {};
+
+  /** Listens. @throws LocalError PORT_IN_USE, PRIVILEGED_PORT, INVALID_ARGUMENT (host or port) */
+  static async open(options: GatewayOptions): Promise<Gateway> {
+    const gateway = new Gateway(options);
+    await gateway.#listen();
+    return gateway;
+  }
+
+  private constructor(options: GatewayOptions) {
+    const { clock, crypto } = options.environment;
+    const random = (): number => new DataView(crypto.randomBytes(4).buffer).getUint32(0) / 2 ** 32;
+    this.#options = options;
+    this.#layer = new MessageLayer({
+      random,
+      send: (bytes, peer) => this.#socket?.send(bytes, 0, bytes.length, peer, () => {}),
+      onRequest: (datagram, now) => this.#take(datagram, now),
+    });
+    this.#transfers = new BlockTransfers(random);
+    this.#observations = new Observations({
+      layer: this.#layer,
+      transfers: this.#transfers,
+      now: () => clock.now(),
+      onSent: () => this.#arm(),
+      answer: (observer, reply, sequence) => this.#answer(observer, reply, sequence),
+    });
+    this.#link = new DeviceLink({
+      environment: options.environment,
+      connect: options.connect,
+      events: {
+        connected: (connection) => this.#connected(connection),
+        lost: (error) => this.#tell('lost', error),
+        ended: (error) => this.#tell('ended', error),
+      },
+    });
+  }
+
+  /** The port it listens on. */
+  get port(): number {
+    return this.#socket?.port ?? 0;
+  }
+
+  /** Requests under way at the device, and observations. */
+  get stats(): { readonly requests: number; readonly observations: number } {
+    return { requests: this.#waits.size, observations: this.#observations.size };
+  }
+
+  /** Stops listening and closes the connection to the device. Harmless when closed before. */
+  async close(): Promise<void> {
+    this.#socket?.close();
+    this.#socket = null;
+    this.#cancelTimer();
+    this.#observations.close();
+    for (const cancel of this.#waits.values()) cancel();
+    this.#waits.clear();
+    await this.#link.close();
+  }
+
+  async #listen(): Promise<void> {
+    const { environment, host = '127.0.0.1', port = 0, connection = null } = this.#options;
+    this.#socket = await environment.network.bind({
+      host,
+      port,
+      receive: (datagram, peer) => {
+        this.#layer.receive(datagram, peer, environment.clock.now());
+        this.#arm();
+      },
+    });
+    this.#link.start(connection);
+  }
+
+  #take(datagram: DatagramRequest, now: number): void {
+    const taken = this.#transfers.take(datagram.peer.key, datagram.message, now);
+    if ('answer' in taken) {
+      this.#layer.respond(datagram, taken.answer, now);
+      return;
+    }
+    const whole = taken.request;
+    const request = deviceRequest(whole.message);
+    if ('status' in request) this.#reply({ datagram, whole }, request);
+    else this.#serve({ datagram, whole, request });
+  }
+
+  #serve(observer: Observer): void {
+    if (observer.request.observe === 1) this.#observations.cancel(observer);
+    const { connection } = this.#link;
+    if (connection === null) this.#reply(observer, notConnectedReply(this.#link.retryIn));
+    else if (this.#waits.size >= MAX_REQUESTS) this.#reply(observer, busyReply());
+    else if (observer.request.observe !== 0 || !this.#observe(observer, connection)) void this.#ask(observer, connection);
+  }
+
+  /** @returns false when it cannot be observed now: it is a GET like any other */
+  #observe(observer: Observer, connection: Connection): boolean {
+    // Its wait stands before anything can answer it.
+    let giveUp: (() => void) | null = null;
+    this.#await(observer, () => giveUp?.());
+    giveUp = this.#observations.register(observer, connection);
+    if (giveUp === null) this.#settled(observer);
+    return giveUp !== null;
+  }
+
+  async #ask(observer: Observer, connection: Connection): Promise<void> {
+    const { method, path, contentFormat, payload, accept } = observer.request;
+    const stop = new AbortController();
+    this.#await(observer, () => stop.abort());
+    let reply: CoapReply;
+    try {
+      const coap = connection.createCoap(method, path);
+      if (payload.length > 0 || contentFormat !== null) coap.setRequestPayload(contentFormat, payload);
+      await coap.execute({ signal: stop.signal });
+      reply = responseReply(coap.getResponse(), accept);
+    } catch (error) {
+      reply = errorReply(asSvcError(error));
+    }
+    this.#answer(observer, reply);
+  }
+
+  /** Begins the time the device may take. @param giveUp when it is over; the request is then answered 5.04 */
+  #await(observer: Observer, giveUp: () => void): void {
+    const { environment, requestTimeout = REQUEST_TIMEOUT } = this.#options;
+    const cancel = environment.clock.schedule(requestTimeout, () => {
+      this.#answer(observer, errorReply(new LocalError('TIMEOUT', 'the device did not answer in time')));
+      giveUp();
+    });
+    this.#waits.set(observer.datagram, cancel);
+  }
+
+  #settled({ datagram }: Observer): boolean {
+    this.#waits.get(datagram)?.();
+    return this.#waits.delete(datagram);
+  }
+
+  /** Answers a request under way; nothing happens when it has been answered, or everything is closed. */
+  #answer(observer: Observer, reply: CoapReply, sequence?: number): void {
+    if (this.#settled(observer)) this.#reply(observer, reply, sequence);
+  }
+
+  #reply({ datagram, whole }: Pick<Observer, 'datagram' | 'whole'>, reply: CoapReply, sequence?: number): void {
+    const now = this.#options.environment.clock.now();
+    this.#layer.respond(datagram, this.#transfers.reply(whole, reply, now, sequence), now);
+    this.#arm();
+  }
+
+  #connected(connection: Connection): void {
+    this.#observations.resume(connection);
+    this.#tell('connected', null);
+  }
+
+  #tell(state: GatewayState, error: SvcError | null): void {
+    this.#options.onState?.(state, error);
+  }
+
+  #arm(): void {
+    const { clock } = this.#options.environment;
+    const at = Math.min(this.#layer.nextTimeout(), this.#transfers.nextTimeout());
+    if (this.#socket === null || at >= this.#timerAt) return; // a timer that fires early finds nothing due and arms again
+    this.#cancelTimer();
+    this.#timerAt = at;
+    this.#cancelTimer = clock.schedule(Math.max(0, at - clock.now()), () => {
+      this.#timerAt = Number.POSITIVE_INFINITY;
+      this.#layer.handleTimeout(clock.now());
+      this.#transfers.handleTimeout(clock.now());
+      this.#arm();
+    });
+  }
+}

@@ -1,0 +1,173 @@
+/**
+ * Observations of the device's resources for CoAP tools (RFC 7641): what the device notifies goes on to who observes here.
+ *
+ * 1. One observation of a tool is one at the device, known by the tool's address and token.
+ * 2. Notifications are confirmable if the request was; of non-confirmable ones every eighth, so that a tool that is gone is found out (§4.5). While one
+ *    waits for its acknowledgement, only the newest state waits behind it (§4.5.2).
+ * 3. A reset, no acknowledgement, a GET with Observe 1, or an answer that is no 2.xx ends it.
+ * 4. It outlives the connection: with the next one the resource is observed again, and its state is a notification.
+ */
+import type { CoapReply, CoapResponse } from '../../protocol/coap/index.ts';
+import type { BlockTransfers, DatagramRequest, Delivery, MessageLayer, WholeRequest } from '../../protocol/coap-udp/index.ts';
+import type { SvcError } from '../../protocol/errors/index.ts';
+import type { Observation } from '../../transport/session/index.ts';
+import type { Connection } from '../connection.ts';
+import { asSvcError, errorReply, responseReply } from './replies.ts';
+import type { DeviceRequest } from './request.ts';
+
+export interface ObservationsOptions {
+  readonly layer: MessageLayer;
+  readonly transfers: BlockTransfers;
+  readonly now: () => number;
+  /** Something was sent: the timeouts have changed. */
+  readonly onSent: () => void;
+  /** Answers the request that began an observation; its slot among the requests is free again. */
+  readonly answer: (observer: Observer, reply: CoapReply, sequence?: number) => void;
+}
+
+/** Who observes here. */
+export interface Observer {
+  readonly datagram: DatagramRequest;
+  readonly whole: WholeRequest;
+  readonly request: DeviceRequest;
+}
+
+/** As many as a device keeps for one connection. */
+const MAX_OBSERVATIONS = 32;
+const CONFIRMABLE_EVERY = 8;
+
+/** What an observation ends with when its connection does. */
+const LOST: readonly string[] = ['STOPPED', 'NOT_CONNECTED'];
+
+interface Entry extends Observer {
+  readonly key: string;
+  /** At the device; null while there is no connection. */
+  observation: Observation | null;
+  answered: boolean;
+  sequence: number;
+  ended: boolean;
+  /** A confirmable notification is under way; takes it back. */
+  underWay: (() => void) | null;
+  /** What comes after it. */
+  next: { readonly reply: CoapReply; readonly final: boolean } | null;
+}
+
+export class Observations {
+  readonly #options: ObservationsOptions;
+  readonly #entries = new Map<string, Entry>();
+
+  constructor(options: ObservationsOptions) {
+    this.#options = options;
+  }
+
+  get size(): number {
+    return this.#entries.size;
+  }
+
+  /** Registers, or renews (§4.1). @returns what gives it up unanswered; null when there is no room: answer it as a GET like any other */
+  register(observer: Observer, connection: Connection): (() => void) | null {
+    const key = keyOf(observer);
+    const before = this.#entries.get(key);
+    if (before !== undefined) this.#end(before);
+    if (this.#entries.size >= MAX_OBSERVATIONS) return null;
+    const sequence = before?.sequence ?? 0;
+    const entry: Entry = { ...observer, key, observation: null, answered: false, sequence, ended: false, underWay: null, next: null };
+    this.#entries.set(key, entry);
+    this.#observe(entry, connection);
+    return () => this.#end(entry);
+  }
+
+  /** A GET with Observe 1. */
+  cancel(observer: Observer): void {
+    const entry = this.#entries.get(keyOf(observer));
+    if (entry !== undefined) this.#end(entry);
+  }
+
+  /** There is a connection again. */
+  resume(connection: Connection): void {
+    for (const entry of [...this.#entries.values()]) if (entry.observation === null) this.#observe(entry, connection);
+  }
+
+  /** Ends all; nobody is told. */
+  close(): void {
+    for (const entry of [...this.#entries.values()]) this.#end(entry);
+  }
+
+  #observe(entry: Entry, connection: Connection): void {
+    try {
+      entry.observation = connection.createCoap('GET', entry.request.path).observe({
+        onResponse: (response) => this.#response(entry, response),
+        onEnd: (error) => this.#observationEnded(entry, error),
+      });
+    } catch (error) {
+      // The connection has just ended, and its event is still to come.
+      this.#observationEnded(entry, asSvcError(error));
+    }
+  }
+
+  #response(entry: Entry, response: CoapResponse): void {
+    if (entry.ended) return;
+    const reply = responseReply(response, entry.request.accept);
+    const final = response.observe === undefined || reply.status >= 300;
+    if (entry.answered) {
+      this.#notify(entry, reply, final);
+      return;
+    }
+    entry.answered = true;
+    this.#options.answer(entry, reply, final ? undefined : entry.sequence);
+    if (final) this.#end(entry);
+  }
+
+  /** Null after a last response, which has been handled. A connection that is lost leaves what was answered to `resume`. */
+  #observationEnded(entry: Entry, error: SvcError | null): void {
+    entry.observation = null;
+    if (entry.ended || error === null) return;
+    if (!entry.answered) {
+      entry.answered = true;
+      this.#options.answer(entry, errorReply(error));
+      this.#end(entry);
+    } else if (!LOST.includes(error.code)) {
+      this.#notify(entry, errorReply(error), true);
+    }
+  }
+
+  #notify(entry: Entry, reply: CoapReply, final: boolean): void {
+    if (entry.underWay !== null) {
+      entry.next = { reply, final };
+      return;
+    }
+    const { layer, transfers, now, onSent } = this.#options;
+    entry.sequence = (entry.sequence + 1) & 0xffffff;
+    const message = transfers.reply(entry.whole, reply, now(), final ? undefined : entry.sequence);
+    const confirmable = entry.datagram.confirmable || final || entry.sequence % CONFIRMABLE_EVERY === 0;
+    const isLast = final || message.code >> 5 !== 2;
+    const onEnd = (delivery: Delivery): void => this.#delivered(entry, delivery);
+    if (isLast) this.#end(entry);
+    const takeBack = layer.send(entry.datagram.peer, message, isLast ? { confirmable } : { confirmable, onEnd }, now());
+    if (confirmable && !isLast) entry.underWay = takeBack;
+    onSent();
+  }
+
+  #delivered(entry: Entry, delivery: Delivery): void {
+    if (entry.ended) return;
+    if (delivery !== 'acknowledged') {
+      this.#end(entry);
+      return;
+    }
+    const { next } = entry;
+    entry.underWay = null;
+    entry.next = null;
+    if (next !== null) this.#notify(entry, next.reply, next.final);
+  }
+
+  #end(entry: Entry): void {
+    entry.ended = true;
+    entry.underWay?.();
+    entry.observation?.cancel();
+    if (this.#entries.get(entry.key) === entry) this.#entries.delete(entry.key);
+  }
+}
+
+function keyOf({ datagram }: Observer): string {
+  return `${datagram.peer.key} ${datagram.message.token.join('.')}`;
+}

@@ -1,0 +1,33 @@
+/** What the gateway answers a CoAP tool: the device's response as it is, or why there is none. */
+import { type CoapReply, type CoapResponse, Status, textReply } from '../../protocol/coap/index.ts';
+import { LocalError, SvcError } from '../../protocol/errors/index.ts';
+
+/** The device's response. @param accept the only content format that is taken (RFC 7252 §5.10.4) */
+export function responseReply({ status, contentFormat, payload, maxAge }: CoapResponse, accept: number | undefined): CoapReply {
+  const unwanted = accept !== undefined && contentFormat !== undefined && contentFormat !== accept && status < 300;
+  if (unwanted) return textReply(Status.NOT_ACCEPTABLE, `The content format is ${contentFormat}`);
+  return { status, payload, ...(contentFormat !== undefined && { contentFormat }), ...(maxAge !== undefined && { maxAge }) };
+}
+
+/** Why a request that went to the device has no response. Whether the device acted on it is not known. */
+export function errorReply({ code }: SvcError): CoapReply {
+  if (code === 'TIMEOUT') return textReply(Status.GATEWAY_TIMEOUT, 'The device did not answer in time');
+  if (code === 'BAD_RESPONSE') return textReply(Status.BAD_GATEWAY, "The device's answer cannot be understood");
+  if (code === 'INVALID_ARGUMENT') return textReply(Status.BAD_REQUEST, 'The device cannot be asked this');
+  return textReply(Status.GATEWAY_TIMEOUT, 'The connection to the device was lost');
+}
+
+/** The request did not reach the device. @param retryIn seconds after which it may */
+export function notConnectedReply(retryIn: number): CoapReply {
+  return { ...textReply(Status.SERVICE_UNAVAILABLE, 'There is no connection to the device'), maxAge: retryIn };
+}
+
+/** Too much is under way here. */
+export function busyReply(): CoapReply {
+  return { ...textReply(Status.SERVICE_UNAVAILABLE, 'Out of resources'), maxAge: 1 };
+}
+
+/** An error as one of the catalogue. */
+export function asSvcError(error: unknown): SvcError {
+  return error instanceof SvcError ? error : new LocalError('UNKNOWN', String(error), { cause: error });
+}

@@ -1,0 +1,76 @@
+/** Which CoAP requests pass the gateway, and what they ask of the device: options alone, without a network. */
+import { describe, expect, test } from 'vitest';
+import { deviceRequest } from '../../client/gateway/request.ts';
+import type { CoapMessage, CoapOption } from '../../protocol/coap/index.ts';
+
+const GET = 1;
+const PUT = 3;
+const bytes = (text: string | number[]): Uint8Array => (typeof text === 'string' ? new TextEncoder().encode(text) : Uint8Array.from(text));
+const option = (number: number, value: string | number[] = []): CoapOption => ({ number, value: bytes(value) });
+const message = (code: number, ...options: CoapOption[]): CoapMessage => ({
+  code,
+  token: bytes([1]),
+  options: [option(11, 'x'), ...options],
+  payload: bytes('body'),
+});
+
+describe('refused', () => {
+  test.each<[string, CoapMessage, number]>([
+    ['FETCH', message(5), 405],
+    ['a method nobody knows', message(31), 405],
+    ['Uri-Query, as the device has it', message(GET, option(15, 'a=b')), 400],
+    ['Proxy-Uri', message(GET, option(35, 'coap://elsewhere/x')), 505],
+    ['Proxy-Scheme', message(GET, option(39, 'http')), 505],
+    ['If-Match', message(PUT, option(1)), 402],
+    ['If-None-Match', message(PUT, option(5)), 402],
+    ['OSCORE', message(GET, option(9)), 402],
+    ['Q-Block1', message(PUT, option(19)), 402],
+    ['an unknown critical option', message(GET, option(2049)), 402],
+    ['an unknown elective option that is unsafe to forward', message(GET, option(2050)), 402],
+    ['Accept with a method that acts before it answers', message(PUT, option(17)), 402],
+    ['Accept of three bytes', message(GET, option(17, [1, 2, 3])), 400],
+    ['a path that is not UTF-8', message(GET, option(11, [0xff])), 400],
+    ['a path of more than 256 bytes', message(GET, option(11, 'a'.repeat(255))), 400],
+    ['a dot segment', message(GET, option(11, '..')), 400],
+  ])('%s', (_, given, status) => {
+    expect(deviceRequest(given)).toMatchObject({ status });
+  });
+});
+
+describe('read over', () => {
+  test.each<[string, CoapOption]>([
+    ['Uri-Host', option(3, 'anything')],
+    ['Uri-Port', option(7, [1])],
+    ['ETag', option(4, [2])],
+    ['Max-Age', option(14, [2])],
+    ['Hop-Limit', option(16, [2])],
+    ['Size1', option(60, [2])],
+    ['Request-Tag', option(292, [2])],
+    ['No-Response', option(258, [2])],
+    ['an unknown elective option that is safe', option(2052, 'a')],
+  ])('%s', (_, given) => {
+    expect(deviceRequest(message(GET, given))).toEqual({ ...asked, method: 'GET' });
+  });
+});
+
+const asked = { path: '/x', contentFormat: null, payload: bytes('body'), accept: undefined, observe: undefined };
+
+test.each([
+  [1, 'GET'],
+  [2, 'POST'],
+  [3, 'PUT'],
+  [4, 'DELETE'],
+])('code %i is %s, with path, content format and payload', (code, method) => {
+  expect(deviceRequest(message(code, option(11, 'k l'), option(12, [60])))).toEqual({
+    ...asked,
+    method,
+    path: '/x/k%20l',
+    contentFormat: 60,
+  });
+});
+
+test('Accept and Observe are told of a GET, Observe of nothing else', () => {
+  expect(deviceRequest(message(GET, option(6), option(17, [50])))).toMatchObject({ observe: 0, accept: 50 });
+  expect(deviceRequest(message(GET, option(6, [1])))).toMatchObject({ observe: 1 });
+  expect(deviceRequest(message(2, option(6)))).toMatchObject({ method: 'POST', observe: undefined });
+});

@@ -1,0 +1,116 @@
+/** The gateway over real sockets: the client of the package coap, the gateway, and a device on loopback. */
+import { once } from 'node:events';
+import { Agent, type IncomingMessage, type ObserveReadStream, type OptionValue, request } from 'coap';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { type Connection, Gateway, nodeEnvironment, SvcClient } from '../../client/node.ts';
+import { type CoapResource, Device } from '../../device/index.ts';
+
+const LARGE = Buffer.from(Array.from({ length: 100_000 }, (_, i) => (i * 31 + (i >> 8)) & 255));
+
+let device: Device;
+let client: SvcClient;
+let gateway: Gateway;
+let stored: Buffer;
+let resource: CoapResource;
+
+beforeAll(async () => {
+  stored = Buffer.from('one');
+  device = new Device({ productId: 'pr-1', deviceId: 'de-1', localPort: 0, p2pPort: 0, basestationAttach: false });
+  device.setPrivateKey(device.createPrivateKey());
+  resource = device.addCoapResource('GET', '/state', () => ({ status: 205, contentFormat: 42, payload: stored }), { observable: true });
+  device.addCoapResource('PUT', '/state', ({ payload }) => {
+    stored = Buffer.from(payload);
+    resource.notify();
+    return { status: 204 };
+  });
+  await device.start();
+  client = SvcClient.create();
+  gateway = await Gateway.open({ environment: nodeEnvironment(), connect });
+  // It connects in the background.
+  for (let code = '5.03'; code === '5.03'; ) ({ code } = await ask('GET', '/state'));
+});
+afterAll(async () => {
+  await gateway.close();
+  await client.stop();
+  await device.close();
+});
+
+async function connect(signal: AbortSignal): Promise<Connection> {
+  const connection = client.createConnection();
+  connection.updateOptions({
+    PrivateKey: client.createPrivateKey(),
+    ProductId: 'pr-1',
+    DeviceId: 'de-1',
+    DeviceFingerprint: device.deviceFingerprint,
+    Remote: false,
+  });
+  connection.enableDirectCandidates();
+  connection.addDirectCandidate('127.0.0.1', device.localPort);
+  connection.endOfDirectCandidates();
+  await connection.connect({ signal });
+  return connection;
+}
+
+async function ask(
+  method: 'GET' | 'PUT' | 'POST' | 'DELETE',
+  pathname: string,
+  payload?: Buffer,
+  options: Record<string, OptionValue> = {},
+): Promise<IncomingMessage> {
+  const outgoing = request({ hostname: '127.0.0.1', port: gateway.port, method, pathname, agent: false, options });
+  outgoing.end(payload);
+  const [response] = (await once(outgoing, 'response')) as [IncomingMessage];
+  return response;
+}
+
+test('each method passes', async () => {
+  const done: string[] = [];
+  for (const method of ['GET', 'PUT', 'POST', 'DELETE'] as const) {
+    device.addCoapResource(method, '/echo', ({ payload }) => ({ status: 205, payload: `${done.push(method)} ${Buffer.from(payload)}` }));
+    const { code, payload } = await ask(method, '/echo', Buffer.from(method));
+    expect([code, payload.toString()]).toEqual(['2.05', `${done.length} ${method}`]);
+  }
+  expect((await ask('GET', '/none')).code).toBe('4.04');
+});
+
+test('100,000 bytes there and back in blocks', async () => {
+  expect((await ask('PUT', '/state', LARGE, { Block1: Buffer.from([6]) })).code).toBe('2.04');
+  expect(stored.equals(LARGE)).toBe(true);
+  const { code, payload, headers } = await ask('GET', '/state');
+  expect([code, headers['Content-Format']]).toEqual(['2.05', 'application/octet-stream']);
+  expect(payload.equals(LARGE)).toBe(true);
+});
+
+test('observers are told of each change', async () => {
+  await ask('PUT', '/state', Buffer.from('first'));
+  const agent = new Agent({ type: 'udp4' });
+  const [one, other] = [await observe(agent), await observe(agent)];
+  for (const state of ['second', 'third']) {
+    const told = Promise.all([one.next(), other.next()]);
+    await ask('PUT', '/state', Buffer.from(state));
+    await told;
+  }
+  expect([one.seen, other.seen]).toEqual(Array(2).fill(['first', 'second', 'third']));
+  expect(resource.observers).toBe(2);
+  for (const { stream } of [one, other]) stream.close();
+});
+
+/** An observation of the state that has had its first answer. */
+async function observe(agent: Agent): Promise<{ stream: ObserveReadStream; seen: string[]; next: () => Promise<void> }> {
+  const outgoing = request({ hostname: '127.0.0.1', port: gateway.port, pathname: '/state', observe: true, agent });
+  outgoing.end();
+  const [stream] = (await once(outgoing, 'response')) as [ObserveReadStream];
+  const seen: string[] = [];
+  let told = (): void => {};
+  const next = (): Promise<void> =>
+    new Promise((resolve) => {
+      told = resolve;
+    });
+  const first = next();
+  stream.on('data', (data: Buffer) => {
+    seen.push(data.toString());
+    told();
+  });
+  await first;
+  return { stream, seen, next };
+}

@@ -15,8 +15,19 @@ export interface Finished {
 export type Event = { event: string } & Record<string, unknown>;
 
 /** Runs `svc` to its end. */
-export async function svc(...args: string[]): Promise<Finished> {
-  const child = spawn(process.execPath, [MAIN, ...args], { stdio: ['ignore', 'pipe', 'pipe'] });
+export function svc(...args: string[]): Promise<Finished> {
+  return svcWith({}, ...args);
+}
+
+/** The same with standard input and further variables of the environment. */
+export async function svcWith(
+  { input = '', variables = {} }: { input?: string; variables?: NodeJS.ProcessEnv },
+  ...args: string[]
+): Promise<Finished> {
+  const child = spawn(process.execPath, [MAIN, ...args], { stdio: ['pipe', 'pipe', 'pipe'], env: { ...process.env, ...variables } });
+  // A command that reads nothing may have ended.
+  child.stdin.on('error', () => {});
+  child.stdin.end(input);
   const output = { stdout: '', stderr: '' };
   child.stdout.setEncoding('utf8').on('data', (text: string) => (output.stdout += text));
   child.stderr.setEncoding('utf8').on('data', (text: string) => (output.stderr += text));

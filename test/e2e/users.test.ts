@@ -1,0 +1,181 @@
+/** Pairing and users by the command line: `svc` as processes, a device with access control in this one, over UDP on loopback. */
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { createIamSecrets, Device, defaultConfiguration, Iam, productionState } from '../../device/index.ts';
+import { decodePairing, encodePairingString, type PairingString } from '../../protocol/records/index.ts';
+import { svc, svcJson, svcWith } from './processes.ts';
+
+const ids = { productId: 'pr-e2e', deviceId: 'de-users' };
+
+let folder: string;
+let device: Device;
+let iam: Iam;
+let openPairingPassword: string;
+/** A pairing string of the device without what it is asked to add. */
+let base: PairingString;
+
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'svc-users-'));
+  device = new Device({ ...ids, basestationAttach: false, localPort: 0, p2pPort: 0 });
+  const privateKey = device.createPrivateKey();
+  device.setPrivateKey(privateKey);
+  const secrets = createIamSecrets(privateKey);
+  const first = await productionState(secrets);
+  openPairingPassword = first.openPairingPassword;
+  iam = new Iam({
+    configuration: defaultConfiguration(),
+    state: { ...first.state, localInitialPairing: true },
+    secrets,
+    notificationCategories: ['heat'],
+  });
+  device.setIam(iam);
+  await device.start();
+  base = { ...ids, fingerprint: device.deviceFingerprint };
+});
+
+afterAll(async () => {
+  await device.close();
+  await rm(folder, { recursive: true, force: true });
+});
+
+/** Options of a client with a state of its own that has not seen the device. */
+const stranger = (name: string) => ['--state', join(folder, name), '--address', `127.0.0.1:${device.localPort}`];
+/** The same once it knows the device. */
+const client = (name: string) => ['--state', join(folder, name)];
+
+test('the first client becomes the administrator, without a word', async () => {
+  const paired = await svcJson('pair', encodePairingString(base), '--name', 'home', '--key-name', 'laptop', ...stranger('admin'));
+  expect(paired).toMatchObject({
+    device: 'pr-e2e.de-users',
+    username: 'admin',
+    role: 'Administrator',
+    mode: 'LocalInitial',
+    verified: 'pinned',
+  });
+  expect(await svcJson('iam', 'me', ...client('admin'))).toMatchObject({ username: 'admin', fingerprints: [{ name: 'laptop' }] });
+  const again = await svc('pair', 'home', ...client('admin'));
+  expect(again).toMatchObject({
+    code: 0,
+    stderr: '',
+    stdout: expect.stringMatching(/^paired with .* as admin \(Administrator\), this client was paired before\n$/),
+  });
+  const [known] = (await svcJson('connect', '--list', ...client('admin'))) as unknown as Record<string, unknown>[];
+  expect(known).toMatchObject({ name: 'home' });
+});
+
+test('an invitation: string, link and QR code; used once, from standard input', async () => {
+  const shown = await svc('iam', 'invite', 'carol', '--qr', '--link-base', 'https://app.example/pair', ...client('admin'));
+  expect(shown.code).toBe(0);
+  expect(shown.stderr).toMatch(/█{20}/);
+  const [, , string = '', link = ''] = shown.stdout.split('\n');
+  const pairing = decodePairing(link);
+  expect(pairing).toEqual(decodePairing(string));
+  expect(link).toMatch(/^https:\/\/app\.example\/pair#p=pr-e2e/);
+  expect(pairing).toMatchObject({
+    ...base,
+    username: 'carol',
+    sct: iam.user('carol')?.sct,
+    password: expect.stringMatching(/^[A-Za-z0-9]{12}$/),
+  });
+
+  const paired = await svcWith({ input: `${link}\n` }, 'pair', '-', '--json', ...stranger('carol'));
+  expect(paired).toMatchObject({ code: 0, stderr: '' });
+  expect(JSON.parse(paired.stdout)).toMatchObject({ username: 'carol', role: 'Guest', mode: 'PasswordInvite' });
+  const used = await svcWith({ input: string }, 'pair', '-', ...stranger('late'));
+  expect(used).toMatchObject({ code: 1, stderr: expect.stringMatching(/AUTHENTICATION_ERROR.*once/) });
+  expect(used.stderr.trim().split('\n')).toHaveLength(1);
+});
+
+test('a first contact without a fingerprint is proved by the password, and only by the right one', async () => {
+  await svcJson('iam', 'settings', 'set', 'password-open-pairing', 'on', ...client('admin'));
+  const string = encodePairingString(ids);
+  const wrong = await svcWith({ variables: { SVC_PASSWORD: 'wrong' } }, 'pair', string, '--username', 'dora', ...stranger('dora'));
+  expect(wrong).toMatchObject({ code: 1, stderr: expect.stringMatching(/AUTHENTICATION_ERROR/) });
+  expect(await svcJson('connect', '--list', ...client('dora'))).toEqual([]);
+  await writeFile(join(folder, 'password'), `${openPairingPassword}\n`);
+  const right = await svcJson(
+    'pair',
+    string,
+    '--username',
+    'dora',
+    '--mode',
+    'PasswordOpen',
+    '--password-file',
+    join(folder, 'password'),
+    ...stranger('dora'),
+  );
+  expect(right).toMatchObject({ username: 'dora', mode: 'PasswordOpen', verified: 'password', fingerprint: device.deviceFingerprint });
+});
+
+test('a password in an argument is warned of, a missing name is asked for by its option', async () => {
+  const string = encodePairingString({ ...base, password: openPairingPassword });
+  const unnamed = await svc('pair', string, ...stranger('emil'));
+  expect(unnamed).toMatchObject({
+    code: 2,
+    stderr: expect.stringMatching(/^warning: the password was in the arguments.*\nsvc: .*--username/),
+  });
+  expect(unnamed.stderr).not.toContain(openPairingPassword);
+  expect(await svc('pair', string, '--username', 'emil', ...stranger('emil'))).toMatchObject({
+    code: 0,
+    stderr: expect.stringMatching(/^warning: /),
+  });
+});
+
+test('the administrator manages users', async () => {
+  const admin = (...args: string[]) => svcJson('iam', ...args, ...client('admin'));
+  expect(await admin('users', 'list')).toEqual(['admin', 'carol', 'dora', 'emil']);
+  expect(await admin('roles')).toContain('Standard');
+  await admin('users', 'create', 'frida', '--role', 'Guest');
+  await admin('users', 'set', 'frida', '--role', 'Standard', '--display-name', 'Frida F.', '--token', 'her-token');
+  await admin('fingerprints', 'add', 'frida', 'ab'.repeat(32), '--key-name', 'watch');
+  await admin('users', 'rename', 'frida', 'fr');
+  expect(await admin('users', 'show', 'fr')).toEqual({
+    username: 'fr',
+    displayName: 'Frida F.',
+    role: 'Standard',
+    sct: 'her-token',
+    fingerprints: [{ fingerprint: 'ab'.repeat(32), name: 'watch' }],
+    notificationCategories: [],
+  });
+  await admin('users', 'set', 'fr', '--clear', 'display-name');
+  await admin('fingerprints', 'remove', 'fr', 'ab'.repeat(32));
+  expect((await svc('iam', 'users', 'show', 'fr', ...client('admin'))).stdout).toBe(
+    'username       fr\nrole           Standard\ntoken          her-token\n',
+  );
+  await admin('users', 'delete', 'fr');
+  const gone = await svc('iam', 'users', 'show', 'fr', ...client('admin'));
+  expect(gone).toMatchObject({
+    code: 1,
+    stdout: '',
+    stderr: expect.stringMatching(/^svc: there is no such user .*USER_DOES_NOT_EXIST.*svc iam users list/),
+  });
+  expect(await svc('iam', 'users', 'create', 'fr', '--role', 'King', ...client('admin'))).toMatchObject({
+    code: 1,
+    stderr: expect.stringMatching(/ROLE_DOES_NOT_EXIST.*svc iam roles/),
+  });
+  expect(iam.user('fr')).toBeUndefined();
+});
+
+test('and the device', async () => {
+  const named = await svcJson('iam', 'friendly-name', 'Lamp', ...client('admin'));
+  expect(named).toEqual({ friendlyName: 'Lamp' });
+  expect((await svc('iam', 'modes', ...client('admin'))).stdout).toMatch(
+    /^device .*pr-e2e\.de-users\nname .*Lamp\n[\s\S]*pairing .*PasswordOpen/,
+  );
+  expect((await svc('iam', 'settings', 'show', ...client('admin'))).stdout).toContain(`password of open pairing  ${openPairingPassword}\n`);
+});
+
+test('a guest chooses its notifications, and is told what it may not do', async () => {
+  const guest = client('carol');
+  expect(await svcJson('push', 'set', 'my-project', 'my-token', ...guest)).toEqual({ username: 'carol', projectId: 'my-project' });
+  expect(await svcJson('push', 'categories', 'heat', ...guest)).toEqual({ username: 'carol', chosen: ['heat'] });
+  expect((await svc('push', 'categories', ...guest)).stdout).toBe('* heat\n');
+  expect(iam.user('carol')).toMatchObject({ push: { token: 'my-token', projectId: 'my-project' }, notificationCategories: ['heat'] });
+  expect(await svc('push', 'test', ...guest)).toMatchObject({ code: 1, stderr: expect.stringMatching(/NOT_ATTACHED/) });
+  expect(await svc('iam', 'users', 'delete', 'admin', ...guest)).toMatchObject({
+    code: 1,
+    stderr: expect.stringMatching(/BLOCKED_BY_DEVICE_CONFIGURATION.*svc iam me/),
+  });
+});

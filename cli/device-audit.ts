@@ -24,7 +24,7 @@ interface AuditCommandOptions {
   event?: string;
 }
 
-const CONFIRM = 'the key is the one the log itself names: compare it with the one you know';
+const CONFIRM = 'the key is the one kept with the log: compare it with the one you know, or give that with --key';
 
 /** The commands `svc device audit show|verify|key|head`; --data and --json are those of `svc device`. */
 export function deviceAuditCommand(): Command {
@@ -52,7 +52,7 @@ function show(): Command {
 function verify(): Command {
   return subcommand(
     'verify',
-    'check every hash and signature; exit code 1 and the first broken entry when one is wrong',
+    'check every entry; exit code 1 and the first broken one when something is wrong',
     async (options, output) => {
       const verdict = await judge(options);
       if (!verdict.ok) {
@@ -97,7 +97,12 @@ async function judge({ data, key, expect }: AuditCommandOptions): Promise<AuditV
 }
 
 function subcommand(name: string, description: string, run: (options: AuditCommandOptions, output: Output) => Promise<void>): Command {
-  return new Command(name).description(description).action(async (_options: unknown, command: Command) => {
+  // The options are those of `svc device`, which takes them wherever they stand: here they are for --help.
+  const command = new Command(name)
+    .description(description)
+    .option('--data <dir>', 'directory of the device')
+    .option('--json', 'JSON on standard output');
+  return command.action(async () => {
     const options = command.optsWithGlobals<AuditCommandOptions>();
     await run(options, new Output(options.json === true));
   });

@@ -1,14 +1,19 @@
 /**
  * Access control of a device: a decision among ten roles of ten policies each, a change that is saved among a thousand users, and what a
  * thousand users add to a process. Each round is a process of its own; memory is looked at after a collection.
+ *
+ * `me`: round trips of `GET /iam/me` by a paired client, one at a time over one direct connection; its peer `empty` is a resource of the same device
+ * that answers without a body, in turn with it.
  */
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { program, withChildren, withDirectory } from './processes/parent.ts';
-import { type Report, type Row, spread } from './report.ts';
+import { percentile, type Report, type Row, spread } from './report.ts';
 
 const ROUNDS = 5;
 const USERS = 1000;
+/** Rounds and requests of `me`. */
+const TRIPS = { rounds: 9, warmUp: 3, count: 600 };
 
 export async function run(progress: (step: string) => void): Promise<Report> {
   const [decision, save, memory]: [number[], number[], number[]] = [[], [], []];
@@ -26,19 +31,45 @@ export async function run(progress: (step: string) => void): Promise<Report> {
       });
     }
   });
+  progress('GET /iam/me');
+  const { me, empty } = await trips();
   const rows: Row[] = [
     { case: 'decision-10x10', unit: 'µs', better: 'lower', ours: spread(decision), peers: {} },
     { case: 'save-1000-users', unit: 'ms', better: 'lower', ours: spread(save), peers: {} },
     { case: 'resident-1000-users', unit: 'MB', better: 'lower', ours: spread(memory), peers: {} },
+    { case: 'me-p50', unit: 'µs', better: 'lower', ours: spread(me), peers: { empty: spread(empty) } },
   ];
   return {
     bench: 'iam',
-    about: 'access control: a decision with 10 roles × 10 policies, a saved change and the resident memory with 1,000 users.',
+    about:
+      'access control: a decision with 10 roles × 10 policies, a saved change and the resident memory with 1,000 users; a round trip of GET /iam/me.',
     rows,
     goals: [
       { case: 'decision-10x10', atMost: 5 },
       { case: 'save-1000-users', atMost: 20 },
       { case: 'resident-1000-users', atMost: 5 },
+      { case: 'me-p50', peer: 'empty', atMost: 1.3 },
     ],
   };
+}
+
+/** Median round-trip time of each round, µs. */
+async function trips(): Promise<{ readonly me: number[]; readonly empty: number[] }> {
+  const [me, empty]: [number[], number[]] = [[], []];
+  await withChildren(async (start) => {
+    const [device, client] = [start('iam-device'), start('client')];
+    const ids = { productId: 'pr-bench', deviceId: 'de-bench' };
+    const address = await device.call<{ localPort: number; deviceFingerprint: string }>('start', ids);
+    await client.call('connect', { name: 'direct', options: { ...ids, ...address } });
+    await client.call('pair', { name: 'direct' });
+    const median = async (path: string) =>
+      percentile(await client.call<number[]>('requests', { name: 'direct', count: TRIPS.count, flight: 1, path }), 50);
+    for (let round = 0; round < TRIPS.warmUp + TRIPS.rounds; round++) {
+      const [withUser, without] = [await median('/iam/me'), await median('/empty')];
+      if (round < TRIPS.warmUp) continue;
+      me.push(withUser);
+      empty.push(without);
+    }
+  });
+  return { me, empty };
 }

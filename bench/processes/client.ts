@@ -1,5 +1,6 @@
 /** Bench process: a client that sends bulk streams and CoAP requests to the bench's device. */
 import { type Connection, type Stream, SvcClient } from '../../client/node.ts';
+import { CONTENT_FORMAT_CBOR, encodeOpenPairing } from '../../protocol/records/index.ts';
 import { serve } from './child.ts';
 
 const SINK = 1;
@@ -48,6 +49,14 @@ serve({
     return connection.getType();
   },
 
+  /** Becomes a user of a device that anybody may pair with. */
+  async pair({ name }: { name: string }) {
+    const coap = connectionOf(name).createCoap('POST', '/iam/pairing/local-open');
+    coap.setRequestPayload(CONTENT_FORMAT_CBOR, encodeOpenPairing({ username: 'bench', fingerprintName: 'Bench' }));
+    await coap.execute();
+    if (coap.getResponseStatusCode() !== 201) throw new Error(`status ${coap.getResponseStatusCode()}`);
+  },
+
   /** Megabytes per second, from the first write until the device has acknowledged the end. */
   async stream({ name, bytes }: { name: string; bytes: number }) {
     const stream = connectionOf(name).createStream();
@@ -74,7 +83,7 @@ serve({
   },
 
   /** Round-trip times of GET requests, microseconds, `flight` of them under way at any time. */
-  async requests({ name, count, flight }: { name: string; count: number; flight: number }) {
+  async requests({ name, count, flight, path = '/figure' }: { name: string; count: number; flight: number; path?: string }) {
     const connection = connectionOf(name);
     const times: number[] = [];
     let begun = 0;
@@ -82,7 +91,7 @@ serve({
       while (begun < count) {
         begun++;
         const start = performance.now();
-        const coap = connection.createCoap('GET', '/figure');
+        const coap = connection.createCoap('GET', path);
         await coap.execute();
         times.push((performance.now() - start) * 1000);
         if (coap.getResponseStatusCode() !== 205) throw new Error(`status ${coap.getResponseStatusCode()}`);

@@ -1,0 +1,57 @@
+/** `svc gateway` as a process between `svc device` and the client of the package coap. */
+import { once } from 'node:events';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { type IncomingMessage, request } from 'coap';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { Running, svcJson } from './processes.ts';
+
+let directory: string;
+const running: Running[] = [];
+beforeAll(async () => {
+  directory = await mkdtemp(join(tmpdir(), 'svc-gateway-'));
+});
+afterAll(async () => {
+  for (const each of running) await each.end('SIGKILL');
+  await rm(directory, { recursive: true });
+});
+
+function start(...args: string[]): Running {
+  const started = new Running(...args);
+  running.push(started);
+  return started;
+}
+
+test('serves, says when the device is gone and when it is back, and ends cleanly', async () => {
+  const startDevice = (port: number): Running => {
+    const names = ['--product', 'pr-1', '--device-id', 'de-1', '--data', join(directory, 'device')];
+    return start('device', ...names, '--local-port', `${port}`, '--p2p-port', '0', '--allow', 'any');
+  };
+  const device = startDevice(0);
+  const { localPort, fingerprint } = await device.event('started');
+  const state = ['--state', join(directory, 'client')];
+  await svcJson('key', 'create', ...state);
+  const target = ['--address', `127.0.0.1:${localPort}`, '--fingerprint', `${fingerprint}`];
+  const gateway = start('gateway', ...target, ...state, '--request-timeout', '10');
+  const listening = await gateway.event('listening');
+  expect(listening).toMatchObject({ device: 'pr-1.de-1', host: '127.0.0.1', port: expect.any(Number) });
+
+  const ask = async (method: 'GET' | 'PUT', payload?: string): Promise<string> => {
+    const pathname = '/thermostat/target';
+    const outgoing = request({ hostname: '127.0.0.1', port: Number(listening.port), method, pathname, agent: false });
+    outgoing.end(payload);
+    const [response] = (await once(outgoing, 'response')) as [IncomingMessage];
+    return `${response.code} ${response.payload}`;
+  };
+  expect(await ask('PUT', '22')).toBe('2.04 ');
+  expect(await ask('GET')).toBe('2.05 22.0');
+
+  await device.end();
+  expect(await gateway.event('lost')).toMatchObject({ device: 'pr-1.de-1', error: 'CLOSED' });
+  expect(await ask('GET')).toBe('5.03 There is no connection to the device');
+  await startDevice(Number(localPort)).event('started');
+  await gateway.event('connected');
+  expect(await ask('GET')).toBe('2.05 22.0');
+  expect(await gateway.end('SIGINT')).toBe(0);
+});

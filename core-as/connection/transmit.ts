@@ -2,16 +2,16 @@
  * What goes out next. One call fills up to 32 slots; each packet is built in its slot in this order (PROTOCOL.md §5):
  *
  *   1. is anything due, and do window, pacer and chunks allow more than an acknowledgement?
- *   2. ACK   3. credit and stream control   4. stream bytes: lost, messages, byte streams; what blocks them   5. datagrams   6. PING
- *   7. number, header, encryption; record of what it carried
+ *   2. ACK   3. credit and stream control   4. stream bytes: lost, messages, datagrams, byte streams; what blocks them   5. PING
+ *   6. number, header, encryption; record of what it carried
  *
  * The Complete packet of the initiator goes before everything else, as the bytes the host gave.
  */
-import { dequeue, dropUnsent, headLength, waiting } from "../datagrams/queue";
+import { waiting } from "../datagrams/queue";
 import { onAppLimited, onOutOfCredit, onWindowFull, windowLeft } from "../congestion/congestion";
 import { fillControl, fillPing, fillStreamControl } from "../frames/control";
-import { DATAGRAM_LEN, PING } from "../frames/types";
-import { varintSize, writeVarint } from "../frames/varint";
+import { PING } from "../frames/types";
+import { writeVarint } from "../frames/varint";
 import { BATCH, packetLengths, packetOffsets } from "../memory/layout";
 import { takeSlot, releaseSlot, freeSlots } from "../memory/packet-slots";
 import { mayPace, onPaced, pacingIdle, refill } from "../pacing";
@@ -124,30 +124,11 @@ function fillFrames(c: Connection, to: usize, limit: usize, now: f64): usize {
   let end = fillControl(c, to, limit, now);
   end = fillStreams(c, end, limit);
   end = fillStreamControl(c, end, limit, now);
-  end = fillDatagrams(c, end, limit);
   if (eliciting) {
     c.pending &= ~SEND_PING;
     return end;
   }
   return fillPing(c, end, limit);
-}
-
-function fillDatagrams(c: Connection, to: usize, limit: usize): usize {
-  let end = to;
-  while (waiting(c, true)) {
-    const length = headLength(c, true);
-    const header: u32 = 1 + varintSize(length);
-    if (header + length > frameSpace(c)) {
-      // Packets have become smaller since it was queued, or have a Route header now.
-      dropUnsent(c);
-      continue;
-    }
-    if (end + header + length > limit) break;
-    end = writeVarint(writeVarint(end, DATAGRAM_LEN), length);
-    end += dequeue(c, true, end);
-    stageEliciting();
-  }
-  return end;
 }
 
 /** Encrypts, hands over, remembers. */

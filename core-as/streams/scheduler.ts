@@ -1,7 +1,7 @@
 /**
- * Which stream bytes go into the packet under construction (PROTOCOL.md §5):
+ * Which stream bytes and datagrams go into the packet under construction (PROTOCOL.md §5):
  *
- *   1. what was lost   2. messages, in id order   3. byte streams in turn, by weight
+ *   1. what was lost   2. messages, in id order   3. datagrams   4. byte streams in turn, by weight
  *
  * and while byte streams have something to send, one packet in four is theirs first. A message starts only when its whole size fits
  * what is left of MAX_DATA, which is then reserved; byte streams never use the last R bytes. So neither can stall the other.
@@ -13,6 +13,7 @@
  */
 import { onOutOfCredit } from "../congestion/congestion";
 import { BYTES_LIST, Connection, LOST_LIST, MESSAGES_LIST, at } from "../connection/record";
+import { fillDatagrams } from "../datagrams/send";
 import { STREAM, STREAM_FIN, STREAM_LEN, STREAM_OFF } from "../frames/types";
 import { varintSize, writeVarint } from "../frames/varint";
 import { copyOut } from "../memory/chunk-map";
@@ -32,19 +33,21 @@ const SHARE: u8 = 4;
 /** Frames are not worth starting in less space than this, unless the piece ends there. */
 const LEAST_SPACE: u32 = 24;
 
-/** Writes stream frames from `to` up to `limit`; returns the address after them. */
+/** Writes STREAM and DATAGRAM frames from `to` up to `limit`; returns the address after them. */
 export function fillStreams(c: Connection, to: usize, limit: usize): usize {
   let end = fillLost(c, to, limit);
   c.turn = (c.turn + 1) % SHARE;
   if (c.turn == 0) {
     end = fillBytes(c, end, limit);
-    return fillMessages(c, end, limit);
+    end = fillMessages(c, end, limit);
+    return fillDatagrams(c, end, limit);
   }
   end = fillMessages(c, end, limit);
+  end = fillDatagrams(c, end, limit);
   return fillBytes(c, end, limit);
 }
 
-/** Whether `fillStreams` would write anything. */
+/** Whether `fillStreams` would write anything of a stream. */
 export function hasStreamData(c: Connection): bool {
   if (c.lostHead) return true;
   if (c.messagesHead && mayStart(c, changetype<Stream>(c.messagesHead))) return true;

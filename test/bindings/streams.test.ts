@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { Core, EventKind, MESSAGE_LIMIT } from '../../bindings/index.ts';
 import { generator } from '../support/crypto.ts';
 import { seeds, size, slice } from '../support/size.ts';
-import { Pair, type PairOptions } from './pair.ts';
+import { Line, Pair, type PairOptions } from './pair.ts';
 import { content, Exchange, matches, Reader, Writer } from './traffic.ts';
 
 /** Sends `total` bytes both ways on one stream and returns the pair when both are done. */
@@ -257,6 +257,35 @@ describe('datagrams', () => {
     pair.run(1_000);
     expect(pair.responder.connection.stats().datagramsDropped).toBe(200 - 64);
     expect(pair.responder.connection.readDatagram()[0]).toBe(200 - 64);
+    pair.free();
+  });
+
+  test('go between the bytes of a long transfer, and leave it its share', () => {
+    const pair = new Pair({ line: new Line(8_000_000, 100_000), link: { delay: 10 } });
+    const reader = new Reader(pair.responder);
+    const writer = new Writer(pair.initiator, pair.initiator.connection.openStream(), 2_000_000);
+    let sent = 0;
+    let latest = 0;
+    const delays: number[] = [];
+    pair.initiator.onEvent = (event) => writer.on(event);
+    pair.responder.onEvent = (event) => {
+      reader.on(event);
+      if (event.kind !== EventKind.DATAGRAM) return;
+      delays.push(pair.now - new Float64Array(pair.responder.connection.readDatagram().slice(0, 8).buffer)[0]!);
+      latest = pair.now;
+    };
+    const datagram = new Uint8Array(1_000);
+    for (; reader.ended.size === 0 && sent < 4_000; sent++) {
+      datagram.set(new Uint8Array(Float64Array.of(pair.now).buffer));
+      pair.initiator.connection.sendDatagram(datagram);
+      // The first second: one now and then. After it more than the line carries.
+      pair.run(pair.now < 2_000 ? 50 : 1);
+    }
+    expect(reader.ended.size).toBe(1);
+    expect(delays.slice(0, 15).every((delay) => delay < 100)).toBe(true);
+    expect(delays.length).toBeGreaterThan(1_000);
+    expect(latest).toBeGreaterThan(pair.now - 100);
+    expect(reader.wrong).toBe(0);
     pair.free();
   });
 });

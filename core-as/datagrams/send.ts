@@ -1,0 +1,26 @@
+/** DATAGRAM frames into the packet under construction. */
+import { Connection } from "../connection/record";
+import { DATAGRAM_LEN } from "../frames/types";
+import { varintSize, writeVarint } from "../frames/varint";
+import { frameSpace } from "../packet/size";
+import { stageEliciting } from "../recovery/sent";
+import { dequeue, dropUnsent, headLength, waiting } from "./queue";
+
+/** Writes what waits, oldest first, from `to` up to `limit`; returns the address after it. */
+export function fillDatagrams(c: Connection, to: usize, limit: usize): usize {
+  let end = to;
+  while (waiting(c, true)) {
+    const length = headLength(c, true);
+    const header: u32 = 1 + varintSize(length);
+    if (header + length > frameSpace(c)) {
+      // Packets have become smaller since it was queued, or have a Route header now.
+      dropUnsent(c);
+      continue;
+    }
+    if (end + header + length > limit) break;
+    end = writeVarint(writeVarint(end, DATAGRAM_LEN), length);
+    end += dequeue(c, true, end);
+    stageEliciting();
+  }
+  return end;
+}

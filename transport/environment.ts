@@ -63,6 +63,25 @@ export interface BindOptions {
   receive: (datagram: Uint8Array, path: Path) => void;
 }
 
+/** To whom a socket is to be connected. */
+export interface ConnectOptions {
+  /** Numeric. */
+  address: string;
+  port: number;
+  /** One datagram of the peer; nobody else is heard. The bytes belong to the callee. Must not throw. */
+  receive: (datagram: Uint8Array) => void;
+  /** The network says that the peer cannot be reached or does not listen (ICMP, RFC 1122 §4.1.3.3). At most once; the socket is closed then. */
+  failed: (error: Error) => void;
+}
+
+/** A UDP socket with one peer. */
+export interface ConnectedSocket {
+  /** Sends. The bytes may not be changed afterwards. @returns false when it was dropped: closed, or too much is waiting to leave. Never throws. */
+  send(datagram: Uint8Array): boolean;
+  /** Frees the port. May be called again. */
+  close(): void;
+}
+
 /** UDP and name resolution. */
 export interface Network {
   /** Largest packet, bytes of UDP payload, that hosts on this network send and take unless they are told otherwise. Default 1,452. */
@@ -72,6 +91,8 @@ export interface Network {
    * address of this host), each with one line that says what to do.
    */
   bind(options: BindOptions): Promise<UdpSocket>;
+  /** Opens a UDP socket on a port of the system's choice for one peer. @throws LocalError UNKNOWN when the system gives none, or has no way there */
+  connect(options: ConnectOptions): Promise<ConnectedSocket>;
   /**
    * The numeric addresses of a host name, in the resolver's order of preference and without duplicates; a numeric address gives itself.
    * @throws RemoteError DNS when the name has none or the resolver does not answer.

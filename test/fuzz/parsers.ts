@@ -9,6 +9,7 @@ import { type CborValue, decode, encode } from '../../protocol/cbor/index.ts';
 import { decodeMessage, encodeMessage } from '../../protocol/coap/message.ts';
 import { formatPath, parsePath } from '../../protocol/coap/path.ts';
 import * as control from '../../protocol/control/index.ts';
+import { decodeFlowDatagram, encodeFlowDatagram } from '../../protocol/datagrams/index.ts';
 import {
   decodeInitiatorOffer,
   decodeResponderOffer,
@@ -198,6 +199,12 @@ const parsers: readonly Target[] = [
       control.encodeServiceAnswer({ statusCode: 200, message: bytes(5), messageFormat: 'TEXT' }),
     ],
     parse: (input) => [attempt(() => control.decodeServiceRequest(input)), control.decodeServiceAnswer(input)],
+  }),
+  parser({
+    name: 'datagrams.flow',
+    samples: [0, 100, 70_000, 2 ** 40].map((flow) => encodeFlowDatagram(flow, bytes(20))),
+    parse: decodeFlowDatagram,
+    encode: ({ flow, payload }) => encodeFlowDatagram(flow, payload),
   }),
   parser({
     name: 'control.error',

@@ -98,7 +98,11 @@ export class Bench {
   };
 
   driver(options: Partial<DriverOptions<string>> = {}): Driver<string> {
-    const network = { bind: async (bind: BindOptions) => this.#socket(bind), resolve: async () => [] };
+    const network = {
+      bind: async (bind: BindOptions) => this.#socket(bind),
+      connect: () => Promise.reject(new Error('nobody connects')),
+      resolve: async () => [],
+    };
     const log = {
       ...silentLog,
       error: (message: string, fields?: object) => void this.logged.push(`${message} ${JSON.stringify(fields)}`),

@@ -10,6 +10,7 @@ import { canonicalAddress } from '../address.ts';
 import { type Environment, type Log, type Network, silentLog } from '../environment.ts';
 import { checkLinkMtu, packetSizeFor } from '../udp-path.ts';
 import { clock } from './clock.ts';
+import { connectUdp } from './connected-udp.ts';
 import { nodeCrypto } from './crypto.ts';
 import { withKeyAhead } from './key-ahead.ts';
 import { nodeMdns } from './mdns.ts';
@@ -62,6 +63,7 @@ function nodeNetwork(options: NodeEnvironmentOptions, log: Log): Network {
   return {
     maxPacketSize,
     bind: (options) => bindUdp(options, sockets++, settings),
+    connect: connectUdp,
     resolve: (host) => resolve(host),
   };
 }

@@ -138,7 +138,11 @@ export class FamilySocket {
 }
 
 /** `dgram` resolves each destination anew and by default asynchronously; ours are numeric already. */
-function numericLookup(address: string, options: number | object, callback: (error: null, address: string, family: number) => void): void {
+export function numericLookup(
+  address: string,
+  options: number | object,
+  callback: (error: null, address: string, family: number) => void,
+): void {
   const family = typeof options === 'number' ? options : address.includes(':') ? 6 : 4;
   callback(null, address, family);
 }

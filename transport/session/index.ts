@@ -1,5 +1,6 @@
 /** The session layer: what an application holds on either end. */
 export type { KeepAlive } from '../../bindings/index.ts';
+export { type DatagramCounts, type DatagramFlow, noDatagrams } from './datagram-flows.ts';
 export { Host } from './host.ts';
 export type { Bind, ConnectOptions, ConnectTarget, HostConfig, HostLimits, PreparedConnect } from './host-config.ts';
 export type { IncomingStream } from './incoming-stream.ts';

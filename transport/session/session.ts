@@ -19,6 +19,7 @@ import type { AddPathOptions, Connection, ConnectionEvent, PathChange } from '..
 import { CloseCode, closeError, LocalError, RemoteError, type SvcError } from '../../protocol/errors/index.ts';
 import type { Path } from '../../protocol/path.ts';
 import type { Clock, Log } from '../environment.ts';
+import { DatagramFlows } from './datagram-flows.ts';
 import { Deferred } from './deferred.ts';
 import { Emitter, guarded } from './emitter.ts';
 import type { IncomingStream } from './incoming-stream.ts';
@@ -74,6 +75,7 @@ export class Session {
   #events: Emitter<SessionEvents> | null = null;
   #streams: SessionStreams | null = null;
   #requests: SessionRequests | null = null;
+  #flows: DatagramFlows | null = null;
   #closed: Deferred<SvcError | null> | null = null;
   /** Number of the peer's next request while there are no requests. */
   #nextExchange = 1;
@@ -213,6 +215,13 @@ export class Session {
     return taken;
   }
 
+  /** Datagrams of byte streams (PROTOCOL.md §12). Whoever uses them sets `onDatagram` so that what arrives gets here. */
+  get flows(): DatagramFlows {
+    this.#flows ??= new DatagramFlows((datagram) => this.sendDatagram(datagram));
+    if (this.#isOpen) this.#shared.resting.woke(this);
+    return this.#flows;
+  }
+
   /**
    * Asks for our next sending key before its time (an hour of use, or 2^28 packets); it comes 3 PTO after the first acknowledgement of the current one.
    * @returns false when the peer has not acknowledged anything under the current key yet, or the session is over
@@ -274,7 +283,8 @@ export class Session {
   /** Figures of the connection, and the streams and requests open now. */
   stats(): Readonly<Record<string, number>> {
     const connection = this.#isOpen ? whileOpen(() => this.connection.stats(), null) : null;
-    return { ...connection, openStreams: this.#streams?.count ?? 0, openRequests: this.#requests?.count ?? 0 };
+    const datagramsUnclaimed = this.#flows?.unclaimed ?? 0;
+    return { ...connection, openStreams: this.#streams?.count ?? 0, openRequests: this.#requests?.count ?? 0, datagramsUnclaimed };
   }
 
   /** For the host: the connection has events. */
@@ -329,7 +339,8 @@ export class Session {
     }
     if (this.#streams?.count === 0) this.#streams = null;
     this.connection.rest();
-    return this.#requests === null && this.#streams === null;
+    const flowsRest = this.#flows?.rest() ?? true;
+    return this.#requests === null && this.#streams === null && flowsRest;
   }
 
   #datagram(data: Uint8Array): void {

@@ -120,6 +120,11 @@ export class SessionStream {
     return this.#opened.promise;
   }
 
+  /** Id on the wire; -1 while the peer grants no more streams and `opened` is outstanding. */
+  get id(): number {
+    return this.#id;
+  }
+
   /** True once neither direction can carry anything any more. */
   get ended(): boolean {
     return this.#readEnd !== null && (this.#finished || this.#writeEnd !== null);

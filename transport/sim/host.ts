@@ -9,7 +9,7 @@ import type { DnsMessage, MdnsSource } from '../../protocol/discovery/index.ts';
 import { LocalError, RemoteError } from '../../protocol/errors/index.ts';
 import type { Path } from '../../protocol/path.ts';
 import { canonicalAddress, isNear, type Prefix, parseAddress, parsePrefix } from '../address.ts';
-import type { BindOptions, Cancel, Clock, Environment, Log, Network, UdpSocket } from '../environment.ts';
+import type { BindOptions, Cancel, Clock, ConnectedSocket, ConnectOptions, Environment, Log, Network, UdpSocket } from '../environment.ts';
 import { nobleCrypto } from '../noble-crypto.ts';
 import { packetSizeFor } from '../udp-path.ts';
 import { Phase, type SimulationEvent } from './event-queue.ts';
@@ -76,6 +76,7 @@ export class SimulatedHost implements Environment {
     this.network = {
       maxPacketSize: packetSizeFor(linkMtu),
       bind: async (options) => this.#bind(options),
+      connect: async (options) => this.#connect(options),
       resolve: async (host) => this.#resolve(host),
     };
     this.log = log;
@@ -152,6 +153,23 @@ export class SimulatedHost implements Environment {
     });
     this.#sockets.push(socket);
     return socket;
+  }
+
+  /** Nothing is ever heard of a peer that is not there: the simulation has no ICMP. */
+  #connect({ address, port, receive }: ConnectOptions): ConnectedSocket {
+    let open = true;
+    const socket = this.#bind({ port: 0, receive: (datagram, from) => open && from === peer && receive(datagram) });
+    const peer = socket.path(address, port);
+    return {
+      send(datagram) {
+        if (open) socket.send(datagram, 0, datagram.length, peer, () => {});
+        return open;
+      },
+      close() {
+        open = false;
+        socket.close();
+      },
+    };
   }
 
   #freePort(): number {

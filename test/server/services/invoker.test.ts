@@ -63,7 +63,7 @@ async function add({ allowPrivate = true, timeout = 5_000, address = url(), serv
 function invoke(message = 'hello', from = device, resolve?: (host: string) => Promise<string[]>) {
   const environment = nodeEnvironment();
   const invoker = new ServiceInvoker({
-    environment: resolve ? { ...environment, network: { bind: environment.network.bind, resolve } } : environment,
+    environment: resolve ? { ...environment, network: { ...environment.network, resolve } } : environment,
     store,
     sealer,
     post: nodePost,

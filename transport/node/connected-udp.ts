@@ -1,0 +1,58 @@
+/**
+ * A UDP socket with one peer in Node: the kernel passes on what that peer sends and nothing else, and tells when it cannot be reached.
+ *
+ * What the kernel does not take at once libuv keeps; above `MOST_QUEUED` bytes of that, datagrams are dropped.
+ */
+import { createSocket, type Socket } from 'node:dgram';
+import { LocalError } from '../../protocol/errors/index.ts';
+import type { ConnectedSocket, ConnectOptions } from '../environment.ts';
+import { numericLookup } from './family-socket.ts';
+
+/** Our constant, bytes. */
+const MOST_QUEUED = 65_536;
+
+/** Errors of a datagram that say something of the peer; others are the loss of that datagram. */
+const UNREACHABLE: readonly (string | undefined)[] = ['ECONNREFUSED', 'EHOSTUNREACH', 'ENETUNREACH'];
+
+/** See Network.connect. */
+export async function connectUdp({ address, port, receive, failed }: ConnectOptions): Promise<ConnectedSocket> {
+  const socket = createSocket({ type: address.includes(':') ? 'udp6' : 'udp4', lookup: numericLookup });
+  let open = true;
+  const close = (): void => {
+    if (!open) return;
+    open = false;
+    socket.close();
+  };
+  try {
+    await connected(socket, address, port);
+  } catch (error) {
+    close();
+    throw new LocalError('UNKNOWN', `no UDP socket towards ${address} port ${port}: ${(error as Error).message}`, { cause: error });
+  }
+  const onError = (error: NodeJS.ErrnoException | null): void => {
+    if (!open || error === null || !UNREACHABLE.includes(error.code)) return;
+    close();
+    failed(error);
+  };
+  socket.on('error', onError);
+  socket.on('message', (datagram) => open && receive(datagram));
+  return {
+    send(datagram) {
+      if (!open || socket.getSendQueueSize() > MOST_QUEUED) return false;
+      socket.send(datagram, onError);
+      return true;
+    },
+    close,
+  };
+}
+
+function connected(socket: Socket, address: string, port: number): Promise<void> {
+  return new Promise((resolve, reject) => {
+    socket.once('error', reject);
+    socket.connect(port, address, (error?: Error) => {
+      socket.off('error', reject);
+      if (error) reject(error);
+      else resolve();
+    });
+  });
+}

@@ -1,12 +1,12 @@
 /**
- * `svc device`: a real device with a thermostat, a file store and TCP tunnels, its state in a directory. Runs until SIGINT or SIGTERM.
+ * `svc device`: a real device with a thermostat, a file store and TCP and UDP tunnels, its state in a directory. Runs until SIGINT or SIGTERM.
  *
  * At its first start it makes its key and its server connect token. It prints the pairing string for clients and the line that registers
  * it at the base station; with --init it does only that.
  */
 import { resolve } from 'node:path';
 import { Command, InvalidArgumentError, Option } from 'commander';
-import { Device, type DeviceEvent, nodeEnvironment, type SvcError, type TcpTunnelService } from '../device/index.ts';
+import { Device, type DeviceEvent, nodeEnvironment, type SvcError, type TcpTunnelService, type UdpTunnelService } from '../device/index.ts';
 import { checkIds, encodePairingString } from '../protocol/records/index.ts';
 import { stderrLog } from '../transport/node/index.ts';
 import { type Allowed, isAllowed, readAllowed } from './device-app/allow.ts';
@@ -27,6 +27,7 @@ interface DeviceCommandOptions {
   serverFingerprint?: string;
   allow: string[];
   tunnel: TcpTunnelService[];
+  udpTunnel: UdpTunnelService[];
   localPort?: number;
   p2pPort?: number;
   linkMtu?: number;
@@ -64,6 +65,11 @@ export function deviceCommand(): Command {
     )
     .addOption(
       new Option('--tunnel <id=type:host:port>', 'TCP service to offer, for example web=http:127.0.0.1:8080; repeatable')
+        .argParser(collect(tunnel))
+        .default([], 'none'),
+    )
+    .addOption(
+      new Option('--udp-tunnel <id=type:host:port>', 'UDP service to offer, for example names=dns:127.0.0.1:53; repeatable')
         .argParser(collect(tunnel))
         .default([], 'none'),
     )
@@ -145,6 +151,7 @@ function configure(device: Device, data: DeviceData, state: DeviceState, allowed
   device.addServerConnectToken(state.ServerConnectToken);
   device.onAuthorizationRequest(({ connection }) => isAllowed(allowed, connection.clientFingerprint));
   for (const service of options.tunnel) device.addTcpTunnelService(service);
+  for (const service of options.udpTunnel) device.addUdpTunnelService(service);
   new Thermostat(state.Thermostat, (Thermostat) => data.update({ Thermostat })).install(device);
   installFiles(device, data.filesDirectory);
 }

@@ -1,4 +1,4 @@
-/** `svc tunnel`: a port on 127.0.0.1 that leads to a TCP service of a device, until Ctrl-C. Without a service it lists what the device offers. */
+/** `svc tunnel`: a port on 127.0.0.1 that leads to a TCP or UDP service of a device, until Ctrl-C. Without a service it lists what the device offers. */
 import { Command, Option } from 'commander';
 import { decodeTunnelService, decodeTunnelServiceIds } from '../protocol/records/index.ts';
 import { type Opened, withConnection } from './client/open.ts';
@@ -9,26 +9,31 @@ import { stopped } from './frame/signals.ts';
 
 interface TunnelOptions extends TargetOptions {
   localPort: number;
+  udp?: boolean;
 }
 
 /** The command `svc tunnel`. */
 export function tunnelCommand(): Command {
   const command = new Command('tunnel')
-    .description('open a local TCP port to a service of a device; without a service: list them')
+    .description('open a local TCP or UDP port to a service of a device; without a service: list them')
     .argument('[service]', 'id of the service')
+    .option('--udp', 'a UDP service instead of a TCP service')
     .addOption(new Option('--local-port <port>', 'port on 127.0.0.1, 0 for a free one').argParser(listenPort).default(0, '0'));
   return withTarget(command).action((service: string | undefined, options: TunnelOptions) =>
     service === undefined
-      ? withConnection(options, list)
-      : withConnection(options, (opened) => open(opened, service, options.localPort), { untilStopped: true }),
+      ? withConnection(options, (opened) => list(opened, options))
+      : withConnection(options, (opened) => open(opened, service, options), { untilStopped: true }),
   );
 }
 
-async function open({ connection, output, signal }: Opened, service: string, localPort: number): Promise<void> {
-  const tunnel = connection.createTcpTunnel();
+async function open({ connection, output, signal }: Opened, service: string, { localPort, udp }: TunnelOptions): Promise<void> {
+  const tunnel = udp === true ? connection.createUdpTunnel() : connection.createTcpTunnel();
   await tunnel.open(service, localPort);
   const port = tunnel.getLocalPort();
-  output.result({ event: 'listening', service, host: '127.0.0.1', port }, `127.0.0.1:${port} leads to ${service}; Ctrl-C ends it`);
+  output.result(
+    { event: 'listening', service, host: '127.0.0.1', port },
+    `${udp === true ? 'UDP ' : ''}127.0.0.1:${port} leads to ${service}; Ctrl-C ends it`,
+  );
   const closed = new Promise<void>((resolve) =>
     connection.addConnectionEventsListener({ onEvent: (event) => event === 'CLOSED' && resolve() }),
   );
@@ -36,12 +41,13 @@ async function open({ connection, output, signal }: Opened, service: string, loc
   if (!signal.aborted) throw new CommandError(`the connection to the device ended: ${connection.closeReason?.message ?? 'closed'}`);
 }
 
-async function list({ connection, output }: Opened): Promise<void> {
-  const ids = decodeTunnelServiceIds(await get(connection, '/tcp-tunnels/services'));
+async function list({ connection, output }: Opened, { udp }: TunnelOptions): Promise<void> {
+  const path = udp === true ? '/udp-tunnels/services' : '/tcp-tunnels/services';
+  const ids = decodeTunnelServiceIds(await get(connection, path));
   const services = [];
-  for (const id of ids) services.push(decodeTunnelService(await get(connection, `/tcp-tunnels/services/${encodeURIComponent(id)}`)));
+  for (const id of ids) services.push(decodeTunnelService(await get(connection, `${path}/${encodeURIComponent(id)}`)));
   const text = services.map(({ id, type, host, port }) => `${id}  ${type}  ${formatAddress({ host, port })}`);
-  output.result(services, text.length === 0 ? 'the device offers no TCP service' : text);
+  output.result(services, text.length === 0 ? `the device offers no ${udp === true ? 'UDP' : 'TCP'} service` : text);
 }
 
 async function get(connection: Opened['connection'], path: string): Promise<Uint8Array> {

@@ -1,5 +1,5 @@
 /**
- * `svc-connect/client` in a browser: the client SDK over an environment that the page provides. TCP tunnels are refused with NOT_IMPLEMENTED.
+ * `svc-connect/client` in a browser: the client SDK over an environment that the page provides. Tunnels are refused with NOT_IMPLEMENTED.
  * An environment over WebSocket and WebRTC is not part of this version.
  */
 import type { Environment } from '../transport/environment.ts';

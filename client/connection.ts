@@ -15,6 +15,7 @@ import { type ConnectionOptions, effectiveOptions, mergeOptions, publicOptions }
 import { PasswordAuthentication } from './password.ts';
 import { Stream } from './stream.ts';
 import { TcpTunnel } from './tcp-tunnel.ts';
+import { UdpTunnel } from './udp-tunnel.ts';
 
 /** RELAY: through the base station. DIRECT: straight to an address of the device. */
 export type ConnectionType = 'RELAY' | 'DIRECT';
@@ -30,6 +31,7 @@ export interface ConnectionEventsCallback {
 /** What a connection needs from its client. */
 export interface ConnectionContext extends Omit<ChannelContext, 'candidates' | 'identity'> {
   readonly listenTunnel: ListenTunnel | undefined;
+  readonly hasUdpPorts: boolean;
   /** Private key from PEM. @throws LocalError INVALID_ARGUMENT */
   importKey(pem: string): PrivateKey;
   fingerprintOf(key: PrivateKey): string;
@@ -192,6 +194,10 @@ export class Connection {
 
   createTcpTunnel(): TcpTunnel {
     return new TcpTunnel(this.#live, this.#context.listenTunnel);
+  }
+
+  createUdpTunnel(): UdpTunnel {
+    return new UdpTunnel(this.#live, this.#context.hasUdpPorts ? this.#context.environment : undefined);
   }
 
   addConnectionEventsListener(callback: ConnectionEventsCallback): void {

@@ -31,3 +31,5 @@ export * from './iam/index.ts';
 export type { ConnectionOptions } from './options.ts';
 export { Stream } from './stream.ts';
 export { TcpTunnel } from './tcp-tunnel.ts';
+export { UdpTunnel } from './udp-tunnel.ts';
+export type { UdpTunnelOptions, UdpTunnelStats } from './udp-tunnel-listener.ts';

@@ -1,5 +1,5 @@
 /**
- * What a client needs from where it runs: the environment every product needs, and on Node a listener for TCP tunnels.
+ * What a client needs from where it runs: the environment every product needs, and on Node listeners for tunnels.
  * `node.ts` and `browser.ts` provide it; nothing else in this folder knows where it runs.
  */
 import type { Environment } from '../transport/environment.ts';
@@ -9,6 +9,8 @@ export interface ClientHost {
   readonly environment: Environment;
   /** Absent where TCP ports cannot be opened (a browser). */
   readonly listenTunnel?: ListenTunnel;
+  /** True where the environment's network has ports that other programs of the host can reach. */
+  readonly hasUdpPorts?: boolean;
 }
 
 /**

@@ -1,4 +1,4 @@
-/** `svc-connect/client` in Node: the client SDK with UDP and TCP tunnels. */
+/** `svc-connect/client` in Node: the client SDK with UDP, and TCP and UDP tunnels. */
 import type { Environment } from '../transport/environment.ts';
 import { nodeEnvironment } from '../transport/node/index.ts';
 import { listenTunnel } from './node-tunnel-listener.ts';
@@ -12,6 +12,6 @@ export { Gateway, type GatewayOptions, type GatewayState } from './gateway/gatew
 export class SvcClient extends Client {
   /** A client. `environment`: where it runs, default Node; a log is part of it. */
   static create({ environment = nodeEnvironment() }: { environment?: Environment } = {}): SvcClient {
-    return new SvcClient({ environment, listenTunnel });
+    return new SvcClient({ environment, listenTunnel, hasUdpPorts: true });
   }
 }

@@ -55,10 +55,11 @@ export class SvcClient {
   /** A connection to one device, still without options. @throws LocalError STOPPED after stop */
   createConnection(): Connection {
     if (this.#stopped) throw stopped();
-    const { environment, listenTunnel } = this.#clientHost;
+    const { environment, listenTunnel, hasUdpPorts = false } = this.#clientHost;
     const connection = new Connection({
       environment,
       listenTunnel,
+      hasUdpPorts,
       host: () => this.#openHost(),
       connector: (station) => this.#connector(station),
       importKey: (pem) => this.#importKey(pem),

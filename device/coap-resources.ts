@@ -54,7 +54,7 @@ export interface CoapResourceOptions {
 export type CoapHandler = (request: DeviceCoapRequest) => DeviceCoapResponse | undefined | Promise<DeviceCoapResponse | undefined>;
 
 /** Paths the SDK keeps for itself, and what lies below them. */
-const RESERVED = ['/p2p', '/tcp-tunnels', '/iam'];
+const RESERVED = ['/p2p', '/tcp-tunnels', '/udp-tunnels', '/iam'];
 
 /** Every resource of a device, with the limit on requests. */
 export class CoapResources {
@@ -77,14 +77,17 @@ export class CoapResources {
 
   /**
    * A resource of the application. `path` starts with `/` and may have `{name}` segments.
-   * @throws LocalError INVALID_ARGUMENT (method, path, a path below /p2p, /tcp-tunnels, /iam, or observable and not GET); IN_USE when method and
+   * @throws LocalError INVALID_ARGUMENT (method, path, a path below /p2p, /tcp-tunnels, /udp-tunnels, /iam, or observable and not GET); IN_USE when method and
    * path have a handler
    */
   add(method: string, path: string, handler: CoapHandler, { observable = false }: CoapResourceOptions = {}): CoapResource {
     if (!Object.hasOwn(MethodCode, method)) throw new LocalError('INVALID_ARGUMENT', 'the CoAP method must be GET, POST, PUT or DELETE');
     if (!path.startsWith('/')) throw new LocalError('INVALID_ARGUMENT', 'the path of a CoAP resource starts with "/"');
     if (RESERVED.some((prefix) => path === prefix || path.startsWith(`${prefix}/`))) {
-      throw new LocalError('INVALID_ARGUMENT', `the CoAP path ${path} is reserved: /p2p, /tcp-tunnels and /iam belong to the SDK`);
+      throw new LocalError(
+        'INVALID_ARGUMENT',
+        `the CoAP path ${path} is reserved: /p2p, /tcp-tunnels, /udp-tunnels and /iam belong to the SDK`,
+      );
     }
     if (observable && method !== 'GET') throw new LocalError('INVALID_ARGUMENT', `only GET can be observed, not ${method}`);
     const resource = this.observers.resource((request) => this.#serve(method as CoapMethod, handler, request));

@@ -3,7 +3,7 @@
  */
 import { LocalError } from '../protocol/errors/index.ts';
 import { shortFingerprint } from '../protocol/identity/index.ts';
-import type { Session } from '../transport/session/index.ts';
+import type { DatagramCounts, DatagramFlow, Session, SessionStream } from '../transport/session/index.ts';
 import type { Listeners } from './listeners.ts';
 
 /** Number of a connection: from 1, never used twice by a device. */
@@ -84,6 +84,11 @@ export class DeviceConnection {
   bind(username: string | null): void {
     if (!this.#session.isOpen) throw new LocalError('INVALID_CONNECTION', 'the connection is closed');
     this.#boundUsername = username;
+  }
+
+  /** For the device: the datagrams of an accepted stream (PROTOCOL.md §12). */
+  openFlow(stream: SessionStream, receive: (payload: Uint8Array) => void, counts: DatagramCounts): DatagramFlow {
+    return this.#session.flows.open(stream.id, receive, counts);
   }
 
   /** Resolves when the connection has ended. */

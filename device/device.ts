@@ -26,7 +26,8 @@ import * as settings from './settings.ts';
 import { type StreamHandler, type StreamListener, StreamListeners } from './streams.ts';
 import { connectTcp } from './tcp.ts';
 import { createToken } from './tokens.ts';
-import { type TcpTunnelService, TcpTunnels } from './tunnels.ts';
+import { type TcpTunnelService, Tunnels } from './tunnels.ts';
+import { type UdpTunnelService, type UdpTunnelServiceStats, UdpTunnels } from './udp-tunnels.ts';
 
 /** Told with an event: what went wrong, if anything did. */
 export type DeviceEventListener = (event: DeviceEvent, reason: SvcError | null) => void;
@@ -41,7 +42,8 @@ export class Device {
   readonly #connections: Connections;
   readonly #resources: CoapResources;
   readonly #streams: StreamListeners;
-  readonly #tunnels: TcpTunnels;
+  readonly #tunnels: Tunnels<TcpTunnelService>;
+  readonly #udpTunnels: UdpTunnels;
   readonly #passwords: PasswordService;
   readonly #life: Life;
   readonly #denials: Listeners<[Denial]>;
@@ -63,9 +65,14 @@ export class Device {
     this.#connections = new Connections(this.#connectionEvents);
     this.#resources = new CoapResources(this.#connections, log, this.#environment.clock);
     this.#streams = new StreamListeners(log);
-    this.#tunnels = new TcpTunnels(this.#authorization, this.#streams, this.#resources, connectTcp, (host) =>
-      this.#environment.network.resolve(host),
-    );
+    const tunnelParts = {
+      authorization: this.#authorization,
+      streams: this.#streams,
+      resources: this.#resources,
+      resolve: (host: string) => this.#environment.network.resolve(host),
+    };
+    this.#tunnels = new Tunnels({ ...tunnelParts, kind: 'TCP', connect: connectTcp });
+    this.#udpTunnels = new UdpTunnels(this.#environment, tunnelParts);
     this.#life = new Life({
       environment: this.#environment,
       resources: this.#resources,
@@ -74,6 +81,7 @@ export class Device {
       onEvent: (event, reason) => this.#deviceEvents.emit(event, reason),
       onClose: () => {
         this.#tunnels.close();
+        this.#udpTunnels.close();
         this.#accessControl?.close();
       },
     });
@@ -194,7 +202,7 @@ export class Device {
    * Serves a CoAP method and path; `{name}` segments match one segment and reach the handler as parameters. A GET that is observable: call
    * `notify` of the returned resource when it changed, and those who observe it get a new answer of the handler.
    * `remove` takes it away; requests being worked on are answered all the same.
-   * @throws LocalError INVALID_ARGUMENT (also for paths below /p2p, /tcp-tunnels and /iam, and for observable without GET); IN_USE
+   * @throws LocalError INVALID_ARGUMENT (also for paths below /p2p, /tcp-tunnels, /udp-tunnels and /iam, and for observable without GET); IN_USE
    */
   addCoapResource(method: string, path: string, handler: CoapHandler, options: CoapResourceOptions = {}): CoapResource {
     return this.#resources.add(method, path, handler, options);
@@ -225,6 +233,26 @@ export class Device {
   /** Takes a service away; its connections are reset. @throws LocalError NOT_FOUND */
   removeTcpTunnelService(id: string): void {
     this.#tunnels.remove(id);
+  }
+
+  /** As {@link addTcpTunnelService}, of a UDP server. @throws LocalError INVALID_ARGUMENT; IN_USE when the id is taken by a UDP service */
+  addUdpTunnelService(service: UdpTunnelService): void {
+    this.#udpTunnels.add(service);
+  }
+
+  /** What clients see of a UDP service from now on. @throws LocalError NOT_FOUND; INVALID_ARGUMENT */
+  setUdpTunnelServiceMetadata(id: string, metadata: Readonly<Record<string, string>>): void {
+    this.#udpTunnels.setMetadata(id, metadata);
+  }
+
+  /** Takes a UDP service away; its flows are reset. @throws LocalError NOT_FOUND */
+  removeUdpTunnelService(id: string): void {
+    this.#udpTunnels.remove(id);
+  }
+
+  /** Flows of a UDP service, and what became of their datagrams. @throws LocalError NOT_FOUND */
+  udpTunnelServiceStats(id: string): UdpTunnelServiceStats {
+    return this.#udpTunnels.stats(id);
   }
 
   // Who may do what.
@@ -387,6 +415,16 @@ export class Device {
   /** Tunnel connections at a time to all services of a type; further ones are refused. @throws LocalError INVALID_ARGUMENT */
   limitTcpTunnelConnections(type: string, limit: number): void {
     this.#tunnels.limit(type, limit);
+  }
+
+  /** Flows at a time to all UDP services of a type; further ones are refused. @throws LocalError INVALID_ARGUMENT */
+  limitUdpTunnelFlows(type: string, limit: number): void {
+    this.#udpTunnels.limit(type, limit);
+  }
+
+  /** Flows at a time of one client's connection, default 256; further ones are refused. @throws LocalError INVALID_ARGUMENT */
+  limitUdpTunnelFlowsPerConnection(limit: number): void {
+    this.#udpTunnels.limitPerClient(limit);
   }
 
   // Messages for people. Any time.

@@ -19,3 +19,4 @@ export type { PushNotification } from './push.ts';
 export type { ServiceInvocation } from './service-invocation.ts';
 export type { DeviceStream, StreamHandler, StreamListener } from './streams.ts';
 export type { TcpTunnelService } from './tunnels.ts';
+export type { UdpTunnelService, UdpTunnelServiceStats } from './udp-tunnels.ts';

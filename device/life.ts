@@ -203,6 +203,7 @@ export class Life {
   #opened(session: Session): void {
     const connection = this.#options.connections.add(session);
     session.onStream = (stream) => this.#options.streams.arrived(stream, connection);
+    session.onDatagram = (datagram) => session.flows.receive(datagram);
   }
 
   #attach(host: Host): void {

@@ -2,13 +2,13 @@
 import { connect, type Socket } from 'node:net';
 import { pump } from '../transport/node/index.ts';
 import type { SessionStream } from '../transport/session/index.ts';
-import type { TcpConnection } from './tunnels.ts';
+import type { TcpTunnelService, TunnelConnection } from './tunnels.ts';
 
 /** How long a service may take to accept, ms. */
 const CONNECT_TIMEOUT = 10_000;
 
 /** Connects; the promise rejects with the system's error when nobody accepts within 10 s. */
-export function connectTcp(host: string, port: number): Promise<TcpConnection> {
+export function connectTcp({ port }: Pick<TcpTunnelService, 'port'>, host: string): Promise<TunnelConnection> {
   return new Promise((resolve, reject) => {
     const socket = connect({ host, port, allowHalfOpen: true, noDelay: true });
     const timer = setTimeout(() => socket.destroy(new Error(`${host}:${port} does not accept a TCP connection`)), CONNECT_TIMEOUT);
@@ -24,7 +24,7 @@ export function connectTcp(host: string, port: number): Promise<TcpConnection> {
   });
 }
 
-function tcpConnection(socket: Socket): TcpConnection {
+function tcpConnection(socket: Socket): TunnelConnection {
   const aborted = new AbortController();
   const ignore = () => {};
   // Between connect and join nobody else listens.

@@ -5,12 +5,14 @@
  * Departures from the reference, whose policies grant nobody push, notification, SCT, fingerprint, username and OAuth settings:
  *
  * - `ManageOwnUser` also covers one's own push settings and test, notification categories and fingerprints, and the list of categories.
+ * - `Tunnelling` also covers UDP tunnels, which the reference does not have.
  * - `ManageIAM` also covers those settings of every user, and username, SCT and OAuth subject.
  */
 import type { Condition, IamConfiguration, Policy, Statement } from './policy.ts';
 import type { IamSecrets, IamState } from './state.ts';
 import { Users } from './users.ts';
 
+const tunnelActions = ['ListServices', 'GetService', 'Connect'];
 const pairingActions = ['GetPairing', 'PairingPasswordOpen', 'PairingPasswordInvite', 'PairingLocalInitial', 'PairingLocalOpen'];
 const ownUserActions = [
   ...['GetUser', 'DeleteUser', 'SetUserDisplayName'],
@@ -24,12 +26,12 @@ const manageActions = [
 ];
 const ownUser: Condition = { operator: 'StringEquals', key: 'IAM:Username', values: [`\${Connection:Username}`] };
 
-/** The configuration of a device with TCP tunnels: roles Unpaired, Guest, Standard and Administrator. */
+/** The configuration of a device with tunnels: roles Unpaired, Guest, Standard and Administrator. */
 export function defaultConfiguration(): IamConfiguration {
   return {
     policies: [
       policy('Pairing', allow('IAM', pairingActions)),
-      policy('Tunnelling', allow('TcpTunnel', ['ListServices', 'GetService', 'Connect'])),
+      policy('Tunnelling', allow('TcpTunnel', tunnelActions), allow('UdpTunnel', tunnelActions)),
       policy('ManageIAM', allow('IAM', manageActions)),
       policy(
         'ManageOwnUser',

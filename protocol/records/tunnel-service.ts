@@ -1,4 +1,7 @@
-/** The record of a TCP tunnel service (reference §1.5), as `/tcp-tunnels/services/:id` and `/tcp-tunnels/connect/:id` give it. */
+/**
+ * The record of a tunnel service (reference §1.5), as `/tcp-tunnels/services/:id` and `/tcp-tunnels/connect/:id` give it, and `/udp-tunnels/…`
+ * likewise.
+ */
 import { array, decode, encode, map, optionalMapField, text, texts, textValue, uint } from '../cbor/index.ts';
 import { RemoteError } from '../errors/index.ts';
 
@@ -20,7 +23,7 @@ const MAX_SERVICES = 1024;
 const MAX_METADATA = 256;
 const MAX_METADATA_TEXT = 1023;
 
-/** Body of the answer to `GET /tcp-tunnels/services/:id` and `/tcp-tunnels/connect/:id`. */
+/** Body of the answer to `GET /tcp-tunnels/services/:id` and `/tcp-tunnels/connect/:id`, and of the same for UDP. */
 export function encodeTunnelService({ id, type, host, port, streamPort, metadata }: TunnelServiceRecord): Uint8Array {
   return encode({ Id: id, Type: type, Host: host, Port: port, StreamPort: streamPort, Metadata: metadata });
 }
@@ -38,7 +41,7 @@ export function decodeTunnelService(payload: Uint8Array): TunnelServiceRecord {
   };
 }
 
-/** Body of `GET /tcp-tunnels/services`. */
+/** Body of the answer to `GET /tcp-tunnels/services` and `GET /udp-tunnels/services`. */
 export function encodeTunnelServiceIds(ids: readonly string[]): Uint8Array {
   return encode(ids);
 }

@@ -105,6 +105,7 @@ describe('wrong use ends with exit code 2 and one line', () => {
     ['an allow list that is none', 'device --data {dir}/d4 --product p --device-id d --allow nonsense', /--allow nonsense/],
     ['a tunnel without host', 'device --data {dir}/d5 --tunnel web=http', /id=type:host:port/],
     ['a tunnel with port 0', 'device --data {dir}/d6 --tunnel web=http:127.0.0.1:0', /host:port/],
+    ['a UDP tunnel without port', 'device --data {dir}/d8 --udp-tunnel names=dns:127.0.0.1', /host:port/],
     ['a bad local port of a device', 'device --data {dir}/d7 --local-port x', /65535/],
   ])('%s', async (_, line, message) => {
     const { code, stderr } = await run(line);

@@ -1,6 +1,7 @@
 /** What a connection does before it is connected, and with wrong arguments; no network. */
 import { describe, expect, test } from 'vitest';
-import { ContentFormat, errorGetMessage, LocalError, RemoteError, SvcClient, SvcError } from '../../client/node.ts';
+import { SvcClient as BrowserClient } from '../../client/browser.ts';
+import { ContentFormat, errorGetMessage, LocalError, nodeEnvironment, RemoteError, SvcClient, SvcError } from '../../client/node.ts';
 
 const client = SvcClient.create();
 const codeOf = async (run: () => unknown): Promise<string> => {
@@ -93,6 +94,12 @@ describe('connection before connect', () => {
     expect(await codeOf(() => tunnel.getLocalPort())).toBe('INVALID_STATE');
     expect(await codeOf(() => tunnel.close())).toBe('INVALID_STATE');
     expect(await codeOf(() => tunnel.open('web', 65_536))).toBe('INVALID_ARGUMENT');
+  });
+
+  test('tunnels are not for a host that cannot listen, as a browser', async () => {
+    const page = BrowserClient.create({ environment: nodeEnvironment() });
+    expect(await codeOf(() => page.createConnection().createTcpTunnel().open('web'))).toBe('NOT_IMPLEMENTED');
+    expect(await codeOf(() => page.createConnection().createUdpTunnel().open('names'))).toBe('NOT_IMPLEMENTED');
   });
 
   test('direct candidates need enabling, a host and a port', async () => {

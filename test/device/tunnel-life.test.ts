@@ -5,7 +5,7 @@ import { CoapResources } from '../../device/coap-resources.ts';
 import { Connections, type DeviceConnection } from '../../device/connections.ts';
 import { Listeners } from '../../device/listeners.ts';
 import { StreamListeners } from '../../device/streams.ts';
-import { type TcpConnection, TcpTunnels } from '../../device/tunnels.ts';
+import { type TcpTunnelService, type TunnelConnection, Tunnels } from '../../device/tunnels.ts';
 import { StreamCode } from '../../protocol/errors/index.ts';
 import { silentLog } from '../../transport/environment.ts';
 import { nodeEnvironment } from '../../transport/node/index.ts';
@@ -20,7 +20,7 @@ const settled = (): Promise<void> => new Promise((resolve) => setImmediate(resol
 /** TCP connections made so far. */
 let made: { aborts: number; end: () => void }[];
 let streams: StreamListeners;
-let tunnels: TcpTunnels;
+let tunnels: Tunnels<TcpTunnelService>;
 let authorization: Authorization;
 
 beforeEach(() => {
@@ -30,11 +30,11 @@ beforeEach(() => {
   authorization = new Authorization({ clock, log: silentLog }, () => {});
   const resources = new CoapResources(new Connections(new Listeners(silentLog)), silentLog, clock);
   const resolve = async (): Promise<string[]> => ['192.0.2.1'];
-  tunnels = new TcpTunnels(authorization, streams, resources, async () => tcp(), resolve);
+  tunnels = new Tunnels({ kind: 'TCP', authorization, streams, resources, connect: async () => tcp(), resolve });
   tunnels.add({ id: 'web', type: 'http', host: '127.0.0.1', port: 80 });
 });
 
-function tcp(): TcpConnection {
+function tcp(): TunnelConnection {
   const ended = new Deferred<void>();
   const connection = { aborts: 0, end: () => ended.resolve() };
   made.push(connection);

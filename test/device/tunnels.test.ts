@@ -3,14 +3,12 @@ import { once } from 'node:events';
 import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net';
 import { networkInterfaces } from 'node:os';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { type Connection, SvcClient } from '../../client/node.ts';
-import { type AuthorizationRequest, Device, type Environment, nodeEnvironment, RemoteError } from '../../device/index.ts';
+import type { Connection } from '../../client/node.ts';
+import { type AuthorizationRequest, type Device, type Environment, nodeEnvironment, RemoteError } from '../../device/index.ts';
+import { type DirectPair, directPair } from './direct-pair.ts';
 
-const PRODUCT = 'pr-1';
-const DEVICE = 'de-1';
-
+let pair: DirectPair;
 let device: Device;
-let client: SvcClient;
 let service: Server;
 /** Sockets the service accepted. */
 let accepted: Socket[];
@@ -28,33 +26,17 @@ beforeEach(async () => {
     socket.pipe(socket);
   }).listen(0, '127.0.0.1');
   await once(service, 'listening');
-  device = new Device({
-    environment: withNames(),
-    productId: PRODUCT,
-    deviceId: DEVICE,
-    localPort: 0,
-    p2pPort: 0,
-    basestationAttach: false,
-  });
-  device.setPrivateKey(device.createPrivateKey());
-  device.addTcpTunnelService({ id: 'echo', type: 'tcp', host: '127.0.0.1', port: portOf(service), metadata: { floor: '2' } });
-  device.onAuthorizationRequest((request) => {
+  const decide = (request: AuthorizationRequest): boolean => {
     asked.push(request);
     return verdict(request);
-  });
-  await device.start();
-  client = SvcClient.create();
-  connection = client.createConnection();
-  connection.updateOptions({ PrivateKey: client.createPrivateKey(), DeviceFingerprint: device.deviceFingerprint });
-  connection.enableDirectCandidates();
-  connection.addDirectCandidate('127.0.0.1', device.localPort);
-  connection.endOfDirectCandidates();
-  await connection.connect();
+  };
+  pair = await directPair(decide, { environment: withNames() });
+  ({ device, connection } = pair);
+  device.addTcpTunnelService({ id: 'echo', type: 'tcp', host: '127.0.0.1', port: portOf(service), metadata: { floor: '2' } });
 });
 
 afterEach(async () => {
-  await client.stop();
-  await device.close();
+  await pair.close();
   for (const socket of accepted) socket.destroy();
   service.close();
 });

@@ -2,6 +2,7 @@
  * Base station, device and client as three processes over UDP on loopback, run as a person runs them: `svc` from dist/ (built by `npm test`).
  */
 import { createHash, randomBytes } from 'node:crypto';
+import { createSocket, type Socket } from 'node:dgram';
 import { once } from 'node:events';
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { createServer, type Server } from 'node:http';
@@ -16,6 +17,7 @@ const DEVICE = 'de-e2e';
 
 let folder: string;
 let web: Server;
+let names: Socket;
 let station: Running;
 let stationArguments: string[];
 let device: Running;
@@ -27,6 +29,9 @@ beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'svc-e2e-'));
   web = createServer((request, response) => response.end(`you asked for ${request.url}`)).listen(0, '127.0.0.1');
   await once(web, 'listening');
+  names = createSocket('udp4').bind(0, '127.0.0.1');
+  names.on('message', (question, { port }) => names.send(`${question}: 192.0.2.1`, port, '127.0.0.1'));
+  await once(names, 'listening');
   const data = join(folder, 'station');
   stationArguments = ['basestation', '--data', data, '--keep-alive', '1000'];
   station = new Running(...stationArguments, '--port', '0');
@@ -49,6 +54,8 @@ beforeAll(async () => {
     String(key.fingerprint),
     '--tunnel',
     `web=http:127.0.0.1:${webPort}`,
+    '--udp-tunnel',
+    `names=dns:127.0.0.1:${names.address().port}`,
   );
   device = new Running(...deviceArguments);
   await device.event('attached');
@@ -59,6 +66,7 @@ afterAll(async () => {
   await device?.end('SIGKILL');
   await station?.end('SIGKILL');
   web?.close();
+  names?.close();
   await rm(folder, { recursive: true, force: true });
 });
 
@@ -119,6 +127,19 @@ test('a tunnel leads to the HTTP server behind the device, until Ctrl-C', async 
   const tunnel = new Running('tunnel', 'web', ...client);
   const { port } = await tunnel.event('listening');
   expect(await (await fetch(`http://127.0.0.1:${port}/a/b`)).text()).toBe('you asked for /a/b');
+  expect(await tunnel.end('SIGINT')).toBe(0);
+  expect(tunnel.stderr).toBe('');
+});
+
+test('a UDP tunnel leads to the name server behind the device, until Ctrl-C', async () => {
+  expect(await svcJson('tunnel', '--udp', ...client)).toMatchObject([{ id: 'names', type: 'dns', host: '127.0.0.1' }]);
+  const tunnel = new Running('tunnel', '--udp', 'names', ...client);
+  const { port } = await tunnel.event('listening');
+  const resolver = createSocket('udp4');
+  const answer = once(resolver, 'message');
+  resolver.send('svc.example', Number(port), '127.0.0.1');
+  expect(String((await answer)[0])).toBe('svc.example: 192.0.2.1');
+  resolver.close();
   expect(await tunnel.end('SIGINT')).toBe(0);
   expect(tunnel.stderr).toBe('');
 });

@@ -74,6 +74,7 @@ describe('the default roles', () => {
     for (const action of administration) expect(iam.check(caller(1), `IAM:${action}`, { 'IAM:Username': 'ann' })).toBe(false);
     expect(iam.check(caller(1), 'TcpTunnel:Connect')).toBe(false);
     expect(iam.check(caller(1, { fingerprint: key(5), passwordUsername: 'bob' }), 'TcpTunnel:Connect')).toBe(true);
+    expect(iam.check(caller(1, { fingerprint: key(5), passwordUsername: 'bob' }), 'UdpTunnel:Connect')).toBe(true);
   });
 
   it('let an administrator do all that has to do with users', () => {

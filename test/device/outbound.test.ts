@@ -3,8 +3,9 @@ import { afterEach, beforeEach, expect, test } from 'vitest';
 import type { Device } from '../../device/index.ts';
 import { RemoteError } from '../../protocol/errors/index.ts';
 import type { HttpAnswer } from '../../server/index.ts';
-import { credentialRecord, serviceRecord } from '../../server/storage/sealing.ts';
+import { serviceRecord } from '../../server/storage/sealing.ts';
 import { Scene } from '../client/scene.ts';
+import { addProvider, http, PROJECT } from '../server/station/provider.ts';
 
 const created = '2026-01-02T03:04:05.678Z';
 let scene: Scene;
@@ -13,23 +14,7 @@ let answer: () => HttpAnswer | Promise<HttpAnswer>;
 beforeEach(async () => {
   scene = await Scene.make();
   const { world } = scene;
-  world.outbound = {
-    sign: async () => 'assertion',
-    post: async ({ url }) =>
-      url.pathname === '/token' ? http(200, 'application/json', '{"access_token":"t","expires_in":3600}') : answer(),
-  };
-  world.stopStation();
-  await world.startStation();
-  const credential = {
-    organizationId: 'or-a',
-    projectId: 'demo',
-    clientEmail: 'a@b',
-    keyId: null,
-    tokenUrl: 'https://p.example/token',
-    created,
-  };
-  const sealedKey = world.sealer.seal('key', credentialRecord(credential));
-  await world.store.outbound.addPushCredential({ ...credential, sealedKey, baseUrl: 'https://p.example' });
+  await addProvider(world, () => answer());
   const service = {
     serviceId: 'se-1',
     organizationId: 'or-a',
@@ -43,11 +28,7 @@ beforeEach(async () => {
 });
 afterEach(() => scene.close());
 
-function http(status: number, type: string, body: string): HttpAnswer {
-  return { status, headers: { 'content-type': type }, body: new TextEncoder().encode(body), cut: false };
-}
-
-function push(device: Device, projectId = 'demo') {
+function push(device: Device, projectId = PROJECT) {
   const notification = device.createPushNotification();
   notification.setProjectId(projectId);
   notification.setPayload('{"message":{"token":"t"}}');

@@ -8,7 +8,7 @@ import { stateOf } from './model.ts';
 
 const HOST = 'thermostat';
 /** Device and clients are in one network; the base station is far from it. */
-const address = (number: number): string => `192.168.7.${number}/24`;
+export const address = (number: number): string => `192.168.7.${number}/24`;
 
 export class IamScene {
   readonly scene: Scene;
@@ -16,23 +16,21 @@ export class IamScene {
   readonly under: DeviceUnderTest;
   #clients = 0;
 
-  /** Not yet started. */
-  static async make(options: Partial<IamOptions> = {}): Promise<IamScene> {
+  /** Not yet started, nor under access control. */
+  static async make(options: Partial<IamOptions> = {}, registered = true): Promise<IamScene> {
     const scene = await Scene.make();
     const environment = withCheapScrypt(scene.world.sim.host(HOST, { addresses: [address(1)] }));
     const privateKey = new Device({ environment }).createPrivateKey();
     const secrets = createIamSecrets(privateKey, environment.crypto);
     const iam = new Iam({ configuration: defaultConfiguration(), state: stateOf(), secrets, ...options });
-    const under = await scene.device({ environment, privateKey });
+    const under = await scene.device({ environment, privateKey, registered });
     return new IamScene(scene, iam, under);
   }
 
   /** Started and attached. */
   static async attached(options: Partial<IamOptions> = {}): Promise<IamScene> {
     const made = await IamScene.make(options);
-    made.device.setIam(made.iam);
-    await made.scene.start(made.under);
-    await made.scene.until(made.under, 'ATTACHED');
+    await made.attach();
     return made;
   }
 
@@ -40,6 +38,13 @@ export class IamScene {
     this.scene = scene;
     this.iam = iam;
     this.under = under;
+  }
+
+  /** Puts the device under access control, starts it and waits until it is attached. */
+  async attach(): Promise<void> {
+    this.device.setIam(this.iam);
+    await this.scene.start(this.under);
+    await this.scene.until(this.under, 'ATTACHED');
   }
 
   get device(): Device {

@@ -93,18 +93,19 @@ export class World {
   }
 
   /** A machine with a key of its own. */
-  async party(options: { identity?: PrivateKey; responder?: string } = {}): Promise<Party> {
+  async party(options: { identity?: PrivateKey; responder?: string; info?: Record<string, unknown> } = {}): Promise<Party> {
     const environment = this.sim.host(`party${++this.#parties}`);
     const identity = options.identity ?? environment.crypto.generateKey();
-    const { responder } = options;
-    const responding = responder === undefined ? {} : { responder: () => [responder] };
+    const { responder, info = {} } = options;
+    const responding = responder === undefined ? {} : { responder: () => [responder], info };
     const host = await this.sim.settle(Host.open(environment, { identity, binds: [{ port: 0 }], acceptStreams: true, ...responding }));
     return new Party(this, host, identity);
   }
 
   /** A party that is registered under `ids`, attached, and accepts relayed handshakes. */
   async device(registered = ids): Promise<Party> {
-    const device = await this.party({ responder: `device:${registered.productId}.${registered.deviceId}` });
+    const { productId, deviceId } = registered;
+    const device = await this.party({ responder: `device:${productId}.${deviceId}`, info: { ProductId: productId, DeviceId: deviceId } });
     await this.store.addDevice({ ...registered, name: null, fingerprint: device.host.fingerprint, created });
     await device.open(device.acceptsRelayed());
     expectStatus(await device.attach(registered), 201);

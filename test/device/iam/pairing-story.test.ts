@@ -1,0 +1,238 @@
+/** Pairing and what follows from it, from the client's side: straight to the device, and through the base station. */
+import { afterEach, describe, expect, test } from 'vitest';
+import type { Connection } from '../../../client/node.ts';
+import type { IamOptions } from '../../../device/index.ts';
+import { Router } from '../../../protocol/coap/index.ts';
+import { DevicePath, encodeTokens } from '../../../protocol/control/index.ts';
+import { PasswordPath } from '../../../protocol/password/index.ts';
+import { decodePushAnswer } from '../../../protocol/records/index.ts';
+import type { HttpRequest } from '../../../server/index.ts';
+import type { Session } from '../../../transport/session/index.ts';
+import { ids, SCT } from '../../client/scene.ts';
+import { addProvider, http, PROJECT } from '../../server/station/provider.ts';
+import { stateOf, user } from './model.ts';
+import { address, IamScene } from './scene.ts';
+
+let scene: IamScene;
+afterEach(() => scene.close());
+
+const OPEN = 'open sesame';
+const INVITE = 'come in';
+const isClosed = ({ closeReason }: Connection): boolean => closeReason !== null;
+
+/** Open pairing on, `admin` waits for the first client, `guest` is invited. */
+async function house(): Promise<void> {
+  scene = await IamScene.attached(options());
+  scene.device.addTcpTunnelService({ id: 'web', type: 'http', host: '127.0.0.1', port: 80 });
+  await passwords();
+}
+
+function options(): Partial<IamOptions> {
+  const state = stateOf([user('admin', { role: 'Administrator' }), user('guest', { role: 'Guest', sct: 'sct-of-guest' })], {
+    localOpenPairing: true,
+    passwordOpenPairing: true,
+    passwordInvitePairing: true,
+    localInitialPairing: true,
+    openPairingRole: 'Standard',
+    initialPairingUsername: 'admin',
+  });
+  return { state };
+}
+
+async function passwords(): Promise<void> {
+  await scene.settle(scene.iam.setOpenPairingPassword(OPEN));
+  await scene.settle(scene.iam.setUserPassword('guest', INVITE));
+  await scene.pass(1000);
+}
+
+const pair = (connection: Connection, mode: string, body?: { Username?: string; FingerprintName?: string }): Promise<number> =>
+  scene.request(connection, 'POST', `/iam/pairing/${mode}`, body);
+const get = (connection: Connection, path: string): Promise<number> => scene.request(connection, 'GET', path);
+
+/** A connection that is paired as an administrator. */
+async function administrator(): Promise<Connection> {
+  const connection = await scene.direct();
+  expect(await pair(connection, 'local-initial')).toBe(201);
+  return connection;
+}
+
+describe.each(['direct', 'relayed'] as const)('%s', (way) => {
+  test('open pairing by password makes a user with its key, who comes again without a password', async () => {
+    await house();
+    const PrivateKey = scene.key();
+    const connection = await scene[way]({ PrivateKey });
+    expect(await pair(connection, 'password-open', { Username: 'anna' })).toBe(401);
+    expect(await scene.login(connection, '', 'open simsim')).toBe('UNAUTHORIZED');
+    expect(await scene.login(connection, '', OPEN)).toBe('OK');
+    expect(await pair(connection, 'password-open', { Username: 'anna', FingerprintName: 'phone' })).toBe(201);
+    expect(await pair(connection, 'password-open', { Username: 'anna' })).toBe(201);
+    expect(await pair(connection, 'password-open', { Username: 'bert' })).toBe(409);
+    expect(connection.verified).toBe('password');
+    const again = await scene[way]({ PrivateKey });
+    expect(await scene.me(again)).toBe('anna');
+    expect([await get(again, '/tcp-tunnels/services/web'), await get(again, '/iam/users')]).toEqual([205, 205]);
+    expect(await scene.request(again, 'POST', '/iam/users', { Username: 'bert' })).toBe(403);
+  });
+
+  test('an invitation makes its key the user’s, once; a second key takes over nobody', async () => {
+    await house();
+    const [one, two] = [await scene[way](), await scene[way]()];
+    for (const each of [one, two]) expect(await scene.login(each, 'guest', INVITE)).toBe('OK');
+    expect(await pair(one, 'password-invite')).toBe(201);
+    expect(await pair(one, 'password-invite')).toBe(201);
+    expect([await pair(two, 'password-invite'), await scene.me(two)]).toEqual([401, null]);
+    expect(await scene.login(two, 'guest', INVITE)).toBe('UNAUTHORIZED');
+    expect(await scene.login(two, '', OPEN)).toBe('OK');
+    expect(await pair(two, 'password-open', { Username: 'guest' })).toBe(409);
+    expect(scene.iam.user('guest')?.fingerprints.map(({ fingerprint }) => fingerprint)).toEqual([one.getClientFingerprint()]);
+  });
+
+  test('what is local only', async () => {
+    await house();
+    const [one, two] = [await scene[way](), await scene[way]()];
+    const local = way === 'direct';
+    expect(await pair(one, 'local-open', { Username: 'anna' })).toBe(local ? 201 : 403);
+    expect(await pair(two, 'local-initial')).toBe(local ? 201 : 403);
+    expect(await pair(await scene[way](), 'local-initial')).toBe(local ? 409 : 403);
+    expect([await scene.me(one), await scene.me(two)]).toEqual(local ? ['anna', 'admin'] : [null, null]);
+  });
+
+  test('roles: nobody, guest, standard and administrator may what they may, from the next request on', async () => {
+    await house();
+    const admin = await administrator();
+    const connection = await scene[way]();
+    const may = async () => [
+      await get(connection, '/iam/users/guest'),
+      await get(connection, '/tcp-tunnels/services/web'),
+      await get(connection, '/iam/settings'),
+    ];
+    expect(await may()).toEqual([403, 403, 403]);
+    await scene.login(connection, 'guest', INVITE);
+    expect(await may()).toEqual([205, 403, 403]);
+    for (const [role, expected] of [
+      ['Standard', [205, 205, 403]],
+      ['Administrator', [205, 205, 205]],
+      ['Guest', [205, 403, 403]],
+    ] as const) {
+      expect(await scene.request(admin, 'PUT', '/iam/users/guest/role', role)).toBe(204);
+      expect(await may()).toEqual(expected);
+    }
+  });
+
+  test('deleting a user closes its connections and withdraws its token; it has to pair anew', async () => {
+    await house();
+    const admin = await administrator();
+    const PrivateKey = scene.key();
+    const paired = await scene[way]({ PrivateKey });
+    await scene.login(paired, 'guest', INVITE);
+    expect(await pair(paired, 'password-invite')).toBe(201);
+    const second = await scene[way]({ PrivateKey, ServerConnectToken: 'sct-of-guest' });
+    expect(await scene.me(second)).toBe('guest');
+    expect(await scene.request(admin, 'DELETE', '/iam/users/guest')).toBe(202);
+    await scene.pass(2000);
+    expect([isClosed(paired), isClosed(second), isClosed(admin)]).toEqual([true, true, false]);
+    await expect(scene.relayed({ PrivateKey, ServerConnectToken: 'sct-of-guest' })).rejects.toMatchObject({
+      remoteChannelErrorCode: 'TOKEN_REJECTED',
+    });
+    const stranger = await scene[way]({ PrivateKey });
+    expect([await scene.me(stranger), await scene.login(stranger, 'guest', INVITE)]).toEqual([null, 'UNAUTHORIZED']);
+  });
+
+  test('a user deletes itself: it has the answer, and then no connection', async () => {
+    await house();
+    const connection = await scene[way]();
+    await scene.login(connection, 'guest', INVITE);
+    expect(await pair(connection, 'password-invite')).toBe(201);
+    expect(await scene.request(connection, 'DELETE', '/iam/users/guest')).toBe(202);
+    expect([await scene.me(connection), isClosed(connection)]).toEqual([null, false]);
+    await scene.pass(2000);
+    expect(isClosed(connection)).toBe(true);
+  });
+});
+
+test('a fresh user’s token is at the base station, whoever made the user', async () => {
+  await house();
+  const admin = await administrator();
+  expect(await scene.request(admin, 'POST', '/iam/users', { Username: 'carl' })).toBe(201);
+  await scene.pass(1000);
+  const sct = scene.iam.user('carl')?.sct ?? '';
+  expect(await scene.request(await scene.relayed({ ServerConnectToken: sct }), 'GET', '/iam/pairing')).toBe(205);
+  expect(await scene.request(admin, 'PUT', '/iam/users/carl/sct', 'sct-of-carl')).toBe(204);
+  await scene.pass(1000);
+  await scene.relayed({ ServerConnectToken: 'sct-of-carl' });
+  await expect(scene.relayed({ ServerConnectToken: sct })).rejects.toMatchObject({ remoteChannelErrorCode: 'TOKEN_REJECTED' });
+});
+
+test('what an administrator switches off is off for all', async () => {
+  await house();
+  const admin = await administrator();
+  const connection = await scene.direct();
+  for (const setting of ['password-open-pairing', 'password-invite-pairing', 'local-open-pairing'])
+    expect(await scene.request(admin, 'PUT', `/iam/settings/${setting}`, false)).toBe(204);
+  expect(await scene.login(connection, '', OPEN)).toBe('UNAUTHORIZED');
+  expect(await scene.login(connection, 'guest', INVITE)).toBe('OK');
+  expect(await pair(connection, 'password-invite')).toBe(404);
+  expect(await pair(connection, 'local-open', { Username: 'anna' })).toBe(404);
+  expect(await scene.me(connection)).toBe('guest');
+});
+
+test('a base station in the middle of a first contact, which passes everything on, pairs nobody and is found out', async () => {
+  scene = await IamScene.make(options(), false);
+  const { world } = scene.scene;
+  scene.device.setIam(scene.iam);
+  scene.device.setBasestationAttach(false);
+  await scene.scene.start(scene.under);
+  await passwords();
+  // The station leads clients of the device to a key of its own.
+  const middle = await world.device();
+  await middle.request('PUT', DevicePath.SCT, encodeTokens([SCT]));
+  const path = middle.host.sockets[0]!.path(address(1).split('/')[0]!, scene.device.localPort);
+  const onward = await scene.settle(middle.host.connect({ path, name: `device:${ids.productId}.${ids.deviceId}` }));
+  const router = new Router<Session>();
+  const passed: string[] = [];
+  for (const each of [PasswordPath.FIRST, PasswordPath.SECOND, '/iam/pairing/password-open', '/iam/pairing/password-invite'])
+    router.on('POST', each, async ({ payload, contentFormat }) => {
+      passed.push(each);
+      const answer = await onward.request({ method: 'POST', path: each, payload, ...(contentFormat !== undefined && { contentFormat }) });
+      return { status: answer.status, contentFormat: 60, payload: answer.payload };
+    });
+  middle.host.onSession = (session) => {
+    session.router = router;
+  };
+  const victim = await scene.relayed();
+  expect(victim.getDeviceFingerprint()).toBe(middle.host.fingerprint);
+  expect(await scene.login(victim, '', OPEN)).toBe('UNAUTHORIZED');
+  expect(await pair(victim, 'password-open', { Username: 'anna' })).toBe(401);
+  expect(await scene.login(victim, 'guest', INVITE)).toBe('UNAUTHORIZED');
+  expect(await pair(victim, 'password-invite')).toBe(401);
+  expect(passed).toHaveLength(6);
+  expect(victim.verified).toBe('none');
+  expect(scene.iam.users.map(({ username, fingerprints }) => [username, fingerprints.length])).toEqual([
+    ['admin', 0],
+    ['guest', 0],
+  ]);
+  expect(await scene.login(await scene.direct(), 'guest', INVITE)).toBe('OK');
+});
+
+test('a push test goes out through the base station, and what the provider said comes back', async () => {
+  const asked: HttpRequest[] = [];
+  scene = await IamScene.make(options());
+  await addProvider(scene.scene.world, (request) => {
+    asked.push(request);
+    return http(404, 'application/json', '{"error":{"status":"NOT_FOUND"}}');
+  });
+  await scene.attach();
+  const admin = await administrator();
+  const test = () => scene.request(admin, 'POST', '/iam/users/guest/push-test');
+  expect(await test()).toBe(404);
+  expect(await scene.request(admin, 'PUT', '/iam/users/guest/push', { Token: 'token-of-phone', ProjectId: PROJECT })).toBe(204);
+  const coap = admin.createCoap('POST', '/iam/users/guest/push-test');
+  await scene.settle(coap.execute());
+  expect(coap.getResponseStatusCode()).toBe(201);
+  expect(decodePushAnswer(coap.getResponsePayload())).toEqual({ statusCode: 404, body: '{"error":{"status":"NOT_FOUND"}}' });
+  expect(String(asked[0]?.body)).toContain('token-of-phone');
+  scene.scene.world.stopStation();
+  await scene.scene.until(scene.under, 'DETACHED', 1, 200_000);
+  expect(await test()).toBe(503);
+  await scene.scene.world.startStation();
+});

@@ -19,6 +19,7 @@ export interface CoreExports extends AeadExports, Record<string, unknown> {
   mostPeerStreams(): number;
   mostPeerMessages(): number;
   mostPeerData(): number;
+  limitStreamSegments(segments: number): void;
   releasePacket(offset: number): number;
   moduleStats(): void;
   trap(): void;

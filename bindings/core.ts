@@ -16,6 +16,8 @@ import { Trap } from './trap.ts';
 
 /** Figures of one call that are looked at; the core has room for more (core-as/memory/layout.ts). */
 const RESULTS = 16;
+/** What the core's number of segments can say: more than any memory. */
+const MOST_SEGMENTS = 0xffff_ffff;
 
 /** Figures of a whole core. */
 export interface CoreStats {
@@ -114,6 +116,14 @@ export class Core {
   /** Gives the packet slot back in which a packet started at `offset` of `buffer`. */
   release(offset: number): void {
     if (!this.failed) this.internals.exports.releasePacket(offset);
+  }
+
+  /**
+   * `CoreOptions.streamSegments` from now on; 0: as memory allows. What is buffered above it stays until it drains, and streams wait as long. Peers
+   * keep what they were announced; bytes for which there is no room are taken when they come again.
+   */
+  limitStreamSegments(segments: number): void {
+    if (!this.failed) this.internals.exports.limitStreamSegments(Math.min(segments, MOST_SEGMENTS));
   }
 
   stats(): CoreStats {

@@ -14,7 +14,7 @@ export interface CoreOptions {
   streams?: number;
   /** Bytes of linear memory, grown once; default 32 MiB. Pages nobody touches cost nothing. */
   memory?: number;
-  /** Limit of byte-stream buffers over all connections, in units of 256 bytes; default: as memory allows. */
+  /** Limit of byte-stream buffers over all connections, in units of 256 bytes, fewer than 128 are 128; default: as memory allows. */
   streamSegments?: number;
   /**
    * What the receive window of a connection may grow to by itself, bytes, as far as memory allows; default 16 MiB. It never falls below `initialMaxData`; 0:

@@ -397,7 +397,7 @@ export class Device {
     this.#life.limitStreams(settings.checkLimit('streams', limit));
   }
 
-  /** Stream buffer in units of 256 bytes, over all connections; streams wait when it is used up. Only before start. @throws LocalError */
+  /** Stream buffer in units of 256 bytes, at least 128, over all connections; streams wait when it is used up. @throws LocalError INVALID_ARGUMENT */
   limitStreamSegments(limit: number): void {
     this.#life.limitStreamSegments(settings.checkLimit('stream segments', limit));
   }

@@ -107,10 +107,10 @@ export class Life {
     this.#limitHost();
   }
 
-  /** @throws LocalError INVALID_STATE once start has begun */
   limitStreamSegments(limit: number): void {
-    this.setup();
-    this.#streamSegments = limit;
+    // To the core 0 is no limit, and few are as many as it needs.
+    this.#streamSegments = Math.max(1, limit);
+    this.#limitHost();
   }
 
   get attached(): boolean {
@@ -150,6 +150,8 @@ export class Life {
       const host = await this.#openHost(identity);
       if (this.#state !== 'starting') return await host.close();
       this.#host = host;
+      // What was set while it was being opened.
+      this.#limitHost();
       this.#state = 'running';
       this.announcer.start({ ...settings.requireIdentity(this.settings), port: this.localPort });
       if (this.settings.attach) this.#attach(host);
@@ -220,6 +222,8 @@ export class Life {
   }
 
   #limitHost(): void {
-    if (this.#host !== null) Object.assign(this.#host.limits, this.#limits);
+    if (this.#host === null) return;
+    Object.assign(this.#host.limits, this.#limits);
+    if (this.#streamSegments !== null) this.#host.limitStreamSegments(this.#streamSegments);
   }
 }

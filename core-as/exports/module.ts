@@ -7,6 +7,7 @@ import { freeSlots, packetSlotsInit, releaseSlot } from "../memory/packet-slots"
 import { byteStreams, ownMessages, peerMessages, tableInit } from "../streams/table";
 import { windowsInit } from "../streams/window";
 
+export { limitStreamSegments } from "../memory/chunks";
 export { transferSize } from "../memory/layout";
 export { mostPeerMessages, mostPeerStreams } from "../streams/table";
 export { mostPeerData } from "../streams/window";

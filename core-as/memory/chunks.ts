@@ -16,6 +16,12 @@ import { abortUnless } from "./invariant";
 export const CHUNK: usize = 1_024;
 export const CHUNK_BITS: u32 = 10;
 
+/**
+ * Our constant: least chunks of streams, both ways together. A packet of 1,452 bytes touches three, and a quarter of those for received bytes is for
+ * what closes gaps: with fewer it could lack room for ever.
+ */
+const LEAST_STREAMS: u32 = 32;
+
 export const BYTES_OUT: u32 = 0;
 export const BYTES_IN: u32 = 1;
 export const MESSAGES_OUT: u32 = 2;
@@ -41,13 +47,18 @@ export function poolInit(start: usize, end: usize, streamSegments: u32): void {
   freeHead = 0;
   freeChunks = <u32>((end - start) >> CHUNK_BITS);
   memory.fill(used, 0, BUDGETS * 4);
-  let streams = freeChunks / 2;
-  if (streamSegments > 0) streams = min(streams, max(2, streamSegments / 4));
-  setLimit(BYTES_OUT, streams / 2);
-  setLimit(BYTES_IN, streams - streams / 2);
+  limitStreamSegments(streamSegments);
   setLimit(MESSAGES_OUT, freeChunks / 6);
   setLimit(MESSAGES_IN, freeChunks / 4);
   setLimit(BOOKKEEPING, freeChunks);
+}
+
+/** Room for bytes of streams, at any time: what is above it stays until it is consumed or acknowledged. `segments` as in `layOut`. */
+export function limitStreamSegments(segments: u32): void {
+  let streams = <u32>((poolEnd - poolStart) >> CHUNK_BITS) / 2;
+  if (segments > 0) streams = min(streams, max(LEAST_STREAMS, segments / 4));
+  setLimit(BYTES_OUT, streams / 2);
+  setLimit(BYTES_IN, streams - streams / 2);
 }
 
 /** A chunk on `budget`, its content undefined; 0 when the budget or the pool is exhausted. */

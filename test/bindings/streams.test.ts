@@ -130,6 +130,27 @@ describe('byte streams', () => {
     pair.free();
   });
 
+  test('take more, or no more, as soon as the limit of segments is another; what is there already arrives', () => {
+    const pair = new Pair({ core: Core.create({ streamSegments: 128 }), link: { loss: 0.05 }, seed: 5 });
+    const { initiator, responder, core } = pair;
+    const id = initiator.connection.openStream();
+    const first = initiator.connection.writeStream(id, content(id, 0, 60_000));
+    expect(first).toBeLessThanOrEqual(128 * 256);
+    core.limitStreamSegments(4_000);
+    const second = initiator.connection.writeStream(id, content(id, first, 60_000));
+    expect(second).toBeGreaterThan(32_000);
+    core.limitStreamSegments(1);
+    expect(initiator.connection.writeStream(id, new Uint8Array(1))).toBe(0);
+    const reader = new Reader(responder, 300);
+    responder.onEvent = (event) => reader.on(event);
+    initiator.connection.finishStream(id);
+    expect(pair.run(600_000, () => reader.ended.has(id))).toBe(true);
+    expect([reader.lengths.get(id), reader.wrong]).toEqual([first + second, 0]);
+    core.limitStreamSegments(0);
+    expect(initiator.connection.writeStream(initiator.connection.openStream(), new Uint8Array(60_000))).toBe(60_000);
+    pair.free();
+  });
+
   test('a window raised after acceptance lets more through', () => {
     const pair = new Pair({ parameters: { initialMaxStreamData: 16_384, initialMaxData: 1_000_000 } });
     const { initiator, responder } = pair;

@@ -45,3 +45,34 @@ test('handshakes begun through the base station: above the limit 4.29 with a tim
   expect(answers.slice(0, 64).map(([status]) => status)).toEqual(Array(64).fill(201));
   expect(answers.slice(64)).toEqual(Array(2).fill([429, 1]));
 });
+
+test('stream segments: raised and lowered while streams run, which wait and lose nothing', async () => {
+  scene = await Scene.make();
+  const under = await scene.device();
+  under.device.limitStreamSegments(16);
+  const received: number[] = [];
+  under.device.addStreamListener(1, async (arriving) => {
+    let length = 0;
+    for await (const chunk of arriving.accept().readable) length += chunk.length;
+    received.push(length);
+  });
+  await scene.start(under);
+  await scene.until(under, 'ATTACHED');
+  const connection = await scene.connected();
+  const send = async (): Promise<number> => {
+    const began = scene.world.sim.now;
+    const stream = connection.createStream();
+    await scene.settle(stream.open(1));
+    await scene.settle(stream.write(new Uint8Array(1_000_000)));
+    await scene.settle(stream.close());
+    return scene.world.sim.now - began;
+  };
+  const slow = await send();
+  under.device.limitStreamSegments(10_000);
+  const fast = await send();
+  under.device.limitStreamSegments(0);
+  const slowAgain = await send();
+  expect(received).toEqual([1_000_000, 1_000_000, 1_000_000]);
+  expect(slow).toBeGreaterThan(2 * fast);
+  expect(slowAgain).toBeGreaterThan(2 * fast);
+});

@@ -10,6 +10,7 @@
  *
  * Who may connect, and what for, is decided above.
  */
+import type { CoreOptions } from '../../bindings/index.ts';
 import { BodyRoom } from '../../protocol/coap/index.ts';
 import type { Connection, ConnectionEvent } from '../../protocol/connection/index.ts';
 import { Endpoint, type EndpointEvent } from '../../protocol/endpoint/index.ts';
@@ -64,6 +65,8 @@ export class Host {
   readonly limits: HostLimits;
 
   readonly #config: HostConfig;
+  /** Of the next core, too. */
+  readonly #core: CoreOptions;
   readonly #engine: RestartingEngine;
   readonly #driver: Driver<EndpointEvent>;
   readonly #attempts = new Map<Connection, Attempt>();
@@ -80,8 +83,9 @@ export class Host {
   static async open(environment: Environment, config: HostConfig): Promise<Host> {
     const limits = { ...defaultLimits, ...config.limits };
     const resetSecret = config.resetSecret ?? environment.crypto.randomBytes(32);
-    const start = (): Promise<Running> => startEndpoint(environment, config, limits, resetSecret);
-    const host = new Host(environment, config, limits, await start(), start);
+    const core = { ...config.core };
+    const start = (): Promise<Running> => startEndpoint(environment, { ...config, core }, limits, resetSecret);
+    const host = new Host(environment, { ...config, core }, limits, await start(), start);
     try {
       for (const bind of config.binds) host.#sockets.push(await host.#driver.bind(bind));
     } catch (error) {
@@ -98,6 +102,7 @@ export class Host {
     this.onSession = config.onSession ?? null;
     this.intercept = config.intercept ?? null;
     this.#config = config;
+    this.#core = config.core ?? {};
     this.#engine = new RestartingEngine(running, {
       clock: environment.clock,
       log: environment.log,
@@ -221,6 +226,13 @@ export class Host {
   close(timeout: number = CLOSE_TIMEOUT): Promise<void> {
     this.#closing ??= this.#shutDown(timeout);
     return this.#closing;
+  }
+
+  /** Room for bytes of streams of all sessions from now on, in units of 256 bytes; what is buffered above it stays until it drains. */
+  limitStreamSegments(segments: number): void {
+    this.#core.streamSegments = segments;
+    this.#engine.core?.limitStreamSegments(segments);
+    this.#driver.wake();
   }
 
   /** Counters of endpoint and driver. */

@@ -52,6 +52,11 @@ export class RestartingEngine implements Engine<EndpointEvent> {
     return this.#running.endpoint;
   }
 
+  /** Null while it is being started again. */
+  get core(): Core | null {
+    return this.#running?.core ?? null;
+  }
+
   get isRunning(): boolean {
     return this.#running !== null;
   }

@@ -217,6 +217,7 @@ export class Connection {
     }
     this.#state = 'connected';
     session.closed.then((reason) => this.#lost(reason));
+    session.on('path', () => this.#state === 'connected' && this.#emit('CHANNEL_CHANGED'));
     this.#emit('CONNECTED');
   }
 

@@ -58,6 +58,13 @@ test('content formats have the numbers of their registry', () => {
   expect([TEXT_PLAIN, APPLICATION_XML, APPLICATION_OCTET_STREAM, APPLICATION_CBOR]).toEqual([0, 41, 42, 60]);
 });
 
+test('names and a JWT are options, shown as they were given', () => {
+  const connection = client.createConnection();
+  const options = { AppName: 'Phone', AppVersion: '3.2', ServerJwtToken: 'e30.e30.c2ln' };
+  connection.updateOptions(options);
+  expect(connection.getOptions()).toMatchObject(options);
+});
+
 describe('connection before connect', () => {
   test('has neither type nor device fingerprint, and no key', async () => {
     const connection = client.createConnection();

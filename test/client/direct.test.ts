@@ -1,7 +1,7 @@
 /** Client to device straight, and both ways at once, in virtual time. */
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { connectDirect, DirectCandidates } from '../../client/direct-channel.ts';
-import type { Connection, ConnectionOptions, ConnectionType } from '../../client/node.ts';
+import type { Connection, ConnectionEvent, ConnectionOptions, ConnectionType } from '../../client/node.ts';
 import type { Network } from '../../transport/environment.ts';
 import type { Host, Session } from '../../transport/session/index.ts';
 import type { DeviceUnderTest } from './scene.ts';
@@ -66,6 +66,28 @@ describe('direct candidates', () => {
     connection.endOfDirectCandidates();
     await scene.settle(connecting);
     expect(connection.getType()).toBe('DIRECT');
+  });
+
+  test('CHANNEL_CHANGED when the device answers from another address', async () => {
+    const home = scene.world.sim.host('home');
+    const under = await scene.device({ environment: home, basestationAttach: false });
+    await scene.start(under);
+    let answer = () => {};
+    under.device.addCoapResource('GET', '/slow', () => new Promise((done) => (answer = () => done({ status: 205 }))));
+    const connection = connectionTo([['home', under.device.localPort]]);
+    connection.endOfDirectCandidates();
+    const events: ConnectionEvent[] = [];
+    connection.addConnectionEventsListener({ onEvent: (event) => events.push(event) });
+    await scene.settle(connection.connect());
+    const coap = connection.createCoap('GET', '/slow');
+    const done = coap.execute();
+    await scene.world.sim.run(1_000);
+    scene.world.sim.rebind(home, 'port');
+    answer();
+    await scene.settle(done);
+    expect(coap.getResponseStatusCode()).toBe(205);
+    await scene.world.sim.run(5_000);
+    expect(events).toEqual(['CONNECTED', 'CHANNEL_CHANGED']);
   });
 
   test('the channel fails only when no more can come', async () => {

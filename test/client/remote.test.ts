@@ -1,6 +1,7 @@
 /** Client to device through a base station, in virtual time. */
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { type ConnectionEvent, NoChannelsError } from '../../client/node.ts';
+import { type ConnectionEvent, ContentFormat, type Log, NoChannelsError, SvcClient } from '../../client/node.ts';
+import { silentLog, withLog } from '../../transport/environment.ts';
 import { ids, SCT, Scene } from './scene.ts';
 
 let scene: Scene;
@@ -206,6 +207,23 @@ describe('the end of a connection', () => {
   });
 });
 
+test('the log of its environment hears of a client', async () => {
+  await scene.attached();
+  const heard: string[] = [];
+  const log: Log = { ...silentLog, error: (message, fields) => heard.push(`${message} ${JSON.stringify(fields)}`) };
+  const client = SvcClient.create({ environment: withLog(scene.world.sim.host('phone'), log) });
+  client.setLogLevel('error');
+  const connection = scene.connection({}, client);
+  connection.addConnectionEventsListener({
+    onEvent: () => {
+      throw new Error('of the application');
+    },
+  });
+  await scene.settle(connection.connect());
+  expect(heard).toEqual(['a connection events listener failed {"event":"CONNECTED","error":"Error: of the application"}']);
+  await scene.settle(client.stop());
+});
+
 describe('CoAP', () => {
   test('requests reach their resources, with parameters, payload and who asks', async () => {
     const { device } = await scene.attached();
@@ -238,6 +256,16 @@ describe('CoAP', () => {
     const connection = await scene.connected();
     expect(await scene.coap(connection, 'GET', '/fails')).toEqual({ status: 500, text: 'Request unhandled' });
     expect(await scene.coap(connection, 'GET', '/silent')).toEqual({ status: 500, text: 'Request unhandled' });
+  });
+
+  test('a text is a payload, as its bytes', async () => {
+    const { device } = await scene.attached();
+    device.addCoapResource('POST', '/echo', ({ payload, contentFormat = 60 }) => ({ status: 205, contentFormat, payload }));
+    const coap = (await scene.connected()).createCoap('POST', '/echo');
+    coap.setRequestPayload(ContentFormat.TEXT_PLAIN, utf8('größer als 20 °C'));
+    await scene.settle(coap.execute());
+    expect(new TextDecoder().decode(coap.getResponsePayload())).toBe('größer als 20 °C');
+    expect(coap.getResponseContentFormat()).toBe(ContentFormat.TEXT_PLAIN);
   });
 
   test('a payload of 300,000 bytes both ways', async () => {

@@ -37,7 +37,7 @@ export function mentions(text: string, { member, use }: FoundSymbol): boolean {
 /** Method and path, as one text or two; a `{name}` is any segment, `*` too. */
 function mentionsEndpoint(text: string, endpoint: string): boolean {
   const [method = '', path = ''] = endpoint.split(' ');
-  const pattern = path.replace(/\{\w+\}|\*/g, '[^/\'"`\\s]+');
+  const pattern = path.replace(/\{\w+\}|:\w+|\*/g, '[^/\'"`\\s]+');
   return new RegExp(`\\b${method}\\b`).test(text) && new RegExp(`['"\` ]${pattern}['"\`]`).test(text);
 }
 

@@ -1,5 +1,5 @@
 /** Pairing and users by the command line: `svc` as processes, a device with access control in this one, over UDP on loopback. */
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
@@ -40,29 +40,32 @@ afterAll(async () => {
   await rm(folder, { recursive: true, force: true });
 });
 
+const address = () => `127.0.0.1:${device.localPort}`;
 /** Options of a client with a state of its own that has not seen the device. */
-const stranger = (name: string) => ['--state', join(folder, name), '--address', `127.0.0.1:${device.localPort}`];
+const stranger = (name: string) => ['--state', join(folder, name), '--address', address()];
 /** The same once it knows the device. */
 const client = (name: string) => ['--state', join(folder, name)];
 
-test('the first client becomes the administrator, without a word', async () => {
-  const paired = await svcJson('pair', encodePairingString(base), '--name', 'home', '--key-name', 'laptop', ...stranger('admin'));
-  expect(paired).toMatchObject({
-    device: 'pr-e2e.de-users',
-    username: 'admin',
-    role: 'Administrator',
-    mode: 'LocalInitial',
-    verified: 'pinned',
-  });
-  expect(await svcJson('iam', 'me', ...client('admin'))).toMatchObject({ username: 'admin', fingerprints: [{ name: 'laptop' }] });
+test('the commands of the README run as they stand there: the first client becomes the administrator, without a word', async () => {
+  const readme = await readFile(new URL('../../README.md', import.meta.url), 'utf8');
+  const lines = (/```sh users\n([\s\S]*?)```/.exec(readme)?.[1] ?? '').trim().split('\n');
+  expect(lines.length).toBeGreaterThan(3);
+  for (const line of lines) {
+    const [command = '', file] = line.replace(/\s+#.*/, '').split(' < ');
+    const words = [...command.matchAll(/'([^']*)'|(\S+)/g)].map(([, quoted, plain = '']) => quoted ?? plain).slice(1);
+    const input = file === undefined ? '' : `${encodePairingString(base)}\n`;
+    const run = await svcWith({ input }, ...words.map((word) => word.replace('192.168.1.7:5592', address())), ...client('admin'));
+    expect({ line, ...run }).toMatchObject({ line, code: 0, stderr: '' });
+  }
+  expect(iam.usernames).toEqual(['admin']);
+  expect(iam.user('admin')?.fingerprints).toHaveLength(1);
+});
+
+test('to pair again changes nothing', async () => {
   const again = await svc('pair', 'home', ...client('admin'));
-  expect(again).toMatchObject({
-    code: 0,
-    stderr: '',
-    stdout: expect.stringMatching(/^paired with .* as admin \(Administrator\), this client was paired before\n$/),
-  });
-  const [known] = (await svcJson('connect', '--list', ...client('admin'))) as unknown as Record<string, unknown>[];
-  expect(known).toMatchObject({ name: 'home' });
+  const said = /^paired with pr-e2e\.de-users as admin \(Administrator\), this client was paired before\n$/;
+  expect(again).toMatchObject({ code: 0, stderr: '', stdout: expect.stringMatching(said) });
+  expect(await svcJson('iam', 'me', ...client('admin'))).toMatchObject({ username: 'admin', role: 'Administrator' });
 });
 
 test('an invitation: string, link and QR code; used once, from standard input', async () => {
@@ -125,8 +128,6 @@ test('a password in an argument is warned of, a missing name is asked for by its
 
 test('the administrator manages users', async () => {
   const admin = (...args: string[]) => svcJson('iam', ...args, ...client('admin'));
-  expect(await admin('users', 'list')).toEqual(['admin', 'carol', 'dora', 'emil']);
-  expect(await admin('roles')).toContain('Standard');
   await admin('users', 'create', 'frida', '--role', 'Guest');
   await admin('users', 'set', 'frida', '--role', 'Standard', '--display-name', 'Frida F.', '--token', 'her-token');
   await admin('fingerprints', 'add', 'frida', 'ab'.repeat(32), '--key-name', 'watch');
@@ -139,23 +140,20 @@ test('the administrator manages users', async () => {
     fingerprints: [{ fingerprint: 'ab'.repeat(32), name: 'watch' }],
     notificationCategories: [],
   });
-  await admin('users', 'set', 'fr', '--clear', 'display-name');
-  await admin('fingerprints', 'remove', 'fr', 'ab'.repeat(32));
-  expect((await svc('iam', 'users', 'show', 'fr', ...client('admin'))).stdout).toBe(
-    'username       fr\nrole           Standard\ntoken          her-token\n',
-  );
-  await admin('users', 'delete', 'fr');
-  const gone = await svc('iam', 'users', 'show', 'fr', ...client('admin'));
-  expect(gone).toMatchObject({
-    code: 1,
-    stdout: '',
-    stderr: expect.stringMatching(/^svc: there is no such user .*USER_DOES_NOT_EXIST.*svc iam users list/),
-  });
-  expect(await svc('iam', 'users', 'create', 'fr', '--role', 'King', ...client('admin'))).toMatchObject({
-    code: 1,
-    stderr: expect.stringMatching(/ROLE_DOES_NOT_EXIST.*svc iam roles/),
-  });
-  expect(iam.user('fr')).toBeUndefined();
+  await Promise.all([admin('users', 'set', 'fr', '--clear', 'display-name'), admin('fingerprints', 'remove', 'fr', 'ab'.repeat(32))]);
+  const shown = 'username       fr\nrole           Standard\ntoken          her-token\n';
+  expect((await svc('iam', 'users', 'show', 'fr', ...client('admin'))).stdout).toBe(shown);
+});
+
+test('and is told what is wrong', async () => {
+  const refusals: [string[], RegExp][] = [
+    [['users', 'show', 'nobody'], /^svc: there is no such user .*USER_DOES_NOT_EXIST.*svc iam users list/],
+    [['users', 'create', 'gina', '--role', 'King'], /ROLE_DOES_NOT_EXIST.*svc iam roles/],
+    [['users', 'create', 'Gina!'], /INVALID_INPUT/],
+  ];
+  const runs = await Promise.all(refusals.map(([args]) => svc('iam', ...args, ...client('admin'))));
+  expect(runs).toEqual(refusals.map(([, stderr]) => ({ code: 1, stdout: '', stderr: expect.stringMatching(stderr) })));
+  expect(iam.user('gina')).toBeUndefined();
 });
 
 test('and the device', async () => {

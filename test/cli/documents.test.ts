@@ -1,0 +1,47 @@
+/** docs/pairing.md shows only commands that exist, with options they have and the right number of arguments, and names every code. */
+import { readFileSync } from 'node:fs';
+import type { Command } from 'commander';
+import { describe, expect, test } from 'vitest';
+import { svc } from '../../cli/program.ts';
+import { pairingModes } from '../../protocol/records/index.ts';
+
+const text = readFileSync(new URL('../../docs/pairing.md', import.meta.url), 'utf8');
+const lines = [...text.matchAll(/^svc .*$/gm)].map(([line]) => line.replace(/\s+# .*$/, ''));
+
+/** Words as a shell would have them; quotes hold words together. */
+function words(line: string): string[] {
+  return [...line.matchAll(/'([^']*)'|(\S+)/g)].map(([, quoted, plain]) => quoted ?? plain ?? '').slice(1);
+}
+
+/** The line, parsed with all actions replaced: what it ran. */
+async function parsed(line: string): Promise<{ ran: string; options: Record<string, unknown> }> {
+  const program = await svc(words(line));
+  let ran: { ran: string; options: Record<string, unknown> } | undefined;
+  const replace = (command: Command, name: string): void => {
+    command.exitOverride();
+    if (command.commands.length === 0) {
+      command.action(() => {
+        ran = { ran: name, options: command.opts() };
+      });
+    }
+    for (const child of command.commands) replace(child, `${name} ${child.name()}`.trim());
+  };
+  replace(program, '');
+  await program.parseAsync(words(line.replaceAll('<hex>', 'ab'.repeat(32))), { from: 'user' });
+  if (ran === undefined) throw new Error(`nothing ran: ${line}`);
+  return ran;
+}
+
+describe('docs/pairing.md', () => {
+  test('has commands', () => expect(lines.length).toBeGreaterThan(15));
+
+  test.each(lines)('%s', async (line) => {
+    const { ran, options } = await parsed(line);
+    expect(line.startsWith(`svc ${ran}`)).toBe(true);
+    expect(options.device ?? options.address ?? options.server).toBeDefined();
+  });
+
+  test('tells of every mode', () => {
+    for (const mode of pairingModes) expect(text).toContain(`| ${mode} |`);
+  });
+});

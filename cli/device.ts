@@ -1,21 +1,29 @@
 /**
- * `svc device`: a real device with a thermostat, a file store and TCP and UDP tunnels, its state in a directory. Runs until SIGINT or SIGTERM.
+ * `svc device`: a real device with a thermostat, a file store, TCP and UDP tunnels, its users and state in a directory. Runs until SIGINT or SIGTERM.
  *
- * At its first start it makes its key and its server connect token. It prints the pairing string for clients and the line that registers
- * it at the base station; with --init it does only that.
+ * At its first start it makes its key and its access control. It prints how to pair with it and the line that registers it at the base station;
+ * with --init it does only that. The parts are in `device-app/`, the subcommands beside this file.
  */
 import { resolve } from 'node:path';
 import { Command, InvalidArgumentError, Option } from 'commander';
-import { Device, type DeviceEvent, nodeEnvironment, type SvcError, type TcpTunnelService, type UdpTunnelService } from '../device/index.ts';
-import { checkIds, encodePairingString } from '../protocol/records/index.ts';
+import { Device, nodeEnvironment, type TcpTunnelService, type UdpTunnelService } from '../device/index.ts';
+import { type PairingMode, pairingModes } from '../protocol/records/index.ts';
+import type { LogLevel } from '../transport/environment.ts';
 import { stderrLog } from '../transport/node/index.ts';
-import { type Allowed, isAllowed, readAllowed } from './device-app/allow.ts';
-import { DeviceData, type DeviceState } from './device-app/data.ts';
+import { type FirstAccess, pairKeys, setPairing } from './device-app/access.ts';
+import { readAllowed } from './device-app/allow.ts';
+import { announce, follow, warn } from './device-app/announce.ts';
+import { type DeviceConfiguration, readDeviceConfiguration } from './device-app/configuration.ts';
+import { DeviceData } from './device-app/data.ts';
 import { installFiles } from './device-app/files.ts';
-import { Thermostat } from './device-app/thermostat.ts';
+import { lockDirectory } from './device-app/lock.ts';
+import { type OpenDevice, openDevice } from './device-app/open.ts';
+import { Room } from './device-app/room.ts';
 import { deviceAuditCommand } from './device-audit.ts';
+import { deviceExplainCommand } from './device-explain.ts';
+import { deviceInviteCommand } from './device-invite.ts';
 import { collect, fingerprint, hostPort, id, LINK_MTU_HELP, linkMtu, listenPort, serverUrl } from './frame/arguments.ts';
-import { hint, UsageError } from './frame/errors.ts';
+import { UsageError } from './frame/errors.ts';
 import { Output } from './frame/output.ts';
 import { interruption, stopped } from './frame/signals.ts';
 
@@ -25,23 +33,31 @@ interface DeviceCommandOptions {
   deviceId?: string;
   server?: string;
   serverFingerprint?: string;
+  config?: string;
+  iam: FirstAccess;
+  pairing?: PairingMode[];
   allow: string[];
   tunnel: TcpTunnelService[];
   udpTunnel: UdpTunnelService[];
   localPort?: number;
   p2pPort?: number;
   linkMtu?: number;
+  mdns: boolean;
+  logLevel?: LogLevel;
   init?: boolean;
   json?: boolean;
 }
 
 const APP_NAME = 'svc device';
+/** Looked for by those who want thermostats only. */
+const MDNS_SUBTYPE = 'thermostat';
+const LOG_LEVELS: readonly LogLevel[] = ['error', 'warn', 'info', 'debug', 'trace'];
 
 /** The command `svc device`. */
 export function deviceCommand(): Command {
   return new Command('device')
-    .description('run a device: a thermostat, a file store and TCP tunnels, its state in a directory')
-    .requiredOption('--data <dir>', 'directory of key and state, made at first start')
+    .description('run a device: a thermostat, a file store and TCP tunnels, its users and state in a directory')
+    .requiredOption('--data <dir>', 'directory of key, users and state, made at first start')
     .addOption(new Option('--product <id>', 'product id; needed at first start').argParser(id))
     .addOption(new Option('--device-id <id>', 'device id; needed at first start').argParser(id))
     .addOption(
@@ -55,10 +71,21 @@ export function deviceCommand(): Command {
         fingerprint,
       ),
     )
+    .option('--config <file>', 'what the device offers, as JSON (default: device.json in its directory, if there is one)')
+    .addOption(
+      new Option('--iam <kind>', 'users it begins with: an invited administrator, or whoever comes first')
+        .choices(['production', 'demo'])
+        .default('production'),
+    )
+    .addOption(
+      new Option('--pairing <modes>', `pairing modes that are on from now on, the others off: ${pairingModes.join(',')} or none`).argParser(
+        modes,
+      ),
+    )
     .addOption(
       new Option(
         '--allow <who>',
-        'who may change things, send files and open tunnels: a fingerprint of svc key show, a file of them, or any; repeatable',
+        'clients that are administrators without pairing: a fingerprint of svc key show, or a file of them; repeatable',
       )
         .argParser(collect((text) => text))
         .default([], 'nobody'),
@@ -78,142 +105,90 @@ export function deviceCommand(): Command {
     )
     .addOption(new Option('--p2p-port <port>', 'UDP port towards the base station, 0 for a free one (default: 5593)').argParser(listenPort))
     .addOption(new Option('--link-mtu <bytes>', LINK_MTU_HELP).argParser(linkMtu))
-    .option('--init', 'make key and token, print how to register and pair the device, and end')
+    .option('--no-mdns', 'do not announce the device on the local network')
+    .addOption(new Option('--log-level <level>', 'least important messages on standard error (default: warn)').choices(LOG_LEVELS))
+    .option('--init', 'make key and users, print how to register and pair the device, and end')
     .option('--json', 'events as JSON lines on standard output')
+    .addCommand(deviceInviteCommand())
+    .addCommand(deviceExplainCommand())
     .addCommand(deviceAuditCommand())
     .action(run);
 }
 
 async function run(options: DeviceCommandOptions): Promise<void> {
-  const output = new Output(options.json === true);
   const allowed = await readAllowed(options.allow);
   const data = await DeviceData.open(resolve(options.data));
-  const environment = nodeEnvironment({
-    log: stderrLog({ level: process.env.SVC_DEBUG ? 'debug' : 'warn' }),
-    ...(options.linkMtu !== undefined && { linkMtu: options.linkMtu }),
-  });
-  const device = new Device({ environment, appName: APP_NAME, appVersion: Device.version() });
-  const state = await identify(device, data, options);
-  if (options.init === true) {
-    await data.update();
-    return announce(output, device, state, false);
+  const configuration = await readDeviceConfiguration(options.config, data.configurationFile);
+  const unlock = await lockDirectory(data.directory);
+  try {
+    const log = stderrLog({ level: options.logLevel ?? (process.env.SVC_DEBUG ? 'debug' : 'warn') });
+    const environment = nodeEnvironment({ log, ...(options.linkMtu !== undefined && { linkMtu: options.linkMtu }) });
+    const device = new Device({ environment, appName: APP_NAME, appVersion: Device.version() });
+    const opened = await openDevice(device, data, options, environment);
+    try {
+      if (options.pairing !== undefined) await setPairing(opened.access.iam, options.pairing);
+      await pairKeys(opened.access.iam, allowed);
+      const output = new Output(options.json === true);
+      if (options.init === true) await initialize(output, opened);
+      else await serve(output, opened, configuration, options);
+    } finally {
+      await opened.audit.close();
+    }
+  } finally {
+    await unlock();
   }
-  configure(device, data, state, allowed, options);
+}
+
+async function initialize(output: Output, { device, data, state, access }: OpenDevice): Promise<void> {
+  await data.update();
+  await announce(output, device, state, access, false);
+}
+
+async function serve(
+  output: Output,
+  { device, data, state, access, environment }: OpenDevice,
+  configuration: DeviceConfiguration,
+  options: DeviceCommandOptions,
+): Promise<void> {
+  const { iam } = access;
+  configure(device, configuration, options);
+  installFiles(device, data.filesDirectory);
+  const room = new Room({ device, iam, data, configuration, log: environment.log, output });
   const { signal, dispose } = interruption();
   try {
-    follow(device, output);
+    follow(device, iam, output);
     await device.start();
     await data.update();
-    announce(output, device, state, true);
-    warn(output, allowed, state);
+    await announce(output, device, state, access, true);
+    warn(output, iam, state);
+    room.begin();
     await stopped(signal);
+    room.end();
     await device.close();
+    await iam.settled();
     output.result({ event: 'closed' }, 'closed');
   } finally {
     dispose();
   }
 }
 
-/** Who the device is: from the options at first start, from state.json afterwards. Key and token are made when missing. */
-async function identify(device: Device, data: DeviceData, options: DeviceCommandOptions): Promise<DeviceState> {
-  const ProductId = options.product ?? data.state?.ProductId;
-  const DeviceId = options.deviceId ?? data.state?.DeviceId;
-  if (ProductId === undefined || DeviceId === undefined)
-    throw new UsageError('the first start in a directory needs --product and --device-id');
-  checkTogether(ProductId, DeviceId);
-  const ServerUrl = options.server ?? data.state?.ServerUrl;
-  const ServerFingerprint = options.serverFingerprint ?? (ServerUrl === data.state?.ServerUrl ? data.state?.ServerFingerprint : undefined);
-  if ((ServerUrl === undefined) !== (ServerFingerprint === undefined)) {
-    throw new UsageError('--server and --server-fingerprint belong together: svc basestation prints its fingerprint at its start');
-  }
-  device.setPrivateKey(await data.privateKey(() => device.createPrivateKey()));
-  const state = data.adopt({
-    ProductId,
-    DeviceId,
-    ServerConnectToken: data.state?.ServerConnectToken ?? device.createServerConnectToken(),
-    ...(ServerUrl !== undefined && { ServerUrl }),
-    ...(ServerFingerprint !== undefined && { ServerFingerprint }),
-  });
-  device.setProductId(ProductId);
-  device.setDeviceId(DeviceId);
-  return state;
-}
-
-function configure(device: Device, data: DeviceData, state: DeviceState, allowed: Allowed, options: DeviceCommandOptions): void {
-  if (state.ServerUrl !== undefined && state.ServerFingerprint !== undefined) {
-    device.setServerUrl(state.ServerUrl);
-    device.setServerFingerprint(state.ServerFingerprint);
-  } else {
-    device.setBasestationAttach(false);
-  }
+function configure(device: Device, { tcpTunnels, udpTunnels }: DeviceConfiguration, options: DeviceCommandOptions): void {
   if (options.localPort !== undefined) device.setLocalPort(options.localPort);
   if (options.p2pPort !== undefined) device.setP2pPort(options.p2pPort);
-  device.addServerConnectToken(state.ServerConnectToken);
-  device.onAuthorizationRequest(({ connection }) => isAllowed(allowed, connection.clientFingerprint));
-  for (const service of options.tunnel) device.addTcpTunnelService(service);
-  for (const service of options.udpTunnel) device.addUdpTunnelService(service);
-  new Thermostat(state.Thermostat, (Thermostat) => data.update({ Thermostat })).install(device);
-  installFiles(device, data.filesDirectory);
+  if (options.mdns) {
+    device.enableMdns();
+    device.mdnsAddSubtype(MDNS_SUBTYPE);
+  }
+  for (const service of withoutTwins('--tunnel', tcpTunnels, options.tunnel)) device.addTcpTunnelService(service);
+  for (const service of withoutTwins('--udp-tunnel', udpTunnels, options.udpTunnel)) device.addUdpTunnelService(service);
 }
 
-/** What the device is called by others. */
-function announce(output: Output, device: Device, state: DeviceState, started: boolean): void {
-  const { ProductId, DeviceId, ServerConnectToken, ServerUrl = 'https://<base station>', ServerFingerprint = '<its fingerprint>' } = state;
-  const fp = device.deviceFingerprint;
-  const pairingString = encodePairingString({ productId: ProductId, deviceId: DeviceId, sct: ServerConnectToken, fingerprint: fp });
-  const adminCommand = `svc admin device add ${ProductId} ${DeviceId} --fingerprint ${fp}`;
-  const ports = started ? { localPort: device.localPort, p2pPort: device.p2pPort } : {};
-  output.result(
-    {
-      event: 'started',
-      productId: ProductId,
-      deviceId: DeviceId,
-      fingerprint: fp,
-      ...ports,
-      sct: ServerConnectToken,
-      pairingString,
-      adminCommand,
-    },
-    [
-      `device ${ProductId}.${DeviceId}${started ? `, UDP port ${device.localPort} for direct clients` : ''}`,
-      `fingerprint        ${fp}`,
-      `register it with   ${adminCommand} --data <dir of the base station>`,
-      `pair a client with svc connect '${pairingString}' --server ${ServerUrl} --server-fingerprint ${ServerFingerprint}`,
-    ],
-  );
-}
-
-function warn(output: Output, allowed: Allowed, state: DeviceState): void {
-  if (allowed.anybody) output.warn('--allow any: everybody who reaches this device may change it, send it files and use its tunnels');
-  else if (allowed.fingerprints.size === 0)
-    output.note('nobody may change things, send files or open tunnels: allow clients with --allow <fingerprint of svc key show>');
-  if (state.ServerUrl === undefined) output.note('no base station: only clients that come directly (--address) reach this device');
-}
-
-/** Prints what happens, from now on. */
-function follow(device: Device, output: Output): void {
-  device.onDeviceEvent((event, reason) => {
-    if (event !== 'CLOSED')
-      output.result(
-        { event: event.toLowerCase().replaceAll('_', '-'), ...(reason !== null && { reason: reason.message, code: reason.code }) },
-        eventText(event, reason),
-      );
-  });
-  device.onConnectionEvent((connection, event) => {
-    const name = event.toLowerCase().replaceAll('_', '-');
-    const client = connection.clientFingerprint;
-    output.result(
-      { event: `connection-${name}`, connection: connection.ref, client },
-      `connection ${connection.ref} ${name}: client ${client.slice(0, 32)}`,
-    );
-  });
-}
-
-function eventText(event: DeviceEvent, reason: SvcError | null): string {
-  if (event === 'ATTACHED') return 'attached to the base station';
-  const why = reason === null ? '' : `: ${reason.message}`;
-  if (event === 'DETACHED') return `detached from the base station${reason === null ? '' : `${why}; trying again`}`;
-  return `${event}${why}${reason !== null && hint(reason.code) !== undefined ? `: ${hint(reason.code)}` : ''}`;
+/** Both together. @throws UsageError when one of the options has the id of another service */
+function withoutTwins<S extends { readonly id: string }>(option: string, configured: readonly S[], given: readonly S[]): S[] {
+  const all = [...configured, ...given];
+  const twin = given.find(({ id }, index) => all.findIndex((other) => other.id === id) < configured.length + index);
+  if (twin !== undefined) throw new UsageError(`${option} ${twin.id}: there is another service of that id`);
+  return all;
 }
 
 function tunnel(text: string): TcpTunnelService {
@@ -223,11 +198,11 @@ function tunnel(text: string): TcpTunnelService {
   return { id: serviceId, type, ...hostPort(address) };
 }
 
-/** Each id was looked at alone; together they have a limit too. */
-function checkTogether(productId: string, deviceId: string): void {
-  try {
-    checkIds(productId, deviceId);
-  } catch (error) {
-    throw new UsageError((error as Error).message);
-  }
+function modes(text: string): PairingMode[] {
+  const names = text === 'none' ? [] : text.split(',');
+  return names.map((name) => {
+    const mode = pairingModes.find((each) => each === name);
+    if (mode === undefined) throw new InvalidArgumentError(`Expected none, or some of ${pairingModes.join(',')}.`);
+    return mode;
+  });
 }

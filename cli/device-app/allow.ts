@@ -1,31 +1,19 @@
 /**
- * Who may use a device of `svc device`: clients by the fingerprint of their key. Given as --allow <fingerprint|any|file>, repeatable; a file
- * has one fingerprint per line, `#` begins a comment.
+ * `svc device --allow`: clients that are paired without pairing, by the fingerprint of their key. Given as a fingerprint or a file, repeatable; a
+ * file has one fingerprint per line, `#` begins a comment.
  */
 import { readFile } from 'node:fs/promises';
 import { isFingerprint } from '../../protocol/identity/index.ts';
 import { UsageError } from '../frame/errors.ts';
 
-export interface Allowed {
-  /** Everybody who reaches the device. */
-  readonly anybody: boolean;
-  readonly fingerprints: ReadonlySet<string>;
-}
-
-/** @throws UsageError for anything that is neither a fingerprint, nor `any`, nor a readable file of fingerprints */
-export async function readAllowed(values: readonly string[]): Promise<Allowed> {
+/** Full hex, lower case. @throws UsageError for anything that is neither a fingerprint nor a readable file of fingerprints */
+export async function readAllowed(values: readonly string[]): Promise<ReadonlySet<string>> {
   const fingerprints = new Set<string>();
   for (const value of values) {
-    if (value === 'any') continue;
     if (isFingerprint(value.toLowerCase())) fingerprints.add(value.toLowerCase());
     else for (const entry of await readAllowFile(value)) fingerprints.add(entry);
   }
-  return { anybody: values.includes('any'), fingerprints };
-}
-
-/** Whether a client with this key may use the device. @param fingerprint full hex, lower case */
-export function isAllowed(allowed: Allowed, fingerprint: string): boolean {
-  return allowed.anybody || allowed.fingerprints.has(fingerprint);
+  return fingerprints;
 }
 
 async function readAllowFile(path: string): Promise<string[]> {
@@ -41,6 +29,6 @@ async function contentOf(path: string): Promise<string> {
   try {
     return await readFile(path, 'utf8');
   } catch {
-    throw new UsageError(`--allow ${path}: neither a fingerprint (64 hexadecimal digits), nor "any", nor a file that can be read`);
+    throw new UsageError(`--allow ${path}: neither a fingerprint (64 hexadecimal digits), nor a file that can be read`);
   }
 }

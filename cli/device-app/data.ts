@@ -1,5 +1,14 @@
 /**
- * What `svc device` keeps in its directory: key.pem, state.json (who it is, its base station, its token, the thermostat), files/.
+ * What `svc device` keeps in its directory:
+ *
+ *     key.pem                  its private key
+ *     state.json               who it is, its base station, the thermostat
+ *     iam-configuration.json   roles and policies (access.ts)
+ *     iam-state.json           users and settings
+ *     audit-key.pem, audit/    what happened to both (docs/audit.md)
+ *     device.json              what it offers, if an owner wrote it (configuration.ts)
+ *     files/                   files that clients sent
+ *     device.lock              which process has the directory now (lock.ts)
  *
  * state.json is replaced as a whole, one write after the other; `update` resolves when its content is on the disk, so that nothing is
  * acknowledged to a client before.
@@ -8,13 +17,15 @@ import { join } from 'node:path';
 import { createFile, makeDirectory, prepareDirectory, readJson, replaceJson } from '../../transport/node/index.ts';
 import { CommandError } from '../frame/errors.ts';
 import { readPrivateKey } from '../frame/private-key.ts';
+import { CONFIGURATION_FILE } from './configuration.ts';
 import type { ThermostatState } from './thermostat.ts';
 
 export interface DeviceState {
   Version: 1;
   ProductId: string;
   DeviceId: string;
-  ServerConnectToken: string;
+  /** Only of a device that was made before it had users: became the token of open pairing. */
+  ServerConnectToken?: string;
   /** Base station: https://host[:port] and the fingerprint of its key. */
   ServerUrl?: string;
   ServerFingerprint?: string;
@@ -47,6 +58,11 @@ export class DeviceData {
     return this.#state;
   }
 
+  /** Where an owner describes what the device offers. */
+  get configurationFile(): string {
+    return join(this.directory, CONFIGURATION_FILE);
+  }
+
   get filesDirectory(): string {
     return join(this.directory, 'files');
   }
@@ -77,6 +93,6 @@ export class DeviceData {
 }
 
 function isDeviceState(value: unknown): value is DeviceState {
-  const { Version, ProductId, DeviceId, ServerConnectToken } = (value ?? {}) as Partial<DeviceState>;
-  return Version === 1 && [ProductId, DeviceId, ServerConnectToken].every((text) => typeof text === 'string' && text !== '');
+  const { Version, ProductId, DeviceId } = (value ?? {}) as Partial<DeviceState>;
+  return Version === 1 && [ProductId, DeviceId].every((text) => typeof text === 'string' && text !== '');
 }

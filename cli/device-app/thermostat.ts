@@ -7,9 +7,10 @@
  *     GET, PUT       /thermostat/mode         text, "heat" or "off"
  *     POST, DELETE   /thermostat/boost        text, 1 to 120 minutes of full heat; ends it
  *
- * Everybody who reaches the device may read; changes need the permission `Thermostat:Set`. A change is on the disk before it is answered.
+ * Reading needs the permission `Thermostat:Get`, changing `Thermostat:Set`. A change is on the disk before it is answered. What can be read can be
+ * observed: each notification is decided anew, so that who may no longer read is told nothing more.
  */
-import type { CoapHandler, Device, DeviceCoapRequest, DeviceCoapResponse } from '../../device/index.ts';
+import type { CoapHandler, CoapResource, Device, DeviceCoapRequest, DeviceCoapResponse } from '../../device/index.ts';
 import { ContentFormat } from '../../protocol/coap/index.ts';
 
 /** As it stands in state.json. Times are Unix milliseconds. */
@@ -28,60 +29,66 @@ const MAX_BOOST = 120;
 const BOOST_TEMPERATURE = 30;
 /** Where an unheated room ends up, °C. */
 const OUTSIDE = 12;
-/** Time in which the room goes 63 % of the way, ms. */
-const TIME_CONSTANT = 20 * 60_000;
+/** Seconds in which the room goes 63 % of the way. */
+const TIME_CONSTANT = 20 * 60;
 
 const CHANGED: DeviceCoapResponse = { status: 204 };
+
+/** What a person would look at. */
+export interface Snapshot {
+  /** °C, one decimal. */
+  readonly temperature: number;
+  readonly target: number;
+  readonly mode: 'heat' | 'off';
+  readonly boostMinutes: number;
+}
+
+export interface ThermostatOptions {
+  /** What was saved; undefined at the first start. */
+  readonly state: ThermostatState | undefined;
+  /** Makes a state durable. */
+  readonly save: (state: ThermostatState) => Promise<void>;
+  /** Seconds in which the room goes 63 % of the way; default 20 minutes. */
+  readonly timeConstant?: number;
+  /** Unix milliseconds; default the system's clock. */
+  readonly now?: () => number;
+}
+
+/** The part of a device that resources need. */
+export type ThermostatDevice = Pick<Device, 'addCoapResource' | 'authorize'>;
 
 export class Thermostat {
   #state: ThermostatState;
   readonly #save: (state: ThermostatState) => Promise<void>;
   readonly #now: () => number;
+  readonly #timeConstant: number;
+  readonly #resources: { readonly resource: CoapResource; readonly shows: (snapshot: Snapshot) => string }[] = [];
+  #told: Snapshot;
 
-  constructor(state: ThermostatState | undefined, save: (state: ThermostatState) => Promise<void>, now: () => number = Date.now) {
+  constructor({ state, save, timeConstant = TIME_CONSTANT, now = Date.now }: ThermostatOptions) {
     this.#now = now;
     this.#save = save;
+    this.#timeConstant = timeConstant * 1000;
     this.#state = state ?? { Target: 20, Mode: 'heat', Temperature: 18, Time: now(), BoostUntil: 0 };
+    this.#told = this.snapshot();
   }
 
   /** Adds the resources. */
-  install(device: Device): void {
-    const guarded =
-      (handler: CoapHandler): CoapHandler =>
-      async (request) =>
-        (await device.authorize(request.connection, 'Thermostat:Set')) ? handler(request) : { status: 403, payload: 'Access denied' };
-    device.addCoapResource('GET', '/thermostat', () => ({
-      status: 205,
-      contentFormat: ContentFormat.APPLICATION_JSON,
-      payload: JSON.stringify(this.snapshot()),
-    }));
-    device.addCoapResource('GET', '/thermostat/temperature', () => text(this.snapshot().temperature.toFixed(1)));
-    device.addCoapResource('GET', '/thermostat/target', () => text(this.#state.Target.toFixed(1)));
-    device.addCoapResource(
-      'PUT',
-      '/thermostat/target',
-      guarded((request) => this.#setTarget(request)),
-    );
-    device.addCoapResource('GET', '/thermostat/mode', () => text(this.#state.Mode));
-    device.addCoapResource(
-      'PUT',
-      '/thermostat/mode',
-      guarded((request) => this.#setMode(request)),
-    );
-    device.addCoapResource(
-      'POST',
-      '/thermostat/boost',
-      guarded((request) => this.#boost(request)),
-    );
-    device.addCoapResource(
-      'DELETE',
-      '/thermostat/boost',
-      guarded(() => this.#endBoost()),
-    );
+  install(device: ThermostatDevice): void {
+    this.#readable(device, '/thermostat', (snapshot) => JSON.stringify(snapshot), ContentFormat.APPLICATION_JSON);
+    this.#readable(device, '/thermostat/temperature', ({ temperature }) => temperature.toFixed(1));
+    this.#readable(device, '/thermostat/target', ({ target }) => target.toFixed(1));
+    this.#readable(device, '/thermostat/mode', ({ mode }) => mode);
+    const changing = (method: string, path: string, handler: CoapHandler) =>
+      device.addCoapResource(method, path, guarded(device, 'Thermostat:Set', handler));
+    changing('PUT', '/thermostat/target', (request) => this.#setTarget(request));
+    changing('PUT', '/thermostat/mode', (request) => this.#setMode(request));
+    changing('POST', '/thermostat/boost', (request) => this.#boost(request));
+    changing('DELETE', '/thermostat/boost', () => this.#endBoost());
   }
 
   /** Everything a person would look at, now. */
-  snapshot(): { temperature: number; target: number; mode: 'heat' | 'off'; boostMinutes: number } {
+  snapshot(): Snapshot {
     const { Target, Mode, BoostUntil } = this.#state;
     return {
       temperature: Math.round(this.#temperature() * 10) / 10,
@@ -89,6 +96,24 @@ export class Thermostat {
       mode: Mode,
       boostMinutes: Math.max(0, Math.ceil((BoostUntil - this.#now()) / 60_000)),
     };
+  }
+
+  /** Tells observers what became different since the last time. To be called from time to time: the room changes by itself. */
+  tick(): Snapshot {
+    const snapshot = this.snapshot();
+    for (const { resource, shows } of this.#resources) if (shows(snapshot) !== shows(this.#told)) resource.notify();
+    this.#told = snapshot;
+    return snapshot;
+  }
+
+  #readable(
+    device: ThermostatDevice,
+    path: string,
+    shows: (snapshot: Snapshot) => string,
+    contentFormat: number = ContentFormat.TEXT_PLAIN,
+  ): void {
+    const handler = guarded(device, 'Thermostat:Get', () => ({ status: 205, contentFormat, payload: shows(this.snapshot()) }));
+    this.#resources.push({ resource: device.addCoapResource('GET', path, handler, { observable: true }), shows });
   }
 
   async #setTarget({ payload }: DeviceCoapRequest): Promise<DeviceCoapResponse> {
@@ -120,6 +145,7 @@ export class Thermostat {
   async #change(change: Partial<ThermostatState>): Promise<DeviceCoapResponse> {
     this.#state = { ...this.#state, Temperature: this.#temperature(), Time: this.#now(), ...change };
     await this.#save(this.#state);
+    this.tick();
     return CHANGED;
   }
 
@@ -129,16 +155,19 @@ export class Thermostat {
     const goal = Mode === 'heat' ? Math.max(Target, OUTSIDE) : OUTSIDE;
     const boosted = Math.max(0, Math.min(BoostUntil, this.#now()) - Time);
     const rest = Math.max(0, this.#now() - Time - boosted);
-    return approach(approach(Temperature, BOOST_TEMPERATURE, boosted), goal, rest);
+    return this.#approach(this.#approach(Temperature, BOOST_TEMPERATURE, boosted), goal, rest);
+  }
+
+  /** @param elapsed ms */
+  #approach(from: number, to: number, elapsed: number): number {
+    return to + (from - to) * Math.exp(-elapsed / this.#timeConstant);
   }
 }
 
-function approach(from: number, to: number, elapsed: number): number {
-  return to + (from - to) * Math.exp(-elapsed / TIME_CONSTANT);
-}
-
-function text(payload: string): DeviceCoapResponse {
-  return { status: 205, payload };
+/** A handler for those only who may do `action`. */
+function guarded(device: ThermostatDevice, action: string, handler: CoapHandler): CoapHandler {
+  return async (request) =>
+    (await device.authorize(request.connection, action)) ? handler(request) : { status: 403, payload: 'Access denied' };
 }
 
 function number(payload: Uint8Array): number {

@@ -51,7 +51,7 @@ const HINTS: Record<string, string> = {
   WRONG_PRODUCT_ID: 'its key is registered for another product: check --product, or register it anew',
   WRONG_DEVICE_ID: 'its key is registered for another device: check --device-id, or register it anew',
   UNKNOWN_DEVICE_ID: 'register it on the base station with `svc admin device add`',
-  FORBIDDEN: 'start the device with --allow and the fingerprint of `svc key show`',
+  FORBIDDEN: 'the role of your user does not allow it, or you have not paired: see `svc pair`, and `svc device explain` on the device',
   BLOCKED_BY_DEVICE_CONFIGURATION: '`svc iam me` shows who this client is to the device, and its role',
   PAIRING_MODE_DISABLED: '`svc iam modes` shows what the device offers over this connection',
   AUTHENTICATION_ERROR: 'check user name and password; an invitation can be used once',

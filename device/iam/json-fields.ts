@@ -31,6 +31,10 @@ export class JsonField {
     return Number.isSafeInteger(this.#value) ? (this.#value as number) : this.reject('must be a whole number');
   }
 
+  get number(): number {
+    return Number.isFinite(this.#value) ? (this.#value as number) : this.reject('must be a number');
+  }
+
   get array(): JsonField[] {
     const value = this.#value;
     if (!Array.isArray(value)) return this.reject('must be an array');

@@ -151,7 +151,7 @@ test('straight to the device, without the base station', async () => {
 });
 
 describe('another client', () => {
-  test('may read, and change nothing', async () => {
+  test('that has not paired may do nothing', async () => {
     const { sct, fingerprint } = await device.event('started');
     const { fingerprint: stationFingerprint, port } = await station.event('listening');
     const stranger = ['--state', join(folder, 'stranger'), '--product', PRODUCT, '--device-id', DEVICE, '--sct', String(sct)];
@@ -163,16 +163,15 @@ describe('another client', () => {
       '--server-fingerprint',
       String(stationFingerprint),
     );
-    expect(await svc('coap', 'GET', '/thermostat/temperature', ...stranger)).toMatchObject({ code: 0 });
-    expect(await svc('coap', 'PUT', '/thermostat/target', '--payload', '5', ...stranger)).toMatchObject({
-      code: 1,
-      stderr: expect.stringMatching(/4\.03/),
-    });
+    for (const request of [['GET'], ['PUT', '--payload', '5']]) {
+      const refused = await svc('coap', request[0] as string, '/thermostat/target', ...request.slice(1), ...stranger);
+      expect(refused).toMatchObject({ code: 1, stderr: expect.stringMatching(/4\.03/) });
+    }
     expect(await svc('stream', 'send', join(folder, 'empty'), 'x', ...stranger)).toMatchObject({
       code: 1,
-      stderr: expect.stringMatching(/FORBIDDEN.*--allow/),
+      stderr: expect.stringMatching(/FORBIDDEN.*not paired/),
     });
-    expect(await svc('tunnel', 'web', ...stranger)).toMatchObject({ code: 1, stderr: expect.stringMatching(/FORBIDDEN.*--allow/) });
+    expect(await svc('tunnel', 'web', ...stranger)).toMatchObject({ code: 1, stderr: expect.stringMatching(/FORBIDDEN.*not paired/) });
   });
 
   test('with a wrong token does not get through the base station', async () => {
@@ -221,6 +220,13 @@ describe('after the device went away', () => {
 
   test('set up anew with another key: refused until it is paired again on purpose', async () => {
     await rm(join(folder, 'device', 'key.pem'));
+    const stateFile = join(folder, 'device', 'iam-state.json');
+    const { OpenPairingPasswordSealed: _, ...others } = JSON.parse(await readFile(stateFile, 'utf8'));
+    expect(await svc(...deviceArguments, '--init')).toMatchObject({
+      code: 1,
+      stderr: expect.stringMatching(/iam-state\.json.*another device key/),
+    });
+    await writeFile(stateFile, JSON.stringify(others));
     const { fingerprint, pairingString } = await svcJson(...deviceArguments, '--init');
     await svcJson('admin', 'device', 'set-fingerprint', PRODUCT, DEVICE, String(fingerprint), '--data', join(folder, 'station'));
     device = new Running(...deviceArguments);

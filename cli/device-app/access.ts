@@ -1,0 +1,169 @@
+/**
+ * Access control of `svc device`: which roles may do what with a thermostat, and the files `iam-configuration.json` and `iam-state.json` of its directory.
+ *
+ * To the defaults of the SDK come three policies for what this application asks itself:
+ *
+ *     ReadThermostat     Thermostat:Get     Guest, Standard, Administrator
+ *     ControlThermostat  Thermostat:Set     Standard, Administrator
+ *     Files              File:Transfer      Standard, Administrator
+ *
+ * Who is no user may pair, and nothing else. Both files are the owner's: the configuration to edit while the device is stopped, the state to read.
+ */
+import { join } from 'node:path';
+import { defaultIamLimits, Rules } from '../../device/iam/index.ts';
+import {
+  CONFIGURATION_FILE,
+  defaultConfiguration,
+  demoState,
+  Iam,
+  type IamConfiguration,
+  type IamSecrets,
+  type IamState,
+  type Log,
+  openIam,
+  productionState,
+  readConfiguration,
+  readState,
+  STATE_FILE,
+  SvcError,
+} from '../../device/index.ts';
+import { type IamUser, type PairingMode, pairingModes } from '../../protocol/records/index.ts';
+import { readJson } from '../../transport/node/index.ts';
+import { CommandError } from '../frame/errors.ts';
+import { CATEGORIES } from './notifications.ts';
+
+/** What a device without state begins with (reference §2.4). */
+export type FirstAccess = 'production' | 'demo';
+
+/** Passwords that are known only when they are made. */
+export interface Access {
+  readonly iam: Iam;
+  /** Of the user `admin`, when the state was made just now. */
+  readonly adminPassword?: string;
+}
+
+export interface AccessOptions {
+  readonly secrets: IamSecrets;
+  readonly first: FirstAccess;
+  /** Token for open pairing in a state made now; default a fresh one. */
+  readonly sct?: string | undefined;
+  readonly log: Log;
+}
+
+/** Username of the first administrator. */
+export const ADMIN = 'admin';
+
+const FRIENDLY_NAME = 'Thermostat';
+const ADMINISTRATOR = 'Administrator';
+
+const flags = {
+  PasswordOpen: 'passwordOpenPairing',
+  LocalOpen: 'localOpenPairing',
+  PasswordInvite: 'passwordInvitePairing',
+  LocalInitial: 'localInitialPairing',
+} as const;
+
+/** Roles and policies of a device without a configuration. */
+export function thermostatConfiguration(): IamConfiguration {
+  const { policies, roles, ...rest } = defaultConfiguration();
+  const own = [allow('ReadThermostat', 'Thermostat:Get'), allow('ControlThermostat', 'Thermostat:Set'), allow('Files', 'File:Transfer')];
+  const everything = own.map(({ id }) => id);
+  const added: Readonly<Record<string, readonly string[]>> = { Guest: ['ReadThermostat'], Standard: everything, Administrator: everything };
+  return {
+    ...rest,
+    policies: [...policies, ...own],
+    roles: roles.map((role) => ({ ...role, policies: [...role.policies, ...(added[role.id] ?? [])] })),
+  };
+}
+
+/** Opens the files of a directory, and makes those that are missing. @throws LocalError that names file and place */
+export async function openAccess(directory: string, { secrets, first, sct, log }: AccessOptions): Promise<Access> {
+  let adminPassword: string | undefined;
+  const firstState = async (): Promise<IamState> => {
+    const made = first === 'demo' ? await demoState(secrets) : await productionState(secrets);
+    adminPassword = made.adminPassword;
+    return { ...made.state, friendlyName: FRIENDLY_NAME, ...(sct !== undefined && { openPairingSct: sct }) };
+  };
+  const iam = await openIam(directory, {
+    secrets,
+    log,
+    notificationCategories: CATEGORIES,
+    firstConfiguration: thermostatConfiguration,
+    firstState,
+  });
+  return { iam, ...(adminPassword !== undefined && { adminPassword }) };
+}
+
+/** The same to look at only, also beside the running device: nothing is made, and nothing can be saved. @throws CommandError that names file and place */
+export async function readAccess(directory: string, secrets: IamSecrets): Promise<Iam> {
+  const rules = new Rules(defaultIamLimits);
+  const configuration = await readPart(join(directory, CONFIGURATION_FILE), readConfiguration);
+  const state = await readPart(join(directory, STATE_FILE), (document) =>
+    readState(document, { rules, notificationCategories: CATEGORIES, secrets }),
+  );
+  return new Iam({
+    configuration,
+    state,
+    secrets,
+    notificationCategories: CATEGORIES,
+    save: async () => {
+      throw new CommandError('users and roles are only read here');
+    },
+  });
+}
+
+async function readPart<T>(path: string, read: (document: unknown) => T | Promise<T>): Promise<T> {
+  const document = await readJson(path);
+  if (document === undefined) throw new CommandError(`there is no ${path}: svc device makes it at its first start`);
+  try {
+    return await read(document);
+  } catch (error) {
+    throw error instanceof SvcError ? new CommandError(`${path}: ${error.message}`) : error;
+  }
+}
+
+/** Switches the pairing modes that are named on, and the others off. */
+export async function setPairing(iam: Iam, modes: readonly PairingMode[]): Promise<void> {
+  await iam.update((draft) => {
+    for (const mode of pairingModes) {
+      const on = modes.includes(mode);
+      if (draft.state[flags[mode]] !== on) draft.setFlag(flags[mode], on);
+    }
+  });
+}
+
+/** Modes that are on. */
+export function pairingOf({ state }: Iam): PairingMode[] {
+  return pairingModes.filter((mode) => state[flags[mode]]);
+}
+
+/** Makes an administrator of each key that is nobody's, named after the key. */
+export async function pairKeys(iam: Iam, fingerprints: Iterable<string>): Promise<void> {
+  await iam.update((draft) => {
+    for (const fingerprint of fingerprints) {
+      if (draft.state.users.byFingerprint(fingerprint) !== undefined) continue;
+      draft.createUser(`key-${fingerprint.slice(0, 12)}`, { role: ADMINISTRATOR, fingerprints: [{ fingerprint }] });
+    }
+  });
+}
+
+/**
+ * Invites a user, who is made when there is none of that name: a fresh password to pair by, which counts until then.
+ * @param role undefined leaves the role, or gives a new user none
+ * @throws LocalError INVALID_ARGUMENT, NOT_FOUND (role), OUT_OF_MEMORY
+ */
+export async function invite(iam: Iam, secrets: IamSecrets, username: string, role?: string): Promise<{ user: IamUser; password: string }> {
+  const password = secrets.makeToken();
+  const verifier = await secrets.makeVerifier(password);
+  const user = await iam.update((draft) => {
+    if (draft.state.users.user(username) === undefined) draft.createUser(username);
+    if (role !== undefined) draft.setUserRole(username, role);
+    draft.setUserVerifier(username, verifier);
+    return draft.user(username);
+  });
+  return { user, password };
+}
+
+function allow(id: string, action: string): IamConfiguration['policies'][number] {
+  return { id, statements: [{ effect: 'Allow', actions: [action], conditions: [] }] };
+}

@@ -1,0 +1,140 @@
+/** What `svc device` prints: who it is, how to pair with it, and what happens. */
+import type { Device, DeviceEvent, Iam, SvcError } from '../../device/index.ts';
+import { encodePairingString, type IamUser, type PairingString } from '../../protocol/records/index.ts';
+import { hint } from '../frame/errors.ts';
+import type { Output } from '../frame/output.ts';
+import { share } from '../pairing-share.ts';
+import { type Access, ADMIN, pairingOf } from './access.ts';
+import type { DeviceState } from './data.ts';
+
+/** What a device can hand over for pairing now. */
+interface Pairings {
+  /** Without a password: to connect, and for the local ways of pairing. */
+  readonly plain: PairingString;
+  /** With the password of open pairing, while that is on. */
+  readonly open?: PairingString;
+  /** For the user `admin`, when its password was made just now. */
+  readonly invitation?: PairingString;
+}
+
+/** What the device is called by others, and how they become its users. */
+export async function announce(output: Output, device: Device, state: DeviceState, access: Access, started: boolean): Promise<void> {
+  const { ProductId, DeviceId } = state;
+  const fingerprint = device.deviceFingerprint;
+  const pairings = await pairingsOf(device, access);
+  const plain = encodePairingString(pairings.plain);
+  const open = pairings.open && encodePairingString(pairings.open);
+  const invitation = pairings.invitation && encodePairingString(pairings.invitation);
+  const modes = pairingOf(access.iam);
+  const adminCommand = `svc admin device add ${ProductId} ${DeviceId} --fingerprint ${fingerprint}`;
+  const ports = started ? { localPort: device.localPort, p2pPort: device.p2pPort } : {};
+  output.result(
+    {
+      event: 'started',
+      productId: ProductId,
+      deviceId: DeviceId,
+      fingerprint,
+      ...ports,
+      sct: access.iam.state.openPairingSct,
+      pairingModes: modes,
+      pairingString: plain,
+      openPairing: open,
+      invitation,
+      adminCommand,
+    },
+    [
+      `device ${ProductId}.${DeviceId}${started ? `, UDP port ${device.localPort} for direct clients` : ''}`,
+      `fingerprint        ${fingerprint}`,
+      `register it with   ${adminCommand} --data <dir of the base station>`,
+      `pairing modes      ${modes.length === 0 ? 'none' : modes.join(', ')}`,
+      `connect with       svc connect '${plain}'${stationOptions(state)}`,
+      ...(open === undefined ? [] : [`pair with          svc pair '${open}' --username <name>${stationOptions(state)}`]),
+      ...(invitation === undefined
+        ? []
+        : [
+            `become ${ADMIN} with  svc pair '${invitation}'${stationOptions(state)}`,
+            '                   (shown only now; once somebody is, it is used up)',
+          ]),
+    ],
+  );
+  share(output, pairings.invitation ?? pairings.open ?? pairings.plain, {});
+  if (invitation === undefined && modes.includes('PasswordInvite') && isWaiting(access.iam))
+    output.note(`nobody is ${ADMIN} yet: svc device invite ${ADMIN} makes a new invitation while the device is stopped`);
+}
+
+function isWaiting(iam: Iam): boolean {
+  return iam.user(ADMIN)?.fingerprints.length === 0;
+}
+
+/** The options a client needs to find the base station of a device. */
+export function stationOptions({ ServerUrl, ServerFingerprint }: Pick<DeviceState, 'ServerUrl' | 'ServerFingerprint'>): string {
+  return ServerUrl === undefined || ServerFingerprint === undefined
+    ? ''
+    : ` --server ${ServerUrl} --server-fingerprint ${ServerFingerprint}`;
+}
+
+/** What an invited user pairs with. */
+export function invitationOf(device: PairingString, { username, sct }: IamUser, password: string): PairingString {
+  return { ...device, username, password, ...(sct !== undefined && { sct }) };
+}
+
+async function pairingsOf(device: Device, { iam, adminPassword }: Access): Promise<Pairings> {
+  const { openPairingSct: sct, openPairingRole } = iam.state;
+  const base = { productId: device.productId ?? '', deviceId: device.deviceId ?? '', fingerprint: device.deviceFingerprint };
+  const plain = { ...base, ...(sct !== undefined && { sct }) };
+  const modes = pairingOf(iam);
+  const password = modes.includes('PasswordOpen') && openPairingRole !== undefined ? await iam.openPairingPassword() : undefined;
+  const admin = iam.user(ADMIN);
+  const invited = modes.includes('PasswordInvite') && admin !== undefined && adminPassword !== undefined;
+  return {
+    plain,
+    ...(password !== undefined && { open: { ...plain, password } }),
+    ...(invited && { invitation: invitationOf(base, admin, adminPassword) }),
+  };
+}
+
+/** Warns of what an owner should know. */
+export function warn(output: Output, iam: Iam, state: DeviceState): void {
+  const { localOpenPairing, passwordOpenPairing, openPairingRole } = iam.state;
+  if ((localOpenPairing || passwordOpenPairing) && openPairingRole === 'Administrator')
+    output.warn('whoever pairs by open pairing becomes an administrator of this device: switch it off when you are done');
+  if (state.ServerUrl === undefined) output.note('no base station: only clients that come directly (--address) reach this device');
+}
+
+/** Prints what happens, from now on. */
+export function follow(device: Device, iam: Iam, output: Output): void {
+  device.onDeviceEvent((event, reason) => {
+    if (event !== 'CLOSED')
+      output.result(
+        { event: eventName(event), ...(reason !== null && { reason: reason.message, code: reason.code }) },
+        eventText(event, reason),
+      );
+  });
+  device.onConnectionEvent((connection, event) => {
+    const client = connection.clientFingerprint;
+    const user = iam.userByFingerprint(client)?.username;
+    output.result(
+      { event: `connection-${eventName(event)}`, connection: connection.ref, client, ...(user !== undefined && { user }) },
+      `connection ${connection.ref} ${eventName(event)}: client ${client.slice(0, 32)}${user === undefined ? '' : `, user ${user}`}`,
+    );
+  });
+  iam.onChange((change) => {
+    if (change.kind !== 'user-paired') return;
+    const { username, mode, fingerprint } = change;
+    output.result(
+      { event: 'paired', user: username, mode, client: fingerprint },
+      `user ${username} paired by ${mode}: client ${fingerprint.slice(0, 32)}`,
+    );
+  });
+}
+
+function eventName(event: string): string {
+  return event.toLowerCase().replaceAll('_', '-');
+}
+
+function eventText(event: DeviceEvent, reason: SvcError | null): string {
+  if (event === 'ATTACHED') return 'attached to the base station';
+  const why = reason === null ? '' : `: ${reason.message}`;
+  if (event === 'DETACHED') return `detached from the base station${reason === null ? '' : `${why}; trying again`}`;
+  return `${event}${why}${reason !== null && hint(reason.code) !== undefined ? `: ${hint(reason.code)}` : ''}`;
+}

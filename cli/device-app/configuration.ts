@@ -1,0 +1,103 @@
+/**
+ * `device.json`: what a device offers, written by people.
+ *
+ *     {
+ *       "TcpTunnels": [{"Id": "web", "Type": "http", "Host": "127.0.0.1", "Port": 8080, "Metadata": {"title": "Camera"}}],
+ *       "UdpTunnels": [{"Id": "names", "Type": "dns", "Host": "127.0.0.1", "Port": 53}],
+ *       "OverTemperature": {"Limit": 28, "Category": "CRITICAL"},
+ *       "TimeConstant": 1200
+ *     }
+ *
+ * Every member may be left out. `Metadata` is anything clients should know of a service; `Limit` are °C at which the alarm goes off, none without
+ * it; `TimeConstant` are the seconds in which the room goes 63 % of the way. What is not known or out of range is refused with its place.
+ */
+
+import { JsonField } from '../../device/iam/json-fields.ts';
+import type { TcpTunnelService, UdpTunnelService } from '../../device/index.ts';
+import { SvcError } from '../../protocol/errors/index.ts';
+import { readJson } from '../../transport/node/index.ts';
+import { CommandError, UsageError } from '../frame/errors.ts';
+import { CATEGORIES, type Category } from './notifications.ts';
+
+/** Name of the file in the directory of a device. */
+export const CONFIGURATION_FILE = 'device.json';
+
+export interface DeviceConfiguration {
+  readonly tcpTunnels: readonly TcpTunnelService[];
+  readonly udpTunnels: readonly UdpTunnelService[];
+  readonly overTemperature?: { readonly limit: number; readonly category: Category };
+  /** Seconds. */
+  readonly timeConstant?: number;
+}
+
+/**
+ * @param path a file that must be there; undefined takes the one in the device's directory, if there is one
+ * @throws UsageError, CommandError with the path and the place in the document
+ */
+export async function readDeviceConfiguration(path: string | undefined, directoryFile: string): Promise<DeviceConfiguration> {
+  const document = await readJson(path ?? directoryFile);
+  if (document === undefined && path !== undefined) throw new UsageError(`--config ${path}: there is no such file`);
+  try {
+    return document === undefined ? { tcpTunnels: [], udpTunnels: [] } : parseDeviceConfiguration(document);
+  } catch (error) {
+    if (error instanceof SvcError) throw new CommandError(`${path ?? directoryFile}: ${error.message}`);
+    throw error;
+  }
+}
+
+/** @param document a parsed JSON value. @throws LocalError PARSE with the place in the document */
+export function parseDeviceConfiguration(document: unknown): DeviceConfiguration {
+  const root = new JsonField(document).only(['TcpTunnels', 'UdpTunnels', 'OverTemperature', 'TimeConstant']);
+  const overTemperature = root.optional('OverTemperature')?.only(['Limit', 'Category']);
+  const timeConstant = root.optional('TimeConstant');
+  return {
+    tcpTunnels: services(root.optional('TcpTunnels')),
+    udpTunnels: services(root.optional('UdpTunnels')),
+    ...(overTemperature !== undefined && {
+      overTemperature: {
+        limit: number(overTemperature.required('Limit'), -50, 100),
+        category: category(overTemperature.optional('Category')),
+      },
+    }),
+    ...(timeConstant !== undefined && { timeConstant: number(timeConstant, 1, 86_400) }),
+  };
+}
+
+/** What the file says of either kind. */
+type Service = TcpTunnelService & UdpTunnelService;
+
+function services(field: JsonField | undefined): Service[] {
+  const seen = new Set<string>();
+  return (field?.array ?? []).map((each) => {
+    const service = readService(each.only(['Id', 'Type', 'Host', 'Port', 'Metadata']));
+    if (seen.has(service.id)) each.required('Id').reject(`"${service.id}" is used twice`);
+    seen.add(service.id);
+    return service;
+  });
+}
+
+function readService(field: JsonField): Service {
+  const metadata = field.optional('Metadata');
+  return {
+    id: matching(field.required('Id'), /^[^/]{1,64}$/, '1 to 64 characters without "/"'),
+    type: matching(field.required('Type'), /^.{1,64}$/, '1 to 64 characters'),
+    host: matching(field.required('Host'), /^\S{1,253}$/, 'an address or a host name'),
+    port: number(field.required('Port'), 1, 65_535, true),
+    ...(metadata !== undefined && { metadata: Object.fromEntries(metadata.names.map((name) => [name, metadata.required(name).text])) }),
+  };
+}
+
+function matching(field: JsonField, pattern: RegExp, expectation: string): string {
+  return pattern.test(field.text) ? field.text : field.reject(`must be ${expectation}`);
+}
+
+function number(field: JsonField, min: number, max: number, whole = false): number {
+  const value = whole ? field.integer : field.number;
+  return value >= min && value <= max ? value : field.reject(`must be from ${min} to ${max}`);
+}
+
+function category(field: JsonField | undefined): Category {
+  if (field === undefined) return 'CRITICAL';
+  const named = CATEGORIES.find((each) => each === field.text);
+  return named ?? field.reject(`must be one of ${CATEGORIES.join(', ')}`);
+}

@@ -1,0 +1,109 @@
+/**
+ * Push notifications of `svc device`: each goes to the users who chose its category and have a push token.
+ *
+ * A device that is not attached keeps the newest notification of each category until it is. A token the provider does not know any more is taken
+ * from its user. Sending never fails the device: what became of it is told to `onSent`.
+ */
+import { type Device, type Iam, type Log, SvcError } from '../../device/index.ts';
+
+/** Categories users can choose from. The alarm has the one of device.json, CRITICAL by default; its end is INFO. */
+export const CATEGORIES = ['CRITICAL', 'WARNING', 'INFO'] as const;
+
+export type Category = (typeof CATEGORIES)[number];
+
+export interface Notification {
+  readonly category: Category;
+  readonly title: string;
+  readonly body: string;
+}
+
+/** What became of one notification to one user: the provider's HTTP status, or why there is none. */
+export interface Sent {
+  readonly category: Category;
+  readonly username: string;
+  readonly status?: number;
+  readonly error?: string;
+}
+
+/** Notifications under way at a time; the base station takes 8 of a device. */
+const PARALLEL = 4;
+/** What the provider answers for a token that is gone. */
+const TOKEN_GONE = 404;
+
+interface Recipient {
+  readonly username: string;
+  readonly token: string;
+  readonly projectId: string;
+}
+
+export class Notifications {
+  readonly #device: Pick<Device, 'createPushNotification'>;
+  readonly #iam: Iam;
+  readonly #log: Log;
+  readonly #onSent: (sent: Sent) => void;
+  readonly #kept = new Map<Category, Notification>();
+  #attached = false;
+
+  constructor(device: Pick<Device, 'createPushNotification' | 'onDeviceEvent'>, iam: Iam, log: Log, onSent: (sent: Sent) => void) {
+    this.#device = device;
+    this.#iam = iam;
+    this.#log = log;
+    this.#onSent = onSent;
+    device.onDeviceEvent((event) => {
+      if (event === 'ATTACHED') this.#attach();
+      else if (event === 'DETACHED' || event === 'CLOSED') this.#attached = false;
+    });
+  }
+
+  /** Resolves when each was sent, or could not be. Never rejects. */
+  async send(notification: Notification): Promise<void> {
+    if (!this.#attached) {
+      this.#kept.set(notification.category, notification);
+      return;
+    }
+    const recipients = this.#recipients(notification.category);
+    const worker = async (): Promise<void> => {
+      for (let next = recipients.shift(); next !== undefined; next = recipients.shift()) await this.#sendTo(next, notification);
+    };
+    await Promise.all(Array.from({ length: PARALLEL }, worker));
+  }
+
+  #attach(): void {
+    this.#attached = true;
+    const kept = [...this.#kept.values()];
+    this.#kept.clear();
+    for (const notification of kept) void this.send(notification);
+  }
+
+  #recipients(category: Category): Recipient[] {
+    return this.#iam.users.flatMap(({ username, push, notificationCategories }) => {
+      const { token, projectId } = push ?? {};
+      if (!notificationCategories.includes(category) || token === undefined || projectId === undefined) return [];
+      return [{ username, token, projectId }];
+    });
+  }
+
+  async #sendTo({ username, token, projectId }: Recipient, { category, title, body }: Notification): Promise<void> {
+    const push = this.#device.createPushNotification();
+    push.setProjectId(projectId);
+    push.setPayload(JSON.stringify({ message: { token, notification: { title, body }, data: { category } } }));
+    try {
+      await push.send();
+      const status = push.getResponseStatusCode();
+      if (status === TOKEN_GONE) await this.#forget(username, token);
+      this.#onSent({ category, username, status });
+    } catch (error) {
+      const reason = error instanceof SvcError ? error.code : String(error);
+      this.#log.warn('a notification could not be sent', { username, category, reason });
+      this.#onSent({ category, username, error: reason });
+    }
+  }
+
+  /** The user may have given a new token meanwhile: that one stays. */
+  async #forget(username: string, token: string): Promise<void> {
+    this.#log.info('the push provider does not know the token of a user any more', { username });
+    await this.#iam.update((draft) => {
+      if (draft.state.users.user(username)?.push?.token === token) draft.setUserPush(username, undefined);
+    });
+  }
+}

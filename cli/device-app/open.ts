@@ -1,0 +1,37 @@
+/** A device of `svc device` with all that is kept of it: who it is, its users, and its audit log, which sees every change of them from here on. */
+import { AuditLog, createIamSecrets, type Device, type Environment, type IamSecrets } from '../../device/index.ts';
+import { type Access, type FirstAccess, openAccess } from './access.ts';
+import type { DeviceData, DeviceState } from './data.ts';
+import { type IdentityOptions, identify } from './identity.ts';
+
+export interface OpenDevice {
+  readonly device: Device;
+  readonly data: DeviceData;
+  readonly state: DeviceState;
+  readonly secrets: IamSecrets;
+  readonly access: Access;
+  /** To be closed after the device. */
+  readonly audit: AuditLog;
+  readonly environment: Environment;
+}
+
+/**
+ * @param device not started; its environment is the one given
+ * @throws UsageError, CommandError, LocalError: one line that names the file
+ */
+export async function openDevice(
+  device: Device,
+  data: DeviceData,
+  options: IdentityOptions & { readonly iam: FirstAccess },
+  environment: Environment,
+): Promise<OpenDevice> {
+  const { log, clock } = environment;
+  const { state, privateKey } = await identify(device, data, options);
+  const secrets = createIamSecrets(privateKey);
+  const access = await openAccess(data.directory, { secrets, first: options.iam, sct: state.ServerConnectToken, log });
+  const identity = { productId: state.ProductId, deviceId: state.DeviceId, fingerprint: device.deviceFingerprint };
+  const audit = await AuditLog.open(data.directory, { identity, clock, log });
+  device.setIam(access.iam);
+  device.setAuditLog(audit);
+  return { device, data, state, secrets, access, audit, environment };
+}

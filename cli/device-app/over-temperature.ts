@@ -1,0 +1,29 @@
+/**
+ * Notices when the room becomes too hot, and when that is over: once each way. It is over only 1 °C below the limit, so that a
+ * temperature that wavers about the limit raises one alarm.
+ *
+ *     normal ── at the limit or above ──▶ alarm ── 1 °C below the limit ──▶ normal
+ */
+
+/** °C below the limit at which the alarm ends. */
+const HYSTERESIS = 1;
+
+export type Edge = 'raised' | 'cleared';
+
+export class OverTemperature {
+  readonly limit: number;
+  #raised = false;
+
+  /** @param limit °C */
+  constructor(limit: number) {
+    this.limit = limit;
+  }
+
+  /** What this temperature changes, if anything. */
+  observe(temperature: number): Edge | undefined {
+    const raised = this.#raised ? temperature > this.limit - HYSTERESIS : temperature >= this.limit;
+    if (raised === this.#raised) return undefined;
+    this.#raised = raised;
+    return raised ? 'raised' : 'cleared';
+  }
+}

@@ -1,0 +1,53 @@
+/**
+ * `svc device explain`: whether a user may do something on a device, and which statement of which policy says so. Reads the device's directory only,
+ * also beside the running device.
+ */
+import { join, resolve } from 'node:path';
+import { Command, InvalidArgumentError, Option } from 'commander';
+import { type Caller, createIamSecrets } from '../device/index.ts';
+import { readAccess } from './device-app/access.ts';
+import { collect } from './frame/arguments.ts';
+import { CommandError, UsageError } from './frame/errors.ts';
+import { Output } from './frame/output.ts';
+import { readPrivateKey } from './frame/private-key.ts';
+
+interface ExplainOptions {
+  data: string;
+  json?: boolean;
+  as?: string;
+  action: string;
+  attribute: [string, string][];
+  local?: boolean;
+}
+
+/** The command `svc device explain`; --data and --json are those of `svc device`. */
+export function deviceExplainCommand(): Command {
+  return new Command('explain')
+    .description('whether a user may do something, and which statement of which policy decides')
+    .option('--as <user>', 'who asks (default: a client that is no user)')
+    .requiredOption('--action <action>', 'for example TcpTunnel:Connect, Thermostat:Set or IAM:DeleteUser')
+    .addOption(
+      new Option('--attribute <name=value>', 'more about what is asked, for example TcpTunnel:ServiceId=web; repeatable')
+        .argParser(collect(attribute))
+        .default([], 'none'),
+    )
+    .option('--local', 'over a connection on the local network')
+    .action((_options: unknown, command: Command) => run(command.optsWithGlobals<ExplainOptions>()));
+}
+
+async function run({ data, json, as, action, attribute, local = false }: ExplainOptions): Promise<void> {
+  const directory = resolve(data);
+  const key = await readPrivateKey(join(directory, 'key.pem'));
+  if (key === undefined) throw new CommandError(`${directory} is not the directory of a device: there is no key.pem`);
+  const iam = await readAccess(directory, createIamSecrets(key));
+  if (as !== undefined && iam.user(as) === undefined) throw new UsageError(`--as ${as}: the device has no such user`);
+  const caller: Caller = { fingerprint: '', isLocal: local, ...(as !== undefined && { boundUsername: as }) };
+  const decision = iam.explain(caller, action, Object.fromEntries(attribute));
+  new Output(json === true).result(decision, decision.text);
+}
+
+function attribute(text: string): [string, string] {
+  const match = /^([^=]+)=(.*)$/s.exec(text);
+  if (match === null) throw new InvalidArgumentError('Expected name=value, for example TcpTunnel:ServiceId=web.');
+  return [match[1] as string, match[2] as string];
+}

@@ -1,0 +1,66 @@
+/**
+ * `svc device invite`: invites a user at the device itself, where no administrator is paired yet or all have lost their keys. For the owner of
+ * the directory, while the device is stopped; an administrator does it with `svc iam`.
+ */
+import { resolve } from 'node:path';
+import { Command } from 'commander';
+import { Device, nodeEnvironment, SvcError } from '../device/index.ts';
+import { stderrLog } from '../transport/node/index.ts';
+import { invite } from './device-app/access.ts';
+import { invitationOf, stationOptions } from './device-app/announce.ts';
+import { DeviceData } from './device-app/data.ts';
+import { lockDirectory } from './device-app/lock.ts';
+import { type OpenDevice, openDevice } from './device-app/open.ts';
+import { UsageError } from './frame/errors.ts';
+import { Output } from './frame/output.ts';
+import { share } from './pairing-share.ts';
+
+interface InviteOptions {
+  data: string;
+  json?: boolean;
+  role?: string;
+}
+
+/** The command `svc device invite`; --data and --json are those of `svc device`. */
+export function deviceInviteCommand(): Command {
+  return new Command('invite')
+    .description('while the device is stopped: invite a user, new or known, by a fresh password, and print the pairing string')
+    .argument('<user>', 'user name: a-z, 0-9, "_", "." and "-"')
+    .option('--role <role>', 'role the user has from now on; a new user needs one to do anything')
+    .action((user: string, _options: unknown, command: Command) => run(user, command.optsWithGlobals<InviteOptions>()));
+}
+
+async function run(username: string, { data: directory, json, role }: InviteOptions): Promise<void> {
+  const data = await DeviceData.open(resolve(directory));
+  const unlock = await lockDirectory(data.directory);
+  try {
+    const environment = nodeEnvironment({ log: stderrLog() });
+    const opened = await openDevice(new Device({ environment }), data, { iam: 'production' }, environment);
+    try {
+      await print(new Output(json === true), opened, username, role);
+    } finally {
+      await opened.audit.close();
+    }
+  } finally {
+    await unlock();
+  }
+}
+
+async function print(output: Output, { device, access, secrets, state }: OpenDevice, username: string, role?: string): Promise<void> {
+  const { iam } = access;
+  const { user, password } = await invite(iam, secrets, username, role).catch(explained);
+  const base = { productId: state.ProductId, deviceId: state.DeviceId, fingerprint: device.deviceFingerprint };
+  const { pairingString } = share(output, invitationOf(base, user, password), {});
+  output.result({ user: user.username, role: user.role, invitation: pairingString }, [
+    `${user.username} is invited${user.role === undefined ? ' and has no role' : ` as ${user.role}`}`,
+    `pair with  svc pair '${pairingString}'${stationOptions(state)}`,
+    '           (shown only now; once somebody has paired, it is used up)',
+  ]);
+  if (!iam.state.passwordInvitePairing) output.warn('pairing by invitation is off: start the device with --pairing PasswordInvite');
+}
+
+/** What was given is wrong, not the device. */
+function explained(error: unknown): never {
+  if (error instanceof SvcError && ['INVALID_ARGUMENT', 'NOT_FOUND'].includes(error.code)) throw new UsageError(error.message);
+  throw error;
+}

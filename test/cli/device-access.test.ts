@@ -1,0 +1,142 @@
+/** Users and roles of `svc device`: what its roles may do, first states, keys and invitations, explain. */
+import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import {
+  type Access,
+  type AccessOptions,
+  invite,
+  openAccess,
+  pairingOf,
+  pairKeys,
+  readAccess,
+  setPairing,
+  thermostatConfiguration,
+} from '../../cli/device-app/access.ts';
+import type { IamSecrets } from '../../device/iam/index.ts';
+import { silentLog } from '../../transport/environment.ts';
+import { fakeSecrets, iamOf, stateOf, user } from '../device/iam/model.ts';
+
+const KEY = 'ab'.repeat(32);
+const OTHER = 'cd'.repeat(32);
+
+let directory: string;
+let secrets: IamSecrets;
+beforeEach(async () => {
+  secrets = fakeSecrets();
+  directory = await mkdtemp(join(tmpdir(), 'svc-device-'));
+});
+afterEach(() => rm(directory, { recursive: true }));
+
+const open = (options: Partial<AccessOptions> = {}): Promise<Access> =>
+  openAccess(directory, { secrets, first: 'production', log: silentLog, ...options });
+
+describe('roles', () => {
+  const users = [user('guest', { role: 'Guest' }), user('standard', { role: 'Standard' }), user('admin', { role: 'Administrator' })];
+  const on = { localOpenPairing: true, openPairingRole: 'Guest' };
+
+  test.each([
+    ['nobody', []],
+    ['guest', ['Thermostat:Get']],
+    ['standard', ['Thermostat:Get', 'Thermostat:Set', 'File:Transfer', 'TcpTunnel:Connect']],
+    ['admin', ['Thermostat:Get', 'Thermostat:Set', 'File:Transfer', 'TcpTunnel:Connect', 'IAM:CreateUser']],
+  ])('%s may do %j', (username, expected) => {
+    const actions = ['Thermostat:Get', 'Thermostat:Set', 'File:Transfer', 'TcpTunnel:Connect', 'IAM:CreateUser'];
+    const caller = { fingerprint: KEY, isLocal: true, boundUsername: username };
+    const access = iamOf({ configuration: thermostatConfiguration(), state: stateOf(users, on) });
+    expect(actions.filter((action) => access.check(caller, action))).toEqual(expected);
+    expect(access.check(caller, 'IAM:PairingLocalOpen')).toBe(true);
+  });
+});
+
+describe('first state', () => {
+  test('production: admin is invited, and its password is told once', async () => {
+    const { iam, adminPassword } = await open();
+    expect(adminPassword).toMatch(/^\w{4,}$/);
+    expect(pairingOf(iam)).toEqual(['PasswordInvite']);
+    expect(iam.user('admin')).toMatchObject({ role: 'Administrator' });
+    const again = await open({ first: 'demo' });
+    expect(again.adminPassword).toBeUndefined();
+    expect(again.iam.usernames).toEqual(['admin']);
+  });
+
+  test('demo: whoever comes becomes an administrator', async () => {
+    const { iam, adminPassword } = await open({ first: 'demo' });
+    expect(adminPassword).toBeUndefined();
+    expect(pairingOf(iam)).toEqual(['PasswordOpen', 'LocalOpen', 'PasswordInvite']);
+    expect(iam.state).toMatchObject({ openPairingRole: 'Administrator', friendlyName: 'Thermostat' });
+  });
+
+  test('the token a device had before it had users goes on', async () => {
+    expect((await open({ sct: 'from-before' })).iam.state.openPairingSct).toBe('from-before');
+  });
+});
+
+test('pairing modes are set together and stay', async () => {
+  const { iam } = await open();
+  await setPairing(iam, ['LocalInitial', 'PasswordOpen']);
+  expect(pairingOf((await open()).iam)).toEqual(['PasswordOpen', 'LocalInitial']);
+  await setPairing(iam, []);
+  expect(pairingOf(iam)).toEqual([]);
+});
+
+test('an allowed key becomes an administrator once; one that is somebody already stays that', async () => {
+  const { iam } = await open();
+  await iam.update((draft) => draft.createUser('guest', { role: 'Guest', fingerprints: [{ fingerprint: OTHER }] }));
+  await pairKeys(iam, [KEY, OTHER]);
+  await pairKeys(iam, [KEY]);
+  expect(iam.usernames).toEqual(['admin', 'guest', 'key-abababababab']);
+  expect(iam.userByFingerprint(KEY)).toMatchObject({ role: 'Administrator' });
+  expect(iam.userByFingerprint(OTHER)).toMatchObject({ username: 'guest', role: 'Guest' });
+});
+
+describe('an invitation', () => {
+  test('makes a user, or a new password for one', async () => {
+    const { iam } = await open();
+    const first = await invite(iam, secrets, 'guest', 'Guest');
+    expect(first.user).toMatchObject({ username: 'guest', role: 'Guest' });
+    const second = await invite(iam, secrets, 'guest');
+    expect(second.user).toMatchObject({ role: 'Guest', sct: first.user.sct });
+    expect(second.password).not.toBe(first.password);
+    expect(iam.hasPassword('guest')).toBe(true);
+  });
+
+  test('that is refused leaves no user behind', async () => {
+    const { iam } = await open();
+    await expect(invite(iam, secrets, 'guest', 'Gast')).rejects.toMatchObject({ code: 'NOT_FOUND' });
+    await expect(invite(iam, secrets, 'Guest')).rejects.toMatchObject({ code: 'INVALID_ARGUMENT' });
+    expect(iam.usernames).toEqual(['admin']);
+  });
+});
+
+describe('looked at only', () => {
+  test('the files say who may do what, and stay as they are', async () => {
+    await open();
+    const before = await readFile(join(directory, 'iam-state.json'), 'utf8');
+    const iam = await readAccess(directory, secrets);
+    expect(iam.explain({ fingerprint: '', isLocal: false, boundUsername: 'admin' }, 'Thermostat:Set')).toMatchObject({
+      allowed: true,
+      role: 'Administrator',
+      policy: 'ControlThermostat',
+    });
+    await expect(iam.update((draft) => draft.createUser('x'))).rejects.toMatchObject({ code: 'FAILED' });
+    expect(await readFile(join(directory, 'iam-state.json'), 'utf8')).toBe(before);
+  });
+
+  test('a directory without users is told, and stays empty', async () => {
+    await expect(readAccess(directory, secrets)).rejects.toThrow(/first start/);
+    expect(await readdir(directory)).toEqual([]);
+  });
+
+  test('a mistake in the configuration is told with its place', async () => {
+    await open();
+    const file = join(directory, 'iam-configuration.json');
+    const document = JSON.parse(await readFile(file, 'utf8'));
+    document.Policies[1].Statements[0].Condition = [];
+    await writeFile(file, JSON.stringify(document));
+    const message = /iam-configuration\.json: Policies\[1\]\.Statements\[0\].*Condition/;
+    await expect(open()).rejects.toThrow(message);
+    await expect(readAccess(directory, secrets)).rejects.toThrow(message);
+  });
+});

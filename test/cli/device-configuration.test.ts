@@ -1,0 +1,107 @@
+/** `device.json` and `device.lock` of `svc device`. */
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { parseDeviceConfiguration, readDeviceConfiguration } from '../../cli/device-app/configuration.ts';
+import { lockDirectory } from '../../cli/device-app/lock.ts';
+
+let directory: string;
+beforeEach(async () => {
+  directory = await mkdtemp(join(tmpdir(), 'svc-device-'));
+});
+afterEach(() => rm(directory, { recursive: true }));
+
+const web = { Id: 'web', Type: 'http', Host: '127.0.0.1', Port: 8080 };
+
+describe('device.json', () => {
+  test('services with metadata, the alarm, the pace of the room', () => {
+    const document = {
+      TcpTunnels: [
+        { ...web, Metadata: { title: 'Camera' } },
+        { Id: 'ssh', Type: 'ssh', Host: 'host.example', Port: 22 },
+      ],
+      OverTemperature: { Limit: 28.5, Category: 'WARNING' },
+      TimeConstant: 5,
+    };
+    expect(parseDeviceConfiguration(document)).toEqual({
+      tcpTunnels: [
+        { id: 'web', type: 'http', host: '127.0.0.1', port: 8080, metadata: { title: 'Camera' } },
+        { id: 'ssh', type: 'ssh', host: 'host.example', port: 22 },
+      ],
+      overTemperature: { limit: 28.5, category: 'WARNING' },
+      timeConstant: 5,
+    });
+    expect(parseDeviceConfiguration({ OverTemperature: { Limit: 28 } }).overTemperature).toEqual({ limit: 28, category: 'CRITICAL' });
+    expect(parseDeviceConfiguration({})).toEqual({ tcpTunnels: [] });
+  });
+
+  test.each<[unknown, string]>([
+    [[], 'must be an object'],
+    [{ TcpTunnel: [] }, 'unknown member "TcpTunnel"'],
+    [{ TcpTunnels: {} }, 'TcpTunnels: must be an array'],
+    [{ TcpTunnels: [web, { ...web, Id: undefined }] }, 'TcpTunnels[1]: "Id" is missing'],
+    [{ TcpTunnels: [web, web] }, 'TcpTunnels[1].Id: "web" is used twice'],
+    [{ TcpTunnels: [{ ...web, Id: 'a/b' }] }, 'TcpTunnels[0].Id: must be 1 to 64 characters without "/"'],
+    [{ TcpTunnels: [{ ...web, Host: '' }] }, 'TcpTunnels[0].Host: must be an address or a host name'],
+    [{ TcpTunnels: [{ ...web, Port: '80' }] }, 'TcpTunnels[0].Port: must be a whole number'],
+    [{ TcpTunnels: [{ ...web, Port: 65_536 }] }, 'TcpTunnels[0].Port: must be from 1 to 65535'],
+    [{ TcpTunnels: [{ ...web, Metadata: { title: 1 } }] }, 'TcpTunnels[0].Metadata.title: must be a text'],
+    [{ TcpTunnels: [{ ...web, Password: 'x' }] }, 'TcpTunnels[0]: unknown member "Password"'],
+    [{ OverTemperature: { Limit: '28' } }, 'OverTemperature.Limit: must be a number'],
+    [{ OverTemperature: { Limit: 28, Category: 'LOUD' } }, 'OverTemperature.Category: must be one of CRITICAL, WARNING, INFO'],
+    [{ TimeConstant: 0 }, 'TimeConstant: must be from 1 to 86400'],
+  ])('%j is refused with its place', (document, message) => {
+    expect(() => parseDeviceConfiguration(document)).toThrow(message);
+  });
+
+  test('the one of the directory is read when no other is named; one that is named must be there', async () => {
+    const own = join(directory, 'device.json');
+    const other = join(directory, 'other.json');
+    expect(await readDeviceConfiguration(undefined, own)).toEqual({ tcpTunnels: [] });
+    await writeFile(own, JSON.stringify({ TimeConstant: 5 }));
+    await writeFile(other, JSON.stringify({ TimeConstant: 'x' }));
+    expect(await readDeviceConfiguration(undefined, own)).toMatchObject({ timeConstant: 5 });
+    await expect(readDeviceConfiguration(other, own)).rejects.toThrow(`${other}: TimeConstant: must be a number`);
+    await expect(readDeviceConfiguration(`${other}x`, own)).rejects.toThrow('there is no such file');
+  });
+});
+
+describe('device.lock', () => {
+  const file = () => join(directory, 'device.lock');
+
+  test('one process at a time has a directory', async () => {
+    const unlock = await lockDirectory(directory);
+    await expect(lockDirectory(directory)).rejects.toThrow(`in use by process ${process.pid}`);
+    await unlock();
+    const again = await lockDirectory(directory);
+    await again();
+    expect(await readdir(directory)).toEqual([]);
+  });
+
+  test('what a killed process left is taken over', async () => {
+    const child = spawn(process.execPath, ['-e', ''], { stdio: 'ignore' });
+    await once(child, 'exit');
+    await writeFile(file(), `${child.pid} -\n`);
+    const unlock = await lockDirectory(directory);
+    expect(await readFile(file(), 'utf8')).toMatch(new RegExp(`^${process.pid} `));
+    await unlock();
+  });
+
+  test('a later process with the same number has not got it', async () => {
+    await writeFile(file(), `${process.pid} another-start\n`);
+    const unlock = await lockDirectory(directory);
+    await unlock();
+    await writeFile(file(), 'nonsense');
+    await (await lockDirectory(directory))();
+  });
+
+  test('of several that find it left behind, one takes it', async () => {
+    await writeFile(file(), `${process.pid} another-start\n`);
+    const results = await Promise.allSettled(Array.from({ length: 8 }, () => lockDirectory(directory)));
+    expect(results.filter(({ status }) => status === 'fulfilled')).toHaveLength(1);
+    expect(await readdir(directory)).toEqual(['device.lock']);
+  });
+});

@@ -23,6 +23,7 @@ describe('device.json', () => {
         { ...web, Metadata: { title: 'Camera' } },
         { Id: 'ssh', Type: 'ssh', Host: 'host.example', Port: 22 },
       ],
+      UdpTunnels: [{ Id: 'web', Type: 'dns', Host: '::1', Port: 53 }],
       OverTemperature: { Limit: 28.5, Category: 'WARNING' },
       TimeConstant: 5,
     };
@@ -31,11 +32,12 @@ describe('device.json', () => {
         { id: 'web', type: 'http', host: '127.0.0.1', port: 8080, metadata: { title: 'Camera' } },
         { id: 'ssh', type: 'ssh', host: 'host.example', port: 22 },
       ],
+      udpTunnels: [{ id: 'web', type: 'dns', host: '::1', port: 53 }],
       overTemperature: { limit: 28.5, category: 'WARNING' },
       timeConstant: 5,
     });
     expect(parseDeviceConfiguration({ OverTemperature: { Limit: 28 } }).overTemperature).toEqual({ limit: 28, category: 'CRITICAL' });
-    expect(parseDeviceConfiguration({})).toEqual({ tcpTunnels: [] });
+    expect(parseDeviceConfiguration({})).toEqual({ tcpTunnels: [], udpTunnels: [] });
   });
 
   test.each<[unknown, string]>([
@@ -50,6 +52,7 @@ describe('device.json', () => {
     [{ TcpTunnels: [{ ...web, Port: 65_536 }] }, 'TcpTunnels[0].Port: must be from 1 to 65535'],
     [{ TcpTunnels: [{ ...web, Metadata: { title: 1 } }] }, 'TcpTunnels[0].Metadata.title: must be a text'],
     [{ TcpTunnels: [{ ...web, Password: 'x' }] }, 'TcpTunnels[0]: unknown member "Password"'],
+    [{ UdpTunnels: [web, web] }, 'UdpTunnels[1].Id: "web" is used twice'],
     [{ OverTemperature: { Limit: '28' } }, 'OverTemperature.Limit: must be a number'],
     [{ OverTemperature: { Limit: 28, Category: 'LOUD' } }, 'OverTemperature.Category: must be one of CRITICAL, WARNING, INFO'],
     [{ TimeConstant: 0 }, 'TimeConstant: must be from 1 to 86400'],
@@ -60,7 +63,7 @@ describe('device.json', () => {
   test('the one of the directory is read when no other is named; one that is named must be there', async () => {
     const own = join(directory, 'device.json');
     const other = join(directory, 'other.json');
-    expect(await readDeviceConfiguration(undefined, own)).toEqual({ tcpTunnels: [] });
+    expect(await readDeviceConfiguration(undefined, own)).toEqual({ tcpTunnels: [], udpTunnels: [] });
     await writeFile(own, JSON.stringify({ TimeConstant: 5 }));
     await writeFile(other, JSON.stringify({ TimeConstant: 'x' }));
     expect(await readDeviceConfiguration(undefined, own)).toMatchObject({ timeConstant: 5 });

@@ -24,14 +24,14 @@ function start(...args: string[]): Running {
 }
 
 test('serves, says when the device is gone and when it is back, and ends cleanly', async () => {
+  const state = ['--state', join(directory, 'client')];
+  const key = await svcJson('key', 'create', ...state);
   const startDevice = (port: number): Running => {
     const names = ['--product', 'pr-1', '--device-id', 'de-1', '--data', join(directory, 'device')];
-    return start('device', ...names, '--local-port', `${port}`, '--p2p-port', '0', '--allow', 'any');
+    return start('device', ...names, '--local-port', `${port}`, '--p2p-port', '0', '--allow', `${key.fingerprint}`);
   };
   const device = startDevice(0);
   const { localPort, fingerprint } = await device.event('started');
-  const state = ['--state', join(directory, 'client')];
-  await svcJson('key', 'create', ...state);
   const target = ['--address', `127.0.0.1:${localPort}`, '--fingerprint', `${fingerprint}`];
   const gateway = start('gateway', ...target, ...state, '--request-timeout', '10');
   const listening = await gateway.event('listening');

@@ -1,0 +1,151 @@
+/** `svc device` with its users, through a real base station: observers, roles, alarms at a push provider, and one process per directory. */
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { type Connection, SvcClient } from '../../client/node.ts';
+import { Running, svc, svcJson } from './processes.ts';
+
+const PRODUCT = 'pr-e2e';
+const DEVICE = 'de-app';
+const CONFIGURATION = { OverTemperature: { Limit: 24, Category: 'WARNING' }, TimeConstant: 1 };
+
+let folder: string;
+let station: Running;
+let provider: Running;
+let device: Running;
+let deviceArguments: string[];
+let serverUrl: string;
+let serverFingerprint: string;
+const owner = () => ['--state', join(folder, 'owner')];
+const guest = () => ['--state', join(folder, 'guest')];
+
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'svc-app-'));
+  const data = join(folder, 'station');
+  const account = join(folder, 'account.json');
+  station = new Running('basestation', '--data', data, '--port', '0');
+  provider = new Running('dev', 'push-provider', '--account', account);
+  const { port, fingerprint } = await station.event('listening');
+  serverUrl = `https://127.0.0.1:${port}`;
+  serverFingerprint = String(fingerprint);
+  const server = ['--server', serverUrl, '--server-fingerprint', serverFingerprint];
+  deviceArguments = ['device', '--data', join(folder, 'device'), '--product', PRODUCT, '--device-id', DEVICE, ...server];
+  const identity = await svcJson(...deviceArguments, '--init');
+  await svcJson('admin', 'product', 'add', PRODUCT, '--data', data);
+  await svcJson('admin', 'device', 'add', PRODUCT, DEVICE, '--fingerprint', String(identity.fingerprint), '--data', data);
+  const { url } = await provider.event('listening');
+  await svcJson('admin', 'push-credential', 'add', account, '--base-url', String(url), '--data', data);
+  await writeFile(join(folder, 'offers.json'), JSON.stringify(CONFIGURATION));
+  deviceArguments.push('--config', join(folder, 'offers.json'), '--local-port', '0', '--p2p-port', '0', '--no-mdns');
+  device = new Running(...deviceArguments, '--pairing', 'PasswordInvite,LocalOpen');
+  await device.event('attached');
+  await svcJson('pair', String(identity.invitation), ...server, '--name', 'home', ...owner());
+  const { localPort } = await device.event('started');
+  const straight = ['--address', `127.0.0.1:${localPort}`, '--mode', 'LocalOpen', '--username', 'guest'];
+  await svcJson('pair', String(identity.pairingString), ...straight, '--name', 'home', ...guest());
+}, 120_000);
+
+afterAll(async () => {
+  for (const running of [device, station, provider]) await running?.end('SIGKILL');
+  await rm(folder, { recursive: true, force: true });
+});
+
+test('each paired in its way and has the role of it', async () => {
+  expect(await svcJson('iam', 'me', ...owner())).toMatchObject({ username: 'admin', role: 'Administrator' });
+  expect(await svcJson('iam', 'me', ...guest())).toMatchObject({ username: 'guest', role: 'Guest' });
+  const { stdout } = await svc('device', 'audit', 'show', '--event', 'paired', '--data', join(folder, 'device'));
+  expect([...stdout.matchAll(/Username=(\w+) Mode=(\w+)/g)].map(([, ...pair]) => pair)).toEqual([
+    ['admin', 'PasswordInvite'],
+    ['guest', 'LocalOpen'],
+  ]);
+});
+
+test('a change by the owner reaches the guest who observes; the guest changes nothing; the alarm reaches the provider, once each way', async () => {
+  await svcJson('push', 'set', 'demo-project', 'telephone-of-the-owner', ...owner());
+  await svcJson('push', 'categories', 'WARNING', 'INFO', ...owner());
+  const client = SvcClient.create();
+  const heard = new Heard();
+  const connection = await connectAsGuest(client);
+  connection
+    .createCoap('GET', '/thermostat/target')
+    .observe({ onResponse: (response) => heard.add(new TextDecoder().decode(response.payload)) });
+  expect(await heard.next()).toBe('20.0');
+  await svcJson('coap', 'PUT', '/thermostat/target', '--payload', '29', ...owner());
+  expect(await heard.next()).toBe('29.0');
+
+  const denied = connection.createCoap('PUT', '/thermostat/target');
+  denied.setRequestPayload(0, new TextEncoder().encode('5'));
+  await denied.execute();
+  expect(denied.getResponseStatusCode()).toBe(403);
+
+  const alarm = await provider.event('message');
+  expect(alarm.message).toMatchObject({
+    token: 'telephone-of-the-owner',
+    notification: { title: 'Over-temperature' },
+    data: { category: 'WARNING' },
+  });
+  expect(await device.event('notification')).toMatchObject({ user: 'admin', category: 'WARNING', status: 200 });
+  await svcJson('coap', 'PUT', '/thermostat/target', '--payload', '10', ...owner());
+  expect(await heard.next()).toBe('10.0');
+  const over = await provider.event('message', 2);
+  expect(over.message).toMatchObject({ data: { category: 'INFO' } });
+  expect(provider.events.filter(({ event }) => event === 'message')).toHaveLength(2);
+  await client.stop();
+}, 60_000);
+
+test('a second process in the directory is refused, and explain reads beside the first', async () => {
+  const second = await svc(...deviceArguments);
+  expect(second).toMatchObject({ code: 1, stdout: '', stderr: expect.stringMatching(/^svc: .* is in use by process \d+: .*\n$/) });
+  const explain = ['device', 'explain', '--data', join(folder, 'device'), '--as', 'guest', '--action'];
+  expect(await svcJson(...explain, 'Thermostat:Set')).toMatchObject({ allowed: false, role: 'Guest', reason: 'no-match' });
+  expect(await svcJson(...explain, 'Thermostat:Get')).toMatchObject({ allowed: true, policy: 'ReadThermostat', statement: 0 });
+});
+
+test('stopped: the directory is free, users and log are whole, and the owner can invite', async () => {
+  expect(await device.end()).toBe(0);
+  const data = ['--data', join(folder, 'device')];
+  const { invitation } = await svcJson('device', 'invite', 'guest', '--role', 'Standard', ...data);
+  expect(String(invitation)).toMatch(/u=guest/);
+  expect(await svc('device', 'audit', 'verify', ...data)).toMatchObject({ code: 0 });
+  const { stdout } = await svc('device', 'audit', 'show', '--event', 'role-changed', ...data);
+  expect(stdout).toMatch(/Username=guest From=Guest To=Standard/);
+});
+
+test('nobody printed a stack trace', () => {
+  for (const { stderr } of [station, device, provider]) expect(stderr).not.toMatch(/^\s+at /m);
+});
+
+async function connectAsGuest(client: SvcClient): Promise<Connection> {
+  const { fingerprint } = await device.event('started');
+  const { sct } = await svcJson('iam', 'me', ...guest());
+  const connection = client.createConnection();
+  connection.updateOptions({
+    ProductId: PRODUCT,
+    DeviceId: DEVICE,
+    DeviceFingerprint: String(fingerprint),
+    ServerConnectToken: String(sct),
+    ServerUrl: serverUrl,
+    ServerFingerprint: serverFingerprint,
+    PrivateKey: await readFile(join(folder, 'guest', 'key.pem'), 'utf8'),
+  });
+  await connection.connect();
+  return connection;
+}
+
+/** What an observer heard, one after the other. */
+class Heard {
+  readonly #all: string[] = [];
+  #read = 0;
+  #wake: () => void = () => {};
+
+  add(text: string): void {
+    this.#all.push(text);
+    this.#wake();
+  }
+
+  async next(): Promise<string> {
+    while (this.#read >= this.#all.length) await new Promise<void>((resolve) => (this.#wake = resolve));
+    return this.#all[this.#read++] as string;
+  }
+}

@@ -1,0 +1,159 @@
+/**
+ * docs/walkthrough.md as it stands: its commands run one after the other as a new user would type them, with processes of their own. What
+ * differs is the ports, and that every command gets --json where it goes on running.
+ */
+import { once } from 'node:events';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { type Finished, Running, svc } from './processes.ts';
+
+const document = await readFile(new URL('../../docs/walkthrough.md', import.meta.url), 'utf8');
+
+let folder: string;
+let servers: Server[];
+let station: Running;
+let device: Running | undefined;
+let tunnel: Running | undefined;
+/** What the text in `<…>` stands for, and what its ports are here. */
+const known = new Map<string, string>();
+/** What each command printed, by the command as it is written. */
+const ran = new Map<string, Finished>();
+
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'svc-walk-'));
+  servers = await Promise.all(['camera', 'router'].map(serve));
+  for (const [index, server] of servers.entries())
+    known.set(`"Port": 800${index + 1}`, `"Port": ${(server.address() as AddressInfo).port}`);
+  for (const [, kind = '', block = ''] of document.matchAll(/```(sh|json \S+)\n([\s\S]*?)```/g)) {
+    if (kind === 'sh') for (const line of block.trim().split('\n')) await command(line);
+    else await edit(kind.slice('json '.length), block);
+  }
+}, 120_000);
+
+afterAll(async () => {
+  for (const running of [tunnel, device, station]) await running?.end('SIGKILL');
+  for (const server of servers ?? []) server.close();
+  await rm(folder, { recursive: true, force: true });
+});
+
+test('every command that is not said to be refused did its work, and those that are were', () => {
+  const wrong = [...ran].filter(([line, { code }]) => (code !== 0) !== line.endsWith('# refused'));
+  expect(wrong).toEqual([]);
+  expect(ran.size).toBeGreaterThan(20);
+});
+
+test('each way of pairing made the user it is for', () => {
+  const users = output('svc iam users list').stdout.trim().split('\n');
+  expect(users).toEqual(['admin', 'guest', 'ann', 'bob']);
+  const paired = [...output('svc device audit show --event paired').stdout.matchAll(/Username=(\w+) Mode=(\w+)/g)];
+  expect(paired.map(([, user, mode]) => [user, mode])).toEqual([
+    ['admin', 'LocalInitial'],
+    ['guest', 'PasswordInvite'],
+    ['ann', 'PasswordOpen'],
+    ['bob', 'LocalOpen'],
+  ]);
+});
+
+test('the guest reaches the camera and nothing else, and explain says why', () => {
+  expect(known.get('answer of the tunnel')).toBe('this is the camera');
+  const [camera, router] = [...ran].filter(([line]) => line.startsWith('svc device explain')).map(([, { stdout }]) => stdout);
+  expect(camera).toBe('TcpTunnel:Connect is allowed by statement 0 of policy "CameraOnly" of role "CameraGuest"\n');
+  expect(router).toBe('TcpTunnel:Connect is denied: no statement of role "CameraGuest" allows it here\n');
+  expect(output('svc tunnel router').stderr).toMatch(/FORBIDDEN/);
+});
+
+test('the audit log tells of it, and is as it was written', () => {
+  const log = output('svc device audit show --data').stdout;
+  for (const entry of [
+    /role-changed Username=guest From=Guest To=CameraGuest By=.*"admin"/,
+    /setting-changed Setting=local-open-pairing Value=false By=/,
+  ])
+    expect(log).toMatch(entry);
+  const denied = output('svc device audit show --event denied').stdout;
+  expect(denied).toMatch(/Action=Thermostat:Set .*"guest"/);
+  expect(denied).toMatch(/Action=TcpTunnel:Connect .*router.*"guest"/);
+  expect(output('svc device audit verify').stdout).toMatch(/all as they were written/);
+});
+
+test('a deleted guest is not let through any more', () => {
+  const [, last] = [...ran].at(-1) as [string, Finished];
+  expect(last.stderr).toMatch(/TOKEN_REJECTED/);
+});
+
+/** What the first command that begins so printed. */
+function output(start: string): Finished {
+  return [...ran].find(([line]) => line.startsWith(start))?.[1] as Finished;
+}
+
+/** One line of a block. */
+async function command(line: string): Promise<void> {
+  const words = line.replace(/ # .*$/, '').replace(/ &$/, '');
+  const given = (words.match(/'[^']*'|<[^>]*>|[^\s]+/g) ?? []).slice(1).map(argument);
+  if (line.endsWith(' &')) return start(given);
+  const finished = await svc(...given);
+  ran.set(line, finished);
+  learn(given, finished);
+}
+
+function argument(word: string): string {
+  let text = word.replaceAll("'", '');
+  for (const [name, value] of known) text = text.replaceAll(name, value);
+  return text.startsWith('./') ? join(folder, text) : text;
+}
+
+async function start(given: string[]): Promise<void> {
+  const [name] = given;
+  if (name === 'basestation') {
+    station = new Running(...given, '--port', '0');
+    const { port, fingerprint } = await station.event('listening');
+    known.set('https://127.0.0.1:4433', `https://127.0.0.1:${port}`).set('<of the base station>', String(fingerprint));
+  } else if (name === 'device') {
+    await stopDevice();
+    // Clients remember the address: the device keeps its port over restarts.
+    const port = known.get('127.0.0.1:5592')?.split(':')[1] ?? '0';
+    device = new Running(...given, '--local-port', port, '--p2p-port', '0', '--no-mdns');
+    const { localPort, pairingString, openPairing } = await device.event('started');
+    known.set('127.0.0.1:5592', `127.0.0.1:${localPort}`).set('<pairing string>', String(pairingString));
+    if (openPairing !== undefined) known.set('<open pairing>', String(openPairing));
+    await device.event('attached');
+  } else {
+    tunnel = new Running(...given.map((each) => (each === '8080' ? '0' : each)));
+    const { port } = await tunnel.event('listening');
+    known.set('answer of the tunnel', await (await fetch(`http://127.0.0.1:${port}/`)).text());
+  }
+}
+
+/** Takes from what was printed what a person would copy. */
+function learn(given: readonly string[], { stdout }: Finished): void {
+  if (given.includes('--init')) known.set('<of the device>', /^fingerprint +([0-9a-f]{64})$/m.exec(stdout)?.[1] ?? '');
+  if (given.includes('invite')) known.set('<invitation>', /^p=\S+$/m.exec(stdout)?.[0] ?? '');
+}
+
+/** Writes what an owner would, while the device is stopped. */
+async function edit(name: string, block: string): Promise<void> {
+  if (name === 'device.json') {
+    let text = block;
+    for (const [written, here] of known) text = text.replaceAll(written, here);
+    return writeFile(join(folder, 'device', name), text);
+  }
+  await stopDevice();
+  const file = join(folder, 'device', 'iam-configuration.json');
+  const configuration = JSON.parse(await readFile(file, 'utf8'));
+  configuration[name === 'policy' ? 'Policies' : 'Roles'].push(JSON.parse(block));
+  await writeFile(file, JSON.stringify(configuration));
+}
+
+async function stopDevice(): Promise<void> {
+  expect((await device?.end()) ?? 0).toBe(0);
+  device = undefined;
+}
+
+async function serve(name: string): Promise<Server> {
+  const server = createServer((_request, response) => response.end(`this is the ${name}`)).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  return server;
+}

@@ -47,6 +47,9 @@ export async function announce(output: Output, device: Device, state: DeviceStat
       `fingerprint        ${fingerprint}`,
       `register it with   ${adminCommand} --data <dir of the base station>`,
       `pairing modes      ${modes.length === 0 ? 'none' : modes.join(', ')}`,
+      ...(started && modes.some((mode) => mode.startsWith('Local'))
+        ? [`pair locally with  svc pair '${plain}' --address <address of this machine>:${device.localPort}`]
+        : []),
       `connect with       svc connect '${plain}'${stationOptions(state)}`,
       ...(open === undefined ? [] : [`pair with          svc pair '${open}' --username <name>${stationOptions(state)}`]),
       ...(invitation === undefined

@@ -2,12 +2,11 @@
  * One process per directory: `device.lock` names the process that has it, in a line `<pid> <start>`.
  *
  * `start` tells it from a later process with the same number: on Linux boot id and start time, elsewhere `-`, where the number alone counts. A file that a
- * killed process left is taken over.
+ * killed process left is taken over, by one process at a time.
  */
-import { randomBytes } from 'node:crypto';
-import { readFile, rename, rm } from 'node:fs/promises';
+import { readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { createFile, readFileIfPresent } from '../../transport/node/index.ts';
+import { createFile, readFileIfPresent, replaceFile } from '../../transport/node/index.ts';
 import { CommandError } from '../frame/errors.ts';
 
 const LOCK_FILE = 'device.lock';
@@ -26,23 +25,27 @@ export async function lockDirectory(directory: string): Promise<() => Promise<vo
       const pid = holder.trim().split(' ')[0];
       throw new CommandError(`${directory} is in use by process ${pid}: stop it first, or remove ${path} if that is no svc device`);
     }
-    await takeAway(path, holder);
+    if (await takeOver(path, holder, own)) break;
   }
   return () => rm(path, { force: true });
 }
 
-/** Moves the file away and looks again: another process may have taken the place between. */
-async function takeAway(path: string, stale: string): Promise<void> {
-  const aside = `${path}.${randomBytes(6).toString('hex')}`;
+/**
+ * Replaces what a dead process left, and tells whether it was still there. One process does so at a time, since two that both saw the dead one
+ * would take the place of each other.
+ * @throws CommandError when another process is at it, or was killed at it
+ */
+async function takeOver(path: string, stale: string, own: string): Promise<boolean> {
+  const guard = `${path}.taking`;
+  if (!(await createFile(guard, own)))
+    throw new CommandError(`another process takes over ${path}: try again, and remove ${guard} if this message stays`);
   try {
-    await rename(path, aside);
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return;
-    throw error;
+    if ((await contentOf(path)) !== stale) return false;
+    await replaceFile(path, own);
+    return true;
+  } finally {
+    await rm(guard, { force: true });
   }
-  const moved = await contentOf(aside);
-  if (moved !== undefined && moved !== stale) await createFile(path, moved);
-  await rm(aside, { force: true });
 }
 
 async function isAlive(content: string): Promise<boolean> {

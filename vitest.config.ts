@@ -11,5 +11,7 @@ export default defineConfig({
     hookTimeout: 60_000,
     reporters: ['default', './test/support/slice-reporter.ts'],
     pool: 'forks',
+    // By default one processor is left free, which on two is half of them.
+    maxWorkers: '100%',
   },
 });

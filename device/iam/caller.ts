@@ -16,6 +16,12 @@ export interface Caller {
   readonly boundUsername?: string;
 }
 
+/** What policies are asked for. */
+export interface Demand {
+  readonly action: string;
+  readonly attributes?: Attributes;
+}
+
 /** What a client was refused. */
 export interface Denial {
   readonly caller: Caller;

@@ -12,7 +12,7 @@ import { asSvcError, LocalError } from '../../protocol/errors/index.ts';
 import type { IamUser, PairingMode } from '../../protocol/records/index.ts';
 import type { Log } from '../../transport/environment.ts';
 import { Listeners } from '../listeners.ts';
-import { type Caller, requestAttributes, resolveCaller } from './caller.ts';
+import { type Caller, type Demand, requestAttributes, resolveCaller } from './caller.ts';
 import type { ChangeAuthor, IamChange, IamChangeListener, IamRecorder } from './changes.ts';
 import { checkConfiguration } from './configuration.ts';
 import { type DraftContext, IamDraft } from './draft.ts';
@@ -46,6 +46,7 @@ export type StoredPassword = { readonly kdf: 0; readonly password: string } | Pa
 interface Waiting {
   readonly change: (draft: IamDraft) => unknown;
   readonly by: Caller | undefined;
+  readonly demand: Demand | undefined;
   readonly resolve: (result: unknown) => void;
   readonly reject: (error: unknown) => void;
 }
@@ -92,8 +93,7 @@ export class Iam {
 
   /** Whether the caller may do that: by its user's role, or as nobody by the UnpairedRole. Never throws. */
   check(caller: Caller, action: string, attributes: Attributes = {}): boolean {
-    const user = this.resolveCaller(caller);
-    return this.#evaluator.allows(this.#roleOf(user), action, requestAttributes(caller, user, attributes));
+    return this.#allows(this.#state, caller, { action, attributes });
   }
 
   /** The same verdict as `check`, with the statement that decided, or why there is none. */
@@ -183,11 +183,12 @@ export class Iam {
    * saved. When it throws, nothing of it counts.
    * @param change synchronous; several operations of one function are saved together or not at all
    * @param by who asked for it, told with the changes; left out for the application itself
-   * @throws what the function throws; LocalError FAILED when the save fails
+   * @param demand what policies must still allow `by` when its turn comes: changes before it may have taken that away
+   * @throws what the function throws; LocalError FORBIDDEN when they no longer do; FAILED when the save fails
    */
-  update<T>(change: (draft: IamDraft) => T, by?: Caller): Promise<T> {
+  update<T>(change: (draft: IamDraft) => T, by?: Caller, demand?: Demand): Promise<T> {
     return new Promise<T>((resolve, reject) => {
-      this.#waiting.push({ change, by, resolve: resolve as (result: unknown) => void, reject });
+      this.#waiting.push({ change, by, demand, resolve: resolve as (result: unknown) => void, reject });
       this.#work ??= this.#carryOut();
     });
   }
@@ -197,13 +198,13 @@ export class Iam {
     await this.#work;
   }
 
-  /** undefined clears it. @throws LocalError INVALID_ARGUMENT outside the limits, NOT_FOUND */
-  async setUserPassword(username: string, password: string | undefined, by?: Caller): Promise<void> {
+  /** undefined clears it; `by` and `demand` as for `update`. @throws LocalError INVALID_ARGUMENT outside the limits, NOT_FOUND, FORBIDDEN */
+  async setUserPassword(username: string, password: string | undefined, by?: Caller, demand?: Demand): Promise<void> {
     if (password !== undefined) this.#rules.password(password);
     // No costly derivation for a user that is not there.
     if (this.user(username) === undefined && this.#work === null) throw new LocalError('NOT_FOUND', `there is no user "${username}"`);
     const verifier = password === undefined ? undefined : await this.#secrets.makeVerifier(password);
-    await this.update((draft) => draft.setUserVerifier(username, verifier), by);
+    await this.update((draft) => draft.setUserVerifier(username, verifier), by, demand);
   }
 
   /** undefined clears it. @throws LocalError INVALID_ARGUMENT outside the limits */
@@ -296,16 +297,21 @@ export class Iam {
 
   #pair(mode: PairingMode, caller: Caller, pair: (draft: IamDraft) => IamUser): Promise<IamUser> {
     return this.update((draft) => {
-      requirePairing(draft.state, mode, caller, (who, action) => this.#allows(draft.state, who, action));
+      requirePairing(draft.state, mode, caller, (who, action) => this.#allows(draft.state, who, { action }));
       return pair(draft);
     }, caller);
   }
 
-  #mayPair = (caller: Caller, action: string): boolean => this.#allows(this.#state, caller, action);
+  #mayPair = (caller: Caller, action: string): boolean => this.#allows(this.#state, caller, { action });
 
-  #allows({ users }: IamState, caller: Caller, action: string): boolean {
+  #allows({ users }: IamState, caller: Caller, { action, attributes = {} }: Demand): boolean {
     const user = resolveCaller(users, caller);
-    return this.#evaluator.allows(this.#roleOf(user), action, requestAttributes(caller, user, {}));
+    return this.#evaluator.allows(this.#roleOf(user), action, requestAttributes(caller, user, attributes));
+  }
+
+  #require(state: IamState, by: Caller | undefined, demand: Demand | undefined): void {
+    if (by === undefined || demand === undefined || this.#allows(state, by, demand)) return;
+    throw new LocalError('FORBIDDEN', 'Access denied');
   }
 
   #roleOf(user: IamUser | undefined): string | undefined {
@@ -332,10 +338,11 @@ export class Iam {
     let state = this.#state;
     const changes: IamChange[] = [];
     const context = this.#context();
-    const settle = batch.map(({ change, by, resolve, reject }) => {
+    const settle = batch.map(({ change, by, demand, resolve, reject }) => {
       const draft = new IamDraft(state, context);
       const author = this.#author(state, by);
       try {
+        this.#require(state, by, demand);
         const result = change(draft);
         const finished = draft.finish();
         state = finished.state;

@@ -30,8 +30,8 @@ export const deviceEndpoints: readonly IamEndpoint[] = [
       if (!isSettingName(setting)) throw new LocalError('NOT_FOUND', 'No such setting');
       return { flag: flags[setting], on: decodeFlag(cborBody(request)) };
     },
-    answer: async ({ iam, caller, body: { flag, on } }) => {
-      await iam.update((draft) => draft.setFlag(flag, on), caller);
+    answer: async ({ iam, caller, demand, body: { flag, on } }) => {
+      await iam.update((draft) => draft.setFlag(flag, on), caller, demand);
       return { status: Status.CHANGED };
     },
   }),
@@ -46,8 +46,8 @@ export const deviceEndpoints: readonly IamEndpoint[] = [
       rules.friendlyName(name);
       return name;
     },
-    answer: async ({ iam, caller, body }) => {
-      await iam.update((draft) => draft.setFriendlyName(body), caller);
+    answer: async ({ iam, caller, demand, body }) => {
+      await iam.update((draft) => draft.setFriendlyName(body), caller, demand);
       return { status: Status.CHANGED };
     },
   }),

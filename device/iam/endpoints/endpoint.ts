@@ -9,7 +9,7 @@ import { type CoapMethod, Status } from '../../../protocol/coap/index.ts';
 import { LocalError, SvcError } from '../../../protocol/errors/index.ts';
 import { CONTENT_FORMAT_CBOR, type PairingMode } from '../../../protocol/records/index.ts';
 import type { DeviceCoapRequest, DeviceCoapResponse } from '../../coap-resources.ts';
-import type { Caller } from '../caller.ts';
+import type { Caller, Demand } from '../caller.ts';
 import type { Iam } from '../iam.ts';
 import type { Attributes } from '../policy.ts';
 import type { IamHost } from './host.ts';
@@ -29,6 +29,8 @@ export interface IamService {
 export interface IamRequest<Body> extends IamService {
   readonly caller: Caller;
   readonly parameters: Readonly<Record<string, string>>;
+  /** What policies allowed: a change of the state demands it again. undefined before they were asked, for what they are not asked for, and for pairing. */
+  readonly demand: Demand | undefined;
   /** undefined before it is read, and where none is. */
   readonly body: Body;
 }
@@ -69,11 +71,12 @@ export function cborBody({ contentFormat, payload }: DeviceCoapRequest): Uint8Ar
 /** The answer to a request. @throws what says something about us: the resource answers 5.00 and logs it */
 export async function serve(definition: IamEndpoint, service: IamService, from: DeviceCoapRequest): Promise<DeviceCoapResponse> {
   const { iam, host } = service;
-  let request: IamRequest<unknown> = { ...service, caller: host.caller(from.connection), parameters: from.parameters, body: undefined };
+  const { connection, parameters } = from;
+  let request: IamRequest<unknown> = { ...service, caller: host.caller(connection), parameters, demand: undefined, body: undefined };
   try {
     for (const check of definition.checks) {
       if (check === 'body') request = { ...request, body: definition.read?.(from, iam) };
-      else authorize(definition, request);
+      else request = { ...request, demand: authorize(definition, request) };
     }
     const answer = await definition.answer(request);
     return answer.payload === undefined ? answer : { ...answer, contentFormat: CONTENT_FORMAT_CBOR };
@@ -84,10 +87,13 @@ export async function serve(definition: IamEndpoint, service: IamService, from: 
   }
 }
 
-function authorize({ action, pairing, attributes }: IamEndpoint, request: IamRequest<unknown>): void {
+function authorize({ action, pairing, attributes }: IamEndpoint, request: IamRequest<unknown>): Demand | undefined {
   const { iam, caller } = request;
   if (pairing !== undefined) iam.requirePairing(pairing, caller);
-  else if (action !== undefined && !iam.check(caller, action, attributes?.(request))) throw new LocalError('FORBIDDEN', 'Access denied');
+  if (action === undefined) return undefined;
+  const demand = { action, attributes: attributes?.(request) ?? {} };
+  if (!iam.check(caller, action, demand.attributes)) throw new LocalError('FORBIDDEN', 'Access denied');
+  return demand;
 }
 
 function actionOf({ action, pairing }: IamEndpoint): string {

@@ -2,13 +2,12 @@
 import { Status } from '../../../protocol/coap/index.ts';
 import { LocalError } from '../../../protocol/errors/index.ts';
 import { decodeNames, decodePush, decodeText, type UserPush } from '../../../protocol/records/index.ts';
-import type { Caller } from '../caller.ts';
 import type { UserSetting } from '../changes.ts';
 import type { IamDraft } from '../draft.ts';
 import type { Iam } from '../iam.ts';
 import type { Attributes } from '../policy.ts';
 import type { Rules } from '../rules.ts';
-import { cborBody, endpoint, type IamEndpoint } from './endpoint.ts';
+import { cborBody, endpoint, type IamEndpoint, type IamRequest } from './endpoint.ts';
 import { aboutUser, usernameOf } from './users.ts';
 
 interface SettingDefinition<Value> {
@@ -17,7 +16,7 @@ interface SettingDefinition<Value> {
   readonly read: (payload: Uint8Array, iam: Iam) => Value;
   /** What policies learn besides the username. */
   readonly attributes?: (value: Value) => Attributes;
-  readonly set: (iam: Iam, username: string, value: Value, by: Caller) => Promise<void>;
+  readonly set: (request: IamRequest<Value>) => Promise<void>;
 }
 
 export const userSettingEndpoints: readonly IamEndpoint[] = [
@@ -34,7 +33,7 @@ export const userSettingEndpoints: readonly IamEndpoint[] = [
   setting('password', {
     action: 'IAM:SetUserPassword',
     read: textOrNone((rules, password) => rules.password(password)),
-    set: (iam, username, password, by) => iam.setUserPassword(username, password, by),
+    set: (request) => request.iam.setUserPassword(usernameOf(request), request.body, request.caller, request.demand),
   }),
   setting('role', {
     action: 'IAM:SetUserRole',
@@ -87,7 +86,7 @@ function setting<Value>(name: UserSetting, { action, read, attributes, set }: Se
     checks: ['body', 'action'],
     read: (request, iam) => read(cborBody(request), iam),
     answer: async (request) => {
-      await set(request.iam, usernameOf(request), request.body, request.caller);
+      await set(request);
       return { status: Status.CHANGED };
     },
   });
@@ -113,5 +112,5 @@ function text(check: (rules: Rules, text: string) => void): (payload: Uint8Array
 }
 
 function change<Value>(set: (draft: IamDraft, username: string, value: Value) => void): SettingDefinition<Value>['set'] {
-  return (iam, username, value, by) => iam.update((draft) => set(draft, username, value), by);
+  return (request) => request.iam.update((draft) => set(draft, usernameOf(request), request.body), request.caller, request.demand);
 }

@@ -2,6 +2,7 @@
 import { Status } from '../../../protocol/coap/index.ts';
 import { LocalError } from '../../../protocol/errors/index.ts';
 import { decodeFingerprintName, decodeNewUser, encodeNames, encodeUser, type IamUser } from '../../../protocol/records/index.ts';
+import type { IamDraft } from '../draft.ts';
 import type { Attributes } from '../policy.ts';
 import { type Answer, cborBody, endpoint, type IamEndpoint, type IamRequest } from './endpoint.ts';
 
@@ -40,8 +41,8 @@ export const userEndpoints: readonly IamEndpoint[] = [
       rules.username(username);
       return username;
     },
-    answer: async ({ iam, caller, body }) => {
-      const user = await iam.update((draft) => draft.createUser(body), caller);
+    answer: async ({ iam, caller, demand, body }) => {
+      const user = await iam.update((draft) => draft.createUser(body), caller, demand);
       return { status: Status.CREATED, payload: encodeUser(user) };
     },
   }),
@@ -60,7 +61,7 @@ export const userEndpoints: readonly IamEndpoint[] = [
     attributes: aboutUser,
     checks: ['action'],
     answer: async (request) => {
-      await request.iam.update((draft) => draft.deleteUser(usernameOf(request)), request.caller);
+      await request.iam.update((draft) => draft.deleteUser(usernameOf(request)), request.caller, request.demand);
       return { status: Status.DELETED };
     },
   }),
@@ -79,7 +80,8 @@ export const userEndpoints: readonly IamEndpoint[] = [
     },
     answer: async (request) => {
       const { fingerprint, name } = request.body;
-      await request.iam.update((draft) => draft.addUserFingerprint(usernameOf(request), fingerprint, name), request.caller);
+      const change = (draft: IamDraft) => draft.addUserFingerprint(usernameOf(request), fingerprint, name);
+      await request.iam.update(change, request.caller, request.demand);
       return { status: Status.CHANGED };
     },
   }),
@@ -91,7 +93,8 @@ export const userEndpoints: readonly IamEndpoint[] = [
     checks: ['action'],
     answer: async (request) => {
       const { fingerprint = '' } = request.parameters;
-      await request.iam.update((draft) => draft.removeUserFingerprint(usernameOf(request), fingerprint), request.caller);
+      const change = (draft: IamDraft) => draft.removeUserFingerprint(usernameOf(request), fingerprint);
+      await request.iam.update(change, request.caller, request.demand);
       return { status: Status.DELETED };
     },
   }),

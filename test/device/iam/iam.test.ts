@@ -160,6 +160,20 @@ describe('a change', () => {
     expect(iam.user('ann')).toBeDefined();
   });
 
+  it('of a client is refused when a change before it took the right to it', async () => {
+    const iam = iamWithUsers();
+    const asBoss = caller(3, { boundUsername: 'boss' });
+    const demand = { action: 'IAM:DeleteUser', attributes: { 'IAM:Username': 'ann' } };
+    const remove = (draft: IamDraft) => draft.deleteUser('ann');
+    const demoted = iam.update((draft) => draft.setUserRole('boss', 'Guest'));
+    expect(iam.check(asBoss, demand.action, demand.attributes)).toBe(true);
+    expect(await codeOf(() => iam.update(remove, asBoss, demand))).toBe('FORBIDDEN');
+    await demoted;
+    expect(iam.user('ann')).toBeDefined();
+    await iam.update((draft) => draft.setUserRole('boss', 'Administrator'));
+    expect(await codeOf(() => iam.update(remove, asBoss, demand))).toBe('OK');
+  });
+
   it('goes through when a listener fails, and settled waits for it', async () => {
     const iam = iamWithUsers();
     iam.onChange(() => {

@@ -60,8 +60,8 @@ export interface SceneOptions {
   /** Settings the state does not have. */
   readonly without?: readonly (keyof IamState)[];
   readonly limits?: Partial<IamLimits>;
-  /** The disk is full. */
-  readonly save?: 'fails';
+  /** The disk is full, or as slow as the test wants. */
+  readonly save?: 'fails' | (() => Promise<void>);
   /** The sealed password is of another device. */
   readonly unseal?: 'fails';
   readonly push?: (projectId: string, body: string) => Promise<PushAnswer>;
@@ -127,7 +127,7 @@ export class Scene {
       secrets: unseal === 'fails' ? { ...fakeSecrets(), unseal: sealedElsewhere } : fakeSecrets(),
       notificationCategories: ['INFO', 'CRITICAL'],
       ...(limits === undefined ? {} : { limits }),
-      ...(save === undefined ? {} : { save: () => Promise.reject(new Error('the disk is full')) }),
+      ...(save === undefined ? {} : { save: save === 'fails' ? () => Promise.reject(new Error('the disk is full')) : save }),
     });
     this.iam.onChange((change) => this.changes.push(change));
     const log = { error: (...line: unknown[]) => void this.errors.push(line), warn() {}, info() {}, debug() {}, trace() {} };

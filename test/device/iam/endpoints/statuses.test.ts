@@ -40,6 +40,30 @@ function expectForm({ status, contentFormat, body }: Reply): void {
   expect(body).toMatch(/^[^\n]{5,200}$/);
 }
 
+describe('a change that waits for its turn', () => {
+  const pairing = (endpoint: string) => endpoint.startsWith('POST /iam/pairing/');
+  const changing = references.filter(({ endpoint }) => !endpoint.startsWith('GET ') && !endpoint.endsWith('/push-test'));
+
+  test.each(changing)('$endpoint: is refused when policies forbid it by then', async ({ endpoint, cases }) => {
+    const [, , caller, path, body, options] = cases.find(([status]) => status < 300)!;
+    let saved = () => {};
+    const saving = new Promise<void>((resolve) => (saved = resolve));
+    const scene = new Scene({ ...options, save: () => saving });
+    const before = scene.iam.state.users;
+    const ahead = scene.iam.update((draft) => draft.setFriendlyName('Attic'));
+    const reply = scene.request(caller, `${endpoint.split(' ')[0]} ${path}`, body);
+    await new Promise(setImmediate);
+    expect(scene.denied).toEqual([]);
+    await scene.iam.setConfiguration({ policies: [], roles: [{ id: 'Nobody', policies: [] }], unpairedRole: 'Nobody' });
+    saved();
+    await ahead;
+    expect(await reply).toMatchObject({ status: 403, body: pairing(endpoint) ? 'policies do not allow this pairing' : 'Access denied' });
+    expect(scene.denied.map(({ action }) => action)).toEqual([actions[endpoint]]);
+    expect(scene.iam.state.users).toBe(before);
+    expect(scene.changes.map(({ kind }) => kind)).toEqual(['configuration-changed', 'settings-changed']);
+  });
+});
+
 describe('the table', () => {
   it('is complete, and has nothing besides', () => {
     const served = iamEndpoints.map(({ method, path }) => `${method} ${path.replaceAll(/\{(\w+)\}/g, ':$1')}`);

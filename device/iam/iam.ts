@@ -70,6 +70,8 @@ export class Iam {
   #waiting: Waiting[] = [];
   /** Ends when no change waits any more. */
   #work: Promise<void> | null = null;
+  /** Ends when no password is being derived or sealed. */
+  #derived: Promise<unknown> = Promise.resolve();
   /** Ends when no configuration is being saved. */
   #configuring: Promise<void> = Promise.resolve();
 
@@ -195,6 +197,7 @@ export class Iam {
 
   /** Resolves when every change asked for so far is saved or refused. */
   async settled(): Promise<void> {
+    await this.#derived;
     await this.#work;
   }
 
@@ -203,14 +206,14 @@ export class Iam {
     if (password !== undefined) this.#rules.password(password);
     // No costly derivation for a user that is not there.
     if (this.user(username) === undefined && this.#work === null) throw new LocalError('NOT_FOUND', `there is no user "${username}"`);
-    const verifier = password === undefined ? undefined : await this.#secrets.makeVerifier(password);
+    const verifier = await this.#inTurn(async () => (password === undefined ? undefined : this.#secrets.makeVerifier(password)));
     await this.update((draft) => draft.setUserVerifier(username, verifier), by, demand);
   }
 
   /** undefined clears it. @throws LocalError INVALID_ARGUMENT outside the limits */
   async setOpenPairingPassword(password: string | undefined, by?: Caller): Promise<void> {
     if (password !== undefined) this.#rules.password(password);
-    const sealed = password === undefined ? undefined : await this.#secrets.seal(password);
+    const sealed = await this.#inTurn(async () => (password === undefined ? undefined : this.#secrets.seal(password)));
     await this.update((draft) => draft.setOpenPairingPasswordSealed(sealed), by);
   }
 
@@ -312,6 +315,13 @@ export class Iam {
   #require(state: IamState, by: Caller | undefined, demand: Demand | undefined): void {
     if (by === undefined || demand === undefined || this.#allows(state, by, demand)) return;
     throw new LocalError('FORBIDDEN', 'Access denied');
+  }
+
+  /** One derivation after the other: of two passwords for one name the later counts, and only one at a time takes scrypt's memory. */
+  #inTurn<T>(derive: () => Promise<T>): Promise<T> {
+    const turn = this.#derived.then(derive);
+    this.#derived = turn.catch(() => {});
+    return turn;
   }
 
   #roleOf(user: IamUser | undefined): string | undefined {

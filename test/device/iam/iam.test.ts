@@ -1,7 +1,7 @@
 /** The model: who a caller is, changes one after the other and saved before they count, settings of users, limits, events. */
 import { describe, expect, it, vi } from 'vitest';
 import { defaultConfiguration, type IamChange, type IamDraft, type StateDocument } from '../../../device/iam/index.ts';
-import { caller, codeOf, iamOf, key, stateOf, user } from './model.ts';
+import { caller, codeOf, fakeSecrets, iamOf, key, stateOf, user } from './model.ts';
 
 const ann = user('ann', { role: 'Guest', sct: 'sct-ann', fingerprints: [{ fingerprint: key(1), name: 'Phone' }] });
 const bob = user('bob', { role: 'Standard' });
@@ -419,5 +419,66 @@ describe('at run time', () => {
       draft.setUserSct('bob', 'sct-open');
     });
     expect(iam.serverConnectTokens).toEqual(['sct-open', 'sct-ann']);
+  });
+});
+
+describe('passwords that take their time', () => {
+  /** Secrets whose derivations and seals end when the test says so, and the names of those that run. */
+  function slowSecrets() {
+    const running = new Map<string, () => void>();
+    const slow = (text: string) => new Promise<void>((resolve) => running.set(text, resolve));
+    const { makeVerifier, seal, ...others } = fakeSecrets();
+    const secrets = {
+      ...others,
+      makeVerifier: (password: string) => slow(password).then(() => makeVerifier(password)),
+      seal: (text: string) => slow(text).then(() => seal(text)),
+    };
+    const end = async (text: string) => {
+      running.get(text)!();
+      running.delete(text);
+      await new Promise(setImmediate);
+    };
+    return { secrets, running: () => [...running.keys()], end };
+  }
+
+  it('are derived one at a time, and the one that was set last counts', async () => {
+    const { secrets, running, end } = slowSecrets();
+    const iam = iamWithUsers({ secrets });
+    const all = [iam.setUserPassword('bob', 'first'), iam.setUserPassword('bob', 'second'), iam.setUserPassword('bob', undefined)];
+    await new Promise(setImmediate);
+    expect(running()).toEqual(['first']);
+    await end('first');
+    expect(running()).toEqual(['second']);
+    expect(iam.hasPassword('bob')).toBe(true);
+    await end('second');
+    await Promise.all(all);
+    expect(iam.hasPassword('bob')).toBe(false);
+  });
+
+  it('are waited for by settled', async () => {
+    const { secrets, end } = slowSecrets();
+    const iam = iamWithUsers({ secrets });
+    void iam.setOpenPairingPassword('slow');
+    let settled = false;
+    const done = iam.settled().then(() => (settled = true));
+    await new Promise(setImmediate);
+    expect(settled).toBe(false);
+    await end('slow');
+    await done;
+    expect(await iam.openPairingPassword()).toBe('slow');
+  });
+
+  it('do not stand in the way of others when one fails', async () => {
+    const { makeVerifier, ...others } = fakeSecrets();
+    let fails = true;
+    const secrets = {
+      ...others,
+      makeVerifier: async (password: string) => (fails ? Promise.reject(new Error('no memory')) : makeVerifier(password)),
+    };
+    const iam = iamWithUsers({ secrets });
+    await expect(iam.setUserPassword('bob', 'secret')).rejects.toThrow('no memory');
+    fails = false;
+    await iam.setUserPassword('bob', 'secret');
+    expect(iam.hasPassword('bob')).toBe(true);
   });
 });

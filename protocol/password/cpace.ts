@@ -60,7 +60,8 @@ export function intermediateKey(
   initiator: CpaceMessage,
   responder: CpaceMessage,
 ): Uint8Array {
-  const string = concatenate(lvCat(text.encode(`${group.dsi}_ISK`), sid, secret), encodeMessage(initiator), encodeMessage(responder));
+  const messages = [initiator, responder].flatMap(({ share, ad }) => [share, ad]);
+  const string = lvCat(text.encode(`${group.dsi}_ISK`), sid, secret, ...messages);
   const key = sha512(string);
   wipe(string);
   return key;

@@ -1,22 +1,23 @@
 /** Strings of CPace that no other string begins with (draft-irtf-cfrg-cpace-21, §5 and appendix A). */
 
-/** `data` after its length as LEB128. */
-export function prependLength(data: Uint8Array): Uint8Array {
-  const head: number[] = [];
-  let length = data.length;
-  for (; length > 0x7f; length = Math.floor(length / 0x80)) head.push((length % 0x80) | 0x80);
-  return concatenate(Uint8Array.from([...head, length]), data);
-}
-
-/** Each part after its length. */
+/** `lv_cat`: each part after its length. Parts may be secret: the result is the only copy of them. */
 export function lvCat(...parts: readonly Uint8Array[]): Uint8Array {
-  return concatenate(...parts.map(prependLength));
+  return concatenate(...parts.flatMap((part) => [encodeLength(part.length), part]));
 }
 
 /** `generator_string`: the password-related string alone fills the hash's first block, whatever follows it. */
 export function generatorString(dsi: Uint8Array, prs: Uint8Array, ci: Uint8Array, sid: Uint8Array, blockLength: number): Uint8Array {
-  const padding = Math.max(0, blockLength - 1 - prependLength(prs).length - prependLength(dsi).length);
+  const begun = [prs, dsi].reduce((length, part) => length + encodeLength(part.length).length + part.length, 0);
+  const padding = Math.max(0, blockLength - 1 - begun);
   return lvCat(dsi, prs, new Uint8Array(padding), ci, sid);
+}
+
+/** LEB128. */
+function encodeLength(length: number): Uint8Array {
+  const bytes: number[] = [];
+  let rest = length;
+  for (; rest > 0x7f; rest = Math.floor(rest / 0x80)) bytes.push((rest % 0x80) | 0x80);
+  return Uint8Array.from([...bytes, rest]);
 }
 
 /** The parts one after the other. */

@@ -34,8 +34,8 @@ describe('strings of the draft', () => {
     ['\0'.repeat(127), `7f${'00'.repeat(127)}`],
     ['\0'.repeat(128), `8001${'00'.repeat(128)}`],
     ['\0'.repeat(300), `ac02${'00'.repeat(300)}`],
-  ])('prepend_len of %j', (text, expected) => {
-    expect(hex.encode(cpace.prependLength(utf8(text)))).toBe(expected);
+  ])('lv_cat of %j alone, its prepend_len', (text, expected) => {
+    expect(hex.encode(cpace.lvCat(utf8(text)))).toBe(expected);
   });
 
   it('lv_cat', () => {

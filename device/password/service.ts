@@ -178,13 +178,14 @@ export class PasswordService {
   }
 
   async #lookup(source: PasswordSource, username: string, connection: DeviceConnection): Promise<password.PasswordSecret> {
+    // Made for every name: a known one is not answered sooner for want of it.
+    const unknown = this.#unknown(source.kdfOf(username), username);
     try {
-      const found = await source.lookup(username, connection);
-      if (found !== null) return found;
+      return (await source.lookup(username, connection)) ?? unknown;
     } catch (error) {
       this.#context.log.error('a password could not be looked up', { error: String(error) });
+      return unknown;
     }
-    return this.#unknown(source.kdfOf(username), username);
   }
 
   /** What a name without a password shows, with a value nobody can know. */

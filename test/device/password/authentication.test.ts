@@ -1,5 +1,5 @@
 /** Password authentication end to end, in virtual time over direct paths. */
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import type { PasswordAuthenticationRequest } from '../../../device/index.ts';
 import { encode } from '../../../protocol/cbor/index.ts';
 import { type CoapResponse, Router } from '../../../protocol/coap/index.ts';
@@ -272,6 +272,23 @@ describe('a stranger', () => {
     expect(passed).toEqual([FIRST, SECOND]);
     expect(victim.verified).toBe('none');
     expect(scene.device.connection(1).isPasswordAuthenticated).toBe(false);
+  });
+
+  test.each(['listener', 'store'])('finds no less work done for a user than for nobody: %s', async (kind) => {
+    if (kind === 'listener') scene.device.onPasswordAuthenticationRequest(knowsOwner);
+    else scene.device.setPasswordSource(await scene.users({ owner: 'secret' }));
+    const session = await scene.raw();
+    // The handshake has work of its own.
+    await scene.post(session, FIRST, request('first'));
+    const keyed = vi.spyOn(scene.crypto, 'hmacSha256');
+    const work = [];
+    for (const name of ['owner', 'loser']) {
+      keyed.mockClear();
+      await scene.post(session, FIRST, request(name));
+      work.push(keyed.mock.calls.length);
+    }
+    expect(work[0]).toBeGreaterThan(0);
+    expect(work[0]).toBe(work[1]);
   });
 
   test('finds nothing of a password in the log', async () => {

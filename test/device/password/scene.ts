@@ -3,6 +3,7 @@ import { type Connection, SvcClient } from '../../../client/node.ts';
 import { Device } from '../../../device/index.ts';
 import type { PasswordSource } from '../../../device/password/source.ts';
 import type { CoapResponse } from '../../../protocol/coap/index.ts';
+import type { CryptoHost } from '../../../protocol/crypto-host.ts';
 import { makeVerifier, type PasswordVerifier } from '../../../protocol/password/index.ts';
 import type { Environment } from '../../../transport/environment.ts';
 import { Host, type Session } from '../../../transport/session/index.ts';
@@ -14,6 +15,8 @@ export const ids = { productId: 'pr-1', deviceId: 'de-1' };
 export class PasswordScene {
   readonly sim: Simulation;
   readonly device: Device;
+  /** The device's. */
+  readonly crypto: CryptoHost;
   /** Lines of every log. */
   readonly logged: string[] = [];
   readonly #ends: (() => Promise<unknown>)[] = [];
@@ -30,7 +33,9 @@ export class PasswordScene {
     const log = (host: string, level: string, message: string, fields?: object) =>
       void this.logged.push(`${host} ${level} ${message} ${JSON.stringify(fields)}`);
     this.sim = new Simulation({ seed: 1, link, log });
-    this.device = new Device({ environment: this.environment('device'), ...ids, basestationAttach: false });
+    const environment = this.environment('device');
+    this.crypto = environment.crypto;
+    this.device = new Device({ environment, ...ids, basestationAttach: false });
     this.device.setPrivateKey(this.device.createPrivateKey());
     this.#ends.push(() => this.device.close());
   }

@@ -167,9 +167,9 @@ export class PasswordService {
       return tooMany();
     }
     const tag = run === null ? null : run.confirm(proof);
-    if (tag === undefined) return { status: Status.BAD_REQUEST, payload: 'Y is no element of the group' };
-    if (tag === null) {
+    if (tag === null || tag === undefined) {
       this.onFailed?.({ connection, username, reason: 'wrong' });
+      if (tag === undefined) return { status: Status.BAD_REQUEST, payload: 'Y is no element of the group' };
       return { status: Status.UNAUTHORIZED, payload: 'Wrong user name or password' };
     }
     charge.giveBack();

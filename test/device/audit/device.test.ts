@@ -3,6 +3,7 @@ import { afterEach, describe, expect, it } from 'vitest';
 import { type Connection, SvcClient } from '../../../client/node.ts';
 import { AuditLog, createIamSecrets, Device, defaultConfiguration, Iam, nodeEnvironment, verifyAuditLog } from '../../../device/index.ts';
 import { encode } from '../../../protocol/cbor/index.ts';
+import { PasswordPath } from '../../../protocol/password/index.ts';
 import { withCheapScrypt } from '../../support/cheap-scrypt.ts';
 import { codeOf, stateOf, user } from '../iam/model.ts';
 import { identity, useScene } from './scene.ts';
@@ -110,6 +111,16 @@ describe('a device with an audit log', () => {
     await running.log.flush();
     expect(entries()).toHaveLength(3);
     expect(scene().lines().join()).not.toMatch(/my-password|secret/);
+  });
+
+  it('has a proof that is none written like a wrong password, which it costs as much as', async () => {
+    const running = await start();
+    const connection = await connect(running);
+    expect(await request(connection, 'POST', PasswordPath.FIRST, { Username: 'ann' })).toBe(201);
+    expect(await request(connection, 'POST', PasswordPath.SECOND, { Y: new Uint8Array(32), Tag: new Uint8Array(64) })).toBe(400);
+    await running.log.flush();
+    const by = { Fingerprint: connection.getClientFingerprint(), Local: true };
+    expect(entries()).toEqual([{ Event: 'password-failed', Username: 'ann', Reason: 'wrong', By: by }]);
   });
 
   it('has its start and stop written, and nothing after them', async () => {

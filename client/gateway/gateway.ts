@@ -77,6 +77,7 @@ export class Gateway {
       now: () => clock.now(),
       onSent: () => this.#arm(),
       answer: (observer, reply, sequence) => this.#answer(observer, reply, sequence),
+      drop: (observer) => void this.#settled(observer),
     });
     this.#link = new DeviceLink({
       environment: options.environment,

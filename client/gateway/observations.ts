@@ -23,6 +23,8 @@ export interface ObservationsOptions {
   readonly onSent: () => void;
   /** Answers the request that began an observation; its slot among the requests is free again. */
   readonly answer: (observer: Observer, reply: CoapReply, sequence?: number) => void;
+  /** The request that began an observation is not answered any more: a later one of the same token is. */
+  readonly drop: (observer: Observer) => void;
 }
 
 /** Who observes here. */
@@ -68,7 +70,7 @@ export class Observations {
   register(observer: Observer, connection: Connection): (() => void) | null {
     const key = keyOf(observer);
     const before = this.#entries.get(key);
-    if (before !== undefined) this.#end(before);
+    if (before !== undefined) this.#replace(before);
     if (this.#entries.size >= MAX_OBSERVATIONS) return null;
     const sequence = before?.sequence ?? 0;
     const entry: Entry = { ...observer, key, observation: null, answered: false, sequence, ended: false, underWay: null, next: null };
@@ -80,7 +82,7 @@ export class Observations {
   /** A GET with Observe 1. */
   cancel(observer: Observer): void {
     const entry = this.#entries.get(keyOf(observer));
-    if (entry !== undefined) this.#end(entry);
+    if (entry !== undefined) this.#replace(entry);
   }
 
   /** There is a connection again. */
@@ -158,6 +160,12 @@ export class Observations {
     entry.underWay = null;
     entry.next = null;
     if (next !== null) this.#notify(entry, next.reply, next.final);
+  }
+
+  /** A late answer to the first request would look like one to the request that takes its place. */
+  #replace(entry: Entry): void {
+    this.#end(entry);
+    this.#options.drop(entry);
   }
 
   #end(entry: Entry): void {

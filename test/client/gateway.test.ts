@@ -303,6 +303,25 @@ describe('Observe', () => {
     expect([gateway.stats.observations, resource.observers]).toEqual([0, 0]);
   });
 
+  test.each([
+    ['renewed', 0],
+    ['cancelled', 1],
+  ])('%s before its first answer: only the later request is answered', async (_, value) => {
+    let calls = 0;
+    device.addCoapResource('GET', '/slow', () => (++calls === 1 ? new Promise(() => {}) : { status: 205, payload: 'now' }), {
+      observable: true,
+    });
+    const slow = { code: 'GET', token: Buffer.from('s') };
+    tool.send({ ...slow, options: [observe(0), ...path('slow')] });
+    await run(400);
+    expect(gateway.stats.requests).toBe(1);
+    tool.send({ ...slow, options: [observe(value), ...path('slow')] });
+    await run();
+    expect(gateway.stats).toEqual({ requests: 0, observations: 1 - value });
+    await run(61_000);
+    expect(texts().filter((text) => text !== '0.00 ')).toEqual(['2.05 now']);
+  });
+
   test('a reset ends it, of a non-confirmable notification too', async () => {
     await tool.ask({ ...register, confirmable: false });
     await change('two');

@@ -51,7 +51,10 @@ const MAX_REMEMBERED = 4096;
 const MAX_OUTGOING = 1024;
 
 interface Remembered {
-  readonly request: DatagramRequest;
+  readonly peer: Path;
+  readonly id: number;
+  /** Until it is answered: what it says may be long, and is not needed afterwards. */
+  request: DatagramRequest | null;
   readonly at: number;
   /** When an empty ACK is due; Infinity when it is not. */
   acknowledgeAt: number;
@@ -106,6 +109,7 @@ export class MessageLayer {
     const remembered = this.#remembered.get(requestKey(request));
     const known = remembered?.request === request ? remembered : undefined;
     const piggybacked = request.confirmable && known?.acknowledged === false;
+    if (known !== undefined) known.request = null;
     if (known === undefined || !piggybacked) {
       this.send(request.peer, response, { confirmable: request.confirmable }, now);
       return;
@@ -152,7 +156,7 @@ export class MessageLayer {
     for (const remembered of this.#open) {
       if (remembered.acknowledgeAt > now) continue;
       this.#acknowledged(remembered);
-      this.#options.send(encodeEmpty(MessageType.ACKNOWLEDGEMENT, remembered.request.id), remembered.request.peer);
+      this.#options.send(encodeEmpty(MessageType.ACKNOWLEDGEMENT, remembered.id), remembered.peer);
     }
     for (const outgoing of [...this.#outgoing.values()]) if (outgoing.at <= now) this.#repeat(outgoing, now);
   }
@@ -166,15 +170,16 @@ export class MessageLayer {
       return;
     }
     const acknowledgeAt = request.confirmable ? now + ACK_DELAY : Number.POSITIVE_INFINITY;
-    const remembered: Remembered = { request, at: now, acknowledgeAt, acknowledged: false, answer: undefined };
+    const { peer, id } = request;
+    const remembered: Remembered = { peer, id, request, at: now, acknowledgeAt, acknowledged: false, answer: undefined };
     this.#remembered.set(key, remembered);
     if (request.confirmable) this.#open.add(remembered);
     this.#options.onRequest(request, now);
   }
 
-  #repeatAnswer({ request, answer, acknowledged }: Remembered): void {
-    if (answer !== undefined) this.#options.send(answer, request.peer);
-    else if (acknowledged) this.#options.send(encodeEmpty(MessageType.ACKNOWLEDGEMENT, request.id), request.peer);
+  #repeatAnswer({ peer, id, answer, acknowledged }: Remembered): void {
+    if (answer !== undefined) this.#options.send(answer, peer);
+    else if (acknowledged) this.#options.send(encodeEmpty(MessageType.ACKNOWLEDGEMENT, id), peer);
   }
 
   #acknowledged(remembered: Remembered): void {

@@ -15,10 +15,16 @@ export function answersTo(question: DnsQuestion, records: readonly DnsRecord[]):
   return found.length > 0 ? found : records.filter(({ name, type }) => type === 'NSEC' && sameName(name, question.name));
 }
 
+/** What a querier knows: the life that is left to each record, s. Made once for a query, which may have thousands of questions. */
+export type KnownAnswers = ReadonlyMap<string, number>;
+
+export function knownAnswers(records: readonly DnsRecord[]): KnownAnswers {
+  return new Map(records.map((record) => [recordKey(record), record.ttl]));
+}
+
 /** The answers without those that the querier knows for at least half of their life (RFC 6762 §7.1). */
-export function withoutKnown(answers: readonly DnsRecord[], known: readonly DnsRecord[]): DnsRecord[] {
-  const fresh = new Map(known.map((record) => [recordKey(record), record.ttl]));
-  return answers.filter((record) => (fresh.get(recordKey(record)) ?? -1) < record.ttl / 2);
+export function withoutKnown(answers: readonly DnsRecord[], known: KnownAnswers): DnsRecord[] {
+  return answers.filter((record) => (known.get(recordKey(record)) ?? -1) < record.ttl / 2);
 }
 
 /** What a querier will ask next: where a PTR points to, then the addresses of the host (RFC 6763 §12). */

@@ -11,7 +11,7 @@
  *   responder answered meanwhile is dropped (§7.4).
  * - Answers go to one address where the querier asks so (§5.4) or is a plain DNS resolver (§6.7).
  */
-import { additionalsOf, answersTo, legacyResponse, withoutKnown } from './answer.ts';
+import { additionalsOf, answersTo, knownAnswers, legacyResponse, withoutKnown } from './answer.ts';
 import { type DnsMessage, type DnsRecord, dnsQuery, dnsResponse, recordKey, sameName } from './records.ts';
 import { SERVICE_TYPES } from './service.ts';
 
@@ -152,9 +152,10 @@ export class Responder {
     if (!this.#isOurs) return;
     if (query.questions.length === 0) this.#knowsMore(query, from);
     const isLegacy = from.port !== MDNS_PORT;
+    const known = knownAnswers(isLegacy ? [] : query.answers);
     const [direct, everybody]: [DnsRecord[], DnsRecord[]] = [[], []];
     for (const question of query.questions) {
-      const answers = withoutKnown(answersTo(question, this.#records), isLegacy ? [] : query.answers);
+      const answers = withoutKnown(answersTo(question, this.#records), known);
       for (const record of answers) {
         const list = isLegacy || (question.unicast && this.#isFresh(record, now)) ? direct : everybody;
         if (!direct.includes(record) && !everybody.includes(record)) list.push(record);
@@ -166,9 +167,10 @@ export class Responder {
 
   /** A querier who asked before goes on telling what it knows. */
   #knowsMore(query: DnsMessage, { address, port }: MdnsSource): void {
+    const known = knownAnswers(query.answers);
     for (const waiting of this.#waiting) {
       if (waiting.query.truncated && waiting.from.address === address && waiting.from.port === port)
-        waiting.records = withoutKnown(waiting.records, query.answers);
+        waiting.records = withoutKnown(waiting.records, known);
     }
     this.#waiting = this.#waiting.filter(({ records }) => records.length > 0);
   }

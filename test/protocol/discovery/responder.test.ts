@@ -193,6 +193,27 @@ describe('suppression (§7)', () => {
     expect(answers(announced(), ask(SERVICE_TYPE, 'PTR', { answers: other as DnsRecord[] }))).toHaveLength(1);
   });
 
+  test('each known answer is looked at a few times, however many questions come with it', () => {
+    let reads = 0;
+    const counted = Array.from(
+      { length: 500 },
+      (_, i): DnsRecord => ({
+        type: 'PTR',
+        ttl: 120,
+        flush: false,
+        data: `x${i}`,
+        get name() {
+          reads++;
+          return SERVICE_TYPE;
+        },
+      }),
+    );
+    const questions = Array.from({ length: 500 }, () => ({ name: SERVICE_TYPE, type: 'PTR', unicast: false }));
+    expect(answers(announced(), dnsQuery({ questions, answers: counted }))).toHaveLength(1);
+    expect(reads).toBeGreaterThan(0);
+    expect(reads).toBeLessThan(5 * counted.length);
+  });
+
   test('known answers may follow in further packets: they are waited for', () => {
     const truncated = ask(SERVICE_TYPE, 'PTR', { truncated: true });
     expect(answers(announced(0), truncated)[0]?.after).toBe(400);

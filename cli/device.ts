@@ -56,7 +56,7 @@ const LOG_LEVELS: readonly LogLevel[] = ['error', 'warn', 'info', 'debug', 'trac
 /** The command `svc device`. */
 export function deviceCommand(): Command {
   return new Command('device')
-    .description('run a device: a thermostat, a file store and TCP tunnels, its users and state in a directory')
+    .description('run a device: a thermostat, a file store, TCP and UDP tunnels, its users and state in a directory')
     .requiredOption('--data <dir>', 'directory of key, users and state, made at first start')
     .addOption(new Option('--product <id>', 'product id; needed at first start').argParser(id))
     .addOption(new Option('--device-id <id>', 'device id; needed at first start').argParser(id))

@@ -3,12 +3,13 @@
  *
  *     {
  *       "TcpTunnels": [{"Id": "web", "Type": "http", "Host": "127.0.0.1", "Port": 8080, "Metadata": {"title": "Camera"}}],
- *       "UdpTunnels": [{"Id": "names", "Type": "dns", "Host": "127.0.0.1", "Port": 53}],
+ *       "UdpTunnels": [{"Id": "names", "Type": "dns", "Host": "127.0.0.1", "Port": 53, "IdleTimeout": 30}],
  *       "OverTemperature": {"Limit": 28, "Category": "CRITICAL"},
  *       "TimeConstant": 1200
  *     }
  *
- * Every member may be left out. `Metadata` is anything clients should know of a service; `Limit` are °C at which the alarm goes off, none without
+ * Every member may be left out. `Metadata` is anything clients should know of a service; `IdleTimeout` are the seconds without a datagram after which
+ * a flow of a UDP service ends; `Limit` are °C at which the alarm goes off, none without
  * it; `TimeConstant` are the seconds in which the room goes 63 % of the way. What is not known or out of range is refused with its place.
  */
 
@@ -51,8 +52,8 @@ export function parseDeviceConfiguration(document: unknown): DeviceConfiguration
   const overTemperature = root.optional('OverTemperature')?.only(['Limit', 'Category']);
   const timeConstant = root.optional('TimeConstant');
   return {
-    tcpTunnels: services(root.optional('TcpTunnels')),
-    udpTunnels: services(root.optional('UdpTunnels')),
+    tcpTunnels: services(root.optional('TcpTunnels'), readService),
+    udpTunnels: services(root.optional('UdpTunnels'), readUdpService, ['IdleTimeout']),
     ...(overTemperature !== undefined && {
       overTemperature: {
         limit: number(overTemperature.required('Limit'), -50, 100),
@@ -63,20 +64,27 @@ export function parseDeviceConfiguration(document: unknown): DeviceConfiguration
   };
 }
 
-/** What the file says of either kind. */
-type Service = TcpTunnelService & UdpTunnelService;
-
-function services(field: JsonField | undefined): Service[] {
+/** @param more members that only this kind has */
+function services<S extends TcpTunnelService>(
+  field: JsonField | undefined,
+  read: (field: JsonField) => S,
+  more: readonly string[] = [],
+): S[] {
   const seen = new Set<string>();
   return (field?.array ?? []).map((each) => {
-    const service = readService(each.only(['Id', 'Type', 'Host', 'Port', 'Metadata']));
+    const service = read(each.only(['Id', 'Type', 'Host', 'Port', 'Metadata', ...more]));
     if (seen.has(service.id)) each.required('Id').reject(`"${service.id}" is used twice`);
     seen.add(service.id);
     return service;
   });
 }
 
-function readService(field: JsonField): Service {
+function readUdpService(field: JsonField): UdpTunnelService {
+  const idleTimeout = field.optional('IdleTimeout');
+  return { ...readService(field), ...(idleTimeout !== undefined && { idleTimeout: number(idleTimeout, 1, 86_400, true) * 1000 }) };
+}
+
+function readService(field: JsonField): TcpTunnelService {
   const metadata = field.optional('Metadata');
   return {
     id: matching(field.required('Id'), /^[^/]{1,64}$/, '1 to 64 characters without "/"'),

@@ -23,7 +23,7 @@ describe('device.json', () => {
         { ...web, Metadata: { title: 'Camera' } },
         { Id: 'ssh', Type: 'ssh', Host: 'host.example', Port: 22 },
       ],
-      UdpTunnels: [{ Id: 'web', Type: 'dns', Host: '::1', Port: 53 }],
+      UdpTunnels: [{ Id: 'web', Type: 'dns', Host: '::1', Port: 53, IdleTimeout: 30 }],
       OverTemperature: { Limit: 28.5, Category: 'WARNING' },
       TimeConstant: 5,
     };
@@ -32,7 +32,7 @@ describe('device.json', () => {
         { id: 'web', type: 'http', host: '127.0.0.1', port: 8080, metadata: { title: 'Camera' } },
         { id: 'ssh', type: 'ssh', host: 'host.example', port: 22 },
       ],
-      udpTunnels: [{ id: 'web', type: 'dns', host: '::1', port: 53 }],
+      udpTunnels: [{ id: 'web', type: 'dns', host: '::1', port: 53, idleTimeout: 30_000 }],
       overTemperature: { limit: 28.5, category: 'WARNING' },
       timeConstant: 5,
     });
@@ -53,6 +53,9 @@ describe('device.json', () => {
     [{ TcpTunnels: [{ ...web, Metadata: { title: 1 } }] }, 'TcpTunnels[0].Metadata.title: must be a text'],
     [{ TcpTunnels: [{ ...web, Password: 'x' }] }, 'TcpTunnels[0]: unknown member "Password"'],
     [{ UdpTunnels: [web, web] }, 'UdpTunnels[1].Id: "web" is used twice'],
+    [{ UdpTunnels: [{ ...web, IdleTimeout: 0 }] }, 'UdpTunnels[0].IdleTimeout: must be from 1 to 86400'],
+    [{ UdpTunnels: [{ ...web, IdleTimeout: 1.5 }] }, 'UdpTunnels[0].IdleTimeout: must be a whole number'],
+    [{ TcpTunnels: [{ ...web, IdleTimeout: 30 }] }, 'TcpTunnels[0]: unknown member "IdleTimeout"'],
     [{ OverTemperature: { Limit: '28' } }, 'OverTemperature.Limit: must be a number'],
     [{ OverTemperature: { Limit: 28, Category: 'LOUD' } }, 'OverTemperature.Category: must be one of CRITICAL, WARNING, INFO'],
     [{ TimeConstant: 0 }, 'TimeConstant: must be from 1 to 86400'],

@@ -59,7 +59,10 @@ function test(): Command {
         const username = await userOf(opened, options);
         const { statusCode, body } = await opened.iam.sendUserPushTest(username);
         const taken = statusCode >= 200 && statusCode < 300;
-        opened.output.result({ username, statusCode, body }, [`the provider answered ${statusCode}`, ...(body === '' ? [] : [body])]);
+        opened.output.result({ username, statusCode, body }, [
+          `the provider answered ${statusCode}`,
+          ...(body === '' ? [] : body.split('\n')),
+        ]);
         if (!taken) throw new CommandError(`the provider did not take the notification (HTTP ${statusCode})`);
       }),
   );

@@ -1,5 +1,6 @@
 /** `svc tunnel`: a port on 127.0.0.1 that leads to a TCP or UDP service of a device, until Ctrl-C. Without a service it lists what the device offers. */
 import { Command, Option } from 'commander';
+import { formatStatus } from '../protocol/coap/index.ts';
 import { decodeTunnelService, decodeTunnelServiceIds } from '../protocol/records/index.ts';
 import { type Opened, withConnection } from './client/open.ts';
 import { formatAddress, type TargetOptions, withTarget } from './client/target.ts';
@@ -56,8 +57,8 @@ async function get(connection: Opened['connection'], path: string): Promise<Uint
   const status = coap.getResponseStatusCode();
   if (status === 403)
     throw new CommandError(
-      'the device does not allow this client to see its services: start it with --allow and the fingerprint of svc key show',
+      'the device does not allow this client to see its services: pair with it (svc pair) as a user whose role allows it, see svc iam me',
     );
-  if (status !== 205) throw new CommandError(`the device answered ${status} when asked for ${path}`);
+  if (status !== 205) throw new CommandError(`the device answered ${formatStatus(status)} when asked for ${path}`);
   return coap.getResponsePayload();
 }

@@ -5,6 +5,7 @@
  */
 import { CommanderError } from 'commander';
 import type { ChannelFailures } from '../../client/node.ts';
+import { printable } from '../../protocol/coap/index.ts';
 import { NoChannelsError } from '../../protocol/errors/index.ts';
 
 export const ExitCode = { OK: 0, FAILURE: 1, USAGE: 2, INTERRUPTED: 130 } as const;
@@ -105,6 +106,7 @@ function withAdvice(message: string, code: string): string {
   return advice === undefined ? `${message} (${code})` : `${message} (${code}): ${advice}`;
 }
 
+/** Without control characters too: parts of a message may be the other end's. */
 function oneLine(text: string): string {
-  return text.replace(/\s*[\r\n]+\s*/g, ' ').trim();
+  return printable(text.replace(/\s*[\r\n]+\s*/g, ' '));
 }

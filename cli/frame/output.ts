@@ -19,7 +19,10 @@ export class Output {
     this.#streams = streams;
   }
 
-  /** A result: `document` as JSON with --json, else `text` (a string, or lines). */
+  /**
+   * A result: `document` as JSON with --json, else `text`, a string or lines. Parts of it may come from the other end (names, metadata), so what could
+   * rewrite what a terminal shows becomes blanks, see `printable`; line ends and tabs stay in a string, and not in a line.
+   */
   result(document: unknown, text: string | readonly string[]): void {
     this.#streams.stdout.write(`${this.json ? JSON.stringify(document) : lines(text)}\n`);
   }
@@ -46,5 +49,6 @@ export class Output {
 }
 
 function lines(text: string | readonly string[]): string {
-  return typeof text === 'string' ? text : text.join('\n');
+  const whole = typeof text === 'string' ? text : text.map((line) => line.replace(/[\n\t]/g, ' ')).join('\n');
+  return whole.replace(/(?![\n\t])[\p{Cc}\p{Zl}\p{Zp}\p{Bidi_Control}]/gu, ' ');
 }

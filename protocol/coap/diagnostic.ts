@@ -11,7 +11,10 @@ export function diagnosticText({ contentFormat, payload }: Pick<CoapResponse, 'c
   return contentFormat === undefined ? printable(utf8.decode(payload.subarray(0, max))) : '';
 }
 
-/** Text of the other end goes to terminals and logs: no control characters. */
+/**
+ * Text of the other end goes to terminals and logs: no control characters, separators of lines, and characters that turn the direction of what follows.
+ * Joiners (U+200C, U+200D) belong to letters of some scripts, and what is not assigned yet may be one: they stay.
+ */
 export function printable(text: string): string {
-  return text.replace(/\p{C}+/gu, ' ').trim();
+  return text.replace(/[\p{Cc}\p{Zl}\p{Zp}\p{Bidi_Control}]+/gu, ' ').trim();
 }

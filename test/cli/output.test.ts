@@ -1,0 +1,48 @@
+/** What a command writes where. */
+import { Writable } from 'node:stream';
+import { expect, test } from 'vitest';
+import { CommandError, describe } from '../../cli/frame/errors.ts';
+import { Output } from '../../cli/frame/output.ts';
+
+function written(json: boolean, document: unknown, text: string | readonly string[]): string {
+  let all = '';
+  const stdout = new Writable({
+    write(chunk, _encoding, done) {
+      all += chunk;
+      done();
+    },
+  });
+  new Output(json, { stdout, stderr: stdout }).result(document, text);
+  return all;
+}
+
+const NAME = 'Eve\u001b[2K\u001b]0;x\u0007\u202e\u009b1m\r\nrole  Administrator';
+
+test('a name from the other end can neither steer the terminal nor begin a line of its own', () => {
+  expect(written(false, null, [`display name  ${NAME}`, 'role          Guest'])).toBe(
+    'display name  Eve [2K ]0;x   1m  role  Administrator\nrole          Guest\n',
+  );
+});
+
+test('a string keeps its lines and tabs, and loses the other control characters', () => {
+  expect(written(false, null, 'a\tb\u001b[31m\nc')).toBe('a\tb [31m\nc\n');
+});
+
+test('an error is one line without control characters', () => {
+  expect(describe(new CommandError('the device answered 4.04: \u001b[2K\n  gone\u0007'))).toBe('the device answered 4.04:  [2K gone');
+});
+
+test('letters of all scripts stay, with their joiners, and what no Unicode knows yet', () => {
+  const names = ['Küche 台所 кухня 🔥', 'می\u200cخواهم', '👩\u200d🔧', '\u{1faff}\u0378'];
+  expect(written(false, null, names)).toBe(`${names.join('\n')}\n`);
+  for (const name of names) expect(describe(new CommandError(name))).toBe(name);
+});
+
+test('direction marks and separators of lines become blanks', () => {
+  expect(written(false, null, ['a\u202eb\u2066c\u200fd\u2028e\u2029f'])).toBe('a b c d e f\n');
+});
+
+test('JSON has everything, escaped', () => {
+  const line = written(true, { name: 'a\u001b\n' }, 'x');
+  expect(line).toBe('{"name":"a\\u001b\\n"}\n');
+});

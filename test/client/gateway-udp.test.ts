@@ -2,54 +2,22 @@
 import { once } from 'node:events';
 import { Agent, type IncomingMessage, type ObserveReadStream, type OptionValue, request } from 'coap';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { type Connection, Gateway, nodeEnvironment, SvcClient } from '../../client/node.ts';
-import { type CoapResource, Device } from '../../device/index.ts';
+import { Gateway, nodeEnvironment } from '../../client/node.ts';
+import { LARGE, StateDevice } from './state-device.ts';
 
-const LARGE = Buffer.from(Array.from({ length: 100_000 }, (_, i) => (i * 31 + (i >> 8)) & 255));
-
-let device: Device;
-let client: SvcClient;
+let scene: StateDevice;
 let gateway: Gateway;
-let stored: Buffer;
-let resource: CoapResource;
 
 beforeAll(async () => {
-  stored = Buffer.from('one');
-  device = new Device({ productId: 'pr-1', deviceId: 'de-1', localPort: 0, p2pPort: 0, basestationAttach: false });
-  device.setPrivateKey(device.createPrivateKey());
-  resource = device.addCoapResource('GET', '/state', () => ({ status: 205, contentFormat: 42, payload: stored }), { observable: true });
-  device.addCoapResource('PUT', '/state', ({ payload }) => {
-    stored = Buffer.from(payload);
-    resource.notify();
-    return { status: 204 };
-  });
-  await device.start();
-  client = SvcClient.create();
-  gateway = await Gateway.open({ environment: nodeEnvironment(), connect });
+  scene = await StateDevice.start();
+  gateway = await Gateway.open({ environment: nodeEnvironment(), connect: (signal) => scene.connect(signal) });
   // It connects in the background.
   for (let code = '5.03'; code === '5.03'; ) ({ code } = await ask('GET', '/state'));
 });
 afterAll(async () => {
   await gateway.close();
-  await client.stop();
-  await device.close();
+  await scene.close();
 });
-
-async function connect(signal: AbortSignal): Promise<Connection> {
-  const connection = client.createConnection();
-  connection.updateOptions({
-    PrivateKey: client.createPrivateKey(),
-    ProductId: 'pr-1',
-    DeviceId: 'de-1',
-    DeviceFingerprint: device.deviceFingerprint,
-    Remote: false,
-  });
-  connection.enableDirectCandidates();
-  connection.addDirectCandidate('127.0.0.1', device.localPort);
-  connection.endOfDirectCandidates();
-  await connection.connect({ signal });
-  return connection;
-}
 
 async function ask(
   method: 'GET' | 'PUT' | 'POST' | 'DELETE',
@@ -66,7 +34,10 @@ async function ask(
 test('each method passes', async () => {
   const done: string[] = [];
   for (const method of ['GET', 'PUT', 'POST', 'DELETE'] as const) {
-    device.addCoapResource(method, '/echo', ({ payload }) => ({ status: 205, payload: `${done.push(method)} ${Buffer.from(payload)}` }));
+    scene.device.addCoapResource(method, '/echo', ({ payload }) => ({
+      status: 205,
+      payload: `${done.push(method)} ${Buffer.from(payload)}`,
+    }));
     const { code, payload } = await ask(method, '/echo', Buffer.from(method));
     expect([code, payload.toString()]).toEqual(['2.05', `${done.length} ${method}`]);
   }
@@ -75,7 +46,7 @@ test('each method passes', async () => {
 
 test('100,000 bytes there and back in blocks', async () => {
   expect((await ask('PUT', '/state', LARGE, { Block1: Buffer.from([6]) })).code).toBe('2.04');
-  expect(stored.equals(LARGE)).toBe(true);
+  expect(scene.stored.equals(LARGE)).toBe(true);
   const { code, payload, headers } = await ask('GET', '/state');
   expect([code, headers['Content-Format']]).toEqual(['2.05', 'application/octet-stream']);
   expect(payload.equals(LARGE)).toBe(true);
@@ -91,7 +62,7 @@ test('observers are told of each change', async () => {
     await told;
   }
   expect([one.seen, other.seen]).toEqual(Array(2).fill(['first', 'second', 'third']));
-  expect(resource.observers).toBe(2);
+  expect(scene.resource.observers).toBe(2);
   for (const { stream } of [one, other]) stream.close();
 });
 

@@ -5,60 +5,38 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type Connection, Gateway, nodeEnvironment, SvcClient } from '../../client/node.ts';
-import { type CoapResource, Device } from '../../device/index.ts';
+import { Gateway, nodeEnvironment } from '../../client/node.ts';
+import { LARGE, StateDevice } from '../client/state-device.ts';
 
 // Debian has the tool under the name of its TLS library.
 const COMMANDS = ['coap-client', 'coap-client-notls', 'coap-client-openssl', 'coap-client-gnutls'];
 const command = COMMANDS.find((name) => spawnSync('sh', ['-c', `command -v ${name}`]).status === 0);
 const missing = process.env.SVC_LAB_MISSING ?? (command === undefined ? 'coap-client' : undefined);
 
-const LARGE = Buffer.from(Array.from({ length: 100_000 }, (_, i) => (i * 31 + (i >> 8)) & 255));
-
 describe.skipIf(missing !== undefined)(`coap-client${missing === undefined ? '' : ` (skipped: needs ${missing})`}`, () => {
   const children: ChildProcess[] = [];
   let folder: string;
-  let device: Device;
-  let client: SvcClient;
+  let scene: StateDevice;
   let gateway: Gateway;
-  let stored: Buffer;
-  let resource: CoapResource;
 
   beforeAll(async () => {
     folder = mkdtempSync(join(tmpdir(), 'svc-lab-coap-'));
-    stored = Buffer.from('one');
-    device = new Device({ productId: 'pr-lab', deviceId: 'de-lab', localPort: 0, p2pPort: 0, basestationAttach: false });
-    device.setPrivateKey(device.createPrivateKey());
-    resource = device.addCoapResource('GET', '/state', () => ({ status: 205, contentFormat: 42, payload: stored }), { observable: true });
-    device.addCoapResource('PUT', '/state', ({ payload }) => {
-      stored = Buffer.from(payload);
-      resource.notify();
-      return { status: 204 };
-    });
-    device.addCoapResource('POST', '/echo', ({ payload, contentFormat }) => ({ status: 205, payload, contentFormat: contentFormat ?? 42 }));
-    await device.start();
-    client = SvcClient.create();
-    const connection = await connect();
-    gateway = await Gateway.open({ environment: nodeEnvironment(), connect, connection });
+    scene = await StateDevice.start();
+    scene.device.addCoapResource('POST', '/echo', ({ payload, contentFormat }) => ({
+      status: 205,
+      payload,
+      contentFormat: contentFormat ?? 42,
+    }));
+    const connect = (signal?: AbortSignal) => scene.connect(signal);
+    gateway = await Gateway.open({ environment: nodeEnvironment(), connect, connection: await connect() });
   });
 
   afterAll(async () => {
     for (const child of children) child.kill('SIGKILL');
     await gateway?.close();
-    await client?.stop();
-    await device?.close();
+    await scene?.close();
     if (folder !== undefined) rmSync(folder, { recursive: true, force: true });
   });
-
-  async function connect(): Promise<Connection> {
-    const connection = client.createConnection();
-    connection.updateOptions({ PrivateKey: client.createPrivateKey(), ProductId: 'pr-lab', DeviceId: 'de-lab', Remote: false });
-    connection.enableDirectCandidates();
-    connection.addDirectCandidate('127.0.0.1', device.localPort);
-    connection.endOfDirectCandidates();
-    await connection.connect();
-    return connection;
-  }
 
   const url = (path: string): string => `coap://127.0.0.1:${gateway.port}${path}`;
 
@@ -71,7 +49,7 @@ describe.skipIf(missing !== undefined)(`coap-client${missing === undefined ? '' 
     ['non', ['-N']],
   ])('GET and PUT, %s', async (_, flags) => {
     await ask(...flags, '-m', 'put', '-e', '21.5', url('/state'));
-    expect(stored.toString()).toBe('21.5');
+    expect(scene.stored.toString()).toBe('21.5');
     expect((await ask(...flags, '-m', 'get', url('/state'))).stdout.trim()).toBe('21.5');
     expect((await ask(...flags, '-m', 'get', url('/none'))).stderr).toContain('4.04');
   });
@@ -85,7 +63,7 @@ describe.skipIf(missing !== undefined)(`coap-client${missing === undefined ? '' 
     const body = LARGE.subarray(0, length);
     writeFileSync(sent, body);
     await ask('-b', `${size}`, '-m', 'put', '-t', '42', '-f', sent, url('/state'));
-    expect(stored.equals(body)).toBe(true);
+    expect(scene.stored.equals(body)).toBe(true);
     await ask('-b', `${size}`, '-m', 'get', '-o', received, url('/state'));
     expect(readFileSync(received).equals(body)).toBe(true);
     rmSync(received);
@@ -97,9 +75,9 @@ describe.skipIf(missing !== undefined)(`coap-client${missing === undefined ? '' 
     const [sent, received] = [join(folder, 'sent'), join(folder, 'received')];
     writeFileSync(sent, LARGE.subarray(0, 6000));
     await ask('-l', '20%', '-m', 'put', '-t', '42', '-f', sent, url('/state'));
-    expect(stored.equals(LARGE.subarray(0, 6000))).toBe(true);
+    expect(scene.stored.equals(LARGE.subarray(0, 6000))).toBe(true);
     await ask('-l', '20%', '-m', 'get', '-o', received, url('/state'));
-    expect(readFileSync(received).equals(stored)).toBe(true);
+    expect(readFileSync(received).equals(scene.stored)).toBe(true);
   });
 
   it('observes each change and says when it has enough', async () => {
@@ -126,9 +104,9 @@ describe.skipIf(missing !== undefined)(`coap-client${missing === undefined ? '' 
       if (state !== 'first') await ask('-m', 'put', '-e', state, url('/state'));
       await told(state);
     }
-    expect(resource.observers).toBe(1);
+    expect(scene.resource.observers).toBe(1);
     await ended;
     await ask('-m', 'get', url('/none'));
-    expect([resource.observers, gateway.stats.observations]).toEqual([0, 0]);
+    expect([scene.resource.observers, gateway.stats.observations]).toEqual([0, 0]);
   });
 });

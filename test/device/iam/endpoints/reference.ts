@@ -41,17 +41,19 @@ const broken: readonly (readonly [string, Body])[] = [
 ];
 const bad = (caller: CallerName, path: string, more: readonly (readonly [string, Body])[]): Case[] =>
   [...broken, ...more].map(([why, body]) => [400, why, caller, path, body]);
+/** A GET that some may and others may not. */
+const read = (path: string, { may, mayNot }: Record<'may' | 'mayNot', CallerName>): Reference => ({
+  endpoint: `GET ${path}`,
+  statuses: [205, 403],
+  cases: [
+    [205, 'whoever may', may, path],
+    [403, 'denied', mayNot, path],
+  ],
+});
 const long = (length: number): string => 'x'.repeat(length);
 
 const pairing: readonly Reference[] = [
-  {
-    endpoint: 'GET /iam/pairing',
-    statuses: [205, 403],
-    cases: [
-      [205, 'whoever may', 'stranger', '/iam/pairing'],
-      [403, 'denied', 'locked', '/iam/pairing'],
-    ],
-  },
+  read('/iam/pairing', { may: 'stranger', mayNot: 'locked' }),
   {
     endpoint: 'POST /iam/pairing/local-open',
     statuses: [201, 400, 403, 404, 409, 500],
@@ -153,14 +155,7 @@ const pairing: readonly Reference[] = [
 ];
 
 const device: readonly Reference[] = [
-  {
-    endpoint: 'GET /iam/settings',
-    statuses: [205, 403],
-    cases: [
-      [205, 'whoever may', 'admin', '/iam/settings'],
-      [403, 'denied', 'ann', '/iam/settings'],
-    ],
-  },
+  read('/iam/settings', { may: 'admin', mayNot: 'ann' }),
   {
     endpoint: 'PUT /iam/settings/:setting',
     statuses: [204, 400, 403, 404, 500],
@@ -201,22 +196,8 @@ const device: readonly Reference[] = [
       [500, 'the disk is full', 'admin', '/iam/device-info/friendly-name', cbor('Attic'), FULL],
     ],
   },
-  {
-    endpoint: 'GET /iam/roles',
-    statuses: [205, 403],
-    cases: [
-      [205, 'whoever may', 'ann', '/iam/roles'],
-      [403, 'denied', 'stranger', '/iam/roles'],
-    ],
-  },
-  {
-    endpoint: 'GET /iam/notification-categories',
-    statuses: [205, 403],
-    cases: [
-      [205, 'whoever may', 'ann', '/iam/notification-categories'],
-      [403, 'denied', 'stranger', '/iam/notification-categories'],
-    ],
-  },
+  read('/iam/roles', { may: 'ann', mayNot: 'stranger' }),
+  read('/iam/notification-categories', { may: 'ann', mayNot: 'stranger' }),
 ];
 
 const users: readonly Reference[] = [
@@ -232,14 +213,7 @@ const users: readonly Reference[] = [
       [404, 'authenticated as a user that is gone', 'ghost', '/iam/me'],
     ],
   },
-  {
-    endpoint: 'GET /iam/users',
-    statuses: [205, 403],
-    cases: [
-      [205, 'whoever may', 'ann', '/iam/users'],
-      [403, 'denied', 'stranger', '/iam/users'],
-    ],
-  },
+  read('/iam/users', { may: 'ann', mayNot: 'stranger' }),
   {
     endpoint: 'POST /iam/users',
     statuses: [201, 400, 403, 409, 500],

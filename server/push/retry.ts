@@ -1,9 +1,9 @@
 /**
  * When a push is tried again. Pure: time and randomness are arguments.
  *
- * Not after an answer that another attempt would not change (2xx, 3xx, 4xx). 429 after what Retry-After says, else after a minute, as the
- * provider asks. 5xx, and attempts without an answer, after a random time below a bound that doubles (full jitter), and not before Retry-After. Never
- * when that would end beyond the time a notification has: then the last answer stands.
+ * Not after an answer that another attempt would not change (2xx, 3xx, 4xx). 429, 5xx, and attempts without an answer: after a random time below a bound
+ * that doubles (full jitter), and not before Retry-After; a 429 without one asks for a minute. Never when that would end beyond the time a
+ * notification has: then the last answer stands.
  */
 
 /** ms a notification may take in all; a device waits 120 s for the answer. */
@@ -30,17 +30,14 @@ export interface Attempted {
  * @returns ms to wait before the next attempt; null: none
  */
 export function retryDelay({ status, retryAfter }: Attempted, attempts: number, elapsed: number, random: number): number | null {
-  const delay = status === 429 ? (retryAfter ?? QUOTA_DELAY) : isPassing(status) ? passingDelay(retryAfter, attempts, random) : null;
-  return delay !== null && elapsed + delay < PUSH_TIME ? delay : null;
+  if (!isPassing(status)) return null;
+  const bound = Math.min(GREATEST_BOUND, FIRST_BOUND * 2 ** (attempts - 1));
+  const delay = Math.max(retryAfter ?? (status === 429 ? QUOTA_DELAY : 0), random * bound);
+  return elapsed + delay < PUSH_TIME ? delay : null;
 }
 
 function isPassing(status: number | null): boolean {
-  return status === null || status >= 500;
-}
-
-function passingDelay(retryAfter: number | null, attempts: number, random: number): number {
-  const bound = Math.min(GREATEST_BOUND, FIRST_BOUND * 2 ** (attempts - 1));
-  return Math.max(retryAfter ?? 0, random * bound);
+  return status === null || status === 429 || status >= 500;
 }
 
 /**

@@ -252,6 +252,16 @@ describe('in virtual time', () => {
     expect(took).toBeLessThan(100_500);
   });
 
+  test('429 with a Retry-After of 0 or in the past does not make a storm of requests', async () => {
+    const past = 'Fri, 02 Jan 2015 03:04:05 GMT';
+    const { response, sent } = await scene([
+      { status: 429, headers: { 'retry-after': '0' } },
+      { status: 429, headers: { 'retry-after': past } },
+    ]);
+    expect(decodePushAnswer(response.payload).statusCode).toBe(429);
+    expect(sent.length).toBeLessThan(30);
+  });
+
   test('a provider that stays away: the last answer after at most 100 s', async () => {
     const { response, sent, took } = await scene([{ status: 503 }]);
     expect(decodePushAnswer(response.payload).statusCode).toBe(503);

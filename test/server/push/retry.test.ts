@@ -18,6 +18,12 @@ describe('retryDelay', () => {
     expect(retryDelay(noHint(429), 1, 0, 0.5)).toBe(60_000);
   });
 
+  test('429 that asks for no time, again and again, is waited for longer and longer', () => {
+    const delays = [1, 2, 3, 20].map((attempts) => retryDelay({ status: 429, retryAfter: 0 }, attempts, 0, 0.5));
+    expect(delays).toEqual([500, 1_000, 2_000, 16_000]);
+    expect(retryDelay({ status: 429, retryAfter: 20_000 }, 9, 0, 0.5)).toBe(20_000);
+  });
+
   test('429 is not waited for when that would end beyond the time there is', () => {
     expect(retryDelay(noHint(429), 1, 39_999, 0)).toBe(60_000);
     expect(retryDelay(noHint(429), 1, 40_000, 0)).toBeNull();

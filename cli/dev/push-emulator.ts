@@ -118,11 +118,12 @@ export class PushEmulator {
   }
 
   async #answer(request: IncomingMessage, body: string): Promise<ProviderAnswer> {
-    const { pathname } = new URL(request.url ?? '/', this.url);
+    const [path] = (request.url ?? '').split('?');
     if (request.method !== 'POST') return notFound();
-    if (pathname === '/token') return this.#token(request, body);
-    const project = /^\/v1\/projects\/([^/]+)\/messages:send$/.exec(pathname)?.[1];
-    return project === undefined ? notFound() : this.#send(decodeURIComponent(project), request, body);
+    if (path === '/token') return this.#token(request, body);
+    // No project of an emulator has a character that is escaped.
+    const project = /^\/v1\/projects\/([\w.-]+)\/messages:send$/.exec(path ?? '')?.[1];
+    return project === undefined ? notFound() : this.#send(project, request, body);
   }
 
   /** RFC 7523 §2.1; errors as RFC 6749 §5.2. */

@@ -126,6 +126,15 @@ describe('over HTTP, with the emulator', () => {
     expect((await push(message('a'))).statusCode).toBe(200);
   });
 
+  test.each(['/v1/projects/%zz/messages:send', '//', '/v1/projects/a%2Fb/messages:send'])(
+    'the emulator answers %s with 404',
+    async (path) => {
+      await prepare();
+      expect((await fetch(`${emulator.url}${path}`, { method: 'POST', body: message('a') })).status).toBe(404);
+      await expect(push(message('a'))).resolves.toMatchObject({ statusCode: 200 });
+    },
+  );
+
   test('a project without a credential in the organization is forbidden', async () => {
     await prepare();
     await expect(push(message('a'), 'other-project')).rejects.toMatchObject({ code: 'FORBIDDEN' });

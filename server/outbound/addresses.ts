@@ -31,8 +31,8 @@ const neverV4 = list('ipv4', [
   '240.0.0.0/4',
 ]);
 const privateV6 = list('ipv6', ['::1/128', 'fc00::/7']);
-/** Metadata services at unique local addresses. */
-const metadataV6 = list('ipv6', ['fd00:ec2::254/128', 'fd20:ce::254/128']);
+/** Metadata and platform services of clouds at unique local addresses. */
+const metadataV6 = list('ipv6', ['fd00:42::42/128', 'fd00:c1::a9fe:a9fe/128', 'fd00:ec2::/32', 'fd20:ce::254/128']);
 /** The only global unicast there is, and what of it is not. */
 const globalV6 = list('ipv6', ['2000::/3']);
 const specialV6 = list('ipv6', ['2001::/23', '2001:db8::/32', '3fff::/20']);

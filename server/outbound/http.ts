@@ -38,26 +38,30 @@ export type HttpPost = (request: HttpRequest) => Promise<HttpAnswer>;
 /** Bytes of all headers of an answer. */
 const HEADER_LIMIT = 16_384;
 
-/** {@link HttpPost} over Node. */
+/** {@link HttpPost} over Node. Ends in its time whatever comes: a request that Node itself gave up tells nobody. */
 export const nodePost: HttpPost = (request) =>
   new Promise((resolve, reject) => {
     const outgoing = open(request);
-    const timer = setTimeout(() => outgoing.destroy(new RemoteError('TIMEOUT', 'no answer in time')), request.timeout);
-    const stop = (): void => void outgoing.destroy(new LocalError('STOPPED', 'the base station stops'));
     const finished = (): void => {
       clearTimeout(timer);
       request.signal?.removeEventListener('abort', stop);
+      outgoing.destroy();
     };
     const failed = (error: Error): void => {
       finished();
       reject(error instanceof RemoteError || error instanceof LocalError ? error : new RemoteError('BAD_RESPONSE', reason(error)));
     };
+    const stop = (): void => failed(new LocalError('STOPPED', 'the base station stops'));
+    const timer = setTimeout(() => failed(new RemoteError('TIMEOUT', 'no answer in time')), request.timeout);
     request.signal?.addEventListener('abort', stop, { once: true });
     outgoing.on('error', failed);
+    outgoing.on('upgrade', (_incoming, socket) => {
+      socket.destroy();
+      failed(new RemoteError('BAD_RESPONSE', 'the other side changes to another protocol'));
+    });
     outgoing.on('response', (incoming) => {
       readBody(incoming, request.limit).then((read) => {
         finished();
-        outgoing.destroy();
         resolve({ status: incoming.statusCode ?? 0, headers: headersOf(incoming), ...read });
       }, failed);
     });

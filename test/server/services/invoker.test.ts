@@ -163,6 +163,15 @@ test('a service that hangs up, and one where nobody listens', async () => {
   await expect(invoke()).rejects.toMatchObject({ code: 'BAD_RESPONSE' });
 });
 
+test('a service that changes to another protocol gives its place back at once', async () => {
+  await add();
+  server.on('connection', (socket) => {
+    socket.on('data', () => socket.write('HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\n'));
+  });
+  reply = () => {};
+  await expect(invoke()).rejects.toMatchObject({ code: 'BAD_RESPONSE', message: expect.stringContaining('another protocol') });
+});
+
 test('unknown services, and those of other products, are not found', async () => {
   await expect(invoke()).rejects.toMatchObject({ code: 'NOT_FOUND' });
   await add();

@@ -1,6 +1,7 @@
 /**
  * Device → base station → outside: `POST /device/push/send` and `POST /device/service/invoke`, for attached devices, so many a second and at a time.
  */
+import { setMaxListeners } from 'node:events';
 import { type CoapReply, type RoutedRequest, type Router, Status, textReply } from '../../protocol/coap/index.ts';
 import {
   CONTENT_FORMAT_CBOR,
@@ -57,6 +58,8 @@ export class OutboundChannel {
   constructor(options: OutboundOptions) {
     const { environment, store, sealer, post = nodePost, sign = signAssertion, onEvent = () => {}, settings } = options;
     const { signal } = this.#stopping;
+    // Each call listens for the end; how many there are the places bound.
+    setMaxListeners(0, signal);
     this.#options = options;
     this.#places = new Places({ perKey: settings.outboundPerDevice, total: settings.outbound });
     this.#rates = new Rates(settings.outboundRate, BURST_SECONDS * settings.outboundRate);

@@ -5,6 +5,7 @@
  * ground of SQLite and Postgres; booleans are integers and lists are JSON text.
  */
 import type { Generated, Kysely, Migration } from 'kysely';
+import type { PushCredential, Service } from './outbound-store.ts';
 
 export interface Tables {
   organizations: { organizationId: string; name: string | null; created: string };
@@ -32,26 +33,8 @@ export interface Tables {
     ipWhiteList: string;
     created: string;
   };
-  pushCredentials: {
-    organizationId: string;
-    projectId: string;
-    clientEmail: string;
-    keyId: string | null;
-    sealedKey: string;
-    tokenUrl: string;
-    baseUrl: string;
-    created: string;
-  };
-  services: {
-    serviceId: string;
-    organizationId: string;
-    name: string | null;
-    url: string;
-    sealedSecret: string;
-    timeout: number;
-    allowPrivate: number;
-    created: string;
-  };
+  pushCredentials: PushCredential;
+  services: Omit<Service, 'allowPrivate'> & { allowPrivate: number };
   serviceProducts: { serviceId: string; productId: string };
   /** Kysely's own list of what has run. */
   kysely_migration: { name: string; timestamp: Generated<string> };

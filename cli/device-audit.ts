@@ -61,7 +61,7 @@ function verify(): Command {
       }
       const { entries, first, head, publicKey, productId, deviceId } = verdict;
       output.result(verdict, [
-        `${entries} entries, ${first} to ${head.seq}, of device ${productId}.${deviceId}: all as they were written`,
+        `${entries} entries, ${first} to ${head.seq}, of device ${shown(productId)}.${shown(deviceId)}: all as they were written`,
         `signed by ${publicKey}`,
         `last entry ${headText(head)}`,
       ]);
@@ -110,12 +110,18 @@ function subcommand(name: string, description: string, run: (options: AuditComma
 
 /** One line: when, number, event, then the rest as `Name=value`. */
 function entryText({ Seq, Time, Event, Prev: _prev, Sig: _sig, ...details }: AuditEntry): string {
-  return [Time, `#${Seq}`, Event, ...Object.entries(details).map(([name, value]) => `${name}=${valueText(value)}`)].join(' ');
+  return [Time, `#${Seq}`, Event, ...Object.entries(details).map(([name, value]) => `${shown(name)}=${shown(value)}`)].join(' ');
 }
 
-function valueText(value: unknown): string {
+/** As JSON where it is more than a word; who wrote it is not known, so nothing of it reaches the terminal that this would obey or not show. */
+function shown(value: unknown): string {
   if (typeof value === 'string' && /^[\w.:+-]+$/.test(value)) return value;
-  return JSON.stringify(value);
+  return JSON.stringify(value).replace(/[\p{C}\p{Zl}\p{Zp}]/gu, (character) => character.split('').map(escaped).join(''));
+}
+
+/** A code unit as JSON escapes it. */
+function escaped(unit: string): string {
+  return `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`;
 }
 
 function headText({ seq, hash }: AuditHead): string {

@@ -55,6 +55,23 @@ describe('show', () => {
     ]);
   });
 
+  it('prints nothing a terminal obeys', async () => {
+    const log = await scene().open();
+    await log.append('user-created', { Username: 'a\u009b2Jb\u202ec\u{e0041}' });
+    await log.close();
+    tamper(
+      (text) =>
+        `${text}{"Seq":4,"Time":"2026-01-02T03:04:05.000Z","Event":"x","\\u001b]0;y":1,"Prev":"${'0'.repeat(64)}","Sig":"${'0'.repeat(128)}"}\n`,
+    );
+    const { out, err } = await audit('show --last 2');
+    expect(out.split('\n')).toEqual([
+      '2026-01-02T03:04:05.000Z #3 user-created Username="a\\u009b2Jb\\u202ec\\udb40\\udc41"',
+      '2026-01-02T03:04:05.000Z #4 x "\\u001b]0;y"=1',
+      '',
+    ]);
+    expect(err).toContain('the audit log is broken');
+  });
+
   it('prints the entries as they are with --json, and only those asked for', async () => {
     const { out } = await audit('show --last 1 --json');
     expect(JSON.parse(out)).toMatchObject({ Seq: 2, Event: 'device-stopped', Sig: expect.any(String) });

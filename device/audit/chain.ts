@@ -81,27 +81,30 @@ interface Line {
   readonly bytes: Uint8Array;
   /** Without a line feed. */
   readonly torn: boolean;
+  /** Nothing follows in any file. */
+  readonly last: boolean;
 }
 
 type Crypto = AuditHash & AuditVerifier;
 
 /** @param files not empty in all */
 export function checkChain(files: readonly AuditFile[], crypto: Crypto, options: ChainOptions = {}): SoundChain | AuditBreak {
-  const lines = files.flatMap(linesOf);
-  return new Walk(lines, crypto, options).run();
+  return new Walk(linesOf(files), crypto, options).run();
 }
 
 class Walk {
-  readonly #lines: readonly Line[];
+  /** Those that are still to come. */
+  readonly #lines: Iterable<Line>;
   readonly #crypto: Crypto;
   readonly #options: ChainOptions;
   #key: string | undefined;
   #head: AuditHead | null = null;
   #binding: AuditBinding | null = null;
+  #entries = 0;
   #first = 0;
   #firstKept = 0;
 
-  constructor(lines: readonly Line[], crypto: Crypto, options: ChainOptions) {
+  constructor(lines: Iterable<Line>, crypto: Crypto, options: ChainOptions) {
     this.#lines = lines;
     this.#crypto = crypto;
     this.#options = options;
@@ -109,58 +112,62 @@ class Walk {
   }
 
   run(): SoundChain | AuditBreak {
-    for (const [index, line] of this.#lines.entries()) {
-      const read = readEntry(decode(line.bytes));
-      const reason = this.#step(index, line, read);
+    for (const line of this.#lines) {
+      const read = readEntry(line.bytes);
+      const reason = this.#step(line, read);
       if (reason !== undefined) return { reason, seq: read?.entry.Seq ?? this.#expected, file: line.file, line: line.number };
     }
     const [head, binding] = [this.#head, this.#binding];
     if (head === null || binding === null) return { reason: 'missing-entries', seq: 0, file: '', line: 1 };
-    return { entries: this.#lines.length, first: this.#first, head, binding, firstKept: this.#firstKept };
+    return { entries: this.#entries, first: this.#first, head, binding, firstKept: this.#firstKept };
   }
 
   get #expected(): number {
     return this.#head === null ? 0 : this.#head.seq + 1;
   }
 
-  #step(index: number, { bytes, torn }: Line, read: ReturnType<typeof readEntry>): AuditFault | undefined {
+  #step({ bytes, torn, last }: Line, read: ReturnType<typeof readEntry>): AuditFault | undefined {
     if (torn) return 'truncated';
     if (read === null) return 'malformed';
     const { entry, signed } = read;
     const binds = entry.Event === LOG_STARTED || entry.Event === SEGMENT_STARTED;
     if (binds) this.#key ??= String(entry.AuditKey);
     // Without a key nothing can be said but that the beginning is not here.
-    if (this.#key === undefined) return this.#outOfPlace(index, entry.Seq);
+    if (this.#key === undefined) return this.#outOfPlace(entry.Seq);
     if (binds && entry.AuditKey !== this.#key) return 'wrong-key';
-    const checked = this.#options.signatures !== 'last' || index === this.#lines.length - 1;
+    const checked = this.#options.signatures !== 'last' || last;
     if (checked && !this.#crypto.verify(this.#key, signed, entry.Sig)) return 'bad-signature';
-    const misplaced = this.#head === null ? this.#begin(index, entry) : this.#follow(index, entry, this.#head);
+    const misplaced = this.#head === null ? this.#begin(entry) : this.#follow(entry, this.#head);
     if (misplaced !== undefined) return misplaced;
     if (binds || entry.Event === IDENTITY_CHANGED) this.#bind(entry);
     const hash = this.#crypto.hash(bytes);
     this.#head = { seq: entry.Seq, hash };
+    this.#entries++;
     this.#options.onEntry?.(entry, hash);
     return undefined;
   }
 
-  #begin(index: number, { Seq, Event, Prev }: AuditEntry): AuditFault | undefined {
+  #begin({ Seq, Event, Prev }: AuditEntry): AuditFault | undefined {
     const first = Seq === 0 ? Event === LOG_STARTED : Event === SEGMENT_STARTED;
-    if (!first) return Seq === 0 ? 'malformed' : this.#outOfPlace(index, Seq);
+    if (!first) return Seq === 0 ? 'malformed' : this.#outOfPlace(Seq);
     if (Seq === 0 && Prev !== NO_ENTRY) return 'bad-hash';
     this.#first = Seq;
     return undefined;
   }
 
-  #follow(index: number, { Seq, Prev }: AuditEntry, head: AuditHead): AuditFault | undefined {
-    if (Seq !== head.seq + 1) return this.#outOfPlace(index, Seq);
+  #follow({ Seq, Prev }: AuditEntry, head: AuditHead): AuditFault | undefined {
+    if (Seq !== head.seq + 1) return this.#outOfPlace(Seq);
     return Prev === head.hash ? undefined : 'bad-hash';
   }
 
   /** What comes later tells whether the entry that should stand here is gone or only elsewhere. */
-  #outOfPlace(index: number, seq: number): AuditFault {
+  #outOfPlace(seq: number): AuditFault {
     if (this.#head !== null && seq <= this.#head.seq) return seq < this.#first ? 'reordered' : 'duplicated';
-    const later = this.#lines.slice(index + 1).map(({ bytes }) => readEntry(decode(bytes))?.entry.Seq ?? seq);
-    return later.some((each) => each < seq) ? 'reordered' : 'missing-entries';
+    for (const { bytes } of this.#lines) {
+      const later = readEntry(bytes);
+      if (later !== null && later.entry.Seq < seq) return 'reordered';
+    }
+    return 'missing-entries';
   }
 
   #bind({ ProductId, DeviceId, DeviceFingerprint, FirstKept }: AuditEntry): void {
@@ -176,29 +183,28 @@ class Walk {
 
 /** The entries of a file that are some, whatever their signature. */
 export function entriesOf(file: AuditFile): AuditEntry[] {
-  return linesOf(file).flatMap(({ bytes }) => readEntry(decode(bytes))?.entry ?? []);
+  const entries: AuditEntry[] = [];
+  for (const { bytes } of linesOf([file])) {
+    const read = readEntry(bytes);
+    if (read !== null) entries.push(read.entry);
+  }
+  return entries;
 }
 
 const LINE_FEED = 10;
 
-function linesOf({ name, bytes }: AuditFile): Line[] {
-  const lines: Line[] = [];
-  for (let start = 0; start < bytes.length; ) {
-    const feed = bytes.indexOf(LINE_FEED, start);
-    const end = feed < 0 ? bytes.length : feed;
-    const line = bytes.subarray(start, end);
-    lines.push({ file: name, number: lines.length + 1, bytes: line, torn: feed < 0 });
-    start = end + 1;
-  }
-  return lines;
-}
-
-/** What is not UTF-8 becomes what no entry is. */
-function decode(bytes: Uint8Array): string {
-  try {
-    return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes);
-  } catch {
-    return '';
+/** One at a time: a file of nothing but line feeds is not to become as many objects. */
+function* linesOf(files: readonly AuditFile[]): Generator<Line, void> {
+  const written = files.filter(({ bytes }) => bytes.length > 0);
+  for (const file of written) {
+    const { name, bytes } = file;
+    for (let start = 0, number = 1; start < bytes.length; number++) {
+      const feed = bytes.indexOf(LINE_FEED, start);
+      const end = feed < 0 ? bytes.length : feed;
+      const last = file === written.at(-1) && end + 1 >= bytes.length;
+      yield { file: name, number, bytes: bytes.subarray(start, end), torn: feed < 0, last };
+      start = end + 1;
+    }
   }
 }
 

@@ -66,6 +66,7 @@ const FRAME: ReadonlySet<string> = new Set(['Seq', 'Time', 'Event', 'Prev', 'Sig
 const TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/;
 const SIGNED = /^(\{"Seq":.*),"Sig":"([0-9a-f]{128})"\}$/s;
 const text = new TextEncoder();
+const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 
 /** An entry that is ready to be written: `checkEntry` made its details. */
 export interface AuditDraft {
@@ -104,16 +105,26 @@ export function sealEntry(
   return { line, head: { seq, hash: crypto.hash(line) } };
 }
 
-/** A line taken apart; null when it is not the canonical form of an entry. Says nothing about signature and chain. */
-export function readEntry(line: string): { readonly entry: AuditEntry; readonly signed: Uint8Array } | null {
+/** A line without its line feed, taken apart; null when it is not the canonical form of an entry. Says nothing about signature and chain. */
+export function readEntry(bytes: Uint8Array): { readonly entry: AuditEntry; readonly signed: Uint8Array } | null {
+  const line = bytes.length < MAX_LINE ? decode(bytes) : '';
   const [, body, signature] = SIGNED.exec(line) ?? [];
-  if (body === undefined || line.length >= MAX_LINE) return null;
+  if (body === undefined) return null;
   const entry = parse(line);
   if (entry === null || entry.Sig !== signature || JSON.stringify(entry) !== line) return null;
   const names = Object.keys(entry);
   const framed = [...names.slice(0, 3), ...names.slice(-2)].join() === 'Seq,Time,Event,Prev,Sig';
   const sound = Number.isSafeInteger(entry.Seq) && entry.Seq >= 0 && TIME.test(entry.Time) && EVENT.test(entry.Event);
   return framed && sound && /^[0-9a-f]{64}$/.test(entry.Prev) ? { entry, signed: text.encode(`${body}}`) } : null;
+}
+
+/** What is not UTF-8 becomes what no entry is. */
+function decode(bytes: Uint8Array): string {
+  try {
+    return utf8.decode(bytes);
+  } catch {
+    return '';
+  }
 }
 
 function parse(line: string): AuditEntry | null {

@@ -1,7 +1,7 @@
 /** Tampering with an audit log: whatever is changed, removed, moved or added, the first wrong entry is found, with the reason. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import type { AuditFile } from '../../../device/audit/chain.ts';
+import { type AuditFile, entriesOf } from '../../../device/audit/chain.ts';
 import type { AuditDetails } from '../../../device/audit/entry.ts';
 import { checkEntry, MAX_LINE, readEntry, sealEntry } from '../../../device/audit/entry.ts';
 import { auditHash, auditSigner, auditVerifier, createAuditKey } from '../../../device/audit/signing.ts';
@@ -199,13 +199,39 @@ describe('any log', () => {
       fc.property(fc.string({ unit: 'binary', maxLength: 5000 }), fc.dictionary(word, word), (long, attributes) => {
         const kept = checkEntry('denied', { Action: long, Attributes: attributes });
         const [line = ''] = makeChain([{ event: 'denied', details: kept }], pem).lines.slice(1);
-        expect(new TextEncoder().encode(line).length).toBeLessThan(MAX_LINE);
-        expect(readEntry(line)).not.toBeNull();
+        const bytes = new TextEncoder().encode(line);
+        expect(bytes.length).toBeLessThan(MAX_LINE);
+        expect(readEntry(bytes)).not.toBeNull();
         expect(Array.from(kept.Action as string).length).toBeLessThanOrEqual(128);
         expect(Object.keys(kept.Attributes as object).length).toBeLessThanOrEqual(4);
       }),
       { numRuns: 100, seed: Number(process.env.SVC_TEST_SEED ?? 1) },
     );
+  });
+});
+
+describe('what is no log', () => {
+  const MIB = 1024 * 1024;
+  const whole = fileOf(lines).bytes;
+  const judgeBytes = (...parts: Uint8Array[]) =>
+    verifyEntries([{ name: 'a', bytes: Buffer.concat(parts) }], { ...auditHash, ...auditVerifier() }, { publicKey });
+
+  it('is left at its first line: as many line feeds as memory would not hold lines', () => {
+    expect(judgeBytes(new Uint8Array(64 * MIB).fill(10))).toMatchObject({ reason: 'malformed', seq: 0, line: 1 });
+  });
+
+  it('has line feeds before or behind entries', () => {
+    const feeds = new Uint8Array(MIB / 8).fill(10);
+    expect(judgeBytes(whole, feeds)).toMatchObject({ reason: 'malformed', seq: 6, line: 7 });
+    const late = fileOf(lines.slice(3)).bytes;
+    expect(judgeBytes(fileOf(lines.slice(0, 2)).bytes, late, feeds)).toMatchObject({ reason: 'missing-entries', seq: 3, line: 3 });
+    expect(entriesOf({ name: 'a', bytes: Buffer.concat([feeds, whole]) })).toHaveLength(6);
+  });
+
+  it('has one endless line, which is not looked at', () => {
+    const line = Buffer.alloc(8 * MIB, '{"Seq":1,"Sig":"');
+    expect(judgeBytes(whole, line, Buffer.from('\n'))).toMatchObject({ reason: 'malformed', seq: 6, line: 7 });
+    expect(judgeBytes(whole, line)).toMatchObject({ reason: 'truncated', seq: 6, line: 7 });
   });
 });
 

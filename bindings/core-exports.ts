@@ -1,8 +1,9 @@
-/** What the module exports to these bindings (core-as/index.ts), except the cipher (aead.ts). */
+/** What the module exports to these bindings (core-as/index.ts), except cipher and hash (aead.ts, hash.ts). */
 import type { AeadExports } from './aead.ts';
+import type { HashExports } from './hash.ts';
 
 /** u32 and f64 only: an i64 would cost a BigInt per call. bool arrives as 0 or 1. */
-export interface CoreExports extends AeadExports, Record<string, unknown> {
+export interface CoreExports extends AeadExports, HashExports, Record<string, unknown> {
   readonly memory: WebAssembly.Memory;
   readonly abortLine: WebAssembly.Global;
   readonly abortColumn: WebAssembly.Global;

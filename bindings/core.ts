@@ -9,6 +9,7 @@ import { CoreConnection } from './connection.ts';
 import type { CoreExports } from './core-exports.ts';
 import { type CoreInternals, MASK_KEYS_LENGTH, MAX_BATCH } from './core-internals.ts';
 import { LocalError } from './error.ts';
+import { CoreHash, type Hash } from './hash.ts';
 import { createCore, DEFAULT_CONNECTIONS, loadCore } from './module.ts';
 import type { CoreConnectionOptions, CoreOptions, WasmSource } from './options.ts';
 import { writeParameters } from './parameters.ts';
@@ -37,6 +38,8 @@ export interface CoreStats {
 export class Core {
   /** One-shot cipher, for handshakes. */
   readonly aead: Aead;
+  /** SHA-256 and HMAC, for handshakes. */
+  readonly hash: Hash;
   /** All of linear memory. */
   readonly buffer: Uint8Array;
   /** Filled by `CoreConnection.transmit`: where each packet starts in `buffer` (Route header included), and how long it is. */
@@ -69,6 +72,7 @@ export class Core {
     this.packetOffsets = new Uint32Array(memory, exports.packetOffsetsAt(), MAX_BATCH);
     this.packetLengths = new Uint32Array(memory, exports.packetLengthsAt(), MAX_BATCH);
     this.aead = new OneShotAead(exports, this.buffer);
+    this.hash = new CoreHash(exports, this.buffer);
     this.mostPeerStreams = exports.mostPeerStreams();
     this.mostPeerMessages = exports.mostPeerMessages();
     this.mostPeerData = exports.mostPeerData();

@@ -4,6 +4,7 @@ export { CongestionState, EventKind, PathReason, Status, TransportError } from '
 export { type ConnectionIds, CoreConnection, UNKNOWN_PATH, UNKNOWN_PORT } from './connection.ts';
 export { Core, type CoreStats } from './core.ts';
 export { LocalError, RemoteError, SvcError } from './error.ts';
+export type { Hash } from './hash.ts';
 export {
   type CongestionControl,
   type CoreConnectionOptions,

@@ -5,3 +5,4 @@ export * from "./exports/connection";
 export * from "./exports/module";
 export * from "./exports/paths";
 export * from "./exports/streams";
+export * from "./hash/one-shot";

@@ -13,7 +13,7 @@
 import type { CoreOptions } from '../../bindings/index.ts';
 import { BodyRoom } from '../../protocol/coap/index.ts';
 import type { Connection, ConnectionEvent } from '../../protocol/connection/index.ts';
-import { Endpoint, type EndpointEvent } from '../../protocol/endpoint/index.ts';
+import type { EndpointEvent } from '../../protocol/endpoint/index.ts';
 import { asSvcError, CloseCode, LocalError, RemoteError, type SvcError } from '../../protocol/errors/index.ts';
 import { fingerprint } from '../../protocol/identity/index.ts';
 import type { Path } from '../../protocol/path.ts';
@@ -22,12 +22,13 @@ import type { Environment, UdpSocket } from '../environment.ts';
 import { Deferred } from './deferred.ts';
 import { guarded } from './emitter.ts';
 import type { ConnectOptions, ConnectTarget, HostConfig, HostLimits, PreparedConnect } from './host-config.ts';
-import { defaultKeepAlive, defaultLimits, defaultMaxRequests, defaultParameters } from './host-defaults.ts';
+import { defaultKeepAlive, defaultLimits, defaultMaxRequests } from './host-defaults.ts';
 import { RandomPool } from './random-pool.ts';
 import { RestartingEngine, type Running } from './restarting-engine.ts';
 import { Resting } from './resting.ts';
 import { Routes } from './routes.ts';
 import { Session, type SharedBySessions } from './session.ts';
+import { startEndpoint } from './start-endpoint.ts';
 import { whileOpen } from './while-open.ts';
 
 /** ms for a handshake when `connect` names none. */
@@ -399,25 +400,4 @@ export class Host {
   #assertOpen(): void {
     if (this.#closing !== null) throw new LocalError('STOPPED', 'this host is closed');
   }
-}
-
-async function startEndpoint(environment: Environment, config: HostConfig, limits: HostLimits, resetSecret: Uint8Array): Promise<Running> {
-  const { responder, info, acceptStreams, streamWindow, congestion, places } = config;
-  const { maxPacketSize = environment.network.maxPacketSize ?? defaultParameters.maxUdpPayload } = config;
-  const core = await environment.createCore({ maxPacketSize, ...config.core });
-  const endpoint = new Endpoint({
-    core,
-    crypto: environment.crypto,
-    identity: config.identity,
-    parameters: { ...defaultParameters, maxUdpPayload: maxPacketSize, ...config.parameters },
-    limits,
-    resetSecret,
-    ...(places === undefined ? {} : { places }),
-    ...(responder === undefined ? {} : { responder }),
-    ...(info === undefined ? {} : { info }),
-    ...(acceptStreams === undefined ? {} : { acceptStreams }),
-    ...(streamWindow === undefined ? {} : { streamWindow }),
-    ...(congestion === undefined ? {} : { congestion }),
-  });
-  return { core, endpoint };
 }

@@ -1,0 +1,54 @@
+/**
+ * SHA-256 and HMAC for callers outside the core, over a static transfer area.
+ *
+ * The caller writes a piece to the area and has it taken; the result is at the area's start. A piece is wiped as it is taken, the result when the
+ * caller says so.
+ */
+import { absorb, hmacFinish, hmacStart, sha256Finish, sha256Start } from "./sha256";
+
+/** Bytes of a piece: what the messages of a handshake fit into. */
+const AREA_SIZE: i32 = 2048;
+const HASH_SIZE: i32 = 32;
+
+const AREA: usize = memory.data(2048, 16);
+
+/** Address of the area, and how much fits. */
+export function hashArea(): usize {
+  return AREA;
+}
+
+export function hashAreaSize(): i32 {
+  return AREA_SIZE;
+}
+
+/** Begins a hash. */
+export function hashStart(): void {
+  sha256Start();
+}
+
+/** Begins an HMAC whose key is the first `length` bytes of the area, at most 64. */
+export function hashStartKeyed(length: i32): void {
+  hmacStart(AREA, length);
+  memory.fill(AREA, 0, length);
+}
+
+/** Takes the first `length` bytes of the area. */
+export function hashUpdate(length: i32): void {
+  absorb(AREA, length);
+  memory.fill(AREA, 0, length);
+}
+
+/** Ends what was begun by `hashStart`. */
+export function hashFinish(): void {
+  sha256Finish(AREA);
+}
+
+/** Ends what was begun by `hashStartKeyed`. */
+export function hashFinishKeyed(): void {
+  hmacFinish(AREA);
+}
+
+/** Overwrites the result. */
+export function hashWipe(): void {
+  memory.fill(AREA, 0, HASH_SIZE);
+}

@@ -72,7 +72,7 @@ interface Outgoing {
   left: number;
   timeout: number;
   at: number;
-  readonly onEnd: (delivery: Delivery) => void;
+  readonly onEnd: ((delivery: Delivery) => void) | undefined;
 }
 
 /** The message layer of one socket. */
@@ -127,18 +127,20 @@ export class MessageLayer {
   send(
     peer: Path,
     message: CoapMessage,
-    { confirmable, onEnd = () => {} }: { readonly confirmable: boolean; readonly onEnd?: (delivery: Delivery) => void },
+    { confirmable, onEnd }: { readonly confirmable: boolean; readonly onEnd?: (delivery: Delivery) => void },
     now: number,
   ): () => void {
     const id = this.#freshId(peer);
     const bytes = encodeDatagram(confirmable ? MessageType.CONFIRMABLE : MessageType.NON_CONFIRMABLE, id, message);
+    this.#options.send(bytes, peer);
+    // A reset of it would tell nobody anything: it takes no place from those that wait.
+    if (!confirmable && onEnd === undefined) return () => {};
     const timeout = confirmable ? ACK_TIMEOUT * (1 + (ACK_RANDOM_FACTOR - 1) * this.#options.random()) : NON_LIFETIME;
     const key = `${peer.key} ${id}`;
     const outgoing = { key, peer, bytes, confirmable, left: confirmable ? MAX_RETRANSMIT : 0, timeout, at: now + timeout, onEnd };
     const oldest = this.#outgoing.values().next().value;
     if (this.#outgoing.size >= MAX_OUTGOING && oldest !== undefined) this.#delivered(oldest.key, 'unanswered');
     this.#outgoing.set(key, outgoing);
-    this.#options.send(bytes, peer);
     return () => {
       if (this.#outgoing.get(key) === outgoing) this.#outgoing.delete(key);
     };
@@ -210,7 +212,7 @@ export class MessageLayer {
     const outgoing = this.#outgoing.get(key);
     this.#outgoing.delete(key);
     // Nobody acknowledges a NON; that it was forgotten says nothing.
-    if (outgoing?.confirmable === true || delivery === 'reset') outgoing?.onEnd(delivery);
+    if (outgoing?.confirmable === true || delivery === 'reset') outgoing?.onEnd?.(delivery);
   }
 
   #freshId(peer: Path): number {

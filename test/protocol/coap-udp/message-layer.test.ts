@@ -1,9 +1,9 @@
-/** What the message layer of a CoAP server keeps. What it does is tried with the gateway (`test/client/gateway.test.ts`). */
+/** What the message layer of a CoAP server keeps, and for how long. What it does is tried with the gateway (`test/client/gateway.test.ts`). */
 import { setImmediate as nextTask } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import type { CoapMessage } from '../../../protocol/coap/message.ts';
 import { type DatagramRequest, MessageLayer } from '../../../protocol/coap-udp/index.ts';
-import { encodeDatagram, MessageType } from '../../../protocol/coap-udp/message.ts';
+import { encodeDatagram, encodeEmpty, MessageType } from '../../../protocol/coap-udp/message.ts';
 import type { Path } from '../../../protocol/path.ts';
 import { collectGarbage } from '../../support/garbage.ts';
 
@@ -35,4 +35,21 @@ test.each([
   await nextTask();
   collectGarbage();
   expect(kept.filter((each) => each.deref() !== undefined)).toEqual([]);
+});
+
+test('any number of non-confirmable requests leaves a notification that waits for its acknowledgement alone', () => {
+  const deliveries: string[] = [];
+  const sent: Uint8Array[] = [];
+  const layer: MessageLayer = new MessageLayer({
+    random: () => 0,
+    send: (bytes) => void sent.push(bytes),
+    onRequest: (datagram: DatagramRequest, now) => layer.respond(datagram, response, now),
+  });
+  layer.send(PEER, response, { confirmable: true, onEnd: (delivery) => deliveries.push(delivery) }, 0);
+  const id = (sent[0]![2]! << 8) | sent[0]![3]!;
+  const small = { ...request, payload: EMPTY };
+  for (let each = 0; each < 3000; each++) layer.receive(encodeDatagram(MessageType.NON_CONFIRMABLE, each, small), PEER, 1);
+  expect([sent.length, deliveries.length]).toEqual([3001, 0]);
+  layer.receive(encodeEmpty(MessageType.ACKNOWLEDGEMENT, id), PEER, 2);
+  expect([deliveries, layer.nextTimeout()]).toEqual([['acknowledged'], Number.POSITIVE_INFINITY]);
 });

@@ -96,8 +96,9 @@ export class BlockTransfers {
    */
   reply(request: WholeRequest, reply: CoapReply, now: number, observe?: number): CoapMessage {
     const body = reply.payload ?? EMPTY;
-    const whole = body.length <= blockUnit(wantedExponent(request)) && !(request.block2 !== undefined && request.block2.number > 0);
-    if (whole || reply.status >= 300) return wholeMessage(request, reply, observe);
+    const fits = body.length <= blockUnit(wantedExponent(request));
+    // A refusal that fits is told whichever block was asked for.
+    if (fits && (reply.status >= 300 || (request.block2?.number ?? 0) === 0)) return wholeMessage(request, reply, observe);
     this.#drop(request.key);
     if (body.length > MAX_BODY || !this.#makeRoom(body.length))
       return this.#error(request.message, Status.SERVICE_UNAVAILABLE, 'Out of resources');
@@ -123,7 +124,7 @@ export class BlockTransfers {
     const { message } = request;
     if (block.number === 0) this.#dropUpload(key);
     const upload = this.#uploads.get(key) ?? (block.number === 0 ? this.#begin(key) : 'gap');
-    const added = typeof upload === 'string' ? upload : upload.body.add(block, message.payload);
+    const added = typeof upload === 'string' ? upload : this.#add(upload, block, message.payload);
     if (typeof upload === 'string' || added !== 'ok') {
       this.#dropUpload(key);
       return { answer: this.#refusal(message, added) };
@@ -135,17 +136,31 @@ export class BlockTransfers {
     return { request: { ...request, message: { ...message, payload } } };
   }
 
-  /** What was kept longest makes way: whoever still wants it gets it made again. */
+  /** What was kept longest makes way. */
   #makeRoom(bytes: number): boolean {
-    for (const key of this.#kept.keys()) {
+    do {
       if (this.#uploads.size + this.#kept.size < MAX_TRANSFERS && this.#room.take(bytes)) return true;
+    } while (this.#dropOldest());
+    return false;
+  }
+
+  /** Whoever still wants it gets it made again. @returns false when nothing is kept */
+  #dropOldest(): boolean {
+    for (const key of this.#kept.keys()) {
       this.#drop(key);
+      return true;
     }
-    return this.#uploads.size < MAX_TRANSFERS && this.#room.take(bytes);
+    return false;
+  }
+
+  #add({ body }: Upload, block: Block, payload: Uint8Array): ReturnType<IncomingBody['add']> {
+    let added = body.add(block, payload);
+    while (added === 'room' && this.#dropOldest()) added = body.add(block, payload);
+    return added;
   }
 
   #begin(key: string): Upload | 'room' {
-    if (this.#uploads.size + this.#kept.size >= MAX_TRANSFERS) return 'room';
+    if (!this.#makeRoom(0)) return 'room';
     const upload = { body: new IncomingBody(MAX_BODY, this.#room), deadline: 0 };
     this.#uploads.set(key, upload);
     return upload;

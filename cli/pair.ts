@@ -10,7 +10,7 @@ import { checkName } from './client/known.ts';
 import { type Opened, withConnection } from './client/open.ts';
 import { readPairingString, type TargetOptions, withTarget } from './client/target.ts';
 import { ask, canAsk, readStandardInput } from './frame/ask.ts';
-import { UsageError } from './frame/errors.ts';
+import { CommandError, UsageError } from './frame/errors.ts';
 import { Output } from './frame/output.ts';
 import { givenPassword, type PasswordOptions, warnOfArgument, withPassword } from './frame/password.ts';
 
@@ -90,5 +90,7 @@ async function askFor(missing: PairingInput, output: Output): Promise<string> {
     const remedy = missing === 'password' ? `--password-file or ${VARIABLE}` : '--username';
     throw new UsageError(`this pairing needs a ${missing}: give it with ${remedy}`);
   }
-  return ask(`${missing[0]?.toUpperCase()}${missing.slice(1)}: `, { hidden: missing === 'password' });
+  const answer = await ask(`${missing[0]?.toUpperCase()}${missing.slice(1)}: `, { hidden: missing === 'password' });
+  if (answer === '') throw new CommandError(`no ${missing} was given: nothing was paired`);
+  return answer;
 }

@@ -1,7 +1,7 @@
 /** Questions to a person at a terminal, on standard error, so that a pipe carries only results. */
 import { once } from 'node:events';
 import { createInterface } from 'node:readline/promises';
-import { Writable } from 'node:stream';
+import { type Readable, Writable } from 'node:stream';
 import { CommandError, Interrupted } from './errors.ts';
 import type { Output } from './output.ts';
 
@@ -10,25 +10,36 @@ export function canAsk(output: Output): boolean {
   return output.interactive && process.stdin.isTTY === true;
 }
 
+export interface AskOptions {
+  /** Do not show what is typed; the answer is then taken as it is, blanks and all. */
+  readonly hidden?: boolean;
+  /** The terminal; default standard input and standard error. */
+  readonly input?: Readable;
+  readonly output?: Writable;
+}
+
 /**
  * The answer, without blanks around it; empty at the end of input.
- * @param hidden do not show what is typed
  * @throws Interrupted for Ctrl-C
  */
-export async function ask(question: string, { hidden = false } = {}): Promise<string> {
+export async function ask(
+  question: string,
+  { hidden = false, input = process.stdin, output = process.stderr }: AskOptions = {},
+): Promise<string> {
   const silent = new Writable({ write: (_chunk, _encoding, done) => done() });
-  const terminal = createInterface({ input: process.stdin, output: hidden ? silent : process.stderr, terminal: true });
-  if (hidden) process.stderr.write(question);
+  const terminal = createInterface({ input, output: hidden ? silent : output, terminal: true, historySize: 0 });
+  if (hidden) output.write(question);
+  // Ctrl-C does not become a signal while the terminal asks.
+  const interrupted = once(terminal, 'SIGINT').then(() => Promise.reject(new Interrupted()));
+  // The end of input closes the terminal; some versions of Node leave the question unanswered then, others abort it.
+  const ended = once(terminal, 'close').then(() => '');
+  const answered = terminal.question(hidden ? '' : question).catch(() => '');
   try {
-    // The end of input closes the terminal and leaves the question unanswered.
-    const closed = once(terminal, 'close').then(() => '');
-    return (await Promise.race([terminal.question(hidden ? '' : question), closed])).trim();
-  } catch (error) {
-    // Ctrl-C does not become a signal while the terminal asks.
-    throw (error as Error).name === 'AbortError' ? new Interrupted() : error;
+    const answer = await Promise.race([answered, ended, interrupted]);
+    return hidden ? answer : answer.trim();
   } finally {
     terminal.close();
-    if (hidden) process.stderr.write('\n');
+    if (hidden) output.write('\n');
   }
 }
 

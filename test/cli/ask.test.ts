@@ -1,0 +1,99 @@
+/** Questions at a terminal: a stream that is one stands for it, with its raw mode and what it shows. */
+import { PassThrough, Writable } from 'node:stream';
+import { setImmediate as nextTask } from 'node:timers/promises';
+import { describe, expect, test } from 'vitest';
+import { type AskOptions, ask } from '../../cli/frame/ask.ts';
+import { ExitCode, exitCode } from '../../cli/frame/errors.ts';
+
+class Terminal {
+  shown = '';
+  raw = false;
+  readonly input = Object.assign(new PassThrough(), {
+    isTTY: true,
+    setRawMode: (on: boolean) => {
+      this.raw = on;
+    },
+  });
+  readonly output = Object.assign(
+    new Writable({
+      write: (chunk, _encoding, done) => {
+        this.shown += chunk;
+        done();
+      },
+    }),
+    { isTTY: true, columns: 80 },
+  );
+
+  ask(question: string, options: AskOptions = {}): Promise<string> {
+    return ask(question, { ...options, input: this.input, output: this.output });
+  }
+
+  /** Whether the shell gets its terminal back as it was. */
+  get left(): boolean {
+    return !this.raw && this.input.listenerCount('keypress') === 0;
+  }
+}
+
+describe('a question', () => {
+  test('is shown with what is typed; the answer has no blanks around it', async () => {
+    const terminal = new Terminal();
+    const answer = terminal.ask('Is it the same? (yes/no) ');
+    expect([terminal.shown.includes('Is it the same? (yes/no) '), terminal.raw]).toEqual([true, true]);
+    terminal.input.write('  yes \r');
+    expect(await answer).toBe('yes');
+    expect(terminal.shown).toContain('yes');
+    expect(terminal.left).toBe(true);
+  });
+
+  test('can be followed by another', async () => {
+    const terminal = new Terminal();
+    for (const text of ['one', 'two']) {
+      const answer = terminal.ask('? ');
+      terminal.input.write(`${text}\r`);
+      expect(await answer).toBe(text);
+    }
+  });
+
+  test('Backspace takes back', async () => {
+    const terminal = new Terminal();
+    const answer = terminal.ask('? ', { hidden: true });
+    terminal.input.write('secrets\x7f\r');
+    expect(await answer).toBe('secret');
+  });
+});
+
+describe('a password', () => {
+  test('is not shown, neither itself nor its length, and keeps its blanks', async () => {
+    const terminal = new Terminal();
+    const answer = terminal.ask('Password: ', { hidden: true });
+    for (const character of ' a secret ') terminal.input.write(character);
+    await nextTask();
+    expect(terminal.shown).toBe('Password: ');
+    terminal.input.write('\r');
+    expect(await answer).toBe(' a secret ');
+    expect(terminal.shown).toBe('Password: \n');
+    expect(terminal.left).toBe(true);
+  });
+});
+
+describe.each([{ hidden: false }, { hidden: true }])('hidden: $hidden', ({ hidden }) => {
+  test('Ctrl-C interrupts with exit code 130', async () => {
+    const terminal = new Terminal();
+    const answer = terminal.ask('? ', { hidden });
+    terminal.input.write('abc\x03');
+    const error = await answer.catch((reason: unknown) => reason);
+    expect(exitCode(error)).toBe(ExitCode.INTERRUPTED);
+    expect(terminal.left).toBe(true);
+  });
+
+  test.each<[string, (terminal: Terminal) => void]>([
+    ['Ctrl-D', ({ input }) => void input.write('\x04')],
+    ['the end of input', ({ input }) => void input.end()],
+  ])('%s is an empty answer', async (_, end) => {
+    const terminal = new Terminal();
+    const answer = terminal.ask('? ', { hidden });
+    end(terminal);
+    expect(await answer).toBe('');
+    expect(terminal.left).toBe(true);
+  });
+});

@@ -4,12 +4,15 @@
  * Steps of opening: ask the device whether this client may use the service (`GET /tcp-tunnels/connect/:id` or `/udp-tunnels/connect/:id`, which
  * also names the service's stream port), then listen.
  */
-import { formatStatus, Status } from '../protocol/coap/index.ts';
+import { diagnosticText, formatStatus, Status } from '../protocol/coap/index.ts';
 import { LocalError, RemoteError } from '../protocol/errors/index.ts';
 import { decodeTunnelService } from '../protocol/records/index.ts';
 import type { Session } from '../transport/session/index.ts';
 import type { TunnelListener } from './host.ts';
 import { whileConnected } from './while-connected.ts';
+
+/** Bytes of what a device says that are shown. */
+const MAX_DIAGNOSTIC = 256;
 
 /** Listens on a local port for a service's stream port. @throws LocalError PORT_IN_USE, PRIVILEGED_PORT */
 export type ListenLocally<L extends TunnelListener> = (session: Session, streamPort: number, localPort: number) => Promise<L>;
@@ -78,8 +81,11 @@ export class LocalTunnel<L extends TunnelListener> {
       throw new RemoteError('NOT_FOUND', `the device has no tunnel service ${JSON.stringify(serviceId)}`);
     if (response.status === Status.FORBIDDEN)
       throw new RemoteError('FORBIDDEN', `the device does not allow this client to use the tunnel service ${JSON.stringify(serviceId)}`);
-    if (response.status !== Status.CONTENT)
-      throw new RemoteError('BAD_RESPONSE', `the device answered ${formatStatus(response.status)} when asked for a tunnel`);
+    if (response.status !== Status.CONTENT) {
+      const said = diagnosticText(response, MAX_DIAGNOSTIC);
+      const answer = `${formatStatus(response.status)}${said === '' ? '' : ` ("${said}")`}`;
+      throw new RemoteError('BAD_RESPONSE', `the device answered ${answer} when asked for a tunnel`);
+    }
     return decodeTunnelService(response.payload).streamPort;
   }
 }

@@ -6,11 +6,13 @@ import type { TcpTunnelService, TunnelConnection } from './tunnels.ts';
 
 /** How long a service may take to accept, ms. */
 const CONNECT_TIMEOUT = 10_000;
+/** How long a connection is silent before the system asks whether the service's host still has it, ms: one that vanished resets the stream. */
+const KEEP_ALIVE = 60_000;
 
 /** Connects; the promise rejects with the system's error when nobody accepts within 10 s. */
 export function connectTcp({ port }: Pick<TcpTunnelService, 'port'>, host: string): Promise<TunnelConnection> {
   return new Promise((resolve, reject) => {
-    const socket = connect({ host, port, allowHalfOpen: true, noDelay: true });
+    const socket = connect({ host, port, allowHalfOpen: true, noDelay: true, keepAlive: true, keepAliveInitialDelay: KEEP_ALIVE });
     const timer = setTimeout(() => socket.destroy(new Error(`${host}:${port} does not accept a TCP connection`)), CONNECT_TIMEOUT);
     socket.once('close', () => clearTimeout(timer));
     socket.once('error', reject);

@@ -1,5 +1,6 @@
 /** TCP tunnels over loopback: a device and a client of this process, real UDP and TCP on free ports, no base station. */
 import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
 import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net';
 import { networkInterfaces } from 'node:os';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
@@ -139,6 +140,22 @@ describe('an open tunnel', () => {
     await expect.poll(() => accepted[0]?.destroyed).toBe(true);
   });
 
+  test.skipIf(process.platform !== 'linux')(
+    'asks an idle service whether it is still there (skipped: not Linux, which tells the timers of sockets)',
+    async () => {
+      const tunnel = await open();
+      const socket = await dial(tunnel.getLocalPort());
+      socket.write('x');
+      await once(socket, 'data');
+      const port = (accepted[0] as Socket).remotePort as number;
+      // proc(5): local address, remote address, state, queues, timer; 2 is keep-alive.
+      const hex = port.toString(16).toUpperCase().padStart(4, '0');
+      const timer = () =>
+        new RegExp(`^ *\\d+: \\w+:${hex} \\w+:\\w+ \\w+ \\S+ (\\d+):`, 'm').exec(readFileSync('/proc/net/tcp', 'utf8'))?.[1];
+      await expect.poll(timer).toBe('02');
+    },
+  );
+
   test('a reset on one side resets the other', async () => {
     const tunnel = await open();
     const socket = await dial(tunnel.getLocalPort());
@@ -175,7 +192,10 @@ describe('services by name and over IPv6', () => {
   test('a name without an address: 5.03, and a tunnel to it does not open', async () => {
     device.addTcpTunnelService({ id: 'lost', type: 'tcp', host: 'nowhere.example', port: 1 });
     expect((await get('/tcp-tunnels/services/lost')).getResponseStatusCode()).toBe(503);
-    await expect(connection.createTcpTunnel().open('lost')).rejects.toMatchObject({ code: 'BAD_RESPONSE' });
+    await expect(connection.createTcpTunnel().open('lost')).rejects.toMatchObject({
+      code: 'BAD_RESPONSE',
+      message: 'the device answered 5.03 ("The host of the service does not resolve") when asked for a tunnel',
+    });
   });
 
   test('metadata that changes while the device runs', async () => {

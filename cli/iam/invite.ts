@@ -4,7 +4,7 @@
  * The pairing string has the device's fingerprint and the user's token: whoever holds it reaches the right device through the base station.
  */
 import { randomInt } from 'node:crypto';
-import type { Command } from 'commander';
+import { type Command, Option } from 'commander';
 import type { IamUser, IamUtil } from '../../client/node.ts';
 import type { TargetOptions } from '../client/target.ts';
 import { type ShareOptions, share, shareOptions } from '../pairing-share.ts';
@@ -26,7 +26,7 @@ export function inviteCommand(): Command {
     .argument('<username>', 'a-z, 0-9, _, . and -')
     .option('--role <id>', 'what it may do: a role of `svc iam roles`', 'Guest')
     .option('--display-name <text>', 'what to call it')
-    .option('--again', 'the user is there: give it a new password, and leave the rest as it is');
+    .addOption(new Option('--again', 'the user is there: give it a new password, and leave its role as it is').conflicts('role'));
   for (const option of shareOptions()) command.addOption(option);
   return command.action((username: string, options: InviteOptions) => withIam(options, (opened) => invite(opened, username, options)));
 }

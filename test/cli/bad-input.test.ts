@@ -86,6 +86,7 @@ describe('wrong use ends with exit code 2 and one line', () => {
     ['a fingerprint of a user that is none', 'iam fingerprints add bob abcd', /64 hexadecimal digits/],
     ['a setting of the device that is none', 'iam settings set magic on', /password-open-pairing/],
     ['a state of a setting that is none', 'iam settings set local-open-pairing maybe', /on, off/],
+    ['a role for a user who is there', 'iam invite bob --again --role Standard', /'--again' cannot be used with option '--role/],
     ['a base of links that is none', 'iam invite bob --link-base example.com', /absolute URL/],
     ['categories and none', 'push categories heat --clear', /not both/],
     ['a push token without project', 'push set project', /missing required argument/],

@@ -18,7 +18,7 @@ import { createFile, makeDirectory, prepareDirectory, readJson, replaceJson } fr
 import { CommandError } from '../frame/errors.ts';
 import { readPrivateKey } from '../frame/private-key.ts';
 import { CONFIGURATION_FILE } from './configuration.ts';
-import type { ThermostatState } from './thermostat.ts';
+import { isThermostatState, type ThermostatState } from './thermostat.ts';
 
 export interface DeviceState {
   Version: 1;
@@ -30,6 +30,8 @@ export interface DeviceState {
   ServerUrl?: string;
   ServerFingerprint?: string;
   Thermostat?: ThermostatState;
+  /** What users were told last: that the room is too hot, or that it is no longer. */
+  AlarmTold?: boolean;
 }
 
 export class DeviceData {
@@ -73,11 +75,13 @@ export class DeviceData {
     return this.#state;
   }
 
-  /** Merges into the state and writes it. */
+  /** Merges into the state and writes it; what cannot be written changes nothing. */
   update(changes: Partial<DeviceState> = {}): Promise<void> {
-    const state = this.adopt(changes);
-    const write = this.#writing.catch(() => {}).then(() => replaceJson(join(this.directory, 'state.json'), state));
-    this.#writing = write;
+    const write = this.#writing.then(async () => {
+      await replaceJson(join(this.directory, 'state.json'), { ...this.#state, ...changes, Version: 1 });
+      this.adopt(changes);
+    });
+    this.#writing = write.catch(() => {});
     return write;
   }
 
@@ -93,6 +97,10 @@ export class DeviceData {
 }
 
 function isDeviceState(value: unknown): value is DeviceState {
-  const { Version, ProductId, DeviceId } = (value ?? {}) as Partial<DeviceState>;
-  return Version === 1 && [ProductId, DeviceId].every((text) => typeof text === 'string' && text !== '');
+  const state = (value ?? {}) as Partial<DeviceState>;
+  const { Version, ProductId, DeviceId, ServerUrl = '', ServerFingerprint = '', ServerConnectToken = '' } = state;
+  const texts = [ServerUrl, ServerFingerprint, ServerConnectToken].every((text) => typeof text === 'string');
+  const { Thermostat, AlarmTold = false } = state;
+  const room = (Thermostat === undefined || isThermostatState(Thermostat)) && typeof AlarmTold === 'boolean';
+  return Version === 1 && [ProductId, DeviceId].every((text) => typeof text === 'string' && text !== '') && texts && room;
 }

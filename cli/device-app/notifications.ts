@@ -1,7 +1,7 @@
 /**
  * Push notifications of `svc device`: each goes to the users who chose its category and have a push token.
  *
- * A device that is not attached keeps the newest notification of each category until it is. A token the provider does not know any more is taken
+ * A device that is not attached keeps the newest notification of each category until it is. A token that the provider calls unregistered is taken
  * from its user. Sending never fails the device: what became of it is told to `onSent`.
  */
 import { type Device, type Iam, type Log, SvcError } from '../../device/index.ts';
@@ -27,8 +27,15 @@ export interface Sent {
 
 /** Notifications under way at a time; the base station takes 8 of a device. */
 const PARALLEL = 4;
-/** What the provider answers for a token that is gone. */
+/** What the provider answers for a token that is gone; 404 alone may come from anything on the way to it. */
 const TOKEN_GONE = 404;
+const UNREGISTERED = /"errorCode"\s*:\s*"UNREGISTERED"/;
+
+interface Kept {
+  readonly notification: Notification;
+  /** Of those that wait for it, or for one that it replaced. */
+  readonly sent: readonly (() => void)[];
+}
 
 interface Recipient {
   readonly username: string;
@@ -41,7 +48,7 @@ export class Notifications {
   readonly #iam: Iam;
   readonly #log: Log;
   readonly #onSent: (sent: Sent) => void;
-  readonly #kept = new Map<Category, Notification>();
+  readonly #kept = new Map<Category, Kept>();
   #attached = false;
 
   constructor(device: Pick<Device, 'createPushNotification' | 'onDeviceEvent'>, iam: Iam, log: Log, onSent: (sent: Sent) => void) {
@@ -55,12 +62,9 @@ export class Notifications {
     });
   }
 
-  /** Resolves when each was sent, or could not be. Never rejects. */
+  /** Resolves when each was sent, or could not be: with one that is kept, or with the one that replaces it, after the device is attached. Never rejects. */
   async send(notification: Notification): Promise<void> {
-    if (!this.#attached) {
-      this.#kept.set(notification.category, notification);
-      return;
-    }
+    if (!this.#attached) return this.#keep(notification);
     const recipients = this.#recipients(notification.category);
     const worker = async (): Promise<void> => {
       for (let next = recipients.shift(); next !== undefined; next = recipients.shift()) await this.#sendTo(next, notification);
@@ -68,11 +72,22 @@ export class Notifications {
     await Promise.all(Array.from({ length: PARALLEL }, worker));
   }
 
+  #keep(notification: Notification): Promise<void> {
+    const { category } = notification;
+    return new Promise((resolve) => {
+      this.#kept.set(category, { notification, sent: [...(this.#kept.get(category)?.sent ?? []), resolve] });
+    });
+  }
+
   #attach(): void {
     this.#attached = true;
     const kept = [...this.#kept.values()];
     this.#kept.clear();
-    for (const notification of kept) void this.send(notification);
+    for (const { notification, sent } of kept) {
+      void this.send(notification).then(() => {
+        for (const resolve of sent) resolve();
+      });
+    }
   }
 
   #recipients(category: Category): Recipient[] {
@@ -90,7 +105,7 @@ export class Notifications {
     try {
       await push.send();
       const status = push.getResponseStatusCode();
-      if (status === TOKEN_GONE) await this.#forget(username, token);
+      if (status === TOKEN_GONE && UNREGISTERED.test(push.getResponseBody())) await this.#forget(username, token);
       this.#onSent({ category, username, status });
     } catch (error) {
       const reason = error instanceof SvcError ? error.code : String(error);

@@ -12,11 +12,16 @@ export type Edge = 'raised' | 'cleared';
 
 export class OverTemperature {
   readonly limit: number;
-  #raised = false;
+  #raised: boolean;
 
-  /** @param limit °C */
-  constructor(limit: number) {
+  /** @param limit °C; @param raised whether it was raised when it was last looked at, in an earlier run */
+  constructor(limit: number, raised = false) {
     this.limit = limit;
+    this.#raised = raised;
+  }
+
+  get raised(): boolean {
+    return this.#raised;
   }
 
   /** What this temperature changes, if anything. */

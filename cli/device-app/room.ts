@@ -1,4 +1,9 @@
-/** The room of `svc device` while it runs: looked at every second, so that observers hear of its temperature and users of an alarm. */
+/**
+ * The room of `svc device` while it runs: looked at every second, so that observers hear of its temperature and users of an alarm.
+ *
+ * What users were told last is kept over restarts: a device that starts in a room that is still hot is silent, and one whose room became cool meanwhile
+ * says so.
+ */
 import type { Device, Iam, Log } from '../../device/index.ts';
 import type { Output } from '../frame/output.ts';
 import type { DeviceConfiguration } from './configuration.ts';
@@ -25,19 +30,23 @@ export class Room {
   readonly #alarm: OverTemperature | undefined;
   readonly #category: Category;
   readonly #output: Output;
+  readonly #data: DeviceData;
+  readonly #log: Log;
   #timer: NodeJS.Timeout | undefined;
 
   /** Adds the thermostat's resources to the device. */
   constructor({ device, iam, data, configuration, log, output }: RoomOptions) {
     const { overTemperature, timeConstant } = configuration;
     this.#output = output;
+    this.#data = data;
+    this.#log = log;
     this.#thermostat = new Thermostat({
       state: data.state?.Thermostat,
       save: (state) => data.update({ Thermostat: state }),
       ...(timeConstant !== undefined && { timeConstant }),
     });
     this.#thermostat.install(device);
-    this.#alarm = overTemperature === undefined ? undefined : new OverTemperature(overTemperature.limit);
+    this.#alarm = overTemperature === undefined ? undefined : new OverTemperature(overTemperature.limit, data.state?.AlarmTold);
     this.#category = overTemperature?.category ?? 'CRITICAL';
     this.#notifications = new Notifications(device, iam, log, ({ category, username, status, error }) => {
       const result = error ?? `the provider answered ${status}`;
@@ -68,6 +77,15 @@ export class Room {
     const title = raised ? 'Over-temperature' : 'Temperature is normal again';
     const body = `The room has ${temperature.toFixed(1)} °C, the limit is ${limit} °C.`;
     this.#output.result({ event: `over-temperature-${edge}`, temperature, limit }, `${title}: ${body}`);
-    void this.#notifications.send({ category, title, body });
+    void this.#notifications.send({ category, title, body }).then(() => this.#told());
+  }
+
+  /** Only now: a device that stops before its users heard of an alarm tells them at its next start. */
+  async #told(): Promise<void> {
+    try {
+      await this.#data.update({ AlarmTold: this.#alarm?.raised === true });
+    } catch (error) {
+      this.#log.warn('whether the alarm was told could not be saved: it may be told again', { error: String(error) });
+    }
   }
 }

@@ -23,6 +23,13 @@ export interface ThermostatState {
   BoostUntil: number;
 }
 
+/** Whether a value of a file is one. */
+export function isThermostatState(value: unknown): value is ThermostatState {
+  if (typeof value !== 'object' || value === null) return false;
+  const { Mode, Target, Temperature, Time, BoostUntil } = value as Partial<ThermostatState>;
+  return (Mode === 'heat' || Mode === 'off') && [Target, Temperature, Time, BoostUntil].every((number) => Number.isFinite(number));
+}
+
 const MIN_TARGET = 5;
 const MAX_TARGET = 30;
 const MAX_BOOST = 120;
@@ -64,6 +71,7 @@ export class Thermostat {
   readonly #timeConstant: number;
   readonly #resources: { readonly resource: CoapResource; readonly shows: (snapshot: Snapshot) => string }[] = [];
   #told: Snapshot;
+  #changing: Promise<void> = Promise.resolve();
 
   constructor({ state, save, timeConstant = TIME_CONSTANT, now = Date.now }: ThermostatOptions) {
     this.#now = now;
@@ -141,10 +149,15 @@ export class Thermostat {
     return { status: 202 };
   }
 
-  /** The room's temperature goes on from where it is now. */
+  /** The room's temperature goes on from where it is now. One change after the other; one that cannot be saved changes nothing. */
   async #change(change: Partial<ThermostatState>): Promise<DeviceCoapResponse> {
-    this.#state = { ...this.#state, Temperature: this.#temperature(), Time: this.#now(), ...change };
-    await this.#save(this.#state);
+    const changed = this.#changing.then(async () => {
+      const state = { ...this.#state, Temperature: this.#temperature(), Time: this.#now(), ...change };
+      await this.#save(state);
+      this.#state = state;
+    });
+    this.#changing = changed.catch(() => {});
+    await changed;
     this.tick();
     return CHANGED;
   }

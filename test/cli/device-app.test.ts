@@ -61,13 +61,32 @@ describe("a device's directory", () => {
     expect((await DeviceData.open(directory)).state).toMatchObject({ ...state, ProductId: 'other' });
   });
 
-  test.each(['{', '[]', '{"Version":1}', '{"Version":1,"ProductId":"","DeviceId":"d"}'])(
-    'a damaged state.json is refused with its path: %s',
-    async (content) => {
-      await writeFile(join(directory, 'state.json'), content);
-      await expect(DeviceData.open(directory)).rejects.toThrow(/state\.json/);
-    },
-  );
+  test('what cannot be written changes nothing, also not with the next write', async () => {
+    const data = await DeviceData.open(directory);
+    await data.update(state);
+    const loop: Record<string, unknown> = {};
+    loop.self = loop;
+    await expect(data.update({ Thermostat: loop as never })).rejects.toThrow();
+    await data.update({ AlarmTold: true });
+    expect(data.state).toEqual({ Version: 1, ...state, AlarmTold: true });
+    expect((await DeviceData.open(directory)).state).toEqual({ Version: 1, ...state, AlarmTold: true });
+  });
+
+  const whole = (more: object): string => JSON.stringify({ Version: 1, ...state, ...more });
+  test.each([
+    '{',
+    '[]',
+    '{"Version":1}',
+    '{"Version":1,"ProductId":"","DeviceId":"d"}',
+    whole({ ServerUrl: 5 }),
+    whole({ AlarmTold: 'yes' }),
+    whole({ Thermostat: null }),
+    whole({ Thermostat: { Target: '20', Mode: 'heat', Temperature: 20, Time: 0, BoostUntil: 0 } }),
+    whole({ Thermostat: { Target: 20, Mode: 'cool', Temperature: 20, Time: 0, BoostUntil: 0 } }),
+  ])('a damaged state.json is refused with its path: %s', async (content) => {
+    await writeFile(join(directory, 'state.json'), content);
+    await expect(DeviceData.open(directory)).rejects.toThrow(/state\.json/);
+  });
 });
 
 describe('thermostat', () => {

@@ -1,5 +1,7 @@
 /** What the room of `svc device` tells: observers of the thermostat, and users whom an alarm concerns. */
+import { setImmediate as nextTask } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
+import { pushError } from '../../cli/dev/push-errors.ts';
 import { CATEGORIES, type Notification, Notifications, type Sent } from '../../cli/device-app/notifications.ts';
 import { OverTemperature } from '../../cli/device-app/over-temperature.ts';
 import { Thermostat, type ThermostatDevice } from '../../cli/device-app/thermostat.ts';
@@ -20,6 +22,14 @@ describe('over-temperature', () => {
     const alarm = new OverTemperature(28);
     expect(temperatures.map((temperature) => alarm.observe(temperature) ?? '')).toEqual(edges);
   });
+
+  test.each([
+    ['not again while it is hot', [30, 27.5], ['', '']],
+    ['that it is over, when it became cool meanwhile', [20, 30], ['cleared', 'raised']],
+  ])('after a restart, when it had been raised: %s', (_, temperatures, edges) => {
+    const alarm = new OverTemperature(28, true);
+    expect(temperatures.map((temperature) => alarm.observe(temperature) ?? '')).toEqual(edges);
+  });
 });
 
 describe('thermostat', () => {
@@ -37,9 +47,13 @@ describe('thermostat', () => {
       },
       authorize: async (_connection, action) => allowed.includes(action),
     };
+    const disk = { full: false };
     const thermostat = new Thermostat({
       state: { Target: 20, Mode: 'heat', Temperature: 20, Time: 0, BoostUntil: 0 },
-      save: async (state) => void saved.push(state),
+      save: async (state) => {
+        if (disk.full) throw new LocalError('FAILED', 'the disk is full');
+        saved.push(state);
+      },
       timeConstant: 10,
       now: () => clock.now,
     });
@@ -49,7 +63,7 @@ describe('thermostat', () => {
       const connection = {} as DeviceConnection;
       return handler({ method, path, parameters: {}, contentFormat: 0, payload: new TextEncoder().encode(payload), connection });
     };
-    return { thermostat, request, notified, saved, clock };
+    return { thermostat, request, notified, saved, clock, disk };
   }
 
   test('reading and changing are asked for apart', async () => {
@@ -72,6 +86,22 @@ describe('thermostat', () => {
     expect(notified).toHaveLength(2);
   });
 
+  test('what cannot be saved is not changed', async () => {
+    const { thermostat, request, notified, disk } = scene(['Thermostat:Set']);
+    disk.full = true;
+    await expect(request('PUT', '/thermostat/target', '25')).rejects.toThrow('the disk is full');
+    expect([thermostat.tick().target, notified]).toEqual([20, []]);
+    disk.full = false;
+    expect(await request('PUT', '/thermostat/target', '26')).toMatchObject({ status: 204 });
+    expect(thermostat.snapshot().target).toBe(26);
+  });
+
+  test('changes at the same time all count', async () => {
+    const { thermostat, request } = scene(['Thermostat:Set']);
+    await Promise.all([request('PUT', '/thermostat/target', '25'), request('PUT', '/thermostat/mode', 'off')]);
+    expect(thermostat.snapshot()).toMatchObject({ target: 25, mode: 'off' });
+  });
+
   test('the room warms by itself: each tenth of a degree is told once', async () => {
     const { thermostat, request, notified, clock } = scene(['Thermostat:Set']);
     await request('POST', '/thermostat/boost', '1');
@@ -92,8 +122,8 @@ describe('notifications', () => {
       ...(token !== undefined && { push: { token, projectId: 'project' } }),
     });
 
-  /** A device whose provider answers each token with what `answers` says, 200 by default. */
-  function scene(iam: Iam, answers: Record<string, number | LocalError> = {}) {
+  /** A device whose provider answers each token with what `answers` says, a status or the body of a 404; 200 by default. */
+  function scene(iam: Iam, answers: Record<string, number | string | LocalError> = {}) {
     const sent: Sent[] = [];
     const payloads: unknown[] = [];
     const listeners: DeviceEventListener[] = [];
@@ -111,7 +141,8 @@ describe('notifications', () => {
             const answer = answers[token];
             if (answer instanceof LocalError) throw answer;
           },
-          getResponseStatusCode: () => answers[token] ?? 200,
+          getResponseStatusCode: () => (typeof answers[token] === 'string' ? 404 : (answers[token] ?? 200)),
+          getResponseBody: () => (typeof answers[token] === 'string' ? answers[token] : ''),
         } as unknown as PushNotification;
       },
       onDeviceEvent(listener: DeviceEventListener) {
@@ -144,25 +175,40 @@ describe('notifications', () => {
     ]);
   });
 
-  test('one that fails stops no other; a token that is gone is taken from its user', async () => {
+  test('one that fails stops no other; a token that is gone is taken from its user, not for a 404 from anywhere', async () => {
     const iam = model(...['a', 'b', 'c', 'd', 'e', 'f'].map((name) => wants(name, ['CRITICAL'], `token-${name}`)));
-    const { notifications, sent, event } = scene(iam, { 'token-b': 404, 'token-c': new LocalError('STOPPED', 'stopped'), 'token-d': 400 });
+    const gone = JSON.stringify(pushError('UNREGISTERED').body);
+    const proxy = '<html>Not Found</html>';
+    const { notifications, sent, event } = scene(iam, {
+      'token-b': gone,
+      'token-e': proxy,
+      'token-c': new LocalError('STOPPED', 'stopped'),
+      'token-d': 400,
+    });
     event('ATTACHED', null);
     await notifications.send(alarm);
     const results = Object.fromEntries(sent.map(({ username, status, error }) => [username, status ?? error]));
-    expect(results).toEqual({ a: 200, b: 404, c: 'STOPPED', d: 400, e: 200, f: 200 });
+    expect(results).toEqual({ a: 200, b: 404, c: 'STOPPED', d: 400, e: 404, f: 200 });
     expect(iam.users.filter(({ push }) => push === undefined).map(({ username }) => username)).toEqual(['b']);
   });
 
   test('while the device is not attached the newest of each category waits', async () => {
     const { notifications, payloads, event } = scene(model(wants('a', ['CRITICAL', 'INFO'], 'token')));
-    for (const title of ['first', 'second']) await notifications.send({ ...alarm, title });
-    await notifications.send({ ...alarm, category: 'INFO', title: 'over' });
-    expect(payloads).toEqual([]);
+    let told = 0;
+    const send = (notification: Notification) => notifications.send(notification).then(() => told++);
+    const all = [
+      send({ ...alarm, title: 'first' }),
+      send({ ...alarm, title: 'second' }),
+      send({ ...alarm, category: 'INFO', title: 'over' }),
+    ];
+    await nextTask();
+    expect([payloads, told]).toEqual([[], 0]);
     event('ATTACHED', null);
+    await Promise.all(all);
     expect(payloads).toMatchObject([{ message: { notification: { title: 'second' } } }, { message: { notification: { title: 'over' } } }]);
     event('DETACHED', null);
-    await notifications.send(alarm);
+    void notifications.send(alarm);
+    await nextTask();
     expect(payloads).toHaveLength(2);
   });
 });

@@ -1,8 +1,12 @@
-/** Parsers outside of the protocol: the file service of `svc device`, and the allow lists of API keys. */
+/** Parsers outside of the protocol: the file service of `svc device`, the allow lists of API keys, and the audit log of a device. */
 import { FileReader, FileTransferError, readRequest } from '../../cli/file-protocol.ts';
+import { entriesOf, wholeLength } from '../../device/audit/chain.ts';
+import { auditHash, auditVerifier } from '../../device/audit/signing.ts';
+import { verifyEntries } from '../../device/audit/verify.ts';
 import { LocalError } from '../../protocol/errors/index.ts';
 import { ipAllowed, isIpEntry } from '../../server/rest/ip-list.ts';
-import { below, hostile } from './mutate.ts';
+import { fileOf, makeChain } from '../device/audit/chain.ts';
+import { below, chance, hostile } from './mutate.ts';
 import type { Target } from './target.ts';
 
 const INPUTS = 20;
@@ -53,4 +57,36 @@ const ipList: Target = {
   },
 };
 
-export const serviceTargets: readonly Target[] = [fileService, ipList];
+/** Ed25519, of the bytes 0 to 31: a seed has the same signatures at each run. */
+const AUDIT_KEY = `-----BEGIN PRIVATE KEY-----
+MC4CAQAwBQYDK2VwBCIEIAABAgMEBQYHCAkKCwwNDg8QERITFBUWFxgZGhscHR4f
+-----END PRIVATE KEY-----`;
+const { lines, publicKey } = makeChain(
+  [
+    { event: 'device-started', details: { AppName: 'test' } },
+    { event: 'paired', details: { Username: 'zoë', Mode: 'LocalOpen', Local: true } },
+    { event: 'denied', details: { Action: 'IAM:DeleteUser', By: { Username: 'ann', Local: false } } },
+  ],
+  AUDIT_KEY,
+);
+
+/** In one file or two, nothing holds but what the device wrote, from its beginning. */
+const auditLog: Target = {
+  name: 'audit-log',
+  iterate(random) {
+    const { bytes: written } = fileOf(lines);
+    for (let i = 0; i < INPUTS; i++) {
+      const input = hostile(random, [written]);
+      const end = chance(random, 0.5) ? input.length : below(random, input.length + 1);
+      const files = [input.subarray(0, end), input.subarray(end)].map((bytes, index) => ({ name: `${index}.jsonl`, bytes }));
+      const verdict = verifyEntries(files, { ...auditHash, ...auditVerifier() }, { publicKey });
+      if (verdict.ok && Buffer.compare(input, written.subarray(0, input.length)) !== 0)
+        throw new Error('what the device did not write holds');
+      if (verdict.ok && files.flatMap(entriesOf).length !== verdict.entries) throw new Error('an entry that holds is not shown');
+      const whole = wholeLength(input);
+      if (whole > 0 && input[whole - 1] !== 10) throw new Error(`${whole} bytes are no whole lines`);
+    }
+  },
+};
+
+export const serviceTargets: readonly Target[] = [fileService, ipList, auditLog];

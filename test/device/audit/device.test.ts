@@ -6,7 +6,8 @@ import { encode } from '../../../protocol/cbor/index.ts';
 import { PasswordPath } from '../../../protocol/password/index.ts';
 import { withCheapScrypt } from '../../support/cheap-scrypt.ts';
 import { codeOf, stateOf, user } from '../iam/model.ts';
-import { identity, useScene } from './scene.ts';
+import { identity } from './chain.ts';
+import { useScene } from './scene.ts';
 
 const scene = useScene();
 const environment = withCheapScrypt(nodeEnvironment());

@@ -8,7 +8,8 @@ import { createAuditKey } from '../../../device/audit/signing.ts';
 import type { Log } from '../../../transport/environment.ts';
 import { Random } from '../../../transport/sim/random.ts';
 import { codeOf } from '../iam/model.ts';
-import { identity, useScene } from './scene.ts';
+import { identity } from './chain.ts';
+import { useScene } from './scene.ts';
 
 const scene = useScene();
 const file = (name: string) => join(scene().directory, 'audit', name);

@@ -1,15 +1,10 @@
-/** An audit log for tests: a directory of its own, a clock that is moved by hand, and entries without files. */
+/** An audit log for tests: a directory of its own, and a clock that is moved by hand. */
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach } from 'vitest';
-import { type AuditFile, LOG_STARTED } from '../../../device/audit/chain.ts';
-import { type AuditDraft, type AuditHead, sealEntry } from '../../../device/audit/entry.ts';
 import { AuditLog, type AuditLogOptions } from '../../../device/audit/index.ts';
-import { auditHash, auditSigner, createAuditKey } from '../../../device/audit/signing.ts';
-
-export const identity = { productId: 'pr-1', deviceId: 'de-1', fingerprint: 'ab'.repeat(32) };
-export const START = Date.UTC(2026, 0, 2, 3, 4, 5);
+import { identity, START } from './chain.ts';
 
 /** Time that stands still until it is moved; what was scheduled runs on the way. */
 export class ManualClock {
@@ -75,27 +70,4 @@ function newScene(directory: string): Scene {
       return rest;
     });
   return { directory, clock, open: (options) => AuditLog.open(directory, { identity, clock, ...options }), segments, lines, events };
-}
-
-/** A chain in memory, with the key that signed it. */
-export function makeChain(
-  drafts: readonly Omit<AuditDraft, 'time'>[],
-  pem = createAuditKey(),
-): { lines: string[]; publicKey: string; hashes: string[] } {
-  const crypto = { ...auditSigner(pem), ...auditHash };
-  const binding = { Version: 1, ProductId: 'pr-1', DeviceId: 'de-1', DeviceFingerprint: identity.fingerprint, AuditKey: crypto.publicKey };
-  let head: AuditHead | null = null;
-  const [lines, hashes]: [string[], string[]] = [[], []];
-  for (const draft of [{ event: LOG_STARTED, details: binding }, ...drafts]) {
-    const sealed: ReturnType<typeof sealEntry> = sealEntry(head, { time: START, ...draft }, crypto);
-    head = sealed.head;
-    lines.push(new TextDecoder().decode(sealed.line));
-    hashes.push(sealed.head.hash);
-  }
-  return { lines, publicKey: crypto.publicKey, hashes };
-}
-
-/** A file of whole lines. */
-export function fileOf(lines: readonly string[], name = '000000000000.jsonl'): AuditFile {
-  return { name, bytes: new TextEncoder().encode(lines.map((line) => `${line}\n`).join('')) };
 }

@@ -6,7 +6,7 @@ import type { AuditDetails } from '../../../device/audit/entry.ts';
 import { checkEntry, MAX_LINE, readEntry, sealEntry } from '../../../device/audit/entry.ts';
 import { auditHash, auditSigner, auditVerifier, createAuditKey } from '../../../device/audit/signing.ts';
 import { type AuditVerdict, type VerifyOptions, verifyEntries } from '../../../device/audit/verify.ts';
-import { fileOf, identity, makeChain, START } from './scene.ts';
+import { fileOf, identity, makeChain, START } from './chain.ts';
 
 const pem = createAuditKey();
 const drafts = [

@@ -5,6 +5,7 @@
  * from its user. Sending never fails the device: what became of it is told to `onSent`.
  */
 import { type Device, type Iam, type Log, SvcError } from '../../device/index.ts';
+import { isUnregistered } from '../../protocol/control/index.ts';
 
 /** Categories users can choose from. The alarm has the one of device.json, CRITICAL by default; its end is INFO. */
 export const CATEGORIES = ['CRITICAL', 'WARNING', 'INFO'] as const;
@@ -27,9 +28,6 @@ export interface Sent {
 
 /** Notifications under way at a time; the base station takes 8 of a device. */
 const PARALLEL = 4;
-/** What the provider answers for a token that is gone; 404 alone may come from anything on the way to it. */
-const TOKEN_GONE = 404;
-const UNREGISTERED = /"errorCode"\s*:\s*"UNREGISTERED"/;
 
 interface Kept {
   readonly notification: Notification;
@@ -105,7 +103,7 @@ export class Notifications {
     try {
       await push.send();
       const status = push.getResponseStatusCode();
-      if (status === TOKEN_GONE && UNREGISTERED.test(push.getResponseBody())) await this.#forget(username, token);
+      if (isUnregistered({ statusCode: status, body: push.getResponseBody() })) await this.#forget(username, token);
       this.#onSent({ category, username, status });
     } catch (error) {
       const reason = error instanceof SvcError ? error.code : String(error);

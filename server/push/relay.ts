@@ -5,7 +5,7 @@
  * One notification has one idempotency key for all its attempts, and 100 s in all; then the provider's last answer stands. What is tried again
  * and when is `retry.ts`, tokens are `token-cache.ts`. The document is passed on unread.
  */
-import type { PushAnswer, PushRequest } from '../../protocol/control/index.ts';
+import { isUnregistered, type PushAnswer, type PushRequest, tokenOf } from '../../protocol/control/index.ts';
 import type { CryptoHost } from '../../protocol/crypto-host.ts';
 import { LocalError, RemoteError } from '../../protocol/errors/index.ts';
 import type { Clock, Environment } from '../../transport/environment.ts';
@@ -15,7 +15,7 @@ import type { PushCredential } from '../storage/outbound-store.ts';
 import { credentialRecord, type Sealer } from '../storage/sealing.ts';
 import type { Store } from '../storage/store.ts';
 import { fetchToken, type SignAssertion, TokenRefused } from './account.ts';
-import { cutText, isUnregistered, tokenOf } from './answer.ts';
+import { cutText } from './answer.ts';
 import { type Attempted, PUSH_TIME, parseRetryAfter, retryDelay } from './retry.ts';
 import { TokenCache } from './token-cache.ts';
 
@@ -65,7 +65,7 @@ export class PushRelay {
     const credential = await this.#credential(device.productId, projectId);
     const answer = await this.#deliver(credential, body);
     const text = new TextDecoder('utf-8', { ignoreBOM: true }).decode(answer.body);
-    if (isUnregistered(answer.status, text)) this.#unregistered(device, projectId, body);
+    if (isUnregistered({ statusCode: answer.status, body: text })) this.#unregistered(device, projectId, body);
     return { statusCode: answer.status, body: cutText(text, ANSWER_LIMIT) };
   }
 

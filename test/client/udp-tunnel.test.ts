@@ -1,8 +1,9 @@
 /** UDP tunnels in virtual time: a program at the client, a base station or none, a device, and a service on a host of its own. */
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { type Connection, SvcClient, type UdpTunnel, type UdpTunnelOptions } from '../../client/node.ts';
 import type { AuthorizationRequest } from '../../device/index.ts';
 import type { UdpSocket } from '../../transport/environment.ts';
+import { bindError } from '../../transport/node/udp-errors.ts';
 import type { SimulatedHost } from '../../transport/sim/index.ts';
 import { type DeviceUnderTest, Scene } from './scene.ts';
 
@@ -352,6 +353,21 @@ describe('what cannot be opened', () => {
     expect(await scene.code(connection.createUdpTunnel().open('names'))).toBe('FORBIDDEN');
     await scene.settle(connection.close());
     expect(await scene.code(connection.createUdpTunnel().open('names'))).toBe('STOPPED');
+  });
+
+  test('a port of the system: what to do, and the tunnel can be opened at another', async () => {
+    const connection = await connected();
+    const refused = bindError(Object.assign(new Error('bind EACCES'), { code: 'EACCES' }), { port: 53, receive: () => {} });
+    const bind = vi.spyOn(phone.network, 'bind').mockRejectedValueOnce(refused);
+    const tunnel = connection.createUdpTunnel();
+    const opening = scene.settle(tunnel.open('names', 53));
+    await expect(opening).rejects.toMatchObject({ code: 'PRIVILEGED_PORT', message: expect.stringContaining('1024 or above') });
+    expect(bind).toHaveBeenLastCalledWith(expect.objectContaining({ port: 53, host: '127.0.0.1' }));
+    await scene.settle(tunnel.open('names'));
+    const program = await Program.start(tunnel);
+    program.send('late');
+    await run(500);
+    expect(program.got).toEqual(['LATE']);
   });
 
   test('at the device', () => {

@@ -94,6 +94,23 @@ test('a change by the owner reaches the guest who observes; the guest changes no
   await client.stop();
 }, 60_000);
 
+test('a test notification by the command line: what the provider says comes back through base station and device', async () => {
+  const pushTest = () => svc('push', 'test', '--json', ...owner());
+  const before = provider.events.filter(({ event }) => event === 'message').length;
+  expect(JSON.parse((await pushTest()).stdout)).toMatchObject({ username: 'admin', statusCode: 200 });
+  const received = await provider.event('message', before + 1);
+  expect(received).toMatchObject({ message: { token: 'telephone-of-the-owner', notification: { title: 'Test' } } });
+
+  await svcJson('push', 'set', 'demo-project', 'UNREGISTERED', ...owner());
+  const gone = await pushTest();
+  expect(gone).toMatchObject({ code: 1, stderr: expect.stringContaining('HTTP 404') });
+  const { statusCode, body } = JSON.parse(gone.stdout);
+  expect([statusCode, JSON.parse(body).error.details[0].errorCode]).toEqual([404, 'UNREGISTERED']);
+
+  await svcJson('push', 'set', 'other-project', 'token', ...owner());
+  expect(await pushTest()).toMatchObject({ code: 1, stdout: '', stderr: expect.stringMatching(/no push credential/) });
+});
+
 test('a second process in the directory is refused, and explain reads beside the first', async () => {
   const second = await svc(...deviceArguments);
   expect(second).toMatchObject({ code: 1, stdout: '', stderr: expect.stringMatching(/^svc: .* is in use by process \d+: .*\n$/) });

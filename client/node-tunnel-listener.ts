@@ -12,6 +12,8 @@ export async function listenTunnel(port: number, startStream: () => SessionStrea
     carry(socket, startStream, closing.signal),
   );
   await listen(server, port);
+  // A connection that cannot be accepted, for want of descriptors above all, is lost; the next one may be taken again.
+  server.on('error', () => {});
   const address = server.address();
   return {
     port: typeof address === 'object' && address !== null ? address.port : port,

@@ -1,9 +1,9 @@
 /** TCP tunnels over loopback: a device and a client of this process, real UDP and TCP on free ports, no base station. */
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
-import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net';
+import { type AddressInfo, connect, createServer, Server, type Socket } from 'node:net';
 import { networkInterfaces } from 'node:os';
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import type { Connection } from '../../client/node.ts';
 import { type AuthorizationRequest, type Device, type Environment, nodeEnvironment, RemoteError } from '../../device/index.ts';
 import { type DirectPair, directPair } from './direct-pair.ts';
@@ -114,6 +114,17 @@ describe('an open tunnel', () => {
     expect(asked[3]?.attributes).toEqual({ 'TcpTunnel:ServiceId': 'echo', 'TcpTunnel:ServiceType': 'tcp' });
     expect(asked[3]?.connection.clientFingerprint).toBe(connection.getClientFingerprint());
     expect(asked[3]?.connection.isLocal).toBe(true);
+  });
+
+  test('goes on when connections cannot be accepted', async () => {
+    const listening = vi.spyOn(Server.prototype, 'listen');
+    const tunnel = await open();
+    const server = listening.mock.contexts[0] as Server;
+    listening.mockRestore();
+    for (let i = 0; i < 2; i++) server.emit('error', Object.assign(new Error('accept EMFILE'), { code: 'EMFILE' }));
+    const socket = await dial(tunnel.getLocalPort());
+    socket.end('still there');
+    expect(String(await read(socket))).toBe('still there');
   });
 
   test('closes: the port is free and its connections are reset', async () => {

@@ -136,6 +136,11 @@ export class Connection {
     return this.#connected().info;
   }
 
+  /** Whether it is open now. */
+  get isConnected(): boolean {
+    return this.#state === 'connected';
+  }
+
   /** Why the connection ended; null while it lives and when this end closed it. */
   get closeReason(): SvcError | null {
     return this.#closeReason;

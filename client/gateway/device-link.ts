@@ -80,6 +80,11 @@ export class DeviceLink {
   }
 
   #opened(connection: Connection): void {
+    // It may have ended before anybody listened.
+    if (!connection.isConnected) {
+      this.#failed(connection.closeReason);
+      return;
+    }
     this.#connection = connection;
     this.#since = this.#options.environment.clock.now();
     connection.addConnectionEventsListener({ onEvent: (event) => event === 'CLOSED' && this.#lost(connection) });

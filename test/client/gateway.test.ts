@@ -421,6 +421,19 @@ describe('limits and loss', () => {
     expect(option(tool.received[0], 'Max-Age')).toEqual(['01']);
   });
 
+  test('a connection that ended before the gateway had it is opened again', async () => {
+    device.addCoapResource('GET', '/x', () => ({ status: 205, payload: 'x' }));
+    tool.close();
+    await scene.settle(gateway.close());
+    states = [];
+    const ended = await scene.settle(connect());
+    await scene.settle(ended.close());
+    await open({ connection: ended });
+    await run(60_000);
+    expect(states).toEqual(['lost', 'connected']);
+    expect((await tool.ask({ code: 'GET', options: path('x') })).code).toBe('2.05');
+  });
+
   test('a connection lost on the way: 5.04; while there is none: 5.03; and then it serves again', async () => {
     device.addCoapResource('GET', '/never', () => new Promise(() => {}));
     device.addCoapResource('GET', '/x', () => ({ status: 205, payload: 'x' }));

@@ -1,8 +1,9 @@
 /** `svc iam users …`: the users of a device and their settings. */
 import { Command, InvalidArgumentError, Option } from 'commander';
+import { SvcError } from '../../client/node.ts';
 import type { TargetOptions } from '../client/target.ts';
 import { collect } from '../frame/arguments.ts';
-import { UsageError } from '../frame/errors.ts';
+import { CommandError, describe, UsageError } from '../frame/errors.ts';
 import { givenPassword, type PasswordOptions, withPassword } from '../frame/password.ts';
 import { iamSubcommand, printNames, userLines, withIam } from './shared.ts';
 
@@ -92,12 +93,20 @@ function set(): Command {
         password: (value) => iam.updateUserPassword(username, value),
       };
       const all = [...changes, ...cleared] as [string, string | null][];
-      // One after the other: what is refused is the first that is not done.
-      for (const [name, value] of all) await apply[name]!(value);
-      const changed = all.map(([name]) => name);
+      const changed: string[] = [];
+      for (const [name, value] of all) {
+        await apply[name]!(value).catch((error: unknown) => refused(error, name, changed));
+        changed.push(name);
+      }
       output.result({ username, changed }, `changed ${changed.join(', ')} of ${username}`);
     });
   });
+}
+
+/** One setting after the other: what was changed before stays so, which has to be said. */
+function refused(error: unknown, name: string, changed: readonly string[]): never {
+  if (!(error instanceof SvcError) || changed.length === 0) throw error;
+  throw new CommandError(`${name}: ${describe(error)}; changed before that: ${changed.join(', ')}`);
 }
 
 function rename(): Command {

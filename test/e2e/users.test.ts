@@ -148,6 +148,10 @@ test('the administrator manages users', async () => {
 test('and is told what is wrong', async () => {
   const refusals: [string[], RegExp][] = [
     [['users', 'show', 'nobody'], /^svc: there is no such user .*USER_DOES_NOT_EXIST.*svc iam users list/],
+    [
+      ['users', 'set', 'fr', '--role', 'Guest', '--display-name', 'x'.repeat(65)],
+      /^svc: display-name: .*INVALID_INPUT.*changed before that: role/,
+    ],
     [['users', 'create', 'gina', '--role', 'King'], /ROLE_DOES_NOT_EXIST.*svc iam roles/],
     [['users', 'create', 'Gina!'], /INVALID_INPUT/],
   ];

@@ -6,11 +6,19 @@
  * hears of it only then.
  */
 import { createHash, randomBytes } from 'node:crypto';
-import { type FileHandle, open, rename, rm } from 'node:fs/promises';
+import { type FileHandle, open, readdir, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Device, DeviceStream, SessionStream } from '../../device/index.ts';
 import { StreamCode } from '../../protocol/errors/index.ts';
 import { CHUNK, encodeLine, FILE_PORT, FileReader, type FileRequest, FileTransferError, readRequest } from '../file-protocol.ts';
+
+/** A file on its way: hidden, and no name that a client may give. */
+const PARTIAL = /^\..+\.[0-9a-f]{12}\.part$/;
+
+/** Removes what a process that was killed left half written. For the process that has the directory. */
+export async function removePartialFiles(directory: string): Promise<void> {
+  for (const name of await readdir(directory)) if (PARTIAL.test(name)) await rm(join(directory, name), { force: true });
+}
 
 /** Serves files from and to `directory` on the stream port FILE_PORT. */
 export function installFiles(device: Device, directory: string): void {

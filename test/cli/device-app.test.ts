@@ -1,10 +1,11 @@
 /** The parts of `svc device` that need no network: allow lists, state, the thermostat's room, the file protocol. */
-import { mkdtemp, rm, stat, writeFile } from 'node:fs/promises';
+import { mkdtemp, readdir, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { readAllowed } from '../../cli/device-app/allow.ts';
 import { DeviceData } from '../../cli/device-app/data.ts';
+import { removePartialFiles } from '../../cli/device-app/files.ts';
 import { Thermostat, type ThermostatState } from '../../cli/device-app/thermostat.ts';
 import { encodeLine, FileReader, isFileName, readRequest } from '../../cli/file-protocol.ts';
 import { LocalError } from '../../protocol/errors/index.ts';
@@ -87,6 +88,13 @@ describe("a device's directory", () => {
     await writeFile(join(directory, 'state.json'), content);
     await expect(DeviceData.open(directory)).rejects.toThrow(/state\.json/);
   });
+});
+
+test('what a killed process left half written is removed, and nothing else', async () => {
+  const kept = ['.hidden', '.a.part', 'report.part', 'a.0123456789ab.part', 'photo.jpg'];
+  for (const name of [...kept, '.photo.jpg.0123456789ab.part', '.x.ffffffffffff.part']) await writeFile(join(directory, name), '');
+  await removePartialFiles(directory);
+  expect((await readdir(directory)).sort()).toEqual(kept.sort());
 });
 
 describe('thermostat', () => {

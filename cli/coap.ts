@@ -70,7 +70,7 @@ async function execute(
     output.result({ status, contentFormat: responseFormat, ...encoded }, '');
   } else if (status < 300 && body !== undefined) {
     if (text === undefined) output.bytes(body);
-    else output.bytes(new TextEncoder().encode(`${text}\n`));
+    else output.payload(text);
   }
   if (status >= 300) throw new CommandError(`the device answered ${formatStatus(status)}${text === undefined ? '' : `: ${text}`}`);
 }

@@ -27,6 +27,12 @@ export class Output {
     this.#streams.stdout.write(`${this.json ? JSON.stringify(document) : lines(text)}\n`);
   }
 
+  /** A payload that is text, and a line end: as it came for a pipe; for a terminal without what could rewrite what that shows. */
+  payload(text: string): void {
+    const { stdout } = this.#streams;
+    stdout.write(`${stdout.isTTY === true ? lines(text) : text}\n`);
+  }
+
   /** Raw bytes to standard output, for payloads. */
   bytes(data: Uint8Array): void {
     this.#streams.stdout.write(data);

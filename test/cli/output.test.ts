@@ -4,16 +4,21 @@ import { expect, test } from 'vitest';
 import { CommandError, describe } from '../../cli/frame/errors.ts';
 import { Output } from '../../cli/frame/output.ts';
 
-function written(json: boolean, document: unknown, text: string | readonly string[]): string {
+function shown(write: (output: Output) => void, { json = false, isTTY = false } = {}): string {
   let all = '';
-  const stdout = new Writable({
+  const sink = new Writable({
     write(chunk, _encoding, done) {
       all += chunk;
       done();
     },
   });
-  new Output(json, { stdout, stderr: stdout }).result(document, text);
+  const stdout = Object.assign(sink, { isTTY });
+  write(new Output(json, { stdout, stderr: stdout }));
   return all;
+}
+
+function written(json: boolean, document: unknown, text: string | readonly string[]): string {
+  return shown((output) => output.result(document, text), { json });
 }
 
 const NAME = 'Eve\u001b[2K\u001b]0;x\u0007\u202e\u009b1m\r\nrole  Administrator';
@@ -45,4 +50,10 @@ test('direction marks and separators of lines become blanks', () => {
 test('JSON has everything, escaped', () => {
   const line = written(true, { name: 'a\u001b\n' }, 'x');
   expect(line).toBe('{"name":"a\\u001b\\n"}\n');
+});
+
+test('a payload is what it was for a pipe, and harmless on a terminal', () => {
+  const payload = 'a\u001b[2K\tb\r\nc';
+  expect(shown((output) => output.payload(payload))).toBe(`${payload}\n`);
+  expect(shown((output) => output.payload(payload), { isTTY: true })).toBe('a [2K\tb \nc\n');
 });

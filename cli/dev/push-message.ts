@@ -12,6 +12,8 @@ const TARGETS = ['token', 'topic', 'condition'] as const;
 const OBJECTS = ['android', 'apns', 'webpush', 'fcm_options', 'fcmOptions'];
 /** Bytes of a message's payload, as the provider documents it. */
 const MAX_DATA = 4096;
+/** Levels of objects and lists: as many as protobuf's JSON parsers take. */
+const MAX_DEPTH = 100;
 
 class Invalid extends Error {
   readonly answer: ProviderAnswer;
@@ -33,7 +35,9 @@ export function checkMessage(body: string): PushMessage | { readonly refused: Pr
 }
 
 function messageOf(body: string): PushMessage {
-  const document = object(parsed(body), '');
+  const json = parsed(body);
+  if (isDeep(json)) throw new Invalid('', 'Invalid JSON payload received. Message too deep.');
+  const document = object(json, '');
   only(document, ['message', 'validate_only', 'validateOnly'], '');
   const message = object(document.message, 'message');
   only(message, [...TARGETS, ...OBJECTS, 'name', 'notification', 'data'], 'message');
@@ -53,6 +57,16 @@ function parsed(body: string): unknown {
   } catch {
     throw new Invalid('', 'Invalid JSON payload received.');
   }
+}
+
+/** Level by level: recursion would end where the stack does. */
+function isDeep(value: unknown): boolean {
+  let level = [value];
+  for (let depth = 0; depth <= MAX_DEPTH; depth++) {
+    level = level.flatMap((each) => (typeof each === 'object' && each !== null ? Object.values(each) : []));
+    if (level.length === 0) return false;
+  }
+  return true;
 }
 
 function object(value: unknown, field: string): Fields {

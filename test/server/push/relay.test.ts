@@ -135,6 +135,16 @@ describe('over HTTP, with the emulator', () => {
     },
   );
 
+  test('the emulator refuses a document nested deeper than a program can print, and goes on', async () => {
+    await prepare();
+    const before = emulator.received.length;
+    const nested = (levels: number) => `{"message":{"token":"a","android":${'{"a":'.repeat(levels)}1${'}'.repeat(levels)}}}`;
+    expect((await push(nested(98))).statusCode).toBe(200);
+    expect((await push(nested(99))).statusCode).toBe(400);
+    expect((await push(nested(10_000))).statusCode).toBe(400);
+    expect(emulator.received.slice(before).map((each) => JSON.stringify(each))).toHaveLength(1);
+  });
+
   test('a project without a credential in the organization is forbidden', async () => {
     await prepare();
     await expect(push(message('a'), 'other-project')).rejects.toMatchObject({ code: 'FORBIDDEN' });

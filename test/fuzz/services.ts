@@ -1,12 +1,18 @@
-/** Parsers outside of the protocol: the file service of `svc device`, the allow lists of API keys, and the audit log of a device. */
+/**
+ * Parsers outside of the protocol: the file service of `svc device`, the allow lists of API keys, the audit log of a device, and what services and the push
+ * provider answer.
+ */
+import { checkMessage } from '../../cli/dev/push-message.ts';
 import { FileReader, FileTransferError, readRequest } from '../../cli/file-protocol.ts';
 import { entriesOf, wholeLength } from '../../device/audit/chain.ts';
 import { auditHash, auditVerifier } from '../../device/audit/signing.ts';
 import { verifyEntries } from '../../device/audit/verify.ts';
-import { LocalError } from '../../protocol/errors/index.ts';
+import { isUnregistered, MAX_SERVICE_MESSAGE, tokenOf } from '../../protocol/control/index.ts';
+import { LocalError, RemoteError } from '../../protocol/errors/index.ts';
 import { ipAllowed, isIpEntry } from '../../server/rest/ip-list.ts';
+import { serviceAnswer } from '../../server/services/answer.ts';
 import { fileOf, makeChain } from '../device/audit/chain.ts';
-import { below, chance, hostile } from './mutate.ts';
+import { below, chance, hostile, pick } from './mutate.ts';
 import type { Target } from './target.ts';
 
 const INPUTS = 20;
@@ -89,4 +95,31 @@ const auditLog: Target = {
   },
 };
 
-export const serviceTargets: readonly Target[] = [fileService, ipList, auditLog];
+const documents = [
+  '{"message":"AAECAw=="}',
+  '{"message":{"token":"t","notification":{"title":"Hot","body":"90 °C"},"data":{"a":"b"}}}',
+  '{"error":{"code":404,"status":"NOT_FOUND","details":[{"@type":"x","errorCode":"UNREGISTERED"}]}}',
+].map((document) => utf8.encode(document));
+const contentTypes = ['application/json', 'text/plain', 'text/html; charset="utf-16"', 'text/plain;charset=x', ''];
+
+/** Bodies of HTTP answers and of the push provider's documents. */
+const httpBodies: Target = {
+  name: 'http-bodies',
+  iterate(random) {
+    for (let i = 0; i < INPUTS; i++) {
+      const body = hostile(random, documents);
+      const text = new TextDecoder().decode(body);
+      checkMessage(text);
+      if (isUnregistered({ statusCode: 404, body: text }) && !text.includes('error')) throw new Error(`a token is gone by ${text}`);
+      if (tokenOf(text) !== null && !text.includes('message')) throw new Error(`a token was read in ${text}`);
+      try {
+        const { message } = serviceAnswer({ status: 200, headers: { 'content-type': pick(random, contentTypes) }, body, cut: false });
+        if (message.length > MAX_SERVICE_MESSAGE) throw new Error(`${message.length} bytes are too many`);
+      } catch (error) {
+        if (!(error instanceof RemoteError)) throw error;
+      }
+    }
+  },
+};
+
+export const serviceTargets: readonly Target[] = [fileService, ipList, auditLog, httpBodies];

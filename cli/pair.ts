@@ -60,7 +60,9 @@ async function run(argument: string | undefined, options: PairCommandOptions): P
       ask: (missing) => askFor(missing, output),
     });
   };
-  const settings = { replace: options.replace === true, name: options.name, ...(password !== undefined && { prove: pair }) };
+  // The local ways take no password: then the device has proved nothing, whatever is given.
+  const proves = password !== undefined && mode?.startsWith('Local') !== true;
+  const settings = { replace: options.replace === true, name: options.name, ...(proves && { prove: pair }) };
   await withConnection(
     { ...options, ...(device !== undefined && { device }) },
     async (opened) => {

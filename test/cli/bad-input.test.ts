@@ -79,6 +79,11 @@ describe('wrong use ends with exit code 2 and one line', () => {
     ['a name that is none to pair under', `pair ${PAIRING} --name a.b --state {dir}/p6`, /a name has/],
     ['an empty password', `pair ${PAIRING} --password-file {dir}/empty --state {dir}/p7`, /empty is empty/],
     ['no first contact without fingerprint or password', 'pair p=pr,d=de --address 127.0.0.1:9 --state {dir}/p8', /--fingerprint/],
+    [
+      'no first contact with a password that the mode does not use',
+      'pair p=pr,d=de --mode LocalOpen --password-file {dir}/file --address 127.0.0.1:9 --state {dir}/p9',
+      /--fingerprint/,
+    ],
     ['no user', 'iam users show', /missing required argument/],
     ['nothing to set', 'iam users set bob', /nothing to change/],
     ['a setting given and cleared', 'iam users set bob --display-name B --clear display-name', /given and cleared/],

@@ -46,7 +46,7 @@ async function run(argument: string | undefined, options: PairCommandOptions): P
   const given = argument ?? options.device;
   const device = given === '-' ? await readStandardInput() : given;
   const pairing = device?.includes('=') ? readPairingString(device) : undefined;
-  const password = (await givenPassword(options)) ?? process.env[VARIABLE] ?? pairing?.password;
+  const password = (await givenPassword(options)) ?? (process.env[VARIABLE] || undefined) ?? pairing?.password;
   if (pairing?.password !== undefined && given !== '-') warnOfArgument(output, 'svc pair - reads a pairing string from standard input');
   const { mode, username, keyName } = options;
   let paired: Paired | undefined;

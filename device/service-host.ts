@@ -7,15 +7,18 @@
  */
 import { LocalError, RemoteError } from '../protocol/errors/index.ts';
 import { canonicalAddress, inPrefix, isLinkLocal, type Prefix, parseAddress, parsePrefix } from '../transport/address.ts';
+import { CLOUD_ADDRESSES } from '../transport/cloud-addresses.ts';
 
 /** No server has these: unspecified (RFC 1122 §3.2.1.3, RFC 4291 §2.5.2), multicast, broadcast. */
 const IMPOSSIBLE = ['0.0.0.0/8', '224.0.0.0/4', '255.255.255.255', '::', 'ff00::/8'].map(prefix);
 
-/** Metadata services of clouds outside the link-local networks: whoever reaches them speaks as the machine. */
-const METADATA = ['fd00:ec2::254', 'fd20:ce::254', '100.100.100.200', '192.0.0.192'].map(prefix);
+const CLOUDS = CLOUD_ADDRESSES.map(prefix);
 
-/** IPv4 behind a translator (RFC 6052 §2.1): the last four bytes count. */
-const TRANSLATED = prefix('64:ff9b::/96');
+/** Prefixes with an IPv4 address behind them, and the byte it begins at: a translator's (RFC 6052 §2.1), 6to4 (RFC 3056 §2). */
+const CARRIERS = [
+  { prefix: prefix('64:ff9b::/96'), at: 12 },
+  { prefix: prefix('2002::/16'), at: 2 },
+];
 
 /** The host of one service. */
 export class ServiceHost {
@@ -59,8 +62,9 @@ export class ServiceHost {
 /** Whether a name may lead to an address, numeric. */
 export function mayBeResolved(address: string): boolean {
   const bytes = parseAddress(address);
-  if (bytes === null || isLinkLocal(bytes) || isIn(address, IMPOSSIBLE) || isIn(address, METADATA)) return false;
-  return !inPrefix(bytes, TRANSLATED) || mayBeResolved(bytes.subarray(12).join('.'));
+  if (bytes === null || isLinkLocal(bytes) || isIn(address, IMPOSSIBLE) || isIn(address, CLOUDS)) return false;
+  const carrier = CARRIERS.find((each) => inPrefix(bytes, each.prefix));
+  return carrier === undefined || mayBeResolved(bytes.subarray(carrier.at, carrier.at + 4).join('.'));
 }
 
 function isIn(address: string, prefixes: readonly Prefix[]): boolean {

@@ -221,7 +221,9 @@ export class Tunnels<S extends TunnelService> {
 }
 
 function check({ id, type, host, port, metadata = {} }: TunnelService): void {
-  if (!/^[^/]{1,64}$/.test(id)) throw new LocalError('INVALID_ARGUMENT', 'the id of a tunnel service has 1 to 64 characters and no "/"');
+  // It is a segment of a path, which cannot be "." or ".." (RFC 7252 §5.10.1).
+  if (!/^(?!\.{1,2}$)[^/]{1,64}$/.test(id))
+    throw new LocalError('INVALID_ARGUMENT', 'the id of a tunnel service has 1 to 64 characters, no "/", and is not "." or ".."');
   if (!/^.{1,64}$/.test(type)) throw new LocalError('INVALID_ARGUMENT', 'the type of a tunnel service has 1 to 64 characters');
   if (host === '') throw new LocalError('INVALID_ARGUMENT', 'a tunnel service needs a host');
   if (checkPort('port of a tunnel service', port) === 0) throw new LocalError('INVALID_ARGUMENT', 'the port of a tunnel service is not 0');

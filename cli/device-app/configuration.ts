@@ -87,7 +87,7 @@ function readUdpService(field: JsonField): UdpTunnelService {
 function readService(field: JsonField): TcpTunnelService {
   const metadata = field.optional('Metadata');
   return {
-    id: matching(field.required('Id'), /^[^/]{1,64}$/, '1 to 64 characters without "/"'),
+    id: matching(field.required('Id'), /^(?!\.{1,2}$)[^/]{1,64}$/, '1 to 64 characters without "/", and not "." or ".."'),
     type: matching(field.required('Type'), /^.{1,64}$/, '1 to 64 characters'),
     host: matching(field.required('Host'), /^\S{1,253}$/, 'an address or a host name'),
     port: number(field.required('Port'), 1, 65_535, true),

@@ -7,6 +7,8 @@
 import { BlockList, isIPv4 } from 'node:net';
 import { formatAddress, parseAddress } from '../../protocol/address.ts';
 import { RemoteError } from '../../protocol/errors/index.ts';
+import { inPrefix, type Prefix, parsePrefix } from '../../transport/address.ts';
+import { CLOUD_ADDRESSES } from '../../transport/cloud-addresses.ts';
 
 /**
  * - public: anywhere on the Internet
@@ -15,12 +17,10 @@ import { RemoteError } from '../../protocol/errors/index.ts';
  */
 export type AddressClass = 'public' | 'private' | 'never';
 
+const clouds: readonly Prefix[] = CLOUD_ADDRESSES.map((text) => parsePrefix(text)!);
 const privateV4 = list('ipv4', ['10.0.0.0/8', '100.64.0.0/10', '127.0.0.0/8', '172.16.0.0/12', '192.168.0.0/16', '198.18.0.0/15']);
 const neverV4 = list('ipv4', [
   '0.0.0.0/8',
-  // Metadata and platform services of clouds, beside those at link-local addresses.
-  '100.100.100.200/32',
-  '168.63.129.16/32',
   '169.254.0.0/16',
   '192.0.0.0/24',
   '192.0.2.0/24',
@@ -31,8 +31,6 @@ const neverV4 = list('ipv4', [
   '240.0.0.0/4',
 ]);
 const privateV6 = list('ipv6', ['::1/128', 'fc00::/7']);
-/** Metadata and platform services of clouds at unique local addresses. */
-const metadataV6 = list('ipv6', ['fd00:42::42/128', 'fd00:c1::a9fe:a9fe/128', 'fd00:ec2::/32', 'fd20:ce::254/128']);
 /** The only global unicast there is, and what of it is not. */
 const globalV6 = list('ipv6', ['2000::/3']);
 const specialV6 = list('ipv6', ['2001::/23', '2001:db8::/32', '3fff::/20']);
@@ -45,7 +43,7 @@ const carriers = [
 /** What kind of address a numeric text is. */
 export function addressClass(text: string): AddressClass {
   const bytes = parseAddress(text);
-  if (bytes === null) return 'never';
+  if (bytes === null || clouds.some((prefix) => inPrefix(bytes, prefix))) return 'never';
   const address = formatAddress(bytes);
   if (isIPv4(address)) {
     if (neverV4.check(address, 'ipv4')) return 'never';
@@ -53,7 +51,6 @@ export function addressClass(text: string): AddressClass {
   }
   const carrier = carriers.find((each) => each.list.check(address, 'ipv6'));
   if (carrier !== undefined) return addressClass(bytes.subarray(carrier.at, carrier.at + 4).join('.'));
-  if (metadataV6.check(address, 'ipv6')) return 'never';
   if (privateV6.check(address, 'ipv6')) return 'private';
   return globalV6.check(address, 'ipv6') && !specialV6.check(address, 'ipv6') ? 'public' : 'never';
 }

@@ -209,6 +209,12 @@ describe('services by name and over IPv6', () => {
     });
   });
 
+  test.each(['', '.', '..', 'a/b', 'x'.repeat(65)])('an id that no path can hold is refused: %j', (id) => {
+    const service = { id, type: 'tcp', host: '127.0.0.1', port: 1 };
+    expect(() => device.addTcpTunnelService(service)).toThrow(expect.objectContaining({ code: 'INVALID_ARGUMENT' }));
+    expect(() => device.addUdpTunnelService(service)).toThrow(expect.objectContaining({ code: 'INVALID_ARGUMENT' }));
+  });
+
   test('metadata that changes while the device runs', async () => {
     const { decodeTunnelService } = await import('../../protocol/records/index.ts');
     device.setTcpTunnelServiceMetadata('echo', { floor: '3', room: 'a' });

@@ -4,7 +4,17 @@ export type { SocketAddress } from './address.ts';
 export * from './attach.ts';
 export * from './connect.ts';
 export * from './errors.ts';
-export { MAX_APP_TEXT, MAX_JWT, MAX_PROJECT_ID, MAX_PUSH_BODY, MAX_SCT, MAX_SCTS, MAX_SERVER_KEY, MAX_SERVICE_MESSAGE } from './limits.ts';
+export {
+  MAX_APP_TEXT,
+  MAX_JWT,
+  MAX_PROJECT_ID,
+  MAX_PUSH_ANSWER,
+  MAX_PUSH_BODY,
+  MAX_SCT,
+  MAX_SCTS,
+  MAX_SERVER_KEY,
+  MAX_SERVICE_MESSAGE,
+} from './limits.ts';
 export * from './paths.ts';
 export * from './push-document.ts';
 export type { Redirect } from './redirect.ts';

@@ -17,9 +17,10 @@ export const MAX_JWT = 8192;
 export const MAX_PACKET = 1500;
 /** Text of an error body. */
 export const MAX_ERROR_TEXT = 512;
-/** Push (reference §2.5, §5.6): the document for the provider and the provider's answer. */
+/** Push (reference §2.5, §5.6): the document for the provider, and what a device keeps of the provider's answer. */
 export const MAX_PROJECT_ID = 255;
 export const MAX_PUSH_BODY = 65_536;
+export const MAX_PUSH_ANSWER = 4096;
 /** Service invocation (reference §5.7). */
 export const MAX_SERVICE_ID = 64;
 export const MAX_SERVICE_MESSAGE = 65_536;

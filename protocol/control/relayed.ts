@@ -4,7 +4,8 @@
  */
 import { bytes, decode, encode, map, optionalBytes, optionalUint, text, uint } from '../cbor/index.ts';
 import { RemoteError } from '../errors/index.ts';
-import { MAX_PROJECT_ID, MAX_PUSH_BODY, MAX_SERVICE_ID, MAX_SERVICE_MESSAGE } from './limits.ts';
+import { MAX_PROJECT_ID, MAX_PUSH_ANSWER, MAX_PUSH_BODY, MAX_SERVICE_ID, MAX_SERVICE_MESSAGE } from './limits.ts';
+import { cutText } from './push-document.ts';
 
 /** A push notification for a project of the provider. */
 export interface PushRequest {
@@ -57,10 +58,13 @@ export function encodePushAnswer({ statusCode, body }: PushAnswer): Uint8Array {
   return encode({ StatusCode: statusCode, Body: body });
 }
 
-/** @throws RemoteError PARSE */
+/** The body as far as a device keeps it. @throws RemoteError PARSE */
 export function decodePushAnswer(payload: Uint8Array): PushAnswer {
   const body = map(decode(payload));
-  return { statusCode: uint(body, 'StatusCode', { max: 0xffff }), body: text(body, 'Body', { max: MAX_PUSH_BODY }) };
+  return {
+    statusCode: uint(body, 'StatusCode', { max: 0xffff }),
+    body: cutText(text(body, 'Body', { max: MAX_PUSH_BODY }), MAX_PUSH_ANSWER),
+  };
 }
 
 /** Body of `POST /device/service/invoke`. */

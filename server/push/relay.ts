@@ -5,7 +5,7 @@
  * One notification has one idempotency key for all its attempts, and 100 s in all; then the provider's last answer stands. What is tried again
  * and when is `retry.ts`, tokens are `token-cache.ts`. The document is passed on unread.
  */
-import { isUnregistered, type PushAnswer, type PushRequest, tokenOf } from '../../protocol/control/index.ts';
+import { cutText, isUnregistered, MAX_PUSH_ANSWER, type PushAnswer, type PushRequest, tokenOf } from '../../protocol/control/index.ts';
 import type { CryptoHost } from '../../protocol/crypto-host.ts';
 import { LocalError, RemoteError } from '../../protocol/errors/index.ts';
 import type { Clock, Environment } from '../../transport/environment.ts';
@@ -15,7 +15,6 @@ import type { PushCredential } from '../storage/outbound-store.ts';
 import { credentialRecord, type Sealer } from '../storage/sealing.ts';
 import type { Store } from '../storage/store.ts';
 import { fetchToken, type SignAssertion, TokenRefused } from './account.ts';
-import { cutText } from './answer.ts';
 import { type Attempted, PUSH_TIME, parseRetryAfter, retryDelay } from './retry.ts';
 import { TokenCache } from './token-cache.ts';
 
@@ -42,9 +41,8 @@ export interface PushRelayOptions {
 
 /** ms for one HTTP exchange. */
 const ATTEMPT_TIME = 20_000;
-/** Bytes of the provider's answer that are read, and those that go back to the device (reference §5.6). */
+/** Bytes of the provider's answer that are read. */
 const READ_LIMIT = 65_536;
-const ANSWER_LIMIT = 4096;
 
 /** How an attempt ended: with an answer, or why there is none. */
 type Outcome = { answer: HttpAnswer } | { failure: RemoteError; attempted: Attempted };
@@ -66,7 +64,7 @@ export class PushRelay {
     const answer = await this.#deliver(credential, body);
     const text = new TextDecoder('utf-8', { ignoreBOM: true }).decode(answer.body);
     if (isUnregistered({ statusCode: answer.status, body: text })) this.#unregistered(device, projectId, body);
-    return { statusCode: answer.status, body: cutText(text, ANSWER_LIMIT) };
+    return { statusCode: answer.status, body: cutText(text, MAX_PUSH_ANSWER) };
   }
 
   async #credential(productId: string, projectId: string): Promise<PushCredential> {

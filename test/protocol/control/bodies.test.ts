@@ -244,6 +244,11 @@ describe('limits', () => {
     expect(() => read(encode(body))).toThrow(RemoteError);
   });
 
+  test("of a provider's answer 4096 bytes are kept, cut between two characters", () => {
+    const answer = { StatusCode: 200, Body: `a${'€'.repeat(2_000)}` };
+    expect(control.decodePushAnswer(encode(answer)).body).toBe(`a${'€'.repeat(1_365)}`);
+  });
+
   test('a service answer without format is binary, without message empty', () => {
     expect(control.decodeServiceAnswer(encode({ StatusCode: 200, Message: route }))).toEqual({
       statusCode: 200,

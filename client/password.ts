@@ -2,7 +2,10 @@
 import { type CoapResponse, DEFAULT_TIMEOUT, formatStatus } from '../protocol/coap/index.ts';
 import type { CryptoHost } from '../protocol/crypto-host.ts';
 import { LocalError, RemoteError } from '../protocol/errors/index.ts';
-import * as password from '../protocol/password/index.ts';
+import type { ClientRun } from '../protocol/password/exchange.ts';
+import { deriveValue, passwordBytes } from '../protocol/password/kdf.ts';
+import { loadExchange } from '../protocol/password/load.ts';
+import * as messages from '../protocol/password/messages.ts';
 import { CONTENT_FORMAT_CBOR } from '../protocol/records/index.ts';
 import type { Session } from '../transport/session/index.ts';
 import { agreed } from './agreed.ts';
@@ -36,7 +39,7 @@ export class PasswordAuthentication {
   async run(username: string, secret: string): Promise<void> {
     if (this.#running) throw new LocalError('OPERATION_IN_PROGRESS', 'a password authentication runs on this connection');
     checkUsername(username);
-    const bytes = password.passwordBytes(secret);
+    const bytes = passwordBytes(secret);
     this.#running = true;
     try {
       await whileConnected(this.#session, () => this.#exchange(username, bytes));
@@ -47,24 +50,30 @@ export class PasswordAuthentication {
   }
 
   async #exchange(username: string, secret: Uint8Array): Promise<void> {
-    const first = await this.#post(password.PasswordPath.FIRST, password.encodePasswordRequest({ username }));
-    const offer = agreed(EXCHANGE, password.decodePasswordOffer, first.payload);
+    const request = messages.encodePasswordRequest({ username });
+    const [first, { ClientRun }] = await Promise.all([this.#post(messages.PasswordPath.FIRST, request), loadExchange()]);
+    const offer = agreed(EXCHANGE, messages.decodePasswordOffer, first.payload);
     if (offer.run <= this.#lastRun) throw new RemoteError('BAD_RESPONSE', 'the device used the number of a password run twice');
     this.#lastRun = offer.run;
-    const run = await this.#answer(username, secret, offer);
-    const answer = await this.#post(password.PasswordPath.SECOND, password.encodePasswordProof(run.proof));
-    const { tag } = agreed(EXCHANGE, password.decodePasswordConfirmation, answer.payload);
+    const run = await this.#answer(ClientRun, username, secret, offer);
+    const answer = await this.#post(messages.PasswordPath.SECOND, messages.encodePasswordProof(run.proof));
+    const { tag } = agreed(EXCHANGE, messages.decodePasswordConfirmation, answer.payload);
     if (!run.verify(tag)) throw new RemoteError('UNAUTHORIZED', 'the device did not prove that it knows the password');
     this.#session.setVerified('password');
   }
 
-  async #answer(username: string, secret: Uint8Array, { kdf, salt, run, share }: password.PasswordOffer): Promise<password.ClientRun> {
-    const value = await password.deriveValue(this.#crypto, secret, salt);
+  async #answer(
+    Run: typeof ClientRun,
+    username: string,
+    secret: Uint8Array,
+    { kdf, salt, run, share }: messages.PasswordOffer,
+  ): Promise<ClientRun> {
+    const value = await deriveValue(this.#crypto, secret, salt);
     if (!this.#session.isOpen) throw new LocalError('STOPPED', 'the connection ended');
     const { handshakeHash, localFingerprint, remoteFingerprint, info } = this.#session;
     const names = { productId: String(info.ProductId), deviceId: String(info.DeviceId), username };
     const binding = { handshakeHash, run, clientFingerprint: localFingerprint, deviceFingerprint: remoteFingerprint, ...names };
-    const answer = password.ClientRun.answer({ crypto: this.#crypto }, binding, kdf, value, share);
+    const answer = Run.answer({ crypto: this.#crypto }, binding, kdf, value, share);
     value.fill(0);
     if (answer === null) throw new RemoteError('BAD_RESPONSE', 'the share of the device is no element of the group');
     return answer;
@@ -80,7 +89,7 @@ export class PasswordAuthentication {
 }
 
 function checkUsername(username: string): void {
-  if (new TextEncoder().encode(username).length > password.MAX_USERNAME) {
-    throw new LocalError('INVALID_ARGUMENT', `a user name has at most ${password.MAX_USERNAME} bytes of UTF-8`);
+  if (new TextEncoder().encode(username).length > messages.MAX_USERNAME) {
+    throw new LocalError('INVALID_ARGUMENT', `a user name has at most ${messages.MAX_USERNAME} bytes of UTF-8`);
   }
 }

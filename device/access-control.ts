@@ -11,7 +11,7 @@
  * - The friendly name is announced.
  */
 import { LocalError } from '../protocol/errors/index.ts';
-import { passwordBytes } from '../protocol/password/index.ts';
+import { passwordBytes } from '../protocol/password/kdf.ts';
 import { type IamUser, VERSION } from '../protocol/records/index.ts';
 import type { Clock } from '../transport/environment.ts';
 import type { Authorization } from './authorization.ts';

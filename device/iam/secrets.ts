@@ -8,7 +8,7 @@ import { createCipheriv, createDecipheriv, hkdfSync } from 'node:crypto';
 import type { CryptoHost } from '../../protocol/crypto-host.ts';
 import { LocalError } from '../../protocol/errors/index.ts';
 import { decodePrivateKey } from '../../protocol/identity/index.ts';
-import { makeVerifier } from '../../protocol/password/index.ts';
+import { makeVerifier } from '../../protocol/password/kdf.ts';
 import { nodeCrypto } from '../../transport/node/index.ts';
 import { createToken } from '../tokens.ts';
 import type { IamSecrets } from './state.ts';

@@ -1,6 +1,6 @@
 /** The application's one listener as a source of passwords: it is asked for each login and answers with the password itself. */
 import { LocalError } from '../../protocol/errors/index.ts';
-import { type PasswordSecret, passwordBytes } from '../../protocol/password/index.ts';
+import { type PasswordSecret, passwordBytes } from '../../protocol/password/kdf.ts';
 import type { Clock, Log } from '../../transport/environment.ts';
 import type { DeviceConnection } from '../connections.ts';
 import type { PasswordSource } from './source.ts';

@@ -12,7 +12,10 @@
 import { Status } from '../../protocol/coap/index.ts';
 import type { CryptoHost } from '../../protocol/crypto-host.ts';
 import { LocalError, RemoteError } from '../../protocol/errors/index.ts';
-import * as password from '../../protocol/password/index.ts';
+import type { DeviceRun } from '../../protocol/password/exchange.ts';
+import { type Kdf, type PasswordSecret, SALT_LENGTH, VALUE_LENGTH } from '../../protocol/password/kdf.ts';
+import { loadExchange } from '../../protocol/password/load.ts';
+import * as messages from '../../protocol/password/messages.ts';
 import { CONTENT_FORMAT_CBOR } from '../../protocol/records/index.ts';
 import type { Clock, Log } from '../../transport/environment.ts';
 import type { CoapResources, DeviceCoapRequest, DeviceCoapResponse } from '../coap-resources.ts';
@@ -54,7 +57,7 @@ interface Progress {
   runs: number;
   beginning: boolean;
   /** `run` is null when its password was withdrawn. */
-  current: { readonly username: string; readonly run: password.DeviceRun | null } | null;
+  current: { readonly username: string; readonly run: DeviceRun | null } | null;
 }
 
 export class PasswordService {
@@ -72,8 +75,8 @@ export class PasswordService {
     this.#context = context;
     const key = context.crypto.randomBytes(32);
     this.#throttle = new PasswordThrottle((name) => context.crypto.hmacSha256(key, text.encode(name))[0]!);
-    resources.addOwn('POST', password.PasswordPath.FIRST, (request) => this.#checked(request, this.#first));
-    resources.addOwn('POST', password.PasswordPath.SECOND, (request) => this.#checked(request, this.#second));
+    resources.addOwn('POST', messages.PasswordPath.FIRST, (request) => this.#checked(request, this.#first));
+    resources.addOwn('POST', messages.PasswordPath.SECOND, (request) => this.#checked(request, this.#second));
   }
 
   /** The application's listener as the source. Returns the function that removes it. @throws LocalError IN_USE when there is a source */
@@ -116,7 +119,7 @@ export class PasswordService {
   }
 
   async #first({ payload, connection }: DeviceCoapRequest, source: PasswordSource): Promise<DeviceCoapResponse> {
-    const { username } = password.decodePasswordRequest(payload);
+    const { username } = messages.decodePasswordRequest(payload);
     const progress = this.#progressOf(connection);
     if (progress.beginning) return tooMany();
     if (!this.#throttle.begin(classOf(source, username, connection), username, this.#context.clock.now())) {
@@ -127,34 +130,41 @@ export class PasswordService {
     try {
       let withdrawn = this.#withdrawn;
       let secret = await this.#lookup(source, username, connection);
+      const { DeviceRun } = await loadExchange();
       // What was withdrawn meanwhile may have been this password.
       while (withdrawn !== this.#withdrawn) {
         withdrawn = this.#withdrawn;
         secret.value.fill(0);
         secret = await this.#lookup(source, username, connection);
       }
-      return this.#offer(username, secret, connection, progress);
+      return this.#offer(DeviceRun, username, secret, connection, progress);
     } finally {
       progress.beginning = false;
     }
   }
 
-  #offer(username: string, secret: password.PasswordSecret, connection: DeviceConnection, progress: Progress): DeviceCoapResponse {
+  #offer(
+    Run: typeof DeviceRun,
+    username: string,
+    secret: PasswordSecret,
+    connection: DeviceConnection,
+    progress: Progress,
+  ): DeviceCoapResponse {
     const { crypto, identity } = this.#context;
     const { productId, deviceId, fingerprint } = identity();
     const { handshakeHash, clientFingerprint } = connection;
     progress.current?.run?.wipe();
     const number = ++progress.runs;
     const names = { productId, deviceId, username, clientFingerprint, deviceFingerprint: fingerprint };
-    const run = new password.DeviceRun({ crypto }, { handshakeHash, run: number, ...names }, secret.kdf, secret.value);
+    const run = new Run({ crypto }, { handshakeHash, run: number, ...names }, secret.kdf, secret.value);
     secret.value.fill(0);
     progress.current = { username, run };
     const salt = secret.kdf === 1 ? secret.salt : null;
-    return created(password.encodePasswordOffer({ kdf: secret.kdf, salt, run: number, share: run.share }));
+    return created(messages.encodePasswordOffer({ kdf: secret.kdf, salt, run: number, share: run.share }));
   }
 
   async #second({ payload, connection }: DeviceCoapRequest, source: PasswordSource): Promise<DeviceCoapResponse> {
-    const proof = password.decodePasswordProof(payload);
+    const proof = messages.decodePasswordProof(payload);
     const progress = this.#progressOf(connection);
     const { current } = progress;
     progress.current = null;
@@ -174,10 +184,10 @@ export class PasswordService {
     }
     charge.giveBack();
     connection.setPasswordUsername(username);
-    return created(password.encodePasswordConfirmation({ tag }));
+    return created(messages.encodePasswordConfirmation({ tag }));
   }
 
-  async #lookup(source: PasswordSource, username: string, connection: DeviceConnection): Promise<password.PasswordSecret> {
+  async #lookup(source: PasswordSource, username: string, connection: DeviceConnection): Promise<PasswordSecret> {
     // Made for every name: a known one is not answered sooner for want of it.
     const unknown = this.#unknown(source.kdfOf(username), username);
     try {
@@ -189,10 +199,10 @@ export class PasswordService {
   }
 
   /** What a name without a password shows, with a value nobody can know. */
-  #unknown(kdf: password.Kdf, username: string): password.PasswordSecret {
+  #unknown(kdf: Kdf, username: string): PasswordSecret {
     const { crypto, identity } = this.#context;
-    const value = crypto.randomBytes(password.VALUE_LENGTH);
-    const salt = crypto.hmacSha256(identity().secret, text.encode(username)).slice(0, password.SALT_LENGTH);
+    const value = crypto.randomBytes(VALUE_LENGTH);
+    const salt = crypto.hmacSha256(identity().secret, text.encode(username)).slice(0, SALT_LENGTH);
     return kdf === 0 ? { kdf: 0, value } : { kdf: 1, salt, value };
   }
 

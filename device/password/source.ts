@@ -1,7 +1,7 @@
 /**
  * Where a device's passwords come from: the application's listener (`requests.ts`) or the users of IAM. A device has one source or none.
  */
-import type { Kdf, PasswordSecret } from '../../protocol/password/index.ts';
+import type { Kdf, PasswordSecret } from '../../protocol/password/kdf.ts';
 import type { DeviceConnection } from '../connections.ts';
 
 export interface PasswordSource {

@@ -13,8 +13,6 @@ import { concatenate, generatorString, lvCat } from './strings.ts';
 
 /** `H.s_in_bytes` of SHA-512. */
 const BLOCK_LENGTH = 128;
-/** Bytes of a tag: HMAC-SHA-512. */
-export const TAG_LENGTH = 64;
 
 const text = new TextEncoder();
 

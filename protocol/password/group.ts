@@ -1,6 +1,7 @@
 /** The group CPace runs in. The one of version 1 is ristretto255 (RFC 9496) as in CPACE-RISTR255-SHA512, over noble. */
 import { ristretto255, ristretto255_hasher } from '@noble/curves/ed25519.js';
 import { isAllZero } from '../identity/index.ts';
+import { SHARE_LENGTH } from './messages.ts';
 
 /** A group of prime order. Elements and scalars are bytes, so that scalars can be wiped. */
 export interface CpaceGroup {
@@ -17,13 +18,14 @@ export interface CpaceGroup {
   scalarMultVfy(scalar: Uint8Array, element: Uint8Array): Uint8Array | null;
 }
 
+/** Bytes of a scalar. */
 const LENGTH = 32;
 
 const { Point } = ristretto255;
 
 export const ristretto255Group: CpaceGroup = {
   dsi: 'CPaceRistretto255',
-  elementLength: LENGTH,
+  elementLength: SHARE_LENGTH,
   sampleScalar,
   generator: (uniform) => ristretto255_hasher.deriveToCurve!(uniform).toBytes(),
   scalarMult: (scalar, element) => multiply(scalar, Point.fromBytes(element)),

@@ -3,5 +3,6 @@ export * from './cpace.ts';
 export * from './exchange.ts';
 export * from './group.ts';
 export * from './kdf.ts';
+export * from './load.ts';
 export * from './messages.ts';
 export * from './strings.ts';

@@ -1,8 +1,6 @@
 /** Bodies of `POST /p2p/password/1` and `/2` (PROTOCOL.md §8): CBOR maps, names of fields as on the wire. */
 import { bytes, decode, encode, map, optionalBytes, text, uint } from '../cbor/index.ts';
 import { RemoteError } from '../errors/index.ts';
-import { TAG_LENGTH } from './cpace.ts';
-import { ristretto255Group } from './group.ts';
 import { type Kdf, SALT_LENGTH } from './kdf.ts';
 
 /** Client → device. */
@@ -15,6 +13,10 @@ export const PasswordPath = {
 
 /** UTF-8 bytes of a user name; the empty one is open pairing's. */
 export const MAX_USERNAME = 255;
+/** Bytes of a share: an element of ristretto255, version 1's group. */
+export const SHARE_LENGTH = 32;
+/** Bytes of a tag: HMAC-SHA-512. */
+export const TAG_LENGTH = 64;
 
 /** Who wants to prove a password. */
 export interface PasswordRequest {
@@ -43,7 +45,7 @@ export interface PasswordConfirmation {
   readonly tag: Uint8Array;
 }
 
-const SHARE = { exact: ristretto255Group.elementLength };
+const SHARE = { exact: SHARE_LENGTH };
 const TAG = { exact: TAG_LENGTH };
 const MAX_RUN = 0xffff_ffff;
 

@@ -2,6 +2,7 @@
 import { type Connection, type ConnectionOptions, SvcClient } from '../../../client/node.ts';
 import { createIamSecrets, Device, defaultConfiguration, Iam, type IamOptions } from '../../../device/index.ts';
 import { type CborValue, decode, encode } from '../../../protocol/cbor/index.ts';
+import { loadExchange } from '../../../protocol/password/index.ts';
 import { type DeviceUnderTest, ids, Scene } from '../../client/scene.ts';
 import { withCheapScrypt } from '../../support/cheap-scrypt.ts';
 import { stateOf } from './model.ts';
@@ -18,6 +19,8 @@ export class IamScene {
 
   /** Not yet started, nor under access control. */
   static async make(options: Partial<IamOptions> = {}, registered = true): Promise<IamScene> {
+    // At the first login it would take real time, which virtual time does not wait for.
+    await loadExchange();
     const scene = await Scene.make();
     const environment = withCheapScrypt(scene.world.sim.host(HOST, { addresses: [address(1)] }));
     const privateKey = new Device({ environment }).createPrivateKey();

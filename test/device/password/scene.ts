@@ -4,7 +4,7 @@ import { Device } from '../../../device/index.ts';
 import type { PasswordSource } from '../../../device/password/source.ts';
 import type { CoapResponse } from '../../../protocol/coap/index.ts';
 import type { CryptoHost } from '../../../protocol/crypto-host.ts';
-import { makeVerifier, type PasswordVerifier } from '../../../protocol/password/index.ts';
+import { loadExchange, makeVerifier, type PasswordVerifier } from '../../../protocol/password/index.ts';
 import type { Environment } from '../../../transport/environment.ts';
 import { Host, type Session } from '../../../transport/session/index.ts';
 import { type LinkOptions, Simulation } from '../../../transport/sim/index.ts';
@@ -24,6 +24,8 @@ export class PasswordScene {
   #parties = 0;
 
   static async make(link: LinkOptions = { delay: 5 }): Promise<PasswordScene> {
+    // At the first login it would take real time, which virtual time does not wait for.
+    await loadExchange();
     const scene = new PasswordScene(link);
     await scene.sim.settle(scene.device.start());
     return scene;

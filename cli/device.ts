@@ -23,6 +23,7 @@ import { deviceAuditCommand } from './device-audit.ts';
 import { deviceExplainCommand } from './device-explain.ts';
 import { deviceInviteCommand } from './device-invite.ts';
 import { collect, fingerprint, hostPort, id, LINK_MTU_HELP, linkMtu, listenPort, serverUrl } from './frame/arguments.ts';
+import { collectAfterStart } from './frame/collect.ts';
 import { UsageError } from './frame/errors.ts';
 import { Output } from './frame/output.ts';
 import { interruption, stopped } from './frame/signals.ts';
@@ -163,6 +164,7 @@ async function serve(
     await announce(output, device, state, access, true);
     warn(output, iam, state);
     room.begin();
+    collectAfterStart();
     await stopped(signal);
     room.end();
     await device.close();

@@ -1,0 +1,25 @@
+/** `collectAfterStart` on this very process, its intervals in virtual time. */
+import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { collectAfterStart } from '../../cli/frame/collect.ts';
+
+beforeEach(() => void vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] }));
+afterEach(() => void vi.useRealTimers());
+
+/** What was reached by a WeakRef stays until the turn ends. */
+const turn = () => new Promise((resolve) => setImmediate(resolve));
+
+test('collects what nobody holds, three times, and leaves no collector to others', async () => {
+  collectAfterStart();
+  for (let left = 2; left >= 0; left--) {
+    const garbage = new WeakRef({ of: 'the start' });
+    await turn();
+    vi.advanceTimersByTime(2999);
+    expect(garbage.deref()).toBeDefined();
+    await turn();
+    vi.advanceTimersByTime(1);
+    await turn();
+    expect(garbage.deref()).toBeUndefined();
+    expect(vi.getTimerCount()).toBe(left);
+  }
+  expect('gc' in globalThis).toBe(false);
+});

@@ -57,10 +57,11 @@ export async function run(progress: (step: string) => void): Promise<Report> {
 async function trips(): Promise<{ readonly me: number[]; readonly empty: number[] }> {
   const [me, empty]: [number[], number[]] = [[], []];
   await withChildren(async (start) => {
-    const [device, client] = [start('iam-device'), start('client')];
+    const [device, client] = [start('device'), start('client')];
     const ids = { productId: 'pr-bench', deviceId: 'de-bench' };
-    const address = await device.call<{ localPort: number; deviceFingerprint: string }>('start', ids);
-    await client.call('connect', { name: 'direct', options: { ...ids, ...address } });
+    const { fingerprint: deviceFingerprint } = await device.call<{ fingerprint: string }>('identity');
+    const { localPort } = await device.call<{ localPort: number }>('start', { ...ids, iam: true });
+    await client.call('connect', { name: 'direct', options: { ...ids, deviceFingerprint, localPort } });
     await client.call('pair', { name: 'direct' });
     const median = async (path: string) =>
       percentile(await client.call<number[]>('requests', { name: 'direct', count: TRIPS.count, flight: 1, path }), 50);

@@ -44,6 +44,10 @@ const benches: Readonly<Record<string, Entry>> = {
     about: 'access control of a device: decision, saved change and memory with many users',
     run: async (progress) => (await import('./iam.ts')).run(progress),
   },
+  password: {
+    about: 'a password authentication over an open direct connection, the first of both processes and later ones',
+    run: async (progress) => (await import('./password.ts')).run(progress),
+  },
 };
 
 const USAGE = `Usage: npm run bench -- <name> [--json] [--peers none|all|name,name]

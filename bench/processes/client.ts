@@ -57,6 +57,14 @@ serve({
     if (coap.getResponseStatusCode() !== 201) throw new Error(`status ${coap.getResponseStatusCode()}`);
   },
 
+  /** Milliseconds of one password authentication. */
+  async logIn({ name, username, password }: { name: string; username: string; password: string }) {
+    const connection = connectionOf(name);
+    const start = performance.now();
+    await connection.passwordAuthenticate(username, password);
+    return performance.now() - start;
+  },
+
   /** Megabytes per second, from the first write until the device has acknowledged the end. */
   async stream({ name, bytes }: { name: string; bytes: number }) {
     const stream = connectionOf(name).createStream();

@@ -1,5 +1,8 @@
-/** Bench process: a device with a stream listener that reads everything and keeps nothing, and one CoAP resource. */
-import { Device } from '../../device/index.ts';
+/**
+ * Bench process: a device with a stream listener that reads everything and keeps nothing, a CoAP resource with an answer and one without a body;
+ * when asked for, under access control, and anybody may pair locally.
+ */
+import { createIamSecrets, Device, defaultConfiguration, demoState, Iam } from '../../device/index.ts';
 import { serve } from './child.ts';
 
 /** Stream port of the listener. */
@@ -10,15 +13,21 @@ interface Start {
   readonly deviceId: string;
   /** Without a base station the device is reached directly only. */
   readonly station?: { readonly port: number; readonly fingerprint: string };
+  /** Under access control. */
+  readonly iam?: boolean;
 }
 
 const device = new Device();
+/** Null without access control. */
+let iam: Iam | null = null;
 const sct = device.createServerConnectToken();
-device.setPrivateKey(device.createPrivateKey());
+const privateKey = device.createPrivateKey();
+device.setPrivateKey(privateKey);
 device.setLocalPort(0);
 device.setP2pPort(0);
 device.addServerConnectToken(sct);
 device.addCoapResource('GET', '/figure', () => ({ status: 205, payload: '21.5' }));
+device.addCoapResource('GET', '/empty', () => ({ status: 205 }));
 device.addStreamListener(SINK, async (arriving) => {
   const stream = arriving.accept();
   for await (const _ of stream.readable) {
@@ -32,7 +41,7 @@ serve({
   identity: () => ({ fingerprint: device.deviceFingerprint, sct }),
 
   /** Resolves when the device is attached and its token is known to the base station. */
-  async start({ productId, deviceId, station }: Start) {
+  async start({ productId, deviceId, station, iam: isProtected }: Start) {
     device.setProductId(productId);
     device.setDeviceId(deviceId);
     if (station) {
@@ -41,6 +50,7 @@ serve({
     } else {
       device.setBasestationAttach(false);
     }
+    if (isProtected) await protect();
     const attached = new Promise<void>((resolve) => device.onDeviceEvent((event) => event === 'ATTACHED' && resolve()));
     await device.start();
     if (station) {
@@ -50,9 +60,22 @@ serve({
     return { localPort: device.localPort };
   },
 
+  /** A user of a device under access control, with a password. */
+  async addUser({ username, password }: { username: string; password: string }) {
+    await iam?.update((draft) => draft.createUser(username));
+    await iam?.setUserPassword(username, password);
+  },
+
   /** Resident bytes, after a collection. */
   resident() {
     globalThis.gc?.();
     return process.memoryUsage.rss();
   },
 });
+
+async function protect(): Promise<void> {
+  const secrets = createIamSecrets(privateKey);
+  const { state } = await demoState(secrets);
+  iam = new Iam({ configuration: defaultConfiguration(), state, secrets });
+  device.setIam(iam);
+}

@@ -21,10 +21,10 @@ export function onStage<Result>(start: Start, work: (stage: Stage) => Promise<Re
   });
 }
 
-/** Starts a base station that knows the device, and the device attached to it. */
-export async function attach(station: Child, device: Child, data: string) {
+/** Starts a base station that knows the device, and the device attached to it. @param iam whether the device is under access control */
+export async function attach(station: Child, device: Child, data: string, iam = false) {
   const { fingerprint: deviceFingerprint, sct } = await device.call<{ fingerprint: string; sct: string }>('identity');
   const address = await station.call<{ port: number; fingerprint: string }>('start', { data, ...ids, deviceFingerprint });
-  const { localPort } = await device.call<{ localPort: number }>('start', { ...ids, station: address });
+  const { localPort } = await device.call<{ localPort: number }>('start', { ...ids, station: address, iam });
   return { station: address, deviceFingerprint, sct, localPort };
 }

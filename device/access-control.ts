@@ -141,8 +141,8 @@ export class AccessControl {
   }
 
   #dismiss(connection: DeviceConnection): void {
-    if (this.#device.resources.isServing(connection)) this.#device.clock.schedule(FAREWELL, () => void connection.close());
-    else void connection.close();
+    if (this.#device.resources.isServing(connection)) this.#device.clock.schedule(FAREWELL, () => void connection.withdrawAccess());
+    else void connection.withdrawAccess();
   }
 
   #renamed(from: string, to: string): void {

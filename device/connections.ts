@@ -1,7 +1,7 @@
 /**
  * The client connections of a device: each gets a number that only grows (its ref) and is announced when it opens and closes.
  */
-import { LocalError } from '../protocol/errors/index.ts';
+import { CloseCode, LocalError } from '../protocol/errors/index.ts';
 import { shortFingerprint } from '../protocol/identity/index.ts';
 import type { DatagramCounts, DatagramFlow, Session, SessionStream } from '../transport/session/index.ts';
 import type { Listeners } from './listeners.ts';
@@ -104,6 +104,11 @@ export class DeviceConnection {
   /** Closes it; the client sees CLOSED. */
   close(): Promise<void> {
     return this.#session.close();
+  }
+
+  /** For the device: closes it because its user is gone; the client sees FORBIDDEN. */
+  withdrawAccess(): Promise<void> {
+    return this.#session.close(CloseCode.FORBIDDEN);
   }
 }
 

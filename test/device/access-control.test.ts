@@ -258,6 +258,7 @@ describe('a deleted user', () => {
     await scene.settle(iam.update((draft) => draft.deleteUser('guest')));
     await scene.pass(1000);
     expect([byKey, byPassword, bound, owner, stranger].map(isClosed)).toEqual([true, true, true, false, false]);
+    expect([byKey, byPassword, bound].map(({ closeReason }) => closeReason?.code)).toEqual(['FORBIDDEN', 'FORBIDDEN', 'FORBIDDEN']);
     expect(seen(4).isPasswordAuthenticated).toBe(false);
   });
 

@@ -3,12 +3,12 @@ import { describe, expect, test } from 'vitest';
 import { Authorization, type AuthorizationListener } from '../../device/authorization.ts';
 import type { DeviceConnection } from '../../device/connections.ts';
 import { silentLog } from '../../transport/environment.ts';
-import { Simulation } from '../../transport/sim/index.ts';
+import { nativeSimulation } from '../support/simulation.ts';
 
 const connection = {} as DeviceConnection;
 
 async function verdict(listener: AuthorizationListener | null): Promise<boolean> {
-  const { clock } = new Simulation({ seed: 1 }).host('device');
+  const { clock } = nativeSimulation({ seed: 1 }).host('device');
   const authorization = new Authorization({ clock, log: silentLog }, () => {});
   if (listener !== null) authorization.listen(listener);
   return authorization.allows(connection, 'TcpTunnel:Connect', { 'TcpTunnel:ServiceId': 'web' });
@@ -47,7 +47,7 @@ describe('authorization', () => {
     [9_999, true],
     [10_001, false],
   ])('a verdict after %i ms counts: %s', async (delay, expected) => {
-    const sim = new Simulation({ seed: 1 });
+    const sim = nativeSimulation({ seed: 1 });
     const { clock } = sim.host('device');
     const denied: unknown[] = [];
     const authorization = new Authorization({ clock, log: silentLog }, (request) => denied.push(request));

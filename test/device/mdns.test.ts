@@ -5,7 +5,8 @@ import { Announcer } from '../../device/mdns.ts';
 import { type DnsMessage, dnsQuery, type MdnsSource, SERVICE_TYPE, serviceRecords } from '../../protocol/discovery/index.ts';
 import type { Environment } from '../../transport/environment.ts';
 import type { MdnsSocket } from '../../transport/mdns.ts';
-import { type SimulatedHost, Simulation } from '../../transport/sim/index.ts';
+import type { SimulatedHost, Simulation } from '../../transport/sim/index.ts';
+import { nativeSimulation } from '../support/simulation.ts';
 
 const INSTANCE = `pr-1-de-1.${SERVICE_TYPE}`;
 
@@ -19,7 +20,7 @@ interface Heard {
 /** A network with a host that hears everything on the first two networks of the device's host. */
 function scene(networks = ['192.0.2.1/24', '198.51.100.1/24']) {
   const logged: string[] = [];
-  const sim = new Simulation({ link: { delay: 1 }, log: (host, level, message) => logged.push(`${host} ${level} ${message}`) });
+  const sim = nativeSimulation({ link: { delay: 1 }, log: (host, level, message) => logged.push(`${host} ${level} ${message}`) });
   const home = sim.host('home', { addresses: networks });
   const listener = sim.host('listener', { addresses: ['192.0.2.9/24', '198.51.100.9/24'] });
   const heard: Heard[] = [];

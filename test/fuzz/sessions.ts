@@ -8,7 +8,8 @@
 import { Core, type CoreStats } from '../../bindings/index.ts';
 import { SvcError } from '../../protocol/errors/index.ts';
 import { Host, type Session, type SessionStream } from '../../transport/session/index.ts';
-import { type Random, type SimulatedHost, Simulation } from '../../transport/sim/index.ts';
+import type { Random, SimulatedHost, Simulation } from '../../transport/sim/index.ts';
+import { nativeSimulation } from '../support/simulation.ts';
 import { NAME, PORT, StreamPort, startDevice } from '../transport/stack/support.ts';
 import { below, chance, pick } from './mutate.ts';
 import type { Target } from './target.ts';
@@ -35,7 +36,7 @@ class SessionFuzz {
   constructor(random: Random) {
     this.#random = random;
     const delay = pick(random, [1, 20, 150]);
-    this.#simulation = new Simulation({
+    this.#simulation = nativeSimulation({
       seed: random.u32(),
       link: {
         loss: 0.01,

@@ -15,17 +15,22 @@ const PKCS8_HEAD = Buffer.from('302e020100300506032b656e04220420', 'hex');
 
 const importPrivate = takesBareJwk() ? fromJwk : fromDer;
 
-export const nodeCrypto: CryptoHost = {
-  generateKey: () => new NodeKey(randomBytes(KEY_LENGTH)),
-  importKey: (raw) => new NodeKey(Uint8Array.from(checkPrivateKey(raw))),
-  sha256: (...parts) => digest(createHash('sha256'), parts),
-  hmacSha256: (key, ...parts) => digest(createHmac('sha256', key), parts),
-  randomBytes: (length) => plain(randomBytes(length)),
-  scrypt: (password, salt, cost, length) =>
-    new Promise((resolve, reject) => {
-      scrypt(password, salt, length, cost, (error, value) => (error === null ? resolve(plain(value)) : reject(error)));
-    }),
-};
+export const nodeCrypto: CryptoHost = nativeCrypto((length) => plain(randomBytes(length)));
+
+/** @param random cryptographically secure outside of simulations. */
+export function nativeCrypto(random: (length: number) => Uint8Array): CryptoHost {
+  return {
+    generateKey: () => new NodeKey(random(KEY_LENGTH)),
+    importKey: (raw) => new NodeKey(Uint8Array.from(checkPrivateKey(raw))),
+    sha256: (...parts) => digest(createHash('sha256'), parts),
+    hmacSha256: (key, ...parts) => digest(createHmac('sha256', key), parts),
+    randomBytes: random,
+    scrypt: (password, salt, cost, length) =>
+      new Promise((resolve, reject) => {
+        scrypt(password, salt, length, cost, (error, value) => (error === null ? resolve(plain(value)) : reject(error)));
+      }),
+  };
+}
 
 class NodeKey implements PrivateKey {
   readonly publicKey: Uint8Array;

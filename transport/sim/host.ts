@@ -10,11 +10,9 @@ import { LocalError, RemoteError } from '../../protocol/errors/index.ts';
 import type { Path } from '../../protocol/path.ts';
 import { canonicalAddress, isNear, type Prefix, parseAddress, parsePrefix } from '../address.ts';
 import type { BindOptions, Cancel, Clock, ConnectedSocket, ConnectOptions, Environment, Log, Network, UdpSocket } from '../environment.ts';
-import { nobleCrypto } from '../noble-crypto.ts';
 import { packetSizeFor } from '../udp-path.ts';
 import { Phase, type SimulationEvent } from './event-queue.ts';
 import { SimulatedMdns } from './mdns.ts';
-import type { Random } from './random.ts';
 import { SimulatedSocket } from './socket.ts';
 
 /** Linear memory of a host's core, where the caller does not say: hundreds of hosts fit in one process. */
@@ -56,7 +54,7 @@ export class SimulatedHost implements Environment {
   #alive = true;
 
   /** Made by `Simulation.host`. @param networks each `address/bits`. @param linkMtu as stated, and nothing to do with what links carry. */
-  constructor(world: World, name: string, networks: readonly string[], random: Random, log: Log, linkMtu?: number) {
+  constructor(world: World, name: string, networks: readonly string[], crypto: CryptoHost, log: Log, linkMtu?: number) {
     this.name = name;
     this.#world = world;
     this.#linkMtu = linkMtu;
@@ -72,7 +70,7 @@ export class SimulatedHost implements Environment {
     };
     // scrypt in one go: virtual time does not wait for turns of the host.
     const derive: CryptoHost['scrypt'] = async (password, salt, cost, dkLen) => scrypt(password, salt, { ...cost, dkLen });
-    this.crypto = { ...nobleCrypto((length) => random.bytes(length)), scrypt: derive };
+    this.crypto = { ...crypto, scrypt: derive };
     this.network = {
       maxPacketSize: packetSizeFor(linkMtu),
       bind: async (options) => this.#bind(options),

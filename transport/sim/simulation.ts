@@ -13,10 +13,12 @@
  * or ICMP: a datagram to nobody is lost.
  */
 import type { SocketAddress } from '../../protocol/control/index.ts';
+import type { CryptoHost } from '../../protocol/crypto-host.ts';
 import type { DnsMessage, MdnsSource } from '../../protocol/discovery/index.ts';
 import { LocalError } from '../../protocol/errors/index.ts';
 import type { Path } from '../../protocol/path.ts';
 import { type Log, type LogLevel, silentLog } from '../environment.ts';
+import { nobleCrypto } from '../noble-crypto.ts';
 import { EventQueue, Phase, type SimulationEvent } from './event-queue.ts';
 import { damaged } from './faults.ts';
 import { SimulatedHost, type World } from './host.ts';
@@ -34,6 +36,11 @@ export interface SimulationOptions {
   wallTime?: number;
   /** Awaited before time moves on, such as `() => new Promise(setImmediate)`: gives real IO of the host a chance. It costs reproducibility. */
   hop?: () => Promise<void>;
+  /**
+   * Cryptography of each host over its seeded randomness, for one that computes the same faster: `nativeCrypto` in Node. Default: noble's, which runs
+   * everywhere.
+   */
+  crypto?: (randomBytes: (length: number) => Uint8Array) => CryptoHost;
   /** Receives the log of every host. */
   log?: (host: string, level: LogLevel, message: string, fields?: Record<string, unknown>) => void;
 }
@@ -113,7 +120,16 @@ export class Simulation implements World {
     if (earlier?.alive === true) throw new LocalError('INVALID_ARGUMENT', `the simulation already has a host ${name}`);
     const number = ++this.#hostsMade;
     const addresses = options.addresses ?? (earlier === undefined ? defaultAddresses(number) : earlier.networks);
-    const host = new SimulatedHost(this, name, addresses, this.#random.fork(`host ${name} ${number}`), this.#log(name), options.linkMtu);
+    const random = this.#random.fork(`host ${name} ${number}`);
+    const { crypto = nobleCrypto } = this.#options;
+    const host = new SimulatedHost(
+      this,
+      name,
+      addresses,
+      crypto((length) => random.bytes(length)),
+      this.#log(name),
+      options.linkMtu,
+    );
     for (const address of host.addresses) {
       const owner = this.#ownerOf(address);
       if (owner !== undefined) throw new LocalError('INVALID_ARGUMENT', `${address} already belongs to ${owner.name}`);

@@ -7,8 +7,9 @@ import type { CryptoHost } from '../../../protocol/crypto-host.ts';
 import { loadExchange, makeVerifier, type PasswordVerifier } from '../../../protocol/password/index.ts';
 import type { Environment } from '../../../transport/environment.ts';
 import { Host, type Session } from '../../../transport/session/index.ts';
-import { type LinkOptions, Simulation } from '../../../transport/sim/index.ts';
+import type { LinkOptions, Simulation } from '../../../transport/sim/index.ts';
 import { withCheapScrypt } from '../../support/cheap-scrypt.ts';
+import { nativeSimulation } from '../../support/simulation.ts';
 
 export const ids = { productId: 'pr-1', deviceId: 'de-1' };
 
@@ -34,7 +35,7 @@ export class PasswordScene {
   private constructor(link: LinkOptions) {
     const log = (host: string, level: string, message: string, fields?: object) =>
       void this.logged.push(`${host} ${level} ${message} ${JSON.stringify(fields)}`);
-    this.sim = new Simulation({ seed: 1, link, log });
+    this.sim = nativeSimulation({ seed: 1, link, log });
     const environment = this.environment('device');
     this.crypto = environment.crypto;
     this.device = new Device({ environment, ...ids, basestationAttach: false });

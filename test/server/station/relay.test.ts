@@ -4,7 +4,8 @@ import { beforeEach, describe, expect, test } from 'vitest';
 import { PacketType } from '../../../protocol/packet/index.ts';
 import type { Path } from '../../../protocol/path.ts';
 import { Relay } from '../../../server/station/relay.ts';
-import { Simulation } from '../../../transport/sim/index.ts';
+import type { Simulation } from '../../../transport/sim/index.ts';
+import { nativeSimulation } from '../../support/simulation.ts';
 
 const channel = (name: string): { provenPath: Path } => ({
   provenPath: { kind: 'udp', key: name, address: '192.0.2.1', port: 1, socket: 0, local: false },
@@ -16,7 +17,7 @@ let full: boolean;
 let sent: { bytes: Uint8Array; to: string }[];
 
 beforeEach(() => {
-  sim = new Simulation();
+  sim = nativeSimulation();
   full = false;
   sent = [];
   let counter = 0;

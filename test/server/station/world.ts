@@ -21,7 +21,8 @@ import { hashSecret } from '../../../server/storage/secrets.ts';
 import { openSqliteStore } from '../../../server/storage/sqlite.ts';
 import type { App, Store } from '../../../server/storage/store.ts';
 import { Host, type Session } from '../../../transport/session/index.ts';
-import { type SimulatedHost, Simulation } from '../../../transport/sim/index.ts';
+import type { SimulatedHost, Simulation } from '../../../transport/sim/index.ts';
+import { nativeSimulation } from '../../support/simulation.ts';
 
 export const PORT = 4433;
 export const ids = { productId: 'pr-1', deviceId: 'de-1' };
@@ -43,7 +44,7 @@ export class World {
   /** A station with organizations or-a (pr-1, pr-2, key sk-a) and or-b (pr-b, key sk-b). */
   static async make(settings: Partial<StationSettings> = {}, seed = 1): Promise<World> {
     // The store answers in turns of its own: hop lets them pass before time moves on.
-    const sim = new Simulation({ seed, link: { delay: 10 }, hop: () => new Promise((resolve) => setImmediate(resolve)) });
+    const sim = nativeSimulation({ seed, link: { delay: 10 }, hop: () => new Promise((resolve) => setImmediate(resolve)) });
     const store = await openSqliteStore(':memory:');
     for (const organizationId of ['or-a', 'or-b']) await store.addOrganization({ organizationId, name: null, created });
     for (const [productId, organizationId] of [

@@ -4,11 +4,11 @@ import { CloseCode } from '../../../protocol/errors/index.ts';
 import { encodeReset, PacketType } from '../../../protocol/packet/index.ts';
 import { type RouteEnd, RouteTable } from '../../../protocol/relay/index.ts';
 import { Host, type Session } from '../../../transport/session/index.ts';
-import { Simulation } from '../../../transport/sim/index.ts';
+import { nativeSimulation } from '../../support/simulation.ts';
 import { DEVICE_NAME, openStation, STATION_PORT, testRouter } from './support.ts';
 
 async function relayed(options: { loss?: number } = {}) {
-  const simulation = new Simulation({ link: { delay: 10, loss: options.loss ?? 0 } });
+  const simulation = nativeSimulation({ link: { delay: 10, loss: options.loss ?? 0 } });
   const station = await openStation(simulation, 'station', '10.0.0.9');
   const table = new RouteTable(station.environment.crypto, new Uint8Array(32), {}, simulation.now);
   station.host.intercept = (datagram, path) => {

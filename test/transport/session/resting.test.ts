@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { Router } from '../../../protocol/coap/index.ts';
 import type { Session } from '../../../transport/session/index.ts';
 import { type Restful, Resting } from '../../../transport/session/resting.ts';
-import { Simulation } from '../../../transport/sim/index.ts';
+import { nativeSimulation } from '../../support/simulation.ts';
 import { acceptedSession, pair, testRouter } from './support.ts';
 
 describe('resting', () => {
@@ -16,7 +16,7 @@ describe('resting', () => {
   }
 
   it('looks every 5 s at those that hold something, until they have let go, and then has no timer', async () => {
-    const simulation = new Simulation();
+    const simulation = nativeSimulation();
     const resting = new Resting(simulation.host('one').clock);
     const [at, busy] = [looked([true]), looked([false, false, true])];
     resting.woke(at);
@@ -31,7 +31,7 @@ describe('resting', () => {
   });
 
   it('forgets who is over', async () => {
-    const simulation = new Simulation();
+    const simulation = nativeSimulation();
     const resting = new Resting(simulation.host('one').clock);
     const over = looked([]);
     resting.woke(over);

@@ -2,7 +2,8 @@
 import { describe, expect, it } from 'vitest';
 import { CloseCode, RemoteError } from '../../../protocol/errors/index.ts';
 import { type AttachVerdict, Host, type Session, type StationAddress, StationChannel } from '../../../transport/session/index.ts';
-import { Simulation } from '../../../transport/sim/index.ts';
+import type { Simulation } from '../../../transport/sim/index.ts';
+import { nativeSimulation } from '../../support/simulation.ts';
 import { openStation, STATION_PORT } from './support.ts';
 
 type Verdict = (session: Session, context: { station: StationAddress; redirects: number }) => AttachVerdict | Promise<AttachVerdict>;
@@ -34,7 +35,7 @@ async function device(simulation: Simulation, station: StationAddress, verdict: 
 
 describe('attach', () => {
   it('connects with the pin and holds', async () => {
-    const simulation = new Simulation();
+    const simulation = nativeSimulation();
     const station = await openStation(simulation, 'station', '10.0.0.9');
     const { channel, names, attaches } = await device(simulation, station.address, attached);
     channel.start();
@@ -48,7 +49,7 @@ describe('attach', () => {
   });
 
   it('stop detaches and start attaches again', async () => {
-    const simulation = new Simulation();
+    const simulation = nativeSimulation();
     const station = await openStation(simulation, 'station', '10.0.0.9');
     const { channel, names } = await device(simulation, station.address, attached);
     channel.start();
@@ -63,7 +64,7 @@ describe('attach', () => {
   });
 
   it('stop while it dials, attaches and waits leaves nothing behind', async () => {
-    const simulation = new Simulation();
+    const simulation = nativeSimulation();
     const station = await openStation(simulation, 'station', '10.0.0.9');
     const { channel, names, host, attaches } = await device(simulation, station.address, () => new Promise(() => {}));
     channel.start();
@@ -84,7 +85,7 @@ describe('attach', () => {
   });
 
   it('takes over the keep-alive of the answer', async () => {
-    const simulation = new Simulation();
+    const simulation = nativeSimulation();
     const station = await openStation(simulation, 'station', '10.0.0.9');
     const keepAlive = { interval: 1000, retryInterval: 200, maxRetries: 5 };
     const { channel, events } = await device(simulation, station.address, () => ({ kind: 'attached', keepAlive }));
@@ -98,7 +99,7 @@ describe('attach', () => {
   });
 
   it('an attach that never answers is given up after 30 s, one that throws at once', async () => {
-    const simulation = new Simulation();
+    const simulation = nativeSimulation();
     const station = await openStation(simulation, 'station', '10.0.0.9');
     let calls = 0;
     const { channel, events } = await device(simulation, station.address, () => {
@@ -116,7 +117,7 @@ describe('attach', () => {
 
 describe('failures', () => {
   it('an unreachable station is tried again with a growing, jittered delay of at most 30 s', async () => {
-    const simulation = new Simulation();
+    const simulation = nativeSimulation();
     const station: StationAddress = { host: '10.0.0.9', port: STATION_PORT, fingerprint: 'ab'.repeat(32) };
     const { channel, events } = await device(simulation, station, attached);
     channel.start();
@@ -131,7 +132,7 @@ describe('failures', () => {
   });
 
   it('a name that does not resolve is DNS', async () => {
-    const simulation = new Simulation();
+    const simulation = nativeSimulation();
     const { channel, events } = await device(simulation, { host: 'nowhere', port: 1, fingerprint: 'ab'.repeat(32) }, attached);
     channel.start();
     await simulation.run(() => events.length > 0);
@@ -139,7 +140,7 @@ describe('failures', () => {
   });
 
   it('another key than the pin is refused slowly: 10 s … 1 h', async () => {
-    const simulation = new Simulation();
+    const simulation = nativeSimulation();
     const station = await openStation(simulation, 'station', '10.0.0.9');
     const { channel, events, attaches } = await device(simulation, { ...station.address, fingerprint: 'ab'.repeat(32) }, attached);
     channel.start();
@@ -156,7 +157,7 @@ describe('failures', () => {
   });
 
   it('a refusal waits slowly, a retry-after is honoured', async () => {
-    const simulation = new Simulation();
+    const simulation = nativeSimulation();
     const station = await openStation(simulation, 'station', '10.0.0.9');
     const error = new RemoteError('UNKNOWN_FINGERPRINT', 'who are you');
     const verdicts: AttachVerdict[] = [
@@ -175,7 +176,7 @@ describe('failures', () => {
   });
 
   it('a station that closes while we attach is tried again', async () => {
-    const simulation = new Simulation();
+    const simulation = nativeSimulation();
     const station = await openStation(simulation, 'station', '10.0.0.9', {
       onSession: (session) => void session.close(CloseCode.SHUTDOWN),
     });
@@ -189,7 +190,7 @@ describe('failures', () => {
 
 describe('redirects', () => {
   it('are followed with the pin of the target, and begin at the first station again', async () => {
-    const simulation = new Simulation();
+    const simulation = nativeSimulation();
     const stations = await Promise.all(['one', 'two', 'three'].map((name, i) => openStationLater(simulation, name, `10.0.0.${i + 9}`)));
     const { channel, attaches, names } = await device(simulation, stations[0]!.address, (_, { redirects }) =>
       redirects < 2 ? { kind: 'redirect', station: stations[redirects + 1]!.address } : { kind: 'attached' },
@@ -205,7 +206,7 @@ describe('redirects', () => {
   });
 
   it('more than five in a row fail, and the next attempt begins afresh', async () => {
-    const simulation = new Simulation();
+    const simulation = nativeSimulation();
     const [one, two] = [await openStation(simulation, 'one', '10.0.0.9'), await openStation(simulation, 'two', '10.0.0.10')];
     const { channel, attaches, events } = await device(simulation, one.address, (_, { station }) => ({
       kind: 'redirect',
@@ -220,7 +221,7 @@ describe('redirects', () => {
   });
 
   it('to a station with another key fail', async () => {
-    const simulation = new Simulation();
+    const simulation = nativeSimulation();
     const [one, two] = [await openStation(simulation, 'one', '10.0.0.9'), await openStation(simulation, 'two', '10.0.0.10')];
     const { channel, events } = await device(simulation, one.address, () => ({
       kind: 'redirect',
@@ -248,7 +249,7 @@ describe('a station that restarts', () => {
   }
 
   it('after a shutdown is followed at once', async () => {
-    const simulation = new Simulation();
+    const simulation = nativeSimulation();
     const station = await openStation(simulation, 'station', '10.0.0.9', { resetSecret });
     const { channel, events } = await device(simulation, { ...station.address, host: '10.0.0.9' }, attached);
     channel.start();
@@ -265,7 +266,7 @@ describe('a station that restarts', () => {
   });
 
   it('after a crash is noticed by Reset at the next keep-alive, and followed at once', async () => {
-    const simulation = new Simulation();
+    const simulation = nativeSimulation();
     const station = await openStation(simulation, 'station', '10.0.0.9', { resetSecret });
     const keepAlive = { interval: 1000, retryInterval: 1000, maxRetries: 15 };
     const { channel, events } = await device(simulation, { ...station.address, host: '10.0.0.9' }, () => ({ kind: 'attached', keepAlive }));
@@ -282,7 +283,7 @@ describe('a station that restarts', () => {
   });
 
   it('with the default keep-alive is noticed within half a minute', async () => {
-    const simulation = new Simulation();
+    const simulation = nativeSimulation();
     const station = await openStation(simulation, 'station', '10.0.0.9', { resetSecret });
     const { channel, events } = await device(simulation, { ...station.address, host: '10.0.0.9' }, attached);
     channel.start();
@@ -295,7 +296,7 @@ describe('a station that restarts', () => {
   });
 
   it('that closes again and again is not followed in a tight loop', async () => {
-    const simulation = new Simulation();
+    const simulation = nativeSimulation();
     const station = await openStation(simulation, 'station', '10.0.0.9', {
       onSession: (session) => void setTimeoutIn(simulation, () => void session.close(CloseCode.SHUTDOWN)),
     });
@@ -312,7 +313,7 @@ function setTimeoutIn(simulation: Simulation, run: () => void): void {
 }
 
 it('being replaced waits a minute, doubling', async () => {
-  const simulation = new Simulation();
+  const simulation = nativeSimulation();
   const station = await openStation(simulation, 'station', '10.0.0.9', {
     onSession: (session) => setTimeoutIn(simulation, () => void session.close(CloseCode.REPLACED)),
   });
@@ -330,7 +331,7 @@ it('being replaced waits a minute, doubling', async () => {
 
 describe('a station with several addresses', () => {
   it('is reached by the one that works, after a quarter of a second', async () => {
-    const simulation = new Simulation();
+    const simulation = nativeSimulation();
     const environment = simulation.host('station', { addresses: ['10.0.0.20/24', '10.0.0.21/24', 'fd00::9/64'] });
     const identity = environment.crypto.generateKey();
     const open = Host.open(environment, { identity, binds: [{ port: STATION_PORT }], responder: () => ['station'] });
@@ -349,7 +350,7 @@ describe('a station with several addresses', () => {
   });
 
   it('someone else on its first address does not keep us from the second', async () => {
-    const simulation = new Simulation();
+    const simulation = nativeSimulation();
     const wrong = await openStation(simulation, 'wrong', '10.0.0.20');
     const right = await openStation(simulation, 'right', '10.0.0.21');
     const address = { ...right.address, host: 'both' };

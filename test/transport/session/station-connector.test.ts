@@ -1,7 +1,8 @@
 /** A client's channels to base stations: use, reuse, redirects, failures. */
 import { describe, expect, it } from 'vitest';
 import { Host, Redirect, type Session, type StationAddress, StationConnector } from '../../../transport/session/index.ts';
-import { Simulation } from '../../../transport/sim/index.ts';
+import type { Simulation } from '../../../transport/sim/index.ts';
+import { nativeSimulation } from '../../support/simulation.ts';
 import { openStation, STATION_PORT, testRouter } from './support.ts';
 
 async function client(simulation: Simulation, station: StationAddress, idleTimeout?: number) {
@@ -25,7 +26,7 @@ const hello = async (session: Session): Promise<number> => (await session.reques
 
 describe('use', () => {
   it('connects once for all who need it at the same time', async () => {
-    const simulation = new Simulation();
+    const simulation = nativeSimulation();
     const { host: stationHost, address } = await station(simulation);
     const { connector } = await client(simulation, address);
     const seen = new Set<Session>();
@@ -41,7 +42,7 @@ describe('use', () => {
   });
 
   it('shows the station a throw-away key', async () => {
-    const simulation = new Simulation();
+    const simulation = nativeSimulation();
     const { address } = await station(simulation);
     const { connector, host } = await client(simulation, address, 1000);
     const key = () => connector.use(async (session) => session.localFingerprint);
@@ -52,7 +53,7 @@ describe('use', () => {
   });
 
   it('follows redirects and keeps each channel', async () => {
-    const simulation = new Simulation();
+    const simulation = nativeSimulation();
     const [one, two] = [await station(simulation, 'one', '10.0.0.9'), await station(simulation, 'two', '10.0.0.10')];
     const { connector } = await client(simulation, one.address);
     const seen: [string, number][] = [];
@@ -73,7 +74,7 @@ describe('use', () => {
   });
 
   it('BAD_RESPONSE for a loop of redirects', async () => {
-    const simulation = new Simulation();
+    const simulation = nativeSimulation();
     const { address } = await station(simulation);
     const { connector } = await client(simulation, address);
     let runs = 0;
@@ -86,7 +87,7 @@ describe('use', () => {
   });
 
   it('closes when idle, not while it is used', async () => {
-    const simulation = new Simulation();
+    const simulation = nativeSimulation();
     const { host: stationHost, address } = await station(simulation);
     const { connector } = await client(simulation, address, 5000);
     const slow = connector.use((session) => session.request({ method: 'GET', path: '/slow' }));
@@ -101,7 +102,7 @@ describe('use', () => {
   });
 
   it('stays while a relayed session runs over it', async () => {
-    const simulation = new Simulation();
+    const simulation = nativeSimulation();
     const { host: stationHost, address } = await station(simulation);
     const { connector, host } = await client(simulation, address, 1000);
     let dial: ReturnType<Host['dial']> | undefined;
@@ -119,7 +120,7 @@ describe('use', () => {
   });
 
   it('a kept channel of a restarted station is replaced without the caller noticing', async () => {
-    const simulation = new Simulation();
+    const simulation = nativeSimulation();
     const resetSecret = new Uint8Array(32).fill(1);
     const first = await station(simulation, 'station', '10.0.0.9', { resetSecret });
     const { connector } = await client(simulation, first.address, 600_000);
@@ -132,7 +133,7 @@ describe('use', () => {
   });
 
   it('an error of the caller is his, and the channel stays', async () => {
-    const simulation = new Simulation();
+    const simulation = nativeSimulation();
     const { host: stationHost, address } = await station(simulation);
     const { connector } = await client(simulation, address);
     await expect(
@@ -151,7 +152,7 @@ describe('failures', () => {
   const nowhere: StationAddress = { host: '10.0.0.77', port: STATION_PORT, fingerprint: 'ab'.repeat(32) };
 
   it('CONNECTION_REFUSED where nobody answers, within the time given; the next use tries again', async () => {
-    const simulation = new Simulation();
+    const simulation = nativeSimulation();
     const { connector } = await client(simulation, nowhere);
     for (let i = 0; i < 2; i++) {
       const start = simulation.now;
@@ -162,7 +163,7 @@ describe('failures', () => {
   });
 
   it('DNS, also when the resolver never answers', async () => {
-    const simulation = new Simulation();
+    const simulation = nativeSimulation();
     const { connector, environment } = await client(simulation, { ...nowhere, host: 'nowhere' });
     await expect(simulation.settle(connector.use(hello))).rejects.toMatchObject({ code: 'DNS' });
     Object.assign(environment.network, { resolve: () => new Promise(() => {}) });
@@ -170,7 +171,7 @@ describe('failures', () => {
   });
 
   it('FINGERPRINT_MISMATCH for another key', async () => {
-    const simulation = new Simulation();
+    const simulation = nativeSimulation();
     const { address, host } = await station(simulation);
     const { connector } = await client(simulation, { ...address, fingerprint: 'ab'.repeat(32) });
     await expect(simulation.settle(connector.use(hello))).rejects.toMatchObject({ code: 'FINGERPRINT_MISMATCH' });
@@ -178,7 +179,7 @@ describe('failures', () => {
   });
 
   it('STOPPED by its signal, which leaves the dial to the others', async () => {
-    const simulation = new Simulation({ link: { delay: 200 } });
+    const simulation = nativeSimulation({ link: { delay: 200 } });
     const { address } = await station(simulation);
     const { connector } = await client(simulation, address);
     const controller = new AbortController();
@@ -191,7 +192,7 @@ describe('failures', () => {
   });
 
   it('after close', async () => {
-    const simulation = new Simulation();
+    const simulation = nativeSimulation();
     const { address, host: stationHost } = await station(simulation);
     const { connector } = await client(simulation, address);
     await simulation.settle(connector.use(hello));

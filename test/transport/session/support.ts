@@ -3,7 +3,8 @@ import { Router } from '../../../protocol/coap/index.ts';
 import { RemoteError } from '../../../protocol/errors/index.ts';
 import { fingerprint } from '../../../protocol/identity/index.ts';
 import { Host, type HostConfig, type Session } from '../../../transport/session/index.ts';
-import { type LinkOptions, type SimulatedHost, Simulation } from '../../../transport/sim/index.ts';
+import type { LinkOptions, SimulatedHost, Simulation } from '../../../transport/sim/index.ts';
+import { nativeSimulation } from '../../support/simulation.ts';
 
 export const DEVICE_PORT = 5592;
 export const STATION_PORT = 4433;
@@ -33,7 +34,7 @@ export interface Pair {
 /** Both hosts, not yet connected. */
 export async function hosts(options: PairOptions = {}): Promise<Pair> {
   const errors: string[] = [];
-  const simulation = new Simulation({
+  const simulation = nativeSimulation({
     seed: options.seed ?? 1,
     link: options.link ?? {},
     log: (host, level, message, fields) => {

@@ -2,7 +2,8 @@
 import { Router } from '../../../protocol/coap/index.ts';
 import { fingerprint } from '../../../protocol/identity/index.ts';
 import { type ConnectTarget, Host, type HostConfig, type Session, type SessionStream } from '../../../transport/session/index.ts';
-import { Random, type SimulatedHost, Simulation, type SimulationOptions } from '../../../transport/sim/index.ts';
+import { Random, type SimulatedHost, type Simulation, type SimulationOptions } from '../../../transport/sim/index.ts';
+import { nativeSimulation } from '../../support/simulation.ts';
 
 export const NAME = 'device:pr-1.de-1';
 export const PORT = 5592;
@@ -34,7 +35,7 @@ export interface BenchOptions extends SimulationOptions {
 }
 
 export async function bench({ device = {}, client = {}, linkMtu, ...simulated }: BenchOptions = {}): Promise<Bench> {
-  const simulation = new Simulation(simulated);
+  const simulation = nativeSimulation(simulated);
   const stated = linkMtu === undefined ? {} : { linkMtu };
   const [deviceHost, clientHost] = [simulation.host('device', stated), simulation.host('client', stated)];
   const served = new Map<string, number>();

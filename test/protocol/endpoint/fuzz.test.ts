@@ -94,7 +94,7 @@ describe('hostile peers that know the handshake', () => {
   it('cannot harm a responder with the payload of message 3', () => {
     const { network, client, device } = pair(5);
     const crypto = nativeHost(55);
-    for (const payload of payloads(size(200, 5000), 51)) {
+    for (const payload of payloads(size(200, 3000), 51)) {
       const handshake = noise(crypto, true);
       const source = crypto.randomBytes(8);
       const initiate = { version: 1, suite: 1, source, token: new Uint8Array(0), message: handshake.writeMessage(new Uint8Array(0)) };
@@ -114,7 +114,7 @@ describe('hostile peers that know the handshake', () => {
   it('cannot harm an initiator with the payload of message 2', () => {
     const { network, client, device } = pair(6);
     const crypto = nativeHost(66);
-    for (const payload of payloads(size(200, 5000), 61)) {
+    for (const payload of payloads(size(200, 3000), 61)) {
       const connection = dial(client, device);
       const initiate = decodeInitiate(packetOf(client))!;
       const handshake = noise(crypto, false);
@@ -130,7 +130,7 @@ describe('hostile peers that know the handshake', () => {
       network.pass(1);
     }
     expect(client.endpoint.idle).toBe(true);
-    expect(client.endpoint.stats.badHandshake).toBe(size(200, 5000));
+    expect(client.endpoint.stats.badHandshake).toBe(size(200, 3000));
   });
 });
 

@@ -143,7 +143,7 @@ export class Iam {
   }
 
   get users(): readonly IamUser[] {
-    return Array.from(this.#state.users.entries, ({ user }) => user);
+    return this.#state.users.all;
   }
 
   userByFingerprint(fingerprint: string): IamUser | undefined {
@@ -151,7 +151,7 @@ export class Iam {
   }
 
   hasPassword(username: string): boolean {
-    return this.#state.users.entry(username)?.verifier !== undefined;
+    return this.#state.users.hasVerifier(username);
   }
 
   /** Ids of all roles. */

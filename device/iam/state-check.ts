@@ -12,7 +12,7 @@ export function checkState(state: IamState, rules: Rules, notificationCategories
   if (friendlyName !== undefined) at('FriendlyName', () => rules.friendlyName(friendlyName));
   at('Users', () => rules.users(users.size));
   let index = 0;
-  for (const { user } of users.entries) at(`Users[${index++}]`, () => checkUser(user, rules, notificationCategories));
+  for (const user of users.all) at(`Users[${index++}]`, () => checkUser(user, rules, notificationCategories));
 }
 
 function checkUser(user: IamUser, rules: Rules, notificationCategories: ReadonlySet<string>): void {

@@ -4,6 +4,7 @@
  * Password verifiers are kept beside the records, so that no record that is handed out carries one.
  */
 import { LocalError } from '../../protocol/errors/index.ts';
+import { packed, unpacked } from '../../protocol/packed-bytes.ts';
 import type { IamUser } from '../../protocol/records/index.ts';
 import type { PasswordVerifier } from './state.ts';
 
@@ -13,18 +14,24 @@ export interface UserEntry {
   readonly verifier?: PasswordVerifier;
 }
 
+/** An entry as the table keeps it: with a thousand users, bytes as arrays would take half a megabyte. */
+interface KeptEntry {
+  readonly user: IamUser;
+  readonly verifier?: { readonly kdf: 1; readonly salt: string; readonly value: string };
+}
+
 export class Users {
-  readonly #entries: ReadonlyMap<string, UserEntry>;
+  readonly #entries: ReadonlyMap<string, KeptEntry>;
   readonly #byFingerprint: ReadonlyMap<string, string>;
 
-  private constructor(entries: ReadonlyMap<string, UserEntry>, byFingerprint: ReadonlyMap<string, string>) {
+  private constructor(entries: ReadonlyMap<string, KeptEntry>, byFingerprint: ReadonlyMap<string, string>) {
     this.#entries = entries;
     this.#byFingerprint = byFingerprint;
   }
 
   /** @throws LocalError IN_USE when two have one name or fingerprint */
   static of(entries: readonly UserEntry[]): Users {
-    const [byName, byFingerprint] = [new Map<string, UserEntry>(), new Map<string, string>()];
+    const [byName, byFingerprint] = [new Map<string, KeptEntry>(), new Map<string, string>()];
     for (const entry of entries) insert(byName, byFingerprint, entry);
     return new Users(byName, byFingerprint);
   }
@@ -35,7 +42,7 @@ export class Users {
 
   /** In the order they came. */
   get entries(): Iterable<UserEntry> {
-    return this.#entries.values();
+    return Array.from(this.#entries.values(), given);
   }
 
   /** In the order they came. */
@@ -43,12 +50,22 @@ export class Users {
     return [...this.#entries.keys()];
   }
 
+  /** In the order they came, without verifiers. */
+  get all(): IamUser[] {
+    return Array.from(this.#entries.values(), ({ user }) => user);
+  }
+
+  hasVerifier(username: string): boolean {
+    return this.#entries.get(username)?.verifier !== undefined;
+  }
+
   user(username: string): IamUser | undefined {
     return this.#entries.get(username)?.user;
   }
 
   entry(username: string): UserEntry | undefined {
-    return this.#entries.get(username);
+    const kept = this.#entries.get(username);
+    return kept === undefined ? undefined : given(kept);
   }
 
   byFingerprint(fingerprint: string): IamUser | undefined {
@@ -77,7 +94,7 @@ export class Users {
     });
   }
 
-  #changed(change: (entries: Map<string, UserEntry>, byFingerprint: Map<string, string>) => void): Users {
+  #changed(change: (entries: Map<string, KeptEntry>, byFingerprint: Map<string, string>) => void): Users {
     const [entries, byFingerprint] = [new Map(this.#entries), new Map(this.#byFingerprint)];
     change(entries, byFingerprint);
     return new Users(entries, byFingerprint);
@@ -89,7 +106,7 @@ export class Users {
 }
 
 /** @param replaced name of the entry this one stands in for */
-function insert(entries: Map<string, UserEntry>, byFingerprint: Map<string, string>, entry: UserEntry, replaced?: string): void {
+function insert(entries: Map<string, KeptEntry>, byFingerprint: Map<string, string>, entry: UserEntry, replaced?: string): void {
   const { username, fingerprints } = entry.user;
   if (username !== replaced && entries.has(username)) throw new LocalError('IN_USE', `there is a user "${username}"`);
   for (const { fingerprint } of fingerprints) {
@@ -97,5 +114,13 @@ function insert(entries: Map<string, UserEntry>, byFingerprint: Map<string, stri
     if (owner !== undefined) throw new LocalError('IN_USE', `the fingerprint ${fingerprint} belongs to user "${owner}"`);
     byFingerprint.set(fingerprint, username);
   }
-  entries.set(username, entry);
+  entries.set(username, kept(entry));
+}
+
+function kept({ user, verifier }: UserEntry): KeptEntry {
+  return verifier === undefined ? { user } : { user, verifier: { kdf: 1, salt: packed(verifier.salt), value: packed(verifier.value) } };
+}
+
+function given({ user, verifier }: KeptEntry): UserEntry {
+  return verifier === undefined ? { user } : { user, verifier: { kdf: 1, salt: unpacked(verifier.salt), value: unpacked(verifier.value) } };
 }

@@ -11,7 +11,7 @@ export default defineConfig({
     hookTimeout: 60_000,
     reporters: ['default', './test/support/slice-reporter.ts'],
     pool: 'forks',
-    // The files of a worker share their modules: nothing here keeps state in a module, and loading all of it anew for each file is a fifth of the time.
+    // The files of a worker share their modules, which keep nothing but what is the same for all: loading them anew for each file is a fifth of the time.
     isolate: false,
     // By default one processor is left free, which on two is half of them.
     maxWorkers: '100%',

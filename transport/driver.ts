@@ -4,9 +4,11 @@
  * 1. A socket delivers a datagram: `engine.receive` at once, and then the events, so that who waits for the datagram goes on before the socket
  *    is asked for the next one.
  * 2. A service follows when all code and promises that this set going are through (`clock.soon`): an answer leaves in the very turn of the
- *    question, and the acknowledgement with it, in one packet. The same for `wake`, by whoever gave the engine something to do. But what comes
- *    within `BACK_TO_BACK` of the last service, or after one for several datagrams, has more behind it: then events and service follow the
- *    whole batch of IO (`clock.defer`).
+ *    question, and the acknowledgement with it, in one packet. The same for `wake`, by whoever gave the engine something to do. But after a
+ *    service for several datagrams more are expected: then events and service follow the whole batch of IO (`clock.defer`), until such a batch
+ *    was a single datagram. Whether datagrams come in batches is found out by putting off one service in `LOOK_EVERY`. No clock tells: how
+ *    soon a socket gives the next datagram that is already there depends on the machine, and on a slow one it takes as long as an answer on a
+ *    fast one.
  * 3. The service hands due timeouts to the engine,
  * 4. drains its events to the owner, who may call the engine in turn, at once or from promises (its answers leave in the same service),
  * 5. asks for packets until there are none and hands them to the sockets without copying; after `PACKETS_PER_SERVICE` it lets
@@ -51,8 +53,8 @@ const MAX_QUEUED = 256;
 const MIN_SLOTS = 32;
 /** Milliseconds until the next service after one that threw: a persistent bug must not spin. */
 const FAILURE_PAUSE = 100;
-/** Our constant, ms: a socket gives a datagram that is already there within 1 or 2 µs after the one before, an answer takes 10 to come. */
-const BACK_TO_BACK = 0.005;
+/** Services at once before one follows the batch, to see how many datagrams that has: a bulk transfer's batches have 31. */
+const LOOK_EVERY = 16;
 
 /** One loop over one engine and its sockets. */
 export class Driver<Event> {
@@ -67,9 +69,9 @@ export class Driver<Event> {
   #lastReleaser: (offset: number) => void = () => {};
   #queued = 0;
   #serviceDue = false;
-  /** Time of the last service's end, and whether it was for several datagrams. */
-  #servedAt = Number.NEGATIVE_INFINITY;
-  #busy = false;
+  /** Services that may still come at once, 0 after one for several datagrams; and how many follow the next batch of a single datagram. */
+  #atOnce = LOOK_EVERY;
+  #nextAtOnce = LOOK_EVERY;
   /** Datagrams since then. */
   #arrived = 0;
   /** Packets sent without having given the sockets a turn on purpose. */
@@ -113,7 +115,7 @@ export class Driver<Event> {
   /** To be called after any call on the engine from outside a service: it may have packets, events or a new timeout. Cheap and coalesced. */
   wake(): void {
     if (this.#serviceDue || this.#draining || this.#state === 'closed') return;
-    this.#askService(this.#environment.clock.now());
+    this.#askService();
   }
 
   /**
@@ -150,7 +152,7 @@ export class Driver<Event> {
     try {
       if (this.#options.intercept?.(datagram, path) === true) return;
       this.#engine.receive(datagram, path, now);
-      if (!this.#serviceDue && this.#askService(now)) this.#drainEvents();
+      if (!this.#serviceDue && this.#askService()) this.#drainEvents();
     } catch (error) {
       this.#failed('receive', error);
       this.wake();
@@ -158,13 +160,13 @@ export class Driver<Event> {
   };
 
   /** True when the service comes at once. */
-  #askService(now: number): boolean {
+  #askService(): boolean {
     this.#serviceDue = true;
     const { clock } = this.#environment;
-    const alone = !this.#busy && now - this.#servedAt > BACK_TO_BACK && this.#sentInTurn < PACKETS_PER_SERVICE;
-    if (alone) clock.soon(this.#service);
+    const atOnce = this.#atOnce > 0 && this.#sentInTurn < PACKETS_PER_SERVICE;
+    if (atOnce) clock.soon(this.#service);
     else clock.defer(this.#serveBatch);
-    return alone;
+    return atOnce;
   }
 
   /** What a batch of IO brought is told first: what is done about it leaves in the service that follows. */
@@ -197,13 +199,24 @@ export class Driver<Event> {
       this.#askAgain = true;
     }
     this.#told = false;
-    this.#servedAt = clock.now();
-    this.#busy = this.#arrived > 1;
-    this.#arrived = 0;
+    this.#countService();
     if (this.#serviceDue) return;
     if (this.#state === 'closing' && this.#queued === 0) this.#end();
     else this.#arm(next, now);
   };
+
+  /** After batches of several the turns are looked at often at first: 1, 2, 4 … `LOOK_EVERY` services come at once between two looks. */
+  #countService(): void {
+    if (this.#arrived > 1) {
+      this.#atOnce = 0;
+      this.#nextAtOnce = 1;
+    } else if (this.#atOnce > 0) this.#atOnce--;
+    else {
+      this.#atOnce = this.#nextAtOnce;
+      this.#nextAtOnce = Math.min(2 * this.#nextAtOnce, LOOK_EVERY);
+    }
+    this.#arrived = 0;
+  }
 
   /** True when there were any. */
   #drainEvents(): boolean {

@@ -68,29 +68,36 @@ describe('driver', () => {
     }
   });
 
-  it('serves datagrams that come back to back together, at the end of the turn', async () => {
+  it('looks every 16 services whether datagrams come in batches, and then serves each batch together, however far apart they are', async () => {
     const bench = new Bench();
     const driver = bench.driver();
     await driver.bind({ port: 0 });
-    const arrive = (time: number): void => {
-      bench.time = time;
-      bench.engine.events.push(`at ${time}`);
-      bench.bound[0]!.receive(Uint8Array.of(0), bench.engine.path);
-      bench.settle();
+    /** How many events have been told, after so many datagrams more. */
+    const arrive = (count: number): number => {
+      for (let i = 0; i < count; i++) {
+        bench.time += 50;
+        bench.engine.events.push('arrived');
+        bench.bound[0]!.receive(Uint8Array.of(0), bench.engine.path);
+        bench.settle();
+      }
+      return bench.events.length;
     };
-    for (const time of [200, 200.001, 200.002, 200.003]) arrive(time);
-    expect(bench.events).toEqual(['at 200']);
-    expect(bench.engine.calls.filter((call) => call === 'transmit')).toHaveLength(1);
+    expect(arrive(16)).toBe(16);
+    expect(arrive(4)).toBe(16);
+    const services = () => bench.engine.calls.filter((call) => call === 'transmit').length;
+    expect(services()).toBe(16);
     bench.turn();
-    expect(bench.events).toHaveLength(4);
-    expect(bench.engine.calls.filter((call) => call === 'transmit')).toHaveLength(2);
-    // After several there are likely more. When there was only one, the next is served at once again.
-    arrive(210);
-    expect(bench.events).toHaveLength(4);
+    expect([bench.events.length, services()]).toEqual([20, 17]);
+    // After several there are likely more, until there was only one: then it looks again after 1, 2, 4 … 16 services.
+    let told = arrive(1);
+    expect(told).toBe(20);
     bench.turn();
-    expect(bench.events).toHaveLength(5);
-    arrive(220);
-    expect(bench.events).toHaveLength(6);
+    for (const atOnce of [1, 2, 4, 8, 16, 16]) {
+      told = bench.events.length;
+      expect(arrive(atOnce + 1)).toBe(told + atOnce);
+      bench.turn();
+      expect(bench.events).toHaveLength(told + atOnce + 1);
+    }
   });
 
   it('handles timeouts, then events, then sends', async () => {
@@ -149,24 +156,27 @@ describe('driver', () => {
     expect(Math.max(...sent)).toBeLessThanOrEqual(128);
   });
 
-  it('lets them receive now and then, however often it is woken', async () => {
+  it.each([
+    { packets: 1, services: 16 },
+    { packets: 30, services: 5 },
+  ])('lets them receive after $services services of $packets packets, however often it is woken', async ({ packets, services }) => {
     const bench = new Bench();
     const driver = bench.driver();
     await driver.bind({ port: 0 });
     let longest = 0;
-    for (let sinceTurn = 0; driver.stats.sent < 1000; sinceTurn++) {
+    for (let sinceTurn = 1; driver.stats.sent < 1000; sinceTurn++) {
       bench.time += 1;
-      bench.engine.toSend = 1;
+      bench.engine.toSend = packets;
       driver.wake();
       bench.settle();
       bench.leave();
       if (bench.deferred.length === 0) continue;
       bench.turn();
       bench.leave();
-      longest = Math.max(longest, sinceTurn);
+      longest = Math.max(longest, sinceTurn - 1);
       sinceTurn = 0;
     }
-    expect(longest).toBe(128);
+    expect(longest).toBe(services);
   });
 
   it('stops asking while the sockets are behind and goes on when they caught up', async () => {

@@ -1,6 +1,10 @@
 /** Bench process: receives datagrams and counts their bytes, with nothing around it. */
 import { createSocket } from 'node:dgram';
+import { setTimeout } from 'node:timers/promises';
 import { serve } from './child.ts';
+
+/** Milliseconds without a datagram after which none is left in the socket: a receiver slower than the sender has megabytes waiting there. */
+const QUIET = 50;
 
 let bytes = 0;
 let first = 0;
@@ -19,8 +23,9 @@ serve({
       socket.bind(0, '127.0.0.1', () => resolve(socket.address().port));
     }),
 
-  /** Megabytes per second between the first and the last datagram since the last call. */
-  rate() {
+  /** Megabytes per second between the first and the last datagram since the last call, once nothing more comes. */
+  async rate() {
+    for (let known = -1; known !== bytes; await setTimeout(QUIET)) known = bytes;
     const rate = bytes / 1000 / (last - first);
     bytes = 0;
     return rate;

@@ -1,7 +1,11 @@
 #!/usr/bin/env node
 /** Starts `svc` with the arguments of this process. */
-import { runProgram } from './frame/program.ts';
-import { svc } from './program.ts';
+import { keepYoungGenerationSmall } from './frame/young-generation.ts';
+
+// What is loaded makes it grow, so this comes before.
+keepYoungGenerationSmall();
+const { runProgram } = await import('./frame/program.ts');
+const { svc } = await import('./program.ts');
 
 // Whoever reads our output may stop reading: `svc … | head`.
 process.stdout.on('error', (error: NodeJS.ErrnoException) => {

@@ -72,7 +72,7 @@ export class Driver<Event> {
   /** Services that may still come at once, 0 after one for several datagrams; and how many follow the next batch of a single datagram. */
   #atOnce = LOOK_EVERY;
   #nextAtOnce = LOOK_EVERY;
-  /** Datagrams since then. */
+  /** Datagrams since the last service. */
   #arrived = 0;
   /** Packets sent without having given the sockets a turn on purpose. */
   #sentInTurn = 0;

@@ -49,17 +49,13 @@ export function createCore(options: CoreOptions): CoreExports {
   }
 }
 
-/** Asks nothing of the global `Response`: in Node that loads all of fetch, 3 MB and tens of milliseconds. */
+/** A response is told by what it can do: a look at the global `Response` makes Node load all of fetch, 3 MB and tens of milliseconds. */
 async function moduleOf(source: WasmSource): Promise<WebAssembly.Module> {
   if (source instanceof WebAssembly.Module) return source;
   if (source instanceof URL) return WebAssembly.compileStreaming(fetched(source));
-  if (source !== 'embedded') return isBytes(source) ? WebAssembly.compile(source) : WebAssembly.compileStreaming(source);
+  if (source !== 'embedded') return 'arrayBuffer' in source ? WebAssembly.compileStreaming(source) : WebAssembly.compile(source);
   compiled ??= await WebAssembly.compile(embedded());
   return compiled;
-}
-
-function isBytes(source: BufferSource | Response): source is BufferSource {
-  return source instanceof ArrayBuffer || ArrayBuffer.isView(source);
 }
 
 async function fetched(url: URL): Promise<Response> {

@@ -297,12 +297,15 @@ describe('a trap', () => {
 });
 
 describe('loading', () => {
-  test('from bytes, a module, a response and the package itself', async () => {
+  test('from bytes, also of another context, a module, a response and the package itself', async () => {
     const { readFileSync } = await import('node:fs');
     const bytes = readFileSync(new URL('../../dist/core.wasm', import.meta.url));
     const module = await WebAssembly.compile(bytes);
     const response = new Response(bytes, { headers: { 'content-type': 'application/wasm' } });
-    for (const source of ['embedded', bytes, module, response] as const) {
+    const { runInNewContext } = await import('node:vm');
+    const elsewhere = runInNewContext('(bytes) => new Uint8Array(bytes).buffer')(bytes) as ArrayBuffer;
+    expect(elsewhere).not.toBeInstanceOf(ArrayBuffer);
+    for (const source of ['embedded', bytes, elsewhere, module, response] as const) {
       const core = await Core.load({ memory: 8_000_000 }, source);
       expect(core.stats().connections).toBe(0);
       expect(core.buffer.length).toBeGreaterThanOrEqual(8_000_000);

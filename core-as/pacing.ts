@@ -3,21 +3,31 @@
  *
  * The bucket holds at least 10 packets and at least 2 ms of rate: hosts wake us by timers of 1 ms, and a smaller bucket would
  * turn that granularity into a limit. From 60 Mbit/s on that is more than the initial window, to which RFC 9002 §7.7 asks to limit bursts.
+ *
+ * A sender whose packets waited for the bucket, and whose host then woke it late, is owed all of that time: up to a quarter of the least round
+ * trip, at most 16 ms, which is what the coarsest timers in use take. What waits at the bottleneck has become less meanwhile by as much.
  */
 import { pacingRate } from "./congestion/congestion";
 import { Connection } from "./connection/record";
 import { flightOf } from "./recovery/flight";
 
 const BURST_PACKETS: u32 = 10;
+/** ms. */
 const BURST_TIME: f32 = 2;
+/** ms, and the part of the least round trip. */
+const LATE_TIME: f32 = 16;
+const LATE_PART: f32 = 0.25;
 
 /** Fills the bucket up to `now`; asked once before a burst. */
 export function refill(c: Connection, now: f64): void {
   if (!c.flight) return;
   const flight = flightOf(c);
   const rate = pacingRate(c);
-  const capacity = max(<f32>(BURST_PACKETS * <u32>c.packetSize), rate * BURST_TIME);
-  flight.pacingTokens = min(capacity, flight.pacingTokens + <f32>(now - flight.pacedAt) * rate);
+  const burst = max(<f32>(BURST_PACKETS * <u32>c.packetSize), rate * BURST_TIME);
+  const owed = max(burst, rate * min(LATE_TIME, LATE_PART * c.minimumRtt));
+  const held = min(owed, flight.pacingTokens);
+  const late = flight.pacingTime < now;
+  flight.pacingTokens = max(held, min(late ? owed : burst, held + <f32>(now - flight.pacedAt) * rate));
   flight.pacedAt = now;
 }
 

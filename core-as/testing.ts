@@ -34,7 +34,7 @@ export { maybeUpdateSendKey } from "./packet/key-update";
 export { isNew, mark, scanDown, windowFloor } from "./packet/replay-window";
 export { writeAck } from "./recovery/ack-policy";
 export { onRttSample, probeTimeout, rttInit } from "./recovery/rtt";
-export { mayPace, onPaced, pacingTime, refill } from "./pacing";
+export { mayPace, onPaced, pacingIdle, pacingTime, refill } from "./pacing";
 export { pacingRate } from "./congestion/congestion";
 export { cubicAckDone, cubicAcked, cubicLost } from "./congestion/cubic";
 export { endSlowStart, hystartAcked, hystartInit, hystartRtt } from "./congestion/hystart";

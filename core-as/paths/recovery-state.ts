@@ -86,9 +86,9 @@ export function restartFlight(c: Connection, now: f64): void {
   flight.lastEliciting = now;
   flight.recoveryStart = -1;
   flight.firstSample = -1;
-  flight.pacedAt = now;
+  flight.pacedAt = -Infinity;
   flight.pacingTime = Infinity;
-  flight.pacingTokens = Infinity;
+  flight.pacingTokens = 0;
   flight.latestRtt = 0;
   flight.ptoCount = 0;
   flight.probes = 0;

@@ -159,9 +159,9 @@ export function ensureFlight(c: Connection, now: f64): bool {
   flight.episodeStart = -1;
   flight.copyTime = Infinity;
   flight.firstSample = -1;
-  flight.pacedAt = now;
+  flight.pacedAt = -Infinity;
   flight.pacingTime = Infinity;
-  flight.pacingTokens = Infinity;
+  flight.pacingTokens = 0;
   flight.base = c.nextNumber;
   return true;
 }

@@ -55,6 +55,8 @@ export interface PairOptions {
   line?: Line;
   /** Timers fire at multiples of so many ms, as those of a host do; default 0, exactly. */
   granularity?: number;
+  /** Ends look at what arrived and at their timers at multiples of so many ms only, as those that wait for a processor do; default 0, at once. */
+  turn?: number;
   core?: Core;
   initiator?: Partial<CoreConnectionOptions>;
   responder?: Partial<CoreConnectionOptions>;
@@ -118,6 +120,7 @@ export class Pair {
   readonly #random: () => number;
   readonly #line: Line | null;
   readonly #granularity: number;
+  readonly #turn: number;
   /** By time of arrival, then order of sending; what lies before `#first` is delivered. */
   #queue: InFlight[] = [];
   #first = 0;
@@ -127,6 +130,7 @@ export class Pair {
     this.#random = generator(options.seed ?? 1);
     this.#line = options.line ?? null;
     this.#granularity = options.granularity ?? 0;
+    this.#turn = options.turn ?? 0;
     this.link = { delay: 10, jitter: 0, loss: 0, duplicate: 0, ...options.link };
     const parameters = { ...PARAMETERS, ...options.parameters };
     const common = {
@@ -194,7 +198,7 @@ export class Pair {
   /** When something happens next. */
   next(): number {
     const timer = Math.min(this.initiator.connection.nextTimeout(), this.responder.connection.nextTimeout());
-    return Math.min(this.#nextDelivery(), this.#onTick(timer));
+    return upTo(Math.min(this.#nextDelivery(), upTo(timer, this.#granularity)), this.#turn);
   }
 
   /** Deliveries and timers that are due at `now`. */
@@ -254,11 +258,6 @@ export class Pair {
     return this.#queue[this.#first]?.at ?? Number.POSITIVE_INFINITY;
   }
 
-  #onTick(time: number): number {
-    if (this.#granularity === 0 || time === Number.POSITIVE_INFINITY) return time;
-    return Math.ceil(time / this.#granularity) * this.#granularity;
-  }
-
   #deliver(): void {
     while (this.#nextDelivery() <= this.now) {
       const { to, bytes } = this.#queue[this.#first++] as InFlight;
@@ -288,6 +287,11 @@ export function runTogether(pairs: readonly Pair[], limit: number, done: () => b
     }
     for (const pair of pairs) pair.advance(now);
   }
+}
+
+/** The next multiple of `step`; 0 = every time is one. */
+function upTo(time: number, step: number): number {
+  return step === 0 || time === Number.POSITIVE_INFINITY ? time : Math.ceil(time / step) * step;
 }
 
 function fill(value: number): Uint8Array {

@@ -293,6 +293,46 @@ describe('pacing', () => {
     expect((sent - 10) * 1_200).toBeLessThanOrEqual(1_501_200);
   });
 
+  describe('of a sender that is woken late', () => {
+    const WINDOW = 1_200_000;
+    /** ms of the rate that go out at once, `late` ms after packets waited for the bucket, or after nothing did. */
+    const caughtUp = (rtt: number, late: number, waiting = true): number => {
+      const core = testCore();
+      const connection = core.call.blankConnection!();
+      core.call.setPace!(connection, WINDOW, rtt, 0);
+      core.call.onRttSample!(connection, rtt, 0);
+      const rate = core.call.pacingRate!(connection);
+      const burst = (now: number): number => {
+        let bytes = 0;
+        for (core.call.refill!(connection, now); core.call.mayPace!(connection, now); bytes += 1_200) core.call.onPaced!(connection, 1_200);
+        return bytes;
+      };
+      burst(0);
+      const due = core.call.pacingTime!(connection);
+      if (!waiting) core.call.pacingIdle!(connection);
+      return burst(due + late) / rate;
+    };
+
+    test.each([3, 6, 12])('by %i ms: all of it is made up for', (late) => {
+      expect(caughtUp(50, late)).toBeGreaterThan(late - 0.1);
+      expect(caughtUp(50, late)).toBeLessThan(late + 0.1);
+    });
+
+    test('by more than 16 ms: those', () => {
+      expect(caughtUp(100, 100)).toBeGreaterThan(15.9);
+      expect(caughtUp(100, 100)).toBeLessThan(16.1);
+    });
+
+    test('on a short path: a quarter of its round trip, and never less than a burst', () => {
+      expect(caughtUp(20, 100)).toBeCloseTo(5, 1);
+      expect(caughtUp(2, 100)).toBeCloseTo(2, 1);
+    });
+
+    test('while nothing waited: a burst', () => {
+      expect(caughtUp(50, 9, false)).toBeCloseTo(2, 1);
+    });
+  });
+
   test('at loopback rates a burst covers two milliseconds', () => {
     const core = testCore();
     const connection = core.call.blankConnection!();

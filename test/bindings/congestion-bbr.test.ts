@@ -251,6 +251,14 @@ test.each([
   bbr.pair.free();
 });
 
+test('hosts that serve packets by the batch it does not take for another flow', () => {
+  const bbr = flow({ line: new Line(500e6, 1_000_000), rtt: 0.4 });
+  bbr.pair.run(300);
+  bbr.pair.turn = 2;
+  expect(visits(bbr, 4_000).map(({ state }) => state)).not.toContain(State.COMPETE);
+  bbr.pair.free();
+});
+
 test('beside CUBIC in a full queue it competes, and stops when CUBIC is gone', () => {
   const line = new Line(RATE, BDP);
   const [cubic, bbr] = [flow({ congestion: 'cubic', line, seed: 1 }), flow({ line, seed: 2 })];

@@ -55,7 +55,7 @@ export interface PairOptions {
   line?: Line;
   /** Timers fire at multiples of so many ms, as those of a host do; default 0, exactly. */
   granularity?: number;
-  /** Ends look at what arrived and at their timers at multiples of so many ms only, as those that wait for a processor do; default 0, at once. */
+  /** See {@link Pair.turn}; default 0. */
   turn?: number;
   core?: Core;
   initiator?: Partial<CoreConnectionOptions>;
@@ -117,10 +117,11 @@ export class Pair {
   /** Changes, drops (null) or lets pass each datagram; called before the link's own loss. */
   intercept: (datagram: Uint8Array, from: End) => Uint8Array | null = (datagram) => datagram;
   delivered = 0;
+  /** Ends look at what arrived and at their timers at multiples of so many ms only, as those that wait for a processor do; 0 = at once. */
+  turn: number;
   readonly #random: () => number;
   readonly #line: Line | null;
   readonly #granularity: number;
-  readonly #turn: number;
   /** By time of arrival, then order of sending; what lies before `#first` is delivered. */
   #queue: InFlight[] = [];
   #first = 0;
@@ -130,7 +131,7 @@ export class Pair {
     this.#random = generator(options.seed ?? 1);
     this.#line = options.line ?? null;
     this.#granularity = options.granularity ?? 0;
-    this.#turn = options.turn ?? 0;
+    this.turn = options.turn ?? 0;
     this.link = { delay: 10, jitter: 0, loss: 0, duplicate: 0, ...options.link };
     const parameters = { ...PARAMETERS, ...options.parameters };
     const common = {
@@ -198,7 +199,7 @@ export class Pair {
   /** When something happens next. */
   next(): number {
     const timer = Math.min(this.initiator.connection.nextTimeout(), this.responder.connection.nextTimeout());
-    return upTo(Math.min(this.#nextDelivery(), upTo(timer, this.#granularity)), this.#turn);
+    return upTo(Math.min(this.#nextDelivery(), upTo(timer, this.#granularity)), this.turn);
   }
 
   /** Deliveries and timers that are due at `now`. */

@@ -17,7 +17,7 @@ import { Connection } from "../../connection/record";
 import { SentPacket } from "../../recovery/flight";
 import { countWaitedRound, isCompeting } from "./compete";
 import {
-  Beta, ExcessiveLoss, LeastLostPackets, LeastRoundPackets, LossThresh, MostRandomLoss, PacketsPerAck, QuietInterval, QuietRtt, QuietSlack, RandomLossGain,
+  Beta, EthernetPayload, ExcessiveLoss, HostDelay, LeastLostPackets, LeastRoundPackets, LossThresh, MostRandomLoss, PacketsPerAck, QuietInterval, QuietRtt, QuietSlack, RandomLossGain,
   RandomLossMargin, WaitedRtt, WaitedSlack,
 } from "./constants";
 import { targetInflight, updateMaxBw } from "./path";
@@ -138,7 +138,8 @@ function judgeRound(c: Connection, b: Bbr): void {
     b.randomLoss += RandomLossGain * (min(rate, MostRandomLoss) - b.randomLoss);
   }
   b.congestedRound = isTooHigh(c, b, b.roundLost, total) && (waited || rate > ExcessiveLoss);
-  countWaitedRound(b, waited, b.roundMaxRtt <= max(quiet, least * QuietRtt + burst));
+  const held = waited && b.roundMinRtt > least + HostDelay * max(1, smss(c) / EthernetPayload);
+  countWaitedRound(b, held, b.roundMaxRtt <= max(quiet, least * QuietRtt + burst));
 }
 
 /** InitLowerBounds and LossLowerBounds (§5.5.10.3). */

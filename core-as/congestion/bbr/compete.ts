@@ -11,7 +11,8 @@
  *     → back when no packet waits any more, and for each ProbeRTT: when the other flow is gone, that drains the queue; when it is
  *       not, COMPETE goes on after a few rounds
  *
- * What packets wait at the hosts themselves is no queue of others (`HostDelay`). A path with random loss never gets there: a CUBIC flow cannot fill a queue on it, and its window would ruin ours.
+ * What packets wait at the hosts themselves is no queue of others (`HostDelay`). A path with random loss never gets there: a CUBIC flow cannot fill a
+ * queue on it, and its window would ruin ours.
  */
 import { STATE_COMPETE, STATE_PROBE_BW_CRUISE, STATE_PROBE_BW_DOWN } from "../../codes.generated";
 import { Connection } from "../../connection/record";

@@ -45,9 +45,9 @@ export const WaitedRtt: f64 = 1.0625;
 export const WaitedSlack: f64 = 0.5;
 
 /**
- * A queue that another flow keeps makes packets wait longer than this, too: less may be the hosts themselves, which in a bulk transfer serve packets by the
- * batch, as on loopback. ms, for packets of up to `EthernetPayload` bytes, and more in proportion for larger ones. Below 40 ms of round trip this is more than
- * `WaitedRtt` asks.
+ * A queue that another flow keeps makes packets wait longer than this, too: less may be the hosts themselves, which in a bulk transfer serve packets by
+ * the batch, as on loopback. ms, for packets of up to `EthernetPayload` bytes, and more in proportion for larger ones. Below 40 ms of round trip this is
+ * more than `WaitedRtt` asks.
  */
 export const HostDelay: f64 = 3;
 export const EthernetPayload: f64 = 1_452;

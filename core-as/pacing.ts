@@ -4,10 +4,12 @@
  * The bucket holds at least 10 packets and at least 2 ms of rate: hosts wake us by timers of 1 ms, and a smaller bucket would
  * turn that granularity into a limit. From 60 Mbit/s on that is more than the initial window, to which RFC 9002 §7.7 asks to limit bursts.
  *
- * A sender whose packets waited for the bucket, and whose host then woke it late, is owed all of that time: up to a quarter of the least round
- * trip, at most 16 ms, which is what the coarsest timers in use take. What waits at the bottleneck has become less meanwhile by as much.
+ * A sender whose packets waited for the bucket, and whose host then woke it late, is owed that time: up to a tenth of the least round trip, at
+ * most 16 ms, which is what the coarsest timers in use take. What waits at the bottleneck has become less meanwhile by as much. Nothing is owed while
+ * packets wait there all the time: the line was not idle, and what is not made up for drains the queue. Nor is more: such hosts serve packets and
+ * acknowledgements by the batch, and larger bursts of them would show more bandwidth than there is.
  */
-import { pacingRate } from "./congestion/congestion";
+import { pacingRate, queueStands } from "./congestion/congestion";
 import { Connection } from "./connection/record";
 import { flightOf } from "./recovery/flight";
 
@@ -16,7 +18,7 @@ const BURST_PACKETS: u32 = 10;
 const BURST_TIME: f32 = 2;
 /** ms, and the part of the least round trip. */
 const LATE_TIME: f32 = 16;
-const LATE_PART: f32 = 0.25;
+const LATE_PART: f32 = 0.1;
 
 /** Fills the bucket up to `now`; asked once before a burst. */
 export function refill(c: Connection, now: f64): void {
@@ -26,7 +28,7 @@ export function refill(c: Connection, now: f64): void {
   const burst = max(<f32>(BURST_PACKETS * <u32>c.packetSize), rate * BURST_TIME);
   const owed = max(burst, rate * min(LATE_TIME, LATE_PART * c.minimumRtt));
   const held = min(owed, flight.pacingTokens);
-  const late = flight.pacingTime < now;
+  const late = flight.pacingTime < now && !queueStands(c);
   flight.pacingTokens = max(held, min(late ? owed : burst, held + <f32>(now - flight.pacedAt) * rate));
   flight.pacedAt = now;
 }

@@ -52,10 +52,20 @@ export function blankConnection(): Connection {
 }
 
 /** Sets what the pacer looks at, with a flight. */
-export function setPace(c: Connection, window: u32, rtt: f32, now: f64): void {
+export function setPace(c: Connection, window: u32, rtt: f32): void {
   c.congestionWindow = window;
   c.smoothedRtt = rtt;
-  ensureFlight(c, now);
+  ensureFlight(c);
+}
+
+/** Makes the connection one of BBR that sends `rate` bytes per ms; `queueStands`: every packet of the last round waited. */
+export function setBbrPace(c: Connection, rate: f64, queueStands: bool): void {
+  c.congestion = <u8>CONGESTION_BBR;
+  ensureFlight(c);
+  takeModel(c, 0);
+  bbrInit(c, 0);
+  bbrOf(c).pacingRate = rate;
+  bbrOf(c).waitedRound = queueStands;
 }
 
 /** Makes the connection one of CUBIC with that window, in congestion avoidance when `threshold` is not above it. */
@@ -64,7 +74,7 @@ export function setCubic(c: Connection, window: u32, threshold: u32, rtt: f32, n
   c.congestionWindow = window;
   c.slowStartThreshold = threshold;
   c.smoothedRtt = rtt;
-  ensureFlight(c, now);
+  ensureFlight(c);
   takeModel(c, now);
   cubicInit(c);
 }
@@ -82,7 +92,7 @@ export function congestionWindow(c: Connection): u32 {
 /** BBR's state after losses that were none, during which it left Startup: because of them, or for a plateau. */
 export function stateAfterUndo(c: Connection, because: bool): u32 {
   c.congestion = <u8>CONGESTION_BBR;
-  ensureFlight(c, 0);
+  ensureFlight(c);
   takeModel(c, 0);
   bbrInit(c, 0);
   const b = bbrOf(c);

@@ -17,8 +17,8 @@ import {
 import { Connection } from "../connection/record";
 import { SentPacket, flightOf } from "../recovery/flight";
 import {
-  bbrAckDone, bbrAcked, bbrAllLost, bbrBandwidth, bbrInit, bbrLossEpisode, bbrLost, bbrOutOfCredit, bbrPacingRate, bbrPersistent, bbrSent, bbrSpurious,
-  bbrState, bbrUndo, bbrWindowFull, bbrWorthKeeping,
+  bbrAckDone, bbrAcked, bbrAllLost, bbrBandwidth, bbrInit, bbrLossEpisode, bbrLost, bbrOutOfCredit, bbrPacingRate, bbrPersistent,
+  bbrQueueStands, bbrSent, bbrSpurious, bbrState, bbrUndo, bbrWindowFull, bbrWorthKeeping,
 } from "./bbr/bbr";
 import { initRateSample, markAppLimited } from "./bbr/rate-sample";
 import {
@@ -141,6 +141,11 @@ export function windowLeft(c: Connection): u32 {
 export function pacingRate(c: Connection): f32 {
   if (controller(c) == CONGESTION_BBR) return bbrPacingRate(c);
   return (PACING_GAIN * <f32>c.congestionWindow) / max(c.smoothedRtt, 0.01);
+}
+
+/** Whether the bottleneck has had packets of ours waiting for a whole round, as far as the controller tells. */
+export function queueStands(c: Connection): bool {
+  return controller(c) == CONGESTION_BBR && bbrQueueStands(c);
 }
 
 /** For statistics: one of STATE_… of codes.json. */

@@ -149,7 +149,7 @@ function send(c: Connection, packet: usize, length: u32, now: f64): void {
 /** The Complete packet; false when no slot or chunk is left. */
 function transmitComplete(c: Connection, now: f64): bool {
   const first = c.flight == 0;
-  if (!ensureFlight(c, now)) return false;
+  if (!ensureFlight(c)) return false;
   if (first) refill(c, now);
   const flight = flightOf(c);
   if (first) flight.base = 0;
@@ -214,7 +214,7 @@ function hasData(c: Connection): bool {
 /** Whether a packet that asks for an acknowledgement may go now. */
 function mayElicit(c: Connection, now: f64): bool {
   const fresh = c.flight == 0;
-  if (flightIsFull(c) || !ensureFlight(c, now)) return false;
+  if (flightIsFull(c) || !ensureFlight(c)) return false;
   if (fresh) refill(c, now);
   if (flagged(c, PROBE)) return true;
   if (windowLeft(c) < <u32>c.packetSize) {

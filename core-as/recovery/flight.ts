@@ -149,7 +149,7 @@ export function lostPacketOf(flight: Flight, index: u32): LostPacket {
 }
 
 /** The flight, made if there is none; false when no chunk is left. */
-export function ensureFlight(c: Connection, now: f64): bool {
+export function ensureFlight(c: Connection): bool {
   if (c.flight) return true;
   c.flight = takeClearChunk(BOOKKEEPING);
   if (!c.flight) return false;

@@ -269,7 +269,7 @@ describe('pacing', () => {
   test('rate is 1.25 windows per round trip, the burst at least ten packets', () => {
     const core = testCore();
     const connection = core.call.blankConnection!();
-    core.call.setPace!(connection, 120_000, 100, 0);
+    core.call.setPace!(connection, 120_000, 100);
     expect(core.call.pacingRate!(connection)).toBeCloseTo(1_500);
     let now = 0;
     let sent = 0;
@@ -296,11 +296,12 @@ describe('pacing', () => {
   describe('of a sender that is woken late', () => {
     const WINDOW = 1_200_000;
     /** ms of the rate that go out at once, `late` ms after packets waited for the bucket, or after nothing did. */
-    const caughtUp = (rtt: number, late: number, waiting = true): number => {
+    const caughtUp = (rtt: number, late: number, waiting = true, queueStands: boolean | null = null): number => {
       const core = testCore();
       const connection = core.call.blankConnection!();
-      core.call.setPace!(connection, WINDOW, rtt, 0);
+      core.call.setPace!(connection, WINDOW, rtt);
       core.call.onRttSample!(connection, rtt, 0);
+      if (queueStands !== null) core.call.setBbrPace!(connection, WINDOW / rtt, queueStands);
       const rate = core.call.pacingRate!(connection);
       const burst = (now: number): number => {
         let bytes = 0;
@@ -313,30 +314,35 @@ describe('pacing', () => {
       return burst(due + late) / rate;
     };
 
-    test.each([3, 6, 12])('by %i ms: all of it is made up for', (late) => {
-      expect(caughtUp(50, late)).toBeGreaterThan(late - 0.1);
-      expect(caughtUp(50, late)).toBeLessThan(late + 0.1);
+    test.each([3, 6, 9])('by %i ms: all of it is made up for', (late) => {
+      expect(caughtUp(100, late)).toBeGreaterThan(late - 0.1);
+      expect(caughtUp(100, late)).toBeLessThan(late + 0.1);
     });
 
     test('by more than 16 ms: those', () => {
-      expect(caughtUp(100, 100)).toBeGreaterThan(15.9);
-      expect(caughtUp(100, 100)).toBeLessThan(16.1);
+      expect(caughtUp(200, 100)).toBeGreaterThan(15.9);
+      expect(caughtUp(200, 100)).toBeLessThan(16.1);
     });
 
-    test('on a short path: a quarter of its round trip, and never less than a burst', () => {
-      expect(caughtUp(20, 100)).toBeCloseTo(5, 1);
+    test('on a short path: a tenth of its round trip, and never less than a burst', () => {
+      expect(caughtUp(50, 100)).toBeCloseTo(5, 1);
       expect(caughtUp(2, 100)).toBeCloseTo(2, 1);
     });
 
     test('while nothing waited: a burst', () => {
       expect(caughtUp(50, 9, false)).toBeCloseTo(2, 1);
     });
+
+    test('while a queue stands at the bottleneck: a burst', () => {
+      expect(caughtUp(50, 4, true, false)).toBeCloseTo(4, 1);
+      expect(caughtUp(50, 4, true, true)).toBeCloseTo(2, 1);
+    });
   });
 
   test('at loopback rates a burst covers two milliseconds', () => {
     const core = testCore();
     const connection = core.call.blankConnection!();
-    core.call.setPace!(connection, 200_000, 1, 0);
+    core.call.setPace!(connection, 200_000, 1);
     core.call.refill!(connection, 0);
     let sent = 0;
     while (core.call.mayPace!(connection, 0)) {

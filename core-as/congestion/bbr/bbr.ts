@@ -157,6 +157,11 @@ export function bbrPacingRate(c: Connection): f32 {
   return max(<f32>bbrOf(c).pacingRate, <f32>minimumWindow(c) / max(c.smoothedRtt, 0.01));
 }
 
+/** Every packet of the last round waited. */
+export function bbrQueueStands(c: Connection): bool {
+  return bbrOf(c).waitedRound;
+}
+
 export function bbrState(c: Connection): u32 {
   return bbrOf(c).state;
 }

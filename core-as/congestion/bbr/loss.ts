@@ -17,8 +17,8 @@ import { Connection } from "../../connection/record";
 import { SentPacket } from "../../recovery/flight";
 import { countWaitedRound, isCompeting } from "./compete";
 import {
-  Beta, EthernetPayload, ExcessiveLoss, HostDelay, LeastLostPackets, LeastRoundPackets, LossThresh, MostRandomLoss, PacketsPerAck, QuietInterval, QuietRtt, QuietSlack, RandomLossGain,
-  RandomLossMargin, WaitedRtt, WaitedSlack,
+  Beta, EthernetPayload, ExcessiveLoss, HostDelay, LeastLostPackets, LeastRoundPackets, LossThresh, MostRandomLoss, PacketsPerAck, QuietInterval, QuietRtt,
+  QuietSlack, RandomLossGain, RandomLossMargin, WaitedRtt, WaitedSlack,
 } from "./constants";
 import { targetInflight, updateMaxBw } from "./path";
 import { lostSince, rsDelivered, rsDeliveryRate, rsHasData, rsLost, rsPriorDelivered, rsTxInFlight } from "./rate-sample";
@@ -138,6 +138,7 @@ function judgeRound(c: Connection, b: Bbr): void {
     b.randomLoss += RandomLossGain * (min(rate, MostRandomLoss) - b.randomLoss);
   }
   b.congestedRound = isTooHigh(c, b, b.roundLost, total) && (waited || rate > ExcessiveLoss);
+  b.waitedRound = waited;
   const held = waited && b.roundMinRtt > least + HostDelay * max(1, smss(c) / EthernetPayload);
   countWaitedRound(b, held, b.roundMaxRtt <= max(quiet, least * QuietRtt + burst));
 }

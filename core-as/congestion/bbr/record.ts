@@ -100,6 +100,7 @@ export class Bbr extends Model {
   lossInRound: bool;
   congestedRound: bool;
   quietRound: bool;
+  waitedRound: bool;
   competed: bool;
   isBwProbeSample: bool;
   prevProbeTooHigh: bool;

@@ -301,7 +301,7 @@ describe('pacing', () => {
       const connection = core.call.blankConnection!();
       core.call.setPace!(connection, WINDOW, rtt);
       core.call.onRttSample!(connection, rtt, 0);
-      if (queueStands !== null) core.call.setBbrPace!(connection, WINDOW / rtt, queueStands);
+      if (queueStands !== null) core.call.setBbrPace!(connection, WINDOW / rtt, queueStands ? 1 : 0);
       const rate = core.call.pacingRate!(connection);
       const burst = (now: number): number => {
         let bytes = 0;

@@ -19,7 +19,7 @@ export class Flight {
   recoveryStart: f64;
   /** When the first RTT sample of the path was taken, -1 = before this flight; bounds persistent congestion (RFC 9002 §7.6.2). */
   firstSample: f64;
-  /** Pacer: when it was filled last, when the next packet may go; Infinity = now. */
+  /** Pacer: when it was filled last, -Infinity = never, so that it begins full; when the next packet may go, Infinity = now. */
   pacedAt: f64;
   pacingTime: f64;
   /** Lowest number that may have a record. */

@@ -49,10 +49,17 @@ describe('BBR on 100 Mbit/s and 50 ms', () => {
   const rate = 100e6;
   const rtt = 50;
 
-  test.each([3, 4, 5])('at hosts that get a processor every %i ms: as much', (turn) => {
+  // A tenth of the round trip is made up for, which is 5 ms here.
+  test.each([
+    [3, 90],
+    [4, 90],
+    [5, 90],
+    [6, 80],
+    [10, 30],
+  ])('at hosts that get a processor every %i ms: at least %i Mbit/s', (turn, least) => {
     const flow = new Flow({ congestion: 'bbr', line: new Line(rate, bdp(rate, rtt)), rtt, turn });
     flow.pair.run(2_000);
-    expect(flow.measure(size(3_000, 20_000))).toBeGreaterThan(90);
+    expect(flow.measure(size(3_000, 20_000))).toBeGreaterThan(least);
     flow.pair.free();
   });
 

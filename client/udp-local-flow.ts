@@ -59,11 +59,12 @@ export class LocalFlow {
     return this.#state === 'failed';
   }
 
+  /** @param payload the caller's again when this returns */
   send(payload: Uint8Array): void {
     if (this.#state !== 'open') return;
     this.#lastUsed = this.#options.clock.now();
     if (this.#datagrams !== null) this.#datagrams.send(payload);
-    else if (this.#waiting.push(payload) > MOST_WAITING) {
+    else if (this.#waiting.push(new Uint8Array(payload)) > MOST_WAITING) {
       this.#waiting.shift();
       this.#options.counts.dropped++;
     }

@@ -6,6 +6,7 @@ import type { Path } from '../protocol/path.ts';
 
 /** The four verbs, as the `Endpoint` of `protocol/` offers them. */
 export interface Engine<Event> {
+  /** The bytes are the caller's again when this returns. */
   receive(datagram: Uint8Array, path: Path, now: number): void;
   transmit(now: number): Packets | null;
   nextTimeout(): number;

@@ -59,7 +59,10 @@ export interface BindOptions {
   host?: string;
   /** The device's local socket: only paths of such a socket can be {@link Path.local}. Default false. */
   local?: boolean;
-  /** One datagram. The bytes belong to the callee, who may change and keep them. Must not throw. */
+  /**
+   * One datagram. The bytes are the callee's until it returns, who may change them: then the next datagram takes their place. What is needed
+   * longer has to be copied. Must not throw.
+   */
   receive: (datagram: Uint8Array, path: Path) => void;
 }
 
@@ -68,7 +71,7 @@ export interface ConnectOptions {
   /** Numeric. */
   address: string;
   port: number;
-  /** One datagram of the peer; nobody else is heard. The bytes belong to the callee. Must not throw. */
+  /** One datagram of the peer; nobody else is heard. The bytes belong to the callee, who may change and keep them. Must not throw. */
   receive: (datagram: Uint8Array) => void;
   /** The network says that the peer cannot be reached or does not listen (ICMP, RFC 1122 §4.1.3.3). At most once; the socket is closed then. */
   failed: (error: Error) => void;

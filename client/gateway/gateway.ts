@@ -117,7 +117,8 @@ export class Gateway {
       host,
       port,
       receive: (datagram, peer) => {
-        this.#layer.receive(datagram, peer, environment.clock.now());
+        // Lent to us, and an answer may need the message long after.
+        this.#layer.receive(new Uint8Array(datagram), peer, environment.clock.now());
         this.#arm();
       },
     });

@@ -95,7 +95,7 @@ export class Acceptor {
     const { parameters } = this.#context.config;
     const length = datagram.length - start;
     const keep = entry.early.length < MAX_EARLY && length <= parameters.maxUdpPayload && !this.#underLoad();
-    if (keep) entry.early.push(datagram.slice(start));
+    if (keep) entry.early.push(new Uint8Array(datagram.subarray(start)));
     else this.#context.stats.limited++;
   }
 

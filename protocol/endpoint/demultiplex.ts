@@ -42,7 +42,7 @@ export class Demultiplexer {
     const type = datagram[0];
     if (type === PacketType.DATA || type === PacketType.DATA_PHASE) this.#data(datagram, 0, path, now);
     else if (type === PacketType.ROUTE) this.#route(datagram, path, now);
-    else this.#handshake(datagram, path, now);
+    else this.#handshake(new Uint8Array(datagram), path, now);
   }
 
   #route(datagram: Uint8Array, channel: Path, now: number): void {
@@ -59,7 +59,7 @@ export class Demultiplexer {
     }
     const type = datagram[ROUTE_HEADER];
     if (type === PacketType.DATA || type === PacketType.DATA_PHASE) this.#data(datagram, ROUTE_HEADER, path, now);
-    else this.#handshake(datagram.subarray(ROUTE_HEADER), path, now);
+    else this.#handshake(new Uint8Array(datagram.subarray(ROUTE_HEADER)), path, now);
   }
 
   #data(datagram: Uint8Array, start: number, path: Path, now: number): void {
@@ -83,6 +83,7 @@ export class Demultiplexer {
     }
   }
 
+  /** @param packet ours: what it holds is needed beyond this call */
   #handshake(packet: Uint8Array, path: Path, now: number): void {
     const { ids, stats } = this.#context;
     if (packet[0] === PacketType.INITIATE) {

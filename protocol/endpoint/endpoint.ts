@@ -122,7 +122,7 @@ export class Endpoint {
     return this.#context.resets.token(id);
   }
 
-  /** One datagram. Whatever it holds, it closes at most the connection that is authenticated to have sent it, and nothing is thrown. */
+  /** One datagram. Whatever it holds, it closes at most the connection that is authenticated to have sent it, and nothing is thrown. The bytes are the caller's again then. */
   receive(datagram: Uint8Array, path: Path, now: number): void {
     try {
       if (this.#context.config.core.failed) this.#fail();

@@ -51,7 +51,8 @@ export class Relay {
     if (datagram[0] !== PacketType.ROUTE) return false;
     const now = this.#options.clock.now();
     const end = this.table.forward(datagram, path, now);
-    if (end !== null) this.#send(datagram, end);
+    // Lent to us, and it leaves later.
+    if (end !== null) this.#send(new Uint8Array(datagram), end);
     else this.#answer(datagram, path, now);
     return true;
   };

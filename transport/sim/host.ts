@@ -159,7 +159,7 @@ export class SimulatedHost implements Environment {
   /** Nothing is ever heard of a peer that is not there: the simulation has no ICMP. */
   #connect({ address, port, receive }: ConnectOptions): ConnectedSocket {
     let open = true;
-    const socket = this.#bind({ port: 0, receive: (datagram, from) => open && from === peer && receive(datagram) });
+    const socket = this.#bind({ port: 0, receive: (datagram, from) => open && from === peer && receive(new Uint8Array(datagram)) });
     const peer = socket.path(address, port);
     return {
       send(datagram) {

@@ -16,6 +16,8 @@ export interface SimulatedSocketOptions {
   closed: () => void;
 }
 
+const SPOILT = 0xdb;
+
 /** One bound UDP port of a simulated host. */
 export class SimulatedSocket implements UdpSocket {
   readonly index: number;
@@ -46,9 +48,10 @@ export class SimulatedSocket implements UdpSocket {
     this.#sent.push({ offset, released });
   }
 
-  /** A datagram arrives. */
+  /** A datagram arrives. Afterwards it is spoilt, so that it shows who keeps what was lent (BindOptions.receive). */
   deliver(data: Uint8Array, address: string, port: number): void {
     if (!this.#closed) this.#options.receive(data, this.#paths.path(address, port));
+    data.fill(SPOILT);
   }
 
   close(): void {

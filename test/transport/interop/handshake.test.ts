@@ -84,7 +84,7 @@ describe('interop: handshake', () => {
     const initiate = padded(encodeInitiate(crypto, mac1Key(crypto, NAME), fields));
     const answers: Uint8Array[] = [];
     const job = async () => {
-      const socket = await here.clientHost.network.bind({ port: 0, receive: (data) => answers.push(data) });
+      const socket = await here.clientHost.network.bind({ port: 0, receive: (data) => answers.push(data.slice()) });
       socket.send(initiate, 0, initiate.length, socket.path(here.deviceHost.addresses[0]!, PORT), () => {});
     };
     await here.simulation.settle(job());

@@ -105,7 +105,7 @@ describe('corruption in a simulation', () => {
     const simulation = new Simulation({ link: { corrupt: 1 } });
     const [a, b] = [simulation.host('a'), simulation.host('b')];
     const received: Uint8Array[] = [];
-    await b.network.bind({ port: 1, receive: (data) => received.push(data) });
+    await b.network.bind({ port: 1, receive: (data) => received.push(data.slice()) });
     const socket = await a.network.bind({ port: 1, receive: () => {} });
     const traced: number[][] = [];
     simulation.onTrace = ({ data }, fate) => fate === 'passed' && traced.push([...data]);

@@ -23,7 +23,7 @@ async function peer(
   const socket = await host.network.bind({
     port: options.port ?? 4433,
     local: options.local ?? false,
-    receive: (data, path) => received.push({ time: simulation.now, data, path }),
+    receive: (data, path) => received.push({ time: simulation.now, data: data.slice(), path }),
   });
   return { host, socket, received };
 }
@@ -343,8 +343,9 @@ describe('determinism', () => {
       const socket: UdpSocket = await host.network.bind({
         port: 1,
         receive: async (data, path) => {
+          const length = 1 + (data[0]! % 50);
           await undefined;
-          const more = host.crypto.randomBytes(1 + (data[0]! % 50));
+          const more = host.crypto.randomBytes(length);
           for (let i = 0; i < 1 + (more[0]! & 1); i++)
             if (lines.length < 1000) host.clock.schedule(more[0]! % 30, () => socket.send(more, 0, more.length, path, noRelease));
         },

@@ -5,7 +5,7 @@
  */
 import { lookup } from 'node:dns/promises';
 import { Core } from '../../bindings/index.ts';
-import { RemoteError } from '../../protocol/errors/index.ts';
+import { LocalError, RemoteError } from '../../protocol/errors/index.ts';
 import { canonicalAddress } from '../address.ts';
 import { type Environment, type Log, type Network, silentLog } from '../environment.ts';
 import { checkLinkMtu, packetSizeFor } from '../udp-path.ts';
@@ -14,8 +14,12 @@ import { connectUdp } from './connected-udp.ts';
 import { nodeCrypto } from './crypto.ts';
 import { withKeyAhead } from './key-ahead.ts';
 import { nodeMdns } from './mdns.ts';
+import { loadSystemCalls, type SystemCalls } from './native/system-calls.ts';
 import { bindUdp } from './udp.ts';
 import { checkBuffer } from './udp-buffers.ts';
+
+/** Datagrams: a few round trips of a bulk transfer, and more than a short command has. */
+const SYSTEM_CALLS_AFTER = 1000;
 
 /** What a person may state about this host. */
 export interface NodeEnvironmentOptions {
@@ -34,6 +38,11 @@ export interface NodeEnvironmentOptions {
    */
   receiveBuffer?: number;
   sendBuffer?: number;
+  /**
+   * Datagrams that a UDP socket carries through Node before it makes system calls of its own, several times cheaper for each: Linux, with the
+   * optional dependency `koffi` installed. 0: from the start, Infinity: never. Default 1,000.
+   */
+  systemCallsAfter?: number;
   /** Names of the interfaces that take part in multicast DNS; default all but loopback, or that if there is no other. */
   mdnsInterfaces?: readonly string[];
 }
@@ -52,9 +61,12 @@ export function nodeEnvironment(options: NodeEnvironmentOptions = {}): Environme
 }
 
 function nodeNetwork(options: NodeEnvironmentOptions, log: Log): Network {
-  const { linkMtu, maxPacketSize = packetSizeFor(linkMtu), receiveBuffer, sendBuffer } = options;
+  const { linkMtu, maxPacketSize = packetSizeFor(linkMtu), receiveBuffer, sendBuffer, systemCallsAfter = SYSTEM_CALLS_AFTER } = options;
+  let calls: Promise<SystemCalls | null> | undefined;
   const settings = {
     log,
+    systemCallsAfter: checkCount(systemCallsAfter),
+    systemCalls: () => (calls ??= loadSystemCalls(log)),
     ...(linkMtu === undefined ? {} : { linkMtu: checkLinkMtu(linkMtu) }),
     ...(receiveBuffer === undefined ? {} : { receiveBuffer: checkBuffer(receiveBuffer) }),
     ...(sendBuffer === undefined ? {} : { sendBuffer: checkBuffer(sendBuffer) }),
@@ -66,6 +78,11 @@ function nodeNetwork(options: NodeEnvironmentOptions, log: Log): Network {
     connect: connectUdp,
     resolve: (host) => resolve(host),
   };
+}
+
+function checkCount(datagrams: number): number {
+  if (datagrams === Number.POSITIVE_INFINITY || (Number.isInteger(datagrams) && datagrams >= 0)) return datagrams;
+  throw new LocalError('INVALID_ARGUMENT', `${datagrams} is not a number of datagrams: use a whole number from 0, or Infinity for never`);
 }
 
 async function resolve(host: string): Promise<string[]> {

@@ -4,13 +4,12 @@
  * Two sockets rather than one dual-stack IPv6 socket: it works on hosts without IPv6 and with it switched off, IPv4 peers appear in their own
  * notation, and the IPv4 path costs nothing extra.
  */
-import type { RemoteInfo } from 'node:dgram';
 import { LocalError } from '../../protocol/errors/index.ts';
 import type { Path } from '../../protocol/path.ts';
 import { canonicalAddress } from '../address.ts';
-import type { BindOptions, Log, UdpSocket } from '../environment.ts';
+import type { BindOptions, UdpSocket } from '../environment.ts';
 import { PathTable, UdpPath } from '../udp-path.ts';
-import { type Family, FamilySocket } from './family-socket.ts';
+import { type Family, FamilySocket, type FamilySocketSettings } from './family-socket.ts';
 import { ownInterfaces, smallLinkMtu } from './interfaces.ts';
 import { bindError, isMissingFamily } from './udp-errors.ts';
 
@@ -18,13 +17,9 @@ import { bindError, isMissingFamily } from './udp-errors.ts';
 const PORT_ATTEMPTS = 16;
 
 /** What holds for all sockets of an environment. */
-export interface UdpSettings {
-  readonly log: Log;
+export interface UdpSettings extends FamilySocketSettings {
   /** MTU of the links as stated. */
   readonly linkMtu?: number;
-  /** Bytes asked of the system for datagrams that wait. */
-  readonly receiveBuffer?: number;
-  readonly sendBuffer?: number;
 }
 
 /** Opens the sockets. Errors as {@link Network.bind}. @param index of the new socket. */
@@ -103,9 +98,9 @@ class NodeUdpSocket implements UdpSocket {
     this.#v6?.close();
   }
 
-  readonly #message = (datagram: Buffer, from: RemoteInfo): void => {
+  readonly #message = (datagram: Uint8Array, address: string, port: number): void => {
     // Port 0 can only be made up: nothing can be sent there, and `dgram` throws when asked to.
-    if (!this.#closed && from.port !== 0) this.#options.receive(datagram, this.#paths.path(from.address, from.port));
+    if (!this.#closed && port !== 0) this.#options.receive(datagram, this.#paths.path(address, port));
   };
 }
 

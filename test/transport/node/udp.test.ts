@@ -1,14 +1,14 @@
-/** UDP sockets of Node: families, ports, order of releases, errors with advice. */
+/** UDP sockets of Node, with `dgram` and with system calls of their own: families, ports, order of releases, errors with advice. */
 import { createSocket, Socket } from 'node:dgram';
 import { EventEmitter, once } from 'node:events';
 import { networkInterfaces } from 'node:os';
-import { afterEach, describe, expect, it, vi } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import type { Path } from '../../../protocol/path.ts';
 import { type BindOptions, type Log, silentLog, type UdpSocket } from '../../../transport/environment.ts';
 import { nodeEnvironment } from '../../../transport/node/environment.ts';
 import { bindError, isMissingFamily } from '../../../transport/node/udp-errors.ts';
 
-const environment = nodeEnvironment();
+let environment = nodeEnvironment();
 const opened: { close(): void }[] = [];
 const hasIpv6 = Object.values(networkInterfaces()).some((list) => list?.some(({ address }) => address === '::1'));
 const loopbacks = ['127.0.0.1', ...(hasIpv6 ? ['::1'] : [])];
@@ -38,7 +38,14 @@ async function tryPort(type: 'udp4' | 'udp6', port: number): Promise<void> {
   opened.pop()!.close();
 }
 
-describe('UDP in Node', () => {
+describe.each([
+  ['dgram', Number.POSITIVE_INFINITY],
+  ['system calls', 0],
+])('UDP in Node with %s', (_, systemCallsAfter) => {
+  beforeEach(() => {
+    environment = nodeEnvironment({ systemCallsAfter });
+  });
+
   it('drops what claims to come from port 0, where no answer can go', async () => {
     const binds = vi.spyOn(Socket.prototype, 'bind');
     const ports: number[] = [];
@@ -51,14 +58,14 @@ describe('UDP in Node', () => {
 
   it.each(loopbacks)('echoes 1000 datagrams over %s, byte for byte, each released once and in order', async (address) => {
     const server: UdpSocket = await bind({
-      receive: (datagram, path) => server.send(datagram, 0, datagram.length, path, () => {}),
+      receive: (datagram, path) => server.send(new Uint8Array(datagram), 0, datagram.length, path, () => {}),
     });
     const received = new Map<number, Uint8Array>();
     const released: number[] = [];
     const progress = new EventEmitter();
     const client = await bind({
       receive: (datagram) => {
-        received.set(new DataView(datagram.buffer, datagram.byteOffset).getUint32(0), datagram);
+        received.set(new DataView(datagram.buffer, datagram.byteOffset).getUint32(0), new Uint8Array(datagram));
         progress.emit('datagram');
       },
     });
@@ -77,6 +84,87 @@ describe('UDP in Node', () => {
     for (let i = 0; i < 1000; i++) expect(Array.from(received.get(i)!)).toEqual(Array.from(buffer.subarray(i * 40, i * 40 + 4 + (i % 37))));
   });
 
+  it('listens on one address when told so', async () => {
+    const socket = await bind({ host: '127.0.0.1' });
+    expect(opened).toHaveLength(1);
+    if (hasIpv6) await tryPort('udp6', socket.port);
+    const released: number[] = [];
+    socket.send(new Uint8Array(1), 0, 1, socket.path('::1', 9), (offset) => released.push(offset));
+    await new Promise((resolve) => setImmediate(resolve));
+    expect(released).toEqual([0]);
+  });
+
+  it('interns paths: one object per peer, also for another spelling and for the sender of a datagram', async () => {
+    const arrivals = new EventEmitter();
+    const [a, b] = [await bind(), await bind({ receive: (_, path) => void arrivals.emit('path', path) })];
+    for (const address of loopbacks) {
+      const arrival = once(arrivals, 'path') as Promise<[Path]>;
+      a.send(Uint8Array.of(1), 0, 1, a.path(address, b.port), () => {});
+      const [path] = await arrival;
+      expect(path).toBe(b.path(address, a.port));
+      expect(path).toMatchObject({ kind: 'udp', address, port: a.port, socket: b.index, local: false });
+    }
+    expect(a.path('::ffff:127.0.0.1', 5)).toBe(a.path('127.0.0.1', 5));
+    expect(a.path('127.0.0.1', 5)).not.toBe(a.path('127.0.0.1', 6));
+    expect(a.path('127.0.0.1', 5)).not.toBe(b.path('127.0.0.1', 5));
+    expect(a.path('FE80::1', 5).key).toBe(`udp:${a.index}:[fe80::1]:5`);
+    expect(() => a.path('localhost', 5)).toThrow(expect.objectContaining({ code: 'INVALID_ARGUMENT' }));
+    expect(() => a.path('127.0.0.1', 65_536)).toThrow(expect.objectContaining({ code: 'INVALID_ARGUMENT' }));
+  });
+
+  it('releases what it could not send and what was under way when it was closed', async () => {
+    const socket = await bind({ host: '127.0.0.1' });
+    const released: number[] = [];
+    const path = socket.path('127.0.0.1', socket.port);
+    const large = new Uint8Array(70_000);
+    socket.send(large, 7, 69_000, path, (offset) => released.push(offset));
+    for (let offset = 0; offset < 200; offset++) socket.send(large, offset, 1, path, (given) => released.push(given));
+    socket.close();
+    socket.send(large, 300, 1, path, (given) => released.push(given));
+    socket.close();
+    await new Promise((resolve) => setImmediate(resolve));
+    expect(released).toEqual([7, ...Array.from({ length: 200 }, (_, i) => i), 300]);
+  });
+
+  it('sends what a slot holds then, whatever it held and however long it was before', async () => {
+    const arrivals = new EventEmitter();
+    const to = await bind({ receive: (datagram) => void arrivals.emit('datagram', datagram) });
+    const from = await bind({ host: '127.0.0.1' });
+    const path = from.path('127.0.0.1', to.port);
+    const core = new Uint8Array(1 << 20);
+    for (const [offset, length] of [
+      [64, 10],
+      [64, 20],
+      [64, 10],
+      [55, 19],
+      [64, 10],
+    ] as const) {
+      core.fill(length, offset, offset + length);
+      const arrival = once(arrivals, 'datagram') as Promise<[Uint8Array]>;
+      from.send(core, offset, length, path, () => {});
+      expect([...(await arrival)[0]]).toEqual(new Array(length).fill(length));
+    }
+  });
+
+  it('delivers nothing after close', async () => {
+    const seen: number[] = [];
+    const socket: UdpSocket = await bind({
+      receive: (datagram) => {
+        seen.push(datagram[0]!);
+        socket.close();
+      },
+    });
+    const arrivals = new EventEmitter();
+    const [marked, other] = [await bind({ receive: () => arrivals.emit('marker') }), await bind()];
+    const marker = once(arrivals, 'marker');
+    for (let i = 0; i < 10; i++) other.send(Uint8Array.of(i), 0, 1, other.path('127.0.0.1', socket.port), () => {});
+    other.send(Uint8Array.of(10), 0, 1, other.path('127.0.0.1', marked.port), () => {});
+    await marker;
+    expect(seen).toEqual([0]);
+  });
+});
+
+describe('UDP in Node', () => {
   it('has the same free port for IPv4 and IPv6', async () => {
     const socket = await bind();
     expect(socket.port).toBeGreaterThan(0);
@@ -94,16 +182,6 @@ describe('UDP in Node', () => {
       // nothing is left open of the other family
       if (type === 'udp6') await tryPort('udp4', port);
     }
-  });
-
-  it('listens on one address when told so', async () => {
-    const socket = await bind({ host: '127.0.0.1' });
-    expect(opened).toHaveLength(1);
-    if (hasIpv6) await tryPort('udp6', socket.port);
-    const released: number[] = [];
-    socket.send(new Uint8Array(1), 0, 1, socket.path('::1', 9), (offset) => released.push(offset));
-    await new Promise((resolve) => setImmediate(resolve));
-    expect(released).toEqual([0]);
   });
 
   it.each([
@@ -125,24 +203,6 @@ describe('UDP in Node', () => {
     expect(isMissingFamily(Object.assign(new Error(), { code: 'EADDRINUSE' }))).toBe(false);
   });
 
-  it('interns paths: one object per peer, also for another spelling and for the sender of a datagram', async () => {
-    const arrivals = new EventEmitter();
-    const [a, b] = [await bind(), await bind({ receive: (_, path) => void arrivals.emit('path', path) })];
-    for (const address of loopbacks) {
-      const arrival = once(arrivals, 'path') as Promise<[Path]>;
-      a.send(Uint8Array.of(1), 0, 1, a.path(address, b.port), () => {});
-      const [path] = await arrival;
-      expect(path).toBe(b.path(address, a.port));
-      expect(path).toMatchObject({ kind: 'udp', address, port: a.port, socket: b.index, local: false });
-    }
-    expect(a.path('::ffff:127.0.0.1', 5)).toBe(a.path('127.0.0.1', 5));
-    expect(a.path('127.0.0.1', 5)).not.toBe(a.path('127.0.0.1', 6));
-    expect(a.path('127.0.0.1', 5)).not.toBe(b.path('127.0.0.1', 5));
-    expect(a.path('FE80::1', 5).key).toBe(`udp:${a.index}:[fe80::1]:5`);
-    expect(() => a.path('localhost', 5)).toThrow(expect.objectContaining({ code: 'INVALID_ARGUMENT' }));
-    expect(() => a.path('127.0.0.1', 65_536)).toThrow(expect.objectContaining({ code: 'INVALID_ARGUMENT' }));
-  });
-
   it('calls local only near peers of a local socket', async () => {
     const [local, other] = [await bind({ local: true }), await bind()];
     const own = Object.values(networkInterfaces()).flatMap((list) => list ?? []);
@@ -153,20 +213,6 @@ describe('UDP in Node', () => {
     expect(local.path('127.1.2.3', 1).local).toBe(true);
     expect(local.path('203.0.113.9', 1).local).toBe(false);
     expect(local.path('2001:db8:ffff::1', 1).local).toBe(false);
-  });
-
-  it('releases what it could not send and what was under way when it was closed', async () => {
-    const socket = await bind({ host: '127.0.0.1' });
-    const released: number[] = [];
-    const path = socket.path('127.0.0.1', socket.port);
-    const large = new Uint8Array(70_000);
-    socket.send(large, 7, 69_000, path, (offset) => released.push(offset));
-    for (let offset = 0; offset < 200; offset++) socket.send(large, offset, 1, path, (given) => released.push(given));
-    socket.close();
-    socket.send(large, 300, 1, path, (given) => released.push(given));
-    socket.close();
-    await new Promise((resolve) => setImmediate(resolve));
-    expect(released).toEqual([7, ...Array.from({ length: 200 }, (_, i) => i), 300]);
   });
 
   it('gives packets back although nobody waits for any of them, also when the kernel takes no more', async () => {
@@ -187,26 +233,6 @@ describe('UDP in Node', () => {
     expect(seen).toEqual([0, 2, 4]);
     queue.mockRestore();
     expect(released).toEqual([0, 1, 2, 3, 4]);
-  });
-
-  it('sends what a slot holds then, whatever it held and however long it was before', async () => {
-    const arrivals = new EventEmitter();
-    const to = await bind({ receive: (datagram) => void arrivals.emit('datagram', datagram) });
-    const from = await bind({ host: '127.0.0.1' });
-    const path = from.path('127.0.0.1', to.port);
-    const core = new Uint8Array(1 << 20);
-    for (const [offset, length] of [
-      [64, 10],
-      [64, 20],
-      [64, 10],
-      [55, 19],
-      [64, 10],
-    ] as const) {
-      core.fill(length, offset, offset + length);
-      const arrival = once(arrivals, 'datagram') as Promise<[Uint8Array]>;
-      from.send(core, offset, length, path, () => {});
-      expect([...(await arrival)[0]]).toEqual(new Array(length).fill(length));
-    }
   });
 
   it.each([undefined, 262_144])('asks for a receive buffer and tells how much it got, of %s bytes', async (receiveBuffer) => {
@@ -261,23 +287,6 @@ describe('UDP in Node', () => {
     const unstated = (await bind()).path('192.0.2.1', 1).maxUdpPayload!;
     expect(unstated).toBeLessThanOrEqual(1472);
     expect(unstated).toBeGreaterThanOrEqual(1252);
-  });
-
-  it('delivers nothing after close', async () => {
-    const seen: number[] = [];
-    const socket: UdpSocket = await bind({
-      receive: (datagram) => {
-        seen.push(datagram[0]!);
-        socket.close();
-      },
-    });
-    const arrivals = new EventEmitter();
-    const [marked, other] = [await bind({ receive: () => arrivals.emit('marker') }), await bind()];
-    const marker = once(arrivals, 'marker');
-    for (let i = 0; i < 10; i++) other.send(Uint8Array.of(i), 0, 1, other.path('127.0.0.1', socket.port), () => {});
-    other.send(Uint8Array.of(10), 0, 1, other.path('127.0.0.1', marked.port), () => {});
-    await marker;
-    expect(seen).toEqual([0]);
   });
 
   it('numbers its sockets without repeating', async () => {

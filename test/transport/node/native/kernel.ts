@@ -1,0 +1,125 @@
+/**
+ * What the senders and receivers of transport/node/native ask of Linux, in memory: UDP_SEGMENT as the kernel does it, errors on demand, and
+ * `recvmmsg` that follows the pointers it is given, of 8 or 4 bytes.
+ */
+import type { Socket } from 'node:dgram';
+import type { SystemCalls } from '../../../../transport/node/native/system-calls.ts';
+
+export interface Sent {
+  readonly bytes: number[];
+  readonly to: number[];
+  /** By libuv, which waits until the kernel takes more. */
+  readonly libuv?: boolean;
+}
+
+/** Addresses that memory pretends to have lie this far apart. */
+const APART = 1 << 24;
+
+export class Kernel implements SystemCalls {
+  /** Datagrams that have left. */
+  readonly sent: Sent[] = [];
+  /** System calls by name. */
+  readonly called: string[] = [];
+  /** Error of the next calls of that name, 0 = it works. */
+  readonly errors: { sendto: number[]; setsockopt: number[] } = { sendto: [], setsockopt: [] };
+  /** Datagrams that wait to be read. */
+  readonly waiting: { bytes: Uint8Array; from: Uint8Array }[] = [];
+  /** Above this the kernel cannot cut: it refuses whatever is sent while such an option is set. */
+  largestSegment = Number.POSITIVE_INFINITY;
+  readonly pointerSize: number;
+  segment = 0;
+  #errno = 0;
+  readonly #memory: Uint8Array[] = [];
+
+  constructor(pointerSize = 8) {
+    this.pointerSize = pointerSize;
+  }
+
+  errno(): number {
+    return this.#errno;
+  }
+
+  getsockname(): number {
+    return this.#fail(9);
+  }
+
+  getsockopt(): number {
+    return this.#fail(9);
+  }
+
+  setsockopt(_fd: number, _level: number, _name: number, value: Int32Array): number {
+    this.called.push('setsockopt');
+    const error = this.errors.setsockopt.shift() ?? 0;
+    if (error !== 0) return this.#fail(error);
+    this.segment = value[0]!;
+    return 0;
+  }
+
+  sendto(_fd: number, bytes: Uint8Array, length: number, _flags: number, to: Uint8Array, toLength: number): number {
+    this.called.push('sendto');
+    const error = this.errors.sendto.shift() ?? 0;
+    if (error !== 0) return this.#fail(error);
+    if (this.segment > this.largestSegment) return this.#fail(22);
+    const each = this.segment === 0 || length <= this.segment ? Math.max(1, length) : this.segment;
+    for (let at = 0; at < Math.max(1, length); at += each)
+      this.sent.push({ bytes: [...bytes.subarray(at, Math.min(at + each, length))], to: [...to.subarray(0, toLength)] });
+    return length;
+  }
+
+  addressOf(memory: Uint8Array | Uint32Array): bigint {
+    this.#memory.push(new Uint8Array(memory.buffer, memory.byteOffset, memory.byteLength));
+    return BigInt(this.#memory.length * APART);
+  }
+
+  recvmmsg(_fd: number, headers: Uint8Array, count: number): number {
+    this.called.push('recvmmsg');
+    const arrived = this.waiting.splice(0, count);
+    if (arrived.length === 0) return this.#fail(11);
+    for (const [i, { bytes, from }] of arrived.entries()) {
+      const fields = this.#fields(headers.subarray(i * 8 * this.pointerSize));
+      const [name, nameLength, vectors, vectorCount] = fields.slice(0, 4) as [number, number, number, number];
+      if (vectorCount !== 1 || nameLength < from.length) throw new Error('not what the kernel could work with');
+      const [base, room] = this.#fields(this.#at(vectors)) as [number, number];
+      if (room < bytes.length) throw new Error('too little room');
+      this.#at(base).set(bytes);
+      this.#at(name).set(from);
+      const view = new DataView(headers.buffer, headers.byteOffset + i * 8 * this.pointerSize);
+      view.setUint32(this.pointerSize, from.length, true);
+      view.setUint32(7 * this.pointerSize, bytes.length, true);
+    }
+    return arrived.length;
+  }
+
+  /** What stands for the `dgram` socket whose descriptor this is: the kernel takes what it sends as soon as `room` is called. */
+  socket(): { socket: Socket; room: () => void } {
+    const held: (() => void)[] = [];
+    const send = (bytes: Uint8Array, port: number, address: string, left: () => void): void => {
+      if (this.segment !== 0 && bytes.length > this.segment) throw new Error('would be cut');
+      held.push(() => {
+        this.sent.push({ bytes: [...bytes], to: [port, ...address.split('.').map(Number)], libuv: true });
+        left();
+      });
+    };
+    const room = (): void => {
+      for (const take of held.splice(0)) take();
+    };
+    return { socket: { send } as unknown as Socket, room };
+  }
+
+  /** The first fields of pointer size. */
+  #fields(memory: Uint8Array): number[] {
+    const view = new DataView(memory.buffer, memory.byteOffset);
+    return Array.from({ length: Math.min(8, Math.floor(memory.length / this.pointerSize)) }, (_, i) =>
+      this.pointerSize === 8 ? Number(view.getBigUint64(8 * i, true)) : view.getUint32(4 * i, true),
+    );
+  }
+
+  #at(address: number): Uint8Array {
+    return this.#memory[Math.floor(address / APART) - 1]!.subarray(address % APART);
+  }
+
+  #fail(errno: number): -1 {
+    this.#errno = errno;
+    return -1;
+  }
+}

@@ -1,0 +1,88 @@
+/** Reading by the batch: bytes and senders, lent memory, turns of the event loop, pointers of either size. */
+import { describe, expect, it } from 'vitest';
+import { MESSAGES } from '../../../../transport/node/native/messages.ts';
+import { NativeReceiver } from '../../../../transport/node/native/receiver.ts';
+import { encodeSocketAddress } from '../../../../transport/node/native/socket-address.ts';
+import { Kernel } from './kernel.ts';
+
+interface Arrival {
+  readonly bytes: number[];
+  readonly from: string;
+}
+
+function setUp(pointerSize?: number) {
+  const kernel = new Kernel(pointerSize);
+  const receiver = new NativeReceiver(kernel, 3);
+  const arrivals: Arrival[] = [];
+  const arrive = (bytes: ArrayLike<number>, address = '192.0.2.7', port = 5683): void => {
+    kernel.waiting.push({ bytes: Uint8Array.from(bytes), from: encodeSocketAddress(address, port)! });
+  };
+  const drain = (): void =>
+    receiver.drain((datagram, address, port) => arrivals.push({ bytes: [...datagram], from: `${address} ${port}` }));
+  return { kernel, receiver, arrivals, arrive, drain };
+}
+
+describe('reading by the batch', () => {
+  it.each([8, 4])('gives bytes and sender of each datagram, with pointers of %d bytes', (pointerSize) => {
+    const { kernel, arrivals, arrive, drain } = setUp(pointerSize);
+    const expected: Arrival[] = [];
+    const peers = ['192.0.2.7', '2001:db8::1', '127.0.0.1', '::1', '2001:db8::2'] as const;
+    for (let i = 0; i < 100; i++) {
+      const bytes = new Array<number>((i * 37) % 1500).fill(i);
+      const [address, port] = [peers[(i >> 1) % peers.length]!, 1 + (i % 3)];
+      arrive(bytes, address, port);
+      expected.push({ bytes, from: `${address} ${port}` });
+    }
+    drain();
+    expect(arrivals).toEqual(expected);
+    expect(kernel.called.length).toBe(4);
+  });
+
+  it('has room for the largest datagram in each place', () => {
+    const { arrivals, arrive, drain } = setUp();
+    for (let i = 0; i < MESSAGES; i++) arrive(new Uint8Array(65_507).fill(i));
+    drain();
+    expect(arrivals.map(({ bytes }) => [bytes.length, bytes[0], bytes.at(-1)])).toEqual(
+      Array.from({ length: MESSAGES }, (_, i) => [65_507, i, i]),
+    );
+  });
+
+  it('lends the same memory again, also when it was changed', () => {
+    const { kernel, receiver, arrive } = setUp();
+    const seen: Uint8Array[] = [];
+    for (let round = 0; round < 2; round++) {
+      arrive([1, 2, 3]);
+      receiver.drain((datagram) => {
+        expect([...datagram]).toEqual([1, 2, 3]);
+        datagram.fill(9);
+        seen.push(datagram);
+      });
+    }
+    expect(seen[0]).toBe(seen[1]);
+    expect(kernel.waiting).toEqual([]);
+  });
+
+  it('leaves what is more than four batches for the next turn', async () => {
+    const { kernel, arrivals, arrive, drain } = setUp();
+    for (let i = 0; i < 5 * MESSAGES; i++) arrive([i]);
+    drain();
+    drain();
+    expect([arrivals.length, kernel.waiting.length]).toEqual([4 * MESSAGES, MESSAGES]);
+    await new Promise((resolve) => setImmediate(resolve));
+    drain();
+    expect(arrivals.map(({ bytes }) => bytes[0])).toEqual(Array.from({ length: 5 * MESSAGES }, (_, i) => i & 255));
+  });
+
+  it('asks no more when a batch was not full, and nothing once it is closed', () => {
+    const { kernel, receiver, arrivals, arrive, drain } = setUp();
+    arrive([1]);
+    arrive([2]);
+    drain();
+    expect([arrivals.length, kernel.called.length]).toEqual([2, 1]);
+    for (let i = 0; i < 2 * MESSAGES; i++) arrive([3]);
+    receiver.drain(() => receiver.close());
+    expect([kernel.called.length, kernel.waiting.length]).toEqual([2, MESSAGES]);
+    drain();
+    expect(kernel.called.length).toBe(2);
+  });
+});

@@ -1,0 +1,154 @@
+/** Sending by the run: what is cut where, order of releases, a full buffer, and kernels, links and paths that cannot have it cut. */
+import { describe, expect, it } from 'vitest';
+import { NativeSender } from '../../../../transport/node/native/sender.ts';
+import { Kernel } from './kernel.ts';
+
+const EIO = 5;
+const EAGAIN = 11;
+const EINVAL = 22;
+const ENOPROTOOPT = 92;
+const ENETUNREACH = 101;
+const HERE = '127.0.0.1';
+
+const tick = (): Promise<void> => new Promise((resolve) => process.nextTick(resolve));
+
+function setUp() {
+  const kernel = new Kernel();
+  const { socket, room } = kernel.socket();
+  const sender = new NativeSender(kernel, 3, socket);
+  const released: number[] = [];
+  const memory = new Uint8Array(4 << 20);
+  let at = 0;
+  /** Packets of these lengths, each filled with its number. */
+  const send = (lengths: readonly number[], address = HERE, port = 4433): void => {
+    for (const length of lengths) {
+      memory.fill(++at, at * 2048, at * 2048 + length);
+      sender.send(memory, at * 2048, length, address, port, (offset) => released.push(offset / 2048));
+    }
+  };
+  /** Numbers and lengths of what has left, and by whom. */
+  const left = () => kernel.sent.map(({ bytes, libuv }) => `${bytes[0] ?? '-'}:${bytes.length}${libuv === true ? ' libuv' : ''}`);
+  return { kernel, sender, room, released, send, left };
+}
+
+describe('sending by the run', () => {
+  it('gives the kernel packets of one length for one destination in one call, a shorter one last', async () => {
+    const { kernel, send, left, released } = setUp();
+    send([1452, 1452, 1452, 300]);
+    expect([kernel.sent, released]).toEqual([[], []]);
+    await tick();
+    expect(left()).toEqual(['1:1452', '2:1452', '3:1452', '4:300']);
+    expect(kernel.called).toEqual(['setsockopt', 'sendto']);
+    expect(kernel.sent[3]).toEqual({
+      bytes: new Array(300).fill(4),
+      to: [2, 0, 4433 >> 8, 4433 & 255, 127, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0],
+    });
+    expect(released).toEqual([1, 2, 3, 4]);
+  });
+
+  it('begins anew for a longer packet, after a shorter one, for an empty one and for another destination', async () => {
+    const { kernel, send, left, released } = setUp();
+    send([100, 100, 200, 200, 50, 50, 0, 50]);
+    send([50], HERE, 4434);
+    send([50], '127.0.0.2', 4434);
+    send([50], '::1', 4434);
+    await tick();
+    expect(left()).toEqual(['1:100', '2:100', '3:200', '4:200', '5:50', '6:50', '-:0', '8:50', '9:50', '10:50', '11:50']);
+    expect(kernel.sent.slice(-3).map(({ to }) => to.length)).toEqual([16, 16, 28]);
+    expect(kernel.called.filter((name) => name === 'sendto').length).toBe(8);
+    expect(released).toEqual([1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11]);
+  });
+
+  it('takes as many as the kernel does: 64, and 65,000 bytes', async () => {
+    const { kernel, send, left } = setUp();
+    send(new Array(130).fill(20));
+    await tick();
+    expect(kernel.called).toEqual(['setsockopt', 'sendto', 'sendto', 'sendto']);
+    send(new Array(90).fill(1452));
+    await tick();
+    expect(kernel.called.slice(4)).toEqual(['setsockopt', 'sendto', 'sendto', 'sendto']);
+    expect(left().length).toBe(220);
+  });
+
+  it('sends a packet longer than the segments before it in one piece', async () => {
+    const { kernel, send, left } = setUp();
+    send([1200, 1200]);
+    send([40], HERE, 1);
+    send([1452], HERE, 1);
+    await tick();
+    expect(left()).toEqual(['1:1200', '2:1200', '3:40', '4:1452']);
+    expect(kernel.called).toEqual(['setsockopt', 'sendto', 'sendto', 'setsockopt', 'sendto']);
+  });
+
+  it('lets libuv wait for a full buffer, and goes on in order behind it', async () => {
+    const { kernel, sender, room, send, left, released } = setUp();
+    kernel.errors.sendto.push(0, EAGAIN);
+    send([1000, 1000]);
+    send([1400, 1400, 1400], HERE, 9);
+    await tick();
+    send([1400], HERE, 9);
+    await tick();
+    expect([left(), released]).toEqual([
+      ['1:1000', '2:1000'],
+      [1, 2],
+    ]);
+    room();
+    expect(left().slice(2)).toEqual(['3:1400 libuv', '4:1400', '5:1400', '6:1400']);
+    expect(released).toEqual([1, 2, 3, 4, 5, 6]);
+    sender.close();
+  });
+
+  it.each([
+    ['a kernel that does not know UDP_SEGMENT', { setsockopt: [ENOPROTOOPT] }],
+    ['a link that computes no checksums', { sendto: [EIO] }],
+    ['a path whose packets are smaller', { sendto: [EINVAL] }],
+  ])('sends one by one what cannot be cut: %s', async (_, errors) => {
+    const { kernel, send, left, released } = setUp();
+    Object.assign(kernel.errors, errors);
+    send([1452, 1452, 10]);
+    await tick();
+    expect(left()).toEqual(['1:1452', '2:1452', '3:10']);
+    expect(released).toEqual([1, 2, 3]);
+    // It may be so for that path alone: the next run is tried again.
+    kernel.called.length = 0;
+    send([1452, 1452]);
+    await tick();
+    expect(kernel.called.filter((name) => name === 'sendto').length).toBe(1);
+  });
+
+  it('loses nothing where the kernel refuses even short datagrams while segments are too long', async () => {
+    const { kernel, send, left } = setUp();
+    kernel.largestSegment = 1200;
+    send([1452, 1452, 1452, 30]);
+    await tick();
+    send([20]);
+    await tick();
+    expect(left()).toEqual(['1:1452', '2:1452', '3:1452', '4:30', '5:20']);
+  });
+
+  it('gives back what cannot reach anybody: UDP promises no more', async () => {
+    const { kernel, send, left, released } = setUp();
+    kernel.errors.sendto.push(ENETUNREACH, ENETUNREACH);
+    send([100, 100]);
+    send([70], HERE, 7);
+    send([1], 'fe80::1%no-such-zone', 7);
+    send([2]);
+    await tick();
+    expect(left()).toEqual(['5:2']);
+    expect(released).toEqual([1, 2, 3, 4, 5]);
+  });
+
+  it('sends nothing after close and gives back everything once, also what libuv has', async () => {
+    const { kernel, sender, room, send, left, released } = setUp();
+    kernel.errors.sendto.push(EAGAIN);
+    send([100, 100]);
+    await tick();
+    sender.close();
+    send([100]);
+    expect(released).toEqual([]);
+    await tick();
+    expect(released).toEqual([1, 2, 3]);
+    room();
+    expect([released, left()]).toEqual([[1, 2, 3], ['1:100 libuv']]);
+  });
+});

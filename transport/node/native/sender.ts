@@ -1,0 +1,161 @@
+/**
+ * Sending many datagrams with one system call.
+ *
+ * Most of what a datagram costs a sender is the way through Node and the kernel's network stack. With UDP_SEGMENT (udp(7), Linux 4.18) the
+ * kernel takes one buffer and cuts it into datagrams as late as it can. So:
+ *
+ *   1. `send` queues the packet and asks for a tick, in which all of them leave;
+ *   2. packets for one destination that are as long as the first, and one shorter one behind them, are a run: they are copied behind each other
+ *      and given to the kernel in one piece;
+ *   3. when its buffer is full (EAGAIN) the oldest packet goes to libuv, which knows when the kernel takes more, and the others wait;
+ *   4. a kernel, link or path that cannot have it cut (ENOPROTOOPT, EIO, EINVAL) gets the packets of that run one by one, and none is lost.
+ *
+ * Any other error is that of an address that cannot be reached: UDP's loss.
+ */
+import type { Socket } from 'node:dgram';
+import { PacketQueue, type QueuedPacket, type Released, type Sender } from '../packet-queue.ts';
+import { encodeSocketAddress } from './socket-address.ts';
+import { EAGAIN, EINVAL, EIO, ENOPROTOOPT, MSG_DONTWAIT, SOL_UDP, type SystemCalls, UDP_SEGMENT } from './system-calls.ts';
+
+/** The most that one call takes: UDP_MAX_SEGMENTS of older kernels, and what an IP packet of 65,535 bytes holds, rounded down. */
+const MAX_SEGMENTS = 64;
+const MAX_RUN = 65_000;
+/** Errors that say so. */
+const CANNOT_CUT = [EIO, EINVAL, ENOPROTOOPT];
+
+export class NativeSender implements Sender {
+  readonly #calls: SystemCalls;
+  readonly #fd: number;
+  readonly #socket: Socket;
+  readonly #queue = new PacketQueue();
+  readonly #run = new Uint8Array(MAX_RUN);
+  readonly #option = new Int32Array(1);
+  /** So many of the oldest packets leave one by one. */
+  #singly = 0;
+  /** The destination whose bytes are kept. */
+  #address = '';
+  #port = 0;
+  #to: Uint8Array | null = null;
+  #asked = false;
+  /** The oldest packet is with libuv. */
+  #waiting = false;
+  #closed = false;
+
+  /** @param socket whose descriptor `fd` is */
+  constructor(calls: SystemCalls, fd: number, socket: Socket) {
+    this.#calls = calls;
+    this.#fd = fd;
+    this.#socket = socket;
+  }
+
+  send(buffer: Uint8Array, offset: number, length: number, address: string, port: number, released: Released): void {
+    this.#queue.push(buffer, offset, length, address, port, released);
+    if (!this.#waiting) this.#ask();
+  }
+
+  close(): void {
+    this.#closed = true;
+    this.#waiting = false;
+    this.#ask();
+  }
+
+  #ask(): void {
+    if (this.#asked) return;
+    this.#asked = true;
+    process.nextTick(this.#flush);
+  }
+
+  readonly #flush = (): void => {
+    this.#asked = false;
+    while (this.#queue.length > 0 && !this.#waiting)
+      for (let left = this.#closed ? this.#queue.length : this.#sendRun(); left > 0; left--) this.#queue.release();
+  };
+
+  /** @returns how many of the oldest packets have left or are lost, 0 = to be asked again */
+  #sendRun(): number {
+    const first = this.#queue.at(0);
+    const to = this.#destination(first.address, first.port);
+    if (to === null) return 1;
+    const count = this.#countRun(first);
+    const bytes = count === 1 ? this.#queue.view(first) : this.#gather(count);
+    const sent = this.#cutInto(count === 1 ? 0 : first.length, bytes.length) && this.#sendTo(bytes, to);
+    if (!sent && this.#again(count)) return 0;
+    if (this.#singly > 0) this.#singly--;
+    return count;
+  }
+
+  #destination(address: string, port: number): Uint8Array | null {
+    if (port === this.#port && address === this.#address) return this.#to;
+    this.#address = address;
+    this.#port = port;
+    this.#to = encodeSocketAddress(address, port);
+    return this.#to;
+  }
+
+  /** Packets for one destination, each as long as the first, but the last may be shorter. None of several is empty. */
+  #countRun({ address, port, length }: QueuedPacket): number {
+    if (this.#singly > 0 || length === 0) return 1;
+    const most = Math.min(this.#queue.length, MAX_SEGMENTS, Math.max(1, Math.floor(MAX_RUN / length)));
+    for (let count = 1; count < most; count++) {
+      const next = this.#queue.at(count);
+      if (next.length > length || next.length === 0 || next.port !== port || next.address !== address) return count;
+      if (next.length < length) return count + 1;
+    }
+    return most;
+  }
+
+  /** @returns the bytes of a run */
+  #gather(count: number): Uint8Array {
+    let length = 0;
+    for (let i = 0; i < count; i++) {
+      const packet = this.#queue.at(i);
+      this.#run.set(this.#queue.view(packet), length);
+      length += packet.length;
+    }
+    return this.#run.subarray(0, length);
+  }
+
+  /**
+   * Has the kernel cut what is sent next.
+   * @param segment bytes of each datagram, 0 = all is one
+   * @param length bytes of what is sent: a datagram no longer than a segment is not cut anyway
+   */
+  #cutInto(segment: number, length: number): boolean {
+    const now = this.#option[0]!;
+    if (segment === now || (segment === 0 && length <= now)) return true;
+    this.#option[0] = segment;
+    const done = this.#calls.setsockopt(this.#fd, SOL_UDP, UDP_SEGMENT, this.#option, this.#option.byteLength) === 0;
+    if (!done) this.#option[0] = now;
+    return done;
+  }
+
+  #sendTo(bytes: Uint8Array, to: Uint8Array): boolean {
+    return this.#calls.sendto(this.#fd, bytes, bytes.length, MSG_DONTWAIT, to, to.length) >= 0;
+  }
+
+  /** Nothing of the first `count` packets has left. @returns false when they are lost */
+  #again(count: number): boolean {
+    const errno = this.#calls.errno();
+    if (errno === EAGAIN) this.#wait();
+    else if (!CANNOT_CUT.includes(errno)) return false;
+    else if (count > 1) this.#singly = count;
+    // Where segments are too long for a path the kernel refuses shorter datagrams, too.
+    else return this.#option[0] !== 0 && this.#cutInto(0, Number.POSITIVE_INFINITY);
+    return true;
+  }
+
+  #wait(): void {
+    const first = this.#queue.at(0);
+    this.#waiting = true;
+    this.#cutInto(0, Number.POSITIVE_INFINITY);
+    this.#socket.send(this.#queue.view(first), first.port, first.address, this.#left);
+  }
+
+  /** What libuv had has left. */
+  readonly #left = (): void => {
+    if (this.#closed) return;
+    this.#waiting = false;
+    this.#queue.release();
+    this.#flush();
+  };
+}

@@ -1,0 +1,77 @@
+/** Addresses as the kernel has them, `struct sockaddr_in` and `sockaddr_in6` (ip(7), ipv6(7)), and as Node does: text and port. */
+import { networkInterfaces } from 'node:os';
+import { formatAddress, parseAddress } from '../../../protocol/address.ts';
+
+const AF_INET = 2;
+const AF_INET6 = 10;
+/** Bytes of either structure. */
+const LENGTH_IPV4 = 16;
+export const LENGTH_IPV6 = 28;
+/** Where its fields are. */
+const PORT = 2;
+const ADDRESS_IPV4 = 4;
+const ADDRESS_IPV6 = 8;
+const SCOPE = 24;
+
+/** @param address numeric, with a zone if it has one. @returns null for a zone this host does not have */
+export function encodeSocketAddress(address: string, port: number): Uint8Array | null {
+  const ip = parseAddress(address);
+  if (ip === null) return null;
+  const bytes = new Uint8Array(ip.length === 4 ? LENGTH_IPV4 : LENGTH_IPV6);
+  const view = new DataView(bytes.buffer);
+  new Uint16Array(bytes.buffer, 0, 1)[0] = ip.length === 4 ? AF_INET : AF_INET6;
+  view.setUint16(PORT, port);
+  bytes.set(ip, ip.length === 4 ? ADDRESS_IPV4 : ADDRESS_IPV6);
+  const zone = address.indexOf('%');
+  if (zone < 0) return bytes;
+  const scope = scopeOf(address.slice(zone + 1));
+  if (scope === undefined) return null;
+  new Uint32Array(bytes.buffer, SCOPE, 1)[0] = scope;
+  return bytes;
+}
+
+/** Reads addresses that the kernel wrote. Text is made only when the address is not the one before: most datagrams come from whom the last one came from. */
+export class SocketAddressReader {
+  /** Numeric text as Node gives it, with the zone of a link-local address. */
+  address = '';
+  port = 0;
+  readonly #known = new Uint32Array(LENGTH_IPV6 / 4);
+  readonly #bytes = new Uint8Array(this.#known.buffer);
+  readonly #family = new Uint16Array(this.#known.buffer, 0, 1);
+
+  /** @param words where a `struct sockaddr_in` or `sockaddr_in6` begins at index `at` */
+  read(words: Uint32Array, at: number): void {
+    const known = this.#known;
+    // An IPv4 address is in the first two words: what follows is padding, or left of another.
+    if (words[at] === known[0] && words[at + 1] === known[1]) {
+      if (this.#family[0] === AF_INET) return;
+      let i = 2;
+      while (i < known.length && words[at + i] === known[i]) i++;
+      if (i === known.length) return;
+    }
+    for (let i = 0; i < known.length; i++) known[i] = words[at + i]!;
+    this.port = (this.#bytes[PORT]! << 8) | this.#bytes[PORT + 1]!;
+    this.address = this.#family[0] === AF_INET ? this.#text(ADDRESS_IPV4, 4) : this.#text(ADDRESS_IPV6, 16) + zoneOf(known[SCOPE / 4]!);
+  }
+
+  #text(start: number, length: number): string {
+    return formatAddress(this.#bytes.subarray(start, start + length));
+  }
+}
+
+/** The number of a zone written as an interface's name or as a number. */
+function scopeOf(zone: string): number | undefined {
+  if (/^\d+$/.test(zone)) return Number(zone);
+  return (networkInterfaces()[zone] ?? []).map(scopeId).find((scope) => scope !== 0);
+}
+
+/** As it follows an address: nothing for one that needs no zone. */
+function zoneOf(scope: number): string {
+  if (scope === 0) return '';
+  const named = Object.entries(networkInterfaces()).find(([, addresses]) => addresses?.some((address) => scopeId(address) === scope));
+  return `%${named?.[0] ?? scope}`;
+}
+
+function scopeId(address: { family: string; scopeid?: number }): number {
+  return address.family === 'IPv6' ? (address.scopeid ?? 0) : 0;
+}

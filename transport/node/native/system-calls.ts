@@ -1,0 +1,56 @@
+/**
+ * The system calls of Linux for UDP that `dgram` does not make: one call that sends many datagrams (UDP_SEGMENT, udp(7)), and reading
+ * without a buffer and a callback from C++ for each of them.
+ *
+ * They are called through koffi, an optional dependency. Numbers are those of asm-generic, which all Linux systems that Node and koffi run on
+ * share.
+ */
+import type { Log } from '../../environment.ts';
+
+/** Level and names of options, flags and errors (`<asm-generic/socket.h>`, `<linux/udp.h>`, `<asm-generic/errno.h>`). */
+export const SOL_SOCKET = 1;
+export const SO_TYPE = 3;
+export const SOCK_DGRAM = 2;
+export const SOL_UDP = 17;
+export const UDP_SEGMENT = 103;
+export const MSG_DONTWAIT = 0x40;
+export const EIO = 5;
+export const EAGAIN = 11;
+export const EINVAL = 22;
+export const ENOPROTOOPT = 92;
+
+/** Results and arguments as in the manual pages of each; −1 is a failure, whose number `errno` has until the next call. */
+export interface SystemCalls {
+  errno(): number;
+  getsockname(fd: number, address: Uint8Array, length: Uint32Array): number;
+  getsockopt(fd: number, level: number, name: number, value: Int32Array, length: Uint32Array): number;
+  setsockopt(fd: number, level: number, name: number, value: Int32Array, length: number): number;
+  sendto(fd: number, bytes: Uint8Array, length: number, flags: number, to: Uint8Array, toLength: number): number;
+  recvmmsg(fd: number, headers: Uint8Array, count: number, flags: number, timeout: null): number;
+  /** Where the memory of an array is. The array has to be kept alive as long as the kernel is told so. */
+  addressOf(memory: Uint8Array | Uint32Array): bigint;
+  /** Bytes, 4 or 8. */
+  readonly pointerSize: number;
+}
+
+/** Null where they cannot be called: another system, koffi not installed, or native code forbidden (`node --permission`). */
+export async function loadSystemCalls(log: Log): Promise<SystemCalls | null> {
+  if (process.platform !== 'linux') return null;
+  try {
+    const { default: koffi } = await import('koffi');
+    const libc = koffi.load(null);
+    return {
+      errno: () => koffi.errno(),
+      getsockname: libc.func('int getsockname(int, void *, void *)'),
+      getsockopt: libc.func('int getsockopt(int, int, int, void *, void *)'),
+      setsockopt: libc.func('int setsockopt(int, int, int, const void *, uint32_t)'),
+      sendto: libc.func('intptr_t sendto(int, const void *, size_t, int, const void *, uint32_t)'),
+      recvmmsg: libc.func('int recvmmsg(int, void *, uint32_t, int, void *)'),
+      addressOf: (memory) => koffi.address(memory),
+      pointerSize: koffi.sizeof('void *'),
+    };
+  } catch (error) {
+    log.debug('UDP without system calls of its own', { error: (error as Error).message });
+    return null;
+  }
+}

@@ -8,8 +8,13 @@ import { MESSAGES, Messages, NAME_WORDS } from './messages.ts';
 import { SocketAddressReader } from './socket-address.ts';
 import { MSG_DONTWAIT, type SystemCalls } from './system-calls.ts';
 
-/** Batches read between two turns of the event loop: what else is due has to come to its turn, too. */
-const PER_TURN = 4;
+/** Datagrams read between two turns of the event loop: what else is due has to come to its turn, too. */
+const PER_TURN = 128;
+/** Datagrams of one call, where the last one was large: more would not be in a processor's cache any more when they are looked at. */
+const LARGE_BATCH = 4;
+const LARGE = 16 * 1024;
+/** How often in a row it is not looked whether there is more, after it was in vain. */
+const MOST_SKIPPED = 15;
 
 /** Who gets each datagram; the bytes are lent, as BindOptions.receive says. */
 export type Deliver = (datagram: Uint8Array, address: string, port: number) => void;
@@ -20,6 +25,11 @@ export class NativeReceiver {
   readonly #messages: Messages;
   readonly #from = new SocketAddressReader();
   #left = PER_TURN;
+  /** The last datagram was. */
+  #large = false;
+  /** Datagrams after which it is not looked, and how many those are after the next vain look. */
+  #skip = 0;
+  #inVain = 0;
   #closed = false;
 
   constructor(calls: SystemCalls, fd: number) {
@@ -28,23 +38,47 @@ export class NativeReceiver {
     this.#messages = new Messages(calls);
   }
 
-  /** To be called when a datagram has come. */
+  /** To be called when libuv has given a datagram. */
   drain(deliver: Deliver): void {
-    for (let count = MESSAGES; count === MESSAGES && this.#left > 0 && !this.#closed; ) {
-      count = this.#calls.recvmmsg(this.#fd, this.#messages.headers, MESSAGES, MSG_DONTWAIT, null);
-      if (count <= 0) return;
-      if (this.#left-- === PER_TURN) setImmediate(this.#nextTurn);
-      for (let i = 0; i < count; i++) {
-        this.#from.read(this.#messages.names, i * NAME_WORDS);
-        deliver(this.#messages.datagram(i), this.#from.address, this.#from.port);
-      }
-      this.#messages.reset(count);
+    if (this.#left <= 0) return;
+    if (this.#skip > 0) {
+      this.#skip--;
+      return;
     }
+    // Where question follows answer, one datagram at a time, each look would be in vain.
+    this.#inVain = this.#readAll(deliver) > 0 ? 0 : Math.min(2 * this.#inVain + 1, MOST_SKIPPED);
+    this.#skip = this.#inVain;
   }
 
   /** The descriptor may be another's from now on. */
   close(): void {
     this.#closed = true;
+  }
+
+  /** @returns datagrams */
+  #readAll(deliver: Deliver): number {
+    let all = 0;
+    while (this.#left > 0 && !this.#closed) {
+      const most = this.#large ? LARGE_BATCH : MESSAGES;
+      const count = this.#calls.recvmmsg(this.#fd, this.#messages.headers, most, MSG_DONTWAIT, null);
+      if (count <= 0) break;
+      if (this.#left === PER_TURN) setImmediate(this.#nextTurn);
+      this.#left -= count;
+      all += count;
+      this.#deliver(count, deliver);
+      if (count < most) break;
+    }
+    return all;
+  }
+
+  #deliver(count: number, deliver: Deliver): void {
+    for (let i = 0; i < count; i++) {
+      const datagram = this.#messages.datagram(i);
+      this.#from.read(this.#messages.names, i * NAME_WORDS);
+      this.#large = datagram.length >= LARGE;
+      deliver(datagram, this.#from.address, this.#from.port);
+    }
+    this.#messages.reset(count);
   }
 
   readonly #nextTurn = (): void => {

@@ -4,7 +4,7 @@
  * Most of what a datagram costs a sender is the way through Node and the kernel's network stack. With UDP_SEGMENT (udp(7), Linux 4.18) the
  * kernel takes one buffer and cuts it into datagrams as late as it can. So:
  *
- *   1. `send` queues the packet and asks for a tick, in which all of them leave;
+ *   1. `send` queues the packet and asks for a tick, in which all of them leave; before that when they are many bytes;
  *   2. packets for one destination that are as long as the first, and one shorter one behind them, are a run: they are copied behind each other
  *      and given to the kernel in one piece;
  *   3. when its buffer is full (EAGAIN) the oldest packet goes to libuv, which knows when the kernel takes more, and the others wait;
@@ -20,6 +20,8 @@ import { EAGAIN, EINVAL, EIO, ENOPROTOOPT, MSG_DONTWAIT, SOL_UDP, type SystemCal
 /** The most that one call takes: UDP_MAX_SEGMENTS of older kernels, and what an IP packet of 65,535 bytes holds, rounded down. */
 const MAX_SEGMENTS = 64;
 const MAX_RUN = 65_000;
+/** Bytes queued that leave before another packet is taken: later they would not be in a processor's cache any more. */
+const MOST_QUEUED = 128 * 1024;
 /** Errors that say so. */
 const CANNOT_CUT = [EIO, EINVAL, ENOPROTOOPT];
 
@@ -36,6 +38,8 @@ export class NativeSender implements Sender {
   #address = '';
   #port = 0;
   #to: Uint8Array | null = null;
+  /** Bytes since the last flush. */
+  #queued = 0;
   #asked = false;
   /** The oldest packet is with libuv. */
   #waiting = false;
@@ -49,6 +53,8 @@ export class NativeSender implements Sender {
   }
 
   send(buffer: Uint8Array, offset: number, length: number, address: string, port: number, released: Released): void {
+    if (this.#queued >= MOST_QUEUED) this.#flush();
+    this.#queued += length;
     this.#queue.push(buffer, offset, length, address, port, released);
     if (!this.#waiting) this.#ask();
   }
@@ -62,11 +68,16 @@ export class NativeSender implements Sender {
   #ask(): void {
     if (this.#asked) return;
     this.#asked = true;
-    process.nextTick(this.#flush);
+    process.nextTick(this.#tick);
   }
 
-  readonly #flush = (): void => {
+  readonly #tick = (): void => {
     this.#asked = false;
+    this.#flush();
+  };
+
+  readonly #flush = (): void => {
+    this.#queued = 0;
     while (this.#queue.length > 0 && !this.#waiting)
       for (let left = this.#closed ? this.#queue.length : this.#sendRun(); left > 0; left--) this.#queue.release();
   };

@@ -62,7 +62,7 @@ describe('reading by the batch', () => {
     expect(kernel.waiting).toEqual([]);
   });
 
-  it('leaves what is more than four batches for the next turn', async () => {
+  it('leaves what is more than 128 datagrams for the next turn', async () => {
     const { kernel, arrivals, arrive, drain } = setUp();
     for (let i = 0; i < 5 * MESSAGES; i++) arrive([i]);
     drain();
@@ -71,6 +71,33 @@ describe('reading by the batch', () => {
     await new Promise((resolve) => setImmediate(resolve));
     drain();
     expect(arrivals.map(({ bytes }) => bytes[0])).toEqual(Array.from({ length: 5 * MESSAGES }, (_, i) => i & 255));
+  });
+
+  it('takes large datagrams a few at a time, and small ones by the batch again', () => {
+    const { kernel, arrivals, arrive, drain } = setUp();
+    for (let i = 0; i < MESSAGES + 9; i++) arrive(new Uint8Array(i < MESSAGES + 4 ? 30_000 : 10));
+    drain();
+    expect(arrivals.length).toBe(MESSAGES + 9);
+    // 32; 4; 4 and one, which is small; what is there is less than a batch then.
+    expect(kernel.called.length).toBe(4);
+  });
+
+  it('looks less often where it was in vain, up to once in 16 datagrams, and each time again once there was more', () => {
+    const { kernel, arrivals, arrive, drain } = setUp();
+    const looks: number[] = [];
+    for (let i = 1; i <= 64; i++) {
+      drain();
+      if (kernel.called.splice(0).length > 0) looks.push(i);
+    }
+    expect(looks).toEqual([1, 3, 7, 15, 31, 47, 63]);
+    arrive([7]);
+    for (let i = 0; i < 16; i++) drain();
+    expect(arrivals.length).toBe(1);
+    arrive([7]);
+    drain();
+    arrive([7]);
+    drain();
+    expect(arrivals.length).toBe(3);
   });
 
   it('asks no more when a batch was not full, and nothing once it is closed', () => {

@@ -70,6 +70,14 @@ describe('sending by the run', () => {
     expect(left().length).toBe(220);
   });
 
+  it('sends many bytes before it takes more, and gives back none before its own send has returned', async () => {
+    const { kernel, send, released } = setUp();
+    send(new Array(90).fill(1500));
+    expect([kernel.sent.length, released.length]).toEqual([88, 88]);
+    await tick();
+    expect(released).toEqual(Array.from({ length: 90 }, (_, i) => i + 1));
+  });
+
   it('sends a packet longer than the segments before it in one piece', async () => {
     const { kernel, send, left } = setUp();
     send([1200, 1200]);

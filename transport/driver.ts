@@ -53,6 +53,8 @@ const MAX_QUEUED = 256;
 const MIN_SLOTS = 32;
 /** Milliseconds until the next service after one that threw: a persistent bug must not spin. */
 const FAILURE_PAUSE = 100;
+/** Arrivals of a batch after which events are told before its end: an engine keeps few of what a batch brings, such as 64 datagrams of tunnels. */
+const TELL_EVERY = 32;
 /** Services at once before one follows the batch, to see how many datagrams that has: a bulk transfer's batches have 31. */
 const LOOK_EVERY = 16;
 
@@ -95,8 +97,8 @@ export class Driver<Event> {
   }
 
   /** Opens a socket of the environment and feeds the engine from it. Errors as {@link Environment.network}. */
-  async bind(options: Omit<BindOptions, 'receive'>): Promise<UdpSocket> {
-    const socket = await this.#environment.network.bind({ ...options, receive: this.#receive });
+  async bind(options: Omit<BindOptions, 'receive' | 'bulk'>): Promise<UdpSocket> {
+    const socket = await this.#environment.network.bind({ ...options, bulk: true, receive: this.#receive });
     if (this.#state !== 'open') socket.close();
     else this.#sockets.set(socket.index, socket);
     return socket;
@@ -153,6 +155,7 @@ export class Driver<Event> {
       if (this.#options.intercept?.(datagram, path) === true) return;
       this.#engine.receive(datagram, path, now);
       if (!this.#serviceDue && this.#askService()) this.#drainEvents();
+      else if (this.#arrived % TELL_EVERY === 0) this.#drainEvents();
     } catch (error) {
       this.#failed('receive', error);
       this.wake();

@@ -60,6 +60,11 @@ export interface BindOptions {
   /** The device's local socket: only paths of such a socket can be {@link Path.local}. Default false. */
   local?: boolean;
   /**
+   * Datagrams come and go by the batch where the host can: up to 160 then arrive before anything else runs that they ask for. Default false: as
+   * they come from the host, in Node up to 32.
+   */
+  bulk?: boolean;
+  /**
    * One datagram. The bytes are the callee's until it returns, who may change them: then the next datagram takes their place. What is needed
    * longer has to be copied. Must not throw.
    */

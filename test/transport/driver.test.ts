@@ -100,6 +100,22 @@ describe('driver', () => {
     }
   });
 
+  it('tells what a large batch brings after every 32 datagrams, before its service', async () => {
+    const bench = new Bench();
+    const told: string[] = [];
+    const driver = bench.driver({ onEvent: (event) => told.push(event) });
+    await driver.bind({ port: 0 });
+    const arrivals: number[] = [];
+    for (let i = 1; i <= 100; i++) {
+      bench.engine.events = [...bench.engine.events, `${i}`];
+      bench.bound[0]!.receive(Uint8Array.of(i), bench.engine.path);
+      if (told.length === i) arrivals.push(i);
+    }
+    expect(arrivals).toEqual([1, 32, 64, 96]);
+    bench.turn();
+    expect(told).toEqual(Array.from({ length: 100 }, (_, i) => `${i + 1}`));
+  });
+
   it('handles timeouts, then events, then sends', async () => {
     const bench = new Bench();
     const order: string[] = [];

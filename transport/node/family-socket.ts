@@ -34,17 +34,20 @@ export class FamilySocket {
   readonly #dgram: DgramSender;
   #sender: Sender;
   #receiver: NativeReceiver | undefined;
+  readonly #systemCallsAfter: number;
   /** Datagrams carried with `dgram`. */
   #carried = 0;
   #closed = false;
 
-  constructor(family: Family, deliver: Deliver, settings: FamilySocketSettings) {
+  /** @param bulk false: with `dgram` alone */
+  constructor(family: Family, bulk: boolean, deliver: Deliver, settings: FamilySocketSettings) {
     this.#socket = createSocket({ type: family, ipv6Only: family === 'udp6', lookup: numericLookup });
     this.#socket.on('message', this.#message);
     this.#dgram = new DgramSender(this.#socket);
     this.#sender = this.#dgram;
     this.#deliver = deliver;
     this.#settings = settings;
+    this.#systemCallsAfter = bulk ? settings.systemCallsAfter : Number.POSITIVE_INFINITY;
   }
 
   /** @returns the port. */
@@ -59,7 +62,7 @@ export class FamilySocket {
       });
     });
     this.receiveBuffer = enlargeBuffers(socket, this.#settings);
-    if (this.#settings.systemCallsAfter === 0) await this.#goOver();
+    if (this.#systemCallsAfter === 0) await this.#goOver();
     return socket.address().port;
   }
 
@@ -72,6 +75,7 @@ export class FamilySocket {
     if (this.#closed) return;
     this.#closed = true;
     this.#receiver?.close();
+    this.#dgram.close();
     this.#sender.close();
     this.#socket.removeAllListeners('error').on('error', () => {});
     this.#socket.close();
@@ -84,26 +88,30 @@ export class FamilySocket {
   };
 
   #count(): void {
-    if (++this.#carried === this.#settings.systemCallsAfter) void this.#goOver();
+    if (++this.#carried === this.#systemCallsAfter) void this.#goOver();
   }
 
-  /** To system calls of its own, where there are any. */
+  /** To system calls of its own, where they can be made. */
   async #goOver(): Promise<void> {
-    const calls = await this.#settings.systemCalls();
+    const { log, systemCalls } = this.#settings;
+    const calls = await systemCalls();
     if (calls === null || this.#closed) return;
-    const { log } = this.#settings;
-    const fd = descriptorOf(this.#socket, calls);
-    if (fd < 0) {
-      log.debug('UDP without system calls of its own', { error: 'the descriptor of the socket was not found' });
-      return;
+    try {
+      this.#callSystem(calls);
+      log.debug('UDP socket makes system calls of its own', { port: this.#socket.address().port });
+    } catch (error) {
+      log.debug('UDP without system calls of its own', { error: (error as Error).message });
     }
-    this.#receiver = new NativeReceiver(calls, fd);
-    const sender = new NativeSender(calls, fd, this.#socket);
+  }
+
+  #callSystem(calls: SystemCalls): void {
+    const fd = descriptorOf(this.#socket, calls);
+    if (fd < 0) throw new Error('the descriptor of the socket was not found');
+    const [receiver, sender] = [new NativeReceiver(calls, fd), new NativeSender(calls, fd, this.#socket)];
+    this.#receiver = receiver;
+    this.#sender = sender;
     // Packets are given back in the order in which they came.
-    this.#dgram.whenIdle(() => {
-      if (!this.#closed) this.#sender = sender;
-    });
-    log.debug('UDP socket makes system calls of its own', { port: this.#socket.address().port });
+    this.#dgram.whenIdle(() => sender.begin());
   }
 }
 

@@ -26,7 +26,7 @@ let said: string[] = [];
 const log: Log = { ...silentLog, debug: (message) => void (message.includes('system calls') && said.push(message)) };
 
 async function bind(systemCallsAfter: number, options: Partial<BindOptions> = {}): Promise<UdpSocket> {
-  const socket = await nodeEnvironment({ log, systemCallsAfter }).network.bind({ port: 0, receive: () => {}, ...options });
+  const socket = await nodeEnvironment({ log, systemCallsAfter }).network.bind({ port: 0, bulk: true, receive: () => {}, ...options });
   opened.push(socket);
   return socket;
 }
@@ -101,6 +101,20 @@ describe.skipIf(calls === null)('system calls of a socket', () => {
   it('says so in the log, once for each family', async () => {
     await bind(0, { host: '127.0.0.1' });
     expect(said).toEqual(['UDP socket makes system calls of its own']);
+  });
+
+  it('stays with dgram where datagrams are not to come by the batch', async () => {
+    await bind(0, { host: '127.0.0.1', bulk: false });
+    expect(said).toEqual([]);
+  });
+
+  it('asks the system for zones', () => {
+    const { if_nametoindex, if_indextoname } = calls as SystemCalls;
+    const name = new Uint8Array(16);
+    expect(if_nametoindex('no-such-zone')).toBe(0);
+    expect(if_indextoname(4_000_000_000, name)).toBe(false);
+    expect(if_indextoname(if_nametoindex('lo'), name)).toBe(true);
+    expect(String.fromCharCode(...name.subarray(0, 3))).toBe('lo\0');
   });
 
   it('carries datagrams of 65,000 bytes and none', async () => {

@@ -18,7 +18,7 @@ afterEach(() => {
 });
 
 async function bind(options: Partial<BindOptions> = {}): Promise<UdpSocket> {
-  const socket = await environment.network.bind({ port: 0, receive: () => {}, ...options });
+  const socket = await environment.network.bind({ port: 0, bulk: true, receive: () => {}, ...options });
   opened.push(socket);
   return socket;
 }
@@ -165,6 +165,10 @@ describe.each([
 });
 
 describe('UDP in Node', () => {
+  beforeEach(() => {
+    environment = nodeEnvironment();
+  });
+
   it('has the same free port for IPv4 and IPv6', async () => {
     const socket = await bind();
     expect(socket.port).toBeGreaterThan(0);

@@ -12,7 +12,7 @@ const DESCRIPTORS = '/proc/self/fd';
 /** @returns −1 when it is not found, or not the only one. */
 export function descriptorOf(socket: Socket, calls: SystemCalls): number {
   const { address, port } = socket.address();
-  const wanted = encodeSocketAddress(address, port);
+  const wanted = encodeSocketAddress(address, port, calls);
   if (wanted === null) return -1;
   const found = openSockets().filter((fd) => isDatagram(fd, calls) && isBoundTo(fd, wanted, calls));
   return found.length === 1 ? found[0]! : -1;

@@ -8,8 +8,9 @@ import { MESSAGES, Messages, NAME_WORDS } from './messages.ts';
 import { SocketAddressReader } from './socket-address.ts';
 import { MSG_DONTWAIT, type SystemCalls } from './system-calls.ts';
 
-/** Datagrams read between two turns of the event loop: what else is due has to come to its turn, too. */
+/** Datagrams read between two turns of the event loop, and bytes: what else is due has to come to its turn, too. */
 const PER_TURN = 128;
+const BYTES_PER_TURN = 1024 * 1024;
 /** Datagrams of one call, where the last one was large: more would not be in a processor's cache any more when they are looked at. */
 const LARGE_BATCH = 4;
 const LARGE = 16 * 1024;
@@ -23,8 +24,9 @@ export class NativeReceiver {
   readonly #calls: SystemCalls;
   readonly #fd: number;
   readonly #messages: Messages;
-  readonly #from = new SocketAddressReader();
+  readonly #from: SocketAddressReader;
   #left = PER_TURN;
+  #leftBytes = BYTES_PER_TURN;
   /** The last datagram was. */
   #large = false;
   /** Datagrams after which it is not looked, and how many those are after the next vain look. */
@@ -36,11 +38,12 @@ export class NativeReceiver {
     this.#calls = calls;
     this.#fd = fd;
     this.#messages = new Messages(calls);
+    this.#from = new SocketAddressReader(calls);
   }
 
   /** To be called when libuv has given a datagram. */
   drain(deliver: Deliver): void {
-    if (this.#left <= 0) return;
+    if (!this.#mayRead()) return;
     if (this.#skip > 0) {
       this.#skip--;
       return;
@@ -58,12 +61,11 @@ export class NativeReceiver {
   /** @returns datagrams */
   #readAll(deliver: Deliver): number {
     let all = 0;
-    while (this.#left > 0 && !this.#closed) {
+    while (this.#mayRead()) {
       const most = this.#large ? LARGE_BATCH : MESSAGES;
       const count = this.#calls.recvmmsg(this.#fd, this.#messages.headers, most, MSG_DONTWAIT, null);
       if (count <= 0) break;
       if (this.#left === PER_TURN) setImmediate(this.#nextTurn);
-      this.#left -= count;
       all += count;
       this.#deliver(count, deliver);
       if (count < most) break;
@@ -71,11 +73,17 @@ export class NativeReceiver {
     return all;
   }
 
+  #mayRead(): boolean {
+    return this.#left > 0 && this.#leftBytes > 0 && !this.#closed;
+  }
+
   #deliver(count: number, deliver: Deliver): void {
+    this.#left -= count;
     for (let i = 0; i < count; i++) {
       const datagram = this.#messages.datagram(i);
       this.#from.read(this.#messages.names, i * NAME_WORDS);
       this.#large = datagram.length >= LARGE;
+      this.#leftBytes -= datagram.length;
       deliver(datagram, this.#from.address, this.#from.port);
     }
     this.#messages.reset(count);
@@ -83,5 +91,6 @@ export class NativeReceiver {
 
   readonly #nextTurn = (): void => {
     this.#left = PER_TURN;
+    this.#leftBytes = BYTES_PER_TURN;
   };
 }

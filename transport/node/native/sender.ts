@@ -8,22 +8,20 @@
  *   2. packets for one destination that are as long as the first, and one shorter one behind them, are a run: they are copied behind each other
  *      and given to the kernel in one piece;
  *   3. when its buffer is full (EAGAIN) the oldest packet goes to libuv, which knows when the kernel takes more, and the others wait;
- *   4. a kernel, link or path that cannot have it cut (ENOPROTOOPT, EIO, EINVAL) gets the packets of that run one by one, and none is lost.
- *
- * Any other error is that of an address that cannot be reached: UDP's loss.
+ *   4. when a run fails otherwise, its packets leave one by one: the kernel may not know UDP_SEGMENT (ENOPROTOOPT), the link compute no checksums
+ *      (EIO), the path have smaller packets (EMSGSIZE, EINVAL before Linux 6.14), memory be short. Where segments are too long for a path the kernel
+ *      refuses shorter datagrams, too: so one that fails is tried again without. What fails then is UDP's loss.
  */
 import type { Socket } from 'node:dgram';
 import { PacketQueue, type QueuedPacket, type Released, type Sender } from '../packet-queue.ts';
 import { encodeSocketAddress } from './socket-address.ts';
-import { EAGAIN, EINVAL, EIO, ENOPROTOOPT, MSG_DONTWAIT, SOL_UDP, type SystemCalls, UDP_SEGMENT } from './system-calls.ts';
+import { EAGAIN, MSG_DONTWAIT, SOL_UDP, type SystemCalls, UDP_SEGMENT } from './system-calls.ts';
 
 /** The most that one call takes: UDP_MAX_SEGMENTS of older kernels, and what an IP packet of 65,535 bytes holds, rounded down. */
 const MAX_SEGMENTS = 64;
 const MAX_RUN = 65_000;
 /** Bytes queued that leave before another packet is taken: later they would not be in a processor's cache any more. */
 const MOST_QUEUED = 128 * 1024;
-/** Errors that say so. */
-const CANNOT_CUT = [EIO, EINVAL, ENOPROTOOPT];
 
 export class NativeSender implements Sender {
   readonly #calls: SystemCalls;
@@ -41,15 +39,22 @@ export class NativeSender implements Sender {
   /** Bytes since the last flush. */
   #queued = 0;
   #asked = false;
-  /** The oldest packet is with libuv. */
-  #waiting = false;
+  /** For `begin`, or the oldest packet is with libuv. */
+  #waiting = true;
+  #flushing = false;
   #closed = false;
 
-  /** @param socket whose descriptor `fd` is */
+  /** Sends nothing before `begin`. @param socket whose descriptor `fd` is */
   constructor(calls: SystemCalls, fd: number, socket: Socket) {
     this.#calls = calls;
     this.#fd = fd;
     this.#socket = socket;
+  }
+
+  /** Whoever sent through the socket before has nothing under way any more. */
+  begin(): void {
+    this.#waiting = false;
+    this.#ask();
   }
 
   send(buffer: Uint8Array, offset: number, length: number, address: string, port: number, released: Released): void {
@@ -77,9 +82,16 @@ export class NativeSender implements Sender {
   };
 
   readonly #flush = (): void => {
+    // Who gets a packet back may send at once.
+    if (this.#flushing) return;
+    this.#flushing = true;
     this.#queued = 0;
-    while (this.#queue.length > 0 && !this.#waiting)
-      for (let left = this.#closed ? this.#queue.length : this.#sendRun(); left > 0; left--) this.#queue.release();
+    try {
+      while (this.#queue.length > 0 && !this.#waiting)
+        for (let left = this.#closed ? this.#queue.length : this.#sendRun(); left > 0; left--) this.#queue.release();
+    } finally {
+      this.#flushing = false;
+    }
   };
 
   /** @returns how many of the oldest packets have left or are lost, 0 = to be asked again */
@@ -99,7 +111,7 @@ export class NativeSender implements Sender {
     if (port === this.#port && address === this.#address) return this.#to;
     this.#address = address;
     this.#port = port;
-    this.#to = encodeSocketAddress(address, port);
+    this.#to = encodeSocketAddress(address, port, this.#calls);
     return this.#to;
   }
 
@@ -146,11 +158,8 @@ export class NativeSender implements Sender {
 
   /** Nothing of the first `count` packets has left. @returns false when they are lost */
   #again(count: number): boolean {
-    const errno = this.#calls.errno();
-    if (errno === EAGAIN) this.#wait();
-    else if (!CANNOT_CUT.includes(errno)) return false;
+    if (this.#calls.errno() === EAGAIN) this.#wait();
     else if (count > 1) this.#singly = count;
-    // Where segments are too long for a path the kernel refuses shorter datagrams, too.
     else return this.#option[0] !== 0 && this.#cutInto(0, Number.POSITIVE_INFINITY);
     return true;
   }

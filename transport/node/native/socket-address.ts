@@ -1,6 +1,9 @@
 /** Addresses as the kernel has them, `struct sockaddr_in` and `sockaddr_in6` (ip(7), ipv6(7)), and as Node does: text and port. */
-import { networkInterfaces } from 'node:os';
 import { formatAddress, parseAddress } from '../../../protocol/address.ts';
+import type { SystemCalls } from './system-calls.ts';
+
+/** What zones are looked up with. */
+export type ZoneCalls = Pick<SystemCalls, 'if_nametoindex' | 'if_indextoname'>;
 
 const AF_INET = 2;
 const AF_INET6 = 10;
@@ -12,9 +15,11 @@ const PORT = 2;
 const ADDRESS_IPV4 = 4;
 const ADDRESS_IPV6 = 8;
 const SCOPE = 24;
+/** Bytes of the name of an interface (IF_NAMESIZE). */
+const NAME_SIZE = 16;
 
 /** @param address numeric, with a zone if it has one. @returns null for a zone this host does not have */
-export function encodeSocketAddress(address: string, port: number): Uint8Array | null {
+export function encodeSocketAddress(address: string, port: number, calls: ZoneCalls): Uint8Array | null {
   const ip = parseAddress(address);
   if (ip === null) return null;
   const bytes = new Uint8Array(ip.length === 4 ? LENGTH_IPV4 : LENGTH_IPV6);
@@ -24,8 +29,9 @@ export function encodeSocketAddress(address: string, port: number): Uint8Array |
   bytes.set(ip, ip.length === 4 ? ADDRESS_IPV4 : ADDRESS_IPV6);
   const zone = address.indexOf('%');
   if (zone < 0) return bytes;
-  const scope = scopeOf(address.slice(zone + 1));
-  if (scope === undefined) return null;
+  const name = address.slice(zone + 1);
+  const scope = /^\d+$/.test(name) ? Number(name) : calls.if_nametoindex(name);
+  if (scope === 0) return null;
   new Uint32Array(bytes.buffer, SCOPE, 1)[0] = scope;
   return bytes;
 }
@@ -35,9 +41,14 @@ export class SocketAddressReader {
   /** Numeric text as Node gives it, with the zone of a link-local address. */
   address = '';
   port = 0;
+  readonly #calls: ZoneCalls;
   readonly #known = new Uint32Array(LENGTH_IPV6 / 4);
   readonly #bytes = new Uint8Array(this.#known.buffer);
   readonly #family = new Uint16Array(this.#known.buffer, 0, 1);
+
+  constructor(calls: ZoneCalls) {
+    this.#calls = calls;
+  }
 
   /** @param words where a `struct sockaddr_in` or `sockaddr_in6` begins at index `at` */
   read(words: Uint32Array, at: number): void {
@@ -51,7 +62,8 @@ export class SocketAddressReader {
     }
     for (let i = 0; i < known.length; i++) known[i] = words[at + i]!;
     this.port = (this.#bytes[PORT]! << 8) | this.#bytes[PORT + 1]!;
-    this.address = this.#family[0] === AF_INET ? this.#text(ADDRESS_IPV4, 4) : this.#text(ADDRESS_IPV6, 16) + zoneOf(known[SCOPE / 4]!);
+    this.address =
+      this.#family[0] === AF_INET ? this.#text(ADDRESS_IPV4, 4) : this.#text(ADDRESS_IPV6, 16) + zoneOf(known[SCOPE / 4]!, this.#calls);
   }
 
   #text(start: number, length: number): string {
@@ -59,19 +71,10 @@ export class SocketAddressReader {
   }
 }
 
-/** The number of a zone written as an interface's name or as a number. */
-function scopeOf(zone: string): number | undefined {
-  if (/^\d+$/.test(zone)) return Number(zone);
-  return (networkInterfaces()[zone] ?? []).map(scopeId).find((scope) => scope !== 0);
-}
-
-/** As it follows an address: nothing for one that needs no zone. */
-function zoneOf(scope: number): string {
+/** As it follows an address: nothing for one that needs no zone, its number where the interface is gone. */
+function zoneOf(scope: number, calls: ZoneCalls): string {
   if (scope === 0) return '';
-  const named = Object.entries(networkInterfaces()).find(([, addresses]) => addresses?.some((address) => scopeId(address) === scope));
-  return `%${named?.[0] ?? scope}`;
-}
-
-function scopeId(address: { family: string; scopeid?: number }): number {
-  return address.family === 'IPv6' ? (address.scopeid ?? 0) : 0;
+  const name = new Uint8Array(NAME_SIZE);
+  if (!calls.if_indextoname(scope, name)) return `%${scope}`;
+  return `%${String.fromCharCode(...name.subarray(0, name.indexOf(0)))}`;
 }

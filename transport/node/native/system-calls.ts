@@ -14,10 +14,7 @@ export const SOCK_DGRAM = 2;
 export const SOL_UDP = 17;
 export const UDP_SEGMENT = 103;
 export const MSG_DONTWAIT = 0x40;
-export const EIO = 5;
 export const EAGAIN = 11;
-export const EINVAL = 22;
-export const ENOPROTOOPT = 92;
 
 /** Results and arguments as in the manual pages of each; −1 is a failure, whose number `errno` has until the next call. */
 export interface SystemCalls {
@@ -27,6 +24,9 @@ export interface SystemCalls {
   setsockopt(fd: number, level: number, name: number, value: Int32Array, length: number): number;
   sendto(fd: number, bytes: Uint8Array, length: number, flags: number, to: Uint8Array, toLength: number): number;
   recvmmsg(fd: number, headers: Uint8Array, count: number, flags: number, timeout: null): number;
+  if_nametoindex(name: string): number;
+  /** @param name IF_NAMESIZE bytes. @returns false for an index this host does not have */
+  if_indextoname(index: number, name: Uint8Array): boolean;
   /** Where the memory of an array is. The array has to be kept alive as long as the kernel is told so. */
   addressOf(memory: Uint8Array | Uint32Array): bigint;
   /** Bytes, 4 or 8. */
@@ -39,6 +39,7 @@ export async function loadSystemCalls(log: Log): Promise<SystemCalls | null> {
   try {
     const { default: koffi } = await import('koffi');
     const libc = koffi.load(null);
+    const nameOf = libc.func('void *if_indextoname(uint32_t, void *)');
     return {
       errno: () => koffi.errno(),
       getsockname: libc.func('int getsockname(int, void *, void *)'),
@@ -46,6 +47,8 @@ export async function loadSystemCalls(log: Log): Promise<SystemCalls | null> {
       setsockopt: libc.func('int setsockopt(int, int, int, const void *, uint32_t)'),
       sendto: libc.func('intptr_t sendto(int, const void *, size_t, int, const void *, uint32_t)'),
       recvmmsg: libc.func('int recvmmsg(int, void *, uint32_t, int, void *)'),
+      if_nametoindex: libc.func('uint32_t if_nametoindex(const char *)'),
+      if_indextoname: (index, name) => nameOf(index, name) !== null,
       addressOf: (memory) => koffi.address(memory),
       pointerSize: koffi.sizeof('void *'),
     };

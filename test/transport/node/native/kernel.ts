@@ -24,8 +24,9 @@ export class Kernel implements SystemCalls {
   readonly errors: { sendto: number[]; setsockopt: number[] } = { sendto: [], setsockopt: [] };
   /** Datagrams that wait to be read. */
   readonly waiting: { bytes: Uint8Array; from: Uint8Array }[] = [];
-  /** Above this the kernel cannot cut: it refuses whatever is sent while such an option is set. */
+  /** Above this the kernel cannot cut: it refuses whatever is sent while such an option is set, with this error. */
   largestSegment = Number.POSITIVE_INFINITY;
+  segmentError = 90;
   readonly pointerSize: number;
   segment = 0;
   #errno = 0;
@@ -59,11 +60,22 @@ export class Kernel implements SystemCalls {
     this.called.push('sendto');
     const error = this.errors.sendto.shift() ?? 0;
     if (error !== 0) return this.#fail(error);
-    if (this.segment > this.largestSegment) return this.#fail(22);
+    if (this.segment > this.largestSegment) return this.#fail(this.segmentError);
     const each = this.segment === 0 || length <= this.segment ? Math.max(1, length) : this.segment;
     for (let at = 0; at < Math.max(1, length); at += each)
       this.sent.push({ bytes: [...bytes.subarray(at, Math.min(at + each, length))], to: [...to.subarray(0, toLength)] });
     return length;
+  }
+
+  /** Interfaces eth1 to eth9 have those numbers. */
+  if_nametoindex(name: string): number {
+    return /^eth[1-9]$/.test(name) ? Number(name.slice(3)) : 0;
+  }
+
+  if_indextoname(index: number, name: Uint8Array): boolean {
+    if (index > 9) return false;
+    name.set(new TextEncoder().encode(`eth${index}`));
+    return true;
   }
 
   addressOf(memory: Uint8Array | Uint32Array): bigint {

@@ -15,7 +15,7 @@ function setUp(pointerSize?: number) {
   const receiver = new NativeReceiver(kernel, 3);
   const arrivals: Arrival[] = [];
   const arrive = (bytes: ArrayLike<number>, address = '192.0.2.7', port = 5683): void => {
-    kernel.waiting.push({ bytes: Uint8Array.from(bytes), from: encodeSocketAddress(address, port)! });
+    kernel.waiting.push({ bytes: Uint8Array.from(bytes), from: encodeSocketAddress(address, port, kernel)! });
   };
   const drain = (): void =>
     receiver.drain((datagram, address, port) => arrivals.push({ bytes: [...datagram], from: `${address} ${port}` }));
@@ -73,9 +73,21 @@ describe('reading by the batch', () => {
     expect(arrivals.map(({ bytes }) => bytes[0])).toEqual(Array.from({ length: 5 * MESSAGES }, (_, i) => i & 255));
   });
 
+  it('leaves what is more than a mebibyte for the next turn', async () => {
+    const { kernel, arrivals, arrive, drain } = setUp();
+    for (let i = 0; i < 60; i++) arrive(new Uint8Array(40_000));
+    drain();
+    drain();
+    // 32 at first, then by four.
+    expect([arrivals.length, kernel.waiting.length]).toEqual([32, 28]);
+    await new Promise((resolve) => setImmediate(resolve));
+    drain();
+    expect(arrivals.length).toBe(60);
+  });
+
   it('takes large datagrams a few at a time, and small ones by the batch again', () => {
     const { kernel, arrivals, arrive, drain } = setUp();
-    for (let i = 0; i < MESSAGES + 9; i++) arrive(new Uint8Array(i < MESSAGES + 4 ? 30_000 : 10));
+    for (let i = 0; i < MESSAGES + 9; i++) arrive(new Uint8Array(i < MESSAGES + 4 ? 17_000 : 10));
     drain();
     expect(arrivals.length).toBe(MESSAGES + 9);
     // 32; 4; 4 and one, which is small; what is there is less than a batch then.

@@ -3,11 +3,14 @@ import { describe, expect, it } from 'vitest';
 import { NativeSender } from '../../../../transport/node/native/sender.ts';
 import { Kernel } from './kernel.ts';
 
+const EPERM = 1;
 const EIO = 5;
 const EAGAIN = 11;
 const EINVAL = 22;
+const EMSGSIZE = 90;
 const ENOPROTOOPT = 92;
 const ENETUNREACH = 101;
+const ENOBUFS = 105;
 const HERE = '127.0.0.1';
 
 const tick = (): Promise<void> => new Promise((resolve) => process.nextTick(resolve));
@@ -16,6 +19,7 @@ function setUp() {
   const kernel = new Kernel();
   const { socket, room } = kernel.socket();
   const sender = new NativeSender(kernel, 3, socket);
+  sender.begin();
   const released: number[] = [];
   const memory = new Uint8Array(4 << 20);
   let at = 0;
@@ -109,7 +113,9 @@ describe('sending by the run', () => {
   it.each([
     ['a kernel that does not know UDP_SEGMENT', { setsockopt: [ENOPROTOOPT] }],
     ['a link that computes no checksums', { sendto: [EIO] }],
-    ['a path whose packets are smaller', { sendto: [EINVAL] }],
+    ['a path whose packets are smaller', { sendto: [EMSGSIZE] }],
+    ['a kernel that has no memory for so many', { sendto: [ENOBUFS] }],
+    ['a process that may not set options', { setsockopt: [EPERM] }],
   ])('sends one by one what cannot be cut: %s', async (_, errors) => {
     const { kernel, send, left, released } = setUp();
     Object.assign(kernel.errors, errors);
@@ -124,19 +130,24 @@ describe('sending by the run', () => {
     expect(kernel.called.filter((name) => name === 'sendto').length).toBe(1);
   });
 
-  it('loses nothing where the kernel refuses even short datagrams while segments are too long', async () => {
-    const { kernel, send, left } = setUp();
-    kernel.largestSegment = 1200;
-    send([1452, 1452, 1452, 30]);
-    await tick();
-    send([20]);
-    await tick();
-    expect(left()).toEqual(['1:1452', '2:1452', '3:1452', '4:30', '5:20']);
-  });
+  it.each([EMSGSIZE, EINVAL])(
+    'loses nothing where the kernel refuses even short datagrams while segments are too long, error %d',
+    async (error) => {
+      const { kernel, send, left } = setUp();
+      kernel.largestSegment = 1200;
+      kernel.segmentError = error;
+      send([1452, 1452, 1452, 30]);
+      await tick();
+      send([20]);
+      await tick();
+      expect(left()).toEqual(['1:1452', '2:1452', '3:1452', '4:30', '5:20']);
+    },
+  );
 
   it('gives back what cannot reach anybody: UDP promises no more', async () => {
     const { kernel, send, left, released } = setUp();
-    kernel.errors.sendto.push(ENETUNREACH, ENETUNREACH);
+    // The run, then each of its packets, the first also without the option; and the next one.
+    kernel.errors.sendto.push(ENETUNREACH, ENETUNREACH, ENETUNREACH, ENETUNREACH, ENETUNREACH);
     send([100, 100]);
     send([70], HERE, 7);
     send([1], 'fe80::1%no-such-zone', 7);
@@ -144,6 +155,47 @@ describe('sending by the run', () => {
     await tick();
     expect(left()).toEqual(['5:2']);
     expect(released).toEqual([1, 2, 3, 4, 5]);
+  });
+
+  it('waits to begin until whoever sent before is through, and may be closed before', async () => {
+    const kernel = new Kernel();
+    const sender = new NativeSender(kernel, 3, kernel.socket().socket);
+    const released: number[] = [];
+    const send = (offset: number) => sender.send(new Uint8Array(8), offset, 1, HERE, 1, (given) => released.push(given));
+    send(1);
+    await tick();
+    expect([kernel.sent.length, released]).toEqual([0, []]);
+    sender.begin();
+    await tick();
+    expect([kernel.sent.length, released]).toEqual([1, [1]]);
+
+    const closed = new NativeSender(kernel, 3, kernel.socket().socket);
+    closed.send(new Uint8Array(8), 2, 1, HERE, 1, (given) => released.push(given));
+    closed.close();
+    await tick();
+    closed.begin();
+    await tick();
+    expect([kernel.sent.length, released]).toEqual([1, [1, 2]]);
+  });
+
+  it('takes what is sent as soon as something was given back, in order and once', async () => {
+    const kernel = new Kernel();
+    const sender = new NativeSender(kernel, 3, kernel.socket().socket);
+    sender.begin();
+    const released: number[] = [];
+    const memory = new Uint8Array(1 << 20);
+    let sent = 0;
+    const send = (): void => {
+      // Its turn comes when it is queued, which is behind what others send from within this call.
+      sender.send(memory, 0, 1400, HERE, 1, () => {
+        released.push(kernel.sent.length);
+        if (sent++ < 200) send();
+      });
+    };
+    for (let i = 0; i < 100; i++) send();
+    for (let i = 0; i < 10; i++) await tick();
+    expect([released.length, kernel.sent.length]).toEqual([300, 300]);
+    expect(released).toEqual(released.toSorted((a, b) => a - b));
   });
 
   it('sends nothing after close and gives back everything once, also what libuv has', async () => {

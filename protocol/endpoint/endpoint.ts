@@ -122,7 +122,10 @@ export class Endpoint {
     return this.#context.resets.token(id);
   }
 
-  /** One datagram. Whatever it holds, it closes at most the connection that is authenticated to have sent it, and nothing is thrown. The bytes are the caller's again then. */
+  /**
+   * One datagram, whose bytes are the caller's again when this returns. Whatever it holds, it closes at most the connection that is authenticated
+   * to have sent it, and nothing is thrown.
+   */
   receive(datagram: Uint8Array, path: Path, now: number): void {
     try {
       if (this.#context.config.core.failed) this.#fail();

@@ -18,7 +18,7 @@ const LARGEST = 65_536;
 /** Words of 32 bits from one address to the next one's. */
 export const NAME_WORDS = 8;
 
-/** Where fields are, in pointers (`struct msghdr`, recvmsg(2)): each of them is followed by a length of pointer size, or padding up to it. */
+/** Where fields are (`struct msghdr`, recvmsg(2)), counted in pointers: each takes the room of one, with padding. */
 const NAME = 0;
 const NAME_LENGTH = 1;
 const IOV = 2;

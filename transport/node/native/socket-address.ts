@@ -36,7 +36,10 @@ export function encodeSocketAddress(address: string, port: number, calls: ZoneCa
   return bytes;
 }
 
-/** Reads addresses that the kernel wrote. Text is made only when the address is not the one before: most datagrams come from whom the last one came from. */
+/**
+ * Reads addresses that the kernel wrote. Text is made only when the address is not the one before: most datagrams come from whom the last one
+ * came from.
+ */
 export class SocketAddressReader {
   /** Numeric text as Node gives it, with the zone of a link-local address. */
   address = '';
@@ -53,7 +56,7 @@ export class SocketAddressReader {
   /** @param words where a `struct sockaddr_in` or `sockaddr_in6` begins at index `at` */
   read(words: Uint32Array, at: number): void {
     const known = this.#known;
-    // An IPv4 address is in the first two words: what follows is padding, or left of another.
+    // Of an IPv4 address the first two words say all: what follows is padding, or left of another.
     if (words[at] === known[0] && words[at + 1] === known[1]) {
       if (this.#family[0] === AF_INET) return;
       let i = 2;

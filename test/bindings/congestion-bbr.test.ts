@@ -228,6 +228,24 @@ describe('losses', () => {
     bbr.pair.free();
   });
 
+  test.each([100, 150, 200])('for so long that nothing arrives, %d ms into Startup, do not end it', (start) => {
+    const fast = flow({ line: new Line(100e6, BDP * 5) });
+    const { pair } = fast;
+    pair.run(start);
+    expect(fast.stats.congestionState).toBe(State.STARTUP);
+    const before = fast.stats.bandwidth;
+    pair.intercept = () => null;
+    pair.run(2_000);
+    pair.intercept = (datagram) => datagram;
+    const after = fast.received;
+    expect(pair.run(20_000, () => fast.received > after)).toBe(true);
+    // From four packets it takes 8 doublings to fill the line.
+    pair.run(15 * RTT);
+    expect(fast.stats.bandwidth).toBeGreaterThan(4 * before);
+    expect(Math.abs(fast.stats.bandwidth / (100e6 / 8) - 1)).toBeLessThan(0.05);
+    pair.free();
+  });
+
   test('for so long that nothing arrives shrink the window; it comes back with the path', () => {
     const bbr = flow({ parameters: { idleTimeout: 0, initialMaxData: 8_000_000, initialMaxStreamData: 3_700_000 } });
     bbr.pair.run(3_000);

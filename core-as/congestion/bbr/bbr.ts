@@ -31,7 +31,7 @@ import { checkProbeRtt, restartFromIdle } from "./probe-rtt";
 import { noteUpQueue } from "./probe-up";
 import { generateRateSample, rateAcked, rateSent } from "./rate-sample";
 import { NO_STATE, bbrOf, minPipeCwnd, smss } from "./record";
-import { checkDrainDone, checkFullBwReached, checkStartupDone, enterStartup, handleSpuriousLossDetection, updateProbeBwCyclePhase } from "./states";
+import { checkDrainDone, checkFullBwReached, checkStartupDone, enterStartup, handleSpuriousLossDetection, resetFullBw, updateProbeBwCyclePhase } from "./states";
 
 /** OnInit (§5.2.1), on a model of zeros. */
 export function bbrInit(c: Connection, now: f64): void {
@@ -129,10 +129,13 @@ export function bbrUndo(c: Connection): void {
 
 /**
  * RFC 9002 §7.6.2; the window grows back with what is acknowledged (§5.6.4.4). To four packets, not the two RFC 9002 recommends: SetCwnd knows none
- * smaller (§5.6.4.6).
+ * smaller (§5.6.4.6). As in Linux the full pipe is looked for anew: rounds that begin with so few packets are slower than those before the outage, and
+ * would end Startup as a plateau.
  */
 export function bbrPersistent(c: Connection): void {
-  if (isCompeting(bbrOf(c))) cubicPersistent(c);
+  const b = bbrOf(c);
+  resetFullBw(b);
+  if (isCompeting(b)) cubicPersistent(c);
   else c.congestionWindow = <u32>minPipeCwnd(c);
 }
 

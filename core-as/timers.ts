@@ -2,6 +2,7 @@
 import { ACK_NOW, Connection, DRAINED, LIMITED, OPEN, flagged } from "./connection/record";
 import { modelTime } from "./congestion/model";
 import { keepAliveTime } from "./connection/keep-alive";
+import { stallTime } from "./connection/stall";
 import { pacingTime } from "./pacing";
 import { previousKeyTime } from "./packet/key-update";
 import { earlyCopyTime } from "./recovery/early-copy";
@@ -41,6 +42,11 @@ export function keepAliveTimer(c: Connection): f64 {
   return keepAliveTime(c);
 }
 
+/** Bytes that were arriving stay away: the peer is asked. */
+export function stallTimer(c: Connection): f64 {
+  return stallTime(c);
+}
+
 /** Nothing authentic arrived for the whole idle timeout (RFC 9000 §10.1: at least 3 PTO). */
 export function idleTimer(c: Connection): f64 {
   return c.idleTimeout == 0 ? Infinity : c.idleSince + max(<f64>c.idleTimeout, 3 * probeTimeout(c));
@@ -78,7 +84,7 @@ export function nextTimer(c: Connection): f64 {
   let next = min(ackTimer(c), min(lossTimer(c), probeTimer(c)));
   next = min(next, earlyCopyTimer(c));
   next = min(next, min(pacingTimer(c), keepAliveTimer(c)));
-  next = min(next, min(idleTimer(c), retryTimer(c)));
+  next = min(next, min(stallTimer(c), min(idleTimer(c), retryTimer(c))));
   if (c.paths) next = min(next, pathTimer(c));
   return min(next, min(previousKeyTimer(c), modelTimer(c)));
 }

@@ -163,6 +163,8 @@ export class Connection {
   untilSkip: u16;
   /** Share of packets lost lately (recovery/path-loss.ts). */
   lossEstimate: u16;
+  /** KiB of streams received, low half, when the peer was last asked for what stayed away (stall.ts). */
+  askedAt: u16;
   state: u8;
   pending: u8;
   events: u8;

@@ -11,10 +11,12 @@ import { offerRoom } from "../streams/send";
 import { next } from "../memory/list";
 import {
   ackTimer, closeTimer, earlyCopyTimer, idleTimer, keepAliveTimer, lossTimer, modelTimer, previousKeyTimer, probeTimer, retryTimer,
+  stallTimer,
 } from "../timers";
 import { endClosing, timeOut } from "./close";
 import { onKeepAlive } from "./keep-alive";
 import { ACK_NOW, Connection, DRAINED, OPEN, STARVED } from "./record";
+import { onStall } from "./stall";
 
 /** Fires every timer that is due at `now`. */
 export function handleTimeout(c: Connection, now: f64): void {
@@ -36,6 +38,7 @@ export function handleTimeout(c: Connection, now: f64): void {
     onProbe(c);
     onProbeTimeout(c, now);
   }
+  if (now >= stallTimer(c)) onStall(c);
   if (c.paths) onPathTimeout(c, now);
   if (now >= retryTimer(c)) retryStarved(c);
   if (now >= previousKeyTimer(c)) discardPreviousKey(c);

@@ -18,6 +18,8 @@ export class Queue {
   /** Datagrams the host was not told of (receiving). */
   untold: u32;
   dropped: u32;
+  /** Bytes that came in, up to 2^31, since the peer was last asked whether more comes (receiving; connection/stall.ts). */
+  bytes: u32;
 }
 
 const QUEUE_SIZE: usize = 32;
@@ -48,7 +50,17 @@ export function enqueue(c: Connection, outgoing: bool, source: usize, length: u3
   queue.tail = first;
   queue.count++;
   queue.untold++;
+  queue.bytes = min(queue.bytes + length, 1 << 31);
   return true;
+}
+
+/** Bytes of datagrams that came in since `forgetDatagramBytes`. */
+export function datagramBytes(c: Connection): u32 {
+  return c.datagrams ? queueOf(c, false).bytes : 0;
+}
+
+export function forgetDatagramBytes(c: Connection): void {
+  if (c.datagrams) queueOf(c, false).bytes = 0;
 }
 
 /** Length of the oldest datagram; only when there is one. */

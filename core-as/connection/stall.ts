@@ -1,0 +1,54 @@
+/**
+ * A receiver whose bytes stay away asks for them (PROTOCOL.md §5): a PING, once.
+ *
+ * An end that only receives has nothing in flight, so no probe timeout of its own tells it that packets no longer come. When its NAT rebinds it
+ * while it owes no acknowledgement, the peer sends to an address that is nobody's, and only a packet from here can tell it the new one. The PING is
+ * repeated by the probe timeout like anything else, which also finds a path or a route that is dead (paths/half-dead.ts).
+ * RFC 9000 §10.1.2 leaves it to an endpoint to test the path with a PING; Chromium's QUIC does so after 200 ms of an open stream.
+ *
+ * A peer that just has nothing to send for the moment costs two small packets, at most once in LEAST_BYTES.
+ */
+import { datagramBytes, forgetDatagramBytes } from "../datagrams/queue";
+import { next } from "../memory/list";
+import { flightOf } from "../recovery/flight";
+import { probeTimeout } from "../recovery/rtt";
+import { ALL_LINK, PEER_RESET, RECEIVE_DONE, Stream, canReceive, has } from "../streams/record";
+import { Connection, SEND_PING } from "./record";
+
+/** Our constant: what has to have come since the peer was last asked. PING and ACK are some 150 bytes: 1 % of it. */
+const LEAST_BYTES: u32 = 16_384;
+
+/** Our constant: after the last packet, in probe timeouts. The peer's own probe, and its repetition, would have come by then. */
+const TIMEOUTS: f64 = 3;
+
+/** When the peer is asked, Infinity when nothing is expected or a probe timeout runs anyway. */
+export function stallTime(c: Connection): f64 {
+  if (streamBytes(c) < LEAST_BYTES && datagramBytes(c) < LEAST_BYTES) return Infinity;
+  if (c.flight && flightOf(c).outstanding > 0) return Infinity;
+  return c.idleSince + TIMEOUTS * probeTimeout(c);
+}
+
+/** The bytes stayed away. */
+export function onStall(c: Connection): void {
+  if (datagramBytes(c) >= LEAST_BYTES || isInTheMiddle(c)) c.pending |= SEND_PING;
+  c.askedAt = kibibytes(c);
+  forgetDatagramBytes(c);
+}
+
+/** Bytes of streams and messages that came since, in units of 1 KiB; beyond 64 MiB it begins again at nothing, which only asks later. */
+function streamBytes(c: Connection): u32 {
+  return <u32>(kibibytes(c) - c.askedAt) << 10;
+}
+
+function kibibytes(c: Connection): u16 {
+  return <u16>(c.dataReceived >> 10);
+}
+
+/** Whether a stream or message has begun to arrive and has not ended. */
+function isInTheMiddle(c: Connection): bool {
+  for (let item = c.allHead; item; item = next(item, ALL_LINK)) {
+    const s = changetype<Stream>(item);
+    if (canReceive(s) && s.highest > 0 && s.contiguous < s.finalSize && !has(s, PEER_RESET | RECEIVE_DONE)) return true;
+  }
+  return false;
+}

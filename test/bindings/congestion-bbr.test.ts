@@ -277,6 +277,22 @@ test('hosts that serve packets by the batch it does not take for another flow', 
   bbr.pair.free();
 });
 
+test('what the link loses at random it knows soon after Startup', () => {
+  const known = Array.from({ length: 20 }, (_, seed) => {
+    const bbr = flow({ line: new Line(5 * RATE, 5 * BDP), loss: 0.05, seed: seed + 1 });
+    while (bbr.stats.congestionState !== State.PROBE_BW_CRUISE) bbr.pair.run(1);
+    bbr.pair.run(3 * RTT);
+    // It sends that much more than the line is to deliver.
+    const { pacingRate, bandwidth } = bbr.stats;
+    bbr.pair.free();
+    return 1 - (MARGIN * bandwidth) / pacingRate;
+  });
+  const mean = known.reduce((sum, loss) => sum + loss) / known.length;
+  expect(mean).toBeGreaterThan(0.038);
+  expect(mean).toBeLessThan(0.055);
+  expect(Math.min(...known)).toBeGreaterThan(0.02);
+});
+
 test('beside CUBIC in a full queue it competes, and stops when CUBIC is gone', () => {
   const line = new Line(RATE, BDP);
   const [cubic, bbr] = [flow({ congestion: 'cubic', line, seed: 1 }), flow({ line, seed: 2 })];

@@ -52,7 +52,11 @@ export const WaitedSlack: f64 = 0.5;
 export const HostDelay: f64 = 3;
 export const EthernetPayload: f64 = 1_452;
 
-/** Weight of one quiet round in the average of random loss: it follows the link within a second or two, not within a burst. */
+/**
+ * Weight of one quiet round in the average of random loss: it follows the link within a second or two, not within a burst. The first ones count for
+ * more, as in a mean that began with one round without loss: Startup leaves few of them, and before the average is right the first round that waits
+ * for a queue and loses what the link loses would count as congestion.
+ */
 export const RandomLossGain: f64 = 0.125;
 
 /** Random loss is believed up to this: beyond it a link is broken, or a policer drops without a queue. */

@@ -135,7 +135,8 @@ function judgeRound(c: Connection, b: Bbr): void {
   const waited = b.roundMinRtt != Infinity && b.roundMinRtt > least * WaitedRtt + max(WaitedSlack, burst / 2);
   const isProbe = b.state == <u8>STATE_PROBE_BW_REFILL || b.state == <u8>STATE_PROBE_BW_UP;
   if (b.roundMaxRtt <= quiet && !isProbe && total >= LeastRoundPackets * smss(c)) {
-    b.randomLoss += RandomLossGain * (min(rate, MostRandomLoss) - b.randomLoss);
+    b.randomLoss += max(RandomLossGain, 1 / (<f64>b.randomLossRounds + 2)) * (min(rate, MostRandomLoss) - b.randomLoss);
+    if (b.randomLossRounds < 255) b.randomLossRounds++;
   }
   b.congestedRound = isTooHigh(c, b, b.roundLost, total) && (waited || rate > ExcessiveLoss);
   b.waitedRound = waited;

@@ -91,6 +91,8 @@ export class Bbr extends Model {
   undoInflightLongterm: f64;
   /** The state a loss ended, or COMPETE when one was met there, else NO_STATE. */
   undoState: u8;
+  /** Ours (loss.ts): rounds in `randomLoss`, up to 255. */
+  randomLossRounds: u8;
   lastLost: u64;
   lossRanges: u32;
   state: u8;

@@ -1,6 +1,7 @@
 /** BBR through its states, against draft-ietf-ccwg-bbr. */
 import { describe, expect, test } from 'vitest';
 import { CongestionState as State } from '../../bindings/index.ts';
+import { size } from '../support/size.ts';
 import { Flow, type FlowOptions } from './flow.ts';
 import { Line, PARAMETERS, runTogether } from './pair.ts';
 
@@ -278,7 +279,7 @@ test('hosts that serve packets by the batch it does not take for another flow', 
 });
 
 test('what the link loses at random it knows soon after Startup', () => {
-  const known = Array.from({ length: 20 }, (_, seed) => {
+  const known = Array.from({ length: size(8, 20) }, (_, seed) => {
     const bbr = flow({ line: new Line(5 * RATE, 5 * BDP), loss: 0.05, seed: seed + 1 });
     while (bbr.stats.congestionState !== State.PROBE_BW_CRUISE) bbr.pair.run(1);
     bbr.pair.run(3 * RTT);

@@ -128,7 +128,7 @@ describe('BBR beside CUBIC', () => {
   // leaves a tenth of the line unused even alone.
   const cells = [0.25, 0.5, 1, 2, 4].flatMap((queue) => [0, 10_000, -10_000].map((lead) => ({ queue, lead })));
 
-  test.each(slice(cells, 8))('queue $queue, CUBIC $lead ms ahead: each keeps its share', ({ queue, lead }) => {
+  test.each(slice(cells, 5))('queue $queue, CUBIC $lead ms ahead: each keeps its share', ({ queue, lead }) => {
     for (const seed of seeds(1, 3)) {
       const ours = share(queue, lead, seed);
       expect(ours, `seed ${seed}`).toBeGreaterThan(queue < 0.5 ? 0.3 : 0.25);

@@ -42,7 +42,7 @@ describe('loss of one datagram', () => {
     await whole.simulation.settle(downloadAll(whole));
     expect(total.count).toBeGreaterThan(900);
     const indices = Array.from({ length: total.count }, (_, i) => i);
-    for (const dropped of slice(indices, size(64, indices.length))) {
+    for (const dropped of slice(indices, size(24, indices.length))) {
       const here = await world({ files: [MB] });
       dropping(here, (index) => index === dropped);
       const from = here.simulation.now;

@@ -15,5 +15,7 @@ export default defineConfig({
     isolate: false,
     // By default one processor is left free, which on two is half of them.
     maxWorkers: '100%',
+    // Helpers of V8's collector find no processor free beside as many workers, and a collection waits for them: a sixth of the time.
+    execArgv: ['--single-threaded-gc'],
   },
 });

@@ -2,20 +2,20 @@
  * A connection to one device, in the specification's form: give it options, connect, make CoAP requests, streams and tunnels on it, close it.
  *
  * It is used once: options only before `connect`, and after `close` or a loss a new connection is made. `connect` tries the channels side
- * by side (`channels.ts`); the first that authenticates wins and the others are stopped.
+ * by side (`connect/race.ts`); the first that authenticates wins and the others are stopped.
  */
 import type { PrivateKey } from '../protocol/crypto-host.ts';
 import { LocalError, type SvcError } from '../protocol/errors/index.ts';
 import type { Session } from '../transport/session/index.ts';
-import { type ChannelContext, connectChannels } from './channels.ts';
 import { Coap } from './coap.ts';
-import { DirectCandidates } from './direct-channel.ts';
+import { DirectCandidates } from './connect/direct.ts';
+import { type ChannelContext, connectChannels } from './connect/race.ts';
 import type { ListenTunnel } from './host.ts';
 import { type ConnectionOptions, effectiveOptions, mergeOptions, publicOptions } from './options.ts';
 import { PasswordAuthentication } from './password.ts';
 import { Stream } from './stream.ts';
-import { TcpTunnel } from './tcp-tunnel.ts';
-import { UdpTunnel } from './udp-tunnel.ts';
+import { TcpTunnel } from './tunnels/tcp.ts';
+import { UdpTunnel } from './tunnels/udp.ts';
 
 /** RELAY: through the base station. DIRECT: straight to an address of the device. */
 export type ConnectionType = 'RELAY' | 'DIRECT';

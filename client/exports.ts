@@ -24,12 +24,12 @@ export {
 } from '../protocol/records/index.ts';
 export type { Environment, Log, LogLevel } from '../transport/environment.ts';
 export type { Observation, StreamStats } from '../transport/session/index.ts';
-export type { ChannelFailures } from './channels.ts';
 export { Coap, type CoapObserver, ContentFormat } from './coap.ts';
+export type { ChannelFailures } from './connect/race.ts';
 export { Connection, type ConnectionEvent, type ConnectionEventsCallback, type ConnectionType } from './connection.ts';
 export * from './iam/index.ts';
 export type { ConnectionOptions } from './options.ts';
 export { Stream } from './stream.ts';
-export { TcpTunnel } from './tcp-tunnel.ts';
-export { UdpTunnel } from './udp-tunnel.ts';
-export type { UdpTunnelOptions, UdpTunnelStats } from './udp-tunnel-listener.ts';
+export { TcpTunnel } from './tunnels/tcp.ts';
+export { UdpTunnel } from './tunnels/udp.ts';
+export type { UdpTunnelOptions, UdpTunnelStats } from './tunnels/udp-listener.ts';

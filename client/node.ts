@@ -1,8 +1,8 @@
 /** `svc-connect/client` in Node: the client SDK with UDP, and TCP and UDP tunnels. */
 import type { Environment } from '../transport/environment.ts';
 import { nodeEnvironment } from '../transport/node/index.ts';
-import { listenTunnel } from './node-tunnel-listener.ts';
 import { SvcClient as Client } from './svc-client.ts';
+import { listenTunnel } from './tunnels/node-listener.ts';
 
 export { type NodeEnvironmentOptions, nodeEnvironment } from '../transport/node/index.ts';
 export * from './exports.ts';

@@ -7,7 +7,8 @@ import { LocalError } from '../protocol/errors/index.ts';
 import { decodePrivateKey, encodePrivateKey, fingerprint } from '../protocol/identity/index.ts';
 import { VERSION } from '../protocol/records/index.ts';
 import { type Log, type LogLevel, silentLog, withLog } from '../transport/environment.ts';
-import { Host, type StationAddress, StationConnector } from '../transport/session/index.ts';
+import { Host } from '../transport/host/index.ts';
+import { type StationAddress, StationConnector } from '../transport/station/index.ts';
 import { Connection } from './connection.ts';
 import type { ClientHost } from './host.ts';
 

@@ -22,14 +22,9 @@ import {
 import { LocalError, RemoteError, type SvcError } from '../protocol/errors/index.ts';
 import { VERSION } from '../protocol/records/index.ts';
 import type { Environment } from '../transport/environment.ts';
-import {
-  type AttachVerdict,
-  type Host,
-  type Session,
-  type SessionRequest,
-  type StationAddress,
-  StationChannel,
-} from '../transport/session/index.ts';
+import type { Host } from '../transport/host/index.ts';
+import type { Session, SessionRequest } from '../transport/session/index.ts';
+import { type AttachVerdict, type StationAddress, StationChannel } from '../transport/station/index.ts';
 import { type DeviceEvent, eventOf } from './events.ts';
 import type { ServerConnectTokens } from './tokens.ts';
 import { Watchdog } from './watchdog.ts';

@@ -24,10 +24,10 @@ import { PushNotification } from './push.ts';
 import { ServiceInvocation } from './service-invocation.ts';
 import * as settings from './settings.ts';
 import { type StreamHandler, type StreamListener, StreamListeners } from './streams.ts';
-import { connectTcp } from './tcp.ts';
 import { createToken } from './tokens.ts';
-import { type TcpTunnelService, Tunnels } from './tunnels.ts';
-import { type UdpTunnelService, type UdpTunnelServiceStats, UdpTunnels } from './udp-tunnels.ts';
+import { connectTcp } from './tunnels/tcp.ts';
+import { type TcpTunnelService, Tunnels } from './tunnels/tunnels.ts';
+import { type UdpTunnelService, type UdpTunnelServiceStats, UdpTunnels } from './tunnels/udp.ts';
 
 /** Told with an event: what went wrong, if anything did. */
 export type DeviceEventListener = (event: DeviceEvent, reason: SvcError | null) => void;

@@ -18,5 +18,5 @@ export type { PasswordAuthenticationListener, PasswordAuthenticationRequest } fr
 export type { PushNotification } from './push.ts';
 export type { ServiceInvocation } from './service-invocation.ts';
 export type { DeviceStream, StreamHandler, StreamListener } from './streams.ts';
-export type { TcpTunnelService } from './tunnels.ts';
-export type { UdpTunnelService, UdpTunnelServiceStats } from './udp-tunnels.ts';
+export type { TcpTunnelService } from './tunnels/tunnels.ts';
+export type { UdpTunnelService, UdpTunnelServiceStats } from './tunnels/udp.ts';

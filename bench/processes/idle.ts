@@ -3,8 +3,9 @@
  * it, each connection having carried a request and its answer.
  */
 import { Router } from '../../protocol/coap/index.ts';
+import { Host } from '../../transport/host/index.ts';
 import { nodeEnvironment } from '../../transport/node/index.ts';
-import { Host, type Session } from '../../transport/session/index.ts';
+import type { Session } from '../../transport/session/index.ts';
 import { serve } from './child.ts';
 
 interface Address {

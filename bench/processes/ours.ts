@@ -5,8 +5,9 @@
  * `coap`, where each piece sent is a POST and what comes back its answer, for echoes only.
  */
 import { Router } from '../../protocol/coap/index.ts';
+import { Host } from '../../transport/host/index.ts';
 import { nodeEnvironment } from '../../transport/node/index.ts';
-import { Host, type Session, type SessionStream } from '../../transport/session/index.ts';
+import type { Session, SessionStream } from '../../transport/session/index.ts';
 import { type Pipe, type Received, subject } from './subject.ts';
 
 interface Address {

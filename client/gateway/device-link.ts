@@ -6,7 +6,7 @@
  */
 import type { SvcError } from '../../protocol/errors/index.ts';
 import type { Cancel, Environment } from '../../transport/environment.ts';
-import { Backoff } from '../../transport/session/backoff.ts';
+import { Backoff } from '../../transport/station/backoff.ts';
 import type { Connection } from '../connection.ts';
 import { asSvcError } from './replies.ts';
 

@@ -1,7 +1,7 @@
 /** What a base station may be told; every limit has a default that suits one machine. */
 import type { RouteLimits } from '../../protocol/relay/index.ts';
-import { defaultKeepAlive } from '../../transport/session/host-defaults.ts';
-import type { KeepAlive } from '../../transport/session/index.ts';
+import { defaultKeepAlive } from '../../transport/host/defaults.ts';
+import type { KeepAlive } from '../../transport/host/index.ts';
 
 /** Limits and times of a base station. */
 export interface StationSettings {

@@ -2,7 +2,8 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { Router } from '../../protocol/coap/index.ts';
 import * as password from '../../protocol/password/index.ts';
-import { Host, type Session } from '../../transport/session/index.ts';
+import { Host } from '../../transport/host/index.ts';
+import type { Session } from '../../transport/session/index.ts';
 import { ids, PasswordScene } from '../device/password/scene.ts';
 
 let scene: PasswordScene;

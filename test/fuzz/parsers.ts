@@ -23,7 +23,7 @@ import * as packet from '../../protocol/packet/index.ts';
 import * as password from '../../protocol/password/index.ts';
 import * as records from '../../protocol/records/index.ts';
 import { canonicalAddress, parsePrefix } from '../../transport/address.ts';
-import { defaultParameters } from '../../transport/session/host-defaults.ts';
+import { defaultParameters } from '../../transport/host/defaults.ts';
 import { nativeHost, nobleAead } from '../support/crypto.ts';
 import { hostile } from './mutate.ts';
 import type { Target } from './target.ts';

@@ -7,7 +7,8 @@
  */
 import { Core, type CoreStats } from '../../bindings/index.ts';
 import { SvcError } from '../../protocol/errors/index.ts';
-import { Host, type Session, type SessionStream } from '../../transport/session/index.ts';
+import { Host } from '../../transport/host/index.ts';
+import type { Session, SessionStream } from '../../transport/session/index.ts';
 import type { Random, SimulatedHost, Simulation } from '../../transport/sim/index.ts';
 import { nativeSimulation } from '../support/simulation.ts';
 import { NAME, PORT, StreamPort, startDevice } from '../transport/stack/support.ts';

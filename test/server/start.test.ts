@@ -10,8 +10,8 @@ import { basestationCommand } from '../../cli/basestation.ts';
 import { runProgram } from '../../cli/frame/program.ts';
 import { type RunningBasestation, type StartOptions, startBasestation } from '../../server/index.ts';
 import { silentLog } from '../../transport/environment.ts';
+import { Host } from '../../transport/host/index.ts';
 import { nodeEnvironment } from '../../transport/node/index.ts';
-import { Host } from '../../transport/session/index.ts';
 
 let parent: string;
 const started: RunningBasestation[] = [];

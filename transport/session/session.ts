@@ -24,10 +24,10 @@ import { Deferred } from './deferred.ts';
 import { Emitter, guarded } from './emitter.ts';
 import type { IncomingStream } from './incoming-stream.ts';
 import type { RandomPool } from './random-pool.ts';
+import { type Observation, type SessionRequest, SessionRequests } from './requests.ts';
 import type { Resting } from './resting.ts';
-import { type Observation, type SessionRequest, SessionRequests } from './session-requests.ts';
-import { type OpenStreamOptions, SessionStreams } from './session-streams.ts';
 import type { SessionStream } from './stream.ts';
+import { type OpenStreamOptions, SessionStreams } from './streams.ts';
 import { whileOpen } from './while-open.ts';
 
 /** Events of a session with what they carry. */

@@ -5,15 +5,8 @@
 export type { CoreOptions } from '../../bindings/index.ts';
 export type { SocketAddress } from '../../protocol/control/index.ts';
 export type { Clock, Environment, Log, LogLevel, Network, UdpSocket } from '../environment.ts';
-export {
-  type ConnectOptions,
-  Host,
-  type HostConfig,
-  type IncomingStream,
-  type Session,
-  type SessionRequest,
-  type SessionStream,
-} from '../session/index.ts';
+export { type ConnectOptions, Host, type HostConfig } from '../host/index.ts';
+export type { IncomingStream, Session, SessionRequest, SessionStream } from '../session/index.ts';
 export type { CrossTrafficOptions } from './cross-traffic.ts';
 export type { Outage } from './faults.ts';
 export { SimulatedHost } from './host.ts';

@@ -2,7 +2,8 @@
 import { type Connection, IamUtil } from '../../../client/node.ts';
 import { type CborValue, decode, encode } from '../../../protocol/cbor/index.ts';
 import { type CoapMethod, type CoapReply, Router, textReply } from '../../../protocol/coap/index.ts';
-import { Host, type Session } from '../../../transport/session/index.ts';
+import { Host } from '../../../transport/host/index.ts';
+import type { Session } from '../../../transport/session/index.ts';
 import { ids, PasswordScene } from '../../device/password/scene.ts';
 
 const PORT = 5592;

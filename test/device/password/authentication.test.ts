@@ -4,7 +4,8 @@ import type { PasswordAuthenticationRequest } from '../../../device/index.ts';
 import { encode } from '../../../protocol/cbor/index.ts';
 import { type CoapResponse, Router } from '../../../protocol/coap/index.ts';
 import * as password from '../../../protocol/password/index.ts';
-import { Host, type Session } from '../../../transport/session/index.ts';
+import { Host } from '../../../transport/host/index.ts';
+import type { Session } from '../../../transport/session/index.ts';
 import { size } from '../../support/size.ts';
 import { ids, PasswordScene } from './scene.ts';
 

@@ -20,7 +20,8 @@ import { Sealer } from '../../../server/storage/sealing.ts';
 import { hashSecret } from '../../../server/storage/secrets.ts';
 import { openSqliteStore } from '../../../server/storage/sqlite.ts';
 import type { App, Store } from '../../../server/storage/store.ts';
-import { Host, type Session } from '../../../transport/session/index.ts';
+import { Host } from '../../../transport/host/index.ts';
+import type { Session } from '../../../transport/session/index.ts';
 import type { SimulatedHost, Simulation } from '../../../transport/sim/index.ts';
 import { nativeSimulation } from '../../support/simulation.ts';
 

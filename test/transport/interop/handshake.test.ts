@@ -1,7 +1,7 @@
 /** Cases of the QUIC interop runner that are about the handshake, with its numbers. Each is named as there. */
 import { describe, expect, it } from 'vitest';
 import { decodeVersions, encodeInitiate, mac1Key, PacketType, padded } from '../../../protocol/packet/index.ts';
-import { Host } from '../../../transport/session/index.ts';
+import { Host } from '../../../transport/host/index.ts';
 import { seeds } from '../../support/size.ts';
 import { NAME, PORT } from '../stack/support.ts';
 import { bursts, closesCleanly, download, downloadAll, expectNoFailure, KB, simpleP2p, typesFrom, world } from './support.ts';

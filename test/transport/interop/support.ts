@@ -4,7 +4,8 @@
  */
 import { createHash } from 'node:crypto';
 import { expect } from 'vitest';
-import type { HostConfig, Session, SessionStream } from '../../../transport/session/index.ts';
+import type { HostConfig } from '../../../transport/host/index.ts';
+import type { Session, SessionStream } from '../../../transport/session/index.ts';
 import { type LinkOptions, Random, type SimulatedPacket } from '../../../transport/sim/index.ts';
 import { type Bench, bench } from '../stack/support.ts';
 

@@ -1,7 +1,8 @@
 /** Cases of the QUIC interop runner that are about carrying data, with its numbers, under each congestion control. Each is named as there. */
 import { describe, expect, it } from 'vitest';
 import { PacketType } from '../../../protocol/packet/index.ts';
-import { Host, type SessionStream } from '../../../transport/session/index.ts';
+import { Host } from '../../../transport/host/index.ts';
+import type { SessionStream } from '../../../transport/session/index.ts';
 import { seeds, slice } from '../../support/size.ts';
 import { NAME, PORT, startDevice } from '../stack/support.ts';
 import {

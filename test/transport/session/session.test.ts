@@ -376,7 +376,7 @@ it('a device restart is noticed by Reset when its secret was kept', async () => 
   await acceptedSession(both);
   both.deviceEnvironment.stop();
   const again = both.simulation.host('device');
-  const { Host } = await import('../../../transport/session/index.ts');
+  const { Host } = await import('../../../transport/host/index.ts');
   await both.simulation.settle(
     Host.open(again, { identity: again.crypto.generateKey(), binds: [{ port: 5592 }], responder: () => ['device'], resetSecret }),
   );

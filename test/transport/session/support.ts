@@ -2,7 +2,8 @@
 import { Router } from '../../../protocol/coap/index.ts';
 import { RemoteError } from '../../../protocol/errors/index.ts';
 import { fingerprint } from '../../../protocol/identity/index.ts';
-import { Host, type HostConfig, type Session } from '../../../transport/session/index.ts';
+import { Host, type HostConfig } from '../../../transport/host/index.ts';
+import type { Session } from '../../../transport/session/index.ts';
 import type { LinkOptions, SimulatedHost, Simulation } from '../../../transport/sim/index.ts';
 import { nativeSimulation } from '../../support/simulation.ts';
 

@@ -1,6 +1,6 @@
 /** Hours of keep-alive, restarts, vanished peers and closing, in virtual time. */
 import { describe, expect, it } from 'vitest';
-import { Host } from '../../../transport/session/index.ts';
+import { Host } from '../../../transport/host/index.ts';
 import { bench, equal, NAME, PORT, roundTrip, StreamPort, startDevice } from './support.ts';
 
 const HOUR = 3_600_000;

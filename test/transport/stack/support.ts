@@ -1,7 +1,8 @@
 /** A device and a client on a simulated network, with everything real in between: sessions, driver, protocol, core. */
 import { Router } from '../../../protocol/coap/index.ts';
 import { fingerprint } from '../../../protocol/identity/index.ts';
-import { type ConnectTarget, Host, type HostConfig, type Session, type SessionStream } from '../../../transport/session/index.ts';
+import { type ConnectTarget, Host, type HostConfig } from '../../../transport/host/index.ts';
+import type { Session, SessionStream } from '../../../transport/session/index.ts';
 import { Random, type SimulatedHost, type Simulation, type SimulationOptions } from '../../../transport/sim/index.ts';
 import { nativeSimulation } from '../../support/simulation.ts';
 

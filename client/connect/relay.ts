@@ -1,0 +1,109 @@
+/**
+ * The remote channel: one request to the base station carries our Initiate to the device and its Respond back, then data flows on the route.
+ *
+ * Steps: check that admission is possible at all, use the client's channel to that base station (made or reused, redirects followed), send
+ * `POST /client/connect`, finish the handshake with what came back. The base station's refusals become the channel's errors.
+ */
+import type { CoapResponse } from '../../protocol/coap/index.ts';
+import { ClientPath, CONTENT_FORMAT_CBOR, decodeConnectAnswer, encodeConnectRequest, stationError } from '../../protocol/control/index.ts';
+import { LocalError, RemoteError, SvcError } from '../../protocol/errors/index.ts';
+import type { ConnectTarget, Host } from '../../transport/host/index.ts';
+import type { Session } from '../../transport/session/index.ts';
+import { Redirect, type StationAddress, type StationConnector } from '../../transport/station/index.ts';
+import { type EffectiveOptions, serverAddress } from '../options.ts';
+
+/** The base station of the options. @throws LocalError INVALID_STATE when its address or fingerprint is missing */
+export function stationAddress(options: EffectiveOptions): StationAddress {
+  if (options.ServerUrl === undefined) throw new LocalError('INVALID_STATE', 'the connection option ServerUrl is missing');
+  if (options.ServerFingerprint === undefined) throw new LocalError('INVALID_STATE', 'the connection option ServerFingerprint is missing');
+  return { ...serverAddress(options.ServerUrl), fingerprint: options.ServerFingerprint };
+}
+
+/** Connects through the base station. @throws the channel's error */
+export async function connectRemote(
+  host: Host,
+  connector: StationConnector,
+  options: EffectiveOptions,
+  target: ConnectTarget & { signal: AbortSignal },
+): Promise<Session> {
+  if (options.ServerKey === undefined && options.ServerConnectToken === undefined && options.ServerJwtToken === undefined) {
+    throw new LocalError('INVALID_STATE', 'a server key, a server connect token or a JWT is missing');
+  }
+  let reached = false;
+  try {
+    return await connector.use(
+      (channel, { redirects }) => {
+        reached = true;
+        return connectOver(host, channel, options, target, redirects > 0);
+      },
+      { signal: target.signal, timeout: options.DtlsHelloTimeout },
+    );
+  } catch (error) {
+    throw !reached && error instanceof SvcError && error.code === 'FINGERPRINT_MISMATCH' ? new StationMismatch(error) : error;
+  }
+}
+
+/** The base station is not the one that was to be trusted. Says nothing about the device. */
+export class StationMismatch extends RemoteError {
+  constructor(cause: SvcError) {
+    super('FINGERPRINT_MISMATCH', 'the base station has another key than the one of ServerFingerprint', { cause });
+  }
+}
+
+async function connectOver(
+  host: Host,
+  channel: Session,
+  options: EffectiveOptions,
+  target: ConnectTarget & { signal: AbortSignal },
+  redirected: boolean,
+): Promise<Session | Redirect> {
+  const prepared = host.prepare(target);
+  try {
+    const answer = decodeConnectAnswer(await askStation(channel, options, prepared.initiate, target.signal, redirected));
+    if (answer.kind === 'redirect') return new Redirect(answer);
+    if (answer.kind === 'waiting' || answer.respond === undefined)
+      throw new RemoteError('BAD_RESPONSE', 'the base station gave no answer of the device');
+    return await prepared.establish(answer.respond, host.routePath(channel, answer.route, answer.routeResetToken));
+  } finally {
+    prepared.cancel();
+  }
+}
+
+/** "No room" on the way to the base station is the base station's, not the device's. */
+function stationFull(error: unknown): unknown {
+  if (!(error instanceof SvcError) || error.code !== 'DEVICE_INTERNAL_ERROR') return error;
+  return new RemoteError('CONNECTION_REFUSED', 'the base station has no room for another connection', { cause: error });
+}
+
+/** Asks for a route with our Initiate. @throws RemoteError with the code of the base station's refusal */
+async function askStation(
+  channel: Session,
+  options: EffectiveOptions,
+  initiate: Uint8Array,
+  signal: AbortSignal,
+  redirected: boolean,
+): Promise<Uint8Array> {
+  const { ProductId = '', DeviceId = '', ServerKey, ServerConnectToken, ServerJwtToken } = options;
+  const payload = encodeConnectRequest({
+    productId: ProductId,
+    deviceId: DeviceId,
+    ...(ServerKey !== undefined && { serverKey: ServerKey }),
+    ...(ServerConnectToken !== undefined && { sct: ServerConnectToken }),
+    ...(ServerJwtToken !== undefined && { jwt: ServerJwtToken }),
+    initiate,
+    redirected,
+  });
+  const request = {
+    method: 'POST',
+    path: ClientPath.CONNECT,
+    contentFormat: CONTENT_FORMAT_CBOR,
+    payload,
+    timeout: options.DtlsHelloTimeout,
+    signal,
+  } as const;
+  const response: CoapResponse = await channel.request(request).catch((error: unknown) => {
+    throw stationFull(error);
+  });
+  if (response.status >= 300) throw stationError(response);
+  return response.payload;
+}

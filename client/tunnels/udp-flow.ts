@@ -1,0 +1,124 @@
+/**
+ * One flow of a UDP tunnel on the client: a byte stream that stands for it, and its datagrams (PROTOCOL.md §12).
+ *
+ * Datagrams leave with the opening of the stream, without waiting for the device. Only while the peer grants no stream a few wait.
+ */
+import { SvcError } from '../../protocol/errors/index.ts';
+import type { Cancel, Clock } from '../../transport/environment.ts';
+import type { DatagramCounts, DatagramFlow, Session, SessionStream } from '../../transport/session/index.ts';
+
+/** Our constant: datagrams that wait for a stream, the oldest is dropped first. */
+const MOST_WAITING = 16;
+
+/** What a flow is made of. */
+export interface LocalFlowOptions {
+  readonly clock: Clock;
+  /** Open. */
+  readonly session: Session;
+  readonly streamPort: number;
+  /** ms */
+  readonly idleTimeout: number;
+  /** Kept up to date. */
+  readonly counts: DatagramCounts;
+  readonly receive: (payload: Uint8Array) => void;
+  /** Once. `failed`: refused or reset by the device. */
+  readonly onEnd: (failed: boolean) => void;
+}
+
+export class LocalFlow {
+  readonly #options: LocalFlowOptions;
+  #stream: SessionStream | null = null;
+  #datagrams: DatagramFlow | null = null;
+  #waiting: Uint8Array[] = [];
+  #state: 'open' | 'ended' | 'failed' = 'open';
+  #lastUsed: number;
+  #cancelTimer: Cancel;
+
+  constructor(options: LocalFlowOptions) {
+    const { clock, idleTimeout } = options;
+    this.#options = options;
+    this.#lastUsed = clock.now();
+    this.#cancelTimer = clock.schedule(idleTimeout, () => this.#lookWhetherIdle());
+  }
+
+  /** Opens the stream. Datagrams of the device may be there at once. @throws NOT_CONNECTED when the session is over */
+  start(): void {
+    const { session, streamPort } = this.#options;
+    const stream = session.startStream(streamPort);
+    this.#stream = stream;
+    this.#begin(stream);
+    stream.opened.then(
+      () => this.#begin(stream),
+      () => {},
+    );
+    void this.#readToEnd(stream);
+  }
+
+  /** Refused, or reset by the device. */
+  get failed(): boolean {
+    return this.#state === 'failed';
+  }
+
+  /** @param payload the caller's again when this returns */
+  send(payload: Uint8Array): void {
+    if (this.#state !== 'open') return;
+    this.#lastUsed = this.#options.clock.now();
+    if (this.#datagrams !== null) this.#datagrams.send(payload);
+    else if (this.#waiting.push(new Uint8Array(payload)) > MOST_WAITING) {
+      this.#waiting.shift();
+      this.#options.counts.dropped++;
+    }
+  }
+
+  /** Ends it; the device is told. */
+  end(): void {
+    this.#stop(false);
+    this.#stream?.close().catch(() => {});
+  }
+
+  /** Ends it at once. */
+  abort(): void {
+    this.#stop(false);
+    this.#stream?.abort();
+  }
+
+  /** As soon as the stream has its id. */
+  #begin(stream: SessionStream): void {
+    if (this.#datagrams !== null || stream.id < 0 || this.#state !== 'open') return;
+    const receive = (payload: Uint8Array): void => {
+      this.#lastUsed = this.#options.clock.now();
+      this.#options.receive(payload);
+    };
+    const datagrams = this.#options.session.flows.open(stream.id, receive, this.#options.counts);
+    this.#datagrams = datagrams;
+    for (const payload of this.#waiting.splice(0)) datagrams.send(payload);
+  }
+
+  /** The end of the stream is the end of the flow. Bytes on it have no meaning yet and are passed over. */
+  async #readToEnd(stream: SessionStream): Promise<void> {
+    try {
+      for (;;) await stream.readSome();
+    } catch (error) {
+      const failed = !(error instanceof SvcError && error.code === 'END_OF_FILE');
+      this.#stop(failed);
+      if (failed) stream.abort();
+      else stream.close().catch(() => {});
+    }
+  }
+
+  #lookWhetherIdle(): void {
+    const { clock, idleTimeout } = this.#options;
+    const rest = this.#lastUsed + idleTimeout - clock.now();
+    if (rest > 0) this.#cancelTimer = clock.schedule(rest, () => this.#lookWhetherIdle());
+    else this.end();
+  }
+
+  #stop(failed: boolean): void {
+    if (this.#state !== 'open') return;
+    this.#state = failed ? 'failed' : 'ended';
+    this.#cancelTimer();
+    this.#datagrams?.close();
+    this.#options.counts.dropped += this.#waiting.splice(0).length;
+    this.#options.onEnd(failed);
+  }
+}

@@ -1,0 +1,164 @@
+/**
+ * The local side of a UDP tunnel: a socket on 127.0.0.1, and a flow for each address that sends to it (`udp-flow.ts`).
+ *
+ * - Flows stand in the order of their last datagram. Is there no place for another, the one that was silent longest ends: programs such as resolvers
+ *   use another port for each question.
+ * - A flow that failed (refused, service unreachable) stays, deaf, for `REST`: what its program sends meanwhile is dropped, so that no program makes us
+ *   ask the device once for each datagram.
+ */
+
+import type { Path } from '../../protocol/path.ts';
+import type { Environment, UdpSocket } from '../../transport/environment.ts';
+import { type DatagramCounts, noDatagrams, type Session } from '../../transport/session/index.ts';
+import type { TunnelListener } from '../host.ts';
+import { LocalFlow } from './udp-flow.ts';
+
+/** RFC 4787 REQ-5: ms without a datagram after which a flow ends. */
+const IDLE_TIMEOUT = 120_000;
+/** Our constant: half of what a device has for one client, so that flows that end and flows that begin fit together. */
+const MAX_FLOWS = 128;
+/** Our constant, ms. */
+const REST = 1_000;
+/** Our constant: datagrams that wait to leave for local programs. */
+const MOST_LEAVING = 256;
+
+/** How a tunnel treats its flows. */
+export interface UdpTunnelOptions {
+  /** A flow without datagrams ends after so many ms, from 1,000; default 120,000 (RFC 4787 REQ-5). The device has a timeout of its own. */
+  readonly idleTimeout?: number;
+  /** Local addresses that can use the tunnel at a time; default 128. One more, and the one that was silent longest makes room. */
+  readonly maxFlows?: number;
+}
+
+/** Datagrams: `sent` to the device, `received` from it. */
+export interface UdpTunnelStats extends Readonly<DatagramCounts> {
+  /** Open now. */
+  readonly flows: number;
+  readonly flowsOpened: number;
+  /** Refused by the device, or ended because the service cannot be reached. */
+  readonly flowsFailed: number;
+  /** Ended before their time to make room. */
+  readonly flowsReplaced: number;
+}
+
+/** Where the listener lives and where it leads. */
+export interface UdpTunnelParts {
+  readonly host: Pick<Environment, 'clock' | 'network'>;
+  readonly session: Session;
+  readonly streamPort: number;
+}
+
+export class UdpTunnelListener implements TunnelListener {
+  readonly #parts: UdpTunnelParts;
+  readonly #idleTimeout: number;
+  readonly #maxFlows: number;
+  readonly #counts = noDatagrams();
+  /** By path, which is one object for one address as long as it is held here; the one used last is last. */
+  readonly #flows = new Map<Path, LocalFlow>();
+  #socket: UdpSocket | null = null;
+  #leaving = 0;
+  #opened = 0;
+  #failed = 0;
+  #replaced = 0;
+
+  /** @param port 0 takes a free one. @throws LocalError PORT_IN_USE, PRIVILEGED_PORT */
+  static async listen(parts: UdpTunnelParts, port: number, options: UdpTunnelOptions): Promise<UdpTunnelListener> {
+    const listener = new UdpTunnelListener(parts, options);
+    const { session } = parts;
+    session.onDatagram = (datagram) => session.flows.receive(datagram);
+    listener.#socket = await parts.host.network.bind({
+      port,
+      host: '127.0.0.1',
+      receive: (datagram, path) => listener.#receive(datagram, path),
+    });
+    return listener;
+  }
+
+  private constructor(parts: UdpTunnelParts, { idleTimeout = IDLE_TIMEOUT, maxFlows = MAX_FLOWS }: UdpTunnelOptions) {
+    this.#parts = parts;
+    this.#idleTimeout = idleTimeout;
+    this.#maxFlows = maxFlows;
+  }
+
+  get port(): number {
+    return this.#socket?.port ?? 0;
+  }
+
+  stats(): UdpTunnelStats {
+    const flows = [...this.#flows.values()].filter(({ failed }) => !failed).length;
+    return { flows, flowsOpened: this.#opened, flowsFailed: this.#failed, flowsReplaced: this.#replaced, ...this.#counts };
+  }
+
+  async close(): Promise<void> {
+    this.#socket?.close();
+    for (const flow of this.#flows.values()) flow.abort();
+    this.#flows.clear();
+  }
+
+  /** A local program sent something. */
+  #receive(datagram: Uint8Array, path: Path): void {
+    const flow = this.#flows.get(path) ?? this.#begin(path);
+    if (flow === null || flow.failed) {
+      this.#counts.dropped++;
+      return;
+    }
+    this.#used(path, flow);
+    flow.send(datagram);
+  }
+
+  #begin(path: Path): LocalFlow | null {
+    const { host, session, streamPort } = this.#parts;
+    if (!session.isOpen) return null;
+    if (this.#flows.size >= this.#maxFlows) this.#replaceOldest();
+    const flow = new LocalFlow({
+      clock: host.clock,
+      session,
+      streamPort,
+      idleTimeout: this.#idleTimeout,
+      counts: this.#counts,
+      receive: (payload) => {
+        this.#used(path, flow);
+        this.#toProgram(payload, path);
+      },
+      onEnd: (failed) => this.#ended(path, flow, failed),
+    });
+    this.#opened++;
+    this.#flows.set(path, flow);
+    flow.start();
+    return flow;
+  }
+
+  #replaceOldest(): void {
+    for (const [path, flow] of this.#flows) {
+      this.#flows.delete(path);
+      if (!flow.failed) this.#replaced++;
+      flow.end();
+      return;
+    }
+  }
+
+  /** It is the last in the order from now on. */
+  #used(path: Path, flow: LocalFlow): void {
+    if (!this.#flows.delete(path)) return;
+    this.#flows.set(path, flow);
+  }
+
+  #ended(path: Path, flow: LocalFlow, failed: boolean): void {
+    if (this.#flows.get(path) !== flow) return;
+    if (!failed) {
+      this.#flows.delete(path);
+      return;
+    }
+    this.#failed++;
+    this.#parts.host.clock.schedule(REST, () => this.#flows.get(path) === flow && this.#flows.delete(path));
+  }
+
+  #toProgram(payload: Uint8Array, path: Path): void {
+    if (this.#leaving >= MOST_LEAVING) {
+      this.#counts.dropped++;
+      return;
+    }
+    this.#leaving++;
+    this.#socket?.send(payload, 0, payload.length, path, () => void this.#leaving--);
+  }
+}

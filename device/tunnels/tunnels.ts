@@ -1,0 +1,240 @@
+/**
+ * Tunnel services: TCP or UDP servers near the device that clients may reach through it.
+ *
+ * A service has three CoAP endpoints (listed, described, asked for) and a stream port of its own. For each stream that arrives there: ask
+ * the authorization listener again, look at the limits, connect to the service's host and port, and only then accept and carry
+ * both ways. Removing a service ends its connections. Who may do what is the application's decision alone. A service's host
+ * is one address for good (`service-host.ts`). What TCP and UDP do with an accepted stream is in `tcp.ts` and `udp.ts`.
+ */
+import { Status } from '../../protocol/coap/index.ts';
+import { LocalError, StreamCode } from '../../protocol/errors/index.ts';
+import { CONTENT_FORMAT_CBOR, encodeTunnelService, encodeTunnelServiceIds } from '../../protocol/records/index.ts';
+import type { SessionStream } from '../../transport/session/index.ts';
+import type { Authorization } from '../authorization.ts';
+import type { CoapResources, DeviceCoapResponse } from '../coap-resources.ts';
+import type { DeviceConnection } from '../connections.ts';
+import { checkLimit, checkPort } from '../settings.ts';
+import type { DeviceStream, StreamListener, StreamListeners } from '../streams.ts';
+import { ServiceHost } from './service-host.ts';
+
+/** A server that clients may reach through the device. */
+export interface TunnelService {
+  /** Name of the service: 1 to 64 characters without `/`. */
+  readonly id: string;
+  /** Kind of service, for limits and authorization: `http`, `ssh`, `dns` … */
+  readonly type: string;
+  /** Where it listens: a numeric address, or a name, which is resolved once: clients see, and reach, that address for ever. */
+  readonly host: string;
+  readonly port: number;
+  /** Anything clients should know. */
+  readonly metadata?: Readonly<Record<string, string>>;
+}
+
+/** A TCP server that clients may reach through the device. */
+export type TcpTunnelService = TunnelService;
+
+/** What leads to a service, ready to be joined with a stream: a TCP connection, or a flow of datagrams. */
+export interface TunnelConnection {
+  /** Carries both ways until both directions of the stream have ended. Rejects when either side failed; both are aborted then. */
+  join(stream: SessionStream): Promise<void>;
+  /** Resets it. */
+  abort(): void;
+}
+
+/** Leads to a service at its pinned address, for a client's connection. */
+export type ConnectTunnel<S extends TunnelService> = (service: S, address: string, client: DeviceConnection) => Promise<TunnelConnection>;
+
+/** Names of the two kinds: of actions and attributes, and of the endpoints. */
+const NAMES = {
+  TCP: {
+    action: 'TcpTunnel',
+    list: '/tcp-tunnels/services',
+    service: '/tcp-tunnels/services/{serviceId}',
+    connect: '/tcp-tunnels/connect/{serviceId}',
+  },
+  UDP: {
+    action: 'UdpTunnel',
+    list: '/udp-tunnels/services',
+    service: '/udp-tunnels/services/{serviceId}',
+    connect: '/udp-tunnels/connect/{serviceId}',
+  },
+} as const;
+
+/** What tunnels of a kind are made of. */
+export interface TunnelsOptions<S extends TunnelService> {
+  readonly kind: keyof typeof NAMES;
+  readonly authorization: Authorization;
+  readonly streams: StreamListeners;
+  readonly resources: CoapResources;
+  readonly connect: ConnectTunnel<S>;
+  /** The numeric addresses of a host name. */
+  readonly resolve: (host: string) => Promise<string[]>;
+}
+
+interface Registered<S> {
+  readonly service: S;
+  readonly address: ServiceHost;
+  metadata: Readonly<Record<string, string>>;
+  readonly listener: StreamListener;
+  readonly connections: Set<TunnelConnection>;
+}
+
+/** The services of one kind. */
+export class Tunnels<S extends TunnelService> {
+  readonly #options: TunnelsOptions<S>;
+  readonly #action: string;
+  readonly #services = new Map<string, Registered<S>>();
+  readonly #limits = new Map<string, number>();
+  readonly #open = new Map<string, number>();
+  readonly #openOf = new WeakMap<DeviceConnection, number>();
+  /** Connections at a time of one client's connection, to all services. */
+  limitPerClient = Number.POSITIVE_INFINITY;
+
+  constructor(options: TunnelsOptions<S>) {
+    this.#options = options;
+    const { action, list, service, connect } = NAMES[options.kind];
+    this.#action = action;
+    options.resources.addOwn('GET', list, ({ connection }) => this.#list(connection));
+    options.resources.addOwn('GET', service, (request) => this.#describe('GetService', request));
+    options.resources.addOwn('GET', connect, (request) => this.#describe('Connect', request));
+  }
+
+  /** @throws LocalError INVALID_ARGUMENT; IN_USE when the id is taken */
+  add(service: S): void {
+    check(service);
+    if (this.#services.has(service.id)) throw new LocalError('IN_USE', `there is a tunnel service ${JSON.stringify(service.id)}`);
+    const address = new ServiceHost(service.host, this.#options.resolve);
+    const listener = this.#options.streams.listen(0, (stream) => this.#carry(service.id, stream));
+    const metadata = { ...service.metadata };
+    this.#services.set(service.id, { service: { ...service }, address, metadata, listener, connections: new Set() });
+  }
+
+  /** What clients see of it from now on. @throws LocalError NOT_FOUND; INVALID_ARGUMENT */
+  setMetadata(id: string, metadata: Readonly<Record<string, string>>): void {
+    const registered = this.#find(id);
+    checkMetadata(metadata);
+    registered.metadata = { ...metadata };
+  }
+
+  /** Its connections are reset. @throws LocalError NOT_FOUND */
+  remove(id: string): void {
+    const { listener, connections } = this.#find(id);
+    this.#services.delete(id);
+    listener.close();
+    for (const connection of connections) connection.abort();
+  }
+
+  /** Connections to a service that are open now. @throws LocalError NOT_FOUND */
+  open(id: string): number {
+    return this.#find(id).connections.size;
+  }
+
+  /** Connections at a time to all services of a type; those above are refused, those there already stay. */
+  limit(type: string, connections: number): void {
+    this.#limits.set(type, checkLimit('tunnel connections', connections));
+  }
+
+  /** Ends everything. */
+  close(): void {
+    for (const id of [...this.#services.keys()]) this.remove(id);
+  }
+
+  async #list(connection: DeviceConnection): Promise<DeviceCoapResponse> {
+    if (!(await this.#options.authorization.allows(connection, `${this.#action}:ListServices`))) return denied();
+    return { status: Status.CONTENT, contentFormat: CONTENT_FORMAT_CBOR, payload: encodeTunnelServiceIds([...this.#services.keys()]) };
+  }
+
+  /** The service is looked up before the caller is authorized (reference §0). */
+  async #describe(
+    action: string,
+    { parameters, connection }: { parameters: Readonly<Record<string, string>>; connection: DeviceConnection },
+  ): Promise<DeviceCoapResponse> {
+    const registered = this.#services.get(parameters.serviceId ?? '');
+    if (registered === undefined) return { status: Status.NOT_FOUND, payload: 'No such service' };
+    const { service, address, metadata, listener } = registered;
+    if (!(await this.#allows(action, service, connection))) return denied();
+    const { id, type, port } = service;
+    const host = await address.address().catch(() => null);
+    if (host === null) return { status: Status.SERVICE_UNAVAILABLE, payload: 'The host of the service does not resolve' };
+    return {
+      status: Status.CONTENT,
+      contentFormat: CONTENT_FORMAT_CBOR,
+      payload: encodeTunnelService({ id, type, host, port, streamPort: listener.port, metadata }),
+    };
+  }
+
+  async #carry(id: string, stream: DeviceStream): Promise<void> {
+    const registered = this.#services.get(id);
+    if (registered === undefined) return stream.refuse(StreamCode.STREAM_REFUSED);
+    const { service, address } = registered;
+    // Permission goes first: who has none takes no place from those who have.
+    if (!(await this.#allows('Connect', service, stream.connection))) return stream.refuse(StreamCode.FORBIDDEN);
+    if (!this.#enter(service.type, stream.connection)) return stream.refuse(StreamCode.STREAM_LIMIT);
+    try {
+      const connection = await this.#options.connect(service, await address.address(), stream.connection);
+      await this.#join(registered, connection, stream);
+    } finally {
+      this.#leave(service.type, stream.connection);
+    }
+  }
+
+  async #join(registered: Registered<S>, connection: TunnelConnection, stream: DeviceStream): Promise<void> {
+    if (this.#services.get(registered.service.id) !== registered) {
+      connection.abort();
+      return stream.refuse(StreamCode.STREAM_REFUSED);
+    }
+    registered.connections.add(connection);
+    const stopListening = stream.connection.onClosed(() => connection.abort());
+    try {
+      await connection.join(stream.accept());
+    } finally {
+      stopListening();
+      registered.connections.delete(connection);
+      connection.abort();
+    }
+  }
+
+  #allows(action: string, { id, type }: S, connection: DeviceConnection): Promise<boolean> {
+    const attributes = { [`${this.#action}:ServiceId`]: id, [`${this.#action}:ServiceType`]: type };
+    return this.#options.authorization.allows(connection, `${this.#action}:${action}`, attributes);
+  }
+
+  #find(id: string): Registered<S> {
+    const registered = this.#services.get(id);
+    if (registered === undefined) throw new LocalError('NOT_FOUND', `there is no tunnel service ${JSON.stringify(id)}`);
+    return registered;
+  }
+
+  #enter(type: string, client: DeviceConnection): boolean {
+    const open = this.#open.get(type) ?? 0;
+    const openOf = this.#openOf.get(client) ?? 0;
+    if (open >= (this.#limits.get(type) ?? Number.POSITIVE_INFINITY) || openOf >= this.limitPerClient) return false;
+    this.#open.set(type, open + 1);
+    this.#openOf.set(client, openOf + 1);
+    return true;
+  }
+
+  #leave(type: string, client: DeviceConnection): void {
+    this.#open.set(type, (this.#open.get(type) ?? 1) - 1);
+    this.#openOf.set(client, (this.#openOf.get(client) ?? 1) - 1);
+  }
+}
+
+function check({ id, type, host, port, metadata = {} }: TunnelService): void {
+  // It is a segment of a path, which cannot be "." or ".." (RFC 7252 §5.10.1).
+  if (!/^(?!\.{1,2}$)[^/]{1,64}$/.test(id))
+    throw new LocalError('INVALID_ARGUMENT', 'the id of a tunnel service has 1 to 64 characters, no "/", and is not "." or ".."');
+  if (!/^.{1,64}$/.test(type)) throw new LocalError('INVALID_ARGUMENT', 'the type of a tunnel service has 1 to 64 characters');
+  if (host === '') throw new LocalError('INVALID_ARGUMENT', 'a tunnel service needs a host');
+  if (checkPort('port of a tunnel service', port) === 0) throw new LocalError('INVALID_ARGUMENT', 'the port of a tunnel service is not 0');
+  checkMetadata(metadata);
+}
+
+function checkMetadata(metadata: Readonly<Record<string, string>>): void {
+  if (Object.values(metadata).some((value) => typeof value !== 'string'))
+    throw new LocalError('INVALID_ARGUMENT', 'the metadata of a tunnel service maps texts to texts');
+}
+
+function denied(): DeviceCoapResponse {
+  return { status: Status.FORBIDDEN, payload: 'Access denied' };
+}

@@ -1,0 +1,82 @@
+/** UDP tunnel services of a device: the services (`tunnels.ts`), and what became of their datagrams. */
+import { LocalError } from '../../protocol/errors/index.ts';
+import type { Environment } from '../../transport/environment.ts';
+import { type DatagramCounts, noDatagrams } from '../../transport/session/index.ts';
+import { checkLimit } from '../settings.ts';
+import { type TunnelService, Tunnels, type TunnelsOptions } from './tunnels.ts';
+import { UdpFlow } from './udp-flow.ts';
+
+/** RFC 4787 REQ-5: ms without a datagram after which a flow ends. */
+const IDLE_TIMEOUT = 120_000;
+/** Our constant: flows at a time of one client's connection. */
+const FLOWS_PER_CLIENT = 256;
+
+/** A UDP server that clients may reach through the device. */
+export interface UdpTunnelService extends TunnelService {
+  /** A flow without datagrams ends after so many ms, from 1,000; default 120,000 (RFC 4787 REQ-5). */
+  readonly idleTimeout?: number;
+}
+
+/** Of one service since it was added. */
+export interface UdpTunnelServiceStats extends Readonly<DatagramCounts> {
+  /** Open now. */
+  readonly flows: number;
+}
+
+export class UdpTunnels {
+  readonly #tunnels: Tunnels<UdpTunnelService>;
+  readonly #counts = new Map<string, DatagramCounts>();
+
+  constructor(environment: Environment, options: Omit<TunnelsOptions<UdpTunnelService>, 'kind' | 'connect'>) {
+    this.#tunnels = new Tunnels({
+      ...options,
+      kind: 'UDP',
+      connect: ({ id, port, idleTimeout = IDLE_TIMEOUT }, address, client) =>
+        UdpFlow.open({ environment, client, address, port, idleTimeout, counts: this.#countsOf(id) }),
+    });
+    this.#tunnels.limitPerClient = FLOWS_PER_CLIENT;
+  }
+
+  /** @throws as Tunnels.add */
+  add(service: UdpTunnelService): void {
+    const { id, idleTimeout = IDLE_TIMEOUT } = service;
+    if (!Number.isSafeInteger(idleTimeout) || idleTimeout < 1_000)
+      throw new LocalError('INVALID_ARGUMENT', 'the idle timeout of a UDP tunnel service is a whole number of ms from 1,000');
+    this.#tunnels.add(service);
+    this.#counts.set(id, noDatagrams());
+  }
+
+  /** @throws as Tunnels.setMetadata */
+  setMetadata(id: string, metadata: Readonly<Record<string, string>>): void {
+    this.#tunnels.setMetadata(id, metadata);
+  }
+
+  /** Its flows are reset. @throws LocalError NOT_FOUND */
+  remove(id: string): void {
+    this.#tunnels.remove(id);
+    this.#counts.delete(id);
+  }
+
+  /** Flows at a time to all services of a type. */
+  limit(type: string, flows: number): void {
+    this.#tunnels.limit(type, flows);
+  }
+
+  /** Flows at a time of one client's connection. */
+  limitPerClient(flows: number): void {
+    this.#tunnels.limitPerClient = checkLimit('flows', flows);
+  }
+
+  /** @throws LocalError NOT_FOUND */
+  stats(id: string): UdpTunnelServiceStats {
+    return { flows: this.#tunnels.open(id), ...this.#countsOf(id) };
+  }
+
+  close(): void {
+    this.#tunnels.close();
+  }
+
+  #countsOf(id: string): DatagramCounts {
+    return this.#counts.get(id) ?? noDatagrams();
+  }
+}

@@ -1,0 +1,383 @@
+/** UDP tunnels in virtual time: a program at the client, a base station or none, a device, and a service on a host of its own. */
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { type Connection, SvcClient, type UdpTunnel, type UdpTunnelOptions } from '../../../client/node.ts';
+import type { AuthorizationRequest } from '../../../device/index.ts';
+import type { UdpSocket } from '../../../transport/environment.ts';
+import { bindError } from '../../../transport/node/udp-errors.ts';
+import type { SimulatedHost } from '../../../transport/sim/index.ts';
+import { type DeviceUnderTest, Scene } from '../scene.ts';
+
+const PORT = 53;
+const MINUTE = 60_000;
+
+let scene: Scene;
+let under: DeviceUnderTest;
+let phone: SimulatedHost;
+let client: SvcClient;
+let asked: AuthorizationRequest[];
+let verdict: boolean;
+/** What the service got: source port and text. It answers with the text in capitals, `much` with too much. */
+let served: { port: number; text: string }[];
+
+beforeEach(async () => {
+  scene = await Scene.make();
+  under = await scene.attached();
+  phone = scene.world.sim.host('phone');
+  client = SvcClient.create({ environment: phone });
+  [asked, served, verdict] = [[], [], true];
+  const address = await startService();
+  under.device.addUdpTunnelService({ id: 'names', type: 'dns', host: address, port: PORT });
+  under.device.onAuthorizationRequest((request) => {
+    asked.push(request);
+    return verdict;
+  });
+});
+afterEach(async () => {
+  await scene.settle(client.stop());
+  await scene.close();
+});
+
+const bytes = (text: string): Uint8Array => new TextEncoder().encode(text);
+const textOf = (data: Uint8Array): string => new TextDecoder().decode(data);
+const run = (time: number): Promise<boolean> => scene.world.sim.run(time);
+
+/** @returns its address */
+async function startService(): Promise<string> {
+  const host = scene.world.sim.host('service');
+  const socket: UdpSocket = await host.network.bind({
+    port: PORT,
+    receive: (datagram, path) => {
+      served.push({ port: path.port, text: textOf(datagram) });
+      const text = textOf(datagram);
+      const answer = bytes(text === 'much' ? 'x'.repeat(1_300) : text.toUpperCase());
+      socket.send(answer, 0, answer.length, path, () => {});
+    },
+  });
+  return host.addresses[0]!;
+}
+
+/** A program on the phone with a socket of its own. */
+class Program {
+  readonly got: string[] = [];
+  readonly #port: number;
+  #socket!: UdpSocket;
+
+  static async start(tunnel: UdpTunnel): Promise<Program> {
+    const program = new Program(tunnel.getLocalPort());
+    program.#socket = await phone.network.bind({ port: 0, host: '127.0.0.1', receive: (data) => program.got.push(textOf(data)) });
+    return program;
+  }
+
+  private constructor(port: number) {
+    this.#port = port;
+  }
+
+  send(text: string | Uint8Array): void {
+    const data = typeof text === 'string' ? bytes(text) : text;
+    this.#socket.send(data, 0, data.length, this.#socket.path('127.0.0.1', this.#port), () => {});
+  }
+}
+
+async function connected(way: 'RELAY' | 'DIRECT' = 'RELAY'): Promise<Connection> {
+  const connection = scene.connection(way === 'DIRECT' ? { Remote: false } : {}, client);
+  if (way === 'DIRECT') {
+    connection.enableDirectCandidates();
+    connection.addDirectCandidate(under.host, under.device.localPort);
+    connection.endOfDirectCandidates();
+  }
+  await scene.settle(connection.connect());
+  expect(connection.getType()).toBe(way);
+  return connection;
+}
+
+async function opened(connection: Connection, options: UdpTunnelOptions = {}): Promise<UdpTunnel> {
+  const tunnel = connection.createUdpTunnel();
+  await scene.settle(tunnel.open('names', 0, options));
+  return tunnel;
+}
+
+const stats = () => under.device.udpTunnelServiceStats('names');
+
+describe.each(['RELAY', 'DIRECT'] as const)('over %s', (way) => {
+  test('a question and its answer, the first after the time of the way', async () => {
+    const tunnel = await opened(await connected(way));
+    const program = await Program.start(tunnel);
+    const began = scene.world.sim.now;
+    program.send('svc.example');
+    await scene.world.sim.run(() => program.got.length > 0);
+    // 10 ms each link: the way to the device is one or two, the service one more, and back.
+    expect(scene.world.sim.now - began).toBeLessThan(way === 'RELAY' ? 70 : 50);
+    expect(program.got).toEqual(['SVC.EXAMPLE']);
+    expect(tunnel.stats()).toEqual({
+      ...{ flows: 1, flowsOpened: 1, flowsFailed: 0, flowsReplaced: 0 },
+      ...{ sent: 1, received: 1, tooLong: 0, dropped: 0 },
+    });
+    expect(stats()).toEqual({ flows: 1, sent: 1, received: 1, tooLong: 0, dropped: 0 });
+  });
+
+  test('each program has its flow, and its answers; each flow is authorized', async () => {
+    const tunnel = await opened(await connected(way));
+    const programs = await Promise.all([0, 1, 2].map(() => Program.start(tunnel)));
+    for (const round of ['a', 'b']) {
+      for (const [index, program] of programs.entries()) program.send(`${round}${index}`);
+      await run(200);
+    }
+    expect(programs.map(({ got }) => got)).toEqual([0, 1, 2].map((index) => [`A${index}`, `B${index}`]));
+    expect(new Set(served.map(({ port }) => port)).size).toBe(3);
+    expect(asked.map(({ action }) => action)).toEqual(Array(4).fill('UdpTunnel:Connect'));
+    expect(asked[3]?.attributes).toEqual({ 'UdpTunnel:ServiceId': 'names', 'UdpTunnel:ServiceType': 'dns' });
+  });
+
+  test('loss and reordering: what comes is whole, comes once, and the flow goes on', async () => {
+    const link = { delay: 10, loss: 0.05, jitter: 20 };
+    for (const to of ['station', under.host]) scene.world.sim.link('phone', to, link);
+    const tunnel = await opened(await connected(way));
+    const program = await Program.start(tunnel);
+    for (let i = 0; i < 200; i++) {
+      program.send(`q${i}`);
+      await run(20);
+    }
+    await run(2_000);
+    expect(new Set(program.got).size).toBe(program.got.length);
+    expect(program.got.every((text) => /^Q\d{1,3}$/.test(text))).toBe(true);
+    expect(program.got.length).toBeGreaterThan(140);
+    expect(program.got.length).toBeLessThan(200);
+    expect(new Set(served.map(({ port }) => port)).size).toBe(1);
+  });
+
+  test('a NAT rebinds the phone: the flow stays the same', async () => {
+    const program = await Program.start(await opened(await connected(way)));
+    program.send('before');
+    await run(1_000);
+    scene.world.sim.rebind(phone);
+    for (let i = 0; i < 20; i++) {
+      program.send(`after${i}`);
+      await run(500);
+    }
+    expect(program.got[0]).toBe('BEFORE');
+    expect(program.got.at(-1)).toBe('AFTER19');
+    expect(new Set(served.map(({ port }) => port)).size).toBe(1);
+  });
+});
+
+test('a datagram that fits no packet is dropped and counted, on either end; the flow goes on', async () => {
+  const tunnel = await opened(await connected());
+  const program = await Program.start(tunnel);
+  program.send('x'.repeat(1_158));
+  program.send('y'.repeat(1_300));
+  program.send('much');
+  program.send('');
+  await run(200);
+  expect(program.got.map(({ length }) => length).sort()).toEqual([0, 1_158]);
+  expect(tunnel.stats()).toMatchObject({ sent: 3, tooLong: 1, dropped: 0 });
+  expect(stats()).toMatchObject({ sent: 2, received: 3, tooLong: 1, dropped: 0 });
+});
+
+describe('a flow ends', () => {
+  test('after two minutes without a datagram, at both ends, and the next one begins another', async () => {
+    const tunnel = await opened(await connected());
+    const program = await Program.start(tunnel);
+    for (let i = 0; i < 5; i++) {
+      program.send('again');
+      await run(1.5 * MINUTE);
+    }
+    expect(new Set(served.map(({ port }) => port)).size).toBe(1);
+    await run(MINUTE);
+    expect([tunnel.stats().flows, stats().flows]).toEqual([0, 0]);
+    program.send('later');
+    await run(200);
+    expect(program.got).toHaveLength(6);
+    expect(new Set(served.map(({ port }) => port)).size).toBe(2);
+    expect(asked).toHaveLength(3);
+  });
+
+  test('by the idle timeout of the service, and no failure rests upon it', async () => {
+    under.device.addUdpTunnelService({
+      id: 'short',
+      type: 'dns',
+      host: scene.world.sim.host('other').addresses[0]!,
+      port: 1,
+      idleTimeout: 5_000,
+    });
+    const tunnel = (await connected()).createUdpTunnel();
+    await scene.settle(tunnel.open('short'));
+    const program = await Program.start(tunnel);
+    program.send('one');
+    await run(4_900);
+    expect(under.device.udpTunnelServiceStats('short')).toMatchObject({ flows: 1, received: 1 });
+    await run(1_000);
+    expect(under.device.udpTunnelServiceStats('short').flows).toBe(0);
+    expect(tunnel.stats()).toMatchObject({ flows: 0, flowsFailed: 0 });
+    program.send('two');
+    await run(200);
+    expect(under.device.udpTunnelServiceStats('short')).toMatchObject({ flows: 1, received: 2 });
+  });
+
+  test('with its tunnel', async () => {
+    const tunnel = await opened(await connected());
+    const program = await Program.start(tunnel);
+    program.send('one');
+    await run(200);
+    await scene.settle(tunnel.close());
+    await run(200);
+    expect(stats().flows).toBe(0);
+    expect(() => tunnel.getLocalPort()).toThrow(expect.objectContaining({ code: 'INVALID_STATE' }));
+    program.send('two');
+    await run(200);
+    expect(served).toHaveLength(1);
+  });
+
+  test('with the connection, closed or lost', async () => {
+    const lost = await opened(await connected());
+    const closed = await connected('DIRECT');
+    for (const tunnel of [lost, await opened(closed)]) (await Program.start(tunnel)).send('one');
+    await run(200);
+    expect(stats().flows).toBe(2);
+    await scene.settle(closed.close());
+    await run(200);
+    expect(stats().flows).toBe(1);
+    for (const to of ['station', under.host]) scene.world.sim.link('phone', to, { delay: 10, loss: 1 });
+    await run(3 * MINUTE);
+    expect(stats().flows).toBe(0);
+  });
+
+  test('with its service, and no other comes', async () => {
+    const connection = await connected();
+    const tunnel = await opened(connection);
+    const program = await Program.start(tunnel);
+    program.send('one');
+    await run(200);
+    under.device.removeUdpTunnelService('names');
+    await run(200);
+    expect(tunnel.stats()).toMatchObject({ flows: 0, flowsFailed: 1 });
+    await run(2_000);
+    program.send('two');
+    await run(200);
+    expect(served).toHaveLength(1);
+    expect(tunnel.stats()).toMatchObject({ flowsOpened: 2, flowsFailed: 2 });
+    expect(await scene.code(connection.createUdpTunnel().open('names'))).toBe('NOT_FOUND');
+    expect(() => stats()).toThrow(expect.objectContaining({ code: 'NOT_FOUND' }));
+  });
+});
+
+describe('a flow is refused', () => {
+  test('when permission was withdrawn: the program is not heard for a second, and not once asked for each datagram', async () => {
+    const tunnel = await opened(await connected());
+    const program = await Program.start(tunnel);
+    verdict = false;
+    for (let i = 0; i < 50; i++) {
+      program.send('please');
+      await run(10);
+    }
+    expect(asked).toHaveLength(2);
+    expect(tunnel.stats()).toMatchObject({ flowsOpened: 1, flowsFailed: 1 });
+    expect(tunnel.stats().dropped).toBeGreaterThan(40);
+    await run(1_000);
+    verdict = true;
+    program.send('now');
+    await run(200);
+    expect(program.got).toEqual(['NOW']);
+    expect(served.map(({ text }) => text)).toEqual(['now']);
+  });
+
+  test('above the limit of its type; those that are open stay', async () => {
+    const tunnel = await opened(await connected());
+    under.device.limitUdpTunnelFlows('dns', 1);
+    const [first, second] = [await Program.start(tunnel), await Program.start(tunnel)];
+    first.send('one');
+    await run(200);
+    second.send('two');
+    await run(200);
+    first.send('three');
+    await run(200);
+    expect([first.got, second.got]).toEqual([['ONE', 'THREE'], []]);
+    expect(tunnel.stats()).toMatchObject({ flows: 1, flowsFailed: 1 });
+  });
+
+  test('above the limit of one connection; others have their own', async () => {
+    under.device.limitUdpTunnelFlowsPerConnection(2);
+    const tunnels = [await opened(await connected()), await opened(await connected('DIRECT'))];
+    const programs = await Promise.all(tunnels.flatMap((tunnel) => [1, 2, 3].map(() => Program.start(tunnel))));
+    for (const program of programs) {
+      program.send('x');
+      await run(200);
+    }
+    expect(programs.map(({ got }) => got.length)).toEqual([1, 1, 0, 1, 1, 0]);
+  });
+});
+
+test('more programs than flows: the one that was silent longest makes room', async () => {
+  const tunnel = await opened(await connected(), { maxFlows: 2 });
+  const programs = await Promise.all([1, 2, 3].map(() => Program.start(tunnel)));
+  for (const index of [0, 1, 0, 2, 0]) {
+    programs[index]!.send('x');
+    await run(200);
+  }
+  expect(programs.map(({ got }) => got.length)).toEqual([3, 1, 1]);
+  expect(tunnel.stats()).toMatchObject({ flows: 2, flowsOpened: 3, flowsReplaced: 1, flowsFailed: 0 });
+  expect(stats().flows).toBe(2);
+  expect(new Set(served.map(({ port }) => port)).size).toBe(3);
+});
+
+test('datagrams go through while a download fills the connection', async () => {
+  under.device.addStreamListener(7, async (incoming) => incoming.accept().write(new Uint8Array(4_000_000)));
+  scene.world.sim.link(under.host, 'station', { delay: 10, rate: 8_000_000 });
+  const connection = await connected();
+  const tunnel = await opened(connection);
+  const stream = connection.createStream();
+  await scene.settle(stream.open(7));
+  const reading = stream.readAll(4_000_000);
+  const program = await Program.start(tunnel);
+  for (let i = 0; i < 20; i++) {
+    program.send(`q${i}`);
+    await run(100);
+  }
+  expect(program.got.length).toBeGreaterThanOrEqual(19);
+  expect((await scene.settle(reading)).length).toBe(4_000_000);
+});
+
+describe('what cannot be opened', () => {
+  test('says why', async () => {
+    const connection = await connected();
+    expect(await scene.code(connection.createUdpTunnel().open('nothing'))).toBe('NOT_FOUND');
+    expect(await scene.code(connection.createUdpTunnel().open('a/b'))).toBe('INVALID_ARGUMENT');
+    expect(await scene.code(connection.createUdpTunnel().open('names', 65_536))).toBe('INVALID_ARGUMENT');
+    expect(await scene.code(connection.createUdpTunnel().open('names', 0, { idleTimeout: 10 }))).toBe('INVALID_ARGUMENT');
+    expect(await scene.code(connection.createUdpTunnel().open('names', 0, { maxFlows: 0 }))).toBe('INVALID_ARGUMENT');
+    const tunnel = connection.createUdpTunnel();
+    expect(() => tunnel.stats()).toThrow(expect.objectContaining({ code: 'INVALID_STATE' }));
+    await scene.settle(tunnel.open('names'));
+    expect(await scene.code(tunnel.open('names'))).toBe('INVALID_STATE');
+    expect(await scene.code(connection.createUdpTunnel().open('names', tunnel.getLocalPort()))).toBe('PORT_IN_USE');
+    verdict = false;
+    expect(await scene.code(connection.createUdpTunnel().open('names'))).toBe('FORBIDDEN');
+    await scene.settle(connection.close());
+    expect(await scene.code(connection.createUdpTunnel().open('names'))).toBe('STOPPED');
+  });
+
+  test('a port of the system: what to do, and the tunnel can be opened at another', async () => {
+    const connection = await connected();
+    const refused = bindError(Object.assign(new Error('bind EACCES'), { code: 'EACCES' }), { port: 53, receive: () => {} });
+    const bind = vi.spyOn(phone.network, 'bind').mockRejectedValueOnce(refused);
+    const tunnel = connection.createUdpTunnel();
+    const opening = scene.settle(tunnel.open('names', 53));
+    await expect(opening).rejects.toMatchObject({ code: 'PRIVILEGED_PORT', message: expect.stringContaining('1024 or above') });
+    expect(bind).toHaveBeenLastCalledWith(expect.objectContaining({ port: 53, host: '127.0.0.1' }));
+    await scene.settle(tunnel.open('names'));
+    const program = await Program.start(tunnel);
+    program.send('late');
+    await run(500);
+    expect(program.got).toEqual(['LATE']);
+  });
+
+  test('at the device', () => {
+    const service = { id: 'x', type: 'dns', host: '192.0.2.1', port: 1 };
+    const add = (change: object) => () => under.device.addUdpTunnelService({ ...service, ...change });
+    expect(add({ id: 'names' })).toThrow(expect.objectContaining({ code: 'IN_USE' }));
+    for (const change of [{ port: 0 }, { id: '' }, { host: '224.0.0.251' }, { idleTimeout: 999 }, { type: '' }])
+      expect(add(change)).toThrow(expect.objectContaining({ code: 'INVALID_ARGUMENT' }));
+    expect(() => under.device.removeUdpTunnelService('x')).toThrow(expect.objectContaining({ code: 'NOT_FOUND' }));
+    expect(() => under.device.addCoapResource('GET', '/udp-tunnels/mine', () => undefined)).toThrow(/reserved/);
+    under.device.addTcpTunnelService({ ...service, id: 'names' });
+  });
+});

@@ -1,0 +1,106 @@
+/** What a tunnel connection holds, and for how long: the parts alone, without sockets. */
+import { beforeEach, expect, test } from 'vitest';
+import { Authorization } from '../../../device/authorization.ts';
+import { CoapResources } from '../../../device/coap-resources.ts';
+import { Connections, type DeviceConnection } from '../../../device/connections.ts';
+import { Listeners } from '../../../device/listeners.ts';
+import { StreamListeners } from '../../../device/streams.ts';
+import { type TcpTunnelService, type TunnelConnection, Tunnels } from '../../../device/tunnels/tunnels.ts';
+import { StreamCode } from '../../../protocol/errors/index.ts';
+import { silentLog } from '../../../transport/environment.ts';
+import { nodeEnvironment } from '../../../transport/node/index.ts';
+import { Deferred } from '../../../transport/session/deferred.ts';
+import { Emitter } from '../../../transport/session/emitter.ts';
+import { IncomingStream } from '../../../transport/session/incoming-stream.ts';
+import type { Session, SessionStream } from '../../../transport/session/index.ts';
+
+const PORT = 0x8000_0000;
+const settled = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+
+/** TCP connections made so far. */
+let made: { aborts: number; end: () => void }[];
+let streams: StreamListeners;
+let tunnels: Tunnels<TcpTunnelService>;
+let authorization: Authorization;
+
+beforeEach(() => {
+  made = [];
+  streams = new StreamListeners(silentLog);
+  const { clock } = nodeEnvironment();
+  authorization = new Authorization({ clock, log: silentLog }, () => {});
+  const resources = new CoapResources(new Connections(new Listeners(silentLog)), silentLog, clock);
+  const resolve = async (): Promise<string[]> => ['192.0.2.1'];
+  tunnels = new Tunnels({ kind: 'TCP', authorization, streams, resources, connect: async () => tcp(), resolve });
+  tunnels.add({ id: 'web', type: 'http', host: '127.0.0.1', port: 80 });
+});
+
+function tcp(): TunnelConnection {
+  const ended = new Deferred<void>();
+  const connection = { aborts: 0, end: () => ended.resolve() };
+  made.push(connection);
+  const abort = (): void => {
+    connection.aborts++;
+    ended.resolve();
+  };
+  return { join: () => ended.promise, abort };
+}
+
+/** A client's connection, and what ends it. */
+function client(): { connection: DeviceConnection; close: () => void } {
+  const events = new Emitter<{ closed: null }>(silentLog);
+  const closed = new Deferred<null>();
+  const session = { on: events.on.bind(events), closed: closed.promise } as unknown as Session;
+  const close = (): void => {
+    events.emit('closed', null);
+    closed.resolve(null);
+  };
+  return { connection: new Connections(new Listeners(silentLog)).add(session), close };
+}
+
+/** A stream to the service arrives. @returns what became of it: undefined while undecided, 0 accepted, else the code of the refusal */
+function arrive(connection: DeviceConnection): () => number | undefined {
+  let fate: number | undefined;
+  const accept = (): SessionStream => {
+    fate = 0;
+    return { abort: () => {} } as SessionStream;
+  };
+  const refuse = (code: number): void => {
+    fate = code;
+  };
+  streams.arrived(new IncomingStream(PORT, { accept, refuse }), connection);
+  return () => fate;
+}
+
+test('a tunnel connection that ended holds nothing of the client connection', async () => {
+  authorization.listen(() => true);
+  const { connection, close } = client();
+  arrive(connection);
+  await settled();
+  made[0]!.end();
+  await settled();
+  const before = made[0]!.aborts;
+  close();
+  await settled();
+  expect(made[0]!.aborts).toBe(before);
+});
+
+test('one that runs ends with the client connection', async () => {
+  authorization.listen(() => true);
+  const { connection, close } = client();
+  arrive(connection);
+  await settled();
+  close();
+  expect(made[0]!.aborts).toBe(1);
+});
+
+test('who waits for permission takes no place from those who have it', async () => {
+  const stranger = client().connection;
+  authorization.listen(({ connection }) => (connection === stranger ? new Promise(() => {}) : true));
+  tunnels.limit('http', 1);
+  const waiting = arrive(stranger);
+  await settled();
+  const friend = arrive(client().connection);
+  const second = arrive(client().connection);
+  await settled();
+  expect([waiting(), friend(), second()]).toEqual([undefined, 0, StreamCode.STREAM_LIMIT]);
+});

@@ -1,0 +1,95 @@
+/** Where a tunnel service is: names are resolved once, and not everywhere. */
+import { describe, expect, test } from 'vitest';
+import { mayBeResolved, ServiceHost } from '../../../device/tunnels/service-host.ts';
+import { RemoteError } from '../../../protocol/errors/index.ts';
+
+/** A resolver that gives one answer after the other; an empty one is a failure. */
+function resolver(...answers: string[][]) {
+  const asked: string[] = [];
+  const resolve = async (host: string): Promise<string[]> => {
+    asked.push(host);
+    const answer = answers.shift() ?? [];
+    if (answer.length === 0) throw new RemoteError('DNS', `${host} has no address`);
+    return answer;
+  };
+  return { asked, resolve };
+}
+
+describe('a name', () => {
+  test('is resolved once, when the service is added, and never again', async () => {
+    const { asked, resolve } = resolver(['192.0.2.1', '192.0.2.2'], ['192.0.2.66']);
+    const host = new ServiceHost('camera.example', resolve);
+    expect(asked).toEqual(['camera.example']);
+    expect([await host.address(), await host.address()]).toEqual(['192.0.2.1', '192.0.2.1']);
+    expect(asked).toHaveLength(1);
+  });
+
+  test('that does not resolve yet is asked for again at the next use', async () => {
+    const { asked, resolve } = resolver([], [], ['2001:db8::1'], ['192.0.2.66']);
+    const host = new ServiceHost('camera.example', resolve);
+    await expect(host.address()).rejects.toMatchObject({ code: 'DNS' });
+    await expect(host.address()).rejects.toMatchObject({ code: 'DNS' });
+    expect([await host.address(), await host.address()]).toEqual(['2001:db8::1', '2001:db8::1']);
+    expect(asked).toHaveLength(3);
+  });
+
+  test('leads to the first address that a service may have, or nowhere', async () => {
+    expect(await new ServiceHost('a', resolver(['fe80::1', '169.254.169.254', '192.0.2.1']).resolve).address()).toBe('192.0.2.1');
+    await expect(new ServiceHost('a', resolver(['fe80::1', '169.254.169.254']).resolve).address()).rejects.toMatchObject({
+      code: 'DNS',
+      message: 'a leads only to addresses that a tunnel service may not have',
+    });
+  });
+
+  test.each([
+    ['127.0.0.1', true],
+    ['::1', true],
+    ['10.0.0.1', true],
+    ['fd00::1', true],
+    ['2001:db8::1', true],
+    ['64:ff9b::c000:201', true],
+    ['169.254.0.1', false],
+    ['169.254.169.254', false],
+    ['::ffff:169.254.169.254', false],
+    ['64:ff9b::a9fe:a9fe', false],
+    ['2002:c000:201::1', true],
+    ['2002:a9fe:a9fe::1', false],
+    ['fe80::1', false],
+    ['fe80::1%eth0', false],
+    ['febf::1', false],
+    ['fd00:ec2::254', false],
+    ['fd20:ce::254', false],
+    ['fd00:42::42', false],
+    ['168.63.129.16', false],
+    ['64:ff9b::6464:64c8', false],
+    ['100.100.100.200', false],
+    ['0.0.0.0', false],
+    ['0.1.2.3', false],
+    ['::', false],
+    ['224.0.0.251', false],
+    ['239.255.255.255', false],
+    ['255.255.255.255', false],
+    ['ff02::fb', false],
+    ['garbage', false],
+  ])('may lead to %s: %s', (address, expected) => {
+    expect(mayBeResolved(address)).toBe(expected);
+  });
+});
+
+describe('a number', () => {
+  const { resolve, asked } = resolver();
+
+  test.each([
+    ['192.0.2.1', '192.0.2.1'],
+    ['2001:DB8:0::1', '2001:db8::1'],
+    ['169.254.7.7', '169.254.7.7'],
+    ['fe80::1%eth0', 'fe80::1%eth0'],
+  ])('%s is taken as it is written, and nobody is asked', async (host, expected) => {
+    expect(await new ServiceHost(host, resolve).address()).toBe(expected);
+    expect(asked).toEqual([]);
+  });
+
+  test.each(['0.0.0.0', '::', '224.0.0.1', 'ff02::1', '255.255.255.255'])('%s is refused', (host) => {
+    expect(() => new ServiceHost(host, resolve)).toThrow(expect.objectContaining({ code: 'INVALID_ARGUMENT' }));
+  });
+});

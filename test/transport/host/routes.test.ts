@@ -1,0 +1,56 @@
+/** Routes a host is an end of: interned, bound to their channel, forgotten. */
+import { describe, expect, test } from 'vitest';
+import type { Path } from '../../../protocol/path.ts';
+import { Routes } from '../../../transport/host/routes.ts';
+import type { Session } from '../../../transport/session/index.ts';
+
+const channel = {
+  provenPath: { kind: 'udp', key: 'udp:0:10.0.0.1:4433', address: '10.0.0.1', port: 4433, socket: 0, local: false },
+} as Session;
+
+function id(number: number): Uint8Array {
+  const bytes = new Uint8Array(8);
+  new DataView(bytes.buffer).setUint32(0, number);
+  return bytes;
+}
+
+describe('routes', () => {
+  test('promise no larger packets than Ethernet carries, since nothing is known of their far side', () => {
+    const ceiling = (maxUdpPayload?: number) => {
+      const path = { ...channel.provenPath, ...(maxUdpPayload === undefined ? {} : { maxUdpPayload }) };
+      return new Routes().add({ provenPath: path } as Session, id(1), undefined, 0).path.maxUdpPayload;
+    };
+    expect([ceiling(), ceiling(65_000), ceiling(1252)]).toEqual([1452, 1452, 1252]);
+  });
+
+  test('are where their channel is, and stay the same paths', () => {
+    const moving = { provenPath: channel.provenPath };
+    const routes = new Routes();
+    const { path } = routes.add(moving as Session, id(1), undefined, 0);
+    const { key } = path;
+    moving.provenPath = { ...channel.provenPath, key: 'elsewhere', address: '10.0.0.2', port: 5, socket: 1 };
+    expect(path).toMatchObject({ kind: 'route', key, address: '10.0.0.2', port: 5, socket: 1, local: false });
+    expect(routes.add(moving as Session, id(1), undefined, 0).path).toBe(path);
+    expect([routes.find(path)?.path, routes.size]).toEqual([path, 1]);
+  });
+
+  test('without a session are forgotten after two minutes', () => {
+    const routes = new Routes();
+    const used = routes.add(channel, id(1), undefined, 0).path;
+    const idle = routes.add(channel, id(2), undefined, 0).path;
+    routes.prune(new Set([used]), 120_001);
+    expect([routes.find(used)?.path, routes.find(idle)]).toEqual([used, undefined]);
+  });
+
+  test('of a base station that offers them without end stay bounded; those in use stay', () => {
+    const routes = new Routes();
+    const used = new Set<Path>();
+    for (let i = 0; i < 20_000; i++) {
+      routes.prune(used, i);
+      const { path } = routes.add(channel, id(i), undefined, i);
+      if (i % 2000 === 0) used.add(path);
+    }
+    expect(routes.size).toBeLessThanOrEqual(1024);
+    for (const path of used) expect(routes.find(path)?.path).toBe(path);
+  });
+});

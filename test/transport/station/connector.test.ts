@@ -1,0 +1,206 @@
+/** A client's channels to base stations: use, reuse, redirects, failures. */
+import { describe, expect, it } from 'vitest';
+import { Host } from '../../../transport/host/index.ts';
+import type { Session } from '../../../transport/session/index.ts';
+import type { Simulation } from '../../../transport/sim/index.ts';
+import { Redirect, type StationAddress, StationConnector } from '../../../transport/station/index.ts';
+import { nativeSimulation } from '../../support/simulation.ts';
+import { openStation, STATION_PORT, testRouter } from '../session/support.ts';
+
+async function client(simulation: Simulation, station: StationAddress, idleTimeout?: number) {
+  const environment = simulation.host('client', { addresses: ['10.0.0.2/24'] });
+  const identity = environment.crypto.generateKey();
+  const host = await simulation.settle(Host.open(environment, { identity, binds: [{ port: 0 }] }));
+  const connector = new StationConnector({ host, station, ...(idleTimeout === undefined ? {} : { idleTimeout }) });
+  return { environment, host, connector };
+}
+
+async function station(simulation: Simulation, name = 'station', address = '10.0.0.9', extra = {}) {
+  const opened = await openStation(simulation, name, address, extra);
+  const router = testRouter(opened.environment);
+  opened.host.onSession = (session) => {
+    session.router = router;
+  };
+  return opened;
+}
+
+const hello = async (session: Session): Promise<number> => (await session.request({ method: 'GET', path: '/hello' })).status;
+
+describe('use', () => {
+  it('connects once for all who need it at the same time', async () => {
+    const simulation = nativeSimulation();
+    const { host: stationHost, address } = await station(simulation);
+    const { connector } = await client(simulation, address);
+    const seen = new Set<Session>();
+    const use = () =>
+      connector.use(async (session) => {
+        seen.add(session);
+        return hello(session);
+      });
+    expect(await simulation.settle(Promise.all([use(), use(), use()]))).toEqual([205, 205, 205]);
+    expect(await simulation.settle(use())).toBe(205);
+    expect(seen.size).toBe(1);
+    expect(stationHost.sessions.size).toBe(1);
+  });
+
+  it('shows the station a throw-away key', async () => {
+    const simulation = nativeSimulation();
+    const { address } = await station(simulation);
+    const { connector, host } = await client(simulation, address, 1000);
+    const key = () => connector.use(async (session) => session.localFingerprint);
+    const first = await simulation.settle(key());
+    await simulation.run(3000);
+    const second = await simulation.settle(key());
+    expect(new Set([first, second, host.fingerprint]).size).toBe(3);
+  });
+
+  it('follows redirects and keeps each channel', async () => {
+    const simulation = nativeSimulation();
+    const [one, two] = [await station(simulation, 'one', '10.0.0.9'), await station(simulation, 'two', '10.0.0.10')];
+    const { connector } = await client(simulation, one.address);
+    const seen: [string, number][] = [];
+    const use = () =>
+      connector.use<number>(async (session, { station: at, redirects }) => {
+        seen.push([at.host, redirects]);
+        return at.host === 'one' ? new Redirect(two.address) : hello(session);
+      });
+    expect(await simulation.settle(use())).toBe(205);
+    expect(await simulation.settle(use())).toBe(205);
+    expect(seen).toEqual([
+      ['one', 0],
+      ['two', 1],
+      ['one', 0],
+      ['two', 1],
+    ]);
+    expect([one.host.sessions.size, two.host.sessions.size]).toEqual([1, 1]);
+  });
+
+  it('BAD_RESPONSE for a loop of redirects', async () => {
+    const simulation = nativeSimulation();
+    const { address } = await station(simulation);
+    const { connector } = await client(simulation, address);
+    let runs = 0;
+    const loop = connector.use<number>(async () => {
+      runs++;
+      return new Redirect(address);
+    });
+    await expect(simulation.settle(loop)).rejects.toMatchObject({ code: 'BAD_RESPONSE' });
+    expect(runs).toBe(6);
+  });
+
+  it('closes when idle, not while it is used', async () => {
+    const simulation = nativeSimulation();
+    const { host: stationHost, address } = await station(simulation);
+    const { connector } = await client(simulation, address, 5000);
+    const slow = connector.use((session) => session.request({ method: 'GET', path: '/slow' }));
+    await simulation.settle(slow);
+    await simulation.run(4000);
+    await simulation.settle(connector.use(hello));
+    await simulation.run(4000);
+    expect(stationHost.sessions.size).toBe(1);
+    await simulation.run(2000);
+    expect(stationHost.sessions.size).toBe(0);
+    expect(await simulation.settle(connector.use(hello))).toBe(205);
+  });
+
+  it('stays while a relayed session runs over it', async () => {
+    const simulation = nativeSimulation();
+    const { host: stationHost, address } = await station(simulation);
+    const { connector, host } = await client(simulation, address, 1000);
+    let dial: ReturnType<Host['dial']> | undefined;
+    await simulation.settle(
+      connector.use(async (session) => {
+        const path = host.routePath(session, new Uint8Array(8).fill(5));
+        dial = host.dial({ path, name: 'device', timeout: 20_000 });
+        dial.session.catch(() => {});
+      }),
+    );
+    await simulation.run(15_000);
+    expect(stationHost.sessions.size).toBe(1);
+    await simulation.run(15_000);
+    expect(stationHost.sessions.size).toBe(0);
+  });
+
+  it('a kept channel of a restarted station is replaced without the caller noticing', async () => {
+    const simulation = nativeSimulation();
+    const resetSecret = new Uint8Array(32).fill(1);
+    const first = await station(simulation, 'station', '10.0.0.9', { resetSecret });
+    const { connector } = await client(simulation, first.address, 600_000);
+    await simulation.settle(connector.use(hello));
+    first.environment.stop();
+    await station(simulation, 'station', '10.0.0.9', { resetSecret, identity: first.identity });
+    const start = simulation.now;
+    expect(await simulation.settle(connector.use(hello))).toBe(205);
+    expect(simulation.now - start).toBeLessThan(1000);
+  });
+
+  it('an error of the caller is his, and the channel stays', async () => {
+    const simulation = nativeSimulation();
+    const { host: stationHost, address } = await station(simulation);
+    const { connector } = await client(simulation, address);
+    await expect(
+      simulation.settle(
+        connector.use(async () => {
+          throw new Error('mine');
+        }),
+      ),
+    ).rejects.toThrow('mine');
+    await simulation.run(1000);
+    expect(stationHost.sessions.size).toBe(1);
+  });
+});
+
+describe('failures', () => {
+  const nowhere: StationAddress = { host: '10.0.0.77', port: STATION_PORT, fingerprint: 'ab'.repeat(32) };
+
+  it('CONNECTION_REFUSED where nobody answers, within the time given; the next use tries again', async () => {
+    const simulation = nativeSimulation();
+    const { connector } = await client(simulation, nowhere);
+    for (let i = 0; i < 2; i++) {
+      const start = simulation.now;
+      await expect(simulation.settle(connector.use(hello, { timeout: 2000 }))).rejects.toMatchObject({ code: 'CONNECTION_REFUSED' });
+      expect(simulation.now - start).toBeGreaterThanOrEqual(2000);
+      expect(simulation.now - start).toBeLessThan(2100);
+    }
+  });
+
+  it('DNS, also when the resolver never answers', async () => {
+    const simulation = nativeSimulation();
+    const { connector, environment } = await client(simulation, { ...nowhere, host: 'nowhere' });
+    await expect(simulation.settle(connector.use(hello))).rejects.toMatchObject({ code: 'DNS' });
+    Object.assign(environment.network, { resolve: () => new Promise(() => {}) });
+    await expect(simulation.settle(connector.use(hello, { timeout: 1000 }))).rejects.toMatchObject({ code: 'DNS' });
+  });
+
+  it('FINGERPRINT_MISMATCH for another key', async () => {
+    const simulation = nativeSimulation();
+    const { address, host } = await station(simulation);
+    const { connector } = await client(simulation, { ...address, fingerprint: 'ab'.repeat(32) });
+    await expect(simulation.settle(connector.use(hello))).rejects.toMatchObject({ code: 'FINGERPRINT_MISMATCH' });
+    expect(host.sessions.size).toBe(0);
+  });
+
+  it('STOPPED by its signal, which leaves the dial to the others', async () => {
+    const simulation = nativeSimulation({ link: { delay: 200 } });
+    const { address } = await station(simulation);
+    const { connector } = await client(simulation, address);
+    const controller = new AbortController();
+    const [mine, other] = [connector.use(hello, { signal: controller.signal }), connector.use(hello)];
+    await simulation.run(10);
+    controller.abort();
+    await expect(mine).rejects.toMatchObject({ code: 'STOPPED' });
+    expect(await simulation.settle(other)).toBe(205);
+    await expect(connector.use(hello, { signal: controller.signal })).rejects.toMatchObject({ code: 'STOPPED' });
+  });
+
+  it('after close', async () => {
+    const simulation = nativeSimulation();
+    const { address, host: stationHost } = await station(simulation);
+    const { connector } = await client(simulation, address);
+    await simulation.settle(connector.use(hello));
+    await simulation.settle(connector.close());
+    await simulation.run(100);
+    expect(stationHost.sessions.size).toBe(0);
+    await expect(connector.use(hello)).rejects.toMatchObject({ code: 'STOPPED' });
+  });
+});

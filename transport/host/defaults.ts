@@ -1,0 +1,24 @@
+/** What a host uses where its configuration says nothing. */
+import type { DataParameters, KeepAlive } from '../../bindings/index.ts';
+import type { HostLimits } from './config.ts';
+
+/** PROTOCOL.md §5: PING 25 s after the last acknowledged packet, then every 2 s, 15 times. */
+export const defaultKeepAlive: KeepAlive = { interval: 25_000, retryInterval: 2_000, maxRetries: 15 };
+
+export const defaultParameters: DataParameters = {
+  // Longer than the 55 s in which the keep-alive of the other end decides.
+  idleTimeout: 90_000,
+  maxUdpPayload: 1452,
+  initialMaxData: 1024 * 1024,
+  initialMaxStreamData: 16 * 1024,
+  maxStreams: 2048,
+  maxMessages: 256,
+  maxAckDelay: 25,
+  maxDatagram: 1200,
+};
+
+/** PROTOCOL.md §2: those of a device. */
+export const defaultLimits: HostLimits = { halfOpen: 64, retryAbove: 16, connections: 64 };
+
+/** Requests of one peer served at a time. */
+export const defaultMaxRequests = 64;

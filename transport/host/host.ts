@@ -1,0 +1,403 @@
+/**
+ * One party on the network: a Core, an Endpoint, its sockets and the Driver, with a Session for every connection. Device, client and base station
+ * open one each (or several in one process: they share nothing).
+ *
+ * 1. Datagrams go from the driver to the endpoint, unless `intercept` takes them.
+ * 2. The endpoint names connections that have events: those being dialed resolve or fail their `connect`, accepted ones become sessions,
+ *    and an established one's session translates its events.
+ * 3. What an application calls on a session wakes the driver, which sends.
+ * 4. When the core fails, all sessions end with CORE_FAILED and a new core and endpoint take over on the same sockets.
+ *
+ * Who may connect, and what for, is decided above.
+ */
+import type { CoreOptions } from '../../bindings/index.ts';
+import { BodyRoom } from '../../protocol/coap/index.ts';
+import type { Connection, ConnectionEvent } from '../../protocol/connection/index.ts';
+import type { EndpointEvent } from '../../protocol/endpoint/index.ts';
+import { asSvcError, CloseCode, LocalError, RemoteError, type SvcError } from '../../protocol/errors/index.ts';
+import { fingerprint } from '../../protocol/identity/index.ts';
+import type { Path } from '../../protocol/path.ts';
+import { Driver } from '../driver.ts';
+import type { Environment, UdpSocket } from '../environment.ts';
+import { Deferred } from '../session/deferred.ts';
+import { guarded } from '../session/emitter.ts';
+import { RandomPool } from '../session/random-pool.ts';
+import { Resting } from '../session/resting.ts';
+import { Session, type SharedBySessions } from '../session/session.ts';
+import { whileOpen } from '../session/while-open.ts';
+import type { ConnectOptions, ConnectTarget, HostConfig, HostLimits, PreparedConnect } from './config.ts';
+import { defaultKeepAlive, defaultLimits, defaultMaxRequests } from './defaults.ts';
+import { RestartingEngine, type Running } from './restarting-engine.ts';
+import { Routes } from './routes.ts';
+import { startEndpoint } from './start-endpoint.ts';
+
+/** ms for a handshake when `connect` names none. */
+const CONNECT_TIMEOUT = 10_000;
+/** Bytes of all bodies that peers have under way in blocks. */
+const BODY_ROOM = 32 << 20;
+/** ms `close` waits for the last packets to leave. */
+const CLOSE_TIMEOUT = 1000;
+
+/** A connect under way, as its own layer holds it. */
+export interface Dial {
+  readonly session: Promise<Session>;
+  /** Gives up: STOPPED. Harmless when it is decided. */
+  cancel(): void;
+}
+
+interface Attempt {
+  readonly target: ConnectTarget;
+  readonly connection: Connection;
+  /** Null while a prepared one waits for its Respond. */
+  path: Path | null;
+  readonly result: Deferred<Session>;
+}
+
+/** One party on the network. Made by `open`. */
+export class Host {
+  /** Sees each session a peer opened; see HostConfig. */
+  onSession: ((session: Session) => void) | null;
+  /** Sees each datagram first; see HostConfig. */
+  intercept: ((datagram: Uint8Array, path: Path) => boolean) | null;
+  readonly environment: Environment;
+  /** Full hex fingerprint of the host's identity. */
+  readonly fingerprint: string;
+  /** In force at once when changed. */
+  readonly limits: HostLimits;
+
+  readonly #config: HostConfig;
+  /** Of the next core, too. */
+  readonly #core: CoreOptions;
+  readonly #engine: RestartingEngine;
+  readonly #driver: Driver<EndpointEvent>;
+  readonly #attempts = new Map<Connection, Attempt>();
+  readonly #sessions = new Set<Session>();
+  readonly #routes = new Routes();
+  readonly #sockets: UdpSocket[] = [];
+  readonly #shared: SharedBySessions;
+  #closing: Promise<void> | null = null;
+
+  /**
+   * Makes the core, binds the sockets.
+   * @throws LocalError PORT_IN_USE, PRIVILEGED_PORT, INVALID_ARGUMENT (a bind's host), NOT_IMPLEMENTED (no wasm SIMD here)
+   */
+  static async open(environment: Environment, config: HostConfig): Promise<Host> {
+    const limits = { ...defaultLimits, ...config.limits };
+    const resetSecret = config.resetSecret ?? environment.crypto.randomBytes(32);
+    const core = { ...config.core };
+    const start = (): Promise<Running> => startEndpoint(environment, { ...config, core }, limits, resetSecret);
+    const host = new Host(environment, { ...config, core }, limits, await start(), start);
+    try {
+      for (const bind of config.binds) host.#sockets.push(await host.#driver.bind(bind));
+    } catch (error) {
+      await host.close();
+      throw error;
+    }
+    return host;
+  }
+
+  private constructor(environment: Environment, config: HostConfig, limits: HostLimits, running: Running, start: () => Promise<Running>) {
+    this.environment = environment;
+    this.fingerprint = fingerprint(config.identity.publicKey, environment.crypto);
+    this.limits = limits;
+    this.onSession = config.onSession ?? null;
+    this.intercept = config.intercept ?? null;
+    this.#config = config;
+    this.#core = config.core ?? {};
+    this.#engine = new RestartingEngine(running, {
+      clock: environment.clock,
+      log: environment.log,
+      start,
+      onFailed: () => this.#coreFailed(),
+      onRestarted: () => this.#driver.wake(),
+      onUnrecoverable: (error) => config.onUnrecoverable?.(asSvcError(error)),
+    });
+    this.#shared = {
+      clock: environment.clock,
+      random: new RandomPool(environment.crypto),
+      log: environment.log,
+      maxRequests: config.maxRequests ?? defaultMaxRequests,
+      bodyRoom: new BodyRoom(BODY_ROOM),
+      resting: new Resting(environment.clock),
+      wake: () => this.#driver.wake(),
+      // The station follows what comes over the channel, never a Route packet (PROTOCOL.md §6).
+      suspected: (session) => this.#routes.find(session.path)?.channel.ping(),
+      ended: (session, error) => this.#ended(session, error),
+    };
+    this.#driver = new Driver({
+      environment,
+      engine: this.#engine,
+      onEvent: (event) => this.#handle(event),
+      intercept: (datagram, path) => this.intercept?.(datagram, path) === true,
+    });
+  }
+
+  /** In the order of the binds. */
+  get sockets(): readonly UdpSocket[] {
+    return this.#sockets;
+  }
+
+  /** Sessions that are open now, whoever opened them. */
+  get sessions(): ReadonlySet<Session> {
+    return this.#sessions;
+  }
+
+  /**
+   * Connects; resolves when the peer is authenticated.
+   * @throws TIMEOUT; STOPPED (signal, host closed); RemoteError FINGERPRINT_MISMATCH, WRONG_PRODUCT_ID, WRONG_DEVICE_ID; OUT_OF_MEMORY;
+   * INVALID_ARGUMENT. A peer without room ends the fresh session with DEVICE_INTERNAL_ERROR.
+   */
+  async connect(options: ConnectOptions): Promise<Session> {
+    const { signal } = options;
+    if (signal?.aborted === true) throw new LocalError('STOPPED', 'the connect was stopped');
+    const dial = this.dial(options);
+    signal?.addEventListener('abort', dial.cancel, { once: true });
+    try {
+      return await dial.session;
+    } finally {
+      signal?.removeEventListener('abort', dial.cancel);
+    }
+  }
+
+  /** `connect` for callers that try several ways at once; `signal` is not looked at. Throws what is wrong with the arguments or this host. */
+  dial(options: ConnectOptions): Dial {
+    this.#assertOpen();
+    const path = 'path' in options ? options.path : this.#path(options.address, options.port, options.socket);
+    const now = this.environment.clock.now();
+    const attempt = this.#attempt(
+      options,
+      this.#engine.endpoint.connect({ ...this.#handshake(options, now), ...this.#routeOptions(path), path }, now),
+      path,
+    );
+    return { session: attempt.result.promise, cancel: () => this.#cancel(attempt) };
+  }
+
+  /** First half of a connect through the base station. @throws as connect; `signal` counts from `establish` on */
+  prepare(target: ConnectTarget): PreparedConnect {
+    this.#assertOpen();
+    const now = this.environment.clock.now();
+    const attempt = this.#attempt(target, this.#engine.endpoint.prepare(this.#handshake(target, now), now), null);
+    return {
+      initiate: attempt.connection.initiate ?? new Uint8Array(0),
+      establish: (respond, path) => this.#establish(attempt, respond, path),
+      cancel: () => this.#cancel(attempt),
+    };
+  }
+
+  /**
+   * A relayed Initiate arrived (device: POST /p2p/connect). Returns the Respond packet for the answer; the session appears in onSession when the
+   * Complete arrives on `path`.
+   * @throws RemoteError when it is refused
+   */
+  acceptRelayed(initiate: Uint8Array, path: Path): Uint8Array {
+    this.#assertOpen();
+    const respond = this.#engine.endpoint.accept(initiate, path, this.environment.clock.now(), this.#routeOptions(path));
+    this.#driver.wake();
+    return respond;
+  }
+
+  /**
+   * The path through the base station at the other end of `channel`, for our end's route id (8 bytes). Same arguments, same object. Sessions on it
+   * end with CLOSED when the channel ends, and when the station answers with a Reset that carries `resetToken` (16 bytes).
+   */
+  routePath(channel: Session, routeId: Uint8Array, resetToken?: Uint8Array): Path {
+    const now = this.environment.clock.now();
+    this.#routes.prune(this.#usedPaths(), now);
+    return this.#routes.add(channel, routeId, resetToken, now).path;
+  }
+
+  /** Sessions, and connects under way, on routes through the station of `channel`. */
+  relayedOver(channel: Session): number {
+    let count = 0;
+    for (const { path } of [...this.#sessions, ...this.#attempts.values()]) {
+      if (path?.kind === 'route' && this.#routes.find(path)?.channel === channel) count++;
+    }
+    return count;
+  }
+
+  /** Sends one datagram as it is (a base station's relay); it must not be changed afterwards. @returns false when it was dropped */
+  send(datagram: Uint8Array, path: Path): boolean {
+    return this.#driver.send(datagram, path);
+  }
+
+  /**
+   * Closes every session (its peer is told that we shut down), waits at most `timeout` ms for that to leave, closes the sockets. Calling
+   * again gives the same promise.
+   */
+  close(timeout: number = CLOSE_TIMEOUT): Promise<void> {
+    this.#closing ??= this.#shutDown(timeout);
+    return this.#closing;
+  }
+
+  /** Room for bytes of streams of all sessions from now on, in units of 256 bytes; what is buffered above it stays until it drains. */
+  limitStreamSegments(segments: number): void {
+    this.#core.streamSegments = segments;
+    this.#engine.core?.limitStreamSegments(segments);
+    this.#driver.wake();
+  }
+
+  /** Counters of endpoint and driver. */
+  stats(): Readonly<Record<string, number>> {
+    const endpoint = this.#engine.isRunning ? this.#engine.endpoint.stats : {};
+    const receiveBuffer = Math.min(...this.#sockets.map((socket) => socket.receiveBuffer ?? 0));
+    return { sessions: this.#sessions.size, receiveBuffer, ...this.#driver.stats, ...endpoint };
+  }
+
+  async #shutDown(timeout: number): Promise<void> {
+    for (const attempt of [...this.#attempts.values()]) this.#cancel(attempt);
+    for (const session of [...this.#sessions]) void session.close(CloseCode.SHUTDOWN);
+    if (this.#engine.isRunning) this.#engine.endpoint.close(this.environment.clock.now());
+    this.#engine.close();
+    const late = new Deferred<void>();
+    const cancel = this.environment.clock.schedule(timeout, () => late.resolve());
+    await Promise.race([this.#driver.close(), late.promise]);
+    cancel();
+    for (const socket of this.#sockets) this.#driver.unbind(socket);
+  }
+
+  #handle(event: EndpointEvent): void {
+    if (event.kind === 'connection') this.#accepted(event.connection);
+    else if (event.kind === 'active') this.#drain(event.connection);
+    // A failed core is noticed by the engine itself, wherever the trap happened.
+  }
+
+  #accepted(connection: Connection): void {
+    const session = this.#makeSession(connection, this.#config.router === undefined ? {} : { router: this.#config.router });
+    const listener = this.onSession;
+    if (listener !== null) guarded(this.environment.log, 'session listener', () => listener(session));
+    this.#drain(connection);
+  }
+
+  #drain(connection: Connection): void {
+    if (connection.attachment instanceof Session) {
+      connection.attachment.drain();
+      return;
+    }
+    const attempt = this.#attempts.get(connection);
+    const next = (): ConnectionEvent | null => whileOpen(() => connection.nextEvent(), null);
+    for (let event = next(); event !== null; event = next()) {
+      if (attempt === undefined) continue;
+      if (event.kind === 'opened') {
+        this.#opened(attempt);
+        return;
+      }
+      if (event.kind === 'failed' || event.kind === 'closed') this.#fail(attempt, event.error ?? new RemoteError('CLOSED', 'closed'));
+    }
+  }
+
+  #opened(attempt: Attempt): void {
+    this.#attempts.delete(attempt.connection);
+    const session = this.#makeSession(attempt.connection, attempt.target);
+    // Who opened a connection keeps it alive: the other end's silence is for its idle timeout.
+    session.setKeepAlive(this.#config.keepAlive ?? defaultKeepAlive);
+    attempt.result.resolve(session);
+    // What else has arrived waits until who connected has put its listeners on.
+    this.environment.clock.defer(() => {
+      session.drain();
+      this.#driver.wake();
+    });
+  }
+
+  #makeSession(connection: Connection, target: Pick<ConnectTarget, 'identity' | 'router'>): Session {
+    const { identity = this.#config.identity } = target;
+    const own = identity === this.#config.identity ? this.fingerprint : fingerprint(identity.publicKey, this.environment.crypto);
+    const session = new Session(connection, own, target.router ?? null, this.#shared);
+    connection.attachment = session;
+    this.#sessions.add(session);
+    return session;
+  }
+
+  #ended(session: Session, error: SvcError | null): void {
+    session.connection.attachment = null;
+    this.#sessions.delete(session);
+    for (const path of session.connection.paths) this.#routes.remove(path);
+    const reason = error === null ? 'it was closed' : error.message;
+    for (const path of this.#routes.removeOf(session)) this.#endRoute(path, reason);
+  }
+
+  #endRoute(path: Path, reason: string): void {
+    const error = new RemoteError('CLOSED', `the channel to the base station ended (${reason}), and with it the route`);
+    const now = this.environment.clock.now();
+    for (const session of [...this.#sessions])
+      if (!whileOpen(() => session.connection.pathLost(path, now), false)) session.end(error, CloseCode.ROUTE_CLOSED);
+    for (const attempt of [...this.#attempts.values()]) if (attempt.path === path) this.#fail(attempt, error);
+  }
+
+  #coreFailed(): void {
+    const error = new LocalError('CORE_FAILED', 'the data plane failed, the connection is lost');
+    for (const attempt of [...this.#attempts.values()]) {
+      this.#attempts.delete(attempt.connection);
+      attempt.result.reject(error);
+    }
+    for (const session of [...this.#sessions]) session.abandon(error);
+  }
+
+  #attempt(target: ConnectTarget, connection: Connection, path: Path | null): Attempt {
+    const attempt: Attempt = { target, connection, path, result: Deferred.quiet() };
+    this.#attempts.set(connection, attempt);
+    this.#driver.wake();
+    return attempt;
+  }
+
+  async #establish(attempt: Attempt, respond: Uint8Array, path: Path): Promise<Session> {
+    const { signal } = attempt.target;
+    const cancel = (): void => this.#cancel(attempt);
+    if (signal?.aborted === true) cancel();
+    signal?.addEventListener('abort', cancel, { once: true });
+    try {
+      if (this.#attempts.has(attempt.connection)) {
+        attempt.path = path;
+        this.#engine.endpoint.respond(attempt.connection, respond, path, this.environment.clock.now(), this.#routeOptions(path));
+        this.#driver.wake();
+      }
+      return await attempt.result.promise;
+    } finally {
+      signal?.removeEventListener('abort', cancel);
+    }
+  }
+
+  #cancel(attempt: Attempt): void {
+    this.#fail(attempt, new LocalError('STOPPED', 'the connect was stopped'));
+  }
+
+  #fail(attempt: Attempt, error: SvcError): void {
+    if (!this.#attempts.delete(attempt.connection)) return;
+    attempt.result.reject(error);
+    whileOpen(() => attempt.connection.close(CloseCode.NO_ERROR, '', this.environment.clock.now()), undefined);
+    this.#driver.wake();
+  }
+
+  #handshake(target: ConnectTarget, now: number) {
+    const { name, pin, expect, identity, firstTimeout, migration } = target;
+    return {
+      name,
+      deadline: now + (target.timeout ?? CONNECT_TIMEOUT),
+      ...(pin === undefined ? {} : { pin }),
+      ...(expect === undefined ? {} : { expect }),
+      ...(identity === undefined ? {} : { identity }),
+      ...(firstTimeout === undefined ? {} : { firstTimeout }),
+      ...(migration === undefined ? {} : { migration }),
+    };
+  }
+
+  #routeOptions(path: Path): { routeResetToken?: Uint8Array } {
+    const routeResetToken = this.#routes.find(path)?.resetToken;
+    return routeResetToken === undefined ? {} : { routeResetToken };
+  }
+
+  #path(address: string, port: number, index = 0): Path {
+    const socket = this.#sockets[index];
+    if (socket === undefined) throw new LocalError('INVALID_ARGUMENT', `this host has no socket ${index}`);
+    return socket.path(address, port);
+  }
+
+  #usedPaths(): Set<Path> {
+    const ofSessions = [...this.#sessions].flatMap((session) => session.connection.paths);
+    const ofAttempts = [...this.#attempts.values()].flatMap(({ path }) => path ?? []);
+    return new Set([...ofSessions, ...ofAttempts]);
+  }
+
+  #assertOpen(): void {
+    if (this.#closing !== null) throw new LocalError('STOPPED', 'this host is closed');
+  }
+}

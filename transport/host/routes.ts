@@ -1,0 +1,105 @@
+/**
+ * The routes through base stations that this host is an end of: for each a path that sessions use like any other, bound to the session it was made
+ * over (its channel). When the channel moves, the route moves with it, here as at the station; when the channel ends, so do the sessions on its
+ * routes: nothing could reach them any more.
+ */
+import { hex } from '@scure/base';
+import { u32 } from '../../protocol/packet/index.ts';
+import { ETHERNET_PAYLOAD, type Path } from '../../protocol/path.ts';
+import type { Session } from '../session/session.ts';
+
+/** One route that this host is an end of. */
+export interface Route {
+  readonly path: Path;
+  readonly channel: Session;
+  /** 16 bytes a Reset of the station for this route carries. */
+  readonly resetToken: Uint8Array | undefined;
+  readonly since: number;
+}
+
+interface Entry extends Route {
+  /** The halves of its id. */
+  readonly high: number;
+  readonly low: number;
+}
+
+/** ms a route may stay without a session before it is forgotten: longer than any connect takes. */
+const MAX_UNUSED = 120_000;
+/** Routes above which the oldest without a session go at once: a base station may not fill our memory with them. */
+const MAX_ROUTES = 1024;
+
+/** The path of a route: through the station at the other end of a channel, and where that is from now on when the channel moves. */
+class RoutePath implements Path {
+  readonly kind = 'route';
+  readonly key: string;
+  readonly route: Uint8Array;
+  readonly local = false;
+  readonly maxUdpPayload: number;
+  readonly #channel: Session;
+
+  constructor(channel: Session, id: Uint8Array) {
+    const { key, maxUdpPayload = ETHERNET_PAYLOAD } = channel.provenPath;
+    this.key = `route:${hex.encode(id)}@${key}`;
+    this.route = id.slice();
+    // Nothing is known of the link behind the station, whatever the one in front of it is.
+    this.maxUdpPayload = Math.min(maxUdpPayload, ETHERNET_PAYLOAD);
+    this.#channel = channel;
+  }
+
+  get address(): string {
+    return this.#channel.provenPath.address;
+  }
+
+  get port(): number {
+    return this.#channel.provenPath.port;
+  }
+
+  get socket(): number {
+    return this.#channel.provenPath.socket;
+  }
+}
+
+/** All routes of a host. */
+export class Routes {
+  readonly #routes = new Map<Path, Entry>();
+
+  /** The route with this id over this channel; same arguments, same path object. */
+  add(channel: Session, id: Uint8Array, resetToken: Uint8Array | undefined, now: number): Route {
+    const [high, low] = [u32(id, 0), u32(id, 4)];
+    for (const route of this.#routes.values()) {
+      if (route.low === low && route.high === high && route.channel === channel) return route;
+    }
+    const path = new RoutePath(channel, id);
+    const route: Entry = { path, channel, resetToken: resetToken?.slice(), since: now, high, low };
+    this.#routes.set(path, route);
+    return route;
+  }
+
+  find(path: Path): Route | undefined {
+    return this.#routes.get(path);
+  }
+
+  remove(path: Path): void {
+    this.#routes.delete(path);
+  }
+
+  /** Takes out the routes of a channel. */
+  removeOf(channel: Session): Path[] {
+    const paths: Path[] = [];
+    for (const [path, route] of this.#routes) if (route.channel === channel) paths.push(path);
+    for (const path of paths) this.#routes.delete(path);
+    return paths;
+  }
+
+  get size(): number {
+    return this.#routes.size;
+  }
+
+  /** Forgets routes whose connect never came to anything. @param used paths of sessions and of connects under way */
+  prune(used: ReadonlySet<Path>, now: number): void {
+    for (const [path, route] of this.#routes) {
+      const due = now - route.since > MAX_UNUSED || this.#routes.size >= MAX_ROUTES;
+      if (due && !used.has(path)) this.#routes.delete(path);
+    }
+  }
+}

@@ -1,0 +1,217 @@
+/**
+ * A device's lasting channel to its base station. (The client's short-lived one is `StationConnector`.)
+ *
+ * 1. Dial the configured station with its pin (`dial.ts`).
+ * 2. Let the product attach on the fresh session; a redirect leads to 1 with the target's pin, at most MAX_REDIRECTS in a row.
+ * 3. Attached: take over the keep-alive numbers of the answer and wait for the session's end.
+ * 4. Wait, and begin again at 1 with the configured station: at once after a channel that held was closed or reset (the station restarted), else
+ *    with the back-off; slowly when we were refused for what we are.
+ */
+import type { KeepAlive } from '../../bindings/index.ts';
+import type { Router } from '../../protocol/coap/index.ts';
+import { asSvcError, LocalError, RemoteError, type SvcError } from '../../protocol/errors/index.ts';
+import type { Host } from '../host/host.ts';
+import { Deferred } from '../session/deferred.ts';
+import { Emitter } from '../session/emitter.ts';
+import type { Session } from '../session/session.ts';
+import { Backoff, MAX_SLOW_DELAY, SlowBackoff } from './backoff.ts';
+import { dialStation, MAX_REDIRECTS, type StationAddress } from './dial.ts';
+
+/** What the product's attach came to. */
+export type AttachVerdict =
+  | { kind: 'attached'; keepAlive?: KeepAlive }
+  | { kind: 'redirect'; station: StationAddress }
+  /** A passing trouble: again after the back-off, and not before `after` ms when the station said so. */
+  | { kind: 'retry'; error: SvcError; after?: number }
+  /** Refused for what we are (wrong ids, unknown fingerprint, replaced): again after 10 s (REPLACED: 60 s), or `after` ms, doubling up to 1 h. */
+  | { kind: 'refused'; error: SvcError; after?: number };
+
+/** Where an attach goes. */
+export interface AttachContext {
+  readonly station: StationAddress;
+  /** How many redirects led here. */
+  readonly redirects: number;
+}
+
+/** Which station, and what to do there. */
+export interface StationChannelConfig {
+  host: Host;
+  station: StationAddress;
+  /** Serves what the station asks on this channel. */
+  router?: Router<Session>;
+  /** Attaches on a fresh session. What it throws counts as 'retry', REPLACED and FINGERPRINT_MISMATCH as 'refused'. */
+  attach: (session: Session, context: AttachContext) => Promise<AttachVerdict>;
+}
+
+/** Events of the channel with what they carry. */
+export interface StationChannelEvents {
+  /** The product attached on it. */
+  connected: Session;
+  /** An attached channel ended; null when this end closed it. The next attempt follows by itself unless `stop` was called. */
+  disconnected: SvcError | null;
+  /** An attempt failed; the next one is in `delay` ms. */
+  failed: { error: SvcError; delay: number; refused: boolean };
+}
+
+/** ms for resolver and handshake: short, so that a station that comes back is not waited for by a repeat that is seconds away. */
+const DIAL_TIMEOUT = 6_000;
+/** ms for the product's attach. */
+const ATTACH_TIMEOUT = 30_000;
+/** ms after which an attach has held: the back-off starts afresh, and a restart of the station is followed at once. */
+const HELD = 10_000;
+/** ms the loser of two devices with one identity waits first (PROTOCOL.md §7). */
+const REPLACED_DELAY = 60_000;
+
+/** From `start` to `stop`. */
+interface Run {
+  stopped: boolean;
+  /** Ends what the run waits for. */
+  interrupt: () => void;
+}
+
+/** A channel that comes back by itself, from `start` to `stop`. */
+export class StationChannel {
+  readonly #config: StationChannelConfig;
+  readonly #events: Emitter<StationChannelEvents>;
+  readonly #backoff: Backoff;
+  readonly #slow: SlowBackoff;
+  #session: Session | null = null;
+  #run: Run | null = null;
+  #ended: Promise<void> = Promise.resolve();
+
+  constructor(config: StationChannelConfig) {
+    const { crypto, log } = config.host.environment;
+    this.#config = config;
+    this.#events = new Emitter(log);
+    this.#backoff = new Backoff(crypto);
+    this.#slow = new SlowBackoff(crypto);
+  }
+
+  /** The attached session, null while there is none. */
+  get session(): Session | null {
+    return this.#session;
+  }
+
+  /** Begins, or begins again after `stop`; does nothing while it runs. */
+  start(): void {
+    if (this.#run !== null) return;
+    const run: Run = { stopped: false, interrupt: () => {} };
+    this.#run = run;
+    this.#backoff.reset();
+    this.#slow.reset();
+    this.#ended = this.#ended.then(() => this.#loop(run));
+  }
+
+  /** Detaches, and stays so until `start`. Resolves when the session is closed and nothing of the run is left. */
+  async stop(): Promise<void> {
+    const run = this.#run;
+    if (run !== null) {
+      this.#run = null;
+      run.stopped = true;
+      run.interrupt();
+    }
+    await this.#ended;
+  }
+
+  /** Listens. @returns what stops listening */
+  on<K extends keyof StationChannelEvents>(event: K, listener: (value: StationChannelEvents[K]) => void): () => void {
+    return this.#events.on(event, listener);
+  }
+
+  async #loop(run: Run): Promise<void> {
+    while (!run.stopped) {
+      const delay = await this.#cycle(run);
+      if (!run.stopped && delay > 0) await this.#sleep(run, delay);
+    }
+  }
+
+  /** One attempt with its redirects and, if it attached, the life of the channel. @returns ms until the next one */
+  async #cycle(run: Run): Promise<number> {
+    let { station } = this.#config;
+    for (let redirects = 0; redirects <= MAX_REDIRECTS; redirects++) {
+      const verdict = await this.#attempt(run, { station, redirects });
+      if (run.stopped) return 0;
+      if (typeof verdict === 'number') return verdict;
+      if (verdict.kind !== 'redirect') return this.#failed(verdict.error, verdict.kind === 'refused', verdict.after);
+      station = verdict.station;
+    }
+    return this.#failed(new RemoteError('BAD_RESPONSE', `more than ${MAX_REDIRECTS} redirects in a row`), false);
+  }
+
+  async #attempt(run: Run, context: AttachContext): Promise<Exclude<AttachVerdict, { kind: 'attached' }> | number> {
+    const { host, router } = this.#config;
+    const dial = dialStation(host, context.station, { timeout: DIAL_TIMEOUT, ...(router && { router }) });
+    run.interrupt = dial.cancel;
+    let session: Session;
+    try {
+      session = await dial.session;
+    } catch (error) {
+      return troubleVerdict(asSvcError(error));
+    }
+    run.interrupt = () => void session.close();
+    if (run.stopped) run.interrupt();
+    const verdict = await this.#attach(session, context);
+    if (verdict.kind === 'attached' && !run.stopped) return this.#hold(session, verdict.keepAlive);
+    await session.close();
+    return verdict.kind === 'attached' ? 0 : verdict;
+  }
+
+  /** The product's attach, bounded in time and by the session's life. */
+  async #attach(session: Session, context: AttachContext): Promise<AttachVerdict> {
+    const late = new Deferred<AttachVerdict>();
+    const timeout = new RemoteError('TIMEOUT', 'the base station did not answer the attach');
+    const cancel = this.#config.host.environment.clock.schedule(ATTACH_TIMEOUT, () => late.resolve(troubleVerdict(timeout)));
+    const ended = session.closed.then((error) => troubleVerdict(error ?? new LocalError('STOPPED', 'the channel was stopped')));
+    try {
+      return await Promise.race([this.#config.attach(session, context), late.promise, ended]);
+    } catch (error) {
+      return troubleVerdict(asSvcError(error));
+    } finally {
+      cancel();
+    }
+  }
+
+  /** Attached: waits for the end. @returns ms until the next attempt */
+  async #hold(session: Session, keepAlive: KeepAlive | undefined): Promise<number> {
+    const { clock } = this.#config.host.environment;
+    const since = clock.now();
+    if (keepAlive !== undefined) session.setKeepAlive(keepAlive);
+    this.#session = session;
+    this.#events.emit('connected', session);
+    const error = await session.closed;
+    this.#session = null;
+    const delay = this.#delayAfter(error, clock.now() - since);
+    this.#events.emit('disconnected', error);
+    return delay;
+  }
+
+  #delayAfter(error: SvcError | null, held: number): number {
+    if (held > this.#slow.current) this.#slow.reset();
+    if (error?.code === 'REPLACED') return this.#slow.next(REPLACED_DELAY);
+    if (held < HELD) return this.#backoff.next();
+    this.#backoff.reset();
+    return error?.code === 'CLOSED' ? 0 : this.#backoff.next();
+  }
+
+  #failed(error: SvcError, refused: boolean, after = error.code === 'REPLACED' ? REPLACED_DELAY : undefined): number {
+    const wait = after === undefined ? 0 : Math.min(Math.max(0, after), MAX_SLOW_DELAY);
+    const delay = refused ? this.#slow.next(after === undefined ? undefined : wait) : wait + this.#backoff.next();
+    this.#events.emit('failed', { error, delay, refused });
+    return delay;
+  }
+
+  #sleep(run: Run, delay: number): Promise<void> {
+    return new Promise((resolve) => {
+      const cancel = this.#config.host.environment.clock.schedule(delay, resolve);
+      run.interrupt = () => {
+        cancel();
+        resolve();
+      };
+    });
+  }
+}
+
+/** What a failed dial or attach means for the next attempt. */
+function troubleVerdict(error: SvcError): Exclude<AttachVerdict, { kind: 'attached' | 'redirect' }> {
+  return { kind: error.code === 'REPLACED' || error.code === 'FINGERPRINT_MISMATCH' ? 'refused' : 'retry', error };
+}

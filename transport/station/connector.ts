@@ -1,0 +1,161 @@
+/**
+ * A client's channels to base stations: made when something needs one, kept for further connects and while relayed sessions run over it, closed when
+ * idle. Each need is one attempt without back-off: the caller gets the error.
+ *
+ * Channels are kept per station, since redirects lead different devices to different stations. A kept channel that turns out dead (the station
+ * restarted) is replaced by a fresh one, once, without the caller noticing.
+ */
+import type { PrivateKey } from '../../protocol/crypto-host.ts';
+import { asSvcError, LocalError, RemoteError } from '../../protocol/errors/index.ts';
+import type { Cancel } from '../environment.ts';
+import type { Host } from '../host/host.ts';
+import { Deferred } from '../session/deferred.ts';
+import type { Session } from '../session/session.ts';
+import { dialStation, MAX_REDIRECTS, type StationAddress } from './dial.ts';
+
+/** Which station, and how long its channels stay. */
+export interface StationConnectorConfig {
+  host: Host;
+  station: StationAddress;
+  /** Key towards the station; default: a fresh one for each channel, so that the station cannot tell clients apart (PROTOCOL.md §1). */
+  identity?: PrivateKey;
+  /** ms without use and without relayed session until a channel is closed, default 30,000. */
+  idleTimeout?: number;
+}
+
+/** Where `run` was led. */
+export interface StationUse {
+  readonly station: StationAddress;
+  /** How many redirects led here. */
+  readonly redirects: number;
+}
+
+/** What `use` may be answered instead of a result: go to that station and run again. */
+export class Redirect {
+  readonly station: StationAddress;
+
+  constructor(station: StationAddress) {
+    this.station = station;
+  }
+}
+
+/** ms for resolver and handshake when `use` names none. */
+const DIAL_TIMEOUT = 10_000;
+const IDLE_TIMEOUT = 30_000;
+
+interface Channel {
+  readonly session: Session;
+  users: number;
+  cancelIdle: Cancel;
+}
+
+/** Channels to base stations, shared by those who need one. */
+export class StationConnector {
+  readonly #config: StationConnectorConfig;
+  readonly #channels = new Map<string, Promise<Channel>>();
+  #isClosed = false;
+
+  constructor(config: StationConnectorConfig) {
+    this.#config = config;
+  }
+
+  /**
+   * Runs `run` on a session with the base station, connecting first when there is none, and again at the target of a returned Redirect. `run` may
+   * be called a second time when a kept channel died under it.
+   * @param options `timeout`: ms for each dial, default 10,000; `signal` stops waiting (what `run` does with it is its own)
+   * @throws DNS, CONNECTION_REFUSED, FINGERPRINT_MISMATCH, STOPPED; BAD_RESPONSE for more than 5 redirects; whatever `run` throws
+   */
+  async use<T>(
+    run: (session: Session, use: StationUse) => Promise<T | Redirect>,
+    options: { signal?: AbortSignal; timeout?: number } = {},
+  ): Promise<T> {
+    let { station } = this.#config;
+    for (let redirects = 0; redirects <= MAX_REDIRECTS; redirects++) {
+      const result = await this.#runAt(station, (session) => run(session, { station: { ...station }, redirects }), options);
+      if (!(result instanceof Redirect)) return result;
+      station = result.station;
+    }
+    throw new RemoteError('BAD_RESPONSE', `more than ${MAX_REDIRECTS} redirects in a row`);
+  }
+
+  /** Closes all channels; later use fails with STOPPED. */
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    const channels = await Promise.allSettled(this.#channels.values());
+    await Promise.all(channels.map((channel) => (channel.status === 'fulfilled' ? channel.value.session.close() : undefined)));
+  }
+
+  async #runAt<T>(
+    station: StationAddress,
+    run: (session: Session) => Promise<T>,
+    options: { signal?: AbortSignal; timeout?: number },
+  ): Promise<T> {
+    const kept = this.#channels.has(keyOf(station));
+    const channel = await this.#channel(station, options);
+    channel.users++;
+    channel.cancelIdle();
+    try {
+      return await run(channel.session);
+    } catch (error) {
+      if (!kept || channel.session.isOpen || this.#isClosed || asSvcError(error).code === 'STOPPED') throw error;
+    } finally {
+      channel.users--;
+      this.#closeWhenIdle(channel);
+    }
+    return this.#runAt(station, run, options);
+  }
+
+  async #channel(station: StationAddress, options: { signal?: AbortSignal; timeout?: number }): Promise<Channel> {
+    if (this.#isClosed || options.signal?.aborted === true) throw stopped();
+    const key = keyOf(station);
+    let channel = this.#channels.get(key);
+    if (channel === undefined) {
+      channel = this.#dial(station, options.timeout ?? DIAL_TIMEOUT);
+      this.#channels.set(key, channel);
+      const forget = (): void => {
+        if (this.#channels.get(key) === channel) this.#channels.delete(key);
+      };
+      channel.then(({ session }) => session.on('closed', forget), forget);
+    }
+    return unlessAborted(channel, options.signal);
+  }
+
+  /** The dial is shared by all who wait for it, so nobody's signal ends it. */
+  async #dial(station: StationAddress, timeout: number): Promise<Channel> {
+    const { host, identity } = this.#config;
+    const dial = dialStation(host, station, { timeout, identity: identity ?? host.environment.crypto.generateKey() });
+    const channel: Channel = { session: await dial.session, users: 0, cancelIdle: () => {} };
+    this.#closeWhenIdle(channel);
+    return channel;
+  }
+
+  #closeWhenIdle(channel: Channel): void {
+    const { host, idleTimeout = IDLE_TIMEOUT } = this.#config;
+    if (channel.users > 0 || !channel.session.isOpen) return;
+    channel.cancelIdle = host.environment.clock.schedule(idleTimeout, () => {
+      if (!channel.session.isOpen) return;
+      if (host.relayedOver(channel.session) > 0) this.#closeWhenIdle(channel);
+      else void channel.session.close();
+    });
+  }
+}
+
+function keyOf({ host, port, fingerprint }: StationAddress): string {
+  return `${host} ${port} ${fingerprint}`;
+}
+
+function stopped(): LocalError {
+  return new LocalError('STOPPED', 'the connect was stopped');
+}
+
+async function unlessAborted<T>(promise: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
+  if (signal === undefined) return promise;
+  const aborted = Deferred.quiet<never>();
+  const abort = (): void => aborted.reject(stopped());
+  signal.addEventListener('abort', abort, { once: true });
+  try {
+    return await Promise.race([promise, aborted.promise]);
+  } finally {
+    signal.removeEventListener('abort', abort);
+  }
+}

@@ -1,0 +1,10 @@
+/** The way to a base station: one attempt, a client's short-lived channels, and a device's lasting one. */
+export {
+  type AttachContext,
+  type AttachVerdict,
+  StationChannel,
+  type StationChannelConfig,
+  type StationChannelEvents,
+} from './channel.ts';
+export { Redirect, StationConnector, type StationConnectorConfig, type StationUse } from './connector.ts';
+export type { StationAddress } from './dial.ts';

@@ -1,7 +1,7 @@
 /** Exports of the test target: internals of the core, so that each part has unit tests of its own. Not part of the ABI. */
 import { closeCode } from "./connection/close";
 import { receive } from "./connection/receive";
-import { CONNECTION_USED, Connection, PHASE_ACKED, SEND_PHASE, flagged } from "./connection/record";
+import { CONNECTION_USED, Connection, PHASE_ACKED, SEND_PHASE, flagged } from "./records/connection";
 import { CONGESTION_BBR, CONGESTION_CUBIC } from "./codes.generated";
 import { bbrInit, bbrLossEpisode, bbrUndo } from "./congestion/bbr/bbr";
 import { BBR_USED, bbrOf } from "./congestion/bbr/record";
@@ -12,10 +12,10 @@ import { CUBIC_IN_BBR, takeModel } from "./congestion/model";
 import { BOOKKEEPING, CHUNK, takeClearChunk } from "./memory/chunks";
 import { CONNECTION_SIZE, STREAM_SIZE, connectionSlab, receiveSlot } from "./memory/layout";
 import { OVERHEAD } from "./packet/header";
-import { IDS_USED } from "./paths/connection-ids";
-import { PATHS_USED } from "./paths/path";
-import { FLIGHT_USED, RECORD_SIZE, SENT_USED, ensureFlight } from "./recovery/flight";
-import { STREAM_USED } from "./streams/record";
+import { IDS_USED } from "./records/connection-ids";
+import { PATHS_USED } from "./paths/table";
+import { FLIGHT_USED, RECORD_SIZE, SENT_USED, ensureFlight } from "./records/flight";
+import { STREAM_USED } from "./records/stream";
 
 export { abortColumn, abortLine } from "./abort";
 export * from "./aead/one-shot";
@@ -33,8 +33,8 @@ export { maskOf, reconstruct } from "./packet/number";
 export { maybeUpdateSendKey } from "./packet/key-update";
 export { isNew, mark, scanDown, windowFloor } from "./packet/replay-window";
 export { writeAck } from "./recovery/ack-policy";
-export { onRttSample, probeTimeout, rttInit } from "./recovery/rtt";
-export { mayPace, onPaced, pacingIdle, pacingTime, refill } from "./pacing";
+export { onRttSample, probeTimeout, rttInit } from "./records/rtt";
+export { mayPace, onPaced, pacingIdle, pacingTime, refill } from "./congestion/pacing";
 export { pacingRate } from "./congestion/congestion";
 export { cubicAckDone, cubicAcked, cubicLost } from "./congestion/cubic";
 export { endSlowStart, hystartAcked, hystartInit, hystartRtt } from "./congestion/hystart";

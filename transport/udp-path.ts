@@ -3,7 +3,7 @@ import { LocalError } from '../protocol/errors/index.ts';
 import { ETHERNET_PAYLOAD, type Path } from '../protocol/path.ts';
 import { canonicalAddress, isLoopback, parseAddress } from './address.ts';
 
-/** UDP payload that a loopback interface (MTU 65,536) carries whole, rounded down; core-as/packet/size-search.ts ends there too. */
+/** UDP payload that a loopback interface (MTU 65,536) carries whole, rounded down; core-as/recovery/mtu.ts ends there too. */
 const LOOPBACK_PAYLOAD = 65_000;
 /** IPv4 (RFC 791) and IPv6 (RFC 8200) without options, each with UDP (RFC 768). */
 const HEADERS_IPV4 = 28;

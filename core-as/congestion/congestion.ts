@@ -14,8 +14,8 @@
 import {
   CONGESTION_BBR, CONGESTION_CUBIC, CONGESTION_NEWRENO, STATE_AVOIDANCE, STATE_CONSERVATIVE_SLOW_START, STATE_SLOW_START, STATE_STARTUP,
 } from "../codes.generated";
-import { Connection } from "../connection/record";
-import { SentPacket, flightOf } from "../recovery/flight";
+import { Connection } from "../records/connection";
+import { SentPacket, flightOf } from "../records/flight";
 import {
   bbrAckDone, bbrAcked, bbrAllLost, bbrBandwidth, bbrInit, bbrLossEpisode, bbrLost, bbrOutOfCredit, bbrPacingRate, bbrPersistent,
   bbrQueueStands, bbrSent, bbrSpurious, bbrState, bbrUndo, bbrWindowFull, bbrWorthKeeping,

@@ -5,8 +5,8 @@
  * only while it is used.
  */
 import { CONGESTION_BBR } from "../codes.generated";
-import { APP_LIMITED, Connection, flagged } from "../connection/record";
-import { flightOf } from "../recovery/flight";
+import { APP_LIMITED, Connection, flagged } from "../records/connection";
+import { flightOf } from "../records/flight";
 import { Hystart, endSlowStart, hystartAcked, hystartInit, hystartRtt } from "./hystart";
 import { CUBIC_IN_BBR, Model, initialWindow } from "./model";
 import { minimumWindow, newRenoUndo } from "./new-reno";

@@ -5,7 +5,7 @@
  * `KEEP_MODEL` without an acknowledgement it is given back, and at once when it has learnt nothing (a keep-alive, a small request).
  * So an idle connection owns none.
  */
-import { Connection } from "../connection/record";
+import { Connection } from "../records/connection";
 import { BOOKKEEPING, releaseChunk, takeClearChunk } from "../memory/chunks";
 
 // RFC 9002 §7.2

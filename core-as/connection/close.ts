@@ -11,13 +11,13 @@
  */
 import { BOOKKEEPING, releaseChunk, takeClearChunk } from "../memory/chunks";
 import { releaseModel } from "../congestion/model";
-import { endFlight } from "../recovery/flight";
-import { probeTimeout } from "../recovery/rtt";
+import { endFlight } from "../records/flight";
+import { probeTimeout } from "../records/rtt";
 import { APPLICATION_CLOSE, CONNECTION_CLOSE } from "../frames/types";
 import { writeVarint } from "../frames/varint";
 import {
   CLOSE_DUE, CLOSING, Connection, DRAINED, DRAINING, ON_CLOSED, ON_DRAINED, ON_TIMED_OUT, OPEN,
-} from "./record";
+} from "../records/connection";
 
 /** Most bytes of a reason that are kept and sent. */
 export const MOST_REASON: u32 = 512;

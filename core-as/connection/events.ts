@@ -13,15 +13,15 @@ import { headLength, queueOf } from "../datagrams/queue";
 import { results } from "../memory/layout";
 import { head, remove } from "../memory/list";
 import { eventPath, eventValue, nextPathEvent } from "../paths/events";
-import { maybeFree } from "../streams/life";
+import { maybeFree } from "../streams/lifecycle";
 import {
   EVENT_LINK, ON_FINISHED, ON_MESSAGE, ON_OPENED, ON_READABLE, ON_RESET, ON_STOPPED, ON_WRITABLE, RECEIVE_DONE, Stream, address,
-} from "../streams/record";
+} from "../records/stream";
 import { closeCode } from "./close";
 import {
   Connection, EVENTS_LIST, ON_CLOSED, ON_COMPLETED, ON_DRAINED, ON_MESSAGES, ON_RECEIVE_KEY, ON_SEND_KEY, ON_STREAMS, ON_TIMED_OUT, SUSPECTED,
   at, flagged,
-} from "./record";
+} from "../records/connection";
 
 /** Kind of the next event, NONE when there is none. */
 export function nextEvent(c: Connection): u32 {

@@ -18,18 +18,18 @@ import { CONNECTION_SIZE, connectionCount, connectionSlab, transfer } from "../m
 import { discardPreviousKey } from "../packet/key-update";
 import { maskOf } from "../packet/number";
 import { initSize } from "../packet/size";
-import { releaseIds } from "../paths/connection-ids";
+import { releaseIds } from "../records/connection-ids";
 import { seedChallenges } from "../paths/challenge-data";
-import { releasePaths } from "../paths/path";
-import { endFlight } from "../recovery/flight";
-import { rttInit } from "../recovery/rtt";
+import { releasePaths } from "../paths/table";
+import { endFlight } from "../records/flight";
+import { rttInit } from "../records/rtt";
 import { LEAST_DATA_WINDOW } from "../streams/credit";
-import { freeStream } from "../streams/life";
-import { Stream } from "../streams/record";
+import { freeStream } from "../streams/lifecycle";
+import { Stream } from "../records/stream";
 import { MOST_WINDOW, releaseWindow } from "../streams/window";
-import { ticksOf } from "../ticks";
+import { ticksOf } from "../records/ticks";
 import { releaseClosing } from "./close";
-import { Connection, INITIATOR, SEND_COMPLETE, receiveKey, sendKey, slotOf } from "./record";
+import { Connection, INITIATOR, SEND_COMPLETE, receiveKey, sendKey, slotOf } from "../records/connection";
 import { drawSkip } from "./skip";
 
 const KEYS: usize = 0;

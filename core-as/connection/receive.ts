@@ -2,23 +2,23 @@
  * A datagram arrived.
  *
  *   1. authenticate and decrypt in the receive slot (packet/protection.ts)
- *   2. frames, one after the other (frames/dispatch.ts); a violation closes the connection
+ *   2. frames, one after the other (connection/frames.ts); a violation closes the connection
  *   3. no room for what a frame carries: the packet stays unacknowledged, the peer repeats it. Frames are idempotent, so a part that
  *      was taken already does no harm; datagrams, which are not, are taken last
  *   4. mark the number as received, decide about acknowledging
  */
 import { ERROR_AEAD_LIMIT_REACHED } from "../codes.generated";
-import { deliverDatagrams, elicited, nonProbing, receiveFrames } from "../frames/dispatch";
+import { deliverDatagrams, elicited, nonProbing, receiveFrames } from "./frames";
 import { receiveSlot } from "../memory/layout";
 import { HEADER, OVERHEAD } from "../packet/header";
 import { openedError, openedNumber, unprotect } from "../packet/protection";
 import { mark } from "../packet/replay-window";
 import { onReceived } from "../recovery/ack-policy";
 import { arrive, arrivedOn, noteSpeaker } from "../paths/arrival";
-import { followed } from "../paths/moves";
+import { followed } from "../paths/migration";
 import { REFUSED } from "../streams/receive";
 import { closeOnViolation, onPacketWhileClosing } from "./close";
-import { ACK_NOW, Connection, DRAINING, OPEN } from "./record";
+import { ACK_NOW, Connection, DRAINING, OPEN } from "../records/connection";
 
 /** RFC 9001 §6.6 */
 const MOST_FAILURES: u64 = 1 << 36;

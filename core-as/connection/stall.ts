@@ -3,17 +3,17 @@
  *
  * An end that only receives has nothing in flight, so no probe timeout of its own tells it that packets no longer come. When its NAT rebinds it
  * while it owes no acknowledgement, the peer sends to an address that is nobody's, and only a packet from here can tell it the new one. The PING is
- * repeated by the probe timeout like anything else, which also finds a path or a route that is dead (paths/half-dead.ts).
+ * repeated by the probe timeout like anything else, which also finds a path or a route that is dead (paths/failover.ts).
  * RFC 9000 §10.1.2 leaves it to an endpoint to test the path with a PING; Chromium's QUIC does so after 200 ms of an open stream.
  *
  * A peer that just has nothing to send for the moment costs two small packets, at most once in LEAST_BYTES.
  */
 import { datagramBytes, forgetDatagramBytes } from "../datagrams/queue";
 import { next } from "../memory/list";
-import { flightOf } from "../recovery/flight";
-import { probeTimeout } from "../recovery/rtt";
-import { ALL_LINK, PEER_RESET, RECEIVE_DONE, Stream, canReceive, has } from "../streams/record";
-import { Connection, SEND_PING } from "./record";
+import { flightOf } from "../records/flight";
+import { probeTimeout } from "../records/rtt";
+import { ALL_LINK, PEER_RESET, RECEIVE_DONE, Stream, canReceive, has } from "../records/stream";
+import { Connection, SEND_PING } from "../records/connection";
 
 /** Our constant: what has to have come since the peer was last asked. PING and ACK are some 150 bytes: 1 % of it. */
 const LEAST_BYTES: u32 = 16_384;

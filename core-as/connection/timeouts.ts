@@ -2,20 +2,20 @@
 import { forget } from "../congestion/congestion";
 import { onEarlyCopy } from "../recovery/early-copy";
 import { onProbe, detectLost } from "../recovery/loss";
-import { onProbeTimeout } from "../paths/half-dead";
+import { onProbeTimeout } from "../paths/failover";
 import { onPathTimeout } from "../paths/validation";
 import { discardPreviousKey } from "../packet/key-update";
 import { offerMessages, offerStreams } from "../streams/credit";
-import { Stream, WANTS_ROOM, has, ALL_LINK } from "../streams/record";
+import { Stream, WANTS_ROOM, has, ALL_LINK } from "../records/stream";
 import { offerRoom } from "../streams/send";
 import { next } from "../memory/list";
 import {
   ackTimer, closeTimer, earlyCopyTimer, idleTimer, keepAliveTimer, lossTimer, modelTimer, previousKeyTimer, probeTimer, retryTimer,
   stallTimer,
-} from "../timers";
+} from "./timers";
 import { endClosing, timeOut } from "./close";
 import { onKeepAlive } from "./keep-alive";
-import { ACK_NOW, Connection, DRAINED, OPEN, STARVED } from "./record";
+import { ACK_NOW, Connection, DRAINED, OPEN, STARVED } from "../records/connection";
 import { onStall } from "./stall";
 
 /** Fires every timer that is due at `now`. */

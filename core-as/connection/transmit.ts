@@ -9,29 +9,29 @@
  */
 import { waiting } from "../datagrams/queue";
 import { onAppLimited, onOutOfCredit, onWindowFull, windowLeft } from "../congestion/congestion";
-import { fillControl, fillPing, fillStreamControl } from "../frames/control";
+import { fillControl, fillPing, fillStreamControl } from "./control-frames";
 import { PING } from "../frames/types";
 import { writeVarint } from "../frames/varint";
 import { BATCH, packetLengths, packetOffsets } from "../memory/layout";
 import { takeSlot, releaseSlot, freeSlots } from "../memory/packet-slots";
-import { mayPace, onPaced, pacingIdle, refill } from "../pacing";
+import { mayPace, onPaced, pacingIdle, refill } from "../congestion/pacing";
 import { HEADER, ROUTE_HEADER, writeRoute } from "../packet/header";
 import { maybeUpdateSendKey } from "../packet/key-update";
 import { protect } from "../packet/protection";
 import { frameSpace, frameSpaceNow, spaceIn } from "../packet/size";
-import { onSizeProbeSent, sizeProbeDue } from "../packet/size-search";
+import { onSizeProbeSent, sizeProbeDue } from "../recovery/mtu";
 import { closeSpace, countSent, mayAmplify } from "../paths/amplification";
-import { transmitProbe } from "../paths/probes";
+import { transmitProbe } from "./path-probes";
 import { ACKS_UNTIL_PING, ackOwed, onAckSent, writeAck } from "../recovery/ack-policy";
 import { armEarlyCopy } from "../recovery/early-copy";
-import { ensureFlight, flightIsFull, flightOf, newRecord, recordOf } from "../recovery/flight";
+import { ensureFlight, flightIsFull, flightOf, newRecord, recordOf } from "../records/flight";
 import { commitSent, commitSkipped, eliciting, stageAck, stageComplete, stageEliciting, stageSent, stageSizeProbe } from "../recovery/sent";
 import { noteOutOfCredit } from "../streams/credit";
 import { fillStreams, hasStreamData } from "../streams/scheduler";
 import { writeClose } from "./close";
 import {
   ACK_NOW, APP_LIMITED, CLOSE_DUE, CLOSING, Connection, LIMITED, OPEN, PROBE, ROUTED, SEND_COMPLETE, SEND_PING, STARVED, flagged,
-} from "./record";
+} from "../records/connection";
 import { skipIsDue } from "./skip";
 
 /** Our constant: after this long a starved writer is offered room again, ms. */
@@ -108,7 +108,7 @@ function transmitPacket(c: Connection, now: f64): bool {
   return true;
 }
 
-/** A packet of a size that is tried: PING and PADDING (packet/size-search.ts). False when it is not time, or there is no room. */
+/** A packet of a size that is tried: PING and PADDING (recovery/mtu.ts). False when it is not time, or there is no room. */
 function transmitSizeProbe(c: Connection, now: f64): bool {
   const size = sizeProbeDue(c, now);
   if (!size || !changetype<usize>(newRecord(c, c.nextNumber))) return false;

@@ -1,5 +1,5 @@
 /** DATAGRAM frames into the packet under construction. */
-import { Connection } from "../connection/record";
+import { Connection } from "../records/connection";
 import { DATAGRAM_LEN } from "../frames/types";
 import { varintSize, writeVarint } from "../frames/varint";
 import { frameSpace } from "../packet/size";

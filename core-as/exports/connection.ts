@@ -4,16 +4,16 @@ import { close, closeReason } from "../connection/close";
 import { nextEvent } from "../connection/events";
 import { free, open, openedHandle } from "../connection/open";
 import { completeReceived, receive } from "../connection/receive";
-import { OPEN, PHASE_ACKED, ROUTED, SEND_PING, UPDATE_WANTED, flagged } from "../connection/record";
+import { OPEN, PHASE_ACKED, ROUTED, SEND_PING, UPDATE_WANTED, flagged } from "../records/connection";
 import { handleTimeout } from "../connection/timeouts";
 import { transmit, transmitPath } from "../connection/transmit";
 import { dequeue, enqueue, queueOf, waiting } from "../datagrams/queue";
 import { transfer } from "../memory/layout";
 import { frameSpace } from "../packet/size";
-import { allowSize, resetSize } from "../packet/size-search";
+import { allowSize, resetSize } from "../recovery/mtu";
 import { arrivedOn } from "../paths/arrival";
-import { UNKNOWN } from "../paths/path";
-import { nextTimer } from "../timers";
+import { UNKNOWN } from "../paths/table";
+import { nextTimer } from "../connection/timers";
 import { put, the } from "./handle";
 
 /** Opens a connection from the transfer area (connection/open.ts). Returns a Status; the handle is `connectionHandle()`. */
@@ -30,7 +30,7 @@ export function connectionFree(handle: u32): void {
 }
 
 /**
- * `size` bytes at `start` of the receive slot arrived on `path`: an index, or UNKNOWN or UNKNOWN_PORT of paths/path.ts. 0 unless they are an
+ * `size` bytes at `start` of the receive slot arrived on `path`: an index, or UNKNOWN or UNKNOWN_PORT of records/path.ts. 0 unless they are an
  * authentic, new packet; else 1 + the index of their path, UNKNOWN when there is no room for that path.
  */
 export function connectionReceive(handle: u32, start: u32, size: u32, path: u32, now: f64): u32 {

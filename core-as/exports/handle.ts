@@ -1,5 +1,5 @@
 /** What all exports need: the connection of a handle, and the fields of an answer. */
-import { Connection } from "../connection/record";
+import { Connection } from "../records/connection";
 import { connectionOf } from "../connection/open";
 import { abortUnless } from "../memory/invariant";
 import { results } from "../memory/layout";

@@ -4,10 +4,10 @@ import { transfer } from "../memory/layout";
 import { isThere } from "../paths/arrival";
 import {
   ACTIVE_CONNECTION_ID_LIMIT, ID_FREE, TOKEN, ensureIds, giveMaskKeys, localAt, remoteAt, tokenOf,
-} from "../paths/connection-ids";
+} from "../records/connection-ids";
 import { addPath, addedPath, keepPath, migrate, probePath, removePath, setPathRoute } from "../paths/host";
 import { issueId, roomForIds } from "../paths/local-ids";
-import { FREE, MOST_PATHS, PROVEN, pathAt } from "../paths/path";
+import { FREE, MOST_PATHS, PROVEN, pathAt } from "../paths/table";
 import { assignWaiting } from "../paths/remote-ids";
 import { put, the } from "./handle";
 

@@ -20,10 +20,10 @@ import { ERROR_KEY_UPDATE_ERROR, ERROR_NO_ERROR } from "../codes.generated";
 import {
   Connection, ON_RECEIVE_KEY, ON_SEND_KEY, PHASE_ACKED, PHASE_TOLD, RECEIVE_PHASE, SEND_PHASE, UPDATE_WANTED, flagged, receiveKey,
   sendKey,
-} from "../connection/record";
+} from "../records/connection";
 import { BOOKKEEPING, releaseChunk, takeChunk } from "../memory/chunks";
-import { probeTimeout } from "../recovery/rtt";
-import { ticksOf } from "../ticks";
+import { probeTimeout } from "../records/rtt";
+import { ticksOf } from "../records/ticks";
 
 /** Our constants: packets and milliseconds under one key. */
 const PACKETS_PER_KEY: u32 = 1 << 28;

@@ -8,11 +8,11 @@
  * caller's, after the packet was processed.
  */
 import { open, seal } from "../aead";
-import { Connection, RECEIVE_PHASE, SEND_PHASE, flagged, receiveKey, sendKey } from "../connection/record";
+import { Connection, RECEIVE_PHASE, SEND_PHASE, flagged, receiveKey, sendKey } from "../records/connection";
 import { NEXT_KEY, commitReceiveKey, lowerPhaseFirst, nextReceiveKey, onPreviousKeyUsed, previousKey, wipeNextKey } from "./key-update";
 import { HEADER, OVERHEAD, PHASE_BIT, TAG, destinationOf, isData, maskedNumberOf, writeHeader } from "./header";
 import { reconstruct } from "./number";
-import { findLocal } from "../paths/connection-ids";
+import { findLocal } from "../records/connection-ids";
 import { isNew } from "./replay-window";
 
 const NONCE = memory.data(12, 4);

@@ -9,7 +9,7 @@
  * packets, as most idle ones, uses the first only, and pages that hold further blocks are not touched. Nobody clears a window for the next
  * connection of its slot: `advance` clears what it passes.
  */
-import { Connection, slotOf } from "../connection/record";
+import { Connection, slotOf } from "../records/connection";
 import { REPLAY_SIZE, connectionCount, replayWindows } from "../memory/layout";
 
 export const WINDOW: u64 = 8_192;

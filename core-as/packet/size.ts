@@ -1,9 +1,9 @@
 /**
  * How large our packets are, as UDP payload including a Route header: `packetSize` of the connection, the PLPMTU of RFC 8899.
  *
- * It starts small and grows by probes (size-search.ts), never beyond `maxPlpmtu`: what the path, both ends and the slots allow.
+ * It starts small and grows by probes (recovery/mtu.ts), never beyond `maxPlpmtu`: what the path, both ends and the slots allow.
  */
-import { Connection, PROBE, ROUTED, flagged } from "../connection/record";
+import { Connection, PROBE, ROUTED, flagged } from "../records/connection";
 import { maxPacketSize } from "../memory/layout";
 import { OVERHEAD, ROUTE_HEADER } from "./header";
 

@@ -2,13 +2,13 @@
  * Which path an authenticated packet came in on (RFC 9000 §9.3): an address that the host has no index for gets one, and of the other ids
  * of ours the one that the peer used is noted.
  */
-import { Connection, ELSEWHERE, LIMITED, flagged } from "../connection/record";
+import { Connection, ELSEWHERE, LIMITED, flagged } from "../records/connection";
 import { openedId } from "../packet/protection";
-import { findLocal } from "./connection-ids";
+import { findLocal } from "../records/connection-ids";
 import { usePacketsId } from "./local-ids";
 import {
   CHALLENGING, FREE, MOST_PATHS, NEEDS_ID, NO_PATH, PROVEN, Path, UNKNOWN_PORT, ensurePaths, is, pathAt, takePath,
-} from "./path";
+} from "./table";
 import { assignSpare } from "./remote-ids";
 import { challenge, rest, validationTime } from "./validation";
 

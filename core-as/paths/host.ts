@@ -1,10 +1,10 @@
 /** What the host asks for: further paths, which are kept warm, and which is to be the active one. The policy behind it is the host's. */
 import { STATUS_BLOCKED, STATUS_CLOSED, STATUS_INVALID_ARGUMENT, STATUS_OK } from "../codes.generated";
-import { Connection, INITIATOR, OPEN, flagged } from "../connection/record";
-import { choose } from "./moves";
+import { Connection, INITIATOR, OPEN, flagged } from "../records/connection";
+import { choose } from "./migration";
 import {
   CHALLENGING, FREE, KEPT, MOST_PATHS, NEEDS_ID, NO_PATH, ON_ROUTE, OURS, UNKNOWN, dropPath, ensurePaths, is, pathAt, takePath,
-} from "./path";
+} from "./table";
 import { assignSpare } from "./remote-ids";
 import { setAddress } from "./switch";
 import { challenge, rest, validationTime } from "./validation";

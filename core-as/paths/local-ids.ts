@@ -3,14 +3,14 @@
  * the peer retires them.
  */
 import { ERROR_NO_ERROR, ERROR_PROTOCOL_VIOLATION, STATUS_BLOCKED, STATUS_INVALID_ARGUMENT, STATUS_OK } from "../codes.generated";
-import { Connection, SEND_IDS } from "../connection/record";
+import { Connection, SEND_IDS } from "../records/connection";
 import { NEW_CONNECTION_ID } from "../frames/types";
 import { writeVarint } from "../frames/varint";
 import { openedId } from "../packet/protection";
 import {
   ACTIVE_CONNECTION_ID_LIMIT, ID_DUE, ID_FREE, ID_SENT, LocalId, TOKEN, findLocal, idsOf, localAt, receiveMaskOf, tokenOf,
-} from "./connection-ids";
-import { KEPT, MOST_PATHS, dropPath, is, pathAt } from "./path";
+} from "../records/connection-ids";
+import { KEPT, MOST_PATHS, dropPath, is, pathAt } from "./table";
 
 const ID: u32 = 8;
 /** Bytes of the frame at most: type, sequence, two single bytes, id, token. */

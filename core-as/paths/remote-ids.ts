@@ -5,15 +5,15 @@
 import {
   ERROR_CONNECTION_ID_LIMIT_ERROR, ERROR_FRAME_ENCODING_ERROR, ERROR_NO_ERROR, ERROR_PROTOCOL_VIOLATION,
 } from "../codes.generated";
-import { Connection, SEND_IDS } from "../connection/record";
+import { Connection, SEND_IDS } from "../records/connection";
 import { RETIRE_CONNECTION_ID } from "../frames/types";
 import { failed, readByte, readBytes, readVarint, writeVarint } from "../frames/varint";
 import { REFUSED } from "../streams/receive";
 import {
   ACTIVE_CONNECTION_ID_LIMIT, ID_DUE, ID_FREE, ID_SENT, ID_SPARE, ID_USED, MOST_RETIRED, NO_ID, RemoteId, TOKEN, ensureIds, idsOf, remoteAt,
   retirementAt, sendMaskOf, tokenOf,
-} from "./connection-ids";
-import { FREE, MOST_PATHS, NEEDS_ID, Path, ensurePaths, is, pathAt } from "./path";
+} from "../records/connection-ids";
+import { FREE, MOST_PATHS, NEEDS_ID, Path, ensurePaths, is, pathAt } from "./table";
 
 const ID: u32 = 8;
 /** Bytes of RETIRE_CONNECTION_ID at most. */

@@ -2,9 +2,9 @@
  * PATH_CHALLENGE of the peer (RFC 9000 §8.2.2): answered once, on the path it came in on. At most four answers wait; a peer that asks
  * faster is not answered. A path that the peer tries is validated in this direction, too: then it can be used at once.
  */
-import { Connection, INITIATOR, SEND_PING, flagged } from "../connection/record";
-import { suspect } from "./half-dead";
-import { CHALLENGING, FULL_SIZE, MOST_RESPONSES, NO_PATH, ensurePaths, is, pathAt, pathsOf, responseOf } from "./path";
+import { Connection, INITIATOR, SEND_PING, flagged } from "../records/connection";
+import { suspect } from "./failover";
+import { CHALLENGING, FULL_SIZE, MOST_RESPONSES, NO_PATH, ensurePaths, is, pathAt, pathsOf, responseOf } from "./table";
 import { challenge, validationTime } from "./validation";
 
 /** A challenge with `data` came in on the path of that index. */

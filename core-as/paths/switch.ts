@@ -1,9 +1,9 @@
 /** The active path changes: recovery state, ids, route and the 3 × limit change with it (RFC 9000 §9.4, §9.5). */
-import { Connection, LIMITED, ROUTED } from "../connection/record";
-import { findLocal } from "./connection-ids";
+import { Connection, LIMITED, ROUTED } from "../records/connection";
+import { findLocal } from "../records/connection-ids";
 import { usePacketsId } from "./local-ids";
-import { CHALLENGING, CHOSEN, FRESH, LEAVING, ON_ROUTE, PROVEN, Path, is, pathAt, pathsOf } from "./path";
-import { moveInFlight, restartFlight, restoreRecovery, saveRecovery } from "./recovery-state";
+import { CHALLENGING, CHOSEN, FRESH, LEAVING, ON_ROUTE, PROVEN, Path, is, pathAt, pathsOf } from "./table";
+import { moveInFlight, restartFlight, restoreRecovery, saveRecovery } from "../recovery/path-state";
 import { rest } from "./validation";
 
 /** Packets go to the path of index `to` from now on; `reason` is one of PathReason (codes.json), for the host. */

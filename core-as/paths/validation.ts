@@ -1,20 +1,20 @@
 /**
  * Path validation (RFC 9000 §8.2): does the peer receive there?
  *
- *   challenge     begins: a PATH_CHALLENGE now, again at doubling intervals (probes.ts writes it), until an answer or the deadline
+ *   challenge     begins: a PATH_CHALLENGE now, again at doubling intervals (connection/path-probes.ts writes it), until an answer or the deadline
  *   onResponse    an answer: the address is proven; in a datagram of full size the path may be chosen
  *   onPathTimeout deadlines, and the challenges that keep a warm path
  *
- * What an answer or its absence means for the choice of the active path is not decided here (moves.ts).
+ * What an answer or its absence means for the choice of the active path is not decided here (migration.ts).
  */
-import { Connection, LIMITED, flagged, HAS_RTT } from "../connection/record";
-import { flightIsFull } from "../recovery/flight";
+import { Connection, LIMITED, flagged, HAS_RTT } from "../records/connection";
+import { flightIsFull } from "../records/flight";
 import { allowance } from "./amplification";
-import { answered, unanswered } from "./moves";
+import { answered, unanswered } from "./migration";
 import {
   CHALLENGES, CHALLENGING, FREE, FULL_SIZE, KEPT, LEAVING, MOST_PATHS, NEEDS_ID, PROVEN, Path, challengeOf, dropPath, is, pathAt,
-} from "./path";
-import { guessRtt, pathProbeTimeout } from "./recovery-state";
+} from "./table";
+import { guessRtt, pathProbeTimeout } from "../recovery/path-state";
 
 /** RFC 9002 §6.2.2: PTO of a path without samples; RFC 9000 §8.2.4: so many of the larger one. */
 const INITIAL_PTO: f64 = 999;

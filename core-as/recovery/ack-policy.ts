@@ -7,11 +7,11 @@
  * - ranges are read from the replay window, newest first, at most 32, down to `ackFloor`, which rises when the peer
  *   acknowledges a packet with an ACK of ours.
  */
-import { ACK_NOW, ACK_OWED, Connection, HAS_RTT, PHASE_TOLD, flagged } from "../connection/record";
+import { ACK_NOW, ACK_OWED, Connection, HAS_RTT, PHASE_TOLD, flagged } from "../records/connection";
 import { scanDown, windowFloor } from "../packet/replay-window";
 import { varintSize, writeVarint } from "../frames/varint";
 import { ACK } from "../frames/types";
-import { GRANULARITY } from "./rtt";
+import { GRANULARITY } from "../records/rtt";
 
 /** PROTOCOL.md §5 */
 const MOST_RANGES: u32 = 32;

@@ -8,10 +8,10 @@
  * A copy is an ordinary packet: window and pacer hold for it, and it is made once, where much is lost twice. Packets that carry no stream
  * data are not repeated. On a path that has not lost one of its last 150 packets nothing happens.
  */
-import { Connection } from "../connection/record";
-import { Flight, OUTSTANDING, RESOLVED, flightOf, recordOf } from "./flight";
+import { Connection } from "../records/connection";
+import { Flight, OUTSTANDING, RESOLVED, flightOf, recordOf } from "../records/flight";
 import { pathLoss } from "./path-loss";
-import { GRANULARITY } from "./rtt";
+import { GRANULARITY } from "../records/rtt";
 import { sendAgain } from "./sent";
 
 /** Our constants: from which share of losses on there is one copy, and two: with 5 % lost a third loss is one in 8,000. */

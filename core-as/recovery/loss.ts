@@ -4,18 +4,18 @@
  *   detectLost  after each ACK and when the loss timer fires: packets that are later than reordering.ts allows
  *   onProbe     when the PTO fires: one or two probes carry the oldest unacknowledged content again
  *
- * Lost size probes, and what a black hole swallows (packet/size-search.ts), are no congestion. A run of other losses longer than 3 PTO
+ * Lost size probes, and what a black hole swallows (recovery/mtu.ts), are no congestion. A run of other losses longer than 3 PTO
  * between two acknowledgements is persistent congestion (§7.6).
  */
-import { Connection, HAS_RTT, PROBE, SEND_COMPLETE, SEND_IDS, SEND_PING, flagged } from "../connection/record";
+import { Connection, HAS_RTT, PROBE, SEND_COMPLETE, SEND_IDS, SEND_PING, flagged } from "../records/connection";
 import { onCongestionLost, onCongestionPacketLost, onLossEpisode, onPersistentCongestion } from "../congestion/congestion";
-import { findBlackHole, isExcused, onSizeProbeLost } from "../packet/size-search";
-import { idFramesSettled } from "../paths/connection-ids";
-import { elsewhereLostAt } from "../paths/recovery-state";
-import { OUTSTANDING, RESOLVED, SentPacket, flightOf, recordOf, settleFlight } from "./flight";
+import { findBlackHole, isExcused, onSizeProbeLost } from "./mtu";
+import { idFramesSettled } from "../records/connection-ids";
+import { elsewhereLostAt } from "./path-state";
+import { OUTSTANDING, RESOLVED, SentPacket, flightOf, recordOf, settleFlight } from "../records/flight";
 import { notePathLoss } from "./path-loss";
 import { beginEpisode, isLost, lossDelay, rememberLost } from "./reordering";
-import { probeTimeout } from "./rtt";
+import { probeTimeout } from "../records/rtt";
 import { sendAgain, settleLost } from "./sent";
 
 // RFC 9002

@@ -11,10 +11,10 @@
  * (RFC 9002 §A.10 assumes that there are none). What the packet carried goes out a second time: its record is gone.
  */
 import { onLossUndone, onSpuriousLoss } from "../congestion/congestion";
-import { Connection } from "../connection/record";
-import { Flight, MOST_LOST, SentPacket, flightOf, lostPacketOf } from "./flight";
+import { Connection } from "../records/connection";
+import { Flight, MOST_LOST, SentPacket, flightOf, lostPacketOf } from "../records/flight";
 import { takeBackLoss } from "./path-loss";
-import { GRANULARITY } from "./rtt";
+import { GRANULARITY } from "../records/rtt";
 
 // RFC 9002 §6.1.1, §6.1.2
 const PACKET_THRESHOLD: i64 = 3;

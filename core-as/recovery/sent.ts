@@ -4,18 +4,18 @@
  * While a packet is built its references gather in a staging record; `commitSent` copies it into the flight once the packet is
  * complete and eliciting. Packets that elicit no acknowledgement leave no record.
  */
-import { Connection, ON_COMPLETED, SEND_COMPLETE } from "../connection/record";
+import { Connection, ON_COMPLETED, SEND_COMPLETE } from "../records/connection";
 import { onCongestionSent } from "../congestion/congestion";
 import { BOOKKEEPING, releaseChunk } from "../memory/chunks";
 import { onResetAcked, onResetLost, onSendAcked, onSendLost } from "../streams/send";
 import { onBlockedLost, onMaxStreamDataLost, onStopSendingLost } from "../streams/credit";
-import { leavePath } from "../paths/recovery-state";
-import { Stream } from "../streams/record";
+import { leavePath } from "./path-state";
+import { Stream } from "../records/stream";
 import { onTailSent } from "./early-copy";
 import {
   MOST_REFERENCES, OUTSTANDING, REFERENCES_AT, REFERENCE_SIZE, REF_DATA, REF_MAX_STREAM_DATA, REF_RESET_STREAM, REF_STOP_SENDING, REF_STREAM_DATA_BLOCKED, RESOLVED,
   Reference, SKIPPED, SentPacket, flightOf, newRecord, referenceOf,
-} from "./flight";
+} from "../records/flight";
 
 const OFFSET_MASK: u64 = 0x0000_ffff_ffff_ffff;
 const stagingAt = memory.data(128, 16);

@@ -10,12 +10,12 @@
 import {
   Connection, CONTROL_LIST, ON_MESSAGES, ON_STREAMS, OUT_OF_CREDIT, SEND_DATA_BLOCKED, SEND_MAX_DATA, SEND_MAX_MESSAGES, SEND_MAX_STREAMS,
   WANTS_MESSAGES, WANTS_STREAMS, at, flagged,
-} from "../connection/record";
+} from "../records/connection";
 import { MESSAGE_LIMIT } from "../memory/layout";
 import { push } from "../memory/list";
 import {
   ADAPTIVE, BLOCKED, CONTROL_LINK, DISCARD, PEER_RESET, RECEIVE_DONE, SEND_MAX_STREAM_DATA, SEND_STOP_SENDING, Stream, UNKNOWN, address, has, isMessage,
-} from "./record";
+} from "../records/stream";
 import { offerRoom, queueNew, tellBlocked, unblock } from "./send";
 import { stepOf, windowOf } from "./window";
 

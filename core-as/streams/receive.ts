@@ -7,17 +7,17 @@
  */
 import { ERROR_FINAL_SIZE_ERROR, ERROR_FLOW_CONTROL_ERROR, ERROR_NO_ERROR } from "../codes.generated";
 import { connectionsOpen } from "../connection/open";
-import { Connection } from "../connection/record";
+import { Connection } from "../records/connection";
 import { MAX_VARINT } from "../frames/varint";
 import { addressOf, copyIn, copyOut, releaseAll, releaseBelow, releaseRest } from "../memory/chunk-map";
 import { BYTES_IN, CHUNK, CHUNK_BITS, MESSAGES_IN, fairShare, roomBehindGap, scarce } from "../memory/chunks";
 import { connectionCount } from "../memory/layout";
 import { clear, endFrom, insert, remove } from "../memory/range-set";
 import { afterConsumed, afterRead, requestStop } from "./credit";
-import { maybeFree } from "./life";
+import { maybeFree } from "./lifecycle";
 import {
   DISCARD, ON_MESSAGE, ON_READABLE, ON_RESET, PEER_RESET, RAGGED, RECEIVE_DONE, Stream, UNKNOWN, gapSet, has, isMessage, receiveMap,
-} from "./record";
+} from "../records/stream";
 import { raiseEvent } from "./send";
 
 /** Not an error code: drop the packet unacknowledged. */

@@ -12,17 +12,17 @@
 import { connectionsOpen } from "../connection/open";
 import {
   Connection, BYTES_LIST, CONTROL_LIST, EVENTS_LIST, LOST_LIST, MESSAGES_LIST, STARVED, at,
-} from "../connection/record";
+} from "../records/connection";
 import { MAP_WINDOW, copyIn, releaseAll, releaseBelow, releaseRest } from "../memory/chunk-map";
 import { BYTES_OUT, MESSAGES_OUT, budgetBytes, fairShare, nearlyUsedUp, scarce } from "../memory/chunks";
 import { connectionCount } from "../memory/layout";
 import { push, remove as unlink } from "../memory/list";
 import { clear, endFrom, foundEnd, foundStart, insert, insertMerging, remove, seek } from "../memory/range-set";
-import { maybeFree } from "./life";
+import { maybeFree } from "./lifecycle";
 import {
   BLOCKED, CONTROL_LINK, ENDED, END_ACKED, END_PENDING, EVENT_LINK, LOST_LINK, ON_FINISHED, ON_WRITABLE, RESET, SEND_DONE, SEND_LINK,
   SEND_RESET_STREAM, SEND_STREAM_DATA_BLOCKED, STARTED, Stream, WANTS_ROOM, ackedSet, address, has, isMessage, lostSet, sendMap,
-} from "./record";
+} from "../records/stream";
 
 /** Our constants: least and most bytes buffered per byte stream; in between, four times the congestion window: where packets
  * are lost, what waits for a second repetition spans three round trips and more. */

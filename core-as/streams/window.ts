@@ -7,14 +7,14 @@
  *   3. the connection's window follows the same rule, and is at least one and a half times the largest window of a stream
  *   4. nothing grows while half of the budget for received bytes is in use, and what all connections grew by stays within that budget
  *
- * Windows never shrink: what a connection grew by comes back when it ends. Nothing is announced here (frames/control.ts).
+ * Windows never shrink: what a connection grew by comes back when it ends. Nothing is announced here (connection/control-frames.ts).
  */
-import { Connection, SEND_MAX_DATA } from "../connection/record";
+import { Connection, SEND_MAX_DATA } from "../records/connection";
 import { MAP_WINDOW } from "../memory/chunk-map";
 import { BYTES_IN, MESSAGES_IN, budgetBytes, scarce } from "../memory/chunks";
 import { MESSAGE_LIMIT } from "../memory/layout";
-import { ticksOf } from "../ticks";
-import { ADAPTIVE, Stream, has } from "./record";
+import { ticksOf } from "../records/ticks";
+import { ADAPTIVE, Stream, has } from "../records/stream";
 
 /** Largest stream window: what a ChunkMap spans. */
 export const MOST_WINDOW: u32 = MAP_WINDOW - 1_024;

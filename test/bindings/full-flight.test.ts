@@ -6,7 +6,7 @@ import { Pair } from './pair.ts';
 
 const PING = [0x01];
 const PATH_CHALLENGE = 0x1a;
-/** Records of a flight (core-as/recovery/flight.ts). */
+/** Records of a flight (core-as/records/flight.ts). */
 const MOST_RECORDS = 30_720;
 
 it('a challenge that is due waits for the acknowledgement that ends it', () => {

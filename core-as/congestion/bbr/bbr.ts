@@ -15,8 +15,8 @@
  * samples do not lower max_bw, as those of a bottleneck would (§4.1.1): a reader that pauses would make us forget what the path carries. prior_cwnd
  * (§5.6.4.4) is the window at ProbeRTT alone: loss bounds the window by the model and is never what set it.
  */
-import { Connection, HAS_RTT, flagged } from "../../connection/record";
-import { SentPacket, flightOf } from "../../recovery/flight";
+import { Connection, HAS_RTT, flagged } from "../../records/connection";
+import { SentPacket, flightOf } from "../../records/flight";
 import { initialWindow } from "../model";
 import { minimumWindow } from "../new-reno";
 import { cubicAcked, cubicLossEpisode, cubicLost, cubicPersistent, cubicUndo } from "../cubic";

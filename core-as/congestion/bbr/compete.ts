@@ -15,7 +15,7 @@
  * queue on it, and its window would ruin ours.
  */
 import { STATE_COMPETE, STATE_PROBE_BW_CRUISE, STATE_PROBE_BW_DOWN } from "../../codes.generated";
-import { Connection } from "../../connection/record";
+import { Connection } from "../../records/connection";
 import { BETA_CUBIC, cubicBegin, cubicLost, cubicWindowNow } from "../cubic";
 import {
   CompetingRounds, DeepQueue, DrainingRounds, LineBwDecay, MostCompetingLoss, PoorBeta, PoorShare, PoorShareDeep, ResumingRounds,

@@ -7,7 +7,7 @@
 import {
   STATE_DRAIN, STATE_PROBE_BW_CRUISE, STATE_PROBE_BW_DOWN, STATE_PROBE_BW_UP, STATE_PROBE_RTT, STATE_STARTUP,
 } from "../../codes.generated";
-import { Connection } from "../../connection/record";
+import { Connection } from "../../records/connection";
 import { isCompeting } from "./compete";
 import {
   CompetePacingGain, DefaultCwndGain, DrainPacingGain, Headroom, MostSendQuantum, PacingMargin, ProbeDownPacingGain, ProbeRTTCwndGain, ProbeUpCwndGain,

@@ -13,8 +13,8 @@
  * on a path that loses only when its queue is full, the response to a probe is the draft's.
  */
 import { STATE_PROBE_BW_REFILL, STATE_PROBE_BW_UP, STATE_STARTUP } from "../../codes.generated";
-import { Connection } from "../../connection/record";
-import { SentPacket } from "../../recovery/flight";
+import { Connection } from "../../records/connection";
+import { SentPacket } from "../../records/flight";
 import { countWaitedRound, isCompeting } from "./compete";
 import {
   Beta, EthernetPayload, ExcessiveLoss, HostDelay, LeastLostPackets, LeastRoundPackets, LossThresh, MostRandomLoss, PacketsPerAck, QuietInterval, QuietRtt,

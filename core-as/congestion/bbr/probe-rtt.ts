@@ -1,6 +1,6 @@
 /** ProbeRTT (draft-ietf-ccwg-bbr §5.3.4) and the restart from idle (§5.4). */
 import { STATE_PROBE_RTT } from "../../codes.generated";
-import { Connection } from "../../connection/record";
+import { Connection } from "../../records/connection";
 import { endCompete, isCompeting } from "./compete";
 import { ProbeRTTDuration } from "./constants";
 import { setPacingRate } from "./control";

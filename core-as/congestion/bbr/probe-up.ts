@@ -9,7 +9,7 @@
  * they are what keeps our share.
  */
 import { STATE_PROBE_BW_UP } from "../../codes.generated";
-import { Connection } from "../../connection/record";
+import { Connection } from "../../records/connection";
 import { PacketsPerAck, QuietRtt, QuietSlack, UpGrowth, UpQueueRounds } from "./constants";
 import { Bbr, smss } from "./record";
 

@@ -4,8 +4,8 @@
  *
  * `rs…` is the sample of the ACK frame that is being dealt with (RS of the draft).
  */
-import { Connection } from "../../connection/record";
-import { SentPacket } from "../../recovery/flight";
+import { Connection } from "../../records/connection";
+import { SentPacket } from "../../records/flight";
 import { Bbr, bbrOf } from "./record";
 
 /** Of the newest packet acknowledged by this frame. */

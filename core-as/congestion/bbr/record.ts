@@ -3,7 +3,7 @@
  * per millisecond, volumes bytes, times ms; Infinity = not set.
  */
 import { STATE_PROBE_BW_DOWN, STATE_PROBE_BW_REFILL, STATE_PROBE_BW_UP, STATE_STARTUP } from "../../codes.generated";
-import { Connection } from "../../connection/record";
+import { Connection } from "../../records/connection";
 import { Model } from "../model";
 import { MinPipeCwndPackets } from "./constants";
 

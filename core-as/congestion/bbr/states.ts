@@ -8,7 +8,7 @@
 import {
   STATE_DRAIN, STATE_PROBE_BW_CRUISE, STATE_PROBE_BW_DOWN, STATE_PROBE_BW_REFILL, STATE_PROBE_BW_UP, STATE_PROBE_RTT, STATE_STARTUP,
 } from "../../codes.generated";
-import { Connection } from "../../connection/record";
+import { Connection } from "../../records/connection";
 import { nextRandom } from "../../connection/skip";
 import { endCompete, isCompeting, noteLineBw, queueIsHeld, startCompete } from "./compete";
 import {

@@ -23,13 +23,13 @@
  * - What a timeout sends has base size (size.ts), so that a black hole is found after one timeout.
  */
 import { onCongestionLost } from "../congestion/congestion";
-import { Connection, LIMITED, PROBE, flagged } from "../connection/record";
+import { Connection, LIMITED, PROBE, flagged } from "../records/connection";
 import { maxPacketSize } from "../memory/layout";
-import { OUTSTANDING, SentPacket, flightOf, recordOf } from "../recovery/flight";
-import { isLost } from "../recovery/reordering";
-import { probeTimeout } from "../recovery/rtt";
+import { OUTSTANDING, SentPacket, flightOf, recordOf } from "../records/flight";
+import { isLost } from "./reordering";
+import { probeTimeout } from "../records/rtt";
 import { hasStreamData } from "../streams/scheduler";
-import { BASE_PLPMTU } from "./size";
+import { BASE_PLPMTU } from "../packet/size";
 
 // RFC 8899 §5.1
 const MAX_PROBES: u8 = 3;

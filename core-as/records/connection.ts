@@ -2,7 +2,7 @@
  * One connection: fields and flags, no behaviour. At most 512 bytes of fields and keys in the connection slab (memory/layout.ts); the replay
  * window (1,024) lies in an area of its own.
  *
- * What only a busy connection needs lies in chunks that an idle one does not own: the packets in flight (recovery/flight.ts), the
+ * What only a busy connection needs lies in chunks that an idle one does not own: the packets in flight (records/flight.ts), the
  * model of the path (congestion/model.ts), stream buffers, datagram queues, the Complete packet, the previous receive key, the closing frame. Neither the next
  * receive key nor mask keys are kept: the one is computed when a packet asks for it (packet/key-update.ts), the mask of an id is a constant.
  */
@@ -97,7 +97,7 @@ export class Connection {
   dataReceived: u64;
   dataConsumed: u64;
   dataReceiveLimit: u64;
-  // Times, ms; Infinity = not armed. timers.ts has one sentence for each.
+  // Times, ms; Infinity = not armed. connection/timers.ts has one sentence for each.
   ackTime: f64;
   /** When the largest number came in: an ACK frame tells how long ago that was. */
   largestTime: f64;
@@ -112,7 +112,7 @@ export class Connection {
   smoothedRtt: f32;
   rttVariation: f32;
   minimumRtt: f32;
-  /** First use of our current sending key, and its first acknowledgement once PHASE_ACKED (ticks.ts). */
+  /** First use of our current sending key, and its first acknowledgement once PHASE_ACKED (records/ticks.ts). */
   phaseStart: u32;
   phaseAcked: u32;
   /** First number sent in our current key phase, its low half: a phase has 2^28. */
@@ -125,7 +125,7 @@ export class Connection {
   flags: u32;
   random: u32;
   dataWindow: u32;
-  /** Bytes by which `dataWindow` grew; when it was announced last (ticks.ts), 0 = never. */
+  /** Bytes by which `dataWindow` grew; when it was announced last (records/ticks.ts), 0 = never. */
   dataGrown: u32;
   dataTuned: u32;
   /** Bytes of byte streams that were written and are not acknowledged. */
@@ -146,7 +146,7 @@ export class Connection {
   idleTimeout: u32;
   keepAliveInterval: u32;
   keepAliveRetry: u32;
-  /** Search for a larger packet size (packet/size-search.ts): no probe before this time, ms. After months it is coarse, which does no harm. */
+  /** Search for a larger packet size (recovery/mtu.ts): no probe before this time, ms. After months it is coarse, which does no harm. */
   searchTime: f32;
   keepAliveMost: u16;
   keepAliveCount: u16;
@@ -154,7 +154,7 @@ export class Connection {
   peerMaxAckDelay: u16;
   maxDatagram: u16;
   peerMaxDatagram: u16;
-  /** UDP payload of our packets, Route header included, and what it may grow to (packet/size-search.ts). */
+  /** UDP payload of our packets, Route header included, and what it may grow to (recovery/mtu.ts). */
   packetSize: u16;
   maxPlpmtu: u16;
   maxStreams: u16;
@@ -175,7 +175,7 @@ export class Connection {
   elicitingReceived: u8;
   /** Position in the share of byte streams, one packet in four. */
   turn: u8;
-  /** Probes of a size that were lost, packets above the base size lost in a row; bits: packet/size-search.ts. */
+  /** Probes of a size that were lost, packets above the base size lost in a row; bits: recovery/mtu.ts. */
   probeCount: u8;
   largeLost: u8;
   /** The congestion controller: CONGESTION_… of codes.json. */
@@ -206,7 +206,7 @@ export class Connection {
   complete: usize;
   previousKey: usize;
   closing: usize;
-  /** Paths besides the active one (paths/path.ts), and ids besides the first two (paths/connection-ids.ts). */
+  /** Paths besides the active one (records/path.ts), and ids besides the first two (records/connection-ids.ts). */
   paths: usize;
   ids: usize;
   // Statistics.

@@ -3,12 +3,12 @@
  *
  * On its second probe timeout, and on those that follow it, an end tells its host: a route may be dead in front of the station, where only its channel can mend
  * it. On the second it challenges the active and all warm paths. An initiator that is challenged on a warm path challenges too:
- * the other end may be the only one that has something to send. What follows from answers and silence: moves.ts.
+ * the other end may be the only one that has something to send. What follows from answers and silence: migration.ts.
  */
-import { Connection, SUSPECTED } from "../connection/record";
-import { flightOf } from "../recovery/flight";
-import { checkTime } from "./moves";
-import { CHALLENGING, FREE, FULL_SIZE, LEAVING, MOST_PATHS, is, pathAt, pathsOf } from "./path";
+import { Connection, SUSPECTED } from "../records/connection";
+import { flightOf } from "../records/flight";
+import { checkTime } from "./migration";
+import { CHALLENGING, FREE, FULL_SIZE, LEAVING, MOST_PATHS, is, pathAt, pathsOf } from "./table";
 import { challenge } from "./validation";
 
 /** PROTOCOL.md §6 */

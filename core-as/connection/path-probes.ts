@@ -4,20 +4,20 @@
  *
  * Each such packet notes its path, so that an acknowledgement which came by a faster path does not make those of the active one look late.
  */
-import { Connection } from "../connection/record";
-import { emit } from "../connection/transmit";
+import { Connection } from "../records/connection";
+import { emit } from "./transmit";
 import { PATH_CHALLENGE, PATH_RESPONSE } from "../frames/types";
 import { writeVarint } from "../frames/varint";
 import { releaseSlot, takeSlot } from "../memory/packet-slots";
 import { HEADER, OVERHEAD, ROUTE_HEADER } from "../packet/header";
 import { protect } from "../packet/protection";
-import { UNTRACKED, flightIsFull, newRecord } from "../recovery/flight";
-import { allowance } from "./amplification";
-import { challengeData } from "./challenge-data";
-import { FREE, MOST_PATHS, NEEDS_ID, NO_PATH, ON_ROUTE, is, maybeReleasePaths, pathAt } from "./path";
-import { forgetResponses, nextResponsePath, takeResponse, takenData } from "./responses";
-import { setAddress } from "./switch";
-import { challengeDue, noteChallenge } from "./validation";
+import { UNTRACKED, flightIsFull, newRecord } from "../records/flight";
+import { allowance } from "../paths/amplification";
+import { challengeData } from "../paths/challenge-data";
+import { FREE, MOST_PATHS, NEEDS_ID, NO_PATH, ON_ROUTE, is, maybeReleasePaths, pathAt } from "../paths/table";
+import { forgetResponses, nextResponsePath, takeResponse, takenData } from "../paths/responses";
+import { setAddress } from "../paths/switch";
+import { challengeDue, noteChallenge } from "../paths/validation";
 
 /** RFC 9000 §8.2.1, UDP payload. */
 const FULL_DATAGRAM: f64 = 1_200;

@@ -6,12 +6,12 @@
  * taken when a second path comes up or a challenge has to be answered, and given back when that is over.
  *
  * Recovery state and addressing of the active path lie in `Connection`, where the hot path reads them; the chunk holds those of the
- * others (recovery-state.ts, switch.ts).
+ * others (recovery/path-state.ts, switch.ts).
  */
-import { Connection, LIMITED, ROUTED, flagged } from "../connection/record";
+import { Connection, LIMITED, ROUTED, flagged } from "../records/connection";
 import { BOOKKEEPING, releaseChunk, takeClearChunk } from "../memory/chunks";
-import { NO_ID, slotOfRemote } from "./connection-ids";
-import { forgetInFlight, releaseSavedModel } from "./recovery-state";
+import { NO_ID, slotOfRemote } from "../records/connection-ids";
+import { forgetInFlight, releaseSavedModel } from "../recovery/path-state";
 import { retireUnused } from "./remote-ids";
 import { forgetResponses } from "./responses";
 

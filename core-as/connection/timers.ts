@@ -1,16 +1,16 @@
 /** Every timer of a connection, each with one sentence. Infinity = not armed. */
-import { ACK_NOW, Connection, DRAINED, LIMITED, OPEN, flagged } from "./connection/record";
-import { modelTime } from "./congestion/model";
-import { keepAliveTime } from "./connection/keep-alive";
-import { stallTime } from "./connection/stall";
-import { pacingTime } from "./pacing";
-import { previousKeyTime } from "./packet/key-update";
-import { earlyCopyTime } from "./recovery/early-copy";
-import { mayAmplify } from "./paths/amplification";
-import { pathTime } from "./paths/validation";
-import { flightOf } from "./recovery/flight";
-import { probeTime } from "./recovery/loss";
-import { probeTimeout } from "./recovery/rtt";
+import { ACK_NOW, Connection, DRAINED, LIMITED, OPEN, flagged } from "../records/connection";
+import { modelTime } from "../congestion/model";
+import { keepAliveTime } from "./keep-alive";
+import { stallTime } from "./stall";
+import { pacingTime } from "../congestion/pacing";
+import { previousKeyTime } from "../packet/key-update";
+import { earlyCopyTime } from "../recovery/early-copy";
+import { mayAmplify } from "../paths/amplification";
+import { pathTime } from "../paths/validation";
+import { flightOf } from "../records/flight";
+import { probeTime } from "../recovery/loss";
+import { probeTimeout } from "../records/rtt";
 
 /** A received packet must be acknowledged now at the latest. */
 export function ackTimer(c: Connection): f64 {

@@ -5,7 +5,7 @@
  * and a ChunkMap keyed by packet number × 128; a record says what the packet carried, as references to streams and flags for
  * control frames. Control frames are never stored: a lost one is made again from state.
  */
-import { Connection } from "../connection/record";
+import { Connection } from "./connection";
 import { BOOKKEEPING, releaseChunk, takeClearChunk } from "../memory/chunks";
 import { MAP_SIZE, MAP_WINDOW, addressOf, releaseAll, releaseBelow, releaseRest, reserve } from "../memory/chunk-map";
 
@@ -32,7 +32,7 @@ export class Flight {
   outstanding: u32;
   /** Probe packets that may go out regardless of the window. */
   probes: u32;
-  // Packet size (packet/size-search.ts).
+  // Packet size (recovery/mtu.ts).
   /** Number of the probe of a larger size that is out, 0 = none. */
   sizeProbe: u64;
   /** Newest packet larger than the base size that was acknowledged. */
@@ -101,7 +101,7 @@ export class SentPacket {
   appLimited: u8;
   /** 1: a probe of a larger size, which carries nothing. */
   sizeProbe: u8;
-  /** Index of the path it went out on (paths/path.ts); NO_PATH once that serves another one. */
+  /** Index of the path it went out on (records/path.ts); NO_PATH once that serves another one. */
   path: u8;
   // Delivery-rate sampling (draft-ietf-ccwg-bbr §4.1.2.1): the connection's counters when it was sent, low 32 bits.
   delivered: u32;

@@ -12,11 +12,11 @@
 import {
   PATH_REASON_FAILED_OVER, PATH_REASON_FOLLOWED, PATH_REASON_MIGRATED, PATH_REASON_REBOUND, PATH_REASON_RETURNED,
 } from "../codes.generated";
-import { Connection, DOUBTED, INITIATOR, SEND_PING, flagged } from "../connection/record";
+import { Connection, DOUBTED, INITIATOR, SEND_PING, flagged } from "../records/connection";
 import {
   CHOSEN, FREE, FULL_SIZE, KEPT, LEAVING, MOST_PATHS, NEWS_FAILED, NEWS_PROVEN, NO_PATH, PROVEN, dropPath, is, pathAt, pathsOf,
-} from "./path";
-import { loseInFlight, pathProbeTimeout } from "./recovery-state";
+} from "./table";
+import { loseInFlight, pathProbeTimeout } from "../recovery/path-state";
 import { switchPath } from "./switch";
 import { challenge, validationTime } from "./validation";
 

@@ -93,7 +93,7 @@ export class Stream {
   events: u32;
   /** Receive window we keep open. */
   window: u32;
-  /** When it was announced last (ticks.ts), 0 = never. */
+  /** When it was announced last (records/ticks.ts), 0 = never. */
   tuned: u32;
   /** Bytes the stream may still send in its turn; below zero what it took too much of the last one. */
   share: i32;

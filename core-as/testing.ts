@@ -1,4 +1,5 @@
 /** Exports of the test target: internals of the core, so that each part has unit tests of its own. Not part of the ABI. */
+export { maskOf } from "./aead/mask";
 import { closeCode } from "./connection/close";
 import { receive } from "./connection/receive";
 import { CONNECTION_USED, Connection, PHASE_ACKED, SEND_PHASE, flagged } from "./records/connection";
@@ -13,7 +14,7 @@ import { BOOKKEEPING, CHUNK, takeClearChunk } from "./memory/chunks";
 import { CONNECTION_SIZE, STREAM_SIZE, connectionSlab, receiveSlot } from "./memory/layout";
 import { OVERHEAD } from "./packet/header";
 import { IDS_USED } from "./records/connection-ids";
-import { PATHS_USED } from "./paths/table";
+import { PATHS_USED } from "./records/path";
 import { FLIGHT_USED, RECORD_SIZE, SENT_USED, ensureFlight } from "./records/flight";
 import { STREAM_USED } from "./records/stream";
 
@@ -29,7 +30,7 @@ export {
 } from "./memory/range-set";
 export { contains as listContains, head as listHead, next as listNext, push as listPush, remove as listRemove, rotate as listRotate } from "./memory/list";
 export { cursor, failed, readVarint, startReading, varintSize, writeVarint } from "./frames/varint";
-export { maskOf, reconstruct } from "./packet/number";
+export { reconstruct } from "./packet/number";
 export { maybeUpdateSendKey } from "./packet/key-update";
 export { isNew, mark, scanDown, windowFloor } from "./packet/replay-window";
 export { writeAck } from "./recovery/ack-policy";

@@ -6,7 +6,7 @@
  * in memory: 32 vectors do not fit into the registers anyway, loads and stores have units of their own, and a fixed place in memory keeps
  * compilers from mixing the sets in a way that spills. The blocks of Poly1305 between the sets serve that too.
  */
-import { advance, rotate8, rotate16, rotateLeft, STATE } from "./chacha";
+import { advance, rotate16, rotate8, rotateLeft, STATE } from "./chacha";
 import { POLY_STATE, polyBlocks, WHOLE } from "./poly1305";
 import { xorRow } from "./xor";
 

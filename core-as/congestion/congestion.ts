@@ -15,14 +15,15 @@ import {
   CONGESTION_BBR, CONGESTION_CUBIC, CONGESTION_NEWRENO, STATE_AVOIDANCE, STATE_CONSERVATIVE_SLOW_START, STATE_SLOW_START, STATE_STARTUP,
 } from "../codes.generated";
 import { Connection } from "../records/connection";
-import { SentPacket, flightOf } from "../records/flight";
+import { flightOf, SentPacket } from "../records/flight";
 import {
   bbrAckDone, bbrAcked, bbrAllLost, bbrBandwidth, bbrInit, bbrLossEpisode, bbrLost, bbrOutOfCredit, bbrPacingRate, bbrPersistent,
   bbrQueueStands, bbrSent, bbrSpurious, bbrState, bbrUndo, bbrWindowFull, bbrWorthKeeping,
 } from "./bbr/bbr";
 import { initRateSample, markAppLimited } from "./bbr/rate-sample";
 import {
-  BETA_CUBIC, cubicAckDone, cubicAcked, cubicInit, cubicLossEpisode, cubicLost, cubicPersistent, cubicUndo, cubicWorthKeeping, isConservative,
+  BETA_CUBIC, cubicAckDone, cubicAcked, cubicInit, cubicLossEpisode, cubicLost, cubicPersistent, cubicUndo, cubicWorthKeeping,
+  isConservative,
 } from "./cubic";
 import { initialWindow, releaseModel, takeModel, usedModel } from "./model";
 import { newRenoAcked, newRenoLost, newRenoPersistent, newRenoUndo } from "./new-reno";

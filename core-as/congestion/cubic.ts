@@ -7,8 +7,8 @@
 import { CONGESTION_BBR } from "../codes.generated";
 import { APP_LIMITED, Connection, flagged } from "../records/connection";
 import { flightOf } from "../records/flight";
-import { Hystart, endSlowStart, hystartAcked, hystartInit, hystartRtt } from "./hystart";
-import { CUBIC_IN_BBR, Model, initialWindow } from "./model";
+import { endSlowStart, Hystart, hystartAcked, hystartInit, hystartRtt } from "./hystart";
+import { CUBIC_IN_BBR, initialWindow, Model } from "./model";
 import { minimumWindow, newRenoUndo } from "./new-reno";
 
 // RFC 9438 §4.1, §4.6, §4.3

@@ -4,26 +4,26 @@
  * Each branch reads its whole frame first and checks `failed` before it acts.
  */
 import { ERROR_FRAME_ENCODING_ERROR, ERROR_NO_ERROR, ERROR_PROTOCOL_VIOLATION } from "../codes.generated";
-import { onPeerClose } from "./close";
-import { Connection, OPEN } from "../records/connection";
 import { enqueue } from "../datagrams/queue";
+import {
+  ACK, ACK_ECN, APPLICATION_CLOSE, CONNECTION_CLOSE, DATAGRAM, DATAGRAM_LEN, MAX_DATA, MAX_MESSAGES, MAX_STREAM_DATA, MAX_STREAMS,
+  MESSAGES_BLOCKED, NEW_CONNECTION_ID, PADDING, PATH_CHALLENGE, PATH_RESPONSE, PING, RESET_STREAM, RETIRE_CONNECTION_ID, STOP_SENDING,
+  STREAM, STREAM_DATA_BLOCKED, STREAM_FIN, STREAM_LAST, STREAM_LEN, STREAM_OFF, STREAMS_BLOCKED,
+} from "../frames/types";
+import { atEnd, cursor, end, failed, readByte, readBytes, readVarint, startReading } from "../frames/varint";
 import { arrivedOn } from "../paths/arrival";
 import { onRetire } from "../paths/local-ids";
 import { newIdFrame } from "../paths/remote-ids";
 import { onChallenge } from "../paths/responses";
 import { onResponse } from "../paths/validation";
+import { Connection, OPEN } from "../records/connection";
+import { has, isMessage, ON_STOPPED, RESET, SEND_DONE } from "../records/stream";
 import { receiveAck } from "../recovery/acknowledge";
 import { onMaxData, onMaxMessages, onMaxStreamData, onMaxStreams } from "../streams/credit";
 import { found, locate } from "../streams/lifecycle";
 import { onData, onPeerReset } from "../streams/receive";
-import { ON_STOPPED, RESET, SEND_DONE, has, isMessage } from "../records/stream";
 import { raiseEvent, reset } from "../streams/send";
-import {
-  ACK, ACK_ECN, APPLICATION_CLOSE, CONNECTION_CLOSE, DATAGRAM, DATAGRAM_LEN, MAX_DATA, MAX_MESSAGES, MAX_STREAMS,
-  MAX_STREAM_DATA, MESSAGES_BLOCKED, NEW_CONNECTION_ID, PADDING, PATH_CHALLENGE, PATH_RESPONSE, PING, RESET_STREAM, RETIRE_CONNECTION_ID, STOP_SENDING, STREAM,
-  STREAMS_BLOCKED, STREAM_DATA_BLOCKED, STREAM_FIN, STREAM_LAST, STREAM_LEN, STREAM_OFF,
-} from "../frames/types";
-import { atEnd, cursor, end, failed, readBytes, readByte, readVarint, startReading } from "../frames/varint";
+import { onPeerClose } from "./close";
 
 /** RFC 9000 §4.6 */
 const MOST_STREAMS: u64 = 1 << 60;

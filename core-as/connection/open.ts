@@ -9,27 +9,28 @@
  *   480  32 random bytes, for path challenges
  *   512  the Complete packet
  */
+import { maskOf } from "../aead/mask";
 import { STATUS_INVALID_ARGUMENT, STATUS_OK, STATUS_OUT_OF_MEMORY } from "../codes.generated";
 import { congestionInit } from "../congestion/congestion";
 import { releaseModel } from "../congestion/model";
 import { releaseDatagrams } from "../datagrams/queue";
 import { BOOKKEEPING, CHUNK, releaseChunk, takeChunk } from "../memory/chunks";
-import { CONNECTION_SIZE, connectionCount, connectionSlab, transfer } from "../memory/layout";
+import { transfer } from "../memory/layout";
 import { discardPreviousKey } from "../packet/key-update";
-import { maskOf } from "../packet/number";
 import { initSize } from "../packet/size";
-import { releaseIds } from "../records/connection-ids";
 import { seedChallenges } from "../paths/challenge-data";
 import { releasePaths } from "../paths/table";
+import { Connection, INITIATOR, receiveKey, SEND_COMPLETE, sendKey } from "../records/connection";
+import { releaseIds } from "../records/connection-ids";
 import { endFlight } from "../records/flight";
 import { rttInit } from "../records/rtt";
+import { giveBack, handleOf, takeConnection } from "../records/slab";
+import { Stream } from "../records/stream";
+import { ticksOf } from "../records/ticks";
 import { LEAST_DATA_WINDOW } from "../streams/credit";
 import { freeStream } from "../streams/lifecycle";
-import { Stream } from "../records/stream";
 import { MOST_WINDOW, releaseWindow } from "../streams/window";
-import { ticksOf } from "../records/ticks";
 import { releaseClosing } from "./close";
-import { Connection, INITIATOR, SEND_COMPLETE, receiveKey, sendKey, slotOf } from "../records/connection";
 import { drawSkip } from "./skip";
 
 const KEYS: usize = 0;
@@ -62,18 +63,8 @@ const P_MESSAGES = 5;
 const P_ACK_DELAY = 6;
 const P_DATAGRAM = 7;
 
-let freeHead: usize = 0;
-let untouched: u32 = 0;
-export let connectionsOpen: u32 = 0;
-
 /** Handle of the connection `open` made last. */
 export let openedHandle: u32 = 0;
-
-export function connectionsInit(): void {
-  freeHead = 0;
-  untouched = 0;
-  connectionsOpen = 0;
-}
 
 /** Makes a connection from the transfer area; the keys there are wiped. */
 export function open(): u32 {
@@ -103,13 +94,6 @@ export function open(): u32 {
   return STATUS_OK;
 }
 
-/** The connection of a handle; null (0) for one that is not open. */
-export function connectionOf(handle: u32): Connection {
-  if (handle >= untouched) return changetype<Connection>(0);
-  const c = changetype<Connection>(connectionSlab + CONNECTION_SIZE * handle);
-  return c.packetSize == 0 ? changetype<Connection>(0) : c;
-}
-
 /** Wipes the keys and gives everything back. */
 export function free(c: Connection): void {
   while (c.allHead) freeStream(c, changetype<Stream>(c.allHead));
@@ -123,24 +107,6 @@ export function free(c: Connection): void {
   releaseWindow(c);
   if (c.complete) releaseChunk(c.complete, BOOKKEEPING);
   giveBack(c);
-}
-
-function takeConnection(): Connection {
-  let at = freeHead;
-  if (at) freeHead = load<usize>(at);
-  else if (untouched < connectionCount) at = connectionSlab + CONNECTION_SIZE * untouched++;
-  else return changetype<Connection>(0);
-  memory.fill(at, 0, CONNECTION_SIZE);
-  connectionsOpen++;
-  return changetype<Connection>(at);
-}
-
-/** A free slot is all zeros but for its link, which lies in the id: `packetSize` 0 tells it from a live one. */
-function giveBack(c: Connection): void {
-  memory.fill(changetype<usize>(c), 0, CONNECTION_SIZE);
-  store<usize>(changetype<usize>(c), freeHead);
-  freeHead = changetype<usize>(c);
-  connectionsOpen--;
 }
 
 function installKeys(c: Connection): void {
@@ -193,10 +159,6 @@ function setCredit(c: Connection): void {
   c.messageLimit = <u32>field(P_REMOTE + P_MESSAGES);
   c.maxDatagram = <u16>field(P_LOCAL + P_DATAGRAM);
   c.peerMaxDatagram = <u16>field(P_REMOTE + P_DATAGRAM);
-}
-
-function handleOf(c: Connection): u32 {
-  return <u32>slotOf(c);
 }
 
 function field(index: i32): f64 {

@@ -3,6 +3,7 @@
  * closes. The randomness is the host's seed; it need only be unknown to the peer.
  */
 import { Connection } from "../records/connection";
+import { nextRandom } from "../records/random";
 
 /** The next gap comes 32 to 1,055 packets from now. */
 const LEAST: u32 = 32;
@@ -21,14 +22,4 @@ export function skipIsDue(c: Connection): bool {
   }
   drawSkip(c);
   return true;
-}
-
-/** The next number of the connection's generator (xorshift32). */
-export function nextRandom(c: Connection): u32 {
-  let x = c.random ? c.random : 1;
-  x ^= x << 13;
-  x ^= x >> 17;
-  x ^= x << 5;
-  c.random = x;
-  return x;
 }

@@ -10,10 +10,10 @@
  */
 import { datagramBytes, forgetDatagramBytes } from "../datagrams/queue";
 import { next } from "../memory/list";
+import { Connection, SEND_PING } from "../records/connection";
 import { flightOf } from "../records/flight";
 import { probeTimeout } from "../records/rtt";
-import { ALL_LINK, PEER_RESET, RECEIVE_DONE, Stream, canReceive, has } from "../records/stream";
-import { Connection, SEND_PING } from "../records/connection";
+import { ALL_LINK, canReceive, has, PEER_RESET, RECEIVE_DONE, Stream } from "../records/stream";
 
 /** Our constant: what has to have come since the peer was last asked. PING and ACK are some 150 bytes: 1 % of it. */
 const LEAST_BYTES: u32 = 16_384;

@@ -7,31 +7,32 @@
  *
  * The Complete packet of the initiator goes before everything else, as the bytes the host gave.
  */
-import { waiting } from "../datagrams/queue";
 import { onAppLimited, onOutOfCredit, onWindowFull, windowLeft } from "../congestion/congestion";
-import { fillControl, fillPing, fillStreamControl } from "./control-frames";
+import { mayPace, onPaced, pacingIdle, refill } from "../congestion/pacing";
+import { waiting } from "../datagrams/queue";
 import { PING } from "../frames/types";
 import { writeVarint } from "../frames/varint";
 import { BATCH, packetLengths, packetOffsets } from "../memory/layout";
-import { takeSlot, releaseSlot, freeSlots } from "../memory/packet-slots";
-import { mayPace, onPaced, pacingIdle, refill } from "../congestion/pacing";
+import { freeSlots, releaseSlot, takeSlot } from "../memory/packet-slots";
 import { HEADER, ROUTE_HEADER, writeRoute } from "../packet/header";
 import { maybeUpdateSendKey } from "../packet/key-update";
 import { protect } from "../packet/protection";
-import { frameSpace, frameSpaceNow, spaceIn } from "../packet/size";
-import { onSizeProbeSent, sizeProbeDue } from "../recovery/mtu";
+import { frameSpaceNow, spaceIn } from "../packet/size";
+import { eliciting, stageAck, stageComplete, stageSent, stageSizeProbe } from "../packet/staging";
 import { closeSpace, countSent, mayAmplify } from "../paths/amplification";
-import { transmitProbe } from "./path-probes";
-import { ACKS_UNTIL_PING, ackOwed, onAckSent, writeAck } from "../recovery/ack-policy";
-import { armEarlyCopy } from "../recovery/early-copy";
+import {
+  ACK_NOW, APP_LIMITED, CLOSE_DUE, CLOSING, Connection, flagged, LIMITED, OPEN, PROBE, ROUTED, SEND_COMPLETE, SEND_PING, STARVED,
+} from "../records/connection";
 import { ensureFlight, flightIsFull, flightOf, newRecord, recordOf } from "../records/flight";
-import { commitSent, commitSkipped, eliciting, stageAck, stageComplete, stageEliciting, stageSent, stageSizeProbe } from "../recovery/sent";
+import { ackOwed, ACKS_UNTIL_PING, onAckSent, writeAck } from "../recovery/ack-policy";
+import { armEarlyCopy } from "../recovery/early-copy";
+import { onSizeProbeSent, sizeProbeDue } from "../recovery/mtu";
+import { commitSent, commitSkipped } from "../recovery/sent";
 import { noteOutOfCredit } from "../streams/credit";
 import { fillStreams, hasStreamData } from "../streams/scheduler";
 import { writeClose } from "./close";
-import {
-  ACK_NOW, APP_LIMITED, CLOSE_DUE, CLOSING, Connection, LIMITED, OPEN, PROBE, ROUTED, SEND_COMPLETE, SEND_PING, STARVED, flagged,
-} from "../records/connection";
+import { fillControl, fillPing, fillStreamControl } from "./control-frames";
+import { transmitProbe } from "./path-probes";
 import { skipIsDue } from "./skip";
 
 /** Our constant: after this long a starved writer is offered room again, ms. */

@@ -1,9 +1,9 @@
 /** DATAGRAM frames into the packet under construction. */
-import { Connection } from "../records/connection";
 import { DATAGRAM_LEN } from "../frames/types";
 import { varintSize, writeVarint } from "../frames/varint";
 import { frameSpace } from "../packet/size";
-import { stageEliciting } from "../recovery/sent";
+import { stageEliciting } from "../packet/staging";
+import { Connection } from "../records/connection";
 import { dequeue, dropUnsent, headLength, waiting } from "./queue";
 
 /** Writes what waits, oldest first, from `to` up to `limit`; returns the address after it. */

@@ -1,8 +1,8 @@
 /** What all exports need: the connection of a handle, and the fields of an answer. */
-import { Connection } from "../records/connection";
-import { connectionOf } from "../connection/open";
 import { abortUnless } from "../memory/invariant";
 import { results } from "../memory/layout";
+import { Connection } from "../records/connection";
+import { connectionOf } from "../records/slab";
 
 /** The connection of a handle; a handle that is not open is the host's bug and traps. */
 export function the(handle: u32): Connection {

@@ -1,11 +1,11 @@
 /** Exports about the module as a whole: set-up, places in memory, packet slots, statistics. */
 import { ABI_VERSION, STATUS_OK } from "../codes.generated";
-import { connectionsInit, connectionsOpen } from "../connection/open";
-import { freeChunks, poolTop } from "../memory/chunks";
-import { layOut, packetLengths, packetOffsets, receiveSlot, receiveSlotSize, results, transfer } from "../memory/layout";
+import { freeChunks, limitStreamSegments, poolTop } from "../memory/chunks";
+import { layOut, packetLengths, packetOffsets, receiveSlot, receiveSlotSize, results, transfer, transferSize } from "../memory/layout";
 import { freeSlots, packetSlotsInit, releaseSlot } from "../memory/packet-slots";
-import { byteStreams, ownMessages, peerMessages, tableInit } from "../streams/table";
-import { windowsInit } from "../streams/window";
+import { connectionsInit, connectionsOpen } from "../records/slab";
+import { byteStreams, mostPeerMessages, mostPeerStreams, ownMessages, peerMessages, tableInit } from "../streams/table";
+import { mostPeerData, windowsInit } from "../streams/window";
 
 export { limitStreamSegments } from "../memory/chunks";
 export { transferSize } from "../memory/layout";

@@ -2,13 +2,11 @@
 import { STATUS_INVALID_ARGUMENT, STATUS_OK, STATUS_OUT_OF_MEMORY } from "../codes.generated";
 import { transfer } from "../memory/layout";
 import { isThere } from "../paths/arrival";
-import {
-  ACTIVE_CONNECTION_ID_LIMIT, ID_FREE, TOKEN, ensureIds, giveMaskKeys, localAt, remoteAt, tokenOf,
-} from "../records/connection-ids";
-import { addPath, addedPath, keepPath, migrate, probePath, removePath, setPathRoute } from "../paths/host";
+import { addedPath, addPath, keepPath, migrate, probePath, removePath, setPathRoute } from "../paths/host";
 import { issueId, roomForIds } from "../paths/local-ids";
-import { FREE, MOST_PATHS, PROVEN, pathAt } from "../paths/table";
 import { assignWaiting } from "../paths/remote-ids";
+import { ACTIVE_CONNECTION_ID_LIMIT, ensureIds, giveMaskKeys, ID_FREE, localAt, remoteAt, TOKEN, tokenOf } from "../records/connection-ids";
+import { FREE, MOST_PATHS, pathAt, PROVEN } from "../records/path";
 import { put, the } from "./handle";
 
 /** Adds a path; `routed`: its route id is the first 8 bytes of the transfer area. Its index, -1 when there is no room. */

@@ -1,4 +1,5 @@
 /** Frame types (RFC 9000 §19, RFC 9221 §4). */
+
 export const PADDING: u64 = 0x00;
 export const PING: u64 = 0x01;
 export const ACK: u64 = 0x02;

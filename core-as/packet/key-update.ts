@@ -17,11 +17,11 @@
  */
 import { chachaBlock } from "../aead";
 import { ERROR_KEY_UPDATE_ERROR, ERROR_NO_ERROR } from "../codes.generated";
-import {
-  Connection, ON_RECEIVE_KEY, ON_SEND_KEY, PHASE_ACKED, PHASE_TOLD, RECEIVE_PHASE, SEND_PHASE, UPDATE_WANTED, flagged, receiveKey,
-  sendKey,
-} from "../records/connection";
 import { BOOKKEEPING, releaseChunk, takeChunk } from "../memory/chunks";
+import {
+  Connection, flagged, ON_RECEIVE_KEY, ON_SEND_KEY, PHASE_ACKED, PHASE_TOLD, RECEIVE_PHASE, receiveKey, SEND_PHASE, sendKey,
+  UPDATE_WANTED,
+} from "../records/connection";
 import { probeTimeout } from "../records/rtt";
 import { ticksOf } from "../records/ticks";
 

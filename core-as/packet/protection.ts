@@ -8,11 +8,11 @@
  * caller's, after the packet was processed.
  */
 import { open, seal } from "../aead";
-import { Connection, RECEIVE_PHASE, SEND_PHASE, flagged, receiveKey, sendKey } from "../records/connection";
-import { NEXT_KEY, commitReceiveKey, lowerPhaseFirst, nextReceiveKey, onPreviousKeyUsed, previousKey, wipeNextKey } from "./key-update";
-import { HEADER, OVERHEAD, PHASE_BIT, TAG, destinationOf, isData, maskedNumberOf, writeHeader } from "./header";
-import { reconstruct } from "./number";
+import { Connection, flagged, RECEIVE_PHASE, receiveKey, SEND_PHASE, sendKey } from "../records/connection";
 import { findLocal } from "../records/connection-ids";
+import { destinationOf, HEADER, isData, maskedNumberOf, OVERHEAD, PHASE_BIT, TAG, writeHeader } from "./header";
+import { commitReceiveKey, lowerPhaseFirst, NEXT_KEY, nextReceiveKey, onPreviousKeyUsed, previousKey, wipeNextKey } from "./key-update";
+import { reconstruct } from "./number";
 import { isNew } from "./replay-window";
 
 const NONCE = memory.data(12, 4);

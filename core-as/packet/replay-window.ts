@@ -9,8 +9,8 @@
  * packets, as most idle ones, uses the first only, and pages that hold further blocks are not touched. Nobody clears a window for the next
  * connection of its slot: `advance` clears what it passes.
  */
+import { connectionCount, REPLAY_SIZE, replayWindows } from "../memory/layout";
 import { Connection, slotOf } from "../records/connection";
-import { REPLAY_SIZE, connectionCount, replayWindows } from "../memory/layout";
 
 export const WINDOW: u64 = 8_192;
 const BLOCK: usize = 64;

@@ -3,8 +3,8 @@
  *
  * It starts small and grows by probes (recovery/mtu.ts), never beyond `maxPlpmtu`: what the path, both ends and the slots allow.
  */
-import { Connection, PROBE, ROUTED, flagged } from "../records/connection";
 import { maxPacketSize } from "../memory/layout";
+import { Connection, flagged, PROBE, ROUTED } from "../records/connection";
 import { OVERHEAD, ROUTE_HEADER } from "./header";
 
 /** RFC 8899 §5.1.2; every path of the Internet carries it (RFC 9000 §14). */

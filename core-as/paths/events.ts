@@ -2,7 +2,8 @@
 import { EVENT_IDS, EVENT_NONE, EVENT_PATH_CHANGED, EVENT_PATH_FAILED, EVENT_PATH_PROVEN } from "../codes.generated";
 import { Connection } from "../records/connection";
 import { idsOf } from "../records/connection-ids";
-import { MOST_PATHS, NEWS_FAILED, NEWS_GONE, NEWS_PROVEN, maybeReleasePaths, pathAt, pathsOf } from "./table";
+import { MOST_PATHS, NEWS_FAILED, NEWS_GONE, NEWS_PROVEN, pathAt, pathsOf } from "../records/path";
+import { maybeReleasePaths } from "./table";
 
 /** Index of the path, and its value, of the event that `nextPathEvent` gave. */
 export let eventPath: u32 = 0;

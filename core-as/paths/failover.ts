@@ -7,8 +7,8 @@
  */
 import { Connection, SUSPECTED } from "../records/connection";
 import { flightOf } from "../records/flight";
+import { CHALLENGING, FREE, FULL_SIZE, is, LEAVING, MOST_PATHS, pathAt, pathsOf } from "../records/path";
 import { checkTime } from "./migration";
-import { CHALLENGING, FREE, FULL_SIZE, LEAVING, MOST_PATHS, is, pathAt, pathsOf } from "./table";
 import { challenge } from "./validation";
 
 /** PROTOCOL.md §6 */

@@ -3,14 +3,15 @@
  * the peer retires them.
  */
 import { ERROR_NO_ERROR, ERROR_PROTOCOL_VIOLATION, STATUS_BLOCKED, STATUS_INVALID_ARGUMENT, STATUS_OK } from "../codes.generated";
-import { Connection, SEND_IDS } from "../records/connection";
 import { NEW_CONNECTION_ID } from "../frames/types";
 import { writeVarint } from "../frames/varint";
 import { openedId } from "../packet/protection";
+import { Connection, SEND_IDS } from "../records/connection";
 import {
-  ACTIVE_CONNECTION_ID_LIMIT, ID_DUE, ID_FREE, ID_SENT, LocalId, TOKEN, findLocal, idsOf, localAt, receiveMaskOf, tokenOf,
+  ACTIVE_CONNECTION_ID_LIMIT, findLocal, ID_DUE, ID_FREE, ID_SENT, idsOf, localAt, LocalId, receiveMaskOf, TOKEN, tokenOf,
 } from "../records/connection-ids";
-import { KEPT, MOST_PATHS, dropPath, is, pathAt } from "./table";
+import { is, KEPT, MOST_PATHS, pathAt } from "../records/path";
+import { dropPath } from "./table";
 
 const ID: u32 = 8;
 /** Bytes of the frame at most: type, sequence, two single bytes, id, token. */

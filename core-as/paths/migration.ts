@@ -12,12 +12,13 @@
 import {
   PATH_REASON_FAILED_OVER, PATH_REASON_FOLLOWED, PATH_REASON_MIGRATED, PATH_REASON_REBOUND, PATH_REASON_RETURNED,
 } from "../codes.generated";
-import { Connection, DOUBTED, INITIATOR, SEND_PING, flagged } from "../records/connection";
+import { Connection, DOUBTED, flagged, INITIATOR, SEND_PING } from "../records/connection";
 import {
-  CHOSEN, FREE, FULL_SIZE, KEPT, LEAVING, MOST_PATHS, NEWS_FAILED, NEWS_PROVEN, NO_PATH, PROVEN, dropPath, is, pathAt, pathsOf,
-} from "./table";
+  CHOSEN, FREE, FULL_SIZE, is, KEPT, LEAVING, MOST_PATHS, NEWS_FAILED, NEWS_PROVEN, NO_PATH, pathAt, pathsOf, PROVEN,
+} from "../records/path";
 import { loseInFlight, pathProbeTimeout } from "../recovery/path-state";
 import { switchPath } from "./switch";
+import { dropPath } from "./table";
 import { challenge, validationTime } from "./validation";
 
 /** Our constant: a check of a path that carried packets a moment ago takes so many of its PTO, ms at most (PROTOCOL.md §6). */

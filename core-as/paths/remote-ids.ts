@@ -2,18 +2,17 @@
  * Ids of the peer's (RFC 9000 §5.1.2, §19.15): taken from NEW_CONNECTION_ID, used by one path each, retired when that path is gone or the
  * peer asks for it.
  */
-import {
-  ERROR_CONNECTION_ID_LIMIT_ERROR, ERROR_FRAME_ENCODING_ERROR, ERROR_NO_ERROR, ERROR_PROTOCOL_VIOLATION,
-} from "../codes.generated";
-import { Connection, SEND_IDS } from "../records/connection";
+import { ERROR_CONNECTION_ID_LIMIT_ERROR, ERROR_FRAME_ENCODING_ERROR, ERROR_NO_ERROR, ERROR_PROTOCOL_VIOLATION } from "../codes.generated";
 import { RETIRE_CONNECTION_ID } from "../frames/types";
 import { failed, readByte, readBytes, readVarint, writeVarint } from "../frames/varint";
-import { REFUSED } from "../streams/receive";
+import { Connection, SEND_IDS } from "../records/connection";
 import {
-  ACTIVE_CONNECTION_ID_LIMIT, ID_DUE, ID_FREE, ID_SENT, ID_SPARE, ID_USED, MOST_RETIRED, NO_ID, RemoteId, TOKEN, ensureIds, idsOf, remoteAt,
-  retirementAt, sendMaskOf, tokenOf,
+  ACTIVE_CONNECTION_ID_LIMIT, ensureIds, ID_DUE, ID_FREE, ID_SENT, ID_SPARE, ID_USED, idsOf, MOST_RETIRED, NO_ID, remoteAt, RemoteId,
+  retirementAt, sendMaskOf, TOKEN, tokenOf,
 } from "../records/connection-ids";
-import { FREE, MOST_PATHS, NEEDS_ID, Path, ensurePaths, is, pathAt } from "./table";
+import { FREE, is, MOST_PATHS, NEEDS_ID, Path, pathAt } from "../records/path";
+import { REFUSED } from "../records/status";
+import { ensurePaths } from "./table";
 
 const ID: u32 = 8;
 /** Bytes of RETIRE_CONNECTION_ID at most. */

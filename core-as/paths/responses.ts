@@ -2,9 +2,10 @@
  * PATH_CHALLENGE of the peer (RFC 9000 §8.2.2): answered once, on the path it came in on. At most four answers wait; a peer that asks
  * faster is not answered. A path that the peer tries is validated in this direction, too: then it can be used at once.
  */
-import { Connection, INITIATOR, SEND_PING, flagged } from "../records/connection";
+import { Connection, flagged, INITIATOR, SEND_PING } from "../records/connection";
+import { CHALLENGING, FULL_SIZE, is, MOST_RESPONSES, NO_PATH, pathAt, pathsOf, responseOf } from "../records/path";
 import { suspect } from "./failover";
-import { CHALLENGING, FULL_SIZE, MOST_RESPONSES, NO_PATH, ensurePaths, is, pathAt, pathsOf, responseOf } from "./table";
+import { ensurePaths } from "./table";
 import { challenge, validationTime } from "./validation";
 
 /** A challenge with `data` came in on the path of that index. */

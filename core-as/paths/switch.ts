@@ -1,9 +1,9 @@
 /** The active path changes: recovery state, ids, route and the 3 × limit change with it (RFC 9000 §9.4, §9.5). */
 import { Connection, LIMITED, ROUTED } from "../records/connection";
 import { findLocal } from "../records/connection-ids";
-import { usePacketsId } from "./local-ids";
-import { CHALLENGING, CHOSEN, FRESH, LEAVING, ON_ROUTE, PROVEN, Path, is, pathAt, pathsOf } from "./table";
+import { CHALLENGING, CHOSEN, FRESH, is, LEAVING, ON_ROUTE, Path, pathAt, pathsOf, PROVEN } from "../records/path";
 import { moveInFlight, restartFlight, restoreRecovery, saveRecovery } from "../recovery/path-state";
+import { usePacketsId } from "./local-ids";
 import { rest } from "./validation";
 
 /** Packets go to the path of index `to` from now on; `reason` is one of PathReason (codes.json), for the host. */

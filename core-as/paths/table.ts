@@ -1,159 +1,19 @@
 /**
- * The paths of a connection, at most four, by small indices which the host maps to addresses (RFC 9000 §9, PROTOCOL.md §6): records, taking
- * and dropping.
+ * Taking and dropping entries of the path table (records/path.ts).
  *
- * A connection with one proven path and nothing to ask owns nothing here: `Connection.activePath` is that path's index. The chunk is
+ * A connection with one validated path and nothing to ask owns no table: `Connection.activePath` is that path's index. The chunk is
  * taken when a second path comes up or a challenge has to be answered, and given back when that is over.
- *
- * Recovery state and addressing of the active path lie in `Connection`, where the hot path reads them; the chunk holds those of the
- * others (recovery/path-state.ts, switch.ts).
  */
-import { Connection, LIMITED, ROUTED, flagged } from "../records/connection";
 import { BOOKKEEPING, releaseChunk, takeClearChunk } from "../memory/chunks";
+import { Connection, flagged, LIMITED, ROUTED } from "../records/connection";
 import { NO_ID, slotOfRemote } from "../records/connection-ids";
+import {
+  CHALLENGING, CHOSEN, clearPath, FREE, FRESH, FULL_SIZE, is, KEPT, MOST_PATHS, NEWS_GONE, NO_PATH, ON_ROUTE, Path, pathAt, pathsOf,
+  PROVEN, UNPROVEN,
+} from "../records/path";
 import { forgetInFlight, releaseSavedModel } from "../recovery/path-state";
 import { retireUnused } from "./remote-ids";
 import { forgetResponses } from "./responses";
-
-export const MOST_PATHS: u32 = 4;
-export const NO_PATH: u8 = 255;
-/** What the host says of an address it has no index for; the second: it differs from the active path's by the port only. */
-export const UNKNOWN: u32 = 4;
-export const UNKNOWN_PORT: u32 = 5;
-
-/** RFC 9000 §8.2.1 lets us send several; the answer to any of the last three counts. */
-export const CHALLENGES: u32 = 3;
-/** PROTOCOL.md §5 */
-export const MOST_RESPONSES: u32 = 4;
-
-// States of an entry.
-export const FREE: u8 = 0;
-/** Nobody has shown that the peer receives there: the 3 × limit holds. */
-export const UNPROVEN: u8 = 1;
-export const PROVEN: u8 = 2;
-
-// Flags of an entry.
-/** A challenge is out, until `deadline`. */
-export const CHALLENGING: u16 = 1 << 0;
-/** It has answered a challenge in a datagram of full size: it may be chosen. */
-export const FULL_SIZE: u16 = 1 << 1;
-/** The host wants it kept warm. */
-export const KEPT: u16 = 1 << 2;
-/** It becomes the active one as soon as it may be chosen. */
-export const CHOSEN: u16 = 1 << 3;
-/** Its window and RTT were never used. */
-export const FRESH: u16 = 1 << 4;
-/** Left for another one on purpose: forgotten at `deadline`. */
-export const LEAVING: u16 = 1 << 6;
-/** Its packets travel behind a Route header. */
-export const ON_ROUTE: u16 = 1 << 7;
-/** It may not be sent on before the peer has supplied an id for it. */
-export const NEEDS_ID: u16 = 1 << 8;
-/** The host has named it: nobody else can have us send there, so the 3 × limit has no part in it. */
-export const OURS: u16 = 1 << 9;
-
-// News of an entry for the host.
-export const NEWS_PROVEN: u8 = 1 << 0;
-/** It did not answer, and is tried again. */
-export const NEWS_FAILED: u8 = 1 << 1;
-export const NEWS_GONE: u8 = 1 << 2;
-
-/** What all paths share; the entries follow. */
-@unmanaged
-export class Paths {
-  /** When the check of a path that seems half dead began; -1 = none. */
-  checkStart: f64;
-  /** The path that was active before an unannounced move: it wins if it still answers. NO_PATH = none. */
-  former: u8;
-  /** A path that would take over if the active one does not answer. NO_PATH = none. */
-  rival: u8;
-  /** Why the active path changed, PATH_REASON_… of codes.json; 0 = told. */
-  reason: u8;
-  /** The active path did not answer its check: the next that answers takes over. */
-  activeDead: u8;
-  /** Answers that wait. */
-  responses: u8;
-}
-
-@unmanaged
-export class Path {
-  // Recovery state while it is not the active one, as in Connection.
-  smoothedRtt: f32;
-  rttVariation: f32;
-  minimumRtt: f32;
-  congestionWindow: u32;
-  bytesInFlight: u32;
-  slowStartThreshold: u32;
-  bytesAcked: u32;
-  model: usize;
-  searchTime: f32;
-  packetSize: u16;
-  maxPlpmtu: u16;
-  probeCount: u8;
-  largeLost: u8;
-  lossEstimate: u16;
-  reorderWindow: u8;
-  reorderEpisodes: u8;
-  flags: u16;
-  hasRtt: u8;
-  state: u8;
-  news: u8;
-  /** A bit for each of the last challenges that went out in a datagram of full size. */
-  fullSize: u8;
-  /** Challenges since validation began. */
-  challengesSent: u8;
-  /** Slot of the id we send with, NO_ID while none are listed. */
-  remoteSlot: u8;
-  /** The path from which this one differs by the port only, NO_PATH = none. */
-  sibling: u8;
-  sendMask: u32;
-  remoteId: u64;
-  /** The id of ours that the peer used last here. */
-  localId: u64;
-  route: u64;
-  /** Next challenge; end of validation, or of a path that was left. Infinity = not armed. */
-  challengeAt: f64;
-  deadline: f64;
-  /** When it answered last, -1 = never. */
-  answeredAt: f64;
-  bytesSent: f64;
-  bytesReceived: f64;
-  packetsSent: u32;
-  packetsReceived: u32;
-  /** ms between challenges that keep it warm, 0 = none. */
-  keepInterval: u32;
-}
-
-/** A challenge, or a response, in the areas behind the fields. */
-const QUEUED: usize = 16;
-const RESPONSES_AT: usize = 32;
-const ENTRIES_AT: usize = RESPONSES_AT + <usize>MOST_RESPONSES * QUEUED;
-const CHALLENGES_AT: usize = offsetof<Path>();
-const ENTRY_SIZE: usize = CHALLENGES_AT + <usize>CHALLENGES * QUEUED;
-/** Bytes of the chunk that are used. */
-export const PATHS_USED: usize = ENTRIES_AT + <usize>MOST_PATHS * ENTRY_SIZE;
-
-export function pathsOf(c: Connection): Paths {
-  return changetype<Paths>(c.paths);
-}
-
-export function pathAt(c: Connection, index: u32): Path {
-  return changetype<Path>(c.paths + ENTRIES_AT + ENTRY_SIZE * index);
-}
-
-/** Place of the n-th challenge of a path: its data (u64) and when it went out (f64). */
-export function challengeOf(p: Path, n: u32): usize {
-  return changetype<usize>(p) + CHALLENGES_AT + QUEUED * (n % CHALLENGES);
-}
-
-/** Place of a waiting answer: its data (u64) and the path (u8). */
-export function responseOf(c: Connection, n: u32): usize {
-  return c.paths + RESPONSES_AT + QUEUED * n;
-}
-
-export function is(p: Path, flag: u16): bool {
-  return (p.flags & flag) != 0;
-}
 
 /** The chunk, with an entry of the active path; false when none is left. */
 export function ensurePaths(c: Connection): bool {
@@ -191,7 +51,7 @@ export function takePath(c: Connection, wanted: u32): u8 {
     dropPath(c, index);
   }
   const p = pathAt(c, index);
-  memory.fill(changetype<usize>(p), 0, ENTRY_SIZE);
+  clearPath(p);
   begin(p, UNPROVEN);
   p.flags = FRESH;
   return index;
@@ -208,7 +68,7 @@ export function dropPath(c: Connection, index: u8): void {
   forgetResponses(c, index);
   releaseSavedModel(p);
   const slot = p.remoteSlot;
-  memory.fill(changetype<usize>(p), 0, ENTRY_SIZE);
+  clearPath(p);
   p.news = NEWS_GONE;
   if (slot != NO_ID) retireUnused(c, slot);
 }

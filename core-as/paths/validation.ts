@@ -7,14 +7,15 @@
  *
  * What an answer or its absence means for the choice of the active path is not decided here (migration.ts).
  */
-import { Connection, LIMITED, flagged, HAS_RTT } from "../records/connection";
+import { Connection, flagged, HAS_RTT, LIMITED } from "../records/connection";
 import { flightIsFull } from "../records/flight";
+import {
+  challengeOf, CHALLENGES, CHALLENGING, FREE, FULL_SIZE, is, KEPT, LEAVING, MOST_PATHS, NEEDS_ID, Path, pathAt, PROVEN,
+} from "../records/path";
+import { guessRtt, pathProbeTimeout } from "../recovery/path-state";
 import { allowance } from "./amplification";
 import { answered, unanswered } from "./migration";
-import {
-  CHALLENGES, CHALLENGING, FREE, FULL_SIZE, KEPT, LEAVING, MOST_PATHS, NEEDS_ID, PROVEN, Path, challengeOf, dropPath, is, pathAt,
-} from "./table";
-import { guessRtt, pathProbeTimeout } from "../recovery/path-state";
+import { dropPath } from "./table";
 
 /** RFC 9002 §6.2.2: PTO of a path without samples; RFC 9000 §8.2.4: so many of the larger one. */
 const INITIAL_PTO: f64 = 999;

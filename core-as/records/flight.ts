@@ -5,9 +5,9 @@
  * and a ChunkMap keyed by packet number × 128; a record says what the packet carried, as references to streams and flags for
  * control frames. Control frames are never stored: a lost one is made again from state.
  */
-import { Connection } from "./connection";
+import { addressOf, MAP_SIZE, MAP_WINDOW, releaseAll, releaseBelow, releaseRest, reserve } from "../memory/chunk-map";
 import { BOOKKEEPING, releaseChunk, takeClearChunk } from "../memory/chunks";
-import { MAP_SIZE, MAP_WINDOW, addressOf, releaseAll, releaseBelow, releaseRest, reserve } from "../memory/chunk-map";
+import { Connection } from "./connection";
 
 @unmanaged
 export class Flight {
@@ -130,6 +130,9 @@ export const REF_STOP_SENDING: u8 = 3;
 /** Its offset is the limit that was told. */
 export const REF_STREAM_DATA_BLOCKED: u8 = 4;
 
+/** The part of `Reference.offsetAndGeneration` that is the offset. */
+export const OFFSET_MASK: u64 = 0x0000_ffff_ffff_ffff;
+
 @unmanaged
 export class Reference {
   /** Offset in the low 48 bits, generation of the stream record in the high 16. */
@@ -146,6 +149,10 @@ export function flightOf(c: Connection): Flight {
 
 export function lostPacketOf(flight: Flight, index: u32): LostPacket {
   return changetype<LostPacket>(changetype<usize>(flight) + LOST_AT + <usize>index * offsetof<LostPacket>());
+}
+
+export function offsetOf(reference: Reference): u64 {
+  return reference.offsetAndGeneration & OFFSET_MASK;
 }
 
 /** The flight, made if there is none; false when no chunk is left. */

@@ -1,5 +1,5 @@
 /** Round-trip time (RFC 9002 §5) and the probe timeout (§6.2.1), in milliseconds. */
-import { Connection, HAS_RTT, flagged } from "./connection";
+import { Connection, flagged, HAS_RTT } from "./connection";
 import { flightOf } from "./flight";
 
 // RFC 9002

@@ -2,6 +2,7 @@
  * Times of which only differences are taken: whole milliseconds modulo 2^32 (49 days), in half the room of a f64. Subtracting two as u32 gives the time
  * between them.
  */
+
 export function ticksOf(now: f64): u32 {
   return <u32>(<u64>now);
 }

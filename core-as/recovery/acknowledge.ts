@@ -6,18 +6,18 @@
  *   3. RTT sample from the largest, if it is new
  *   4. losses, congestion window, timers
  */
-import { Connection, HAS_RTT, PROBE, SEND_IDS, flagged } from "../records/connection";
-import { onAckBegin, onAckDone, onCongestionAcked } from "../congestion/congestion";
 import { ERROR_FRAME_ENCODING_ERROR, ERROR_NO_ERROR, ERROR_PROTOCOL_VIOLATION } from "../codes.generated";
+import { onAckBegin, onAckDone, onCongestionAcked } from "../congestion/congestion";
 import { failed, readVarint } from "../frames/varint";
 import { onNumberAcknowledged } from "../packet/key-update";
-import { onSizeAcked } from "./mtu";
+import { Connection, flagged, HAS_RTT, PROBE, SEND_IDS } from "../records/connection";
 import { idFramesSettled } from "../records/connection-ids";
-import { OUTSTANDING, SKIPPED, flightOf, recordOf, settleFlight } from "../records/flight";
+import { flightOf, OUTSTANDING, recordOf, settleFlight, SKIPPED } from "../records/flight";
+import { onRttSample } from "../records/rtt";
 import { detectLost } from "./loss";
+import { onSizeAcked } from "./mtu";
 import { notePathArrival } from "./path-loss";
 import { findSpurious } from "./reordering";
-import { onRttSample } from "../records/rtt";
 import { settleAcked } from "./sent";
 
 /** Ranges of one frame that are looked at; a peer of ours sends 32, older ones come again. */

@@ -9,9 +9,9 @@
  * data are not repeated. On a path that has not lost one of its last 150 packets nothing happens.
  */
 import { Connection } from "../records/connection";
-import { Flight, OUTSTANDING, RESOLVED, flightOf, recordOf } from "../records/flight";
-import { pathLoss } from "./path-loss";
+import { Flight, flightOf, OUTSTANDING, recordOf, RESOLVED } from "../records/flight";
 import { GRANULARITY } from "../records/rtt";
+import { pathLoss } from "./path-loss";
 import { sendAgain } from "./sent";
 
 /** Our constants: from which share of losses on there is one copy, and two: with 5 % lost a third loss is one in 8,000. */

@@ -7,15 +7,15 @@
  * Lost size probes, and what a black hole swallows (recovery/mtu.ts), are no congestion. A run of other losses longer than 3 PTO
  * between two acknowledgements is persistent congestion (§7.6).
  */
-import { Connection, HAS_RTT, PROBE, SEND_COMPLETE, SEND_IDS, SEND_PING, flagged } from "../records/connection";
 import { onCongestionLost, onCongestionPacketLost, onLossEpisode, onPersistentCongestion } from "../congestion/congestion";
-import { findBlackHole, isExcused, onSizeProbeLost } from "./mtu";
+import { Connection, flagged, HAS_RTT, PROBE, SEND_COMPLETE, SEND_IDS, SEND_PING } from "../records/connection";
 import { idFramesSettled } from "../records/connection-ids";
-import { elsewhereLostAt } from "./path-state";
-import { OUTSTANDING, RESOLVED, SentPacket, flightOf, recordOf, settleFlight } from "../records/flight";
-import { notePathLoss } from "./path-loss";
-import { beginEpisode, isLost, lossDelay, rememberLost } from "./reordering";
+import { flightOf, OUTSTANDING, recordOf, RESOLVED, SentPacket, settleFlight } from "../records/flight";
 import { probeTimeout } from "../records/rtt";
+import { findBlackHole, isExcused, onSizeProbeLost } from "./mtu";
+import { notePathLoss } from "./path-loss";
+import { elsewhereLostAt } from "./path-state";
+import { beginEpisode, isLost, lossDelay, rememberLost } from "./reordering";
 import { sendAgain, settleLost } from "./sent";
 
 // RFC 9002

@@ -23,13 +23,13 @@
  * - What a timeout sends has base size (size.ts), so that a black hole is found after one timeout.
  */
 import { onCongestionLost } from "../congestion/congestion";
-import { Connection, LIMITED, PROBE, flagged } from "../records/connection";
 import { maxPacketSize } from "../memory/layout";
-import { OUTSTANDING, SentPacket, flightOf, recordOf } from "../records/flight";
-import { isLost } from "./reordering";
+import { BASE_PLPMTU } from "../packet/size";
+import { Connection, flagged, LIMITED, PROBE } from "../records/connection";
+import { flightOf, OUTSTANDING, recordOf, SentPacket } from "../records/flight";
 import { probeTimeout } from "../records/rtt";
 import { hasStreamData } from "../streams/scheduler";
-import { BASE_PLPMTU } from "../packet/size";
+import { isLost } from "./reordering";
 
 // RFC 8899 §5.1
 const MAX_PROBES: u8 = 3;

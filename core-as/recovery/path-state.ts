@@ -7,14 +7,14 @@
  */
 import { forget } from "../congestion/congestion";
 import { modelTime } from "../congestion/model";
-import { Connection, HAS_RTT, PROBE, flagged } from "../records/connection";
 import { BOOKKEEPING, releaseChunk } from "../memory/chunks";
 import { BASE_PLPMTU } from "../packet/size";
-import { resetSize } from "./mtu";
-import { OUTSTANDING, flightOf, recordOf, settleFlight } from "../records/flight";
-import { giveUp } from "./loss";
+import { Connection, flagged, HAS_RTT, PROBE } from "../records/connection";
+import { flightOf, OUTSTANDING, recordOf, settleFlight } from "../records/flight";
+import { FRESH, is, MOST_PATHS, NO_PATH, Path, pathAt } from "../records/path";
 import { probeTimeout, rttInit } from "../records/rtt";
-import { FRESH, MOST_PATHS, NO_PATH, Path, is, pathAt } from "../paths/table";
+import { giveUp } from "./loss";
+import { resetSize } from "./mtu";
 
 /** Puts the state of the active path away in its entry. */
 export function saveRecovery(c: Connection, p: Path): void {

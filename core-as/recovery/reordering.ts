@@ -12,9 +12,9 @@
  */
 import { onLossUndone, onSpuriousLoss } from "../congestion/congestion";
 import { Connection } from "../records/connection";
-import { Flight, MOST_LOST, SentPacket, flightOf, lostPacketOf } from "../records/flight";
-import { takeBackLoss } from "./path-loss";
+import { Flight, flightOf, lostPacketOf, MOST_LOST, SentPacket } from "../records/flight";
 import { GRANULARITY } from "../records/rtt";
+import { takeBackLoss } from "./path-loss";
 
 // RFC 9002 §6.1.1, §6.1.2
 const PACKET_THRESHOLD: i64 = 3;

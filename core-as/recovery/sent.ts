@@ -1,87 +1,22 @@
-/**
- * Building the record of the packet under construction, and resolving a record when its packet is acknowledged or lost.
- *
- * While a packet is built its references gather in a staging record; `commitSent` copies it into the flight once the packet is
- * complete and eliciting. Packets that elicit no acknowledgement leave no record.
- */
-import { Connection, ON_COMPLETED, SEND_COMPLETE } from "../records/connection";
+/** Records of sent packets: made from what was staged (packet/staging.ts), resolved when the packet is acknowledged or lost. */
 import { onCongestionSent } from "../congestion/congestion";
 import { BOOKKEEPING, releaseChunk } from "../memory/chunks";
-import { onResetAcked, onResetLost, onSendAcked, onSendLost } from "../streams/send";
-import { onBlockedLost, onMaxStreamDataLost, onStopSendingLost } from "../streams/credit";
-import { leavePath } from "./path-state";
-import { Stream } from "../records/stream";
-import { onTailSent } from "./early-copy";
+import { copyStaged } from "../packet/staging";
+import { Connection, ON_COMPLETED, SEND_COMPLETE } from "../records/connection";
 import {
-  MOST_REFERENCES, OUTSTANDING, REFERENCES_AT, REFERENCE_SIZE, REF_DATA, REF_MAX_STREAM_DATA, REF_RESET_STREAM, REF_STOP_SENDING, REF_STREAM_DATA_BLOCKED, RESOLVED,
-  Reference, SKIPPED, SentPacket, flightOf, newRecord, referenceOf,
+  flightOf, newRecord, offsetOf, OUTSTANDING, REF_DATA, REF_MAX_STREAM_DATA, REF_RESET_STREAM, REF_STOP_SENDING, REF_STREAM_DATA_BLOCKED,
+  Reference, referenceOf, RESOLVED, SentPacket, SKIPPED,
 } from "../records/flight";
-
-const OFFSET_MASK: u64 = 0x0000_ffff_ffff_ffff;
-const stagingAt = memory.data(128, 16);
-
-/** Whether the packet under construction asks for an acknowledgement. */
-export let eliciting: bool = false;
-
-function staging(): SentPacket {
-  return changetype<SentPacket>(stagingAt);
-}
-
-/** A new packet begins. */
-export function stageSent(): void {
-  for (let at: usize = 0; at < REFERENCES_AT; at += 16) v128.store(stagingAt + at, i64x2.splat(0));
-  staging().ackLargest = -1;
-  eliciting = false;
-}
-
-/** Whether one more reference fits. */
-export function canStage(): bool {
-  return staging().references < MOST_REFERENCES;
-}
-
-/** The packet carries `length` bytes of `s` from `offset`, or a control frame of it. */
-export function stageReference(s: Stream, kind: u8, offset: u64, length: u32, fin: bool): void {
-  const record = staging();
-  const reference = referenceOf(record, record.references++);
-  reference.offsetAndGeneration = (offset & OFFSET_MASK) | (<u64>s.generation << 48);
-  reference.stream = changetype<usize>(s);
-  reference.length = <u16>length;
-  reference.kind = kind;
-  reference.fin = fin ? 1 : 0;
-  eliciting = true;
-}
-
-/** The packet carries connection-wide control frames (bits of Connection.pending). */
-export function stageControl(bits: u8): void {
-  staging().control |= bits;
-  eliciting = true;
-}
-
-/** The packet elicits an acknowledgement without anything to repeat. */
-export function stageEliciting(): void {
-  eliciting = true;
-}
-
-/** The packet is a probe of a larger size. */
-export function stageSizeProbe(): void {
-  staging().sizeProbe = 1;
-  eliciting = true;
-}
-
-export function stageAck(largest: i64): void {
-  staging().ackLargest = largest;
-}
-
-export function stageComplete(): void {
-  staging().complete = 1;
-  eliciting = true;
-}
+import { Stream } from "../records/stream";
+import { onBlockedLost, onMaxStreamDataLost, onStopSendingLost } from "../streams/credit";
+import { onResetAcked, onResetLost, onSendAcked, onSendLost } from "../streams/send";
+import { onTailSent } from "./early-copy";
+import { leavePath } from "./path-state";
 
 /** The staged packet went out as `number`. Its record exists already (`newRecord`) and the flight too. */
 export function commitSent(c: Connection, number: u64, size: u32, now: f64): void {
   const record = newRecord(c, number);
-  const used = REFERENCES_AT + staging().references * REFERENCE_SIZE;
-  for (let at: usize = 0; at < used; at += 16) v128.store(changetype<usize>(record) + at, v128.load(stagingAt + at));
+  copyStaged(record);
   record.time = now;
   record.size = <u16>size;
   record.state = OUTSTANDING;
@@ -151,10 +86,6 @@ function completeAcked(c: Connection): void {
   c.complete = 0;
   c.flags &= ~SEND_COMPLETE;
   c.events |= ON_COMPLETED;
-}
-
-function offsetOf(reference: Reference): u64 {
-  return reference.offsetAndGeneration & OFFSET_MASK;
 }
 
 /** The stream of a reference, null (0) when its record serves another stream by now. */

@@ -5,14 +5,15 @@
  * when both directions are done and the host has fetched its events.
  */
 import { ERROR_NO_ERROR, ERROR_STREAM_LIMIT_ERROR, ERROR_STREAM_STATE_ERROR } from "../codes.generated";
-import { Connection, CONTROL_LIST, EVENTS_LIST, INITIATOR, STARVED, WANTS_STREAMS, at, flagged } from "../records/connection";
 import { MESSAGE_LIMIT } from "../memory/layout";
 import { remove as unlink } from "../memory/list";
-import { afterPeerMessage, afterPeerStream, offerMessages } from "./credit";
-import { REFUSED, releaseReceiveBuffers } from "./receive";
+import { at, Connection, CONTROL_LIST, EVENTS_LIST, flagged, INITIATOR, STARVED, WANTS_STREAMS } from "../records/connection";
+import { REFUSED } from "../records/status";
 import {
-  CONTROL_LINK, EVENT_LINK, MESSAGE, ON_OPENED, OWN, RECEIVE_DONE, SEND_DONE, Stream, address, canReceive, canSend, has, isMessage,
+  address, canReceive, canSend, CONTROL_LINK, EVENT_LINK, has, isMessage, MESSAGE, ON_OPENED, OWN, RECEIVE_DONE, SEND_DONE, Stream,
 } from "../records/stream";
+import { afterPeerMessage, afterPeerStream, offerMessages } from "./credit";
+import { releaseReceiveBuffers } from "./receive";
 import { raiseEvent, releaseSendBuffers } from "./send";
 import { addStream, find, removeStream } from "./table";
 

@@ -4,13 +4,15 @@
  * A message takes an id when it is handed over and its bytes wait in the pool; the scheduler starts messages in id order. Credit and
  * count return to the peer when the application takes a message.
  */
-import { Connection, MESSAGES_LIST, STARVED, WANTS_MESSAGES, at } from "../records/connection";
 import { copyIn, copyOut } from "../memory/chunk-map";
 import { MESSAGES_OUT, scarce } from "../memory/chunks";
 import { push } from "../memory/list";
+import { at, Connection, MESSAGES_LIST, STARVED, WANTS_MESSAGES } from "../records/connection";
+import {
+  address, END_PENDING, ENDED, has, isMessage, MESSAGE, ON_MESSAGE, OWN, RECEIVE_DONE, receiveMap, SEND_LINK, sendMap, Stream,
+} from "../records/stream";
 import { afterConsumed } from "./credit";
 import { freeStream, idOf, maybeFree, setWindows } from "./lifecycle";
-import { ENDED, END_PENDING, MESSAGE, ON_MESSAGE, OWN, RECEIVE_DONE, SEND_LINK, Stream, address, isMessage, receiveMap, sendMap, has } from "../records/stream";
 import { addStream, holdsOwnMessage } from "./table";
 
 /** Queues a message of `length` bytes; null (0) when the peer's count, the records or the chunks are used up. */

@@ -6,22 +6,21 @@
  * sends the frame again.
  */
 import { ERROR_FINAL_SIZE_ERROR, ERROR_FLOW_CONTROL_ERROR, ERROR_NO_ERROR } from "../codes.generated";
-import { connectionsOpen } from "../connection/open";
-import { Connection } from "../records/connection";
 import { MAX_VARINT } from "../frames/varint";
 import { addressOf, copyIn, copyOut, releaseAll, releaseBelow, releaseRest } from "../memory/chunk-map";
-import { BYTES_IN, CHUNK, CHUNK_BITS, MESSAGES_IN, fairShare, roomBehindGap, scarce } from "../memory/chunks";
+import { BYTES_IN, CHUNK, CHUNK_BITS, fairShare, MESSAGES_IN, roomBehindGap, scarce } from "../memory/chunks";
 import { connectionCount } from "../memory/layout";
 import { clear, endFrom, insert, remove } from "../memory/range-set";
+import { Connection } from "../records/connection";
+import { connectionsOpen } from "../records/slab";
+import { REFUSED } from "../records/status";
+import {
+  DISCARD, gapSet, has, isMessage, ON_MESSAGE, ON_READABLE, ON_RESET, PEER_RESET, RAGGED, RECEIVE_DONE, receiveMap, Stream, UNKNOWN,
+} from "../records/stream";
 import { afterConsumed, afterRead, requestStop } from "./credit";
 import { maybeFree } from "./lifecycle";
-import {
-  DISCARD, ON_MESSAGE, ON_READABLE, ON_RESET, PEER_RESET, RAGGED, RECEIVE_DONE, Stream, UNKNOWN, gapSet, has, isMessage, receiveMap,
-} from "../records/stream";
 import { raiseEvent } from "./send";
 
-/** Not an error code: drop the packet unacknowledged. */
-export const REFUSED: u32 = 0xffff_ffff;
 /** `read`: the end was reached. */
 export const AT_END: u32 = 0xffff_ffff;
 

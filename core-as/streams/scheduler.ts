@@ -12,19 +12,19 @@
  * sixteenth of a packet, so there are on average at most 16 of them for a packet.
  */
 import { onOutOfCredit } from "../congestion/congestion";
-import { BYTES_LIST, Connection, LOST_LIST, MESSAGES_LIST, at } from "../records/connection";
 import { fillDatagrams } from "../datagrams/send";
 import { STREAM, STREAM_FIN, STREAM_LEN, STREAM_OFF } from "../frames/types";
 import { varintSize, writeVarint } from "../frames/varint";
 import { copyOut } from "../memory/chunk-map";
 import { head, next, remove, rotate } from "../memory/list";
 import { foundEnd, foundStart, remove as removeRange, seek } from "../memory/range-set";
+import { canStage, stageReference } from "../packet/staging";
+import { at, BYTES_LIST, Connection, LOST_LIST, MESSAGES_LIST } from "../records/connection";
 import { REF_DATA } from "../records/flight";
-import { canStage, stageReference } from "../recovery/sent";
-import { byteCredit } from "./credit";
 import {
-  DEFAULT_WEIGHT, ENDED, END_ACKED, END_PENDING, LOST_LINK, SEND_LINK, STARTED, Stream, address, has, isMessage, lostSet, sendMap,
+  address, DEFAULT_WEIGHT, END_ACKED, END_PENDING, ENDED, has, isMessage, LOST_LINK, lostSet, SEND_LINK, sendMap, STARTED, Stream,
 } from "../records/stream";
+import { byteCredit } from "./credit";
 import { endAlone, isBlocked } from "./send";
 
 /** One packet in this many belongs to byte streams first. */

@@ -9,20 +9,18 @@
  * What a byte stream takes from its application is bounded: by the congestion window, by what the peer's credit lets it send, and by what the
  * connection as a whole may hold of the pool.
  */
-import { connectionsOpen } from "../connection/open";
-import {
-  Connection, BYTES_LIST, CONTROL_LIST, EVENTS_LIST, LOST_LIST, MESSAGES_LIST, STARVED, at,
-} from "../records/connection";
-import { MAP_WINDOW, copyIn, releaseAll, releaseBelow, releaseRest } from "../memory/chunk-map";
-import { BYTES_OUT, MESSAGES_OUT, budgetBytes, fairShare, nearlyUsedUp, scarce } from "../memory/chunks";
+import { copyIn, MAP_WINDOW, releaseAll, releaseBelow, releaseRest } from "../memory/chunk-map";
+import { budgetBytes, BYTES_OUT, fairShare, MESSAGES_OUT, nearlyUsedUp, scarce } from "../memory/chunks";
 import { connectionCount } from "../memory/layout";
 import { push, remove as unlink } from "../memory/list";
 import { clear, endFrom, foundEnd, foundStart, insert, insertMerging, remove, seek } from "../memory/range-set";
-import { maybeFree } from "./lifecycle";
+import { at, BYTES_LIST, Connection, CONTROL_LIST, EVENTS_LIST, LOST_LIST, MESSAGES_LIST, STARVED } from "../records/connection";
+import { connectionsOpen } from "../records/slab";
 import {
-  BLOCKED, CONTROL_LINK, ENDED, END_ACKED, END_PENDING, EVENT_LINK, LOST_LINK, ON_FINISHED, ON_WRITABLE, RESET, SEND_DONE, SEND_LINK,
-  SEND_RESET_STREAM, SEND_STREAM_DATA_BLOCKED, STARTED, Stream, WANTS_ROOM, ackedSet, address, has, isMessage, lostSet, sendMap,
+  ackedSet, address, BLOCKED, CONTROL_LINK, END_ACKED, END_PENDING, ENDED, EVENT_LINK, has, isMessage, LOST_LINK, lostSet, ON_FINISHED,
+  ON_WRITABLE, RESET, SEND_DONE, SEND_LINK, SEND_RESET_STREAM, SEND_STREAM_DATA_BLOCKED, sendMap, STARTED, Stream, WANTS_ROOM,
 } from "../records/stream";
+import { maybeFree } from "./lifecycle";
 
 /** Our constants: least and most bytes buffered per byte stream; in between, four times the congestion window: where packets
  * are lost, what waits for a second repetition spans three round trips and more. */

@@ -1,9 +1,9 @@
 /** Figures of streams, computed when they are asked for: from what a record knows, and over all records of a connection. */
-import { Connection } from "../records/connection";
 import { results } from "../memory/layout";
 import { next } from "../memory/list";
 import { covered } from "../memory/range-set";
-import { ALL_LINK, RESET, Stream, ackedSet, canReceive, canSend, gapSet, has, isMessage } from "../records/stream";
+import { Connection } from "../records/connection";
+import { ackedSet, ALL_LINK, canReceive, canSend, gapSet, has, isMessage, RESET, Stream } from "../records/stream";
 import { bufferedOf } from "./send";
 
 /** Fills the results with the figures of one stream; bindings/stream-stats.ts names them in this order. */

@@ -5,10 +5,10 @@
  * most a quarter, messages being received what is left. And the last of each share (an eighth of the slab) are for connections
  * that hold few of the kind, so that one peer cannot keep out the others.
  */
-import { Connection, ALL_LIST, at } from "../records/connection";
 import { STREAM_SIZE, streamBucketMask, streamBuckets, streamCount, streamSlab } from "../memory/layout";
 import { next, push, remove } from "../memory/list";
-import { ALL_LINK, DEFAULT_WEIGHT, MESSAGE, OWN, STREAM_USED, Stream, UNKNOWN, address } from "../records/stream";
+import { ALL_LIST, at, Connection } from "../records/connection";
+import { address, ALL_LINK, DEFAULT_WEIGHT, MESSAGE, OWN, Stream, STREAM_USED, UNKNOWN } from "../records/stream";
 
 /** Byte streams of a peer that count as few. */
 const FEW_STREAMS: u32 = 4;

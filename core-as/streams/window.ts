@@ -9,12 +9,12 @@
  *
  * Windows never shrink: what a connection grew by comes back when it ends. Nothing is announced here (connection/control-frames.ts).
  */
-import { Connection, SEND_MAX_DATA } from "../records/connection";
 import { MAP_WINDOW } from "../memory/chunk-map";
-import { BYTES_IN, MESSAGES_IN, budgetBytes, scarce } from "../memory/chunks";
+import { budgetBytes, BYTES_IN, MESSAGES_IN, scarce } from "../memory/chunks";
 import { MESSAGE_LIMIT } from "../memory/layout";
+import { Connection, SEND_MAX_DATA } from "../records/connection";
+import { ADAPTIVE, has, Stream } from "../records/stream";
 import { ticksOf } from "../records/ticks";
-import { ADAPTIVE, Stream, has } from "../records/stream";
 
 /** Largest stream window: what a ChunkMap spans. */
 export const MOST_WINDOW: u32 = MAP_WINDOW - 1_024;

@@ -15,23 +15,25 @@
  * samples do not lower max_bw, as those of a bottleneck would (§4.1.1): a reader that pauses would make us forget what the path carries. prior_cwnd
  * (§5.6.4.4) is the window at ProbeRTT alone: loss bounds the window by the model and is never what set it.
  */
-import { Connection, HAS_RTT, flagged } from "../../records/connection";
-import { SentPacket, flightOf } from "../../records/flight";
+import { Connection, flagged, HAS_RTT } from "../../records/connection";
+import { flightOf, SentPacket } from "../../records/flight";
+import { cubicAcked, cubicLossEpisode, cubicLost, cubicPersistent, cubicUndo } from "../cubic";
 import { initialWindow } from "../model";
 import { minimumWindow } from "../new-reno";
-import { cubicAcked, cubicLossEpisode, cubicLost, cubicPersistent, cubicUndo } from "../cubic";
 import { isCompeting, reduction } from "./compete";
 import { initPacingRate, updateControlParameters } from "./control";
 import {
-  advanceLatestDeliverySignals, beginLossRound, countLossRange, handleLostPacket, resetShortTermModel, saveStateUponLoss, updateCongestionSignals,
-  updateLatestDeliverySignals,
+  advanceLatestDeliverySignals, beginLossRound, countLossRange, handleLostPacket, resetShortTermModel, saveStateUponLoss,
+  updateCongestionSignals, updateLatestDeliverySignals,
 } from "./loss";
 import { updateAckAggregation, updateMinRtt } from "./path";
 import { checkProbeRtt, restartFromIdle } from "./probe-rtt";
 import { noteUpQueue } from "./probe-up";
 import { generateRateSample, rateAcked, rateSent } from "./rate-sample";
-import { NO_STATE, bbrOf, minPipeCwnd, smss } from "./record";
-import { checkDrainDone, checkFullBwReached, checkStartupDone, enterStartup, handleSpuriousLossDetection, resetFullBw, updateProbeBwCyclePhase } from "./states";
+import { bbrOf, minPipeCwnd, NO_STATE, smss } from "./record";
+import {
+  checkDrainDone, checkFullBwReached, checkStartupDone, enterStartup, handleSpuriousLossDetection, resetFullBw, updateProbeBwCyclePhase,
+} from "./states";
 
 /** OnInit (§5.2.1), on a model of zeros. */
 export function bbrInit(c: Connection, now: f64): void {

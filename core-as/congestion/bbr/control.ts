@@ -8,14 +8,14 @@ import {
   STATE_DRAIN, STATE_PROBE_BW_CRUISE, STATE_PROBE_BW_DOWN, STATE_PROBE_BW_UP, STATE_PROBE_RTT, STATE_STARTUP,
 } from "../../codes.generated";
 import { Connection } from "../../records/connection";
+import { initialWindow } from "../model";
 import { isCompeting } from "./compete";
 import {
-  CompetePacingGain, DefaultCwndGain, DrainPacingGain, Headroom, MostSendQuantum, PacingMargin, ProbeDownPacingGain, ProbeRTTCwndGain, ProbeUpCwndGain,
-  ProbeUpPacingGain, StartupPacingGain,
+  CompetePacingGain, DefaultCwndGain, DrainPacingGain, Headroom, MostSendQuantum, PacingMargin, ProbeDownPacingGain, ProbeRTTCwndGain,
+  ProbeUpCwndGain, ProbeUpPacingGain, StartupPacingGain,
 } from "./constants";
 import { bdpMultiple, quantized } from "./path";
 import { Bbr, isInProbeBw, minPipeCwnd, smss } from "./record";
-import { initialWindow } from "../model";
 
 /** InitPacingRate (§5.6.2), again with the first RTT sample. */
 export function initPacingRate(c: Connection, b: Bbr, rtt: f64): void {

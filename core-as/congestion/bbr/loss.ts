@@ -17,12 +17,12 @@ import { Connection } from "../../records/connection";
 import { SentPacket } from "../../records/flight";
 import { countWaitedRound, isCompeting } from "./compete";
 import {
-  Beta, EthernetPayload, ExcessiveLoss, HostDelay, LeastLostPackets, LeastRoundPackets, LossThresh, MostRandomLoss, PacketsPerAck, QuietInterval, QuietRtt,
-  QuietSlack, RandomLossGain, RandomLossMargin, WaitedRtt, WaitedSlack,
+  Beta, EthernetPayload, ExcessiveLoss, HostDelay, LeastLostPackets, LeastRoundPackets, LossThresh, MostRandomLoss, PacketsPerAck,
+  QuietInterval, QuietRtt, QuietSlack, RandomLossGain, RandomLossMargin, WaitedRtt, WaitedSlack,
 } from "./constants";
 import { targetInflight, updateMaxBw } from "./path";
 import { lostSince, rsDelivered, rsDeliveryRate, rsHasData, rsLost, rsPriorDelivered, rsTxInFlight } from "./rate-sample";
-import { Bbr, NO_STATE, isProbingBw, smss } from "./record";
+import { Bbr, isProbingBw, NO_STATE, smss } from "./record";
 import { startProbeBwDown } from "./states";
 
 /** HandleLostPacket (§5.5.10.2). */

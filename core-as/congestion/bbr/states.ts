@@ -9,7 +9,7 @@ import {
   STATE_DRAIN, STATE_PROBE_BW_CRUISE, STATE_PROBE_BW_DOWN, STATE_PROBE_BW_REFILL, STATE_PROBE_BW_UP, STATE_PROBE_RTT, STATE_STARTUP,
 } from "../../codes.generated";
 import { Connection } from "../../records/connection";
-import { nextRandom } from "../../connection/skip";
+import { nextRandom } from "../../records/random";
 import { endCompete, isCompeting, noteLineBw, queueIsHeld, startCompete } from "./compete";
 import {
   DrainRounds, FullBwGrowth, FullBwRounds, MostProbeRounds, ProbeWaitBase, ProbeWaitLeast, ProbeWaitSpread, StartupFullLossCnt,
@@ -20,7 +20,7 @@ import { advanceMaxBwFilter, bdpMultiple, inflightOf, startRound, targetInflight
 import { isUpQueueing, resetUpQueue } from "./probe-up";
 import { rsAppLimited, rsDeliveryRate, rsTxInFlight } from "./rate-sample";
 import {
-  ACKS_INIT, ACKS_PROBE_FEEDBACK, ACKS_PROBE_STARTING, ACKS_PROBE_STOPPING, ACKS_REFILLING, Bbr, NO_STATE, isInProbeBw, smss,
+  ACKS_INIT, ACKS_PROBE_FEEDBACK, ACKS_PROBE_STARTING, ACKS_PROBE_STOPPING, ACKS_REFILLING, Bbr, isInProbeBw, NO_STATE, smss,
 } from "./record";
 
 const MOST_UP_ROUNDS: u32 = 30;

@@ -1,0 +1,71 @@
+/**
+ * The record of the packet under construction: its references gather here, and recovery/sent.ts copies it into the flight once the
+ * packet is complete and ack-eliciting. Packets that elicit no acknowledgement leave no record.
+ */
+import { MOST_REFERENCES, OFFSET_MASK, REFERENCE_SIZE, referenceOf, REFERENCES_AT, SentPacket } from "../records/flight";
+import { Stream } from "../records/stream";
+
+const stagingAt = memory.data(128, 16);
+
+/** Whether the packet under construction asks for an acknowledgement. */
+export let eliciting: bool = false;
+
+/** Begins a new packet. */
+export function stageSent(): void {
+  for (let at: usize = 0; at < REFERENCES_AT; at += 16) v128.store(stagingAt + at, i64x2.splat(0));
+  staging().ackLargest = -1;
+  eliciting = false;
+}
+
+/** Whether one more reference fits. */
+export function canStage(): bool {
+  return staging().references < MOST_REFERENCES;
+}
+
+/** The packet carries `length` bytes of `s` from `offset`, or a control frame of it. */
+export function stageReference(s: Stream, kind: u8, offset: u64, length: u32, fin: bool): void {
+  const record = staging();
+  const reference = referenceOf(record, record.references++);
+  reference.offsetAndGeneration = (offset & OFFSET_MASK) | (<u64>s.generation << 48);
+  reference.stream = changetype<usize>(s);
+  reference.length = <u16>length;
+  reference.kind = kind;
+  reference.fin = fin ? 1 : 0;
+  eliciting = true;
+}
+
+/** The packet carries connection-wide control frames (bits of Connection.pending). */
+export function stageControl(bits: u8): void {
+  staging().control |= bits;
+  eliciting = true;
+}
+
+/** The packet elicits an acknowledgement without anything to repeat. */
+export function stageEliciting(): void {
+  eliciting = true;
+}
+
+/** The packet is a probe of a larger size. */
+export function stageSizeProbe(): void {
+  staging().sizeProbe = 1;
+  eliciting = true;
+}
+
+export function stageAck(largest: i64): void {
+  staging().ackLargest = largest;
+}
+
+export function stageComplete(): void {
+  staging().complete = 1;
+  eliciting = true;
+}
+
+/** Copies what was staged into `record`, by vectors: a call of the engine costs more. */
+export function copyStaged(record: SentPacket): void {
+  const used = REFERENCES_AT + staging().references * REFERENCE_SIZE;
+  for (let at: usize = 0; at < used; at += 16) v128.store(changetype<usize>(record) + at, v128.load(stagingAt + at));
+}
+
+function staging(): SentPacket {
+  return changetype<SentPacket>(stagingAt);
+}

@@ -1,0 +1,43 @@
+/** The slots of connections in the slab: taken, given back, counted. A handle is the index of a slot. */
+import { CONNECTION_SIZE, connectionCount, connectionSlab } from "../memory/layout";
+import { Connection, slotOf } from "./connection";
+
+let freeHead: usize = 0;
+let untouched: u32 = 0;
+export let connectionsOpen: u32 = 0;
+
+export function connectionsInit(): void {
+  freeHead = 0;
+  untouched = 0;
+  connectionsOpen = 0;
+}
+
+/** The connection of a handle; null (0) for one that is not open. */
+export function connectionOf(handle: u32): Connection {
+  if (handle >= untouched) return changetype<Connection>(0);
+  const c = changetype<Connection>(connectionSlab + CONNECTION_SIZE * handle);
+  return c.packetSize == 0 ? changetype<Connection>(0) : c;
+}
+
+/** A cleared slot; null (0) when all are taken. */
+export function takeConnection(): Connection {
+  let at = freeHead;
+  if (at) freeHead = load<usize>(at);
+  else if (untouched < connectionCount) at = connectionSlab + CONNECTION_SIZE * untouched++;
+  else return changetype<Connection>(0);
+  memory.fill(at, 0, CONNECTION_SIZE);
+  connectionsOpen++;
+  return changetype<Connection>(at);
+}
+
+/** Clears the slot. A free one is all zeros but for its link at the start: `packetSize` 0 tells it from a live one. */
+export function giveBack(c: Connection): void {
+  memory.fill(changetype<usize>(c), 0, CONNECTION_SIZE);
+  store<usize>(changetype<usize>(c), freeHead);
+  freeHead = changetype<usize>(c);
+  connectionsOpen--;
+}
+
+export function handleOf(c: Connection): u32 {
+  return <u32>slotOf(c);
+}

@@ -20,9 +20,10 @@ import { Connection, OPEN } from "../records/connection";
 import { has, isMessage, ON_STOPPED, RESET, SEND_DONE } from "../records/stream";
 import { receiveAck } from "../recovery/acknowledge";
 import { onMaxData, onMaxMessages, onMaxStreamData, onMaxStreams } from "../streams/credit";
+import { raiseEvent } from "../streams/events";
 import { found, locate } from "../streams/lifecycle";
 import { onData, onPeerReset } from "../streams/receive";
-import { raiseEvent, reset } from "../streams/send";
+import { reset } from "../streams/send";
 import { onPeerClose } from "./close";
 
 /** RFC 9000 §4.6 */

@@ -18,7 +18,7 @@ import { challengeDue, noteChallenge } from "../paths/validation";
 import { Connection } from "../records/connection";
 import { flightIsFull, newRecord, UNTRACKED } from "../records/flight";
 import { FREE, is, MOST_PATHS, NEEDS_ID, NO_PATH, ON_ROUTE, pathAt } from "../records/path";
-import { emit } from "./transmit";
+import { emit } from "./emit";
 
 /** RFC 9000 §8.2.1, UDP payload. */
 const FULL_DATAGRAM: f64 = 1_200;

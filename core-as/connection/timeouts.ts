@@ -8,8 +8,8 @@ import { ACK_NOW, Connection, DRAINED, OPEN, STARVED } from "../records/connecti
 import { ALL_LINK, has, Stream, WANTS_ROOM } from "../records/stream";
 import { onEarlyCopy } from "../recovery/early-copy";
 import { detectLost, onProbe } from "../recovery/loss";
+import { offerRoom } from "../streams/buffers";
 import { offerMessages, offerStreams } from "../streams/credit";
-import { offerRoom } from "../streams/send";
 import { endClosing, timeOut } from "./close";
 import { onKeepAlive } from "./keep-alive";
 import { onStall } from "./stall";

@@ -12,16 +12,16 @@ import { mayPace, onPaced, pacingIdle, refill } from "../congestion/pacing";
 import { waiting } from "../datagrams/queue";
 import { PING } from "../frames/types";
 import { writeVarint } from "../frames/varint";
-import { BATCH, packetLengths, packetOffsets } from "../memory/layout";
+import { BATCH } from "../memory/layout";
 import { freeSlots, releaseSlot, takeSlot } from "../memory/packet-slots";
-import { HEADER, ROUTE_HEADER, writeRoute } from "../packet/header";
+import { HEADER } from "../packet/header";
 import { maybeUpdateSendKey } from "../packet/key-update";
 import { protect } from "../packet/protection";
 import { frameSpaceNow, spaceIn } from "../packet/size";
 import { eliciting, stageAck, stageComplete, stageSent, stageSizeProbe } from "../packet/staging";
-import { closeSpace, countSent, mayAmplify } from "../paths/amplification";
+import { closeSpace, mayAmplify } from "../paths/amplification";
 import {
-  ACK_NOW, APP_LIMITED, CLOSE_DUE, CLOSING, Connection, flagged, LIMITED, OPEN, PROBE, ROUTED, SEND_COMPLETE, SEND_PING, STARVED,
+  ACK_NOW, APP_LIMITED, CLOSE_DUE, CLOSING, Connection, flagged, LIMITED, OPEN, PROBE, SEND_COMPLETE, SEND_PING, STARVED,
 } from "../records/connection";
 import { ensureFlight, flightIsFull, flightOf, newRecord, recordOf } from "../records/flight";
 import { ackOwed, ACKS_UNTIL_PING, onAckSent, writeAck } from "../recovery/ack-policy";
@@ -32,6 +32,7 @@ import { noteOutOfCredit } from "../streams/credit";
 import { fillStreams, hasStreamData } from "../streams/scheduler";
 import { writeClose } from "./close";
 import { fillControl, fillPing, fillStreamControl } from "./control-frames";
+import { beginBatch, emit, written, writtenBytes } from "./emit";
 import { transmitProbe } from "./path-probes";
 import { skipIsDue } from "./skip";
 
@@ -46,16 +47,12 @@ const LEAST_CLOSE: u32 = 1 + 8 + 1 + 2;
 /** Our constant: what is encrypted before it is sent should still be in a processor's cache of 512 KiB when the kernel copies it. */
 const BATCH_BYTES: u32 = 3 << 16;
 
-/** Packets written by the call that runs, and their bytes. */
-let written: u32 = 0;
-let writtenBytes: u32 = 0;
 /** Index of the path they go to. */
 export let transmitPath: u32 = 0;
 
 /** Writes up to `most` packets, fewer large ones; returns how many. Their places are in the tables of memory/layout.ts. */
 export function transmit(c: Connection, now: f64, most: u32): u32 {
-  written = 0;
-  writtenBytes = 0;
+  beginBatch();
   if (c.state == OPEN && c.paths) {
     transmitPath = transmitProbe(c, now);
     if (written > 0) return written;
@@ -194,24 +191,6 @@ function transmitClose(c: Connection, now: f64): void {
   // What arrived before the close counts for the peer: a stream that had ended is not told as cut off.
   const end = writeClose(c, ackOwed(c) && space >= 2 * ACK_IN_CLOSE ? writeAck(c, start, start + ACK_IN_CLOSE, now) : start, limit);
   emit(c, packet, protect(c, packet, <u32>(end - start), c.nextNumber++));
-}
-
-/** Puts a finished packet, with its Route header, into the tables; returns its size on the wire. */
-export function emit(c: Connection, packet: usize, length: u32): u32 {
-  let start = packet;
-  let size = length;
-  if (flagged(c, ROUTED)) {
-    start = writeRoute(packet, c.route);
-    size += ROUTE_HEADER;
-  }
-  store<u32>(packetOffsets + (written << 2), <u32>start);
-  store<u32>(packetLengths + (written << 2), size);
-  written++;
-  writtenBytes += size;
-  c.packetsSent++;
-  c.bytesSent += <f64>size;
-  if (c.paths) countSent(c, size);
-  return size;
 }
 
 function hasData(c: Connection): bool {

@@ -16,7 +16,8 @@ import { Connection, DOUBTED, flagged, INITIATOR, SEND_PING } from "../records/c
 import {
   CHOSEN, FREE, FULL_SIZE, is, KEPT, LEAVING, MOST_PATHS, NEWS_FAILED, NEWS_PROVEN, NO_PATH, pathAt, pathsOf, PROVEN,
 } from "../records/path";
-import { loseInFlight, pathProbeTimeout } from "../recovery/path-state";
+import { loseInFlight } from "../recovery/loss";
+import { pathProbeTimeout } from "../recovery/path-state";
 import { switchPath } from "./switch";
 import { dropPath } from "./table";
 import { challenge, validationTime } from "./validation";

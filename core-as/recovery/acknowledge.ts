@@ -18,7 +18,7 @@ import { detectLost } from "./loss";
 import { onSizeAcked } from "./mtu";
 import { notePathArrival } from "./path-loss";
 import { findSpurious } from "./reordering";
-import { settleAcked } from "./sent";
+import { settleAcked } from "./settle";
 
 /** Ranges of one frame that are looked at; a peer of ours sends 32, older ones come again. */
 const MOST_RANGES: u32 = 64;

@@ -12,7 +12,7 @@ import { Connection } from "../records/connection";
 import { Flight, flightOf, OUTSTANDING, recordOf, RESOLVED } from "../records/flight";
 import { GRANULARITY } from "../records/rtt";
 import { pathLoss } from "./path-loss";
-import { sendAgain } from "./sent";
+import { sendAgain } from "./settle";
 
 /** Our constants: from which share of losses on there is one copy, and two: with 5 % lost a third loss is one in 8,000. */
 const LEAST_LOSS: f32 = 0.0025;

@@ -16,7 +16,7 @@ import { findBlackHole, isExcused, onSizeProbeLost } from "./mtu";
 import { notePathLoss } from "./path-loss";
 import { elsewhereLostAt } from "./path-state";
 import { beginEpisode, isLost, lossDelay, rememberLost } from "./reordering";
-import { sendAgain, settleLost } from "./sent";
+import { sendAgain, settleLost } from "./settle";
 
 // RFC 9002
 const PERSISTENT_CONGESTION_THRESHOLD: f64 = 3;
@@ -130,4 +130,14 @@ export function onProbe(c: Connection): void {
     sendAgain(c, record);
     left--;
   }
+}
+
+/** Nothing that is in flight on a dead path will arrive: it goes out again at once. */
+export function loseInFlight(c: Connection, index: u8): void {
+  if (!c.flight) return;
+  for (let number = flightOf(c).base; number < c.nextNumber; number++) {
+    const record = recordOf(c, number);
+    if (changetype<usize>(record) && record.path == index && record.state == OUTSTANDING && !record.complete) giveUp(c, record, number);
+  }
+  settleFlight(c);
 }

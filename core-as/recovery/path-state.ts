@@ -10,10 +10,9 @@ import { modelTime } from "../congestion/model";
 import { BOOKKEEPING, releaseChunk } from "../memory/chunks";
 import { BASE_PLPMTU } from "../packet/size";
 import { Connection, flagged, HAS_RTT, PROBE } from "../records/connection";
-import { flightOf, OUTSTANDING, recordOf, settleFlight } from "../records/flight";
+import { flightOf, recordOf } from "../records/flight";
 import { FRESH, is, MOST_PATHS, NO_PATH, Path, pathAt } from "../records/path";
 import { probeTimeout, rttInit } from "../records/rtt";
-import { giveUp } from "./loss";
 import { resetSize } from "./mtu";
 
 /** Puts the state of the active path away in its entry. */
@@ -114,16 +113,6 @@ export function moveInFlight(c: Connection, from: u8, to: u8): void {
 /** The index serves another path from now on: its packets in flight count nowhere. */
 export function forgetInFlight(c: Connection, index: u8): void {
   moveInFlight(c, index, NO_PATH);
-}
-
-/** Nothing that is in flight on a dead path will arrive: it goes out again at once. */
-export function loseInFlight(c: Connection, index: u8): void {
-  if (!c.flight) return;
-  for (let number = flightOf(c).base; number < c.nextNumber; number++) {
-    const record = recordOf(c, number);
-    if (changetype<usize>(record) && record.path == index && record.state == OUTSTANDING && !record.complete) giveUp(c, record, number);
-  }
-  settleFlight(c);
 }
 
 /** A packet of another path than the active one leaves the flight. */

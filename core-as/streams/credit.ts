@@ -17,7 +17,8 @@ import {
   ADAPTIVE, address, BLOCKED, CONTROL_LINK, DISCARD, has, isMessage, PEER_RESET, RECEIVE_DONE, SEND_MAX_STREAM_DATA, SEND_STOP_SENDING,
   Stream, UNKNOWN,
 } from "../records/stream";
-import { offerRoom, queueNew, tellBlocked, unblock } from "./send";
+import { queueNew, tellBlocked, unblock } from "./blocked";
+import { offerRoom } from "./buffers";
 import { stepOf, windowOf } from "./window";
 
 /** Smallest MAX_DATA window. */

@@ -12,9 +12,9 @@ import { REFUSED } from "../records/status";
 import {
   address, canReceive, canSend, CONTROL_LINK, EVENT_LINK, has, isMessage, MESSAGE, ON_OPENED, OWN, RECEIVE_DONE, SEND_DONE, Stream,
 } from "../records/stream";
+import { releaseReceiveBuffers, releaseSendBuffers } from "./buffers";
 import { afterPeerMessage, afterPeerStream, offerMessages } from "./credit";
-import { releaseReceiveBuffers } from "./receive";
-import { raiseEvent, releaseSendBuffers } from "./send";
+import { raiseEvent } from "./events";
 import { addStream, find, removeStream } from "./table";
 
 /** The stream that `peerStream` or `ownStream` found; null (0) when it has ended. */

@@ -7,19 +7,20 @@
  */
 import { ERROR_FINAL_SIZE_ERROR, ERROR_FLOW_CONTROL_ERROR, ERROR_NO_ERROR } from "../codes.generated";
 import { MAX_VARINT } from "../frames/varint";
-import { addressOf, copyIn, copyOut, releaseAll, releaseBelow, releaseRest } from "../memory/chunk-map";
+import { addressOf, copyIn, copyOut, releaseBelow, releaseRest } from "../memory/chunk-map";
 import { BYTES_IN, CHUNK, CHUNK_BITS, fairShare, MESSAGES_IN, roomBehindGap, scarce } from "../memory/chunks";
 import { connectionCount } from "../memory/layout";
-import { clear, endFrom, insert, remove } from "../memory/range-set";
+import { endFrom, insert, remove } from "../memory/range-set";
 import { Connection } from "../records/connection";
 import { connectionsOpen } from "../records/slab";
 import { REFUSED } from "../records/status";
 import {
   DISCARD, gapSet, has, isMessage, ON_MESSAGE, ON_READABLE, ON_RESET, PEER_RESET, RAGGED, RECEIVE_DONE, receiveMap, Stream, UNKNOWN,
 } from "../records/stream";
+import { receiveBudget, releaseReceiveBuffers } from "./buffers";
 import { afterConsumed, afterRead, requestStop } from "./credit";
+import { raiseEvent } from "./events";
 import { maybeFree } from "./lifecycle";
-import { raiseEvent } from "./send";
 
 /** `read`: the end was reached. */
 export const AT_END: u32 = 0xffff_ffff;
@@ -82,9 +83,9 @@ export function read(c: Connection, s: Stream, target: usize, most: u32): u32 {
   }
   copyOut(receiveMap(s), s.readBase, target, length);
   const from = s.readBase;
-  releaseBelow(receiveMap(s), from, from + length, budgetOf(s));
+  releaseBelow(receiveMap(s), from, from + length, receiveBudget(s));
   consume(c, s, from + length);
-  if (s.readBase == s.contiguous && !s.gaps && !has(s, RAGGED)) releaseRest(receiveMap(s), s.readBase, budgetOf(s));
+  if (s.readBase == s.contiguous && !s.gaps && !has(s, RAGGED)) releaseRest(receiveMap(s), s.readBase, receiveBudget(s));
   afterRead(c, s);
   return length;
 }
@@ -97,11 +98,6 @@ export function stop(c: Connection, s: Stream, code: u64): void {
   if (s.finalSize == UNKNOWN) requestStop(c, s, code);
   releaseReceiveBuffers(s);
   discard(c, s);
-}
-
-export function releaseReceiveBuffers(s: Stream): void {
-  releaseAll(receiveMap(s), budgetOf(s));
-  clear(gapSet(s));
 }
 
 /** RFC 9000 §4.1, §4.5. */
@@ -119,7 +115,7 @@ function keep(c: Connection, s: Stream, offset: u64, end: u64, data: usize): boo
   if (start >= end) return true;
   if (!hasRoom(c, s, start) && needsChunk(s, start, end)) return false;
   const length = <u32>(end - start);
-  const taken = copyIn(receiveMap(s), start, data + <usize>(start - offset), length, budgetOf(s));
+  const taken = copyIn(receiveMap(s), start, data + <usize>(start - offset), length, receiveBudget(s));
   if (taken < length) {
     s.flags |= RAGGED;
     // What continues the stream is handed up all the same: reading it frees the chunk that the rest needs. Without that, streams whose
@@ -186,8 +182,4 @@ function consume(c: Connection, s: Stream, to: u64): void {
   c.dataConsumed += to - s.readBase;
   s.readBase = to;
   afterConsumed(c);
-}
-
-function budgetOf(s: Stream): u32 {
-  return isMessage(s) ? MESSAGES_IN : BYTES_IN;
 }

@@ -24,8 +24,9 @@ import { REF_DATA } from "../records/flight";
 import {
   address, DEFAULT_WEIGHT, END_ACKED, END_PENDING, ENDED, has, isMessage, LOST_LINK, lostSet, SEND_LINK, sendMap, STARTED, Stream,
 } from "../records/stream";
+import { isBlocked } from "./blocked";
 import { byteCredit } from "./credit";
-import { endAlone, isBlocked } from "./send";
+import { endAlone } from "./send";
 
 /** One packet in this many belongs to byte streams first. */
 const SHARE: u8 = 4;

@@ -4,7 +4,7 @@ import { next } from "../memory/list";
 import { covered } from "../memory/range-set";
 import { Connection } from "../records/connection";
 import { ackedSet, ALL_LINK, canReceive, canSend, gapSet, has, isMessage, RESET, Stream } from "../records/stream";
-import { bufferedOf } from "./send";
+import { bufferedOf } from "./buffers";
 
 /** Fills the results with the figures of one stream; bindings/stream-stats.ts names them in this order. */
 export function streamFigures(s: Stream): void {

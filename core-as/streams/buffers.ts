@@ -1,0 +1,91 @@
+/**
+ * What is kept for a stream in both directions: how much of it may wait, and when it is freed.
+ *
+ * What a byte stream takes from its application is bounded: by the congestion window, by what the peer's credit lets it send, and by what the
+ * connection as a whole may hold of the pool.
+ */
+import { MAP_WINDOW, releaseAll } from "../memory/chunk-map";
+import { budgetBytes, BYTES_IN, BYTES_OUT, fairShare, MESSAGES_IN, MESSAGES_OUT, nearlyUsedUp, scarce } from "../memory/chunks";
+import { connectionCount } from "../memory/layout";
+import { remove as unlink } from "../memory/list";
+import { clear } from "../memory/range-set";
+import { at, BYTES_LIST, Connection, LOST_LIST, MESSAGES_LIST } from "../records/connection";
+import { connectionsOpen } from "../records/slab";
+import {
+  ackedSet, address, gapSet, has, isMessage, LOST_LINK, lostSet, ON_WRITABLE, receiveMap, RESET, SEND_LINK, sendMap, Stream, WANTS_ROOM,
+} from "../records/stream";
+import { raiseEvent } from "./events";
+
+/** Our constants: least and most bytes buffered per byte stream; in between, four times the congestion window: where packets
+ * are lost, what waits for a second repetition spans three round trips and more. */
+const LEAST_BUFFER: u32 = 65_536;
+const MOST_BUFFER: u32 = MAP_WINDOW - 1_024;
+/** Our constant: bytes taken beyond the peer's credit, so that something is there when more credit comes. */
+const AHEAD: u64 = 16_384;
+/** Our constant: bytes that a stream may buffer whatever the others of its connection hold, unless others need the last of the room. */
+const LEAST_ROOM: u32 = 4_096;
+/** Our constant: an application that was turned away is asked again when so many bytes fit, or a quarter of what may be buffered. */
+const WORTH_OFFERING: u32 = 131_072;
+
+/** Whether a writer that was turned away would be served now; if so, tells it. */
+export function offerRoom(c: Connection, s: Stream): void {
+  if (!has(s, WANTS_ROOM)) return;
+  if (bufferedOf(s) > 0 && roomOf(c, s) < min(bufferLimit(c, s) / 4, WORTH_OFFERING)) return;
+  s.flags &= ~WANTS_ROOM;
+  raiseEvent(c, s, ON_WRITABLE);
+}
+
+/** Frees what waits to be sent and takes the stream out of every sending list. */
+export function releaseSendBuffers(c: Connection, s: Stream): void {
+  releaseAll(sendMap(s), sendBudget(s));
+  if (!isMessage(s) && !has(s, RESET)) c.buffered -= bufferedOf(s);
+  clear(ackedSet(s));
+  clear(lostSet(s));
+  unlink(at(c) + LOST_LIST, address(s), LOST_LINK);
+  unlink(at(c) + (isMessage(s) ? MESSAGES_LIST : BYTES_LIST), address(s), SEND_LINK);
+}
+
+/** Bytes the application may write now. */
+export function roomOf(c: Connection, s: Stream): u32 {
+  const buffered = bufferedOf(s);
+  const limit = bufferLimit(c, s);
+  const own = limit > buffered ? limit - buffered : 0;
+  const all = connectionLimit(c);
+  const shared = all > c.buffered ? all - c.buffered : 0;
+  const least = LEAST_ROOM > buffered && (connectionsOpen == 1 || !nearlyUsedUp(BYTES_OUT)) ? LEAST_ROOM - buffered : 0;
+  return min(own, max(shared, least));
+}
+
+/** Written and not acknowledged; nothing is left of a direction that was reset. */
+export function bufferedOf(s: Stream): u32 {
+  return has(s, RESET) ? 0 : <u32>(s.sendEnd - s.sendBase);
+}
+
+/** Most bytes that may be buffered for the stream. */
+function bufferLimit(c: Connection, s: Stream): u32 {
+  const path = min(max(LEAST_BUFFER, c.congestionWindow * 4), MOST_BUFFER);
+  const credit = s.sendLimit - s.sendBase + AHEAD;
+  return <u32>min(<u64>path, credit);
+}
+
+/** Most bytes that may be buffered for all byte streams of the connection: when room is scarce its share, if there are others. */
+function connectionLimit(c: Connection): u32 {
+  const budget = <u32>min(budgetBytes(BYTES_OUT), <u64>i32.MAX_VALUE);
+  if (connectionsOpen == 1 || !scarce(BYTES_OUT)) return budget / 4 * 3;
+  return <u32>min(fairShare(BYTES_OUT, connectionCount), <u64>budget);
+}
+
+/** What the chunks of bytes to send are taken from. */
+export function sendBudget(s: Stream): u32 {
+  return isMessage(s) ? MESSAGES_OUT : BYTES_OUT;
+}
+
+export function releaseReceiveBuffers(s: Stream): void {
+  releaseAll(receiveMap(s), receiveBudget(s));
+  clear(gapSet(s));
+}
+
+/** What the chunks of bytes received are taken from. */
+export function receiveBudget(s: Stream): u32 {
+  return isMessage(s) ? MESSAGES_IN : BYTES_IN;
+}

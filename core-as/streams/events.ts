@@ -1,0 +1,9 @@
+/** Events of a stream for the host. */
+import { push } from "../memory/list";
+import { at, Connection, EVENTS_LIST } from "../records/connection";
+import { address, EVENT_LINK, Stream } from "../records/stream";
+
+export function raiseEvent(c: Connection, s: Stream, event: u32): void {
+  s.events |= event;
+  push(at(c) + EVENTS_LIST, address(s), EVENT_LINK);
+}

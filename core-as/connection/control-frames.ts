@@ -6,7 +6,7 @@ import { writeVarint } from "../frames/varint";
 import { head, remove } from "../memory/list";
 import { canStage, stageControl, stageEliciting, stageReference } from "../packet/staging";
 import { fillNewIds } from "../paths/local-ids";
-import { fillRetirements } from "../paths/remote-ids";
+import { fillRetirements } from "../paths/retirement";
 import {
   at, Connection, CONTROL_LIST, flagged, OUT_OF_CREDIT, SEND_DATA_BLOCKED, SEND_IDS, SEND_MAX_DATA, SEND_MAX_MESSAGES, SEND_MAX_STREAMS,
   SEND_PING,

@@ -12,9 +12,9 @@ import {
 } from "../frames/types";
 import { atEnd, cursor, end, failed, readByte, readBytes, readVarint, startReading } from "../frames/varint";
 import { arrivedOn } from "../paths/arrival";
+import { onChallenge } from "../paths/challenged";
 import { onRetire } from "../paths/local-ids";
 import { newIdFrame } from "../paths/remote-ids";
-import { onChallenge } from "../paths/responses";
 import { onResponse } from "../paths/validation";
 import { Connection, OPEN } from "../records/connection";
 import { has, isMessage, ON_STOPPED, RESET, SEND_DONE } from "../records/stream";

@@ -3,7 +3,7 @@ import { modelTime } from "../congestion/model";
 import { pacingTime } from "../congestion/pacing";
 import { previousKeyTime } from "../packet/key-update";
 import { mayAmplify } from "../paths/amplification";
-import { pathTime } from "../paths/validation";
+import { pathTime } from "../paths/challenges";
 import { ACK_NOW, Connection, DRAINED, flagged, LIMITED, OPEN } from "../records/connection";
 import { flightOf } from "../records/flight";
 import { probeTimeout } from "../records/rtt";

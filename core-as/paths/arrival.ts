@@ -6,10 +6,10 @@ import { openedId } from "../packet/protection";
 import { Connection, ELSEWHERE, flagged, LIMITED } from "../records/connection";
 import { findLocal } from "../records/connection-ids";
 import { CHALLENGING, FREE, is, MOST_PATHS, NEEDS_ID, NO_PATH, Path, pathAt, PROVEN, UNKNOWN_PORT } from "../records/path";
+import { challenge, rest, validationTime } from "./challenges";
 import { usePacketsId } from "./local-ids";
 import { assignSpare } from "./remote-ids";
 import { ensurePaths, takePath } from "./table";
-import { challenge, rest, validationTime } from "./validation";
 
 /** Index of the path of the packet that is being received; NO_PATH when there was no room for a new one. */
 export let arrivedOn: u8 = 0;

@@ -8,8 +8,8 @@
 import { Connection, SUSPECTED } from "../records/connection";
 import { flightOf } from "../records/flight";
 import { CHALLENGING, FREE, FULL_SIZE, is, LEAVING, MOST_PATHS, pathAt, pathsOf } from "../records/path";
+import { challenge } from "./challenges";
 import { checkTime } from "./migration";
-import { challenge } from "./validation";
 
 /** PROTOCOL.md §6 */
 const SUSPICIOUS_TIMEOUTS: u32 = 2;

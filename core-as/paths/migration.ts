@@ -18,9 +18,9 @@ import {
 } from "../records/path";
 import { loseInFlight } from "../recovery/loss";
 import { pathProbeTimeout } from "../recovery/path-state";
+import { challenge, validationTime } from "./challenges";
 import { switchPath } from "./switch";
 import { dropPath } from "./table";
-import { challenge, validationTime } from "./validation";
 
 /** Our constant: a check of a path that carried packets a moment ago takes so many of its PTO, ms at most (PROTOCOL.md §6). */
 const CHECK_PTOS: f64 = 3;

@@ -1,22 +1,19 @@
 /**
- * Ids of the peer's (RFC 9000 §5.1.2, §19.15): taken from NEW_CONNECTION_ID, used by one path each, retired when that path is gone or the
- * peer asks for it.
+ * Ids of the peer's (RFC 9000 §5.1.2, §19.15): taken from NEW_CONNECTION_ID, used by one path each, retired (retirement.ts)
+ * when that path is gone or the peer asks for it.
  */
 import { ERROR_CONNECTION_ID_LIMIT_ERROR, ERROR_FRAME_ENCODING_ERROR, ERROR_NO_ERROR, ERROR_PROTOCOL_VIOLATION } from "../codes.generated";
-import { RETIRE_CONNECTION_ID } from "../frames/types";
-import { failed, readByte, readBytes, readVarint, writeVarint } from "../frames/varint";
-import { Connection, SEND_IDS } from "../records/connection";
+import { failed, readByte, readBytes, readVarint } from "../frames/varint";
+import { Connection } from "../records/connection";
 import {
-  ACTIVE_CONNECTION_ID_LIMIT, ensureIds, ID_DUE, ID_FREE, ID_SENT, ID_SPARE, ID_USED, idsOf, MOST_RETIRED, NO_ID, remoteAt, RemoteId,
-  retirementAt, sendMaskOf, TOKEN, tokenOf,
+  ACTIVE_CONNECTION_ID_LIMIT, ensureIds, ID_FREE, ID_SPARE, ID_USED, idsOf, NO_ID, remoteAt, sendMaskOf, TOKEN, tokenOf,
 } from "../records/connection-ids";
 import { FREE, is, MOST_PATHS, NEEDS_ID, Path, pathAt } from "../records/path";
 import { REFUSED } from "../records/status";
+import { clearId, retire } from "./retirement";
 import { ensurePaths } from "./table";
 
 const ID: u32 = 8;
-/** Bytes of RETIRE_CONNECTION_ID at most. */
-const FRAME: usize = 9;
 
 /** Reads a NEW_CONNECTION_ID frame, its type consumed, and acts on it. Returns a transport error, REFUSED, or 0. */
 export function newIdFrame(c: Connection): u32 {
@@ -62,28 +59,6 @@ export function assignWaiting(c: Connection): void {
   }
 }
 
-/** A path that used the id of `slot` is gone: it is retired unless another one uses it, as after a NAT's rebinding. */
-export function retireUnused(c: Connection, slot: u8): void {
-  const theirs = remoteAt(c, slot);
-  if (theirs.state != ID_USED || c.remoteId == theirs.id) return;
-  if (c.paths) for (let i: u32 = 0; i < MOST_PATHS; i++) if (pathAt(c, i).state != FREE && pathAt(c, i).remoteSlot == slot) return;
-  // A full list only happens to a peer that never acknowledges: the next id of such a one closes the connection.
-  if (retire(c, theirs.sequence)) clear(theirs);
-}
-
-/** Writes the retirements that are due into packet `number`. */
-export function fillRetirements(c: Connection, to: usize, limit: usize, number: u64): usize {
-  let end = to;
-  for (let i: u32 = 0; i < MOST_RETIRED; i++) {
-    const entry = retirementAt(c, i);
-    if (entry.state != ID_DUE || end + FRAME > limit) continue;
-    end = writeVarint(writeVarint(end, RETIRE_CONNECTION_ID), entry.sequence);
-    entry.state = ID_SENT;
-    entry.number = <u32>number;
-  }
-  return end;
-}
-
 function onNewId(c: Connection, sequence: u64, retirePriorTo: u64, id: u64, token: usize): u32 {
   const ids = idsOf(c);
   for (let i: u32 = 0; i < ACTIVE_CONNECTION_ID_LIMIT; i++) {
@@ -126,7 +101,7 @@ function retireOld(c: Connection): bool {
     if (theirs.state == ID_FREE || theirs.sequence >= idsOf(c).retirePriorTo) continue;
     if (theirs.state == ID_USED) takeFromPaths(c, <u8>i);
     if (!retire(c, theirs.sequence)) return false;
-    clear(theirs);
+    clearId(theirs);
   }
   return true;
 }
@@ -152,23 +127,4 @@ function keep(c: Connection, sequence: u64, id: u64, token: usize): bool {
     return true;
   }
   return false;
-}
-
-/** False when too many wait for their acknowledgement (§5.1.2). */
-function retire(c: Connection, sequence: u64): bool {
-  for (let i: u32 = 0; i < MOST_RETIRED; i++) {
-    const entry = retirementAt(c, i);
-    if (entry.state != ID_FREE) continue;
-    entry.sequence = sequence;
-    entry.state = ID_DUE;
-    c.pending |= SEND_IDS;
-    idsOf(c).news = 1;
-    return true;
-  }
-  return false;
-}
-
-function clear(theirs: RemoteId): void {
-  memory.fill(changetype<usize>(theirs), 0, offsetof<RemoteId>());
-  memory.fill(tokenOf(changetype<usize>(theirs)), 0, TOKEN);
 }

@@ -1,27 +1,14 @@
-/**
- * PATH_CHALLENGE of the peer (RFC 9000 §8.2.2): answered once, on the path it came in on. At most four answers wait; a peer that asks
- * faster is not answered. A path that the peer tries is validated in this direction, too: then it can be used at once.
- */
-import { Connection, flagged, INITIATOR, SEND_PING } from "../records/connection";
-import { CHALLENGING, FULL_SIZE, is, MOST_RESPONSES, NO_PATH, pathAt, pathsOf, responseOf } from "../records/path";
-import { suspect } from "./failover";
-import { ensurePaths } from "./table";
-import { challenge, validationTime } from "./validation";
+/** The answers to PATH_CHALLENGE that wait to go out. At most four; a peer that asks faster is not answered. */
+import { Connection } from "../records/connection";
+import { MOST_RESPONSES, NO_PATH, pathsOf, responseOf } from "../records/path";
 
-/** A challenge with `data` came in on the path of that index. */
-export function onChallenge(c: Connection, data: u64, index: u8, now: f64): void {
-  if (index == NO_PATH || !ensurePaths(c)) return;
+/** An answer with `data` is owed to the path of that index; dropped when four wait. */
+export function queueResponse(c: Connection, data: u64, index: u8): void {
   const all = pathsOf(c);
-  if (<u32>all.responses < MOST_RESPONSES) {
-    const place = responseOf(c, all.responses++);
-    store<u64>(place, data);
-    store<u8>(place, index, 8);
-  }
-  // §9.3.3: what is no probe shows the peer that this path is still ours, should it have been led away from it.
-  const p = pathAt(c, index);
-  if (index == c.activePath) c.pending |= SEND_PING;
-  else if (!is(p, FULL_SIZE | CHALLENGING)) challenge(c, index, now + validationTime(c, index), now);
-  else if (flagged(c, INITIATOR) && p.answeredAt != now) suspect(c, now);
+  if (<u32>all.responses >= MOST_RESPONSES) return;
+  const place = responseOf(c, all.responses++);
+  store<u64>(place, data);
+  store<u8>(place, index, 8);
 }
 
 /** Path of the oldest answer that waits, NO_PATH = none. */

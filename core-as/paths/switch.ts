@@ -3,8 +3,8 @@ import { Connection, LIMITED, ROUTED } from "../records/connection";
 import { findLocal } from "../records/connection-ids";
 import { CHALLENGING, CHOSEN, FRESH, is, LEAVING, ON_ROUTE, Path, pathAt, pathsOf, PROVEN } from "../records/path";
 import { moveInFlight, restartFlight, restoreRecovery, saveRecovery } from "../recovery/path-state";
+import { rest } from "./challenges";
 import { usePacketsId } from "./local-ids";
-import { rest } from "./validation";
 
 /** Packets go to the path of index `to` from now on; `reason` is one of PathReason (codes.json), for the host. */
 export function switchPath(c: Connection, to: u8, reason: u32, now: f64): void {

@@ -12,8 +12,8 @@ import {
   PROVEN, UNPROVEN,
 } from "../records/path";
 import { forgetInFlight, releaseSavedModel } from "../recovery/path-state";
-import { retireUnused } from "./remote-ids";
 import { forgetResponses } from "./responses";
+import { retireUnused } from "./retirement";
 
 /** The chunk, with an entry of the active path; false when none is left. */
 export function ensurePaths(c: Connection): bool {

@@ -4,6 +4,7 @@
  *
  *   rate-sample.ts   how fast packets arrive (§4.1)
  *   path.ts          rounds, largest bandwidth, least RTT, aggregation (§5.5.1 to §5.5.9)
+ *   signals.ts       how losses are judged, and the short-term model (§5.5.10)
  *   loss.ts          what losses mean (§5.5.10), with our departures
  *   states.ts        Startup, Drain, ProbeBW (§5.3.1 to §5.3.3);   probe-rtt.ts   ProbeRTT, restart from idle (§5.3.4, §5.4)
  *   probe-up.ts      when UP ends because of its own queue: ours
@@ -20,17 +21,15 @@ import { flightOf, SentPacket } from "../../records/flight";
 import { cubicAcked, cubicLossEpisode, cubicLost, cubicPersistent, cubicUndo } from "../cubic";
 import { initialWindow } from "../model";
 import { minimumWindow } from "../new-reno";
-import { isCompeting, reduction } from "./compete";
+import { reduction } from "./compete";
 import { initPacingRate, updateControlParameters } from "./control";
-import {
-  advanceLatestDeliverySignals, beginLossRound, countLossRange, handleLostPacket, resetShortTermModel, saveStateUponLoss,
-  updateCongestionSignals, updateLatestDeliverySignals,
-} from "./loss";
+import { countLossRange, handleLostPacket, saveStateUponLoss, updateCongestionSignals } from "./loss";
 import { updateAckAggregation, updateMinRtt } from "./path";
 import { checkProbeRtt, restartFromIdle } from "./probe-rtt";
 import { noteUpQueue } from "./probe-up";
 import { generateRateSample, rateAcked, rateSent } from "./rate-sample";
-import { bbrOf, minPipeCwnd, NO_STATE, smss } from "./record";
+import { bbrOf, isCompeting, minPipeCwnd, NO_STATE, smss } from "./record";
+import { advanceLatestDeliverySignals, beginLossRound, resetShortTermModel, updateLatestDeliverySignals } from "./signals";
 import {
   checkDrainDone, checkFullBwReached, checkStartupDone, enterStartup, handleSpuriousLossDetection, resetFullBw, updateProbeBwCyclePhase,
 } from "./states";

@@ -20,12 +20,8 @@ import { BETA_CUBIC, cubicBegin, cubicLost, cubicWindowNow } from "../cubic";
 import {
   CompetingRounds, DeepQueue, DrainingRounds, LineBwDecay, MostCompetingLoss, PoorBeta, PoorShare, PoorShareDeep, ResumingRounds,
 } from "./constants";
-import { resetShortTermModel } from "./loss";
 import { Bbr, minPipeCwnd } from "./record";
-
-export function isCompeting(b: Bbr): bool {
-  return b.state == <u8>STATE_COMPETE;
-}
+import { resetShortTermModel } from "./signals";
 
 /** Whether somebody else keeps the queue. */
 export function queueIsHeld(b: Bbr): bool {

@@ -9,13 +9,12 @@ import {
 } from "../../codes.generated";
 import { Connection } from "../../records/connection";
 import { initialWindow } from "../model";
-import { isCompeting } from "./compete";
 import {
   CompetePacingGain, DefaultCwndGain, DrainPacingGain, Headroom, MostSendQuantum, PacingMargin, ProbeDownPacingGain, ProbeRTTCwndGain,
   ProbeUpCwndGain, ProbeUpPacingGain, StartupPacingGain,
 } from "./constants";
 import { bdpMultiple, quantized } from "./path";
-import { Bbr, isInProbeBw, minPipeCwnd, smss } from "./record";
+import { Bbr, isCompeting, isInProbeBw, minPipeCwnd, smss } from "./record";
 
 /** InitPacingRate (§5.6.2), again with the first RTT sample. */
 export function initPacingRate(c: Connection, b: Bbr, rtt: f64): void {

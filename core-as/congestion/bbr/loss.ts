@@ -15,14 +15,15 @@
 import { STATE_PROBE_BW_REFILL, STATE_PROBE_BW_UP, STATE_STARTUP } from "../../codes.generated";
 import { Connection } from "../../records/connection";
 import { SentPacket } from "../../records/flight";
-import { countWaitedRound, isCompeting } from "./compete";
+import { countWaitedRound } from "./compete";
 import {
-  Beta, EthernetPayload, ExcessiveLoss, HostDelay, LeastLostPackets, LeastRoundPackets, LossThresh, MostRandomLoss, PacketsPerAck,
-  QuietInterval, QuietRtt, QuietSlack, RandomLossGain, RandomLossMargin, WaitedRtt, WaitedSlack,
+  Beta, EthernetPayload, ExcessiveLoss, HostDelay, LeastRoundPackets, MostRandomLoss, PacketsPerAck, QuietRtt, QuietSlack, RandomLossGain,
+  WaitedRtt, WaitedSlack,
 } from "./constants";
 import { targetInflight, updateMaxBw } from "./path";
-import { lostSince, rsDelivered, rsDeliveryRate, rsHasData, rsLost, rsPriorDelivered, rsTxInFlight } from "./rate-sample";
-import { Bbr, isProbingBw, NO_STATE, smss } from "./record";
+import { lostSince } from "./rate-sample";
+import { Bbr, isCompeting, isProbingBw, NO_STATE, smss } from "./record";
+import { isTooHigh, threshold } from "./signals";
 import { startProbeBwDown } from "./states";
 
 /** HandleLostPacket (§5.5.10.2). */
@@ -56,27 +57,6 @@ export function countLossRange(b: Bbr, number: u64): void {
   b.lastLost = number;
 }
 
-/** IsInflightTooHigh (§5.5.10.2) for the sample of this ACK. */
-export function isInflightTooHigh(c: Connection, b: Bbr): bool {
-  return rsHasData && isTooHigh(c, b, rsLost, rsTxInFlight);
-}
-
-/** UpdateLatestDeliverySignals (§5.5.10.3). */
-export function updateLatestDeliverySignals(b: Bbr, acked: f64, queued: f64, now: f64): void {
-  b.lossRoundStart = false;
-  b.bwLatest = max(b.bwLatest, rsDeliveryRate);
-  b.inflightLatest = max(b.inflightLatest, rsDelivered);
-  b.roundDelivered += acked;
-  if (queued >= 0) {
-    b.roundMinRtt = min(b.roundMinRtt, queued);
-    b.roundMaxRtt = max(b.roundMaxRtt, queued);
-    noteQuietRtt(b, queued, now);
-  }
-  if (!rsHasData || rsPriorDelivered < b.lossRoundDelivered) return;
-  b.lossRoundDelivered = b.delivered;
-  b.lossRoundStart = true;
-}
-
 /** UpdateCongestionSignals (§5.5.10.3). */
 export function updateCongestionSignals(c: Connection, b: Bbr): void {
   updateMaxBw(b);
@@ -84,45 +64,6 @@ export function updateCongestionSignals(c: Connection, b: Bbr): void {
   judgeRound(c, b);
   if (b.congestedRound && !isProbingBw(b)) adaptLowerBounds(c, b);
   b.lossInRound = false;
-}
-
-/** AdvanceLatestDeliverySignals (§5.5.10.3). */
-export function advanceLatestDeliverySignals(b: Bbr): void {
-  if (!b.lossRoundStart) return;
-  b.bwLatest = rsDeliveryRate;
-  b.inflightLatest = rsDelivered;
-  beginLossRound(b);
-}
-
-/** ResetCongestionSignals (§5.5.10.3). */
-export function resetCongestionSignals(b: Bbr): void {
-  b.lossInRound = false;
-  b.bwLatest = 0;
-  b.inflightLatest = 0;
-}
-
-/** ResetShortTermModel (§5.5.10.3). */
-export function resetShortTermModel(b: Bbr): void {
-  b.bwShortterm = Infinity;
-  b.inflightShortterm = Infinity;
-}
-
-/** Our round of looking whether packets waited begins anew. */
-export function beginLossRound(b: Bbr): void {
-  b.roundLost = 0;
-  b.roundDelivered = 0;
-  b.roundMinRtt = Infinity;
-  b.roundMaxRtt = 0;
-  b.lossRanges = 0;
-}
-
-function noteQuietRtt(b: Bbr, rtt: f64, now: f64): void {
-  if (now > b.quietStamp + QuietInterval) {
-    b.quietRttPrevious = b.quietRtt;
-    b.quietRtt = rtt;
-    b.quietStamp = now;
-  }
-  b.quietRtt = min(b.quietRtt, rtt);
 }
 
 /** The round is over: was its loss the queue's, or the link's? */
@@ -150,15 +91,6 @@ function adaptLowerBounds(c: Connection, b: Bbr): void {
   if (b.inflightShortterm == Infinity) b.inflightShortterm = <f64>c.congestionWindow;
   b.bwShortterm = max(b.bwLatest, Beta * b.bwShortterm);
   b.inflightShortterm = max(b.inflightLatest, Beta * b.inflightShortterm);
-}
-
-function isTooHigh(c: Connection, b: Bbr, lost: f64, inFlight: f64): bool {
-  return lost > inFlight * threshold(b) && lost > LeastLostPackets * smss(c);
-}
-
-/** The share of packets that may be lost before it counts. */
-function threshold(b: Bbr): f64 {
-  return LossThresh + RandomLossMargin * b.randomLoss;
 }
 
 /** HandleInflightTooHigh (§5.5.10.2). */

@@ -2,7 +2,7 @@
  * What BBR knows: fields of the model chunk (congestion/model.ts), named as in draft-ietf-ccwg-bbr §2 and §4.1.2.1. Rates are bytes
  * per millisecond, volumes bytes, times ms; Infinity = not set.
  */
-import { STATE_PROBE_BW_DOWN, STATE_PROBE_BW_REFILL, STATE_PROBE_BW_UP, STATE_STARTUP } from "../../codes.generated";
+import { STATE_COMPETE, STATE_PROBE_BW_DOWN, STATE_PROBE_BW_REFILL, STATE_PROBE_BW_UP, STATE_STARTUP } from "../../codes.generated";
 import { Connection } from "../../records/connection";
 import { Model } from "../model";
 import { MinPipeCwndPackets } from "./constants";
@@ -143,4 +143,9 @@ export function isInProbeBw(b: Bbr): bool {
 
 export function isProbingBw(b: Bbr): bool {
   return b.state == <u8>STATE_STARTUP || b.state == <u8>STATE_PROBE_BW_REFILL || b.state == <u8>STATE_PROBE_BW_UP;
+}
+
+/** Beside a flow that fills the queue (compete.ts). */
+export function isCompeting(b: Bbr): bool {
+  return b.state == <u8>STATE_COMPETE;
 }

@@ -10,18 +10,18 @@ import {
 } from "../../codes.generated";
 import { Connection } from "../../records/connection";
 import { nextRandom } from "../../records/random";
-import { endCompete, isCompeting, noteLineBw, queueIsHeld, startCompete } from "./compete";
+import { endCompete, noteLineBw, queueIsHeld, startCompete } from "./compete";
 import {
   DrainRounds, FullBwGrowth, FullBwRounds, MostProbeRounds, ProbeWaitBase, ProbeWaitLeast, ProbeWaitSpread, StartupFullLossCnt,
 } from "./constants";
 import { inflightWithHeadroom } from "./control";
-import { isInflightTooHigh, resetCongestionSignals, resetShortTermModel } from "./loss";
 import { advanceMaxBwFilter, bdpMultiple, inflightOf, startRound, targetInflight } from "./path";
 import { isUpQueueing, resetUpQueue } from "./probe-up";
 import { rsAppLimited, rsDeliveryRate, rsTxInFlight } from "./rate-sample";
 import {
-  ACKS_INIT, ACKS_PROBE_FEEDBACK, ACKS_PROBE_STARTING, ACKS_PROBE_STOPPING, ACKS_REFILLING, Bbr, isInProbeBw, NO_STATE, smss,
+  ACKS_INIT, ACKS_PROBE_FEEDBACK, ACKS_PROBE_STARTING, ACKS_PROBE_STOPPING, ACKS_REFILLING, Bbr, isCompeting, isInProbeBw, NO_STATE, smss,
 } from "./record";
+import { isInflightTooHigh, resetCongestionSignals, resetShortTermModel } from "./signals";
 
 const MOST_UP_ROUNDS: u32 = 30;
 

@@ -1,8 +1,4 @@
 /** Exports of the test target: internals of the core, so that each part has unit tests of its own. Not part of the ABI. */
-export { maskOf } from "./aead/mask";
-import { closeCode } from "./connection/close";
-import { receive } from "./connection/receive";
-import { CONNECTION_USED, Connection, PHASE_ACKED, SEND_PHASE, flagged } from "./records/connection";
 import { CONGESTION_BBR, CONGESTION_CUBIC } from "./codes.generated";
 import { bbrInit, bbrLossEpisode, bbrUndo } from "./congestion/bbr/bbr";
 import { BBR_USED, bbrOf } from "./congestion/bbr/record";
@@ -10,15 +6,20 @@ import { checkStartupDone } from "./congestion/bbr/states";
 import { CUBIC_USED, cubicInit, cubicOf } from "./congestion/cubic";
 import { Hystart } from "./congestion/hystart";
 import { CUBIC_IN_BBR, takeModel } from "./congestion/model";
+import { closeCode } from "./connection/close";
+import { receive } from "./connection/receive";
 import { BOOKKEEPING, CHUNK, takeClearChunk } from "./memory/chunks";
 import { CONNECTION_SIZE, STREAM_SIZE, connectionSlab, receiveSlot } from "./memory/layout";
 import { OVERHEAD } from "./packet/header";
+import { CONNECTION_USED, Connection, PHASE_ACKED, SEND_PHASE, flagged } from "./records/connection";
 import { IDS_USED } from "./records/connection-ids";
-import { PATHS_USED } from "./records/path";
 import { FLIGHT_USED, RECORD_SIZE, SENT_USED, ensureFlight } from "./records/flight";
+import { KEPT, PATHS_USED, Path } from "./records/path";
+import { RECOVERY_SIZE, moveRecovery, resetRecovery } from "./records/recovery-state";
 import { STREAM_USED } from "./records/stream";
 
 export { abortColumn, abortLine } from "./abort";
+export { maskOf } from "./aead/mask";
 export * from "./aead/one-shot";
 export * from "./exports/module";
 export { addressOf, copyIn, copyOut, releaseAll, releaseBelow, releaseRest, reserve } from "./memory/chunk-map";
@@ -155,6 +156,25 @@ export function smoothedRtt(c: Connection): f32 {
 /** Room for maps, sets and lists of a test: a zeroed chunk. */
 export function scratch(): usize {
   return takeClearChunk(BOOKKEEPING);
+}
+
+/** Whether a switch away from a path and back keeps every byte of its recovery state, and nothing behind it changes. */
+export function recoveryStateMoves(): bool {
+  const c = blankConnection();
+  const p = changetype<Path>(scratch());
+  const state = changetype<usize>(c);
+  const saved = changetype<usize>(p);
+  for (let i: usize = 0; i < RECOVERY_SIZE; i++) store<u8>(state + i, <u8>(i + 1));
+  const model = c.model;
+  p.flags = KEPT;
+  moveRecovery(p, c);
+  if (c.model != 0 || p.flags != KEPT) return false;
+  c.model = model;
+  if (memory.compare(state, saved, RECOVERY_SIZE) != 0) return false;
+  resetRecovery(c);
+  moveRecovery(c, p);
+  p.model = model;
+  return memory.compare(state, saved, RECOVERY_SIZE) == 0 && c.largestAcked == -1;
 }
 
 /** Bytes of the records that are used must fit what the slabs give. */

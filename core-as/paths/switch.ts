@@ -2,6 +2,7 @@
 import { Connection, LIMITED, ROUTED } from "../records/connection";
 import { findLocal } from "../records/connection-ids";
 import { CHALLENGING, CHOSEN, FRESH, is, LEAVING, ON_ROUTE, Path, pathAt, pathsOf, PROVEN } from "../records/path";
+import { moveRecovery, resetRecovery } from "../records/recovery-state";
 import { moveInFlight, restartFlight, restoreRecovery, saveRecovery } from "../recovery/path-state";
 import { rest } from "./challenges";
 import { usePacketsId } from "./local-ids";
@@ -43,28 +44,9 @@ export function setAddress(c: Connection, p: Path): void {
 function handOver(c: Connection, from: u8, to: u8): void {
   const old = pathAt(c, from);
   const p = pathAt(c, to);
-  p.smoothedRtt = old.smoothedRtt;
-  p.rttVariation = old.rttVariation;
-  p.minimumRtt = old.minimumRtt;
-  p.congestionWindow = old.congestionWindow;
-  p.bytesInFlight = old.bytesInFlight;
-  p.slowStartThreshold = old.slowStartThreshold;
-  p.bytesAcked = old.bytesAcked;
-  p.model = old.model;
-  p.packetSize = old.packetSize;
-  p.maxPlpmtu = old.maxPlpmtu;
-  p.searchTime = old.searchTime;
-  p.probeCount = old.probeCount;
-  p.largeLost = old.largeLost;
-  p.lossEstimate = old.lossEstimate;
-  p.reorderWindow = old.reorderWindow;
-  p.reorderEpisodes = old.reorderEpisodes;
-  p.hasRtt = old.hasRtt;
+  moveRecovery(p, old);
+  resetRecovery(old);
   p.flags &= ~FRESH;
-  old.model = 0;
-  old.bytesInFlight = 0;
-  old.hasRtt = 0;
-  old.smoothedRtt = 0;
   old.flags |= FRESH;
   old.sibling = to;
   moveInFlight(c, from, to);

@@ -6,7 +6,7 @@
  *
  * What an answer or its absence means for the choice of the active path is not decided here (migration.ts).
  */
-import { Connection, flagged, HAS_RTT, LIMITED } from "../records/connection";
+import { Connection, LIMITED } from "../records/connection";
 import { challengeOf, CHALLENGES, CHALLENGING, FREE, FULL_SIZE, is, KEPT, MOST_PATHS, pathAt, PROVEN } from "../records/path";
 import { guessRtt } from "../recovery/path-state";
 import { challenge, rest, validationTime } from "./challenges";
@@ -53,7 +53,7 @@ function noteAnswer(c: Connection, index: u8, n: u32, rtt: f64, now: f64): void 
     p.state = PROVEN;
     if (isActive) c.flags &= ~LIMITED;
   }
-  if (isActive && !flagged(c, HAS_RTT)) guessRtt(c, <f32>rtt);
+  if (isActive && !c.hasRtt) guessRtt(c, <f32>rtt);
   else if (!isActive && !p.hasRtt) p.smoothedRtt = <f32>rtt;
   const isFull = ((p.fullSize >> <u8>n) & 1) != 0;
   if (!isFull && !is(p, FULL_SIZE)) {

@@ -7,6 +7,7 @@
  * receive key nor mask keys are kept: the one is computed when a packet asks for it (packet/key-update.ts), the mask of an id is a constant.
  */
 import { CONNECTION_SIZE, connectionSlab } from "../memory/layout";
+import { RecoveryState } from "./recovery-state";
 
 // States.
 export const OPEN: u8 = 0;
@@ -36,8 +37,6 @@ export const WANTS_MESSAGES: u32 = 1 << 9;
 export const APP_LIMITED: u32 = 1 << 10;
 /** A writer found no chunk; the retry timer runs. */
 export const STARVED: u32 = 1 << 11;
-/** There was an RTT sample. */
-export const HAS_RTT: u32 = 1 << 12;
 /** A probe has to go out whatever the window says. */
 export const PROBE: u32 = 1 << 13;
 /** The Complete packet has to go out. */
@@ -76,8 +75,11 @@ export const ON_CLOSED: u8 = 1 << 5;
 export const ON_TIMED_OUT: u8 = 1 << 6;
 export const ON_DRAINED: u8 = 1 << 7;
 
+/** One connection; its recovery state is that of the active path. */
 @unmanaged
-export class Connection {
+export class Connection extends RecoveryState {
+  /** Index of the path that packets go to; in the byte that the recovery state leaves before a multiple of eight. */
+  activePath: u8;
   localId: u64;
   remoteId: u64;
   route: u64;
@@ -109,19 +111,11 @@ export class Connection {
   bytesReceived: f64;
   /** Bytes of streams sent again. */
   bytesRepeated: f64;
-  smoothedRtt: f32;
-  rttVariation: f32;
-  minimumRtt: f32;
   /** First use of our current sending key, and its first acknowledgement once PHASE_ACKED (records/ticks.ts). */
   phaseStart: u32;
   phaseAcked: u32;
   /** First number sent in our current key phase, its low half: a phase has 2^28. */
   sendPhaseFirst: u32;
-  congestionWindow: u32;
-  bytesInFlight: u32;
-  slowStartThreshold: u32;
-  /** NewReno: counts towards the next avoidance step. */
-  bytesAcked: u32;
   flags: u32;
   random: u32;
   dataWindow: u32;
@@ -146,23 +140,16 @@ export class Connection {
   idleTimeout: u32;
   keepAliveInterval: u32;
   keepAliveRetry: u32;
-  /** Search for a larger packet size (recovery/mtu.ts): no probe before this time, ms. After months it is coarse, which does no harm. */
-  searchTime: f32;
   keepAliveMost: u16;
   keepAliveCount: u16;
   maxAckDelay: u16;
   peerMaxAckDelay: u16;
   maxDatagram: u16;
   peerMaxDatagram: u16;
-  /** UDP payload of our packets, Route header included, and what it may grow to (recovery/mtu.ts). */
-  packetSize: u16;
-  maxPlpmtu: u16;
   maxStreams: u16;
   maxMessages: u16;
   /** Packets until the sender leaves a number out (RFC 9000 §21.4). */
   untilSkip: u16;
-  /** Share of packets lost lately (recovery/path-loss.ts). */
-  lossEstimate: u16;
   /** KiB of streams received, low half, when the peer was last asked for what stayed away (stall.ts). */
   askedAt: u16;
   state: u8;
@@ -175,16 +162,8 @@ export class Connection {
   elicitingReceived: u8;
   /** Position in the share of byte streams, one packet in four. */
   turn: u8;
-  /** Probes of a size that were lost, packets above the base size lost in a row; bits: recovery/mtu.ts. */
-  probeCount: u8;
-  largeLost: u8;
   /** The congestion controller: CONGESTION_… of codes.json. */
   congestion: u8;
-  /** Reordering to be tolerated, in parts of a round trip, 0 = none was seen; episodes of loss until it shrinks (recovery/reordering.ts). */
-  reorderWindow: u8;
-  reorderEpisodes: u8;
-  /** Index of the path that packets go to. */
-  activePath: u8;
   // Lists (head, tail), see memory/list.ts.
   allHead: usize;
   allTail: usize;
@@ -200,8 +179,6 @@ export class Connection {
   eventsTail: usize;
   // Chunks, 0 = none.
   flight: usize;
-  /** What the congestion controller remembers (congestion/model.ts). */
-  model: usize;
   datagrams: usize;
   complete: usize;
   previousKey: usize;

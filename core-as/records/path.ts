@@ -6,6 +6,7 @@
  * others.
  */
 import { Connection } from "./connection";
+import { RecoveryState } from "./recovery-state";
 
 export const MOST_PATHS: u32 = 4;
 export const NO_PATH: u8 = 255;
@@ -67,27 +68,10 @@ export class Paths {
   responses: u8;
 }
 
+/** One path; its recovery state is up to date while it is not the active one. */
 @unmanaged
-export class Path {
-  // Recovery state while it is not the active one, as in Connection.
-  smoothedRtt: f32;
-  rttVariation: f32;
-  minimumRtt: f32;
-  congestionWindow: u32;
-  bytesInFlight: u32;
-  slowStartThreshold: u32;
-  bytesAcked: u32;
-  model: usize;
-  searchTime: f32;
-  packetSize: u16;
-  maxPlpmtu: u16;
-  probeCount: u8;
-  largeLost: u8;
-  lossEstimate: u16;
-  reorderWindow: u8;
-  reorderEpisodes: u8;
+export class Path extends RecoveryState {
   flags: u16;
-  hasRtt: u8;
   state: u8;
   news: u8;
   /** A bit for each of the last challenges that went out in a datagram of full size. */

@@ -1,6 +1,7 @@
 /** Round-trip time (RFC 9002 §5) and the probe timeout (§6.2.1), in milliseconds. */
-import { Connection, flagged, HAS_RTT } from "./connection";
+import { Connection } from "./connection";
 import { flightOf } from "./flight";
+import { RecoveryState } from "./recovery-state";
 
 // RFC 9002
 export const GRANULARITY: f32 = 1;
@@ -17,8 +18,8 @@ export function rttInit(c: Connection, sample: f32): void {
 /** A new sample (§5.3); `ackDelay` as the peer told it. */
 export function onRttSample(c: Connection, sample: f32, ackDelay: f32): void {
   if (c.flight) flightOf(c).latestRtt = sample;
-  if (!flagged(c, HAS_RTT)) {
-    c.flags |= HAS_RTT;
+  if (!c.hasRtt) {
+    c.hasRtt = 1;
     c.minimumRtt = sample;
     c.smoothedRtt = sample;
     c.rttVariation = sample / 2;
@@ -33,5 +34,10 @@ export function onRttSample(c: Connection, sample: f32, ackDelay: f32): void {
 
 /** PTO without back-off. */
 export function probeTimeout(c: Connection): f64 {
-  return <f64>(c.smoothedRtt + max<f32>(<f32>4 * c.rttVariation, GRANULARITY) + <f32>c.peerMaxAckDelay);
+  return timeoutOf(c, c.peerMaxAckDelay);
+}
+
+/** The same for the round trip of any path. */
+export function timeoutOf(state: RecoveryState, maxAckDelay: u16): f64 {
+  return <f64>(state.smoothedRtt + max<f32>(<f32>4 * state.rttVariation, GRANULARITY) + <f32>maxAckDelay);
 }

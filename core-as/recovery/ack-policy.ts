@@ -10,7 +10,7 @@
 import { ACK } from "../frames/types";
 import { varintSize, writeVarint } from "../frames/varint";
 import { scanDown, windowFloor } from "../packet/replay-window";
-import { ACK_NOW, ACK_OWED, Connection, flagged, HAS_RTT, PHASE_TOLD } from "../records/connection";
+import { ACK_NOW, ACK_OWED, Connection, flagged, PHASE_TOLD } from "../records/connection";
 import { GRANULARITY } from "../records/rtt";
 
 /** PROTOCOL.md §5 */
@@ -37,7 +37,7 @@ export function onReceived(c: Connection, number: u64, before: i64, eliciting: b
   const every = c.elicitingReceived <= EARLY_PACKETS ? EARLY_EVERY : LATER_EVERY;
   if (c.unacked >= every || !inOrder) c.flags |= ACK_NOW;
   if (c.ackTime == Infinity) c.ackTime = now + <f64>c.maxAckDelay;
-  if (c.unacked > 1 && flagged(c, HAS_RTT)) c.ackTime = min(c.ackTime, now + <f64>max<f32>(c.smoothedRtt / 4, GRANULARITY));
+  if (c.unacked > 1 && c.hasRtt) c.ackTime = min(c.ackTime, now + <f64>max<f32>(c.smoothedRtt / 4, GRANULARITY));
 }
 
 /**

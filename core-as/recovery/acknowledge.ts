@@ -10,7 +10,7 @@ import { ERROR_FRAME_ENCODING_ERROR, ERROR_NO_ERROR, ERROR_PROTOCOL_VIOLATION } 
 import { onAckBegin, onAckDone, onCongestionAcked } from "../congestion/congestion";
 import { failed, readVarint } from "../frames/varint";
 import { onNumberAcknowledged } from "../packet/key-update";
-import { Connection, flagged, HAS_RTT, PROBE, SEND_IDS } from "../records/connection";
+import { Connection, PROBE, SEND_IDS } from "../records/connection";
 import { idFramesSettled } from "../records/connection-ids";
 import { flightOf, OUTSTANDING, recordOf, settleFlight, SKIPPED } from "../records/flight";
 import { onRttSample } from "../records/rtt";
@@ -112,7 +112,7 @@ function settle(c: Connection, largest: u64, delay: f32, ranges: u32, now: f64):
 
   if (waited) sampleTime = -1;
   if (sampleTime >= 0) {
-    if (!flagged(c, HAS_RTT)) flight.firstSample = now;
+    if (!c.hasRtt) flight.firstSample = now;
     onRttSample(c, <f32>max(now - sampleTime, 0), delay);
   }
   flight.ptoCount = 0;

@@ -8,7 +8,7 @@
  * between two acknowledgements is persistent congestion (§7.6).
  */
 import { onCongestionLost, onCongestionPacketLost, onLossEpisode, onPersistentCongestion } from "../congestion/congestion";
-import { Connection, flagged, HAS_RTT, PROBE, SEND_COMPLETE, SEND_IDS, SEND_PING } from "../records/connection";
+import { Connection, PROBE, SEND_COMPLETE, SEND_IDS, SEND_PING } from "../records/connection";
 import { idFramesSettled } from "../records/connection-ids";
 import { flightOf, OUTSTANDING, recordOf, RESOLVED, SentPacket, settleFlight } from "../records/flight";
 import { probeTimeout } from "../records/rtt";
@@ -71,7 +71,7 @@ export function detectLost(c: Connection, now: f64): void {
       continue;
     }
     lastLostTime = max(lastLostTime, record.time);
-    if (runStart < 0 && flagged(c, HAS_RTT) && record.time > flight.firstSample) runStart = record.time;
+    if (runStart < 0 && c.hasRtt && record.time > flight.firstSample) runStart = record.time;
     if (runStart >= 0 && record.time - runStart > PERSISTENT_CONGESTION_THRESHOLD * probeTimeout(c)) persistent = true;
     if (record.time > flight.episodeStart) {
       beginEpisode(c, now);

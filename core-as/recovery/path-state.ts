@@ -1,6 +1,6 @@
 /**
- * Recovery state by path (RFC 9000 §9.4): RTT, window, threshold, the controller's model and the packet size of the active path lie in
- * `Connection`; at a switch they are put away in the path's entry, and those of the new path are taken out, or begin anew.
+ * Recovery state by path (RFC 9000 §9.4): that of the active path lies in `Connection`; a switch puts it away in the path's entry and takes
+ * that of the new path out, or begins it (records/recovery-state.ts).
  *
  * A packet in flight remembers its path. Acknowledged or lost, it leaves the bytes in flight of that path; only packets of the active path
  * give RTT samples and move the window.
@@ -9,65 +9,34 @@ import { forget } from "../congestion/congestion";
 import { modelTime } from "../congestion/model";
 import { BOOKKEEPING, releaseChunk } from "../memory/chunks";
 import { BASE_PLPMTU } from "../packet/size";
-import { Connection, flagged, HAS_RTT, PROBE } from "../records/connection";
+import { Connection, PROBE } from "../records/connection";
 import { flightOf, recordOf } from "../records/flight";
 import { FRESH, is, MOST_PATHS, NO_PATH, Path, pathAt } from "../records/path";
-import { probeTimeout, rttInit } from "../records/rtt";
+import { moveRecovery } from "../records/recovery-state";
+import { probeTimeout, rttInit, timeoutOf } from "../records/rtt";
 import { resetSize } from "./mtu";
 
 /** Puts the state of the active path away in its entry. */
 export function saveRecovery(c: Connection, p: Path): void {
-  p.smoothedRtt = c.smoothedRtt;
-  p.rttVariation = c.rttVariation;
-  p.minimumRtt = c.minimumRtt;
-  p.congestionWindow = c.congestionWindow;
-  p.bytesInFlight = c.bytesInFlight;
-  p.slowStartThreshold = c.slowStartThreshold;
-  p.bytesAcked = c.bytesAcked;
-  p.model = c.model;
-  p.packetSize = c.packetSize;
-  p.maxPlpmtu = c.maxPlpmtu;
-  p.searchTime = c.searchTime;
-  p.probeCount = c.probeCount;
-  p.largeLost = c.largeLost;
-  p.lossEstimate = c.lossEstimate;
-  p.reorderWindow = c.reorderWindow;
-  p.reorderEpisodes = c.reorderEpisodes;
-  p.hasRtt = flagged(c, HAS_RTT) ? 1 : 0;
-  c.model = 0;
+  moveRecovery(p, c);
 }
 
-/** Takes the state of `p` out, or begins anew; a round trip that a challenge took is then the first guess (RFC 9002 §6.2.2). */
+/** Takes the state of `p` out; one that was never used begins with first guesses. */
 export function restoreRecovery(c: Connection, p: Path, now: f64): void {
-  c.flags &= ~HAS_RTT;
-  c.bytesInFlight = p.bytesInFlight;
-  c.model = p.model;
-  p.model = 0;
-  if (is(p, FRESH)) {
-    rttInit(c, 0);
-    if (p.smoothedRtt > 0) guessRtt(c, p.smoothedRtt);
-    resetSize(c, BASE_PLPMTU);
-    c.lossEstimate = 0;
-    c.reorderWindow = 0;
-    forget(c);
-    return;
-  }
-  c.smoothedRtt = p.smoothedRtt;
-  c.rttVariation = p.rttVariation;
-  c.minimumRtt = p.minimumRtt;
-  if (p.hasRtt) c.flags |= HAS_RTT;
-  c.congestionWindow = p.congestionWindow;
-  c.slowStartThreshold = p.slowStartThreshold;
-  c.bytesAcked = p.bytesAcked;
-  c.packetSize = p.packetSize;
-  c.maxPlpmtu = p.maxPlpmtu;
-  c.searchTime = p.searchTime;
-  c.probeCount = p.probeCount;
-  c.largeLost = p.largeLost;
-  c.lossEstimate = p.lossEstimate;
-  c.reorderWindow = p.reorderWindow;
-  c.reorderEpisodes = p.reorderEpisodes;
-  if (now >= modelTime(c)) forget(c);
+  const size = c.packetSize;
+  moveRecovery(c, p);
+  if (is(p, FRESH)) begin(c, size);
+  else if (now >= modelTime(c)) forget(c);
+}
+
+/** Packets no larger than those of the path before; a round trip that a challenge took is the first guess (RFC 9002 §6.2.2). */
+function begin(c: Connection, size: u16): void {
+  const rtt = c.smoothedRtt;
+  rttInit(c, 0);
+  if (rtt > 0) guessRtt(c, rtt);
+  c.packetSize = size;
+  resetSize(c, BASE_PLPMTU);
+  forget(c);
 }
 
 /** A round trip without samples. */
@@ -136,7 +105,7 @@ export function pathProbeTimeout(c: Connection, index: u8): f64 {
   if (index == c.activePath) return probeTimeout(c);
   const p = pathAt(c, index);
   if (is(p, FRESH)) return p.smoothedRtt > 0 ? <f64>(3 * p.smoothedRtt) + <f64>c.peerMaxAckDelay : probeTimeout(c);
-  return <f64>(p.smoothedRtt + max<f32>(<f32>4 * p.rttVariation, 1) + <f32>c.peerMaxAckDelay);
+  return timeoutOf(p, c.peerMaxAckDelay);
 }
 
 export function releaseSavedModel(p: Path): void {

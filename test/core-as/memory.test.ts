@@ -12,6 +12,10 @@ test('records fit their slabs', () => {
   expect(testCore().call.recordsFit?.()).toBe(1);
 });
 
+test('a change of path keeps every byte of the recovery state', () => {
+  expect(testCore().call.recoveryStateMoves?.()).toBe(1);
+});
+
 describe('chunks', () => {
   test('are handed out until the budget ends, and again after release', () => {
     const core = testCore(8, 200);

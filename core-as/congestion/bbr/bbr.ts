@@ -16,7 +16,7 @@
  * samples do not lower max_bw, as those of a bottleneck would (§4.1.1): a reader that pauses would make us forget what the path carries. prior_cwnd
  * (§5.6.4.4) is the window at ProbeRTT alone: loss bounds the window by the model and is never what set it.
  */
-import { Connection, flagged, HAS_RTT } from "../../records/connection";
+import { Connection } from "../../records/connection";
 import { flightOf, SentPacket } from "../../records/flight";
 import { cubicAcked, cubicLossEpisode, cubicLost, cubicPersistent, cubicUndo } from "../cubic";
 import { initialWindow } from "../model";
@@ -37,8 +37,8 @@ import {
 /** OnInit (§5.2.1), on a model of zeros. */
 export function bbrInit(c: Connection, now: f64): void {
   const b = bbrOf(c);
-  b.minRtt = flagged(c, HAS_RTT) ? <f64>c.smoothedRtt : Infinity;
-  b.hasRtt = flagged(c, HAS_RTT);
+  b.minRtt = c.hasRtt ? <f64>c.smoothedRtt : Infinity;
+  b.hasRtt = c.hasRtt != 0;
   b.quietRtt = b.hasRtt ? <f64>c.minimumRtt : Infinity;
   b.quietRttPrevious = Infinity;
   b.quietStamp = now;

@@ -11,8 +11,6 @@ export let abortLine: u32 = 0;
 /** Source column of the last abort, 0 if none. */
 export let abortColumn: u32 = 0;
 
-// @ts-ignore: decorator
-@unsafe
 export function abort(_message: usize, _file: usize, line: u32, column: u32): void {
   abortLine = line;
   abortColumn = column;

@@ -1,45 +1,60 @@
 /** Exports of the test target: internals of the core, so that each part has unit tests of its own. Not part of the ABI. */
-import { CONGESTION_BBR, CONGESTION_CUBIC } from "./codes.generated";
-import { bbrInit, bbrLossEpisode, bbrUndo } from "./congestion/bbr/bbr";
-import { BBR_USED, bbrOf } from "./congestion/bbr/record";
-import { checkStartupDone } from "./congestion/bbr/states";
-import { CUBIC_USED, cubicInit, cubicOf } from "./congestion/cubic";
-import { Hystart } from "./congestion/hystart";
-import { CUBIC_IN_BBR, takeModel } from "./congestion/model";
-import { closeCode } from "./connection/close";
-import { receive } from "./connection/receive";
-import { BOOKKEEPING, CHUNK, takeClearChunk } from "./memory/chunks";
-import { CONNECTION_SIZE, STREAM_SIZE, connectionSlab, receiveSlot } from "./memory/layout";
-import { OVERHEAD } from "./packet/header";
-import { CONNECTION_USED, Connection, PHASE_ACKED, SEND_PHASE, flagged } from "./records/connection";
-import { IDS_USED } from "./records/connection-ids";
-import { FLIGHT_USED, RECORD_SIZE, SENT_USED, ensureFlight } from "./records/flight";
-import { KEPT, PATHS_USED, Path } from "./records/path";
-import { RECOVERY_SIZE, moveRecovery, resetRecovery } from "./records/recovery-state";
-import { STREAM_USED } from "./records/stream";
+import { CONGESTION_BBR, CONGESTION_CUBIC } from './codes.generated';
+import { bbrInit, bbrLossEpisode, bbrUndo } from './congestion/bbr/bbr';
+import { BBR_USED, bbrOf } from './congestion/bbr/record';
+import { checkStartupDone } from './congestion/bbr/states';
+import { CUBIC_USED, cubicInit, cubicOf } from './congestion/cubic';
+import { Hystart } from './congestion/hystart';
+import { CUBIC_IN_BBR, takeModel } from './congestion/model';
+import { closeCode } from './connection/close';
+import { receive } from './connection/receive';
+import { BOOKKEEPING, CHUNK, takeClearChunk } from './memory/chunks';
+import { CONNECTION_SIZE, connectionSlab, receiveSlot, STREAM_SIZE } from './memory/layout';
+import { OVERHEAD } from './packet/header';
+import { CONNECTION_USED, Connection, flagged, PHASE_ACKED, SEND_PHASE } from './records/connection';
+import { IDS_USED } from './records/connection-ids';
+import { ensureFlight, FLIGHT_USED, RECORD_SIZE, SENT_USED } from './records/flight';
+import { KEPT, PATHS_USED, Path } from './records/path';
+import { moveRecovery, RECOVERY_SIZE, resetRecovery } from './records/recovery-state';
+import { STREAM_USED } from './records/stream';
 
-export { abortColumn, abortLine } from "./abort";
-export { maskOf } from "./aead/mask";
-export * from "./aead/one-shot";
-export * from "./exports/module";
-export { addressOf, copyIn, copyOut, releaseAll, releaseBelow, releaseRest, reserve } from "./memory/chunk-map";
-export { chunksUsed, freeChunks, releaseChunk, roomBehindGap, takeChunk } from "./memory/chunks";
-export { releaseSlot, takeSlot } from "./memory/packet-slots";
+export { abortColumn, abortLine } from './abort';
+export { maskOf } from './aead/mask';
+export * from './aead/one-shot';
+export { pacingRate } from './congestion/congestion';
+export { cubicAckDone, cubicAcked, cubicLost } from './congestion/cubic';
+export { endSlowStart, hystartAcked, hystartInit, hystartRtt } from './congestion/hystart';
+export { mayPace, onPaced, pacingIdle, pacingTime, refill } from './congestion/pacing';
+export * from './exports/module';
+export { cursor, failed, readVarint, startReading, varintSize, writeVarint } from './frames/varint';
+export { addressOf, copyIn, copyOut, releaseAll, releaseBelow, releaseRest, reserve } from './memory/chunk-map';
+export { chunksUsed, freeChunks, releaseChunk, roomBehindGap, takeChunk } from './memory/chunks';
 export {
-  clear as rangeClear, count as rangeCount, covered as rangesCovered, endFrom as rangeEndFrom, foundEnd, foundStart, insert as rangeInsert,
-  insertMerging as rangeInsertMerging, remove as rangeRemove, seek as rangeSeek,
-} from "./memory/range-set";
-export { contains as listContains, head as listHead, next as listNext, push as listPush, remove as listRemove, rotate as listRotate } from "./memory/list";
-export { cursor, failed, readVarint, startReading, varintSize, writeVarint } from "./frames/varint";
-export { reconstruct } from "./packet/number";
-export { maybeUpdateSendKey } from "./packet/key-update";
-export { isNew, mark, scanDown, windowFloor } from "./packet/replay-window";
-export { writeAck } from "./recovery/ack-policy";
-export { onRttSample, probeTimeout, rttInit } from "./records/rtt";
-export { mayPace, onPaced, pacingIdle, pacingTime, refill } from "./congestion/pacing";
-export { pacingRate } from "./congestion/congestion";
-export { cubicAckDone, cubicAcked, cubicLost } from "./congestion/cubic";
-export { endSlowStart, hystartAcked, hystartInit, hystartRtt } from "./congestion/hystart";
+  contains as listContains,
+  head as listHead,
+  next as listNext,
+  push as listPush,
+  remove as listRemove,
+  rotate as listRotate,
+} from './memory/list';
+export { releaseSlot, takeSlot } from './memory/packet-slots';
+export {
+  clear as rangeClear,
+  count as rangeCount,
+  covered as rangesCovered,
+  endFrom as rangeEndFrom,
+  foundEnd,
+  foundStart,
+  insert as rangeInsert,
+  insertMerging as rangeInsertMerging,
+  remove as rangeRemove,
+  seek as rangeSeek,
+} from './memory/range-set';
+export { maybeUpdateSendKey } from './packet/key-update';
+export { reconstruct } from './packet/number';
+export { isNew, mark, scanDown, windowFloor } from './packet/replay-window';
+export { onRttSample, probeTimeout, rttInit } from './records/rtt';
+export { writeAck } from './recovery/ack-policy';
 
 /** A connection of zeros in the first slot, for parts that need one. */
 export function blankConnection(): Connection {

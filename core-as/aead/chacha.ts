@@ -30,8 +30,6 @@ export function loadState(key: usize, nonce: usize): void {
 }
 
 /** Moves the block counter of `STATE` on. */
-// @ts-ignore: decorator
-@inline
 export function advance(blocks: u32): void {
   store<u32>(STATE, load<u32>(STATE, 48) + blocks, 48);
 }
@@ -86,22 +84,16 @@ export function chachaBlock(key: usize, counter: u32, nonce: usize, out: usize):
  * Left rotation of each 32-bit lane by 16. A swizzle with a constant mask is one instruction, on V8 of Node 20 and 22 with the mask kept in
  * a register: 5 % faster over a whole packet than shuffle and shifts. V8 of Node 24 builds the mask anew at each use, 2 % slower.
  */
-// @ts-ignore: decorator
-@inline
 export function rotate16(x: v128): v128 {
   return v128.swizzle(x, i8x16(2, 3, 0, 1, 6, 7, 4, 5, 10, 11, 8, 9, 14, 15, 12, 13));
 }
 
 /** Left rotation of each 32-bit lane by 8. */
-// @ts-ignore: decorator
-@inline
 export function rotate8(x: v128): v128 {
   return v128.swizzle(x, i8x16(3, 0, 1, 2, 7, 4, 5, 6, 11, 8, 9, 10, 15, 12, 13, 14));
 }
 
 /** Left rotation of each 32-bit lane by `count`. */
-// @ts-ignore: decorator
-@inline
 export function rotateLeft(x: v128, count: i32): v128 {
   return v128.or(i32x4.shl(x, count), i32x4.shr_u(x, 32 - count));
 }

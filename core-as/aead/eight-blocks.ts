@@ -8,7 +8,7 @@
  */
 import { advance, rotate16, rotate8, rotateLeft, STATE } from "./chacha";
 import { POLY_STATE, polyBlocks, WHOLE } from "./poly1305";
-import { xorRow } from "./xor";
+import { xorRow } from "./xor-row";
 
 /** Blocks of Poly1305 that are hidden in one call. */
 export const EIGHT_HIDES: i32 = 40;

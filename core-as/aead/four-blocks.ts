@@ -12,9 +12,9 @@
  * The third row, x8 … x11, lives in memory: 16 vectors and a temporary do not fit into 16 registers, and a place chosen by us is
  * cheaper than where compilers put them. The loop is not unrolled: unrolled, V8 spills more and is a third slower.
  */
-import { advance, rotate16, rotate8, rotateLeft, STATE } from "./chacha";
-import { POLY_STATE, polyBlocks, WHOLE } from "./poly1305";
-import { xorRow } from "./xor";
+import { advance, rotate8, rotate16, rotateLeft, STATE } from './chacha';
+import { POLY_STATE, polyBlocks, WHOLE } from './poly1305';
+import { xorRow } from './xor-row';
 
 /** Blocks of Poly1305 that are hidden in one call. */
 export const FOUR_HIDES: i32 = 40;

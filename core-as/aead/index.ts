@@ -12,11 +12,11 @@
  * Scratch areas are static memory, zero between calls: secrets in them are wiped before a call returns. Nothing here chooses a nonce or
  * counts messages: a pair of key and nonce must never be used twice for sealing, which is the caller's duty.
  */
-import { chachaBlock, loadState, STATE } from "./chacha";
-import { EIGHT_HIDES, eightBlocks, SETS } from "./eight-blocks";
-import { FOUR_HIDES, fourBlocks, ROW_C } from "./four-blocks";
-import { polyFinish, polyLengths, polyPadded, polyStart } from "./poly1305";
-import { wipe, xorBytes } from "./xor";
+import { chachaBlock, loadState, STATE } from './chacha';
+import { EIGHT_HIDES, eightBlocks, SETS } from './eight-blocks';
+import { FOUR_HIDES, fourBlocks, ROW_C } from './four-blocks';
+import { polyFinish, polyLengths, polyPadded, polyStart } from './poly1305';
+import { wipe, xorBytes } from './xor';
 
 export { chachaBlock };
 

@@ -1,5 +1,5 @@
 /** The mask of packet numbers: constant per connection id, so that a new id unlinks (PROTOCOL.md §2). */
-import { chachaBlock } from "./chacha";
+import { chachaBlock } from './chacha';
 
 const NONCE = memory.data(12, 4);
 const BLOCK = memory.data(64, 16);

@@ -4,8 +4,8 @@
  * The caller writes key, additional data and text into the area, calls, and reads the text from the same place; the tag is behind it. The key
  * is wiped when the call returns, the text stays until the next one.
  */
-import { open, seal } from "./index";
-import { wipe } from "./xor";
+import { open, seal } from './index';
+import { wipe } from './xor';
 
 /** Bytes of additional data and of text that fit. */
 const AD_SIZE: i32 = 64;

@@ -20,7 +20,7 @@
  *   d1 < (3.02 + 2 + 2.5 + 7.5)·2^60 + 2^32 < 15.03·2^60;  d2 and d3 are smaller. No sum overflows.
  */
 
-import { wipe } from "./xor";
+import { wipe } from './xor';
 
 /** h0, h1, h2, h3, r0, r1, r2, r3 as u64, then the 16 bytes of s. */
 export const POLY_STATE: usize = memory.data(80, 16);
@@ -100,11 +100,11 @@ function partialWord(at: usize, count: i32): u64 {
     at += 4;
   }
   if (count & 2) {
-    word |= <u64>load<u16>(at) << bits;
+    word |= (<u64>load<u16>(at)) << bits;
     bits += 16;
     at += 2;
   }
-  if (count & 1) word |= <u64>load<u8>(at) << bits;
+  if (count & 1) word |= (<u64>load<u8>(at)) << bits;
   return word;
 }
 

@@ -1,11 +1,11 @@
 /** Exports of the cipher for its own tests; the engine's exports do not include them. */
-import { advance, loadState } from "./chacha";
-import { eightBlocks } from "./eight-blocks";
-import { fourBlocks } from "./four-blocks";
-import { polyBlocks, polyFinish, polyStart, WHOLE } from "./poly1305";
-import { wipe } from "./xor";
+import { advance, loadState } from './chacha';
+import { eightBlocks } from './eight-blocks';
+import { fourBlocks } from './four-blocks';
+import { polyBlocks, polyFinish, polyStart, WHOLE } from './poly1305';
+import { wipe } from './xor';
 
-export { chachaBlock, open as aeadOpen, seal as aeadSeal } from "./index";
+export { chachaBlock, open as aeadOpen, seal as aeadSeal } from './index';
 
 const LAST: usize = memory.data(16, 16);
 const SINK: usize = memory.data(512, 16);

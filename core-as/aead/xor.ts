@@ -1,27 +1,4 @@
-/** Putting key stream onto text: the end of the block functions, and the last bytes of a message. */
-import { STATE } from "./chacha";
-
-/**
- * Finishes one row of the state of four blocks held vertically (word `offset / 4 + n` of each block in `wN`): adds the initial state
- * (RFC 8439 §2.3), transposes and puts 16 bytes of key stream of each block onto memory: block 0 at `first`, blocks 1 to 3 at `rest`. What the
- * lanes of word 12 have on top of the initial state, their distance to the first counter, the caller has added.
- */
-// @ts-ignore: decorator
-@inline
-export function xorRow(first: usize, rest: usize, offset: usize, w0: v128, w1: v128, w2: v128, w3: v128): void {
-  const a = i32x4.add(w0, v128.load_splat<u32>(STATE + offset));
-  const b = i32x4.add(w1, v128.load_splat<u32>(STATE + offset, 4));
-  const c = i32x4.add(w2, v128.load_splat<u32>(STATE + offset, 8));
-  const d = i32x4.add(w3, v128.load_splat<u32>(STATE + offset, 12));
-  const ab = v128.shuffle<u32>(a, b, 0, 4, 1, 5);
-  const cd = v128.shuffle<u32>(c, d, 0, 4, 1, 5);
-  xorVector(first + offset, v128.shuffle<u64>(ab, cd, 0, 2));
-  xorVector(rest + offset, v128.shuffle<u64>(ab, cd, 1, 3));
-  const AB = v128.shuffle<u32>(a, b, 2, 6, 3, 7);
-  const CD = v128.shuffle<u32>(c, d, 2, 6, 3, 7);
-  xorVector(rest + 64 + offset, v128.shuffle<u64>(AB, CD, 0, 2));
-  xorVector(rest + 128 + offset, v128.shuffle<u64>(AB, CD, 1, 3));
-}
+/** Putting key stream onto text: a vector, and the last bytes of a message. */
 
 /** Puts `length` bytes of key stream onto text. */
 export function xorBytes(text: usize, stream: usize, length: i32): void {
@@ -56,8 +33,7 @@ export function wipe(area: usize, length: i32): void {
   }
 }
 
-// @ts-ignore: decorator
-@inline
-function xorVector(at: usize, stream: v128): void {
+/** Puts 16 bytes of key stream onto text. */
+export function xorVector(at: usize, stream: v128): void {
   v128.store(at, v128.xor(v128.load(at), stream));
 }

@@ -12,21 +12,50 @@
  * chunk (model.ts). Without one (none is left, or nothing was sent for long) NewReno's rules hold.
  */
 import {
-  CONGESTION_BBR, CONGESTION_CUBIC, CONGESTION_NEWRENO, STATE_AVOIDANCE, STATE_CONSERVATIVE_SLOW_START, STATE_SLOW_START, STATE_STARTUP,
-} from "../codes.generated";
-import { Connection } from "../records/connection";
-import { flightOf, SentPacket } from "../records/flight";
+  CONGESTION_BBR,
+  CONGESTION_CUBIC,
+  CONGESTION_NEWRENO,
+  STATE_AVOIDANCE,
+  STATE_CONSERVATIVE_SLOW_START,
+  STATE_SLOW_START,
+  STATE_STARTUP,
+} from '../codes.generated';
+import { Connection } from '../records/connection';
+import { flightOf, SentPacket } from '../records/flight';
 import {
-  bbrAckDone, bbrAcked, bbrAllLost, bbrBandwidth, bbrInit, bbrLossEpisode, bbrLost, bbrOutOfCredit, bbrPacingRate, bbrPersistent,
-  bbrQueueStands, bbrSent, bbrSpurious, bbrState, bbrUndo, bbrWindowFull, bbrWorthKeeping,
-} from "./bbr/bbr";
-import { initRateSample, markAppLimited } from "./bbr/rate-sample";
+  bbrAckDone,
+  bbrAcked,
+  bbrAllLost,
+  bbrBandwidth,
+  bbrInit,
+  bbrLossEpisode,
+  bbrLost,
+  bbrOutOfCredit,
+  bbrPacingRate,
+  bbrPersistent,
+  bbrQueueStands,
+  bbrSent,
+  bbrSpurious,
+  bbrState,
+  bbrUndo,
+  bbrWindowFull,
+  bbrWorthKeeping,
+} from './bbr/bbr';
+import { initRateSample, markAppLimited } from './bbr/rate-sample';
 import {
-  BETA_CUBIC, cubicAckDone, cubicAcked, cubicInit, cubicLossEpisode, cubicLost, cubicPersistent, cubicUndo, cubicWorthKeeping,
+  BETA_CUBIC,
+  cubicAckDone,
+  cubicAcked,
+  cubicInit,
+  cubicLossEpisode,
+  cubicLost,
+  cubicPersistent,
+  cubicUndo,
+  cubicWorthKeeping,
   isConservative,
-} from "./cubic";
-import { initialWindow, releaseModel, takeModel, usedModel } from "./model";
-import { newRenoAcked, newRenoLost, newRenoPersistent, newRenoUndo } from "./new-reno";
+} from './cubic';
+import { initialWindow, releaseModel, takeModel, usedModel } from './model';
+import { newRenoAcked, newRenoLost, newRenoPersistent, newRenoUndo } from './new-reno';
 
 /** RFC 9002 §7.7: N of the pacing rate of window-based controllers. */
 const PACING_GAIN: f32 = 1.25;

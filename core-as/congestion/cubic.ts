@@ -4,12 +4,12 @@
  * Volumes are bytes here, segments in the RFC; times are ms here, seconds there. The flight size of §4.6 is the window: it grows
  * only while it is used.
  */
-import { CONGESTION_BBR } from "../codes.generated";
-import { APP_LIMITED, Connection, flagged } from "../records/connection";
-import { flightOf } from "../records/flight";
-import { endSlowStart, Hystart, hystartAcked, hystartInit, hystartRtt } from "./hystart";
-import { CUBIC_IN_BBR, initialWindow, Model } from "./model";
-import { minimumWindow, newRenoUndo } from "./new-reno";
+import { CONGESTION_BBR } from '../codes.generated';
+import { APP_LIMITED, Connection, flagged } from '../records/connection';
+import { flightOf } from '../records/flight';
+import { endSlowStart, Hystart, hystartAcked, hystartInit, hystartRtt } from './hystart';
+import { CUBIC_IN_BBR, initialWindow, Model } from './model';
+import { minimumWindow, newRenoUndo } from './new-reno';
 
 // RFC 9438 §4.1, §4.6, §4.3
 const CUBIC_C: f64 = 0.4;

@@ -5,8 +5,8 @@
  * `KEEP_MODEL` without an acknowledgement it is given back, and at once when it has learnt nothing (a keep-alive, a small request).
  * So an idle connection owns none.
  */
-import { BOOKKEEPING, releaseChunk, takeClearChunk } from "../memory/chunks";
-import { Connection } from "../records/connection";
+import { BOOKKEEPING, releaseChunk, takeClearChunk } from '../memory/chunks';
+import { Connection } from '../records/connection';
 
 // RFC 9002 §7.2
 const INITIAL_WINDOW_PACKETS: u32 = 10;

@@ -1,6 +1,6 @@
 /** NewReno (RFC 9002 §7 and B). No growth while the application does not fill the window (§7.8). */
-import { APP_LIMITED, Connection, flagged } from "../records/connection";
-import { flightOf } from "../records/flight";
+import { APP_LIMITED, Connection, flagged } from '../records/connection';
+import { flightOf } from '../records/flight';
 
 // RFC 9002 §7.2, B.1
 const MINIMUM_WINDOW_PACKETS: u32 = 2;

@@ -9,9 +9,9 @@
  * packets wait there all the time: the line was not idle, and what is not made up for drains the queue. Nor is more: such hosts serve packets and
  * acknowledgements by the batch, and larger bursts of them would show more bandwidth than there is.
  */
-import { Connection } from "../records/connection";
-import { flightOf } from "../records/flight";
-import { pacingRate, queueStands } from "./congestion";
+import { Connection } from '../records/connection';
+import { flightOf } from '../records/flight';
+import { pacingRate, queueStands } from './congestion';
 
 const BURST_PACKETS: u32 = 10;
 /** ms. */

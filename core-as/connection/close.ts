@@ -9,13 +9,13 @@
  * What is told to the host: CLOSED with the code (at once if the peer closed or a violation was found here, at the end of the closing
  * period if the host closed), TIMED_OUT, and DRAINED as the last event.
  */
-import { releaseModel } from "../congestion/model";
-import { APPLICATION_CLOSE, CONNECTION_CLOSE } from "../frames/types";
-import { writeVarint } from "../frames/varint";
-import { BOOKKEEPING, releaseChunk, takeClearChunk } from "../memory/chunks";
-import { CLOSE_DUE, CLOSING, Connection, DRAINED, DRAINING, ON_CLOSED, ON_DRAINED, ON_TIMED_OUT, OPEN } from "../records/connection";
-import { endFlight } from "../records/flight";
-import { probeTimeout } from "../records/rtt";
+import { releaseModel } from '../congestion/model';
+import { APPLICATION_CLOSE, CONNECTION_CLOSE } from '../frames/types';
+import { writeVarint } from '../frames/varint';
+import { BOOKKEEPING, releaseChunk, takeClearChunk } from '../memory/chunks';
+import { CLOSE_DUE, CLOSING, Connection, DRAINED, DRAINING, ON_CLOSED, ON_DRAINED, ON_TIMED_OUT, OPEN } from '../records/connection';
+import { endFlight } from '../records/flight';
+import { probeTimeout } from '../records/rtt';
 
 /** Most bytes of a reason that are kept and sent. */
 export const MOST_REASON: u32 = 512;

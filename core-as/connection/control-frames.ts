@@ -1,21 +1,44 @@
 /** Control frames we write (RFC 9000 §19). Each is made from state when it goes out; none is stored. */
 import {
-  DATA_BLOCKED, MAX_DATA, MAX_MESSAGES, MAX_STREAM_DATA, MAX_STREAMS, PING, RESET_STREAM, STOP_SENDING, STREAM_DATA_BLOCKED,
-} from "../frames/types";
-import { writeVarint } from "../frames/varint";
-import { head, remove } from "../memory/list";
-import { canStage, stageControl, stageEliciting, stageReference } from "../packet/staging";
-import { fillNewIds } from "../paths/local-ids";
-import { fillRetirements } from "../paths/retirement";
+  DATA_BLOCKED,
+  MAX_DATA,
+  MAX_MESSAGES,
+  MAX_STREAM_DATA,
+  MAX_STREAMS,
+  PING,
+  RESET_STREAM,
+  STOP_SENDING,
+  STREAM_DATA_BLOCKED,
+} from '../frames/types';
+import { writeVarint } from '../frames/varint';
+import { head, remove } from '../memory/list';
+import { canStage, stageControl, stageEliciting, stageReference } from '../packet/staging';
+import { fillNewIds } from '../paths/local-ids';
+import { fillRetirements } from '../paths/retirement';
 import {
-  at, Connection, CONTROL_LIST, flagged, OUT_OF_CREDIT, SEND_DATA_BLOCKED, SEND_IDS, SEND_MAX_DATA, SEND_MAX_MESSAGES, SEND_MAX_STREAMS,
+  at,
+  CONTROL_LIST,
+  Connection,
+  flagged,
+  OUT_OF_CREDIT,
+  SEND_DATA_BLOCKED,
+  SEND_IDS,
+  SEND_MAX_DATA,
+  SEND_MAX_MESSAGES,
+  SEND_MAX_STREAMS,
   SEND_PING,
-} from "../records/connection";
-import { REF_MAX_STREAM_DATA, REF_RESET_STREAM, REF_STOP_SENDING, REF_STREAM_DATA_BLOCKED } from "../records/flight";
+} from '../records/connection';
+import { REF_MAX_STREAM_DATA, REF_RESET_STREAM, REF_STOP_SENDING, REF_STREAM_DATA_BLOCKED } from '../records/flight';
 import {
-  address, CONTROL_LINK, SEND_MAX_STREAM_DATA, SEND_RESET_STREAM, SEND_STOP_SENDING, SEND_STREAM_DATA_BLOCKED, Stream,
-} from "../records/stream";
-import { tuneConnection, tuneStream } from "../streams/window";
+  address,
+  CONTROL_LINK,
+  SEND_MAX_STREAM_DATA,
+  SEND_RESET_STREAM,
+  SEND_STOP_SENDING,
+  SEND_STREAM_DATA_BLOCKED,
+  Stream,
+} from '../records/stream';
+import { tuneConnection, tuneStream } from '../streams/window';
 
 /** No control frame is longer: a type and three integers. */
 const LONGEST: usize = 25;

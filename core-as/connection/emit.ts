@@ -1,8 +1,8 @@
 /** The packets that the transmit call under way has written: their places in the tables of memory/layout.ts, and their bytes. */
-import { packetLengths, packetOffsets } from "../memory/layout";
-import { ROUTE_HEADER, writeRoute } from "../packet/header";
-import { countSent } from "../paths/amplification";
-import { Connection, flagged, ROUTED } from "../records/connection";
+import { packetLengths, packetOffsets } from '../memory/layout';
+import { ROUTE_HEADER, writeRoute } from '../packet/header';
+import { countSent } from '../paths/amplification';
+import { Connection, flagged, ROUTED } from '../records/connection';
 
 export let written: u32 = 0;
 export let writtenBytes: u32 = 0;

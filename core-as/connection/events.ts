@@ -5,23 +5,58 @@
  * Order: connection-wide news, paths and ids, streams in the order they had news, datagrams, the end.
  */
 import {
-  EVENT_CLOSED, EVENT_COMPLETED, EVENT_DATAGRAM, EVENT_DRAINED, EVENT_KEY_UPDATED, EVENT_MESSAGE, EVENT_MESSAGES_WRITABLE, EVENT_NONE,
-  EVENT_PATH_SUSPECTED, EVENT_STREAM_FINISHED, EVENT_STREAM_OPENED, EVENT_STREAM_READABLE, EVENT_STREAM_RESET, EVENT_STREAM_STOPPED,
-  EVENT_STREAM_WRITABLE, EVENT_STREAMS_AVAILABLE, EVENT_TIMED_OUT,
-} from "../codes.generated";
-import { headLength, queueOf } from "../datagrams/queue";
-import { results } from "../memory/layout";
-import { head, remove } from "../memory/list";
-import { eventPath, eventValue, nextPathEvent } from "../paths/events";
+  EVENT_CLOSED,
+  EVENT_COMPLETED,
+  EVENT_DATAGRAM,
+  EVENT_DRAINED,
+  EVENT_KEY_UPDATED,
+  EVENT_MESSAGE,
+  EVENT_MESSAGES_WRITABLE,
+  EVENT_NONE,
+  EVENT_PATH_SUSPECTED,
+  EVENT_STREAM_FINISHED,
+  EVENT_STREAM_OPENED,
+  EVENT_STREAM_READABLE,
+  EVENT_STREAM_RESET,
+  EVENT_STREAM_STOPPED,
+  EVENT_STREAM_WRITABLE,
+  EVENT_STREAMS_AVAILABLE,
+  EVENT_TIMED_OUT,
+} from '../codes.generated';
+import { headLength, queueOf } from '../datagrams/queue';
+import { results } from '../memory/layout';
+import { head, remove } from '../memory/list';
+import { eventPath, eventValue, nextPathEvent } from '../paths/events';
 import {
-  at, Connection, EVENTS_LIST, flagged, ON_CLOSED, ON_COMPLETED, ON_DRAINED, ON_MESSAGES, ON_RECEIVE_KEY, ON_SEND_KEY, ON_STREAMS,
-  ON_TIMED_OUT, SUSPECTED,
-} from "../records/connection";
+  at,
+  Connection,
+  EVENTS_LIST,
+  flagged,
+  ON_CLOSED,
+  ON_COMPLETED,
+  ON_DRAINED,
+  ON_MESSAGES,
+  ON_RECEIVE_KEY,
+  ON_SEND_KEY,
+  ON_STREAMS,
+  ON_TIMED_OUT,
+  SUSPECTED,
+} from '../records/connection';
 import {
-  address, EVENT_LINK, ON_FINISHED, ON_MESSAGE, ON_OPENED, ON_READABLE, ON_RESET, ON_STOPPED, ON_WRITABLE, RECEIVE_DONE, Stream,
-} from "../records/stream";
-import { maybeFree } from "../streams/lifecycle";
-import { closeCode } from "./close";
+  address,
+  EVENT_LINK,
+  ON_FINISHED,
+  ON_MESSAGE,
+  ON_OPENED,
+  ON_READABLE,
+  ON_RESET,
+  ON_STOPPED,
+  ON_WRITABLE,
+  RECEIVE_DONE,
+  Stream,
+} from '../records/stream';
+import { maybeFree } from '../streams/lifecycle';
+import { closeCode } from './close';
 
 /** Kind of the next event, NONE when there is none. */
 export function nextEvent(c: Connection): u32 {

@@ -3,28 +3,51 @@
  *
  * Each branch reads its whole frame first and checks `failed` before it acts.
  */
-import { ERROR_FRAME_ENCODING_ERROR, ERROR_NO_ERROR, ERROR_PROTOCOL_VIOLATION } from "../codes.generated";
-import { enqueue } from "../datagrams/queue";
+import { ERROR_FRAME_ENCODING_ERROR, ERROR_NO_ERROR, ERROR_PROTOCOL_VIOLATION } from '../codes.generated';
+import { enqueue } from '../datagrams/queue';
 import {
-  ACK, ACK_ECN, APPLICATION_CLOSE, CONNECTION_CLOSE, DATAGRAM, DATAGRAM_LEN, MAX_DATA, MAX_MESSAGES, MAX_STREAM_DATA, MAX_STREAMS,
-  MESSAGES_BLOCKED, NEW_CONNECTION_ID, PADDING, PATH_CHALLENGE, PATH_RESPONSE, PING, RESET_STREAM, RETIRE_CONNECTION_ID, STOP_SENDING,
-  STREAM, STREAM_DATA_BLOCKED, STREAM_FIN, STREAM_LAST, STREAM_LEN, STREAM_OFF, STREAMS_BLOCKED,
-} from "../frames/types";
-import { atEnd, cursor, end, failed, readByte, readBytes, readVarint, startReading } from "../frames/varint";
-import { arrivedOn } from "../paths/arrival";
-import { onChallenge } from "../paths/challenged";
-import { onRetire } from "../paths/local-ids";
-import { newIdFrame } from "../paths/remote-ids";
-import { onResponse } from "../paths/validation";
-import { Connection, OPEN } from "../records/connection";
-import { has, isMessage, ON_STOPPED, RESET, SEND_DONE } from "../records/stream";
-import { receiveAck } from "../recovery/acknowledge";
-import { onMaxData, onMaxMessages, onMaxStreamData, onMaxStreams } from "../streams/credit";
-import { raiseEvent } from "../streams/events";
-import { found, locate } from "../streams/lifecycle";
-import { onData, onPeerReset } from "../streams/receive";
-import { reset } from "../streams/send";
-import { onPeerClose } from "./close";
+  ACK,
+  ACK_ECN,
+  APPLICATION_CLOSE,
+  CONNECTION_CLOSE,
+  DATAGRAM,
+  DATAGRAM_LEN,
+  MAX_DATA,
+  MAX_MESSAGES,
+  MAX_STREAM_DATA,
+  MAX_STREAMS,
+  MESSAGES_BLOCKED,
+  NEW_CONNECTION_ID,
+  PADDING,
+  PATH_CHALLENGE,
+  PATH_RESPONSE,
+  PING,
+  RESET_STREAM,
+  RETIRE_CONNECTION_ID,
+  STOP_SENDING,
+  STREAM,
+  STREAM_DATA_BLOCKED,
+  STREAM_FIN,
+  STREAM_LAST,
+  STREAM_LEN,
+  STREAM_OFF,
+  STREAMS_BLOCKED,
+} from '../frames/types';
+import { atEnd, cursor, end, failed, readByte, readBytes, readVarint, startReading } from '../frames/varint';
+import { arrivedOn } from '../paths/arrival';
+import { onChallenge } from '../paths/challenged';
+import { onRetire } from '../paths/local-ids';
+import { newIdFrame } from '../paths/remote-ids';
+import { onResponse } from '../paths/validation';
+import { Connection, OPEN } from '../records/connection';
+import { has, isMessage, ON_STOPPED, RESET, SEND_DONE } from '../records/stream';
+import { receiveAck } from '../recovery/acknowledge';
+import { onMaxData, onMaxMessages, onMaxStreamData, onMaxStreams } from '../streams/credit';
+import { raiseEvent } from '../streams/events';
+import { found, locate } from '../streams/lifecycle';
+import { onData, onPeerReset } from '../streams/receive';
+import { reset } from '../streams/send';
+import { onPeerClose } from './close';
 
 /** RFC 9000 §4.6 */
 const MOST_STREAMS: u64 = 1 << 60;

@@ -3,8 +3,8 @@
  * every `retry`, at most `most` of them, then the connection is dead. Unlike the PTO it does not back off, and unlike the idle
  * timeout it is about our own packets: it notices a path that only carries one way.
  */
-import { Connection, PROBE, SEND_PING } from "../records/connection";
-import { timeOut } from "./close";
+import { Connection, PROBE, SEND_PING } from '../records/connection';
+import { timeOut } from './close';
 
 /** When the next PING goes out, or the connection is given up. */
 export function keepAliveTime(c: Connection): f64 {

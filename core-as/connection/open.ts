@@ -9,29 +9,29 @@
  *   480  32 random bytes, for path challenges
  *   512  the Complete packet
  */
-import { maskOf } from "../aead/mask";
-import { STATUS_INVALID_ARGUMENT, STATUS_OK, STATUS_OUT_OF_MEMORY } from "../codes.generated";
-import { congestionInit } from "../congestion/congestion";
-import { releaseModel } from "../congestion/model";
-import { releaseDatagrams } from "../datagrams/queue";
-import { BOOKKEEPING, CHUNK, releaseChunk, takeChunk } from "../memory/chunks";
-import { transfer } from "../memory/layout";
-import { discardPreviousKey } from "../packet/key-update";
-import { initSize } from "../packet/size";
-import { seedChallenges } from "../paths/challenge-data";
-import { releasePaths } from "../paths/table";
-import { Connection, INITIATOR, receiveKey, SEND_COMPLETE, sendKey } from "../records/connection";
-import { releaseIds } from "../records/connection-ids";
-import { endFlight } from "../records/flight";
-import { rttInit } from "../records/rtt";
-import { giveBack, handleOf, takeConnection } from "../records/slab";
-import { Stream } from "../records/stream";
-import { ticksOf } from "../records/ticks";
-import { LEAST_DATA_WINDOW } from "../streams/credit";
-import { freeStream } from "../streams/lifecycle";
-import { MOST_WINDOW, releaseWindow } from "../streams/window";
-import { releaseClosing } from "./close";
-import { drawSkip } from "./skip";
+import { maskOf } from '../aead/mask';
+import { STATUS_INVALID_ARGUMENT, STATUS_OK, STATUS_OUT_OF_MEMORY } from '../codes.generated';
+import { congestionInit } from '../congestion/congestion';
+import { releaseModel } from '../congestion/model';
+import { releaseDatagrams } from '../datagrams/queue';
+import { BOOKKEEPING, CHUNK, releaseChunk, takeChunk } from '../memory/chunks';
+import { transfer } from '../memory/layout';
+import { discardPreviousKey } from '../packet/key-update';
+import { initSize } from '../packet/size';
+import { seedChallenges } from '../paths/challenge-data';
+import { releasePaths } from '../paths/table';
+import { Connection, INITIATOR, receiveKey, SEND_COMPLETE, sendKey } from '../records/connection';
+import { releaseIds } from '../records/connection-ids';
+import { endFlight } from '../records/flight';
+import { rttInit } from '../records/rtt';
+import { giveBack, handleOf, takeConnection } from '../records/slab';
+import { Stream } from '../records/stream';
+import { ticksOf } from '../records/ticks';
+import { LEAST_DATA_WINDOW } from '../streams/credit';
+import { freeStream } from '../streams/lifecycle';
+import { MOST_WINDOW, releaseWindow } from '../streams/window';
+import { releaseClosing } from './close';
+import { drawSkip } from './skip';
 
 const KEYS: usize = 0;
 const IDS: usize = 128;
@@ -162,5 +162,5 @@ function setCredit(c: Connection): void {
 }
 
 function field(index: i32): f64 {
-  return load<f64>(transfer + FIELDS + (<usize>index << 3));
+  return load<f64>(transfer + FIELDS + ((<usize>index) << 3));
 }

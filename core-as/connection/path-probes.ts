@@ -4,21 +4,21 @@
  *
  * Each such packet notes its path, so that an acknowledgement which came by a faster path does not make those of the active one look late.
  */
-import { PATH_CHALLENGE, PATH_RESPONSE } from "../frames/types";
-import { writeVarint } from "../frames/varint";
-import { releaseSlot, takeSlot } from "../memory/packet-slots";
-import { HEADER, OVERHEAD, ROUTE_HEADER } from "../packet/header";
-import { protect } from "../packet/protection";
-import { allowance } from "../paths/amplification";
-import { challengeData } from "../paths/challenge-data";
-import { challengeDue, noteChallenge } from "../paths/challenges";
-import { forgetResponses, nextResponsePath, takenData, takeResponse } from "../paths/responses";
-import { setAddress } from "../paths/switch";
-import { maybeReleasePaths } from "../paths/table";
-import { Connection } from "../records/connection";
-import { flightIsFull, newRecord, UNTRACKED } from "../records/flight";
-import { FREE, is, MOST_PATHS, NEEDS_ID, NO_PATH, ON_ROUTE, pathAt } from "../records/path";
-import { emit } from "./emit";
+import { PATH_CHALLENGE, PATH_RESPONSE } from '../frames/types';
+import { writeVarint } from '../frames/varint';
+import { releaseSlot, takeSlot } from '../memory/packet-slots';
+import { HEADER, OVERHEAD, ROUTE_HEADER } from '../packet/header';
+import { protect } from '../packet/protection';
+import { allowance } from '../paths/amplification';
+import { challengeData } from '../paths/challenge-data';
+import { challengeDue, noteChallenge } from '../paths/challenges';
+import { forgetResponses, nextResponsePath, takenData, takeResponse } from '../paths/responses';
+import { setAddress } from '../paths/switch';
+import { maybeReleasePaths } from '../paths/table';
+import { Connection } from '../records/connection';
+import { flightIsFull, newRecord, UNTRACKED } from '../records/flight';
+import { FREE, is, MOST_PATHS, NEEDS_ID, NO_PATH, ON_ROUTE, pathAt } from '../records/path';
+import { emit } from './emit';
 
 /** RFC 9000 §8.2.1, UDP payload. */
 const FULL_DATAGRAM: f64 = 1_200;

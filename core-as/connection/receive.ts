@@ -7,18 +7,18 @@
  *      was taken already does no harm; datagrams, which are not, are taken last
  *   4. mark the number as received, decide about acknowledging
  */
-import { ERROR_AEAD_LIMIT_REACHED } from "../codes.generated";
-import { receiveSlot } from "../memory/layout";
-import { HEADER, OVERHEAD } from "../packet/header";
-import { openedError, openedNumber, unprotect } from "../packet/protection";
-import { mark } from "../packet/replay-window";
-import { arrive, arrivedOn, noteSpeaker } from "../paths/arrival";
-import { followed } from "../paths/migration";
-import { ACK_NOW, Connection, DRAINING, OPEN } from "../records/connection";
-import { REFUSED } from "../records/status";
-import { onReceived } from "../recovery/ack-policy";
-import { closeOnViolation, onPacketWhileClosing } from "./close";
-import { deliverDatagrams, elicited, nonProbing, receiveFrames } from "./frames";
+import { ERROR_AEAD_LIMIT_REACHED } from '../codes.generated';
+import { receiveSlot } from '../memory/layout';
+import { HEADER, OVERHEAD } from '../packet/header';
+import { openedError, openedNumber, unprotect } from '../packet/protection';
+import { mark } from '../packet/replay-window';
+import { arrive, arrivedOn, noteSpeaker } from '../paths/arrival';
+import { followed } from '../paths/migration';
+import { ACK_NOW, Connection, DRAINING, OPEN } from '../records/connection';
+import { REFUSED } from '../records/status';
+import { onReceived } from '../recovery/ack-policy';
+import { closeOnViolation, onPacketWhileClosing } from './close';
+import { deliverDatagrams, elicited, nonProbing, receiveFrames } from './frames';
 
 /** RFC 9001 §6.6 */
 const MOST_FAILURES: u64 = 1 << 36;

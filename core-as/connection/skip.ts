@@ -2,8 +2,8 @@
  * Leaving out a packet number now and then (RFC 9000 §21.4): a peer that acknowledges it acknowledges blindly, and the connection
  * closes. The randomness is the host's seed; it need only be unknown to the peer.
  */
-import { Connection } from "../records/connection";
-import { nextRandom } from "../records/random";
+import { Connection } from '../records/connection';
+import { nextRandom } from '../records/random';
 
 /** The next gap comes 32 to 1,055 packets from now. */
 const LEAST: u32 = 32;

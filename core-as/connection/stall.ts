@@ -8,12 +8,12 @@
  *
  * A peer that just has nothing to send for the moment costs two small packets, at most once in LEAST_BYTES.
  */
-import { datagramBytes, forgetDatagramBytes } from "../datagrams/queue";
-import { next } from "../memory/list";
-import { Connection, SEND_PING } from "../records/connection";
-import { flightOf } from "../records/flight";
-import { probeTimeout } from "../records/rtt";
-import { ALL_LINK, canReceive, has, PEER_RESET, RECEIVE_DONE, Stream } from "../records/stream";
+import { datagramBytes, forgetDatagramBytes } from '../datagrams/queue';
+import { next } from '../memory/list';
+import { Connection, SEND_PING } from '../records/connection';
+import { flightOf } from '../records/flight';
+import { probeTimeout } from '../records/rtt';
+import { ALL_LINK, canReceive, has, PEER_RESET, RECEIVE_DONE, Stream } from '../records/stream';
 
 /** Our constant: what has to have come since the peer was last asked. PING and ACK are some 150 bytes: 1 % of it. */
 const LEAST_BYTES: u32 = 16_384;
@@ -37,7 +37,7 @@ export function onStall(c: Connection): void {
 
 /** Bytes of streams and messages that came since, in units of 1 KiB; beyond 64 MiB it begins again at nothing, which only asks later. */
 function streamBytes(c: Connection): u32 {
-  return <u32>(kibibytes(c) - c.askedAt) << 10;
+  return (<u32>(kibibytes(c) - c.askedAt)) << 10;
 }
 
 function kibibytes(c: Connection): u16 {

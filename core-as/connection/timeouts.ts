@@ -1,22 +1,31 @@
 /** What happens when timers fire (timers.ts names them). */
-import { forget } from "../congestion/congestion";
-import { next } from "../memory/list";
-import { discardPreviousKey } from "../packet/key-update";
-import { onProbeTimeout } from "../paths/failover";
-import { onPathTimeout } from "../paths/validation";
-import { ACK_NOW, Connection, DRAINED, OPEN, STARVED } from "../records/connection";
-import { ALL_LINK, has, Stream, WANTS_ROOM } from "../records/stream";
-import { onEarlyCopy } from "../recovery/early-copy";
-import { detectLost, onProbe } from "../recovery/loss";
-import { offerRoom } from "../streams/buffers";
-import { offerMessages, offerStreams } from "../streams/credit";
-import { endClosing, timeOut } from "./close";
-import { onKeepAlive } from "./keep-alive";
-import { onStall } from "./stall";
+import { forget } from '../congestion/congestion';
+import { next } from '../memory/list';
+import { discardPreviousKey } from '../packet/key-update';
+import { onProbeTimeout } from '../paths/failover';
+import { onPathTimeout } from '../paths/validation';
+import { ACK_NOW, Connection, DRAINED, OPEN, STARVED } from '../records/connection';
+import { ALL_LINK, has, Stream, WANTS_ROOM } from '../records/stream';
+import { onEarlyCopy } from '../recovery/early-copy';
+import { detectLost, onProbe } from '../recovery/loss';
+import { offerRoom } from '../streams/buffers';
+import { offerMessages, offerStreams } from '../streams/credit';
+import { endClosing, timeOut } from './close';
+import { onKeepAlive } from './keep-alive';
+import { onStall } from './stall';
 import {
-  ackTimer, closeTimer, earlyCopyTimer, idleTimer, keepAliveTimer, lossTimer, modelTimer, previousKeyTimer, probeTimer, retryTimer,
+  ackTimer,
+  closeTimer,
+  earlyCopyTimer,
+  idleTimer,
+  keepAliveTimer,
+  lossTimer,
+  modelTimer,
+  previousKeyTimer,
+  probeTimer,
+  retryTimer,
   stallTimer,
-} from "./timers";
+} from './timers';
 
 /** Fires every timer that is due at `now`. */
 export function handleTimeout(c: Connection, now: f64): void {

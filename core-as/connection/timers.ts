@@ -1,16 +1,16 @@
 /** Every timer of a connection, each with one sentence. Infinity = not armed. */
-import { modelTime } from "../congestion/model";
-import { pacingTime } from "../congestion/pacing";
-import { previousKeyTime } from "../packet/key-update";
-import { mayAmplify } from "../paths/amplification";
-import { pathTime } from "../paths/challenges";
-import { ACK_NOW, Connection, DRAINED, flagged, LIMITED, OPEN } from "../records/connection";
-import { flightOf } from "../records/flight";
-import { probeTimeout } from "../records/rtt";
-import { earlyCopyTime } from "../recovery/early-copy";
-import { probeTime } from "../recovery/loss";
-import { keepAliveTime } from "./keep-alive";
-import { stallTime } from "./stall";
+import { modelTime } from '../congestion/model';
+import { pacingTime } from '../congestion/pacing';
+import { previousKeyTime } from '../packet/key-update';
+import { mayAmplify } from '../paths/amplification';
+import { pathTime } from '../paths/challenges';
+import { ACK_NOW, Connection, DRAINED, flagged, LIMITED, OPEN } from '../records/connection';
+import { flightOf } from '../records/flight';
+import { probeTimeout } from '../records/rtt';
+import { earlyCopyTime } from '../recovery/early-copy';
+import { probeTime } from '../recovery/loss';
+import { keepAliveTime } from './keep-alive';
+import { stallTime } from './stall';
 
 /** A received packet must be acknowledged now at the latest. */
 export function ackTimer(c: Connection): f64 {

@@ -7,34 +7,45 @@
  *
  * The Complete packet of the initiator goes before everything else, as the bytes the host gave.
  */
-import { onAppLimited, onOutOfCredit, onWindowFull, windowLeft } from "../congestion/congestion";
-import { mayPace, onPaced, pacingIdle, refill } from "../congestion/pacing";
-import { waiting } from "../datagrams/queue";
-import { PING } from "../frames/types";
-import { writeVarint } from "../frames/varint";
-import { BATCH } from "../memory/layout";
-import { freeSlots, releaseSlot, takeSlot } from "../memory/packet-slots";
-import { HEADER } from "../packet/header";
-import { maybeUpdateSendKey } from "../packet/key-update";
-import { protect } from "../packet/protection";
-import { frameSpaceNow, spaceIn } from "../packet/size";
-import { eliciting, stageAck, stageComplete, stageSent, stageSizeProbe } from "../packet/staging";
-import { closeSpace, mayAmplify } from "../paths/amplification";
+import { onAppLimited, onOutOfCredit, onWindowFull, windowLeft } from '../congestion/congestion';
+import { mayPace, onPaced, pacingIdle, refill } from '../congestion/pacing';
+import { waiting } from '../datagrams/queue';
+import { PING } from '../frames/types';
+import { writeVarint } from '../frames/varint';
+import { BATCH } from '../memory/layout';
+import { freeSlots, releaseSlot, takeSlot } from '../memory/packet-slots';
+import { HEADER } from '../packet/header';
+import { maybeUpdateSendKey } from '../packet/key-update';
+import { protect } from '../packet/protection';
+import { frameSpaceNow, spaceIn } from '../packet/size';
+import { eliciting, stageAck, stageComplete, stageSent, stageSizeProbe } from '../packet/staging';
+import { closeSpace, mayAmplify } from '../paths/amplification';
 import {
-  ACK_NOW, APP_LIMITED, CLOSE_DUE, CLOSING, Connection, flagged, LIMITED, OPEN, PROBE, SEND_COMPLETE, SEND_PING, STARVED,
-} from "../records/connection";
-import { ensureFlight, flightIsFull, flightOf, newRecord, recordOf } from "../records/flight";
-import { ackOwed, ACKS_UNTIL_PING, onAckSent, writeAck } from "../recovery/ack-policy";
-import { armEarlyCopy } from "../recovery/early-copy";
-import { onSizeProbeSent, sizeProbeDue } from "../recovery/mtu";
-import { commitSent, commitSkipped } from "../recovery/sent";
-import { noteOutOfCredit } from "../streams/credit";
-import { fillStreams, hasStreamData } from "../streams/scheduler";
-import { writeClose } from "./close";
-import { fillControl, fillPing, fillStreamControl } from "./control-frames";
-import { beginBatch, emit, written, writtenBytes } from "./emit";
-import { transmitProbe } from "./path-probes";
-import { skipIsDue } from "./skip";
+  ACK_NOW,
+  APP_LIMITED,
+  CLOSE_DUE,
+  CLOSING,
+  Connection,
+  flagged,
+  LIMITED,
+  OPEN,
+  PROBE,
+  SEND_COMPLETE,
+  SEND_PING,
+  STARVED,
+} from '../records/connection';
+import { ensureFlight, flightIsFull, flightOf, newRecord, recordOf } from '../records/flight';
+import { ACKS_UNTIL_PING, ackOwed, onAckSent, writeAck } from '../recovery/ack-policy';
+import { armEarlyCopy } from '../recovery/early-copy';
+import { onSizeProbeSent, sizeProbeDue } from '../recovery/mtu';
+import { commitSent, commitSkipped } from '../recovery/sent';
+import { noteOutOfCredit } from '../streams/credit';
+import { fillStreams, hasStreamData } from '../streams/scheduler';
+import { writeClose } from './close';
+import { fillControl, fillPing, fillStreamControl } from './control-frames';
+import { beginBatch, emit, written, writtenBytes } from './emit';
+import { transmitProbe } from './path-probes';
+import { skipIsDue } from './skip';
 
 /** Our constant: after this long a starved writer is offered room again, ms. */
 const RETRY_AFTER: f64 = 20;

@@ -4,8 +4,8 @@
  * A datagram lies in a chain of chunks: next chunk (u32), then in the first one next datagram (u32) and length (u32), then bytes.
  * Both queues' heads are in one chunk that a connection without datagrams does not own.
  */
-import { BOOKKEEPING, CHUNK, MESSAGES_IN, MESSAGES_OUT, releaseChunk, takeChunk, takeClearChunk } from "../memory/chunks";
-import { Connection } from "../records/connection";
+import { BOOKKEEPING, CHUNK, MESSAGES_IN, MESSAGES_OUT, releaseChunk, takeChunk, takeClearChunk } from '../memory/chunks';
+import { Connection } from '../records/connection';
 
 /** Our constant: datagrams that wait, each way. */
 const MOST_QUEUED: u32 = 64;

@@ -1,10 +1,10 @@
 /** DATAGRAM frames into the packet under construction. */
-import { DATAGRAM_LEN } from "../frames/types";
-import { varintSize, writeVarint } from "../frames/varint";
-import { frameSpace } from "../packet/size";
-import { stageEliciting } from "../packet/staging";
-import { Connection } from "../records/connection";
-import { dequeue, dropUnsent, headLength, waiting } from "./queue";
+import { DATAGRAM_LEN } from '../frames/types';
+import { varintSize, writeVarint } from '../frames/varint';
+import { frameSpace } from '../packet/size';
+import { stageEliciting } from '../packet/staging';
+import { Connection } from '../records/connection';
+import { dequeue, dropUnsent, headLength, waiting } from './queue';
 
 /** Writes what waits, oldest first, from `to` up to `limit`; returns the address after it. */
 export function fillDatagrams(c: Connection, to: usize, limit: usize): usize {

@@ -1,20 +1,20 @@
 /** Exports of one connection, by handle. A handle the host did not get from `connectionOpen`, or freed, traps. */
-import { bandwidth, congestionState, pacingRate } from "../congestion/congestion";
-import { close, closeReason } from "../connection/close";
-import { nextEvent } from "../connection/events";
-import { free, open, openedHandle } from "../connection/open";
-import { completeReceived, receive } from "../connection/receive";
-import { handleTimeout } from "../connection/timeouts";
-import { nextTimer } from "../connection/timers";
-import { transmit, transmitPath } from "../connection/transmit";
-import { dequeue, enqueue, queueOf, waiting } from "../datagrams/queue";
-import { transfer } from "../memory/layout";
-import { frameSpace } from "../packet/size";
-import { arrivedOn } from "../paths/arrival";
-import { flagged, OPEN, PHASE_ACKED, ROUTED, SEND_PING, UPDATE_WANTED } from "../records/connection";
-import { UNKNOWN } from "../records/path";
-import { allowSize, resetSize } from "../recovery/mtu";
-import { put, the } from "./handle";
+import { bandwidth, congestionState, pacingRate } from '../congestion/congestion';
+import { close, closeReason } from '../connection/close';
+import { nextEvent } from '../connection/events';
+import { free, open, openedHandle } from '../connection/open';
+import { completeReceived, receive } from '../connection/receive';
+import { handleTimeout } from '../connection/timeouts';
+import { nextTimer } from '../connection/timers';
+import { transmit, transmitPath } from '../connection/transmit';
+import { dequeue, enqueue, queueOf, waiting } from '../datagrams/queue';
+import { transfer } from '../memory/layout';
+import { frameSpace } from '../packet/size';
+import { arrivedOn } from '../paths/arrival';
+import { flagged, OPEN, PHASE_ACKED, ROUTED, SEND_PING, UPDATE_WANTED } from '../records/connection';
+import { UNKNOWN } from '../records/path';
+import { allowSize, resetSize } from '../recovery/mtu';
+import { put, the } from './handle';
 
 /** Opens a connection from the transfer area (connection/open.ts). Returns a Status; the handle is `connectionHandle()`. */
 export function connectionOpen(): u32 {

@@ -1,16 +1,16 @@
 /** Exports about the module as a whole: set-up, places in memory, packet slots, statistics. */
-import { ABI_VERSION, STATUS_OK } from "../codes.generated";
-import { freeChunks, limitStreamSegments, poolTop } from "../memory/chunks";
-import { layOut, packetLengths, packetOffsets, receiveSlot, receiveSlotSize, results, transfer, transferSize } from "../memory/layout";
-import { freeSlots, packetSlotsInit, releaseSlot } from "../memory/packet-slots";
-import { connectionsInit, connectionsOpen } from "../records/slab";
-import { byteStreams, mostPeerMessages, mostPeerStreams, ownMessages, peerMessages, tableInit } from "../streams/table";
-import { mostPeerData, windowsInit } from "../streams/window";
+import { ABI_VERSION, STATUS_OK } from '../codes.generated';
+import { freeChunks, poolTop } from '../memory/chunks';
+import { layOut, packetLengths, packetOffsets, receiveSlot, receiveSlotSize, results, transfer } from '../memory/layout';
+import { freeSlots, packetSlotsInit, releaseSlot } from '../memory/packet-slots';
+import { connectionsInit, connectionsOpen } from '../records/slab';
+import { byteStreams, ownMessages, peerMessages, tableInit } from '../streams/table';
+import { windowsInit } from '../streams/window';
 
-export { limitStreamSegments } from "../memory/chunks";
-export { transferSize } from "../memory/layout";
-export { mostPeerMessages, mostPeerStreams } from "../streams/table";
-export { mostPeerData } from "../streams/window";
+export { limitStreamSegments } from '../memory/chunks';
+export { transferSize } from '../memory/layout';
+export { mostPeerMessages, mostPeerStreams } from '../streams/table';
+export { mostPeerData } from '../streams/window';
 
 /** Raised whenever an export, a status code, an event kind or a memory layout changes. */
 export function abiVersion(): u32 {
@@ -70,5 +70,5 @@ export function moduleStats(): void {
 
 /** Traps as a broken invariant would: lets a host test what it does then. */
 export function trap(): void {
-  throw new Error("trap");
+  throw new Error('trap');
 }

@@ -1,13 +1,13 @@
 /** Exports of a connection's paths and ids, by handle and by index of the path. */
-import { STATUS_INVALID_ARGUMENT, STATUS_OK, STATUS_OUT_OF_MEMORY } from "../codes.generated";
-import { transfer } from "../memory/layout";
-import { isThere } from "../paths/arrival";
-import { addedPath, addPath, keepPath, migrate, probePath, removePath, setPathRoute } from "../paths/host";
-import { issueId, roomForIds } from "../paths/local-ids";
-import { assignWaiting } from "../paths/remote-ids";
-import { ACTIVE_CONNECTION_ID_LIMIT, ensureIds, giveMaskKeys, ID_FREE, localAt, remoteAt, TOKEN, tokenOf } from "../records/connection-ids";
-import { FREE, MOST_PATHS, pathAt, PROVEN } from "../records/path";
-import { put, the } from "./handle";
+import { STATUS_INVALID_ARGUMENT, STATUS_OK, STATUS_OUT_OF_MEMORY } from '../codes.generated';
+import { transfer } from '../memory/layout';
+import { isThere } from '../paths/arrival';
+import { addedPath, addPath, keepPath, migrate, probePath, removePath, setPathRoute } from '../paths/host';
+import { issueId, roomForIds } from '../paths/local-ids';
+import { assignWaiting } from '../paths/remote-ids';
+import { ACTIVE_CONNECTION_ID_LIMIT, ensureIds, giveMaskKeys, ID_FREE, localAt, remoteAt, TOKEN, tokenOf } from '../records/connection-ids';
+import { FREE, MOST_PATHS, PROVEN, pathAt } from '../records/path';
+import { put, the } from './handle';
 
 /** Adds a path; `routed`: its route id is the first 8 bytes of the transfer area. Its index, -1 when there is no room. */
 export function connectionAddPath(handle: u32, routed: bool, portOnly: bool, keepInterval: f64, now: f64): i32 {

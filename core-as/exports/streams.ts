@@ -2,18 +2,17 @@
  * Exports about streams and messages. Stream ids cross the border as f64: they reach 2^62 on the wire, and a BigInt per call would
  * cost more than the call. A stream that has ended is not an error: the call does nothing and says so.
  */
-import { MESSAGE_LIMIT, transfer } from "../memory/layout";
-import { Connection, OPEN } from "../records/connection";
-import { canReceive, canSend, isMessage, Stream } from "../records/stream";
-import { raiseWindow } from "../streams/credit";
-import { isWhole, sendMessage, takeMessage } from "../streams/messages";
-import { AT_END, read, stop } from "../streams/receive";
-import { finish, reset, write } from "../streams/send";
-import { connectionFigures, streamFigures } from "../streams/stats";
-import { find } from "../streams/table";
-import { the } from "./handle";
-
-import * as life from "../streams/lifecycle";
+import { MESSAGE_LIMIT, transfer } from '../memory/layout';
+import { Connection, OPEN } from '../records/connection';
+import { canReceive, canSend, isMessage, Stream } from '../records/stream';
+import { raiseWindow } from '../streams/credit';
+import * as life from '../streams/lifecycle';
+import { isWhole, sendMessage, takeMessage } from '../streams/messages';
+import { AT_END, read, stop } from '../streams/receive';
+import { finish, reset, write } from '../streams/send';
+import { connectionFigures, streamFigures } from '../streams/stats';
+import { find } from '../streams/table';
+import { the } from './handle';
 
 /** Id of a new byte stream, -1 when the peer allows no more or no record is left. */
 export function streamOpen(handle: u32): f64 {

@@ -4,7 +4,7 @@
  * The caller writes a piece to the area and has it taken; the result is at the area's start. A piece is wiped as it is taken, the result when the
  * caller says so.
  */
-import { absorb, hmacFinish, hmacStart, sha256Finish, sha256Start } from "./sha256";
+import { absorb, hmacFinish, hmacStart, sha256Finish, sha256Start } from './sha256';
 
 /** Bytes of a piece: what the messages of a handshake fit into. */
 const AREA_SIZE: i32 = 2048;

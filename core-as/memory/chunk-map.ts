@@ -7,7 +7,7 @@
  *
  * Used for send buffers, receive buffers and, keyed by packet number × record size, for sent packets.
  */
-import { BOOKKEEPING, CHUNK, CHUNK_BITS, releaseChunk, takeChunk, takeClearChunk } from "./chunks";
+import { BOOKKEEPING, CHUNK, CHUNK_BITS, releaseChunk, takeChunk, takeClearChunk } from './chunks';
 
 /** Bytes of a map inside its owner. */
 export const MAP_SIZE: usize = 64;

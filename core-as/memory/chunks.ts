@@ -11,7 +11,7 @@
  *   takes or acknowledges cannot keep out everyone else's;
  * - bookkeeping (directories, ranges, sent packets): whatever is left.
  */
-import { abortUnless } from "./invariant";
+import { abortUnless } from './invariant';
 
 export const CHUNK: usize = 1_024;
 export const CHUNK_BITS: u32 = 10;
@@ -112,12 +112,12 @@ export function nearlyUsedUp(budget: u32): bool {
 
 /** What each of `owners` may hold of the half of `budget` that is kept for those who hold little, bytes. */
 export function fairShare(budget: u32, owners: u32): u64 {
-  return (<u64>load<u32>(limits + (budget << 2)) << (CHUNK_BITS - 1)) / owners;
+  return ((<u64>load<u32>(limits + (budget << 2))) << (CHUNK_BITS - 1)) / owners;
 }
 
 /** Bytes that all the chunks of `budget` hold. */
 export function budgetBytes(budget: u32): u64 {
-  return <u64>load<u32>(limits + (budget << 2)) << CHUNK_BITS;
+  return (<u64>load<u32>(limits + (budget << 2))) << CHUNK_BITS;
 }
 
 /** Chunks charged to `budget`. */

@@ -4,5 +4,5 @@
  */
 
 export function abortUnless(holds: bool): void {
-  if (!holds) throw new Error("invariant");
+  if (!holds) throw new Error('invariant');
 }

@@ -5,8 +5,8 @@
  *
  * Areas are only measured here, not cleared: fresh wasm memory is zero, and pages that nobody touches cost nothing.
  */
-import { STATUS_INVALID_ARGUMENT, STATUS_OK, STATUS_OUT_OF_MEMORY } from "../codes.generated";
-import { CHUNK, poolInit } from "./chunks";
+import { STATUS_INVALID_ARGUMENT, STATUS_OK, STATUS_OUT_OF_MEMORY } from '../codes.generated';
+import { CHUNK, poolInit } from './chunks';
 
 /** Bytes before each packet, where the 9-byte Route header goes without a copy. */
 export const HEADROOM: usize = 16;

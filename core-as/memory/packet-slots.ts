@@ -3,7 +3,7 @@
  *
  * A slot is HEADROOM bytes and one packet. `transmit` takes slots, the host gives each back when its socket is done with it.
  */
-import { HEADROOM, packetSlotCount, packetSlots, packetSlotSize } from "./layout";
+import { HEADROOM, packetSlotCount, packetSlotSize, packetSlots } from './layout';
 
 let freeHead: usize = 0;
 let untouched: u32 = 0;

@@ -7,7 +7,7 @@
  * The top of a set is a leaf while that is enough. Two leaves side by side that hold few ranges become one, so leaves hold at least 48
  * ranges on average, whatever was inserted and removed in which order.
  */
-import { BOOKKEEPING, releaseChunk, takeChunk } from "./chunks";
+import { BOOKKEEPING, releaseChunk, takeChunk } from './chunks';
 
 /** Ranges of one leaf. */
 export const LEAF_RANGES: u32 = 127;

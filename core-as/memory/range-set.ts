@@ -9,7 +9,7 @@
  * single bytes with gaps between them takes no more than a few hundredths of the window he was given. A full set refuses (`insert`) or
  * swallows the gap to a neighbour (`insertMerging`); the owner knows which is harmless. A range is found in O(log n).
  */
-import { closePairs, dropLeaf, freeSet, LEAF_RANGES, leafAt, leafCount, newLeaf, openPair, pairAt, rangesIn, settle } from "./range-leaves";
+import { closePairs, dropLeaf, freeSet, LEAF_RANGES, leafAt, leafCount, newLeaf, openPair, pairAt, rangesIn, settle } from './range-leaves';
 
 /** Bytes above the base for each range beyond those of one chunk, as a shift. */
 const SPAN_BITS: u32 = 10;

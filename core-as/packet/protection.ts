@@ -7,13 +7,13 @@
  * Nothing of a packet is used before its tag holds; `open` wipes what it decrypted otherwise. Marking the number as received is the
  * caller's, after the packet was processed.
  */
-import { open, seal } from "../aead";
-import { Connection, flagged, RECEIVE_PHASE, receiveKey, SEND_PHASE, sendKey } from "../records/connection";
-import { findLocal } from "../records/connection-ids";
-import { destinationOf, HEADER, isData, maskedNumberOf, OVERHEAD, PHASE_BIT, TAG, writeHeader } from "./header";
-import { commitReceiveKey, lowerPhaseFirst, NEXT_KEY, nextReceiveKey, onPreviousKeyUsed, previousKey, wipeNextKey } from "./key-update";
-import { reconstruct } from "./number";
-import { isNew } from "./replay-window";
+import { open, seal } from '../aead';
+import { Connection, flagged, RECEIVE_PHASE, receiveKey, SEND_PHASE, sendKey } from '../records/connection';
+import { findLocal } from '../records/connection-ids';
+import { destinationOf, HEADER, isData, maskedNumberOf, OVERHEAD, PHASE_BIT, TAG, writeHeader } from './header';
+import { commitReceiveKey, lowerPhaseFirst, NEXT_KEY, nextReceiveKey, onPreviousKeyUsed, previousKey, wipeNextKey } from './key-update';
+import { reconstruct } from './number';
+import { isNew } from './replay-window';
 
 const NONCE = memory.data(12, 4);
 

@@ -9,8 +9,8 @@
  * packets, as most idle ones, uses the first only, and pages that hold further blocks are not touched. Nobody clears a window for the next
  * connection of its slot: `advance` clears what it passes.
  */
-import { connectionCount, REPLAY_SIZE, replayWindows } from "../memory/layout";
-import { Connection, slotOf } from "../records/connection";
+import { connectionCount, REPLAY_SIZE, replayWindows } from '../memory/layout';
+import { Connection, slotOf } from '../records/connection';
 
 export const WINDOW: u64 = 8_192;
 const BLOCK: usize = 64;
@@ -30,7 +30,7 @@ export function mark(c: Connection, number: u64): bool {
   if (!isNew(c, number)) return false;
   if (<i64>number > c.largestReceived) advance(c, number);
   const word = wordOf(c, number);
-  store<u64>(word, load<u64>(word) | (<u64>1 << (number & 63)));
+  store<u64>(word, load<u64>(word) | ((<u64>1) << (number & 63)));
   return true;
 }
 
@@ -76,7 +76,7 @@ function advance(c: Connection, number: u64): void {
         n += 64;
       } else {
         const word = wordOf(c, n);
-        store<u64>(word, load<u64>(word) & ~(<u64>1 << (n & 63)));
+        store<u64>(word, load<u64>(word) & ~((<u64>1) << (n & 63)));
         n++;
       }
     }
@@ -86,7 +86,7 @@ function advance(c: Connection, number: u64): void {
 
 function wordOf(c: Connection, number: u64): usize {
   const bit = number & (WINDOW - 1);
-  return blockAt(c, <usize>(bit >> BLOCK_SHIFT)) + (<usize>((bit >> 6) & 7) << 3);
+  return blockAt(c, <usize>(bit >> BLOCK_SHIFT)) + ((<usize>((bit >> 6) & 7)) << 3);
 }
 
 function blockAt(c: Connection, block: usize): usize {

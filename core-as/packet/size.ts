@@ -3,9 +3,9 @@
  *
  * It starts small and grows by probes (recovery/mtu.ts), never beyond `maxPlpmtu`: what the path, both ends and the slots allow.
  */
-import { maxPacketSize } from "../memory/layout";
-import { Connection, flagged, PROBE, ROUTED } from "../records/connection";
-import { OVERHEAD, ROUTE_HEADER } from "./header";
+import { maxPacketSize } from '../memory/layout';
+import { Connection, flagged, PROBE, ROUTED } from '../records/connection';
+import { OVERHEAD, ROUTE_HEADER } from './header';
 
 /** RFC 8899 §5.1.2; every path of the Internet carries it (RFC 9000 §14). */
 export const BASE_PLPMTU: u32 = 1_200;

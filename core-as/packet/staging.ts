@@ -2,8 +2,8 @@
  * The record of the packet under construction: its references gather here, and recovery/sent.ts copies it into the flight once the
  * packet is complete and ack-eliciting. Packets that elicit no acknowledgement leave no record.
  */
-import { MOST_REFERENCES, OFFSET_MASK, REFERENCE_SIZE, referenceOf, REFERENCES_AT, SentPacket } from "../records/flight";
-import { Stream } from "../records/stream";
+import { MOST_REFERENCES, OFFSET_MASK, REFERENCE_SIZE, REFERENCES_AT, referenceOf, SentPacket } from '../records/flight';
+import { Stream } from '../records/stream';
 
 const stagingAt = memory.data(128, 16);
 
@@ -26,7 +26,7 @@ export function canStage(): bool {
 export function stageReference(s: Stream, kind: u8, offset: u64, length: u32, fin: bool): void {
   const record = staging();
   const reference = referenceOf(record, record.references++);
-  reference.offsetAndGeneration = (offset & OFFSET_MASK) | (<u64>s.generation << 48);
+  reference.offsetAndGeneration = (offset & OFFSET_MASK) | ((<u64>s.generation) << 48);
   reference.stream = changetype<usize>(s);
   reference.length = <u16>length;
   reference.kind = kind;

@@ -1,7 +1,7 @@
 /** To an address at which nobody has shown to receive go at most three times the bytes that came from it (RFC 9000 §8.1, §9.3). */
-import { frameSpace } from "../packet/size";
-import { Connection, flagged, LIMITED } from "../records/connection";
-import { is, OURS, Path, pathAt, PROVEN } from "../records/path";
+import { frameSpace } from '../packet/size';
+import { Connection, flagged, LIMITED } from '../records/connection';
+import { is, OURS, Path, PROVEN, pathAt } from '../records/path';
 
 const AMPLIFICATION: f64 = 3;
 

@@ -2,14 +2,14 @@
  * Which path an authenticated packet came in on (RFC 9000 §9.3): an address that the host has no index for gets one, and of the other ids
  * of ours the one that the peer used is noted.
  */
-import { openedId } from "../packet/protection";
-import { Connection, ELSEWHERE, flagged, LIMITED } from "../records/connection";
-import { findLocal } from "../records/connection-ids";
-import { CHALLENGING, FREE, is, MOST_PATHS, NEEDS_ID, NO_PATH, Path, pathAt, PROVEN, UNKNOWN_PORT } from "../records/path";
-import { challenge, rest, validationTime } from "./challenges";
-import { usePacketsId } from "./local-ids";
-import { assignSpare } from "./remote-ids";
-import { ensurePaths, takePath } from "./table";
+import { openedId } from '../packet/protection';
+import { Connection, ELSEWHERE, flagged, LIMITED } from '../records/connection';
+import { findLocal } from '../records/connection-ids';
+import { CHALLENGING, FREE, is, MOST_PATHS, NEEDS_ID, NO_PATH, Path, PROVEN, pathAt, UNKNOWN_PORT } from '../records/path';
+import { challenge, rest, validationTime } from './challenges';
+import { usePacketsId } from './local-ids';
+import { assignSpare } from './remote-ids';
+import { ensurePaths, takePath } from './table';
 
 /** Index of the path of the packet that is being received; NO_PATH when there was no room for a new one. */
 export let arrivedOn: u8 = 0;

@@ -3,7 +3,7 @@
  * receive (RFC 9000 §8.2.1). ChaCha20 of a counter under a key that only this module knows; each connection's seed from the host is
  * mixed into it.
  */
-import { chachaBlock } from "../aead";
+import { chachaBlock } from '../aead';
 
 const KEY = memory.data(32, 16);
 const NONCE = memory.data(12, 4);

@@ -2,12 +2,12 @@
  * PATH_CHALLENGE of the peer (RFC 9000 §8.2.2): answered once, on the path it came in on. A path that the peer tries is validated in this
  * direction, too: then it can be used at once.
  */
-import { Connection, flagged, INITIATOR, SEND_PING } from "../records/connection";
-import { CHALLENGING, FULL_SIZE, is, NO_PATH, pathAt } from "../records/path";
-import { challenge, validationTime } from "./challenges";
-import { suspect } from "./failover";
-import { queueResponse } from "./responses";
-import { ensurePaths } from "./table";
+import { Connection, flagged, INITIATOR, SEND_PING } from '../records/connection';
+import { CHALLENGING, FULL_SIZE, is, NO_PATH, pathAt } from '../records/path';
+import { challenge, validationTime } from './challenges';
+import { suspect } from './failover';
+import { queueResponse } from './responses';
+import { ensurePaths } from './table';
 
 /** A challenge with `data` came in on the path of that index. */
 export function onChallenge(c: Connection, data: u64, index: u8, now: f64): void {

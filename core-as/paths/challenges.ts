@@ -4,11 +4,11 @@
  *
  * What an answer or its absence means is not decided here (validation.ts, migration.ts).
  */
-import { Connection } from "../records/connection";
-import { flightIsFull } from "../records/flight";
-import { challengeOf, CHALLENGES, CHALLENGING, FREE, is, KEPT, LEAVING, MOST_PATHS, NEEDS_ID, Path, pathAt, PROVEN } from "../records/path";
-import { pathProbeTimeout } from "../recovery/path-state";
-import { allowance } from "./amplification";
+import { Connection } from '../records/connection';
+import { flightIsFull } from '../records/flight';
+import { CHALLENGES, CHALLENGING, challengeOf, FREE, is, KEPT, LEAVING, MOST_PATHS, NEEDS_ID, Path, PROVEN, pathAt } from '../records/path';
+import { pathProbeTimeout } from '../recovery/path-state';
+import { allowance } from './amplification';
 
 /** RFC 9002 §6.2.2: PTO of a path without samples; RFC 9000 §8.2.4: so many of the larger one. */
 const INITIAL_PTO: f64 = 999;

@@ -1,9 +1,9 @@
 /** What the host is told of paths and ids (connection/events.ts asks here): derived from fields, nothing is queued. */
-import { EVENT_IDS, EVENT_NONE, EVENT_PATH_CHANGED, EVENT_PATH_FAILED, EVENT_PATH_PROVEN } from "../codes.generated";
-import { Connection } from "../records/connection";
-import { idsOf } from "../records/connection-ids";
-import { MOST_PATHS, NEWS_FAILED, NEWS_GONE, NEWS_PROVEN, pathAt, pathsOf } from "../records/path";
-import { maybeReleasePaths } from "./table";
+import { EVENT_IDS, EVENT_NONE, EVENT_PATH_CHANGED, EVENT_PATH_FAILED, EVENT_PATH_PROVEN } from '../codes.generated';
+import { Connection } from '../records/connection';
+import { idsOf } from '../records/connection-ids';
+import { MOST_PATHS, NEWS_FAILED, NEWS_GONE, NEWS_PROVEN, pathAt, pathsOf } from '../records/path';
+import { maybeReleasePaths } from './table';
 
 /** Index of the path, and its value, of the event that `nextPathEvent` gave. */
 export let eventPath: u32 = 0;

@@ -5,11 +5,11 @@
  * it. On the second it challenges the active and all warm paths. An initiator that is challenged on a warm path challenges too:
  * the other end may be the only one that has something to send. What follows from answers and silence: migration.ts.
  */
-import { Connection, SUSPECTED } from "../records/connection";
-import { flightOf } from "../records/flight";
-import { CHALLENGING, FREE, FULL_SIZE, is, LEAVING, MOST_PATHS, pathAt, pathsOf } from "../records/path";
-import { challenge } from "./challenges";
-import { checkTime } from "./migration";
+import { Connection, SUSPECTED } from '../records/connection';
+import { flightOf } from '../records/flight';
+import { CHALLENGING, FREE, FULL_SIZE, is, LEAVING, MOST_PATHS, pathAt, pathsOf } from '../records/path';
+import { challenge } from './challenges';
+import { checkTime } from './migration';
 
 /** PROTOCOL.md §6 */
 const SUSPICIOUS_TIMEOUTS: u32 = 2;

@@ -1,12 +1,12 @@
 /** What the host asks for: further paths, which are kept warm, and which is to be the active one. The policy behind it is the host's. */
-import { STATUS_BLOCKED, STATUS_CLOSED, STATUS_INVALID_ARGUMENT, STATUS_OK } from "../codes.generated";
-import { Connection, flagged, INITIATOR, OPEN } from "../records/connection";
-import { CHALLENGING, FREE, is, KEPT, MOST_PATHS, NEEDS_ID, NO_PATH, ON_ROUTE, OURS, pathAt, UNKNOWN } from "../records/path";
-import { challenge, rest, validationTime } from "./challenges";
-import { choose } from "./migration";
-import { assignSpare } from "./remote-ids";
-import { setAddress } from "./switch";
-import { dropPath, ensurePaths, takePath } from "./table";
+import { STATUS_BLOCKED, STATUS_CLOSED, STATUS_INVALID_ARGUMENT, STATUS_OK } from '../codes.generated';
+import { Connection, flagged, INITIATOR, OPEN } from '../records/connection';
+import { CHALLENGING, FREE, is, KEPT, MOST_PATHS, NEEDS_ID, NO_PATH, ON_ROUTE, OURS, pathAt, UNKNOWN } from '../records/path';
+import { challenge, rest, validationTime } from './challenges';
+import { choose } from './migration';
+import { assignSpare } from './remote-ids';
+import { setAddress } from './switch';
+import { dropPath, ensurePaths, takePath } from './table';
 
 /** Index of the path that `addPath` added. */
 export let addedPath: u32 = 0;

@@ -2,16 +2,26 @@
  * Ids of ours that the peer may use (RFC 9000 §5.1.1, §19.15): chosen by the host, told in NEW_CONNECTION_ID until acknowledged, gone when
  * the peer retires them.
  */
-import { ERROR_NO_ERROR, ERROR_PROTOCOL_VIOLATION, STATUS_BLOCKED, STATUS_INVALID_ARGUMENT, STATUS_OK } from "../codes.generated";
-import { NEW_CONNECTION_ID } from "../frames/types";
-import { writeVarint } from "../frames/varint";
-import { openedId } from "../packet/protection";
-import { Connection, SEND_IDS } from "../records/connection";
+import { ERROR_NO_ERROR, ERROR_PROTOCOL_VIOLATION, STATUS_BLOCKED, STATUS_INVALID_ARGUMENT, STATUS_OK } from '../codes.generated';
+import { NEW_CONNECTION_ID } from '../frames/types';
+import { writeVarint } from '../frames/varint';
+import { openedId } from '../packet/protection';
+import { Connection, SEND_IDS } from '../records/connection';
 import {
-  ACTIVE_CONNECTION_ID_LIMIT, findLocal, ID_DUE, ID_FREE, ID_SENT, idsOf, localAt, LocalId, receiveMaskOf, TOKEN, tokenOf,
-} from "../records/connection-ids";
-import { is, KEPT, MOST_PATHS, pathAt } from "../records/path";
-import { dropPath } from "./table";
+  ACTIVE_CONNECTION_ID_LIMIT,
+  findLocal,
+  ID_DUE,
+  ID_FREE,
+  ID_SENT,
+  idsOf,
+  LocalId,
+  localAt,
+  receiveMaskOf,
+  TOKEN,
+  tokenOf,
+} from '../records/connection-ids';
+import { is, KEPT, MOST_PATHS, pathAt } from '../records/path';
+import { dropPath } from './table';
 
 const ID: u32 = 8;
 /** Bytes of the frame at most: type, sequence, two single bytes, id, token. */

@@ -10,17 +10,33 @@
  * Validation itself stands in validation.ts, what changes at a switch in switch.ts.
  */
 import {
-  PATH_REASON_FAILED_OVER, PATH_REASON_FOLLOWED, PATH_REASON_MIGRATED, PATH_REASON_REBOUND, PATH_REASON_RETURNED,
-} from "../codes.generated";
-import { Connection, DOUBTED, flagged, INITIATOR, SEND_PING } from "../records/connection";
+  PATH_REASON_FAILED_OVER,
+  PATH_REASON_FOLLOWED,
+  PATH_REASON_MIGRATED,
+  PATH_REASON_REBOUND,
+  PATH_REASON_RETURNED,
+} from '../codes.generated';
+import { Connection, DOUBTED, flagged, INITIATOR, SEND_PING } from '../records/connection';
 import {
-  CHOSEN, FREE, FULL_SIZE, is, KEPT, LEAVING, MOST_PATHS, NEWS_FAILED, NEWS_PROVEN, NO_PATH, pathAt, pathsOf, PROVEN,
-} from "../records/path";
-import { loseInFlight } from "../recovery/loss";
-import { pathProbeTimeout } from "../recovery/path-state";
-import { challenge, validationTime } from "./challenges";
-import { switchPath } from "./switch";
-import { dropPath } from "./table";
+  CHOSEN,
+  FREE,
+  FULL_SIZE,
+  is,
+  KEPT,
+  LEAVING,
+  MOST_PATHS,
+  NEWS_FAILED,
+  NEWS_PROVEN,
+  NO_PATH,
+  PROVEN,
+  pathAt,
+  pathsOf,
+} from '../records/path';
+import { loseInFlight } from '../recovery/loss';
+import { pathProbeTimeout } from '../recovery/path-state';
+import { challenge, validationTime } from './challenges';
+import { switchPath } from './switch';
+import { dropPath } from './table';
 
 /** Our constant: a check of a path that carried packets a moment ago takes so many of its PTO, ms at most (PROTOCOL.md §6). */
 const CHECK_PTOS: f64 = 3;

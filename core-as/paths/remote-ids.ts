@@ -2,16 +2,26 @@
  * Ids of the peer's (RFC 9000 §5.1.2, §19.15): taken from NEW_CONNECTION_ID, used by one path each, retired (retirement.ts)
  * when that path is gone or the peer asks for it.
  */
-import { ERROR_CONNECTION_ID_LIMIT_ERROR, ERROR_FRAME_ENCODING_ERROR, ERROR_NO_ERROR, ERROR_PROTOCOL_VIOLATION } from "../codes.generated";
-import { failed, readByte, readBytes, readVarint } from "../frames/varint";
-import { Connection } from "../records/connection";
+import { ERROR_CONNECTION_ID_LIMIT_ERROR, ERROR_FRAME_ENCODING_ERROR, ERROR_NO_ERROR, ERROR_PROTOCOL_VIOLATION } from '../codes.generated';
+import { failed, readByte, readBytes, readVarint } from '../frames/varint';
+import { Connection } from '../records/connection';
 import {
-  ACTIVE_CONNECTION_ID_LIMIT, ensureIds, ID_FREE, ID_SPARE, ID_USED, idsOf, NO_ID, remoteAt, sendMaskOf, TOKEN, tokenOf,
-} from "../records/connection-ids";
-import { FREE, is, MOST_PATHS, NEEDS_ID, Path, pathAt } from "../records/path";
-import { REFUSED } from "../records/status";
-import { clearId, retire } from "./retirement";
-import { ensurePaths } from "./table";
+  ACTIVE_CONNECTION_ID_LIMIT,
+  ensureIds,
+  ID_FREE,
+  ID_SPARE,
+  ID_USED,
+  idsOf,
+  NO_ID,
+  remoteAt,
+  sendMaskOf,
+  TOKEN,
+  tokenOf,
+} from '../records/connection-ids';
+import { FREE, is, MOST_PATHS, NEEDS_ID, Path, pathAt } from '../records/path';
+import { REFUSED } from '../records/status';
+import { clearId, retire } from './retirement';
+import { ensurePaths } from './table';
 
 const ID: u32 = 8;
 
@@ -90,7 +100,7 @@ function noteSeen(c: Connection, sequence: u64): bool {
   }
   const back = ids.largestSeen - sequence;
   if (back >= 64 || ((ids.seen >> back) & 1) != 0) return false;
-  ids.seen |= <u64>1 << back;
+  ids.seen |= (<u64>1) << back;
   return true;
 }
 

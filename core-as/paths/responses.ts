@@ -1,6 +1,6 @@
 /** The answers to PATH_CHALLENGE that wait to go out. At most four; a peer that asks faster is not answered. */
-import { Connection } from "../records/connection";
-import { MOST_RESPONSES, NO_PATH, pathsOf, responseOf } from "../records/path";
+import { Connection } from '../records/connection';
+import { MOST_RESPONSES, NO_PATH, pathsOf, responseOf } from '../records/path';
 
 /** An answer with `data` is owed to the path of that index; dropped when four wait. */
 export function queueResponse(c: Connection, data: u64, index: u8): void {

@@ -1,11 +1,21 @@
 /** Retiring ids of the peer (RFC 9000 §5.1.2, §19.16): noted, told in RETIRE_CONNECTION_ID until acknowledged. */
-import { RETIRE_CONNECTION_ID } from "../frames/types";
-import { writeVarint } from "../frames/varint";
-import { Connection, SEND_IDS } from "../records/connection";
+import { RETIRE_CONNECTION_ID } from '../frames/types';
+import { writeVarint } from '../frames/varint';
+import { Connection, SEND_IDS } from '../records/connection';
 import {
-  ID_DUE, ID_FREE, ID_SENT, ID_USED, idsOf, MOST_RETIRED, remoteAt, RemoteId, retirementAt, TOKEN, tokenOf,
-} from "../records/connection-ids";
-import { FREE, MOST_PATHS, pathAt } from "../records/path";
+  ID_DUE,
+  ID_FREE,
+  ID_SENT,
+  ID_USED,
+  idsOf,
+  MOST_RETIRED,
+  RemoteId,
+  remoteAt,
+  retirementAt,
+  TOKEN,
+  tokenOf,
+} from '../records/connection-ids';
+import { FREE, MOST_PATHS, pathAt } from '../records/path';
 
 /** Bytes of RETIRE_CONNECTION_ID at most. */
 const FRAME: usize = 9;

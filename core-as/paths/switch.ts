@@ -1,11 +1,11 @@
 /** The active path changes: recovery state, ids, route and the 3 × limit change with it (RFC 9000 §9.4, §9.5). */
-import { Connection, LIMITED, ROUTED } from "../records/connection";
-import { findLocal } from "../records/connection-ids";
-import { CHALLENGING, CHOSEN, FRESH, is, LEAVING, ON_ROUTE, Path, pathAt, pathsOf, PROVEN } from "../records/path";
-import { moveRecovery, resetRecovery } from "../records/recovery-state";
-import { moveInFlight, restartFlight, restoreRecovery, saveRecovery } from "../recovery/path-state";
-import { rest } from "./challenges";
-import { usePacketsId } from "./local-ids";
+import { Connection, LIMITED, ROUTED } from '../records/connection';
+import { findLocal } from '../records/connection-ids';
+import { CHALLENGING, CHOSEN, FRESH, is, LEAVING, ON_ROUTE, Path, PROVEN, pathAt, pathsOf } from '../records/path';
+import { moveRecovery, resetRecovery } from '../records/recovery-state';
+import { moveInFlight, restartFlight, restoreRecovery, saveRecovery } from '../recovery/path-state';
+import { rest } from './challenges';
+import { usePacketsId } from './local-ids';
 
 /** Packets go to the path of index `to` from now on; `reason` is one of PathReason (codes.json), for the host. */
 export function switchPath(c: Connection, to: u8, reason: u32, now: f64): void {

@@ -4,16 +4,31 @@
  * A connection with one validated path and nothing to ask owns no table: `Connection.activePath` is that path's index. The chunk is
  * taken when a second path comes up or a challenge has to be answered, and given back when that is over.
  */
-import { BOOKKEEPING, releaseChunk, takeClearChunk } from "../memory/chunks";
-import { Connection, flagged, LIMITED, ROUTED } from "../records/connection";
-import { NO_ID, slotOfRemote } from "../records/connection-ids";
+import { BOOKKEEPING, releaseChunk, takeClearChunk } from '../memory/chunks';
+import { Connection, flagged, LIMITED, ROUTED } from '../records/connection';
+import { NO_ID, slotOfRemote } from '../records/connection-ids';
 import {
-  CHALLENGING, CHOSEN, clearPath, FREE, FRESH, FULL_SIZE, is, KEPT, MOST_PATHS, NEWS_GONE, NO_PATH, ON_ROUTE, Path, pathAt, pathsOf,
-  PROVEN, UNPROVEN,
-} from "../records/path";
-import { forgetInFlight, releaseSavedModel } from "../recovery/path-state";
-import { forgetResponses } from "./responses";
-import { retireUnused } from "./retirement";
+  CHALLENGING,
+  CHOSEN,
+  clearPath,
+  FREE,
+  FRESH,
+  FULL_SIZE,
+  is,
+  KEPT,
+  MOST_PATHS,
+  NEWS_GONE,
+  NO_PATH,
+  ON_ROUTE,
+  Path,
+  PROVEN,
+  pathAt,
+  pathsOf,
+  UNPROVEN,
+} from '../records/path';
+import { forgetInFlight, releaseSavedModel } from '../recovery/path-state';
+import { forgetResponses } from './responses';
+import { retireUnused } from './retirement';
 
 /** The chunk, with an entry of the active path; false when none is left. */
 export function ensurePaths(c: Connection): bool {

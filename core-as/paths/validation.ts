@@ -6,12 +6,12 @@
  *
  * What an answer or its absence means for the choice of the active path is not decided here (migration.ts).
  */
-import { Connection, LIMITED } from "../records/connection";
-import { challengeOf, CHALLENGES, CHALLENGING, FREE, FULL_SIZE, is, KEPT, MOST_PATHS, pathAt, PROVEN } from "../records/path";
-import { guessRtt } from "../recovery/path-state";
-import { challenge, rest, validationTime } from "./challenges";
-import { answered, unanswered } from "./migration";
-import { dropPath } from "./table";
+import { Connection, LIMITED } from '../records/connection';
+import { CHALLENGES, CHALLENGING, challengeOf, FREE, FULL_SIZE, is, KEPT, MOST_PATHS, PROVEN, pathAt } from '../records/path';
+import { guessRtt } from '../recovery/path-state';
+import { challenge, rest, validationTime } from './challenges';
+import { answered, unanswered } from './migration';
+import { dropPath } from './table';
 
 /** A PATH_RESPONSE came, on whatever path (§8.2.3). Data that nobody sent is ignored. */
 export function onResponse(c: Connection, data: u64, now: f64): void {

@@ -5,10 +5,10 @@
  * The chunk is taken when either end supplies an id ahead; a connection that never does has its two ids in `Connection` and owns
  * nothing here. The mask keys are kept in it, since each new id needs its mask; they are wiped with it.
  */
-import { maskOf } from "../aead/mask";
-import { BOOKKEEPING, CHUNK, releaseChunk, takeClearChunk } from "../memory/chunks";
-import { Connection } from "./connection";
-import { MOST_PATHS, pathAt } from "./path";
+import { maskOf } from '../aead/mask';
+import { BOOKKEEPING, CHUNK, releaseChunk, takeClearChunk } from '../memory/chunks';
+import { Connection } from './connection';
+import { MOST_PATHS, pathAt } from './path';
 
 /** PROTOCOL.md §2: active_connection_id_limit of both ends. */
 export const ACTIVE_CONNECTION_ID_LIMIT: u32 = 4;

@@ -6,8 +6,8 @@
  * model of the path (congestion/model.ts), stream buffers, datagram queues, the Complete packet, the previous receive key, the closing frame. Neither the next
  * receive key nor mask keys are kept: the one is computed when a packet asks for it (packet/key-update.ts), the mask of an id is a constant.
  */
-import { CONNECTION_SIZE, connectionSlab } from "../memory/layout";
-import { RecoveryState } from "./recovery-state";
+import { CONNECTION_SIZE, connectionSlab } from '../memory/layout';
+import { RecoveryState } from './recovery-state';
 
 // States.
 export const OPEN: u8 = 0;
@@ -200,12 +200,12 @@ const KEY: usize = 32;
 /** Bytes of the record that are used. */
 export const CONNECTION_USED: usize = FIELDS + 2 * KEY;
 
-export const ALL_LIST: usize = offsetof<Connection>("allHead");
-export const MESSAGES_LIST: usize = offsetof<Connection>("messagesHead");
-export const BYTES_LIST: usize = offsetof<Connection>("bytesHead");
-export const LOST_LIST: usize = offsetof<Connection>("lostHead");
-export const CONTROL_LIST: usize = offsetof<Connection>("controlHead");
-export const EVENTS_LIST: usize = offsetof<Connection>("eventsHead");
+export const ALL_LIST: usize = offsetof<Connection>('allHead');
+export const MESSAGES_LIST: usize = offsetof<Connection>('messagesHead');
+export const BYTES_LIST: usize = offsetof<Connection>('bytesHead');
+export const LOST_LIST: usize = offsetof<Connection>('lostHead');
+export const CONTROL_LIST: usize = offsetof<Connection>('controlHead');
+export const EVENTS_LIST: usize = offsetof<Connection>('eventsHead');
 
 export function at(c: Connection): usize {
   return changetype<usize>(c);

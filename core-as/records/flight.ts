@@ -5,9 +5,9 @@
  * and a ChunkMap keyed by packet number × 128; a record says what the packet carried, as references to streams and flags for
  * control frames. Control frames are never stored: a lost one is made again from state.
  */
-import { addressOf, MAP_SIZE, MAP_WINDOW, releaseAll, releaseBelow, releaseRest, reserve } from "../memory/chunk-map";
-import { BOOKKEEPING, releaseChunk, takeClearChunk } from "../memory/chunks";
-import { Connection } from "./connection";
+import { addressOf, MAP_SIZE, MAP_WINDOW, releaseAll, releaseBelow, releaseRest, reserve } from '../memory/chunk-map';
+import { BOOKKEEPING, releaseChunk, takeClearChunk } from '../memory/chunks';
+import { Connection } from './connection';
 
 @unmanaged
 export class Flight {

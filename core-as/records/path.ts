@@ -5,8 +5,8 @@
  * Recovery state and addressing of the active path lie in `Connection`, where the hot path reads them; the entries hold those of the
  * others.
  */
-import { Connection } from "./connection";
-import { RecoveryState } from "./recovery-state";
+import { Connection } from './connection';
+import { RecoveryState } from './recovery-state';
 
 export const MOST_PATHS: u32 = 4;
 export const NO_PATH: u8 = 255;

@@ -1,5 +1,5 @@
 /** The connection's generator, seeded by the host. */
-import { Connection } from "./connection";
+import { Connection } from './connection';
 
 /** The next number of the connection's generator (xorshift32). */
 export function nextRandom(c: Connection): u32 {

@@ -1,7 +1,7 @@
 /** Round-trip time (RFC 9002 §5) and the probe timeout (§6.2.1), in milliseconds. */
-import { Connection } from "./connection";
-import { flightOf } from "./flight";
-import { RecoveryState } from "./recovery-state";
+import { Connection } from './connection';
+import { flightOf } from './flight';
+import { RecoveryState } from './recovery-state';
 
 // RFC 9002
 export const GRANULARITY: f32 = 1;

@@ -1,6 +1,6 @@
 /** The slots of connections in the slab: taken, given back, counted. A handle is the index of a slot. */
-import { CONNECTION_SIZE, connectionCount, connectionSlab } from "../memory/layout";
-import { Connection, slotOf } from "./connection";
+import { CONNECTION_SIZE, connectionCount, connectionSlab } from '../memory/layout';
+import { Connection, slotOf } from './connection';
 
 let freeHead: usize = 0;
 let untouched: u32 = 0;

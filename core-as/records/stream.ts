@@ -6,7 +6,7 @@
  *   send:     sendBase (all below acknowledged) ≤ sendNext (first never sent) ≤ sendEnd (written by the application)
  *   receive:  readBase (handed to the application) ≤ contiguous (no gap below) ≤ highest (largest end seen)
  */
-import { MAP_SIZE } from "../memory/chunk-map";
+import { MAP_SIZE } from '../memory/chunk-map';
 
 /** Our constant: the weight of a byte stream that was given none, of 1 … 256 (as in HTTP/2, RFC 7540 §5.3.2). */
 export const DEFAULT_WEIGHT: u32 = 16;
@@ -122,11 +122,11 @@ const FIELDS: usize = offsetof<Stream>();
 /** Bytes of a record that are used. */
 export const STREAM_USED: usize = FIELDS + 2 * MAP_SIZE;
 
-export const ALL_LINK: usize = offsetof<Stream>("allPrevious");
-export const SEND_LINK: usize = offsetof<Stream>("sendPrevious");
-export const LOST_LINK: usize = offsetof<Stream>("lostPrevious");
-export const CONTROL_LINK: usize = offsetof<Stream>("controlPrevious");
-export const EVENT_LINK: usize = offsetof<Stream>("eventPrevious");
+export const ALL_LINK: usize = offsetof<Stream>('allPrevious');
+export const SEND_LINK: usize = offsetof<Stream>('sendPrevious');
+export const LOST_LINK: usize = offsetof<Stream>('lostPrevious');
+export const CONTROL_LINK: usize = offsetof<Stream>('controlPrevious');
+export const EVENT_LINK: usize = offsetof<Stream>('eventPrevious');
 
 export function address(s: Stream): usize {
   return changetype<usize>(s);
@@ -143,16 +143,16 @@ export function receiveMap(s: Stream): usize {
 }
 
 export function ackedSet(s: Stream): usize {
-  return changetype<usize>(s) + offsetof<Stream>("acked");
+  return changetype<usize>(s) + offsetof<Stream>('acked');
 }
 
 export function lostSet(s: Stream): usize {
-  return changetype<usize>(s) + offsetof<Stream>("lost");
+  return changetype<usize>(s) + offsetof<Stream>('lost');
 }
 
 /** Ranges received beyond `contiguous`. */
 export function gapSet(s: Stream): usize {
-  return changetype<usize>(s) + offsetof<Stream>("gaps");
+  return changetype<usize>(s) + offsetof<Stream>('gaps');
 }
 
 export function has(s: Stream, flag: u32): bool {

@@ -7,11 +7,11 @@
  * - ranges are read from the replay window, newest first, at most 32, down to `ackFloor`, which rises when the peer
  *   acknowledges a packet with an ACK of ours.
  */
-import { ACK } from "../frames/types";
-import { varintSize, writeVarint } from "../frames/varint";
-import { scanDown, windowFloor } from "../packet/replay-window";
-import { ACK_NOW, ACK_OWED, Connection, flagged, PHASE_TOLD } from "../records/connection";
-import { GRANULARITY } from "../records/rtt";
+import { ACK } from '../frames/types';
+import { varintSize, writeVarint } from '../frames/varint';
+import { scanDown, windowFloor } from '../packet/replay-window';
+import { ACK_NOW, ACK_OWED, Connection, flagged, PHASE_TOLD } from '../records/connection';
+import { GRANULARITY } from '../records/rtt';
 
 /** PROTOCOL.md §5 */
 const MOST_RANGES: u32 = 32;

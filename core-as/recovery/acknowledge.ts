@@ -6,19 +6,19 @@
  *   3. RTT sample from the largest, if it is new
  *   4. losses, congestion window, timers
  */
-import { ERROR_FRAME_ENCODING_ERROR, ERROR_NO_ERROR, ERROR_PROTOCOL_VIOLATION } from "../codes.generated";
-import { onAckBegin, onAckDone, onCongestionAcked } from "../congestion/congestion";
-import { failed, readVarint } from "../frames/varint";
-import { onNumberAcknowledged } from "../packet/key-update";
-import { Connection, PROBE, SEND_IDS } from "../records/connection";
-import { idFramesSettled } from "../records/connection-ids";
-import { flightOf, OUTSTANDING, recordOf, settleFlight, SKIPPED } from "../records/flight";
-import { onRttSample } from "../records/rtt";
-import { detectLost } from "./loss";
-import { onSizeAcked } from "./mtu";
-import { notePathArrival } from "./path-loss";
-import { findSpurious } from "./reordering";
-import { settleAcked } from "./settle";
+import { ERROR_FRAME_ENCODING_ERROR, ERROR_NO_ERROR, ERROR_PROTOCOL_VIOLATION } from '../codes.generated';
+import { onAckBegin, onAckDone, onCongestionAcked } from '../congestion/congestion';
+import { failed, readVarint } from '../frames/varint';
+import { onNumberAcknowledged } from '../packet/key-update';
+import { Connection, PROBE, SEND_IDS } from '../records/connection';
+import { idFramesSettled } from '../records/connection-ids';
+import { flightOf, OUTSTANDING, recordOf, SKIPPED, settleFlight } from '../records/flight';
+import { onRttSample } from '../records/rtt';
+import { detectLost } from './loss';
+import { onSizeAcked } from './mtu';
+import { notePathArrival } from './path-loss';
+import { findSpurious } from './reordering';
+import { settleAcked } from './settle';
 
 /** Ranges of one frame that are looked at; a peer of ours sends 32, older ones come again. */
 const MOST_RANGES: u32 = 64;

@@ -8,11 +8,11 @@
  * A copy is an ordinary packet: window and pacer hold for it, and it is made once, where much is lost twice. Packets that carry no stream
  * data are not repeated. On a path that has not lost one of its last 150 packets nothing happens.
  */
-import { Connection } from "../records/connection";
-import { Flight, flightOf, OUTSTANDING, recordOf, RESOLVED } from "../records/flight";
-import { GRANULARITY } from "../records/rtt";
-import { pathLoss } from "./path-loss";
-import { sendAgain } from "./settle";
+import { Connection } from '../records/connection';
+import { Flight, flightOf, OUTSTANDING, RESOLVED, recordOf } from '../records/flight';
+import { GRANULARITY } from '../records/rtt';
+import { pathLoss } from './path-loss';
+import { sendAgain } from './settle';
 
 /** Our constants: from which share of losses on there is one copy, and two: with 5 % lost a third loss is one in 8,000. */
 const LEAST_LOSS: f32 = 0.0025;

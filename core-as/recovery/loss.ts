@@ -7,16 +7,16 @@
  * Lost size probes, and what a black hole swallows (recovery/mtu.ts), are no congestion. A run of other losses longer than 3 PTO
  * between two acknowledgements is persistent congestion (§7.6).
  */
-import { onCongestionLost, onCongestionPacketLost, onLossEpisode, onPersistentCongestion } from "../congestion/congestion";
-import { Connection, PROBE, SEND_COMPLETE, SEND_IDS, SEND_PING } from "../records/connection";
-import { idFramesSettled } from "../records/connection-ids";
-import { flightOf, OUTSTANDING, recordOf, RESOLVED, SentPacket, settleFlight } from "../records/flight";
-import { probeTimeout } from "../records/rtt";
-import { findBlackHole, isExcused, onSizeProbeLost } from "./mtu";
-import { notePathLoss } from "./path-loss";
-import { elsewhereLostAt } from "./path-state";
-import { beginEpisode, isLost, lossDelay, rememberLost } from "./reordering";
-import { sendAgain, settleLost } from "./settle";
+import { onCongestionLost, onCongestionPacketLost, onLossEpisode, onPersistentCongestion } from '../congestion/congestion';
+import { Connection, PROBE, SEND_COMPLETE, SEND_IDS, SEND_PING } from '../records/connection';
+import { idFramesSettled } from '../records/connection-ids';
+import { flightOf, OUTSTANDING, RESOLVED, recordOf, SentPacket, settleFlight } from '../records/flight';
+import { probeTimeout } from '../records/rtt';
+import { findBlackHole, isExcused, onSizeProbeLost } from './mtu';
+import { notePathLoss } from './path-loss';
+import { elsewhereLostAt } from './path-state';
+import { beginEpisode, isLost, lossDelay, rememberLost } from './reordering';
+import { sendAgain, settleLost } from './settle';
 
 // RFC 9002
 const PERSISTENT_CONGESTION_THRESHOLD: f64 = 3;

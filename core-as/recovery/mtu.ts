@@ -22,14 +22,14 @@
  *   path that passes probes and swallows data has MOST_UNDONE falls undone, each within 30 s of the one before; the next counts without a probe.
  * - What a timeout sends has base size (size.ts), so that a black hole is found after one timeout.
  */
-import { onCongestionLost } from "../congestion/congestion";
-import { maxPacketSize } from "../memory/layout";
-import { BASE_PLPMTU } from "../packet/size";
-import { Connection, flagged, LIMITED, PROBE } from "../records/connection";
-import { flightOf, OUTSTANDING, recordOf, SentPacket } from "../records/flight";
-import { probeTimeout } from "../records/rtt";
-import { hasStreamData } from "../streams/scheduler";
-import { isLost } from "./reordering";
+import { onCongestionLost } from '../congestion/congestion';
+import { maxPacketSize } from '../memory/layout';
+import { BASE_PLPMTU } from '../packet/size';
+import { Connection, flagged, LIMITED, PROBE } from '../records/connection';
+import { flightOf, OUTSTANDING, recordOf, SentPacket } from '../records/flight';
+import { probeTimeout } from '../records/rtt';
+import { hasStreamData } from '../streams/scheduler';
+import { isLost } from './reordering';
 
 // RFC 8899 §5.1
 const MAX_PROBES: u8 = 3;
@@ -200,14 +200,14 @@ function isConfirming(c: Connection): bool {
 function placeOf(c: Connection): u8 {
   if (c.packetSize == c.maxPlpmtu) return CEILING;
   let place: u8 = 0;
-  while (<usize>place < SIZE_COUNT && load<u16>(SIZES + (<usize>place << 1)) <= c.packetSize) place++;
+  while (<usize>place < SIZE_COUNT && load<u16>(SIZES + ((<usize>place) << 1)) <= c.packetSize) place++;
   return place * FORMER_ONE;
 }
 
 /** The size that FORMER tells. */
 function sizeBefore(c: Connection): u32 {
   const place = c.largeLost & FORMER;
-  return place == CEILING ? <u32>c.maxPlpmtu : <u32>load<u16>(SIZES + (<usize>(place / FORMER_ONE - 1) << 1));
+  return place == CEILING ? <u32>c.maxPlpmtu : <u32>load<u16>(SIZES + ((<usize>(place / FORMER_ONE - 1)) << 1));
 }
 
 /** No probe before `time`, and then as if none had been lost. */

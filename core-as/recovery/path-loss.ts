@@ -3,7 +3,7 @@
  *
  * It counts packets, not time: a device that asks once a minute over a bad radio link has use for it too.
  */
-import { Connection } from "../records/connection";
+import { Connection } from '../records/connection';
 
 /** 1, in units of `Connection.lossEstimate`. */
 const WHOLE: u32 = 65_535;

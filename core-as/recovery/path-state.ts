@@ -5,16 +5,16 @@
  * A packet in flight remembers its path. Acknowledged or lost, it leaves the bytes in flight of that path; only packets of the active path
  * give RTT samples and move the window.
  */
-import { forget } from "../congestion/congestion";
-import { modelTime } from "../congestion/model";
-import { BOOKKEEPING, releaseChunk } from "../memory/chunks";
-import { BASE_PLPMTU } from "../packet/size";
-import { Connection, PROBE } from "../records/connection";
-import { flightOf, recordOf } from "../records/flight";
-import { FRESH, is, MOST_PATHS, NO_PATH, Path, pathAt } from "../records/path";
-import { moveRecovery } from "../records/recovery-state";
-import { probeTimeout, rttInit, timeoutOf } from "../records/rtt";
-import { resetSize } from "./mtu";
+import { forget } from '../congestion/congestion';
+import { modelTime } from '../congestion/model';
+import { BOOKKEEPING, releaseChunk } from '../memory/chunks';
+import { BASE_PLPMTU } from '../packet/size';
+import { Connection, PROBE } from '../records/connection';
+import { flightOf, recordOf } from '../records/flight';
+import { FRESH, is, MOST_PATHS, NO_PATH, Path, pathAt } from '../records/path';
+import { moveRecovery } from '../records/recovery-state';
+import { probeTimeout, rttInit, timeoutOf } from '../records/rtt';
+import { resetSize } from './mtu';
 
 /** Puts the state of the active path away in its entry. */
 export function saveRecovery(c: Connection, p: Path): void {

@@ -10,11 +10,11 @@
  * least value the thresholds of RFC 9002 hold again. A number left out on purpose, one in some 540, counts for the threshold of packets
  * (RFC 9002 §A.10 assumes that there are none). What the packet carried goes out a second time: its record is gone.
  */
-import { onLossUndone, onSpuriousLoss } from "../congestion/congestion";
-import { Connection } from "../records/connection";
-import { Flight, flightOf, lostPacketOf, MOST_LOST, SentPacket } from "../records/flight";
-import { GRANULARITY } from "../records/rtt";
-import { takeBackLoss } from "./path-loss";
+import { onLossUndone, onSpuriousLoss } from '../congestion/congestion';
+import { Connection } from '../records/connection';
+import { Flight, flightOf, lostPacketOf, MOST_LOST, SentPacket } from '../records/flight';
+import { GRANULARITY } from '../records/rtt';
+import { takeBackLoss } from './path-loss';
 
 // RFC 9002 §6.1.1, §6.1.2
 const PACKET_THRESHOLD: i64 = 3;

@@ -1,9 +1,9 @@
 /** Records of sent packets, made from what was staged (packet/staging.ts). What their fate means: settle.ts. */
-import { onCongestionSent } from "../congestion/congestion";
-import { copyStaged } from "../packet/staging";
-import { Connection } from "../records/connection";
-import { flightOf, newRecord, OUTSTANDING, SKIPPED } from "../records/flight";
-import { onTailSent } from "./early-copy";
+import { onCongestionSent } from '../congestion/congestion';
+import { copyStaged } from '../packet/staging';
+import { Connection } from '../records/connection';
+import { flightOf, newRecord, OUTSTANDING, SKIPPED } from '../records/flight';
+import { onTailSent } from './early-copy';
 
 /** The staged packet went out as `number`. Its record exists already (`newRecord`) and the flight too. */
 export function commitSent(c: Connection, number: u64, size: u32, now: f64): void {

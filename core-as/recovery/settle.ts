@@ -1,14 +1,23 @@
 /** What an acknowledged or lost packet means for what it carried: settled, or queued once more. */
-import { BOOKKEEPING, releaseChunk } from "../memory/chunks";
-import { Connection, ON_COMPLETED, SEND_COMPLETE } from "../records/connection";
+import { BOOKKEEPING, releaseChunk } from '../memory/chunks';
+import { Connection, ON_COMPLETED, SEND_COMPLETE } from '../records/connection';
 import {
-  flightOf, offsetOf, REF_DATA, REF_MAX_STREAM_DATA, REF_RESET_STREAM, REF_STOP_SENDING, REF_STREAM_DATA_BLOCKED, Reference, referenceOf,
-  RESOLVED, SentPacket,
-} from "../records/flight";
-import { Stream } from "../records/stream";
-import { onBlockedLost, onMaxStreamDataLost, onStopSendingLost } from "../streams/credit";
-import { onResetAcked, onResetLost, onSendAcked, onSendLost } from "../streams/send";
-import { leavePath } from "./path-state";
+  flightOf,
+  offsetOf,
+  REF_DATA,
+  REF_MAX_STREAM_DATA,
+  REF_RESET_STREAM,
+  REF_STOP_SENDING,
+  REF_STREAM_DATA_BLOCKED,
+  RESOLVED,
+  Reference,
+  referenceOf,
+  SentPacket,
+} from '../records/flight';
+import { Stream } from '../records/stream';
+import { onBlockedLost, onMaxStreamDataLost, onStopSendingLost } from '../streams/credit';
+import { onResetAcked, onResetLost, onSendAcked, onSendLost } from '../streams/send';
+import { leavePath } from './path-state';
 
 /** The packet of `record` arrived: its content is settled. */
 export function settleAcked(c: Connection, record: SentPacket): void {

@@ -1,7 +1,7 @@
 /** Which streams with new bytes may send them: one without credit of the peer is blocked, and says so once (RFC 9000 §4.1). */
-import { push, remove as unlink } from "../memory/list";
-import { at, BYTES_LIST, Connection, CONTROL_LIST, MESSAGES_LIST } from "../records/connection";
-import { address, BLOCKED, CONTROL_LINK, has, isMessage, RESET, SEND_LINK, SEND_STREAM_DATA_BLOCKED, Stream } from "../records/stream";
+import { push, remove as unlink } from '../memory/list';
+import { at, BYTES_LIST, CONTROL_LIST, Connection, MESSAGES_LIST } from '../records/connection';
+import { address, BLOCKED, CONTROL_LINK, has, isMessage, RESET, SEND_LINK, SEND_STREAM_DATA_BLOCKED, Stream } from '../records/stream';
 
 /** Puts the stream among those with new bytes, if its window allows one. */
 export function queueNew(c: Connection, s: Stream): void {

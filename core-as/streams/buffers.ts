@@ -4,17 +4,30 @@
  * What a byte stream takes from its application is bounded: by the congestion window, by what the peer's credit lets it send, and by what the
  * connection as a whole may hold of the pool.
  */
-import { MAP_WINDOW, releaseAll } from "../memory/chunk-map";
-import { budgetBytes, BYTES_IN, BYTES_OUT, fairShare, MESSAGES_IN, MESSAGES_OUT, nearlyUsedUp, scarce } from "../memory/chunks";
-import { connectionCount } from "../memory/layout";
-import { remove as unlink } from "../memory/list";
-import { clear } from "../memory/range-set";
-import { at, BYTES_LIST, Connection, LOST_LIST, MESSAGES_LIST } from "../records/connection";
-import { connectionsOpen } from "../records/slab";
+import { MAP_WINDOW, releaseAll } from '../memory/chunk-map';
+import { BYTES_IN, BYTES_OUT, budgetBytes, fairShare, MESSAGES_IN, MESSAGES_OUT, nearlyUsedUp, scarce } from '../memory/chunks';
+import { connectionCount } from '../memory/layout';
+import { remove as unlink } from '../memory/list';
+import { clear } from '../memory/range-set';
+import { at, BYTES_LIST, Connection, LOST_LIST, MESSAGES_LIST } from '../records/connection';
+import { connectionsOpen } from '../records/slab';
 import {
-  ackedSet, address, gapSet, has, isMessage, LOST_LINK, lostSet, ON_WRITABLE, receiveMap, RESET, SEND_LINK, sendMap, Stream, WANTS_ROOM,
-} from "../records/stream";
-import { raiseEvent } from "./events";
+  ackedSet,
+  address,
+  gapSet,
+  has,
+  isMessage,
+  LOST_LINK,
+  lostSet,
+  ON_WRITABLE,
+  RESET,
+  receiveMap,
+  SEND_LINK,
+  Stream,
+  sendMap,
+  WANTS_ROOM,
+} from '../records/stream';
+import { raiseEvent } from './events';
 
 /** Our constants: least and most bytes buffered per byte stream; in between, four times the congestion window: where packets
  * are lost, what waits for a second repetition spans three round trips and more. */
@@ -50,7 +63,7 @@ export function roomOf(c: Connection, s: Stream): u32 {
   const buffered = bufferedOf(s);
   const limit = bufferLimit(c, s);
   const own = limit > buffered ? limit - buffered : 0;
-  const all = connectionLimit(c);
+  const all = connectionLimit();
   const shared = all > c.buffered ? all - c.buffered : 0;
   const least = LEAST_ROOM > buffered && (connectionsOpen == 1 || !nearlyUsedUp(BYTES_OUT)) ? LEAST_ROOM - buffered : 0;
   return min(own, max(shared, least));
@@ -69,9 +82,9 @@ function bufferLimit(c: Connection, s: Stream): u32 {
 }
 
 /** Most bytes that may be buffered for all byte streams of the connection: when room is scarce its share, if there are others. */
-function connectionLimit(c: Connection): u32 {
+function connectionLimit(): u32 {
   const budget = <u32>min(budgetBytes(BYTES_OUT), <u64>i32.MAX_VALUE);
-  if (connectionsOpen == 1 || !scarce(BYTES_OUT)) return budget / 4 * 3;
+  if (connectionsOpen == 1 || !scarce(BYTES_OUT)) return (budget / 4) * 3;
   return <u32>min(fairShare(BYTES_OUT, connectionCount), <u64>budget);
 }
 

@@ -7,19 +7,41 @@
  * MAX_DATA and MAX_STREAM_DATA rise when a quarter of the window was consumed, MAX_DATA in any case when less than 2 R is left: a peer with a message of up to R
  * bytes must never wait for credit that we have and keep (PROTOCOL.md §5).
  */
-import { MESSAGE_LIMIT } from "../memory/layout";
-import { push } from "../memory/list";
+import { MESSAGE_LIMIT } from '../memory/layout';
+import { push } from '../memory/list';
 import {
-  at, Connection, CONTROL_LIST, flagged, ON_MESSAGES, ON_STREAMS, OUT_OF_CREDIT, SEND_DATA_BLOCKED, SEND_MAX_DATA, SEND_MAX_MESSAGES,
-  SEND_MAX_STREAMS, WANTS_MESSAGES, WANTS_STREAMS,
-} from "../records/connection";
+  at,
+  CONTROL_LIST,
+  Connection,
+  flagged,
+  ON_MESSAGES,
+  ON_STREAMS,
+  OUT_OF_CREDIT,
+  SEND_DATA_BLOCKED,
+  SEND_MAX_DATA,
+  SEND_MAX_MESSAGES,
+  SEND_MAX_STREAMS,
+  WANTS_MESSAGES,
+  WANTS_STREAMS,
+} from '../records/connection';
 import {
-  ADAPTIVE, address, BLOCKED, CONTROL_LINK, DISCARD, has, isMessage, PEER_RESET, RECEIVE_DONE, SEND_MAX_STREAM_DATA, SEND_STOP_SENDING,
-  Stream, UNKNOWN,
-} from "../records/stream";
-import { queueNew, tellBlocked, unblock } from "./blocked";
-import { offerRoom } from "./buffers";
-import { stepOf, windowOf } from "./window";
+  ADAPTIVE,
+  address,
+  BLOCKED,
+  CONTROL_LINK,
+  DISCARD,
+  has,
+  isMessage,
+  PEER_RESET,
+  RECEIVE_DONE,
+  SEND_MAX_STREAM_DATA,
+  SEND_STOP_SENDING,
+  Stream,
+  UNKNOWN,
+} from '../records/stream';
+import { queueNew, tellBlocked, unblock } from './blocked';
+import { offerRoom } from './buffers';
+import { stepOf, windowOf } from './window';
 
 /** Smallest MAX_DATA window. */
 export const LEAST_DATA_WINDOW: u32 = 2 * MESSAGE_LIMIT;

@@ -1,7 +1,7 @@
 /** Events of a stream for the host. */
-import { push } from "../memory/list";
-import { at, Connection, EVENTS_LIST } from "../records/connection";
-import { address, EVENT_LINK, Stream } from "../records/stream";
+import { push } from '../memory/list';
+import { at, Connection, EVENTS_LIST } from '../records/connection';
+import { address, EVENT_LINK, Stream } from '../records/stream';
 
 export function raiseEvent(c: Connection, s: Stream, event: u32): void {
   s.events |= event;

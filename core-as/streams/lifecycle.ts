@@ -4,18 +4,30 @@
  * Opening an id opens all lower ids of its kind (RFC 9000 §2.1), so an id below the count without a record has ended. A record goes
  * when both directions are done and the host has fetched its events.
  */
-import { ERROR_NO_ERROR, ERROR_STREAM_LIMIT_ERROR, ERROR_STREAM_STATE_ERROR } from "../codes.generated";
-import { MESSAGE_LIMIT } from "../memory/layout";
-import { remove as unlink } from "../memory/list";
-import { at, Connection, CONTROL_LIST, EVENTS_LIST, flagged, INITIATOR, STARVED, WANTS_STREAMS } from "../records/connection";
-import { REFUSED } from "../records/status";
+import { ERROR_NO_ERROR, ERROR_STREAM_LIMIT_ERROR, ERROR_STREAM_STATE_ERROR } from '../codes.generated';
+import { MESSAGE_LIMIT } from '../memory/layout';
+import { remove as unlink } from '../memory/list';
+import { at, CONTROL_LIST, Connection, EVENTS_LIST, flagged, INITIATOR, STARVED, WANTS_STREAMS } from '../records/connection';
+import { REFUSED } from '../records/status';
 import {
-  address, canReceive, canSend, CONTROL_LINK, EVENT_LINK, has, isMessage, MESSAGE, ON_OPENED, OWN, RECEIVE_DONE, SEND_DONE, Stream,
-} from "../records/stream";
-import { releaseReceiveBuffers, releaseSendBuffers } from "./buffers";
-import { afterPeerMessage, afterPeerStream, offerMessages } from "./credit";
-import { raiseEvent } from "./events";
-import { addStream, find, removeStream } from "./table";
+  address,
+  CONTROL_LINK,
+  canReceive,
+  canSend,
+  EVENT_LINK,
+  has,
+  isMessage,
+  MESSAGE,
+  ON_OPENED,
+  OWN,
+  RECEIVE_DONE,
+  SEND_DONE,
+  Stream,
+} from '../records/stream';
+import { releaseReceiveBuffers, releaseSendBuffers } from './buffers';
+import { afterPeerMessage, afterPeerStream, offerMessages } from './credit';
+import { raiseEvent } from './events';
+import { addStream, find, removeStream } from './table';
 
 /** The stream that `peerStream` or `ownStream` found; null (0) when it has ended. */
 export let found: Stream = changetype<Stream>(0);
@@ -80,7 +92,7 @@ export function freeStream(c: Connection, s: Stream): void {
 export function idOf(c: Connection, index: u32, flags: u32): u64 {
   const ours = (flags & OWN) != 0;
   const opener: u64 = ours == flagged(c, INITIATOR) ? 0 : 1;
-  return (<u64>index << 2) | (flags & MESSAGE ? 2 : 0) | opener;
+  return ((<u64>index) << 2) | (flags & MESSAGE ? 2 : 0) | opener;
 }
 
 function openPeers(c: Connection, index: u64, message: bool): u32 {

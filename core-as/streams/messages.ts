@@ -4,16 +4,28 @@
  * A message takes an id when it is handed over and its bytes wait in the pool; the scheduler starts messages in id order. Credit and
  * count return to the peer when the application takes a message.
  */
-import { copyIn, copyOut } from "../memory/chunk-map";
-import { MESSAGES_OUT, scarce } from "../memory/chunks";
-import { push } from "../memory/list";
-import { at, Connection, MESSAGES_LIST, STARVED, WANTS_MESSAGES } from "../records/connection";
+import { copyIn, copyOut } from '../memory/chunk-map';
+import { MESSAGES_OUT, scarce } from '../memory/chunks';
+import { push } from '../memory/list';
+import { at, Connection, MESSAGES_LIST, STARVED, WANTS_MESSAGES } from '../records/connection';
 import {
-  address, END_PENDING, ENDED, has, isMessage, MESSAGE, ON_MESSAGE, OWN, RECEIVE_DONE, receiveMap, SEND_LINK, sendMap, Stream,
-} from "../records/stream";
-import { afterConsumed } from "./credit";
-import { freeStream, idOf, maybeFree, setWindows } from "./lifecycle";
-import { addStream, holdsOwnMessage } from "./table";
+  address,
+  END_PENDING,
+  ENDED,
+  has,
+  isMessage,
+  MESSAGE,
+  ON_MESSAGE,
+  OWN,
+  RECEIVE_DONE,
+  receiveMap,
+  SEND_LINK,
+  Stream,
+  sendMap,
+} from '../records/stream';
+import { afterConsumed } from './credit';
+import { freeStream, idOf, maybeFree, setWindows } from './lifecycle';
+import { addStream, holdsOwnMessage } from './table';
 
 /** Queues a message of `length` bytes; null (0) when the peer's count, the records or the chunks are used up. */
 export function sendMessage(c: Connection, source: usize, length: u32): Stream {

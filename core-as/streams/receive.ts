@@ -5,22 +5,34 @@
  * or more holes than can be noted, is refused before anything of it counts: its packet is then not acknowledged and the peer
  * sends the frame again.
  */
-import { ERROR_FINAL_SIZE_ERROR, ERROR_FLOW_CONTROL_ERROR, ERROR_NO_ERROR } from "../codes.generated";
-import { MAX_VARINT } from "../frames/varint";
-import { addressOf, copyIn, copyOut, releaseBelow, releaseRest } from "../memory/chunk-map";
-import { BYTES_IN, CHUNK, CHUNK_BITS, fairShare, MESSAGES_IN, roomBehindGap, scarce } from "../memory/chunks";
-import { connectionCount } from "../memory/layout";
-import { endFrom, insert, remove } from "../memory/range-set";
-import { Connection } from "../records/connection";
-import { connectionsOpen } from "../records/slab";
-import { REFUSED } from "../records/status";
+import { ERROR_FINAL_SIZE_ERROR, ERROR_FLOW_CONTROL_ERROR, ERROR_NO_ERROR } from '../codes.generated';
+import { MAX_VARINT } from '../frames/varint';
+import { addressOf, copyIn, copyOut, releaseBelow, releaseRest } from '../memory/chunk-map';
+import { BYTES_IN, CHUNK, CHUNK_BITS, fairShare, MESSAGES_IN, roomBehindGap, scarce } from '../memory/chunks';
+import { connectionCount } from '../memory/layout';
+import { endFrom, insert, remove } from '../memory/range-set';
+import { Connection } from '../records/connection';
+import { connectionsOpen } from '../records/slab';
+import { REFUSED } from '../records/status';
 import {
-  DISCARD, gapSet, has, isMessage, ON_MESSAGE, ON_READABLE, ON_RESET, PEER_RESET, RAGGED, RECEIVE_DONE, receiveMap, Stream, UNKNOWN,
-} from "../records/stream";
-import { receiveBudget, releaseReceiveBuffers } from "./buffers";
-import { afterConsumed, afterRead, requestStop } from "./credit";
-import { raiseEvent } from "./events";
-import { maybeFree } from "./lifecycle";
+  DISCARD,
+  gapSet,
+  has,
+  isMessage,
+  ON_MESSAGE,
+  ON_READABLE,
+  ON_RESET,
+  PEER_RESET,
+  RAGGED,
+  RECEIVE_DONE,
+  receiveMap,
+  Stream,
+  UNKNOWN,
+} from '../records/stream';
+import { receiveBudget, releaseReceiveBuffers } from './buffers';
+import { afterConsumed, afterRead, requestStop } from './credit';
+import { raiseEvent } from './events';
+import { maybeFree } from './lifecycle';
 
 /** `read`: the end was reached. */
 export const AT_END: u32 = 0xffff_ffff;
@@ -143,7 +155,7 @@ function hasRoom(c: Connection, s: Stream, start: u64): bool {
 
 /** Whether the peer holds less than its share of what is kept of `budget`, each open message counted as a chunk. */
 function holdsLittle(c: Connection, budget: u32): bool {
-  const open = <u64>(c.peerMessages - c.finishedPeerMessages) << CHUNK_BITS;
+  const open = (<u64>(c.peerMessages - c.finishedPeerMessages)) << CHUNK_BITS;
   return c.dataReceived - c.dataConsumed + open < fairShare(budget, connectionCount);
 }
 

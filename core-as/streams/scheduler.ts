@@ -11,22 +11,34 @@
  * times the weight sends that many packets in a row. Passing a stream over costs a list rotation; a share covers at least a
  * sixteenth of a packet, so there are on average at most 16 of them for a packet.
  */
-import { onOutOfCredit } from "../congestion/congestion";
-import { fillDatagrams } from "../datagrams/send";
-import { STREAM, STREAM_FIN, STREAM_LEN, STREAM_OFF } from "../frames/types";
-import { varintSize, writeVarint } from "../frames/varint";
-import { copyOut } from "../memory/chunk-map";
-import { head, next, remove, rotate } from "../memory/list";
-import { foundEnd, foundStart, remove as removeRange, seek } from "../memory/range-set";
-import { canStage, stageReference } from "../packet/staging";
-import { at, BYTES_LIST, Connection, LOST_LIST, MESSAGES_LIST } from "../records/connection";
-import { REF_DATA } from "../records/flight";
+import { onOutOfCredit } from '../congestion/congestion';
+import { fillDatagrams } from '../datagrams/send';
+import { STREAM, STREAM_FIN, STREAM_LEN, STREAM_OFF } from '../frames/types';
+import { varintSize, writeVarint } from '../frames/varint';
+import { copyOut } from '../memory/chunk-map';
+import { head, next, remove, rotate } from '../memory/list';
+import { foundEnd, foundStart, remove as removeRange, seek } from '../memory/range-set';
+import { canStage, stageReference } from '../packet/staging';
+import { at, BYTES_LIST, Connection, LOST_LIST, MESSAGES_LIST } from '../records/connection';
+import { REF_DATA } from '../records/flight';
 import {
-  address, DEFAULT_WEIGHT, END_ACKED, END_PENDING, ENDED, has, isMessage, LOST_LINK, lostSet, SEND_LINK, sendMap, STARTED, Stream,
-} from "../records/stream";
-import { isBlocked } from "./blocked";
-import { byteCredit } from "./credit";
-import { endAlone } from "./send";
+  address,
+  DEFAULT_WEIGHT,
+  END_ACKED,
+  END_PENDING,
+  ENDED,
+  has,
+  isMessage,
+  LOST_LINK,
+  lostSet,
+  SEND_LINK,
+  STARTED,
+  Stream,
+  sendMap,
+} from '../records/stream';
+import { isBlocked } from './blocked';
+import { byteCredit } from './credit';
+import { endAlone } from './send';
 
 /** One packet in this many belongs to byte streams first. */
 const SHARE: u8 = 4;
@@ -124,7 +136,7 @@ function inTurn(c: Connection): Stream {
 
 /** Bytes of a turn. */
 function shareOf(c: Connection, s: Stream): i32 {
-  return max(1, <i32>c.packetSize * (<i32>s.weight + 1) / <i32>DEFAULT_WEIGHT);
+  return max(1, (<i32>c.packetSize * (<i32>s.weight + 1)) / <i32>DEFAULT_WEIGHT);
 }
 
 function mayStart(c: Connection, s: Stream): bool {

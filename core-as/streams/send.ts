@@ -6,19 +6,35 @@
  * before anything new. The list "lost" of the connection holds every stream with something to send that needs no credit: lost
  * bytes, or a lone end. How much may wait stands in buffers.ts.
  */
-import { copyIn, releaseBelow, releaseRest } from "../memory/chunk-map";
-import { BYTES_OUT } from "../memory/chunks";
-import { push, remove as unlink } from "../memory/list";
-import { endFrom, foundEnd, foundStart, insert, insertMerging, remove, seek } from "../memory/range-set";
-import { at, Connection, CONTROL_LIST, LOST_LIST, STARVED } from "../records/connection";
+import { copyIn, releaseBelow, releaseRest } from '../memory/chunk-map';
+import { BYTES_OUT } from '../memory/chunks';
+import { push, remove as unlink } from '../memory/list';
+import { endFrom, foundEnd, foundStart, insert, insertMerging, remove, seek } from '../memory/range-set';
+import { at, CONTROL_LIST, Connection, LOST_LIST, STARVED } from '../records/connection';
 import {
-  ackedSet, address, CONTROL_LINK, END_ACKED, END_PENDING, ENDED, has, isMessage, LOST_LINK, lostSet, ON_FINISHED, RESET, SEND_DONE,
-  SEND_RESET_STREAM, sendMap, STARTED, Stream, WANTS_ROOM,
-} from "../records/stream";
-import { queueNew, unblock } from "./blocked";
-import { bufferedOf, offerRoom, releaseSendBuffers, roomOf, sendBudget } from "./buffers";
-import { raiseEvent } from "./events";
-import { maybeFree } from "./lifecycle";
+  ackedSet,
+  address,
+  CONTROL_LINK,
+  END_ACKED,
+  END_PENDING,
+  ENDED,
+  has,
+  isMessage,
+  LOST_LINK,
+  lostSet,
+  ON_FINISHED,
+  RESET,
+  SEND_DONE,
+  SEND_RESET_STREAM,
+  STARTED,
+  Stream,
+  sendMap,
+  WANTS_ROOM,
+} from '../records/stream';
+import { queueNew, unblock } from './blocked';
+import { bufferedOf, offerRoom, releaseSendBuffers, roomOf, sendBudget } from './buffers';
+import { raiseEvent } from './events';
+import { maybeFree } from './lifecycle';
 
 /** Takes up to `length` bytes; fewer when the buffer or the pool is full, and then ON_WRITABLE follows. */
 export function write(c: Connection, s: Stream, source: usize, length: u32): u32 {

@@ -1,10 +1,10 @@
 /** Figures of streams, computed when they are asked for: from what a record knows, and over all records of a connection. */
-import { results } from "../memory/layout";
-import { next } from "../memory/list";
-import { covered } from "../memory/range-set";
-import { Connection } from "../records/connection";
-import { ackedSet, ALL_LINK, canReceive, canSend, gapSet, has, isMessage, RESET, Stream } from "../records/stream";
-import { bufferedOf } from "./buffers";
+import { results } from '../memory/layout';
+import { next } from '../memory/list';
+import { covered } from '../memory/range-set';
+import { Connection } from '../records/connection';
+import { ALL_LINK, ackedSet, canReceive, canSend, gapSet, has, isMessage, RESET, Stream } from '../records/stream';
+import { bufferedOf } from './buffers';
 
 /** Fills the results with the figures of one stream; bindings/stream-stats.ts names them in this order. */
 export function streamFigures(s: Stream): void {
@@ -60,5 +60,5 @@ function left(all: u64, used: u64): u64 {
 }
 
 function put(index: i32, value: f64): void {
-  store<f64>(results + (<usize>index << 3), value);
+  store<f64>(results + ((<usize>index) << 3), value);
 }

@@ -5,10 +5,10 @@
  * most a quarter, messages being received what is left. And the last of each share (an eighth of the slab) are for connections
  * that hold few of the kind, so that one peer cannot keep out the others.
  */
-import { STREAM_SIZE, streamBucketMask, streamBuckets, streamCount, streamSlab } from "../memory/layout";
-import { next, push, remove } from "../memory/list";
-import { ALL_LIST, at, Connection } from "../records/connection";
-import { address, ALL_LINK, DEFAULT_WEIGHT, MESSAGE, OWN, Stream, STREAM_USED, UNKNOWN } from "../records/stream";
+import { STREAM_SIZE, streamBucketMask, streamBuckets, streamCount, streamSlab } from '../memory/layout';
+import { next, push, remove } from '../memory/list';
+import { ALL_LIST, at, Connection } from '../records/connection';
+import { ALL_LINK, address, DEFAULT_WEIGHT, MESSAGE, OWN, STREAM_USED, Stream, UNKNOWN } from '../records/stream';
 
 /** Byte streams of a peer that count as few. */
 const FEW_STREAMS: u32 = 4;
@@ -73,7 +73,7 @@ export function addStream(c: Connection, id: u64, flags: u32): Stream {
 /** Gives the record back; the caller released what hangs on it. */
 export function removeStream(c: Connection, s: Stream): void {
   let link = bucketOf(c, s.id);
-  while (load<usize>(link) != address(s)) link = load<usize>(link) + offsetof<Stream>("tableNext");
+  while (load<usize>(link) != address(s)) link = load<usize>(link) + offsetof<Stream>('tableNext');
   store<usize>(link, s.tableNext);
   remove(at(c) + ALL_LIST, address(s), ALL_LINK);
   charge(s.flags, -1);
@@ -125,6 +125,6 @@ function charge(flags: u32, by: i32): void {
 }
 
 function bucketOf(c: Connection, id: u64): usize {
-  const mixed = (id ^ (<u64>at(c) << 28)) * 0x9e37_79b9_7f4a_7c15;
+  const mixed = (id ^ ((<u64>at(c)) << 28)) * 0x9e37_79b9_7f4a_7c15;
   return streamBuckets + ((<u32>(mixed >> 32) & streamBucketMask) << 2);
 }

@@ -9,12 +9,12 @@
  *
  * Windows never shrink: what a connection grew by comes back when it ends. Nothing is announced here (connection/control-frames.ts).
  */
-import { MAP_WINDOW } from "../memory/chunk-map";
-import { budgetBytes, BYTES_IN, MESSAGES_IN, scarce } from "../memory/chunks";
-import { MESSAGE_LIMIT } from "../memory/layout";
-import { Connection, SEND_MAX_DATA } from "../records/connection";
-import { ADAPTIVE, has, Stream } from "../records/stream";
-import { ticksOf } from "../records/ticks";
+import { MAP_WINDOW } from '../memory/chunk-map';
+import { BYTES_IN, budgetBytes, MESSAGES_IN, scarce } from '../memory/chunks';
+import { MESSAGE_LIMIT } from '../memory/layout';
+import { Connection, SEND_MAX_DATA } from '../records/connection';
+import { ADAPTIVE, has, Stream } from '../records/stream';
+import { ticksOf } from '../records/ticks';
 
 /** Largest stream window: what a ChunkMap spans. */
 export const MOST_WINDOW: u32 = MAP_WINDOW - 1_024;
@@ -53,7 +53,7 @@ export function stepOf(window: u32): u32 {
  */
 export function windowOf(c: Connection, wanted: u32): u32 {
   const most = <u32>min(<u64>min(wanted, MOST_WINDOW), budgetBytes(BYTES_IN));
-  return ensureConnection(c, most / 2 * 3) ? most : min(most, c.dataWindow / 3 * 2);
+  return ensureConnection(c, (most / 2) * 3) ? most : min(most, (c.dataWindow / 3) * 2);
 }
 
 /** Credit of `s` is about to be announced: makes its window larger if that is what the sender waits for. */

@@ -16,23 +16,29 @@
  * samples do not lower max_bw, as those of a bottleneck would (§4.1.1): a reader that pauses would make us forget what the path carries. prior_cwnd
  * (§5.6.4.4) is the window at ProbeRTT alone: loss bounds the window by the model and is never what set it.
  */
-import { Connection } from "../../records/connection";
-import { flightOf, SentPacket } from "../../records/flight";
-import { cubicAcked, cubicLossEpisode, cubicLost, cubicPersistent, cubicUndo } from "../cubic";
-import { initialWindow } from "../model";
-import { minimumWindow } from "../new-reno";
-import { reduction } from "./compete";
-import { initPacingRate, updateControlParameters } from "./control";
-import { countLossRange, handleLostPacket, saveStateUponLoss, updateCongestionSignals } from "./loss";
-import { updateAckAggregation, updateMinRtt } from "./path";
-import { checkProbeRtt, restartFromIdle } from "./probe-rtt";
-import { noteUpQueue } from "./probe-up";
-import { generateRateSample, rateAcked, rateSent } from "./rate-sample";
-import { bbrOf, isCompeting, minPipeCwnd, NO_STATE, smss } from "./record";
-import { advanceLatestDeliverySignals, beginLossRound, resetShortTermModel, updateLatestDeliverySignals } from "./signals";
+import { Connection } from '../../records/connection';
+import { flightOf, SentPacket } from '../../records/flight';
+import { cubicAcked, cubicLossEpisode, cubicLost, cubicPersistent, cubicUndo } from '../cubic';
+import { initialWindow } from '../model';
+import { minimumWindow } from '../new-reno';
+import { reduction } from './compete';
+import { initPacingRate, updateControlParameters } from './control';
+import { countLossRange, handleLostPacket, saveStateUponLoss, updateCongestionSignals } from './loss';
+import { updateAckAggregation, updateMinRtt } from './path';
+import { checkProbeRtt, restartFromIdle } from './probe-rtt';
+import { noteUpQueue } from './probe-up';
+import { generateRateSample, rateAcked, rateSent } from './rate-sample';
+import { bbrOf, isCompeting, minPipeCwnd, NO_STATE, smss } from './record';
+import { advanceLatestDeliverySignals, beginLossRound, resetShortTermModel, updateLatestDeliverySignals } from './signals';
 import {
-  checkDrainDone, checkFullBwReached, checkStartupDone, enterStartup, handleSpuriousLossDetection, resetFullBw, updateProbeBwCyclePhase,
-} from "./states";
+  checkDrainDone,
+  checkFullBwReached,
+  checkStartupDone,
+  enterStartup,
+  handleSpuriousLossDetection,
+  resetFullBw,
+  updateProbeBwCyclePhase,
+} from './states';
 
 /** OnInit (§5.2.1), on a model of zeros. */
 export function bbrInit(c: Connection, now: f64): void {

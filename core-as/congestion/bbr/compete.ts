@@ -14,14 +14,22 @@
  * What packets wait at the hosts themselves is no queue of others (`HostDelay`). A path with random loss never gets there: a CUBIC flow cannot fill a
  * queue on it, and its window would ruin ours.
  */
-import { STATE_COMPETE, STATE_PROBE_BW_CRUISE, STATE_PROBE_BW_DOWN } from "../../codes.generated";
-import { Connection } from "../../records/connection";
-import { BETA_CUBIC, cubicBegin, cubicLost, cubicWindowNow } from "../cubic";
+import { STATE_COMPETE, STATE_PROBE_BW_CRUISE, STATE_PROBE_BW_DOWN } from '../../codes.generated';
+import { Connection } from '../../records/connection';
+import { BETA_CUBIC, cubicBegin, cubicLost, cubicWindowNow } from '../cubic';
 import {
-  CompetingRounds, DeepQueue, DrainingRounds, LineBwDecay, MostCompetingLoss, PoorBeta, PoorShare, PoorShareDeep, ResumingRounds,
-} from "./constants";
-import { Bbr, minPipeCwnd } from "./record";
-import { resetShortTermModel } from "./signals";
+  CompetingRounds,
+  DeepQueue,
+  DrainingRounds,
+  LineBwDecay,
+  MostCompetingLoss,
+  PoorBeta,
+  PoorShare,
+  PoorShareDeep,
+  ResumingRounds,
+} from './constants';
+import { Bbr, minPipeCwnd } from './record';
+import { resetShortTermModel } from './signals';
 
 /** Whether somebody else keeps the queue. */
 export function queueIsHeld(b: Bbr): bool {

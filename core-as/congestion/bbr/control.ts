@@ -5,16 +5,30 @@
  * arrives would let the rate sink by the loss with each round, and only the probes would bring it back.
  */
 import {
-  STATE_DRAIN, STATE_PROBE_BW_CRUISE, STATE_PROBE_BW_DOWN, STATE_PROBE_BW_UP, STATE_PROBE_RTT, STATE_STARTUP,
-} from "../../codes.generated";
-import { Connection } from "../../records/connection";
-import { initialWindow } from "../model";
+  STATE_DRAIN,
+  STATE_PROBE_BW_CRUISE,
+  STATE_PROBE_BW_DOWN,
+  STATE_PROBE_BW_UP,
+  STATE_PROBE_RTT,
+  STATE_STARTUP,
+} from '../../codes.generated';
+import { Connection } from '../../records/connection';
+import { initialWindow } from '../model';
 import {
-  CompetePacingGain, DefaultCwndGain, DrainPacingGain, Headroom, MostSendQuantum, PacingMargin, ProbeDownPacingGain, ProbeRTTCwndGain,
-  ProbeUpCwndGain, ProbeUpPacingGain, StartupPacingGain,
-} from "./constants";
-import { bdpMultiple, quantized } from "./path";
-import { Bbr, isCompeting, isInProbeBw, minPipeCwnd, smss } from "./record";
+  CompetePacingGain,
+  DefaultCwndGain,
+  DrainPacingGain,
+  Headroom,
+  MostSendQuantum,
+  PacingMargin,
+  ProbeDownPacingGain,
+  ProbeRTTCwndGain,
+  ProbeUpCwndGain,
+  ProbeUpPacingGain,
+  StartupPacingGain,
+} from './constants';
+import { bdpMultiple, quantized } from './path';
+import { Bbr, isCompeting, isInProbeBw, minPipeCwnd, smss } from './record';
 
 /** InitPacingRate (§5.6.2), again with the first RTT sample. */
 export function initPacingRate(c: Connection, b: Bbr, rtt: f64): void {
@@ -73,11 +87,16 @@ function cap(c: Connection, b: Bbr): f64 {
 /** §5.6.1 */
 function pacingGain(b: Bbr): f64 {
   switch (<u32>b.state) {
-    case STATE_STARTUP: return StartupPacingGain;
-    case STATE_DRAIN: return DrainPacingGain;
-    case STATE_PROBE_BW_DOWN: return ProbeDownPacingGain;
-    case STATE_PROBE_BW_UP: return ProbeUpPacingGain;
-    default: return 1;
+    case STATE_STARTUP:
+      return StartupPacingGain;
+    case STATE_DRAIN:
+      return DrainPacingGain;
+    case STATE_PROBE_BW_DOWN:
+      return ProbeDownPacingGain;
+    case STATE_PROBE_BW_UP:
+      return ProbeUpPacingGain;
+    default:
+      return 1;
   }
 }
 

@@ -12,19 +12,29 @@
  * A path that loses without a queue because a policer drops is met by `ExcessiveLoss`. With `randomLoss` 0, which is where it stays
  * on a path that loses only when its queue is full, the response to a probe is the draft's.
  */
-import { STATE_PROBE_BW_REFILL, STATE_PROBE_BW_UP, STATE_STARTUP } from "../../codes.generated";
-import { Connection } from "../../records/connection";
-import { SentPacket } from "../../records/flight";
-import { countWaitedRound } from "./compete";
+import { STATE_PROBE_BW_REFILL, STATE_PROBE_BW_UP, STATE_STARTUP } from '../../codes.generated';
+import { Connection } from '../../records/connection';
+import { SentPacket } from '../../records/flight';
+import { countWaitedRound } from './compete';
 import {
-  Beta, EthernetPayload, ExcessiveLoss, HostDelay, LeastRoundPackets, MostRandomLoss, PacketsPerAck, QuietRtt, QuietSlack, RandomLossGain,
-  WaitedRtt, WaitedSlack,
-} from "./constants";
-import { targetInflight, updateMaxBw } from "./path";
-import { lostSince } from "./rate-sample";
-import { Bbr, isCompeting, isProbingBw, NO_STATE, smss } from "./record";
-import { isTooHigh, threshold } from "./signals";
-import { startProbeBwDown } from "./states";
+  Beta,
+  EthernetPayload,
+  ExcessiveLoss,
+  HostDelay,
+  LeastRoundPackets,
+  MostRandomLoss,
+  PacketsPerAck,
+  QuietRtt,
+  QuietSlack,
+  RandomLossGain,
+  WaitedRtt,
+  WaitedSlack,
+} from './constants';
+import { targetInflight, updateMaxBw } from './path';
+import { lostSince } from './rate-sample';
+import { Bbr, isCompeting, isProbingBw, NO_STATE, smss } from './record';
+import { isTooHigh, threshold } from './signals';
+import { startProbeBwDown } from './states';
 
 /** HandleLostPacket (§5.5.10.2). */
 export function handleLostPacket(c: Connection, b: Bbr, record: SentPacket, now: f64): void {

@@ -1,10 +1,10 @@
 /** The model of the path: rounds, largest bandwidth, least RTT, aggregation of acknowledgements (draft-ietf-ccwg-bbr §5.5.1 to §5.5.9). */
-import { STATE_PROBE_RTT } from "../../codes.generated";
-import { Connection } from "../../records/connection";
-import { initialWindow } from "../model";
-import { ExtraAckedFilterLen, MinPipeCwndPackets, MinRTTFilterLen, MinRTTFilterRounds, PacketsPerAck, ProbeRTTCwndGain } from "./constants";
-import { rsAppLimited, rsDeliveryRate, rsPriorDelivered } from "./rate-sample";
-import { Bbr, minPipeCwnd, smss } from "./record";
+import { STATE_PROBE_RTT } from '../../codes.generated';
+import { Connection } from '../../records/connection';
+import { initialWindow } from '../model';
+import { ExtraAckedFilterLen, MinPipeCwndPackets, MinRTTFilterLen, MinRTTFilterRounds, PacketsPerAck, ProbeRTTCwndGain } from './constants';
+import { rsAppLimited, rsDeliveryRate, rsPriorDelivered } from './rate-sample';
+import { Bbr, minPipeCwnd, smss } from './record';
 
 /** StartRound (§5.5.1). */
 export function startRound(b: Bbr): void {

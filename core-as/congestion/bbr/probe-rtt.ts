@@ -1,14 +1,14 @@
 /** ProbeRTT (draft-ietf-ccwg-bbr §5.3.4) and the restart from idle (§5.4). */
-import { STATE_PROBE_RTT } from "../../codes.generated";
-import { Connection } from "../../records/connection";
-import { endCompete } from "./compete";
-import { ProbeRTTDuration } from "./constants";
-import { setPacingRate } from "./control";
-import { startRound } from "./path";
-import { markAppLimited, rsDelivered } from "./rate-sample";
-import { ACKS_PROBE_STOPPING, Bbr, isCompeting, isInProbeBw } from "./record";
-import { resetShortTermModel } from "./signals";
-import { enterStartup, startProbeBwCruise, startProbeBwDown } from "./states";
+import { STATE_PROBE_RTT } from '../../codes.generated';
+import { Connection } from '../../records/connection';
+import { endCompete } from './compete';
+import { ProbeRTTDuration } from './constants';
+import { setPacingRate } from './control';
+import { startRound } from './path';
+import { markAppLimited, rsDelivered } from './rate-sample';
+import { ACKS_PROBE_STOPPING, Bbr, isCompeting, isInProbeBw } from './record';
+import { resetShortTermModel } from './signals';
+import { enterStartup, startProbeBwCruise, startProbeBwDown } from './states';
 
 /** CheckProbeRTT (§5.3.4.3). */
 export function checkProbeRtt(c: Connection, b: Bbr, now: f64): void {

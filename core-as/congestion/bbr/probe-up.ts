@@ -8,10 +8,10 @@
  * Where the line has become faster, nothing waits. Beside another flow UP takes bandwidth away, max_bw grows, and the draft's three rounds hold:
  * they are what keeps our share.
  */
-import { STATE_PROBE_BW_UP } from "../../codes.generated";
-import { Connection } from "../../records/connection";
-import { PacketsPerAck, QuietRtt, QuietSlack, UpGrowth, UpQueueRounds } from "./constants";
-import { Bbr, smss } from "./record";
+import { STATE_PROBE_BW_UP } from '../../codes.generated';
+import { Connection } from '../../records/connection';
+import { PacketsPerAck, QuietRtt, QuietSlack, UpGrowth, UpQueueRounds } from './constants';
+import { Bbr, smss } from './record';
 
 /** UP begins. */
 export function resetUpQueue(b: Bbr): void {

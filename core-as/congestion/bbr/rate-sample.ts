@@ -4,9 +4,9 @@
  *
  * `rs…` is the sample of the ACK frame that is being dealt with (RS of the draft).
  */
-import { Connection } from "../../records/connection";
-import { SentPacket } from "../../records/flight";
-import { Bbr, bbrOf } from "./record";
+import { Connection } from '../../records/connection';
+import { SentPacket } from '../../records/flight';
+import { Bbr, bbrOf } from './record';
 
 /** Of the newest packet acknowledged by this frame. */
 export let rsHasData: bool = false;

@@ -2,10 +2,10 @@
  * What BBR knows: fields of the model chunk (congestion/model.ts), named as in draft-ietf-ccwg-bbr §2 and §4.1.2.1. Rates are bytes
  * per millisecond, volumes bytes, times ms; Infinity = not set.
  */
-import { STATE_COMPETE, STATE_PROBE_BW_DOWN, STATE_PROBE_BW_REFILL, STATE_PROBE_BW_UP, STATE_STARTUP } from "../../codes.generated";
-import { Connection } from "../../records/connection";
-import { Model } from "../model";
-import { MinPipeCwndPackets } from "./constants";
+import { STATE_COMPETE, STATE_PROBE_BW_DOWN, STATE_PROBE_BW_REFILL, STATE_PROBE_BW_UP, STATE_STARTUP } from '../../codes.generated';
+import { Connection } from '../../records/connection';
+import { Model } from '../model';
+import { MinPipeCwndPackets } from './constants';
 
 // ack_phase (§2.14)
 export const ACKS_INIT: u8 = 0;

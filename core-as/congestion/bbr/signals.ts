@@ -2,10 +2,10 @@
  * The signals that losses are judged by, and the short-term model they bound (draft-ietf-ccwg-bbr §5.5.10.2, §5.5.10.3). What follows from
  * them: loss.ts, states.ts.
  */
-import { Connection } from "../../records/connection";
-import { LeastLostPackets, LossThresh, QuietInterval, RandomLossMargin } from "./constants";
-import { rsDelivered, rsDeliveryRate, rsHasData, rsLost, rsPriorDelivered, rsTxInFlight } from "./rate-sample";
-import { Bbr, smss } from "./record";
+import { Connection } from '../../records/connection';
+import { LeastLostPackets, LossThresh, QuietInterval, RandomLossMargin } from './constants';
+import { rsDelivered, rsDeliveryRate, rsHasData, rsLost, rsPriorDelivered, rsTxInFlight } from './rate-sample';
+import { Bbr, smss } from './record';
 
 /** IsInflightTooHigh (§5.5.10.2) for the sample of this ACK. */
 export function isInflightTooHigh(c: Connection, b: Bbr): bool {

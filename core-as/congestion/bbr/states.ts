@@ -6,22 +6,44 @@
  * Each function is named after its counterpart there.
  */
 import {
-  STATE_DRAIN, STATE_PROBE_BW_CRUISE, STATE_PROBE_BW_DOWN, STATE_PROBE_BW_REFILL, STATE_PROBE_BW_UP, STATE_PROBE_RTT, STATE_STARTUP,
-} from "../../codes.generated";
-import { Connection } from "../../records/connection";
-import { nextRandom } from "../../records/random";
-import { endCompete, noteLineBw, queueIsHeld, startCompete } from "./compete";
+  STATE_DRAIN,
+  STATE_PROBE_BW_CRUISE,
+  STATE_PROBE_BW_DOWN,
+  STATE_PROBE_BW_REFILL,
+  STATE_PROBE_BW_UP,
+  STATE_PROBE_RTT,
+  STATE_STARTUP,
+} from '../../codes.generated';
+import { Connection } from '../../records/connection';
+import { nextRandom } from '../../records/random';
+import { endCompete, noteLineBw, queueIsHeld, startCompete } from './compete';
 import {
-  DrainRounds, FullBwGrowth, FullBwRounds, MostProbeRounds, ProbeWaitBase, ProbeWaitLeast, ProbeWaitSpread, StartupFullLossCnt,
-} from "./constants";
-import { inflightWithHeadroom } from "./control";
-import { advanceMaxBwFilter, bdpMultiple, inflightOf, startRound, targetInflight } from "./path";
-import { isUpQueueing, resetUpQueue } from "./probe-up";
-import { rsAppLimited, rsDeliveryRate, rsTxInFlight } from "./rate-sample";
+  DrainRounds,
+  FullBwGrowth,
+  FullBwRounds,
+  MostProbeRounds,
+  ProbeWaitBase,
+  ProbeWaitLeast,
+  ProbeWaitSpread,
+  StartupFullLossCnt,
+} from './constants';
+import { inflightWithHeadroom } from './control';
+import { advanceMaxBwFilter, bdpMultiple, inflightOf, startRound, targetInflight } from './path';
+import { isUpQueueing, resetUpQueue } from './probe-up';
+import { rsAppLimited, rsDeliveryRate, rsTxInFlight } from './rate-sample';
 import {
-  ACKS_INIT, ACKS_PROBE_FEEDBACK, ACKS_PROBE_STARTING, ACKS_PROBE_STOPPING, ACKS_REFILLING, Bbr, isCompeting, isInProbeBw, NO_STATE, smss,
-} from "./record";
-import { isInflightTooHigh, resetCongestionSignals, resetShortTermModel } from "./signals";
+  ACKS_INIT,
+  ACKS_PROBE_FEEDBACK,
+  ACKS_PROBE_STARTING,
+  ACKS_PROBE_STOPPING,
+  ACKS_REFILLING,
+  Bbr,
+  isCompeting,
+  isInProbeBw,
+  NO_STATE,
+  smss,
+} from './record';
+import { isInflightTooHigh, resetCongestionSignals, resetShortTermModel } from './signals';
 
 const MOST_UP_ROUNDS: u32 = 30;
 

@@ -26,7 +26,7 @@ import {
 import { headLength, queueOf } from '../datagrams/queue';
 import { results } from '../memory/layout';
 import { head, remove } from '../memory/list';
-import { eventPath, eventValue, nextPathEvent } from '../paths/events';
+import { nextPathEvent, outEventPath, outEventValue } from '../paths/events';
 import {
   at,
   Connection,
@@ -71,7 +71,7 @@ export function nextEvent(c: Connection): u32 {
   }
   if (c.paths != 0 || c.ids != 0) {
     const ofPath = nextPathEvent(c);
-    if (ofPath) return tell(ofPath, <f64>eventPath, <f64>eventValue);
+    if (ofPath) return tell(ofPath, <f64>outEventPath, <f64>outEventValue);
   }
   const ofStream = nextStreamEvent(c);
   if (ofStream) return ofStream;

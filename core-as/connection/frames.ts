@@ -44,7 +44,7 @@ import { has, isMessage, ON_STOPPED, RESET, SEND_DONE } from '../records/stream'
 import { receiveAck } from '../recovery/acknowledge';
 import { onMaxData, onMaxMessages, onMaxStreamData, onMaxStreams } from '../streams/credit';
 import { raiseEvent } from '../streams/events';
-import { found, locate } from '../streams/lifecycle';
+import { locate, outStream } from '../streams/lifecycle';
 import { onData, onPeerReset } from '../streams/receive';
 import { reset } from '../streams/send';
 import { onPeerClose } from './close';
@@ -53,22 +53,22 @@ import { onPeerClose } from './close';
 const MOST_STREAMS: u64 = 1 << 60;
 
 /** Whether the packet read last asks for an acknowledgement. */
-export let elicited: bool = false;
+export let outElicited: bool = false;
 /** Whether it had a frame that is not only about paths (RFC 9000 §9.1): the sender uses the path it came in on. */
-export let nonProbing: bool = false;
+export let outNonProbing: bool = false;
 let datagrams: bool = false;
 
 /** Acts on all frames but DATAGRAM. Returns a transport error code, REFUSED, or 0. */
 export function receiveFrames(c: Connection, from: usize, to: usize, now: f64): u32 {
-  elicited = false;
-  nonProbing = false;
+  outElicited = false;
+  outNonProbing = false;
   datagrams = false;
   if (from >= to) return ERROR_PROTOCOL_VIOLATION;
   startReading(from, to);
   while (!atEnd()) {
     const type = readVarint();
-    if (type != PADDING && type != ACK && type != ACK_ECN && type != CONNECTION_CLOSE && type != APPLICATION_CLOSE) elicited = true;
-    if (type != PADDING && type != PATH_CHALLENGE && type != PATH_RESPONSE && type != NEW_CONNECTION_ID) nonProbing = true;
+    if (type != PADDING && type != ACK && type != ACK_ECN && type != CONNECTION_CLOSE && type != APPLICATION_CLOSE) outElicited = true;
+    if (type != PADDING && type != PATH_CHALLENGE && type != PATH_RESPONSE && type != NEW_CONNECTION_ID) outNonProbing = true;
     const error = receiveFrame(c, type, now);
     if (error) return error;
     if (failed) return ERROR_FRAME_ENCODING_ERROR;
@@ -122,8 +122,8 @@ function streamFrame(c: Connection, type: u64): u32 {
   const data = readBytes(length);
   if (failed) return ERROR_FRAME_ENCODING_ERROR;
   const error = locate(c, id, true);
-  if (error || !changetype<usize>(found)) return error;
-  return onData(c, found, offset, <u32>length, (type & STREAM_FIN) != 0, data);
+  if (error || !changetype<usize>(outStream)) return error;
+  return onData(c, outStream, offset, <u32>length, (type & STREAM_FIN) != 0, data);
 }
 
 function resetFrame(c: Connection): u32 {
@@ -132,8 +132,8 @@ function resetFrame(c: Connection): u32 {
   const finalSize = readVarint();
   if (failed) return ERROR_FRAME_ENCODING_ERROR;
   const error = locate(c, id, true);
-  if (error || !changetype<usize>(found)) return error;
-  return onPeerReset(c, found, code, finalSize);
+  if (error || !changetype<usize>(outStream)) return error;
+  return onPeerReset(c, outStream, code, finalSize);
 }
 
 /** Answered by RESET_STREAM with the same code (RFC 9000 §3.5). */
@@ -142,8 +142,8 @@ function stopFrame(c: Connection): u32 {
   const code = readVarint();
   if (failed) return ERROR_FRAME_ENCODING_ERROR;
   const error = locate(c, id, false);
-  if (error || !changetype<usize>(found)) return error;
-  const s = found;
+  if (error || !changetype<usize>(outStream)) return error;
+  const s = outStream;
   if (has(s, RESET | SEND_DONE)) return ERROR_NO_ERROR;
   s.peerStopCode = code;
   if (!isMessage(s)) raiseEvent(c, s, ON_STOPPED);
@@ -156,8 +156,8 @@ function maxStreamDataFrame(c: Connection): u32 {
   const limit = readVarint();
   if (failed) return ERROR_FRAME_ENCODING_ERROR;
   const error = locate(c, id, false);
-  if (error || !changetype<usize>(found)) return error;
-  onMaxStreamData(c, found, limit);
+  if (error || !changetype<usize>(outStream)) return error;
+  onMaxStreamData(c, outStream, limit);
   return ERROR_NO_ERROR;
 }
 

@@ -12,7 +12,7 @@ import { protect } from '../packet/protection';
 import { allowance } from '../paths/amplification';
 import { challengeData } from '../paths/challenge-data';
 import { challengeDue, noteChallenge } from '../paths/challenges';
-import { forgetResponses, nextResponsePath, takenData, takeResponse } from '../paths/responses';
+import { forgetResponses, nextResponsePath, outResponseData, takeResponse } from '../paths/responses';
 import { setAddress } from '../paths/switch';
 import { maybeReleasePaths } from '../paths/table';
 import { Connection } from '../records/connection';
@@ -58,7 +58,7 @@ function write(c: Connection, index: u8, now: f64): bool {
   const start = packet + HEADER;
   const limit = start + <usize>room - overhead;
   let end = start;
-  while (end + FRAME <= limit && takeResponse(c, index)) end = writeFrame(end, PATH_RESPONSE, takenData);
+  while (end + FRAME <= limit && takeResponse(c, index)) end = writeFrame(end, PATH_RESPONSE, outResponseData);
   const isFull = room == FULL_DATAGRAM;
   if (end + FRAME <= limit && challengeDue(p, now)) {
     const data = challengeData();

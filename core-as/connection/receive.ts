@@ -18,7 +18,7 @@ import { ACK_NOW, Connection, DRAINING, OPEN } from '../records/connection';
 import { REFUSED } from '../records/status';
 import { onReceived } from '../recovery/ack-policy';
 import { closeOnViolation, onPacketWhileClosing } from './close';
-import { deliverDatagrams, elicited, nonProbing, receiveFrames } from './frames';
+import { deliverDatagrams, outElicited, outNonProbing, receiveFrames } from './frames';
 
 /** RFC 9001 §6.6 */
 const MOST_FAILURES: u64 = 1 << 36;
@@ -66,8 +66,8 @@ export function receive(c: Connection, start: u32, size: u32, path: u32, now: f6
   }
   if (c.state != OPEN) return true;
   deliverDatagrams(c, frames, end);
-  onReceived(c, number, before, elicited, now);
-  if (nonProbing) {
+  onReceived(c, number, before, outElicited, now);
+  if (outNonProbing) {
     const isNewest = <i64>number > before;
     if (arrivedOn != c.activePath && isNewest) followed(c, arrivedOn, now);
     noteSpeaker(c, isNewest);

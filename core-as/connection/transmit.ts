@@ -59,16 +59,16 @@ const LEAST_CLOSE: u32 = 1 + 8 + 1 + 2;
 const BATCH_BYTES: u32 = 3 << 16;
 
 /** Index of the path they go to. */
-export let transmitPath: u32 = 0;
+export let outTransmitPath: u32 = 0;
 
 /** Writes up to `most` packets, fewer large ones; returns how many. Their places are in the tables of memory/layout.ts. */
 export function transmit(c: Connection, now: f64, most: u32): u32 {
   beginBatch();
   if (c.state == OPEN && c.paths) {
-    transmitPath = transmitProbe(c, now);
+    outTransmitPath = transmitProbe(c, now);
     if (written > 0) return written;
   }
-  transmitPath = c.activePath;
+  outTransmitPath = c.activePath;
   if (c.state == OPEN) transmitOpen(c, now, min(most, BATCH));
   else if (c.state == CLOSING && flagged(c, CLOSE_DUE)) transmitClose(c, now);
   return written;

@@ -6,7 +6,7 @@ import { free, open, openedHandle } from '../connection/open';
 import { completeReceived, receive } from '../connection/receive';
 import { handleTimeout } from '../connection/timeouts';
 import { nextTimer } from '../connection/timers';
-import { transmit, transmitPath } from '../connection/transmit';
+import { outTransmitPath, transmit } from '../connection/transmit';
 import { dequeue, enqueue, queueOf, waiting } from '../datagrams/queue';
 import { transfer } from '../memory/layout';
 import { frameSpace } from '../packet/size';
@@ -39,7 +39,7 @@ export function connectionReceive(handle: u32, start: u32, size: u32, path: u32,
 
 /** Number of packets written, and in the bits above 8 the index of the path that all of them go to. */
 export function connectionTransmit(handle: u32, now: f64, most: u32): u32 {
-  return transmit(the(handle), now, most) | (transmitPath << 8);
+  return transmit(the(handle), now, most) | (outTransmitPath << 8);
 }
 
 export function connectionNextTimeout(handle: u32): f64 {

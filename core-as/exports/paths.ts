@@ -2,7 +2,7 @@
 import { STATUS_INVALID_ARGUMENT, STATUS_OK, STATUS_OUT_OF_MEMORY } from '../codes.generated';
 import { transfer } from '../memory/layout';
 import { isThere } from '../paths/arrival';
-import { addedPath, addPath, keepPath, migrate, probePath, removePath, setPathRoute } from '../paths/host';
+import { addPath, keepPath, migrate, outAddedPath, probePath, removePath, setPathRoute } from '../paths/host';
 import { issueId, roomForIds } from '../paths/local-ids';
 import { assignWaiting } from '../paths/remote-ids';
 import { ACTIVE_CONNECTION_ID_LIMIT, ensureIds, giveMaskKeys, ID_FREE, localAt, remoteAt, TOKEN, tokenOf } from '../records/connection-ids';
@@ -12,7 +12,7 @@ import { put, the } from './handle';
 /** Adds a path; `routed`: its route id is the first 8 bytes of the transfer area. Its index, -1 when there is no room. */
 export function connectionAddPath(handle: u32, routed: bool, portOnly: bool, keepInterval: f64, now: f64): i32 {
   const status = addPath(the(handle), routed, routed ? load<u64>(transfer) : 0, portOnly, <u32>keepInterval, now);
-  return status == STATUS_OK ? <i32>addedPath : -1;
+  return status == STATUS_OK ? <i32>outAddedPath : -1;
 }
 
 export function connectionKeepPath(handle: u32, path: u32, interval: f64, now: f64): u32 {

@@ -15,8 +15,8 @@ import { closePairs, dropLeaf, freeSet, LEAF_RANGES, leafAt, leafCount, newLeaf,
 const SPAN_BITS: u32 = 10;
 
 /** What `seek` found. */
-export let foundStart: u64 = 0;
-export let foundEnd: u64 = 0;
+export let outStart: u64 = 0;
+export let outEnd: u64 = 0;
 
 /** Place of the range that `locate` found: its leaf and the index in that. */
 let leafIndex: u32 = 0;
@@ -29,20 +29,20 @@ export function count(set: usize): u32 {
   return top ? rangesIn(top) : 0;
 }
 
-/** Whether a range ends above `offset`; `foundStart` and `foundEnd` are the first that does. */
+/** Whether a range ends above `offset`; `outStart` and `outEnd` are the first that does. */
 export function seek(set: usize, base: u64, offset: u64): bool {
   const top = load<usize>(set);
   if (!top) return false;
   locate(top, <u32>base, <u32>(offset - base));
   if (index == rangesIn(leaf)) return false;
-  foundStart = absolute(load<u32>(pairAt(leaf, index)), base);
-  foundEnd = absolute(load<u32>(pairAt(leaf, index), 4), base);
+  outStart = absolute(load<u32>(pairAt(leaf, index)), base);
+  outEnd = absolute(load<u32>(pairAt(leaf, index), 4), base);
   return true;
 }
 
 /** End of the range that holds `offset` or ends there, `offset` if none does; above `base`. */
 export function endFrom(set: usize, base: u64, offset: u64): u64 {
-  return seek(set, base, offset - 1) && foundStart <= offset ? foundEnd : offset;
+  return seek(set, base, offset - 1) && outStart <= offset ? outEnd : offset;
 }
 
 /** Sum of the lengths of all ranges. */

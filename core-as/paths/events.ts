@@ -6,8 +6,8 @@ import { MOST_PATHS, NEWS_FAILED, NEWS_GONE, NEWS_PROVEN, pathAt, pathsOf } from
 import { maybeReleasePaths } from './table';
 
 /** Index of the path, and its value, of the event that `nextPathEvent` gave. */
-export let eventPath: u32 = 0;
-export let eventValue: u32 = 0;
+export let outEventPath: u32 = 0;
+export let outEventValue: u32 = 0;
 
 export function nextPathEvent(c: Connection): u32 {
   if (c.ids && idsOf(c).news) {
@@ -37,7 +37,7 @@ function take(c: Connection, index: u32, news: u8): bool {
 }
 
 function tell(kind: u32, path: u32, value: u32): u32 {
-  eventPath = path;
-  eventValue = value;
+  outEventPath = path;
+  outEventValue = value;
   return kind;
 }

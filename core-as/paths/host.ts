@@ -9,7 +9,7 @@ import { setAddress } from './switch';
 import { dropPath, ensurePaths, takePath } from './table';
 
 /** Index of the path that `addPath` added. */
-export let addedPath: u32 = 0;
+export let outAddedPath: u32 = 0;
 
 /**
  * A path that the host knows of: validated at once (as soon as the peer has supplied an id for it), kept until it is dropped. `route`: the id
@@ -28,7 +28,7 @@ export function addPath(c: Connection, routed: bool, route: u64, portOnly: bool,
   if (portOnly) p.sibling = c.activePath;
   assignSpare(c, p, false);
   challenge(c, index, now + validationTime(c, index), now);
-  addedPath = index;
+  outAddedPath = index;
   return STATUS_OK;
 }
 

@@ -16,14 +16,14 @@ export function nextResponsePath(c: Connection): u8 {
   return pathsOf(c).responses > 0 ? load<u8>(responseOf(c, 0), 8) : NO_PATH;
 }
 
-/** Takes the oldest answer for that path out: true when there was one; its data is `takenData`. */
-export let takenData: u64 = 0;
+/** Takes the oldest answer for that path out: true when there was one; its data is `outResponseData`. */
+export let outResponseData: u64 = 0;
 export function takeResponse(c: Connection, index: u8): bool {
   const all = pathsOf(c);
   for (let n: u32 = 0; n < <u32>all.responses; n++) {
     const place = responseOf(c, n);
     if (load<u8>(place, 8) != index) continue;
-    takenData = load<u64>(place);
+    outResponseData = load<u64>(place);
     all.responses--;
     memory.copy(place, responseOf(c, n + 1), responseOf(c, all.responses) - place);
     return true;

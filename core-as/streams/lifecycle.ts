@@ -29,8 +29,8 @@ import { afterPeerMessage, afterPeerStream, offerMessages } from './credit';
 import { raiseEvent } from './events';
 import { addStream, find, removeStream } from './table';
 
-/** The stream that `peerStream` or `ownStream` found; null (0) when it has ended. */
-export let found: Stream = changetype<Stream>(0);
+/** The stream that `locate` found; null (0) when it has ended. */
+export let outStream: Stream = changetype<Stream>(0);
 
 /** Opens a byte stream; null (0) when the peer allows no more or no record is left. */
 export function openStream(c: Connection): Stream {
@@ -49,13 +49,13 @@ export function openStream(c: Connection): Stream {
 
 /**
  * Finds the stream a frame of the peer speaks of, opening it and all below if it is new; `receiving`: the frame is about the
- * direction towards us. Sets `found`; returns a transport error code or REFUSED.
+ * direction towards us. Sets `outStream`; returns a transport error code or REFUSED.
  */
 export function locate(c: Connection, id: u64, receiving: bool): u32 {
   const own = (id & 1) == (flagged(c, INITIATOR) ? 0 : 1);
   const message = (id & 2) != 0;
   const index = id >> 2;
-  found = changetype<Stream>(0);
+  outStream = changetype<Stream>(0);
   if (message && own == receiving) return ERROR_STREAM_STATE_ERROR;
   if (own) {
     if (index >= <u64>(message ? c.openedMessages : c.openedStreams)) return ERROR_STREAM_STATE_ERROR;
@@ -63,7 +63,7 @@ export function locate(c: Connection, id: u64, receiving: bool): u32 {
     const error = openPeers(c, index, message);
     if (error) return error;
   }
-  found = find(c, id);
+  outStream = find(c, id);
   return ERROR_NO_ERROR;
 }
 

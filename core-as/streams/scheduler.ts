@@ -17,7 +17,7 @@ import { STREAM, STREAM_FIN, STREAM_LEN, STREAM_OFF } from '../frames/types';
 import { varintSize, writeVarint } from '../frames/varint';
 import { copyOut } from '../memory/chunk-map';
 import { head, next, remove, rotate } from '../memory/list';
-import { foundEnd, foundStart, remove as removeRange, seek } from '../memory/range-set';
+import { outEnd, outStart, remove as removeRange, seek } from '../memory/range-set';
 import { canStage, stageReference } from '../packet/staging';
 import { at, BYTES_LIST, Connection, LOST_LIST, MESSAGES_LIST } from '../records/connection';
 import { REF_DATA } from '../records/flight';
@@ -106,7 +106,7 @@ function fillBytes(c: Connection, to: usize, limit: usize): usize {
     const end = writeNew(c, s, to, limit, credit);
     if (end == to) break;
     c.dataSent += s.sentHighest - before;
-    s.share -= <i32>written;
+    s.share -= <i32>outWritten;
     if (s.sendNext >= s.sendEnd || isBlocked(c, s)) {
       if (s.sendNext < s.sendEnd) onOutOfCredit(c);
       s.share = min(s.share, 0);
@@ -146,12 +146,12 @@ function mayStart(c: Connection, s: Stream): bool {
 /** The first lost range of `s`, or its end alone. */
 function writeLost(c: Connection, s: Stream, to: usize, limit: usize): usize {
   if (!seek(lostSet(s), s.sendBase, s.sendBase)) return endAlone(s) ? writePiece(s, s.sendEnd, 0, to, limit) : to;
-  const start = foundStart;
-  const length = <u32>min(foundEnd - start, <u64>u32.MAX_VALUE);
+  const start = outStart;
+  const length = <u32>min(outEnd - start, <u64>u32.MAX_VALUE);
   const end = writePiece(s, start, length, to, limit);
   if (end == to) return to;
-  removeRange(lostSet(s), s.sendBase, start, start + written);
-  countRepeated(c, s, written);
+  removeRange(lostSet(s), s.sendBase, start, start + outWritten);
+  countRepeated(c, s, outWritten);
   return end;
 }
 
@@ -162,8 +162,8 @@ function writeNew(c: Connection, s: Stream, to: usize, limit: usize, credit: u64
   if (!isMessage(s)) length = min(length, s.sentHighest - s.sendNext + credit);
   const end = writePiece(s, s.sendNext, <u32>length, to, limit);
   if (end == to) return to;
-  if (s.sendNext < s.sentHighest) countRepeated(c, s, <u32>min(<u64>written, s.sentHighest - s.sendNext));
-  s.sendNext += written;
+  if (s.sendNext < s.sentHighest) countRepeated(c, s, <u32>min(<u64>outWritten, s.sentHighest - s.sendNext));
+  s.sendNext += outWritten;
   s.sentHighest = max(s.sentHighest, s.sendNext);
   return end;
 }
@@ -174,7 +174,7 @@ function countRepeated(c: Connection, s: Stream, bytes: u32): void {
 }
 
 /** Bytes the last `writePiece` took. */
-let written: u32 = 0;
+let outWritten: u32 = 0;
 
 /** One STREAM frame with up to `length` bytes from `offset`; `to` when it does not fit. */
 function writePiece(s: Stream, offset: u64, length: u32, to: usize, limit: usize): usize {
@@ -191,6 +191,6 @@ function writePiece(s: Stream, offset: u64, length: u32, to: usize, limit: usize
   copyOut(sendMap(s), offset, at, take);
   if (fin) s.flags &= ~END_PENDING;
   stageReference(s, REF_DATA, offset, take, fin);
-  written = take;
+  outWritten = take;
   return at + take;
 }

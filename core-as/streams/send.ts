@@ -9,7 +9,7 @@
 import { copyIn, releaseBelow, releaseRest } from '../memory/chunk-map';
 import { BYTES_OUT } from '../memory/chunks';
 import { push, remove as unlink } from '../memory/list';
-import { endFrom, foundEnd, foundStart, insert, insertMerging, remove, seek } from '../memory/range-set';
+import { endFrom, insert, insertMerging, outEnd, outStart, remove, seek } from '../memory/range-set';
 import { at, CONTROL_LIST, Connection, LOST_LIST, STARVED } from '../records/connection';
 import {
   ackedSet,
@@ -93,9 +93,9 @@ export function onSendLost(c: Connection, s: Stream, offset: u64, length: u32, f
   if (fin && !has(s, END_ACKED)) s.flags |= END_PENDING;
   let start = max(offset, s.sendBase);
   const end = offset + length;
-  while (start < end && seek(ackedSet(s), s.sendBase, start) && foundStart < end) {
-    if (foundStart > start) noteLost(s, start, foundStart);
-    start = foundEnd;
+  while (start < end && seek(ackedSet(s), s.sendBase, start) && outStart < end) {
+    if (outStart > start) noteLost(s, start, outStart);
+    start = outEnd;
   }
   if (start < end) noteLost(s, start, end);
   if (s.lost || endAlone(s)) push(at(c) + LOST_LIST, address(s), LOST_LINK);

@@ -123,7 +123,7 @@ class Naive {
 function rangesOf(core: TestCore, set: number, base: bigint): [number, number][] {
   const found: [number, number][] = [];
   for (let offset = base; core.call.rangeSeek!(set, base, offset); offset = base + BigInt(found.at(-1)![1])) {
-    const [start, end] = [core.value('foundStart'), core.value('foundEnd')];
+    const [start, end] = [core.value('outStart'), core.value('outEnd')];
     found.push([start - Number(base), end - Number(base)]);
   }
   expect(core.call.rangeCount!(set)).toBe(found.length);

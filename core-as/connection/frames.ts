@@ -35,8 +35,8 @@ import {
 } from '../frames/types';
 import { atEnd, cursor, end, failed, readByte, readBytes, readVarint, startReading } from '../frames/varint';
 import { arrivedOn } from '../paths/arrival';
-import { onChallenge } from '../paths/challenged';
 import { onRetire } from '../paths/local-ids';
+import { onChallenge } from '../paths/peer-challenge';
 import { newIdFrame } from '../paths/remote-ids';
 import { onResponse } from '../paths/validation';
 import { Connection, OPEN } from '../records/connection';

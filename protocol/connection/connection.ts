@@ -161,7 +161,7 @@ export class Connection {
   /** Takes a stream that the event `stream` offered. */
   acceptStream(id: number): void {
     this.#touch(this.#byteStreams().accept(id));
-    this.#owner.eventful(this);
+    this.#owner.eventful();
   }
 
   /** Refuses it; `code` is a StreamCode. */
@@ -286,9 +286,9 @@ export class Connection {
     }
     this.#finish(this.#core === null ? 'closed' : 'closing');
     this.#emit({ kind: 'closed', error: null, code, reason });
-    this.#owner.eventful(this);
-    if (this.#core === null) this.#owner.drained(this);
-    else this.#owner.touched(this);
+    this.#owner.eventful();
+    if (this.#core === null) this.#owner.drained();
+    else this.#owner.touched();
   }
 
   /** Figures of the data plane, null while there is none. */
@@ -405,7 +405,7 @@ export class Connection {
   #translate(kind: number, core: CoreConnection): void {
     const id = core.eventStream;
     const value = core.eventValue;
-    if (kind === EventKind.DRAINED) this.#owner.drained(this);
+    if (kind === EventKind.DRAINED) this.#owner.drained();
     else if (kind >= EventKind.PATH_CHANGED && kind !== EventKind.PATH_SUSPECTED) this.#translatePath(kind, id, value, core);
     else if (this.#ended) return;
     else if (kind === EventKind.MESSAGE) this.#emit({ kind: 'message', data: core.readMessage(id) });
@@ -421,7 +421,7 @@ export class Connection {
   #translatePath(kind: number, index: number, value: number, core: CoreConnection): void {
     const event = this.#makePaths(core).translate(kind, index, value);
     if (event !== null && !this.#ended) this.#emit(event);
-    this.#owner.touched(this);
+    this.#owner.touched();
   }
 
   /** Events of byte streams. What else the core reports (Complete acknowledged, key updated) is of no interest above. */
@@ -434,7 +434,7 @@ export class Connection {
     else if (kind === EventKind.STREAM_STOPPED) streams.stoppedByPeer(id, value);
     else return;
     // Prefaces and refusals are packets to send.
-    this.#owner.touched(this);
+    this.#owner.touched();
   }
 
   #closedByPeer(code: number, core: CoreConnection): void {
@@ -464,7 +464,7 @@ export class Connection {
   #ofPaths<T>(action: (paths: ConnectionPaths) => T): T {
     const result = action(this.#makePaths(this.#data()));
     // Ids to be exchanged are an event of the core.
-    this.#owner.eventful(this);
+    this.#owner.eventful();
     return this.#touch(result);
   }
 
@@ -488,7 +488,7 @@ export class Connection {
   }
 
   #touch<T>(result: T): T {
-    this.#owner.touched(this);
+    this.#owner.touched();
     return result;
   }
 }

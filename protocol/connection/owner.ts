@@ -2,21 +2,20 @@
 import type { ConnectionIds, CoreConnection } from '../../bindings/index.ts';
 import type { Path } from '../path.ts';
 import type { StreamLimits } from './byte-streams.ts';
-import type { Connection } from './connection.ts';
 
 /** Where a connection is in its life; it never goes back. */
 export type ConnectionState = 'handshaking' | 'open' | 'closing' | 'closed';
 /** How the other end's key is trusted: it was known beforehand, a password exchange ran over this connection, or not at all. */
 export type Verified = 'pinned' | 'password' | 'none';
 
-/** What the connection asks of its endpoint. */
+/** What a connection asks of its endpoint, which gives each connection an owner of its own. */
 export interface ConnectionOwner {
   /** The application called: there may be packets, and the next timeout may have changed. */
-  touched(connection: Connection): void;
+  touched(): void;
   /** There are events that no packet and no timeout announced. */
-  eventful(connection: Connection): void;
+  eventful(): void;
   /** The core has nothing more to do for it: ids and memory can be given back. */
-  drained(connection: Connection): void;
+  drained(): void;
   /** The connection uses one more path, or one less; not called for the first. */
   pathAdded(path: Path): void;
   pathRemoved(path: Path): void;

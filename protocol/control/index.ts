@@ -3,6 +3,7 @@ export type { KeepAlive } from '../../bindings/options.ts';
 export type { SocketAddress } from './address.ts';
 export * from './attach.ts';
 export * from './connect.ts';
+export { cutText } from './cut-text.ts';
 export * from './errors.ts';
 export {
   MAX_APP_TEXT,

@@ -9,8 +9,8 @@ import { LocalError } from '../../protocol/errors/index.ts';
 import type { IamUser, PairingMode, UserFingerprint, UserPush } from '../../protocol/records/index.ts';
 import type { IamChange, StateSetting, UserSetting } from './changes.ts';
 import type { Rules } from './rules.ts';
-import type { IamSecrets, IamState, PairingFlags, PasswordVerifier } from './state.ts';
-import type { UserEntry } from './users.ts';
+import type { IamSecrets, IamState, PairingFlags } from './state.ts';
+import type { PasswordVerifier, UserEntry } from './users.ts';
 
 /** What changes are checked against. */
 export interface DraftContext {

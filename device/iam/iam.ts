@@ -20,9 +20,10 @@ import { type Decision, Evaluator } from './evaluate.ts';
 import { availablePairingModes, pairLocalInitial, pairOpen, pairPasswordInvite, requirePairing } from './pairing.ts';
 import type { Attributes, IamConfiguration } from './policy.ts';
 import { defaultIamLimits, type IamLimits, Rules } from './rules.ts';
-import type { IamSecrets, IamState, PasswordVerifier } from './state.ts';
+import type { IamSecrets, IamState } from './state.ts';
 import { checkState } from './state-check.ts';
 import { type StateDocument, stateDocument } from './state-document.ts';
+import type { PasswordVerifier } from './users.ts';
 
 export interface IamOptions {
   readonly configuration: IamConfiguration;

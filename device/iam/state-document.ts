@@ -12,9 +12,9 @@
 import type { IamUser, UserFingerprint, UserPush } from '../../protocol/records/index.ts';
 import { JsonField } from './json-fields.ts';
 import type { Rules } from './rules.ts';
-import type { IamSecrets, IamState, PasswordVerifier } from './state.ts';
+import type { IamSecrets, IamState } from './state.ts';
 import { checkState } from './state-check.ts';
-import { type UserEntry, Users } from './users.ts';
+import { type PasswordVerifier, type UserEntry, Users } from './users.ts';
 
 const VERSION = 3;
 const SALT_LENGTH = 16;

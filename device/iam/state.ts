@@ -3,16 +3,7 @@
  *
  * No clear password is part of it: a user's rests as verifier, the one of open pairing sealed, and both only pass through here.
  */
-import type { Users } from './users.ts';
-
-/** What is left of a password: scrypt (N 2^14, r 8, p 1) of it. */
-export interface PasswordVerifier {
-  readonly kdf: 1;
-  /** 16 random bytes. */
-  readonly salt: Uint8Array;
-  /** Result of the key derivation, 16 to 64 bytes. */
-  readonly value: Uint8Array;
-}
+import type { PasswordVerifier, Users } from './users.ts';
 
 /** The pairing flags. */
 export interface PairingFlags {

@@ -6,7 +6,15 @@
 import { LocalError } from '../../protocol/errors/index.ts';
 import { packed, unpacked } from '../../protocol/packed-bytes.ts';
 import type { IamUser } from '../../protocol/records/index.ts';
-import type { PasswordVerifier } from './state.ts';
+
+/** Stands in for a password: its scrypt hash (N 2^14, r 8, p 1). */
+export interface PasswordVerifier {
+  readonly kdf: 1;
+  /** 16 random bytes. */
+  readonly salt: Uint8Array;
+  /** Result of the key derivation, 16 to 64 bytes. */
+  readonly value: Uint8Array;
+}
 
 /** A user and what is left of the password. */
 export interface UserEntry {

@@ -1,10 +1,7 @@
-/** A notification to try a user's push settings with (reference §1.4): what the provider says of it goes back, whatever it is. */
-import { Status } from '../../../protocol/coap/index.ts';
+/** Sends test notifications (reference §1.4) and returns the provider's answer, whatever it is. */
 import { asSvcError, LocalError } from '../../../protocol/errors/index.ts';
-import { encodePushAnswer, type PushAnswer, type UserPush } from '../../../protocol/records/index.ts';
-import { endpoint, type IamEndpoint } from './endpoint.ts';
+import type { PushAnswer, UserPush } from '../../../protocol/records/index.ts';
 import type { IamHost } from './host.ts';
-import { aboutUser, usernameOf } from './users.ts';
 
 const NOTIFICATION = { title: 'Test', body: 'This is a test notification' };
 
@@ -36,18 +33,3 @@ export class PushTests {
     }
   }
 }
-
-export const pushTest: IamEndpoint = endpoint({
-  method: 'POST',
-  path: '/iam/users/{username}/push-test',
-  action: 'IAM:SendUserPushTest',
-  attributes: aboutUser,
-  checks: ['action'],
-  answer: async (request) => {
-    const user = request.iam.user(usernameOf(request));
-    if (user === undefined) throw new LocalError('NOT_FOUND', 'No such user');
-    const { token, projectId } = user.push ?? {};
-    if (!token || !projectId) throw new LocalError('NOT_FOUND', 'The user has no push settings');
-    return { status: Status.CREATED, payload: encodePushAnswer(await request.pushTests.send({ token, projectId })) };
-  },
-});

@@ -2,7 +2,7 @@
 import { deviceEndpoints } from './device.ts';
 import type { IamEndpoint } from './endpoint.ts';
 import { pairingEndpoints } from './pairing.ts';
-import { pushTest } from './push-test.ts';
+import { pushTest } from './user-push.ts';
 import { userSettingEndpoints } from './user-settings.ts';
 import { userEndpoints } from './users.ts';
 

@@ -1,6 +1,5 @@
 /** What a device can be made with, each by the setter of the same name. */
 import type { Environment } from '../transport/environment.ts';
-import type { Device } from './device.ts';
 
 /** Everything here can also be given later, by the setter of the same name. */
 export interface DeviceOptions {
@@ -20,8 +19,23 @@ export interface DeviceOptions {
   basestationAttach?: boolean;
 }
 
-/** Gives a new device what its options say. @throws LocalError as the setters */
-export function applyOptions(device: Device, options: DeviceOptions): void {
+/** The setters of a device that its options call. */
+interface OptionSetters {
+  setProductId(id: string): void;
+  setDeviceId(id: string): void;
+  setPrivateKey(pem: string): void;
+  setServerUrl(url: string): void;
+  setServerPort(port: number): void;
+  setServerFingerprint(fingerprint: string): void;
+  setAppName(name: string): void;
+  setAppVersion(version: string): void;
+  setLocalPort(port: number): void;
+  setP2pPort(port: number): void;
+  setBasestationAttach(attach: boolean): void;
+}
+
+/** Calls the setter of each option that is given. @throws LocalError as the setters */
+export function applyOptions(device: OptionSetters, options: DeviceOptions): void {
   if (options.productId !== undefined) device.setProductId(options.productId);
   if (options.deviceId !== undefined) device.setDeviceId(options.deviceId);
   if (options.privateKey !== undefined) device.setPrivateKey(options.privateKey);

@@ -1,13 +1,12 @@
 /**
- * Layers are law (ARCHITECTURE.md, "The layers"): every import of every source file is read and held against the arrows. Node modules
- * and packages are checked too: the pure layers may import only what is named here.
+ * Layers are law (ARCHITECTURE.md, "The layers" and "Inside the folders"): every import of every source file is read and held against the
+ * arrows, between the top folders and inside them. Node modules and packages are checked too: the pure layers may import only what is named here.
  */
-import { readdirSync, readFileSync } from 'node:fs';
-import { basename, dirname, join, relative } from 'node:path';
-import { fileURLToPath } from 'node:url';
+import { readdirSync } from 'node:fs';
+import { basename } from 'node:path';
 import { describe, expect, it } from 'vitest';
-
-const root = fileURLToPath(new URL('../..', import.meta.url));
+import { breaches, circles, foldersInOrder } from './folder-order.ts';
+import { type ImportGraph, importGraph, imports, root, sources, stripped, targetOf, textOf } from './imports.ts';
 
 /** Layer → layers it may import besides itself. `transport/node` and `transport/browser` are shells around the pure rest of transport. */
 const mayImport: Record<string, readonly string[]> = {
@@ -42,6 +41,16 @@ const packages: Record<string, RegExp> = {
 
 const folders = ['core-as', 'bindings', 'protocol', 'transport', 'device', 'client', 'server', 'cli'];
 
+/** Top folders whose inside has an order: one line each in ARCHITECTURE.md. */
+const ordered = ['protocol', 'transport', 'device', 'client'];
+/** Top folders that have none: too few files. */
+const unordered = ['bindings', 'cli'];
+
+/** Circles of files that stay, each with its reason. */
+const knownCircles: Readonly<Record<string, string>> = {
+  'transport/session/requests.ts ↔ transport/session/session.ts': 'types only: requests take what all sessions of a host share',
+};
+
 describe('layers', () => {
   for (const folder of folders) {
     it(`${folder} imports only what lies to its left`, () => {
@@ -68,6 +77,83 @@ describe('layers', () => {
   });
 });
 
+describe('inside the folders', () => {
+  const orders = foldersInOrder(textOf('ARCHITECTURE.md'));
+
+  it('ARCHITECTURE.md gives the order of each', () => {
+    expect([...orders.keys()].sort()).toEqual([...ordered].sort());
+  });
+
+  for (const folder of ordered) {
+    it(`${folder}/ imports only what lies lower`, () => {
+      expect(breaches(folder, orders.get(folder) ?? [], importGraph(folder))).toEqual([]);
+    });
+  }
+
+  it('no files import one another in a circle but those that are listed with a reason', () => {
+    const found = [...ordered, ...unordered].flatMap((folder) => circles(importGraph(folder)));
+    expect(found.sort()).toEqual(Object.keys(knownCircles).sort());
+  });
+});
+
+describe('the order inside a folder', () => {
+  const document = 'Text.\n\n- `protocol/`: errors, path.ts → coap → endpoint → index.ts\n- `device/`: no order.\n';
+  const order = foldersInOrder(document).get('protocol') ?? [];
+  const graph: ImportGraph = new Map([
+    ['protocol/path.ts', []],
+    ['protocol/errors/codes.ts', []],
+    ['protocol/errors/index.ts', ['protocol/errors/codes.ts']],
+    ['protocol/coap/message.ts', ['protocol/errors/index.ts']],
+    ['protocol/coap/codes.ts', ['protocol/coap/message.ts']],
+    ['protocol/endpoint/dial.ts', ['protocol/path.ts', 'protocol/coap/codes.ts']],
+    ['protocol/index.ts', ['protocol/endpoint/dial.ts']],
+  ]);
+  const plus = (file: string, ...targets: string[]): ImportGraph => new Map([...graph, [file, [...(graph.get(file) ?? []), ...targets]]]);
+
+  it('is read from a line of the document', () => {
+    expect([...foldersInOrder(document)]).toEqual([['protocol', [['errors', 'path.ts'], ['coap'], ['endpoint'], ['index.ts']]]]);
+    expect(() => foldersInOrder(document + document)).toThrow('protocol/ has two orders');
+  });
+
+  it('allows imports that lead downwards or stay in an entry', () => {
+    expect(breaches('protocol', order, graph)).toEqual([]);
+  });
+
+  it('finds an import that leads upwards, or aside in its rank', () => {
+    const upward = plus('protocol/coap/message.ts', 'protocol/endpoint/dial.ts');
+    expect(breaches('protocol', order, upward)).toEqual(['protocol/coap/message.ts → protocol/endpoint/dial.ts']);
+    const aside = plus('protocol/errors/codes.ts', 'protocol/path.ts');
+    expect(breaches('protocol', order, aside)).toEqual(['protocol/errors/codes.ts → protocol/path.ts']);
+  });
+
+  it('finds an entry that is not named, and one that does not exist', () => {
+    expect(breaches('protocol', order, plus('protocol/cbor/index.ts'))).toEqual(['protocol/cbor is not named']);
+    expect(breaches('protocol', [['cbor'], ...order], graph)).toEqual(['protocol/cbor does not exist']);
+    expect(breaches('protocol', [...order, ['errors']], graph)).toContain('protocol/errors is named twice');
+  });
+
+  it('finds an import of an entry that is not named', () => {
+    const stray = new Map([...plus('protocol/endpoint/dial.ts', 'protocol/cbor/index.ts'), ['protocol/cbor/index.ts', []]]);
+    expect(breaches('protocol', order, stray)).toContain('protocol/endpoint/dial.ts → protocol/cbor/index.ts');
+  });
+
+  it('finds circles of files, also of one file and through others', () => {
+    expect(circles(graph)).toEqual([]);
+    expect(circles(plus('protocol/path.ts', 'protocol/path.ts'))).toEqual(['protocol/path.ts']);
+    expect(circles(plus('protocol/errors/codes.ts', 'protocol/coap/codes.ts'))).toEqual([
+      'protocol/coap/codes.ts ↔ protocol/coap/message.ts ↔ protocol/errors/codes.ts ↔ protocol/errors/index.ts',
+    ]);
+  });
+
+  it('finds them in the real tree when one import is added', () => {
+    const real = importGraph('protocol');
+    const [low, high] = ['protocol/path.ts', 'protocol/endpoint/endpoint.ts'];
+    const changed = new Map([...real, [low, [...real.get(low)!, high]]]);
+    expect(breaches('protocol', foldersInOrder(textOf('ARCHITECTURE.md')).get('protocol')!, changed)).toEqual([`${low} → ${high}`]);
+    expect(circles(changed)).toHaveLength(1);
+  });
+});
+
 describe('purity of protocol, session, simulator and driver', () => {
   const pure = [...sources('protocol'), ...sources('transport').filter((file) => layer(file) === 'transport')];
   const host = /\b(Date|Math\.random|globalThis|performance|setTimeout|setInterval|setImmediate|queueMicrotask|process|Buffer|console)\b/;
@@ -89,33 +175,11 @@ describe('size of files', () => {
     const long = folders
       .flatMap(sources)
       .filter((file) => !file.includes('.generated.') && !/aead\/.*rounds/.test(file))
-      .map((file) => ({ file, lines: readFileSync(join(root, file), 'utf8').split('\n').length }))
+      .map((file) => ({ file, lines: textOf(file).split('\n').length }))
       .filter(({ lines }) => lines > 500);
     expect(long).toEqual([]);
   });
 });
-
-function sources(folder: string): string[] {
-  return readdirSync(join(root, folder), { recursive: true, withFileTypes: true })
-    .filter((entry) => entry.isFile() && entry.name.endsWith('.ts'))
-    .map((entry) => relative(root, join(entry.parentPath ?? entry.path, entry.name)));
-}
-
-/** Source without comments and string contents, so that prose may name what code may not. */
-function stripped(file: string): string {
-  return readFileSync(join(root, file), 'utf8')
-    .replace(/\/\*[\s\S]*?\*\//g, (comment) => comment.replace(/[^\n]/g, ' '))
-    .replace(/(^|[^:'"`])\/\/.*$/gm, '$1')
-    .replace(/'(?:[^'\\\n]|\\.)*'|"(?:[^"\\\n]|\\.)*"/g, "''")
-    .replace(/`(?:[^`\\$]|\\.)*`/g, "''");
-}
-
-function imports(file: string): string[] {
-  const text = readFileSync(join(root, file), 'utf8').replace(/\/\*[\s\S]*?\*\//g, '');
-  const pattern =
-    /(?:^|\n)\s*(?:import|export)\b[^'";]*?from\s*['"]([^'"]+)['"]|(?:^|\n)\s*import\s*['"]([^'"]+)['"]|\bimport\(\s*['"]([^'"]+)['"]/g;
-  return [...text.matchAll(pattern)].map((match) => (match[1] ?? match[2] ?? match[3]) as string);
-}
 
 function layer(file: string): string {
   const [folder = '', second = ''] = file.split('/');
@@ -126,8 +190,8 @@ function layer(file: string): string {
 
 function violation(file: string, specifier: string): string[] {
   const from = layer(file);
-  if (specifier.startsWith('.')) {
-    const target = relative(root, join(root, dirname(file), specifier));
+  const target = targetOf(file, specifier);
+  if (target !== null) {
     const to = layer(target);
     const allowed = to === from || (mayImport[from] ?? []).includes(to);
     return allowed ? [] : [`${file} → ${target}`];

@@ -1,8 +1,8 @@
 /**
  * CoAP requests and answers, both ways, over one reliable channel that carries whole messages in any order. Sans-IO.
  *
- * Ask `nextMessage` until null and `nextEvent` until null after `request`, `respond`, `cancel`, `receive`, `handleTimeout` and `close`;
- * ask `nextTimeout` again after the same calls. Time is `now`, monotonic milliseconds.
+ * After `request`, `respond`, `release`, `cancel`, `receive`, `handleTimeout` and `close`: `transmit` until null, `nextEvent` until null, then
+ * `nextTimeout`. Time is `now`, monotonic milliseconds.
  *
  * What is not here: routing (`router.ts`), the channel, and who may ask what.
  */
@@ -111,7 +111,7 @@ export class Exchanges {
   }
 
   /** The next message for the channel, at most R bytes; null when none waits. */
-  nextMessage(): Uint8Array | null {
+  transmit(): Uint8Array | null {
     return this.#outbox.take();
   }
 
@@ -149,14 +149,15 @@ export class Exchanges {
     return this.#responder.nextExchange;
   }
 
-  /** Monotonic milliseconds, Infinity for none. */
+  /** When to call `handleTimeout`, ms; Infinity for never. */
   nextTimeout(): number {
-    return Math.min(this.#requester.deadline(), this.#responder.deadline());
+    return Math.min(this.#requester.nextTimeout(), this.#responder.nextTimeout());
   }
 
+  /** Gives up what has taken too long: our requests, with an event, and bodies in blocks. */
   handleTimeout(now: number): void {
-    this.#requester.expire(now);
-    this.#responder.expire(now);
+    this.#requester.handleTimeout(now);
+    this.#responder.handleTimeout(now);
   }
 
   /** The channel is gone: our requests fail with `error`, those of the other end are cancelled, waiting messages are dropped. */

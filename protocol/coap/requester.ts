@@ -133,14 +133,15 @@ export class Requester {
     else if (this.#isFresh(exchange, head)) this.#complete(exchange, head, message.payload);
   }
 
-  /** Earliest deadline, Infinity for none. */
-  deadline(): number {
+  /** When to call `handleTimeout`, ms; Infinity for never. Ask again after every call. */
+  nextTimeout(): number {
     let earliest = Number.POSITIVE_INFINITY;
     for (const { deadline } of this.#byId.values()) earliest = Math.min(earliest, deadline);
     return earliest;
   }
 
-  expire(now: number): void {
+  /** Gives up the requests whose time is over: `timeout` is emitted for each. */
+  handleTimeout(now: number): void {
     for (const exchange of [...this.#byId.values()]) {
       if (exchange.deadline > now) continue;
       this.cancel(exchange.id);

@@ -148,15 +148,16 @@ export class Responder {
     return true;
   }
 
-  /** Earliest deadline, Infinity for none. */
-  deadline(): number {
+  /** When to call `handleTimeout`, ms; Infinity for never. Ask again after every call. */
+  nextTimeout(): number {
     let earliest = Number.POSITIVE_INFINITY;
     for (const { deadline } of this.#uploads.values()) earliest = Math.min(earliest, deadline);
     for (const { deadline } of this.#kept.values()) earliest = Math.min(earliest, deadline);
     return earliest;
   }
 
-  expire(now: number): void {
+  /** Drops the bodies whose time is over, half received or kept. */
+  handleTimeout(now: number): void {
     for (const [key, { deadline }] of this.#uploads) if (deadline <= now) this.#dropUpload(key);
     for (const [key, { deadline }] of this.#kept) if (deadline <= now) this.#dropKept(key);
   }

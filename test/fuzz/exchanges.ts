@@ -18,7 +18,7 @@ export const exchangesTarget: Target = {
     for (let step = 0; step < STEPS; step++) {
       const [from, to] = chance(random, 0.5) ? [one, other] : [other, one];
       act(random, from, now);
-      for (let message = from.nextMessage(); message !== null; message = from.nextMessage()) {
+      for (let message = from.transmit(); message !== null; message = from.transmit()) {
         if (seen.length < 200) seen.push(message.slice());
         if (chance(random, 0.05)) continue;
         to.receive(chance(random, 0.2) ? mutated(random, message) : message, now);
@@ -36,7 +36,7 @@ export const exchangesTarget: Target = {
     for (const each of [one, other]) {
       each.handleTimeout(now);
       each.close(new SvcError('CLOSED', 'over'));
-      while (each.nextMessage() !== null);
+      while (each.transmit() !== null);
       while (each.nextEvent() !== null);
       if (each.nextTimeout() !== Number.POSITIVE_INFINITY) throw new Error(`a closed end still waits for ${each.nextTimeout()}`);
     }

@@ -202,7 +202,7 @@ export class SessionRequests {
   #sendMessages(): void {
     const { connection } = this.#owner;
     for (;;) {
-      this.#held ??= this.#exchanges.nextMessage();
+      this.#held ??= this.#exchanges.transmit();
       const message = this.#held;
       if (message === null || whileOpen(() => connection.sendMessage(message), -1) < 0) return;
       this.#held = null;

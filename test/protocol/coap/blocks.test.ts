@@ -58,7 +58,7 @@ describe('blocks', () => {
     const { token } = next(client)!;
     client.receive(message(0x83, [...token], [], ascii('no')), 0);
     expect(responseOf(client.nextEvent()!).response).toEqual({ status: 403, payload: ascii('no') });
-    expect(client.nextMessage()).toBeNull();
+    expect(client.transmit()).toBeNull();
   });
 
   test.each<[string, CoapMessage['options']]>([

@@ -91,17 +91,17 @@ describe('bodies', () => {
     const pair = new Pair();
     const small = new Exchanges({ randomToken: (length) => new Uint8Array(length), maxBody: 100_000 });
     small.request({ method: 'GET', path: '/' }, 0);
-    pair.server.receive(small.nextMessage()!, 0);
+    pair.server.receive(small.transmit()!, 0);
     const event = pair.server.nextEvent();
     if (event?.kind !== 'request') throw new Error('no request');
     pair.server.respond(event.exchange, { status: 205, payload: body }, 0);
-    small.receive(pair.server.nextMessage()!, 0);
+    small.receive(pair.server.transmit()!, 0);
     const failed = small.nextEvent();
     expect(failed).toMatchObject({ kind: 'failed', error: { code: 'BAD_RESPONSE' } });
     expect(failed?.kind === 'failed' && failed.error).toBeInstanceOf(RemoteError);
 
     small.request({ method: 'GET', path: '/' }, 0);
-    small.nextMessage();
+    small.transmit();
     for (let offset = 0; offset < 3; offset++)
       small.receive(message(0x45, [0, 0, 0, 0, 0, 0, 0, 0], [option(23, blockNumber(offset * 40, 1, 7))], new Uint8Array(40 * KIB)), 0);
     expect(small.nextEvent()).toMatchObject({ kind: 'failed', error: { code: 'BAD_RESPONSE' } });
@@ -149,7 +149,7 @@ describe('bodies', () => {
     const event = pair.server.nextEvent();
     if (event?.kind !== 'request') throw new Error('no request');
     pair.server.respond(event.exchange, { status: 205, payload: new Uint8Array(2 * R) }, 0);
-    pair.server.nextMessage();
+    pair.server.transmit();
     expect(pair.server.nextTimeout()).toBe(1000);
     pair.advance(1000);
     expect(pair.server.nextTimeout()).toBe(Number.POSITIVE_INFINITY);

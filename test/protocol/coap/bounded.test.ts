@@ -18,7 +18,7 @@ function end(): Exchanges {
 
 function waiting(exchanges: Exchanges): number {
   let count = 0;
-  while (exchanges.nextMessage() !== null) count++;
+  while (exchanges.transmit() !== null) count++;
   return count;
 }
 
@@ -26,7 +26,7 @@ describe('an end that takes no messages', () => {
   test('cannot pile up requests for blocks by beginning its answer again and again', () => {
     const client = end();
     client.request({ method: 'GET', path: '/large' }, 0);
-    const { token } = decodeMessage(client.nextMessage()!);
+    const { token } = decodeMessage(client.transmit()!);
     const options = [uintOptionOf(OptionNumber.BLOCK2, blockValue({ number: 0, more: true, exponent: BERT }))];
     const first = encodeMessage({ code: CONTENT, token, options, payload: new Uint8Array(1024) });
     for (let i = 0; i < 10_000; i++) client.receive(first, i);
@@ -66,7 +66,7 @@ describe('bodies in blocks of many channels', () => {
       server.receive(encodeMessage({ code: POST, token: Uint8Array.of(token), options, payload: new Uint8Array(65_536) }), 0);
     }
     const codes: number[] = [];
-    for (let message = server.nextMessage(); message !== null; message = server.nextMessage()) codes.push(decodeMessage(message).code);
+    for (let message = server.transmit(); message !== null; message = server.transmit()) codes.push(decodeMessage(message).code);
     return codes;
   };
 
@@ -94,7 +94,7 @@ describe('bodies in blocks of many channels', () => {
       server.receive(encodeMessage({ code: GET, token: Uint8Array.of(token), options, payload: NOTHING }), 0);
       for (let event = server.nextEvent(); event !== null; event = server.nextEvent())
         if (event.kind === 'request') server.respond(event.exchange, { status: 205, payload: new Uint8Array(500_000) }, 0);
-      codes.push(decodeMessage(server.nextMessage()!).code);
+      codes.push(decodeMessage(server.transmit()!).code);
     }
     expect(codes).toEqual([CONTENT, CONTENT, 0xa3]);
     server.handleTimeout(60_000);

@@ -28,7 +28,7 @@ describe('messages that mean nothing', () => {
       incoming: 0,
       [counter]: 1,
     });
-    expect([end.nextEvent(), end.nextMessage()]).toEqual([null, null]);
+    expect([end.nextEvent(), end.transmit()]).toEqual([null, null]);
   });
 
   test.each<[string, number, CoapMessage['options'], number, string]>([
@@ -91,7 +91,7 @@ describe('messages that mean nothing', () => {
     const server = new Exchanges({ randomToken: () => new Uint8Array(8), criticalOptions: [OptionNumber.URI_QUERY] });
     const client = lone();
     client.request({ method: 'GET', path: '/sensors', query: ['u=Cel', 'ü'] }, 0);
-    server.receive(client.nextMessage()!, 0);
+    server.receive(client.transmit()!, 0);
     expect(server.nextEvent()).toMatchObject({ kind: 'request', request: { query: ['u=Cel', 'ü'] } });
   });
 
@@ -112,7 +112,7 @@ describe('messages that mean nothing', () => {
     const server = lone();
     for (let i = 0; i < 10_000; i++) server.receive(message(5, [i & 255, i >> 8], []), 0);
     let waiting = 0;
-    while (server.nextMessage() !== null) waiting++;
+    while (server.transmit() !== null) waiting++;
     expect(waiting).toBe(256);
     expect(server.stats().dropped).toBe(10_000 - 256);
   });

@@ -61,7 +61,7 @@ export function shownBlock({ options }: CoapMessage, number: number): string | u
 
 /** The next message an end sends, null for none. */
 export function next(exchanges: Exchanges): CoapMessage | null {
-  const bytes = exchanges.nextMessage();
+  const bytes = exchanges.transmit();
   return bytes === null ? null : decodeMessage(bytes);
 }
 

@@ -106,7 +106,7 @@ describe('observation', () => {
     const pair = new Pair();
     const id = pair.client.request({ method: 'GET', path: '/t', observe: 0 }, 0);
     pair.client.cancel(id);
-    const [begin, end] = [pair.client.nextMessage()!, pair.client.nextMessage()!];
+    const [begin, end] = [pair.client.transmit()!, pair.client.transmit()!];
     const exchanges: number[] = [];
     const deliver = (bytes: Uint8Array): void => {
       pair.server.receive(bytes, 0);

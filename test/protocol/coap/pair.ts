@@ -44,7 +44,7 @@ export class Pair {
       [this.client, 'server'],
       [this.server, 'client'],
     ] as const) {
-      for (let bytes = from.nextMessage(); bytes !== null; bytes = from.nextMessage()) {
+      for (let bytes = from.transmit(); bytes !== null; bytes = from.transmit()) {
         if (bytes.length > MAX_MESSAGE) throw new Error(`a message of ${bytes.length} bytes`);
         this.wire.push({ to, bytes });
         this.log.push({ to, bytes });

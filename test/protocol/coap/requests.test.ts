@@ -134,7 +134,7 @@ describe('requests', () => {
     const pair = new Pair();
     expect(() => pair.client.request(request as never, 0)).toThrow(LocalError);
     expect(pair.client.stats().requests).toBe(0);
-    expect(pair.client.nextMessage()).toBeNull();
+    expect(pair.client.transmit()).toBeNull();
   });
 
   test('end with the channel', () => {
@@ -150,6 +150,6 @@ describe('requests', () => {
     expect(pair.server.respond(1, { status: 205 }, 0)).toBe(false);
     expect(() => pair.client.request({ method: 'GET', path: '/' }, 0)).toThrow(error);
     pair.server.receive(message(1, [1], []), 0);
-    expect([pair.server.nextEvent(), pair.server.nextMessage(), pair.client.nextTimeout()]).toEqual([null, null, Number.POSITIVE_INFINITY]);
+    expect([pair.server.nextEvent(), pair.server.transmit(), pair.client.nextTimeout()]).toEqual([null, null, Number.POSITIVE_INFINITY]);
   });
 });

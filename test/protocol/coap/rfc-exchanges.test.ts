@@ -78,7 +78,7 @@ describe('RFC 7959 §3.1, Block2', () => {
       client.receive(message(CONTENT, [...request.token], [blockOption(answer)], whole.subarray(from, to)), 0);
     }
     expect(sent).toEqual(['0.01', '0.01 2:1/0/128', '0.01 2:2/0/128']);
-    expect(client.nextMessage()).toBeNull();
+    expect(client.transmit()).toBeNull();
     const { response, final } = responseOf(client.nextEvent());
     expect([response.status, final, Buffer.compare(response.payload, whole)]).toEqual([205, true, 0]);
   });

@@ -1,4 +1,9 @@
-/** One handshake we have begun: what to prove and to expect, the Initiate with its repetitions, and the Noise state. */
+/**
+ * One handshake we have begun: what to prove and to expect, the Initiate with its repetitions, and the Noise state.
+ *
+ * Ask `nextTimeout` first: the Initiate is due at once. After `handleTimeout`: `transmit` until null, `nextEvent` until null, then `nextTimeout`;
+ * after `retry` `nextTimeout` again.
+ */
 import type { CryptoHost, PrivateKey } from '../crypto-host.ts';
 import { LocalError } from '../errors/index.ts';
 import { isFingerprint } from '../identity/index.ts';
@@ -16,6 +21,12 @@ export const FIRST_TIMEOUT = 500;
  */
 const MAX_TIMEOUT = 2_000;
 const NO_TOKEN = new Uint8Array(0);
+const TIMED_OUT: DialEvent = Object.freeze({ kind: 'timeout' });
+
+/** The deadline has passed without an answer that holds. */
+export interface DialEvent {
+  readonly kind: 'timeout';
+}
 
 export class Dial {
   readonly handshake: HandshakeState;
@@ -30,7 +41,12 @@ export class Dial {
   readonly #firstTimeout: number;
   #packet: Uint8Array;
   #timeout: number;
+  /** When the Initiate is sent or repeated. */
   #sendAt: number;
+  /** The Initiate is to be sent now. */
+  #isDue = false;
+  #event: DialEvent | null = null;
+  #deadline: number;
   /** When the Initiate went out, while it went out only once; else -1. */
   #sentOnceAt = -1;
 
@@ -54,6 +70,7 @@ export class Dial {
     this.#id = parts.id;
     this.#firstTimeout = parts.firstTimeout;
     this.#timeout = parts.firstTimeout;
+    this.#deadline = parts.options.deadline;
     this.#sendAt = parts.path === null ? Number.POSITIVE_INFINITY : parts.now;
     this.handshake = new HandshakeState({
       pattern: XX,
@@ -72,17 +89,37 @@ export class Dial {
     return this.#packet;
   }
 
+  /** When to call `handleTimeout`, ms; Infinity for never. */
   nextTimeout(): number {
-    return Math.min(this.#sendAt, this.options.deadline);
+    return Math.min(this.#sendAt, this.#deadline);
   }
 
-  /** The Initiate to send now, or null. Its bytes are the same each time; the pause doubles up to 2 s. */
-  due(now: number): Uint8Array | null {
-    if (now < this.#sendAt || this.path === null) return null;
-    this.#sentOnceAt = this.#timeout === this.#firstTimeout ? now : -1;
-    this.#sendAt = now + this.#timeout;
-    this.#timeout = Math.min(2 * this.#timeout, MAX_TIMEOUT);
+  /** Has the Initiate sent, then repeated after a pause that doubles up to 2 s. At the deadline the dial is over. */
+  handleTimeout(now: number): void {
+    if (now >= this.#deadline) {
+      this.#deadline = Number.POSITIVE_INFINITY;
+      this.#sendAt = Number.POSITIVE_INFINITY;
+      this.#event = TIMED_OUT;
+    } else if (now >= this.#sendAt) {
+      this.#isDue = true;
+      this.#sentOnceAt = this.#timeout === this.#firstTimeout ? now : -1;
+      this.#sendAt = now + this.#timeout;
+      this.#timeout = Math.min(2 * this.#timeout, MAX_TIMEOUT);
+    }
+  }
+
+  /** The Initiate if it is to be sent now, else null. Its bytes are the same each time. */
+  transmit(): Uint8Array | null {
+    if (!this.#isDue || this.path === null) return null;
+    this.#isDue = false;
     return this.path.kind === 'udp' ? padded(this.#packet) : this.#packet;
+  }
+
+  /** The end of the dial, once; else null. */
+  nextEvent(): DialEvent | null {
+    const event = this.#event;
+    this.#event = null;
+    return event;
   }
 
   /** ms since the Initiate that is answered now; 0 when that is not known: it was repeated, or the base station carried it. */

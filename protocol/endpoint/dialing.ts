@@ -66,15 +66,13 @@ export class Dialer {
     return versions !== null && this.#versions(slot, versions.versions, versions.suites);
   }
 
+  /** The timer of a dial: its Initiate goes to the outbox, its end to the connection. */
   handleTimeout(slot: Slot, dial: Dial, now: number): void {
     const { outbox, registry } = this.#context;
-    if (now >= dial.options.deadline) {
-      this.#fail(slot, new RemoteError('TIMEOUT', 'the other end does not answer'));
-      return;
-    }
-    const packet = dial.due(now);
-    if (packet !== null) outbox.push(dial.path!, packet);
-    registry.timers.set(slot, dial.nextTimeout());
+    dial.handleTimeout(now);
+    for (let packet = dial.transmit(); packet !== null; packet = dial.transmit()) outbox.push(dial.path!, packet);
+    if (dial.nextEvent() !== null) this.#fail(slot, new RemoteError('TIMEOUT', 'the other end does not answer'));
+    else registry.timers.set(slot, dial.nextTimeout());
   }
 
   #start(options: PrepareOptions, path: Path | null, firstTimeout: number, now: number): Slot {

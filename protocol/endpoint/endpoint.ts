@@ -144,14 +144,14 @@ export class Endpoint {
   /** When to call handleTimeout, Infinity for never. Valid after transmit gave null. */
   nextTimeout(): number {
     if (this.#context.config.core.failed && !this.#failed) return 0;
-    return Math.min(this.#context.registry.timers.next(), this.#acceptor.halfOpen.nextExpiry());
+    return Math.min(this.#context.registry.timers.next(), this.#acceptor.halfOpen.nextTimeout());
   }
 
   handleTimeout(now: number): void {
     this.#guarded(() => {
       const { registry } = this.#context;
       for (let slot = registry.timers.due(now); slot !== undefined; slot = registry.timers.due(now)) this.#timeout(slot, now);
-      this.#acceptor.halfOpen.expire(now);
+      this.#acceptor.halfOpen.handleTimeout(now);
     });
   }
 

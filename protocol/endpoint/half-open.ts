@@ -126,11 +126,13 @@ export class HalfOpenTable {
     for (const entry of [...this.#proven.values(), ...this.#unproven.values()]) if (matches(entry)) this.remove(entry);
   }
 
-  nextExpiry(): number {
+  /** When to call `handleTimeout`, ms; Infinity for never. Ask again after every call. */
+  nextTimeout(): number {
     return Math.min(expiry(first(this.#proven)), expiry(first(this.#unproven)));
   }
 
-  expire(now: number): void {
+  /** Gives up the handshakes whose time is over. */
+  handleTimeout(now: number): void {
     for (const map of [this.#proven, this.#unproven]) {
       for (let oldest = first(map); expiry(oldest) <= now; oldest = first(map)) this.remove(oldest!);
     }

@@ -3,7 +3,7 @@
  * cannot be used is tried again and stops no other.
  */
 
-import { checkSubtype, Responder, serviceRecords, TxtItems } from '../protocol/discovery/index.ts';
+import { checkSubtype, type MdnsConflict, Responder, serviceRecords, TxtItems } from '../protocol/discovery/index.ts';
 import { LocalError } from '../protocol/errors/index.ts';
 import type { Cancel, Environment } from '../transport/environment.ts';
 import type { MdnsLink, MdnsNetwork, MdnsSocket } from '../transport/mdns.ts';
@@ -31,7 +31,6 @@ interface Place {
   readonly responder: Responder;
   readonly socket: MdnsSocket;
   cancel: Cancel;
-  conflictTold: boolean;
 }
 
 /** The device's part in multicast DNS. */
@@ -144,25 +143,25 @@ export class Announcer {
         this.#forget(link.name);
       },
     });
-    const place: Place = { link, responder, socket, cancel: () => {}, conflictTold: false };
+    const place: Place = { link, responder, socket, cancel: () => {} };
     this.#places.set(link.name, place);
     this.#serve(place);
   }
 
-  /** Sends what is due and comes back when more is. */
+  /** Sends what the responder has to send, and comes back at its next timeout. */
   #serve(place: Place): void {
     if (this.#places.get(place.link.name) !== place) return;
     const { clock } = this.#environment;
     const { responder, socket } = place;
-    for (let out = responder.transmit(clock.now()); out !== null; out = responder.transmit(clock.now())) socket.send(out.message, out.to);
+    responder.handleTimeout(clock.now());
+    for (let event = responder.nextEvent(); event !== null; event = responder.nextEvent()) this.#conflict(place, event);
+    for (let out = responder.transmit(); out !== null; out = responder.transmit()) socket.send(out.message, out.to);
     place.cancel();
     place.cancel = clock.schedule(responder.nextTimeout() - clock.now(), () => this.#serve(place));
-    if (responder.conflict === null || place.conflictTold) return;
-    place.conflictTold = true;
-    this.#environment.log.warn('mDNS: another host announces the ids of this device', {
-      address: responder.conflict.address,
-      link: place.link.name,
-    });
+  }
+
+  #conflict({ link }: Place, { from }: MdnsConflict): void {
+    this.#environment.log.warn('mDNS: another host announces the ids of this device', { address: from.address, link: link.name });
   }
 
   #republish(): void {

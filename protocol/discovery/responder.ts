@@ -10,6 +10,9 @@
  *   known answers after 400 to 500 ms (§7.2); no record is multicast twice within a second, but in defence against a probe. What another
  *   responder answered meanwhile is dropped (§7.4).
  * - Answers go to one address where the querier asks so (§5.4) or is a plain DNS resolver (§6.7).
+ *
+ * After `receive` and `setRecords`: `nextEvent` until null, then `nextTimeout`, which may be at once. After `handleTimeout`: `transmit` until null,
+ * then `nextTimeout`.
  */
 import { additionalsOf, answersTo, knownAnswers, legacyResponse, withoutKnown } from './answer.ts';
 import { type DnsMessage, type DnsRecord, dnsQuery, dnsResponse, recordKey, sameName } from './records.ts';
@@ -38,6 +41,12 @@ export interface Outgoing {
   readonly to: MdnsSource | null;
 }
 
+/** Another device has announced our names with other data, as `from` shows. Reported once. */
+export interface MdnsConflict {
+  readonly kind: 'conflict';
+  readonly from: MdnsSource;
+}
+
 interface Waiting {
   due: number;
   records: DnsRecord[];
@@ -46,7 +55,7 @@ interface Waiting {
   readonly to: MdnsSource | null;
 }
 
-/** One responder. Call `transmit` until it gives null after each `receive` and `setRecords`, and when `nextTimeout` is reached. */
+/** The responder of one link. */
 export class Responder {
   readonly #random: () => number;
   #records: readonly DnsRecord[];
@@ -57,9 +66,13 @@ export class Responder {
   /** When the next probe or announcement is due. */
   #nextStep: number;
   #waiting: Waiting[] = [];
+  /** Messages that `transmit` gives out: what one `handleTimeout` made. */
+  readonly #outgoing: Outgoing[] = [];
   /** When each record was last multicast. */
   readonly #lastMulticast = new Map<string, number>();
-  #conflict: MdnsSource | null = null;
+  /** Another device has our names. */
+  #isShared = false;
+  #event: MdnsConflict | null = null;
 
   /** @param random 0 to below 1 at each call. @param now ms */
   constructor(records: readonly DnsRecord[], random: () => number, now: number) {
@@ -68,14 +81,9 @@ export class Responder {
     this.#nextStep = now + random() * PROBE_INTERVAL;
   }
 
-  /** Who else has announced our names with other data; null: nobody. */
-  get conflict(): MdnsSource | null {
-    return this.#conflict;
-  }
-
   /** The records are others now (TXT, addresses): they are announced again. */
   setRecords(records: readonly DnsRecord[], now: number): void {
-    this.#records = this.#conflict === null ? records : withoutFlush(records);
+    this.#records = this.#isShared ? withoutFlush(records) : records;
     this.#waiting = [];
     const keys = new Set(records.map(recordKey));
     for (const key of this.#lastMulticast.keys()) if (!keys.has(key)) this.#lastMulticast.delete(key);
@@ -91,16 +99,30 @@ export class Responder {
     else this.#asked(message, from, now, own);
   }
 
-  /** The next message that is due, null when none is. */
-  transmit(now: number): Outgoing | null {
-    if (this.#nextStep <= now) return this.#step(now);
-    const index = this.#waiting.findIndex(({ due }) => due <= now);
-    return index < 0 ? null : this.#answer(this.#waiting.splice(index, 1)[0]!, now);
+  /** The next message to send, null when none waits. */
+  transmit(): Outgoing | null {
+    return this.#outgoing.shift() ?? null;
   }
 
-  /** When `transmit` has something next, ms; Infinity: only after something arrived. */
+  /** A conflict, once; else null. */
+  nextEvent(): MdnsConflict | null {
+    const event = this.#event;
+    this.#event = null;
+    return event;
+  }
+
+  /** When to call `handleTimeout`, ms; Infinity: not before something arrives. */
   nextTimeout(): number {
     return Math.min(this.#nextStep, ...this.#waiting.map(({ due }) => due));
+  }
+
+  /** Makes the probe or announcement and the answers that are due. */
+  handleTimeout(now: number): void {
+    if (this.#nextStep <= now) this.#step(now);
+    const isDue = ({ due }: Waiting) => due <= now;
+    // An answer takes its records out of those that wait behind it, and some of these with them.
+    for (let index = this.#waiting.findIndex(isDue); index >= 0; index = this.#waiting.findIndex(isDue))
+      this.#answer(this.#waiting.splice(index, 1)[0]!, now);
   }
 
   /** What takes everything back (§10.1), null before it was announced. The type's own entry belongs to other devices as well. */
@@ -110,17 +132,18 @@ export class Responder {
     return dnsResponse({ answers: own.map((record) => ({ ...record, ttl: 0 })) });
   }
 
-  #step(now: number): Outgoing | null {
+  /** The next probe or announcement. */
+  #step(now: number): void {
     if (this.#probesLeft > 0) {
       this.#probesLeft--;
       this.#nextStep = now + PROBE_INTERVAL;
-      return { message: this.#probe(), to: null };
+      this.#outgoing.push({ message: this.#probe(), to: null });
+      return;
     }
-    if (this.#announcementsLeft === 0) return null;
     this.#announcementsLeft--;
     this.#isOurs = true;
     this.#nextStep = this.#announcementsLeft > 0 ? now + SECOND : Number.POSITIVE_INFINITY;
-    return this.#multicast(
+    this.#multicast(
       this.#records.filter(({ type }) => type !== 'NSEC'),
       [],
       now,
@@ -186,20 +209,23 @@ export class Responder {
     return Math.max(now + delay, this.#lastOf(records) + SECOND);
   }
 
-  #answer({ records, query, to }: Waiting, now: number): Outgoing {
+  #answer({ records, query, to }: Waiting, now: number): void {
     const additionals = additionalsOf(records, this.#records);
-    if (to === null) return this.#multicast(records, additionals, now);
+    if (to === null) {
+      this.#multicast(records, additionals, now);
+      return;
+    }
     const response = dnsResponse({ answers: records, additionals });
-    return { message: to.port === MDNS_PORT ? response : legacyResponse(query, response), to };
+    this.#outgoing.push({ message: to.port === MDNS_PORT ? response : legacyResponse(query, response), to });
   }
 
   /** Answers that wait for the same records are through with it. */
-  #multicast(answers: readonly DnsRecord[], additionals: readonly DnsRecord[], now: number): Outgoing {
+  #multicast(answers: readonly DnsRecord[], additionals: readonly DnsRecord[], now: number): void {
     for (const record of [...answers, ...additionals]) this.#lastMulticast.set(recordKey(record), now);
     for (const waiting of this.#waiting)
       if (waiting.to === null) waiting.records = waiting.records.filter((record) => !answers.includes(record));
     this.#waiting = this.#waiting.filter(({ records }) => records.length > 0);
-    return { message: dnsResponse({ answers, additionals }), to: null };
+    this.#outgoing.push({ message: dnsResponse({ answers, additionals }), to: null });
   }
 
   /** Multicast within a quarter of its life, so that all caches have it (§5.4). */
@@ -216,7 +242,7 @@ export class Responder {
 
   /** A record of ours with other data is another device's. TXT may be our own of a moment ago. */
   #look(records: readonly DnsRecord[], from: MdnsSource, own: boolean): void {
-    if (this.#conflict !== null) return;
+    if (this.#isShared) return;
     const types = own ? ['SRV'] : ['SRV', 'A', 'AAAA'];
     const keys = new Set(this.#records.map(recordKey));
     const other = records.some(
@@ -227,7 +253,8 @@ export class Responder {
         this.#records.some(({ name, type }) => type === record.type && sameName(name, record.name)),
     );
     if (!other) return;
-    this.#conflict = from;
+    this.#isShared = true;
+    this.#event = { kind: 'conflict', from };
     this.#records = withoutFlush(this.#records);
   }
 }

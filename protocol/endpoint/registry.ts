@@ -6,11 +6,11 @@ import { hex } from '@scure/base';
 import type { ConnectionIds, CoreConnection } from '../../bindings/index.ts';
 import { Connection, type ConnectionOwner } from '../connection/index.ts';
 import type { SvcError } from '../errors/index.ts';
+import { Fifo } from '../fifo.ts';
 import { equalBytes } from '../identity/index.ts';
 import { packed, unpacked } from '../packed-bytes.ts';
 import type { Path } from '../path.ts';
 import type { Dial } from './dial.ts';
-import { Fifo } from './fifo.ts';
 import type { EndpointStats } from './stats.ts';
 import { type Timed, Timers } from './timers.ts';
 

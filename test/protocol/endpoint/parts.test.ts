@@ -2,7 +2,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { encode } from '../../../protocol/cbor/index.ts';
-import { Fifo } from '../../../protocol/endpoint/fifo.ts';
 import { Ids } from '../../../protocol/endpoint/ids.ts';
 import { isBest, prologue, supported } from '../../../protocol/endpoint/negotiation.ts';
 import {
@@ -45,27 +44,6 @@ describe('Timers', () => {
           expect(timers.next()).toBe(Math.min(...model.values()));
         }
       }),
-    );
-  });
-});
-
-describe('Fifo', () => {
-  it('agrees with an array, across its compactions', () => {
-    fc.assert(
-      fc.property(fc.array(fc.integer({ min: -1500, max: 1500 }), { maxLength: 20 }), (steps) => {
-        const fifo = new Fifo<number>();
-        const model: number[] = [];
-        let next = 0;
-        for (const step of steps) {
-          for (let i = 0; i < step; i++) {
-            fifo.push(next);
-            model.push(next++);
-          }
-          for (let i = 0; i > step; i--) expect(fifo.shift()).toBe(model.shift());
-          expect(fifo.size).toBe(model.length);
-        }
-      }),
-      { numRuns: 30 },
     );
   });
 });

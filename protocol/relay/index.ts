@@ -1,3 +1,3 @@
 /** The relay of a base station. */
 export { DropOldestQueue } from './drop-oldest.ts';
-export { type RouteChannel, type RouteCounters, type RouteEnd, type RouteLimits, RouteTable } from './route-table.ts';
+export { type RouteChannel, type RouteCounters, type RouteEnd, type RouteEvent, type RouteLimits, RouteTable } from './route-table.ts';

@@ -8,11 +8,13 @@
  *
  *   forward    id → end → path is the end's own → rate → ids swapped → path to send on
  *   reset      a Route packet whose id is unknown but once ours gets a Reset, smaller than the packet and rate-limited
- *   close      one route, all of a channel, or those not used for long: both ids die; the caller sends each end's Reset to the end that lives on
+ *   close      one route, or all of a channel: both ids die; the caller sends each end's Reset to the end that lives on
+ *   timeout    routes not used for long end the same way, each with an event
  *
- * What it does not do: send, queue, keep time. The inner packet is not looked at, except that a Route inside a Route is dropped.
+ * After `handleTimeout`: `nextEvent` until null; after that and `open`: `nextTimeout`. What it does not do: send, queue, keep time. The inner packet is not looked at, except that a Route inside a Route is dropped.
  */
 import type { CryptoHost } from '../crypto-host.ts';
+import { Fifo } from '../fifo.ts';
 import { encodeReset, PacketType, RESET_LENGTH, ROUTE_HEADER, u32 } from '../packet/index.ts';
 import type { Path } from '../path.ts';
 import { TokenBucket } from '../token-bucket.ts';
@@ -36,6 +38,8 @@ export interface RouteLimits {
   resetsPerSecond: number;
   /** Unknown ids looked at, per second, over all: each costs a hash. More than resets, so that made-up ids do not use those up. */
   checksPerSecond: number;
+  /** ms without a packet from either end after which a route ends; it may take half as long again. */
+  idleTimeout: number;
 }
 
 const defaultRouteLimits: RouteLimits = {
@@ -45,6 +49,7 @@ const defaultRouteLimits: RouteLimits = {
   packetsPerSecond: 200_000,
   resetsPerSecond: 1_000,
   checksPerSecond: 20_000,
+  idleTimeout: 300_000,
 };
 
 /** One end of a route. The figures count what came in from this end. */
@@ -69,6 +74,12 @@ interface End extends RouteEnd {
   packets: number;
   /** When a packet came in here, or the route was made. */
   usedAt: number;
+}
+
+/** A route on which nothing came in for the idle timeout has ended; `end` is one of its ends. */
+export interface RouteEvent {
+  readonly kind: 'idle';
+  readonly end: RouteEnd;
 }
 
 /** Of all routes since the table was made. */
@@ -103,6 +114,9 @@ export class RouteTable {
   readonly #byChannel = new Map<RouteChannel, Set<End>>();
   readonly #resetRate: TokenBucket;
   readonly #checkRate: TokenBucket;
+  readonly #events = new Fifo<RouteEvent>();
+  /** When idle routes are looked for; Infinity while there are no routes. Use of a route does not change it: that happens per packet. */
+  #sweepAt = Number.POSITIVE_INFINITY;
 
   /** @param resetSecret 32 bytes kept over restarts; @param now ms, monotonic, as everywhere below */
   constructor(crypto: Pick<CryptoHost, 'hmacSha256' | 'randomBytes'>, resetSecret: Uint8Array, limits: Partial<RouteLimits>, now: number) {
@@ -126,6 +140,7 @@ export class RouteTable {
     const other = this.#end(otherChannel, now);
     end.other = other;
     other.other = end;
+    this.#sweepAt = Math.min(this.#sweepAt, now + this.#limits.idleTimeout);
     return end;
   }
 
@@ -146,11 +161,32 @@ export class RouteTable {
     return ends.map((end) => end.other).filter((other) => other.channel !== channel);
   }
 
-  /** Ends the routes on which nothing came in since `before`. @returns their ends; nobody needs to be told: a later packet is answered */
-  closeIdle(before: number): RouteEnd[] {
-    const idle = [...this.#ends.values()].filter((end) => end.usedAt < before && end.other.usedAt < before);
-    for (const end of idle) this.close(end);
-    return idle;
+  /** When to call `handleTimeout`, ms; Infinity for never. */
+  nextTimeout(): number {
+    return this.#sweepAt;
+  }
+
+  /** Ends the idle routes, with an event each. Their ends need no Reset: a later packet is answered. */
+  handleTimeout(now: number): void {
+    if (now < this.#sweepAt) return;
+    const { idleTimeout } = this.#limits;
+    let nextIdle = Number.POSITIVE_INFINITY;
+    for (const end of this.#ends.values()) {
+      const idleAt = Math.max(end.usedAt, end.other.usedAt) + idleTimeout;
+      if (idleAt > now) {
+        nextIdle = Math.min(nextIdle, idleAt);
+        continue;
+      }
+      this.close(end);
+      this.#events.push({ kind: 'idle', end });
+    }
+    // A sweep looks at every route, so two of them in the idle timeout are enough.
+    this.#sweepAt = Math.max(nextIdle, now + idleTimeout / 2);
+  }
+
+  /** A route that has ended by itself, null when none has. */
+  nextEvent(): RouteEvent | null {
+    return this.#events.shift() ?? null;
   }
 
   /**

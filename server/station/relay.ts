@@ -37,13 +37,13 @@ export class Relay {
   #queued = 0;
   #dropped = 0;
   #cancelRetry: Cancel | null = null;
-  #cancelSweep: Cancel;
+  #timerAt = Number.POSITIVE_INFINITY;
+  #cancelTimer: Cancel = () => {};
 
   constructor(options: RelayOptions) {
-    const { crypto, resetSecret, limits, clock } = options;
+    const { crypto, resetSecret, limits, routeIdleTimeout, clock } = options;
     this.#options = options;
-    this.table = new RouteTable(crypto, resetSecret, limits, clock.now());
-    this.#cancelSweep = clock.schedule(options.routeIdleTimeout, this.#sweep);
+    this.table = new RouteTable(crypto, resetSecret, { ...limits, idleTimeout: routeIdleTimeout }, clock.now());
   }
 
   /** True when the datagram was a route's and is dealt with. */
@@ -59,7 +59,9 @@ export class Relay {
 
   /** @returns the end of `channel`; null when there are too many routes */
   open(channel: RouteChannel, otherChannel: RouteChannel): RouteEnd | null {
-    return this.table.open(channel, otherChannel, this.#options.clock.now());
+    const end = this.table.open(channel, otherChannel, this.#options.clock.now());
+    this.#arm();
+    return end;
   }
 
   /** Ends a route that came to nothing; nobody is told. */
@@ -76,7 +78,7 @@ export class Relay {
   /** Stops the timers. */
   stop(): void {
     this.#cancelRetry?.();
-    this.#cancelSweep();
+    this.#cancelTimer();
   }
 
   stats(): Readonly<Record<string, number>> {
@@ -135,9 +137,17 @@ export class Relay {
     }
   }
 
-  readonly #sweep = (): void => {
-    const { clock, routeIdleTimeout } = this.#options;
-    for (const end of this.table.closeIdle(clock.now() - routeIdleTimeout)) this.#forget(end);
-    this.#cancelSweep = clock.schedule(routeIdleTimeout / 2, this.#sweep);
-  };
+  #arm(): void {
+    const { clock } = this.#options;
+    const at = this.table.nextTimeout();
+    if (at >= this.#timerAt) return;
+    this.#cancelTimer();
+    this.#timerAt = at;
+    this.#cancelTimer = clock.schedule(Math.max(0, at - clock.now()), () => {
+      this.#timerAt = Number.POSITIVE_INFINITY;
+      this.table.handleTimeout(clock.now());
+      for (let event = this.table.nextEvent(); event !== null; event = this.table.nextEvent()) this.#forget(event.end);
+      this.#arm();
+    });
+  }
 }

@@ -176,21 +176,38 @@ describe('end of a route', () => {
   });
 });
 
-test('routes without a packet from either end for long are ended, used ones stay', () => {
-  const table = new RouteTable(crypto(), secret, {}, 0);
+test('routes without a packet from either end for the idle timeout are ended, used ones stay', () => {
+  const table = new RouteTable(crypto(), secret, { idleTimeout: 1000 }, 0);
   const [a, b, c] = [channel('a'), channel('b'), channel('c')];
+  expect(table.nextTimeout()).toBe(Number.POSITIVE_INFINITY);
   const used = table.open(a, b, 0)!;
   const idle = table.open(a, c, 0)!;
-  table.forward(packet(used.other.id), b.provenPath, 500);
-  expect(
-    table
-      .closeIdle(500)
-      .map(({ id }) => hex(id))
-      .sort(),
-  ).toEqual([hex(idle.id), hex(idle.other.id)].sort());
-  expect(table.size).toBe(1);
-  expect(table.closeIdle(501)).not.toEqual([]);
-  expect(table.size).toBe(0);
+  expect(table.nextTimeout()).toBe(1000);
+  table.forward(packet(used.other.id), b.provenPath, 700);
+  table.handleTimeout(999);
+  expect([table.size, table.nextEvent()]).toEqual([2, null]);
+  table.handleTimeout(1000);
+  const { end } = table.nextEvent()!;
+  expect([hex(idle.id), hex(idle.other.id)]).toContain(hex(end.id));
+  expect([table.size, table.nextEvent(), table.nextTimeout()]).toEqual([1, null, 1700]);
+  expect(table.forward(packet(idle.id), a.provenPath, 1000)).toBeNull();
+  table.handleTimeout(1700);
+  expect([table.size, table.nextEvent()?.kind, table.nextTimeout()]).toEqual([0, 'idle', Number.POSITIVE_INFINITY]);
+});
+
+test('idle routes are looked for twice in the idle timeout at most, however many there are', () => {
+  const table = new RouteTable(crypto(), secret, { idleTimeout: 1000 }, 0);
+  const [a, b] = [channel('a'), channel('b')];
+  for (let at = 0; at < 100; at++) table.open(a, b, at);
+  const sweeps: [number, number][] = [];
+  for (let at = table.nextTimeout(); at < Number.POSITIVE_INFINITY; at = table.nextTimeout()) {
+    table.handleTimeout(at);
+    sweeps.push([at, table.size]);
+  }
+  expect(sweeps).toEqual([
+    [1000, 99],
+    [1500, 0],
+  ]);
 });
 
 test('limits hold over all routes and per channel', () => {

@@ -104,6 +104,22 @@ describe('Relay', () => {
     expect(relay.stats()).toMatchObject({ queued: 0, routes: 0 });
   });
 
+  test('a route on which nothing moves is forgotten with what waited for it, and one opened later has its own time', async () => {
+    const [a, b] = [channel('a'), channel('b')];
+    const end = relay.open(a, b)!;
+    full = true;
+    relay.intercept(packet(end.id, 1), a.provenPath);
+    await sim.run(9_999);
+    expect(relay.stats()).toMatchObject({ routes: 1, queued: 1 });
+    await sim.run(1);
+    expect(relay.stats()).toMatchObject({ routes: 0, queued: 0 });
+    relay.open(a, b);
+    await sim.run(9_999);
+    expect(relay.stats().routes).toBe(1);
+    await sim.run(1);
+    expect(relay.stats().routes).toBe(0);
+  });
+
   test('a dead id is answered to the sender, once per packet', () => {
     const [a, b] = [channel('a'), channel('b')];
     const end = relay.open(a, b)!;

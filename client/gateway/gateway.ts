@@ -65,17 +65,13 @@ export class Gateway {
     const { clock, crypto } = options.environment;
     const random = (): number => new DataView(crypto.randomBytes(4).buffer).getUint32(0) / 2 ** 32;
     this.#options = options;
-    this.#layer = new MessageLayer({
-      random,
-      send: (bytes, peer) => this.#socket?.send(bytes, 0, bytes.length, peer, () => {}),
-      onRequest: (datagram, now) => this.#take(datagram, now),
-    });
+    this.#layer = new MessageLayer(random);
     this.#transfers = new BlockTransfers(random);
     this.#observations = new Observations({
       layer: this.#layer,
       transfers: this.#transfers,
       now: () => clock.now(),
-      onSent: () => this.#arm(),
+      onSent: () => this.#service(),
       answer: (observer, reply, sequence) => this.#answer(observer, reply, sequence),
       drop: (observer) => void this.#settled(observer),
     });
@@ -119,13 +115,25 @@ export class Gateway {
       receive: (datagram, peer) => {
         // Lent to us, and an answer may need the message long after.
         this.#layer.receive(new Uint8Array(datagram), peer, environment.clock.now());
-        this.#arm();
+        this.#service();
       },
     });
     this.#link.start(connection);
   }
 
-  #take(datagram: DatagramRequest, now: number): void {
+  /** Acts on what the message layer reports, sends what it has to send, and comes back at the next timeout. */
+  #service(): void {
+    const [layer, socket] = [this.#layer, this.#socket];
+    for (let event = layer.nextEvent(); event !== null; event = layer.nextEvent()) {
+      if (event.kind === 'request') this.#take(event.request);
+      else this.#observations.delivered(event);
+    }
+    for (let out = layer.transmit(); out !== null; out = layer.transmit()) socket?.send(out.bytes, 0, out.bytes.length, out.peer, () => {});
+    this.#arm();
+  }
+
+  #take(datagram: DatagramRequest): void {
+    const now = this.#options.environment.clock.now();
     const taken = this.#transfers.take(datagram.peer.key, datagram.message, now);
     if ('answer' in taken) {
       this.#layer.respond(datagram, taken.answer, now);
@@ -194,7 +202,7 @@ export class Gateway {
   #reply({ datagram, whole }: Pick<Observer, 'datagram' | 'whole'>, reply: CoapReply, sequence?: number): void {
     const now = this.#options.environment.clock.now();
     this.#layer.respond(datagram, this.#transfers.reply(whole, reply, now, sequence), now);
-    this.#arm();
+    this.#service();
   }
 
   #connected(connection: Connection): void {
@@ -216,7 +224,7 @@ export class Gateway {
       this.#timerAt = Number.POSITIVE_INFINITY;
       this.#layer.handleTimeout(clock.now());
       this.#transfers.handleTimeout(clock.now());
-      this.#arm();
+      this.#service();
     });
   }
 }

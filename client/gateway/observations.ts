@@ -8,7 +8,15 @@
  * 4. It outlives the connection: with the next one the resource is observed again, and its state is a notification.
  */
 import type { CoapReply, CoapResponse } from '../../protocol/coap/index.ts';
-import type { BlockTransfers, DatagramRequest, Delivery, MessageLayer, WholeRequest } from '../../protocol/coap-udp/index.ts';
+import type {
+  BlockTransfers,
+  DatagramRequest,
+  Delivery,
+  MessageLayer,
+  MessageLayerEvent,
+  SentMessage,
+  WholeRequest,
+} from '../../protocol/coap-udp/index.ts';
 import type { SvcError } from '../../protocol/errors/index.ts';
 import type { Observation } from '../../transport/session/index.ts';
 import type { Connection } from '../connection.ts';
@@ -19,7 +27,7 @@ export interface ObservationsOptions {
   readonly layer: MessageLayer;
   readonly transfers: BlockTransfers;
   readonly now: () => number;
-  /** Something was sent: the timeouts have changed. */
+  /** The message layer has something to send. */
   readonly onSent: () => void;
   /** Answers the request that began an observation; its slot among the requests is free again. */
   readonly answer: (observer: Observer, reply: CoapReply, sequence?: number) => void;
@@ -48,8 +56,8 @@ interface Entry extends Observer {
   answered: boolean;
   sequence: number;
   ended: boolean;
-  /** A confirmable notification is under way; takes it back. */
-  underWay: (() => void) | null;
+  /** The confirmable notification that is under way. */
+  underWay: SentMessage | null;
   /** What comes after it. */
   next: { readonly reply: CoapReply; readonly final: boolean } | null;
 }
@@ -57,6 +65,8 @@ interface Entry extends Observer {
 export class Observations {
   readonly #options: ObservationsOptions;
   readonly #entries = new Map<string, Entry>();
+  /** Whose notification a message is. */
+  readonly #notified = new WeakMap<SentMessage, Entry>();
 
   constructor(options: ObservationsOptions) {
     this.#options = options;
@@ -88,6 +98,12 @@ export class Observations {
   /** There is a connection again. */
   resume(connection: Connection): void {
     for (const entry of [...this.#entries.values()]) if (entry.observation === null) this.#observe(entry, connection);
+  }
+
+  /** What became of a notification. */
+  delivered({ sent, delivery }: Extract<MessageLayerEvent, { kind: 'delivery' }>): void {
+    const entry = this.#notified.get(sent);
+    if (entry !== undefined && !entry.ended) this.#delivered(entry, delivery);
   }
 
   /** Ends all; nobody is told. */
@@ -143,15 +159,14 @@ export class Observations {
     const message = transfers.reply(entry.whole, reply, now(), final ? undefined : entry.sequence);
     const confirmable = entry.datagram.confirmable || final || entry.sequence % CONFIRMABLE_EVERY === 0;
     const isLast = final || message.code >> 5 !== 2;
-    const onEnd = (delivery: Delivery): void => this.#delivered(entry, delivery);
     if (isLast) this.#end(entry);
-    const takeBack = layer.send(entry.datagram.peer, message, isLast ? { confirmable } : { confirmable, onEnd }, now());
-    if (confirmable && !isLast) entry.underWay = takeBack;
+    const sent = layer.send(entry.datagram.peer, message, { confirmable, reported: !isLast }, now());
+    if (!isLast) this.#notified.set(sent, entry);
+    if (confirmable && !isLast) entry.underWay = sent;
     onSent();
   }
 
   #delivered(entry: Entry, delivery: Delivery): void {
-    if (entry.ended) return;
     if (delivery !== 'acknowledged') {
       this.#end(entry);
       return;
@@ -170,7 +185,7 @@ export class Observations {
 
   #end(entry: Entry): void {
     entry.ended = true;
-    entry.underWay?.();
+    if (entry.underWay !== null) this.#options.layer.cancel(entry.underWay);
     entry.observation?.cancel();
     if (this.#entries.get(entry.key) === entry) this.#entries.delete(entry.key);
   }

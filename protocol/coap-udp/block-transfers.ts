@@ -108,6 +108,7 @@ export class BlockTransfers {
     return blockMessage(request, kept, observe);
   }
 
+  /** When to call `handleTimeout`, ms; Infinity for never. Ask again after every call. */
   nextTimeout(): number {
     let earliest = Number.POSITIVE_INFINITY;
     for (const { deadline } of this.#uploads.values()) earliest = Math.min(earliest, deadline);
@@ -115,6 +116,7 @@ export class BlockTransfers {
     return earliest;
   }
 
+  /** Gives up the bodies whose next block is late. */
   handleTimeout(now: number): void {
     for (const [key, { deadline }] of this.#uploads) if (deadline <= now) this.#dropUpload(key);
     for (const [key, { deadline }] of this.#kept) if (deadline <= now) this.#drop(key);

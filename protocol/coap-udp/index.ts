@@ -1,3 +1,10 @@
 /** A CoAP server over UDP, sans-IO: the message layer of RFC 7252 and the blocks of RFC 7959. Who is asked what is elsewhere. */
 export { BlockTransfers, type Taken, type WholeRequest } from './block-transfers.ts';
-export { type DatagramRequest, type Delivery, MessageLayer, type MessageLayerOptions } from './message-layer.ts';
+export {
+  type DatagramRequest,
+  type Delivery,
+  MessageLayer,
+  type MessageLayerEvent,
+  type OutgoingDatagram,
+  type SentMessage,
+} from './message-layer.ts';

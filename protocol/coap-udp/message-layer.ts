@@ -10,10 +10,12 @@
  * 2. What cannot be understood is reset when it was confirmable, else ignored; an empty confirmable message is a ping (§4.3).
  * 3. Everything is bounded: what is remembered of requests, and messages that wait for an acknowledgement. The oldest go first.
  *
- * Ask `nextTimeout` again after every call. `now` is monotonic milliseconds.
+ * After `receive`, `respond`, `send` and `handleTimeout`: `nextEvent` until null, `transmit` until null, then `nextTimeout`. `now` is monotonic
+ * milliseconds.
  */
 import { codeKind } from '../coap/codes.ts';
 import type { CoapMessage } from '../coap/message.ts';
+import { Fifo } from '../fifo.ts';
 import type { Path } from '../path.ts';
 import { decodeDatagram, encodeDatagram, encodeEmpty, MessageType } from './message.ts';
 
@@ -25,17 +27,26 @@ export interface DatagramRequest {
   readonly message: CoapMessage;
 }
 
+/** One datagram for a peer. */
+export interface OutgoingDatagram {
+  readonly peer: Path;
+  readonly bytes: Uint8Array;
+}
+
+/** A message of its own, as `send` sent it. */
+export interface SentMessage {
+  readonly peer: Path;
+  readonly id: number;
+}
+
 /** What became of a message that was sent: CON ends with one of the three, NON at most with `reset`. */
 export type Delivery = 'acknowledged' | 'reset' | 'unanswered';
 
-export interface MessageLayerOptions {
-  /** Uniform in [0, 1). */
-  readonly random: () => number;
-  /** Takes one datagram for the peer. */
-  readonly send: (bytes: Uint8Array, peer: Path) => void;
+export type MessageLayerEvent =
   /** A request that is no duplicate. Answer it with `respond`, now or later. */
-  readonly onRequest: (request: DatagramRequest, now: number) => void;
-}
+  | { readonly kind: 'request'; readonly request: DatagramRequest }
+  /** The end of a message whose delivery is to be reported; once at most. */
+  | { readonly kind: 'delivery'; readonly sent: SentMessage; readonly delivery: Delivery };
 
 /** RFC 7252 §4.8, ms. */
 const ACK_TIMEOUT = 2000;
@@ -63,30 +74,31 @@ interface Remembered {
   answer: Uint8Array | undefined;
 }
 
-interface Outgoing {
-  readonly key: string;
-  readonly peer: Path;
-  readonly bytes: Uint8Array;
+interface Outgoing extends SentMessage, OutgoingDatagram {
   readonly confirmable: boolean;
+  /** Its delivery is an event. */
+  readonly reported: boolean;
   /** Times it will be sent again. */
   left: number;
   timeout: number;
   at: number;
-  readonly onEnd: ((delivery: Delivery) => void) | undefined;
 }
 
 /** The message layer of one socket. */
 export class MessageLayer {
-  readonly #options: MessageLayerOptions;
+  readonly #random: () => number;
+  readonly #datagrams = new Fifo<OutgoingDatagram>();
+  readonly #events = new Fifo<MessageLayerEvent>();
   readonly #remembered = new Map<string, Remembered>();
   /** Of those remembered: not yet acknowledged. */
   readonly #open = new Set<Remembered>();
   readonly #outgoing = new Map<string, Outgoing>();
   #nextId: number;
 
-  constructor(options: MessageLayerOptions) {
-    this.#options = options;
-    this.#nextId = Math.floor(options.random() * 0x10000);
+  /** @param random uniform in [0, 1) */
+  constructor(random: () => number) {
+    this.#random = random;
+    this.#nextId = Math.floor(random() * 0x10000);
   }
 
   /** A datagram from the network; its bytes are changed and kept. Never throws. */
@@ -96,17 +108,17 @@ export class MessageLayer {
     const { type, id, message } = datagram;
     if (type === MessageType.ACKNOWLEDGEMENT || type === MessageType.RESET) {
       // An acknowledgement with a response answers a request, and we sent none.
-      if (message?.code === 0) this.#delivered(`${peer.key} ${id}`, type === MessageType.RESET ? 'reset' : 'acknowledged');
+      if (message?.code === 0) this.#delivered(keyOf({ peer, id }), type === MessageType.RESET ? 'reset' : 'acknowledged');
       return;
     }
     const confirmable = type === MessageType.CONFIRMABLE;
     if (message !== undefined && codeKind(message.code) === 'request') this.#request({ peer, id, confirmable, message }, now);
-    else if (confirmable) this.#options.send(encodeEmpty(MessageType.RESET, id), peer);
+    else if (confirmable) this.#push(encodeEmpty(MessageType.RESET, id), peer);
   }
 
   /** Answers a request, once. */
   respond(request: DatagramRequest, response: CoapMessage, now: number): void {
-    const remembered = this.#remembered.get(requestKey(request));
+    const remembered = this.#remembered.get(keyOf(request));
     const known = remembered?.request === request ? remembered : undefined;
     const piggybacked = request.confirmable && known?.acknowledged === false;
     if (known !== undefined) known.request = null;
@@ -116,37 +128,49 @@ export class MessageLayer {
     }
     known.answer = encodeDatagram(MessageType.ACKNOWLEDGEMENT, request.id, response);
     this.#acknowledged(known);
-    this.#options.send(known.answer, request.peer);
+    this.#push(known.answer, request.peer);
   }
 
   /**
    * Sends a message of its own: an answer apart, a notification.
-   * @param onEnd called at most once, see Delivery
-   * @returns what takes it back: it is not repeated, and `onEnd` is not called
+   * @param reported its delivery is an event
    */
   send(
     peer: Path,
     message: CoapMessage,
-    { confirmable, onEnd }: { readonly confirmable: boolean; readonly onEnd?: (delivery: Delivery) => void },
+    { confirmable, reported = false }: { readonly confirmable: boolean; readonly reported?: boolean },
     now: number,
-  ): () => void {
+  ): SentMessage {
     const id = this.#freshId(peer);
     const bytes = encodeDatagram(confirmable ? MessageType.CONFIRMABLE : MessageType.NON_CONFIRMABLE, id, message);
-    this.#options.send(bytes, peer);
-    // A reset of it would tell nobody anything: it takes no place from those that wait.
-    if (!confirmable && onEnd === undefined) return () => {};
-    const timeout = confirmable ? ACK_TIMEOUT * (1 + (ACK_RANDOM_FACTOR - 1) * this.#options.random()) : NON_LIFETIME;
-    const key = `${peer.key} ${id}`;
-    const outgoing = { key, peer, bytes, confirmable, left: confirmable ? MAX_RETRANSMIT : 0, timeout, at: now + timeout, onEnd };
-    const oldest = this.#outgoing.values().next().value;
-    if (this.#outgoing.size >= MAX_OUTGOING && oldest !== undefined) this.#delivered(oldest.key, 'unanswered');
-    this.#outgoing.set(key, outgoing);
-    return () => {
-      if (this.#outgoing.get(key) === outgoing) this.#outgoing.delete(key);
-    };
+    this.#push(bytes, peer);
+    // A reset of it would mean nothing to the caller: it takes no place from those that wait.
+    if (!confirmable && !reported) return { peer, id };
+    const timeout = confirmable ? ACK_TIMEOUT * (1 + (ACK_RANDOM_FACTOR - 1) * this.#random()) : NON_LIFETIME;
+    const outgoing = { peer, id, bytes, confirmable, reported, left: confirmable ? MAX_RETRANSMIT : 0, timeout, at: now + timeout };
+    const oldest = this.#outgoing.keys().next().value;
+    if (this.#outgoing.size >= MAX_OUTGOING && oldest !== undefined) this.#delivered(oldest, 'unanswered');
+    this.#outgoing.set(keyOf(outgoing), outgoing);
+    return outgoing;
   }
 
-  /** Monotonic milliseconds, Infinity for none. */
+  /** Takes a message back: it is not repeated, and its delivery is not reported. */
+  cancel(sent: SentMessage): void {
+    const key = keyOf(sent);
+    if (this.#outgoing.get(key) === sent) this.#outgoing.delete(key);
+  }
+
+  /** The next datagram to send, null when none waits. */
+  transmit(): OutgoingDatagram | null {
+    return this.#datagrams.shift() ?? null;
+  }
+
+  /** The next event, null when none waits. */
+  nextEvent(): MessageLayerEvent | null {
+    return this.#events.shift() ?? null;
+  }
+
+  /** When to call `handleTimeout`, ms; Infinity for never. */
   nextTimeout(): number {
     let earliest = Number.POSITIVE_INFINITY;
     for (const { acknowledgeAt } of this.#open) earliest = Math.min(earliest, acknowledgeAt);
@@ -154,18 +178,19 @@ export class MessageLayer {
     return earliest;
   }
 
+  /** Acknowledges requests that are not answered yet, and repeats or gives up what is not acknowledged. */
   handleTimeout(now: number): void {
     for (const remembered of this.#open) {
       if (remembered.acknowledgeAt > now) continue;
       this.#acknowledged(remembered);
-      this.#options.send(encodeEmpty(MessageType.ACKNOWLEDGEMENT, remembered.id), remembered.peer);
+      this.#push(encodeEmpty(MessageType.ACKNOWLEDGEMENT, remembered.id), remembered.peer);
     }
     for (const outgoing of [...this.#outgoing.values()]) if (outgoing.at <= now) this.#repeat(outgoing, now);
   }
 
   #request(request: DatagramRequest, now: number): void {
     this.#forgetOld(now);
-    const key = requestKey(request);
+    const key = keyOf(request);
     const before = this.#remembered.get(key);
     if (before !== undefined) {
       if (request.confirmable) this.#repeatAnswer(before);
@@ -176,12 +201,12 @@ export class MessageLayer {
     const remembered: Remembered = { peer, id, request, at: now, acknowledgeAt, acknowledged: false, answer: undefined };
     this.#remembered.set(key, remembered);
     if (request.confirmable) this.#open.add(remembered);
-    this.#options.onRequest(request, now);
+    this.#events.push({ kind: 'request', request });
   }
 
   #repeatAnswer({ peer, id, answer, acknowledged }: Remembered): void {
-    if (answer !== undefined) this.#options.send(answer, peer);
-    else if (acknowledged) this.#options.send(encodeEmpty(MessageType.ACKNOWLEDGEMENT, id), peer);
+    if (answer !== undefined) this.#push(answer, peer);
+    else if (acknowledged) this.#push(encodeEmpty(MessageType.ACKNOWLEDGEMENT, id), peer);
   }
 
   #acknowledged(remembered: Remembered): void {
@@ -199,30 +224,35 @@ export class MessageLayer {
 
   #repeat(outgoing: Outgoing, now: number): void {
     if (outgoing.left === 0) {
-      this.#delivered(outgoing.key, 'unanswered');
+      this.#delivered(keyOf(outgoing), 'unanswered');
       return;
     }
     outgoing.left--;
     outgoing.timeout *= 2;
     outgoing.at = now + outgoing.timeout;
-    this.#options.send(outgoing.bytes, outgoing.peer);
+    this.#push(outgoing.bytes, outgoing.peer);
   }
 
   #delivered(key: string, delivery: Delivery): void {
-    const outgoing = this.#outgoing.get(key);
+    const sent = this.#outgoing.get(key);
+    if (sent === undefined) return;
     this.#outgoing.delete(key);
-    // Nobody acknowledges a NON; that it was forgotten says nothing.
-    if (outgoing?.confirmable === true || delivery === 'reset') outgoing?.onEnd?.(delivery);
+    // A NON is never acknowledged; that it was forgotten says nothing.
+    if (sent.reported && (sent.confirmable || delivery === 'reset')) this.#events.push({ kind: 'delivery', sent, delivery });
+  }
+
+  #push(bytes: Uint8Array, peer: Path): void {
+    this.#datagrams.push({ peer, bytes });
   }
 
   #freshId(peer: Path): number {
     // There are far fewer messages under way than ids.
     do this.#nextId = (this.#nextId + 1) & 0xffff;
-    while (this.#outgoing.has(`${peer.key} ${this.#nextId}`));
+    while (this.#outgoing.has(keyOf({ peer, id: this.#nextId })));
     return this.#nextId;
   }
 }
 
-function requestKey({ peer, id }: DatagramRequest): string {
+function keyOf({ peer, id }: SentMessage): string {
   return `${peer.key} ${id}`;
 }

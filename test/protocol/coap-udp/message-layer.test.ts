@@ -18,19 +18,13 @@ test.each([
   ['non-confirmable', MessageType.NON_CONFIRMABLE],
 ])('of a %s request that was answered its bytes are not kept, and it still reaches nobody twice', async (_, type) => {
   const kept: WeakRef<ArrayBufferLike>[] = [];
-  const sent: Uint8Array[] = [];
-  const layer: MessageLayer = new MessageLayer({
-    random: () => 0,
-    send: (bytes) => void sent.push(bytes),
-    onRequest: (datagram: DatagramRequest, now) => {
-      kept.push(new WeakRef(datagram.message.payload.buffer));
-      layer.respond(datagram, response, now);
-    },
-  });
-  for (let id = 0; id < 20; id++) layer.receive(encodeDatagram(type, id, request), PEER, 0);
-  layer.receive(encodeDatagram(type, 7, request), PEER, 1);
+  const layer = new MessageLayer(() => 0);
+  const take = ({ message }: DatagramRequest): void => void kept.push(new WeakRef(message.payload.buffer));
+  let sent = 0;
+  for (let id = 0; id < 20; id++) sent += answered(layer, encodeDatagram(type, id, request), 0, take);
+  sent += answered(layer, encodeDatagram(type, 7, request), 1, take);
   expect(kept).toHaveLength(20);
-  expect(sent).toHaveLength(type === MessageType.CONFIRMABLE ? 21 : 20);
+  expect(sent).toBe(type === MessageType.CONFIRMABLE ? 21 : 20);
   // What a WeakRef was made of is held until the end of the task.
   await nextTask();
   collectGarbage();
@@ -38,18 +32,37 @@ test.each([
 });
 
 test('any number of non-confirmable requests leaves a notification that waits for its acknowledgement alone', () => {
-  const deliveries: string[] = [];
-  const sent: Uint8Array[] = [];
-  const layer: MessageLayer = new MessageLayer({
-    random: () => 0,
-    send: (bytes) => void sent.push(bytes),
-    onRequest: (datagram: DatagramRequest, now) => layer.respond(datagram, response, now),
-  });
-  layer.send(PEER, response, { confirmable: true, onEnd: (delivery) => deliveries.push(delivery) }, 0);
-  const id = (sent[0]![2]! << 8) | sent[0]![3]!;
+  const layer = new MessageLayer(() => 0);
+  const notification = layer.send(PEER, response, { confirmable: true, reported: true }, 0);
   const small = { ...request, payload: EMPTY };
-  for (let each = 0; each < 3000; each++) layer.receive(encodeDatagram(MessageType.NON_CONFIRMABLE, each, small), PEER, 1);
-  expect([sent.length, deliveries.length]).toEqual([3001, 0]);
-  layer.receive(encodeEmpty(MessageType.ACKNOWLEDGEMENT, id), PEER, 2);
-  expect([deliveries, layer.nextTimeout()]).toEqual([['acknowledged'], Number.POSITIVE_INFINITY]);
+  let sent = 0;
+  for (let each = 0; each < 3000; each++) sent += answered(layer, encodeDatagram(MessageType.NON_CONFIRMABLE, each, small), 1);
+  expect([sent, layer.nextEvent()]).toEqual([3001, null]);
+  layer.receive(encodeEmpty(MessageType.ACKNOWLEDGEMENT, notification.id), PEER, 2);
+  expect(layer.nextEvent()).toEqual({ kind: 'delivery', sent: notification, delivery: 'acknowledged' });
+  expect([layer.nextEvent(), layer.nextTimeout()]).toEqual([null, Number.POSITIVE_INFINITY]);
 });
+
+test('of more messages than it keeps the oldest is given up, and one that was taken back is not reported', () => {
+  const layer = new MessageLayer(() => 0);
+  const [first, second] = Array.from({ length: 1024 }, () => layer.send(PEER, response, { confirmable: true, reported: true }, 0));
+  expect(layer.nextEvent()).toBeNull();
+  layer.send(PEER, response, { confirmable: true }, 0);
+  expect(layer.nextEvent()).toEqual({ kind: 'delivery', sent: first, delivery: 'unanswered' });
+  layer.cancel(second!);
+  layer.receive(encodeEmpty(MessageType.ACKNOWLEDGEMENT, second!.id), PEER, 1);
+  expect(layer.nextEvent()).toBeNull();
+});
+
+/** Has the layer receive a datagram and answers the request in it. @returns datagrams that left */
+function answered(layer: MessageLayer, datagram: Uint8Array, now: number, take: (request: DatagramRequest) => void = () => {}): number {
+  layer.receive(datagram, PEER, now);
+  for (let event = layer.nextEvent(); event !== null; event = layer.nextEvent()) {
+    if (event.kind !== 'request') throw new Error('no delivery was to be reported');
+    take(event.request);
+    layer.respond(event.request, response, now);
+  }
+  let sent = 0;
+  while (layer.transmit() !== null) sent++;
+  return sent;
+}

@@ -8,6 +8,7 @@
 import { hex } from '@scure/base';
 import type { HandshakeState } from '../noise/index.ts';
 import type { Path } from '../path.ts';
+import { type Timed, Timers } from './timers.ts';
 
 /** ms without a packet after which a handshake is given up. */
 const HALF_OPEN_LIFETIME = 10_000;
@@ -30,7 +31,7 @@ export interface HalfOpenFields {
   readonly createdAt: number;
 }
 
-export class HalfOpen {
+export class HalfOpen implements Timed {
   readonly fields: HalfOpenFields;
   /** Our id. */
   readonly id: Uint8Array;
@@ -39,8 +40,8 @@ export class HalfOpen {
   /** When the Respond was given out, and how often. */
   respondedAt = 0;
   responses = 0;
-  /** When it is given up. */
-  expiry: number;
+  timerAt = Number.POSITIVE_INFINITY;
+  timerIndex = -1;
   /** The handshake became a connection, which has the id now. */
   completed = false;
   received: number;
@@ -51,7 +52,6 @@ export class HalfOpen {
   constructor(id: Uint8Array, fields: HalfOpenFields, received: number) {
     this.id = id;
     this.fields = fields;
-    this.expiry = fields.createdAt + HALF_OPEN_LIFETIME;
     this.received = received;
   }
 
@@ -75,6 +75,8 @@ export class HalfOpen {
 export class HalfOpenTable {
   readonly #proven = new Map<string, HalfOpen>();
   readonly #unproven = new Map<string, HalfOpen>();
+  /** When each is given up. */
+  readonly #timers = new Timers<HalfOpen>();
   readonly #removed: (entry: HalfOpen) => void;
 
   /** @param removed called for each entry that leaves the table, in whichever way */
@@ -107,18 +109,22 @@ export class HalfOpenTable {
 
   add(entry: HalfOpen): void {
     this.#mapOf(entry).set(keyOf(entry.fields.path, entry.fields.remoteId), entry);
+    this.#timers.set(entry, entry.fields.createdAt + HALF_OPEN_LIFETIME);
   }
 
   /** A packet that belongs to it came: it lives longer. */
   touch(entry: HalfOpen, now: number): void {
-    entry.expiry = Math.min(now + HALF_OPEN_LIFETIME, entry.fields.createdAt + MAX_LIFETIME);
-    // To the end: maps keep the order of insertion, which is that of expiry.
-    const map = this.#mapOf(entry);
-    if (map.delete(keyOf(entry.fields.path, entry.fields.remoteId))) this.add(entry);
+    const [map, key] = [this.#mapOf(entry), keyOf(entry.fields.path, entry.fields.remoteId)];
+    if (!map.delete(key)) return;
+    // To the end: maps keep the order of insertion, and the first makes room.
+    map.set(key, entry);
+    this.#timers.set(entry, Math.min(now + HALF_OPEN_LIFETIME, entry.fields.createdAt + MAX_LIFETIME));
   }
 
   remove(entry: HalfOpen): void {
-    if (this.#mapOf(entry).delete(keyOf(entry.fields.path, entry.fields.remoteId))) this.#removed(entry);
+    if (!this.#mapOf(entry).delete(keyOf(entry.fields.path, entry.fields.remoteId))) return;
+    this.#timers.remove(entry);
+    this.#removed(entry);
   }
 
   /** Removes all that `matches`. */
@@ -128,14 +134,12 @@ export class HalfOpenTable {
 
   /** When to call `handleTimeout`, ms; Infinity for never. Ask again after every call. */
   nextTimeout(): number {
-    return Math.min(expiry(first(this.#proven)), expiry(first(this.#unproven)));
+    return this.#timers.next();
   }
 
   /** Gives up the handshakes whose time is over. */
   handleTimeout(now: number): void {
-    for (const map of [this.#proven, this.#unproven]) {
-      for (let oldest = first(map); expiry(oldest) <= now; oldest = first(map)) this.remove(oldest!);
-    }
+    for (let entry = this.#timers.due(now); entry !== undefined; entry = this.#timers.due(now)) this.remove(entry);
   }
 
   #mapOf(entry: HalfOpen): Map<string, HalfOpen> {
@@ -150,8 +154,4 @@ function keyOf(path: Path, remoteId: Uint8Array): string {
 /** The one that was heard of least recently. */
 function first(map: Map<string, HalfOpen>): HalfOpen | undefined {
   return map.values().next().value;
-}
-
-function expiry(entry: HalfOpen | undefined): number {
-  return entry?.expiry ?? Number.POSITIVE_INFINITY;
 }

@@ -3,8 +3,9 @@
  */
 import { CloseCode, LocalError } from '../protocol/errors/index.ts';
 import { shortFingerprint } from '../protocol/identity/index.ts';
+import { Emitter } from '../transport/emitter.ts';
+import type { Log } from '../transport/environment.ts';
 import type { DatagramCounts, DatagramFlow, Session, SessionStream } from '../transport/session/index.ts';
-import type { Listeners } from './listeners.ts';
 
 /** Number of a connection: from 1, never used twice by a device. */
 export type ConnectionRef = number;
@@ -117,13 +118,18 @@ export type ConnectionListener = (connection: DeviceConnection, event: Connectio
 
 /** All client connections of a device. */
 export class Connections {
-  readonly #listeners: Listeners<[DeviceConnection, ConnectionEvent]>;
+  readonly #events: Emitter<{ connectionEvent: { connection: DeviceConnection; event: ConnectionEvent } }>;
   readonly #bySession = new WeakMap<Session, DeviceConnection>();
   readonly #byRef = new Map<ConnectionRef, DeviceConnection>();
   #lastRef = 0;
 
-  constructor(listeners: Listeners<[DeviceConnection, ConnectionEvent]>) {
-    this.#listeners = listeners;
+  constructor(log: Log) {
+    this.#events = new Emitter(log);
+  }
+
+  /** Listens. @returns the function that removes the listener */
+  onEvent(listener: ConnectionListener): () => void {
+    return this.#events.on('connectionEvent', ({ connection, event }) => listener(connection, event));
   }
 
   /** A client connected. */
@@ -133,10 +139,10 @@ export class Connections {
     this.#byRef.set(connection.ref, connection);
     session.closed.then(() => {
       this.#byRef.delete(connection.ref);
-      this.#listeners.emit(connection, 'CLOSED');
+      this.#emit(connection, 'CLOSED');
     });
-    session.on('path', () => this.#listeners.emit(connection, 'CHANNEL_CHANGED'));
-    this.#listeners.emit(connection, 'OPENED');
+    session.on('path', () => this.#emit(connection, 'CHANNEL_CHANGED'));
+    this.#emit(connection, 'OPENED');
     return connection;
   }
 
@@ -155,5 +161,9 @@ export class Connections {
 
   get open(): readonly DeviceConnection[] {
     return [...this.#byRef.values()];
+  }
+
+  #emit(connection: DeviceConnection, event: ConnectionEvent): void {
+    this.#events.emit('connectionEvent', { connection, event });
   }
 }

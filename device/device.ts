@@ -1,6 +1,7 @@
 import { LocalError, type SvcError } from '../protocol/errors/index.ts';
 import { decodePrivateKey, encodePrivateKey, shortFingerprint } from '../protocol/identity/index.ts';
 import { VERSION } from '../protocol/records/index.ts';
+import { Emitter } from '../transport/emitter.ts';
 import { type Environment, withLog } from '../transport/environment.ts';
 import { nodeEnvironment } from '../transport/node/index.ts';
 import { AccessControl } from './access-control.ts';
@@ -9,12 +10,11 @@ import type { AuditLog } from './audit/log.ts';
 import { Authorization, type AuthorizationListener } from './authorization.ts';
 import type { CoapResource } from './coap-observers.ts';
 import { type CoapHandler, type CoapResourceOptions, CoapResources } from './coap-resources.ts';
-import { type ConnectionEvent, type ConnectionListener, type ConnectionRef, Connections, type DeviceConnection } from './connections.ts';
+import { type ConnectionListener, type ConnectionRef, Connections, type DeviceConnection } from './connections.ts';
 import type { DeviceEvent } from './events.ts';
 import { callerOf, type Denial } from './iam/caller.ts';
 import type { Iam } from './iam/iam.ts';
 import { Life } from './life.ts';
-import { Listeners } from './listeners.ts';
 import { DeviceLog, type DeviceLogCallback, stdOutCallback } from './log.ts';
 import { applyOptions, type DeviceOptions } from './options.ts';
 import type { PasswordAuthenticationListener } from './password/requests.ts';
@@ -36,8 +36,7 @@ export type DeviceEventListener = (event: DeviceEvent, reason: SvcError | null) 
 export class Device {
   readonly #environment: Environment;
   readonly #log: DeviceLog;
-  readonly #deviceEvents: Listeners<[DeviceEvent, SvcError | null]>;
-  readonly #connectionEvents: Listeners<[DeviceConnection, ConnectionEvent]>;
+  readonly #events: Emitter<{ deviceEvent: { event: DeviceEvent; reason: SvcError | null }; denied: Denial }>;
   readonly #authorization: Authorization;
   readonly #connections: Connections;
   readonly #resources: CoapResources;
@@ -46,7 +45,6 @@ export class Device {
   readonly #udpTunnels: UdpTunnels;
   readonly #passwords: PasswordService;
   readonly #life: Life;
-  readonly #denials: Listeners<[Denial]>;
   #accessControl: AccessControl | null = null;
   #audit: DeviceAudit | null = null;
 
@@ -56,13 +54,11 @@ export class Device {
     this.#log = new DeviceLog(environment.log);
     const { log } = this.#log;
     this.#environment = withLog(environment, log);
-    this.#deviceEvents = new Listeners(log);
-    this.#connectionEvents = new Listeners(log);
-    this.#denials = new Listeners(log);
+    this.#events = new Emitter(log);
     this.#authorization = new Authorization(this.#environment, ({ connection, action, attributes }) =>
-      this.#denials.emit({ caller: callerOf(connection), action, attributes }),
+      this.#events.emit('denied', { caller: callerOf(connection), action, attributes }),
     );
-    this.#connections = new Connections(this.#connectionEvents);
+    this.#connections = new Connections(log);
     this.#resources = new CoapResources(this.#connections, log, this.#environment.clock);
     this.#streams = new StreamListeners(log);
     const tunnelParts = {
@@ -78,7 +74,7 @@ export class Device {
       resources: this.#resources,
       streams: this.#streams,
       connections: this.#connections,
-      onEvent: (event, reason) => this.#deviceEvents.emit(event, reason),
+      onEvent: (event, reason) => this.#events.emit('deviceEvent', { event, reason }),
       onClose: () => {
         this.#tunnels.close();
         this.#udpTunnels.close();
@@ -272,7 +268,7 @@ export class Device {
       resources: this.#resources,
       connections: this.#connections,
       life: this.#life,
-      denied: (denial) => this.#denials.emit(denial),
+      denied: (denial) => this.#events.emit('denied', denial),
     });
     this.#audit?.follow(iam);
   }
@@ -305,7 +301,7 @@ export class Device {
 
   /** Told of everything that a client was refused. Returns the function that removes the listener. */
   onDenied(listener: (denial: Denial) => void): () => void {
-    return this.#denials.add(listener);
+    return this.#events.on('denied', listener);
   }
 
   /** The one who decides what clients may do. Returns the function that removes it. @throws LocalError IN_USE when there is one */
@@ -447,11 +443,11 @@ export class Device {
   // Events. Each returns the function that removes the listener.
 
   onDeviceEvent(listener: DeviceEventListener): () => void {
-    return this.#deviceEvents.add(listener);
+    return this.#events.on('deviceEvent', ({ event, reason }) => listener(event, reason));
   }
 
   onConnectionEvent(listener: ConnectionListener): () => void {
-    return this.#connectionEvents.add(listener);
+    return this.#connections.onEvent(listener);
   }
 
   /** The connection of a number. @throws LocalError INVALID_CONNECTION when it is closed */

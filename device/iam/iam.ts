@@ -10,8 +10,8 @@
  */
 import { asSvcError, LocalError } from '../../protocol/errors/index.ts';
 import type { IamUser, PairingMode } from '../../protocol/records/index.ts';
+import { Emitter } from '../../transport/emitter.ts';
 import type { Log } from '../../transport/environment.ts';
-import { Listeners } from '../listeners.ts';
 import { type Caller, type Demand, requestAttributes, resolveCaller } from './caller.ts';
 import type { ChangeAuthor, IamChange, IamChangeListener, IamRecorder } from './changes.ts';
 import { checkConfiguration } from './configuration.ts';
@@ -58,7 +58,7 @@ export class Iam {
   readonly #secrets: IamSecrets;
   readonly #save: (document: StateDocument) => Promise<void>;
   readonly #saveConfiguration: (configuration: IamConfiguration) => Promise<void>;
-  readonly #listeners: Listeners<[IamChange]>;
+  readonly #events: Emitter<{ change: IamChange }>;
   readonly #recorders = new Set<IamRecorder>();
   readonly #log: Log;
   #configuration: IamConfiguration;
@@ -83,7 +83,7 @@ export class Iam {
     this.#save = options.save ?? (async () => {});
     this.#saveConfiguration = options.saveConfiguration ?? (async () => {});
     this.#log = options.log ?? SILENT;
-    this.#listeners = new Listeners(this.#log);
+    this.#events = new Emitter(this.#log);
     this.#configuration = options.configuration;
     this.#evaluator = new Evaluator(options.configuration);
     this.#rules = new Rules({ ...defaultIamLimits, ...options.limits });
@@ -251,7 +251,7 @@ export class Iam {
 
   /** Told of every change after it is saved. Returns the function that removes the listener. */
   onChange(listener: IamChangeListener): () => void {
-    return this.#listeners.add(listener);
+    return this.#events.on('change', listener);
   }
 
   /**
@@ -382,7 +382,7 @@ export class Iam {
 
   /** Tells listeners, and waits for recorders. Never throws. */
   async #publish(changes: readonly IamChange[]): Promise<void> {
-    for (const change of changes) this.#listeners.emit(change);
+    for (const change of changes) this.#events.emit('change', change);
     if (changes.length === 0) return;
     const recorded = Array.from(this.#recorders, async (recorder) => recorder(changes));
     for (const result of await Promise.allSettled(recorded)) {

@@ -85,7 +85,7 @@ describe('the callback', () => {
     await scene.until(one, 'ATTACHED');
     await scene.until(other, 'ATTACHED');
     expect(messages.map(({ severity, message }) => `${logSeverityAsString(severity)} ${message}`)).toEqual([
-      'error a listener of the application failed',
+      'error listener of deviceEvent threw',
     ]);
     one.device.setLogCallback(null);
     await scene.settle(one.device.close());

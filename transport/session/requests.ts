@@ -14,9 +14,9 @@ import {
 } from '../../protocol/coap/index.ts';
 import type { Connection } from '../../protocol/connection/index.ts';
 import { LocalError, type SvcError } from '../../protocol/errors/index.ts';
+import { Deferred } from '../deferred.ts';
+import { guarded } from '../emitter.ts';
 import type { Cancel } from '../environment.ts';
-import { Deferred } from './deferred.ts';
-import { guarded } from './emitter.ts';
 import type { SharedBySessions } from './session.ts';
 import { whileOpen } from './while-open.ts';
 

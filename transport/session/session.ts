@@ -18,10 +18,10 @@ import {
 import type { AddPathOptions, Connection, ConnectionEvent, PathChange } from '../../protocol/connection/index.ts';
 import { CloseCode, closeError, LocalError, RemoteError, type SvcError } from '../../protocol/errors/index.ts';
 import type { Path } from '../../protocol/path.ts';
+import { Deferred } from '../deferred.ts';
+import { Emitter, guarded } from '../emitter.ts';
 import type { Clock, Log } from '../environment.ts';
 import { DatagramFlows } from './datagram-flows.ts';
-import { Deferred } from './deferred.ts';
-import { Emitter, guarded } from './emitter.ts';
 import type { IncomingStream } from './incoming-stream.ts';
 import type { RandomPool } from './random-pool.ts';
 import { type Observation, type SessionRequest, SessionRequests } from './requests.ts';

@@ -13,7 +13,7 @@
  */
 import type { CoreStreamStats } from '../../bindings/index.ts';
 import { LocalError, RemoteError, StreamCode, type SvcError, streamError } from '../../protocol/errors/index.ts';
-import { Deferred } from './deferred.ts';
+import { Deferred } from '../deferred.ts';
 
 /** Most bytes one readSome returns, and what the WHATWG streams hold ready. */
 const MAX_READ = 65_536;

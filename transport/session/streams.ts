@@ -6,8 +6,8 @@
  */
 import type { Connection, ConnectionEvent } from '../../protocol/connection/index.ts';
 import { LocalError, StreamCode, type SvcError } from '../../protocol/errors/index.ts';
+import { guarded } from '../emitter.ts';
 import type { Log } from '../environment.ts';
-import { guarded } from './emitter.ts';
 import { IncomingStream } from './incoming-stream.ts';
 import { SessionStream, type StreamCarrier } from './stream.ts';
 import { otherwise, whileOpen } from './while-open.ts';

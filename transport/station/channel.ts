@@ -10,9 +10,9 @@
 import type { KeepAlive } from '../../bindings/index.ts';
 import type { Router } from '../../protocol/coap/index.ts';
 import { asSvcError, LocalError, RemoteError, type SvcError } from '../../protocol/errors/index.ts';
+import { Deferred } from '../deferred.ts';
+import { Emitter } from '../emitter.ts';
 import type { Host } from '../host/host.ts';
-import { Deferred } from '../session/deferred.ts';
-import { Emitter } from '../session/emitter.ts';
 import type { Session } from '../session/session.ts';
 import { Backoff, MAX_SLOW_DELAY, SlowBackoff } from './backoff.ts';
 import { dialStation, MAX_REDIRECTS, type StationAddress } from './dial.ts';

@@ -7,9 +7,9 @@
  */
 import type { PrivateKey } from '../../protocol/crypto-host.ts';
 import { asSvcError, LocalError, RemoteError } from '../../protocol/errors/index.ts';
+import { Deferred } from '../deferred.ts';
 import type { Cancel } from '../environment.ts';
 import type { Host } from '../host/host.ts';
-import { Deferred } from '../session/deferred.ts';
 import type { Session } from '../session/session.ts';
 import { dialStation, MAX_REDIRECTS, type StationAddress } from './dial.ts';
 

@@ -7,9 +7,9 @@
 import type { Router } from '../../protocol/coap/index.ts';
 import type { PrivateKey } from '../../protocol/crypto-host.ts';
 import { asSvcError, LocalError, RemoteError, type SvcError } from '../../protocol/errors/index.ts';
+import { Deferred } from '../deferred.ts';
 import type { Cancel } from '../environment.ts';
 import type { Dial, Host } from '../host/host.ts';
-import { Deferred } from '../session/deferred.ts';
 import type { Session } from '../session/session.ts';
 
 /** Where a base station is and who it must be. */

@@ -3,14 +3,13 @@ import { beforeEach, expect, test } from 'vitest';
 import { Authorization } from '../../../device/authorization.ts';
 import { CoapResources } from '../../../device/coap-resources.ts';
 import { Connections, type DeviceConnection } from '../../../device/connections.ts';
-import { Listeners } from '../../../device/listeners.ts';
 import { StreamListeners } from '../../../device/streams.ts';
 import { type TcpTunnelService, type TunnelConnection, Tunnels } from '../../../device/tunnels/tunnels.ts';
 import { StreamCode } from '../../../protocol/errors/index.ts';
+import { Deferred } from '../../../transport/deferred.ts';
+import { Emitter } from '../../../transport/emitter.ts';
 import { silentLog } from '../../../transport/environment.ts';
 import { nodeEnvironment } from '../../../transport/node/index.ts';
-import { Deferred } from '../../../transport/session/deferred.ts';
-import { Emitter } from '../../../transport/session/emitter.ts';
 import { IncomingStream } from '../../../transport/session/incoming-stream.ts';
 import type { Session, SessionStream } from '../../../transport/session/index.ts';
 
@@ -28,7 +27,7 @@ beforeEach(() => {
   streams = new StreamListeners(silentLog);
   const { clock } = nodeEnvironment();
   authorization = new Authorization({ clock, log: silentLog }, () => {});
-  const resources = new CoapResources(new Connections(new Listeners(silentLog)), silentLog, clock);
+  const resources = new CoapResources(new Connections(silentLog), silentLog, clock);
   const resolve = async (): Promise<string[]> => ['192.0.2.1'];
   tunnels = new Tunnels({ kind: 'TCP', authorization, streams, resources, connect: async () => tcp(), resolve });
   tunnels.add({ id: 'web', type: 'http', host: '127.0.0.1', port: 80 });
@@ -54,7 +53,7 @@ function client(): { connection: DeviceConnection; close: () => void } {
     events.emit('closed', null);
     closed.resolve(null);
   };
-  return { connection: new Connections(new Listeners(silentLog)).add(session), close };
+  return { connection: new Connections(silentLog).add(session), close };
 }
 
 /** A stream to the service arrives. @returns what became of it: undefined while undecided, 0 accepted, else the code of the refusal */

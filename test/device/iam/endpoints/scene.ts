@@ -12,7 +12,6 @@ import {
   stateDocument,
 } from '../../../../device/iam/index.ts';
 import type { Attributes } from '../../../../device/iam/policy.ts';
-import { Listeners } from '../../../../device/listeners.ts';
 import { type CborValue, decode, encode } from '../../../../protocol/cbor/index.ts';
 import { type CoapMethod, type CoapReply, Exchanges, encodeMessage, MethodCode, parsePath } from '../../../../protocol/coap/index.ts';
 import { LocalError } from '../../../../protocol/errors/index.ts';
@@ -131,7 +130,7 @@ export class Scene {
     });
     this.iam.onChange((change) => this.changes.push(change));
     const log = { error: (...line: unknown[]) => void this.errors.push(line), warn() {}, info() {}, debug() {}, trace() {} };
-    const connections = new Connections(new Listeners(log));
+    const connections = new Connections(log);
     this.#resources = new CoapResources(connections, log, CLOCK);
     installIamEndpoints(this.#resources, this.iam, this.#host(push));
     for (const name of Object.keys(callers) as CallerName[]) this.#sessions.set(name, this.#connect(connections, name));

@@ -1,8 +1,8 @@
 /**
- * Events to listeners. Listeners run in the order they came; one that throws is logged and disturbs neither the others nor the emitter;
- * one added or removed during an emission counts from the next.
+ * Events and their listeners. Listeners run in the order in which they were added. One that throws is logged; the others still run, and `emit` never
+ * throws. A listener that is added or removed during an emission counts from the next emission on.
  */
-import type { Log } from '../environment.ts';
+import type { Log } from './environment.ts';
 
 /** Listeners by name of the event. */
 export class Emitter<Events> {

@@ -1,7 +1,7 @@
 /** Listeners: order, removal, and one that throws. */
 import { describe, expect, it } from 'vitest';
-import { type Log, silentLog } from '../../../transport/environment.ts';
-import { Emitter } from '../../../transport/session/emitter.ts';
+import { Emitter } from '../../transport/emitter.ts';
+import { type Log, silentLog } from '../../transport/environment.ts';
 
 interface Events {
   number: number;
@@ -50,6 +50,22 @@ describe('Emitter', () => {
     emitter.emit('number', 1);
     emitter.emit('number', 2);
     expect(seen).toEqual(['first', 'second', 'second']);
+  });
+
+  it('counts a listener that another one adds or removes from the next emission on', () => {
+    const emitter = new Emitter<Events>(silentLog);
+    const seen: string[] = [];
+    let removeLast = (): unknown => undefined;
+    emitter.on('number', (value) => {
+      if (value !== 1) return;
+      removeLast();
+      emitter.on('number', () => seen.push('added'));
+    });
+    removeLast = emitter.on('number', () => seen.push('last'));
+    emitter.emit('number', 1);
+    expect(seen).toEqual(['last']);
+    emitter.emit('number', 2);
+    expect(seen).toEqual(['last', 'added']);
   });
 
   it('keeps two registrations of one function apart', () => {

@@ -5,6 +5,7 @@
  * connection while it has room (the rest waits for "messages-writable"), the earliest timeout to the clock.
  */
 import {
+  type BodyRoom,
   type CoapReply,
   type CoapRequest,
   type CoapResponse,
@@ -16,8 +17,8 @@ import type { Connection } from '../../protocol/connection/index.ts';
 import { LocalError, type SvcError } from '../../protocol/errors/index.ts';
 import { Deferred } from '../deferred.ts';
 import { guarded } from '../emitter.ts';
-import type { Cancel } from '../environment.ts';
-import type { SharedBySessions } from './session.ts';
+import type { Cancel, Clock, Log } from '../environment.ts';
+import type { RandomPool } from './random-pool.ts';
 import { whileOpen } from './while-open.ts';
 
 /** A request, how long it may take and what stops it. */
@@ -43,6 +44,19 @@ export interface RequestsOwner {
   cancelled(exchange: number): void;
 }
 
+/** What the requests of all sessions of a host have in common. */
+export interface SharedByRequests {
+  readonly clock: Clock;
+  readonly random: RandomPool;
+  readonly log: Log;
+  /** Requests of one peer served at a time. */
+  readonly maxRequests: number;
+  /** For bodies that travel in blocks. */
+  readonly bodyRoom: BodyRoom;
+  /** A connection may have something to send. */
+  readonly wake: () => void;
+}
+
 /** Who waits for what becomes of a request of ours. */
 interface Waiting {
   response(response: CoapResponse, final: boolean): void;
@@ -52,7 +66,7 @@ interface Waiting {
 /** Requests of one session. */
 export class SessionRequests {
   readonly #owner: RequestsOwner;
-  readonly #shared: SharedBySessions;
+  readonly #shared: SharedByRequests;
   readonly #exchanges: Exchanges;
   readonly #waiting = new Map<number, Waiting>();
   /** A message taken from Exchanges that the connection had no room for. */
@@ -61,7 +75,7 @@ export class SessionRequests {
   #cancelTimer: Cancel = () => {};
 
   /** @param firstExchange `nextExchange` of the ones before */
-  constructor(owner: RequestsOwner, shared: SharedBySessions, firstExchange: number) {
+  constructor(owner: RequestsOwner, shared: SharedByRequests, firstExchange: number) {
     const { random, maxRequests, bodyRoom } = shared;
     this.#owner = owner;
     this.#shared = shared;

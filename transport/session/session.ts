@@ -6,25 +6,15 @@
  * everything on it fails, and `closed` tells why. Whatever arrives from the network ends at most this session.
  */
 import type { KeepAlive } from '../../bindings/index.ts';
-import {
-  type BodyRoom,
-  type CoapReply,
-  type CoapResponse,
-  type IncomingRequest,
-  type Router,
-  Status,
-  textReply,
-} from '../../protocol/coap/index.ts';
+import { type CoapReply, type CoapResponse, type IncomingRequest, type Router, Status, textReply } from '../../protocol/coap/index.ts';
 import type { AddPathOptions, Connection, ConnectionEvent, PathChange } from '../../protocol/connection/index.ts';
 import { CloseCode, closeError, LocalError, RemoteError, type SvcError } from '../../protocol/errors/index.ts';
 import type { Path } from '../../protocol/path.ts';
 import { Deferred } from '../deferred.ts';
 import { Emitter, guarded } from '../emitter.ts';
-import type { Clock, Log } from '../environment.ts';
 import { DatagramFlows } from './datagram-flows.ts';
 import type { IncomingStream } from './incoming-stream.ts';
-import type { RandomPool } from './random-pool.ts';
-import { type Observation, type SessionRequest, SessionRequests } from './requests.ts';
+import { type Observation, type SessionRequest, SessionRequests, type SharedByRequests } from './requests.ts';
 import type { Resting } from './resting.ts';
 import type { SessionStream } from './stream.ts';
 import { type OpenStreamOptions, SessionStreams } from './streams.ts';
@@ -41,16 +31,8 @@ export interface SessionEvents {
 }
 
 /** What the sessions of a host have in common. */
-export interface SharedBySessions {
-  readonly clock: Clock;
-  readonly random: RandomPool;
-  readonly log: Log;
-  readonly maxRequests: number;
-  /** For bodies that travel in blocks. */
-  readonly bodyRoom: BodyRoom;
+export interface SharedBySessions extends SharedByRequests {
   readonly resting: Resting;
-  /** A connection may have something to send. */
-  readonly wake: () => void;
   /** Nothing comes back on the path of the session. */
   readonly suspected: (session: Session) => void;
   /** A session ended: forget it. */

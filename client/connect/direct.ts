@@ -7,6 +7,7 @@
 import { asSvcError, LocalError, RemoteError, type SvcError } from '../../protocol/errors/index.ts';
 import type { Network } from '../../transport/environment.ts';
 import type { ConnectTarget, Host } from '../../transport/host/index.ts';
+import { type Attempt, type Failure, inOrder, mostTelling, Race } from '../../transport/race.ts';
 import type { Session } from '../../transport/session/index.ts';
 
 export interface Candidate {
@@ -59,86 +60,50 @@ export class DirectCandidates {
 const FIRST_TIMEOUT = 250;
 
 /** Connects to the first candidate that authenticates. @throws the channel's error */
-export function connectDirect(
+export async function connectDirect(
   host: Host,
   network: Network,
   candidates: DirectCandidates,
   target: ConnectTarget & { signal: AbortSignal },
 ): Promise<Session> {
-  return new Promise((resolve, reject) => {
-    const failures: unknown[] = [];
-    let running = 0;
-    let won = false;
-    const failWhenDone = () => {
-      if (target.signal.aborted || (candidates.complete && running === 0)) {
-        candidates.unfollow();
-        reject(channelError(failures, target.signal));
-      }
-    };
-    const attempt = async (candidate: Candidate) => {
-      running++;
-      try {
-        const session = await connectCandidate(host, network, candidate, target);
-        // Nobody takes one that comes too late.
-        if (won || target.signal.aborted) return await session.close();
-        won = true;
-        candidates.unfollow();
-        resolve(session);
-      } catch (error) {
-        failures.push(error);
-      } finally {
-        running--;
-        failWhenDone();
-      }
-    };
-    target.signal.addEventListener('abort', failWhenDone, { once: true });
-    candidates.follow(attempt, failWhenDone);
-  });
-}
-
-/** All addresses of one candidate, side by side. The attempts that lose are stopped. */
-async function connectCandidate(
-  host: Host,
-  network: Network,
-  { host: name, port }: Candidate,
-  target: ConnectTarget & { signal: AbortSignal },
-): Promise<Session> {
-  const addresses = await network.resolve(name);
-  const rest = new AbortController();
-  const signal = AbortSignal.any([target.signal, rest.signal]);
+  const { signal } = target;
+  const race = raceOf(host, (failures) => channelError(failures, signal));
+  const stop = (): void => race.stop();
+  signal.addEventListener('abort', stop, { once: true });
+  if (signal.aborted) stop();
+  const add = (candidate: Candidate): void => race.add(() => dialCandidate(host, network, candidate, target));
+  candidates.follow(add, () => candidates.complete && race.end());
   try {
-    return await firstOf(addresses.map((address) => host.connect({ ...target, address, port, firstTimeout: FIRST_TIMEOUT, signal })));
+    return await race.result;
   } finally {
-    rest.abort();
+    candidates.unfollow();
+    signal.removeEventListener('abort', stop);
   }
 }
 
-/** The first session; later ones are closed. With none, the error that says most. */
-async function firstOf(attempts: readonly Promise<Session>[]): Promise<Session> {
-  try {
-    const winner = await Promise.any(attempts);
-    for (const attempt of attempts) attempt.then((session) => (session === winner ? undefined : session.close())).catch(() => {});
-    return winner;
-  } catch (error) {
-    throw mostTelling((error as AggregateError).errors);
-  }
+/** All addresses of one candidate, side by side. */
+function dialCandidate(host: Host, network: Network, { host: name, port }: Candidate, target: ConnectTarget): Attempt<Session> {
+  const race = raceOf(host, (failures) => mostTelling(inOrder(failures)) ?? new RemoteError('DNS', `${name} has no address`));
+  network.resolve(name).then(
+    (addresses) => {
+      for (const address of addresses) race.add(() => host.dial({ ...target, address, port, firstTimeout: FIRST_TIMEOUT }));
+      race.end();
+    },
+    (error: unknown) => race.stop(asSvcError(error)),
+  );
+  return race;
 }
 
-function channelError(failures: readonly unknown[], signal: AbortSignal): SvcError {
-  if (failures.length === 0)
+function raceOf(host: Host, summarize: (failures: readonly Failure[]) => SvcError): Race<Session> {
+  return new Race({ environment: host.environment, delay: 0, discard: (session) => void session.close(), summarize });
+}
+
+function channelError(failures: readonly Failure[], signal: AbortSignal): SvcError {
+  const error = mostTelling(failures.map((failure) => failure.error));
+  if (error === null)
     return signal.aborted
       ? new LocalError('STOPPED', 'the direct connect was stopped')
       : new LocalError('NOT_FOUND', 'no direct candidate was given');
-  const error = mostTelling(failures);
   if (error.code !== 'TIMEOUT') return error;
   return new RemoteError('NOT_FOUND', 'no direct candidate answers: check the address and that the device runs', { cause: error });
-}
-
-/** The error that says most: a wrong key first, then whatever is not silence. */
-function mostTelling(failures: readonly unknown[]): SvcError {
-  return failures.map(asSvcError).sort((a, b) => rank(a) - rank(b))[0] as SvcError;
-}
-
-function rank(error: SvcError): number {
-  return { FINGERPRINT_MISMATCH: 0, TIMEOUT: 2, STOPPED: 3 }[error.code] ?? 1;
 }

@@ -7,9 +7,10 @@
  * way of one address must not be able to keep the device from being reached.
  */
 import type { PrivateKey } from '../../protocol/crypto-host.ts';
-import { asSvcError, type ErrorCode, isErrorCode, LocalError, NoChannelsError, type SvcError } from '../../protocol/errors/index.ts';
+import { type ErrorCode, isErrorCode, LocalError, NoChannelsError, type SvcError } from '../../protocol/errors/index.ts';
 import type { Environment } from '../../transport/environment.ts';
 import type { ConnectTarget, Host } from '../../transport/host/index.ts';
+import { abortable, mostTelling, Race } from '../../transport/race.ts';
 import type { Session } from '../../transport/session/index.ts';
 import type { StationAddress, StationConnector } from '../../transport/station/index.ts';
 import type { EffectiveOptions } from '../options.ts';
@@ -31,7 +32,8 @@ export interface ChannelFailures {
   direct?: SvcError;
 }
 
-type Attempt = (target: ConnectTarget & { signal: AbortSignal }) => Promise<Session>;
+type Channel = keyof ChannelFailures;
+type Connect = (target: ConnectTarget & { signal: AbortSignal }) => Promise<Session>;
 
 /**
  * @param signal stops the connect with STOPPED
@@ -40,46 +42,56 @@ type Attempt = (target: ConnectTarget & { signal: AbortSignal }) => Promise<Sess
 export async function connectChannels(context: ChannelContext, options: EffectiveOptions, signal: AbortSignal): Promise<Session> {
   if (options.IgnoreDeviceNotAttached)
     throw new LocalError('NOT_IMPLEMENTED', 'the connection option IgnoreDeviceNotAttached is not in this version');
-  const attempts = enabledChannels(context, options);
-  const rest = new AbortController();
-  let timedOut = false;
-  const cancelTimeout = context.environment.clock.schedule(options.ConnectTimeout, () => {
-    timedOut = true;
-    rest.abort();
-  });
+  const race = startRace(context, options);
+  const late = new LocalError('TIMEOUT', `no channel to the device within ${options.ConnectTimeout / 1000} s`);
+  const cancelTimeout = context.environment.clock.schedule(options.ConnectTimeout, () => race.stop(late));
+  signal.addEventListener('abort', race.cancel, { once: true });
+  if (signal.aborted) race.cancel();
   try {
-    const session = await race(attempts, { ...target(context, options), signal: AbortSignal.any([signal, rest.signal]) });
+    const session = await race.result;
     session.setKeepAlive({
       interval: options.KeepAliveInterval,
       retryInterval: options.KeepAliveRetryInterval,
       maxRetries: options.KeepAliveMaxRetries,
     });
     return session;
-  } catch (failures) {
-    if (signal.aborted) throw new LocalError('STOPPED', 'the connect was stopped');
-    if (timedOut) throw new LocalError('TIMEOUT', `no channel to the device within ${options.ConnectTimeout / 1000} s`);
-    throw connectError(failures as ChannelFailures);
   } finally {
     cancelTimeout();
-    rest.abort();
+    signal.removeEventListener('abort', race.cancel);
   }
 }
 
+/** All enabled channels side by side. */
+function startRace(context: ChannelContext, options: EffectiveOptions): Race<Session> {
+  const channels = enabledChannels(context, options);
+  const names = [...channels.keys()];
+  const race = new Race<Session>({
+    environment: context.environment,
+    delay: 0,
+    discard: (session) => void session.close(),
+    summarize: (failures) => connectError(Object.fromEntries(failures.map(({ attempt, error }) => [names[attempt], error]))),
+  });
+  const common = target(context, options);
+  for (const connect of channels.values()) race.add(() => abortable((signal) => connect({ ...common, signal })));
+  race.end();
+  return race;
+}
+
 /** @throws LocalError INVALID_STATE when what the enabled channels need is missing */
-function enabledChannels(context: ChannelContext, options: EffectiveOptions): Map<keyof ChannelFailures, Attempt> {
-  const attempts = new Map<keyof ChannelFailures, Attempt>();
+function enabledChannels(context: ChannelContext, options: EffectiveOptions): Map<Channel, Connect> {
+  const channels = new Map<Channel, Connect>();
   const { candidates } = context;
   if (candidates !== null)
-    attempts.set('direct', async (target) => connectDirect(await context.host(), context.environment.network, candidates, target));
-  if (!options.Remote || (candidates !== null && options.ServerUrl === undefined)) return attempts;
+    channels.set('direct', async (target) => connectDirect(await context.host(), context.environment.network, candidates, target));
+  if (!options.Remote || (candidates !== null && options.ServerUrl === undefined)) return channels;
   requireOption(options, 'ProductId');
   requireOption(options, 'DeviceId');
   requireOption(options, 'ServerUrl');
-  attempts.set('remote', async (target) => {
+  channels.set('remote', async (target) => {
     const station = stationAddress(options);
     return connectRemote(await context.host(), await context.connector(station), options, target);
   });
-  return attempts;
+  return channels;
 }
 
 function target(context: ChannelContext, { ProductId, DeviceId, DeviceFingerprint, DtlsHelloTimeout }: EffectiveOptions): ConnectTarget {
@@ -93,37 +105,16 @@ function target(context: ChannelContext, { ProductId, DeviceId, DeviceFingerprin
   };
 }
 
-/** The first session, or a rejection with the ChannelFailures. */
-function race(attempts: ReadonlyMap<keyof ChannelFailures, Attempt>, target: ConnectTarget & { signal: AbortSignal }): Promise<Session> {
-  return new Promise((resolve, reject) => {
-    const failures: ChannelFailures = {};
-    let running = attempts.size;
-    let won = false;
-    if (running === 0) reject(failures);
-    for (const [channel, attempt] of attempts) {
-      attempt(target)
-        .then((session) => {
-          if (won) session.close();
-          won = true;
-          resolve(session);
-        })
-        .catch((error: unknown) => {
-          failures[channel] = asSvcError(error);
-        })
-        .finally(() => {
-          if (--running === 0) reject(failures);
-        });
-    }
-  });
-}
-
 function connectError(failures: ChannelFailures): SvcError {
   const all = [failures.direct, failures.remote].filter((error) => error !== undefined);
-  const decisive =
-    all.find((error) => error.code === 'FINGERPRINT_MISMATCH' && !(error instanceof StationMismatch)) ??
-    all.find(({ code }) => code === 'DEVICE_INTERNAL_ERROR');
-  if (decisive !== undefined) return decisive;
-  return new NoChannelsError({ local: 'NONE', remote: codeOf(failures.remote), direct: codeOf(failures.direct) }, { cause: failures });
+  const summary = { local: 'NONE', remote: codeOf(failures.remote), direct: codeOf(failures.direct) } as const;
+  return mostTelling(all, rank) ?? new NoChannelsError(summary, { cause: failures });
+}
+
+/** What says more than that each channel failed: a wrong key of the device, and a device without room. */
+function rank(error: SvcError): number {
+  if (error.code === 'FINGERPRINT_MISMATCH' && !(error instanceof StationMismatch)) return 0;
+  return error.code === 'DEVICE_INTERNAL_ERROR' ? 1 : Number.POSITIVE_INFINITY;
 }
 
 function codeOf(error: SvcError | undefined): ErrorCode {

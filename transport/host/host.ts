@@ -21,6 +21,7 @@ import { Deferred } from '../deferred.ts';
 import { Driver } from '../driver.ts';
 import { guarded } from '../emitter.ts';
 import type { Environment, UdpSocket } from '../environment.ts';
+import type { Attempt } from '../race.ts';
 import { RandomPool } from '../session/random-pool.ts';
 import { Resting } from '../session/resting.ts';
 import { Session, type SharedBySessions } from '../session/session.ts';
@@ -38,14 +39,8 @@ const BODY_ROOM = 32 << 20;
 /** ms `close` waits for the last packets to leave. */
 const CLOSE_TIMEOUT = 1000;
 
-/** A connect under way, as its own layer holds it. */
-export interface Dial {
-  readonly session: Promise<Session>;
-  /** Gives up: STOPPED. Harmless when it is decided. */
-  cancel(): void;
-}
-
-interface Attempt {
+/** A connect under way. */
+interface Dial {
   readonly target: ConnectTarget;
   readonly connection: Connection;
   /** Null while a prepared one waits for its Respond. */
@@ -70,7 +65,7 @@ export class Host {
   readonly #core: CoreOptions;
   readonly #engine: RestartingEngine;
   readonly #driver: Driver<EndpointEvent>;
-  readonly #attempts = new Map<Connection, Attempt>();
+  readonly #dials = new Map<Connection, Dial>();
   readonly #sessions = new Set<Session>();
   readonly #routes = new Routes();
   readonly #sockets: UdpSocket[] = [];
@@ -153,34 +148,31 @@ export class Host {
     const dial = this.dial(options);
     signal?.addEventListener('abort', dial.cancel, { once: true });
     try {
-      return await dial.session;
+      return await dial.result;
     } finally {
       signal?.removeEventListener('abort', dial.cancel);
     }
   }
 
   /** `connect` for callers that try several ways at once; `signal` is not looked at. Throws what is wrong with the arguments or this host. */
-  dial(options: ConnectOptions): Dial {
+  dial(options: ConnectOptions): Attempt<Session> {
     this.#assertOpen();
     const path = 'path' in options ? options.path : this.#path(options.address, options.port, options.socket);
     const now = this.environment.clock.now();
-    const attempt = this.#attempt(
-      options,
-      this.#engine.endpoint.connect({ ...this.#handshake(options, now), ...this.#routeOptions(path), path }, now),
-      path,
-    );
-    return { session: attempt.result.promise, cancel: () => this.#cancel(attempt) };
+    const handshake = { ...this.#handshake(options, now), ...this.#routeOptions(path), path };
+    const dial = this.#begin(options, this.#engine.endpoint.connect(handshake, now), path);
+    return { result: dial.result.promise, cancel: () => this.#cancel(dial) };
   }
 
   /** First half of a connect through the base station. @throws as connect; `signal` counts from `establish` on */
   prepare(target: ConnectTarget): PreparedConnect {
     this.#assertOpen();
     const now = this.environment.clock.now();
-    const attempt = this.#attempt(target, this.#engine.endpoint.prepare(this.#handshake(target, now), now), null);
+    const dial = this.#begin(target, this.#engine.endpoint.prepare(this.#handshake(target, now), now), null);
     return {
-      initiate: attempt.connection.initiate ?? new Uint8Array(0),
-      establish: (respond, path) => this.#establish(attempt, respond, path),
-      cancel: () => this.#cancel(attempt),
+      initiate: dial.connection.initiate ?? new Uint8Array(0),
+      establish: (respond, path) => this.#establish(dial, respond, path),
+      cancel: () => this.#cancel(dial),
     };
   }
 
@@ -209,7 +201,7 @@ export class Host {
   /** Sessions, and connects under way, on routes through the station of `channel`. */
   relayedOver(channel: Session): number {
     let count = 0;
-    for (const { path } of [...this.#sessions, ...this.#attempts.values()]) {
+    for (const { path } of [...this.#sessions, ...this.#dials.values()]) {
       if (path?.kind === 'route' && this.#routes.find(path)?.channel === channel) count++;
     }
     return count;
@@ -244,7 +236,7 @@ export class Host {
   }
 
   async #shutDown(timeout: number): Promise<void> {
-    for (const attempt of [...this.#attempts.values()]) this.#cancel(attempt);
+    for (const dial of [...this.#dials.values()]) this.#cancel(dial);
     for (const session of [...this.#sessions]) void session.close(CloseCode.SHUTDOWN);
     if (this.#engine.isRunning) this.#engine.endpoint.close(this.environment.clock.now());
     this.#engine.close();
@@ -273,24 +265,24 @@ export class Host {
       connection.attachment.drain();
       return;
     }
-    const attempt = this.#attempts.get(connection);
+    const dial = this.#dials.get(connection);
     const next = (): ConnectionEvent | null => whileOpen(() => connection.nextEvent(), null);
     for (let event = next(); event !== null; event = next()) {
-      if (attempt === undefined) continue;
+      if (dial === undefined) continue;
       if (event.kind === 'opened') {
-        this.#opened(attempt);
+        this.#opened(dial);
         return;
       }
-      if (event.kind === 'failed' || event.kind === 'closed') this.#fail(attempt, event.error ?? new RemoteError('CLOSED', 'closed'));
+      if (event.kind === 'failed' || event.kind === 'closed') this.#fail(dial, event.error ?? new RemoteError('CLOSED', 'closed'));
     }
   }
 
-  #opened(attempt: Attempt): void {
-    this.#attempts.delete(attempt.connection);
-    const session = this.#makeSession(attempt.connection, attempt.target);
+  #opened(dial: Dial): void {
+    this.#dials.delete(dial.connection);
+    const session = this.#makeSession(dial.connection, dial.target);
     // Who opened a connection keeps it alive: the other end's silence is for its idle timeout.
     session.setKeepAlive(this.#config.keepAlive ?? defaultKeepAlive);
-    attempt.result.resolve(session);
+    dial.result.resolve(session);
     // What else has arrived waits until who connected has put its listeners on.
     this.environment.clock.defer(() => {
       session.drain();
@@ -320,50 +312,50 @@ export class Host {
     const now = this.environment.clock.now();
     for (const session of [...this.#sessions])
       if (!whileOpen(() => session.connection.pathLost(path, now), false)) session.end(error, CloseCode.ROUTE_CLOSED);
-    for (const attempt of [...this.#attempts.values()]) if (attempt.path === path) this.#fail(attempt, error);
+    for (const dial of [...this.#dials.values()]) if (dial.path === path) this.#fail(dial, error);
   }
 
   #coreFailed(): void {
     const error = new LocalError('CORE_FAILED', 'the data plane failed, the connection is lost');
-    for (const attempt of [...this.#attempts.values()]) {
-      this.#attempts.delete(attempt.connection);
-      attempt.result.reject(error);
+    for (const dial of [...this.#dials.values()]) {
+      this.#dials.delete(dial.connection);
+      dial.result.reject(error);
     }
     for (const session of [...this.#sessions]) session.abandon(error);
   }
 
-  #attempt(target: ConnectTarget, connection: Connection, path: Path | null): Attempt {
-    const attempt: Attempt = { target, connection, path, result: Deferred.quiet() };
-    this.#attempts.set(connection, attempt);
+  #begin(target: ConnectTarget, connection: Connection, path: Path | null): Dial {
+    const dial: Dial = { target, connection, path, result: Deferred.quiet() };
+    this.#dials.set(connection, dial);
     this.#driver.wake();
-    return attempt;
+    return dial;
   }
 
-  async #establish(attempt: Attempt, respond: Uint8Array, path: Path): Promise<Session> {
-    const { signal } = attempt.target;
-    const cancel = (): void => this.#cancel(attempt);
+  async #establish(dial: Dial, respond: Uint8Array, path: Path): Promise<Session> {
+    const { signal } = dial.target;
+    const cancel = (): void => this.#cancel(dial);
     if (signal?.aborted === true) cancel();
     signal?.addEventListener('abort', cancel, { once: true });
     try {
-      if (this.#attempts.has(attempt.connection)) {
-        attempt.path = path;
-        this.#engine.endpoint.respond(attempt.connection, respond, path, this.environment.clock.now(), this.#routeOptions(path));
+      if (this.#dials.has(dial.connection)) {
+        dial.path = path;
+        this.#engine.endpoint.respond(dial.connection, respond, path, this.environment.clock.now(), this.#routeOptions(path));
         this.#driver.wake();
       }
-      return await attempt.result.promise;
+      return await dial.result.promise;
     } finally {
       signal?.removeEventListener('abort', cancel);
     }
   }
 
-  #cancel(attempt: Attempt): void {
-    this.#fail(attempt, new LocalError('STOPPED', 'the connect was stopped'));
+  #cancel(dial: Dial): void {
+    this.#fail(dial, new LocalError('STOPPED', 'the connect was stopped'));
   }
 
-  #fail(attempt: Attempt, error: SvcError): void {
-    if (!this.#attempts.delete(attempt.connection)) return;
-    attempt.result.reject(error);
-    whileOpen(() => attempt.connection.close(CloseCode.NO_ERROR, '', this.environment.clock.now()), undefined);
+  #fail(dial: Dial, error: SvcError): void {
+    if (!this.#dials.delete(dial.connection)) return;
+    dial.result.reject(error);
+    whileOpen(() => dial.connection.close(CloseCode.NO_ERROR, '', this.environment.clock.now()), undefined);
     this.#driver.wake();
   }
 
@@ -393,8 +385,8 @@ export class Host {
 
   #usedPaths(): Set<Path> {
     const ofSessions = [...this.#sessions].flatMap((session) => session.connection.paths);
-    const ofAttempts = [...this.#attempts.values()].flatMap(({ path }) => path ?? []);
-    return new Set([...ofSessions, ...ofAttempts]);
+    const ofDials = [...this.#dials.values()].flatMap(({ path }) => path ?? []);
+    return new Set([...ofSessions, ...ofDials]);
   }
 
   #assertOpen(): void {

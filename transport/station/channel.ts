@@ -144,7 +144,7 @@ export class StationChannel {
     run.interrupt = dial.cancel;
     let session: Session;
     try {
-      session = await dial.session;
+      session = await dial.result;
     } catch (error) {
       return troubleVerdict(asSvcError(error));
     }

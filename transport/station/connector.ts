@@ -124,7 +124,7 @@ export class StationConnector {
   async #dial(station: StationAddress, timeout: number): Promise<Channel> {
     const { host, identity } = this.#config;
     const dial = dialStation(host, station, { timeout, identity: identity ?? host.environment.crypto.generateKey() });
-    const channel: Channel = { session: await dial.session, users: 0, cancelIdle: () => {} };
+    const channel: Channel = { session: await dial.result, users: 0, cancelIdle: () => {} };
     this.#closeWhenIdle(channel);
     return channel;
   }

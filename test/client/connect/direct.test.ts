@@ -2,8 +2,9 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { connectDirect, DirectCandidates } from '../../../client/connect/direct.ts';
 import type { Connection, ConnectionEvent, ConnectionOptions, ConnectionType } from '../../../client/node.ts';
-import type { Network } from '../../../transport/environment.ts';
+import { type Network, silentLog } from '../../../transport/environment.ts';
 import type { Host } from '../../../transport/host/index.ts';
+import { nodeEnvironment } from '../../../transport/node/index.ts';
 import type { Session } from '../../../transport/session/index.ts';
 import type { DeviceUnderTest } from '../scene.ts';
 import { ids, Scene } from '../scene.ts';
@@ -181,21 +182,39 @@ describe('both channels', () => {
   });
 });
 
-test('a session that is there just when the connect is stopped is closed', async () => {
-  const stop = new AbortController();
-  const candidates = new DirectCandidates();
-  candidates.add('10.0.0.1', 1);
-  let closed = 0;
-  const session = { close: async () => void closed++ } as unknown as Session;
-  const host = { connect: async () => session } as unknown as Host;
-  const network = {
-    resolve: async () => {
+describe('a connect that is stopped', () => {
+  /** A connect to one candidate, stopped while its name is resolved or when its session is there. */
+  function stopped({ whileResolving }: { whileResolving: boolean }) {
+    const stop = new AbortController();
+    const candidates = new DirectCandidates();
+    candidates.add('10.0.0.1', 1);
+    const counts = { dials: 0, closed: 0 };
+    const session = { close: async () => void counts.closed++ } as unknown as Session;
+    const dial: Host['dial'] = () => {
+      counts.dials++;
       stop.abort();
+      return { result: Promise.resolve(session), cancel: () => {} };
+    };
+    const host = { environment: { clock: nodeEnvironment().clock, log: silentLog }, dial } as unknown as Host;
+    const resolve = async () => {
+      if (whileResolving) stop.abort();
       return ['10.0.0.1'];
-    },
-  } as unknown as Network;
-  const connecting = connectDirect(host, network, candidates, { name: 'device', signal: stop.signal });
-  await expect(connecting).rejects.toMatchObject({ code: 'STOPPED' });
-  await new Promise((resolve) => setImmediate(resolve));
-  expect(closed).toBe(1);
+    };
+    const network = { resolve } as unknown as Network;
+    return { counts, connecting: connectDirect(host, network, candidates, { name: 'device', signal: stop.signal }) };
+  }
+
+  test('just when a session is there closes that session', async () => {
+    const { counts, connecting } = stopped({ whileResolving: false });
+    await expect(connecting).rejects.toMatchObject({ code: 'STOPPED' });
+    await new Promise((resolve) => setImmediate(resolve));
+    expect(counts).toEqual({ dials: 1, closed: 1 });
+  });
+
+  test('while a name is resolved dials none of its addresses', async () => {
+    const { counts, connecting } = stopped({ whileResolving: true });
+    await expect(connecting).rejects.toMatchObject({ code: 'STOPPED' });
+    await new Promise((resolve) => setImmediate(resolve));
+    expect(counts).toEqual({ dials: 0, closed: 0 });
+  });
 });

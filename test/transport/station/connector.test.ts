@@ -112,7 +112,7 @@ describe('use', () => {
       connector.use(async (session) => {
         const path = host.routePath(session, new Uint8Array(8).fill(5));
         dial = host.dial({ path, name: 'device', timeout: 20_000 });
-        dial.session.catch(() => {});
+        dial.result.catch(() => {});
       }),
     );
     await simulation.run(15_000);

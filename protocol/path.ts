@@ -16,7 +16,7 @@ export interface Path {
   readonly kind: 'udp' | 'websocket' | 'datachannel' | 'route';
   /** Printable and unique, e.g. "udp:2:127.0.0.1:4433" or "route:<16 hex>@<key of the channel>". */
   readonly key: string;
-  /** Numeric IP address; that of the channel for a route. */
+  /** Numeric IP address; that of the channel for a route. Empty, with port 0, where the peer of a websocket or datachannel has none. */
   readonly address: string;
   readonly port: number;
   /** Index of the driver's local socket. */

@@ -23,7 +23,7 @@
  */
 import type { Path } from '../protocol/path.ts';
 import type { Engine, Packets } from './engine.ts';
-import type { BindOptions, Cancel, Environment, UdpSocket } from './environment.ts';
+import type { BindOptions, BoundSocket, Cancel, DatagramSocket, Environment } from './environment.ts';
 
 /** What a driver drives. */
 export interface DriverOptions<Event> {
@@ -65,7 +65,7 @@ export class Driver<Event> {
   readonly #environment: DriverOptions<Event>['environment'];
   readonly #engine: Engine<Event>;
   readonly #options: DriverOptions<Event>;
-  readonly #sockets = new Map<number, UdpSocket>();
+  readonly #sockets = new Map<number, DatagramSocket>();
   readonly #releasers = new WeakMap<Packets, (offset: number) => void>();
   #lastPackets: Packets | undefined;
   #lastReleaser: (offset: number) => void = () => {};
@@ -97,7 +97,7 @@ export class Driver<Event> {
   }
 
   /** Opens a socket of the environment and feeds the engine from it. Errors as {@link Environment.network}. */
-  async bind(options: Omit<BindOptions, 'receive' | 'bulk'>): Promise<UdpSocket> {
+  async bind(options: Omit<BindOptions, 'receive' | 'bulk'>): Promise<BoundSocket> {
     const socket = await this.#environment.network.bind({ ...options, bulk: true, receive: this.#receive });
     if (this.#state !== 'open') socket.close();
     else this.#sockets.set(socket.index, socket);
@@ -105,12 +105,12 @@ export class Driver<Event> {
   }
 
   /** Closes one socket. Packets that the engine still makes for it are dropped and counted. */
-  unbind(socket: UdpSocket): void {
+  unbind(socket: DatagramSocket): void {
     this.#sockets.delete(socket.index);
     socket.close();
   }
 
-  get sockets(): readonly UdpSocket[] {
+  get sockets(): readonly DatagramSocket[] {
     return [...this.#sockets.values()];
   }
 

@@ -98,7 +98,7 @@ export interface Network {
    * Opens a UDP socket. @throws LocalError PORT_IN_USE, PRIVILEGED_PORT, INVALID_ARGUMENT (port out of range, `host` not numeric or not an
    * address of this host), each with one line that says what to do.
    */
-  bind(options: BindOptions): Promise<UdpSocket>;
+  bind(options: BindOptions): Promise<BoundSocket>;
   /** Opens a UDP socket on a port of the system's choice for one peer. @throws LocalError UNKNOWN when the system gives none, or has no way there */
   connect(options: ConnectOptions): Promise<ConnectedSocket>;
   /**
@@ -108,27 +108,34 @@ export interface Network {
   resolve(host: string): Promise<string[]>;
 }
 
-/** An open UDP socket. */
-export interface UdpSocket {
+/**
+ * An open socket for datagrams, whatever kind of path they take: UDP, or later a WebSocket or a WebRTC data channel. All that a driver needs; where the
+ * datagrams that arrive go was said when it was opened (as {@link BindOptions.receive}).
+ */
+export interface DatagramSocket {
   /** Number of this socket within its environment: {@link Path.socket} of its paths. Never used twice. */
   readonly index: number;
-  /** The bound port, never 0. */
-  readonly port: number;
   /** Bytes of datagrams that may wait to be read, as the system granted them; absent or 0 where it does not tell. */
   readonly receiveBuffer?: number;
   /**
-   * The path to a peer, interned: as long as anyone holds it, the same address and port give the same object.
+   * Sends `length` bytes of `buffer` from `offset` to the peer of `path`, whose kind may also be `route`: it then goes to the channel's address.
+   * The bytes stay untouched by the caller until `released(offset)`, called exactly once per send, in the order of the sends, never
+   * before `send` has returned, and also when sending failed or the socket was closed: a datagram is promised nothing more. Never throws.
+   */
+  send(buffer: Uint8Array, offset: number, length: number, path: Path, released: (offset: number) => void): void;
+  /** Stops receiving: nothing is delivered once it has returned. What was sent before is released as always. May be called again. */
+  close(): void;
+}
+
+/** A socket bound to a port, whose peers have addresses: what {@link Network.bind} opens. */
+export interface BoundSocket extends DatagramSocket {
+  /** The bound port, never 0. */
+  readonly port: number;
+  /**
+   * The path to a peer, interned: as long as the path is referenced, the same address and port give the same object.
    * @throws LocalError INVALID_ARGUMENT when `address` is not numeric or `port` is outside 1 to 65535.
    */
   path(address: string, port: number): Path;
-  /**
-   * Sends `length` bytes of `buffer` from `offset` to the peer of `path`, whose kind may also be `route`: it then goes to the channel's address.
-   * The bytes stay untouched by the caller until `released(offset)`, called exactly once per send, in the order of the sends, never
-   * before `send` has returned, and also when sending failed or the socket was closed: UDP promises nothing more. Never throws.
-   */
-  send(buffer: Uint8Array, offset: number, length: number, path: Path, released: (offset: number) => void): void;
-  /** Stops receiving and frees the port. What was sent before is released as always. May be called again. */
-  close(): void;
 }
 
 /** Importance of a message, the greatest first. */

@@ -11,7 +11,7 @@
 import type { CoapReply } from '../../protocol/coap/index.ts';
 import { BlockTransfers, type DatagramRequest, MessageLayer } from '../../protocol/coap-udp/index.ts';
 import { LocalError, type SvcError } from '../../protocol/errors/index.ts';
-import type { Cancel, Environment, UdpSocket } from '../../transport/environment.ts';
+import type { BoundSocket, Cancel, Environment } from '../../transport/environment.ts';
 import type { Connection } from '../connection.ts';
 import { DeviceLink } from './device-link.ts';
 import { Observations, type Observer } from './observations.ts';
@@ -50,7 +50,7 @@ export class Gateway {
   readonly #link: DeviceLink;
   /** What ends the wait for each request under way. */
   readonly #waits = new Map<DatagramRequest, Cancel>();
-  #socket: UdpSocket | null = null;
+  #socket: BoundSocket | null = null;
   #timerAt = Number.POSITIVE_INFINITY;
   #cancelTimer: Cancel = () => {};
 

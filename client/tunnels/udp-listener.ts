@@ -8,7 +8,7 @@
  */
 
 import type { Path } from '../../protocol/path.ts';
-import type { Environment, UdpSocket } from '../../transport/environment.ts';
+import type { BoundSocket, Environment } from '../../transport/environment.ts';
 import { type DatagramCounts, noDatagrams, type Session } from '../../transport/session/index.ts';
 import type { TunnelListener } from '../host.ts';
 import { LocalFlow } from './udp-flow.ts';
@@ -55,7 +55,7 @@ export class UdpTunnelListener implements TunnelListener {
   readonly #counts = noDatagrams();
   /** By path, which is one object for one address as long as it is held here; the one used last is last. */
   readonly #flows = new Map<Path, LocalFlow>();
-  #socket: UdpSocket | null = null;
+  #socket: BoundSocket | null = null;
   #leaving = 0;
   #opened = 0;
   #failed = 0;

@@ -1,6 +1,6 @@
 /** A CoAP tool in the simulator: datagrams made and read by coap-packet, so that the gateway is tried against another codec than its own. */
 import { generate, type NamedOption, type OptionName, type Packet, type ParsedPacket, parse } from 'coap-packet';
-import type { UdpSocket } from '../../transport/environment.ts';
+import type { BoundSocket } from '../../transport/environment.ts';
 import type { SimulatedHost } from '../../transport/sim/index.ts';
 import type { Scene } from './scene.ts';
 
@@ -22,7 +22,7 @@ export function option(packet: ParsedPacket | undefined, name: string): string[]
 export class Tool {
   readonly received: ParsedPacket[] = [];
   readonly #scene: Scene;
-  readonly #socket: UdpSocket;
+  readonly #socket: BoundSocket;
   readonly #address: string;
   readonly #port: number;
   #id = 100;
@@ -33,7 +33,7 @@ export class Tool {
     return new Tool(scene, socket, address, port, received);
   }
 
-  private constructor(scene: Scene, socket: UdpSocket, address: string, port: number, received: ParsedPacket[]) {
+  private constructor(scene: Scene, socket: BoundSocket, address: string, port: number, received: ParsedPacket[]) {
     this.#scene = scene;
     this.#socket = socket;
     this.#address = address;

@@ -2,7 +2,7 @@
 import type { Path } from '../../protocol/path.ts';
 import { Driver, type DriverOptions } from '../../transport/driver.ts';
 import type { Engine, Packets } from '../../transport/engine.ts';
-import { type BindOptions, type Clock, silentLog, type UdpSocket } from '../../transport/environment.ts';
+import { type BindOptions, type BoundSocket, type Clock, silentLog } from '../../transport/environment.ts';
 import { UdpPath } from '../../transport/udp-path.ts';
 
 /** Packets that the engine can have out at a time. */
@@ -147,7 +147,7 @@ export class Bench {
     for (const { offset, released } of this.inFlight.splice(0, count)) released(offset);
   }
 
-  #socket(bind: BindOptions): UdpSocket {
+  #socket(bind: BindOptions): BoundSocket {
     const index = this.bound.push(bind) - 1;
     return {
       index,

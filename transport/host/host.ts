@@ -20,7 +20,7 @@ import type { Path } from '../../protocol/path.ts';
 import { Deferred } from '../deferred.ts';
 import { Driver } from '../driver.ts';
 import { guarded } from '../emitter.ts';
-import type { Environment, UdpSocket } from '../environment.ts';
+import type { BoundSocket, Environment } from '../environment.ts';
 import type { Attempt } from '../race.ts';
 import { RandomPool } from '../session/random-pool.ts';
 import { Resting } from '../session/resting.ts';
@@ -68,7 +68,7 @@ export class Host {
   readonly #dials = new Map<Connection, Dial>();
   readonly #sessions = new Set<Session>();
   readonly #routes = new Routes();
-  readonly #sockets: UdpSocket[] = [];
+  readonly #sockets: BoundSocket[] = [];
   readonly #shared: SharedBySessions;
   #closing: Promise<void> | null = null;
 
@@ -128,7 +128,7 @@ export class Host {
   }
 
   /** In the order of the binds. */
-  get sockets(): readonly UdpSocket[] {
+  get sockets(): readonly BoundSocket[] {
     return this.#sockets;
   }
 

@@ -14,7 +14,7 @@ export interface QueuedPacket {
 
 /** What sends the packets of one socket. */
 export interface Sender {
-  /** As UdpSocket.send. */
+  /** As DatagramSocket.send. */
   send(buffer: Uint8Array, offset: number, length: number, address: string, port: number, released: Released): void;
   /** The socket is closed: what was given is given back in a tick. */
   close(): void;

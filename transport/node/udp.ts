@@ -1,5 +1,5 @@
 /**
- * UDP in Node: one {@link UdpSocket} over up to two `dgram` sockets (family-socket.ts), one per address family, on the same port.
+ * UDP in Node: one {@link BoundSocket} over up to two `dgram` sockets (family-socket.ts), one per address family, on the same port.
  *
  * Two sockets rather than one dual-stack IPv6 socket: it works on hosts without IPv6 and with it switched off, IPv4 peers appear in their own
  * notation, and the IPv4 path costs nothing extra.
@@ -7,7 +7,7 @@
 import { LocalError } from '../../protocol/errors/index.ts';
 import type { Path } from '../../protocol/path.ts';
 import { canonicalAddress } from '../address.ts';
-import type { BindOptions, UdpSocket } from '../environment.ts';
+import type { BindOptions, BoundSocket } from '../environment.ts';
 import { PathTable, UdpPath } from '../udp-path.ts';
 import { type Family, FamilySocket, type FamilySocketSettings } from './family-socket.ts';
 import { ownInterfaces, smallLinkMtu } from './interfaces.ts';
@@ -23,7 +23,7 @@ export interface UdpSettings extends FamilySocketSettings {
 }
 
 /** Opens the sockets. Errors as {@link Network.bind}. @param index of the new socket. */
-export async function bindUdp(options: BindOptions, index: number, settings: UdpSettings): Promise<UdpSocket> {
+export async function bindUdp(options: BindOptions, index: number, settings: UdpSettings): Promise<BoundSocket> {
   const families = checkedFamilies(options);
   for (let attempt = 1; ; attempt++) {
     const socket = new NodeUdpSocket(options, index, settings);
@@ -38,7 +38,7 @@ export async function bindUdp(options: BindOptions, index: number, settings: Udp
   }
 }
 
-class NodeUdpSocket implements UdpSocket {
+class NodeUdpSocket implements BoundSocket {
   readonly index: number;
   port = 0;
   readonly #options: BindOptions;

@@ -9,7 +9,17 @@ import type { DnsMessage, MdnsSource } from '../../protocol/discovery/index.ts';
 import { LocalError, RemoteError } from '../../protocol/errors/index.ts';
 import type { Path } from '../../protocol/path.ts';
 import { canonicalAddress, isNear, type Prefix, parseAddress, parsePrefix } from '../address.ts';
-import type { BindOptions, Cancel, Clock, ConnectedSocket, ConnectOptions, Environment, Log, Network, UdpSocket } from '../environment.ts';
+import type {
+  BindOptions,
+  BoundSocket,
+  Cancel,
+  Clock,
+  ConnectedSocket,
+  ConnectOptions,
+  Environment,
+  Log,
+  Network,
+} from '../environment.ts';
 import { packetSizeFor } from '../udp-path.ts';
 import { Phase, type SimulationEvent } from './event-queue.ts';
 import { SimulatedMdns } from './mdns.ts';
@@ -131,7 +141,7 @@ export class SimulatedHost implements Environment {
     });
   }
 
-  #bind(options: BindOptions): UdpSocket {
+  #bind(options: BindOptions): BoundSocket {
     if (!Number.isInteger(options.port) || options.port < 0 || options.port > 65_535)
       throw new LocalError('INVALID_ARGUMENT', `${options.port} is not a port number`);
     const host = options.host === undefined ? undefined : canonicalAddress(options.host);

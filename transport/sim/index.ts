@@ -4,7 +4,7 @@
  */
 export type { CoreOptions } from '../../bindings/index.ts';
 export type { SocketAddress } from '../../protocol/control/index.ts';
-export type { Clock, Environment, Log, LogLevel, Network, UdpSocket } from '../environment.ts';
+export type { BoundSocket, Clock, DatagramSocket, Environment, Log, LogLevel, Network } from '../environment.ts';
 export { type ConnectOptions, Host, type HostConfig } from '../host/index.ts';
 export type { IncomingStream, Session, SessionRequest, SessionStream } from '../session/index.ts';
 export type { CrossTrafficOptions } from './cross-traffic.ts';

@@ -1,6 +1,6 @@
 /** A UDP socket of a simulated host. */
 import type { Path } from '../../protocol/path.ts';
-import type { BindOptions, UdpSocket } from '../environment.ts';
+import type { BindOptions, BoundSocket } from '../environment.ts';
 import { PathTable, UdpPath } from '../udp-path.ts';
 
 /** What its host gives a socket. */
@@ -19,7 +19,7 @@ export interface SimulatedSocketOptions {
 const SPOILT = 0xdb;
 
 /** One bound UDP port of a simulated host. */
-export class SimulatedSocket implements UdpSocket {
+export class SimulatedSocket implements BoundSocket {
   readonly index: number;
   readonly port: number;
   /** Undefined: every address of the host. */

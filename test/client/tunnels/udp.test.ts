@@ -2,7 +2,7 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { type Connection, SvcClient, type UdpTunnel, type UdpTunnelOptions } from '../../../client/node.ts';
 import type { AuthorizationRequest } from '../../../device/index.ts';
-import type { UdpSocket } from '../../../transport/environment.ts';
+import type { BoundSocket } from '../../../transport/environment.ts';
 import { bindError } from '../../../transport/node/udp-errors.ts';
 import type { SimulatedHost } from '../../../transport/sim/index.ts';
 import { type DeviceUnderTest, Scene } from '../scene.ts';
@@ -44,7 +44,7 @@ const run = (time: number): Promise<boolean> => scene.world.sim.run(time);
 /** @returns its address */
 async function startService(): Promise<string> {
   const host = scene.world.sim.host('service');
-  const socket: UdpSocket = await host.network.bind({
+  const socket: BoundSocket = await host.network.bind({
     port: PORT,
     receive: (datagram, path) => {
       served.push({ port: path.port, text: textOf(datagram) });
@@ -60,7 +60,7 @@ async function startService(): Promise<string> {
 class Program {
   readonly got: string[] = [];
   readonly #port: number;
-  #socket!: UdpSocket;
+  #socket!: BoundSocket;
 
   static async start(tunnel: UdpTunnel): Promise<Program> {
     const program = new Program(tunnel.getLocalPort());

@@ -7,7 +7,7 @@ import { EventEmitter, once } from 'node:events';
 import { createRequire } from 'node:module';
 import { networkInterfaces } from 'node:os';
 import { afterEach, describe, expect, it } from 'vitest';
-import { type BindOptions, type Log, silentLog, type UdpSocket } from '../../../transport/environment.ts';
+import { type BindOptions, type BoundSocket, type Log, silentLog } from '../../../transport/environment.ts';
 import { nodeEnvironment } from '../../../transport/node/environment.ts';
 import { descriptorOf } from '../../../transport/node/native/descriptor.ts';
 import { loadSystemCalls, type SystemCalls } from '../../../transport/node/native/system-calls.ts';
@@ -27,7 +27,7 @@ afterEach(() => {
 let said: string[] = [];
 const log: Log = { ...silentLog, debug: (message) => void (message.includes('system calls') && said.push(message)) };
 
-async function bind(systemCallsAfter: number, options: Partial<BindOptions> = {}): Promise<UdpSocket> {
+async function bind(systemCallsAfter: number, options: Partial<BindOptions> = {}): Promise<BoundSocket> {
   const socket = await nodeEnvironment({ log, systemCallsAfter }).network.bind({ port: 0, bulk: true, receive: () => {}, ...options });
   opened.push(socket);
   return socket;

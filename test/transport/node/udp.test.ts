@@ -4,7 +4,7 @@ import { EventEmitter, once } from 'node:events';
 import { networkInterfaces } from 'node:os';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import type { Path } from '../../../protocol/path.ts';
-import { type BindOptions, type Log, silentLog, type UdpSocket } from '../../../transport/environment.ts';
+import { type BindOptions, type BoundSocket, type Log, silentLog } from '../../../transport/environment.ts';
 import { nodeEnvironment } from '../../../transport/node/environment.ts';
 import { bindError, isMissingFamily } from '../../../transport/node/udp-errors.ts';
 
@@ -17,7 +17,7 @@ afterEach(() => {
   for (const socket of opened.splice(0)) socket.close();
 });
 
-async function bind(options: Partial<BindOptions> = {}): Promise<UdpSocket> {
+async function bind(options: Partial<BindOptions> = {}): Promise<BoundSocket> {
   const socket = await environment.network.bind({ port: 0, bulk: true, receive: () => {}, ...options });
   opened.push(socket);
   return socket;
@@ -57,7 +57,7 @@ describe.each([
   });
 
   it.each(loopbacks)('echoes 1000 datagrams over %s, byte for byte, each released once and in order', async (address) => {
-    const server: UdpSocket = await bind({
+    const server: BoundSocket = await bind({
       receive: (datagram, path) => server.send(new Uint8Array(datagram), 0, datagram.length, path, () => {}),
     });
     const received = new Map<number, Uint8Array>();
@@ -148,7 +148,7 @@ describe.each([
 
   it('delivers nothing after close', async () => {
     const seen: number[] = [];
-    const socket: UdpSocket = await bind({
+    const socket: BoundSocket = await bind({
       receive: (datagram) => {
         seen.push(datagram[0]!);
         socket.close();
@@ -249,7 +249,7 @@ describe('UDP in Node', () => {
     const { network } = nodeEnvironment({ log, ...(receiveBuffer === undefined ? {} : { receiveBuffer }) });
     for (let i = 0; i < 2; i++) opened.push(await network.bind({ port: 0, host: '127.0.0.1', receive: () => {} }));
     const asked = receiveBuffer ?? 8 * 1024 * 1024;
-    const { receiveBuffer: granted } = opened.at(-1) as UdpSocket;
+    const { receiveBuffer: granted } = opened.at(-1) as BoundSocket;
     expect(granted).toBeGreaterThanOrEqual(65_536);
     expect(lines.filter(([message]) => message === 'UDP buffers').map(([, fields]) => fields)).toEqual(
       Array.from({ length: 2 }, () => expect.objectContaining({ asked, granted })),

@@ -1,7 +1,7 @@
 /** The simulator: delivery, intervention, virtual time, and the same run from the same seed. */
 import { describe, expect, it } from 'vitest';
 import type { Path } from '../../../protocol/path.ts';
-import type { UdpSocket } from '../../../transport/environment.ts';
+import type { BoundSocket } from '../../../transport/environment.ts';
 import { type SimulatedHost, Simulation } from '../../../transport/sim/index.ts';
 import { seeds } from '../../support/size.ts';
 
@@ -9,7 +9,7 @@ const noRelease = () => {};
 
 interface Peer {
   host: SimulatedHost;
-  socket: UdpSocket;
+  socket: BoundSocket;
   received: { time: number; data: Uint8Array; path: Path }[];
 }
 
@@ -340,7 +340,7 @@ describe('determinism', () => {
     simulation.onTrace = (packet, fate, time) => lines.push(`${time} ${packet.from}>${packet.to} ${packet.data} ${fate}`);
     const hosts = [simulation.host('a'), simulation.host('b')] as const;
     for (const host of hosts) {
-      const socket: UdpSocket = await host.network.bind({
+      const socket: BoundSocket = await host.network.bind({
         port: 1,
         receive: async (data, path) => {
           const length = 1 + (data[0]! % 50);

@@ -49,6 +49,8 @@ export class Core {
   readonly mostPeerStreams: number;
   readonly mostPeerMessages: number;
   readonly mostPeerData: number;
+  /** Packets that can be out at a time: made by `CoreConnection.transmit` and not released. */
+  readonly packetSlots: number;
   private readonly internals: CoreInternals;
 
   /**
@@ -87,6 +89,7 @@ export class Core {
       results: new Float64Array(memory, exports.resultsAt(), RESULTS),
       maskKeys: new Uint8Array(MASK_KEYS_LENGTH * connections),
     };
+    this.packetSlots = this.stats().freeSlots;
   }
 
   /** A trap happened: every call on this core and its connections throws LocalError CORE_FAILED. Make a new one. */

@@ -15,15 +15,19 @@
  *    the sockets receive first and goes on in the next service,
  * 6. and arms one timer for the engine's next timeout. A timer that fires too early finds nothing due and arms again: that is cheaper than
  *    moving it with every packet.
- * 7. A socket gives each packet back when it has left; the engine may use its memory again. While more than `MAX_QUEUED` packets are with the
- *    sockets the engine is not asked for more: a full socket buffer slows the sender down instead of growing a queue here.
+ * 7. A socket gives each packet back when it has left; the engine may use its memory again. Each socket has a queue with a limit (socket-queue.ts): the engine
+ *    makes no packets for one that is full, so a full socket buffer slows the sender down instead of growing a queue here. No socket gets so many packets of
+ *    the engine that too few were left for another, should all others stall.
  *
  * It decides nothing about connections, and allocates nothing per packet. An engine or owner that throws has a bug: that is
  * logged and counted, and the loop goes on.
  */
+
+import { LocalError } from '../protocol/errors/index.ts';
 import type { Path } from '../protocol/path.ts';
 import type { Engine, Packets } from './engine.ts';
 import type { BindOptions, BoundSocket, Cancel, DatagramSocket, Environment } from './environment.ts';
+import { MAX_QUEUED, SocketQueue } from './socket-queue.ts';
 
 /** What a driver drives. */
 export interface DriverOptions<Event> {
@@ -39,7 +43,7 @@ export interface DriverOptions<Event> {
 export interface DriverStats {
   received: number;
   sent: number;
-  /** Packets and datagrams whose socket is gone, and forwarded datagrams that found the sockets' queues full. */
+  /** Packets and datagrams whose socket was removed, or whose queue was full. */
   dropped: number;
   /** Exceptions of engine or owner: each one a bug. */
   failures: number;
@@ -47,10 +51,10 @@ export interface DriverStats {
 
 /** About half a millisecond of sending before arrivals get their turn. */
 const PACKETS_PER_SERVICE = 128;
-/** Packets with the sockets above which the engine is not asked for more. */
-const MAX_QUEUED = 256;
-/** An engine may answer "none" only because all its packet slots are with the sockets; it has at least this many. */
-const MIN_SLOTS = 32;
+/** With fewer of the engine's slots free it may answer "none" only because of that. */
+const LEAST_FREE = 2;
+/** Share of the engine's slots that stalled sockets leave to the last one. */
+const RESERVE = 1 / 4;
 /** Milliseconds until the next service after one that threw: a persistent bug must not spin. */
 const FAILURE_PAUSE = 100;
 /** Arrivals of a batch after which events are told before its end: an engine keeps few of what a batch brings, such as 64 datagrams of tunnels. */
@@ -65,11 +69,12 @@ export class Driver<Event> {
   readonly #environment: DriverOptions<Event>['environment'];
   readonly #engine: Engine<Event>;
   readonly #options: DriverOptions<Event>;
-  readonly #sockets = new Map<number, DatagramSocket>();
-  readonly #releasers = new WeakMap<Packets, (offset: number) => void>();
-  #lastPackets: Packets | undefined;
-  #lastReleaser: (offset: number) => void = () => {};
+  readonly #sockets = new Map<number, SocketQueue>();
+  /** Sockets whose queue is full. */
+  #full = 0;
+  /** Datagrams with all sockets, also those that were removed, and those of them that are packets of the engine. */
   #queued = 0;
+  #lent = 0;
   #serviceDue = false;
   /** Services that may still come at once, 0 after one for several datagrams; and how many follow the next batch of a single datagram. */
   #atOnce = LOOK_EVERY;
@@ -96,22 +101,49 @@ export class Driver<Event> {
     this.#options = options;
   }
 
-  /** Opens a socket of the environment and feeds the engine from it. Errors as {@link Environment.network}. */
+  /** Opens a socket of the environment and adds it; one that opens while the driver closes is closed. Errors as {@link Environment.network}. */
   async bind(options: Omit<BindOptions, 'receive' | 'bulk'>): Promise<BoundSocket> {
-    const socket = await this.#environment.network.bind({ ...options, bulk: true, receive: this.#receive });
-    if (this.#state !== 'open') socket.close();
-    else this.#sockets.set(socket.index, socket);
+    const socket = await this.#environment.network.bind({ ...options, bulk: true, receive: this.receive });
+    this.add(socket);
     return socket;
   }
 
-  /** Closes one socket. Packets that the engine still makes for it are dropped and counted. */
-  unbind(socket: DatagramSocket): void {
-    this.#sockets.delete(socket.index);
-    socket.close();
+  /**
+   * Adds an open socket, which delivers what arrives to {@link receive}, and closes it in the end. Its queue and what may fill it: socket-queue.ts. Harmless
+   * for one that it has; on a driver that closes or is closed the socket is closed at once.
+   * @throws LocalError INVALID_ARGUMENT when another socket has its index
+   */
+  add(socket: DatagramSocket): void {
+    const known = this.#sockets.get(socket.index);
+    if (known?.socket === socket) return;
+    if (known !== undefined) throw new LocalError('INVALID_ARGUMENT', `another socket has the index ${socket.index}`);
+    if (this.#state !== 'open') {
+      socket.close();
+      return;
+    }
+    this.#sockets.set(socket.index, new SocketQueue(socket, this.#released));
+    this.#shareSlots();
   }
 
+  /**
+   * Removes a socket and closes it: the packets in its queue come back from it, those that the engine still makes for its paths are dropped and counted.
+   * Harmless for one that it does not have. May be called from everything the driver calls.
+   */
+  remove(socket: DatagramSocket): void {
+    const queue = this.#sockets.get(socket.index);
+    if (queue?.socket !== socket) return;
+    this.#sockets.delete(socket.index);
+    if (queue.isFull) this.#full--;
+    // What comes back from it is no news of a queue any more.
+    queue.isFull = false;
+    socket.close();
+    this.#shareSlots();
+    this.wake();
+  }
+
+  /** In the order in which they were added. */
   get sockets(): readonly DatagramSocket[] {
-    return [...this.#sockets.values()];
+    return [...this.#sockets.values()].map(({ socket }) => socket);
   }
 
   /** To be called after any call on the engine from outside a service: it may have packets, events or a new timeout. Cheap and coalesced. */
@@ -122,17 +154,18 @@ export class Driver<Event> {
 
   /**
    * Sends a datagram that is not the engine's, such as one forwarded for others. It may not be changed afterwards.
-   * @returns false when it was dropped: no such socket, or the queues are full. UDP promises no more.
+   * @returns false when it was dropped: no such socket, or its queue is full. A datagram is promised no more.
    */
   send(datagram: Uint8Array, path: Path): boolean {
-    const socket = this.#sockets.get(path.socket);
-    if (socket === undefined || this.#queued >= MAX_QUEUED) {
+    const queue = this.#sockets.get(path.socket);
+    const wasFull = queue?.isFull;
+    if (queue?.forward(datagram, path) !== true) {
       this.stats.dropped++;
       return false;
     }
+    if (queue.isFull && !wasFull) this.#full++;
     this.#queued++;
     this.stats.sent++;
-    socket.send(datagram, 0, datagram.length, path, this.#left);
     return true;
   }
 
@@ -146,7 +179,8 @@ export class Driver<Event> {
     return this.#closing;
   }
 
-  readonly #receive = (datagram: Uint8Array, path: Path): void => {
+  /** A datagram of a socket; as {@link BindOptions.receive}. For sockets that are added. */
+  readonly receive = (datagram: Uint8Array, path: Path): void => {
     if (this.#state === 'closed') return;
     this.stats.received++;
     this.#arrived++;
@@ -248,13 +282,14 @@ export class Driver<Event> {
 
   #transmit(now: number): void {
     for (let packetsSent = 0; packetsSent < PACKETS_PER_SERVICE; ) {
-      if (this.#queued >= MAX_QUEUED) {
+      if (this.#full > 0 && this.#full === this.#sockets.size) {
         this.#askAgain = true;
         return;
       }
-      const packets = this.#engine.transmit(now);
+      const packets = this.#engine.transmit(now, this.#room);
       if (packets === null) {
-        this.#askAgain = this.#queued >= MIN_SLOTS || this.#state === 'closing';
+        const isShort = this.#engine.slots - this.#lent < LEAST_FREE;
+        this.#askAgain = isShort || this.#full > 0 || this.#state === 'closing';
         return;
       }
       packetsSent += packets.count;
@@ -266,45 +301,52 @@ export class Driver<Event> {
   }
 
   #send(packets: Packets): void {
-    const { path, count, buffer, offsets, lengths } = packets;
-    const socket = this.#sockets.get(path.socket);
-    if (socket === undefined) {
-      this.stats.dropped += count;
-      for (let i = 0; i < count; i++) packets.release(offsets[i]!);
+    const queue = this.#sockets.get(packets.path.socket);
+    if (queue === undefined || queue.isFull) {
+      this.#drop(packets);
       return;
     }
-    const released = this.#releaser(packets);
+    const { count } = packets;
     this.#queued += count;
+    this.#lent += count;
     this.stats.sent += count;
-    for (let i = 0; i < count; i++) socket.send(buffer, offsets[i]!, lengths[i]!, path, released);
+    queue.send(packets);
+    if (queue.isFull) this.#full++;
   }
 
-  /** One callback for each batch object, and engines use the same few objects for ever. */
-  #releaser(packets: Packets): (offset: number) => void {
-    if (packets === this.#lastPackets) return this.#lastReleaser;
-    const released = this.#releasers.get(packets) ?? this.#makeReleaser(packets);
-    this.#lastPackets = packets;
-    this.#lastReleaser = released;
-    return released;
+  #drop(packets: Packets): void {
+    const { count, offsets } = packets;
+    this.stats.dropped += count;
+    for (let i = 0; i < count; i++) packets.release(offsets[i]!);
   }
 
-  #makeReleaser(packets: Packets): (offset: number) => void {
-    const released = (offset: number): void => {
-      packets.release(offset);
-      this.#left();
-    };
-    this.#releasers.set(packets, released);
-    return released;
-  }
+  /** Packets that a socket takes now. For one that was removed the engine makes as many as it likes: they are dropped. */
+  readonly #room = (socket: number): number => this.#sockets.get(socket)?.room ?? Number.POSITIVE_INFINITY;
 
-  /** One packet has left. */
-  readonly #left = (): void => {
+  /** A datagram has left, or never will. */
+  readonly #released = (queue: SocketQueue, lent: 0 | 1): void => {
     this.#queued--;
-    if (this.#askAgain && this.#queued <= MAX_QUEUED / 2) {
+    this.#lent -= lent;
+    if (queue.isFull) {
+      if (!queue.isDrained) return;
+      queue.isFull = false;
+      this.#full--;
+    }
+    if (this.#askAgain && queue.length <= MAX_QUEUED / 2) {
       this.#askAgain = false;
       this.wake();
     }
   };
+
+  /** A socket alone may have all slots of the engine (n / 0 is Infinity); of several, all but one together leave a part. */
+  #shareSlots(): void {
+    const share = Math.floor(((1 - RESERVE) * this.#engine.slots) / (this.#sockets.size - 1));
+    this.#full = 0;
+    for (const queue of this.#sockets.values()) {
+      queue.limit(Math.max(1, share));
+      if (queue.isFull) this.#full++;
+    }
+  }
 
   #arm(at: number, now: number): void {
     if (at >= this.#timerAt) return;
@@ -322,7 +364,7 @@ export class Driver<Event> {
   #end(): void {
     this.#state = 'closed';
     this.#cancelTimer?.();
-    for (const socket of this.#sockets.values()) socket.close();
+    for (const { socket } of this.#sockets.values()) socket.close();
     this.#sockets.clear();
     this.#finish?.();
   }

@@ -6,9 +6,15 @@ import type { Path } from '../protocol/path.ts';
 
 /** The four verbs, as the `Endpoint` of `protocol/` offers them. */
 export interface Engine<Event> {
+  /** Packets that can be out at a time: given by `transmit` and not released. */
+  readonly slots: number;
   /** The bytes are the caller's again when this returns. */
   receive(datagram: Uint8Array, path: Path, now: number): void;
-  transmit(now: number): Packets | null;
+  /**
+   * Packets for one path, null when there are none.
+   * @param room how many packets the socket of this index takes; at 0 the engine makes none of what can wait for it, and asks again at the next call
+   */
+  transmit(now: number, room: (socket: number) => number): Packets | null;
   nextTimeout(): number;
   handleTimeout(now: number): void;
   nextEvent(): Event | null;

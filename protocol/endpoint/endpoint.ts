@@ -30,8 +30,12 @@ import { type EndpointStats, newStats } from './stats.ts';
 
 /** Packets of one connection in a batch. */
 const BATCH = 32;
-/** Packet slots a core has at least: with so many out, "no packets" may only mean "no slots". */
-const MIN_SLOTS = 32;
+/** With fewer packet slots free, "no packets" may only mean "no slots": what closes a connection takes two. */
+const LEAST_FREE = 2;
+/** Share of the slots that is free again before connections that found none are asked. */
+const FREE_AGAIN = 1 / 8;
+/** ms until a connection whose socket is full is asked again for what cannot wait, though a timer of its own may be due before that. */
+const HELD_PAUSE = 100;
 /** Ids made for accepted connections at most: the table has its size from the start. */
 const MAX_IDS = 1 << 17;
 /** Ids of a connection besides its first, and of all connections: what is left when many use them is given to the first that ask. */
@@ -50,8 +54,10 @@ export class Endpoint {
   readonly #dialer: Dialer;
   readonly #acceptor: Acceptor;
   readonly #batch: CoreBatch;
-  /** Connections that got no packets while most slots were with the driver. */
-  #starved: Slot[] = [];
+  /** Connections that got no packets while all slots were with the driver. */
+  readonly #starved = new Set<Slot>();
+  /** Connections that wait for room in a socket, by its index. */
+  readonly #held = new Map<number, Set<Slot>>();
   #failed = false;
 
   /** @throws LocalError INVALID_ARGUMENT for a reset secret that is not 32 bytes */
@@ -135,10 +141,19 @@ export class Endpoint {
     }
   }
 
-  /** Packets for one path, or null. The batch object is reused: read it before the next call. */
-  transmit(now: number): PacketBatch | null {
+  /** Packets that can be out at a time: given by `transmit` and not released. */
+  get slots(): number {
+    return this.#context.config.core.packetSlots;
+  }
+
+  /**
+   * Packets for one path, or null. The batch object is reused: read it before the next call.
+   * @param room how many packets the socket of this index takes. At 0, connections whose active path leads there wait until it is more; answers of
+   * handshakes, challenges of paths and the end of a connection are given all the same, and cost little when they are dropped. Default: any number
+   */
+  transmit(now: number, room: (socket: number) => number = anyNumber): PacketBatch | null {
     if (this.#context.config.core.failed) this.#fail();
-    return this.#context.outbox.next() ?? this.#transmitData(now);
+    return this.#context.outbox.next() ?? this.#transmitData(now, room);
   }
 
   /** When to call handleTimeout, Infinity for never. Valid after transmit gave null. */
@@ -168,18 +183,23 @@ export class Endpoint {
     });
   }
 
-  #transmitData(now: number): PacketBatch | null {
+  #transmitData(now: number, room: (socket: number) => number): PacketBatch | null {
     const { registry } = this.#context;
-    if (this.#batch.outstanding < MIN_SLOTS) this.#feedStarved();
+    if (this.#starved.size > 0) this.#askStarved();
+    if (this.#held.size > 0) this.#askHeld(room);
     try {
       for (let slot = registry.nextReady(); slot !== undefined; slot = registry.nextReady()) {
-        const count = slot.dial === null ? slot.connection.transmit(now, BATCH) : 0;
+        const { connection } = slot;
+        const isOpen = slot.dial === null && connection.state !== 'closed';
+        const most = isOpen ? Math.min(BATCH, room(connection.path.socket)) : 0;
+        // With none at most there may still be a challenge of another path.
+        const count = isOpen ? connection.transmit(now, most) : 0;
         if (count > 0) {
           registry.ready(slot);
-          return this.#batch.of(slot.connection.transmitPath, count);
+          return this.#batch.of(connection.transmitPath, count);
         }
-        if (this.#batch.outstanding >= MIN_SLOTS) this.#starved.push(slot);
-        registry.timers.set(slot, slot.nextTimeout());
+        if (isOpen && most === 0) this.#hold(slot, connection.path.socket, now);
+        else this.#noPackets(slot);
       }
     } catch (error) {
       this.#handle(error);
@@ -187,10 +207,34 @@ export class Endpoint {
     return null;
   }
 
-  #feedStarved(): void {
-    if (this.#starved.length === 0) return;
+  #noPackets(slot: Slot): void {
+    if (this.#freeSlots < LEAST_FREE) this.#starved.add(slot);
+    this.#context.registry.timers.set(slot, slot.nextTimeout());
+  }
+
+  /** Its timers come no sooner than in a while: what they ask for cannot leave. */
+  #hold(slot: Slot, socket: number, now: number): void {
+    const held = this.#held.get(socket) ?? new Set<Slot>();
+    this.#held.set(socket, held.add(slot));
+    this.#context.registry.timers.set(slot, Math.max(slot.nextTimeout(), now + HELD_PAUSE));
+  }
+
+  get #freeSlots(): number {
+    return this.slots - this.#batch.outstanding;
+  }
+
+  #askStarved(): void {
+    if (this.#freeSlots < Math.max(LEAST_FREE, FREE_AGAIN * this.slots)) return;
     for (const slot of this.#starved) this.#context.registry.ready(slot);
-    this.#starved = [];
+    this.#starved.clear();
+  }
+
+  #askHeld(room: (socket: number) => number): void {
+    for (const [socket, held] of this.#held) {
+      if (room(socket) <= 0) continue;
+      for (const slot of held) this.#context.registry.ready(slot);
+      this.#held.delete(socket);
+    }
   }
 
   #timeout(slot: Slot, now: number): void {
@@ -239,6 +283,10 @@ export class Endpoint {
     for (const slot of [...registry.slots]) registry.lose(slot, error);
     registry.announce({ kind: 'failed', error });
   }
+}
+
+function anyNumber(): number {
+  return BATCH;
 }
 
 function newContext(config: EndpointConfig, released: (slot: Slot) => void): Context {

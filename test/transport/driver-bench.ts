@@ -9,15 +9,19 @@ import { UdpPath } from '../../transport/udp-path.ts';
 export const SLOTS = 64;
 const BATCH = 32;
 
-/** An engine that sends what it is told to, in batches of at most 32, out of 64 slots. */
+/** An engine that sends what it is told to, in batches of at most 32, out of 64 slots, and where there is room for it. */
 export class FakeEngine implements Engine<string> {
-  toSend = 0;
+  readonly slots = SLOTS;
   timeout = Number.POSITIVE_INFINITY;
   events: string[] = [];
   calls: string[] = [];
   throwIn = '';
   path: Path = new UdpPath(0, '192.0.2.1', 1000, null);
   released: number[] = [];
+  /** Makes packets whether there is room for them or not. */
+  heedless = false;
+  /** How many packets are to be sent on which path. */
+  readonly #orders: { path: Path; count: number }[] = [];
   readonly #free = Array.from({ length: SLOTS }, (_, i) => i * 100);
   readonly #packets = {
     path: this.path,
@@ -31,17 +35,42 @@ export class FakeEngine implements Engine<string> {
     },
   };
 
+  /** Packets to be sent on `path`. */
+  get toSend(): number {
+    return this.#order(this.path).count;
+  }
+
+  set toSend(count: number) {
+    this.order(count, this.path);
+  }
+
+  /** Sends so many packets on that path. */
+  order(count: number, path: Path): void {
+    this.#order(path).count = count;
+  }
+
+  #order(path: Path): { path: Path; count: number } {
+    const known = this.#orders.find((order) => order.path === path);
+    if (known !== undefined) return known;
+    const order = { path, count: 0 };
+    this.#orders.push(order);
+    return order;
+  }
+
   receive(datagram: Uint8Array, _path: Path, now: number): void {
     this.#called('receive', `${datagram[0]} at ${now}`);
   }
 
-  transmit(): Packets | null {
+  transmit(_now: number, room: (socket: number) => number): Packets | null {
     this.#called('transmit');
-    const count = Math.min(this.toSend, BATCH, this.#free.length);
+    const { path } = this.#orders.find(({ path, count }) => count > 0 && (this.heedless || room(path.socket) > 0)) ?? this;
+    const order = this.#order(path);
+    const most = this.heedless ? BATCH : room(path.socket);
+    const count = Math.min(order.count, BATCH, this.#free.length, most);
     if (count === 0) return null;
-    this.toSend -= count;
+    order.count -= count;
     this.#packets.count = count;
-    this.#packets.path = this.path;
+    this.#packets.path = path;
     for (let i = 0; i < count; i++) {
       this.#packets.offsets[i] = this.#free.shift()!;
       this.#packets.lengths[i] = 10 + i;

@@ -244,7 +244,7 @@ export class Host {
     const cancel = this.environment.clock.schedule(timeout, () => late.resolve());
     await Promise.race([this.#driver.close(), late.promise]);
     cancel();
-    for (const socket of this.#sockets) this.#driver.unbind(socket);
+    for (const socket of this.#sockets) this.#driver.remove(socket);
   }
 
   #handle(event: EndpointEvent): void {

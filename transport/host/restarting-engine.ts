@@ -36,11 +36,14 @@ const ATTEMPTS = 10;
 
 /** An engine that outlives its core. */
 export class RestartingEngine implements Engine<EndpointEvent> {
+  /** Of each of its cores. */
+  readonly slots: number;
   readonly #options: RestartingEngineOptions;
   #running: Running | null;
   #closed = false;
 
   constructor(running: Running, options: RestartingEngineOptions) {
+    this.slots = running.endpoint.slots;
     this.#running = running;
     this.#options = options;
   }
@@ -76,9 +79,9 @@ export class RestartingEngine implements Engine<EndpointEvent> {
     }
   }
 
-  transmit(now: number): Packets | null {
+  transmit(now: number, room: (socket: number) => number): Packets | null {
     try {
-      return this.#running?.endpoint.transmit(now) ?? null;
+      return this.#running?.endpoint.transmit(now, room) ?? null;
     } catch (error) {
       this.#caught(error);
       return null;

@@ -1,0 +1,258 @@
+/** Several sockets of one driver, also of another kind than UDP: queues of their own, adding and removing. */
+import { describe, expect, it } from 'vitest';
+import type { Path } from '../../protocol/path.ts';
+import type { Driver } from '../../transport/driver.ts';
+import { Bench, SLOTS } from './driver-bench.ts';
+import { StallableSocket } from './stallable-socket.ts';
+
+/** What one of two sockets may have of the engine's packets: the other keeps a quarter. */
+const SHARE = (3 / 4) * SLOTS;
+const MAX_QUEUED = 256;
+
+/** A path of a kind that has no addresses. */
+const channelPaths: readonly Path[] = Array.from({ length: 8 }, (_, socket) => {
+  return { kind: 'datachannel', key: `datachannel:${socket}`, address: '', port: 0, socket, local: false };
+});
+
+function channelPath(socket: number): Path {
+  return channelPaths[socket]!;
+}
+
+/** A driver with sockets that give back in a turn what they are given, unless they are stalled. */
+class Sockets {
+  readonly bench = new Bench();
+  readonly driver: Driver<string>;
+
+  constructor() {
+    this.driver = this.bench.driver();
+  }
+
+  add(index: number): StallableSocket {
+    const { bench } = this;
+    const carrier = {
+      send: (_buffer: Uint8Array, offset: number, _length: number, _path: Path, released: (offset: number) => void) =>
+        void bench.deferred.push(() => released(offset)),
+      close: () => void bench.closed.push(index),
+    };
+    const socket = new StallableSocket(index, carrier, bench.clock.defer);
+    this.driver.add(socket);
+    return socket;
+  }
+
+  /** Has the engine send on a path, and gives it the turns it takes. */
+  async transmit(count: number, path: Path): Promise<void> {
+    this.bench.engine.order(count, path);
+    this.driver.wake();
+    await this.bench.turns();
+  }
+}
+
+describe('queue of a socket', () => {
+  it('that stalls holds up no other', async () => {
+    const sockets = new Sockets();
+    const stalled = sockets.add(0);
+    sockets.add(1);
+    stalled.stalled = true;
+    await sockets.transmit(1000, channelPath(0));
+    expect(stalled.held).toBe(SHARE);
+    await sockets.transmit(1000, channelPath(1));
+    expect(sockets.driver.stats).toMatchObject({ sent: SHARE + 1000, dropped: 0 });
+    expect(sockets.bench.engine.released).toHaveLength(1000);
+  });
+
+  it.each([2, 3, 5])('leaves packets for the last of %i sockets when all others stall', async (count) => {
+    const sockets = new Sockets();
+    const others = Array.from({ length: count - 1 }, (_, i) => sockets.add(i));
+    sockets.add(count - 1);
+    for (const [i, other] of others.entries()) {
+      other.stalled = true;
+      await sockets.transmit(1000, channelPath(i));
+    }
+    expect(others.reduce((held, other) => held + other.held, 0)).toBeLessThanOrEqual(SHARE);
+    await sockets.transmit(1000, channelPath(count - 1));
+    expect(sockets.bench.engine.released).toHaveLength(1000);
+  });
+
+  it('has all packets of the engine while the socket is the only one', async () => {
+    const sockets = new Sockets();
+    const only = sockets.add(0);
+    only.stalled = true;
+    await sockets.transmit(1000, channelPath(0));
+    expect(only.held).toBe(SLOTS);
+    only.resume();
+    await sockets.bench.turns();
+    expect([sockets.driver.stats.sent, sockets.bench.engine.released.length]).toEqual([1000, 1000]);
+  });
+
+  it('takes packets again when half of them have left, and loses none', async () => {
+    const sockets = new Sockets();
+    const slow = sockets.add(0);
+    sockets.add(1);
+    slow.stalled = true;
+    await sockets.transmit(500, channelPath(0));
+    expect(slow.held).toBe(SHARE);
+    slow.resume();
+    await sockets.bench.turns();
+    expect(sockets.driver.stats).toMatchObject({ sent: 500, dropped: 0 });
+    expect(sockets.bench.engine.released).toHaveLength(500);
+  });
+
+  it('refuses forwarded datagrams when it is full, the other takes them', () => {
+    const sockets = new Sockets();
+    const stalled = sockets.add(0);
+    sockets.add(1);
+    stalled.stalled = true;
+    for (let i = 0; i < MAX_QUEUED; i++) expect(sockets.driver.send(new Uint8Array(1), channelPath(0))).toBe(true);
+    expect(sockets.driver.send(new Uint8Array(1), channelPath(0))).toBe(false);
+    expect(sockets.driver.send(new Uint8Array(1), channelPath(1))).toBe(true);
+    expect(sockets.driver.stats).toMatchObject({ sent: MAX_QUEUED + 1, dropped: 1 });
+  });
+
+  it('that is full of forwarded datagrams holds back packets of the engine until half have left', async () => {
+    const sockets = new Sockets();
+    const stalled = sockets.add(0);
+    sockets.add(1);
+    stalled.stalled = true;
+    for (let i = 0; i < MAX_QUEUED; i++) sockets.driver.send(new Uint8Array(1), channelPath(0));
+    await sockets.transmit(5, channelPath(0));
+    await sockets.transmit(5, channelPath(1));
+    expect(sockets.driver.stats.sent).toBe(MAX_QUEUED + 5);
+    stalled.resume();
+    await sockets.bench.turns();
+    expect(sockets.driver.stats).toMatchObject({ sent: MAX_QUEUED + 10, dropped: 0 });
+  });
+
+  it('that is full drops what the engine makes regardless, and gives it back at once', async () => {
+    const sockets = new Sockets();
+    const stalled = sockets.add(0);
+    sockets.add(1);
+    stalled.stalled = true;
+    await sockets.transmit(SHARE, channelPath(0));
+    sockets.bench.engine.heedless = true;
+    await sockets.transmit(20, channelPath(0));
+    expect(sockets.driver.stats).toMatchObject({ sent: SHARE, dropped: 20 });
+    expect([stalled.held, sockets.bench.engine.released.length]).toEqual([SHARE, 20]);
+  });
+});
+
+describe('add', () => {
+  it('takes a socket of another kind: its datagrams reach the engine, and packets leave by it', async () => {
+    const sockets = new Sockets();
+    sockets.add(7);
+    sockets.driver.receive(Uint8Array.of(9), channelPath(7));
+    await sockets.transmit(3, channelPath(7));
+    expect(sockets.bench.engine.calls[0]).toBe('receive 9 at 100');
+    expect(sockets.driver.stats).toMatchObject({ received: 1, sent: 3, dropped: 0 });
+  });
+
+  it('is harmless for a socket that the driver has, and refuses another with its index', () => {
+    const sockets = new Sockets();
+    const socket = sockets.add(0);
+    sockets.driver.add(socket);
+    expect(sockets.driver.sockets).toEqual([socket]);
+    expect(() => sockets.add(0)).toThrow('another socket has the index 0');
+    expect([sockets.driver.sockets, sockets.bench.closed]).toEqual([[socket], []]);
+  });
+
+  it.each(['closes', 'is closed'])('closes the socket at once when the driver %s', async (state) => {
+    const sockets = new Sockets();
+    const closing = sockets.driver.close();
+    if (state === 'is closed') {
+      await sockets.bench.turns();
+      await closing;
+    }
+    const late = sockets.add(0);
+    expect([late.closed, sockets.driver.sockets]).toEqual([1, []]);
+  });
+});
+
+describe('remove', () => {
+  it('gives back the packets in the queue, and lets the engine make others', async () => {
+    const sockets = new Sockets();
+    const stalled = sockets.add(0);
+    const other = sockets.add(1);
+    stalled.stalled = true;
+    await sockets.transmit(SHARE, channelPath(0));
+    for (let i = 0; i < 100; i++) sockets.driver.send(new Uint8Array(1), channelPath(0));
+    sockets.driver.remove(stalled);
+    await sockets.bench.turns();
+    expect([stalled.closed, stalled.held, sockets.driver.sockets]).toEqual([1, 0, [other]]);
+    expect(sockets.bench.engine.released).toHaveLength(SHARE);
+    // The one that is left has all of the engine's packets.
+    other.stalled = true;
+    await sockets.transmit(1000, channelPath(1));
+    expect(other.held).toBe(SLOTS);
+  });
+
+  it('of a full one drops what waited for it', async () => {
+    const sockets = new Sockets();
+    const stalled = sockets.add(0);
+    sockets.add(1);
+    stalled.stalled = true;
+    await sockets.transmit(1000, channelPath(0));
+    sockets.driver.remove(stalled);
+    await sockets.bench.turns();
+    expect(sockets.driver.stats).toMatchObject({ sent: SHARE, dropped: 1000 - SHARE });
+    expect(sockets.bench.engine.released).toHaveLength(1000);
+    expect(sockets.driver.send(new Uint8Array(1), channelPath(0))).toBe(false);
+  });
+
+  it('is harmless twice, for a socket of another driver, and after close', async () => {
+    const sockets = new Sockets();
+    const socket = sockets.add(0);
+    const stranger = new StallableSocket(0, { send: () => {}, close: () => {} }, sockets.bench.clock.defer);
+    sockets.driver.remove(stranger);
+    expect([stranger.closed, sockets.driver.sockets]).toEqual([0, [socket]]);
+    sockets.driver.remove(socket);
+    sockets.driver.remove(socket);
+    expect([socket.closed, sockets.driver.sockets]).toEqual([1, []]);
+    void sockets.driver.close();
+    await sockets.bench.turns();
+    sockets.driver.remove(socket);
+    expect(socket.closed).toBe(1);
+  });
+
+  it.each(['receive', 'intercept', 'event'])('may come from within %s', async (place) => {
+    const bench = new Bench();
+    const at = (here: string): void => {
+      if (here === place) driver.remove(socket);
+    };
+    const driver: Driver<string> = bench.driver({
+      intercept: () => {
+        at('intercept');
+        return false;
+      },
+      onEvent: () => at('event'),
+    });
+    const receive = bench.engine.receive.bind(bench.engine);
+    bench.engine.receive = (datagram, path, now) => {
+      at('receive');
+      receive(datagram, path, now);
+    };
+    const socket = new StallableSocket(0, { send: () => {}, close: () => void bench.closed.push(0) }, bench.clock.defer);
+    driver.add(socket);
+    bench.engine.events = ['event'];
+    bench.engine.order(3, channelPath(0));
+    driver.receive(Uint8Array.of(1), channelPath(0));
+    await bench.turns();
+    expect([bench.closed, driver.sockets, driver.stats]).toEqual([[0], [], { received: 1, sent: 0, dropped: 3, failures: 0 }]);
+    expect(bench.engine.released).toHaveLength(3);
+  });
+
+  it('of the last socket lets a driver close that waited for it', async () => {
+    const sockets = new Sockets();
+    const stalled = sockets.add(0);
+    stalled.stalled = true;
+    await sockets.transmit(10, channelPath(0));
+    let done = false;
+    const closing = sockets.driver.close().then(() => {
+      done = true;
+    });
+    await sockets.bench.turns();
+    expect(done).toBe(false);
+    sockets.driver.remove(stalled);
+    await sockets.bench.turns();
+    await closing;
+    expect(sockets.bench.engine.released).toHaveLength(10);
+  });
+});

@@ -1,0 +1,95 @@
+/** A host with two sockets, one of which stalls: what its sessions and those of the other see. */
+import { describe, expect, it } from 'vitest';
+import { Host } from '../../../transport/host/index.ts';
+import type { Session } from '../../../transport/session/index.ts';
+import { DEVICE_NAME, DEVICE_PORT, hosts, type Pair, pattern } from '../session/support.ts';
+import { type StallableBoundSocket, stallable } from '../stallable-socket.ts';
+
+const LENGTH = 2_000_000;
+/** Enough that their windows together are more than the core has packets. */
+const STALLED_SESSIONS = 6;
+/** Of a core of 8 MiB, and what one of two sockets may have of them. */
+const SLOTS = 128;
+const SHARE = (3 / 4) * SLOTS;
+
+interface Scene extends Pair {
+  sockets: StallableBoundSocket[];
+  /** Sessions over socket 0 of the client. */
+  sessions: Session[];
+  /** Session over socket 1. */
+  other: Session;
+}
+
+async function scene(): Promise<Scene> {
+  // 20 Mbit/s, 10 ms.
+  const both = await hosts({ link: { delay: 10, rate: 20_000_000 } });
+  const { environment, sockets } = stallable(both.clientEnvironment);
+  const { simulation } = both;
+  const identity = environment.crypto.generateKey();
+  const client = await simulation.settle(Host.open(environment, { identity, binds: [{ port: 0 }, { port: 0 }], core: { memory: 32 << 20 } }));
+  both.device.onSession = serve;
+  const target = { address: '10.0.0.1', port: DEVICE_PORT, name: DEVICE_NAME, timeout: 10_000 };
+  const connects = Array.from({ length: STALLED_SESSIONS }, () => client.connect({ ...target, socket: 0 }));
+  const sessions = await simulation.settle(Promise.all(connects));
+  const other = await simulation.settle(client.connect({ ...target, socket: 1 }));
+  return { ...both, client, sockets, sessions, other };
+}
+
+/** Reads every stream to its end. */
+function serve(session: Session): void {
+  session.onStream = (incoming) => {
+    const stream = incoming.accept();
+    const read = (): void => void stream.readSome().then(read, () => {});
+    read();
+  };
+}
+
+/** Sends `LENGTH` bytes; resolves when all are acknowledged. */
+async function upload(session: Session): Promise<void> {
+  const stream = await session.openStream(1);
+  await stream.write(pattern(LENGTH));
+  await stream.close();
+}
+
+async function timeOf({ simulation }: Scene, work: Promise<void>): Promise<number> {
+  const start = simulation.now;
+  await simulation.settle(work);
+  return simulation.now - start;
+}
+
+describe('a socket that stalls', () => {
+  it('in the middle of a transfer leaves a session of another socket its full flow', async () => {
+    const quiet = await scene();
+    const alone = await timeOf(quiet, upload(quiet.other));
+
+    const stalled = await scene();
+    const hanging = Promise.all(stalled.sessions.map(upload));
+    await stalled.simulation.run(500);
+    stalled.sockets[0]!.stalled = true;
+    await stalled.simulation.run(1000);
+    expect(stalled.sockets[0]!.held).toBe(SHARE);
+    const beside = await timeOf(stalled, upload(stalled.other));
+    expect(beside).toBeLessThan(1.02 * alone);
+    // What is held leaves once the socket takes packets again, and the transfers end.
+    stalled.sockets[0]!.resume();
+    await stalled.simulation.settle(hanging);
+    expect(stalled.client.stats()).toMatchObject({ dropped: 0, failures: 0 });
+    await stalled.simulation.settle(stalled.client.close());
+  });
+
+  it('for good ends its own sessions by their timeouts, and its host closes in time', async () => {
+    const world = await scene();
+    world.sockets[0]!.stalled = true;
+    await world.simulation.run(150_000);
+    for (const session of world.sessions) await expect(session.closed).resolves.toMatchObject({ code: 'TIMEOUT' });
+    expect(world.other.isOpen).toBe(true);
+    const start = world.simulation.now;
+    await world.simulation.settle(world.client.close());
+    expect(world.simulation.now - start).toBeLessThanOrEqual(1000);
+    await world.simulation.run(10);
+    expect(world.sockets.map(({ held, closed }) => [held, closed])).toEqual([
+      [0, 1],
+      [0, 1],
+    ]);
+  });
+});

@@ -3,7 +3,7 @@
  *
  * 1. `intercept` sees each datagram before the engine and takes those that begin with Route.
  * 2. The table swaps the route id in place and names the end to send to; the datagram leaves at once.
- * 3. When the sockets are full it waits in a small queue of that end, which drops its oldest, and is tried again every millisecond.
+ * 3. When the socket is full it waits in a small queue of that end, which drops its oldest, and is tried again every millisecond.
  * 4. A dead id is answered with a Reset; when a channel ends, the ends that live on get theirs without being asked.
  * 5. Routes on which nothing has moved for long are forgotten.
  */
@@ -20,7 +20,7 @@ export interface RelayOptions {
   limits: Partial<RouteLimits>;
   /** ms without a packet after which a route is forgotten. */
   routeIdleTimeout: number;
-  /** Sends one datagram, which is not changed afterwards; false: the sockets are full. */
+  /** Sends one datagram, which is not changed afterwards; false: the socket is full. */
   send: (datagram: Uint8Array, path: Path) => boolean;
 }
 
@@ -105,11 +105,16 @@ export class Relay {
 
   readonly #retry = (): void => {
     this.#cancelRetry = null;
-    for (const [end, queue] of this.#queues) if (!this.#flush(end, queue)) break;
+    // Sockets that have taken nothing: what waits for another one may leave.
+    const full = new Set<number>();
+    for (const [end, queue] of this.#queues) {
+      const { socket } = end.channel.provenPath;
+      if (!full.has(socket) && !this.#flush(end, queue)) full.add(socket);
+    }
     if (this.#queued > 0) this.#cancelRetry = this.#options.clock.schedule(RETRY_DELAY, this.#retry);
   };
 
-  /** @returns false when the sockets are full again */
+  /** @returns false when the socket is full again */
   #flush(end: RouteEnd, queue: DropOldestQueue<Uint8Array>): boolean {
     for (let datagram = queue.peek(); datagram !== undefined; datagram = queue.peek()) {
       if (!this.#options.send(datagram, end.channel.provenPath)) return false;

@@ -7,18 +7,21 @@ import { Relay } from '../../../server/station/relay.ts';
 import type { Simulation } from '../../../transport/sim/index.ts';
 import { nativeSimulation } from '../../support/simulation.ts';
 
-const channel = (name: string): { provenPath: Path } => ({
-  provenPath: { kind: 'udp', key: name, address: '192.0.2.1', port: 1, socket: 0, local: false },
+const channel = (name: string, socket = 0): { provenPath: Path } => ({
+  provenPath: { kind: 'udp', key: name, address: '192.0.2.1', port: 1, socket, local: false },
 });
 
 let sim: Simulation;
 let relay: Relay;
 let full: boolean;
+/** Sockets that take nothing, besides. */
+let stalled: Set<number>;
 let sent: { bytes: Uint8Array; to: string }[];
 
 beforeEach(() => {
   sim = nativeSimulation();
   full = false;
+  stalled = new Set();
   sent = [];
   let counter = 0;
   const crypto = {
@@ -33,8 +36,9 @@ beforeEach(() => {
     limits: {},
     routeIdleTimeout: 10_000,
     send: (bytes, path) => {
-      if (!full) sent.push({ bytes, to: path.key });
-      return !full;
+      const taken = !full && !stalled.has(path.socket);
+      if (taken) sent.push({ bytes, to: path.key });
+      return taken;
     },
   });
 });
@@ -87,6 +91,25 @@ describe('Relay', () => {
     expect(sent.map(({ to }) => to)).toEqual(['c']);
     await sim.run(2);
     expect(sent.map(({ to }) => to)).toEqual(['c', 'b']);
+  });
+
+  test('a socket that stalls does not hold up what waits for another one', async () => {
+    const [a, b, c] = [channel('a'), channel('b', 1), channel('c', 2)];
+    const [toB, toC] = [relay.open(a, b)!, relay.open(a, c)!];
+    stalled = new Set([1, 2]);
+    for (const end of [toB, toC]) for (let i = 0; i < 3; i++) relay.intercept(packet(end.id, i), a.provenPath);
+    await sim.run(5);
+    expect(relay.stats().queued).toBe(6);
+    stalled.delete(2);
+    await sim.run(5);
+    expect(sent.map(({ bytes, to }) => [to, bytes[20]])).toEqual([
+      ['c', 0],
+      ['c', 1],
+      ['c', 2],
+    ]);
+    stalled.clear();
+    await sim.run(5);
+    expect(sent.map(({ to }) => to)).toEqual(['c', 'c', 'c', 'b', 'b', 'b']);
   });
 
   test('the end of a channel tells the other ends and forgets what waited', async () => {

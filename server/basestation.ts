@@ -95,7 +95,7 @@ export class Basestation {
     this.#arrivals = new Router<Session>({ onError: (error) => environment.log.error('request failed', { error: String(error) }) })
       .on('POST', DevicePath.ATTACH, (request) => devices.attach(request))
       .on('POST', ClientPath.CONNECT, (request) => clients.connect(request));
-    host.intercept = this.#relay.intercept;
+    host.intercept(this.#relay.intercept);
     host.onSession = (session) => this.#arrived(session);
   }
 

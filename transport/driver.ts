@@ -35,9 +35,10 @@ export interface DriverOptions<Event> {
   engine: Engine<Event>;
   /** Each event of the engine, within a service. */
   onEvent: (event: Event) => void;
-  /** Sees each datagram before the engine; true keeps it from the engine. The base station forwards routed packets here. */
-  intercept?: (datagram: Uint8Array, path: Path) => boolean;
 }
+
+/** Sees a datagram before the engine, lent as in {@link BindOptions.receive}. @returns true when it takes the datagram */
+export type Interceptor = (datagram: Uint8Array, path: Path) => boolean;
 
 /** Datagrams counted since the start. */
 export interface DriverStats {
@@ -68,7 +69,9 @@ export class Driver<Event> {
 
   readonly #environment: DriverOptions<Event>['environment'];
   readonly #engine: Engine<Event>;
-  readonly #options: DriverOptions<Event>;
+  readonly #onEvent: DriverOptions<Event>['onEvent'];
+  /** Never changed, but replaced. */
+  #interceptors: readonly Interceptor[] = [];
   readonly #sockets = new Map<number, SocketQueue>();
   /** Sockets whose queue is full. */
   #full = 0;
@@ -98,7 +101,7 @@ export class Driver<Event> {
   constructor(options: DriverOptions<Event>) {
     this.#environment = options.environment;
     this.#engine = options.engine;
-    this.#options = options;
+    this.#onEvent = options.onEvent;
   }
 
   /** Opens a socket of the environment and adds it; one that opens while the driver closes is closed. Errors as {@link Environment.network}. */
@@ -153,6 +156,20 @@ export class Driver<Event> {
   }
 
   /**
+   * Shows each datagram to `interceptor` before the engine, after the interceptors that were added before. The first that takes a datagram keeps it from
+   * those after it and from the engine; one that passes it on may have changed its bytes. An interceptor that throws has a bug: the datagram is dropped.
+   * One that is added or removed while a datagram is shown counts from the next.
+   * @returns what removes it; harmless to call twice
+   */
+  intercept(interceptor: Interceptor): () => void {
+    const own: Interceptor = (datagram, path) => interceptor(datagram, path); // the same function may be added twice
+    this.#interceptors = [...this.#interceptors, own];
+    return () => {
+      this.#interceptors = this.#interceptors.filter((other) => other !== own);
+    };
+  }
+
+  /**
    * Sends a datagram that is not the engine's, such as one forwarded for others. It may not be changed afterwards.
    * @returns false when it was dropped: no such socket, or its queue is full. A datagram is promised no more.
    */
@@ -186,7 +203,7 @@ export class Driver<Event> {
     this.#arrived++;
     const now = this.#environment.clock.now();
     try {
-      if (this.#options.intercept?.(datagram, path) === true) return;
+      if (this.#intercepted(datagram, path)) return;
       this.#engine.receive(datagram, path, now);
       if (!this.#serviceDue && this.#askService()) this.#drainEvents();
       else if (this.#arrived % TELL_EVERY === 0) this.#drainEvents();
@@ -195,6 +212,12 @@ export class Driver<Event> {
       this.wake();
     }
   };
+
+  #intercepted(datagram: Uint8Array, path: Path): boolean {
+    const interceptors = this.#interceptors;
+    for (let i = 0; i < interceptors.length; i++) if (interceptors[i]!(datagram, path)) return true;
+    return false;
+  }
 
   /** True when the service comes at once. */
   #askService(): boolean {
@@ -274,7 +297,7 @@ export class Driver<Event> {
 
   #tell(event: Event): void {
     try {
-      this.#options.onEvent(event);
+      this.#onEvent(event);
     } catch (error) {
       this.#failed('event', error);
     }

@@ -217,12 +217,10 @@ describe('remove', () => {
     const at = (here: string): void => {
       if (here === place) driver.remove(socket);
     };
-    const driver: Driver<string> = bench.driver({
-      intercept: () => {
-        at('intercept');
-        return false;
-      },
-      onEvent: () => at('event'),
+    const driver: Driver<string> = bench.driver({ onEvent: () => at('event') });
+    driver.intercept(() => {
+      at('intercept');
+      return false;
     });
     const receive = bench.engine.receive.bind(bench.engine);
     bench.engine.receive = (datagram, path, now) => {

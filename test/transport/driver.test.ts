@@ -270,13 +270,86 @@ describe('driver', () => {
     expect(bench.timers).toEqual([]);
   });
 
-  it('keeps datagrams that the owner intercepts from the engine', async () => {
-    const bench = new Bench();
-    const driver = bench.driver({ intercept: (datagram) => datagram[0] === 7 });
-    await driver.bind({ port: 0 });
-    bench.bound[0]!.receive(Uint8Array.of(7), bench.engine.path);
-    bench.bound[0]!.receive(Uint8Array.of(8), bench.engine.path);
-    expect(bench.engine.calls).toEqual(['receive 8 at 100']);
+  describe('interceptors', () => {
+    /** A driver that gives datagrams of one byte to the engine, and what its interceptors saw. */
+    function intercepted() {
+      const bench = new Bench();
+      const driver = bench.driver();
+      const seen: string[] = [];
+      const add = (name: string, takes: number, before = (): void => {}): (() => void) =>
+        driver.intercept((datagram) => {
+          seen.push(`${name}${datagram[0]}`);
+          before();
+          return datagram[0] === takes;
+        });
+      const receive = (...bytes: number[]): void => {
+        for (const byte of bytes) driver.receive(Uint8Array.of(byte), bench.engine.path);
+      };
+      return { bench, driver, seen, add, receive };
+    }
+
+    it('see each datagram in the order in which they were added, until one takes it', () => {
+      const { bench, seen, add, receive } = intercepted();
+      add('a', 7);
+      add('b', 8);
+      receive(7, 8, 9);
+      expect(seen).toEqual(['a7', 'a8', 'b8', 'a9', 'b9']);
+      expect(bench.engine.calls).toEqual(['receive 9 at 100']);
+    });
+
+    it('pass on the bytes as they left them', () => {
+      const { bench, driver, seen, add, receive } = intercepted();
+      driver.intercept((datagram) => {
+        datagram[0]! += 100;
+        return false;
+      });
+      add('b', 7);
+      receive(7);
+      expect([seen, bench.engine.calls]).toEqual([['b107'], ['receive 107 at 100']]);
+    });
+
+    it('count from the next datagram when they are added or removed while one is shown', () => {
+      const { seen, add, receive } = intercepted();
+      let removeB = (): void => {};
+      let once = true;
+      add('a', 0, () => {
+        if (!once) return;
+        once = false;
+        removeB();
+        add('c', 0);
+      });
+      removeB = add('b', 0);
+      receive(1);
+      expect(seen.splice(0)).toEqual(['a1', 'b1']);
+      receive(2);
+      expect(seen).toEqual(['a2', 'c2']);
+    });
+
+    it('are removed one by one, also when they are the same function', () => {
+      const { driver, receive } = intercepted();
+      let calls = 0;
+      const interceptor = (): boolean => ++calls < 0;
+      const remove = driver.intercept(interceptor);
+      driver.intercept(interceptor);
+      receive(1);
+      remove();
+      remove();
+      receive(2);
+      expect(calls).toBe(3);
+    });
+
+    it('that throw are logged, and their datagram goes no further', () => {
+      const { bench, driver, seen, add, receive } = intercepted();
+      const remove = add('a', 0, () => {
+        throw new Error('bug in an interceptor');
+      });
+      add('b', 0);
+      receive(1);
+      remove();
+      receive(2);
+      expect([seen, bench.engine.calls]).toEqual([['a1', 'b2'], ['receive 2 at 100']]);
+      expect([driver.stats.failures, bench.logged.length]).toEqual([1, 1]);
+    });
   });
 
   describe('with a bug in the engine or the owner', () => {

@@ -52,8 +52,6 @@ export interface HostConfig {
   onSession?: (session: Session) => void;
   /** The data plane failed and cannot be started again, ten times in a row; attempts go on. */
   onUnrecoverable?: (error: SvcError) => void;
-  /** Sees each datagram before the engine; true keeps it from it (a base station's relay). The datagram may be changed and kept. */
-  intercept?: (datagram: Uint8Array, path: Path) => boolean;
 }
 
 /** Whom to reach, and what to prove and to expect. */

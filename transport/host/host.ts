@@ -2,7 +2,7 @@
  * One party on the network: a Core, an Endpoint, its sockets and the Driver, with a Session for every connection. Device, client and base station
  * open one each (or several in one process: they share nothing).
  *
- * 1. Datagrams go from the driver to the endpoint, unless `intercept` takes them.
+ * 1. Datagrams go from the driver to the endpoint, unless an interceptor takes them.
  * 2. The endpoint names connections that have events: those being dialed resolve or fail their `connect`, accepted ones become sessions,
  *    and an established one's session translates its events.
  * 3. What an application calls on a session wakes the driver, which sends.
@@ -18,7 +18,7 @@ import { asSvcError, CloseCode, LocalError, RemoteError, type SvcError } from '.
 import { fingerprint } from '../../protocol/identity/index.ts';
 import type { Path } from '../../protocol/path.ts';
 import { Deferred } from '../deferred.ts';
-import { Driver } from '../driver.ts';
+import { Driver, type Interceptor } from '../driver.ts';
 import { guarded } from '../emitter.ts';
 import type { BoundSocket, Environment } from '../environment.ts';
 import type { Attempt } from '../race.ts';
@@ -52,8 +52,6 @@ interface Dial {
 export class Host {
   /** Sees each session a peer opened; see HostConfig. */
   onSession: ((session: Session) => void) | null;
-  /** Sees each datagram first; see HostConfig. */
-  intercept: ((datagram: Uint8Array, path: Path) => boolean) | null;
   readonly environment: Environment;
   /** Full hex fingerprint of the host's identity. */
   readonly fingerprint: string;
@@ -96,7 +94,6 @@ export class Host {
     this.fingerprint = fingerprint(config.identity.publicKey, environment.crypto);
     this.limits = limits;
     this.onSession = config.onSession ?? null;
-    this.intercept = config.intercept ?? null;
     this.#config = config;
     this.#core = config.core ?? {};
     this.#engine = new RestartingEngine(running, {
@@ -123,7 +120,6 @@ export class Host {
       environment,
       engine: this.#engine,
       onEvent: (event) => this.#handle(event),
-      intercept: (datagram, path) => this.intercept?.(datagram, path) === true,
     });
   }
 
@@ -205,6 +201,11 @@ export class Host {
       if (path?.kind === 'route' && this.#routes.find(path)?.channel === channel) count++;
     }
     return count;
+  }
+
+  /** Shows each datagram to `interceptor` before the endpoint (a base station's relay), as `Driver.intercept`. @returns what removes it */
+  intercept(interceptor: Interceptor): () => void {
+    return this.#driver.intercept(interceptor);
   }
 
   /** Sends one datagram as it is (a base station's relay); it must not be changed afterwards. @returns false when it was dropped */

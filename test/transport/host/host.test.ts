@@ -127,21 +127,29 @@ describe('open and close', () => {
   });
 });
 
-it('intercept sees each datagram first and may keep it', async () => {
+it('shows each datagram to its interceptors first, in their order; the first that takes it keeps it', async () => {
   const both = await pair();
   const taken: number[] = [];
-  both.device.intercept = (datagram, path) => {
+  const seen: number[] = [];
+  both.device.intercept((datagram, path) => {
     if (datagram[0] !== 0x88) return false;
     taken.push(datagram.length);
     both.device.send(Uint8Array.of(0x42, 7), path);
     return true;
-  };
+  });
+  const remove = both.device.intercept((datagram) => {
+    if (datagram[0]! >= 0x88) seen.push(datagram[0]!);
+    return datagram[0] === 0x89;
+  });
   const returned: number[] = [];
-  both.client.intercept = (datagram) => datagram[0] === 0x42 && returned.push(datagram[1]!) > 0;
-  both.client.send(new Uint8Array(30).fill(0x88), both.session.path);
+  both.client.intercept((datagram) => datagram[0] === 0x42 && returned.push(datagram[1]!) > 0);
+  for (const first of [0x88, 0x89]) both.client.send(new Uint8Array(30).fill(first), both.session.path);
   await both.simulation.run(100);
-  expect(taken).toEqual([30]);
-  expect(returned).toEqual([7]);
+  expect([taken, seen, returned]).toEqual([[30], [0x89], [7]]);
+  remove();
+  both.client.send(new Uint8Array(30).fill(0x89), both.session.path);
+  await both.simulation.run(100);
+  expect(seen).toEqual([0x89]);
   expect((await both.simulation.settle(both.session.request({ method: 'GET', path: '/x' }))).status).toBe(404);
 });
 

@@ -12,12 +12,12 @@ async function relayed(options: { loss?: number } = {}) {
   const simulation = nativeSimulation({ link: { delay: 10, loss: options.loss ?? 0 } });
   const station = await openStation(simulation, 'station', '10.0.0.9');
   const table = new RouteTable(station.environment.crypto, new Uint8Array(32), {}, simulation.now);
-  station.host.intercept = (datagram, path) => {
+  station.host.intercept((datagram, path) => {
     if (datagram[0] !== PacketType.ROUTE) return false;
     const to = table.forward(datagram, path, simulation.now);
     if (to !== null) station.host.send(datagram, to.channel.provenPath);
     return true;
-  };
+  });
   const open = async (name: string, address: string, config: object) => {
     const environment = simulation.host(name, { addresses: [`${address}/24`] });
     const host = await simulation.settle(

@@ -26,7 +26,9 @@ async function scene(): Promise<Scene> {
   const { environment, sockets } = stallable(both.clientEnvironment);
   const { simulation } = both;
   const identity = environment.crypto.generateKey();
-  const client = await simulation.settle(Host.open(environment, { identity, binds: [{ port: 0 }, { port: 0 }], core: { memory: 32 << 20 } }));
+  const client = await simulation.settle(
+    Host.open(environment, { identity, binds: [{ port: 0 }, { port: 0 }], core: { memory: 32 << 20 } }),
+  );
   both.device.onSession = serve;
   const target = { address: '10.0.0.1', port: DEVICE_PORT, name: DEVICE_NAME, timeout: 10_000 };
   const connects = Array.from({ length: STALLED_SESSIONS }, () => client.connect({ ...target, socket: 0 }));

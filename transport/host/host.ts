@@ -26,7 +26,7 @@ import { RandomPool } from '../session/random-pool.ts';
 import { Resting } from '../session/resting.ts';
 import { Session, type SharedBySessions } from '../session/session.ts';
 import { whileOpen } from '../session/while-open.ts';
-import type { ConnectOptions, ConnectTarget, HostConfig, HostLimits, PreparedConnect } from './config.ts';
+import type { Bind, ConnectOptions, ConnectTarget, HostConfig, HostLimits, PreparedConnect } from './config.ts';
 import { defaultKeepAlive, defaultLimits, defaultMaxRequests } from './defaults.ts';
 import { RestartingEngine, type Running } from './restarting-engine.ts';
 import { Routes } from './routes.ts';
@@ -81,7 +81,7 @@ export class Host {
     const start = (): Promise<Running> => startEndpoint(environment, { ...config, core }, limits, resetSecret);
     const host = new Host(environment, { ...config, core }, limits, await start(), start);
     try {
-      for (const bind of config.binds) host.#sockets.push(await host.#driver.bind(bind));
+      for (const bind of config.binds) await host.bind(bind);
     } catch (error) {
       await host.close();
       throw error;
@@ -123,7 +123,7 @@ export class Host {
     });
   }
 
-  /** In the order of the binds. */
+  /** Those that are bound now, in the order of their binds. */
   get sockets(): readonly BoundSocket[] {
     return this.#sockets;
   }
@@ -131,6 +131,40 @@ export class Host {
   /** Sessions that are open now, whoever opened them. */
   get sessions(): ReadonlySet<Session> {
     return this.#sessions;
+  }
+
+  /**
+   * Binds a further socket. It is used as those of the configuration: peers may come in on it, and a connect may leave by it.
+   * @throws LocalError PORT_IN_USE, PRIVILEGED_PORT, INVALID_ARGUMENT (port or host), STOPPED when the host is closed, also meanwhile
+   */
+  async bind(bind: Bind): Promise<BoundSocket> {
+    this.#assertOpen();
+    const socket = await this.#driver.bind(bind);
+    // The driver has closed one that opened too late.
+    this.#assertOpen();
+    this.#sockets.push(socket);
+    return socket;
+  }
+
+  /**
+   * Closes a socket, and what needs it:
+   * - Connects under way on it fail with STOPPED.
+   * - Sessions lose their paths on it. One that has another path moves there as from a path that fails. One without ends with STOPPED, its peer is told; where
+   *   it was a channel to a base station, what runs on routes over it ends with CLOSED.
+   * - Answers to handshakes that came in on it are dropped.
+   *
+   * Resolves when it is closed. Harmless for a socket that the host does not have.
+   */
+  async unbind(socket: BoundSocket): Promise<void> {
+    const position = this.#sockets.indexOf(socket);
+    if (position < 0) return;
+    this.#sockets.splice(position, 1);
+    const error = new LocalError('STOPPED', `the socket on port ${socket.port} was closed`);
+    for (const dial of [...this.#dials.values()])
+      if (dial.path?.kind !== 'route' && dial.path?.socket === socket.index) this.#fail(dial, error);
+    for (const session of [...this.#sessions]) this.#leaveSocket(session, socket, error);
+    await this.#handedOver();
+    this.#driver.remove(socket);
   }
 
   /**
@@ -232,7 +266,8 @@ export class Host {
   /** Counters of endpoint and driver. */
   stats(): Readonly<Record<string, number>> {
     const endpoint = this.#engine.isRunning ? this.#engine.endpoint.stats : {};
-    const receiveBuffer = Math.min(...this.#sockets.map((socket) => socket.receiveBuffer ?? 0));
+    const buffers = this.#sockets.map((socket) => socket.receiveBuffer ?? 0);
+    const receiveBuffer = buffers.length === 0 ? 0 : Math.min(...buffers);
     return { sessions: this.#sessions.size, receiveBuffer, ...this.#driver.stats, ...endpoint };
   }
 
@@ -308,11 +343,29 @@ export class Host {
     for (const path of this.#routes.removeOf(session)) this.#endRoute(path, reason);
   }
 
+  /** The active path last: others on that socket are none to fail over to. */
+  #leaveSocket(session: Session, socket: BoundSocket, error: SvcError): void {
+    const active = session.path;
+    const lost = session.connection.paths.filter(({ kind, socket: index }) => kind !== 'route' && index === socket.index);
+    for (const path of [...lost.filter((path) => path !== active), ...lost.filter((path) => path === active)])
+      if (!this.#losePath(session, path)) session.end(error, CloseCode.NO_ERROR);
+  }
+
+  /** @returns false when the session has no other path */
+  #losePath(session: Session, path: Path): boolean {
+    return whileOpen(() => session.connection.pathLost(path, this.environment.clock.now()), false);
+  }
+
+  /** What sessions have to say has been handed to the sockets: in the service of this batch of IO, or in the next. */
+  #handedOver(): Promise<void> {
+    const { clock } = this.environment;
+    this.#driver.wake();
+    return new Promise((resolve) => clock.defer(() => clock.defer(resolve)));
+  }
+
   #endRoute(path: Path, reason: string): void {
     const error = new RemoteError('CLOSED', `the channel to the base station ended (${reason}), and with it the route`);
-    const now = this.environment.clock.now();
-    for (const session of [...this.#sessions])
-      if (!whileOpen(() => session.connection.pathLost(path, now), false)) session.end(error, CloseCode.ROUTE_CLOSED);
+    for (const session of [...this.#sessions]) if (!this.#losePath(session, path)) session.end(error, CloseCode.ROUTE_CLOSED);
     for (const dial of [...this.#dials.values()]) if (dial.path === path) this.#fail(dial, error);
   }
 

@@ -88,6 +88,16 @@ it('many sessions share one channel', async () => {
   expect(client.host.relayedOver(client.channel)).toBe(0);
 });
 
+it('a socket that is unbound ends the channel on it, and the sessions on its routes', async () => {
+  const { simulation, connect, client, accepted } = await relayed();
+  const { session } = await simulation.settle(connect());
+  await simulation.settle(client.host.unbind(client.host.sockets[0]!));
+  await expect(client.channel.closed).resolves.toMatchObject({ code: 'STOPPED' });
+  await expect(session.closed).resolves.toMatchObject({ code: 'CLOSED' });
+  await simulation.run(100);
+  expect([client.host.sessions.size, accepted[0]!.isOpen]).toEqual([0, false]);
+});
+
 it('a pin that does not hold fails on the Respond', async () => {
   const { simulation, client, device, accepted } = await relayed();
   const prepared = client.host.prepare({ name: DEVICE_NAME, pin: 'ab'.repeat(32) });

@@ -210,7 +210,8 @@ function attachVerdict(response: CoapResponse): AttachVerdict {
   const answer = decodeAttachAnswer(response.payload);
   if (answer.kind === 'redirect')
     return { kind: 'redirect', station: { host: answer.host, port: answer.port, fingerprint: answer.fingerprint } };
-  return { kind: 'attached', ...(answer.keepAlive !== null && { keepAlive: answer.keepAlive }) };
+  const { keepAlive, observedAddress } = answer;
+  return { kind: 'attached', ...(keepAlive !== null && { keepAlive }), ...(observedAddress !== null && { observedAddress }) };
 }
 
 function refusal(response: CoapResponse): AttachVerdict {

@@ -61,6 +61,7 @@ async function connectOver(
   try {
     const answer = decodeConnectAnswer(await askStation(channel, options, prepared.initiate, target.signal, redirected));
     if (answer.kind === 'redirect') return new Redirect(answer);
+    if (answer.kind === 'connected' && answer.observedAddress !== undefined) channel.noteObservedAddress(answer.observedAddress);
     if (answer.kind === 'waiting' || answer.respond === undefined)
       throw new RemoteError('BAD_RESPONSE', 'the base station gave no answer of the device');
     return await prepared.establish(answer.respond, host.routePath(channel, answer.route, answer.routeResetToken));

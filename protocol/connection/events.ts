@@ -8,6 +8,15 @@ import type { Path } from '../path.ts';
  */
 export type PathChange = 'migrated' | 'followed' | 'rebound' | 'returned' | 'failed-over';
 
+/** What became of a path that was asked. */
+export interface PathProbe {
+  readonly path: Path;
+  /** It has answered a challenge, for the first time or again: it may be chosen. False: it did not answer in time, or it is forgotten. */
+  readonly answered: boolean;
+  /** The connection no longer has the path: one that this end has not added did not answer, or was left a while ago. */
+  readonly forgotten: boolean;
+}
+
 /** An event of `Connection.nextEvent`. */
 export type ConnectionEvent =
   /** The handshake we began is complete; data may flow. */
@@ -40,5 +49,4 @@ export type ConnectionEvent =
   | { readonly kind: 'suspected' }
   /** Packets go to another path from now on. */
   | { readonly kind: 'path'; readonly path: Path; readonly reason: PathChange }
-  /** A path has answered, for the first time or again, or did not. One that nobody added is forgotten if it did not. */
-  | { readonly kind: 'probed'; readonly path: Path; readonly answered: boolean };
+  | ({ readonly kind: 'probed' } & PathProbe);

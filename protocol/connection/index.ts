@@ -1,6 +1,6 @@
 /** A connection and what it tells its owner (PROTOCOL.md §5). */
 export { ACCEPT_TIMEOUT, type StreamLimits } from './byte-streams.ts';
 export { Connection } from './connection.ts';
-export type { ConnectionEvent, PathChange } from './events.ts';
+export type { ConnectionEvent, PathChange, PathProbe } from './events.ts';
 export type { ConnectionOwner, ConnectionState, Established, Verified } from './owner.ts';
 export type { AddPathOptions } from './paths.ts';

@@ -149,8 +149,9 @@ export class ConnectionPaths {
       this.#noteProven();
       return { kind: 'path', path, reason: REASONS[value] ?? 'rebound' };
     }
-    if (kind === EventKind.PATH_FAILED && value === 1) this.#forget(index);
-    return { kind: 'probed', path, answered: kind === EventKind.PATH_PROVEN };
+    const forgotten = kind === EventKind.PATH_FAILED && value === 1;
+    if (forgotten) this.#forget(index);
+    return { kind: 'probed', path, answered: kind === EventKind.PATH_PROVEN, forgotten };
   }
 
   /** Lets go of all. */

@@ -7,7 +7,8 @@
  */
 import type { KeepAlive } from '../../bindings/index.ts';
 import { type CoapReply, type CoapResponse, type IncomingRequest, type Router, Status, textReply } from '../../protocol/coap/index.ts';
-import type { AddPathOptions, Connection, ConnectionEvent, PathChange } from '../../protocol/connection/index.ts';
+import type { AddPathOptions, Connection, ConnectionEvent, PathChange, PathProbe } from '../../protocol/connection/index.ts';
+import type { SocketAddress } from '../../protocol/control/index.ts';
 import { CloseCode, closeError, LocalError, RemoteError, type SvcError } from '../../protocol/errors/index.ts';
 import type { Path } from '../../protocol/path.ts';
 import { Deferred } from '../deferred.ts';
@@ -28,6 +29,8 @@ export interface SessionEvents {
   cancelled: number;
   /** Packets go another way from now on: `path`, `type` and `isLocal` say which. */
   path: { path: Path; reason: PathChange };
+  /** A path has answered a challenge or has not, or is forgotten: what the core says of paths that were added or that the peer came in on. */
+  probed: PathProbe;
 }
 
 /** What the sessions of a host have in common. */
@@ -61,6 +64,7 @@ export class Session {
   #closed: Deferred<SvcError | null> | null = null;
   /** Number of the peer's next request while there are no requests. */
   #nextExchange = 1;
+  #observedAddress: SocketAddress | null = null;
   #isOpen = true;
   /** Why it is not open. */
   #error: SvcError | null = null;
@@ -95,6 +99,14 @@ export class Session {
   /** The path in use that was validated last: what follows this channel, as the routes over it do, is there (PROTOCOL.md §6). */
   get provenPath(): Path {
     return this.connection.provenPath;
+  }
+
+  /**
+   * Our address as the peer, a base station, last said that it sees it; null when it has not. A claim of the peer, well-formed and no more: validate a path
+   * before anything depends on it. It may be out of date when the path has changed since.
+   */
+  get observedAddress(): SocketAddress | null {
+    return this.#observedAddress;
   }
 
   /** The path now in use is local, and the peer was shown to be there (PROTOCOL.md §6). Evaluated at each read: do not keep it. */
@@ -213,7 +225,7 @@ export class Session {
   }
 
   /**
-   * Adds a path, which is validated and kept until `connection.removePath`; see `Connection.addPath`.
+   * Adds a path, which is validated (event `probed`) and kept until `connection.removePath`; see `Connection.addPath`.
    * @returns false when there is no room for it, or the session is over
    */
   addPath(path: Path, options: AddPathOptions = {}): boolean {
@@ -243,6 +255,11 @@ export class Session {
     if (!this.#isOpen) return;
     whileOpen(() => this.connection.setKeepAlive(keepAlive, this.#shared.clock.now()), undefined);
     this.#shared.wake();
+  }
+
+  /** An answer of the peer said what our address is. */
+  noteObservedAddress(address: SocketAddress): void {
+    this.#observedAddress = address;
   }
 
   /** A password exchange or pairing succeeded: `verified` says so from now on. */
@@ -296,7 +313,7 @@ export class Session {
     else if (event.kind === 'failed') this.#end(event.error);
     else if (event.kind === 'path') this.#events?.emit('path', { path: event.path, reason: event.reason });
     else if (event.kind === 'suspected') this.#shared.suspected(this);
-    else if (event.kind === 'probed') return;
+    else if (event.kind === 'probed') this.#probed(event);
     // Every drain ends with a service of the requests, which sends what waited for room.
     else if (event.kind !== 'opened' && event.kind !== 'messages-writable') this.#makeStreams().handle(event);
   }
@@ -328,6 +345,10 @@ export class Session {
   #datagram(data: Uint8Array): void {
     const listener = this.onDatagram;
     if (listener !== null) guarded(this.#shared.log, 'datagram listener', () => listener(data));
+  }
+
+  #probed({ path, answered, forgotten }: PathProbe): void {
+    this.#events?.emit('probed', { path, answered, forgotten });
   }
 
   #onPaths(change: () => boolean): boolean {

@@ -3,12 +3,13 @@
  *
  * 1. Dial the configured station with its pin (`dial.ts`).
  * 2. Let the product attach on the fresh session; a redirect leads to 1 with the target's pin, at most MAX_REDIRECTS in a row.
- * 3. Attached: take over the keep-alive numbers of the answer and wait for the session's end.
+ * 3. Attached: take over the keep-alive numbers and the observed address of the answer and wait for the session's end.
  * 4. Wait, and begin again at 1 with the configured station: at once after a channel that held was closed or reset (the station restarted), else
  *    with the back-off; slowly when we were refused for what we are.
  */
 import type { KeepAlive } from '../../bindings/index.ts';
 import type { Router } from '../../protocol/coap/index.ts';
+import type { SocketAddress } from '../../protocol/control/index.ts';
 import { asSvcError, LocalError, RemoteError, type SvcError } from '../../protocol/errors/index.ts';
 import { Deferred } from '../deferred.ts';
 import { Emitter } from '../emitter.ts';
@@ -19,12 +20,14 @@ import { dialStation, MAX_REDIRECTS, type StationAddress } from './dial.ts';
 
 /** What the product's attach came to. */
 export type AttachVerdict =
-  | { kind: 'attached'; keepAlive?: KeepAlive }
+  | { kind: 'attached'; keepAlive?: KeepAlive; observedAddress?: SocketAddress }
   | { kind: 'redirect'; station: StationAddress }
   /** A passing trouble: again after the back-off, and not before `after` ms when the station said so. */
   | { kind: 'retry'; error: SvcError; after?: number }
   /** Refused for what we are (wrong ids, unknown fingerprint, replaced): again after 10 s (REPLACED: 60 s), or `after` ms, doubling up to 1 h. */
   | { kind: 'refused'; error: SvcError; after?: number };
+
+type Attached = Extract<AttachVerdict, { kind: 'attached' }>;
 
 /** Where an attach goes. */
 export interface AttachContext {
@@ -151,7 +154,7 @@ export class StationChannel {
     run.interrupt = () => void session.close();
     if (run.stopped) run.interrupt();
     const verdict = await this.#attach(session, context);
-    if (verdict.kind === 'attached' && !run.stopped) return this.#hold(session, verdict.keepAlive);
+    if (verdict.kind === 'attached' && !run.stopped) return this.#hold(session, verdict);
     await session.close();
     return verdict.kind === 'attached' ? 0 : verdict;
   }
@@ -172,10 +175,11 @@ export class StationChannel {
   }
 
   /** Attached: waits for the end. @returns ms until the next attempt */
-  async #hold(session: Session, keepAlive: KeepAlive | undefined): Promise<number> {
+  async #hold(session: Session, { keepAlive, observedAddress }: Attached): Promise<number> {
     const { clock } = this.#config.host.environment;
     const since = clock.now();
     if (keepAlive !== undefined) session.setKeepAlive(keepAlive);
+    if (observedAddress !== undefined) session.noteObservedAddress(observedAddress);
     this.#session = session;
     this.#events.emit('connected', session);
     const error = await session.closed;

@@ -86,6 +86,18 @@ describe('over UDP of this host', () => {
     await expect(client.connect({ ...target, port: device.sockets[0]!.port, timeout: 700 })).rejects.toMatchObject({ code: 'TIMEOUT' });
   });
 
+  it('tells the peer of a session whose socket is unbound, before it closes the socket', async () => {
+    const { device, client } = await pair();
+    const session = await client.connect({ address: '127.0.0.1', port: device.sockets[0]!.port, name: NAME });
+    await session.request({ method: 'GET', path: '/local' });
+    const [accepted] = [...device.sessions];
+    await client.unbind(client.sockets[0]!);
+    expect([(await session.closed)?.code, (await accepted!.closed)?.code]).toEqual(['STOPPED', 'CLOSED']);
+    const socket = await client.bind({ port: 0 });
+    const next = await client.connect({ address: '127.0.0.1', port: device.sockets[0]!.port, name: NAME });
+    expect([next.path.socket, (await next.request({ method: 'GET', path: '/local' })).status]).toEqual([socket.index, 205]);
+  });
+
   it('asks 500 times, 20 at a time', async () => {
     const { device, client } = await pair();
     const session = await client.connect({ address: '127.0.0.1', port: device.sockets[0]!.port, name: NAME });

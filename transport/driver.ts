@@ -52,7 +52,7 @@ export interface DriverStats {
 
 /** About half a millisecond of sending before arrivals get their turn. */
 const PACKETS_PER_SERVICE = 128;
-/** With fewer of the engine's slots free it may answer "none" only because of that. */
+/** With fewer of its slots free the engine may answer "none" only because of that. */
 const LEAST_FREE = 2;
 /** Share of the engine's slots that stalled sockets leave to the last one. */
 const RESERVE = 1 / 4;

@@ -30,12 +30,10 @@ import { type EndpointStats, newStats } from './stats.ts';
 
 /** Packets of one connection in a batch. */
 const BATCH = 32;
-/** With fewer packet slots free, "no packets" may only mean "no slots": what closes a connection takes two. */
+/** With fewer packet slots free no connection is asked: one that closes may need two, and "no packets" would only mean "no slots". */
 const LEAST_FREE = 2;
-/** Share of the slots that is free again before connections that found none are asked. */
-const FREE_AGAIN = 1 / 8;
-/** ms until a connection whose socket is full is asked again for what cannot wait, though a timer of its own may be due before that. */
-const HELD_PAUSE = 100;
+/** ms after which the timers of a connection count that waits for room or slots: what they ask for cannot leave before that. */
+const WAIT_PAUSE = 100;
 /** Ids made for accepted connections at most: the table has its size from the start. */
 const MAX_IDS = 1 << 17;
 /** Ids of a connection besides its first, and of all connections: what is left when many use them is given to the first that ask. */
@@ -54,7 +52,7 @@ export class Endpoint {
   readonly #dialer: Dialer;
   readonly #acceptor: Acceptor;
   readonly #batch: CoreBatch;
-  /** Connections that got no packets while all slots were with the driver. */
+  /** Connections that wait for packet slots. */
   readonly #starved = new Set<Slot>();
   /** Connections that wait for room in a socket, by its index. */
   readonly #held = new Map<number, Set<Slot>>();
@@ -185,12 +183,16 @@ export class Endpoint {
 
   #transmitData(now: number, room: (socket: number) => number): PacketBatch | null {
     const { registry } = this.#context;
-    if (this.#starved.size > 0) this.#askStarved();
+    if (this.#starved.size > 0 && this.#hasSlots) this.#ask(this.#starved);
     if (this.#held.size > 0) this.#askHeld(room);
     try {
       for (let slot = registry.nextReady(); slot !== undefined; slot = registry.nextReady()) {
         const { connection } = slot;
         const isOpen = slot.dial === null && connection.state !== 'closed';
+        if (isOpen && !this.#hasSlots) {
+          this.#wait(this.#starved, slot, now);
+          continue;
+        }
         const most = isOpen ? Math.min(BATCH, room(connection.path.socket)) : 0;
         // With none at most there may still be a challenge of another path.
         const count = isOpen ? connection.transmit(now, most) : 0;
@@ -198,8 +200,8 @@ export class Endpoint {
           registry.ready(slot);
           return this.#batch.of(connection.transmitPath, count);
         }
-        if (isOpen && most === 0) this.#hold(slot, connection.path.socket, now);
-        else this.#noPackets(slot);
+        if (isOpen && most === 0) this.#wait(this.#heldBy(connection.path.socket), slot, now);
+        else registry.timers.set(slot, slot.nextTimeout());
       }
     } catch (error) {
       this.#handle(error);
@@ -207,32 +209,30 @@ export class Endpoint {
     return null;
   }
 
-  #noPackets(slot: Slot): void {
-    if (this.#freeSlots < LEAST_FREE) this.#starved.add(slot);
-    this.#context.registry.timers.set(slot, slot.nextTimeout());
+  get #hasSlots(): boolean {
+    return this.slots - this.#batch.outstanding >= LEAST_FREE;
   }
 
-  /** Its timers come no sooner than in a while: what they ask for cannot leave. */
-  #hold(slot: Slot, socket: number, now: number): void {
+  #wait(among: Set<Slot>, slot: Slot, now: number): void {
+    among.add(slot);
+    this.#context.registry.timers.set(slot, Math.max(slot.nextTimeout(), now + WAIT_PAUSE));
+  }
+
+  #ask(waiting: Set<Slot>): void {
+    for (const slot of waiting) this.#context.registry.ready(slot);
+    waiting.clear();
+  }
+
+  #heldBy(socket: number): Set<Slot> {
     const held = this.#held.get(socket) ?? new Set<Slot>();
-    this.#held.set(socket, held.add(slot));
-    this.#context.registry.timers.set(slot, Math.max(slot.nextTimeout(), now + HELD_PAUSE));
-  }
-
-  get #freeSlots(): number {
-    return this.slots - this.#batch.outstanding;
-  }
-
-  #askStarved(): void {
-    if (this.#freeSlots < Math.max(LEAST_FREE, FREE_AGAIN * this.slots)) return;
-    for (const slot of this.#starved) this.#context.registry.ready(slot);
-    this.#starved.clear();
+    this.#held.set(socket, held);
+    return held;
   }
 
   #askHeld(room: (socket: number) => number): void {
     for (const [socket, held] of this.#held) {
       if (room(socket) <= 0) continue;
-      for (const slot of held) this.#context.registry.ready(slot);
+      this.#ask(held);
       this.#held.delete(socket);
     }
   }

@@ -41,7 +41,12 @@ export class StallableSocket implements DatagramSocket {
   /** Sends what it holds, and what comes. */
   resume(): void {
     this.stalled = false;
-    for (const { buffer, offset, length, path, released } of this.#held.splice(0))
+    this.leave(this.held);
+  }
+
+  /** Sends so many datagrams of those it holds. */
+  leave(count: number): void {
+    for (const { buffer, offset, length, path, released } of this.#held.splice(0, count))
       this.#carrier.send(buffer, offset, length, path, released);
   }
 

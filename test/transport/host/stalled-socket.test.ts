@@ -20,20 +20,21 @@ interface Scene extends Pair {
   other: Session;
 }
 
-async function scene(): Promise<Scene> {
+/** @param binds of the client: one or two sockets */
+async function scene(binds = 2): Promise<Scene> {
   // 20 Mbit/s, 10 ms.
   const both = await hosts({ link: { delay: 10, rate: 20_000_000 } });
   const { environment, sockets } = stallable(both.clientEnvironment);
   const { simulation } = both;
   const identity = environment.crypto.generateKey();
   const client = await simulation.settle(
-    Host.open(environment, { identity, binds: [{ port: 0 }, { port: 0 }], core: { memory: 32 << 20 } }),
+    Host.open(environment, { identity, binds: Array(binds).fill({ port: 0 }), core: { memory: 32 << 20 } }),
   );
   both.device.onSession = serve;
   const target = { address: '10.0.0.1', port: DEVICE_PORT, name: DEVICE_NAME, timeout: 10_000 };
   const connects = Array.from({ length: STALLED_SESSIONS }, () => client.connect({ ...target, socket: 0 }));
   const sessions = await simulation.settle(Promise.all(connects));
-  const other = await simulation.settle(client.connect({ ...target, socket: 1 }));
+  const other = await simulation.settle(client.connect({ ...target, socket: binds - 1 }));
   return { ...both, client, sockets, sessions, other };
 }
 
@@ -46,10 +47,10 @@ function serve(session: Session): void {
   };
 }
 
-/** Sends `LENGTH` bytes; resolves when all are acknowledged. */
-async function upload(session: Session): Promise<void> {
+/** Sends so many bytes; resolves when all are acknowledged. */
+async function upload(session: Session, length = LENGTH): Promise<void> {
   const stream = await session.openStream(1);
-  await stream.write(pattern(LENGTH));
+  await stream.write(pattern(length));
   await stream.close();
 }
 
@@ -65,7 +66,7 @@ describe('a socket that stalls', () => {
     const alone = await timeOf(quiet, upload(quiet.other));
 
     const stalled = await scene();
-    const hanging = Promise.all(stalled.sessions.map(upload));
+    const hanging = Promise.all(stalled.sessions.map((session) => upload(session)));
     await stalled.simulation.run(500);
     stalled.sockets[0]!.stalled = true;
     await stalled.simulation.run(1000);
@@ -93,5 +94,34 @@ describe('a socket that stalls', () => {
       [0, 1],
       [0, 1],
     ]);
+  });
+
+  it('and is the only one, for good, ends all sessions by their timeouts', async () => {
+    const world = await scene(1);
+    for (const session of world.sessions) void upload(session).catch(() => {});
+    await world.simulation.run(500);
+    world.sockets[0]!.stalled = true;
+    await world.simulation.run(1000);
+    expect(world.sockets[0]!.held).toBeGreaterThanOrEqual(SLOTS - 1);
+    await world.simulation.run(150_000);
+    for (const session of [...world.sessions, world.other]) await expect(session.closed).resolves.toMatchObject({ code: 'TIMEOUT' });
+  });
+
+  it('and lets one packet go each millisecond gets another for it at once', async () => {
+    const world = await scene(1);
+    const [socket] = world.sockets;
+    const each = 200_000;
+    const uploads = Promise.all(world.sessions.map((session) => upload(session, each)));
+    socket!.stalled = true;
+    let ticks = 0;
+    const tick = (): void => {
+      ticks++;
+      socket!.leave(1);
+      world.clientEnvironment.clock.schedule(1, tick);
+    };
+    tick();
+    await world.simulation.settle(uploads);
+    const packets = (STALLED_SESSIONS * each) / 1400;
+    expect(ticks).toBeLessThan(1.2 * packets);
   });
 });

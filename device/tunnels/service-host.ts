@@ -1,24 +1,19 @@
 /**
  * Where a tunnel service is: one numeric address, fixed when the service is added.
  *
- * A name is resolved once, and its address is pinned: whoever controls the name later cannot move the service. Nor can a name lead where only
- * this host itself should get: to link-local and metadata addresses, to everybody, to nobody. An operator who means such an address writes it
- * as a number, but for those that no server has (unspecified, multicast, broadcast). Loopback is allowed: services of the device itself.
+ * A name is resolved once, and its address is pinned: an attacker with control of the name cannot move the service later. Nor can a name lead to
+ * link-local, metadata, unspecified, multicast or broadcast addresses. An operator who means a link-local or metadata address writes it as a number; the
+ * others no server has. Loopback is allowed: services of the device itself.
  */
 import { LocalError, RemoteError } from '../../protocol/errors/index.ts';
-import { canonicalAddress, inPrefix, isLinkLocal, type Prefix, parseAddress, parsePrefix } from '../../transport/address.ts';
-import { CLOUD_ADDRESSES } from '../../transport/cloud-addresses.ts';
+import { canonicalAddress, parseAddress } from '../../transport/address.ts';
+import { type AddressKind, addressKind, embeddedAddress } from '../../transport/special-addresses.ts';
 
-/** No server has these: unspecified (RFC 1122 §3.2.1.3, RFC 4291 §2.5.2), multicast, broadcast. */
-const IMPOSSIBLE = ['0.0.0.0/8', '224.0.0.0/4', '255.255.255.255', '::', 'ff00::/8'].map(prefix);
+/** No server has these. */
+const IMPOSSIBLE: readonly AddressKind[] = ['this-network', 'multicast', 'broadcast'];
 
-const CLOUDS = CLOUD_ADDRESSES.map(prefix);
-
-/** Prefixes with an IPv4 address behind them, and the byte it begins at: a translator's (RFC 6052 §2.1), 6to4 (RFC 3056 §2). */
-const CARRIERS = [
-  { prefix: prefix('64:ff9b::/96'), at: 12 },
-  { prefix: prefix('2002::/16'), at: 2 },
-];
+/** A name may not lead there. */
+const NOT_BY_NAME: readonly AddressKind[] = [...IMPOSSIBLE, 'link-local', 'cloud'];
 
 /** The host of one service. */
 export class ServiceHost {
@@ -35,7 +30,8 @@ export class ServiceHost {
     this.#host = host;
     this.#resolve = resolve;
     const numeric = canonicalAddress(host);
-    if (numeric !== null && isIn(numeric, IMPOSSIBLE)) throw new LocalError('INVALID_ARGUMENT', `no service can be at ${host}`);
+    if (numeric !== null && IMPOSSIBLE.includes(addressKind(parseAddress(numeric)!)))
+      throw new LocalError('INVALID_ARGUMENT', `no service can be at ${host}`);
     this.#address = numeric === null ? this.#pin() : Promise.resolve(numeric);
     this.#address.catch(() => {});
   }
@@ -62,16 +58,11 @@ export class ServiceHost {
 /** Whether a name may lead to an address, numeric. */
 export function mayBeResolved(address: string): boolean {
   const bytes = parseAddress(address);
-  if (bytes === null || isLinkLocal(bytes) || isIn(address, IMPOSSIBLE) || isIn(address, CLOUDS)) return false;
-  const carrier = CARRIERS.find((each) => inPrefix(bytes, each.prefix));
-  return carrier === undefined || mayBeResolved(bytes.subarray(carrier.at, carrier.at + 4).join('.'));
+  return bytes !== null && mayLeadTo(bytes);
 }
 
-function isIn(address: string, prefixes: readonly Prefix[]): boolean {
-  const bytes = parseAddress(address);
-  return bytes !== null && prefixes.some((prefix) => inPrefix(bytes, prefix));
-}
-
-function prefix(text: string): Prefix {
-  return parsePrefix(text)!;
+/** A translated address is what the address inside it is. */
+function mayLeadTo(address: Uint8Array): boolean {
+  const embedded = embeddedAddress(address);
+  return embedded === null ? !NOT_BY_NAME.includes(addressKind(address)) : mayLeadTo(embedded);
 }

@@ -1,14 +1,12 @@
 /**
- * Where a URL that somebody configured may lead: a service must not become a door into the operator's own network.
+ * Where a URL that the operator configured may lead: a service must not become a door into the operator's own network.
  *
- * Every address a name resolves to is looked at, also inside the forms of IPv6 that carry an IPv4 address (mapped, NAT64, 6to4). Sources: the
- * IANA special-purpose address registries (RFC 6890), RFC 6052 (NAT64), RFC 3056 (6to4).
+ * Every address a name resolves to is checked, also inside the forms of IPv6 that carry an IPv4 address (mapped, NAT64, 6to4). What an address
+ * is stands in `transport/special-addresses.ts`; here is what a service may be at.
  */
-import { BlockList, isIPv4 } from 'node:net';
-import { formatAddress, parseAddress } from '../../protocol/address.ts';
 import { RemoteError } from '../../protocol/errors/index.ts';
-import { inPrefix, type Prefix, parsePrefix } from '../../transport/address.ts';
-import { CLOUD_ADDRESSES } from '../../transport/cloud-addresses.ts';
+import { parseAddress } from '../../transport/address.ts';
+import { type AddressKind, addressKind, embeddedAddress } from '../../transport/special-addresses.ts';
 
 /**
  * - public: anywhere on the Internet
@@ -17,42 +15,33 @@ import { CLOUD_ADDRESSES } from '../../transport/cloud-addresses.ts';
  */
 export type AddressClass = 'public' | 'private' | 'never';
 
-const clouds: readonly Prefix[] = CLOUD_ADDRESSES.map((text) => parsePrefix(text)!);
-const privateV4 = list('ipv4', ['10.0.0.0/8', '100.64.0.0/10', '127.0.0.0/8', '172.16.0.0/12', '192.168.0.0/16', '198.18.0.0/15']);
-const neverV4 = list('ipv4', [
-  '0.0.0.0/8',
-  '169.254.0.0/16',
-  '192.0.0.0/24',
-  '192.0.2.0/24',
-  '192.88.99.0/24',
-  '198.51.100.0/24',
-  '203.0.113.0/24',
-  '224.0.0.0/4',
-  '240.0.0.0/4',
-]);
-const privateV6 = list('ipv6', ['::1/128', 'fc00::/7']);
-/** The only global unicast there is, and what of it is not. */
-const globalV6 = list('ipv6', ['2000::/3']);
-const specialV6 = list('ipv6', ['2001::/23', '2001:db8::/32', '3fff::/20']);
-/** Prefixes with an IPv4 address behind them, and the byte it begins at. */
-const carriers = [
-  { list: list('ipv6', ['64:ff9b::/96']), at: 12 },
-  { list: list('ipv6', ['2002::/16']), at: 2 },
-] as const;
+/** The policy. A translated address is what the address inside it is. */
+const classes: Readonly<Record<Exclude<AddressKind, 'translated'>, AddressClass>> = {
+  global: 'public',
+  private: 'private',
+  shared: 'private',
+  benchmarking: 'private',
+  loopback: 'private',
+  'link-local': 'never',
+  cloud: 'never',
+  'this-network': 'never',
+  multicast: 'never',
+  broadcast: 'never',
+  protocol: 'never',
+  documentation: 'never',
+  'relay-anycast': 'never',
+  reserved: 'never',
+};
 
-/** What kind of address a numeric text is. */
+/** The class of a numeric address. */
 export function addressClass(text: string): AddressClass {
   const bytes = parseAddress(text);
-  if (bytes === null || clouds.some((prefix) => inPrefix(bytes, prefix))) return 'never';
-  const address = formatAddress(bytes);
-  if (isIPv4(address)) {
-    if (neverV4.check(address, 'ipv4')) return 'never';
-    return privateV4.check(address, 'ipv4') ? 'private' : 'public';
-  }
-  const carrier = carriers.find((each) => each.list.check(address, 'ipv6'));
-  if (carrier !== undefined) return addressClass(bytes.subarray(carrier.at, carrier.at + 4).join('.'));
-  if (privateV6.check(address, 'ipv6')) return 'private';
-  return globalV6.check(address, 'ipv6') && !specialV6.check(address, 'ipv6') ? 'public' : 'never';
+  return bytes === null ? 'never' : classOf(bytes);
+}
+
+function classOf(address: Uint8Array): AddressClass {
+  const kind = addressKind(address);
+  return kind === 'translated' ? classOf(embeddedAddress(address)!) : classes[kind];
 }
 
 /**
@@ -76,13 +65,4 @@ export async function allowedAddresses(
   if (addresses.length === 0 || !addresses.every(allowed))
     throw new RemoteError('BAD_RESPONSE', 'the host is not at an address that is allowed');
   return addresses;
-}
-
-function list(family: 'ipv4' | 'ipv6', prefixes: readonly string[]): BlockList {
-  const made = new BlockList();
-  for (const prefix of prefixes) {
-    const [address = '', length] = prefix.split('/');
-    made.addSubnet(address, Number(length), family);
-  }
-  return made;
 }

@@ -13,10 +13,10 @@ import type { Environment } from '../transport/environment.ts';
 import { defaultParameters } from '../transport/host/defaults.ts';
 import { Host } from '../transport/host/index.ts';
 import type { Session } from '../transport/session/index.ts';
+import { ConcurrencyLimit } from './concurrency-limit.ts';
 import { OutboundChannel, type OutboundOptions } from './outbound/channel.ts';
 import { ClientChannel } from './station/client-channel.ts';
 import { DeviceChannel } from './station/device-channel.ts';
-import { Occupancy } from './station/occupancy.ts';
 import { Presence } from './station/presence.ts';
 import { addressKey } from './station/rates.ts';
 import { Relay } from './station/relay.ts';
@@ -68,7 +68,7 @@ export class Basestation {
   readonly #waiters: Waiters;
   readonly #arrivals: Router<Session>;
   readonly #settings: StationSettings;
-  readonly #occupancy: Occupancy;
+  readonly #sessions: ConcurrencyLimit;
 
   /** @throws LocalError PORT_IN_USE, PRIVILEGED_PORT, INVALID_ARGUMENT (host) */
   static async open(environment: Environment, options: BasestationOptions): Promise<Basestation> {
@@ -82,7 +82,7 @@ export class Basestation {
     const { clock, crypto } = environment;
     const send: Host['send'] = (datagram, path) => host.send(datagram, path);
     this.#settings = settings;
-    this.#occupancy = new Occupancy(settings.connectionsPerAddress);
+    this.#sessions = new ConcurrencyLimit({ perKey: settings.connectionsPerAddress });
     this.#host = host;
     this.#presence = new Presence();
     this.#waiters = new Waiters(settings);
@@ -132,8 +132,8 @@ export class Basestation {
   }
 
   #arrived(session: Session): void {
-    const leave = this.#occupancy.take(addressKey(session.path));
-    if (leave === null) {
+    const release = this.#sessions.acquire(addressKey(session.path));
+    if (release === null) {
       void session.close(CloseCode.BUSY, 'too many connections from one address');
       return;
     }
@@ -145,7 +145,7 @@ export class Basestation {
     session.on('cancelled', (exchange) => this.#waiters.removeExchange(session, exchange));
     session.on('closed', () => {
       cancel();
-      leave();
+      release();
       this.#ended(session);
     });
   }

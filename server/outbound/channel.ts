@@ -15,6 +15,7 @@ import {
 import { StationCode } from '../../protocol/errors/index.ts';
 import type { Environment } from '../../transport/environment.ts';
 import type { Session } from '../../transport/session/index.ts';
+import { ConcurrencyLimit } from '../concurrency-limit.ts';
 import { type SignAssertion, signAssertion } from '../push/account.ts';
 import { type PushEvent, PushRelay } from '../push/relay.ts';
 import { ServiceInvoker } from '../services/invoker.ts';
@@ -24,7 +25,6 @@ import type { StationSettings } from '../station/settings.ts';
 import type { Sealer } from '../storage/sealing.ts';
 import type { Store } from '../storage/store.ts';
 import { type HttpPost, nodePost } from './http.ts';
-import { Places } from './places.ts';
 
 /** What a base station tells of the calls to the outside. */
 export type OutboundEvent = PushEvent;
@@ -49,7 +49,7 @@ const BUSY_SECONDS = 1;
 /** Serves the two paths. */
 export class OutboundChannel {
   readonly #options: OutboundOptions;
-  readonly #places: Places;
+  readonly #calls: ConcurrencyLimit;
   readonly #rates: Rates;
   readonly #push: PushRelay;
   readonly #services: ServiceInvoker;
@@ -58,10 +58,10 @@ export class OutboundChannel {
   constructor(options: OutboundOptions) {
     const { environment, store, sealer, post = nodePost, sign = signAssertion, onEvent = () => {}, settings } = options;
     const { signal } = this.#stopping;
-    // Each call listens for the end; how many there are the places bound.
+    // Each call listens for the end; their number is bounded by `#calls`.
     setMaxListeners(0, signal);
     this.#options = options;
-    this.#places = new Places({ perKey: settings.outboundPerDevice, total: settings.outbound });
+    this.#calls = new ConcurrencyLimit({ perKey: settings.outboundPerDevice, total: settings.outbound });
     this.#rates = new Rates(settings.outboundRate, BURST_SECONDS * settings.outboundRate);
     this.#push = new PushRelay({ environment, store, sealer, post, sign, signal, onEvent });
     this.#services = new ServiceInvoker({ environment, store, sealer, post, signal });
@@ -69,7 +69,7 @@ export class OutboundChannel {
 
   /** Calls under way. */
   get size(): number {
-    return this.#places.size;
+    return this.#calls.size;
   }
 
   addTo(router: Router<Session>): void {
@@ -98,15 +98,15 @@ export class OutboundChannel {
     const wait = this.#rates.take(deviceName(device), this.#options.environment.clock.now());
     if (wait > 0) return tooMany(wait);
     const request = decode(payload);
-    const leave = this.#places.take(deviceName(device));
-    if (leave === null) return tooMany(BUSY_SECONDS);
+    const release = this.#calls.acquire(deviceName(device));
+    if (release === null) return tooMany(BUSY_SECONDS);
     try {
       return { status: Status.CREATED, contentFormat: CONTENT_FORMAT_CBOR, payload: await call(device, request) };
     } catch (error) {
       if (this.#stopping.signal.aborted) return textReply(Status.SERVICE_UNAVAILABLE, 'The base station stops');
       throw error;
     } finally {
-      leave();
+      release();
     }
   }
 }

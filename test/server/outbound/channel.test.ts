@@ -1,4 +1,4 @@
-/** The two paths to the outside through CoAP: rates, places, and a base station that stops meanwhile. */
+/** The two paths to the outside through CoAP: rates, slots, and a base station that stops meanwhile. */
 import { afterEach, expect, test, vi } from 'vitest';
 import type { CoapResponse } from '../../../protocol/coap/index.ts';
 import { CONTENT_FORMAT_CBOR, DevicePath, encodePushRequest } from '../../../protocol/control/index.ts';
@@ -53,7 +53,7 @@ test('a device above its rate gets 4.29 with the time to wait, and is served aft
   expect((await push(party)).status).toBe(201);
 });
 
-test('a device whose places are taken gets 4.29, another one does not; a place given back is there again', async () => {
+test('a device whose slots are taken gets 4.29, another one does not; a released slot can be taken again', async () => {
   const provider = held();
   const party = await begin({ outboundPerDevice: 2 }, provider.answer);
   const other = await world.device({ ...ids, deviceId: 'de-2' });
@@ -69,7 +69,7 @@ test('a device whose places are taken gets 4.29, another one does not; a place g
   expect(world.station.stats().outbound).toBe(0);
 });
 
-test('when all places are taken every device gets 4.29', async () => {
+test('when all slots are taken every device gets 4.29', async () => {
   const provider = held();
   const party = await begin({ outbound: 1 }, provider.answer);
   const other = await world.device({ ...ids, deviceId: 'de-2' });

@@ -27,18 +27,23 @@ test('a connection above the limit is told that there is no room, and takes it w
   expect(late.channel.isOpen).toBe(true);
 });
 
-test('one address takes its share of the places and no more', async () => {
+test('a stranger fills the share of one address: its other sessions are told BUSY, honest users elsewhere get in, those behind it when it leaves', async () => {
   world = await World.make({ connectionsPerAddress: 3 });
-  const greedy = await world.party();
+  const stranger = await world.party();
   const sessions = [];
-  for (let i = 0; i < 6; i++) sessions.push(await greedy.open());
+  for (let i = 0; i < 6; i++) sessions.push(await stranger.open());
   await world.sim.run(1000);
   expect(sessions.map(({ isOpen }) => isOpen)).toEqual([true, true, true, false, false, false]);
-  const other = await world.party();
-  await other.open();
+  expect(await sessions[3]!.closed).toMatchObject({ code: 'DEVICE_INTERNAL_ERROR' });
+  const elsewhere = await world.party();
+  await elsewhere.open();
+  // The same machine: an honest user behind the stranger's address.
+  const behind = await stranger.open();
+  await world.sim.run(1000);
+  expect([elsewhere.channel.isOpen, behind.isOpen]).toEqual([true, false]);
   await world.sim.settle(sessions[0]!.close());
   await world.sim.run(1000);
-  await greedy.open();
+  await stranger.open();
   await world.sim.run(1000);
-  expect([other.channel.isOpen, greedy.channel.isOpen]).toEqual([true, true]);
+  expect([elsewhere.channel.isOpen, stranger.channel.isOpen]).toEqual([true, true]);
 });

@@ -1,0 +1,48 @@
+/**
+ * How many of a kind run at a time, for each key (an address, a device) and over all, so that one peer cannot take every slot: sessions of an
+ * address, calls of a device to the outside.
+ */
+
+/** Slots at a time; without a limit there are as many as are asked for. */
+export interface ConcurrencyLimits {
+  readonly perKey?: number;
+  readonly total?: number;
+}
+
+/** Counts the slots in use. A key without one takes no memory. */
+export class ConcurrencyLimit {
+  readonly #perKey: number;
+  readonly #total: number;
+  readonly #inUse = new Map<string, number>();
+  #size = 0;
+
+  constructor({ perKey = Number.POSITIVE_INFINITY, total = Number.POSITIVE_INFINITY }: ConcurrencyLimits) {
+    this.#perKey = perKey;
+    this.#total = total;
+  }
+
+  /** Slots in use. */
+  get size(): number {
+    return this.#size;
+  }
+
+  /** Takes a slot. @returns what releases it, harmless to call twice; null when the key or all together have all they may have: nothing was taken */
+  acquire(key: string): (() => void) | null {
+    const inUse = this.#inUse.get(key) ?? 0;
+    if (inUse >= this.#perKey || this.#size >= this.#total) return null;
+    this.#inUse.set(key, inUse + 1);
+    this.#size++;
+    let isHeld = true;
+    return () => {
+      if (isHeld) this.#release(key);
+      isHeld = false;
+    };
+  }
+
+  #release(key: string): void {
+    const left = this.#inUse.get(key)! - 1;
+    if (left === 0) this.#inUse.delete(key);
+    else this.#inUse.set(key, left);
+    this.#size--;
+  }
+}

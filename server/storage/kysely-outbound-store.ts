@@ -1,15 +1,18 @@
 /** {@link OutboundStore} over Kysely. */
 import type { Kysely, Selectable, Transaction } from 'kysely';
 import { LocalError } from '../../protocol/errors/index.ts';
+import type { StoreDialect } from './dialect.ts';
 import type { Tables } from './migrations.ts';
 import type { OutboundStore, PushCredential, Service } from './outbound-store.ts';
 import { adding, removed } from './rows.ts';
 
 export class KyselyOutboundStore implements OutboundStore {
   readonly #db: Kysely<Tables>;
+  readonly #dialect: StoreDialect;
 
-  constructor(db: Kysely<Tables>) {
+  constructor(db: Kysely<Tables>, dialect: StoreDialect) {
     this.#db = db;
+    this.#dialect = dialect;
   }
 
   pushCredentials(organizationId?: string): Promise<PushCredential[]> {
@@ -25,7 +28,7 @@ export class KyselyOutboundStore implements OutboundStore {
   async addPushCredential(credential: PushCredential): Promise<void> {
     const what = `push credential of project ${credential.projectId}`;
     const insert = () => this.#db.insertInto('pushCredentials').values(credential).execute();
-    await adding(what, insert, `organization ${credential.organizationId}`);
+    await adding(this.#dialect, what, insert, `organization ${credential.organizationId}`);
   }
 
   removePushCredential(organizationId: string, projectId: string): Promise<boolean> {
@@ -60,7 +63,7 @@ export class KyselyOutboundStore implements OutboundStore {
         await transaction.insertInto('services').values(row).execute();
         for (const productId of productIds) await attach(transaction, service.serviceId, productId);
       });
-    await adding(`service ${service.serviceId}`, insert, `organization ${service.organizationId}`);
+    await adding(this.#dialect, `service ${service.serviceId}`, insert, `organization ${service.organizationId}`);
   }
 
   removeService(serviceId: string): Promise<boolean> {

@@ -1,8 +1,10 @@
 /**
- * {@link Store} over Kysely. Queries are here and in `kysely-outbound-store.ts` only; nothing in them is particular to SQLite.
+ * {@link Store} over Kysely. Queries are here and in `kysely-outbound-store.ts` only; nothing in them is particular to one database, and what is comes
+ * with its dialect.
  */
 import type { Kysely, Selectable, Transaction } from 'kysely';
 import { LocalError } from '../../protocol/errors/index.ts';
+import type { StoreDialect } from './dialect.ts';
 import { KyselyOutboundStore } from './kysely-outbound-store.ts';
 import type { Tables } from './migrations.ts';
 import { adding, removed } from './rows.ts';
@@ -11,10 +13,13 @@ import type { ApiKey, App, AuthType, Device, Organization, Product, Store } from
 export class KyselyStore implements Store {
   readonly outbound: KyselyOutboundStore;
   readonly #db: Kysely<Tables>;
+  readonly #dialect: StoreDialect;
 
-  constructor(db: Kysely<Tables>) {
+  /** @param db with the tables of `migrations.ts`; @param dialect of its database */
+  constructor(db: Kysely<Tables>, dialect: StoreDialect) {
     this.#db = db;
-    this.outbound = new KyselyOutboundStore(db);
+    this.#dialect = dialect;
+    this.outbound = new KyselyOutboundStore(db, dialect);
   }
 
   async ping(): Promise<void> {
@@ -41,7 +46,9 @@ export class KyselyStore implements Store {
   }
 
   async addOrganization(organization: Organization): Promise<void> {
-    await adding(`organization ${organization.organizationId}`, () => this.#db.insertInto('organizations').values(organization).execute());
+    await adding(this.#dialect, `organization ${organization.organizationId}`, () =>
+      this.#db.insertInto('organizations').values(organization).execute(),
+    );
   }
 
   async removeOrganization(organizationId: string): Promise<boolean> {
@@ -59,6 +66,7 @@ export class KyselyStore implements Store {
 
   async addProduct(product: Product): Promise<void> {
     await adding(
+      this.#dialect,
       `product ${product.productId}`,
       () => this.#db.insertInto('products').values(product).execute(),
       `organization ${product.organizationId}`,
@@ -85,6 +93,7 @@ export class KyselyStore implements Store {
 
   async addDevice({ productId, deviceId, name, fingerprint, created }: Omit<Device, 'organizationId'>): Promise<void> {
     await adding(
+      this.#dialect,
       `device ${deviceId} of product ${productId}`,
       () => this.#db.insertInto('devices').values({ productId, deviceId, name, fingerprint, created }).execute(),
       `product ${productId}`,
@@ -103,6 +112,7 @@ export class KyselyStore implements Store {
   async replaceTokens(productId: string, deviceId: string, hashes: readonly string[]): Promise<void> {
     const rows = [...new Set(hashes)].map((hash) => ({ productId, deviceId, hash }));
     await adding(
+      this.#dialect,
       'token',
       () =>
         this.#db.transaction().execute(async (transaction) => {
@@ -139,7 +149,7 @@ export class KyselyStore implements Store {
       const rows = [...new Set(productIds)].map((productId) => ({ appId: app.appId, productId }));
       if (rows.length > 0) await transaction.insertInto('appProducts').values(rows).execute();
     };
-    await adding(`server key ${app.appId}`, () => this.#db.transaction().execute(insert), missing);
+    await adding(this.#dialect, `server key ${app.appId}`, () => this.#db.transaction().execute(insert), missing);
   }
 
   async removeApp(appId: string): Promise<boolean> {
@@ -171,7 +181,7 @@ export class KyselyStore implements Store {
       ipWhiteList: JSON.stringify(key.ipWhiteList),
     };
     const insert = () => this.#db.insertInto('apiKeys').values(row).execute();
-    await adding(`API key ${key.apikeyId}`, insert, `organization ${key.organizationId}`);
+    await adding(this.#dialect, `API key ${key.apikeyId}`, insert, `organization ${key.organizationId}`);
   }
 
   async removeApiKey(apikeyId: string): Promise<boolean> {

@@ -1,5 +1,6 @@
-/** What deletes and inserts come to. How a broken constraint is recognised is particular to SQLite. */
+/** What deletes and inserts come to. */
 import { LocalError } from '../../protocol/errors/index.ts';
+import type { StoreDialect } from './dialect.ts';
 
 /** Runs a delete; false when there was nothing to delete. */
 export async function removed(query: { executeTakeFirst(): Promise<{ numDeletedRows: bigint }> }): Promise<boolean> {
@@ -8,15 +9,16 @@ export async function removed(query: { executeTakeFirst(): Promise<{ numDeletedR
 
 /**
  * Runs an insert and turns a broken constraint into a sentence.
- * @throws LocalError INVALID_STATE when the key is taken, NOT_FOUND when `owner` is missing
+ * @param what the record, for the sentence; @param owner what it belongs to
+ * @throws LocalError INVALID_STATE when the key is taken, NOT_FOUND when `owner` is missing; any other error as it is
  */
-export async function adding(what: string, insert: () => Promise<unknown>, owner?: string): Promise<void> {
+export async function adding(dialect: StoreDialect, what: string, insert: () => Promise<unknown>, owner?: string): Promise<void> {
   try {
     await insert();
   } catch (error) {
-    const code = String((error as { code?: unknown }).code);
-    if (/PRIMARYKEY|UNIQUE/.test(code)) throw new LocalError('INVALID_STATE', `${what} exists already`);
-    if (/FOREIGNKEY/.test(code)) throw new LocalError('NOT_FOUND', `there is no ${owner}`);
+    const constraint = dialect.brokenConstraint(error);
+    if (constraint === 'unique') throw new LocalError('INVALID_STATE', `${what} exists already`);
+    if (constraint === 'foreign-key') throw new LocalError('NOT_FOUND', `there is no ${owner}`);
     throw error;
   }
 }

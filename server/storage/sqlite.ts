@@ -1,5 +1,5 @@
 /**
- * Opens the SQLite file behind a {@link Store}: connection settings, migrations, refusal of a newer database.
+ * Opens the SQLite file behind a {@link Store}: connection settings, migrations, refusal of a newer database, and what SQLite's errors mean.
  *
  * WAL lets `svc admin` write beside a running base station; `synchronous=FULL` makes a commit durable before it is acknowledged;
  * writers take the lock when they begin (`begin immediate`), so two of them wait for each other instead of failing half-way.
@@ -8,6 +8,7 @@ import { closeSync, openSync } from 'node:fs';
 import { CompiledQuery, type DatabaseConnection, Kysely, Migrator, SqliteAdapter, SqliteDialect, SqliteDriver } from 'kysely';
 import Database from 'libsql';
 import { LocalError } from '../../protocol/errors/index.ts';
+import type { Constraint, StoreDialect } from './dialect.ts';
 import { KyselyStore } from './kysely-store.ts';
 import { migrations, type Tables } from './migrations.ts';
 import type { Store } from './store.ts';
@@ -25,14 +26,15 @@ const WAL_ATTEMPTS = 50;
  */
 export async function openSqliteStore(file: string): Promise<Store> {
   const database = openDatabase(file);
-  const db = new Kysely<Tables>({ dialect: new ImmediateDialect({ database }) });
+  const dialect = new ImmediateDialect({ database });
+  const db = new Kysely<Tables>({ dialect });
   try {
     await migrate(db, file);
   } catch (error) {
     await db.destroy();
     throw error;
   }
-  return new KyselyStore(db);
+  return new KyselyStore(db, dialect);
 }
 
 function openDatabase(file: string): Database.Database {
@@ -98,8 +100,15 @@ async function refuseNewer(db: Kysely<Tables>, file: string): Promise<void> {
   }
 }
 
+/** SQLite's extended result codes. */
+const constraints: ReadonlyMap<string, Constraint> = new Map([
+  ['SQLITE_CONSTRAINT_PRIMARYKEY', 'unique'],
+  ['SQLITE_CONSTRAINT_UNIQUE', 'unique'],
+  ['SQLITE_CONSTRAINT_FOREIGNKEY', 'foreign-key'],
+]);
+
 /** Kysely's SQLite dialect whose transactions take the write lock when they begin, migrations too: two first starts wait for each other. */
-class ImmediateDialect extends SqliteDialect {
+class ImmediateDialect extends SqliteDialect implements StoreDialect {
   readonly #database: Database.Database;
 
   constructor({ database }: { database: Database.Database }) {
@@ -113,6 +122,10 @@ class ImmediateDialect extends SqliteDialect {
 
   override createAdapter(): SqliteAdapter {
     return new TransactionalAdapter();
+  }
+
+  brokenConstraint(error: unknown): Constraint | null {
+    return constraints.get(String((error as { code?: unknown } | null)?.code)) ?? null;
   }
 }
 

@@ -1,0 +1,32 @@
+/**
+ * The lock of a data directory: one base station at a time.
+ *
+ * It is an exclusive transaction on a file of its own, `basestation.lock`: the one lock of the operating system that Node reaches through our packages. It
+ * belongs to the directory, not to the database in it: the system frees it when the process dies, however it dies, and no file of a dead process is in the way.
+ */
+import { join } from 'node:path';
+import Database from 'libsql';
+import { LocalError } from '../../protocol/errors/index.ts';
+
+/**
+ * Locks the directory, which must exist.
+ * @returns what unlocks it, to be called once
+ * @throws LocalError IN_USE when another base station has it, FAILED when the file cannot be locked
+ */
+export function lockDirectory(directory: string): () => void {
+  const file = join(directory, 'basestation.lock');
+  try {
+    const database = new Database(file);
+    database.pragma('busy_timeout=0');
+    database.exec('begin exclusive');
+    return () => {
+      database.exec('rollback');
+      database.close();
+    };
+  } catch (error) {
+    if ((error as { code?: string }).code === 'SQLITE_BUSY') {
+      throw new LocalError('IN_USE', `another base station runs on ${directory}: stop it, or use another data directory`);
+    }
+    throw new LocalError('FAILED', `cannot lock ${file}: no permission, or not a lock file`);
+  }
+}

@@ -1,0 +1,54 @@
+/**
+ * The keys that make a base station the same one after a restart, each a file of the data directory, made at the first start:
+ *
+ *   identity.pem   X25519 key, PKCS#8 PEM, 0600
+ *   reset-secret   32 bytes in hex, 0600: a restarted station proves with it that it lost its state (PROTOCOL.md §2, Reset)
+ */
+import { join } from 'node:path';
+import type { CryptoHost, PrivateKey } from '../../protocol/crypto-host.ts';
+import { LocalError } from '../../protocol/errors/index.ts';
+import { decodePrivateKey, encodePrivateKey } from '../../protocol/identity/index.ts';
+import { readFileIfPresent, replaceFile } from '../../transport/node/index.ts';
+
+/** Bytes of the reset secret. */
+const RESET_SECRET_LENGTH = 32;
+
+/** Keys of a base station. */
+export interface StationKeys {
+  readonly identity: PrivateKey;
+  readonly resetSecret: Uint8Array;
+}
+
+/** Reads the keys; makes those that are missing. @throws LocalError FAILED or INVALID_STATE when a file cannot be used */
+export async function loadStationKeys(directory: string, crypto: CryptoHost): Promise<StationKeys> {
+  return {
+    identity: await loadIdentity(join(directory, 'identity.pem'), crypto),
+    resetSecret: await loadResetSecret(join(directory, 'reset-secret'), crypto),
+  };
+}
+
+async function loadIdentity(file: string, crypto: CryptoHost): Promise<PrivateKey> {
+  const pem = await readFileIfPresent(file);
+  if (pem === undefined) {
+    const key = crypto.generateKey();
+    await replaceFile(file, encodePrivateKey(key.export()));
+    return key;
+  }
+  try {
+    return crypto.importKey(decodePrivateKey(new TextDecoder().decode(pem)));
+  } catch (error) {
+    throw new LocalError('INVALID_STATE', `${file}: ${(error as Error).message}`);
+  }
+}
+
+async function loadResetSecret(file: string, crypto: CryptoHost): Promise<Uint8Array> {
+  const content = await readFileIfPresent(file);
+  if (content === undefined) {
+    const secret = crypto.randomBytes(RESET_SECRET_LENGTH);
+    await replaceFile(file, `${Buffer.from(secret).toString('hex')}\n`);
+    return secret;
+  }
+  const text = new TextDecoder().decode(content).trim();
+  if (!/^[0-9a-f]{64}$/.test(text)) throw new LocalError('INVALID_STATE', `${file} is damaged: restore it, or remove it to make a new one`);
+  return new Uint8Array(Buffer.from(text, 'hex'));
+}

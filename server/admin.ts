@@ -1,7 +1,8 @@
 /** What administration needs of the base station: its storage, and the making and checking of ids and secrets. No network. */
+
+export { isIpEntry } from './administration/ip-list.ts';
 export { addressClass } from './outbound/addresses.ts';
 export { isProviderUrl, PROVIDER_URL, parseServiceAccount } from './push/account.ts';
-export { isIpEntry } from './rest/ip-list.ts';
 export { newServiceSecret } from './services/signature.ts';
 export { hasStore, openStore } from './storage/data-directory.ts';
 export type { PushCredential, Service } from './storage/outbound-store.ts';

@@ -14,9 +14,9 @@ import { defaultParameters } from '../transport/host/defaults.ts';
 import { Host } from '../transport/host/index.ts';
 import type { Session } from '../transport/session/index.ts';
 import { ConcurrencyLimit } from './concurrency-limit.ts';
-import { OutboundChannel, type OutboundOptions } from './outbound/channel.ts';
-import { ClientChannel } from './station/client-channel.ts';
-import { DeviceChannel } from './station/device-channel.ts';
+import { ClientApi } from './station/client-api.ts';
+import { DeviceApi } from './station/device-api.ts';
+import { OutboundApi, type OutboundOptions } from './station/outbound-api.ts';
 import { Presence } from './station/presence.ts';
 import { addressKey } from './station/rates.ts';
 import { Relay } from './station/relay.ts';
@@ -63,7 +63,7 @@ const STREAMS_PER_SLOT = 4;
 export class Basestation {
   readonly #host: Host;
   readonly #relay: Relay;
-  readonly #outbound: OutboundChannel;
+  readonly #outbound: OutboundApi;
   readonly #presence: Presence;
   readonly #waiters: Waiters;
   readonly #arrivals: Router<Session>;
@@ -88,10 +88,10 @@ export class Basestation {
     this.#waiters = new Waiters(settings);
     this.#relay = new Relay({ clock, crypto, resetSecret, limits: settings.routes, routeIdleTimeout: settings.routeIdleTimeout, send });
     const shared = { environment, store, settings, presence: this.#presence, waiters: this.#waiters };
-    const devices = new DeviceChannel(shared);
-    this.#outbound = new OutboundChannel({ ...shared, sealer, ...outbound });
+    const devices = new DeviceApi(shared);
+    this.#outbound = new OutboundApi({ ...shared, sealer, ...outbound });
     this.#outbound.addTo(devices.router);
-    const clients = new ClientChannel({ ...shared, relay: this.#relay });
+    const clients = new ClientApi({ ...shared, relay: this.#relay });
     this.#arrivals = new Router<Session>({ onError: (error) => environment.log.error('request failed', { error: String(error) }) })
       .on('POST', DevicePath.ATTACH, (request) => devices.attach(request))
       .on('POST', ClientPath.CONNECT, (request) => clients.connect(request));

@@ -1,8 +1,8 @@
 /** The base station: over any environment (`Basestation`), or as a whole in Node (`startBasestation`). */
 export { Basestation, type BasestationOptions } from './basestation.ts';
-export type { OutboundEvent } from './outbound/channel.ts';
 export type { HttpAnswer, HttpPost, HttpRequest } from './outbound/http.ts';
 export { type RunningBasestation, type StartOptions, startBasestation } from './start.ts';
+export type { OutboundEvent } from './station/outbound-api.ts';
 export { defaultSettings, type StationSettings } from './station/settings.ts';
 export { openStationData, openStore, type StationData } from './storage/data-directory.ts';
 export type { OutboundStore, PushCredential, Service } from './storage/outbound-store.ts';

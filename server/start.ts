@@ -11,8 +11,8 @@ import { LocalError } from '../protocol/errors/index.ts';
 import type { Log } from '../transport/environment.ts';
 import { nodeEnvironment } from '../transport/node/index.ts';
 import { Basestation } from './basestation.ts';
-import type { OutboundEvent } from './outbound/channel.ts';
 import { listen, restApp } from './rest/server.ts';
+import type { OutboundEvent } from './station/outbound-api.ts';
 import type { StationSettings } from './station/settings.ts';
 import { openStationData, type StationData } from './storage/data-directory.ts';
 

@@ -10,7 +10,7 @@ import type { CryptoHost } from '../../protocol/crypto-host.ts';
 import { LocalError, RemoteError } from '../../protocol/errors/index.ts';
 import type { Clock, Environment } from '../../transport/environment.ts';
 import type { HttpAnswer, HttpPost } from '../outbound/http.ts';
-import { within } from '../outbound/within.ts';
+import { withTimeout } from '../outbound/with-timeout.ts';
 import type { PushCredential } from '../storage/outbound-store.ts';
 import { credentialRecord, type Sealer } from '../storage/sealing.ts';
 import type { Store } from '../storage/store.ts';
@@ -104,7 +104,7 @@ export class PushRelay {
     const { clock } = this.#options.environment;
     const begun = clock.now();
     try {
-      const token = await within(clock, request.timeout, this.#token(credential));
+      const token = await withTimeout(clock, request.timeout, this.#token(credential));
       const answer = await this.#post(credential, token, { ...request, timeout: request.timeout - (clock.now() - begun) });
       if (answer.status === 401) this.#tokens.drop(tokenKey(credential), token);
       return { answer };

@@ -5,10 +5,10 @@
  * at each request, so a removed key or a changed list counts at once.
  */
 import type { FastifyRequest } from 'fastify';
+import { ipAllowed } from '../administration/ip-list.ts';
 import { hashSecret, sameHash } from '../storage/secrets.ts';
 import type { ApiKey, Store } from '../storage/store.ts';
 import { RestError } from './errors.ts';
-import { ipAllowed } from './ip-list.ts';
 
 /** Compared with when the key's id is unknown, so that this takes the same steps. */
 const nobody = hashSecret('');

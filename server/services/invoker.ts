@@ -8,7 +8,7 @@ import { RemoteError } from '../../protocol/errors/index.ts';
 import type { Environment } from '../../transport/environment.ts';
 import { allowedAddresses } from '../outbound/addresses.ts';
 import type { HttpAnswer, HttpPost } from '../outbound/http.ts';
-import { within } from '../outbound/within.ts';
+import { withTimeout } from '../outbound/with-timeout.ts';
 import type { Service } from '../storage/outbound-store.ts';
 import { type Sealer, serviceRecord } from '../storage/sealing.ts';
 import type { Store } from '../storage/store.ts';
@@ -51,7 +51,7 @@ export class ServiceInvoker {
     const begun = clock.now();
     const url = new URL(service.url);
     const resolving = allowedAddresses(url, (host) => network.resolve(host), service.allowPrivate);
-    const addresses = await within(clock, service.timeout, resolving);
+    const addresses = await withTimeout(clock, service.timeout, resolving);
     const { productId, deviceId } = device;
     const body = JSON.stringify({ productId, deviceId, message: Buffer.from(message).toString('base64') });
     const timeout = Math.max(1, service.timeout - (clock.now() - begun));

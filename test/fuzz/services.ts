@@ -9,7 +9,7 @@ import { auditHash, auditVerifier } from '../../device/audit/signing.ts';
 import { verifyEntries } from '../../device/audit/verify.ts';
 import { isUnregistered, MAX_SERVICE_MESSAGE, tokenOf } from '../../protocol/control/index.ts';
 import { LocalError, RemoteError } from '../../protocol/errors/index.ts';
-import { ipAllowed, isIpEntry } from '../../server/rest/ip-list.ts';
+import { ipAllowed, isIpEntry } from '../../server/administration/ip-list.ts';
 import { serviceAnswer } from '../../server/services/answer.ts';
 import { fileOf, makeChain } from '../device/audit/chain.ts';
 import { below, chance, hostile, pick } from './mutate.ts';

@@ -3,8 +3,8 @@ import { afterEach, expect, test, vi } from 'vitest';
 import type { CoapResponse } from '../../../protocol/coap/index.ts';
 import { CONTENT_FORMAT_CBOR, DevicePath, encodePushRequest } from '../../../protocol/control/index.ts';
 import type { HttpAnswer, HttpRequest, StationSettings } from '../../../server/index.ts';
-import { addProvider, http, PROJECT } from '../station/provider.ts';
-import { ids, type Party, World } from '../station/world.ts';
+import { addProvider, http, PROJECT } from './provider.ts';
+import { ids, type Party, World } from './world.ts';
 
 let world: World;
 afterEach(() => world.close());

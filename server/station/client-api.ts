@@ -29,7 +29,7 @@ import type { Relay } from './relay.ts';
 import type { StationSettings } from './settings.ts';
 import type { Waiters } from './waiters.ts';
 
-export interface ClientChannelOptions {
+export interface ClientApiOptions {
   environment: Environment;
   store: Store;
   settings: StationSettings;
@@ -39,13 +39,13 @@ export interface ClientChannelOptions {
 }
 
 /** What clients may ask. */
-export class ClientChannel {
+export class ClientApi {
   readonly router: Router<Session>;
-  readonly #options: ClientChannelOptions;
+  readonly #options: ClientApiOptions;
   readonly #perAddress: Rates;
   readonly #perDevice: Rates;
 
-  constructor(options: ClientChannelOptions) {
+  constructor(options: ClientApiOptions) {
     const { environment, settings } = options;
     this.#options = options;
     this.#perAddress = new Rates(settings.connectsPerAddress, BURST_SECONDS * settings.connectsPerAddress);

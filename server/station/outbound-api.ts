@@ -16,15 +16,15 @@ import { StationCode } from '../../protocol/errors/index.ts';
 import type { Environment } from '../../transport/environment.ts';
 import type { Session } from '../../transport/session/index.ts';
 import { ConcurrencyLimit } from '../concurrency-limit.ts';
+import { type HttpPost, nodePost } from '../outbound/http.ts';
 import { type SignAssertion, signAssertion } from '../push/account.ts';
 import { type PushEvent, PushRelay } from '../push/relay.ts';
 import { ServiceInvoker } from '../services/invoker.ts';
-import { type Attached, deviceName, type Presence } from '../station/presence.ts';
-import { BURST_SECONDS, Rates, tooMany } from '../station/rates.ts';
-import type { StationSettings } from '../station/settings.ts';
 import type { Sealer } from '../storage/sealing.ts';
 import type { Store } from '../storage/store.ts';
-import { type HttpPost, nodePost } from './http.ts';
+import { type Attached, deviceName, type Presence } from './presence.ts';
+import { BURST_SECONDS, Rates, tooMany } from './rates.ts';
+import type { StationSettings } from './settings.ts';
 
 /** What a base station tells of the calls to the outside. */
 export type OutboundEvent = PushEvent;
@@ -47,7 +47,7 @@ export interface OutboundOptions {
 const BUSY_SECONDS = 1;
 
 /** Serves the two paths. */
-export class OutboundChannel {
+export class OutboundApi {
   readonly #options: OutboundOptions;
   readonly #calls: ConcurrencyLimit;
   readonly #rates: Rates;

@@ -1,5 +1,5 @@
 /**
- * Device → base station: `POST /device/attach` and `PUT /device/sct`; what leads outside is added by `outbound/channel.ts`.
+ * Device → base station: `POST /device/attach` and `PUT /device/sct`; what leads outside is added by `outbound-api.ts`.
  *
  * The attach that is accepted makes the session the device's channel: from then on only this router answers on it, the device is
  * reachable, an earlier session of the same device is closed (REPLACED, the newest wins) and clients that waited are served.
@@ -24,7 +24,7 @@ import { addressKey, BURST_SECONDS, Rates, tooMany } from './rates.ts';
 import type { StationSettings } from './settings.ts';
 import type { Waiters } from './waiters.ts';
 
-export interface DeviceChannelOptions {
+export interface DeviceApiOptions {
   environment: Environment;
   store: Store;
   settings: StationSettings;
@@ -33,13 +33,13 @@ export interface DeviceChannelOptions {
 }
 
 /** What devices may ask. */
-export class DeviceChannel {
+export class DeviceApi {
   readonly router: Router<Session>;
-  readonly #options: DeviceChannelOptions;
+  readonly #options: DeviceApiOptions;
   readonly #attaches: Rates;
   readonly #uploads: Rates;
 
-  constructor(options: DeviceChannelOptions) {
+  constructor(options: DeviceApiOptions) {
     const { attachesPerAddress, uploadsPerDevice } = options.settings;
     this.#options = options;
     this.#attaches = new Rates(attachesPerAddress, BURST_SECONDS * attachesPerAddress);

@@ -1,6 +1,6 @@
 /** IP allow lists: addresses, prefixes and IPv4 in IPv6. */
 import { describe, expect, test } from 'vitest';
-import { ipAllowed, isIpEntry } from '../../../server/rest/ip-list.ts';
+import { ipAllowed, isIpEntry } from '../../../server/administration/ip-list.ts';
 
 describe('ipAllowed', () => {
   test.each<[string, string, boolean]>([

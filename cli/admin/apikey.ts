@@ -1,8 +1,17 @@
 /** `svc admin apikey …`: keys of the REST interface. The secret is shown once and kept only as a hash. */
 import { Command, InvalidArgumentError } from 'commander';
-import { type ApiKey, hashSecret, isIpEntry, newApiKeySecret, newId } from '../../server/admin.ts';
+import {
+  type ApiKey,
+  addApiKey,
+  admitsNoAddress,
+  checkAction,
+  isIpEntry,
+  type NewApiKey,
+  removeApiKey,
+} from '../../server/administration/index.ts';
 import { collect, id } from '../frame/arguments.ts';
-import { type AdminOptions, adminSubcommand, expectFound, label, organizationOf, printList, withStore } from './shared.ts';
+import { argument } from './refusal.ts';
+import { type AdminOptions, administer, adminSubcommand, label, printList } from './shared.ts';
 
 interface AddOptions extends AdminOptions {
   name?: string;
@@ -21,41 +30,29 @@ function add(): Command {
   return adminSubcommand('add', 'add an API key and print its secret; it cannot be shown again')
     .argument('[id]', 'its id; made up when left out', id)
     .option('--name <name>', 'a friendly name', label)
-    .option('--action <action>', 'an action it grants, for example svc:read; may be given again', collect(action))
+    .option('--action <action>', 'an action it grants, for example svc:read; may be given again', collect(argument(checkAction)))
     .option('--ip <address[=name]>', 'an address or CIDR prefix of its allow list; may be given again', collect(ipEntry))
     .option('--enforce-ip', 'refuse the key from any other address')
     .option('--admin', 'give it administrator rights')
     .option('--org <id>', 'its organization; not needed while there is only one', id)
     .action((apikeyId: string | undefined, options: AddOptions) =>
-      withStore(options, async (context) => {
-        const key = newKey(apikeyId ?? newId('ak'), await organizationOf(context, options), context.created, options);
-        const secret = newApiKeySecret(key.apikeyId);
-        await context.store.addApiKey(key, hashSecret(secret));
-        if (key.enforceIpWhitelist && key.ipWhiteList.length === 0)
-          context.output.warn('the list is enforced and empty: nobody can use this key');
-        context.output.result({ ...key, secret }, secret);
+      administer(options, async (administration, output) => {
+        const { record, secret } = await addApiKey(administration, newApiKey(apikeyId, options));
+        if (admitsNoAddress(record)) output.warn('the list is enforced and empty: nobody can use this key');
+        output.result({ ...record, secret }, secret);
       }),
     );
 }
 
-function newKey(apikeyId: string, organizationId: string, created: string, options: AddOptions): ApiKey {
-  return {
-    organizationId,
-    apikeyId,
-    name: options.name ?? apikeyId,
-    enforceIpWhitelist: options.enforceIp === true,
-    isAdmin: options.admin === true,
-    actions: [...new Set(options.action)],
-    ipWhiteList: options.ip ?? [],
-    created,
-  };
+function newApiKey(apikeyId: string | undefined, { org, name, action, ip, enforceIp, admin }: AddOptions): NewApiKey {
+  return { apikeyId, organizationId: org, name, actions: action, ipWhiteList: ip, enforceIpWhitelist: enforceIp, isAdmin: admin };
 }
 
 function list(): Command {
   return adminSubcommand('list', 'list the API keys, without their secrets')
     .option('--org <id>', 'only those of this organization', id)
     .action((options: AdminOptions) =>
-      withStore(options, async ({ store, output }) => {
+      administer(options, async ({ store }, output) => {
         const line = (each: ApiKey): string => {
           const addresses = each.enforceIpWhitelist ? each.ipWhiteList.map(({ ip }) => ip).join(' ') || 'no address' : 'any address';
           return [each.apikeyId, each.organizationId, each.name, each.actions.join(' ') || 'no actions', addresses].join('\t');
@@ -69,17 +66,11 @@ function remove(): Command {
   return adminSubcommand('remove', 'remove an API key; counts from the next request')
     .argument('<id>', 'API key', id)
     .action((apikeyId: string, options: AdminOptions) =>
-      withStore(options, async ({ store, output }) => {
-        expectFound(await store.removeApiKey(apikeyId), `API key ${apikeyId}`, 'svc admin apikey list');
+      administer(options, async (administration, output) => {
+        await removeApiKey(administration, apikeyId);
         output.result({ removed: apikeyId }, `removed ${apikeyId}`);
       }),
     );
-}
-
-function action(text: string): string {
-  if (!/^[A-Za-z0-9:_.*-]{1,64}$/.test(text))
-    throw new InvalidArgumentError('An action is 1 to 64 letters, digits, ":", "_", ".", "*" or "-".');
-  return text;
 }
 
 function ipEntry(text: string): { ip: string; name?: string } {

@@ -1,9 +1,8 @@
 /** `svc admin product …`: kinds of devices, to which devices and keys belong. */
 import { Command } from 'commander';
-import { newId, type Product } from '../../server/admin.ts';
+import { addProduct, type Product, removeProduct } from '../../server/administration/index.ts';
 import { id } from '../frame/arguments.ts';
-import { CommandError } from '../frame/errors.ts';
-import { type AdminOptions, adminSubcommand, expectFound, label, organizationOf, printList, withStore } from './shared.ts';
+import { type AdminOptions, administer, adminSubcommand, label, printList } from './shared.ts';
 
 /** `svc admin product add|list|remove`. */
 export function adminProduct(): Command {
@@ -16,11 +15,9 @@ function add(): Command {
     .option('--name <name>', 'a friendly name', label)
     .option('--org <id>', 'its organization; not needed while there is only one', id)
     .action((productId: string | undefined, options: AdminOptions & { name?: string }) =>
-      withStore(options, async (context) => {
-        const organizationId = await organizationOf(context, options);
-        const product = { productId: productId ?? newId('pr'), organizationId, name: options.name ?? null, created: context.created };
-        await context.store.addProduct(product);
-        context.output.result(product, product.productId);
+      administer(options, async (administration, output) => {
+        const product = await addProduct(administration, { productId, organizationId: options.org, name: options.name });
+        output.result(product, product.productId);
       }),
     );
 }
@@ -29,7 +26,7 @@ function list(): Command {
   return adminSubcommand('list', 'list the products')
     .option('--org <id>', 'only those of this organization', id)
     .action((options: AdminOptions) =>
-      withStore(options, async ({ store, output }) => {
+      administer(options, async ({ store }, output) => {
         const line = (each: Product): string => [each.productId, each.organizationId, each.name ?? ''].join('\t');
         printList(output, await store.products(options.org), line, 'no products');
       }),
@@ -41,12 +38,8 @@ function remove(): Command {
     .argument('<id>', 'product', id)
     .option('--force', 'with all its devices')
     .action((productId: string, options: AdminOptions & { force?: boolean }) =>
-      withStore(options, async ({ store, output }) => {
-        const devices = await store.devices(productId);
-        if (devices.length > 0 && !options.force) {
-          throw new CommandError(`product ${productId} still has ${devices.length} devices: add --force to remove them too`);
-        }
-        expectFound(await store.removeProduct(productId), `product ${productId}`, 'svc admin product list');
+      administer(options, async (administration, output) => {
+        await removeProduct(administration, productId, options.force);
         output.result({ removed: productId }, `removed ${productId}`);
       }),
     );

@@ -1,10 +1,18 @@
 /** `svc admin push-credential …`: service accounts of the push provider, one for each project of an organization. The private key is kept sealed. */
-import { Command, InvalidArgumentError } from 'commander';
-import { credentialRecord, isProviderUrl, PROVIDER_URL, type PushCredential, parseServiceAccount } from '../../server/admin.ts';
+import { Command } from 'commander';
+import {
+  addPushCredential,
+  checkProviderUrl,
+  PROVIDER_URL,
+  type PushCredentialRecord,
+  pushCredentials,
+  removePushCredential,
+} from '../../server/administration/index.ts';
 import { readJson } from '../../transport/node/index.ts';
 import { id } from '../frame/arguments.ts';
 import { CommandError } from '../frame/errors.ts';
-import { type AdminOptions, adminSubcommand, expectFound, organizationOf, printList, withStore } from './shared.ts';
+import { argument } from './refusal.ts';
+import { type AdminOptions, administer, adminSubcommand, printList } from './shared.ts';
 
 /** `svc admin push-credential add|list|remove`. */
 export function adminPushCredential(): Command {
@@ -21,18 +29,15 @@ function add(): Command {
     "add a service account of the push provider; devices of the organization may then push to the account's project",
   )
     .argument('<file>', "the service account's JSON file")
-    .option('--base-url <url>', "where the provider's HTTP v1 interface is", baseUrl, PROVIDER_URL)
+    .option('--base-url <url>', "where the provider's HTTP v1 interface is", argument(checkProviderUrl), PROVIDER_URL)
     .option('--org <id>', 'its organization; not needed while there is only one', id)
     .action((file: string, options: AdminOptions & { baseUrl: string }) =>
-      withStore(options, async (context) => {
-        const json = await readJson(file);
-        if (json === undefined) throw new CommandError(`${file}: no such file or directory`);
-        const { privateKey, ...account } = parseServiceAccount(json);
-        const organizationId = await organizationOf(context, options);
-        const record = { ...account, organizationId, baseUrl: options.baseUrl, created: context.created };
-        const sealedKey = (await context.sealer()).seal(privateKey, credentialRecord(record));
-        await context.store.outbound.addPushCredential({ ...record, sealedKey });
-        context.output.result(record, record.projectId);
+      administer(options, async (administration, output) => {
+        const account = await readJson(file);
+        if (account === undefined) throw new CommandError(`${file}: no such file or directory`);
+        const { baseUrl, org } = options;
+        const record = await addPushCredential(administration, { account, baseUrl, organizationId: org });
+        output.result(record, record.projectId);
       }),
     );
 }
@@ -41,10 +46,10 @@ function list(): Command {
   return adminSubcommand('list', 'list the push credentials, without their keys')
     .option('--org <id>', 'only those of this organization', id)
     .action((options: AdminOptions) =>
-      withStore(options, async ({ store, output }) => {
-        const line = (each: ReturnType<typeof shown>): string =>
+      administer(options, async (administration, output) => {
+        const line = (each: PushCredentialRecord): string =>
           [each.projectId, each.organizationId, each.clientEmail, each.baseUrl].join('\t');
-        printList(output, (await store.outbound.pushCredentials(options.org)).map(shown), line, 'no push credentials');
+        printList(output, await pushCredentials(administration, options.org), line, 'no push credentials');
       }),
     );
 }
@@ -54,20 +59,9 @@ function remove(): Command {
     .argument('<project>', 'project id at the provider')
     .option('--org <id>', 'its organization; not needed while there is only one', id)
     .action((projectId: string, options: AdminOptions) =>
-      withStore(options, async (context) => {
-        const organizationId = await organizationOf(context, options);
-        const found = await context.store.outbound.removePushCredential(organizationId, projectId);
-        expectFound(found, `push credential of project ${projectId}`, 'svc admin push-credential list');
-        context.output.result({ removed: projectId }, `removed ${projectId}`);
+      administer(options, async (administration, output) => {
+        await removePushCredential(administration, { projectId, organizationId: options.org });
+        output.result({ removed: projectId }, `removed ${projectId}`);
       }),
     );
-}
-
-function shown({ sealedKey: _, ...credential }: PushCredential): Omit<PushCredential, 'sealedKey'> {
-  return credential;
-}
-
-function baseUrl(text: string): string {
-  if (!isProviderUrl(text)) throw new InvalidArgumentError('Expected an https URL (http only on this machine).');
-  return text.replace(/\/+$/, '');
 }

@@ -2,14 +2,15 @@
  * How a service knows that a request comes from its base station: the headers of Standard Webhooks, `webhook-id`, `webhook-timestamp` (Unix seconds)
  * and `webhook-signature: v1,<base64 of HMAC-SHA-256 over "id.timestamp.body">`.
  */
-import { createHmac, randomBytes } from 'node:crypto';
+import { createHmac } from 'node:crypto';
+import type { RandomBytes } from '../storage/secrets.ts';
 
 const PREFIX = 'whsec_';
 const SECRET_LENGTH = 32;
 
 /** A signing secret: `whsec_` and 256 random bits in base64. The key of the HMAC is what the base64 stands for. */
-export function newServiceSecret(): string {
-  return PREFIX + randomBytes(SECRET_LENGTH).toString('base64');
+export function newServiceSecret(randomBytes: RandomBytes): string {
+  return PREFIX + Buffer.from(randomBytes(SECRET_LENGTH)).toString('base64');
 }
 
 /** The three headers of a request. @param timestamp Unix seconds */

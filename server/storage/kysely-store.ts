@@ -38,7 +38,7 @@ export class KyselyStore implements Store {
   defaultOrganization(fresh: Organization): Promise<Organization> {
     return this.#db.transaction().execute(async (transaction) => {
       const all = await transaction.selectFrom('organizations').selectAll().limit(2).execute();
-      if (all.length > 1) throw new LocalError('INVALID_STATE', 'there are several organizations: name one with --org');
+      if (all.length > 1) throw new LocalError('INVALID_STATE', 'there are several organizations');
       if (all[0]) return all[0];
       await transaction.insertInto('organizations').values(fresh).execute();
       return fresh;

@@ -2,9 +2,12 @@
  * Ids and secrets as the base station makes, checks and compares them.
  *
  * Ids are `<prefix>-` and 8 random letters and digits, or given by the operator. Secrets are shown once and kept as SHA-256: they carry
- * 128 bits and more, so a fast hash without salt is enough.
+ * 128 bits and more, so a fast hash without salt is enough. Randomness is an argument, by default the system's.
  */
 import { createHash, randomBytes, timingSafeEqual } from 'node:crypto';
+
+/** So many random bytes. */
+export type RandomBytes = (length: number) => Uint8Array;
 
 /** Prefixes of ids (reference: `or-`, `pr-`, `de-`, `ap-`, `ak-`, `se-`). */
 export type IdPrefix = 'or' | 'pr' | 'de' | 'ap' | 'ak' | 'se';
@@ -12,13 +15,13 @@ export type IdPrefix = 'or' | 'pr' | 'de' | 'ap' | 'ak' | 'se';
 const alphabet = 'abcdefghijklmnopqrstuvwxyz234567';
 
 /** A random id of 40 bits behind its prefix, e.g. `pr-k4x2mq7a`. */
-export function newId(prefix: IdPrefix): string {
-  return `${prefix}-${Array.from(randomBytes(8), (byte) => alphabet[byte & 31]).join('')}`;
+export function newId(prefix: IdPrefix, random: RandomBytes = randomBytes): string {
+  return `${prefix}-${Array.from(random(8), (byte) => alphabet[byte & 31]).join('')}`;
 }
 
 /** A server key: `sk-` and 128 random bits in hex. */
-export function newServerKey(): string {
-  return `sk-${randomBytes(16).toString('hex')}`;
+export function newServerKey(random: RandomBytes = randomBytes): string {
+  return `sk-${Buffer.from(random(16)).toString('hex')}`;
 }
 
 /** True for a server key an operator may bring along: `sk-` and 16 to 125 letters, digits, `-` and `_`. */
@@ -27,8 +30,8 @@ export function isServerKey(text: string): boolean {
 }
 
 /** The Bearer of an API key: its id, a dot, 256 random bits in base64url. The id makes it findable, the rest proves it. */
-export function newApiKeySecret(apikeyId: string): string {
-  return `${apikeyId}.${randomBytes(32).toString('base64url')}`;
+export function newApiKeySecret(apikeyId: string, random: RandomBytes = randomBytes): string {
+  return `${apikeyId}.${Buffer.from(random(32)).toString('base64url')}`;
 }
 
 /** SHA-256 of the text's UTF-8 bytes, 64 lower-case hex. */

@@ -14,7 +14,7 @@ import { nodeEnvironment } from '../../../transport/node/index.ts';
 const created = '2026-01-02T03:04:05.678Z';
 const device = { productId: 'pr-1', deviceId: 'de-1' };
 const sealer = new Sealer(new Uint8Array(32));
-const secret = newServiceSecret();
+const secret = newServiceSecret((length) => new Uint8Array(length).fill(7));
 const text = (bytes: Uint8Array): string => new TextDecoder().decode(bytes);
 
 interface Received {

@@ -7,7 +7,8 @@ import { Command } from 'commander';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { adminCommand } from '../../cli/admin/index.ts';
 import { runProgram } from '../../cli/frame/program.ts';
-import { credentialRecord, hashSecret, openSealer, openStore } from '../../server/admin.ts';
+import { openStore } from '../../server/administration/index.ts';
+import { credentialRecord, hashSecret, openSealer } from '../../server/index.ts';
 
 const fingerprint = 'ab'.repeat(32);
 let data: string;

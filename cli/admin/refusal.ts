@@ -1,0 +1,66 @@
+/** What `svc admin` makes of a refusal of the administration: its own kind of error, with what to do about it on the command line. */
+import { InvalidArgumentError } from 'commander';
+import { LocalError } from '../../protocol/errors/index.ts';
+import { AdministrationError, type Refusal } from '../../server/administration/index.ts';
+import { CommandError, UsageError } from '../frame/errors.ts';
+
+/** Runs part of a command. @throws UsageError, CommandError or LocalError in the place of an AdministrationError, with one line that says what to do */
+export async function refusing<T>(run: () => T | Promise<T>): Promise<T> {
+  try {
+    return await run();
+  } catch (error) {
+    throw error instanceof AdministrationError ? commandError(error) : error;
+  }
+}
+
+/** A rule of the administration as a parser of an argument: what it refuses is wrong use. */
+export function argument<T>(rule: (text: string) => T): (text: string) => T {
+  return (text) => {
+    try {
+      return rule(text);
+    } catch (error) {
+      throw error instanceof AdministrationError ? new InvalidArgumentError(sentence(error.message)) : error;
+    }
+  };
+}
+
+function commandError({ code, message, refusal }: AdministrationError): Error {
+  switch (refusal.kind) {
+    case 'invalid':
+      return new UsageError(message);
+    case 'cleartext-url':
+      return new UsageError(`${message}: use https, or --allow-private for a service of your own network`);
+    case 'private-address':
+      return new UsageError(`${message}: add --allow-private to allow that`);
+    case 'not-found':
+      return new CommandError(`${message}: see ${listOf(refusal)}`);
+    case 'not-empty':
+      return new CommandError(`${message}: add --force to remove them too`);
+    case 'several-organizations':
+      return new LocalError(code, `${message}: name one with --org`);
+  }
+}
+
+/** The command that shows which records there are. */
+function listOf({ record, id }: Extract<Refusal, { kind: 'not-found' }>): string {
+  switch (record) {
+    case 'organization':
+      return 'svc admin org list';
+    case 'server key':
+      return 'svc admin key list';
+    case 'API key':
+      return 'svc admin apikey list';
+    case 'push credential':
+      return 'svc admin push-credential list';
+    case 'attachment of a service':
+      return `svc admin service show ${id}`;
+    case 'product':
+    case 'device':
+    case 'service':
+      return `svc admin ${record} list`;
+  }
+}
+
+function sentence(clause: string): string {
+  return `${clause[0]?.toUpperCase()}${clause.slice(1)}.`;
+}

@@ -1,0 +1,38 @@
+/**
+ * Administration of a base station: its records with their rules, as plain functions over a store. A command, a REST interface and a dashboard call the
+ * same ones. No network, no printing.
+ *
+ * Each kind of record has its file; `rules.ts` says what values may be, `refusal.ts` why a change is refused.
+ */
+
+export { PROVIDER_URL } from '../push/account.ts';
+export { hasStore, openStore } from '../storage/data-directory.ts';
+export { openSealer } from '../storage/sealing.ts';
+export type { ApiKey, Device, Organization, Product, Store } from '../storage/store.ts';
+export { addApiKey, admitsNoAddress, type NewApiKey, removeApiKey } from './api-keys.ts';
+export type { Administration } from './context.ts';
+export { type AddedDevice, addDevice, type NewDevice, removeDevice, setFingerprint } from './devices.ts';
+export { isIpEntry } from './ip-list.ts';
+export { addOrganization, type NewOrganization, removeOrganization } from './organizations.ts';
+export { addProduct, type NewProduct, removeProduct } from './products.ts';
+export {
+  addPushCredential,
+  type NewPushCredential,
+  type PushCredentialRecord,
+  pushCredentials,
+  removePushCredential,
+} from './push-credentials.ts';
+export { AdministrationError, type RecordKind, type Refusal } from './refusal.ts';
+export { checkAction, checkName, checkProviderUrl, checkServerKey, checkServiceUrl, ServiceTimeout, serviceUrl } from './rules.ts';
+export { addServerKey, type NewServerKey, removeServerKey, type ServerKeyRecord, serverKeys } from './server-keys.ts';
+export {
+  type AttachedService,
+  addService,
+  attachService,
+  detachService,
+  type NewService,
+  removeService,
+  type ServiceRecord,
+  service,
+  services,
+} from './services.ts';

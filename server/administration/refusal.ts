@@ -1,0 +1,61 @@
+/** Why a change is refused. Every caller of the administration (command, REST interface, dashboard) puts it in its own words, or takes the message. */
+import { LocalError } from '../../protocol/errors/index.ts';
+
+/** Kinds of records, as messages name them. */
+export type RecordKind =
+  | 'organization'
+  | 'product'
+  | 'device'
+  | 'server key'
+  | 'API key'
+  | 'push credential'
+  | 'service'
+  | 'attachment of a service';
+
+/**
+ * - invalid: a value breaks a rule (INVALID_ARGUMENT)
+ * - cleartext-url, private-address: the URL is one that a service may have only with `allowPrivate` (INVALID_ARGUMENT)
+ * - not-found: there is no such record (NOT_FOUND); `id` is null where the caller may have named it by a secret
+ * - not-empty: other records belong to it, and go with it only with `force` (INVALID_STATE)
+ * - several-organizations: the caller has to name one (INVALID_STATE)
+ */
+export type Refusal =
+  | { readonly kind: 'invalid' }
+  | { readonly kind: 'cleartext-url' }
+  | { readonly kind: 'private-address' }
+  | { readonly kind: 'not-found'; readonly record: RecordKind; readonly id: string | null }
+  | { readonly kind: 'not-empty'; readonly count: number }
+  | { readonly kind: 'several-organizations' };
+
+const codes: Readonly<Record<Refusal['kind'], string>> = {
+  invalid: 'INVALID_ARGUMENT',
+  'cleartext-url': 'INVALID_ARGUMENT',
+  'private-address': 'INVALID_ARGUMENT',
+  'not-found': 'NOT_FOUND',
+  'not-empty': 'INVALID_STATE',
+  'several-organizations': 'INVALID_STATE',
+};
+
+/**
+ * A change that is refused. The store raises LocalErrors of the same codes: INVALID_STATE for an id that is taken, NOT_FOUND for a missing owner, so
+ * the code of any LocalError decides the status of an answer.
+ */
+export class AdministrationError extends LocalError {
+  readonly refusal: Refusal;
+
+  /** @param message one clause for a person, without what to do about it: that depends on the caller */
+  constructor(refusal: Refusal, message: string) {
+    super(codes[refusal.kind], message);
+    this.refusal = refusal;
+  }
+}
+
+/** Refuses a value. @throws AdministrationError */
+export function invalid(message: string): never {
+  throw new AdministrationError({ kind: 'invalid' }, message);
+}
+
+/** Refuses unless a record was there. @param what names it in the message @throws AdministrationError */
+export function expectFound(found: boolean, record: RecordKind, id: string | null, what = `${record} ${id}`): void {
+  if (!found) throw new AdministrationError({ kind: 'not-found', record, id }, `there is no ${what}`);
+}

@@ -1,0 +1,129 @@
+/** The records of the store with their constraints: one suite over SQLite, over a database of another dialect, and over the model in memory. */
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { hashSecret } from '../../../server/storage/secrets.ts';
+import { openSqliteStore } from '../../../server/storage/sqlite.ts';
+import type { ApiKey, App, Store } from '../../../server/storage/store.ts';
+import { MemoryStore } from './memory-store.ts';
+import { openPostgresShaped } from './postgres-shaped.ts';
+
+const created = '2026-01-02T03:04:05.678Z';
+const fingerprint = 'ab'.repeat(32);
+
+let store: Store;
+
+async function seed(): Promise<void> {
+  await store.addOrganization({ organizationId: 'or-1', name: 'One', created });
+  await store.addProduct({ productId: 'pr-1', organizationId: 'or-1', name: null, created });
+  await store.addDevice({ productId: 'pr-1', deviceId: 'de-1', name: null, fingerprint, created });
+}
+
+const app: App = {
+  appId: 'ap-1',
+  organizationId: 'or-1',
+  name: null,
+  authType: 'NONE',
+  keyHash: hashSecret('sk-1'),
+  productIds: null,
+  created,
+};
+const key: ApiKey = {
+  organizationId: 'or-1',
+  apikeyId: 'ak-1',
+  name: 'ops',
+  enforceIpWhitelist: true,
+  isAdmin: false,
+  actions: ['svc:read', 'svc:write'],
+  ipWhiteList: [{ ip: '10.0.0.0/8', name: 'office' }, { ip: '::1' }],
+  created,
+};
+
+describe.each<[string, () => Promise<Store>]>([
+  ['SQLite', () => openSqliteStore(':memory:')],
+  ['a database of another dialect', openPostgresShaped],
+  ['the model in memory', async () => new MemoryStore()],
+])('records over %s', (_name, open) => {
+  beforeEach(async () => {
+    store = await open();
+  });
+  afterEach(() => store.close());
+
+  test('come back as they were put in', async () => {
+    await seed();
+    await store.addApp(app);
+    await store.addApiKey(key, hashSecret('secret'));
+    expect(await store.organizations()).toEqual([{ organizationId: 'or-1', name: 'One', created }]);
+    expect(await store.product('pr-1')).toEqual({ productId: 'pr-1', organizationId: 'or-1', name: null, created });
+    const device = { productId: 'pr-1', deviceId: 'de-1', organizationId: 'or-1', name: null, fingerprint, created };
+    expect(await store.device('pr-1', 'de-1')).toEqual(device);
+    expect(await store.devices('pr-1')).toEqual([device]);
+    expect(await store.devicesByFingerprint(fingerprint)).toEqual([device]);
+    expect(await store.appByKey(hashSecret('sk-1'))).toEqual(app);
+    expect(await store.apiKey('ak-1')).toEqual(key);
+    expect(await store.apiKeys('or-1')).toEqual([key]);
+    expect(await store.apiKeyHash('ak-1')).toBe(hashSecret('secret'));
+  });
+
+  test('that are not there are null, empty or false', async () => {
+    expect(await store.organization('or-x')).toBeNull();
+    expect(await store.product('pr-x')).toBeNull();
+    expect(await store.device('pr-x', 'de-x')).toBeNull();
+    expect(await store.appByKey('00')).toBeNull();
+    expect(await store.apiKey('ak-x')).toBeNull();
+    expect(await store.apiKeyHash('ak-x')).toBeNull();
+    expect(await store.tokens('pr-x', 'de-x')).toEqual([]);
+    expect(await store.removeProduct('pr-x')).toBe(false);
+    expect(await store.setFingerprint('pr-x', 'de-x', fingerprint)).toBe(false);
+  });
+
+  test('refuse a taken id and a missing owner with a sentence', async () => {
+    await seed();
+    await store.addApp(app);
+    await expect(store.addProduct({ productId: 'pr-1', organizationId: 'or-1', name: null, created })).rejects.toMatchObject({
+      code: 'INVALID_STATE',
+      message: 'product pr-1 exists already',
+    });
+    await expect(store.addApp({ ...app, appId: 'ap-2' })).rejects.toMatchObject({ code: 'INVALID_STATE' });
+    await expect(store.addDevice({ productId: 'pr-2', deviceId: 'd', name: null, fingerprint: null, created })).rejects.toMatchObject({
+      code: 'NOT_FOUND',
+      message: 'there is no product pr-2',
+    });
+    await expect(store.replaceTokens('pr-1', 'de-2', ['aa'])).rejects.toMatchObject({ code: 'NOT_FOUND' });
+    await expect(store.addApiKey({ ...key, organizationId: 'or-2' }, 'aa')).rejects.toMatchObject({ code: 'NOT_FOUND' });
+    const limited = { ...app, appId: 'ap-3', keyHash: 'other', productIds: ['pr-1', 'pr-9'] };
+    await expect(store.addApp(limited)).rejects.toMatchObject({ code: 'NOT_FOUND' });
+    expect((await store.apps()).map(({ appId }) => appId)).toEqual(['ap-1']);
+  });
+
+  test('go with what they belong to', async () => {
+    await seed();
+    await store.addApp({ ...app, productIds: ['pr-1'] });
+    await store.replaceTokens('pr-1', 'de-1', ['aa', 'bb']);
+    await store.removeProduct('pr-1');
+    expect(await store.device('pr-1', 'de-1')).toBeNull();
+    expect(await store.tokens('pr-1', 'de-1')).toEqual([]);
+    expect((await store.appByKey(app.keyHash))?.productIds).toEqual([]);
+    await store.removeOrganization('or-1');
+    expect(await store.apps()).toEqual([]);
+  });
+
+  test('tokens are replaced as a whole, duplicates counted once', async () => {
+    await seed();
+    await store.replaceTokens('pr-1', 'de-1', ['aa', 'bb', 'aa']);
+    expect((await store.tokens('pr-1', 'de-1')).sort()).toEqual(['aa', 'bb']);
+    await store.replaceTokens('pr-1', 'de-1', ['cc']);
+    expect(await store.tokens('pr-1', 'de-1')).toEqual(['cc']);
+    await store.replaceTokens('pr-1', 'de-1', []);
+    expect(await store.tokens('pr-1', 'de-1')).toEqual([]);
+  });
+
+  test('the default organization is made when there is none, and refused when there are several', async () => {
+    const fresh = { organizationId: 'or-a', name: 'default', created };
+    expect(await store.defaultOrganization(fresh)).toEqual(fresh);
+    expect(await store.defaultOrganization({ ...fresh, organizationId: 'or-b' })).toEqual(fresh);
+    await store.addOrganization({ organizationId: 'or-c', name: null, created });
+    await expect(store.defaultOrganization(fresh)).rejects.toMatchObject({
+      code: 'INVALID_STATE',
+      message: 'there are several organizations',
+    });
+  });
+});

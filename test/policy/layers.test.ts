@@ -42,7 +42,7 @@ const packages: Record<string, RegExp> = {
 const folders = ['core-as', 'bindings', 'protocol', 'transport', 'device', 'client', 'server', 'cli'];
 
 /** Top folders whose inside has an order: one line each in ARCHITECTURE.md. */
-const ordered = ['core-as', 'protocol', 'transport', 'device', 'client'];
+const ordered = ['core-as', 'protocol', 'transport', 'device', 'client', 'server'];
 /** Top folders that have none: too few files. */
 const unordered = ['bindings', 'cli'];
 

@@ -16,12 +16,12 @@ import type { Session } from '../transport/session/index.ts';
 import { ConcurrencyLimit } from './concurrency-limit.ts';
 import { ClientApi } from './station/client-api.ts';
 import { DeviceApi } from './station/device-api.ts';
+import type { Directory } from './station/directory.ts';
 import { OutboundApi, type OutboundOptions } from './station/outbound-api.ts';
 import { Presence } from './station/presence.ts';
 import { addressKey } from './station/rates.ts';
 import { Relay } from './station/relay.ts';
 import { defaultSettings, type StationSettings } from './station/settings.ts';
-import { Waiters } from './station/waiters.ts';
 import type { Sealer } from './storage/sealing.ts';
 import type { Store } from './storage/store.ts';
 
@@ -65,19 +65,32 @@ export class Basestation {
   readonly #relay: Relay;
   readonly #outbound: OutboundApi;
   readonly #presence: Presence;
-  readonly #waiters: Waiters;
+  readonly #clients: ClientApi;
   readonly #arrivals: Router<Session>;
   readonly #settings: StationSettings;
   readonly #sessions: ConcurrencyLimit;
 
-  /** @throws LocalError PORT_IN_USE, PRIVILEGED_PORT, INVALID_ARGUMENT (host) */
-  static async open(environment: Environment, options: BasestationOptions): Promise<Basestation> {
+  /**
+   * @param directoryOf what says where devices are attached, from the devices attached here, which are the default
+   * @throws LocalError PORT_IN_USE, PRIVILEGED_PORT, INVALID_ARGUMENT (host)
+   */
+  static async open(
+    environment: Environment,
+    options: BasestationOptions,
+    directoryOf: (here: Presence) => Directory = (here) => here,
+  ): Promise<Basestation> {
     const settings = { ...defaultSettings, ...options.settings };
     const host = await Host.open(environment, hostConfig(options, settings));
-    return new Basestation(environment, options, settings, host);
+    return new Basestation(environment, options, settings, host, directoryOf);
   }
 
-  private constructor(environment: Environment, options: BasestationOptions, settings: StationSettings, host: Host) {
+  private constructor(
+    environment: Environment,
+    options: BasestationOptions,
+    settings: StationSettings,
+    host: Host,
+    directoryOf: (here: Presence) => Directory,
+  ) {
     const { store, resetSecret, sealer, outbound } = options;
     const { clock, crypto } = environment;
     const send: Host['send'] = (datagram, path) => host.send(datagram, path);
@@ -85,16 +98,15 @@ export class Basestation {
     this.#sessions = new ConcurrencyLimit({ perKey: settings.connectionsPerAddress });
     this.#host = host;
     this.#presence = new Presence();
-    this.#waiters = new Waiters(settings);
     this.#relay = new Relay({ clock, crypto, resetSecret, limits: settings.routes, routeIdleTimeout: settings.routeIdleTimeout, send });
-    const shared = { environment, store, settings, presence: this.#presence, waiters: this.#waiters };
-    const devices = new DeviceApi(shared);
+    const shared = { environment, store, settings, presence: this.#presence };
+    this.#clients = new ClientApi({ environment, store, settings, directory: directoryOf(this.#presence), relay: this.#relay });
+    const devices = new DeviceApi({ ...shared, onAttached: (device) => this.#clients.attached(device) });
     this.#outbound = new OutboundApi({ ...shared, sealer, ...outbound });
     this.#outbound.addTo(devices.router);
-    const clients = new ClientApi({ ...shared, relay: this.#relay });
     this.#arrivals = new Router<Session>({ onError: (error) => environment.log.error('request failed', { error: String(error) }) })
       .on('POST', DevicePath.ATTACH, (request) => devices.attach(request))
-      .on('POST', ClientPath.CONNECT, (request) => clients.connect(request));
+      .on('POST', ClientPath.CONNECT, (request) => this.#clients.connect(request));
     host.intercept(this.#relay.intercept);
     host.onSession = (session) => this.#arrived(session);
   }
@@ -117,8 +129,8 @@ export class Basestation {
   stats(): Readonly<Record<string, number>> {
     return {
       attached: this.#presence.size,
-      waiting: this.#waiters.size,
       outbound: this.#outbound.size,
+      ...this.#clients.stats(),
       ...this.#relay.stats(),
       ...this.#host.stats(),
     };
@@ -142,7 +154,7 @@ export class Basestation {
       if (session.router === this.#arrivals) void session.close(CloseCode.NO_ERROR, 'neither attached nor connected');
     };
     const cancel = this.#host.environment.clock.schedule(this.#settings.arrivalTimeout, giveUp);
-    session.on('cancelled', (exchange) => this.#waiters.removeExchange(session, exchange));
+    session.on('cancelled', (exchange) => this.#clients.cancelled(session, exchange));
     session.on('closed', () => {
       cancel();
       release();
@@ -152,7 +164,7 @@ export class Basestation {
 
   #ended(session: Session): void {
     this.#presence.remove(session);
-    this.#waiters.removeSession(session);
+    this.#clients.ended(session);
     this.#relay.closeChannel(session);
   }
 }

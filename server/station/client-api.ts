@@ -1,9 +1,9 @@
 /**
  * Client → base station: `POST /client/connect`.
  *
- * 1. Rates: by the client's address. 2. Admission: `checks.ts`. 3. The device must be attached; an observing request with Wait is told
- * to wait, and goes on here when the device attaches. 4. At most five connects a second to one device. 5. A route is made and the device asked
- * with the Initiate; its Respond travels back with the client's route id. A device that does not answer in time counts as not attached.
+ * 1. Rates: by the client's address. 2. Admission: `checks.ts`. 3. The directory is asked where the device is attached (`lookups.ts`); if nowhere, an observing
+ * request with Wait is told to wait, and continues here when the device attaches. 4. At most five connects a second to one device. 5. A route is made and the
+ * device asked with the Initiate; its Respond travels back with the client's route id. A device that does not answer in time counts as not attached.
  */
 import { type CoapReply, type CoapResponse, type RoutedRequest, Router, Status, textReply } from '../../protocol/coap/index.ts';
 import {
@@ -23,18 +23,20 @@ import type { Environment } from '../../transport/environment.ts';
 import type { Session } from '../../transport/session/index.ts';
 import type { Store } from '../storage/store.ts';
 import { checkConnect } from './checks.ts';
-import { type Attached, deviceName, type Presence } from './presence.ts';
+import type { DeviceIds, Directory } from './directory.ts';
+import { type LookupResult, Lookups } from './lookups.ts';
+import type { PendingConnect } from './pending-connects.ts';
+import { deviceName } from './presence.ts';
 import { addressKey, BURST_SECONDS, Rates, tooMany } from './rates.ts';
 import type { Relay } from './relay.ts';
 import type { StationSettings } from './settings.ts';
-import type { Waiters } from './waiters.ts';
+import { Waiters } from './waiters.ts';
 
 export interface ClientApiOptions {
   environment: Environment;
   store: Store;
   settings: StationSettings;
-  presence: Presence;
-  waiters: Waiters;
+  directory: Directory;
   relay: Relay;
 }
 
@@ -44,25 +46,55 @@ export class ClientApi {
   readonly #options: ClientApiOptions;
   readonly #perAddress: Rates;
   readonly #perDevice: Rates;
+  readonly #lookups: Lookups;
+  readonly #waiters: Waiters;
 
   constructor(options: ClientApiOptions) {
-    const { environment, settings } = options;
+    const { environment, settings, directory } = options;
+    const { clock, log } = environment;
     this.#options = options;
     this.#perAddress = new Rates(settings.connectsPerAddress, BURST_SECONDS * settings.connectsPerAddress);
     this.#perDevice = new Rates(settings.connectsPerDevice, settings.connectsPerDevice);
-    this.router = new Router<Session>({ onError: (error) => environment.log.error('client request failed', { error: String(error) }) }).on(
+    const limits = { perKey: settings.lookupsPerAddress, total: settings.lookups };
+    this.#lookups = new Lookups({ directory, clock, log, limits, timeout: settings.lookupTimeout });
+    this.#waiters = new Waiters(settings);
+    this.router = new Router<Session>({ onError: (error) => log.error('client request failed', { error: String(error) }) }).on(
       'POST',
       ClientPath.CONNECT,
       (request) => this.connect(request),
     );
   }
 
+  /** Clients that wait for a device, and questions to the directory that it has not settled. */
+  stats(): { readonly waiting: number; readonly lookups: number } {
+    return { waiting: this.#waiters.size, lookups: this.#lookups.size };
+  }
+
+  /** A device attached: its clients are served after its answer is out. */
+  attached(device: DeviceIds): void {
+    this.#lookups.attached(device);
+    this.#options.environment.clock.defer(() => this.#waiters.serve(device));
+  }
+
+  /** A client gave its request up. */
+  cancelled(session: Session, exchange: number): void {
+    this.#lookups.removeExchange(session, exchange);
+    this.#waiters.removeExchange(session, exchange);
+  }
+
+  /** The session of a client ended. */
+  ended(session: Session): void {
+    this.#lookups.removeSession(session);
+    this.#waiters.removeSession(session);
+  }
+
   /** Also served to sessions that have not said what they are: this one then is a client. */
   async connect(request: RoutedRequest<Session>): Promise<CoapReply> {
-    const { environment, presence, store } = this.#options;
+    const { environment, store } = this.#options;
     const session = request.context;
     session.router = this.router;
-    const wait = this.#perAddress.take(addressKey(session.path), environment.clock.now());
+    const address = addressKey(session.path);
+    const wait = this.#perAddress.take(address, environment.clock.now());
     if (wait > 0) return tooMany(wait);
     const connect = decodeConnectRequest(request.payload);
     const checked = await checkConnect(store, connect);
@@ -70,8 +102,9 @@ export class ClientApi {
       environment.log.debug('connect refused', { device: deviceName(connect), reason: stationCodeMeaning(checked.refused)?.message });
       return stationReply(checked.refused);
     }
-    const attached = presence.find(connect);
-    if (attached !== null) return this.#reach(session, attached, connect);
+    const located = await this.#locate({ device: connect, session, exchange: request.exchange }, address);
+    if ('refused' in located) return located.refused;
+    if (located.device !== null) return this.#reach(session, located.device, connect);
     return request.observe && connect.wait === true ? this.#wait(request, connect) : stationReply(StationCode.NOT_ATTACHED);
   }
 
@@ -81,18 +114,21 @@ export class ClientApi {
   }
 
   #await(session: Session, exchange: number, connect: ConnectRequest): boolean {
-    return this.#options.waiters.add(connect, { session, exchange, serve: () => void this.#serve(session, exchange, connect) });
+    return this.#waiters.add({ device: connect, session, exchange, serve: () => void this.#serve(session, exchange, connect) });
   }
 
   /** The device has attached. Its record may have changed meanwhile, so admission is asked again. */
   async #serve(session: Session, exchange: number, connect: ConnectRequest): Promise<void> {
-    const { environment, presence, store } = this.#options;
+    const { environment, store } = this.#options;
     try {
       const checked = await checkConnect(store, connect);
-      const attached = presence.find(connect);
-      if ('refused' in checked) session.notify(exchange, stationReply(checked.refused));
-      else if (attached === null) this.#awaitAgain(session, exchange, connect);
-      else this.#served(session, exchange, connect, await this.#reach(session, attached, connect));
+      const located =
+        'refused' in checked
+          ? { refused: stationReply(checked.refused) }
+          : await this.#locate({ device: connect, session, exchange }, addressKey(session.path));
+      if ('refused' in located) this.#served(session, exchange, connect, located.refused);
+      else if (located.device === null) this.#awaitAgain(session, exchange, connect);
+      else this.#served(session, exchange, connect, await this.#reach(session, located.device, connect));
     } catch (error) {
       environment.log.error('connect after waiting failed', { error: String(error) });
       session.notify(exchange, textReply(Status.INTERNAL_SERVER_ERROR, 'Internal error'));
@@ -101,10 +137,10 @@ export class ClientApi {
 
   /** Many may have waited for one device: who comes too early waits on, and is tried again. */
   #served(session: Session, exchange: number, connect: ConnectRequest, reply: CoapReply): void {
-    const { environment, waiters } = this.#options;
+    const { clock } = this.#options.environment;
     if (reply.status !== Status.TOO_MANY_REQUESTS) session.notify(exchange, reply);
     else if (this.#awaitAgain(session, exchange, connect)) {
-      environment.clock.schedule((reply.maxAge ?? 1) * 1000, () => waiters.serve(connect));
+      clock.schedule((reply.maxAge ?? 1) * 1000, () => this.#waiters.serve(connect));
     }
   }
 
@@ -115,22 +151,28 @@ export class ClientApi {
     return waits;
   }
 
-  async #reach(client: Session, device: Attached, { initiate }: ConnectRequest): Promise<CoapReply> {
+  /** The session of the device, null when it is attached nowhere, or what the client is answered instead. */
+  async #locate(connect: PendingConnect, address: string): Promise<{ device: Session | null } | { refused: CoapReply }> {
+    const result = await this.#lookups.locate(connect, address);
+    return 'failure' in result ? { refused: lookupRefusals[result.failure] } : { device: result.location?.session ?? null };
+  }
+
+  async #reach(client: Session, device: Session, connect: ConnectRequest): Promise<CoapReply> {
     const { environment, relay } = this.#options;
-    const wait = this.#perDevice.take(deviceName(device), environment.clock.now());
+    const wait = this.#perDevice.take(deviceName(connect), environment.clock.now());
     if (wait > 0) return tooMany(wait);
-    const end = relay.open(client, device.session);
+    const end = relay.open(client, device);
     if (end === null) return textReply(Status.SERVICE_UNAVAILABLE, 'Too many routes');
     const refusal = (reply: CoapReply): CoapReply => {
       relay.close(end);
       return reply;
     };
     try {
-      const response = await this.#ask(device, end, initiate);
+      const response = await this.#ask(device, end, connect.initiate);
       if (response.status >= 300) return refusal(passedOn(response));
       const { respond } = decodeP2pConnectAnswer(response.payload);
-      if (!client.isOpen || !device.session.isOpen) return refusal(stationReply(StationCode.NOT_ATTACHED));
-      environment.log.debug('client connected', { device: deviceName(device), address: client.path.key });
+      if (!client.isOpen || !device.isOpen) return refusal(stationReply(StationCode.NOT_ATTACHED));
+      environment.log.debug('client connected', { device: deviceName(connect), address: client.path.key });
       return answer(this.#connected(client, end, respond));
     } catch (error) {
       if (error instanceof RemoteError && (error.code === 'PARSE' || error.code === 'BAD_RESPONSE')) {
@@ -142,9 +184,9 @@ export class ClientApi {
     }
   }
 
-  #ask({ session }: Attached, { other }: RouteEnd, initiate: Uint8Array | undefined): Promise<CoapResponse> {
+  #ask(device: Session, { other }: RouteEnd, initiate: Uint8Array | undefined): Promise<CoapResponse> {
     const body = { route: other.id, routeResetToken: other.resetToken, ...(initiate === undefined ? {} : { initiate }) };
-    return session.request({
+    return device.request({
       method: 'POST',
       path: StationPath.P2P_CONNECT,
       contentFormat: CONTENT_FORMAT_CBOR,
@@ -163,6 +205,16 @@ export class ClientApi {
     });
   }
 }
+
+/** s after which a client may try again when too many ask. */
+const BUSY_SECONDS = 1;
+
+const lookupRefusals: Readonly<Record<Extract<LookupResult, { failure: string }>['failure'], CoapReply>> = {
+  busy: tooMany(BUSY_SECONDS),
+  unanswered: textReply(Status.SERVICE_UNAVAILABLE, 'The base station cannot tell where the device is'),
+  // Never sent: the client is gone, or the base station stops.
+  cancelled: textReply(Status.SERVICE_UNAVAILABLE, 'The base station stops'),
+};
 
 function answer(payload: Uint8Array): CoapReply {
   return { status: Status.CREATED, contentFormat: CONTENT_FORMAT_CBOR, payload };

@@ -19,17 +19,18 @@ import type { Session } from '../../transport/session/index.ts';
 import { hashSecret } from '../storage/secrets.ts';
 import type { Store } from '../storage/store.ts';
 import { checkAttach } from './checks.ts';
+import type { DeviceIds } from './directory.ts';
 import { type Attached, deviceName, type Presence } from './presence.ts';
 import { addressKey, BURST_SECONDS, Rates, tooMany } from './rates.ts';
 import type { StationSettings } from './settings.ts';
-import type { Waiters } from './waiters.ts';
 
 export interface DeviceApiOptions {
   environment: Environment;
   store: Store;
   settings: StationSettings;
   presence: Presence;
-  waiters: Waiters;
+  /** A device has attached; its answer is not out yet. */
+  onAttached: (device: DeviceIds) => void;
 }
 
 /** What devices may ask. */
@@ -67,16 +68,15 @@ export class DeviceApi {
   }
 
   #attached(entry: Attached): void {
-    const { environment, presence, waiters } = this.#options;
+    const { environment, presence, onAttached } = this.#options;
     const replaced = presence.add(entry);
     entry.session.router = this.router;
     environment.log.info(replaced ? 'device attached again' : 'device attached', {
       device: deviceName(entry),
       address: entry.session.path.key,
     });
+    onAttached(entry);
     if (replaced) void replaced.session.close(CloseCode.REPLACED, stationCodeMeaning(StationCode.REPLACED)!.message);
-    // The answer goes out before what the waiting clients ask of the device.
-    environment.clock.defer(() => waiters.serve(entry));
   }
 
   #answer(session: Session): Uint8Array {

@@ -1,18 +1,17 @@
 /**
- * Which devices are attached, over which session: in memory only, gone with the process, as the sessions are.
- * One session per device; the newest attach wins.
+ * Which devices are attached, over which session: in memory only, gone with the process, as the sessions are. The
+ * directory of a base station. One session per device; the newest attach wins.
  */
 import type { Session } from '../../transport/session/index.ts';
+import type { DeviceIds, Directory, Location } from './directory.ts';
 
 /** A device and the session it is attached over. */
-export interface Attached {
-  readonly productId: string;
-  readonly deviceId: string;
+export interface Attached extends DeviceIds {
   readonly session: Session;
 }
 
 /** The attached devices of a base station. */
-export class Presence {
+export class Presence implements Directory {
   readonly #byDevice = new Map<string, Attached>();
   readonly #bySession = new Map<Session, Attached>();
 
@@ -32,8 +31,9 @@ export class Presence {
     return earlier;
   }
 
-  find(device: { productId: string; deviceId: string }): Attached | null {
-    return this.#byDevice.get(deviceName(device)) ?? null;
+  async locate(device: DeviceIds): Promise<Location | null> {
+    const entry = this.#byDevice.get(deviceName(device));
+    return entry === undefined ? null : { at: 'here', session: entry.session };
   }
 
   ofSession(session: Session): Attached | null {
@@ -50,6 +50,6 @@ export class Presence {
 }
 
 /** One text per device; the dot stands in no id. */
-export function deviceName({ productId, deviceId }: { productId: string; deviceId: string }): string {
+export function deviceName({ productId, deviceId }: DeviceIds): string {
   return `${productId}.${deviceId}`;
 }

@@ -28,6 +28,10 @@ export interface StationSettings {
   waitersPerDevice: number;
   waitersPerSession: number;
   waiters: number;
+  /** Connects that wait for the directory, of one address (IPv4) or /64 (IPv6), and over all; ms the directory may take for one. */
+  lookupsPerAddress: number;
+  lookups: number;
+  lookupTimeout: number;
   /** ms a device may take to answer a connect before it counts as not attached (PROTOCOL.md §7). */
   answerTimeout: number;
   /** ms a session may take to say whether it is a device's or a client's. */
@@ -52,6 +56,9 @@ export const defaultSettings: StationSettings = {
   waitersPerDevice: 100,
   waitersPerSession: 16,
   waiters: 10_000,
+  lookupsPerAddress: 1_000,
+  lookups: 10_000,
+  lookupTimeout: 2_000,
   answerTimeout: 4_000,
   arrivalTimeout: 30_000,
   routeIdleTimeout: 300_000,

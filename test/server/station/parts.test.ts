@@ -10,26 +10,28 @@ const session = (name: string): Session => ({ name }) as unknown as Session;
 const device = { productId: 'pr-1', deviceId: 'de-1' };
 
 describe('Presence', () => {
-  test('the newest session of a device wins, and the end of an older one changes nothing', () => {
+  const located = async (presence: Presence): Promise<Session | null> => (await presence.locate(device))?.session ?? null;
+
+  test('the newest session of a device wins, and the end of an older one changes nothing', async () => {
     const presence = new Presence();
     const [old, fresh] = [session('old'), session('fresh')];
     expect(presence.add({ ...device, session: old })).toBeNull();
     expect(presence.add({ ...device, session: fresh })).toMatchObject({ session: old });
     presence.remove(old);
-    expect(presence.find(device)?.session).toBe(fresh);
+    expect(await presence.locate(device)).toEqual({ at: 'here', session: fresh });
     expect(presence.ofSession(old)).toBeNull();
     presence.remove(fresh);
-    expect(presence.find(device)).toBeNull();
+    expect(await located(presence)).toBeNull();
     expect(presence.size).toBe(0);
   });
 
-  test('attaching again on the same session replaces nothing, also under another name', () => {
+  test('attaching again on the same session replaces nothing, also under another name', async () => {
     const presence = new Presence();
     const one = session('one');
     presence.add({ ...device, session: one });
     expect(presence.add({ ...device, session: one })).toBeNull();
     expect(presence.add({ productId: 'pr-1', deviceId: 'de-2', session: one })).toBeNull();
-    expect(presence.find(device)).toBeNull();
+    expect(await located(presence)).toBeNull();
     expect(presence.size).toBe(1);
   });
 });
@@ -41,10 +43,15 @@ describe('Waiters', () => {
   test('are served once, in order, and only for their device', () => {
     const waiters = new Waiters(limits);
     const served: string[] = [];
-    const waiter = (name: string) => ({ session: session(name), exchange: 1, serve: () => served.push(name) });
-    expect(waiters.add(device, waiter('a'))).toBe(true);
-    expect(waiters.add(device, waiter('b'))).toBe(true);
-    expect(waiters.add(other, waiter('c'))).toBe(true);
+    const waiter = (name: string, where = device) => ({
+      device: where,
+      session: session(name),
+      exchange: 1,
+      serve: () => served.push(name),
+    });
+    expect(waiters.add(waiter('a'))).toBe(true);
+    expect(waiters.add(waiter('b'))).toBe(true);
+    expect(waiters.add(waiter('c', other))).toBe(true);
     waiters.serve(device);
     waiters.serve(device);
     expect(served).toEqual(['a', 'b']);
@@ -54,7 +61,7 @@ describe('Waiters', () => {
   test('are bounded per device, per session and in all, and go with their session', () => {
     const waiters = new Waiters(limits);
     const one = session('one');
-    const add = (where: typeof device, who: Session): boolean => waiters.add(where, { session: who, exchange: 1, serve: () => {} });
+    const add = (where: typeof device, who: Session): boolean => waiters.add({ device: where, session: who, exchange: 1, serve: () => {} });
     expect([add(device, one), add(device, one), add(other, one)]).toEqual([true, true, false]);
     expect(add(device, session('two'))).toBe(false);
     expect(add(other, session('two'))).toBe(true);
@@ -66,8 +73,8 @@ describe('Waiters', () => {
 
   test('may be added again while they are served', () => {
     const waiters = new Waiters(limits);
-    const again = { session: session('one'), exchange: 1, serve: () => void waiters.add(device, again) };
-    waiters.add(device, again);
+    const again = { device, session: session('one'), exchange: 1, serve: () => void waiters.add(again) };
+    waiters.add(again);
     waiters.serve(device);
     expect(waiters.size).toBe(1);
   });

@@ -16,6 +16,8 @@ import {
 } from '../../../protocol/control/index.ts';
 import type { PrivateKey } from '../../../protocol/crypto-host.ts';
 import { Basestation, type BasestationOptions, type StationSettings } from '../../../server/index.ts';
+import type { Directory } from '../../../server/station/directory.ts';
+import type { Presence } from '../../../server/station/presence.ts';
 import { Sealer } from '../../../server/storage/sealing.ts';
 import { hashSecret } from '../../../server/storage/secrets.ts';
 import { openSqliteStore } from '../../../server/storage/sqlite.ts';
@@ -36,6 +38,8 @@ export class World {
   readonly sealer = new Sealer(new Uint8Array(32));
   /** What the station does with the outside; counts from the next start. */
   outbound: NonNullable<BasestationOptions['outbound']> = {};
+  /** What says where devices are attached; counts from the next start. */
+  directoryOf: (here: Presence) => Directory = (here) => here;
   identity!: PrivateKey;
   resetSecret!: Uint8Array;
   station!: Basestation;
@@ -83,9 +87,9 @@ export class World {
     this.#machine = environment;
     this.identity ??= environment.crypto.generateKey();
     this.resetSecret ??= environment.crypto.randomBytes(32);
-    const { identity, resetSecret, store, settings, sealer, outbound } = this;
+    const { identity, resetSecret, store, settings, sealer, outbound, directoryOf } = this;
     this.station = await this.sim.settle(
-      Basestation.open(environment, { identity, resetSecret, store, settings, sealer, port: PORT, outbound }),
+      Basestation.open(environment, { identity, resetSecret, store, settings, sealer, port: PORT, outbound }, directoryOf),
     );
   }
 

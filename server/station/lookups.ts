@@ -1,0 +1,144 @@
+/**
+ * Asks the directory on behalf of clients, and holds what is pending.
+ *
+ * - Bounded: so many questions of one client's address and over all. A slot is released when the directory settles, so
+ *   that one that settles late, or never, has no more than these to remember. A client gets its answer, or none, within
+ *   the time allowed.
+ * - Current: an answer that names no open session is asked for again when the device attached in the meantime; a client
+ *   does not wait for an attach that it missed.
+ * - Over with the client: when its session or its request ends (all sessions do when the base station stops), the
+ *   directory is told to give up and its answer no longer counts.
+ */
+import type { Clock, Log } from '../../transport/environment.ts';
+import type { Session } from '../../transport/session/index.ts';
+import { ConcurrencyLimit } from '../concurrency-limit.ts';
+import type { DeviceIds, Directory, Location } from './directory.ts';
+import { type PendingConnect, PendingConnects } from './pending-connects.ts';
+import { deviceName } from './presence.ts';
+
+export interface LookupOptions {
+  directory: Directory;
+  clock: Clock;
+  log: Log;
+  /** Of one address (IPv4) or /64 (IPv6), and over all. */
+  limits: { perKey: number; total: number };
+  /** ms the directory may take. */
+  timeout: number;
+}
+
+/**
+ * location: where the device is attached, over an open session. busy: too many are pending. unanswered: the directory
+ * failed, or took too long. cancelled: the client does not wait for the answer.
+ */
+export type LookupResult = { readonly location: Location | null } | { readonly failure: 'busy' | 'unanswered' | 'cancelled' };
+
+const CANCELLED: LookupResult = { failure: 'cancelled' };
+
+interface Lookup extends PendingConnect {
+  /** Makes its signal when a directory reads it: one that answers at once does not pay for it. */
+  readonly controller: AbortController;
+  /** The device has attached since the directory was asked. */
+  attached: boolean;
+  /** What the client is given; the first result counts. */
+  result: LookupResult | null;
+  /** Called with the result of a lookup that is pending. */
+  onResult: ((result: LookupResult) => void) | null;
+}
+
+/** All questions of a base station to its directory. */
+export class Lookups {
+  readonly #options: LookupOptions;
+  readonly #limit: ConcurrencyLimit;
+  readonly #pending = new PendingConnects<Lookup>();
+  /** Attaches so far. */
+  #attaches = 0;
+
+  constructor(options: LookupOptions) {
+    this.#options = options;
+    this.#limit = new ConcurrencyLimit(options.limits);
+  }
+
+  /** Questions that the directory has not settled. */
+  get size(): number {
+    return this.#limit.size;
+  }
+
+  /** Where the device of a connect is. Never rejects. @param address of the client, as `addressKey` gives it */
+  async locate(connect: PendingConnect, address: string): Promise<LookupResult> {
+    if (!connect.session.isOpen) return CANCELLED;
+    const release = this.#limit.acquire(address);
+    if (release === null) return { failure: 'busy' };
+    const { device, session, exchange } = connect;
+    const lookup: Lookup = { device, session, exchange, controller: new AbortController(), attached: false, result: null, onResult: null };
+    const attaches = this.#attaches;
+    void this.#ask(lookup).finally(release);
+    // The directory of this process has answered after one turn of the microtasks: its answer costs no timer, no index.
+    await null;
+    if (lookup.result !== null) return lookup.result;
+    lookup.attached = attaches !== this.#attaches;
+    return this.#pend(lookup);
+  }
+
+  /** A device attached: what is pending for it may be about the time before. */
+  attached(device: DeviceIds): void {
+    this.#attaches++;
+    for (const lookup of this.#pending.ofDevice(device)) lookup.attached = true;
+  }
+
+  /** The session of a client ended. */
+  removeSession(session: Session): void {
+    this.#cancel([...this.#pending.ofSession(session)]);
+  }
+
+  /** A client gave its request up. */
+  removeExchange(session: Session, exchange: number): void {
+    this.#cancel(this.#pending.ofExchange(session, exchange));
+  }
+
+  #pend(lookup: Lookup): Promise<LookupResult> {
+    const { clock, timeout } = this.#options;
+    return new Promise((resolve) => {
+      this.#pending.add(lookup);
+      const cancelTimer = clock.schedule(timeout, () => this.#giveUp(lookup, this.#unanswered(lookup, 'no answer in time')));
+      lookup.onResult = (result) => {
+        this.#pending.remove(lookup);
+        cancelTimer();
+        resolve(result);
+      };
+    });
+  }
+
+  async #ask(lookup: Lookup): Promise<void> {
+    try {
+      let location: Location | null;
+      do {
+        lookup.attached = false;
+        location = await this.#options.directory.locate(lookup.device, lookup.controller);
+        if (location?.session.isOpen !== true) location = null;
+      } while (location === null && lookup.attached && lookup.result === null);
+      this.#settle(lookup, { location });
+    } catch (error) {
+      if (lookup.result === null) this.#settle(lookup, this.#unanswered(lookup, String(error)));
+    }
+  }
+
+  #settle(lookup: Lookup, result: LookupResult): void {
+    if (lookup.result !== null) return;
+    lookup.result = result;
+    lookup.onResult?.(result);
+  }
+
+  #unanswered({ device }: PendingConnect, reason: string): LookupResult {
+    this.#options.log.warn('the directory does not tell where a device is', { device: deviceName(device), reason });
+    return { failure: 'unanswered' };
+  }
+
+  #cancel(lookups: readonly Lookup[]): void {
+    for (const lookup of lookups) this.#giveUp(lookup, CANCELLED);
+  }
+
+  #giveUp(lookup: Lookup, result: LookupResult): void {
+    this.#settle(lookup, result);
+    lookup.controller.abort();
+  }
+}

@@ -1,6 +1,6 @@
 /**
- * How many of a kind run at a time, for each key (an address, a device) and over all, so that one peer cannot take every slot: sessions of an
- * address, calls of a device to the outside.
+ * How many of a kind run at a time, for each key (an address, a device) and over all, so that one peer cannot take
+ * every slot: sessions of an address, calls of a device to the outside.
  */
 
 /** Slots at a time; without a limit there are as many as are asked for. */
@@ -26,7 +26,10 @@ export class ConcurrencyLimit {
     return this.#size;
   }
 
-  /** Takes a slot. @returns what releases it, harmless to call twice; null when the key or all together have all they may have: nothing was taken */
+  /**
+   * Takes a slot. @returns what releases it, harmless to call twice; null when the key or all together have all they
+   * may have: nothing was taken
+   */
   acquire(key: string): (() => void) | null {
     const inUse = this.#inUse.get(key) ?? 0;
     if (inUse >= this.#perKey || this.#size >= this.#total) return null;

@@ -1,17 +1,19 @@
 /**
  * Special-purpose IP addresses: one table of prefixes, each with its kind and its source.
  *
- * It says what an address is, not what is allowed: a base station and a device each have a policy of their own over the kinds. The most specific
- * prefix decides. Sources: the IANA special-purpose address registries (RFC 6890), the RFCs named in the table, and the documentation of the
- * clouds.
+ * It says what an address is, not what is allowed: a base station and a device each have a policy of their own over the
+ * kinds. The most specific prefix decides. Sources: the IANA special-purpose address registries (RFC 6890), the RFCs
+ * named in the table, and the documentation of the clouds.
  */
 import { inPrefix, type Prefix, parsePrefix } from './address.ts';
 
 /**
  * - global: anywhere on the Internet
- * - private, shared, benchmarking, loopback: of a network of the operator's, of its provider, of a test bed, of this host
+ * - private, shared, benchmarking, loopback: of a network of the operator's, of its provider, of a test bed, of this
+ *   host
  * - link-local: of one link; clouds have their metadata service there
- * - cloud: a metadata or platform service of a cloud at an address that is not link-local. A caller that reaches one speaks as the machine
+ * - cloud: a metadata or platform service of a cloud at an address that is not link-local. A caller that reaches one
+ *   speaks as the machine
  * - this-network, multicast, broadcast: no single host has it
  * - translated: an IPv6 address with an IPv4 address inside, see {@link embeddedAddress}
  * - protocol, documentation, relay-anycast, reserved: of no host, or of none that a service is at

@@ -1,10 +1,16 @@
-/** What `svc admin` makes of a refusal of the administration: its own kind of error, with what to do about it on the command line. */
+/**
+ * What `svc admin` makes of a refusal of the administration: its own kind of error, with what to do about it on the
+ * command line.
+ */
 import { InvalidArgumentError } from 'commander';
 import { LocalError } from '../../protocol/errors/index.ts';
 import { AdministrationError, type Refusal } from '../../server/administration/index.ts';
 import { CommandError, UsageError } from '../frame/errors.ts';
 
-/** Runs part of a command. @throws UsageError, CommandError or LocalError in the place of an AdministrationError, with one line that says what to do */
+/**
+ * Runs part of a command. @throws UsageError, CommandError or LocalError in the place of an AdministrationError, with
+ * one line that says what to do
+ */
 export async function refusing<T>(run: () => T | Promise<T>): Promise<T> {
   try {
     return await run();

@@ -1,9 +1,10 @@
 /**
  * Where a tunnel service is: one numeric address, fixed when the service is added.
  *
- * A name is resolved once, and its address is pinned: an attacker with control of the name cannot move the service later. Nor can a name lead to
- * link-local, metadata, unspecified, multicast or broadcast addresses. An operator who means a link-local or metadata address writes it as a number; the
- * others no server has. Loopback is allowed: services of the device itself.
+ * A name is resolved once, and its address is pinned: an attacker with control of the name cannot move the service
+ * later. Nor can a name lead to link-local, metadata, unspecified, multicast or broadcast addresses. An operator who
+ * means a link-local or metadata address writes it as a number; the others no server has. Loopback is allowed: services
+ * of the device itself.
  */
 import { LocalError, RemoteError } from '../../protocol/errors/index.ts';
 import { canonicalAddress, parseAddress } from '../../transport/address.ts';

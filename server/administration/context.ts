@@ -6,7 +6,10 @@ import type { Store } from '../storage/store.ts';
 /** Where changes are made. */
 export interface Administration {
   readonly store: Store;
-  /** Seals keys for the store. Called only when something is sealed: a data directory makes its sealing key at first use. */
+  /**
+   * Seals keys for the store. Called only when something is sealed: a data directory makes its sealing key at first
+   * use.
+   */
   readonly sealer: () => Promise<Sealer>;
   /** Unix ms; `created` of new records. */
   readonly wallTime: () => number;

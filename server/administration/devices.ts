@@ -16,7 +16,9 @@ export interface NewDevice {
 /** A device as it was added; its organization is its product's. */
 export type AddedDevice = Omit<Device, 'organizationId'>;
 
-/** @throws AdministrationError; LocalError INVALID_STATE when the id is taken, NOT_FOUND when there is no such product */
+/**
+ * @throws AdministrationError; LocalError INVALID_STATE when the id is taken, NOT_FOUND when there is no such product
+ */
 export async function addDevice(administration: Administration, request: NewDevice): Promise<AddedDevice> {
   const { productId, deviceId = newId('de', administration.randomBytes), fingerprint, name } = request;
   checkDeviceIds(productId, deviceId);

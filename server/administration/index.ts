@@ -1,6 +1,6 @@
 /**
- * Administration of a base station: its records with their rules, as plain functions over a store. A command, a REST interface and a dashboard call the
- * same ones. No network, no printing.
+ * Administration of a base station: its records with their rules, as plain functions over a store. A command, a REST
+ * interface and a dashboard call the same ones. No network, no printing.
  *
  * Each kind of record has its file; `rules.ts` says what values may be, `refusal.ts` why a change is refused.
  */

@@ -1,9 +1,9 @@
 /**
  * IP allow lists of API keys: single addresses and CIDR prefixes, IPv4 and IPv6.
  *
- * IPv4-mapped IPv6 (`::ffff:a.b.c.d`, RFC 4291 §2.5.5.2) counts as the IPv4 address it carries, on either side of the comparison: a
- * dual-stack socket reports IPv4 peers in that form. Otherwise the families do not mix: `::/0` admits no IPv4 peer. Zone ids
- * (`%eth0`) are dropped from peers and refused in entries.
+ * IPv4-mapped IPv6 (`::ffff:a.b.c.d`, RFC 4291 §2.5.5.2) counts as the IPv4 address it carries, on either side of the
+ * comparison: a dual-stack socket reports IPv4 peers in that form. Otherwise the families do not mix: `::/0` admits no
+ * IPv4 peer. Zone ids (`%eth0`) are dropped from peers and refused in entries.
  */
 import { BlockList, isIPv4, isIPv6, SocketAddress } from 'node:net';
 

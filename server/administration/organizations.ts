@@ -1,4 +1,7 @@
-/** Organizations: what products and keys belong to. One makes itself at first use; more are for several customers on one base station. */
+/**
+ * Organizations: what products and keys belong to. One makes itself at first use; more are for several customers on one
+ * base station.
+ */
 import { LocalError } from '../../protocol/errors/index.ts';
 import { newId } from '../storage/secrets.ts';
 import type { Organization } from '../storage/store.ts';

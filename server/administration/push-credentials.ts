@@ -19,7 +19,10 @@ export interface NewPushCredential {
 /** The record of a push credential without its key. */
 export type PushCredentialRecord = Omit<PushCredential, 'sealedKey'>;
 
-/** @throws AdministrationError; LocalError INVALID_ARGUMENT for an unusable account, INVALID_STATE when the project has a credential */
+/**
+ * @throws AdministrationError; LocalError INVALID_ARGUMENT for an unusable account, INVALID_STATE when the project has
+ * a credential
+ */
 export async function addPushCredential(administration: Administration, request: NewPushCredential): Promise<PushCredentialRecord> {
   const { privateKey, ...account } = parseServiceAccount(request.account);
   const baseUrl = checkProviderUrl(request.baseUrl ?? PROVIDER_URL);

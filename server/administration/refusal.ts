@@ -1,4 +1,7 @@
-/** Why a change is refused. Every caller of the administration (command, REST interface, dashboard) puts it in its own words, or takes the message. */
+/**
+ * Why a change is refused. Every caller of the administration (command, REST interface, dashboard) puts it in its own
+ * words, or takes the message.
+ */
 import { LocalError } from '../../protocol/errors/index.ts';
 
 /** Kinds of records, as messages name them. */
@@ -37,8 +40,8 @@ const codes: Readonly<Record<Refusal['kind'], string>> = {
 };
 
 /**
- * A change that is refused. The store raises LocalErrors of the same codes: INVALID_STATE for an id that is taken, NOT_FOUND for a missing owner, so
- * the code of any LocalError decides the status of an answer.
+ * A change that is refused. The store raises LocalErrors of the same codes: INVALID_STATE for an id that is taken,
+ * NOT_FOUND for a missing owner, so the code of any LocalError decides the status of an answer.
  */
 export class AdministrationError extends LocalError {
   readonly refusal: Refusal;

@@ -1,4 +1,7 @@
-/** What values of records may be. Each function returns the value as it is kept, or throws AdministrationError with what is expected. */
+/**
+ * What values of records may be. Each function returns the value as it is kept, or throws AdministrationError with what
+ * is expected.
+ */
 import { isFingerprint } from '../../protocol/identity/index.ts';
 import { areIds, isId } from '../../protocol/records/ids.ts';
 import { parseAddress } from '../../transport/address.ts';
@@ -64,7 +67,10 @@ export function checkProviderUrl(url: string): string {
   return isProviderUrl(url) ? url.replace(/\/+$/, '') : invalid('expected an https URL (http only on this machine)');
 }
 
-/** The form of a service's URL, kept as the URL standard writes it. Whether it is allowed is {@link checkServiceUrl}'s to say. */
+/**
+ * The form of a service's URL, kept as the URL standard writes it. Whether it is allowed is {@link checkServiceUrl}'s
+ * to say.
+ */
 export function serviceUrl(text: string): string {
   const url = URL.canParse(text) ? new URL(text) : null;
   const isPlain = url !== null && /^https?:$/.test(url.protocol) && url.username === '' && url.password === '' && url.hash === '';
@@ -72,7 +78,8 @@ export function serviceUrl(text: string): string {
 }
 
 /**
- * The URL of a service, as far as it can be judged before a name is resolved: https, at an address that a service may have.
+ * The URL of a service, as far as it can be judged before a name is resolved: https, at an address that a service may
+ * have.
  * @param allowPrivate http, this machine and private networks are allowed as well
  */
 export function checkServiceUrl(text: string, allowPrivate: boolean): string {

@@ -6,7 +6,10 @@ import { organizationOf } from './organizations.ts';
 import { expectFound } from './refusal.ts';
 import { checkId, checkServerKey, nameOrNull } from './rules.ts';
 
-/** A server key to add: random unless the operator brings one along; for all products of its organization unless some are named. */
+/**
+ * A server key to add: random unless the operator brings one along; for all products of its organization unless some
+ * are named.
+ */
 export interface NewServerKey {
   serverKey?: string | undefined;
   organizationId?: string | undefined;
@@ -19,7 +22,8 @@ export type ServerKeyRecord = Omit<App, 'keyHash'>;
 
 /**
  * @returns the record, and the key, which cannot be had again
- * @throws AdministrationError; LocalError INVALID_STATE when the key exists, NOT_FOUND when one of the products does not
+ * @throws AdministrationError; LocalError INVALID_STATE when the key exists, NOT_FOUND when one of the products does
+ * not
  */
 export async function addServerKey(
   administration: Administration,

@@ -1,4 +1,6 @@
-/** HTTP endpoints that devices may invoke through the base station. The signing secret is shown once and kept sealed. */
+/**
+ * HTTP endpoints that devices may invoke through the base station. The signing secret is shown once and kept sealed.
+ */
 import { newServiceSecret } from '../services/signature.ts';
 import type { Service } from '../storage/outbound-store.ts';
 import { serviceRecord } from '../storage/sealing.ts';
@@ -33,7 +35,8 @@ export interface AttachedService {
 
 /**
  * @returns the service with its products, and the secret its requests are signed with, which cannot be had again
- * @throws AdministrationError; LocalError INVALID_STATE when the id is taken, NOT_FOUND when a product is not of its organization: nothing is added then
+ * @throws AdministrationError; LocalError INVALID_STATE when the id is taken, NOT_FOUND when a product is not of its
+ * organization: nothing is added then
  */
 export async function addService(administration: Administration, request: NewService): Promise<AttachedService & { secret: string }> {
   const { store, randomBytes, sealer } = administration;
@@ -66,7 +69,9 @@ export async function service({ store }: Administration, serviceId: string): Pro
   return { record: withoutSecret(found), products: await store.outbound.productsOfService(serviceId) };
 }
 
-/** Lets the devices of a product invoke a service. @throws LocalError NOT_FOUND unless both exist in one organization */
+/**
+ * Lets the devices of a product invoke a service. @throws LocalError NOT_FOUND unless both exist in one organization
+ */
 export async function attachService({ store }: Administration, serviceId: string, productId: string): Promise<void> {
   await store.outbound.attachService(serviceId, productId);
 }

@@ -1,8 +1,8 @@
 /**
  * Where a URL that the operator configured may lead: a service must not become a door into the operator's own network.
  *
- * Every address a name resolves to is checked, also inside the forms of IPv6 that carry an IPv4 address (mapped, NAT64, 6to4). What an address
- * is stands in `transport/special-addresses.ts`; here is what a service may be at.
+ * Every address a name resolves to is checked, also inside the forms of IPv6 that carry an IPv4 address (mapped, NAT64,
+ * 6to4). What an address is stands in `transport/special-addresses.ts`; here is what a service may be at.
  */
 import { RemoteError } from '../../protocol/errors/index.ts';
 import { parseAddress } from '../../transport/address.ts';

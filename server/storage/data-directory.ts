@@ -26,7 +26,8 @@ export interface StationData extends StationKeys {
 
 /**
  * Opens the directory for a base station; makes what is missing.
- * @throws LocalError IN_USE when another base station runs on it, FAILED or INVALID_STATE when something in it cannot be used
+ * @throws LocalError IN_USE when another base station runs on it, FAILED or INVALID_STATE when something in it cannot
+ * be used
  */
 export async function openStationData(directory: string, crypto: CryptoHost): Promise<StationData> {
   await prepareDirectory(directory);

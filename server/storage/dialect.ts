@@ -1,4 +1,7 @@
-/** What the store asks of a database besides Kysely's dialect: how it says that a constraint is broken differs from one to the next. */
+/**
+ * What the store asks of a database besides Kysely's dialect: how it says that a constraint is broken differs from one
+ * to the next.
+ */
 
 /** unique: the key is taken. foreign-key: the row it refers to is missing. */
 export type Constraint = 'unique' | 'foreign-key';

@@ -1,8 +1,9 @@
 /**
  * The lock of a data directory: one base station at a time.
  *
- * It is an exclusive transaction on a file of its own, `basestation.lock`: the one lock of the operating system that Node reaches through our packages. It
- * belongs to the directory, not to the database in it: the system frees it when the process dies, however it dies, and no file of a dead process is in the way.
+ * It is an exclusive transaction on a file of its own, `basestation.lock`: the one lock of the operating system that
+ * Node reaches through our packages. It belongs to the directory, not to the database in it: the system frees it when
+ * the process dies, however it dies, and no file of a dead process is in the way.
  */
 import { join } from 'node:path';
 import Database from 'libsql';

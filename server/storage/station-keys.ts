@@ -1,8 +1,10 @@
 /**
- * The keys that make a base station the same one after a restart, each a file of the data directory, made at the first start:
+ * The keys that make a base station the same one after a restart, each a file of the data directory, made at the first
+ * start:
  *
  *   identity.pem   X25519 key, PKCS#8 PEM, 0600
- *   reset-secret   32 bytes in hex, 0600: a restarted station proves with it that it lost its state (PROTOCOL.md §2, Reset)
+ *   reset-secret   32 bytes in hex, 0600: a restarted station proves with it that it lost its state (PROTOCOL.md §2,
+ * Reset)
  */
 import { join } from 'node:path';
 import type { CryptoHost, PrivateKey } from '../../protocol/crypto-host.ts';
@@ -19,7 +21,9 @@ export interface StationKeys {
   readonly resetSecret: Uint8Array;
 }
 
-/** Reads the keys; makes those that are missing. @throws LocalError FAILED or INVALID_STATE when a file cannot be used */
+/**
+ * Reads the keys; makes those that are missing. @throws LocalError FAILED or INVALID_STATE when a file cannot be used
+ */
 export async function loadStationKeys(directory: string, crypto: CryptoHost): Promise<StationKeys> {
   return {
     identity: await loadIdentity(join(directory, 'identity.pem'), crypto),

@@ -1,5 +1,6 @@
-/** The test build of the core, instantiated and laid out: internals as functions over addresses, i64 as BigInt. */
+/** The test build of the core, instantiated by AssemblyScript's loader and laid out: internals as functions over addresses, i64 as BigInt. */
 import { readFileSync } from 'node:fs';
+import { instantiateSync } from '@assemblyscript/loader';
 
 type Internal = (...values: (number | bigint)[]) => number;
 type Wide = (...values: (number | bigint)[]) => bigint;
@@ -18,7 +19,7 @@ export interface TestCore {
 }
 
 export function testCore(megabytes = 8, streamSegments = 0): TestCore {
-  const { exports } = new WebAssembly.Instance(compiled, {});
+  const { exports } = instantiateSync(compiled);
   const memory = exports.memory as WebAssembly.Memory;
   memory.grow(megabytes * 16 - memory.buffer.byteLength / 65_536);
   const call = exports as unknown as Record<string, Internal>;

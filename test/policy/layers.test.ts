@@ -26,7 +26,7 @@ const mayImport: Record<string, readonly string[]> = {
 /** Layer → packages (and `node:`) it may import. */
 const packages: Record<string, RegExp> = {
   'core-as': /^$/,
-  bindings: /^(@assemblyscript\/loader|@scure\/base)$/,
+  bindings: /^@scure\/base$/,
   protocol: /^(@noble\/(curves|hashes)|@scure\/base)(\/|$)/,
   'protocol/cbor': /^#cbor-x$/,
   transport: /^(@noble\/(curves|hashes)|@scure\/base)(\/|$)/,

@@ -9,6 +9,7 @@ export default defineConfig({
     exclude: ['test/lab/**', 'test/cluster/**', 'test/browser/**'],
     testTimeout: long ? 900_000 : 60_000,
     hookTimeout: 60_000,
+    setupFiles: ['./test/support/process-reports.ts'],
     reporters: ['default', './test/support/slice-reporter.ts'],
     pool: 'forks',
     // The files of a worker share their modules, which keep nothing but what is the same for all: loading them anew for each file is a fifth of the time.

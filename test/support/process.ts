@@ -1,0 +1,200 @@
+/**
+ * Processes that tests start. Every error about one holds its command line, how it ended and the last of what it wrote; `processReports` gives
+ * the same of all that ran during a test, which `process-reports.ts` adds to whatever made a test fail. Secrets in arguments and output are left out.
+ */
+import { type ChildProcess, spawn } from 'node:child_process';
+import { createInterface } from 'node:readline';
+
+/** Characters of each output in a report, of an argument in it, and processes. */
+const OUTPUT_LIMIT = 4_096;
+const ARGUMENT_LIMIT = 200;
+const REPORT_LIMIT = 8;
+
+/** The values of options and the members of pairing strings that are secret. */
+const SECRET_OPTION = /^--(sct|token|secret|password)$/;
+const SECRET_MEMBER = /\b(pwd|sct|secret|password|token)(["']?[=:]\s*["']?)[^,\s"'&]+/gi;
+
+export interface ProcessOptions {
+  /** All of standard input; default: none. */
+  readonly input?: string | undefined;
+  readonly cwd?: string;
+  /** Variables beside those of this process. */
+  readonly variables?: NodeJS.ProcessEnv | undefined;
+}
+
+export interface Ended {
+  readonly code: number | null;
+  readonly signal: NodeJS.Signals | null;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+export class TestProcess {
+  stdout = '';
+  stderr = '';
+  /** Of standard output, each as soon as it is whole. */
+  readonly lines: string[] = [];
+  /** When it has ended and all it wrote has arrived. Never rejects. */
+  readonly ended: Promise<Ended>;
+  readonly #child: ChildProcess;
+  readonly #command: readonly string[];
+  #signalled: NodeJS.Signals | undefined;
+  #end: Ended | undefined;
+  #waiting: (() => void)[] = [];
+
+  constructor(command: string, args: readonly string[], { input, cwd, variables }: ProcessOptions = {}) {
+    this.#command = [command, ...args];
+    const stdio = [input === undefined ? 'ignore' : 'pipe', 'pipe', 'pipe'] as const;
+    this.#child = spawn(command, args, { stdio: [...stdio], cwd, env: { ...process.env, ...variables } });
+    const { stdin, stdout, stderr } = this.#child;
+    // A command that reads nothing may have ended.
+    stdin?.on('error', () => {});
+    stdin?.end(input);
+    stdout?.setEncoding('utf8').on('data', (text: string) => (this.stdout += text));
+    stderr?.setEncoding('utf8').on('data', (text: string) => (this.stderr += text));
+    this.#child.on('error', ({ message }) => (this.stderr += message));
+    if (stdout !== null) createInterface({ input: stdout }).on('line', (line) => this.#line(line));
+    this.ended = this.#closed();
+    track(this);
+  }
+
+  get pid(): number {
+    return this.#child.pid as number;
+  }
+
+  get running(): boolean {
+    return this.#end === undefined;
+  }
+
+  /** The first line of standard output that `wanted` takes, waiting for it. Rejects when the process ends before. */
+  async line(wanted: (line: string) => boolean = () => true): Promise<string> {
+    return this.until('the line that was waited for', () => this.lines.find(wanted));
+  }
+
+  /** The lines of standard output as they come, until the process ends. */
+  async *eachLine(): AsyncGenerator<string> {
+    for (let next = 0; this.running || next < this.lines.length; ) {
+      if (next < this.lines.length) yield this.lines[next++] as string;
+      else await this.#news();
+    }
+  }
+
+  /** What `find` gives, asked after each line until that is something. Rejects when the process ends before. */
+  async until<T>(what: string, find: () => T | undefined): Promise<T> {
+    for (;;) {
+      const found = find();
+      if (found !== undefined) return found;
+      if (!this.running) throw this.failure(`ended before ${what}`);
+      await this.#news();
+    }
+  }
+
+  /** Its standard output, when it ends with 0. Rejects when it ends otherwise. */
+  async succeeded(): Promise<string> {
+    const { code, stdout } = await this.ended;
+    if (code !== 0) throw this.failure('failed');
+    return stdout;
+  }
+
+  /** Sends a signal and waits for the end. */
+  end(signal: NodeJS.Signals = 'SIGTERM'): Promise<Ended> {
+    this.kill(signal);
+    return this.ended;
+  }
+
+  kill(signal: NodeJS.Signals = 'SIGKILL'): void {
+    if (!this.running) return;
+    this.#signalled = signal;
+    this.#child.kill(signal);
+  }
+
+  /** An error that says what is wrong with this process, and its report. */
+  failure(what: string): Error {
+    return new Error(`the process ${what}\n${this.report()}`);
+  }
+
+  /** Command line, state and last output. */
+  report(): string {
+    return reportOf(this.#command, this.#state(), this);
+  }
+
+  #state(): string {
+    if (this.#end === undefined) return `still runs as ${this.pid}`;
+    const { code, signal } = this.#end;
+    if (signal === null) return `ended with ${code}${this.#signalled === undefined ? '' : ` after ${this.#signalled} from the test`}`;
+    return `ended by ${signal}${this.#signalled === signal ? ' from the test' : ''}`;
+  }
+
+  async #closed(): Promise<Ended> {
+    const [code, signal] = await new Promise<[number | null, NodeJS.Signals | null]>((resolve) =>
+      this.#child.once('close', (...how) => resolve(how)),
+    );
+    this.#end = { code, signal, stdout: this.stdout, stderr: this.stderr };
+    this.#wake();
+    return this.#end;
+  }
+
+  #line(line: string): void {
+    this.lines.push(line);
+    this.#wake();
+  }
+
+  #news(): Promise<void> {
+    return new Promise((resolve) => this.#waiting.push(resolve));
+  }
+
+  #wake(): void {
+    for (const resolve of this.#waiting.splice(0)) resolve();
+  }
+}
+
+/** Something that runs during a test and can say what it did. */
+export interface Reporting {
+  readonly running: boolean;
+  report(): string;
+}
+
+/** Processes and commands of this worker's tests that are not forgotten. */
+const started = new Set<Reporting>();
+
+/** Counts something as started now. */
+export function track(reporting: Reporting): void {
+  started.add(reporting);
+}
+
+/** Reports of the latest that run, or have ended since `forgetEnded`. */
+export function processReports(): string[] {
+  return [...started].slice(-REPORT_LIMIT).map((each) => each.report());
+}
+
+/** What has ended is reported no longer. */
+export function forgetEnded(): void {
+  for (const each of started) if (!each.running) started.delete(each);
+}
+
+/** Kills what a file of tests has left. */
+export async function endProcesses(): Promise<void> {
+  await Promise.all([...started].map((each) => each instanceof TestProcess && each.end('SIGKILL')));
+  started.clear();
+}
+
+/** A command line without secrets, a state, and the last of both outputs. */
+export function reportOf(command: readonly string[], state: string, output: Pick<Ended, 'stdout' | 'stderr'>): string {
+  const lines = [`$ ${commandLine(command)}`, state];
+  for (const name of ['stdout', 'stderr'] as const) if (output[name] !== '') lines.push(`${name}: ${tail(output[name])}`);
+  return lines.join('\n');
+}
+
+function commandLine(words: readonly string[]): string {
+  const shown = words.map((word, index) => (SECRET_OPTION.test(words[index - 1] ?? '') ? '***' : withoutSecrets(word)));
+  return shown.map((word) => (word.length > ARGUMENT_LIMIT ? `${word.slice(0, ARGUMENT_LIMIT)}…` : word)).join(' ');
+}
+
+function tail(text: string): string {
+  const shown = withoutSecrets(text.trimEnd());
+  return shown.length > OUTPUT_LIMIT ? `…${shown.slice(-OUTPUT_LIMIT)}` : shown;
+}
+
+function withoutSecrets(text: string): string {
+  return text.replace(SECRET_MEMBER, '$1$2***');
+}

@@ -4,7 +4,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type Connection, SvcClient } from '../../client/node.ts';
-import { Running, svc, svcJson } from './processes.ts';
+import { Commands, Running } from './processes.ts';
+
+const { svc, svcJson } = new Commands();
 
 const PRODUCT = 'pr-e2e';
 const DEVICE = 'de-app';

@@ -5,7 +5,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type IncomingMessage, request } from 'coap';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { Running, svcJson } from './processes.ts';
+import { Commands, Running } from './processes.ts';
+
+const { svcJson } = new Commands();
 
 let directory: string;
 const running: Running[] = [];

@@ -3,15 +3,13 @@
  *
  * The slice unpacks it beside links to the dependencies of this checkout, without a registry; the long run installs it with npm.
  */
-import { execFile } from 'node:child_process';
-import { mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, readdir, readFile, rename, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { TestProcess } from '../support/process.ts';
 
-const run = promisify(execFile);
 const root = fileURLToPath(new URL('../..', import.meta.url));
 const manifest = JSON.parse(await readFile(join(root, 'package.json'), 'utf8')) as {
   version: string;
@@ -23,7 +21,7 @@ let packed: { filename: string; files: { path: string }[] };
 
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'svc-pack-'));
-  const { stdout } = await run('npm', ['pack', '--json', '--ignore-scripts', '--pack-destination', folder], { cwd: root });
+  const stdout = await run(root, 'npm', 'pack', '--json', '--ignore-scripts', '--pack-destination', folder);
   const described = JSON.parse(stdout) as (typeof packed)[] | Record<string, typeof packed>;
   packed = Object.values(described)[0] as typeof packed;
   await (process.env.SVC_TEST_LONG === undefined ? unpack() : install());
@@ -45,7 +43,7 @@ describe('the tarball', () => {
   });
 
   it('starts the command', async () => {
-    const { stdout } = await run(process.execPath, [join(folder, 'node_modules/svc-connect/dist/cli/main.js'), '--version']);
+    const stdout = await run(folder, process.execPath, 'node_modules/svc-connect/dist/cli/main.js', '--version');
     expect(stdout.trim()).toContain(manifest.version);
   });
 
@@ -55,7 +53,7 @@ describe('the tarball', () => {
       (subpath) => `if (Object.keys(await import('svc-connect${subpath.slice(1)}')).length === 0) throw new Error('${subpath}');`,
     );
     await writeFile(join(folder, 'imports.mjs'), `${script.join('\n')}\nconsole.log('imported');\n`);
-    expect((await run(process.execPath, ['imports.mjs'], { cwd: folder })).stdout.trim()).toBe('imported');
+    expect(await run(folder, process.execPath, 'imports.mjs')).toBe('imported\n');
   });
 
   it('runs the engine', async () => {
@@ -70,20 +68,25 @@ describe('the tarball', () => {
         console.log([...opened].join());
       }`;
     await writeFile(join(folder, 'engine.mjs'), script);
-    expect((await run(process.execPath, ['engine.mjs'], { cwd: folder })).stdout).toBe('1,2,3\n1,2,3\n');
+    expect(await run(folder, process.execPath, 'engine.mjs')).toBe('1,2,3\n1,2,3\n');
   });
 });
 
+/** Runs a command to its end; gives its standard output. */
+function run(cwd: string, command: string, ...args: string[]): Promise<string> {
+  return new TestProcess(command, args, { cwd }).succeeded();
+}
+
 async function install(): Promise<void> {
   await writeFile(join(folder, 'package.json'), '{ "private": true, "type": "module" }\n');
-  await run('npm', ['install', '--ignore-scripts', '--no-audit', '--no-fund', `./${packed.filename}`], { cwd: folder });
+  await run(folder, 'npm', 'install', '--ignore-scripts', '--no-audit', '--no-fund', `./${packed.filename}`);
 }
 
 async function unpack(): Promise<void> {
   const target = join(folder, 'node_modules');
   await mkdir(target);
-  await run('tar', ['-xzf', packed.filename, '-C', target], { cwd: folder });
-  await run('mv', [join(target, 'package'), join(target, 'svc-connect')]);
+  await run(folder, 'tar', '-xzf', packed.filename, '-C', target);
+  await rename(join(target, 'package'), join(target, 'svc-connect'));
   const names = (await readdir(join(root, 'node_modules'))).flatMap((name) => (name.startsWith('.') ? [] : [name]));
   await Promise.all(names.map((name) => symlink(join(root, 'node_modules', name), join(target, name), 'dir')));
   expect(dirname(target)).toBe(folder);

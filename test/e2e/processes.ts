@@ -1,10 +1,10 @@
-/** Real `svc` processes from dist/, for tests: long-running ones that print JSON events, and short ones that run to their end. */
-import { type ChildProcess, spawn } from 'node:child_process';
-import { once } from 'node:events';
-import { createInterface } from 'node:readline';
+/** `svc` from dist/ for tests: long-running processes that print JSON events, and commands that run to their end. */
 import { fileURLToPath } from 'node:url';
+import { reportOf, TestProcess } from '../support/process.ts';
+import { svcInProcess } from './in-process.ts';
 
 const MAIN = fileURLToPath(new URL('../../dist/cli/main.js', import.meta.url));
+const long = process.env.SVC_TEST_LONG !== undefined;
 
 export interface Finished {
   readonly code: number | null;
@@ -14,74 +14,66 @@ export interface Finished {
 
 export type Event = { event: string } & Record<string, unknown>;
 
-/** Runs `svc` to its end. */
-export function svc(...args: string[]): Promise<Finished> {
-  return svcWith({}, ...args);
-}
-
-/** The same with standard input and further variables of the environment. */
-export async function svcWith(
-  { input = '', variables = {} }: { input?: string; variables?: NodeJS.ProcessEnv },
+/** Runs `svc` as a process to its end. */
+export async function svcProcess(
+  { input = '', variables }: { input?: string; variables?: NodeJS.ProcessEnv },
   ...args: string[]
 ): Promise<Finished> {
-  const child = spawn(process.execPath, [MAIN, ...args], { stdio: ['pipe', 'pipe', 'pipe'], env: { ...process.env, ...variables } });
-  // A command that reads nothing may have ended.
-  child.stdin.on('error', () => {});
-  child.stdin.end(input);
-  const output = { stdout: '', stderr: '' };
-  child.stdout.setEncoding('utf8').on('data', (text: string) => (output.stdout += text));
-  child.stderr.setEncoding('utf8').on('data', (text: string) => (output.stderr += text));
-  const [code] = (await once(child, 'close')) as [number | null];
-  return { code, ...output };
+  const { code, stdout, stderr } = await new TestProcess(process.execPath, [MAIN, ...args], { input, variables }).ended;
+  return { code, stdout, stderr };
 }
 
-/** The same; it must succeed, and its result is JSON. */
-export async function svcJson(...args: string[]): Promise<Record<string, unknown>> {
-  const { code, stdout, stderr } = await svc(...args, '--json');
-  if (code !== 0) throw new Error(`svc ${args.join(' ')} ended with ${code}: ${stderr}`);
-  return JSON.parse(stdout);
+/**
+ * `svc` for the tests of one file. In a long run every command is a process of its own. In a short one the first of each of `subcommands` is, and
+ * the others run in the process of the test.
+ */
+export class Commands {
+  readonly #processes: Set<string>;
+
+  constructor(...subcommands: string[]) {
+    this.#processes = new Set(subcommands);
+  }
+
+  /** Runs `svc` to its end. */
+  readonly svc = async (...args: string[]): Promise<Finished> => {
+    const [subcommand = ''] = args;
+    return this.#processes.delete(subcommand) || long ? svcProcess({}, ...args) : svcInProcess(args);
+  };
+
+  /** The same; it must succeed, and its result is JSON. */
+  readonly svcJson = async (...args: string[]): Promise<Record<string, unknown>> => {
+    const { code, stdout, stderr } = await this.svc(...args, '--json');
+    if (code !== 0) throw new Error(reportOf(['svc', ...args], `ended with ${code}`, { stdout, stderr }));
+    return JSON.parse(stdout);
+  };
 }
 
 /** A process that runs until it is told to end. */
 export class Running {
-  readonly events: Event[] = [];
-  stderr = '';
-  readonly #child: ChildProcess;
-  readonly #closed: Promise<unknown>;
-  #changed: (() => void)[] = [];
+  readonly #process: TestProcess;
+  readonly #events: Event[] = [];
 
   constructor(...args: string[]) {
-    const child = spawn(process.execPath, [MAIN, ...args, '--json'], { stdio: ['ignore', 'pipe', 'pipe'] });
-    this.#child = child;
-    this.#closed = once(child, 'close').then(() => this.#wake());
-    child.stderr.setEncoding('utf8').on('data', (text: string) => (this.stderr += text));
-    createInterface({ input: child.stdout }).on('line', (line) => {
-      this.events.push(JSON.parse(line));
-      this.#wake();
-    });
+    this.#process = new TestProcess(process.execPath, [MAIN, ...args, '--json']);
+  }
+
+  /** What it has printed. */
+  get events(): readonly Event[] {
+    for (const line of this.#process.lines.slice(this.#events.length)) this.#events.push(JSON.parse(line));
+    return this.#events;
+  }
+
+  get stderr(): string {
+    return this.#process.stderr;
   }
 
   /** The `times`-th event of that name, waiting for it. Fails when the process ends first. */
-  async event(name: string, times = 1): Promise<Event> {
-    for (;;) {
-      const found = this.events.filter(({ event }) => event === name)[times - 1];
-      if (found !== undefined) return found;
-      if (this.#child.exitCode !== null || this.#child.signalCode !== null)
-        throw new Error(`no event ${name}: the process ended: ${this.stderr}`);
-      await new Promise<void>((resolve) => this.#changed.push(resolve));
-    }
+  event(name: string, times = 1): Promise<Event> {
+    return this.#process.until(`event ${name}`, () => this.events.filter(({ event }) => event === name)[times - 1]);
   }
 
   /** Ends it and gives its exit code (null after SIGKILL). */
   async end(signal: NodeJS.Signals = 'SIGTERM'): Promise<number | null> {
-    this.#child.kill(signal);
-    await this.#closed;
-    return this.#child.exitCode;
-  }
-
-  #wake(): void {
-    const waiting = this.#changed;
-    this.#changed = [];
-    for (const resolve of waiting) resolve();
+    return (await this.#process.end(signal)).code;
   }
 }

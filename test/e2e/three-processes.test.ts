@@ -10,10 +10,15 @@ import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { Running, svc, svcJson } from './processes.ts';
+import { size } from '../support/size.ts';
+import { Commands, Running, svcProcess } from './processes.ts';
+
+const { svc, svcJson } = new Commands('key', 'device', 'admin', 'connect', 'coap', 'tunnel');
 
 const PRODUCT = 'pr-e2e';
 const DEVICE = 'de-e2e';
+/** Bytes of the file. */
+const FILE = size(1_000_000, 5_000_000);
 
 let folder: string;
 let web: Server;
@@ -91,7 +96,7 @@ test('CoAP: read, set, read, and what the device refuses', async () => {
 });
 
 test('a file goes to the device and comes back, the same', async () => {
-  const content = randomBytes(5_000_000);
+  const content = randomBytes(FILE);
   const sha256 = createHash('sha256').update(content).digest('hex');
   await writeFile(join(folder, 'sent'), content);
   expect(await svcJson('stream', 'send', join(folder, 'sent'), 'file.bin', ...client)).toMatchObject({ bytes: content.length, sha256 });
@@ -104,11 +109,11 @@ test('a file goes to the device and comes back, the same', async () => {
 });
 
 test('no progress bar and nothing else on standard error, unless it is a terminal', async () => {
-  const sent = await svc('stream', 'send', join(folder, 'sent'), 'again.bin', ...client);
+  const sent = await svcProcess({}, 'stream', 'send', join(folder, 'sent'), 'again.bin', ...client);
   expect(sent).toMatchObject({
     code: 0,
     stderr: '',
-    stdout: expect.stringMatching(/^5000000 bytes in .* SHA-256 [0-9a-f]{64} at both ends\n$/),
+    stdout: expect.stringMatching(new RegExp(`^${FILE} bytes in .* SHA-256 [0-9a-f]{64} at both ends\n$`)),
   });
 });
 

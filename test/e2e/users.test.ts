@@ -1,11 +1,13 @@
-/** Pairing and users by the command line: `svc` as processes, a device with access control in this one, over UDP on loopback. */
+/** Pairing and users by the command line: `svc`, a device with access control in this one, over UDP on loopback. */
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createIamSecrets, Device, defaultConfiguration, Iam, productionState } from '../../device/index.ts';
 import { decodePairing, encodePairingString, type PairingString } from '../../protocol/records/index.ts';
-import { svc, svcJson, svcWith } from './processes.ts';
+import { Commands, svcProcess } from './processes.ts';
+
+const { svc, svcJson } = new Commands('pair', 'iam', 'push', 'connect');
 
 const ids = { productId: 'pr-e2e', deviceId: 'de-users' };
 
@@ -53,8 +55,8 @@ test('the commands of the README run as they stand there: the first client becom
   for (const line of lines) {
     const [command = '', file] = line.replace(/\s+#.*/, '').split(' < ');
     const words = [...command.matchAll(/'([^']*)'|(\S+)/g)].map(([, quoted, plain = '']) => quoted ?? plain).slice(1);
-    const input = file === undefined ? '' : `${encodePairingString(base)}\n`;
-    const run = await svcWith({ input }, ...words.map((word) => word.replace('192.168.1.7:5592', address())), ...client('admin'));
+    const args = [...words.map((word) => word.replace('192.168.1.7:5592', address())), ...client('admin')];
+    const run = await (file === undefined ? svc(...args) : svcProcess({ input: `${encodePairingString(base)}\n` }, ...args));
     expect({ line, ...run }).toMatchObject({ line, code: 0, stderr: '' });
   }
   expect(iam.usernames).toEqual(['admin']);
@@ -83,10 +85,10 @@ test('an invitation: string, link and QR code; used once, from standard input', 
     password: expect.stringMatching(/^[A-Za-z0-9]{12}$/),
   });
 
-  const paired = await svcWith({ input: `${link}\n` }, 'pair', '-', '--json', ...stranger('carol'));
+  const paired = await svcProcess({ input: `${link}\n` }, 'pair', '-', '--json', ...stranger('carol'));
   expect(paired).toMatchObject({ code: 0, stderr: '' });
   expect(JSON.parse(paired.stdout)).toMatchObject({ username: 'carol', role: 'Guest', mode: 'PasswordInvite' });
-  const used = await svcWith({ input: string }, 'pair', '-', ...stranger('late'));
+  const used = await svcProcess({ input: string }, 'pair', '-', ...stranger('late'));
   expect(used).toMatchObject({ code: 1, stderr: expect.stringMatching(/AUTHENTICATION_ERROR.*once/) });
   expect(used.stderr.trim().split('\n')).toHaveLength(1);
 });
@@ -94,7 +96,7 @@ test('an invitation: string, link and QR code; used once, from standard input', 
 test('a first contact without a fingerprint is proved by the password, and only by the right one', async () => {
   await svcJson('iam', 'settings', 'set', 'password-open-pairing', 'on', ...client('admin'));
   const string = encodePairingString(ids);
-  const wrong = await svcWith({ variables: { SVC_PASSWORD: 'wrong' } }, 'pair', string, '--username', 'dora', ...stranger('dora'));
+  const wrong = await svcProcess({ variables: { SVC_PASSWORD: 'wrong' } }, 'pair', string, '--username', 'dora', ...stranger('dora'));
   expect(wrong).toMatchObject({ code: 1, stderr: expect.stringMatching(/AUTHENTICATION_ERROR/) });
   expect(await svcJson('connect', '--list', ...client('dora'))).toEqual([]);
   await writeFile(join(folder, 'password'), `${openPairingPassword}\n`);

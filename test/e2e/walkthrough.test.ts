@@ -1,6 +1,6 @@
 /**
- * docs/walkthrough.md as it stands: its commands run one after the other as a new user would type them, with processes of their own. What
- * differs is the ports, and that every command gets --json where it goes on running.
+ * docs/walkthrough.md as it stands: its commands run one after the other as a new user would type them, and what keeps running is a process. What
+ * differs is the ports, and that every command that keeps running gets --json.
  */
 import { once } from 'node:events';
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
@@ -9,7 +9,9 @@ import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { type Finished, Running, svc } from './processes.ts';
+import { Commands, type Finished, Running } from './processes.ts';
+
+const { svc } = new Commands('device');
 
 const document = await readFile(new URL('../../docs/walkthrough.md', import.meta.url), 'utf8');
 

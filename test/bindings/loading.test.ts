@@ -1,20 +1,20 @@
 /** What a process of its own loads of Node for the core. */
-import { execFileSync } from 'node:child_process';
 import { expect, test } from 'vitest';
+import { TestProcess } from '../support/process.ts';
 
 const BINDINGS = new URL('../../dist/bindings/index.js', import.meta.url).href;
 
 /** The parts of fetch that are loaded after `code`. */
-function fetchAfter(code: string): string[] {
+async function fetchAfter(code: string): Promise<string[]> {
   const script = `
     import { Core } from '${BINDINGS}';
     ${code};
     console.log(JSON.stringify(process.moduleLoadList.filter((name) => name.includes('undici'))));
   `;
-  return JSON.parse(execFileSync(process.execPath, ['--input-type=module', '--eval', script], { encoding: 'utf8' })) as string[];
+  return JSON.parse(await new TestProcess(process.execPath, ['--input-type=module', '--eval', script]).succeeded()) as string[];
 }
 
-test('loads no fetch, which takes 3 MB and is loaded by a look at the global Response', () => {
-  expect(fetchAfter('await Core.load()')).toEqual([]);
-  expect(fetchAfter('await Core.load(); globalThis.Response')).not.toEqual([]);
+test('loads no fetch, which takes 3 MB and is loaded by a look at the global Response', async () => {
+  expect(await fetchAfter('await Core.load()')).toEqual([]);
+  expect(await fetchAfter('await Core.load(); globalThis.Response')).not.toEqual([]);
 });

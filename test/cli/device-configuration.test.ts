@@ -1,12 +1,11 @@
 /** `device.json` and `device.lock` of `svc device`. */
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { parseDeviceConfiguration, readDeviceConfiguration } from '../../cli/device-app/configuration.ts';
 import { lockDirectory } from '../../cli/device-app/lock.ts';
+import { TestProcess } from '../support/process.ts';
 
 let directory: string;
 beforeEach(async () => {
@@ -89,8 +88,8 @@ describe('device.lock', () => {
   });
 
   test('what a killed process left is taken over', async () => {
-    const child = spawn(process.execPath, ['-e', ''], { stdio: 'ignore' });
-    await once(child, 'exit');
+    const child = new TestProcess(process.execPath, ['-e', '']);
+    await child.succeeded();
     await writeFile(file(), `${child.pid} -\n`);
     const unlock = await lockDirectory(directory);
     expect(await readFile(file(), 'utf8')).toMatch(new RegExp(`^${process.pid} `));

@@ -1,31 +1,27 @@
 /** `svc dev push-provider` as a process: its account file opens it, it prints what it is sent, and it ends when told. */
-import { type ChildProcess, spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { nodePost } from '../../server/outbound/http.ts';
 import { fetchToken, parseServiceAccount, signAssertion } from '../../server/push/account.ts';
+import { TestProcess } from '../support/process.ts';
 
 const MAIN = fileURLToPath(new URL('../../dist/cli/main.js', import.meta.url));
 let directory: string;
-let child: ChildProcess;
 
 beforeEach(() => {
   directory = mkdtempSync(join(tmpdir(), 'svc-push-'));
 });
 afterEach(() => {
-  child.kill('SIGKILL');
   rmSync(directory, { recursive: true });
 });
 
 test('an account file that works, messages on standard output, a chosen error', async () => {
   const file = join(directory, 'account.json');
-  child = spawn(process.execPath, [MAIN, 'dev', 'push-provider', '--json', '--account', file], { stdio: ['ignore', 'pipe', 'inherit'] });
-  const lines = createInterface({ input: child.stdout! })[Symbol.asyncIterator]();
+  const provider = new TestProcess(process.execPath, [MAIN, 'dev', 'push-provider', '--json', '--account', file]);
+  const lines = provider.eachLine();
   const next = async () => JSON.parse(String((await lines.next()).value));
   const { event, url, project } = await next();
   expect([event, project]).toEqual(['listening', 'demo-project']);
@@ -47,6 +43,5 @@ test('an account file that works, messages on standard output, a chosen error', 
   expect((await send('abc', 'wrong')).status).toBe(401);
   const quota = await send('QUOTA_EXCEEDED:5');
   expect([quota.status, quota.headers.get('retry-after')]).toEqual([429, '5']);
-  child.kill('SIGTERM');
-  expect((await once(child, 'close'))[0]).toBe(0);
+  expect((await provider.end('SIGTERM')).code).toBe(0);
 });

@@ -1,12 +1,12 @@
 /** An ordinary CoAP tool, libcoap's coap-client, at a device through the gateway: requests, blocks both ways, Observe. Real sockets on loopback. */
-import { type ChildProcess, execFile, spawn, spawnSync } from 'node:child_process';
+import { spawnSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { Gateway, nodeEnvironment } from '../../client/node.ts';
 import { LARGE, StateDevice } from '../client/state-device.ts';
+import { TestProcess } from '../support/process.ts';
 
 // Debian has the tool under the name of its TLS library.
 const COMMANDS = ['coap-client', 'coap-client-notls', 'coap-client-openssl', 'coap-client-gnutls'];
@@ -14,7 +14,6 @@ const command = COMMANDS.find((name) => spawnSync('sh', ['-c', `command -v ${nam
 const missing = process.env.SVC_LAB_MISSING ?? (command === undefined ? 'coap-client' : undefined);
 
 describe.skipIf(missing !== undefined)(`coap-client${missing === undefined ? '' : ` (skipped: needs ${missing})`}`, () => {
-  const children: ChildProcess[] = [];
   let folder: string;
   let scene: StateDevice;
   let gateway: Gateway;
@@ -32,7 +31,6 @@ describe.skipIf(missing !== undefined)(`coap-client${missing === undefined ? '' 
   });
 
   afterAll(async () => {
-    for (const child of children) child.kill('SIGKILL');
     await gateway?.close();
     await scene?.close();
     if (folder !== undefined) rmSync(folder, { recursive: true, force: true });
@@ -41,7 +39,9 @@ describe.skipIf(missing !== undefined)(`coap-client${missing === undefined ? '' 
   const url = (path: string): string => `coap://127.0.0.1:${gateway.port}${path}`;
 
   async function ask(...args: string[]): Promise<{ stdout: string; stderr: string }> {
-    return promisify(execFile)(command as string, ['-B', '90', ...args]);
+    const asked = new TestProcess(command as string, ['-B', '90', ...args]);
+    await asked.succeeded();
+    return asked.ended;
   }
 
   it.each([
@@ -86,30 +86,13 @@ describe.skipIf(missing !== undefined)(`coap-client${missing === undefined ? '' 
 
   it('observes each change and says when it has enough', async () => {
     await ask('-m', 'put', '-e', 'first', url('/state'));
-    const observer = spawn(command as string, ['-s', '4', '-B', '20', '-m', 'get', url('/state')], {
-      stdio: ['ignore', 'pipe', 'inherit'],
-    });
-    children.push(observer);
-    let seen = '';
-    const ended = new Promise<void>((resolve) => observer.once('close', () => resolve()));
-    const told = (text: string): Promise<void> =>
-      new Promise((resolve, reject) => {
-        const look = (): void => {
-          if (seen.includes(text)) resolve();
-        };
-        observer.stdout.on('data', look);
-        observer.once('close', () => reject(new Error(`it ended before ${text}: ${seen}`)));
-        look();
-      });
-    observer.stdout.on('data', (data: Buffer) => {
-      seen += data;
-    });
+    const observer = new TestProcess(command as string, ['-s', '4', '-B', '20', '-m', 'get', url('/state')]);
     for (const state of ['first', 'second', 'third']) {
       if (state !== 'first') await ask('-m', 'put', '-e', state, url('/state'));
-      await told(state);
+      await observer.until(`“${state}”`, () => observer.stdout.includes(state) || undefined);
     }
     expect(scene.resource.observers).toBe(1);
-    await ended;
+    await observer.ended;
     await ask('-m', 'get', url('/none'));
     expect([scene.resource.observers, gateway.stats.observations]).toEqual([0, 0]);
   });

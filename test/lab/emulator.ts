@@ -1,8 +1,6 @@
 /** A link by `link-emulator.c`, for kernels without netem, and for runs that should lose the same packets again. */
-import { type ChildProcess, spawn } from 'node:child_process';
-import { once } from 'node:events';
-import { createInterface } from 'node:readline';
 import { fromRoot } from '../../bench/root.ts';
+import { TestProcess } from '../support/process.ts';
 import { type Counters, DEVICE, FAR_ADDRESS, type Link, type LinkCounters, type LinkOptions, NEAR_ADDRESS, PREFIX_LENGTH } from './link.ts';
 import { Namespace } from './namespaces.ts';
 
@@ -30,15 +28,14 @@ export interface EmulatedLinkCounters extends LinkCounters {
 export class EmulatedLink implements Link {
   readonly near = new Namespace();
   readonly far = new Namespace();
-  readonly #emulator: ChildProcess;
+  readonly #emulator: TestProcess;
   readonly #output: AsyncIterator<string>;
 
   private constructor(options: LinkOptions) {
     const ends = [`--a=${this.near.name},${NEAR_ADDRESS}/${PREFIX_LENGTH}`, `--b=${this.far.name},${FAR_ADDRESS}/${PREFIX_LENGTH}`];
     const faults = Object.entries(options).map(([name, value]) => `--${name}=${[value].flat().join(':')}`);
-    const emulator = spawn(EMULATOR, [`--device=${DEVICE}`, ...ends, ...faults], { stdio: ['ignore', 'pipe', 'inherit'] });
-    this.#emulator = emulator;
-    this.#output = createInterface({ input: emulator.stdout })[Symbol.asyncIterator]();
+    this.#emulator = new TestProcess(EMULATOR, [`--device=${DEVICE}`, ...ends, ...faults]);
+    this.#output = this.#emulator.eachLine();
   }
 
   static async open(options: LinkOptions): Promise<EmulatedLink> {
@@ -46,7 +43,7 @@ export class EmulatedLink implements Link {
     const { value } = await link.#output.next();
     if (value === 'up') return link;
     await link.#remove();
-    throw new Error('the link emulator did not start');
+    throw link.#emulator.failure('did not start');
   }
 
   /** The counters so far. Times in the queue are counted anew from here. */
@@ -62,12 +59,13 @@ export class EmulatedLink implements Link {
 
   async #counters(signal: NodeJS.Signals): Promise<EmulatedLinkCounters> {
     this.#emulator.kill(signal);
-    const { value } = await this.#output.next();
+    const { value, done } = await this.#output.next();
+    if (done) throw this.#emulator.failure('ended without its counters');
     return JSON.parse(value);
   }
 
   async #remove(): Promise<void> {
-    if (this.#emulator.exitCode === null) await once(this.#emulator, 'exit');
+    await this.#emulator.ended;
     this.near.remove();
     this.far.remove();
   }

@@ -1,9 +1,10 @@
 /** An ordinary browser, Avahi's, in a namespace of its own sees a device in another one: found by type and subtype, resolved, changed, gone. */
-import { type ChildProcess, execFileSync, spawn, spawnSync } from 'node:child_process';
+import { execFileSync, spawnSync } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { endProcesses, TestProcess } from '../support/process.ts';
 import { Namespace } from './namespaces.ts';
 
 const PROGRAMS = ['avahi-daemon', 'avahi-browse', 'dbus-daemon'];
@@ -27,11 +28,10 @@ for await (const line of process.stdin) {
 `;
 
 describe.skipIf(missing !== undefined)(`avahi-browse${missing === undefined ? '' : ` (skipped: needs ${missing})`}`, () => {
-  const children: ChildProcess[] = [];
   let folder: string;
   let near: Namespace;
   let far: Namespace;
-  let device: ChildProcess;
+  let device: TestProcess;
 
   beforeAll(async () => {
     folder = mkdtempSync(join(tmpdir(), 'svc-lab-mdns-'));
@@ -46,11 +46,11 @@ describe.skipIf(missing !== undefined)(`avahi-browse${missing === undefined ? ''
       namespace.run('ip', 'link', 'set', 'mdns0', 'up');
     }
     await startAvahi();
-    device = start(near, [process.execPath, '--input-type=module', '-e', DEVICE], { stdin: true });
+    device = start(near, [process.execPath, '--input-type=module', '-e', DEVICE], { interactive: true });
   }, 60_000);
 
-  afterAll(() => {
-    for (const child of children) child.kill('SIGKILL');
+  afterAll(async () => {
+    await endProcesses();
     near?.remove();
     far?.remove();
     if (folder !== undefined) rmSync(folder, { recursive: true, force: true });
@@ -76,23 +76,18 @@ describe.skipIf(missing !== undefined)(`avahi-browse${missing === undefined ? ''
     await until('avahi-daemon', () => browse('_none._udp') !== null);
   }
 
-  function start(namespace: Namespace, command: readonly string[], options: { stdin?: boolean } = {}): ChildProcess {
-    const child = spawn('ip', ['netns', 'exec', namespace.name, ...command], {
-      stdio: [options.stdin === true ? 'pipe' : 'ignore', 'ignore', 'inherit'],
-      env: environment(),
-    });
-    children.push(child);
-    return child;
+  function start(namespace: Namespace, command: readonly string[], options: { interactive?: boolean } = {}): TestProcess {
+    return new TestProcess('ip', ['netns', 'exec', namespace.name, ...command], { ...options, variables: busVariables() });
   }
 
-  function environment(): NodeJS.ProcessEnv {
-    return { ...process.env, DBUS_SYSTEM_BUS_ADDRESS: `unix:path=${join(folder, 'bus')}` };
+  function busVariables(): NodeJS.ProcessEnv {
+    return { DBUS_SYSTEM_BUS_ADDRESS: `unix:path=${join(folder, 'bus')}` };
   }
 
   /** What Avahi found by now, one resolved service a line; null when it does not answer. */
   function browse(type: string): string | null {
     const command = ['netns', 'exec', far.name, 'avahi-browse', '--parsable', '--resolve', '--terminate', type];
-    const { status, stdout } = spawnSync('ip', command, { encoding: 'utf8', env: environment(), timeout: 5_000 });
+    const { status, stdout } = spawnSync('ip', command, { encoding: 'utf8', env: { ...process.env, ...busVariables() }, timeout: 5_000 });
     return status === 0 ? stdout : null;
   }
 
@@ -122,9 +117,9 @@ describe.skipIf(missing !== undefined)(`avahi-browse${missing === undefined ? ''
   it(
     'sees a changed TXT record, and that the device has gone',
     async () => {
-      device.stdin?.write('cellar\n');
+      device.write('cellar\n');
       await until('the changed item', () => resolved('_svc._udp').some((line) => line.includes('"room=cellar"')));
-      device.stdin?.write('close\n');
+      device.write('close\n');
       await until('the goodbye', () => resolved('_svc._udp').length === 0);
       expect(browse('_svc._udp')).toBe('');
     },

@@ -4,6 +4,7 @@ import { defineConfig } from 'vitest/config';
 export default defineConfig({
   test: {
     include: ['test/lab/**/*.test.ts'],
+    setupFiles: ['./test/support/process-reports.ts'],
     globalSetup: ['test/lab/setup.ts'],
     testTimeout: 900_000,
     hookTimeout: 60_000,

@@ -17,6 +17,8 @@ const SECRET_MEMBER = /\b(pwd|sct|secret|password|token)(["']?[=:]\s*["']?)[^,\s
 export interface ProcessOptions {
   /** All of standard input; default: none. */
   readonly input?: string | undefined;
+  /** Standard input stays open for `write`. */
+  readonly interactive?: boolean;
   readonly cwd?: string;
   /** Variables beside those of this process. */
   readonly variables?: NodeJS.ProcessEnv | undefined;
@@ -42,15 +44,15 @@ export class TestProcess {
   #end: Ended | undefined;
   #waiting: (() => void)[] = [];
 
-  constructor(command: string, args: readonly string[], { input, cwd, variables }: ProcessOptions = {}) {
+  constructor(command: string, args: readonly string[], { input, interactive = false, cwd, variables }: ProcessOptions = {}) {
     this.#command = [command, ...args];
-    const stdio = [input === undefined ? 'ignore' : 'pipe', 'pipe', 'pipe'] as const;
+    const stdio = [interactive || input !== undefined ? 'pipe' : 'ignore', 'pipe', 'pipe'] as const;
     this.#child = spawn(command, args, { stdio: [...stdio], cwd, env: { ...process.env, ...variables } });
     const { stdin, stdout, stderr } = this.#child;
     // A command that reads nothing may have ended.
     stdin?.on('error', () => {});
-    stdin?.end(input);
-    stdout?.setEncoding('utf8').on('data', (text: string) => (this.stdout += text));
+    if (!interactive) stdin?.end(input);
+    stdout?.setEncoding('utf8').on('data', (text: string) => this.#wrote(text));
     stderr?.setEncoding('utf8').on('data', (text: string) => (this.stderr += text));
     this.#child.on('error', ({ message }) => (this.stderr += message));
     if (stdout !== null) createInterface({ input: stdout }).on('line', (line) => this.#line(line));
@@ -79,7 +81,7 @@ export class TestProcess {
     }
   }
 
-  /** What `find` gives, asked after each line until that is something. Rejects when the process ends before. */
+  /** What `find` gives, asked after whatever is written to standard output until that is something. Rejects when the process ends before. */
   async until<T>(what: string, find: () => T | undefined): Promise<T> {
     for (;;) {
       const found = find();
@@ -94,6 +96,11 @@ export class TestProcess {
     const { code, stdout } = await this.ended;
     if (code !== 0) throw this.failure('failed');
     return stdout;
+  }
+
+  /** Writes to standard input. */
+  write(text: string): void {
+    this.#child.stdin?.write(text);
   }
 
   /** Sends a signal and waits for the end. */
@@ -132,6 +139,11 @@ export class TestProcess {
     this.#end = { code, signal, stdout: this.stdout, stderr: this.stderr };
     this.#wake();
     return this.#end;
+  }
+
+  #wrote(text: string): void {
+    this.stdout += text;
+    this.#wake();
   }
 
   #line(line: string): void {

@@ -1,11 +1,9 @@
 /** kill -9 in the middle of writing: no acknowledged entry is lost, the log stays sound, and the next start goes on. */
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
-import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { expect, it } from 'vitest';
 import { verifyAuditLog } from '../../../device/audit/index.ts';
 import { Random } from '../../../transport/sim/random.ts';
+import { TestProcess } from '../../support/process.ts';
 import { size } from '../../support/size.ts';
 import { useScene } from './scene.ts';
 
@@ -34,15 +32,13 @@ it('a process that is killed while it writes has lost nothing it acknowledged', 
 /** Starts a process whose first entry has that number, kills it when it has acknowledged another, and gives the last it acknowledged. */
 async function writeUntilKilled(first: number, killAt: number): Promise<number> {
   const script = fileURLToPath(new URL('writing-child.mjs', import.meta.url));
-  const child = spawn(process.execPath, [script, scene().directory, String(first)], { stdio: ['ignore', 'pipe', 'inherit'] });
-  const closed = once(child, 'close');
+  const child = new TestProcess(process.execPath, [script, scene().directory, String(first)]);
   let last = first - 1;
-  for await (const line of createInterface({ input: child.stdout })) {
+  for await (const line of child.eachLine()) {
     expect(Number(line), 'entries are acknowledged in order').toBe(last + 1);
     last = Number(line);
-    if (last === killAt) child.kill('SIGKILL');
+    if (last === killAt) child.kill();
   }
-  const [, signal] = await closed;
-  expect(signal).toBe('SIGKILL');
+  expect(await child.ended).toMatchObject({ signal: 'SIGKILL' });
   return last;
 }

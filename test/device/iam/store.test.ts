@@ -1,10 +1,7 @@
 /** The files of access control: made once, found again, refused as they are when broken, and whole after any kill. */
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import {
@@ -18,6 +15,7 @@ import {
   STATE_FILE,
 } from '../../../device/iam/index.ts';
 import { Random } from '../../../transport/sim/random.ts';
+import { TestProcess } from '../../support/process.ts';
 import { size } from '../../support/size.ts';
 import { caller, codeOf, fakeSecrets } from './model.ts';
 
@@ -162,15 +160,13 @@ describe('a process that is killed', () => {
 /** Starts a process whose first change has that number, kills it when it has acknowledged another, and gives the last it acknowledged. */
 async function changeUntilKilled(first: number, killAt: number): Promise<number> {
   const script = fileURLToPath(new URL('changing-child.mjs', import.meta.url));
-  const child = spawn(process.execPath, [script, directory, String(first)], { stdio: ['ignore', 'pipe', 'inherit'] });
-  const closed = once(child, 'close');
+  const child = new TestProcess(process.execPath, [script, directory, String(first)]);
   let last = first - 1;
-  for await (const line of createInterface({ input: child.stdout })) {
+  for await (const line of child.eachLine()) {
     expect(Number(line), 'changes are acknowledged in order').toBe(last + 1);
     last = Number(line);
-    if (last === killAt) child.kill('SIGKILL');
+    if (last === killAt) child.kill();
   }
-  const [, signal] = await closed;
-  expect(signal).toBe('SIGKILL');
+  expect(await child.ended).toMatchObject({ signal: 'SIGKILL' });
   return last;
 }

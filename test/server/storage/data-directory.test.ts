@@ -1,6 +1,4 @@
 /** The data directory: first start, permissions, the lock, damage. */
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
@@ -8,6 +6,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { openStationData, openStore } from '../../../server/storage/data-directory.ts';
 import { nodeCrypto } from '../../../transport/node/index.ts';
+import { TestProcess } from '../../support/process.ts';
 
 let parent: string;
 let directory: string;
@@ -64,11 +63,10 @@ test('the lock of a killed process is free at once', async () => {
     lock.exec('begin exclusive');
     console.log('locked');
     setInterval(() => lock, 1000);`;
-  const child = spawn(process.execPath, ['-e', script], { stdio: ['ignore', 'pipe', 'inherit'] });
-  await once(child.stdout, 'data');
+  const child = new TestProcess(process.execPath, ['-e', script]);
+  await child.line();
   await expect(openStationData(directory, nodeCrypto)).rejects.toMatchObject({ code: 'IN_USE' });
-  child.kill('SIGKILL');
-  await once(child, 'close');
+  await child.end('SIGKILL');
   await (await openStationData(directory, nodeCrypto)).close();
 });
 

@@ -1,6 +1,4 @@
 /** The store's file under concurrency and age. */
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
@@ -10,6 +8,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { hashSecret } from '../../../server/storage/secrets.ts';
 import { openSqliteStore } from '../../../server/storage/sqlite.ts';
 import type { Store } from '../../../server/storage/store.ts';
+import { TestProcess } from '../../support/process.ts';
 
 const created = '2026-01-02T03:04:05.678Z';
 const fingerprint = 'ab'.repeat(32);
@@ -77,11 +76,10 @@ describe('the file', () => {
       db.pragma('busy_timeout=5000');
       for (let i = 0; i < ${writes}; i++)
         db.prepare('insert into devices (productId, deviceId, created) values (?, ?, ?)').run(['pr-1', 'other-' + i, '']);`;
-    const child = spawn(process.execPath, ['-e', script], { stdio: 'inherit' });
-    const exit = once(child, 'exit');
+    const child = new TestProcess(process.execPath, ['-e', script]);
     for (let i = 0; i < writes; i++)
       await store.addDevice({ productId: 'pr-1', deviceId: `own-${i}`, name: null, fingerprint: null, created });
-    expect(await exit).toEqual([0, null]);
+    await child.succeeded();
     expect(await store.devices('pr-1')).toHaveLength(1 + 2 * writes);
     expect(await store.device('pr-1', `other-${writes - 1}`)).not.toBeNull();
   });
@@ -96,14 +94,10 @@ describe('the file', () => {
         db.prepare('insert into devices (productId, deviceId, created) values (?, ?, ?)').run(['pr-1', 'killed-' + i, '']);
         require('fs').writeSync(1, i + '\\n');
       }`;
-    const child = spawn(process.execPath, ['-e', script], { stdio: ['ignore', 'pipe', 'inherit'] });
-    let acknowledged = '';
-    child.stdout.on('data', (chunk: Buffer) => {
-      acknowledged += chunk.toString();
-      if (acknowledged.split('\n').length > 20) child.kill('SIGKILL');
-    });
-    await once(child, 'close');
-    const last = Number(acknowledged.trimEnd().split('\n').at(-1));
+    const child = new TestProcess(process.execPath, ['-e', script]);
+    await child.until('twenty writes', () => child.lines[20]);
+    await child.end('SIGKILL');
+    const last = Number(child.lines.at(-1));
     expect(last).toBeGreaterThan(10);
     for (let i = 0; i <= last; i++) expect(await store.device('pr-1', `killed-${i}`)).not.toBeNull();
     await store.addDevice({ productId: 'pr-1', deviceId: 'after', name: null, fingerprint: null, created });

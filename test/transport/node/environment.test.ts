@@ -1,6 +1,4 @@
 /** Clock, resolver and log of Node, and that timers keep no process alive. */
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -8,6 +6,7 @@ import { build } from 'esbuild';
 import { describe, expect, it } from 'vitest';
 import { nodeEnvironment } from '../../../transport/node/environment.ts';
 import { stderrLog } from '../../../transport/node/log.ts';
+import { TestProcess } from '../../support/process.ts';
 
 const { clock, network } = nodeEnvironment();
 
@@ -79,13 +78,7 @@ describe('process', () => {
         clock.schedule(3_600_000, () => {});
         clock.schedule(30, () => { process.stdout.write('socket kept me'); socket.close(); });`;
       await build({ stdin: { contents, resolveDir: '.' }, bundle: true, platform: 'node', format: 'esm', outfile, logLevel: 'error' });
-      const child = spawn(process.execPath, [outfile], { stdio: ['ignore', 'pipe', 'inherit'] });
-      let output = '';
-      child.stdout.on('data', (data) => {
-        output += data;
-      });
-      expect(await once(child, 'exit')).toEqual([0, null]);
-      expect(output).toBe('socket kept me');
+      expect(await new TestProcess(process.execPath, [outfile]).succeeded()).toBe('socket kept me');
     } finally {
       await rm(directory, { recursive: true, force: true });
     }

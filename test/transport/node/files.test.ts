@@ -1,10 +1,7 @@
 /** Files replaced as a whole, also when the process is killed in between. */
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { chmod, mkdir, mkdtemp, readdir, readFile, rm, stat, utimes, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { createInterface } from 'node:readline';
 import { build } from 'esbuild';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import {
@@ -16,6 +13,7 @@ import {
   replaceFile,
   replaceJson,
 } from '../../../transport/node/files.ts';
+import { TestProcess } from '../../support/process.ts';
 
 let directory = '';
 const at = (name: string) => join(directory, name);
@@ -69,15 +67,14 @@ describe('replaceFile', () => {
     const path = join(directory, 'data', 'state');
     let last = -1;
     for (const writes of [3, 7, 12]) {
-      const child = spawn(process.execPath, [program, path, String(last + 1)], { stdio: ['ignore', 'pipe', 'inherit'] });
-      const ended = once(child, 'exit');
+      const child = new TestProcess(process.execPath, [program, path, String(last + 1)]);
       let acknowledged = last;
       // one line for each write that is on the disk; killed in the middle of a later one
-      for await (const line of createInterface(child.stdout)) {
+      for await (const line of child.eachLine()) {
         acknowledged = Number(line);
-        if (acknowledged >= last + writes) child.kill('SIGKILL');
+        if (acknowledged >= last + writes) child.kill();
       }
-      expect(await ended).toEqual([null, 'SIGKILL']);
+      expect(await child.ended).toMatchObject({ code: null, signal: 'SIGKILL' });
       const state = (await readJson(path)) as { n: number; fill: string };
       expect(state.fill).toBe('x'.repeat(300_000));
       expect(state.n).toBeGreaterThanOrEqual(acknowledged);

@@ -1,0 +1,28 @@
+/** Processes of tests are started by `test/support/process.ts`, so that a failing test shows what they wrote. */
+import { readdirSync, readFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import { expect, test } from 'vitest';
+
+const folder = fileURLToPath(new URL('..', import.meta.url));
+const HELPER = 'support/process.ts';
+/** Starts a process that outlives the run, outside of any test. */
+const OUTSIDE_OF_TESTS = ['lab/setup.ts'];
+const IMPORT = /import (?:type )?\{([^}]*)\} from 'node:child_process'/g;
+/** They wait, and their errors hold what the command wrote. */
+const WAITING = /^(?:spawnSync|execFileSync)$/;
+
+function imported(file: string): string[] {
+  const text = readFileSync(`${folder}/${file}`, 'utf8');
+  return [...text.matchAll(IMPORT)].flatMap(([, names = '']) => names.split(',').map((name) => name.trim()));
+}
+
+test('nothing else starts one', () => {
+  const files = readdirSync(folder, { recursive: true }).map(String);
+  const sources = files.filter((file) => file.endsWith('.ts'));
+  expect(sources).toContain(HELPER);
+  expect(imported(HELPER)).toContain('spawn');
+  const others = sources.filter((file) => file !== HELPER && !OUTSIDE_OF_TESTS.includes(file));
+  const allowed = (file: string, name: string): boolean => file.startsWith('lab/') && WAITING.test(name);
+  expect(others.filter((file) => imported(file).some((name) => !allowed(file, name)))).toEqual([]);
+  expect(others.filter((file) => /(?:require|import)\('node:child_process'\)/.test(readFileSync(`${folder}/${file}`, 'utf8')))).toEqual([]);
+});

@@ -25,6 +25,7 @@ export class Flow {
       link: { delay: rtt / 2, loss },
       line,
       granularity: 1,
+      memory: 32 * MEGABYTE,
       parameters: { ...PARAMETERS, initialMaxData: 8 * MEGABYTE, initialMaxStreamData: 3.7 * MEGABYTE },
       ...options,
       initiator: { congestion },

@@ -7,6 +7,10 @@
  */
 import { Core, type CoreConnection, type CoreConnectionOptions, type DataParameters, EventKind } from '../../bindings/index.ts';
 import { generator } from '../support/crypto.ts';
+import { size } from '../support/size.ts';
+
+/** Linear memory of a pair's own core. V8 collects everything after each 64 MiB of such memory, so `npm test` takes little. */
+const CORE_MEMORY = size(8, 32) << 20;
 
 export interface Link {
   /** One way, ms. */
@@ -58,6 +62,8 @@ export interface PairOptions {
   /** See {@link Pair.turn}; default 0. */
   turn?: number;
   core?: Core;
+  /** Bytes of linear memory of a core of its own. */
+  memory?: number;
   initiator?: Partial<CoreConnectionOptions>;
   responder?: Partial<CoreConnectionOptions>;
   parameters?: Partial<DataParameters>;
@@ -127,7 +133,7 @@ export class Pair {
   #first = 0;
 
   constructor(options: PairOptions = {}) {
-    this.core = options.core ?? Core.create();
+    this.core = options.core ?? Core.create({ memory: options.memory ?? CORE_MEMORY });
     this.#random = generator(options.seed ?? 1);
     this.#line = options.line ?? null;
     this.#granularity = options.granularity ?? 0;

@@ -253,7 +253,8 @@ describe('pacing', () => {
 
 describe('order of what is sent', () => {
   test('messages go before byte streams, which keep one packet in four', () => {
-    const pair = new Pair({ link: { delay: 20 }, parameters: { initialMaxStreamData: 3_000_000, initialMaxData: 4_000_000 } });
+    const parameters = { initialMaxStreamData: 3_000_000, initialMaxData: 4_000_000 };
+    const pair = new Pair({ memory: 32 << 20, link: { delay: 20 }, parameters });
     const { initiator, responder } = pair;
     const id = initiator.connection.openStream();
     const writer = new Writer(initiator, id, 5_000_000);

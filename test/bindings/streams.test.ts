@@ -31,7 +31,7 @@ describe('byte streams', () => {
   });
 
   test('give back every record and chunk', () => {
-    const pair = bothWays(300_000, { link: { loss: 0.05, jitter: 20 }, seed: 5 });
+    const pair = bothWays(300_000, { memory: 32 << 20, link: { loss: 0.05, jitter: 20 }, seed: 5 });
     pair.run(5_000);
     expect(pair.core.stats().byteStreams).toBe(0);
     pair.free();

@@ -10,7 +10,7 @@ const parameters = { initialMaxData: 16 * MEGABYTE, initialMaxStreamData: 3 * ME
 
 /** Bytes of each of `weights.length` endless streams that arrive in `time` ms over a line of 20 Mbit/s. */
 function shares(weights: readonly (number | undefined)[], time = 3_000): number[] {
-  const pair = new Pair({ parameters, line: new Line(20e6, 60_000), link: { delay: 10 } });
+  const pair = new Pair({ parameters, memory: 32 * MEGABYTE, line: new Line(20e6, 60_000), link: { delay: 10 } });
   const { initiator, responder } = pair;
   const ids = weights.map((weight) => {
     const id = initiator.connection.openStream();

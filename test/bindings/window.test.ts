@@ -15,7 +15,7 @@ const START = 64 * KB;
 
 /** An endless stream from the initiator to a reader that takes everything at once, while `isReading`. */
 function bulk(options: PairOptions) {
-  const pair = new Pair({ parameters, ...options });
+  const pair = new Pair({ parameters, memory: 32 * MB, ...options });
   const { initiator, responder } = pair;
   const id = initiator.connection.openStream();
   const flow = { pair, id, received: 0, written: 0, isReading: true, read: () => {} };
@@ -100,6 +100,7 @@ describe('a window', () => {
 
   it('of a connection grows with many streams of which each needs little', () => {
     const pair = new Pair({
+      memory: 32 * MB,
       parameters: { ...parameters, initialMaxData: 256 * KB, initialMaxStreamData: 32 * KB },
       line: new Line(100e6, MB),
       link: { delay: 75 },
@@ -142,7 +143,7 @@ describe('a window', () => {
   });
 
   it('that is raised takes the one of the connection with it', () => {
-    const pair = new Pair({ parameters });
+    const pair = new Pair({ parameters, memory: 32 * MB });
     const { initiator, responder } = pair;
     const id = initiator.connection.openStream();
     initiator.connection.writeStream(id, PIECE.subarray(0, 10));

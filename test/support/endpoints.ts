@@ -7,6 +7,7 @@ import type { Connection, ConnectionEvent } from '../../protocol/connection/inde
 import { Endpoint, type EndpointConfig, type EndpointEvent } from '../../protocol/endpoint/index.ts';
 import type { Path } from '../../protocol/path.ts';
 import { generator, nativeHost } from './crypto.ts';
+import { size } from './size.ts';
 
 export interface LinkOptions {
   /** Share of datagrams, 0 to 1. */
@@ -58,7 +59,7 @@ export class Node {
     this.kind = options.kind ?? 'udp';
     const crypto = nativeHost(seed);
     this.config = {
-      core: options.core ?? Core.create({ connections: 64, memory: 8 << 20 }),
+      core: options.core ?? Core.create({ connections: 64, memory: size(2, 8) << 20 }),
       crypto,
       identity: crypto.generateKey(),
       parameters,

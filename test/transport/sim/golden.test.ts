@@ -64,7 +64,8 @@ interface Cell {
 
 async function throughput({ loss, reorder, rtt, congestion }: Cell): Promise<number> {
   const line = { rate: RATE, queue: (RATE / 8000) * rtt, delay: rtt / 2, loss: loss / 100, reorder: reorder / 100, reorderDelay: 5 };
-  const here = await world({ seed: 'golden', link: line, files: [FILE], device: { congestion }, client: { congestion } });
+  const end = { congestion, core: { memory: 8 * MB } };
+  const here = await world({ seed: 'golden', link: line, files: [FILE], device: end, client: end });
   const from = here.simulation.now;
   await here.simulation.settle(downloadAll(here));
   expectNoFailure(here);

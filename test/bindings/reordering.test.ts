@@ -1,6 +1,7 @@
 /** Packets that arrive later than RFC 9002's thresholds allow: none is given up for long, and what a controller did because of them is undone. */
 import { describe, expect, test } from 'vitest';
 import type { CongestionControl } from '../../bindings/index.ts';
+import { slice } from '../support/size.ts';
 import { Flow, type FlowOptions } from './flow.ts';
 import { Line } from './pair.ts';
 
@@ -17,14 +18,13 @@ function flow(congestion: CongestionControl, jitter: number, options: Partial<Fl
 
 describe('jitter that reorders', () => {
   // The line carries 19.4; without adaptation these were 1.0, 1.2 and 9.0 at 5 ms.
-  test.each(controllers.flatMap((congestion) => [5, 20].map((jitter) => [congestion, jitter] as const)))(
-    '%s, %d ms: the line stays full',
-    (congestion, jitter) => {
-      const made = flow(congestion, jitter);
-      expect(made.measure(6_000)).toBeGreaterThan(17);
-      made.pair.free();
-    },
-  );
+  const cells = controllers.flatMap((congestion) => [5, 20].map((jitter) => [congestion, jitter] as const));
+
+  test.each(slice(cells, 3))('%s, %d ms: the line stays full', (congestion, jitter) => {
+    const made = flow(congestion, jitter);
+    expect(made.measure(6_000)).toBeGreaterThan(17);
+    made.pair.free();
+  });
 
   test('after the first round trips no packet is taken for lost', () => {
     const made = flow('bbr', 15, { line: new Line(RATE, 20 * BDP) });

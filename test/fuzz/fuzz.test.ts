@@ -7,7 +7,7 @@ import { targets } from './targets.ts';
 
 describe('fuzz', () => {
   it.each(targets.map((target) => [target.name, target] as const))('%s', async (name, target) => {
-    const slice = { weighty: seeds(3, 100), light: seeds(10, 500) };
+    const slice = { weighty: seeds(1, 100), light: seeds(5, 500) };
     for (const seed of target.weight === undefined ? slice.light : slice.weighty) {
       // the sequence `npm run fuzz -- --seed <seed> --count 1 <name>` has
       await expect(Promise.resolve(target.iterate(new Random(`${name} ${seed}`))), `seed ${seed}`).resolves.toBeUndefined();

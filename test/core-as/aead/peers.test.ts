@@ -23,10 +23,10 @@ describe.each([
   { name: 'node:crypto', peer: openssl },
   { name: '@noble/ciphers', peer: noble },
 ])('like $name', ({ peer }) => {
-  it('at every text length from 0 to 3000', { timeout: 600_000 }, () => {
+  it('at text lengths from 0 to 3000', { timeout: 600_000 }, () => {
     for (const seed of seeds(1, 12)) {
       const random = seededBytes(seed);
-      for (let length = 0; length <= 3000; length++) {
+      for (let length = 0; length <= 3000; length += length < 1024 ? 1 : size(7, 1)) {
         const ad = random(length % 33);
         compare(peer, random(32), random(12), ad, random(length), `seed ${seed}, ${length} bytes, ${ad.length} of additional data`);
       }

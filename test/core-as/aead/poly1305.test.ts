@@ -54,7 +54,7 @@ describe.each(keys)('with $name', ({ r }) => {
   });
 
   it('an accumulator at every edge, alone and with blocks of ones behind', () => {
-    for (const seed of seeds(2, 50)) {
+    for (const seed of seeds(1, 50)) {
       const random = seededBytes(seed);
       for (const edge of edges) {
         const message = steered(r, random, [edge]);
@@ -66,7 +66,7 @@ describe.each(keys)('with $name', ({ r }) => {
   });
 
   it('accumulators that jump from edge to edge', () => {
-    for (const seed of seeds(2, 50)) agree(key(r, 'ff'.repeat(16)), steered(r, seededBytes(seed), edges));
+    for (const seed of seeds(1, 50)) agree(key(r, 'ff'.repeat(16)), steered(r, seededBytes(seed), edges));
   });
 });
 

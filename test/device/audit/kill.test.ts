@@ -12,7 +12,7 @@ const scene = useScene();
 it('a process that is killed while it writes has lost nothing it acknowledged', async () => {
   const random = new Random(`audit-kill-${process.env.SVC_TEST_SEED ?? 1}`);
   let last = 0;
-  for (let kill = 0; kill < size(6, 50); kill++) {
+  for (let kill = 0; kill < size(3, 50); kill++) {
     last = await writeUntilKilled(last + 1, last + 20 + Math.floor(random.fraction() * 120));
     await (await scene().open({ segmentBytes: 32 * 1024, maxBytes: 128 * 1024 })).close();
     const verdict = await verifyAuditLog(scene().directory);

@@ -48,7 +48,7 @@ describe('CBOR', () => {
         const decoded = decode(encode(item as never));
         if (!Object.is(item, -0)) expect(plain(decoded)).toEqual(plain(item));
       }),
-      { numRuns: size(300, 5_000) },
+      { numRuns: size(100, 5_000) },
     );
   });
 
@@ -57,7 +57,7 @@ describe('CBOR', () => {
       fc.property(value, (item) => {
         expect(plain(decode(Uint8Array.from(indefinite(item))))).toEqual(plain(item));
       }),
-      { numRuns: size(200, 3_000) },
+      { numRuns: size(60, 3_000) },
     );
   });
 

@@ -149,7 +149,7 @@ describe('hostile CBOR', () => {
   });
 });
 
-describe.each(seeds(2, 10))('seed %i', (seed) => {
+describe.each(seeds(1, 10))('seed %i', (seed) => {
   const random = seededRandom(seed);
   const readable = (data: Uint8Array): void => {
     try {

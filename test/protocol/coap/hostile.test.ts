@@ -126,7 +126,7 @@ describe('messages that mean nothing', () => {
   });
 });
 
-describe.each(seeds(2, 10))('seed %i', (seed) => {
+describe.each(seeds(1, 10))('seed %i', (seed) => {
   test('random and mutated messages never throw, and both ends stay usable', () => {
     const random = seededRandom(seed);
     const pair = new Pair({ maxRequests: 8, maxTransfers: 4 });

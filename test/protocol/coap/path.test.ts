@@ -4,6 +4,7 @@ import { describe, expect, test } from 'vitest';
 import { formatPath, parsePath } from '../../../protocol/coap/index.ts';
 import { checkQuery } from '../../../protocol/coap/path.ts';
 import { LocalError } from '../../../protocol/errors/index.ts';
+import { size } from '../../support/size.ts';
 
 describe('paths', () => {
   test.each<[string, string[], string?]>([
@@ -74,6 +75,7 @@ describe('paths', () => {
         expect(path).toMatch(/^[!-~]+$/);
         expect(parsePath(path)).toEqual(segments);
       }),
+      { numRuns: size(20, 100) },
     );
   });
 

@@ -83,7 +83,7 @@ describe('pairing strings', () => {
         expect(text).toMatch(/^[!-~]+$/);
         expect(records.decodePairingString(text)).toEqual(sample);
       }),
-      { numRuns: size(300, 5_000) },
+      { numRuns: size(60, 5_000) },
     );
   });
 
@@ -221,7 +221,7 @@ describe.each(codecs)('%s', (_, write, read, value, wire) => {
     const whole = write(value as never);
     for (let length = 0; length < whole.length; length++) expect(() => read(whole.subarray(0, length))).toThrow(RemoteError);
     const random = seededRandom(1);
-    for (let i = 0; i < size(500, 100_000); i++) {
+    for (let i = 0; i < size(200, 100_000); i++) {
       const payload = whole.slice();
       for (let j = random(3); j >= 0; j--) payload[random(payload.length)] = random(256);
       try {
@@ -251,7 +251,7 @@ describe('pairing links', () => {
         expect(records.decodePairing(link)).toEqual({ ...pairing, password, sct });
         expect(new URL(link).href).toBe(link);
       }),
-      { numRuns: size(100, 2000) },
+      { numRuns: size(50, 2000) },
     );
   });
 

@@ -2,7 +2,7 @@
 import { describe, expect, it } from 'vitest';
 import { decodeVersions, encodeInitiate, mac1Key, PacketType, padded } from '../../../protocol/packet/index.ts';
 import { Host } from '../../../transport/host/index.ts';
-import { seeds } from '../../support/size.ts';
+import { seeds, size } from '../../support/size.ts';
 import { NAME, PORT } from '../stack/support.ts';
 import { bursts, closesCleanly, download, downloadAll, expectNoFailure, KB, simpleP2p, typesFrom, world } from './support.ts';
 
@@ -109,7 +109,7 @@ describe('interop: handshake', () => {
 
 /** 50 connections one after the other, a file of 1 KB on each. */
 async function manyConnections(seed: number, link: typeof bursts): Promise<void> {
-  const connections = 50;
+  const connections = size(15, 50);
   const here = await world({ seed, link });
   const job = async (): Promise<void> => {
     for (let i = 0; i < connections; i++) {

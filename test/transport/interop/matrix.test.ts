@@ -1,6 +1,6 @@
 /** 144 links: every combination of loss, reordering, duplicates and round-trip time; what arrives is what was sent. */
 import { describe, expect, it } from 'vitest';
-import { seeds, size } from '../../support/size.ts';
+import { seeds, size, slice } from '../../support/size.ts';
 import { equal } from '../stack/support.ts';
 import { download, expectNoFailure, KB, world } from './support.ts';
 
@@ -25,7 +25,7 @@ describe('matrix', () => {
     for (const rtt of [1, 50, 300, 1500]) expect([...bursty].filter((cell) => cell.rtt === rtt)).toHaveLength(18);
   });
 
-  it.each(cells.map((cell) => ({ ...cell, isBurst: bursty.has(cell) })))('carries every byte: %o', async (cell) => {
+  it.each(slice(cells, 40).map((cell) => ({ ...cell, isBurst: bursty.has(cell) })))('carries every byte: %o', async (cell) => {
     const { loss, reorder, duplicate, rtt, isBurst } = cell;
     const link = { loss, reorder, duplicate, delay: rtt / 2, reorderDelay: Math.max(5, rtt / 2), ...(isBurst ? { burst: 3 } : {}) };
     const files = [size(60, 200) * KB, KB];

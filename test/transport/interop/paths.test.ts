@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest';
 import { ID_LENGTH, PacketType } from '../../../protocol/packet/index.ts';
 import { ETHERNET_PAYLOAD } from '../../../protocol/path.ts';
 import type { SimulatedPacket } from '../../../transport/sim/index.ts';
-import { seeds } from '../../support/size.ts';
+import { seeds, slice } from '../../support/size.ts';
 import { PORT } from '../stack/support.ts';
 import { closesCleanly, download, downloadAll, expectNoFailure, MB, simpleP2p, type World, world } from './support.ts';
 
@@ -34,12 +34,14 @@ function rebindAgainAndAgain({ simulation, device, clientHost }: World, what: 'p
 }
 
 describe('interop: the address changes', () => {
-  it.each([
+  const cells = [
     ['rebind-port', 'port', 0],
     ['rebind-addr', 'address', 0],
     ['rebind-port with 2 % loss', 'port', 0.02],
     ['rebind-addr with 2 % loss', 'address', 0.02],
-  ] as const)('%s', async (_, what, loss) => {
+  ] as const;
+
+  it.each(slice(cells, 2))('%s', async (_, what, loss) => {
     for (const seed of seeds(1, 5)) {
       const here = await world({ seed, link: { ...simpleP2p, loss }, files: [10 * MB] });
       const rebound = rebindAgainAndAgain(here, what);

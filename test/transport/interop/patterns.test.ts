@@ -2,7 +2,7 @@
 import { describe, expect, it } from 'vitest';
 import type { SimulatedPacket } from '../../../transport/sim/index.ts';
 import { collectGarbage } from '../../support/garbage.ts';
-import { size, slice } from '../../support/size.ts';
+import { slice } from '../../support/size.ts';
 import { download, downloadAll, expectNoFailure, KB, MB, type World, world } from './support.ts';
 
 /** Counts datagrams of both ends from 0 and drops those that `drops` names. */
@@ -17,7 +17,7 @@ describe('loss of the first seven datagrams', () => {
 
   it('lets a client connect and ask within 20 s, whichever of them are lost', async () => {
     const late: string[] = [];
-    for (const pattern of patterns) {
+    for (const pattern of slice(patterns, 43)) {
       const here = await world();
       dropping(here, (index) => index < 7 && ((pattern >> index) & 1) === 1);
       const from = here.simulation.now;
@@ -42,7 +42,7 @@ describe('loss of one datagram', () => {
     await whole.simulation.settle(downloadAll(whole));
     expect(total.count).toBeGreaterThan(900);
     const indices = Array.from({ length: total.count }, (_, i) => i);
-    for (const dropped of slice(indices, size(24, indices.length))) {
+    for (const dropped of slice(indices, 8)) {
       const here = await world({ files: [MB] });
       dropping(here, (index) => index === dropped);
       const from = here.simulation.now;

@@ -27,7 +27,7 @@ const PIECE = new Uint8Array(64 * 1024);
 
 const controllers = Object.keys(goodputs) as (keyof typeof goodputs)[];
 
-describe.each(slice(controllers, 2))('interop: transfer with %s', (congestion) => {
+describe.each(slice(controllers, 1))('interop: transfer with %s', (congestion) => {
   const start = (options: WorldOptions) =>
     world({ ...options, device: { ...options.device, congestion }, client: { ...options.client, congestion } });
 

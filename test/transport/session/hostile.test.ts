@@ -23,7 +23,7 @@ async function expectUnharmed(both: Pair & { decent: { request: (r: { method: 'G
 }
 
 describe('a hostile peer', () => {
-  it.each(seeds(2, 10))('that sends random messages (seed %d)', async (seed) => {
+  it.each(seeds(1, 10))('that sends random messages (seed %d)', async (seed) => {
     const both = await besieged(seed);
     const random = seededBytes(seed);
     for (let i = 0; i < size(500, 2000); i++) {
@@ -35,7 +35,7 @@ describe('a hostile peer', () => {
     await expectUnharmed(both);
   });
 
-  it.each(seeds(2, 10))('that sends mutated requests (seed %d)', async (seed) => {
+  it.each(seeds(1, 10))('that sends mutated requests (seed %d)', async (seed) => {
     const both = await besieged(seed);
     const random = seededBytes(seed);
     const options = [{ number: 11, value: new TextEncoder().encode('hello') }];

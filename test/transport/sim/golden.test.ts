@@ -38,12 +38,9 @@ describe('golden table', () => {
     controllers.map((congestion, i) => ({ loss, reorder, rtt, congestion, figure: figures[i]! })),
   );
 
-  it.each(slice(cells, 14))(
-    '$congestion keeps $figure Mbit/s at $loss % loss, $reorder % late and $rtt ms',
-    async ({ figure, ...cell }) => {
-      expect(await throughput(cell)).toBeGreaterThanOrEqual(figure * LEAST);
-    },
-  );
+  it.each(slice(cells, 9))('$congestion keeps $figure Mbit/s at $loss % loss, $reorder % late and $rtt ms', async ({ figure, ...cell }) => {
+    expect(await throughput(cell)).toBeGreaterThanOrEqual(figure * LEAST);
+  });
 
   const print = async () => {
     for (const [loss, reorder, rtt] of golden) {

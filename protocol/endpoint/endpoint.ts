@@ -251,6 +251,9 @@ export class Endpoint {
     const { ids, routes } = this.#context;
     for (const id of [slot.id, ...slot.furtherIds]) ids.release(id);
     if (slot.route !== null) routes.remove(slot.route);
+    // A socket may stall for good: what waits for it may not outlive its connection.
+    this.#starved.delete(slot);
+    for (const held of this.#held.values()) held.delete(slot);
   }
 
   #checkOpen(): void {

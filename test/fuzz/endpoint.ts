@@ -5,7 +5,7 @@
 import { RouteTable } from '../../protocol/relay/index.ts';
 import type { Random } from '../../transport/sim/random.ts';
 import { nativeHost } from '../support/crypto.ts';
-import { dial, pair } from '../support/endpoints.ts';
+import { dial, pair } from '../support/fixture/endpoints.ts';
 import { below, chance, hostile, joined } from './mutate.ts';
 import type { Target } from './target.ts';
 

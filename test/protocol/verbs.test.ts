@@ -16,7 +16,7 @@ import type { HandshakeState } from '../../protocol/noise/index.ts';
 import type { Path } from '../../protocol/path.ts';
 import { RouteTable } from '../../protocol/relay/index.ts';
 import { nativeHost, nobleAead, seededBytes } from '../support/crypto.ts';
-import { VirtualNetwork } from '../support/endpoints.ts';
+import { EndpointFixture } from '../support/fixture/endpoints.ts';
 import { type Part, VirtualDriver } from '../support/verbs.ts';
 
 const EMPTY = new Uint8Array(0);
@@ -234,7 +234,7 @@ describe('handshakes', () => {
 
   test('an endpoint does the same above it', () => {
     const driver = new VirtualDriver();
-    const { endpoint } = new VirtualNetwork(1).node();
+    const { endpoint } = new EndpointFixture(1).client();
     const sent = new Log<Path>();
     const events = new Log<string>();
     driver.add(endpoint, {

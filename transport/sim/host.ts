@@ -9,17 +9,7 @@ import type { DnsMessage, MdnsSource } from '../../protocol/discovery/index.ts';
 import { LocalError, RemoteError } from '../../protocol/errors/index.ts';
 import type { Path } from '../../protocol/path.ts';
 import { canonicalAddress, isNear, type Prefix, parseAddress, parsePrefix } from '../address.ts';
-import type {
-  BindOptions,
-  BoundSocket,
-  Cancel,
-  Clock,
-  ConnectedSocket,
-  ConnectOptions,
-  Environment,
-  Log,
-  Network,
-} from '../environment.ts';
+import type { BindOptions, Cancel, Clock, ConnectedSocket, ConnectOptions, Environment, Log, Network } from '../environment.ts';
 import { packetSizeFor } from '../udp-path.ts';
 import { Phase, type SimulationEvent } from './event-queue.ts';
 import { SimulatedMdns } from './mdns.ts';
@@ -86,7 +76,7 @@ export class SimulatedHost implements Environment {
     this.crypto = { ...crypto, scrypt: derive };
     this.network = {
       maxPacketSize: packetSizeFor(linkMtu),
-      bind: async (options) => this.#bind(options),
+      bind: async (options) => this.bind(options),
       connect: async (options) => this.#connect(options),
       resolve: async (host) => this.#resolve(host),
     };
@@ -107,6 +97,49 @@ export class SimulatedHost implements Environment {
     this.#alive = false;
     for (const socket of [...this.#sockets]) socket.close();
     this.mdns.stop();
+  }
+
+  /** What `network.bind` does, at once. */
+  bind(options: BindOptions): SimulatedSocket {
+    if (!Number.isInteger(options.port) || options.port < 0 || options.port > 65_535)
+      throw new LocalError('INVALID_ARGUMENT', `${options.port} is not a port number`);
+    const host = options.host === undefined ? undefined : canonicalAddress(options.host);
+    if (host === null || (host !== undefined && !isOwn(host, this.addresses)))
+      throw new LocalError('INVALID_ARGUMENT', `${options.host} is not an address of ${this.name}`);
+    const port = options.port === 0 ? this.#freePort() : options.port;
+    if (this.#sockets.some((socket) => socket.port === port && (socket.host === undefined || host === undefined || socket.host === host)))
+      throw new LocalError('PORT_IN_USE', `UDP port ${port} is in use on ${this.name}`);
+    const near = options.local === true ? (address: string) => isNear(address, this.#prefixes) : null;
+    const socket = new SimulatedSocket({
+      index: this.#socketsMade++,
+      port,
+      host,
+      near,
+      linkMtu: this.#linkMtu,
+      receive: options.receive,
+      transmit: (data, path) => this.#world.transmit(this, port, data, path),
+      defer: this.clock.defer,
+      closed: () => this.#sockets.splice(this.#sockets.indexOf(socket), 1),
+    });
+    this.#sockets.push(socket);
+    return socket;
+  }
+
+  /** Nothing is ever heard of a peer that is not there: the simulation has no ICMP. */
+  #connect({ address, port, receive }: ConnectOptions): ConnectedSocket {
+    let open = true;
+    const socket = this.bind({ port: 0, receive: (datagram, from) => open && from === peer && receive(new Uint8Array(datagram)) });
+    const peer = socket.path(address, port);
+    return {
+      send(datagram) {
+        if (open) socket.send(datagram, 0, datagram.length, peer, () => {});
+        return open;
+      },
+      close() {
+        open = false;
+        socket.close();
+      },
+    };
   }
 
   /** The socket that would receive a datagram for this address and port. */
@@ -139,48 +172,6 @@ export class SimulatedHost implements Environment {
     return this.#world.at(time, phase, () => {
       if (this.#alive) run();
     });
-  }
-
-  #bind(options: BindOptions): BoundSocket {
-    if (!Number.isInteger(options.port) || options.port < 0 || options.port > 65_535)
-      throw new LocalError('INVALID_ARGUMENT', `${options.port} is not a port number`);
-    const host = options.host === undefined ? undefined : canonicalAddress(options.host);
-    if (host === null || (host !== undefined && !isOwn(host, this.addresses)))
-      throw new LocalError('INVALID_ARGUMENT', `${options.host} is not an address of ${this.name}`);
-    const port = options.port === 0 ? this.#freePort() : options.port;
-    if (this.#sockets.some((socket) => socket.port === port && (socket.host === undefined || host === undefined || socket.host === host)))
-      throw new LocalError('PORT_IN_USE', `UDP port ${port} is in use on ${this.name}`);
-    const near = options.local === true ? (address: string) => isNear(address, this.#prefixes) : null;
-    const socket = new SimulatedSocket({
-      index: this.#socketsMade++,
-      port,
-      host,
-      near,
-      linkMtu: this.#linkMtu,
-      receive: options.receive,
-      transmit: (data, path) => this.#world.transmit(this, port, data, path),
-      defer: this.clock.defer,
-      closed: () => this.#sockets.splice(this.#sockets.indexOf(socket), 1),
-    });
-    this.#sockets.push(socket);
-    return socket;
-  }
-
-  /** Nothing is ever heard of a peer that is not there: the simulation has no ICMP. */
-  #connect({ address, port, receive }: ConnectOptions): ConnectedSocket {
-    let open = true;
-    const socket = this.#bind({ port: 0, receive: (datagram, from) => open && from === peer && receive(new Uint8Array(datagram)) });
-    const peer = socket.path(address, port);
-    return {
-      send(datagram) {
-        if (open) socket.send(datagram, 0, datagram.length, peer, () => {});
-        return open;
-      },
-      close() {
-        open = false;
-        socket.close();
-      },
-    };
   }
 
   #freePort(): number {

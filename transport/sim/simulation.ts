@@ -209,6 +209,22 @@ export class Simulation implements World {
     return promise;
   }
 
+  /**
+   * Moves time to the next instant in which something happens, or to `end` when nothing does before, and runs what happens there. Promises are given no
+   * turns: this is for parts that are polled, with no asynchronous application beside them.
+   */
+  step(end: number): void {
+    if (this.#running) throw new LocalError('OPERATION_IN_PROGRESS', 'the simulation is already running');
+    this.#now = Math.max(this.#now, Math.min(end, this.#queue.peek()?.time ?? end));
+    for (let events = 0; ; ) {
+      const event = this.#queue.peek();
+      if (event === undefined || event.time > this.#now) return;
+      if (++events > MAX_EVENTS_PER_INSTANT) throw new Error(`seed ${this.seed}: time stands still at ${this.#now} ms`);
+      this.#queue.pop();
+      event.run?.();
+    }
+  }
+
   /** Schedules an event; for hosts. */
   at(time: number, phase: Phase, run: () => void): SimulationEvent {
     return this.#queue.push(time, phase, run);

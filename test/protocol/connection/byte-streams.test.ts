@@ -1,24 +1,26 @@
 /** Byte streams over two real endpoints: port and acceptance, refusal, limits, time-out, half close. */
 import { describe, expect, it } from 'vitest';
 import type { Connection, ConnectionEvent } from '../../../protocol/connection/index.ts';
-import { dial, type LinkOptions, type Node, type NodeOptions, pair, parameters, type VirtualNetwork } from '../../support/endpoints.ts';
+import type { EndpointConfig } from '../../../protocol/endpoint/index.ts';
+import type { LinkOptions } from '../../../transport/sim/index.ts';
+import { dial, type EndpointFixture, type PolledEndpoint, pair, parameters } from '../../support/fixture/endpoints.ts';
 import { seeds } from '../../support/size.ts';
 
 const WINDOW = 16_384;
 
 describe('opening', () => {
   it('shows the port, and is accepted by the zero byte', () => {
-    const world = connected(1);
-    const { network, connection, accepted } = world;
+    const ends = connected(1);
+    const { network, connection, accepted } = ends;
     for (const port of [0, 42, 0x8000_0000, 0xffff_ffff]) {
       const id = connection.openStream(port);
       expect(id & 3).toBe(0);
-      expect(network.run(() => world.has('device', 'stream', id))).toBe(true);
-      expect(world.last('device', 'stream')).toEqual({ kind: 'stream', id, port });
-      expect(world.has('client', 'accepted', id)).toBe(false);
+      expect(network.run(() => ends.has('device', 'stream', id))).toBe(true);
+      expect(ends.last('device', 'stream')).toEqual({ kind: 'stream', id, port });
+      expect(ends.has('client', 'accepted', id)).toBe(false);
       expect(connection.readStream(id, new Uint8Array(10))).toBe(0);
       accepted.acceptStream(id);
-      expect(network.run(() => world.has('client', 'accepted', id))).toBe(true);
+      expect(network.run(() => ends.has('client', 'accepted', id))).toBe(true);
     }
   });
 
@@ -30,21 +32,21 @@ describe('opening', () => {
   });
 
   it('lets the opener send up to the initial window before acceptance, and more after it', () => {
-    const world = connected(3);
-    const { network, connection, accepted } = world;
+    const ends = connected(3);
+    const { network, connection, accepted } = ends;
     const id = connection.openStream(1);
     const data = pattern(100_000);
     let written = connection.writeStream(id, data);
     network.pass(500);
     written += connection.writeStream(id, data, written);
     network.pass(500);
-    expect(world.has('device', 'stream', id)).toBe(true);
+    expect(ends.has('device', 'stream', id)).toBe(true);
     expect(accepted.readStream(id, new Uint8Array(10))).toBe(0);
     expect(accepted.stats()!.bytesReceived).toBeLessThan(WINDOW + 6000);
     accepted.acceptStream(id);
-    const received = world.collect(accepted, id);
+    const received = ends.collect(accepted, id);
     network.onEvent = (node, of, event) => {
-      if (node === world.client && (event.kind === 'writable' || event.kind === 'accepted')) written += of.writeStream(id, data, written);
+      if (node === ends.client && (event.kind === 'writable' || event.kind === 'accepted')) written += of.writeStream(id, data, written);
       received.pump(event);
     };
     expect(network.run(() => received.bytes.length === data.length)).toBe(true);
@@ -52,58 +54,58 @@ describe('opening', () => {
   });
 
   it('stops at the credit of the peer and goes on when streams end', () => {
-    const world = connected(4, { device: { parameters: { ...parameters, maxStreams: 3 } } });
-    const { network, connection, accepted } = world;
+    const ends = connected(4, { device: { parameters: { ...parameters, maxStreams: 3 } } });
+    const { network, connection, accepted } = ends;
     const ids = [1, 2, 3].map((port) => connection.openStream(port));
     expect(connection.openStream(4)).toBe(-1);
     network.pass(100);
     accepted.refuseStream(ids[0]!, 0x2001);
-    expect(network.run(() => world.has('client', 'streams-available'))).toBe(true);
+    expect(network.run(() => ends.has('client', 'streams-available'))).toBe(true);
     expect(connection.openStream(4)).toBeGreaterThan(0);
   });
 });
 
 describe('refusal', () => {
   it('comes to the opener as a reset with the code', () => {
-    const world = connected(5);
-    const { network, connection, accepted } = world;
+    const ends = connected(5);
+    const { network, connection, accepted } = ends;
     const id = connection.openStream(7);
     connection.writeStream(id, pattern(1000));
     network.pass(100);
     accepted.refuseStream(id, 0x2001);
-    expect(network.run(() => world.has('client', 'reset', id))).toBe(true);
-    expect(world.last('client', 'reset')).toEqual({ kind: 'reset', id, code: 0x2001 });
-    expect(world.has('client', 'accepted', id)).toBe(false);
+    expect(network.run(() => ends.has('client', 'reset', id))).toBe(true);
+    expect(ends.last('client', 'reset')).toEqual({ kind: 'reset', id, code: 0x2001 });
+    expect(ends.has('client', 'accepted', id)).toBe(false);
   });
 
   it('above the limit of the endpoint happens unseen, over all its connections, and ends when streams end', () => {
     const limits = { halfOpen: 64, retryAbove: 16, connections: 8, streams: 2 };
-    const world = connected(6, { device: { limits } });
-    const { network, connection, accepted } = world;
+    const ends = connected(6, { device: { limits } });
+    const { network, connection, accepted } = ends;
     const ids = [1, 2, 3].map((port) => connection.openStream(port));
     network.pass(100);
-    expect(world.all('device', 'stream')).toHaveLength(2);
-    expect(world.all('client', 'reset')).toEqual([{ kind: 'reset', id: ids[2], code: 0x2002 }]);
+    expect(ends.all('device', 'stream')).toHaveLength(2);
+    expect(ends.all('client', 'reset')).toEqual([{ kind: 'reset', id: ids[2], code: 0x2002 }]);
     for (const id of ids.slice(0, 2)) accepted.refuseStream(id, 0x2001);
     network.pass(100);
     connection.openStream(4);
     network.pass(100);
-    expect(world.all('device', 'stream')).toHaveLength(3);
+    expect(ends.all('device', 'stream')).toHaveLength(3);
     limits.streams = 0;
     connection.openStream(5);
     network.pass(100);
-    expect(world.all('device', 'stream')).toHaveLength(3);
+    expect(ends.all('device', 'stream')).toHaveLength(3);
   });
 
   it('comes by itself after 30 s without acceptance, at both ends', () => {
-    const world = connected(7);
-    const { network, connection } = world;
+    const ends = connected(7);
+    const { network, connection } = ends;
     const id = connection.openStream(1);
     network.pass(29_000);
-    expect(world.has('client', 'reset', id)).toBe(false);
+    expect(ends.has('client', 'reset', id)).toBe(false);
     network.pass(2000);
-    expect(world.last('client', 'reset')).toEqual({ kind: 'reset', id, code: 0x2004 });
-    expect(world.last('device', 'reset')).toEqual({ kind: 'reset', id, code: 0x2004 });
+    expect(ends.last('client', 'reset')).toEqual({ kind: 'reset', id, code: 0x2004 });
+    expect(ends.last('device', 'reset')).toEqual({ kind: 'reset', id, code: 0x2004 });
   });
 
   it('of every stream, where none are accepted: the peer gets no credit', () => {
@@ -120,32 +122,32 @@ describe('refusal', () => {
 describe('an accepted stream', () => {
   it('carries bytes both ways and closes each direction on its own', () => {
     for (const seed of seeds(3, 20)) {
-      const world = connected(seed, { link: { loss: 0.05, jitter: 20, duplicate: 0.05 } });
-      const { network, connection, accepted } = world;
+      const ends = connected(seed, { link: { loss: 0.05, reorder: 1, reorderDelay: 20, duplicate: 0.05 } });
+      const { network, connection, accepted } = ends;
       const id = connection.openStream(1);
       connection.writeStream(id, pattern(5000));
       connection.finishStream(id);
-      expect(network.run(() => world.has('device', 'stream', id))).toBe(true);
-      const up = world.collect(accepted, id);
-      const down = world.collect(connection, id);
+      expect(network.run(() => ends.has('device', 'stream', id))).toBe(true);
+      const up = ends.collect(accepted, id);
+      const down = ends.collect(connection, id);
       network.onEvent = (_, __, event) => {
         up.pump(event);
         down.pump(event);
       };
       accepted.acceptStream(id);
-      expect(network.run(() => up.ended && world.has('client', 'finished', id))).toBe(true);
+      expect(network.run(() => up.ended && ends.has('client', 'finished', id))).toBe(true);
       expect(Uint8Array.from(up.bytes)).toEqual(pattern(5000));
       expect(down.ended).toBe(false);
       accepted.writeStream(id, pattern(3000));
       accepted.finishStream(id);
-      expect(network.run(() => down.ended && world.has('device', 'finished', id))).toBe(true);
+      expect(network.run(() => down.ended && ends.has('device', 'finished', id))).toBe(true);
       expect(Uint8Array.from(down.bytes)).toEqual(pattern(3000));
     }
   });
 
   it('aborted by either end is reset and stopped at the other', () => {
-    const world = connected(11);
-    const { network, connection, accepted } = world;
+    const ends = connected(11);
+    const { network, connection, accepted } = ends;
     const [first, second] = [connection.openStream(1), connection.openStream(2)];
     network.pass(100);
     for (const id of [first, second]) accepted.acceptStream(id);
@@ -155,34 +157,32 @@ describe('an accepted stream', () => {
     accepted.resetStream(second, 0x2003);
     accepted.stopSending(second, 0x2003);
     network.pass(100);
-    expect(world.has('device', 'reset', first)).toBe(true);
-    expect(world.has('client', 'reset', second)).toBe(true);
+    expect(ends.has('device', 'reset', first)).toBe(true);
+    expect(ends.has('client', 'reset', second)).toBe(true);
     expect([connection.state, accepted.state]).toEqual(['open', 'open']);
   });
 });
 
 describe('messages and datagrams', () => {
   it('go both ways, the largest too', () => {
-    const world = connected(12);
-    const { network, connection, accepted } = world;
+    const ends = connected(12);
+    const { network, connection, accepted } = ends;
     const large = pattern(66_560);
     expect(connection.sendMessage(large)).toBeGreaterThanOrEqual(0);
     expect(() => connection.sendMessage(new Uint8Array(66_561))).toThrow(expect.objectContaining({ code: 'INVALID_ARGUMENT' }));
     accepted.sendMessage(new Uint8Array(0));
     expect(accepted.sendDatagram(pattern(500))).toBe(true);
-    expect(network.run(() => world.has('device', 'message') && world.has('client', 'message') && world.has('client', 'datagram'))).toBe(
-      true,
-    );
-    expect(world.last('device', 'message')).toEqual({ kind: 'message', data: large });
-    expect(world.last('client', 'message')).toEqual({ kind: 'message', data: new Uint8Array(0) });
-    expect(world.last('client', 'datagram')).toEqual({ kind: 'datagram', data: pattern(500) });
+    expect(network.run(() => ends.has('device', 'message') && ends.has('client', 'message') && ends.has('client', 'datagram'))).toBe(true);
+    expect(ends.last('device', 'message')).toEqual({ kind: 'message', data: large });
+    expect(ends.last('client', 'message')).toEqual({ kind: 'message', data: new Uint8Array(0) });
+    expect(ends.last('client', 'datagram')).toEqual({ kind: 'datagram', data: pattern(500) });
   });
 });
 
 describe('after the end', () => {
   it('every call is a local error and nothing more is reported', () => {
-    const world = connected(13);
-    const { network, connection, client, device } = world;
+    const ends = connected(13);
+    const { network, connection, client, device } = ends;
     const id = connection.openStream(1);
     connection.close(0, '', network.now);
     connection.close(0, '', network.now);
@@ -210,7 +210,7 @@ describe('after the end', () => {
   it('a connection that hears nothing ends with TIMEOUT', () => {
     const keepAlive = { interval: 1000, retryInterval: 100, maxRetries: 3 };
     const { network, connection, client } = connected(15, { client: { keepAlive } });
-    network.link = { loss: 1 };
+    network.tap = () => false;
     network.pass(5000);
     expect(client.find('closed')).toMatchObject({ error: { code: 'TIMEOUT' } });
     expect(connection.state).toBe('closed');
@@ -221,7 +221,7 @@ describe('after the end', () => {
     connection.setKeepAlive({ interval: 1000, retryInterval: 100, maxRetries: 3 }, network.now);
     network.pass(10_000);
     expect(connection.state).toBe('open');
-    network.link = { loss: 1 };
+    network.tap = () => false;
     network.pass(5000);
     expect(client.find('closed')).toMatchObject({ error: { code: 'TIMEOUT' } });
   });
@@ -233,10 +233,10 @@ interface Collector {
   pump(event: ConnectionEvent): void;
 }
 
-interface World {
-  network: VirtualNetwork;
-  client: Node;
-  device: Node;
+interface OpenPair {
+  network: EndpointFixture;
+  client: PolledEndpoint;
+  device: PolledEndpoint;
   connection: Connection;
   accepted: Connection;
   all(end: 'client' | 'device', kind: ConnectionEvent['kind']): ConnectionEvent[];
@@ -245,12 +245,15 @@ interface World {
   collect(connection: Connection, id: number): Collector;
 }
 
-function connected(seed: number, options: { link?: LinkOptions; client?: NodeOptions; device?: NodeOptions } = {}): World {
+function connected(
+  seed: number,
+  options: { link?: LinkOptions; client?: Partial<EndpointConfig>; device?: Partial<EndpointConfig> } = {},
+): OpenPair {
   const { network, client, device } = pair(seed, options);
   const connection = dial(client, device);
   expect(network.run(() => device.accepted.length === 1)).toBe(true);
   network.pass(300);
-  const all: World['all'] = (end, kind) =>
+  const all: OpenPair['all'] = (end, kind) =>
     (end === 'client' ? client : device).events.map(([, event]) => event).filter((event) => event.kind === kind);
   return {
     network,

@@ -17,7 +17,7 @@ import {
   padded,
 } from '../../../protocol/packet/index.ts';
 import { generator, nativeHost, nobleAead, seededBytes } from '../../support/crypto.ts';
-import { dial, type Node, pair, parameters } from '../../support/endpoints.ts';
+import { dial, type PolledEndpoint, pair, parameters } from '../../support/fixture/endpoints.ts';
 import { size } from '../../support/size.ts';
 
 const TYPES = [0x00, 0x80, 0x81, 0x82, 0x83, 0x84, 0x85, 0x88, 0xc0, 0xe0, 0xff];
@@ -143,7 +143,7 @@ function noise(crypto: CryptoHost, initiator: boolean): HandshakeState {
 }
 
 /** The packet a node sends now, taken from it. */
-function packetOf(node: Node): Uint8Array {
+function packetOf(node: PolledEndpoint): Uint8Array {
   const batch = node.endpoint.transmit(node.network.now)!;
   const at = batch.offsets[0]!;
   return batch.buffer.slice(at, at + batch.lengths[0]!);
@@ -163,7 +163,7 @@ function busy(seed: number) {
   return setup;
 }
 
-function inject(client: Node, device: Node, datagram: Uint8Array, i: number): void {
+function inject(client: PolledEndpoint, device: PolledEndpoint, datagram: Uint8Array, i: number): void {
   const { network } = client;
   const [to, from] = i % 2 === 0 ? [client, device] : [device, client];
   to.endpoint.receive(datagram, to.path(from, i % 3 === 0 ? 999 : 4433), network.now);
@@ -182,7 +182,7 @@ function mutated(sample: Uint8Array, random: () => number): Uint8Array {
   return bytes;
 }
 
-function stillWorks(client: Node, device: Node): void {
+function stillWorks(client: PolledEndpoint, device: PolledEndpoint): void {
   const { network } = client;
   expect(device.accepted).toHaveLength(1);
   expect(client.kinds().filter((kind) => kind === 'closed')).toEqual([]);

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { fingerprint } from '../../../protocol/identity/index.ts';
 import { decodeInitiate, encodeVersions } from '../../../protocol/packet/index.ts';
 import { nobleHost } from '../../support/crypto.ts';
-import { dial, type Node, pair } from '../../support/endpoints.ts';
+import { dial, type PolledEndpoint, pair } from '../../support/fixture/endpoints.ts';
 import { seeds, slice } from '../../support/size.ts';
 
 describe('handshake', () => {
@@ -51,9 +51,11 @@ describe('handshake', () => {
   });
 
   const links = [0, 0.05, 0.2].flatMap((loss) =>
-    [0, 0.3].flatMap((duplicate) => [0, 60].flatMap((jitter) => [1, 25, 150].map((delay) => ({ loss, duplicate, jitter, delay })))),
+    [0, 0.3].flatMap((duplicate) =>
+      [0, 60].flatMap((reorderDelay) => [1, 25, 150].map((delay) => ({ loss, duplicate, reorder: 1, reorderDelay, delay }))),
+    ),
   );
-  it.each(slice(links, 8))('holds with loss $loss, duplicates $duplicate, jitter $jitter, delay $delay', (link) => {
+  it.each(slice(links, 8))('holds with loss $loss, duplicates $duplicate, delay $delay and up to $reorderDelay more', (link) => {
     for (const seed of seeds(2, 20)) {
       const { network, client, device } = pair(seed, { link });
       dial(client, device, { deadline: network.now + 120_000 });
@@ -306,7 +308,7 @@ describe('a core that traps', () => {
   });
 });
 
-function fingerprintOf(node: Node): string {
+function fingerprintOf(node: PolledEndpoint): string {
   return fingerprint(node.config.identity.publicKey, node.config.crypto);
 }
 

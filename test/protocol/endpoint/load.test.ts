@@ -6,7 +6,7 @@ import { HandshakeState, XX } from '../../../protocol/noise/index.ts';
 import { decodeInitiate, decodeRetry, decodeVersions, encodeInitiate, mac1Key, padded } from '../../../protocol/packet/index.ts';
 import type { Path } from '../../../protocol/path.ts';
 import { nativeHost, nobleAead } from '../../support/crypto.ts';
-import { dial, type Node, pair, VirtualNetwork } from '../../support/endpoints.ts';
+import { dial, EndpointFixture, type PolledEndpoint, pair } from '../../support/fixture/endpoints.ts';
 import { size } from '../../support/size.ts';
 
 const crypto = nativeHost(99);
@@ -27,12 +27,9 @@ describe('Retry', () => {
   });
 
   it('works for many clients at once, over a link that loses and repeats', () => {
-    const network = new VirtualNetwork(2, { loss: 0.1, duplicate: 0.1, jitter: 30 });
-    const device = network.node({
-      responder: () => ['device:p.d'],
-      limits: { halfOpen: 64, retryAbove: 2, connections: 32 },
-    });
-    const clients = Array.from({ length: 12 }, () => network.node());
+    const network = new EndpointFixture(2, { loss: 0.1, duplicate: 0.1, reorder: 1, reorderDelay: 30 });
+    const device = network.device({ limits: { halfOpen: 64, retryAbove: 2, connections: 32 } });
+    const clients = Array.from({ length: 12 }, () => network.client());
     const connections = clients.map((client) => dial(client, device, { deadline: network.now + 60_000 }));
     expect(network.run(() => connections.every(({ state }) => state === 'open'))).toBe(true);
     expect(device.endpoint.stats.retriesSent).toBeGreaterThan(3);
@@ -131,7 +128,8 @@ describe('before the address is proven', () => {
     network.tap = ({ from }) => from === client;
     dial(client, device);
     network.pass(20_000);
-    const total = (node: Node) => network.sent.filter(({ from }) => from === node).reduce((sum, { bytes }) => sum + bytes.length, 0);
+    const total = (node: PolledEndpoint) =>
+      network.sent.filter(({ from }) => from === node).reduce((sum, { bytes }) => sum + bytes.length, 0);
     expect(total(device)).toBeLessThanOrEqual(3 * total(client));
     expect(total(device)).toBeGreaterThan(0);
   });
@@ -245,9 +243,9 @@ describe('half-open handshakes', () => {
 
 describe('one connection too many', () => {
   it('gets its Respond and is then closed with BUSY, unseen by the application', () => {
-    const network = new VirtualNetwork(5);
-    const device = network.node({ responder: () => ['device:p.d'], limits: { halfOpen: 64, retryAbove: 16, connections: 2 } });
-    const clients = [network.node(), network.node(), network.node()];
+    const network = new EndpointFixture(5);
+    const device = network.device({ limits: { halfOpen: 64, retryAbove: 16, connections: 2 } });
+    const clients = [network.client(), network.client(), network.client()];
     for (const client of clients) {
       dial(client, device);
       network.pass(500);
@@ -265,10 +263,10 @@ describe('one connection too many', () => {
   });
 
   it('that the core has no room for is reset', () => {
-    const network = new VirtualNetwork(6);
+    const network = new EndpointFixture(6);
     const core = Core.create({ connections: 3, memory: 8 << 20 });
-    const device = network.node({ responder: () => ['device:p.d'], core });
-    const clients = Array.from({ length: 6 }, () => network.node());
+    const device = network.device({ core });
+    const clients = Array.from({ length: 6 }, () => network.client());
     for (const client of clients) dial(client, device);
     network.onEvent = (_, of, event) => {
       if (event.kind === 'opened') of.sendMessage(Uint8Array.of(1));
@@ -285,10 +283,7 @@ function responder(limits: Partial<{ halfOpen: number; retryAbove: number }>): {
   endpoint: Endpoint;
   drain: (now: number) => Uint8Array[];
 } {
-  const node = new VirtualNetwork(1).node({
-    responder: () => ['device:p.d'],
-    limits: { halfOpen: 64, retryAbove: 16, connections: 8, ...limits },
-  });
+  const node = new EndpointFixture(1).device({ limits: { halfOpen: 64, retryAbove: 16, connections: 8, ...limits } });
   const { endpoint } = node;
   return {
     endpoint,

@@ -15,7 +15,7 @@ import { type Timed, Timers } from '../../../protocol/endpoint/timers.ts';
 import { u32 } from '../../../protocol/packet/index.ts';
 import type { Path } from '../../../protocol/path.ts';
 import { nativeHost } from '../../support/crypto.ts';
-import { parameters } from '../../support/endpoints.ts';
+import { parameters } from '../../support/fixture/endpoints.ts';
 
 fc.configureGlobal({ seed: 1 });
 

@@ -3,18 +3,18 @@ import { describe, expect, it } from 'vitest';
 import type { Connection } from '../../../protocol/connection/index.ts';
 import { encodeReset, padded } from '../../../protocol/packet/index.ts';
 import type { Path } from '../../../protocol/path.ts';
-import { dial, type Node, VirtualNetwork } from '../../support/endpoints.ts';
+import { dial, EndpointFixture, type PolledEndpoint } from '../../support/fixture/endpoints.ts';
 
 const CLIENT_ROUTE = Uint8Array.of(1, 2, 3, 4, 5, 6, 7, 8);
 const DEVICE_ROUTE = Uint8Array.of(1, 2, 3, 4, 9, 9, 9, 9);
 const CLIENT_TOKEN = new Uint8Array(16).fill(0x11);
 const DEVICE_TOKEN = new Uint8Array(16).fill(0x22);
 
-interface World {
-  network: VirtualNetwork;
-  client: Node;
-  device: Node;
-  station: Node;
+interface Relayed {
+  network: EndpointFixture;
+  client: PolledEndpoint;
+  device: PolledEndpoint;
+  station: PolledEndpoint;
   clientPath: Path;
   devicePath: Path;
   connection: Connection;
@@ -24,9 +24,9 @@ interface World {
 
 describe('a relayed handshake', () => {
   it('opens a connection whose packets all travel behind the Route header', () => {
-    const world = setup();
-    const { network, client, device, connection, clientPath, devicePath } = world;
-    world.introduce();
+    const relayed = setup();
+    const { network, client, device, connection, clientPath, devicePath } = relayed;
+    relayed.introduce();
     expect(connection.state).toBe('open');
     connection.sendMessage(Uint8Array.of(42));
     expect(network.run(() => device.find('message') !== undefined, 200)).toBe(true);
@@ -39,8 +39,8 @@ describe('a relayed handshake', () => {
   });
 
   it('gives the same Respond to the same Initiate', () => {
-    const world = setup();
-    const { connection, device, devicePath, network } = world;
+    const relayed = setup();
+    const { connection, device, devicePath, network } = relayed;
     const first = device.endpoint.accept(connection.initiate!, devicePath, network.now);
     expect(device.endpoint.accept(connection.initiate!, devicePath, network.now)).toEqual(first);
     expect(device.endpoint.accept(padded(connection.initiate!), devicePath, network.now)).toEqual(first);
@@ -68,29 +68,29 @@ describe('a relayed handshake', () => {
       () => new Uint8Array(5),
       (b: Uint8Array) => b.with(3, b[3]! ^ 1),
     ]) {
-      const world = setup();
-      const respond = world.device.endpoint.accept(world.connection.initiate!, world.devicePath, world.network.now);
-      world.client.endpoint.respond(world.connection, damage(respond), world.clientPath, world.network.now);
-      world.network.pass(100);
-      expect(world.client.find('failed')).toMatchObject({ error: { code: 'BAD_RESPONSE' } });
-      expect(world.network.sent).toEqual([]);
+      const relayed = setup();
+      const respond = relayed.device.endpoint.accept(relayed.connection.initiate!, relayed.devicePath, relayed.network.now);
+      relayed.client.endpoint.respond(relayed.connection, damage(respond), relayed.clientPath, relayed.network.now);
+      relayed.network.pass(100);
+      expect(relayed.client.find('failed')).toMatchObject({ error: { code: 'BAD_RESPONSE' } });
+      expect(relayed.network.sent).toEqual([]);
     }
   });
 
   it('checks the pin before anything is sent', () => {
-    const world = setup({ pin: 'ab'.repeat(32) });
-    world.introduce();
-    world.network.pass(100);
-    expect(world.client.find('failed')).toMatchObject({ error: { code: 'FINGERPRINT_MISMATCH' } });
-    expect(world.network.sent).toEqual([]);
+    const relayed = setup({ pin: 'ab'.repeat(32) });
+    relayed.introduce();
+    relayed.network.pass(100);
+    expect(relayed.client.find('failed')).toMatchObject({ error: { code: 'FINGERPRINT_MISMATCH' } });
+    expect(relayed.network.sent).toEqual([]);
   });
 
   it('times out when no answer comes, and ignores one that comes later', () => {
-    const world = setup();
-    const { network, client, connection } = world;
+    const relayed = setup();
+    const { network, client, connection } = relayed;
     network.pass(30_000);
     expect(client.find('failed')).toMatchObject({ error: { code: 'TIMEOUT' } });
-    world.introduce();
+    relayed.introduce();
     network.pass(100);
     expect([connection.state, client.endpoint.idle]).toEqual(['closed', true]);
   });
@@ -98,15 +98,15 @@ describe('a relayed handshake', () => {
 
 describe('the end of a route', () => {
   it('told by the base station with its token ends both connections, not others', () => {
-    const world = setup();
-    const { network, client, device, station } = world;
-    world.introduce();
+    const relayed = setup();
+    const { network, client, device, station } = relayed;
+    relayed.introduce();
     network.pass(500);
     const toClient = encodeReset({ id: CLIENT_ROUTE, token: CLIENT_TOKEN });
     client.endpoint.receive(encodeReset({ id: CLIENT_ROUTE, token: DEVICE_TOKEN }), client.path(station), network.now);
     client.endpoint.receive(toClient, client.path(device), network.now);
     network.pass(10);
-    expect(world.connection.state).toBe('open');
+    expect(relayed.connection.state).toBe('open');
     client.endpoint.receive(toClient, client.path(station), network.now);
     device.endpoint.receive(encodeReset({ id: DEVICE_ROUTE, token: DEVICE_TOKEN }), device.path(station), network.now);
     network.pass(10);
@@ -117,18 +117,18 @@ describe('the end of a route', () => {
   });
 
   it('is no answer of an endpoint to a route it does not know: that would give out the token of any id', () => {
-    const network = new VirtualNetwork(1);
-    const station = network.node({ responder: () => ['station'] });
-    const other = network.node();
+    const network = new EndpointFixture(1);
+    const station = network.station();
+    const other = network.client();
     station.endpoint.receive(Uint8Array.of(0x88, ...CLIENT_ROUTE, 0xc0, ...new Uint8Array(30)), station.path(other), 0);
     network.pass(1);
     expect(network.sent).toEqual([]);
   });
 
   it('a route id counts only from its channel', () => {
-    const world = setup();
-    const { network, device, client } = world;
-    world.introduce();
+    const relayed = setup();
+    const { network, device, client } = relayed;
+    relayed.introduce();
     network.pass(500);
     const before = device.endpoint.stats.unknownId;
     const packet = network.sent.findLast(({ to, bytes }) => to === device && bytes[0] === 0x88)!.bytes;
@@ -139,12 +139,12 @@ describe('the end of a route', () => {
 
 describe('a route as one of several paths', () => {
   it('is left for a direct path, and its end then ends nothing', () => {
-    const world = setup();
-    const { network, client, device, station, connection } = world;
-    world.introduce();
+    const relayed = setup();
+    const { network, client, device, station, connection } = relayed;
+    relayed.introduce();
     network.pass(500);
     const direct = client.path(device);
-    connection.keepPath(world.clientPath, 0, network.now);
+    connection.keepPath(relayed.clientPath, 0, network.now);
     expect(connection.migrate(direct, network.now)).toBe(true);
     network.pass(1000);
     expect([connection.path, device.accepted[0]!.path]).toEqual([direct, device.path(client)]);
@@ -174,26 +174,26 @@ describe('a route as one of several paths', () => {
   });
 
   it('takes over when the direct one goes dead, behind its Route header again', () => {
-    const world = setup();
-    const { network, client, device, connection } = world;
-    world.introduce();
+    const relayed = setup();
+    const { network, client, device, connection } = relayed;
+    relayed.introduce();
     network.pass(500);
-    connection.keepPath(world.clientPath, 5000, network.now);
+    connection.keepPath(relayed.clientPath, 5000, network.now);
     connection.migrate(client.path(device), network.now);
     network.pass(1000);
     const carry = network.tap!;
-    network.tap = (datagram, on) => (datagram.bytes[0] === 0x88 ? carry(datagram, on) : false);
+    network.tap = (datagram) => (datagram.bytes[0] === 0x88 ? carry(datagram) : false);
     connection.sendMessage(Uint8Array.of(43));
     expect(network.run(() => device.find('message') !== undefined, 5000)).toBe(true);
-    expect([connection.path, device.accepted[0]!.path]).toEqual([world.clientPath, world.devicePath]);
+    expect([connection.path, device.accepted[0]!.path]).toEqual([relayed.clientPath, relayed.devicePath]);
   });
 });
 
-function setup(options: { pin?: string } = {}): World {
-  const network = new VirtualNetwork(1);
-  const client = network.node();
-  const device = network.node({ responder: () => ['device:p.d'], info: { ProductId: 'p', DeviceId: 'd' } });
-  const station = network.node();
+function setup(options: { pin?: string } = {}): Relayed {
+  const network = new EndpointFixture(1);
+  const client = network.client();
+  const device = network.device();
+  const station = network.station();
   const clientPath = route(client.path(station), CLIENT_ROUTE);
   const devicePath = route(device.path(station), DEVICE_ROUTE);
   const paths = new Map([

@@ -4,7 +4,7 @@ import { Core } from '../../../bindings/index.ts';
 import type { Connection } from '../../../protocol/connection/index.ts';
 import { Endpoint } from '../../../protocol/endpoint/index.ts';
 import { encodeReset, RESET_LENGTH } from '../../../protocol/packet/index.ts';
-import { dial, type Node, pair, type VirtualNetwork } from '../../support/endpoints.ts';
+import { dial, type EndpointFixture, type PolledEndpoint, pair } from '../../support/fixture/endpoints.ts';
 
 const keepAlive = { interval: 25_000, retryInterval: 2000, maxRetries: 15 };
 
@@ -104,7 +104,7 @@ describe('nobody else can reset a connection', () => {
 function connected(
   seed: number,
   options: { keepAlive?: typeof keepAlive } = {},
-): { network: VirtualNetwork; client: Node; device: Node; connection: Connection } {
+): { network: EndpointFixture; client: PolledEndpoint; device: PolledEndpoint; connection: Connection } {
   const setup = pair(seed, { client: options, device: options });
   const connection = dial(setup.client, setup.device);
   setup.network.onEvent = (_, of, event) => {
@@ -116,13 +116,13 @@ function connected(
 }
 
 /** The node begins anew with the same identity and reset secret, as after a crash. */
-function restart(node: Node, changes: Partial<Node['config']> = {}): void {
+function restart(node: PolledEndpoint, changes: Partial<PolledEndpoint['config']> = {}): void {
   const core = Core.create({ connections: 8, memory: 8 << 20 });
   node.endpoint = new Endpoint({ ...node.config, core, ...changes });
 }
 
 /** The id the client puts into its packets to the device. */
-function remoteIdSeen(network: VirtualNetwork, device: Node, connection: Connection): Uint8Array {
+function remoteIdSeen(network: EndpointFixture, device: PolledEndpoint, connection: Connection): Uint8Array {
   connection.sendMessage(Uint8Array.of(1));
   network.pass(100);
   return network.sent.findLast(({ to, bytes }) => to === device && bytes[0]! >= 0xc0)!.bytes.slice(1, 9);

@@ -331,6 +331,56 @@ describe('virtual time', () => {
   });
 });
 
+describe('step by step', () => {
+  it('goes from instant to instant, at most to the time given, and runs all that happens in one', () => {
+    const simulation = new Simulation();
+    const { clock } = simulation.host('a');
+    const ran: string[] = [];
+    const note = (what: string) => ran.push(`${what} at ${clock.now()}`);
+    clock.schedule(5, () => {
+      note('timer');
+      clock.defer(() => note('deferred'));
+    });
+    clock.schedule(5, () => note('timer'));
+    clock.schedule(7, () => note('later'));
+    simulation.step(3);
+    expect([simulation.now, ran]).toEqual([3, []]);
+    simulation.step(100);
+    expect([simulation.now, ran.splice(0)]).toEqual([5, ['timer at 5', 'timer at 5', 'deferred at 5']]);
+    simulation.step(7);
+    expect([simulation.now, ran]).toEqual([7, ['later at 7']]);
+    simulation.step(6);
+    expect(simulation.now).toBe(7);
+  });
+
+  it('carries datagrams between sockets that were bound at once, without a promise', () => {
+    const simulation = new Simulation({ link: { delay: 20 } });
+    const [a, b] = [simulation.host('a'), simulation.host('b')];
+    const received: [number, number[]][] = [];
+    b.bind({ port: 1, receive: (data) => received.push([simulation.now, [...data]]) });
+    const socket = a.bind({ port: 0, receive: () => {} });
+    const released: number[] = [];
+    socket.send(Uint8Array.of(1, 2, 3), 1, 2, socket.path(b.addresses[0]!, 1), (offset) => released.push(offset));
+    expect(released).toEqual([]);
+    simulation.step(100);
+    expect([simulation.now, released]).toEqual([0, [1]]);
+    simulation.step(100);
+    expect(received).toEqual([[20, [2, 3]]]);
+    expect(() => b.bind({ port: 1, receive: () => {} })).toThrow(expect.objectContaining({ code: 'PORT_IN_USE' }));
+  });
+
+  it('is not for a simulation that is running, and notices when time stands still', async () => {
+    const simulation = new Simulation();
+    const { clock } = simulation.host('a');
+    const running = simulation.run(1);
+    expect(() => simulation.step(1)).toThrow(expect.objectContaining({ code: 'OPERATION_IN_PROGRESS' }));
+    await running;
+    const spin = () => clock.defer(spin);
+    spin();
+    expect(() => simulation.step(10)).toThrow('time stands still');
+  });
+});
+
 describe('determinism', () => {
   /** Two hosts that answer each datagram with up to two, over a bad link; the whole trace as text. */
   async function trace(seed: number): Promise<string> {

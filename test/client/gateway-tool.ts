@@ -2,7 +2,7 @@
 import { generate, type NamedOption, type OptionName, type Packet, type ParsedPacket, parse } from 'coap-packet';
 import type { BoundSocket } from '../../transport/environment.ts';
 import type { SimulatedHost } from '../../transport/sim/index.ts';
-import type { Scene } from './scene.ts';
+import type { SimulatedFixture } from '../support/fixture/simulated.ts';
 
 /** Value of a Block option. */
 export function block(number: number, more: boolean, exponent: number): Buffer {
@@ -21,20 +21,20 @@ export function option(packet: ParsedPacket | undefined, name: string): string[]
 
 export class Tool {
   readonly received: ParsedPacket[] = [];
-  readonly #scene: Scene;
+  readonly #fixture: SimulatedFixture;
   readonly #socket: BoundSocket;
   readonly #address: string;
   readonly #port: number;
   #id = 100;
 
-  static async open(scene: Scene, host: SimulatedHost, address: string, port: number): Promise<Tool> {
+  static async open(fixture: SimulatedFixture, host: SimulatedHost, address: string, port: number): Promise<Tool> {
     const received: ParsedPacket[] = [];
     const socket = await host.network.bind({ port: 0, receive: (bytes) => received.push(parse(Buffer.from(bytes))) });
-    return new Tool(scene, socket, address, port, received);
+    return new Tool(fixture, socket, address, port, received);
   }
 
-  private constructor(scene: Scene, socket: BoundSocket, address: string, port: number, received: ParsedPacket[]) {
-    this.#scene = scene;
+  private constructor(fixture: SimulatedFixture, socket: BoundSocket, address: string, port: number, received: ParsedPacket[]) {
+    this.#fixture = fixture;
     this.#socket = socket;
     this.#address = address;
     this.#port = port;
@@ -56,7 +56,7 @@ export class Tool {
   async ask(packet: Packet): Promise<ParsedPacket> {
     const before = this.received.length;
     this.send(packet);
-    await this.#scene.world.sim.run(() => this.received.length > before);
+    await this.#fixture.sim.run(() => this.received.length > before);
     return this.received[before] as ParsedPacket;
   }
 

@@ -3,12 +3,13 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { type Connection, Gateway, type GatewayOptions, type SvcClient } from '../../client/node.ts';
 import type { CoapResource, Device, DeviceCoapRequest } from '../../device/index.ts';
 import type { SimulatedHost } from '../../transport/sim/index.ts';
+import type { DeviceUnderTest } from '../support/fixture/products.ts';
+import { SimulatedFixture } from '../support/fixture/simulated.ts';
 import { block, option, path, Tool } from './gateway-tool.ts';
-import { type DeviceUnderTest, Scene } from './scene.ts';
 
 const LOOPBACK = '127.0.0.1';
 
-let scene: Scene;
+let fixture: SimulatedFixture;
 let under: DeviceUnderTest;
 let device: Device;
 let host: SimulatedHost;
@@ -18,22 +19,22 @@ let tool: Tool;
 let states: string[];
 
 beforeEach(async () => {
-  scene = await Scene.make({ connectsPerDevice: 1000, connectsPerAddress: 1000 });
-  under = await scene.attached();
+  fixture = new SimulatedFixture();
+  await fixture.station({ connectsPerDevice: 1000, connectsPerAddress: 1000 });
+  under = await fixture.attached();
   ({ device } = under);
-  host = scene.world.sim.host('desk');
-  client = scene.client();
+  host = fixture.sim.host('desk');
+  client = fixture.client();
   states = [];
   await open();
 });
 afterEach(async () => {
   tool.close();
-  await scene.settle(gateway.close());
-  await scene.close();
+  await fixture.settle(gateway.close());
 });
 
 async function connect(): Promise<Connection> {
-  const connection = scene.connection(
+  const connection = fixture.connection(
     { DeviceFingerprint: device.deviceFingerprint, KeepAliveInterval: 1000, KeepAliveMaxRetries: 3 },
     client,
   );
@@ -44,15 +45,15 @@ async function connect(): Promise<Connection> {
 async function open(options: Partial<GatewayOptions> = {}): Promise<void> {
   gateway = await Gateway.open({
     environment: host,
-    connection: await scene.settle(connect()),
+    connection: await fixture.settle(connect()),
     connect,
     onState: (state) => states.push(state),
     ...options,
   });
-  tool = await Tool.open(scene, host, LOOPBACK, gateway.port);
+  tool = await Tool.open(fixture, host, LOOPBACK, gateway.port);
 }
 
-const run = (ms = 1000): Promise<boolean> => scene.world.sim.run(ms);
+const run = (ms = 1000): Promise<boolean> => fixture.sim.run(ms);
 const texts = (): string[] => tool.received.map(({ code, payload }) => `${code} ${payload}`);
 const observe = (value: number): { name: 'Observe'; value: Buffer } => ({
   name: 'Observe',
@@ -424,10 +425,10 @@ describe('limits and loss', () => {
   test('a connection that ended before the gateway had it is opened again', async () => {
     device.addCoapResource('GET', '/x', () => ({ status: 205, payload: 'x' }));
     tool.close();
-    await scene.settle(gateway.close());
+    await fixture.settle(gateway.close());
     states = [];
-    const ended = await scene.settle(connect());
-    await scene.settle(ended.close());
+    const ended = await fixture.settle(connect());
+    await fixture.settle(ended.close());
     await open({ connection: ended });
     await run(60_000);
     expect(states).toEqual(['lost', 'connected']);
@@ -439,24 +440,24 @@ describe('limits and loss', () => {
     device.addCoapResource('GET', '/x', () => ({ status: 205, payload: 'x' }));
     tool.send({ code: 'GET', options: path('never') });
     await run(100);
-    scene.world.sim.link(under.host, 'station', { delay: 10, loss: 1 });
+    fixture.sim.link(under.host, 'station', { delay: 10, loss: 1 });
     await run(30_000);
     expect(tool.received.filter(({ code }) => code !== '0.00').at(-1)).toMatchObject({ code: '5.04' });
     const down = await tool.ask({ code: 'GET', options: path('x') });
     expect([down.code, option(down, 'Max-Age').length]).toEqual(['5.03', 1]);
-    scene.world.sim.link(under.host, 'station', { delay: 10, loss: 0 });
-    await scene.world.sim.run(() => states.at(-1) === 'connected', 600_000);
+    fixture.sim.link(under.host, 'station', { delay: 10, loss: 0 });
+    await fixture.sim.run(() => states.at(-1) === 'connected', 600_000);
     await run(20_000);
     expect((await tool.ask({ code: 'GET', options: path('x'), token: Buffer.from('z') })).code).toBe('2.05');
   });
 
   test('a device with another key ends it', async () => {
-    const connection = await scene.settle(connect());
-    await scene.settle(gateway.close());
+    const connection = await fixture.settle(connect());
+    await fixture.settle(gateway.close());
     tool.close();
     states.length = 0;
     const wrong = async (): Promise<Connection> => {
-      const other = scene.connection({ DeviceFingerprint: 'ab'.repeat(32) }, client);
+      const other = fixture.connection({ DeviceFingerprint: 'ab'.repeat(32) }, client);
       await other.connect();
       return other;
     };
@@ -471,8 +472,8 @@ describe('limits and loss', () => {
   test('closed, it answers nothing, and the device has neither connection nor observer', async () => {
     const resource = device.addCoapResource('GET', '/state', () => ({ status: 205 }), { observable: true });
     await tool.ask({ code: 'GET', options: [observe(0), ...path('state')] });
-    await scene.settle(gateway.close());
-    await scene.settle(gateway.close());
+    await fixture.settle(gateway.close());
+    await fixture.settle(gateway.close());
     tool.send({ code: 'GET', options: path('state') });
     await run(60_000);
     expect(tool.received).toHaveLength(1);

@@ -1,29 +1,28 @@
 /** `Connection.passwordAuthenticate`: every way it can end. */
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { beforeEach, describe, expect, test } from 'vitest';
 import { Router } from '../../protocol/coap/index.ts';
 import * as password from '../../protocol/password/index.ts';
-import { Host } from '../../transport/host/index.ts';
 import type { Session } from '../../transport/session/index.ts';
-import { ids, PasswordScene } from '../device/password/scene.ts';
+import { PasswordDevice } from '../device/password/password-device.ts';
+import { DEVICE_PORT } from '../support/fixture/identifiers.ts';
 
-let scene: PasswordScene;
+let under: PasswordDevice;
 beforeEach(async () => {
-  scene = await PasswordScene.make();
+  under = await PasswordDevice.make();
 });
-afterEach(() => scene.close());
 
 const rejects = (code: string) => expect.objectContaining({ code });
 
 describe('passwordAuthenticate', () => {
   test('NOT_FOUND where the device has no password authentication', async () => {
-    expect(await scene.login(await scene.connected(), 'owner', 'secret')).toBe('NOT_FOUND');
+    expect(await under.login(await under.connected(), 'owner', 'secret')).toBe('NOT_FOUND');
   });
 
   test('NOT_CONNECTED before connect, STOPPED after close', async () => {
-    const connection = scene.connection('device', scene.device.localPort);
+    const connection = under.connection('device', under.device.localPort);
     await expect(connection.passwordAuthenticate('owner', 'secret')).rejects.toEqual(rejects('NOT_CONNECTED'));
-    await scene.sim.settle(connection.connect());
-    await scene.sim.settle(connection.close());
+    await under.sim.settle(connection.connect());
+    await under.sim.settle(connection.close());
     await expect(connection.passwordAuthenticate('owner', 'secret')).rejects.toEqual(rejects('STOPPED'));
   });
 
@@ -32,40 +31,40 @@ describe('passwordAuthenticate', () => {
     ['a password of more than 1,024 bytes', 'owner', 'x'.repeat(1025)],
     ['a user name of more than 255 bytes', 'x'.repeat(256), 'secret'],
   ])('INVALID_ARGUMENT for %s, and nothing is sent', async (_, username, secret) => {
-    const connection = await scene.connected();
+    const connection = await under.connected();
     const { packetsSent } = connection.stats();
-    expect(await scene.login(connection, username, secret)).toBe('INVALID_ARGUMENT');
+    expect(await under.login(connection, username, secret)).toBe('INVALID_ARGUMENT');
     expect(connection.stats().packetsSent).toBe(packetsSent);
   });
 
   test('OPERATION_IN_PROGRESS while another runs, which goes on', async () => {
-    scene.device.onPasswordAuthenticationRequest((request) => request.setPassword('secret'));
-    const connection = await scene.connected();
+    under.device.onPasswordAuthenticationRequest((request) => request.setPassword('secret'));
+    const connection = await under.connected();
     const first = connection.passwordAuthenticate('owner', 'secret');
     await expect(connection.passwordAuthenticate('owner', 'secret')).rejects.toEqual(rejects('OPERATION_IN_PROGRESS'));
-    await scene.sim.settle(first);
+    await under.sim.settle(first);
     expect(connection.verified).toBe('password');
   });
 
   test.each([
     ['this end closes', (): Promise<void> | undefined => undefined],
-    ['the device closes', () => scene.device.connection(1).close()],
+    ['the device closes', () => under.device.connection(1).close()],
   ])('STOPPED when %s meanwhile', async (_, end) => {
-    scene.device.onPasswordAuthenticationRequest(() => {});
-    const connection = await scene.connected();
+    under.device.onPasswordAuthenticationRequest(() => {});
+    const connection = await under.connected();
     const login = connection.passwordAuthenticate('owner', 'secret').catch((error: { code: string }) => error.code);
-    await scene.sim.run(1000);
-    await scene.sim.settle(end() ?? connection.close());
-    expect(await scene.sim.settle(login)).toBe('STOPPED');
+    await under.sim.run(1000);
+    await under.sim.settle(end() ?? connection.close());
+    expect(await under.sim.settle(login)).toBe('STOPPED');
   });
 
   test('TOO_MANY_REQUESTS after too many wrong ones, and the right one again later', async () => {
-    scene.device.onPasswordAuthenticationRequest((request) => request.setPassword('secret'));
-    const connection = await scene.connected();
-    for (let i = 0; i < 5; i++) expect(await scene.login(connection, 'owner', 'wrong')).toBe('UNAUTHORIZED');
-    expect(await scene.login(connection, 'owner', 'secret')).toBe('TOO_MANY_REQUESTS');
-    await scene.sim.run(2000);
-    expect(await scene.login(connection, 'owner', 'secret')).toBe('OK');
+    under.device.onPasswordAuthenticationRequest((request) => request.setPassword('secret'));
+    const connection = await under.connected();
+    for (let i = 0; i < 5; i++) expect(await under.login(connection, 'owner', 'wrong')).toBe('UNAUTHORIZED');
+    expect(await under.login(connection, 'owner', 'secret')).toBe('TOO_MANY_REQUESTS');
+    await under.sim.run(2000);
+    expect(await under.login(connection, 'owner', 'secret')).toBe('OK');
   });
 });
 
@@ -89,16 +88,11 @@ describe('a device that does not keep to the protocol', () => {
       typeof answer === 'number' ? { status: answer } : { status: 201, contentFormat: 60, payload: answer };
     router.on('POST', password.PasswordPath.FIRST, reply(first));
     router.on('POST', password.PasswordPath.SECOND, reply(second));
-    const environment = scene.environment('strange');
-    const responder = () => [`device:${ids.productId}.${ids.deviceId}`];
-    const info = { ProductId: ids.productId, DeviceId: ids.deviceId };
-    const config = { identity: environment.crypto.generateKey(), binds: [{ port: 5592 }], responder, info, router };
-    const host = await scene.sim.settle(Host.open(environment, config));
-    scene.ends(() => host.close());
-    const connection = scene.connection('strange', 5592);
-    await scene.sim.settle(connection.connect());
-    expect(await scene.login(connection, 'owner', 'secret')).toBe(code);
+    await under.fixture.raw.device({ machine: 'strange', addresses: [under.address()], router });
+    const connection = under.connection('strange', DEVICE_PORT);
+    await under.sim.settle(connection.connect());
+    expect(await under.login(connection, 'owner', 'secret')).toBe(code);
     expect(connection.verified).toBe('none');
-    if (code === 'UNAUTHORIZED') expect(await scene.login(connection, 'owner', 'secret')).toBe('BAD_RESPONSE');
+    if (code === 'UNAUTHORIZED') expect(await under.login(connection, 'owner', 'secret')).toBe('BAD_RESPONSE');
   });
 });

@@ -1,22 +1,23 @@
 /** Limits of a device that are changed while it runs. */
-import { afterEach, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import type { Connection } from '../../client/node.ts';
-import { SCT, Scene } from '../client/scene.ts';
+import { SCT } from '../support/fixture/identifiers.ts';
+import { SimulatedFixture } from '../support/fixture/simulated.ts';
 
-let scene: Scene;
-afterEach(() => scene.close());
+let fixture: SimulatedFixture;
 
 test('connections: raised and lowered, the one above is told so', async () => {
-  scene = await Scene.make({ connectsPerDevice: 1000, connectsPerAddress: 1000 });
-  const under = await scene.device();
+  fixture = new SimulatedFixture();
+  await fixture.station({ connectsPerDevice: 1000, connectsPerAddress: 1000 });
+  const under = await fixture.device();
   under.device.limitConnections(2);
-  await scene.start(under);
-  await scene.until(under, 'ATTACHED');
-  const client = scene.client();
+  await fixture.start(under);
+  await fixture.until(under, 'ATTACHED');
+  const client = fixture.client();
   const open = async (count: number): Promise<Connection[]> => {
-    const all = Array.from({ length: count }, () => scene.connection({}, client));
-    for (const each of all) await scene.settle(each.connect());
-    await scene.world.sim.run(2000);
+    const all = Array.from({ length: count }, () => fixture.connection({}, client));
+    for (const each of all) await fixture.settle(each.connect());
+    await fixture.sim.run(2000);
     return all;
   };
   const ends = (all: Connection[]): (string | undefined)[] => all.map(({ closeReason }) => closeReason?.code);
@@ -32,14 +33,15 @@ test('connections: raised and lowered, the one above is told so', async () => {
 });
 
 test('handshakes begun through the base station: above the limit 4.29 with a time to wait', async () => {
-  scene = await Scene.make({ connectsPerDevice: 1000, connectsPerAddress: 1000 });
-  await scene.attached();
-  const party = await scene.world.party();
-  await party.open();
+  fixture = new SimulatedFixture();
+  await fixture.station({ connectsPerDevice: 1000, connectsPerAddress: 1000 });
+  await fixture.attached();
+  const peer = await fixture.raw.client();
+  await peer.open();
   const answers: [number, number | undefined][] = [];
   for (let i = 0; i < 66; i++) {
-    const { initiate } = party.host.prepare({ name: 'device:pr-1.de-1' });
-    const { status, maxAge } = await party.connect({ sct: SCT, initiate });
+    const { initiate } = peer.host.prepare({ name: 'device:pr-1.de-1' });
+    const { status, maxAge } = await peer.connect({ sct: SCT, initiate });
     answers.push([status, maxAge]);
   }
   expect(answers.slice(0, 64).map(([status]) => status)).toEqual(Array(64).fill(201));
@@ -47,8 +49,9 @@ test('handshakes begun through the base station: above the limit 4.29 with a tim
 });
 
 test('stream segments: raised and lowered while streams run, which wait and lose nothing', async () => {
-  scene = await Scene.make();
-  const under = await scene.device();
+  fixture = new SimulatedFixture();
+  await fixture.station();
+  const under = await fixture.device();
   under.device.limitStreamSegments(16);
   const received: number[] = [];
   under.device.addStreamListener(1, async (arriving) => {
@@ -56,16 +59,16 @@ test('stream segments: raised and lowered while streams run, which wait and lose
     for await (const chunk of arriving.accept().readable) length += chunk.length;
     received.push(length);
   });
-  await scene.start(under);
-  await scene.until(under, 'ATTACHED');
-  const connection = await scene.connected();
+  await fixture.start(under);
+  await fixture.until(under, 'ATTACHED');
+  const connection = await fixture.connected();
   const send = async (): Promise<number> => {
-    const began = scene.world.sim.now;
+    const began = fixture.sim.now;
     const stream = connection.createStream();
-    await scene.settle(stream.open(1));
-    await scene.settle(stream.write(new Uint8Array(1_000_000)));
-    await scene.settle(stream.close());
-    return scene.world.sim.now - began;
+    await fixture.settle(stream.open(1));
+    await fixture.settle(stream.write(new Uint8Array(1_000_000)));
+    await fixture.settle(stream.close());
+    return fixture.sim.now - began;
   };
   const slow = await send();
   under.device.limitStreamSegments(10_000);

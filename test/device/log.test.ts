@@ -4,7 +4,7 @@ import { Device, type DeviceLogMessage, LogSeverity, logSeverityAsString } from 
 import { DeviceLog, stdOutCallback } from '../../device/log.ts';
 import { silentLog } from '../../transport/environment.ts';
 import { nodeEnvironment } from '../../transport/node/index.ts';
-import { Scene } from '../client/scene.ts';
+import { SimulatedFixture } from '../support/fixture/simulated.ts';
 
 /** A log with all that arrived under it and at its callback. */
 function logOfTests() {
@@ -70,8 +70,9 @@ describe('the callback', () => {
   });
 
   test('hears of its device alone, until it is taken away', async () => {
-    const scene = await Scene.make();
-    const [one, other] = [await scene.device(), await scene.device({ deviceId: 'de-other' })];
+    const fixture = new SimulatedFixture();
+    await fixture.station();
+    const [one, other] = [await fixture.device(), await fixture.device({ deviceId: 'de-other' })];
     const messages: DeviceLogMessage[] = [];
     one.device.setLogCallback((message) => messages.push(message));
     one.device.setLogLevel('error');
@@ -80,17 +81,16 @@ describe('the callback', () => {
         throw new Error('of the application');
       });
     }
-    await scene.start(one);
-    await scene.start(other);
-    await scene.until(one, 'ATTACHED');
-    await scene.until(other, 'ATTACHED');
+    await fixture.start(one);
+    await fixture.start(other);
+    await fixture.until(one, 'ATTACHED');
+    await fixture.until(other, 'ATTACHED');
     expect(messages.map(({ severity, message }) => `${logSeverityAsString(severity)} ${message}`)).toEqual([
       'error listener of deviceEvent threw',
     ]);
     one.device.setLogCallback(null);
-    await scene.settle(one.device.close());
+    await fixture.settle(one.device.close());
     expect(messages).toHaveLength(1);
-    await scene.close();
   });
 
   test('of standard output writes lines that a program can take apart', () => {

@@ -1,16 +1,16 @@
 /** Resources that clients observe (RFC 7641): device and client over a base station, in virtual time. */
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { beforeEach, describe, expect, test } from 'vitest';
 import type { CoapObserver, CoapResponse, Connection, SvcError } from '../../client/node.ts';
 import type { CoapHandler, CoapResource, Device } from '../../device/index.ts';
-import { Scene } from '../client/scene.ts';
+import { SimulatedFixture } from '../support/fixture/simulated.ts';
 
-let scene: Scene;
+let fixture: SimulatedFixture;
 let device: Device;
 beforeEach(async () => {
-  scene = await Scene.make();
-  ({ device } = await scene.attached());
+  fixture = new SimulatedFixture();
+  await fixture.station();
+  ({ device } = await fixture.attached());
 });
-afterEach(() => scene.close());
 
 /** What an observer was told. */
 class Told implements CoapObserver {
@@ -34,13 +34,13 @@ const observe = (connection: Connection, path: string): { told: Told; cancel: ()
   return { told, cancel: () => observation.cancel() };
 };
 
-const run = (ms = 500): Promise<boolean> => scene.world.sim.run(ms);
+const run = (ms = 500): Promise<boolean> => fixture.sim.run(ms);
 
 describe('an observable resource', () => {
   test('tells each observer what it is and each change, until they cancel', async () => {
     let state = 'one';
     const resource = observable('/state', () => ({ status: 205, payload: state }));
-    const [first, second] = [await scene.connected(), await scene.connected()];
+    const [first, second] = [await fixture.connected(), await fixture.connected()];
     const a = observe(first, '/state');
     const b = observe(second, '/state');
     await run();
@@ -68,7 +68,7 @@ describe('an observable resource', () => {
       seen.push(`${parameters.room} ${path} ${connection.ref} ${payload.length}`);
       return { status: 205, payload: 'x', maxAge: 7 };
     });
-    const connection = await scene.connected();
+    const connection = await fixture.connected();
     const maxAges: (number | undefined)[] = [];
     connection.createCoap('GET', '/rooms/k%20l').observe({ onResponse: ({ maxAge }) => maxAges.push(maxAge) });
     await run();
@@ -80,7 +80,7 @@ describe('an observable resource', () => {
 
   test('notifies only the path whose parameters are named', async () => {
     const resource = observable('/rooms/{room}', ({ parameters }) => ({ status: 205, payload: parameters.room as string }));
-    const connection = await scene.connected();
+    const connection = await fixture.connected();
     const [kitchen, hall] = [observe(connection, '/rooms/kitchen'), observe(connection, '/rooms/hall')];
     await run();
     resource.notify({ room: 'hall' });
@@ -98,7 +98,7 @@ describe('an observable resource', () => {
       const payload = `${++runs}`;
       return runs > 1 ? { status: 205, payload } : new Promise((resolve) => (answer = () => resolve({ status: 205, payload })));
     });
-    const { told } = observe(await scene.connected(), '/slow');
+    const { told } = observe(await fixture.connected(), '/slow');
     await run();
     resource.notify();
     answer?.();
@@ -113,7 +113,7 @@ describe('an observable resource', () => {
     const resource = observable('/state', async ({ connection }) =>
       (await device.authorize(connection, 'State:Get')) ? { status: 205, payload: 'x' } : { status: 403, payload: 'Access denied' },
     );
-    const { told } = observe(await scene.connected(), '/state');
+    const { told } = observe(await fixture.connected(), '/state');
     await run();
     allowed = false;
     resource.notify();
@@ -132,7 +132,7 @@ describe('an observable resource', () => {
       if (broken) throw new Error('secret of the application');
       return { status: 205 };
     });
-    const { told } = observe(await scene.connected(), '/state');
+    const { told } = observe(await fixture.connected(), '/state');
     await run();
     broken = true;
     resource.notify();
@@ -143,7 +143,7 @@ describe('an observable resource', () => {
 
   test('an error as first answer begins nothing', async () => {
     const resource = observable('/state', () => ({ status: 404, payload: 'gone' }));
-    const { told } = observe(await scene.connected(), '/state');
+    const { told } = observe(await fixture.connected(), '/state');
     await run();
     expect(resource.observers).toBe(0);
     expect(told.responses).toEqual(['404 gone']);
@@ -152,12 +152,12 @@ describe('an observable resource', () => {
 
   test('forgets observers whose connection ends, from either end', async () => {
     const resource = observable('/state', () => ({ status: 205 }));
-    const [closing, closed] = [await scene.connected(), await scene.connected()];
+    const [closing, closed] = [await fixture.connected(), await fixture.connected()];
     const a = observe(closing, '/state');
     const b = observe(closed, '/state');
     await run();
     expect(resource.observers).toBe(2);
-    await scene.settle(closing.close());
+    await fixture.settle(closing.close());
     void device.connection(2).close();
     await run();
     expect(resource.observers).toBe(0);
@@ -169,7 +169,7 @@ describe('an observable resource', () => {
     let answer: (() => void) | undefined;
     const resource = observable('/state', () => ({ status: 205, payload: 'x' }));
     const slow = observable('/slow', () => new Promise((resolve) => (answer = () => resolve({ status: 205, payload: 'y' }))));
-    const connection = await scene.connected();
+    const connection = await fixture.connected();
     const [idle, registering] = [observe(connection, '/state'), observe(connection, '/slow')];
     await run();
     for (const each of [resource, resource, slow]) each.remove();
@@ -179,13 +179,13 @@ describe('an observable resource', () => {
     expect(idle.told.responses).toEqual(['205 x observed', '404 Not found']);
     expect(registering.told.responses).toEqual(['205 y']);
     expect([idle.told.ends, registering.told.ends]).toEqual([[null], [null]]);
-    expect((await scene.coap(connection, 'GET', '/state')).status).toBe(404);
+    expect((await fixture.coap(connection, 'GET', '/state')).status).toBe(404);
   });
 
   test('an observer that cancels while the handler runs gets no answer and is forgotten', async () => {
     let answer: (() => void) | undefined;
     const resource = observable('/slow', () => new Promise((resolve) => (answer = () => resolve({ status: 205 }))));
-    const { told, cancel } = observe(await scene.connected(), '/slow');
+    const { told, cancel } = observe(await fixture.connected(), '/slow');
     await run();
     cancel();
     await run();
@@ -199,7 +199,7 @@ describe('an observable resource', () => {
     let state = 'a';
     const resource = observable('/large', () => ({ status: 205, payload: state.repeat(100_000) }));
     const lengths: string[] = [];
-    const connection = await scene.connected();
+    const connection = await fixture.connected();
     connection.createCoap('GET', '/large').observe({ onResponse: ({ payload }) => lengths.push(`${payload.length} ${payload[99_999]}`) });
     await run(2000);
     state = 'b';
@@ -213,7 +213,7 @@ describe('limits', () => {
   test('above the device limit a request to observe is answered once', async () => {
     device.limitCoapObservations(2);
     const resource = observable('/state', () => ({ status: 205, payload: 'x' }));
-    const connection = await scene.connected();
+    const connection = await fixture.connected();
     const all = [1, 2, 3].map(() => observe(connection, '/state'));
     await run();
     expect(resource.observers).toBe(2);
@@ -228,11 +228,11 @@ describe('limits', () => {
 
   test('one connection keeps 32, and its other requests are served', async () => {
     const resource = observable('/state', () => ({ status: 205, payload: 'x' }));
-    const [greedy, other] = [await scene.connected(), await scene.connected()];
+    const [greedy, other] = [await fixture.connected(), await fixture.connected()];
     for (let i = 0; i < 60; i++) observe(greedy, '/state');
     await run();
     expect(resource.observers).toBe(32);
-    expect((await scene.coap(greedy, 'GET', '/state')).status).toBe(205);
+    expect((await fixture.coap(greedy, 'GET', '/state')).status).toBe(205);
     observe(other, '/state');
     await run();
     expect(resource.observers).toBe(33);
@@ -243,7 +243,7 @@ describe('limits', () => {
     device.addCoapResource('GET', '/slow', () => new Promise((resolve) => release.push(() => resolve({ status: 205 }))));
     let state = 'one';
     const resource = observable('/state', () => ({ status: 205, payload: state }));
-    const connection = await scene.connected();
+    const connection = await fixture.connected();
     const { told } = observe(connection, '/state');
     await run();
     device.limitCoapServerRequests(1);
@@ -254,7 +254,7 @@ describe('limits', () => {
     await run();
     expect(told.responses).toHaveLength(1);
     release[0]?.();
-    await scene.settle(slow);
+    await fixture.settle(slow);
     await run();
     expect(told.responses).toEqual(['205 one observed', '205 two observed']);
   });
@@ -263,7 +263,7 @@ describe('limits', () => {
 describe('not observable', () => {
   test('a resource that does not say so is answered once', async () => {
     const resource = device.addCoapResource('GET', '/plain', () => ({ status: 205, payload: 'x' }));
-    const { told } = observe(await scene.connected(), '/plain');
+    const { told } = observe(await fixture.connected(), '/plain');
     await run();
     resource.notify();
     await run();
@@ -275,16 +275,16 @@ describe('not observable', () => {
     expect(() => device.addCoapResource('PUT', '/x', () => ({ status: 204 }), { observable: true })).toThrow(
       expect.objectContaining({ code: 'INVALID_ARGUMENT' }),
     );
-    const connection = await scene.connected();
+    const connection = await fixture.connected();
     expect(() => connection.createCoap('PUT', '/x').observe(new Told())).toThrow(expect.objectContaining({ code: 'INVALID_ARGUMENT' }));
-    await scene.settle(connection.close());
+    await fixture.settle(connection.close());
     expect(() => connection.createCoap('GET', '/x').observe(new Told())).toThrow(expect.objectContaining({ code: 'STOPPED' }));
   });
 
   test('a GET with a payload is answered once: the payload is not kept', async () => {
     const resource = observable('/state', ({ payload }) => ({ status: 205, payload }));
     const told = new Told();
-    const coap = (await scene.connected()).createCoap('GET', '/state');
+    const coap = (await fixture.connected()).createCoap('GET', '/state');
     coap.setRequestPayload(0, new TextEncoder().encode('body'));
     coap.observe(told);
     await run();

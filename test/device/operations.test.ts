@@ -1,5 +1,5 @@
 /** The device's end of what runs over a connection, operation by operation: streams, CoAP requests, fingerprints, and what the language does. */
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { beforeEach, describe, expect, test } from 'vitest';
 import {
   type AuthorizationRequest,
   type CoapHandler,
@@ -20,32 +20,32 @@ import {
   type ServiceInvocation,
   type SessionStream,
 } from '../../device/index.ts';
-import { Scene } from '../client/scene.ts';
-import { PORT as PORT_OF_STATION } from '../server/station/world.ts';
+import { STATION_PORT } from '../support/fixture/identifiers.ts';
+import { SimulatedFixture } from '../support/fixture/simulated.ts';
 
-let scene: Scene;
+let fixture: SimulatedFixture;
 beforeEach(async () => {
-  scene = await Scene.make();
+  fixture = new SimulatedFixture();
+  await fixture.station();
 });
-afterEach(() => scene.close());
 
 const PORT = 5;
 
 /** A stream that a client opened, as the device has it before it accepts. */
 async function incoming() {
-  const { device } = await scene.attached();
+  const { device } = await fixture.attached();
   const arrived = new Promise<DeviceStream>((resolve) => device.addStreamListener(PORT, resolve));
-  const connection = await scene.connected();
+  const connection = await fixture.connected();
   const client = connection.createStream();
   const opening = client.open(PORT);
-  return { device, connection, client, opening, arrived: await scene.settle(arrived) };
+  return { device, connection, client, opening, arrived: await fixture.settle(arrived) };
 }
 
 /** Both ends of an open stream. */
 async function both() {
   const { client, opening, arrived, ...rest } = await incoming();
   const stream: SessionStream = arrived.accept();
-  await scene.settle(opening);
+  await fixture.settle(opening);
   return { client, stream, ...rest };
 }
 
@@ -56,49 +56,49 @@ describe('a stream of the device', () => {
     expect(device.connection(arrived.connection.ref)).toBe(arrived.connection);
     expect(arrived.connection.clientFingerprint).toBe(connection.getClientFingerprint());
     arrived.accept();
-    await scene.settle(opening);
+    await fixture.settle(opening);
     expect(() => arrived.accept()).toThrow(expect.objectContaining({ code: 'INVALID_STATE' }));
   });
 
   test('reads what there is, reads a length, and reads to the end', async () => {
     const { client, stream } = await both();
-    await scene.settle(client.write(new Uint8Array([1, 2, 3, 4, 5, 6, 7])));
-    expect(await scene.settle(stream.readSome(2))).toEqual(new Uint8Array([1, 2]));
-    expect(await scene.settle(stream.readAll(3))).toEqual(new Uint8Array([3, 4, 5]));
-    await scene.settle(client.close());
-    expect(await scene.settle(stream.readAll(100))).toEqual(new Uint8Array([6, 7]));
-    expect(await scene.code(stream.readSome())).toBe('END_OF_FILE');
+    await fixture.settle(client.write(new Uint8Array([1, 2, 3, 4, 5, 6, 7])));
+    expect(await fixture.settle(stream.readSome(2))).toEqual(new Uint8Array([1, 2]));
+    expect(await fixture.settle(stream.readAll(3))).toEqual(new Uint8Array([3, 4, 5]));
+    await fixture.settle(client.close());
+    expect(await fixture.settle(stream.readAll(100))).toEqual(new Uint8Array([6, 7]));
+    expect(await fixture.code(stream.readSome())).toBe('END_OF_FILE');
   });
 
   test('writes and closes: the client reads on to the end', async () => {
     const { client, stream } = await both();
-    await scene.settle(stream.write(new Uint8Array([8, 9])));
-    await scene.settle(stream.close());
-    expect(await scene.code(stream.write(new Uint8Array(1)))).toBe('CLOSED');
-    expect(await scene.settle(client.readAll(2))).toEqual(new Uint8Array([8, 9]));
-    expect(await scene.code(client.readSome())).toBe('END_OF_FILE');
+    await fixture.settle(stream.write(new Uint8Array([8, 9])));
+    await fixture.settle(stream.close());
+    expect(await fixture.code(stream.write(new Uint8Array(1)))).toBe('CLOSED');
+    expect(await fixture.settle(client.readAll(2))).toEqual(new Uint8Array([8, 9]));
+    expect(await fixture.code(client.readSome())).toBe('END_OF_FILE');
   });
 
   test('aborts: what is outstanding ends with STOPPED on both ends', async () => {
     const { client, stream } = await both();
     const reads = Promise.allSettled([stream.readSome(), client.readSome()]);
     stream.abort();
-    const codes = (await scene.settle(reads)).map((read) => read.status === 'rejected' && read.reason.code);
+    const codes = (await fixture.settle(reads)).map((read) => read.status === 'rejected' && read.reason.code);
     expect(codes).toEqual(['STOPPED', 'STOPPED']);
   });
 });
 
 describe('a CoAP request to the device', () => {
   test('shows what was asked, and the handler returns the answer', async () => {
-    const { device } = await scene.attached();
+    const { device } = await fixture.attached();
     device.addCoapResource('PUT', '/rooms/{room}', ({ method, path, parameters, contentFormat, payload, connection }) => ({
       status: 205,
       contentFormat: ContentFormat.APPLICATION_JSON,
       payload: JSON.stringify({ method, path, parameters, contentFormat, payload: [...payload], ref: connection.ref }),
     }));
-    const coap = (await scene.connected()).createCoap('PUT', '/rooms/attic');
+    const coap = (await fixture.connected()).createCoap('PUT', '/rooms/attic');
     coap.setRequestPayload(ContentFormat.APPLICATION_OCTET_STREAM, new Uint8Array([1, 2]));
-    await scene.settle(coap.execute());
+    await fixture.settle(coap.execute());
     expect(coap.getResponseStatusCode()).toBe(205);
     expect(coap.getResponseContentFormat()).toBe(ContentFormat.APPLICATION_JSON);
     expect(JSON.parse(new TextDecoder().decode(coap.getResponsePayload()))).toEqual({
@@ -112,49 +112,49 @@ describe('a CoAP request to the device', () => {
   });
 
   test('an error is a status with a text, without content format', async () => {
-    const { device } = await scene.attached();
+    const { device } = await fixture.attached();
     device.addCoapResource('GET', '/closed', () => ({ status: 403, payload: 'not now' }));
-    const coap = (await scene.connected()).createCoap('GET', '/closed');
-    await scene.settle(coap.execute());
+    const coap = (await fixture.connected()).createCoap('GET', '/closed');
+    await fixture.settle(coap.execute());
     expect(coap.getResponseStatusCode()).toBe(403);
     expect(new TextDecoder().decode(coap.getResponsePayload())).toBe('not now');
     expect(() => coap.getResponseContentFormat()).toThrow(expect.objectContaining({ code: 'NO_DATA' }));
   });
 
   test('a resource that was removed is not found, and its place is free', async () => {
-    const { device } = await scene.attached();
+    const { device } = await fixture.attached();
     const once = device.addCoapResource('GET', '/once', () => ({ status: 205 }));
     device.addCoapResource('PUT', '/once', () => ({ status: 204 }));
-    const connection = await scene.connected();
-    expect((await scene.coap(connection, 'GET', '/once')).status).toBe(205);
+    const connection = await fixture.connected();
+    expect((await fixture.coap(connection, 'GET', '/once')).status).toBe(205);
     once.remove();
-    expect((await scene.coap(connection, 'GET', '/once')).status).toBe(404);
-    expect((await scene.coap(connection, 'PUT', '/once')).status).toBe(204);
+    expect((await fixture.coap(connection, 'GET', '/once')).status).toBe(404);
+    expect((await fixture.coap(connection, 'PUT', '/once')).status).toBe(204);
     device.addCoapResource('GET', '/once', () => ({ status: 203 }));
     once.remove();
-    expect((await scene.coap(connection, 'GET', '/once')).status).toBe(203);
+    expect((await fixture.coap(connection, 'GET', '/once')).status).toBe(203);
   });
 
   test('one that is under way is answered though its resource is removed', async () => {
-    const { device } = await scene.attached();
+    const { device } = await fixture.attached();
     let answer = () => {};
     const slow = device.addCoapResource('GET', '/slow', () => new Promise((done) => (answer = () => done({ status: 205 }))));
-    const coap = (await scene.connected()).createCoap('GET', '/slow');
+    const coap = (await fixture.connected()).createCoap('GET', '/slow');
     const done = coap.execute();
-    await scene.world.sim.run(1_000);
+    await fixture.sim.run(1_000);
     slow.remove();
     answer();
-    await scene.settle(done);
+    await fixture.settle(done);
     expect(coap.getResponseStatusCode()).toBe(205);
   });
 });
 
 describe('fingerprints', () => {
   test('of device and client: full, and the short form for the eyes', async () => {
-    const { device } = await scene.attached();
+    const { device } = await fixture.attached();
     const opened = new Promise<DeviceConnection>((resolve) => device.onConnectionEvent(resolve));
-    const connection = await scene.connected();
-    const { clientFingerprint, clientFingerprintHex } = await scene.settle(opened);
+    const connection = await fixture.connected();
+    const { clientFingerprint, clientFingerprintHex } = await fixture.settle(opened);
     expect(clientFingerprint).toBe(connection.getClientFingerprint());
     expect(clientFingerprintHex).toBe(clientFingerprint.slice(0, 32));
     expect(device.deviceFingerprint).toBe(connection.getDeviceFingerprint());
@@ -164,7 +164,7 @@ describe('fingerprints', () => {
 
 describe('settings of a device', () => {
   test('what was set can be read, and the ports in use once it runs', async () => {
-    const { device } = await scene.device();
+    const { device } = await fixture.device();
     device.setProductId('pr-2');
     device.setDeviceId('de-2');
     device.setAppName('Boiler');
@@ -172,36 +172,36 @@ describe('settings of a device', () => {
     device.setP2pPort(0);
     expect([device.productId, device.deviceId, device.appName, device.appVersion]).toEqual(['pr-2', 'de-2', 'Boiler', '7.1']);
     expect([device.localPort, device.p2pPort]).toEqual([5592, 0]);
-    await scene.settle(device.start());
+    await fixture.settle(device.start());
     expect(device.p2pPort).toBeGreaterThan(0);
   });
 
   test('a port of the server counts where its URL has none', async () => {
-    const reached = await scene.device({ serverUrl: 'https://station' });
-    reached.device.setServerPort(PORT_OF_STATION);
-    await scene.start(reached);
-    await scene.until(reached, 'ATTACHED');
-    const lost = await scene.device({ serverUrl: 'https://station', deviceId: 'de-2' });
-    lost.device.setServerPort(PORT_OF_STATION + 1);
-    await scene.start(lost);
-    await scene.world.sim.run(30_000);
+    const reached = await fixture.device({ serverUrl: 'https://station' });
+    reached.device.setServerPort(STATION_PORT);
+    await fixture.start(reached);
+    await fixture.until(reached, 'ATTACHED');
+    const lost = await fixture.device({ serverUrl: 'https://station', deviceId: 'de-2' });
+    lost.device.setServerPort(STATION_PORT + 1);
+    await fixture.start(lost);
+    await fixture.sim.run(30_000);
     expect(lost.events).toEqual([]);
   });
 
   test('a server connect token is made, added and uploaded', async () => {
-    const { device } = await scene.attached();
+    const { device } = await fixture.attached();
     const token = device.createServerConnectToken();
     expect(token).toMatch(/^[A-Za-z0-9]{12}$/);
     expect(device.areServerConnectTokensSynchronized()).toBe(true);
     device.addServerConnectToken(token);
-    await scene.world.sim.run(() => device.areServerConnectTokensSynchronized());
-    expect((await scene.connected({ ServerConnectToken: token })).getType()).toBe('RELAY');
+    await fixture.sim.run(() => device.areServerConnectTokensSynchronized());
+    expect((await fixture.connected({ ServerConnectToken: token })).getType()).toBe('RELAY');
   });
 });
 
 describe('what listeners and handlers are told', () => {
   test('events, connections and messages have types', async () => {
-    const { device } = await scene.device();
+    const { device } = await fixture.device();
     const events: DeviceEvent[] = [];
     const connections: [ConnectionRef, ConnectionEvent][] = [];
     const methods: CoapMethod[] = [];
@@ -218,22 +218,22 @@ describe('what listeners and handlers are told', () => {
     device.onConnectionEvent(({ ref }, event) => connections.push([ref, event]));
     device.addCoapResource('DELETE', '/x', handler);
     const unsent: [PushNotification, ServiceInvocation] = [device.createPushNotification(), device.createServiceInvocation()];
-    expect([await scene.code(unsent[0].send()), await scene.code(unsent[1].execute())]).toEqual(['INVALID_STATE', 'INVALID_STATE']);
-    await scene.settle(device.start());
-    await scene.world.sim.run(() => events.length > 0);
-    expect((await scene.coap(await scene.connected(), 'DELETE', '/x')).status).toBe(500);
+    expect([await fixture.code(unsent[0].send()), await fixture.code(unsent[1].execute())]).toEqual(['INVALID_STATE', 'INVALID_STATE']);
+    await fixture.settle(device.start());
+    await fixture.sim.run(() => events.length > 0);
+    expect((await fixture.coap(await fixture.connected(), 'DELETE', '/x')).status).toBe(500);
     expect([events, connections, methods, texts]).toEqual([['ATTACHED'], [[1, 'OPENED']], ['DELETE'], ['a CoAP handler failed']]);
   });
 
   test('an authorization request shows action, attributes and who asks, and the listener returns the verdict', async () => {
-    const { device } = await scene.attached();
+    const { device } = await fixture.attached();
     const asked: AuthorizationRequest[] = [];
     device.onAuthorizationRequest((request) => {
       asked.push(request);
       return request.action === 'Thermostat:Get';
     });
-    const connection = await scene.connected();
-    await scene.world.sim.run(1_000);
+    const connection = await fixture.connected();
+    await fixture.sim.run(1_000);
     const asking = device.connection(1);
     expect(await device.authorize(asking, 'Thermostat:Get', { 'Thermostat:Room': 'attic', 'Thermostat:Unit': 'C' })).toBe(true);
     expect(await device.authorize(asking, 'Thermostat:Set')).toBe(false);
@@ -249,21 +249,21 @@ describe('what listeners and handlers are told', () => {
 
 describe('what the language does', () => {
   test('close ends at once what is under way, and nothing is told after it', async () => {
-    const { device, events } = await scene.attached();
+    const { device, events } = await fixture.attached();
     let answer = () => {};
     device.addCoapResource('GET', '/slow', () => new Promise((done) => (answer = () => done({ status: 205 }))));
     const notification = device.createPushNotification();
     notification.setProjectId('p');
     notification.setPayload('{}');
-    const connection = await scene.connected();
+    const connection = await fixture.connected();
     const request = connection.createCoap('GET', '/slow').execute();
     const ends = Promise.allSettled([request, notification.send()]);
-    await scene.settle(device.close());
+    await fixture.settle(device.close());
     expect(events).toEqual(['ATTACHED', 'DETACHED', 'CLOSED']);
     answer();
     device.onConnectionEvent(() => expect.unreachable());
-    expect((await scene.settle(ends)).map(({ status }) => status)).toEqual(['rejected', 'rejected']);
-    await scene.world.sim.run(60_000);
+    expect((await fixture.settle(ends)).map(({ status }) => status)).toEqual(['rejected', 'rejected']);
+    await fixture.sim.run(60_000);
     expect(events).toHaveLength(3);
   });
 
@@ -283,13 +283,13 @@ describe('what the language does', () => {
   });
 
   test('a listener is a function, and the function that came back removes it', async () => {
-    const under = await scene.device();
+    const under = await fixture.device();
     const heard: string[] = [];
     const remove = under.device.onDeviceEvent((event) => heard.push(event));
-    await scene.start(under);
-    await scene.until(under, 'ATTACHED');
+    await fixture.start(under);
+    await fixture.until(under, 'ATTACHED');
     remove();
-    await scene.settle(under.device.close());
+    await fixture.settle(under.device.close());
     expect(heard).toEqual(['ATTACHED']);
     expect(under.events).toEqual(['ATTACHED', 'DETACHED', 'CLOSED']);
   });

@@ -1,20 +1,22 @@
 /** Push notifications and service invocations of a device, through a base station in virtual time. */
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { beforeEach, expect, test } from 'vitest';
 import type { Device } from '../../device/index.ts';
 import { RemoteError } from '../../protocol/errors/index.ts';
 import type { HttpAnswer } from '../../server/index.ts';
 import { serviceRecord } from '../../server/storage/sealing.ts';
-import { Scene } from '../client/scene.ts';
 import { addProvider, http, PROJECT } from '../server/station/provider.ts';
+import { SimulatedFixture } from '../support/fixture/simulated.ts';
+import type { StationUnderTest } from '../support/fixture/station.ts';
 
 const created = '2026-01-02T03:04:05.678Z';
-let scene: Scene;
+let fixture: SimulatedFixture;
+let station: StationUnderTest;
 let answer: () => HttpAnswer | Promise<HttpAnswer>;
 
 beforeEach(async () => {
-  scene = await Scene.make();
-  const { world } = scene;
-  await addProvider(world, () => answer());
+  fixture = new SimulatedFixture();
+  station = await fixture.station();
+  await addProvider(station, () => answer());
   const service = {
     serviceId: 'se-1',
     organizationId: 'or-a',
@@ -24,9 +26,10 @@ beforeEach(async () => {
     allowPrivate: false,
     created,
   };
-  await world.store.outbound.addService({ ...service, sealedSecret: world.sealer.seal('whsec_AA==', serviceRecord(service)) }, ['pr-1']);
+  await station.store.outbound.addService({ ...service, sealedSecret: station.sealer.seal('whsec_AA==', serviceRecord(service)) }, [
+    'pr-1',
+  ]);
 });
-afterEach(() => scene.close());
 
 function push(device: Device, projectId = PROJECT) {
   const notification = device.createPushNotification();
@@ -43,30 +46,30 @@ function invocation(device: Device, serviceId = 'se-1') {
 }
 
 test('the answers of provider and service arrive as they are', async () => {
-  const { device } = await scene.attached();
+  const { device } = await fixture.attached();
   answer = () => http(404, 'application/json', '{"error":1}');
   const notification = push(device);
   expect(() => notification.getResponseBody()).toThrow(expect.objectContaining({ code: 'INVALID_STATE' }));
-  await scene.settle(notification.send());
+  await fixture.settle(notification.send());
   expect([notification.getResponseStatusCode(), notification.getResponseBody()]).toEqual([404, '{"error":1}']);
   answer = () => http(200, 'text/plain', 'hi');
   const invoked = invocation(device);
-  await scene.settle(invoked.execute());
+  await fixture.settle(invoked.execute());
   expect([invoked.getResponseStatusCode(), invoked.getResponseMessageFormat()]).toEqual([200, 'TEXT']);
   expect(invoked.getResponseMessage()).toEqual(new TextEncoder().encode('hi'));
 });
 
 test('errors of the base station have their names', async () => {
-  const { device } = await scene.attached();
-  await expect(scene.settle(push(device, 'other').send())).rejects.toMatchObject({ code: 'FORBIDDEN' });
-  await expect(scene.settle(invocation(device, 'se-2').execute())).rejects.toMatchObject({ code: 'FAILED' });
+  const { device } = await fixture.attached();
+  await expect(fixture.settle(push(device, 'other').send())).rejects.toMatchObject({ code: 'FORBIDDEN' });
+  await expect(fixture.settle(invocation(device, 'se-2').execute())).rejects.toMatchObject({ code: 'FAILED' });
   answer = () => Promise.reject(new RemoteError('TIMEOUT', 'nobody there'));
-  await expect(scene.settle(push(device).send())).rejects.toMatchObject({ code: 'TIMEOUT' });
-  await expect(scene.settle(invocation(device).execute())).rejects.toMatchObject({ code: 'FAILED' });
+  await expect(fixture.settle(push(device).send())).rejects.toMatchObject({ code: 'TIMEOUT' });
+  await expect(fixture.settle(invocation(device).execute())).rejects.toMatchObject({ code: 'FAILED' });
 });
 
 test('not attached, incomplete, stopped, twice at once', async () => {
-  const { device } = await scene.device();
+  const { device } = await fixture.device();
   await expect(push(device).send()).rejects.toMatchObject({ code: 'NOT_ATTACHED' });
   await expect(invocation(device).execute()).rejects.toMatchObject({ code: 'NOT_ATTACHED' });
   await expect(device.createPushNotification().send()).rejects.toMatchObject({ code: 'INVALID_STATE' });
@@ -77,21 +80,21 @@ test('not attached, incomplete, stopped, twice at once', async () => {
 });
 
 test('a send that runs can be stopped, and is not begun twice', async () => {
-  const { device } = await scene.attached();
+  const { device } = await fixture.attached();
   answer = () => new Promise(() => {});
   const notification = push(device);
   const sending = notification.send();
   await expect(notification.send()).rejects.toMatchObject({ code: 'OPERATION_IN_PROGRESS' });
   notification.stop();
-  await expect(scene.settle(sending)).rejects.toMatchObject({ code: 'STOPPED' });
+  await expect(fixture.settle(sending)).rejects.toMatchObject({ code: 'STOPPED' });
 });
 
 test('an invocation that runs can be stopped, and is not begun twice', async () => {
-  const { device } = await scene.attached();
+  const { device } = await fixture.attached();
   answer = () => new Promise(() => {});
   const invoked = invocation(device);
   const executing = invoked.execute();
   await expect(invoked.execute()).rejects.toMatchObject({ code: 'OPERATION_IN_PROGRESS' });
   invoked.stop();
-  await expect(scene.settle(executing)).rejects.toMatchObject({ code: 'STOPPED' });
+  await expect(fixture.settle(executing)).rejects.toMatchObject({ code: 'STOPPED' });
 });

@@ -74,7 +74,7 @@ describe('a row is missing', () => {
     ],
     ['with something that is no symbol', { symbol: 'the limit' }, /not a symbol/],
     ['with a test file that does not exist', { test: 'test/device/gadget.test.ts > works' }, /no test file/],
-    ['with a file that is no test', { test: 'test/client/scene.ts > works' }, /no test file/],
+    ['with a file that is no test', { test: 'test/client/gateway-tool.ts > works' }, /no test file/],
     ['with a test that does not exist', { test: 'test/device/limits.test.ts > works' }, /no test "works"/],
     [
       'with a test that does not use it',

@@ -1,29 +1,30 @@
 /** Client to device straight, and both ways at once, in virtual time. */
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { beforeEach, describe, expect, test } from 'vitest';
 import { connectDirect, DirectCandidates } from '../../../client/connect/direct.ts';
 import type { Connection, ConnectionEvent, ConnectionOptions, ConnectionType } from '../../../client/node.ts';
 import { type Network, silentLog } from '../../../transport/environment.ts';
 import type { Host } from '../../../transport/host/index.ts';
 import { nodeEnvironment } from '../../../transport/node/index.ts';
 import type { Session } from '../../../transport/session/index.ts';
-import type { DeviceUnderTest } from '../scene.ts';
-import { ids, Scene } from '../scene.ts';
+import { ids } from '../../support/fixture/identifiers.ts';
+import type { DeviceUnderTest } from '../../support/fixture/products.ts';
+import { SimulatedFixture } from '../../support/fixture/simulated.ts';
 
-let scene: Scene;
+let fixture: SimulatedFixture;
 beforeEach(async () => {
-  scene = await Scene.make();
+  fixture = new SimulatedFixture();
+  await fixture.station();
 });
-afterEach(() => scene.close());
 
 /** A device that is only reachable straight. */
 async function direct(): Promise<DeviceUnderTest> {
-  const under = await scene.device({ basestationAttach: false });
-  await scene.start(under);
+  const under = await fixture.device({ basestationAttach: false });
+  await fixture.start(under);
   return under;
 }
 
 function connectionTo(addresses: readonly [string, number][], options: ConnectionOptions = {}): Connection {
-  const client = scene.client();
+  const client = fixture.client();
   const connection = client.createConnection();
   connection.updateOptions({ PrivateKey: client.createPrivateKey(), ...options });
   connection.enableDirectCandidates();
@@ -38,11 +39,11 @@ describe('direct candidates', () => {
     for (const options of [{}, { ProductId: ids.productId, DeviceId: ids.deviceId, DeviceFingerprint: device.deviceFingerprint }]) {
       const connection = connectionTo([[host, device.localPort]], options);
       connection.endOfDirectCandidates();
-      await scene.settle(connection.connect());
+      await fixture.settle(connection.connect());
       const type: ConnectionType = connection.getType();
       expect(type).toBe('DIRECT');
       expect(connection.deviceInfo).toMatchObject({ ProductId: ids.productId, DeviceId: ids.deviceId });
-      expect((await scene.coap(connection, 'GET', '/hello')).text).toBe('hello');
+      expect((await fixture.coap(connection, 'GET', '/hello')).text).toBe('hello');
     }
   });
 
@@ -50,11 +51,11 @@ describe('direct candidates', () => {
     const { device, host } = await direct();
     const stranger = connectionTo([[host, device.p2pPort]]);
     stranger.endOfDirectCandidates();
-    await expect(scene.settle(stranger.connect())).rejects.toMatchObject({ directCandidatesChannelErrorCode: 'NOT_FOUND' });
+    await expect(fixture.settle(stranger.connect())).rejects.toMatchObject({ directCandidatesChannelErrorCode: 'NOT_FOUND' });
     const friend = connectionTo([[host, device.p2pPort]], { ProductId: ids.productId, DeviceId: ids.deviceId });
     friend.endOfDirectCandidates();
-    await scene.settle(friend.connect());
-    await scene.world.sim.run(1_000);
+    await fixture.settle(friend.connect());
+    await fixture.sim.run(1_000);
     expect(device.connection(1).isLocal).toBe(false);
   });
 
@@ -62,33 +63,33 @@ describe('direct candidates', () => {
     const { device, host } = await direct();
     const connection = connectionTo([[host, 1]]);
     const connecting = connection.connect();
-    await scene.world.sim.run(3_000);
+    await fixture.sim.run(3_000);
     connection.addDirectCandidate('nowhere.invalid', 5592);
     connection.addDirectCandidate(host, device.localPort);
     connection.endOfDirectCandidates();
-    await scene.settle(connecting);
+    await fixture.settle(connecting);
     expect(connection.getType()).toBe('DIRECT');
   });
 
   test('CHANNEL_CHANGED when the device answers from another address', async () => {
-    const home = scene.world.sim.host('home');
-    const under = await scene.device({ environment: home, basestationAttach: false });
-    await scene.start(under);
+    const home = fixture.sim.host('home');
+    const under = await fixture.device({ environment: home, basestationAttach: false });
+    await fixture.start(under);
     let answer = () => {};
     under.device.addCoapResource('GET', '/slow', () => new Promise((done) => (answer = () => done({ status: 205 }))));
     const connection = connectionTo([['home', under.device.localPort]]);
     connection.endOfDirectCandidates();
     const events: ConnectionEvent[] = [];
     connection.addConnectionEventsListener({ onEvent: (event) => events.push(event) });
-    await scene.settle(connection.connect());
+    await fixture.settle(connection.connect());
     const coap = connection.createCoap('GET', '/slow');
     const done = coap.execute();
-    await scene.world.sim.run(1_000);
-    scene.world.sim.rebind(home, 'port');
+    await fixture.sim.run(1_000);
+    fixture.sim.rebind(home, 'port');
     answer();
-    await scene.settle(done);
+    await fixture.settle(done);
     expect(coap.getResponseStatusCode()).toBe(205);
-    await scene.world.sim.run(5_000);
+    await fixture.sim.run(5_000);
     expect(events).toEqual(['CONNECTED', 'CHANNEL_CHANGED']);
   });
 
@@ -100,10 +101,10 @@ describe('direct candidates', () => {
       failed = true;
       return error;
     });
-    await scene.world.sim.run(10_000);
+    await fixture.sim.run(10_000);
     expect(failed).toBe(false);
     connection.endOfDirectCandidates();
-    expect(await scene.settle(connecting)).toMatchObject({
+    expect(await fixture.settle(connecting)).toMatchObject({
       code: 'NO_CHANNELS',
       localChannelErrorCode: 'NONE',
       remoteChannelErrorCode: 'NONE',
@@ -113,31 +114,31 @@ describe('direct candidates', () => {
 
   test('without their end the whole connect times out', async () => {
     const connection = connectionTo([], { ConnectTimeout: 7_000 });
-    const began = scene.world.sim.now;
-    expect(await scene.code(connection.connect())).toBe('TIMEOUT');
-    expect(scene.world.sim.now - began).toBeGreaterThanOrEqual(7_000);
+    const began = fixture.sim.now;
+    expect(await fixture.code(connection.connect())).toBe('TIMEOUT');
+    expect(fixture.sim.now - began).toBeGreaterThanOrEqual(7_000);
   });
 
   test('a host that does not resolve is DNS', async () => {
     const connection = connectionTo([['nowhere.invalid', 5592]]);
     connection.endOfDirectCandidates();
-    await expect(scene.settle(connection.connect())).rejects.toMatchObject({ directCandidatesChannelErrorCode: 'DNS' });
+    await expect(fixture.settle(connection.connect())).rejects.toMatchObject({ directCandidatesChannelErrorCode: 'DNS' });
   });
 
   test('another device at the address is not taken for the one meant', async () => {
     const { device, host } = await direct();
     const other = connectionTo([[host, device.localPort]], { ProductId: ids.productId, DeviceId: 'de-other', DtlsHelloTimeout: 2_000 });
     other.endOfDirectCandidates();
-    await expect(scene.settle(other.connect())).rejects.toMatchObject({ directCandidatesChannelErrorCode: 'NOT_FOUND' });
+    await expect(fixture.settle(other.connect())).rejects.toMatchObject({ directCandidatesChannelErrorCode: 'NOT_FOUND' });
     const pinned = connectionTo([[host, device.localPort]], { DeviceFingerprint: 'ab'.repeat(32) });
     pinned.endOfDirectCandidates();
-    expect(await scene.code(pinned.connect())).toBe('FINGERPRINT_MISMATCH');
+    expect(await fixture.code(pinned.connect())).toBe('FINGERPRINT_MISMATCH');
   });
 });
 
 describe('both channels', () => {
   async function both(address: [string, number] | null, options: ConnectionOptions = {}): Promise<Connection> {
-    const connection = scene.connection(options);
+    const connection = fixture.connection(options);
     connection.enableDirectCandidates();
     if (address !== null) connection.addDirectCandidate(...address);
     connection.endOfDirectCandidates();
@@ -145,38 +146,38 @@ describe('both channels', () => {
   }
 
   test('the faster one wins', async () => {
-    const { device, host } = await scene.attached();
+    const { device, host } = await fixture.attached();
     const connection = await both([host, device.localPort]);
-    await scene.settle(connection.connect());
+    await fixture.settle(connection.connect());
     expect(connection.getType()).toBe('DIRECT');
-    await scene.world.sim.run(5_000);
+    await fixture.sim.run(5_000);
     expect(device.connection(1).type).toBe('DIRECT');
     expect(() => device.connection(2)).toThrow();
   });
 
   test('the base station serves when the address is of no use', async () => {
-    const { host } = await scene.attached();
+    const { host } = await fixture.attached();
     const connection = await both([host, 1]);
-    await scene.settle(connection.connect());
+    await fixture.settle(connection.connect());
     expect(connection.getType()).toBe('RELAY');
   });
 
   test('when both fail the error has both codes', async () => {
-    const { device, host } = await scene.attached();
-    await scene.settle(device.close());
+    const { device, host } = await fixture.attached();
+    await fixture.settle(device.close());
     const connection = await both([host, 1], { DtlsHelloTimeout: 2_000 });
-    await expect(scene.settle(connection.connect())).rejects.toMatchObject({
+    await expect(fixture.settle(connection.connect())).rejects.toMatchObject({
       remoteChannelErrorCode: 'NOT_ATTACHED',
       directCandidatesChannelErrorCode: 'NOT_FOUND',
     });
   });
 
   test('a wrong key at the address does not keep the base station from serving', async () => {
-    const { device } = await scene.attached();
-    const impostor = await scene.device({ basestationAttach: false, registered: false });
-    await scene.start(impostor);
+    const { device } = await fixture.attached();
+    const impostor = await fixture.device({ basestationAttach: false, registered: false });
+    await fixture.start(impostor);
     const connection = await both([impostor.host, impostor.device.localPort], { DeviceFingerprint: device.deviceFingerprint });
-    await scene.settle(connection.connect());
+    await fixture.settle(connection.connect());
     expect(connection.getType()).toBe('RELAY');
     expect(connection.getDeviceFingerprint()).toBe(device.deviceFingerprint);
   });

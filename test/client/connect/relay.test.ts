@@ -1,36 +1,39 @@
 /** Client to device through a base station, in virtual time. */
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { beforeEach, describe, expect, test } from 'vitest';
 import { type ConnectionEvent, ContentFormat, type Log, NoChannelsError, SvcClient } from '../../../client/node.ts';
 import { silentLog, withLog } from '../../../transport/environment.ts';
-import { ids, SCT, Scene } from '../scene.ts';
+import { ids, SCT } from '../../support/fixture/identifiers.ts';
+import { SimulatedFixture } from '../../support/fixture/simulated.ts';
+import type { StationUnderTest } from '../../support/fixture/station.ts';
 
-let scene: Scene;
+let fixture: SimulatedFixture;
+let station: StationUnderTest;
 beforeEach(async () => {
-  scene = await Scene.make();
+  fixture = new SimulatedFixture();
+  station = await fixture.station();
 });
-afterEach(() => scene.close());
 
 const utf8 = (text: string) => new TextEncoder().encode(text);
 
 describe('connect', () => {
   test('with a server connect token: relayed, both ends know each other', async () => {
-    const { device } = await scene.attached();
+    const { device } = await fixture.attached();
     const seen: string[] = [];
     device.onConnectionEvent((connection, event) => seen.push(`${connection.ref} ${event} ${connection.clientFingerprint}`));
-    const connection = await scene.connected({ DeviceFingerprint: device.deviceFingerprint });
+    const connection = await fixture.connected({ DeviceFingerprint: device.deviceFingerprint });
     expect(connection.getType()).toBe('RELAY');
     expect(connection.getDeviceFingerprint()).toBe(device.deviceFingerprint);
     expect(connection.verified).toBe('pinned');
     expect(connection.deviceInfo).toMatchObject({ ProductId: ids.productId, DeviceId: ids.deviceId });
-    await scene.world.sim.run(() => seen.length > 0);
+    await fixture.sim.run(() => seen.length > 0);
     expect(seen).toEqual([`1 OPENED ${connection.getClientFingerprint()}`]);
     expect(device.connection(1).isLocal).toBe(false);
     expect(device.connection(1).type).toBe('RELAY');
   });
 
   test('with a server key, and without a pin', async () => {
-    await scene.attached();
-    const client = scene.client();
+    await fixture.attached();
+    const client = fixture.client();
     const connection = client.createConnection();
     connection.updateOptions({
       PrivateKey: client.createPrivateKey(),
@@ -38,16 +41,16 @@ describe('connect', () => {
       DeviceId: ids.deviceId,
       ServerKey: 'sk-a',
     });
-    connection.updateOptions({ ServerUrl: 'https://station:4433', ServerFingerprint: scene.world.station.fingerprint });
-    await scene.settle(connection.connect());
+    connection.updateOptions({ ServerUrl: 'https://station:4433', ServerFingerprint: station.fingerprint });
+    await fixture.settle(connection.connect());
     expect(connection.verified).toBe('none');
   });
 
   test('several connections of one client share the channel to the base station', async () => {
-    await scene.attached();
-    const client = scene.client();
-    const connections = [1, 2, 3].map(() => scene.connection({}, client));
-    await scene.settle(Promise.all(connections.map((connection) => connection.connect())));
+    await fixture.attached();
+    const client = fixture.client();
+    const connections = [1, 2, 3].map(() => fixture.connection({}, client));
+    await fixture.settle(Promise.all(connections.map((connection) => connection.connect())));
     for (const connection of connections) expect(connection.getType()).toBe('RELAY');
   });
 
@@ -60,10 +63,10 @@ describe('connect', () => {
     ['a base station that is not there', { ServerUrl: 'https://station:1' }, 'CONNECTION_REFUSED'],
     ['a base station with another key', { ServerFingerprint: 'ab'.repeat(32) }, 'FINGERPRINT_MISMATCH'],
   ])('%s: NO_CHANNELS with NONE, its code, NONE', async (_, options, remote) => {
-    await scene.attached();
+    await fixture.attached();
     const given = Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined));
-    const connection = 'ServerKey' in options ? keyed(given) : scene.connection(given);
-    const error = await scene.settle(connection.connect().catch((reason: unknown) => reason));
+    const connection = 'ServerKey' in options ? keyed(given) : fixture.connection(given);
+    const error = await fixture.settle(connection.connect().catch((reason: unknown) => reason));
     expect(error).toBeInstanceOf(NoChannelsError);
     expect(error).toMatchObject({
       localChannelErrorCode: 'NONE',
@@ -73,31 +76,34 @@ describe('connect', () => {
   });
 
   const keyed = (options: object) => {
-    const client = scene.client();
+    const client = fixture.client();
     const connection = client.createConnection();
     connection.updateOptions({ PrivateKey: client.createPrivateKey(), ProductId: ids.productId, DeviceId: ids.deviceId });
-    connection.updateOptions({ ServerUrl: 'https://station:4433', ServerFingerprint: scene.world.station.fingerprint, ...options });
+    connection.updateOptions({ ServerUrl: 'https://station:4433', ServerFingerprint: station.fingerprint, ...options });
     return connection;
   };
 
   test('without key, token and JWT the remote channel is INVALID_STATE', async () => {
-    await expect(scene.settle(keyed({}).connect())).rejects.toMatchObject({ code: 'NO_CHANNELS', remoteChannelErrorCode: 'INVALID_STATE' });
+    await expect(fixture.settle(keyed({}).connect())).rejects.toMatchObject({
+      code: 'NO_CHANNELS',
+      remoteChannelErrorCode: 'INVALID_STATE',
+    });
   });
 
   test('a device that is not attached is told within 5 s', async () => {
-    const { device } = await scene.attached();
-    await scene.settle(device.close());
-    const began = scene.world.sim.now;
-    await expect(scene.settle(scene.connection().connect())).rejects.toMatchObject({ remoteChannelErrorCode: 'NOT_ATTACHED' });
-    expect(scene.world.sim.now - began).toBeLessThan(5_000);
+    const { device } = await fixture.attached();
+    await fixture.settle(device.close());
+    const began = fixture.sim.now;
+    await expect(fixture.settle(fixture.connection().connect())).rejects.toMatchObject({ remoteChannelErrorCode: 'NOT_ATTACHED' });
+    expect(fixture.sim.now - began).toBeLessThan(5_000);
   });
 
   test('a base station that is full is CONNECTION_REFUSED, and not blamed on the device', async () => {
-    await scene.close();
-    scene = await Scene.make({ connections: 1 });
-    await scene.attached();
-    const error = await scene.settle(
-      scene
+    fixture = new SimulatedFixture();
+    station = await fixture.station({ connections: 1 });
+    await fixture.attached();
+    const error = await fixture.settle(
+      fixture
         .connection()
         .connect()
         .catch((reason: unknown) => reason),
@@ -106,91 +112,91 @@ describe('connect', () => {
   });
 
   test('another key than the pinned one ends the connect, and the device never hears of the client', async () => {
-    const { device } = await scene.attached();
+    const { device } = await fixture.attached();
     const seen: string[] = [];
     device.onConnectionEvent((_, event) => seen.push(event));
-    expect(await scene.code(scene.connection({ DeviceFingerprint: 'ab'.repeat(32) }).connect())).toBe('FINGERPRINT_MISMATCH');
-    await scene.world.sim.run(20_000);
+    expect(await fixture.code(fixture.connection({ DeviceFingerprint: 'ab'.repeat(32) }).connect())).toBe('FINGERPRINT_MISMATCH');
+    await fixture.sim.run(20_000);
     expect(seen).toEqual([]);
   });
 
   test('close while connecting stops it', async () => {
-    await scene.attached();
-    const connection = scene.connection();
+    await fixture.attached();
+    const connection = fixture.connection();
     const connecting = connection.connect();
     const closing = connection.close();
-    expect(await scene.code(connecting)).toBe('STOPPED');
-    await scene.settle(closing);
+    expect(await fixture.code(connecting)).toBe('STOPPED');
+    await fixture.settle(closing);
   });
 
   test('a signal stops it', async () => {
-    await scene.attached();
+    await fixture.attached();
     const stop = new AbortController();
-    const connecting = scene.connection().connect({ signal: stop.signal });
+    const connecting = fixture.connection().connect({ signal: stop.signal });
     stop.abort();
-    expect(await scene.code(connecting)).toBe('STOPPED');
+    expect(await fixture.code(connecting)).toBe('STOPPED');
   });
 
   test('a device at its limit of connections refuses', async () => {
-    const { device } = await scene.attached();
+    const { device } = await fixture.attached();
     device.limitConnections(1);
-    await scene.connected();
-    const second = scene.connection();
-    const outcome = await scene.code(second.connect());
-    await scene.world.sim.run(5_000);
+    await fixture.connected();
+    const second = fixture.connection();
+    const outcome = await fixture.code(second.connect());
+    await fixture.sim.run(5_000);
     expect(outcome === 'OK' ? second.closeReason?.code : outcome).toBe('DEVICE_INTERNAL_ERROR');
   });
 });
 
 describe('the end of a connection', () => {
   test('closed here: CLOSED once, everything STOPPED, twice is harmless', async () => {
-    const { device } = await scene.attached();
+    const { device } = await fixture.attached();
     const atDevice: string[] = [];
     device.onConnectionEvent((_, event) => atDevice.push(event));
-    const connection = scene.connection();
+    const connection = fixture.connection();
     const events: ConnectionEvent[] = [];
     connection.addConnectionEventsListener({ onEvent: (event) => events.push(event) });
-    await scene.settle(connection.connect());
-    await scene.settle(connection.close());
-    await scene.settle(connection.close());
-    await scene.world.sim.run(5_000);
+    await fixture.settle(connection.connect());
+    await fixture.settle(connection.close());
+    await fixture.settle(connection.close());
+    await fixture.sim.run(5_000);
     expect(events).toEqual(['CONNECTED', 'CLOSED']);
     expect(atDevice).toEqual(['OPENED', 'CLOSED']);
     expect(() => connection.getType()).toThrow(expect.objectContaining({ code: 'STOPPED' }));
-    expect(await scene.code(connection.createStream().open(1))).toBe('STOPPED');
+    expect(await fixture.code(connection.createStream().open(1))).toBe('STOPPED');
     expect(connection.closeReason).toBeNull();
     expect(() => device.connection(1)).toThrow(expect.objectContaining({ code: 'INVALID_CONNECTION' }));
   });
 
   test('closed by the device: CLOSED with a reason', async () => {
-    const { device } = await scene.attached();
-    const connection = await scene.connected();
+    const { device } = await fixture.attached();
+    const connection = await fixture.connected();
     const events: ConnectionEvent[] = [];
     connection.addConnectionEventsListener({ onEvent: (event) => events.push(event) });
-    await scene.world.sim.run(100);
-    await scene.settle(device.connection(1).close());
-    await scene.world.sim.run(5_000);
+    await fixture.sim.run(100);
+    await fixture.settle(device.connection(1).close());
+    await fixture.sim.run(5_000);
     expect(events).toEqual(['CLOSED']);
     expect(connection.closeReason?.code).toBe('CLOSED');
-    expect(await scene.code(connection.createCoap('GET', '/').execute())).toBe('NOT_CONNECTED');
+    expect(await fixture.code(connection.createCoap('GET', '/').execute())).toBe('NOT_CONNECTED');
   });
 
   test('the base station closes: relayed connections end with a clear reason, a new one works after it is back', async () => {
-    const under = await scene.attached();
-    const connection = await scene.connected();
-    await scene.settle(scene.world.station.close());
-    await scene.world.sim.run(() => connection.closeReason !== null);
+    const under = await fixture.attached();
+    const connection = await fixture.connected();
+    await fixture.settle(station.basestation.close());
+    await fixture.sim.run(() => connection.closeReason !== null);
     expect(connection.closeReason?.code).toBe('CLOSED');
     expect(connection.closeReason?.message).toMatch(/base station|route|shutting down/);
-    scene.world.stopStation();
-    await scene.world.startStation();
-    await scene.until(under, 'ATTACHED', 2);
-    expect((await scene.connected()).getType()).toBe('RELAY');
+    station.kill();
+    await station.start();
+    await fixture.until(under, 'ATTACHED', 2);
+    expect((await fixture.connected()).getType()).toBe('RELAY');
   });
 
   test('a listener may remove itself and may fail', async () => {
-    await scene.attached();
-    const connection = scene.connection();
+    await fixture.attached();
+    const connection = fixture.connection();
     const events: string[] = [];
     const once = {
       onEvent(event: ConnectionEvent) {
@@ -201,32 +207,32 @@ describe('the end of a connection', () => {
     };
     connection.addConnectionEventsListener(once);
     connection.addConnectionEventsListener({ onEvent: (event) => events.push(event) });
-    await scene.settle(connection.connect());
-    await scene.settle(connection.close());
+    await fixture.settle(connection.connect());
+    await fixture.settle(connection.close());
     expect(events).toEqual(['once CONNECTED', 'CONNECTED', 'CLOSED']);
   });
 });
 
 test('the log of its environment hears of a client', async () => {
-  await scene.attached();
+  await fixture.attached();
   const heard: string[] = [];
   const log: Log = { ...silentLog, error: (message, fields) => heard.push(`${message} ${JSON.stringify(fields)}`) };
-  const client = SvcClient.create({ environment: withLog(scene.world.sim.host('phone'), log) });
+  const client = SvcClient.create({ environment: withLog(fixture.sim.host('phone'), log) });
   client.setLogLevel('error');
-  const connection = scene.connection({}, client);
+  const connection = fixture.connection({}, client);
   connection.addConnectionEventsListener({
     onEvent: () => {
       throw new Error('of the application');
     },
   });
-  await scene.settle(connection.connect());
+  await fixture.settle(connection.connect());
   expect(heard).toEqual(['a connection events listener failed {"event":"CONNECTED","error":"Error: of the application"}']);
-  await scene.settle(client.stop());
+  await fixture.settle(client.stop());
 });
 
 describe('CoAP', () => {
   test('requests reach their resources, with parameters, payload and who asks', async () => {
-    const { device } = await scene.attached();
+    const { device } = await fixture.attached();
     let target = '20';
     device.addCoapResource('GET', '/target', () => ({ status: 205, payload: target }));
     device.addCoapResource('PUT', '/target', ({ payload }) => {
@@ -237,97 +243,97 @@ describe('CoAP', () => {
       status: 205,
       payload: `${parameters.room} ${connection.clientFingerprint}`,
     }));
-    const connection = await scene.connected();
-    expect(await scene.coap(connection, 'GET', '/target')).toEqual({ status: 205, text: '20' });
-    expect(await scene.coap(connection, 'PUT', '/target', '22')).toEqual({ status: 204, text: '' });
-    expect(await scene.coap(connection, 'GET', '/target')).toEqual({ status: 205, text: '22' });
-    expect((await scene.coap(connection, 'GET', '/rooms/k%20l/who')).text).toBe(`k l ${connection.getClientFingerprint()}`);
-    expect((await scene.coap(connection, 'GET', '/nothing')).status).toBe(404);
-    expect((await scene.coap(connection, 'DELETE', '/target')).status).toBe(404);
-    expect((await scene.coap(connection, 'POST', '/p2p/connect')).status).toBe(404);
+    const connection = await fixture.connected();
+    expect(await fixture.coap(connection, 'GET', '/target')).toEqual({ status: 205, text: '20' });
+    expect(await fixture.coap(connection, 'PUT', '/target', '22')).toEqual({ status: 204, text: '' });
+    expect(await fixture.coap(connection, 'GET', '/target')).toEqual({ status: 205, text: '22' });
+    expect((await fixture.coap(connection, 'GET', '/rooms/k%20l/who')).text).toBe(`k l ${connection.getClientFingerprint()}`);
+    expect((await fixture.coap(connection, 'GET', '/nothing')).status).toBe(404);
+    expect((await fixture.coap(connection, 'DELETE', '/target')).status).toBe(404);
+    expect((await fixture.coap(connection, 'POST', '/p2p/connect')).status).toBe(404);
   });
 
   test('a handler that fails or says nothing is answered 5.00', async () => {
-    const { device } = await scene.attached();
+    const { device } = await fixture.attached();
     device.addCoapResource('GET', '/fails', () => {
       throw new Error('secret of the application');
     });
     device.addCoapResource('GET', '/silent', () => undefined);
-    const connection = await scene.connected();
-    expect(await scene.coap(connection, 'GET', '/fails')).toEqual({ status: 500, text: 'Request unhandled' });
-    expect(await scene.coap(connection, 'GET', '/silent')).toEqual({ status: 500, text: 'Request unhandled' });
+    const connection = await fixture.connected();
+    expect(await fixture.coap(connection, 'GET', '/fails')).toEqual({ status: 500, text: 'Request unhandled' });
+    expect(await fixture.coap(connection, 'GET', '/silent')).toEqual({ status: 500, text: 'Request unhandled' });
   });
 
   test('a text is a payload, as its bytes', async () => {
-    const { device } = await scene.attached();
+    const { device } = await fixture.attached();
     device.addCoapResource('POST', '/echo', ({ payload, contentFormat = 60 }) => ({ status: 205, contentFormat, payload }));
-    const coap = (await scene.connected()).createCoap('POST', '/echo');
+    const coap = (await fixture.connected()).createCoap('POST', '/echo');
     coap.setRequestPayload(ContentFormat.TEXT_PLAIN, utf8('größer als 20 °C'));
-    await scene.settle(coap.execute());
+    await fixture.settle(coap.execute());
     expect(new TextDecoder().decode(coap.getResponsePayload())).toBe('größer als 20 °C');
     expect(coap.getResponseContentFormat()).toBe(ContentFormat.TEXT_PLAIN);
   });
 
   test('a payload of 300,000 bytes both ways', async () => {
-    const { device } = await scene.attached();
+    const { device } = await fixture.attached();
     device.addCoapResource('POST', '/echo', ({ payload }) => ({ status: 205, contentFormat: 42, payload }));
-    const connection = await scene.connected();
+    const connection = await fixture.connected();
     const coap = connection.createCoap('POST', '/echo');
     const payload = Uint8Array.from({ length: 300_000 }, (_, i) => (i * 7) & 0xff);
     coap.setRequestPayload(42, payload);
-    await scene.settle(coap.execute());
+    await fixture.settle(coap.execute());
     expect(coap.getResponseContentFormat()).toBe(42);
     expect(Buffer.compare(coap.getResponsePayload(), payload)).toBe(0);
   });
 
   test('above the limit of requests: 5.03', async () => {
-    const { device } = await scene.attached();
+    const { device } = await fixture.attached();
     device.limitCoapServerRequests(2);
     const release: (() => void)[] = [];
     device.addCoapResource('GET', '/slow', () => new Promise((resolve) => release.push(() => resolve({ status: 205 }))));
-    const connection = await scene.connected();
+    const connection = await fixture.connected();
     const requests = [1, 2, 3].map(() => connection.createCoap('GET', '/slow'));
     const done = requests.map((request) => request.execute());
-    await scene.settle(done[2] as Promise<void>);
+    await fixture.settle(done[2] as Promise<void>);
     expect(requests[2]?.getResponseStatusCode()).toBe(503);
     for (const answer of release) answer();
-    await scene.settle(Promise.all(done));
+    await fixture.settle(Promise.all(done));
     expect(requests.map((request) => request.getResponseStatusCode())).toEqual([205, 205, 503]);
   });
 
   test('what is under way when the device closes or is gone ends with STOPPED', async () => {
-    const under = await scene.attached();
+    const under = await fixture.attached();
     under.device.addCoapResource('GET', '/never', () => new Promise(() => {}));
-    const connection = await scene.connected();
-    const other = await scene.connected({ KeepAliveInterval: 1000, KeepAliveRetryInterval: 500, KeepAliveMaxRetries: 3 });
+    const connection = await fixture.connected();
+    const other = await fixture.connected({ KeepAliveInterval: 1000, KeepAliveRetryInterval: 500, KeepAliveMaxRetries: 3 });
     const request = connection.createCoap('GET', '/never').execute();
     const lost = other.createCoap('GET', '/never').execute();
     for (const each of [request, lost]) each.catch(() => {});
-    await scene.world.sim.run(100);
+    await fixture.sim.run(100);
     void under.device.connection(1).close();
-    expect(await scene.code(request)).toBe('STOPPED');
-    scene.world.sim.link(under.host, 'station', { delay: 10, loss: 1 });
-    expect(await scene.code(lost)).toBe('STOPPED');
+    expect(await fixture.code(request)).toBe('STOPPED');
+    fixture.sim.link(under.host, 'station', { delay: 10, loss: 1 });
+    expect(await fixture.code(lost)).toBe('STOPPED');
     expect([connection.closeReason?.code, other.closeReason?.code]).toEqual(['CLOSED', 'TIMEOUT']);
   });
 
   test('a CoAP request is stopped by its signal', async () => {
-    const { device } = await scene.attached();
+    const { device } = await fixture.attached();
     device.addCoapResource('GET', '/never', () => new Promise(() => {}));
     const stop = new AbortController();
-    const request = (await scene.connected()).createCoap('GET', '/never').execute({ signal: stop.signal });
+    const request = (await fixture.connected()).createCoap('GET', '/never').execute({ signal: stop.signal });
     stop.abort();
-    expect(await scene.code(request)).toBe('STOPPED');
+    expect(await fixture.code(request)).toBe('STOPPED');
   });
 
   test('no answer is TIMEOUT after two minutes', async () => {
-    const { device } = await scene.attached();
+    const { device } = await fixture.attached();
     device.addCoapResource('GET', '/never', () => new Promise(() => {}));
-    const connection = await scene.connected();
-    const began = scene.world.sim.now;
-    expect(await scene.code(connection.createCoap('GET', '/never').execute())).toBe('TIMEOUT');
-    expect(scene.world.sim.now - began).toBeGreaterThanOrEqual(120_000);
-    expect(scene.world.sim.now - began).toBeLessThan(121_000);
+    const connection = await fixture.connected();
+    const began = fixture.sim.now;
+    expect(await fixture.code(connection.createCoap('GET', '/never').execute())).toBe('TIMEOUT');
+    expect(fixture.sim.now - began).toBeGreaterThanOrEqual(120_000);
+    expect(fixture.sim.now - began).toBeLessThan(121_000);
   });
 });
 
@@ -336,7 +342,7 @@ describe('streams', () => {
 
   /** A device that sends back what it gets. */
   async function echo() {
-    const under = await scene.attached();
+    const under = await fixture.attached();
     under.device.addStreamListener(PORT, async (incoming) => {
       const stream = incoming.accept();
       await stream.readable.pipeTo(stream.writable);
@@ -346,65 +352,65 @@ describe('streams', () => {
 
   test('bytes come back, and the end does too', async () => {
     await echo();
-    const stream = (await scene.connected()).createStream();
-    await scene.settle(stream.open(PORT));
+    const stream = (await fixture.connected()).createStream();
+    await fixture.settle(stream.open(PORT));
     const sent = Uint8Array.from({ length: 100_000 }, (_, i) => (i * 13) & 0xff);
     const received = (async () => {
       const all = await stream.readAll(sent.length);
       await expect(stream.readSome()).rejects.toMatchObject({ code: 'END_OF_FILE' });
       return all;
     })();
-    await scene.settle(stream.write(sent));
-    await scene.settle(stream.close());
-    expect(Buffer.compare(await scene.settle(received), sent)).toBe(0);
-    expect(await scene.code(stream.write(sent))).toBe('CLOSED');
+    await fixture.settle(stream.write(sent));
+    await fixture.settle(stream.close());
+    expect(Buffer.compare(await fixture.settle(received), sent)).toBe(0);
+    expect(await fixture.code(stream.write(sent))).toBe('CLOSED');
     expect(stream.stats()).toMatchObject({ bytesRead: sent.length, bytesWritten: sent.length });
   });
 
   test('as WHATWG streams', async () => {
     await echo();
-    const stream = (await scene.connected()).createStream();
-    await scene.settle(stream.open(PORT));
+    const stream = (await fixture.connected()).createStream();
+    await fixture.settle(stream.open(PORT));
     const text = 'x'.repeat(50_000);
     const writing = new Blob([utf8(text)]).stream().pipeTo(stream.writable);
     const reading = new Response(stream.readable).text();
-    await scene.settle(writing);
-    expect(await scene.settle(reading)).toBe(text);
+    await fixture.settle(writing);
+    expect(await fixture.settle(reading)).toBe(text);
   });
 
   test('a port without a listener, and a listener that refuses, are STOPPED', async () => {
-    const { device } = await scene.attached();
+    const { device } = await fixture.attached();
     device.addStreamListener(6, (incoming) => incoming.refuse());
     const closed = device.addStreamListener(7, () => {});
     closed.close();
-    const connection = await scene.connected();
-    for (const port of [PORT, 6, 7]) expect(await scene.code(connection.createStream().open(port))).toBe('STOPPED');
+    const connection = await fixture.connected();
+    for (const port of [PORT, 6, 7]) expect(await fixture.code(connection.createStream().open(port))).toBe('STOPPED');
   });
 
   test('nobody decides: reset after 30 s', async () => {
-    const { device } = await scene.attached();
+    const { device } = await fixture.attached();
     device.addStreamListener(PORT, () => {});
-    const connection = await scene.connected();
-    const began = scene.world.sim.now;
-    expect(await scene.code(connection.createStream().open(PORT))).toBe('STOPPED');
-    expect(scene.world.sim.now - began).toBeGreaterThan(29_000);
-    expect(scene.world.sim.now - began).toBeLessThan(32_000);
+    const connection = await fixture.connected();
+    const began = fixture.sim.now;
+    expect(await fixture.code(connection.createStream().open(PORT))).toBe('STOPPED');
+    expect(fixture.sim.now - began).toBeGreaterThan(29_000);
+    expect(fixture.sim.now - began).toBeLessThan(32_000);
   });
 
   test('above the limit of streams they are refused, and one that ended makes room', async () => {
     const { device } = await echo();
     device.limitStreams(2);
-    const connection = await scene.connected();
+    const connection = await fixture.connected();
     const streams = [connection.createStream(), connection.createStream()];
-    for (const stream of streams) await scene.settle(stream.open(PORT));
-    expect(await scene.code(connection.createStream().open(PORT))).toBe('STOPPED');
+    for (const stream of streams) await fixture.settle(stream.open(PORT));
+    expect(await fixture.code(connection.createStream().open(PORT))).toBe('STOPPED');
     streams[0]?.abort();
-    await scene.world.sim.run(1_000);
-    expect(await scene.code(connection.createStream().open(PORT))).toBe('OK');
+    await fixture.sim.run(1_000);
+    expect(await fixture.code(connection.createStream().open(PORT))).toBe('OK');
   });
 
   test('abort ends what is outstanding on both ends', async () => {
-    const { device } = await scene.attached();
+    const { device } = await fixture.attached();
     let atDevice: Promise<string> | null = null;
     device.addStreamListener(PORT, (incoming) => {
       const reading = incoming.accept().readSome();
@@ -413,34 +419,34 @@ describe('streams', () => {
         (error: { code: string }) => error.code,
       );
     });
-    const stream = (await scene.connected()).createStream();
-    await scene.settle(stream.open(PORT));
+    const stream = (await fixture.connected()).createStream();
+    await fixture.settle(stream.open(PORT));
     const reading = expect(stream.readSome()).rejects.toMatchObject({ code: 'STOPPED' });
     stream.abort();
-    await scene.settle(reading);
-    expect(await scene.settle(atDevice as unknown as Promise<string>)).toBe('STOPPED');
+    await fixture.settle(reading);
+    expect(await fixture.settle(atDevice as unknown as Promise<string>)).toBe('STOPPED');
   });
 
   test('the end of the connection ends its streams', async () => {
     await echo();
-    const connection = await scene.connected();
+    const connection = await fixture.connected();
     const stream = connection.createStream();
-    await scene.settle(stream.open(PORT));
+    await fixture.settle(stream.open(PORT));
     const reading = expect(stream.readSome()).rejects.toMatchObject({ code: 'STOPPED' });
-    await scene.settle(connection.close());
+    await fixture.settle(connection.close());
     await reading;
   });
 
   test('stream segments that are used up make streams wait, not fail', async () => {
-    const under = await scene.device();
+    const under = await fixture.device();
     under.device.limitStreamSegments(64);
-    await scene.start(under);
-    await scene.until(under, 'ATTACHED');
+    await fixture.start(under);
+    await fixture.until(under, 'ATTACHED');
     under.device.addStreamListener(PORT, async (incoming) => {
       const stream = incoming.accept();
       await stream.readable.pipeTo(stream.writable);
     });
-    const connection = await scene.connected();
+    const connection = await fixture.connected();
     const sent = new Uint8Array(60_000).fill(7);
     const echoes = [1, 2, 3].map(async () => {
       const stream = connection.createStream();
@@ -450,13 +456,13 @@ describe('streams', () => {
       await stream.close();
       return Buffer.compare(await reading, sent);
     });
-    expect(await scene.settle(Promise.all(echoes))).toEqual([0, 0, 0]);
+    expect(await fixture.settle(Promise.all(echoes))).toEqual([0, 0, 0]);
   });
 });
 
 test('a token is a coarse filter: without it the base station lets nobody through', async () => {
-  const { device } = await scene.attached();
+  const { device } = await fixture.attached();
   device.addServerConnectToken('second');
-  await scene.world.sim.run(() => device.areServerConnectTokensSynchronized());
-  for (const token of [SCT, 'second']) expect((await scene.connected({ ServerConnectToken: token })).getType()).toBe('RELAY');
+  await fixture.sim.run(() => device.areServerConnectTokensSynchronized());
+  for (const token of [SCT, 'second']) expect((await fixture.connected({ ServerConnectToken: token })).getType()).toBe('RELAY');
 });

@@ -1,38 +1,37 @@
 /** `IamUtil` with a real device under access control: what people do, through the base station and straight. */
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { beforeEach, describe, expect, test } from 'vitest';
 import { IamUtil, type PairingMode } from '../../../client/node.ts';
+import { GuardedDevice } from '../../device/iam/guarded-device.ts';
 import { stateOf, user } from '../../device/iam/model.ts';
-import { IamScene } from '../../device/iam/scene.ts';
 
 const OPEN = 'open-secret';
 const FP = '0123456789abcdef'.repeat(4);
 const everyMode = { localOpenPairing: true, passwordOpenPairing: true, passwordInvitePairing: true, localInitialPairing: true };
 
-let scene: IamScene;
+let guarded: GuardedDevice;
 beforeEach(async () => {
   const state = stateOf([user('admin', { role: 'Administrator' })], {
     ...everyMode,
     openPairingRole: 'Guest',
     initialPairingUsername: 'admin',
   });
-  scene = await IamScene.attached({ state, notificationCategories: ['heat', 'cold'] });
-  await scene.settle(scene.iam.setOpenPairingPassword(OPEN));
+  guarded = await GuardedDevice.attached({ state, notificationCategories: ['heat', 'cold'] });
+  await guarded.settle(guarded.iam.setOpenPairingPassword(OPEN));
 });
-afterEach(() => scene.close());
 
-const outcome = (promise: Promise<unknown>) => scene.settle(promise.catch((error: { code: string }) => error.code));
+const outcome = (promise: Promise<unknown>) => guarded.settle(promise.catch((error: { code: string }) => error.code));
 
 /** The administrator, paired as the first client. */
 async function administrator(): Promise<IamUtil> {
-  const iam = new IamUtil(await scene.direct());
-  await scene.settle(iam.pairLocalInitial());
+  const iam = new IamUtil(await guarded.direct());
+  await guarded.settle(iam.pairLocalInitial());
   return iam;
 }
 
 /** A user of open pairing: a guest. */
 async function guest(username: string): Promise<IamUtil> {
-  const iam = new IamUtil(await scene.direct());
-  await scene.settle(iam.pairLocalOpen(username));
+  const iam = new IamUtil(await guarded.direct());
+  await guarded.settle(iam.pairLocalOpen(username));
   return iam;
 }
 
@@ -40,11 +39,11 @@ describe('pairing', () => {
   const local: PairingMode[] = ['PasswordOpen', 'LocalOpen', 'PasswordInvite', 'LocalInitial'];
 
   test('a device offers what is possible over the connection', async () => {
-    const [near, far] = [new IamUtil(await scene.direct()), new IamUtil(await scene.relayed())];
-    expect(await scene.settle(near.getAvailablePairingModes())).toEqual(local);
-    expect(await scene.settle(far.getAvailablePairingModes())).toEqual(['PasswordOpen', 'PasswordInvite']);
-    expect(await scene.settle(far.getDeviceDetails())).toMatchObject({ productId: 'pr-1', deviceId: 'de-1' });
-    expect(await scene.settle(far.isCurrentUserPaired())).toBe(false);
+    const [near, far] = [new IamUtil(await guarded.direct()), new IamUtil(await guarded.relayed())];
+    expect(await guarded.settle(near.getAvailablePairingModes())).toEqual(local);
+    expect(await guarded.settle(far.getAvailablePairingModes())).toEqual(['PasswordOpen', 'PasswordInvite']);
+    expect(await guarded.settle(far.getDeviceDetails())).toMatchObject({ productId: 'pr-1', deviceId: 'de-1' });
+    expect(await guarded.settle(far.isCurrentUserPaired())).toBe(false);
   });
 
   test.each<[PairingMode, 'direct' | 'relayed', string, string]>([
@@ -55,23 +54,23 @@ describe('pairing', () => {
     ['PasswordInvite', 'direct', 'carol', 'Standard'],
     ['PasswordInvite', 'relayed', 'carol', 'Standard'],
   ])('%s, %s: makes a client %s', async (mode, way, username, role) => {
-    await scene.settle(scene.iam.update((draft) => draft.createUser('carol', { role: 'Standard' })));
-    await scene.settle(scene.iam.setUserPassword('carol', 'invited'));
+    await guarded.settle(guarded.iam.update((draft) => draft.createUser('carol', { role: 'Standard' })));
+    await guarded.settle(guarded.iam.setUserPassword('carol', 'invited'));
     const password = mode === 'PasswordOpen' ? OPEN : 'invited';
-    const connection = await scene[way]();
+    const connection = await guarded[way]();
     const iam = new IamUtil(connection);
-    const paired = await scene.settle(iam.pair({ mode, username, password, fingerprintName: 'phone' }));
+    const paired = await guarded.settle(iam.pair({ mode, username, password, fingerprintName: 'phone' }));
     const fingerprint = connection.getClientFingerprint();
     expect(paired).toMatchObject({ mode, user: { username, role, fingerprints: [{ fingerprint, name: 'phone' }] } });
     expect(connection.verified).toBe(mode.startsWith('Password') ? 'password' : 'none');
     // Again, it is that user already.
-    expect(await scene.settle(iam.pair({ username }))).toMatchObject({ mode: null, user: { username } });
-    expect(await scene.settle(iam.isCurrentUserPaired())).toBe(true);
+    expect(await guarded.settle(iam.pair({ username }))).toMatchObject({ mode: null, user: { username } });
+    expect(await guarded.settle(iam.isCurrentUserPaired())).toBe(true);
   });
 
   test('what is refused, by its name', async () => {
     await guest('bob');
-    const [near, far] = [new IamUtil(await scene.direct()), new IamUtil(await scene.relayed())];
+    const [near, far] = [new IamUtil(await guarded.direct()), new IamUtil(await guarded.relayed())];
     expect(await outcome(near.pairLocalOpen('bob'))).toBe('USERNAME_EXISTS');
     expect(await outcome(near.pairLocalOpen('Bob!'))).toBe('INVALID_INPUT');
     expect(await outcome(far.pairLocalOpen('dora'))).toBe('BLOCKED_BY_DEVICE_CONFIGURATION');
@@ -80,17 +79,17 @@ describe('pairing', () => {
     expect(await outcome(far.pairPasswordInvite('bob', OPEN))).toBe('AUTHENTICATION_ERROR');
     await administrator();
     expect(await outcome(near.pairLocalInitial())).toBe('INITIAL_USER_ALREADY_PAIRED');
-    await scene.settle(scene.iam.update((draft) => draft.setFlag('localOpenPairing', false)));
+    await guarded.settle(guarded.iam.update((draft) => draft.setFlag('localOpenPairing', false)));
     expect(await outcome(near.pairLocalOpen('dora'))).toBe('PAIRING_MODE_DISABLED');
-    expect(scene.iam.usernames).toEqual(['admin', 'bob']);
+    expect(guarded.iam.usernames).toEqual(['admin', 'bob']);
   });
 
   test('an invitation works once, and a user of another name cannot take it', async () => {
     const admin = await administrator();
-    await scene.settle(admin.createUser('carol', { password: 'invited', role: 'Guest' }));
+    await guarded.settle(admin.createUser('carol', { password: 'invited', role: 'Guest' }));
     const bob = await guest('bob');
     expect(await outcome(bob.pairPasswordInvite('carol', 'invited'))).toBe('FINGERPRINT_IN_USE');
-    const [first, second] = [new IamUtil(await scene.relayed()), new IamUtil(await scene.relayed())];
+    const [first, second] = [new IamUtil(await guarded.relayed()), new IamUtil(await guarded.relayed())];
     expect(await outcome(first.pairPasswordInvite('carol', 'invited'))).toBeUndefined();
     expect(await outcome(second.pairPasswordInvite('carol', 'invited'))).toBe('AUTHENTICATION_ERROR');
   });
@@ -99,8 +98,8 @@ describe('pairing', () => {
 describe('an administrator', () => {
   test('sees and sets everything of a user', async () => {
     const admin = await administrator();
-    const { sct } = await scene.settle(admin.createUser('carol', { password: 'invited', role: 'Standard' }));
-    const first = await scene.settle(admin.getUser('carol'));
+    const { sct } = await guarded.settle(admin.createUser('carol', { password: 'invited', role: 'Standard' }));
+    const first = await guarded.settle(admin.getUser('carol'));
     expect(first).toEqual({ username: 'carol', role: 'Standard', sct, fingerprints: [], notificationCategories: [] });
     const changes = async () => {
       await admin.updateUserDisplayName('carol', 'Carol C.');
@@ -112,7 +111,7 @@ describe('an administrator', () => {
       await admin.addUserFingerprint('carol', FP, 'tablet');
       await admin.renameUser('carol', 'caroline');
     };
-    await scene.settle(changes());
+    await guarded.settle(changes());
     const changed = {
       username: 'caroline',
       displayName: 'Carol C.',
@@ -123,7 +122,7 @@ describe('an administrator', () => {
       notificationCategories: ['heat'],
       fingerprints: [{ fingerprint: FP, name: 'tablet' }],
     };
-    expect(await scene.settle(admin.getUser('caroline'))).toEqual(changed);
+    expect(await guarded.settle(admin.getUser('caroline'))).toEqual(changed);
     const clearings = async () => {
       await admin.updateUserDisplayName('caroline', null);
       await admin.updateUserOauthSubject('caroline', null);
@@ -131,25 +130,25 @@ describe('an administrator', () => {
       await admin.updateUserNotificationCategories('caroline', []);
       await admin.removeUserFingerprint('caroline', FP);
     };
-    await scene.settle(clearings());
+    await guarded.settle(clearings());
     const { displayName: _, oauthSubject: __, ...rest } = changed;
-    expect(await scene.settle(admin.getUser('caroline'))).toEqual({ ...rest, notificationCategories: [], fingerprints: [] });
-    expect(scene.iam.hasPassword('caroline')).toBe(false);
+    expect(await guarded.settle(admin.getUser('caroline'))).toEqual({ ...rest, notificationCategories: [], fingerprints: [] });
+    expect(guarded.iam.hasPassword('caroline')).toBe(false);
   });
 
   test('lists, and changes the device', async () => {
     const admin = await administrator();
-    expect(await scene.settle(admin.listUsers())).toEqual(['admin']);
-    expect(await scene.settle(admin.listRoles())).toEqual(['Unpaired', 'Guest', 'Standard', 'Administrator']);
-    expect(await scene.settle(admin.getNotificationCategories())).toEqual(['heat', 'cold']);
-    await scene.settle(admin.updateSetting('password-open-pairing', false));
-    expect(await scene.settle(admin.getSettings())).toMatchObject({
+    expect(await guarded.settle(admin.listUsers())).toEqual(['admin']);
+    expect(await guarded.settle(admin.listRoles())).toEqual(['Unpaired', 'Guest', 'Standard', 'Administrator']);
+    expect(await guarded.settle(admin.getNotificationCategories())).toEqual(['heat', 'cold']);
+    await guarded.settle(admin.updateSetting('password-open-pairing', false));
+    expect(await guarded.settle(admin.getSettings())).toMatchObject({
       passwordOpenPairing: false,
       localOpenPairing: true,
       passwordOpenPassword: OPEN,
     });
-    await scene.settle(admin.updateFriendlyName('Lamp'));
-    expect(await scene.settle(admin.getDeviceDetails())).toMatchObject({ friendlyName: 'Lamp' });
+    await guarded.settle(admin.updateFriendlyName('Lamp'));
+    expect(await guarded.settle(admin.getDeviceDetails())).toMatchObject({ friendlyName: 'Lamp' });
   });
 
   test('is told what is wrong', async () => {
@@ -167,7 +166,7 @@ describe('an administrator', () => {
     expect(await outcome(admin.removeUserFingerprint('nobody', FP))).toBe('USER_DOES_NOT_EXIST');
     expect(await outcome(admin.sendUserPushTest('bob'))).toBe('NOT_FOUND');
     expect(await outcome(admin.getUser('nobody'))).toBe('USER_DOES_NOT_EXIST');
-    const mine = scene.iam.user('admin')?.fingerprints[0]?.fingerprint ?? '';
+    const mine = guarded.iam.user('admin')?.fingerprints[0]?.fingerprint ?? '';
     expect(await outcome(admin.addUserFingerprint('bob', mine))).toBe('FINGERPRINT_IN_USE');
   });
 
@@ -175,14 +174,14 @@ describe('an administrator', () => {
     const admin = await administrator();
     expect(await outcome(admin.createUser('carol', { role: 'King', password: 'secret' }))).toBe('ROLE_DOES_NOT_EXIST');
     expect(await outcome(admin.createUser('carol', { role: 'Guest', password: 'abc' }))).toBe('INVALID_INPUT');
-    expect(scene.iam.usernames).toEqual(['admin']);
+    expect(guarded.iam.usernames).toEqual(['admin']);
   });
 
   test('puts a user out with its connections', async () => {
     const admin = await administrator();
     const iam = await guest('bob');
-    await scene.settle(admin.deleteUser('bob'));
-    await scene.pass(1000);
+    await guarded.settle(admin.deleteUser('bob'));
+    await guarded.pass(1000);
     expect(await outcome(iam.getCurrentUser())).toBe('NOT_CONNECTED');
     expect(await outcome(admin.deleteUser('bob'))).toBe('USER_DOES_NOT_EXIST');
   });
@@ -193,7 +192,7 @@ test('a guest does as its role says: what is its own, and no more', async () => 
   const blocked = 'BLOCKED_BY_DEVICE_CONFIGURATION';
   expect(await outcome(iam.updateUserDisplayName('bob', 'Bob'))).toBeUndefined();
   expect(await outcome(iam.updateUserNotificationCategories('bob', ['cold']))).toBeUndefined();
-  expect(await scene.settle(iam.getCurrentUser())).toMatchObject({ displayName: 'Bob', notificationCategories: ['cold'] });
+  expect(await guarded.settle(iam.getCurrentUser())).toMatchObject({ displayName: 'Bob', notificationCategories: ['cold'] });
   expect(await outcome(iam.updateUserDisplayName('admin', 'Bob'))).toBe(blocked);
   expect(await outcome(iam.createUser('carol'))).toBe(blocked);
   expect(await outcome(iam.updateUserRole('bob', 'Administrator'))).toBe(blocked);
@@ -202,7 +201,7 @@ test('a guest does as its role says: what is its own, and no more', async () => 
 });
 
 test('nobody is a user before pairing', async () => {
-  const iam = new IamUtil(await scene.relayed());
+  const iam = new IamUtil(await guarded.relayed());
   expect(await outcome(iam.getCurrentUser())).toBe('USER_DOES_NOT_EXIST');
   expect(await outcome(iam.listUsers())).toBe('BLOCKED_BY_DEVICE_CONFIGURATION');
 });

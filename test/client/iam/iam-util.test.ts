@@ -1,14 +1,13 @@
 /** `IamUtil` against a device that gives each answer: what is sent, what comes of it, and the error each status becomes. */
-import { afterEach, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { IamError, type IamUtil } from '../../../client/node.ts';
 import type { CborValue } from '../../../protocol/cbor/index.ts';
 import { LocalError, RemoteError } from '../../../protocol/errors/index.ts';
-import { cbor, IamScene, user } from './scene.ts';
+import { cbor, ScriptedDevice, user } from './scripted-device.ts';
 
 const FP = '0123456789abcdef'.repeat(4);
 
-let scene: IamScene;
-afterEach(() => scene.close());
+let scripted: ScriptedDevice;
 
 /** Name, call, line, success, body that is sent, result. */
 type Operation = [string, (iam: IamUtil) => Promise<unknown>, string, number | [number, CborValue], (CborValue | undefined)?, unknown?];
@@ -129,15 +128,15 @@ const operations: readonly Operation[] = [
 
 describe('what is sent, and what comes of it', () => {
   test.each(operations)('%s', async (_, call, line, success, body, result) => {
-    scene = await IamScene.make({ [line]: typeof success === 'number' ? success : cbor(...success) });
-    expect(await scene.outcome(call(scene.iam))).toEqual(result);
-    expect(scene.asked).toEqual([body === undefined ? [line] : [line, body]]);
+    scripted = await ScriptedDevice.make({ [line]: typeof success === 'number' ? success : cbor(...success) });
+    expect(await scripted.outcome(call(scripted.iam))).toEqual(result);
+    expect(scripted.asked).toEqual([body === undefined ? [line] : [line, body]]);
   });
 
   test('a name is one segment of the path, whatever it holds', async () => {
-    scene = await IamScene.make();
-    await scene.outcome(scene.iam.getUser('a/b c%2F'));
-    expect(scene.asked).toEqual([['GET /iam/users/a%2Fb%20c%252F']]);
+    scripted = await ScriptedDevice.make();
+    await scripted.outcome(scripted.iam.getUser('a/b c%2F'));
+    expect(scripted.asked).toEqual([['GET /iam/users/a%2Fb%20c%252F']]);
   });
 });
 
@@ -168,14 +167,14 @@ describe('what a status becomes', () => {
   test.each(operations.filter(([name]) => own[name] !== undefined))('%s', async (name, call, line) => {
     const expected: Record<number, unknown> = { ...always, ...others, ...own[name] };
     const statuses = Object.keys(expected).map(Number);
-    scene = await IamScene.make({ [line]: statuses });
-    for (const status of statuses) expect([status, await scene.outcome(call(scene.iam))]).toEqual([status, expected[status]]);
+    scripted = await ScriptedDevice.make({ [line]: statuses });
+    for (const status of statuses) expect([status, await scripted.outcome(call(scripted.iam))]).toEqual([status, expected[status]]);
   });
 
   test('the error is remote, has the status and tells what the device said, without control characters', async () => {
     const said = new TextEncoder().encode('no\u001b[2J room');
-    scene = await IamScene.make({ 'GET /iam/users': { status: 500, payload: said } });
-    const error = await scene.failure(scene.iam.listUsers());
+    scripted = await ScriptedDevice.make({ 'GET /iam/users': { status: 500, payload: said } });
+    const error = await scripted.failure(scripted.iam.listUsers());
     expect(error).toBeInstanceOf(IamError);
     expect(error).toBeInstanceOf(RemoteError);
     expect(error).toMatchObject({ code: 'FAILED', status: 500, diagnostic: 'no [2J room' });
@@ -188,38 +187,38 @@ describe('what a status becomes', () => {
     ['another content format', { status: 205, contentFormat: 0, payload: Uint8Array.of(0x80) }],
     ['nothing', { status: 205 }],
   ])('%s is BAD_RESPONSE', async (_, reply) => {
-    scene = await IamScene.make({ 'GET /iam/users': reply });
-    const error = await scene.failure(scene.iam.listUsers());
+    scripted = await ScriptedDevice.make({ 'GET /iam/users': reply });
+    const error = await scripted.failure(scripted.iam.listUsers());
     expect(error).toBeInstanceOf(RemoteError);
     expect(error.code).toBe('BAD_RESPONSE');
   });
 
   test.each(['', '.', '..'])('a name that is no name (%j) is INVALID_INPUT, and nothing is sent', async (name) => {
-    scene = await IamScene.make();
-    const error = await scene.failure(scene.iam.deleteUser(name));
+    scripted = await ScriptedDevice.make();
+    const error = await scripted.failure(scripted.iam.deleteUser(name));
     expect(error).toBeInstanceOf(LocalError);
     expect(error.code).toBe('INVALID_INPUT');
-    expect(scene.asked).toEqual([]);
+    expect(scripted.asked).toEqual([]);
   });
 
   test('STOPPED after close', async () => {
-    scene = await IamScene.make();
-    await scene.scene.sim.settle(scene.connection.close());
-    expect(await scene.outcome(scene.iam.listUsers())).toBe('STOPPED');
+    scripted = await ScriptedDevice.make();
+    await scripted.settle(scripted.connection.close());
+    expect(await scripted.outcome(scripted.iam.listUsers())).toBe('STOPPED');
   });
 });
 
 describe('4.04 that may mean two things', () => {
   const role = 'PUT /iam/users/bob/role';
-  test.each<[string, Parameters<typeof IamScene.make>[0], string]>([
+  test.each<[string, Parameters<typeof ScriptedDevice.make>[0], string]>([
     ['the user is there', { 'GET /iam/roles': cbor(205, ['Guest']), 'GET /iam/users/bob': cbor(205, user('bob')) }, 'ROLE_DOES_NOT_EXIST'],
     ['the user is not there', { 'GET /iam/roles': cbor(205, ['Guest']), 'GET /iam/users/bob': 404 }, 'USER_DOES_NOT_EXIST'],
     ['the role is there', { 'GET /iam/roles': cbor(205, ['Other']) }, 'USER_DOES_NOT_EXIST'],
     ['roles may not be listed', { 'GET /iam/roles': 403, 'GET /iam/users/bob': cbor(205, user('bob')) }, 'ROLE_DOES_NOT_EXIST'],
     ['the user may not be seen', { 'GET /iam/roles': cbor(205, ['Guest']), 'GET /iam/users/bob': 403 }, 'ROLE_DOES_NOT_EXIST'],
   ])('updateUserRole when %s', async (_, answers, code) => {
-    scene = await IamScene.make({ [role]: 404, ...answers });
-    const error = await scene.failure(scene.iam.updateUserRole('bob', 'Other'));
+    scripted = await ScriptedDevice.make({ [role]: 404, ...answers });
+    const error = await scripted.failure(scripted.iam.updateUserRole('bob', 'Other'));
     expect(error).toMatchObject({ code, status: 404, diagnostic: 'said so' });
   });
 
@@ -227,20 +226,20 @@ describe('4.04 that may mean two things', () => {
     ['removeUserFingerprint', (iam: IamUtil) => iam.removeUserFingerprint('bob', FP)],
     ['sendUserPushTest', (iam: IamUtil) => iam.sendUserPushTest('bob')],
   ])('%s of a user who is there is NOT_FOUND', async (_, call) => {
-    scene = await IamScene.make({ 'GET /iam/users/bob': cbor(205, user('bob')) });
-    expect(await scene.outcome(call(scene.iam))).toBe('NOT_FOUND');
+    scripted = await ScriptedDevice.make({ 'GET /iam/users/bob': cbor(205, user('bob')) });
+    expect(await scripted.outcome(call(scripted.iam))).toBe('NOT_FOUND');
   });
 });
 
 describe('createUser', () => {
   const created = { 'POST /iam/users': cbor(201, user('bob', { Sct: 'token' })) };
-  const lines = () => scene.asked.map(([line]) => line);
+  const lines = () => scripted.asked.map(([line]) => line);
 
   test('makes the user, gives it the role and then the password', async () => {
-    scene = await IamScene.make({ ...created, 'PUT /iam/users/bob/role': 204, 'PUT /iam/users/bob/password': 204 });
-    const made = await scene.outcome(scene.iam.createUser('bob', { password: 'secret', role: 'Guest' }));
+    scripted = await ScriptedDevice.make({ ...created, 'PUT /iam/users/bob/role': 204, 'PUT /iam/users/bob/password': 204 });
+    const made = await scripted.outcome(scripted.iam.createUser('bob', { password: 'secret', role: 'Guest' }));
     expect(made).toEqual({ username: 'bob', sct: 'token', role: 'Guest', fingerprints: [], notificationCategories: [] });
-    expect(scene.asked).toEqual([
+    expect(scripted.asked).toEqual([
       ['POST /iam/users', { Username: 'bob' }],
       ['PUT /iam/users/bob/role', 'Guest'],
       ['PUT /iam/users/bob/password', 'secret'],
@@ -248,24 +247,24 @@ describe('createUser', () => {
   });
 
   test('asks nothing more for a user without role and password', async () => {
-    scene = await IamScene.make(created);
-    await scene.outcome(scene.iam.createUser('bob'));
+    scripted = await ScriptedDevice.make(created);
+    await scripted.outcome(scripted.iam.createUser('bob'));
     expect(lines()).toEqual(['POST /iam/users']);
   });
 
-  test.each<[string, Parameters<typeof IamScene.make>[0], string]>([
+  test.each<[string, Parameters<typeof ScriptedDevice.make>[0], string]>([
     ['a role there is not', { 'PUT /iam/users/bob/role': 404 }, 'ROLE_DOES_NOT_EXIST'],
     ['a role this client may not give', { 'PUT /iam/users/bob/role': 403 }, 'BLOCKED_BY_DEVICE_CONFIGURATION'],
     ['a password of one character', { 'PUT /iam/users/bob/role': 204, 'PUT /iam/users/bob/password': 400 }, 'INVALID_INPUT'],
   ])('leaves no user behind with %s', async (_, answers, code) => {
-    scene = await IamScene.make({ ...created, 'DELETE /iam/users/bob': 202, ...answers });
-    expect(await scene.outcome(scene.iam.createUser('bob', { password: 'x', role: 'Other' }))).toBe(code);
+    scripted = await ScriptedDevice.make({ ...created, 'DELETE /iam/users/bob': 202, ...answers });
+    expect(await scripted.outcome(scripted.iam.createUser('bob', { password: 'x', role: 'Other' }))).toBe(code);
     expect(lines().at(-1)).toBe('DELETE /iam/users/bob');
   });
 
   test('says that the user stays when it cannot be deleted either', async () => {
-    scene = await IamScene.make({ ...created, 'PUT /iam/users/bob/role': 404, 'DELETE /iam/users/bob': 403 });
-    const error = await scene.failure(scene.iam.createUser('bob', { role: 'Other' }));
+    scripted = await ScriptedDevice.make({ ...created, 'PUT /iam/users/bob/role': 404, 'DELETE /iam/users/bob': 403 });
+    const error = await scripted.failure(scripted.iam.createUser('bob', { role: 'Other' }));
     expect(error).toMatchObject({
       code: 'ROLE_DOES_NOT_EXIST',
       status: 404,
@@ -274,8 +273,8 @@ describe('createUser', () => {
   });
 
   test('deletes nobody when the user was there before', async () => {
-    scene = await IamScene.make({ 'POST /iam/users': 409 });
-    expect(await scene.outcome(scene.iam.createUser('bob', { role: 'Guest' }))).toBe('USERNAME_EXISTS');
+    scripted = await ScriptedDevice.make({ 'POST /iam/users': 409 });
+    expect(await scripted.outcome(scripted.iam.createUser('bob', { role: 'Guest' }))).toBe('USERNAME_EXISTS');
     expect(lines()).toEqual(['POST /iam/users']);
   });
 });

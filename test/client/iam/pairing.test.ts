@@ -1,5 +1,5 @@
 /** Pairing from the client's side: the password first where one is needed, and the helper that chooses the way. */
-import { afterEach, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import {
   choosePairingMode,
   type IamConnection,
@@ -9,17 +9,16 @@ import {
   type PairOptions,
 } from '../../../client/node.ts';
 import { LocalError, RemoteError } from '../../../protocol/errors/index.ts';
-import { cbor, IamScene, user } from './scene.ts';
+import { cbor, ScriptedDevice, user } from './scripted-device.ts';
 
-let scene: IamScene;
-afterEach(() => scene?.close());
+let scripted: ScriptedDevice;
 
-/** The connection of the scene, with logins that are only noted, and refused with `refusal`. */
+/** The connection of the scripted, with logins that are only noted, and refused with `refusal`. */
 function withLogins(refusal?: Error): { iam: IamUtil; logins: string[][] } {
   const logins: string[][] = [];
   const connection: IamConnection = {
-    createCoap: (method, path) => scene.connection.createCoap(method, path),
-    getClientFingerprint: () => scene.connection.getClientFingerprint(),
+    createCoap: (method, path) => scripted.connection.createCoap(method, path),
+    getClientFingerprint: () => scripted.connection.getClientFingerprint(),
     passwordAuthenticate: async (...login) => {
       logins.push(login);
       if (refusal !== undefined) throw refusal;
@@ -30,19 +29,19 @@ function withLogins(refusal?: Error): { iam: IamUtil; logins: string[][] } {
 
 describe('pairing by password', () => {
   test('open: logs in with the empty name, then asks for the user', async () => {
-    scene = await IamScene.make({ 'POST /iam/pairing/password-open': 201 });
+    scripted = await ScriptedDevice.make({ 'POST /iam/pairing/password-open': 201 });
     const { iam, logins } = withLogins();
-    expect(await scene.outcome(iam.pairPasswordOpen('bob', 'secret', { fingerprintName: 'phone' }))).toBeUndefined();
+    expect(await scripted.outcome(iam.pairPasswordOpen('bob', 'secret', { fingerprintName: 'phone' }))).toBeUndefined();
     expect(logins).toEqual([['', 'secret']]);
-    expect(scene.asked).toEqual([['POST /iam/pairing/password-open', { Username: 'bob', FingerprintName: 'phone' }]]);
+    expect(scripted.asked).toEqual([['POST /iam/pairing/password-open', { Username: 'bob', FingerprintName: 'phone' }]]);
   });
 
   test('by invitation: logs in as the user', async () => {
-    scene = await IamScene.make({ 'POST /iam/pairing/password-invite': 201 });
+    scripted = await ScriptedDevice.make({ 'POST /iam/pairing/password-invite': 201 });
     const { iam, logins } = withLogins();
-    expect(await scene.outcome(iam.pairPasswordInvite('bob', 'secret'))).toBeUndefined();
+    expect(await scripted.outcome(iam.pairPasswordInvite('bob', 'secret'))).toBeUndefined();
     expect(logins).toEqual([['bob', 'secret']]);
-    expect(scene.asked).toEqual([['POST /iam/pairing/password-invite']]);
+    expect(scripted.asked).toEqual([['POST /iam/pairing/password-invite']]);
   });
 
   test.each([
@@ -51,29 +50,29 @@ describe('pairing by password', () => {
     ['TOO_MANY_REQUESTS', 'TOO_MANY_REQUESTS'],
     ['STOPPED', 'STOPPED'],
   ])('a login that ends with %s is %s, and nothing is asked', async (code, expected) => {
-    scene = await IamScene.make();
+    scripted = await ScriptedDevice.make();
     const { iam } = withLogins(new RemoteError(code, 'no'));
-    expect(await scene.outcome(iam.pairPasswordOpen('bob', 'secret'))).toBe(expected);
-    expect(await scene.outcome(iam.pairPasswordInvite('bob', 'secret'))).toBe(expected);
-    expect(scene.asked).toEqual([]);
+    expect(await scripted.outcome(iam.pairPasswordOpen('bob', 'secret'))).toBe(expected);
+    expect(await scripted.outcome(iam.pairPasswordInvite('bob', 'secret'))).toBe(expected);
+    expect(scripted.asked).toEqual([]);
   });
 
   test('a password that is none is INVALID_INPUT, an invitation of nobody too', async () => {
-    scene = await IamScene.make();
-    expect(await scene.outcome(scene.iam.pairPasswordOpen('bob', ''))).toBe('INVALID_INPUT');
-    expect(await scene.outcome(scene.iam.pairPasswordInvite('', 'secret'))).toBe('INVALID_INPUT');
-    expect(scene.asked).toEqual([]);
+    scripted = await ScriptedDevice.make();
+    expect(await scripted.outcome(scripted.iam.pairPasswordOpen('bob', ''))).toBe('INVALID_INPUT');
+    expect(await scripted.outcome(scripted.iam.pairPasswordInvite('', 'secret'))).toBe('INVALID_INPUT');
+    expect(scripted.asked).toEqual([]);
   });
 
   test('what the device says to the request', async () => {
     const [open, invite] = ['POST /iam/pairing/password-open', 'POST /iam/pairing/password-invite'];
-    scene = await IamScene.make({ [open]: [401, 403, 404, 409], [invite]: [401, 403, 404, 409] });
+    scripted = await ScriptedDevice.make({ [open]: [401, 403, 404, 409], [invite]: [401, 403, 404, 409] });
     const { iam } = withLogins();
     const codes = async (pair: () => Promise<void>) => [
-      await scene.outcome(pair()),
-      await scene.outcome(pair()),
-      await scene.outcome(pair()),
-      await scene.outcome(pair()),
+      await scripted.outcome(pair()),
+      await scripted.outcome(pair()),
+      await scripted.outcome(pair()),
+      await scripted.outcome(pair()),
     ];
     const common = ['AUTHENTICATION_ERROR', 'BLOCKED_BY_DEVICE_CONFIGURATION', 'PAIRING_MODE_DISABLED'];
     expect(await codes(() => iam.pairPasswordOpen('bob', 'secret'))).toEqual([...common, 'USERNAME_EXISTS']);
@@ -117,26 +116,26 @@ describe('pair', () => {
     ['a mode', { mode: 'LocalOpen', username: 'bob' }, [], 'local-open', { Username: 'bob' }, []],
   ])('with %s', async (_, options, offered, path, body, expectedLogins) => {
     const line = `POST /iam/pairing/${path}`;
-    scene = await IamScene.make({ 'GET /iam/me': becomes('bob'), 'GET /iam/pairing': modes(...offered), [line]: 201 });
+    scripted = await ScriptedDevice.make({ 'GET /iam/me': becomes('bob'), 'GET /iam/pairing': modes(...offered), [line]: 201 });
     const { iam, logins } = withLogins();
-    expect(await scene.outcome(iam.pair(options))).toMatchObject({ mode: expect.any(String), user: { username: 'bob' } });
+    expect(await scripted.outcome(iam.pair(options))).toMatchObject({ mode: expect.any(String), user: { username: 'bob' } });
     expect(logins).toEqual(expectedLogins);
-    expect(scene.asked).toContainEqual(body === undefined ? [line] : [line, body]);
+    expect(scripted.asked).toContainEqual(body === undefined ? [line] : [line, body]);
   });
 
   test('changes nothing when this client is that user', async () => {
-    scene = await IamScene.make();
-    const Fingerprints = [{ Fingerprint: scene.connection.getClientFingerprint() }];
-    scene.answers('GET /iam/me', cbor(205, user('bob', { Fingerprints })));
+    scripted = await ScriptedDevice.make();
+    const Fingerprints = [{ Fingerprint: scripted.connection.getClientFingerprint() }];
+    scripted.answers('GET /iam/me', cbor(205, user('bob', { Fingerprints })));
     const { iam, logins } = withLogins();
     for (const options of [{}, { username: 'bob' }, { pairing: 'p=pr,d=de,u=bob,pwd=pw' }])
-      expect(await scene.outcome(iam.pair(options))).toMatchObject({ mode: null, user: { username: 'bob' } });
+      expect(await scripted.outcome(iam.pair(options))).toMatchObject({ mode: null, user: { username: 'bob' } });
     expect(logins).toEqual([]);
-    expect(new Set(scene.asked.map(([line]) => line))).toEqual(new Set(['GET /iam/me']));
+    expect(new Set(scripted.asked.map(([line]) => line))).toEqual(new Set(['GET /iam/me']));
   });
 
   test('asks for what is missing, and only for that', async () => {
-    scene = await IamScene.make({
+    scripted = await ScriptedDevice.make({
       'GET /iam/me': becomes('bob'),
       'GET /iam/pairing': modes('PasswordOpen'),
       'POST /iam/pairing/password-open': 201,
@@ -147,20 +146,20 @@ describe('pair', () => {
       questions.push(question);
       return question[0] === 'password' ? 'pw' : 'bob';
     };
-    expect(await scene.outcome(iam.pair({ ask }))).toMatchObject({ mode: 'PasswordOpen' });
+    expect(await scripted.outcome(iam.pair({ ask }))).toMatchObject({ mode: 'PasswordOpen' });
     expect(questions).toEqual([
       ['user name', 'PasswordOpen'],
       ['password', 'PasswordOpen'],
     ]);
     expect(logins).toEqual([['', 'pw']]);
-    expect(scene.asked).toContainEqual(['POST /iam/pairing/password-open', { Username: 'bob' }]);
+    expect(scripted.asked).toContainEqual(['POST /iam/pairing/password-open', { Username: 'bob' }]);
   });
 
   test('goes on when this client is a user by password alone', async () => {
     const me = cbor(205, user('bob'));
-    scene = await IamScene.make({ 'GET /iam/me': me, 'POST /iam/pairing/password-invite': 201 });
+    scripted = await ScriptedDevice.make({ 'GET /iam/me': me, 'POST /iam/pairing/password-invite': 201 });
     const { iam } = withLogins();
-    expect(await scene.outcome(iam.pair({ mode: 'PasswordInvite', username: 'bob', password: 'pw' }))).toMatchObject({
+    expect(await scripted.outcome(iam.pair({ mode: 'PasswordInvite', username: 'bob', password: 'pw' }))).toMatchObject({
       mode: 'PasswordInvite',
     });
   });
@@ -185,9 +184,9 @@ describe('pair', () => {
     ],
     ['the string is none', { pairing: 'p=pr' }, [], 'INVALID_ARGUMENT', /not a pairing string/],
   ])('says what to do when %s', async (_, options, offered, code, message) => {
-    scene = await IamScene.make({ 'GET /iam/me': 404, 'GET /iam/pairing': modes(...offered) });
+    scripted = await ScriptedDevice.make({ 'GET /iam/me': 404, 'GET /iam/pairing': modes(...offered) });
     const { iam, logins } = withLogins();
-    const error = await scene.failure(iam.pair(options));
+    const error = await scripted.failure(iam.pair(options));
     expect(error).toBeInstanceOf(LocalError);
     expect(error).toMatchObject({ code, message: expect.stringMatching(message) });
     expect(logins).toEqual([]);

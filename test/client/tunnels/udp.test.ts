@@ -1,16 +1,17 @@
 /** UDP tunnels in virtual time: a program at the client, a base station or none, a device, and a service on a host of its own. */
-import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
-import { type Connection, SvcClient, type UdpTunnel, type UdpTunnelOptions } from '../../../client/node.ts';
+import { beforeEach, describe, expect, test, vi } from 'vitest';
+import type { Connection, SvcClient, UdpTunnel, UdpTunnelOptions } from '../../../client/node.ts';
 import type { AuthorizationRequest } from '../../../device/index.ts';
 import type { BoundSocket } from '../../../transport/environment.ts';
 import { bindError } from '../../../transport/node/udp-errors.ts';
 import type { SimulatedHost } from '../../../transport/sim/index.ts';
-import { type DeviceUnderTest, Scene } from '../scene.ts';
+import type { DeviceUnderTest } from '../../support/fixture/products.ts';
+import { SimulatedFixture } from '../../support/fixture/simulated.ts';
 
 const PORT = 53;
 const MINUTE = 60_000;
 
-let scene: Scene;
+let fixture: SimulatedFixture;
 let under: DeviceUnderTest;
 let phone: SimulatedHost;
 let client: SvcClient;
@@ -20,10 +21,11 @@ let verdict: boolean;
 let served: { port: number; text: string }[];
 
 beforeEach(async () => {
-  scene = await Scene.make();
-  under = await scene.attached();
-  phone = scene.world.sim.host('phone');
-  client = SvcClient.create({ environment: phone });
+  fixture = new SimulatedFixture();
+  await fixture.station();
+  under = await fixture.attached();
+  phone = fixture.sim.host('phone');
+  client = fixture.client(phone);
   [asked, served, verdict] = [[], [], true];
   const address = await startService();
   under.device.addUdpTunnelService({ id: 'names', type: 'dns', host: address, port: PORT });
@@ -32,18 +34,14 @@ beforeEach(async () => {
     return verdict;
   });
 });
-afterEach(async () => {
-  await scene.settle(client.stop());
-  await scene.close();
-});
 
 const bytes = (text: string): Uint8Array => new TextEncoder().encode(text);
 const textOf = (data: Uint8Array): string => new TextDecoder().decode(data);
-const run = (time: number): Promise<boolean> => scene.world.sim.run(time);
+const run = (time: number): Promise<boolean> => fixture.sim.run(time);
 
 /** @returns its address */
 async function startService(): Promise<string> {
-  const host = scene.world.sim.host('service');
+  const host = fixture.sim.host('service');
   const socket: BoundSocket = await host.network.bind({
     port: PORT,
     receive: (datagram, path) => {
@@ -79,20 +77,20 @@ class Program {
 }
 
 async function connected(way: 'RELAY' | 'DIRECT' = 'RELAY'): Promise<Connection> {
-  const connection = scene.connection(way === 'DIRECT' ? { Remote: false } : {}, client);
+  const connection = fixture.connection(way === 'DIRECT' ? { Remote: false } : {}, client);
   if (way === 'DIRECT') {
     connection.enableDirectCandidates();
     connection.addDirectCandidate(under.host, under.device.localPort);
     connection.endOfDirectCandidates();
   }
-  await scene.settle(connection.connect());
+  await fixture.settle(connection.connect());
   expect(connection.getType()).toBe(way);
   return connection;
 }
 
 async function opened(connection: Connection, options: UdpTunnelOptions = {}): Promise<UdpTunnel> {
   const tunnel = connection.createUdpTunnel();
-  await scene.settle(tunnel.open('names', 0, options));
+  await fixture.settle(tunnel.open('names', 0, options));
   return tunnel;
 }
 
@@ -102,11 +100,11 @@ describe.each(['RELAY', 'DIRECT'] as const)('over %s', (way) => {
   test('a question and its answer, the first after the time of the way', async () => {
     const tunnel = await opened(await connected(way));
     const program = await Program.start(tunnel);
-    const began = scene.world.sim.now;
+    const began = fixture.sim.now;
     program.send('svc.example');
-    await scene.world.sim.run(() => program.got.length > 0);
+    await fixture.sim.run(() => program.got.length > 0);
     // 10 ms each link: the way to the device is one or two, the service one more, and back.
-    expect(scene.world.sim.now - began).toBeLessThan(way === 'RELAY' ? 70 : 50);
+    expect(fixture.sim.now - began).toBeLessThan(way === 'RELAY' ? 70 : 50);
     expect(program.got).toEqual(['SVC.EXAMPLE']);
     expect(tunnel.stats()).toEqual({
       ...{ flows: 1, flowsOpened: 1, flowsFailed: 0, flowsReplaced: 0 },
@@ -130,7 +128,7 @@ describe.each(['RELAY', 'DIRECT'] as const)('over %s', (way) => {
 
   test('loss and reordering: what comes is whole, comes once, and the flow goes on', async () => {
     const link = { delay: 10, loss: 0.05, jitter: 20 };
-    for (const to of ['station', under.host]) scene.world.sim.link('phone', to, link);
+    for (const to of ['station', under.host]) fixture.sim.link('phone', to, link);
     const tunnel = await opened(await connected(way));
     const program = await Program.start(tunnel);
     for (let i = 0; i < 200; i++) {
@@ -149,7 +147,7 @@ describe.each(['RELAY', 'DIRECT'] as const)('over %s', (way) => {
     const program = await Program.start(await opened(await connected(way)));
     program.send('before');
     await run(1_000);
-    scene.world.sim.rebind(phone);
+    fixture.sim.rebind(phone);
     for (let i = 0; i < 20; i++) {
       program.send(`after${i}`);
       await run(500);
@@ -195,12 +193,12 @@ describe('a flow ends', () => {
     under.device.addUdpTunnelService({
       id: 'short',
       type: 'dns',
-      host: scene.world.sim.host('other').addresses[0]!,
+      host: fixture.sim.host('other').addresses[0]!,
       port: 1,
       idleTimeout: 5_000,
     });
     const tunnel = (await connected()).createUdpTunnel();
-    await scene.settle(tunnel.open('short'));
+    await fixture.settle(tunnel.open('short'));
     const program = await Program.start(tunnel);
     program.send('one');
     await run(4_900);
@@ -218,7 +216,7 @@ describe('a flow ends', () => {
     const program = await Program.start(tunnel);
     program.send('one');
     await run(200);
-    await scene.settle(tunnel.close());
+    await fixture.settle(tunnel.close());
     await run(200);
     expect(stats().flows).toBe(0);
     expect(() => tunnel.getLocalPort()).toThrow(expect.objectContaining({ code: 'INVALID_STATE' }));
@@ -233,10 +231,10 @@ describe('a flow ends', () => {
     for (const tunnel of [lost, await opened(closed)]) (await Program.start(tunnel)).send('one');
     await run(200);
     expect(stats().flows).toBe(2);
-    await scene.settle(closed.close());
+    await fixture.settle(closed.close());
     await run(200);
     expect(stats().flows).toBe(1);
-    for (const to of ['station', under.host]) scene.world.sim.link('phone', to, { delay: 10, loss: 1 });
+    for (const to of ['station', under.host]) fixture.sim.link('phone', to, { delay: 10, loss: 1 });
     await run(3 * MINUTE);
     expect(stats().flows).toBe(0);
   });
@@ -255,7 +253,7 @@ describe('a flow ends', () => {
     await run(200);
     expect(served).toHaveLength(1);
     expect(tunnel.stats()).toMatchObject({ flowsOpened: 2, flowsFailed: 2 });
-    expect(await scene.code(connection.createUdpTunnel().open('names'))).toBe('NOT_FOUND');
+    expect(await fixture.code(connection.createUdpTunnel().open('names'))).toBe('NOT_FOUND');
     expect(() => stats()).toThrow(expect.objectContaining({ code: 'NOT_FOUND' }));
   });
 });
@@ -321,11 +319,11 @@ test('more programs than flows: the one that was silent longest makes room', asy
 
 test('datagrams go through while a download fills the connection', async () => {
   under.device.addStreamListener(7, async (incoming) => incoming.accept().write(new Uint8Array(4_000_000)));
-  scene.world.sim.link(under.host, 'station', { delay: 10, rate: 8_000_000 });
+  fixture.sim.link(under.host, 'station', { delay: 10, rate: 8_000_000 });
   const connection = await connected();
   const tunnel = await opened(connection);
   const stream = connection.createStream();
-  await scene.settle(stream.open(7));
+  await fixture.settle(stream.open(7));
   const reading = stream.readAll(4_000_000);
   const program = await Program.start(tunnel);
   for (let i = 0; i < 20; i++) {
@@ -333,26 +331,26 @@ test('datagrams go through while a download fills the connection', async () => {
     await run(100);
   }
   expect(program.got.length).toBeGreaterThanOrEqual(19);
-  expect((await scene.settle(reading)).length).toBe(4_000_000);
+  expect((await fixture.settle(reading)).length).toBe(4_000_000);
 });
 
 describe('what cannot be opened', () => {
   test('says why', async () => {
     const connection = await connected();
-    expect(await scene.code(connection.createUdpTunnel().open('nothing'))).toBe('NOT_FOUND');
-    expect(await scene.code(connection.createUdpTunnel().open('a/b'))).toBe('INVALID_ARGUMENT');
-    expect(await scene.code(connection.createUdpTunnel().open('names', 65_536))).toBe('INVALID_ARGUMENT');
-    expect(await scene.code(connection.createUdpTunnel().open('names', 0, { idleTimeout: 10 }))).toBe('INVALID_ARGUMENT');
-    expect(await scene.code(connection.createUdpTunnel().open('names', 0, { maxFlows: 0 }))).toBe('INVALID_ARGUMENT');
+    expect(await fixture.code(connection.createUdpTunnel().open('nothing'))).toBe('NOT_FOUND');
+    expect(await fixture.code(connection.createUdpTunnel().open('a/b'))).toBe('INVALID_ARGUMENT');
+    expect(await fixture.code(connection.createUdpTunnel().open('names', 65_536))).toBe('INVALID_ARGUMENT');
+    expect(await fixture.code(connection.createUdpTunnel().open('names', 0, { idleTimeout: 10 }))).toBe('INVALID_ARGUMENT');
+    expect(await fixture.code(connection.createUdpTunnel().open('names', 0, { maxFlows: 0 }))).toBe('INVALID_ARGUMENT');
     const tunnel = connection.createUdpTunnel();
     expect(() => tunnel.stats()).toThrow(expect.objectContaining({ code: 'INVALID_STATE' }));
-    await scene.settle(tunnel.open('names'));
-    expect(await scene.code(tunnel.open('names'))).toBe('INVALID_STATE');
-    expect(await scene.code(connection.createUdpTunnel().open('names', tunnel.getLocalPort()))).toBe('PORT_IN_USE');
+    await fixture.settle(tunnel.open('names'));
+    expect(await fixture.code(tunnel.open('names'))).toBe('INVALID_STATE');
+    expect(await fixture.code(connection.createUdpTunnel().open('names', tunnel.getLocalPort()))).toBe('PORT_IN_USE');
     verdict = false;
-    expect(await scene.code(connection.createUdpTunnel().open('names'))).toBe('FORBIDDEN');
-    await scene.settle(connection.close());
-    expect(await scene.code(connection.createUdpTunnel().open('names'))).toBe('STOPPED');
+    expect(await fixture.code(connection.createUdpTunnel().open('names'))).toBe('FORBIDDEN');
+    await fixture.settle(connection.close());
+    expect(await fixture.code(connection.createUdpTunnel().open('names'))).toBe('STOPPED');
   });
 
   test('a port of the system: what to do, and the tunnel can be opened at another', async () => {
@@ -360,10 +358,10 @@ describe('what cannot be opened', () => {
     const refused = bindError(Object.assign(new Error('bind EACCES'), { code: 'EACCES' }), { port: 53, receive: () => {} });
     const bind = vi.spyOn(phone.network, 'bind').mockRejectedValueOnce(refused);
     const tunnel = connection.createUdpTunnel();
-    const opening = scene.settle(tunnel.open('names', 53));
+    const opening = fixture.settle(tunnel.open('names', 53));
     await expect(opening).rejects.toMatchObject({ code: 'PRIVILEGED_PORT', message: expect.stringContaining('1024 or above') });
     expect(bind).toHaveBeenLastCalledWith(expect.objectContaining({ port: 53, host: '127.0.0.1' }));
-    await scene.settle(tunnel.open('names'));
+    await fixture.settle(tunnel.open('names'));
     const program = await Program.start(tunnel);
     program.send('late');
     await run(500);

@@ -1,5 +1,5 @@
 /** Pairing and what follows from it, from the client's side: straight to the device, and through the base station. */
-import { afterEach, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import type { Connection } from '../../../client/node.ts';
 import type { IamOptions } from '../../../device/index.ts';
 import { Router } from '../../../protocol/coap/index.ts';
@@ -8,13 +8,12 @@ import { PasswordPath } from '../../../protocol/password/index.ts';
 import { decodePushAnswer } from '../../../protocol/records/index.ts';
 import type { HttpRequest } from '../../../server/index.ts';
 import type { Session } from '../../../transport/session/index.ts';
-import { ids, SCT } from '../../client/scene.ts';
 import { addProvider, http, PROJECT } from '../../server/station/provider.ts';
+import { ids, SCT } from '../../support/fixture/identifiers.ts';
+import { address, GuardedDevice } from './guarded-device.ts';
 import { stateOf, user } from './model.ts';
-import { address, IamScene } from './scene.ts';
 
-let scene: IamScene;
-afterEach(() => scene.close());
+let guarded: GuardedDevice;
 
 const OPEN = 'open sesame';
 const INVITE = 'come in';
@@ -22,8 +21,8 @@ const isClosed = ({ closeReason }: Connection): boolean => closeReason !== null;
 
 /** Open pairing on, `admin` waits for the first client, `guest` is invited. */
 async function house(): Promise<void> {
-  scene = await IamScene.attached(options());
-  scene.device.addTcpTunnelService({ id: 'web', type: 'http', host: '127.0.0.1', port: 80 });
+  guarded = await GuardedDevice.attached(options());
+  guarded.device.addTcpTunnelService({ id: 'web', type: 'http', host: '127.0.0.1', port: 80 });
   await passwords();
 }
 
@@ -40,18 +39,18 @@ function options(): Partial<IamOptions> {
 }
 
 async function passwords(): Promise<void> {
-  await scene.settle(scene.iam.setOpenPairingPassword(OPEN));
-  await scene.settle(scene.iam.setUserPassword('guest', INVITE));
-  await scene.pass(1000);
+  await guarded.settle(guarded.iam.setOpenPairingPassword(OPEN));
+  await guarded.settle(guarded.iam.setUserPassword('guest', INVITE));
+  await guarded.pass(1000);
 }
 
 const pair = (connection: Connection, mode: string, body?: { Username?: string; FingerprintName?: string }): Promise<number> =>
-  scene.request(connection, 'POST', `/iam/pairing/${mode}`, body);
-const get = (connection: Connection, path: string): Promise<number> => scene.request(connection, 'GET', path);
+  guarded.request(connection, 'POST', `/iam/pairing/${mode}`, body);
+const get = (connection: Connection, path: string): Promise<number> => guarded.request(connection, 'GET', path);
 
 /** A connection that is paired as an administrator. */
 async function administrator(): Promise<Connection> {
-  const connection = await scene.direct();
+  const connection = await guarded.direct();
   expect(await pair(connection, 'local-initial')).toBe(201);
   return connection;
 }
@@ -59,62 +58,62 @@ async function administrator(): Promise<Connection> {
 describe.each(['direct', 'relayed'] as const)('%s', (way) => {
   test('open pairing by password makes a user with its key, who comes again without a password', async () => {
     await house();
-    const PrivateKey = scene.key();
-    const connection = await scene[way]({ PrivateKey });
+    const PrivateKey = guarded.key();
+    const connection = await guarded[way]({ PrivateKey });
     expect(await pair(connection, 'password-open', { Username: 'anna' })).toBe(401);
-    expect(await scene.login(connection, '', 'open simsim')).toBe('UNAUTHORIZED');
-    expect(await scene.login(connection, '', OPEN)).toBe('OK');
+    expect(await guarded.login(connection, '', 'open simsim')).toBe('UNAUTHORIZED');
+    expect(await guarded.login(connection, '', OPEN)).toBe('OK');
     expect(await pair(connection, 'password-open', { Username: 'anna', FingerprintName: 'phone' })).toBe(201);
     expect(await pair(connection, 'password-open', { Username: 'anna' })).toBe(201);
     expect(await pair(connection, 'password-open', { Username: 'bert' })).toBe(409);
     expect(connection.verified).toBe('password');
-    const again = await scene[way]({ PrivateKey });
-    expect(await scene.me(again)).toBe('anna');
+    const again = await guarded[way]({ PrivateKey });
+    expect(await guarded.me(again)).toBe('anna');
     expect([await get(again, '/tcp-tunnels/services/web'), await get(again, '/iam/users')]).toEqual([205, 205]);
-    expect(await scene.request(again, 'POST', '/iam/users', { Username: 'bert' })).toBe(403);
+    expect(await guarded.request(again, 'POST', '/iam/users', { Username: 'bert' })).toBe(403);
   });
 
   test('an invitation makes its key the user’s, once; a second key takes over nobody', async () => {
     await house();
-    const [one, two] = [await scene[way](), await scene[way]()];
-    for (const each of [one, two]) expect(await scene.login(each, 'guest', INVITE)).toBe('OK');
+    const [one, two] = [await guarded[way](), await guarded[way]()];
+    for (const each of [one, two]) expect(await guarded.login(each, 'guest', INVITE)).toBe('OK');
     expect(await pair(one, 'password-invite')).toBe(201);
     expect(await pair(one, 'password-invite')).toBe(201);
-    expect([await pair(two, 'password-invite'), await scene.me(two)]).toEqual([401, null]);
-    expect(await scene.login(two, 'guest', INVITE)).toBe('UNAUTHORIZED');
-    expect(await scene.login(two, '', OPEN)).toBe('OK');
+    expect([await pair(two, 'password-invite'), await guarded.me(two)]).toEqual([401, null]);
+    expect(await guarded.login(two, 'guest', INVITE)).toBe('UNAUTHORIZED');
+    expect(await guarded.login(two, '', OPEN)).toBe('OK');
     expect(await pair(two, 'password-open', { Username: 'guest' })).toBe(409);
-    expect(scene.iam.user('guest')?.fingerprints.map(({ fingerprint }) => fingerprint)).toEqual([one.getClientFingerprint()]);
+    expect(guarded.iam.user('guest')?.fingerprints.map(({ fingerprint }) => fingerprint)).toEqual([one.getClientFingerprint()]);
   });
 
   test('what is local only', async () => {
     await house();
-    const [one, two] = [await scene[way](), await scene[way]()];
+    const [one, two] = [await guarded[way](), await guarded[way]()];
     const local = way === 'direct';
     expect(await pair(one, 'local-open', { Username: 'anna' })).toBe(local ? 201 : 403);
     expect(await pair(two, 'local-initial')).toBe(local ? 201 : 403);
-    expect(await pair(await scene[way](), 'local-initial')).toBe(local ? 409 : 403);
-    expect([await scene.me(one), await scene.me(two)]).toEqual(local ? ['anna', 'admin'] : [null, null]);
+    expect(await pair(await guarded[way](), 'local-initial')).toBe(local ? 409 : 403);
+    expect([await guarded.me(one), await guarded.me(two)]).toEqual(local ? ['anna', 'admin'] : [null, null]);
   });
 
   test('roles: nobody, guest, standard and administrator may what they may, from the next request on', async () => {
     await house();
     const admin = await administrator();
-    const connection = await scene[way]();
+    const connection = await guarded[way]();
     const may = async () => [
       await get(connection, '/iam/users/guest'),
       await get(connection, '/tcp-tunnels/services/web'),
       await get(connection, '/iam/settings'),
     ];
     expect(await may()).toEqual([403, 403, 403]);
-    await scene.login(connection, 'guest', INVITE);
+    await guarded.login(connection, 'guest', INVITE);
     expect(await may()).toEqual([205, 403, 403]);
     for (const [role, expected] of [
       ['Standard', [205, 205, 403]],
       ['Administrator', [205, 205, 205]],
       ['Guest', [205, 403, 403]],
     ] as const) {
-      expect(await scene.request(admin, 'PUT', '/iam/users/guest/role', role)).toBe(204);
+      expect(await guarded.request(admin, 'PUT', '/iam/users/guest/role', role)).toBe(204);
       expect(await may()).toEqual(expected);
     }
   });
@@ -122,30 +121,30 @@ describe.each(['direct', 'relayed'] as const)('%s', (way) => {
   test('deleting a user closes its connections and withdraws its token; it has to pair anew', async () => {
     await house();
     const admin = await administrator();
-    const PrivateKey = scene.key();
-    const paired = await scene[way]({ PrivateKey });
-    await scene.login(paired, 'guest', INVITE);
+    const PrivateKey = guarded.key();
+    const paired = await guarded[way]({ PrivateKey });
+    await guarded.login(paired, 'guest', INVITE);
     expect(await pair(paired, 'password-invite')).toBe(201);
-    const second = await scene[way]({ PrivateKey, ServerConnectToken: 'sct-of-guest' });
-    expect(await scene.me(second)).toBe('guest');
-    expect(await scene.request(admin, 'DELETE', '/iam/users/guest')).toBe(202);
-    await scene.pass(2000);
+    const second = await guarded[way]({ PrivateKey, ServerConnectToken: 'sct-of-guest' });
+    expect(await guarded.me(second)).toBe('guest');
+    expect(await guarded.request(admin, 'DELETE', '/iam/users/guest')).toBe(202);
+    await guarded.pass(2000);
     expect([isClosed(paired), isClosed(second), isClosed(admin)]).toEqual([true, true, false]);
-    await expect(scene.relayed({ PrivateKey, ServerConnectToken: 'sct-of-guest' })).rejects.toMatchObject({
+    await expect(guarded.relayed({ PrivateKey, ServerConnectToken: 'sct-of-guest' })).rejects.toMatchObject({
       remoteChannelErrorCode: 'TOKEN_REJECTED',
     });
-    const stranger = await scene[way]({ PrivateKey });
-    expect([await scene.me(stranger), await scene.login(stranger, 'guest', INVITE)]).toEqual([null, 'UNAUTHORIZED']);
+    const stranger = await guarded[way]({ PrivateKey });
+    expect([await guarded.me(stranger), await guarded.login(stranger, 'guest', INVITE)]).toEqual([null, 'UNAUTHORIZED']);
   });
 
   test('a user deletes itself: it has the answer, and then no connection', async () => {
     await house();
-    const connection = await scene[way]();
-    await scene.login(connection, 'guest', INVITE);
+    const connection = await guarded[way]();
+    await guarded.login(connection, 'guest', INVITE);
     expect(await pair(connection, 'password-invite')).toBe(201);
-    expect(await scene.request(connection, 'DELETE', '/iam/users/guest')).toBe(202);
-    expect([await scene.me(connection), isClosed(connection)]).toEqual([null, false]);
-    await scene.pass(2000);
+    expect(await guarded.request(connection, 'DELETE', '/iam/users/guest')).toBe(202);
+    expect([await guarded.me(connection), isClosed(connection)]).toEqual([null, false]);
+    await guarded.pass(2000);
     expect(isClosed(connection)).toBe(true);
   });
 });
@@ -153,41 +152,40 @@ describe.each(['direct', 'relayed'] as const)('%s', (way) => {
 test('a fresh user’s token is at the base station, whoever made the user', async () => {
   await house();
   const admin = await administrator();
-  expect(await scene.request(admin, 'POST', '/iam/users', { Username: 'carl' })).toBe(201);
-  await scene.pass(1000);
-  const sct = scene.iam.user('carl')?.sct ?? '';
-  expect(await scene.request(await scene.relayed({ ServerConnectToken: sct }), 'GET', '/iam/pairing')).toBe(205);
-  expect(await scene.request(admin, 'PUT', '/iam/users/carl/sct', 'sct-of-carl')).toBe(204);
-  await scene.pass(1000);
-  await scene.relayed({ ServerConnectToken: 'sct-of-carl' });
-  await expect(scene.relayed({ ServerConnectToken: sct })).rejects.toMatchObject({ remoteChannelErrorCode: 'TOKEN_REJECTED' });
+  expect(await guarded.request(admin, 'POST', '/iam/users', { Username: 'carl' })).toBe(201);
+  await guarded.pass(1000);
+  const sct = guarded.iam.user('carl')?.sct ?? '';
+  expect(await guarded.request(await guarded.relayed({ ServerConnectToken: sct }), 'GET', '/iam/pairing')).toBe(205);
+  expect(await guarded.request(admin, 'PUT', '/iam/users/carl/sct', 'sct-of-carl')).toBe(204);
+  await guarded.pass(1000);
+  await guarded.relayed({ ServerConnectToken: 'sct-of-carl' });
+  await expect(guarded.relayed({ ServerConnectToken: sct })).rejects.toMatchObject({ remoteChannelErrorCode: 'TOKEN_REJECTED' });
 });
 
 test('what an administrator switches off is off for all', async () => {
   await house();
   const admin = await administrator();
-  const connection = await scene.direct();
+  const connection = await guarded.direct();
   for (const setting of ['password-open-pairing', 'password-invite-pairing', 'local-open-pairing'])
-    expect(await scene.request(admin, 'PUT', `/iam/settings/${setting}`, false)).toBe(204);
-  expect(await scene.login(connection, '', OPEN)).toBe('UNAUTHORIZED');
-  expect(await scene.login(connection, 'guest', INVITE)).toBe('OK');
+    expect(await guarded.request(admin, 'PUT', `/iam/settings/${setting}`, false)).toBe(204);
+  expect(await guarded.login(connection, '', OPEN)).toBe('UNAUTHORIZED');
+  expect(await guarded.login(connection, 'guest', INVITE)).toBe('OK');
   expect(await pair(connection, 'password-invite')).toBe(404);
   expect(await pair(connection, 'local-open', { Username: 'anna' })).toBe(404);
-  expect(await scene.me(connection)).toBe('guest');
+  expect(await guarded.me(connection)).toBe('guest');
 });
 
 test('a base station in the middle of a first contact, which passes everything on, pairs nobody and is found out', async () => {
-  scene = await IamScene.make(options(), false);
-  const { world } = scene.scene;
-  scene.device.setIam(scene.iam);
-  scene.device.setBasestationAttach(false);
-  await scene.scene.start(scene.under);
+  guarded = await GuardedDevice.make(options(), false);
+  guarded.device.setIam(guarded.iam);
+  guarded.device.setBasestationAttach(false);
+  await guarded.fixture.start(guarded.under);
   await passwords();
   // The station leads clients of the device to a key of its own.
-  const middle = await world.device();
+  const middle = await guarded.fixture.raw.attached();
   await middle.request('PUT', DevicePath.SCT, encodeTokens([SCT]));
-  const path = middle.host.sockets[0]!.path(address(1).split('/')[0]!, scene.device.localPort);
-  const onward = await scene.settle(middle.host.connect({ path, name: `device:${ids.productId}.${ids.deviceId}` }));
+  const path = middle.host.sockets[0]!.path(address(1).split('/')[0]!, guarded.device.localPort);
+  const onward = await guarded.settle(middle.host.connect({ path, name: `device:${ids.productId}.${ids.deviceId}` }));
   const router = new Router<Session>();
   const passed: string[] = [];
   for (const each of [PasswordPath.FIRST, PasswordPath.SECOND, '/iam/pairing/password-open', '/iam/pairing/password-invite'])
@@ -199,40 +197,40 @@ test('a base station in the middle of a first contact, which passes everything o
   middle.host.onSession = (session) => {
     session.router = router;
   };
-  const victim = await scene.relayed();
+  const victim = await guarded.relayed();
   expect(victim.getDeviceFingerprint()).toBe(middle.host.fingerprint);
-  expect(await scene.login(victim, '', OPEN)).toBe('UNAUTHORIZED');
+  expect(await guarded.login(victim, '', OPEN)).toBe('UNAUTHORIZED');
   expect(await pair(victim, 'password-open', { Username: 'anna' })).toBe(401);
-  expect(await scene.login(victim, 'guest', INVITE)).toBe('UNAUTHORIZED');
+  expect(await guarded.login(victim, 'guest', INVITE)).toBe('UNAUTHORIZED');
   expect(await pair(victim, 'password-invite')).toBe(401);
   expect(passed).toHaveLength(6);
   expect(victim.verified).toBe('none');
-  expect(scene.iam.users.map(({ username, fingerprints }) => [username, fingerprints.length])).toEqual([
+  expect(guarded.iam.users.map(({ username, fingerprints }) => [username, fingerprints.length])).toEqual([
     ['admin', 0],
     ['guest', 0],
   ]);
-  expect(await scene.login(await scene.direct(), 'guest', INVITE)).toBe('OK');
+  expect(await guarded.login(await guarded.direct(), 'guest', INVITE)).toBe('OK');
 });
 
 test('a push test goes out through the base station, and what the provider said comes back', async () => {
   const asked: HttpRequest[] = [];
-  scene = await IamScene.make(options());
-  await addProvider(scene.scene.world, (request) => {
+  guarded = await GuardedDevice.make(options());
+  await addProvider(guarded.station, (request) => {
     asked.push(request);
     return http(404, 'application/json', '{"error":{"status":"NOT_FOUND"}}');
   });
-  await scene.attach();
+  await guarded.attach();
   const admin = await administrator();
-  const test = () => scene.request(admin, 'POST', '/iam/users/guest/push-test');
+  const test = () => guarded.request(admin, 'POST', '/iam/users/guest/push-test');
   expect(await test()).toBe(404);
-  expect(await scene.request(admin, 'PUT', '/iam/users/guest/push', { Token: 'token-of-phone', ProjectId: PROJECT })).toBe(204);
+  expect(await guarded.request(admin, 'PUT', '/iam/users/guest/push', { Token: 'token-of-phone', ProjectId: PROJECT })).toBe(204);
   const coap = admin.createCoap('POST', '/iam/users/guest/push-test');
-  await scene.settle(coap.execute());
+  await guarded.settle(coap.execute());
   expect(coap.getResponseStatusCode()).toBe(201);
   expect(decodePushAnswer(coap.getResponsePayload())).toEqual({ statusCode: 404, body: '{"error":{"status":"NOT_FOUND"}}' });
   expect(String(asked[0]?.body)).toContain('token-of-phone');
-  scene.scene.world.stopStation();
-  await scene.scene.until(scene.under, 'DETACHED', 1, 200_000);
+  guarded.station.kill();
+  await guarded.fixture.until(guarded.under, 'DETACHED', 1, 200_000);
   expect(await test()).toBe(503);
-  await scene.scene.world.startStation();
+  await guarded.station.start();
 });

@@ -1,22 +1,21 @@
 /** Password authentication end to end, in virtual time over direct paths. */
-import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { beforeEach, describe, expect, test, vi } from 'vitest';
 import type { PasswordAuthenticationRequest } from '../../../device/index.ts';
 import { encode } from '../../../protocol/cbor/index.ts';
 import { type CoapResponse, Router } from '../../../protocol/coap/index.ts';
 import * as password from '../../../protocol/password/index.ts';
-import { Host } from '../../../transport/host/index.ts';
 import type { Session } from '../../../transport/session/index.ts';
+import { DEVICE_NAME, DEVICE_PORT } from '../../support/fixture/identifiers.ts';
 import { size } from '../../support/size.ts';
-import { ids, PasswordScene } from './scene.ts';
+import { PasswordDevice } from './password-device.ts';
 
 const { FIRST, SECOND } = password.PasswordPath;
 const DAY = 86_400_000;
 
-let scene: PasswordScene;
+let under: PasswordDevice;
 beforeEach(async () => {
-  scene = await PasswordScene.make();
+  under = await PasswordDevice.make();
 });
-afterEach(() => scene.close());
 
 /** The device knows one user. */
 const knowsOwner = (request: PasswordAuthenticationRequest) => request.setPassword(request.username === 'owner' ? 'secret' : null);
@@ -27,80 +26,79 @@ const proof = (share: Uint8Array = new Uint8Array(32), tag: Uint8Array = new Uin
 const share = password.ristretto255Group.generator(new Uint8Array(64).fill(9));
 
 async function status(session: Session, path: string, payload: Uint8Array, contentFormat?: number): Promise<number> {
-  return (await scene.post(session, path, payload, contentFormat)).status;
+  return (await under.post(session, path, payload, contentFormat)).status;
 }
 
 describe('a login', () => {
   test('with the password of the listener: both ends are sure of each other, until the connection closes', async () => {
-    scene.device.onPasswordAuthenticationRequest(knowsOwner);
-    const connection = await scene.connected();
-    const seen = scene.device.connection(1);
+    under.device.onPasswordAuthenticationRequest(knowsOwner);
+    const connection = await under.connected();
+    const seen = under.device.connection(1);
     expect([seen.isPasswordAuthenticated, connection.verified]).toEqual([false, 'none']);
     expect(() => seen.passwordAuthenticationUsername).toThrow(expect.objectContaining({ code: 'INVALID_STATE' }));
-    expect(await scene.login(connection, 'owner', 'secret')).toBe('OK');
+    expect(await under.login(connection, 'owner', 'secret')).toBe('OK');
     expect([seen.isPasswordAuthenticated, seen.passwordAuthenticationUsername, connection.verified]).toEqual([true, 'owner', 'password']);
-    await scene.sim.settle(connection.close());
-    await scene.sim.run(1000);
+    await under.sim.settle(connection.close());
+    await under.sim.run(1000);
     expect(seen.isPasswordAuthenticated).toBe(false);
     expect(() => seen.passwordAuthenticationUsername).toThrow(expect.objectContaining({ code: 'INVALID_CONNECTION' }));
   });
 
   test('with the verifier of a store of users', async () => {
-    scene.device.setPasswordSource(await scene.users({ owner: 'secret', '': 'open' }));
-    const connection = await scene.connected({ local: false });
-    expect(await scene.login(connection, 'owner', 'wrong')).toBe('UNAUTHORIZED');
+    under.device.setPasswordSource(await under.users({ owner: 'secret', '': 'open' }));
+    const connection = await under.connected({ local: false });
+    expect(await under.login(connection, 'owner', 'wrong')).toBe('UNAUTHORIZED');
     expect(connection.verified).toBe('none');
-    expect(await scene.login(connection, 'owner', 'secret')).toBe('OK');
-    expect(await scene.login(connection, '', 'open')).toBe('OK');
-    expect(scene.device.connection(1).passwordAuthenticationUsername).toBe('');
+    expect(await under.login(connection, 'owner', 'secret')).toBe('OK');
+    expect(await under.login(connection, '', 'open')).toBe('OK');
+    expect(under.device.connection(1).passwordAuthenticationUsername).toBe('');
   });
 
   test.each([
     ['a wrong password', 'owner', 'wrong'],
     ['nobody', 'nobody', 'secret'],
   ])('fails with %s, and a later one still can succeed', async (_, username, secret) => {
-    scene.device.onPasswordAuthenticationRequest(knowsOwner);
-    const connection = await scene.connected();
-    expect(await scene.login(connection, username, secret)).toBe('UNAUTHORIZED');
-    expect(scene.device.connection(1).isPasswordAuthenticated).toBe(false);
-    expect(await scene.login(connection, 'owner', 'secret')).toBe('OK');
+    under.device.onPasswordAuthenticationRequest(knowsOwner);
+    const connection = await under.connected();
+    expect(await under.login(connection, username, secret)).toBe('UNAUTHORIZED');
+    expect(under.device.connection(1).isPasswordAuthenticated).toBe(false);
+    expect(await under.login(connection, 'owner', 'secret')).toBe('OK');
   });
 
   test('of one connection says nothing of another', async () => {
-    scene.device.onPasswordAuthenticationRequest(knowsOwner);
-    const [one] = [await scene.connected(), await scene.connected()];
-    expect(await scene.login(one, 'owner', 'secret')).toBe('OK');
-    expect(scene.device.connection(2).isPasswordAuthenticated).toBe(false);
+    under.device.onPasswordAuthenticationRequest(knowsOwner);
+    const [one] = [await under.connected(), await under.connected()];
+    expect(await under.login(one, 'owner', 'secret')).toBe('OK');
+    expect(under.device.connection(2).isPasswordAuthenticated).toBe(false);
   });
 
   test('works where packets are lost and come twice', async () => {
-    await scene.close();
-    scene = await PasswordScene.make({ delay: 20, loss: 0.2, duplicate: 0.2 });
-    scene.device.onPasswordAuthenticationRequest(knowsOwner);
-    expect(await scene.login(await scene.connected(), 'owner', 'secret')).toBe('OK');
+    under = await PasswordDevice.make({ delay: 20, loss: 0.2, duplicate: 0.2 });
+    under.device.onPasswordAuthenticationRequest(knowsOwner);
+    expect(await under.login(await under.connected(), 'owner', 'secret')).toBe('OK');
   });
 });
 
 describe('the listener', () => {
   test('is one only, and can be replaced', () => {
-    const remove = scene.device.onPasswordAuthenticationRequest(knowsOwner);
-    expect(() => scene.device.onPasswordAuthenticationRequest(knowsOwner)).toThrow(expect.objectContaining({ code: 'IN_USE' }));
+    const remove = under.device.onPasswordAuthenticationRequest(knowsOwner);
+    expect(() => under.device.onPasswordAuthenticationRequest(knowsOwner)).toThrow(expect.objectContaining({ code: 'IN_USE' }));
     remove();
-    scene.device.onPasswordAuthenticationRequest(knowsOwner);
+    under.device.onPasswordAuthenticationRequest(knowsOwner);
   });
 
   test('hears who asks and may answer later, once', async () => {
     const requests: PasswordAuthenticationRequest[] = [];
-    scene.device.onPasswordAuthenticationRequest((asked) => requests.push(asked));
-    const connection = await scene.connected();
+    under.device.onPasswordAuthenticationRequest((asked) => requests.push(asked));
+    const connection = await under.connected();
     const login = connection.passwordAuthenticate('owner', 'secret');
-    await scene.sim.run(10_000);
+    await under.sim.run(10_000);
     const [asked] = requests;
     expect([asked!.username, asked!.connection.clientFingerprint]).toEqual(['owner', connection.getClientFingerprint()]);
     expect(() => asked!.setPassword('')).toThrow(expect.objectContaining({ code: 'INVALID_ARGUMENT' }));
     asked!.setPassword('secret');
     expect(() => asked!.setPassword('secret')).toThrow(expect.objectContaining({ code: 'INVALID_STATE' }));
-    await scene.sim.settle(login);
+    await under.sim.settle(login);
     expect(connection.verified).toBe('password');
   });
 
@@ -114,20 +112,20 @@ describe('the listener', () => {
     ['rejects', () => Promise.reject(new Error('broken'))],
     ['says nothing', () => {}],
   ])('that %s knows nobody', async (_, listener) => {
-    scene.device.onPasswordAuthenticationRequest(listener);
-    expect(await scene.login(await scene.connected(), 'owner', 'secret')).toBe('UNAUTHORIZED');
+    under.device.onPasswordAuthenticationRequest(listener);
+    expect(await under.login(await under.connected(), 'owner', 'secret')).toBe('UNAUTHORIZED');
   });
 });
 
 describe('what is answered', () => {
   test('4.04 without anyone who knows passwords', async () => {
-    const session = await scene.raw();
+    const session = await under.raw();
     expect([await status(session, FIRST, request('owner')), await status(session, SECOND, proof())]).toEqual([404, 404]);
   });
 
   test('4.15 to another content format, 4.00 to a body that cannot be read', async () => {
-    scene.device.onPasswordAuthenticationRequest(knowsOwner);
-    const session = await scene.raw();
+    under.device.onPasswordAuthenticationRequest(knowsOwner);
+    const session = await under.raw();
     for (const path of [FIRST, SECOND]) {
       expect(await status(session, path, request('owner'), 42)).toBe(415);
       for (const body of [new Uint8Array(), Uint8Array.of(0xff), encode([]), encode({}), encode({ Username: 1, Y: 'x', Tag: 2 })])
@@ -136,8 +134,8 @@ describe('what is answered', () => {
   });
 
   test('4.00 to a second step without a first, and to a second second step', async () => {
-    scene.device.onPasswordAuthenticationRequest(knowsOwner);
-    const session = await scene.raw();
+    under.device.onPasswordAuthenticationRequest(knowsOwner);
+    const session = await under.raw();
     expect(await status(session, SECOND, proof(share))).toBe(400);
     expect(await status(session, FIRST, request('owner'))).toBe(201);
     expect(await status(session, SECOND, proof(share))).toBe(401);
@@ -148,8 +146,8 @@ describe('what is answered', () => {
     ['the neutral element', new Uint8Array(32)],
     ['no element', new Uint8Array(32).fill(0xff)],
   ])('4.00 to %s, which is charged like a guess', async (_, bytes) => {
-    scene.device.onPasswordAuthenticationRequest(knowsOwner);
-    const session = await scene.raw();
+    under.device.onPasswordAuthenticationRequest(knowsOwner);
+    const session = await under.raw();
     const statuses: number[] = [];
     for (let i = 0; i < 6; i++) statuses.push(await status(session, FIRST, request('owner')), await status(session, SECOND, proof(bytes)));
     expect(statuses.slice(0, 10)).toEqual([201, 400, 201, 400, 201, 400, 201, 400, 201, 400]);
@@ -157,21 +155,21 @@ describe('what is answered', () => {
   });
 
   test('4.29 to a step that comes while another is being begun', async () => {
-    scene.device.onPasswordAuthenticationRequest(() => {});
-    const session = await scene.raw();
+    under.device.onPasswordAuthenticationRequest(() => {});
+    const session = await under.raw();
     const first = session.request({ method: 'POST', path: FIRST, contentFormat: 60, payload: request('owner') });
-    await scene.sim.run(100);
+    await under.sim.run(100);
     expect(await status(session, FIRST, request('owner'))).toBe(429);
-    expect((await scene.sim.settle(first)).status).toBe(201);
+    expect((await under.sim.settle(first)).status).toBe(201);
   });
 
   test('4.29 to more than five first steps a second, before anyone is asked', async () => {
     let asked = 0;
-    scene.device.onPasswordAuthenticationRequest((each) => {
+    under.device.onPasswordAuthenticationRequest((each) => {
       asked++;
       each.setPassword('secret');
     });
-    const session = await scene.raw();
+    const session = await under.raw();
     const statuses: number[] = [];
     for (let i = 0; i < 8; i++) statuses.push(await status(session, FIRST, request(`user${i}`)));
     expect(statuses).toEqual([201, 201, 201, 201, 201, 429, 429, 429]);
@@ -179,10 +177,10 @@ describe('what is answered', () => {
   });
 
   test('every run has a number of its own', async () => {
-    scene.device.onPasswordAuthenticationRequest(knowsOwner);
-    const session = await scene.raw();
+    under.device.onPasswordAuthenticationRequest(knowsOwner);
+    const session = await under.raw();
     const runs: number[] = [];
-    for (let i = 0; i < 3; i++) runs.push(password.decodePasswordOffer((await scene.post(session, FIRST, request('owner'))).payload!).run);
+    for (let i = 0; i < 3; i++) runs.push(password.decodePasswordOffer((await under.post(session, FIRST, request('owner'))).payload!).run);
     expect(runs).toEqual([1, 2, 3]);
   });
 });
@@ -191,36 +189,36 @@ describe('a stranger', () => {
   const sizes = ({ status: code, contentFormat, payload }: CoapResponse) => [code, contentFormat, payload?.length];
 
   test.each(['listener', 'store'])('cannot tell a user from nobody: %s', async (kind) => {
-    if (kind === 'listener') scene.device.onPasswordAuthenticationRequest(knowsOwner);
-    else scene.device.setPasswordSource(await scene.users({ owner: 'secret' }));
-    const session = await scene.raw();
+    if (kind === 'listener') under.device.onPasswordAuthenticationRequest(knowsOwner);
+    else under.device.setPasswordSource(await under.users({ owner: 'secret' }));
+    const session = await under.raw();
     const seen = [];
     for (const name of ['owner', 'loser']) {
-      const began = scene.sim.now;
-      const steps = [await scene.post(session, FIRST, request(name)), await scene.post(session, SECOND, proof(share))];
-      seen.push([...steps.map(sizes), scene.sim.now - began]);
+      const began = under.sim.now;
+      const steps = [await under.post(session, FIRST, request(name)), await under.post(session, SECOND, proof(share))];
+      seen.push([...steps.map(sizes), under.sim.now - began]);
     }
     expect(seen[0]).toEqual(seen[1]);
-    await scene.sim.run(1000);
+    await under.sim.run(1000);
     const salts = [];
     for (const name of ['owner', 'loser', 'loser', 'other'])
-      salts.push(password.decodePasswordOffer((await scene.post(session, FIRST, request(name))).payload!).salt);
+      salts.push(password.decodePasswordOffer((await under.post(session, FIRST, request(name))).payload!).salt);
     expect(salts[1]).toEqual(salts[2]);
     if (kind === 'store') expect(new Set(salts.map(String)).size).toBe(3);
   });
 
   test('tests at most 120 passwords of a user in a day, with 10,000 guesses', { timeout: 120_000 }, async () => {
-    scene.device.setPasswordSource(await scene.users({ owner: 'secret' }));
-    const session = await scene.raw({ local: false });
+    under.device.setPasswordSource(await under.users({ owner: 'secret' }));
+    const session = await under.raw({ local: false });
     let tested = 0;
     let refused = 0;
     const step = DAY / 10_000;
     const guesses = size(1_000, 10_000);
-    for (let at = scene.sim.now + step, i = 0; i < guesses; i++, at += step) {
+    for (let at = under.sim.now + step, i = 0; i < guesses; i++, at += step) {
       const first = await status(session, FIRST, request('owner'));
       if (first === 201) tested += Number((await status(session, SECOND, proof(share))) === 401);
       else refused += Number(first === 429);
-      await scene.sim.run(Math.max(0, at - scene.sim.now));
+      await under.sim.run(Math.max(0, at - under.sim.now));
     }
     expect(tested + refused).toBe(guesses);
     expect(tested).toBeGreaterThan(15);
@@ -228,34 +226,25 @@ describe('a stranger', () => {
   });
 
   test('locks out no owner: whose key is paired, and who is at home', async () => {
-    const owner = await scene.connected({ local: false });
-    scene.device.setPasswordSource(await scene.users({ owner: 'secret' }, [['owner', owner.getClientFingerprint()]]));
-    const home = await scene.connected();
-    const stranger = await scene.connected({ local: false });
+    const owner = await under.connected({ local: false });
+    under.device.setPasswordSource(await under.users({ owner: 'secret' }, [['owner', owner.getClientFingerprint()]]));
+    const home = await under.connected();
+    const stranger = await under.connected({ local: false });
     const outcomes = new Set<string>();
-    for (let i = 0; i < 20; i++) outcomes.add(await scene.login(stranger, 'owner', `guess${i}`));
+    for (let i = 0; i < 20; i++) outcomes.add(await under.login(stranger, 'owner', `guess${i}`));
     expect([...outcomes]).toEqual(['UNAUTHORIZED', 'TOO_MANY_REQUESTS']);
-    expect(await scene.login(stranger, 'owner', 'secret')).toBe('TOO_MANY_REQUESTS');
-    expect(await scene.login(owner, 'owner', 'secret')).toBe('OK');
-    expect(await scene.login(home, 'owner', 'secret')).toBe('OK');
+    expect(await under.login(stranger, 'owner', 'secret')).toBe('TOO_MANY_REQUESTS');
+    expect(await under.login(owner, 'owner', 'secret')).toBe('OK');
+    expect(await under.login(home, 'owner', 'secret')).toBe('OK');
   });
 
   test('in the middle of a first contact, who passes everything on, gains nothing and is found out', async () => {
-    scene.device.onPasswordAuthenticationRequest(knowsOwner);
-    const environment = scene.environment('middle');
+    under.device.onPasswordAuthenticationRequest(knowsOwner);
     const router = new Router<Session>();
     const passed: string[] = [];
-    const middle = await scene.sim.settle(
-      Host.open(environment, {
-        identity: environment.crypto.generateKey(),
-        binds: [{ port: 5592 }],
-        responder: () => [`device:${ids.productId}.${ids.deviceId}`, 'device'],
-        info: { ProductId: ids.productId, DeviceId: ids.deviceId },
-        router,
-      }),
-    );
-    scene.ends(() => middle.close());
-    const onward = await scene.sim.settle(scene.dial(middle));
+    const responder = () => [DEVICE_NAME, 'device'];
+    const { host: middle } = await under.fixture.raw.device({ machine: 'middle', addresses: [under.address()], responder, router });
+    const onward = await under.sim.settle(under.dial(middle));
     for (const path of [FIRST, SECOND])
       router.on('POST', path, async ({ payload }) => {
         passed.push(path);
@@ -266,26 +255,26 @@ describe('a stranger', () => {
         } = await onward.request({ method: 'POST', path, contentFormat: 60, payload });
         return { status: code, contentFormat, payload: body ?? new Uint8Array() };
       });
-    const victim = scene.connection('middle', 5592);
-    await scene.sim.settle(victim.connect());
+    const victim = under.connection('middle', DEVICE_PORT);
+    await under.sim.settle(victim.connect());
     expect(victim.getDeviceFingerprint()).toBe(middle.fingerprint);
-    expect(await scene.login(victim, 'owner', 'secret')).toBe('UNAUTHORIZED');
+    expect(await under.login(victim, 'owner', 'secret')).toBe('UNAUTHORIZED');
     expect(passed).toEqual([FIRST, SECOND]);
     expect(victim.verified).toBe('none');
-    expect(scene.device.connection(1).isPasswordAuthenticated).toBe(false);
+    expect(under.device.connection(1).isPasswordAuthenticated).toBe(false);
   });
 
   test.each(['listener', 'store'])('finds no less work done for a user than for nobody: %s', async (kind) => {
-    if (kind === 'listener') scene.device.onPasswordAuthenticationRequest(knowsOwner);
-    else scene.device.setPasswordSource(await scene.users({ owner: 'secret' }));
-    const session = await scene.raw();
+    if (kind === 'listener') under.device.onPasswordAuthenticationRequest(knowsOwner);
+    else under.device.setPasswordSource(await under.users({ owner: 'secret' }));
+    const session = await under.raw();
     // The handshake has work of its own.
-    await scene.post(session, FIRST, request('first'));
-    const keyed = vi.spyOn(scene.crypto, 'hmacSha256');
+    await under.post(session, FIRST, request('first'));
+    const keyed = vi.spyOn(under.crypto, 'hmacSha256');
     const work = [];
     for (const name of ['owner', 'loser']) {
       keyed.mockClear();
-      await scene.post(session, FIRST, request(name));
+      await under.post(session, FIRST, request(name));
       work.push(keyed.mock.calls.length);
     }
     expect(work[0]).toBeGreaterThan(0);
@@ -293,10 +282,10 @@ describe('a stranger', () => {
   });
 
   test('finds nothing of a password in the log', async () => {
-    scene.device.onPasswordAuthenticationRequest(knowsOwner);
-    const connection = await scene.connected();
-    await scene.login(connection, 'owner', 'secret');
-    await scene.login(connection, 'owner', 'wrong-one');
-    expect(scene.logged.join('\n')).not.toMatch(/secret|wrong-one/);
+    under.device.onPasswordAuthenticationRequest(knowsOwner);
+    const connection = await under.connected();
+    await under.login(connection, 'owner', 'secret');
+    await under.login(connection, 'owner', 'wrong-one');
+    expect(under.logged.join('\n')).not.toMatch(/secret|wrong-one/);
   });
 });

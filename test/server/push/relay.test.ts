@@ -13,7 +13,9 @@ import { credentialRecord, Sealer } from '../../../server/storage/sealing.ts';
 import { openSqliteStore } from '../../../server/storage/sqlite.ts';
 import type { Store } from '../../../server/storage/store.ts';
 import { nodeEnvironment } from '../../../transport/node/index.ts';
-import { ids, World } from '../station/world.ts';
+import { ids } from '../../support/fixture/identifiers.ts';
+import { SimulatedFixture } from '../../support/fixture/simulated.ts';
+import type { StationUnderTest } from '../../support/fixture/station.ts';
 
 const created = '2026-01-02T03:04:05.678Z';
 const sealer = new Sealer(new Uint8Array(32));
@@ -199,36 +201,37 @@ describe('over HTTP, with the emulator', () => {
 });
 
 describe('in virtual time', () => {
-  let world: World;
-  afterEach(() => world.close());
+  let fixture: SimulatedFixture;
+  let station: StationUnderTest;
 
   /** Answers of messages:send one after the other, the last for ever; the requests and when they came. */
   async function scene(answers: (Partial<HttpAnswer> | RemoteError)[]) {
     const sent: { request: HttpRequest; at: number }[] = [];
     const post: HttpPost = async (request) => {
       if (request.url.pathname === '/token') return answer({ body: '{"access_token":"secret","expires_in":3600}' });
-      sent.push({ request, at: world.sim.now });
+      sent.push({ request, at: fixture.sim.now });
       const next = answers[Math.min(sent.length, answers.length) - 1]!;
       if (next instanceof RemoteError) throw next;
       return answer(next as { status?: number });
     };
-    world = await World.make();
+    fixture = new SimulatedFixture();
+    station = await fixture.station();
     // Real signatures take real time, in which virtual time would run on.
-    world.outbound = { post, sign: async () => 'assertion' };
-    world.stopStation();
-    await world.startStation();
-    await world.store.outbound.addPushCredential({
+    station.outbound = { post, sign: async () => 'assertion' };
+    station.kill();
+    await station.start();
+    await station.store.outbound.addPushCredential({
       ...credential('or-a'),
-      sealedKey: world.sealer.seal(pem, credentialRecord({ organizationId: 'or-a', projectId: 'demo-project' })),
+      sealedKey: station.sealer.seal(pem, credentialRecord({ organizationId: 'or-a', projectId: 'demo-project' })),
     });
-    const party = await world.device();
-    const began = world.sim.now;
+    const party = await fixture.raw.attached();
+    const began = fixture.sim.now;
     const response = await party.request(
       'POST',
       DevicePath.PUSH_SEND,
       encodePushRequest({ projectId: 'demo-project', body: message('a') }),
     );
-    return { sent, response, took: world.sim.now - began };
+    return { sent, response, took: fixture.sim.now - began };
   }
 
   function answer({
@@ -303,9 +306,9 @@ describe('in virtual time', () => {
 
   test('bad input and foreign projects', async () => {
     await scene([{}]);
-    const party = await world.party();
+    const party = await fixture.raw.client();
     await party.open();
-    await world.register({ ...ids, deviceId: 'de-2' }, party.host.fingerprint);
+    await station.register({ ...ids, deviceId: 'de-2' }, party.host.fingerprint);
     await party.attach({ deviceId: 'de-2' });
     const status = async (payload: Uint8Array) => (await party.request('POST', DevicePath.PUSH_SEND, payload)).status;
     expect(await status(encodePushRequest({ projectId: 'other', body: '{}' }))).toBe(403);

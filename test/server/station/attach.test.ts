@@ -1,5 +1,5 @@
 /** Devices at a base station in the simulator: attach, tokens, rates, routers. */
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { beforeEach, describe, expect, test } from 'vitest';
 import type { CoapResponse } from '../../../protocol/coap/index.ts';
 import {
   ClientPath,
@@ -11,32 +11,36 @@ import {
 } from '../../../protocol/control/index.ts';
 import { StationCode } from '../../../protocol/errors/index.ts';
 import { hashSecret } from '../../../server/storage/secrets.ts';
-import { errorCode, ids, type Party, World } from './world.ts';
+import { ids } from '../../support/fixture/identifiers.ts';
+import { errorCode, type RawPeer } from '../../support/fixture/raw-peer.ts';
+import { SimulatedFixture } from '../../support/fixture/simulated.ts';
+import type { StationUnderTest } from '../../support/fixture/station.ts';
 
-let world: World;
-let device: Party;
+let fixture: SimulatedFixture;
+let station: StationUnderTest;
+let device: RawPeer;
 
 beforeEach(async () => {
-  world = await World.make();
-  device = await world.party();
+  fixture = new SimulatedFixture();
+  station = await fixture.station();
+  device = await fixture.raw.client();
   await device.open();
 });
-afterEach(() => world.close());
 
 describe('POST /device/attach', () => {
   test('is answered with keep-alive, observed address and wall time', async () => {
-    await world.register(ids, device.host.fingerprint);
+    await station.register(ids, device.host.fingerprint);
     const response = await device.attach({ appName: 'thermostat', appVersion: '1.2.3' });
     expect(response.status).toBe(201);
     const answer = decodeAttachAnswer(response.payload);
     expect(answer).toMatchObject({
       kind: 'attached',
       keepAlive: { interval: 25_000, retryInterval: 2_000, maxRetries: 15 },
-      observedAddress: { address: world.sim.addressesOf('party1')[0], port: device.host.sockets[0]!.port },
+      observedAddress: { address: device.environment.addresses[0], port: device.host.sockets[0]!.port },
     });
     const told = answer.kind === 'attached' ? answer.wallTime! : 0;
-    expect(Math.abs(told - world.sim.wallTime)).toBeLessThan(1000);
-    expect(world.station.attached).toBe(1);
+    expect(Math.abs(told - fixture.sim.wallTime)).toBeLessThan(1000);
+    expect(station.basestation.attached).toBe(1);
   });
 
   test.each([
@@ -45,39 +49,39 @@ describe('POST /device/attach', () => {
     ['a wrong product id', { productId: 'pr-2', deviceId: 'de-1' }, 400, StationCode.WRONG_PRODUCT_ID],
     ['the product of another organization', { productId: 'pr-b', deviceId: 'de-1' }, 404, StationCode.UNKNOWN_FINGERPRINT],
   ])('is refused for %s', async (what, request, status, code) => {
-    if (what !== 'an unknown key') await world.register(ids, device.host.fingerprint);
-    await world.register({ productId: 'pr-1', deviceId: 'de-other' }, 'ab'.repeat(32));
+    if (what !== 'an unknown key') await station.register(ids, device.host.fingerprint);
+    await station.register({ productId: 'pr-1', deviceId: 'de-other' }, 'ab'.repeat(32));
     const response = await device.attach(request);
     expect([response.status, errorCode(response)]).toEqual([status, code]);
-    expect(world.station.attached).toBe(0);
+    expect(station.basestation.attached).toBe(0);
   });
 
   test('a change of the record counts at the next attempt, on the same session', async () => {
-    await world.register(ids, null);
+    await station.register(ids, null);
     expect(errorCode(await device.attach())).toBe(StationCode.UNKNOWN_FINGERPRINT);
-    await world.store.setFingerprint(ids.productId, ids.deviceId, device.host.fingerprint);
+    await station.store.setFingerprint(ids.productId, ids.deviceId, device.host.fingerprint);
     expect((await device.attach()).status).toBe(201);
     expect((await device.attach()).status).toBe(201);
-    expect(world.station.attached).toBe(1);
+    expect(station.basestation.attached).toBe(1);
   });
 
   test('the newest wins: the earlier session is closed and told why', async () => {
-    await world.register(ids, device.host.fingerprint);
+    await station.register(ids, device.host.fingerprint);
     await device.attach();
-    const twin = await world.party({ identity: device.identity });
+    const twin = await fixture.raw.client({ identity: device.identity });
     await twin.open();
     expect((await twin.attach()).status).toBe(201);
-    expect(await world.sim.settle(device.channel.closed)).toMatchObject({ code: 'REPLACED' });
+    expect(await fixture.sim.settle(device.channel.closed)).toMatchObject({ code: 'REPLACED' });
     expect(twin.channel.isOpen).toBe(true);
-    expect(world.station.attached).toBe(1);
+    expect(station.basestation.attached).toBe(1);
   });
 
   test('the device is gone when its session ends', async () => {
-    await world.register(ids, device.host.fingerprint);
+    await station.register(ids, device.host.fingerprint);
     await device.attach();
-    await world.sim.settle(device.channel.close());
-    await world.sim.run(1000);
-    expect(world.station.attached).toBe(0);
+    await fixture.sim.settle(device.channel.close());
+    await fixture.sim.run(1000);
+    expect(station.basestation.attached).toBe(0);
   });
 
   test.each([
@@ -88,25 +92,25 @@ describe('POST /device/attach', () => {
     ['deep nesting', new Uint8Array(1000).fill(0x81)],
   ])('%s is 4.00 and ends nothing', async (_what, payload) => {
     for (const path of [DevicePath.ATTACH, ClientPath.CONNECT]) {
-      const party = await world.party();
-      await party.open();
-      expect((await party.request('POST', path, payload)).status).toBe(400);
-      expect(party.channel.isOpen).toBe(true);
+      const peer = await fixture.raw.client();
+      await peer.open();
+      expect((await peer.request('POST', path, payload)).status).toBe(400);
+      expect(peer.channel.isOpen).toBe(true);
     }
   });
 });
 
 describe('PUT /device/sct', () => {
   beforeEach(async () => {
-    await world.register(ids, device.host.fingerprint);
+    await station.register(ids, device.host.fingerprint);
     await device.attach();
   });
 
   test('keeps the hashes of all tokens, in the place of those before', async () => {
     expect((await device.request('PUT', DevicePath.SCT, encodeTokens(['tokenA', 'tokenB']))).status).toBe(201);
-    expect((await world.store.tokens(ids.productId, ids.deviceId)).sort()).toEqual([hashSecret('tokenA'), hashSecret('tokenB')].sort());
+    expect((await station.store.tokens(ids.productId, ids.deviceId)).sort()).toEqual([hashSecret('tokenA'), hashSecret('tokenB')].sort());
     await device.request('PUT', DevicePath.SCT, encodeTokens([]));
-    expect(await world.store.tokens(ids.productId, ids.deviceId)).toEqual([]);
+    expect(await station.store.tokens(ids.productId, ids.deviceId)).toEqual([]);
   });
 
   test('refuses too many and what is no list of tokens, and keeps what it had', async () => {
@@ -115,7 +119,7 @@ describe('PUT /device/sct', () => {
     expect((await device.request('PUT', DevicePath.SCT, encodeTokens(many))).status).toBe(413);
     for (const bytes of [[0xa0], [0x81, 0x01], [0x81, 0x60], []])
       expect((await device.request('PUT', DevicePath.SCT, new Uint8Array(bytes))).status).toBe(400);
-    expect(await world.store.tokens(ids.productId, ids.deviceId)).toEqual([hashSecret('tokenA')]);
+    expect(await station.store.tokens(ids.productId, ids.deviceId)).toEqual([hashSecret('tokenA')]);
   });
 });
 
@@ -129,14 +133,14 @@ test('attaches from one address and uploads of one device have their rate', asyn
   const statuses = async (ask: () => Promise<CoapResponse>, rounds: number): Promise<Set<number>> => {
     const seen = new Set<number>();
     for (let i = 0; i < rounds; i++)
-      for (const { status } of await world.sim.settle(Promise.all(Array.from({ length: 60 }, ask)))) seen.add(status);
+      for (const { status } of await fixture.sim.settle(Promise.all(Array.from({ length: 60 }, ask)))) seen.add(status);
     return seen;
   };
-  await world.register(ids, device.host.fingerprint);
+  await station.register(ids, device.host.fingerprint);
   expect(await statuses(attach, 2)).toEqual(new Set([201]));
   expect(await statuses(upload, 1)).toEqual(new Set([201, 429]));
   expect(await statuses(attach, 25)).toEqual(new Set([201, 429]));
-  await world.sim.run(10_000);
+  await fixture.sim.run(10_000);
   expect((await device.attach()).status).toBe(201);
 });
 
@@ -152,15 +156,15 @@ describe('each kind of channel has its own router', () => {
   });
 
   test("a device's channel cannot connect, a client's cannot attach or upload", async () => {
-    await world.register(ids, device.host.fingerprint);
+    await station.register(ids, device.host.fingerprint);
     await device.attach();
     expect((await device.connect()).status).toBe(404);
-    const client = await world.party({ identity: device.identity });
+    const client = await fixture.raw.client({ identity: device.identity });
     await client.open();
     expect(errorCode(await client.connect({ serverKey: 'sk-x' }))).toBe(StationCode.UNKNOWN_SERVER_KEY);
     expect((await client.attach()).status).toBe(404);
     expect((await client.request('PUT', DevicePath.SCT, encodeTokens(['x']))).status).toBe(404);
-    expect(world.station.attached).toBe(1);
+    expect(station.basestation.attached).toBe(1);
   });
 
   test('an attach that was refused leaves the session as it was', async () => {
@@ -170,11 +174,11 @@ describe('each kind of channel has its own router', () => {
   });
 
   test('a session that never says what it is is closed, one that did stays', async () => {
-    await world.register(ids, device.host.fingerprint);
-    const silent = await world.party();
+    await station.register(ids, device.host.fingerprint);
+    const silent = await fixture.raw.client();
     await silent.open();
     await device.attach();
-    await world.sim.run(31_000);
+    await fixture.sim.run(31_000);
     expect(silent.channel.isOpen).toBe(false);
     expect(device.channel.isOpen).toBe(true);
   });

@@ -1,5 +1,5 @@
 /** Clients at a base station in the simulator: refusals, routes, their end, waiting. */
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { beforeEach, describe, expect, test } from 'vitest';
 import { type CoapReply, type CoapResponse, Router } from '../../../protocol/coap/index.ts';
 import {
   ClientPath,
@@ -13,17 +13,21 @@ import {
 } from '../../../protocol/control/index.ts';
 import { StationCode } from '../../../protocol/errors/index.ts';
 import type { Session } from '../../../transport/session/index.ts';
-import { errorCode, ids, type Party, World } from './world.ts';
+import { ids } from '../../support/fixture/identifiers.ts';
+import { errorCode, type RawPeer } from '../../support/fixture/raw-peer.ts';
+import { SimulatedFixture } from '../../support/fixture/simulated.ts';
+import type { StationUnderTest } from '../../support/fixture/station.ts';
 
-let world: World;
-let client: Party;
+let fixture: SimulatedFixture;
+let station: StationUnderTest;
+let client: RawPeer;
 
 beforeEach(async () => {
-  world = await World.make();
-  client = await world.party();
+  fixture = new SimulatedFixture();
+  station = await fixture.station();
+  client = await fixture.raw.client();
   await client.open();
 });
-afterEach(() => world.close());
 
 const name = `device:${ids.productId}.${ids.deviceId}`;
 
@@ -33,12 +37,12 @@ function connected(payload: Uint8Array): Connected {
   return answer;
 }
 
-const together = (answers: Promise<CoapResponse>[]): Promise<CoapResponse[]> => world.sim.settle(Promise.all(answers));
+const together = (answers: Promise<CoapResponse>[]): Promise<CoapResponse[]> => fixture.sim.settle(Promise.all(answers));
 
 /** A device whose answer to /p2p/connect is given. */
-async function deviceThat(answers: () => CoapReply | Promise<CoapReply>): Promise<Party> {
-  const device = await world.party();
-  await world.register(ids, device.host.fingerprint);
+async function deviceThat(answers: () => CoapReply | Promise<CoapReply>): Promise<RawPeer> {
+  const device = await fixture.raw.client();
+  await station.register(ids, device.host.fingerprint);
   await device.open(new Router<Session>().on('POST', StationPath.P2P_CONNECT, answers));
   await device.attach();
   return device;
@@ -54,18 +58,18 @@ describe('refusals', () => {
     ['a key that asks for a JWT', { serverKey: 'sk-jwt', jwt: 'x.y.z' }, 403, StationCode.SERVER_KEY_MISMATCH],
     ['a token the device does not have', { sct: 'wrong' }, 401, StationCode.TOKEN_REJECTED],
   ])('%s', async (_what, request, status, code) => {
-    await world.register(ids, 'ab'.repeat(32));
+    await station.register(ids, 'ab'.repeat(32));
     const response = await client.connect(request);
     expect([response.status, errorCode(response)]).toEqual([status, code]);
   });
 
   test('a device that does not answer in 4 s counts as not attached, and leaves no route', async () => {
     await deviceThat(() => new Promise(() => {}));
-    const before = world.sim.now;
+    const before = fixture.sim.now;
     expect(errorCode(await client.connect())).toBe(StationCode.NOT_ATTACHED);
-    expect(world.sim.now - before).toBeGreaterThan(3_900);
-    expect(world.sim.now - before).toBeLessThan(4_500);
-    expect(world.station.stats().routes).toBe(0);
+    expect(fixture.sim.now - before).toBeGreaterThan(3_900);
+    expect(fixture.sim.now - before).toBeLessThan(4_500);
+    expect(station.basestation.stats().routes).toBe(0);
   });
 
   test.each<[string, CoapReply, number, number | undefined]>([
@@ -79,18 +83,18 @@ describe('refusals', () => {
     await deviceThat(() => reply);
     const response = await client.connect();
     expect([response.status, response.maxAge]).toEqual([status, maxAge]);
-    expect(world.station.stats().routes).toBe(0);
+    expect(station.basestation.stats().routes).toBe(0);
   });
 
   test('more than five connects a second to one device are 4.29 with a time, for all clients together', async () => {
-    await world.device();
-    const other = await world.party();
+    await fixture.raw.attached();
+    const other = await fixture.raw.client();
     await other.open();
-    const answers = await together([client, other, client, other, client, other].map((party) => party.connecting()));
+    const answers = await together([client, other, client, other, client, other].map((peer) => peer.connecting()));
     expect(answers.map(({ status }) => status)).toEqual(expect.arrayContaining([201, 429]));
     const refused = answers.filter(({ status }) => status === 429);
     expect(refused.map(({ maxAge }) => maxAge)).toEqual([1]);
-    await world.sim.run(1000);
+    await fixture.sim.run(1000);
     expect((await other.connect()).status).toBe(201);
   });
 
@@ -108,88 +112,88 @@ describe('refusals', () => {
 
 describe('a connect', () => {
   test('leads to an end-to-end session: the station relays it and cannot be part of it', async () => {
-    const device = await world.device();
+    const device = await fixture.raw.attached();
     const session = await client.reach();
     expect(session.type).toBe('RELAY');
     expect(session.remoteFingerprint).toBe(device.host.fingerprint);
-    await world.sim.run(() => device.incoming.length === 1);
+    await fixture.sim.run(() => device.incoming.length === 1);
     device.incoming[0]!.router = new Router<Session>().on('GET', '/temperature', () => ({
       status: 205,
       payload: new TextEncoder().encode('21.5'),
     }));
-    const response = await world.sim.settle(session.request({ method: 'GET', path: '/temperature' }));
+    const response = await fixture.sim.settle(session.request({ method: 'GET', path: '/temperature' }));
     expect([response.status, new TextDecoder().decode(response.payload)]).toEqual([205, '21.5']);
-    expect(world.station.stats()).toMatchObject({ routes: 1, attached: 1, unknown: 0, wrongPath: 0 });
-    expect(world.station.stats().forwarded).toBeGreaterThan(3);
+    expect(station.basestation.stats()).toMatchObject({ routes: 1, attached: 1, unknown: 0, wrongPath: 0 });
+    expect(station.basestation.stats().forwarded).toBeGreaterThan(3);
   });
 
   test("works with one of the device's tokens", async () => {
-    const device = await world.device();
+    const device = await fixture.raw.attached();
     await device.request('PUT', DevicePath.SCT, encodeTokens(['secretToken1']));
     const noKey = encodeConnectRequest({ ...ids, sct: 'secretToken1' });
     expect((await client.request('POST', ClientPath.CONNECT, noKey)).status).toBe(201);
   });
 
   test('without an Initiate makes a bare route', async () => {
-    await world.device();
+    await fixture.raw.attached();
     const answer = connected((await client.connect()).payload);
     expect(answer.respond).toBeUndefined();
     expect(answer.route).toHaveLength(8);
     expect(answer.routeResetToken).toHaveLength(16);
-    expect(answer.observedAddress).toEqual({ address: world.sim.addressesOf('party1')[0], port: client.host.sockets[0]!.port });
+    expect(answer.observedAddress).toEqual({ address: client.environment.addresses[0], port: client.host.sockets[0]!.port });
   });
 
   test('a key that is removed counts from the next connect, the session that runs stays', async () => {
-    await world.device();
+    await fixture.raw.attached();
     const session = await client.reach();
-    await world.store.removeApp('ap-a');
+    await station.store.removeApp('ap-a');
     expect(errorCode(await client.connect())).toBe(StationCode.UNKNOWN_SERVER_KEY);
-    await world.sim.run(5_000);
+    await fixture.sim.run(5_000);
     expect(session.isOpen).toBe(true);
   });
 });
 
 describe('the end of a route', () => {
   test("comes with the device's channel; the client learns it at once", async () => {
-    const device = await world.device();
+    const device = await fixture.raw.attached();
     const session = await client.reach();
-    await world.sim.run(100);
-    const before = world.sim.now;
+    await fixture.sim.run(100);
+    const before = fixture.sim.now;
     void device.channel.close();
-    const reason = await world.sim.settle(session.closed);
+    const reason = await fixture.sim.settle(session.closed);
     expect(reason).toMatchObject({ code: 'CLOSED', message: expect.stringMatching(/route/) });
-    expect(world.sim.now - before).toBeLessThan(1000);
-    expect(world.station.stats().routes).toBe(0);
+    expect(fixture.sim.now - before).toBeLessThan(1000);
+    expect(station.basestation.stats().routes).toBe(0);
   });
 
   test("comes with the client's channel; the device learns it at once", async () => {
-    const device = await world.device();
+    const device = await fixture.raw.attached();
     await client.reach();
-    await world.sim.run(() => device.incoming.length === 1);
+    await fixture.sim.run(() => device.incoming.length === 1);
     void client.channel.close();
-    expect(await world.sim.settle(device.incoming[0]!.closed)).toMatchObject({ code: 'CLOSED' });
+    expect(await fixture.sim.settle(device.incoming[0]!.closed)).toMatchObject({ code: 'CLOSED' });
   });
 
   test('comes with the station: every session is told', async () => {
-    const device = await world.device();
+    const device = await fixture.raw.attached();
     const session = await client.reach();
-    await world.sim.run(100);
-    await world.sim.settle(world.station.close());
-    expect(await world.sim.settle(session.closed)).toMatchObject({ code: 'CLOSED' });
-    expect(await world.sim.settle(device.channel.closed)).toMatchObject({
+    await fixture.sim.run(100);
+    await fixture.sim.settle(station.basestation.close());
+    expect(await fixture.sim.settle(session.closed)).toMatchObject({ code: 'CLOSED' });
+    expect(await fixture.sim.settle(device.channel.closed)).toMatchObject({
       code: 'CLOSED',
       message: expect.stringMatching(/shutting down/),
     });
-    expect(await world.sim.settle(client.channel.closed)).toMatchObject({ code: 'CLOSED' });
+    expect(await fixture.sim.settle(client.channel.closed)).toMatchObject({ code: 'CLOSED' });
   });
 });
 
 describe('Wait', () => {
   /** Collects what an observing connect is told. */
-  function observe(party: Party, initiate?: Uint8Array) {
+  function observe(peer: RawPeer, initiate?: Uint8Array) {
     const seen: { status: number; kind: string; payload: Uint8Array; code?: number }[] = [];
     const payload = encodeConnectRequest({ ...ids, serverKey: 'sk-a', wait: true, ...(initiate ? { initiate } : {}) });
-    const { cancel } = party.channel.observe(
+    const { cancel } = peer.channel.observe(
       { method: 'POST', path: ClientPath.CONNECT, contentFormat: CONTENT_FORMAT_CBOR, payload, observe: 0 },
       (response) => {
         const kind = response.status < 300 ? decodeConnectAnswer(response.payload).kind : 'refused';
@@ -200,104 +204,104 @@ describe('Wait', () => {
   }
 
   test('is over when the client gives it up', async () => {
-    const device = await world.party({ responder: name });
-    await world.register(ids, device.host.fingerprint);
+    const device = await fixture.raw.client({ responder: () => [name] });
+    await station.register(ids, device.host.fingerprint);
     for (let i = 0; i < 40; i++) {
       const seen = observe(client);
-      await world.sim.run(() => seen.length > 0);
+      await fixture.sim.run(() => seen.length > 0);
       expect(seen[0]?.kind).toBe('waiting');
       seen.cancel();
-      await world.sim.run(100);
+      await fixture.sim.run(100);
     }
-    expect(world.station.stats().waiting).toBe(0);
+    expect(station.basestation.stats().waiting).toBe(0);
     await device.open(device.acceptsRelayed());
     await device.attach();
-    await world.sim.run(1000);
-    expect(world.station.stats().routes).toBe(0);
+    await fixture.sim.run(1000);
+    expect(station.basestation.stats().routes).toBe(0);
   });
 
   test('is told to wait, and connected when the device attaches', async () => {
-    const device = await world.party({ responder: name });
-    await world.register(ids, device.host.fingerprint);
+    const device = await fixture.raw.client({ responder: () => [name] });
+    await station.register(ids, device.host.fingerprint);
     const prepared = client.host.prepare({ name, timeout: 3_600_000 });
     const seen = observe(client, prepared.initiate);
-    await world.sim.run(60_000);
+    await fixture.sim.run(60_000);
     expect(seen.map(({ kind }) => kind)).toEqual(['waiting']);
-    expect(world.station.stats().waiting).toBe(1);
+    expect(station.basestation.stats().waiting).toBe(1);
     await device.open(device.acceptsRelayed());
     await device.attach();
-    await world.sim.run(() => seen.length > 1);
+    await fixture.sim.run(() => seen.length > 1);
     expect(seen.map(({ kind }) => kind)).toEqual(['waiting', 'connected']);
     const { route, routeResetToken, respond } = connected(seen[1]!.payload);
-    const session = await world.sim.settle(prepared.establish(respond!, client.host.routePath(client.channel, route, routeResetToken)));
+    const session = await fixture.sim.settle(prepared.establish(respond!, client.host.routePath(client.channel, route, routeResetToken)));
     expect(session.remoteFingerprint).toBe(device.host.fingerprint);
-    expect(world.station.stats().waiting).toBe(0);
+    expect(station.basestation.stats().waiting).toBe(0);
   });
 
   test('many who wait are served five a second', async () => {
-    const device = await world.party({ responder: name });
-    await world.register(ids, device.host.fingerprint);
+    const device = await fixture.raw.client({ responder: () => [name] });
+    await station.register(ids, device.host.fingerprint);
     const waiting: ReturnType<typeof observe>[] = [];
     for (let i = 0; i < 8; i++) waiting.push(observe(client));
-    await world.sim.run(1000);
+    await fixture.sim.run(1000);
     await device.open(device.acceptsRelayed());
     await device.attach();
     const served = (): number => waiting.filter((seen) => seen.some(({ kind }) => kind === 'connected')).length;
-    await world.sim.run(500);
+    await fixture.sim.run(500);
     expect(served()).toBe(5);
-    await world.sim.run(3000);
+    await fixture.sim.run(3000);
     expect(served()).toBe(8);
   });
 
   test('ends with a refusal when the client may no longer connect', async () => {
-    const device = await world.party();
-    await world.register(ids, device.host.fingerprint);
+    const device = await fixture.raw.client();
+    await station.register(ids, device.host.fingerprint);
     const seen = observe(client);
-    await world.sim.run(1000);
-    await world.store.removeApp('ap-a');
+    await fixture.sim.run(1000);
+    await station.store.removeApp('ap-a');
     await device.open();
     await device.attach();
-    await world.sim.run(() => seen.length > 1);
+    await fixture.sim.run(() => seen.length > 1);
     expect(seen[1]).toMatchObject({ status: 404, kind: 'refused' });
   });
 
   test('is forgotten with the client, and bounded per client', async () => {
-    await world.register(ids, 'ab'.repeat(32));
+    await station.register(ids, 'ab'.repeat(32));
     const all = Array.from({ length: 18 }, () => observe(client));
-    await world.sim.run(1000);
+    await fixture.sim.run(1000);
     expect(all.filter(([first]) => first?.kind === 'waiting')).toHaveLength(16);
     expect(all.filter(([first]) => first?.status === 503)).toHaveLength(2);
-    await world.sim.settle(client.channel.close());
-    await world.sim.run(1000);
-    expect(world.station.stats().waiting).toBe(0);
+    await fixture.sim.settle(client.channel.close());
+    await fixture.sim.run(1000);
+    expect(station.basestation.stats().waiting).toBe(0);
   });
 
   test('without Observe is not attached at once', async () => {
-    await world.register(ids, 'ab'.repeat(32));
+    await station.register(ids, 'ab'.repeat(32));
     expect(errorCode(await client.connect({ wait: true }))).toBe(StationCode.NOT_ATTACHED);
   });
 });
 
 describe('a killed station', () => {
   test('is noticed by Reset at the next keep-alive: channel and relayed session end', async () => {
-    await world.close();
-    world = await World.make({ keepAlive: { interval: 1_000, retryInterval: 500, maxRetries: 5 } });
-    client = await world.party();
+    fixture = new SimulatedFixture();
+    station = await fixture.station({ keepAlive: { interval: 1_000, retryInterval: 500, maxRetries: 5 } });
+    client = await fixture.raw.client();
     await client.open();
-    const device = await world.device();
+    const device = await fixture.raw.attached();
     device.channel.setKeepAlive({ interval: 1_000, retryInterval: 500, maxRetries: 5 });
     const session = await client.reach();
-    await world.sim.run(2_000);
-    world.stopStation();
-    await world.sim.run(200);
-    await world.startStation();
-    const before = world.sim.now;
-    const reason = await world.sim.settle(device.channel.closed);
+    await fixture.sim.run(2_000);
+    station.kill();
+    await fixture.sim.run(200);
+    await station.start();
+    const before = fixture.sim.now;
+    const reason = await fixture.sim.settle(device.channel.closed);
     expect(reason).not.toBeNull();
-    expect(world.sim.now - before).toBeLessThan(2_000);
-    const relayed = await world.sim.settle(device.incoming[0]!.closed);
+    expect(fixture.sim.now - before).toBeLessThan(2_000);
+    const relayed = await fixture.sim.settle(device.incoming[0]!.closed);
     expect(relayed).toMatchObject({ code: 'CLOSED' });
-    expect(await world.sim.settle(session.closed)).not.toBeNull();
+    expect(await fixture.sim.settle(session.closed)).not.toBeNull();
     await device.open(device.acceptsRelayed());
     expect((await device.attach()).status).toBe(201);
     await client.open();

@@ -2,7 +2,7 @@
  * A base station with a second directory, which answers when the test says so: late, in another order, about the past,
  * with a failure, or never. What happens to a connect in the meantime must be right, and what is pending bounded.
  */
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { beforeEach, describe, expect, test } from 'vitest';
 import { type CoapReply, type CoapResponse, Router } from '../../../protocol/coap/index.ts';
 import {
   ClientPath,
@@ -17,7 +17,10 @@ import type { StationSettings } from '../../../server/index.ts';
 import type { DeviceIds, Directory, Location } from '../../../server/station/directory.ts';
 import type { Presence } from '../../../server/station/presence.ts';
 import type { Session } from '../../../transport/session/index.ts';
-import { errorCode, ids, type Party, World } from './world.ts';
+import { ids } from '../../support/fixture/identifiers.ts';
+import { errorCode, type RawPeer } from '../../support/fixture/raw-peer.ts';
+import { SimulatedFixture } from '../../support/fixture/simulated.ts';
+import type { StationUnderTest } from '../../support/fixture/station.ts';
 
 /** A question that waits for its answer. */
 interface Question {
@@ -51,41 +54,41 @@ class HeldDirectory implements Directory {
   }
 }
 
-let world: World;
+let fixture: SimulatedFixture;
+let station: StationUnderTest;
 let directory: HeldDirectory;
-let client: Party;
+let client: RawPeer;
 /** Times a device was asked for a route. */
 let reached: number;
 
 async function begin(settings: Partial<StationSettings> = {}, { obeys = true } = {}): Promise<void> {
-  await world?.close();
-  world = await World.make(settings);
-  world.directoryOf = (here) => {
+  fixture = new SimulatedFixture();
+  station = await fixture.station(settings);
+  station.directoryOf = (here) => {
     directory = new HeldDirectory(here, obeys);
     return directory;
   };
-  world.stopStation();
-  await world.startStation();
+  station.kill();
+  await station.start();
   reached = 0;
   client = await opened();
 }
 
 beforeEach(() => begin());
-afterEach(() => world.close());
 
-async function opened(): Promise<Party> {
-  const party = await world.party();
-  await party.open();
-  return party;
+async function opened(): Promise<RawPeer> {
+  const peer = await fixture.raw.client();
+  await peer.open();
+  return peer;
 }
 
 /** A device that is attached and takes every route. */
-async function attached(device = ids): Promise<Party> {
-  const party = await world.party();
-  await world.register(device, party.host.fingerprint);
-  await party.open(takesRoutes());
-  await party.attach(device);
-  return party;
+async function attached(device = ids): Promise<RawPeer> {
+  const peer = await fixture.raw.client();
+  await station.register(device, peer.host.fingerprint);
+  await peer.open(takesRoutes());
+  await peer.attach(device);
+  return peer;
 }
 
 function takesRoutes(): Router<Session> {
@@ -97,18 +100,18 @@ function takesRoutes(): Router<Session> {
 
 /** The n-th question, once it has been asked. */
 async function question(index = 0): Promise<Question> {
-  await world.sim.run(() => directory.questions.length > index);
+  await fixture.sim.run(() => directory.questions.length > index);
   return directory.questions[index]!;
 }
 
-const settled = (answer: Promise<CoapResponse>): Promise<CoapResponse> => world.sim.settle(answer);
-const stats = (): Readonly<Record<string, number>> => world.station.stats();
+const settled = (answer: Promise<CoapResponse>): Promise<CoapResponse> => fixture.sim.settle(answer);
+const stats = (): Readonly<Record<string, number>> => station.basestation.stats();
 
 /** What an observing connect is answered. */
-function observe(party: Party) {
+function observe(peer: RawPeer) {
   const seen: { status: number; kind: string }[] = [];
   const payload = encodeConnectRequest({ ...ids, serverKey: 'sk-a', wait: true });
-  const { cancel } = party.channel.observe(
+  const { cancel } = peer.channel.observe(
     { method: 'POST', path: ClientPath.CONNECT, contentFormat: CONTENT_FORMAT_CBOR, payload, observe: 0 },
     ({ status, payload: body }) => seen.push({ status, kind: status < 300 ? decodeConnectAnswer(body).kind : 'refused' }),
   );
@@ -122,7 +125,7 @@ describe('a directory that answers late', () => {
     const asked = await question();
     expect(asked.device).toMatchObject(ids);
     expect(errorCode(await client.connect({ productId: 'pr-x' }))).toBe(StationCode.UNKNOWN_PRODUCT_ID);
-    await world.sim.run(1_000);
+    await fixture.sim.run(1_000);
     expect([stats().lookups, stats().routes, reached]).toEqual([1, 0, 0]);
     await directory.answerTruly(asked);
     expect((await settled(waiting)).status).toBe(201);
@@ -152,7 +155,7 @@ describe('a directory that answers late', () => {
     const answers = [client.connecting(), client.connecting(), client.connecting()];
     await question(2);
     for (const each of directory.questions) await directory.answerTruly(each);
-    const statuses = (await world.sim.settle(Promise.all(answers))).map(({ status }) => status);
+    const statuses = (await fixture.sim.settle(Promise.all(answers))).map(({ status }) => status);
     expect(statuses.toSorted()).toEqual([201, 201, 429]);
     expect([stats().routes, reached]).toEqual([2, 2]);
   });
@@ -162,8 +165,8 @@ describe('a directory that answers late', () => {
     const waiting = client.connecting();
     const asked = await question();
     const past = await directory.here.locate(ids);
-    await world.sim.settle(device.channel.close());
-    await world.sim.run(100);
+    await fixture.sim.settle(device.channel.close());
+    await fixture.sim.run(100);
     asked.answer(past);
     expect(errorCode(await settled(waiting))).toBe(StationCode.NOT_ATTACHED);
     expect([stats().lookups, stats().routes, directory.questions.length]).toEqual([0, 0, 1]);
@@ -176,7 +179,7 @@ describe('a directory that answers late', () => {
     const past = await directory.here.locate(ids);
     await device.open(takesRoutes());
     await device.attach();
-    await world.sim.run(100);
+    await fixture.sim.run(100);
     expect(past?.session.isOpen).toBe(false);
     asked.answer(past);
     await directory.answerTruly(await question(1));
@@ -185,37 +188,37 @@ describe('a directory that answers late', () => {
   });
 
   test('nothing of a device that attached in the meantime: a client that would wait is connected at once', async () => {
-    const device = await world.party();
-    await world.register(ids, device.host.fingerprint);
+    const device = await fixture.raw.client();
+    await station.register(ids, device.host.fingerprint);
     const { seen } = observe(client);
     const asked = await question();
     await device.open(takesRoutes());
     await device.attach();
-    await world.sim.run(100);
+    await fixture.sim.run(100);
     asked.answer(null);
     await directory.answerTruly(await question(1));
-    await world.sim.run(100);
+    await fixture.sim.run(100);
     expect(seen).toEqual([{ status: 201, kind: 'connected' }]);
     expect(stats()).toMatchObject({ waiting: 0, lookups: 0, routes: 1 });
   });
 
   test('nothing, and the device attaches afterwards: the client waits, and is connected then', async () => {
-    const device = await world.party();
-    await world.register(ids, device.host.fingerprint);
+    const device = await fixture.raw.client();
+    await station.register(ids, device.host.fingerprint);
     const { seen } = observe(client);
     (await question()).answer(null);
-    await world.sim.run(100);
+    await fixture.sim.run(100);
     expect(stats()).toMatchObject({ waiting: 1, lookups: 0 });
     await device.open(takesRoutes());
     await device.attach();
     await directory.answerTruly(await question(1));
-    await world.sim.run(100);
+    await fixture.sim.run(100);
     expect(seen.map(({ kind }) => kind)).toEqual(['waiting', 'connected']);
   });
 
   test('about a device that attaches again and again: the client has its answer in time', async () => {
     const device = await attached();
-    const begun = world.sim.now;
+    const begun = fixture.sim.now;
     const waiting = client.connecting();
     let response: CoapResponse | null = null;
     void waiting.then((each) => (response = each));
@@ -224,10 +227,10 @@ describe('a directory that answers late', () => {
       await device.open(takesRoutes());
       await device.attach();
       asked.answer(null);
-      await world.sim.run(100);
+      await fixture.sim.run(100);
     }
     expect((await settled(waiting)).status).toBe(503);
-    expect(world.sim.now - begun).toBeLessThan(2_500);
+    expect(fixture.sim.now - begun).toBeLessThan(2_500);
     expect(stats()).toMatchObject({ lookups: 0, routes: 0 });
   });
 });
@@ -259,25 +262,25 @@ describe('a directory that fails', () => {
 
   test('one that never answers: the client is told in time, the directory is told to give up', async () => {
     await attached();
-    const begun = world.sim.now;
+    const begun = fixture.sim.now;
     const waiting = client.connecting();
     const { signal } = await question();
     expect((await settled(waiting)).status).toBe(503);
-    expect(world.sim.now - begun).toBeGreaterThan(1_900);
-    expect(world.sim.now - begun).toBeLessThan(2_500);
+    expect(fixture.sim.now - begun).toBeGreaterThan(1_900);
+    expect(fixture.sim.now - begun).toBeLessThan(2_500);
     expect([signal.aborted, stats().lookups, reached]).toEqual([true, 0, 0]);
   });
 
   test('a client that waited for the device is refused, and does not wait for ever', async () => {
-    const device = await world.party();
-    await world.register(ids, device.host.fingerprint);
+    const device = await fixture.raw.client();
+    await station.register(ids, device.host.fingerprint);
     const { seen } = observe(client);
     (await question()).answer(null);
-    await world.sim.run(100);
+    await fixture.sim.run(100);
     await device.open(takesRoutes());
     await device.attach();
     (await question(1)).fail(new Error('connection lost'));
-    await world.sim.run(100);
+    await fixture.sim.run(100);
     expect(seen).toEqual([
       { status: 201, kind: 'waiting' },
       { status: 503, kind: 'refused' },
@@ -292,30 +295,30 @@ describe('in the meantime', () => {
     const waiting = client.connecting().catch(() => null);
     const asked = await question();
     const location = await directory.here.locate(ids);
-    await world.sim.settle(client.channel.close());
-    await world.sim.run(100);
+    await fixture.sim.settle(client.channel.close());
+    await fixture.sim.run(100);
     expect([asked.signal.aborted, stats().lookups]).toEqual([true, 0]);
     asked.answer(location);
-    await world.sim.run(5_000);
+    await fixture.sim.run(5_000);
     expect(await waiting).toBeNull();
     expect([reached, stats().routes]).toEqual([0, 0]);
   });
 
   test('the client is gone before the directory is asked: it is not asked', async () => {
     await attached();
-    const { product } = world.store;
-    const store = world.store as { product: typeof product };
+    const { product } = station.store;
+    const store = station.store as { product: typeof product };
     let admit = (): void => {};
     store.product = async (id) => {
       await new Promise<void>((resolve) => (admit = resolve));
-      return product.call(world.store, id);
+      return product.call(station.store, id);
     };
     void client.connecting().catch(() => null);
-    await world.sim.run(100);
-    await world.sim.settle(client.channel.close());
-    await world.sim.run(100);
+    await fixture.sim.run(100);
+    await fixture.sim.settle(client.channel.close());
+    await fixture.sim.run(100);
     admit();
-    await world.sim.run(100);
+    await fixture.sim.run(100);
     expect([directory.questions.length, stats().lookups]).toEqual([0, 0]);
   });
 
@@ -324,28 +327,28 @@ describe('in the meantime', () => {
     await attached();
     const waiting = client.connecting().catch(() => null);
     const asked = await question();
-    await world.sim.settle(client.channel.close());
-    await world.sim.run(100);
+    await fixture.sim.settle(client.channel.close());
+    await fixture.sim.run(100);
     expect([asked.signal.aborted, stats().lookups]).toEqual([true, 1]);
     await directory.answerTruly(asked);
-    await world.sim.run(5_000);
+    await fixture.sim.run(5_000);
     expect(await waiting).toBeNull();
     expect([reached, stats().routes, stats().lookups]).toEqual([0, 0, 0]);
   });
 
   test('a waiting client gives up while it is being served: the device is not asked', async () => {
-    const device = await world.party();
-    await world.register(ids, device.host.fingerprint);
+    const device = await fixture.raw.client();
+    await station.register(ids, device.host.fingerprint);
     const { seen, cancel } = observe(client);
     (await question()).answer(null);
-    await world.sim.run(() => seen.length === 1);
+    await fixture.sim.run(() => seen.length === 1);
     await device.open(takesRoutes());
     await device.attach();
     const { signal } = await question(1);
     cancel();
-    await world.sim.run(100);
+    await fixture.sim.run(100);
     expect([signal.aborted, stats().lookups, stats().waiting]).toEqual([true, 0, 0]);
-    await world.sim.run(5_000);
+    await fixture.sim.run(5_000);
     expect([reached, stats().routes, seen.length]).toEqual([0, 0, 1]);
   });
 
@@ -356,10 +359,10 @@ describe('in the meantime', () => {
       (error: Error & { code: string }) => error.code,
     );
     const asked = await question();
-    await world.sim.settle(world.station.close());
+    await fixture.sim.settle(station.basestation.close());
     expect([asked.signal.aborted, stats().lookups]).toEqual([true, 0]);
     asked.answer(await directory.here.locate(ids));
-    await world.sim.run(5_000);
+    await fixture.sim.run(5_000);
     expect(['CLOSED', 503]).toContain(await waiting);
     expect(reached).toBe(0);
   });
@@ -368,25 +371,25 @@ describe('in the meantime', () => {
 describe('what is pending', () => {
   const limits = { lookupsPerAddress: 3, lookups: 6 };
 
-  /** Connects of one party that nobody waits for. */
-  function flood(party: Party, count: number): Promise<CoapResponse>[] {
-    return Array.from({ length: count }, () => party.connecting());
+  /** Connects of one peer that nobody waits for. */
+  function flood(peer: RawPeer, count: number): Promise<CoapResponse>[] {
+    return Array.from({ length: count }, () => peer.connecting());
   }
 
   const statuses = async (answers: Promise<CoapResponse>[]): Promise<number[]> =>
-    (await world.sim.settle(Promise.all(answers))).map(({ status }) => status);
+    (await fixture.sim.settle(Promise.all(answers))).map(({ status }) => status);
 
   test('a stranger fills the share of one address: it is told when to try again, an honest user elsewhere is served', async () => {
     await begin(limits);
     await attached();
     const stranger = flood(client, 10);
     await question(2);
-    await world.sim.run(100);
+    await fixture.sim.run(100);
     expect([stats().lookups, directory.questions.length]).toEqual([3, 3]);
     const honest = (await opened()).connecting();
     await directory.answerTruly(await question(3));
     expect((await settled(honest)).status).toBe(201);
-    const answers = await world.sim.settle(Promise.all(stranger));
+    const answers = await fixture.sim.settle(Promise.all(stranger));
     expect(answers.filter(({ status, maxAge }) => status === 429 && maxAge === 1)).toHaveLength(7);
     expect(answers.filter(({ status }) => status === 503)).toHaveLength(3);
   });
@@ -410,17 +413,17 @@ describe('what is pending', () => {
     await begin(limits, { obeys: false });
     await attached();
     for (let round = 0; round < 3; round++) {
-      for (const party of [await opened(), await opened(), await opened()]) {
-        void Promise.allSettled(flood(party, 5));
-        await world.sim.run(200);
-        await world.sim.settle(party.channel.close());
+      for (const peer of [await opened(), await opened(), await opened()]) {
+        void Promise.allSettled(flood(peer, 5));
+        await fixture.sim.run(200);
+        await fixture.sim.settle(peer.channel.close());
       }
-      await world.sim.run(3_000);
+      await fixture.sim.run(3_000);
     }
     expect([directory.questions.length, stats().lookups]).toEqual([6, 6]);
     expect((await client.connect()).status).toBe(429);
     for (const each of directory.questions) each.answer(null);
-    await world.sim.run(100);
+    await fixture.sim.run(100);
     expect(stats().lookups).toBe(0);
     const served = client.connecting();
     await directory.answerTruly(await question(6));
@@ -429,19 +432,19 @@ describe('what is pending', () => {
 
   test('waiting clients that are too many for the directory are served one after the other', async () => {
     await begin({ lookupsPerAddress: 2, lookups: 2 });
-    const device = await world.party();
-    await world.register(ids, device.host.fingerprint);
+    const device = await fixture.raw.client();
+    await station.register(ids, device.host.fingerprint);
     const waiting = [];
     for (let index = 0; index < 4; index++) {
       waiting.push(observe(client));
       (await question(index)).answer(null);
     }
-    await world.sim.run(100);
+    await fixture.sim.run(100);
     expect(stats().waiting).toBe(4);
     await device.open(takesRoutes());
     await device.attach();
     for (let index = 4; index < 8; index++) await directory.answerTruly(await question(index));
-    await world.sim.run(100);
+    await fixture.sim.run(100);
     expect(waiting.map(({ seen }) => seen.at(-1)?.kind)).toEqual(Array(4).fill('connected'));
     expect(stats()).toMatchObject({ waiting: 0, lookups: 0 });
   });

@@ -2,16 +2,18 @@
 import { expect, test } from 'vitest';
 import { decodeConnectAnswer } from '../../../protocol/control/index.ts';
 import { type DatagramFlow, noDatagrams, type Session } from '../../../transport/session/index.ts';
-import { ids, type Party, World } from './world.ts';
+import { ids } from '../../support/fixture/identifiers.ts';
+import type { RawPeer } from '../../support/fixture/raw-peer.ts';
+import { SimulatedFixture } from '../../support/fixture/simulated.ts';
 
 /** A relayed session that may change its path. */
-async function reach(world: World, device: Party, client: Party): Promise<Session> {
+async function reach(fixture: SimulatedFixture, device: RawPeer, client: RawPeer): Promise<Session> {
   const prepared = client.host.prepare({ name: `device:${ids.productId}.${ids.deviceId}`, migration: true });
   const answer = decodeConnectAnswer((await client.connect({ initiate: prepared.initiate })).payload);
   if (answer.kind !== 'connected' || answer.respond === undefined) throw new Error('not connected');
   const path = client.host.routePath(client.channel, answer.route, answer.routeResetToken);
-  const session = await world.sim.settle(prepared.establish(answer.respond, path));
-  await world.sim.run(() => device.incoming.length > 0);
+  const session = await fixture.sim.settle(prepared.establish(answer.respond, path));
+  await fixture.sim.run(() => device.incoming.length > 0);
   return session;
 }
 
@@ -26,24 +28,24 @@ function echo(session: Session): void {
 }
 
 test('from the route to a direct path', async () => {
-  const world = await World.make();
-  const device = await world.device();
-  const client = await world.party();
+  const fixture = new SimulatedFixture();
+  await fixture.station();
+  const device = await fixture.raw.attached();
+  const client = await fixture.raw.client();
   await client.open();
-  const session = await reach(world, device, client);
+  const session = await reach(fixture, device, client);
   echo(device.incoming[0]!);
   session.onDatagram = (datagram) => session.flows.receive(datagram);
   const got: number[] = [];
   const flow = session.flows.open(session.startStream(1).id, (payload) => got.push(payload[0]!), noDatagrams());
-  const [address] = world.sim.addressesOf('party1').filter((each) => !each.includes(':'));
+  const [address] = device.environment.addresses.filter((each) => !each.includes(':'));
   const direct = client.host.sockets[0]!.path(address!, device.host.sockets[0]!.port);
   expect(session.type).toBe('RELAY');
   for (let i = 0; i < 60; i++) {
     if (i === 30) expect(session.migrate(direct)).toBe(true);
     flow.send(Uint8Array.of(i));
-    await world.sim.run(50);
+    await fixture.sim.run(50);
   }
   expect([session.type, device.incoming[0]!.type]).toEqual(['DIRECT', 'DIRECT']);
   expect(got).toEqual(Array.from({ length: 60 }, (_, i) => i));
-  await world.close();
 });

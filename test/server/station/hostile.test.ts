@@ -3,8 +3,9 @@ import { describe, expect, test } from 'vitest';
 import { type CborValue, encode } from '../../../protocol/cbor/index.ts';
 import { ClientPath, CONTENT_FORMAT_CBOR, DevicePath } from '../../../protocol/control/index.ts';
 import { Random } from '../../../transport/sim/index.ts';
+import { ids, STATION_PORT } from '../../support/fixture/identifiers.ts';
+import { SimulatedFixture } from '../../support/fixture/simulated.ts';
 import { seeds, size } from '../../support/size.ts';
-import { ids, PORT, stationAddress, World } from './world.ts';
 
 const paths = [DevicePath.ATTACH, DevicePath.SCT, ClientPath.CONNECT, DevicePath.PUSH_SEND, '/p2p/connect', '/', '/iam/users', '/x'];
 const fields = ['ProductId', 'DeviceId', 'SvcVersion', 'AppName', 'ServerKey', 'Sct', 'Jwt', 'Initiate', 'Wait', 'Redirected', 'x'];
@@ -43,10 +44,11 @@ function payload(random: Random): Uint8Array {
 
 describe('whatever an authenticated peer asks', () => {
   test.each(seeds(1, 50))('is answered below 5.00, changes nothing it may not, and disturbs nobody (seed %i)', async (seed) => {
-    const world = await World.make({}, seed);
+    const fixture = new SimulatedFixture({ seed });
+    const station = await fixture.station();
     const random = new Random(`hostile ${seed}`);
-    const device = await world.device();
-    const hostile = await world.party();
+    const device = await fixture.raw.attached();
+    const hostile = await fixture.raw.client();
     await hostile.open();
     for (let i = 0; i < size(300, 2_000); i++) {
       if (!hostile.channel.isOpen) await hostile.open();
@@ -58,47 +60,46 @@ describe('whatever an authenticated peer asks', () => {
         payload: payload(random),
         ...(below(random, 3) === 0 ? {} : { contentFormat: CONTENT_FORMAT_CBOR }),
       };
-      const { status } = await world.sim.settle(hostile.channel.request(request));
+      const { status } = await fixture.sim.settle(hostile.channel.request(request));
       expect(status === 201 || (status >= 400 && status < 500) || status === 503, `${status} for ${method} ${path}`).toBe(true);
     }
     expect(device.channel.isOpen).toBe(true);
-    expect(world.station.attached).toBe(1);
-    expect(world.station.stats().failures).toBe(0);
-    await world.close();
+    expect(station.basestation.attached).toBe(1);
+    expect(station.basestation.stats().failures).toBe(0);
   });
 });
 
 describe('whatever datagrams come from nowhere', () => {
   test.each(seeds(1, 50))('are dropped, and the device stays reachable (seed %i)', async (seed) => {
-    const world = await World.make({}, seed);
+    const fixture = new SimulatedFixture({ seed });
+    const station = await fixture.station();
     const random = new Random(`garbage ${seed}`);
-    const device = await world.device();
-    const client = await world.party();
-    const destination = { address: stationAddress(world), port: PORT };
-    const devicePath = { address: world.sim.addressesOf('party1')[0]!, port: device.host.sockets[0]!.port };
+    const device = await fixture.raw.attached();
+    const client = await fixture.raw.client();
+    const destination = { address: station.address, port: STATION_PORT };
+    const devicePath = { address: device.environment.addresses[0]!, port: device.host.sockets[0]!.port };
     const captured: Uint8Array[] = [];
-    world.sim.onPacket = ({ data }) => {
+    fixture.sim.onPacket = ({ data }) => {
       if (captured.length < 200) captured.push(data.slice());
       return undefined;
     };
     await client.open();
     const session = await client.reach();
-    await world.sim.run(500);
-    world.sim.onPacket = undefined;
+    await fixture.sim.run(500);
+    fixture.sim.onPacket = undefined;
     for (let i = 0; i < size(1_000, 20_000); i++) {
       const replayed = captured[below(random, captured.length)]!.slice();
       const bytes = below(random, 2) === 0 ? random.bytes(below(random, 100)) : replayed;
       if (bytes.length > 0 && below(random, 2) === 0) bytes[below(random, bytes.length)]! ^= 1 << below(random, 8);
       if (bytes.length > 0 && below(random, 4) === 0) bytes[0] = [0x80, 0x82, 0x83, 0x84, 0x85, 0x88, 0xc0, 0xe0][below(random, 8)]!;
       const source = below(random, 3) === 0 ? devicePath : { address: `198.51.100.${below(random, 250)}`, port: 1 + below(random, 65_000) };
-      world.sim.inject(source, destination, bytes);
-      if (i % 50 === 0) await world.sim.run(20);
+      fixture.sim.inject(source, destination, bytes);
+      if (i % 50 === 0) await fixture.sim.run(20);
     }
-    await world.sim.run(1_000);
-    expect(world.station.stats().failures).toBe(0);
+    await fixture.sim.run(1_000);
+    expect(station.basestation.stats().failures).toBe(0);
     expect(device.channel.isOpen).toBe(true);
     expect(session.isOpen).toBe(true);
     expect((await client.connect()).status).toBe(201);
-    await world.close();
   });
 });

@@ -1,20 +1,23 @@
-/** A push provider of a test, as the base station of a world sees it: it signs in, and answers what the test says. */
+/** A push provider of a test, as the base station sees it: it signs in, and answers what the test says. */
 import type { HttpAnswer, HttpRequest } from '../../../server/index.ts';
 import { credentialRecord } from '../../../server/storage/sealing.ts';
-import type { World } from './world.ts';
+import type { StationUnderTest } from '../../support/fixture/station.ts';
 
 /** Project of organization or-a. */
 export const PROJECT = 'demo';
 
 /** Gives the station, which begins anew, a provider. @param answer to everything but the sign-in */
-export async function addProvider(world: World, answer: (request: HttpRequest) => HttpAnswer | Promise<HttpAnswer>): Promise<void> {
-  world.outbound = {
+export async function addProvider(
+  station: StationUnderTest,
+  answer: (request: HttpRequest) => HttpAnswer | Promise<HttpAnswer>,
+): Promise<void> {
+  station.outbound = {
     sign: async () => 'assertion',
     post: async (request) =>
       request.url.pathname === '/token' ? http(200, 'application/json', '{"access_token":"t","expires_in":3600}') : answer(request),
   };
-  world.stopStation();
-  await world.startStation();
+  station.kill();
+  await station.start();
   const credential = {
     organizationId: 'or-a',
     projectId: PROJECT,
@@ -23,8 +26,8 @@ export async function addProvider(world: World, answer: (request: HttpRequest) =
     tokenUrl: 'https://p.example/token',
     created: '2026-01-02T03:04:05.678Z',
   };
-  const sealedKey = world.sealer.seal('key', credentialRecord(credential));
-  await world.store.outbound.addPushCredential({ ...credential, sealedKey, baseUrl: 'https://p.example' });
+  const sealedKey = station.sealer.seal('key', credentialRecord(credential));
+  await station.store.outbound.addPushCredential({ ...credential, sealedKey, baseUrl: 'https://p.example' });
 }
 
 export function http(status: number, type: string, body: string): HttpAnswer {

@@ -1,9 +1,12 @@
 /** Routes move with the channel of their end, once that was validated at its new address, and with nothing else (PROTOCOL.md §6). */
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { beforeEach, describe, expect, test } from 'vitest';
 import { PacketType } from '../../../protocol/packet/index.ts';
 import type { Session } from '../../../transport/session/index.ts';
-import { Random, type SimulatedHost, type SimulatedPacket, type SocketAddress } from '../../../transport/sim/index.ts';
-import { type Party, PORT, stationAddress, World } from './world.ts';
+import { Random, type SimulatedPacket, type SocketAddress } from '../../../transport/sim/index.ts';
+import { STATION_PORT } from '../../support/fixture/identifiers.ts';
+import type { RawPeer } from '../../support/fixture/raw-peer.ts';
+import { SimulatedFixture } from '../../support/fixture/simulated.ts';
+import type { StationUnderTest } from '../../support/fixture/station.ts';
 
 const MB = 1 << 20;
 const ATTACKER: SocketAddress = { address: '203.0.113.66', port: 666 };
@@ -12,23 +15,24 @@ const SOON = 3_000;
 /** Keep-alive, and its first repetitions. */
 const KEEP_ALIVE = 30_000;
 
-let world: World;
-let device: Party;
-let client: Party;
+let fixture: SimulatedFixture;
+let station: StationUnderTest;
+let device: RawPeer;
+let client: RawPeer;
 
 beforeEach(async () => {
-  world = await World.make();
-  device = await world.device();
-  client = await world.party();
+  fixture = new SimulatedFixture();
+  station = await fixture.station();
+  device = await fixture.raw.attached();
+  client = await fixture.raw.client();
   await client.open();
 });
-afterEach(() => world.close());
 
 /** A relayed session on which the device sends as many bytes as the port of a stream says, and takes those of port 0. */
 async function relayed(): Promise<Session> {
   const before = device.incoming.length;
   const session = await client.reach();
-  await world.sim.run(() => device.incoming.length > before);
+  await fixture.sim.run(() => device.incoming.length > before);
   device.incoming[before]!.onStream = (incoming) => {
     const stream = incoming.accept();
     if (incoming.port > 0) void stream.write(new Uint8Array(incoming.port)).then(() => stream.close());
@@ -52,27 +56,26 @@ async function upload(session: Session): Promise<void> {
   await stream.readSome().catch(() => {});
 }
 
-const hostOf = (party: Party) => party.host.environment as SimulatedHost;
 const wentTo = (packets: SimulatedPacket[], { address, port }: SocketAddress) =>
   packets.filter(({ destination }) => destination.address === address && destination.port === port);
 
 /** What leaves the station from now on. */
 function fromStation(): SimulatedPacket[] {
   const packets: SimulatedPacket[] = [];
-  world.sim.onPacket = (packet) => {
+  fixture.sim.onPacket = (packet) => {
     if (packet.from === 'station') packets.push(packet);
     return undefined;
   };
   return packets;
 }
 
-/** Time that the work took, ms, when the address of the party changes in the middle of it. */
-async function timeWith(party: Party, what: 'port' | 'address', work: () => Promise<unknown>): Promise<number> {
-  const from = world.sim.now;
+/** Time that the work took, ms, when the address of the peer changes in the middle of it. */
+async function timeWith(peer: RawPeer, what: 'port' | 'address', work: () => Promise<unknown>): Promise<number> {
+  const from = fixture.sim.now;
   const done = work();
-  world.sim.rebind(hostOf(party), what, 150);
-  await world.sim.settle(done);
-  return world.sim.now - from;
+  fixture.sim.rebind(peer.environment, what, 150);
+  await fixture.sim.settle(done);
+  return fixture.sim.now - from;
 }
 
 describe('a NAT rebinds an end under a transfer', () => {
@@ -81,7 +84,7 @@ describe('a NAT rebinds an end under a transfer', () => {
     expect(await timeWith(device, what, () => download(session))).toBeLessThan(1_000 + SOON);
     expect(await timeWith(client, what, () => upload(session))).toBeLessThan(1_000 + SOON);
     expect([session.isOpen, client.channel.isOpen, device.channel.isOpen]).toEqual([true, true, true]);
-    expect(world.station.stats()).toMatchObject({ routes: 1, attached: 1, failures: 0 });
+    expect(station.basestation.stats()).toMatchObject({ routes: 1, attached: 1, failures: 0 });
   });
 
   test.each(['port', 'address'] as const)(
@@ -91,28 +94,28 @@ describe('a NAT rebinds an end under a transfer', () => {
       expect(await timeWith(client, what, () => download(session))).toBeLessThan(1_000 + SOON);
       expect(await timeWith(device, what, () => upload(session))).toBeLessThan(1_000 + SOON);
       expect(session.isOpen).toBe(true);
-      expect(await world.sim.settle(download(session))).toBe(MB);
+      expect(await fixture.sim.settle(download(session))).toBe(MB);
     },
   );
 
   test('both ends at once', async () => {
     const session = await relayed();
     const done = download(session);
-    await world.sim.run(150);
-    for (const party of [device, client]) world.sim.rebind(hostOf(party), 'address');
-    expect(await world.sim.settle(done)).toBe(MB);
+    await fixture.sim.run(150);
+    for (const peer of [device, client]) fixture.sim.rebind(peer.environment, 'address');
+    expect(await fixture.sim.settle(done)).toBe(MB);
     expect(session.isOpen).toBe(true);
   });
 
   test('again and again, and an idle session in between', async () => {
     const session = await relayed();
     for (let i = 0; i < 5; i++) {
-      world.sim.rebind(hostOf(device), 'port');
-      world.sim.rebind(hostOf(client), 'address');
-      await world.sim.run(2 * KEEP_ALIVE);
-      expect(await world.sim.settle(download(session, 1000))).toBe(1000);
+      fixture.sim.rebind(device.environment, 'port');
+      fixture.sim.rebind(client.environment, 'address');
+      await fixture.sim.run(2 * KEEP_ALIVE);
+      expect(await fixture.sim.settle(download(session, 1000))).toBe(1000);
     }
-    expect(world.station.stats()).toMatchObject({ routes: 1, sessions: 2, failures: 0 });
+    expect(station.basestation.stats()).toMatchObject({ routes: 1, sessions: 2, failures: 0 });
   });
 });
 
@@ -120,23 +123,23 @@ test('all sessions over one channel move with it, and the table stays as large a
   const sessions = [await relayed(), await relayed(), await relayed()];
   const packets = fromStation();
   await timeWith(device, 'address', () => Promise.all(sessions.map((session) => download(session))));
-  const moved = [...new Set(packets.filter(({ to }) => to === 'party1').map(({ destination }) => destination.address))];
+  const moved = [...new Set(packets.filter(({ to }) => to === device.environment.name).map(({ destination }) => destination.address))];
   expect(moved).toHaveLength(2);
   expect(sessions.map((session) => session.isOpen)).toEqual([true, true, true]);
-  expect(world.station.stats()).toMatchObject({ routes: 3, unknown: 0, failures: 0 });
+  expect(station.basestation.stats()).toMatchObject({ routes: 3, unknown: 0, failures: 0 });
   expect(device.host.relayedOver(device.channel)).toBe(3);
 });
 
 test('a channel that its end moves on purpose takes its routes along, at both sides of it', async () => {
   const session = await relayed();
-  const [, other] = world.sim.addressesOf('station');
+  const [, other] = fixture.sim.addressesOf('station');
   const packets = fromStation();
   const done = download(session);
-  await world.sim.run(100);
-  expect(client.channel.migrate(client.host.sockets[0]!.path(other!, PORT))).toBe(true);
-  expect(await world.sim.settle(done)).toBe(MB);
-  expect(session.path).toMatchObject({ kind: 'route', address: other, port: PORT });
-  const toClient = packets.filter(({ to, data }) => to === 'party2' && data[0] === PacketType.ROUTE);
+  await fixture.sim.run(100);
+  expect(client.channel.migrate(client.host.sockets[0]!.path(other!, STATION_PORT))).toBe(true);
+  expect(await fixture.sim.settle(done)).toBe(MB);
+  expect(session.path).toMatchObject({ kind: 'route', address: other, port: STATION_PORT });
+  const toClient = packets.filter(({ to, data }) => to === client.environment.name && data[0] === PacketType.ROUTE);
   const last = toClient.slice(-100);
   expect(last.every(({ source }) => source.address === other)).toBe(true);
   expect(await timeWith(device, 'port', () => download(session))).toBeLessThan(1_000 + SOON);
@@ -145,24 +148,24 @@ test('a channel that its end moves on purpose takes its routes along, at both si
 test('until the new address has answered, what is for the end goes to the one before', async () => {
   const session = await relayed();
   const packets = fromStation();
-  const before = hostOf(device).addresses;
-  world.sim.rebind(hostOf(device), 'address');
+  const before = device.environment.addresses;
+  fixture.sim.rebind(device.environment, 'address');
   // The channel comes from its new address; the station's challenge is lost, and the answer with it.
-  world.sim.onPacket = (packet) => {
+  fixture.sim.onPacket = (packet) => {
     if (packet.from !== 'station') return undefined;
     packets.push(packet);
-    return before.includes(packet.destination.address) || packet.to !== 'party1' ? undefined : 'drop';
+    return before.includes(packet.destination.address) || packet.to !== device.environment.name ? undefined : 'drop';
   };
   device.channel.ping();
   const request = session.request({ method: 'GET', path: '/x' });
-  await world.sim.run(1_000);
-  const toDevice = packets.filter(({ to }) => to === 'party1');
+  await fixture.sim.run(1_000);
+  const toDevice = packets.filter(({ to }) => to === device.environment.name);
   const away = toDevice.filter(({ destination }) => !before.includes(destination.address));
   expect(away.length).toBeGreaterThan(0);
   expect(away.filter(({ data }) => data[0] === PacketType.ROUTE)).toEqual([]);
   expect(toDevice.filter(({ data }) => data[0] === PacketType.ROUTE).length).toBeGreaterThan(0);
-  world.sim.onPacket = undefined;
-  expect((await world.sim.settle(request)).status).toBe(404);
+  fixture.sim.onPacket = undefined;
+  expect((await fixture.sim.settle(request)).status).toBe(404);
 });
 
 describe('an attacker elsewhere moves no route', () => {
@@ -170,52 +173,52 @@ describe('an attacker elsewhere moves no route', () => {
     const session = await relayed();
     const random = new Random('forger');
     const seen = new Map<string, Uint8Array>();
-    world.sim.onPacket = (packet) => {
+    fixture.sim.onPacket = (packet) => {
       if (packet.to === 'station') seen.set(`${packet.from} ${packet.data[0]! & 0xd8}`, packet.data.slice(0, 30));
       return undefined;
     };
-    for (const party of [device, client]) party.channel.ping();
-    await world.sim.settle(download(session, 100));
+    for (const peer of [device, client]) peer.channel.ping();
+    await fixture.sim.settle(download(session, 100));
     expect(seen.size).toBe(4);
     const packets = fromStation();
-    const { wrongPath } = world.station.stats();
+    const { wrongPath } = station.basestation.stats();
     const done = download(session);
-    const station = { address: stationAddress(world), port: PORT };
+    const target = { address: station.address, port: STATION_PORT };
     for (let i = 0; i < 500; i++) {
-      for (const head of seen.values()) world.sim.inject(ATTACKER, station, Uint8Array.from([...head, ...random.bytes(50)]));
-      await world.sim.run(1);
+      for (const head of seen.values()) fixture.sim.inject(ATTACKER, target, Uint8Array.from([...head, ...random.bytes(50)]));
+      await fixture.sim.run(1);
     }
-    expect(await world.sim.settle(done)).toBe(MB);
+    expect(await fixture.sim.settle(done)).toBe(MB);
     expect(wentTo(packets, ATTACKER)).toEqual([]);
-    await world.sim.run(100);
-    expect(world.station.stats().wrongPath! - wrongPath!).toBe(1_000);
-    expect(world.station.stats()).toMatchObject({ routes: 1, failures: 0 });
+    await fixture.sim.run(100);
+    expect(station.basestation.stats().wrongPath! - wrongPath!).toBe(1_000);
+    expect(station.basestation.stats()).toMatchObject({ routes: 1, failures: 0 });
   });
 
   test('with copies of true packets that overtake them, and the same once more', async () => {
     const session = await relayed();
     const packets = fromStation();
-    const station = { address: stationAddress(world), port: PORT };
+    const target = { address: station.address, port: STATION_PORT };
     let copied = 0;
-    world.sim.onPacket = (packet) => {
+    fixture.sim.onPacket = (packet) => {
       if (packet.from === 'station') packets.push(packet);
       if (packet.to !== 'station' || packet.source.address === ATTACKER.address) return undefined;
       copied++;
-      for (let i = 0; i < 2; i++) world.sim.inject(ATTACKER, station, packet.data);
+      for (let i = 0; i < 2; i++) fixture.sim.inject(ATTACKER, target, packet.data);
       return undefined;
     };
     const done = download(session);
     for (let i = 0; i < 50; i++) {
-      for (const party of [device, client]) party.channel.ping();
-      await world.sim.run(100);
+      for (const peer of [device, client]) peer.channel.ping();
+      await fixture.sim.run(100);
     }
-    expect(await world.sim.settle(done)).toBe(MB);
+    expect(await fixture.sim.settle(done)).toBe(MB);
     expect(copied).toBeGreaterThan(500);
     // The channels did follow, for as long as nobody had answered there; the routes did not.
     const stolen = wentTo(packets, ATTACKER);
     expect(stolen.length).toBeGreaterThan(0);
     expect(stolen.filter(({ data }) => data[0] === PacketType.ROUTE)).toEqual([]);
-    expect(world.station.stats()).toMatchObject({ routes: 1, failures: 0 });
+    expect(station.basestation.stats()).toMatchObject({ routes: 1, failures: 0 });
     expect([session.isOpen, device.channel.isOpen, client.channel.isOpen]).toEqual([true, true, true]);
   });
 });

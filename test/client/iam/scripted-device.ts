@@ -1,12 +1,14 @@
-/** A device that answers every request below /iam with what the test says, and clients connected to it, in virtual time. */
+/** A raw device that answers every request below /iam with what the test says, and a client connected to it, in virtual time. */
 import { type Connection, IamUtil } from '../../../client/node.ts';
 import { type CborValue, decode, encode } from '../../../protocol/cbor/index.ts';
 import { type CoapMethod, type CoapReply, Router, textReply } from '../../../protocol/coap/index.ts';
-import { Host } from '../../../transport/host/index.ts';
+import { loadExchange } from '../../../protocol/password/index.ts';
 import type { Session } from '../../../transport/session/index.ts';
-import { ids, PasswordScene } from '../../device/password/scene.ts';
+import { withCheapScrypt } from '../../support/cheap-scrypt.ts';
+import { DEVICE_PORT, ids } from '../../support/fixture/identifiers.ts';
+import { SimulatedFixture } from '../../support/fixture/simulated.ts';
 
-const PORT = 5592;
+const MACHINE = 'scripted';
 const patterns = [
   '/iam/pairing',
   '/iam/pairing/{mode}',
@@ -29,28 +31,29 @@ export type Line = string;
 /** Answers in their order, the last one for good. A number is a status, of an error with the text "said so". */
 export type Given = CoapReply | number | (CoapReply | number)[];
 
-export class IamScene {
-  readonly scene: PasswordScene;
+export class ScriptedDevice {
+  readonly fixture = new SimulatedFixture({ link: { delay: 5 } });
   readonly connection: Connection;
   readonly iam: IamUtil;
   /** What was asked, with bodies decoded, oldest first. */
   readonly asked: [Line, unknown?][] = [];
   readonly #answers = new Map<Line, CoapReply[]>();
 
-  static async make(answers: Readonly<Record<Line, Given>> = {}): Promise<IamScene> {
-    const scene = await PasswordScene.make();
-    const connection = scene.connection('strange', PORT);
-    const made = new IamScene(scene, connection);
+  /** With a client connected to it. */
+  static async make(answers: Readonly<Record<Line, Given>> = {}): Promise<ScriptedDevice> {
+    // At the first login it would take real time, which virtual time does not wait for.
+    await loadExchange();
+    const made = new ScriptedDevice();
     for (const [line, given] of Object.entries(answers)) made.answers(line, given);
-    await made.#listen();
-    await scene.sim.settle(connection.connect());
+    await made.fixture.raw.device({ machine: MACHINE, router: made.#router() });
+    await made.settle(made.connection.connect());
     return made;
   }
 
-  private constructor(scene: PasswordScene, connection: Connection) {
-    this.scene = scene;
-    this.connection = connection;
-    this.iam = new IamUtil(connection);
+  private constructor() {
+    const client = this.fixture.client(withCheapScrypt(this.fixture.host('client')));
+    this.connection = this.fixture.directConnection(MACHINE, DEVICE_PORT, { ProductId: ids.productId, DeviceId: ids.deviceId }, client);
+    this.iam = new IamUtil(this.connection);
   }
 
   /** From now on; lines without an answer are 4.04. */
@@ -60,7 +63,7 @@ export class IamScene {
 
   /** What the promise resolves with, or the code of its error. */
   async outcome(promise: Promise<unknown>): Promise<unknown> {
-    return this.scene.sim.settle(promise.catch((error: { code: string }) => error.code));
+    return this.settle(promise.catch((error: { code: string }) => error.code));
   }
 
   /** The error the promise rejects with. */
@@ -69,20 +72,19 @@ export class IamScene {
       () => Promise.reject(new Error('it did not fail')),
       (error) => error,
     );
-    return this.scene.sim.settle(failed);
+    return this.settle(failed);
   }
 
-  async #listen(): Promise<void> {
-    const environment = this.scene.environment('strange');
+  settle<T>(promise: Promise<T>): Promise<T> {
+    return this.fixture.settle(promise);
+  }
+
+  #router(): Router<Session> {
     const router = new Router<Session>();
     for (const pattern of patterns) {
       for (const method of ['GET', 'POST', 'PUT', 'DELETE'] as const) router.on(method, pattern, (request) => this.#answer(request));
     }
-    const responder = () => [`device:${ids.productId}.${ids.deviceId}`];
-    const info = { ProductId: ids.productId, DeviceId: ids.deviceId };
-    const config = { identity: environment.crypto.generateKey(), binds: [{ port: PORT }], responder, info, router };
-    const host = await this.scene.sim.settle(Host.open(environment, config));
-    this.scene.ends(() => host.close());
+    return router;
   }
 
   #answer({ method, path, payload }: { method: CoapMethod; path: string; payload: Uint8Array }): CoapReply {
@@ -90,10 +92,6 @@ export class IamScene {
     this.asked.push(payload.length === 0 ? [line] : [line, decode(payload)]);
     const answers = this.#answers.get(line) ?? [];
     return (answers.length > 1 ? answers.shift() : answers[0]) ?? textReply(404, 'no route');
-  }
-
-  close(): Promise<void> {
-    return this.scene.close();
   }
 }
 

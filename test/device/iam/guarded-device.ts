@@ -3,42 +3,48 @@ import { type Connection, type ConnectionOptions, SvcClient } from '../../../cli
 import { createIamSecrets, Device, defaultConfiguration, Iam, type IamOptions } from '../../../device/index.ts';
 import { type CborValue, decode, encode } from '../../../protocol/cbor/index.ts';
 import { loadExchange } from '../../../protocol/password/index.ts';
-import { type DeviceUnderTest, ids, Scene } from '../../client/scene.ts';
 import { withCheapScrypt } from '../../support/cheap-scrypt.ts';
+import { ids } from '../../support/fixture/identifiers.ts';
+import type { DeviceUnderTest } from '../../support/fixture/products.ts';
+import { SimulatedFixture } from '../../support/fixture/simulated.ts';
+import type { StationUnderTest } from '../../support/fixture/station.ts';
 import { stateOf } from './model.ts';
 
 const HOST = 'thermostat';
 /** Device and clients are in one network; the base station is far from it. */
 export const address = (number: number): string => `192.168.7.${number}/24`;
 
-export class IamScene {
-  readonly scene: Scene;
+export class GuardedDevice {
+  readonly fixture: SimulatedFixture;
+  readonly station: StationUnderTest;
   readonly iam: Iam;
   readonly under: DeviceUnderTest;
   #clients = 0;
 
   /** Not yet started, nor under access control. */
-  static async make(options: Partial<IamOptions> = {}, registered = true): Promise<IamScene> {
+  static async make(options: Partial<IamOptions> = {}, registered = true): Promise<GuardedDevice> {
     // At the first login it would take real time, which virtual time does not wait for.
     await loadExchange();
-    const scene = await Scene.make();
-    const environment = withCheapScrypt(scene.world.sim.host(HOST, { addresses: [address(1)] }));
+    const fixture = new SimulatedFixture();
+    const station = await fixture.station();
+    const environment = withCheapScrypt(fixture.host(HOST, { machine: HOST, addresses: [address(1)] }));
     const privateKey = new Device({ environment }).createPrivateKey();
     const secrets = createIamSecrets(privateKey, environment.crypto);
     const iam = new Iam({ configuration: defaultConfiguration(), state: stateOf(), secrets, ...options });
-    const under = await scene.device({ environment, privateKey, registered });
-    return new IamScene(scene, iam, under);
+    const under = await fixture.device({ environment, privateKey, registered });
+    return new GuardedDevice(fixture, station, iam, under);
   }
 
   /** Started and attached. */
-  static async attached(options: Partial<IamOptions> = {}): Promise<IamScene> {
-    const made = await IamScene.make(options);
+  static async attached(options: Partial<IamOptions> = {}): Promise<GuardedDevice> {
+    const made = await GuardedDevice.make(options);
     await made.attach();
     return made;
   }
 
-  private constructor(scene: Scene, iam: Iam, under: DeviceUnderTest) {
-    this.scene = scene;
+  private constructor(fixture: SimulatedFixture, station: StationUnderTest, iam: Iam, under: DeviceUnderTest) {
+    this.fixture = fixture;
+    this.station = station;
     this.iam = iam;
     this.under = under;
   }
@@ -46,8 +52,8 @@ export class IamScene {
   /** Puts the device under access control, starts it and waits until it is attached. */
   async attach(): Promise<void> {
     this.device.setIam(this.iam);
-    await this.scene.start(this.under);
-    await this.scene.until(this.under, 'ATTACHED');
+    await this.fixture.start(this.under);
+    await this.fixture.until(this.under, 'ATTACHED');
   }
 
   get device(): Device {
@@ -56,29 +62,20 @@ export class IamScene {
 
   /** A client's private key, as PEM. */
   key(): string {
-    return SvcClient.create({ environment: this.scene.world.sim.host(`key${++this.#clients}`) }).createPrivateKey();
+    return SvcClient.create({ environment: this.fixture.host('key') }).createPrivateKey();
   }
 
   /** Through the base station. */
   async relayed(options: ConnectionOptions = {}): Promise<Connection> {
-    const connection = this.scene.connection({ Local: false, ...options }, this.#client());
+    const connection = this.fixture.connection({ Local: false, ...options }, this.#client());
     await this.#connect(connection);
     return connection;
   }
 
   /** Straight to the device, over its local port. */
-  async direct({ PrivateKey, ...options }: ConnectionOptions = {}): Promise<Connection> {
-    const client = this.#client();
-    const connection = client.createConnection();
-    connection.updateOptions({
-      PrivateKey: PrivateKey ?? client.createPrivateKey(),
-      ProductId: ids.productId,
-      DeviceId: ids.deviceId,
-      ...options,
-    });
-    connection.enableDirectCandidates();
-    connection.addDirectCandidate(HOST, this.device.localPort);
-    connection.endOfDirectCandidates();
+  async direct(options: ConnectionOptions = {}): Promise<Connection> {
+    const to = { ProductId: ids.productId, DeviceId: ids.deviceId, ...options };
+    const connection = this.fixture.directConnection(HOST, this.device.localPort, to, this.#client());
     await this.#connect(connection);
     return connection;
   }
@@ -87,39 +84,35 @@ export class IamScene {
   async request(connection: Connection, method: string, path: string, body?: CborValue): Promise<number> {
     const coap = connection.createCoap(method, path);
     if (body !== undefined) coap.setRequestPayload(60, encode(body));
-    await this.scene.settle(coap.execute());
+    await this.fixture.settle(coap.execute());
     return coap.getResponseStatusCode();
   }
 
   /** Name of the user the connection acts as; null for nobody. */
   async me(connection: Connection): Promise<string | null> {
     const coap = connection.createCoap('GET', '/iam/me');
-    await this.scene.settle(coap.execute());
+    await this.fixture.settle(coap.execute());
     if (coap.getResponseStatusCode() === 404) return null;
     return (decode(coap.getResponsePayload()) as { Username: string }).Username;
   }
 
   /** OK, or the code of the error a login ends with. */
   login(connection: Connection, username: string, password: string): Promise<string> {
-    return this.scene.code(connection.passwordAuthenticate(username, password));
+    return this.fixture.code(connection.passwordAuthenticate(username, password));
   }
 
   /** Virtual milliseconds pass. */
   async pass(milliseconds: number): Promise<void> {
-    await this.scene.world.sim.run(milliseconds);
+    await this.fixture.sim.run(milliseconds);
   }
 
   settle<T>(promise: Promise<T>): Promise<T> {
-    return this.scene.settle(promise);
-  }
-
-  close(): Promise<void> {
-    return this.scene.close();
+    return this.fixture.settle(promise);
   }
 
   #client(): SvcClient {
     const number = ++this.#clients;
-    return this.scene.client(withCheapScrypt(this.scene.world.sim.host(`app${number}`, { addresses: [address(number + 1)] })));
+    return this.fixture.client(withCheapScrypt(this.fixture.host('app', { addresses: [address(number + 1)] })));
   }
 
   async #connect(connection: Connection): Promise<void> {

@@ -2,7 +2,7 @@
 import { generate, type NamedOption, type OptionName, type Packet, type ParsedPacket, parse } from 'coap-packet';
 import type { BoundSocket } from '../../transport/environment.ts';
 import type { SimulatedHost } from '../../transport/sim/index.ts';
-import type { SimulatedFixture } from '../support/fixture/simulated.ts';
+import type { ProductFixture } from '../support/fixture/products.ts';
 
 /** Value of a Block option. */
 export function block(number: number, more: boolean, exponent: number): Buffer {
@@ -21,19 +21,19 @@ export function option(packet: ParsedPacket | undefined, name: string): string[]
 
 export class Tool {
   readonly received: ParsedPacket[] = [];
-  readonly #fixture: SimulatedFixture;
+  readonly #fixture: ProductFixture;
   readonly #socket: BoundSocket;
   readonly #address: string;
   readonly #port: number;
   #id = 100;
 
-  static async open(fixture: SimulatedFixture, host: SimulatedHost, address: string, port: number): Promise<Tool> {
+  static async open(fixture: ProductFixture, host: SimulatedHost, address: string, port: number): Promise<Tool> {
     const received: ParsedPacket[] = [];
     const socket = await host.network.bind({ port: 0, receive: (bytes) => received.push(parse(Buffer.from(bytes))) });
     return new Tool(fixture, socket, address, port, received);
   }
 
-  private constructor(fixture: SimulatedFixture, socket: BoundSocket, address: string, port: number, received: ParsedPacket[]) {
+  private constructor(fixture: ProductFixture, socket: BoundSocket, address: string, port: number, received: ParsedPacket[]) {
     this.#fixture = fixture;
     this.#socket = socket;
     this.#address = address;

@@ -3,13 +3,13 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { type Connection, Gateway, type GatewayOptions, type SvcClient } from '../../client/node.ts';
 import type { CoapResource, Device, DeviceCoapRequest } from '../../device/index.ts';
 import type { SimulatedHost } from '../../transport/sim/index.ts';
-import type { DeviceUnderTest } from '../support/fixture/products.ts';
-import { SimulatedFixture } from '../support/fixture/simulated.ts';
+import type { DeviceUnderTest } from '../support/fixture/devices-and-clients.ts';
+import { ProductFixture } from '../support/fixture/products.ts';
 import { block, option, path, Tool } from './gateway-tool.ts';
 
 const LOOPBACK = '127.0.0.1';
 
-let fixture: SimulatedFixture;
+let fixture: ProductFixture;
 let under: DeviceUnderTest;
 let device: Device;
 let host: SimulatedHost;
@@ -19,7 +19,7 @@ let tool: Tool;
 let states: string[];
 
 beforeEach(async () => {
-  fixture = new SimulatedFixture();
+  fixture = new ProductFixture();
   await fixture.station({ connectsPerDevice: 1000, connectsPerAddress: 1000 });
   under = await fixture.attached();
   ({ device } = under);

@@ -3,13 +3,13 @@ import { beforeEach, expect, test } from 'vitest';
 import { Device } from '../../device/index.ts';
 import { hashSecret } from '../../server/storage/secrets.ts';
 import { ids, SCT, SERVER_URL } from '../support/fixture/identifiers.ts';
-import { SimulatedFixture } from '../support/fixture/simulated.ts';
+import { ProductFixture } from '../support/fixture/products.ts';
 import type { StationUnderTest } from '../support/fixture/station.ts';
 
-let fixture: SimulatedFixture;
+let fixture: ProductFixture;
 let station: StationUnderTest;
 beforeEach(async () => {
-  fixture = new SimulatedFixture();
+  fixture = new ProductFixture();
   station = await fixture.station();
 });
 

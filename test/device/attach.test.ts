@@ -2,13 +2,13 @@
 import { beforeEach, describe, expect, test } from 'vitest';
 import { hashSecret } from '../../server/storage/secrets.ts';
 import { ids, SCT } from '../support/fixture/identifiers.ts';
-import { SimulatedFixture } from '../support/fixture/simulated.ts';
+import { ProductFixture } from '../support/fixture/products.ts';
 import type { StationUnderTest } from '../support/fixture/station.ts';
 
-let fixture: SimulatedFixture;
+let fixture: ProductFixture;
 let station: StationUnderTest;
 beforeEach(async () => {
-  fixture = new SimulatedFixture();
+  fixture = new ProductFixture();
   station = await fixture.station();
 });
 
@@ -95,7 +95,7 @@ describe('after the base station went away', () => {
   });
 
   test('killed: noticed by Reset at the next keep-alive of the attach answer, attached again at most 5 s after it is back', async () => {
-    fixture = new SimulatedFixture();
+    fixture = new ProductFixture();
     station = await fixture.station({ keepAlive: { interval: 1_000, retryInterval: 500, maxRetries: 10 } });
     const under = await fixture.attached();
     station.kill();
@@ -110,7 +110,7 @@ describe('after the base station went away', () => {
   test('the newest device with an identity wins, the other waits a minute', async () => {
     const first = await fixture.device();
     const privateKey = first.device.createPrivateKey();
-    fixture = new SimulatedFixture();
+    fixture = new ProductFixture();
     station = await fixture.station();
     const old = await fixture.attached({ privateKey });
     const next = await fixture.device({ privateKey, registered: false });

@@ -3,13 +3,13 @@ import { beforeEach, expect, test } from 'vitest';
 import type { Core } from '../../bindings/index.ts';
 import { LocalError } from '../../protocol/errors/index.ts';
 import { ids } from '../support/fixture/identifiers.ts';
-import { SimulatedFixture } from '../support/fixture/simulated.ts';
+import { ProductFixture } from '../support/fixture/products.ts';
 import type { StationUnderTest } from '../support/fixture/station.ts';
 
-let fixture: SimulatedFixture;
+let fixture: ProductFixture;
 let station: StationUnderTest;
 beforeEach(async () => {
-  fixture = new SimulatedFixture();
+  fixture = new ProductFixture();
   station = await fixture.station();
 });
 

@@ -2,12 +2,12 @@
 import { expect, test } from 'vitest';
 import type { Connection } from '../../client/node.ts';
 import { SCT } from '../support/fixture/identifiers.ts';
-import { SimulatedFixture } from '../support/fixture/simulated.ts';
+import { ProductFixture } from '../support/fixture/products.ts';
 
-let fixture: SimulatedFixture;
+let fixture: ProductFixture;
 
 test('connections: raised and lowered, the one above is told so', async () => {
-  fixture = new SimulatedFixture();
+  fixture = new ProductFixture();
   await fixture.station({ connectsPerDevice: 1000, connectsPerAddress: 1000 });
   const under = await fixture.device();
   under.device.limitConnections(2);
@@ -33,7 +33,7 @@ test('connections: raised and lowered, the one above is told so', async () => {
 });
 
 test('handshakes begun through the base station: above the limit 4.29 with a time to wait', async () => {
-  fixture = new SimulatedFixture();
+  fixture = new ProductFixture();
   await fixture.station({ connectsPerDevice: 1000, connectsPerAddress: 1000 });
   await fixture.attached();
   const peer = await fixture.raw.client();
@@ -49,7 +49,7 @@ test('handshakes begun through the base station: above the limit 4.29 with a tim
 });
 
 test('stream segments: raised and lowered while streams run, which wait and lose nothing', async () => {
-  fixture = new SimulatedFixture();
+  fixture = new ProductFixture();
   await fixture.station();
   const under = await fixture.device();
   under.device.limitStreamSegments(16);

@@ -4,7 +4,7 @@ import { Device, type DeviceLogMessage, LogSeverity, logSeverityAsString } from 
 import { DeviceLog, stdOutCallback } from '../../device/log.ts';
 import { silentLog } from '../../transport/environment.ts';
 import { nodeEnvironment } from '../../transport/node/index.ts';
-import { SimulatedFixture } from '../support/fixture/simulated.ts';
+import { ProductFixture } from '../support/fixture/products.ts';
 
 /** A log with all that arrived under it and at its callback. */
 function logOfTests() {
@@ -70,7 +70,7 @@ describe('the callback', () => {
   });
 
   test('hears of its device alone, until it is taken away', async () => {
-    const fixture = new SimulatedFixture();
+    const fixture = new ProductFixture();
     await fixture.station();
     const [one, other] = [await fixture.device(), await fixture.device({ deviceId: 'de-other' })];
     const messages: DeviceLogMessage[] = [];

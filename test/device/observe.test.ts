@@ -2,12 +2,12 @@
 import { beforeEach, describe, expect, test } from 'vitest';
 import type { CoapObserver, CoapResponse, Connection, SvcError } from '../../client/node.ts';
 import type { CoapHandler, CoapResource, Device } from '../../device/index.ts';
-import { SimulatedFixture } from '../support/fixture/simulated.ts';
+import { ProductFixture } from '../support/fixture/products.ts';
 
-let fixture: SimulatedFixture;
+let fixture: ProductFixture;
 let device: Device;
 beforeEach(async () => {
-  fixture = new SimulatedFixture();
+  fixture = new ProductFixture();
   await fixture.station();
   ({ device } = await fixture.attached());
 });

@@ -6,8 +6,8 @@ import { ServerConnectTokens } from '../../device/tokens.ts';
 import { encode } from '../../protocol/cbor/index.ts';
 import { Router, Status } from '../../protocol/coap/index.ts';
 import { CONTENT_FORMAT_CBOR, DevicePath } from '../../protocol/control/index.ts';
-import { Host } from '../../transport/host/index.ts';
 import type { Session } from '../../transport/session/index.ts';
+import { SessionFixture } from '../support/fixture/sessions.ts';
 import { nativeSimulation } from '../support/simulation.ts';
 import { openStation } from '../transport/session/support.ts';
 
@@ -19,9 +19,7 @@ async function attached(address: unknown) {
     .on('POST', DevicePath.ATTACH, () => ({ status: Status.CREATED, contentFormat: CONTENT_FORMAT_CBOR, payload }))
     .on('PUT', DevicePath.SCT, () => ({ status: Status.CREATED }));
   const station = await openStation(simulation, 'station', '10.0.0.9', { router });
-  const environment = simulation.host('device', { addresses: ['10.0.0.1/24'] });
-  const identity = environment.crypto.generateKey();
-  const host = await simulation.settle(Host.open(environment, { identity, binds: [{ port: 0 }] }));
+  const { environment, host } = await new SessionFixture({ sim: simulation }).client({ machine: 'device', addresses: ['10.0.0.1/24'] });
   const events: DeviceEvent[] = [];
   const seen: unknown[] = [];
   const attacher = new Attacher({

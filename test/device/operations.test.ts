@@ -21,11 +21,11 @@ import {
   type SessionStream,
 } from '../../device/index.ts';
 import { STATION_PORT } from '../support/fixture/identifiers.ts';
-import { SimulatedFixture } from '../support/fixture/simulated.ts';
+import { ProductFixture } from '../support/fixture/products.ts';
 
-let fixture: SimulatedFixture;
+let fixture: ProductFixture;
 beforeEach(async () => {
-  fixture = new SimulatedFixture();
+  fixture = new ProductFixture();
   await fixture.station();
 });
 

@@ -5,16 +5,16 @@ import { RemoteError } from '../../protocol/errors/index.ts';
 import type { HttpAnswer } from '../../server/index.ts';
 import { serviceRecord } from '../../server/storage/sealing.ts';
 import { addProvider, http, PROJECT } from '../server/station/provider.ts';
-import { SimulatedFixture } from '../support/fixture/simulated.ts';
+import { ProductFixture } from '../support/fixture/products.ts';
 import type { StationUnderTest } from '../support/fixture/station.ts';
 
 const created = '2026-01-02T03:04:05.678Z';
-let fixture: SimulatedFixture;
+let fixture: ProductFixture;
 let station: StationUnderTest;
 let answer: () => HttpAnswer | Promise<HttpAnswer>;
 
 beforeEach(async () => {
-  fixture = new SimulatedFixture();
+  fixture = new ProductFixture();
   station = await fixture.station();
   await addProvider(station, () => answer());
   const service = {

@@ -6,13 +6,13 @@ import { type Network, silentLog } from '../../../transport/environment.ts';
 import type { Host } from '../../../transport/host/index.ts';
 import { nodeEnvironment } from '../../../transport/node/index.ts';
 import type { Session } from '../../../transport/session/index.ts';
+import type { DeviceUnderTest } from '../../support/fixture/devices-and-clients.ts';
 import { ids } from '../../support/fixture/identifiers.ts';
-import type { DeviceUnderTest } from '../../support/fixture/products.ts';
-import { SimulatedFixture } from '../../support/fixture/simulated.ts';
+import { ProductFixture } from '../../support/fixture/products.ts';
 
-let fixture: SimulatedFixture;
+let fixture: ProductFixture;
 beforeEach(async () => {
-  fixture = new SimulatedFixture();
+  fixture = new ProductFixture();
   await fixture.station();
 });
 

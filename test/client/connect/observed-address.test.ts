@@ -6,9 +6,9 @@ import { encode } from '../../../protocol/cbor/index.ts';
 import { Router, Status } from '../../../protocol/coap/index.ts';
 import { ClientPath, CONTENT_FORMAT_CBOR } from '../../../protocol/control/index.ts';
 import { asSvcError } from '../../../protocol/errors/index.ts';
-import { Host } from '../../../transport/host/index.ts';
 import type { Session } from '../../../transport/session/index.ts';
 import { StationConnector } from '../../../transport/station/index.ts';
+import { SessionFixture } from '../../support/fixture/sessions.ts';
 import { nativeSimulation } from '../../support/simulation.ts';
 import { openStation } from '../../transport/session/support.ts';
 
@@ -23,9 +23,7 @@ async function connected(address: unknown): Promise<{ code: string; channel: Ses
     payload,
   }));
   const station = await openStation(simulation, 'station', '10.0.0.9', { router });
-  const environment = simulation.host('client', { addresses: ['10.0.0.2/24'] });
-  const identity = environment.crypto.generateKey();
-  const host = await simulation.settle(Host.open(environment, { identity, binds: [{ port: 0 }] }));
+  const { host } = await new SessionFixture({ sim: simulation }).client({ machine: 'client', addresses: ['10.0.0.2/24'] });
   const connector = new StationConnector({ host, station: station.address });
   const options = effectiveOptions({ ProductId: 'pr-a', DeviceId: 'de-a', ServerConnectToken: 'token' });
   const connecting = connectRemote(host, connector, options, { name: 'device', signal: new AbortController().signal });

@@ -3,13 +3,13 @@ import { beforeEach, describe, expect, test } from 'vitest';
 import { type ConnectionEvent, ContentFormat, type Log, NoChannelsError, SvcClient } from '../../../client/node.ts';
 import { silentLog, withLog } from '../../../transport/environment.ts';
 import { ids, SCT } from '../../support/fixture/identifiers.ts';
-import { SimulatedFixture } from '../../support/fixture/simulated.ts';
+import { ProductFixture } from '../../support/fixture/products.ts';
 import type { StationUnderTest } from '../../support/fixture/station.ts';
 
-let fixture: SimulatedFixture;
+let fixture: ProductFixture;
 let station: StationUnderTest;
 beforeEach(async () => {
-  fixture = new SimulatedFixture();
+  fixture = new ProductFixture();
   station = await fixture.station();
 });
 
@@ -99,7 +99,7 @@ describe('connect', () => {
   });
 
   test('a base station that is full is CONNECTION_REFUSED, and not blamed on the device', async () => {
-    fixture = new SimulatedFixture();
+    fixture = new ProductFixture();
     station = await fixture.station({ connections: 1 });
     await fixture.attached();
     const error = await fixture.settle(

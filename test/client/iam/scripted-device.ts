@@ -6,7 +6,7 @@ import { loadExchange } from '../../../protocol/password/index.ts';
 import type { Session } from '../../../transport/session/index.ts';
 import { withCheapScrypt } from '../../support/cheap-scrypt.ts';
 import { DEVICE_PORT, ids } from '../../support/fixture/identifiers.ts';
-import { SimulatedFixture } from '../../support/fixture/simulated.ts';
+import { ProductFixture } from '../../support/fixture/products.ts';
 
 const MACHINE = 'scripted';
 const patterns = [
@@ -32,7 +32,7 @@ export type Line = string;
 export type Given = CoapReply | number | (CoapReply | number)[];
 
 export class ScriptedDevice {
-  readonly fixture = new SimulatedFixture({ link: { delay: 5 } });
+  readonly fixture = new ProductFixture({ link: { delay: 5 } });
   readonly connection: Connection;
   readonly iam: IamUtil;
   /** What was asked, with bodies decoded, oldest first. */

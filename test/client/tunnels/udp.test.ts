@@ -5,13 +5,13 @@ import type { AuthorizationRequest } from '../../../device/index.ts';
 import type { BoundSocket } from '../../../transport/environment.ts';
 import { bindError } from '../../../transport/node/udp-errors.ts';
 import type { SimulatedHost } from '../../../transport/sim/index.ts';
-import type { DeviceUnderTest } from '../../support/fixture/products.ts';
-import { SimulatedFixture } from '../../support/fixture/simulated.ts';
+import type { DeviceUnderTest } from '../../support/fixture/devices-and-clients.ts';
+import { ProductFixture } from '../../support/fixture/products.ts';
 
 const PORT = 53;
 const MINUTE = 60_000;
 
-let fixture: SimulatedFixture;
+let fixture: ProductFixture;
 let under: DeviceUnderTest;
 let phone: SimulatedHost;
 let client: SvcClient;
@@ -21,7 +21,7 @@ let verdict: boolean;
 let served: { port: number; text: string }[];
 
 beforeEach(async () => {
-  fixture = new SimulatedFixture();
+  fixture = new ProductFixture();
   await fixture.station();
   under = await fixture.attached();
   phone = fixture.sim.host('phone');

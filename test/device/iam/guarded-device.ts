@@ -4,9 +4,9 @@ import { createIamSecrets, Device, defaultConfiguration, Iam, type IamOptions } 
 import { type CborValue, decode, encode } from '../../../protocol/cbor/index.ts';
 import { loadExchange } from '../../../protocol/password/index.ts';
 import { withCheapScrypt } from '../../support/cheap-scrypt.ts';
+import type { DeviceUnderTest } from '../../support/fixture/devices-and-clients.ts';
 import { ids } from '../../support/fixture/identifiers.ts';
-import type { DeviceUnderTest } from '../../support/fixture/products.ts';
-import { SimulatedFixture } from '../../support/fixture/simulated.ts';
+import { ProductFixture } from '../../support/fixture/products.ts';
 import type { StationUnderTest } from '../../support/fixture/station.ts';
 import { stateOf } from './model.ts';
 
@@ -15,7 +15,7 @@ const HOST = 'thermostat';
 export const address = (number: number): string => `192.168.7.${number}/24`;
 
 export class GuardedDevice {
-  readonly fixture: SimulatedFixture;
+  readonly fixture: ProductFixture;
   readonly station: StationUnderTest;
   readonly iam: Iam;
   readonly under: DeviceUnderTest;
@@ -25,7 +25,7 @@ export class GuardedDevice {
   static async make(options: Partial<IamOptions> = {}, registered = true): Promise<GuardedDevice> {
     // At the first login it would take real time, which virtual time does not wait for.
     await loadExchange();
-    const fixture = new SimulatedFixture();
+    const fixture = new ProductFixture();
     const station = await fixture.station();
     const environment = withCheapScrypt(fixture.host(HOST, { machine: HOST, addresses: [address(1)] }));
     const privateKey = new Device({ environment }).createPrivateKey();
@@ -42,7 +42,7 @@ export class GuardedDevice {
     return made;
   }
 
-  private constructor(fixture: SimulatedFixture, station: StationUnderTest, iam: Iam, under: DeviceUnderTest) {
+  private constructor(fixture: ProductFixture, station: StationUnderTest, iam: Iam, under: DeviceUnderTest) {
     this.fixture = fixture;
     this.station = station;
     this.iam = iam;

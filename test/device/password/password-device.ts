@@ -11,12 +11,12 @@ import type { Session } from '../../../transport/session/index.ts';
 import type { LinkOptions, SimulatedHost, Simulation } from '../../../transport/sim/index.ts';
 import { withCheapScrypt } from '../../support/cheap-scrypt.ts';
 import { DEVICE_NAME, ids } from '../../support/fixture/identifiers.ts';
-import { SimulatedFixture } from '../../support/fixture/simulated.ts';
+import { ProductFixture } from '../../support/fixture/products.ts';
 
 const HOST = 'device';
 
 export class PasswordDevice {
-  readonly fixture: SimulatedFixture;
+  readonly fixture: ProductFixture;
   /** Lines of every log. */
   readonly logged: string[] = [];
   /** The device's. */
@@ -40,7 +40,7 @@ export class PasswordDevice {
   private constructor(link: LinkOptions) {
     const log = (host: string, level: string, message: string, fields?: object) =>
       void this.logged.push(`${host} ${level} ${message} ${JSON.stringify(fields)}`);
-    this.fixture = new SimulatedFixture({ link, log });
+    this.fixture = new ProductFixture({ link, log });
     this.#environment = this.environment(HOST);
     this.crypto = this.#environment.crypto;
   }

@@ -14,7 +14,7 @@ import { openSqliteStore } from '../../../server/storage/sqlite.ts';
 import type { Store } from '../../../server/storage/store.ts';
 import { nodeEnvironment } from '../../../transport/node/index.ts';
 import { ids } from '../../support/fixture/identifiers.ts';
-import { SimulatedFixture } from '../../support/fixture/simulated.ts';
+import { ProductFixture } from '../../support/fixture/products.ts';
 import type { StationUnderTest } from '../../support/fixture/station.ts';
 
 const created = '2026-01-02T03:04:05.678Z';
@@ -201,7 +201,7 @@ describe('over HTTP, with the emulator', () => {
 });
 
 describe('in virtual time', () => {
-  let fixture: SimulatedFixture;
+  let fixture: ProductFixture;
   let station: StationUnderTest;
 
   /** Answers of messages:send one after the other, the last for ever; the requests and when they came. */
@@ -214,7 +214,7 @@ describe('in virtual time', () => {
       if (next instanceof RemoteError) throw next;
       return answer(next as { status?: number });
     };
-    fixture = new SimulatedFixture();
+    fixture = new ProductFixture();
     station = await fixture.station();
     // Real signatures take real time, in which virtual time would run on.
     station.outbound = { post, sign: async () => 'assertion' };

@@ -12,16 +12,16 @@ import {
 import { StationCode } from '../../../protocol/errors/index.ts';
 import { hashSecret } from '../../../server/storage/secrets.ts';
 import { ids } from '../../support/fixture/identifiers.ts';
+import { ProductFixture } from '../../support/fixture/products.ts';
 import { errorCode, type RawPeer } from '../../support/fixture/raw-peer.ts';
-import { SimulatedFixture } from '../../support/fixture/simulated.ts';
 import type { StationUnderTest } from '../../support/fixture/station.ts';
 
-let fixture: SimulatedFixture;
+let fixture: ProductFixture;
 let station: StationUnderTest;
 let device: RawPeer;
 
 beforeEach(async () => {
-  fixture = new SimulatedFixture();
+  fixture = new ProductFixture();
   station = await fixture.station();
   device = await fixture.raw.client();
   await device.open();

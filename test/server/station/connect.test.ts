@@ -14,16 +14,16 @@ import {
 import { StationCode } from '../../../protocol/errors/index.ts';
 import type { Session } from '../../../transport/session/index.ts';
 import { ids } from '../../support/fixture/identifiers.ts';
+import { ProductFixture } from '../../support/fixture/products.ts';
 import { errorCode, type RawPeer } from '../../support/fixture/raw-peer.ts';
-import { SimulatedFixture } from '../../support/fixture/simulated.ts';
 import type { StationUnderTest } from '../../support/fixture/station.ts';
 
-let fixture: SimulatedFixture;
+let fixture: ProductFixture;
 let station: StationUnderTest;
 let client: RawPeer;
 
 beforeEach(async () => {
-  fixture = new SimulatedFixture();
+  fixture = new ProductFixture();
   station = await fixture.station();
   client = await fixture.raw.client();
   await client.open();
@@ -284,7 +284,7 @@ describe('Wait', () => {
 
 describe('a killed station', () => {
   test('is noticed by Reset at the next keep-alive: channel and relayed session end', async () => {
-    fixture = new SimulatedFixture();
+    fixture = new ProductFixture();
     station = await fixture.station({ keepAlive: { interval: 1_000, retryInterval: 500, maxRetries: 5 } });
     client = await fixture.raw.client();
     await client.open();

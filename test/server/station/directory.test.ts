@@ -18,8 +18,8 @@ import type { DeviceIds, Directory, Location } from '../../../server/station/dir
 import type { Presence } from '../../../server/station/presence.ts';
 import type { Session } from '../../../transport/session/index.ts';
 import { ids } from '../../support/fixture/identifiers.ts';
+import { ProductFixture } from '../../support/fixture/products.ts';
 import { errorCode, type RawPeer } from '../../support/fixture/raw-peer.ts';
-import { SimulatedFixture } from '../../support/fixture/simulated.ts';
 import type { StationUnderTest } from '../../support/fixture/station.ts';
 
 /** A question that waits for its answer. */
@@ -54,7 +54,7 @@ class HeldDirectory implements Directory {
   }
 }
 
-let fixture: SimulatedFixture;
+let fixture: ProductFixture;
 let station: StationUnderTest;
 let directory: HeldDirectory;
 let client: RawPeer;
@@ -62,7 +62,7 @@ let client: RawPeer;
 let reached: number;
 
 async function begin(settings: Partial<StationSettings> = {}, { obeys = true } = {}): Promise<void> {
-  fixture = new SimulatedFixture();
+  fixture = new ProductFixture();
   station = await fixture.station(settings);
   station.directoryOf = (here) => {
     directory = new HeldDirectory(here, obeys);

@@ -3,11 +3,11 @@ import { expect, test } from 'vitest';
 import { decodeConnectAnswer } from '../../../protocol/control/index.ts';
 import { type DatagramFlow, noDatagrams, type Session } from '../../../transport/session/index.ts';
 import { ids } from '../../support/fixture/identifiers.ts';
+import { ProductFixture } from '../../support/fixture/products.ts';
 import type { RawPeer } from '../../support/fixture/raw-peer.ts';
-import { SimulatedFixture } from '../../support/fixture/simulated.ts';
 
 /** A relayed session that may change its path. */
-async function reach(fixture: SimulatedFixture, device: RawPeer, client: RawPeer): Promise<Session> {
+async function reach(fixture: ProductFixture, device: RawPeer, client: RawPeer): Promise<Session> {
   const prepared = client.host.prepare({ name: `device:${ids.productId}.${ids.deviceId}`, migration: true });
   const answer = decodeConnectAnswer((await client.connect({ initiate: prepared.initiate })).payload);
   if (answer.kind !== 'connected' || answer.respond === undefined) throw new Error('not connected');
@@ -28,7 +28,7 @@ function echo(session: Session): void {
 }
 
 test('from the route to a direct path', async () => {
-  const fixture = new SimulatedFixture();
+  const fixture = new ProductFixture();
   await fixture.station();
   const device = await fixture.raw.attached();
   const client = await fixture.raw.client();

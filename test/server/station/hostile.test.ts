@@ -4,7 +4,7 @@ import { type CborValue, encode } from '../../../protocol/cbor/index.ts';
 import { ClientPath, CONTENT_FORMAT_CBOR, DevicePath } from '../../../protocol/control/index.ts';
 import { Random } from '../../../transport/sim/index.ts';
 import { ids, STATION_PORT } from '../../support/fixture/identifiers.ts';
-import { SimulatedFixture } from '../../support/fixture/simulated.ts';
+import { ProductFixture } from '../../support/fixture/products.ts';
 import { seeds, size } from '../../support/size.ts';
 
 const paths = [DevicePath.ATTACH, DevicePath.SCT, ClientPath.CONNECT, DevicePath.PUSH_SEND, '/p2p/connect', '/', '/iam/users', '/x'];
@@ -44,7 +44,7 @@ function payload(random: Random): Uint8Array {
 
 describe('whatever an authenticated peer asks', () => {
   test.each(seeds(1, 50))('is answered below 5.00, changes nothing it may not, and disturbs nobody (seed %i)', async (seed) => {
-    const fixture = new SimulatedFixture({ seed });
+    const fixture = new ProductFixture({ seed });
     const station = await fixture.station();
     const random = new Random(`hostile ${seed}`);
     const device = await fixture.raw.attached();
@@ -71,7 +71,7 @@ describe('whatever an authenticated peer asks', () => {
 
 describe('whatever datagrams come from nowhere', () => {
   test.each(seeds(1, 50))('are dropped, and the device stays reachable (seed %i)', async (seed) => {
-    const fixture = new SimulatedFixture({ seed });
+    const fixture = new ProductFixture({ seed });
     const station = await fixture.station();
     const random = new Random(`garbage ${seed}`);
     const device = await fixture.raw.attached();

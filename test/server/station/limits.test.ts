@@ -1,13 +1,13 @@
 /** A full base station says so, and one address cannot fill it. */
 import { expect, test } from 'vitest';
-import { SimulatedFixture } from '../../support/fixture/simulated.ts';
+import { ProductFixture } from '../../support/fixture/products.ts';
 import type { StationUnderTest } from '../../support/fixture/station.ts';
 
-let fixture: SimulatedFixture;
+let fixture: ProductFixture;
 let station: StationUnderTest;
 
 test('a connection above the limit is told that there is no room, and takes it when there is again', async () => {
-  fixture = new SimulatedFixture();
+  fixture = new ProductFixture();
   station = await fixture.station({ connections: 4 });
   const peers = [];
   for (let i = 0; i < 4; i++) {
@@ -30,7 +30,7 @@ test('a connection above the limit is told that there is no room, and takes it w
 });
 
 test('a stranger fills the share of one address: its other sessions are told BUSY, honest users elsewhere get in, those behind it when it leaves', async () => {
-  fixture = new SimulatedFixture();
+  fixture = new ProductFixture();
   station = await fixture.station({ connectionsPerAddress: 3 });
   const stranger = await fixture.raw.client();
   const sessions = [];

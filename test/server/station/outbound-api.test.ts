@@ -4,12 +4,12 @@ import type { CoapResponse } from '../../../protocol/coap/index.ts';
 import { CONTENT_FORMAT_CBOR, DevicePath, encodePushRequest } from '../../../protocol/control/index.ts';
 import type { HttpAnswer, HttpRequest, StationSettings } from '../../../server/index.ts';
 import { ids } from '../../support/fixture/identifiers.ts';
+import { ProductFixture } from '../../support/fixture/products.ts';
 import type { RawPeer } from '../../support/fixture/raw-peer.ts';
-import { SimulatedFixture } from '../../support/fixture/simulated.ts';
 import type { StationUnderTest } from '../../support/fixture/station.ts';
 import { addProvider, http, PROJECT } from './provider.ts';
 
-let fixture: SimulatedFixture;
+let fixture: ProductFixture;
 let station: StationUnderTest;
 
 const payload = encodePushRequest({ projectId: PROJECT, body: '{"message":{"token":"t"}}' });
@@ -18,7 +18,7 @@ async function begin(
   settings: Partial<StationSettings>,
   answer: (request: HttpRequest) => HttpAnswer | Promise<HttpAnswer>,
 ): Promise<RawPeer> {
-  fixture = new SimulatedFixture();
+  fixture = new ProductFixture();
   station = await fixture.station(settings);
   await addProvider(station, answer);
   return fixture.raw.attached();

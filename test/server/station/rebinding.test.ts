@@ -4,8 +4,8 @@ import { PacketType } from '../../../protocol/packet/index.ts';
 import type { Session } from '../../../transport/session/index.ts';
 import { Random, type SimulatedPacket, type SocketAddress } from '../../../transport/sim/index.ts';
 import { STATION_PORT } from '../../support/fixture/identifiers.ts';
+import { ProductFixture } from '../../support/fixture/products.ts';
 import type { RawPeer } from '../../support/fixture/raw-peer.ts';
-import { SimulatedFixture } from '../../support/fixture/simulated.ts';
 import type { StationUnderTest } from '../../support/fixture/station.ts';
 
 const MB = 1 << 20;
@@ -15,13 +15,13 @@ const SOON = 3_000;
 /** Keep-alive, and its first repetitions. */
 const KEEP_ALIVE = 30_000;
 
-let fixture: SimulatedFixture;
+let fixture: ProductFixture;
 let station: StationUnderTest;
 let device: RawPeer;
 let client: RawPeer;
 
 beforeEach(async () => {
-  fixture = new SimulatedFixture();
+  fixture = new ProductFixture();
   station = await fixture.station();
   device = await fixture.raw.attached();
   client = await fixture.raw.client();

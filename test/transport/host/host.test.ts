@@ -19,9 +19,9 @@ describe('connect', () => {
     const both = await hosts();
     const target = { ...deviceTarget(both), name: 'device' };
     const expecting = (expect: Record<string, string>) => both.simulation.settle(both.client.connect({ ...target, expect }));
-    await expect(expecting({ ProductId: 'pr-other', DeviceId: 'de-test' })).rejects.toMatchObject({ code: 'WRONG_PRODUCT_ID' });
-    await expect(expecting({ ProductId: 'pr-test', DeviceId: 'de-other' })).rejects.toMatchObject({ code: 'WRONG_DEVICE_ID' });
-    expect((await expecting({ ProductId: 'pr-test', DeviceId: 'de-test' })).isOpen).toBe(true);
+    await expect(expecting({ ProductId: 'pr-other', DeviceId: 'de-1' })).rejects.toMatchObject({ code: 'WRONG_PRODUCT_ID' });
+    await expect(expecting({ ProductId: 'pr-1', DeviceId: 'de-other' })).rejects.toMatchObject({ code: 'WRONG_DEVICE_ID' });
+    expect((await expecting({ ProductId: 'pr-1', DeviceId: 'de-1' })).isOpen).toBe(true);
   });
 
   it('TIMEOUT where nobody answers, and where the name is another', async () => {
@@ -32,7 +32,7 @@ describe('connect', () => {
     await expect(both.simulation.settle(nobody)).rejects.toMatchObject({ code: 'TIMEOUT' });
     expect(both.simulation.now - start).toBeGreaterThanOrEqual(3000);
     expect(both.simulation.now - start).toBeLessThan(3100);
-    const other = both.client.connect({ ...deviceTarget(both), name: 'device:pr-test.de-other', timeout: 3000 });
+    const other = both.client.connect({ ...deviceTarget(both), name: 'device:pr-1.de-other', timeout: 3000 });
     await expect(both.simulation.settle(other)).rejects.toMatchObject({ code: 'TIMEOUT' });
   });
 

@@ -3,8 +3,8 @@ import { expect, it } from 'vitest';
 import { CloseCode } from '../../../protocol/errors/index.ts';
 import { encodeReset, PacketType } from '../../../protocol/packet/index.ts';
 import { type RouteEnd, RouteTable } from '../../../protocol/relay/index.ts';
-import { Host } from '../../../transport/host/index.ts';
 import type { Session } from '../../../transport/session/index.ts';
+import { SessionFixture } from '../../support/fixture/sessions.ts';
 import { nativeSimulation } from '../../support/simulation.ts';
 import { DEVICE_NAME, openStation, STATION_PORT, testRouter } from '../session/support.ts';
 
@@ -18,11 +18,9 @@ async function relayed(options: { loss?: number } = {}) {
     if (to !== null) station.host.send(datagram, to.channel.provenPath);
     return true;
   });
+  const raw = new SessionFixture({ sim: simulation });
   const open = async (name: string, address: string, config: object) => {
-    const environment = simulation.host(name, { addresses: [`${address}/24`] });
-    const host = await simulation.settle(
-      Host.open(environment, { identity: environment.crypto.generateKey(), binds: [{ port: 0 }], ...config }),
-    );
+    const { environment, host } = await raw.client({ machine: name, addresses: [`${address}/24`], ...config });
     const channel = await simulation.settle(
       host.connect({ address: '10.0.0.9', port: STATION_PORT, name: 'station', pin: station.host.fingerprint, timeout: 60_000 }),
     );

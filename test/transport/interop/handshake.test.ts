@@ -4,14 +4,14 @@ import { decodeVersions, encodeInitiate, mac1Key, PacketType, padded } from '../
 import { Host } from '../../../transport/host/index.ts';
 import { seeds, size } from '../../support/size.ts';
 import { NAME, PORT } from '../stack/support.ts';
-import { bursts, closesCleanly, download, downloadAll, expectNoFailure, KB, simpleP2p, typesFrom, world } from './support.ts';
+import { bursts, closesCleanly, download, downloadAll, expectNoFailure, fileBench, KB, simpleP2p, typesFrom } from './support.ts';
 
 const { INITIATE, RETRY, RESPOND, COMPLETE, VERSIONS } = PacketType;
 const count = (types: readonly number[], type: number) => types.filter((each) => each === type).length;
 
 describe('interop: handshake', () => {
   it('handshake', async () => {
-    const here = await world();
+    const here = await fileBench();
     const job = async () => closesCleanly(here, await downloadAll(here));
     await here.simulation.settle(job());
     const [client, device] = [typesFrom(here, 'client'), typesFrom(here, 'device')];
@@ -19,7 +19,7 @@ describe('interop: handshake', () => {
   });
 
   it('longrtt', async () => {
-    const here = await world({ link: { ...simpleP2p, delay: 750 } });
+    const here = await fileBench({ link: { ...simpleP2p, delay: 750 } });
     const job = async () => closesCleanly(here, await downloadAll(here));
     await here.simulation.settle(job());
     // the answer takes 1.5 s, the first repetition leaves after 0.5 s
@@ -27,7 +27,7 @@ describe('interop: handshake', () => {
   });
 
   it('retry', async () => {
-    const here = await world({ files: [10 * KB], device: { limits: { retryAbove: 0 } } });
+    const here = await fileBench({ files: [10 * KB], device: { limits: { retryAbove: 0 } } });
     const job = async () => closesCleanly(here, await downloadAll(here));
     await here.simulation.settle(job());
     const retry = here.sent.find(({ data }) => data[0] === RETRY)!;
@@ -39,7 +39,7 @@ describe('interop: handshake', () => {
   });
 
   it('amplificationlimit', async () => {
-    const here = await world({ files: [5 * KB] });
+    const here = await fileBench({ files: [5 * KB] });
     const bytes = { client: 0, device: 0 };
     let toDevice = 0;
     let isValidated = false;
@@ -66,7 +66,7 @@ describe('interop: handshake', () => {
   it.each(seeds(1, 20))('handshakecorruption (seed %d)', (seed) => manyConnections(seed, { ...bursts, corrupt: 0.3 }), 120_000);
 
   it('ipv6', async () => {
-    const here = await world({ files: [5 * KB, 10 * KB] });
+    const here = await fileBench({ files: [5 * KB, 10 * KB] });
     const job = async () => {
       const session = await here.client.connect({ address: here.deviceHost.addresses[1]!, port: PORT, name: NAME, pin: here.pin });
       await Promise.all(here.files.map((size, port) => download(session, size, port)));
@@ -77,7 +77,7 @@ describe('interop: handshake', () => {
   });
 
   it('versionnegotiation', async () => {
-    const here = await world();
+    const here = await fileBench();
     const crypto = here.clientHost.crypto;
     const source = crypto.randomBytes(8);
     const fields = { version: 0x7a, suite: 1, source, token: new Uint8Array(0), message: crypto.randomBytes(32) };
@@ -110,7 +110,7 @@ describe('interop: handshake', () => {
 /** 50 connections one after the other, a file of 1 KB on each. */
 async function manyConnections(seed: number, link: typeof bursts): Promise<void> {
   const connections = size(15, 50);
-  const here = await world({ seed, link });
+  const here = await fileBench({ seed, link });
   const job = async (): Promise<void> => {
     for (let i = 0; i < connections; i++) {
       const host = await Host.open(here.clientHost, { identity: here.clientHost.crypto.generateKey(), binds: [{ port: 0 }] });

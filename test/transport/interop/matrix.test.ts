@@ -2,7 +2,7 @@
 import { describe, expect, it } from 'vitest';
 import { seeds, size, slice } from '../../support/size.ts';
 import { equal } from '../stack/support.ts';
-import { download, expectNoFailure, KB, world } from './support.ts';
+import { download, expectNoFailure, fileBench, KB } from './support.ts';
 
 const cells = [0, 0.01, 0.05, 0.1, 0.2, 0.3].flatMap((loss) =>
   [0, 0.1, 0.5].flatMap((reorder) => [0, 0.1].flatMap((duplicate) => [1, 50, 300, 1500].map((rtt) => ({ loss, reorder, duplicate, rtt })))),
@@ -31,7 +31,7 @@ describe('matrix', () => {
     const files = [size(60, 200) * KB, KB];
     for (const seed of seeds(1, 6)) {
       const congestion = controllers[(seed - 1) % 3]!;
-      const here = await world({
+      const here = await fileBench({
         seed: `${seed} ${loss} ${reorder} ${duplicate} ${rtt}`,
         link,
         files,

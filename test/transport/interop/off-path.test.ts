@@ -7,7 +7,7 @@ import { ID_LENGTH, PacketType } from '../../../protocol/packet/index.ts';
 import { Random, type SimulatedPacket, type SocketAddress } from '../../../transport/sim/index.ts';
 import { seeds, size } from '../../support/size.ts';
 import { PORT } from '../stack/support.ts';
-import { download, MB, type World, world } from './support.ts';
+import { download, type FileBench, fileBench, MB } from './support.ts';
 
 const RATE = 100_000;
 const FILE = size(1, 10) * MB;
@@ -34,7 +34,7 @@ describe('an off-path attacker with known connection ids', () => {
 });
 
 async function transfer(seed: number, isAttacked: boolean) {
-  const here = await world({ seed, link: down, files: [FILE] });
+  const here = await fileBench({ seed, link: down, files: [FILE] });
   const { simulation, clientHost, deviceHost } = here;
   simulation.link(deviceHost, clientHost, down, up);
   const session = await simulation.settle(here.connect());
@@ -61,13 +61,13 @@ async function transfer(seed: number, isAttacked: boolean) {
 
 class Attack {
   forged = 0;
-  readonly #here: World;
+  readonly #here: FileBench;
   readonly #random: Random;
   readonly #ids: { client: Uint8Array; device: Uint8Array };
   readonly #ends: { client: SocketAddress; device: SocketAddress };
   #stopped = false;
 
-  constructor(here: World, seed: number) {
+  constructor(here: FileBench, seed: number) {
     this.#here = here;
     this.#random = new Random(`attack ${seed}`);
     const data = here.sent.filter((packet) => packet.data[0] === PacketType.DATA);

@@ -6,7 +6,7 @@ import { ETHERNET_PAYLOAD } from '../../../protocol/path.ts';
 import type { SimulatedPacket } from '../../../transport/sim/index.ts';
 import { seeds, slice } from '../../support/size.ts';
 import { PORT } from '../stack/support.ts';
-import { closesCleanly, download, downloadAll, expectNoFailure, MB, simpleP2p, type World, world } from './support.ts';
+import { closesCleanly, download, downloadAll, expectNoFailure, type FileBench, fileBench, MB, simpleP2p } from './support.ts';
 
 /** The runner's `--first-rebind=1s --rebind-freq=5s`. */
 const FIRST_REBIND = 1000;
@@ -16,7 +16,10 @@ const REBIND_FREQUENCY = 5000;
 const VALIDATED_AFTER = 1000;
 
 /** Counts how often the client was rebound, and how often that gave the device another path that is validated a moment later. */
-function rebindAgainAndAgain({ simulation, device, clientHost }: World, what: 'port' | 'address'): { count: number; validated: number } {
+function rebindAgainAndAgain(
+  { simulation, device, clientHost }: FileBench,
+  what: 'port' | 'address',
+): { count: number; validated: number } {
   const rebound = { count: 0, validated: 0 };
   const rebind = (): void => {
     const [accepted] = [...device.sessions];
@@ -43,7 +46,7 @@ describe('interop: the address changes', () => {
 
   it.each(slice(cells, 2))('%s', async (_, what, loss) => {
     for (const seed of seeds(1, 5)) {
-      const here = await world({ seed, link: { ...simpleP2p, loss }, files: [10 * MB] });
+      const here = await fileBench({ seed, link: { ...simpleP2p, loss }, files: [10 * MB] });
       const rebound = rebindAgainAndAgain(here, what);
       const from = here.simulation.now;
       await here.simulation.settle(downloadAll(here));
@@ -60,7 +63,7 @@ describe('interop: the address changes', () => {
 describe('a warm path', () => {
   it('takes over in the middle of a transfer when the active one goes dead', async () => {
     for (const seed of seeds(1, 5)) {
-      const here = await world({ seed, files: [5 * MB] });
+      const here = await fileBench({ seed, files: [5 * MB] });
       const { simulation, client, deviceHost } = here;
       const session = await simulation.settle(here.connect({ migration: true }));
       await simulation.settle(session.request({ method: 'POST', path: '/echo' }));
@@ -84,7 +87,7 @@ describe('a warm path', () => {
 
 describe('interop: the client moves', () => {
   it('connectionmigration', async () => {
-    const here = await world({ files: [2 * MB] });
+    const here = await fileBench({ files: [2 * MB] });
     const { simulation, client, deviceHost, clientHost } = here;
     const session = await simulation.settle(here.connect({ migration: true }));
     await simulation.settle(session.request({ method: 'POST', path: '/echo' }));

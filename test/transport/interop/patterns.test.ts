@@ -3,10 +3,10 @@ import { describe, expect, it } from 'vitest';
 import type { SimulatedPacket } from '../../../transport/sim/index.ts';
 import { collectGarbage } from '../../support/garbage.ts';
 import { slice } from '../../support/size.ts';
-import { download, downloadAll, expectNoFailure, KB, MB, type World, world } from './support.ts';
+import { download, downloadAll, expectNoFailure, type FileBench, fileBench, KB, MB } from './support.ts';
 
 /** Counts datagrams of both ends from 0 and drops those that `drops` names. */
-function dropping(here: World, drops: (index: number) => boolean): { count: number } {
+function dropping(here: FileBench, drops: (index: number) => boolean): { count: number } {
   const sent = { count: 0 };
   here.simulation.onPacket = (_packet: SimulatedPacket) => (drops(sent.count++) ? 'drop' : undefined);
   return sent;
@@ -18,7 +18,7 @@ describe('loss of the first seven datagrams', () => {
   it('lets a client connect and ask within 20 s, whichever of them are lost', async () => {
     const late: string[] = [];
     for (const pattern of slice(patterns, 43)) {
-      const here = await world();
+      const here = await fileBench();
       dropping(here, (index) => index < 7 && ((pattern >> index) & 1) === 1);
       const from = here.simulation.now;
       const job = async () => {
@@ -37,13 +37,13 @@ describe('loss of the first seven datagrams', () => {
 
 describe('loss of one datagram', () => {
   it('lets a transfer of 1 MiB complete, whichever it is', async () => {
-    const whole = await world({ files: [MB] });
+    const whole = await fileBench({ files: [MB] });
     const total = dropping(whole, () => false);
     await whole.simulation.settle(downloadAll(whole));
     expect(total.count).toBeGreaterThan(900);
     const indices = Array.from({ length: total.count }, (_, i) => i);
     for (const dropped of slice(indices, 8)) {
-      const here = await world({ files: [MB] });
+      const here = await fileBench({ files: [MB] });
       dropping(here, (index) => index === dropped);
       const from = here.simulation.now;
       await here.simulation.settle(downloadAll(here));

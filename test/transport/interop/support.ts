@@ -17,7 +17,7 @@ export const simpleP2p: LinkOptions = { delay: 15, rate: 10e6, queue: 25 * 1200 
 /** The runner's `--burst_to_client=3 --burst_to_server=3`. */
 export const bursts: LinkOptions = { ...simpleP2p, longestBurst: 3 };
 
-export interface World extends Bench {
+export interface FileBench extends Bench {
   /** Sizes of the files, by port of the stream. */
   files: readonly number[];
   /** Every datagram that left a host, in order. */
@@ -26,7 +26,7 @@ export interface World extends Bench {
   errors: string[];
 }
 
-export interface WorldOptions {
+export interface FileBenchOptions {
   seed?: number | string;
   link?: LinkOptions;
   files?: readonly number[];
@@ -35,7 +35,13 @@ export interface WorldOptions {
 }
 
 /** A device that serves the files, and a client, not yet connected. */
-export async function world({ seed = 1, link = simpleP2p, files = [KB], device = {}, client = {} }: WorldOptions = {}): Promise<World> {
+export async function fileBench({
+  seed = 1,
+  link = simpleP2p,
+  files = [KB],
+  device = {},
+  client = {},
+}: FileBenchOptions = {}): Promise<FileBench> {
   const errors: string[] = [];
   const both = await bench({
     seed,
@@ -59,20 +65,20 @@ export async function download(session: Session, size: number, port: number): Pr
   const stream = await session.openStream(port);
   const closing = stream.close();
   expect(sha256(await stream.readAll(size))).toBe(sha256(fileOf(size, port)));
-  // not `rejects`: the runner keeps those promises, and with them the whole world, until the test ends
+  // not `rejects`: the runner keeps those promises, and with them the whole simulation, until the test ends
   expect(await stream.readSome().catch((error: Error) => error)).toMatchObject({ code: 'END_OF_FILE' });
   await closing;
 }
 
-/** Connects and downloads every file of the world at once. */
-export async function downloadAll(here: World): Promise<Session> {
+/** Connects and downloads every file at once. */
+export async function downloadAll(here: FileBench): Promise<Session> {
   const session = await here.connect({ timeout: 60_000 });
   await Promise.all(here.files.map((size, port) => download(session, size, port)));
   return session;
 }
 
 /** One connection, no bug met, and a close without error at both ends. */
-export async function closesCleanly(here: World, session: Session): Promise<void> {
+export async function closesCleanly(here: FileBench, session: Session): Promise<void> {
   const [accepted] = [...here.device.sessions];
   expect(here.device.sessions.size).toBe(1);
   await session.close(0);
@@ -81,13 +87,13 @@ export async function closesCleanly(here: World, session: Session): Promise<void
   expectNoFailure(here);
 }
 
-export function expectNoFailure({ device, client, errors }: World): void {
+export function expectNoFailure({ device, client, errors }: FileBench): void {
   expect(errors).toEqual([]);
   expect([device.stats(), client.stats()]).toMatchObject([{ failures: 0 }, { failures: 0 }]);
 }
 
 /** First bytes of what a host has sent, in order. */
-export function typesFrom({ sent }: World, host: 'client' | 'device'): number[] {
+export function typesFrom({ sent }: FileBench, host: 'client' | 'device'): number[] {
   return sent.filter(({ from }) => from === host).map(({ data }) => data[0]!);
 }
 

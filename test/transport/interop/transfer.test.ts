@@ -11,12 +11,12 @@ import {
   download,
   downloadAll,
   expectNoFailure,
+  type FileBench,
+  type FileBenchOptions,
+  fileBench,
   MB,
   simpleP2p,
   typesFrom,
-  type World,
-  type WorldOptions,
-  world,
 } from './support.ts';
 
 /** Mbit/s of the line's 10 that `goodput` has to reach; headers leave 9.7. Measured: 8.9, 9.6, 9.3. */
@@ -28,8 +28,8 @@ const PIECE = new Uint8Array(64 * 1024);
 const controllers = Object.keys(goodputs) as (keyof typeof goodputs)[];
 
 describe.each(slice(controllers, 1))('interop: transfer with %s', (congestion) => {
-  const start = (options: WorldOptions) =>
-    world({ ...options, device: { ...options.device, congestion }, client: { ...options.client, congestion } });
+  const start = (options: FileBenchOptions) =>
+    fileBench({ ...options, device: { ...options.device, congestion }, client: { ...options.client, congestion } });
 
   it('transfer', async () => {
     const here = await start({ files: [2 * MB, 3 * MB, 5 * MB] });
@@ -135,13 +135,13 @@ describe.each(slice(controllers, 1))('interop: transfer with %s', (congestion) =
 });
 
 /** Downloads everything and closes. */
-async function transfers(here: World): Promise<void> {
+async function transfers(here: FileBench): Promise<void> {
   const job = async () => closesCleanly(here, await downloadAll(here));
   await here.simulation.settle(job());
 }
 
 /** The runner's iperf: endless data the same way over the same line, under CUBIC. */
-async function cubicNeighbour({ simulation, deviceHost, clientHost }: World): Promise<void> {
+async function cubicNeighbour({ simulation, deviceHost, clientHost }: FileBench): Promise<void> {
   const port = PORT + 1;
   const identity = clientHost.crypto.generateKey();
   const server = await startDevice(deviceHost, {
@@ -167,7 +167,7 @@ async function swallow(stream: SessionStream): Promise<void> {
 }
 
 /** Mbit/s from the first to the last Data packet that the client got, as the runner measures. */
-async function goodput(here: World): Promise<number> {
+async function goodput(here: FileBench): Promise<number> {
   let [first, last] = [Number.NaN, 0];
   here.simulation.onTrace = ({ to, source, data }, fate, time) => {
     if (to !== 'client' || source.port !== PORT || fate !== 'delivered' || (data[0]! & 0xc0) !== PacketType.DATA) return;

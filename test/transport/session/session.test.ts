@@ -29,7 +29,7 @@ describe('a session', () => {
     expect([session.localFingerprint, session.remoteFingerprint]).toEqual([client.fingerprint, device.fingerprint]);
     expect([accepted.localFingerprint, accepted.remoteFingerprint]).toEqual([device.fingerprint, client.fingerprint]);
     expect(session.verified).toBe('pinned');
-    expect(session.info).toMatchObject({ ProductId: 'pr-test', DeviceId: 'de-test' });
+    expect(session.info).toMatchObject({ ProductId: 'pr-1', DeviceId: 'de-1' });
     expect(session.handshakeHash).toEqual(accepted.handshakeHash);
     expect(session.type).toBe('DIRECT');
     expect(session.stats()).toMatchObject({ openStreams: 0, openRequests: 0 });

@@ -1,15 +1,13 @@
 /** A client and a device in the simulator, connected directly, with the real code from session to core. */
 import { Router } from '../../../protocol/coap/index.ts';
 import { RemoteError } from '../../../protocol/errors/index.ts';
-import { fingerprint } from '../../../protocol/identity/index.ts';
-import { Host, type HostConfig } from '../../../transport/host/index.ts';
+import type { Host, HostConfig } from '../../../transport/host/index.ts';
 import type { Session } from '../../../transport/session/index.ts';
 import type { LinkOptions, SimulatedHost, Simulation } from '../../../transport/sim/index.ts';
-import { nativeSimulation } from '../../support/simulation.ts';
+import { DEVICE_NAME, DEVICE_PORT, STATION_PORT } from '../../support/fixture/identifiers.ts';
+import { SessionFixture } from '../../support/fixture/sessions.ts';
 
-export const DEVICE_PORT = 5592;
-export const STATION_PORT = 4433;
-export const DEVICE_NAME = 'device:pr-test.de-test';
+export { DEVICE_NAME, DEVICE_PORT, STATION_PORT } from '../../support/fixture/identifiers.ts';
 
 export interface PairOptions {
   seed?: number;
@@ -33,42 +31,33 @@ export interface Pair {
 }
 
 /** Both hosts, not yet connected. */
-export async function hosts(options: PairOptions = {}): Promise<Pair> {
-  const errors: string[] = [];
-  const simulation = nativeSimulation({
-    seed: options.seed ?? 1,
-    link: options.link ?? {},
-    log: (host, level, message, fields) => {
-      if (level === 'error') errors.push(`${host}: ${message} ${JSON.stringify(fields ?? {})}`);
-    },
+export async function hosts({
+  seed = 1,
+  link = {},
+  device: deviceConfig = {},
+  client: clientConfig = {},
+  linkMtu,
+}: PairOptions = {}): Promise<Pair> {
+  const fixture = new SessionFixture({ seed, link });
+  const stated = linkMtu === undefined ? {} : { linkMtu };
+  const device = await fixture.device({
+    machine: 'device',
+    addresses: ['10.0.0.1/24'],
+    binds: [{ port: DEVICE_PORT, local: true }],
+    responder: () => [DEVICE_NAME, 'device'],
+    ...stated,
+    ...deviceConfig,
   });
-  const stated = options.linkMtu === undefined ? {} : { linkMtu: options.linkMtu };
-  const deviceEnvironment = simulation.host('device', { addresses: ['10.0.0.1/24'], ...stated });
-  const clientEnvironment = simulation.host('client', { addresses: ['10.0.0.2/24'], ...stated });
-  const accepted: Session[] = [];
-  const deviceConfig = options.device ?? {};
-  const device = await simulation.settle(
-    Host.open(deviceEnvironment, {
-      identity: deviceEnvironment.crypto.generateKey(),
-      binds: [{ port: DEVICE_PORT, local: true }],
-      responder: () => [DEVICE_NAME, 'device'],
-      info: { ProductId: 'pr-test', DeviceId: 'de-test' },
-      acceptStreams: true,
-      ...deviceConfig,
-      onSession: (session) => {
-        accepted.push(session);
-        deviceConfig.onSession?.(session);
-      },
-    }),
-  );
-  const client = await simulation.settle(
-    Host.open(clientEnvironment, {
-      identity: clientEnvironment.crypto.generateKey(),
-      binds: [{ port: 0 }],
-      ...options.client,
-    }),
-  );
-  return { simulation, deviceEnvironment, clientEnvironment, device, client, accepted, errors };
+  const client = await fixture.client({ machine: 'client', addresses: ['10.0.0.2/24'], ...stated, ...clientConfig });
+  return {
+    simulation: fixture.sim,
+    deviceEnvironment: device.environment,
+    clientEnvironment: client.environment,
+    device: device.host,
+    client: client.host,
+    accepted: device.incoming,
+    errors: fixture.errors,
+  };
 }
 
 export type ConnectedPair = Pair & { session: Session };
@@ -122,17 +111,9 @@ export function testRouter(environment: SimulatedHost): Router<Session> {
     });
 }
 
-/** An environment in which `Host.open` can be told apart: a base station. */
+/** A raw base station, and how it is found. */
 export async function openStation(simulation: Simulation, name: string, address: string, config: Partial<HostConfig> = {}) {
-  const environment = simulation.host(name, { addresses: [`${address}/24`] });
-  const identity = config.identity ?? environment.crypto.generateKey();
-  const host = await simulation.settle(
-    Host.open(environment, { identity, binds: [{ port: STATION_PORT }], responder: () => ['station'], ...config }),
-  );
-  return {
-    environment,
-    host,
-    identity,
-    address: { host: name, port: STATION_PORT, fingerprint: fingerprint(identity.publicKey, environment.crypto) },
-  };
+  const station = await new SessionFixture({ sim: simulation }).station({ machine: name, addresses: [`${address}/24`], ...config });
+  const { environment, host, identity } = station;
+  return { environment, host, identity, address: { host: name, port: STATION_PORT, fingerprint: host.fingerprint } };
 }

@@ -7,7 +7,7 @@
  */
 import { describe, expect, it } from 'vitest';
 import { slice } from '../../support/size.ts';
-import { downloadAll, expectNoFailure, MB, world } from '../interop/support.ts';
+import { downloadAll, expectNoFailure, fileBench, MB } from '../interop/support.ts';
 
 const RATE = 50e6;
 const FILE = 4 * MB;
@@ -62,7 +62,7 @@ interface Cell {
 async function throughput({ loss, reorder, rtt, congestion }: Cell): Promise<number> {
   const line = { rate: RATE, queue: (RATE / 8000) * rtt, delay: rtt / 2, loss: loss / 100, reorder: reorder / 100, reorderDelay: 5 };
   const end = { congestion, core: { memory: 8 * MB } };
-  const here = await world({ seed: 'golden', link: line, files: [FILE], device: end, client: end });
+  const here = await fileBench({ seed: 'golden', link: line, files: [FILE], device: end, client: end });
   const from = here.simulation.now;
   await here.simulation.settle(downloadAll(here));
   expectNoFailure(here);

@@ -1,13 +1,12 @@
 /** A device and a client on a simulated network, with everything real in between: sessions, driver, protocol, core. */
 import { Router } from '../../../protocol/coap/index.ts';
-import { fingerprint } from '../../../protocol/identity/index.ts';
 import { type ConnectTarget, Host, type HostConfig } from '../../../transport/host/index.ts';
 import type { Session, SessionStream } from '../../../transport/session/index.ts';
 import { Random, type SimulatedHost, type Simulation, type SimulationOptions } from '../../../transport/sim/index.ts';
-import { nativeSimulation } from '../../support/simulation.ts';
+import { DEVICE_NAME, DEVICE_PORT, ids } from '../../support/fixture/identifiers.ts';
+import { SessionFixture } from '../../support/fixture/sessions.ts';
 
-export const NAME = 'device:pr-1.de-1';
-export const PORT = 5592;
+export { DEVICE_NAME as NAME, DEVICE_PORT as PORT } from '../../support/fixture/identifiers.ts';
 
 /** Ports of the device's streams. */
 export const StreamPort = { ECHO: 1, SINK: 2, NEVER_READ: 3 } as const;
@@ -36,58 +35,49 @@ export interface BenchOptions extends SimulationOptions {
 }
 
 export async function bench({ device = {}, client = {}, linkMtu, ...simulated }: BenchOptions = {}): Promise<Bench> {
-  const simulation = nativeSimulation(simulated);
+  const fixture = new SessionFixture({ log: () => {}, ...simulated });
   const stated = linkMtu === undefined ? {} : { linkMtu };
-  const [deviceHost, clientHost] = [simulation.host('device', stated), simulation.host('client', stated)];
-  const served = new Map<string, number>();
+  const counts = new Map<string, number>();
   const sunk = { bytes: 0 };
-  const identity = deviceHost.crypto.generateKey();
-  const openedDevice = await startDevice(deviceHost, { identity, ...device }, served, sunk);
-  const openedClient = await Host.open(clientHost, { identity: clientHost.crypto.generateKey(), binds: [{ port: 0 }], ...client });
-  const pin = fingerprint(identity.publicKey, clientHost.crypto);
-  const address = deviceHost.addresses[0]!;
+  const deviceAt = await fixture.device({ machine: 'device', ...stated, ...served(counts, sunk), ...device });
+  const clientAt = await fixture.client({ machine: 'client', ...stated, ...client });
   return {
-    simulation,
-    random: new Random(`data ${simulation.seed}`),
-    deviceHost,
-    clientHost,
-    device: openedDevice,
-    client: openedClient,
-    pin,
-    served,
+    simulation: fixture.sim,
+    random: new Random(`data ${fixture.sim.seed}`),
+    deviceHost: deviceAt.environment,
+    clientHost: clientAt.environment,
+    device: deviceAt.host,
+    client: clientAt.host,
+    pin: deviceAt.host.fingerprint,
+    served: counts,
     sunk,
-    connect: (target = {}) => openedClient.connect({ address, port: PORT, name: NAME, pin, ...target }),
+    connect: (target = {}) => clientAt.host.connect({ ...deviceAt.target, ...target }),
   };
 }
 
-/** The device: CoAP `/echo` and `/count/{name}`, streams that echo, swallow or are never read. */
-export async function startDevice(
-  host: SimulatedHost,
-  config: Partial<HostConfig> & Pick<HostConfig, 'identity'>,
-  served = new Map<string, number>(),
-  sunk = { bytes: 0 },
-): Promise<Host> {
+/** The device: CoAP `/echo`, streams that echo, swallow or are never read. */
+export async function startDevice(host: SimulatedHost, config: Partial<HostConfig> & Pick<HostConfig, 'identity'>): Promise<Host> {
+  const info = { ProductId: ids.productId, DeviceId: ids.deviceId };
+  const device = { binds: [{ port: DEVICE_PORT }], responder: () => [DEVICE_NAME], info, acceptStreams: true };
+  return Host.open(host, { ...device, ...served(new Map(), { bytes: 0 }), ...config });
+}
+
+/** @param counts and `sunk` are as in {@link Bench} */
+function served(counts: Map<string, number>, sunk: { bytes: number }): Required<Pick<HostConfig, 'router' | 'onSession'>> {
   const router = new Router<Session>();
   router.on('POST', '/echo', (request) => {
-    served.set('/echo', (served.get('/echo') ?? 0) + 1);
+    counts.set('/echo', (counts.get('/echo') ?? 0) + 1);
     return { status: 204, contentFormat: 42, payload: request.payload };
   });
-  return Host.open(host, {
-    binds: [{ port: PORT }],
-    responder: () => [NAME],
-    info: { ProductId: 'pr-1', DeviceId: 'de-1' },
-    acceptStreams: true,
-    router,
-    onSession: (session) => {
-      session.onStream = (incoming) => {
-        if (incoming.port === StreamPort.ECHO) void echo(incoming.accept());
-        else if (incoming.port === StreamPort.SINK) void swallow(incoming.accept(), sunk);
-        else if (incoming.port === StreamPort.NEVER_READ) incoming.accept();
-        else incoming.refuse();
-      };
-    },
-    ...config,
-  });
+  const onSession = (session: Session): void => {
+    session.onStream = (incoming) => {
+      if (incoming.port === StreamPort.ECHO) void echo(incoming.accept());
+      else if (incoming.port === StreamPort.SINK) void swallow(incoming.accept(), sunk);
+      else if (incoming.port === StreamPort.NEVER_READ) incoming.accept();
+      else incoming.refuse();
+    };
+  };
+  return { router, onSession };
 }
 
 /** Writes and reads at once; gives what came back. */

@@ -5,6 +5,7 @@ import { Host } from '../../../transport/host/index.ts';
 import type { Session } from '../../../transport/session/index.ts';
 import type { Simulation } from '../../../transport/sim/index.ts';
 import { type AttachVerdict, type StationAddress, StationChannel } from '../../../transport/station/index.ts';
+import { SessionFixture } from '../../support/fixture/sessions.ts';
 import { nativeSimulation } from '../../support/simulation.ts';
 import { openStation, STATION_PORT } from '../session/support.ts';
 
@@ -14,9 +15,8 @@ const attached = (): AttachVerdict => ({ kind: 'attached' });
 
 /** A device whose channel leads to `station`; the verdict of each attach is the test's. */
 async function device(simulation: Simulation, station: StationAddress, verdict: Verdict) {
-  const environment = simulation.host('device', { addresses: ['10.0.0.1/24'] });
-  const identity = environment.crypto.generateKey();
-  const host = await simulation.settle(Host.open(environment, { identity, binds: [{ port: 0 }] }));
+  const raw = new SessionFixture({ sim: simulation });
+  const { environment, host } = await raw.client({ machine: 'device', addresses: ['10.0.0.1/24'] });
   const events: { at: number; event: string; detail?: unknown }[] = [];
   const attaches: { host: string; redirects: number }[] = [];
   const channel = new StationChannel({

@@ -1,16 +1,16 @@
 /** A client's channels to base stations: use, reuse, redirects, failures. */
 import { describe, expect, it } from 'vitest';
-import { Host } from '../../../transport/host/index.ts';
+import type { Host } from '../../../transport/host/index.ts';
 import type { Session } from '../../../transport/session/index.ts';
 import type { Simulation } from '../../../transport/sim/index.ts';
 import { Redirect, type StationAddress, StationConnector } from '../../../transport/station/index.ts';
+import { SessionFixture } from '../../support/fixture/sessions.ts';
 import { nativeSimulation } from '../../support/simulation.ts';
 import { openStation, STATION_PORT, testRouter } from '../session/support.ts';
 
 async function client(simulation: Simulation, station: StationAddress, idleTimeout?: number) {
-  const environment = simulation.host('client', { addresses: ['10.0.0.2/24'] });
-  const identity = environment.crypto.generateKey();
-  const host = await simulation.settle(Host.open(environment, { identity, binds: [{ port: 0 }] }));
+  const raw = new SessionFixture({ sim: simulation });
+  const { environment, host } = await raw.client({ machine: 'client', addresses: ['10.0.0.2/24'] });
   const connector = new StationConnector({ host, station, ...(idleTimeout === undefined ? {} : { idleTimeout }) });
   return { environment, host, connector };
 }

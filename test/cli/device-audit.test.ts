@@ -5,14 +5,14 @@ import { beforeEach, describe, expect, it, vi } from 'vitest';
 import { runProgram } from '../../cli/frame/program.ts';
 import { svc } from '../../cli/program.ts';
 import type { AuditHead } from '../../device/audit/index.ts';
-import { useScene } from '../device/audit/scene.ts';
+import { useLogDirectory } from '../device/audit/log-directory.ts';
 
-const scene = useScene();
+const logs = useLogDirectory();
 let publicKey: string;
 let head: AuditHead;
 
 beforeEach(async () => {
-  const log = await scene().open();
+  const log = await logs().open();
   await log.append('paired', { Username: 'ann', Mode: 'LocalOpen', Local: true });
   await log.append('device-stopped', { By: { Username: 'zoë' } });
   await log.close();
@@ -28,7 +28,7 @@ async function audit(line: string): Promise<{ code: number; out: string; err: st
       return true;
     }),
   );
-  const words = ['device', 'audit', ...line.split(' '), '--data', scene().directory];
+  const words = ['device', 'audit', ...line.split(' '), '--data', logs().directory];
   try {
     const code = await runProgram(await svc(words), words);
     return { code, out: texts.stdout, err: texts.stderr };
@@ -39,8 +39,8 @@ async function audit(line: string): Promise<{ code: number; out: string; err: st
 
 /** Changes the text of the only segment. */
 function tamper(change: (text: string) => string): void {
-  const [name = ''] = readdirSync(join(scene().directory, 'audit'));
-  const path = join(scene().directory, 'audit', name);
+  const [name = ''] = readdirSync(join(logs().directory, 'audit'));
+  const path = join(logs().directory, 'audit', name);
   writeFileSync(path, change(readFileSync(path, 'utf8')));
 }
 
@@ -56,7 +56,7 @@ describe('show', () => {
   });
 
   it('prints nothing a terminal obeys', async () => {
-    const log = await scene().open();
+    const log = await logs().open();
     await log.append('user-created', { Username: 'a\u009b2Jb\u202ec\u{e0041}' });
     await log.close();
     tamper(
@@ -115,12 +115,12 @@ describe('verify', () => {
   });
 
   it('takes the key of the directory when none is given: a log of another key is seen', async () => {
-    const own = readFileSync(join(scene().directory, 'audit-key.pem'));
-    rmSync(join(scene().directory, 'audit-key.pem'));
+    const own = readFileSync(join(logs().directory, 'audit-key.pem'));
+    rmSync(join(logs().directory, 'audit-key.pem'));
     expect((await audit('verify')).code).toBe(0);
-    rmSync(join(scene().directory, 'audit'), { recursive: true });
-    await (await scene().open()).close();
-    writeFileSync(join(scene().directory, 'audit-key.pem'), own);
+    rmSync(join(logs().directory, 'audit'), { recursive: true });
+    await (await logs().open()).close();
+    writeFileSync(join(logs().directory, 'audit-key.pem'), own);
     expect((await audit('verify')).err).toMatch(/wrong-key/);
   });
 
@@ -144,8 +144,8 @@ describe('key and head', () => {
   });
 
   it.each(['key', 'head', 'show', 'verify'])('%s: a directory without log is told as that', async (command) => {
-    rmSync(join(scene().directory, 'audit'), { recursive: true });
-    rmSync(join(scene().directory, 'audit-key.pem'));
+    rmSync(join(logs().directory, 'audit'), { recursive: true });
+    rmSync(join(logs().directory, 'audit-key.pem'));
     const { code, err } = await audit(command);
     expect(code).toBe(1);
     expect(err).toMatch(/there is no audit (key|log) in/);

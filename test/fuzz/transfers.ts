@@ -14,7 +14,7 @@ const ACTIONS = 60;
 const END = 3_600_000;
 
 /** One end: what it has sent, and what it makes of what arrives. */
-class Party {
+class Application {
   readonly writers = new Map<number, Writer>();
   readonly reader: Reader;
   readonly givenUp: Set<number>;
@@ -46,7 +46,7 @@ class Party {
   }
 
   /** Streams of ours that are to arrive whole at `other` and have not. */
-  missing(other: Party): number[] {
+  missing(other: Application): number[] {
     return [...this.writers.keys()].filter((id) => !this.givenUp.has(id) && !other.reader.ended.has(id));
   }
 
@@ -86,20 +86,20 @@ export const transferTarget: Target = {
       },
     });
     const givenUp = new Set<number>();
-    const parties = pair.ends.map((end) => new Party(end, givenUp, 1 + below(random, 30_000))) as [Party, Party];
+    const applications = pair.ends.map((end) => new Application(end, givenUp, 1 + below(random, 30_000))) as [Application, Application];
     for (let i = 0; i < ACTIONS; i++) {
       const side = below(random, 2);
-      act(random, pair.ends[side] as End, parties[side] as Party);
+      act(random, pair.ends[side] as End, applications[side] as Application);
       pair.run(below(random, chance(random, 0.1) ? 3_000 : 60));
     }
-    const [near, far] = parties;
+    const [near, far] = applications;
     const done = () =>
       near.missing(far).length + far.missing(near).length === 0 && near.messages === far.received && far.messages === near.received;
     if (!pair.run(END, done)) {
       const left = `streams ${near.missing(far)} and ${far.missing(near)}, messages ${near.messages}:${far.received} and ${far.messages}:${near.received}`;
       throw new Error(`not everything has arrived: ${left}`);
     }
-    const wrong = parties.map(({ reader, wrong: messages }) => reader.wrong + messages);
+    const wrong = applications.map(({ reader, wrong: messages }) => reader.wrong + messages);
     if (wrong.some((count) => count > 0)) throw new Error(`bytes came changed: ${wrong}`);
     pair.free();
     const left = core.stats();
@@ -110,18 +110,18 @@ export const transferTarget: Target = {
 };
 
 /** A call of the application. */
-function act(random: Random, { connection }: End, party: Party): void {
+function act(random: Random, { connection }: End, application: Application): void {
   // a byte stream, of either end
   const id = below(random, 100) & ~2;
   switch (below(random, 10)) {
     case 0:
     case 1:
     case 2:
-      party.open(below(random, pick(random, [10, 5_000, 200_000])));
+      application.open(below(random, pick(random, [10, 5_000, 200_000])));
       break;
     case 3:
     case 4:
-      party.send(message(below(random, pick(random, [10, 2_000, 66_560]))));
+      application.send(message(below(random, pick(random, [10, 2_000, 66_560]))));
       break;
     case 5:
       connection.updateKey();
@@ -138,7 +138,7 @@ function act(random: Random, { connection }: End, party: Party): void {
       break;
     default:
       if (!chance(random, 0.3)) break;
-      party.givenUp.add(id);
+      application.givenUp.add(id);
       pick(random, [() => connection.resetStream(id, 9), () => connection.stopSending(id, 9)])();
   }
 }

@@ -1,68 +1,49 @@
-/** A running device with an audit log, and clients over real sockets: what they do and are refused is written, with their users' names. */
-import { afterEach, describe, expect, it } from 'vitest';
-import { type Connection, SvcClient } from '../../../client/node.ts';
+/** A audited device with an audit log, and clients over real sockets: what they do and are refused is written, with their users' names. */
+import { describe, expect, it } from 'vitest';
+import type { Connection } from '../../../client/node.ts';
 import { AuditLog, createIamSecrets, Device, defaultConfiguration, Iam, nodeEnvironment, verifyAuditLog } from '../../../device/index.ts';
 import { encode } from '../../../protocol/cbor/index.ts';
 import { PasswordPath } from '../../../protocol/password/index.ts';
 import { withCheapScrypt } from '../../support/cheap-scrypt.ts';
+import { LoopbackFixture } from '../../support/fixture/loopback.ts';
 import { codeOf, stateOf, user } from '../iam/model.ts';
 import { identity } from './chain.ts';
-import { useScene } from './scene.ts';
+import { useLogDirectory } from './log-directory.ts';
 
-const scene = useScene();
+const logs = useLogDirectory();
 const environment = withCheapScrypt(nodeEnvironment());
-const ends: (() => Promise<unknown>)[] = [];
 
-afterEach(async () => {
-  for (const end of ends.splice(0).reverse()) await end();
-});
-
-interface Running {
+interface AuditedDevice {
+  readonly fixture: LoopbackFixture;
   readonly device: Device;
   readonly iam: Iam;
   readonly log: AuditLog;
 }
 
 /** A device with a guest `ann`, who has a password, and open pairing. */
-async function start(order: 'log first' | 'iam first' = 'iam first'): Promise<Running> {
-  const device = new Device({
-    environment,
-    productId: identity.productId,
-    deviceId: identity.deviceId,
-    localPort: 0,
-    p2pPort: 0,
-    appName: 'test',
-  });
-  device.setBasestationAttach(false);
-  const privateKey = device.createPrivateKey();
-  device.setPrivateKey(privateKey);
+async function start(order: 'log first' | 'iam first' = 'iam first'): Promise<AuditedDevice> {
+  const fixture = new LoopbackFixture(environment);
+  const privateKey = new Device({ environment }).createPrivateKey();
+  const { productId, deviceId } = identity;
+  const { device } = fixture.device({ productId, deviceId, privateKey, appName: 'test' });
   const state = stateOf([user('ann', { role: 'Guest' })], { localOpenPairing: true, openPairingRole: 'Guest' });
   const secrets = createIamSecrets(privateKey, environment.crypto);
   const iam = new Iam({ configuration: defaultConfiguration(), state, secrets });
   await iam.setUserPassword('ann', 'secret');
-  const log = await AuditLog.open(scene().directory, {
+  const log = await AuditLog.open(logs().directory, {
     identity: { ...identity, fingerprint: device.deviceFingerprint },
     clock: environment.clock,
   });
+  fixture.ends(() => log.close());
   if (order === 'iam first') device.setIam(iam);
   device.setAuditLog(log);
   if (order === 'log first') device.setIam(iam);
   await device.start();
-  ends.push(() => device.close().catch(() => {}));
-  ends.push(() => log.close());
-  return { device, iam, log };
+  return { fixture, device, iam, log };
 }
 
-async function connect({ device }: Running): Promise<Connection> {
-  const client = SvcClient.create({ environment });
-  const connection = client.createConnection();
-  connection.updateOptions({ PrivateKey: client.createPrivateKey(), ProductId: identity.productId, DeviceId: identity.deviceId });
-  connection.enableDirectCandidates();
-  connection.addDirectCandidate('127.0.0.1', device.localPort);
-  connection.endOfDirectCandidates();
-  await connection.connect();
-  ends.push(() => connection.close().catch(() => {}));
-  return connection;
+function connect({ fixture, device }: AuditedDevice): Promise<Connection> {
+  return fixture.connected({ device }, { ProductId: identity.productId, DeviceId: identity.deviceId });
 }
 
 async function request(connection: Connection, method: string, path: string, body?: Record<string, unknown> | string): Promise<number> {
@@ -73,12 +54,12 @@ async function request(connection: Connection, method: string, path: string, bod
 }
 
 /** Entries since the start, without what a test cannot know. */
-const entries = () => scene().events().slice(2);
+const entries = () => logs().events().slice(2);
 
 describe('a device with an audit log', () => {
   it.each(['iam first', 'log first'] as const)('has a pairing and a refusal written, with user and key (%s)', async (order) => {
-    const running = await start(order);
-    const connection = await connect(running);
+    const audited = await start(order);
+    const connection = await connect(audited);
     const Fingerprint = connection.getClientFingerprint();
     expect(await request(connection, 'POST', '/iam/pairing/local-open', { Username: 'carl' })).toBe(201);
     // No flush: it was on the disk before the answer.
@@ -97,29 +78,29 @@ describe('a device with an audit log', () => {
   });
 
   it('has wrong passwords written, with the name only if it is a user’s', async () => {
-    const running = await start();
-    const connection = await connect(running);
+    const audited = await start();
+    const connection = await connect(audited);
     const by = { Fingerprint: connection.getClientFingerprint(), Local: true };
     for (const name of ['ann', 'my-password', ''])
       expect(await codeOf(() => connection.passwordAuthenticate(name, 'wrong'))).toBe('UNAUTHORIZED');
-    await running.log.flush();
+    await audited.log.flush();
     expect(entries()).toEqual([
       { Event: 'password-failed', Username: 'ann', Reason: 'wrong', By: by },
       { Event: 'password-failed', Reason: 'wrong', By: by },
       { Event: 'password-failed', Username: '', Reason: 'wrong', By: by },
     ]);
     await connection.passwordAuthenticate('ann', 'secret');
-    await running.log.flush();
+    await audited.log.flush();
     expect(entries()).toHaveLength(3);
-    expect(scene().lines().join()).not.toMatch(/my-password|secret/);
+    expect(logs().lines().join()).not.toMatch(/my-password|secret/);
   });
 
   it('has a proof that is none written like a wrong password, which it costs as much as', async () => {
-    const running = await start();
-    const connection = await connect(running);
+    const audited = await start();
+    const connection = await connect(audited);
     expect(await request(connection, 'POST', PasswordPath.FIRST, { Username: 'ann' })).toBe(201);
     expect(await request(connection, 'POST', PasswordPath.SECOND, { Y: new Uint8Array(32), Tag: new Uint8Array(64) })).toBe(400);
-    await running.log.flush();
+    await audited.log.flush();
     const by = { Fingerprint: connection.getClientFingerprint(), Local: true };
     expect(entries()).toEqual([{ Event: 'password-failed', Username: 'ann', Reason: 'wrong', By: by }]);
   });
@@ -129,11 +110,11 @@ describe('a device with an audit log', () => {
     await device.close();
     await iam.update((draft) => draft.deleteUser('ann'));
     await log.close();
-    expect(scene().events().slice(1)).toEqual([
+    expect(logs().events().slice(1)).toEqual([
       { Event: 'device-started', SvcVersion: Device.version(), AppName: 'test' },
       { Event: 'device-stopped' },
     ]);
-    expect(await verifyAuditLog(scene().directory, { publicKey: log.publicKey, expect: log.head })).toMatchObject({
+    expect(await verifyAuditLog(logs().directory, { publicKey: log.publicKey, expect: log.head })).toMatchObject({
       ok: true,
       fingerprint: device.deviceFingerprint,
     });

@@ -5,9 +5,9 @@ import { describe, expect, it } from 'vitest';
 import { auditIam } from '../../../device/audit/index.ts';
 import type { Iam } from '../../../device/iam/index.ts';
 import { caller, iamOf, key, stateOf, user } from '../iam/model.ts';
-import { useScene } from './scene.ts';
+import { useLogDirectory } from './log-directory.ts';
 
-const scene = useScene();
+const logs = useLogDirectory();
 
 const administrator = user('boss', { role: 'Administrator', fingerprints: [{ fingerprint: key(9) }] });
 const byBoss = { Username: 'boss', Fingerprint: key(9), Local: true };
@@ -19,13 +19,13 @@ function iam(settings: Parameters<typeof stateOf>[1] = {}): Iam {
 
 /** Entries that a change makes. */
 async function entriesOf(model: Iam, change: () => Promise<unknown>): Promise<Record<string, unknown>[]> {
-  const log = await scene().open();
+  const log = await logs().open();
   const stop = auditIam(model, log);
   await change();
-  const written = scene().events().slice(1);
+  const written = logs().events().slice(1);
   stop();
   await log.close();
-  expect(scene().events().slice(1), 'all of it was written before the change was acknowledged').toEqual(written);
+  expect(logs().events().slice(1), 'all of it was written before the change was acknowledged').toEqual(written);
   return written;
 }
 
@@ -92,7 +92,7 @@ describe('a change by a user', () => {
   ])('is written: %s', async (_, change, ...entries) => {
     const model = iam();
     expect(await entriesOf(model, () => change(model))).toEqual(entries.map((entry) => ({ ...entry, By: byBoss })));
-    expect(scene().lines().join()).not.toContain('secret');
+    expect(logs().lines().join()).not.toContain('secret');
   });
 
   it('that is refused leaves no entry', async () => {
@@ -108,9 +108,9 @@ describe('a change by a user', () => {
 
   it('counts though it cannot be written', async () => {
     const model = iam();
-    const log = await scene().open();
+    const log = await logs().open();
     auditIam(model, log);
-    rmSync(join(scene().directory, 'audit'), { recursive: true });
+    rmSync(join(logs().directory, 'audit'), { recursive: true });
     await model.update((draft) => draft.deleteUser('ann'));
     expect(model.user('ann')).toBeUndefined();
     await log.close();

@@ -5,19 +5,19 @@ import { verifyAuditLog } from '../../../device/audit/index.ts';
 import { Random } from '../../../transport/sim/random.ts';
 import { TestProcess } from '../../support/process.ts';
 import { size } from '../../support/size.ts';
-import { useScene } from './scene.ts';
+import { useLogDirectory } from './log-directory.ts';
 
-const scene = useScene();
+const logs = useLogDirectory();
 
 it('a process that is killed while it writes has lost nothing it acknowledged', async () => {
   const random = new Random(`audit-kill-${process.env.SVC_TEST_SEED ?? 1}`);
   let last = 0;
   for (let kill = 0; kill < size(3, 50); kill++) {
     last = await writeUntilKilled(last + 1, last + 20 + Math.floor(random.fraction() * 120));
-    await (await scene().open({ segmentBytes: 32 * 1024, maxBytes: 128 * 1024 })).close();
-    const verdict = await verifyAuditLog(scene().directory);
+    await (await logs().open({ segmentBytes: 32 * 1024, maxBytes: 128 * 1024 })).close();
+    const verdict = await verifyAuditLog(logs().directory);
     expect(verdict, JSON.stringify(verdict)).toMatchObject({ ok: true });
-    const numbers = scene()
+    const numbers = logs()
       .events()
       .flatMap(({ Number: number }) => (typeof number === 'number' ? [number] : []));
     expect(numbers).toContain(last);
@@ -32,7 +32,7 @@ it('a process that is killed while it writes has lost nothing it acknowledged', 
 /** Starts a process whose first entry has that number, kills it when it has acknowledged another, and gives the last it acknowledged. */
 async function writeUntilKilled(first: number, killAt: number): Promise<number> {
   const script = fileURLToPath(new URL('writing-child.mjs', import.meta.url));
-  const child = new TestProcess(process.execPath, [script, scene().directory, String(first)]);
+  const child = new TestProcess(process.execPath, [script, logs().directory, String(first)]);
   let last = first - 1;
   for await (const line of child.eachLine()) {
     expect(Number(line), 'entries are acknowledged in order').toBe(last + 1);

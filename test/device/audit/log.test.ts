@@ -9,12 +9,12 @@ import type { Log } from '../../../transport/environment.ts';
 import { Random } from '../../../transport/sim/random.ts';
 import { codeOf } from '../iam/model.ts';
 import { identity } from './chain.ts';
-import { useScene } from './scene.ts';
+import { useLogDirectory } from './log-directory.ts';
 
-const scene = useScene();
-const file = (name: string) => join(scene().directory, 'audit', name);
-const newest = () => file(scene().segments().at(-1)!);
-const verify = () => verifyAuditLog(scene().directory);
+const logs = useLogDirectory();
+const file = (name: string) => join(logs().directory, 'audit', name);
+const newest = () => file(logs().segments().at(-1)!);
+const verify = () => verifyAuditLog(logs().directory);
 const small = { segmentBytes: 32 * 1024, maxBytes: 96 * 1024 };
 const stranger = { fingerprint: 'cd'.repeat(32), isLocal: false };
 const MINUTE = 60_000;
@@ -22,11 +22,11 @@ const DAY = 86_400_000;
 
 describe('a log', () => {
   it('begins with an entry that binds key and device, and a key for this user alone', async () => {
-    const log = await scene().open();
+    const log = await logs().open();
     const { publicKey } = log;
     await log.close();
-    expect(scene().segments()).toEqual(['000000000000.jsonl']);
-    expect(scene().events()).toEqual([
+    expect(logs().segments()).toEqual(['000000000000.jsonl']);
+    expect(logs().events()).toEqual([
       {
         Event: 'log-started',
         Version: 1,
@@ -36,25 +36,25 @@ describe('a log', () => {
         AuditKey: publicKey,
       },
     ]);
-    for (const path of [join(scene().directory, AUDIT_KEY_FILE), newest()]) expect(statSync(path).mode & 0o777).toBe(0o600);
-    expect(await verifyAuditLog(scene().directory, { publicKey })).toMatchObject({ ok: true, first: 0, head: log.head });
+    for (const path of [join(logs().directory, AUDIT_KEY_FILE), newest()]) expect(statSync(path).mode & 0o777).toBe(0o600);
+    expect(await verifyAuditLog(logs().directory, { publicKey })).toMatchObject({ ok: true, first: 0, head: log.head });
   });
 
   it('has an entry on the disk when append resolves, at its time', async () => {
-    const log = await scene().open();
-    scene().clock.advance(1234);
+    const log = await logs().open();
+    logs().clock.advance(1234);
     await log.append('door-opened', { By: 'ann' });
-    expect(scene().events().at(-1)).toEqual({ Event: 'door-opened', By: 'ann' });
-    expect(JSON.parse(scene().lines().at(-1)!).Time).toBe('2026-01-02T03:04:06.234Z');
+    expect(logs().events().at(-1)).toEqual({ Event: 'door-opened', By: 'ann' });
+    expect(JSON.parse(logs().lines().at(-1)!).Time).toBe('2026-01-02T03:04:06.234Z');
     await log.close();
   });
 
   it('keeps the order of those that wait together', async () => {
-    const log = await scene().open();
+    const log = await logs().open();
     await Promise.all(Array.from({ length: 500 }, (_, number) => log.append('test', { Number: number })));
     await log.close();
     expect(
-      scene()
+      logs()
         .events()
         .slice(1)
         .map(({ Number: number }) => number),
@@ -63,10 +63,10 @@ describe('a log', () => {
   });
 
   it('goes on after a restart, with the same key', async () => {
-    const first = await scene().open();
+    const first = await logs().open();
     await first.append('test');
     await first.close();
-    const second = await scene().open();
+    const second = await logs().open();
     expect(second.head).toEqual(first.head);
     expect(second.publicKey).toBe(first.publicKey);
     await second.append('test');
@@ -75,35 +75,35 @@ describe('a log', () => {
   });
 
   it('says when the device has another identity from here on', async () => {
-    await (await scene().open()).close();
+    await (await logs().open()).close();
     const changed = { ...identity, fingerprint: 'ef'.repeat(32) };
-    for (let start = 0; start < 2; start++) await (await scene().open({ identity: changed })).close();
-    expect(scene().events().slice(1)).toEqual([
+    for (let start = 0; start < 2; start++) await (await logs().open({ identity: changed })).close();
+    expect(logs().events().slice(1)).toEqual([
       { Event: 'identity-changed', ProductId: 'pr-1', DeviceId: 'de-1', DeviceFingerprint: changed.fingerprint },
     ]);
     expect(await verify()).toMatchObject({ ok: true, fingerprint: changed.fingerprint });
   });
 
   it('takes nothing after it is closed, and nothing in its own name', async () => {
-    const log = await scene().open();
+    const log = await logs().open();
     for (const event of ['log-started', 'segment-started', 'identity-changed', 'log-repaired', 'entries-lost', 'suppressed'])
       expect(await codeOf(() => log.append(event))).toBe('INVALID_ARGUMENT');
     await log.close();
     await log.close();
     log.denied(stranger, 'X');
     expect(await codeOf(() => log.append('test'))).toBe('INVALID_STATE');
-    expect(scene().lines()).toHaveLength(1);
+    expect(logs().lines()).toHaveLength(1);
   });
 
   it.each([{ segmentBytes: 1000 }, { segmentBytes: 32 * 1024, maxBytes: 40_000 }, { segmentBytes: Number.NaN }])(
     'has room for entries and for two segments: %j is refused',
-    async (options) => expect(await codeOf(() => scene().open(options))).toBe('INVALID_ARGUMENT'),
+    async (options) => expect(await codeOf(() => logs().open(options))).toBe('INVALID_ARGUMENT'),
   );
 });
 
 describe('rotation', () => {
   async function fill(entries: number, from = 0) {
-    const log = await scene().open(small);
+    const log = await logs().open(small);
     const numbers = Array.from({ length: entries }, (_, index) => from + index);
     await Promise.all(numbers.map((number) => log.append('test', { Number: number, Text: 'x'.repeat(100) })));
     await log.close();
@@ -112,25 +112,25 @@ describe('rotation', () => {
 
   it('begins segments that bind anew, and the chain goes on over them', async () => {
     await fill(150);
-    expect(scene().segments().length).toBeGreaterThan(1);
+    expect(logs().segments().length).toBeGreaterThan(1);
     expect(
-      scene()
+      logs()
         .events()
         .filter(({ Event }) => Event === 'segment-started')[0],
     ).toMatchObject({ FirstKept: 0, AuditKey: expect.any(String) });
     expect(await verify()).toMatchObject({ ok: true, first: 0 });
-    for (const name of scene().segments())
+    for (const name of logs().segments())
       expect(Number.parseInt(name, 10)).toBe(JSON.parse(readFileSync(file(name), 'utf8').split('\n')[0]!).Seq);
   });
 
   it('removes the oldest segments whole, and what is left can be verified', async () => {
     const { publicKey, head } = await fill(600);
-    const total = scene()
+    const total = logs()
       .segments()
       .reduce((sum, name) => sum + statSync(file(name)).size, 0);
     expect(total).toBeLessThanOrEqual(small.maxBytes);
-    for (const name of scene().segments()) expect(statSync(file(name)).size).toBeLessThanOrEqual(small.segmentBytes);
-    const verdict = await verifyAuditLog(scene().directory, { publicKey, expect: head });
+    for (const name of logs().segments()) expect(statSync(file(name)).size).toBeLessThanOrEqual(small.segmentBytes);
+    const verdict = await verifyAuditLog(logs().directory, { publicKey, expect: head });
     expect(verdict).toMatchObject({ ok: true, head });
     expect(verdict.ok && verdict.first).toBeGreaterThan(100);
     await fill(100, 600);
@@ -139,41 +139,41 @@ describe('rotation', () => {
 
   it('does not hide a segment that somebody else removed', async () => {
     await fill(150);
-    const [first, second] = scene().segments();
+    const [first, second] = logs().segments();
     const kept = readFileSync(file(first!));
     rmSync(file(first!));
     expect(await verify()).toMatchObject({ ok: false, reason: 'missing-entries', seq: Number.parseInt(second!, 10), line: 1 });
     writeFileSync(file(first!), kept);
     await fill(100, 150);
-    rmSync(file(scene().segments()[1]!));
+    rmSync(file(logs().segments()[1]!));
     expect(await verify()).toMatchObject({ ok: false, reason: 'missing-entries' });
   });
 
   it('that a crash stopped before the oldest segment was gone is finished at the next start', async () => {
     await fill(150);
-    const oldest = scene().segments()[0]!;
-    const copy = join(scene().directory, 'copy');
+    const oldest = logs().segments()[0]!;
+    const copy = join(logs().directory, 'copy');
     copyFileSync(file(oldest), copy);
     await fill(200, 150);
-    expect(scene().segments()).not.toContain(oldest);
+    expect(logs().segments()).not.toContain(oldest);
     // Only a log whose removed segments are all still there is without a gap: the others were removed before.
-    const gone = scene().segments()[0]!;
+    const gone = logs().segments()[0]!;
     expect(Number.parseInt(gone, 10)).toBeGreaterThan(0);
     copyFileSync(copy, file(oldest));
-    await (await scene().open(small)).close();
-    expect(scene().segments()).not.toContain(oldest);
+    await (await logs().open(small)).close();
+    expect(logs().segments()).not.toContain(oldest);
     expect(await verify()).toMatchObject({ ok: true });
   });
 
   it('tells by an entry’s hash whether it is the one remembered, also of the last removed one', async () => {
     await fill(600);
-    const [line] = scene().lines();
+    const [line] = logs().lines();
     const { Seq, Prev } = JSON.parse(line!);
-    expect(await verifyAuditLog(scene().directory, { expect: { seq: Seq - 1, hash: Prev } })).toMatchObject({ ok: true });
-    expect(await verifyAuditLog(scene().directory, { expect: { seq: Seq - 1, hash: '00'.repeat(32) } })).toMatchObject({
+    expect(await verifyAuditLog(logs().directory, { expect: { seq: Seq - 1, hash: Prev } })).toMatchObject({ ok: true });
+    expect(await verifyAuditLog(logs().directory, { expect: { seq: Seq - 1, hash: '00'.repeat(32) } })).toMatchObject({
       reason: 'other-history',
     });
-    expect(await verifyAuditLog(scene().directory, { expect: { seq: 3, hash: Prev } })).toMatchObject({
+    expect(await verifyAuditLog(logs().directory, { expect: { seq: 3, hash: Prev } })).toMatchObject({
       ok: false,
       reason: 'missing-entries',
     });
@@ -182,7 +182,7 @@ describe('rotation', () => {
 
 describe('a torn end', () => {
   async function threeEntries() {
-    const log = await scene().open();
+    const log = await logs().open();
     await log.append('test', { Number: 1 });
     await log.append('test', { Number: 2 });
     await log.close();
@@ -195,8 +195,8 @@ describe('a torn end', () => {
     for (let size = last + 1; size < whole.length; size += 83) {
       writeFileSync(newest(), whole.subarray(0, size));
       expect(await verify()).toMatchObject({ ok: false, reason: 'truncated', seq: 2 });
-      await (await scene().open()).close();
-      expect(scene().events().slice(1)).toEqual([
+      await (await logs().open()).close();
+      expect(logs().events().slice(1)).toEqual([
         { Event: 'test', Number: 1 },
         { Event: 'log-repaired', Bytes: size - last, Sha256: expect.stringMatching(/^[0-9a-f]{64}$/) },
       ]);
@@ -208,24 +208,24 @@ describe('a torn end', () => {
   it('of zeros, as some file systems leave it, is removed too', async () => {
     await threeEntries();
     appendFileSync(newest(), `{"Seq":3${'\0'.repeat(500)}\nrest`);
-    await (await scene().open()).close();
-    expect(scene().events().at(-1)).toMatchObject({ Event: 'log-repaired', Bytes: 513 });
+    await (await logs().open()).close();
+    expect(logs().events().at(-1)).toMatchObject({ Event: 'log-repaired', Bytes: 513 });
     expect(await verify()).toMatchObject({ ok: true, head: { seq: 3 } });
   });
 
   it.each([0, 40])('of a segment that has only begun (%i bytes) leaves the one before as the newest', async (size) => {
-    const log = await scene().open(small);
+    const log = await logs().open(small);
     await Promise.all(Array.from({ length: 90 }, () => log.append('test', { Text: 'x'.repeat(128) })));
     await log.close();
-    expect(scene().segments()).toHaveLength(2);
+    expect(logs().segments()).toHaveLength(2);
     const begun = newest();
     truncateSync(begun, size);
-    const again = await scene().open(small);
-    expect(scene().segments().includes(begun)).toBe(false);
+    const again = await logs().open(small);
+    expect(logs().segments().includes(begun)).toBe(false);
     await Promise.all(Array.from({ length: 100 }, () => again.append('test', { Text: 'x'.repeat(128) })));
     await again.close();
     expect(
-      scene()
+      logs()
         .events()
         .filter(({ Event }) => Event === 'log-repaired'),
     ).toHaveLength(size === 0 ? 0 : 1);
@@ -233,11 +233,11 @@ describe('a torn end', () => {
   });
 
   it('of the very first entry begins the log anew', async () => {
-    await (await scene().open()).close();
+    await (await logs().open()).close();
     truncateSync(newest(), 20);
-    await (await scene().open()).close();
+    await (await logs().open()).close();
     expect(
-      scene()
+      logs()
         .events()
         .map(({ Event }) => Event),
     ).toEqual(['log-started', 'log-repaired']);
@@ -248,20 +248,20 @@ describe('a torn end', () => {
     await threeEntries();
     appendFileSync(newest(), 'x'.repeat(70_000));
     const before = readFileSync(newest());
-    expect(await codeOf(() => scene().open())).toBe('PARSE');
+    expect(await codeOf(() => logs().open())).toBe('PARSE');
     expect(readFileSync(newest()).equals(before)).toBe(true);
   });
 });
 
 describe('a start is refused, and nothing is changed,', () => {
   async function refused(code: string, message: RegExp) {
-    const before = scene().lines();
-    await expect(scene().open()).rejects.toMatchObject({ code, message: expect.stringMatching(message) });
-    expect(scene().lines()).toEqual(before);
+    const before = logs().lines();
+    await expect(logs().open()).rejects.toMatchObject({ code, message: expect.stringMatching(message) });
+    expect(logs().lines()).toEqual(before);
   }
 
   it('when an entry of the newest segment was changed', async () => {
-    const log = await scene().open();
+    const log = await logs().open();
     for (const name of ['ann', 'bob']) await log.append('paired', { Username: name });
     await log.close();
     const text = readFileSync(newest(), 'utf8');
@@ -272,8 +272,8 @@ describe('a start is refused, and nothing is changed,', () => {
   });
 
   it('when the key is gone, damaged or another one', async () => {
-    await (await scene().open()).close();
-    const path = join(scene().directory, AUDIT_KEY_FILE);
+    await (await logs().open()).close();
+    const path = join(logs().directory, AUDIT_KEY_FILE);
     writeFileSync(path, createAuditKey());
     await refused('PARSE', /entry 0 in line 1: wrong-key/);
     writeFileSync(path, 'no key');
@@ -293,7 +293,7 @@ describe('a write that fails', () => {
 
   it('is told to who waits and to the log, and counted in the next entry', async () => {
     const { errors, log } = logged();
-    const audit = await scene().open({ log });
+    const audit = await logs().open({ log });
     const content = readFileSync(newest());
     // Somebody else adds to the file: going on would fork the chain.
     appendFileSync(newest(), 'x');
@@ -302,28 +302,28 @@ describe('a write that fails', () => {
     writeFileSync(newest(), content);
     await audit.append('test');
     await audit.close();
-    expect(scene().events().slice(1)).toEqual([{ Event: 'entries-lost', Count: 2 }, { Event: 'test' }]);
+    expect(logs().events().slice(1)).toEqual([{ Event: 'entries-lost', Count: 2 }, { Event: 'test' }]);
     expect(await verify()).toMatchObject({ ok: true });
   });
 
   it('because the log was moved away is no quiet success', async () => {
-    const audit = await scene().open();
-    rmSync(join(scene().directory, 'audit'), { recursive: true });
+    const audit = await logs().open();
+    rmSync(join(logs().directory, 'audit'), { recursive: true });
     expect(await codeOf(() => audit.append('test'))).toBe('INVALID_STATE');
-    mkdirSync(join(scene().directory, 'audit'));
+    mkdirSync(join(logs().directory, 'audit'));
     await audit.close();
   });
 });
 
 describe('refusals', () => {
   it('are written within a second, with who and what, and no more often than allowed', async () => {
-    const log = await scene().open();
+    const log = await logs().open();
     log.denied({ ...stranger, isLocal: true }, 'TcpTunnel:Connect', { 'TcpTunnel:ServiceId': 'web' });
     log.passwordFailed({ ...stranger, username: 'ann' }, { username: 'boss', reason: 'wrong' });
-    expect(scene().lines()).toHaveLength(1);
-    scene().clock.advance(1000);
+    expect(logs().lines()).toHaveLength(1);
+    logs().clock.advance(1000);
     await log.flush();
-    expect(scene().events().slice(1)).toEqual([
+    expect(logs().events().slice(1)).toEqual([
       {
         Event: 'denied',
         Action: 'TcpTunnel:Connect',
@@ -341,44 +341,44 @@ describe('refusals', () => {
   });
 
   it('come before an entry that somebody waits for, if they were before it', async () => {
-    const log = await scene().open();
+    const log = await logs().open();
     log.denied(stranger, 'X');
     await log.append('test');
     await log.close();
     expect(
-      scene()
+      logs()
         .events()
         .map(({ Event }) => Event),
     ).toEqual(['log-started', 'denied', 'test']);
   });
 
   it('of strangers take nothing from users, nor those from afar from who is near', async () => {
-    const log = await scene().open();
+    const log = await logs().open();
     for (let number = 0; number < 100; number++) log.denied(stranger, 'X');
     log.denied({ ...stranger, isLocal: true }, 'near');
     log.denied({ ...stranger, username: 'ann' }, 'user');
     log.passwordFailed(stranger, { reason: 'throttled' });
     await log.flush();
-    const events = scene().events().slice(1);
+    const events = logs().events().slice(1);
     expect(events.filter(({ Action }) => Action === 'X')).toHaveLength(PER_MINUTE);
     expect(events.map(({ Action, Reason }) => Action ?? Reason)).toEqual(expect.arrayContaining(['near', 'user', 'throttled']));
     await log.close();
-    expect(scene().events().at(-1)).toEqual({ Event: 'suppressed', Of: 'denied', Class: 'remote', Count: 80 });
+    expect(logs().events().at(-1)).toEqual({ Event: 'suppressed', Of: 'denied', Class: 'remote', Count: 80 });
   });
 
   it('by the hundred thousand leave a bounded number of entries, none uncounted, and room for a month', async () => {
-    const log = await scene().open();
+    const log = await logs().open();
     const random = new Random('refusals');
     let asked = 0;
     for (let hour = 0; hour < 48; hour++) {
       for (let burst = 0; burst < 20; burst++) {
         for (let number = Math.floor(random.fraction() * 200); number >= 0; number--, asked++) log.denied(stranger, 'X');
-        scene().clock.advance(3 * MINUTE);
+        logs().clock.advance(3 * MINUTE);
       }
       await log.flush();
     }
     await log.close();
-    const events = scene().events().slice(1);
+    const events = logs().events().slice(1);
     const [denied, suppressed] = ['denied', 'suppressed'].map((name) => events.filter(({ Event }) => Event === name));
     expect(denied!.length).toBeGreaterThan(PER_DAY);
     expect(denied!.length).toBeLessThanOrEqual(3 * PER_DAY);
@@ -390,33 +390,33 @@ describe('refusals', () => {
   });
 
   it('that were only counted are told after an hour, though nothing more comes', async () => {
-    const log = await scene().open();
+    const log = await logs().open();
     for (let number = 0; number <= PER_MINUTE; number++) log.denied(stranger, 'X');
-    scene().clock.advance(60 * MINUTE);
-    scene().clock.advance(1000);
+    logs().clock.advance(60 * MINUTE);
+    logs().clock.advance(1000);
     await log.flush();
-    expect(scene().events().at(-1)).toEqual({ Event: 'suppressed', Of: 'denied', Class: 'remote', Count: 1 });
-    scene().clock.advance(DAY);
+    expect(logs().events().at(-1)).toEqual({ Event: 'suppressed', Of: 'denied', Class: 'remote', Count: 1 });
+    logs().clock.advance(DAY);
     await log.close();
-    expect(scene().lines()).toHaveLength(PER_MINUTE + 2);
+    expect(logs().lines()).toHaveLength(PER_MINUTE + 2);
   });
 });
 
 describe('verifying', () => {
   it('takes the device’s directory, the segments’ or their files', async () => {
-    await (await scene().open()).close();
-    for (const target of [scene().directory, join(scene().directory, 'audit'), [newest()]]) {
+    await (await logs().open()).close();
+    for (const target of [logs().directory, join(logs().directory, 'audit'), [newest()]]) {
       expect(await verifyAuditLog(target)).toMatchObject({ ok: true });
     }
   });
 
   it('of no log is an error', async () => {
-    expect(await codeOf(() => verifyAuditLog(scene().directory))).toBe('NOT_FOUND');
-    expect(await codeOf(() => verifyAuditLog([join(scene().directory, 'nothing')]))).toBe('NOT_FOUND');
+    expect(await codeOf(() => verifyAuditLog(logs().directory))).toBe('NOT_FOUND');
+    expect(await codeOf(() => verifyAuditLog([join(logs().directory, 'nothing')]))).toBe('NOT_FOUND');
   });
 
   it('beside a device that writes never finds it broken', async () => {
-    const log = await scene().open(small);
+    const log = await logs().open(small);
     let writing = true;
     const writer = (async () => {
       for (let number = 0; number < 120; number++) await log.append('test', { Text: 'x'.repeat(128) });

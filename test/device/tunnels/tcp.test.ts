@@ -6,9 +6,8 @@ import { networkInterfaces } from 'node:os';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import type { Connection } from '../../../client/node.ts';
 import { type AuthorizationRequest, type Device, type Environment, nodeEnvironment, RemoteError } from '../../../device/index.ts';
-import { type DirectPair, directPair } from '../direct-pair.ts';
+import { LoopbackFixture } from '../../support/fixture/loopback.ts';
 
-let pair: DirectPair;
 let device: Device;
 let service: Server;
 /** Sockets the service accepted. */
@@ -27,17 +26,19 @@ beforeEach(async () => {
     socket.pipe(socket);
   }).listen(0, '127.0.0.1');
   await once(service, 'listening');
-  const decide = (request: AuthorizationRequest): boolean => {
+  const fixture = new LoopbackFixture();
+  const under = fixture.device({ environment: withNames() });
+  ({ device } = under);
+  device.onAuthorizationRequest((request) => {
     asked.push(request);
     return verdict(request);
-  };
-  pair = await directPair(decide, { environment: withNames() });
-  ({ device, connection } = pair);
+  });
+  await fixture.start(under);
+  connection = await fixture.connected(under);
   device.addTcpTunnelService({ id: 'echo', type: 'tcp', host: '127.0.0.1', port: portOf(service), metadata: { floor: '2' } });
 });
 
-afterEach(async () => {
-  await pair.close();
+afterEach(() => {
   for (const socket of accepted) socket.destroy();
   service.close();
 });

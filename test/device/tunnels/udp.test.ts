@@ -6,9 +6,8 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { Connection, UdpTunnel } from '../../../client/node.ts';
 import type { AuthorizationRequest, Device } from '../../../device/index.ts';
 import { decodeTunnelService, decodeTunnelServiceIds } from '../../../protocol/records/index.ts';
-import { type DirectPair, directPair } from '../direct-pair.ts';
+import { LoopbackFixture } from '../../support/fixture/loopback.ts';
 
-let pair: DirectPair;
 let device: Device;
 let connection: Connection;
 let service: Socket;
@@ -19,16 +18,19 @@ let verdict: boolean;
 beforeEach(async () => {
   [sockets, asked, verdict] = [[], [], true];
   service = await echo('udp4', '127.0.0.1');
-  pair = await directPair((request) => {
+  const fixture = new LoopbackFixture();
+  const under = fixture.device();
+  ({ device } = under);
+  device.onAuthorizationRequest((request) => {
     asked.push(request);
     return verdict;
   });
-  ({ device, connection } = pair);
+  await fixture.start(under);
+  connection = await fixture.connected(under);
   device.addUdpTunnelService({ id: 'echo', type: 'udp', host: '127.0.0.1', port: service.address().port, metadata: { floor: '2' } });
 });
 
-afterEach(async () => {
-  await pair.close();
+afterEach(() => {
   for (const socket of sockets) socket.close();
 });
 

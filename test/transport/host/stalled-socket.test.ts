@@ -12,7 +12,7 @@ const STALLED_SESSIONS = 6;
 const SLOTS = 128;
 const SHARE = (3 / 4) * SLOTS;
 
-interface Scene extends Pair {
+interface StalledPair extends Pair {
   sockets: StallableBoundSocket[];
   /** Sessions over socket 0 of the client. */
   sessions: Session[];
@@ -21,7 +21,7 @@ interface Scene extends Pair {
 }
 
 /** @param binds of the client: one or two sockets */
-async function scene(binds = 2): Promise<Scene> {
+async function stalledPair(binds = 2): Promise<StalledPair> {
   // 20 Mbit/s, 10 ms.
   const both = await hosts({ link: { delay: 10, rate: 20_000_000 } });
   const { environment, sockets } = stallable(both.clientEnvironment);
@@ -54,7 +54,7 @@ async function upload(session: Session, length = LENGTH): Promise<void> {
   await stream.close();
 }
 
-async function timeOf({ simulation }: Scene, work: Promise<void>): Promise<number> {
+async function timeOf({ simulation }: StalledPair, work: Promise<void>): Promise<number> {
   const start = simulation.now;
   await simulation.settle(work);
   return simulation.now - start;
@@ -62,10 +62,10 @@ async function timeOf({ simulation }: Scene, work: Promise<void>): Promise<numbe
 
 describe('a socket that stalls', () => {
   it('in the middle of a transfer leaves a session of another socket its full flow', async () => {
-    const quiet = await scene();
+    const quiet = await stalledPair();
     const alone = await timeOf(quiet, upload(quiet.other));
 
-    const stalled = await scene();
+    const stalled = await stalledPair();
     const hanging = Promise.all(stalled.sessions.map((session) => upload(session)));
     await stalled.simulation.run(500);
     stalled.sockets[0]!.stalled = true;
@@ -81,46 +81,46 @@ describe('a socket that stalls', () => {
   });
 
   it('for good ends its own sessions by their timeouts, and its host closes in time', async () => {
-    const world = await scene();
-    world.sockets[0]!.stalled = true;
-    await world.simulation.run(150_000);
-    for (const session of world.sessions) await expect(session.closed).resolves.toMatchObject({ code: 'TIMEOUT' });
-    expect(world.other.isOpen).toBe(true);
-    const start = world.simulation.now;
-    await world.simulation.settle(world.client.close());
-    expect(world.simulation.now - start).toBeLessThanOrEqual(1000);
-    await world.simulation.run(10);
-    expect(world.sockets.map(({ held, closed }) => [held, closed])).toEqual([
+    const stalled = await stalledPair();
+    stalled.sockets[0]!.stalled = true;
+    await stalled.simulation.run(150_000);
+    for (const session of stalled.sessions) await expect(session.closed).resolves.toMatchObject({ code: 'TIMEOUT' });
+    expect(stalled.other.isOpen).toBe(true);
+    const start = stalled.simulation.now;
+    await stalled.simulation.settle(stalled.client.close());
+    expect(stalled.simulation.now - start).toBeLessThanOrEqual(1000);
+    await stalled.simulation.run(10);
+    expect(stalled.sockets.map(({ held, closed }) => [held, closed])).toEqual([
       [0, 1],
       [0, 1],
     ]);
   });
 
   it('and is the only one, for good, ends all sessions by their timeouts', async () => {
-    const world = await scene(1);
-    for (const session of world.sessions) void upload(session).catch(() => {});
-    await world.simulation.run(500);
-    world.sockets[0]!.stalled = true;
-    await world.simulation.run(1000);
-    expect(world.sockets[0]!.held).toBeGreaterThanOrEqual(SLOTS - 1);
-    await world.simulation.run(150_000);
-    for (const session of [...world.sessions, world.other]) await expect(session.closed).resolves.toMatchObject({ code: 'TIMEOUT' });
+    const stalled = await stalledPair(1);
+    for (const session of stalled.sessions) void upload(session).catch(() => {});
+    await stalled.simulation.run(500);
+    stalled.sockets[0]!.stalled = true;
+    await stalled.simulation.run(1000);
+    expect(stalled.sockets[0]!.held).toBeGreaterThanOrEqual(SLOTS - 1);
+    await stalled.simulation.run(150_000);
+    for (const session of [...stalled.sessions, stalled.other]) await expect(session.closed).resolves.toMatchObject({ code: 'TIMEOUT' });
   });
 
   it('and lets one packet go each millisecond gets another for it at once', async () => {
-    const world = await scene(1);
-    const [socket] = world.sockets;
+    const stalled = await stalledPair(1);
+    const [socket] = stalled.sockets;
     const each = 200_000;
-    const uploads = Promise.all(world.sessions.map((session) => upload(session, each)));
+    const uploads = Promise.all(stalled.sessions.map((session) => upload(session, each)));
     socket!.stalled = true;
     let ticks = 0;
     const tick = (): void => {
       ticks++;
       socket!.leave(1);
-      world.clientEnvironment.clock.schedule(1, tick);
+      stalled.clientEnvironment.clock.schedule(1, tick);
     };
     tick();
-    await world.simulation.settle(uploads);
+    await stalled.simulation.settle(uploads);
     const packets = (STALLED_SESSIONS * each) / 1400;
     expect(ticks).toBeLessThan(1.2 * packets);
   });

@@ -2,11 +2,11 @@
 import { describe, expect, it } from 'vitest';
 import type { PushAnswer } from '../../../../protocol/records/index.ts';
 import { key } from '../model.ts';
-import { type CallerName, cbor, Scene, type SceneOptions } from './scene.ts';
+import { type CallerName, cbor, EndpointBench, type EndpointBenchOptions } from './endpoint-bench.ts';
 
 /** The body of a 2.05. */
-async function get(caller: CallerName, path: string, options: SceneOptions = {}): Promise<unknown> {
-  const { status, body } = await new Scene(options).request(caller, `GET ${path}`);
+async function get(caller: CallerName, path: string, options: EndpointBenchOptions = {}): Promise<unknown> {
+  const { status, body } = await new EndpointBench(options).request(caller, `GET ${path}`);
   expect(status).toBe(205);
   return body;
 }
@@ -33,7 +33,7 @@ describe('GET /iam/pairing', () => {
     expect(body).toEqual({ ...unnamed, Modes: expect.any(Array) });
   });
 
-  it.each<[string, CallerName, SceneOptions, string[]]>([
+  it.each<[string, CallerName, EndpointBenchOptions, string[]]>([
     ['locally all', 'stranger', {}, ['PasswordOpen', 'LocalOpen', 'PasswordInvite', 'LocalInitial']],
     ['from afar those by password', 'remote', {}, ['PasswordOpen', 'PasswordInvite']],
     ['without a role for open pairing', 'stranger', { without: ['openPairingRole'] }, ['PasswordInvite', 'LocalInitial']],
@@ -57,8 +57,8 @@ describe('GET /iam/pairing', () => {
 
 describe('pairing', () => {
   it('local open makes a user with role, key and token, once', async () => {
-    const scene = new Scene();
-    const pair = () => scene.request('stranger', 'POST /iam/pairing/local-open', cbor({ Username: 'new', FingerprintName: 'phone' }));
+    const bench = new EndpointBench();
+    const pair = () => bench.request('stranger', 'POST /iam/pairing/local-open', cbor({ Username: 'new', FingerprintName: 'phone' }));
     expect(await pair()).toEqual({ status: 201, contentFormat: undefined, body: undefined });
     const user = {
       username: 'new',
@@ -67,33 +67,33 @@ describe('pairing', () => {
       sct: 'token0000001',
       notificationCategories: [],
     };
-    expect(scene.iam.user('new')).toEqual(user);
-    expect(scene.changes.map(({ kind }) => kind)).toEqual(['user-created', 'user-paired']);
+    expect(bench.iam.user('new')).toEqual(user);
+    expect(bench.changes.map(({ kind }) => kind)).toEqual(['user-created', 'user-paired']);
     expect((await pair()).status).toBe(201);
-    expect(scene.changes).toHaveLength(2);
-    expect(await scene.request('stranger', 'GET /iam/me')).toMatchObject({ status: 205, body: { Username: 'new' } });
+    expect(bench.changes).toHaveLength(2);
+    expect(await bench.request('stranger', 'GET /iam/me')).toMatchObject({ status: 205, body: { Username: 'new' } });
   });
 
   it('password open takes the key of the connection', async () => {
-    const scene = new Scene();
-    await scene.request('opened', 'POST /iam/pairing/password-open', cbor({ Username: 'new' }));
-    expect(scene.iam.userByFingerprint(key(9))).toMatchObject({ username: 'new', fingerprints: [{ fingerprint: key(9) }] });
+    const bench = new EndpointBench();
+    await bench.request('opened', 'POST /iam/pairing/password-open', cbor({ Username: 'new' }));
+    expect(bench.iam.userByFingerprint(key(9))).toMatchObject({ username: 'new', fingerprints: [{ fingerprint: key(9) }] });
   });
 
   it('local initial gives the prepared user its key, and the mode is gone', async () => {
-    const scene = new Scene();
-    await scene.request('stranger', 'POST /iam/pairing/local-initial', cbor({ FingerprintName: 'phone' }));
-    expect(scene.iam.user('first')?.fingerprints).toEqual([{ fingerprint: key(9), name: 'phone' }]);
-    expect((await scene.request('stranger', 'POST /iam/pairing/local-initial')).status).toBe(409);
+    const bench = new EndpointBench();
+    await bench.request('stranger', 'POST /iam/pairing/local-initial', cbor({ FingerprintName: 'phone' }));
+    expect(bench.iam.user('first')?.fingerprints).toEqual([{ fingerprint: key(9), name: 'phone' }]);
+    expect((await bench.request('stranger', 'POST /iam/pairing/local-initial')).status).toBe(409);
   });
 
   it('password invite uses the password up', async () => {
-    const scene = new Scene();
-    expect(scene.iam.hasPassword('bob')).toBe(true);
-    const pair = () => scene.request('invited', 'POST /iam/pairing/password-invite', cbor({ FingerprintName: 'phone' }));
+    const bench = new EndpointBench();
+    expect(bench.iam.hasPassword('bob')).toBe(true);
+    const pair = () => bench.request('invited', 'POST /iam/pairing/password-invite', cbor({ FingerprintName: 'phone' }));
     expect((await pair()).status).toBe(201);
-    expect(scene.iam.hasPassword('bob')).toBe(false);
-    expect(scene.iam.user('bob')?.fingerprints).toEqual([{ fingerprint: key(9), name: 'phone' }]);
+    expect(bench.iam.hasPassword('bob')).toBe(false);
+    expect(bench.iam.user('bob')?.fingerprints).toEqual([{ fingerprint: key(9), name: 'phone' }]);
     expect((await pair()).status).toBe(201);
   });
 });
@@ -119,24 +119,24 @@ describe('settings', () => {
     ['password-invite-pairing', 'passwordInvitePairing'],
     ['local-open-pairing', 'localOpenPairing'],
   ] as const)('%s is %s', async (setting, flag) => {
-    const scene = new Scene();
+    const bench = new EndpointBench();
     for (const on of [false, true]) {
-      await scene.request('admin', `PUT /iam/settings/${setting}`, cbor(on));
-      expect(scene.iam.state[flag]).toBe(on);
+      await bench.request('admin', `PUT /iam/settings/${setting}`, cbor(on));
+      expect(bench.iam.state[flag]).toBe(on);
     }
-    expect(scene.changes.map((change) => ('setting' in change ? change.setting : ''))).toEqual([setting, setting]);
+    expect(bench.changes.map((change) => ('setting' in change ? change.setting : ''))).toEqual([setting, setting]);
   });
 
   it('the friendly name is part of the state', async () => {
-    const scene = new Scene();
-    await scene.request('admin', 'PUT /iam/device-info/friendly-name', cbor('Attic'));
-    expect(scene.iam.state.friendlyName).toBe('Attic');
+    const bench = new EndpointBench();
+    await bench.request('admin', 'PUT /iam/device-info/friendly-name', cbor('Attic'));
+    expect(bench.iam.state.friendlyName).toBe('Attic');
   });
 
   it('a sealed password that does not open is our fault: 5.00, and no word of it', async () => {
-    const scene = new Scene({ unseal: 'fails' });
-    expect(await scene.request('admin', 'GET /iam/settings')).toEqual({ status: 500, contentFormat: undefined, body: 'Request unhandled' });
-    expect(scene.errors).toHaveLength(1);
+    const bench = new EndpointBench({ unseal: 'fails' });
+    expect(await bench.request('admin', 'GET /iam/settings')).toEqual({ status: 500, contentFormat: undefined, body: 'Request unhandled' });
+    expect(bench.errors).toHaveLength(1);
   });
 });
 
@@ -161,36 +161,36 @@ describe('a user', () => {
   });
 
   it('that is created has a name and a token, no role and no password', async () => {
-    const scene = new Scene();
-    const reply = await scene.request('admin', 'POST /iam/users', cbor({ Username: 'new', Role: 'Administrator' }));
+    const bench = new EndpointBench();
+    const reply = await bench.request('admin', 'POST /iam/users', cbor({ Username: 'new', Role: 'Administrator' }));
     const body = { Username: 'new', Fingerprints: [], Sct: 'token0000001', NotificationCategories: [] };
     expect(reply).toEqual({ status: 201, contentFormat: 60, body });
-    expect(scene.iam.hasPassword('new')).toBe(false);
+    expect(bench.iam.hasPassword('new')).toBe(false);
   });
 
   it('that is deleted is nobody', async () => {
-    const scene = new Scene();
-    expect(await scene.request('ann', 'DELETE /iam/users/ann')).toEqual({ status: 202, contentFormat: undefined, body: undefined });
-    expect((await scene.request('ann', 'GET /iam/me')).status).toBe(404);
-    expect(scene.iam.usernames).not.toContain('ann');
+    const bench = new EndpointBench();
+    expect(await bench.request('ann', 'DELETE /iam/users/ann')).toEqual({ status: 202, contentFormat: undefined, body: undefined });
+    expect((await bench.request('ann', 'GET /iam/me')).status).toBe(404);
+    expect(bench.iam.usernames).not.toContain('ann');
   });
 
   it('has fingerprints added and removed one by one', async () => {
-    const scene = new Scene();
+    const bench = new EndpointBench();
     const line = `/iam/users/ann/fingerprints/${key(7)}`;
-    await scene.request('ann', `PUT ${line}`, cbor({ FingerprintName: 'watch' }));
-    expect(scene.iam.userByFingerprint(key(7))?.fingerprints.at(-1)).toEqual({ fingerprint: key(7), name: 'watch' });
-    await scene.request('ann', `DELETE ${line}`);
-    expect(scene.iam.user('ann')?.fingerprints.map(({ fingerprint }) => fingerprint)).toEqual([key(2), key(22)]);
+    await bench.request('ann', `PUT ${line}`, cbor({ FingerprintName: 'watch' }));
+    expect(bench.iam.userByFingerprint(key(7))?.fingerprints.at(-1)).toEqual({ fingerprint: key(7), name: 'watch' });
+    await bench.request('ann', `DELETE ${line}`);
+    expect(bench.iam.user('ann')?.fingerprints.map(({ fingerprint }) => fingerprint)).toEqual([key(2), key(22)]);
   });
 });
 
 describe('the settings of a user', () => {
   const set = async (setting: string, value: Parameters<typeof cbor>[0]) => {
-    const scene = new Scene();
-    const reply = await scene.request('admin', `PUT /iam/users/ann/${setting}`, cbor(value));
+    const bench = new EndpointBench();
+    const reply = await bench.request('admin', `PUT /iam/users/ann/${setting}`, cbor(value));
     expect(reply).toEqual({ status: 204, contentFormat: undefined, body: undefined });
-    return scene;
+    return bench;
   };
   const record = async (setting: string, value: Parameters<typeof cbor>[0], username = 'ann') =>
     (await (await set(setting, value)).request('admin', `GET /iam/users/${username}`)).body;
@@ -208,9 +208,9 @@ describe('the settings of a user', () => {
   });
 
   it('username moves the record', async () => {
-    const scene = await set('username', 'anna');
-    expect((await scene.request('admin', 'GET /iam/users/anna')).body).toEqual({ ...ann, Username: 'anna' });
-    expect((await scene.request('admin', 'GET /iam/users/ann')).status).toBe(404);
+    const bench = await set('username', 'anna');
+    expect((await bench.request('admin', 'GET /iam/users/anna')).body).toEqual({ ...ann, Username: 'anna' });
+    expect((await bench.request('admin', 'GET /iam/users/ann')).status).toBe(404);
   });
 
   it.each([
@@ -228,21 +228,21 @@ describe('the settings of a user', () => {
   });
 
   it('password is kept as what is left of it, and cleared by null', async () => {
-    const scene = await set('password', 'secret');
-    expect(scene.iam.hasPassword('ann')).toBe(true);
-    await scene.request('admin', 'PUT /iam/users/ann/password', cbor(null));
-    expect(scene.iam.hasPassword('ann')).toBe(false);
+    const bench = await set('password', 'secret');
+    expect(bench.iam.hasPassword('ann')).toBe(true);
+    await bench.request('admin', 'PUT /iam/users/ann/password', cbor(null));
+    expect(bench.iam.hasPassword('ann')).toBe(false);
   });
 });
 
 describe('who asks', () => {
   it('is told with each change', async () => {
-    const scene = new Scene();
-    await scene.request('admin', 'PUT /iam/users/ann/password', cbor('secret'));
-    await scene.request('admin', 'PUT /iam/settings/local-open-pairing', cbor(false));
-    await scene.request('stranger', 'POST /iam/pairing/password-open', cbor({ Username: 'new' }));
-    await scene.request('ann', 'DELETE /iam/users/ann');
-    expect(scene.changes.map(({ by }) => by?.username)).toEqual(['admin', 'admin', 'ann']);
+    const bench = new EndpointBench();
+    await bench.request('admin', 'PUT /iam/users/ann/password', cbor('secret'));
+    await bench.request('admin', 'PUT /iam/settings/local-open-pairing', cbor(false));
+    await bench.request('stranger', 'POST /iam/pairing/password-open', cbor({ Username: 'new' }));
+    await bench.request('ann', 'DELETE /iam/users/ann');
+    expect(bench.changes.map(({ by }) => by?.username)).toEqual(['admin', 'admin', 'ann']);
   });
 
   it.each<[CallerName, string, Parameters<typeof cbor>[0] | undefined, string, Record<string, string>]>([
@@ -252,16 +252,16 @@ describe('who asks', () => {
     ['ann', 'PUT /iam/users/ann/role', 'Administrator', 'IAM:SetUserRole', { 'IAM:Username': 'ann', 'IAM:RoleId': 'Administrator' }],
     ['ann', 'POST /iam/users', { Username: 'new' }, 'IAM:CreateUser', {}],
   ])('and is refused: %s, %s', async (caller, line, body, action, attributes) => {
-    const scene = new Scene();
-    expect((await scene.request(caller, line, body === undefined ? {} : cbor(body))).status).toBe(403);
-    expect(scene.denied).toEqual([
+    const bench = new EndpointBench();
+    expect((await bench.request(caller, line, body === undefined ? {} : cbor(body))).status).toBe(403);
+    expect(bench.denied).toEqual([
       { caller: expect.objectContaining({ isLocal: caller !== 'remote' && caller !== 'ann' }), action, attributes },
     ]);
   });
 
   it('policies see the role that is asked for', async () => {
-    const scene = new Scene();
-    const { configuration } = scene.iam;
+    const bench = new EndpointBench();
+    const { configuration } = bench.iam;
     const values = ['Guest', 'Standard'];
     const policies = [
       ...configuration.policies,
@@ -273,17 +273,17 @@ describe('who asks', () => {
       } as const,
     ];
     const roles = configuration.roles.map((role) => (role.id === 'Guest' ? { ...role, policies: [...role.policies, 'Promote'] } : role));
-    await scene.iam.setConfiguration({ ...configuration, policies, roles });
-    expect((await scene.request('ann', 'PUT /iam/users/bob/role', cbor('Administrator'))).status).toBe(403);
-    expect((await scene.request('ann', 'PUT /iam/users/bob/role', cbor('Standard'))).status).toBe(204);
+    await bench.iam.setConfiguration({ ...configuration, policies, roles });
+    expect((await bench.request('ann', 'PUT /iam/users/bob/role', cbor('Administrator'))).status).toBe(403);
+    expect((await bench.request('ann', 'PUT /iam/users/bob/role', cbor('Standard'))).status).toBe(204);
   });
 
   it('is not told whose a name or a key is', async () => {
-    const scene = new Scene();
+    const bench = new EndpointBench();
     const taken = { status: 409, contentFormat: undefined, body: 'Already in use' };
-    expect(await scene.request('ann', `PUT /iam/users/ann/fingerprints/${key(1)}`, cbor({}))).toEqual(taken);
-    expect(await scene.request('ann', 'PUT /iam/users/ann/fingerprint', cbor(key(1)))).toEqual(taken);
-    expect(await scene.request('admin', 'POST /iam/pairing/local-open', cbor({ Username: 'new' }))).toEqual(taken);
+    expect(await bench.request('ann', `PUT /iam/users/ann/fingerprints/${key(1)}`, cbor({}))).toEqual(taken);
+    expect(await bench.request('ann', 'PUT /iam/users/ann/fingerprint', cbor(key(1)))).toEqual(taken);
+    expect(await bench.request('admin', 'POST /iam/pairing/local-open', cbor({ Username: 'new' }))).toEqual(taken);
   });
 });
 
@@ -291,54 +291,54 @@ describe('a push test', () => {
   const line = 'POST /iam/users/ann/push-test';
 
   it('sends the provider’s document to the user’s token, and gives its answer back', async () => {
-    const scene = new Scene({ push: async () => ({ statusCode: 404, body: '{"error":"UNREGISTERED"}' }) });
-    expect(await scene.request('admin', line)).toEqual({
+    const bench = new EndpointBench({ push: async () => ({ statusCode: 404, body: '{"error":"UNREGISTERED"}' }) });
+    expect(await bench.request('admin', line)).toEqual({
       status: 201,
       contentFormat: 60,
       body: { StatusCode: 404, Body: '{"error":"UNREGISTERED"}' },
     });
     const notification = { title: 'Test', body: 'This is a test notification' };
-    expect(scene.pushes).toEqual([{ projectId: 'project', body: { message: { token: 'token-ann', notification } } }]);
+    expect(bench.pushes).toEqual([{ projectId: 'project', body: { message: { token: 'token-ann', notification } } }]);
   });
 
   it.each([{ token: 'token' }, { projectId: 'project' }, { token: '', projectId: 'project' }, { token: 'token', projectId: '' }])(
     'needs token and project: %j',
     async (push) => {
-      const scene = new Scene();
-      await scene.iam.update((draft) => draft.setUserPush('ann', push));
-      expect((await scene.request('admin', line)).status).toBe(404);
-      expect(scene.pushes).toEqual([]);
+      const bench = new EndpointBench();
+      await bench.iam.update((draft) => draft.setUserPush('ann', push));
+      expect((await bench.request('admin', line)).status).toBe(404);
+      expect(bench.pushes).toEqual([]);
     },
   );
 
   it('runs one at a time on a device', async () => {
     const answers: ((answer: PushAnswer) => void)[] = [];
-    const scene = new Scene({ push: () => new Promise((resolve) => answers.push(resolve)) });
-    const [first, second] = [scene.request('ann', line), scene.request('admin', line)];
+    const bench = new EndpointBench({ push: () => new Promise((resolve) => answers.push(resolve)) });
+    const [first, second] = [bench.request('ann', line), bench.request('admin', line)];
     expect((await second).status).toBe(503);
     answers[0]!({ statusCode: 200, body: '' });
     expect((await first).status).toBe(201);
-    const third = scene.request('admin', line);
+    const third = bench.request('admin', line);
     answers[1]!({ statusCode: 200, body: '' });
     expect((await third).status).toBe(201);
   });
 
   it('does not stand in the way of another device', async () => {
-    const never: SceneOptions = { push: () => new Promise(() => {}) };
-    void new Scene(never).request('ann', line);
-    expect((await new Scene().request('ann', line)).status).toBe(201);
+    const never: EndpointBenchOptions = { push: () => new Promise(() => {}) };
+    void new EndpointBench(never).request('ann', line);
+    expect((await new EndpointBench().request('ann', line)).status).toBe(201);
   });
 
   it('can be tried again after it failed', async () => {
     let fails = true;
-    const scene = new Scene({
+    const bench = new EndpointBench({
       push: async () => {
         if (fails) throw new TypeError('no');
         return { statusCode: 200, body: '' };
       },
     });
-    expect((await scene.request('ann', line)).status).toBe(500);
+    expect((await bench.request('ann', line)).status).toBe(500);
     fails = false;
-    expect((await scene.request('ann', line)).status).toBe(201);
+    expect((await bench.request('ann', line)).status).toBe(201);
   });
 });

@@ -8,8 +8,8 @@ import { Random } from '../../../../transport/sim/random.ts';
 import { hostile, joined } from '../../../fuzz/mutate.ts';
 import { seeds } from '../../../support/size.ts';
 import { key } from '../model.ts';
+import { type Body, type CallerName, cbor, EndpointBench } from './endpoint-bench.ts';
 import { references } from './reference.ts';
-import { type Body, type CallerName, cbor, Scene } from './scene.ts';
 
 type Keys = Readonly<Record<string, CborValue>>;
 
@@ -101,14 +101,14 @@ function encodedEntry(name: string, value: string): Uint8Array {
 
 /** Sends it and expects a refusal that changes nothing. */
 async function refused({ line, caller, lenient, status }: Target, body: Body, expected = 400): Promise<void> {
-  const scene = new Scene();
-  const before = scene.snapshot;
-  const reply = await scene.request(caller, line, body);
+  const bench = new EndpointBench();
+  const before = bench.snapshot;
+  const reply = await bench.request(caller, line, body);
   expect(reply.status).toBe(lenient ? status : expected);
-  expect(scene.errors).toEqual([]);
+  expect(bench.errors).toEqual([]);
   if (lenient) return;
-  expect(scene.snapshot).toBe(before);
-  expect(scene.changes).toEqual([]);
+  expect(bench.snapshot).toBe(before);
+  expect(bench.changes).toEqual([]);
   expect(reply.contentFormat).toBeUndefined();
   expect(reply.body).toMatch(/^[^\n]{5,100}$/);
 }
@@ -119,10 +119,10 @@ describe.each(targets)('$line', (target) => {
   const keys = (isMap ? good : {}) as Keys;
 
   it('takes its body', async () => {
-    const scene = new Scene();
-    const before = scene.snapshot;
-    expect((await scene.request(caller, line, cbor(good))).status).toBe(status);
-    expect(scene.snapshot === before).toBe(false);
+    const bench = new EndpointBench();
+    const before = bench.snapshot;
+    expect((await bench.request(caller, line, cbor(good))).status).toBe(status);
+    expect(bench.snapshot === before).toBe(false);
   });
 
   it.each([undefined, 0, 40, 42, 50, 61, 0xffff])('does not take it as content format %s', async (contentFormat) => {
@@ -164,7 +164,7 @@ describe.each(targets)('$line', (target) => {
         username: 7,
         Long: 'x'.repeat(5000),
       };
-      expect((await new Scene().request(caller, line, cbor({ ...keys, ...more }))).status).toBe(status);
+      expect((await new EndpointBench().request(caller, line, cbor({ ...keys, ...more }))).status).toBe(status);
       const depth = joined(new Uint8Array(16).fill(0x81), Uint8Array.of(0));
       const map = joined(Uint8Array.of(0xa0 + Object.keys(keys).length + 1), encode(keys).subarray(1), encode('Extra'), depth);
       await refused(target, { contentFormat: 60, payload: map });
@@ -175,15 +175,15 @@ describe.each(targets)('$line', (target) => {
   it.each(seeds(1, 100))('damaged bodies, seed %i', async (seed) => {
     const random = new Random(`${line} ${seed}`);
     for (let count = 0; count < 40; count++) {
-      const scene = new Scene();
-      const before = scene.snapshot;
-      const reply = await scene.request(caller, line, {
+      const bench = new EndpointBench();
+      const before = bench.snapshot;
+      const reply = await bench.request(caller, line, {
         contentFormat: 60,
         payload: hostile(random, [encode(good), encode({ Username: 'x' })]),
       });
       expect(statuses.filter((each) => each !== 500)).toContain(reply.status);
-      if (reply.status >= 400) expect(scene.snapshot).toBe(before);
-      expect(scene.errors).toEqual([]);
+      if (reply.status >= 400) expect(bench.snapshot).toBe(before);
+      expect(bench.errors).toEqual([]);
     }
   });
 });
@@ -201,9 +201,9 @@ test('every endpoint is among the targets', () => {
 describe.each(bodiless)('%s', (line, caller, status) => {
   it('has no body, so none is bad', async () => {
     for (const body of [cbor({ Username: 'x' }), raw(0xff), { payload: new Uint8Array(100_000) }, { contentFormat: 50 }]) {
-      const scene = new Scene();
-      expect((await scene.request(caller, line, body)).status).toBe(status);
-      expect(scene.errors).toEqual([]);
+      const bench = new EndpointBench();
+      expect((await bench.request(caller, line, body)).status).toBe(status);
+      expect(bench.errors).toEqual([]);
     }
   });
 });
@@ -213,16 +213,16 @@ describe.each([...targets.map(({ line, caller, good, status }) => ({ line, calle
   ({ line, caller, body, status }) => {
     /** If-Match, If-None-Match, Uri-Query, Accept, Proxy-Uri, Proxy-Scheme, and some that nobody has defined. */
     it.each([1, 5, 15, 17, 35, 39, 9, 4095, 65_001])('critical and unknown: %i', async (number) => {
-      const scene = new Scene();
-      const before = scene.snapshot;
-      expect(await scene.message(caller, line, body, number)).toBe(400);
-      expect(scene.snapshot).toBe(before);
-      expect(scene.pushes).toEqual([]);
+      const bench = new EndpointBench();
+      const before = bench.snapshot;
+      expect(await bench.message(caller, line, body, number)).toBe(400);
+      expect(bench.snapshot).toBe(before);
+      expect(bench.pushes).toEqual([]);
     });
 
     it('critical and known, or elective: served', async () => {
       for (const number of [3, 7, 4, 8, 14, 20, 60, 2048, 65_000]) {
-        expect(await new Scene().message(caller, line, body, number), String(number)).toBe(status);
+        expect(await new EndpointBench().message(caller, line, body, number), String(number)).toBe(status);
       }
     });
   },
@@ -254,11 +254,11 @@ describe('names of users that cannot be', () => {
 
   it.each(lines.filter(({ line }) => line.includes('/ann')))('$line', async ({ line, body }) => {
     for (const name of names) {
-      const scene = new Scene();
-      const before = scene.snapshot;
-      const reply = await scene.request('admin', line.replace('/ann', `/${encodeURIComponent(name)}`), body);
+      const bench = new EndpointBench();
+      const before = bench.snapshot;
+      const reply = await bench.request('admin', line.replace('/ann', `/${encodeURIComponent(name)}`), body);
       expect(reply.status, name).toBe(404);
-      expect(scene.snapshot).toBe(before);
+      expect(bench.snapshot).toBe(before);
     }
   });
 });

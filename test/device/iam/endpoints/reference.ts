@@ -7,10 +7,10 @@
  */
 import { LocalError, RemoteError } from '../../../../protocol/errors/index.ts';
 import { key } from '../model.ts';
-import { type Body, type CallerName, cbor, type SceneOptions } from './scene.ts';
+import { type Body, type CallerName, cbor, type EndpointBenchOptions } from './endpoint-bench.ts';
 
 /** A status, why, who asks, the path, and what else is special about it. */
-export type Case = readonly [status: number, why: string, caller: CallerName, path: string, body?: Body, options?: SceneOptions];
+export type Case = readonly [status: number, why: string, caller: CallerName, path: string, body?: Body, options?: EndpointBenchOptions];
 
 export interface Reference {
   /** Method and path as interface.md has it. */
@@ -23,7 +23,7 @@ export interface Reference {
   readonly cases: readonly Case[];
 }
 
-const FULL: SceneOptions = { save: 'fails' };
+const FULL: EndpointBenchOptions = { save: 'fails' };
 const none: Body = {};
 const text = (contentFormat: number | undefined, bytes: string): Body => ({
   payload: new TextEncoder().encode(bytes),
@@ -449,7 +449,7 @@ const settings: readonly Reference[] = [
   ),
 ];
 
-const pushFails = (error: Error): SceneOptions => ({ push: () => Promise.reject(error) });
+const pushFails = (error: Error): EndpointBenchOptions => ({ push: () => Promise.reject(error) });
 
 /** What policies are asked for (reference §2.3); only `GET /iam/me` asks for nothing. */
 export const actions: Readonly<Record<string, string>> = {

@@ -2,8 +2,8 @@
 import { describe, expect, it, test } from 'vitest';
 import { iamEndpoints } from '../../../../device/iam/endpoints/table.ts';
 import { key } from '../model.ts';
+import { cbor, EndpointBench, type Reply } from './endpoint-bench.ts';
 import { actions, references } from './reference.ts';
-import { cbor, type Reply, Scene } from './scene.ts';
 
 /** interface.md §4.2 below /iam, each user setting by its name, and the three endpoints the reference has besides. */
 const ENDPOINTS = 27;
@@ -13,15 +13,15 @@ describe.each(references)('$endpoint', ({ endpoint, statuses, cases }) => {
 
   for (const [status, why, caller, path, body, options] of cases) {
     it(`${status}: ${why} (${caller}, ${path})`, async () => {
-      const scene = new Scene(options);
-      const before = scene.snapshot;
-      const reply = await scene.request(caller, `${method} ${path}`, body);
+      const bench = new EndpointBench(options);
+      const before = bench.snapshot;
+      const reply = await bench.request(caller, `${method} ${path}`, body);
       expect(reply.status).toBe(status);
       expectForm(reply);
-      if (status >= 400 || method === 'GET') expect(scene.snapshot).toBe(before);
-      if (status >= 400 || method === 'GET') expect(scene.changes).toEqual([]);
-      expect(scene.denied.map(({ action }) => action)).toEqual(status === 403 ? [actions[endpoint]] : []);
-      expect(scene.errors).toHaveLength(options?.save === 'fails' ? 1 : 0);
+      if (status >= 400 || method === 'GET') expect(bench.snapshot).toBe(before);
+      if (status >= 400 || method === 'GET') expect(bench.changes).toEqual([]);
+      expect(bench.denied.map(({ action }) => action)).toEqual(status === 403 ? [actions[endpoint]] : []);
+      expect(bench.errors).toHaveLength(options?.save === 'fails' ? 1 : 0);
     });
   }
 
@@ -48,19 +48,19 @@ describe('a change that waits for its turn', () => {
     const [, , caller, path, body, options] = cases.find(([status]) => status < 300)!;
     let saved = () => {};
     const saving = new Promise<void>((resolve) => (saved = resolve));
-    const scene = new Scene({ ...options, save: () => saving });
-    const before = scene.iam.state.users;
-    const ahead = scene.iam.update((draft) => draft.setFriendlyName('Attic'));
-    const reply = scene.request(caller, `${endpoint.split(' ')[0]} ${path}`, body);
+    const bench = new EndpointBench({ ...options, save: () => saving });
+    const before = bench.iam.state.users;
+    const ahead = bench.iam.update((draft) => draft.setFriendlyName('Attic'));
+    const reply = bench.request(caller, `${endpoint.split(' ')[0]} ${path}`, body);
     await new Promise(setImmediate);
-    expect(scene.denied).toEqual([]);
-    await scene.iam.setConfiguration({ policies: [], roles: [{ id: 'Nobody', policies: [] }], unpairedRole: 'Nobody' });
+    expect(bench.denied).toEqual([]);
+    await bench.iam.setConfiguration({ policies: [], roles: [{ id: 'Nobody', policies: [] }], unpairedRole: 'Nobody' });
     saved();
     await ahead;
     expect(await reply).toMatchObject({ status: 403, body: pairing(endpoint) ? 'policies do not allow this pairing' : 'Access denied' });
-    expect(scene.denied.map(({ action }) => action)).toEqual([actions[endpoint]]);
-    expect(scene.iam.state.users).toBe(before);
-    expect(scene.changes.map(({ kind }) => kind)).toEqual(['configuration-changed', 'settings-changed']);
+    expect(bench.denied.map(({ action }) => action)).toEqual([actions[endpoint]]);
+    expect(bench.iam.state.users).toBe(before);
+    expect(bench.changes.map(({ kind }) => kind)).toEqual(['configuration-changed', 'settings-changed']);
   });
 });
 
@@ -98,10 +98,10 @@ describe('what is no endpoint is 4.04', () => {
     'GET /iam/users/ann/push-test',
     'PUT /iam/users/a%2Fb/role/x',
   ])('%s', async (line) => {
-    const scene = new Scene();
-    const before = scene.snapshot;
-    expect((await scene.request('admin', line, cbor('x'))).status).toBe(404);
-    expect(scene.snapshot).toBe(before);
+    const bench = new EndpointBench();
+    const before = bench.snapshot;
+    expect((await bench.request('admin', line, cbor('x'))).status).toBe(404);
+    expect(bench.snapshot).toBe(before);
   });
 });
 
@@ -112,18 +112,18 @@ describe('the order of the checks', () => {
   it.each(withOrder)('$endpoint: a bad body of somebody who may not', async ({ endpoint, order }) => {
     const [method, pattern] = endpoint.split(' ') as [string, string];
     const path = pattern.replace(':username', 'ann').replace(':setting', 'local-open-pairing').replace(':fingerprint', key(7));
-    const scene = new Scene();
-    expect((await scene.request('locked', `${method} ${path}`, broken)).status).toBe(order === 'body, action' ? 400 : 403);
+    const bench = new EndpointBench();
+    expect((await bench.request('locked', `${method} ${path}`, broken)).status).toBe(order === 'body, action' ? 400 : 403);
   });
 
   const aboutUsers = withOrder.filter(({ endpoint }) => endpoint.includes(':username'));
 
   it.each(aboutUsers)('$endpoint: body, policies, then whether there is such a user', async ({ endpoint, body }) => {
     const line = endpoint.replace(':username', 'ghost').replace(':fingerprint', key(7));
-    const scene = new Scene();
-    expect((await scene.request('admin', line, broken)).status).toBe(400);
-    expect((await scene.request('ann', line, body)).status).toBe(403);
-    expect((await scene.request('admin', line, body)).status).toBe(404);
+    const bench = new EndpointBench();
+    expect((await bench.request('admin', line, broken)).status).toBe(400);
+    expect((await bench.request('ann', line, body)).status).toBe(403);
+    expect((await bench.request('admin', line, body)).status).toBe(404);
   });
 
   it.each([
@@ -161,14 +161,14 @@ describe('the order of the checks', () => {
       400,
     ],
   ] as const)('%s: %s', async (_why, line, caller, options, status) => {
-    expect((await new Scene(options).request(caller, line, broken)).status).toBe(status);
+    expect((await new EndpointBench(options).request(caller, line, broken)).status).toBe(status);
   });
 
   it('a body that is in use by somebody is checked first', async () => {
-    const scene = new Scene();
-    expect((await scene.request('admin', 'POST /iam/pairing/local-open', cbor({ Username: 'Ann' }))).status).toBe(400);
-    expect((await scene.request('admin', 'PUT /iam/users/ghost/username', cbor('ann'))).status).toBe(404);
-    expect((await scene.request('admin', 'PUT /iam/users/ghost/role', cbor('Emperor'))).status).toBe(404);
-    expect((await scene.request('admin', 'PUT /iam/users/ghost/notification-categories', cbor(['GOSSIP']))).status).toBe(400);
+    const bench = new EndpointBench();
+    expect((await bench.request('admin', 'POST /iam/pairing/local-open', cbor({ Username: 'Ann' }))).status).toBe(400);
+    expect((await bench.request('admin', 'PUT /iam/users/ghost/username', cbor('ann'))).status).toBe(404);
+    expect((await bench.request('admin', 'PUT /iam/users/ghost/role', cbor('Emperor'))).status).toBe(404);
+    expect((await bench.request('admin', 'PUT /iam/users/ghost/notification-categories', cbor(['GOSSIP']))).status).toBe(400);
   });
 });

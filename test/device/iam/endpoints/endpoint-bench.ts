@@ -54,7 +54,7 @@ export interface Reply {
   readonly body: unknown;
 }
 
-export interface SceneOptions {
+export interface EndpointBenchOptions {
   readonly state?: Partial<IamState>;
   /** Settings the state does not have. */
   readonly without?: readonly (keyof IamState)[];
@@ -100,7 +100,7 @@ const settings: Partial<IamState> = {
 /** Nothing here waits. */
 const CLOCK: Clock = { now: () => 0, wallTime: () => 0, schedule: () => () => {}, defer: (run) => run(), soon: (run) => run() };
 
-export class Scene {
+export class EndpointBench {
   readonly iam: Iam;
   readonly pushes: { readonly projectId: string; readonly body: unknown }[] = [];
   readonly denied: { readonly caller: Caller; readonly action: string; readonly attributes: Attributes }[] = [];
@@ -117,7 +117,7 @@ export class Scene {
     save,
     unseal,
     push = async () => ({ statusCode: 200, body: '{"name":"1"}' }),
-  }: SceneOptions = {}) {
+  }: EndpointBenchOptions = {}) {
     const configuration = defaultConfiguration();
     const absent = new Set<string>(without);
     this.iam = iamOf({

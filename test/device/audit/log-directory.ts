@@ -34,7 +34,7 @@ export class ManualClock {
   }
 }
 
-export interface Scene {
+export interface LogDirectory {
   readonly directory: string;
   readonly clock: ManualClock;
   open(options?: Partial<AuditLogOptions>): Promise<AuditLog>;
@@ -47,16 +47,16 @@ export interface Scene {
 }
 
 /** A fresh directory and clock before each test of the file. */
-export function useScene(): () => Scene {
-  let scene: Scene;
+export function useLogDirectory(): () => LogDirectory {
+  let made: LogDirectory;
   beforeEach(() => {
-    scene = newScene(mkdtempSync(join(tmpdir(), 'svc-audit-')));
+    made = newLogDirectory(mkdtempSync(join(tmpdir(), 'svc-audit-')));
   });
-  afterEach(() => rmSync(scene.directory, { recursive: true, force: true }));
-  return () => scene;
+  afterEach(() => rmSync(made.directory, { recursive: true, force: true }));
+  return () => made;
 }
 
-function newScene(directory: string): Scene {
+function newLogDirectory(directory: string): LogDirectory {
   const clock = new ManualClock();
   const folder = join(directory, 'audit');
   const segments = () => readdirSync(folder).sort();

@@ -1,21 +1,22 @@
 /** `svc device` with its users, through a real base station: observers, roles, alarms at a push provider, and one process per directory. */
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { beforeAll, expect, test } from 'vitest';
 import { type Connection, SvcClient } from '../../client/node.ts';
-import { Commands, Running } from './processes.ts';
+import { ProcessFixture, type SvcProcess } from '../support/fixture/processes.ts';
+import { Commands } from './commands.ts';
 
 const { svc, svcJson } = new Commands();
+const processes = new ProcessFixture();
 
 const PRODUCT = 'pr-e2e';
 const DEVICE = 'de-app';
 const CONFIGURATION = { OverTemperature: { Limit: 24, Category: 'WARNING' }, TimeConstant: 1 };
 
 let folder: string;
-let station: Running;
-let provider: Running;
-let device: Running;
+let station: SvcProcess;
+let provider: SvcProcess;
+let device: SvcProcess;
 let deviceArguments: string[];
 let serverUrl: string;
 let serverFingerprint: string;
@@ -23,35 +24,30 @@ const owner = () => ['--state', join(folder, 'owner')];
 const guest = () => ['--state', join(folder, 'guest')];
 
 beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'svc-app-'));
+  ({ folder } = processes);
   const data = join(folder, 'station');
   const account = join(folder, 'account.json');
-  station = new Running('basestation', '--data', data, '--port', '0');
-  provider = new Running('dev', 'push-provider', '--account', account);
+  station = processes.station('--data', data, '--port', '0');
+  provider = processes.pushProvider('--account', account);
   const { port, fingerprint } = await station.event('listening');
   serverUrl = `https://127.0.0.1:${port}`;
   serverFingerprint = String(fingerprint);
   const server = ['--server', serverUrl, '--server-fingerprint', serverFingerprint];
-  deviceArguments = ['device', '--data', join(folder, 'device'), '--product', PRODUCT, '--device-id', DEVICE, ...server];
-  const identity = await svcJson(...deviceArguments, '--init');
+  deviceArguments = ['--data', join(folder, 'device'), '--product', PRODUCT, '--device-id', DEVICE, ...server];
+  const identity = await svcJson('device', ...deviceArguments, '--init');
   await svcJson('admin', 'product', 'add', PRODUCT, '--data', data);
   await svcJson('admin', 'device', 'add', PRODUCT, DEVICE, '--fingerprint', String(identity.fingerprint), '--data', data);
   const { url } = await provider.event('listening');
   await svcJson('admin', 'push-credential', 'add', account, '--base-url', String(url), '--data', data);
   await writeFile(join(folder, 'offers.json'), JSON.stringify(CONFIGURATION));
   deviceArguments.push('--config', join(folder, 'offers.json'), '--local-port', '0', '--p2p-port', '0', '--no-mdns');
-  device = new Running(...deviceArguments, '--pairing', 'PasswordInvite,LocalOpen');
+  device = processes.device(...deviceArguments, '--pairing', 'PasswordInvite,LocalOpen');
   await device.event('attached');
   await svcJson('pair', String(identity.invitation), ...server, '--name', 'home', ...owner());
   const { localPort } = await device.event('started');
   const straight = ['--address', `127.0.0.1:${localPort}`, '--mode', 'LocalOpen', '--username', 'guest'];
   await svcJson('pair', String(identity.pairingString), ...straight, '--name', 'home', ...guest());
 }, 120_000);
-
-afterAll(async () => {
-  for (const running of [device, station, provider]) await running?.end('SIGKILL');
-  await rm(folder, { recursive: true, force: true });
-});
 
 test('each paired in its way and has the role of it', async () => {
   expect(await svcJson('iam', 'me', ...owner())).toMatchObject({ username: 'admin', role: 'Administrator' });
@@ -114,7 +110,7 @@ test('a test notification by the command line: what the provider says comes back
 });
 
 test('a second process in the directory is refused, and explain reads beside the first', async () => {
-  const second = await svc(...deviceArguments);
+  const second = await svc('device', ...deviceArguments);
   expect(second).toMatchObject({ code: 1, stdout: '', stderr: expect.stringMatching(/^svc: .* is in use by process \d+: .*\n$/) });
   const explain = ['device', 'explain', '--data', join(folder, 'device'), '--as', 'guest', '--action'];
   expect(await svcJson(...explain, 'Thermostat:Set')).toMatchObject({ allowed: false, role: 'Guest', reason: 'no-match' });

@@ -1,41 +1,25 @@
 /** `svc gateway` as a process between `svc device` and the client of the package coap. */
 import { once } from 'node:events';
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type IncomingMessage, request } from 'coap';
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { Commands, Running } from './processes.ts';
+import { expect, test } from 'vitest';
+import { ProcessFixture, type SvcProcess } from '../support/fixture/processes.ts';
+import { Commands } from './commands.ts';
 
 const { svcJson } = new Commands();
-
-let directory: string;
-const running: Running[] = [];
-beforeAll(async () => {
-  directory = await mkdtemp(join(tmpdir(), 'svc-gateway-'));
-});
-afterAll(async () => {
-  for (const each of running) await each.end('SIGKILL');
-  await rm(directory, { recursive: true });
-});
-
-function start(...args: string[]): Running {
-  const started = new Running(...args);
-  running.push(started);
-  return started;
-}
+const processes = new ProcessFixture();
 
 test('serves, says when the device is gone and when it is back, and ends cleanly', async () => {
-  const state = ['--state', join(directory, 'client')];
+  const state = ['--state', join(processes.folder, 'client')];
   const key = await svcJson('key', 'create', ...state);
-  const startDevice = (port: number): Running => {
-    const names = ['--product', 'pr-1', '--device-id', 'de-1', '--data', join(directory, 'device')];
-    return start('device', ...names, '--local-port', `${port}`, '--p2p-port', '0', '--allow', `${key.fingerprint}`);
+  const startDevice = (port: number): SvcProcess => {
+    const names = ['--product', 'pr-1', '--device-id', 'de-1', '--data', join(processes.folder, 'device')];
+    return processes.device(...names, '--local-port', `${port}`, '--p2p-port', '0', '--allow', `${key.fingerprint}`);
   };
   const device = startDevice(0);
   const { localPort, fingerprint } = await device.event('started');
   const target = ['--address', `127.0.0.1:${localPort}`, '--fingerprint', `${fingerprint}`];
-  const gateway = start('gateway', ...target, ...state, '--request-timeout', '10');
+  const gateway = processes.client('gateway', ...target, ...state, '--request-timeout', '10');
   const listening = await gateway.event('listening');
   expect(listening).toMatchObject({ device: 'pr-1.de-1', host: '127.0.0.1', port: expect.any(Number) });
 

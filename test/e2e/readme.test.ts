@@ -8,7 +8,7 @@ import { afterAll, expect, it } from 'vitest';
 import { fingerprint } from '../../protocol/identity/index.ts';
 import { nodeCrypto } from '../../transport/node/crypto.ts';
 import { TestProcess } from '../support/process.ts';
-import { Commands } from './processes.ts';
+import { Commands } from './commands.ts';
 
 const { svcJson } = new Commands();
 const root = fileURLToPath(new URL('../..', import.meta.url));

@@ -4,16 +4,17 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { createSocket, type Socket } from 'node:dgram';
 import { once } from 'node:events';
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { readFile, rm, writeFile } from 'node:fs/promises';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { ProcessFixture, type SvcProcess } from '../support/fixture/processes.ts';
 import { size } from '../support/size.ts';
-import { Commands, Running, svcProcess } from './processes.ts';
+import { Commands, svcProcess } from './commands.ts';
 
 const { svc, svcJson } = new Commands('key', 'device', 'admin', 'connect', 'coap', 'tunnel');
+const processes = new ProcessFixture();
 
 const PRODUCT = 'pr-e2e';
 const DEVICE = 'de-e2e';
@@ -23,30 +24,30 @@ const FILE = size(1_000_000, 5_000_000);
 let folder: string;
 let web: Server;
 let names: Socket;
-let station: Running;
+let station: SvcProcess;
 let stationArguments: string[];
-let device: Running;
+let device: SvcProcess;
 let deviceArguments: string[];
 /** Options of every client command. */
 let client: string[];
 
 beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'svc-e2e-'));
+  ({ folder } = processes);
   web = createServer((request, response) => response.end(`you asked for ${request.url}`)).listen(0, '127.0.0.1');
   await once(web, 'listening');
   names = createSocket('udp4').bind(0, '127.0.0.1');
   names.on('message', (question, { port }) => names.send(`${question}: 192.0.2.1`, port, '127.0.0.1'));
   await once(names, 'listening');
   const data = join(folder, 'station');
-  stationArguments = ['basestation', '--data', data, '--keep-alive', '1000'];
-  station = new Running(...stationArguments, '--port', '0');
+  stationArguments = ['--data', data, '--keep-alive', '1000'];
+  station = processes.station(...stationArguments, '--port', '0');
   const { port, fingerprint } = await station.event('listening');
   stationArguments.push('--port', String(port));
   const server = ['--server', `https://127.0.0.1:${port}`, '--server-fingerprint', String(fingerprint)];
   client = ['--state', join(folder, 'client')];
   const key = await svcJson('key', 'create', ...client);
-  deviceArguments = ['device', '--data', join(folder, 'device'), '--product', PRODUCT, '--device-id', DEVICE, ...server];
-  const identity = await svcJson(...deviceArguments, '--init');
+  deviceArguments = ['--data', join(folder, 'device'), '--product', PRODUCT, '--device-id', DEVICE, ...server];
+  const identity = await svcJson('device', ...deviceArguments, '--init');
   await svcJson('admin', 'product', 'add', PRODUCT, '--data', data);
   await svcJson('admin', 'device', 'add', PRODUCT, DEVICE, '--fingerprint', String(identity.fingerprint), '--data', data);
   const { port: webPort } = web.address() as AddressInfo;
@@ -62,17 +63,14 @@ beforeAll(async () => {
     '--udp-tunnel',
     `names=dns:127.0.0.1:${names.address().port}`,
   );
-  device = new Running(...deviceArguments);
+  device = processes.device(...deviceArguments);
   await device.event('attached');
   await svcJson('connect', String(identity.pairingString), ...server, '--name', 'lamp', ...client);
 });
 
-afterAll(async () => {
-  await device?.end('SIGKILL');
-  await station?.end('SIGKILL');
+afterAll(() => {
   web?.close();
   names?.close();
-  await rm(folder, { recursive: true, force: true });
 });
 
 async function target(): Promise<string> {
@@ -129,7 +127,7 @@ test('an empty file, and one that is not there', async () => {
 
 test('a tunnel leads to the HTTP server behind the device, until Ctrl-C', async () => {
   expect(await svcJson('tunnel', ...client)).toMatchObject([{ id: 'web', type: 'http', host: '127.0.0.1' }]);
-  const tunnel = new Running('tunnel', 'web', ...client);
+  const tunnel = processes.client('tunnel', 'web', ...client);
   const { port } = await tunnel.event('listening');
   expect(await (await fetch(`http://127.0.0.1:${port}/a/b`)).text()).toBe('you asked for /a/b');
   expect(await tunnel.end('SIGINT')).toBe(0);
@@ -138,7 +136,7 @@ test('a tunnel leads to the HTTP server behind the device, until Ctrl-C', async 
 
 test('a UDP tunnel leads to the name server behind the device, until Ctrl-C', async () => {
   expect(await svcJson('tunnel', '--udp', ...client)).toMatchObject([{ id: 'names', type: 'dns', host: '127.0.0.1' }]);
-  const tunnel = new Running('tunnel', '--udp', 'names', ...client);
+  const tunnel = processes.client('tunnel', '--udp', 'names', ...client);
   const { port } = await tunnel.event('listening');
   const resolver = createSocket('udp4');
   const answer = once(resolver, 'message');
@@ -197,7 +195,7 @@ describe('after the base station went away', () => {
     async (signal) => {
       const attached = device.events.filter(({ event }) => event === 'attached').length;
       expect(await station.end(signal)).toBe(signal === 'SIGTERM' ? 0 : null);
-      station = new Running(...stationArguments);
+      station = processes.station(...stationArguments);
       await station.event('listening');
       const back = performance.now();
       await device.event('attached', attached + 1);
@@ -211,7 +209,7 @@ describe('after the device went away', () => {
   test('killed right after an answer: what it acknowledged is still there', async () => {
     expect(await svc('coap', 'PUT', '/thermostat/target', '--payload', '24', ...client)).toMatchObject({ code: 0 });
     await device.end('SIGKILL');
-    device = new Running(...deviceArguments);
+    device = processes.device(...deviceArguments);
     await device.event('attached');
     expect(await target()).toBe('24.0');
   });
@@ -227,14 +225,14 @@ describe('after the device went away', () => {
     await rm(join(folder, 'device', 'key.pem'));
     const stateFile = join(folder, 'device', 'iam-state.json');
     const { OpenPairingPasswordSealed: _, ...others } = JSON.parse(await readFile(stateFile, 'utf8'));
-    expect(await svc(...deviceArguments, '--init')).toMatchObject({
+    expect(await svc('device', ...deviceArguments, '--init')).toMatchObject({
       code: 1,
       stderr: expect.stringMatching(/iam-state\.json.*another device key/),
     });
     await writeFile(stateFile, JSON.stringify(others));
-    const { fingerprint, pairingString } = await svcJson(...deviceArguments, '--init');
+    const { fingerprint, pairingString } = await svcJson('device', ...deviceArguments, '--init');
     await svcJson('admin', 'device', 'set-fingerprint', PRODUCT, DEVICE, String(fingerprint), '--data', join(folder, 'station'));
-    device = new Running(...deviceArguments);
+    device = processes.device(...deviceArguments);
     await device.event('attached');
     const refused = await svc('coap', 'GET', '/thermostat', ...client);
     expect(refused).toMatchObject({ code: 1, stderr: expect.stringMatching(/does not have the key it is known by.*--replace/) });

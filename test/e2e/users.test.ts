@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createIamSecrets, Device, defaultConfiguration, Iam, productionState } from '../../device/index.ts';
 import { decodePairing, encodePairingString, type PairingString } from '../../protocol/records/index.ts';
-import { Commands, svcProcess } from './processes.ts';
+import { Commands, svcProcess } from './commands.ts';
 
 const { svc, svcJson } = new Commands('pair', 'iam', 'push', 'connect');
 

@@ -3,15 +3,16 @@
  * differs is the ports, and that every command that keeps running gets --json.
  */
 import { once } from 'node:events';
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { readFile, writeFile } from 'node:fs/promises';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { Commands, type Finished, Running } from './processes.ts';
+import { ProcessFixture, type SvcProcess } from '../support/fixture/processes.ts';
+import { Commands, type Finished } from './commands.ts';
 
 const { svc } = new Commands('device');
+const processes = new ProcessFixture();
 
 const document = await readFile(new URL('../../docs/walkthrough.md', import.meta.url), 'utf8');
 
@@ -20,16 +21,15 @@ const WRITTEN_WITHIN = 2_000;
 
 let folder: string;
 let servers: Server[];
-let station: Running;
-let device: Running | undefined;
-let tunnel: Running | undefined;
+let station: SvcProcess;
+let device: SvcProcess | undefined;
 /** What the text in `<…>` stands for, and what its ports are here. */
 const known = new Map<string, string>();
 /** What each command printed, by the command as it is written. */
 const ran = new Map<string, Finished>();
 
 beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'svc-walk-'));
+  ({ folder } = processes);
   servers = await Promise.all(['camera', 'router'].map(serve));
   for (const [index, server] of servers.entries())
     known.set(`"Port": 800${index + 1}`, `"Port": ${(server.address() as AddressInfo).port}`);
@@ -39,10 +39,8 @@ beforeAll(async () => {
   }
 }, 120_000);
 
-afterAll(async () => {
-  for (const running of [tunnel, device, station]) await running?.end('SIGKILL');
+afterAll(() => {
   for (const server of servers ?? []) server.close();
-  await rm(folder, { recursive: true, force: true });
 });
 
 test('every command that is not said to be refused did its work, and those that are were', () => {
@@ -114,22 +112,22 @@ function argument(word: string): string {
 }
 
 async function start(given: string[]): Promise<void> {
-  const [name] = given;
+  const [name, ...args] = given;
   if (name === 'basestation') {
-    station = new Running(...given, '--port', '0');
+    station = processes.station(...args, '--port', '0');
     const { port, fingerprint } = await station.event('listening');
     known.set('https://127.0.0.1:4433', `https://127.0.0.1:${port}`).set('<of the base station>', String(fingerprint));
   } else if (name === 'device') {
     await stopDevice();
     // Clients remember the address: the device keeps its port over restarts.
     const port = known.get('127.0.0.1:5592')?.split(':')[1] ?? '0';
-    device = new Running(...given, '--local-port', port, '--p2p-port', '0', '--no-mdns');
+    device = processes.device(...args, '--local-port', port, '--p2p-port', '0', '--no-mdns');
     const { localPort, pairingString, openPairing } = await device.event('started');
     known.set('127.0.0.1:5592', `127.0.0.1:${localPort}`).set('<pairing string>', String(pairingString));
     if (openPairing !== undefined) known.set('<open pairing>', String(openPairing));
     await device.event('attached');
   } else {
-    tunnel = new Running(...given.map((each) => (each === '8080' ? '0' : each)));
+    const tunnel = processes.client('tunnel', ...args.map((each) => (each === '8080' ? '0' : each)));
     const { port } = await tunnel.event('listening');
     known.set('answer of the tunnel', await (await fetch(`http://127.0.0.1:${port}/`)).text());
   }

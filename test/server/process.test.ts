@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { Commands } from '../e2e/processes.ts';
+import { Commands } from '../e2e/commands.ts';
 import { endProcesses, TestProcess } from '../support/process.ts';
 
 const main = fileURLToPath(new URL('../../dist/cli/main.js', import.meta.url));

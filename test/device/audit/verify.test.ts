@@ -6,6 +6,7 @@ import type { AuditDetails } from '../../../device/audit/entry.ts';
 import { checkEntry, MAX_LINE, readEntry, sealEntry } from '../../../device/audit/entry.ts';
 import { auditHash, auditSigner, auditVerifier, createAuditKey } from '../../../device/audit/signing.ts';
 import { type AuditVerdict, type VerifyOptions, verifyEntries } from '../../../device/audit/verify.ts';
+import { anyText } from '../../support/text.ts';
 import { fileOf, identity, makeChain, START } from './chain.ts';
 
 const pem = createAuditKey();
@@ -172,7 +173,7 @@ describe('a forger', () => {
 });
 
 describe('any log', () => {
-  const word = fc.string({ unit: 'binary', maxLength: 200 });
+  const word = anyText(200);
   const name = fc.stringMatching(/^[A-Z][A-Za-z0-9]{0,10}$/).filter((text) => !['Seq', 'Time', 'Event', 'Prev', 'Sig'].includes(text));
   const scalar = fc.oneof(word, fc.maxSafeInteger(), fc.boolean(), fc.constant(undefined));
   const details = fc.dictionary(name, fc.oneof(scalar, fc.dictionary(word, scalar, { maxKeys: 6 })), { maxKeys: 4 });
@@ -196,7 +197,7 @@ describe('any log', () => {
 
   it('has entries of bounded size, whatever they are told', () => {
     fc.assert(
-      fc.property(fc.string({ unit: 'binary', maxLength: 5000 }), fc.dictionary(word, word), (long, attributes) => {
+      fc.property(anyText(5000), fc.dictionary(word, word), (long, attributes) => {
         const kept = checkEntry('denied', { Action: long, Attributes: attributes });
         const [line = ''] = makeChain([{ event: 'denied', details: kept }], pem).lines.slice(1);
         const bytes = new TextEncoder().encode(line);

@@ -140,7 +140,7 @@ describe('a product’s first state', () => {
 
 describe('a process that is killed', () => {
   it('has lost no change that it acknowledged, and left a whole file', async () => {
-    const wanted = size(1000, 10_000);
+    const wanted = size(500, 10_000);
     const random = new Random(`iam-kill-${process.env.SVC_TEST_SEED ?? 1}`);
     let [acknowledged, kills] = [0, 0];
     while (acknowledged < wanted) {

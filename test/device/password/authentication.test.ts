@@ -213,7 +213,7 @@ describe('a stranger', () => {
     let tested = 0;
     let refused = 0;
     const step = DAY / 10_000;
-    const guesses = size(1_000, 10_000);
+    const guesses = size(300, 10_000);
     for (let at = under.sim.now + step, i = 0; i < guesses; i++, at += step) {
       const first = await status(session, FIRST, request('owner'));
       if (first === 201) tested += Number((await status(session, SECOND, proof(share))) === 401);

@@ -4,8 +4,9 @@ import { describe, expect, test } from 'vitest';
 import { decode, encode } from '../../../protocol/cbor/index.ts';
 import { LocalError } from '../../../protocol/errors/index.ts';
 import { size } from '../../support/size.ts';
+import { anyText } from '../../support/text.ts';
 
-const text = fc.string({ unit: 'binary', maxLength: 200 });
+const text = anyText(200);
 const { value } = fc.letrec((tie) => ({
   value: fc.oneof(
     { maxDepth: 6, depthIdentifier: 'cbor' },

@@ -10,7 +10,7 @@ import { PORT } from '../stack/support.ts';
 import { download, type FileBench, fileBench, MB } from './support.ts';
 
 const RATE = 100_000;
-const FILE = size(1, 10) * MB;
+const FILE = size(0.5, 10) * MB;
 /** The device's line; what comes towards it is not limited, so that the attack costs no bandwidth. */
 const [down, up] = [{ delay: 10, rate: 50e6 }, { delay: 10 }];
 

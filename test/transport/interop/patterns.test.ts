@@ -42,7 +42,7 @@ describe('loss of one datagram', () => {
     await whole.simulation.settle(downloadAll(whole));
     expect(total.count).toBeGreaterThan(900);
     const indices = Array.from({ length: total.count }, (_, i) => i);
-    for (const dropped of slice(indices, 8)) {
+    for (const dropped of slice(indices, 5)) {
       const here = await fileBench({ files: [MB] });
       dropping(here, (index) => index === dropped);
       const from = here.simulation.now;

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { PacketType } from '../../../protocol/packet/index.ts';
 import { Host } from '../../../transport/host/index.ts';
 import type { SessionStream } from '../../../transport/session/index.ts';
-import { seeds, slice } from '../../support/size.ts';
+import { seeds, size, slice } from '../../support/size.ts';
 import { NAME, PORT, startDevice } from '../stack/support.ts';
 import {
   bursts,
@@ -125,7 +125,7 @@ describe.each(slice(controllers, 1))('interop: transfer with %s', (congestion) =
   });
 
   it('crosstraffic', async () => {
-    const here = await start({ files: [25 * MB] });
+    const here = await start({ files: [size(12, 25) * MB] });
     await cubicNeighbour(here);
     const rate = await goodput(here);
     // of the line's 10, less headers

@@ -6,7 +6,7 @@ import { describe, expect, it, test } from 'vitest';
 import { type CborValue, encode } from '../../../../protocol/cbor/index.ts';
 import { Random } from '../../../../transport/sim/random.ts';
 import { hostile, joined } from '../../../fuzz/mutate.ts';
-import { seeds } from '../../../support/size.ts';
+import { seeds, size } from '../../../support/size.ts';
 import { key } from '../model.ts';
 import { type Body, type CallerName, cbor, EndpointBench } from './endpoint-bench.ts';
 import { references } from './reference.ts';
@@ -174,7 +174,7 @@ describe.each(targets)('$line', (target) => {
 
   it.each(seeds(1, 100))('damaged bodies, seed %i', async (seed) => {
     const random = new Random(`${line} ${seed}`);
-    for (let count = 0; count < 40; count++) {
+    for (let count = 0; count < size(15, 40); count++) {
       const bench = new EndpointBench();
       const before = bench.snapshot;
       const reply = await bench.request(caller, line, {

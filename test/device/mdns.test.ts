@@ -18,7 +18,7 @@ interface Heard {
 }
 
 /** A network with a host that hears everything on the first two networks of the device's host. */
-function scene(networks = ['192.0.2.1/24', '198.51.100.1/24']) {
+function overheard(networks = ['192.0.2.1/24', '198.51.100.1/24']) {
   const logged: string[] = [];
   const sim = nativeSimulation({ link: { delay: 1 }, log: (host, level, message) => logged.push(`${host} ${level} ${message}`) });
   const home = sim.host('home', { addresses: networks });
@@ -52,7 +52,7 @@ function contents(message: DnsMessage | undefined) {
 
 describe('an announced device', () => {
   test('is on every link with the address it has there, answers, and takes it all back in the end', async () => {
-    const { sim, home, sockets, responses } = scene();
+    const { sim, home, sockets, responses } = overheard();
     const device = newDevice(home);
     device.enableMdns();
     device.mdnsAddSubtype('tcptunnel');
@@ -85,7 +85,7 @@ describe('an announced device', () => {
   });
 
   test('shows TXT items that change while it runs; keys have no case', async () => {
-    const { sim, home, responses } = scene();
+    const { sim, home, responses } = overheard();
     const device = newDevice(home);
     device.enableMdns();
     await sim.settle(device.start());
@@ -102,7 +102,7 @@ describe('an announced device', () => {
   });
 
   test('says nothing unless it was asked to', async () => {
-    const { sim, home, heard } = scene();
+    const { sim, home, heard } = overheard();
     const device = newDevice(home);
     device.mdnsAddTxtItem('floor', '2');
     await sim.settle(device.start());
@@ -112,7 +112,7 @@ describe('an announced device', () => {
   });
 
   test('follows its links: new ones, other addresses, ones that go', async () => {
-    const { sim, home, responses } = scene(['192.0.2.1/24']);
+    const { sim, home, responses } = overheard(['192.0.2.1/24']);
     const device = newDevice(home);
     device.enableMdns();
     await sim.settle(device.start());
@@ -130,7 +130,7 @@ describe('an announced device', () => {
   });
 
   test('lives with a link that cannot be used: told once, tried again, the others work', async () => {
-    const { sim, home, responses, logged } = scene();
+    const { sim, home, responses, logged } = overheard();
     let broken = true;
     let tries = 0;
     const mdns: Environment['mdns'] = {
@@ -157,7 +157,7 @@ describe('an announced device', () => {
   });
 
   test('with a namesake: told once for each link, and goes on', async () => {
-    const { sim, home, sockets, logged, responses } = scene();
+    const { sim, home, sockets, logged, responses } = overheard();
     const device = newDevice(home);
     device.enableMdns();
     await sim.settle(device.start());
@@ -186,7 +186,7 @@ describe('what is refused', () => {
   };
 
   test('an environment without multicast, and everything but TXT once it is started', async () => {
-    const { sim, home } = scene();
+    const { sim, home } = overheard();
     const { clock, crypto, network, log } = home;
     const bare = newDevice({ clock, crypto, network, log, createCore: (options) => home.createCore(options) });
     expect(refused(() => bare.enableMdns())).toBe('NOT_IMPLEMENTED');
@@ -199,18 +199,18 @@ describe('what is refused', () => {
   });
 
   test.each(['', 'a.b', 'a b', 'ü', 'back\\slash', 'x'.repeat(64)])('the subtype %j', (subtype) => {
-    expect(refused(() => newDevice(scene().home).mdnsAddSubtype(subtype))).toBe('INVALID_ARGUMENT');
+    expect(refused(() => newDevice(overheard().home).mdnsAddSubtype(subtype))).toBe('INVALID_ARGUMENT');
   });
 
   test('the 33rd subtype', () => {
-    const device = newDevice(scene().home);
+    const device = newDevice(overheard().home);
     for (let i = 0; i < 32; i++) device.mdnsAddSubtype(`s${i}`);
     device.mdnsAddSubtype('s7');
     expect(refused(() => device.mdnsAddSubtype('s32'))).toBe('INVALID_ARGUMENT');
   });
 
   test('TXT items that are too long, have no proper key or the device as their owner', () => {
-    const device = newDevice(scene().home);
+    const device = newDevice(overheard().home);
     device.mdnsAddTxtItem('key', 'x'.repeat(251));
     expect(refused(() => device.mdnsAddTxtItem('key', 'x'.repeat(252)))).toBe('STRING_TOO_LONG');
     expect(refused(() => device.mdnsAddTxtItem('key', 'é'.repeat(126)))).toBe('STRING_TOO_LONG');
@@ -222,7 +222,7 @@ describe('what is refused', () => {
 });
 
 test('a friendly name of any length is shown, cut between two characters', async () => {
-  const { sim, home, responses }: { sim: Simulation; home: SimulatedHost; responses: (link: string) => DnsMessage[] } = scene();
+  const { sim, home, responses }: { sim: Simulation; home: SimulatedHost; responses: (link: string) => DnsMessage[] } = overheard();
   const announcer = new Announcer(home);
   announcer.enable();
   announcer.setFriendlyName('é'.repeat(300));

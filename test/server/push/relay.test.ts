@@ -205,7 +205,7 @@ describe('in virtual time', () => {
   let station: StationUnderTest;
 
   /** Answers of messages:send one after the other, the last for ever; the requests and when they came. */
-  async function scene(answers: (Partial<HttpAnswer> | RemoteError)[]) {
+  async function pushed(answers: (Partial<HttpAnswer> | RemoteError)[]) {
     const sent: { request: HttpRequest; at: number }[] = [];
     const post: HttpPost = async (request) => {
       if (request.url.pathname === '/token') return answer({ body: '{"access_token":"secret","expires_in":3600}' });
@@ -247,7 +247,7 @@ describe('in virtual time', () => {
   }
 
   test('the device gets 2.01 with status and body', async () => {
-    const { response, sent } = await scene([{}]);
+    const { response, sent } = await pushed([{}]);
     expect(response.status).toBe(201);
     expect(decodePushAnswer(response.payload)).toEqual({ statusCode: 200, body: '{}' });
     expect(sent[0]?.request.url.href).toBe('https://p.example/v1/projects/demo-project/messages:send');
@@ -255,20 +255,20 @@ describe('in virtual time', () => {
   });
 
   test('5xx is tried again until it passes, all under one idempotency key', async () => {
-    const { response, sent } = await scene([{ status: 500 }, { status: 503 }, new RemoteError('TIMEOUT', 'no answer'), { status: 200 }]);
+    const { response, sent } = await pushed([{ status: 500 }, { status: 503 }, new RemoteError('TIMEOUT', 'no answer'), { status: 200 }]);
     expect(decodePushAnswer(response.payload).statusCode).toBe(200);
     expect(new Set(sent.map(({ request }) => request.headers['idempotency-key'])).size).toBe(1);
     expect(sent.length).toBe(4);
   });
 
   test('429 waits for its Retry-After', async () => {
-    const { sent } = await scene([{ status: 429, headers: { 'retry-after': '17' } }, { status: 200 }]);
+    const { sent } = await pushed([{ status: 429, headers: { 'retry-after': '17' } }, { status: 200 }]);
     expect(sent[1]!.at - sent[0]!.at).toBeGreaterThanOrEqual(17_000);
     expect(sent[1]!.at - sent[0]!.at).toBeLessThan(18_000);
   });
 
   test('429 without one waits a minute, a second one would be too late: the last answer goes back', async () => {
-    const { response, sent, took } = await scene([{ status: 429 }]);
+    const { response, sent, took } = await pushed([{ status: 429 }]);
     expect(decodePushAnswer(response.payload).statusCode).toBe(429);
     expect(sent.length).toBe(2);
     expect(took).toBeLessThan(100_500);
@@ -276,7 +276,7 @@ describe('in virtual time', () => {
 
   test('429 with a Retry-After of 0 or in the past does not make a storm of requests', async () => {
     const past = 'Fri, 02 Jan 2015 03:04:05 GMT';
-    const { response, sent } = await scene([
+    const { response, sent } = await pushed([
       { status: 429, headers: { 'retry-after': '0' } },
       { status: 429, headers: { 'retry-after': past } },
     ]);
@@ -285,7 +285,7 @@ describe('in virtual time', () => {
   });
 
   test('a provider that stays away: the last answer after at most 100 s', async () => {
-    const { response, sent, took } = await scene([{ status: 503 }]);
+    const { response, sent, took } = await pushed([{ status: 503 }]);
     expect(decodePushAnswer(response.payload).statusCode).toBe(503);
     expect(sent.length).toBeGreaterThan(5);
     expect(took).toBeLessThan(100_500);
@@ -295,17 +295,17 @@ describe('in virtual time', () => {
     ['TIMEOUT', 504],
     ['BAD_RESPONSE', 502],
   ] as const)('never an answer, but %s: the device gets %i', async (code, status) => {
-    const { response } = await scene([new RemoteError(code, 'nobody there')]);
+    const { response } = await pushed([new RemoteError(code, 'nobody there')]);
     expect(response.status).toBe(status);
   });
 
   test('a long answer is cut at 4096 bytes between characters', async () => {
-    const { response } = await scene([{ status: 400, body: new TextEncoder().encode('€'.repeat(2_000)) }]);
+    const { response } = await pushed([{ status: 400, body: new TextEncoder().encode('€'.repeat(2_000)) }]);
     expect(decodePushAnswer(response.payload).body).toBe('€'.repeat(1_365));
   });
 
   test('bad input and foreign projects', async () => {
-    await scene([{}]);
+    await pushed([{}]);
     const party = await fixture.raw.client();
     await party.open();
     await station.register({ ...ids, deviceId: 'de-2' }, party.host.fingerprint);

@@ -14,7 +14,8 @@ test('collects what nobody holds, three times, and leaves no collector to others
     const garbage = new WeakRef({ of: 'the start' });
     await turn();
     vi.advanceTimersByTime(2999);
-    expect(garbage.deref()).toBeDefined();
+    // By the timer: V8 may collect by itself at any moment.
+    expect(vi.getTimerCount()).toBe(left + 1);
     await turn();
     vi.advanceTimersByTime(1);
     await turn();

@@ -190,19 +190,15 @@ describe('another client', () => {
 });
 
 describe('after the base station went away', () => {
-  test.each(['SIGTERM', 'SIGKILL'] as const)(
-    'by %s: the device is attached again within 5 s, and a client gets through',
-    async (signal) => {
-      const attached = device.events.filter(({ event }) => event === 'attached').length;
-      expect(await station.end(signal)).toBe(signal === 'SIGTERM' ? 0 : null);
-      station = processes.station(...stationArguments);
-      await station.event('listening');
-      const back = performance.now();
-      await device.event('attached', attached + 1);
-      expect(performance.now() - back).toBeLessThan(5_000);
-      expect(await target()).toBe('22.5');
-    },
-  );
+  // Within how many seconds is held in virtual time, by test/device/attach.test.ts.
+  test.each(['SIGTERM', 'SIGKILL'] as const)('by %s: the device is attached again, and a client gets through', async (signal) => {
+    const attached = device.events.filter(({ event }) => event === 'attached').length;
+    expect(await station.end(signal)).toBe(signal === 'SIGTERM' ? 0 : null);
+    station = processes.station(...stationArguments);
+    await station.event('listening');
+    await device.event('attached', attached + 1);
+    expect(await target()).toBe('22.5');
+  });
 });
 
 describe('after the device went away', () => {

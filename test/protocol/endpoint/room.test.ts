@@ -1,10 +1,12 @@
 /** Sockets that take no more packets: whose connections wait, whose do not, and for what. */
+import { setImmediate as nextTask } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
 import { Core } from '../../../bindings/index.ts';
 import type { Connection } from '../../../protocol/connection/index.ts';
 import type { PacketBatch } from '../../../protocol/endpoint/batch.ts';
 import type { Path } from '../../../protocol/path.ts';
 import { dial, type PolledEndpoint, pair } from '../../support/fixture/endpoints.ts';
+import { collectGarbage } from '../../support/garbage.ts';
 
 const LENGTH = 500_000;
 
@@ -126,6 +128,34 @@ describe('a full socket', () => {
     expect(ends.client.endpoint.stats.connections).toBe(1);
   });
 });
+
+it('a socket that stalls for good keeps nothing of a connection that has ended', async () => {
+  const { ended, endpoint } = endWhileHeld(except(0));
+  // What a WeakRef was made of is held until the end of the task.
+  await nextTask();
+  collectGarbage();
+  expect([ended.deref(), endpoint.stats.connections]).toEqual([undefined, 1]);
+});
+
+/** Ends the first connection while it has more to send than `room` takes. All that refers to it but the endpoint is out of reach on return. */
+function endWhileHeld(room: (socket: number) => number): { ended: WeakRef<Connection>; endpoint: PolledEndpoint['endpoint'] } {
+  const ends = twoSockets();
+  const { network, endpoint, accepted, endpointEvents, events } = ends.client;
+  const [first] = ends.connections;
+  fill(first);
+  transmitted(ends, room);
+  first.close(0, '', network.now);
+  while (endpoint.stats.connections > 1) {
+    for (let event = endpoint.nextEvent(); event !== null; event = endpoint.nextEvent()) {
+      if (event.kind === 'active') while (event.connection.nextEvent() !== null);
+    }
+    transmitted(ends, room);
+    network.elapse(Math.max(1, endpoint.nextTimeout() - network.now));
+    endpoint.handleTimeout(network.now);
+  }
+  for (const list of [accepted, endpointEvents, events]) list.length = 0;
+  return { ended: new WeakRef(first), endpoint };
+}
 
 describe('packets that a stalled socket keeps', () => {
   it('leave the rest to another connection, which is asked again as soon as some of its own are back', () => {

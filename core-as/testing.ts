@@ -19,7 +19,7 @@ import { moveRecovery, RECOVERY_SIZE, resetRecovery } from './records/recovery-s
 import { STREAM_USED } from './records/stream';
 
 export { maskOf } from './aead/mask';
-// Scratch of a call: test/core-as/scratch.test.ts spoils it between calls.
+// Scratch of a call: test/core-as/module-state.test.ts spoils it between calls.
 export {
   rsAppLimited,
   rsDelivered,

@@ -27,7 +27,7 @@ import { LocalError } from '../protocol/errors/index.ts';
 import type { Path } from '../protocol/path.ts';
 import type { Engine, Packets } from './engine.ts';
 import type { BindOptions, BoundSocket, Cancel, DatagramSocket, Environment } from './environment.ts';
-import { MAX_QUEUED, SocketQueue } from './socket-queue.ts';
+import { SocketQueue } from './socket-queue.ts';
 
 /** What a driver drives. */
 export interface DriverOptions<Event> {
@@ -137,7 +137,7 @@ export class Driver<Event> {
     if (queue?.socket !== socket) return;
     this.#sockets.delete(socket.index);
     if (queue.isFull) this.#full--;
-    // What comes back from it is no news of a queue any more.
+    // Packets it still releases no longer count towards a full queue.
     queue.isFull = false;
     socket.close();
     this.#shareSlots();
@@ -171,16 +171,13 @@ export class Driver<Event> {
 
   /**
    * Sends a datagram that is not the engine's, such as one forwarded for others. It may not be changed afterwards.
-   * @returns false when it was dropped: no such socket, or its queue is full. A datagram is promised no more.
+   * @returns false when it was dropped: no such socket, or its queue has no room for it. A datagram is promised no more.
    */
   send(datagram: Uint8Array, path: Path): boolean {
-    const queue = this.#sockets.get(path.socket);
-    const wasFull = queue?.isFull;
-    if (queue?.forward(datagram, path) !== true) {
+    if (this.#sockets.get(path.socket)?.forward(datagram, path) !== true) {
       this.stats.dropped++;
       return false;
     }
-    if (queue.isFull && !wasFull) this.#full++;
     this.#queued++;
     this.stats.sent++;
     return true;
@@ -355,7 +352,7 @@ export class Driver<Event> {
       queue.isFull = false;
       this.#full--;
     }
-    if (this.#askAgain && queue.length <= MAX_QUEUED / 2) {
+    if (this.#askAgain && queue.isDrained) {
       this.#askAgain = false;
       this.wake();
     }

@@ -5,17 +5,20 @@
  * fill it through them, by what they have the engine answer or the owner forward. A socket gives each datagram back when it has left, or when it was closed
  * (DatagramSocket.send); one that stalls gives none back.
  *
- * The queue is full from `MAX_QUEUED` datagrams on, or with as many packets of the engine as its share allows, until both are down to half. While it is full
- *   - the engine makes no packets for it, so what applications write waits (`room`);
- *   - what is made regardless, as answers to handshakes and challenges of paths, is dropped;
- *   - a datagram that is forwarded is refused from `MAX_QUEUED` on.
+ * The queue is full from `MAX_QUEUED` datagrams on, or with as many packets of the engine as its share allows, until the engine's packets are down to half
+ * and forwarded datagrams would be taken again. While it is full
+ *   - the engine makes no packets for it, so what applications write waits (`room`), and so does the end of a connection;
+ *   - packets that the engine makes regardless, such as handshake answers and path challenges, are dropped.
+ * A datagram that is forwarded is refused `RESERVED` before that: however much is forwarded, the owner's own connections find room.
  */
 import type { Path } from '../protocol/path.ts';
 import type { Packets } from './engine.ts';
 import type { DatagramSocket } from './environment.ts';
 
-/** Datagrams with one socket above which it gets no more. */
+/** Most datagrams one socket may hold. */
 export const MAX_QUEUED = 256;
+/** Of them, those that only packets of the engine may take: a batch. */
+const RESERVED = 32;
 
 /** Called for each datagram that was given back. @param lent 1 for a packet of the engine, else 0 */
 export type OnReleased = (queue: SocketQueue, lent: 0 | 1) => void;
@@ -44,9 +47,9 @@ export class SocketQueue {
     return this.isFull ? 0 : this.#share - this.lent;
   }
 
-  /** Half empty: a full one has room again. */
+  /** Few enough packets of the engine are left that making more is worth a service; a full one has room again. */
   get isDrained(): boolean {
-    return this.length <= MAX_QUEUED / 2 && this.lent <= this.#share / 2;
+    return this.lent <= Math.min(MAX_QUEUED, this.#share) / 2 && this.length <= MAX_QUEUED - RESERVED;
   }
 
   /** Changes its share of the engine's packets, from 1. */
@@ -67,9 +70,8 @@ export class SocketQueue {
 
   /** Sends a datagram that is not the engine's. @returns false when it has too many */
   forward(datagram: Uint8Array, path: Path): boolean {
-    if (this.length >= MAX_QUEUED) return false;
+    if (this.length >= MAX_QUEUED - RESERVED) return false;
     this.length++;
-    if (this.#isAtLimit) this.isFull = true;
     this.socket.send(datagram, 0, datagram.length, path, this.#left);
     return true;
   }

@@ -61,7 +61,7 @@ const BATCH_BYTES: u32 = 3 << 16;
 /** Index of the path they go to. */
 export let outTransmitPath: u32 = 0;
 
-/** Writes up to `most` packets, fewer large ones; returns how many. Their places are in the tables of memory/layout.ts. */
+/** Writes up to `most` packets, fewer large ones, at 0 none but a challenge or answer of a path; returns how many. Their places are in the tables of memory/layout.ts. */
 export function transmit(c: Connection, now: f64, most: u32): u32 {
   beginBatch();
   if (c.state == OPEN && c.paths) {
@@ -69,6 +69,7 @@ export function transmit(c: Connection, now: f64, most: u32): u32 {
     if (written > 0) return written;
   }
   outTransmitPath = c.activePath;
+  if (most == 0) return 0;
   if (c.state == OPEN) transmitOpen(c, now, min(most, BATCH));
   else if (c.state == CLOSING && flagged(c, CLOSE_DUE)) transmitClose(c, now);
   return written;

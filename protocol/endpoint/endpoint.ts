@@ -32,7 +32,7 @@ import { type EndpointStats, newStats } from './stats.ts';
 const BATCH = 32;
 /** With fewer packet slots free no connection is asked: one that closes may need two, and "no packets" would only mean "no slots". */
 const LEAST_FREE = 2;
-/** ms after which the timers of a connection count that waits for room or slots: what they ask for cannot leave before that. */
+/** Shortest timer, in ms, of a connection that waits for room or slots: what a timer asks for cannot leave before that. */
 const WAIT_PAUSE = 100;
 /** Ids made for accepted connections at most: the table has its size from the start. */
 const MAX_IDS = 1 << 17;
@@ -146,8 +146,8 @@ export class Endpoint {
 
   /**
    * Packets for one path, or null. The batch object is reused: read it before the next call.
-   * @param room how many packets the socket of this index takes. At 0, connections whose active path leads there wait until it is more; answers of
-   * handshakes, challenges of paths and the end of a connection are given all the same, and cost little when they are dropped. Default: any number
+   * @param room how many packets the socket of this index takes. At 0, connections whose active path leads there wait until it is more, also to tell
+   * the peer of their end; handshake answers and path challenges are given all the same, and cost little when they are dropped. Default: any number
    */
   transmit(now: number, room: (socket: number) => number = anyNumber): PacketBatch | null {
     if (this.#context.config.core.failed) this.#fail();
@@ -194,7 +194,7 @@ export class Endpoint {
           continue;
         }
         const most = isOpen ? Math.min(BATCH, room(connection.path.socket)) : 0;
-        // With none at most there may still be a challenge of another path.
+        // At 0 there may still be a challenge of another path.
         const count = isOpen ? connection.transmit(now, most) : 0;
         if (count > 0) {
           registry.ready(slot);

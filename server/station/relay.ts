@@ -17,7 +17,7 @@ export interface RelayOptions {
   clock: Clock;
   crypto: CryptoHost;
   resetSecret: Uint8Array;
-  limits: Partial<RouteLimits>;
+  limits: Partial<Omit<RouteLimits, 'idleTimeout'>>;
   /** ms without a packet after which a route is forgotten. */
   routeIdleTimeout: number;
   /** Sends one datagram, which is not changed afterwards; false: the socket is full. */

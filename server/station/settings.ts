@@ -38,7 +38,7 @@ export interface StationSettings {
   arrivalTimeout: number;
   /** ms without a packet after which a route is forgotten; longer than the keep-alive of the ends. */
   routeIdleTimeout: number;
-  routes: Partial<RouteLimits>;
+  routes: Partial<Omit<RouteLimits, 'idleTimeout'>>;
 }
 
 export const defaultSettings: StationSettings = {

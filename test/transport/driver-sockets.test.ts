@@ -7,7 +7,8 @@ import { StallableSocket } from './stallable-socket.ts';
 
 /** What one of two sockets may have of the engine's packets: the other keeps a quarter. */
 const SHARE = (3 / 4) * SLOTS;
-const MAX_QUEUED = 256;
+/** Most datagrams with a socket that are forwarded; a batch of the engine finds room beside them. */
+const MOST_FORWARDED = 224;
 
 /** A path of a kind that has no addresses. */
 const channelPaths: readonly Path[] = Array.from({ length: 8 }, (_, socket) => {
@@ -102,24 +103,21 @@ describe('queue of a socket', () => {
     const stalled = sockets.add(0);
     sockets.add(1);
     stalled.stalled = true;
-    for (let i = 0; i < MAX_QUEUED; i++) expect(sockets.driver.send(new Uint8Array(1), channelPath(0))).toBe(true);
+    for (let i = 0; i < MOST_FORWARDED; i++) expect(sockets.driver.send(new Uint8Array(1), channelPath(0))).toBe(true);
     expect(sockets.driver.send(new Uint8Array(1), channelPath(0))).toBe(false);
     expect(sockets.driver.send(new Uint8Array(1), channelPath(1))).toBe(true);
-    expect(sockets.driver.stats).toMatchObject({ sent: MAX_QUEUED + 1, dropped: 1 });
+    expect(sockets.driver.stats).toMatchObject({ sent: MOST_FORWARDED + 1, dropped: 1 });
   });
 
-  it('that is full of forwarded datagrams holds back packets of the engine until half have left', async () => {
+  it('that takes no more forwarded datagrams still takes packets of the engine', async () => {
     const sockets = new Sockets();
     const stalled = sockets.add(0);
     sockets.add(1);
     stalled.stalled = true;
-    for (let i = 0; i < MAX_QUEUED; i++) sockets.driver.send(new Uint8Array(1), channelPath(0));
+    for (let i = 0; i < MOST_FORWARDED; i++) sockets.driver.send(new Uint8Array(1), channelPath(0));
     await sockets.transmit(5, channelPath(0));
     await sockets.transmit(5, channelPath(1));
-    expect(sockets.driver.stats.sent).toBe(MAX_QUEUED + 5);
-    stalled.resume();
-    await sockets.bench.turns();
-    expect(sockets.driver.stats).toMatchObject({ sent: MAX_QUEUED + 10, dropped: 0 });
+    expect(sockets.driver.stats).toMatchObject({ sent: MOST_FORWARDED + 10, dropped: 0 });
   });
 
   it('that is full drops what the engine makes regardless, and gives it back at once', async () => {

@@ -163,8 +163,11 @@ export class Host {
     for (const dial of [...this.#dials.values()])
       if (dial.path?.kind !== 'route' && dial.path?.socket === socket.index) this.#fail(dial, error);
     for (const session of [...this.#sessions]) this.#leaveSocket(session, socket, error);
+    // Whatever still arrives there comes too late: it could open a session, or validate a path, that ends with the socket.
+    const stopIgnoring = this.intercept((_, path) => path.socket === socket.index);
     await this.#handedOver();
     this.#driver.remove(socket);
+    stopIgnoring();
   }
 
   /**

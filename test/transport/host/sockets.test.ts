@@ -134,6 +134,21 @@ describe('unbind', () => {
     await both.simulation.settle(unbinding);
   });
 
+  it('opens no session by a handshake that ends meanwhile', async () => {
+    const both = await hosts({ link: { delay: 10 } });
+    const { clock } = both.deviceEnvironment;
+    const { defer } = clock;
+    const connecting = both.client.connect({ ...deviceTarget(both), timeout: 10_000 });
+    // The Complete is on its way, and a batch of IO takes a millisecond.
+    await both.simulation.run(29.5);
+    clock.defer = (run) => void clock.schedule(1, run);
+    await both.simulation.settle(both.device.unbind(both.device.sockets[0]!));
+    clock.defer = defer;
+    await both.simulation.settle(connecting.catch(() => {}));
+    await both.simulation.run(5000);
+    expect([both.accepted, both.device.sessions.size]).toEqual([[], 0]);
+  });
+
   it('is harmless twice, for a socket of another host, and after close', async () => {
     const both = await served();
     const socket = both.device.sockets[0]!;

@@ -80,6 +80,24 @@ describe('a socket that stalls', () => {
     await stalled.simulation.settle(stalled.client.close());
   });
 
+  it.each([1, 2])('for a moment, of %i sockets, loses no close: every peer is told once it takes packets again', async (binds) => {
+    const stalled = await stalledPair(binds);
+    const ends: unknown[] = [];
+    for (const session of stalled.sessions) void upload(session).catch(() => {});
+    await stalled.simulation.run(500);
+    for (const session of stalled.device.sessions) void session.closed.then((error) => ends.push(error));
+    stalled.sockets[0]!.stalled = true;
+    await stalled.simulation.run(300);
+    const closing = stalled.client.close();
+    await stalled.simulation.run(200);
+    stalled.sockets[0]!.resume();
+    await stalled.simulation.settle(closing);
+    await stalled.simulation.run(1000);
+    expect(ends).toHaveLength(STALLED_SESSIONS + 1);
+    for (const end of ends) expect(end).toMatchObject({ code: 'CLOSED' });
+    expect(stalled.client.stats()).toMatchObject({ dropped: 0, failures: 0 });
+  });
+
   it('for good ends its own sessions by their timeouts, and its host closes in time', async () => {
     const stalled = await stalledPair();
     stalled.sockets[0]!.stalled = true;

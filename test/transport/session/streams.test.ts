@@ -224,7 +224,9 @@ describe('opening', () => {
     const count = async (stream: SessionStream): Promise<void> => {
       for (;;) received[stream.port]! += (await stream.readSome()).length;
     };
-    const both = await serving((incoming) => void count(incoming.accept()).catch(() => {}), { link: { delay: 10, rate: 10e6 } });
+    const end = { core: { memory: 8 << 20 } };
+    const options = { link: { delay: 10, rate: 10e6 }, client: end, device: end };
+    const both = await serving((incoming) => void count(incoming.accept()).catch(() => {}), options);
     const streams = await both.simulation.settle(Promise.all([both.session.openStream(0), both.session.openStream(1, { weight: 48 })]));
     for (const stream of streams) void stream.write(pattern(6_000_000)).catch(() => {});
     await both.simulation.run(2000);

@@ -57,7 +57,7 @@ describe('packets of a bulk transfer', () => {
   });
 
   it('try no more than Ethernet carries, however large the slots are', async () => {
-    const large = { maxPacketSize: 65_000 };
+    const large = { maxPacketSize: 65_000, core: { memory: 8 << 20 } };
     const { steps } = await upload({ link: { delay: 10 }, device: large, client: large }, 4 * BYTES);
     expect(steps.at(-1)).toBe(ETHERNET_PAYLOAD);
   });

@@ -1,7 +1,7 @@
 /**
  * The IO shell: the one place where sockets, a timer and an engine meet.
  *
- * 1. A socket delivers a datagram: `engine.receive` at once, and then the events, so that who waits for the datagram goes on before the socket
+ * 1. For each datagram of a socket: call `engine.receive`, then drain events at once, so that a waiting reader resumes before the socket
  *    is asked for the next one.
  * 2. A service follows when all code and promises that this set going are through (`clock.soon`): an answer leaves in the very turn of the
  *    question, and the acknowledgement with it, in one packet. The same for `wake`, by whoever gave the engine something to do. But after a
@@ -112,8 +112,8 @@ export class Driver<Event> {
   }
 
   /**
-   * Adds an open socket, which delivers what arrives to {@link receive}, and closes it in the end. Its queue and what may fill it: socket-queue.ts. Harmless
-   * for one that it has; on a driver that closes or is closed the socket is closed at once.
+   * Adds an open socket, which delivers what arrives to {@link receive}, and closes it in the end. Its queue and what may fill it:
+   * socket-queue.ts. Does nothing if the socket was already added; on a driver that closes or is closed the socket is closed at once.
    * @throws LocalError INVALID_ARGUMENT when another socket has its index
    */
   add(socket: DatagramSocket): void {
@@ -130,7 +130,7 @@ export class Driver<Event> {
 
   /**
    * Removes a socket and closes it: the packets in its queue come back from it, those that the engine still makes for its paths are dropped and counted.
-   * Harmless for one that it does not have. May be called from everything the driver calls.
+   * Does nothing for one that was not added. May be called from everything the driver calls.
    */
   remove(socket: DatagramSocket): void {
     const queue = this.#sockets.get(socket.index);

@@ -1,7 +1,7 @@
 /**
  * The direct channel: addresses given by the application, each tried at once and on its own; the first that authenticates is the connection.
  *
- * Candidates may be added before and after `connect`. The channel has failed when it was told that no more come and all of them failed; the
+ * Candidates may be added before and after `connect`. The channel has failed once `end` was called and every candidate has failed; the
  * error is NOT_FOUND when nothing answered (reference §4.3).
  */
 import { asSvcError, LocalError, RemoteError, type SvcError } from '../../protocol/errors/index.ts';

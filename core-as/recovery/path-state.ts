@@ -45,7 +45,7 @@ export function guessRtt(c: Connection, rtt: f32): void {
   c.rttVariation = rtt / 2;
 }
 
-/** What of the flight is about the path: timers, pacing and recovery start anew. */
+/** Resets the part of the flight that is about the path: timers, pacing, recovery. */
 export function restartFlight(c: Connection, now: f64): void {
   c.flags &= ~PROBE;
   if (!c.flight) return;

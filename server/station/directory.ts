@@ -1,8 +1,8 @@
 /**
  * Where a device is attached: what a connect asks before it reaches the device.
  *
- * One implementation, `Presence`, knows the sessions of this base station and lives in its process. Callers take any
- * answer as late: a device may have left, or attached, since it was asked for (`lookups.ts`).
+ * One implementation, `Presence`, knows the sessions of this base station and lives in its process. Callers treat
+ * every answer as possibly stale: a device may have left, or attached, since it was asked for (`lookups.ts`).
  */
 import type { Session } from '../../transport/session/index.ts';
 
@@ -20,7 +20,7 @@ export interface Directory {
   /**
    * Rejects when it cannot tell.
    * @param options `signal` fires when the answer is no longer needed: what runs for it ends, and the promise settles.
-   * It is made when it is read
+   * It is created when it is first read
    * @returns null: attached nowhere
    */
   locate(device: DeviceIds, options: { readonly signal: AbortSignal }): Promise<Location | null>;

@@ -2,7 +2,7 @@
  * Asks the directory on behalf of clients, and holds what is pending.
  *
  * - Bounded: so many questions of one client's address and over all. A slot is released when the directory settles, so
- *   that one that settles late, or never, has no more than these to remember. A client gets its answer, or none, within
+ *   a directory that settles late or never holds at most this many. A client gets its answer, or none, within
  *   the time allowed.
  * - Current: an answer that names no open session is asked for again when the device attached in the meantime; a client
  *   does not wait for an attach that it missed.

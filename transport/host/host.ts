@@ -123,7 +123,7 @@ export class Host {
     });
   }
 
-  /** Those that are bound now, in the order of their binds. */
+  /** The sockets bound now, in the order of their binds. */
   get sockets(): readonly BoundSocket[] {
     return this.#sockets;
   }
@@ -346,7 +346,7 @@ export class Host {
     for (const path of this.#routes.removeOf(session)) this.#endRoute(path, reason);
   }
 
-  /** The active path last: others on that socket are none to fail over to. */
+  /** The active path last, so that failover does not pick another path on the same socket. */
   #leaveSocket(session: Session, socket: BoundSocket, error: SvcError): void {
     const active = session.path;
     const lost = session.connection.paths.filter(({ kind, socket: index }) => kind !== 'route' && index === socket.index);

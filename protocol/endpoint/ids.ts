@@ -40,10 +40,15 @@ export class Ids<T> {
     this.#mask = size - 1;
     this.#owners = new Array<T | undefined>(size).fill(undefined);
     this.#hashes = new Uint32Array(size);
-    this.#free = Uint32Array.from({ length: size }, (_, index) => index);
     this.#freeCount = size;
     const generation = u32(crypto.randomBytes(4), 0);
-    this.#words = Uint32Array.from({ length: size }, (_, index) => ((generation & ~this.#mask) | index) >>> 0);
+    this.#free = new Uint32Array(size);
+    this.#words = new Uint32Array(size);
+    // Not by `from`, which goes through an iterator: a host has thousands of them, and its start waits.
+    for (let index = 0; index < size; index++) {
+      this.#free[index] = index;
+      this.#words[index] = (generation & ~this.#mask) | index;
+    }
   }
 
   /** The owner made for a new id, or null when the table is full. */

@@ -7,7 +7,7 @@ import { createIamSecrets, Device, defaultConfiguration, Iam, productionState } 
 import { decodePairing, encodePairingString, type PairingString } from '../../protocol/records/index.ts';
 import { Commands, svcProcess } from './commands.ts';
 
-const { svc, svcJson } = new Commands('pair', 'iam', 'push', 'connect');
+const { svc, svcJson } = new Commands('pair', 'iam', 'push');
 
 const ids = { productId: 'pr-e2e', deviceId: 'de-users' };
 

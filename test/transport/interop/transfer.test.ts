@@ -32,7 +32,7 @@ describe.each(slice(controllers, 1))('interop: transfer with %s', (congestion) =
     fileBench({ ...options, device: { ...options.device, congestion }, client: { ...options.client, congestion } });
 
   it('transfer', async () => {
-    const here = await start({ files: [2 * MB, 3 * MB, 5 * MB] });
+    const here = await start({ files: [2, 3, 5].map((length) => size(length / 2, length) * MB) });
     const job = async () => closesCleanly(here, await downloadAll(here));
     await here.simulation.settle(job());
     expect(typesFrom(here, 'client').filter((type) => type === PacketType.INITIATE)).toHaveLength(1);
@@ -40,7 +40,7 @@ describe.each(slice(controllers, 1))('interop: transfer with %s', (congestion) =
 
   it('multiplexing', async () => {
     // the runner wants a limit of at most 1,000 streams, so that it has to be raised on the way
-    const here = await start({ files: new Array<number>(1999).fill(32), device: { parameters: { maxStreams: 1000 } } });
+    const here = await start({ files: new Array<number>(size(1299, 1999)).fill(32), device: { parameters: { maxStreams: 1000 } } });
     const job = async () => closesCleanly(here, await downloadAll(here));
     await here.simulation.settle(job());
   });

@@ -38,7 +38,7 @@ describe('golden table', () => {
     controllers.map((congestion, i) => ({ loss, reorder, rtt, congestion, figure: figures[i]! })),
   );
 
-  it.each(slice(cells, 7))('$congestion keeps $figure Mbit/s at $loss % loss, $reorder % late and $rtt ms', async ({ figure, ...cell }) => {
+  it.each(slice(cells, 5))('$congestion keeps $figure Mbit/s at $loss % loss, $reorder % late and $rtt ms', async ({ figure, ...cell }) => {
     expect(await throughput(cell)).toBeGreaterThanOrEqual(figure * LEAST);
   });
 

@@ -15,7 +15,7 @@ const INITIAL_PTO: f64 = 999;
 const VALIDATION_PTOS: f64 = 3;
 /** Our constant: the first repetition comes after half a PTO, so that three challenges fit a check of 3 PTO; not sooner than this, ms. */
 const LEAST_INTERVAL: f64 = 20;
-/** Our constants, ms: when a path that nobody keeps here is forgotten. A peer that keeps one warm uses it more often; unproven ones may be anybody's. */
+/** Our constants, ms: when a path that our host does not keep is forgotten. A peer that keeps one warm uses it more often; an unvalidated one may be an attacker's. */
 const FORGET_AFTER: f64 = 90_000;
 const FORGET_UNPROVEN: f64 = 5_000;
 /** Header, tag and the challenge itself. */
@@ -71,7 +71,7 @@ export function pathTime(c: Connection): f64 {
   return next;
 }
 
-/** Nothing is asked now: the next challenge keeps a warm path; one that nobody keeps is forgotten in the end. */
+/** Ends asking for now: the next challenge keeps a warm path; a path that our host does not keep is forgotten in the end. */
 export function rest(c: Connection, index: u8, now: f64): void {
   const p = pathAt(c, index);
   const isActive = index == c.activePath;

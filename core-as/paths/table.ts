@@ -55,8 +55,8 @@ export function ensurePaths(c: Connection): bool {
 }
 
 /**
- * An entry for a new path, at `wanted` if that is free; NO_PATH when the four there are worth more. Those worth least go first: what nobody
- * has proven, then what was left. The active path, the one it may return to, and those the host wants stay.
+ * An entry for a new path, at `wanted` if that is free; NO_PATH when the four there are worth more. Those worth least go first:
+ * unvalidated ones, then those that were left. The active path, the one it may return to, and those the host wants stay.
  */
 export function takePath(c: Connection, wanted: u32): u8 {
   let index = wanted < MOST_PATHS && pathAt(c, wanted).state == FREE ? <u8>wanted : findFree(c);

@@ -21,7 +21,7 @@ export const MOST_RESPONSES: u32 = 4;
 
 // States of an entry.
 export const FREE: u8 = 0;
-/** Nobody has shown that the peer receives there: the 3 × limit holds. */
+/** Not validated: the anti-amplification limit holds (RFC 9000 §8.1). */
 export const UNPROVEN: u8 = 1;
 export const PROVEN: u8 = 2;
 
@@ -42,7 +42,7 @@ export const LEAVING: u16 = 1 << 6;
 export const ON_ROUTE: u16 = 1 << 7;
 /** It may not be sent on before the peer has supplied an id for it. */
 export const NEEDS_ID: u16 = 1 << 8;
-/** The host has named it: nobody else can have us send there, so the 3 × limit has no part in it. */
+/** Our host has named it: no attacker can have us send there, so the anti-amplification limit does not apply. */
 export const OURS: u16 = 1 << 9;
 
 // News of an entry for the host.

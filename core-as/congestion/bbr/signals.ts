@@ -49,7 +49,7 @@ export function resetShortTermModel(b: Bbr): void {
   b.inflightShortterm = Infinity;
 }
 
-/** Our round of looking whether packets waited begins anew. */
+/** Begins another round of looking whether packets waited: ours. */
 export function beginLossRound(b: Bbr): void {
   b.roundLost = 0;
   b.roundDelivered = 0;

@@ -371,7 +371,7 @@ describe('in the meantime', () => {
 describe('what is pending', () => {
   const limits = { lookupsPerAddress: 3, lookups: 6 };
 
-  /** Connects of one peer that nobody waits for. */
+  /** Connects of one peer whose answers are not awaited. */
   function flood(peer: RawPeer, count: number): Promise<CoapResponse>[] {
     return Array.from({ length: count }, () => peer.connecting());
   }

@@ -16,6 +16,7 @@ interface Options {
   tlsCert?: string;
   tlsKey?: string;
   keepAlive: number;
+  connectsPerDevice: number;
   logLevel: LogLevel;
   json?: boolean;
 }
@@ -31,6 +32,7 @@ export function basestationCommand(): Command {
     .option('--tls-cert <file>', 'certificate chain (PEM): HTTP over TLS, on all addresses')
     .option('--tls-key <file>', 'private key of the certificate (PEM)')
     .option('--keep-alive <ms>', 'how often attached devices show that they are there', keepAlive, defaultSettings.keepAlive.interval)
+    .option('--connects-per-device <n>', 'connects a second that one device gets', connectRate, defaultSettings.connectsPerDevice)
     .addOption(
       new Option('--log-level <level>', 'what goes to standard error').choices(['error', 'warn', 'info', 'debug', 'trace']).default('info'),
     )
@@ -51,7 +53,10 @@ async function run(options: Options): Promise<void> {
       ...(options.host === undefined ? {} : { host: options.host }),
       ...(options.httpHost === undefined ? {} : { httpHost: options.httpHost }),
       ...(tlsCert === undefined || tlsKey === undefined ? {} : { tls: { certFile: tlsCert, keyFile: tlsKey } }),
-      settings: { keepAlive: { ...defaultSettings.keepAlive, interval: options.keepAlive } },
+      settings: {
+        keepAlive: { ...defaultSettings.keepAlive, interval: options.keepAlive },
+        connectsPerDevice: options.connectsPerDevice,
+      },
       log: stderrLog({ level: options.logLevel }),
     });
     announce(output, station);
@@ -71,4 +76,8 @@ function announce(output: Output, { port, fingerprint, http }: RunningBasestatio
 
 function keepAlive(text: string): number {
   return integer(text, 200, 60_000, 'a keep-alive interval is 200 to 60000 milliseconds');
+}
+
+function connectRate(text: string): number {
+  return integer(text, 1, 10_000, 'expected 1 to 10000 connects a second');
 }

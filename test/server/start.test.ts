@@ -157,6 +157,7 @@ describe('svc basestation', () => {
     [2, []],
     [2, ['--data', 'x', '--port', '70000']],
     [2, ['--data', 'x', '--keep-alive', '10']],
+    [2, ['--data', 'x', '--connects-per-device', '0']],
     [2, ['--data', 'x', '--tls-cert', 'only']],
     [2, ['--data', 'x', '--log-level', 'loud']],
     [2, ['--data', 'x', 'surplus']],

@@ -39,7 +39,7 @@ const FIELDS: usize = 144;
 const CHALLENGE_SEED: usize = 480;
 const COMPLETE: usize = 512;
 
-// Order of the f64 fields; bindings/layout.ts has the same.
+// Order of the f64 fields; bindings/parameters.ts has the same.
 const P_INITIATOR = 0;
 const P_NOW = 1;
 const P_SEED = 2;

@@ -75,6 +75,11 @@ export class Lookups {
     // The directory of this process has answered after one turn of the microtasks: its answer costs no timer, no index.
     await null;
     if (lookup.result !== null) return lookup.result;
+    // The session may have ended in that turn, when nothing was pending yet that `removeSession` could find.
+    if (!session.isOpen) {
+      this.#giveUp(lookup, CANCELLED);
+      return CANCELLED;
+    }
     lookup.attached = attaches !== this.#attaches;
     return this.#pend(lookup);
   }

@@ -51,13 +51,16 @@ function openDatabase(file: string): Database.Database {
   }
 }
 
-/** A database that is made here is for this user only, also in a directory that others may enter; its WAL gets the same permissions. */
+/**
+ * A database that is made here is for this user only, also in a directory that others may enter; its WAL gets the same permissions. One that is there is
+ * not opened: to close it would free the POSIX locks that SQLite holds for this process, and another one could then delete the WAL under it.
+ */
 function makePrivate(file: string): void {
   if (file === ':memory:') return;
   try {
-    closeSync(openSync(file, 'a', 0o600));
+    closeSync(openSync(file, 'wx', 0o600));
   } catch {
-    // What cannot be opened says so better when the database is.
+    // It is there, or cannot be made, which SQLite says better.
   }
 }
 

@@ -1,0 +1,72 @@
+/**
+ * One process may open the database several times, beside another process. POSIX locks belong to a process and a file: whoever closes any descriptor
+ * of the file frees them all, so only SQLite, which knows that, may open an existing database.
+ */
+import { mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { openSqliteStore } from '../../../server/storage/sqlite.ts';
+import type { Store } from '../../../server/storage/store.ts';
+import { TestProcess } from '../../support/process.ts';
+import { size } from '../../support/size.ts';
+
+const created = '2026-01-02T03:04:05.678Z';
+const ROUNDS = size(3, 100);
+
+let directory: string;
+let file: string;
+const open: Store[] = [];
+
+beforeEach(() => {
+  directory = mkdtempSync(join(tmpdir(), 'svc-locks-'));
+  file = join(directory, 'basestation.sqlite');
+});
+
+afterEach(async () => {
+  for (const each of open.splice(0)) await each.close();
+  rmSync(directory, { recursive: true });
+});
+
+async function openAgain(): Promise<Store> {
+  const store = await openSqliteStore(file);
+  open.push(store);
+  return store;
+}
+
+/** Runs a statement in a process of its own, which closes the database behind it, as `svc admin` does. @returns the rows */
+async function elsewhere(sql: string): Promise<unknown[]> {
+  const script = `
+    const Database = require(${JSON.stringify(createRequire(import.meta.url).resolve('libsql'))});
+    const db = new Database(${JSON.stringify(file)});
+    db.pragma('busy_timeout=5000');
+    const statement = db.prepare(${JSON.stringify(sql)});
+    process.stdout.write(JSON.stringify(statement.reader ? statement.all([]) : [statement.run([])]));
+    db.close();`;
+  return JSON.parse(await new TestProcess(process.execPath, ['-e', script]).succeeded());
+}
+
+test(`${ROUNDS} rounds of opening it again beside another process lose no acknowledged record`, async () => {
+  const store = await openAgain();
+  await store.addOrganization({ organizationId: 'or-1', name: null, created });
+  for (let round = 0; round < ROUNDS; round++) {
+    const again = await openAgain();
+    await elsewhere(`insert into products (productId, organizationId, created) values ('pr-other-${round}', 'or-1', '')`);
+    await store.addProduct({ productId: `pr-first-${round}`, organizationId: 'or-1', name: null, created });
+    await again.addProduct({ productId: `pr-again-${round}`, organizationId: 'or-1', name: null, created });
+    if (round % 2 === 0) await open.pop()!.close();
+  }
+  const rows = await elsewhere('select count(*) as count from products');
+  expect(rows).toEqual([{ count: 3 * ROUNDS }]);
+  expect(await store.products()).toHaveLength(3 * ROUNDS);
+});
+
+test('a database that is made is for this user only, and one that is there keeps its mode', async () => {
+  await openAgain();
+  expect(statSync(file).mode & 0o777).toBe(0o600);
+  const shared = join(directory, 'shared.sqlite');
+  writeFileSync(shared, '', { mode: 0o640 });
+  open.push(await openSqliteStore(shared));
+  expect(statSync(shared).mode & 0o777).toBe(0o640);
+});

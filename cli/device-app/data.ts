@@ -8,7 +8,7 @@
  *     audit-key.pem, audit/    what happened to both (docs/audit.md)
  *     device.json              what it offers, if an owner wrote it (configuration.ts)
  *     files/                   files that clients sent
- *     device.lock              which process has the directory now (lock.ts)
+ *     device.lock.<n>          which process has the directory now (lock.ts)
  *
  * state.json is replaced as a whole, one write after the other; `update` resolves when its content is on the disk, so that nothing is
  * acknowledged to a client before.

@@ -1,63 +1,94 @@
 /**
- * One process per directory: `device.lock` names the process that has it, in a line `<pid> <start>`.
+ * One process per directory. The lock is a numbered file, `device.lock.<n>`, with a line `<pid> <start>`. The highest number counts: the process in it
+ * has the directory as long as it lives.
  *
- * `start` tells it from a later process with the same number: on Linux boot id and start time, elsewhere `-`, where the number alone counts. A file that a
- * killed process left is taken over, by one process at a time.
+ * - A process that finds the highest one dead or free makes the next number. That file must not be there yet, which the system checks and does in
+ *   one step, so that one process succeeds, and one that is killed at any moment leaves the lock as it was, or its own, which the next one finds dead.
+ * - Numbers only grow: the newest file stays when it is given back. A process that looked at the files long ago may still make an old number; it then
+ *   sees the higher one, and takes its own back.
+ *
+ * `start` tells a process from a later one with the same number: on Linux boot id and start time, elsewhere `-`, where the pid alone counts. A file
+ * `device.lock` without a number is that of an earlier version, and older than all others.
  */
-import { readFile, rm } from 'node:fs/promises';
+import { readdir, readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { createFile, readFileIfPresent, replaceFile } from '../../transport/node/index.ts';
+import { createFile, fileError, readFileIfPresent, replaceFile } from '../../transport/node/index.ts';
 import { CommandError } from '../frame/errors.ts';
 
-const LOCK_FILE = 'device.lock';
+const LOCK_FILE = /^device\.lock(?:\.(\d{1,15}))?$/;
+/** What an earlier version could leave when it was killed. */
+const LEFT_OVER = 'device.lock.taking';
+const FREE = 'free\n';
+
+interface LockFile {
+  readonly path: string;
+  readonly number: number;
+}
 
 /**
  * Takes the directory for this process. Returns what gives it back.
- * @throws CommandError naming the process that has it
+ * @throws CommandError naming the process that has it; LocalError FAILED when the directory cannot be read or written
  */
 export async function lockDirectory(directory: string): Promise<() => Promise<void>> {
-  const path = join(directory, LOCK_FILE);
   const own = `${process.pid} ${await startOf(process.pid)}\n`;
-  while (!(await createFile(path, own))) {
-    const holder = await contentOf(path);
-    if (holder === undefined) continue;
-    if (await isAlive(holder)) {
-      const pid = holder.trim().split(' ')[0];
-      throw new CommandError(`${directory} is in use by process ${pid}: stop it first, or remove ${path} if that is no svc device`);
+  for (;;) {
+    const last = await newest(directory);
+    await refuseLiving(directory, last);
+    const number = (last?.number ?? 0) + 1;
+    const path = join(directory, `device.lock.${number}`);
+    if (!(await createFile(path, own))) continue;
+    if ((await newest(directory))?.number === number) {
+      await removeOlder(directory, number);
+      // Should it fail, on a full disk for example: the lock of a process that has ended does not count.
+      return () => replaceFile(path, FREE).catch(() => {});
     }
-    if (await takeOver(path, holder, own)) break;
+    await rm(path, { force: true });
   }
-  return () => rm(path, { force: true });
 }
 
-/**
- * Replaces what a dead process left, and tells whether it was still there. One process does so at a time, since two that both saw the dead one
- * would take the place of each other.
- * @throws CommandError when another process is at it, or was killed at it
- */
-async function takeOver(path: string, stale: string, own: string): Promise<boolean> {
-  const guard = `${path}.taking`;
-  if (!(await createFile(guard, own)))
-    throw new CommandError(`another process takes over ${path}: try again, and remove ${guard} if this message stays`);
+async function newest(directory: string): Promise<LockFile | undefined> {
+  return (await lockFiles(directory)).reduce<LockFile | undefined>(
+    (last, file) => (last === undefined || file.number > last.number ? file : last),
+    undefined,
+  );
+}
+
+async function lockFiles(directory: string): Promise<LockFile[]> {
   try {
-    if ((await contentOf(path)) !== stale) return false;
-    await replaceFile(path, own);
-    return true;
-  } finally {
-    await rm(guard, { force: true });
+    return (await readdir(directory)).flatMap((name) => {
+      const match = LOCK_FILE.exec(name);
+      return match === null ? [] : [{ path: join(directory, name), number: Number(match[1] ?? 0) }];
+    });
+  } catch (error) {
+    throw fileError('cannot read', directory, error);
   }
 }
 
-async function isAlive(content: string): Promise<boolean> {
+async function refuseLiving(directory: string, file: LockFile | undefined): Promise<void> {
+  const bytes = file === undefined ? undefined : await readFileIfPresent(file.path);
+  if (file === undefined || bytes === undefined) return;
+  const pid = await livingProcess(new TextDecoder().decode(bytes));
+  if (pid === null) return;
+  throw new CommandError(`${directory} is in use by process ${pid}: stop it first, or remove ${file.path} if that is no svc device`);
+}
+
+/** Nobody needs them: the newest one alone counts. */
+async function removeOlder(directory: string, number: number): Promise<void> {
+  for (const file of await lockFiles(directory)) if (file.number < number) await rm(file.path, { force: true });
+  await rm(join(directory, LEFT_OVER), { force: true });
+}
+
+/** The process that a lock names, when it is alive. */
+async function livingProcess(content: string): Promise<number | null> {
   const match = /^(\d{1,10}) (\S+)\n$/.exec(content);
-  const pid = Number(match?.[1]);
-  if (match === null) return false;
+  if (match === null) return null;
+  const pid = Number(match[1]);
   try {
     process.kill(pid, 0);
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'EPERM') return false;
+    if ((error as NodeJS.ErrnoException).code !== 'EPERM') return null;
   }
-  return (await startOf(pid)) === match[2];
+  return (await startOf(pid)) === match[2] ? pid : null;
 }
 
 /** When a process began, as no other process with its number did. */
@@ -70,9 +101,4 @@ async function startOf(pid: number): Promise<string> {
   } catch {
     return '-';
   }
-}
-
-async function contentOf(path: string): Promise<string | undefined> {
-  const bytes = await readFileIfPresent(path);
-  return bytes === undefined ? undefined : new TextDecoder().decode(bytes);
 }

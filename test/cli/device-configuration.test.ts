@@ -1,11 +1,9 @@
-/** `device.json` and `device.lock` of `svc device`. */
-import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+/** `device.json` of `svc device`. */
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { parseDeviceConfiguration, readDeviceConfiguration } from '../../cli/device-app/configuration.ts';
-import { lockDirectory } from '../../cli/device-app/lock.ts';
-import { TestProcess } from '../support/process.ts';
 
 let directory: string;
 beforeEach(async () => {
@@ -72,42 +70,5 @@ describe('device.json', () => {
     expect(await readDeviceConfiguration(undefined, own)).toMatchObject({ timeConstant: 5 });
     await expect(readDeviceConfiguration(other, own)).rejects.toThrow(`${other}: TimeConstant: must be a number`);
     await expect(readDeviceConfiguration(`${other}x`, own)).rejects.toThrow('there is no such file');
-  });
-});
-
-describe('device.lock', () => {
-  const file = () => join(directory, 'device.lock');
-
-  test('one process at a time has a directory', async () => {
-    const unlock = await lockDirectory(directory);
-    await expect(lockDirectory(directory)).rejects.toThrow(`in use by process ${process.pid}`);
-    await unlock();
-    const again = await lockDirectory(directory);
-    await again();
-    expect(await readdir(directory)).toEqual([]);
-  });
-
-  test('what a killed process left is taken over', async () => {
-    const child = new TestProcess(process.execPath, ['-e', '']);
-    await child.succeeded();
-    await writeFile(file(), `${child.pid} -\n`);
-    const unlock = await lockDirectory(directory);
-    expect(await readFile(file(), 'utf8')).toMatch(new RegExp(`^${process.pid} `));
-    await unlock();
-  });
-
-  test('a later process with the same number has not got it', async () => {
-    await writeFile(file(), `${process.pid} another-start\n`);
-    const unlock = await lockDirectory(directory);
-    await unlock();
-    await writeFile(file(), 'nonsense');
-    await (await lockDirectory(directory))();
-  });
-
-  test('of several that find it left behind, one takes it', async () => {
-    await writeFile(file(), `${process.pid} another-start\n`);
-    const results = await Promise.allSettled(Array.from({ length: 8 }, () => lockDirectory(directory)));
-    expect(results.filter(({ status }) => status === 'fulfilled')).toHaveLength(1);
-    expect(await readdir(directory)).toEqual(['device.lock']);
   });
 });

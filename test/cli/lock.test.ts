@@ -1,0 +1,128 @@
+/** The lock of a device's directory: one process at a time, and none that was killed is in the way. */
+import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { lockDirectory } from '../../cli/device-app/lock.ts';
+import { TestProcess } from '../support/process.ts';
+import { size } from '../support/size.ts';
+
+const CHILD = fileURLToPath(new URL('lock-child.mjs', import.meta.url));
+const LOCK = fileURLToPath(new URL('../../dist/cli/device-app/lock.js', import.meta.url));
+/** More operations than locking takes. */
+const MOST = 60;
+/** npm test takes every third of them. */
+const STEP = size(3, 1);
+
+let directory: string;
+beforeEach(async () => {
+  directory = await mkdtemp(join(tmpdir(), 'svc-lock-'));
+});
+afterEach(() => rm(directory, { recursive: true }));
+
+const file = (number: number): string => join(directory, `device.lock.${number}`);
+const lockFiles = async (): Promise<string[]> => (await readdir(directory)).filter((name) => name.startsWith('device.lock')).sort();
+
+/** The process that a lock named is no more. */
+async function deadHolder(): Promise<string> {
+  const child = new TestProcess(process.execPath, ['-e', '']);
+  await child.succeeded();
+  return `${child.pid} -\n`;
+}
+
+test('one process at a time has a directory, and the next one gets it', async () => {
+  const unlock = await lockDirectory(directory);
+  await expect(lockDirectory(directory)).rejects.toThrow(`in use by process ${process.pid}: stop it first, or remove ${file(1)}`);
+  await unlock();
+  const again = await lockDirectory(directory);
+  await again();
+  expect(await lockFiles()).toEqual(['device.lock.2']);
+});
+
+test.each([
+  ['of a killed process', deadHolder],
+  ['of an earlier process with the same number', async () => `${process.pid} another-start\n`],
+  ['without a process', async () => 'nonsense'],
+  ['that is empty', async () => ''],
+])('a lock %s is no lock', async (_, content) => {
+  await writeFile(file(7), await content());
+  const unlock = await lockDirectory(directory);
+  expect(await lockFiles()).toEqual(['device.lock.8']);
+  expect(await readFile(file(8), 'utf8')).toMatch(new RegExp(`^${process.pid} `));
+  await unlock();
+});
+
+test('of several that find it left behind, one takes it', async () => {
+  await writeFile(file(1), await deadHolder());
+  const results = await Promise.allSettled(Array.from({ length: 8 }, () => lockDirectory(directory)));
+  expect(results.filter(({ status }) => status === 'fulfilled')).toHaveLength(1);
+  expect(await lockFiles()).toHaveLength(1);
+});
+
+describe('a file of an earlier version', () => {
+  test('counts while its process lives', async () => {
+    const unlock = await lockDirectory(directory);
+    const old = join(directory, 'device.lock');
+    await writeFile(old, await readFile(file(1)));
+    await unlock();
+    await rm(file(1));
+    await expect(lockDirectory(directory)).rejects.toThrow(`remove ${old} `);
+  });
+
+  test('goes when it was left behind, with what guarded its takeover', async () => {
+    await writeFile(join(directory, 'device.lock'), await deadHolder());
+    await writeFile(join(directory, 'device.lock.taking'), await deadHolder());
+    await (await lockDirectory(directory))();
+    expect(await lockFiles()).toEqual(['device.lock.1']);
+  });
+});
+
+describe.each([
+  ['fresh', async () => {}],
+  ['left behind', async () => writeFile(file(3), await deadHolder())],
+] as const)('a %s directory', (_, prepare) => {
+  const lockElsewhere = (operation: number, signal: NodeJS.Signals): TestProcess =>
+    new TestProcess(process.execPath, [CHILD, LOCK, directory, String(operation), signal]);
+
+  /** Calls `round` for each operation on files in turn, until it says that there are no more. */
+  async function atEachOperation(round: (operation: number) => Promise<boolean>): Promise<void> {
+    let operation = 1;
+    for (let more = true; more && operation < MOST; operation += STEP) {
+      await rm(directory, { recursive: true });
+      directory = await mkdtemp(join(tmpdir(), 'svc-lock-'));
+      await prepare();
+      more = await round(operation);
+      expect(await lockFiles(), `at operation ${operation}`).toHaveLength(1);
+    }
+    expect(operation).toBeGreaterThan(8);
+    expect(operation).toBeLessThan(MOST);
+  }
+
+  test('can be locked after a kill at any operation', () =>
+    atEachOperation(async (operation) => {
+      const { signal } = await lockElsewhere(operation, 'SIGKILL').ended;
+      await (await lockDirectory(directory))();
+      return signal === 'SIGKILL';
+    }));
+
+  test('has one holder, whenever another process pauses', () =>
+    atEachOperation(async (operation) => {
+      const child = lockElsewhere(operation, 'SIGSTOP');
+      const stopped = await child.line((line) => line === 'stopped').catch(() => null);
+      if (stopped === null) return false;
+      const hadIt = child.lines.includes('locked');
+      // Twice, so that the numbers move on.
+      const first = await lockDirectory(directory).catch(() => null);
+      await first?.();
+      const second = first === null ? null : await lockDirectory(directory);
+      // Again and again: the first may come before it has stopped.
+      const again = setInterval(() => child.running && process.kill(child.pid, 'SIGCONT'), 5);
+      await child.ended;
+      clearInterval(again);
+      const outcome = child.lines.filter((line) => line !== 'stopped');
+      expect(outcome, `at operation ${operation}`).toEqual([hadIt || second === null ? 'locked' : 'refused']);
+      await second?.();
+      return true;
+    }));
+});

@@ -8,6 +8,7 @@ import fastify, { type FastifyInstance } from 'fastify';
 import { LocalError } from '../../protocol/errors/index.ts';
 import type { Log } from '../../transport/environment.ts';
 import type { Store } from '../storage/store.ts';
+import { limitConnections } from './connection-limits.ts';
 import { clientError, errorHandler, notFound } from './errors.ts';
 import { addRoutes } from './routes.ts';
 
@@ -22,8 +23,6 @@ export interface RestOptions {
 const REQUEST_TIMEOUT = 10_000;
 const BODY_LIMIT = 65_536;
 const HEADER_LIMIT = 16_384;
-/** Connections at a time. */
-const CONNECTION_LIMIT = 1_000;
 
 /** @throws LocalError INVALID_ARGUMENT when certificate and key are not usable */
 export function restApp({ store, log, tls }: RestOptions): FastifyInstance {
@@ -39,7 +38,7 @@ export function restApp({ store, log, tls }: RestOptions): FastifyInstance {
   };
   const limits = { maxHeaderSize: HEADER_LIMIT };
   const app = tls ? withTls(() => fastify({ ...settings, https: { ...limits, ...tls } })) : fastify({ ...settings, http: limits });
-  app.server.maxConnections = CONNECTION_LIMIT;
+  limitConnections(app.server);
   app.setErrorHandler(handleError);
   app.setNotFoundHandler(notFound);
   addRoutes(app, store);

@@ -21,6 +21,7 @@ export {
   type SettingName,
   type UserFingerprint,
   type UserPush,
+  type UserRecord,
 } from '../protocol/records/index.ts';
 export type { Environment, Log, LogLevel } from '../transport/environment.ts';
 export type { Observation, StreamStats } from '../transport/session/index.ts';

@@ -32,7 +32,7 @@ const FAREWELL = 1000;
 
 /** The parts of a device that access control works on. */
 export interface ControlledDevice {
-  readonly clock: Pick<Clock, 'schedule'>;
+  readonly clock: Pick<Clock, 'schedule' | 'now'>;
   readonly authorization: Authorization;
   readonly passwords: PasswordService;
   readonly resources: CoapResources;
@@ -80,8 +80,10 @@ export class AccessControl {
   }
 
   #host(): IamHost {
-    const { life, denied } = this.#device;
+    const { clock, life, denied } = this.#device;
     return {
+      clock,
+      isSctOmitted: (token) => life.tokens.omitted.includes(token),
       details() {
         const { productId, deviceId } = requireIdentity(life.settings);
         const { appName, appVersion } = life.settings;

@@ -1,8 +1,7 @@
 /**
  * Keeps a device attached to its base station.
  *
- * Steps on each fresh channel: `POST /device/attach` (a redirect is followed), then `PUT /device/sct` with all tokens, again whenever the list
- * changes. The channel itself (resolve, prove the base station's key, begin again with back-off) is the session layer's StationChannel. What
+ * Steps on each fresh channel: `POST /device/attach` (a redirect is followed), then the server connect tokens (`token-upload.ts`). The channel itself (resolve, prove the base station's key, begin again with back-off) is the session layer's StationChannel. What
  * the base station may ask of a device is `/p2p/connect` and nothing else: it brings a client's Initiate, we answer with our Respond.
  *
  * Became known here and told to the device's listeners: ATTACHED, DETACHED, and why an attach was refused.
@@ -15,7 +14,6 @@ import {
   decodeP2pConnectRequest,
   encodeAttachRequest,
   encodeP2pConnectAnswer,
-  encodeTokens,
   StationPath,
   stationError,
 } from '../protocol/control/index.ts';
@@ -26,6 +24,7 @@ import type { Host } from '../transport/host/index.ts';
 import type { Session, SessionRequest } from '../transport/session/index.ts';
 import { type AttachVerdict, type StationAddress, StationChannel } from '../transport/station/index.ts';
 import { type DeviceEvent, eventOf } from './events.ts';
+import { TokenUpload } from './token-upload.ts';
 import type { ServerConnectTokens } from './tokens.ts';
 import { Watchdog } from './watchdog.ts';
 
@@ -50,15 +49,16 @@ export class Attacher {
   readonly #config: AttacherConfig;
   readonly #channel: StationChannel;
   readonly #watchdog: Watchdog;
+  readonly #tokens: TokenUpload;
   #attached = false;
   #running = false;
-  #uploading: Promise<void> = Promise.resolve();
   /** Code of the failure that was logged since the last attach. */
   #lastFailure: string | null = null;
 
   constructor(config: AttacherConfig) {
     this.#config = config;
     this.#watchdog = new Watchdog(config.environment.clock, () => config.onEvent('WATCHDOG_FAILURE', null));
+    this.#tokens = new TokenUpload(config.environment, config.tokens);
     const router = new Router<Session>();
     router.on('POST', StationPath.P2P_CONNECT, (request) => this.#acceptRelayed(request));
     this.#channel = new StationChannel({
@@ -99,50 +99,29 @@ export class Attacher {
     await this.#channel.stop();
   }
 
-  /**
-   * The list of tokens is another: the base station gets it as it is once the upload before is done, several changes by one upload. Failures end
-   * the channel, so that it attaches anew.
-   */
+  /** The list of tokens is another. */
   tokensChanged(): void {
-    const session = this.#channel.session;
-    if (session === null) return;
-    this.#uploading = this.#uploading
-      .then(async () => {
-        if (!this.#config.tokens.synchronized) await this.#upload(session);
-      })
-      .catch((error: unknown) => this.#uploadFailed(session, error));
+    this.#tokens.changed();
   }
 
   async #attach(session: Session, { redirects }: { redirects: number }): Promise<AttachVerdict> {
     const { productId, deviceId, appName, appVersion } = this.#config.names;
+    const shown = this.#tokens.show();
+    const redirected = redirects > 0;
     const response = await session.request({
       method: 'POST',
       path: DevicePath.ATTACH,
       contentFormat: CONTENT_FORMAT_CBOR,
-      payload: encodeAttachRequest({ svcVersion: VERSION, productId, deviceId, appName, appVersion, redirected: redirects > 0 }),
+      payload: encodeAttachRequest({ svcVersion: VERSION, productId, deviceId, appName, appVersion, redirected, tokens: shown.digest }),
     });
-    const verdict = attachVerdict(response);
-    // Also an empty list: tokens that the device no longer has must not open the door any more.
-    if (verdict.kind === 'attached') await this.#upload(session);
-    return verdict;
-  }
-
-  async #upload(session: Session): Promise<void> {
-    const { tokens } = this.#config;
-    const { version } = tokens;
-    const response = await session.request({
-      method: 'PUT',
-      path: DevicePath.SCT,
-      contentFormat: CONTENT_FORMAT_CBOR,
-      payload: encodeTokens(tokens.all),
-    });
-    if (response.status >= 300) throw stationError(response);
-    tokens.uploadedVersion(version);
-  }
-
-  #uploadFailed(session: Session, error: unknown): void {
-    this.#config.environment.log.warn('the server connect tokens could not be uploaded', { error: String(error) });
-    session.close();
+    if (response.status >= 300) return refusal(response);
+    const answer = decodeAttachAnswer(response.payload);
+    if (answer.kind === 'redirect') {
+      return { kind: 'redirect', station: { host: answer.host, port: answer.port, fingerprint: answer.fingerprint } };
+    }
+    await this.#tokens.attached(session, shown, answer);
+    const { keepAlive, observedAddress } = answer;
+    return { kind: 'attached', ...(keepAlive !== null && { keepAlive }), ...(observedAddress !== null && { observedAddress }) };
   }
 
   /** A client's Initiate through the base station. Errors are the router's to answer. */
@@ -164,14 +143,13 @@ export class Attacher {
     this.#attached = true;
     this.#lastFailure = null;
     this.#watchdog.stop();
-    // It may have changed while it was on its way.
-    if (!this.#config.tokens.synchronized) this.tokensChanged();
     this.#config.onEvent('ATTACHED', null);
   }
 
   #disconnected(reason: SvcError | null): void {
     this.#attached = false;
     if (this.#running) this.#watchdog.restart();
+    this.#tokens.ended();
     this.#config.onEvent('DETACHED', reason);
   }
 
@@ -204,16 +182,7 @@ const REFUSALS: readonly string[] = [
   'REPLACED',
 ];
 
-/** What the base station's answer to an attach means. @throws RemoteError PARSE */
-function attachVerdict(response: CoapResponse): AttachVerdict {
-  if (response.status >= 300) return refusal(response);
-  const answer = decodeAttachAnswer(response.payload);
-  if (answer.kind === 'redirect')
-    return { kind: 'redirect', station: { host: answer.host, port: answer.port, fingerprint: answer.fingerprint } };
-  const { keepAlive, observedAddress } = answer;
-  return { kind: 'attached', ...(keepAlive !== null && { keepAlive }), ...(observedAddress !== null && { observedAddress }) };
-}
-
+/** What a refused attach means. */
 function refusal(response: CoapResponse): AttachVerdict {
   const error = stationError(response);
   if (REFUSALS.includes(error.code)) return { kind: 'refused', error };

@@ -35,6 +35,11 @@ export class DeviceConnection {
     return shortFingerprint(this.clientFingerprint);
   }
 
+  /** For the device: numeric address of the client, or of the base station that relays it, as it is now. */
+  get remoteAddress(): string {
+    return this.#session.path.address;
+  }
+
   /** Whether the connection is local now (PROTOCOL.md §6). It can change: read it at each decision. */
   get isLocal(): boolean {
     return this.#session.isLocal;

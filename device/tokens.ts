@@ -2,7 +2,9 @@
  * Server connect tokens (SCT): words a client must know to be let through to this device by the base station. They keep strangers from
  * loading the device; they are not authorization.
  *
- * The device keeps the list and a version; the attacher uploads the whole list and notes which version the base station has.
+ * The device keeps the list and a version; `token-upload.ts` uploads it and notes which version the base station has. A base station takes so many
+ * tokens: the first of the list, which begins with the application's and goes on with those of access control, open pairing's and then its users'
+ * from the oldest. Who has one of the others reaches the device locally only.
  */
 import { MAX_SCT } from '../protocol/control/index.ts';
 import type { CryptoHost } from '../protocol/crypto-host.ts';
@@ -30,7 +32,9 @@ export class ServerConnectTokens {
   #managed: ReadonlySet<string> = new Set();
   #version = 0;
   /** Version that the base station has. A list without tokens counts as known. */
-  #uploaded = 0;
+  #uploaded: number | null = 0;
+  /** Tokens that the base station takes; unknown before the first attach. */
+  #most = Number.POSITIVE_INFINITY;
 
   /** True when the list has changed. @throws LocalError INVALID_ARGUMENT when empty or over 64 bytes */
   add(token: string): boolean {
@@ -52,27 +56,52 @@ export class ServerConnectTokens {
     });
   }
 
-  get all(): readonly string[] {
-    return [...new Set([...this.#tokens, ...this.#managed])];
+  /** What the base station is to have. */
+  get listed(): readonly string[] {
+    return this.#all.slice(0, this.#most);
+  }
+
+  /** Tokens of the list for which the base station has no room. */
+  get omitted(): readonly string[] {
+    return this.#all.slice(this.#most);
+  }
+
+  /** The base station takes that many. True when that changes what it is to have. */
+  limit(most: number): boolean {
+    const before = this.listed.length;
+    this.#most = most;
+    if (this.listed.length === before) return false;
+    this.#version++;
+    return true;
   }
 
   get version(): number {
     return this.#version;
   }
 
-  /** The base station has the list of this version. */
-  uploadedVersion(version: number): void {
+  /** The base station has what was listed at this version; null: what it has is not known. */
+  uploadedVersion(version: number | null): void {
     this.#uploaded = version;
   }
 
-  get synchronized(): boolean {
+  /** The base station has what is listed now. */
+  get uploaded(): boolean {
     return this.#uploaded === this.#version;
   }
 
+  /** The base station has every token. */
+  get synchronized(): boolean {
+    return this.uploaded && this.omitted.length === 0;
+  }
+
+  get #all(): string[] {
+    return [...new Set([...this.#tokens, ...this.#managed])];
+  }
+
   #changed(change: () => void): boolean {
-    const before = new Set(this.all);
+    const before = new Set(this.#all);
     change();
-    const { all } = this;
+    const all = this.#all;
     if (all.length === before.size && all.every((token) => before.has(token))) return false;
     this.#version++;
     return true;

@@ -1,6 +1,6 @@
 /** What the commands below `svc iam` and `svc push` share: a connection with its access control, and how users are shown. */
 import { Command } from 'commander';
-import { type IamUser, IamUtil } from '../../client/node.ts';
+import { IamUtil, type UserRecord } from '../../client/node.ts';
 import { type Opened, withConnection } from '../client/open.ts';
 import { type TargetOptions, withTarget } from '../client/target.ts';
 
@@ -25,8 +25,8 @@ export function withIam(options: TargetOptions, work: (opened: IamOpened) => Pro
 }
 
 /** A user for a person to read. */
-export function userLines(user: IamUser): string[] {
-  const { username, displayName, role, fingerprints, sct, push, notificationCategories, oauthSubject } = user;
+export function userLines(user: UserRecord): string[] {
+  const { username, displayName, role, fingerprints, sct, sctOmitted, push, notificationCategories, oauthSubject } = user;
   const rows: [string, string | undefined][] = [
     ['username', username],
     ['display name', displayName],
@@ -35,7 +35,7 @@ export function userLines(user: IamUser): string[] {
       'fingerprint',
       name === undefined ? fingerprint : `${fingerprint}  ${name}`,
     ]),
-    ['token', sct],
+    ['token', sctOmitted ? `${sct}  (the base station has no room for it: local connections only)` : sct],
     ['push', push === undefined ? undefined : `${push.projectId ?? ''} ${push.token ?? ''}`],
     ['notified of', notificationCategories.length === 0 ? undefined : notificationCategories.join(', ')],
     ['OAuth subject', oauthSubject],

@@ -1,11 +1,11 @@
 /** `svc iam users …`: the users of a device and their settings. */
 import { Command, InvalidArgumentError, Option } from 'commander';
-import { SvcError } from '../../client/node.ts';
+import { SvcError, type UserRecord } from '../../client/node.ts';
 import type { TargetOptions } from '../client/target.ts';
 import { collect } from '../frame/arguments.ts';
 import { CommandError, describe, UsageError } from '../frame/errors.ts';
 import { givenPassword, type PasswordOptions, withPassword } from '../frame/password.ts';
-import { iamSubcommand, printNames, userLines, withIam } from './shared.ts';
+import { type IamOpened, iamSubcommand, printNames, table, userLines, withIam } from './shared.ts';
 
 interface UserOptions extends TargetOptions, PasswordOptions {
   role?: string;
@@ -14,6 +14,10 @@ interface UserOptions extends TargetOptions, PasswordOptions {
   /** Of the user; `sct` is the target's. */
   token?: string;
   clear?: Clearable[];
+}
+
+interface ListOptions extends TargetOptions {
+  long?: boolean;
 }
 
 const clearable = ['display-name', 'password', 'oauth-subject'] as const;
@@ -32,9 +36,32 @@ export function usersCommand(): Command {
 }
 
 function list(): Command {
-  return iamSubcommand('list', 'list the names of all users').action((options: TargetOptions) =>
-    withIam(options, async (opened) => printNames(opened, await opened.iam.listUsers(), 'no users')),
-  );
+  return iamSubcommand('list', 'list the names of all users, from the oldest')
+    .option('--long', 'with role, display name, and whether the base station has no room for its token')
+    .action((options: ListOptions) =>
+      withIam(options, async (opened) => {
+        const names = await opened.iam.listUsers();
+        if (options.long) await printUsers(opened, names);
+        else printNames(opened, names, 'no users');
+      }),
+    );
+}
+
+/** One user a line. A user that is deleted meanwhile is left out. */
+async function printUsers({ iam, output }: IamOpened, names: readonly string[]): Promise<void> {
+  const users: UserRecord[] = [];
+  for (const name of names) {
+    const user = await iam.getUser(name).catch((error: unknown) => {
+      if (error instanceof SvcError && error.code === 'USER_DOES_NOT_EXIST') return null;
+      throw error;
+    });
+    if (user !== null) users.push(user);
+  }
+  const rows = users.map(({ username, role, displayName, sctOmitted }): [string, string] => [
+    username,
+    [role ?? 'no role', displayName, sctOmitted && 'local only: no room for its token'].filter(Boolean).join(', '),
+  ]);
+  output.result(users, rows.length === 0 ? 'no users' : table(rows));
 }
 
 function show(): Command {

@@ -23,6 +23,7 @@ import {
   type PairingMode,
   type PushAnswer,
   type SettingName,
+  type UserRecord,
 } from '../../protocol/records/index.ts';
 import { IamError, type Meanings } from './errors.ts';
 import * as pairing from './pairing.ts';
@@ -103,12 +104,12 @@ export class IamUtil {
   // Users
 
   /** The user this client is. @throws USER_DOES_NOT_EXIST when it is none */
-  getCurrentUser(): Promise<IamUser> {
+  getCurrentUser(): Promise<UserRecord> {
     return this.#get(['me'], decodeUser, pairing.notPaired);
   }
 
   /** @throws USER_DOES_NOT_EXIST */
-  getUser(username: string): Promise<IamUser> {
+  getUser(username: string): Promise<UserRecord> {
     return this.#get(['users', username], decodeUser, unknownUser);
   }
 

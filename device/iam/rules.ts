@@ -16,7 +16,7 @@ export interface IamLimits {
   readonly maxSct: number;
   readonly maxFriendlyName: number;
   readonly maxFingerprintName: number;
-  /** Counts for every way a user comes: created, paired or loaded. */
+  /** For every way a new user comes, created or paired. A state with more is loaded as it is. */
   readonly maxUsers: number;
   readonly maxFingerprintsPerUser: number;
 }
@@ -36,7 +36,7 @@ export const defaultIamLimits: IamLimits = {
   maxSct: 64,
   maxFriendlyName: 64,
   maxFingerprintName: 64,
-  maxUsers: Number.POSITIVE_INFINITY,
+  maxUsers: 1_000,
   maxFingerprintsPerUser: 1024,
 };
 

@@ -10,7 +10,6 @@ export function checkState(state: IamState, rules: Rules, notificationCategories
   if (openPairingSct !== undefined) at('OpenPairingSct', () => rules.sct(openPairingSct));
   if (initialPairingUsername !== undefined) at('InitialPairingUsername', () => rules.username(initialPairingUsername));
   if (friendlyName !== undefined) at('FriendlyName', () => rules.friendlyName(friendlyName));
-  at('Users', () => rules.users(users.size));
   let index = 0;
   for (const user of users.all) at(`Users[${index++}]`, () => checkUser(user, rules, notificationCategories));
 }

@@ -86,12 +86,12 @@ export class Users {
     return this.#changed((entries, byFingerprint) => insert(entries, byFingerprint, entry));
   }
 
-  /** The user in a new form, which may have another name. @throws LocalError IN_USE */
+  /** The user in a new form, which may have another name, in the same place. @throws LocalError IN_USE */
   replacing(username: string, entry: UserEntry): Users {
     return this.#changed((entries, byFingerprint) => {
       this.#forget(username, byFingerprint);
-      if (entry.user.username !== username) entries.delete(username);
       insert(entries, byFingerprint, entry, username);
+      if (entry.user.username !== username) moveLastTo(entries, username);
     });
   }
 
@@ -123,6 +123,16 @@ function insert(entries: Map<string, KeptEntry>, byFingerprint: Map<string, stri
     byFingerprint.set(fingerprint, username);
   }
   entries.set(username, kept(entry));
+}
+
+/** Puts the last entry where the entry `place` is, which goes. */
+function moveLastTo(entries: Map<string, KeptEntry>, place: string): void {
+  const ordered = [...entries];
+  entries.clear();
+  for (const [each, entry] of ordered.slice(0, -1)) {
+    if (each === place) entries.set(...(ordered.at(-1) as [string, KeptEntry]));
+    else entries.set(each, entry);
+  }
 }
 
 function kept({ user, verifier }: UserEntry): KeptEntry {

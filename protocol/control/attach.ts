@@ -1,9 +1,9 @@
 /**
  * `POST /device/attach`: a device presents itself to its base station; it is attached from then on, or sent to another one.
  *
- * Request `{SvcVersion, AppName?, AppVersion?, ProductId, DeviceId, Redirected?}`. Answer 2.01: `{Status: 0, KeepAlive?: {Interval,
- * RetryInterval, MaxRetries}, Address?: {Ip, Port}, WallTime?}` or `{Status: 1, Host, Port, Fingerprint}`. Then `PUT /device/sct` with an
- * array of all tokens. The device's key is proved by the channel, not here.
+ * Request `{SvcVersion, AppName?, AppVersion?, ProductId, DeviceId, Redirected?, Tokens?}`. Answer 2.01: `{Status: 0, KeepAlive?: {Interval,
+ * RetryInterval, MaxRetries}, Address?: {Ip, Port}, WallTime?, MaxTokens?, TokensKnown?}` or `{Status: 1, Host, Port, Fingerprint}`. Then, unless the
+ * base station knows the list, `PUT /device/sct` with an array of the tokens. The device's key is proved by the channel, not here.
  */
 import type { KeepAlive } from '../../bindings/options.ts';
 import {
@@ -13,6 +13,7 @@ import {
   encode,
   map,
   optionalBool,
+  optionalBytes,
   optionalMapField,
   optionalText,
   optionalUint,
@@ -35,6 +36,8 @@ export interface AttachRequest {
   readonly deviceId: string;
   /** Another base station sent the device here: serve it, do not send it on. */
   readonly redirected: boolean;
+  /** Digest of the list of tokens that the device would upload (`digestOfTokens`), 32 bytes; null from a device that does not send one. */
+  readonly tokens: Uint8Array | null;
 }
 
 /** The device is attached. */
@@ -46,6 +49,10 @@ export interface Attached {
   readonly observedAddress: SocketAddress | null;
   /** Unix milliseconds. */
   readonly wallTime: number | null;
+  /** Tokens that the base station takes of one device; null: it does not say, and takes 100. */
+  readonly maxTokens: number | null;
+  /** The base station has the list whose digest the request gave: it need not be uploaded. */
+  readonly tokensKnown: boolean;
 }
 
 /** The device is attached, or sent to another base station. */
@@ -53,6 +60,9 @@ export type AttachAnswer = Attached | Redirect;
 
 /** Status of an answer that is no redirect. */
 const ATTACHED = 0;
+
+/** Bytes of a digest of tokens. */
+const DIGEST = 32;
 
 /** Body of `POST /device/attach`. */
 export function encodeAttachRequest(request: AttachRequest): Uint8Array {
@@ -63,6 +73,7 @@ export function encodeAttachRequest(request: AttachRequest): Uint8Array {
     ProductId: request.productId,
     DeviceId: request.deviceId,
     Redirected: request.redirected ? true : undefined,
+    Tokens: request.tokens ?? undefined,
   });
 }
 
@@ -76,6 +87,7 @@ export function decodeAttachRequest(payload: Uint8Array): AttachRequest {
     productId: text(body, 'ProductId', { min: 1, max: MAX_ID }),
     deviceId: text(body, 'DeviceId', { min: 1, max: MAX_ID }),
     redirected: optionalBool(body, 'Redirected') ?? false,
+    tokens: optionalBytes(body, 'Tokens', { min: DIGEST, max: DIGEST }) ?? null,
   };
 }
 
@@ -85,7 +97,7 @@ export function decodeAttachRequest(payload: Uint8Array): AttachRequest {
  */
 export function encodeAttachAnswer(answer: AttachAnswer): Uint8Array {
   if (answer.kind === 'redirect') return encode({ Status: REDIRECT, ...redirectFields(answer) });
-  const { keepAlive, observedAddress, wallTime } = answer;
+  const { keepAlive, observedAddress, wallTime, maxTokens, tokensKnown } = answer;
   return encode({
     Status: ATTACHED,
     KeepAlive:
@@ -94,6 +106,8 @@ export function encodeAttachAnswer(answer: AttachAnswer): Uint8Array {
         : { Interval: keepAlive.interval, RetryInterval: keepAlive.retryInterval, MaxRetries: keepAlive.maxRetries },
     Address: observedAddress === null ? undefined : addressMap(observedAddress),
     WallTime: wallTime ?? undefined,
+    MaxTokens: maxTokens ?? undefined,
+    TokensKnown: tokensKnown ? true : undefined,
   });
 }
 
@@ -110,10 +124,12 @@ export function decodeAttachAnswer(payload: Uint8Array): AttachAnswer {
     keepAlive: keepAlive === undefined ? null : readKeepAlive(keepAlive),
     observedAddress: observed === undefined ? null : readAddress(observed),
     wallTime: optionalUint(body, 'WallTime') ?? null,
+    maxTokens: optionalUint(body, 'MaxTokens') ?? null,
+    tokensKnown: optionalBool(body, 'TokensKnown') ?? false,
   };
 }
 
-/** Body of `PUT /device/sct`: all server connect tokens of the device. */
+/** Body of `PUT /device/sct`: the server connect tokens of the device, which replace those of before. */
 export function encodeTokens(tokens: readonly string[]): Uint8Array {
   return encode(tokens);
 }

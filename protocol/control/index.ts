@@ -20,3 +20,4 @@ export * from './paths.ts';
 export * from './push-document.ts';
 export type { Redirect } from './redirect.ts';
 export * from './relayed.ts';
+export { digestOfTokenHashes, digestOfTokens } from './token-digest.ts';

@@ -1,6 +1,6 @@
 /**
  * The user record that `/iam/users/:username` and `/iam/me` give (reference §1.3): a map with `Username`, `DisplayName?`, `Role?`,
- * `Fingerprints`, `Fingerprint?`, `Sct?`, `Push?`, `NotificationCategories`, `OauthSubject?`. The password is never part of it.
+ * `Fingerprints`, `Fingerprint?`, `Sct?`, `SctOmitted?`, `Push?`, `NotificationCategories`, `OauthSubject?`. The password is never part of it.
  *
  * `Fingerprint` repeats the last of `Fingerprints` for older clients; it is written, and read only where `Fingerprints` is missing.
  */
@@ -12,6 +12,7 @@ import {
   encode,
   map,
   optionalArrayField,
+  optionalBool,
   optionalMapField,
   optionalText,
   text,
@@ -43,6 +44,12 @@ export interface IamUser {
   readonly oauthSubject?: string;
 }
 
+/** A user as the device shows it. */
+export interface UserRecord extends IamUser {
+  /** The base station has no room for the user's server connect token: its clients reach the device locally only (PROTOCOL.md §7). */
+  readonly sctOmitted?: true;
+}
+
 const FINGERPRINT = { min: 64, max: 64 };
 /** The reference refuses texts of 1024 bytes or more. */
 const TEXT = { max: 1023 };
@@ -50,12 +57,12 @@ const MAX_FINGERPRINTS = 1024;
 const MAX_CATEGORIES = 1024;
 
 /** Body of the answer to `GET /iam/users/:username` and `/iam/me`. */
-export function encodeUser(user: IamUser): Uint8Array {
+export function encodeUser(user: UserRecord): Uint8Array {
   return encode(userMap(user));
 }
 
 /** @throws RemoteError PARSE */
-export function decodeUser(payload: Uint8Array): IamUser {
+export function decodeUser(payload: Uint8Array): UserRecord {
   const body = map(decode(payload));
   const push = optionalMapField(body, 'Push');
   return {
@@ -64,6 +71,7 @@ export function decodeUser(payload: Uint8Array): IamUser {
     ...optional('role', optionalText(body, 'Role', TEXT)),
     fingerprints: readFingerprints(body),
     ...optional('sct', optionalText(body, 'Sct', TEXT)),
+    ...optional('sctOmitted', optionalBool(body, 'SctOmitted') === true ? true : undefined),
     ...optional('push', push === undefined ? undefined : readPush(push)),
     notificationCategories: texts(optionalArrayField(body, 'NotificationCategories', MAX_CATEGORIES) ?? [], 'NotificationCategories', TEXT),
     ...optional('oauthSubject', optionalText(body, 'OauthSubject', TEXT)),
@@ -81,7 +89,7 @@ export function decodePush(payload: Uint8Array): Required<UserPush> {
   return { token: text(body, 'Token', TEXT), projectId: text(body, 'ProjectId', TEXT) };
 }
 
-function userMap(user: IamUser): CborValue {
+function userMap(user: UserRecord): CborValue {
   return {
     Username: user.username,
     DisplayName: user.displayName,
@@ -89,6 +97,7 @@ function userMap(user: IamUser): CborValue {
     Fingerprints: user.fingerprints.map(({ fingerprint, name }) => ({ Fingerprint: fingerprint, Name: name })),
     Fingerprint: user.fingerprints.at(-1)?.fingerprint,
     Sct: user.sct,
+    SctOmitted: user.sctOmitted,
     Push: user.push === undefined ? undefined : { Token: user.push.token, ProjectId: user.push.projectId },
     NotificationCategories: user.notificationCategories,
     OauthSubject: user.oauthSubject,

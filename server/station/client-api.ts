@@ -18,6 +18,7 @@ import {
   stationReply,
 } from '../../protocol/control/index.ts';
 import { LocalError, RemoteError, StationCode, stationCodeMeaning } from '../../protocol/errors/index.ts';
+import { Rates } from '../../protocol/rates.ts';
 import type { RouteEnd } from '../../protocol/relay/index.ts';
 import type { Environment } from '../../transport/environment.ts';
 import type { Session } from '../../transport/session/index.ts';
@@ -27,7 +28,7 @@ import type { DeviceIds, Directory } from './directory.ts';
 import { type LookupResult, Lookups } from './lookups.ts';
 import type { PendingConnect } from './pending-connects.ts';
 import { deviceName } from './presence.ts';
-import { addressKey, BURST_SECONDS, Rates, tooMany } from './rates.ts';
+import { addressKey, BURST_SECONDS, tooMany } from './rates.ts';
 import type { Relay } from './relay.ts';
 import type { StationSettings } from './settings.ts';
 import { Waiters } from './waiters.ts';
@@ -92,7 +93,6 @@ export class ClientApi {
   async connect(request: RoutedRequest<Session>): Promise<CoapReply> {
     const { environment, store } = this.#options;
     const session = request.context;
-    session.router = this.router;
     const address = addressKey(session.path);
     const wait = this.#perAddress.take(address, environment.clock.now());
     if (wait > 0) return tooMany(wait);

@@ -10,18 +10,19 @@ import {
   DevicePath,
   decodeAttachRequest,
   decodeTokens,
+  digestOfTokenHashes,
   encodeAttachAnswer,
   stationReply,
 } from '../../protocol/control/index.ts';
 import { CloseCode, StationCode, stationCodeMeaning } from '../../protocol/errors/index.ts';
+import { Rates } from '../../protocol/rates.ts';
 import type { Environment } from '../../transport/environment.ts';
 import type { Session } from '../../transport/session/index.ts';
 import { hashSecret } from '../storage/secrets.ts';
 import type { Store } from '../storage/store.ts';
 import { checkAttach } from './checks.ts';
-import type { DeviceIds } from './directory.ts';
 import { type Attached, deviceName, type Presence } from './presence.ts';
-import { addressKey, BURST_SECONDS, Rates, tooMany } from './rates.ts';
+import { addressKey, BURST_SECONDS, tooMany } from './rates.ts';
 import type { StationSettings } from './settings.ts';
 
 export interface DeviceApiOptions {
@@ -30,7 +31,7 @@ export interface DeviceApiOptions {
   settings: StationSettings;
   presence: Presence;
   /** A device has attached; its answer is not out yet. */
-  onAttached: (device: DeviceIds) => void;
+  onAttached: (device: Attached) => void;
 }
 
 /** What devices may ask. */
@@ -56,15 +57,16 @@ export class DeviceApi {
   async attach({ payload, context: session }: RoutedRequest<Session>): Promise<CoapReply> {
     const wait = this.#attaches.take(addressKey(session.path), this.#options.environment.clock.now());
     if (wait > 0) return tooMany(wait);
-    const { productId, deviceId } = decodeAttachRequest(payload);
+    const { productId, deviceId, tokens } = decodeAttachRequest(payload);
     const checked = await checkAttach(this.#options.store, productId, deviceId, session.remoteFingerprint);
     if ('refused' in checked) {
       const reason = stationCodeMeaning(checked.refused)?.message;
       this.#options.environment.log.info('attach refused', { device: deviceName({ productId, deviceId }), reason });
       return stationReply(checked.refused);
     }
+    const tokensKnown = tokens !== null && hexOf(tokens) === (await this.#options.store.tokensDigest(productId, deviceId));
     if (session.isOpen) this.#attached({ productId, deviceId, session });
-    return { status: Status.CREATED, contentFormat: CONTENT_FORMAT_CBOR, payload: this.#answer(session) };
+    return { status: Status.CREATED, contentFormat: CONTENT_FORMAT_CBOR, payload: this.#answer(session, tokensKnown) };
   }
 
   #attached(entry: Attached): void {
@@ -79,7 +81,7 @@ export class DeviceApi {
     if (replaced) void replaced.session.close(CloseCode.REPLACED, stationCodeMeaning(StationCode.REPLACED)!.message);
   }
 
-  #answer(session: Session): Uint8Array {
+  #answer(session: Session, tokensKnown: boolean): Uint8Array {
     const { environment, settings } = this.#options;
     const { address, port } = session.path;
     return encodeAttachAnswer({
@@ -87,6 +89,8 @@ export class DeviceApi {
       keepAlive: settings.keepAlive,
       observedAddress: { address, port },
       wallTime: Math.round(environment.clock.wallTime()),
+      maxTokens: settings.tokensPerDevice,
+      tokensKnown,
     });
   }
 
@@ -100,7 +104,16 @@ export class DeviceApi {
     if (tokens.length > settings.tokensPerDevice) {
       return textReply(Status.REQUEST_ENTITY_TOO_LARGE, `At most ${settings.tokensPerDevice} tokens`);
     }
-    await store.replaceTokens(device.productId, device.deviceId, tokens.map(hashSecret));
+    const hashes = tokens.map(hashSecret);
+    const digest = hexOf(digestOfTokenHashes(hashes, environment.crypto));
+    const { productId, deviceId } = device;
+    // An unchanged list writes nothing: each write waits for the disk.
+    // An unchanged list writes nothing: each write waits for the disk.
+    if (digest !== (await store.tokensDigest(productId, deviceId))) await store.replaceTokens(productId, deviceId, { hashes, digest });
     return { status: Status.CREATED };
   }
+}
+
+function hexOf(bytes: Uint8Array): string {
+  return Buffer.from(bytes).toString('hex');
 }

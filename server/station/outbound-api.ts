@@ -13,6 +13,7 @@ import {
   stationReply,
 } from '../../protocol/control/index.ts';
 import { StationCode } from '../../protocol/errors/index.ts';
+import { Rates } from '../../protocol/rates.ts';
 import type { Environment } from '../../transport/environment.ts';
 import type { Session } from '../../transport/session/index.ts';
 import { ConcurrencyLimit } from '../concurrency-limit.ts';
@@ -23,7 +24,7 @@ import { ServiceInvoker } from '../services/invoker.ts';
 import type { Sealer } from '../storage/sealing.ts';
 import type { Store } from '../storage/store.ts';
 import { type Attached, deviceName, type Presence } from './presence.ts';
-import { BURST_SECONDS, Rates, tooMany } from './rates.ts';
+import { BURST_SECONDS, tooMany } from './rates.ts';
 import type { StationSettings } from './settings.ts';
 
 /** What a base station tells of the calls to the outside. */

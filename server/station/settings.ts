@@ -11,7 +11,7 @@ export interface StationSettings {
   connections: number;
   /** Those of one address (IPv4) or /64 (IPv6). */
   connectionsPerAddress: number;
-  /** SCTs of one device. */
+  /** SCTs of one device, 1 to 4,096; devices are told when they attach. */
   tokensPerDevice: number;
   /** Connects a second to one device (PROTOCOL.md §2). */
   connectsPerDevice: number;
@@ -45,7 +45,7 @@ export const defaultSettings: StationSettings = {
   keepAlive: defaultKeepAlive,
   connections: 10_000,
   connectionsPerAddress: 2_000,
-  tokensPerDevice: 100,
+  tokensPerDevice: 2_000,
   connectsPerDevice: 5,
   connectsPerAddress: 20,
   attachesPerAddress: 100,

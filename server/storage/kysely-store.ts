@@ -6,9 +6,10 @@ import type { Kysely, Selectable, Transaction } from 'kysely';
 import { LocalError } from '../../protocol/errors/index.ts';
 import type { StoreDialect } from './dialect.ts';
 import { KyselyOutboundStore } from './kysely-outbound-store.ts';
+import { hasToken, replaceTokens, tokensDigest } from './kysely-tokens.ts';
 import type { Tables } from './migrations.ts';
 import { adding, removed } from './rows.ts';
-import type { ApiKey, App, AuthType, Device, Organization, Product, Store } from './store.ts';
+import type { ApiKey, App, AuthType, Device, Organization, Product, Store, TokenList } from './store.ts';
 
 export class KyselyStore implements Store {
   readonly outbound: KyselyOutboundStore;
@@ -95,7 +96,7 @@ export class KyselyStore implements Store {
     await adding(
       this.#dialect,
       `device ${deviceId} of product ${productId}`,
-      () => this.#db.insertInto('devices').values({ productId, deviceId, name, fingerprint, created }).execute(),
+      () => this.#db.insertInto('devices').values({ productId, deviceId, name, fingerprint, created, tokensDigest: null }).execute(),
       `product ${productId}`,
     );
   }
@@ -109,23 +110,16 @@ export class KyselyStore implements Store {
     return removed(this.#db.deleteFrom('devices').where('productId', '=', productId).where('deviceId', '=', deviceId));
   }
 
-  async replaceTokens(productId: string, deviceId: string, hashes: readonly string[]): Promise<void> {
-    const rows = [...new Set(hashes)].map((hash) => ({ productId, deviceId, hash }));
-    await adding(
-      this.#dialect,
-      'token',
-      () =>
-        this.#db.transaction().execute(async (transaction) => {
-          await transaction.deleteFrom('deviceTokens').where('productId', '=', productId).where('deviceId', '=', deviceId).execute();
-          if (rows.length > 0) await transaction.insertInto('deviceTokens').values(rows).execute();
-        }),
-      `device ${deviceId} of product ${productId}`,
-    );
+  replaceTokens(productId: string, deviceId: string, tokens: TokenList): Promise<void> {
+    return replaceTokens(this.#db, { productId, deviceId }, tokens);
   }
 
-  async tokens(productId: string, deviceId: string): Promise<string[]> {
-    const query = this.#db.selectFrom('deviceTokens').select('hash').where('productId', '=', productId).where('deviceId', '=', deviceId);
-    return (await query.execute()).map(({ hash }) => hash);
+  tokensDigest(productId: string, deviceId: string): Promise<string | null> {
+    return tokensDigest(this.#db, { productId, deviceId });
+  }
+
+  hasToken(productId: string, deviceId: string, hash: string): Promise<boolean> {
+    return hasToken(this.#db, { productId, deviceId }, hash);
   }
 
   async apps(organizationId?: string): Promise<App[]> {

@@ -10,7 +10,14 @@ import type { PushCredential, Service } from './outbound-store.ts';
 export interface Tables {
   organizations: { organizationId: string; name: string | null; created: string };
   products: { productId: string; organizationId: string; name: string | null; created: string };
-  devices: { productId: string; deviceId: string; name: string | null; fingerprint: string | null; created: string };
+  devices: {
+    productId: string;
+    deviceId: string;
+    name: string | null;
+    fingerprint: string | null;
+    created: string;
+    tokensDigest: string | null;
+  };
   deviceTokens: { productId: string; deviceId: string; hash: string };
   apps: {
     appId: string;
@@ -44,6 +51,7 @@ export interface Tables {
 export const migrations: Readonly<Record<string, Migration>> = {
   '0001-first': { up: first },
   '0002-outbound': { up: outbound },
+  '0003-tokens-digest': { up: tokensDigest },
 };
 
 async function first(db: Kysely<unknown>): Promise<void> {
@@ -153,4 +161,9 @@ async function outbound(db: Kysely<unknown>): Promise<void> {
     .addColumn('productId', 'text', (column) => column.notNull().references('products.productId').onDelete('cascade'))
     .addPrimaryKeyConstraint('serviceProductsKey', ['serviceId', 'productId'])
     .execute();
+}
+
+/** Null until the device uploads its next list: the digest of the one that is there is not computed here. */
+async function tokensDigest(db: Kysely<unknown>): Promise<void> {
+  await db.schema.alterTable('devices').addColumn('tokensDigest', 'text').execute();
 }

@@ -45,10 +45,3 @@ export function sameHash(a: string, b: string): boolean {
   const right = Buffer.from(b, 'latin1');
   return left.length === right.length && timingSafeEqual(left, right);
 }
-
-/** True when the hash is one of the list; takes the same time wherever it stands. */
-export function hashIsAmong(hash: string, hashes: readonly string[]): boolean {
-  let found = false;
-  for (const other of hashes) if (sameHash(hash, other)) found = true;
-  return found;
-}

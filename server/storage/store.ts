@@ -37,6 +37,14 @@ export interface Device {
   created: string;
 }
 
+/** The SCTs of a device. */
+export interface TokenList {
+  /** SHA-256 of each. */
+  hashes: readonly string[];
+  /** Of the list (`digestOfTokenHashes`), 64 lower-case hex. */
+  digest: string;
+}
+
 /** NONE: the key alone admits. JWT: a token of the app's issuer is needed as well. */
 export type AuthType = 'NONE' | 'JWT';
 
@@ -96,9 +104,11 @@ export interface Store {
   removeDevice(productId: string, deviceId: string): Promise<boolean>;
 
   /** Replaces all SCTs of a device; durable when it resolves. @throws LocalError NOT_FOUND */
-  replaceTokens(productId: string, deviceId: string, hashes: readonly string[]): Promise<void>;
-  /** Hashes of the device's SCTs. */
-  tokens(productId: string, deviceId: string): Promise<string[]>;
+  replaceTokens(productId: string, deviceId: string, tokens: TokenList): Promise<void>;
+  /** Digest of the device's SCTs; null before the first list, or without the device. */
+  tokensDigest(productId: string, deviceId: string): Promise<string | null>;
+  /** Whether the device has an SCT of that hash. Takes as long with many as with one. */
+  hasToken(productId: string, deviceId: string, hash: string): Promise<boolean>;
 
   apps(organizationId?: string): Promise<App[]>;
   appByKey(keyHash: string): Promise<App | null>;

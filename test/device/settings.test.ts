@@ -114,6 +114,6 @@ describe('server connect tokens', () => {
     expect(tokens.synchronized).toBe(false);
     tokens.uploadedVersion(tokens.version);
     expect(tokens.synchronized).toBe(true);
-    expect(tokens.all).toEqual(['one', 'two']);
+    expect(tokens.listed).toEqual(['one', 'two']);
   });
 });

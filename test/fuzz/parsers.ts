@@ -163,7 +163,9 @@ const parsers: readonly Target[] = [
   }),
   parser({
     name: 'control.attach-request',
-    samples: [control.encodeAttachRequest({ svcVersion: '1.0.0', appName: 'app', appVersion: '2', ...ids, redirected: true })],
+    samples: [
+      control.encodeAttachRequest({ svcVersion: '1.0.0', appName: 'app', appVersion: '2', ...ids, redirected: true, tokens: bytes(32) }),
+    ],
     parse: control.decodeAttachRequest,
     encode: control.encodeAttachRequest,
   }),
@@ -175,6 +177,8 @@ const parsers: readonly Target[] = [
         keepAlive: { interval: 25_000, retryInterval: 2000, maxRetries: 15 },
         observedAddress: null,
         wallTime: 1_767_225_600_000,
+        maxTokens: 2_000,
+        tokensKnown: true,
       }),
       control.encodeAttachAnswer(redirect),
     ],

@@ -1,4 +1,5 @@
 /** The way to a base station: one attempt, a client's short-lived channels, and a device's lasting one. */
+export { Backoff } from './backoff.ts';
 export {
   type AttachContext,
   type AttachVerdict,

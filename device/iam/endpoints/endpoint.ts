@@ -13,6 +13,7 @@ import type { Caller, Demand } from '../caller.ts';
 import type { Iam } from '../iam.ts';
 import type { Attributes } from '../policy.ts';
 import type { IamHost } from './host.ts';
+import type { PairingRates } from './pairing-rates.ts';
 import type { PushTests } from './push-test.ts';
 
 /** `action`: policies, else 4.03. `body`: content format, CBOR, types and lengths, else 4.00. */
@@ -23,11 +24,14 @@ export interface IamService {
   readonly iam: Iam;
   readonly host: IamHost;
   readonly pushTests: PushTests;
+  readonly pairingRates: PairingRates;
 }
 
 /** A request on its way through the checks. */
 export interface IamRequest<Body> extends IamService {
   readonly caller: Caller;
+  /** Of the client, numeric. */
+  readonly address: string;
   readonly parameters: Readonly<Record<string, string>>;
   /** What policies allowed: a change of the state demands it again. undefined before they were asked, for what they are not asked for, and for pairing. */
   readonly demand: Demand | undefined;
@@ -48,13 +52,15 @@ export interface IamEndpoint<Body = unknown> {
   readonly checks: readonly Check[];
   /** Reads and checks the body. @throws RemoteError PARSE or LocalError INVALID_ARGUMENT (4.00), NOT_FOUND (4.04) */
   readonly read?: (request: DeviceCoapRequest, iam: Iam) => Body;
-  /** Does it. A payload is CBOR. */
+  /** Does it. A payload of bytes is CBOR, a text is for a person. */
   readonly answer: (request: IamRequest<Body>) => Answer | Promise<Answer>;
 }
 
 export interface Answer {
   readonly status: number;
-  readonly payload?: Uint8Array;
+  readonly payload?: Uint8Array | string;
+  /** Seconds. */
+  readonly maxAge?: number;
 }
 
 /** An endpoint among others: what its body is, is its own business. */
@@ -72,14 +78,22 @@ export function cborBody({ contentFormat, payload }: DeviceCoapRequest): Uint8Ar
 export async function serve(definition: IamEndpoint, service: IamService, from: DeviceCoapRequest): Promise<DeviceCoapResponse> {
   const { iam, host } = service;
   const { connection, parameters } = from;
-  let request: IamRequest<unknown> = { ...service, caller: host.caller(connection), parameters, demand: undefined, body: undefined };
+  const { remoteAddress: address } = connection;
+  let request: IamRequest<unknown> = {
+    ...service,
+    caller: host.caller(connection),
+    address,
+    parameters,
+    demand: undefined,
+    body: undefined,
+  };
   try {
     for (const check of definition.checks) {
       if (check === 'body') request = { ...request, body: definition.read?.(from, iam) };
       else request = { ...request, demand: authorize(definition, request) };
     }
     const answer = await definition.answer(request);
-    return answer.payload === undefined ? answer : { ...answer, contentFormat: CONTENT_FORMAT_CBOR };
+    return answer.payload instanceof Uint8Array ? { ...answer, contentFormat: CONTENT_FORMAT_CBOR } : answer;
   } catch (error) {
     if (!(error instanceof SvcError)) throw error;
     if (error.code === 'FORBIDDEN') host.denied?.(request.caller, actionOf(definition), definition.attributes?.(request) ?? {});

@@ -1,5 +1,6 @@
 /** What the endpoints need of the device they are on. */
 import type { DeviceDetails, PushAnswer } from '../../../protocol/records/index.ts';
+import type { Clock } from '../../../transport/environment.ts';
 import type { DeviceConnection } from '../../connections.ts';
 import type { Caller } from '../caller.ts';
 import type { Attributes } from '../policy.ts';
@@ -9,6 +10,9 @@ export type DeviceFacts = Omit<DeviceDetails, 'modes' | 'friendlyName'>;
 
 export interface IamHost {
   details(): DeviceFacts;
+  readonly clock: Pick<Clock, 'now'>;
+  /** The base station has no room for this server connect token. */
+  isSctOmitted(token: string): boolean;
   /** Who is at the other end, as it stands now: a connection can become local, or password authenticated. */
   caller(connection: DeviceConnection): Caller;
   /**

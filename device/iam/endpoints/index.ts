@@ -3,6 +3,7 @@ import type { CoapResources } from '../../coap-resources.ts';
 import type { Iam } from '../iam.ts';
 import { serve } from './endpoint.ts';
 import type { IamHost } from './host.ts';
+import { PairingRates } from './pairing-rates.ts';
 import { PushTests } from './push-test.ts';
 import { iamEndpoints } from './table.ts';
 
@@ -10,6 +11,6 @@ export type { DeviceFacts, IamHost } from './host.ts';
 
 /** Adds every endpoint below `/iam`. @throws LocalError IN_USE when they are there */
 export function installIamEndpoints(resources: CoapResources, iam: Iam, host: IamHost): void {
-  const service = { iam, host, pushTests: new PushTests(host) };
+  const service = { iam, host, pushTests: new PushTests(host), pairingRates: new PairingRates() };
   for (const each of iamEndpoints) resources.addOwn(each.method, each.path, (request) => serve(each, service, request));
 }

@@ -35,7 +35,9 @@ export const pairingEndpoints: readonly IamEndpoint[] = [
     pairing: 'LocalOpen',
     checks,
     read: (request, { rules }) => checked(decodeOpenPairing(cborBody(request)), rules),
-    answer: async ({ iam, caller, body: { username, fingerprintName } }) => {
+    answer: async ({ iam, host, caller, address, pairingRates, body: { username, fingerprintName } }) => {
+      const maxAge = pairingRates.take(address, host.clock.now());
+      if (maxAge > 0) return { status: Status.TOO_MANY_REQUESTS, payload: 'Too many pairings, try again later', maxAge };
       await iam.pairLocalOpen(caller, username, fingerprintName);
       return PAIRED;
     },

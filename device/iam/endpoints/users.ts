@@ -1,10 +1,18 @@
 /** Users, and the caller's own (reference §1.3). */
 import { Status } from '../../../protocol/coap/index.ts';
 import { LocalError } from '../../../protocol/errors/index.ts';
-import { decodeFingerprintName, decodeNewUser, encodeNames, encodeUser, type IamUser } from '../../../protocol/records/index.ts';
+import {
+  decodeFingerprintName,
+  decodeNewUser,
+  encodeNames,
+  encodeUser,
+  type IamUser,
+  type UserRecord,
+} from '../../../protocol/records/index.ts';
 import type { IamDraft } from '../draft.ts';
 import type { Attributes } from '../policy.ts';
 import { type Answer, cborBody, endpoint, type IamEndpoint, type IamRequest } from './endpoint.ts';
+import type { IamHost } from './host.ts';
 
 /** The user a request is about, as policies see it. */
 export function aboutUser({ parameters }: IamRequest<unknown>): Attributes {
@@ -22,7 +30,7 @@ export const userEndpoints: readonly IamEndpoint[] = [
     path: '/iam/me',
     // No action: whoever is nobody learns that, and nothing else.
     checks: [],
-    answer: ({ iam, caller }) => found(iam.resolveCaller(caller), 'This client is not paired'),
+    answer: ({ iam, host, caller }) => found(host, iam.resolveCaller(caller), 'This client is not paired'),
   }),
   endpoint({
     method: 'GET',
@@ -41,9 +49,9 @@ export const userEndpoints: readonly IamEndpoint[] = [
       rules.username(username);
       return username;
     },
-    answer: async ({ iam, caller, demand, body }) => {
+    answer: async ({ iam, host, caller, demand, body }) => {
       const user = await iam.update((draft) => draft.createUser(body), caller, demand);
-      return { status: Status.CREATED, payload: encodeUser(user) };
+      return { status: Status.CREATED, payload: encodeUser(shown(host, user)) };
     },
   }),
   endpoint({
@@ -52,7 +60,7 @@ export const userEndpoints: readonly IamEndpoint[] = [
     action: 'IAM:GetUser',
     attributes: aboutUser,
     checks: ['action'],
-    answer: (request) => found(request.iam.user(usernameOf(request)), 'No such user'),
+    answer: (request) => found(request.host, request.iam.user(usernameOf(request)), 'No such user'),
   }),
   endpoint({
     method: 'DELETE',
@@ -100,7 +108,11 @@ export const userEndpoints: readonly IamEndpoint[] = [
   }),
 ];
 
-function found(user: IamUser | undefined, otherwise: string): Answer {
+function found(host: IamHost, user: IamUser | undefined, otherwise: string): Answer {
   if (user === undefined) throw new LocalError('NOT_FOUND', otherwise);
-  return { status: Status.CONTENT, payload: encodeUser(user) };
+  return { status: Status.CONTENT, payload: encodeUser(shown(host, user)) };
+}
+
+function shown(host: IamHost, user: IamUser): UserRecord {
+  return user.sct !== undefined && host.isSctOmitted(user.sct) ? { ...user, sctOmitted: true } : user;
 }

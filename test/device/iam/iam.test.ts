@@ -367,7 +367,7 @@ describe('passwords', () => {
 describe('at run time', () => {
   it('limits change, but not below what there is', async () => {
     const iam = iamWithUsers();
-    expect(() => iam.setLimits({ maxUsers: 2 })).toThrow('Users: the limit of 2 users is reached');
+    expect(() => iam.setLimits({ maxUsername: 2 })).toThrow('Users[0]: the username is longer than 2 bytes');
     expect(() => iam.setLimits({ maxUsers: Number.NaN })).toThrow(expect.objectContaining({ code: 'INVALID_ARGUMENT' }));
     iam.setLimits({ maxUsers: 3, maxFingerprintsPerUser: 1, maxDisplayName: 2 });
     expect(await codeOf(() => iam.update((draft) => draft.createUser('carl')))).toBe('OUT_OF_MEMORY');
@@ -379,10 +379,20 @@ describe('at run time', () => {
   it('limits also hold against a change that is being saved', async () => {
     let saved: (() => void) | undefined;
     const iam = iamWithUsers({ save: () => new Promise<void>((resolve) => (saved = resolve)) });
-    const done = iam.update((draft) => draft.createUser('carl'));
-    expect(() => iam.setLimits({ maxUsers: 3 })).toThrow('the limit of 3 users');
+    const done = iam.update((draft) => draft.createUser('carl-the-great'));
+    expect(() => iam.setLimits({ maxUsername: 10 })).toThrow('the username is longer than 10 bytes');
     saved?.();
     await done;
+  });
+
+  it('the limit on users may be below what there is: it is for new ones', async () => {
+    const iam = iamWithUsers();
+    iam.setLimits({ maxUsers: 2 });
+    expect(iam.usernames).toHaveLength(3);
+    expect(await codeOf(() => iam.update((draft) => draft.createUser('carl')))).toBe('OUT_OF_MEMORY');
+    await iam.update((draft) => draft.setUserDisplayName('ann', 'Ann'));
+    await iam.update((draft) => draft.setUserUsername('ann', 'anna'));
+    expect(iam.user('anna')?.displayName).toBe('Ann');
   });
 
   it('notification categories change, but none is taken from a user', async () => {

@@ -110,12 +110,6 @@ describe('the state document', () => {
     ['a long display name', only({ DisplayName: 'é'.repeat(33) }), 'Users[1]: the display name is longer than 64 bytes'],
     ['a long push token', only({ Push: { Token: 'x'.repeat(1024) } }), 'Users[1]: the push token is longer than 1023 bytes'],
     [
-      'too many users',
-      { Version: 3, Users: [{ Username: 'a' }, { Username: 'b' }] },
-      'Users: the limit of 1 users is reached',
-      { maxUsers: 1 },
-    ],
-    [
       'too many fingerprints',
       only({ Fingerprints: [1, 2].map((n) => ({ Fingerprint: key(n) })) }),
       'Users[1]: the limit of 1 fingerprints of a user is reached',

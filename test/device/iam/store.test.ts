@@ -84,9 +84,9 @@ describe('the files', () => {
     [
       'a state over a limit',
       STATE_FILE,
-      '{"Version": 3, "Users": [{"Username": "a"}, {"Username": "b"}]}',
+      '{"Version": 3, "Users": [{"Username": "abcd"}]}',
       'INVALID_ARGUMENT',
-      /iam-state\.json: Users: the limit of 1/,
+      /iam-state\.json: Users\[0\]: the username is longer than 3 bytes/,
     ],
     ['a truncated configuration', CONFIGURATION_FILE, '{"Version": 1', 'PARSE', /iam-configuration\.json is not valid JSON/],
     ['a newer configuration', CONFIGURATION_FILE, '{"Version": 2}', 'PARSE', /iam-configuration\.json: Version: is 2.*left as it is/],
@@ -94,11 +94,21 @@ describe('the files', () => {
   for (const [name, which, content, code, message] of broken) {
     it(`with ${name} are refused and left as they are`, async () => {
       writeFileSync(file(which), content);
-      await expect(open({ limits: { maxUsers: 1 } })).rejects.toMatchObject({ code, message: expect.stringMatching(message) });
+      await expect(open({ limits: { maxUsername: 3 } })).rejects.toMatchObject({ code, message: expect.stringMatching(message) });
       expect(readFileSync(file(which), 'utf8')).toBe(content);
       expect(readdirSync(directory)).toEqual([which]);
     });
   }
+
+  it('with more users than the limit are loaded: it is for new ones', async () => {
+    const Users = Array.from({ length: 1_200 }, (_, index) => ({ Username: `user${index}` }));
+    writeFileSync(file(STATE_FILE), JSON.stringify({ Version: 3, Users }));
+    const iam = await open();
+    expect(iam.usernames).toHaveLength(1_200);
+    expect(await codeOf(() => iam.update((draft) => draft.createUser('more')))).toBe('OUT_OF_MEMORY');
+    await iam.update((draft) => draft.deleteUser('user7'));
+    expect(iam.usernames).toHaveLength(1_199);
+  });
 
   it('that cannot be written make the change fail', async () => {
     const iam = await open();

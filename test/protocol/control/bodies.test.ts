@@ -19,18 +19,20 @@ interface Codec {
   readonly decode: (payload: Uint8Array) => unknown;
 }
 
+const digest = new Uint8Array(32).fill(0xcd);
+
 /** Name, codec, value, the same on the wire. */
 const bodies: readonly (readonly [string, Codec, unknown, CborValue])[] = [
   [
     'attach request',
     { encode: control.encodeAttachRequest, decode: control.decodeAttachRequest },
-    { svcVersion: '0.1.0', appName: 'Tunnel', appVersion: '1', productId: 'pr-1', deviceId: 'de-1', redirected: true },
-    { SvcVersion: '0.1.0', AppName: 'Tunnel', AppVersion: '1', ProductId: 'pr-1', DeviceId: 'de-1', Redirected: true },
+    { svcVersion: '0.1.0', appName: 'Tunnel', appVersion: '1', productId: 'pr-1', deviceId: 'de-1', redirected: true, tokens: digest },
+    { SvcVersion: '0.1.0', AppName: 'Tunnel', AppVersion: '1', ProductId: 'pr-1', DeviceId: 'de-1', Redirected: true, Tokens: digest },
   ],
   [
     'small attach request',
     { encode: control.encodeAttachRequest, decode: control.decodeAttachRequest },
-    { svcVersion: '', appName: null, appVersion: null, productId: 'p', deviceId: 'd', redirected: false },
+    { svcVersion: '', appName: null, appVersion: null, productId: 'p', deviceId: 'd', redirected: false, tokens: null },
     { SvcVersion: '', ProductId: 'p', DeviceId: 'd' },
   ],
   [
@@ -41,18 +43,22 @@ const bodies: readonly (readonly [string, Codec, unknown, CborValue])[] = [
       keepAlive: { interval: 25_000, retryInterval: 2000, maxRetries: 15 },
       observedAddress,
       wallTime: 1_800_000_000_000,
+      maxTokens: 2_000,
+      tokensKnown: true,
     },
     {
       Status: 0,
       KeepAlive: { Interval: 25_000, RetryInterval: 2000, MaxRetries: 15 },
       Address: { Ip: v6, Port: 50_000 },
       WallTime: 1_800_000_000_000,
+      MaxTokens: 2_000,
+      TokensKnown: true,
     },
   ],
   [
     'bare attached',
     { encode: control.encodeAttachAnswer, decode: control.decodeAttachAnswer },
-    { kind: 'attached', keepAlive: null, observedAddress: null, wallTime: null },
+    { kind: 'attached', keepAlive: null, observedAddress: null, wallTime: null, maxTokens: null, tokensKnown: false },
     { Status: 0 },
   ],
   [
@@ -200,6 +206,7 @@ describe('limits', () => {
     ['an app version of 33 bytes', control.decodeAttachRequest, { ...attach, AppVersion: 'x'.repeat(33) }],
     ['an empty product id', control.decodeAttachRequest, { ...attach, ProductId: '' }],
     ['a device id of 62 bytes', control.decodeAttachRequest, { ...attach, DeviceId: 'x'.repeat(62) }],
+    ['a digest of 31 bytes', control.decodeAttachRequest, { ...attach, Tokens: new Uint8Array(31) }],
     ['a body that is no map', control.decodeAttachRequest, []],
     ['an unknown status', control.decodeAttachAnswer, { Status: 2 }],
     [
@@ -263,11 +270,11 @@ describe('limits', () => {
   });
 });
 
+const bare = { kind: 'attached', keepAlive: null, observedAddress: null, wallTime: null, maxTokens: null, tokensKnown: false } as const;
+
 test('an address is written without its zone, a mapped one as IPv4, and a name not at all', () => {
   const through = (address: string) => {
-    const answer = control.decodeAttachAnswer(
-      control.encodeAttachAnswer({ kind: 'attached', keepAlive: null, observedAddress: { address, port: 1 }, wallTime: null }),
-    );
+    const answer = control.decodeAttachAnswer(control.encodeAttachAnswer({ ...bare, observedAddress: { address, port: 1 } }));
     return answer.kind === 'attached' && answer.observedAddress?.address;
   };
   expect(['fe80::1%eth0', '::ffff:192.0.2.1', '2001:DB8:0::1', '::'].map(through)).toEqual(['fe80::1', '192.0.2.1', '2001:db8::1', '::']);

@@ -1,16 +1,17 @@
 /** Devices at a base station in the simulator: attach, tokens, rates, routers. */
-import { beforeEach, describe, expect, test } from 'vitest';
+import { hex } from '@scure/base';
+import { beforeEach, describe, expect, test, vi } from 'vitest';
 import type { CoapResponse } from '../../../protocol/coap/index.ts';
 import {
   ClientPath,
   CONTENT_FORMAT_CBOR,
   DevicePath,
   decodeAttachAnswer,
+  digestOfTokens,
   encodeAttachRequest,
   encodeTokens,
 } from '../../../protocol/control/index.ts';
 import { StationCode } from '../../../protocol/errors/index.ts';
-import { hashSecret } from '../../../server/storage/secrets.ts';
 import { ids } from '../../support/fixture/identifiers.ts';
 import { ProductFixture } from '../../support/fixture/products.ts';
 import { errorCode, type RawPeer } from '../../support/fixture/raw-peer.ts';
@@ -108,24 +109,56 @@ describe('PUT /device/sct', () => {
 
   test('keeps the hashes of all tokens, in the place of those before', async () => {
     expect((await device.request('PUT', DevicePath.SCT, encodeTokens(['tokenA', 'tokenB']))).status).toBe(201);
-    expect((await station.store.tokens(ids.productId, ids.deviceId)).sort()).toEqual([hashSecret('tokenA'), hashSecret('tokenB')].sort());
+    expect(await station.tokens('tokenA', 'tokenB', 'other')).toEqual(['tokenA', 'tokenB']);
     await device.request('PUT', DevicePath.SCT, encodeTokens([]));
-    expect(await station.store.tokens(ids.productId, ids.deviceId)).toEqual([]);
+    expect(await station.tokens('tokenA', 'tokenB')).toEqual([]);
   });
 
   test('refuses too many and what is no list of tokens, and keeps what it had', async () => {
     await device.request('PUT', DevicePath.SCT, encodeTokens(['tokenA']));
-    const many = Array.from({ length: 101 }, (_, i) => `token${i}`);
+    const many = Array.from({ length: 2_001 }, (_, i) => `token${i}`);
     expect((await device.request('PUT', DevicePath.SCT, encodeTokens(many))).status).toBe(413);
     for (const bytes of [[0xa0], [0x81, 0x01], [0x81, 0x60], []])
       expect((await device.request('PUT', DevicePath.SCT, new Uint8Array(bytes))).status).toBe(400);
-    expect(await station.store.tokens(ids.productId, ids.deviceId)).toEqual([hashSecret('tokenA')]);
+    expect(await station.tokens('tokenA', 'token0')).toEqual(['tokenA']);
+  });
+});
+
+describe('what the answer says of the tokens', () => {
+  const digest = (...tokens: string[]) => digestOfTokens(tokens, device.environment.crypto);
+  const attach = async (tokens: Uint8Array | null) => decodeAttachAnswer((await device.attach({ tokens })).payload);
+  const upload = (...tokens: string[]) => device.request('PUT', DevicePath.SCT, encodeTokens(tokens));
+
+  test('how many there may be, and whether the list is known', async () => {
+    await station.register(ids, device.host.fingerprint);
+    expect(await attach(digest())).toMatchObject({ maxTokens: 2_000, tokensKnown: false });
+    await upload('b', 'a');
+    expect(await attach(digest('a', 'b'))).toMatchObject({ tokensKnown: true });
+    expect(await attach(digest('a'))).toMatchObject({ tokensKnown: false });
+    expect(await attach(null)).toMatchObject({ tokensKnown: false });
+    await upload();
+    expect(await attach(digest())).toMatchObject({ tokensKnown: true });
+  });
+
+  test('it says nothing before the key of the device was checked', async () => {
+    await station.register(ids, 'ab'.repeat(32));
+    await station.store.replaceTokens(ids.productId, ids.deviceId, { hashes: [], digest: hex.encode(digest()) });
+    expect(errorCode(await device.attach({ tokens: digest() }))).toBe(StationCode.UNKNOWN_FINGERPRINT);
+  });
+
+  test('an unchanged list is written once', async () => {
+    await station.register(ids, device.host.fingerprint);
+    await device.attach();
+    const write = vi.spyOn(station.store, 'replaceTokens');
+    for (let round = 0; round < 5; round++) expect((await upload('a', 'b')).status).toBe(201);
+    expect((await upload('b', 'a')).status).toBe(201);
+    expect(write).toHaveBeenCalledTimes(1);
   });
 });
 
 test('attaches from one address and uploads of one device have their rate', async () => {
   const attach = (): Promise<CoapResponse> => {
-    const payload = encodeAttachRequest({ svcVersion: '', appName: null, appVersion: null, redirected: false, ...ids });
+    const payload = encodeAttachRequest({ svcVersion: '', appName: null, appVersion: null, redirected: false, tokens: null, ...ids });
     return device.channel.request({ method: 'POST', path: DevicePath.ATTACH, contentFormat: CONTENT_FORMAT_CBOR, payload });
   };
   const upload = (): Promise<CoapResponse> =>
@@ -161,7 +194,7 @@ describe('each kind of channel has its own router', () => {
     expect((await device.connect()).status).toBe(404);
     const client = await fixture.raw.client({ identity: device.identity });
     await client.open();
-    expect(errorCode(await client.connect({ serverKey: 'sk-x' }))).toBe(StationCode.UNKNOWN_SERVER_KEY);
+    expect((await client.connect({ deviceId: 'de-1' })).status).not.toBe(400);
     expect((await client.attach()).status).toBe(404);
     expect((await client.request('PUT', DevicePath.SCT, encodeTokens(['x']))).status).toBe(404);
     expect(station.basestation.attached).toBe(1);

@@ -24,8 +24,8 @@ beforeAll(async () => {
   await device('pr-1', 'de-new', null);
   await device('pr-2', 'de-1', key('other product'));
   await device('pr-b', 'de-1', key('other organization'));
-  await store.replaceTokens('pr-1', 'de-1', [hashSecret('tokenA'), hashSecret('tokenB')]);
-  await store.replaceTokens('pr-1', 'de-2', [hashSecret('tokenC')]);
+  await store.replaceTokens('pr-1', 'de-1', { hashes: [hashSecret('tokenA'), hashSecret('tokenB')], digest: 'AB' });
+  await store.replaceTokens('pr-1', 'de-2', { hashes: [hashSecret('tokenC')], digest: 'C' });
   const app: App = {
     appId: 'ap-a',
     organizationId: 'or-a',

@@ -1,8 +1,9 @@
 /** Presence, waiters and rates of a base station. */
 import { describe, expect, test } from 'vitest';
 import type { Path } from '../../../protocol/path.ts';
+import { Rates } from '../../../protocol/rates.ts';
 import { Presence } from '../../../server/station/presence.ts';
-import { addressKey, Rates } from '../../../server/station/rates.ts';
+import { addressKey } from '../../../server/station/rates.ts';
 import { Waiters } from '../../../server/station/waiters.ts';
 import type { Session } from '../../../transport/session/index.ts';
 

@@ -1,7 +1,7 @@
 /** The base station's storage in maps: a second implementation of `Store`, and the obvious model of the first. */
 import { LocalError } from '../../../protocol/errors/index.ts';
 import type { OutboundStore, PushCredential, Service } from '../../../server/storage/outbound-store.ts';
-import type { ApiKey, App, Device, Organization, Product, Store } from '../../../server/storage/store.ts';
+import type { ApiKey, App, Device, Organization, Product, Store, TokenList } from '../../../server/storage/store.ts';
 
 type Owned = { organizationId: string };
 
@@ -18,7 +18,7 @@ export class MemoryStore implements Store {
   readonly #organizations = new Map<string, Organization>();
   readonly #products = new Map<string, Product>();
   readonly #devices = new Map<string, Omit<Device, 'organizationId'>>();
-  readonly #tokens = new Map<string, Set<string>>();
+  readonly #tokens = new Map<string, TokenList>();
   readonly #apps = new Map<string, App>();
   readonly #apiKeys = new Map<string, ApiKey & { secretHash: string }>();
 
@@ -107,14 +107,18 @@ export class MemoryStore implements Store {
     return this.#devices.delete(`${productId}.${deviceId}`);
   }
 
-  async replaceTokens(productId: string, deviceId: string, hashes: readonly string[]): Promise<void> {
+  async replaceTokens(productId: string, deviceId: string, tokens: TokenList): Promise<void> {
     const name = `${productId}.${deviceId}`;
     if (!this.#devices.has(name)) throw new LocalError('NOT_FOUND', `there is no device ${deviceId} of product ${productId}`);
-    this.#tokens.set(name, new Set(hashes));
+    this.#tokens.set(name, tokens);
   }
 
-  async tokens(productId: string, deviceId: string): Promise<string[]> {
-    return [...(this.#tokens.get(`${productId}.${deviceId}`) ?? [])];
+  async tokensDigest(productId: string, deviceId: string): Promise<string | null> {
+    return this.#tokens.get(`${productId}.${deviceId}`)?.digest ?? null;
+  }
+
+  async hasToken(productId: string, deviceId: string, hash: string): Promise<boolean> {
+    return this.#tokens.get(`${productId}.${deviceId}`)?.hashes.includes(hash) ?? false;
   }
 
   async apps(organizationId?: string): Promise<App[]> {

@@ -2,7 +2,7 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { hashSecret } from '../../../server/storage/secrets.ts';
 import { openSqliteStore } from '../../../server/storage/sqlite.ts';
-import type { ApiKey, App, Store } from '../../../server/storage/store.ts';
+import type { ApiKey, App, Store, TokenList } from '../../../server/storage/store.ts';
 import { MemoryStore } from './memory-store.ts';
 import { openPostgresShaped } from './postgres-shaped.ts';
 
@@ -15,6 +15,14 @@ async function seed(): Promise<void> {
   await store.addOrganization({ organizationId: 'or-1', name: 'One', created });
   await store.addProduct({ productId: 'pr-1', organizationId: 'or-1', name: null, created });
   await store.addDevice({ productId: 'pr-1', deviceId: 'de-1', name: null, fingerprint, created });
+}
+
+const list = (...hashes: string[]): TokenList => ({ hashes, digest: `digest of ${hashes.join(' ')}` });
+
+/** Which of the hashes are those of tokens of de-1. */
+async function known(...hashes: string[]): Promise<string[]> {
+  const found = await Promise.all(hashes.map((hash) => store.hasToken('pr-1', 'de-1', hash)));
+  return hashes.filter((_, index) => found[index]);
 }
 
 const app: App = {
@@ -70,7 +78,8 @@ describe.each<[string, () => Promise<Store>]>([
     expect(await store.appByKey('00')).toBeNull();
     expect(await store.apiKey('ak-x')).toBeNull();
     expect(await store.apiKeyHash('ak-x')).toBeNull();
-    expect(await store.tokens('pr-x', 'de-x')).toEqual([]);
+    expect(await store.tokensDigest('pr-x', 'de-x')).toBeNull();
+    expect(await store.hasToken('pr-x', 'de-x', 'aa')).toBe(false);
     expect(await store.removeProduct('pr-x')).toBe(false);
     expect(await store.setFingerprint('pr-x', 'de-x', fingerprint)).toBe(false);
   });
@@ -87,7 +96,7 @@ describe.each<[string, () => Promise<Store>]>([
       code: 'NOT_FOUND',
       message: 'there is no product pr-2',
     });
-    await expect(store.replaceTokens('pr-1', 'de-2', ['aa'])).rejects.toMatchObject({ code: 'NOT_FOUND' });
+    await expect(store.replaceTokens('pr-1', 'de-2', list('aa'))).rejects.toMatchObject({ code: 'NOT_FOUND' });
     await expect(store.addApiKey({ ...key, organizationId: 'or-2' }, 'aa')).rejects.toMatchObject({ code: 'NOT_FOUND' });
     const limited = { ...app, appId: 'ap-3', keyHash: 'other', productIds: ['pr-1', 'pr-9'] };
     await expect(store.addApp(limited)).rejects.toMatchObject({ code: 'NOT_FOUND' });
@@ -97,10 +106,10 @@ describe.each<[string, () => Promise<Store>]>([
   test('go with what they belong to', async () => {
     await seed();
     await store.addApp({ ...app, productIds: ['pr-1'] });
-    await store.replaceTokens('pr-1', 'de-1', ['aa', 'bb']);
+    await store.replaceTokens('pr-1', 'de-1', list('aa', 'bb'));
     await store.removeProduct('pr-1');
     expect(await store.device('pr-1', 'de-1')).toBeNull();
-    expect(await store.tokens('pr-1', 'de-1')).toEqual([]);
+    expect(await store.hasToken('pr-1', 'de-1', 'aa')).toBe(false);
     expect((await store.appByKey(app.keyHash))?.productIds).toEqual([]);
     await store.removeOrganization('or-1');
     expect(await store.apps()).toEqual([]);
@@ -108,12 +117,27 @@ describe.each<[string, () => Promise<Store>]>([
 
   test('tokens are replaced as a whole, duplicates counted once', async () => {
     await seed();
-    await store.replaceTokens('pr-1', 'de-1', ['aa', 'bb', 'aa']);
-    expect((await store.tokens('pr-1', 'de-1')).sort()).toEqual(['aa', 'bb']);
-    await store.replaceTokens('pr-1', 'de-1', ['cc']);
-    expect(await store.tokens('pr-1', 'de-1')).toEqual(['cc']);
-    await store.replaceTokens('pr-1', 'de-1', []);
-    expect(await store.tokens('pr-1', 'de-1')).toEqual([]);
+    await store.addDevice({ productId: 'pr-1', deviceId: 'de-other', name: null, fingerprint: null, created });
+    await store.replaceTokens('pr-1', 'de-other', list('cc'));
+    expect(await store.tokensDigest('pr-1', 'de-1')).toBeNull();
+    await store.replaceTokens('pr-1', 'de-1', list('aa', 'bb', 'aa'));
+    expect(await known('aa', 'bb', 'cc', 'dd')).toEqual(['aa', 'bb']);
+    expect(await store.tokensDigest('pr-1', 'de-1')).toBe('digest of aa bb aa');
+    await store.replaceTokens('pr-1', 'de-1', list('bb', 'cc'));
+    expect(await known('aa', 'bb', 'cc', 'dd')).toEqual(['bb', 'cc']);
+    await store.replaceTokens('pr-1', 'de-1', list());
+    expect(await known('aa', 'bb', 'cc', 'dd')).toEqual([]);
+    expect(await store.hasToken('pr-1', 'de-other', 'cc')).toBe(true);
+  });
+
+  test('4,096 tokens are replaced by as many others, and all of them by none', async () => {
+    await seed();
+    const hashes = (prefix: string): string[] => Array.from({ length: 4_096 }, (_, index) => `${prefix}${index}`);
+    await store.replaceTokens('pr-1', 'de-1', list(...hashes('a')));
+    await store.replaceTokens('pr-1', 'de-1', list(...hashes('b')));
+    expect(await known('a0', 'a4095', 'b0', 'b999', 'b1000', 'b4095')).toEqual(['b0', 'b999', 'b1000', 'b4095']);
+    await store.replaceTokens('pr-1', 'de-1', list());
+    expect(await known('b0', 'b4095')).toEqual([]);
   });
 
   test('the default organization is made when there is none, and refused when there are several', async () => {

@@ -3,8 +3,10 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { type Insertable, Kysely, Migrator, SqliteDialect } from 'kysely';
 import Database from 'libsql';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { migrations, type Tables } from '../../../server/storage/migrations.ts';
 import { hashSecret } from '../../../server/storage/secrets.ts';
 import { openSqliteStore } from '../../../server/storage/sqlite.ts';
 import type { Store } from '../../../server/storage/store.ts';
@@ -62,7 +64,7 @@ describe('the file', () => {
 
   test('never holds a secret in clear', async () => {
     await seed();
-    await store.replaceTokens('pr-1', 'de-1', [hashSecret('tokenInClear')]);
+    await store.replaceTokens('pr-1', 'de-1', { hashes: [hashSecret('tokenInClear')], digest: 'd' });
     const raw = new Database(file);
     expect(raw.prepare('select hash from deviceTokens').all([])).toEqual([{ hash: hashSecret('tokenInClear') }]);
   });
@@ -101,6 +103,28 @@ describe('the file', () => {
     expect(last).toBeGreaterThan(10);
     for (let i = 0; i <= last; i++) expect(await store.device('pr-1', `killed-${i}`)).not.toBeNull();
     await store.addDevice({ productId: 'pr-1', deviceId: 'after', name: null, fingerprint: null, created });
+  });
+
+  test.each(Object.keys(migrations).slice(0, -1))('of version %s is brought up to date and keeps what it held', async (version) => {
+    const old = join(directory, `${version}.sqlite`);
+    const db = new Kysely<Tables>({ dialect: new SqliteDialect({ database: new Database(old) }) });
+    const { error } = await new Migrator({ db, provider: { getMigrations: async () => ({ ...migrations }) } }).migrateTo(version);
+    expect(error).toBeUndefined();
+    await db.insertInto('organizations').values({ organizationId: 'or-1', name: 'One', created }).execute();
+    await db.insertInto('products').values({ productId: 'pr-1', organizationId: 'or-1', name: null, created }).execute();
+    const device = { productId: 'pr-1', deviceId: 'de-1', name: null, fingerprint, created };
+    await db
+      .insertInto('devices')
+      .values(device as Insertable<Tables['devices']>)
+      .execute();
+    await db.insertInto('deviceTokens').values({ productId: 'pr-1', deviceId: 'de-1', hash: 'aa' }).execute();
+    await db.destroy();
+    const opened = await openSqliteStore(old);
+    open.push(opened);
+    expect(await opened.device('pr-1', 'de-1')).toMatchObject({ organizationId: 'or-1', fingerprint });
+    expect([await opened.hasToken('pr-1', 'de-1', 'aa'), await opened.tokensDigest('pr-1', 'de-1')]).toEqual([true, null]);
+    await opened.replaceTokens('pr-1', 'de-1', { hashes: ['bb'], digest: 'd' });
+    expect([await opened.hasToken('pr-1', 'de-1', 'aa'), await opened.tokensDigest('pr-1', 'de-1')]).toEqual([false, 'd']);
   });
 
   test('written by a newer version is refused with one line', async () => {

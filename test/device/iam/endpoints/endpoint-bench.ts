@@ -105,6 +105,11 @@ export class EndpointBench {
   readonly pushes: { readonly projectId: string; readonly body: unknown }[] = [];
   readonly denied: { readonly caller: Caller; readonly action: string; readonly attributes: Attributes }[] = [];
   readonly changes: IamChange[] = [];
+  /** Tokens for which the base station has no room. */
+  readonly omitted = new Set<string>();
+  /** ms from one request to the next. */
+  pace = 60_000;
+  #now = 0;
   /** What the device logged: nothing a client sends may end there, but failures of our own. */
   readonly errors: unknown[] = [];
   readonly #resources: CoapResources;
@@ -143,6 +148,7 @@ export class EndpointBench {
 
   /** @param line method and path: `GET /iam/me` */
   async request(caller: CallerName, line: string, { contentFormat, payload = new Uint8Array(0) }: Body = {}): Promise<Reply> {
+    this.#now += this.pace;
     const [method, path] = line.split(' ') as [CoapMethod, string];
     const request = { exchange: 1, method, path, segments: parsePath(path), query: [], payload, observe: false };
     return show(
@@ -155,6 +161,7 @@ export class EndpointBench {
 
   /** The same as bytes of a message, with one option more. */
   async message(caller: CallerName, line: string, body: Body, more: number): Promise<number> {
+    this.#now += this.pace;
     const [method, path] = line.split(' ') as [CoapMethod, string];
     const server = new Exchanges({ randomToken: (length) => new Uint8Array(length) });
     const segments = parsePath(path).map((segment) => textOption(11, segment));
@@ -173,6 +180,8 @@ export class EndpointBench {
 
   #host(push: (projectId: string, body: string) => Promise<PushAnswer>): IamHost {
     return {
+      clock: { now: () => this.#now },
+      isSctOmitted: (token) => this.omitted.has(token),
       details: () => ({ svcVersion: '1.2.3', appName: 'Heater', productId: 'pr-1', deviceId: 'de-1' }),
       caller: (connection) => ({
         fingerprint: connection.clientFingerprint,
@@ -193,6 +202,7 @@ export class EndpointBench {
       remoteFingerprint: key(number),
       isLocal,
       isOpen: true,
+      path: { address: `192.0.2.${number}` },
       closed: new Promise(() => {}),
       setVerified() {},
       on: () => () => {},

@@ -1,0 +1,24 @@
+/**
+ * How often clients may try local open pairing, which anybody on the local network may use: so often that a family pairs at once, so rarely that a
+ * stranger does not fill the user list in a day.
+ */
+import { Rates } from '../../../protocol/rates.ts';
+import { TokenBucket } from '../../../protocol/token-bucket.ts';
+
+const MINUTE = 60;
+/** Of one address, and of all. */
+const PER_ADDRESS = 10;
+const TOTAL = 30;
+
+/** Attempts of one device. */
+export class PairingRates {
+  readonly #perAddress = new Rates(PER_ADDRESS / MINUTE, PER_ADDRESS);
+  readonly #total = new TokenBucket(TOTAL / MINUTE, TOTAL);
+
+  /** Takes one. @param now ms, monotonic @returns 0, or the seconds to wait */
+  take(address: string, now: number): number {
+    const wait = this.#perAddress.take(address, now);
+    if (wait > 0) return wait;
+    return this.#total.take(1, now) ? 0 : Math.max(1, Math.ceil(this.#total.wait(1, now) / 1000));
+  }
+}

@@ -1,0 +1,162 @@
+/**
+ * Keeps the base station's list of server connect tokens the same as the device's, from attach to the end of the channel.
+ *
+ * - The attach carries a digest of the list; a base station that knows it spares the upload.
+ * - A change is uploaded at once, further ones after a pause: many changes are one upload, and a quick series of them stays below what a base station
+ *   takes in a second.
+ * - A refused upload is tried again, after the base station's Max-Age and a back-off. It never ends the channel: those whose tokens the base station has
+ *   stay connected.
+ */
+import {
+  type Attached,
+  CONTENT_FORMAT_CBOR,
+  DevicePath,
+  digestOfTokens,
+  encodeTokens,
+  MAX_SCTS,
+  stationError,
+} from '../protocol/control/index.ts';
+import { asSvcError, type SvcError } from '../protocol/errors/index.ts';
+import type { Environment } from '../transport/environment.ts';
+import type { Session } from '../transport/session/index.ts';
+import { Backoff } from '../transport/station/index.ts';
+import type { ServerConnectTokens } from './tokens.ts';
+
+/** Tokens that a base station takes that does not say how many. */
+const DEFAULT_MOST = 100;
+/** ms between two uploads. */
+const PAUSE = 250;
+/** Longest wait that a base station can ask for, ms. */
+const LONGEST_WAIT = 3_600_000;
+
+/** What the device shows when it attaches. */
+interface Shown {
+  readonly digest: Uint8Array;
+  /** Of the list that the digest is of. */
+  readonly version: number;
+}
+
+export class TokenUpload {
+  readonly #environment: Environment;
+  readonly #tokens: ServerConnectTokens;
+  readonly #backoff: Backoff;
+  /** The channel; null while there is none. */
+  #session: Session | null = null;
+  /** An upload is under way, or the pause after one. */
+  #busy = false;
+  #endPause = (): void => {};
+  /** A refusal has been logged since the last upload that was taken. */
+  #logged = false;
+  /** There are tokens without room, and that has been logged. */
+  #overfull = false;
+
+  constructor(environment: Environment, tokens: ServerConnectTokens) {
+    this.#environment = environment;
+    this.#tokens = tokens;
+    this.#backoff = new Backoff(environment.crypto);
+  }
+
+  /** For the attach request. */
+  show(): Shown {
+    const { listed, version } = this.#tokens;
+    return { digest: digestOfTokens(listed, this.#environment.crypto), version };
+  }
+
+  /** The attach was accepted. Resolves when the base station has the list, or has refused it. @throws as `Session.request` */
+  async attached(session: Session, { version }: Shown, { maxTokens, tokensKnown }: Attached): Promise<void> {
+    this.ended();
+    this.#session = session;
+    const sameList = !this.#tokens.limit(Math.min(maxTokens ?? DEFAULT_MOST, MAX_SCTS));
+    this.#logRoom();
+    // When it is not known, an empty list is uploaded too: tokens that the device no longer has must not open the door.
+    this.#tokens.uploadedVersion(tokensKnown && sameList ? version : null);
+    this.#busy = true;
+    const wait = this.#tokens.uploaded ? 0 : await this.#upload(session);
+    void this.#continue(session, wait);
+  }
+
+  /** The list is another. */
+  changed(): void {
+    this.#logRoom();
+    if (this.#session === null || this.#busy) return;
+    this.#busy = true;
+    void this.#continue(this.#session, 0);
+  }
+
+  /** The channel has ended. */
+  ended(): void {
+    this.#session = null;
+    this.#busy = false;
+    this.#backoff.reset();
+    this.#endPause();
+  }
+
+  /** Uploads until the base station has the list or the channel ends. @param wait ms before the first upload */
+  async #continue(session: Session, wait: number): Promise<void> {
+    await this.#pause(wait);
+    while (this.#session === session && !this.#tokens.uploaded) await this.#pause(await this.#tryUpload(session));
+    if (this.#session === session) this.#busy = false;
+  }
+
+  /** @returns ms until the next upload */
+  async #tryUpload(session: Session): Promise<number> {
+    try {
+      return await this.#upload(session);
+    } catch (error) {
+      return session.isOpen ? this.#failed(asSvcError(error)) : 0;
+    }
+  }
+
+  async #upload(session: Session): Promise<number> {
+    const { listed, version } = this.#tokens;
+    const response = await session.request({
+      method: 'PUT',
+      path: DevicePath.SCT,
+      contentFormat: CONTENT_FORMAT_CBOR,
+      payload: encodeTokens(listed),
+    });
+    if (this.#session !== session) return 0;
+    if (response.status >= 300) return this.#failed(stationError(response), response.maxAge);
+    this.#tokens.uploadedVersion(version);
+    this.#backoff.reset();
+    this.#logged = false;
+    return PAUSE;
+  }
+
+  /** @param maxAge seconds that the base station asks for */
+  #failed({ code, message }: SvcError, maxAge = 0): number {
+    const wait = Math.max(PAUSE, Math.min(maxAge * 1000, LONGEST_WAIT)) + this.#backoff.next();
+    const level = this.#logged ? 'debug' : 'warn';
+    this.#logged = true;
+    this.#environment.log[level]('the base station did not take the server connect tokens', {
+      reason: message,
+      code,
+      nextTryMs: Math.round(wait),
+    });
+    return wait;
+  }
+
+  #logRoom(): void {
+    const { log } = this.#environment;
+    const { listed, omitted } = this.#tokens;
+    const overfull = omitted.length > 0;
+    if (overfull && !this.#overfull)
+      log.warn('the base station has no room for all server connect tokens; clients with one of the others reach the device locally only', {
+        room: listed.length,
+        others: omitted.length,
+      });
+    else if (!overfull && this.#overfull) log.info('the base station has room for all server connect tokens again');
+    this.#overfull = overfull;
+  }
+
+  #pause(wait: number): Promise<void> {
+    if (wait === 0) return Promise.resolve();
+    return new Promise((resolve) => {
+      const cancel = this.#environment.clock.schedule(wait, resolve);
+      this.#endPause = () => {
+        cancel();
+        resolve();
+      };
+    });
+  }
+}

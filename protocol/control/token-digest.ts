@@ -1,0 +1,24 @@
+/**
+ * The digest by which a device and its base station find out that both have the same list of server connect tokens (PROTOCOL.md §7): SHA-256 over
+ * the SHA-256 hashes of the tokens, each once, in ascending order. A base station computes it from what it keeps, which is the hashes.
+ */
+import { hex } from '@scure/base';
+import type { CryptoHost } from '../crypto-host.ts';
+
+type Sha256 = Pick<CryptoHost, 'sha256'>;
+
+/** Digest of a list of tokens, 32 bytes. */
+export function digestOfTokens(tokens: readonly string[], crypto: Sha256): Uint8Array {
+  const text = new TextEncoder();
+  return digestOfTokenHashes(
+    tokens.map((token) => hex.encode(crypto.sha256(text.encode(token)))),
+    crypto,
+  );
+}
+
+/** The same, from the tokens' SHA-256 hashes. @param hashes 64 lower-case hex digits each */
+export function digestOfTokenHashes(hashes: readonly string[], crypto: Sha256): Uint8Array {
+  // Hex in lower case sorts as the bytes do.
+  const sorted = [...new Set(hashes)].sort();
+  return crypto.sha256(hex.decode(sorted.join('')));
+}

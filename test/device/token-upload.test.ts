@@ -1,0 +1,232 @@
+/** How the base station gets a device's server connect tokens: how many, how often, and what a refusal does. */
+import { hex } from '@scure/base';
+import { beforeEach, describe, expect, it } from 'vitest';
+import { Attacher } from '../../device/attacher.ts';
+import type { DeviceEvent } from '../../device/events.ts';
+import { ServerConnectTokens } from '../../device/tokens.ts';
+import { type CborValue, encode } from '../../protocol/cbor/index.ts';
+import { type CoapReply, Router, Status } from '../../protocol/coap/index.ts';
+import {
+  CONTENT_FORMAT_CBOR,
+  DevicePath,
+  decodeAttachRequest,
+  decodeTokens,
+  digestOfTokenHashes,
+  digestOfTokens,
+} from '../../protocol/control/index.ts';
+import { hashSecret } from '../../server/storage/secrets.ts';
+import type { Session } from '../../transport/session/index.ts';
+import type { Simulation } from '../../transport/sim/index.ts';
+import { SessionFixture } from '../support/fixture/sessions.ts';
+import { nativeSimulation } from '../support/simulation.ts';
+import { openStation } from '../transport/session/support.ts';
+
+const CREATED: CoapReply = { status: Status.CREATED };
+
+let simulation: Simulation;
+let tokens: ServerConnectTokens;
+let attacher: Attacher;
+let events: DeviceEvent[];
+/** Warnings and what is more, as the device logs them. */
+let logged: string[];
+/** What the base station answers: fields of an attach answer, and the reply to each upload. */
+let answer: Record<string, CborValue>;
+let reply: () => CoapReply;
+/** Lists that were uploaded, with their time, and digests that were shown. */
+let uploads: { readonly at: number; readonly list: readonly string[] }[];
+let shown: (Uint8Array | null)[];
+/** Makes the base station end the channel. */
+let endChannel: () => void;
+
+beforeEach(async () => {
+  simulation = nativeSimulation();
+  [tokens, events, logged, uploads, shown, answer] = [new ServerConnectTokens(), [], [], [], [], {}];
+  reply = () => CREATED;
+  const router = new Router<Session>()
+    .on('POST', DevicePath.ATTACH, ({ payload, context }) => {
+      shown.push(decodeAttachRequest(payload).tokens);
+      endChannel = () => void context.close();
+      return { ...CREATED, contentFormat: CONTENT_FORMAT_CBOR, payload: encode({ Status: 0, ...answer }) };
+    })
+    .on('PUT', DevicePath.SCT, ({ payload }) => {
+      uploads.push({ at: simulation.now, list: decodeTokens(payload) });
+      return reply();
+    });
+  const station = await openStation(simulation, 'station', '10.0.0.9', { router });
+  const { environment, host } = await new SessionFixture({ sim: simulation }).client({ machine: 'device', addresses: ['10.0.0.1/24'] });
+  const log = {
+    ...environment.log,
+    warn: (text: string) => logged.push(`warn ${text}`),
+    info: (text: string) => logged.push(`info ${text}`),
+  };
+  attacher = new Attacher({
+    environment: Object.create(environment, { log: { value: log } }),
+    host,
+    station: station.address,
+    tokens,
+    names: { productId: 'pr-a', deviceId: 'de-a', appName: null, appVersion: null },
+    onEvent: (event) => events.push(event),
+  });
+});
+
+async function attach(): Promise<void> {
+  attacher.start();
+  await simulation.run(() => events.includes('ATTACHED'));
+}
+
+function change(...list: string[]): void {
+  if (tokens.manage(list)) attacher.tokensChanged();
+}
+
+const many = (count: number): string[] => Array.from({ length: count }, (_, index) => `token-${index}`);
+const lists = (): (readonly string[])[] => uploads.map(({ list }) => list);
+
+describe('how many', () => {
+  it('are 100 where the base station does not say, the application’s and the oldest first', async () => {
+    tokens.manage(many(150));
+    tokens.add('application');
+    await attach();
+    expect(lists()).toEqual([['application', ...many(99)]]);
+    expect([tokens.uploaded, tokens.synchronized, tokens.omitted.length]).toEqual([true, false, 51]);
+    expect(logged).toEqual([expect.stringMatching(/^warn the base station has no room for all server connect tokens/)]);
+  });
+
+  it('are as many as it says', async () => {
+    answer = { MaxTokens: 3 };
+    tokens.manage(many(5));
+    await attach();
+    expect(lists()).toEqual([many(3)]);
+  });
+
+  it.each([0, 4_096, 2 ** 40])('may be %d', async (most) => {
+    answer = { MaxTokens: most };
+    tokens.manage(many(5_000));
+    await attach();
+    expect(lists().map((list) => list.length)).toEqual([Math.min(most, 4_096)]);
+  });
+
+  it('change with the base station: all tokens get room again', async () => {
+    answer = { MaxTokens: 3 };
+    tokens.manage(many(5));
+    await attach();
+    answer = { MaxTokens: 2_000 };
+    endChannel();
+    await simulation.run(() => events.filter((event) => event === 'ATTACHED').length === 2);
+    expect(lists()).toEqual([many(3), many(5)]);
+    expect(tokens.synchronized).toBe(true);
+    expect(logged.at(-1)).toBe('info the base station has room for all server connect tokens again');
+  });
+
+  it('a token that was left out moves up when an older one goes', async () => {
+    answer = { MaxTokens: 3 };
+    tokens.manage(many(4));
+    await attach();
+    change(...many(4).slice(1));
+    await simulation.run(1_000);
+    expect(lists().at(-1)).toEqual(many(4).slice(1));
+    expect(tokens.synchronized).toBe(true);
+  });
+});
+
+describe('how often', () => {
+  it('not at all when the base station knows the list, and again when it does not', async () => {
+    answer = { TokensKnown: true };
+    tokens.manage(['b', 'a']);
+    await attach();
+    expect([uploads, tokens.synchronized]).toEqual([[], true]);
+    answer = {};
+    endChannel();
+    await simulation.run(() => events.filter((event) => event === 'ATTACHED').length === 2);
+    expect(lists()).toEqual([['b', 'a']]);
+  });
+
+  it('a list that changed while the attach was under way is uploaded all the same', async () => {
+    answer = { TokensKnown: true };
+    tokens.manage(['a']);
+    attacher.start();
+    await simulation.run(() => shown.length === 1);
+    change('a', 'b');
+    await simulation.run(1_000);
+    expect(lists()).toEqual([['a', 'b']]);
+  });
+
+  it('eighty changes in 0.6 s are a few uploads, 250 ms apart, and the last has them all', async () => {
+    await attach();
+    uploads.length = 0;
+    for (let index = 1; index <= 80; index++) {
+      change(...many(index));
+      await simulation.run(7.5);
+    }
+    await simulation.run(1_000);
+    expect(lists().at(-1)).toEqual(many(80));
+    expect(uploads.length).toBeLessThanOrEqual(4);
+    for (const [index, { at }] of uploads.entries()) if (index > 0) expect(at - uploads[index - 1]!.at).toBeGreaterThanOrEqual(250);
+    expect(events).toEqual(['ATTACHED']);
+  });
+});
+
+describe('a refused upload', () => {
+  it('is tried again after Max-Age, and ends nothing', async () => {
+    await attach();
+    reply = () => ({ status: Status.TOO_MANY_REQUESTS, maxAge: 20 });
+    uploads.length = 0;
+    change('a');
+    await simulation.run(19_000);
+    expect(uploads).toHaveLength(1);
+    reply = () => CREATED;
+    await simulation.run(10_000);
+    expect([lists(), tokens.synchronized, events]).toEqual([[['a'], ['a']], true, ['ATTACHED']]);
+  });
+
+  it('holds back no attach, whatever the reason, and is logged once', async () => {
+    reply = () => ({ status: Status.REQUEST_ENTITY_TOO_LARGE });
+    tokens.manage(['a']);
+    await attach();
+    await simulation.run(600_000);
+    expect(events).toEqual(['ATTACHED']);
+    expect(uploads.length).toBeGreaterThan(10);
+    expect(uploads.length).toBeLessThan(200);
+    expect(logged).toEqual(['warn the base station did not take the server connect tokens']);
+    reply = () => CREATED;
+    await simulation.run(60_000);
+    expect(tokens.synchronized).toBe(true);
+  });
+
+  it('ends with the channel', async () => {
+    await attach();
+    reply = () => ({ status: Status.TOO_MANY_REQUESTS, maxAge: 3_000 });
+    change('a');
+    await simulation.run(1_000);
+    await simulation.settle(attacher.stop());
+    reply = () => CREATED;
+    uploads.length = 0;
+    await simulation.run(4_000_000);
+    expect(uploads).toEqual([]);
+    attacher.start();
+    await simulation.run(() => tokens.synchronized);
+    expect(lists()).toEqual([['a']]);
+  });
+});
+
+describe('the digest', () => {
+  it('is that of the hashes, whatever the order, and that of the base station', () => {
+    const { crypto } = simulation.host('any');
+    const hashes = ['a', 'b', 'c'].map(hashSecret);
+    expect(digestOfTokens(['c', 'a', 'b', 'a'], crypto)).toEqual(digestOfTokenHashes(hashes, crypto));
+    expect(digestOfTokens(['a', 'b'], crypto)).not.toEqual(digestOfTokens(['a', 'b', 'c'], crypto));
+    expect(hex.encode(digestOfTokens(['tokenB', 'tokenA'], crypto))).toBe(
+      '95145b982a546b5f5d81e1ae4d4a28af6dd7d6bea4cd8c51647c5d5c2c47e59b',
+    );
+    expect(hex.encode(digestOfTokens([], crypto))).toBe('e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855');
+  });
+
+  it('is shown at each attach, of what the base station is to have', async () => {
+    const { crypto } = simulation.host('any');
+    answer = { MaxTokens: 3 };
+    tokens.manage(many(5));
+    await attach();
+    endChannel();
+    await simulation.run(() => events.filter((event) => event === 'ATTACHED').length === 2);
+    expect(shown).toEqual([digestOfTokens(many(5), crypto), digestOfTokens(many(3), crypto)]);
+  });
+});

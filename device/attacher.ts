@@ -22,7 +22,7 @@ import { VERSION } from '../protocol/records/index.ts';
 import type { Environment } from '../transport/environment.ts';
 import type { Host } from '../transport/host/index.ts';
 import type { Session, SessionRequest } from '../transport/session/index.ts';
-import { type AttachVerdict, type StationAddress, StationChannel } from '../transport/station/index.ts';
+import { type AttachVerdict, releaseRoute, type StationAddress, StationChannel } from '../transport/station/index.ts';
 import { type DeviceEvent, eventOf } from './events.ts';
 import { TokenUpload } from './token-upload.ts';
 import type { ServerConnectTokens } from './tokens.ts';
@@ -128,7 +128,8 @@ export class Attacher {
   #acceptRelayed({ payload, context: channel }: RoutedRequest<Session>): CoapReply {
     const { host } = this.#config;
     const { route, initiate, routeResetToken } = decodeP2pConnectRequest(payload);
-    const path = host.routePath(channel, route, routeResetToken);
+    const onUnused = (): void => releaseRoute(channel, DevicePath.ROUTE, route);
+    const path = host.routePath(channel, route, { resetToken: routeResetToken, onUnused });
     if (initiate === undefined) return textReply(Status.NOT_IMPLEMENTED, 'A bare route is of no use to this version');
     try {
       const payload = encodeP2pConnectAnswer({ respond: host.acceptRelayed(initiate, path) });
@@ -148,8 +149,8 @@ export class Attacher {
 
   #disconnected(reason: SvcError | null): void {
     this.#attached = false;
-    if (this.#running) this.#watchdog.restart();
     this.#tokens.ended();
+    if (this.#running) this.#watchdog.restart();
     this.#config.onEvent('DETACHED', reason);
   }
 

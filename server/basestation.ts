@@ -2,26 +2,25 @@
  * A base station over any environment: sockets, sessions, attach, connect, relay. Storage comes in from outside; the REST interface, files and
  * signals belong to `start.ts`.
  *
- * A session that arrives is neutral and may ask to attach or to connect; the first makes it a device's channel, the second a client's, and each
- * kind has its own router. When a session ends its device is no longer attached, its routes end, and nobody waits on it any more.
+ * A session that arrives is neutral and may ask to attach or to connect; the first that is accepted makes it a device's channel or a client's, and each
+ * kind has its own router. `admission.ts` says which sessions are kept. When a session ends its device is no longer attached, its routes end, and nobody waits on it any more.
  */
-import { MAX_MESSAGE, Router } from '../protocol/coap/index.ts';
-import { ClientPath, DevicePath } from '../protocol/control/index.ts';
+import { type CoapReply, MAX_MESSAGE, type RoutedRequest, Router, Status } from '../protocol/coap/index.ts';
+import { ClientPath, DevicePath, decodeRouteRelease } from '../protocol/control/index.ts';
 import type { PrivateKey } from '../protocol/crypto-host.ts';
-import { CloseCode } from '../protocol/errors/index.ts';
 import type { Environment } from '../transport/environment.ts';
 import { defaultParameters } from '../transport/host/defaults.ts';
 import { Host } from '../transport/host/index.ts';
 import type { Session } from '../transport/session/index.ts';
-import { ConcurrencyLimit } from './concurrency-limit.ts';
+import { Admission } from './station/admission.ts';
 import { ClientApi } from './station/client-api.ts';
 import { DeviceApi } from './station/device-api.ts';
 import type { Directory } from './station/directory.ts';
 import { OutboundApi, type OutboundOptions } from './station/outbound-api.ts';
 import { Presence } from './station/presence.ts';
-import { addressKey } from './station/rates.ts';
 import { Relay } from './station/relay.ts';
 import { defaultSettings, type StationSettings } from './station/settings.ts';
+import { StorageHealth } from './station/storage-health.ts';
 import type { Sealer } from './storage/sealing.ts';
 import type { Store } from './storage/store.ts';
 
@@ -45,8 +44,9 @@ export interface BasestationOptions {
 /** The name a base station answers to (PROTOCOL.md §2, mac1). */
 const RESPONDER = ['station'] as const;
 
-/** Slots of the core above the limit of connections: for those that are being told that there is no room. */
+/** Slots of the core above the limit of connections: for those that are being told that there is no room, a quarter of the limit and some. */
 const SPARE_SLOTS = 64;
+const SPARE_SHARE = 1 / 4;
 
 /** Handshakes of strangers in progress, and above how many of them an address must be proved first (PROTOCOL.md §2). */
 const HALF_OPEN = 10_000;
@@ -67,8 +67,8 @@ export class Basestation {
   readonly #presence: Presence;
   readonly #clients: ClientApi;
   readonly #arrivals: Router<Session>;
-  readonly #settings: StationSettings;
-  readonly #sessions: ConcurrencyLimit;
+  readonly #admission: Admission;
+  readonly #health: StorageHealth;
 
   /**
    * @param directoryOf what says where devices are attached, from the devices attached here, which are the default
@@ -94,14 +94,31 @@ export class Basestation {
     const { store, resetSecret, sealer, outbound } = options;
     const { clock, crypto } = environment;
     const send: Host['send'] = (datagram, path) => host.send(datagram, path);
-    this.#settings = settings;
-    this.#sessions = new ConcurrencyLimit({ perKey: settings.connectionsPerAddress });
+    this.#admission = new Admission({ clock, log: environment.log, store, settings });
+    this.#health = new StorageHealth({ clock, log: environment.log, store });
     this.#host = host;
     this.#presence = new Presence();
     this.#relay = new Relay({ clock, crypto, resetSecret, limits: settings.routes, routeIdleTimeout: settings.routeIdleTimeout, send });
     const shared = { environment, store, settings, presence: this.#presence };
-    this.#clients = new ClientApi({ environment, store, settings, directory: directoryOf(this.#presence), relay: this.#relay });
-    const devices = new DeviceApi({ ...shared, onAttached: (device) => this.#clients.attached(device) });
+    const onAdmitted = (session: Session): void => {
+      this.#admission.proved(session);
+      if (session.router === this.#arrivals) session.router = this.#clients.router;
+    };
+    this.#clients = new ClientApi({ environment, store, settings, directory: directoryOf(this.#presence), relay: this.#relay, onAdmitted });
+    const devices = new DeviceApi({
+      ...shared,
+      health: this.#health,
+      onAttached: (device) => {
+        this.#admission.proved(device.session);
+        this.#clients.attached(device);
+      },
+    });
+    const release = ({ payload, context }: RoutedRequest<Session>): CoapReply => {
+      this.#relay.release(context, decodeRouteRelease(payload));
+      return { status: Status.DELETED };
+    };
+    this.#clients.router.on('DELETE', ClientPath.ROUTE, release);
+    devices.router.on('DELETE', DevicePath.ROUTE, release);
     this.#outbound = new OutboundApi({ ...shared, sealer, ...outbound });
     this.#outbound.addTo(devices.router);
     this.#arrivals = new Router<Session>({ onError: (error) => environment.log.error('request failed', { error: String(error) }) })
@@ -126,10 +143,16 @@ export class Basestation {
     return this.#presence.size;
   }
 
+  /** The storage takes no writes; what needs none goes on. */
+  get storageFailed(): boolean {
+    return this.#health.failed;
+  }
+
   stats(): Readonly<Record<string, number>> {
     return {
       attached: this.#presence.size,
       outbound: this.#outbound.size,
+      unproved: this.#admission.unproved,
       ...this.#clients.stats(),
       ...this.#relay.stats(),
       ...this.#host.stats(),
@@ -139,30 +162,20 @@ export class Basestation {
   /** Tells every device and client that it goes down, closes the sockets. Calling again gives the same promise. */
   close(): Promise<void> {
     this.#relay.stop();
+    this.#health.stop();
     this.#outbound.stop();
     return this.#host.close();
   }
 
   #arrived(session: Session): void {
-    const release = this.#sessions.acquire(addressKey(session.path));
-    if (release === null) {
-      void session.close(CloseCode.BUSY, 'too many connections from one address');
-      return;
-    }
+    if (!this.#admission.arrived(session)) return;
     session.router = this.#arrivals;
-    const giveUp = (): void => {
-      if (session.router === this.#arrivals) void session.close(CloseCode.NO_ERROR, 'neither attached nor connected');
-    };
-    const cancel = this.#host.environment.clock.schedule(this.#settings.arrivalTimeout, giveUp);
     session.on('cancelled', (exchange) => this.#clients.cancelled(session, exchange));
-    session.on('closed', () => {
-      cancel();
-      release();
-      this.#ended(session);
-    });
+    session.on('closed', () => this.#ended(session));
   }
 
   #ended(session: Session): void {
+    this.#admission.ended(session);
     this.#presence.remove(session);
     this.#clients.ended(session);
     this.#relay.closeChannel(session);
@@ -170,13 +183,13 @@ export class Basestation {
 }
 
 function hostConfig({ identity, resetSecret, port, host }: BasestationOptions, { connections, keepAlive }: StationSettings) {
-  const slots = connections + SPARE_SLOTS;
+  const slots = connections + Math.ceil(connections * SPARE_SHARE) + SPARE_SLOTS;
   return {
     identity,
     resetSecret,
     binds: [{ port, ...(host === undefined ? {} : { host }) }],
     responder: () => RESPONDER,
-    limits: { connections, halfOpen: HALF_OPEN, retryAbove: RETRY_ABOVE },
+    limits: { connections: slots - SPARE_SLOTS / 2, halfOpen: HALF_OPEN, retryAbove: RETRY_ABOVE },
     core: { connections: slots, streams: STREAMS_PER_SLOT * slots, memory: memoryFor(connections), connectionWindow: 0 },
     parameters: {
       idleTimeout: Math.max(defaultParameters.idleTimeout, 2 * keepAlive.interval + keepAlive.retryInterval * keepAlive.maxRetries),

@@ -78,7 +78,8 @@ async function attemptStart(
 ): Promise<RunningBasestation> {
   const { identity, resetSecret, sealer, store } = data;
   const { port, host, settings, log, onEvent } = options;
-  const app = restApp({ store, log, ...(tls ? { tls } : {}) });
+  let storageFailed = (): boolean => false;
+  const app = restApp({ store, storageFailed: () => storageFailed(), log, ...(tls ? { tls } : {}) });
   const station = await Basestation.open(environment, {
     identity,
     resetSecret,
@@ -89,6 +90,7 @@ async function attemptStart(
     ...(settings === undefined ? {} : { settings }),
     ...(onEvent === undefined ? {} : { outbound: { onEvent } }),
   });
+  storageFailed = () => station.storageFailed;
   try {
     const httpHost = await listenHttp(app, options, station.port, tls !== undefined);
     return running(station, app, data, log, { host: httpHost, port: station.port, secure: tls !== undefined });

@@ -5,11 +5,19 @@
  * `POST /client/connect`, finish the handshake with what came back. The base station's refusals become the channel's errors.
  */
 import type { CoapResponse } from '../../protocol/coap/index.ts';
-import { ClientPath, CONTENT_FORMAT_CBOR, decodeConnectAnswer, encodeConnectRequest, stationError } from '../../protocol/control/index.ts';
+import {
+  ClientPath,
+  CONTENT_FORMAT_CBOR,
+  type ConnectAnswer,
+  decodeConnectAnswer,
+  encodeConnectRequest,
+  stationError,
+} from '../../protocol/control/index.ts';
 import { LocalError, RemoteError, SvcError } from '../../protocol/errors/index.ts';
 import type { ConnectTarget, Host } from '../../transport/host/index.ts';
 import type { Session } from '../../transport/session/index.ts';
-import { Redirect, type StationAddress, type StationConnector } from '../../transport/station/index.ts';
+import { Redirect, releaseRoute, type StationAddress, type StationConnector } from '../../transport/station/index.ts';
+import { unlessAborted } from '../../transport/unless-aborted.ts';
 import { type EffectiveOptions, serverAddress } from '../options.ts';
 
 /** The base station of the options. @throws LocalError INVALID_STATE when its address or fingerprint is missing */
@@ -59,12 +67,18 @@ async function connectOver(
 ): Promise<Session | Redirect> {
   const prepared = host.prepare(target);
   try {
-    const answer = decodeConnectAnswer(await askStation(channel, options, prepared.initiate, target.signal, redirected));
+    const asked = askStation(channel, options, prepared.initiate, redirected);
+    const answer = await unlessAborted(asked, target.signal).catch((error: unknown) => {
+      if (target.signal.aborted) giveBackLate(channel, asked);
+      throw error;
+    });
     if (answer.kind === 'redirect') return new Redirect(answer);
     if (answer.kind === 'connected' && answer.observedAddress !== undefined) channel.noteObservedAddress(answer.observedAddress);
     if (answer.kind === 'waiting' || answer.respond === undefined)
       throw new RemoteError('BAD_RESPONSE', 'the base station gave no answer of the device');
-    return await prepared.establish(answer.respond, host.routePath(channel, answer.route, answer.routeResetToken));
+    const { route, routeResetToken: resetToken } = answer;
+    const onUnused = (): void => releaseRoute(channel, ClientPath.ROUTE, route);
+    return await prepared.establish(answer.respond, host.routePath(channel, route, { resetToken, onUnused }));
   } finally {
     prepared.cancel();
   }
@@ -77,13 +91,7 @@ function stationFull(error: unknown): unknown {
 }
 
 /** Asks for a route with our Initiate. @throws RemoteError with the code of the base station's refusal */
-async function askStation(
-  channel: Session,
-  options: EffectiveOptions,
-  initiate: Uint8Array,
-  signal: AbortSignal,
-  redirected: boolean,
-): Promise<Uint8Array> {
+async function askStation(channel: Session, options: EffectiveOptions, initiate: Uint8Array, redirected: boolean): Promise<ConnectAnswer> {
   const { ProductId = '', DeviceId = '', ServerKey, ServerConnectToken, ServerJwtToken } = options;
   const payload = encodeConnectRequest({
     productId: ProductId,
@@ -100,11 +108,18 @@ async function askStation(
     contentFormat: CONTENT_FORMAT_CBOR,
     payload,
     timeout: options.DtlsHelloTimeout,
-    signal,
   } as const;
   const response: CoapResponse = await channel.request(request).catch((error: unknown) => {
     throw stationFull(error);
   });
   if (response.status >= 300) throw stationError(response);
-  return response.payload;
+  return decodeConnectAnswer(response.payload);
+}
+
+/** The connect was stopped, and the base station does not know it: a route that it still makes is given back. */
+function giveBackLate(channel: Session, asked: Promise<ConnectAnswer>): void {
+  const giveBack = (answer: ConnectAnswer): void => {
+    if (answer.kind === 'connected' && channel.isOpen) releaseRoute(channel, ClientPath.ROUTE, answer.route);
+  };
+  asked.then(giveBack, () => {});
 }

@@ -172,6 +172,16 @@ export function decodeP2pConnectAnswer(payload: Uint8Array): P2pConnectAnswer {
   return defined({ respond: optionalBytes(map(decode(payload)), 'Respond', packet) });
 }
 
+/** Body of `DELETE /client/route` and `DELETE /device/route`. @param route the sender's 8-byte id of it */
+export function encodeRouteRelease(route: Uint8Array): Uint8Array {
+  return encode({ Route: route });
+}
+
+/** @throws RemoteError PARSE */
+export function decodeRouteRelease(payload: Uint8Array): Uint8Array {
+  return bytes(map(decode(payload)), 'Route', { exact: ID_LENGTH });
+}
+
 /** Optional properties whose value may not be undefined. */
 type Defined<T> = { [K in keyof T as undefined extends T[K] ? never : K]: T[K] } & {
   [K in keyof T as undefined extends T[K] ? K : never]?: Exclude<T[K], undefined>;

@@ -10,6 +10,8 @@ export const DevicePath = {
   ATTACH: '/device/attach',
   /** PUT */
   SCT: '/device/sct',
+  /** DELETE */
+  ROUTE: '/device/route',
   /** POST */
   PUSH_SEND: '/device/push/send',
   /** POST */
@@ -20,6 +22,8 @@ export const DevicePath = {
 export const ClientPath = {
   /** POST */
   CONNECT: '/client/connect',
+  /** DELETE */
+  ROUTE: '/client/route',
 } as const;
 
 /** Base station → device: this one alone. */

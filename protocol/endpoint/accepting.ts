@@ -227,13 +227,13 @@ export class Acceptor {
 
   /** An entry has left the table; one that became a connection has handed its id over. */
   #forget(entry: HalfOpen): void {
-    const { ids, routes, stats } = this.#context;
+    const { ids, registry, routes, stats } = this.#context;
     if (!entry.completed) {
       ids.release(entry.id);
       stats.halfOpenLost++;
     }
     entry.fields.handshake.wipe();
-    routes.remove(entry.fields.path);
+    if (routes.remove(entry.fields.path)) registry.announce({ kind: 'route-unused', path: entry.fields.path });
     stats.halfOpen = this.halfOpen.size;
   }
 }

@@ -248,9 +248,9 @@ export class Endpoint {
   }
 
   #released(slot: Slot): void {
-    const { ids, routes } = this.#context;
+    const { ids } = this.#context;
     for (const id of [slot.id, ...slot.furtherIds]) ids.release(id);
-    if (slot.route !== null) routes.remove(slot.route);
+    if (slot.route !== null) leaveRoute(this.#context, slot.route);
     // A socket may stall for good: what waits for it may not outlive its connection.
     this.#starved.delete(slot);
     for (const held of this.#held.values()) held.delete(slot);
@@ -292,6 +292,11 @@ function anyNumber(): number {
   return BATCH;
 }
 
+/** A connection is no longer on this path. */
+function leaveRoute({ registry, routes }: Context, path: Path): void {
+  if (routes.remove(path)) registry.announce({ kind: 'route-unused', path });
+}
+
 function newContext(config: EndpointConfig, released: (slot: Slot) => void): Context {
   const stats = newStats();
   const { core, crypto, limits, resetSecret, places = limits.connections } = config;
@@ -301,7 +306,7 @@ function newContext(config: EndpointConfig, released: (slot: Slot) => void): Con
     released,
     idsChanged: (slot, inForce, core) => updateIds(context, slot, inForce, core),
     pathAdded: (path) => context.routes.add(path),
-    pathRemoved: (path) => context.routes.remove(path),
+    pathRemoved: (path) => leaveRoute(context, path),
   });
   const context: Context = {
     config,

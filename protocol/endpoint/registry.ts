@@ -20,6 +20,8 @@ export type EndpointEvent =
   | { readonly kind: 'connection'; readonly connection: Connection }
   /** The connection has events: ask its nextEvent until null. Given once until then. */
   | { readonly kind: 'active'; readonly connection: Connection }
+  /** No handshake and no connection of this end uses the route any more, not even a closing one. */
+  | { readonly kind: 'route-unused'; readonly path: Path }
   /** The core is dead and all connections with it: make a new core and endpoint. */
   | { readonly kind: 'failed'; readonly error: SvcError };
 

@@ -27,15 +27,16 @@ export class Routes {
     if (resetToken !== undefined) entry.resetToken = resetToken.slice();
   }
 
-  /** One user less. */
-  remove(path: Path): void {
-    if (path.route === undefined) return;
+  /** One user less. @returns true when that was the last one */
+  remove(path: Path): boolean {
+    if (path.route === undefined) return false;
     const entry = this.#entry(path);
-    if (entry === undefined || --entry.users > 0) return;
+    if (entry === undefined || --entry.users > 0) return false;
     const high = u32(path.route, 0);
     const rest = this.#entries.get(high)!.filter((other) => other !== entry);
     if (rest.length === 0) this.#entries.delete(high);
     else this.#entries.set(high, rest);
+    return true;
   }
 
   /** The path of a route id, given as its halves, on the channel a packet came in on. */

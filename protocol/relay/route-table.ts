@@ -9,9 +9,10 @@
  *   forward    id → end → path is the end's own → rate → ids swapped → path to send on
  *   reset      a Route packet whose id is unknown but once ours gets a Reset, smaller than the packet and rate-limited
  *   close      one route, or all of a channel: both ids die; the caller sends each end's Reset to the end that lives on
- *   timeout    routes not used for long end the same way, each with an event
+ *   release    an end that has no use for a route gives it back: it ends when both have, or a moment after the first
+ *   timeout    routes not used for long, or given back by one end, end the same way, each with an event
  *
- * After `handleTimeout`: `nextEvent` until null; after that and `open`: `nextTimeout`. What it does not do: send, queue, keep time. The inner packet is not looked at, except that a Route inside a Route is dropped.
+ * After `handleTimeout` and `release`: `nextEvent` until null; after that and `open`: `nextTimeout`. What it does not do: send, queue, keep time. The inner packet is not looked at, except that a Route inside a Route is dropped.
  */
 import type { CryptoHost } from '../crypto-host.ts';
 import { Fifo } from '../fifo.ts';
@@ -42,7 +43,8 @@ export interface RouteLimits {
   idleTimeout: number;
 }
 
-const defaultRouteLimits: RouteLimits = {
+/** Of a base station where nothing else is said. */
+export const defaultRouteLimits: RouteLimits = {
   routes: 100_000,
   routesPerChannel: 1_000,
   bytesPerSecond: 250_000_000,
@@ -74,11 +76,22 @@ interface End extends RouteEnd {
   packets: number;
   /** When a packet came in here, or the route was made. */
   usedAt: number;
+  /** This end has given the route back. */
+  released: boolean;
 }
 
-/** A route on which nothing came in for the idle timeout has ended; `end` is one of its ends. */
+/** A route that one end has given back. */
+interface Release {
+  readonly end: End;
+  readonly due: number;
+}
+
+/** ms for which a route that one end has given back goes on: the other end may still be told of the close. */
+const RELEASE_DELAY = 3_000;
+
+/** A route has ended by itself; `end` is one of its ends. idle: nothing came in for the idle timeout. released: an end gave it back. */
 export interface RouteEvent {
-  readonly kind: 'idle';
+  readonly kind: 'idle' | 'released';
   readonly end: RouteEnd;
 }
 
@@ -117,6 +130,10 @@ export class RouteTable {
   readonly #events = new Fifo<RouteEvent>();
   /** When idle routes are looked for; Infinity while there are no routes. Use of a route does not change it: that happens per packet. */
   #sweepAt = Number.POSITIVE_INFINITY;
+  /** In the order they are due. */
+  readonly #releases = new Fifo<Release>();
+  /** The first of them, taken out. */
+  #nextRelease: Release | null = null;
 
   /** @param resetSecret 32 bytes kept over restarts; @param now ms, monotonic, as everywhere below */
   constructor(crypto: Pick<CryptoHost, 'hmacSha256' | 'randomBytes'>, resetSecret: Uint8Array, limits: Partial<RouteLimits>, now: number) {
@@ -154,6 +171,22 @@ export class RouteTable {
     }
   }
 
+  /**
+   * An end of `channel` has no use for its route any more. The route ends now when the other end has said so before, else in a moment.
+   * @param id of that end, 8 bytes; one that is not of this channel changes nothing
+   * @returns true when it has ended now, with an event
+   */
+  release(channel: RouteChannel, id: Uint8Array, now: number): boolean {
+    const end = this.#ends.get(u32(id, 0));
+    if (end === undefined || end.check !== u32(id, 4) || end.channel !== channel || end.released) return false;
+    end.released = true;
+    if (end.other.released) return this.#endRoute(end, 'released');
+    const release = { end, due: now + RELEASE_DELAY };
+    if (this.#nextRelease === null) this.#nextRelease = release;
+    else this.#releases.push(release);
+    return false;
+  }
+
   /** Ends every route of a channel. @returns the ends that live on elsewhere: each is to be told with a Reset */
   closeChannel(channel: RouteChannel): RouteEnd[] {
     const ends = [...(this.#byChannel.get(channel) ?? [])];
@@ -163,12 +196,19 @@ export class RouteTable {
 
   /** When to call `handleTimeout`, ms; Infinity for never. */
   nextTimeout(): number {
-    return this.#sweepAt;
+    return Math.min(this.#sweepAt, this.#nextRelease?.due ?? Number.POSITIVE_INFINITY);
   }
 
-  /** Ends the idle routes, with an event each. Their ends need no Reset: a later packet is answered. */
+  /** Ends the routes that are idle or were given back, with an event each. Their ends need no Reset: a later packet is answered. */
   handleTimeout(now: number): void {
-    if (now < this.#sweepAt) return;
+    for (let release = this.#nextRelease; release !== null && release.due <= now; release = this.#nextRelease) {
+      if (this.#ends.get(u32(release.end.id, 0)) === release.end) this.#endRoute(release.end, 'released');
+      this.#nextRelease = this.#releases.shift() ?? null;
+    }
+    if (now >= this.#sweepAt) this.#sweep(now);
+  }
+
+  #sweep(now: number): void {
     const { idleTimeout } = this.#limits;
     let nextIdle = Number.POSITIVE_INFINITY;
     for (const end of this.#ends.values()) {
@@ -177,11 +217,16 @@ export class RouteTable {
         nextIdle = Math.min(nextIdle, idleAt);
         continue;
       }
-      this.close(end);
-      this.#events.push({ kind: 'idle', end });
+      this.#endRoute(end, 'idle');
     }
     // A sweep looks at every route, so two of them in the idle timeout are enough.
     this.#sweepAt = Math.max(nextIdle, now + idleTimeout / 2);
+  }
+
+  #endRoute(end: End, kind: RouteEvent['kind']): true {
+    this.close(end);
+    this.#events.push({ kind, end });
+    return true;
   }
 
   /** A route that has ended by itself, null when none has. */
@@ -242,6 +287,7 @@ export class RouteTable {
       bytes: 0,
       packets: 0,
       usedAt: now,
+      released: false,
     };
     this.#ends.set(u32(id, 0), end as End);
     const ends = this.#byChannel.get(channel) ?? new Set();

@@ -28,14 +28,21 @@ const apiKeySchema = {
 const healthSchema = {
   type: 'object',
   required: ['status'],
-  properties: { status: { type: 'string', enum: ['ok'] } },
+  properties: { status: { type: 'string', enum: ['ok', 'failed'] }, storage: { type: 'string', enum: ['failed'] } },
 } as const;
 
 /** Adds every route to the application. */
-export function addRoutes(app: FastifyInstance, store: Store): void {
-  app.get('/health', { schema: { response: { 200: healthSchema, '5xx': errorSchema } } }, async () => {
-    await store.ping();
-    return { status: 'ok' };
+export function addRoutes(app: FastifyInstance, store: Store, storageFailed: () => boolean): void {
+  app.get('/health', { schema: { response: { 200: healthSchema, 503: healthSchema, '5xx': errorSchema } } }, async (_, reply) => {
+    const answers =
+      !storageFailed() &&
+      (await store.ping().then(
+        () => true,
+        () => false,
+      ));
+    if (answers) return { status: 'ok' };
+    reply.code(503);
+    return { status: 'failed', storage: 'failed' };
   });
 
   app.get<{ Params: { organizationId: string; keyId: string } }>(

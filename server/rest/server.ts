@@ -14,6 +14,8 @@ import { addRoutes } from './routes.ts';
 
 export interface RestOptions {
   store: Store;
+  /** The storage takes no writes. Default: it does. */
+  storageFailed?: () => boolean;
   log: Log;
   /** PEM text of certificate chain and private key; without it HTTP in clear. */
   tls?: { cert: string; key: string };
@@ -25,7 +27,7 @@ const BODY_LIMIT = 65_536;
 const HEADER_LIMIT = 16_384;
 
 /** @throws LocalError INVALID_ARGUMENT when certificate and key are not usable */
-export function restApp({ store, log, tls }: RestOptions): FastifyInstance {
+export function restApp({ store, storageFailed = () => false, log, tls }: RestOptions): FastifyInstance {
   const handleError = errorHandler(log);
   const settings = {
     bodyLimit: BODY_LIMIT,
@@ -41,7 +43,7 @@ export function restApp({ store, log, tls }: RestOptions): FastifyInstance {
   limitConnections(app.server);
   app.setErrorHandler(handleError);
   app.setNotFoundHandler(notFound);
-  addRoutes(app, store);
+  addRoutes(app, store, storageFailed);
   return app;
 }
 

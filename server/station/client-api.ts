@@ -26,7 +26,7 @@ import type { Store } from '../storage/store.ts';
 import { checkConnect } from './checks.ts';
 import type { DeviceIds, Directory } from './directory.ts';
 import { type LookupResult, Lookups } from './lookups.ts';
-import type { PendingConnect } from './pending-connects.ts';
+import { type PendingConnect, PendingConnects } from './pending-connects.ts';
 import { deviceName } from './presence.ts';
 import { addressKey, BURST_SECONDS, tooMany } from './rates.ts';
 import type { Relay } from './relay.ts';
@@ -39,6 +39,14 @@ export interface ClientApiOptions {
   settings: StationSettings;
   directory: Directory;
   relay: Relay;
+  /** The session has shown a valid token or key: it is a client's. */
+  onAdmitted: (session: Session) => void;
+}
+
+/** A connect whose device has been asked. */
+interface Reaching extends PendingConnect {
+  /** The client does not wait for it any more. */
+  cancelled: boolean;
 }
 
 /** What clients may ask. */
@@ -49,6 +57,7 @@ export class ClientApi {
   readonly #perDevice: Rates;
   readonly #lookups: Lookups;
   readonly #waiters: Waiters;
+  readonly #reaching = new PendingConnects<Reaching>();
 
   constructor(options: ClientApiOptions) {
     const { environment, settings, directory } = options;
@@ -79,6 +88,7 @@ export class ClientApi {
 
   /** A client gave its request up. */
   cancelled(session: Session, exchange: number): void {
+    for (const reaching of this.#reaching.ofExchange(session, exchange)) reaching.cancelled = true;
     this.#lookups.removeExchange(session, exchange);
     this.#waiters.removeExchange(session, exchange);
   }
@@ -89,9 +99,9 @@ export class ClientApi {
     this.#waiters.removeSession(session);
   }
 
-  /** Also served to sessions that have not said what they are: this one then is a client. */
+  /** Also served to sessions that have not said what they are: with a valid token or key this one is a client. */
   async connect(request: RoutedRequest<Session>): Promise<CoapReply> {
-    const { environment, store } = this.#options;
+    const { environment, store, onAdmitted } = this.#options;
     const session = request.context;
     const address = addressKey(session.path);
     const wait = this.#perAddress.take(address, environment.clock.now());
@@ -102,9 +112,10 @@ export class ClientApi {
       environment.log.debug('connect refused', { device: deviceName(connect), reason: stationCodeMeaning(checked.refused)?.message });
       return stationReply(checked.refused);
     }
+    onAdmitted(session);
     const located = await this.#locate({ device: connect, session, exchange: request.exchange }, address);
     if ('refused' in located) return located.refused;
-    if (located.device !== null) return this.#reach(session, located.device, connect);
+    if (located.device !== null) return this.#reach({ device: connect, session, exchange: request.exchange }, located.device, connect);
     return request.observe && connect.wait === true ? this.#wait(request, connect) : stationReply(StationCode.NOT_ATTACHED);
   }
 
@@ -128,7 +139,7 @@ export class ClientApi {
           : await this.#locate({ device: connect, session, exchange }, addressKey(session.path));
       if ('refused' in located) this.#served(session, exchange, connect, located.refused);
       else if (located.device === null) this.#awaitAgain(session, exchange, connect);
-      else this.#served(session, exchange, connect, await this.#reach(session, located.device, connect));
+      else this.#served(session, exchange, connect, await this.#reach({ device: connect, session, exchange }, located.device, connect));
     } catch (error) {
       environment.log.error('connect after waiting failed', { error: String(error) });
       session.notify(exchange, textReply(Status.INTERNAL_SERVER_ERROR, 'Internal error'));
@@ -157,7 +168,8 @@ export class ClientApi {
     return 'failure' in result ? { refused: lookupRefusals[result.failure] } : { device: result.location?.session ?? null };
   }
 
-  async #reach(client: Session, device: Session, connect: ConnectRequest): Promise<CoapReply> {
+  async #reach(pending: PendingConnect, device: Session, connect: ConnectRequest): Promise<CoapReply> {
+    const { session: client } = pending;
     const { environment, relay } = this.#options;
     const wait = this.#perDevice.take(deviceName(connect), environment.clock.now());
     if (wait > 0) return tooMany(wait);
@@ -167,11 +179,13 @@ export class ClientApi {
       relay.close(end);
       return reply;
     };
+    const reaching: Reaching = { ...pending, cancelled: false };
+    this.#reaching.add(reaching);
     try {
       const response = await this.#ask(device, end, connect.initiate);
       if (response.status >= 300) return refusal(passedOn(response));
       const { respond } = decodeP2pConnectAnswer(response.payload);
-      if (!client.isOpen || !device.isOpen) return refusal(stationReply(StationCode.NOT_ATTACHED));
+      if (reaching.cancelled || !client.isOpen || !device.isOpen) return refusal(stationReply(StationCode.NOT_ATTACHED));
       environment.log.debug('client connected', { device: deviceName(connect), address: client.path.key });
       return answer(this.#connected(client, end, respond));
     } catch (error) {
@@ -181,6 +195,8 @@ export class ClientApi {
       if (error instanceof LocalError || error instanceof RemoteError) return refusal(stationReply(StationCode.NOT_ATTACHED));
       relay.close(end);
       throw error;
+    } finally {
+      this.#reaching.remove(reaching);
     }
   }
 

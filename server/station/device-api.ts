@@ -14,7 +14,7 @@ import {
   encodeAttachAnswer,
   stationReply,
 } from '../../protocol/control/index.ts';
-import { CloseCode, StationCode, stationCodeMeaning } from '../../protocol/errors/index.ts';
+import { CloseCode, LocalError, StationCode, stationCodeMeaning } from '../../protocol/errors/index.ts';
 import { Rates } from '../../protocol/rates.ts';
 import type { Environment } from '../../transport/environment.ts';
 import type { Session } from '../../transport/session/index.ts';
@@ -24,15 +24,20 @@ import { checkAttach } from './checks.ts';
 import { type Attached, deviceName, type Presence } from './presence.ts';
 import { addressKey, BURST_SECONDS, tooMany } from './rates.ts';
 import type { StationSettings } from './settings.ts';
+import type { StorageHealth } from './storage-health.ts';
 
 export interface DeviceApiOptions {
   environment: Environment;
   store: Store;
   settings: StationSettings;
   presence: Presence;
+  health: StorageHealth;
   /** A device has attached; its answer is not out yet. */
   onAttached: (device: Attached) => void;
 }
+
+/** s after which a device may upload again that found the storage failed. */
+const STORAGE_SECONDS = 60;
 
 /** What devices may ask. */
 export class DeviceApi {
@@ -95,7 +100,7 @@ export class DeviceApi {
   }
 
   async #tokens({ payload, context: session }: RoutedRequest<Session>): Promise<CoapReply> {
-    const { environment, presence, settings, store } = this.#options;
+    const { environment, health, presence, settings, store } = this.#options;
     const device = presence.ofSession(session);
     if (device === null) return stationReply(StationCode.REPLACED);
     const wait = this.#uploads.take(deviceName(device), environment.clock.now());
@@ -108,8 +113,14 @@ export class DeviceApi {
     const digest = hexOf(digestOfTokenHashes(hashes, environment.crypto));
     const { productId, deviceId } = device;
     // An unchanged list writes nothing: each write waits for the disk.
-    // An unchanged list writes nothing: each write waits for the disk.
-    if (digest !== (await store.tokensDigest(productId, deviceId))) await store.replaceTokens(productId, deviceId, { hashes, digest });
+    if (digest === (await store.tokensDigest(productId, deviceId))) return { status: Status.CREATED };
+    try {
+      await store.replaceTokens(productId, deviceId, { hashes, digest });
+    } catch (error) {
+      if (error instanceof LocalError) throw error;
+      health.writeFailed(error);
+      return { ...textReply(Status.SERVICE_UNAVAILABLE, 'The storage of the base station failed'), maxAge: STORAGE_SECONDS };
+    }
     return { status: Status.CREATED };
   }
 }

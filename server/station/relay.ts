@@ -5,7 +5,7 @@
  * 2. The table swaps the route id in place and names the end to send to; the datagram leaves at once.
  * 3. When the socket is full it waits in a small queue of that end, which drops its oldest, and is tried again every millisecond.
  * 4. A dead id is answered with a Reset; when a channel ends, the ends that live on get theirs without being asked.
- * 5. Routes on which nothing has moved for long are forgotten.
+ * 5. Routes on which nothing has moved for long are forgotten, and those that their ends give back.
  */
 import type { CryptoHost } from '../../protocol/crypto-host.ts';
 import { encodeReset, PacketType } from '../../protocol/packet/index.ts';
@@ -39,6 +39,7 @@ export class Relay {
   #cancelRetry: Cancel | null = null;
   #timerAt = Number.POSITIVE_INFINITY;
   #cancelTimer: Cancel = () => {};
+  #stopped = false;
 
   constructor(options: RelayOptions) {
     const { crypto, resetSecret, limits, routeIdleTimeout, clock } = options;
@@ -70,13 +71,21 @@ export class Relay {
     this.#forget(end);
   }
 
+  /** An end of `channel` has no use for the route with this id any more. */
+  release(channel: RouteChannel, id: Uint8Array): void {
+    this.table.release(channel, id, this.#options.clock.now());
+    this.#forgetEnded();
+    this.#arm();
+  }
+
   /** Ends all routes of a channel and tells the other ends. */
   closeChannel(channel: RouteChannel): void {
     for (const end of this.table.closeChannel(channel)) this.#tell(end);
   }
 
-  /** Stops the timers. */
+  /** Stops the timers for good. */
   stop(): void {
+    this.#stopped = true;
     this.#cancelRetry?.();
     this.#cancelTimer();
   }
@@ -100,7 +109,11 @@ export class Relay {
     this.#queues.set(end, queue);
     if (queue.push(datagram) === undefined) this.#queued++;
     else this.#dropped++;
-    this.#cancelRetry ??= this.#options.clock.schedule(RETRY_DELAY, this.#retry);
+    this.#cancelRetry ??= this.#scheduleRetry();
+  }
+
+  #scheduleRetry(): Cancel | null {
+    return this.#stopped ? null : this.#options.clock.schedule(RETRY_DELAY, this.#retry);
   }
 
   readonly #retry = (): void => {
@@ -111,7 +124,7 @@ export class Relay {
       const { socket } = end.channel.provenPath;
       if (!full.has(socket) && !this.#flush(end, queue)) full.add(socket);
     }
-    if (this.#queued > 0) this.#cancelRetry = this.#options.clock.schedule(RETRY_DELAY, this.#retry);
+    if (this.#queued > 0) this.#cancelRetry = this.#scheduleRetry();
   };
 
   /** @returns false when the socket is full again */
@@ -142,16 +155,20 @@ export class Relay {
     }
   }
 
+  #forgetEnded(): void {
+    for (let event = this.table.nextEvent(); event !== null; event = this.table.nextEvent()) this.#forget(event.end);
+  }
+
   #arm(): void {
     const { clock } = this.#options;
     const at = this.table.nextTimeout();
-    if (at >= this.#timerAt) return;
+    if (this.#stopped || at >= this.#timerAt) return;
     this.#cancelTimer();
     this.#timerAt = at;
     this.#cancelTimer = clock.schedule(Math.max(0, at - clock.now()), () => {
       this.#timerAt = Number.POSITIVE_INFINITY;
       this.table.handleTimeout(clock.now());
-      for (let event = this.table.nextEvent(); event !== null; event = this.table.nextEvent()) this.#forget(event.end);
+      this.#forgetEnded();
       this.#arm();
     });
   }

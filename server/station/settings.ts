@@ -7,7 +7,7 @@ import type { KeepAlive } from '../../transport/host/index.ts';
 export interface StationSettings {
   /** Given to devices when they attach: ms, ms, count. */
   keepAlive: KeepAlive;
-  /** Connections of devices and clients at a time. */
+  /** Connections of devices and clients at a time; a quarter of them is kept for devices. */
   connections: number;
   /** Those of one address (IPv4) or /64 (IPv6). */
   connectionsPerAddress: number;
@@ -34,7 +34,7 @@ export interface StationSettings {
   lookupTimeout: number;
   /** ms a device may take to answer a connect before it counts as not attached (PROTOCOL.md §7). */
   answerTimeout: number;
-  /** ms a session may take to say whether it is a device's or a client's. */
+  /** ms a session may take to show a valid credential. */
   arrivalTimeout: number;
   /** ms without a packet after which a route is forgotten; longer than the keep-alive of the ends. */
   routeIdleTimeout: number;
@@ -60,7 +60,7 @@ export const defaultSettings: StationSettings = {
   lookups: 10_000,
   lookupTimeout: 2_000,
   answerTimeout: 4_000,
-  arrivalTimeout: 30_000,
+  arrivalTimeout: 5_000,
   routeIdleTimeout: 300_000,
   routes: {},
 };

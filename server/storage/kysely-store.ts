@@ -27,6 +27,13 @@ export class KyselyStore implements Store {
     await this.#db.selectFrom('organizations').select('organizationId').limit(1).execute();
   }
 
+  async tryWrite(): Promise<void> {
+    await this.#db
+      .updateTable('kysely_migration')
+      .set(({ ref }) => ({ timestamp: ref('timestamp') }))
+      .execute();
+  }
+
   organizations(): Promise<Organization[]> {
     return this.#db.selectFrom('organizations').selectAll().orderBy('created').orderBy('organizationId').execute();
   }

@@ -80,6 +80,8 @@ export interface Store {
 
   /** Rejects when the storage cannot answer: for the health check. */
   ping(): Promise<void>;
+  /** Writes what is there already. Rejects when the storage takes no writes: a full or read-only disk. */
+  tryWrite(): Promise<void>;
 
   organizations(): Promise<Organization[]>;
   organization(organizationId: string): Promise<Organization | null>;

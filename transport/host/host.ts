@@ -29,7 +29,7 @@ import { whileOpen } from '../session/while-open.ts';
 import type { Bind, ConnectOptions, ConnectTarget, HostConfig, HostLimits, PreparedConnect } from './config.ts';
 import { defaultKeepAlive, defaultLimits, defaultMaxRequests } from './defaults.ts';
 import { RestartingEngine, type Running } from './restarting-engine.ts';
-import { Routes } from './routes.ts';
+import { type RouteOptions, Routes } from './routes.ts';
 import { startEndpoint } from './start-endpoint.ts';
 
 /** ms for a handshake when `connect` names none. */
@@ -223,12 +223,13 @@ export class Host {
 
   /**
    * The path through the base station at the other end of `channel`, for our end's route id (8 bytes). Same arguments, same object. Sessions on it
-   * end with CLOSED when the channel ends, and when the station answers with a Reset that carries `resetToken` (16 bytes).
+   * end with CLOSED when the channel ends, and when the station answers with a Reset that carries `resetToken` (16 bytes). `onUnused` is called when
+   * nothing uses the route any more, unless the channel has ended.
    */
-  routePath(channel: Session, routeId: Uint8Array, resetToken?: Uint8Array): Path {
+  routePath(channel: Session, routeId: Uint8Array, options: RouteOptions = {}): Path {
     const now = this.environment.clock.now();
     this.#routes.prune(this.#usedPaths(), now);
-    return this.#routes.add(channel, routeId, resetToken, now).path;
+    return this.#routes.add(channel, routeId, options, now).path;
   }
 
   /** Sessions, and connects under way, on routes through the station of `channel`. */
@@ -289,6 +290,7 @@ export class Host {
   #handle(event: EndpointEvent): void {
     if (event.kind === 'connection') this.#accepted(event.connection);
     else if (event.kind === 'active') this.#drain(event.connection);
+    else if (event.kind === 'route-unused') this.#routes.unused(event.path);
     // A failed core is noticed by the engine itself, wherever the trap happened.
   }
 
@@ -341,7 +343,6 @@ export class Host {
   #ended(session: Session, error: SvcError | null): void {
     session.connection.attachment = null;
     this.#sessions.delete(session);
-    for (const path of session.connection.paths) this.#routes.remove(path);
     const reason = error === null ? 'it was closed' : error.message;
     for (const path of this.#routes.removeOf(session)) this.#endRoute(path, reason);
   }
@@ -398,7 +399,7 @@ export class Host {
         dial.path = path;
         this.#engine.endpoint.respond(dial.connection, respond, path, this.environment.clock.now(), this.#routeOptions(path));
         this.#driver.wake();
-      }
+      } else this.#routes.unused(path);
       return await dial.result.promise;
     } finally {
       signal?.removeEventListener('abort', cancel);

@@ -15,7 +15,12 @@ export interface Route {
   /** 16 bytes a Reset of the station for this route carries. */
   readonly resetToken: Uint8Array | undefined;
   readonly since: number;
+  /** The station may free it: nothing of this host uses it any more. Called while the channel is open, once. */
+  readonly onUnused: (() => void) | undefined;
 }
+
+/** What may be said of a route. */
+export type RouteOptions = { readonly [K in 'resetToken' | 'onUnused']?: Route[K] };
 
 interface Entry extends Route {
   /** The halves of its id. */
@@ -64,13 +69,13 @@ export class Routes {
   readonly #routes = new Map<Path, Entry>();
 
   /** The route with this id over this channel; same arguments, same path object. */
-  add(channel: Session, id: Uint8Array, resetToken: Uint8Array | undefined, now: number): Route {
+  add(channel: Session, id: Uint8Array, { resetToken, onUnused }: RouteOptions, now: number): Route {
     const [high, low] = [u32(id, 0), u32(id, 4)];
     for (const route of this.#routes.values()) {
       if (route.low === low && route.high === high && route.channel === channel) return route;
     }
     const path = new RoutePath(channel, id);
-    const route: Entry = { path, channel, resetToken: resetToken?.slice(), since: now, high, low };
+    const route: Entry = { path, channel, resetToken: resetToken?.slice(), onUnused, since: now, high, low };
     this.#routes.set(path, route);
     return route;
   }
@@ -79,8 +84,12 @@ export class Routes {
     return this.#routes.get(path);
   }
 
-  remove(path: Path): void {
+  /** Nothing uses the path any more. */
+  unused(path: Path): void {
+    const route = this.#routes.get(path);
+    if (route === undefined) return;
     this.#routes.delete(path);
+    if (route.channel.isOpen) route.onUnused?.();
   }
 
   /** Takes out the routes of a channel. */
@@ -99,7 +108,7 @@ export class Routes {
   prune(used: ReadonlySet<Path>, now: number): void {
     for (const [path, route] of this.#routes) {
       const due = now - route.since > MAX_UNUSED || this.#routes.size >= MAX_ROUTES;
-      if (due && !used.has(path)) this.#routes.delete(path);
+      if (due && !used.has(path)) this.unused(path);
     }
   }
 }

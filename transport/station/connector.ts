@@ -7,10 +7,10 @@
  */
 import type { PrivateKey } from '../../protocol/crypto-host.ts';
 import { asSvcError, LocalError, RemoteError } from '../../protocol/errors/index.ts';
-import { Deferred } from '../deferred.ts';
 import type { Cancel } from '../environment.ts';
 import type { Host } from '../host/host.ts';
 import type { Session } from '../session/session.ts';
+import { unlessAborted } from '../unless-aborted.ts';
 import { dialStation, MAX_REDIRECTS, type StationAddress } from './dial.ts';
 
 /** Which station, and how long its channels stay. */
@@ -106,7 +106,7 @@ export class StationConnector {
   }
 
   async #channel(station: StationAddress, options: { signal?: AbortSignal; timeout?: number }): Promise<Channel> {
-    if (this.#isClosed || options.signal?.aborted === true) throw stopped();
+    if (this.#isClosed || options.signal?.aborted === true) throw new LocalError('STOPPED', 'the connect was stopped');
     const key = keyOf(station);
     let channel = this.#channels.get(key);
     if (channel === undefined) {
@@ -142,20 +142,4 @@ export class StationConnector {
 
 function keyOf({ host, port, fingerprint }: StationAddress): string {
   return `${host} ${port} ${fingerprint}`;
-}
-
-function stopped(): LocalError {
-  return new LocalError('STOPPED', 'the connect was stopped');
-}
-
-async function unlessAborted<T>(promise: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
-  if (signal === undefined) return promise;
-  const aborted = Deferred.quiet<never>();
-  const abort = (): void => aborted.reject(stopped());
-  signal.addEventListener('abort', abort, { once: true });
-  try {
-    return await Promise.race([promise, aborted.promise]);
-  } finally {
-    signal.removeEventListener('abort', abort);
-  }
 }

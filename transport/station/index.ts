@@ -9,3 +9,4 @@ export {
 } from './channel.ts';
 export { Redirect, StationConnector, type StationConnectorConfig, type StationUse } from './connector.ts';
 export type { StationAddress } from './dial.ts';
+export { releaseRoute } from './release-route.ts';

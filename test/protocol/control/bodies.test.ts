@@ -310,8 +310,14 @@ describe('errors of a base station', () => {
 
 test('paths are those of the control plane', () => {
   expect([control.DevicePath, control.ClientPath, control.StationPath]).toEqual([
-    { ATTACH: '/device/attach', SCT: '/device/sct', PUSH_SEND: '/device/push/send', SERVICE_INVOKE: '/device/service/invoke' },
-    { CONNECT: '/client/connect' },
+    {
+      ATTACH: '/device/attach',
+      SCT: '/device/sct',
+      ROUTE: '/device/route',
+      PUSH_SEND: '/device/push/send',
+      SERVICE_INVOKE: '/device/service/invoke',
+    },
+    { CONNECT: '/client/connect', ROUTE: '/client/route' },
     { P2P_CONNECT: '/p2p/connect' },
   ]);
 });

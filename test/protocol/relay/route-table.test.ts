@@ -35,6 +35,59 @@ function packet(id: Uint8Array, length = 100): Uint8Array {
 
 const hex = (bytes: Uint8Array): string => Buffer.from(bytes).toString('hex');
 
+describe('release', () => {
+  const [a, b] = [channel('a'), channel('b')];
+
+  test('by both ends ends the route at once', () => {
+    const table = new RouteTable(crypto(), secret, {}, 0);
+    const end = table.open(a, b, 0)!;
+    expect(table.release(a, end.id, 10)).toBe(false);
+    expect(table.size).toBe(1);
+    expect(table.release(b, end.other.id, 20)).toBe(true);
+    expect([table.size, table.nextEvent()?.kind, table.nextEvent()]).toEqual([0, 'released', null]);
+  });
+
+  test('by one end ends it 3 s later; until then it forwards', () => {
+    const table = new RouteTable(crypto(), secret, {}, 0);
+    const ends = [table.open(a, b, 0)!, table.open(a, b, 0)!, table.open(a, b, 0)!];
+    table.release(a, ends[0]!.id, 0);
+    table.release(b, ends[1]!.other.id, 1_000);
+    expect(table.nextTimeout()).toBe(3_000);
+    expect(table.forward(packet(ends[0]!.other.id), b.provenPath, 2_999)).toBe(ends[0]);
+    table.handleTimeout(2_999);
+    expect(table.size).toBe(3);
+    table.handleTimeout(3_000);
+    expect([table.size, table.nextTimeout()]).toEqual([2, 4_000]);
+    table.handleTimeout(4_000);
+    expect([table.size, table.nextEvent()?.end, table.nextEvent()?.end]).toEqual([1, ends[0], ends[1]!.other]);
+    expect(table.forward(packet(ends[2]!.id), a.provenPath, 4_000)).toBe(ends[2]!.other);
+  });
+
+  test('of a route that ends meanwhile says nothing of one that has its id by chance', () => {
+    const table = new RouteTable(crypto(), secret, {}, 0);
+    const end = table.open(a, b, 0)!;
+    table.release(a, end.id, 0);
+    table.close(end);
+    table.open(a, b, 0);
+    table.handleTimeout(3_000);
+    expect([table.size, table.nextEvent()]).toEqual([1, null]);
+  });
+
+  test('counts only from the channel of the end, and once', () => {
+    const table = new RouteTable(crypto(), secret, {}, 0);
+    const end = table.open(a, b, 0)!;
+    expect([table.release(b, end.id, 0), table.release(channel('a'), end.id, 0), table.release(a, new Uint8Array(8), 0)]).toEqual([
+      false,
+      false,
+      false,
+    ]);
+    expect(table.nextTimeout()).toBeGreaterThan(3_000);
+    table.release(a, end.id, 0);
+    expect(table.release(a, end.id, 1_000)).toBe(false);
+    expect(table.nextTimeout()).toBe(3_000);
+  });
+});
+
 describe('forward', () => {
   test('swaps the ids in place and leaves the rest alone, both ways', () => {
     const table = new RouteTable(crypto(), secret, {}, 0);

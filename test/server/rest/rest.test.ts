@@ -155,12 +155,21 @@ describe('errors have one shape', () => {
       } as Store,
       log: silentLog,
     });
-    for (const url of ['/health', path('or-a', 'ak-plain')]) {
-      const response = await broken.inject({ url, headers: { authorization: 'Bearer ak-plain.secret' } });
-      expectError(response, 500, 'api_error');
-      expect(response.json().error.message).toBe('internal error');
-    }
+    const response = await broken.inject({ url: path('or-a', 'ak-plain'), headers: { authorization: 'Bearer ak-plain.secret' } });
+    expectError(response, 500, 'api_error');
+    expect(response.json().error.message).toBe('internal error');
+    const health = await broken.inject('/health');
+    expect([health.statusCode, health.json()]).toEqual([503, { status: 'failed', storage: 'failed' }]);
   });
+});
+
+test('GET /health is 503 while the storage takes no writes', async () => {
+  let storageFailed = true;
+  const half = restApp({ store, storageFailed: () => storageFailed, log: silentLog });
+  const failed = await half.inject('/health');
+  expect([failed.statusCode, failed.json()]).toEqual([503, { status: 'failed', storage: 'failed' }]);
+  storageFailed = false;
+  expect((await half.inject('/health')).statusCode).toBe(200);
 });
 
 test('GET /health needs no key', async () => {

@@ -233,7 +233,9 @@ describe('Wait', () => {
     await fixture.sim.run(() => seen.length > 1);
     expect(seen.map(({ kind }) => kind)).toEqual(['waiting', 'connected']);
     const { route, routeResetToken, respond } = connected(seen[1]!.payload);
-    const session = await fixture.sim.settle(prepared.establish(respond!, client.host.routePath(client.channel, route, routeResetToken)));
+    const session = await fixture.sim.settle(
+      prepared.establish(respond!, client.host.routePath(client.channel, route, { resetToken: routeResetToken })),
+    );
     expect(session.remoteFingerprint).toBe(device.host.fingerprint);
     expect(station.basestation.stats().waiting).toBe(0);
   });

@@ -410,7 +410,7 @@ describe('what is pending', () => {
   });
 
   test('a directory that never settles is asked no more than its limits, whatever clients do', async () => {
-    await begin(limits, { obeys: false });
+    await begin({ ...limits, arrivalTimeout: 60_000 }, { obeys: false });
     await attached();
     for (let round = 0; round < 3; round++) {
       for (const peer of [await opened(), await opened(), await opened()]) {

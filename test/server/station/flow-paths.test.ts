@@ -11,7 +11,7 @@ async function reach(fixture: ProductFixture, device: RawPeer, client: RawPeer):
   const prepared = client.host.prepare({ name: `device:${ids.productId}.${ids.deviceId}`, migration: true });
   const answer = decodeConnectAnswer((await client.connect({ initiate: prepared.initiate })).payload);
   if (answer.kind !== 'connected' || answer.respond === undefined) throw new Error('not connected');
-  const path = client.host.routePath(client.channel, answer.route, answer.routeResetToken);
+  const path = client.host.routePath(client.channel, answer.route, { resetToken: answer.routeResetToken });
   const session = await fixture.sim.settle(prepared.establish(answer.respond, path));
   await fixture.sim.run(() => device.incoming.length > 0);
   return session;

@@ -45,7 +45,8 @@ function payload(random: Random): Uint8Array {
 describe('whatever an authenticated peer asks', () => {
   test.each(seeds(1, 50))('is answered below 5.00, changes nothing it may not, and disturbs nobody (seed %i)', async (seed) => {
     const fixture = new ProductFixture({ seed });
-    const station = await fixture.station();
+    // What it asks takes longer than a session without a credential may stay.
+    const station = await fixture.station({ arrivalTimeout: 600_000 });
     const random = new Random(`hostile ${seed}`);
     const device = await fixture.raw.attached();
     const hostile = await fixture.raw.client();

@@ -1,5 +1,6 @@
 /** A full base station says so, and one address cannot fill it. */
 import { expect, test } from 'vitest';
+import { ids } from '../../support/fixture/identifiers.ts';
 import { ProductFixture } from '../../support/fixture/products.ts';
 import type { StationUnderTest } from '../../support/fixture/station.ts';
 
@@ -8,11 +9,14 @@ let station: StationUnderTest;
 
 test('a connection above the limit is told that there is no room, and takes it when there is again', async () => {
   fixture = new ProductFixture();
+  // One place of the four is kept for devices.
   station = await fixture.station({ connections: 4 });
+  await station.register(ids, null);
   const peers = [];
-  for (let i = 0; i < 4; i++) {
+  for (let i = 0; i < 3; i++) {
     const peer = await fixture.raw.client();
     await peer.open();
+    await peer.connect();
     peers.push(peer);
   }
   for (let i = 0; i < 3; i++) {
@@ -20,13 +24,14 @@ test('a connection above the limit is told that there is no room, and takes it w
     const session = await late.open();
     expect(await fixture.sim.settle(session.closed)).toMatchObject({ code: 'DEVICE_INTERNAL_ERROR' });
   }
-  expect(station.basestation.stats().sessions).toBe(4);
+  expect(station.basestation.stats().sessions).toBe(3);
   await fixture.sim.settle(peers[0]!.channel.close());
   await fixture.sim.run(5000);
   const late = await fixture.raw.client();
   await late.open();
   await fixture.sim.run(1000);
   expect(late.channel.isOpen).toBe(true);
+  expect(station.basestation.stats().unproved).toBe(1);
 });
 
 test('a stranger fills the share of one address: its other sessions are told BUSY, honest users elsewhere get in, those behind it when it leaves', async () => {

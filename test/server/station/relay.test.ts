@@ -165,4 +165,15 @@ describe('Relay', () => {
     relay.stop();
     expect(await sim.run(() => false)).toBe(false);
   });
+
+  test('after stop nothing is left that runs, whatever comes in', async () => {
+    const [a, b] = [channel('a'), channel('b')];
+    const end = relay.open(a, b)!;
+    full = true;
+    relay.intercept(packet(end.id, 1), a.provenPath);
+    relay.stop();
+    relay.intercept(packet(end.id, 2), a.provenPath);
+    relay.open(a, channel('c'));
+    expect(await sim.run(() => false)).toBe(false);
+  });
 });

@@ -28,6 +28,8 @@ export class MemoryStore implements Store {
 
   async ping(): Promise<void> {}
 
+  async tryWrite(): Promise<void> {}
+
   async organizations(): Promise<Organization[]> {
     return of(this.#organizations, () => true);
   }

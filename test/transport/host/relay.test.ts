@@ -44,9 +44,9 @@ async function relayed(options: { loss?: number } = {}) {
   const connect = async (): Promise<{ session: Session; end: RouteEnd }> => {
     const end = table.open(clientChannel!, deviceChannel!, simulation.now)!;
     const prepared = client.host.prepare({ name: DEVICE_NAME, pin: device.host.fingerprint, timeout: 60_000 });
-    const devicePath = device.host.routePath(device.channel, end.other.id, end.other.resetToken);
+    const devicePath = device.host.routePath(device.channel, end.other.id, { resetToken: end.other.resetToken });
     const respond = device.host.acceptRelayed(prepared.initiate, devicePath);
-    const session = await prepared.establish(respond, client.host.routePath(client.channel, end.id, end.resetToken));
+    const session = await prepared.establish(respond, client.host.routePath(client.channel, end.id, { resetToken: end.resetToken }));
     return { session, end };
   };
   return { simulation, station, table, device, client, accepted, connect, deviceChannel: deviceChannel!, clientChannel: clientChannel! };

@@ -19,7 +19,7 @@ describe('routes', () => {
   test('promise no larger packets than Ethernet carries, since nothing is known of their far side', () => {
     const ceiling = (maxUdpPayload?: number) => {
       const path = { ...channel.provenPath, ...(maxUdpPayload === undefined ? {} : { maxUdpPayload }) };
-      return new Routes().add({ provenPath: path } as Session, id(1), undefined, 0).path.maxUdpPayload;
+      return new Routes().add({ provenPath: path } as Session, id(1), {}, 0).path.maxUdpPayload;
     };
     expect([ceiling(), ceiling(65_000), ceiling(1252)]).toEqual([1452, 1452, 1252]);
   });
@@ -27,18 +27,32 @@ describe('routes', () => {
   test('are where their channel is, and stay the same paths', () => {
     const moving = { provenPath: channel.provenPath };
     const routes = new Routes();
-    const { path } = routes.add(moving as Session, id(1), undefined, 0);
+    const { path } = routes.add(moving as Session, id(1), {}, 0);
     const { key } = path;
     moving.provenPath = { ...channel.provenPath, key: 'elsewhere', address: '10.0.0.2', port: 5, socket: 1 };
     expect(path).toMatchObject({ kind: 'route', key, address: '10.0.0.2', port: 5, socket: 1, local: false });
-    expect(routes.add(moving as Session, id(1), undefined, 0).path).toBe(path);
+    expect(routes.add(moving as Session, id(1), {}, 0).path).toBe(path);
     expect([routes.find(path)?.path, routes.size]).toEqual([path, 1]);
+  });
+
+  test('that nothing uses any more are given back, once, while their channel is open', () => {
+    const routes = new Routes();
+    const given: string[] = [];
+    const open = { ...channel, isOpen: true } as Session;
+    const add = (name: string, over: Session, number: number) => routes.add(over, id(number), { onUnused: () => given.push(name) }, 0).path;
+    const [first, second, late] = [add('first', open, 1), add('second', open, 2), add('late', { ...channel, isOpen: false } as Session, 3)];
+    routes.unused(first);
+    routes.unused(first);
+    routes.unused(late);
+    expect([given, routes.size]).toEqual([['first'], 1]);
+    routes.prune(new Set(), 120_001);
+    expect([given, routes.find(second)]).toEqual([['first', 'second'], undefined]);
   });
 
   test('without a session are forgotten after two minutes', () => {
     const routes = new Routes();
-    const used = routes.add(channel, id(1), undefined, 0).path;
-    const idle = routes.add(channel, id(2), undefined, 0).path;
+    const used = routes.add(channel, id(1), {}, 0).path;
+    const idle = routes.add(channel, id(2), {}, 0).path;
     routes.prune(new Set([used]), 120_001);
     expect([routes.find(used)?.path, routes.find(idle)]).toEqual([used, undefined]);
   });
@@ -48,7 +62,7 @@ describe('routes', () => {
     const used = new Set<Path>();
     for (let i = 0; i < size(5_000, 20_000); i++) {
       routes.prune(used, i);
-      const { path } = routes.add(channel, id(i), undefined, i);
+      const { path } = routes.add(channel, id(i), {}, i);
       if (i % 500 === 0) used.add(path);
     }
     expect(routes.size).toBeLessThanOrEqual(1024);

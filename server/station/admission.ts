@@ -1,0 +1,122 @@
+/**
+ * Which sessions the base station keeps: whoever has a key can make one, so that they may not take the places of devices and clients.
+ *
+ * - A session is unproved until it shows a valid credential: an attach that is accepted, or a connect with a token or key that is. One that shows none
+ *   in time is closed.
+ * - When there is no room for another session, the oldest unproved one is closed for it.
+ * - The last quarter of the places is for keys that are registered as devices'. They are asked for in the store only when it comes to that.
+ * - One address has a share of the places and no more.
+ */
+import { CloseCode } from '../../protocol/errors/index.ts';
+import type { Cancel, Clock, Log } from '../../transport/environment.ts';
+import type { Session } from '../../transport/session/index.ts';
+import { ConcurrencyLimit } from '../concurrency-limit.ts';
+import type { Store } from '../storage/store.ts';
+import { addressKey } from './rates.ts';
+import type { StationSettings } from './settings.ts';
+
+export interface AdmissionOptions {
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly store: Pick<Store, 'devicesByFingerprint'>;
+  readonly settings: Pick<StationSettings, 'connections' | 'connectionsPerAddress' | 'arrivalTimeout'>;
+}
+
+/** Part of the places that is kept for devices. */
+const KEPT = 1 / 4;
+
+interface Place {
+  readonly release: () => void;
+  /** Ends the wait for a credential; null when one was shown. */
+  cancelTimeout: Cancel | null;
+}
+
+/** The sessions of a base station. */
+export class Admission {
+  readonly #options: AdmissionOptions;
+  readonly #perAddress: ConcurrencyLimit;
+  readonly #places = new Map<Session, Place>();
+  /** Those that may be closed for another one, the oldest first. */
+  readonly #unproved = new Set<Session>();
+
+  constructor(options: AdmissionOptions) {
+    this.#options = options;
+    this.#perAddress = new ConcurrencyLimit({ perKey: options.settings.connectionsPerAddress });
+  }
+
+  /** Sessions that may be closed for another one. */
+  get unproved(): number {
+    return this.#unproved.size;
+  }
+
+  /** A session has arrived. False when it was refused and is being closed. */
+  arrived(session: Session): boolean {
+    const { clock, settings } = this.#options;
+    const release = this.#perAddress.acquire(addressKey(session.path));
+    if (release === null) return refuse(session, 'too many connections from one address');
+    if (this.#places.size >= this.#open && !this.#makeRoom() && this.#places.size >= settings.connections) {
+      release();
+      return refuse(session, 'no room for another connection');
+    }
+    const cancelTimeout = clock.schedule(settings.arrivalTimeout, () =>
+      this.#close(session, CloseCode.NO_ERROR, 'no valid credential in time'),
+    );
+    this.#places.set(session, { release, cancelTimeout });
+    if (this.#places.size > this.#open) void this.#admitDevice(session);
+    else this.#unproved.add(session);
+    return true;
+  }
+
+  /** The session has shown a valid credential. */
+  proved(session: Session): void {
+    const place = this.#places.get(session);
+    this.#unproved.delete(session);
+    place?.cancelTimeout?.();
+    if (place !== undefined) place.cancelTimeout = null;
+  }
+
+  /** The session has ended. */
+  ended(session: Session): void {
+    const place = this.#places.get(session);
+    if (place === undefined) return;
+    this.#places.delete(session);
+    this.#unproved.delete(session);
+    place.cancelTimeout?.();
+    place.release();
+  }
+
+  /** Places that anybody may take. */
+  get #open(): number {
+    const { connections } = this.#options.settings;
+    return connections - Math.floor(connections * KEPT);
+  }
+
+  /** Closes the oldest unproved session. False when there is none. */
+  #makeRoom(): boolean {
+    const [oldest] = this.#unproved;
+    if (oldest === undefined) return false;
+    this.#close(oldest, CloseCode.BUSY, 'no room for a connection without a credential');
+    return true;
+  }
+
+  /** Keeps a session in the last quarter only with the key of a device. */
+  async #admitDevice(session: Session): Promise<void> {
+    const { log, store } = this.#options;
+    try {
+      if ((await store.devicesByFingerprint(session.remoteFingerprint)).length > 0) return;
+    } catch (error) {
+      log.error('the base station cannot look up the key of a session', { error: String(error) });
+    }
+    if (this.#places.has(session)) this.#close(session, CloseCode.BUSY, 'no room for another connection');
+  }
+
+  #close(session: Session, code: number, reason: string): void {
+    this.ended(session);
+    void session.close(code, reason);
+  }
+}
+
+function refuse(session: Session, reason: string): false {
+  void session.close(CloseCode.BUSY, reason);
+  return false;
+}

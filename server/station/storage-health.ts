@@ -1,0 +1,68 @@
+/**
+ * Whether the storage takes writes: it is tried once a minute, and known at once when a write fails. A base station whose disk is full or read-only goes
+ * on with all that needs none; its log and `/health` say so.
+ */
+import type { Cancel, Clock, Log } from '../../transport/environment.ts';
+import type { Store } from '../storage/store.ts';
+
+export interface StorageHealthOptions {
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly store: Pick<Store, 'tryWrite'>;
+}
+
+/** ms between two tries, and between two lines of the log. */
+const INTERVAL = 60_000;
+
+export class StorageHealth {
+  readonly #options: StorageHealthOptions;
+  #failed = false;
+  #loggedAt = Number.NEGATIVE_INFINITY;
+  #cancel: Cancel = () => {};
+
+  constructor(options: StorageHealthOptions) {
+    this.#options = options;
+    this.#schedule();
+  }
+
+  /** The last write failed. */
+  get failed(): boolean {
+    return this.#failed;
+  }
+
+  /** A write has failed. */
+  writeFailed(error: unknown): void {
+    const { clock, log } = this.#options;
+    this.#failed = true;
+    // The timer that logs again may be a little early.
+    if (clock.now() - this.#loggedAt < INTERVAL - 1_000) return;
+    this.#loggedAt = clock.now();
+    log.error('storage: failed; changes are refused, everything else goes on', {
+      error: error instanceof Error ? error.message : String(error),
+    });
+  }
+
+  stop(): void {
+    this.#cancel();
+    this.#cancel = () => {};
+  }
+
+  #schedule(): void {
+    this.#cancel = this.#options.clock.schedule(INTERVAL, () => void this.#try());
+  }
+
+  async #try(): Promise<void> {
+    const { log, store } = this.#options;
+    const cancel = this.#cancel;
+    try {
+      await store.tryWrite();
+      if (this.#failed) log.info('storage: works again');
+      this.#failed = false;
+      this.#loggedAt = Number.NEGATIVE_INFINITY;
+    } catch (error) {
+      this.writeFailed(error);
+    }
+    // Stopped meanwhile.
+    if (cancel === this.#cancel) this.#schedule();
+  }
+}

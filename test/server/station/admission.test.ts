@@ -1,0 +1,156 @@
+/** Which sessions a base station keeps: strangers take every place they can, and then a device and a client come. */
+import { beforeEach, describe, expect, test } from 'vitest';
+import type { StationSettings } from '../../../server/index.ts';
+import { ids } from '../../support/fixture/identifiers.ts';
+import { ProductFixture } from '../../support/fixture/products.ts';
+import type { RawPeer } from '../../support/fixture/raw-peer.ts';
+import type { StationUnderTest } from '../../support/fixture/station.ts';
+
+const CONNECTIONS = 16;
+
+let fixture: ProductFixture;
+let station: StationUnderTest;
+
+async function begin(settings: Partial<StationSettings> = {}): Promise<void> {
+  fixture = new ProductFixture();
+  station = await fixture.station({ connections: CONNECTIONS, ...settings });
+}
+
+beforeEach(() => begin());
+
+const stats = () => station.basestation.stats();
+
+async function opened(): Promise<RawPeer> {
+  const peer = await fixture.raw.client();
+  await peer.open();
+  return peer;
+}
+
+async function strangers(count: number): Promise<RawPeer[]> {
+  const all: RawPeer[] = [];
+  for (let index = 0; index < count; index++) all.push(await opened());
+  return all;
+}
+
+/** A client with a valid server key; its device is not attached. */
+async function client(): Promise<RawPeer> {
+  const peer = await opened();
+  expect((await peer.connect()).status).toBe(404);
+  return peer;
+}
+
+const reason = async (peer: RawPeer): Promise<string | undefined> => {
+  const { sim } = fixture;
+  const error = peer.channel.isOpen ? undefined : await sim.settle(peer.channel.closed);
+  return error?.message;
+};
+
+describe('a session without a valid credential', () => {
+  test.each([
+    ['that asks for nothing', async () => {}],
+    ['whose connect was refused', async (peer: RawPeer) => expect((await peer.connect({ serverKey: 'sk-wrong' })).status).toBe(404)],
+    ['whose attach was refused', async (peer: RawPeer) => expect((await peer.attach()).status).toBe(404)],
+    [
+      'that asks again and again',
+      async (peer: RawPeer) => {
+        for (let second = 0; second < 4; second++) {
+          await peer.connect({ serverKey: 'sk-wrong' });
+          await fixture.sim.run(1_000);
+        }
+      },
+    ],
+  ])('%s is closed 5 s after its handshake', async (_, ask) => {
+    const since = fixture.sim.now;
+    const peer = await opened();
+    await ask(peer);
+    await fixture.sim.run(() => !peer.channel.isOpen);
+    expect(fixture.sim.now - since).toBeGreaterThan(4_900);
+    expect(fixture.sim.now - since).toBeLessThan(5_500);
+    expect(stats()).toMatchObject({ sessions: 0, unproved: 0 });
+  });
+
+  test('keeps its place once it shows a valid one', async () => {
+    await station.register(ids, 'ab'.repeat(32));
+    const peer = await opened();
+    await peer.connect({ serverKey: 'sk-wrong' });
+    await peer.connect();
+    await fixture.sim.run(60_000);
+    expect(peer.channel.isOpen).toBe(true);
+    expect(stats()).toMatchObject({ sessions: 1, unproved: 0 });
+  });
+});
+
+describe('strangers that take every place', () => {
+  test('make room, the oldest first, for whoever comes', async () => {
+    await station.register(ids, null);
+    const crowd = await strangers(3 * CONNECTIONS);
+    expect(stats().sessions).toBeLessThanOrEqual(CONNECTIONS);
+    const open = crowd.map(({ channel }) => channel.isOpen);
+    expect(open.slice(0, CONNECTIONS)).not.toContain(true);
+    expect(open.at(-1)).toBe(true);
+    const honest = await client();
+    expect(honest.channel.isOpen).toBe(true);
+    for (const peer of await strangers(2 * CONNECTIONS)) expect(await reason(peer)).not.toBe('refused');
+    expect(honest.channel.isOpen).toBe(true);
+  });
+
+  test('do not keep a device out, nor one that is attached', async () => {
+    await strangers(CONNECTIONS);
+    const device = await fixture.raw.client();
+    await station.register(ids, device.host.fingerprint);
+    await device.open();
+    expect((await device.attach()).status).toBe(201);
+    await strangers(2 * CONNECTIONS);
+    expect(device.channel.isOpen).toBe(true);
+    expect(station.basestation.attached).toBe(1);
+  });
+});
+
+describe('clients that take every place that is open', () => {
+  const OPEN = (CONNECTIONS * 3) / 4;
+
+  beforeEach(async () => {
+    await station.register({ ...ids, deviceId: 'de-away' }, null);
+    for (let index = 0; index < OPEN; index++) {
+      const peer = await opened();
+      expect((await peer.connect({ deviceId: 'de-away' })).status).toBe(404);
+    }
+    expect(stats()).toMatchObject({ sessions: OPEN, unproved: 0 });
+  });
+
+  test('leave a quarter to devices', async () => {
+    const late = await opened();
+    await fixture.sim.run(() => !late.channel.isOpen);
+    expect(await reason(late)).toMatch(/no room/);
+    for (let index = 0; index < CONNECTIONS - OPEN; index++) {
+      const device = await fixture.raw.client();
+      const deviceIds = { ...ids, deviceId: `de-${index + 2}` };
+      await station.register(deviceIds, device.host.fingerprint);
+      await device.open();
+      expect((await device.attach(deviceIds)).status).toBe(201);
+    }
+    expect(stats()).toMatchObject({ sessions: CONNECTIONS, unproved: 0 });
+    const more = await opened();
+    await fixture.sim.run(() => !more.channel.isOpen);
+    expect(station.basestation.attached).toBe(CONNECTIONS - OPEN);
+  });
+
+  test('a key of a device that does not attach has 5 s there, too', async () => {
+    const device = await fixture.raw.client();
+    await station.register(ids, device.host.fingerprint);
+    await device.open();
+    await fixture.sim.run(4_000);
+    expect(device.channel.isOpen).toBe(true);
+    await fixture.sim.run(2_000);
+    expect(device.channel.isOpen).toBe(false);
+  });
+
+  test('places that become free are for anybody again', async () => {
+    await fixture.sim.settle(station.basestation.close());
+    await begin();
+    const peers = await strangers(3);
+    for (const { channel } of peers) await fixture.sim.settle(channel.close());
+    await fixture.sim.run(1_000);
+    expect(stats()).toMatchObject({ sessions: 0, unproved: 0 });
+  });
+});

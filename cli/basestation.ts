@@ -1,6 +1,7 @@
 /** `svc basestation`: runs a base station until it is told to stop. */
 import { Command, Option } from 'commander';
-import { defaultSettings, type RunningBasestation, startBasestation } from '../server/index.ts';
+import { defaultRouteLimits } from '../protocol/relay/index.ts';
+import { defaultSettings, type RunningBasestation, type StationSettings, startBasestation } from '../server/index.ts';
 import type { LogLevel } from '../transport/environment.ts';
 import { stderrLog } from '../transport/node/index.ts';
 import { integer, listenPort } from './frame/arguments.ts';
@@ -16,7 +17,10 @@ interface Options {
   tlsCert?: string;
   tlsKey?: string;
   keepAlive: number;
+  connections: number;
+  connectionsPerAddress: number;
   connectsPerDevice: number;
+  routes: number;
   logLevel: LogLevel;
   json?: boolean;
 }
@@ -32,7 +36,15 @@ export function basestationCommand(): Command {
     .option('--tls-cert <file>', 'certificate chain (PEM): HTTP over TLS, on all addresses')
     .option('--tls-key <file>', 'private key of the certificate (PEM)')
     .option('--keep-alive <ms>', 'how often attached devices show that they are there', keepAlive, defaultSettings.keepAlive.interval)
-    .option('--connects-per-device <n>', 'connects a second that one device gets', connectRate, defaultSettings.connectsPerDevice)
+    .option('--connections <n>', 'devices and clients at a time, a quarter kept for devices', atMost(100_000), defaultSettings.connections)
+    .option(
+      '--connections-per-address <n>',
+      'the same, of one IPv4 address or IPv6 /64',
+      atMost(100_000),
+      defaultSettings.connectionsPerAddress,
+    )
+    .option('--connects-per-device <n>', 'connects a second that one device gets', atMost(10_000), defaultSettings.connectsPerDevice)
+    .option('--routes <n>', 'relayed connections at a time', atMost(1_000_000), defaultRouteLimits.routes)
     .addOption(
       new Option('--log-level <level>', 'what goes to standard error').choices(['error', 'warn', 'info', 'debug', 'trace']).default('info'),
     )
@@ -53,10 +65,7 @@ async function run(options: Options): Promise<void> {
       ...(options.host === undefined ? {} : { host: options.host }),
       ...(options.httpHost === undefined ? {} : { httpHost: options.httpHost }),
       ...(tlsCert === undefined || tlsKey === undefined ? {} : { tls: { certFile: tlsCert, keyFile: tlsKey } }),
-      settings: {
-        keepAlive: { ...defaultSettings.keepAlive, interval: options.keepAlive },
-        connectsPerDevice: options.connectsPerDevice,
-      },
+      settings: settingsOf(options),
       log: stderrLog({ level: options.logLevel }),
     });
     announce(output, station);
@@ -66,6 +75,16 @@ async function run(options: Options): Promise<void> {
   } finally {
     interrupt.dispose();
   }
+}
+
+function settingsOf({ keepAlive, connections, connectionsPerAddress, connectsPerDevice, routes }: Options): Partial<StationSettings> {
+  return {
+    keepAlive: { ...defaultSettings.keepAlive, interval: keepAlive },
+    connections,
+    connectionsPerAddress,
+    connectsPerDevice,
+    routes: { routes },
+  };
 }
 
 function announce(output: Output, { port, fingerprint, http }: RunningBasestation): void {
@@ -78,6 +97,6 @@ function keepAlive(text: string): number {
   return integer(text, 200, 60_000, 'a keep-alive interval is 200 to 60000 milliseconds');
 }
 
-function connectRate(text: string): number {
-  return integer(text, 1, 10_000, 'expected 1 to 10000 connects a second');
+function atMost(most: number): (text: string) => number {
+  return (text) => integer(text, 1, most, `expected a number from 1 to ${most}`);
 }

@@ -3,13 +3,13 @@
  * An environment over WebSocket and WebRTC is not part of this version.
  */
 import type { Environment } from '../transport/environment.ts';
-import { SvcClient as Client } from './svc-client.ts';
+import { SvcClient as Client, type ClientOptions } from './svc-client.ts';
 
 export * from './exports.ts';
 
 /** The client SDK in a browser. */
 export class SvcClient extends Client {
-  static create({ environment }: { environment: Environment }): SvcClient {
-    return new SvcClient({ environment });
+  static create({ environment, ...options }: { environment: Environment } & ClientOptions): SvcClient {
+    return new SvcClient({ environment }, options);
   }
 }

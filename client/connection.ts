@@ -35,6 +35,8 @@ export interface ConnectionContext extends Omit<ChannelContext, 'candidates' | '
   /** Private key from PEM. @throws LocalError INVALID_ARGUMENT */
   importKey(pem: string): PrivateKey;
   fingerprintOf(key: PrivateKey): string;
+  /** The connection takes a place until `onClosed`. @throws LocalError OUT_OF_MEMORY when all are taken */
+  onConnecting(connection: Connection): void;
   onClosed(connection: Connection): void;
 }
 
@@ -83,6 +85,7 @@ export class Connection {
   async connect({ signal }: { signal?: AbortSignal } = {}): Promise<void> {
     this.#requireNew('the connection was used before: create a new one');
     if (this.#identity === null) throw new LocalError('INVALID_STATE', 'the connection option PrivateKey is missing');
+    this.#context.onConnecting(this);
     const connecting = new AbortController();
     const context = { ...this.#context, identity: this.#identity, candidates: this.#candidates };
     this.#state = 'connecting';

@@ -1,7 +1,7 @@
 /** `svc-connect/client` in Node: the client SDK with UDP, and TCP and UDP tunnels. */
 import type { Environment } from '../transport/environment.ts';
 import { nodeEnvironment } from '../transport/node/index.ts';
-import { SvcClient as Client } from './svc-client.ts';
+import { SvcClient as Client, type ClientOptions } from './svc-client.ts';
 import { listenTunnel } from './tunnels/node-listener.ts';
 
 export { type NodeEnvironmentOptions, nodeEnvironment } from '../transport/node/index.ts';
@@ -10,8 +10,8 @@ export { Gateway, type GatewayOptions, type GatewayState } from './gateway/gatew
 
 /** The client SDK in Node. */
 export class SvcClient extends Client {
-  /** A client. `environment`: where it runs, default Node; a log is part of it. */
-  static create({ environment = nodeEnvironment() }: { environment?: Environment } = {}): SvcClient {
-    return new SvcClient({ environment, listenTunnel, hasUdpPorts: true });
+  /** A client. `environment`: where it runs, default Node; a log is part of it. @throws LocalError INVALID_ARGUMENT (maxConnections) */
+  static create({ environment = nodeEnvironment(), ...options }: { environment?: Environment } & ClientOptions = {}): SvcClient {
+    return new SvcClient({ environment, listenTunnel, hasUdpPorts: true }, options);
   }
 }

@@ -14,17 +14,38 @@ import type { ClientHost } from './host.ts';
 
 const LEVELS: readonly LogLevel[] = ['error', 'warn', 'info', 'debug', 'trace'];
 
+/** What a client may be told when it is made. */
+export interface ClientOptions {
+  /**
+   * Connections that may be open or connecting at a time, 1 to 16,384; default 1,024. Their memory is reserved once, with the first connection, and costs
+   * nothing until it is used.
+   */
+  readonly maxConnections?: number;
+}
+
+const DEFAULT_CONNECTIONS = 1_024;
+const MAX_CONNECTIONS = 16_384;
+/** Slots of the core above that: channels to base stations, and connections that have closed and wait for the last packets of the other end. */
+const SPARE_SLOTS = 64;
+const SPARE_SHARE = 1 / 4;
+
 /** The client SDK; the entry points of Node and browser add `create`. */
 export class SvcClient {
   readonly #clientHost: ClientHost;
+  readonly #maxConnections: number;
   readonly #connections = new Set<Connection>();
+  /** Those of them that are open or connecting. */
+  readonly #taken = new Set<Connection>();
   readonly #connectors = new Map<string, StationConnector>();
   #level: LogLevel = 'info';
   #host: Promise<Host> | null = null;
   #stopped = false;
 
   /** Use `create` of the host's entry point. */
-  constructor(host: ClientHost) {
+  constructor(host: ClientHost, { maxConnections = DEFAULT_CONNECTIONS }: ClientOptions = {}) {
+    if (!Number.isInteger(maxConnections) || maxConnections < 1 || maxConnections > MAX_CONNECTIONS)
+      throw new LocalError('INVALID_ARGUMENT', `maxConnections is a whole number from 1 to ${MAX_CONNECTIONS}`);
+    this.#maxConnections = maxConnections;
     this.#clientHost = { ...host, environment: withLog(host.environment, this.#filtered(host.environment.log)) };
   }
 
@@ -65,7 +86,11 @@ export class SvcClient {
       connector: (station) => this.#connector(station),
       importKey: (pem) => this.#importKey(pem),
       fingerprintOf: (key) => fingerprint(key.publicKey, environment.crypto),
-      onClosed: (ended) => this.#connections.delete(ended),
+      onConnecting: (each) => this.#take(each),
+      onClosed: (ended) => {
+        this.#taken.delete(ended);
+        this.#connections.delete(ended);
+      },
     });
     this.#connections.add(connection);
     return connection;
@@ -81,11 +106,28 @@ export class SvcClient {
     await host?.close();
   }
 
+  #take(connection: Connection): void {
+    if (this.#taken.size >= this.#maxConnections) {
+      const limit = this.#maxConnections;
+      throw new LocalError(
+        'OUT_OF_MEMORY',
+        `this client has room for ${limit} connections: close some, or make it with a larger maxConnections`,
+      );
+    }
+    this.#taken.add(connection);
+  }
+
   #openHost(): Promise<Host> {
     if (this.#stopped) return Promise.reject(stopped());
     if (this.#host === null) {
       const { environment } = this.#clientHost;
-      const opening = Host.open(environment, { identity: environment.crypto.generateKey(), binds: [{ port: 0 }] });
+      const slots = this.#maxConnections + Math.ceil(this.#maxConnections * SPARE_SHARE) + SPARE_SLOTS;
+      const opening = Host.open(environment, {
+        identity: environment.crypto.generateKey(),
+        binds: [{ port: 0 }],
+        limits: { connections: slots },
+        core: { connections: slots },
+      });
       opening.catch(() => {
         if (this.#host === opening) this.#host = null;
       });

@@ -6,9 +6,9 @@ import { size } from './size.ts';
 
 /** Linear memory of a host's core, where its configuration does not say. V8 marks everything after each 64 MiB of such memory. */
 const CORE_MEMORY = size(2, 8) << 20;
-/** That of a device, which keeps room for a thousand connections. */
-const DEVICE_MEMORY = size(3, 8) << 20;
-const DEVICE_CONNECTIONS = 1_000;
+/** That of a device or a client, which keeps room for a thousand connections. */
+const LARGE_MEMORY = size(3, 8) << 20;
+const LARGE = 1_000;
 
 /** Computes with Node's X25519 in place of noble's, in a tenth of the time, and gives hosts small cores. */
 export function nativeSimulation(options: SimulationOptions = {}): Simulation {
@@ -19,8 +19,8 @@ class SmallSimulation extends Simulation {
   override host(...given: Parameters<Simulation['host']>): ReturnType<Simulation['host']> {
     const host = super.host(...given);
     host.createCore = async (options) => {
-      const isDevice = (options.connections ?? 0) >= DEVICE_CONNECTIONS;
-      return Core.create({ memory: isDevice ? DEVICE_MEMORY : CORE_MEMORY, ...options });
+      const isLarge = (options.connections ?? 0) >= LARGE;
+      return Core.create({ memory: isLarge ? LARGE_MEMORY : CORE_MEMORY, ...options });
     };
     return host;
   }

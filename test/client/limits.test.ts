@@ -1,0 +1,68 @@
+/** How many connections one client holds. */
+import { beforeEach, describe, expect, test } from 'vitest';
+import { type Connection, SvcClient } from '../../client/node.ts';
+import { ProductFixture } from '../support/fixture/products.ts';
+
+let fixture: ProductFixture;
+beforeEach(async () => {
+  fixture = new ProductFixture();
+  await fixture.station({ connectsPerDevice: 10_000, connectsPerAddress: 10_000 });
+});
+
+const code = (connecting: Promise<void>): Promise<unknown> =>
+  fixture.settle(
+    connecting.then(
+      () => 'OK',
+      (error: { code: string; message: string }) => `${error.code} ${error.message}`,
+    ),
+  );
+
+describe('maxConnections', () => {
+  test('a connection above it is refused with its name; one that closes makes room at once', async () => {
+    const under = await fixture.device();
+    under.device.limitConnections(100);
+    await fixture.start(under);
+    await fixture.until(under, 'ATTACHED');
+    const client = fixture.client(fixture.host('client'), 3);
+    const connections = Array.from({ length: 5 }, () => fixture.connection({}, client));
+    for (const each of connections.slice(0, 3)) expect(await code(each.connect())).toBe('OK');
+    expect(await code(connections[3]!.connect())).toMatch(/^OUT_OF_MEMORY this client has room for 3 connections: .* maxConnections$/);
+    // It may be tried again: nothing has happened.
+    await fixture.settle(connections[0]!.close());
+    expect(await code(connections[3]!.connect())).toBe('OK');
+    for (let round = 0; round < 20; round++) {
+      const connection: Connection = fixture.connection({}, client);
+      await fixture.settle(connections[1 + (round % 3)]!.close());
+      expect(await code(connection.connect())).toBe('OK');
+      connections[1 + (round % 3)] = connection;
+    }
+  });
+
+  test('a connect that fails makes room again', async () => {
+    const client = fixture.client(fixture.host('client'), 1);
+    for (let round = 0; round < 3; round++) {
+      expect(await code(fixture.connection({ ServerConnectToken: 'wrong' }, client).connect())).toMatch(/^NO_CHANNELS/);
+    }
+    await fixture.attached();
+    expect(await code(fixture.connection({}, client).connect())).toBe('OK');
+  });
+
+  test('more than 64 connections are open at a time', async () => {
+    const under = await fixture.device();
+    under.device.limitConnections(200);
+    await fixture.start(under);
+    await fixture.until(under, 'ATTACHED');
+    const client = SvcClient.create({ environment: fixture.host('client') });
+    fixture.ends(() => client.stop());
+    const connections = Array.from({ length: 150 }, () => fixture.connection({}, client));
+    for (const each of connections) await fixture.settle(each.connect());
+    await fixture.sim.run(5_000);
+    expect(connections.every(({ closeReason }) => closeReason === null)).toBe(true);
+  });
+
+  test.each([0, -1, 1.5, 16_385, Number.NaN])('is not %d', (maxConnections) => {
+    expect(() => SvcClient.create({ environment: fixture.host('any'), maxConnections })).toThrow(
+      expect.objectContaining({ code: 'INVALID_ARGUMENT', message: expect.stringContaining('maxConnections') }),
+    );
+  });
+});

@@ -9,13 +9,14 @@ import { Command, InvalidArgumentError, Option } from 'commander';
 import { Device, nodeEnvironment, type TcpTunnelService, type UdpTunnelService } from '../device/index.ts';
 import { type PairingMode, pairingModes } from '../protocol/records/index.ts';
 import type { LogLevel } from '../transport/environment.ts';
-import { stderrLog } from '../transport/node/index.ts';
+import { stderrLog, takesNoWrites } from '../transport/node/index.ts';
 import { type FirstAccess, pairKeys, setPairing } from './device-app/access.ts';
 import { readAllowed } from './device-app/allow.ts';
 import { announce, follow, warn } from './device-app/announce.ts';
 import { type DeviceConfiguration, readDeviceConfiguration } from './device-app/configuration.ts';
 import { DeviceData } from './device-app/data.ts';
 import { installFiles, removePartialFiles } from './device-app/files.ts';
+import { type HeldLock, holdLock } from './device-app/hold-lock.ts';
 import { lockDirectory } from './device-app/lock.ts';
 import { type OpenDevice, openDevice } from './device-app/open.ts';
 import { Room } from './device-app/room.ts';
@@ -24,7 +25,7 @@ import { deviceExplainCommand } from './device-explain.ts';
 import { deviceInviteCommand } from './device-invite.ts';
 import { collect, fingerprint, hostPort, id, LINK_MTU_HELP, linkMtu, listenPort, serverUrl } from './frame/arguments.ts';
 import { collectAfterStart } from './frame/collect.ts';
-import { UsageError } from './frame/errors.ts';
+import { describe, UsageError } from './frame/errors.ts';
 import { Output } from './frame/output.ts';
 import { interruption, stopped } from './frame/signals.ts';
 
@@ -120,7 +121,9 @@ async function run(options: DeviceCommandOptions): Promise<void> {
   const allowed = await readAllowed(options.allow);
   const data = await DeviceData.open(resolve(options.data));
   const configuration = await readDeviceConfiguration(options.config, data.configurationFile);
-  const unlock = await lockDirectory(data.directory);
+  const output = new Output(options.json === true);
+  // Without the lock nothing can be made, only served.
+  const lock = options.init === true ? await initialLock(data.directory) : await holdLock(data.directory, (text) => output.warn(text));
   try {
     const log = stderrLog({ level: options.logLevel ?? (process.env.SVC_DEBUG ? 'debug' : 'warn') });
     const environment = nodeEnvironment({ log, ...(options.linkMtu !== undefined && { linkMtu: options.linkMtu }) });
@@ -129,15 +132,18 @@ async function run(options: DeviceCommandOptions): Promise<void> {
     try {
       if (options.pairing !== undefined) await setPairing(opened.access.iam, options.pairing);
       await pairKeys(opened.access.iam, allowed);
-      const output = new Output(options.json === true);
       if (options.init === true) await initialize(output, opened);
-      else await serve(output, opened, configuration, options);
+      else await serve(output, opened, configuration, options, lock.lost);
     } finally {
       await opened.audit.close();
     }
   } finally {
-    await unlock();
+    await lock.release();
   }
+}
+
+async function initialLock(directory: string): Promise<HeldLock> {
+  return { lost: new AbortController().signal, release: await lockDirectory(directory) };
 }
 
 async function initialize(output: Output, { device, data, state, access }: OpenDevice): Promise<void> {
@@ -150,6 +156,7 @@ async function serve(
   { device, data, state, access, environment }: OpenDevice,
   configuration: DeviceConfiguration,
   options: DeviceCommandOptions,
+  lost: AbortSignal,
 ): Promise<void> {
   const { iam } = access;
   configure(device, configuration, options);
@@ -160,19 +167,31 @@ async function serve(
   try {
     follow(device, iam, output);
     await device.start();
-    await data.update();
-    await announce(output, device, state, access, true);
-    warn(output, iam, state);
-    room.begin();
-    collectAfterStart();
-    await stopped(signal);
-    room.end();
-    await device.close();
-    await iam.settled();
+    try {
+      await saveIdentity(data, output);
+      await announce(output, device, state, access, true);
+      warn(output, iam, state);
+      room.begin();
+      collectAfterStart();
+      await stopped(AbortSignal.any([signal, lost]));
+    } finally {
+      room.end();
+      await device.close();
+      await iam.settled();
+    }
+    lost.throwIfAborted();
     output.result({ event: 'closed' }, 'closed');
   } finally {
     dispose();
   }
+}
+
+/** What the options said of the device is kept; on a disk that takes no writes it counts for this run only. */
+async function saveIdentity(data: DeviceData, output: Output): Promise<void> {
+  await data.update().catch((error: unknown) => {
+    if (!takesNoWrites(error)) throw error;
+    output.warn(describe(error));
+  });
 }
 
 function configure(device: Device, { tcpTunnels, udpTunnels }: DeviceConfiguration, options: DeviceCommandOptions): void {

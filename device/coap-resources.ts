@@ -2,7 +2,7 @@
  * CoAP on a device's client connections: the application's resources and the device's own under one router, with a limit on how many
  * requests are worked on at a time.
  *
- * A handler that fails, or returns nothing, is answered 5.00 "Request unhandled"; above the limit a request is answered 5.03. Who observes a
+ * A handler that fails, or returns nothing, is answered 5.00 "Request unhandled", one that could not write a file "The device could not save it"; above the limit a request is answered 5.03. Who observes a
  * resource is told of changes by `coap-observers.ts`.
  */
 import {
@@ -137,7 +137,7 @@ export class CoapResources {
       return response === undefined ? unhandled() : encodeResponse(response);
     } catch (error) {
       this.#log.error('a CoAP handler failed', { method, path: request.path, error: String(error) });
-      return unhandled();
+      return isFailedSave(error) ? textReply(Status.INTERNAL_SERVER_ERROR, 'The device could not save it') : unhandled();
     } finally {
       this.#count(connection, -1);
       this.observers.resume();
@@ -150,6 +150,14 @@ export class CoapResources {
     if (count === 0) this.#serving.delete(connection);
     else this.#serving.set(connection, count);
   }
+}
+
+/** A file that could not be written, as on a full or read-only disk: an error of the system is behind it. Its path is for the log. */
+function isFailedSave(error: unknown): boolean {
+  if (!(error instanceof LocalError) || error.code !== 'FAILED') return false;
+  for (let cause = error.cause; cause instanceof Error; cause = cause.cause)
+    if (/^E[A-Z]+$/.test(String((cause as { code?: unknown }).code))) return true;
+  return false;
 }
 
 function unhandled(): CoapReply {

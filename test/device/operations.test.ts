@@ -20,6 +20,7 @@ import {
   type ServiceInvocation,
   type SessionStream,
 } from '../../device/index.ts';
+import { fileError } from '../../transport/node/files.ts';
 import { STATION_PORT } from '../support/fixture/identifiers.ts';
 import { ProductFixture } from '../support/fixture/products.ts';
 
@@ -119,6 +120,35 @@ describe('a CoAP request to the device', () => {
     expect(coap.getResponseStatusCode()).toBe(403);
     expect(new TextDecoder().decode(coap.getResponsePayload())).toBe('not now');
     expect(() => coap.getResponseContentFormat()).toThrow(expect.objectContaining({ code: 'NO_DATA' }));
+  });
+
+  test('what could not be saved says so, without its path; any other failure says nothing', async () => {
+    const { device } = await fixture.attached();
+    const full = fileError('cannot write', '/data/state.json', Object.assign(new Error('full'), { code: 'ENOSPC' }));
+    const failing: Record<string, () => never> = {
+      '/full': () => {
+        throw full;
+      },
+      '/users': () => {
+        throw new LocalError('FAILED', 'the change could not be saved', { cause: full });
+      },
+      '/sealed': () => {
+        throw new LocalError('FAILED', 'cannot be unsealed', { cause: new LocalError('INVALID_ARGUMENT', 'sealed elsewhere') });
+      },
+      '/bug': () => {
+        throw new TypeError('x is undefined');
+      },
+    };
+    const connection = await fixture.connected();
+    const answers: string[] = [];
+    for (const [path, handler] of Object.entries(failing)) {
+      device.addCoapResource('PUT', path, handler);
+      const coap = connection.createCoap('PUT', path);
+      await fixture.settle(coap.execute());
+      answers.push(`${coap.getResponseStatusCode()} ${new TextDecoder().decode(coap.getResponsePayload())}`);
+    }
+    const saved = '500 The device could not save it';
+    expect(answers).toEqual([saved, saved, '500 Request unhandled', '500 Request unhandled']);
   });
 
   test('a resource that was removed is not found, and its place is free', async () => {

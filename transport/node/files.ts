@@ -125,7 +125,8 @@ async function writeDurably(path: string, content: string | Uint8Array, mode: nu
 
 async function removeIfStale(path: string): Promise<void> {
   const found = await stat(path).catch(() => null);
-  if (found !== null && Date.now() - found.mtimeMs > STALE_AFTER) await rm(path, { force: true });
+  // It is in nobody's way: on a disk that takes no writes it stays.
+  if (found !== null && Date.now() - found.mtimeMs > STALE_AFTER) await rm(path, { force: true }).catch(() => {});
 }
 
 /** Makes the rename itself durable. Some file systems cannot sync a directory; they order renames themselves. */
@@ -139,6 +140,12 @@ export async function syncDirectory(path: string): Promise<void> {
   } finally {
     await directory.close();
   }
+}
+
+/** Whether a file operation failed since the disk takes no writes: it is full or read-only, or this user may not write there. */
+export function takesNoWrites(error: unknown): boolean {
+  const { code } = ((error as Error).cause ?? {}) as NodeJS.ErrnoException;
+  return error instanceof LocalError && ['EROFS', 'ENOSPC', 'EDQUOT', 'EACCES', 'EPERM'].includes(code ?? '');
 }
 
 /** What a failed file operation is told as: one line, LocalError FAILED. @param what `cannot read`, for example */

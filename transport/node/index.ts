@@ -1,6 +1,16 @@
 /** Everything the products take from Node. */
 export { nodeCrypto } from './crypto.ts';
 export { type NodeEnvironmentOptions, nodeEnvironment } from './environment.ts';
-export { createFile, fileError, makeDirectory, prepareDirectory, readFileIfPresent, readJson, replaceFile, replaceJson } from './files.ts';
+export {
+  createFile,
+  fileError,
+  makeDirectory,
+  prepareDirectory,
+  readFileIfPresent,
+  readJson,
+  replaceFile,
+  replaceJson,
+  takesNoWrites,
+} from './files.ts';
 export { stderrLog } from './log.ts';
 export { type ByteStream, type PumpResult, pump } from './tcp.ts';

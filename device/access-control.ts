@@ -6,6 +6,7 @@
  *   withdrawn from the base station.
  * - Who was deleted has no connection any more. One that waits for an answer, perhaps that to the deletion itself, is closed a moment later; it
  *   has no rights from the deletion on.
+ * - A tunnel or stream that a change no longer allows ends at once: a role taken down, a key removed, another policy.
  * - A user's new name follows the user; a new password, or none, ends what was proved by the one before, except where the client's key is
  *   the user's.
  * - The friendly name is announced.
@@ -72,6 +73,7 @@ export class AccessControl {
     if (username !== null && this.iam.user(username) === undefined)
       throw new LocalError('NOT_FOUND', `there is no user ${JSON.stringify(username)}`);
     connection.bind(username);
+    this.#device.authorization.reconsider();
   }
 
   /** Nothing that happens to the state concerns the device any more. */
@@ -119,6 +121,8 @@ export class AccessControl {
       if (change.setting === 'open-pairing-password') this.#withdrawPassword('');
       if (change.setting === 'friendly-name') this.#friendlyName();
     }
+    // Roles, keys, names and policies: any of them may have carried what goes on now.
+    this.#device.authorization.reconsider();
   }
 
   #tokens(): void {

@@ -1,6 +1,9 @@
 /**
  * Authorization of what clients ask for: the one listener, the application's or access control's, decides. Without a listener, without a verdict in
  * time or when the listener fails, the answer is no.
+ *
+ * What goes on for long, such as a tunnel, holds a grant. When something changes that verdicts rest upon, the listener is asked again for every grant;
+ * where it now says no, the grant is revoked.
  */
 import { LocalError } from '../protocol/errors/index.ts';
 import type { Clock, Log } from '../transport/environment.ts';
@@ -16,18 +19,31 @@ export interface AuthorizationRequest {
   readonly connection: DeviceConnection;
 }
 
+/** What a client was allowed and still does. */
+export interface Grant {
+  /** It has ended by itself. May be called again. */
+  release(): void;
+}
+
 /** True allows. Anything else denies, and so does a verdict that takes longer than 10 s. */
 export type AuthorizationListener = (request: AuthorizationRequest) => boolean | undefined | Promise<boolean | undefined>;
 
 /** ms a verdict may take. */
 const VERDICT_TIMEOUT = 10_000;
 
+interface Held {
+  readonly request: AuthorizationRequest;
+  readonly onRevoked: () => void;
+}
+
 /** The one listener, and no where there is none. */
 export class Authorization {
   readonly #clock: Pick<Clock, 'schedule'>;
   readonly #log: Log;
   readonly #onDenied: (request: AuthorizationRequest) => void;
+  readonly #grants = new Set<Held>();
   #listener: AuthorizationListener | null = null;
+  #reconsidering = false;
 
   /** @param onDenied told of every no */
   constructor({ clock, log }: { clock: Pick<Clock, 'schedule'>; log: Log }, onDenied: (request: AuthorizationRequest) => void) {
@@ -51,6 +67,41 @@ export class Authorization {
     const allowed = await this.#verdict(request);
     if (!allowed) this.#onDenied(request);
     return allowed;
+  }
+
+  /** The same for what goes on: `onRevoked` is called once when it is no longer allowed. Null when it is denied. Never throws. */
+  async grant(
+    connection: DeviceConnection,
+    action: string,
+    attributes: Readonly<Record<string, string>>,
+    onRevoked: () => void,
+  ): Promise<Grant | null> {
+    const held: Held = { request: { action, attributes, connection }, onRevoked };
+    // Held while the listener decides: what changes meanwhile counts.
+    this.#grants.add(held);
+    const allowed = await this.allows(connection, action, attributes);
+    if (!allowed) this.#grants.delete(held);
+    return this.#grants.has(held) ? { release: () => void this.#grants.delete(held) } : null;
+  }
+
+  /** Something has changed that verdicts rest upon: asks again for every grant. Calls in a row count as one. */
+  reconsider(): void {
+    if (this.#reconsidering) return;
+    this.#reconsidering = true;
+    queueMicrotask(() => {
+      this.#reconsidering = false;
+      for (const held of [...this.#grants]) void this.#askAgain(held);
+    });
+  }
+
+  async #askAgain(held: Held): Promise<void> {
+    const { connection, action, attributes } = held.request;
+    if ((await this.allows(connection, action, attributes)) || !this.#grants.delete(held)) return;
+    try {
+      held.onRevoked();
+    } catch (error) {
+      this.#log.error('what a client is no longer allowed could not be ended', { action, error: String(error) });
+    }
   }
 
   async #verdict(request: AuthorizationRequest): Promise<boolean> {

@@ -7,7 +7,7 @@ import { nodeEnvironment } from '../transport/node/index.ts';
 import { AccessControl } from './access-control.ts';
 import { DeviceAudit } from './audit/device.ts';
 import type { AuditLog } from './audit/log.ts';
-import { Authorization, type AuthorizationListener } from './authorization.ts';
+import { Authorization, type AuthorizationListener, type Grant } from './authorization.ts';
 import type { CoapResource } from './coap-observers.ts';
 import { type CoapHandler, type CoapResourceOptions, CoapResources } from './coap-resources.ts';
 import { type ConnectionListener, type ConnectionRef, Connections, type DeviceConnection } from './connections.ts';
@@ -312,6 +312,21 @@ export class Device {
   /** Asks the authorization listener on behalf of an application's own resource or stream. Never throws; no listener, no permission. */
   authorize(connection: DeviceConnection, action: string, attributes: Readonly<Record<string, string>> = {}): Promise<boolean> {
     return this.#authorization.allows(connection, action, attributes);
+  }
+
+  /** The same for what goes on, such as a stream: `onRevoked` is called once when it is no longer allowed. Null when it is denied. */
+  grant(
+    connection: DeviceConnection,
+    action: string,
+    attributes: Readonly<Record<string, string>>,
+    onRevoked: () => void,
+  ): Promise<Grant | null> {
+    return this.#authorization.grant(connection, action, attributes, onRevoked);
+  }
+
+  /** Asks the authorization listener again for every grant, tunnels among them. With `setIam` that happens by itself. */
+  reconsiderGrants(): void {
+    this.#authorization.reconsider();
   }
 
   // What the device may reach through its base station.

@@ -5,7 +5,7 @@ export type { Environment, Log } from '../transport/environment.ts';
 export { type NodeEnvironmentOptions, nodeEnvironment } from '../transport/node/index.ts';
 export type { SessionStream } from '../transport/session/index.ts';
 export * from './audit/index.ts';
-export type { AuthorizationListener, AuthorizationRequest } from './authorization.ts';
+export type { AuthorizationListener, AuthorizationRequest, Grant } from './authorization.ts';
 export type { CoapResource } from './coap-observers.ts';
 export type { CoapHandler, CoapResourceOptions, DeviceCoapRequest, DeviceCoapResponse } from './coap-resources.ts';
 export type { ConnectionEvent, ConnectionListener, ConnectionRef, DeviceConnection } from './connections.ts';

@@ -23,12 +23,16 @@ export async function removePartialFiles(directory: string): Promise<void> {
 /** Serves files from and to `directory` on the stream port FILE_PORT. */
 export function installFiles(device: Device, directory: string): void {
   device.addStreamListener(FILE_PORT, async (incoming: DeviceStream) => {
-    if (!(await device.authorize(incoming.connection, 'File:Transfer'))) return incoming.refuse(StreamCode.FORBIDDEN);
-    const stream = incoming.accept();
+    let stream: SessionStream | undefined;
+    const grant = await device.grant(incoming.connection, 'File:Transfer', {}, () => stream?.abort(StreamCode.FORBIDDEN));
+    if (grant === null) return incoming.refuse(StreamCode.FORBIDDEN);
+    stream = incoming.accept();
     try {
       await serve(stream, directory);
     } catch (error) {
       await refuse(stream, error);
+    } finally {
+      grant.release();
     }
   });
 }

@@ -168,25 +168,38 @@ export class Tunnels<S extends TunnelService> {
     if (registered === undefined) return stream.refuse(StreamCode.STREAM_REFUSED);
     const { service, address } = registered;
     // Permission goes first: who has none takes no place from those who have.
-    if (!(await this.#allows('Connect', service, stream.connection))) return stream.refuse(StreamCode.FORBIDDEN);
-    if (!this.#enter(service.type, stream.connection)) return stream.refuse(StreamCode.STREAM_LIMIT);
+    const revoked = new AbortController();
+    const attributes = this.#attributes(service);
+    const grant = await this.#options.authorization.grant(stream.connection, `${this.#action}:Connect`, attributes, () => revoked.abort());
+    if (grant === null) return stream.refuse(StreamCode.FORBIDDEN);
     try {
-      const connection = await this.#options.connect(service, await address.address(), stream.connection);
-      await this.#join(registered, connection, stream);
+      if (!this.#enter(service.type, stream.connection)) return stream.refuse(StreamCode.STREAM_LIMIT);
+      try {
+        const connection = await this.#options.connect(service, await address.address(), stream.connection);
+        await this.#join(registered, connection, stream, revoked.signal);
+      } finally {
+        this.#leave(service.type, stream.connection);
+      }
     } finally {
-      this.#leave(service.type, stream.connection);
+      grant.release();
     }
   }
 
-  async #join(registered: Registered<S>, connection: TunnelConnection, stream: DeviceStream): Promise<void> {
-    if (this.#services.get(registered.service.id) !== registered) {
+  async #join(registered: Registered<S>, connection: TunnelConnection, stream: DeviceStream, revoked: AbortSignal): Promise<void> {
+    if (revoked.aborted || this.#services.get(registered.service.id) !== registered) {
       connection.abort();
-      return stream.refuse(StreamCode.STREAM_REFUSED);
+      return stream.refuse(revoked.aborted ? StreamCode.FORBIDDEN : StreamCode.STREAM_REFUSED);
     }
     registered.connections.add(connection);
     const stopListening = stream.connection.onClosed(() => connection.abort());
+    const accepted = stream.accept();
+    const withdraw = (): void => {
+      accepted.abort(StreamCode.FORBIDDEN);
+      connection.abort();
+    };
+    revoked.addEventListener('abort', withdraw, { once: true });
     try {
-      await connection.join(stream.accept());
+      await connection.join(accepted);
     } finally {
       stopListening();
       registered.connections.delete(connection);
@@ -195,8 +208,11 @@ export class Tunnels<S extends TunnelService> {
   }
 
   #allows(action: string, { id, type }: S, connection: DeviceConnection): Promise<boolean> {
-    const attributes = { [`${this.#action}:ServiceId`]: id, [`${this.#action}:ServiceType`]: type };
-    return this.#options.authorization.allows(connection, `${this.#action}:${action}`, attributes);
+    return this.#options.authorization.allows(connection, `${this.#action}:${action}`, this.#attributes({ id, type }));
+  }
+
+  #attributes({ id, type }: Pick<S, 'id' | 'type'>): Record<string, string> {
+    return { [`${this.#action}:ServiceId`]: id, [`${this.#action}:ServiceType`]: type };
   }
 
   #find(id: string): Registered<S> {

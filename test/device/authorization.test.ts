@@ -1,5 +1,5 @@
 /** The authorization listener: one, and no where it is missing, silent or failing. */
-import { describe, expect, test } from 'vitest';
+import { beforeEach, describe, expect, test } from 'vitest';
 import { Authorization, type AuthorizationListener } from '../../device/authorization.ts';
 import type { DeviceConnection } from '../../device/connections.ts';
 import { silentLog } from '../../transport/environment.ts';
@@ -55,5 +55,73 @@ describe('authorization', () => {
     expect(await sim.settle(authorization.allows(connection, 'Thermostat:Set'))).toBe(expected);
     expect(sim.now).toBe(Math.min(delay, 10_000));
     expect(denied).toEqual(expected ? [] : [{ action: 'Thermostat:Set', attributes: {}, connection }]);
+  });
+});
+
+describe('a grant', () => {
+  let allowed: Set<string>;
+  let revoked: string[];
+  let asked: number;
+  let authorization: Authorization;
+  const grant = (action: string) => authorization.grant(connection, action, {}, () => revoked.push(action));
+  const settled = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+
+  beforeEach(() => {
+    [allowed, revoked, asked] = [new Set(['a', 'b']), [], 0];
+    authorization = new Authorization({ clock: nativeSimulation().host('device').clock, log: silentLog }, () => {});
+    authorization.listen(({ action }) => {
+      asked++;
+      return allowed.has(action);
+    });
+  });
+
+  test('is null when it is denied', async () => {
+    expect(await grant('c')).toBeNull();
+    authorization.reconsider();
+    await settled();
+    expect([asked, revoked]).toEqual([1, []]);
+  });
+
+  test('is revoked once, when the listener says no', async () => {
+    await grant('a');
+    await grant('b');
+    allowed.delete('a');
+    for (let change = 0; change < 3; change++) authorization.reconsider();
+    await settled();
+    expect([revoked, asked]).toEqual([['a'], 4]);
+    allowed.delete('b');
+    authorization.reconsider();
+    await settled();
+    expect([revoked, asked]).toEqual([['a', 'b'], 5]);
+  });
+
+  test('that was released is asked for no more', async () => {
+    const held = await grant('a');
+    held?.release();
+    held?.release();
+    allowed.clear();
+    authorization.reconsider();
+    await settled();
+    expect([revoked, asked]).toEqual([[], 1]);
+  });
+
+  test('that is lost while the listener decides is none', async () => {
+    const waiting = grant('a');
+    allowed.clear();
+    authorization.reconsider();
+    await waiting;
+    await settled();
+    expect(revoked).toEqual(['a']);
+  });
+
+  test('whose end fails does not keep the others', async () => {
+    await authorization.grant(connection, 'a', {}, () => {
+      throw new Error('broken');
+    });
+    await grant('b');
+    allowed.clear();
+    authorization.reconsider();
+    await settled();
+    expect(revoked).toEqual(['b']);
   });
 });

@@ -103,3 +103,27 @@ test('who waits for permission takes no place from those who have it', async () 
   await settled();
   expect([waiting(), friend(), second()]).toEqual([undefined, 0, StreamCode.STREAM_LIMIT]);
 });
+
+test('one that is no longer allowed ends, and the others go on', async () => {
+  const [first, second] = [client().connection, client().connection];
+  let denied: DeviceConnection | null = null;
+  authorization.listen(({ connection }) => connection !== denied);
+  arrive(first);
+  arrive(second);
+  await settled();
+  denied = first;
+  authorization.reconsider();
+  await settled();
+  expect(made.map(({ aborts }) => aborts > 0)).toEqual([true, false]);
+});
+
+test('one whose permission goes while it is being made is refused', async () => {
+  let allowed = true;
+  authorization.listen(() => allowed);
+  const fate = arrive(client().connection);
+  allowed = false;
+  authorization.reconsider();
+  await settled();
+  expect(fate()).toBe(StreamCode.FORBIDDEN);
+  expect(made.every(({ aborts }) => aborts > 0)).toBe(true);
+});

@@ -19,6 +19,7 @@ import type { Directory } from './station/directory.ts';
 import { OutboundApi, type OutboundOptions } from './station/outbound-api.ts';
 import { Presence } from './station/presence.ts';
 import { Relay } from './station/relay.ts';
+import { Revocation } from './station/revocation.ts';
 import { defaultSettings, type StationSettings } from './station/settings.ts';
 import { StorageHealth } from './station/storage-health.ts';
 import type { Sealer } from './storage/sealing.ts';
@@ -69,6 +70,7 @@ export class Basestation {
   readonly #arrivals: Router<Session>;
   readonly #admission: Admission;
   readonly #health: StorageHealth;
+  readonly #revocation: Revocation;
 
   /**
    * @param directoryOf what says where devices are attached, from the devices attached here, which are the default
@@ -98,6 +100,7 @@ export class Basestation {
     this.#health = new StorageHealth({ clock, log: environment.log, store });
     this.#host = host;
     this.#presence = new Presence();
+    this.#revocation = new Revocation({ clock, log: environment.log, store, presence: this.#presence });
     this.#relay = new Relay({ clock, crypto, resetSecret, limits: settings.routes, routeIdleTimeout: settings.routeIdleTimeout, send });
     const shared = { environment, store, settings, presence: this.#presence };
     const onAdmitted = (session: Session): void => {
@@ -110,6 +113,7 @@ export class Basestation {
       health: this.#health,
       onAttached: (device) => {
         this.#admission.proved(device.session);
+        this.#revocation.attached(device);
         this.#clients.attached(device);
       },
     });
@@ -163,6 +167,7 @@ export class Basestation {
   close(): Promise<void> {
     this.#relay.stop();
     this.#health.stop();
+    this.#revocation.stop();
     this.#outbound.stop();
     return this.#host.close();
   }

@@ -20,6 +20,10 @@ export class Presence implements Directory {
     return this.#byDevice.size;
   }
 
+  get all(): Iterable<Attached> {
+    return this.#byDevice.values();
+  }
+
   /** @returns the attachment of the same device that this one replaces, when it was another session's */
   add(entry: Attached): Attached | null {
     const name = deviceName(entry);

@@ -60,7 +60,7 @@ export class KyselyStore implements Store {
   }
 
   async removeOrganization(organizationId: string): Promise<boolean> {
-    return removed(this.#db.deleteFrom('organizations').where('organizationId', '=', organizationId));
+    return this.#changingDevices((db) => removed(db.deleteFrom('organizations').where('organizationId', '=', organizationId)));
   }
 
   products(organizationId?: string): Promise<Product[]> {
@@ -82,7 +82,7 @@ export class KyselyStore implements Store {
   }
 
   async removeProduct(productId: string): Promise<boolean> {
-    return removed(this.#db.deleteFrom('products').where('productId', '=', productId));
+    return this.#changingDevices((db) => removed(db.deleteFrom('products').where('productId', '=', productId)));
   }
 
   devices(productId?: string): Promise<Device[]> {
@@ -109,12 +109,21 @@ export class KyselyStore implements Store {
   }
 
   async setFingerprint(productId: string, deviceId: string, fingerprint: string | null): Promise<boolean> {
-    const query = this.#db.updateTable('devices').set({ fingerprint }).where('productId', '=', productId).where('deviceId', '=', deviceId);
-    return (await query.executeTakeFirst()).numUpdatedRows > 0n;
+    return this.#changingDevices(async (db) => {
+      const query = db.updateTable('devices').set({ fingerprint }).where('productId', '=', productId).where('deviceId', '=', deviceId);
+      return (await query.executeTakeFirst()).numUpdatedRows > 0n;
+    });
   }
 
   async removeDevice(productId: string, deviceId: string): Promise<boolean> {
-    return removed(this.#db.deleteFrom('devices').where('productId', '=', productId).where('deviceId', '=', deviceId));
+    return this.#changingDevices((db) =>
+      removed(db.deleteFrom('devices').where('productId', '=', productId).where('deviceId', '=', deviceId)),
+    );
+  }
+
+  async devicesRevision(): Promise<number> {
+    const query = this.#db.selectFrom('revisions').select('revision').where('name', '=', 'devices');
+    return (await query.executeTakeFirstOrThrow()).revision;
   }
 
   replaceTokens(productId: string, deviceId: string, tokens: TokenList): Promise<void> {
@@ -191,6 +200,16 @@ export class KyselyStore implements Store {
 
   async close(): Promise<void> {
     await this.#db.destroy();
+  }
+
+  /** A change after which devices may be gone or have another key: counted where it changed something. */
+  #changingDevices(change: (db: Transaction<Tables>) => Promise<boolean>): Promise<boolean> {
+    return this.#db.transaction().execute(async (transaction) => {
+      const changed = await change(transaction);
+      const count = transaction.updateTable('revisions').set(({ eb }) => ({ revision: eb('revision', '+', 1) }));
+      if (changed) await count.where('name', '=', 'devices').execute();
+      return changed;
+    });
   }
 
   #devices() {

@@ -18,6 +18,8 @@ export interface Tables {
     created: string;
     tokensDigest: string | null;
   };
+  /** Counters of changes; `devices` is the only one. */
+  revisions: { name: string; revision: number };
   deviceTokens: { productId: string; deviceId: string; hash: string };
   apps: {
     appId: string;
@@ -52,6 +54,7 @@ export const migrations: Readonly<Record<string, Migration>> = {
   '0001-first': { up: first },
   '0002-outbound': { up: outbound },
   '0003-tokens-digest': { up: tokensDigest },
+  '0004-revisions': { up: revisions },
 };
 
 async function first(db: Kysely<unknown>): Promise<void> {
@@ -166,4 +169,13 @@ async function outbound(db: Kysely<unknown>): Promise<void> {
 /** Null until the device uploads its next list: the digest of the one that is there is not computed here. */
 async function tokensDigest(db: Kysely<unknown>): Promise<void> {
   await db.schema.alterTable('devices').addColumn('tokensDigest', 'text').execute();
+}
+
+async function revisions(db: Kysely<unknown>): Promise<void> {
+  await db.schema
+    .createTable('revisions')
+    .addColumn('name', 'text', (column) => column.primaryKey())
+    .addColumn('revision', 'integer', (column) => column.notNull())
+    .execute();
+  await (db as Kysely<Tables>).insertInto('revisions').values({ name: 'devices', revision: 0 }).execute();
 }

@@ -104,6 +104,8 @@ export interface Store {
   /** false when there is no such device. */
   setFingerprint(productId: string, deviceId: string, fingerprint: string | null): Promise<boolean>;
   removeDevice(productId: string, deviceId: string): Promise<boolean>;
+  /** Grows with every change, by any process, that takes a device away or gives it another key. */
+  devicesRevision(): Promise<number>;
 
   /** Replaces all SCTs of a device; durable when it resolves. @throws LocalError NOT_FOUND */
   replaceTokens(productId: string, deviceId: string, tokens: TokenList): Promise<void>;

@@ -28,7 +28,13 @@ export class MemoryStore implements Store {
 
   async ping(): Promise<void> {}
 
+  #revision = 0;
+
   async tryWrite(): Promise<void> {}
+
+  async devicesRevision(): Promise<number> {
+    return this.#revision;
+  }
 
   async organizations(): Promise<Organization[]> {
     return of(this.#organizations, () => true);
@@ -100,13 +106,17 @@ export class MemoryStore implements Store {
 
   async setFingerprint(productId: string, deviceId: string, fingerprint: string | null): Promise<boolean> {
     const device = this.#devices.get(`${productId}.${deviceId}`);
-    if (device !== undefined) device.fingerprint = fingerprint;
-    return device !== undefined;
+    if (device === undefined) return false;
+    device.fingerprint = fingerprint;
+    this.#revision++;
+    return true;
   }
 
   async removeDevice(productId: string, deviceId: string): Promise<boolean> {
     this.#tokens.delete(`${productId}.${deviceId}`);
-    return this.#devices.delete(`${productId}.${deviceId}`);
+    if (!this.#devices.delete(`${productId}.${deviceId}`)) return false;
+    this.#revision++;
+    return true;
   }
 
   async replaceTokens(productId: string, deviceId: string, tokens: TokenList): Promise<void> {

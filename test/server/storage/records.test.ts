@@ -130,6 +130,23 @@ describe.each<[string, () => Promise<Store>]>([
     expect(await store.hasToken('pr-1', 'de-other', 'cc')).toBe(true);
   });
 
+  test('a change that takes a device away or gives it another key is counted, no other', async () => {
+    await seed();
+    const revisions = [await store.devicesRevision()];
+    const counted = async (change: () => Promise<unknown>): Promise<boolean> => {
+      await change();
+      revisions.push(await store.devicesRevision());
+      return revisions.at(-1)! > revisions.at(-2)!;
+    };
+    const added = { productId: 'pr-1', deviceId: 'de-2', name: null, fingerprint, created };
+    expect(await counted(() => store.addDevice(added))).toBe(false);
+    expect(await counted(() => store.replaceTokens('pr-1', 'de-1', list('aa')))).toBe(false);
+    expect(await counted(() => store.removeDevice('pr-1', 'de-9'))).toBe(false);
+    expect(await counted(() => store.removeDevice('pr-1', 'de-2'))).toBe(true);
+    expect(await counted(() => store.setFingerprint('pr-1', 'de-1', 'cd'.repeat(32)))).toBe(true);
+    expect(await counted(() => store.removeProduct('pr-1'))).toBe(true);
+  });
+
   test('4,096 tokens are replaced by as many others, and all of them by none', async () => {
     await seed();
     const hashes = (prefix: string): string[] => Array.from({ length: 4_096 }, (_, index) => `${prefix}${index}`);

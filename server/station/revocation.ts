@@ -1,0 +1,82 @@
+/**
+ * Ends the channels of devices that were removed or got another key, by whatever process: the store is asked twice a second whether there was such a change,
+ * which is one row, and only then about each attached device.
+ */
+import { CloseCode } from '../../protocol/errors/index.ts';
+import { fingerprintsEqual } from '../../protocol/identity/index.ts';
+import type { Cancel, Clock, Log } from '../../transport/environment.ts';
+import type { Store } from '../storage/store.ts';
+import { type Attached, deviceName, type Presence } from './presence.ts';
+
+export interface RevocationOptions {
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly store: Pick<Store, 'device' | 'devicesRevision'>;
+  readonly presence: Presence;
+}
+
+/** ms between two questions. */
+const INTERVAL = 500;
+/** Devices asked about in one turn of the event loop. */
+const TURN = 50;
+
+export class Revocation {
+  readonly #options: RevocationOptions;
+  /** The changes up to this one were looked at. */
+  #revision = -1;
+  /** Attached since the last question: a change may have come between the check of their attach and now. */
+  #fresh: Attached[] = [];
+  #cancel: Cancel = () => {};
+  #stopped = false;
+
+  constructor(options: RevocationOptions) {
+    this.#options = options;
+    this.#schedule();
+  }
+
+  /** A device has attached. */
+  attached(entry: Attached): void {
+    this.#fresh.push(entry);
+  }
+
+  stop(): void {
+    this.#stopped = true;
+    this.#cancel();
+  }
+
+  #schedule(): void {
+    if (!this.#stopped) this.#cancel = this.#options.clock.schedule(INTERVAL, () => void this.#look());
+  }
+
+  async #look(): Promise<void> {
+    const { log, presence, store } = this.#options;
+    try {
+      if (presence.size > 0) {
+        const revision = await store.devicesRevision();
+        await this.#lookAt(revision === this.#revision ? this.#fresh.splice(0) : [...presence.all]);
+        this.#revision = revision;
+      }
+    } catch (error) {
+      log.debug('the registration of attached devices could not be looked at', { error: String(error) });
+    }
+    this.#schedule();
+  }
+
+  async #lookAt(attached: readonly Attached[]): Promise<void> {
+    for (const [index, entry] of attached.entries()) {
+      await this.#lookAtOne(entry);
+      if (index % TURN === TURN - 1) await new Promise<void>((resolve) => void this.#options.clock.schedule(0, resolve));
+    }
+  }
+
+  async #lookAtOne(entry: Attached): Promise<void> {
+    const { log, store } = this.#options;
+    const { session } = entry;
+    const device = await store.device(entry.productId, entry.deviceId);
+    if (device?.fingerprint && fingerprintsEqual(device.fingerprint, session.remoteFingerprint)) return;
+    if (!session.isOpen) return;
+    const reason = device === null ? 'the device was removed from the base station' : 'the base station has another key of the device';
+    log.info('device detached', { device: deviceName(entry), reason });
+    void session.close(CloseCode.FORBIDDEN, reason);
+  }
+}

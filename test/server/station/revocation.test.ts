@@ -1,0 +1,62 @@
+/** A device that is removed from the base station, or gets another key there, loses channel and routes within a second. */
+import { beforeEach, expect, test } from 'vitest';
+import { ids, SCT } from '../../support/fixture/identifiers.ts';
+import { ProductFixture } from '../../support/fixture/products.ts';
+import type { StationUnderTest } from '../../support/fixture/station.ts';
+
+let fixture: ProductFixture;
+let station: StationUnderTest;
+beforeEach(async () => {
+  fixture = new ProductFixture();
+  station = await fixture.station();
+});
+
+const { productId, deviceId } = ids;
+const changes: [string, RegExp, () => Promise<unknown>][] = [
+  ['removed', /removed from the base station/, () => station.store.removeDevice(productId, deviceId)],
+  ['given another key', /another key/, () => station.store.setFingerprint(productId, deviceId, 'ab'.repeat(32))],
+  ['left without a key', /another key/, () => station.store.setFingerprint(productId, deviceId, null)],
+  ['removed with its product', /removed/, () => station.store.removeProduct(productId)],
+  ['removed with its organization', /removed/, () => station.store.removeOrganization('or-a')],
+];
+
+test.each(changes)('%s: channel and routes end, with the reason', async (_, reason, change) => {
+  const under = await fixture.attached();
+  const connection = await fixture.connected();
+  await fixture.settle(change());
+  await fixture.sim.run(1_000);
+  expect(station.basestation.stats()).toMatchObject({ attached: 0, routes: 0 });
+  expect(under.events.slice(0, 2)).toEqual(['ATTACHED', 'DETACHED']);
+  expect(under.reasons[1]).toMatchObject({ code: 'FORBIDDEN', message: expect.stringMatching(reason) });
+  expect(connection.closeReason?.code).toBe('CLOSED');
+});
+
+test('added again, the device attaches without a restart', async () => {
+  const under = await fixture.attached();
+  await fixture.settle(station.store.removeDevice(productId, deviceId));
+  await fixture.until(under, 'UNKNOWN_FINGERPRINT');
+  await station.register(ids, under.device.deviceFingerprint);
+  await fixture.until(under, 'ATTACHED', 2, 60_000);
+  await fixture.sim.run(5_000);
+  expect(await fixture.settle(station.tokens(SCT))).toEqual([SCT]);
+});
+
+test('other devices stay, and what concerns no key ends nothing', async () => {
+  const under = await fixture.attached();
+  const other = await fixture.device({ deviceId: 'de-2' });
+  await fixture.start(other);
+  await fixture.until(other, 'ATTACHED');
+  await fixture.settle(station.store.removeDevice(productId, 'de-2'));
+  await fixture.until(other, 'DETACHED');
+  await fixture.sim.run(5_000);
+  expect(under.events).toEqual(['ATTACHED']);
+});
+
+test('a device that is removed while it attaches does not stay', async () => {
+  const under = await fixture.device();
+  await fixture.start(under);
+  await fixture.sim.run(() => station.basestation.attached === 1);
+  await fixture.settle(station.store.removeDevice(productId, deviceId));
+  await fixture.sim.run(1_000);
+  expect(station.basestation.attached).toBe(0);
+});

@@ -62,6 +62,7 @@ export class AccessControl {
       removeListener();
       throw error;
     }
+    device.life.keepConnectionsFor((fingerprint) => iam.userByFingerprint(fingerprint) !== undefined);
     installIamEndpoints(resources, iam, this.#host());
     this.#tokens();
     if (iam.state.friendlyName !== undefined) this.#friendlyName();

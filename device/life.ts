@@ -33,6 +33,9 @@ const STREAM_CREDIT = 64;
 /** Client connections that a device has places for at least: a running one may raise its limit to that. They cost nothing until they are used. */
 const PLACES = 1024;
 
+/** One connection of so many is kept for paired keys. */
+const KEPT = 4;
+
 /** Slots of the core above the limit of client connections: the base station's channel, and clients that are being told "busy". */
 const SPARE_SLOTS = 8;
 
@@ -54,6 +57,8 @@ export class Life {
   readonly #options: LifeOptions;
   readonly #limits: { connections?: number; streams?: number } = {};
   #streamSegments: number | null = null;
+  /** Says whose keys are paired; null where nobody pairs. */
+  #isPaired: ((fingerprint: string) => boolean) | null = null;
   /** Once started: how far the limit of connections may be raised. */
   #places = Number.POSITIVE_INFINITY;
   #state: 'new' | 'starting' | 'running' | 'closed' = 'new';
@@ -100,6 +105,12 @@ export class Life {
     if (this.#state !== 'new' && limit > this.#places)
       throw new LocalError('INVALID_STATE', `a running device has places for ${this.#places} connections: set a higher limit before start`);
     this.#limits.connections = limit;
+    this.#limitHost();
+  }
+
+  /** A quarter of the connections, rounded down, is kept for keys to which this says yes. */
+  keepConnectionsFor(isPaired: (fingerprint: string) => boolean): void {
+    this.#isPaired = isPaired;
     this.#limitHost();
   }
 
@@ -225,6 +236,8 @@ export class Life {
   #limitHost(): void {
     if (this.#host === null) return;
     Object.assign(this.#host.limits, this.#limits);
+    const { limits } = this.#host;
+    if (this.#isPaired !== null) limits.kept = { connections: Math.floor(limits.connections / KEPT), isFor: this.#isPaired };
     if (this.#streamSegments !== null) this.#host.limitStreamSegments(this.#streamSegments);
   }
 }

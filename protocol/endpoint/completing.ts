@@ -103,8 +103,8 @@ export class Completer {
 
   /** Tells the owner of a new connection, or closes it at once. */
   #admit(slot: Slot, best: boolean, now: number): void {
-    const { config, registry, stats } = this.#context;
-    if (best && registry.accepted < config.limits.connections) {
+    const { registry, stats } = this.#context;
+    if (best && registry.accepted < this.#limitFor(slot.connection.remoteFingerprint)) {
       slot.accepted = true;
       registry.accepted++;
       registry.announce({ kind: 'connection', connection: slot.connection });
@@ -114,6 +114,11 @@ export class Completer {
     slot.silent = true;
     if (best) slot.connection.close(CloseCode.BUSY, BUSY_REASON, now);
     else slot.connection.close(CloseCode.HANDSHAKE_REJECTED, DOWNGRADE_REASON, now);
+  }
+
+  #limitFor(fingerprint: string): number {
+    const { connections, kept } = this.#context.config.limits;
+    return kept === undefined || kept.isFor(fingerprint) ? connections : connections - kept.connections;
   }
 }
 

@@ -11,6 +11,8 @@ export interface EndpointLimits {
   retryAbove: number;
   /** Connections accepted at a time; one more is closed with BUSY. Raise it no further than `places`. */
   connections: number;
+  /** Part of `connections` that only peers with certain keys may take, by their full fingerprint. Default none. */
+  kept?: { readonly connections: number; readonly isFor: (fingerprint: string) => boolean };
   /** Byte streams that peers hold open, over all connections; one more is refused with STREAM_LIMIT. Default, and at most: what the core has room for. */
   streams?: number;
 }

@@ -2,7 +2,7 @@
  * Client → base station: `POST /client/connect`.
  *
  * 1. Rates: by the client's address. 2. Admission: `checks.ts`. 3. The directory is asked where the device is attached (`lookups.ts`); if nowhere, an observing
- * request with Wait is told to wait, and continues here when the device attaches. 4. At most five connects a second to one device. 5. A route is made and the
+ * request with Wait is told to wait, and continues here when the device attaches. 4. Rates: by the device, and the token that is shown (`connect-rates.ts`). 5. A route is made and the
  * device asked with the Initiate; its Respond travels back with the client's route id. A device that does not answer in time counts as not attached.
  */
 import { type CoapReply, type CoapResponse, type RoutedRequest, Router, Status, textReply } from '../../protocol/coap/index.ts';
@@ -22,8 +22,10 @@ import { Rates } from '../../protocol/rates.ts';
 import type { RouteEnd } from '../../protocol/relay/index.ts';
 import type { Environment } from '../../transport/environment.ts';
 import type { Session } from '../../transport/session/index.ts';
+import { hashSecret } from '../storage/secrets.ts';
 import type { Store } from '../storage/store.ts';
 import { checkConnect } from './checks.ts';
+import { type Connecting, ConnectRates } from './connect-rates.ts';
 import type { DeviceIds, Directory } from './directory.ts';
 import { type LookupResult, Lookups } from './lookups.ts';
 import { type PendingConnect, PendingConnects } from './pending-connects.ts';
@@ -54,7 +56,7 @@ export class ClientApi {
   readonly router: Router<Session>;
   readonly #options: ClientApiOptions;
   readonly #perAddress: Rates;
-  readonly #perDevice: Rates;
+  readonly #perDevice: ConnectRates;
   readonly #lookups: Lookups;
   readonly #waiters: Waiters;
   readonly #reaching = new PendingConnects<Reaching>();
@@ -64,7 +66,7 @@ export class ClientApi {
     const { clock, log } = environment;
     this.#options = options;
     this.#perAddress = new Rates(settings.connectsPerAddress, BURST_SECONDS * settings.connectsPerAddress);
-    this.#perDevice = new Rates(settings.connectsPerDevice, settings.connectsPerDevice);
+    this.#perDevice = new ConnectRates(settings.connectsPerDevice);
     const limits = { perKey: settings.lookupsPerAddress, total: settings.lookups };
     this.#lookups = new Lookups({ directory, clock, log, limits, timeout: settings.lookupTimeout });
     this.#waiters = new Waiters(settings);
@@ -171,7 +173,7 @@ export class ClientApi {
   async #reach(pending: PendingConnect, device: Session, connect: ConnectRequest): Promise<CoapReply> {
     const { session: client } = pending;
     const { environment, relay } = this.#options;
-    const wait = this.#perDevice.take(deviceName(connect), environment.clock.now());
+    const wait = this.#perDevice.take(connecting(connect, client), environment.clock.now());
     if (wait > 0) return tooMany(wait);
     const end = relay.open(client, device);
     if (end === null) return textReply(Status.SERVICE_UNAVAILABLE, 'Too many routes');
@@ -231,6 +233,11 @@ const lookupRefusals: Readonly<Record<Extract<LookupResult, { failure: string }>
   // Never sent: the client is gone, or the base station stops.
   cancelled: textReply(Status.SERVICE_UNAVAILABLE, 'The base station stops'),
 };
+
+function connecting(connect: ConnectRequest, client: Session): Connecting {
+  const { sct, serverKey = '' } = connect;
+  return { device: deviceName(connect), credential: hashSecret(sct ?? serverKey), address: addressKey(client.path) };
+}
 
 function answer(payload: Uint8Array): CoapReply {
   return { status: Status.CREATED, contentFormat: CONTENT_FORMAT_CBOR, payload };

@@ -13,7 +13,7 @@ export interface StationSettings {
   connectionsPerAddress: number;
   /** SCTs of one device, 1 to 4,096; devices are told when they attach. */
   tokensPerDevice: number;
-  /** Connects a second to one device (PROTOCOL.md §2). */
+  /** Connects a second to one device (PROTOCOL.md §7), shared by those who connect (`connect-rates.ts`). */
   connectsPerDevice: number;
   /** Connects and attaches a second from one address (IPv4) or /64 (IPv6), with bursts of ten seconds' worth. */
   connectsPerAddress: number;

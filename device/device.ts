@@ -51,16 +51,17 @@ export class Device {
   /** @throws LocalError as the setters */
   constructor(options: DeviceOptions = {}) {
     const environment = options.environment ?? nodeEnvironment();
-    this.#log = new DeviceLog(environment.log);
+    this.#log = new DeviceLog(environment.log, environment.clock);
     const { log } = this.#log;
     this.#environment = withLog(environment, log);
     this.#events = new Emitter(log);
-    this.#authorization = new Authorization(this.#environment, ({ connection, action, attributes }) =>
+    const { log: told } = this.#log.tally;
+    this.#authorization = new Authorization({ clock: this.#environment.clock, log: told }, ({ connection, action, attributes }) =>
       this.#events.emit('denied', { caller: callerOf(connection), action, attributes }),
     );
     this.#connections = new Connections(log);
-    this.#resources = new CoapResources(this.#connections, log, this.#environment.clock);
-    this.#streams = new StreamListeners(log);
+    this.#resources = new CoapResources(this.#connections, told, this.#environment.clock);
+    this.#streams = new StreamListeners(told);
     const tunnelParts = {
       authorization: this.#authorization,
       streams: this.#streams,
@@ -76,6 +77,7 @@ export class Device {
       connections: this.#connections,
       onEvent: (event, reason) => this.#events.emit('deviceEvent', { event, reason }),
       onClose: () => {
+        this.#log.tally.flush();
         this.#tunnels.close();
         this.#udpTunnels.close();
         this.#accessControl?.close();

@@ -5,7 +5,8 @@
  * Until a level is set the environment's log gets everything and chooses itself, and a callback gets `info` and above. `debug` counts as trace.
  */
 import { LocalError } from '../protocol/errors/index.ts';
-import type { Log, LogLevel } from '../transport/environment.ts';
+import type { Clock, Log, LogLevel } from '../transport/environment.ts';
+import { LogTally } from '../transport/log-tally.ts';
 import { stderrLog } from '../transport/node/index.ts';
 
 /** Least severe level that is told. */
@@ -45,18 +46,21 @@ export function logSeverityAsString(severity: number): string {
 export class DeviceLog {
   /** What the parts of the device write to. */
   readonly log: Log;
+  /** For what strangers can cause: warnings and errors once a minute. Flushed when the device closes. */
+  readonly tally: LogTally;
   readonly #under: Log;
   /** Greatest severity number that is told; null until a level is set. */
   #most: number | null = null;
   #callback: DeviceLogCallback | null = null;
 
-  constructor(under: Log) {
+  constructor(under: Log, clock: Pick<Clock, 'schedule'>) {
     this.#under = under;
     const entries = (Object.keys(SEVERITIES) as LogLevel[]).map((level) => {
       const write: Log[LogLevel] = (message, fields) => this.#tell(level, message, fields);
       return [level, write];
     });
     this.log = Object.fromEntries(entries) as Log;
+    this.tally = new LogTally(clock, this.log);
   }
 
   /** @throws LocalError INVALID_ARGUMENT */

@@ -11,6 +11,7 @@ import type { PrivateKey } from '../protocol/crypto-host.ts';
 import type { Environment } from '../transport/environment.ts';
 import { defaultParameters } from '../transport/host/defaults.ts';
 import { Host } from '../transport/host/index.ts';
+import { LogTally } from '../transport/log-tally.ts';
 import type { Session } from '../transport/session/index.ts';
 import { Admission } from './station/admission.ts';
 import { ClientApi } from './station/client-api.ts';
@@ -70,6 +71,7 @@ export class Basestation {
   readonly #arrivals: Router<Session>;
   readonly #admission: Admission;
   readonly #health: StorageHealth;
+  readonly #tally: LogTally;
   readonly #revocation: Revocation;
 
   /**
@@ -96,7 +98,9 @@ export class Basestation {
     const { store, resetSecret, sealer, outbound } = options;
     const { clock, crypto } = environment;
     const send: Host['send'] = (datagram, path) => host.send(datagram, path);
-    this.#admission = new Admission({ clock, log: environment.log, store, settings });
+    this.#tally = new LogTally(clock, environment.log);
+    const tally = this.#tally;
+    this.#admission = new Admission({ clock, tally, store, settings });
     this.#health = new StorageHealth({ clock, log: environment.log, store });
     this.#host = host;
     this.#presence = new Presence();
@@ -107,9 +111,18 @@ export class Basestation {
       this.#admission.proved(session);
       if (session.router === this.#arrivals) session.router = this.#clients.router;
     };
-    this.#clients = new ClientApi({ environment, store, settings, directory: directoryOf(this.#presence), relay: this.#relay, onAdmitted });
+    this.#clients = new ClientApi({
+      environment,
+      store,
+      settings,
+      directory: directoryOf(this.#presence),
+      relay: this.#relay,
+      tally,
+      onAdmitted,
+    });
     const devices = new DeviceApi({
       ...shared,
+      tally,
       health: this.#health,
       onAttached: (device) => {
         this.#admission.proved(device.session);
@@ -125,7 +138,7 @@ export class Basestation {
     devices.router.on('DELETE', DevicePath.ROUTE, release);
     this.#outbound = new OutboundApi({ ...shared, sealer, ...outbound });
     this.#outbound.addTo(devices.router);
-    this.#arrivals = new Router<Session>({ onError: (error) => environment.log.error('request failed', { error: String(error) }) })
+    this.#arrivals = new Router<Session>({ onError: (error) => tally.log.error('request failed', { error: String(error) }) })
       .on('POST', DevicePath.ATTACH, (request) => devices.attach(request))
       .on('POST', ClientPath.CONNECT, (request) => this.#clients.connect(request));
     host.intercept(this.#relay.intercept);
@@ -167,6 +180,7 @@ export class Basestation {
   close(): Promise<void> {
     this.#relay.stop();
     this.#health.stop();
+    this.#tally.flush();
     this.#revocation.stop();
     this.#outbound.stop();
     return this.#host.close();

@@ -4,6 +4,7 @@
  * With --json each result is one JSON document on a line of its own and notes are left out; without it a person reads text.
  */
 import type { Writable } from 'node:stream';
+import { blanked, escaped } from '../../protocol/printable.ts';
 
 export interface Streams {
   readonly stdout: Writable & { isTTY?: boolean };
@@ -21,10 +22,10 @@ export class Output {
 
   /**
    * A result: `document` as JSON with --json, else `text`, a string or lines. Parts of it may come from the other end (names, metadata), so what could
-   * rewrite what a terminal shows becomes blanks, see `printable`; line ends and tabs stay in a string, and not in a line.
+   * rewrite what a terminal shows becomes blanks, and an escape in JSON, see `protocol/printable.ts`; line ends and tabs stay in a string, and not in a line.
    */
   result(document: unknown, text: string | readonly string[]): void {
-    this.#streams.stdout.write(`${this.json ? JSON.stringify(document) : lines(text)}\n`);
+    this.#streams.stdout.write(`${this.json ? escaped(JSON.stringify(document)) : lines(text)}\n`);
   }
 
   /** A payload that is text, and a line end: as it came for a pipe; for a terminal without what could rewrite what that shows. */
@@ -40,12 +41,12 @@ export class Output {
 
   /** Something a person should know; not shown with --json. */
   note(text: string): void {
-    if (!this.json) this.#streams.stderr.write(`${text}\n`);
+    if (!this.json) this.#streams.stderr.write(`${lines(text)}\n`);
   }
 
   /** Something that must be seen in either mode. */
   warn(text: string): void {
-    this.#streams.stderr.write(`warning: ${text}\n`);
+    this.#streams.stderr.write(`warning: ${lines(text)}\n`);
   }
 
   /** Whether a person watches standard error: progress bars and questions are for them alone. */
@@ -56,5 +57,5 @@ export class Output {
 
 function lines(text: string | readonly string[]): string {
   const whole = typeof text === 'string' ? text : text.map((line) => line.replace(/[\n\t]/g, ' ')).join('\n');
-  return whole.replace(/(?![\n\t])[\p{Cc}\p{Zl}\p{Zp}\p{Bidi_Control}]/gu, ' ');
+  return blanked(whole, '\n\t');
 }

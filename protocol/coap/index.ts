@@ -1,4 +1,6 @@
 /** CoAP inside our channels: messages as RFC 8323 has them over WebSocket, exchanges both ways, and a router. */
+
+export { printable } from '../printable.ts';
 export { BodyRoom } from './body.ts';
 export {
   type CoapMethod,
@@ -11,7 +13,7 @@ export {
   Status,
   statusOfCode,
 } from './codes.ts';
-export { diagnosticText, printable } from './diagnostic.ts';
+export { diagnosticText } from './diagnostic.ts';
 export { DEFAULT_TIMEOUT, Exchanges, type ExchangesEvent, type ExchangesOptions, type ExchangesStats } from './exchanges.ts';
 export { type CoapMessage, decodeMessage, encodeMessage, MAX_MESSAGE } from './message.ts';
 export { type CoapOption, type OptionDefinition, OptionNumber, optionTable } from './options.ts';

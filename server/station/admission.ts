@@ -8,7 +8,8 @@
  * - One address has a share of the places and no more.
  */
 import { CloseCode } from '../../protocol/errors/index.ts';
-import type { Cancel, Clock, Log } from '../../transport/environment.ts';
+import type { Cancel, Clock } from '../../transport/environment.ts';
+import type { LogTally } from '../../transport/log-tally.ts';
 import type { Session } from '../../transport/session/index.ts';
 import { ConcurrencyLimit } from '../concurrency-limit.ts';
 import type { Store } from '../storage/store.ts';
@@ -17,7 +18,7 @@ import type { StationSettings } from './settings.ts';
 
 export interface AdmissionOptions {
   readonly clock: Clock;
-  readonly log: Log;
+  readonly tally: LogTally;
   readonly store: Pick<Store, 'devicesByFingerprint'>;
   readonly settings: Pick<StationSettings, 'connections' | 'connectionsPerAddress' | 'arrivalTimeout'>;
 }
@@ -53,10 +54,10 @@ export class Admission {
   arrived(session: Session): boolean {
     const { clock, settings } = this.#options;
     const release = this.#perAddress.acquire(addressKey(session.path));
-    if (release === null) return refuse(session, 'too many connections from one address');
+    if (release === null) return this.#refuse(session, 'too many connections from one address');
     if (this.#places.size >= this.#open && !this.#makeRoom() && this.#places.size >= settings.connections) {
       release();
-      return refuse(session, 'no room for another connection');
+      return this.#refuse(session, 'no room for another connection');
     }
     const cancelTimeout = clock.schedule(settings.arrivalTimeout, () =>
       this.#close(session, CloseCode.NO_ERROR, 'no valid credential in time'),
@@ -101,22 +102,28 @@ export class Admission {
 
   /** Keeps a session in the last quarter only with the key of a device. */
   async #admitDevice(session: Session): Promise<void> {
-    const { log, store } = this.#options;
+    const { store, tally } = this.#options;
     try {
       if ((await store.devicesByFingerprint(session.remoteFingerprint)).length > 0) return;
     } catch (error) {
-      log.error('the base station cannot look up the key of a session', { error: String(error) });
+      tally.log.error('the base station cannot look up the key of a session', { error: String(error) });
     }
     if (this.#places.has(session)) this.#close(session, CloseCode.BUSY, 'no room for another connection');
   }
 
   #close(session: Session, code: number, reason: string): void {
     this.ended(session);
+    this.#tell(session, reason);
     void session.close(code, reason);
   }
-}
 
-function refuse(session: Session, reason: string): false {
-  void session.close(CloseCode.BUSY, reason);
-  return false;
+  #refuse(session: Session, reason: string): false {
+    this.#tell(session, reason);
+    void session.close(CloseCode.BUSY, reason);
+    return false;
+  }
+
+  #tell({ path }: Session, reason: string): void {
+    this.#options.tally.count('connection refused', { address: path.key, reason });
+  }
 }

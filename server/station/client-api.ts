@@ -21,6 +21,7 @@ import { LocalError, RemoteError, StationCode, stationCodeMeaning } from '../../
 import { Rates } from '../../protocol/rates.ts';
 import type { RouteEnd } from '../../protocol/relay/index.ts';
 import type { Environment } from '../../transport/environment.ts';
+import type { LogTally } from '../../transport/log-tally.ts';
 import type { Session } from '../../transport/session/index.ts';
 import { hashSecret } from '../storage/secrets.ts';
 import type { Store } from '../storage/store.ts';
@@ -41,6 +42,7 @@ export interface ClientApiOptions {
   settings: StationSettings;
   directory: Directory;
   relay: Relay;
+  tally: LogTally;
   /** The session has shown a valid token or key: it is a client's. */
   onAdmitted: (session: Session) => void;
 }
@@ -62,8 +64,9 @@ export class ClientApi {
   readonly #reaching = new PendingConnects<Reaching>();
 
   constructor(options: ClientApiOptions) {
-    const { environment, settings, directory } = options;
-    const { clock, log } = environment;
+    const { environment, settings, directory, tally } = options;
+    const { log } = tally;
+    const { clock } = environment;
     this.#options = options;
     this.#perAddress = new Rates(settings.connectsPerAddress, BURST_SECONDS * settings.connectsPerAddress);
     this.#perDevice = new ConnectRates(settings.connectsPerDevice);
@@ -103,7 +106,7 @@ export class ClientApi {
 
   /** Also served to sessions that have not said what they are: with a valid token or key this one is a client. */
   async connect(request: RoutedRequest<Session>): Promise<CoapReply> {
-    const { environment, store, onAdmitted } = this.#options;
+    const { environment, store, tally, onAdmitted } = this.#options;
     const session = request.context;
     const address = addressKey(session.path);
     const wait = this.#perAddress.take(address, environment.clock.now());
@@ -111,7 +114,7 @@ export class ClientApi {
     const connect = decodeConnectRequest(request.payload);
     const checked = await checkConnect(store, connect);
     if ('refused' in checked) {
-      environment.log.debug('connect refused', { device: deviceName(connect), reason: stationCodeMeaning(checked.refused)?.message });
+      tally.count('connect refused', { device: deviceName(connect), reason: stationCodeMeaning(checked.refused)?.message });
       return stationReply(checked.refused);
     }
     onAdmitted(session);
@@ -132,7 +135,7 @@ export class ClientApi {
 
   /** The device has attached. Its record may have changed meanwhile, so admission is asked again. */
   async #serve(session: Session, exchange: number, connect: ConnectRequest): Promise<void> {
-    const { environment, store } = this.#options;
+    const { store, tally } = this.#options;
     try {
       const checked = await checkConnect(store, connect);
       const located =
@@ -143,7 +146,7 @@ export class ClientApi {
       else if (located.device === null) this.#awaitAgain(session, exchange, connect);
       else this.#served(session, exchange, connect, await this.#reach({ device: connect, session, exchange }, located.device, connect));
     } catch (error) {
-      environment.log.error('connect after waiting failed', { error: String(error) });
+      tally.log.error('connect after waiting failed', { error: String(error) });
       session.notify(exchange, textReply(Status.INTERNAL_SERVER_ERROR, 'Internal error'));
     }
   }

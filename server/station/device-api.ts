@@ -17,6 +17,7 @@ import {
 import { CloseCode, LocalError, StationCode, stationCodeMeaning } from '../../protocol/errors/index.ts';
 import { Rates } from '../../protocol/rates.ts';
 import type { Environment } from '../../transport/environment.ts';
+import type { LogTally } from '../../transport/log-tally.ts';
 import type { Session } from '../../transport/session/index.ts';
 import { hashSecret } from '../storage/secrets.ts';
 import type { Store } from '../storage/store.ts';
@@ -32,6 +33,7 @@ export interface DeviceApiOptions {
   settings: StationSettings;
   presence: Presence;
   health: StorageHealth;
+  tally: LogTally;
   /** A device has attached; its answer is not out yet. */
   onAttached: (device: Attached) => void;
 }
@@ -52,7 +54,7 @@ export class DeviceApi {
     this.#attaches = new Rates(attachesPerAddress, BURST_SECONDS * attachesPerAddress);
     this.#uploads = new Rates(uploadsPerDevice, BURST_SECONDS * uploadsPerDevice);
     this.router = new Router<Session>({
-      onError: (error) => options.environment.log.error('device request failed', { error: String(error) }),
+      onError: (error) => options.tally.log.error('device request failed', { error: String(error) }),
     })
       .on('POST', DevicePath.ATTACH, (request) => this.attach(request))
       .on('PUT', DevicePath.SCT, (request) => this.#tokens(request));
@@ -66,7 +68,7 @@ export class DeviceApi {
     const checked = await checkAttach(this.#options.store, productId, deviceId, session.remoteFingerprint);
     if ('refused' in checked) {
       const reason = stationCodeMeaning(checked.refused)?.message;
-      this.#options.environment.log.info('attach refused', { device: deviceName({ productId, deviceId }), reason });
+      this.#options.tally.count('attach refused', { device: deviceName({ productId, deviceId }), reason });
       return stationReply(checked.refused);
     }
     const tokensKnown = tokens !== null && hexOf(tokens) === (await this.#options.store.tokensDigest(productId, deviceId));

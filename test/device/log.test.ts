@@ -6,13 +6,15 @@ import { silentLog } from '../../transport/environment.ts';
 import { nodeEnvironment } from '../../transport/node/index.ts';
 import { ProductFixture } from '../support/fixture/products.ts';
 
+const clock = { schedule: () => () => {} };
+
 /** A log with all that arrived under it and at its callback. */
 function logOfTests() {
   const lines: string[] = [];
   const messages: DeviceLogMessage[] = [];
   const at = (level: string) => (message: string) => void lines.push(`${level} ${message}`);
   const under = { error: at('error'), warn: at('warn'), info: at('info'), debug: at('debug'), trace: at('trace') };
-  const log = new DeviceLog(under);
+  const log = new DeviceLog(under, clock);
   const all = () => {
     for (const level of ['error', 'warn', 'info', 'debug', 'trace'] as const) log.log[level](`of ${level}`, { level });
   };
@@ -95,7 +97,7 @@ describe('the callback', () => {
 
   test('of standard output writes lines that a program can take apart', () => {
     const lines: string[] = [];
-    const log = new DeviceLog(silentLog);
+    const log = new DeviceLog(silentLog, clock);
     log.setCallback(stdOutCallback((line) => lines.push(line)));
     log.log.info('attached', { server: 'a b' });
     log.log.debug('unheard');

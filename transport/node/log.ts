@@ -1,4 +1,5 @@
 /** A log on standard error, one line per message: `2026-01-01T00:00:00.000Z warn text name=value …`. */
+import { escaped } from '../../protocol/printable.ts';
 import type { Log, LogLevel } from '../environment.ts';
 
 const levels: readonly LogLevel[] = ['error', 'warn', 'info', 'debug', 'trace'];
@@ -24,16 +25,15 @@ export function stderrLog({
 
 function logLine(level: LogLevel, message: string, fields: Record<string, unknown> = {}): string {
   const pairs = Object.entries(fields).map(([name, value]) => ` ${name}=${printable(value)}`);
-  return `${new Date().toISOString()} ${level} ${oneLine(message)}${pairs.join('')}\n`;
+  return `${new Date().toISOString()} ${level} ${escaped(oneLine(message))}${pairs.join('')}\n`;
 }
 
-/** Quoted when it has spaces, so that a line can be taken apart again. */
+/** Quoted when it has spaces, so that a line can be taken apart again. Text from the network may be in it: what could do more than stand there is escaped. */
 function printable(value: unknown): string {
   const text = oneLine(typeof value === 'string' ? value : (JSON.stringify(value) ?? String(value)));
-  return /[\s"=]/.test(text) || text === '' ? JSON.stringify(text) : text;
+  return escaped(/[\s"=]/.test(text) || text === '' ? JSON.stringify(text) : text);
 }
 
-/** Text from the network may end up here: no control character reaches a terminal. */
 function oneLine(text: string): string {
-  return text.replace(/\r?\n\s*/g, ' | ').replace(/\p{Cc}/gu, '?');
+  return text.replace(/\r?\n\s*/g, ' | ');
 }

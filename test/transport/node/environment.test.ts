@@ -125,10 +125,10 @@ describe('log', () => {
     ]);
   });
 
-  it('lets no control character through to a terminal', () => {
+  it('escapes what could do more than stand in a line of a terminal', () => {
     lines.length = 0;
-    stderrLog({ write }).error('\u001b[2Jgone', { from: '\u0007\u009b31m' });
-    expect(lines).toEqual(['error ?[2Jgone from=??31m\n']);
+    stderrLog({ write }).error('\u001b[2Jgone', { from: '\u0007\u009b31m', name: 'a \u202eb\u{e0041}\u2028', joined: 'a\u200db' });
+    expect(lines).toEqual(['error \\u001b[2Jgone from=\\u0007\\u009b31m name="a \\u202eb\\udb40\\udc41\\u2028" joined=a\u200db\n']);
   });
 
   it('begins with the time', () => {

@@ -1,0 +1,61 @@
+/**
+ * Keeps strangers from filling a log. What they can cause is counted and summed up once a minute at info; single lines are for debug. A warning or an error
+ * that they can cause has one line of its own a minute.
+ */
+import type { Cancel, Clock, Log } from './environment.ts';
+
+/** ms from the first of what is counted to the line that sums it up. */
+const MINUTE = 60_000;
+
+type Fields = Readonly<Record<string, unknown>>;
+
+/** The counts of one product. */
+export class LogTally {
+  /** The log, where a warning or error is written once a minute for each text. */
+  readonly log: Log;
+  readonly #clock: Pick<Clock, 'schedule'>;
+  readonly #under: Log;
+  /** Lines not shown in this minute, by text, which is one of few: what differs is in the fields. */
+  readonly #counts = new Map<string, number>();
+  #cancel: Cancel | null = null;
+
+  constructor(clock: Pick<Clock, 'schedule'>, log: Log) {
+    this.#clock = clock;
+    this.#under = log;
+    const limited =
+      (level: 'warn' | 'error') =>
+      (message: string, fields?: Fields): void => {
+        if (this.#counts.has(message)) this.#count(message, fields);
+        else {
+          log[level](message, fields);
+          this.#begin(message);
+        }
+      };
+    this.log = { ...log, warn: limited('warn'), error: limited('error') };
+  }
+
+  /** One more of a kind. @param text constant */
+  count(text: string, fields: Fields = {}): void {
+    this.#count(text, fields);
+  }
+
+  /** Sums up what was counted, and begins anew. */
+  flush(): void {
+    this.#cancel?.();
+    this.#cancel = null;
+    const counted = [...this.#counts].filter(([, count]) => count > 0);
+    if (counted.length > 0) this.#under.info('in the last minute, not shown one by one', Object.fromEntries(counted));
+    this.#counts.clear();
+  }
+
+  #count(text: string, fields?: Fields): void {
+    this.#under.debug(text, fields);
+    this.#begin(text);
+    this.#counts.set(text, this.#counts.get(text)! + 1);
+  }
+
+  #begin(text: string): void {
+    if (!this.#counts.has(text)) this.#counts.set(text, 0);
+    this.#cancel ??= this.#clock.schedule(MINUTE, () => this.flush());
+  }
+}

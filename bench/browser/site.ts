@@ -1,0 +1,113 @@
+/**
+ * A web server on loopback for one browser: modules bundled for it, served under the Content-Security-Policy that ARCHITECTURE.md names.
+ *
+ * A page at `/?task=N` loads the runner, which fetches task N and posts its outcome. Nothing is evaluated in the page from outside: a
+ * debugger may do what the policy forbids.
+ */
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { basename } from 'node:path';
+import { buffer } from 'node:stream/consumers';
+import { build } from 'esbuild';
+import { fromRoot } from '../root.ts';
+import type { Outcome, Task } from './task.ts';
+
+/** WebAssembly may be compiled; text may not become code. */
+export const POLICY = "script-src 'self' 'wasm-unsafe-eval'";
+
+const HTML = '<!doctype html><meta charset="utf-8"><title>task</title><script type="module" src="/runner.js"></script>';
+
+interface Resource {
+  readonly type: string;
+  readonly body: string | Uint8Array;
+}
+
+interface Pending {
+  readonly task: Task;
+  readonly settle: (outcome: Outcome) => void;
+}
+
+/** Files, and tasks that wait for their outcome. */
+export class Site {
+  readonly #server: Server;
+  readonly #resources: ReadonlyMap<string, Resource>;
+  readonly #pending = new Map<string, Pending>();
+  #tasks = 0;
+
+  /**
+   * Bundles and listens on a free port.
+   * @param modules name → source file or package entry point: `/name.js`
+   * @param files name → bytes: `/name`, as WebAssembly
+   */
+  static async open(modules: Readonly<Record<string, string>>, files: Readonly<Record<string, Uint8Array>> = {}): Promise<Site> {
+    const resources = await bundle({ ...modules, runner: fromRoot('bench/browser/runner.ts') });
+    resources.set('/', { type: 'text/html', body: HTML });
+    // A browser asks for an icon by itself, and a missing one is an error in its console.
+    resources.set('/favicon.ico', { type: 'image/x-icon', body: '' });
+    for (const [name, body] of Object.entries(files)) resources.set(`/${name}`, { type: 'application/wasm', body });
+    const site = new Site(resources);
+    await new Promise<void>((resolve, reject) => {
+      site.#server.once('error', reject).listen(0, '127.0.0.1', resolve);
+    });
+    return site;
+  }
+
+  private constructor(resources: ReadonlyMap<string, Resource>) {
+    this.#resources = resources;
+    this.#server = createServer((request, response) => void this.#answer(request, response));
+  }
+
+  /** A page that runs `task`, and what becomes of it; `forget` ends the wait. */
+  page(task: Task): { url: string; outcome: Promise<Outcome>; forget: () => void } {
+    const id = String(++this.#tasks);
+    const outcome = new Promise<Outcome>((settle) => this.#pending.set(id, { task, settle }));
+    const { port } = this.#server.address() as AddressInfo;
+    return { url: `http://127.0.0.1:${port}/?task=${id}`, outcome, forget: () => this.#pending.delete(id) };
+  }
+
+  /** Stops listening and ends the connections that are open. */
+  async close(): Promise<void> {
+    const closed = new Promise((resolve) => this.#server.close(resolve));
+    this.#server.closeAllConnections();
+    await closed;
+  }
+
+  async #answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const { pathname } = new URL(request.url ?? '/', 'http://site');
+    const [, kind, id = ''] = pathname.split('/');
+    const pending = this.#pending.get(id);
+    if (kind === 'task' && pending) return send(response, { type: 'application/json', body: JSON.stringify(pending.task) });
+    if (kind === 'outcome' && pending) {
+      const outcome = JSON.parse((await buffer(request)).toString()) as Outcome;
+      send(response, { type: 'text/plain', body: '' });
+      return pending.settle(outcome);
+    }
+    send(response, this.#resources.get(pathname));
+  }
+}
+
+function send(response: ServerResponse, resource: Resource | undefined): void {
+  response.writeHead(resource === undefined ? 404 : 200, {
+    'Content-Security-Policy': POLICY,
+    'Content-Type': resource?.type ?? 'text/plain',
+    'Cache-Control': 'no-store',
+  });
+  response.end(resource?.body);
+}
+
+/** As an application's bundler does it: the conditions of a browser, and chunks for what several entries share. */
+async function bundle(entryPoints: Readonly<Record<string, string>>): Promise<Map<string, Resource>> {
+  const { outputFiles } = await build({
+    entryPoints: { ...entryPoints },
+    bundle: true,
+    splitting: true,
+    write: false,
+    platform: 'browser',
+    format: 'esm',
+    target: 'es2022',
+    outdir: '/',
+    absWorkingDir: fromRoot(''),
+    logLevel: 'silent',
+  });
+  return new Map(outputFiles.map(({ path, text }) => [`/${basename(path)}`, { type: 'text/javascript', body: text }]));
+}

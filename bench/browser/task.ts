@@ -1,0 +1,16 @@
+/** What the server gives a page to do, and what the page gives back. Both ends share these types; bytes travel as hexadecimal text. */
+
+/** Where a task runs. */
+export type Place = 'page' | 'worker';
+
+/** One exported function of one module, called with one argument. */
+export interface Task {
+  readonly place: Place;
+  /** Name of an entry of the site. */
+  readonly module: string;
+  readonly call: string;
+  readonly input?: unknown;
+}
+
+/** What became of a task. */
+export type Outcome = { readonly value: unknown } | { readonly error: string };

@@ -1,0 +1,45 @@
+/** Runs in the browser: published vectors through the cipher and the hashes, all bytes as hexadecimal text. */
+import { hexToBytes as fromHex, bytesToHex as toHex } from '@noble/hashes/utils.js';
+import { Core } from 'svc-connect/bindings';
+import { Simulation } from 'svc-connect/testing';
+
+export interface AeadInput {
+  readonly key: string;
+  readonly nonce: string;
+  readonly ad: string;
+  readonly plaintext: string;
+}
+
+export interface AeadResult {
+  readonly sealed: string;
+  readonly opened: string | null;
+  /** What opens when one bit of the tag is changed. */
+  readonly damaged: unknown;
+}
+
+/** Each vector sealed, opened, and opened again with a damaged tag. */
+export function sealAndOpen(vectors: readonly AeadInput[]): AeadResult[] {
+  const { aead } = Core.create();
+  return vectors.map(({ key, nonce, ad, plaintext }) => {
+    const shared = [fromHex(key), fromHex(nonce), fromHex(ad)] as const;
+    const sealed = aead.seal(...shared, fromHex(plaintext));
+    const opened = aead.open(...shared, sealed);
+    const damaged = sealed.with(-1, sealed.at(-1)! ^ 1);
+    return { sealed: toHex(sealed), opened: opened && toHex(opened), damaged: aead.open(...shared, damaged) };
+  });
+}
+
+export interface HashInput {
+  /** Without one it is SHA-256, with one HMAC-SHA-256. */
+  readonly key?: string;
+  readonly parts: readonly string[];
+}
+
+/** Each by the core, and by the cryptography of a simulated host, which is that of a browser. */
+export function hashes(vectors: readonly HashInput[]): string[][] {
+  const hosts = [Core.create().hash, new Simulation().host('hashes').crypto];
+  return vectors.map(({ key, parts }) => {
+    const bytes = parts.map(fromHex);
+    return hosts.map((host) => toHex(key === undefined ? host.sha256(...bytes) : host.hmacSha256(fromHex(key), ...bytes)));
+  });
+}

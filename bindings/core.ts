@@ -56,13 +56,13 @@ export class Core {
   /**
    * Loads the module.
    *
-   * @throws LocalError NOT_IMPLEMENTED without WebAssembly SIMD, OUT_OF_MEMORY, INVALID_ARGUMENT, INVALID_STATE for another ABI version
+   * @throws LocalError NOT_IMPLEMENTED without WebAssembly SIMD or where a Content-Security-Policy forbids it, OUT_OF_MEMORY, INVALID_ARGUMENT, INVALID_STATE for another ABI version
    */
   static async load(options: CoreOptions = {}, source: WasmSource = 'embedded'): Promise<Core> {
     return new Core(await loadCore(options, source), options);
   }
 
-  /** The embedded module at once; browsers refuse this on their main thread. Errors as for `load`. */
+  /** The embedded module at once: the thread waits while it compiles, so `load` is better in a page. Errors as for `load`. */
   static create(options: CoreOptions = {}): Core {
     return new Core(createCore(options), options);
   }

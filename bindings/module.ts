@@ -98,13 +98,12 @@ function embedded(): Uint8Array<ArrayBuffer> {
   return bytes;
 }
 
-/** A host without SIMD refuses to compile; one without memory refuses to grow. */
+/** A host without SIMD and a page whose policy forbids it refuse to compile; a host without memory refuses to grow. */
 function explained(error: unknown): unknown {
   if (error instanceof LocalError) return error;
   if (error instanceof WebAssembly.CompileError) {
-    return new LocalError('NOT_IMPLEMENTED', `this host cannot run the core, which needs WebAssembly SIMD: ${error.message}`, {
-      cause: error,
-    });
+    const needs = "WebAssembly with SIMD, and in a page 'wasm-unsafe-eval' where there is a Content-Security-Policy";
+    return new LocalError('NOT_IMPLEMENTED', `this host cannot run the core, which needs ${needs}: ${error.message}`, { cause: error });
   }
   if (error instanceof RangeError)
     return new LocalError('OUT_OF_MEMORY', `the host gives the core no memory: ${error.message}`, { cause: error });

@@ -13,7 +13,7 @@ import { fromRoot } from '../root.ts';
 import type { Outcome, Task } from './task.ts';
 
 /** WebAssembly may be compiled; text may not become code. */
-export const POLICY = "script-src 'self' 'wasm-unsafe-eval'";
+const POLICY = "script-src 'self' 'wasm-unsafe-eval'";
 
 const HTML = '<!doctype html><meta charset="utf-8"><title>task</title><script type="module" src="/runner.js"></script>';
 
@@ -27,33 +27,41 @@ interface Pending {
   readonly settle: (outcome: Outcome) => void;
 }
 
+export interface SiteOptions {
+  readonly files?: Readonly<Record<string, Uint8Array>>;
+  readonly policy?: string;
+}
+
 /** Files, and tasks that wait for their outcome. */
 export class Site {
   readonly #server: Server;
   readonly #resources: ReadonlyMap<string, Resource>;
+  readonly #policy: string;
   readonly #pending = new Map<string, Pending>();
   #tasks = 0;
 
   /**
    * Bundles and listens on a free port.
    * @param modules name → source file or package entry point: `/name.js`
-   * @param files name → bytes: `/name`, as WebAssembly
+   * @param options.files name → bytes: `/name`, as WebAssembly
+   * @param options.policy another one for every answer
    */
-  static async open(modules: Readonly<Record<string, string>>, files: Readonly<Record<string, Uint8Array>> = {}): Promise<Site> {
+  static async open(modules: Readonly<Record<string, string>>, { files = {}, policy = POLICY }: SiteOptions = {}): Promise<Site> {
     const resources = await bundle({ ...modules, runner: fromRoot('bench/browser/runner.ts') });
     resources.set('/', { type: 'text/html', body: HTML });
     // A browser asks for an icon by itself, and a missing one is an error in its console.
     resources.set('/favicon.ico', { type: 'image/x-icon', body: '' });
     for (const [name, body] of Object.entries(files)) resources.set(`/${name}`, { type: 'application/wasm', body });
-    const site = new Site(resources);
+    const site = new Site(resources, policy);
     await new Promise<void>((resolve, reject) => {
       site.#server.once('error', reject).listen(0, '127.0.0.1', resolve);
     });
     return site;
   }
 
-  private constructor(resources: ReadonlyMap<string, Resource>) {
+  private constructor(resources: ReadonlyMap<string, Resource>, policy: string) {
     this.#resources = resources;
+    this.#policy = policy;
     this.#server = createServer((request, response) => void this.#answer(request, response));
   }
 
@@ -76,23 +84,23 @@ export class Site {
     const { pathname } = new URL(request.url ?? '/', 'http://site');
     const [, kind, id = ''] = pathname.split('/');
     const pending = this.#pending.get(id);
-    if (kind === 'task' && pending) return send(response, { type: 'application/json', body: JSON.stringify(pending.task) });
+    if (kind === 'task' && pending) return this.#send(response, { type: 'application/json', body: JSON.stringify(pending.task) });
     if (kind === 'outcome' && pending) {
       const outcome = JSON.parse((await buffer(request)).toString()) as Outcome;
-      send(response, { type: 'text/plain', body: '' });
+      this.#send(response, { type: 'text/plain', body: '' });
       return pending.settle(outcome);
     }
-    send(response, this.#resources.get(pathname));
+    this.#send(response, this.#resources.get(pathname));
   }
-}
 
-function send(response: ServerResponse, resource: Resource | undefined): void {
-  response.writeHead(resource === undefined ? 404 : 200, {
-    'Content-Security-Policy': POLICY,
-    'Content-Type': resource?.type ?? 'text/plain',
-    'Cache-Control': 'no-store',
-  });
-  response.end(resource?.body);
+  #send(response: ServerResponse, resource: Resource | undefined): void {
+    response.writeHead(resource === undefined ? 404 : 200, {
+      'Content-Security-Policy': this.#policy,
+      'Content-Type': resource?.type ?? 'text/plain',
+      'Cache-Control': 'no-store',
+    });
+    response.end(resource?.body);
+  }
 }
 
 /** As an application's bundler does it: the conditions of a browser, and chunks for what several entries share. */

@@ -37,7 +37,9 @@ describe.skipIf(missingChromium() !== null)('Chromium', () => {
   beforeAll(async () => {
     const entries = Object.keys(ENTRIES).map((name) => [name, `svc-connect/${name}`]);
     const tasks = TASKS.map((name) => [name, fromRoot(`test/browser/${name}.ts`)]);
-    site = await Site.open(Object.fromEntries([...entries, ...tasks]), { 'core.wasm': await readFile(fromRoot('dist/core.wasm')) });
+    site = await Site.open(Object.fromEntries([...entries, ...tasks]), {
+      files: { 'core.wasm': await readFile(fromRoot('dist/core.wasm')) },
+    });
     browser = await startChromium();
   });
 
@@ -95,6 +97,18 @@ function suite(place: Place): void {
       echoed: 100_000,
       isConnected: false,
     });
+  });
+
+  it('says what the policy must allow where it forbids WebAssembly', async () => {
+    const strict = await Site.open({ loading: fromRoot('test/browser/loading.ts') }, { policy: "script-src 'self'" });
+    try {
+      const refused = visit(browser, strict, { place, module: 'loading', call: 'refusal' }, PATIENCE);
+      await expect(refused).rejects.toThrow(
+        "LocalError: this host cannot run the core, which needs WebAssembly with SIMD, and in a page 'wasm-unsafe-eval'",
+      );
+    } finally {
+      await strict.close();
+    }
   });
 
   it('fails at a violation of the policy, even when the exception is caught', async () => {

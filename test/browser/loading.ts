@@ -28,6 +28,11 @@ export async function everySource(): Promise<Record<string, string>> {
   return Object.fromEntries(Object.entries(cores).map(([name, { aead }]) => [name, aead.seal(key, 0, none, none).join()]));
 }
 
+/** Fails as `Core.load` does. */
+export async function refusal(): Promise<void> {
+  await Core.load();
+}
+
 /** Text as code, and nobody hears of the refusal. */
 export function hiddenEval(): string {
   try {

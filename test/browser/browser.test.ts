@@ -2,6 +2,7 @@
 import { readFile } from 'node:fs/promises';
 import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { AeadRounds } from '../../bench/browser/aead.ts';
 import { missingChromium, startChromium } from '../../bench/browser/chromium.ts';
 import { Site } from '../../bench/browser/site.ts';
 import type { Place } from '../../bench/browser/task.ts';
@@ -37,7 +38,8 @@ describe.skipIf(missingChromium() !== null)('Chromium', () => {
   beforeAll(async () => {
     const entries = Object.keys(ENTRIES).map((name) => [name, `svc-connect/${name}`]);
     const tasks = TASKS.map((name) => [name, fromRoot(`test/browser/${name}.ts`)]);
-    site = await Site.open(Object.fromEntries([...entries, ...tasks]), {
+    const bench = ['aead', fromRoot('bench/browser/aead.ts')];
+    site = await Site.open(Object.fromEntries([...entries, ...tasks, bench]), {
       files: { 'core.wasm': await readFile(fromRoot('dist/core.wasm')) },
     });
     browser = await startChromium();
@@ -97,6 +99,13 @@ function suite(place: Place): void {
       echoed: 100_000,
       isConnected: false,
     });
+  });
+
+  it('runs the contenders of the bench', async () => {
+    const input: AeadRounds = { operation: 'both', size: 1200, rounds: 1, warmUp: 0, time: 1 };
+    const rates = (await run('aead', 'measure', input)) as Record<string, number[]>;
+    expect(Object.keys(rates)).toEqual(['ours', '@noble/ciphers', '@chainsafe/as-chacha20poly1305']);
+    for (const [rate] of Object.values(rates)) expect(rate).toBeGreaterThan(0);
   });
 
   it('says what the policy must allow where it forbids WebAssembly', async () => {

@@ -29,14 +29,19 @@ describe('dependencies', () => {
 });
 
 describe('exports', () => {
+  const targets = Object.values(manifest.exports as Record<string, Target>);
+
   it('points every subpath at a file the build makes', () => {
-    const targets = Object.values(manifest.exports as Record<string, string | Record<string, string>>).flatMap((target) =>
-      typeof target === 'string' ? [target] : Object.values(target),
-    );
-    const missing = [...targets, ...Object.values(manifest.bin as Record<string, string>)].filter(
+    const missing = [...targets.flatMap(filesOf), ...Object.values(manifest.bin as Record<string, string>)].filter(
       (file) => !existsSync(fileURLToPath(new URL(file, root))),
     );
     expect(missing).toEqual([]);
+  });
+
+  it('gives each condition the types of its own file', () => {
+    const typed = targets.flatMap(conditionsOf).filter(({ default: file }) => file?.endsWith('.js'));
+    expect(typed.length).toBeGreaterThan(6);
+    expect(typed.filter(({ types, default: file }) => types !== file?.replace(/\.js$/, '.d.ts'))).toEqual([]);
   });
 
   it('has no root import: a user says which role they play', () => {
@@ -44,3 +49,18 @@ describe('exports', () => {
     expect(manifest.main).toBeUndefined();
   });
 });
+
+/** What an export leads to: a file, or one for each condition, which may be nested. */
+type Target = string | { [condition: string]: Target };
+
+function filesOf(target: Target): string[] {
+  return typeof target === 'string' ? [target] : Object.values(target).flatMap(filesOf);
+}
+
+/** The conditions at each level: those that name a file. A file without conditions around it is a default without types. */
+function conditionsOf(target: Target): Record<string, string>[] {
+  if (typeof target === 'string') return [{ default: target }];
+  const { types, default: file, ...others } = target;
+  const own = { ...(typeof types === 'string' && { types }), ...(typeof file === 'string' && { default: file }) };
+  return [own, ...Object.values(others).flatMap(conditionsOf)];
+}

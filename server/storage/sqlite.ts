@@ -4,7 +4,7 @@
  * WAL lets `svc admin` write beside a running base station; `synchronous=FULL` makes a commit durable before it is acknowledged;
  * writers take the lock when they begin (`begin immediate`), so two of them wait for each other instead of failing half-way.
  */
-import { closeSync, openSync } from 'node:fs';
+import { closeSync, openSync, statSync } from 'node:fs';
 import { CompiledQuery, type DatabaseConnection, Kysely, Migrator, SqliteAdapter, SqliteDialect, SqliteDriver } from 'kysely';
 import Database from 'libsql';
 import { LocalError } from '../../protocol/errors/index.ts';
@@ -38,6 +38,7 @@ export async function openSqliteStore(file: string): Promise<Store> {
 }
 
 function openDatabase(file: string): Database.Database {
+  refuseEmptied(file);
   try {
     makePrivate(file);
     const database = new Database(file);
@@ -49,6 +50,20 @@ function openDatabase(file: string): Database.Database {
   } catch (error) {
     throw new LocalError('INVALID_STATE', `cannot open the database ${file}: ${reason(error)}`);
   }
+}
+
+/** SQLite would take an emptied database for a new one, and throw its WAL away: the last changes, perhaps all there is. */
+function refuseEmptied(file: string): void {
+  if (file === ':memory:' || sizeOf(file) !== 0 || !((sizeOf(`${file}-wal`) ?? 0) > 0)) return;
+  throw new LocalError(
+    'INVALID_STATE',
+    `the database ${file} is empty, but ${file}-wal is not: something has emptied it. Restore both from a backup, or move both away to start anew`,
+  );
+}
+
+/** Undefined when there is no such file. */
+function sizeOf(file: string): number | undefined {
+  return statSync(file, { throwIfNoEntry: false })?.size;
 }
 
 /**

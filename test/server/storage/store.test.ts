@@ -1,5 +1,5 @@
 /** The store's file under concurrency and age. */
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { copyFileSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -133,6 +133,20 @@ describe('the file', () => {
       code: 'INVALID_STATE',
       message: expect.stringMatching(/newer version.*9999-later/),
     });
+  });
+
+  test('emptied beside its WAL is refused, and both stay as they are', async () => {
+    const copy = join(directory, 'copy.sqlite');
+    await seed();
+    writeFileSync(copy, '');
+    copyFileSync(`${file}-wal`, `${copy}-wal`);
+    const wal = readFileSync(`${copy}-wal`);
+    expect(wal.length).toBeGreaterThan(0);
+    await expect(openSqliteStore(copy)).rejects.toMatchObject({
+      code: 'INVALID_STATE',
+      message: expect.stringMatching(/is empty, but .*-wal is not.*Restore both/),
+    });
+    expect([readFileSync(copy).length, readFileSync(`${copy}-wal`).equals(wal)]).toEqual([0, true]);
   });
 
   test('that is no database, or cannot be made, is refused with one line', async () => {

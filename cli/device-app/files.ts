@@ -6,7 +6,7 @@
  * hears of it only then.
  */
 import { createHash, randomBytes } from 'node:crypto';
-import { type FileHandle, open, readdir, rename, rm } from 'node:fs/promises';
+import { constants, type FileHandle, open, readdir, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Device, DeviceStream, SessionStream } from '../../device/index.ts';
 import { StreamCode } from '../../protocol/errors/index.ts';
@@ -91,13 +91,15 @@ async function send(stream: SessionStream, path: string): Promise<void> {
   }
 }
 
+/** Only a file that lies here: a link could lead anywhere, and what is no file might never end. */
 async function openStored(path: string): Promise<FileHandle> {
-  try {
-    return await open(path, 'r');
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') throw new FileTransferError('there is no such file');
+  const file = await open(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK).catch((error: NodeJS.ErrnoException) => {
+    if (error.code === 'ENOENT' || error.code === 'ELOOP' || error.code === 'ENXIO') throw new FileTransferError('there is no such file');
     throw error;
-  }
+  });
+  if ((await file.stat()).isFile()) return file;
+  await file.close();
+  throw new FileTransferError('there is no such file');
 }
 
 /** Tells the client why, when it is still there, and ends the stream. What failed inside stays inside. */

@@ -4,12 +4,13 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { createSocket, type Socket } from 'node:dgram';
 import { once } from 'node:events';
-import { readFile, rm, writeFile } from 'node:fs/promises';
+import { readFile, rm, symlink, writeFile } from 'node:fs/promises';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { ProcessFixture, type SvcProcess } from '../support/fixture/processes.ts';
+import { TestProcess } from '../support/process.ts';
 import { size, slice } from '../support/size.ts';
 import { Commands, svcProcess } from './commands.ts';
 
@@ -121,6 +122,13 @@ test('an empty file, and one that is not there', async () => {
   expect(await svcJson('stream', 'receive', 'empty', join(folder, 'empty2'), ...client)).toMatchObject({ bytes: 0 });
   const missing = await svc('stream', 'receive', 'nothing', join(folder, 'nothing'), ...client);
   expect(missing).toMatchObject({ code: 1, stderr: 'svc: the device refused: there is no such file\n' });
+  // A link to a file elsewhere, and a pipe, which would never end.
+  await symlink('/etc/hostname', join(folder, 'device', 'files', 'link'));
+  await new TestProcess('mkfifo', [join(folder, 'device', 'files', 'pipe')]).succeeded();
+  for (const name of ['link', 'pipe']) {
+    const refused = await svc('stream', 'receive', name, join(folder, 'nothing'), ...client);
+    expect(refused).toMatchObject({ code: 1, stderr: 'svc: the device refused: there is no such file\n' });
+  }
   await expect(readFile(join(folder, 'nothing'))).rejects.toMatchObject({ code: 'ENOENT' });
   await expect(readFile(join(folder, 'nothing.part'))).rejects.toMatchObject({ code: 'ENOENT' });
 });

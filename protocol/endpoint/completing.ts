@@ -12,10 +12,13 @@ import { type Context, openCore, ownParameters } from './context.ts';
 import type { HalfOpen, HalfOpenTable } from './half-open.ts';
 import { isBest } from './negotiation.ts';
 import { decodeInitiatorOffer, type InitiatorOffer } from './parameters.ts';
+import { NetworkLimiter } from './rate.ts';
 import { Slot } from './registry.ts';
 
 /** Bytes of the tag of a Noise message. */
 const TAG_LENGTH = 16;
+/** Further Completes a second per address that are looked at after one that did not hold (PROTOCOL.md §2). */
+const FAILURE_RATE = 5;
 const BUSY_REASON = 'no room for another connection';
 const NOTHING = Object.freeze({});
 const DOWNGRADE_REASON = 'a better version was on offer';
@@ -23,6 +26,7 @@ const DOWNGRADE_REASON = 'a better version was on offer';
 export class Completer {
   readonly #context: Context;
   readonly #halfOpen: HalfOpenTable;
+  readonly #limiter = new NetworkLimiter(FAILURE_RATE);
 
   constructor(context: Context, halfOpen: HalfOpenTable) {
     this.#context = context;
@@ -31,7 +35,12 @@ export class Completer {
 
   /** The Complete `packet` with its Noise `message` for a half-open handshake. */
   complete(entry: HalfOpen, packet: Uint8Array, message: Uint8Array, now: number): void {
-    const { handshake, remoteId } = entry.fields;
+    const { handshake, path, remoteId } = entry.fields;
+    // Each costs Diffie-Hellman. The first of a handshake is always looked at: how many handshakes there are is limited already.
+    if (entry.failures > 0 && !this.#limiter.take(path.kind === 'udp' ? path.address : path.key, now)) {
+      this.#context.stats.limited++;
+      return;
+    }
     let read: InitiatorOffer | undefined;
     const payload = handshake.readMessage(message, (bytes) => {
       read = decodeInitiatorOffer(bytes);
@@ -39,6 +48,7 @@ export class Completer {
     });
     const offer = read;
     if (payload === null || offer === undefined) {
+      entry.failures++;
       this.#context.stats.badHandshake++;
       return;
     }

@@ -47,6 +47,8 @@ export class HalfOpen implements Timed {
   received: number;
   sent = 0;
   readonly early: Uint8Array[] = [];
+  /** Completes that did not hold. */
+  failures = 0;
 
   /** @param received bytes of the datagram that began it */
   constructor(id: Uint8Array, fields: HalfOpenFields, received: number) {

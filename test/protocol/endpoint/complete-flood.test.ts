@@ -1,0 +1,76 @@
+/** Completes that do not hold: each costs Diffie-Hellman, so that few are looked at. The right one and those of others come through. */
+import { beforeEach, expect, it } from 'vitest';
+import { prologue } from '../../../protocol/endpoint/negotiation.ts';
+import { encodeInitiatorOffer } from '../../../protocol/endpoint/parameters.ts';
+import { HandshakeState, XX } from '../../../protocol/noise/index.ts';
+import { decodeRespond, encodeComplete, encodeInitiate, mac1Key, padded } from '../../../protocol/packet/index.ts';
+import { nativeHost, nobleAead } from '../../support/crypto.ts';
+import { dial, type EndpointFixture, type PolledEndpoint, pair, parameters } from '../../support/fixture/endpoints.ts';
+
+const NAME = 'device:p.d';
+const crypto = nativeHost(77);
+
+let network: EndpointFixture;
+let client: PolledEndpoint;
+let device: PolledEndpoint;
+beforeEach(() => {
+  ({ network, client, device } = pair(7));
+});
+
+/** A handshake up to the Respond: what makes a Complete of a payload, right or damaged. */
+function begun(): (damaged: boolean) => Uint8Array {
+  const source = crypto.randomBytes(8);
+  const handshake = new HandshakeState({
+    pattern: XX,
+    initiator: true,
+    prologue: prologue(1, 1, NAME),
+    crypto,
+    aead: nobleAead,
+    staticKey: crypto.generateKey(),
+  });
+  const initiate = { version: 1, suite: 1, source, token: new Uint8Array(0), message: handshake.writeMessage(new Uint8Array(0)) };
+  device.endpoint.receive(padded(encodeInitiate(crypto, mac1Key(crypto, NAME), initiate)), device.path(client), network.now);
+  const batch = device.endpoint.transmit(network.now)!;
+  const respond = decodeRespond(batch.buffer.slice(batch.offsets[0], batch.offsets[0]! + batch.lengths[0]!))!;
+  handshake.readMessage(respond.message);
+  const offer = { parameters, id: source, resetToken: new Uint8Array(16), versions: Uint8Array.of(1), suites: Uint8Array.of(1) };
+  const message = handshake.writeMessage(encodeInitiatorOffer(offer));
+  return (damaged) => {
+    const bytes = message.slice();
+    if (damaged) bytes[bytes.length - 1]! ^= 1;
+    return encodeComplete({ destination: respond.source, message: bytes });
+  };
+}
+
+const send = (complete: Uint8Array): void => device.endpoint.receive(complete, device.path(client), network.now);
+const looked = (): number => device.endpoint.stats.badHandshake;
+
+it('a flood of them is looked at five times a second', () => {
+  const complete = begun();
+  for (let index = 0; index < 100; index++) send(complete(true));
+  expect([looked(), device.endpoint.stats.limited]).toEqual([6, 94]);
+  network.pass(1_000);
+  for (let index = 0; index < 100; index++) send(complete(true));
+  expect(looked()).toBe(11);
+});
+
+it('the right one is taken a moment later', () => {
+  const complete = begun();
+  for (let index = 0; index < 100; index++) send(complete(true));
+  send(complete(false));
+  expect(device.accepted).toHaveLength(0);
+  network.pass(300);
+  send(complete(false));
+  network.pass(10);
+  expect(device.accepted).toHaveLength(1);
+});
+
+it('another handshake is not touched by it, not even from the same address', () => {
+  const [flood, honest] = [begun(), begun()];
+  for (let index = 0; index < 100; index++) send(flood(true));
+  send(honest(false));
+  network.pass(10);
+  expect(device.accepted).toHaveLength(1);
+  const connection = dial(client, device);
+  expect(network.run(() => connection.state === 'open')).toBe(true);
+});

@@ -3,6 +3,7 @@ import { beforeEach, describe, expect, test } from 'vitest';
 import { ids, SCT } from '../support/fixture/identifiers.ts';
 import { ProductFixture } from '../support/fixture/products.ts';
 import type { StationUnderTest } from '../support/fixture/station.ts';
+import { seeds } from '../support/size.ts';
 
 let fixture: ProductFixture;
 let station: StationUnderTest;
@@ -90,6 +91,20 @@ describe('after the base station went away', () => {
     await station.start();
     const back = fixture.sim.now;
     await fixture.until(under, 'ATTACHED', 2);
+    expect(fixture.sim.now - back).toBeLessThan(5_000);
+  });
+
+  test.each(seeds(4, 60))('away for less than 10 s, %i: attached again at most 5 s after it is back', async (seed) => {
+    fixture = new ProductFixture({ seed });
+    station = await fixture.station({ keepAlive: { interval: 1_000, retryInterval: 500, maxRetries: 20 } });
+    const under = await fixture.attached();
+    await fixture.sim.run(11_000);
+    await fixture.settle(station.basestation.close());
+    station.kill();
+    await fixture.sim.run(500 + ((seed * 2_713) % 9_500));
+    await station.start();
+    const back = fixture.sim.now;
+    await fixture.until(under, 'ATTACHED', 2, 60_000);
     expect(fixture.sim.now - back).toBeLessThan(5_000);
   });
 

@@ -63,6 +63,7 @@ export class AccessControl {
       throw error;
     }
     device.life.keepConnectionsFor((fingerprint) => iam.userByFingerprint(fingerprint) !== undefined);
+    if (iam.passwordThrottle !== undefined) passwords.keepThrottle(iam.passwordThrottle);
     installIamEndpoints(resources, iam, this.#host());
     this.#tokens();
     if (iam.state.friendlyName !== undefined) this.#friendlyName();

@@ -492,6 +492,7 @@ export class Device {
   /** Detaches, closes all connections and the sockets. The last event is CLOSED. @throws LocalError INVALID_STATE when it does not run */
   async close(): Promise<void> {
     await this.#life.close();
+    await this.#passwords.close();
     await this.#audit?.stopped();
   }
 }

@@ -26,6 +26,12 @@ export class TokenBucket {
     this.#level = Math.min(this.#burst, this.#level + amount);
   }
 
+  /** Units that are there. */
+  level(now: number): number {
+    this.#fill(now);
+    return this.#level;
+  }
+
   /** Milliseconds until `amount` units are there; 0 = now. */
   wait(amount: number, now: number): number {
     this.#fill(now);

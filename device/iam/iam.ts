@@ -12,6 +12,7 @@ import { asSvcError, LocalError } from '../../protocol/errors/index.ts';
 import type { IamUser, PairingMode } from '../../protocol/records/index.ts';
 import { Emitter } from '../../transport/emitter.ts';
 import type { Log } from '../../transport/environment.ts';
+import type { KeptDocument } from '../kept-document.ts';
 import { type Caller, type Demand, requestAttributes, resolveCaller } from './caller.ts';
 import type { ChangeAuthor, IamChange, IamChangeListener, IamRecorder } from './changes.ts';
 import { checkConfiguration } from './configuration.ts';
@@ -37,6 +38,8 @@ export interface IamOptions {
   readonly save?: (document: StateDocument) => Promise<void>;
   /** The same for a new configuration. */
   readonly saveConfiguration?: (configuration: IamConfiguration) => Promise<void>;
+  /** Where it is kept how often passwords were tried. Without it a restart gives everybody new attempts. */
+  readonly passwordThrottle?: KeptDocument;
   readonly log?: Log;
 }
 
@@ -55,6 +58,8 @@ interface Waiting {
 const SILENT: Log = { error() {}, warn() {}, info() {}, debug() {}, trace() {} };
 
 export class Iam {
+  /** For the device: where it keeps how often passwords were tried. */
+  readonly passwordThrottle: KeptDocument | undefined;
   readonly #secrets: IamSecrets;
   readonly #save: (document: StateDocument) => Promise<void>;
   readonly #saveConfiguration: (configuration: IamConfiguration) => Promise<void>;
@@ -79,6 +84,7 @@ export class Iam {
   /** @throws LocalError INVALID_ARGUMENT when the configuration is not sound or the state breaks a limit: the message says where */
   constructor(options: IamOptions) {
     checkConfiguration(options.configuration);
+    this.passwordThrottle = options.passwordThrottle;
     this.#secrets = options.secrets;
     this.#save = options.save ?? (async () => {});
     this.#saveConfiguration = options.saveConfiguration ?? (async () => {});

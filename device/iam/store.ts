@@ -1,10 +1,11 @@
 /**
- * Configuration and state in two files of a directory, each replaced as a whole or not at all. What cannot be read is refused with the file's
+ * Configuration and state in two files of a directory, beside them how often passwords were tried, each replaced as a whole or not at all. What cannot be read is refused with the file's
  * name, and the file stays as it is; a file that is not there is made from what the application begins with.
  */
 import { join } from 'node:path';
 import { LocalError, SvcError } from '../../protocol/errors/index.ts';
 import { prepareDirectory, readJson, replaceJson } from '../../transport/node/files.ts';
+import type { KeptDocument } from '../kept-document.ts';
 import { configurationDocument, readConfiguration } from './configuration.ts';
 import { defaultConfiguration } from './defaults.ts';
 import { Iam, type IamOptions } from './iam.ts';
@@ -15,9 +16,10 @@ import { readState, stateDocument } from './state-document.ts';
 
 export const CONFIGURATION_FILE = 'iam-configuration.json';
 export const STATE_FILE = 'iam-state.json';
+export const THROTTLE_FILE = 'password-throttle.json';
 
 /** What a device without files begins with. */
-export interface IamStoreOptions extends Omit<IamOptions, 'configuration' | 'state' | 'save' | 'saveConfiguration'> {
+export interface IamStoreOptions extends Omit<IamOptions, 'configuration' | 'state' | 'save' | 'saveConfiguration' | 'passwordThrottle'> {
   /** Called when there is no configuration file. Default: `defaultConfiguration`. */
   readonly firstConfiguration?: () => IamConfiguration;
   /** Called when there is no state file. */
@@ -47,7 +49,7 @@ export async function openIam(
     storedState === undefined
       ? await firstState(options.secrets)
       : await inFile(statePath, () => readState(storedState, readOptions(options)));
-  const iam = new Iam({ ...options, configuration, state, save, saveConfiguration });
+  const iam = new Iam({ ...options, configuration, state, save, saveConfiguration, passwordThrottle: await keptThrottle(directory) });
   await inFile(statePath, () => iam.openPairingPassword());
   if (storedConfiguration === undefined) await saveConfiguration(configuration);
   if (storedState === undefined) await save(stateDocument(state));
@@ -56,6 +58,13 @@ export async function openIam(
 
 function readOptions({ secrets, limits, notificationCategories = [] }: Pick<IamOptions, 'secrets' | 'limits' | 'notificationCategories'>) {
   return { secrets, rules: new Rules({ ...defaultIamLimits, ...limits }), notificationCategories };
+}
+
+/** One that cannot be read is no reason not to start: the device then begins with nothing saved up. */
+async function keptThrottle(directory: string): Promise<KeptDocument> {
+  const path = join(directory, THROTTLE_FILE);
+  const stored = await readJson(path).catch(() => null);
+  return { stored, save: (document) => replaceJson(path, document) };
 }
 
 /** Tells errors with the name of the file. */

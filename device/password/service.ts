@@ -20,9 +20,11 @@ import { CONTENT_FORMAT_CBOR } from '../../protocol/records/index.ts';
 import type { Clock, Log } from '../../transport/environment.ts';
 import type { CoapResources, DeviceCoapRequest, DeviceCoapResponse } from '../coap-resources.ts';
 import type { DeviceConnection } from '../connections.ts';
+import type { KeptDocument } from '../kept-document.ts';
 import { listenerSource, type PasswordAuthenticationListener } from './requests.ts';
 import type { PasswordSource } from './source.ts';
 import { type AttemptClass, PasswordThrottle } from './throttle.ts';
+import { ThrottleKeeper } from './throttle-keeper.ts';
 
 /** Who the device is, once it is started. */
 export interface PasswordIdentity {
@@ -64,6 +66,7 @@ export class PasswordService {
   readonly #context: PasswordContext;
   readonly #throttle: PasswordThrottle;
   readonly #progress = new WeakMap<DeviceConnection, Progress>();
+  #keeper: ThrottleKeeper | null = null;
   #source: PasswordSource | null = null;
   /** Passwords that were withdrawn so far. */
   #withdrawn = 0;
@@ -73,8 +76,8 @@ export class PasswordService {
   constructor({ crypto, clock, log }: Omit<PasswordContext, 'identity'>, identity: () => PasswordIdentity, resources: CoapResources) {
     const context = { crypto, clock, log, identity };
     this.#context = context;
-    const key = context.crypto.randomBytes(32);
-    this.#throttle = new PasswordThrottle((name) => context.crypto.hmacSha256(key, text.encode(name))[0]!);
+    // The same after a restart, for what is kept of the slots.
+    this.#throttle = new PasswordThrottle((name) => context.crypto.hmacSha256(identity().secret, SLOT_LABEL, text.encode(name))[0]!);
     resources.addOwn('POST', messages.PasswordPath.FIRST, (request) => this.#checked(request, this.#first));
     resources.addOwn('POST', messages.PasswordPath.SECOND, (request) => this.#checked(request, this.#second));
   }
@@ -91,6 +94,17 @@ export class PasswordService {
     return () => {
       if (this.#source === source) this.#source = null;
     };
+  }
+
+  /** Keeps over restarts how often passwords were tried. Before start, once. */
+  keepThrottle(store: KeptDocument): void {
+    const { clock, log } = this.#context;
+    this.#keeper = new ThrottleKeeper({ clock, log, store, throttle: this.#throttle });
+  }
+
+  /** The device has closed: saves what is to be kept. Never rejects. */
+  async close(): Promise<void> {
+    await this.#keeper?.close();
   }
 
   /** The password of a name is another, or gone: runs with the one before fail. @param connections all that are open */
@@ -178,6 +192,7 @@ export class PasswordService {
     }
     const tag = run === null ? null : run.confirm(proof);
     if (tag === null || tag === undefined) {
+      this.#keeper?.changed();
       this.onFailed?.({ connection, username, reason: 'wrong' });
       if (tag === undefined) return { status: Status.BAD_REQUEST, payload: 'Y is no element of the group' };
       return { status: Status.UNAUTHORIZED, payload: 'Wrong user name or password' };
@@ -219,6 +234,7 @@ export class PasswordService {
 }
 
 const text = new TextEncoder();
+const SLOT_LABEL = text.encode('throttle slot ');
 
 function classOf(source: PasswordSource, username: string, connection: DeviceConnection): AttemptClass {
   if (source.isPaired(username, connection)) return 'paired';

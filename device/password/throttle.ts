@@ -13,8 +13,9 @@ import { TokenBucket } from '../../protocol/token-bucket.ts';
 
 /** Who asks, as seen from the user of that name. */
 export type AttemptClass = 'paired' | 'local' | 'remote';
+export const attemptClasses: readonly AttemptClass[] = ['paired', 'local', 'remote'];
 
-const SLOTS = 256;
+export const SLOTS = 256;
 /** Failures that cost no wait. */
 const FREE = 5;
 /** Longest wait; also the time after which one failure is forgiven. */
@@ -46,6 +47,16 @@ interface Counters {
   readonly failures: TokenBucket;
   readonly begins: TokenBucket;
 }
+
+/** What of a class outlives a restart. Times are relative: ms ago, and for `blocked` ms from then. */
+export interface ThrottleClassState {
+  /** Level of the bucket of failures. */
+  readonly failures: number;
+  /** Slots that are in use. */
+  readonly slots: readonly (readonly [index: number, failures: number, counted: number, blocked: number, day: number, today: number])[];
+}
+
+export type ThrottleState = Readonly<Record<AttemptClass, ThrottleClassState>>;
 
 /** A charged attempt. */
 export interface Charge {
@@ -82,6 +93,45 @@ export class PasswordThrottle {
         Object.assign(slot, before);
       },
     };
+  }
+
+  /** What is to be kept over a restart. */
+  state(now: number): ThrottleState {
+    const classes = attemptClasses.map((kind): [AttemptClass, ThrottleClassState] => {
+      const { failures, slots } = this.#counters[kind];
+      const used = slots.flatMap((slot, index) => {
+        forgive(slot, now);
+        const blocked = Math.max(0, slot.blockedUntil - now);
+        const inUse = slot.failures > 0 || slot.today > 0 || blocked > 0;
+        return inUse ? [[index, slot.failures, now - slot.countedAt, blocked, now - slot.dayBegan, slot.today] as const] : [];
+      });
+      return [kind, { failures: failures.level(now), slots: used }];
+    });
+    return Object.fromEntries(classes) as ThrottleState;
+  }
+
+  /** Goes on from a state. @param elapsed ms since then @param now ms, monotonic */
+  restore(state: ThrottleState, elapsed: number, now: number): void {
+    for (const kind of attemptClasses) {
+      const { failures, slots } = this.#counters[kind];
+      failures.take(DEVICE_BURST - Math.min(DEVICE_BURST, state[kind].failures + (elapsed * DEVICE_RATE) / SECOND), now);
+      for (const [index, count, counted, blocked, day, today] of state[kind].slots) {
+        const times = {
+          countedAt: now - elapsed - counted,
+          blockedUntil: now + Math.max(0, blocked - elapsed),
+          dayBegan: now - elapsed - day,
+        };
+        Object.assign(slots[index]!, { failures: Math.min(MOST_COUNTED, count), today, ...times });
+      }
+    }
+  }
+
+  /** Nobody has anything saved up: what was used up before is not known. */
+  drain(now: number): void {
+    for (const { failures, begins } of Object.values(this.#counters)) {
+      failures.take(failures.level(now), now);
+      begins.take(begins.level(now), now);
+    }
   }
 
   /** Milliseconds until an attempt is possible; 0 = now. */

@@ -186,6 +186,24 @@ describe('a password session', () => {
   });
 });
 
+test('how often passwords were tried outlives a restart', async () => {
+  let document: unknown;
+  const passwordThrottle = () => ({
+    stored: document,
+    save: async (next: unknown) => {
+      document = structuredClone(next);
+    },
+  });
+  const state = stateOf([user('guest', { role: 'Guest' })]);
+  guarded = await GuardedDevice.attached({ state, passwordThrottle: passwordThrottle() });
+  await guarded.settle(guarded.iam.setUserPassword('guest', 'secret'));
+  for (let attempt = 0; attempt < 7; attempt++) await guarded.login(await guarded.relayed(), 'guest', 'wrong');
+  await guarded.settle(guarded.device.close());
+  guarded = await GuardedDevice.attached({ state, passwordThrottle: passwordThrottle() });
+  await guarded.settle(guarded.iam.setUserPassword('guest', 'secret'));
+  expect(await guarded.login(await guarded.relayed(), 'guest', 'secret')).toBe('TOO_MANY_REQUESTS');
+});
+
 describe('server connect tokens', () => {
   /** What a fresh client with the token is told. */
   const connecting = (ServerConnectToken: string) =>

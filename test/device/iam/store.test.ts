@@ -100,6 +100,15 @@ describe('the files', () => {
     });
   }
 
+  it('keep how often passwords were tried, and a file that cannot be read keeps no device from starting', async () => {
+    const kept = (await open()).passwordThrottle!;
+    expect(kept.stored).toBeUndefined();
+    await kept.save({ Version: 1 });
+    expect((await open()).passwordThrottle?.stored).toEqual({ Version: 1 });
+    writeFileSync(file('password-throttle.json'), '{');
+    expect((await open()).passwordThrottle?.stored).toBeNull();
+  });
+
   it('with more users than the limit are loaded: it is for new ones', async () => {
     const Users = Array.from({ length: 1_200 }, (_, index) => ({ Username: `user${index}` }));
     writeFileSync(file(STATE_FILE), JSON.stringify({ Version: 3, Users }));

@@ -1,0 +1,70 @@
+/**
+ * Keeps the password throttle over restarts, so that restarting a device gives nobody new attempts. What changes is saved at once, further changes within a
+ * minute, and all of it when the device closes. After an end without that, the device begins with nothing saved up.
+ */
+import type { Cancel, Clock, Log } from '../../transport/environment.ts';
+import type { KeptDocument } from '../kept-document.ts';
+import type { PasswordThrottle } from './throttle.ts';
+import { readThrottleDocument, throttleDocument } from './throttle-document.ts';
+
+/** ms between two saves. */
+const PAUSE = 60_000;
+
+export interface ThrottleKeeperOptions {
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly throttle: PasswordThrottle;
+  readonly store: KeptDocument;
+}
+
+export class ThrottleKeeper {
+  readonly #options: ThrottleKeeperOptions;
+  #savedAt = Number.NEGATIVE_INFINITY;
+  /** The document on the disk says that nothing is missing. */
+  #isClean: boolean;
+  #cancel: Cancel | null = null;
+  #saving: Promise<void> = Promise.resolve();
+
+  constructor(options: ThrottleKeeperOptions) {
+    const { clock, log, store, throttle } = options;
+    this.#options = options;
+    this.#isClean = store.stored === undefined;
+    if (store.stored === undefined) return;
+    const stored = readThrottleDocument(store.stored);
+    if (stored === null) log.warn('what was kept of failed password attempts cannot be read: it begins anew, with nothing saved up');
+    // A clock that was set back counts as no time.
+    else throttle.restore(stored.state, Math.max(0, clock.wallTime() - stored.savedAt), clock.now());
+    this.#isClean = stored?.isClean === true;
+    if (!this.#isClean) throttle.drain(clock.now());
+  }
+
+  /** An attempt was charged. */
+  changed(): void {
+    const { clock } = this.#options;
+    this.#isClean = false;
+    this.#cancel ??= clock.schedule(Math.max(0, this.#savedAt + PAUSE - clock.now()), () => {
+      this.#cancel = null;
+      this.#save(false);
+    });
+  }
+
+  /** Saves what is not saved. Never rejects. */
+  async close(): Promise<void> {
+    this.#cancel?.();
+    this.#cancel = null;
+    if (!this.#isClean) this.#save(true);
+    await this.#saving;
+  }
+
+  #save(isClean: boolean): void {
+    const { clock, log, store, throttle } = this.#options;
+    this.#savedAt = clock.now();
+    const document = throttleDocument({ state: throttle.state(clock.now()), savedAt: Math.round(clock.wallTime()), isClean });
+    this.#saving = this.#saving
+      .then(() => store.save(document))
+      .then(() => {
+        this.#isClean = isClean;
+      })
+      .catch((error: unknown) => log.warn('failed password attempts could not be saved', { error: String(error) }));
+  }
+}

@@ -1,0 +1,170 @@
+/** A restart gives nobody new attempts at a password. */
+import { beforeEach, describe, expect, it } from 'vitest';
+import { PasswordThrottle } from '../../../device/password/throttle.ts';
+import { ThrottleKeeper } from '../../../device/password/throttle-keeper.ts';
+import type { Simulation } from '../../../transport/sim/index.ts';
+import { nativeHost } from '../../support/crypto.ts';
+import { nativeSimulation } from '../../support/simulation.ts';
+
+const SECOND = 1_000;
+const MINUTE = 60_000;
+
+let sim: Simulation;
+/** The document on the disk, as text; undefined: none. */
+let disk: string | undefined;
+let saves: number;
+let warnings: string[];
+let full: boolean;
+let starts = 0;
+
+beforeEach(() => {
+  sim = nativeSimulation();
+  [disk, saves, warnings, full] = [undefined, 0, [], false];
+});
+
+/** A device that starts with what is on the disk. */
+function started() {
+  const { clock } = sim.host(`device ${++starts}`);
+  const { hmacSha256 } = nativeHost(1);
+  const throttle = new PasswordThrottle((text) => hmacSha256(Uint8Array.of(1), new TextEncoder().encode(text))[0]!);
+  const log = { error() {}, warn: (text: string) => warnings.push(text), info() {}, debug() {}, trace() {} };
+  const save = async (document: unknown): Promise<void> => {
+    if (full) throw new Error('the disk is full');
+    saves++;
+    disk = JSON.stringify(document);
+  };
+  const store = { stored: disk === undefined ? undefined : JSON.parse(disk), save };
+  const keeper = new ThrottleKeeper({ clock, log, throttle, store });
+  /** Wrong passwords at one moment that are looked at. */
+  const guess = (count = 100, name = 'owner'): number => {
+    let looked = 0;
+    for (let index = 0; index < count; index++) {
+      if (throttle.charge('remote', name, clock.now()) === null) continue;
+      looked++;
+      keeper.changed();
+    }
+    return looked;
+  };
+  return { guess, close: () => sim.settle(keeper.close()), clock };
+}
+
+describe('after an orderly end', () => {
+  it('who was blocked is blocked, for the time that is left', async () => {
+    const first = started();
+    for (let second = 0; second < 20; second++) {
+      first.guess(1);
+      await sim.run(SECOND);
+    }
+    await first.close();
+    const second = started();
+    expect(second.guess()).toBe(0);
+    await sim.run(2 * MINUTE);
+    expect(second.guess()).toBe(1);
+  });
+
+  it('the budget of the class is what it was, and other names are not blocked', async () => {
+    const first = started();
+    for (let name = 0; name < 10; name++) first.guess(1, `name-${name}`);
+    await first.close();
+    const second = started();
+    expect(second.guess(1, 'another')).toBe(0);
+    await sim.run(SECOND);
+    expect(second.guess(1, 'another')).toBe(1);
+  });
+
+  it('the failures of a day count on', async () => {
+    let looked = 0;
+    for (let restart = 0; restart < 30; restart++) {
+      const device = started();
+      for (let hour = 0; hour < 4; hour++) {
+        looked += device.guess(3);
+        await sim.run(12 * MINUTE);
+      }
+      await device.close();
+    }
+    expect(looked).toBeLessThanOrEqual(120);
+  });
+
+  it('nothing is written where nothing happened', async () => {
+    const device = started();
+    await sim.run(10 * MINUTE);
+    await device.close();
+    expect([saves, disk]).toEqual([0, undefined]);
+  });
+});
+
+describe('after a kill', () => {
+  it('nobody has anything saved up', async () => {
+    started().guess(1);
+    await sim.run(SECOND);
+    const next = started();
+    expect([next.guess(1, 'another'), next.guess(1, 'a third')]).toEqual([0, 0]);
+    await sim.run(SECOND);
+    expect(next.guess(1, 'another')).toBe(1);
+  });
+
+  it('a thousand kills give no more than one attempt a second', async () => {
+    let looked = 0;
+    for (let kill = 0; kill < 300; kill++) {
+      looked += started().guess(20, `name-${kill % 50}`);
+      await sim.run(100);
+    }
+    expect(looked).toBeLessThanOrEqual(10 + 30);
+  });
+
+  it('an orderly end puts that right', async () => {
+    started().guess(1);
+    await sim.run(SECOND);
+    await started().close();
+    await sim.run(MINUTE);
+    expect(started().guess(3, 'another')).toBe(3);
+  });
+});
+
+describe('on the disk', () => {
+  it('it is saved at once, then once a minute at most', async () => {
+    const device = started();
+    device.guess(1);
+    await sim.run(1);
+    expect(saves).toBe(1);
+    for (let second = 0; second < 300; second++) {
+      device.guess(1, `name-${second}`);
+      await sim.run(SECOND);
+    }
+    expect(saves).toBeLessThanOrEqual(6);
+    expect(saves).toBeGreaterThanOrEqual(5);
+  });
+
+  it.each([
+    ['no JSON document', '"x"'],
+    ['another version', '{"Version": 2}'],
+    ['a slot that is not there', '{"Version":1,"Saved":1,"Clean":true,"Classes":{"paired":{"Failures":1,"Slots":[[256,1,1,1,1,1]]}}}'],
+    ['nothing', 'null'],
+  ])('%s: nothing is saved up, and it says so', async (_, text) => {
+    disk = text;
+    const device = started();
+    expect(device.guess(1)).toBe(0);
+    expect(warnings).toHaveLength(1);
+    await sim.run(SECOND);
+    expect(device.guess(1)).toBe(1);
+  });
+
+  it('a full disk costs nobody the login: it is logged, and tried again', async () => {
+    full = true;
+    const device = started();
+    device.guess(1);
+    await sim.run(SECOND);
+    expect(warnings).toEqual(['failed password attempts could not be saved']);
+    full = false;
+    device.guess(1);
+    await device.close();
+    expect(JSON.parse(disk!)).toMatchObject({ Version: 1, Clean: true });
+  });
+
+  it('names stand nowhere in it', async () => {
+    const device = started();
+    device.guess(1, 'owner');
+    await device.close();
+    expect(disk).not.toContain('owner');
+  });
+});

@@ -5,7 +5,7 @@
  * by side (`connect/race.ts`); the first that authenticates wins and the others are stopped.
  */
 import type { PrivateKey } from '../protocol/crypto-host.ts';
-import { LocalError, type SvcError } from '../protocol/errors/index.ts';
+import { type ChannelErrors, type ErrorCode, LocalError, type SvcError } from '../protocol/errors/index.ts';
 import type { Session } from '../transport/session/index.ts';
 import { Coap } from './coap.ts';
 import { DirectCandidates } from './connect/direct.ts';
@@ -29,7 +29,7 @@ export interface ConnectionEventsCallback {
 }
 
 /** What a connection needs from its client. */
-export interface ConnectionContext extends Omit<ChannelContext, 'candidates' | 'identity'> {
+export interface ConnectionContext extends Omit<ChannelContext, 'candidates' | 'identity' | 'onChannelErrors'> {
   readonly listenTunnel: ListenTunnel | undefined;
   readonly hasUdpPorts: boolean;
   /** Private key from PEM. @throws LocalError INVALID_ARGUMENT */
@@ -53,6 +53,7 @@ export class Connection {
   #passwords: PasswordAuthentication | null = null;
   #connecting: AbortController | null = null;
   #closeReason: SvcError | null = null;
+  #channels: ChannelErrors = { local: 'NONE', remote: 'NONE', direct: 'NONE' };
 
   /** For `SvcClient.createConnection`. */
   constructor(context: ConnectionContext) {
@@ -87,7 +88,14 @@ export class Connection {
     if (this.#identity === null) throw new LocalError('INVALID_STATE', 'the connection option PrivateKey is missing');
     this.#context.onConnecting(this);
     const connecting = new AbortController();
-    const context = { ...this.#context, identity: this.#identity, candidates: this.#candidates };
+    const context: ChannelContext = {
+      ...this.#context,
+      identity: this.#identity,
+      candidates: this.#candidates,
+      onChannelErrors: (errors) => {
+        this.#channels = errors;
+      },
+    };
     this.#state = 'connecting';
     this.#connecting = connecting;
     try {
@@ -95,6 +103,7 @@ export class Connection {
       this.#opened(await connectChannels(context, effectiveOptions(this.#options), stop));
     } catch (error) {
       if (this.#state === 'connecting') this.#state = 'lost';
+      this.#context.environment.log.debug('connect failed', { error: String(error) });
       this.#end();
       throw error;
     } finally {
@@ -111,6 +120,21 @@ export class Connection {
     await session?.close();
     if (wasConnected) this.#emit('CLOSED');
     this.#end();
+  }
+
+  /** Result of the local channel in `connect`: OK when it led to the device, its error when every channel failed, else NONE. */
+  getLocalChannelErrorCode(): ErrorCode {
+    return this.#channels.local;
+  }
+
+  /** Result of the channel through the base station, as getLocalChannelErrorCode. */
+  getRemoteChannelErrorCode(): ErrorCode {
+    return this.#channels.remote;
+  }
+
+  /** Result of the direct candidates, as getLocalChannelErrorCode. */
+  getDirectCandidatesChannelErrorCode(): ErrorCode {
+    return this.#channels.direct;
   }
 
   /** @throws LocalError NOT_CONNECTED before connect or after a loss, STOPPED after close */
@@ -224,8 +248,10 @@ export class Connection {
       throw new LocalError('STOPPED', 'the connection was closed while it connected');
     }
     this.#state = 'connected';
+    this.#channels = { ...this.#channels, [session.type === 'RELAY' ? 'remote' : 'direct']: 'OK' };
     session.closed.then((reason) => this.#lost(reason));
     session.on('path', () => this.#state === 'connected' && this.#emit('CHANNEL_CHANGED'));
+    this.#context.environment.log.debug('connected', { type: session.type });
     this.#emit('CONNECTED');
   }
 
@@ -233,6 +259,7 @@ export class Connection {
     if (this.#state !== 'connected') return;
     this.#closeReason = reason;
     this.#state = 'lost';
+    this.#context.environment.log.debug('connection lost', { error: reason === null ? undefined : String(reason) });
     this.#emit('CLOSED');
     this.#end();
   }

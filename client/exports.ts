@@ -11,9 +11,12 @@ export {
 export {
   type DeviceDetails,
   type DeviceSettings,
+  decodeDeviceDetails,
   decodePairing,
+  decodeUser,
   encodePairingLink,
   encodePairingString,
+  encodeUser,
   type IamUser,
   type PairingMode,
   type PairingString,
@@ -29,6 +32,7 @@ export { Coap, type CoapObserver, ContentFormat } from './coap.ts';
 export type { ChannelFailures } from './connect/race.ts';
 export { Connection, type ConnectionEvent, type ConnectionEventsCallback, type ConnectionType } from './connection.ts';
 export * from './iam/index.ts';
+export type { LogCallback, LogMessage } from './log.ts';
 export type { ConnectionOptions } from './options.ts';
 export { Stream } from './stream.ts';
 export { TcpTunnel } from './tunnels/tcp.ts';

@@ -6,13 +6,12 @@ import type { PrivateKey } from '../protocol/crypto-host.ts';
 import { LocalError } from '../protocol/errors/index.ts';
 import { decodePrivateKey, encodePrivateKey, fingerprint } from '../protocol/identity/index.ts';
 import { VERSION } from '../protocol/records/index.ts';
-import { type Log, type LogLevel, silentLog, withLog } from '../transport/environment.ts';
+import { withLog } from '../transport/environment.ts';
 import { Host } from '../transport/host/index.ts';
 import { type StationAddress, StationConnector } from '../transport/station/index.ts';
 import { Connection } from './connection.ts';
 import type { ClientHost } from './host.ts';
-
-const LEVELS: readonly LogLevel[] = ['error', 'warn', 'info', 'debug', 'trace'];
+import { ClientLog, type LogCallback } from './log.ts';
 
 /** What a client may be told when it is made. */
 export interface ClientOptions {
@@ -33,11 +32,11 @@ const SPARE_SHARE = 1 / 4;
 export class SvcClient {
   readonly #clientHost: ClientHost;
   readonly #maxConnections: number;
+  readonly #log: ClientLog;
   readonly #connections = new Set<Connection>();
   /** Those of them that are open or connecting. */
   readonly #taken = new Set<Connection>();
   readonly #connectors = new Map<string, StationConnector>();
-  #level: LogLevel = 'info';
   #host: Promise<Host> | null = null;
   #stopped = false;
 
@@ -46,7 +45,8 @@ export class SvcClient {
     if (!Number.isInteger(maxConnections) || maxConnections < 1 || maxConnections > MAX_CONNECTIONS)
       throw new LocalError('INVALID_ARGUMENT', `maxConnections is a whole number from 1 to ${MAX_CONNECTIONS}`);
     this.#maxConnections = maxConnections;
-    this.#clientHost = { ...host, environment: withLog(host.environment, this.#filtered(host.environment.log)) };
+    this.#log = new ClientLog(host.environment.log);
+    this.#clientHost = { ...host, environment: withLog(host.environment, this.#log.log) };
   }
 
   /** Version of this SDK. */
@@ -56,9 +56,12 @@ export class SvcClient {
 
   /** Least severe level that is logged: error, warn, info (default), debug or trace. @throws LocalError INVALID_ARGUMENT */
   setLogLevel(level: string): void {
-    if (!(LEVELS as readonly string[]).includes(level))
-      throw new LocalError('INVALID_ARGUMENT', `a log level is one of ${LEVELS.join(', ')}`);
-    this.#level = level as LogLevel;
+    this.#log.setLevel(level);
+  }
+
+  /** Calls `callback` with each message of the level or a more severe one; null takes it away. */
+  setLogCallback(callback: LogCallback | null): void {
+    this.#log.setCallback(callback);
   }
 
   /** A fresh private key as PKCS#8 PEM. Keep it: it is this client's identity towards devices. */
@@ -153,17 +156,6 @@ export class SvcClient {
     } finally {
       raw.fill(0);
     }
-  }
-
-  #filtered(log: Log): Log {
-    if (log === silentLog) return log;
-    const entries = LEVELS.map((level, severity) => {
-      const write: Log[LogLevel] = (message, fields) => {
-        if (severity <= LEVELS.indexOf(this.#level)) log[level](message, fields);
-      };
-      return [level, write];
-    });
-    return Object.fromEntries(entries) as Log;
   }
 }
 

@@ -7,7 +7,14 @@
  * way of one address must not be able to keep the device from being reached.
  */
 import type { PrivateKey } from '../../protocol/crypto-host.ts';
-import { type ErrorCode, isErrorCode, LocalError, NoChannelsError, type SvcError } from '../../protocol/errors/index.ts';
+import {
+  type ChannelErrors,
+  type ErrorCode,
+  isErrorCode,
+  LocalError,
+  NoChannelsError,
+  type SvcError,
+} from '../../protocol/errors/index.ts';
 import type { Environment } from '../../transport/environment.ts';
 import type { ConnectTarget, Host } from '../../transport/host/index.ts';
 import { abortable, mostTelling, Race } from '../../transport/race.ts';
@@ -24,6 +31,8 @@ export interface ChannelContext {
   readonly candidates: DirectCandidates | null;
   host(): Promise<Host>;
   connector(station: StationAddress): Promise<StationConnector>;
+  /** All channels failed, each with this. */
+  onChannelErrors(errors: ChannelErrors): void;
 }
 
 /** Why each channel failed: the `cause` of a NoChannelsError. Undefined for a channel that was not tried. */
@@ -69,7 +78,7 @@ function startRace(context: ChannelContext, options: EffectiveOptions): Race<Ses
     environment: context.environment,
     delay: 0,
     discard: (session) => void session.close(),
-    summarize: (failures) => connectError(Object.fromEntries(failures.map(({ attempt, error }) => [names[attempt], error]))),
+    summarize: (failures) => connectError(context, Object.fromEntries(failures.map(({ attempt, error }) => [names[attempt], error]))),
   });
   const common = target(context, options);
   for (const connect of channels.values()) race.add(() => abortable((signal) => connect({ ...common, signal })));
@@ -105,9 +114,10 @@ function target(context: ChannelContext, { ProductId, DeviceId, DeviceFingerprin
   };
 }
 
-function connectError(failures: ChannelFailures): SvcError {
+function connectError(context: ChannelContext, failures: ChannelFailures): SvcError {
   const all = [failures.direct, failures.remote].filter((error) => error !== undefined);
   const summary = { local: 'NONE', remote: codeOf(failures.remote), direct: codeOf(failures.direct) } as const;
+  context.onChannelErrors(summary);
   return mostTelling(all, rank) ?? new NoChannelsError(summary, { cause: failures });
 }
 

@@ -172,6 +172,28 @@ describe('both channels', () => {
     });
   });
 
+  test('each connection keeps the result of each channel', async () => {
+    const { device, host } = await fixture.attached();
+    const codes = (connection: Connection) => [
+      connection.getLocalChannelErrorCode(),
+      connection.getRemoteChannelErrorCode(),
+      connection.getDirectCandidatesChannelErrorCode(),
+    ];
+    const relayed = fixture.connection();
+    expect(codes(relayed)).toEqual(['NONE', 'NONE', 'NONE']);
+    await fixture.settle(relayed.connect());
+    const straight = await both([host, device.localPort], { Remote: false });
+    await fixture.settle(straight.connect());
+    await fixture.settle(device.close());
+    const failed = await both([host, 1], { DtlsHelloTimeout: 2_000 });
+    await fixture.code(failed.connect());
+    expect([relayed, straight, failed].map(codes)).toEqual([
+      ['NONE', 'OK', 'NONE'],
+      ['NONE', 'NONE', 'OK'],
+      ['NONE', 'NOT_ATTACHED', 'NOT_FOUND'],
+    ]);
+  });
+
   test('a wrong key at the address does not keep the base station from serving', async () => {
     const { device } = await fixture.attached();
     const impostor = await fixture.device({ basestationAttach: false, registered: false });

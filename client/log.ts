@@ -1,0 +1,59 @@
+/**
+ * What a client logs: to the environment's log and to a callback of the application, both down to one level. Each client has its own; nothing here is
+ * shared by a process.
+ */
+import { LocalError } from '../protocol/errors/index.ts';
+import { type Log, type LogLevel, silentLog } from '../transport/environment.ts';
+
+/** One message. Keys, passwords and tokens never appear in it. */
+export interface LogMessage {
+  readonly level: LogLevel;
+  readonly message: string;
+  readonly fields: Readonly<Record<string, unknown>>;
+}
+
+/** Called with each message, at once; it must not call back into the client. An error it throws goes to the environment's log. */
+export type LogCallback = (message: LogMessage) => void;
+
+/** From the most severe to the least. */
+const LEVELS: readonly LogLevel[] = ['error', 'warn', 'info', 'debug', 'trace'];
+
+export class ClientLog {
+  /** What the parts of the client write to. */
+  readonly log: Log;
+  readonly #under: Log;
+  #level: LogLevel = 'info';
+  #callback: LogCallback | null = null;
+
+  constructor(under: Log) {
+    this.#under = under;
+    const entries = LEVELS.map((level) => {
+      const write: Log[LogLevel] = (message, fields) => this.#write(level, message, fields);
+      return [level, write];
+    });
+    this.log = Object.fromEntries(entries) as Log;
+  }
+
+  /** @throws LocalError INVALID_ARGUMENT */
+  setLevel(level: string): void {
+    if (!(LEVELS as readonly string[]).includes(level))
+      throw new LocalError('INVALID_ARGUMENT', `a log level is one of ${LEVELS.join(', ')}`);
+    this.#level = level as LogLevel;
+  }
+
+  /** Null takes it away. */
+  setCallback(callback: LogCallback | null): void {
+    this.#callback = callback;
+  }
+
+  #write(level: LogLevel, message: string, fields?: Record<string, unknown>): void {
+    if (this.#callback === null && this.#under === silentLog) return;
+    if (LEVELS.indexOf(level) > LEVELS.indexOf(this.#level)) return;
+    this.#under[level](message, fields);
+    try {
+      this.#callback?.({ level, message, fields: fields ?? {} });
+    } catch (error) {
+      this.#under.error('the log callback failed', { error: String(error) });
+    }
+  }
+}

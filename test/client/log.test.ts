@@ -1,0 +1,73 @@
+/** What a client logs: levels, and the callback beside the environment's log; each client for itself. */
+import { expect, test } from 'vitest';
+import { type LogMessage, SvcClient } from '../../client/node.ts';
+import { type Log, silentLog, withLog } from '../../transport/environment.ts';
+import { ProductFixture } from '../support/fixture/products.ts';
+
+/** A client whose every connection logs `connected` at debug, and one error. */
+async function noisyClient(log: Log = silentLog) {
+  const fixture = new ProductFixture();
+  await fixture.station();
+  await fixture.attached();
+  const client = SvcClient.create({ environment: withLog(fixture.sim.host('phone'), log) });
+  const connect = async (of = client) => {
+    const connection = fixture.connection({}, of);
+    const failing = {
+      onEvent: () => {
+        throw new Error('of the application');
+      },
+    };
+    connection.addConnectionEventsListener(failing);
+    await fixture.settle(connection.connect());
+    connection.removeConnectionEventsListener(failing);
+    await fixture.settle(connection.close());
+  };
+  return { fixture, client, connect };
+}
+
+const failure = {
+  level: 'error',
+  message: 'a connection events listener failed',
+  fields: { event: 'CONNECTED', error: 'Error: of the application' },
+};
+
+test('gets the messages of its client alone, until it is taken away', async () => {
+  const { fixture, client, connect } = await noisyClient();
+  const messages: LogMessage[] = [];
+  client.setLogLevel('error');
+  client.setLogCallback((message) => messages.push(message));
+  await connect(fixture.client());
+  expect(messages).toEqual([]);
+  await connect();
+  expect(messages).toEqual([failure]);
+  client.setLogCallback(null);
+  await connect();
+  expect(messages).toHaveLength(1);
+});
+
+test('a level is for the callback and the log of the environment', async () => {
+  const lines: string[] = [];
+  const note = (level: string) => (message: string) => void lines.push(`${level} ${message}`);
+  const log: Log = { error: note('error'), warn: note('warn'), info: note('info'), debug: note('debug'), trace: note('trace') };
+  const { client, connect } = await noisyClient(log);
+  const messages: LogMessage[] = [];
+  client.setLogCallback((message) => messages.push(message));
+  client.setLogLevel('debug');
+  await connect();
+  expect(lines).toEqual(['debug connected', 'error a connection events listener failed']);
+  client.setLogLevel('error');
+  await connect();
+  expect(lines.slice(2)).toEqual(['error a connection events listener failed']);
+  expect(messages.map(({ level, message }) => `${level} ${message}`)).toEqual(lines);
+});
+
+test('a callback that fails is logged, and the message arrived', async () => {
+  const lines: string[] = [];
+  const { client, connect } = await noisyClient({ ...silentLog, error: (message) => void lines.push(message) });
+  client.setLogLevel('error');
+  client.setLogCallback(() => {
+    throw new Error('full');
+  });
+  await connect();
+  expect(lines).toEqual([failure.message, 'the log callback failed']);
+});

@@ -1,61 +1,100 @@
-/** Holds the lists against the build and the tests: a row is done when its symbol exists and its test uses it, and never by claim. */
+/**
+ * Holds the lists against the build and the tests. A row is done when its symbol exists, its test uses it, and no other row of its surface claims the
+ * same symbol; whether the test would notice its absence is for prove/. An alias names a symbol that is done on its surface.
+ */
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import { type Implementation, isRequired, type ListRow, listRows, readLists } from './list.ts';
+import { type DoneEntry, isDone, KINDS, type Kind, type ListRow, listRows, type OtherEntry, readLists } from './list.ts';
 import { mentions, testTexts } from './mentions.ts';
 import { Symbols } from './symbols.ts';
+
+export type State = 'done' | 'alias' | 'not applicable' | 'missing';
+export const STATES: readonly State[] = ['done', 'alias', 'not applicable', 'missing'];
 
 export interface Row {
   readonly section: string;
   readonly surface: string;
   readonly group: string;
-  readonly kind: string;
+  readonly kind: Kind;
   readonly name: string;
   /** Empty where none is known, as the test. */
   readonly symbol: string;
   readonly test: string;
-  readonly construct?: string;
-  readonly state: 'done' | 'missing';
-  /** Why it is missing. */
+  readonly where: readonly string[];
+  readonly path: string;
+  readonly state: State;
+  /** Why it is not done. */
   readonly reason?: string;
+  /** Missing, and listed as such. */
+  readonly known?: true;
 }
+
+/** Kinds that are replaced where they pass through an operation. */
+const PASSING: readonly Kind[] = ['event', 'option', 'field', 'endpoint'];
 
 /** Every row of the lists below `root`, with its state. */
 export async function checkConformance(root: string): Promise<Row[]> {
-  const { specification, implementations } = readLists(root);
-  return checkRows(root, listRows(specification, implementations));
+  const { specification, entries } = readLists(root);
+  return checkRows(root, listRows(specification, entries));
 }
 
 export async function checkRows(root: string, rows: readonly ListRow[]): Promise<Row[]> {
   const symbols = new Symbols(join(root, 'dist'));
-  const reasons = new Map<Implementation, string | null>();
-  const reasonOf = async (implementation: Implementation | undefined): Promise<string | null> => {
-    if (implementation === undefined) return 'nothing is named for it';
-    if (!reasons.has(implementation)) reasons.set(implementation, await obstacle(root, symbols, implementation));
-    return reasons.get(implementation) ?? null;
+  const claimed = new Set<string>();
+  const obstacles = new Map<string, Promise<string | null>>();
+  const obstacleOf = (row: ListRow, entry: DoneEntry): Promise<string | null> => {
+    const key = JSON.stringify([row.kind, { ...entry, names: [] }]);
+    const known = obstacles.get(key) ?? obstacle(root, symbols, row.kind, entry);
+    obstacles.set(key, known);
+    return known;
+  };
+  const stated = async (row: ListRow): Promise<Row> => {
+    const { entry, ...name } = row;
+    const nothing = { ...name, symbol: '', test: '', where: [], path: '' };
+    if (entry === undefined) return { ...nothing, state: 'missing', reason: 'nothing is named for it' };
+    if (!isDone(entry)) return { ...nothing, symbol: entry.symbol ?? '', ...stateOf(entry) };
+    const { symbol, test, where = [], path = '' } = entry;
+    const named = { ...name, symbol, test, where, path };
+    const claim = [row.surface, row.kind === 'type' ? 'type' : 'value', symbol, path].join(' ');
+    const reason = claimed.has(claim) ? 'another row of this surface claims the symbol' : await obstacleOf(row, entry);
+    claimed.add(claim);
+    return reason === null ? { ...named, state: 'done' } : { ...named, state: 'missing', reason };
   };
   const checked: Row[] = [];
-  for (const { implementation, ...row } of rows) {
-    const { symbol = '', test = '', construct } = implementation ?? {};
-    const reason = await reasonOf(implementation);
-    const named = { ...row, symbol, test, ...(construct !== undefined && { construct }) };
-    checked.push(reason === null ? { ...named, state: 'done' } : { ...named, state: 'missing', reason });
-  }
-  return checked;
+  for (const row of rows) checked.push(await stated(row));
+  return checked.map((row) => (row.state === 'alias' ? withTarget(checked, row) : row));
 }
 
-/** The rows that have to be there and are not. */
+/** The rows that are missing without being listed as missing. */
 export function missingRows(rows: readonly Row[]): Row[] {
-  return rows.filter((row) => row.state === 'missing' && isRequired(row));
+  return rows.filter(({ state, known }) => state === 'missing' && known === undefined);
+}
+
+function stateOf({ state, reason }: OtherEntry): Pick<Row, 'state' | 'reason' | 'known'> {
+  if (reason.trim() === '') return { state: 'missing', reason: 'no reason is given' };
+  return state === 'missing' ? { state, reason, known: true } : { state, reason };
+}
+
+/** The alias, or what it lacks. */
+function withTarget(rows: readonly Row[], alias: Row): Row {
+  const there = rows.some(({ surface, symbol, state }) => state === 'done' && surface === alias.surface && symbol === alias.symbol);
+  return there ? alias : { ...alias, state: 'missing', reason: `${alias.symbol} is not done on this surface` };
 }
 
 /** What is wrong with an implementation, null when nothing is. */
-async function obstacle(root: string, symbols: Symbols, { symbol, test }: Implementation): Promise<string | null> {
+async function obstacle(root: string, symbols: Symbols, kind: Kind, { symbol, test, where = [] }: DoneEntry): Promise<string | null> {
+  if (!KINDS.includes(kind)) return `no kind ${kind}`;
   const found = await symbols.find(symbol);
   if (typeof found === 'string') return found;
+  if (PASSING.includes(kind) && where.length === 0) return `nothing says where the ${kind} passes`;
+  for (const each of where) {
+    const place = await symbols.find(each);
+    if (typeof place === 'string') return place;
+  }
   const [file = '', title = ''] = test.split(' > ');
   if (!/^test\/.+\.test\.ts$/.test(file) || !existsSync(join(root, file))) return `no test file ${file}`;
   const texts = testTexts(join(root, file), title);
   if (texts.length === 0) return `no test ${JSON.stringify(title)} in ${file}`;
+  if (kind === 'type' && !texts.some((text) => /\bexpectTypeOf\b/.test(text))) return 'the test says nothing about types';
   return texts.some((text) => mentions(text, found)) ? null : `the test does not use ${found.member}`;
 }

@@ -3,54 +3,82 @@
  *
  *   specification.json    every name of the specification: interface.md, with device events, device and client error codes, connection events
  *                         and mDNS actions from reference-behaviour.md §3, §4.1 and §4.4
- *   implementation.json   for each name the symbol that does its job, and a test that uses it; where the language does the job, the construct
+ *   implementation.json   for each name how it stands: the symbol that does its job with a test that fails without it, the symbol it is another
+ *                         name of, why it does not apply here, or why it is missing for now
  *
  * A name is written `surface: group: name`; `*` for the surface is every surface that has the group and the name.
  */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 
+/** What a row stands for, and so how it is proved (prove/replacement.ts). */
+export const KINDS = ['operation', 'event', 'error', 'option', 'field', 'endpoint', 'constant', 'limit', 'type'] as const;
+export type Kind = (typeof KINDS)[number];
+
 export interface NameGroup {
   /** Of interface.md. */
   readonly section: string;
   readonly surface: string;
   readonly group: string;
-  readonly kind: string;
+  readonly kind: Kind;
   readonly names: readonly string[];
 }
 
-export interface Implementation {
+/** Names that are done. */
+export interface DoneEntry {
   /** See symbols.ts. */
   readonly symbol: string;
   /** `file > title`. */
   readonly test: string;
-  /** What of the language does the job, the symbol being what shows it. */
-  readonly construct?: string;
+  /** Where it differs from the kind of the name: what is an operation elsewhere may be an option here. */
+  readonly kind?: Kind;
+  /**
+   * Symbols. Of an operation or a limit: what carries out a member of an interface. Of the others: the operations that events, options, fields
+   * and endpoints pass through.
+   */
+  readonly where?: readonly string[];
+  /** Of a field inside a field: `list[].field`. */
+  readonly path?: string;
   readonly names: readonly string[];
 }
+
+/** Names that are not done: another name of a symbol that is, not applicable in this language, or known to be missing. */
+export interface OtherEntry {
+  readonly state: 'alias' | 'not applicable' | 'missing';
+  /** Of an alias. */
+  readonly symbol?: string;
+  readonly reason: string;
+  readonly names: readonly string[];
+}
+
+export type Entry = DoneEntry | OtherEntry;
 
 /** One name of the specification and what stands for it. */
 export interface ListRow {
   readonly section: string;
   readonly surface: string;
   readonly group: string;
-  readonly kind: string;
+  readonly kind: Kind;
   readonly name: string;
-  readonly implementation: Implementation | undefined;
+  readonly entry: Entry | undefined;
 }
 
-export function readLists(root: string): { specification: NameGroup[]; implementations: Implementation[] } {
+export function readLists(root: string): { specification: NameGroup[]; entries: Entry[] } {
   const read = (name: string) => JSON.parse(readFileSync(join(root, 'test/conformance', name), 'utf8'));
-  return { specification: read('specification.json'), implementations: read('implementation.json') };
+  return { specification: read('specification.json'), entries: read('implementation.json') };
 }
 
-/** Every name with its implementation, in the order of the specification. @throws Error for a name that is implemented twice, or is none */
-export function listRows(specification: readonly NameGroup[], implementations: readonly Implementation[]): ListRow[] {
-  const byName = new Map<string, Implementation>();
-  for (const implementation of implementations) {
-    for (const name of implementation.names) {
+export function isDone(entry: Entry): entry is DoneEntry {
+  return !('state' in entry);
+}
+
+/** Every name with its entry, in the order of the specification. @throws Error for a name that is listed twice, or is none */
+export function listRows(specification: readonly NameGroup[], entries: readonly Entry[]): ListRow[] {
+  const byName = new Map<string, Entry>();
+  for (const entry of entries) {
+    for (const name of entry.names) {
       if (byName.has(name)) throw new Error(`the list of implementations has ${JSON.stringify(name)} twice`);
-      byName.set(name, implementation);
+      byName.set(name, entry);
     }
   }
   const unused = new Set(byName.keys());
@@ -58,14 +86,11 @@ export function listRows(specification: readonly NameGroup[], implementations: r
     names.map((name): ListRow => {
       const found = [group.surface, '*'].map((surface) => `${surface}: ${group.group}: ${name}`).find((key) => byName.has(key)) ?? '';
       unused.delete(found);
-      return { ...group, name, implementation: byName.get(found) };
+      const entry = byName.get(found);
+      const kind = entry !== undefined && isDone(entry) ? entry.kind : undefined;
+      return { ...group, kind: kind ?? group.kind, name, entry };
     }),
   );
   if (unused.size > 0) throw new Error(`no name of the specification: ${[...unused].join(', ')}`);
   return rows;
-}
-
-/** What has to be there: every CoAP endpoint, every limit, and all of the device SDK. */
-export function isRequired({ section, surface }: Pick<ListRow, 'section' | 'surface'>): boolean {
-  return section === '4.2' || section === '8' || surface === 'c-device' || surface === 'device';
 }

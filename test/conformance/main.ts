@@ -1,10 +1,11 @@
 /**
- * Prints every name of the specification with the symbol that implements it and the test that uses it.
+ * Prints every name of the specification with its state, the symbol that implements it and the test that uses it, then a summary by surface.
  *
- * With `--json`: `{"rows": [{"section", "surface", "group", "kind", "name", "symbol", "test", "state": "done"|"missing", …}]}`, with `construct`
- * where the language does the job and `reason` where something is missing. Exit code 1 when a row of §4.2, §8 or of the device SDK is missing.
+ * With `--json`: `{"rows": [{"section", "surface", "group", "kind", "name", "symbol", "test", "where", "path", "state", …}]}`, the state being `done`,
+ * `alias`, `not applicable` or `missing`, with a `reason` for all but `done`, and `known` where a missing row is listed as such. Exit code 1 when a
+ * row is missing that is not.
  */
-import { checkConformance, missingRows, type Row } from './check.ts';
+import { checkConformance, missingRows, type Row, STATES } from './check.ts';
 
 export async function main(root: string, args: readonly string[]): Promise<number> {
   const rows = await checkConformance(root);
@@ -21,12 +22,28 @@ function report(rows: readonly Row[]): string {
     heading = own;
     lines.push(line(row));
   }
-  const missing = rows.filter(({ state }) => state === 'missing').length;
-  lines.push('', `${rows.length} rows, ${missing} missing, ${missingRows(rows).length} of them of §4.2, §8 or the device SDK`);
-  return `${lines.join('\n')}\n`;
+  lines.push('', ...summary(rows), '');
+  return lines.join('\n');
 }
 
-function line({ state, name, symbol, construct, test, reason }: Row): string {
-  const by = [symbol, construct === undefined ? '' : `(${construct})`, test].filter((text) => text !== '').join('  ');
-  return `  ${state.padEnd(7)}  ${name}  ${reason === undefined ? by : [reason, by].filter((text) => text !== '').join(': ')}`;
+function line({ state, name, symbol, test, reason, known }: Row): string {
+  const by = [symbol, test].filter((text) => text !== '').join('  ');
+  const shown = known === true ? 'missing, known' : state;
+  return `  ${shown.padEnd(14)}  ${name}  ${reason === undefined ? by : [reason, by].filter((text) => text !== '').join(': ')}`;
+}
+
+/** A table of the states by surface. */
+function summary(rows: readonly Row[]): string[] {
+  const counts = (own: readonly Row[]): number[] => [own.length, ...STATES.map((each) => own.filter(({ state }) => state === each).length)];
+  const surfaces = [...new Set(rows.map(({ surface }) => surface))];
+  const table: [string, (string | number)[]][] = [
+    ['surface', ['rows', ...STATES]],
+    ...surfaces.map((surface): [string, number[]] => [surface, counts(rows.filter((row) => row.surface === surface))]),
+    ['all', counts(rows)],
+  ];
+  const missing = missingRows(rows).length;
+  return [
+    ...table.map(([name, cells]) => [name.padEnd(12), ...cells.map((cell) => String(cell).padStart(15))].join('')),
+    `${missing} rows are missing and not listed as missing`,
+  ];
 }

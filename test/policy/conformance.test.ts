@@ -5,28 +5,31 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, describe, expect, test } from 'vitest';
 import { checkConformance, checkRows, missingRows } from '../conformance/check.ts';
-import { type Implementation, listRows, readLists } from '../conformance/list.ts';
+import { type DoneEntry, listRows, type OtherEntry, readLists } from '../conformance/list.ts';
 import { mentions, testTexts } from '../conformance/mentions.ts';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 const NAME = 'c-device: Limits: svc_device_limit_streams';
 
-const { specification, implementations } = readLists(root);
-const own = implementations.find(({ names }) => names.includes(NAME)) as Implementation;
+const { specification, entries } = readLists(root);
+const own = entries.find(({ names }) => names.includes(NAME)) as DoneEntry;
 
-/** The row of `NAME` when its implementation is changed like this. */
-async function broken(change: Partial<Implementation>) {
-  const rest = implementations.filter((each) => each !== own);
-  const rows = listRows(specification, [...rest, { ...own, ...change }]);
-  const checked = await checkRows(
-    root,
-    rows.filter(({ name }) => name === 'svc_device_limit_streams'),
-  );
+/** The row of `NAME` when its entry is changed like this. */
+async function broken(change: Partial<DoneEntry>) {
+  return standing({ ...own, ...change });
+}
+
+/** The row of `NAME`, or of another, with these entries for it. */
+async function standing(...changed: readonly (DoneEntry | OtherEntry)[]) {
+  const rest = entries.filter((each) => each !== own);
+  const names = ['svc_device_limit_streams', 'svc_device_limit_connections'];
+  const rows = listRows(specification, [...rest, ...changed]).filter(({ surface, name }) => surface === 'c-device' && names.includes(name));
+  const checked = await checkRows(root, rows);
   return { row: checked[0], missing: missingRows(checked).length };
 }
 
 describe('the lists', () => {
-  test('leave nothing of §4.2, §8 and the device SDK missing', async () => {
+  test('leave nothing missing that is not listed as missing', async () => {
     const rows = await checkConformance(root);
     expect(missingRows(rows).map(({ name, reason }) => `${name}: ${reason}`)).toEqual([]);
     expect(rows.length).toBeGreaterThan(560);
@@ -59,7 +62,7 @@ describe('a row is missing', () => {
     expect(await broken({})).toMatchObject({ row: { state: 'done', symbol: 'device:Device.limitStreams' }, missing: 0 });
   });
 
-  test.each<[string, Partial<Implementation>, RegExp]>([
+  test.each<[string, Partial<DoneEntry>, RegExp]>([
     ['without an implementation', { names: [] }, /nothing is named/],
     ['with a method that does not exist', { symbol: 'device:Device.limitEverything' }, /no Device.limitEverything in device/],
     ['with a private one', { symbol: 'device:Device.apply' }, /no Device.apply/],
@@ -81,8 +84,43 @@ describe('a row is missing', () => {
       { test: 'test/device/settings.test.ts > only one authorization listener' },
       /does not use limitStreams/,
     ],
+    ['of a kind that passes through operations, without one', { kind: 'option' }, /nothing says where the option passes/],
+    ['that passes through what does not exist', { kind: 'option', where: ['device:Device.limitEverything'] }, /no Device.limitEverything/],
+    ['of a type without a test of types', { kind: 'type' }, /says nothing about types/],
   ])('%s', async (_, change, reason) => {
     expect(await broken(change)).toMatchObject({ row: { state: 'missing', reason: expect.stringMatching(reason) }, missing: 1 });
+  });
+
+  test('when a row of its surface claims the symbol, too', async () => {
+    const limit = 'device:Device.limitConnections';
+    const { row, missing } = await standing({ ...own, symbol: limit, test: 'test/device/limits.test.ts > no such test' });
+    expect([row?.state, missing]).toEqual(['missing', 2]);
+  });
+});
+
+describe('a row that is not done', () => {
+  const other = (state: OtherEntry['state'], more: Partial<OtherEntry> = {}): OtherEntry => ({
+    state,
+    reason: 'of this test',
+    names: own.names.filter((name) => name === NAME),
+    ...more,
+  });
+
+  test('is missing and known, or not applicable, with its reason', async () => {
+    expect(await standing(other('missing'))).toMatchObject({ row: { state: 'missing', known: true, reason: 'of this test' }, missing: 0 });
+    expect(await standing(other('not applicable'))).toMatchObject({ row: { state: 'not applicable' }, missing: 0 });
+    expect(await standing(other('not applicable', { reason: ' ' }))).toMatchObject({ row: { state: 'missing' }, missing: 1 });
+  });
+
+  test('is an alias only of what is done on its surface', async () => {
+    expect(await standing(other('alias', { symbol: 'device:Device.limitConnections' }))).toMatchObject({
+      row: { state: 'alias' },
+      missing: 0,
+    });
+    expect(await standing(other('alias', { symbol: 'device:Device.limitEverything' }))).toMatchObject({
+      row: { state: 'missing', reason: 'device:Device.limitEverything is not done on this surface' },
+      missing: 1,
+    });
   });
 });
 

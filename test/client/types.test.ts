@@ -1,0 +1,69 @@
+/** The types of the client SDK. The type checker of `npm run lint` is what tests them; nothing here does anything when it runs. */
+import { describe, expectTypeOf, test } from 'vitest';
+import type {
+  Coap,
+  Connection,
+  ConnectionEvent,
+  ConnectionType,
+  ContentFormat,
+  ErrorCode,
+  LogCallback,
+  LogMessage,
+  NoChannelsError,
+  Stream,
+  SvcClient,
+  SvcError,
+  TcpTunnel,
+} from '../../client/node.ts';
+
+describe('the type', () => {
+  test('ConnectionType', () => {
+    expectTypeOf<ConnectionType>().toEqualTypeOf<'RELAY' | 'DIRECT'>();
+    expectTypeOf<Connection['getType']>().returns.toEqualTypeOf<ConnectionType>();
+  });
+
+  test('Connection', () => {
+    expectTypeOf<SvcClient['createConnection']>().returns.toEqualTypeOf<Connection>();
+    expectTypeOf<Connection>().toHaveProperty('updateOptions').parameter(0).toExtend<object | string>();
+    expectTypeOf<Connection>().toHaveProperty('connect').returns.resolves.toEqualTypeOf<void>();
+  });
+
+  test('ConnectionEvent', () => {
+    expectTypeOf<ConnectionEvent>().toEqualTypeOf<'CONNECTED' | 'CLOSED' | 'CHANNEL_CHANGED'>();
+  });
+
+  test('Stream', () => {
+    expectTypeOf<Connection['createStream']>().returns.toEqualTypeOf<Stream>();
+    expectTypeOf<Stream>().toHaveProperty('readAll').returns.resolves.toExtend<Uint8Array>();
+  });
+
+  test('TcpTunnel', () => {
+    expectTypeOf<Connection['createTcpTunnel']>().returns.toEqualTypeOf<TcpTunnel>();
+    expectTypeOf<TcpTunnel>().toHaveProperty('getLocalPort').returns.toEqualTypeOf<number>();
+  });
+
+  test('Coap', () => {
+    expectTypeOf<Connection['createCoap']>().returns.toEqualTypeOf<Coap>();
+    expectTypeOf<Coap>().toHaveProperty('getResponseStatusCode').returns.toEqualTypeOf<number>();
+  });
+
+  test('ContentFormat', () => {
+    type Names = 'TEXT_PLAIN' | 'APPLICATION_XML' | 'APPLICATION_OCTET_STREAM' | 'APPLICATION_CBOR';
+    expectTypeOf<typeof ContentFormat>().toExtend<Readonly<Record<Names, number>>>();
+  });
+
+  test('SvcError', () => {
+    expectTypeOf<SvcError>().toExtend<Error>();
+    expectTypeOf<SvcError>().toHaveProperty('code').toEqualTypeOf<string>();
+  });
+
+  test('NoChannelsError', () => {
+    expectTypeOf<NoChannelsError>().toExtend<SvcError>();
+    expectTypeOf<NoChannelsError>().toHaveProperty('remoteChannelErrorCode').toEqualTypeOf<ErrorCode>();
+  });
+
+  test('LogCallback', () => {
+    expectTypeOf<LogCallback>().toEqualTypeOf<(message: LogMessage) => void>();
+    expectTypeOf<SvcClient['setLogCallback']>().parameter(0).toEqualTypeOf<LogCallback | null>();
+  });
+});

@@ -3,12 +3,14 @@
  *
  * With `--json`: `{"rows": [{"section", "surface", "group", "kind", "name", "symbol", "test", "where", "path", "state", …}]}`, the state being `done`,
  * `alias`, `not applicable` or `missing`, with a `reason` for all but `done`, and `known` where a missing row is listed as such. Exit code 1 when a
- * row is missing that is not.
+ * row is missing that is not. With `--prove`: see prove/main.ts.
  */
 import { checkConformance, missingRows, type Row, STATES } from './check.ts';
+import { proveRows } from './prove/main.ts';
 
-export async function main(root: string, args: readonly string[]): Promise<number> {
+export async function main(root: string, args: string[]): Promise<number> {
   const rows = await checkConformance(root);
+  if (args.includes('--prove')) return proveRows(root, rows, args);
   process.stdout.write(args.includes('--json') ? `${JSON.stringify({ rows }, null, 2)}\n` : report(rows));
   return missingRows(rows).length === 0 ? 0 : 1;
 }

@@ -12,6 +12,7 @@ await build({
   platform: 'node',
   format: 'esm',
   target: 'node20',
+  packages: 'external',
 });
 const { main } = await import(pathToFileURL(outfile).href);
 process.exitCode = await main(root, process.argv.slice(2));

@@ -21,9 +21,22 @@ export interface FoundSymbol {
   readonly use: SymbolUse;
 }
 
-const ENTRIES: Readonly<Record<string, string>> = { device: 'device/index', client: 'client/node', server: 'server/index' };
+/** Modules that are named shortly. */
+export const ENTRIES: Readonly<Record<string, string>> = { device: 'device/index', client: 'client/node', server: 'server/index' };
 
 const SYMBOL = /^(?<module>[\w/-]+):(?<name>\w+)(?:\.(?<member>\w+)|\[(?<path>[A-Z]+ \/[^\]]*)\])?$/;
+
+export interface SymbolParts {
+  readonly module: string;
+  readonly name: string;
+  readonly member?: string;
+  readonly path?: string;
+}
+
+/** What a symbol is made of, null when it is none. */
+export function partsOf(symbol: string): SymbolParts | null {
+  return (SYMBOL.exec(symbol)?.groups as SymbolParts | undefined) ?? null;
+}
 
 /** The symbols of a build. */
 export class Symbols {
@@ -35,8 +48,8 @@ export class Symbols {
 
   /** The symbol, or a text that says what is not there. */
   async find(symbol: string): Promise<FoundSymbol | string> {
-    const parts = SYMBOL.exec(symbol)?.groups as { module: string; name: string; member?: string; path?: string } | undefined;
-    if (parts === undefined) return `not a symbol: ${symbol}`;
+    const parts = partsOf(symbol);
+    if (parts === null) return `not a symbol: ${symbol}`;
     const module = join(this.#dist, ENTRIES[parts.module] ?? parts.module);
     if (!existsSync(`${module}.js`)) return `no module ${parts.module}`;
     const exported = ((await import(/* @vite-ignore */ pathToFileURL(`${module}.js`).href)) as Record<string, unknown>)[parts.name];

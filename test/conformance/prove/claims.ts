@@ -1,0 +1,24 @@
+/** What has to be proved: rows that share symbol, kind and test are one claim. */
+import type { Row } from '../check.ts';
+
+export interface Claim {
+  readonly key: string;
+  /** One of its rows, the others being the same under other names. */
+  readonly row: Row;
+  readonly names: readonly string[];
+  readonly file: string;
+  readonly title: string;
+}
+
+/** The claims of all rows that are done. */
+export function claimsOf(rows: readonly Row[]): Claim[] {
+  const claims = new Map<string, Claim>();
+  for (const row of rows.filter(({ state }) => state === 'done')) {
+    const { kind, symbol, path, where, test } = row;
+    const key = [kind, symbol, path, where.join(' '), test].join(' | ');
+    const [file = '', title = ''] = test.split(' > ');
+    const names = [...(claims.get(key)?.names ?? []), `${row.surface}: ${row.group}: ${row.name}`];
+    claims.set(key, { key, row: claims.get(key)?.row ?? row, names, file, title });
+  }
+  return [...claims.values()];
+}

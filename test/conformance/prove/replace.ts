@@ -1,0 +1,141 @@
+/** Records calls, and replaces what a module declares. One worker has one task, for one file of tests; so what is noted here is that of the worker. */
+import { type Around, around, changeConstant, loseMember, rebind, silenced, unregistered } from './members.ts';
+import type { Replacement } from './replacement.ts';
+import type { Place } from './sources.ts';
+
+/** What the parent asks of a worker. */
+export interface Proof {
+  /** What is recorded, when nothing is replaced. */
+  readonly recorded: readonly Place[];
+  readonly replacement: Replacement | null;
+  /** Outcomes that were recorded, by test and place; a place before the first test has `before ` in front. */
+  readonly calls: Readonly<Record<string, Readonly<Record<string, string>>>>;
+  readonly testTimeout: number;
+}
+
+declare module 'vitest' {
+  export interface ProvidedContext {
+    proof: Proof;
+  }
+}
+
+/** What a module declares by a name: read, and replaced where the language allows it. */
+export interface Declaration {
+  get(): unknown;
+  set?(value: unknown): void;
+}
+
+export type Declarations = Readonly<Record<string, Declaration>>;
+
+/**
+ * One letter a call: it returned, threw, gave a promise that was resolved or rejected, or one that was still pending. Letters stand in the order of the
+ * calls.
+ */
+type Outcome = 'r' | 't' | 'R' | 'T' | 'p';
+
+let test = '';
+const calls = new Map<string, Record<string, Outcome[]>>();
+
+/** Calls from here on are those of this test. */
+export function startTest(id: string): void {
+  test = id;
+}
+
+/** Outcomes by place of a test, with those before the first test. */
+export function recordedCalls(id: string): Record<string, string> {
+  const own = [...Object.entries(calls.get(id) ?? {}).map(([place, outcomes]) => [place, outcomes.join('')])];
+  const before = Object.entries(calls.get('') ?? {}).map(([place, outcomes]) => [`before ${place}`, outcomes.join('')]);
+  return Object.fromEntries([...own, ...before]);
+}
+
+export function keyOf({ file, name, member }: Place): string {
+  return `${file}:${name}${member === undefined ? '' : `.${member}`}`;
+}
+
+/** For the code that plugin.ts adds to a module. */
+export function openModule({ recorded, replacement, calls: earlier }: Proof, file: string, declarations: Declarations): void {
+  const own = (places: readonly Place[]) => places.filter((place) => place.file === file);
+  if (replacement === null) for (const place of own(recorded)) record(declarations, place);
+  else for (const place of own(replacement.places)) replace(declarations, place, replacement, earlier);
+}
+
+function record(declarations: Declarations, place: Place): void {
+  around(declarations, place, (call) => {
+    const outcomes = outcomesOf(keyOf(place));
+    const at = outcomes.push('p') - 1;
+    try {
+      const result = call();
+      if (!isPromise(result)) outcomes[at] = 'r';
+      else
+        result.then(
+          () => (outcomes[at] = 'R'),
+          () => (outcomes[at] = 'T'),
+        );
+      return result;
+    } catch (error) {
+      outcomes[at] = 't';
+      throw error;
+    }
+  });
+}
+
+function outcomesOf(key: string): Outcome[] {
+  const own = calls.get(test) ?? {};
+  calls.set(test, own);
+  own[key] ??= [];
+  return own[key];
+}
+
+function replace(declarations: Declarations, place: Place, replacement: Replacement, earlier: Proof['calls']): void {
+  const instead = insteadOf(replacement, place, earlier);
+  if (instead !== null) around(declarations, place, instead);
+  else if (replacement.kind === 'constant') changeConstant(declarations[place.name]?.get() as Record<string, unknown>, place.member);
+  else if (replacement.kind === 'error')
+    rebind(declarations, place.name, (make, args) => make(args.map((each) => otherCode(each, replacement.value))));
+}
+
+/** What happens in place of calls; null where it is no call that is replaced. */
+function insteadOf(replacement: Replacement, place: Place, earlier: Proof['calls']): Around | null {
+  switch (replacement.kind) {
+    case 'call':
+      return idle(keyOf(place), earlier);
+    case 'event':
+      return (call, args) => call(args.map((each) => silenced(each, replacement.value)));
+    case 'endpoint':
+      return (call, args) => unregistered(call, args, replacement.value);
+    case 'member': {
+      const lose = (value: unknown) => loseMember(value, replacement.path);
+      return (call, args) => {
+        const result = call(args.map(lose));
+        return isPromise(result) ? result.then(lose) : lose(result);
+      };
+    }
+    default:
+      return null;
+  }
+}
+
+/** Does nothing where a call succeeded, or where the recording has none. */
+function idle(key: string, earlier: Proof['calls']): Around {
+  const before = Object.values(earlier)[0]?.[`before ${key}`] ?? '';
+  const promised = Object.values(earlier).some((outcomes) => /[RT]/.test(`${outcomes[key] ?? ''}${before}`));
+  const counts = new Map<string, number>();
+  return (call) => {
+    const at = counts.get(test) ?? 0;
+    counts.set(test, at + 1);
+    const outcome = test === '' ? before[at] : earlier[test]?.[key]?.[at];
+    if (outcome === 't' || outcome === 'T' || outcome === 'p') return call();
+    return outcome === 'R' || (outcome === undefined && promised) ? Promise.resolve() : undefined;
+  };
+}
+
+/** UNKNOWN for the code, alone or among the results of channels; FAILED for UNKNOWN. */
+function otherCode(value: unknown, code: string): unknown {
+  if (value === code) return code === 'UNKNOWN' ? 'FAILED' : 'UNKNOWN';
+  const isChannels = typeof value === 'object' && value !== null && 'remote' in value;
+  return isChannels ? Object.fromEntries(Object.entries(value).map(([channel, result]) => [channel, otherCode(result, code)])) : value;
+}
+
+function isPromise(value: unknown): value is Promise<unknown> {
+  return typeof value === 'object' && value !== null && 'then' in value && typeof value.then === 'function';
+}

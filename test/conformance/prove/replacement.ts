@@ -1,0 +1,59 @@
+/**
+ * What is done to a row's symbol so that its test must fail. Pure data, which the parent process makes and the worker of the tests carries out
+ * (worker.ts).
+ *
+ *   operation, limit   calls that succeeded in the recording do nothing and return undefined, or a promise of it; those that threw stay
+ *   event              is not emitted: listeners given to the operation do not hear of it
+ *   error              an error of this code gets UNKNOWN instead
+ *   option, field      is taken out of what goes through the operation: arguments, results, and what callbacks are given and return
+ *   endpoint           is not registered, so that a request is answered 4.04
+ *   constant           has another value
+ *   type               is `unknown` (types.ts; nothing of it happens in a worker)
+ */
+import type { Row } from '../check.ts';
+import { type Place, placeOf } from './sources.ts';
+
+export type Replacement =
+  | { readonly kind: 'call' | 'constant'; readonly places: readonly Place[] }
+  | { readonly kind: 'event' | 'error' | 'endpoint'; readonly places: readonly Place[]; readonly value: string }
+  | { readonly kind: 'member'; readonly places: readonly Place[]; readonly path: readonly string[] };
+
+/** Where errors get their codes. */
+const ERRORS = ['bindings/error:SvcError', 'protocol/errors/no-channels:NoChannelsError'];
+
+/** The places where a row's symbol is replaced; those that have no source are left out. */
+export function placesOf(root: string, row: Row): Place[] {
+  return symbolsOf(row).flatMap((symbol) => placeOf(root, symbol) ?? []);
+}
+
+/** The replacement for a row that is done, or a text that says why there is none. */
+export function replacementOf(root: string, row: Row): Replacement | string {
+  const places = placesOf(root, row);
+  const type = places.find(({ isValue }) => !isValue);
+  if (type !== undefined) return `${type.name} is a type: nothing says what carries it out`;
+  if (places.length < symbolsOf(row).length) return `no source of ${row.symbol}`;
+  const member = /\.(\w+)$/.exec(row.symbol)?.[1] ?? '';
+  switch (row.kind) {
+    case 'operation':
+    case 'limit':
+      return { kind: 'call', places };
+    case 'event':
+      return { kind: 'event', places, value: member };
+    case 'error':
+      return { kind: 'error', places, value: member };
+    case 'option':
+    case 'field':
+      return { kind: 'member', places, path: row.path === '' ? [member] : row.path.split(/\[?\]?\./) };
+    case 'endpoint':
+      return { kind: 'endpoint', places, value: /\[(.+)\]$/.exec(row.symbol)?.[1] ?? '' };
+    case 'constant':
+      return { kind: 'constant', places };
+    case 'type':
+      return 'a type is proved by the type checker';
+  }
+}
+
+function symbolsOf({ kind, where, symbol }: Row): readonly string[] {
+  if (kind === 'error') return ERRORS;
+  return where.length > 0 ? where : [symbol];
+}

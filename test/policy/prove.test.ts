@@ -1,0 +1,185 @@
+/** The parts of `npm run conformance -- --prove`: what is replaced, with what, and that a claim without substance stays unproved. */
+import { fileURLToPath } from 'node:url';
+import { describe, expect, test } from 'vitest';
+import type { Row } from '../conformance/check.ts';
+import { changeConstant, loseMember, silenced, unregistered } from '../conformance/prove/members.ts';
+import { type Declarations, openModule, type Proof, recordedCalls, startTest } from '../conformance/prove/replace.ts';
+import { replacementOf } from '../conformance/prove/replacement.ts';
+import { exactly, namesOf } from '../conformance/prove/runner.ts';
+import { placeOf } from '../conformance/prove/sources.ts';
+
+const root = fileURLToPath(new URL('../..', import.meta.url));
+const FILE = 'some.ts';
+
+/** A module of its own, as plugin.ts opens it. */
+function module() {
+  class Base {
+    inherited(): string {
+      return 'inherited';
+    }
+  }
+  class Thing extends Base {
+    readonly field: string;
+    constructor(field = 'field') {
+      super();
+      this.field = field;
+    }
+    static make(): Thing {
+      return new Thing('made');
+    }
+    get accessor(): string {
+      return 'accessor';
+    }
+    check(value: number): number {
+      if (value < 0) throw new Error('negative');
+      return value;
+    }
+    async later(value: number): Promise<number> {
+      return this.check(value);
+    }
+  }
+  let plain = (): string => 'plain';
+  let own = Thing;
+  const declarations: Declarations = {
+    Base: { get: () => Base, set: () => {} },
+    Thing: { get: () => own, set: (value) => (own = value as typeof Thing) },
+    plain: { get: () => plain, set: (value) => (plain = value as typeof plain) },
+  };
+  return { declarations, make: (...given: string[]) => new own(...given), static: () => own.make(), plain: () => plain() };
+}
+
+const proof: Proof = { recorded: [], replacement: null, calls: {}, testTimeout: 1_000 };
+const place = (name: string, member?: string) => ({ file: FILE, name, isValue: true, ...(member !== undefined && { member }) });
+
+/** The module without a symbol, where no call of it is known to have failed. */
+function without(name: string, member?: string, calls: Proof['calls'] = {}) {
+  const opened = module();
+  openModule({ ...proof, replacement: { kind: 'call', places: [place(name, member)] }, calls }, FILE, opened.declarations);
+  return opened;
+}
+
+describe('an operation that is replaced does nothing', () => {
+  test.each([
+    ['a method', () => without('Thing', 'check').make().check(1), undefined],
+    ['an inherited method', () => without('Thing', 'inherited').make().inherited(), undefined],
+    ['an accessor', () => without('Thing', 'accessor').make().accessor, undefined],
+    ['a field', () => without('Thing', 'field').make('x').field, undefined],
+    ['a static method', () => without('Thing', 'make').static(), undefined],
+    ['a function', () => without('plain').plain(), undefined],
+    ['a constructor', () => ({ ...without('Thing').make('x') }), {}],
+    ['others stay', () => without('Thing', 'check').make().accessor, 'accessor'],
+  ])('%s', (_, run, result) => {
+    expect(run()).toEqual(result);
+  });
+
+  test('but a call that threw when it was recorded, in its order and its test', () => {
+    const calls = { one: { 'some.ts:Thing.check': 'rt' }, other: { 'some.ts:Thing.check': 't' } };
+    const thing = without('Thing', 'check', calls).make();
+    startTest('one');
+    expect(thing.check(-1)).toBeUndefined();
+    expect(() => thing.check(-1)).toThrow('negative');
+    expect(thing.check(-1)).toBeUndefined();
+    startTest('other');
+    expect(() => thing.check(-1)).toThrow('negative');
+  });
+
+  test('and gives a promise where it gave one', async () => {
+    const thing = without('Thing', 'later', { one: { 'some.ts:Thing.later': 'R' } }).make();
+    startTest('one');
+    const later = thing.later(1);
+    expect(later).toBeInstanceOf(Promise);
+    expect(await later).toBeUndefined();
+  });
+});
+
+test('the recording knows what each call came to', async () => {
+  const { declarations, make } = module();
+  openModule({ ...proof, recorded: [place('Thing', 'check'), place('Thing', 'later')] }, FILE, declarations);
+  startTest('recorded');
+  const thing = make();
+  thing.check(1);
+  expect(() => thing.check(-1)).toThrow();
+  await Promise.allSettled([thing.later(1), thing.later(-1)]);
+  expect(recordedCalls('recorded')).toEqual({ 'some.ts:Thing.check': 'rtrt', 'some.ts:Thing.later': 'RT' });
+});
+
+describe('what passes through an operation', () => {
+  test('a member is lost in objects, lists, JSON, arguments of callbacks and their results', () => {
+    expect(loseMember({ a: 1, b: 2 }, ['a'])).toEqual({ b: 2 });
+    expect(loseMember([{ a: 1 }, { b: 2 }], ['a'])).toEqual([{}, { b: 2 }]);
+    expect(loseMember({ list: [{ ip: 1, name: 2 }] }, ['list', 'ip'])).toEqual({ list: [{ name: 2 }] });
+    expect(loseMember('{"a":1}', ['a'])).toBe('{}');
+    const handler = loseMember((given: object) => ({ ...given, a: 2, c: 3 }), ['a']) as (given: object) => object;
+    expect(handler({ a: 1, b: 2 })).toEqual({ b: 2, c: 3 });
+  });
+
+  test('an event is not heard, by a function or by onEvent, and others are', () => {
+    const heard: string[] = [];
+    const hear = silenced((_: number, event: string) => heard.push(event), 'OPENED') as (ref: number, event: string) => void;
+    const callback = silenced({ onEvent: (event: string) => heard.push(event) }, 'OPENED') as { onEvent(event: string): void };
+    for (const event of ['OPENED', 'CLOSED']) {
+      hear(1, event);
+      callback.onEvent(event);
+    }
+    expect(heard).toEqual(['CLOSED', 'CLOSED']);
+  });
+
+  test('an endpoint is not registered, in a call of its own or among others', () => {
+    const added: string[] = [];
+    const add = (method: string, path: string) =>
+      unregistered(() => added.push(`${method} ${path}`), [method, path], 'PUT /users/{name}/*');
+    add('PUT', '/users/{name}/role');
+    add('GET', '/users/{name}/role');
+    add('PUT', '/users/{name}');
+    const application = { get: (path: string) => added.push(`get ${path}`) };
+    const routes = () => ['/health', '/v1/keys'].map((path) => application.get(path));
+    unregistered(routes, [application], 'GET /v1/keys');
+    expect(added).toEqual(['GET /users/{name}/role', 'PUT /users/{name}', 'get /health']);
+  });
+
+  test('a constant has another value', () => {
+    const format = { TEXT: 0, CBOR: 60 };
+    changeConstant(format, 'CBOR');
+    expect(format).toEqual({ TEXT: 0, CBOR: expect.not.toBeOneOf([0, 60]) });
+  });
+});
+
+test('an error has another code, in the classes that extend its own, too', () => {
+  class Failure {
+    readonly code: string;
+    constructor(code: string) {
+      this.code = code;
+    }
+  }
+  class Local extends Failure {}
+  const declarations = { Failure: { get: () => Failure, set: () => {} }, Local: { get: () => Local } };
+  openModule({ ...proof, replacement: { kind: 'error', places: [place('Failure')], value: 'TIMEOUT' } }, FILE, declarations);
+  expect([new Local('TIMEOUT').code, new Local('CLOSED').code]).toEqual(['UNKNOWN', 'CLOSED']);
+});
+
+describe('where a symbol is', () => {
+  test.each([
+    ['device:Device.start', 'device/device.ts', 'Device', true],
+    ['client:errorGetMessage', 'protocol/errors/catalogue.ts', 'errorMeaning', true],
+    ['client:SvcClient.stop', 'client/node.ts', 'SvcClient', true],
+    ['device:SessionStream.write', 'transport/session/stream.ts', 'SessionStream', true],
+    ['device:DeviceStream.accept', 'device/streams.ts', 'DeviceStream', false],
+  ])('%s', (symbol, file, name, isValue) => {
+    expect(placeOf(root, symbol)).toMatchObject({ file, name, isValue });
+  });
+
+  test('nowhere, or only a type, is no replacement', () => {
+    const row = { kind: 'operation', where: [], path: '' } as unknown as Row;
+    expect(replacementOf(root, { ...row, symbol: 'device:Gadget' })).toBe('no source of device:Gadget');
+    expect(replacementOf(root, { ...row, symbol: 'device:DeviceStream.accept' })).toMatch(/is a type/);
+  });
+});
+
+test('a title names its tests, a template all that come of it', () => {
+  const names = ['device settings start twice', 'device settings start twice more', 'codes TIMEOUT: late', 'codes 3 of 4'];
+  const matching = (title: string) => names.filter((name) => namesOf(title).test(name));
+  expect(matching('start twice')).toEqual(['device settings start twice']);
+  expect(matching('%s: %s')).toEqual(['codes TIMEOUT: late']);
+  expect(matching('$one of $other')).toEqual(['codes 3 of 4']);
+  expect(names.filter((name) => exactly(['codes 3 of 4']).test(name))).toEqual(['codes 3 of 4']);
+});

@@ -2,7 +2,7 @@
 import { beforeEach, expect, test } from 'vitest';
 import type { Device } from '../../device/index.ts';
 import { RemoteError } from '../../protocol/errors/index.ts';
-import type { HttpAnswer } from '../../server/index.ts';
+import type { HttpAnswer, HttpRequest } from '../../server/index.ts';
 import { serviceRecord } from '../../server/storage/sealing.ts';
 import { addProvider, http, PROJECT } from '../server/station/provider.ts';
 import { ProductFixture } from '../support/fixture/products.ts';
@@ -11,12 +11,12 @@ import type { StationUnderTest } from '../support/fixture/station.ts';
 const created = '2026-01-02T03:04:05.678Z';
 let fixture: ProductFixture;
 let station: StationUnderTest;
-let answer: () => HttpAnswer | Promise<HttpAnswer>;
+let answer: (request: HttpRequest) => HttpAnswer | Promise<HttpAnswer>;
 
 beforeEach(async () => {
   fixture = new ProductFixture();
   station = await fixture.station();
-  await addProvider(station, () => answer());
+  await addProvider(station, (request) => answer(request));
   const service = {
     serviceId: 'se-1',
     organizationId: 'or-a',
@@ -57,6 +57,17 @@ test('the answers of provider and service arrive as they are', async () => {
   await fixture.settle(invoked.execute());
   expect([invoked.getResponseStatusCode(), invoked.getResponseMessageFormat()]).toEqual([200, 'TEXT']);
   expect(invoked.getResponseMessage()).toEqual(new TextEncoder().encode('hi'));
+});
+
+test('a service gets the message as it was set', async () => {
+  const { device } = await fixture.attached();
+  let body: string | Uint8Array = '';
+  answer = (request) => {
+    body = request.body;
+    return http(200, 'text/plain', '');
+  };
+  await fixture.settle(invocation(device).execute());
+  expect(JSON.parse(String(body))).toMatchObject({ message: 'AQI=' });
 });
 
 test('errors of the base station have their names', async () => {

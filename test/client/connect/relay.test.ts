@@ -367,6 +367,16 @@ describe('streams', () => {
     expect(stream.stats()).toMatchObject({ bytesRead: sent.length, bytesWritten: sent.length });
   });
 
+  test('readSome gives what has arrived, at most as much as is asked for', async () => {
+    await echo();
+    const stream = (await fixture.connected()).createStream();
+    await fixture.settle(stream.open(PORT));
+    await fixture.settle(stream.write(Uint8Array.of(1, 2, 3)));
+    expect(await fixture.settle(stream.readSome(2))).toEqual(Uint8Array.of(1, 2));
+    expect(await fixture.settle(stream.readSome())).toEqual(Uint8Array.of(3));
+    stream.abort();
+  });
+
   test('as WHATWG streams', async () => {
     await echo();
     const stream = (await fixture.connected()).createStream();

@@ -95,6 +95,20 @@ describe('the callback', () => {
     expect(messages).toHaveLength(1);
   });
 
+  test('hears nothing less severe than the level of its device', async () => {
+    const fixture = new ProductFixture();
+    const { device } = await fixture.device();
+    const messages: string[] = [];
+    device.setLogCallback(({ severity, message }) => messages.push(`${logSeverityAsString(severity)} ${message}`));
+    device.onAuthorizationRequest(() => new Promise(() => {}));
+    for (const level of ['warn', 'error', 'trace']) {
+      device.setLogLevel(level);
+      expect(await fixture.settle(device.authorize({} as never, 'Test:Do'))).toBe(false);
+    }
+    const late = 'warn the authorization listener gave no verdict in time: denied';
+    expect(messages).toEqual([late, late]);
+  });
+
   test('of standard output writes lines that a program can take apart', () => {
     const lines: string[] = [];
     const log = new DeviceLog(silentLog, clock);

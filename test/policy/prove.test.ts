@@ -6,6 +6,7 @@ import { changeConstant, loseMember, silenced, unregistered } from '../conforman
 import { type Declarations, openModule, type Proof, recordedCalls, startTest } from '../conformance/prove/replace.ts';
 import { replacementOf } from '../conformance/prove/replacement.ts';
 import { exactly, namesOf } from '../conformance/prove/runner.ts';
+import { select } from '../conformance/prove/selection.ts';
 import { placeOf } from '../conformance/prove/sources.ts';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
@@ -144,7 +145,7 @@ describe('what passes through an operation', () => {
   });
 });
 
-test('an error has another code, in the classes that extend its own, too', () => {
+test('an error has another code, in the classes that extend its own, too, unless the test made it', async () => {
   class Failure {
     readonly code: string;
     constructor(code: string) {
@@ -154,7 +155,10 @@ test('an error has another code, in the classes that extend its own, too', () =>
   class Local extends Failure {}
   const declarations = { Failure: { get: () => Failure, set: () => {} }, Local: { get: () => Local } };
   openModule({ ...proof, replacement: { kind: 'error', places: [place('Failure')], value: 'TIMEOUT' } }, FILE, declarations);
-  expect([new Local('TIMEOUT').code, new Local('CLOSED').code]).toEqual(['UNKNOWN', 'CLOSED']);
+  const elsewhere = 'data:text/javascript,export const make = (Local, code) => new Local(code);';
+  const { make } = await import(/* @vite-ignore */ elsewhere);
+  expect(['TIMEOUT', 'CLOSED'].map((code) => make(Local, code).code)).toEqual(['UNKNOWN', 'CLOSED']);
+  expect(new Local('TIMEOUT').code).toBe('TIMEOUT');
 });
 
 describe('where a symbol is', () => {
@@ -182,4 +186,30 @@ test('a title names its tests, a template all that come of it', () => {
   expect(matching('%s: %s')).toEqual(['codes TIMEOUT: late']);
   expect(matching('$one of $other')).toEqual(['codes 3 of 4']);
   expect(names.filter((name) => exactly(['codes 3 of 4']).test(name))).toEqual(['codes 3 of 4']);
+});
+
+describe('a run', () => {
+  const row = (symbol: string) => ({ symbol, test: `test/${symbol}.test.ts > works`, kind: 'type', where: [], path: '' }) as unknown as Row;
+  const claims = Array.from({ length: 40 }, (_, at) => {
+    const symbol = `gadget${at}:Gadget`;
+    return { key: symbol, row: row(symbol), names: [symbol], file: `test/gadget${at}.test.ts`, title: 'works' };
+  });
+  const changed = claims.slice(0, 3);
+  const cache = { has: (claim: (typeof claims)[number]) => !changed.includes(claim) };
+  const chosen = (options: Parameters<typeof select>[3]) => select(root, claims, cache, options).claims.map(({ key }) => key);
+
+  test('proves what changed and a tenth of the rest, another one each time, and everything in ten times', () => {
+    const runs = Array.from({ length: 10 }, (_, tenth) => chosen({ all: false, tenth }));
+    for (const run of runs) {
+      expect(run.slice(0, 3)).toEqual(changed.map(({ key }) => key));
+      expect(run.length - 3).toBeLessThanOrEqual(4);
+    }
+    expect(new Set(runs.flat()).size).toBe(claims.length);
+  });
+
+  test('proves everything when it is told to, or compares with a commit that git does not know', () => {
+    expect(chosen({ all: true })).toHaveLength(claims.length);
+    const nothing = { has: () => false };
+    expect(select(root, claims, nothing, { all: false, since: 'no-such-commit' }).claims).toHaveLength(claims.length);
+  });
 });

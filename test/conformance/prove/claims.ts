@@ -1,4 +1,4 @@
-/** What has to be proved: rows that share symbol, kind and test are one claim. */
+/** What has to be proved: rows that share symbol, kind and test are one claim. Limits are proved as the operations that they are. */
 import type { Row } from '../check.ts';
 
 export interface Claim {
@@ -15,7 +15,7 @@ export function claimsOf(rows: readonly Row[]): Claim[] {
   const claims = new Map<string, Claim>();
   for (const row of rows.filter(({ state }) => state === 'done')) {
     const { kind, symbol, path, where, test } = row;
-    const key = [kind, symbol, path, where.join(' '), test].join(' | ');
+    const key = [kind === 'limit' ? 'operation' : kind, symbol, path, where.join(' '), test].join(' | ');
     const [file = '', title = ''] = test.split(' > ');
     const names = [...(claims.get(key)?.names ?? []), `${row.surface}: ${row.group}: ${row.name}`];
     claims.set(key, { key, row: claims.get(key)?.row ?? row, names, file, title });

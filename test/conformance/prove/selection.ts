@@ -23,7 +23,12 @@ export interface Selection {
   readonly tenth: number;
 }
 
-export function select(root: string, claims: readonly Claim[], cache: ProofCache, { all, since, tenth: given }: Options): Selection {
+export function select(
+  root: string,
+  claims: readonly Claim[],
+  cache: Pick<ProofCache, 'has'>,
+  { all, since, tenth: given }: Options,
+): Selection {
   const tenth = (given ?? Number(git(root, 'rev-list', '--count', 'HEAD') ?? 0)) % 10;
   const differs = since === undefined ? () => true : differsFrom(root, since);
   const changed = new Set(claims.filter((claim) => all || (!cache.has(claim) && differs(claim))));

@@ -104,6 +104,8 @@ describe('the callback', () => {
     for (const level of ['warn', 'error', 'trace']) {
       device.setLogLevel(level);
       expect(await fixture.settle(device.authorize({} as never, 'Test:Do'))).toBe(false);
+      // A warning that clients can cause is told once a minute.
+      await fixture.sim.run(60_000);
     }
     const late = 'warn the authorization listener gave no verdict in time: denied';
     expect(messages).toEqual([late, late]);

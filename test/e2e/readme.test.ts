@@ -33,7 +33,7 @@ it('runs the device and the client of the README', async () => {
     serverFingerprint: listening.fingerprint,
     token: 'a-token-for-the-readme',
   };
-  const device = start([await script('device', { ...shared, privateKey: deviceKey.pem })]);
+  const device = start([await script('device', { ...shared, privateKey: deviceKey.pem }, onFreePorts)]);
   await device.line((text) => text === 'ATTACHED');
 
   const client = start([
@@ -48,8 +48,19 @@ it('runs the device and the client of the README', async () => {
   expect(await client.line()).toBe('205 21.5');
 });
 
+/** The README's device has the default ports, which another process of this machine may have taken. */
+function onFreePorts(block: string): string {
+  const rewritten = block.replace('new Device({', 'new Device({ localPort: 0, p2pPort: 0,');
+  expect(rewritten).not.toBe(block);
+  return rewritten;
+}
+
 /** The fenced block marked with `name`, with its free names defined in front of it. */
-async function script(name: 'device' | 'client', values: Record<string, string>): Promise<string> {
+async function script(
+  name: 'device' | 'client',
+  values: Record<string, string>,
+  rewrite = (block: string): string => block,
+): Promise<string> {
   const readme = await readFile(join(root, 'README.md'), 'utf8');
   const block = new RegExp(`\`\`\`js ${name}\n([\\s\\S]*?)\`\`\``).exec(readme)?.[1] as string;
   const statements = block.trim().split('\n');
@@ -58,7 +69,7 @@ async function script(name: 'device' | 'client', values: Record<string, string>)
   const defined = Object.entries(values).map(([key, value]) => `const ${key} = ${JSON.stringify(value)};`);
   await mkdir(scratch, { recursive: true });
   const file = join(scratch, `${name}.mjs`);
-  await writeFile(file, [imported, ...defined, block].join('\n'));
+  await writeFile(file, [imported, ...defined, rewrite(block)].join('\n'));
   return file;
 }
 

@@ -3,9 +3,12 @@
  * that is not in the schema of an answer is not sent.
  */
 import type { FastifyInstance } from 'fastify';
-import type { Store } from '../storage/store.ts';
+import type { ApiKey, Store } from '../storage/store.ts';
 import { authenticate } from './authentication.ts';
 import { errorSchema, RestError } from './errors.ts';
+
+/** The action that lets a key read the records of the other keys of its organization. */
+const READ = 'svc:read';
 
 const text = { type: 'string' } as const;
 
@@ -54,11 +57,18 @@ export function addRoutes(app: FastifyInstance, store: Store, storageFailed: () 
       const caller = await authenticate(request, store);
       const { organizationId, keyId } = request.params;
       if (organizationId !== caller.organizationId) throw new RestError(403, 'forbidden', 'this API key belongs to another organization');
+      admitReader(caller, keyId);
       const key = await store.apiKey(keyId);
       if (key?.organizationId !== organizationId) throw new RestError(404, 'invalid_request_error', 'there is no such API key');
       return key;
     },
   );
+}
+
+/** Decided before the record is looked for: a key without rights cannot tell which other keys exist. @throws RestError 403 */
+function admitReader(caller: ApiKey, keyId: string): void {
+  if (caller.apikeyId === keyId || caller.isAdmin || caller.actions.includes(READ)) return;
+  throw new RestError(403, 'forbidden', `this API key may read its own record only: others need isAdmin or the action ${READ}`);
 }
 
 function idParameters(...names: string[]) {

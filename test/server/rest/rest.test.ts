@@ -23,12 +23,16 @@ const plain: ApiKey = {
 };
 const keys: ApiKey[] = [
   plain,
-  { ...plain, apikeyId: 'ak-other', name: 'same organization', isAdmin: true, actions: [] },
+  { ...plain, apikeyId: 'ak-admin', name: 'same organization', isAdmin: true, actions: [] },
   { ...plain, apikeyId: 'ak-b', organizationId: 'or-b' },
   { ...plain, apikeyId: 'ak-loopback', enforceIpWhitelist: true, ipWhiteList: [{ ip: '127.0.0.0/8', name: 'here' }, { ip: '::1' }] },
   { ...plain, apikeyId: 'ak-elsewhere', enforceIpWhitelist: true, ipWhiteList: [{ ip: '192.0.2.0/24' }] },
   { ...plain, apikeyId: 'ak-nowhere', enforceIpWhitelist: true },
   { ...plain, apikeyId: 'ak-unenforced', ipWhiteList: [{ ip: '192.0.2.1' }] },
+  { ...plain, apikeyId: 'ak-reader', actions: ['svc:write', 'svc:read'] },
+  { ...plain, apikeyId: 'ak-admin-b', organizationId: 'or-b', isAdmin: true, actions: ['svc:read'] },
+  // Neither the whole word nor a pattern is the action.
+  { ...plain, apikeyId: 'ak-nearly', actions: ['svc:readall', 'svc:*', 'SVC:READ', 'svc:write'] },
 ];
 
 let store: Store;
@@ -74,18 +78,39 @@ describe('GET /v1/organizations/:organizationId/apikeys/:keyId', () => {
   });
 
   test('gives the records of the same organization, names of entries only where there is one', async () => {
-    expect((await get(path('or-a', 'ak-loopback'), 'ak-plain')).json()).toEqual(keys[3]);
-    expect((await get(path('or-a', 'ak-other'), 'ak-loopback')).json()).toEqual(keys[1]);
+    expect((await get(path('or-a', 'ak-loopback'), 'ak-reader')).json()).toEqual(keys[3]);
+    expect((await get(path('or-a', 'ak-admin'), 'ak-reader')).json()).toEqual(keys[1]);
+  });
+
+  test.each<[string, string, string, number]>([
+    ['its own record, without rights', 'ak-plain', 'ak-plain', 200],
+    ['another record, with isAdmin', 'ak-admin', 'ak-plain', 200],
+    ['another record, with the action svc:read', 'ak-reader', 'ak-plain', 200],
+    ['another record, with other actions only', 'ak-plain', 'ak-admin', 403],
+    ['another record, with actions that resemble svc:read', 'ak-nearly', 'ak-plain', 403],
+    ['a record that does not exist, without rights', 'ak-plain', 'ak-x', 403],
+    ['the record of a key of another organization, without rights', 'ak-plain', 'ak-b', 403],
+  ])('%s', async (_what, caller, key, status) => {
+    const response = await get(path('or-a', key), caller);
+    expect(response.statusCode).toBe(status);
+    if (status === 200) expect(response.json()).toEqual(keys.find(({ apikeyId }) => apikeyId === key));
+    else expectError(response, status, 'forbidden');
+  });
+
+  test('without rights a key cannot tell which other keys exist', async () => {
+    const [existing, missing] = await Promise.all([get(path('or-a', 'ak-admin'), 'ak-plain'), get(path('or-a', 'ak-x'), 'ak-plain')]);
+    expect(existing.payload).toBe(missing.payload);
   });
 
   test.each<[string, string | undefined, string, number, string]>([
     ['no key', undefined, path('or-a', 'ak-plain'), 401, 'authentication_error'],
     ['a key that does not exist', 'ak-x', path('or-a', 'ak-plain'), 401, 'authentication_error'],
     ['another organization', 'ak-plain', path('or-b', 'ak-b'), 403, 'forbidden'],
+    ['another organization, with all rights in its own', 'ak-admin-b', path('or-a', 'ak-plain'), 403, 'forbidden'],
     ['an organization that does not exist', 'ak-plain', path('or-x', 'ak-b'), 403, 'forbidden'],
-    ['a key of another organization under the own one', 'ak-plain', path('or-a', 'ak-b'), 404, 'invalid_request_error'],
-    ['an unknown id', 'ak-plain', path('or-a', 'ak-x'), 404, 'invalid_request_error'],
-    ['an id with strange characters', 'ak-plain', path('or-a', '%00%F0%9F%98%80..'), 404, 'invalid_request_error'],
+    ['a key of another organization under the own one', 'ak-admin', path('or-a', 'ak-b'), 404, 'invalid_request_error'],
+    ['an unknown id', 'ak-admin', path('or-a', 'ak-x'), 404, 'invalid_request_error'],
+    ['an id with strange characters', 'ak-admin', path('or-a', '%00%F0%9F%98%80..'), 404, 'invalid_request_error'],
     ['an address that is not on the list', 'ak-elsewhere', path('or-a', 'ak-plain'), 403, 'forbidden'],
     ['an empty list that is enforced', 'ak-nowhere', path('or-a', 'ak-plain'), 403, 'forbidden'],
     ['an id that is too long', 'ak-plain', path('or-a', 'a'.repeat(101)), 414, 'invalid_request_error'],
@@ -112,12 +137,12 @@ describe('GET /v1/organizations/:organizationId/apikeys/:keyId', () => {
 
   test('does not believe a forwarded address, and a list that is not enforced admits everybody', async () => {
     expectError(await get(path('or-a', 'ak-plain'), 'ak-elsewhere', { headers: { 'x-forwarded-for': '192.0.2.7' } }), 403, 'forbidden');
-    expect((await get(path('or-a', 'ak-plain'), 'ak-unenforced')).statusCode).toBe(200);
+    expect((await get(path('or-a', 'ak-unenforced'), 'ak-unenforced')).statusCode).toBe(200);
   });
 
   test('takes the peer address as the socket names it', async () => {
-    expect((await get(path('or-a', 'ak-plain'), 'ak-elsewhere', { remoteAddress: '::ffff:192.0.2.200' })).statusCode).toBe(200);
-    expect((await get(path('or-a', 'ak-plain'), 'ak-loopback', { remoteAddress: '::1' })).statusCode).toBe(200);
+    expect((await get(path('or-a', 'ak-elsewhere'), 'ak-elsewhere', { remoteAddress: '::ffff:192.0.2.200' })).statusCode).toBe(200);
+    expect((await get(path('or-a', 'ak-loopback'), 'ak-loopback', { remoteAddress: '::1' })).statusCode).toBe(200);
   });
 
   test('a removed key counts from the next request', async () => {
@@ -192,7 +217,7 @@ describe('on a real socket', () => {
           port,
           path: path('or-a', 'ak-plain'),
           ca: pem('cert'),
-          headers: { authorization: 'Bearer ak-loopback.secret' },
+          headers: { authorization: 'Bearer ak-reader.secret' },
         };
         const outgoing = httpsRequest(options, (response) => {
           let body = '';

@@ -4,6 +4,7 @@
  * Options are given as an object or as JSON text, more than once if wished: later ones are merged over earlier ones. A value of the wrong
  * type or an unknown key is refused and then nothing of that call is taken. This file knows nothing about what the options do.
  */
+import { MAX_APP_TEXT } from '../protocol/control/index.ts';
 import { LocalError } from '../protocol/errors/index.ts';
 import { isFingerprint } from '../protocol/identity/index.ts';
 
@@ -20,7 +21,7 @@ export interface ConnectionOptions {
   ServerKey?: string;
   ServerJwtToken?: string;
   ServerConnectToken?: string;
-  /** Name and version of the application. */
+  /** Name and version of the application, at most 32 bytes of UTF-8 each. The base station writes them in its log. */
   AppName?: string;
   AppVersion?: string;
   /** Keep-alive of the connection: ms, ms, count. */
@@ -68,6 +69,7 @@ const DEFAULT_SERVER_PORT = 443;
 type Check = (value: unknown) => boolean;
 
 const text: Check = (value) => typeof value === 'string' && value !== '';
+const appText: Check = (value) => text(value) && isAppText(value as string);
 const flag: Check = (value) => typeof value === 'boolean';
 const count: Check = (value) => Number.isSafeInteger(value) && (value as number) >= 0;
 const milliseconds: Check = (value) => Number.isSafeInteger(value) && (value as number) >= 1 && (value as number) <= 0x7fff_ffff;
@@ -81,8 +83,8 @@ const RULES: Record<keyof ConnectionOptions, readonly [Check, string]> = {
   ServerKey: [text, 'a text'],
   ServerJwtToken: [text, 'a text'],
   ServerConnectToken: [text, 'a text'],
-  AppName: [text, 'a text'],
-  AppVersion: [text, 'a text'],
+  AppName: [appText, `a text of at most ${MAX_APP_TEXT} bytes`],
+  AppVersion: [appText, `a text of at most ${MAX_APP_TEXT} bytes`],
   KeepAliveInterval: [milliseconds, 'whole milliseconds from 1'],
   KeepAliveRetryInterval: [milliseconds, 'whole milliseconds from 1'],
   KeepAliveMaxRetries: [count, 'a whole number'],
@@ -130,6 +132,11 @@ function check(key: string, value: unknown): void {
   const rule = Object.hasOwn(RULES, key) ? RULES[key as keyof ConnectionOptions] : undefined;
   if (rule === undefined) throw invalid(`unknown connection option ${JSON.stringify(key)}`);
   if (!rule[0](value)) throw invalid(`the connection option ${key} must be ${rule[1]}`);
+}
+
+/** A lone surrogate has no UTF-8. */
+function isAppText(value: string): boolean {
+  return new TextEncoder().encode(value).length <= MAX_APP_TEXT && !/\p{Surrogate}/u.test(value);
 }
 
 function isServerUrl(value: string): boolean {

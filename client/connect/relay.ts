@@ -92,10 +92,12 @@ function stationFull(error: unknown): unknown {
 
 /** Asks for a route with our Initiate. @throws RemoteError with the code of the base station's refusal */
 async function askStation(channel: Session, options: EffectiveOptions, initiate: Uint8Array, redirected: boolean): Promise<ConnectAnswer> {
-  const { ProductId = '', DeviceId = '', ServerKey, ServerConnectToken, ServerJwtToken } = options;
+  const { ProductId = '', DeviceId = '', AppName, AppVersion, ServerKey, ServerConnectToken, ServerJwtToken } = options;
   const payload = encodeConnectRequest({
     productId: ProductId,
     deviceId: DeviceId,
+    ...(AppName !== undefined && { appName: AppName }),
+    ...(AppVersion !== undefined && { appVersion: AppVersion }),
     ...(ServerKey !== undefined && { serverKey: ServerKey }),
     ...(ServerConnectToken !== undefined && { sct: ServerConnectToken }),
     ...(ServerJwtToken !== undefined && { jwt: ServerJwtToken }),

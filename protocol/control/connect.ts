@@ -1,9 +1,9 @@
 /**
  * `POST /client/connect`: a client asks the base station for a route to a device; `POST /p2p/connect`: the base station asks the device.
  *
- * Client's request `{ProductId, DeviceId, ServerKey?, Sct?, Jwt?, Initiate?, Wait?, Redirected?}`. Answer 2.01: `{Status: 0, Route, Respond?,
- * RouteResetToken, Address?}`, or `{Status: 1, Host, Port, Fingerprint}`, or, to an observing request with Wait, `{Status: 2}` until the
- * device attaches. Request to the device `{Route, Initiate?, RouteResetToken, Address?}`, answer 2.01 `{Respond?}`.
+ * Client's request `{ProductId, DeviceId, AppName?, AppVersion?, ServerKey?, Sct?, Jwt?, Initiate?, Wait?, Redirected?}`. Answer 2.01: `{Status: 0,
+ * Route, Respond?, RouteResetToken, Address?}`, or `{Status: 1, Host, Port, Fingerprint}`, or, to an observing request with Wait, `{Status: 2}`
+ * until the device attaches. Request to the device `{Route, Initiate?, RouteResetToken, Address?}`, answer 2.01 `{Respond?}`.
  *
  * Each end gets a route id and token of its own. Initiate and Respond are whole packets of the handshake; without Initiate the route is
  * bare, one more path for a connection that stands.
@@ -12,13 +12,16 @@ import { bytes, decode, encode, map, optionalBool, optionalBytes, optionalMapFie
 import { RemoteError } from '../errors/index.ts';
 import { ID_LENGTH, TOKEN_LENGTH } from '../packet/index.ts';
 import { addressMap, readAddress, type SocketAddress } from './address.ts';
-import { MAX_ID, MAX_JWT, MAX_PACKET, MAX_SCT, MAX_SERVER_KEY } from './limits.ts';
+import { MAX_APP_TEXT, MAX_ID, MAX_JWT, MAX_PACKET, MAX_SCT, MAX_SERVER_KEY } from './limits.ts';
 import { REDIRECT, type Redirect, readRedirect, redirectFields } from './redirect.ts';
 
 /** Which device a client wants, and what admits it. */
 export interface ConnectRequest {
   readonly productId: string;
   readonly deviceId: string;
+  /** Name and version of the client's application, for the base station's log. */
+  readonly appName?: string;
+  readonly appVersion?: string;
   /** Admission: by server key, server connect token or JWT. */
   readonly serverKey?: string;
   readonly sct?: string;
@@ -78,6 +81,8 @@ export function encodeConnectRequest(request: ConnectRequest): Uint8Array {
   return encode({
     ProductId: request.productId,
     DeviceId: request.deviceId,
+    AppName: request.appName,
+    AppVersion: request.appVersion,
     ServerKey: request.serverKey,
     Sct: request.sct,
     Jwt: request.jwt,
@@ -93,6 +98,8 @@ export function decodeConnectRequest(payload: Uint8Array): ConnectRequest {
   return defined({
     productId: text(body, 'ProductId', { min: 1, max: MAX_ID }),
     deviceId: text(body, 'DeviceId', { min: 1, max: MAX_ID }),
+    appName: optionalText(body, 'AppName', { max: MAX_APP_TEXT }),
+    appVersion: optionalText(body, 'AppVersion', { max: MAX_APP_TEXT }),
     serverKey: optionalText(body, 'ServerKey', { max: MAX_SERVER_KEY }),
     sct: optionalText(body, 'Sct', { max: MAX_SCT }),
     jwt: optionalText(body, 'Jwt', { max: MAX_JWT }),

@@ -191,7 +191,7 @@ export class ClientApi {
       if (response.status >= 300) return refusal(passedOn(response));
       const { respond } = decodeP2pConnectAnswer(response.payload);
       if (reaching.cancelled || !client.isOpen || !device.isOpen) return refusal(stationReply(StationCode.NOT_ATTACHED));
-      environment.log.debug('client connected', { device: deviceName(connect), address: client.path.key });
+      environment.log.debug('client connected', { device: deviceName(connect), address: client.path.key, ...application(connect) });
       return answer(this.#connected(client, end, respond));
     } catch (error) {
       if (error instanceof RemoteError && (error.code === 'PARSE' || error.code === 'BAD_RESPONSE')) {
@@ -240,6 +240,11 @@ const lookupRefusals: Readonly<Record<Extract<LookupResult, { failure: string }>
 function connecting(connect: ConnectRequest, client: Session): Connecting {
   const { sct, serverKey = '' } = connect;
   return { device: deviceName(connect), credential: hashSecret(sct ?? serverKey), address: addressKey(client.path) };
+}
+
+/** The log's fields for what the client says of itself. */
+function application({ appName, appVersion }: ConnectRequest): { app?: string; version?: string } {
+  return { ...(appName !== undefined && { app: appName }), ...(appVersion !== undefined && { version: appVersion }) };
 }
 
 function answer(payload: Uint8Array): CoapReply {

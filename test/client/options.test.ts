@@ -34,8 +34,17 @@ describe('connection options', () => {
     ['a URL with a password', '{"ServerUrl":"https://u:p@x"}'],
     ['a short fingerprint', '{"DeviceFingerprint":"abcd"}'],
     ['an upper-case fingerprint', `{"DeviceFingerprint":"${'A'.repeat(64)}"}`],
+    ['an application name of 33 bytes', `{"AppName":"x${'é'.repeat(16)}"}`],
+    ['an application version of 33 bytes', `{"AppVersion":"${'1'.repeat(33)}"}`],
+    ['an empty application name', '{"AppName":""}'],
+    ['an application name with half a character', '{"AppName":"\\ud83d"}'],
   ])('%s is INVALID_ARGUMENT', (_, json) => {
     expect(code(() => mergeOptions({}, json))).toBe('INVALID_ARGUMENT');
+  });
+
+  test('names of 32 bytes are taken', () => {
+    const names = { AppName: 'é'.repeat(16), AppVersion: '1'.repeat(32) };
+    expect(mergeOptions({}, names)).toEqual(names);
   });
 
   test('a refused call changes nothing', () => {

@@ -134,7 +134,7 @@ const parsers: readonly Target[] = [
     name: 'control.connect-request',
     samples: [
       control.encodeConnectRequest({ ...ids, serverKey: 'sk-1', initiate: bytes(90), wait: true }),
-      control.encodeConnectRequest({ ...ids, sct: 'token', jwt: 'a.b.c', redirected: true }),
+      control.encodeConnectRequest({ ...ids, appName: 'app', appVersion: '1', sct: 'token', jwt: 'a.b.c', redirected: true }),
     ],
     parse: control.decodeConnectRequest,
     encode: control.encodeConnectRequest,

@@ -72,8 +72,14 @@ const bodies: readonly (readonly [string, Codec, unknown, CborValue])[] = [
   [
     'connect request',
     { encode: control.encodeConnectRequest, decode: control.decodeConnectRequest },
-    { productId: 'pr-1', deviceId: 'de-1', serverKey: 'sk-1', sct: 't', jwt: 'a.b.c', initiate: packet, wait: true, redirected: false },
-    { ProductId: 'pr-1', DeviceId: 'de-1', ServerKey: 'sk-1', Sct: 't', Jwt: 'a.b.c', Initiate: packet, Wait: true, Redirected: false },
+    {
+      ...{ productId: 'pr-1', deviceId: 'de-1', appName: 'Phone', appVersion: '3.2', serverKey: 'sk-1', sct: 't', jwt: 'a.b.c' },
+      ...{ initiate: packet, wait: true, redirected: false },
+    },
+    {
+      ...{ ProductId: 'pr-1', DeviceId: 'de-1', AppName: 'Phone', AppVersion: '3.2', ServerKey: 'sk-1', Sct: 't', Jwt: 'a.b.c' },
+      ...{ Initiate: packet, Wait: true, Redirected: false },
+    },
   ],
   [
     'small connect request',
@@ -236,6 +242,9 @@ describe('limits', () => {
     ['a token that is a number', control.decodeTokens, [1]],
     ['4097 tokens', control.decodeTokens, Array.from({ length: 4097 }, () => 'x')],
     ['tokens in a map', control.decodeTokens, {}],
+    ["an app name of 33 bytes in a client's request", control.decodeConnectRequest, { ...connect, AppName: `x${'é'.repeat(16)}` }],
+    ["an app version of 33 bytes in a client's request", control.decodeConnectRequest, { ...connect, AppVersion: 'x'.repeat(33) }],
+    ['an app name that is a number', control.decodeConnectRequest, { ...connect, AppName: 3 }],
     ['an SCT of 65 bytes', control.decodeConnectRequest, { ...connect, Sct: 'x'.repeat(65) }],
     ['a JWT of 8193 bytes', control.decodeConnectRequest, { ...connect, Jwt: 'x'.repeat(8193) }],
     ['an empty Initiate', control.decodeConnectRequest, { ...connect, Initiate: new Uint8Array(0) }],
@@ -320,4 +329,11 @@ test('paths are those of the control plane', () => {
     { CONNECT: '/client/connect', ROUTE: '/client/route' },
     { P2P_CONNECT: '/p2p/connect' },
   ]);
+});
+
+test('a connect request of another version is read: fields that it lacks are left out, those that are not known are not looked at', () => {
+  const older = { ProductId: 'pr-1', DeviceId: 'de-1', ServerKey: 'sk-1' };
+  const read = { productId: 'pr-1', deviceId: 'de-1', serverKey: 'sk-1' };
+  expect(control.decodeConnectRequest(encode(older))).toEqual(read);
+  expect(control.decodeConnectRequest(encode({ ...older, Later: { x: [1] } }))).toEqual(read);
 });

@@ -1,0 +1,75 @@
+/** What the base station's log says of clients, and what no client can put there. */
+import { beforeEach, describe, expect, test } from 'vitest';
+import { encode } from '../../../protocol/cbor/index.ts';
+import { ClientPath } from '../../../protocol/control/index.ts';
+import { ids } from '../../support/fixture/identifiers.ts';
+import { ProductFixture } from '../../support/fixture/products.ts';
+
+interface Line {
+  readonly level: string;
+  readonly message: string;
+  readonly fields: Record<string, unknown>;
+}
+
+let fixture: ProductFixture;
+let lines: Line[];
+beforeEach(async () => {
+  lines = [];
+  fixture = new ProductFixture({
+    log: (host, level, message, fields = {}) => host === 'station' && lines.push({ level, message, fields }),
+  });
+  await fixture.station();
+});
+
+const connects = (): Line[] => lines.filter(({ message }) => message === 'client connected');
+
+describe("a client's application", () => {
+  test('stands in the line of its connect, at debug', async () => {
+    await fixture.attached();
+    await fixture.connected({ AppName: 'Phone', AppVersion: '3.2' });
+    expect(connects()).toEqual([
+      {
+        level: 'debug',
+        message: 'client connected',
+        fields: { device: `${ids.productId}.${ids.deviceId}`, address: expect.any(String), app: 'Phone', version: '3.2' },
+      },
+    ]);
+  });
+
+  test('is left out where the client names none', async () => {
+    await fixture.attached();
+    await fixture.connected();
+    await fixture.connected({ AppVersion: '3.2' });
+    expect(connects().map(({ fields }) => Object.keys(fields))).toEqual([
+      ['device', 'address'],
+      ['device', 'address', 'version'],
+    ]);
+  });
+
+  test('of 33 bytes is refused as a broken request', async () => {
+    await fixture.raw.attached();
+    const client = await fixture.raw.client();
+    await client.open();
+    const body = { ProductId: ids.productId, DeviceId: ids.deviceId, ServerKey: 'sk-a' };
+    const connect = (app: object) => client.request('POST', ClientPath.CONNECT, encode({ ...body, ...app }));
+    expect((await connect({ AppName: 'x'.repeat(33) })).status).toBe(400);
+    expect((await connect({ AppVersion: 'x'.repeat(33) })).status).toBe(400);
+    expect((await connect({ AppName: 'x'.repeat(32), AppVersion: 'x'.repeat(32) })).status).toBe(201);
+  });
+
+  test('is nothing that a stranger, or a client that connects often, can fill the log with', async () => {
+    await fixture.raw.attached();
+    const client = await fixture.raw.client();
+    await client.open();
+    const app = { appName: 'MARK', appVersion: 'MARK' };
+    for (let i = 0; i < 10; i++) {
+      await client.connect(app);
+      await client.connect({ ...app, serverKey: 'sk-x' });
+      await client.connect({ ...app, deviceId: 'de-x' });
+    }
+    await fixture.sim.run(120_000);
+    const marked = lines.filter((line) => JSON.stringify(line).includes('MARK'));
+    expect(marked.length).toBeGreaterThan(0);
+    expect(new Set(marked.map(({ level, message }) => `${level} ${message}`))).toEqual(new Set(['debug client connected']));
+  });
+});

@@ -19,6 +19,10 @@ export interface ConnectionOptions {
   ServerUrl?: string;
   /** Admission at the base station: one of the three is required for the remote channel. */
   ServerKey?: string;
+  /**
+   * Token of an issuer (JWT). Base stations of this version refuse it with TOKEN_REJECTED. Beside a server connect token, or a server key that
+   * admits alone, they do not look at it.
+   */
   ServerJwtToken?: string;
   ServerConnectToken?: string;
   /** Name and version of the application, at most 32 bytes of UTF-8 each. The base station writes them in its log. */

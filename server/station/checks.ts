@@ -7,7 +7,16 @@ import { fingerprintsEqual } from '../../protocol/identity/index.ts';
 import { hashSecret } from '../storage/secrets.ts';
 import type { App, Device, Store } from '../storage/store.ts';
 
-export type Checked = { device: Device } | { refused: StationCode };
+export type Checked = { device: Device } | Refused;
+
+export interface Refused {
+  readonly refused: StationCode;
+  /** Text of the answer. Default: that of the code. */
+  readonly message?: string;
+}
+
+/** Tokens of an issuer are not checked yet: they admit nobody. */
+const JWT_UNSUPPORTED: Refused = { refused: StationCode.INVALID_JWT, message: 'tokens of an issuer (JWT) are not supported yet' };
 
 /**
  * A device is looked up by product and device id, then its key is compared. Only when that fails is it asked where the key belongs, in the order
@@ -26,25 +35,27 @@ export async function checkAttach(store: Store, productId: string, deviceId: str
   return { refused: sameDeviceId ? StationCode.WRONG_PRODUCT_ID : StationCode.WRONG_DEVICE_ID };
 }
 
-/** What a client shows. An SCT goes before a server key, which is then not looked at. */
+/** What a client shows. An SCT goes before a server key and a JWT, which are then not looked at; a key that admits alone before a JWT. */
 export interface Admission {
   productId: string;
   deviceId: string;
   serverKey?: string | undefined;
   sct?: string | undefined;
+  jwt?: string | undefined;
 }
 
 /**
- * Product, then the server key, then the device, then the SCT: without a valid key nobody learns which devices exist, unless by showing
+ * Product, then the server key or JWT, then the device, then the SCT: without a valid key nobody learns which devices exist, unless by showing
  * an SCT, which names one device.
  */
-export async function checkConnect(store: Store, { productId, deviceId, serverKey, sct }: Admission): Promise<Checked> {
+export async function checkConnect(store: Store, { productId, deviceId, serverKey, sct, jwt }: Admission): Promise<Checked> {
   const product = await store.product(productId);
   if (product === null) return { refused: StationCode.UNKNOWN_PRODUCT_ID };
   if (sct === undefined) {
+    if (serverKey === undefined && jwt !== undefined) return JWT_UNSUPPORTED;
     const app = serverKey === undefined ? null : await store.appByKey(hashSecret(serverKey));
-    const refused = refusal(app, product);
-    if (refused !== null) return { refused };
+    const refused = refusal(app, product, jwt);
+    if (refused !== null) return refused;
   }
   const device = await store.device(productId, deviceId);
   if (device === null) return { refused: StationCode.UNKNOWN_DEVICE_ID };
@@ -54,9 +65,9 @@ export async function checkConnect(store: Store, { productId, deviceId, serverKe
 }
 
 /** A key of another organization, or for other products, is as unknown here as one that does not exist. */
-function refusal(app: App | null, product: { productId: string; organizationId: string }): StationCode | null {
-  if (app === null || app.organizationId !== product.organizationId) return StationCode.UNKNOWN_SERVER_KEY;
-  if (app.productIds !== null && !app.productIds.includes(product.productId)) return StationCode.UNKNOWN_SERVER_KEY;
-  // Tokens of an issuer are not checked yet: an app that asks for them admits nobody.
-  return app.authType === 'NONE' ? null : StationCode.SERVER_KEY_MISMATCH;
+function refusal(app: App | null, product: { productId: string; organizationId: string }, jwt: string | undefined): Refused | null {
+  if (app === null || app.organizationId !== product.organizationId) return { refused: StationCode.UNKNOWN_SERVER_KEY };
+  if (app.productIds !== null && !app.productIds.includes(product.productId)) return { refused: StationCode.UNKNOWN_SERVER_KEY };
+  if (app.authType === 'NONE') return null;
+  return jwt === undefined ? { refused: StationCode.SERVER_KEY_MISMATCH } : JWT_UNSUPPORTED;
 }

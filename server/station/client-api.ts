@@ -114,8 +114,9 @@ export class ClientApi {
     const connect = decodeConnectRequest(request.payload);
     const checked = await checkConnect(store, connect);
     if ('refused' in checked) {
-      tally.count('connect refused', { device: deviceName(connect), reason: stationCodeMeaning(checked.refused)?.message });
-      return stationReply(checked.refused);
+      const { refused, message = stationCodeMeaning(refused)?.message } = checked;
+      tally.count('connect refused', { device: deviceName(connect), reason: message });
+      return stationReply(refused, message);
     }
     onAdmitted(session);
     const located = await this.#locate({ device: connect, session, exchange: request.exchange }, address);
@@ -140,7 +141,7 @@ export class ClientApi {
       const checked = await checkConnect(store, connect);
       const located =
         'refused' in checked
-          ? { refused: stationReply(checked.refused) }
+          ? { refused: stationReply(checked.refused, checked.message) }
           : await this.#locate({ device: connect, session, exchange }, addressKey(session.path));
       if ('refused' in located) this.#served(session, exchange, connect, located.refused);
       else if (located.device === null) this.#awaitAgain(session, exchange, connect);

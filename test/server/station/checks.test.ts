@@ -84,6 +84,14 @@ describe('checkConnect', () => {
     ['a key of another organization', { ...shown, serverKey: 'sk-b' }, StationCode.UNKNOWN_SERVER_KEY],
     ['a key for another product', { ...shown, productId: 'pr-2', serverKey: 'sk-one' }, StationCode.UNKNOWN_SERVER_KEY],
     ['a key that asks for a JWT', { ...shown, serverKey: 'sk-jwt' }, StationCode.SERVER_KEY_MISMATCH],
+    ['a key that asks for a JWT, with one', { ...shown, serverKey: 'sk-jwt', jwt: 'x.y.z' }, StationCode.INVALID_JWT],
+    ['a JWT alone, whether the device exists', { ...shown, jwt: 'x.y.z' }, StationCode.INVALID_JWT],
+    ['a JWT alone, or not', { ...shown, deviceId: 'de-x', jwt: 'x.y.z' }, StationCode.INVALID_JWT],
+    ['a JWT for an unknown product', { ...shown, productId: 'pr-x', jwt: 'x.y.z' }, StationCode.UNKNOWN_PRODUCT_ID],
+    ['a JWT beside an unknown key', { ...shown, serverKey: 'sk-x', jwt: 'x.y.z' }, StationCode.UNKNOWN_SERVER_KEY],
+    ['a JWT beside a key that admits alone, and is then not looked at', { ...shown, serverKey: 'sk-a', jwt: 'x.y.z' }, 'admitted'],
+    ['a JWT beside a token, and is then not looked at', { ...shown, sct: 'tokenA', jwt: 'x.y.z' }, 'admitted'],
+    ['a JWT beside a wrong token', { ...shown, sct: 'tokenX', jwt: 'x.y.z' }, StationCode.TOKEN_REJECTED],
     ['a wrong token', { ...shown, sct: 'tokenX' }, StationCode.TOKEN_REJECTED],
     ['an empty token', { ...shown, sct: '' }, StationCode.TOKEN_REJECTED],
     ['the token of another device', { ...shown, sct: 'tokenC' }, StationCode.TOKEN_REJECTED],
@@ -92,6 +100,6 @@ describe('checkConnect', () => {
   ])('%s', async (_what, admission, expected) => {
     const checked = await checkConnect(store, admission);
     if (expected === 'admitted') expect(checked).toMatchObject({ device: { productId: 'pr-1', deviceId: 'de-1' } });
-    else expect(checked).toEqual({ refused: expected });
+    else expect(checked).toMatchObject({ refused: expected });
   });
 });

@@ -1,7 +1,7 @@
 /** What the base station's log says of clients, and what no client can put there. */
 import { beforeEach, describe, expect, test } from 'vitest';
 import { encode } from '../../../protocol/cbor/index.ts';
-import { ClientPath } from '../../../protocol/control/index.ts';
+import { ClientPath, encodeConnectRequest } from '../../../protocol/control/index.ts';
 import { ids } from '../../support/fixture/identifiers.ts';
 import { ProductFixture } from '../../support/fixture/products.ts';
 
@@ -72,4 +72,21 @@ describe("a client's application", () => {
     expect(marked.length).toBeGreaterThan(0);
     expect(new Set(marked.map(({ level, message }) => `${level} ${message}`))).toEqual(new Set(['debug client connected']));
   });
+});
+
+test('a connect that is refused for its JWT is counted, and nothing of the token is written', async () => {
+  await fixture.raw.attached();
+  const client = await fixture.raw.client();
+  await client.open();
+  const jwt = 'HEAD.CLAIMS.SIGNATURE';
+  for (const serverKey of ['sk-jwt', 'sk-x']) await client.connect({ serverKey, jwt });
+  await client.request('POST', ClientPath.CONNECT, encodeConnectRequest({ ...ids, jwt }));
+  await fixture.sim.run(120_000);
+  const refused = lines.filter(({ message }) => message === 'connect refused');
+  expect(refused.map(({ level, fields }) => [level, fields.reason])).toEqual([
+    ['debug', 'tokens of an issuer (JWT) are not supported yet'],
+    ['debug', 'unknown server key'],
+    ['debug', 'tokens of an issuer (JWT) are not supported yet'],
+  ]);
+  expect(JSON.stringify(lines)).not.toMatch(/HEAD|CLAIMS|SIGNATURE/);
 });

@@ -55,7 +55,8 @@ describe('refusals', () => {
     ['a device that is not attached', {}, 404, StationCode.NOT_ATTACHED],
     ['an unknown server key', { serverKey: 'sk-x' }, 404, StationCode.UNKNOWN_SERVER_KEY],
     ['the key of another organization', { serverKey: 'sk-b' }, 404, StationCode.UNKNOWN_SERVER_KEY],
-    ['a key that asks for a JWT', { serverKey: 'sk-jwt', jwt: 'x.y.z' }, 403, StationCode.SERVER_KEY_MISMATCH],
+    ['a key that asks for a JWT', { serverKey: 'sk-jwt' }, 403, StationCode.SERVER_KEY_MISMATCH],
+    ['a key that asks for a JWT, with one', { serverKey: 'sk-jwt', jwt: 'x.y.z' }, 401, StationCode.INVALID_JWT],
     ['a token the device does not have', { sct: 'wrong' }, 401, StationCode.TOKEN_REJECTED],
   ])('%s', async (_what, request, status, code) => {
     await station.register(ids, 'ab'.repeat(32));

@@ -82,6 +82,7 @@ export class Connection {
    * Connects; resolves when the device is authenticated.
    * @throws INVALID_STATE (an option is missing, or connected before); NO_CHANNELS (see NoChannelsError); FINGERPRINT_MISMATCH; TIMEOUT;
    * DEVICE_INTERNAL_ERROR (the device has no room); STOPPED (closed meanwhile, or `signal` fired); NOT_IMPLEMENTED
+   * (an option asks for what is not in this version)
    */
   async connect({ signal }: { signal?: AbortSignal } = {}): Promise<void> {
     this.#requireNew('the connection was used before: create a new one');

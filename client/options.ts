@@ -36,14 +36,17 @@ export interface ConnectionOptions {
   DtlsHelloTimeout?: number;
   /** How long `connect` may take altogether, ms. */
   ConnectTimeout?: number;
-  /** Which channels are tried. Discovery on the local network and hole punching are not in this version: these two are accepted and do nothing. */
+  /** Discovery on the local network. Not in this version: true and false both pass, so that ported applications start, and have no effect. */
   Local?: boolean;
+  /** The channel through the base station. */
   Remote?: boolean;
+  /** A relayed connection looks for a direct path. Not in this version: true and false both pass, as for Local, and have no effect. */
   Rendezvous?: boolean;
+  /** A device is looked for on the local network by a scan. Not in this version: `connect` refuses true with NOT_IMPLEMENTED. */
   ScanLocalConnect?: boolean;
-  /** Wait for a device that is not attached. Not in this version: true is refused by `connect` with NOT_IMPLEMENTED. */
+  /** Wait for a device that is not attached. Not in this version: `connect` refuses true with NOT_IMPLEMENTED. */
   IgnoreDeviceNotAttached?: boolean;
-  /** Experimental in the specification; accepted and not used in this version. */
+  /** How long discovery may take, ms; experimental in the specification. Not in this version: `connect` refuses it with NOT_IMPLEMENTED. */
   MdnsTimeout?: number;
   /** Pin of the device: full hex fingerprint. With it `connect` fails with FINGERPRINT_MISMATCH when another key answers. */
   DeviceFingerprint?: string;

@@ -49,8 +49,7 @@ type Connect = (target: ConnectTarget & { signal: AbortSignal }) => Promise<Sess
  * @throws see Connection.connect
  */
 export async function connectChannels(context: ChannelContext, options: EffectiveOptions, signal: AbortSignal): Promise<Session> {
-  if (options.IgnoreDeviceNotAttached)
-    throw new LocalError('NOT_IMPLEMENTED', 'the connection option IgnoreDeviceNotAttached is not in this version');
+  requireImplemented(options);
   const race = startRace(context, options);
   const late = new LocalError('TIMEOUT', `no channel to the device within ${options.ConnectTimeout / 1000} s`);
   const cancelTimeout = context.environment.clock.schedule(options.ConnectTimeout, () => race.stop(late));
@@ -68,6 +67,21 @@ export async function connectChannels(context: ChannelContext, options: Effectiv
     cancelTimeout();
     signal.removeEventListener('abort', race.cancel);
   }
+}
+
+/**
+ * An option that asks for what is not in this version is refused, never ignored: its user would wait for something that cannot come. That is decided
+ * here and not where options are given, since a later call may take them back.
+ * @throws LocalError NOT_IMPLEMENTED
+ */
+function requireImplemented({ ScanLocalConnect, MdnsTimeout, IgnoreDeviceNotAttached }: EffectiveOptions): void {
+  if (ScanLocalConnect) throw unimplemented('ScanLocalConnect', 'does not look for devices on the local network');
+  if (MdnsTimeout !== undefined) throw unimplemented('MdnsTimeout', 'does not look for devices on the local network');
+  if (IgnoreDeviceNotAttached) throw unimplemented('IgnoreDeviceNotAttached', 'does not wait for a device that is not attached');
+}
+
+function unimplemented(option: keyof EffectiveOptions, what: string): LocalError {
+  return new LocalError('NOT_IMPLEMENTED', `the connection option ${option} is not implemented: this version ${what}`);
 }
 
 /** All enabled channels side by side. */

@@ -1,0 +1,219 @@
+/**
+ * What each connection option of the specification does: it acts, it is refused, or it is a default without effect. A new option does not compile without a row.
+ *
+ * The times have cases of their own in timing-options.test.ts.
+ */
+import { readFileSync } from 'node:fs';
+import { beforeEach, describe, expect, test } from 'vitest';
+import type { Connection, ConnectionOptions } from '../../client/node.ts';
+import { ids, SERVER_URL } from '../support/fixture/identifiers.ts';
+import { ProductFixture } from '../support/fixture/products.ts';
+
+type Option = keyof ConnectionOptions;
+type Effect =
+  /** `acts`: another value of it leads to another result. */
+  | { readonly acts: string; readonly shown: () => Promise<void> }
+  /** Values that `connect` refuses with NOT_IMPLEMENTED, and those that pass and change nothing. */
+  | { readonly refused: readonly unknown[]; readonly passes: readonly unknown[] }
+  /** Values that pass and change nothing. */
+  | { readonly noEffect: readonly unknown[] };
+
+const OTHER_KEY = 'ab'.repeat(32);
+
+let fixture: ProductFixture;
+let logged: Record<string, unknown>[];
+beforeEach(async () => {
+  logged = [];
+  fixture = new ProductFixture({ log: (_, __, message, fields = {}) => message === 'client connected' && logged.push(fields) });
+  await fixture.station();
+});
+
+/** Ids, key, base station and admission are valid, `options` aside. */
+async function result(options: ConnectionOptions): Promise<string> {
+  return outcome(fixture.connection(options));
+}
+
+/** The type of the connection, or the code of the error and, of NO_CHANNELS, that of each channel. */
+async function outcome(connection: Connection): Promise<string> {
+  try {
+    await fixture.settle(connection.connect());
+    return connection.getType();
+  } catch (error) {
+    const { code, message } = error as { code: string; message: string };
+    return code === 'NO_CHANNELS' ? message : code;
+  }
+}
+
+/** As `result`, with what is given alone for admission. */
+function admittedBy(options: ConnectionOptions): Promise<string> {
+  const client = fixture.client();
+  const connection = client.createConnection();
+  const to = {
+    ProductId: ids.productId,
+    DeviceId: ids.deviceId,
+    ServerUrl: SERVER_URL,
+    ServerFingerprint: fixture.stationUnderTest.fingerprint,
+  };
+  connection.updateOptions({ PrivateKey: client.createPrivateKey(), ...to, ...options });
+  return outcome(connection);
+}
+
+const refusedBy = (code: string): string => `no way to the device (local NONE, remote ${code}, direct NONE)`;
+
+/** The device's end falls silent: ms until the connection has ended. */
+async function timeToLoss(options: ConnectionOptions): Promise<number> {
+  const under = await fixture.attached();
+  const connection = await fixture.connected(options);
+  const began = fixture.sim.now;
+  await fixture.sim.run(200);
+  fixture.sim.link(under.host, 'station', { loss: 1 });
+  await fixture.sim.run(() => connection.closeReason !== null);
+  return fixture.sim.now - began;
+}
+
+async function timeToFailure(options: ConnectionOptions): Promise<number> {
+  fixture.host('silent', { machine: 'silent' });
+  const began = fixture.sim.now;
+  await result({ ServerUrl: 'https://silent:4433', ...options });
+  return fixture.sim.now - began;
+}
+
+const effects: Record<Option, Effect> = {
+  PrivateKey: {
+    acts: 'is the identity that the device sees',
+    shown: async () => {
+      const { device } = await fixture.attached();
+      const PrivateKey = fixture.client().createPrivateKey();
+      const connection = await fixture.connected({ PrivateKey });
+      await fixture.sim.run(1_000);
+      expect(device.connection(1).clientFingerprint).toBe(connection.getClientFingerprint());
+      expect((await fixture.connected({ PrivateKey })).getClientFingerprint()).toBe(connection.getClientFingerprint());
+      expect((await fixture.connected()).getClientFingerprint()).not.toBe(connection.getClientFingerprint());
+    },
+  },
+  ProductId: { acts: 'names the product', shown: () => changes({ ProductId: 'pr-x' }, refusedBy('UNKNOWN_PRODUCT_ID')) },
+  DeviceId: { acts: 'names the device', shown: () => changes({ DeviceId: 'de-x' }, refusedBy('UNKNOWN_DEVICE_ID')) },
+  ServerUrl: { acts: 'is where the base station is', shown: () => changes({ ServerUrl: 'https://nowhere.invalid' }, refusedBy('DNS')) },
+  ServerKey: {
+    acts: 'admits at the base station',
+    shown: async () => {
+      await fixture.attached();
+      expect(await admittedBy({ ServerKey: 'sk-a' })).toBe('RELAY');
+      expect(await admittedBy({ ServerKey: 'sk-x' })).toBe(refusedBy('UNKNOWN_SERVER_KEY'));
+      expect(await admittedBy({})).toBe(refusedBy('INVALID_STATE'));
+    },
+  },
+  ServerJwtToken: {
+    acts: 'is sent, and refused by the base station of this version',
+    shown: async () => {
+      await fixture.attached();
+      expect(await admittedBy({ ServerJwtToken: 'x.y.z' })).toBe(refusedBy('TOKEN_REJECTED'));
+    },
+  },
+  ServerConnectToken: {
+    acts: 'admits at the base station',
+    shown: () => changes({ ServerConnectToken: 'wrong' }, refusedBy('TOKEN_REJECTED')),
+  },
+  AppName: {
+    acts: "stands in the base station's log",
+    shown: async () => {
+      await fixture.attached();
+      await fixture.connected({ AppName: 'Phone' });
+      expect(logged).toMatchObject([{ app: 'Phone' }]);
+    },
+  },
+  AppVersion: {
+    acts: "stands in the base station's log",
+    shown: async () => {
+      await fixture.attached();
+      await fixture.connected({ AppVersion: '3.2' });
+      expect(logged).toMatchObject([{ version: '3.2' }]);
+    },
+  },
+  KeepAliveInterval: {
+    acts: 'is when a silent connection is first asked',
+    shown: async () => expect(await timeToLoss({ KeepAliveInterval: 5_000 })).toBe(5_000 + 15 * 2_000),
+  },
+  KeepAliveRetryInterval: {
+    acts: 'is the time between two questions',
+    shown: async () => expect(await timeToLoss({ KeepAliveRetryInterval: 100 })).toBe(25_000 + 15 * 100),
+  },
+  KeepAliveMaxRetries: {
+    acts: 'is how many questions go unanswered',
+    shown: async () => expect(await timeToLoss({ KeepAliveMaxRetries: 2 })).toBe(25_000 + 2 * 2_000),
+  },
+  DtlsHelloTimeout: {
+    acts: 'ends a handshake that is not answered',
+    shown: async () => expect(await timeToFailure({ DtlsHelloTimeout: 1_500 })).toBe(1_500),
+  },
+  ConnectTimeout: {
+    acts: 'ends the whole connect',
+    shown: async () => expect(await timeToFailure({ ConnectTimeout: 2_500 })).toBe(2_500),
+  },
+  Local: { noEffect: [true, false] },
+  Remote: { acts: 'switches the way through the base station', shown: () => changes({ Remote: false }, refusedBy('NONE')) },
+  Rendezvous: { noEffect: [true, false] },
+  ScanLocalConnect: { refused: [true], passes: [false] },
+  IgnoreDeviceNotAttached: { refused: [true], passes: [false] },
+  MdnsTimeout: { refused: [1, 500, 0x7fff_ffff], passes: [] },
+  DeviceFingerprint: { acts: 'pins the device', shown: () => changes({ DeviceFingerprint: OTHER_KEY }, 'FINGERPRINT_MISMATCH') },
+  ServerFingerprint: {
+    acts: 'pins the base station',
+    shown: () => changes({ ServerFingerprint: OTHER_KEY }, refusedBy('FINGERPRINT_MISMATCH')),
+  },
+};
+
+/** Without the options there is a connection, and with them something else. */
+async function changes(options: ConnectionOptions, expected: string): Promise<void> {
+  await fixture.attached();
+  expect(await result({})).toBe('RELAY');
+  expect(await result(options)).toBe(expected);
+}
+
+const rows = Object.entries(effects) as [Option, Effect][];
+const acting = rows.flatMap(([option, effect]) => ('shown' in effect ? [[option, effect.acts, effect.shown] as const] : []));
+const valuesOf = (kind: 'refused' | 'passes' | 'noEffect'): (readonly [Option, unknown])[] =>
+  rows.flatMap(([option, effect]) =>
+    ((effect as Partial<Record<typeof kind, readonly unknown[]>>)[kind] ?? []).map((value) => [option, value] as const),
+  );
+
+test.each(acting)('%s %s', async (_option, _acts, shown) => {
+  await shown();
+});
+
+describe('what is not in this version', () => {
+  test.each(valuesOf('refused'))(
+    '%s: %j is NOT_IMPLEMENTED when the connection connects, and the error names it',
+    async (option, value) => {
+      const connection = fixture.connection({ [option]: value });
+      const before = fixture.stationUnderTest.basestation.stats();
+      const error = await fixture.settle(connection.connect().catch((reason: unknown) => reason));
+      expect(error).toMatchObject({ code: 'NOT_IMPLEMENTED', name: 'LocalError', message: expect.stringContaining(` ${option} `) });
+      expect(fixture.stationUnderTest.basestation.stats()).toEqual(before);
+    },
+  );
+
+  test('a later call takes back what an earlier one asked for', async () => {
+    await fixture.attached();
+    const connection = fixture.connection({ ScanLocalConnect: true, IgnoreDeviceNotAttached: true });
+    connection.updateOptions({ ScanLocalConnect: false, IgnoreDeviceNotAttached: false });
+    expect(await outcome(connection)).toBe('RELAY');
+  });
+
+  test.each([...valuesOf('passes'), ...valuesOf('noEffect')])('%s: %j passes and changes nothing', async (option, value) => {
+    const { device } = await fixture.attached();
+    const connection = fixture.connection({ [option]: value });
+    expect(await outcome(connection)).toBe('RELAY');
+    await fixture.sim.run(10_000);
+    expect(connection.getType()).toBe('RELAY');
+    await fixture.settle(device.close());
+    expect(await result({ [option]: value })).toBe(refusedBy('NOT_ATTACHED'));
+  });
+
+  test('the changelog names under its known limits what is refused or has no effect', () => {
+    const changelog = readFileSync(new URL('../../CHANGELOG.md', import.meta.url), 'utf8');
+    const limits = /\n### Known limits\n([\s\S]*?)\n##/.exec(changelog)?.[1];
+    const named = new Set([...valuesOf('refused'), ...valuesOf('noEffect')].map(([option]) => option));
+    for (const option of [...named, 'ServerJwtToken']) expect(limits).toMatch(new RegExp(`\`${option}[\`:]`));
+  });
+});

@@ -72,19 +72,32 @@ const definitions: ReadonlyMap<number, OptionDefinition> = new Map(optionTable.m
 /** The options of a message that are known and valid; `refused` is the first critical one that is not, or not in `accepted`. */
 export interface SortedOptions {
   readonly known: ReadonlyMap<number, readonly Uint8Array[]>;
-  readonly refused: number | undefined;
+  readonly refused: RefusedOption | undefined;
+}
+
+/** A critical option that counts as unrecognized. */
+export interface RefusedOption {
+  readonly number: number;
+  /** `unsupported`: the number alone decides; else this occurrence of an option that is accepted. */
+  readonly problem: 'unsupported' | 'length' | 'repeated';
 }
 
 /** @param accepted critical option numbers the caller acts on */
 export function sortOptions(options: readonly CoapOption[], accepted: ReadonlySet<number>): SortedOptions {
   const known = new Map<number, Uint8Array[]>();
-  let refused: number | undefined;
+  let refused: RefusedOption | undefined;
   for (const { number, value } of options) {
     const values = known.get(number) ?? [];
-    if (isValid(number, value, values.length) && (!isCritical(number) || accepted.has(number))) known.set(number, [...values, value]);
-    else if (isCritical(number)) refused ??= number;
+    const problem = isCritical(number) && !accepted.has(number) ? 'unsupported' : problemOf(number, value, values.length);
+    if (problem === undefined) known.set(number, [...values, value]);
+    else if (isCritical(number)) refused ??= { number, problem };
   }
   return { known, refused };
+}
+
+/** Why an option is refused, as a clause for people. */
+export function refusalText({ number, problem }: RefusedOption): string {
+  return `option ${number} ${problems[problem]}`;
 }
 
 /** Critical options are the odd ones. */
@@ -115,8 +128,16 @@ export function readUint(value: Uint8Array): number {
   return value.reduce((sum, byte) => sum * 256 + byte, 0);
 }
 
-function isValid(number: number, value: Uint8Array, before: number): boolean {
+const problems: Readonly<Record<RefusedOption['problem'], string>> = {
+  unsupported: 'is not supported',
+  length: 'has a wrong length',
+  repeated: 'is repeated',
+};
+
+/** @param before valid occurrences before this one */
+function problemOf(number: number, value: Uint8Array, before: number): RefusedOption['problem'] | undefined {
   const definition = definitions.get(number);
-  if (definition === undefined) return false;
-  return value.length >= definition.min && value.length <= definition.max && (before === 0 || definition.repeatable);
+  if (definition === undefined) return 'unsupported';
+  if (value.length < definition.min || value.length > definition.max) return 'length';
+  return before === 0 || definition.repeatable ? undefined : 'repeated';
 }

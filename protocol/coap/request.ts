@@ -3,7 +3,16 @@ import { LocalError } from '../errors/index.ts';
 import { type Block, readBlock } from './block.ts';
 import { type CoapMethod, MethodCode, methodOfCode, Status } from './codes.ts';
 import type { CoapMessage } from './message.ts';
-import { type CoapOption, OptionNumber, type SortedOptions, sortOptions, uintOption, uintOptionOf } from './options.ts';
+import {
+  type CoapOption,
+  OptionNumber,
+  type RefusedOption,
+  refusalText,
+  type SortedOptions,
+  sortOptions,
+  uintOption,
+  uintOptionOf,
+} from './options.ts';
 import { checkQuery, formatPath, parsePath, pathProblem } from './path.ts';
 
 /** What an application asks. */
@@ -53,7 +62,10 @@ export interface RefusedRequest {
   readonly text: string;
 }
 
-/** Critical options every request may carry, as the reference has them: anything else is answered 4.00. */
+/**
+ * Critical options every request may carry, as the reference has them. In our channels any other is answered 4.00, as it is there and not
+ * 4.02 (RFC 7252 §5.4.1); one of these that is repeated or has a wrong length is answered 4.02.
+ */
 export const acceptedInRequests: readonly number[] = [
   OptionNumber.URI_HOST,
   OptionNumber.URI_PORT,
@@ -86,7 +98,7 @@ export function requestOptions(request: CoapRequest): CoapOption[] {
  */
 export function readRequest(message: CoapMessage, accepted: ReadonlySet<number>): RequestHead | RefusedRequest {
   const options = sortOptions(message.options, accepted);
-  if (options.refused !== undefined) return { refused: Status.BAD_REQUEST, text: `Critical option ${options.refused} is not supported` };
+  if (options.refused !== undefined) return { refused: statusOfRefusal(options.refused), text: `Critical ${refusalText(options.refused)}` };
   const method = methodOfCode(message.code);
   if (method === undefined) return { refused: Status.NOT_FOUND, text: 'Unknown method' };
   const segments = texts(options, OptionNumber.URI_PATH);
@@ -120,6 +132,10 @@ export function blockOption(options: SortedOptions, number: number): Block | und
 export function contentFormatOption(format: number): CoapOption {
   if (!Number.isInteger(format) || format < 0 || format > 0xffff) invalid(`the content format ${format}`);
   return uintOptionOf(OptionNumber.CONTENT_FORMAT, format);
+}
+
+function statusOfRefusal({ problem }: RefusedOption): number {
+  return problem === 'unsupported' ? Status.BAD_REQUEST : Status.BAD_OPTION;
 }
 
 /** Values of a repeatable string option, undefined when one is not UTF-8. */

@@ -125,7 +125,7 @@ export class Requester {
       return;
     }
     const head = readResponse(message);
-    if (head === undefined) this.#fail(exchange, 'the response has a critical option that is not supported');
+    if ('rejected' in head) this.#fail(exchange, `the response is rejected: ${head.rejected}`);
     else if (head.status === Status.CONTINUE) this.#continueUpload(exchange, head);
     else if (head.status === Status.REQUEST_ENTITY_INCOMPLETE && head.etag !== undefined) this.#bodyGone(exchange, head.etag);
     else if (head.block2 !== undefined && (head.block2.more || head.block2.number > 0))

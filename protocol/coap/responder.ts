@@ -2,7 +2,8 @@
  * Requests of the other end on one channel: from message to `IncomingRequest`, and from the application's reply to messages. Sans-IO;
  * `exchanges.ts` drives it.
  *
- * 1. A message is refused at once for an unknown critical option or a bad path (4.00) or method (4.04).
+ * 1. A message is refused at once for a critical option that is not accepted (4.00), repeated or of a wrong length (4.02), for a bad path
+ *    (4.00) or method (4.04).
  * 2. A payload in blocks (Block1) is put together by token: 2.31 after each, 4.08 on a gap or change of target, 4.00 on a wrong
  *    length, 4.13 with Size1 above the limit, 5.03 when too many bodies are under way here or on the channels that share the room.
  * 3. A whole request is handed up, or answered 5.03 when too many are open. It is open until its last answer was taken by the channel.

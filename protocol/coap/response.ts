@@ -3,7 +3,7 @@ import { LocalError } from '../errors/index.ts';
 import type { Block } from './block.ts';
 import { codeOfStatus, statusOfCode } from './codes.ts';
 import type { CoapMessage } from './message.ts';
-import { type CoapOption, OptionNumber, sortOptions, uintOption, uintOptionOf } from './options.ts';
+import { type CoapOption, OptionNumber, refusalText, sortOptions, uintOption, uintOptionOf } from './options.ts';
 import { blockOption, contentFormatOption } from './request.ts';
 
 /** Answer of the other end, whole. */
@@ -71,10 +71,15 @@ export function replyOptions(reply: CoapReply): CoapOption[] {
   return options;
 }
 
-/** Reads a response message; undefined when it has a critical option we do not know (RFC 7252 §5.4.1: reject). Never throws. */
-export function readResponse(message: CoapMessage): ResponseHead | undefined {
+/** A response that is rejected: it has a critical option that counts as unrecognized (RFC 7252 §5.4.1). */
+export interface RejectedResponse {
+  readonly rejected: string;
+}
+
+/** Reads a response message. Never throws. */
+export function readResponse(message: CoapMessage): ResponseHead | RejectedResponse {
   const options = sortOptions(message.options, acceptedInResponses);
-  if (options.refused !== undefined) return undefined;
+  if (options.refused !== undefined) return { rejected: `critical ${refusalText(options.refused)}` };
   const contentFormat = uintOption(options, OptionNumber.CONTENT_FORMAT);
   const observe = uintOption(options, OptionNumber.OBSERVE);
   const maxAge = uintOption(options, OptionNumber.MAX_AGE);

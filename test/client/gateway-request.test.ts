@@ -28,7 +28,7 @@ describe('refused', () => {
     ['an unknown critical option', message(GET, option(2049)), 402],
     ['an unknown elective option that is unsafe to forward', message(GET, option(2050)), 402],
     ['Accept with a method that acts before it answers', message(PUT, option(17)), 402],
-    ['Accept of three bytes', message(GET, option(17, [1, 2, 3])), 400],
+    ['Accept of three bytes', message(GET, option(17, [1, 2, 3])), 402],
     ['a path that is not UTF-8', message(GET, option(11, [0xff])), 400],
     ['a path of more than 256 bytes', message(GET, option(11, 'a'.repeat(255))), 400],
     ['a dot segment', message(GET, option(11, '..')), 400],

@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { type CoapMessage, Exchanges } from '../../../protocol/coap/index.ts';
 import { OptionNumber } from '../../../protocol/coap/options.ts';
 import { seeds, size } from '../../support/size.ts';
-import { ascii, block, blockNumber, message, next, option, path, R, responseOf, textOf } from './messages.ts';
+import { ascii, block, blockNumber, message, next, option, path, R, responseOf, textOf, textOption } from './messages.ts';
 import { answering, lone, Pair, randomBytes, seededRandom } from './pair.ts';
 
 describe('messages that mean nothing', () => {
@@ -38,19 +38,15 @@ describe('messages that mean nothing', () => {
     ['Accept', 1, [option(17, 60)], 0x80, 'Critical option 17 is not supported'],
     ['Proxy-Uri', 1, [{ number: 35, value: ascii('coap://a') }], 0x80, 'Critical option 35 is not supported'],
     ['an unknown odd option', 1, [{ number: 2049, value: new Uint8Array(0) }], 0x80, 'Critical option 2049 is not supported'],
-    ['a Uri-Path of 256 bytes', 1, path('x'.repeat(256)), 0x80, 'Critical option 11 is not supported'],
-    ['Block1 twice', 3, [option(27, 7), option(27, 7)], 0x80, 'Critical option 27 is not supported'],
-    ['Block2 of 4 bytes', 1, [{ number: 23, value: new Uint8Array(4) }], 0x80, 'Critical option 23 is not supported'],
-    [
-      'Uri-Host twice',
-      1,
-      [
-        { number: 3, value: ascii('a') },
-        { number: 3, value: ascii('a') },
-      ],
-      0x80,
-      'Critical option 3 is not supported',
-    ],
+    ['a Uri-Path of 256 bytes', 1, path('x'.repeat(256)), 0x82, 'Critical option 11 has a wrong length'],
+    ['an empty Uri-Host', 1, [textOption(3, '')], 0x82, 'Critical option 3 has a wrong length'],
+    ['Uri-Port of 3 bytes', 1, [option(7, 65_536)], 0x82, 'Critical option 7 has a wrong length'],
+    ['Block1 of 4 bytes', 3, [{ number: 27, value: new Uint8Array(4) }], 0x82, 'Critical option 27 has a wrong length'],
+    ['Block2 of 4 bytes', 1, [{ number: 23, value: new Uint8Array(4) }], 0x82, 'Critical option 23 has a wrong length'],
+    ['Uri-Host twice', 1, [textOption(3, 'a'), textOption(3, 'a')], 0x82, 'Critical option 3 is repeated'],
+    ['Uri-Port twice', 1, [option(7, 1), option(7, 1)], 0x82, 'Critical option 7 is repeated'],
+    ['Block1 twice', 3, [option(27, 7), option(27, 7)], 0x82, 'Critical option 27 is repeated'],
+    ['Block2 twice', 1, [option(23, 7), option(23, 7)], 0x82, 'Critical option 23 is repeated'],
     ['a path that is not UTF-8', 1, [{ number: 11, value: Uint8Array.of(0xff) }], 0x80, 'The path or query is not UTF-8'],
     ['a path of 257 bytes', 1, path('x'.repeat(128), 'y'.repeat(127)), 0x80, 'The path is longer than 256 bytes'],
     ['a dot segment', 1, path('..'), 0x80, 'The path has a dot segment'],
@@ -95,11 +91,34 @@ describe('messages that mean nothing', () => {
     expect(server.nextEvent()).toMatchObject({ kind: 'request', request: { query: ['u=Cel', 'ü'] } });
   });
 
-  test('a response with a critical option nobody knows fails the request', () => {
+  test('of an elective option that is repeated the first counts, and one of a wrong length is ignored', () => {
+    const server = lone();
+    const options = [option(6, 0), option(6, 1), option(12, 60), option(12, 50), { number: 60, value: new Uint8Array(5).fill(255) }];
+    server.receive(message(1, [4], options), 0);
+    expect(server.nextEvent()).toMatchObject({ kind: 'request', request: { contentFormat: 60, observe: true } });
+    server.receive(message(1, [5], [{ number: 6, value: new Uint8Array(4) }]), 0);
+    expect(server.nextEvent()).toMatchObject({ kind: 'request', request: { observe: false } });
+  });
+
+  test.each<[string, CoapMessage['options'], string]>([
+    ['nobody knows', [{ number: 2049, value: new Uint8Array(0) }], 'option 2049 is not supported'],
+    ['that is repeated', [option(23, 7), option(23, 7)], 'option 23 is repeated'],
+    ['of a wrong length', [{ number: 27, value: new Uint8Array(4) }], 'option 27 has a wrong length'],
+  ])('a response with a critical option %s fails the request', (_, options, problem) => {
     const client = lone();
     const id = client.request({ method: 'GET', path: '/' }, 0);
-    client.receive(message(0x45, [...next(client)!.token], [{ number: 2049, value: new Uint8Array(0) }]), 0);
-    expect(client.nextEvent()).toMatchObject({ kind: 'failed', id, error: { code: 'BAD_RESPONSE' } });
+    client.receive(message(0x45, [...next(client)!.token], options), 0);
+    const text = `CoAP: the response is rejected: critical ${problem}`;
+    expect(client.nextEvent()).toMatchObject({ kind: 'failed', id, error: { code: 'BAD_RESPONSE', message: text } });
+  });
+
+  test('of an elective option of a response that is repeated the first counts, and one of a wrong length is ignored', () => {
+    const client = lone();
+    client.request({ method: 'GET', path: '/' }, 0);
+    const { token } = next(client)!;
+    const options = [option(14, 5), option(14, 6), { number: 6, value: new Uint8Array(4) }, { number: 12, value: new Uint8Array(3) }];
+    client.receive(message(0x45, [...token], options), 0);
+    expect(responseOf(client.nextEvent()).response).toEqual({ status: 205, maxAge: 5, payload: new Uint8Array(0) });
   });
 
   test('a request with the token of an open one is dropped', () => {

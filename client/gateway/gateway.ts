@@ -1,8 +1,8 @@
 /**
  * A device's CoAP endpoints on a UDP port, for any CoAP tool: a reverse proxy (RFC 7252 §5.7.3) for one device.
  *
- *   datagram ─▶ MessageLayer ─▶ BlockTransfers ─▶ request.ts ─▶ DeviceLink's connection ─▶ device
- *                                                     └─ Observe ─▶ Observations
+ *   datagram ─▶ MessageLayer ─▶ critical options ─▶ BlockTransfers ─▶ request.ts ─▶ DeviceLink's connection ─▶ device
+ *                                                                        └─ Observe ─▶ Observations
  *
  * Whoever reaches the port acts with the rights of this client at the device: the port listens on loopback unless it is told otherwise, and there any
  * process of the machine may use it. While there is no connection requests are answered 5.03 with the time to wait, those that lose it on the way 5.04.
@@ -16,7 +16,7 @@ import type { Connection } from '../connection.ts';
 import { DeviceLink } from './device-link.ts';
 import { Observations, type Observer } from './observations.ts';
 import { asSvcError, busyReply, errorReply, notConnectedReply, responseReply } from './replies.ts';
-import { deviceRequest } from './request.ts';
+import { deviceRequest, unrecognizedOption } from './request.ts';
 
 export interface GatewayOptions {
   /** Where it runs; the connections come from elsewhere. */
@@ -133,6 +133,11 @@ export class Gateway {
   }
 
   #take(datagram: DatagramRequest): void {
+    const unrecognized = unrecognizedOption(datagram.message);
+    if (unrecognized !== undefined) {
+      this.#refuse(datagram, unrecognized);
+      return;
+    }
     const now = this.#options.environment.clock.now();
     const taken = this.#transfers.take(datagram.peer.key, datagram.message, now);
     if ('answer' in taken) {
@@ -143,6 +148,13 @@ export class Gateway {
     const request = deviceRequest(whole.message);
     if ('status' in request) this.#reply({ datagram, whole }, request);
     else this.#serve({ datagram, whole, request });
+  }
+
+  /** RFC 7252 §5.4.1. Its blocks are not looked at: their options may be what is wrong. */
+  #refuse(datagram: DatagramRequest, reply: CoapReply): void {
+    const whole = { message: datagram.message, block1: undefined, block2: undefined, key: '' };
+    if (datagram.confirmable) this.#reply({ datagram, whole }, reply);
+    else this.#layer.reject(datagram);
   }
 
   #serve(observer: Observer): void {

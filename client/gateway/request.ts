@@ -5,11 +5,14 @@
  *     Uri-Host, Uri-Port             read over: there is one device here
  *     Uri-Path, Content-Format       pass
  *     Observe, Block1, Block2, Size  are the gateway's own business, on either side apart
- *     Accept                         a GET whose answer has another format is answered 4.06; 4.02 with other methods, which act before they answer
+ *     Accept                         a GET whose answer has another format is answered 4.06; unrecognized with methods that act before they answer
  *     Uri-Query                      4.00, as the device has it
  *     Proxy-Uri, Proxy-Scheme        5.05
  *     ETag, No-Response              read over
- *     others                         4.02 if critical, or unsafe to forward unknown (§5.4.2); else read over
+ *     others                         unrecognized if critical; 4.02 if elective and unsafe to forward unknown (§5.7.1); else read over
+ *
+ * So are those above that are repeated and may not be, or of a wrong length (§5.4.3, §5.4.5). An unrecognized critical option is answered 4.02 when the
+ * request was confirmable, else the request is rejected (§5.4.1): that is up to the gateway, which asks `unrecognizedOption` first.
  */
 import {
   type CoapMessage,
@@ -20,7 +23,7 @@ import {
   Status,
   textReply,
 } from '../../protocol/coap/index.ts';
-import { isCritical, sortOptions, uintOption } from '../../protocol/coap/options.ts';
+import { isCritical, refusalText, sortOptions, uintOption } from '../../protocol/coap/options.ts';
 import { acceptedInRequests, readRequest } from '../../protocol/coap/request.ts';
 
 /** A request the device can be asked. */
@@ -40,12 +43,22 @@ const NO_RESPONSE = 258;
 
 const accepted: ReadonlySet<number> = new Set([...acceptedInRequests, OptionNumber.ACCEPT]);
 const known: ReadonlySet<number> = new Set([...Object.values(OptionNumber), NO_RESPONSE]);
+/** Those that are refused are recognized, too. */
+const recognized: ReadonlySet<number> = new Set([...accepted, OptionNumber.URI_QUERY, OptionNumber.PROXY_URI, OptionNumber.PROXY_SCHEME]);
+const recognizedByActing: ReadonlySet<number> = new Set([...recognized].filter((number) => number !== OptionNumber.ACCEPT));
 
-/** Reads a request; a reply when it is refused. Never throws. */
+/** What a confirmable request with an unrecognized critical option is answered; undefined when it has none. Never throws. */
+export function unrecognizedOption({ code, options }: CoapMessage): CoapReply | undefined {
+  const method = methodOfCode(code);
+  const { refused } = sortOptions(options, method === undefined || method === 'GET' ? recognized : recognizedByActing);
+  return refused && textReply(Status.BAD_OPTION, `Critical ${refusalText(refused)}`);
+}
+
+/** Reads a request without unrecognized critical options; a reply when it is refused. Never throws. */
 export function deviceRequest(message: CoapMessage): DeviceRequest | CoapReply {
   const method = methodOfCode(message.code);
   if (method === undefined) return textReply(Status.METHOD_NOT_ALLOWED, 'The method is not supported');
-  const refused = refusal(message, method);
+  const refused = refusal(message);
   if (refused !== undefined) return refused;
   const head = readRequest(message, accepted);
   if ('refused' in head) return textReply(head.refused, head.text);
@@ -59,13 +72,12 @@ export function deviceRequest(message: CoapMessage): DeviceRequest | CoapReply {
   };
 }
 
-function refusal({ options }: CoapMessage, method: CoapMethod): CoapReply | undefined {
+function refusal({ options }: CoapMessage): CoapReply | undefined {
   for (const { number } of options) {
     if (number === OptionNumber.PROXY_URI || number === OptionNumber.PROXY_SCHEME)
       return textReply(Status.PROXYING_NOT_SUPPORTED, 'This gateway reaches one device only');
     if (number === OptionNumber.URI_QUERY) return textReply(Status.BAD_REQUEST, `Critical option ${number} is not supported`);
-    const passes = accepted.has(number) && (number !== OptionNumber.ACCEPT || method === 'GET');
-    if (!passes && (isCritical(number) || (isUnsafe(number) && !known.has(number))))
+    if (!isCritical(number) && isUnsafe(number) && !known.has(number))
       return textReply(Status.BAD_OPTION, `Option ${number} is not supported`);
   }
   return undefined;

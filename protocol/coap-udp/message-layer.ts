@@ -8,9 +8,10 @@
  * 1. A request whose message id came from the same peer within the lifetime of an exchange is a duplicate: it is answered as before, or left to the
  *    answer that is being made, and reaches nobody twice.
  * 2. What cannot be understood is reset when it was confirmable, else ignored; an empty confirmable message is a ping (§4.3).
- * 3. Everything is bounded: what is remembered of requests, and messages that wait for an acknowledgement. The oldest go first.
+ * 3. A non-confirmable request that the caller cannot process is rejected with a reset (§4.3): silence would say as much, only later.
+ * 4. Everything is bounded: what is remembered of requests, and messages that wait for an acknowledgement. The oldest go first.
  *
- * After `receive`, `respond`, `send` and `handleTimeout`: `nextEvent` until null, `transmit` until null, then `nextTimeout`. `now` is monotonic
+ * After `receive`, `respond`, `reject`, `send` and `handleTimeout`: `nextEvent` until null, `transmit` until null, then `nextTimeout`. `now` is monotonic
  * milliseconds.
  */
 import { codeKind } from '../coap/codes.ts';
@@ -43,7 +44,7 @@ export interface SentMessage {
 export type Delivery = 'acknowledged' | 'reset' | 'unanswered';
 
 export type MessageLayerEvent =
-  /** A request that is no duplicate. Answer it with `respond`, now or later. */
+  /** A request that is no duplicate. Answer it with `respond`, now or later, or `reject` it. */
   | { readonly kind: 'request'; readonly request: DatagramRequest }
   /** The end of a message whose delivery is to be reported; once at most. */
   | { readonly kind: 'delivery'; readonly sent: SentMessage; readonly delivery: Delivery };
@@ -129,6 +130,13 @@ export class MessageLayer {
     known.answer = encodeDatagram(MessageType.ACKNOWLEDGEMENT, request.id, response);
     this.#acknowledged(known);
     this.#push(known.answer, request.peer);
+  }
+
+  /** Rejects a non-confirmable request, in place of an answer. A duplicate of it is ignored. */
+  reject(request: DatagramRequest): void {
+    const remembered = this.#remembered.get(keyOf(request));
+    if (remembered?.request === request) remembered.request = null;
+    this.#push(encodeEmpty(MessageType.RESET, request.id), request.peer);
   }
 
   /**

@@ -70,7 +70,8 @@ export class Coap {
 
   /**
    * Sends the request and waits for the response, at most 2 minutes.
-   * @throws TIMEOUT; STOPPED when `signal` fires, the connection was closed or is lost; NOT_CONNECTED; OPERATION_IN_PROGRESS
+   * @throws TIMEOUT; STOPPED when `signal` fires, the connection was closed or is lost; NOT_CONNECTED; OPERATION_IN_PROGRESS; BAD_RESPONSE when
+   * the answer is malformed
    */
   async execute(options: { signal?: AbortSignal } = {}): Promise<void> {
     if (this.#executing) throw new LocalError('OPERATION_IN_PROGRESS', 'this CoAP request is being executed');

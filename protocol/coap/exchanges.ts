@@ -4,12 +4,15 @@
  * After `request`, `respond`, `release`, `cancel`, `receive`, `handleTimeout` and `close`: `transmit` until null, `nextEvent` until null, then
  * `nextTimeout`. Time is `now`, monotonic milliseconds.
  *
+ * A message that is no CoAP message at all is an event, `malformed`: whoever owns the channel ends it with BAD_MESSAGE (PROTOCOL.md §7). Its token, when it
+ * has one, may be that of a request of ours, which fails first.
+ *
  * What is not here: routing (`router.ts`), the channel, and who may ask what.
  */
 import { LocalError, RemoteError, type SvcError } from '../errors/index.ts';
 import type { BodyRoom } from './body.ts';
 import { codeKind, Status } from './codes.ts';
-import { type CoapMessage, decodeMessage } from './message.ts';
+import { type CoapMessage, decodeMessage, leadingToken } from './message.ts';
 import { Outbox } from './outbox.ts';
 import type { CoapRequest } from './request.ts';
 import { Requester, type RequesterEvent } from './requester.ts';
@@ -36,19 +39,22 @@ export interface ExchangesOptions {
   readonly criticalOptions?: readonly number[];
 }
 
-/** What became of a request of ours, or what the other end asks. */
-export type ExchangesEvent = RequesterEvent | ResponderEvent;
+/** What became of a request of ours, or what the other end asks, or that it broke the format. */
+export type ExchangesEvent = RequesterEvent | ResponderEvent | { readonly kind: 'malformed'; readonly error: RemoteError };
 
 /** Whole-exchange time of the reference. */
 export const DEFAULT_TIMEOUT = 120_000;
 
 const MAX_BODY = 1 << 24;
+/** Class of the codes of signals (RFC 8323 §5): there are none here, and what others send is ignored. */
+const SIGNALS = 7;
+const EMPTY_LENGTH = 2;
 
 /** All requests on one channel, ours and the other end's. */
 export class Exchanges {
-  /** Messages that do not decode. */
+  /** Messages that do not decode, or whose code is none. */
   #malformed = 0;
-  /** Empty messages and classes that mean nothing here, such as signals. */
+  /** Empty messages and signals. */
   #ignored = 0;
   readonly #outbox = new Outbox();
   readonly #requester: Requester;
@@ -183,18 +189,29 @@ export class Exchanges {
 
   #decode(bytes: Uint8Array): CoapMessage | undefined {
     try {
-      return decodeMessage(bytes);
+      const message = decodeMessage(bytes);
+      assertCode(message, bytes.length);
+      return message;
     } catch (error) {
       if (!(error instanceof RemoteError)) throw error;
       this.#malformed++;
+      const token = leadingToken(bytes);
+      if (token !== undefined && codeKind(bytes[1]!) !== 'request') this.#requester.malformed(token, error);
+      this.#events.push({ kind: 'malformed', error });
       return undefined;
     }
   }
 }
 
+/** A code of a reserved class, or an Empty message that is not empty, is a format error (RFC 7252 §3, §4.1). @throws RemoteError PARSE */
+function assertCode({ code }: CoapMessage, length: number): void {
+  const malformed = code === 0 ? length > EMPTY_LENGTH : codeKind(code) === 'other' && code >> 5 !== SIGNALS;
+  if (malformed) throw new RemoteError('PARSE', 'CoAP: a message is malformed in its code');
+}
+
 /** Counters since the beginning, and what is open now. */
 export interface ExchangesStats {
-  /** Messages that do not decode. */
+  /** Messages that do not decode, or whose code is none. */
   readonly malformed: number;
   /** Empty messages and signals. */
   readonly ignored: number;

@@ -97,6 +97,12 @@ export function decodeMessage(bytes: Uint8Array): CoapMessage {
   return { code: bytes[1]!, token: bytes.subarray(2, 2 + tokenLength), options, payload: bytes.subarray(offset + 1) };
 }
 
+/** Token of a message that may not decode; undefined when it has none that is whole. */
+export function leadingToken(bytes: Uint8Array): Uint8Array | undefined {
+  const length = bytes[0];
+  return length === undefined || length > MAX_TOKEN || bytes.length < 2 + length ? undefined : bytes.subarray(2, 2 + length);
+}
+
 function ascending(message: CoapMessage): readonly CoapOption[] {
   const { code, token, options } = message;
   if (!Number.isInteger(code) || code < 0 || code > 255) invalid(`the code ${code}`);

@@ -133,6 +133,12 @@ export class Requester {
     else if (this.#isFresh(exchange, head)) this.#complete(exchange, head, message.payload);
   }
 
+  /** A message with this token was malformed: the request that it answers, if there is one, fails. */
+  malformed(token: Uint8Array, cause: RemoteError): void {
+    const exchange = this.#byToken.get(tokenKey(token));
+    if (exchange !== undefined) this.#failWith(exchange, new RemoteError('BAD_RESPONSE', cause.message, { cause }));
+  }
+
   /** When to call `handleTimeout`, ms; Infinity for never. Ask again after every call. */
   nextTimeout(): number {
     let earliest = Number.POSITIVE_INFINITY;
@@ -272,8 +278,12 @@ export class Requester {
   }
 
   #fail(exchange: Exchange, problem: string): void {
+    this.#failWith(exchange, new RemoteError('BAD_RESPONSE', `CoAP: ${problem}`));
+  }
+
+  #failWith(exchange: Exchange, error: RemoteError): void {
     this.cancel(exchange.id);
-    this.#options.emit({ kind: 'failed', id: exchange.id, error: new RemoteError('BAD_RESPONSE', `CoAP: ${problem}`) });
+    this.#options.emit({ kind: 'failed', id: exchange.id, error });
   }
 
   #forget(exchange: Exchange): void {

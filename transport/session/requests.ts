@@ -14,7 +14,7 @@ import {
   type IncomingRequest,
 } from '../../protocol/coap/index.ts';
 import type { Connection } from '../../protocol/connection/index.ts';
-import { LocalError, type SvcError } from '../../protocol/errors/index.ts';
+import { LocalError, type RemoteError, type SvcError } from '../../protocol/errors/index.ts';
 import { Deferred } from '../deferred.ts';
 import { guarded } from '../emitter.ts';
 import type { Cancel, Clock, Log } from '../environment.ts';
@@ -42,6 +42,8 @@ export interface RequestsOwner {
   serve(request: IncomingRequest): Promise<CoapReply | null>;
   /** The peer observes no more. */
   cancelled(exchange: number): void;
+  /** The peer sent what is no CoAP message. */
+  malformed(error: RemoteError): void;
 }
 
 /** What the requests of all sessions of a host have in common. */
@@ -193,6 +195,7 @@ export class SessionRequests {
     else if (event.kind === 'response') this.#responded(event);
     else if (event.kind === 'timeout') this.#failed(event.id, new LocalError('TIMEOUT', 'no answer within the time allowed'));
     else if (event.kind === 'failed') this.#failed(event.id, event.error);
+    else if (event.kind === 'malformed') this.#owner.malformed(event.error);
     else this.#owner.cancelled(event.exchange);
   }
 

@@ -295,9 +295,9 @@ export class Session {
   }
 
   /** For the host: ends for a reason of this end that is not the application's wish; the peer is told `code`. */
-  end(error: SvcError, code: number): void {
+  end(error: SvcError, code: number, reason = ''): void {
     if (!this.#isOpen) return;
-    this.#closeConnection(code, '');
+    this.#closeConnection(code, reason);
     this.#end(error);
   }
 
@@ -327,6 +327,15 @@ export class Session {
   /** For the requests: the peer observes no more. */
   cancelled(exchange: number): void {
     this.#events?.emit('cancelled', exchange);
+  }
+
+  /** For the requests: the peer broke the format. Without the end whoever waits for what it said would wait until a timeout. */
+  malformed(cause: RemoteError): void {
+    this.end(
+      new RemoteError('CLOSED', `the other end sent a malformed message: ${cause.message}`, { cause }),
+      CloseCode.BAD_MESSAGE,
+      cause.message,
+    );
   }
 
   /** For the host: lets go of what nothing under way needs. @returns false when something was needed */

@@ -10,9 +10,14 @@ describe('messages that mean nothing', () => {
   test.each<[string, Uint8Array, 'malformed' | 'ignored' | 'unmatched']>([
     ['an empty message', message(0, [], []), 'ignored'],
     ['a signal', message(0xe1, [], []), 'ignored'],
-    ['class 1', message(0x21, [], []), 'ignored'],
     ['a response nobody asked for', message(0x45, [1, 2], []), 'unmatched'],
     ['a response with an empty token', message(0x45, [], []), 'unmatched'],
+    ['class 1', message(0x21, [], []), 'malformed'],
+    ['class 3', message(0x60, [], []), 'malformed'],
+    ['class 6', message(0xdf, [], []), 'malformed'],
+    ['code 0.00 with a token', message(0, [1], []), 'malformed'],
+    ['code 0.00 with an option', message(0, [], [option(14, 1)]), 'malformed'],
+    ['code 0.00 with a payload', message(0, [], [], ascii('x')), 'malformed'],
     ['bytes that do not decode', Uint8Array.of(0xff, 1), 'malformed'],
     ['no bytes', new Uint8Array(0), 'malformed'],
   ])('%s is dropped and counted', (_, bytes, counter) => {
@@ -28,7 +33,29 @@ describe('messages that mean nothing', () => {
       incoming: 0,
       [counter]: 1,
     });
+    const error = expect.objectContaining({ code: 'PARSE' });
+    if (counter === 'malformed') expect(end.nextEvent()).toEqual({ kind: 'malformed', error });
     expect([end.nextEvent(), end.transmit()]).toEqual([null, null]);
+  });
+
+  test.each<[string, Uint8Array]>([
+    ['an answer', Uint8Array.of(8, 0x45, 9, 9, 9, 9, 9, 9, 9, 9, 0xff)],
+    ['a message without a class', Uint8Array.of(8, 0x25, 9, 9, 9, 9, 9, 9, 9, 9)],
+  ])('%s that is malformed fails the request whose token it has', (_, bytes) => {
+    const client = lone();
+    const id = client.request({ method: 'GET', path: '/' }, 0);
+    client.receive(bytes, 0);
+    expect(client.nextEvent()).toMatchObject({ kind: 'failed', id, error: { code: 'BAD_RESPONSE' } });
+    expect(client.nextEvent()).toMatchObject({ kind: 'malformed', error: { code: 'PARSE' } });
+    expect([client.stats().requests, client.nextEvent()]).toEqual([0, null]);
+  });
+
+  test('a request that is malformed fails no request of ours with the same token', () => {
+    const client = lone();
+    client.request({ method: 'GET', path: '/' }, 0);
+    client.receive(Uint8Array.of(8, 1, 9, 9, 9, 9, 9, 9, 9, 9, 0xff), 0);
+    expect(client.nextEvent()).toMatchObject({ kind: 'malformed' });
+    expect([client.stats().requests, client.nextEvent()]).toEqual([1, null]);
   });
 
   test.each<[string, number, CoapMessage['options'], number, string]>([

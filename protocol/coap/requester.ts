@@ -3,7 +3,8 @@
  *
  * 1. A request that fits one message goes out at once. A larger one goes in BERT blocks, Block1, the next after each 2.31.
  * 2. An answer is matched by its token. One in blocks (Block2) is asked for block by block: same method, path and token, its ETag,
- *    no payload, no Observe. Blocks belong together by their ETag; one that does not continue the body at hand is ignored.
+ *    no payload, no Observe. Blocks belong together by their ETag; one that does not continue the body at hand fails the request, and
+ *    is ignored once there were notifications.
  * 3. A registered observation (RFC 7641) stays after the first answer. Messages of the channel may overtake each other, so older
  *    notifications are dropped by sequence number, unlike in RFC 8323 where the transport keeps the order.
  * 4. Every exchange has a deadline for its first whole answer and for each later one that comes in blocks.
@@ -227,6 +228,12 @@ export class Requester {
     const { download } = exchange;
     const belongs = download !== undefined && sameTag(download.head.etag, head.etag) && blockOffset(block) === download.body.length;
     if (belongs) this.#addBlock(exchange, download, block, payload);
+    else this.#stray(exchange, 'a block of the response continues nothing');
+  }
+
+  /** What does not continue the body at hand may be the rest of a notification that a newer one replaced; without notifications it is an error. */
+  #stray(exchange: Exchange, problem: string): void {
+    if (exchange.observed?.sequence === undefined) this.#fail(exchange, problem);
     else this.unmatched++;
   }
 
@@ -248,10 +255,10 @@ export class Requester {
     this.#options.outbox.push(encodeMessage(message), `ask ${tokenKey(exchange.token)}`);
   }
 
-  /** Of no interest unless it is the body at hand: a newer notification may have replaced it. */
   #bodyGone(exchange: Exchange, etag: Uint8Array): void {
-    if (sameTag(exchange.download?.head.etag, etag)) this.#fail(exchange, 'the rest of the response is gone');
-    else this.unmatched++;
+    const problem = 'the rest of the response is gone';
+    if (sameTag(exchange.download?.head.etag, etag)) this.#fail(exchange, problem);
+    else this.#stray(exchange, problem);
   }
 
   #complete(exchange: Exchange, head: ResponseHead, payload: Uint8Array): void {

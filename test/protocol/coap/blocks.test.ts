@@ -84,13 +84,16 @@ describe('blocks', () => {
     expect(pair.run()).toMatchObject([{ kind: 'failed', id, error: { code: 'BAD_RESPONSE' } }]);
   });
 
-  test('a block of another body is ignored, and the body at hand completes', () => {
+  const etag = (value: number) => ({ number: OptionNumber.ETAG, value: Uint8Array.of(value) });
+
+  test('of an observed resource a block of another body is ignored, and the body at hand completes', () => {
     const client = lone();
-    client.request({ method: 'GET', path: '/a' }, 0);
+    client.request({ method: 'GET', path: '/a', observe: 0 }, 0);
     const { token } = next(client)!;
-    const etag = (value: number) => ({ number: OptionNumber.ETAG, value: Uint8Array.of(value) });
-    const send = (tag: number, number: number, more: number, fill: number): void =>
-      client.receive(message(0x45, [...token], [etag(tag), option(23, blockNumber(number, more, 7))], new Uint8Array(KIB).fill(fill)), 0);
+    const send = (tag: number, number: number, more: number, fill: number): void => {
+      const options = [etag(tag), option(23, blockNumber(number, more, 7)), ...(number === 0 ? [option(6, 1)] : [])];
+      client.receive(message(0x45, [...token], options, new Uint8Array(KIB).fill(fill)), 0);
+    };
     send(1, 0, 1, 1);
     send(2, 1, 0, 2);
     send(1, 2, 0, 3);
@@ -98,5 +101,55 @@ describe('blocks', () => {
     send(1, 1, 0, 4);
     const { payload } = responseOf(client.nextEvent()!).response;
     expect([payload.length, payload[0], payload[KIB]]).toEqual([2 * KIB, 1, 4]);
+  });
+
+  test.each<[string, [tag: number, number: number, more: number][]]>([
+    ['begins in the middle', [[1, 1, 0]]],
+    [
+      'goes on with a block of another body (RFC 7959 §2.4)',
+      [
+        [1, 0, 1],
+        [2, 1, 0],
+      ],
+    ],
+    [
+      'leaves a block out',
+      [
+        [1, 0, 1],
+        [1, 2, 0],
+      ],
+    ],
+    [
+      'repeats a block',
+      [
+        [1, 0, 1],
+        [1, 1, 1],
+        [1, 1, 0],
+      ],
+    ],
+  ])('an answer that %s fails its request at once', (_, blocks) => {
+    const client = lone();
+    const id = client.request({ method: 'GET', path: '/a' }, 0);
+    const { token } = next(client)!;
+    for (const [tag, number, more] of blocks)
+      client.receive(message(0x45, [...token], [etag(tag), option(23, blockNumber(number, more, 7))], new Uint8Array(KIB)), 0);
+    expect(client.nextEvent()).toMatchObject({ kind: 'failed', id, error: { code: 'BAD_RESPONSE' } });
+    expect(client.nextEvent()).toBeNull();
+  });
+
+  test('the first answer of an observation that begins in the middle fails it at once', () => {
+    const client = lone();
+    const id = client.request({ method: 'GET', path: '/a', observe: 0 }, 0);
+    const { token } = next(client)!;
+    client.receive(message(0x45, [...token], [etag(1), option(23, blockNumber(1, 0, 7))], new Uint8Array(KIB)), 0);
+    expect(client.nextEvent()).toMatchObject({ kind: 'failed', id, error: { code: 'BAD_RESPONSE' } });
+  });
+
+  test('4.08 with the ETag of a body that is not at hand fails a request that observes nothing', () => {
+    const client = lone();
+    const id = client.request({ method: 'GET', path: '/a' }, 0);
+    const { token } = next(client)!;
+    client.receive(message(0x88, [...token], [etag(1)]), 0);
+    expect(client.nextEvent()).toMatchObject({ kind: 'failed', id, error: { code: 'BAD_RESPONSE' } });
   });
 });

@@ -8,7 +8,7 @@
  *     Accept                         a GET whose answer has another format is answered 4.06; unrecognized with methods that act before they answer
  *     Uri-Query                      4.00, as the device has it
  *     Proxy-Uri, Proxy-Scheme        5.05
- *     ETag, No-Response              read over
+ *     ETag, No-Response              read over; an answer is never wrong (RFC 7967 §2)
  *     others                         unrecognized if critical; 4.02 if elective and unsafe to forward unknown (§5.7.1); else read over
  *
  * So are those above that are repeated and may not be, or of a wrong length (§5.4.3, §5.4.5). An unrecognized critical option is answered 4.02 when the
@@ -38,11 +38,8 @@ export interface DeviceRequest {
   readonly observe: number | undefined;
 }
 
-/** RFC 7967 §2: elective, unsafe, and an answer is never wrong. */
-const NO_RESPONSE = 258;
-
 const accepted: ReadonlySet<number> = new Set([...acceptedInRequests, OptionNumber.ACCEPT]);
-const known: ReadonlySet<number> = new Set([...Object.values(OptionNumber), NO_RESPONSE]);
+const known: ReadonlySet<number> = new Set(Object.values(OptionNumber));
 /** Those that are refused are recognized, too. */
 const recognized: ReadonlySet<number> = new Set([...accepted, OptionNumber.URI_QUERY, OptionNumber.PROXY_URI, OptionNumber.PROXY_SCHEME]);
 const recognizedByActing: ReadonlySet<number> = new Set([...recognized].filter((number) => number !== OptionNumber.ACCEPT));

@@ -9,7 +9,7 @@ import { BERT, type Block, blockOffset, blockUnit, blockValue } from '../coap/bl
 import { BodyRoom, IncomingBody } from '../coap/body.ts';
 import { codeOfStatus, MethodCode, Status } from '../coap/codes.ts';
 import type { CoapMessage } from '../coap/message.ts';
-import { type CoapOption, OptionNumber, sortOptions, uintOption, uintOptionOf, uintValue } from '../coap/options.ts';
+import { type CoapOption, OptionNumber, type SortedOptions, sortOptions, uintOption, uintOptionOf, uintValue } from '../coap/options.ts';
 import { blockOption } from '../coap/request.ts';
 import { type CoapReply, replyCode, replyOptions, textReply } from '../coap/response.ts';
 
@@ -34,9 +34,6 @@ const MAX_TRANSFERS = 64;
 const TRANSFER_TIMEOUT = 60_000;
 /** 1,024 bytes: the largest over UDP, and what fits the packets of any link (RFC 7252 §4.6). */
 const LARGEST_EXPONENT = 6;
-
-/** RFC 9175 §3.2. */
-const REQUEST_TAG = 292;
 
 const EMPTY = new Uint8Array(0);
 const known: ReadonlySet<number> = new Set(Object.values(OptionNumber));
@@ -78,7 +75,7 @@ export class BlockTransfers {
       const tooLarge = (uintOption(options, OptionNumber.SIZE1) ?? 0) > MAX_BODY;
       return tooLarge
         ? { answer: this.#refusal(message, 'size') }
-        : this.#upload(`${request.key} ${bodyKey(message)}`, request, block1, now);
+        : this.#upload(`${request.key} ${bodyKey(options)}`, request, block1, now);
     }
     if (block2 === undefined || block2.number === 0) return { request };
     const kept = this.#kept.get(request.key);
@@ -224,9 +221,10 @@ function targetKey(peer: string, message: CoapMessage): string {
   return `${peer} ${message.code} ${text(target)}`;
 }
 
-/** Which of the bodies of a peer for one target (Request-Tag), and of which kind. */
-function bodyKey(message: CoapMessage): string {
-  return text(message.options.filter(({ number }) => number === OptionNumber.CONTENT_FORMAT || number === REQUEST_TAG));
+/** Which of the bodies of a peer for one target (RFC 9175 §3.2), and of which kind. */
+function bodyKey({ known }: SortedOptions): string {
+  const numbers = [OptionNumber.CONTENT_FORMAT, OptionNumber.REQUEST_TAG];
+  return text(numbers.flatMap((number) => (known.get(number) ?? []).map((value) => ({ number, value }))));
 }
 
 function text(options: readonly CoapOption[]): string {

@@ -1,5 +1,6 @@
 /**
- * CoAP options: the table of those we know with their formats (RFC 7252 §5.10, RFC 7641 §2, RFC 7959 §2.1 and §4), and readers.
+ * CoAP options: the table of those we know with their formats (RFC 7252 §5.10, RFC 7641 §2, RFC 7959 §2.1 and §4, RFC 7967 §2,
+ * RFC 9175 §3.2), and readers.
  *
  * An odd number is critical: who does not know it must refuse the message (RFC 7252 §5.4.1). An option whose length is outside its
  * range, or that is repeated and may not be, counts as unknown (§5.4.3, §5.4.5): an elective one is ignored, a critical one refused.
@@ -42,6 +43,8 @@ export const OptionNumber = {
   PROXY_URI: 35,
   PROXY_SCHEME: 39,
   SIZE1: 60,
+  NO_RESPONSE: 258,
+  REQUEST_TAG: 292,
 } as const;
 
 /** The options we know; any other is skipped when elective and refused when critical. */
@@ -65,6 +68,8 @@ export const optionTable: readonly OptionDefinition[] = [
   { number: 35, format: 'string', repeatable: false, min: 1, max: 1034 },
   { number: 39, format: 'string', repeatable: false, min: 1, max: 255 },
   { number: 60, format: 'uint', repeatable: false, min: 0, max: 4 },
+  { number: 258, format: 'uint', repeatable: false, min: 0, max: 1 },
+  { number: 292, format: 'opaque', repeatable: true, min: 0, max: 8 },
 ];
 
 const definitions: ReadonlyMap<number, OptionDefinition> = new Map(optionTable.map((definition) => [definition.number, definition]));

@@ -57,6 +57,18 @@ test('bodies that come do not make way for one another', () => {
   expect(codeOf(transfers.take('one more', upload(0), 0))).toBe(OUT_OF_RESOURCES);
 });
 
+test.each<[string, CoapOption[], CoapOption[]]>([
+  ['a Request-Tag of 9 bytes', [{ number: 292, value: new Uint8Array(9) }], []],
+  ['a Content-Format of 3 bytes', [{ number: 12, value: new Uint8Array(3) }], []],
+  ['a second Content-Format', [uintOptionOf(12, 60)], [uintOptionOf(12, 60), uintOptionOf(12, 50)]],
+])('which body a block belongs to does not depend on options that are ignored: %s', (_, first, second) => {
+  const transfers = new BlockTransfers(() => 0);
+  const [begin, end] = [upload(0), upload(1, false)];
+  expect(codeOf(transfers.take('peer', { ...begin, options: [...begin.options, ...first] }, 0))).toBe(CONTINUE);
+  const taken = transfers.take('peer', { ...end, options: [...end.options, ...second] }, 0);
+  expect(taken).toMatchObject({ request: { message: { payload: { length: 2048 } } } });
+});
+
 describe('a refusal', () => {
   const long = { status: 400, contentFormat: 60, payload: Uint8Array.from({ length: 2500 }, (_, i) => i & 255) };
 

@@ -77,6 +77,8 @@ describe('messages', () => {
       'Proxy-Scheme': OptionNumber.PROXY_SCHEME,
       Size1: OptionNumber.SIZE1,
       Size2: OptionNumber.SIZE2,
+      258: OptionNumber.NO_RESPONSE,
+      292: OptionNumber.REQUEST_TAG,
     };
     expect(Object.values(numbers).toSorted((a, b) => a - b)).toEqual(optionTable.map(({ number }) => number));
     const codes = ['GET', 'POST', 'PUT', 'DELETE', '2.01', '2.05', '4.04', '4.13', '4.29', '5.03'];

@@ -144,7 +144,7 @@ describe('RFC 8323', () => {
 });
 
 describe('tables', () => {
-  test('RFC 7252 table 4, RFC 7641 table 1, RFC 7959 tables 1 and 2: the options', () => {
+  test('RFC 7252 table 4, RFC 7641 table 1, RFC 7959 tables 1 and 2, RFC 7967 §2, RFC 9175 §3.2.1: the options', () => {
     // Critical, number, repeatable, format, least and greatest length.
     const rows = [
       'C 1 R opaque 0-8',
@@ -166,6 +166,8 @@ describe('tables', () => {
       'C 35 - string 1-1034',
       'C 39 - string 1-255',
       '- 60 - uint 0-4',
+      '- 258 - uint 0-1',
+      '- 292 R opaque 0-8',
     ];
     const ours = optionTable.map(
       ({ number, repeatable, format, min, max }) =>

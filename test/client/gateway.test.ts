@@ -420,6 +420,9 @@ describe('limits and loss', () => {
     await run(400);
     expect(tool.received).toMatchObject([{ code: '5.03', token: Buffer.from([24]) }]);
     expect(option(tool.received[0], 'Max-Age')).toEqual(['01']);
+    device.addCoapResource('GET', '/x', () => ({ status: 205, payload: 'x' }));
+    await run(61_000);
+    expect((await tool.ask({ code: 'GET', options: path('x'), token: Buffer.from('x') })).code).toBe('2.05');
   });
 
   test('a connection that ended before the gateway had it is opened again', async () => {

@@ -54,6 +54,22 @@ test('of more messages than it keeps the oldest is given up, and one that was ta
   expect(layer.nextEvent()).toBeNull();
 });
 
+test('of more requests than it remembers the oldest goes: the next peer is answered, a repeat of that one is a request again', () => {
+  const layer = new MessageLayer(() => 0);
+  const from = (name: string): Path => ({ ...PEER, key: name });
+  const small = { ...request, payload: EMPTY };
+  const ask = (peer: string, id: number): number => {
+    layer.receive(encodeDatagram(MessageType.CONFIRMABLE, id, small), from(peer), 0);
+    let requests = 0;
+    for (let event = layer.nextEvent(); event !== null; event = layer.nextEvent()) if (event.kind === 'request') requests++;
+    return requests;
+  };
+  expect([ask('first', 1), ask('first', 1)]).toEqual([1, 0]);
+  for (let id = 0; id < 4096; id++) expect(ask('greedy', id)).toBe(1);
+  expect([ask('honest', 1), ask('honest', 1)]).toEqual([1, 0]);
+  expect(ask('first', 1)).toBe(1);
+});
+
 /** Has the layer receive a datagram and answers the request in it. @returns datagrams that left */
 function answered(layer: MessageLayer, datagram: Uint8Array, now: number, take: (request: DatagramRequest) => void = () => {}): number {
   layer.receive(datagram, PEER, now);

@@ -35,6 +35,17 @@ describe('Retry', () => {
     expect(device.endpoint.stats.retriesSent).toBeGreaterThan(3);
   });
 
+  it('1,024 answers wait to leave, the next one is dropped; who repeats is answered when they have left', () => {
+    const { endpoint, drain } = responder({ retryAbove: 0 });
+    for (let i = 0; i < 1_100; i++) endpoint.receive(initiate(crypto.randomBytes(8)), path('10.1.0.1', i), 0);
+    const honest = initiate(crypto.randomBytes(8));
+    endpoint.receive(honest, path('10.1.0.2', 1), 0);
+    expect(endpoint.stats).toMatchObject({ retriesSent: 1_024, limited: 77 });
+    expect(drain(0)).toHaveLength(1_024);
+    endpoint.receive(honest, path('10.1.0.2', 1), 500);
+    expect(drain(500).map((bytes) => bytes[0])).toEqual([0x81]);
+  });
+
   it('token holds only for its address, port and source id, and for 120 s', () => {
     const { endpoint, drain } = responder({ retryAbove: 0 });
     const source = crypto.randomBytes(8);

@@ -263,6 +263,17 @@ test('idle routes are looked for twice in the idle timeout at most, however many
   ]);
 });
 
+test('made-up ids use up the checks: the next id of ours hears nothing in that second, live routes forward, and then it is told', () => {
+  const table = new RouteTable(crypto(), secret, { checksPerSecond: 10 }, 0);
+  const [a, b] = [channel('a'), channel('b')];
+  const [live, ended] = [table.open(a, b, 0)!, table.open(a, b, 0)!];
+  table.close(ended);
+  for (let made = 0; made < 100; made++) expect(table.answer(packet(new Uint8Array(8).fill(made)), 0)).toBeNull();
+  expect(table.answer(packet(ended.id), 0)).toBeNull();
+  expect(table.forward(packet(live.id), a.provenPath, 0)).toBe(live.other);
+  expect(table.answer(packet(ended.id), 1_000)).not.toBeNull();
+});
+
 test('limits hold over all routes and per channel', () => {
   const table = new RouteTable(crypto(), secret, { routes: 3, routesPerChannel: 2 }, 0);
   const [a, b, c, d] = [channel('a'), channel('b'), channel('c'), channel('d')];

@@ -1,7 +1,10 @@
 /** A full base station says so, and one address cannot fill it. */
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
+import { ClientPath, CONTENT_FORMAT_CBOR, encodeConnectRequest } from '../../../protocol/control/index.ts';
+import type { StationSettings } from '../../../server/index.ts';
 import { ids } from '../../support/fixture/identifiers.ts';
 import { ProductFixture } from '../../support/fixture/products.ts';
+import type { RawPeer } from '../../support/fixture/raw-peer.ts';
 import type { StationUnderTest } from '../../support/fixture/station.ts';
 
 let fixture: ProductFixture;
@@ -54,4 +57,100 @@ test('a stranger fills the share of one address: its other sessions are told BUS
   await stranger.open();
   await fixture.sim.run(1000);
   expect([elsewhere.channel.isOpen, stranger.channel.isOpen]).toEqual([true, true]);
+});
+
+/** A base station with a device that is registered and not attached. Sessions stay without a credential. */
+async function begin(settings: Partial<StationSettings>): Promise<void> {
+  fixture = new ProductFixture();
+  station = await fixture.station({ arrivalTimeout: 600_000, ...settings });
+  await station.register(ids, null);
+}
+
+async function opened(): Promise<RawPeer> {
+  const peer = await fixture.raw.client();
+  await peer.open();
+  return peer;
+}
+
+describe('one address uses up its rate: it is told when to try again, others are served meanwhile', () => {
+  test('connects', async () => {
+    await begin({ connectsPerAddress: 0.2 });
+    const [stranger, honest] = [await opened(), await opened()];
+    const answers = [await stranger.connect(), await stranger.connect(), await stranger.connect()];
+    expect(answers.map(({ status }) => status)).toEqual([404, 404, 429]);
+    expect(answers[2]!.maxAge).toBe(5);
+    expect((await honest.connect()).status).toBe(404);
+    await fixture.sim.run(5_000);
+    expect((await stranger.connect()).status).toBe(404);
+  });
+
+  test('attaches', async () => {
+    await begin({ attachesPerAddress: 0.2 });
+    const stranger = await opened();
+    const answers = [await stranger.attach(), await stranger.attach(), await stranger.attach()];
+    expect(answers.map(({ status }) => status)).toEqual([404, 404, 429]);
+    expect(answers[2]!.maxAge).toBe(5);
+    await fixture.raw.attached({ ...ids, deviceId: 'de-honest' });
+    expect(station.basestation.attached).toBe(1);
+    await fixture.sim.run(5_000);
+    expect((await stranger.attach()).status).toBe(404);
+  });
+});
+
+describe('clients that wait for a device', () => {
+  /** Waits for the device. @returns statuses so far */
+  function wait(peer: RawPeer, deviceId = ids.deviceId): number[] {
+    const statuses: number[] = [];
+    const payload = encodeConnectRequest({ ...ids, deviceId, serverKey: 'sk-a', wait: true });
+    peer.channel.observe(
+      { method: 'POST', path: ClientPath.CONNECT, contentFormat: CONTENT_FORMAT_CBOR, payload, observe: 0 },
+      (response) => statuses.push(response.status),
+    );
+    return statuses;
+  }
+
+  test.each([
+    ['of one device', { waitersPerDevice: 4 }],
+    ['of the base station', { waiters: 4 }],
+  ])('fill the places %s: the next one is answered 5.03, and waits when a place is free', async (_, settings) => {
+    await begin(settings);
+    const [stranger, honest] = [await opened(), await opened()];
+    for (let i = 0; i < 4; i++) wait(stranger);
+    await fixture.sim.run(500);
+    expect(station.basestation.stats().waiting).toBe(4);
+    const refused = wait(honest);
+    await fixture.sim.run(500);
+    expect(refused).toEqual([503]);
+    await fixture.sim.settle(stranger.channel.close());
+    await fixture.sim.run(500);
+    const waiting = wait(honest);
+    await fixture.sim.run(500);
+    expect(waiting).toEqual([201]);
+  });
+
+  test('fill the places of one device: those of another are free', async () => {
+    await begin({ waitersPerDevice: 4 });
+    await station.register({ ...ids, deviceId: 'de-2' }, null);
+    const [stranger, honest] = [await opened(), await opened()];
+    for (let i = 0; i < 4; i++) wait(stranger);
+    const waiting = wait(honest, 'de-2');
+    await fixture.sim.run(500);
+    expect(waiting).toEqual([201]);
+  });
+});
+
+test.each([
+  ['all', { routes: 3 }],
+  ['those of the device', { routesPerChannel: 3 }],
+])('routes take %s: the next client is answered 5.03, and gets one when a session ends', async (_, routes) => {
+  fixture = new ProductFixture();
+  await fixture.station({ routes });
+  await fixture.raw.attached();
+  const [greedy, honest] = [await opened(), await opened()];
+  const sessions = [await greedy.reach(), await greedy.reach(), await greedy.reach()];
+  expect((await honest.connect()).status).toBe(503);
+  await fixture.sim.settle(sessions[0]!.close());
+  await fixture.sim.settle(greedy.channel.close());
+  await fixture.sim.run(1_000);
+  expect((await honest.connect()).status).toBe(201);
 });

@@ -81,6 +81,33 @@ describe('Relay', () => {
     expect(relay.stats().queued).toBe(0);
   });
 
+  test('4,096 packets that wait are all it keeps: those of the next end are dropped, until the sockets have room', async () => {
+    const greedy = channel('greedy');
+    const honest = relay.open(channel('honest'), channel('peer', 2))!;
+    stalled = new Set([1]);
+    for (let route = 0; route < 64; route++) {
+      const end = relay.open(greedy, channel(`silent ${route}`, 1))!;
+      for (let number = 0; number < 64; number++) relay.intercept(packet(end.id, number), greedy.provenPath);
+    }
+    expect(relay.stats()).toMatchObject({ queued: 4_096, queueDropped: 0 });
+    // What leaves at once needs no place.
+    relay.intercept(packet(honest.id, 1), honest.channel.provenPath);
+    expect(sent.map(({ to }) => to)).toEqual(['peer']);
+    full = true;
+    relay.intercept(packet(honest.id, 2), honest.channel.provenPath);
+    expect(relay.stats()).toMatchObject({ queued: 4_096, queueDropped: 1 });
+    full = false;
+    stalled.clear();
+    await sim.run(5);
+    expect(relay.stats().queued).toBe(0);
+    full = true;
+    relay.intercept(packet(honest.id, 3), honest.channel.provenPath);
+    full = false;
+    await sim.run(5);
+    expect(sent.at(-1)).toMatchObject({ to: 'peer' });
+    expect(sent.at(-1)!.bytes[20]).toBe(3);
+  });
+
   test('one end that waits does not hold up another', async () => {
     const [a, b, c] = [channel('a'), channel('b'), channel('c')];
     const [toB, toC] = [relay.open(a, b)!, relay.open(a, c)!];

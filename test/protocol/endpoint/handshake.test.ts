@@ -173,6 +173,24 @@ describe('what may not disturb a handshake', () => {
     expect(network.now - start).toBeLessThan(110);
   });
 
+  it('of more Data than that before the Complete the rest is dropped, and comes again', () => {
+    const { network, client, device } = pair(7);
+    network.tap = (datagram) => {
+      if (datagram.bytes[0] !== 0x83) return true;
+      network.deliver(datagram, 80);
+      return false;
+    };
+    dial(client, device);
+    network.onEvent = (_, of, event) => {
+      if (event.kind === 'opened') for (let i = 0; i < 8; i++) of.sendMessage(new Uint8Array(1_000).fill(i));
+    };
+    const messages = () => device.kinds().filter((kind) => kind === 'message').length;
+    expect(network.run(() => messages() > 0)).toBe(true);
+    expect(messages()).toBeLessThanOrEqual(4);
+    expect(device.endpoint.stats.limited).toBeGreaterThan(0);
+    expect(network.run(() => messages() === 8)).toBe(true);
+  });
+
   it('a Complete twice: the second is only acknowledged', () => {
     const { network, client, device } = pair(8);
     network.tap = (datagram) => {

@@ -89,6 +89,10 @@ describe('nobody else can reset a connection', () => {
     restart(device);
     for (let i = 0; i < 3000; i++) device.endpoint.receive(sent!.bytes, path, network.now);
     expect(device.endpoint.stats.resetsSent).toBe(1000);
+    // Whoever asks in the next second is told.
+    network.elapse(1_000);
+    device.endpoint.receive(sent!.bytes, path, network.now);
+    expect(device.endpoint.stats.resetsSent).toBe(1001);
   });
 
   it('a Reset is never answered', () => {

@@ -10,7 +10,8 @@ import { closeCode } from './connection/close';
 import { receive } from './connection/receive';
 import { BOOKKEEPING, CHUNK, takeClearChunk } from './memory/chunks';
 import { CONNECTION_SIZE, connectionSlab, receiveSlot, STREAM_SIZE } from './memory/layout';
-import { OVERHEAD } from './packet/header';
+import { OVERHEAD, PHASE_BIT } from './packet/header';
+import { unprotect } from './packet/protection';
 import { CONNECTION_USED, Connection, flagged, PHASE_ACKED, SEND_PHASE } from './records/connection';
 import { IDS_USED } from './records/connection-ids';
 import { ensureFlight, FLIGHT_USED, RECORD_SIZE, SENT_USED } from './records/flight';
@@ -62,7 +63,7 @@ export {
   remove as rangeRemove,
   seek as rangeSeek,
 } from './memory/range-set';
-export { maybeUpdateSendKey } from './packet/key-update';
+export { maybeUpdateSendKey, NEXT_KEY } from './packet/key-update';
 export { reconstruct } from './packet/number';
 export { openedError, openedId, openedNumber } from './packet/protection';
 export { isNew, mark, scanDown, windowFloor } from './packet/replay-window';
@@ -177,6 +178,12 @@ export function closesAfter(c: Connection, failures: u64): u64 {
   store<u8>(receiveSlot, 0xc0);
   receive(c, 0, OVERHEAD, 0, 0);
   return closeCode(c);
+}
+
+/** A forged packet with the phase bit of the next key arrives. Whether it was dropped. */
+export function dropsNextPhase(c: Connection): bool {
+  store<u8>(receiveSlot, 0xc0 | PHASE_BIT);
+  return !unprotect(c, receiveSlot, OVERHEAD, 0);
 }
 
 export function setAckFloor(c: Connection, floor: u64): void {

@@ -306,6 +306,17 @@ describe('a path goes dead', () => {
     }
   });
 
+  test('and a warm one with it: the client moves to the one that answers', () => {
+    const { pair, stream } = warm();
+    pair.initiator.add({ ours: 'client:3', theirs: 'device:3' }, pair.now, { keepInterval: 5_000 });
+    pair.run(1_000);
+    dead(pair, ({ from, to }) => !from.endsWith(':3') && !to.endsWith(':3'));
+    pair.initiator.connection.writeStream(stream, message(20_000));
+    pair.run(5_000);
+    const changes = pair.initiator.names().filter((name) => name.startsWith('changed'));
+    expect(changes).toEqual([`changed 2 ${PathReason.FAILED_OVER}`]);
+  });
+
   test('one that only lost much is not left', () => {
     const { pair, stream } = warm();
     let count = 0;

@@ -194,6 +194,30 @@ describe('loss recovery', () => {
     pair.free();
   });
 
+  test.each([
+    ['two numbers behind an acknowledged one waits for the timer', 2, 325],
+    ['three numbers behind an acknowledged one is lost at once', 3, 303],
+  ])('a packet %s (RFC 9002 §6.1.1)', (_, behind, expected) => {
+    const pair = new Pair({ link: { delay: 100 } });
+    const arrived = new Map<number, number>();
+    pair.responder.onEvent = ({ kind, stream }, { connection }) => {
+      if (kind === EventKind.MESSAGE) arrived.set(connection.readMessage(stream).length, pair.now);
+    };
+    pair.initiator.connection.ping();
+    pair.run(1_000);
+    // The last of the packets arrives alone, and is acknowledged at once as it leaves a gap.
+    losing(pair, (index) => index <= behind);
+    const start = pair.now;
+    for (let i = 0; i <= behind; i++) {
+      pair.initiator.connection.sendMessage(content(0, 0, 100 + i));
+      pair.run(1);
+    }
+    expect(pair.run(2_000, () => arrived.has(100))).toBe(true);
+    expect(arrived.get(100)! - start).toBeGreaterThanOrEqual(expected - 1);
+    expect(arrived.get(100)! - start).toBeLessThan(expected + 5);
+    pair.free();
+  });
+
   test('the probe timeout doubles until something is acknowledged (RFC 9002 §6.2.1)', () => {
     const pair = new Pair({ link: { delay: 10 }, parameters: { idleTimeout: 0 } });
     pair.initiator.connection.ping();

@@ -1,4 +1,4 @@
-/** Limits of a key that no test can reach packet by packet: set from outside, then one packet more. */
+/** Keys of the core, from inside: limits that no test can reach packet by packet, set from outside, then one packet more; and the next key, which is wiped. */
 import { describe, expect, it } from 'vitest';
 import { TransportError } from '../../bindings/index.ts';
 import { testCore } from './module.ts';
@@ -16,6 +16,15 @@ describe('a sending key', () => {
 
   it('is used for 2^28 packets', () => {
     expect([2n ** 28n - 1n, 2n ** 28n].map(isReplacedAfter)).toEqual([false, true]);
+  });
+});
+
+describe('the next receiving key', () => {
+  it('is wiped when the packet that asked for it was forged', () => {
+    const { call, memory, value } = testCore();
+    expect(call.dropsNextPhase!(call.blankConnection!())).toBe(1);
+    const at = value('NEXT_KEY');
+    expect(memory.slice(at, at + 32)).toEqual(new Uint8Array(32));
   });
 });
 

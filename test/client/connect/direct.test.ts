@@ -1,11 +1,15 @@
 /** Client to device straight, and both ways at once, in virtual time. */
 import { beforeEach, describe, expect, test } from 'vitest';
 import { connectDirect, DirectCandidates } from '../../../client/connect/direct.ts';
+import { connectChannels } from '../../../client/connect/race.ts';
+import { Connection as ClientConnection, type ConnectionContext } from '../../../client/connection.ts';
 import type { Connection, ConnectionEvent, ConnectionOptions, ConnectionType } from '../../../client/node.ts';
-import { type Network, silentLog } from '../../../transport/environment.ts';
+import { effectiveOptions } from '../../../client/options.ts';
+import { type Environment, type Network, silentLog } from '../../../transport/environment.ts';
 import type { Host } from '../../../transport/host/index.ts';
 import { nodeEnvironment } from '../../../transport/node/index.ts';
 import type { Session } from '../../../transport/session/index.ts';
+import type { StationConnector } from '../../../transport/station/index.ts';
 import type { DeviceUnderTest } from '../../support/fixture/devices-and-clients.ts';
 import { ids } from '../../support/fixture/identifiers.ts';
 import { ProductFixture } from '../../support/fixture/products.ts';
@@ -202,6 +206,72 @@ describe('both channels', () => {
     await fixture.settle(connection.connect());
     expect(connection.getType()).toBe('RELAY');
     expect(connection.getDeviceFingerprint()).toBe(device.deviceFingerprint);
+  });
+});
+
+describe('DtlsHelloTimeout', () => {
+  test.each([[2_000], [20_000]])('of %d ms is how long an address may be silent', async (timeout) => {
+    const { host } = await direct();
+    const connection = connectionTo([[host, 1]], { DtlsHelloTimeout: timeout });
+    connection.endOfDirectCandidates();
+    const began = fixture.sim.now;
+    await expect(fixture.settle(connection.connect())).rejects.toMatchObject({ directCandidatesChannelErrorCode: 'NOT_FOUND' });
+    expect(fixture.sim.now - began).toBeGreaterThanOrEqual(timeout);
+    expect(fixture.sim.now - began).toBeLessThan(timeout + 200);
+  });
+});
+
+describe('sessions that nobody takes', () => {
+  /** A session that counts how often it was closed. */
+  function countedSession(onKeepAlive = () => {}) {
+    const counted = { closed: 0 };
+    const session = { close: async () => void counted.closed++, setKeepAlive: onKeepAlive } as unknown as Session;
+    return { counted, session };
+  }
+
+  /** A client's parts without a network: the direct channel gives `dialled`, the base station's `relayed`, both at the same moment. */
+  function contextOf(dialled: Session, relayed: Session): ConnectionContext {
+    const { clock, crypto } = nodeEnvironment();
+    const network = { resolve: async () => ['10.0.0.1'] } as unknown as Network;
+    const environment = { clock, crypto, log: silentLog, network } as unknown as Environment;
+    const answer = Promise.resolve();
+    const dial = () => ({ result: answer.then(() => dialled), cancel: () => {} });
+    return {
+      environment,
+      listenTunnel: undefined,
+      hasUdpPorts: false,
+      host: async () => ({ environment, dial }) as unknown as Host,
+      connector: async () => ({ use: async () => relayed }) as unknown as StationConnector,
+      importKey: () => crypto.generateKey(),
+      fingerprintOf: () => '',
+      onClosed: () => {},
+    };
+  }
+
+  test('of two channels that both succeed one is closed', async () => {
+    const [dialled, relayed] = [countedSession(), countedSession()];
+    const candidates = new DirectCandidates();
+    candidates.add('10.0.0.1', 1);
+    const context = contextOf(dialled.session, relayed.session);
+    const options = effectiveOptions({ ProductId: 'p', DeviceId: 'd', ServerUrl: 'https://station', ServerConnectToken: 'token' });
+    const session = await connectChannels(
+      { ...context, identity: context.importKey(''), candidates },
+      { ...options, ServerFingerprint: 'ab'.repeat(32) },
+      new AbortController().signal,
+    );
+    await new Promise((resolve) => setImmediate(resolve));
+    const [winner, other] = session === dialled.session ? [dialled, relayed] : [relayed, dialled];
+    expect([winner.counted.closed, other.counted.closed]).toEqual([0, 1]);
+  });
+
+  test('closed just when it is there: the session is closed, too', async () => {
+    const { counted, session } = countedSession(() => void connection.close());
+    const connection: ClientConnection = new ClientConnection(contextOf(session, session));
+    connection.updateOptions({ PrivateKey: 'key', Remote: false });
+    connection.enableDirectCandidates();
+    connection.addDirectCandidate('10.0.0.1', 1);
+    await expect(connection.connect()).rejects.toMatchObject({ code: 'STOPPED' });
+    expect(counted.closed).toBe(1);
   });
 });
 

@@ -230,6 +230,42 @@ test('the log of its environment hears of a client', async () => {
   await fixture.settle(client.stop());
 });
 
+describe('options', () => {
+  test.each([[4_000], [40_000]])(
+    'KeepAliveInterval: without an answer for %d ms and the retries the connection is lost',
+    async (interval) => {
+      const { host } = await fixture.attached();
+      const connection = await fixture.connected({ KeepAliveInterval: interval, KeepAliveRetryInterval: 1_000, KeepAliveMaxRetries: 3 });
+      const events: ConnectionEvent[] = [];
+      connection.addConnectionEventsListener({ onEvent: (event) => events.push(event) });
+      await fixture.sim.run(1_000);
+      fixture.sim.link(host, 'station', { delay: 10, loss: 1 });
+      const began = fixture.sim.now;
+      await fixture.sim.run(() => events.length > 0, 100_000);
+      expect(connection.closeReason?.code).toBe('TIMEOUT');
+      // One interval since the last answer, which is up to an interval ago, then the retries.
+      expect(fixture.sim.now - began).toBeGreaterThan(interval);
+      expect(fixture.sim.now - began).toBeLessThan(2 * interval + 4_000);
+    },
+  );
+
+  test.each<[string, number, string]>([
+    ['base station', 1_500, 'CONNECTION_REFUSED'],
+    ['base station', 15_000, 'CONNECTION_REFUSED'],
+    ['device', 1_500, 'TIMEOUT'],
+  ])('DtlsHelloTimeout: a silent %s ends the connect after %d ms', async (silent, timeout, code) => {
+    const { host } = await fixture.attached();
+    const client = SvcClient.create({ environment: fixture.sim.host('phone') });
+    fixture.sim.link(silent === 'device' ? host : 'phone', 'station', { delay: 10, loss: 1 });
+    const began = fixture.sim.now;
+    const connecting = fixture.connection({ DtlsHelloTimeout: timeout }, client).connect();
+    await expect(fixture.settle(connecting)).rejects.toMatchObject({ remoteChannelErrorCode: code });
+    expect(fixture.sim.now - began).toBeGreaterThanOrEqual(timeout);
+    expect(fixture.sim.now - began).toBeLessThan(timeout + 200);
+    await fixture.settle(client.stop());
+  });
+});
+
 describe('CoAP', () => {
   test('requests reach their resources, with parameters, payload and who asks', async () => {
     const { device } = await fixture.attached();

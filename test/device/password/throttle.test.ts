@@ -77,6 +77,15 @@ describe('attempts on all names', () => {
     expect(tried(SECOND + 10)).toHaveLength(0);
   });
 
+  it('right ones take nothing from the burst', () => {
+    const throttled = throttle();
+    for (let i = 0; i < 100; i++) {
+      const charge = throttled.charge('remote', `user${i}`, 0);
+      expect(charge, `attempt ${i}`).not.toBeNull();
+      charge?.giveBack();
+    }
+  });
+
   it('five runs begin in a second, and none where an attempt would be refused', () => {
     const throttled = throttle();
     const begun = (name: string, now: number) =>

@@ -157,7 +157,23 @@ describe('what may not disturb a handshake', () => {
     }
   });
 
-  it('Data that overtakes the Complete: four packets are kept', () => {
+  it('Data that overtakes the Complete: of six packets four are kept', () => {
+    const { network, client, device } = pair(7);
+    network.tap = (datagram) => {
+      if (datagram.bytes[0] !== 0x83) return true;
+      network.deliver(datagram, 50);
+      return false;
+    };
+    dial(client, device);
+    network.onEvent = (_, of, event) => {
+      if (event.kind === 'opened') for (let i = 0; i < 6; i++) of.sendMessage(new Uint8Array(1000));
+    };
+    expect(network.run(() => device.kinds().includes('message'))).toBe(true);
+    expect(device.kinds().filter((kind) => kind === 'message')).toHaveLength(4);
+    expect(device.endpoint.stats.limited).toBe(2);
+  });
+
+  it('Data that overtakes the Complete does not wait for a repetition', () => {
     const { network, client, device } = pair(7);
     network.tap = (datagram) => {
       if (datagram.bytes[0] !== 0x83) return true;
@@ -189,6 +205,26 @@ describe('what may not disturb a handshake', () => {
     expect(messages()).toBeLessThanOrEqual(4);
     expect(device.endpoint.stats.limited).toBeGreaterThan(0);
     expect(network.run(() => messages() === 8)).toBe(true);
+  });
+
+  it('a lost Complete: what waited for the next one gives no round-trip time', () => {
+    const { network, client, device } = pair(7);
+    let completes = 0;
+    let data = 0;
+    // Only the second Complete arrives, and of the Data before it only the first packet: the ACK names both, and no packet sent since.
+    network.tap = ({ from, bytes }) => {
+      if (from === device || completes > 2) return true;
+      return bytes[0] === 0x83 ? ++completes > 1 : bytes[0]! < 0xc0 || ++data === 1;
+    };
+    const connection = dial(client, device);
+    network.onEvent = (_, of, event) => {
+      if (event.kind === 'opened') of.sendMessage(text('early'));
+    };
+    expect(network.run(() => device.find('message') !== undefined)).toBe(true);
+    completes = 3;
+    network.pass(1000);
+    expect(data).toBeGreaterThan(1);
+    expect(connection.stats()!.rtt).toBeCloseTo(20, 0);
   });
 
   it('a Complete twice: the second is only acknowledged', () => {

@@ -62,10 +62,14 @@ describe('HandshakeState', () => {
       expect(initiator.readMessage(second.subarray(0, i)), `cut to ${i}`).toBeNull();
     }
     expect(initiator.readMessage(Uint8Array.of(...second, 0))).toBeNull();
+    expect(initiator.remoteStatic).toBeUndefined();
     expect(initiator.readMessage(second)).toEqual(Uint8Array.of(1, 2, 3));
     const third = initiator.writeMessage(Uint8Array.of(9));
-    expect(responder.readMessage(third.with(5, third[5]! ^ 0x80))).toBeNull();
-    expect(responder.remoteStatic).toBeUndefined();
+    // The second one damages the payload only: the static key in front of it decrypts.
+    for (const at of [5, third.length - 1]) {
+      expect(responder.readMessage(third.with(at, third[at]! ^ 0x80))).toBeNull();
+      expect(responder.remoteStatic).toBeUndefined();
+    }
     expect(responder.readMessage(third)).toEqual(Uint8Array.of(9));
     expect(responder.remoteStatic).toEqual(hex.decode(keys.initiatorStaticPublic));
   });
@@ -88,6 +92,23 @@ describe('HandshakeState', () => {
       expect(() => responder.writeMessage(new Uint8Array(0))).toThrow(TypeError);
       initiator.writeMessage(new Uint8Array(0));
       expect(initiator.readMessage(Uint8Array.of(...hex.decode(key), ...new Uint8Array(64)))).toBeNull();
+    }
+  });
+
+  it.each(hosts)('refuses a static key that is not canonical over %s crypto', (_, host) => {
+    const crypto = host(6);
+    const common = { pattern: XX, prologue, crypto, aead };
+    const key = crypto.generateKey();
+    // X25519 ignores the top bit, so every shared secret comes out right: only the encoding is wrong.
+    const staticKey = { ...key, publicKey: key.publicKey.with(31, key.publicKey[31]! | 0x80), diffieHellman: key.diffieHellman.bind(key) };
+    for (const initiates of [true, false]) {
+      const initiator = new HandshakeState({ ...common, initiator: true, staticKey: initiates ? staticKey : crypto.generateKey() });
+      const responder = new HandshakeState({ ...common, initiator: false, staticKey: initiates ? crypto.generateKey() : staticKey });
+      responder.readMessage(initiator.writeMessage(new Uint8Array(0)));
+      const second = initiator.readMessage(responder.writeMessage(new Uint8Array(0)));
+      const last = initiates ? responder.readMessage(initiator.writeMessage(new Uint8Array(0))) : second;
+      expect(last).toBeNull();
+      expect((initiates ? responder : initiator).remoteStatic).toBeUndefined();
     }
   });
 

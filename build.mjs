@@ -7,7 +7,7 @@
  *   4. TypeScript every project of tsconfig.json → dist/**  (incremental, `tsc -b`)
  *
  * A step is skipped when the digest of its inputs equals the one kept in build/stamps.json. `--force` forgets the digests,
- * `--wasm` stops after step 3.
+ * `--wasm` stops after step 3, `--wasm=release` and `--wasm=test` do that and leave the other module out.
  */
 import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
@@ -29,11 +29,11 @@ mkdirSync('dist', { recursive: true });
 
 generateCodes();
 const core = [...files('core-as'), 'asconfig.json', require.resolve('assemblyscript/package.json')];
-step('wasm release', core, ['dist/core.wasm'], () => asc('release'));
-step('wasm test', core, ['build/core.test.wasm'], () => asc('test'));
+if (!flags.has('--wasm=test')) step('wasm release', core, ['dist/core.wasm'], () => asc('release'));
+if (!flags.has('--wasm=release')) step('wasm test', core, ['build/core.test.wasm'], () => asc('test'));
 if (flags.has('--debug')) step('wasm debug', core, ['build/core.debug.wasm'], () => asc('debug'));
 step('embed', ['dist/core.wasm'], ['bindings/core-wasm.generated.ts'], embedCore);
-if (!flags.has('--wasm')) {
+if (!['--wasm', '--wasm=release', '--wasm=test'].some((flag) => flags.has(flag))) {
   const projects = ['bindings', 'protocol', 'transport', 'device', 'client', 'server', 'cli', 'bench'];
   const sources = projects.flatMap((folder) => files(folder));
   step('TypeScript', [...sources, 'tsconfig.base.json', 'package.json'], ['dist/cli/main.js'], () =>

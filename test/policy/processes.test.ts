@@ -5,8 +5,8 @@ import { expect, test } from 'vitest';
 
 const folder = fileURLToPath(new URL('..', import.meta.url));
 const HELPER = 'support/process.ts';
-/** Starts a process that outlives the run, outside of any test. */
-const OUTSIDE_OF_TESTS = ['lab/setup.ts'];
+/** They start processes outside of any test: one that outlives the run, and runs of the test runner itself. */
+const OUTSIDE_OF_TESTS = ['lab/setup.ts', 'mutants/process.ts'];
 const IMPORT = /import (?:type )?\{([^}]*)\} from 'node:child_process'/g;
 /** Folders whose processes may be those below. */
 const WAITED_FOR = ['lab/', 'conformance/prove/'];

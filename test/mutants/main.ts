@@ -1,0 +1,140 @@
+/**
+ * Mutation tests: are the tests able to fail? Each mutant of the list is a wrong change that the tests it names must notice.
+ *
+ *   1. read and check the list; a search text that does not match exactly once fails the run
+ *   2. copy the tree to temporary folders, one per job
+ *   3. run all named tests without a mutation; they must pass
+ *   4. apply each mutation to a copy, run its tests, take it back
+ *
+ *   --part k/n    every n-th mutant, from the k-th
+ *   --only text   mutants whose file, search text or replacement contains the text
+ *   --jobs N      copies that work side by side; default 2
+ *   --json        one JSON object per mutant and line instead of the text
+ *
+ * A mutant with a reason is equivalent: its tests run, too, and when one fails, the reason is wrong and the mutant counts as killed. Exit status 1
+ * when a mutant survived or is invalid, 2 when nothing could be run.
+ */
+import { parseArgs } from 'node:util';
+import { Copy } from './copy.ts';
+import { describe, faults, type Mutant, partOf, readMutants } from './list.ts';
+import { type Outcome, runTests, type TestRun } from './tests.ts';
+
+/** ms for the start of vitest, and for the run without a mutation. */
+const START_LIMIT = 30_000;
+const BASELINE_LIMIT = 900_000;
+/** A mutant's tests may take so many times what they take without a mutation. */
+const PATIENCE = 5;
+
+type State = Outcome | 'equivalent';
+
+interface Result {
+  readonly mutant: Mutant;
+  readonly state: State;
+  readonly by: string;
+  readonly seconds: number;
+}
+
+export async function main(root: string, args: readonly string[]): Promise<number> {
+  const base = root.replace(/\/$/, '');
+  const options = parse(args);
+  if (typeof options === 'string') return refuse([options]);
+  const all = readMutants(base);
+  const found = faults(all, base);
+  if (found.length > 0) return refuse(found);
+  const mutants = partOf(all, options.part, options.of).filter((mutant) => describe(mutant).includes(options.only));
+  if (mutants.length === 0) return refuse(['no mutant is selected']);
+
+  const say = options.json ? () => {} : (line: string) => process.stdout.write(`${line}\n`);
+  say(`${mutants.length} of ${all.length} mutants, part ${options.part}/${options.of}`);
+  const copies = Array.from({ length: Math.min(options.jobs, mutants.length) }, () => new Copy(base));
+  try {
+    const baseline = await runTests(copies[0]!.root, [...new Set(mutants.flatMap(({ tests }) => tests))].sort(), BASELINE_LIMIT, false);
+    if (baseline.outcome !== 'survived') return refuse([`the tests do not pass without a mutation: ${baseline.by}`]);
+    say(`${baseline.times.size} test files pass without a mutation`);
+    const results = await runAll(mutants, copies, baseline.times, (result) =>
+      options.json ? process.stdout.write(`${JSON.stringify(result)}\n`) : say(lineOf(result)),
+    );
+    return finish(results);
+  } finally {
+    for (const copy of copies) copy.remove();
+  }
+}
+
+/** Each copy takes the next mutant when it is done with one. */
+async function runAll(
+  mutants: readonly Mutant[],
+  copies: readonly Copy[],
+  times: ReadonlyMap<string, number>,
+  report: (result: Result) => void,
+): Promise<Result[]> {
+  const queue = [...mutants];
+  const results: Result[] = [];
+  const work = async (copy: Copy) => {
+    for (let mutant = queue.shift(); mutant !== undefined; mutant = queue.shift()) {
+      const result = await runOne(mutant, copy, times);
+      results.push(result);
+      report(result);
+    }
+  };
+  await Promise.all(copies.map(work));
+  return results;
+}
+
+async function runOne(mutant: Mutant, copy: Copy, times: ReadonlyMap<string, number>): Promise<Result> {
+  const start = performance.now();
+  const usual = mutant.tests.reduce((sum, test) => sum + (times.get(test) ?? 0), 0);
+  const limit = START_LIMIT + Math.round(PATIENCE * usual);
+  const tested: Pick<TestRun, 'outcome' | 'by'> = (await copy.with(mutant, () => runTests(copy.root, mutant.tests, limit, true))) ?? {
+    outcome: 'invalid',
+    by: 'the core does not compile',
+  };
+  const seconds = Math.round((performance.now() - start) / 100) / 10;
+  if (mutant.reason === undefined) return { mutant, state: tested.outcome, by: tested.by, seconds };
+  if (tested.outcome === 'survived') return { mutant, state: 'equivalent', by: mutant.reason, seconds };
+  return { mutant, state: tested.outcome, by: `listed as equivalent, but: ${tested.by}`, seconds };
+}
+
+function lineOf({ mutant, state, by, seconds }: Result): string {
+  const detail = state === 'survived' ? mutant.tests.join(' ') : by;
+  return `${state.padEnd(10)} ${seconds.toFixed(1).padStart(5)} s  ${describe(mutant)}${detail === '' ? '' : `\n${' '.repeat(20)}${detail}`}`;
+}
+
+/** Prints the two closing lines; `.ci/run` adds up the second. Returns the exit status. */
+function finish(results: readonly Result[]): number {
+  const count = (state: State) => results.filter((result) => result.state === state).length;
+  const [killed, survived, equivalent, invalid] = [count('killed'), count('survived'), count('equivalent'), count('invalid')];
+  process.stdout.write(`mutants: ${killed} killed, ${survived} survived, ${equivalent} equivalent, ${invalid} invalid\n`);
+  process.stdout.write(`tests: ${killed + equivalent} passed, ${survived + invalid} failed, 0 skipped\n`);
+  return survived + invalid === 0 ? 0 : 1;
+}
+
+function refuse(reasons: readonly string[]): number {
+  for (const reason of reasons) process.stderr.write(`mutants: ${reason}\n`);
+  return 2;
+}
+
+interface Options {
+  readonly part: number;
+  readonly of: number;
+  readonly only: string;
+  readonly jobs: number;
+  readonly json: boolean;
+}
+
+/** The options, or what is wrong with them. */
+function parse(args: readonly string[]): Options | string {
+  const { values } = parseArgs({
+    args: [...args],
+    options: {
+      part: { type: 'string', default: '1/1' },
+      only: { type: 'string', default: '' },
+      jobs: { type: 'string', default: '2' },
+      json: { type: 'boolean', default: false },
+    },
+  });
+  const [part, of] = (/^(\d+)\/(\d+)$/.exec(values.part) ?? []).slice(1).map(Number);
+  if (part === undefined || of === undefined || part < 1 || part > of) return `--part takes k/n with 1 ≤ k ≤ n, not ${values.part}`;
+  const jobs = Number(values.jobs);
+  if (!Number.isSafeInteger(jobs) || jobs < 1) return `--jobs takes a whole number from 1, not ${values.jobs}`;
+  return { part, of, only: values.only, jobs, json: values.json };
+}

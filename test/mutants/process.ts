@@ -1,0 +1,38 @@
+/** Runs this Node outside of any test: builds of the core, and the test runner itself. */
+import { spawn } from 'node:child_process';
+
+/** Exit status of a run, or null after `limit`, and what it wrote. */
+export interface Run {
+  readonly status: number | null;
+  readonly output: string;
+}
+
+/** Runs this Node with `args` in `cwd`. After `limit` ms the process and all its children are killed. */
+export function run(args: readonly string[], cwd: string, limit: number, env: NodeJS.ProcessEnv = process.env): Promise<Run> {
+  return new Promise((resolve, reject) => {
+    // A process group of its own, so that the workers of the test runner end with it.
+    const child = spawn(process.execPath, args, { cwd, env, detached: true, stdio: ['ignore', 'pipe', 'pipe'] });
+    const output: Buffer[] = [];
+    let late = false;
+    const timer = setTimeout(() => {
+      late = true;
+      killGroup(child.pid);
+    }, limit);
+    child.stdout.on('data', (chunk: Buffer) => output.push(chunk));
+    child.stderr.on('data', (chunk: Buffer) => output.push(chunk));
+    child.on('error', reject);
+    child.on('close', (status) => {
+      clearTimeout(timer);
+      resolve({ status: late ? null : (status ?? 1), output: Buffer.concat(output).toString() });
+    });
+  });
+}
+
+function killGroup(pid: number | undefined): void {
+  if (pid === undefined) return;
+  try {
+    process.kill(-pid, 'SIGKILL');
+  } catch {
+    // It has ended by itself.
+  }
+}

@@ -36,3 +36,17 @@ test('a bucket without a first time starts full, and a time that goes back fills
   const taken = (now: number) => Array.from({ length: 20 }, () => bucket.take(1, now)).filter(Boolean).length;
   expect([taken(0), taken(0), taken(200), taken(100), taken(100_000)]).toEqual([5, 0, 1, 0, 5]);
 });
+
+test('a time that goes back takes nothing either', () => {
+  const bucket = new TokenBucket(5, 5, 1000);
+  expect(bucket.take(4, 1000)).toBe(true);
+  expect(bucket.take(1, 900)).toBe(true);
+});
+
+test('what is put back is no more than the burst', () => {
+  const bucket = new TokenBucket(5, 5, 0);
+  expect(bucket.take(3, 0)).toBe(true);
+  bucket.put(3);
+  bucket.put(3);
+  expect([bucket.take(5, 0), bucket.take(1, 0)]).toEqual([true, false]);
+});

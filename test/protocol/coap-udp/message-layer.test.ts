@@ -70,6 +70,26 @@ test('of more requests than it remembers the oldest goes: the next peer is answe
   expect(ask('first', 1)).toBe(1);
 });
 
+test('a message without acknowledgement is repeated four times, after pauses that double, and then given up (RFC 7252 §4.2)', () => {
+  const layer = new MessageLayer(() => 0);
+  const sent = layer.send(PEER, response, { confirmable: true, reported: true }, 0);
+  const times: number[] = [];
+  for (let now = 0; layer.nextTimeout() < Number.POSITIVE_INFINITY; now = layer.nextTimeout()) {
+    layer.handleTimeout(now);
+    while (layer.transmit() !== null) times.push(now);
+  }
+  expect(times).toEqual([0, 2000, 6000, 14_000, 30_000]);
+  expect(layer.nextEvent()).toEqual({ kind: 'delivery', sent, delivery: 'unanswered' });
+});
+
+test('an id means the same request for EXCHANGE_LIFETIME, and then another one (RFC 7252 §4.8.2)', () => {
+  const layer = new MessageLayer(() => 0);
+  let requests = 0;
+  const ask = (now: number) => answered(layer, encodeDatagram(MessageType.CONFIRMABLE, 7, request), now, () => requests++);
+  expect([ask(0), ask(246_999), requests]).toEqual([1, 1, 1]);
+  expect([ask(247_000), requests]).toEqual([1, 2]);
+});
+
 /** Has the layer receive a datagram and answers the request in it. @returns datagrams that left */
 function answered(layer: MessageLayer, datagram: Uint8Array, now: number, take: (request: DatagramRequest) => void = () => {}): number {
   layer.receive(datagram, PEER, now);

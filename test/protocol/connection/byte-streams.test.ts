@@ -1,7 +1,10 @@
 /** Byte streams over two real endpoints: port and acceptance, refusal, limits, time-out, half close. */
 import { describe, expect, it } from 'vitest';
+import type { CoreConnection } from '../../../bindings/index.ts';
+import { ByteStreams } from '../../../protocol/connection/byte-streams.ts';
 import type { Connection, ConnectionEvent } from '../../../protocol/connection/index.ts';
 import type { EndpointConfig } from '../../../protocol/endpoint/index.ts';
+import { StreamCode } from '../../../protocol/errors/index.ts';
 import type { LinkOptions } from '../../../transport/sim/index.ts';
 import { dial, type EndpointFixture, type PolledEndpoint, pair, parameters } from '../../support/fixture/endpoints.ts';
 import { seeds } from '../../support/size.ts';
@@ -95,6 +98,39 @@ describe('refusal', () => {
     connection.openStream(5);
     network.pass(100);
     expect(ends.all('device', 'stream')).toHaveLength(3);
+  });
+
+  it('above the limit ends with the connection that had the streams', () => {
+    const limits = { halfOpen: 64, retryAbove: 16, connections: 8, streams: 2 };
+    const ends = connected(6, { device: { limits } });
+    const { network, client, device, connection } = ends;
+    for (const port of [1, 2]) connection.openStream(port);
+    network.pass(100);
+    connection.close(0, '', network.now);
+    network.pass(10_000);
+    const next = dial(client, device);
+    network.pass(300);
+    for (const port of [3, 4]) next.openStream(port);
+    network.pass(100);
+    expect(ends.all('device', 'stream').map((event) => 'port' in event && event.port)).toEqual([1, 2, 3, 4]);
+  });
+
+  it('is a byte other than zero in place of the acceptance', () => {
+    const calls: string[] = [];
+    const events: ConnectionEvent[] = [];
+    const core = {
+      openStream: () => 4,
+      raiseStreamWindow: () => {},
+      writeStream: (_id: number, data: Uint8Array) => data.length,
+      readStream: (_id: number, target: Uint8Array) => target.fill(7).length,
+      stopSending: (id: number, code: number) => calls.push(`stop ${id} ${code}`),
+      resetStream: (id: number, code: number) => calls.push(`reset ${id} ${code}`),
+    } as unknown as CoreConnection;
+    const streams = new ByteStreams(core, { open: 0, max: () => 1, window: WINDOW }, false, (event) => events.push(event));
+    const id = streams.open(1);
+    streams.readable(id);
+    expect(events).toEqual([{ kind: 'reset', id, code: StreamCode.BAD_PREFACE }]);
+    expect(calls).toEqual([`stop 4 ${StreamCode.BAD_PREFACE}`, `reset 4 ${StreamCode.BAD_PREFACE}`]);
   });
 
   it('comes by itself after 30 s without acceptance, at both ends', () => {

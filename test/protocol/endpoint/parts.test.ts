@@ -2,6 +2,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { encode } from '../../../protocol/cbor/index.ts';
+import { HalfOpen, type HalfOpenFields } from '../../../protocol/endpoint/half-open.ts';
 import { Ids } from '../../../protocol/endpoint/ids.ts';
 import { isBest, prologue, supported } from '../../../protocol/endpoint/negotiation.ts';
 import {
@@ -10,9 +11,11 @@ import {
   encodeInitiatorOffer,
   encodeResponderOffer,
 } from '../../../protocol/endpoint/parameters.ts';
+import { NetworkLimiter } from '../../../protocol/endpoint/rate.ts';
+import { Resets } from '../../../protocol/endpoint/reset.ts';
 import { Routes } from '../../../protocol/endpoint/routes.ts';
 import { type Timed, Timers } from '../../../protocol/endpoint/timers.ts';
-import { u32 } from '../../../protocol/packet/index.ts';
+import { RESET_LENGTH, u32 } from '../../../protocol/packet/index.ts';
 import type { Path } from '../../../protocol/path.ts';
 import { nativeHost } from '../../support/crypto.ts';
 import { parameters } from '../../support/fixture/endpoints.ts';
@@ -95,6 +98,48 @@ describe('Ids', () => {
     expect(stranger.isOurs(u32(old, 0), u32(old, 4))).toBe(false);
     expect(after.allocate((id) => ({ id }))!.id).not.toEqual(old);
     expect(after.owner(old)).toBeUndefined();
+  });
+});
+
+describe('HalfOpen', () => {
+  const path: Path = { kind: 'udp', key: 'udp:0:10.0.0.1:1', address: '10.0.0.1', port: 1, socket: 0, local: false };
+  const halfOpen = (proven: boolean) => new HalfOpen(new Uint8Array(8), { path, proven } as unknown as HalfOpenFields, 1200);
+
+  it('sends at most three times what it received until the address is proven', () => {
+    const unproven = halfOpen(false);
+    unproven.sent = 3000;
+    expect([unproven.maySend(600), unproven.maySend(601)]).toEqual([true, false]);
+    expect(halfOpen(true).maySend(10_000)).toBe(true);
+  });
+
+  it('knows the round trip only while its Respond went out once', () => {
+    const entry = halfOpen(true);
+    entry.responding(100);
+    expect(entry.rtt(130)).toBe(30);
+    entry.responding(1000);
+    expect(entry.rtt(1010)).toBe(0);
+  });
+});
+
+describe('NetworkLimiter', () => {
+  it('keeps 4,096 networks and forgets the one that came first', () => {
+    const limiter = new NetworkLimiter(1);
+    const take = (number: number) => limiter.take(`10.${number >> 8}.${number & 255}.1`, 0);
+    for (let i = 0; i < 4096; i++) expect(take(i)).toBe(true);
+    expect(take(0)).toBe(false);
+    expect(take(4096)).toBe(true);
+    expect([take(0), take(4095)]).toEqual([true, false]);
+  });
+});
+
+describe('Resets', () => {
+  it('answer only what is longer than a Reset, and a thousand times a second', () => {
+    const resets = new Resets(nativeHost(1), new Uint8Array(32));
+    const id = new Uint8Array(8);
+    expect(resets.answer(id, RESET_LENGTH, 0)).toBeNull();
+    for (let i = 0; i < 1000; i++) expect(resets.answer(id, RESET_LENGTH + 1, 0)).toHaveLength(RESET_LENGTH);
+    expect(resets.answer(id, RESET_LENGTH + 1, 0)).toBeNull();
+    expect(resets.answer(id, RESET_LENGTH + 1, 1)).not.toBeNull();
   });
 });
 

@@ -2,7 +2,9 @@
 import { hex } from '@scure/base';
 import { describe, expect, it } from 'vitest';
 import type { CryptoHost } from '../../../protocol/crypto-host.ts';
+import { CipherState } from '../../../protocol/noise/cipher-state.ts';
 import { HandshakeState, type Pattern, XX } from '../../../protocol/noise/index.ts';
+import { SymmetricState } from '../../../protocol/noise/symmetric-state.ts';
 import { hosts, nativeHost, nobleAead } from '../../support/crypto.ts';
 import { keys, patterns, payloads, vectors } from './vectors.ts';
 
@@ -34,6 +36,32 @@ describe.each(hosts)('Noise vectors over %s crypto', (_, host) => {
       expect(hex.encode(aead.open(receiver.trafficKeys().receive, nonce, new Uint8Array(0), sealed)!)).toBe(payloads[i]);
       [sender, receiver] = [receiver, sender];
     }
+  });
+});
+
+describe('what does not decrypt', () => {
+  const key = new Uint8Array(32).fill(1);
+  const sealed = () => new CipherState(aead, key.slice()).encryptWithAd(prologue, Uint8Array.of(1));
+
+  it('leaves the nonce of a cipher where it was', () => {
+    const cipher = new CipherState(aead, key.slice());
+    expect(cipher.decryptWithAd(prologue, new Uint8Array(17))).toBeNull();
+    expect(cipher.decryptWithAd(prologue, sealed())).toEqual(Uint8Array.of(1));
+  });
+
+  it('leaves the hash of the handshake what it was', () => {
+    const state = SymmetricState.initialize(nativeHost(1), aead, 'name');
+    state.mixKey(key);
+    const { hash } = state;
+    expect(state.decryptAndHash(new Uint8Array(17))).toBeNull();
+    expect(state.hash).toEqual(hash);
+  });
+
+  it('is all of it once the key is wiped', () => {
+    const raw = key.slice();
+    const cipher = new CipherState(aead, raw);
+    cipher.wipe();
+    expect([raw, cipher.hasKey]).toEqual([new Uint8Array(32), false]);
   });
 });
 
@@ -110,6 +138,17 @@ describe('HandshakeState', () => {
       expect(last).toBeNull();
       expect((initiates ? responder : initiator).remoteStatic).toBeUndefined();
     }
+  });
+
+  it('refuses a shared secret of zeros that its host did not refuse', () => {
+    const crypto = nativeHost(7);
+    const key = crypto.generateKey();
+    const careless = { ...key, publicKey: key.publicKey, diffieHellman: () => new Uint8Array(32) };
+    const common = { pattern: XX, prologue, crypto, aead };
+    const initiator = new HandshakeState({ ...common, initiator: true, staticKey: crypto.generateKey() });
+    const responder = new HandshakeState({ ...common, initiator: false, staticKey: careless });
+    responder.readMessage(initiator.writeMessage(new Uint8Array(0)));
+    expect(() => responder.writeMessage(new Uint8Array(0))).toThrow(TypeError);
   });
 
   it('binds the prologue', () => {

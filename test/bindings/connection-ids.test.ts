@@ -1,7 +1,7 @@
 /** Connection ids (RFC 9000 §5.1, §19.15, §19.16): what a peer with keys may do wrong, and what it costs. */
 import { describe, expect, test } from 'vitest';
 import { EventKind, TransportError } from '../../bindings/index.ts';
-import { forge, maskOf, varint } from './forge.ts';
+import { forge, maskOf, reveal, varint } from './forge.ts';
 import { Pair } from './pair.ts';
 
 const NEW_CONNECTION_ID = 0x18;
@@ -111,6 +111,15 @@ describe('a NEW_CONNECTION_ID frame', () => {
     expect(connection.ids()!.theirs.length).toBe(1);
   });
 
+  test('below a Retire Prior To that came before it is retired and not kept (RFC 9000 §19.15)', () => {
+    const { send, closed, connection } = victim();
+    connection.enableIds();
+    send(newId({ sequence: 4, retire: 4 }));
+    send(newId({ sequence: 2 }));
+    expect(closed()).toBeUndefined();
+    expect(connection.ids()!.theirs.map(({ id }) => id[0])).toEqual([104]);
+  });
+
   test('for ever, each retiring the one before, ends when retirements are not acknowledged', () => {
     const { pair, send, closed } = victim();
     const free = pair.core.stats().freeChunks;
@@ -127,6 +136,17 @@ describe('a RETIRE_CONNECTION_ID frame', () => {
     ['of one far away', retire(2 ** 40)],
   ])('%s closes', (_, frames) => {
     const { send, closed } = victim();
+    send(frames);
+    expect(closed()).toBe(TransportError.PROTOCOL_VIOLATION);
+  });
+
+  test.each([
+    ['of the id that the packet was sent to', retire(0)],
+    ['of the next id', retire(4)],
+  ])('%s closes while others are supplied', (_, frames) => {
+    const { send, closed, connection } = victim();
+    connection.enableIds();
+    for (const value of [50, 51, 52]) connection.issueId(new Uint8Array(8).fill(value), new Uint8Array(16));
     send(frames);
     expect(closed()).toBe(TransportError.PROTOCOL_VIOLATION);
   });
@@ -149,8 +169,12 @@ describe('path frames of a peer with keys', () => {
   test('more challenges than answers that may wait are not answered', () => {
     const { pair, send, closed } = victim();
     let answers = 0;
-    pair.intercept = (_, from) => {
-      if (from === pair.responder) answers++;
+    let most = 0;
+    pair.intercept = (datagram, from) => {
+      if (from !== pair.responder) return null;
+      answers++;
+      const frames = Buffer.from(reveal(datagram, 'responder')!).toString('hex');
+      most = Math.max(most, frames.split('1b0102030405060708').length - 1);
       return null;
     };
     const challenge = [0x1a, 1, 2, 3, 4, 5, 6, 7, 8];
@@ -158,6 +182,7 @@ describe('path frames of a peer with keys', () => {
     expect(closed()).toBeUndefined();
     // one packet of four answers for each of theirs, and acknowledgements
     expect(answers).toBeLessThan(50 * 3);
+    expect(most).toBe(4);
   });
 
   test('answers to what was never asked are ignored', () => {

@@ -31,6 +31,21 @@ describe('the Complete packet', () => {
     pair.free();
   });
 
+  test('is repeated once, by the probe timeout, however many packets behind it are acknowledged', () => {
+    const pair = new Pair({ complete: 700 });
+    pair.initiator.record = true;
+    let lost = 0;
+    pair.intercept = (datagram) => (datagram[0] === 0x83 && lost++ === 0 ? null : datagram);
+    for (let i = 0; i < 8; i++) {
+      pair.initiator.connection.sendMessage(text('early'));
+      pair.run(1);
+    }
+    expect(pair.run(5_000, () => pair.initiator.kinds().includes(EventKind.COMPLETED))).toBe(true);
+    expect(pair.initiator.sent.filter((datagram) => datagram[0] === 0x83)).toHaveLength(2);
+    expect(pair.initiator.connection.stats().packetsLost).toBe(0);
+    pair.free();
+  });
+
   test('has the Route header in front like everything else', () => {
     const pair = new Pair({ complete: 100 });
     pair.initiator.record = true;

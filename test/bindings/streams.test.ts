@@ -1,8 +1,9 @@
 /** Byte streams, messages and datagrams between two cores. */
 import { describe, expect, test } from 'vitest';
-import { Core, EventKind, MESSAGE_LIMIT } from '../../bindings/index.ts';
+import { Core, EventKind, MESSAGE_LIMIT, TransportError } from '../../bindings/index.ts';
 import { generator } from '../support/crypto.ts';
 import { seeds, size, slice } from '../support/size.ts';
+import { forge, varint } from './forge.ts';
 import { Line, Pair, type PairOptions } from './pair.ts';
 import { content, Exchange, matches, Reader, Writer } from './traffic.ts';
 
@@ -265,6 +266,17 @@ describe('datagrams', () => {
     expect(got).toEqual(Array.from({ length: 20 }, (_, index) => index));
     expect(pair.initiator.connection.sendDatagram(new Uint8Array(1_190))).toBe(false);
     expect(() => pair.responder.connection.readDatagram()).toThrowError(/no datagram/);
+    pair.free();
+  });
+
+  test.each([
+    [100, undefined],
+    [101, TransportError.PROTOCOL_VIOLATION],
+  ])('of %d bytes where 100 are taken: closes with %s (RFC 9221 §3)', (length, error) => {
+    const pair = new Pair({ parameters: { maxDatagram: 100 } });
+    pair.inject(forge({ number: 1, frames: [0x31, ...varint(length), ...new Uint8Array(length)] }), pair.responder);
+    pair.settle();
+    expect(pair.responder.events.find(({ kind }) => kind === EventKind.CLOSED)?.value).toBe(error);
     pair.free();
   });
 

@@ -69,6 +69,8 @@ describe('packet number', () => {
     expect(core.wide.reconstruct(0xffff_ffffn, 0)).toBe(0x1_0000_0000n);
     expect(core.wide.reconstruct(0x1_0000_0002n, 0xffff_fffe | 0)).toBe(0xffff_fffen);
     expect(core.wide.reconstruct(0x5_8000_0004n, 3)).toBe(0x6_0000_0003n);
+    // Half a window away from what is expected both are as near: the candidate of the same upper half stands.
+    expect(core.wide.reconstruct(0x1_0000_0000n, 0x8000_0001 | 0)).toBe(0x1_8000_0001n);
   });
 
   test('every number within 2^31 of the largest comes back', () => {

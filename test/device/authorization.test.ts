@@ -43,6 +43,17 @@ describe('authorization', () => {
     expect(heard).toEqual([{ action: 'TcpTunnel:Connect', attributes: { 'TcpTunnel:ServiceId': 'web' }, connection }]);
   });
 
+  test('one that stopped listening twice does not stop the next one', async () => {
+    const { clock } = nativeSimulation({ seed: 1 }).host('device');
+    const authorization = new Authorization({ clock, log: silentLog }, () => {});
+    const stop = authorization.listen(() => false);
+    expect(() => authorization.listen(() => true)).toThrow(expect.objectContaining({ code: 'IN_USE' }));
+    stop();
+    authorization.listen(() => true);
+    stop();
+    expect(await authorization.allows(connection, 'Thermostat:Set')).toBe(true);
+  });
+
   test.each([
     [9_999, true],
     [10_001, false],

@@ -85,6 +85,7 @@ test('not attached, incomplete, stopped, twice at once', async () => {
   await expect(invocation(device).execute()).rejects.toMatchObject({ code: 'NOT_ATTACHED' });
   await expect(device.createPushNotification().send()).rejects.toMatchObject({ code: 'INVALID_STATE' });
   await expect(device.createServiceInvocation().execute()).rejects.toMatchObject({ code: 'INVALID_STATE' });
+  device.createServiceInvocation().setMessage(new Uint8Array(65_536));
   expect(() => device.createServiceInvocation().setMessage(new Uint8Array(65_537))).toThrow(
     expect.objectContaining({ code: 'INVALID_ARGUMENT' }),
   );

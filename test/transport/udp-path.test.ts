@@ -2,7 +2,7 @@
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { expect, it } from 'vitest';
-import { PathTable, UdpPath } from '../../transport/udp-path.ts';
+import { PathTable, packetSizeFor, UdpPath } from '../../transport/udp-path.ts';
 import { size } from '../support/size.ts';
 
 setFlagsFromString('--expose-gc');
@@ -27,4 +27,12 @@ it('asks for nearness at each read', () => {
   expect([path.key, path.local]).toEqual(['udp:3:[fe80::1]:7', false]);
   near = true;
   expect(path.local).toBe(true);
+});
+
+it('counts the smaller headers for a host, and those of the family for a path', () => {
+  const payload = (address: string, mtu?: number) => new UdpPath(0, address, 1, null, mtu).maxUdpPayload;
+  expect([undefined, 1280, 9000, 65_535].map(packetSizeFor)).toEqual([1452, 1452, 8972, 65_000]);
+  expect([payload('10.0.0.1', 9000), payload('2001:db8::1', 9000), payload('10.0.0.1'), payload('127.0.0.1', 9000)]).toEqual([
+    8972, 8952, 1452, 65_000,
+  ]);
 });

@@ -129,6 +129,19 @@ describe('connect', () => {
     await fixture.settle(closing);
   });
 
+  test('close while nothing answers stops it at once', async () => {
+    const client = SvcClient.create({ environment: fixture.sim.host('phone') });
+    fixture.sim.link('phone', 'station', { delay: 10, loss: 1 });
+    const connection = fixture.connection({}, client);
+    const connecting = connection.connect();
+    await fixture.sim.run(500);
+    const began = fixture.sim.now;
+    await fixture.settle(connection.close());
+    expect(await fixture.code(connecting)).toBe('STOPPED');
+    expect(fixture.sim.now - began).toBeLessThan(100);
+    await fixture.settle(client.stop());
+  });
+
   test('a signal stops it', async () => {
     await fixture.attached();
     const stop = new AbortController();
@@ -351,6 +364,17 @@ describe('CoAP', () => {
     fixture.sim.link(under.host, 'station', { delay: 10, loss: 1 });
     expect(await fixture.code(lost)).toBe('STOPPED');
     expect([connection.closeReason?.code, other.closeReason?.code]).toEqual(['CLOSED', 'TIMEOUT']);
+  });
+
+  test('is executed once at a time, and again after that', async () => {
+    const { device } = await fixture.attached();
+    device.addCoapResource('GET', '/hello', () => ({ status: 205 }));
+    const coap = (await fixture.connected()).createCoap('GET', '/hello');
+    const executing = coap.execute();
+    await expect(coap.execute()).rejects.toMatchObject({ code: 'OPERATION_IN_PROGRESS' });
+    await fixture.settle(executing);
+    await fixture.settle(coap.execute());
+    expect(coap.getResponseStatusCode()).toBe(205);
   });
 
   test('a CoAP request is stopped by its signal', async () => {

@@ -304,6 +304,15 @@ describe('settings of a user', () => {
     expect(iam.user('ann')?.fingerprints).toEqual([{ fingerprint: key(2) }]);
   });
 
+  it('takes names of the greatest length', async () => {
+    const iam = iamWithUsers();
+    await iam.update((draft) => {
+      draft.createUser('a'.repeat(64));
+      draft.setUserDisplayName('ann', 'x'.repeat(64));
+    });
+    expect(iam.user('ann')?.displayName).toBe('x'.repeat(64));
+  });
+
   const refused: [name: string, change: (draft: IamDraft) => unknown, code: string][] = [
     ['an unknown user', (draft) => draft.setUserDisplayName('gone', 'x'), 'NOT_FOUND'],
     ['an unknown role', (draft) => draft.setUserRole('ann', 'Gone'), 'NOT_FOUND'],
@@ -312,6 +321,8 @@ describe('settings of a user', () => {
     ['its own name', (draft) => draft.setUserUsername('ann', 'ann'), 'IN_USE'],
     ['a user that exists', (draft) => draft.createUser('ann'), 'IN_USE'],
     ['a bad name', (draft) => draft.setUserUsername('ann', 'Ann'), 'INVALID_ARGUMENT'],
+    ['a name that means a folder', (draft) => draft.createUser('.'), 'INVALID_ARGUMENT'],
+    ['a name that means the folder above', (draft) => draft.createUser('..'), 'INVALID_ARGUMENT'],
     ['a long name', (draft) => draft.createUser('a'.repeat(65)), 'INVALID_ARGUMENT'],
     ['a long display name', (draft) => draft.setUserDisplayName('ann', 'x'.repeat(65)), 'INVALID_ARGUMENT'],
     ['a long token', (draft) => draft.setUserSct('ann', 'x'.repeat(65)), 'INVALID_ARGUMENT'],

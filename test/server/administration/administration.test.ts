@@ -40,11 +40,11 @@ import { MemoryStore } from '../storage/memory-store.ts';
 const created = '2026-01-02T03:04:05.678Z';
 const fingerprint = 'ab'.repeat(32);
 const sealer = new Sealer(new Uint8Array(32));
-const { privateKey } = generateKeyPairSync('rsa', {
-  modulusLength: 2048,
-  privateKeyEncoding: { type: 'pkcs8', format: 'pem' },
-  publicKeyEncoding: { type: 'spki', format: 'pem' },
-});
+const rsaKey = (modulusLength: number) => {
+  const privateKeyEncoding = { type: 'pkcs8', format: 'pem' } as const;
+  return generateKeyPairSync('rsa', { modulusLength, privateKeyEncoding, publicKeyEncoding: { type: 'spki', format: 'pem' } }).privateKey;
+};
+const privateKey = rsaKey(2048);
 const account = {
   type: 'service_account',
   project_id: 'demo',
@@ -146,6 +146,8 @@ describe.each<[string, () => Promise<Store>]>([
       ];
       for (const call of calls) expect(await answer(call())).toMatchObject({ status: 400, kind: 'invalid' });
       expect(await answer(addPushCredential(administration, { account: { ...account, type: 'user' } }))).toMatchObject({ status: 400 });
+      const short = { ...account, private_key: rsaKey(1024) };
+      expect(await answer(addPushCredential(administration, { account: short }))).toMatchObject({ status: 400 });
       expect([await store.organizations(), sealersAsked]).toEqual([[], 0]);
     });
   });

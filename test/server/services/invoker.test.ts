@@ -3,7 +3,7 @@ import { createHmac } from 'node:crypto';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { nodePost } from '../../../server/outbound/http.ts';
+import { type HttpPost, nodePost } from '../../../server/outbound/http.ts';
 import { ServiceInvoker } from '../../../server/services/invoker.ts';
 import { newServiceSecret } from '../../../server/services/signature.ts';
 import { Sealer, serviceRecord } from '../../../server/storage/sealing.ts';
@@ -88,6 +88,26 @@ test('the service gets ids and message, and can verify the signature with nothin
   expect(at).toBeLessThanOrEqual(Date.now() / 1000);
 });
 
+test('the request has the time that the resolver left', async () => {
+  await add({ timeout: 5_000 });
+  const timeouts: number[] = [];
+  let now = 0;
+  const environment = nodeEnvironment();
+  const clock = { ...environment.clock, now: () => now, schedule: () => () => {}, wallTime: () => 0 };
+  const resolve = async () => {
+    now += 1_200;
+    return ['127.0.0.1'];
+  };
+  const post: HttpPost = async ({ timeout }) => {
+    timeouts.push(timeout);
+    return { status: 204, headers: {}, body: new Uint8Array(0), cut: false };
+  };
+  const network = { ...environment.network, resolve };
+  const invoker = new ServiceInvoker({ environment: { ...environment, clock, network }, store, sealer, post, signal: stop.signal });
+  await invoker.invoke(device, { serviceId: 'se-1', message: new Uint8Array(0) });
+  expect(timeouts).toEqual([3_800]);
+});
+
 describe('answers', () => {
   const answering = (status: number, type: string | null, body: string | Uint8Array, headers: Record<string, string> = {}) => {
     reply = (response) => response.writeHead(status, { ...(type === null ? {} : { 'content-type': type }), ...headers }).end(body);
@@ -119,6 +139,7 @@ describe('answers', () => {
     ['no message', 'application/json', '{}', {}],
     ['a message that is no text', 'application/json', '{"message":1}', {}],
     ['a message that is no base64', 'application/json', '{"message":"a*b"}', {}],
+    ['a message with one digit too many', 'application/json', '{"message":"aGVsbG8AA"}', {}],
     ['compressed', 'text/plain', 'x', { 'content-encoding': 'gzip' }],
     ['a text over 64 KiB', 'text/plain', 'x'.repeat(65_537), {}],
     ['a message over 64 KiB', 'application/json', `{"message":"${Buffer.alloc(65_537).toString('base64')}"}`, {}],

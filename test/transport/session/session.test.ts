@@ -1,4 +1,5 @@
 /** Sessions in the simulator: requests both ways, observation, datagrams, the end. */
+import { getEventListeners } from 'node:events';
 import { describe, expect, it } from 'vitest';
 import { Router } from '../../../protocol/coap/index.ts';
 import { PacketType } from '../../../protocol/packet/index.ts';
@@ -175,6 +176,13 @@ describe('requests', () => {
     await expect(request).rejects.toMatchObject({ code: 'STOPPED' });
     controller.abort();
     expect(session.stats()).toMatchObject({ openRequests: 0 });
+  });
+
+  it('leaves nothing at a signal once they are answered', async () => {
+    const { simulation, session } = await served();
+    const { signal } = new AbortController();
+    await simulation.settle(session.request({ ...get('/hello'), signal }));
+    expect(getEventListeners(signal, 'abort')).toEqual([]);
   });
 
   it('more than the limit are answered 5.03', async () => {

@@ -61,6 +61,13 @@ const settledLater = async (promise: Promise<unknown>): Promise<boolean> => {
 };
 const aborted = { code: 'STOPPED' };
 
+it('takes a weight from 1 to 256 and tells its carrier', () => {
+  const { carrier, stream: s } = stream();
+  for (const weight of [0, 257, 2.5]) expect(() => s.setWeight(weight)).toThrow(expect.objectContaining({ code: 'INVALID_ARGUMENT' }));
+  for (const weight of [1, 256]) s.setWeight(weight);
+  expect(carrier.calls).toEqual(['weight 1', 'weight 256']);
+});
+
 describe('reading', () => {
   it('returns all that is there, up to max', async () => {
     const { carrier, stream: s } = stream();

@@ -103,6 +103,34 @@ describe('use', () => {
     expect(await simulation.settle(connector.use(hello))).toBe(205);
   });
 
+  it('stays open while one use takes longer than it may be idle', async () => {
+    const simulation = nativeSimulation();
+    const { address } = await station(simulation);
+    const { environment, connector } = await client(simulation, address, 5000);
+    await simulation.settle(connector.use(hello));
+    await simulation.run(4000);
+    const isOpen = connector.use(async (session) => {
+      await new Promise<void>((resolve) => void environment.clock.schedule(3000, resolve));
+      return session.isOpen;
+    });
+    expect(await simulation.settle(isOpen)).toBe(true);
+  });
+
+  it('dials four addresses of a base station at most', async () => {
+    const simulation = nativeSimulation();
+    const { connector, environment, host } = await client(simulation, { host: 'many', port: STATION_PORT, fingerprint: 'ab'.repeat(32) });
+    const dialled: string[] = [];
+    const addresses = Array.from({ length: 6 }, (_, index) => `10.0.0.${100 + index}`);
+    environment.network.resolve = async () => addresses;
+    const dial = host.dial.bind(host);
+    host.dial = (options) => {
+      if ('address' in options) dialled.push(options.address);
+      return dial(options);
+    };
+    await expect(simulation.settle(connector.use(hello, { timeout: 3000 }))).rejects.toMatchObject({ code: 'CONNECTION_REFUSED' });
+    expect(dialled).toEqual(addresses.slice(0, 4));
+  });
+
   it('stays while a relayed session runs over it', async () => {
     const simulation = nativeSimulation();
     const { host: stationHost, address } = await station(simulation);

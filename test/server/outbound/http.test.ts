@@ -1,0 +1,43 @@
+/** A POST of the base station to a server that does not behave. */
+import { createServer, type RequestListener, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { afterEach, expect, test } from 'vitest';
+import { nodePost } from '../../../server/outbound/http.ts';
+
+let server: Server;
+afterEach(async () => {
+  server.closeAllConnections();
+  await new Promise((resolve) => server.close(resolve));
+});
+
+async function post(listener: RequestListener, limit: number) {
+  server = createServer(listener);
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const url = new URL(`http://127.0.0.1:${(server.address() as AddressInfo).port}/`);
+  return nodePost({ url, headers: {}, body: '', timeout: 10_000, limit });
+}
+
+test('a body without end is read up to the limit, and the connection is closed', async () => {
+  let closed = () => {};
+  const isClosed = new Promise<void>((resolve) => {
+    closed = resolve;
+  });
+  const answer = await post((_request, response) => {
+    response.on('close', closed);
+    const more = () => {
+      while (!response.destroyed && response.write('x'.repeat(1000)));
+    };
+    response.on('drain', more);
+    more();
+  }, 5000);
+  expect([answer.status, answer.cut, answer.body.length]).toEqual([200, true, 5000]);
+  await isClosed;
+});
+
+test.each([
+  [5000, false],
+  [5001, true],
+])('a body of %d bytes where 5,000 are read is cut: %s', async (length, cut) => {
+  const answer = await post((_request, response) => response.end('x'.repeat(length)), 5000);
+  expect([answer.cut, answer.body.length]).toEqual([cut, 5000]);
+});

@@ -1,6 +1,6 @@
 /** Client to device through a base station, in virtual time. */
 import { beforeEach, describe, expect, test } from 'vitest';
-import { type ConnectionEvent, ContentFormat, type Log, NoChannelsError, SvcClient } from '../../../client/node.ts';
+import { type ConnectionEvent, ContentFormat, LocalError, type Log, NoChannelsError, SvcClient } from '../../../client/node.ts';
 import { silentLog, withLog } from '../../../transport/environment.ts';
 import { ids, SCT } from '../../support/fixture/identifiers.ts';
 import { ProductFixture } from '../../support/fixture/products.ts';
@@ -52,6 +52,23 @@ describe('connect', () => {
     const connections = [1, 2, 3].map(() => fixture.connection({}, client));
     await fixture.settle(Promise.all(connections.map((connection) => connection.connect())));
     for (const connection of connections) expect(connection.getType()).toBe('RELAY');
+    // The device's channel and the client's.
+    expect(station.basestation.stats().connections).toBe(2);
+  });
+
+  test('a client that could not start connects once it can', async () => {
+    await fixture.attached();
+    const environment = withLog(fixture.sim.host('phone'), silentLog);
+    let fails = true;
+    const createCore: typeof environment.createCore = (options) =>
+      fails ? Promise.reject(new LocalError('NOT_IMPLEMENTED', 'no wasm here')) : environment.createCore(options);
+    const client = SvcClient.create({ environment: { ...environment, createCore } });
+    await expect(fixture.settle(fixture.connection({}, client).connect())).rejects.toMatchObject({
+      remoteChannelErrorCode: 'NOT_IMPLEMENTED',
+    });
+    fails = false;
+    expect(await fixture.code(fixture.connection({}, client).connect())).toBe('OK');
+    await fixture.settle(client.stop());
   });
 
   test.each<[string, Record<string, unknown>, string]>([
@@ -136,8 +153,9 @@ describe('connect', () => {
     const connecting = connection.connect();
     await fixture.sim.run(500);
     const began = fixture.sim.now;
+    const ended = connecting.catch((error: { code: string }) => error.code);
     await fixture.settle(connection.close());
-    expect(await fixture.code(connecting)).toBe('STOPPED');
+    expect(await fixture.settle(ended)).toBe('STOPPED');
     expect(fixture.sim.now - began).toBeLessThan(100);
     await fixture.settle(client.stop());
   });
@@ -446,6 +464,14 @@ describe('streams', () => {
     const reading = new Response(stream.readable).text();
     await fixture.settle(writing);
     expect(await fixture.settle(reading)).toBe(text);
+  });
+
+  test('one that was refused may be opened again', async () => {
+    const { device } = await fixture.attached();
+    const stream = (await fixture.connected()).createStream();
+    expect(await fixture.code(stream.open(7))).toBe('STOPPED');
+    device.addStreamListener(7, (incoming) => void incoming.accept());
+    expect(await fixture.code(stream.open(7))).toBe('OK');
   });
 
   test('a port without a listener, and a listener that refuses, are STOPPED', async () => {

@@ -154,6 +154,12 @@ describe('file protocol', () => {
     await expect(new FileReader(source(line)).readLine()).rejects.toThrow(/line|stopped/);
   });
 
+  test('a line of 1,024 bytes is read, one of 1,025 is not', async () => {
+    const line = (length: number) => `${'{"size":5}'.padEnd(length)}\n`;
+    expect(await new FileReader(source(line(1024))).readLine()).toEqual({ size: 5 });
+    await expect(new FileReader(source(line(1025))).readLine()).rejects.toThrow(/too long/);
+  });
+
   test('content that is cut short', async () => {
     await expect(collect(new FileReader(source('abc')), 5)).rejects.toThrow(/stopped in the middle/);
   });

@@ -1,4 +1,5 @@
 /** The client's state directory, and how options, pairing string and state make a target. */
+import { writeFileSync } from 'node:fs';
 import { mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { homedir, tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -61,15 +62,33 @@ describe('state directory', () => {
     expect((await Known.open(state.directory)).devices).toEqual([]);
   });
 
-  test.each(['{', '[]', '{"Version":2}', '{"Version":1,"Devices":[{}],"Stations":{}}', '{"Version":1,"Devices":[],"Stations":{"a":1}}'])(
-    'a damaged known.json is refused with its path: %s',
-    async (content) => {
-      const state = await known();
-      await writeFile(join(state.directory, 'known.json'), content);
-      await expect(Known.open(state.directory)).rejects.toThrow(/known\.json/);
-      expect(await readFile(join(state.directory, 'known.json'), 'utf8')).toBe(content);
-    },
-  );
+  test('of two commands that make a key at once both have that of the first', async () => {
+    const state = await known();
+    const first = SvcClient.create().createPrivateKey();
+    const slower = {
+      createPrivateKey: () => {
+        writeFileSync(join(state.directory, 'key.pem'), first);
+        return SvcClient.create().createPrivateKey();
+      },
+    } as SvcClient;
+    expect(await state.privateKey(slower)).toBe(first);
+  });
+
+  const withFingerprint = (fingerprint: string) =>
+    `{"Version":1,"Devices":[{"ProductId":"pr","DeviceId":"de","Fingerprint":"${fingerprint}"}],"Stations":{}}`;
+  test.each([
+    '{',
+    '[]',
+    '{"Version":2}',
+    '{"Version":1,"Devices":[{}],"Stations":{}}',
+    '{"Version":1,"Devices":[],"Stations":{"a":1}}',
+    withFingerprint('ab'),
+  ])('a damaged known.json is refused with its path: %s', async (content) => {
+    const state = await known();
+    await writeFile(join(state.directory, 'known.json'), content);
+    await expect(Known.open(state.directory)).rejects.toThrow(/known\.json/);
+    expect(await readFile(join(state.directory, 'known.json'), 'utf8')).toBe(content);
+  });
 });
 
 describe('target', () => {

@@ -57,3 +57,9 @@ test('a payload is what it was for a pipe, and harmless on a terminal', () => {
   expect(shown((output) => output.payload(payload))).toBe(`${payload}\n`);
   expect(shown((output) => output.payload(payload), { isTTY: true })).toBe('a [2K\tb \nc\n');
 });
+
+test('a note is for people, a warning for everybody', () => {
+  expect(shown((output) => output.note('connected'))).toBe('connected\n');
+  expect(shown((output) => output.note('connected'), { json: true })).toBe('');
+  expect(shown((output) => output.warn('careful'), { json: true })).toBe('warning: careful\n');
+});

@@ -9,7 +9,7 @@
  *   --part k/n    every n-th mutant, from the k-th
  *   --only text   mutants whose file, search text or replacement contains the text
  *   --jobs N      copies that work side by side; default 2
- *   --json        one JSON object per mutant and line instead of the text
+ *   --json        one JSON object per mutant and line instead of the text, before the two closing lines
  *
  * A mutant with a reason is equivalent: its tests run, too, and when one fails, the reason is wrong and the mutant counts as killed. Exit status 1
  * when a mutant survived or is invalid, 2 when nothing could be run.
@@ -17,6 +17,7 @@
 import { parseArgs } from 'node:util';
 import { Copy } from './copy.ts';
 import { describe, faults, type Mutant, partOf, readMutants } from './list.ts';
+import { killRuns } from './process.ts';
 import { type Outcome, runTests, type TestRun } from './tests.ts';
 
 /** ms for the start of vitest, and for the run without a mutation. */
@@ -47,6 +48,15 @@ export async function main(root: string, args: readonly string[]): Promise<numbe
   const say = options.json ? () => {} : (line: string) => process.stdout.write(`${line}\n`);
   say(`${mutants.length} of ${all.length} mutants, part ${options.part}/${options.of}`);
   const copies = Array.from({ length: Math.min(options.jobs, mutants.length) }, () => new Copy(base));
+  const remove = (): void => {
+    for (const copy of copies) copy.remove();
+  };
+  const interrupt = (): never => {
+    killRuns();
+    remove();
+    process.exit(130);
+  };
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, interrupt);
   try {
     const baseline = await runTests(copies[0]!.root, [...new Set(mutants.flatMap(({ tests }) => tests))].sort(), BASELINE_LIMIT, false);
     if (baseline.outcome !== 'survived') return refuse([`the tests do not pass without a mutation: ${baseline.by}`]);
@@ -56,7 +66,8 @@ export async function main(root: string, args: readonly string[]): Promise<numbe
     );
     return finish(results);
   } finally {
-    for (const copy of copies) copy.remove();
+    for (const signal of ['SIGINT', 'SIGTERM'] as const) process.off(signal, interrupt);
+    remove();
   }
 }
 

@@ -1,6 +1,14 @@
 /** Runs this Node outside of any test: builds of the core, and the test runner itself. */
 import { spawn } from 'node:child_process';
 
+/** Process groups that run. */
+const running = new Set<number>();
+
+/** Kills every run: a group of its own does not end with this process. */
+export function killRuns(): void {
+  for (const pid of running) killGroup(pid);
+}
+
 /** Exit status of a run, or null after `limit`, and what it wrote. */
 export interface Run {
   readonly status: number | null;
@@ -13,6 +21,7 @@ export function run(args: readonly string[], cwd: string, limit: number, env: No
     // A process group of its own, so that the workers of the test runner end with it.
     const child = spawn(process.execPath, args, { cwd, env, detached: true, stdio: ['ignore', 'pipe', 'pipe'] });
     const output: Buffer[] = [];
+    if (child.pid !== undefined) running.add(child.pid);
     let late = false;
     const timer = setTimeout(() => {
       late = true;
@@ -23,6 +32,7 @@ export function run(args: readonly string[], cwd: string, limit: number, env: No
     child.on('error', reject);
     child.on('close', (status) => {
       clearTimeout(timer);
+      if (child.pid !== undefined) running.delete(child.pid);
       resolve({ status: late ? null : (status ?? 1), output: Buffer.concat(output).toString() });
     });
   });

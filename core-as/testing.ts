@@ -8,16 +8,19 @@ import { Hystart } from './congestion/hystart';
 import { CUBIC_IN_BBR, takeModel } from './congestion/model';
 import { closeCode } from './connection/close';
 import { receive } from './connection/receive';
+import { startReading, writeVarint } from './frames/varint';
 import { BOOKKEEPING, CHUNK, takeClearChunk } from './memory/chunks';
-import { CONNECTION_SIZE, connectionSlab, receiveSlot, STREAM_SIZE } from './memory/layout';
+import { CONNECTION_SIZE, connectionSlab, receiveSlot, STREAM_SIZE, transfer } from './memory/layout';
 import { OVERHEAD, PHASE_BIT } from './packet/header';
 import { unprotect } from './packet/protection';
 import { CONNECTION_USED, Connection, flagged, PHASE_ACKED, SEND_PHASE } from './records/connection';
 import { IDS_USED } from './records/connection-ids';
-import { ensureFlight, FLIGHT_USED, RECORD_SIZE, SENT_USED } from './records/flight';
+import { ensureFlight, FLIGHT_USED, flightOf, newRecord, OUTSTANDING, RECORD_SIZE, SENT_USED } from './records/flight';
 import { KEPT, PATHS_USED, Path } from './records/path';
 import { moveRecovery, RECOVERY_SIZE, resetRecovery } from './records/recovery-state';
+import { rttInit } from './records/rtt';
 import { STREAM_USED } from './records/stream';
+import { receiveAck } from './recovery/acknowledge';
 
 export { maskOf } from './aead/mask';
 // Scratch of a call: test/core-as/module-state.test.ts spoils it between calls.
@@ -184,6 +187,27 @@ export function closesAfter(c: Connection, failures: u64): u64 {
 export function dropsNextPhase(c: Connection): bool {
   store<u8>(receiveSlot, 0xc0 | PHASE_BIT);
   return !unprotect(c, receiveSlot, OVERHEAD, 0);
+}
+
+/**
+ * Round trip less the peer's delay that BBR notes when the first of two packets, sent at 0, is acknowledged after `rtt` ms by an ACK frame whose
+ * delay is `delay` ms.
+ */
+export function queuedRtt(c: Connection, rtt: f64, delay: f64): f64 {
+  setBbrPace(c, 1_000, false);
+  c.nextNumber = 2;
+  for (let number: u64 = 0; number < 2; number++) {
+    const record = newRecord(c, number);
+    record.state = OUTSTANDING;
+    record.size = 1_200;
+    flightOf(c).outstanding++;
+    c.bytesInFlight += 1_200;
+  }
+  rttInit(c, 10);
+  const end = writeVarint(writeVarint(writeVarint(writeVarint(transfer, 0), <u64>(delay * 125)), 0), 0);
+  startReading(transfer, end);
+  receiveAck(c, false, rtt);
+  return bbrOf(c).quietRtt;
 }
 
 export function setAckFloor(c: Connection, floor: u64): void {

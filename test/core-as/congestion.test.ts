@@ -236,6 +236,14 @@ test('the probe timeout follows the formulas of RFC 9002 §5.3 and §6.2.1', () 
 });
 
 test.each([
+  ['within what it announced', 20, 80],
+  ['above that, which counts up to its 25 ms', 90, 75],
+])("BBR takes the peer's delay off a round trip: %s", (_name, delay, queued) => {
+  const core = testCore();
+  expect(core.call.queuedRtt!(core.call.blankConnection!(), 100, delay)).toBeCloseTo(queued, 2);
+});
+
+test.each([
   ['that ended it', 1, CongestionState.STARTUP],
   ['beside a plateau', 0, CongestionState.DRAIN],
 ])('losses %s, which were none: whether Startup comes back (draft-ietf-ccwg-bbr §5.5.11)', (_name, because, state) => {

@@ -244,6 +244,7 @@ describe('sessions that nobody takes', () => {
       connector: async () => ({ use: async () => relayed }) as unknown as StationConnector,
       importKey: () => crypto.generateKey(),
       fingerprintOf: () => '',
+      onConnecting: () => {},
       onClosed: () => {},
     };
   }
@@ -255,7 +256,7 @@ describe('sessions that nobody takes', () => {
     const context = contextOf(dialled.session, relayed.session);
     const options = effectiveOptions({ ProductId: 'p', DeviceId: 'd', ServerUrl: 'https://station', ServerConnectToken: 'token' });
     const session = await connectChannels(
-      { ...context, identity: context.importKey(''), candidates },
+      { ...context, identity: context.importKey(''), candidates, onChannelErrors: () => {} },
       { ...options, ServerFingerprint: 'ab'.repeat(32) },
       new AbortController().signal,
     );

@@ -72,7 +72,8 @@ export class TokenUpload {
     this.#tokens.uploadedVersion(tokensKnown && sameList ? version : null);
     this.#busy = true;
     const wait = this.#tokens.uploaded ? 0 : await this.#upload(session);
-    void this.#continue(session, wait);
+    // The upload of an attach stands in no series: somebody who is invited right after it can connect at once.
+    void this.#continue(session, this.#tokens.uploaded ? 0 : wait);
   }
 
   /** The list is another. */

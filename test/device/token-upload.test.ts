@@ -165,6 +165,16 @@ describe('how often', () => {
   });
 });
 
+describe('right after an attach', () => {
+  it('a change is uploaded without a pause', async () => {
+    tokens.manage(['a']);
+    await attach();
+    change('a', 'b');
+    await simulation.run(50);
+    expect(lists()).toEqual([['a'], ['a', 'b']]);
+  });
+});
+
 describe('a refused upload', () => {
   it('is tried again after Max-Age, and ends nothing', async () => {
     await attach();

@@ -1,6 +1,6 @@
 /**
  * How often clients may try local open pairing, which anybody on the local network may use: so often that a family pairs at once, so rarely that a
- * stranger needs half an hour, not a second, to fill the user list, and each attempt is in the audit log.
+ * stranger needs half an hour, not a second, to fill the user list, and each user it makes is in the audit log.
  */
 import { Rates } from '../../../protocol/rates.ts';
 import { TokenBucket } from '../../../protocol/token-bucket.ts';

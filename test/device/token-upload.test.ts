@@ -140,6 +140,13 @@ describe('how often', () => {
     expect(lists()).toEqual([['b', 'a']]);
   });
 
+  it('a list that is known and has become too long is cut and uploaded', async () => {
+    answer = { TokensKnown: true, MaxTokens: 3 };
+    tokens.manage(many(5));
+    await attach();
+    expect(lists()).toEqual([many(3)]);
+  });
+
   it('a list that changed while the attach was under way is uploaded all the same', async () => {
     answer = { TokensKnown: true };
     tokens.manage(['a']);

@@ -61,6 +61,7 @@ test('the upload is answered 5.03 with a time to wait', async () => {
   await device.attach();
   fillDisk();
   expect(await device.request('PUT', DevicePath.SCT, encodeTokens(['a']))).toMatchObject({ status: 503, maxAge: 60 });
+  expect(station.basestation.storageFailed).toBe(true);
 });
 
 describe('StorageHealth', () => {

@@ -66,10 +66,11 @@ export class TokenUpload {
   async attached(session: Session, { version }: Shown, { maxTokens, tokensKnown }: Attached): Promise<void> {
     this.ended();
     this.#session = session;
-    const sameList = !this.#tokens.limit(Math.min(maxTokens ?? DEFAULT_MOST, MAX_SCTS));
+    this.#tokens.limit(Math.min(maxTokens ?? DEFAULT_MOST, MAX_SCTS));
     this.#logRoom();
-    // When it is not known, an empty list is uploaded too: tokens that the device no longer has must not open the door.
-    this.#tokens.uploadedVersion(tokensKnown && sameList ? version : null);
+    // When it is not known, an empty list is uploaded too: tokens that the device no longer has must not open the door. A limit that cuts the list makes
+    // another version of it.
+    this.#tokens.uploadedVersion(tokensKnown ? version : null);
     this.#busy = true;
     const wait = this.#tokens.uploaded ? 0 : await this.#upload(session);
     // The upload of an attach stands in no series: somebody who is invited right after it can connect at once.

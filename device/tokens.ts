@@ -66,13 +66,11 @@ export class ServerConnectTokens {
     return this.#all.slice(this.#most);
   }
 
-  /** The base station takes that many. True when that changes what it is to have. */
-  limit(most: number): boolean {
+  /** The base station takes that many. */
+  limit(most: number): void {
     const before = this.listed.length;
     this.#most = most;
-    if (this.listed.length === before) return false;
-    this.#version++;
-    return true;
+    if (this.listed.length !== before) this.#version++;
   }
 
   get version(): number {

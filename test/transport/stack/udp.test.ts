@@ -72,8 +72,11 @@ describe('over UDP of this host', () => {
     const { device, client } = await pair(large);
     const session = await client.connect({ address: '127.0.0.1', port: device.sockets[0]!.port, name: NAME });
     const data = new Random('large').bytes(16 * 1024 * 1024);
-    const back = await roundTrip(await session.openStream(7), data);
-    expect(Buffer.compare(back, data)).toBe(0);
+    // A probe that a busy host loses is sent again later: one transfer is enough for most, and a few for all.
+    for (let transfer = 0; transfer < 10 && session.stats().packetSize < 65_000; transfer++) {
+      const back = await roundTrip(await session.openStream(7), data);
+      expect(Buffer.compare(back, data)).toBe(0);
+    }
     expect(session.stats().packetSize).toBe(65_000);
   });
 

@@ -149,6 +149,17 @@ describe('the file', () => {
     expect([readFileSync(copy).length, readFileSync(`${copy}-wal`).equals(wal)]).toEqual([0, true]);
   });
 
+  test('a transaction that SQLite itself rolls back fails with its reason, and the next one works', async () => {
+    await seed();
+    const raw = new Database(file);
+    raw.exec("create trigger full before insert on deviceTokens begin select raise(rollback, 'database or disk is full'); end");
+    await expect(store.replaceTokens('pr-1', 'de-1', { hashes: ['aa'], digest: 'd' })).rejects.toThrow('database or disk is full');
+    raw.exec('drop trigger full');
+    raw.close();
+    await store.replaceTokens('pr-1', 'de-1', { hashes: ['aa'], digest: 'd' });
+    expect(await store.hasToken('pr-1', 'de-1', 'aa')).toBe(true);
+  });
+
   test('that is no database, or cannot be made, is refused with one line', async () => {
     const garbage = join(directory, 'garbage.sqlite');
     writeFileSync(garbage, 'no database at all '.repeat(300));

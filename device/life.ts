@@ -57,7 +57,7 @@ export class Life {
   readonly #options: LifeOptions;
   readonly #limits: { connections?: number; streams?: number } = {};
   #streamSegments: number | null = null;
-  /** Says whose keys are paired; null where nobody pairs. */
+  /** Whether a key is paired; null without access control. */
   #isPaired: ((fingerprint: string) => boolean) | null = null;
   /** Once started: how far the limit of connections may be raised. */
   #places = Number.POSITIVE_INFINITY;

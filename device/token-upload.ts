@@ -73,7 +73,7 @@ export class TokenUpload {
     this.#tokens.uploadedVersion(tokensKnown ? version : null);
     this.#busy = true;
     const wait = this.#tokens.uploaded ? 0 : await this.#upload(session);
-    // The upload of an attach stands in no series: somebody who is invited right after it can connect at once.
+    // No pause after the attach's own upload: a user who is invited right then can connect at once.
     void this.#continue(session, this.#tokens.uploaded ? 0 : wait);
   }
 

@@ -72,7 +72,7 @@ async function refuseLiving(directory: string, file: LockFile | undefined): Prom
   throw new CommandError(`${directory} is in use by process ${pid}: stop it first, or remove ${file.path} if that is no svc device`);
 }
 
-/** Nobody needs them: the newest one alone counts. */
+/** Only the newest one counts. */
 async function removeOlder(directory: string, number: number): Promise<void> {
   for (const file of await lockFiles(directory)) if (file.number < number) await rm(file.path, { force: true });
   await rm(join(directory, LEFT_OVER), { force: true });

@@ -1,6 +1,6 @@
 /**
- * Keeps the password throttle over restarts, so that restarting a device gives nobody new attempts. What changes is saved at once, further changes within a
- * minute, and all of it when the device closes. After an end without that, the device begins with nothing saved up.
+ * Keeps the password throttle over restarts, so that a restart allows no new attempts. The first change is saved at once, further changes within a minute, and
+ * everything when the device closes. After an unclean end the device starts with empty buckets.
  */
 import type { Cancel, Clock, Log } from '../../transport/environment.ts';
 import type { KeptDocument } from '../kept-document.ts';

@@ -126,7 +126,7 @@ export class PasswordThrottle {
     }
   }
 
-  /** Nobody has anything saved up: what was used up before is not known. */
+  /** Empties all buckets, where it is not known what was used before. */
   drain(now: number): void {
     for (const { failures, begins } of Object.values(this.#counters)) {
       failures.take(failures.level(now), now);

@@ -51,7 +51,9 @@ export class Revocation {
   async #look(): Promise<void> {
     const { log, presence, store } = this.#options;
     try {
-      if (presence.size > 0) {
+      // Whoever attached and left again needs no look.
+      if (presence.size === 0) this.#fresh = [];
+      else {
         const revision = await store.devicesRevision();
         await this.#lookAt(revision === this.#revision ? this.#fresh.splice(0) : [...presence.all]);
         this.#revision = revision;

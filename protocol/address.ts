@@ -26,6 +26,7 @@ export function formatAddress(bytes: Uint8Array): string {
  * likes (RFC 4291 §2.5.1). The result is a key, no address; text that is no numeric address is its own key.
  */
 export function networkOf(address: string): string {
+  if (!address.includes(':')) return address;
   const bytes = parseAddress(address);
   if (bytes === null) return address;
   return bytes.length === 4 ? formatAddress(bytes) : joined(groupsOf(bytes.subarray(0, 8)));

@@ -1,7 +1,8 @@
 /**
  * The responder's side of the handshake, up to the Respond. What follows the Complete is in completing.ts.
  *
- *   Initiate → 1,200 bytes in a bare datagram and mac1 under one of our names, or silence
+ *   Initiate → under load: 20 a second per address, 10,000 in all and 5,000 beyond, or silence
+ *            → 1,200 bytes in a bare datagram and mac1 under one of our names, or silence
  *            → version and suite, or Versions
  *            → a repeat: the same Respond again
  *            → under load: Retry until the address is proven, then 5 handshakes a second per address
@@ -30,7 +31,7 @@ import { type Context, ownParameters } from './context.ts';
 import { HalfOpen, HalfOpenTable, MAX_EARLY } from './half-open.ts';
 import { prologue, SUITES, supported, VERSIONS } from './negotiation.ts';
 import { encodeResponderOffer } from './parameters.ts';
-import { NetworkLimiter } from './rate.ts';
+import { InitiateRates, NetworkLimiter } from './rate.ts';
 import { RetryTokens } from './retry.ts';
 
 /** Handshakes a second per address under load (PROTOCOL.md §2). */
@@ -41,6 +42,7 @@ export class Acceptor {
   readonly #context: Context;
   readonly #retry: RetryTokens;
   readonly #limiter = new NetworkLimiter(HANDSHAKE_RATE);
+  readonly #rates = new InitiateRates();
   readonly #macKeys = new Map<string, Uint8Array>();
   /** What we say of ourselves in message 2, encoded. */
   readonly #info: Uint8Array;
@@ -52,9 +54,16 @@ export class Acceptor {
     this.halfOpen = new HalfOpenTable((entry) => this.#forget(entry));
   }
 
-  /** An Initiate from the network. `length` is that of the datagram, padding included. */
+  /**
+   * An Initiate from the network. Most of a flood get a Retry or nothing, so `packet` is only lent: a handshake that begins copies what it needs.
+   * @param length of the datagram, padding included
+   */
   initiate(packet: Uint8Array, length: number, path: Path, now: number): void {
     const { stats } = this.#context;
+    if (path.kind === 'udp' && this.#underLoad() && !this.#rates.take(path.address, now)) {
+      stats.limited++;
+      return;
+    }
     const initiate = decodeInitiate(packet);
     if (initiate === null || (path.kind === 'udp' && length < INITIATE_PADDED)) {
       stats.malformed++;
@@ -147,12 +156,12 @@ export class Acceptor {
   ): HalfOpen | null {
     const { config, ids, routes, stats } = this.#context;
     const { name, path, proven, length, now } = from;
-    const handshake = this.#readFirst(initiate, name);
+    const remoteId = new Uint8Array(initiate.source);
+    const message = new Uint8Array(initiate.message);
+    const handshake = this.#readFirst({ ...initiate, message }, name);
     if (handshake === null) return this.#drop('badHandshake');
     if (!this.halfOpen.makeRoom(config.limits.halfOpen, proven)) return this.#drop('limited');
     const { version, suite } = initiate;
-    const remoteId = initiate.source.slice();
-    const message = initiate.message.slice();
     const fields = { path, remoteId, message, version, suite, handshake, proven, createdAt: now };
     const entry = ids.allocate((id) => new HalfOpen(id, fields, length));
     if (entry === null) return this.#drop('limited');

@@ -42,6 +42,7 @@ export class Demultiplexer {
     const type = datagram[0];
     if (type === PacketType.DATA || type === PacketType.DATA_PHASE) this.#data(datagram, 0, path, now);
     else if (type === PacketType.ROUTE) this.#route(datagram, path, now);
+    else if (type === PacketType.INITIATE) this.#initiate(datagram, path, now);
     else this.#handshake(new Uint8Array(datagram), path, now);
   }
 
@@ -59,6 +60,7 @@ export class Demultiplexer {
     }
     const type = datagram[ROUTE_HEADER];
     if (type === PacketType.DATA || type === PacketType.DATA_PHASE) this.#data(datagram, ROUTE_HEADER, path, now);
+    else if (type === PacketType.INITIATE) this.#initiate(datagram.subarray(ROUTE_HEADER), path, now);
     else this.#handshake(new Uint8Array(datagram.subarray(ROUTE_HEADER)), path, now);
   }
 
@@ -83,14 +85,14 @@ export class Demultiplexer {
     }
   }
 
+  #initiate(datagram: Uint8Array, path: Path, now: number): void {
+    if (this.accepting) this.#acceptor.initiate(datagram, datagram.length, path, now);
+    else this.#context.stats.limited++;
+  }
+
   /** @param packet ours: what it holds is needed beyond this call */
   #handshake(packet: Uint8Array, path: Path, now: number): void {
     const { ids, stats } = this.#context;
-    if (packet[0] === PacketType.INITIATE) {
-      if (this.accepting) this.#acceptor.initiate(packet, packet.length, path, now);
-      else stats.limited++;
-      return;
-    }
     if (packet.length <= 1 + ID_LENGTH) {
       stats.malformed++;
       return;

@@ -75,8 +75,10 @@ export class HalfOpen implements Timed {
 }
 
 export class HalfOpenTable {
-  readonly #proven = new Map<string, HalfOpen>();
-  readonly #unproven = new Map<string, HalfOpen>();
+  readonly #proven = new Set<HalfOpen>();
+  readonly #unproven = new Set<HalfOpen>();
+  /** By the key of the path and the remote id in hex. In a flood most paths have none. */
+  readonly #byPath = new Map<string, Map<string, HalfOpen>>();
   /** When each is given up. */
   readonly #timers = new Timers<HalfOpen>();
   readonly #removed: (entry: HalfOpen) => void;
@@ -96,8 +98,7 @@ export class HalfOpenTable {
   }
 
   find(path: Path, remoteId: Uint8Array): HalfOpen | undefined {
-    const key = keyOf(path, remoteId);
-    return this.#proven.get(key) ?? this.#unproven.get(key);
+    return this.#byPath.get(path.key)?.get(hex.encode(remoteId));
   }
 
   /** Makes room for one more: true when there is. */
@@ -110,28 +111,35 @@ export class HalfOpenTable {
   }
 
   add(entry: HalfOpen): void {
-    this.#mapOf(entry).set(keyOf(entry.fields.path, entry.fields.remoteId), entry);
-    this.#timers.set(entry, entry.fields.createdAt + HALF_OPEN_LIFETIME);
+    const { path, remoteId, createdAt } = entry.fields;
+    this.#kindOf(entry).add(entry);
+    const entries = this.#byPath.get(path.key) ?? new Map<string, HalfOpen>();
+    this.#byPath.set(path.key, entries.set(hex.encode(remoteId), entry));
+    this.#timers.set(entry, createdAt + HALF_OPEN_LIFETIME);
   }
 
   /** A packet that belongs to it came: it lives longer. */
   touch(entry: HalfOpen, now: number): void {
-    const [map, key] = [this.#mapOf(entry), keyOf(entry.fields.path, entry.fields.remoteId)];
-    if (!map.delete(key)) return;
-    // To the end: maps keep the order of insertion, and the first makes room.
-    map.set(key, entry);
+    const kind = this.#kindOf(entry);
+    if (!kind.delete(entry)) return;
+    // To the end: sets keep the order of insertion, and the first makes room.
+    kind.add(entry);
     this.#timers.set(entry, Math.min(now + HALF_OPEN_LIFETIME, entry.fields.createdAt + MAX_LIFETIME));
   }
 
   remove(entry: HalfOpen): void {
-    if (!this.#mapOf(entry).delete(keyOf(entry.fields.path, entry.fields.remoteId))) return;
+    if (!this.#kindOf(entry).delete(entry)) return;
+    const { path, remoteId } = entry.fields;
+    const entries = this.#byPath.get(path.key);
+    entries?.delete(hex.encode(remoteId));
+    if (entries?.size === 0) this.#byPath.delete(path.key);
     this.#timers.remove(entry);
     this.#removed(entry);
   }
 
   /** Removes all that `matches`. */
   removeWhere(matches: (entry: HalfOpen) => boolean): void {
-    for (const entry of [...this.#proven.values(), ...this.#unproven.values()]) if (matches(entry)) this.remove(entry);
+    for (const entry of [...this.#proven, ...this.#unproven]) if (matches(entry)) this.remove(entry);
   }
 
   /** When to call `handleTimeout`, ms; Infinity for never. Ask again after every call. */
@@ -144,16 +152,12 @@ export class HalfOpenTable {
     for (let entry = this.#timers.due(now); entry !== undefined; entry = this.#timers.due(now)) this.remove(entry);
   }
 
-  #mapOf(entry: HalfOpen): Map<string, HalfOpen> {
+  #kindOf(entry: HalfOpen): Set<HalfOpen> {
     return entry.fields.proven ? this.#proven : this.#unproven;
   }
 }
 
-function keyOf(path: Path, remoteId: Uint8Array): string {
-  return `${path.key} ${hex.encode(remoteId)}`;
-}
-
 /** The one that was heard of least recently. */
-function first(map: Map<string, HalfOpen>): HalfOpen | undefined {
-  return map.values().next().value;
+function first(entries: Set<HalfOpen>): HalfOpen | undefined {
+  return entries.values().next().value;
 }

@@ -1,4 +1,4 @@
-/** A token bucket per network: under load nobody gets more handshakes by having more addresses of one network. */
+/** What a responder under load does for Initiates and Completes, per network and in all: more addresses of one network get no more. */
 import { networkOf } from '../address.ts';
 import { TokenBucket } from '../token-bucket.ts';
 
@@ -24,5 +24,26 @@ export class NetworkLimiter {
       this.#buckets.set(key, bucket);
     }
     return bucket.take(1, now);
+  }
+}
+
+/** Initiates a second that each network has answered whatever others send, and its burst. */
+const PER_NETWORK = 20;
+/** Of all networks together, and its burst: what answering them may cost, about a tenth of a processor. */
+const OVERALL = 10_000;
+/** Answered a second beyond what their networks have: an address that others feign is not shut out by that alone. */
+const BEYOND = 5_000;
+const BEYOND_BURST = 500;
+
+/** Which Initiates are looked at under load. Asked before anything is computed: most of a flood is to cost no more than being received. */
+export class InitiateRates {
+  readonly #networks = new NetworkLimiter(PER_NETWORK);
+  readonly #overall = new TokenBucket(OVERALL, OVERALL);
+  readonly #beyond = new TokenBucket(BEYOND, BEYOND_BURST);
+
+  take(address: string, now: number): boolean {
+    // Without a bucket for the network where nothing is left for any: made-up addresses come without number.
+    const mayHave = this.#overall.level(now) >= 1 && this.#networks.take(address, now);
+    return mayHave ? this.#overall.take(1, now) : this.#beyond.take(1, now);
   }
 }

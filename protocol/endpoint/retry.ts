@@ -11,6 +11,9 @@ import type { Path } from '../path.ts';
 const RETRY_LIFETIME = 120_000;
 const TIME_LENGTH = 4;
 const LENGTH = TIME_LENGTH + TOKEN_LENGTH;
+/** Of what a token proves. */
+const PORT_AT = TIME_LENGTH + ID_LENGTH;
+const ADDRESS_AT = PORT_AT + 2;
 
 export class RetryTokens {
   readonly #crypto: CryptoHost;
@@ -42,10 +45,13 @@ export class RetryTokens {
   }
 
   #mac(secret: Uint8Array, time: Uint8Array, path: Path, source: Uint8Array): Uint8Array {
-    const bound = new Uint8Array(ID_LENGTH + 2);
-    bound.set(source);
-    writeU16(bound, ID_LENGTH, path.port);
-    return this.#crypto.hmacSha256(secret, time, bound, new TextEncoder().encode(path.address)).subarray(0, TOKEN_LENGTH);
+    const { address, port } = path;
+    const bound = new Uint8Array(ADDRESS_AT + address.length);
+    bound.set(time);
+    bound.set(source, TIME_LENGTH);
+    writeU16(bound, PORT_AT, port);
+    for (let i = 0; i < address.length; i++) bound[ADDRESS_AT + i] = address.charCodeAt(i);
+    return this.#crypto.hmacSha256(secret, bound).subarray(0, TOKEN_LENGTH);
   }
 
   #rotate(now: number): void {

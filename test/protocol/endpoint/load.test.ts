@@ -37,7 +37,8 @@ describe('Retry', () => {
 
   it('1,024 answers wait to leave, the next one is dropped; who repeats is answered when they have left', () => {
     const { endpoint, drain } = responder({ retryAbove: 0 });
-    for (let i = 0; i < 1_100; i++) endpoint.receive(initiate(crypto.randomBytes(8)), path('10.1.0.1', i), 0);
+    for (let i = 0; i < 1_000; i++) endpoint.receive(initiate(crypto.randomBytes(8)), path(`10.1.${i >> 4}.1`, i), 0);
+    for (let i = 0; i < 100; i++) endpoint.receive(initiate(crypto.randomBytes(8)), path('10.2.0.1', i), 0);
     const honest = initiate(crypto.randomBytes(8));
     endpoint.receive(honest, path('10.1.0.2', 1), 0);
     expect(endpoint.stats).toMatchObject({ retriesSent: 1_024, limited: 77 });
@@ -92,6 +93,28 @@ describe('Retry', () => {
       expect(responded(10_000)).toBe(most);
       expect(responded(10_400)).toBe(most === 5 ? 2 : 20);
     }
+  });
+
+  it('a flood from one address is not looked at beyond its rate: a wrong mac1 is not even counted, and another address is answered', () => {
+    const { endpoint, drain } = responder({ retryAbove: 0 });
+    const forged = initiate(crypto.randomBytes(8));
+    forged[20]! ^= 1;
+    for (let i = 0; i < 10_000; i++) endpoint.receive(forged, path('10.1.0.1', i), 0);
+    expect(endpoint.stats).toMatchObject({ badMac: 520, limited: 9_480 });
+    endpoint.receive(initiate(crypto.randomBytes(8)), path('10.1.0.2', 1), 0);
+    expect(drain(0).map((bytes) => bytes[0])).toEqual([0x81]);
+  });
+
+  it('bytes of an Initiate may change as soon as it is received', () => {
+    const { network, client, device } = pair(3);
+    const connection = dial(client, device);
+    const receive = device.endpoint.receive.bind(device.endpoint);
+    device.endpoint.receive = (datagram, from, now) => {
+      const lent = datagram.slice();
+      receive(lent, from, now);
+      lent.fill(0xee);
+    };
+    expect(network.run(() => connection.state === 'open')).toBe(true);
   });
 
   it('is not asked of the base station, and strangers who knock do not keep out what it carries', () => {

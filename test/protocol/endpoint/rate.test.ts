@@ -1,6 +1,7 @@
 /** Handshakes a second of each network: what an attacker with many networks uses up, and what the next one gets. */
 import { describe, expect, it } from 'vitest';
-import { NetworkLimiter } from '../../../protocol/endpoint/rate.ts';
+import { InitiateRates, NetworkLimiter } from '../../../protocol/endpoint/rate.ts';
+import { Random } from '../../../transport/sim/index.ts';
 
 const RATE = 5;
 const address = (index: number): string => `10.${(index >> 16) & 255}.${(index >> 8) & 255}.${index & 255}`;
@@ -32,5 +33,47 @@ describe('a limiter of networks', () => {
     expect(through(limiter, address(5_000), 0)).toBe(RATE);
     expect(through(limiter, address(1), 0)).toBe(0);
     expect(through(limiter, address(0), 0)).toBe(RATE);
+  });
+});
+
+describe('Initiates under load', () => {
+  /** Those that are looked at in one second, of `perSecond` from `networks` addresses in turn, and whether one of `honest` every 250 ms is. */
+  function second(rates: InitiateRates, networks: number, perSecond: number, honest: string): [number, boolean[]] {
+    const heard: boolean[] = [];
+    let flood = 0;
+    for (let sent = 0; sent < perSecond; sent++) {
+      const now = (sent * 1_000) / perSecond;
+      if (rates.take(address(sent % networks), now)) flood++;
+      if (sent % (perSecond / 4) === perSecond / 8) heard.push(rates.take(honest, now));
+    }
+    return [flood, heard];
+  }
+
+  it('a flood from 200 addresses costs its share and 5,000 a second, and leaves other addresses theirs', () => {
+    const [flood, heard] = second(new InitiateRates(), 200, 60_000, '192.0.2.1');
+    expect(heard).toEqual([true, true, true, true]);
+    expect(flood).toBeGreaterThan(5_000 + 200 * 20);
+    expect(flood).toBeLessThanOrEqual(5_500 + 200 * (20 + 20));
+  });
+
+  it('one from invented addresses costs 25,500 in the first second and 15,000 in each after it', () => {
+    const rates = new InitiateRates();
+    const looked = (from: number): number =>
+      Array.from({ length: 60_000 }, (_, sent) => rates.take(address(sent), from + sent / 60)).filter(Boolean).length;
+    expect(looked(0)).toBeLessThanOrEqual(25_500);
+    const later = looked(1_000);
+    expect(later).toBeGreaterThan(14_900);
+    expect(later).toBeLessThanOrEqual(15_000);
+  });
+
+  it('an address that others feign is heard now and then', () => {
+    const rates = new InitiateRates();
+    const random = new Random('feigned');
+    let heard = 0;
+    for (let sent = 0; sent < 60_000; sent++) {
+      const taken = rates.take('192.0.2.1', sent / 60);
+      if (taken && random.fraction() < 1 / 100) heard++;
+    }
+    expect(heard).toBeGreaterThan(30);
   });
 });

@@ -8,7 +8,7 @@
  *   data behind a gap leaves a quarter of the receiving budget to the data that closes gaps;
  * - messages, sent and received apart, never touched by byte streams;
  * - half of each of these, of received bytes the last quarter, is for connections that hold little, so that what one peer never finishes,
- *   takes or acknowledges cannot keep out everyone else's;
+ *   takes or acknowledges cannot keep out everyone else's; of bytes to send little is a quarter of what is left;
  * - bookkeeping (directories, ranges, sent packets): whatever is left.
  */
 import { abortUnless } from './invariant';
@@ -113,6 +113,18 @@ export function nearlyUsedUp(budget: u32): bool {
 /** What each of `owners` may hold of the half of `budget` that is kept for those who hold little, bytes. */
 export function fairShare(budget: u32, owners: u32): u64 {
   return ((<u64>load<u32>(limits + (budget << 2))) << (CHUNK_BITS - 1)) / owners;
+}
+
+/**
+ * What one of `owners` may hold of `budget` when it is scarce, bytes: a quarter of what is left (dynamic thresholds, Choudhury and Hahne 1998). So few that
+ * never give anything back leave much to the others, however many owners there might be. The last eighth is divided among all.
+ */
+export function shareOfRest(budget: u32, owners: u32): u64 {
+  const limit = load<u32>(limits + (budget << 2));
+  const kept = limit / 8;
+  const count = load<u32>(used + (budget << 2));
+  const left = count < limit - kept ? limit - kept - count : 0;
+  return max((<u64>(left / 4)) << CHUNK_BITS, ((<u64>kept) << CHUNK_BITS) / owners);
 }
 
 /** Bytes that all the chunks of `budget` hold. */

@@ -5,7 +5,7 @@
  * connection as a whole may hold of the pool.
  */
 import { MAP_WINDOW, releaseAll } from '../memory/chunk-map';
-import { BYTES_IN, BYTES_OUT, budgetBytes, fairShare, MESSAGES_IN, MESSAGES_OUT, nearlyUsedUp, scarce } from '../memory/chunks';
+import { BYTES_IN, BYTES_OUT, budgetBytes, MESSAGES_IN, MESSAGES_OUT, nearlyUsedUp, scarce, shareOfRest } from '../memory/chunks';
 import { connectionCount } from '../memory/layout';
 import { remove as unlink } from '../memory/list';
 import { clear } from '../memory/range-set';
@@ -35,7 +35,7 @@ const LEAST_BUFFER: u32 = 65_536;
 const MOST_BUFFER: u32 = MAP_WINDOW - 1_024;
 /** Our constant: bytes taken beyond the peer's credit, so that something is there when more credit comes. */
 const AHEAD: u64 = 16_384;
-/** Our constant: bytes that a stream may buffer whatever the others of its connection hold, unless others need the last of the room. */
+/** Our constant: bytes that a stream may buffer whatever the others of its connection hold, unless other connections need the room. */
 const LEAST_ROOM: u32 = 4_096;
 /** Our constant: an application that was turned away is asked again when so many bytes fit, or a quarter of what may be buffered. */
 const WORTH_OFFERING: u32 = 131_072;
@@ -43,7 +43,7 @@ const WORTH_OFFERING: u32 = 131_072;
 /** Whether a writer that was turned away would be served now; if so, tells it. */
 export function offerRoom(c: Connection, s: Stream): void {
   if (!has(s, WANTS_ROOM)) return;
-  if (bufferedOf(s) > 0 && roomOf(c, s) < min(bufferLimit(c, s) / 4, WORTH_OFFERING)) return;
+  if (bufferedOf(s) > 0 && roomOf(c, s) < min(min(bufferLimit(c, s), connectionLimit()) / 4, WORTH_OFFERING)) return;
   s.flags &= ~WANTS_ROOM;
   raiseEvent(c, s, ON_WRITABLE);
 }
@@ -65,8 +65,14 @@ export function roomOf(c: Connection, s: Stream): u32 {
   const own = limit > buffered ? limit - buffered : 0;
   const all = connectionLimit();
   const shared = all > c.buffered ? all - c.buffered : 0;
-  const least = LEAST_ROOM > buffered && (connectionsOpen == 1 || !nearlyUsedUp(BYTES_OUT)) ? LEAST_ROOM - buffered : 0;
+  const least = LEAST_ROOM > buffered && mayHaveLeast(c, all) ? LEAST_ROOM - buffered : 0;
   return min(own, max(shared, least));
+}
+
+/** Whether a stream of a connection that may hold `all` has its least room: many such streams together may take a quarter more, if others need room. */
+function mayHaveLeast(c: Connection, all: u32): bool {
+  if (connectionsOpen == 1 || !scarce(BYTES_OUT)) return true;
+  return !nearlyUsedUp(BYTES_OUT) && c.buffered < all + all / 4;
 }
 
 /** Written and not acknowledged; nothing is left of a direction that was reset. */
@@ -85,7 +91,7 @@ function bufferLimit(c: Connection, s: Stream): u32 {
 function connectionLimit(): u32 {
   const budget = <u32>min(budgetBytes(BYTES_OUT), <u64>i32.MAX_VALUE);
   if (connectionsOpen == 1 || !scarce(BYTES_OUT)) return (budget / 4) * 3;
-  return <u32>min(fairShare(BYTES_OUT, connectionCount), <u64>budget);
+  return <u32>min(shareOfRest(BYTES_OUT, connectionCount), <u64>budget);
 }
 
 /** What the chunks of bytes to send are taken from. */

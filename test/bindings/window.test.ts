@@ -241,6 +241,39 @@ describe('a sender', () => {
   });
 });
 
+describe('a sender in a core with room for 1,100 connections', () => {
+  /** What a new connection carries in a second when so many peers vanished, one after the other, with as much under way to each as it may have. */
+  function carriedBeside(vanished: number): number {
+    const core = Core.create({ connections: 1_100, memory: 32 * MB });
+    const free = core.stats().freeChunks;
+    const wide = { ...parameters, initialMaxData: 2 ** 30, initialMaxStreamData: 2 ** 20, maxStreams: 1_000 };
+    const gone = Array.from({ length: vanished }, () => {
+      const pair = new Pair({ core, parameters: wide });
+      pair.intercept = () => null;
+      const { connection } = pair.initiator;
+      for (let i = 0; i < 100; i++) connection.writeStream(connection.openStream(), PIECE);
+      return pair;
+    });
+    const flow = bulk({ core, link: { delay: 1 }, granularity: 1 });
+    flow.pair.run(250);
+    const before = flow.received;
+    flow.pair.run(250);
+    const carried = 4 * (flow.received - before);
+    for (const pair of [flow.pair, ...gone]) pair.free();
+    expect(core.stats().freeChunks).toBe(free);
+    return carried;
+  }
+
+  // It was 1.4 MB beside one: each connection had what is left divided by 1,100.
+  it.each([
+    [1, 50],
+    [8, 20],
+    [20, 1],
+  ])('beside %i peers that vanished in a download carries %i MB a second on a path of 2 ms', (vanished, megabytes) => {
+    expect(carriedBeside(vanished)).toBeGreaterThan(megabytes * MB);
+  });
+});
+
 describe('statistics', () => {
   it('count what was sent, repeated, acknowledged and received, and what waits', () => {
     const pair = new Pair({ parameters: { initialMaxStreamData: 100_000 }, link: { loss: 0.1, delay: 20 }, seed: 3 });

@@ -81,7 +81,7 @@ export class Completer {
     const { path, handshake, remoteId } = entry.fields;
     const acceptStreams = config.acceptStreams === true;
     const local = ownParameters(config, acceptStreams);
-    const keys = handshake.trafficKeys();
+    const keys = () => handshake.trafficKeys();
     const remote = offer.parameters;
     const rtt = entry.rtt(now);
     const core = openCore(this.#context, { initiator: false, keys, localId: entry.id, remoteId, local, remote, path, rtt }, now);
@@ -114,7 +114,7 @@ export class Completer {
   /** Tells the owner of a new connection, or closes it at once. */
   #admit(slot: Slot, best: boolean, now: number): void {
     const { registry, stats } = this.#context;
-    if (best && registry.accepted < this.#limitFor(slot.connection.remoteFingerprint)) {
+    if (best && registry.hasRoom(this.#limitFor(slot.connection.remoteFingerprint))) {
       slot.accepted = true;
       registry.accepted++;
       registry.announce({ kind: 'connection', connection: slot.connection });

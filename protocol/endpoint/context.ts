@@ -1,6 +1,7 @@
 /** What the parts of an endpoint share: built once by `Endpoint`, handed to each part. */
 import type { Core, CoreConnection, DataParameters } from '../../bindings/index.ts';
 import type { StreamLimits } from '../connection/index.ts';
+import { LocalError } from '../errors/index.ts';
 import type { TrafficKeys } from '../noise/index.ts';
 import { u32 } from '../packet/index.ts';
 import { type Path, packetCeiling } from '../path.ts';
@@ -45,7 +46,8 @@ export function ownParameters(config: EndpointConfig, acceptStreams: boolean): D
 
 export interface CoreRequest {
   readonly initiator: boolean;
-  readonly keys: TrafficKeys;
+  /** Makes them; may be called again. */
+  readonly keys: () => TrafficKeys;
   readonly localId: Uint8Array;
   readonly remoteId: Uint8Array;
   readonly local: DataParameters;
@@ -57,10 +59,22 @@ export interface CoreRequest {
   readonly rtt: number;
 }
 
-/** A connection in the core with the keys of a handshake, which are wiped here. @throws LocalError OUT_OF_MEMORY */
+/**
+ * A connection in the core with the keys of a handshake, which are wiped here. In a full one the oldest connection that is closing makes way.
+ * @throws LocalError OUT_OF_MEMORY
+ */
 export function openCore(context: Context, request: CoreRequest, now: number): CoreConnection {
-  const { config } = context;
-  const { keys } = request;
+  try {
+    return tryOpen(context, request, now);
+  } catch (error) {
+    const isFull = error instanceof LocalError && error.code === 'OUT_OF_MEMORY';
+    if (!isFull || !context.registry.endClosing()) throw error;
+    return tryOpen(context, request, now);
+  }
+}
+
+function tryOpen({ config }: Context, request: CoreRequest, now: number): CoreConnection {
+  const keys = request.keys();
   try {
     const core = config.core.open({
       initiator: request.initiator,

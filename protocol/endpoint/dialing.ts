@@ -166,7 +166,7 @@ export class Dialer {
     const { path, remoteId } = peer;
     const local = ownParameters(config, false);
     const complete = encodeComplete({ destination: remoteId, message: this.#writeThird(slot, handshake, local) });
-    const keys = handshake.trafficKeys();
+    const keys = () => handshake.trafficKeys();
     const remote = peer.offer.parameters;
     const rtt = dial.rtt(now);
     const core = openCore(this.#context, { initiator: true, keys, localId: slot.id, remoteId, local, remote, path, complete, rtt }, now);

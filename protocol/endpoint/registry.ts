@@ -205,6 +205,30 @@ export class Registry {
     return event;
   }
 
+  /** Whether fewer than `limit` accepted connections are open. Those that are closing need their place no more: they are counted out when it comes to that. */
+  hasRoom(limit: number): boolean {
+    if (this.accepted < limit) return true;
+    for (const slot of this.#slots) {
+      if (!slot.accepted || slot.connection.state === 'open') continue;
+      slot.accepted = false;
+      this.accepted--;
+    }
+    return this.accepted < limit;
+  }
+
+  /**
+   * Forgets the oldest connection that is closing, before its time (RFC 9000 §10.2 allows it): what its peer still sends is answered with Reset.
+   * @returns false when there is none
+   */
+  endClosing(): boolean {
+    for (const slot of this.#slots) {
+      if (slot.connection.state !== 'closing') continue;
+      this.release(slot);
+      return true;
+    }
+    return false;
+  }
+
   /** Ends a connection without a packet and forgets it. */
   lose(slot: Slot, error: SvcError, code?: number): void {
     slot.connection.lost(error, code);

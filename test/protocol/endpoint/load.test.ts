@@ -296,6 +296,32 @@ describe('one connection too many', () => {
     expect(device.accepted).toHaveLength(3);
   });
 
+  it('finds the place of one that is closing', () => {
+    const network = new EndpointFixture(5);
+    const device = network.device({ limits: { halfOpen: 64, retryAbove: 16, connections: 2 } });
+    for (let i = 0; i < 2; i++) dial(network.client(), device);
+    network.pass(500);
+    device.accepted[0]!.close(0, '', network.now);
+    const connection = dial(network.client(), device);
+    expect(network.run(() => device.accepted.length === 3)).toBe(true);
+    expect(connection.state).toBe('open');
+    expect(device.endpoint.stats).toMatchObject({ refused: 0 });
+  });
+
+  it('finds room in a core that is full of those that are closing', () => {
+    const network = new EndpointFixture(6, { delay: 50 });
+    const core = Core.create({ connections: 3, memory: 8 << 20 });
+    const device = network.device({ core, limits: { halfOpen: 64, retryAbove: 16, connections: 1 } });
+    const clients = Array.from({ length: 4 }, () => network.client());
+    for (const client of clients.slice(0, 3)) dial(client, device);
+    expect(network.run(() => device.endpoint.stats.refused === 2)).toBe(true);
+    device.accepted[0]!.close(0, '', network.now);
+    const connection = dial(clients[3]!, device);
+    expect(network.run(() => device.accepted.length === 2)).toBe(true);
+    expect(connection.state).toBe('open');
+    expect(core.stats().connections).toBe(3);
+  });
+
   it('that the core has no room for is reset', () => {
     const network = new EndpointFixture(6);
     const core = Core.create({ connections: 3, memory: 8 << 20 });

@@ -131,7 +131,8 @@ export class ClientApi {
   }
 
   #await(session: Session, exchange: number, connect: ConnectRequest): boolean {
-    return this.#waiters.add({ device: connect, session, exchange, serve: () => void this.#serve(session, exchange, connect) });
+    const serve = (): void => void this.#serve(session, exchange, connect);
+    return this.#waiters.add({ device: connect, session, address: addressKey(session.path), exchange, serve });
   }
 
   /** The device has attached. Its record may have changed meanwhile, so admission is asked again. */

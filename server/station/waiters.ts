@@ -1,12 +1,17 @@
 /**
- * Clients that wait for a device to attach, bounded per device, per session and in all. A waiter leaves when it is
- * served, gives up, or its session ends.
+ * Clients that wait for a device to attach, bounded per device, per session and in all. One address has a quarter of the
+ * places of a device, so that one client cannot hold them all. A waiter leaves when it is served, gives up, or its
+ * session ends.
  */
 import type { Session } from '../../transport/session/index.ts';
+import { ConcurrencyLimit } from '../concurrency-limit.ts';
 import type { DeviceIds } from './directory.ts';
 import { type PendingConnect, PendingConnects } from './pending-connects.ts';
+import { deviceName } from './presence.ts';
 
 export interface Waiter extends PendingConnect {
+  /** Of the client, as `addressKey` gives it. */
+  readonly address: string;
   /** The device has attached. */
   readonly serve: () => void;
 }
@@ -17,13 +22,21 @@ export interface WaiterLimits {
   waiters: number;
 }
 
+/** Part of the places of a device that one address may take. */
+const ADDRESS_SHARE = 1 / 4;
+
 /** All waiting clients of a base station. */
 export class Waiters {
   readonly #limits: WaiterLimits;
   readonly #waiting = new PendingConnects<Waiter>();
+  /** For each address and device. */
+  readonly #perAddress: ConcurrencyLimit;
+  /** What gives back the place of a waiter at its address. */
+  readonly #places = new Map<Waiter, () => void>();
 
   constructor(limits: WaiterLimits) {
     this.#limits = limits;
+    this.#perAddress = new ConcurrencyLimit({ perKey: Math.max(1, Math.floor(ADDRESS_SHARE * limits.waitersPerDevice)) });
   }
 
   get size(): number {
@@ -36,6 +49,9 @@ export class Waiters {
     if (this.#waiting.size >= waiters) return false;
     if (this.#waiting.ofDevice(waiter.device).size >= waitersPerDevice) return false;
     if (this.#waiting.ofSession(waiter.session).size >= waitersPerSession) return false;
+    const release = this.#perAddress.acquire(`${deviceName(waiter.device)} ${waiter.address}`);
+    if (release === null) return false;
+    this.#places.set(waiter, release);
     this.#waiting.add(waiter);
     return true;
   }
@@ -43,18 +59,24 @@ export class Waiters {
   /** Takes out all that wait for the device and serves them. */
   serve(device: DeviceIds): void {
     for (const waiter of [...this.#waiting.ofDevice(device)]) {
-      this.#waiting.remove(waiter);
+      this.#remove(waiter);
       waiter.serve();
     }
   }
 
   /** The session ended. */
   removeSession(session: Session): void {
-    for (const waiter of [...this.#waiting.ofSession(session)]) this.#waiting.remove(waiter);
+    for (const waiter of [...this.#waiting.ofSession(session)]) this.#remove(waiter);
   }
 
   /** The client gave its request up. */
   removeExchange(session: Session, exchange: number): void {
-    for (const waiter of this.#waiting.ofExchange(session, exchange)) this.#waiting.remove(waiter);
+    for (const waiter of this.#waiting.ofExchange(session, exchange)) this.#remove(waiter);
+  }
+
+  #remove(waiter: Waiter): void {
+    this.#waiting.remove(waiter);
+    this.#places.get(waiter)!();
+    this.#places.delete(waiter);
   }
 }

@@ -109,15 +109,48 @@ describe('clients that wait for a device', () => {
     return statuses;
   }
 
-  test.each([
-    ['of one device', { waitersPerDevice: 4 }],
-    ['of the base station', { waiters: 4 }],
-  ])('fill the places %s: the next one is answered 5.03, and waits when a place is free', async (_, settings) => {
-    await begin(settings);
+  test('of one address take a quarter of the places of a device: those elsewhere wait, too; behind it when one leaves', async () => {
+    await begin({ waitersPerDevice: 8 });
+    const [stranger, honest] = [await opened(), await opened()];
+    const first = await stranger.open();
+    const held = [wait(stranger), wait(stranger)];
+    await stranger.open();
+    held.push(wait(stranger), wait(stranger));
+    const elsewhere = wait(honest);
+    await fixture.sim.run(500);
+    expect([...held, elsewhere]).toEqual([[201], [201], [503], [503], [201]]);
+    await fixture.sim.settle(first.close());
+    await fixture.sim.run(500);
+    const behind = wait(stranger);
+    await fixture.sim.run(500);
+    expect(behind).toEqual([201]);
+  });
+
+  test('of four addresses fill the places of one device: those of another are free, the next one waits when a place is', async () => {
+    await begin({ waitersPerDevice: 4 });
+    await station.register({ ...ids, deviceId: 'de-2' }, null);
+    const strangers = [await opened(), await opened(), await opened(), await opened()];
+    const honest = await opened();
+    for (const stranger of strangers) wait(stranger);
+    await fixture.sim.run(500);
+    expect(station.basestation.stats().waiting).toBe(4);
+    const ofOther = wait(honest, 'de-2');
+    await fixture.sim.run(500);
+    expect(ofOther).toEqual([201]);
+    await freed(strangers[0]!, honest);
+  });
+
+  test('fill the places of the base station: the next one is answered 5.03, and waits when a place is free', async () => {
+    await begin({ waiters: 4 });
     const [stranger, honest] = [await opened(), await opened()];
     for (let i = 0; i < 4; i++) wait(stranger);
     await fixture.sim.run(500);
     expect(station.basestation.stats().waiting).toBe(4);
+    await freed(stranger, honest);
+  });
+
+  /** No place is left for the honest one until the stranger leaves. */
+  async function freed(stranger: RawPeer, honest: RawPeer): Promise<void> {
     const refused = wait(honest);
     await fixture.sim.run(500);
     expect(refused).toEqual([503]);
@@ -126,17 +159,7 @@ describe('clients that wait for a device', () => {
     const waiting = wait(honest);
     await fixture.sim.run(500);
     expect(waiting).toEqual([201]);
-  });
-
-  test('fill the places of one device: those of another are free', async () => {
-    await begin({ waitersPerDevice: 4 });
-    await station.register({ ...ids, deviceId: 'de-2' }, null);
-    const [stranger, honest] = [await opened(), await opened()];
-    for (let i = 0; i < 4; i++) wait(stranger);
-    const waiting = wait(honest, 'de-2');
-    await fixture.sim.run(500);
-    expect(waiting).toEqual([201]);
-  });
+  }
 });
 
 test.each([

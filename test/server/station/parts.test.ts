@@ -39,6 +39,9 @@ describe('Presence', () => {
 
 describe('Waiters', () => {
   const limits = { waiters: 3, waitersPerDevice: 2, waitersPerSession: 2 };
+  let addresses = 0;
+  /** An address of its own. */
+  const anywhere = (): string => `198.51.100.${addresses++}`;
   const other = { productId: 'pr-1', deviceId: 'de-2' };
 
   test('are served once, in order, and only for their device', () => {
@@ -47,6 +50,7 @@ describe('Waiters', () => {
     const waiter = (name: string, where = device) => ({
       device: where,
       session: session(name),
+      address: anywhere(),
       exchange: 1,
       serve: () => served.push(name),
     });
@@ -62,7 +66,8 @@ describe('Waiters', () => {
   test('are bounded per device, per session and in all, and go with their session', () => {
     const waiters = new Waiters(limits);
     const one = session('one');
-    const add = (where: typeof device, who: Session): boolean => waiters.add({ device: where, session: who, exchange: 1, serve: () => {} });
+    const add = (where: typeof device, who: Session): boolean =>
+      waiters.add({ device: where, session: who, address: anywhere(), exchange: 1, serve: () => {} });
     expect([add(device, one), add(device, one), add(other, one)]).toEqual([true, true, false]);
     expect(add(device, session('two'))).toBe(false);
     expect(add(other, session('two'))).toBe(true);
@@ -72,9 +77,33 @@ describe('Waiters', () => {
     expect(add(device, session('three'))).toBe(true);
   });
 
+  test('of one address have a quarter of those of a device, whoever leaves and however', () => {
+    const waiters = new Waiters({ waiters: 100, waitersPerDevice: 9, waitersPerSession: 9 });
+    const add = (address: string, who: Session, where = device): boolean =>
+      waiters.add({ device: where, session: who, address, exchange: 1, serve: () => {} });
+    const full = (who: Session) => [add('a', who), add('a', who), add('a', who)];
+    const one = session('one');
+    expect(full(one)).toEqual([true, true, false]);
+    expect([add('b', one), add('a', one, other)]).toEqual([true, true]);
+    waiters.removeExchange(one, 1);
+    expect(full(one)).toEqual([true, true, false]);
+    waiters.removeSession(one);
+    expect(full(session('two'))).toEqual([true, true, false]);
+    waiters.serve(device);
+    expect(full(one)).toEqual([true, true, false]);
+    expect(waiters.size).toBe(2);
+  });
+
+  test('of one address are at least one', () => {
+    const waiters = new Waiters({ ...limits, waitersPerDevice: 2 });
+    const who = session('one');
+    const add = (): boolean => waiters.add({ device, session: who, address: 'a', exchange: 1, serve: () => {} });
+    expect([add(), add()]).toEqual([true, false]);
+  });
+
   test('may be added again while they are served', () => {
     const waiters = new Waiters(limits);
-    const again = { device, session: session('one'), exchange: 1, serve: () => void waiters.add(again) };
+    const again = { device, session: session('one'), address: anywhere(), exchange: 1, serve: () => void waiters.add(again) };
     waiters.add(again);
     waiters.serve(device);
     expect(waiters.size).toBe(1);

@@ -6,18 +6,22 @@
 /** Slots at a time; without a limit there are as many as are asked for. */
 export interface ConcurrencyLimits {
   readonly perKey?: number;
+  /** What counts in place of `perKey`, where it is less, while half of the total or more is taken: the rest is for many keys. Default: `perKey`. */
+  readonly perKeyAboveHalf?: number;
   readonly total?: number;
 }
 
 /** Counts the slots in use. A key without one takes no memory. */
 export class ConcurrencyLimit {
   readonly #perKey: number;
+  readonly #perKeyAboveHalf: number;
   readonly #total: number;
   readonly #inUse = new Map<string, number>();
   #size = 0;
 
-  constructor({ perKey = Number.POSITIVE_INFINITY, total = Number.POSITIVE_INFINITY }: ConcurrencyLimits) {
+  constructor({ perKey = Number.POSITIVE_INFINITY, perKeyAboveHalf = perKey, total = Number.POSITIVE_INFINITY }: ConcurrencyLimits) {
     this.#perKey = perKey;
+    this.#perKeyAboveHalf = Math.min(perKey, perKeyAboveHalf);
     this.#total = total;
   }
 
@@ -32,7 +36,7 @@ export class ConcurrencyLimit {
    */
   acquire(key: string): (() => void) | null {
     const inUse = this.#inUse.get(key) ?? 0;
-    if (inUse >= this.#perKey || this.#size >= this.#total) return null;
+    if (inUse >= this.#share || this.#size >= this.#total) return null;
     this.#inUse.set(key, inUse + 1);
     this.#size++;
     let isHeld = true;
@@ -40,6 +44,11 @@ export class ConcurrencyLimit {
       if (isHeld) this.#release(key);
       isHeld = false;
     };
+  }
+
+  /** Slots a key may have now. */
+  get #share(): number {
+    return this.#size < Math.floor(this.#total / 2) ? this.#perKey : this.#perKeyAboveHalf;
   }
 
   #release(key: string): void {

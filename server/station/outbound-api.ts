@@ -44,6 +44,8 @@ export interface OutboundOptions {
   onEvent?: (event: OutboundEvent) => void;
 }
 
+/** Calls of one device while half of all are taken: devices whose services are slow do not hold those of all others. */
+const CROWDED_PER_DEVICE = 1;
 /** s after which a device may try again that has too many calls under way. */
 const BUSY_SECONDS = 1;
 
@@ -62,7 +64,8 @@ export class OutboundApi {
     // Each call listens for the end; their number is bounded by `#calls`.
     setMaxListeners(0, signal);
     this.#options = options;
-    this.#calls = new ConcurrencyLimit({ perKey: settings.outboundPerDevice, total: settings.outbound });
+    const { outboundPerDevice: perKey, outbound: total } = settings;
+    this.#calls = new ConcurrencyLimit({ perKey, perKeyAboveHalf: CROWDED_PER_DEVICE, total });
     this.#rates = new Rates(settings.outboundRate, BURST_SECONDS * settings.outboundRate);
     this.#push = new PushRelay({ environment, store, sealer, post, sign, signal, onEvent });
     this.#services = new ServiceInvoker({ environment, store, sealer, post, signal });

@@ -20,7 +20,7 @@ export interface StationSettings {
   attachesPerAddress: number;
   /** Uploads of tokens a second by one device, with bursts of ten seconds' worth: each waits for the disk. */
   uploadsPerDevice: number;
-  /** Pushes and service invocations a second by one device, with bursts of ten seconds' worth; under way at a time by one, and over all. */
+  /** Pushes and service invocations a second by one device, with bursts of ten seconds' worth; under way at a time by one (one call, while half of all are), and over all. */
   outboundRate: number;
   outboundPerDevice: number;
   outbound: number;

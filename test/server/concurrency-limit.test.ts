@@ -25,6 +25,27 @@ test('all together take the total and no more, and a refusal takes nothing', () 
   expect(limit.acquire('c')).not.toBeNull();
 });
 
+test('once half of all slots are taken a key has its smaller share only: what it holds stays, others get in', () => {
+  const limit = new ConcurrencyLimit({ perKey: 4, perKeyAboveHalf: 1, total: 11 });
+  const take = (key: string, count: number) => Array.from({ length: count }, () => limit.acquire(key)).map((release) => release !== null);
+  const release = limit.acquire('a')!;
+  expect(take('a', 3)).toEqual([true, true, true]);
+  // Five of eleven are half.
+  expect(take('b', 2)).toEqual([true, false]);
+  expect([take('a', 1), take('c', 2), take('d', 2)]).toEqual([[false], [true, false], [true, false]]);
+  release();
+  for (const key of ['e', 'f', 'g', 'h', 'i']) expect(take(key, 2)).toEqual([true, false]);
+  expect([limit.size, take('j', 1)]).toEqual([11, [false]]);
+});
+
+test('below half a key that is above its smaller share takes more again', () => {
+  const limit = new ConcurrencyLimit({ perKey: 3, perKeyAboveHalf: 1, total: 4 });
+  const [release] = [limit.acquire('a')!, limit.acquire('b')];
+  expect(limit.acquire('b')).toBeNull();
+  release();
+  expect(limit.acquire('b')).not.toBeNull();
+});
+
 test('a slot is released once, however often it is asked for', () => {
   const limit = new ConcurrencyLimit({ perKey: 1 });
   const release = limit.acquire('a')!;

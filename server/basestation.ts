@@ -16,7 +16,7 @@ import type { Session } from '../transport/session/index.ts';
 import { Admission } from './station/admission.ts';
 import { ClientApi } from './station/client-api.ts';
 import { DeviceApi } from './station/device-api.ts';
-import type { Directory } from './station/directory.ts';
+import type { DeviceIds, Directory } from './station/directory.ts';
 import { OutboundApi, type OutboundOptions } from './station/outbound-api.ts';
 import { Presence } from './station/presence.ts';
 import { Relay } from './station/relay.ts';
@@ -107,9 +107,10 @@ export class Basestation {
     this.#revocation = new Revocation({ clock, log: environment.log, store, presence: this.#presence });
     this.#relay = new Relay({ clock, crypto, resetSecret, limits: settings.routes, routeIdleTimeout: settings.routeIdleTimeout, send });
     const shared = { environment, store, settings, presence: this.#presence };
-    const onAdmitted = (session: Session): void => {
-      this.#admission.proved(session);
+    const onAdmitted = (session: Session, device: DeviceIds): boolean => {
+      if (!this.#admission.client(session, device)) return false;
       if (session.router === this.#arrivals) session.router = this.#clients.router;
+      return true;
     };
     this.#clients = new ClientApi({
       environment,

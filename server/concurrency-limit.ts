@@ -30,12 +30,17 @@ export class ConcurrencyLimit {
     return this.#size;
   }
 
+  /** Those of the key. */
+  inUse(key: string): number {
+    return this.#inUse.get(key) ?? 0;
+  }
+
   /**
    * Takes a slot. @returns what releases it, harmless to call twice; null when the key or all together have all they
    * may have: nothing was taken
    */
   acquire(key: string): (() => void) | null {
-    const inUse = this.#inUse.get(key) ?? 0;
+    const inUse = this.inUse(key);
     if (inUse >= this.#share || this.#size >= this.#total) return null;
     this.#inUse.set(key, inUse + 1);
     this.#size++;

@@ -6,6 +6,7 @@
  * - When there is no room for another session, the oldest unproved one is closed for it.
  * - The last quarter of the places is for keys that are registered as devices'. They are asked for in the store only when it comes to that.
  * - One address has a share of the places and no more.
+ * - The clients of one device have as many places as they leave to others, so that who has a token of one device cannot fill the base station.
  */
 import { CloseCode } from '../../protocol/errors/index.ts';
 import type { Cancel, Clock } from '../../transport/environment.ts';
@@ -13,6 +14,8 @@ import type { LogTally } from '../../transport/log-tally.ts';
 import type { Session } from '../../transport/session/index.ts';
 import { ConcurrencyLimit } from '../concurrency-limit.ts';
 import type { Store } from '../storage/store.ts';
+import type { DeviceIds } from './directory.ts';
+import { deviceName } from './presence.ts';
 import { addressKey } from './rates.ts';
 import type { StationSettings } from './settings.ts';
 
@@ -30,12 +33,16 @@ interface Place {
   readonly release: () => void;
   /** Ends the wait for a credential; null when one was shown. */
   cancelTimeout: Cancel | null;
+  /** Gives back its place among the clients of a device; null when it is none. */
+  releaseClient: (() => void) | null;
 }
 
 /** The sessions of a base station. */
 export class Admission {
   readonly #options: AdmissionOptions;
   readonly #perAddress: ConcurrencyLimit;
+  /** Clients of each device. */
+  readonly #perDevice = new ConcurrencyLimit({});
   readonly #places = new Map<Session, Place>();
   /** Those that may be closed for another one, the oldest first. */
   readonly #unproved = new Set<Session>();
@@ -62,9 +69,27 @@ export class Admission {
     const cancelTimeout = clock.schedule(settings.arrivalTimeout, () =>
       this.#close(session, CloseCode.NO_ERROR, 'no valid credential in time'),
     );
-    this.#places.set(session, { release, cancelTimeout });
+    this.#places.set(session, { release, cancelTimeout, releaseClient: null });
     if (this.#places.size > this.#open) void this.#admitDevice(session);
     else this.#unproved.add(session);
+    return true;
+  }
+
+  /**
+   * The session has shown a valid credential for the device. It counts as a client of the first one. False when those have their share: it is being
+   * closed.
+   */
+  client(session: Session, device: DeviceIds): boolean {
+    const place = this.#places.get(session);
+    if (place === undefined) return false;
+    if (place.releaseClient !== null) return true;
+    const name = deviceName(device);
+    if (this.#perDevice.inUse(name) >= this.#free) {
+      this.#close(session, CloseCode.BUSY, 'no room for another client of this device');
+      return false;
+    }
+    place.releaseClient = this.#perDevice.acquire(name);
+    this.proved(session);
     return true;
   }
 
@@ -84,12 +109,18 @@ export class Admission {
     this.#unproved.delete(session);
     place.cancelTimeout?.();
     place.release();
+    place.releaseClient?.();
   }
 
   /** Places that anybody may take. */
   get #open(): number {
     const { connections } = this.#options.settings;
     return connections - Math.floor(connections * KEPT);
+  }
+
+  /** Those of them that are left, or make way. */
+  get #free(): number {
+    return this.#open - (this.#places.size - this.#unproved.size);
   }
 
   /** Closes the oldest unproved session. False when there is none. */

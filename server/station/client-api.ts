@@ -43,8 +43,8 @@ export interface ClientApiOptions {
   directory: Directory;
   relay: Relay;
   tally: LogTally;
-  /** The session has shown a valid token or key: it is a client's. */
-  onAdmitted: (session: Session) => void;
+  /** The session has shown a valid token or key: it is a client's. False when there is no room for it: it is being closed. */
+  onAdmitted: (session: Session, device: DeviceIds) => boolean;
 }
 
 /** A connect whose device has been asked. */
@@ -118,7 +118,7 @@ export class ClientApi {
       tally.count('connect refused', { device: deviceName(connect), reason: message });
       return stationReply(refused, message);
     }
-    onAdmitted(session);
+    if (!onAdmitted(session, connect)) return textReply(Status.SERVICE_UNAVAILABLE, 'No room for another connection');
     const located = await this.#locate({ device: connect, session, exchange: request.exchange }, address);
     if ('refused' in located) return located.refused;
     if (located.device !== null) return this.#reach({ device: connect, session, exchange: request.exchange }, located.device, connect);

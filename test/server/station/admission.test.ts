@@ -7,6 +7,8 @@ import type { RawPeer } from '../../support/fixture/raw-peer.ts';
 import type { StationUnderTest } from '../../support/fixture/station.ts';
 
 const CONNECTIONS = 16;
+/** Those that anybody may take. */
+const OPEN = (CONNECTIONS * 3) / 4;
 
 let fixture: ProductFixture;
 let station: StationUnderTest;
@@ -106,15 +108,58 @@ describe('strangers that take every place', () => {
   });
 });
 
-describe('clients that take every place that is open', () => {
-  const OPEN = (CONNECTIONS * 3) / 4;
+/** Registers devices that are away: `away-1`, `away-2` and so on. */
+async function devicesAway(count: number): Promise<void> {
+  for (let number = 1; number <= count; number++) await station.register({ ...ids, deviceId: `away-${number}` }, null);
+}
 
+/** The sessions that stay, of as many clients with a valid server key, each from an address of its own. */
+async function clientsOf(deviceId: string, count: number): Promise<RawPeer[]> {
+  const peers = await strangers(count);
+  for (const peer of peers) await fixture.sim.settle(peer.connecting({ deviceId }).catch(() => null));
+  return peers.filter(({ channel }) => channel.isOpen);
+}
+
+describe('clients of one device', () => {
+  beforeEach(() => devicesAway(5));
+
+  test('take as many places as they leave: the next one is told BUSY, those of other devices connect', async () => {
+    const [first] = await clientsOf('away-1', OPEN);
+    expect(stats()).toMatchObject({ sessions: OPEN / 2, unproved: 0 });
+    const late = await opened();
+    await fixture.sim.settle(late.connecting({ deviceId: 'away-1' }).catch(() => null));
+    expect(await reason(late)).toMatch(/no room/);
+    const counts: number[] = [];
+    for (const deviceId of ['away-2', 'away-3', 'away-4', 'away-5']) counts.push((await clientsOf(deviceId, 4)).length);
+    expect(counts).toEqual([3, 2, 1, 0]);
+    await fixture.sim.settle(first!.channel.close());
+    await fixture.sim.run(1_000);
+    expect(await clientsOf('away-5', 2)).toHaveLength(1);
+  });
+
+  test('whose places become free leave them to the next ones', async () => {
+    const peers = await clientsOf('away-1', OPEN);
+    for (const { channel } of peers.slice(0, 2)) await fixture.sim.settle(channel.close());
+    await fixture.sim.run(1_000);
+    expect(await clientsOf('away-1', 4)).toHaveLength(2);
+  });
+
+  test('that have a place may ask again and again, also for another device', async () => {
+    const [first] = await clientsOf('away-1', OPEN);
+    for (const deviceId of ['away-1', 'away-2', 'away-1']) expect((await first!.connect({ deviceId })).status).toBe(404);
+    expect(await clientsOf('away-2', 4)).toHaveLength(3);
+  });
+
+  test('are not crowded out by sessions without a credential', async () => {
+    await strangers(OPEN);
+    expect(await clientsOf('away-1', OPEN)).toHaveLength(OPEN / 2);
+  });
+});
+
+describe('clients that take every place that is open', () => {
   beforeEach(async () => {
-    await station.register({ ...ids, deviceId: 'de-away' }, null);
-    for (let index = 0; index < OPEN; index++) {
-      const peer = await opened();
-      expect((await peer.connect({ deviceId: 'de-away' })).status).toBe(404);
-    }
+    await devicesAway(OPEN);
+    for (let number = 1; number <= OPEN; number++) expect(await clientsOf(`away-${number}`, 1)).toHaveLength(1);
     expect(stats()).toMatchObject({ sessions: OPEN, unproved: 0 });
   });
 
@@ -143,6 +188,15 @@ describe('clients that take every place that is open', () => {
     expect(device.channel.isOpen).toBe(true);
     await fixture.sim.run(2_000);
     expect(device.channel.isOpen).toBe(false);
+  });
+
+  test('a key of a device that connects as a client takes no place there', async () => {
+    const device = await fixture.raw.client();
+    await station.register(ids, device.host.fingerprint);
+    await device.open();
+    await fixture.sim.settle(device.connecting({ deviceId: 'away-1' }).catch(() => null));
+    expect(await reason(device)).toMatch(/no room/);
+    expect(stats()).toMatchObject({ sessions: OPEN });
   });
 
   test('places that become free are for anybody again', async () => {

@@ -14,12 +14,12 @@ test('a connection above the limit is told that there is no room, and takes it w
   fixture = new ProductFixture();
   // One place of the four is kept for devices.
   station = await fixture.station({ connections: 4 });
-  await station.register(ids, null);
   const peers = [];
-  for (let i = 0; i < 3; i++) {
+  for (const deviceId of ['de-1', 'de-2', 'de-3']) {
+    await station.register({ ...ids, deviceId }, null);
     const peer = await fixture.raw.client();
     await peer.open();
-    await peer.connect();
+    await peer.connect({ deviceId });
     peers.push(peer);
   }
   for (let i = 0; i < 3; i++) {

@@ -121,6 +121,11 @@ export class Endpoint {
     this.#context.routes.remove(path);
   }
 
+  /** Whether a connection or a handshake, also a half-open one, is on the route, or `addRoute` added it. */
+  usesRoute(path: Path): boolean {
+    return this.#context.routes.has(path);
+  }
+
   /** Token with which this end may reset an id of its own: a connection id, or a route id it gives out. 16 bytes. */
   resetToken(id: Uint8Array): Uint8Array {
     return this.#context.resets.token(id);

@@ -39,6 +39,11 @@ export class Routes {
     return true;
   }
 
+  /** Whether the path has a user. */
+  has(path: Path): boolean {
+    return path.route !== undefined && this.#entry(path) !== undefined;
+  }
+
   /** The path of a route id, given as its halves, on the channel a packet came in on. */
   find(high: number, low: number, channel: Path): Path | undefined {
     const list = this.#entries.get(high);

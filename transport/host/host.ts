@@ -228,7 +228,7 @@ export class Host {
    */
   routePath(channel: Session, routeId: Uint8Array, options: RouteOptions = {}): Path {
     const now = this.environment.clock.now();
-    this.#routes.prune(this.#usedPaths(), now);
+    this.#routes.prune((path) => this.#usesRoute(path), now);
     return this.#routes.add(channel, routeId, options, now).path;
   }
 
@@ -441,10 +441,9 @@ export class Host {
     return socket.path(address, port);
   }
 
-  #usedPaths(): Set<Path> {
-    const ofSessions = [...this.#sessions].flatMap((session) => session.connection.paths);
-    const ofDials = [...this.#dials.values()].flatMap(({ path }) => path ?? []);
-    return new Set([...ofSessions, ...ofDials]);
+  /** Nothing does while the core starts again. */
+  #usesRoute(path: Path): boolean {
+    return whileOpen(() => this.#engine.endpoint.usesRoute(path), false);
   }
 
   #assertOpen(): void {

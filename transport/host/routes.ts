@@ -28,9 +28,9 @@ interface Entry extends Route {
   readonly low: number;
 }
 
-/** ms a route may stay without a session before it is forgotten: longer than any connect takes. */
+/** ms a route may stay unused before it is forgotten: longer than any connect takes. */
 const MAX_UNUSED = 120_000;
-/** Routes above which the oldest without a session go at once: a base station may not fill our memory with them. */
+/** Routes above which the oldest unused ones go at once: a base station may not fill our memory with them. */
 const MAX_ROUTES = 1024;
 
 /** The path of a route: through the station at the other end of a channel, and where that is from now on when the channel moves. */
@@ -104,11 +104,11 @@ export class Routes {
     return this.#routes.size;
   }
 
-  /** Forgets routes whose connect never came to anything. @param used paths of sessions and of connects under way */
-  prune(used: ReadonlySet<Path>, now: number): void {
+  /** Forgets routes whose connect never came to anything. @param isUsed tells paths of connections and of handshakes under way */
+  prune(isUsed: (path: Path) => boolean, now: number): void {
     for (const [path, route] of this.#routes) {
       const due = now - route.since > MAX_UNUSED || this.#routes.size >= MAX_ROUTES;
-      if (due && !used.has(path)) this.unused(path);
+      if (due && !isUsed(path)) this.unused(path);
     }
   }
 }

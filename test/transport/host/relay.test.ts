@@ -168,3 +168,36 @@ it('a connect on a route fails at once when the channel ends', async () => {
   await expect(simulation.settle(connect)).rejects.toMatchObject({ code: 'CLOSED' });
   expect(simulation.now - start).toBeLessThan(10);
 });
+
+it('a route whose handshake is half-open is not given back for routes that a client asks for without end', async () => {
+  const { simulation, client, device, table, accepted, deviceChannel, clientChannel } = await relayed();
+  const end = table.open(clientChannel, deviceChannel, simulation.now)!;
+  const given: string[] = [];
+  const offer = (name: string, id: Uint8Array) => device.host.routePath(device.channel, id, { onUnused: () => given.push(name) });
+  const prepared = client.host.prepare({ name: DEVICE_NAME, pin: device.host.fingerprint });
+  const respond = device.host.acceptRelayed(prepared.initiate, offer('honest', end.other.id));
+  const offerMany = (mark: number): void => {
+    for (let i = 0; i < 1_100; i++) offer('stranger', Uint8Array.of(mark, i >> 8, i & 0xff, 0, 0, 0, 0, 0));
+  };
+  offerMany(1);
+  expect([given.length > 0, given.includes('honest')]).toEqual([true, false]);
+  const session = await simulation.settle(prepared.establish(respond, client.host.routePath(client.channel, end.id)));
+  await simulation.run(() => accepted.length === 1);
+  offerMany(2);
+  expect((await simulation.settle(session.request(get))).status).toBe(205);
+  expect(given).not.toContain('honest');
+  await simulation.settle(session.close());
+  await simulation.run(10_000);
+  expect(given).toContain('honest');
+});
+
+it('a route whose handshake never ends is given back when it is given up', async () => {
+  const { simulation, client, device } = await relayed();
+  const given: string[] = [];
+  const path = device.host.routePath(device.channel, new Uint8Array(8), { onUnused: () => given.push('route') });
+  device.host.acceptRelayed(client.host.prepare({ name: DEVICE_NAME }).initiate, path);
+  await simulation.run(9_000);
+  expect(given).toEqual([]);
+  await simulation.run(2_000);
+  expect(given).toEqual(['route']);
+});

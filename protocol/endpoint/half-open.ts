@@ -2,15 +2,16 @@
  * Handshakes others have begun: one entry per path and source id, so that a repeat of the Initiate gets the same Respond.
  *
  * Bounded in number and time: 10 s after the last packet that belongs to it, as the other end may be repeating what gets lost, and one minute
- * in all. When the table is full the oldest entry whose address is not proven goes first, so that a flood from
- * invented addresses cannot push out those who answered a Retry.
+ * in all. Who is older than 10 s is there only as long as there is room: when the table is full the oldest of these goes first, so that nobody
+ * holds the table with a few handshakes a second that are prolonged. Then goes the one of an address that is not proven that was heard of least
+ * recently, so that a flood from invented addresses cannot push out those who answered a Retry.
  */
 import { hex } from '@scure/base';
 import type { HandshakeState } from '../noise/index.ts';
 import type { Path } from '../path.ts';
 import { type Timed, Timers } from './timers.ts';
 
-/** ms without a packet after which a handshake is given up. */
+/** ms without a packet after which a handshake is given up, and ms from its beginning after which it makes way for another. */
 const HALF_OPEN_LIFETIME = 10_000;
 /** ms a handshake may take however many packets come. */
 const MAX_LIFETIME = 60_000;
@@ -77,6 +78,8 @@ export class HalfOpen implements Timed {
 export class HalfOpenTable {
   readonly #proven = new Set<HalfOpen>();
   readonly #unproven = new Set<HalfOpen>();
+  /** All, in the order they were begun. */
+  readonly #begun = new Set<HalfOpen>();
   /** By the key of the path and the remote id in hex. In a flood most paths have none. */
   readonly #byPath = new Map<string, Map<string, HalfOpen>>();
   /** When each is given up. */
@@ -89,12 +92,12 @@ export class HalfOpenTable {
   }
 
   get size(): number {
-    return this.#proven.size + this.#unproven.size;
+    return this.#begun.size;
   }
 
-  /** Those whose address is proven. */
-  get proven(): number {
-    return this.#proven.size;
+  /** Whether one more finds room without pushing out one that is proven and in its first 10 s. */
+  hasRoom(limit: number, now: number): boolean {
+    return this.#proven.size < limit || this.#old(now) !== undefined;
   }
 
   find(path: Path, remoteId: Uint8Array): HalfOpen | undefined {
@@ -102,9 +105,9 @@ export class HalfOpenTable {
   }
 
   /** Makes room for one more: true when there is. */
-  makeRoom(limit: number, proven: boolean): boolean {
+  makeRoom(limit: number, proven: boolean, now: number): boolean {
     if (this.size < limit) return true;
-    const victim = first(this.#unproven) ?? (proven ? first(this.#proven) : undefined);
+    const victim = this.#old(now) ?? first(this.#unproven) ?? (proven ? first(this.#proven) : undefined);
     if (victim === undefined) return false;
     this.remove(victim);
     return true;
@@ -113,6 +116,7 @@ export class HalfOpenTable {
   add(entry: HalfOpen): void {
     const { path, remoteId, createdAt } = entry.fields;
     this.#kindOf(entry).add(entry);
+    this.#begun.add(entry);
     const entries = this.#byPath.get(path.key) ?? new Map<string, HalfOpen>();
     this.#byPath.set(path.key, entries.set(hex.encode(remoteId), entry));
     this.#timers.set(entry, createdAt + HALF_OPEN_LIFETIME);
@@ -128,7 +132,8 @@ export class HalfOpenTable {
   }
 
   remove(entry: HalfOpen): void {
-    if (!this.#kindOf(entry).delete(entry)) return;
+    if (!this.#begun.delete(entry)) return;
+    this.#kindOf(entry).delete(entry);
     const { path, remoteId } = entry.fields;
     const entries = this.#byPath.get(path.key);
     entries?.delete(hex.encode(remoteId));
@@ -139,7 +144,7 @@ export class HalfOpenTable {
 
   /** Removes all that `matches`. */
   removeWhere(matches: (entry: HalfOpen) => boolean): void {
-    for (const entry of [...this.#proven, ...this.#unproven]) if (matches(entry)) this.remove(entry);
+    for (const entry of [...this.#begun]) if (matches(entry)) this.remove(entry);
   }
 
   /** When to call `handleTimeout`, ms; Infinity for never. Ask again after every call. */
@@ -152,12 +157,18 @@ export class HalfOpenTable {
     for (let entry = this.#timers.due(now); entry !== undefined; entry = this.#timers.due(now)) this.remove(entry);
   }
 
+  /** The one that was begun first, if that is 10 s ago. */
+  #old(now: number): HalfOpen | undefined {
+    const oldest = first(this.#begun);
+    return oldest !== undefined && now - oldest.fields.createdAt >= HALF_OPEN_LIFETIME ? oldest : undefined;
+  }
+
   #kindOf(entry: HalfOpen): Set<HalfOpen> {
     return entry.fields.proven ? this.#proven : this.#unproven;
   }
 }
 
-/** The one that was heard of least recently. */
+/** The one that has been in the set longest: of those of a kind, that was heard of least recently. */
 function first(entries: Set<HalfOpen>): HalfOpen | undefined {
   return entries.values().next().value;
 }

@@ -3,7 +3,15 @@ import { describe, expect, it } from 'vitest';
 import { Core } from '../../../bindings/index.ts';
 import type { Endpoint } from '../../../protocol/endpoint/index.ts';
 import { HandshakeState, XX } from '../../../protocol/noise/index.ts';
-import { decodeInitiate, decodeRetry, decodeVersions, encodeInitiate, mac1Key, padded } from '../../../protocol/packet/index.ts';
+import {
+  decodeInitiate,
+  decodeRespond,
+  decodeRetry,
+  decodeVersions,
+  encodeInitiate,
+  mac1Key,
+  padded,
+} from '../../../protocol/packet/index.ts';
 import type { Path } from '../../../protocol/path.ts';
 import { nativeHost, nobleAead } from '../../support/crypto.ts';
 import { dial, EndpointFixture, type PolledEndpoint, pair } from '../../support/fixture/endpoints.ts';
@@ -120,7 +128,6 @@ describe('Retry', () => {
   it('is not asked of the base station, and strangers who knock do not keep out what it carries', () => {
     const { endpoint } = responder({ retryAbove: 1, halfOpen: 4 });
     for (let i = 0; i < 8; i++) endpoint.receive(initiate(crypto.randomBytes(8)), path(`10.1.0.${i}`, 1), 0);
-    const route = (number: number): Path => ({ ...path('10.1.1.1', 1), kind: 'route', key: `route:${number}`, route: new Uint8Array(8) });
     for (let i = 0; i < 4; i++) expect(endpoint.accept(initiate(crypto.randomBytes(8)), route(i), 0)[0]).toBe(0x82);
     expect(() => endpoint.accept(initiate(crypto.randomBytes(8)), route(4), 0)).toThrow(
       expect.objectContaining({ name: 'RemoteError', code: 'TOO_MANY_REQUESTS' }),
@@ -268,6 +275,46 @@ describe('half-open handshakes', () => {
     }
   });
 
+  it('older than 10 s make way when the table is full: five a second that are prolonged leave one who comes later, carried or bare, a place', () => {
+    for (const honest of ['carried', 'bare'] as const) {
+      const { endpoint, drain } = responder({ retryAbove: 16 });
+      const held: { id: Uint8Array; path: Path }[] = [];
+      let [refused, mostHeld] = [0, 0];
+      for (let now = 0; now < 59_000; now += 200) {
+        const begun = carry(endpoint, route(now), now);
+        if (begun === null) refused++;
+        else held.push({ id: begun, path: route(now) });
+        if (now % 5000 === 0) for (const { id, path } of held) endpoint.receive(dataFor(id), path, now);
+        endpoint.handleTimeout(now);
+        mostHeld = Math.max(mostHeld, endpoint.stats.halfOpen);
+      }
+      expect([mostHeld, refused]).toEqual([64, 0]);
+      drain(59_000);
+      if (honest === 'carried') expect(carry(endpoint, route(-1), 59_000)).not.toBeNull();
+      else expect(knock(endpoint, drain, 59_000)).toEqual([0x81, 0x82]);
+      expect(endpoint.stats.halfOpen).toBe(64);
+    }
+  });
+
+  it('make way oldest first, none before it is 10 s old, and all live on while there is room', () => {
+    const { endpoint } = responder({ halfOpen: 4, retryAbove: 100 });
+    const ids = [0, 1000, 2000, 3000].map((now) => carry(endpoint, route(now), now)!);
+    const prolong = (now: number): void => ids.forEach((id, i) => void endpoint.receive(dataFor(id), route(1000 * i), now));
+    prolong(9000);
+    endpoint.handleTimeout(9999);
+    expect([carry(endpoint, route(4000), 9999), endpoint.stats.halfOpenLost]).toEqual([null, 0]);
+    endpoint.handleTimeout(12_999);
+    expect(endpoint.stats).toMatchObject({ halfOpen: 4, halfOpenLost: 0 });
+    // Touched last, but begun first.
+    endpoint.receive(dataFor(ids[0]!), route(0), 12_999);
+    const later = [0, 1, 2, 3].map((i) => carry(endpoint, route(20_000 + i), 12_999));
+    expect(later.map((id) => id !== null)).toEqual([true, true, true, false]);
+    const unknown = endpoint.stats.unknownId;
+    ids.forEach((id, i) => void endpoint.receive(dataFor(id), route(1000 * i), 12_999));
+    expect(endpoint.stats.unknownId - unknown).toBe(3);
+    expect(endpoint.stats.halfOpenLost).toBe(3);
+  });
+
   it('never run out of ids, however many come and go', () => {
     const { endpoint } = responder({ halfOpen: 4, retryAbove: 100 });
     for (let i = 0; i < size(200, 5000); i++) endpoint.receive(initiate(crypto.randomBytes(8)), path('10.1.0.1', i), i);
@@ -375,4 +422,36 @@ function initiate(source: Uint8Array, token: Uint8Array = new Uint8Array(0), pad
 
 function path(address: string, port: number): Path {
   return { kind: 'udp', key: `udp:0:${address}:${port}`, address, port, socket: 0, local: false };
+}
+
+/** A way through the base station. */
+function route(number: number): Path {
+  return { ...path('10.1.1.1', 1), kind: 'route', key: `route:${number}`, route: new Uint8Array(8) };
+}
+
+/** A handshake that the base station carries: the id in its Respond; null when it is refused for want of room. */
+function carry(endpoint: Endpoint, way: Path, now: number): Uint8Array | null {
+  try {
+    return decodeRespond(endpoint.accept(initiate(crypto.randomBytes(8)), way, now))!.source;
+  } catch (error) {
+    expect(error).toMatchObject({ code: 'TOO_MANY_REQUESTS' });
+    return null;
+  }
+}
+
+/** A Data packet for an id that nobody can read: it prolongs a half-open handshake all the same. */
+function dataFor(id: Uint8Array): Uint8Array {
+  const packet = new Uint8Array(64);
+  packet[0] = 0xc0;
+  packet.set(id, 1);
+  return packet;
+}
+
+/** Types of the answers to one who honours a Retry. */
+function knock(endpoint: Endpoint, drain: (now: number) => Uint8Array[], now: number): number[] {
+  const source = crypto.randomBytes(8);
+  endpoint.receive(initiate(source), path('10.9.0.1', 1), now);
+  const [retry] = drain(now);
+  endpoint.receive(initiate(source, decodeRetry(retry!)!.token), path('10.9.0.1', 1), now);
+  return [retry!, ...drain(now)].map((bytes) => bytes[0]!);
 }

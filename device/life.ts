@@ -7,6 +7,7 @@
  */
 import type { CoreOptions } from '../bindings/index.ts';
 import type { CoapResponse } from '../protocol/coap/index.ts';
+import type { KeptConnections } from '../protocol/endpoint/index.ts';
 import { LocalError, type SvcError } from '../protocol/errors/index.ts';
 import { fingerprint } from '../protocol/identity/index.ts';
 import type { Environment } from '../transport/environment.ts';
@@ -35,6 +36,8 @@ const PLACES = 1024;
 
 /** One connection of so many is kept for paired keys. */
 const KEPT = 4;
+/** One connection of so many that are for anyone may be held from one address by keys that are not paired. */
+const PER_NETWORK = 2;
 
 /** Slots of the core above the limit of client connections: the base station's channel, and clients that are being told "busy". */
 const SPARE_SLOTS = 8;
@@ -108,7 +111,7 @@ export class Life {
     this.#limitHost();
   }
 
-  /** A quarter of the connections, rounded down, is kept for keys to which this says yes. */
+  /** A quarter of the connections, rounded down, is kept for keys to which this says yes; other keys have half of the rest, rounded up, from one address. */
   keepConnectionsFor(isPaired: (fingerprint: string) => boolean): void {
     this.#isPaired = isPaired;
     this.#limitHost();
@@ -237,7 +240,12 @@ export class Life {
     if (this.#host === null) return;
     Object.assign(this.#host.limits, this.#limits);
     const { limits } = this.#host;
-    if (this.#isPaired !== null) limits.kept = { connections: Math.floor(limits.connections / KEPT), isFor: this.#isPaired };
+    if (this.#isPaired !== null) limits.kept = keptOf(limits.connections, this.#isPaired);
     if (this.#streamSegments !== null) this.#host.limitStreamSegments(this.#streamSegments);
   }
+}
+
+function keptOf(connections: number, isFor: (fingerprint: string) => boolean): KeptConnections {
+  const kept = Math.floor(connections / KEPT);
+  return { connections: kept, isFor, perNetwork: Math.ceil((connections - kept) / PER_NETWORK) };
 }

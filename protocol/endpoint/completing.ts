@@ -2,12 +2,13 @@
  * The responder's side of the handshake from the Complete on.
  *
  *   Complete → read on a copy of the state → parameters and what was offered → connection in the core, Complete acknowledged
- *            → below the limit: announced; above it: closed with BUSY, unannounced
+ *            → a place for it (admission.ts): announced; none: closed with BUSY, unannounced
  *            → early Data fed to it
  */
 import { CloseCode, LocalError } from '../errors/index.ts';
 import { equalBytes, fingerprint } from '../identity/index.ts';
 import { packed } from '../packed-bytes.ts';
+import { hasPlace } from './admission.ts';
 import { type Context, openCore, ownParameters } from './context.ts';
 import type { HalfOpen, HalfOpenTable } from './half-open.ts';
 import { isBest } from './negotiation.ts';
@@ -114,7 +115,7 @@ export class Completer {
   /** Tells the owner of a new connection, or closes it at once. */
   #admit(slot: Slot, best: boolean, now: number): void {
     const { registry, stats } = this.#context;
-    if (best && registry.hasRoom(this.#limitFor(slot.connection.remoteFingerprint))) {
+    if (best && hasPlace(this.#context, slot)) {
       slot.accepted = true;
       registry.accepted++;
       registry.announce({ kind: 'connection', connection: slot.connection });
@@ -124,11 +125,6 @@ export class Completer {
     slot.silent = true;
     if (best) slot.connection.close(CloseCode.BUSY, BUSY_REASON, now);
     else slot.connection.close(CloseCode.HANDSHAKE_REJECTED, DOWNGRADE_REASON, now);
-  }
-
-  #limitFor(fingerprint: string): number {
-    const { connections, kept } = this.#context.config.limits;
-    return kept === undefined || kept.isFor(fingerprint) ? connections : connections - kept.connections;
   }
 }
 

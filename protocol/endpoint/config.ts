@@ -11,10 +11,19 @@ export interface EndpointLimits {
   retryAbove: number;
   /** Connections accepted at a time; one more is closed with BUSY. Raise it no further than `places`. */
   connections: number;
-  /** Part of `connections` that only peers with certain keys may take, by their full fingerprint. Default none. */
-  kept?: { readonly connections: number; readonly isFor: (fingerprint: string) => boolean };
+  /** Part of `connections` that only peers with certain keys may take. Default none. */
+  kept?: KeptConnections;
   /** Byte streams that peers hold open, over all connections; one more is refused with STREAM_LIMIT. Default, and at most: what the core has room for. */
   streams?: number;
+}
+
+/** Connections for certain keys, and how the others share the rest. */
+export interface KeptConnections {
+  readonly connections: number;
+  /** By the full fingerprint of the key; asked at each new connection. */
+  readonly isFor: (fingerprint: string) => boolean;
+  /** Connections that other keys may hold straight from one IPv4 address or IPv6 /64. What a base station relays does not count. */
+  readonly perNetwork: number;
 }
 
 /** Everything an endpoint is made with. */

@@ -1,6 +1,9 @@
-/** A quarter of a device's connections is kept for paired keys: strangers take all they can, and the owner still gets in. */
+/**
+ * A quarter of a device's connections is kept for paired keys: strangers take all they can, and the owner still gets in. Of the rest those at one address
+ * have half: one who is not paired yet still gets in, too.
+ */
 import { expect, test } from 'vitest';
-import type { Connection } from '../../client/node.ts';
+import type { Connection, SvcClient } from '../../client/node.ts';
 import { GuardedDevice } from './iam/guarded-device.ts';
 import { key, stateOf, user } from './iam/model.ts';
 
@@ -49,4 +52,69 @@ test('a paired key gets one of those that are kept, all of them in the end, and 
   await guarded.pass(5_000);
   const late = await strangers(guarded, 3);
   expect(late.length - ended(late)).toBe(1);
+});
+
+/** Connections of one client, each with a key of its own: all come from its address. */
+async function crowdOf(guarded: GuardedDevice, client: SvcClient, count: number): Promise<Connection[]> {
+  const all: Connection[] = [];
+  for (let index = 0; index < count; index++) all.push(await guarded.direct({}, client));
+  await guarded.pass(1_000);
+  return all;
+}
+
+test.each([
+  [64, 24],
+  [8, 3],
+  [3, 2],
+  [2, 1],
+  [1, 1],
+])('of %d connections strangers at one address get %d, and one elsewhere one of the rest', async (limit, most) => {
+  const guarded = await GuardedDevice.make();
+  guarded.device.limitConnections(limit);
+  await guarded.attach();
+  const crowd = await crowdOf(guarded, guarded.client(), most + 3);
+  expect(crowd.length - ended(crowd)).toBe(most);
+  expect(crowd.at(-1)?.closeReason?.code).toBe('DEVICE_INTERNAL_ERROR');
+  const elsewhere = await strangers(guarded, 1);
+  expect(ended(elsewhere)).toBe(limit > most ? 0 : 1);
+});
+
+test('a key that is paired meanwhile no longer counts among the strangers at its address, and paired keys there have no share', async () => {
+  const guarded = await GuardedDevice.make();
+  guarded.device.limitConnections(8);
+  await guarded.attach();
+  const home = guarded.client();
+  const PrivateKey = guarded.key();
+  const first = await guarded.direct({ PrivateKey }, home);
+  expect(ended(await crowdOf(guarded, home, 3))).toBe(1);
+  const fingerprints = [{ fingerprint: first.getClientFingerprint() }];
+  await guarded.settle(guarded.iam.update((draft) => void draft.createUser('owner', { role: 'Administrator', fingerprints })));
+  expect(ended(await crowdOf(guarded, home, 2))).toBe(1);
+  const owners = [await guarded.direct({ PrivateKey }, home), await guarded.direct({ PrivateKey }, home)];
+  await guarded.pass(1_000);
+  expect(ended(owners)).toBe(0);
+});
+
+test('what is freed at an address is there for it again', async () => {
+  const guarded = await GuardedDevice.make();
+  guarded.device.limitConnections(4);
+  await guarded.attach();
+  const client = guarded.client();
+  const [first] = await crowdOf(guarded, client, 3);
+  await guarded.settle(first!.close());
+  await guarded.pass(5_000);
+  const late = await crowdOf(guarded, client, 2);
+  expect(late.map(({ closeReason }) => closeReason?.code)).toEqual([undefined, 'DEVICE_INTERNAL_ERROR']);
+});
+
+test('strangers who come through the base station share all that is for anyone, though its address is one', async () => {
+  const guarded = await GuardedDevice.make();
+  guarded.device.limitConnections(8);
+  await guarded.attach();
+  const all: Connection[] = [];
+  for (let index = 0; index < 7; index++) {
+    all.push(await guarded.relayed());
+    await guarded.pass(1_000);
+  }
+  expect(all.length - ended(all)).toBe(6);
 });

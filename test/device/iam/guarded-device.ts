@@ -65,17 +65,23 @@ export class GuardedDevice {
     return SvcClient.create({ environment: this.fixture.host('key') }).createPrivateKey();
   }
 
+  /** A client at an address of its own; `direct` makes each of its connections with a key of its own. */
+  client(): SvcClient {
+    const number = ++this.#clients;
+    return this.fixture.client(withCheapScrypt(this.fixture.host('app', { addresses: [address(number + 1)] })));
+  }
+
   /** Through the base station. */
   async relayed(options: ConnectionOptions = {}): Promise<Connection> {
-    const connection = this.fixture.connection({ Local: false, ...options }, this.#client());
+    const connection = this.fixture.connection({ Local: false, ...options }, this.client());
     await this.#connect(connection);
     return connection;
   }
 
   /** Straight to the device, over its local port. */
-  async direct(options: ConnectionOptions = {}): Promise<Connection> {
+  async direct(options: ConnectionOptions = {}, client: SvcClient = this.client()): Promise<Connection> {
     const to = { ProductId: ids.productId, DeviceId: ids.deviceId, ...options };
-    const connection = this.fixture.directConnection(HOST, this.device.localPort, to, this.#client());
+    const connection = this.fixture.directConnection(HOST, this.device.localPort, to, client);
     await this.#connect(connection);
     return connection;
   }
@@ -108,11 +114,6 @@ export class GuardedDevice {
 
   settle<T>(promise: Promise<T>): Promise<T> {
     return this.fixture.settle(promise);
-  }
-
-  #client(): SvcClient {
-    const number = ++this.#clients;
-    return this.fixture.client(withCheapScrypt(this.fixture.host('app', { addresses: [address(number + 1)] })));
   }
 
   async #connect(connection: Connection): Promise<void> {

@@ -1,0 +1,53 @@
+/** Which connections are accepted beside those that are there: places kept for certain keys, and the share of one network in the rest. */
+import { expect, test } from 'vitest';
+import type { KeptConnections } from '../../../protocol/endpoint/index.ts';
+import { dial, EndpointFixture, type PolledEndpoint } from '../../support/fixture/endpoints.ts';
+
+const DEVICE = '2001:db8:9::1/64';
+const NOBODY: KeptConnections = { connections: 2, perNetwork: 3, isFor: () => false };
+
+/** A device with 8 connections, 2 of them kept, of which others at one network may have 3. */
+function device(network: EndpointFixture, kept = NOBODY): PolledEndpoint {
+  return network.device({ limits: { halfOpen: 64, retryAbove: 64, connections: 8, kept } }, DEVICE);
+}
+
+/** One that connects from there. */
+function arrive(network: EndpointFixture, to: PolledEndpoint, address: string): PolledEndpoint {
+  const client = network.client({}, address);
+  dial(client, to);
+  network.pass(500);
+  return client;
+}
+
+test('all addresses of one /64 have half together, those of another as many', () => {
+  const network = new EndpointFixture(1);
+  const to = device(network);
+  const here = [1, 2, 3, 4, 5].map((number) => arrive(network, to, `2001:db8:1:1::${number}/64`));
+  expect(here.map((client) => client.kinds().includes('closed'))).toEqual([false, false, false, true, true]);
+  expect(here[3]!.find('closed')).toMatchObject({ code: 0x1001, error: { name: 'RemoteError', code: 'DEVICE_INTERNAL_ERROR' } });
+  const elsewhere = [1, 2, 3, 4].map((number) => arrive(network, to, `2001:db8:1:2::${number}/64`));
+  expect(elsewhere.map((client) => client.kinds().includes('closed'))).toEqual([false, false, false, true]);
+  expect(to.endpoint.stats).toMatchObject({ refused: 3 });
+});
+
+test('a peer counts where it is now', () => {
+  const network = new EndpointFixture(2);
+  const to = device(network);
+  const [moving] = [1, 2, 3].map((number) => arrive(network, to, `2001:db8:1:1::${number}/64`));
+  network.sim.rebind(moving!.host, 'address');
+  moving!.events[0]![0].sendMessage(Uint8Array.of(1));
+  network.pass(2_000);
+  expect(to.accepted[0]!.provenPath.address).not.toMatch(/^2001:db8:1:1:/);
+  expect(arrive(network, to, '2001:db8:1:1::4/64').kinds()).not.toContain('closed');
+  expect(arrive(network, to, '2001:db8:1:1::5/64').kinds()).toContain('closed');
+});
+
+test('those that places are kept for do not count, and have no such share', () => {
+  const network = new EndpointFixture(3);
+  const known = new Set<string>();
+  const to = device(network, { ...NOBODY, isFor: (fingerprint) => known.has(fingerprint) });
+  for (const number of [1, 2, 3]) arrive(network, to, `2001:db8:1:1::${number}/64`);
+  for (const { remoteFingerprint } of to.accepted) known.add(remoteFingerprint);
+  const here = [4, 5, 6, 7].map((number) => arrive(network, to, `2001:db8:1:1::${number}/64`));
+  expect(here.map((client) => client.kinds().includes('closed'))).toEqual([false, false, false, true]);
+});

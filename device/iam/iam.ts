@@ -18,7 +18,7 @@ import type { ChangeAuthor, IamChange, IamChangeListener, IamRecorder } from './
 import { checkConfiguration } from './configuration.ts';
 import { type DraftContext, IamDraft } from './draft.ts';
 import { type Decision, Evaluator } from './evaluate.ts';
-import { availablePairingModes, pairLocalInitial, pairOpen, pairPasswordInvite, requirePairing } from './pairing.ts';
+import { availablePairingModes, pairLocalInitial, pairLocalOpen, pairPasswordInvite, pairPasswordOpen, requirePairing } from './pairing.ts';
 import type { Attributes, IamConfiguration } from './policy.ts';
 import { defaultIamLimits, type IamLimits, Rules } from './rules.ts';
 import type { IamSecrets, IamState } from './state.ts';
@@ -284,15 +284,15 @@ export class Iam {
 
   /**
    * A new user with the role of open pairing; again with the same name and key it changes nothing.
-   * @throws LocalError as requirePairing; INVALID_ARGUMENT; IN_USE when name or key is somebody else's; OUT_OF_MEMORY
+   * @throws LocalError as requirePairing; INVALID_ARGUMENT; IN_USE when name or key is somebody else's; OUT_OF_MEMORY from three quarters of `maxUsers` on
    */
   pairLocalOpen(caller: Caller, username: string, fingerprintName?: string): Promise<IamUser> {
-    return this.#pair('LocalOpen', caller, (draft) => pairOpen(draft, 'LocalOpen', caller, username, fingerprintName));
+    return this.#pair('LocalOpen', caller, (draft) => pairLocalOpen(draft, this.#rules, caller, { username, name: fingerprintName }));
   }
 
-  /** @throws LocalError as pairLocalOpen */
+  /** @throws LocalError as pairLocalOpen, but OUT_OF_MEMORY at `maxUsers` */
   pairPasswordOpen(caller: Caller, username: string, fingerprintName?: string): Promise<IamUser> {
-    return this.#pair('PasswordOpen', caller, (draft) => pairOpen(draft, 'PasswordOpen', caller, username, fingerprintName));
+    return this.#pair('PasswordOpen', caller, (draft) => pairPasswordOpen(draft, caller, { username, name: fingerprintName }));
   }
 
   /** @throws LocalError as requirePairing; IN_USE when the initial user is paired or the key is somebody else's */

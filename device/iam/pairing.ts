@@ -9,6 +9,7 @@ import { LocalError } from '../../protocol/errors/index.ts';
 import { type IamUser, type PairingMode, pairingModes } from '../../protocol/records/index.ts';
 import type { Caller } from './caller.ts';
 import type { IamDraft } from './draft.ts';
+import type { Rules } from './rules.ts';
 import type { IamState, PairingFlags } from './state.ts';
 
 /** Whether a caller's role allows an action. */
@@ -35,24 +36,24 @@ export function requirePairing(state: IamState, mode: PairingMode, caller: Calle
   if (refused !== undefined) throw refused;
 }
 
-/** Open pairing, local or by password: a new user of that name. Again with the same name and key changes nothing. */
-export function pairOpen(
-  draft: IamDraft,
-  mode: 'LocalOpen' | 'PasswordOpen',
-  { fingerprint }: Caller,
-  username: string,
-  name?: string,
-): IamUser {
-  const { users, openPairingRole } = draft.state;
-  const owner = users.byFingerprint(fingerprint);
-  if (owner !== undefined && owner.username === username) return owner;
-  if (owner !== undefined) throw new LocalError('IN_USE', 'this key belongs to another user');
-  const user = draft.createUser(username, {
-    ...(openPairingRole === undefined ? {} : { role: openPairingRole }),
-    fingerprints: [{ fingerprint, ...(name === undefined ? {} : { name }) }],
-  });
-  draft.notePairing(username, mode, fingerprint);
+/** Asked of open pairing. */
+interface Asked {
+  readonly username: string;
+  /** Of the key. */
+  readonly name?: string | undefined;
+}
+
+/** Local Open: a new user of that name, while there is room for uninvited ones. Again with the same name and key changes nothing. */
+export function pairLocalOpen(draft: IamDraft, rules: Rules, caller: Caller, asked: Asked): IamUser {
+  const { size } = draft.state.users;
+  const user = pairOpen(draft, 'LocalOpen', caller, asked);
+  if (draft.state.users.size > size) rules.usersByLocalOpen(draft.state.users.size);
   return user;
+}
+
+/** Password Open: a new user of that name. Again with the same name and key changes nothing. */
+export function pairPasswordOpen(draft: IamDraft, caller: Caller, asked: Asked): IamUser {
+  return pairOpen(draft, 'PasswordOpen', caller, asked);
 }
 
 /** Local Initial: the caller becomes the user prepared for the first client, once. */
@@ -78,6 +79,19 @@ export function pairPasswordInvite(draft: IamDraft, { fingerprint, passwordUsern
   draft.setUserVerifier(passwordUsername, undefined);
   draft.notePairing(passwordUsername, 'PasswordInvite', fingerprint);
   return draft.user(passwordUsername);
+}
+
+function pairOpen(draft: IamDraft, mode: 'LocalOpen' | 'PasswordOpen', { fingerprint }: Caller, { username, name }: Asked): IamUser {
+  const { users, openPairingRole } = draft.state;
+  const owner = users.byFingerprint(fingerprint);
+  if (owner !== undefined && owner.username === username) return owner;
+  if (owner !== undefined) throw new LocalError('IN_USE', 'this key belongs to another user');
+  const user = draft.createUser(username, {
+    ...(openPairingRole === undefined ? {} : { role: openPairingRole }),
+    fingerprints: [{ fingerprint, ...(name === undefined ? {} : { name }) }],
+  });
+  draft.notePairing(username, mode, fingerprint);
+  return user;
 }
 
 function refusal(state: IamState, mode: PairingMode, caller: Caller, check: Check): LocalError | undefined {

@@ -40,6 +40,8 @@ export const defaultIamLimits: IamLimits = {
   maxFingerprintsPerUser: 1024,
 };
 
+/** Part of the users up to which anyone on the local network may become one uninvited. */
+const LOCAL_OPEN_SHARE = 3 / 4;
 const USERNAME = /^[a-z0-9_.-]+$/;
 
 /** The checks: each throws LocalError INVALID_ARGUMENT that says what is wrong, the counts OUT_OF_MEMORY. */
@@ -98,6 +100,14 @@ export class Rules {
 
   users(count: number): void {
     if (count > this.limits.maxUsers) throw new LocalError('OUT_OF_MEMORY', `the limit of ${this.limits.maxUsers} users is reached`);
+  }
+
+  /** Fewer than `users`: the owner still finds room when strangers have taken all they can. */
+  usersByLocalOpen(count: number): void {
+    const { maxUsers } = this.limits;
+    const most = Math.ceil(maxUsers * LOCAL_OPEN_SHARE);
+    if (count > most)
+      throw new LocalError('OUT_OF_MEMORY', `local open pairing is for ${most} of ${maxUsers} users, and there are as many`);
   }
 
   fingerprints(count: number): void {

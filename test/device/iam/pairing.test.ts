@@ -115,6 +115,38 @@ describe('Local Open', () => {
     expect(await codeOf(() => iam.pairLocalOpen(caller(2), 'bob'))).toBe('OUT_OF_MEMORY');
     expect(await codeOf(() => iam.update((draft) => draft.createUser('bob')))).toBe('OUT_OF_MEMORY');
   });
+
+  it.each([
+    [1_000, 750],
+    [6, 5],
+    [2, 2],
+    [1, 1],
+  ])('fills %d users up to %d, and one who has paired that way still is a user', async (maxUsers, most) => {
+    const iam = iamOf({ state: stateOf([], allModes), limits: { maxUsers } });
+    for (let number = 1; number <= most; number++) await iam.pairLocalOpen(caller(number), `user${number}`);
+    expect(await codeOf(() => iam.pairLocalOpen(caller(most + 1), 'late'))).toBe('OUT_OF_MEMORY');
+    expect(iam.usernames).toHaveLength(most);
+    expect((await iam.pairLocalOpen(caller(1), 'user1')).username).toBe('user1');
+  });
+
+  it('leaves a quarter to those whom the owner invites, or tells the password of open pairing', async () => {
+    const iam = iamOf({ state: stateOf([admin], allModes), limits: { maxUsers: 8 } });
+    let strangers = 0;
+    while ((await codeOf(() => iam.pairLocalOpen(caller(100 + strangers), `user${strangers}`))) === 'OK') strangers++;
+    expect(strangers).toBe(5);
+    await invite(iam);
+    expect(await codeOf(() => iam.pairPasswordInvite(caller(1, { ...remote, passwordUsername: 'guest' })))).toBe('OK');
+    expect(await codeOf(() => iam.pairPasswordOpen(caller(2, { ...remote, passwordUsername: '' }), 'ann'))).toBe('OK');
+    expect(await codeOf(() => iam.pairPasswordOpen(caller(3, { ...remote, passwordUsername: '' }), 'bob'))).toBe('OUT_OF_MEMORY');
+    expect(await codeOf(() => iam.pairLocalOpen(caller(100), 'user0'))).toBe('OK');
+  });
+
+  it('says whose part is full', async () => {
+    const iam = iamOf({ state: stateOf([admin, user('ann'), user('bob')], allModes), limits: { maxUsers: 4 } });
+    await expect(iam.pairLocalOpen(caller(1), 'carl')).rejects.toThrow('local open pairing is for 3 of 4 users, and there are as many');
+    await iam.update((draft) => draft.deleteUser('bob'));
+    expect(await codeOf(() => iam.pairLocalOpen(caller(1), 'carl'))).toBe('OK');
+  });
 });
 
 describe('Password Open', () => {

@@ -34,7 +34,7 @@ import { startEndpoint } from './start-endpoint.ts';
 
 /** ms for a handshake when `connect` names none. */
 const CONNECT_TIMEOUT = 10_000;
-/** Bytes of all bodies that peers have under way in blocks. */
+/** Bytes of all bodies that peers have under way in blocks: four times what one session may have, 8 of 1 MiB (`ExchangesOptions`). */
 const BODY_ROOM = 32 << 20;
 /** ms `close` waits for the last packets to leave. */
 const CLOSE_TIMEOUT = 1000;

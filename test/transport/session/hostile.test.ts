@@ -1,6 +1,8 @@
 /** An authenticated peer that does what it likes: it may lose its own session and nothing else. */
 import { describe, expect, it } from 'vitest';
+import { BERT, blockValue } from '../../../protocol/coap/block.ts';
 import { encodeMessage } from '../../../protocol/coap/index.ts';
+import { OptionNumber, uintOptionOf } from '../../../protocol/coap/options.ts';
 import { seededBytes } from '../../support/crypto.ts';
 import { seeds, size } from '../../support/size.ts';
 import { acceptedSession, deviceTarget, type Pair, pair, testRouter } from './support.ts';
@@ -71,6 +73,30 @@ describe('a hostile peer', () => {
     expect(refused).toBe(992);
     expect(both.victim.stats()).toMatchObject({ openRequests: 8 });
     await expectUnharmed(both);
+  });
+
+  it('that begins bodies in blocks and ends none has a quarter of their room, before anybody knows who it is', async () => {
+    const both = await besieged();
+    const payload = new Uint8Array(65_536);
+    for (let token = 1; token <= 9; token++) {
+      for (let number = 0; number < 9; number++) {
+        const options = [
+          { number: OptionNumber.URI_PATH, value: new TextEncoder().encode('echo') },
+          uintOptionOf(OptionNumber.BLOCK1, blockValue({ number: 64 * number, more: true, exponent: BERT })),
+        ];
+        both.session.connection.sendMessage(encodeMessage({ code: 2, token: Uint8Array.of(token), options, payload }));
+        // Has it sent, and answered.
+        await both.simulation.settle(both.session.request({ method: 'GET', path: '/hello' }));
+      }
+    }
+    const large = { method: 'POST', path: '/echo', payload: new Uint8Array(1 << 20) } as const;
+    expect((await both.simulation.settle(both.session.request(large))).status).toBe(503);
+    const others = await both.simulation.settle(Promise.all([1, 2, 3, 4].map(() => both.decent.request(large))));
+    expect(others.map(({ status, payload: echoed }) => [status, echoed.length])).toEqual(Array(4).fill([204, 1 << 20]));
+    await expectUnharmed(both);
+    // 30 s after its last block each is given up.
+    await both.simulation.run(31_000);
+    expect((await both.simulation.settle(both.session.request(large))).status).toBe(204);
   });
 
   it('that floods with datagrams', async () => {

@@ -1,8 +1,9 @@
 /** Byte streams over two real endpoints: port and acceptance, refusal, limits, time-out, half close. */
 import { describe, expect, it } from 'vitest';
-import type { CoreConnection } from '../../../bindings/index.ts';
+import { Core, type CoreConnection } from '../../../bindings/index.ts';
 import { ByteStreams } from '../../../protocol/connection/byte-streams.ts';
 import type { Connection, ConnectionEvent } from '../../../protocol/connection/index.ts';
+import { mostStreams } from '../../../protocol/endpoint/context.ts';
 import type { EndpointConfig } from '../../../protocol/endpoint/index.ts';
 import { StreamCode } from '../../../protocol/errors/index.ts';
 import type { LinkOptions } from '../../../transport/sim/index.ts';
@@ -98,6 +99,29 @@ describe('refusal', () => {
     connection.openStream(5);
     network.pass(100);
     expect(ends.all('device', 'stream')).toHaveLength(3);
+  });
+
+  it('comes to none within its credit, and to no other connection before all are taken: the credit of one is less than there is room for', () => {
+    const core = Core.create({ connections: 8, memory: 2 << 20 });
+    const room = mostStreams(core);
+    const credit = Math.floor((room * 2048) / 2880);
+    const large = { core: Core.create({ connections: 8, memory: 8 << 20 }) };
+    const ends = connected(6, { client: large, device: { core, parameters: { ...parameters, maxStreams: credit } } });
+    const { network, client, device, connection } = ends;
+    const fill = (of: Connection): number => {
+      let count = 0;
+      while (of.openStream(count) >= 0) count++;
+      network.pass(1000);
+      return count;
+    };
+    expect(fill(connection)).toBe(credit);
+    expect(ends.all('device', 'stream')).toHaveLength(credit);
+    const next = dial(client, device);
+    network.pass(300);
+    fill(next);
+    expect(ends.all('device', 'stream')).toHaveLength(room);
+    const refused = ends.all('client', 'reset').map((event) => 'code' in event && event.code);
+    expect(new Set(refused)).toEqual(new Set([StreamCode.STREAM_LIMIT]));
   });
 
   it('above the limit ends with the connection that had the streams', () => {

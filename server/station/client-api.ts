@@ -1,9 +1,14 @@
 /**
  * Client → base station: `POST /client/connect`.
  *
- * 1. Rates: by the client's address. 2. Admission: `checks.ts`. 3. The directory is asked where the device is attached (`lookups.ts`); if nowhere, an observing
- * request with Wait is told to wait, and continues here when the device attaches. 4. Rates: by the device, and the token that is shown (`connect-rates.ts`). 5. A route is made and the
- * device asked with the Initiate; its Respond travels back with the client's route id. A device that does not answer in time counts as not attached.
+ * 1. Rates: by the client's address.
+ * 2. Admission: `checks.ts`.
+ * 3. The directory is asked where the device is attached (`lookups.ts`); if nowhere, an observing request with Wait is told to wait.
+ * 4. Rates: by the device, and the token that is shown (`connect-rates.ts`).
+ * 5. A route is made and the device asked with the Initiate; its Respond travels back with the client's route id. A device that does not answer in time
+ *    counts as not attached.
+ *
+ * A client that waits goes through 4, 2, 3 and 5 when the device attaches. Above the rate it waits on: each device has one timer for all of these.
  */
 import { type CoapReply, type CoapResponse, type RoutedRequest, Router, Status, textReply } from '../../protocol/coap/index.ts';
 import {
@@ -47,8 +52,8 @@ export interface ClientApiOptions {
   onAdmitted: (session: Session, device: DeviceIds) => boolean;
 }
 
-/** A connect whose device has been asked. */
-interface Reaching extends PendingConnect {
+/** A connect that is being worked on. */
+interface Ongoing extends PendingConnect {
   /** The client does not wait for it any more. */
   cancelled: boolean;
 }
@@ -61,7 +66,9 @@ export class ClientApi {
   readonly #perDevice: ConnectRates;
   readonly #lookups: Lookups;
   readonly #waiters: Waiters;
-  readonly #reaching = new PendingConnects<Reaching>();
+  readonly #ongoing = new PendingConnects<Ongoing>();
+  /** Devices whose waiting clients are served again soon. */
+  readonly #retries = new Set<string>();
 
   constructor(options: ClientApiOptions) {
     const { environment, settings, directory, tally } = options;
@@ -93,7 +100,7 @@ export class ClientApi {
 
   /** A client gave its request up. */
   cancelled(session: Session, exchange: number): void {
-    for (const reaching of this.#reaching.ofExchange(session, exchange)) reaching.cancelled = true;
+    for (const ongoing of this.#ongoing.ofExchange(session, exchange)) ongoing.cancelled = true;
     this.#lookups.removeExchange(session, exchange);
     this.#waiters.removeExchange(session, exchange);
   }
@@ -106,12 +113,27 @@ export class ClientApi {
 
   /** Also served to sessions that have not said what they are: with a valid token or key this one is a client. */
   async connect(request: RoutedRequest<Session>): Promise<CoapReply> {
-    const { environment, store, tally, onAdmitted } = this.#options;
     const session = request.context;
-    const address = addressKey(session.path);
-    const wait = this.#perAddress.take(address, environment.clock.now());
+    const wait = this.#perAddress.take(addressKey(session.path), this.#options.environment.clock.now());
     if (wait > 0) return tooMany(wait);
     const connect = decodeConnectRequest(request.payload);
+    return this.#during({ device: connect, session, exchange: request.exchange }, (ongoing) => this.#connect(ongoing, request, connect));
+  }
+
+  /** Notes that the client may give it up from now on, whatever it waits for. */
+  async #during<T>(pending: PendingConnect, work: (ongoing: Ongoing) => Promise<T>): Promise<T> {
+    const ongoing: Ongoing = { ...pending, cancelled: false };
+    this.#ongoing.add(ongoing);
+    try {
+      return await work(ongoing);
+    } finally {
+      this.#ongoing.remove(ongoing);
+    }
+  }
+
+  async #connect(ongoing: Ongoing, { observe }: RoutedRequest<Session>, connect: ConnectRequest): Promise<CoapReply> {
+    const { environment, store, tally, onAdmitted } = this.#options;
+    const { session } = ongoing;
     const checked = await checkConnect(store, connect);
     if ('refused' in checked) {
       const { refused, message = stationCodeMeaning(refused)?.message } = checked;
@@ -119,80 +141,90 @@ export class ClientApi {
       return stationReply(refused, message);
     }
     if (!onAdmitted(session, connect)) return textReply(Status.SERVICE_UNAVAILABLE, 'No room for another connection');
-    const located = await this.#locate({ device: connect, session, exchange: request.exchange }, address);
+    const located = await this.#locate(ongoing);
+    if (isOver(ongoing)) return GIVEN_UP;
     if ('refused' in located) return located.refused;
-    if (located.device !== null) return this.#reach({ device: connect, session, exchange: request.exchange }, located.device, connect);
-    return request.observe && connect.wait === true ? this.#wait(request, connect) : stationReply(StationCode.NOT_ATTACHED);
+    if (located.device === null)
+      return observe && connect.wait === true ? this.#wait(ongoing, connect) : stationReply(StationCode.NOT_ATTACHED);
+    const wait = this.#perDevice.take(connecting(connect, session), environment.clock.now());
+    return wait > 0 ? tooMany(wait) : this.#reach(ongoing, located.device, connect);
   }
 
-  #wait({ context: session, exchange }: RoutedRequest<Session>, connect: ConnectRequest): CoapReply {
-    if (!this.#await(session, exchange, connect)) return textReply(Status.SERVICE_UNAVAILABLE, 'Too many wait');
+  #wait(pending: PendingConnect, connect: ConnectRequest): CoapReply {
+    if (!this.#await(pending, connect)) return textReply(Status.SERVICE_UNAVAILABLE, 'Too many wait');
     return { ...answer(encodeConnectAnswer({ kind: 'waiting' })), observe: true };
   }
 
-  #await(session: Session, exchange: number, connect: ConnectRequest): boolean {
-    const serve = (): void => void this.#serve(session, exchange, connect);
-    return this.#waiters.add({ device: connect, session, address: addressKey(session.path), exchange, serve });
+  #await({ session, exchange }: PendingConnect, connect: ConnectRequest): boolean {
+    const pending = { device: connect, session, exchange };
+    return this.#waiters.add({ ...pending, address: addressKey(session.path), serve: () => void this.#serve(pending, connect) });
   }
 
-  /** The device has attached. Its record may have changed meanwhile, so admission is asked again. */
-  async #serve(session: Session, exchange: number, connect: ConnectRequest): Promise<void> {
-    const { store, tally } = this.#options;
+  /** The device has attached, or more may connect to it by now. Never rejects. */
+  async #serve(pending: PendingConnect, connect: ConnectRequest): Promise<void> {
+    const { environment, tally } = this.#options;
+    const wait = this.#perDevice.take(connecting(connect, pending.session), environment.clock.now());
+    if (wait > 0) return this.#awaitTurn(pending, connect, wait);
     try {
-      const checked = await checkConnect(store, connect);
-      const located =
-        'refused' in checked
-          ? { refused: stationReply(checked.refused, checked.message) }
-          : await this.#locate({ device: connect, session, exchange }, addressKey(session.path));
-      if ('refused' in located) this.#served(session, exchange, connect, located.refused);
-      else if (located.device === null) this.#awaitAgain(session, exchange, connect);
-      else this.#served(session, exchange, connect, await this.#reach({ device: connect, session, exchange }, located.device, connect));
+      await this.#during(pending, (ongoing) => this.#serveNow(ongoing, connect));
     } catch (error) {
       tally.log.error('connect after waiting failed', { error: String(error) });
-      session.notify(exchange, textReply(Status.INTERNAL_SERVER_ERROR, 'Internal error'));
+      pending.session.notify(pending.exchange, textReply(Status.INTERNAL_SERVER_ERROR, 'Internal error'));
     }
   }
 
-  /** Many may have waited for one device: who comes too early waits on, and is tried again. */
-  #served(session: Session, exchange: number, connect: ConnectRequest, reply: CoapReply): void {
-    const { clock } = this.#options.environment;
-    if (reply.status !== Status.TOO_MANY_REQUESTS) session.notify(exchange, reply);
-    else if (this.#awaitAgain(session, exchange, connect)) {
-      clock.schedule((reply.maxAge ?? 1) * 1000, () => this.#waiters.serve(connect));
-    }
+  /** Its record may have changed while the client waited, so admission is asked again. */
+  async #serveNow(ongoing: Ongoing, connect: ConnectRequest): Promise<void> {
+    const { session, exchange } = ongoing;
+    const checked = await checkConnect(this.#options.store, connect);
+    const located = 'refused' in checked ? { refused: stationReply(checked.refused, checked.message) } : await this.#locate(ongoing);
+    if (isOver(ongoing)) return;
+    if ('refused' in located) {
+      if (located.refused.status === Status.TOO_MANY_REQUESTS) this.#awaitTurn(ongoing, connect, BUSY_SECONDS);
+      else session.notify(exchange, located.refused);
+    } else if (located.device === null) this.#awaitAgain(ongoing, connect);
+    else session.notify(exchange, await this.#reach(ongoing, located.device, connect));
   }
 
-  #awaitAgain(session: Session, exchange: number, connect: ConnectRequest): boolean {
+  /** Too many at once: the client waits on, and all that wait for the device are tried again in `seconds`. */
+  #awaitTurn(pending: PendingConnect, connect: ConnectRequest, seconds: number): void {
+    const name = deviceName(connect);
+    if (!this.#awaitAgain(pending, connect) || this.#retries.has(name)) return;
+    this.#retries.add(name);
+    this.#options.environment.clock.schedule(seconds * 1000, () => {
+      this.#retries.delete(name);
+      this.#waiters.serve(connect);
+    });
+  }
+
+  #awaitAgain(pending: PendingConnect, connect: ConnectRequest): boolean {
+    const { session, exchange } = pending;
     if (!session.isOpen) return false;
-    const waits = this.#await(session, exchange, connect);
+    const waits = this.#await(pending, connect);
     if (!waits) session.notify(exchange, textReply(Status.SERVICE_UNAVAILABLE, 'Too many wait'));
     return waits;
   }
 
   /** The session of the device, null when it is attached nowhere, or what the client is answered instead. */
-  async #locate(connect: PendingConnect, address: string): Promise<{ device: Session | null } | { refused: CoapReply }> {
-    const result = await this.#lookups.locate(connect, address);
+  async #locate(pending: PendingConnect): Promise<{ device: Session | null } | { refused: CoapReply }> {
+    const result = await this.#lookups.locate(pending, addressKey(pending.session.path));
     return 'failure' in result ? { refused: lookupRefusals[result.failure] } : { device: result.location?.session ?? null };
   }
 
-  async #reach(pending: PendingConnect, device: Session, connect: ConnectRequest): Promise<CoapReply> {
-    const { session: client } = pending;
+  async #reach(ongoing: Ongoing, device: Session, connect: ConnectRequest): Promise<CoapReply> {
+    const { session: client } = ongoing;
     const { environment, relay } = this.#options;
-    const wait = this.#perDevice.take(connecting(connect, client), environment.clock.now());
-    if (wait > 0) return tooMany(wait);
     const end = relay.open(client, device);
     if (end === null) return textReply(Status.SERVICE_UNAVAILABLE, 'Too many routes');
     const refusal = (reply: CoapReply): CoapReply => {
       relay.close(end);
       return reply;
     };
-    const reaching: Reaching = { ...pending, cancelled: false };
-    this.#reaching.add(reaching);
     try {
       const response = await this.#ask(device, end, connect.initiate);
       if (response.status >= 300) return refusal(passedOn(response));
       const { respond } = decodeP2pConnectAnswer(response.payload);
-      if (reaching.cancelled || !client.isOpen || !device.isOpen) return refusal(stationReply(StationCode.NOT_ATTACHED));
+      if (isOver(ongoing) || !device.isOpen) return refusal(stationReply(StationCode.NOT_ATTACHED));
       environment.log.debug('client connected', { device: deviceName(connect), address: client.path.key, ...application(connect) });
       return answer(this.#connected(client, end, respond));
     } catch (error) {
@@ -202,8 +234,6 @@ export class ClientApi {
       if (error instanceof LocalError || error instanceof RemoteError) return refusal(stationReply(StationCode.NOT_ATTACHED));
       relay.close(end);
       throw error;
-    } finally {
-      this.#reaching.remove(reaching);
     }
   }
 
@@ -232,6 +262,14 @@ export class ClientApi {
 /** s after which a client may try again when too many ask. */
 const BUSY_SECONDS = 1;
 
+/** Never sent. */
+const GIVEN_UP = stationReply(StationCode.NOT_ATTACHED);
+
+/** The client does not wait for it any more. */
+function isOver({ cancelled, session }: Ongoing): boolean {
+  return cancelled || !session.isOpen;
+}
+
 const lookupRefusals: Readonly<Record<Extract<LookupResult, { failure: string }>['failure'], CoapReply>> = {
   busy: tooMany(BUSY_SECONDS),
   unanswered: textReply(Status.SERVICE_UNAVAILABLE, 'The base station cannot tell where the device is'),
@@ -253,7 +291,7 @@ function answer(payload: Uint8Array): CoapReply {
   return { status: Status.CREATED, contentFormat: CONTENT_FORMAT_CBOR, payload };
 }
 
-/** Seconds: a device that asks for more is asked again all the same. */
+/** Seconds that a device may ask a client to wait. */
 const MAX_BUSY = 60;
 
 /** "Busy" of a device is passed on, any other refusal says nothing to the client. */
@@ -261,5 +299,8 @@ function passedOn({ status, maxAge }: CoapResponse): CoapReply {
   if (status !== Status.TOO_MANY_REQUESTS && status !== Status.SERVICE_UNAVAILABLE) {
     return textReply(Status.BAD_GATEWAY, 'The device refused the connection');
   }
-  return { ...textReply(status, 'The device is busy'), ...(maxAge === undefined ? {} : { maxAge: Math.min(maxAge, MAX_BUSY) }) };
+  return {
+    ...textReply(status, 'The device is busy'),
+    ...(maxAge === undefined ? {} : { maxAge: Math.min(Math.max(BUSY_SECONDS, maxAge), MAX_BUSY) }),
+  };
 }

@@ -1,0 +1,123 @@
+/** Clients that wait for a device while more of them wait than may connect: a timer for each would set off all the others each time. */
+import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { Status } from '../../../protocol/coap/index.ts';
+import { CONTENT_FORMAT_CBOR, encodeConnectRequest, encodeP2pConnectAnswer } from '../../../protocol/control/index.ts';
+import { ClientApi } from '../../../server/station/client-api.ts';
+import { Presence } from '../../../server/station/presence.ts';
+import { defaultSettings } from '../../../server/station/settings.ts';
+import { hashSecret } from '../../../server/storage/secrets.ts';
+import { openSqliteStore } from '../../../server/storage/sqlite.ts';
+import type { Store } from '../../../server/storage/store.ts';
+import { LogTally } from '../../../transport/log-tally.ts';
+import { nodeEnvironment } from '../../../transport/node/index.ts';
+import type { Session } from '../../../transport/session/index.ts';
+import { ids } from '../../support/fixture/identifiers.ts';
+
+const RATE = defaultSettings.connectsPerDevice;
+const created = '2026-01-01T00:00:00.000Z';
+
+let store: Store;
+/** Statuses that the clients were notified of. */
+let told: number[];
+let lookups: number;
+let api: ClientApi;
+let presence: Presence;
+
+beforeEach(async () => {
+  // Not the simulator: Node runs what promises wait for between two timers of the same instant.
+  vi.useFakeTimers();
+  [told, lookups] = [[], 0];
+  store = await openSqliteStore(':memory:');
+  await store.addOrganization({ organizationId: 'or-a', name: null, created });
+  await store.addProduct({ productId: ids.productId, organizationId: 'or-a', name: null, created });
+  await store.addDevice({ ...ids, name: null, fingerprint: null, created });
+  const app = { appId: 'ap-a', organizationId: 'or-a', name: null, authType: 'NONE', productIds: null, created } as const;
+  await store.addApp({ ...app, keyHash: hashSecret('sk-a') });
+  const end = { id: new Uint8Array(8), resetToken: new Uint8Array(16) };
+  const relay = { open: () => ({ ...end, other: end }), close: () => {} };
+  const environment = nodeEnvironment();
+  presence = new Presence();
+  api = new ClientApi({
+    environment,
+    store,
+    settings: { ...defaultSettings, connectsPerAddress: 1_000 },
+    directory: {
+      locate: (device) => {
+        lookups++;
+        return presence.locate(device);
+      },
+    },
+    relay: relay as never,
+    tally: new LogTally(environment.clock, environment.log),
+    onAdmitted: () => true,
+  });
+});
+
+afterEach(async () => {
+  vi.useRealTimers();
+  await store.close();
+});
+
+function request(session: Session, exchange: number) {
+  const payload = encodeConnectRequest({ ...ids, serverKey: 'sk-a', wait: true });
+  return api.connect({ context: session, exchange, observe: true, contentFormat: CONTENT_FORMAT_CBOR, payload } as never);
+}
+
+function client(address: string): Session {
+  const notify = (_: number, { status }: { status: number }) => told.push(status) > 0;
+  return { isOpen: true, path: { address, port: 1, key: address }, notify } as never;
+}
+
+/** Attaches a device that answers each `/p2p/connect` so. */
+function attach(answer: object): void {
+  const session = { isOpen: true, request: () => Promise.resolve(answer) } as never;
+  presence.add({ ...ids, session });
+  api.attached(ids);
+}
+
+const CONNECTED = { status: Status.CREATED, payload: encodeP2pConnectAnswer({ respond: new Uint8Array(8) }) };
+
+test('a hundred clients that wait get their turns a few a second, each looked at once', async () => {
+  for (let i = 0; i < 100; i++) await request(client(`10.0.${i}.1`), 1);
+  expect(api.stats().waiting).toBe(100);
+  lookups = 0;
+  attach(CONNECTED);
+  await vi.advanceTimersByTimeAsync(3_000);
+  expect(told.length).toBeGreaterThanOrEqual(3 * RATE);
+  expect(lookups).toBe(told.length);
+  // One timer for all of them.
+  expect(vi.getTimerCount()).toBe(1);
+  await vi.advanceTimersByTimeAsync(20_000);
+  expect(told).toEqual(Array(100).fill(Status.CREATED));
+  expect(lookups).toBe(100);
+  expect(api.stats().waiting).toBe(0);
+});
+
+test('a device that is too busy for clients that waited tells them so, each once', async () => {
+  const session = client('10.0.0.1');
+  for (let exchange = 0; exchange < 16; exchange++) await request(session, exchange);
+  lookups = 0;
+  attach({ status: Status.TOO_MANY_REQUESTS, payload: new Uint8Array(0), maxAge: 0 });
+  await vi.advanceTimersByTimeAsync(10_000);
+  expect(told).toEqual(Array(16).fill(Status.TOO_MANY_REQUESTS));
+  expect(lookups).toBe(16);
+  expect(vi.getTimerCount()).toBe(0);
+});
+
+test('a client that gives its request up while it is looked at waits no more, and is told nothing', async () => {
+  const session = client('10.0.0.1');
+  const answered = request(session, 7);
+  api.cancelled(session, 7);
+  await answered;
+  expect(api.stats().waiting).toBe(0);
+  await request(session, 8);
+  const product = await store.product(ids.productId);
+  const looked = vi.spyOn(store, 'product').mockImplementation(async () => {
+    api.cancelled(session, 8);
+    return product;
+  });
+  attach(CONNECTED);
+  await vi.advanceTimersByTimeAsync(1_000);
+  expect(looked).toHaveBeenCalledOnce();
+  expect([told, api.stats().waiting]).toEqual([[], 0]);
+});

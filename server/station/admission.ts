@@ -4,7 +4,8 @@
  * - A session is unproved until it shows a valid credential: an attach that is accepted, or a connect with a token or key that is. One that shows none
  *   in time is closed.
  * - When there is no room for another session, the oldest unproved one is closed for it.
- * - The last quarter of the places is for keys that are registered as devices'. They are asked for in the store only when it comes to that.
+ * - The last quarter of the places is for keys that are registered as devices'. They are asked for in the store only when it comes to that. Such a key
+ *   has one place there for a session that is unproved: a newer one takes it.
  * - One address has a share of the places and no more.
  * - The clients of one device have as many places as they leave to others, so that who has a token of one device cannot fill the base station.
  */
@@ -46,13 +47,15 @@ export class Admission {
   readonly #places = new Map<Session, Place>();
   /** Those that may be closed for another one, the oldest first. */
   readonly #unproved = new Set<Session>();
+  /** Those of the last quarter, by the fingerprint of their key. */
+  readonly #unprovedDevices = new Map<string, Session>();
 
   constructor(options: AdmissionOptions) {
     this.#options = options;
     this.#perAddress = new ConcurrencyLimit({ perKey: options.settings.connectionsPerAddress });
   }
 
-  /** Sessions that may be closed for another one. */
+  /** Sessions that may be closed for another one, outside the last quarter. */
   get unproved(): number {
     return this.#unproved.size;
   }
@@ -62,7 +65,7 @@ export class Admission {
     const { clock, settings } = this.#options;
     const release = this.#perAddress.acquire(addressKey(session.path));
     if (release === null) return this.#refuse(session, 'too many connections from one address');
-    if (this.#places.size >= this.#open && !this.#makeRoom() && this.#places.size >= settings.connections) {
+    if (this.#places.size >= this.#open && !this.#makeRoom(session) && this.#places.size >= settings.connections) {
       release();
       return this.#refuse(session, 'no room for another connection');
     }
@@ -96,7 +99,7 @@ export class Admission {
   /** The session has shown a valid credential. */
   proved(session: Session): void {
     const place = this.#places.get(session);
-    this.#unproved.delete(session);
+    this.#forgetUnproved(session);
     place?.cancelTimeout?.();
     if (place !== undefined) place.cancelTimeout = null;
   }
@@ -106,7 +109,7 @@ export class Admission {
     const place = this.#places.get(session);
     if (place === undefined) return;
     this.#places.delete(session);
-    this.#unproved.delete(session);
+    this.#forgetUnproved(session);
     place.cancelTimeout?.();
     place.release();
     place.releaseClient?.();
@@ -123,17 +126,25 @@ export class Admission {
     return this.#open - (this.#places.size - this.#unproved.size);
   }
 
-  /** Closes the oldest unproved session. False when there is none. */
-  #makeRoom(): boolean {
+  #forgetUnproved(session: Session): void {
+    const { remoteFingerprint } = session;
+    this.#unproved.delete(session);
+    if (this.#unprovedDevices.get(remoteFingerprint) === session) this.#unprovedDevices.delete(remoteFingerprint);
+  }
+
+  /** Closes an unproved session for this one: in the last quarter that of the same key, else the oldest. False when there is none. */
+  #makeRoom({ remoteFingerprint }: Session): boolean {
     const [oldest] = this.#unproved;
-    if (oldest === undefined) return false;
-    this.#close(oldest, CloseCode.BUSY, 'no room for a connection without a credential');
+    const victim = this.#unprovedDevices.get(remoteFingerprint) ?? oldest;
+    if (victim === undefined) return false;
+    this.#close(victim, CloseCode.BUSY, 'no room for a connection without a credential');
     return true;
   }
 
   /** Keeps a session in the last quarter only with the key of a device. */
   async #admitDevice(session: Session): Promise<void> {
     const { store, tally } = this.#options;
+    this.#unprovedDevices.set(session.remoteFingerprint, session);
     try {
       if ((await store.devicesByFingerprint(session.remoteFingerprint)).length > 0) return;
     } catch (error) {

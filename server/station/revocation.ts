@@ -55,7 +55,13 @@ export class Revocation {
       if (presence.size === 0) this.#fresh = [];
       else {
         const revision = await store.devicesRevision();
-        await this.#lookAt(revision === this.#revision ? this.#fresh.splice(0) : [...presence.all]);
+        const fresh = this.#fresh.splice(0);
+        try {
+          await this.#lookAt(revision === this.#revision ? fresh : [...presence.all]);
+        } catch (error) {
+          this.#fresh.push(...fresh.filter(({ session }) => session.isOpen));
+          throw error;
+        }
         this.#revision = revision;
       }
     } catch (error) {

@@ -1,6 +1,7 @@
 /** Which sessions a base station keeps: strangers take every place they can, and then a device and a client come. */
 import { beforeEach, describe, expect, test } from 'vitest';
 import type { StationSettings } from '../../../server/index.ts';
+import type { Session } from '../../../transport/session/index.ts';
 import { ids } from '../../support/fixture/identifiers.ts';
 import { ProductFixture } from '../../support/fixture/products.ts';
 import type { RawPeer } from '../../support/fixture/raw-peer.ts';
@@ -188,6 +189,27 @@ describe('clients that take every place that is open', () => {
     expect(device.channel.isOpen).toBe(true);
     await fixture.sim.run(2_000);
     expect(device.channel.isOpen).toBe(false);
+  });
+
+  test('a key of a device that opens one connection after another has one place there until it attaches', async () => {
+    const hostile = await fixture.raw.client();
+    await station.register(ids, hostile.host.fingerprint);
+    const sessions: Session[] = [];
+    for (let index = 0; index < CONNECTIONS; index++) sessions.push(await hostile.open());
+    await fixture.sim.run(100);
+    expect(sessions.map(({ isOpen }) => isOpen)).toEqual([...Array(CONNECTIONS - 1).fill(false), true]);
+    for (let index = 0; index < CONNECTIONS - OPEN - 1; index++) {
+      const device = await fixture.raw.client();
+      const deviceIds = { ...ids, deviceId: `de-${index + 2}` };
+      await station.register(deviceIds, device.host.fingerprint);
+      await device.open();
+      expect((await device.attach(deviceIds)).status).toBe(201);
+    }
+    // Full: its next connection takes the place of its last one, and of no other device.
+    const last = await hostile.open();
+    expect((await hostile.attach()).status).toBe(201);
+    expect(last.isOpen).toBe(true);
+    expect(station.basestation.attached).toBe(CONNECTIONS - OPEN);
   });
 
   test('a key of a device that connects as a client takes no place there', async () => {

@@ -1,5 +1,8 @@
 /** A device that is removed from the base station, or gets another key there, loses channel and routes within a second. */
-import { beforeEach, expect, test } from 'vitest';
+import { beforeEach, expect, test, vi } from 'vitest';
+import { Presence } from '../../../server/station/presence.ts';
+import { Revocation } from '../../../server/station/revocation.ts';
+import type { Store } from '../../../server/storage/store.ts';
 import { ids, SCT } from '../../support/fixture/identifiers.ts';
 import { ProductFixture } from '../../support/fixture/products.ts';
 import type { StationUnderTest } from '../../support/fixture/station.ts';
@@ -59,4 +62,22 @@ test('a device that is removed while it attaches does not stay', async () => {
   await fixture.settle(station.store.removeDevice(productId, deviceId));
   await fixture.sim.run(1_000);
   expect(station.basestation.attached).toBe(0);
+});
+
+test('a device that attached beside its removal is looked at again when the storage could not be read', async () => {
+  const { clock, log } = fixture.sim.host('observer');
+  const presence = new Presence();
+  const device = vi.fn<Store['device']>().mockResolvedValue(null);
+  // The removal was counted, and the attached devices looked at, just before this one was among them.
+  const revocation = new Revocation({ clock, log, presence, store: { device, devicesRevision: async () => 1 } });
+  presence.add({ ...ids, deviceId: 'de-other', session: (await fixture.raw.attached()).channel });
+  await fixture.sim.run(500);
+  const { channel } = await fixture.raw.attached({ ...ids, deviceId: 'de-late' });
+  revocation.attached({ ...ids, deviceId: 'de-late', session: channel });
+  device.mockRejectedValueOnce(new Error('disk I/O error'));
+  await fixture.sim.run(500);
+  expect(channel.isOpen).toBe(true);
+  await fixture.sim.run(500);
+  expect(channel.isOpen).toBe(false);
+  revocation.stop();
 });

@@ -1,8 +1,9 @@
 /** How the base station gets a device's server connect tokens: how many, how often, and what a refusal does. */
 import { hex } from '@scure/base';
-import { beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it, test } from 'vitest';
 import { Attacher } from '../../device/attacher.ts';
 import type { DeviceEvent } from '../../device/events.ts';
+import { TokenUpload } from '../../device/token-upload.ts';
 import { ServerConnectTokens } from '../../device/tokens.ts';
 import { type CborValue, encode } from '../../protocol/cbor/index.ts';
 import { type CoapReply, Router, Status } from '../../protocol/coap/index.ts';
@@ -14,6 +15,7 @@ import {
   digestOfTokenHashes,
   digestOfTokens,
 } from '../../protocol/control/index.ts';
+import { LocalError } from '../../protocol/errors/index.ts';
 import { hashSecret } from '../../server/storage/secrets.ts';
 import type { Session } from '../../transport/session/index.ts';
 import type { Simulation } from '../../transport/sim/index.ts';
@@ -246,4 +248,37 @@ describe('the digest', () => {
     await simulation.run(() => events.filter((event) => event === 'ATTACHED').length === 2);
     expect(shown).toEqual([digestOfTokens(many(5), crypto), digestOfTokens(many(3), crypto)]);
   });
+});
+
+test('a channel that ended before the attach was through leaves no upload that is tried for ever', async () => {
+  tokens.add('x');
+  const { environment } = await new SessionFixture({ sim: simulation }).client({ machine: 'other' });
+  const upload = new TokenUpload(environment, tokens);
+  let requests = 0;
+  let isOpen = true;
+  const request = async (): Promise<unknown> => {
+    if (++requests > 10) throw new Error('it is tried for ever');
+    if (!isOpen) throw new LocalError('NOT_CONNECTED', 'the session has ended');
+    return { status: Status.TOO_MANY_REQUESTS, payload: new Uint8Array(0) };
+  };
+  const session = {
+    get isOpen() {
+      return isOpen;
+    },
+    request,
+  } as unknown as Session;
+  await upload.attached(session, upload.show(), {
+    kind: 'attached',
+    keepAlive: null,
+    observedAddress: null,
+    maxTokens: null,
+    tokensKnown: false,
+  } as never);
+  isOpen = false;
+  await simulation.run(60_000);
+  expect(requests).toBe(1);
+  tokens.add('y');
+  upload.changed();
+  await simulation.run(60_000);
+  expect(requests).toBe(1);
 });

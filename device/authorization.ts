@@ -19,7 +19,7 @@ export interface AuthorizationRequest {
   readonly connection: DeviceConnection;
 }
 
-/** What a client was allowed and still does. */
+/** What a client was allowed and still does. It ends with the client's connection. */
 export interface Grant {
   /** It has ended by itself. May be called again. */
   release(): void;
@@ -34,6 +34,8 @@ const VERDICT_TIMEOUT = 10_000;
 interface Held {
   readonly request: AuthorizationRequest;
   readonly onRevoked: () => void;
+  /** Stops listening for the end of the connection. */
+  readonly stop: () => void;
 }
 
 /** The one listener, and no where there is none. */
@@ -69,19 +71,29 @@ export class Authorization {
     return allowed;
   }
 
-  /** The same for what goes on: `onRevoked` is called once when it is no longer allowed. Null when it is denied. Never throws. */
+  /**
+   * The same for what goes on: `onRevoked` is called once, when it is no longer allowed or the connection has ended. Null when it is denied. Never throws.
+   */
   async grant(
     connection: DeviceConnection,
     action: string,
     attributes: Readonly<Record<string, string>>,
     onRevoked: () => void,
   ): Promise<Grant | null> {
-    const held: Held = { request: { action, attributes, connection }, onRevoked };
+    if (!connection.isOpen) return null;
+    const stop = connection.onClosed(() => this.#revoke(held));
+    const held: Held = { request: { action, attributes, connection }, onRevoked, stop };
     // Held while the listener decides: what changes meanwhile counts.
     this.#grants.add(held);
     const allowed = await this.allows(connection, action, attributes);
-    if (!allowed) this.#grants.delete(held);
-    return this.#grants.has(held) ? { release: () => void this.#grants.delete(held) } : null;
+    if (!allowed) this.#end(held);
+    return this.#grants.has(held) ? { release: () => void this.#end(held) } : null;
+  }
+
+  /** False when it had ended before. */
+  #end(held: Held): boolean {
+    held.stop();
+    return this.#grants.delete(held);
   }
 
   /** Something has changed that verdicts rest upon: asks again for every grant. Calls in a row count as one. */
@@ -96,11 +108,15 @@ export class Authorization {
 
   async #askAgain(held: Held): Promise<void> {
     const { connection, action, attributes } = held.request;
-    if ((await this.allows(connection, action, attributes)) || !this.#grants.delete(held)) return;
+    if (!(await this.allows(connection, action, attributes))) this.#revoke(held);
+  }
+
+  #revoke(held: Held): void {
+    if (!this.#end(held)) return;
     try {
       held.onRevoked();
     } catch (error) {
-      this.#log.error('what a client is no longer allowed could not be ended', { action, error: String(error) });
+      this.#log.error('what a client is no longer allowed could not be ended', { action: held.request.action, error: String(error) });
     }
   }
 

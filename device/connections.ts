@@ -97,6 +97,11 @@ export class DeviceConnection {
     return this.#session.flows.open(stream.id, receive, counts);
   }
 
+  /** It has not ended. */
+  get isOpen(): boolean {
+    return this.#session.isOpen;
+  }
+
   /** Resolves when the connection has ended. */
   get closed(): Promise<unknown> {
     return this.#session.closed;

@@ -316,7 +316,7 @@ export class Device {
     return this.#authorization.allows(connection, action, attributes);
   }
 
-  /** The same for what goes on, such as a stream: `onRevoked` is called once when it is no longer allowed. Null when it is denied. */
+  /** The same for what goes on, such as a stream: `onRevoked` is called once, when it is no longer allowed or the connection ends. Null when it is denied. */
   grant(
     connection: DeviceConnection,
     action: string,

@@ -2,14 +2,15 @@
  * The file service of `svc device`: keeps files that clients send and gives them back (`../file-protocol.ts`). Needs the permission
  * `File:Transfer`.
  *
- * A file is written beside its place, hashed on the way, flushed to the disk and renamed: there is the whole file or none, and the client
- * hears of it only then.
+ * A file is written beside its place, hashed on the way, flushed to the disk and renamed, which is flushed, too: there is the whole file or none,
+ * and the client hears of it only then.
  */
 import { createHash, randomBytes } from 'node:crypto';
 import { constants, type FileHandle, open, readdir, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Device, DeviceStream, SessionStream } from '../../device/index.ts';
 import { StreamCode } from '../../protocol/errors/index.ts';
+import { syncDirectory } from '../../transport/node/index.ts';
 import { CHUNK, encodeLine, FILE_PORT, FileReader, type FileRequest, FileTransferError, readRequest } from '../file-protocol.ts';
 
 /** A file on its way: hidden, and no name that a client may give. */
@@ -26,15 +27,22 @@ export function installFiles(device: Device, directory: string): void {
     let stream: SessionStream | undefined;
     const grant = await device.grant(incoming.connection, 'File:Transfer', {}, () => stream?.abort(StreamCode.FORBIDDEN));
     if (grant === null) return incoming.refuse(StreamCode.FORBIDDEN);
-    stream = incoming.accept();
     try {
-      await serve(stream, directory);
-    } catch (error) {
-      await refuse(stream, error);
+      // Throws when the client gave up meanwhile.
+      stream = incoming.accept();
+      await serveOrRefuse(stream, directory);
     } finally {
       grant.release();
     }
   });
+}
+
+async function serveOrRefuse(stream: SessionStream, directory: string): Promise<void> {
+  try {
+    await serve(stream, directory);
+  } catch (error) {
+    await refuse(stream, error);
+  }
 }
 
 async function serve(stream: SessionStream, directory: string): Promise<void> {
@@ -62,6 +70,7 @@ async function store(
     await file.sync();
     await file.close();
     await rename(partial, join(directory, name));
+    await syncDirectory(directory);
   } catch (error) {
     await file.close();
     await rm(partial, { force: true });

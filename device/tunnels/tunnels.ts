@@ -191,17 +191,16 @@ export class Tunnels<S extends TunnelService> {
       return stream.refuse(revoked.aborted ? StreamCode.FORBIDDEN : StreamCode.STREAM_REFUSED);
     }
     registered.connections.add(connection);
-    const stopListening = stream.connection.onClosed(() => connection.abort());
-    const accepted = stream.accept();
-    const withdraw = (): void => {
-      accepted.abort(StreamCode.FORBIDDEN);
-      connection.abort();
-    };
-    revoked.addEventListener('abort', withdraw, { once: true });
     try {
+      // Throws when the client gave up while the device connected.
+      const accepted = stream.accept();
+      const withdraw = (): void => {
+        accepted.abort(StreamCode.FORBIDDEN);
+        connection.abort();
+      };
+      revoked.addEventListener('abort', withdraw, { once: true });
       await connection.join(accepted);
     } finally {
-      stopListening();
       registered.connections.delete(connection);
       connection.abort();
     }

@@ -2,10 +2,11 @@
 import { beforeEach, describe, expect, test } from 'vitest';
 import { Authorization, type AuthorizationListener } from '../../device/authorization.ts';
 import type { DeviceConnection } from '../../device/connections.ts';
+import { Emitter } from '../../transport/emitter.ts';
 import { silentLog } from '../../transport/environment.ts';
 import { nativeSimulation } from '../support/simulation.ts';
 
-const connection = {} as DeviceConnection;
+const connection = { isOpen: true, onClosed: () => () => {} } as unknown as DeviceConnection;
 
 async function verdict(listener: AuthorizationListener | null): Promise<boolean> {
   const { clock } = nativeSimulation({ seed: 1 }).host('device');
@@ -114,6 +115,27 @@ describe('a grant', () => {
     authorization.reconsider();
     await settled();
     expect([revoked, asked]).toEqual([[], 1]);
+  });
+
+  test('is revoked with its connection, and asked for no more', async () => {
+    const events = new Emitter<{ closed: null }>(silentLog);
+    let isOpen = true;
+    const closing = {
+      get isOpen() {
+        return isOpen;
+      },
+      onClosed: (listener: () => void) => events.on('closed', listener),
+    };
+    const held = await authorization.grant(closing as DeviceConnection, 'a', {}, () => revoked.push('a'));
+    isOpen = false;
+    events.emit('closed', null);
+    allowed.clear();
+    authorization.reconsider();
+    await settled();
+    expect([revoked, asked]).toEqual([['a'], 1]);
+    held?.release();
+    expect(await authorization.grant(closing as DeviceConnection, 'a', {}, () => {})).toBeNull();
+    expect(asked).toBe(1);
   });
 
   test('that is lost while the listener decides is none', async () => {

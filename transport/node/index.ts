@@ -10,6 +10,7 @@ export {
   readJson,
   replaceFile,
   replaceJson,
+  syncDirectory,
   takesNoWrites,
 } from './files.ts';
 export { stderrLog } from './log.ts';

@@ -5,7 +5,7 @@ import { CoapResources } from '../../../device/coap-resources.ts';
 import { Connections, type DeviceConnection } from '../../../device/connections.ts';
 import { StreamListeners } from '../../../device/streams.ts';
 import { type TcpTunnelService, type TunnelConnection, Tunnels } from '../../../device/tunnels/tunnels.ts';
-import { StreamCode } from '../../../protocol/errors/index.ts';
+import { LocalError, StreamCode } from '../../../protocol/errors/index.ts';
 import { Deferred } from '../../../transport/deferred.ts';
 import { Emitter } from '../../../transport/emitter.ts';
 import { silentLog } from '../../../transport/environment.ts';
@@ -48,7 +48,7 @@ function tcp(): TunnelConnection {
 function client(): { connection: DeviceConnection; close: () => void } {
   const events = new Emitter<{ closed: null }>(silentLog);
   const closed = new Deferred<null>();
-  const session = { on: events.on.bind(events), closed: closed.promise } as unknown as Session;
+  const session = { on: events.on.bind(events), closed: closed.promise, isOpen: true } as unknown as Session;
   const close = (): void => {
     events.emit('closed', null);
     closed.resolve(null);
@@ -56,10 +56,11 @@ function client(): { connection: DeviceConnection; close: () => void } {
   return { connection: new Connections(silentLog).add(session), close };
 }
 
-/** A stream to the service arrives. @returns what became of it: undefined while undecided, 0 accepted, else the code of the refusal */
-function arrive(connection: DeviceConnection): () => number | undefined {
+/** A stream to the service arrives. @param gaveUp the client aborts it before it is accepted @returns what became of it: undefined while undecided, 0 accepted, else the code of the refusal */
+function arrive(connection: DeviceConnection, gaveUp = false): () => number | undefined {
   let fate: number | undefined;
   const accept = (): SessionStream => {
+    if (gaveUp) throw new LocalError('STOPPED', 'the other end gave the stream up');
     fate = 0;
     return { abort: () => {} } as SessionStream;
   };
@@ -102,6 +103,20 @@ test('who waits for permission takes no place from those who have it', async () 
   const second = arrive(client().connection);
   await settled();
   expect([waiting(), friend(), second()]).toEqual([undefined, 0, StreamCode.STREAM_LIMIT]);
+});
+
+test('one whose client gave up while it was being made is closed, and holds nothing', async () => {
+  authorization.listen(() => true);
+  tunnels.limit('http', 2);
+  const { connection, close } = client();
+  for (let attempt = 0; attempt < 8; attempt++) {
+    arrive(connection, true);
+    await settled();
+  }
+  expect(made.map(({ aborts }) => aborts)).toEqual(Array(8).fill(1));
+  expect(tunnels.open('web')).toBe(0);
+  close();
+  expect(made.map(({ aborts }) => aborts)).toEqual(Array(8).fill(1));
 });
 
 test('one that is no longer allowed ends, and the others go on', async () => {

@@ -107,6 +107,17 @@ describe('a grant', () => {
     expect([revoked, asked]).toEqual([['a', 'b'], 5]);
   });
 
+  test('is revoked once, though the listener is asked twice before it answers', async () => {
+    const held = authorization.grant(connection, 'a', {}, () => revoked.push('a'));
+    await held;
+    allowed.delete('a');
+    authorization.reconsider();
+    await Promise.resolve();
+    authorization.reconsider();
+    await settled();
+    expect([revoked, asked]).toEqual([['a'], 3]);
+  });
+
   test('that was released is asked for no more', async () => {
     const held = await grant('a');
     held?.release();

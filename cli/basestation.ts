@@ -49,7 +49,7 @@ export function basestationCommand(): Command {
       new Option('--log-level <level>', 'what goes to standard error').choices(['error', 'warn', 'info', 'debug', 'trace']).default('info'),
     )
     .option('--json', 'print events as JSON lines')
-    .addHelpText('after', '\nExample:\n  svc basestation --data ./data\n  svc admin product add --data ./data')
+    .addHelpText('after', '\nExample:\n  svc basestation --data ./data/station\n  svc admin product add --data ./data/station')
     .action(run);
 }
 

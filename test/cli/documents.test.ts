@@ -1,7 +1,11 @@
-/** docs/pairing.md shows only commands that exist, with options they have and the right number of arguments, and names every code. */
-import { readFileSync } from 'node:fs';
+/**
+ * docs/pairing.md shows only commands that exist, with options they have and the right number of arguments, and names every code. No document and no help
+ * keeps keys in a folder of the sources.
+ */
+import { readdirSync, readFileSync } from 'node:fs';
 import type { Command } from 'commander';
 import { describe, expect, test } from 'vitest';
+import { basestationCommand } from '../../cli/basestation.ts';
 import { svc } from '../../cli/program.ts';
 import { pairingModes } from '../../protocol/records/index.ts';
 
@@ -44,4 +48,21 @@ describe('docs/pairing.md', () => {
   test('tells of every mode', () => {
     for (const mode of pairingModes) expect(text).toContain(`| ${mode} |`);
   });
+});
+
+describe('directories of commands', () => {
+  const root = new URL('../../', import.meta.url);
+  const documents = ['README.md', 'package.json', ...readdirSync(new URL('docs', root)).map((name) => `docs/${name}`)];
+  let help = '';
+  basestationCommand()
+    .configureOutput({ writeOut: (part) => (help += part) })
+    .outputHelp();
+  const texts = [...documents.map((name): [string, string] => [name, readFileSync(new URL(name, root), 'utf8')]), ['help', help] as const];
+
+  test.each(texts)('%s keeps data below data/, which git ignores', (_name, content) => {
+    const directories = [...content.matchAll(/--(?:data|state) ([.\w/]+)/g)].map(([, directory]) => directory);
+    for (const directory of directories) expect(directory).toMatch(/^\.\/data\/\w/);
+  });
+
+  test('data/ is ignored', () => expect(readFileSync(new URL('.gitignore', root), 'utf8')).toMatch(/^data\/$/m));
 });

@@ -13,6 +13,8 @@ import { Commands, type Finished } from './commands.ts';
 
 const { svc } = new Commands('device');
 const processes = new ProcessFixture();
+/** Where the document keeps its device. */
+const DEVICE = 'data/walkthrough/device';
 
 const document = await readFile(new URL('../../docs/walkthrough.md', import.meta.url), 'utf8');
 
@@ -140,10 +142,10 @@ async function edit(name: string, block: string): Promise<void> {
   if (name === 'device.json') {
     let text = block;
     for (const [written, here] of known) text = text.replaceAll(written, here);
-    return writeFile(join(folder, 'device', name), text);
+    return writeFile(join(folder, DEVICE, name), text);
   }
   await stopDevice();
-  const file = join(folder, 'device', 'iam-configuration.json');
+  const file = join(folder, DEVICE, 'iam-configuration.json');
   const configuration = JSON.parse(await readFile(file, 'utf8'));
   configuration[name === 'policy' ? 'Policies' : 'Roles'].push(JSON.parse(block));
   await writeFile(file, JSON.stringify(configuration));

@@ -14,11 +14,17 @@
  * acknowledged to a client before.
  */
 import { join } from 'node:path';
-import { createFile, makeDirectory, prepareDirectory, readJson, replaceJson } from '../../transport/node/index.ts';
+import { createFile, makeDirectory, prepareDirectory, readJson, refuseForeignDirectory, replaceJson } from '../../transport/node/index.ts';
 import { CommandError } from '../frame/errors.ts';
 import { readPrivateKey } from '../frame/private-key.ts';
 import { CONFIGURATION_FILE } from './configuration.ts';
 import { isThermostatState, type ThermostatState } from './thermostat.ts';
+
+/** A start that failed may have left the folders alone; an owner may write device.json before the first start. */
+const OWN = {
+  sure: /^(key\.pem|state\.json|device\.json|iam-(configuration|state)\.json|password-throttle\.json|audit-key\.pem|device\.lock(\..+)?)$/,
+  unsure: /^(files|audit)$/,
+};
 
 export interface DeviceState {
   Version: 1;
@@ -44,8 +50,9 @@ export class DeviceData {
     this.#state = state;
   }
 
-  /** Opens the directory, makes it when it is missing. @throws with one line when it cannot be used or is damaged */
+  /** Opens the directory, makes it when it is missing. @throws with one line when it cannot be used, is damaged, or others use it */
   static async open(directory: string): Promise<DeviceData> {
+    await refuseForeignDirectory(directory, 'a device', OWN);
     await prepareDirectory(directory);
     await makeDirectory(join(directory, 'files'));
     const path = join(directory, 'state.json');

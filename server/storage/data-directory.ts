@@ -9,12 +9,15 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import type { CryptoHost } from '../../protocol/crypto-host.ts';
-import { makeDirectory, prepareDirectory } from '../../transport/node/index.ts';
+import { makeDirectory, prepareDirectory, refuseForeignDirectory } from '../../transport/node/index.ts';
 import { lockDirectory } from './directory-lock.ts';
 import { openSealer, type Sealer } from './sealing.ts';
 import { openSqliteStore } from './sqlite.ts';
 import { loadStationKeys, type StationKeys } from './station-keys.ts';
 import type { Store } from './store.ts';
+
+/** Its files, those of SQLite beside the database and the lock included. */
+const OWN = { sure: /^(identity\.pem|reset-secret|outbound\.key|basestation\.(sqlite|lock)(-wal|-shm|-journal)?)$/ };
 
 /** What an opened data directory holds. */
 export interface StationData extends StationKeys {
@@ -26,10 +29,11 @@ export interface StationData extends StationKeys {
 
 /**
  * Opens the directory for a base station; makes what is missing.
- * @throws LocalError IN_USE when another base station runs on it, FAILED or INVALID_STATE when something in it cannot
- * be used
+ * @throws LocalError IN_USE when another base station runs on it, INVALID_ARGUMENT when others use it, FAILED or
+ * INVALID_STATE when something in it cannot be used
  */
 export async function openStationData(directory: string, crypto: CryptoHost): Promise<StationData> {
+  await refuseForeign(directory);
   await prepareDirectory(directory);
   const unlock = lockDirectory(directory);
   try {
@@ -47,8 +51,12 @@ export async function openStationData(directory: string, crypto: CryptoHost): Pr
   }
 }
 
-/** Opens only the database, beside a running base station or before its first start. */
+/**
+ * Opens only the database, beside a running base station or before its first start.
+ * @throws LocalError INVALID_ARGUMENT when others use the directory, FAILED or INVALID_STATE when it cannot be used
+ */
 export async function openStore(directory: string): Promise<Store> {
+  await refuseForeign(directory);
   await makeDirectory(directory);
   return openSqliteStore(databaseFile(directory));
 }
@@ -56,6 +64,10 @@ export async function openStore(directory: string): Promise<Store> {
 /** Whether `openStore` would find a database there. */
 export function hasStore(directory: string): boolean {
   return existsSync(databaseFile(directory));
+}
+
+function refuseForeign(directory: string): Promise<void> {
+  return refuseForeignDirectory(directory, 'a base station', OWN);
 }
 
 function databaseFile(directory: string): string {

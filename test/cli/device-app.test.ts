@@ -53,6 +53,34 @@ describe("a device's directory", () => {
     for (const file of ['key.pem', 'state.json', '']) expect((await stat(join(path, file))).mode & 0o077).toBe(0);
   });
 
+  test.each([['notes.txt'], ['audit', 'device.ts'], ['basestation.sqlite']])(
+    'a directory of others is refused and left as it is: %s',
+    async (...names) => {
+      for (const name of names) await writeFile(join(directory, name), '');
+      await expect(DeviceData.open(directory)).rejects.toThrow(
+        `${directory} is not empty and holds no data of a device: choose an empty or a new directory`,
+      );
+      expect((await readdir(directory)).sort()).toEqual([...names].sort());
+    },
+  );
+
+  test.each([
+    ['.gitkeep', 'lost+found'],
+    ['key.pem', 'notes.txt'],
+    ['device.json', 'notes.txt'],
+    ['device.lock', 'notes.txt'],
+    ['device.lock.17', 'notes.txt'],
+    ['iam-state.json', 'notes.txt'],
+    ['audit'],
+  ])('a directory with %s is used', async (...names) => {
+    for (const name of names) await writeFile(join(directory, name), '');
+    expect((await DeviceData.open(directory)).state).toBeNull();
+    // What a start that failed leaves.
+    for (const name of names) await rm(join(directory, name));
+    expect(await readdir(directory)).toEqual(['files']);
+    expect((await DeviceData.open(directory)).state).toBeNull();
+  });
+
   test('what is only adopted reaches the disk with the next update', async () => {
     const first = await DeviceData.open(directory);
     await first.update(state);

@@ -95,6 +95,34 @@ export async function prepareDirectory(path: string): Promise<void> {
   }
 }
 
+/** What a directory may hold that is nobody's data: `lost+found` of a file system, and hidden files. */
+const NOBODYS = /^(\..*|lost\+found)$/;
+
+/** Names of files by which a program knows a directory as its own. */
+export interface OwnFiles {
+  /** Only this program makes them: one is enough. */
+  readonly sure: RegExp;
+  /** Others have such names, too: they count where nothing else is there. */
+  readonly unsure?: RegExp;
+}
+
+/**
+ * Refuses a directory that others use, before anything is written into it: one that is not empty and holds nothing of our own. One that is missing passes.
+ * @param whose `a base station`, for example
+ * @throws LocalError INVALID_ARGUMENT, FAILED when it cannot be read
+ */
+export async function refuseForeignDirectory(path: string, whose: string, { sure, unsure }: OwnFiles): Promise<void> {
+  let names: string[];
+  try {
+    names = (await readdir(path)).filter((name) => !NOBODYS.test(name));
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return;
+    throw fileError('cannot use directory', path, error);
+  }
+  if (names.some((name) => sure.test(name)) || names.every((name) => unsure?.test(name))) return;
+  throw new LocalError('INVALID_ARGUMENT', `${path} is not empty and holds no data of ${whose}: choose an empty or a new directory`);
+}
+
 /** Writes a temporary file beside `path`, has it put there, and makes both durable. */
 async function putInPlace(
   path: string,

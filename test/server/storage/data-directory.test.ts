@@ -92,3 +92,22 @@ test('a directory that cannot be one is refused with one line', async () => {
   await expect(openStationData(directory, nodeCrypto)).rejects.toMatchObject({ code: 'FAILED' });
   await expect(openStore(directory)).rejects.toMatchObject({ code: 'FAILED' });
 });
+
+test.each([['notes.txt'], ['key.pem', 'state.json']])('a directory of others is refused and left as it is: %s', async (...names) => {
+  mkdirSync(directory);
+  for (const name of names) writeFileSync(join(directory, name), '');
+  for (const open of [() => openStationData(directory, nodeCrypto), () => openStore(directory)])
+    await expect(open()).rejects.toMatchObject({
+      code: 'INVALID_ARGUMENT',
+      message: `${directory} is not empty and holds no data of a base station: choose an empty or a new directory`,
+    });
+  expect(readdirSync(directory).sort()).toEqual(names);
+});
+
+test('hidden files and lost+found are no data of others, and what `svc admin` made alone is ours', async () => {
+  mkdirSync(join(directory, 'lost+found'), { recursive: true });
+  writeFileSync(join(directory, '.gitkeep'), '');
+  await (await openStore(directory)).close();
+  writeFileSync(join(directory, 'notes.txt'), '');
+  await (await openStationData(directory, nodeCrypto)).close();
+});

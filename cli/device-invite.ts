@@ -6,8 +6,8 @@ import { resolve } from 'node:path';
 import { Command } from 'commander';
 import { Device, nodeEnvironment, SvcError } from '../device/index.ts';
 import { stderrLog } from '../transport/node/index.ts';
-import { invite } from './device-app/access.ts';
-import { invitationOf, stationOptions } from './device-app/announce.ts';
+import { invite, pairingOf } from './device-app/access.ts';
+import { invitationOf, wayTo } from './device-app/announce.ts';
 import { DeviceData } from './device-app/data.ts';
 import { lockDirectory } from './device-app/lock.ts';
 import { type OpenDevice, openDevice } from './device-app/open.ts';
@@ -53,10 +53,13 @@ async function print(output: Output, { device, access, secrets, state }: OpenDev
   const { pairingString } = share(output, invitationOf(base, user, password), {});
   output.result({ user: user.username, role: user.role, invitation: pairingString }, [
     `${user.username} is invited${user.role === undefined ? ' and has no role' : ` as ${user.role}`}`,
-    `pair with  svc pair '${pairingString}'${stationOptions(state)}`,
-    '           (shown only now; once somebody has paired, it is used up)',
+    `pair with  svc pair '${pairingString}'${wayTo(state)}`,
+    '           (shown only now; it can be used once)',
   ]);
-  if (!iam.state.passwordInvitePairing) output.warn('pairing by invitation is off: start the device with --pairing PasswordInvite');
+  if (user.role === undefined)
+    output.warn(`without a role everything is denied to ${username}: give it one with --role, of ${iam.roles.join(', ')}`);
+  if (!iam.state.passwordInvitePairing)
+    output.warn(`pairing by invitation is off: start the device with --pairing ${[...pairingOf(iam), 'PasswordInvite'].join(',')}`);
 }
 
 /** What was given is wrong, not the device. */

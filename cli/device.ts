@@ -146,18 +146,19 @@ async function initialLock(directory: string): Promise<HeldLock> {
   return { lost: new AbortController().signal, release: await lockDirectory(directory) };
 }
 
-async function initialize(output: Output, { device, data, state, access }: OpenDevice): Promise<void> {
-  await data.update();
-  await announce(output, device, state, access, false);
+async function initialize(output: Output, opened: OpenDevice): Promise<void> {
+  await opened.data.update();
+  await announce(output, opened, false);
 }
 
 async function serve(
   output: Output,
-  { device, data, state, access, environment }: OpenDevice,
+  opened: OpenDevice,
   configuration: DeviceConfiguration,
   options: DeviceCommandOptions,
   lost: AbortSignal,
 ): Promise<void> {
+  const { device, data, state, access, environment } = opened;
   const { iam } = access;
   configure(device, configuration, options);
   await removePartialFiles(data.filesDirectory);
@@ -169,7 +170,7 @@ async function serve(
     await device.start();
     try {
       await saveIdentity(data, output);
-      await announce(output, device, state, access, true);
+      await announce(output, opened, true);
       warn(output, iam, state);
       room.begin();
       collectAfterStart();

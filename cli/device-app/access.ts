@@ -7,7 +7,7 @@
  *     ControlThermostat  Thermostat:Set     Standard, Administrator
  *     Files              File:Transfer      Standard, Administrator
  *
- * Who is no user may pair, and nothing else. Both files are the owner's: the configuration to edit while the device is stopped, the state to read.
+ * Anyone who is not yet a user can only pair. Both files are the owner's: the configuration to edit while the device is stopped, the state to read.
  */
 import { join } from 'node:path';
 import { defaultIamLimits, Rules } from '../../device/iam/index.ts';
@@ -54,6 +54,7 @@ export interface AccessOptions {
 export const ADMIN = 'admin';
 
 const FRIENDLY_NAME = 'Thermostat';
+/** The role of administrators, as long as an owner keeps it. */
 const ADMINISTRATOR = 'Administrator';
 
 const flags = {
@@ -135,6 +136,22 @@ export async function setPairing(iam: Iam, modes: readonly PairingMode[]): Promi
 /** Modes that are on. */
 export function pairingOf({ state }: Iam): PairingMode[] {
   return pairingModes.filter((mode) => state[flags[mode]]);
+}
+
+/** Whether somebody manages the users of the device, or can become one who does without an invitation. */
+export function isAdministered(iam: Iam): boolean {
+  const { users, state } = iam;
+  const open = state.localOpenPairing || state.passwordOpenPairing;
+  if (open && state.openPairingRole === ADMINISTRATOR) return true;
+  return users.some(
+    ({ username, fingerprints }) =>
+      fingerprints.length > 0 && iam.check({ fingerprint: '', isLocal: false, boundUsername: username }, 'IAM:CreateUser'),
+  );
+}
+
+/** The option that an invitation needs so that the user becomes an administrator; empty for who is one, and where no role of that name is left. */
+export function administratorOption(iam: Iam, username: string): string {
+  return iam.user(username)?.role === undefined && iam.roles.includes(ADMINISTRATOR) ? ` --role ${ADMINISTRATOR}` : '';
 }
 
 /** Makes an administrator of each key that is nobody's, named after the key. */

@@ -1,11 +1,14 @@
 /** What `svc device` prints: who it is, how to pair with it, and what happens. */
 import type { Device, DeviceEvent, Iam, SvcError } from '../../device/index.ts';
 import { encodePairingString, type IamUser, type PairingString } from '../../protocol/records/index.ts';
+import { ownAddress } from '../../transport/node/index.ts';
 import { hint } from '../frame/errors.ts';
 import type { Output } from '../frame/output.ts';
+import { shellWord } from '../frame/shell-word.ts';
 import { share } from '../pairing-share.ts';
-import { type Access, ADMIN, pairingOf } from './access.ts';
+import { type Access, ADMIN, administratorOption, isAdministered, pairingOf } from './access.ts';
 import type { DeviceState } from './data.ts';
+import type { OpenDevice } from './open.ts';
 
 /** What a device can hand over for pairing now. */
 interface Pairings {
@@ -17,8 +20,12 @@ interface Pairings {
   readonly invitation?: PairingString;
 }
 
-/** What the device is called by others, and how they become its users. */
-export async function announce(output: Output, device: Device, state: DeviceState, access: Access, started: boolean): Promise<void> {
+/** Where the documents keep the data of a base station. */
+const STATION_DATA = './data/station';
+const DEFAULT_LOCAL_PORT = 5592;
+
+/** What the device is called by others, and how they become its users. Every command runs as it is printed. */
+export async function announce(output: Output, { device, data, state, access }: OpenDevice, started: boolean): Promise<void> {
   const { ProductId, DeviceId } = state;
   const fingerprint = device.deviceFingerprint;
   const pairings = await pairingsOf(device, access);
@@ -26,8 +33,10 @@ export async function announce(output: Output, device: Device, state: DeviceStat
   const open = pairings.open && encodePairingString(pairings.open);
   const invitation = pairings.invitation && encodePairingString(pairings.invitation);
   const modes = pairingOf(access.iam);
-  const adminCommand = `svc admin device add ${ProductId} ${DeviceId} --fingerprint ${fingerprint}`;
+  const productCommand = `svc admin product add ${ProductId} --data ${STATION_DATA}`;
+  const adminCommand = `svc admin device add ${ProductId} ${DeviceId} --fingerprint ${fingerprint} --data ${STATION_DATA}`;
   const ports = started ? { localPort: device.localPort, p2pPort: device.p2pPort } : {};
+  const reach = wayTo(state, started ? device.localPort : undefined);
   output.result(
     {
       event: 'started',
@@ -40,40 +49,55 @@ export async function announce(output: Output, device: Device, state: DeviceStat
       pairingString: plain,
       openPairing: open,
       invitation,
+      productCommand,
       adminCommand,
     },
     [
       `device ${ProductId}.${DeviceId}${started ? `, UDP port ${device.localPort} for direct clients` : ''}`,
       `fingerprint        ${fingerprint}`,
-      `register it with   ${adminCommand} --data <dir of the base station>`,
-      `pairing modes      ${modes.length === 0 ? 'none' : modes.join(', ')}`,
-      ...(started && modes.some((mode) => mode.startsWith('Local'))
-        ? [`pair locally with  svc pair '${plain}' --address <address of this machine>:${device.localPort}`]
-        : []),
-      `connect with       svc connect '${plain}'${stationOptions(state)}`,
-      ...(open === undefined ? [] : [`pair with          svc pair '${open}' --username <name>${stationOptions(state)}`]),
-      ...(invitation === undefined
+      ...(state.ServerUrl === undefined
         ? []
         : [
-            `become ${ADMIN} with  svc pair '${invitation}'${stationOptions(state)}`,
-            '                   (shown only now; once somebody is, it is used up)',
+            `register it with   ${productCommand}`,
+            `                   ${adminCommand}`,
+            '                   (at the base station, with its data directory; the product once, if it is not there)',
           ]),
+      `pairing modes      ${modes.length === 0 ? 'none' : modes.join(', ')}`,
+      ...(started && modes.some((mode) => mode.startsWith('Local'))
+        ? [`pair locally with  svc pair '${plain}'${directly(device.localPort)}`]
+        : []),
+      `connect with       svc connect '${plain}'${reach}`,
+      ...(open === undefined
+        ? []
+        : [`pair with          svc pair '${open}'${reach}`, '                   (it asks for a user name, or give one with --username)']),
+      ...(invitation === undefined
+        ? []
+        : [`become ${ADMIN} with  svc pair '${invitation}'${reach}`, '                   (shown only now; it can be used once)']),
     ],
   );
   share(output, pairings.invitation ?? pairings.open ?? pairings.plain, {});
-  if (invitation === undefined && modes.includes('PasswordInvite') && isWaiting(access.iam))
-    output.note(`nobody is ${ADMIN} yet: svc device invite ${ADMIN} makes a new invitation while the device is stopped`);
+  if (invitation === undefined && modes.includes('PasswordInvite') && !isAdministered(access.iam))
+    output.note(
+      [
+        'nobody administers this device yet; while it is stopped, this makes a new invitation:',
+        `svc device invite ${ADMIN}${administratorOption(access.iam, ADMIN)} --data ${shellWord(data.directory)}`,
+      ].join('\n'),
+    );
 }
 
-function isWaiting(iam: Iam): boolean {
-  return iam.user(ADMIN)?.fingerprints.length === 0;
+/**
+ * The options by which a client finds the device: through its base station, else straight to it on the local network.
+ * @param localPort undefined for a device that does not run: the default one
+ */
+export function wayTo(state: DeviceState, localPort = DEFAULT_LOCAL_PORT): string {
+  const { ServerUrl, ServerFingerprint } = state;
+  if (ServerUrl === undefined || ServerFingerprint === undefined) return directly(localPort);
+  return ` --server ${ServerUrl} --server-fingerprint ${ServerFingerprint}`;
 }
 
-/** The options a client needs to find the base station of a device. */
-export function stationOptions({ ServerUrl, ServerFingerprint }: Pick<DeviceState, 'ServerUrl' | 'ServerFingerprint'>): string {
-  return ServerUrl === undefined || ServerFingerprint === undefined
-    ? ''
-    : ` --server ${ServerUrl} --server-fingerprint ${ServerFingerprint}`;
+function directly(localPort: number): string {
+  const host = ownAddress();
+  return ` --address ${host.includes(':') ? `[${host}]` : host}:${localPort}`;
 }
 
 /** What an invited user pairs with. */

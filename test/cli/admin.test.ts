@@ -16,7 +16,9 @@ let data: string;
 beforeEach(() => {
   data = mkdtempSync(join(tmpdir(), 'svc-admin-'));
 });
-afterEach(() => rmSync(data, { recursive: true }));
+afterEach(() => {
+  for (const path of [data, `${data}.account.json`]) rmSync(path, { recursive: true, force: true });
+});
 
 async function admin(...words: string[]): Promise<{ code: number; out: string; err: string }> {
   const captured = { out: '', err: '' };
@@ -152,7 +154,8 @@ describe('push credentials', () => {
   };
 
   function file(content: unknown): string {
-    const path = join(data, 'account.json');
+    // Not where the base station keeps its own: that directory is not its data yet.
+    const path = `${data}.account.json`;
     writeFileSync(path, typeof content === 'string' ? content : JSON.stringify(content));
     return path;
   }

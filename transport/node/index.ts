@@ -15,5 +15,6 @@ export {
   syncDirectory,
   takesNoWrites,
 } from './files.ts';
+export { ownAddress } from './interfaces.ts';
 export { stderrLog } from './log.ts';
 export { type ByteStream, type PumpResult, pump } from './tcp.ts';

@@ -33,6 +33,14 @@ export function smallLinkMtu(): number | undefined {
   return least < ETHERNET_MTU ? Math.max(least, LEAST_MTU) : undefined;
 }
 
+/** An address by which others on the network reach this host, an IPv4 address where there is one; loopback without a network. */
+export function ownAddress(): string {
+  const outward = Object.values(networkInterfaces()).flatMap((list) =>
+    (list ?? []).filter(({ internal, address }) => !internal && !address.startsWith('fe80:')),
+  );
+  return (outward.find(({ family }) => family === 'IPv4') ?? outward[0])?.address ?? '127.0.0.1';
+}
+
 /** @param name with the label of an alias, as in `eth0:1` */
 function mtuOf(name: string): number {
   try {

@@ -1,0 +1,6 @@
+/** A word of a command that a program prints: a person pastes the line into a shell, and it runs as it stands. */
+
+/** The word in quotes where a shell would take it apart. */
+export function shellWord(text: string): string {
+  return /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
+}

@@ -1,0 +1,76 @@
+/** What `svc device --init` and `svc device invite` print: every command runs as it is printed. */
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { svcInProcess } from '../e2e/in-process.ts';
+
+const KEY = 'ab'.repeat(32);
+const STATION = ['--server', 'https://127.0.0.1:9', '--server-fingerprint', 'cd'.repeat(32)];
+
+let folder: string;
+let data: string;
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'svc-announce-'));
+  data = join(folder, "Ann's device");
+});
+afterEach(() => rm(folder, { recursive: true }));
+
+const init = (...more: string[]) => svcInProcess(['device', '--data', data, '--product', 'pr', '--device-id', 'de', '--init', ...more]);
+
+/** The commands among what was printed, as the words of a shell; nothing in them is a redirection or left to be filled in. */
+function commands(printed: string): string[][] {
+  return [...printed.matchAll(/\bsvc \w+ .*$/gm)].map(([line]) => {
+    expect(line.replace(/'[^']*'|\\'/g, '')).not.toMatch(/[<>()]/);
+    const words = line.match(/(?:'[^']*'|\\'|[^\s'])+/g) ?? [];
+    return words.slice(1).map((word) => word.replace(/'([^']*)'|\\(')/g, (_, quoted, escaped) => quoted ?? escaped));
+  });
+}
+
+const NOTE = /nobody administers this device yet/;
+
+test('product and device are registered by the lines as they are', async () => {
+  const { stdout } = await init(...STATION);
+  const register = commands(stdout).filter(([name]) => name === 'admin');
+  expect(register.map(([, record, add]) => `${record} ${add}`)).toEqual(['product add', 'device add']);
+  for (const words of register) {
+    expect(words.at(-1)).toBe('./data/station');
+    expect(await svcInProcess([...words.slice(0, -1), join(folder, 'station')])).toMatchObject({ code: 0 });
+  }
+});
+
+test('a device without a base station is reached at its address, and registered nowhere', async () => {
+  const { stdout } = await init();
+  expect(stdout).not.toMatch(/svc admin|--server/);
+  const reach = commands(stdout).filter(([name]) => name === 'connect' || name === 'pair');
+  expect(reach.length).toBeGreaterThan(1);
+  for (const words of reach) expect(words.join(' ')).toMatch(/ --address \S+:5592$/);
+});
+
+test('while nobody administers the device, it says how somebody is invited, and that works', async () => {
+  expect((await init()).stderr).not.toMatch(NOTE);
+  const { stderr } = await init();
+  expect(stderr).toMatch(NOTE);
+  const [words = []] = commands(stderr);
+  const invited = await svcInProcess(words);
+  expect(invited).toMatchObject({
+    code: 0,
+    stdout: expect.stringMatching(/^admin is invited as Administrator\npair with {2}svc pair 'p=pr,/),
+  });
+  expect(commands(invited.stdout)).toHaveLength(1);
+});
+
+test.each([
+  ['--allow', KEY],
+  ['--iam', 'demo'],
+])('with %s %s somebody does', async (...option) => {
+  await init(...option);
+  const { code, stderr } = await init();
+  expect([code, stderr]).toEqual([0, expect.not.stringMatching(NOTE)]);
+});
+
+test('who is invited without a role is denied everything, and the roles are told', async () => {
+  await init();
+  expect((await svcInProcess(['device', 'invite', 'carol', '--data', data])).stderr).toMatch(/--role, of .*Guest, Standard, Administrator/);
+  expect((await svcInProcess(['device', 'invite', 'dave', '--role', 'Guest', '--data', data])).stderr).toBe('');
+});

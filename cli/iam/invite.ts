@@ -6,7 +6,10 @@
 import { randomInt } from 'node:crypto';
 import { type Command, Option } from 'commander';
 import type { IamUser, IamUtil } from '../../client/node.ts';
-import type { TargetOptions } from '../client/target.ts';
+import { ownAddress } from '../../transport/node/index.ts';
+import { formatAddress, type TargetOptions } from '../client/target.ts';
+import { hostPort } from '../frame/arguments.ts';
+import { shellWord } from '../frame/shell-word.ts';
 import { type ShareOptions, share, shareOptions } from '../pairing-share.ts';
 import { type IamOpened, iamSubcommand, withIam } from './shared.ts';
 
@@ -37,7 +40,7 @@ async function invite(opened: IamOpened, username: string, options: InviteOption
   const user =
     options.again === true ? await again(iam, username, password) : await iam.createUser(username, { password, role: options.role });
   if (options.displayName !== undefined) await iam.updateUserDisplayName(username, options.displayName);
-  await warnIfOff(opened);
+  await warnIfOff(opened, options);
   const { ProductId, DeviceId } = connection.deviceInfo as { ProductId: string; DeviceId: string };
   const shared = share(
     output,
@@ -52,12 +55,13 @@ async function invite(opened: IamOpened, username: string, options: InviteOption
     options,
   );
   output.result({ device, username, role: user.role, ...shared }, [
-    `${username} is invited to ${device} as ${user.role ?? 'a user without a role'}. This works once, for whoever has it first:`,
+    `${username} is invited to ${device} as ${user.role ?? 'a user without a role'}. This works once: whoever uses it first becomes ${username}.`,
     '',
     shared.pairingString,
     shared.link,
     '',
     `pair with  ${pairLine(opened)}`,
+    '           (it reads the pairing string or the link from standard input)',
   ]);
 }
 
@@ -68,16 +72,22 @@ async function again(iam: IamUtil, username: string, password: string): Promise<
 }
 
 /** An invitation that cannot be used is known as soon as possible. Who may not see the settings is not told. */
-async function warnIfOff({ iam, output }: IamOpened): Promise<void> {
+async function warnIfOff({ iam, output, device }: IamOpened, { state }: InviteOptions): Promise<void> {
   const settings = await iam.getSettings().catch(() => undefined);
+  const where = state === undefined ? '' : ` --state ${shellWord(state)}`;
   if (settings?.passwordInvitePairing === false)
-    output.warn('the device takes no invitations now: svc iam settings set password-invite-pairing on');
+    output.warn(`the device takes no invitations now: svc iam settings set password-invite-pairing on -d ${device}${where}`);
 }
 
-/** The base station is not part of a pairing string. */
+/** The base station is not part of a pairing string. An address on loopback means this machine, which others reach by another one. */
 function pairLine({ connection, known }: IamOpened): string {
   const { ProductId, DeviceId } = connection.deviceInfo as { ProductId: string; DeviceId: string };
-  const { ServerUrl, Address } = known.byId(ProductId, DeviceId) ?? {};
-  const server = ServerUrl === undefined ? undefined : `--server ${ServerUrl} --server-fingerprint ${known.stationFingerprint(ServerUrl)}`;
-  return `svc pair - ${server ?? `--address ${Address}`}   (and the pairing string on standard input)`;
+  const { ServerUrl, Address = '' } = known.byId(ProductId, DeviceId) ?? {};
+  if (ServerUrl !== undefined) return `svc pair - --server ${ServerUrl} --server-fingerprint ${known.stationFingerprint(ServerUrl)}`;
+  const { host, port } = hostPort(Address);
+  return `svc pair - --address ${formatAddress({ host: isLoopback(host) ? ownAddress() : host, port })}`;
+}
+
+function isLoopback(host: string): boolean {
+  return host === 'localhost' || host === '::1' || /^127\./.test(host);
 }

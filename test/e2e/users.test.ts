@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createIamSecrets, Device, defaultConfiguration, Iam, productionState } from '../../device/index.ts';
 import { decodePairing, encodePairingString, type PairingString } from '../../protocol/records/index.ts';
+import { ownAddress } from '../../transport/node/index.ts';
 import { Commands, svcProcess } from './commands.ts';
 
 const { svc, svcJson } = new Commands('pair', 'iam', 'push');
@@ -75,6 +76,10 @@ test('an invitation: string, link and QR code; used once, from standard input', 
   expect(shown.code).toBe(0);
   expect(shown.stderr).toMatch(/█{20}/);
   const [, , string = '', link = ''] = shown.stdout.split('\n');
+  // The inviter came over loopback: to others that would be their own machine.
+  expect(shown.stdout).toMatch(
+    new RegExp(`^pair with {2}svc pair - --address ${ownAddress().replaceAll('.', '\\.')}:${device.localPort}$`, 'm'),
+  );
   const pairing = decodePairing(link);
   expect(pairing).toEqual(decodePairing(string));
   expect(link).toMatch(/^https:\/\/app\.example\/pair#p=pr-e2e/);

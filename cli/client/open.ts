@@ -50,6 +50,7 @@ export async function withConnection(
   const known = await Known.open(stateDirectory(options.state));
   const target = resolveTarget(options, known, settings);
   requireTrust(target, output, settings);
+  tellOfUnused(target, output);
   const { signal, dispose } = interruption();
   const environment = nodeEnvironment({
     ...(process.env.SVC_DEBUG && { log: stderrLog({ level: 'debug' }) }),
@@ -107,6 +108,21 @@ function changedKey(target: Target): CommandError {
   return new CommandError(
     `${nameOf(target)} does not have the key it is known by (${target.pin}): connection refused. Somebody may be in between; if the device was set up anew, pair it again with svc connect --replace`,
   );
+}
+
+/** One proof goes to the base station, and none where there is no base station: what else was given has no effect. */
+function tellOfUnused({ server, sct, serverKey, jwt }: Target, output: Output): void {
+  const given = [
+    ['--server-key', serverKey],
+    ['--jwt', jwt],
+  ].flatMap(([option, value]) => (value === undefined ? [] : [option]));
+  if (given.length === 0) return;
+  const why =
+    server === undefined
+      ? 'the connection goes straight to the device, without a base station'
+      : 'the server connect token of the device is used (given, of the pairing string, or remembered)';
+  if (server === undefined || sct !== undefined)
+    output.warn(`${given.join(' and ')} ${given.length === 1 ? 'is' : 'are'} not looked at: ${why}`);
 }
 
 /** Before anything is sent: without a pin somebody must be there to ask. */

@@ -9,6 +9,7 @@ import { Writable } from 'node:stream';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { runProgram } from '../../cli/frame/program.ts';
 import { svc } from '../../cli/program.ts';
+import { svcInProcess } from '../e2e/in-process.ts';
 
 const FP = 'ab'.repeat(32);
 const PAIRING = `p=pr,d=de,sct=token,fp=${FP}`;
@@ -174,6 +175,18 @@ describe('what cannot be done ends with exit code 1 and one line', () => {
     expect(stderr.trim().split('\n')).toHaveLength(1);
     expect(code).toBe(1);
   });
+});
+
+test.each([
+  [
+    `--server https://127.0.0.1:9 --server-fingerprint ${FP} --server-key k`,
+    /^warning: --server-key is not looked at: the server connect token/,
+  ],
+  [`--server https://127.0.0.1:9 --server-fingerprint ${FP} --server-key k --jwt j`, /^warning: --server-key and --jwt are not/],
+  ['--address 127.0.0.1:9 --jwt j', /^warning: --jwt is not looked at: .*straight to the device/],
+])('an option without effect is told: %s', async (options, message) => {
+  const { stderr } = await svcInProcess(`connect ${PAIRING} --timeout 1 --state ${directory}/unused ${options}`.split(' '));
+  expect(stderr).toMatch(message);
 });
 
 describe('help', () => {

@@ -5,6 +5,10 @@ import { settingFields } from '../../protocol/records/index.ts';
 import type { TargetOptions } from '../client/target.ts';
 import { iamSubcommand, printNames, table, userLines, withIam } from './shared.ts';
 
+const NO_LOCAL_INITIAL = `
+Local initial pairing is not among the settings that a device shows or takes: \`svc iam modes\` over a local connection tells whether
+it is open, and svc device --pairing turns it on and off.`;
+
 /** `svc iam me`. */
 export function meCommand(): Command {
   return iamSubcommand('me', 'show who this client is to the device').action((options: TargetOptions) =>
@@ -51,6 +55,7 @@ export function settingsCommand(): Command {
         output.result({ setting: name, on: state === 'on' }, `${name} is ${state}`);
       }),
     );
+  for (const command of [show, set]) command.addHelpText('after', NO_LOCAL_INITIAL);
   return new Command('settings').description('ways of pairing').addCommand(show).addCommand(set);
 }
 

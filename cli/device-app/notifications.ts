@@ -1,8 +1,8 @@
 /**
  * Push notifications of `svc device`: each goes to the users who chose its category and have a push token.
  *
- * A device that is not attached keeps the newest notification of each category until it is. A token that the provider calls unregistered is taken
- * from its user. Sending never fails the device: what became of it is told to `onSent`.
+ * A device that is not attached keeps the newest notification of each category until it is. A token that the provider calls unregistered is
+ * removed from its user. Sending never fails the device: what became of it is told to `onSent`.
  */
 import { type Device, type Iam, type Log, SvcError } from '../../device/index.ts';
 import { isUnregistered } from '../../protocol/control/index.ts';

@@ -56,7 +56,7 @@ export async function pairLocalOpen(connection: IamConnection, username: string,
 }
 
 export async function pairLocalInitial(connection: IamConnection, { fingerprintName }: PairingOptions = {}): Promise<void> {
-  const paired: Meaning = ['INITIAL_USER_ALREADY_PAIRED', 'the user prepared for the first client has one'];
+  const paired: Meaning = ['INITIAL_USER_ALREADY_PAIRED', 'the initial user has already been paired'];
   // A body without a name is refused.
   const body = fingerprintName === undefined ? undefined : encodeFingerprintName(fingerprintName);
   await post(connection, 'local-initial', body, { [Status.NOT_FOUND]: disabled, [Status.CONFLICT]: paired });

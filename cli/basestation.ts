@@ -4,7 +4,7 @@ import { defaultRouteLimits } from '../protocol/relay/index.ts';
 import { defaultSettings, type RunningBasestation, type StationSettings, startBasestation } from '../server/index.ts';
 import type { LogLevel } from '../transport/environment.ts';
 import { stderrLog } from '../transport/node/index.ts';
-import { integer, listenPort } from './frame/arguments.ts';
+import { address, integer, listenPort } from './frame/arguments.ts';
 import { UsageError } from './frame/errors.ts';
 import { Output } from './frame/output.ts';
 import { interruption, stopped } from './frame/signals.ts';
@@ -31,8 +31,8 @@ export function basestationCommand(): Command {
     .description('run a base station: devices attach to it, clients connect through it')
     .requiredOption('--data <directory>', 'where its key and database are; made at the first start')
     .option('--port <number>', 'port for UDP (devices, clients) and TCP (HTTP); 0 = a free one', listenPort, 4433)
-    .option('--host <address>', 'numeric address to listen on; default all')
-    .option('--http-host <address>', 'numeric address for HTTP; default 127.0.0.1, and without TLS keys travel in clear elsewhere')
+    .option('--host <address>', 'numeric address to listen on; default all', address)
+    .option('--http-host <address>', 'numeric address for HTTP; default 127.0.0.1, and without TLS keys travel in clear elsewhere', address)
     .option('--tls-cert <file>', 'certificate chain (PEM): HTTP over TLS, on all addresses')
     .option('--tls-key <file>', 'private key of the certificate (PEM)')
     .option('--keep-alive <ms>', 'how often attached devices show that they are there', keepAlive, defaultSettings.keepAlive.interval)
@@ -53,7 +53,8 @@ export function basestationCommand(): Command {
     .action(run);
 }
 
-async function run(options: Options): Promise<void> {
+async function run(options: Options, command: Command): Promise<void> {
+  checkConnections(options, command);
   const { tlsCert, tlsKey } = options;
   if ((tlsCert === undefined) !== (tlsKey === undefined)) throw new UsageError('--tls-cert and --tls-key belong together: give both');
   const output = new Output(options.json === true);
@@ -75,6 +76,14 @@ async function run(options: Options): Promise<void> {
   } finally {
     interrupt.dispose();
   }
+}
+
+/** A share that is given and larger than the whole would have no effect. The default share may be: then the whole is the limit. */
+function checkConnections({ connections, connectionsPerAddress }: Options, command: Command): void {
+  if (command.getOptionValueSource('connectionsPerAddress') === 'cli' && connectionsPerAddress > connections)
+    throw new UsageError(
+      `--connections-per-address ${connectionsPerAddress} is more than --connections ${connections}: one address cannot have more than all`,
+    );
 }
 
 function settingsOf({ keepAlive, connections, connectionsPerAddress, connectsPerDevice, routes }: Options): Partial<StationSettings> {

@@ -1,10 +1,9 @@
 /** `svc gateway`: a device's CoAP endpoints on a local UDP port, for any CoAP tool, until Ctrl-C. */
-import { isIP } from 'node:net';
-import { Command, InvalidArgumentError, Option } from 'commander';
+import { Command, Option } from 'commander';
 import { Gateway, type GatewayState, nodeEnvironment, type SvcError } from '../client/node.ts';
 import { type Opened, withConnection } from './client/open.ts';
 import { formatAddress, type TargetOptions, withTarget } from './client/target.ts';
-import { integer, listenPort } from './frame/arguments.ts';
+import { address, integer, listenPort } from './frame/arguments.ts';
 import { CommandError } from './frame/errors.ts';
 import type { Output } from './frame/output.ts';
 import { stopped } from './frame/signals.ts';
@@ -93,9 +92,4 @@ function teller(output: Output, device: string): (state: GatewayState, error: Sv
 
 function isLoopback(host: string): boolean {
   return host === '::1' || /^127\./.test(host);
-}
-
-function address(text: string): string {
-  if (isIP(text) === 0) throw new InvalidArgumentError('give a numeric address, for example 127.0.0.1');
-  return text;
 }

@@ -9,7 +9,7 @@ import { isIP } from 'node:net';
 import type { FastifyInstance } from 'fastify';
 import { LocalError } from '../protocol/errors/index.ts';
 import type { Log } from '../transport/environment.ts';
-import { nodeEnvironment } from '../transport/node/index.ts';
+import { fileError, nodeEnvironment } from '../transport/node/index.ts';
 import { Basestation } from './basestation.ts';
 import { listen, restApp } from './rest/server.ts';
 import type { OutboundEvent } from './station/outbound-api.ts';
@@ -53,7 +53,7 @@ const LOOPBACK = '127.0.0.1';
 /** @throws LocalError with one line that says what to do */
 export async function startBasestation(options: StartOptions): Promise<RunningBasestation> {
   checkHosts(options);
-  const tls = options.tls && { cert: await pem(options.tls.certFile), key: await pem(options.tls.keyFile) };
+  const tls = options.tls && { cert: await pem(options.tls.certFile, 'certificate'), key: await pem(options.tls.keyFile, 'private key') };
   const environment = nodeEnvironment({ log: options.log });
   const data = await openStationData(options.data, environment.crypto);
   try {
@@ -156,10 +156,15 @@ function isLoopback(host: string): boolean {
   return host === '::1' || /^127\./.test(host);
 }
 
-async function pem(file: string): Promise<string> {
+const PEM = { certificate: /-----BEGIN (X509 |TRUSTED )?CERTIFICATE-----/, 'private key': /-----BEGIN ([A-Z]+ )*PRIVATE KEY-----/ };
+
+async function pem(file: string, kind: keyof typeof PEM): Promise<string> {
+  let text: string;
   try {
-    return await readFile(file, 'utf8');
+    text = await readFile(file, 'utf8');
   } catch (error) {
-    throw new LocalError('FAILED', `cannot read ${file}: ${(error as NodeJS.ErrnoException).code ?? String(error)}`);
+    throw fileError('cannot read', file, error);
   }
+  if (!PEM[kind].test(text)) throw new LocalError('INVALID_ARGUMENT', `${file} is not a PEM ${kind}`);
+  return text;
 }

@@ -2,6 +2,7 @@
  * Parsers of option values, for commander. Each returns the value or throws InvalidArgumentError with what is expected; commander puts
  * the option's name in front.
  */
+import { isIP } from 'node:net';
 import { InvalidArgumentError } from 'commander';
 import { isFingerprint } from '../../protocol/identity/index.ts';
 import { isId } from '../../protocol/records/index.ts';
@@ -21,13 +22,19 @@ export function listenPort(text: string): number {
   return integer(text, 0, 65535, 'a port is a number from 0 (a free one) to 65535');
 }
 
+/** A numeric IPv4 or IPv6 address, to listen on. */
+export function address(text: string): string {
+  if (isIP(text) === 0) throw new InvalidArgumentError('Expected a numeric IPv4 or IPv6 address, for example 127.0.0.1.');
+  return text;
+}
+
 /** `host:port`, an IPv6 address in brackets. */
 export function hostPort(text: string): HostPort {
   const match = /^(?:\[([0-9A-Fa-f:.%a-z]+)\]|([^:[\]\s/]+)):(\d{1,5})$/.exec(text);
   const host = match?.[1] ?? match?.[2];
   const number = Number(match?.[3]);
   if (host === undefined || number < 1 || number > 65535)
-    throw new InvalidArgumentError('Expected host:port, for example 192.168.1.7:5592 or [fe80::1]:5592.');
+    throw new InvalidArgumentError('Expected host:port with a port from 1 to 65535, for example 192.168.1.7:5592 or [fe80::1]:5592.');
   return { host, port: number };
 }
 

@@ -5,6 +5,7 @@
  * Node reaches through our packages. It belongs to the directory, not to the database in it: the system frees it when
  * the process dies, however it dies, and no file of a dead process is in the way.
  */
+import { chmodSync, closeSync, openSync } from 'node:fs';
 import { join } from 'node:path';
 import Database from 'libsql';
 import { LocalError } from '../../protocol/errors/index.ts';
@@ -16,6 +17,7 @@ import { LocalError } from '../../protocol/errors/index.ts';
  */
 export function lockDirectory(directory: string): () => void {
   const file = join(directory, 'basestation.lock');
+  makePrivate(file);
   try {
     const database = new Database(file);
     database.pragma('busy_timeout=0');
@@ -29,5 +31,18 @@ export function lockDirectory(directory: string): () => void {
       throw new LocalError('IN_USE', `another base station runs on ${directory}: stop it, or use another data directory`);
     }
     throw new LocalError('FAILED', `cannot lock ${file}: no permission, or not a lock file`);
+  }
+}
+
+/** Whoever may open the file may lock the base station out. It is not opened when it is there: to close it would free a lock that this process has. */
+function makePrivate(file: string): void {
+  try {
+    closeSync(openSync(file, 'wx', 0o600));
+  } catch {
+    try {
+      chmodSync(file, 0o600);
+    } catch {
+      // It is another user's, or cannot be made, which is said where it is locked.
+    }
   }
 }

@@ -113,7 +113,11 @@ describe('startBasestation', () => {
     await expect(start({ host: '192.0.2.1' })).rejects.toMatchObject({ code: 'INVALID_ARGUMENT' });
     await expect(start({ httpHost: '192.0.2.1' })).rejects.toMatchObject({ code: 'INVALID_ARGUMENT' });
     await expect(start({ tls: { certFile: join(parent, 'none'), keyFile: fixture('key') } })).rejects.toMatchObject({ code: 'FAILED' });
-    await expect(start({ tls: { certFile: fixture('key'), keyFile: fixture('key') } })).rejects.toMatchObject({ code: 'INVALID_ARGUMENT' });
+    const tlsOf = (certFile: string, keyFile: string) => start({ tls: { certFile, keyFile } });
+    const [none, cert, key] = [join(parent, 'none'), fixture('cert'), fixture('key')];
+    await expect(tlsOf(none, key)).rejects.toThrow(`cannot read ${none}: no such file or directory`);
+    await expect(tlsOf(key, key)).rejects.toMatchObject({ code: 'INVALID_ARGUMENT', message: `${key} is not a PEM certificate` });
+    await expect(tlsOf(cert, cert)).rejects.toMatchObject({ code: 'INVALID_ARGUMENT', message: `${cert} is not a PEM private key` });
   });
 });
 
@@ -162,7 +166,10 @@ describe('svc basestation', () => {
     [2, ['--data', 'x', '--log-level', 'loud']],
     [2, ['--data', 'x', 'surplus']],
     [1, ['--data', '/dev/null/x', '--port', '0']],
-    [1, ['--data', '/tmp', '--host', 'localhost']],
+    [1, ['--data', '/tmp/svc-none', '--tls-cert', '/tmp/svc-none/cert.pem', '--tls-key', 'x']],
+    [2, ['--data', 'x', '--host', 'localhost']],
+    [2, ['--data', 'x', '--http-host', 'foo']],
+    [2, ['--data', 'x', '--connections', '5', '--connections-per-address', '99']],
   ])('exit %i with one line: %j', async (code, words) => {
     const result = await svc(...words);
     expect(result).toMatchObject({ code, out: '' });

@@ -181,7 +181,8 @@ export function fileError(what: string, path: string, error: unknown): LocalErro
   const reasons: Record<string, string> = {
     EACCES: 'permission denied',
     EPERM: 'permission denied',
-    ENOENT: 'no such directory',
+    // To write, the file need not be there.
+    ENOENT: what === 'cannot read' ? 'no such file or directory' : 'no such directory',
     ENOSPC: 'the disk is full',
     EROFS: 'the file system is read-only',
     ENOTDIR: 'a part of the path is not a directory',

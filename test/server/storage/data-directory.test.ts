@@ -1,5 +1,5 @@
 /** The data directory: first start, permissions, the lock, damage. */
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { chmodSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -23,7 +23,8 @@ test('the first start makes key and secret, readable for this user only; the nex
   const first = await openStationData(directory, nodeCrypto);
   const kept = [hex(first.identity.publicKey), hex(first.resetSecret)];
   await first.close();
-  for (const name of ['identity.pem', 'reset-secret', 'outbound.key']) expect(statSync(join(directory, name)).mode & 0o777).toBe(0o600);
+  for (const name of ['identity.pem', 'reset-secret', 'outbound.key', 'basestation.lock'])
+    expect(statSync(join(directory, name)).mode & 0o777).toBe(0o600);
   expect(statSync(directory).mode & 0o777).toBe(0o700);
   expect(readFileSync(join(directory, 'identity.pem'), 'utf8')).toMatch(/^-----BEGIN PRIVATE KEY-----\n/);
   const second = await openStationData(directory, nodeCrypto);
@@ -110,4 +111,12 @@ test('hidden files and lost+found are no data of others, and what `svc admin` ma
   await (await openStore(directory)).close();
   writeFileSync(join(directory, 'notes.txt'), '');
   await (await openStationData(directory, nodeCrypto)).close();
+});
+
+test('a lock file of an earlier version is for this user only from the next start on', async () => {
+  await (await openStationData(directory, nodeCrypto)).close();
+  const lock = join(directory, 'basestation.lock');
+  chmodSync(lock, 0o644);
+  await (await openStationData(directory, nodeCrypto)).close();
+  expect(statSync(lock).mode & 0o777).toBe(0o600);
 });

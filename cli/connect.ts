@@ -59,7 +59,7 @@ async function show({ connection, output, device, known }: Opened): Promise<void
 
 async function list(options: ConnectOptions): Promise<void> {
   const known = await Known.open(stateDirectory(options.state));
-  const text = known.devices.length === 0 ? 'no device is known yet' : known.devices.map(line);
+  const text = known.devices.length === 0 ? `no device is known yet in ${known.directory}` : known.devices.map(line);
   new Output(options.json === true).result(known.devices.map(listed), text);
 }
 

@@ -51,9 +51,8 @@ export class Known {
     this.#saved = JSON.stringify(file);
   }
 
-  /** Reads the directory, and makes it when it is missing. @throws with one line when it cannot be read or is damaged */
+  /** Reads the directory; it is made when something is kept in it: one that is mistyped leaves nothing behind. @throws with one line when it cannot be read or is damaged */
   static async open(directory: string): Promise<Known> {
-    await prepareDirectory(directory);
     const path = join(directory, 'known.json');
     const content = await readJson(path);
     if (content === undefined) return new Known(directory, { Version: 1, Devices: [], Stations: {} });
@@ -101,6 +100,7 @@ export class Known {
   async save(): Promise<void> {
     const content = JSON.stringify(this.#file);
     if (content === this.#saved) return;
+    await prepareDirectory(this.directory);
     await replaceJson(join(this.directory, 'known.json'), this.#file);
     this.#saved = content;
   }
@@ -109,6 +109,7 @@ export class Known {
   async privateKey(client: SvcClient): Promise<string> {
     const existing = await this.existingPrivateKey();
     if (existing !== undefined) return existing;
+    await prepareDirectory(this.directory);
     const pem = client.createPrivateKey();
     if (await createFile(join(this.directory, 'key.pem'), pem)) return pem;
     return this.privateKey(client);

@@ -12,7 +12,7 @@ import {
   verifyAuditLog,
 } from '../device/audit/index.ts';
 import { integer } from './frame/arguments.ts';
-import { CommandError } from './frame/errors.ts';
+import { CommandError, UsageError } from './frame/errors.ts';
 import { Output } from './frame/output.ts';
 
 interface AuditCommandOptions {
@@ -25,6 +25,14 @@ interface AuditCommandOptions {
 }
 
 const CONFIRM = 'the key is the one kept with the log: compare it with the one you know, or give that with --key';
+
+/** What the SDK writes, as docs/audit.md lists it. */
+export const AUDIT_EVENTS: readonly string[] = [
+  ...['log-started', 'segment-started', 'identity-changed', 'log-repaired', 'entries-lost', 'suppressed'],
+  ...['device-started', 'device-stopped', 'device-event', 'paired', 'user-created', 'user-deleted', 'user-renamed', 'role-changed'],
+  ...['fingerprint-added', 'fingerprint-removed', 'password-changed', 'user-setting-changed', 'setting-changed'],
+  ...['configuration-changed', 'denied', 'password-failed'],
+];
 
 /** The commands `svc device audit show|verify|key|head`; --data and --json are those of `svc device`. */
 export function deviceAuditCommand(): Command {
@@ -40,6 +48,7 @@ function show(): Command {
   return subcommand('show', 'print the entries, the oldest first', async (options, output) => {
     const { last, event, data } = options;
     const entries = await readAuditEntries(data);
+    if (event !== undefined) checkEvent(event, entries);
     const chosen = entries.filter((entry) => event === undefined || entry.Event === event);
     for (const entry of last === undefined ? chosen : chosen.slice(-last)) output.result(entry, entryText(entry));
     const verdict = await judge(options);
@@ -47,6 +56,12 @@ function show(): Command {
   })
     .addOption(new Option('--last <n>', 'only the last entries').argParser((text) => integer(text, 1, 1e9, 'a number from 1')))
     .option('--event <name>', 'only entries of this event, for example paired');
+}
+
+/** A device may write events of its own, which only its log knows. */
+function checkEvent(event: string, entries: readonly AuditEntry[]): void {
+  const events = new Set([...AUDIT_EVENTS, ...entries.map(({ Event }) => Event)]);
+  if (!events.has(event)) throw new UsageError(`--event ${event}: there is no such event; there are ${[...events].map(shown).join(', ')}`);
 }
 
 function verify(): Command {

@@ -78,6 +78,17 @@ describe('show', () => {
     expect(JSON.parse((await audit('show --event paired --json')).out)).toMatchObject({ Seq: 1 });
   });
 
+  it('refuses an event that there is not, and knows those of the SDK and of this log', async () => {
+    const { code, out, err } = await audit('show --event nonsuch');
+    expect([code, out]).toEqual([2, '']);
+    expect(err).toMatch(/^svc: --event nonsuch: there is no such event; there are .*paired, .*denied/);
+    expect(await audit('show --event denied')).toEqual({ code: 0, out: '', err: '' });
+    const log = await logs().open();
+    await log.append('door-opened', {});
+    await log.close();
+    expect((await audit('show --event door-opened')).out).toMatch(/#3 door-opened\n$/);
+  });
+
   it('warns of a broken log', async () => {
     tamper((text) => text.replace('ann', 'eve'));
     const { code, out, err } = await audit('show');

@@ -6,6 +6,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import type { Command } from 'commander';
 import { describe, expect, test } from 'vitest';
 import { basestationCommand } from '../../cli/basestation.ts';
+import { AUDIT_EVENTS } from '../../cli/device-audit.ts';
 import { svc } from '../../cli/program.ts';
 import { pairingModes } from '../../protocol/records/index.ts';
 
@@ -65,4 +66,11 @@ describe('directories of commands', () => {
   });
 
   test('data/ is ignored', () => expect(readFileSync(new URL('.gitignore', root), 'utf8')).toMatch(/^data\/$/m));
+});
+
+test('svc device audit show --event knows the events of docs/audit.md', () => {
+  const audit = readFileSync(new URL('../../docs/audit.md', import.meta.url), 'utf8');
+  const table = /## Events\n([\s\S]*?)\n## /.exec(audit)?.[1] ?? '';
+  const names = table.split('\n').flatMap((row) => [...(row.split('|')[1] ?? '').matchAll(/`([a-z-]+)`/g)].map(([, name]) => name));
+  expect([...AUDIT_EVENTS].sort()).toEqual(names.sort());
 });

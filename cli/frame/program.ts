@@ -3,7 +3,7 @@
  * and nothing calls process.exit while output is still on its way.
  */
 import { type Command, CommanderError } from 'commander';
-import { describe, EXIT_CODES, ExitCode, exitCode } from './errors.ts';
+import { describe, EXIT_CODES, ExitCode, exitCode, UsageError } from './errors.ts';
 import type { Streams } from './output.ts';
 
 /** Parse `argv` (without node and script), run the command it names and return the exit code. Never throws. */
@@ -11,6 +11,7 @@ export async function runProgram(program: Command, argv: readonly string[], stre
   frame(program, streams);
   program.addHelpText('afterAll', `\n${EXIT_CODES}`);
   try {
+    refuseUnknown(program, argv);
     await program.parseAsync(argv, { from: 'user' });
     return ExitCode.OK;
   } catch (error) {
@@ -29,6 +30,19 @@ function frame(command: Command, streams: Streams): void {
       outputError: () => {},
     });
   for (const child of command.commands) frame(child, streams);
+}
+
+/** Commander shows the help of what is above an unknown command, as if it were there. */
+function refuseUnknown(program: Command, argv: readonly string[]): void {
+  if (!argv.some((word) => word === '--help' || word === '-h')) return;
+  let command = program;
+  for (const word of argv) {
+    if (word.startsWith('-') || word === 'help' || command.commands.length === 0) return;
+    const next = command.commands.find((each) => each.name() === word);
+    if (next === undefined)
+      throw new UsageError(`unknown command '${word}': there are ${command.commands.map((each) => each.name()).join(', ')}`);
+    command = next;
+  }
 }
 
 function report(error: unknown, streams: Streams): ExitCode {

@@ -1,12 +1,12 @@
 /** `svc coap`: one CoAP request to a device. The payload of the response goes to standard output; a status of 4.xx or 5.xx is a failure. */
-import { readFile } from 'node:fs/promises';
-import { Argument, Command, InvalidArgumentError, Option } from 'commander';
+import { Command, Option } from 'commander';
 import { ContentFormat } from '../client/node.ts';
 import { formatStatus, MethodCode } from '../protocol/coap/index.ts';
 import { type Opened, withConnection } from './client/open.ts';
 import { type TargetOptions, withTarget } from './client/target.ts';
 import { integer } from './frame/arguments.ts';
 import { CommandError, UsageError } from './frame/errors.ts';
+import { readGivenFile } from './frame/given-file.ts';
 
 interface CoapOptions extends TargetOptions {
   payload?: string;
@@ -35,7 +35,7 @@ const READABLE: readonly (number | undefined)[] = [
 export function coapCommand(): Command {
   const command = new Command('coap')
     .description('send one CoAP request to a device and print the response')
-    .addArgument(new Argument('<method>', 'GET, POST, PUT or DELETE').argParser(method))
+    .argument('<method>', 'GET, POST, PUT or DELETE')
     .argument('<path>', 'for example /thermostat/target')
     .option('--payload <text>', 'payload of the request')
     .option('--payload-file <file>', 'payload of the request from a file')
@@ -44,7 +44,8 @@ export function coapCommand(): Command {
         contentFormat,
       ),
     );
-  return withTarget(command).action(async (verb: string, path: string, options: CoapOptions) => {
+  return withTarget(command).action(async (given: string, path: string, options: CoapOptions) => {
+    const verb = method(given);
     if (!path.startsWith('/')) throw new UsageError(`the path must start with "/": ${JSON.stringify(path)}`);
     const payload = await requestPayload(options);
     await withConnection(options, (opened) => execute(opened, verb, path, payload, options.contentFormat));
@@ -78,14 +79,14 @@ async function execute(
 async function requestPayload({ payload, payloadFile, contentFormat }: CoapOptions): Promise<Uint8Array | undefined> {
   if (payload !== undefined && payloadFile !== undefined) throw new UsageError('--payload and --payload-file exclude each other');
   if (payload !== undefined) return new TextEncoder().encode(payload);
-  if (payloadFile !== undefined) return readFile(payloadFile);
+  if (payloadFile !== undefined) return readGivenFile(payloadFile);
   if (contentFormat !== undefined) throw new UsageError('--content-format needs --payload or --payload-file');
   return undefined;
 }
 
 function method(text: string): string {
   const verb = text.toUpperCase();
-  if (!Object.hasOwn(MethodCode, verb)) throw new InvalidArgumentError('The method is GET, POST, PUT or DELETE.');
+  if (!Object.hasOwn(MethodCode, verb)) throw new UsageError(`${text} is not a method: it is GET, POST, PUT or DELETE`);
   return verb;
 }
 

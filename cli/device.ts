@@ -53,6 +53,8 @@ interface DeviceCommandOptions {
 const APP_NAME = 'svc device';
 /** Looked for by those who want thermostats only. */
 const MDNS_SUBTYPE = 'thermostat';
+const TCP_EXAMPLE = 'web=http:127.0.0.1:8080';
+const UDP_EXAMPLE = 'names=dns:127.0.0.1:53';
 const LOG_LEVELS: readonly LogLevel[] = ['error', 'warn', 'info', 'debug', 'trace'];
 
 /** The command `svc device`. */
@@ -93,13 +95,13 @@ export function deviceCommand(): Command {
         .default([], 'nobody'),
     )
     .addOption(
-      new Option('--tunnel <id=type:host:port>', 'TCP service to offer, for example web=http:127.0.0.1:8080; repeatable')
-        .argParser(collect(tunnel))
+      new Option('--tunnel <id=type:host:port>', `TCP service to offer, for example ${TCP_EXAMPLE}; repeatable`)
+        .argParser(collect(tunnel(TCP_EXAMPLE)))
         .default([], 'none'),
     )
     .addOption(
-      new Option('--udp-tunnel <id=type:host:port>', 'UDP service to offer, for example names=dns:127.0.0.1:53; repeatable')
-        .argParser(collect(tunnel))
+      new Option('--udp-tunnel <id=type:host:port>', `UDP service to offer, for example ${UDP_EXAMPLE}; repeatable`)
+        .argParser(collect(tunnel(UDP_EXAMPLE)))
         .default([], 'none'),
     )
     .addOption(
@@ -121,7 +123,10 @@ async function run(options: DeviceCommandOptions): Promise<void> {
   const allowed = await readAllowed(options.allow);
   const data = await DeviceData.open(resolve(options.data));
   const configuration = await readDeviceConfiguration(options.config, data.configurationFile);
+  refuseTwins('--tunnel', configuration.tcpTunnels, options.tunnel);
+  refuseTwins('--udp-tunnel', configuration.udpTunnels, options.udpTunnel);
   const output = new Output(options.json === true);
+  if (options.init === true) tellOfUnused(output, options);
   // Without the lock nothing can be made, only served.
   const lock = options.init === true ? await initialLock(data.directory) : await holdLock(data.directory, (text) => output.warn(text));
   try {
@@ -202,23 +207,32 @@ function configure(device: Device, { tcpTunnels, udpTunnels }: DeviceConfigurati
     device.enableMdns();
     device.mdnsAddSubtype(MDNS_SUBTYPE);
   }
-  for (const service of withoutTwins('--tunnel', tcpTunnels, options.tunnel)) device.addTcpTunnelService(service);
-  for (const service of withoutTwins('--udp-tunnel', udpTunnels, options.udpTunnel)) device.addUdpTunnelService(service);
+  for (const service of [...tcpTunnels, ...options.tunnel]) device.addTcpTunnelService(service);
+  for (const service of [...udpTunnels, ...options.udpTunnel]) device.addUdpTunnelService(service);
 }
 
-/** Both together. @throws UsageError when one of the options has the id of another service */
-function withoutTwins<S extends { readonly id: string }>(option: string, configured: readonly S[], given: readonly S[]): S[] {
+/** @throws UsageError when one of the options has the id of another service */
+function refuseTwins(option: string, configured: readonly TcpTunnelService[], given: readonly TcpTunnelService[]): void {
   const all = [...configured, ...given];
   const twin = given.find(({ id }, index) => all.findIndex((other) => other.id === id) < configured.length + index);
   if (twin !== undefined) throw new UsageError(`${option} ${twin.id}: there is another service of that id`);
-  return all;
 }
 
-function tunnel(text: string): TcpTunnelService {
-  const match = /^([^=/\s]{1,64})=([^:\s]{1,64}):(.+)$/.exec(text);
-  if (match === null) throw new InvalidArgumentError('Expected id=type:host:port, for example web=http:127.0.0.1:8080.');
-  const [, serviceId = '', type = '', address = ''] = match;
-  return { id: serviceId, type, ...hostPort(address) };
+/** With --init nothing is served: what only counts for one run has no effect. */
+function tellOfUnused(output: Output, { tunnel, udpTunnel, localPort, p2pPort }: DeviceCommandOptions): void {
+  const given = { '--tunnel': tunnel[0], '--udp-tunnel': udpTunnel[0], '--local-port': localPort, '--p2p-port': p2pPort };
+  const unused = Object.entries(given).flatMap(([option, value]) => (value === undefined ? [] : [option]));
+  if (unused.length > 0)
+    output.warn(`with --init, ${unused.join(', ')} ${unused.length === 1 ? 'has' : 'have'} no effect: give that at each start`);
+}
+
+function tunnel(example: string): (text: string) => TcpTunnelService {
+  return (text) => {
+    const match = /^([^=/\s]{1,64})=([^:\s]{1,64}):(.+)$/.exec(text);
+    if (match === null) throw new InvalidArgumentError(`Expected id=type:host:port, for example ${example}.`);
+    const [, serviceId = '', type = '', address = ''] = match;
+    return { id: serviceId, type, ...hostPort(address) };
+  };
 }
 
 function modes(text: string): PairingMode[] {

@@ -4,7 +4,7 @@
  * What is missing is asked for on a terminal only. By a password the device is verified as well, so that a first contact needs no fingerprint.
  */
 import { Argument, Command, Option } from 'commander';
-import { type Connection, IamUtil, type Paired, type PairingInput, type PairingMode } from '../client/node.ts';
+import { type Connection, IamUtil, type Paired, type PairingInput, type PairingMode, SvcError } from '../client/node.ts';
 import { pairingModes } from '../protocol/records/index.ts';
 import { checkName } from './client/known.ts';
 import { type Opened, withConnection } from './client/open.ts';
@@ -51,14 +51,16 @@ async function run(argument: string | undefined, options: PairCommandOptions): P
   const { mode, username, keyName } = options;
   let paired: Paired | undefined;
   const pair = async (connection: Connection): Promise<void> => {
-    paired = await new IamUtil(connection).pair({
-      ...(mode !== undefined && { mode }),
-      ...(pairing !== undefined && { pairing }),
-      ...(username !== undefined && { username }),
-      ...(password !== undefined && { password }),
-      ...(keyName !== undefined && { fingerprintName: keyName }),
-      ask: (missing) => askFor(missing, output),
-    });
+    paired = await new IamUtil(connection)
+      .pair({
+        ...(mode !== undefined && { mode }),
+        ...(pairing !== undefined && { pairing }),
+        ...(username !== undefined && { username }),
+        ...(password !== undefined && { password }),
+        ...(keyName !== undefined && { fingerprintName: keyName }),
+        ask: (missing) => askFor(missing, output),
+      })
+      .catch((error: unknown) => explainLocal(error, connection, mode));
   };
   // The local ways take no password: then the device has proved nothing, whatever is given.
   const proves = password !== undefined && mode?.startsWith('Local') !== true;
@@ -84,6 +86,15 @@ async function report({ connection, known, output, device }: Opened, { mode, use
   output.result(
     { device, username, role, mode, fingerprint: Fingerprint, verified: connection.verified, state: known.directory },
     `paired with ${device} as ${username}${role === undefined ? '' : ` (${role})`}, ${how}`,
+  );
+}
+
+/** The device says only that it does not allow it. */
+function explainLocal(error: unknown, connection: Connection, mode: PairingMode | undefined): never {
+  const blocked = error instanceof SvcError && error.code === 'BLOCKED_BY_DEVICE_CONFIGURATION';
+  if (!blocked || mode?.startsWith('Local') !== true || connection.getType() !== 'RELAY') throw error;
+  throw new CommandError(
+    `${error.message} (${error.code}): ${mode} is not possible through the base station: use --address on the local network of the device`,
   );
 }
 

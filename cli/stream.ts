@@ -15,12 +15,12 @@ export function streamCommand(): Command {
   const send = new Command('send')
     .description('send a file to a device')
     .argument('<file>', 'file to send')
-    .argument('[name]', 'its name on the device (default: that of the file)')
+    .argument('[name]', 'its name on the device (default: that of the file); a file that is there is replaced')
     .action(sendAction);
   const receive = new Command('receive')
     .description('fetch a file from a device')
     .argument('<name>', 'its name on the device')
-    .argument('[file]', 'where to put it (default: that name here)')
+    .argument('[file]', 'where to put it (default: that name here); a file that is there is replaced')
     .action(receiveAction);
   return new Command('stream')
     .description('send a file to a device or fetch one, over a byte stream')

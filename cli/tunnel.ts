@@ -1,5 +1,6 @@
 /** `svc tunnel`: a port on 127.0.0.1 that leads to a TCP or UDP service of a device, until Ctrl-C. Without a service it lists what the device offers. */
 import { Command, Option } from 'commander';
+import { SvcError } from '../client/node.ts';
 import { formatStatus } from '../protocol/coap/index.ts';
 import { decodeTunnelService, decodeTunnelServiceIds } from '../protocol/records/index.ts';
 import { type Opened, withConnection } from './client/open.ts';
@@ -20,6 +21,7 @@ export function tunnelCommand(): Command {
     .argument('[service]', 'id of the service')
     .option('--udp', 'a UDP service instead of a TCP service')
     .addOption(new Option('--local-port <port>', 'port on 127.0.0.1, 0 for a free one').argParser(listenPort).default(0, '0'));
+  command.addHelpText('after', '\nIt ends when the connection to the device ends, with exit code 1: start it again then.');
   return withTarget(command).action((service: string | undefined, options: TunnelOptions) =>
     service === undefined
       ? withConnection(options, (opened) => list(opened, options))
@@ -29,7 +31,11 @@ export function tunnelCommand(): Command {
 
 async function open({ connection, output, signal }: Opened, service: string, { localPort, udp }: TunnelOptions): Promise<void> {
   const tunnel = udp === true ? connection.createUdpTunnel() : connection.createTcpTunnel();
-  await tunnel.open(service, localPort);
+  await tunnel.open(service, localPort).catch((error: unknown) => {
+    if (!(error instanceof SvcError) || error.code !== 'NOT_FOUND') throw error;
+    const other = udp === true ? 'TCP services are opened without --udp' : 'UDP services need --udp';
+    throw new CommandError(`${error.message} (${error.code}): svc tunnel lists them; ${other}`);
+  });
   const port = tunnel.getLocalPort();
   output.result(
     { event: 'listening', service, host: '127.0.0.1', port },

@@ -131,11 +131,11 @@ export function warn(output: Output, iam: Iam, state: DeviceState): void {
 /** Prints what happens, from now on. */
 export function follow(device: Device, iam: Iam, output: Output): void {
   device.onDeviceEvent((event, reason) => {
-    if (event !== 'CLOSED')
-      output.result(
-        { event: eventName(event), ...(reason !== null && { reason: reason.message, code: reason.code }) },
-        eventText(event, reason),
-      );
+    if (event === 'CLOSED') return;
+    const text = eventText(event, reason);
+    const ordinary = event === 'ATTACHED' || event === 'DETACHED';
+    if (!ordinary && !output.json) return output.warn(text);
+    output.result({ event: eventName(event), ...(reason !== null && { reason: reason.message, code: reason.code }) }, text);
   });
   device.onConnectionEvent((connection, event) => {
     const client = connection.clientFingerprint;

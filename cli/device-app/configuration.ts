@@ -36,7 +36,10 @@ export interface DeviceConfiguration {
  * @throws UsageError, CommandError with the path and the place in the document
  */
 export async function readDeviceConfiguration(path: string | undefined, directoryFile: string): Promise<DeviceConfiguration> {
-  const document = await readJson(path ?? directoryFile);
+  const document = await readJson(path ?? directoryFile).catch((error: unknown) => {
+    if (path !== undefined && error instanceof SvcError && error.code === 'FAILED') throw new UsageError(`--config: ${error.message}`);
+    throw error;
+  });
   if (document === undefined && path !== undefined) throw new UsageError(`--config ${path}: there is no such file`);
   try {
     return document === undefined ? { tcpTunnels: [], udpTunnels: [] } : parseDeviceConfiguration(document);

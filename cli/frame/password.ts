@@ -2,10 +2,10 @@
  * Where a command gets a password from. An argument is seen by everybody who may list the processes of this machine and stays in the shell's
  * history: so there is no option that takes one, only a file, standard input and the environment.
  */
-import { readFile } from 'node:fs/promises';
 import type { Command } from 'commander';
 import { readStandardInput } from './ask.ts';
 import { UsageError } from './errors.ts';
+import { readGivenFile } from './given-file.ts';
 import type { Output } from './output.ts';
 
 export interface PasswordOptions {
@@ -20,7 +20,8 @@ export function withPassword(command: Command, description = 'file with the pass
 /** The password, if one is given. @throws UsageError when it is empty */
 export async function givenPassword({ passwordFile }: PasswordOptions): Promise<string | undefined> {
   if (passwordFile === undefined) return undefined;
-  const text = passwordFile === '-' ? await readStandardInput() : (await readFile(passwordFile, 'utf8')).replace(/[\r\n]+$/, '');
+  const text =
+    passwordFile === '-' ? await readStandardInput() : new TextDecoder().decode(await readGivenFile(passwordFile)).replace(/[\r\n]+$/, '');
   if (text === '') throw new UsageError(`the password ${passwordFile === '-' ? 'from standard input' : `in ${passwordFile}`} is empty`);
   return text;
 }

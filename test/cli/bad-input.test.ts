@@ -2,7 +2,7 @@
  * Wrong use of `svc`: every case ends with one clear line on standard error, the right exit code and no stack trace.
  * The commands run in this process, so nothing here may listen or stay.
  */
-import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { access, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Writable } from 'node:stream';
@@ -52,7 +52,10 @@ describe('wrong use ends with exit code 2 and one line', () => {
     ['a misspelt option', 'coap GET / --addres 1:1', /--address/],
     ['no method', 'coap', /missing required argument/],
     ['too many arguments', 'key show more', /too many arguments/],
-    ['an unknown CoAP method', 'coap FETCH /x', /GET, POST, PUT or DELETE/],
+    ['an unknown CoAP method', 'coap PATCH /x', /PATCH is not a method: it is GET, POST, PUT or DELETE/],
+    ['help for an unknown command', 'fly --help', /unknown command 'fly': there are basestation, admin, device/],
+    ['help for an unknown command of a group', 'admin fly -h', /unknown command 'fly': there are product, device/],
+    ['help for an unknown command of the device', 'device fly --help', /unknown command 'fly': there are invite, explain, audit/],
     ['a path without slash', 'coap GET x', /must start with/],
     ['a payload twice', 'coap PUT /x --payload a --payload-file b', /exclude each other/],
     ['a content format that is none', 'coap PUT /x --payload a --content-format nice', /content format/i],
@@ -120,8 +123,20 @@ describe('wrong use ends with exit code 2 and one line', () => {
     ['an invitation of nobody', 'device invite --data {dir}/d4', /user/],
     ['an invitation to a device that was never set up', 'device invite admin --data {dir}/d4', /--product and --device-id/],
     ['a tunnel without host', 'device --data {dir}/d5 --tunnel web=http', /id=type:host:port/],
-    ['a tunnel with port 0', 'device --data {dir}/d6 --tunnel web=http:127.0.0.1:0', /host:port/],
+    ['a tunnel with port 0', 'device --data {dir}/d6 --tunnel web=http:127.0.0.1:0', /host:port with a port from 1 to 65535/],
     ['a UDP tunnel without port', 'device --data {dir}/d8 --udp-tunnel names=dns:127.0.0.1', /host:port/],
+    ['a UDP tunnel that is none', 'device --data {dir}/d8 --udp-tunnel x=y', /for example names=dns:127\.0\.0\.1:53/],
+    [
+      'two tunnels of one id',
+      'device --data {dir}/d8 --product p --device-id d --tunnel a=http:b:1 --tunnel a=http:b:2 --init',
+      /--tunnel a: there is another service of that id/,
+    ],
+    ['a configuration that is a directory', 'device --data {dir}/d4 --config {dir}', /--config: cannot read .*: it is a directory/],
+    [
+      'an event that no log has',
+      'device audit show --event nonsuch --data {dir}/d4',
+      /--event nonsuch: there is no such event; .*paired, /,
+    ],
     ['a bad local port of a device', 'device --data {dir}/d7 --local-port x', /65535/],
   ])('%s', async (_, line, message) => {
     const { code, stderr } = await run(line);
@@ -149,6 +164,12 @@ describe('what cannot be done ends with exit code 1 and one line', () => {
     ],
     ['a password file that is not there', `pair ${PAIRING} --password-file {dir}/nothing --state {dir}/p9`, /nothing: no such file/],
     ['a payload file that is not there', 'coap PUT /x --payload-file {dir}/nothing', /nothing: no such file/],
+    ['a payload file that is a directory', 'coap PUT /x --payload-file {dir}', /cannot read {dir}: it is a directory/],
+    [
+      'a password file that is a directory',
+      `pair ${PAIRING} --password-file {dir} --state {dir}/p9`,
+      /cannot read {dir}: it is a directory/,
+    ],
     ['a file to send that is not there', 'stream send {dir}/nothing', /nothing: no such file/],
     ['a damaged device directory', 'device --data {dir}/damaged --product p --device-id d', /state\.json/],
     ['a device directory that is a file', 'device --data {dir}/file --product p --device-id d', /file/],
@@ -187,6 +208,24 @@ test.each([
 ])('an option without effect is told: %s', async (options, message) => {
   const { stderr } = await svcInProcess(`connect ${PAIRING} --timeout 1 --state ${directory}/unused ${options}`.split(' '));
   expect(stderr).toMatch(message);
+});
+
+test.each(['connect --list', 'connect --forget moon', 'key show', 'coap GET /x -d moon', 'iam me', 'tunnel -d moon'])(
+  'svc %s makes no directory of a mistyped --state',
+  async (line) => {
+    const state = join(directory, 'mistyped');
+    await svcInProcess([...line.split(' '), '--state', state]);
+    await expect(access(state)).rejects.toThrow();
+  },
+);
+
+test('with --init, what counts for one run only is told to have no effect', async () => {
+  const line = `device --data ${directory}/init --product p --device-id d --init --tunnel a=http:b:1 --p2p-port 0`;
+  const { code, stderr } = await svcInProcess(line.split(' '));
+  expect([code, stderr]).toEqual([
+    0,
+    expect.stringMatching(/^warning: with --init, --tunnel, --p2p-port have no effect: give that at each start$/m),
+  ]);
 });
 
 describe('help', () => {

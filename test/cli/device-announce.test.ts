@@ -2,7 +2,12 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { Writable } from 'node:stream';
 import { afterEach, beforeEach, expect, test } from 'vitest';
+import { follow } from '../../cli/device-app/announce.ts';
+import { Output } from '../../cli/frame/output.ts';
+import type { Device, DeviceEvent, Iam } from '../../device/index.ts';
+import { RemoteError } from '../../protocol/errors/index.ts';
 import { svcInProcess } from '../e2e/in-process.ts';
 
 const KEY = 'ab'.repeat(32);
@@ -73,4 +78,46 @@ test('who is invited without a role is denied everything, and the roles are told
   await init();
   expect((await svcInProcess(['device', 'invite', 'carol', '--data', data])).stderr).toMatch(/--role, of .*Guest, Standard, Administrator/);
   expect((await svcInProcess(['device', 'invite', 'dave', '--role', 'Guest', '--data', data])).stderr).toBe('');
+});
+
+/** What a device whose base station does not know it writes where. */
+function followed(json: boolean): { stdout: string; stderr: string } {
+  const written = { stdout: '', stderr: '' };
+  const sink = (name: 'stdout' | 'stderr') =>
+    new Writable({
+      write(chunk, _encoding, done) {
+        written[name] += chunk;
+        done();
+      },
+    });
+  let tell = (_event: DeviceEvent, _reason: RemoteError | null): void => {};
+  const device = {
+    onDeviceEvent: (listener: typeof tell) => {
+      tell = listener;
+    },
+    onConnectionEvent: () => {},
+  };
+  follow(
+    device as unknown as Device,
+    { onChange: () => {} } as unknown as Iam,
+    new Output(json, { stdout: sink('stdout'), stderr: sink('stderr') }),
+  );
+  tell('ATTACHED', null);
+  tell('UNKNOWN_FINGERPRINT', new RemoteError('UNKNOWN_FINGERPRINT', 'not registered'));
+  return written;
+}
+
+test('what is wrong goes to standard error, and stays an event of --json', () => {
+  expect(followed(false)).toEqual({
+    stdout: 'attached to the base station\n',
+    stderr: expect.stringMatching(/^warning: UNKNOWN_FINGERPRINT: not registered: register the device/),
+  });
+  const { stdout, stderr } = followed(true);
+  expect(
+    stdout
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line).event),
+  ).toEqual(['attached', 'unknown-fingerprint']);
+  expect(stderr).toBe('');
 });

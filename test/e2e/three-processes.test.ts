@@ -142,6 +142,17 @@ test('a tunnel leads to the HTTP server behind the device, until Ctrl-C', async 
   expect(tunnel.stderr).toBe('');
 });
 
+test('a UDP service that is opened as a TCP service, and the other way round, says what is missing', async () => {
+  expect(await svc('tunnel', 'names', ...client)).toMatchObject({
+    code: 1,
+    stderr: expect.stringMatching(/NOT_FOUND.*UDP services need --udp/),
+  });
+  expect(await svc('tunnel', '--udp', 'web', ...client)).toMatchObject({
+    code: 1,
+    stderr: expect.stringMatching(/NOT_FOUND.*without --udp/),
+  });
+});
+
 test('a UDP tunnel leads to the name server behind the device, until Ctrl-C', async () => {
   expect(await svcJson('tunnel', '--udp', ...client)).toMatchObject([{ id: 'names', type: 'dns', host: '127.0.0.1' }]);
   const tunnel = processes.client('tunnel', '--udp', 'names', ...client);

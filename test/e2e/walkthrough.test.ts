@@ -22,6 +22,7 @@ let folder: string;
 let servers: Server[];
 let station: SvcProcess;
 let device: SvcProcess | undefined;
+let throughStation: Finished | undefined;
 /** What the text in `<…>` stands for, and what its ports are here. */
 const known = new Map<string, string>();
 /** What each command printed, by the command as it is written. */
@@ -81,6 +82,13 @@ test('the audit log tells of it, and is as it was written', () => {
   expect(output('svc device audit verify').stdout).toMatch(/all as they were written/);
 });
 
+test('a local way of pairing through the base station is refused with the way that works', () => {
+  expect(throughStation).toMatchObject({
+    code: 1,
+    stderr: expect.stringMatching(/LocalOpen is not possible through the base station: use --address/),
+  });
+});
+
 test('a deleted guest is not let through any more', () => {
   const [, last] = [...ran].at(-1) as [string, Finished];
   expect(last.stderr).toMatch(/TOKEN_REJECTED.*your user was deleted: ask for a new invitation/);
@@ -96,11 +104,19 @@ async function command(line: string): Promise<void> {
   const words = line.replace(/ # .*$/, '').replace(/ &$/, '');
   const given = (words.match(/'[^']*'|<[^>]*>|[^\s]+/g) ?? []).slice(1).map(argument);
   if (line.endsWith(' &')) return start(given);
+  if (line.includes('LocalOpen')) throughStation = await pairThroughStation(given);
   let finished = await svc(...given);
   // Refusals are written within a second (docs/audit.md), and this asks sooner than a person would.
   while (line.includes('--event denied') && !finished.stdout.includes('router')) finished = await svc(...given);
   ran.set(line, finished);
   learn(given, finished);
+}
+
+/** The same pairing as a stranger who is elsewhere would try it. */
+function pairThroughStation(given: readonly string[]): Promise<Finished> {
+  const server = ['https://127.0.0.1:4433', '<of the base station>'].map((name) => known.get(name) as string);
+  const elsewhere = ['--server', server[0] as string, '--server-fingerprint', server[1] as string, '--state', join(folder, 'elsewhere')];
+  return svc('pair', given[1] as string, '--mode', 'LocalOpen', '--username', 'far', ...elsewhere);
 }
 
 function argument(word: string): string {

@@ -132,11 +132,6 @@ describe('wrong use ends with exit code 2 and one line', () => {
       /--tunnel a: there is another service of that id/,
     ],
     ['a configuration that is a directory', 'device --data {dir}/d4 --config {dir}', /--config: cannot read .*: it is a directory/],
-    [
-      'an event that no log has',
-      'device audit show --event nonsuch --data {dir}/d4',
-      /--event nonsuch: there is no such event; .*paired, /,
-    ],
     ['a bad local port of a device', 'device --data {dir}/d7 --local-port x', /65535/],
   ])('%s', async (_, line, message) => {
     const { code, stderr } = await run(line);

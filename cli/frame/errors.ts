@@ -83,7 +83,7 @@ const SYSTEM: Record<string, string> = {
 
 function withHint(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
-  if (error instanceof CommanderError) return error.message.replace(/^error: /, '');
+  if (error instanceof CommanderError) return plain(error.message);
   if (error instanceof UsageError || error instanceof CommandError || error instanceof Interrupted) return error.message;
   if (error instanceof NoChannelsError) return noChannels(error);
   const { code, path } = error as Error & { code?: unknown; path?: unknown };
@@ -91,6 +91,11 @@ function withHint(error: unknown): string {
   const system = SYSTEM[code];
   if (system !== undefined) return typeof path === 'string' ? `${path}: ${system}` : `${system} (${error.message})`;
   return withAdvice(error.message, code);
+}
+
+/** Commander's message, without its own words for an argument of a command. */
+function plain(message: string): string {
+  return message.replace(/^error: /, '').replace(/^command-argument value '(.*)' is invalid for argument '(.*)'\. /s, '$1 is not a $2: ');
 }
 
 /** Why each channel failed, one after the other. */

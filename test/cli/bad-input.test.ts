@@ -92,8 +92,16 @@ describe('wrong use ends with exit code 2 and one line', () => {
     ['nothing to set', 'iam users set bob', /nothing to change/],
     ['a setting given and cleared', 'iam users set bob --display-name B --clear display-name', /given and cleared/],
     ['a setting that cannot be cleared', 'iam users set bob --clear role', /display-name, password, oauth-subject/],
-    ['a fingerprint of a user that is none', 'iam fingerprints add bob abcd', /64 hexadecimal digits/],
-    ['a setting of the device that is none', 'iam settings set magic on', /password-open-pairing/],
+    [
+      'a fingerprint of a user that is none',
+      'iam fingerprints add bob abcd',
+      /abcd is not a fingerprint: A fingerprint is 64 hexadecimal digits/,
+    ],
+    [
+      'a setting of the device that is none',
+      'iam settings set magic on',
+      /^svc: magic is not a setting: Allowed choices are password-open-pairing/,
+    ],
     ['a state of a setting that is none', 'iam settings set local-open-pairing maybe', /on, off/],
     ['a role for a user who is there', 'iam invite bob --again --role Standard', /'--again' cannot be used with option '--role/],
     ['a base of links that is none', 'iam invite bob --link-base example.com', /absolute URL/],

@@ -1,24 +1,33 @@
 /**
- * Whether a connection that others have made is accepted, beside those that are there. Some places may be kept for certain keys; of the rest, other
- * keys hold no more from one network than their share. Counted anew each time, as a key may come to be one of those, and a peer may move.
+ * Whether a connection that others have made is accepted, beside those that are there. Some places may be kept for certain keys, each of which takes
+ * another place only while it holds no more of all than are free; of the rest, other keys hold no more from one network than their share. Counted anew each time, as a key may come to
+ * be one of those, and a peer may move.
  */
 import { networkOf } from '../address.ts';
 import type { Context } from './context.ts';
-import type { Slot } from './registry.ts';
+import type { Registry, Slot } from './registry.ts';
 
 /** @param slot a new connection, not yet accepted */
 export function hasPlace({ config, registry }: Context, slot: Slot): boolean {
   const { connections, kept } = config.limits;
-  if (kept === undefined || kept.isFor(slot.connection.remoteFingerprint)) return registry.hasRoom(connections);
+  if (kept === undefined) return registry.hasRoom(connections);
+  const { remoteFingerprint } = slot.connection;
+  if (kept.isFor(remoteFingerprint)) {
+    const held = count(registry, (other) => other.connection.remoteFingerprint === remoteFingerprint);
+    return registry.hasRoom(connections - Math.max(0, held - 1));
+  }
   if (!registry.hasRoom(connections - kept.connections)) return false;
   const network = networkStraightFrom(slot);
   if (network === null) return true;
-  let held = 0;
-  for (const other of registry.slots) {
-    const counts = other.accepted && other.connection.state === 'open' && networkStraightFrom(other) === network;
-    if (counts && !kept.isFor(other.connection.remoteFingerprint)) held++;
-  }
-  return held < kept.perNetwork;
+  const here = (other: Slot): boolean => networkStraightFrom(other) === network && !kept.isFor(other.connection.remoteFingerprint);
+  return count(registry, here) < kept.perNetwork;
+}
+
+/** Connections that were accepted, are open and match. */
+function count(registry: Registry, matches: (slot: Slot) => boolean): number {
+  let found = 0;
+  for (const slot of registry.slots) if (slot.accepted && slot.connection.state === 'open' && matches(slot)) found++;
+  return found;
 }
 
 /** The network its packets come straight from; null where something else carries them: all whom a base station relays have its address. */

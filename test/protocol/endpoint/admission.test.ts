@@ -42,6 +42,27 @@ test('a peer counts where it is now', () => {
   expect(arrive(network, to, '2001:db8:1:1::5/64').kinds()).toContain('closed');
 });
 
+test('one of those that places are kept for leaves places to the others', () => {
+  const network = new EndpointFixture(4);
+  const to = device(network, { ...NOBODY, isFor: () => true });
+  const greedy = network.client({}, '2001:db8:1:1::1/64');
+  for (let count = 0; count < 12; count++) {
+    dial(greedy, to);
+    network.pass(500);
+  }
+  // 5 of 8: it was let take the fifth while 4 were free.
+  const open = () => to.accepted.filter(({ state }) => state === 'open').length;
+  expect(open()).toBe(5);
+  const second = network.client({}, '2001:db8:1:2::1/64');
+  for (let count = 0; count < 4; count++) {
+    dial(second, to);
+    network.pass(500);
+  }
+  expect(open()).toBe(7);
+  expect(arrive(network, to, '2001:db8:1:3::1/64').kinds()).not.toContain('closed');
+  expect(arrive(network, to, '2001:db8:1:4::1/64').kinds()).toContain('closed');
+});
+
 test('those that places are kept for do not count, and have no such share', () => {
   const network = new EndpointFixture(3);
   const known = new Set<string>();

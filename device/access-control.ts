@@ -62,7 +62,7 @@ export class AccessControl {
       removeListener();
       throw error;
     }
-    device.life.keepConnectionsFor((fingerprint) => iam.userByFingerprint(fingerprint) !== undefined);
+    device.life.keepConnectionsFor((fingerprint) => iam.userByFingerprint(fingerprint)?.username ?? null);
     if (iam.passwordThrottle !== undefined) passwords.keepThrottle(iam.passwordThrottle);
     installIamEndpoints(resources, iam, this.#host());
     this.#tokens();

@@ -26,7 +26,7 @@ import * as settings from './settings.ts';
 import { type StreamHandler, type StreamListener, StreamListeners } from './streams.ts';
 import { createToken } from './tokens.ts';
 import { connectTcp } from './tunnels/tcp.ts';
-import { type TcpTunnelService, Tunnels } from './tunnels/tunnels.ts';
+import { type TcpTunnelService, TunnelPlaces, Tunnels } from './tunnels/tunnels.ts';
 import { type UdpTunnelService, type UdpTunnelServiceStats, UdpTunnels } from './tunnels/udp.ts';
 
 /** Told with an event: what went wrong, if anything did. */
@@ -66,6 +66,7 @@ export class Device {
       authorization: this.#authorization,
       streams: this.#streams,
       resources: this.#resources,
+      places: new TunnelPlaces(),
       resolve: (host: string) => this.#environment.network.resolve(host),
     };
     this.#tunnels = new Tunnels({ ...tunnelParts, kind: 'TCP', connect: connectTcp });

@@ -61,7 +61,7 @@ export class Life {
   readonly #limits: { connections?: number; streams?: number } = {};
   #streamSegments: number | null = null;
   /** Whether a key is paired; null without access control. */
-  #isPaired: ((fingerprint: string) => boolean) | null = null;
+  #userOf: ((fingerprint: string) => string | null) | null = null;
   /** Once started: how far the limit of connections may be raised. */
   #places = Number.POSITIVE_INFINITY;
   #state: 'new' | 'starting' | 'running' | 'closed' = 'new';
@@ -111,9 +111,12 @@ export class Life {
     this.#limitHost();
   }
 
-  /** A quarter of the connections, rounded down, is kept for keys to which this says yes; other keys have half of the rest, rounded up, from one address. */
-  keepConnectionsFor(isPaired: (fingerprint: string) => boolean): void {
-    this.#isPaired = isPaired;
+  /**
+   * A quarter of the connections, rounded down, is kept for keys that are somebody's; other keys have half of the rest, rounded up, from one address.
+   * @param userOf whose a key is; null for nobody's
+   */
+  keepConnectionsFor(userOf: (fingerprint: string) => string | null): void {
+    this.#userOf = userOf;
     this.#limitHost();
   }
 
@@ -240,12 +243,12 @@ export class Life {
     if (this.#host === null) return;
     Object.assign(this.#host.limits, this.#limits);
     const { limits } = this.#host;
-    if (this.#isPaired !== null) limits.kept = keptOf(limits.connections, this.#isPaired);
+    if (this.#userOf !== null) limits.kept = keptOf(limits.connections, this.#userOf);
     if (this.#streamSegments !== null) this.#host.limitStreamSegments(this.#streamSegments);
   }
 }
 
-function keptOf(connections: number, isFor: (fingerprint: string) => boolean): KeptConnections {
+function keptOf(connections: number, holderOf: KeptConnections['holderOf']): KeptConnections {
   const kept = Math.floor(connections / KEPT);
-  return { connections: kept, isFor, perNetwork: Math.ceil((connections - kept) / PER_NETWORK) };
+  return { connections: kept, holderOf, perNetwork: Math.ceil((connections - kept) / PER_NETWORK) };
 }

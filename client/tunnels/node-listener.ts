@@ -1,4 +1,5 @@
 /** The TCP side of a tunnel on a client in Node: a server on 127.0.0.1 whose connections are carried over streams. */
+import { setMaxListeners } from 'node:events';
 import { createServer, type Server, type Socket } from 'node:net';
 import { LocalError } from '../../protocol/errors/index.ts';
 import { pump } from '../../transport/node/index.ts';
@@ -8,6 +9,8 @@ import type { TunnelListener } from '../host.ts';
 /** See ListenTunnel. */
 export async function listenTunnel(port: number, startStream: () => SessionStream): Promise<TunnelListener> {
   const closing = new AbortController();
+  // Each connection listens for the end; their number is the device's to bound.
+  setMaxListeners(0, closing.signal);
   const server = createServer({ allowHalfOpen: true, pauseOnConnect: true, noDelay: true }, (socket) =>
     carry(socket, startStream, closing.signal),
   );

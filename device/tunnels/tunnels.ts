@@ -15,7 +15,10 @@ import type { CoapResources, DeviceCoapResponse } from '../coap-resources.ts';
 import type { DeviceConnection } from '../connections.ts';
 import { checkLimit, checkPort } from '../settings.ts';
 import type { DeviceStream, StreamListener, StreamListeners } from '../streams.ts';
+import { TunnelPlaces } from './places.ts';
 import { ServiceHost } from './service-host.ts';
+
+export { TunnelPlaces };
 
 /** A server that clients may reach through the device. */
 export interface TunnelService {
@@ -67,6 +70,8 @@ export interface TunnelsOptions<S extends TunnelService> {
   readonly streams: StreamListeners;
   readonly resources: CoapResources;
   readonly connect: ConnectTunnel<S>;
+  /** Of all tunnels of the device. */
+  readonly places: TunnelPlaces;
   /** The numeric addresses of a host name. */
   readonly resolve: (host: string) => Promise<string[]>;
 }
@@ -173,12 +178,13 @@ export class Tunnels<S extends TunnelService> {
     const grant = await this.#options.authorization.grant(stream.connection, `${this.#action}:Connect`, attributes, () => revoked.abort());
     if (grant === null) return stream.refuse(StreamCode.FORBIDDEN);
     try {
-      if (!this.#enter(service.type, stream.connection)) return stream.refuse(StreamCode.STREAM_LIMIT);
+      const leave = this.#enter(service.type, stream.connection);
+      if (leave === null) return stream.refuse(StreamCode.STREAM_LIMIT);
       try {
         const connection = await this.#options.connect(service, await address.address(), stream.connection);
         await this.#join(registered, connection, stream, revoked.signal);
       } finally {
-        this.#leave(service.type, stream.connection);
+        leave();
       }
     } finally {
       grant.release();
@@ -220,18 +226,20 @@ export class Tunnels<S extends TunnelService> {
     return registered;
   }
 
-  #enter(type: string, client: DeviceConnection): boolean {
+  /** Takes a place for one more connection. @returns what gives it back; null when there is none */
+  #enter(type: string, client: DeviceConnection): (() => void) | null {
     const open = this.#open.get(type) ?? 0;
     const openOf = this.#openOf.get(client) ?? 0;
-    if (open >= (this.#limits.get(type) ?? Number.POSITIVE_INFINITY) || openOf >= this.limitPerClient) return false;
+    if (open >= (this.#limits.get(type) ?? Number.POSITIVE_INFINITY) || openOf >= this.limitPerClient) return null;
+    const release = this.#options.places.acquire(client.clientFingerprint);
+    if (release === null) return null;
     this.#open.set(type, open + 1);
     this.#openOf.set(client, openOf + 1);
-    return true;
-  }
-
-  #leave(type: string, client: DeviceConnection): void {
-    this.#open.set(type, (this.#open.get(type) ?? 1) - 1);
-    this.#openOf.set(client, (this.#openOf.get(client) ?? 1) - 1);
+    return () => {
+      release();
+      this.#open.set(type, (this.#open.get(type) ?? 1) - 1);
+      this.#openOf.set(client, (this.#openOf.get(client) ?? 1) - 1);
+    };
   }
 }
 

@@ -1,5 +1,5 @@
 /**
- * Whether a connection that others have made is accepted, beside those that are there. Some places may be kept for certain keys, each of which takes
+ * Whether a connection that others have made is accepted, beside those that are there. Some places may be kept for certain keys, whose holder takes
  * another place only while it holds no more of all than are free; of the rest, other keys hold no more from one network than their share. Counted anew each time, as a key may come to
  * be one of those, and a peer may move.
  */
@@ -11,15 +11,16 @@ import type { Registry, Slot } from './registry.ts';
 export function hasPlace({ config, registry }: Context, slot: Slot): boolean {
   const { connections, kept } = config.limits;
   if (kept === undefined) return registry.hasRoom(connections);
-  const { remoteFingerprint } = slot.connection;
-  if (kept.isFor(remoteFingerprint)) {
-    const held = count(registry, (other) => other.connection.remoteFingerprint === remoteFingerprint);
+  const holder = kept.holderOf(slot.connection.remoteFingerprint);
+  if (holder !== null) {
+    const held = count(registry, (other) => kept.holderOf(other.connection.remoteFingerprint) === holder);
     return registry.hasRoom(connections - Math.max(0, held - 1));
   }
   if (!registry.hasRoom(connections - kept.connections)) return false;
   const network = networkStraightFrom(slot);
   if (network === null) return true;
-  const here = (other: Slot): boolean => networkStraightFrom(other) === network && !kept.isFor(other.connection.remoteFingerprint);
+  const here = (other: Slot): boolean =>
+    networkStraightFrom(other) === network && kept.holderOf(other.connection.remoteFingerprint) === null;
   return count(registry, here) < kept.perNetwork;
 }
 

@@ -20,8 +20,8 @@ export interface EndpointLimits {
 /** Connections for certain keys, and how the others share the rest. */
 export interface KeptConnections {
   readonly connections: number;
-  /** By the full fingerprint of the key; asked at each new connection. */
-  readonly isFor: (fingerprint: string) => boolean;
+  /** Whose a key is, by its full fingerprint; null for a key that none is kept for. Asked at each new connection. */
+  readonly holderOf: (fingerprint: string) => string | null;
   /** Connections that other keys may hold straight from one IPv4 address or IPv6 /64. What a base station relays does not count. */
   readonly perNetwork: number;
 }

@@ -78,9 +78,11 @@ export class DeviceApi {
 
   #attached(entry: Attached): void {
     const { environment, presence, onAttached } = this.#options;
+    // A device that attaches again on its own channel fills no log with it.
+    const level = presence.ofSession(entry.session) === null ? 'info' : 'debug';
     const replaced = presence.add(entry);
     entry.session.router = this.router;
-    environment.log.info(replaced ? 'device attached again' : 'device attached', {
+    environment.log[level](replaced ? 'device attached again' : 'device attached', {
       device: deviceName(entry),
       address: entry.session.path.key,
     });

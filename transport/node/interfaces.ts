@@ -16,7 +16,7 @@ export function ownInterfaces(): (address: string) => boolean {
   return (address) => {
     const now = performance.now();
     if (now - readAt > REFRESH) {
-      prefixes = readPrefixes();
+      prefixes = readPrefixes() ?? prefixes;
       readAt = now;
     }
     return isNear(address, prefixes);
@@ -50,7 +50,12 @@ function mtuOf(name: string): number {
   }
 }
 
-function readPrefixes(): Prefix[] {
-  const addresses = Object.values(networkInterfaces()).flatMap((list) => list ?? []);
-  return addresses.flatMap(({ cidr }) => parsePrefix(cidr ?? '') ?? []);
+/** Null when the system does not tell: a process without file descriptors cannot ask. */
+function readPrefixes(): Prefix[] | null {
+  try {
+    const addresses = Object.values(networkInterfaces()).flatMap((list) => list ?? []);
+    return addresses.flatMap(({ cidr }) => parsePrefix(cidr ?? '') ?? []);
+  } catch {
+    return null;
+  }
 }

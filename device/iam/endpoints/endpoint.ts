@@ -12,6 +12,7 @@ import type { DeviceCoapRequest, DeviceCoapResponse } from '../../coap-resources
 import type { Caller, Demand } from '../caller.ts';
 import type { Iam } from '../iam.ts';
 import type { Attributes } from '../policy.ts';
+import type { ChangeRates } from './change-rates.ts';
 import type { IamHost } from './host.ts';
 import type { PairingRates } from './pairing-rates.ts';
 import type { PushTests } from './push-test.ts';
@@ -25,6 +26,7 @@ export interface IamService {
   readonly host: IamHost;
   readonly pushTests: PushTests;
   readonly pairingRates: PairingRates;
+  readonly changeRates: ChangeRates;
 }
 
 /** A request on its way through the checks. */
@@ -92,6 +94,8 @@ export async function serve(definition: IamEndpoint, service: IamService, from: 
       if (check === 'body') request = { ...request, body: definition.read?.(from, iam) };
       else request = { ...request, demand: authorize(definition, request) };
     }
+    const wait = changesItself(definition, request) ? service.changeRates.take(parameters.username ?? '') : 0;
+    if (wait > 0) return { status: Status.TOO_MANY_REQUESTS, payload: 'Too many changes', maxAge: wait };
     const answer = await definition.answer(request);
     return answer.payload instanceof Uint8Array ? { ...answer, contentFormat: CONTENT_FORMAT_CBOR } : answer;
   } catch (error) {
@@ -99,6 +103,15 @@ export async function serve(definition: IamEndpoint, service: IamService, from: 
     if (error.code === 'FORBIDDEN') host.denied?.(request.caller, actionOf(definition), definition.attributes?.(request) ?? {});
     return refusal(error);
   }
+}
+
+/** Whether the caller changes its own record. */
+function changesItself({ method }: IamEndpoint, { iam, caller, parameters }: IamRequest<unknown>): boolean {
+  return (
+    (method === 'PUT' || method === 'DELETE') &&
+    parameters.username !== undefined &&
+    iam.resolveCaller(caller)?.username === parameters.username
+  );
 }
 
 function authorize({ action, pairing, attributes }: IamEndpoint, request: IamRequest<unknown>): Demand | undefined {

@@ -4,6 +4,7 @@ import { Authorization } from '../../../device/authorization.ts';
 import { CoapResources } from '../../../device/coap-resources.ts';
 import { Connections, type DeviceConnection } from '../../../device/connections.ts';
 import { StreamListeners } from '../../../device/streams.ts';
+import { TunnelPlaces } from '../../../device/tunnels/places.ts';
 import { type TcpTunnelService, type TunnelConnection, Tunnels } from '../../../device/tunnels/tunnels.ts';
 import { LocalError, StreamCode } from '../../../protocol/errors/index.ts';
 import { Deferred } from '../../../transport/deferred.ts';
@@ -29,7 +30,8 @@ beforeEach(() => {
   authorization = new Authorization({ clock, log: silentLog }, () => {});
   const resources = new CoapResources(new Connections(silentLog), silentLog, clock);
   const resolve = async (): Promise<string[]> => ['192.0.2.1'];
-  tunnels = new Tunnels({ kind: 'TCP', authorization, streams, resources, connect: async () => tcp(), resolve });
+  const places = new TunnelPlaces();
+  tunnels = new Tunnels({ kind: 'TCP', authorization, streams, resources, places, connect: async () => tcp(), resolve });
   tunnels.add({ id: 'web', type: 'http', host: '127.0.0.1', port: 80 });
 });
 
@@ -44,11 +46,13 @@ function tcp(): TunnelConnection {
   return { join: () => ended.promise, abort };
 }
 
-/** A client's connection, and what ends it. */
-function client(): { connection: DeviceConnection; close: () => void } {
+let clients = 0;
+
+/** A client's connection, and what ends it. @param key of the client; default: one of its own */
+function client(key = String(++clients)): { connection: DeviceConnection; close: () => void } {
   const events = new Emitter<{ closed: null }>(silentLog);
   const closed = new Deferred<null>();
-  const session = { on: events.on.bind(events), closed: closed.promise, isOpen: true } as unknown as Session;
+  const session = { on: events.on.bind(events), closed: closed.promise, isOpen: true, remoteFingerprint: key } as unknown as Session;
   const close = (): void => {
     events.emit('closed', null);
     closed.resolve(null);
@@ -117,6 +121,25 @@ test('one whose client gave up while it was being made is closed, and holds noth
   expect(tunnels.open('web')).toBe(0);
   close();
   expect(made.map(({ aborts }) => aborts)).toEqual(Array(8).fill(1));
+});
+
+test('one client cannot hold all: 512 of a device, and those of a key only while as many are free', async () => {
+  authorization.listen(() => true);
+  const fates = (connection: DeviceConnection, count: number) => Array.from({ length: count }, () => arrive(connection));
+  const accepted = async (arrived: (() => number | undefined)[]): Promise<number> => {
+    await settled();
+    return arrived.filter((fate) => fate() === 0).length;
+  };
+  // Two connections of one key count as one client.
+  const [first, again] = [client('greedy').connection, client('greedy').connection];
+  expect(await accepted([...fates(first, 200), ...fates(again, 200)])).toBe(257);
+  expect(await accepted(fates(client('owner').connection, 10))).toBe(10);
+  const late = arrive(again);
+  await settled();
+  expect(late()).toBe(StreamCode.STREAM_LIMIT);
+  for (const { end } of made) end();
+  await settled();
+  expect(await accepted(fates(first, 10))).toBe(10);
 });
 
 test('one that is no longer allowed ends, and the others go on', async () => {

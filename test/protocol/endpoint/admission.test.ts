@@ -1,10 +1,15 @@
 /** Which connections are accepted beside those that are there: places kept for certain keys, and the share of one network in the rest. */
 import { expect, test } from 'vitest';
 import type { KeptConnections } from '../../../protocol/endpoint/index.ts';
+import { fingerprint } from '../../../protocol/identity/index.ts';
 import { dial, EndpointFixture, type PolledEndpoint } from '../../support/fixture/endpoints.ts';
 
 const DEVICE = '2001:db8:9::1/64';
-const NOBODY: KeptConnections = { connections: 2, perNetwork: 3, isFor: () => false };
+const NOBODY: KeptConnections = { connections: 2, perNetwork: 3, holderOf: () => null };
+
+function keyOf({ config: { identity, crypto } }: PolledEndpoint): string {
+  return fingerprint(identity.publicKey, crypto);
+}
 
 /** A device with 8 connections, 2 of them kept, of which others at one network may have 3. */
 function device(network: EndpointFixture, kept = NOBODY): PolledEndpoint {
@@ -44,7 +49,8 @@ test('a peer counts where it is now', () => {
 
 test('one of those that places are kept for leaves places to the others', () => {
   const network = new EndpointFixture(4);
-  const to = device(network, { ...NOBODY, isFor: () => true });
+  const users = new Map<string, string>();
+  const to = device(network, { ...NOBODY, holderOf: (fingerprint) => users.get(fingerprint) ?? fingerprint });
   const greedy = network.client({}, '2001:db8:1:1::1/64');
   for (let count = 0; count < 12; count++) {
     dial(greedy, to);
@@ -52,6 +58,12 @@ test('one of those that places are kept for leaves places to the others', () => 
   }
   // 5 of 8: it was let take the fifth while 4 were free.
   const open = () => to.accepted.filter(({ state }) => state === 'open').length;
+  expect(open()).toBe(5);
+  // Another key of the same user is no other one.
+  const friend = network.client({}, '2001:db8:1:5::1/64');
+  users.set(keyOf(friend), keyOf(greedy));
+  dial(friend, to);
+  network.pass(500);
   expect(open()).toBe(5);
   const second = network.client({}, '2001:db8:1:2::1/64');
   for (let count = 0; count < 4; count++) {
@@ -66,7 +78,7 @@ test('one of those that places are kept for leaves places to the others', () => 
 test('those that places are kept for do not count, and have no such share', () => {
   const network = new EndpointFixture(3);
   const known = new Set<string>();
-  const to = device(network, { ...NOBODY, isFor: (fingerprint) => known.has(fingerprint) });
+  const to = device(network, { ...NOBODY, holderOf: (fingerprint) => (known.has(fingerprint) ? fingerprint : null) });
   for (const number of [1, 2, 3]) arrive(network, to, `2001:db8:1:1::${number}/64`);
   for (const { remoteFingerprint } of to.accepted) known.add(remoteFingerprint);
   const here = [4, 5, 6, 7].map((number) => arrive(network, to, `2001:db8:1:1::${number}/64`));

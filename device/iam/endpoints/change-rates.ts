@@ -1,0 +1,24 @@
+/**
+ * How often a user may change its own record. Each change is saved and has an entry in the audit log: without a rate the lowest role could push out what the log
+ * holds within a minute. Changes of other users are for those who manage users, and have no rate.
+ */
+import { Rates } from '../../../protocol/rates.ts';
+
+/** Changes at once, and seconds for one more. */
+const BURST = 30;
+const SECONDS = 2;
+
+export class ChangeRates {
+  readonly #ofUser = new Rates(1 / SECONDS, BURST);
+  readonly #now: () => number;
+
+  /** @param now monotonic, ms */
+  constructor(now: () => number) {
+    this.#now = now;
+  }
+
+  /** @returns 0, or the seconds to wait */
+  take(username: string): number {
+    return this.#ofUser.take(username, this.#now());
+  }
+}

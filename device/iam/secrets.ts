@@ -45,7 +45,10 @@ export function createIamSecrets(privateKey: string, crypto: CryptoHost = nodeCr
       try {
         return Buffer.concat([decipher.update(bytes.subarray(NONCE_LENGTH, end)), decipher.final()]).toString('utf8');
       } catch {
-        throw new LocalError('INVALID_STATE', 'a sealed password was sealed with another device key, or is damaged: set it anew');
+        throw new LocalError(
+          'INVALID_STATE',
+          'a sealed password was sealed with another device key, or is damaged: restore the key of the device, or move the state away, which begins without users',
+        );
       }
     },
     makeToken: () => createToken(crypto),

@@ -6,12 +6,13 @@
  *   reset-secret   32 bytes in hex, 0600: a restarted station proves with it that it lost its state (PROTOCOL.md §2,
  * Reset)
  */
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import type { CryptoHost, PrivateKey } from '../../protocol/crypto-host.ts';
 import { LocalError } from '../../protocol/errors/index.ts';
 import { decodePrivateKey, encodePrivateKey } from '../../protocol/identity/index.ts';
 import { readFileIfPresent, replaceFile } from '../../transport/node/index.ts';
 
+const RESET_SECRET = 'reset-secret';
 /** Bytes of the reset secret. */
 const RESET_SECRET_LENGTH = 32;
 
@@ -27,13 +28,19 @@ export interface StationKeys {
 export async function loadStationKeys(directory: string, crypto: CryptoHost): Promise<StationKeys> {
   return {
     identity: await loadIdentity(join(directory, 'identity.pem'), crypto),
-    resetSecret: await loadResetSecret(join(directory, 'reset-secret'), crypto),
+    resetSecret: await loadResetSecret(join(directory, RESET_SECRET), crypto),
   };
 }
 
 async function loadIdentity(file: string, crypto: CryptoHost): Promise<PrivateKey> {
   const pem = await readFileIfPresent(file);
   if (pem === undefined) {
+    // Both are made at the first start: one alone was lost, and every device and client knows the station by it.
+    if ((await readFileIfPresent(join(dirname(file), RESET_SECRET))) !== undefined)
+      throw new LocalError(
+        'INVALID_STATE',
+        `${file} is missing, and devices and clients know the base station by that key: restore it from a backup, or remove ${RESET_SECRET} beside it to make a new key, which all of them must be told`,
+      );
     const key = crypto.generateKey();
     await replaceFile(file, encodePrivateKey(key.export()));
     return key;
@@ -41,7 +48,7 @@ async function loadIdentity(file: string, crypto: CryptoHost): Promise<PrivateKe
   try {
     return crypto.importKey(decodePrivateKey(new TextDecoder().decode(pem)));
   } catch (error) {
-    throw new LocalError('INVALID_STATE', `${file}: ${(error as Error).message}`);
+    throw new LocalError('INVALID_STATE', `${file}: ${(error as Error).message}: restore it from a backup`);
   }
 }
 

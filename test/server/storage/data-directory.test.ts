@@ -1,5 +1,5 @@
 /** The data directory: first start, permissions, the lock, damage. */
-import { chmodSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { chmodSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -86,6 +86,22 @@ test.each([
   });
   writeFileSync(file, intact);
   await (await openStationData(directory, nodeCrypto)).close();
+});
+
+test('a lost key is not made anew in silence: devices and clients know the base station by it', async () => {
+  await (await openStationData(directory, nodeCrypto)).close();
+  const file = join(directory, 'identity.pem');
+  const intact = readFileSync(file);
+  rmSync(file);
+  const missing = { code: 'INVALID_STATE', message: expect.stringMatching(/identity\.pem is missing.*restore it from a backup/) };
+  await expect(openStationData(directory, nodeCrypto)).rejects.toMatchObject(missing);
+  expect(existsSync(file)).toBe(false);
+  writeFileSync(file, intact);
+  await (await openStationData(directory, nodeCrypto)).close();
+  // What the message says for who wants a new one.
+  for (const name of [file, join(directory, 'reset-secret')]) rmSync(name);
+  await (await openStationData(directory, nodeCrypto)).close();
+  expect(readFileSync(file)).not.toEqual(intact);
 });
 
 test('a directory that cannot be one is refused with one line', async () => {

@@ -1,0 +1,55 @@
+/** The file service of `svc device` beside a disk that fills: what users, audit log and settings need stays free. */
+import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { installFiles } from '../../cli/device-app/files.ts';
+import { uploadFile } from '../../cli/file-transfer.ts';
+import type { Connection } from '../../client/node.ts';
+import { LoopbackFixture } from '../support/fixture/loopback.ts';
+
+const MIB = 1 << 20;
+const RESERVE = 8 * MIB;
+
+let directory: string;
+let source: string;
+/** What the disk has left, each time it is asked; the last value stays. */
+let room: number[];
+let connection: Connection;
+
+beforeEach(async () => {
+  directory = await mkdtemp(join(tmpdir(), 'svc-files-'));
+  source = `${directory}.source`;
+  const fixture = new LoopbackFixture();
+  const under = fixture.device();
+  under.device.onAuthorizationRequest(() => true);
+  installFiles(under.device, directory, async () => (room.length > 1 ? room.shift()! : room[0]!));
+  await fixture.start(under);
+  connection = await fixture.connected(under);
+});
+afterEach(async () => {
+  for (const path of [directory, source]) await rm(path, { recursive: true, force: true });
+});
+
+async function upload(bytes: number): Promise<string> {
+  await writeFile(source, new Uint8Array(bytes));
+  try {
+    await uploadFile(connection, source, 'file');
+    return 'stored';
+  } catch (error) {
+    return (error as Error).message;
+  }
+}
+
+test('a file that leaves the reserve is stored, one byte more is refused before anything is written', async () => {
+  room = [RESERVE + 3 * MIB];
+  expect(await upload(1000)).toBe('stored');
+  expect(await upload(3 * MIB + 1)).toMatch(/the device has no room for the file/);
+  expect(await readdir(directory)).toEqual(['file']);
+});
+
+test('a file beside which others fill the disk is given up, and leaves nothing', async () => {
+  room = [RESERVE + 10 * MIB, RESERVE - 1];
+  expect(await upload(3 * MIB)).toMatch(/the device has no room for the file/);
+  expect(await readdir(directory)).toEqual([]);
+});

@@ -91,7 +91,7 @@ export class Acceptor {
     if (known !== undefined && equalBytes(known.fields.message, initiate.message)) return responding(known, now);
     const { limits } = this.#context.config;
     // Strangers who knock here, or hold handshakes open, must not keep out who comes through the base station.
-    const busy = known === undefined && !this.halfOpen.hasRoom(limits.halfOpen, now);
+    const busy = known === undefined && !this.halfOpen.hasCarriedRoom(limits.halfOpen, now);
     if (known !== undefined || busy) throw new RemoteError('TOO_MANY_REQUESTS', 'too many handshakes at once');
     const entry = this.#begin(initiate, { name, path, proven: true, length: packet.length, now }, options);
     if (entry === null) throw new RemoteError('BAD_REQUEST', 'the handshake message does not hold');
@@ -160,7 +160,7 @@ export class Acceptor {
     const message = new Uint8Array(initiate.message);
     const handshake = this.#readFirst({ ...initiate, message }, name);
     if (handshake === null) return this.#drop('badHandshake');
-    if (!this.halfOpen.makeRoom(config.limits.halfOpen, proven, now)) return this.#drop('limited');
+    if (!this.halfOpen.makeRoom(config.limits.halfOpen, { path, proven }, now)) return this.#drop('limited');
     const { version, suite } = initiate;
     const fields = { path, remoteId, message, version, suite, handshake, proven, createdAt: now };
     const entry = ids.allocate((id) => new HalfOpen(id, fields, length));

@@ -60,7 +60,8 @@ export class Demultiplexer {
     }
     const type = datagram[ROUTE_HEADER];
     if (type === PacketType.DATA || type === PacketType.DATA_PHASE) this.#data(datagram, ROUTE_HEADER, path, now);
-    else if (type === PacketType.INITIATE) this.#initiate(datagram.subarray(ROUTE_HEADER), path, now);
+    // It comes in /client/connect, where the station limits how many there are; on a route nobody would.
+    else if (type === PacketType.INITIATE) stats.malformed++;
     else this.#handshake(new Uint8Array(datagram.subarray(ROUTE_HEADER)), path, now);
   }
 

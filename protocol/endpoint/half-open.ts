@@ -95,19 +95,20 @@ export class HalfOpenTable {
     return this.#begun.size;
   }
 
-  /** Whether one more finds room without pushing out one that is proven and in its first 10 s. */
-  hasRoom(limit: number, now: number): boolean {
-    return this.#proven.size < limit || this.#old(now) !== undefined;
+  /** Whether one more that a base station carries finds room without pushing out another one of these that is in its first 10 s. */
+  hasCarriedRoom(limit: number, now: number): boolean {
+    return this.#proven.size < limit || this.#old(now) !== undefined || this.#direct() !== undefined;
   }
 
   find(path: Path, remoteId: Uint8Array): HalfOpen | undefined {
     return this.#byPath.get(path.key)?.get(hex.encode(remoteId));
   }
 
-  /** Makes room for one more: true when there is. */
-  makeRoom(limit: number, proven: boolean, now: number): boolean {
+  /** Makes room for one more on the path: true when there is. A carried one takes the place of one that is not: a base station limits how many come. */
+  makeRoom(limit: number, { path, proven }: Pick<HalfOpenFields, 'path' | 'proven'>, now: number): boolean {
     if (this.size < limit) return true;
-    const victim = this.#old(now) ?? first(this.#unproven) ?? (proven ? first(this.#proven) : undefined);
+    const carried = path.kind === 'udp' ? undefined : this.#direct();
+    const victim = this.#old(now) ?? first(this.#unproven) ?? carried ?? (proven ? first(this.#proven) : undefined);
     if (victim === undefined) return false;
     this.remove(victim);
     return true;
@@ -161,6 +162,12 @@ export class HalfOpenTable {
   #old(now: number): HalfOpen | undefined {
     const oldest = first(this.#begun);
     return oldest !== undefined && now - oldest.fields.createdAt >= HALF_OPEN_LIFETIME ? oldest : undefined;
+  }
+
+  /** Of those whose address is proven, and that nobody carries, the one that was heard of least recently. */
+  #direct(): HalfOpen | undefined {
+    for (const entry of this.#proven) if (entry.fields.path.kind === 'udp') return entry;
+    return undefined;
   }
 
   #kindOf(entry: HalfOpen): Set<HalfOpen> {

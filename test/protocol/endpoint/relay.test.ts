@@ -23,6 +23,20 @@ interface Relayed {
 }
 
 describe('a relayed handshake', () => {
+  it('does not begin on a route: an Initiate there is dropped, whoever sends how many', () => {
+    const relayed = setup();
+    const { connection, device, network, station } = relayed;
+    relayed.introduce();
+    const before = { ...device.endpoint.stats };
+    for (let count = 0; count < 100; count++) {
+      const packet = padded(connection.initiate!);
+      packet.set([count], 7);
+      const datagram = Uint8Array.of(0x88, ...DEVICE_ROUTE, ...packet);
+      device.endpoint.receive(datagram, device.path(station), network.now);
+    }
+    expect(device.endpoint.stats).toMatchObject({ malformed: before.malformed + 100, halfOpen: before.halfOpen, badMac: before.badMac });
+  });
+
   it('opens a connection whose packets all travel behind the Route header', () => {
     const relayed = setup();
     const { network, client, device, connection, clientPath, devicePath } = relayed;

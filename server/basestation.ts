@@ -107,8 +107,8 @@ export class Basestation {
     this.#revocation = new Revocation({ clock, log: environment.log, store, presence: this.#presence });
     this.#relay = new Relay({ clock, crypto, resetSecret, limits: settings.routes, routeIdleTimeout: settings.routeIdleTimeout, send });
     const shared = { environment, store, settings, presence: this.#presence };
-    const onAdmitted = (session: Session, device: DeviceIds): boolean => {
-      if (!this.#admission.client(session, device)) return false;
+    const onAdmitted = (session: Session, device: DeviceIds, credential: string): boolean => {
+      if (!this.#admission.client(session, device, credential)) return false;
       if (session.router === this.#arrivals) session.router = this.#clients.router;
       return true;
     };

@@ -7,7 +7,8 @@
  * - The last quarter of the places is for keys that are registered as devices'. They are asked for in the store only when it comes to that. Such a key
  *   has one place there for a session that is unproved: a newer one takes it.
  * - One address has a share of the places and no more.
- * - The clients of one device have as many places as they leave to others, so that who has a token of one device cannot fill the base station.
+ * - The clients of one device have as many places as they leave to others, so that who has a token of one device cannot fill the base station; those that
+ *   show one token or key have as many of them as are left.
  */
 import { CloseCode } from '../../protocol/errors/index.ts';
 import type { Cancel, Clock } from '../../transport/environment.ts';
@@ -44,6 +45,8 @@ export class Admission {
   readonly #perAddress: ConcurrencyLimit;
   /** Clients of each device. */
   readonly #perDevice = new ConcurrencyLimit({});
+  /** Clients of each device with the same token or key. */
+  readonly #perCredential = new ConcurrencyLimit({});
   readonly #places = new Map<Session, Place>();
   /** Those that may be closed for another one, the oldest first. */
   readonly #unproved = new Set<Session>();
@@ -80,18 +83,21 @@ export class Admission {
 
   /**
    * The session has shown a valid credential for the device. It counts as a client of the first one. False when those have their share: it is being
-   * closed.
+   * closed. @param credential hash of the token or key
    */
-  client(session: Session, device: DeviceIds): boolean {
+  client(session: Session, device: DeviceIds, credential: string): boolean {
     const place = this.#places.get(session);
     if (place === undefined) return false;
     if (place.releaseClient !== null) return true;
     const name = deviceName(device);
-    if (this.#perDevice.inUse(name) >= this.#free) {
+    const holder = `${name} ${credential}`;
+    const left = this.#free - this.#perDevice.inUse(name);
+    if (left <= 0 || this.#perCredential.inUse(holder) >= Math.max(1, left)) {
       this.#close(session, CloseCode.BUSY, 'no room for another client of this device');
       return false;
     }
-    place.releaseClient = this.#perDevice.acquire(name);
+    const releases = [this.#perDevice.acquire(name)!, this.#perCredential.acquire(holder)!];
+    place.releaseClient = () => releases.forEach((release) => void release());
     this.proved(session);
     return true;
   }

@@ -49,7 +49,7 @@ export interface ClientApiOptions {
   relay: Relay;
   tally: LogTally;
   /** The session has shown a valid token or key: it is a client's. False when there is no room for it: it is being closed. */
-  onAdmitted: (session: Session, device: DeviceIds) => boolean;
+  onAdmitted: (session: Session, device: DeviceIds, credential: string) => boolean;
 }
 
 /** A connect that is being worked on. */
@@ -140,7 +140,8 @@ export class ClientApi {
       tally.count('connect refused', { device: deviceName(connect), reason: message });
       return stationReply(refused, message);
     }
-    if (!onAdmitted(session, connect)) return textReply(Status.SERVICE_UNAVAILABLE, 'No room for another connection');
+    if (!onAdmitted(session, connect, credentialOf(connect)))
+      return textReply(Status.SERVICE_UNAVAILABLE, 'No room for another connection');
     const located = await this.#locate(ongoing);
     if (isOver(ongoing)) return GIVEN_UP;
     if ('refused' in located) return located.refused;
@@ -277,9 +278,13 @@ const lookupRefusals: Readonly<Record<Extract<LookupResult, { failure: string }>
   cancelled: textReply(Status.SERVICE_UNAVAILABLE, 'The base station stops'),
 };
 
+/** Of what admits the client. */
+function credentialOf({ sct, serverKey = '' }: ConnectRequest): string {
+  return hashSecret(sct ?? serverKey);
+}
+
 function connecting(connect: ConnectRequest, client: Session): Connecting {
-  const { sct, serverKey = '' } = connect;
-  return { device: deviceName(connect), credential: hashSecret(sct ?? serverKey), address: addressKey(client.path) };
+  return { device: deviceName(connect), credential: credentialOf(connect), address: addressKey(client.path) };
 }
 
 /** The log's fields for what the client says of itself. */

@@ -1,6 +1,7 @@
 /** Which sessions a base station keeps: strangers take every place they can, and then a device and a client come. */
 import { beforeEach, describe, expect, test } from 'vitest';
 import type { StationSettings } from '../../../server/index.ts';
+import { hashSecret } from '../../../server/storage/secrets.ts';
 import type { Session } from '../../../transport/session/index.ts';
 import { ids } from '../../support/fixture/identifiers.ts';
 import { ProductFixture } from '../../support/fixture/products.ts';
@@ -122,20 +123,29 @@ async function clientsOf(deviceId: string, count: number): Promise<RawPeer[]> {
 }
 
 describe('clients of one device', () => {
-  beforeEach(() => devicesAway(5));
+  beforeEach(() => devicesAway(6));
 
   test('take as many places as they leave: the next one is told BUSY, those of other devices connect', async () => {
     const [first] = await clientsOf('away-1', OPEN);
-    expect(stats()).toMatchObject({ sessions: OPEN / 2, unproved: 0 });
+    // As many as are left of the device's share: 4 of 12, when 8 are free and the device has 4 of these.
+    expect(stats()).toMatchObject({ sessions: OPEN / 3, unproved: 0 });
     const late = await opened();
     await fixture.sim.settle(late.connecting({ deviceId: 'away-1' }).catch(() => null));
     expect(await reason(late)).toMatch(/no room/);
     const counts: number[] = [];
     for (const deviceId of ['away-2', 'away-3', 'away-4', 'away-5']) counts.push((await clientsOf(deviceId, 4)).length);
-    expect(counts).toEqual([3, 2, 1, 0]);
+    expect(counts).toEqual([3, 2, 1, 1]);
     await fixture.sim.settle(first!.channel.close());
     await fixture.sim.run(1_000);
-    expect(await clientsOf('away-5', 2)).toHaveLength(1);
+    expect(await clientsOf('away-6', 2)).toHaveLength(1);
+  });
+
+  test('with one key leave places to those with a token of their own', async () => {
+    await station.store.replaceTokens(ids.productId, 'away-1', { hashes: [hashSecret('own')], digest: 'own' });
+    await clientsOf('away-1', OPEN);
+    const owner = await opened();
+    expect((await owner.connect({ deviceId: 'away-1', sct: 'own' })).status).toBe(404);
+    expect(owner.channel.isOpen).toBe(true);
   });
 
   test('whose places become free leave them to the next ones', async () => {
@@ -153,7 +163,7 @@ describe('clients of one device', () => {
 
   test('are not crowded out by sessions without a credential', async () => {
     await strangers(OPEN);
-    expect(await clientsOf('away-1', OPEN)).toHaveLength(OPEN / 2);
+    expect(await clientsOf('away-1', OPEN)).toHaveLength(OPEN / 3);
   });
 });
 

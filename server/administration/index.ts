@@ -8,7 +8,7 @@
 export { PROVIDER_URL } from '../push/account.ts';
 export { hasStore, openStore } from '../storage/data-directory.ts';
 export { openSealer } from '../storage/sealing.ts';
-export type { ApiKey, Device, Organization, Product, Store } from '../storage/store.ts';
+export type { ApiKey, Device, JwtIssuer, Organization, Product, Store } from '../storage/store.ts';
 export { addApiKey, admitsNoAddress, type NewApiKey, removeApiKey } from './api-keys.ts';
 export type { Administration } from './context.ts';
 export { type AddedDevice, addDevice, type NewDevice, removeDevice, setFingerprint } from './devices.ts';
@@ -23,8 +23,28 @@ export {
   removePushCredential,
 } from './push-credentials.ts';
 export { AdministrationError, type RecordKind, type Refusal } from './refusal.ts';
-export { checkAction, checkName, checkProviderUrl, checkServerKey, checkServiceUrl, ServiceTimeout, serviceUrl } from './rules.ts';
-export { addServerKey, type NewServerKey, removeServerKey, type ServerKeyRecord, serverKeys } from './server-keys.ts';
+export {
+  checkAction,
+  checkClaim,
+  checkJwksUri,
+  checkJwtText,
+  checkName,
+  checkProviderUrl,
+  checkServerKey,
+  checkServiceUrl,
+  ServiceTimeout,
+  serviceUrl,
+} from './rules.ts';
+export {
+  addServerKey,
+  changeServerKey,
+  type NewServerKey,
+  removeServerKey,
+  type ServerKeyChanges,
+  type ServerKeyRecord,
+  serverKey,
+  serverKeys,
+} from './server-keys.ts';
 export {
   type AttachedService,
   addService,

@@ -94,6 +94,26 @@ export function checkServiceUrl(text: string, allowPrivate: boolean): string {
   return href;
 }
 
+/** What `iss` and `aud` of a token may be: compared as it is. @param what the name of the value, for the message */
+export function checkJwtText(what: string, text: string): string {
+  return /^[^\p{Cc}\s]{1,512}$/u.test(text) ? text : invalid(`${what} has 1 to 512 characters and no blanks`);
+}
+
+/** The name of a claim. */
+export function checkClaim(name: string): string {
+  return /^[\x21-\x7e]{1,128}$/.test(name) ? name : invalid('the name of a claim is 1 to 128 ASCII characters without blanks');
+}
+
+/** Where the keys of an issuer are. Private addresses are for the base station that fetches them to allow. */
+export function checkJwksUri(text: string): string {
+  const href = serviceUrl(text);
+  const { protocol, hostname } = new URL(href);
+  if (protocol !== 'https:') invalid('the keys of an issuer are fetched by https only');
+  const host = hostname.replace(/^\[|\]$/g, '');
+  if (parseAddress(host) !== null && addressClass(host) === 'never') invalid(`${host} is no address an issuer can be at`);
+  return href;
+}
+
 /** ms an invocation of a service may take. */
 export function checkServiceTimeout(timeout: number): number {
   const { MIN, MAX } = ServiceTimeout;

@@ -1,21 +1,33 @@
 /** Server keys, which let clients reach devices. Kept only as a hash: the key itself is shown once. */
 import { hashSecret, newId, newServerKey } from '../storage/secrets.ts';
-import type { App } from '../storage/store.ts';
+import type { App, JwtIssuer } from '../storage/store.ts';
 import { type Administration, creationTime } from './context.ts';
 import { organizationOf } from './organizations.ts';
-import { expectFound } from './refusal.ts';
-import { checkId, checkServerKey, nameOrNull } from './rules.ts';
+import { expectFound, invalid } from './refusal.ts';
+import { checkClaim, checkId, checkJwksUri, checkJwtText, checkServerKey, nameOrNull } from './rules.ts';
 
 /**
  * A server key to add: random unless the operator brings one along; for all products of its organization unless some
- * are named.
+ * are named; alone enough to connect unless an issuer of tokens is named.
  */
 export interface NewServerKey {
   serverKey?: string | undefined;
   organizationId?: string | undefined;
   productIds?: readonly string[] | undefined;
   name?: string | undefined;
+  /** Clients show a token of this issuer beside the key. */
+  jwt?: Partial<JwtIssuer> | undefined;
 }
+
+/** What of a server key is to be another; what is left out stays. */
+export interface ServerKeyChanges {
+  name?: string | undefined;
+  /** Null: the key alone is enough from now on. */
+  jwt?: Partial<JwtIssuer> | null | undefined;
+}
+
+/** Where nothing else is said (reference: `svc_ids`). */
+const DEFAULT_CLAIM = 'svc_ids';
 
 /** The record of a server key without the key. */
 export type ServerKeyRecord = Omit<App, 'keyHash'>;
@@ -27,18 +39,16 @@ export type ServerKeyRecord = Omit<App, 'keyHash'>;
  */
 export async function addServerKey(
   administration: Administration,
-  { serverKey, organizationId, productIds, name }: NewServerKey,
+  { serverKey, organizationId, productIds, name, jwt }: NewServerKey,
 ): Promise<{ record: ServerKeyRecord; serverKey: string }> {
   const { store, randomBytes } = administration;
   const key = serverKey === undefined ? newServerKey(randomBytes) : checkServerKey(serverKey);
-  const limits = { name: nameOrNull(name), productIds: productIds?.map(checkId) ?? null };
+  const checked = { name: nameOrNull(name), productIds: productIds?.map(checkId) ?? null, ...authorization(jwt ?? null) };
   const app: App = {
+    ...checked,
     appId: newId('ap', randomBytes),
     organizationId: await organizationOf(administration, organizationId),
-    name: limits.name,
-    authType: 'NONE',
     keyHash: hashSecret(key),
-    productIds: limits.productIds,
     created: creationTime(administration),
   };
   await store.addApp(app);
@@ -51,6 +61,37 @@ export async function serverKeys({ store }: Administration, organizationId?: str
 }
 
 /**
+ * A server key without the key itself.
+ * @param key the key (`sk-…`), or its id (`ap-…`)
+ * @throws AdministrationError not-found, which does not repeat the key
+ */
+export async function serverKey({ store }: Administration, key: string): Promise<ServerKeyRecord> {
+  const found = (await store.appByKey(hashSecret(key))) ?? (await store.apps()).find(({ appId }) => appId === key);
+  expectFound(found !== undefined, 'server key', null, 'such server key');
+  return withoutHash(found!);
+}
+
+/**
+ * Changes a server key. Counts from the next connect; connections that are open stay.
+ * @param key as {@link serverKey}
+ * @returns the record as it is now
+ * @throws AdministrationError
+ */
+export async function changeServerKey(
+  administration: Administration,
+  key: string,
+  { name, jwt }: ServerKeyChanges,
+): Promise<ServerKeyRecord> {
+  const before = await serverKey(administration, key);
+  const changes = {
+    name: name === undefined ? before.name : nameOrNull(name),
+    ...authorization(jwt === undefined ? before.jwt : jwt && { ...before.jwt, ...jwt }),
+  };
+  expectFound(await administration.store.updateApp(before.appId, changes), 'server key', null, 'such server key');
+  return { ...before, ...changes };
+}
+
+/**
  * Connections that are open stay.
  * @param key the key (`sk-…`), or its id (`ap-…`)
  * @returns its id
@@ -60,6 +101,23 @@ export async function removeServerKey({ store }: Administration, key: string): P
   const appId = (await store.appByKey(hashSecret(key)))?.appId ?? key;
   expectFound(await store.removeApp(appId), 'server key', null, 'such server key');
   return appId;
+}
+
+/** With the tokens of an issuer, or without. */
+function authorization(jwt: Partial<JwtIssuer> | null): Pick<App, 'authType' | 'jwt'> {
+  if (jwt === null) return { authType: 'NONE', jwt: null };
+  const { issuer, audience, jwksUri, svcIdsClaim = DEFAULT_CLAIM } = jwt;
+  if (issuer === undefined || audience === undefined || jwksUri === undefined)
+    return invalid('tokens need all three: issuer, audience and the URL of the keys');
+  return {
+    authType: 'JWT',
+    jwt: {
+      issuer: checkJwtText('an issuer', issuer),
+      audience: checkJwtText('an audience', audience),
+      jwksUri: checkJwksUri(jwksUri),
+      svcIdsClaim: checkClaim(svcIdsClaim),
+    },
+  };
 }
 
 function withoutHash({ keyHash: _, ...record }: App): ServerKeyRecord {

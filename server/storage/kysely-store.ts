@@ -9,7 +9,7 @@ import { KyselyOutboundStore } from './kysely-outbound-store.ts';
 import { hasToken, replaceTokens, tokensDigest } from './kysely-tokens.ts';
 import type { Tables } from './migrations.ts';
 import { adding, removed } from './rows.ts';
-import type { ApiKey, App, AuthType, Device, Organization, Product, Store, TokenList } from './store.ts';
+import type { ApiKey, App, AppChanges, AuthType, Device, JwtIssuer, Organization, Product, Store, TokenList } from './store.ts';
 
 export class KyselyStore implements Store {
   readonly outbound: KyselyOutboundStore;
@@ -149,17 +149,26 @@ export class KyselyStore implements Store {
     return row ? this.#app(row) : null;
   }
 
-  async addApp({ productIds, ...app }: App): Promise<void> {
+  async addApp({ productIds, jwt, ...app }: App): Promise<void> {
     const missing = `organization ${app.organizationId}${productIds ? ` or one of the products ${productIds.join(', ')}` : ''}`;
     const insert = async (transaction: Transaction<Tables>): Promise<void> => {
       await transaction
         .insertInto('apps')
-        .values({ ...app, allProducts: productIds ? 0 : 1 })
+        .values({ ...app, ...jwtColumns(jwt), allProducts: productIds ? 0 : 1 })
         .execute();
       const rows = [...new Set(productIds)].map((productId) => ({ appId: app.appId, productId }));
       if (rows.length > 0) await transaction.insertInto('appProducts').values(rows).execute();
     };
     await adding(this.#dialect, `server key ${app.appId}`, () => this.#db.transaction().execute(insert), missing);
+  }
+
+  async updateApp(appId: string, changes: AppChanges): Promise<boolean> {
+    const { name, authType, jwt } = changes;
+    const query = this.#db
+      .updateTable('apps')
+      .set({ name, authType, ...jwtColumns(jwt) })
+      .where('appId', '=', appId);
+    return (await query.executeTakeFirst()).numUpdatedRows > 0n;
   }
 
   async removeApp(appId: string): Promise<boolean> {
@@ -221,8 +230,16 @@ export class KyselyStore implements Store {
 
   async #app({ allProducts, authType, ...row }: Selectable<Tables['apps']>): Promise<App> {
     const rows = await this.#db.selectFrom('appProducts').select('productId').where('appId', '=', row.appId).execute();
-    return { ...row, authType: authType as AuthType, productIds: allProducts ? null : rows.map(({ productId }) => productId) };
+    const { jwtIssuer: issuer, jwtAudience: audience, jwtJwksUri: jwksUri, jwtSvcIdsClaim: svcIdsClaim, ...app } = row;
+    const isWhole = issuer !== null && audience !== null && jwksUri !== null && svcIdsClaim !== null;
+    const jwt = isWhole ? { issuer, audience, jwksUri, svcIdsClaim } : null;
+    return { ...app, authType: authType as AuthType, jwt, productIds: allProducts ? null : rows.map(({ productId }) => productId) };
   }
+}
+
+function jwtColumns(jwt: JwtIssuer | null) {
+  const { issuer = null, audience = null, jwksUri = null, svcIdsClaim = null } = jwt ?? {};
+  return { jwtIssuer: issuer, jwtAudience: audience, jwtJwksUri: jwksUri, jwtSvcIdsClaim: svcIdsClaim };
 }
 
 function apiKeyOf({ secretHash: _, ...row }: Selectable<Tables['apiKeys']>): ApiKey {

@@ -29,6 +29,10 @@ export interface Tables {
     keyHash: string;
     allProducts: number;
     created: string;
+    jwtIssuer: string | null;
+    jwtAudience: string | null;
+    jwtJwksUri: string | null;
+    jwtSvcIdsClaim: string | null;
   };
   appProducts: { appId: string; productId: string };
   apiKeys: {
@@ -55,6 +59,7 @@ export const migrations: Readonly<Record<string, Migration>> = {
   '0002-outbound': { up: outbound },
   '0003-tokens-digest': { up: tokensDigest },
   '0004-revisions': { up: revisions },
+  '0005-jwt': { up: jwt },
 };
 
 async function first(db: Kysely<unknown>): Promise<void> {
@@ -178,4 +183,11 @@ async function revisions(db: Kysely<unknown>): Promise<void> {
     .addColumn('revision', 'integer', (column) => column.notNull())
     .execute();
   await (db as Kysely<Tables>).insertInto('revisions').values({ name: 'devices', revision: 0 }).execute();
+}
+
+/** The issuer of an app's tokens; null in an app that admits by its key alone. */
+async function jwt(db: Kysely<unknown>): Promise<void> {
+  // SQLite adds one column at a time.
+  for (const column of ['jwtIssuer', 'jwtAudience', 'jwtJwksUri', 'jwtSvcIdsClaim'])
+    await db.schema.alterTable('apps').addColumn(column, 'text').execute();
 }

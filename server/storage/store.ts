@@ -48,18 +48,34 @@ export interface TokenList {
 /** NONE: the key alone admits. JWT: a token of the app's issuer is needed as well. */
 export type AuthType = 'NONE' | 'JWT';
 
+/** Who issues the tokens that an app of type JWT asks for, and what they must say (RFC 7519). */
+export interface JwtIssuer {
+  /** `iss` and `aud` of its tokens. */
+  issuer: string;
+  audience: string;
+  /** https URL of its JWK Set (RFC 7517). */
+  jwksUri: string;
+  /** Name of the claim that lists devices as `<productId>.<deviceId>`. */
+  svcIdsClaim: string;
+}
+
 /** A server key with what it admits to. */
 export interface App {
   appId: string;
   organizationId: string;
   name: string | null;
   authType: AuthType;
+  /** Null unless the type is JWT. */
+  jwt: JwtIssuer | null;
   /** SHA-256 of the server key (`sk-…`). */
   keyHash: string;
   /** The products the key opens; null: every product of its organization. */
   productIds: string[] | null;
   created: string;
 }
+
+/** What of a server key can be changed. */
+export type AppChanges = Pick<App, 'name' | 'authType' | 'jwt'>;
 
 /** interface.md §2.1; the field names are the wire's. */
 export interface ApiKey {
@@ -117,6 +133,8 @@ export interface Store {
   apps(organizationId?: string): Promise<App[]>;
   appByKey(keyHash: string): Promise<App | null>;
   addApp(app: App): Promise<void>;
+  /** false when there is no such app. */
+  updateApp(appId: string, changes: AppChanges): Promise<boolean>;
   removeApp(appId: string): Promise<boolean>;
 
   apiKeys(organizationId?: string): Promise<ApiKey[]>;

@@ -80,6 +80,46 @@ test('a server key may be brought along and limited to products', async () => {
   expect((await admin('key', 'remove', added.appId)).code).toBe(0);
 });
 
+const ISSUER = ['--jwt-issuer', 'https://login.example', '--jwt-audience', 'svc', '--jwt-jwks-uri', 'https://login.example/keys'];
+
+test('a server key that asks for tokens of an issuer is shown, changed and made an ordinary one', async () => {
+  const { appId, ...added } = await json<{ appId: string }>('key', 'add', 'sk-1234567890abcdef', ...ISSUER);
+  const jwt = { issuer: 'https://login.example', audience: 'svc', jwksUri: 'https://login.example/keys', svcIdsClaim: 'svc_ids' };
+  expect(added).toMatchObject({ authType: 'JWT', jwt });
+  expect((await admin('key', 'list')).out).toContain('https://login.example');
+  expect((await admin('key', 'show', 'sk-1234567890abcdef')).out).toMatch(
+    /issuer +https:\/\/login.example\naudience +svc\nkeys .*\nclaim +svc_ids/,
+  );
+  expect(await json('key', 'set', appId, '--jwt-claim', 'devices', '--name', 'app')).toMatchObject({
+    name: 'app',
+    jwt: { ...jwt, svcIdsClaim: 'devices' },
+  });
+  expect(await json('key', 'show', appId)).toMatchObject({ name: 'app', jwt: { ...jwt, svcIdsClaim: 'devices' } });
+  expect((await admin('key', 'set', appId, '--no-jwt')).out).toContain('key alone');
+  expect(await json('key', 'list')).toMatchObject([{ authType: 'NONE', jwt: null, name: 'app' }]);
+});
+
+test.each<[string, string[], RegExp]>([
+  ['an issuer alone', ['add', '--jwt-issuer', 'https://login.example'], /--jwt-issuer, --jwt-audience and --jwt-jwks-uri belong together/],
+  ['a claim alone', ['add', '--jwt-claim', 'devices'], /belong together/],
+  ['an audience that is empty', ['add', ...ISSUER.with(3, '')], /--jwt-audience.*An audience has 1 to 512 characters and no blanks/],
+  ['an issuer with a blank', ['add', ...ISSUER.with(1, 'a b')], /--jwt-issuer.*An issuer has/],
+  ['keys without https', ['add', ...ISSUER.with(5, 'http://login.example/keys')], /--jwt-jwks-uri.*by https only/],
+  ['keys at a metadata address', ['add', ...ISSUER.with(5, 'https://169.254.169.254/keys')], /no address an issuer can be at/],
+  ['a claim with a blank', ['add', ...ISSUER, '--jwt-claim', 'a b'], /--jwt-claim.*ASCII characters without blanks/],
+  ['nothing to change', ['set', 'ap-1'], /nothing to change/],
+  ['both', ['set', 'ap-1', '--no-jwt', '--jwt-claim', 'x'], /exclude each other/],
+  ['an unknown key', ['set', 'ap-1', '--no-jwt'], /there is no such server key: see svc admin key list/],
+  ['an unknown key', ['show', 'sk-ffffffffffffffff'], /there is no such server key: see/],
+  ['an ordinary key that gets half an issuer', ['set', 'sk-1234567890abcdef', '--jwt-claim', 'x'], /need all three/],
+])('refuses %s', async (_, words, message) => {
+  await admin('key', 'add', 'sk-1234567890abcdef');
+  const { code, err } = await admin('key', ...words);
+  expect(err).toMatch(message);
+  expect(code).not.toBe(0);
+  expect(await json('key', 'list')).toMatchObject([{ authType: 'NONE', jwt: null }]);
+});
+
 test('an API key has the record of the specification and a secret shown once', async () => {
   const words = [
     '--name',

@@ -31,6 +31,7 @@ beforeAll(async () => {
     organizationId: 'or-a',
     name: null,
     authType: 'NONE',
+    jwt: null,
     keyHash: hashSecret('sk-a'),
     productIds: null,
     created,

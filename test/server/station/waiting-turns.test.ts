@@ -31,7 +31,7 @@ beforeEach(async () => {
   await store.addOrganization({ organizationId: 'or-a', name: null, created });
   await store.addProduct({ productId: ids.productId, organizationId: 'or-a', name: null, created });
   await store.addDevice({ ...ids, name: null, fingerprint: null, created });
-  const app = { appId: 'ap-a', organizationId: 'or-a', name: null, authType: 'NONE', productIds: null, created } as const;
+  const app = { appId: 'ap-a', organizationId: 'or-a', name: null, authType: 'NONE', jwt: null, productIds: null, created } as const;
   await store.addApp({ ...app, keyHash: hashSecret('sk-a') });
   const end = { id: new Uint8Array(8), resetToken: new Uint8Array(16) };
   const relay = { open: () => ({ ...end, other: end }), close: () => {} };

@@ -31,6 +31,7 @@ describe.each([
       organizationId: 'or-1',
       name: null,
       authType: 'NONE' as const,
+      jwt: null,
       keyHash: 'aa',
       productIds: ['pr-1'],
       created,
@@ -47,7 +48,7 @@ describe.each([
       code: 'NOT_FOUND',
       message: 'there is no product pr-2',
     });
-    const key = { appId: 'ap-1', organizationId: 'or-1', name: null, authType: 'NONE' as const, keyHash: 'aa', created };
+    const key = { appId: 'ap-1', organizationId: 'or-1', name: null, authType: 'NONE' as const, jwt: null, keyHash: 'aa', created };
     await expect(store.addApp({ ...key, productIds: ['pr-1', 'pr-2'] })).rejects.toMatchObject({ code: 'NOT_FOUND' });
     expect(await store.apps()).toEqual([]);
     const service = {

@@ -1,7 +1,7 @@
 /** The base station's storage in maps: a second implementation of `Store`, and the obvious model of the first. */
 import { LocalError } from '../../../protocol/errors/index.ts';
 import type { OutboundStore, PushCredential, Service } from '../../../server/storage/outbound-store.ts';
-import type { ApiKey, App, Device, Organization, Product, Store, TokenList } from '../../../server/storage/store.ts';
+import type { ApiKey, App, AppChanges, Device, Organization, Product, Store, TokenList } from '../../../server/storage/store.ts';
 
 type Owned = { organizationId: string };
 
@@ -148,6 +148,12 @@ export class MemoryStore implements Store {
     const products = app.productIds ? ` or one of the products ${app.productIds.join(', ')}` : '';
     if (!isOwned) throw new LocalError('NOT_FOUND', `there is no organization ${app.organizationId}${products}`);
     this.#apps.set(app.appId, structuredClone(app));
+  }
+
+  async updateApp(appId: string, changes: AppChanges): Promise<boolean> {
+    const app = this.#apps.get(appId);
+    if (app !== undefined) this.#apps.set(appId, { ...app, ...structuredClone(changes) });
+    return app !== undefined;
   }
 
   async removeApp(appId: string): Promise<boolean> {

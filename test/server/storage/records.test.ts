@@ -30,6 +30,7 @@ const app: App = {
   organizationId: 'or-1',
   name: null,
   authType: 'NONE',
+  jwt: null,
   keyHash: hashSecret('sk-1'),
   productIds: null,
   created,
@@ -101,6 +102,20 @@ describe.each<[string, () => Promise<Store>]>([
     const limited = { ...app, appId: 'ap-3', keyHash: 'other', productIds: ['pr-1', 'pr-9'] };
     await expect(store.addApp(limited)).rejects.toMatchObject({ code: 'NOT_FOUND' });
     expect((await store.apps()).map(({ appId }) => appId)).toEqual(['ap-1']);
+  });
+
+  test('of a server key change as a whole, and only where they are', async () => {
+    await seed();
+    await store.addApp(app);
+    const jwt = { issuer: 'https://issuer', audience: 'svc', jwksUri: 'https://issuer/keys', svcIdsClaim: 'svc_ids' };
+    const changes = { name: 'app', authType: 'JWT', jwt } as const;
+    expect(await store.updateApp('ap-1', changes)).toBe(true);
+    expect(await store.appByKey(app.keyHash)).toEqual({ ...app, ...changes });
+    expect(await store.updateApp('ap-1', { name: null, authType: 'NONE', jwt: null })).toBe(true);
+    expect(await store.apps()).toEqual([app]);
+    await store.addApp({ ...app, ...changes, appId: 'ap-2', keyHash: 'other' });
+    expect((await store.appByKey('other'))?.jwt).toEqual(jwt);
+    expect(await store.updateApp('ap-9', changes)).toBe(false);
   });
 
   test('go with what they belong to', async () => {

@@ -118,11 +118,17 @@ describe('the file', () => {
       .values(device as Insertable<Tables['devices']>)
       .execute();
     await db.insertInto('deviceTokens').values({ productId: 'pr-1', deviceId: 'de-1', hash: 'aa' }).execute();
+    const key = { appId: 'ap-1', organizationId: 'or-1', name: null, authType: 'NONE', keyHash: 'cc', allProducts: 1, created };
+    await db
+      .insertInto('apps')
+      .values(key as Insertable<Tables['apps']>)
+      .execute();
     await db.destroy();
     const opened = await openSqliteStore(old);
     open.push(opened);
     expect(await opened.device('pr-1', 'de-1')).toMatchObject({ organizationId: 'or-1', fingerprint });
     expect([await opened.hasToken('pr-1', 'de-1', 'aa'), await opened.tokensDigest('pr-1', 'de-1')]).toEqual([true, null]);
+    expect(await opened.appByKey('cc')).toMatchObject({ authType: 'NONE', jwt: null, productIds: null });
     await opened.replaceTokens('pr-1', 'de-1', { hashes: ['bb'], digest: 'd' });
     expect([await opened.hasToken('pr-1', 'de-1', 'aa'), await opened.tokensDigest('pr-1', 'de-1')]).toEqual([false, 'd']);
   });

@@ -1,10 +1,11 @@
 /** `svc basestation`: runs a base station until it is told to stop. */
-import { Command, Option } from 'commander';
+import { Command, InvalidArgumentError, Option } from 'commander';
 import { defaultRouteLimits } from '../protocol/relay/index.ts';
+import { isIpEntry } from '../server/administration/index.ts';
 import { defaultSettings, type RunningBasestation, type StationSettings, startBasestation } from '../server/index.ts';
 import type { LogLevel } from '../transport/environment.ts';
 import { stderrLog } from '../transport/node/index.ts';
-import { address, integer, listenPort } from './frame/arguments.ts';
+import { address, collect, integer, listenPort } from './frame/arguments.ts';
 import { UsageError } from './frame/errors.ts';
 import { Output } from './frame/output.ts';
 import { interruption, stopped } from './frame/signals.ts';
@@ -21,6 +22,7 @@ interface Options {
   connectionsPerAddress: number;
   connectsPerDevice: number;
   routes: number;
+  jwksAllow?: string[];
   logLevel: LogLevel;
   json?: boolean;
 }
@@ -45,6 +47,11 @@ export function basestationCommand(): Command {
     )
     .option('--connects-per-device <n>', 'connects a second that one device gets', atMost(10_000), defaultSettings.connectsPerDevice)
     .option('--routes <n>', 'relayed connections at a time', atMost(1_000_000), defaultRouteLimits.routes)
+    .option(
+      '--jwks-allow <address>',
+      'private address or prefix where the keys of an issuer of tokens may be; may be given again. Default: none',
+      collect(ipEntry),
+    )
     .addOption(
       new Option('--log-level <level>', 'what goes to standard error').choices(['error', 'warn', 'info', 'debug', 'trace']).default('info'),
     )
@@ -67,6 +74,7 @@ async function run(options: Options, command: Command): Promise<void> {
       ...(options.httpHost === undefined ? {} : { httpHost: options.httpHost }),
       ...(tlsCert === undefined || tlsKey === undefined ? {} : { tls: { certFile: tlsCert, keyFile: tlsKey } }),
       settings: settingsOf(options),
+      ...(options.jwksAllow === undefined ? {} : { jwksAllow: options.jwksAllow }),
       log: stderrLog({ level: options.logLevel }),
     });
     announce(output, station);
@@ -100,6 +108,11 @@ function announce(output: Output, { port, fingerprint, http }: RunningBasestatio
   const host = http.host.includes(':') ? `[${http.host}]` : http.host;
   const text = `base station ready on UDP port ${port} and ${http.secure ? 'https' : 'http'}://${host}:${http.port}, fingerprint ${fingerprint}`;
   output.result({ event: 'listening', port, httpPort: http.port, httpHost: http.host, secure: http.secure, fingerprint }, text);
+}
+
+function ipEntry(text: string): string {
+  if (!isIpEntry(text)) throw new InvalidArgumentError('Expected an IPv4 or IPv6 address or prefix, for example 10.1.0.0/16.');
+  return text;
 }
 
 function keepAlive(text: string): number {

@@ -13,12 +13,16 @@ import { defaultParameters } from '../transport/host/defaults.ts';
 import { Host } from '../transport/host/index.ts';
 import { LogTally } from '../transport/log-tally.ts';
 import type { Session } from '../transport/session/index.ts';
+import { KeySets, type KeySetsOptions } from './jwt/key-sets.ts';
+import { TokenVerifier } from './jwt/verifier.ts';
+import { nodeGet } from './outbound/http.ts';
 import { Admission } from './station/admission.ts';
 import { ClientApi } from './station/client-api.ts';
 import { DeviceApi } from './station/device-api.ts';
 import type { DeviceIds, Directory } from './station/directory.ts';
 import { OutboundApi, type OutboundOptions } from './station/outbound-api.ts';
 import { Presence } from './station/presence.ts';
+import { BURST_SECONDS } from './station/rates.ts';
 import { Relay } from './station/relay.ts';
 import { Revocation } from './station/revocation.ts';
 import { defaultSettings, type StationSettings } from './station/settings.ts';
@@ -41,6 +45,8 @@ export interface BasestationOptions {
   settings?: Partial<StationSettings>;
   /** How pushes and service invocations leave, and who is told of them; `onEvent` must not throw. */
   outbound?: Pick<OutboundOptions, 'post' | 'sign' | 'onEvent'>;
+  /** How the keys of issuers are fetched, default Node's HTTP; and which private addresses they may be at, default none. */
+  issuers?: Partial<Pick<KeySetsOptions, 'get' | 'allowPrivate'>>;
 }
 
 /** The name a base station answers to (PROTOCOL.md §2, mac1). */
@@ -73,6 +79,7 @@ export class Basestation {
   readonly #health: StorageHealth;
   readonly #tally: LogTally;
   readonly #revocation: Revocation;
+  readonly #stopping = new AbortController();
 
   /**
    * @param directoryOf what says where devices are attached, from the devices attached here, which are the default
@@ -119,6 +126,7 @@ export class Basestation {
       directory: directoryOf(this.#presence),
       relay: this.#relay,
       tally,
+      tokens: this.#tokenVerifier(environment, settings, options.issuers),
       onAdmitted,
     });
     const devices = new DeviceApi({
@@ -184,7 +192,15 @@ export class Basestation {
     this.#tally.flush();
     this.#revocation.stop();
     this.#outbound.stop();
+    this.#stopping.abort();
     return this.#host.close();
+  }
+
+  #tokenVerifier({ clock, network }: Environment, settings: StationSettings, issuers: BasestationOptions['issuers']): TokenVerifier {
+    const { get = nodeGet, allowPrivate = () => false } = issuers ?? {};
+    const keySets = new KeySets({ clock, network, tally: this.#tally, get, allowPrivate, signal: this.#stopping.signal });
+    const rate = settings.tokenChecksPerAddress;
+    return new TokenVerifier({ clock, keySets, rate, burst: BURST_SECONDS * rate });
   }
 
   #arrived(session: Session): void {

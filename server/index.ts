@@ -1,6 +1,6 @@
 /** The base station: over any environment (`Basestation`), or as a whole in Node (`startBasestation`). */
 export { Basestation, type BasestationOptions } from './basestation.ts';
-export type { HttpAnswer, HttpPost, HttpRequest } from './outbound/http.ts';
+export type { HttpAnswer, HttpGet, HttpGetRequest, HttpPost, HttpRequest } from './outbound/http.ts';
 export { type RunningBasestation, type StartOptions, startBasestation } from './start.ts';
 export type { OutboundEvent } from './station/outbound-api.ts';
 export { defaultSettings, type StationSettings } from './station/settings.ts';
@@ -9,4 +9,4 @@ export type { OutboundStore, PushCredential, Service } from './storage/outbound-
 export { credentialRecord, openSealer, Sealer, serviceRecord } from './storage/sealing.ts';
 export { hashSecret, newApiKeySecret, newId, newServerKey } from './storage/secrets.ts';
 export { openSqliteStore } from './storage/sqlite.ts';
-export type { ApiKey, App, AuthType, Device, Organization, Product, Store } from './storage/store.ts';
+export type { ApiKey, App, AppChanges, AuthType, Device, JwtIssuer, Organization, Product, Store } from './storage/store.ts';

@@ -10,6 +10,7 @@ import type { FastifyInstance } from 'fastify';
 import { LocalError } from '../protocol/errors/index.ts';
 import type { Log } from '../transport/environment.ts';
 import { fileError, nodeEnvironment } from '../transport/node/index.ts';
+import { ipAllowed, isIpEntry } from './administration/ip-list.ts';
 import { Basestation } from './basestation.ts';
 import { listen, restApp } from './rest/server.ts';
 import type { OutboundEvent } from './station/outbound-api.ts';
@@ -29,6 +30,8 @@ export interface StartOptions {
   /** PEM files: HTTP over TLS. */
   tls?: { certFile: string; keyFile: string };
   settings?: Partial<StationSettings>;
+  /** Private networks that the keys of an issuer may be fetched from: addresses or prefixes. Default: none. */
+  jwksAllow?: readonly string[];
   /** What the application may want to know of pushes. */
   onEvent?: (event: OutboundEvent) => void;
   log: Log;
@@ -53,6 +56,7 @@ const LOOPBACK = '127.0.0.1';
 /** @throws LocalError with one line that says what to do */
 export async function startBasestation(options: StartOptions): Promise<RunningBasestation> {
   checkHosts(options);
+  checkJwksAllow(options.jwksAllow ?? []);
   const tls = options.tls && { cert: await pem(options.tls.certFile, 'certificate'), key: await pem(options.tls.keyFile, 'private key') };
   const environment = nodeEnvironment({ log: options.log });
   const data = await openStationData(options.data, environment.crypto);
@@ -77,7 +81,7 @@ async function attemptStart(
   tls: { cert: string; key: string } | undefined,
 ): Promise<RunningBasestation> {
   const { identity, resetSecret, sealer, store } = data;
-  const { port, host, settings, log, onEvent } = options;
+  const { port, host, settings, log, onEvent, jwksAllow = [] } = options;
   let storageFailed = (): boolean => false;
   const app = restApp({ store, storageFailed: () => storageFailed(), log, ...(tls ? { tls } : {}) });
   const station = await Basestation.open(environment, {
@@ -86,6 +90,7 @@ async function attemptStart(
     store,
     sealer,
     port,
+    issuers: { allowPrivate: (address) => ipAllowed(jwksAllow, address) },
     ...(host === undefined ? {} : { host }),
     ...(settings === undefined ? {} : { settings }),
     ...(onEvent === undefined ? {} : { outbound: { onEvent } }),
@@ -150,6 +155,11 @@ function checkHosts({ host, httpHost }: StartOptions): void {
   for (const each of [host, httpHost]) {
     if (each !== undefined && isIP(each) === 0) throw new LocalError('INVALID_ARGUMENT', `${each} is not a numeric IPv4 or IPv6 address`);
   }
+}
+
+function checkJwksAllow(entries: readonly string[]): void {
+  for (const entry of entries)
+    if (!isIpEntry(entry)) throw new LocalError('INVALID_ARGUMENT', `${entry} is not an IPv4 or IPv6 address or prefix`);
 }
 
 function isLoopback(host: string): boolean {

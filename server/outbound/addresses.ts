@@ -46,13 +46,13 @@ function classOf(address: Uint8Array): AddressClass {
 
 /**
  * The addresses of a URL's host, all of them checked: one that is not allowed forbids the host.
- * @param resolve as that of the environment's network
+ * @param resolve as that of the environment's network @param allowPrivate whether a private address is allowed
  * @throws RemoteError BAD_RESPONSE when the name cannot be resolved or leads where it must not
  */
 export async function allowedAddresses(
   url: URL,
   resolve: (host: string) => Promise<string[]>,
-  allowPrivate: boolean,
+  allowPrivate: (address: string) => boolean,
 ): Promise<readonly string[]> {
   const host = url.hostname.replace(/^\[|\]$/g, '');
   const addresses = await resolve(host).catch(() => {
@@ -60,7 +60,7 @@ export async function allowedAddresses(
   });
   const allowed = (address: string): boolean => {
     const kind = addressClass(address);
-    return kind === 'public' || (kind === 'private' && allowPrivate);
+    return kind === 'public' || (kind === 'private' && allowPrivate(address));
   };
   if (addresses.length === 0 || !addresses.every(allowed))
     throw new RemoteError('BAD_RESPONSE', 'the host is not at an address that is allowed');

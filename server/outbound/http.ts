@@ -1,5 +1,5 @@
 /**
- * One HTTP POST of the base station to the outside: bounded in time and size, on a connection of its own, redirects not followed.
+ * One HTTP request of the base station to the outside: bounded in time and size, on a connection of its own, redirects not followed.
  *
  * Nothing is taken from the environment (no proxy). Where the addresses of the host were checked before, they are given along and no name
  * is resolved again: what was checked is what is connected to.
@@ -9,10 +9,9 @@ import { request as requestHttps } from 'node:https';
 import { isIPv6, type LookupFunction } from 'node:net';
 import { LocalError, RemoteError } from '../../protocol/errors/index.ts';
 
-export interface HttpRequest {
+export interface HttpGetRequest {
   readonly url: URL;
   readonly headers: Readonly<Record<string, string>>;
-  readonly body: string | Uint8Array;
   /** ms from the call to the last byte of the answer. */
   readonly timeout: number;
   /** Bytes of the answer's body that are read; the rest is dropped. */
@@ -21,6 +20,10 @@ export interface HttpRequest {
   readonly addresses?: readonly string[];
   /** Fires: the call ends with STOPPED. */
   readonly signal?: AbortSignal;
+}
+
+export interface HttpRequest extends HttpGetRequest {
+  readonly body: string | Uint8Array;
 }
 
 export interface HttpAnswer {
@@ -34,14 +37,22 @@ export interface HttpAnswer {
 
 /** @throws RemoteError TIMEOUT, BAD_RESPONSE (no connection, TLS, broken HTTP); LocalError STOPPED */
 export type HttpPost = (request: HttpRequest) => Promise<HttpAnswer>;
+/** @throws as {@link HttpPost} */
+export type HttpGet = (request: HttpGetRequest) => Promise<HttpAnswer>;
 
 /** Bytes of all headers of an answer. */
 const HEADER_LIMIT = 16_384;
 
-/** {@link HttpPost} over Node. Ends in its time whatever comes: a request that Node itself gave up tells nobody. */
-export const nodePost: HttpPost = (request) =>
-  new Promise((resolve, reject) => {
-    const outgoing = open(request);
+/** {@link HttpPost} over Node. */
+export const nodePost: HttpPost = (request) => exchange(request, request.body);
+
+/** {@link HttpGet} over Node. */
+export const nodeGet: HttpGet = (request) => exchange(request);
+
+/** Ends in its time whatever comes: a request that Node itself gave up tells nobody. */
+function exchange(request: HttpGetRequest, body?: string | Uint8Array): Promise<HttpAnswer> {
+  return new Promise((resolve, reject) => {
+    const outgoing = open(request, body);
     const finished = (): void => {
       clearTimeout(timer);
       request.signal?.removeEventListener('abort', stop);
@@ -66,19 +77,24 @@ export const nodePost: HttpPost = (request) =>
       }, failed);
     });
     if (request.signal?.aborted) stop();
-    else outgoing.end(request.body);
+    else outgoing.end(body);
   });
+}
 
-function open({ url, headers, body, addresses }: HttpRequest): ClientRequest {
-  const length = String(typeof body === 'string' ? Buffer.byteLength(body) : body.length);
+function open({ url, headers, addresses }: HttpGetRequest, body: string | Uint8Array | undefined): ClientRequest {
   const options = {
-    method: 'POST',
-    headers: { 'accept-encoding': 'identity', ...headers, 'content-length': length, connection: 'close' },
+    method: body === undefined ? 'GET' : 'POST',
+    headers: { 'accept-encoding': 'identity', ...headers, ...lengthOf(body), connection: 'close' },
     agent: false as const,
     maxHeaderSize: HEADER_LIMIT,
     ...(addresses === undefined ? {} : { lookup: pinned(addresses) }),
   };
   return url.protocol === 'https:' ? requestHttps(url, options) : requestHttp(url, options);
+}
+
+function lengthOf(body: string | Uint8Array | undefined): Record<string, string> {
+  if (body === undefined) return {};
+  return { 'content-length': String(typeof body === 'string' ? Buffer.byteLength(body) : body.length) };
 }
 
 /** A lookup that knows only these addresses, in their order. */

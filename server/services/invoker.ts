@@ -50,7 +50,11 @@ export class ServiceInvoker {
     const { clock, network } = environment;
     const begun = clock.now();
     const url = new URL(service.url);
-    const resolving = allowedAddresses(url, (host) => network.resolve(host), service.allowPrivate);
+    const resolving = allowedAddresses(
+      url,
+      (host) => network.resolve(host),
+      () => service.allowPrivate,
+    );
     const addresses = await withTimeout(clock, service.timeout, resolving);
     const { productId, deviceId } = device;
     const body = JSON.stringify({ productId, deviceId, message: Buffer.from(message).toString('base64') });

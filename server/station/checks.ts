@@ -4,8 +4,10 @@
  */
 import { StationCode } from '../../protocol/errors/index.ts';
 import { fingerprintsEqual } from '../../protocol/identity/index.ts';
+import type { JwtApp } from '../jwt/key-sets.ts';
+import type { TokenVerdict } from '../jwt/verifier.ts';
 import { hashSecret } from '../storage/secrets.ts';
-import type { App, Device, Store } from '../storage/store.ts';
+import type { Device, Product, Store } from '../storage/store.ts';
 
 export type Checked = { device: Device } | Refused;
 
@@ -15,8 +17,17 @@ export interface Refused {
   readonly message?: string;
 }
 
-/** Tokens of an issuer are not checked yet: they admit nobody. */
-const JWT_UNSUPPORTED: Refused = { refused: StationCode.INVALID_JWT, message: 'tokens of an issuer (JWT) are not supported yet' };
+/** A token of an issuer cannot be checked now; `wait`: s until it can. */
+export interface Postponed {
+  readonly wait: number;
+  readonly reason: 'rate' | 'issuer';
+}
+
+/** Checks a token of an issuer for the device that is asked for. */
+export type CheckToken = (app: JwtApp, token: string) => Promise<TokenVerdict>;
+
+/** s after which a client may try again when the keys of an issuer cannot be had: they are asked for again by then. */
+const ISSUER_SECONDS = 30;
 
 /**
  * A device is looked up by product and device id, then its key is compared. Only when that fails is it asked where the key belongs, in the order
@@ -35,7 +46,7 @@ export async function checkAttach(store: Store, productId: string, deviceId: str
   return { refused: sameDeviceId ? StationCode.WRONG_PRODUCT_ID : StationCode.WRONG_DEVICE_ID };
 }
 
-/** What a client shows. An SCT goes before a server key and a JWT, which are then not looked at; a key that admits alone before a JWT. */
+/** What a client shows. An SCT goes before a server key and a JWT, which are then not looked at. */
 export interface Admission {
   productId: string;
   deviceId: string;
@@ -45,18 +56,15 @@ export interface Admission {
 }
 
 /**
- * Product, then the server key or JWT, then the device, then the SCT: without a valid key nobody learns which devices exist, unless by showing
+ * Product, then the server key with its JWT, then the device, then the SCT: without a valid key nobody learns which devices exist, unless by showing
  * an SCT, which names one device.
  */
-export async function checkConnect(store: Store, { productId, deviceId, serverKey, sct, jwt }: Admission): Promise<Checked> {
+export async function checkConnect(store: Store, shown: Admission, checkToken: CheckToken): Promise<Checked | Postponed> {
+  const { productId, deviceId, sct } = shown;
   const product = await store.product(productId);
   if (product === null) return { refused: StationCode.UNKNOWN_PRODUCT_ID };
-  if (sct === undefined) {
-    if (serverKey === undefined && jwt !== undefined) return JWT_UNSUPPORTED;
-    const app = serverKey === undefined ? null : await store.appByKey(hashSecret(serverKey));
-    const refused = refusal(app, product, jwt);
-    if (refused !== null) return refused;
-  }
+  const refusal = sct === undefined ? await refusalOfKey(store, product, shown, checkToken) : null;
+  if (refusal !== null) return refusal;
   const device = await store.device(productId, deviceId);
   if (device === null) return { refused: StationCode.UNKNOWN_DEVICE_ID };
   // Found by its hash: what the time of that says is about SHA-256 hashes, which lead to no token.
@@ -64,10 +72,35 @@ export async function checkConnect(store: Store, { productId, deviceId, serverKe
   return { device };
 }
 
-/** A key of another organization, or for other products, is as unknown here as one that does not exist. */
-function refusal(app: App | null, product: { productId: string; organizationId: string }, jwt: string | undefined): Refused | null {
-  if (app === null || app.organizationId !== product.organizationId) return { refused: StationCode.UNKNOWN_SERVER_KEY };
-  if (app.productIds !== null && !app.productIds.includes(product.productId)) return { refused: StationCode.UNKNOWN_SERVER_KEY };
-  if (app.authType === 'NONE') return null;
-  return jwt === undefined ? { refused: StationCode.SERVER_KEY_MISMATCH } : JWT_UNSUPPORTED;
+/**
+ * A key of another organization, or for other products, is as unknown here as one that does not exist. A key that asks for a token admits with one, and a key
+ * that admits alone without.
+ */
+async function refusalOfKey(
+  store: Store,
+  { productId, organizationId }: Product,
+  { serverKey, jwt }: Admission,
+  checkToken: CheckToken,
+): Promise<Refused | Postponed | null> {
+  const app = serverKey === undefined ? null : await store.appByKey(hashSecret(serverKey));
+  if (app === null || app.organizationId !== organizationId) return { refused: StationCode.UNKNOWN_SERVER_KEY };
+  if (app.productIds !== null && !app.productIds.includes(productId)) return { refused: StationCode.UNKNOWN_SERVER_KEY };
+  if ((app.authType === 'JWT') !== (jwt !== undefined)) return { refused: StationCode.SERVER_KEY_MISMATCH };
+  if (jwt === undefined) return null;
+  // A record without an issuer is none that we wrote: nobody can show a token for it.
+  return app.jwt === null ? { refused: StationCode.INVALID_JWT } : refusalOfToken(await checkToken({ ...app, jwt: app.jwt }, jwt));
+}
+
+function refusalOfToken(verdict: TokenVerdict): Refused | Postponed | null {
+  if (typeof verdict === 'object') return { wait: verdict.wait, reason: 'rate' };
+  switch (verdict) {
+    case 'admitted':
+      return null;
+    case 'elsewhere':
+      return { refused: StationCode.TOKEN_REJECTED, message: 'the token does not name this device' };
+    case 'invalid':
+      return { refused: StationCode.INVALID_JWT };
+    case 'unavailable':
+      return { wait: ISSUER_SECONDS, reason: 'issuer' };
+  }
 }

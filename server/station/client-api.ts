@@ -28,9 +28,10 @@ import type { RouteEnd } from '../../protocol/relay/index.ts';
 import type { Environment } from '../../transport/environment.ts';
 import type { LogTally } from '../../transport/log-tally.ts';
 import type { Session } from '../../transport/session/index.ts';
+import type { TokenVerifier } from '../jwt/verifier.ts';
 import { hashSecret } from '../storage/secrets.ts';
 import type { Store } from '../storage/store.ts';
-import { checkConnect } from './checks.ts';
+import { checkConnect, type Postponed } from './checks.ts';
 import { type Connecting, ConnectRates } from './connect-rates.ts';
 import type { DeviceIds, Directory } from './directory.ts';
 import { type LookupResult, Lookups } from './lookups.ts';
@@ -48,6 +49,8 @@ export interface ClientApiOptions {
   directory: Directory;
   relay: Relay;
   tally: LogTally;
+  /** Checks tokens of issuers. */
+  tokens: TokenVerifier;
   /** The session has shown a valid token or key: it is a client's. False when there is no room for it: it is being closed. */
   onAdmitted: (session: Session, device: DeviceIds, credential: string) => boolean;
 }
@@ -132,14 +135,10 @@ export class ClientApi {
   }
 
   async #connect(ongoing: Ongoing, { observe }: RoutedRequest<Session>, connect: ConnectRequest): Promise<CoapReply> {
-    const { environment, store, tally, onAdmitted } = this.#options;
+    const { environment, onAdmitted } = this.#options;
     const { session } = ongoing;
-    const checked = await checkConnect(store, connect);
-    if ('refused' in checked) {
-      const { refused, message = stationCodeMeaning(refused)?.message } = checked;
-      tally.count('connect refused', { device: deviceName(connect), reason: message });
-      return stationReply(refused, message);
-    }
+    const refusal = await this.#refusal(ongoing, connect);
+    if (refusal !== null) return refusal;
     if (!onAdmitted(session, connect, credentialOf(connect)))
       return textReply(Status.SERVICE_UNAVAILABLE, 'No room for another connection');
     const located = await this.#locate(ongoing);
@@ -149,6 +148,19 @@ export class ClientApi {
       return observe && connect.wait === true ? this.#wait(ongoing, connect) : stationReply(StationCode.NOT_ATTACHED);
     const wait = this.#perDevice.take(connecting(connect, session), environment.clock.now());
     return wait > 0 ? tooMany(wait) : this.#reach(ongoing, located.device, connect);
+  }
+
+  /** What the client is answered unless it shows what admits it; null when it does. */
+  async #refusal({ session }: PendingConnect, connect: ConnectRequest): Promise<CoapReply | null> {
+    const { store, tally, tokens } = this.#options;
+    const device = deviceName(connect);
+    const address = addressKey(session.path);
+    const checked = await checkConnect(store, connect, (app, token) => tokens.check({ app, token, device, address }));
+    if ('device' in checked) return null;
+    if ('wait' in checked) return postponed(checked);
+    const { refused, message = stationCodeMeaning(refused)?.message } = checked;
+    tally.count('connect refused', { device, reason: message });
+    return stationReply(refused, message);
   }
 
   #wait(pending: PendingConnect, connect: ConnectRequest): CoapReply {
@@ -177,8 +189,8 @@ export class ClientApi {
   /** Its record may have changed while the client waited, so admission is asked again. */
   async #serveNow(ongoing: Ongoing, connect: ConnectRequest): Promise<void> {
     const { session, exchange } = ongoing;
-    const checked = await checkConnect(this.#options.store, connect);
-    const located = 'refused' in checked ? { refused: stationReply(checked.refused, checked.message) } : await this.#locate(ongoing);
+    const refusal = await this.#refusal(ongoing, connect);
+    const located = refusal === null ? await this.#locate(ongoing) : { refused: refusal };
     if (isOver(ongoing)) return;
     if ('refused' in located) {
       if (located.refused.status === Status.TOO_MANY_REQUESTS) this.#awaitTurn(ongoing, connect, BUSY_SECONDS);
@@ -279,8 +291,8 @@ const lookupRefusals: Readonly<Record<Extract<LookupResult, { failure: string }>
 };
 
 /** Of what admits the client. */
-function credentialOf({ sct, serverKey = '' }: ConnectRequest): string {
-  return hashSecret(sct ?? serverKey);
+function credentialOf({ sct, jwt, serverKey = '' }: ConnectRequest): string {
+  return hashSecret(sct ?? jwt ?? serverKey);
 }
 
 function connecting(connect: ConnectRequest, client: Session): Connecting {

@@ -18,6 +18,8 @@ export interface StationSettings {
   /** Connects and attaches a second from one address (IPv4) or /64 (IPv6), with bursts of ten seconds' worth. */
   connectsPerAddress: number;
   attachesPerAddress: number;
+  /** Tokens of issuers that are checked a second for one address (IPv4) or /64 (IPv6), with bursts of ten seconds' worth; those that were right before are not counted. */
+  tokenChecksPerAddress: number;
   /** Uploads of tokens a second by one device, with bursts of ten seconds' worth: each waits for the disk. */
   uploadsPerDevice: number;
   /** Pushes and service invocations a second by one device, with bursts of ten seconds' worth; under way at a time by one (one call, while half of all are), and over all. */
@@ -49,6 +51,7 @@ export const defaultSettings: StationSettings = {
   connectsPerDevice: 5,
   connectsPerAddress: 20,
   attachesPerAddress: 100,
+  tokenChecksPerAddress: 10,
   uploadsPerDevice: 5,
   outboundRate: 5,
   outboundPerDevice: 8,

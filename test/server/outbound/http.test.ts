@@ -2,7 +2,7 @@
 import { createServer, type RequestListener, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterEach, expect, test } from 'vitest';
-import { nodePost } from '../../../server/outbound/http.ts';
+import { nodeGet, nodePost } from '../../../server/outbound/http.ts';
 
 let server: Server;
 afterEach(async () => {
@@ -40,4 +40,16 @@ test.each([
 ])('a body of %d bytes where 5,000 are read is cut: %s', async (length, cut) => {
   const answer = await post((_request, response) => response.end('x'.repeat(length)), 5000);
   expect([answer.cut, answer.body.length]).toEqual([cut, 5000]);
+});
+
+test('a GET has no body and no length of one', async () => {
+  let seen: unknown[] = [];
+  await post((request, response) => {
+    seen = [request.method, request.headers['content-length']];
+    response.end();
+  }, 100);
+  expect(seen).toEqual(['POST', '0']);
+  const url = new URL(`http://127.0.0.1:${(server.address() as AddressInfo).port}/`);
+  await nodeGet({ url, headers: { accept: 'application/json' }, timeout: 10_000, limit: 100 });
+  expect(seen).toEqual(['GET', undefined]);
 });

@@ -1,7 +1,7 @@
 /** Who may attach and connect, row by row. */
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { StationCode } from '../../../protocol/errors/index.ts';
-import { checkAttach, checkConnect } from '../../../server/station/checks.ts';
+import { type CheckToken, checkAttach, checkConnect } from '../../../server/station/checks.ts';
 import { hashSecret } from '../../../server/storage/secrets.ts';
 import { openSqliteStore } from '../../../server/storage/sqlite.ts';
 import type { App, Store } from '../../../server/storage/store.ts';
@@ -10,6 +10,21 @@ const created = '2026-01-02T03:04:05.678Z';
 const key = (name: string): string => hashSecret(`fingerprint of ${name}`);
 
 let store: Store;
+
+/** The token says itself what it is. */
+const checkToken: CheckToken = async (_, token) => {
+  switch (token) {
+    case 'good':
+      return 'admitted';
+    case 'elsewhere':
+    case 'unavailable':
+      return token;
+    case 'busy':
+      return { wait: 3 };
+    default:
+      return 'invalid';
+  }
+};
 
 beforeAll(async () => {
   store = await openSqliteStore(':memory:');
@@ -38,7 +53,9 @@ beforeAll(async () => {
   };
   await store.addApp(app);
   await store.addApp({ ...app, appId: 'ap-one', keyHash: hashSecret('sk-one'), productIds: ['pr-1'] });
-  await store.addApp({ ...app, appId: 'ap-jwt', keyHash: hashSecret('sk-jwt'), authType: 'JWT' });
+  const jwt = { issuer: 'https://login.example', audience: 'svc', jwksUri: 'https://login.example/keys', svcIdsClaim: 'svc_ids' };
+  await store.addApp({ ...app, appId: 'ap-jwt', keyHash: hashSecret('sk-jwt'), authType: 'JWT', jwt });
+  await store.addApp({ ...app, appId: 'ap-half', keyHash: hashSecret('sk-half'), authType: 'JWT' });
   await store.addApp({ ...app, appId: 'ap-b', keyHash: hashSecret('sk-b'), organizationId: 'or-b' });
 });
 
@@ -85,22 +102,62 @@ describe('checkConnect', () => {
     ['a key of another organization', { ...shown, serverKey: 'sk-b' }, StationCode.UNKNOWN_SERVER_KEY],
     ['a key for another product', { ...shown, productId: 'pr-2', serverKey: 'sk-one' }, StationCode.UNKNOWN_SERVER_KEY],
     ['a key that asks for a JWT', { ...shown, serverKey: 'sk-jwt' }, StationCode.SERVER_KEY_MISMATCH],
-    ['a key that asks for a JWT, with one', { ...shown, serverKey: 'sk-jwt', jwt: 'x.y.z' }, StationCode.INVALID_JWT],
-    ['a JWT alone, whether the device exists', { ...shown, jwt: 'x.y.z' }, StationCode.INVALID_JWT],
-    ['a JWT alone, or not', { ...shown, deviceId: 'de-x', jwt: 'x.y.z' }, StationCode.INVALID_JWT],
-    ['a JWT for an unknown product', { ...shown, productId: 'pr-x', jwt: 'x.y.z' }, StationCode.UNKNOWN_PRODUCT_ID],
-    ['a JWT beside an unknown key', { ...shown, serverKey: 'sk-x', jwt: 'x.y.z' }, StationCode.UNKNOWN_SERVER_KEY],
-    ['a JWT beside a key that admits alone, and is then not looked at', { ...shown, serverKey: 'sk-a', jwt: 'x.y.z' }, 'admitted'],
-    ['a JWT beside a token, and is then not looked at', { ...shown, sct: 'tokenA', jwt: 'x.y.z' }, 'admitted'],
-    ['a JWT beside a wrong token', { ...shown, sct: 'tokenX', jwt: 'x.y.z' }, StationCode.TOKEN_REJECTED],
+    ['a key that asks for a JWT, with a good one', { ...shown, serverKey: 'sk-jwt', jwt: 'good' }, 'admitted'],
+    [
+      'with a good one, and an unknown device',
+      { ...shown, deviceId: 'de-x', serverKey: 'sk-jwt', jwt: 'good' },
+      StationCode.UNKNOWN_DEVICE_ID,
+    ],
+    ['with a bad one', { ...shown, serverKey: 'sk-jwt', jwt: 'bad' }, StationCode.INVALID_JWT],
+    ['with a bad one, and an unknown device', { ...shown, deviceId: 'de-x', serverKey: 'sk-jwt', jwt: 'bad' }, StationCode.INVALID_JWT],
+    ['with one for another device', { ...shown, serverKey: 'sk-jwt', jwt: 'elsewhere' }, StationCode.TOKEN_REJECTED],
+    [
+      'with one for another, and an unknown device',
+      { ...shown, deviceId: 'de-x', serverKey: 'sk-jwt', jwt: 'elsewhere' },
+      StationCode.TOKEN_REJECTED,
+    ],
+    [
+      'a key that asks for a JWT, and an unknown device',
+      { ...shown, deviceId: 'de-x', serverKey: 'sk-jwt' },
+      StationCode.SERVER_KEY_MISMATCH,
+    ],
+    ['a key whose issuer is not whole, with a good one', { ...shown, serverKey: 'sk-half', jwt: 'good' }, StationCode.INVALID_JWT],
+    ['a JWT alone, whether the device exists', { ...shown, jwt: 'good' }, StationCode.UNKNOWN_SERVER_KEY],
+    ['a JWT alone, or not', { ...shown, deviceId: 'de-x', jwt: 'good' }, StationCode.UNKNOWN_SERVER_KEY],
+    ['a JWT for an unknown product', { ...shown, productId: 'pr-x', serverKey: 'sk-jwt', jwt: 'good' }, StationCode.UNKNOWN_PRODUCT_ID],
+    [
+      'a JWT for a product of another organization',
+      { ...shown, productId: 'pr-b', serverKey: 'sk-jwt', jwt: 'good' },
+      StationCode.UNKNOWN_SERVER_KEY,
+    ],
+    ['a JWT beside an unknown key', { ...shown, serverKey: 'sk-x', jwt: 'good' }, StationCode.UNKNOWN_SERVER_KEY],
+    ['a JWT beside a key that admits alone', { ...shown, serverKey: 'sk-a', jwt: 'good' }, StationCode.SERVER_KEY_MISMATCH],
+    ['a JWT beside a token, and is then not looked at', { ...shown, sct: 'tokenA', jwt: 'bad' }, 'admitted'],
+    ['a JWT beside a wrong token', { ...shown, sct: 'tokenX', serverKey: 'sk-jwt', jwt: 'good' }, StationCode.TOKEN_REJECTED],
     ['a wrong token', { ...shown, sct: 'tokenX' }, StationCode.TOKEN_REJECTED],
     ['an empty token', { ...shown, sct: '' }, StationCode.TOKEN_REJECTED],
     ['the token of another device', { ...shown, sct: 'tokenC' }, StationCode.TOKEN_REJECTED],
     ['a wrong token beside a right key', { ...shown, sct: 'tokenX', serverKey: 'sk-a' }, StationCode.TOKEN_REJECTED],
     ['a hash in the place of a token', { ...shown, sct: hashSecret('tokenA') }, StationCode.TOKEN_REJECTED],
   ])('%s', async (_what, admission, expected) => {
-    const checked = await checkConnect(store, admission);
+    const checked = await checkConnect(store, admission, checkToken);
     if (expected === 'admitted') expect(checked).toMatchObject({ device: { productId: 'pr-1', deviceId: 'de-1' } });
     else expect(checked).toMatchObject({ refused: expected });
+  });
+
+  test.each<[string, object]>([
+    ['busy', { wait: 3, reason: 'rate' }],
+    ['unavailable', { wait: 30, reason: 'issuer' }],
+  ])('a token that cannot be checked now: %s', async (jwt, expected) => {
+    expect(await checkConnect(store, { ...shown, serverKey: 'sk-jwt', jwt }, checkToken)).toEqual(expected);
+  });
+
+  test('a token is checked against the app of its key, and only when it comes to that', async () => {
+    const check = vi.fn<CheckToken>(async () => 'admitted');
+    for (const each of [{ sct: 'tokenA' }, { serverKey: 'sk-a' }, { serverKey: 'sk-x' }, {}])
+      await checkConnect(store, { ...shown, ...each, jwt: 'good' }, check);
+    expect(check).not.toHaveBeenCalled();
+    await checkConnect(store, { ...shown, serverKey: 'sk-jwt', jwt: 'good' }, check);
+    expect(check).toHaveBeenCalledExactlyOnceWith(expect.objectContaining({ appId: 'ap-jwt' }), 'good');
   });
 });

@@ -49,6 +49,7 @@ beforeEach(async () => {
     },
     relay: relay as never,
     tally: new LogTally(environment.clock, environment.log),
+    tokens: null as never,
     onAdmitted: () => true,
   });
 });

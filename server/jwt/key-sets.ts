@@ -1,0 +1,150 @@
+/**
+ * The keys of issuers, fetched by https and kept (RFC 7517, RFC 9111 §5.2).
+ *
+ * - Kept for as long as `Cache-Control: max-age` says, 5 minutes to 24 hours; 5 minutes where it says nothing.
+ * - Asked for again when a token names a key that is not there, and after a failure: each app at most once in 30 s, one request at a time.
+ * - While the issuer cannot be reached, the last set is good for 24 hours beyond its time.
+ *
+ * Where a URL leads is checked each time (`outbound/addresses.ts`): an app belongs to a tenant, and the network is the operator's.
+ */
+import { LocalError, RemoteError } from '../../protocol/errors/index.ts';
+import type { Clock, Network } from '../../transport/environment.ts';
+import type { LogTally } from '../../transport/log-tally.ts';
+import { ConcurrencyLimit } from '../concurrency-limit.ts';
+import { allowedAddresses } from '../outbound/addresses.ts';
+import type { HttpGet } from '../outbound/http.ts';
+import { withTimeout } from '../outbound/with-timeout.ts';
+import type { App } from '../storage/store.ts';
+import { type KeySet, readKeySet } from './keys.ts';
+
+export interface KeySetsOptions {
+  readonly clock: Clock;
+  readonly network: Pick<Network, 'resolve'>;
+  readonly tally: LogTally;
+  readonly get: HttpGet;
+  /** Whether the operator allows an issuer at this private address. */
+  readonly allowPrivate: (address: string) => boolean;
+  /** Ends the requests under way. */
+  readonly signal: AbortSignal;
+}
+
+/** An app whose clients show tokens. */
+export type JwtApp = App & { readonly jwt: NonNullable<App['jwt']> };
+
+const SECOND = 1_000;
+const HOUR = 3_600 * SECOND;
+/** ms that a set is kept, least and most, whatever the issuer says. */
+const LEAST = 300 * SECOND;
+const MOST = 24 * HOUR;
+/** ms for which a set serves beyond its time when there is no newer one. */
+const GRACE = 24 * HOUR;
+/** ms between two requests for one app. */
+const PAUSE = 30 * SECOND;
+/** ms for resolver and request together. */
+const TIMEOUT = 5 * SECOND;
+/** Bytes of a set. */
+const MAX_LENGTH = 65_536;
+/** Apps whose keys are kept. */
+const CAPACITY = 1_000;
+/** Requests at a time, of one organization and of all. */
+const REQUESTS = { perKey: 4, total: 64 };
+
+interface Kept {
+  readonly uri: string;
+  set: KeySet | null;
+  /** Monotonic ms: fresh until then. */
+  freshUntil: number;
+  /** When the issuer was asked last. */
+  askedAt: number;
+  asking: Promise<void> | null;
+}
+
+export class KeySets {
+  readonly #options: KeySetsOptions;
+  readonly #requests = new ConcurrencyLimit(REQUESTS);
+  /** By app, the one that was used last at the end. */
+  readonly #kept = new Map<string, Kept>();
+
+  constructor(options: KeySetsOptions) {
+    this.#options = options;
+  }
+
+  /**
+   * The keys of the app's issuer.
+   * @param lacking a set that has not the key of a token: a newer one is asked for, if it is time
+   * @returns null when they cannot be had
+   */
+  async of(app: JwtApp, lacking?: KeySet): Promise<KeySet | null> {
+    const kept = this.#entry(app);
+    const { clock } = this.#options;
+    const isFresh = (): boolean => kept.set !== null && clock.now() < kept.freshUntil && kept.set !== lacking;
+    if (!isFresh()) await this.#refresh(app, kept);
+    return clock.now() < kept.freshUntil + GRACE ? kept.set : null;
+  }
+
+  #entry({ appId, jwt }: JwtApp): Kept {
+    const known = this.#kept.get(appId);
+    const none = { set: null, freshUntil: Number.NEGATIVE_INFINITY, askedAt: Number.NEGATIVE_INFINITY, asking: null };
+    const kept = known?.uri === jwt.jwksUri ? known : { uri: jwt.jwksUri, ...none };
+    this.#kept.delete(appId);
+    const [oldest] = this.#kept.keys();
+    if (oldest !== undefined && this.#kept.size >= CAPACITY) this.#kept.delete(oldest);
+    this.#kept.set(appId, kept);
+    return kept;
+  }
+
+  /** Asks the issuer, unless that was a moment ago. Never rejects. */
+  #refresh(app: JwtApp, kept: Kept): Promise<void> {
+    if (kept.asking !== null) return kept.asking;
+    if (this.#options.clock.now() - kept.askedAt < PAUSE) return Promise.resolve();
+    const release = this.#requests.acquire(app.organizationId);
+    if (release === null) return Promise.resolve();
+    kept.askedAt = this.#options.clock.now();
+    kept.asking = this.#ask(app, kept).finally(() => {
+      kept.asking = null;
+      release();
+    });
+    return kept.asking;
+  }
+
+  async #ask({ appId, jwt }: JwtApp, kept: Kept): Promise<void> {
+    const { clock, tally } = this.#options;
+    try {
+      const { set, lifetime } = await this.#fetch(new URL(jwt.jwksUri));
+      kept.set = set;
+      kept.freshUntil = clock.now() + lifetime;
+    } catch (error) {
+      if (error instanceof LocalError) return;
+      tally.log.warn('the keys of an issuer cannot be fetched', { app: appId, issuer: jwt.issuer, reason: reasonOf(error) });
+    }
+  }
+
+  async #fetch(url: URL): Promise<{ set: KeySet; lifetime: number }> {
+    const { clock, network, get, allowPrivate, signal } = this.#options;
+    const until = clock.now() + TIMEOUT;
+    if (url.protocol !== 'https:') throw new RemoteError('BAD_RESPONSE', 'the URL is not https');
+    const addresses = await withTimeout(
+      clock,
+      TIMEOUT,
+      allowedAddresses(url, (host) => network.resolve(host), allowPrivate),
+    );
+    const timeout = Math.max(1, until - clock.now());
+    const headers = { accept: 'application/jwk-set+json, application/json' };
+    const { status, headers: answered, body, cut } = await get({ url, headers, addresses, timeout, limit: MAX_LENGTH, signal });
+    if (status !== 200) throw new RemoteError('BAD_RESPONSE', `the issuer answered ${status}`);
+    if (cut) throw new RemoteError('BAD_RESPONSE', `the issuer gave more than ${MAX_LENGTH} bytes`);
+    return { set: readKeySet(body), lifetime: lifetimeOf(answered['cache-control']) };
+  }
+}
+
+/** ms. A list of directives (RFC 9111 §5.2): the first `max-age` counts. */
+function lifetimeOf(cacheControl = ''): number {
+  const directives = cacheControl.toLowerCase().split(/\s*,\s*/);
+  if (directives.some((each) => each === 'no-store' || each === 'no-cache')) return LEAST;
+  const age = directives.map((each) => /^max-age="?(\d{1,10})"?$/.exec(each.trim())?.[1]).find((each) => each !== undefined);
+  return Math.min(Math.max(Number(age ?? 0) * SECOND, LEAST), MOST);
+}
+
+function reasonOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}

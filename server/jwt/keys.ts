@@ -1,0 +1,84 @@
+/**
+ * A JWK Set (RFC 7517) as an issuer publishes it: which of its keys verify tokens, and with which algorithms.
+ *
+ * - A key is for the one algorithm that its `alg` names, else for those of its type. `none` and symmetric keys are no algorithms here, so that the public
+ *   key of an issuer cannot serve as an HMAC secret (RFC 8725 §2.1).
+ * - Keys that say that they are for something else (`use`, `key_ops`) and keys of unknown kinds are passed over.
+ */
+import type { JWK } from 'jose';
+import { RemoteError } from '../../protocol/errors/index.ts';
+
+/** Algorithms of tokens that are accepted (RFC 7518 §3.1, RFC 8037, RFC 9864). */
+export const ALGORITHMS = ['RS256', 'PS256', 'ES256', 'ES384', 'EdDSA', 'Ed25519'] as const;
+export type Algorithm = (typeof ALGORITHMS)[number];
+
+/** Keys of a set, usable or not. */
+const MAX_KEYS = 100;
+
+/** A key that verifies tokens. */
+export interface VerificationKey {
+  /** Its required members in their order, which is what RFC 7638 takes a thumbprint of: the same key in another set has the same. */
+  readonly id: string;
+  readonly kid: string | null;
+  readonly algorithms: readonly Algorithm[];
+  /** The public members alone. */
+  readonly jwk: JWK;
+}
+
+/** The keys of an issuer at one time. */
+export class KeySet {
+  readonly #keys: readonly VerificationKey[];
+  readonly #ids: ReadonlySet<string>;
+
+  constructor(keys: readonly VerificationKey[]) {
+    this.#keys = keys;
+    this.#ids = new Set(keys.map(({ id }) => id));
+  }
+
+  /** Those that a token with this header may be signed with, in their order. A header without `kid` names all. */
+  candidates({ alg, kid }: { alg: Algorithm; kid: string | undefined }): readonly VerificationKey[] {
+    return this.#keys.filter((key) => key.algorithms.includes(alg) && (kid === undefined || key.kid === kid));
+  }
+
+  /** Whether the key is still one of the issuer's. */
+  has(id: string): boolean {
+    return this.#ids.has(id);
+  }
+}
+
+/** @param body JSON of a JWK Set @throws RemoteError BAD_RESPONSE when it is none, or has more than 100 keys */
+export function readKeySet(body: Uint8Array): KeySet {
+  const keys = keysOf(body);
+  if (keys === null) throw new RemoteError('BAD_RESPONSE', 'the issuer gave no JWK Set');
+  if (keys.length > MAX_KEYS) throw new RemoteError('BAD_RESPONSE', `the issuer has more than ${MAX_KEYS} keys`);
+  return new KeySet(keys.map(verificationKey).filter((key) => key !== null));
+}
+
+function keysOf(body: Uint8Array): unknown[] | null {
+  try {
+    const { keys } = JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(body)) as { keys?: unknown };
+    return Array.isArray(keys) ? keys : null;
+  } catch {
+    return null;
+  }
+}
+
+/** Null for a key that verifies no tokens here. */
+function verificationKey(value: unknown): VerificationKey | null {
+  if (typeof value !== 'object' || value === null) return null;
+  const { kty, crv, n, e, x, y, kid, alg, use, key_ops: operations } = value as Record<string, unknown>;
+  if (use !== undefined && use !== 'sig') return null;
+  if (operations !== undefined && !(Array.isArray(operations) && operations.includes('verify'))) return null;
+  const fitting = algorithmsOf(kty, crv);
+  const algorithms = alg === undefined ? fitting : fitting.filter((each) => each === alg);
+  if (algorithms.length === 0) return null;
+  const members = kty === 'RSA' ? { e, kty, n } : kty === 'EC' ? { crv, kty, x, y } : { crv, kty, x };
+  if (!Object.values(members).every((member) => typeof member === 'string')) return null;
+  return { id: JSON.stringify(members), kid: typeof kid === 'string' ? kid : null, algorithms, jwk: members as JWK };
+}
+
+function algorithmsOf(kty: unknown, crv: unknown): readonly Algorithm[] {
+  if (kty === 'RSA') return ['RS256', 'PS256'];
+  if (kty === 'EC') return crv === 'P-256' ? ['ES256'] : crv === 'P-384' ? ['ES384'] : [];
+  return kty === 'OKP' && crv === 'Ed25519' ? ['EdDSA', 'Ed25519'] : [];
+}

@@ -1,0 +1,79 @@
+/**
+ * One token of an issuer: a JWT (RFC 7519) in compact form, signed (RFC 7515). Its header chooses among the issuer's keys and decides nothing else: keys
+ * that a token brings along or points to (`jwk`, `jku`, `x5c`, `x5u`) are not looked at.
+ */
+import { decodeProtectedHeader, errors, type JWTPayload, jwtVerify } from 'jose';
+import type { JwtIssuer } from '../storage/store.ts';
+import { ALGORITHMS, type Algorithm, type VerificationKey } from './keys.ts';
+
+/** Three parts of base64url without padding, none empty. */
+const COMPACT = /^[\w-]+\.[\w-]+\.[\w-]+$/;
+/** Keys that are tried for a token whose header fits several. */
+const MAX_TRIED = 4;
+/** Seconds that clocks may differ (RFC 7519 §4.1.4). */
+export const LEEWAY = 60;
+
+/** What a header says of the signature. */
+export interface TokenHeader {
+  readonly alg: Algorithm;
+  readonly kid: string | undefined;
+}
+
+/** A token that is what it says. */
+export interface VerifiedToken {
+  /** Of the key that signed it. */
+  readonly keyId: string;
+  /** `exp`, Unix ms. */
+  readonly expires: number;
+  /** `<productId>.<deviceId>` of each. */
+  readonly devices: ReadonlySet<string>;
+}
+
+/** Null for what is no token, or is signed with an algorithm that is not accepted. */
+export function tokenHeader(token: string): TokenHeader | null {
+  if (!COMPACT.test(token)) return null;
+  try {
+    const { alg, kid } = decodeProtectedHeader(token);
+    const algorithm = ALGORITHMS.find((each) => each === alg);
+    return algorithm === undefined || (kid !== undefined && typeof kid !== 'string') ? null : { alg: algorithm, kid };
+  } catch {
+    return null;
+  }
+}
+
+/**
+ * Checks signature, `iss`, `aud`, `exp` and `nbf`.
+ * @param keys of the issuer, those that the header fits @param wallTime Unix ms
+ * @returns null when any of it does not hold
+ */
+export async function verifyToken(
+  token: string,
+  { alg }: TokenHeader,
+  { keys, issuer, wallTime }: { keys: readonly VerificationKey[]; issuer: JwtIssuer; wallTime: number },
+): Promise<VerifiedToken | null> {
+  const options = {
+    algorithms: [alg],
+    issuer: issuer.issuer,
+    audience: issuer.audience,
+    requiredClaims: ['exp'],
+    clockTolerance: LEEWAY,
+    currentDate: new Date(wallTime),
+  };
+  for (const { id, jwk } of keys.slice(0, MAX_TRIED)) {
+    try {
+      const { payload } = await jwtVerify(token, jwk, options);
+      return { keyId: id, expires: payload.exp! * 1000, devices: devicesOf(payload, issuer.svcIdsClaim) };
+    } catch (error) {
+      // A key that is none, such as RSA of less than 2048 bits, is a TypeError or the platform's own.
+      if (error instanceof errors.JOSEError && !(error instanceof errors.JWSSignatureVerificationFailed)) return null;
+    }
+  }
+  return null;
+}
+
+/** Names between blanks, or an array of them. A claim of another type names none. */
+function devicesOf(payload: JWTPayload, claim: string): ReadonlySet<string> {
+  const value = Object.hasOwn(payload, claim) ? payload[claim] : undefined;
+  const names = typeof value === 'string' ? value.split(' ') : Array.isArray(value) ? value : [];
+  return new Set(names.filter((name): name is string => typeof name === 'string' && name !== ''));
+}

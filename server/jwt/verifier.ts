@@ -1,0 +1,102 @@
+/**
+ * Whether a client's token of an issuer lets it connect to a device: a few are checked each second for one address, and one that was right is remembered until
+ * it expires or its key is no longer the issuer's.
+ */
+import { Rates } from '../../protocol/rates.ts';
+import type { Clock } from '../../transport/environment.ts';
+import { hashSecret } from '../storage/secrets.ts';
+import type { JwtApp, KeySets } from './key-sets.ts';
+import type { VerificationKey } from './keys.ts';
+import { LEEWAY, type TokenHeader, tokenHeader, type VerifiedToken, verifyToken } from './token.ts';
+
+/** What a client shows, and for what. */
+export interface ShownToken {
+  readonly app: JwtApp;
+  readonly token: string;
+  /** `<productId>.<deviceId>`. */
+  readonly device: string;
+  /** Of the client, as `addressKey` gives it. */
+  readonly address: string;
+}
+
+/**
+ * - admitted: it names the device; elsewhere: it is good and does not
+ * - invalid: it is none of the issuer's, or not now
+ * - unavailable: the issuer's keys cannot be had; wait: s until the address may have another one checked
+ */
+export type TokenVerdict = 'admitted' | 'elsewhere' | 'invalid' | 'unavailable' | { readonly wait: number };
+
+export interface TokenVerifierOptions {
+  readonly clock: Clock;
+  readonly keySets: KeySets;
+  /** Tokens checked a second for one address (IPv4) or /64 (IPv6), and at once. */
+  readonly rate: number;
+  readonly burst: number;
+}
+
+/** Tokens remembered. */
+const CAPACITY = 10_000;
+
+export class TokenVerifier {
+  readonly #options: TokenVerifierOptions;
+  readonly #rates: Rates;
+  /** By app with its settings, and token. */
+  readonly #known = new Map<string, VerifiedToken>();
+
+  constructor(options: TokenVerifierOptions) {
+    this.#options = options;
+    this.#rates = new Rates(options.rate, options.burst);
+  }
+
+  /** Tokens that are remembered. */
+  get size(): number {
+    return this.#known.size;
+  }
+
+  /** Never rejects for what the client or the issuer sends. */
+  async check({ app, token, device, address }: ShownToken): Promise<TokenVerdict> {
+    const header = tokenHeader(token);
+    if (header === null) return 'invalid';
+    const key = keyOf(app, token);
+    const known = await this.#remembered(key, app);
+    if (known !== null) return known.devices.has(device) ? 'admitted' : 'elsewhere';
+    const wait = this.#rates.take(address, this.#options.clock.now());
+    if (wait > 0) return { wait };
+    const keys = await this.#keysFor(app, header);
+    if (keys === null) return 'unavailable';
+    const wallTime = this.#options.clock.wallTime();
+    const verified = keys.length === 0 ? null : await verifyToken(token, header, { keys, issuer: app.jwt, wallTime });
+    if (verified === null) return 'invalid';
+    this.#remember(key, verified);
+    return verified.devices.has(device) ? 'admitted' : 'elsewhere';
+  }
+
+  async #remembered(key: string, app: JwtApp): Promise<VerifiedToken | null> {
+    const known = this.#known.get(key);
+    if (known === undefined) return null;
+    const isCurrent = this.#options.clock.wallTime() < known.expires + LEEWAY * 1000;
+    if (isCurrent && (await this.#options.keySets.of(app))?.has(known.keyId)) return known;
+    this.#known.delete(key);
+    return null;
+  }
+
+  #remember(key: string, verified: VerifiedToken): void {
+    const [oldest] = this.#known.keys();
+    if (oldest !== undefined && this.#known.size >= CAPACITY) this.#known.delete(oldest);
+    this.#known.set(key, verified);
+  }
+
+  /** The issuer's keys that fit, empty when none does; null when they cannot be had. */
+  async #keysFor(app: JwtApp, header: TokenHeader): Promise<readonly VerificationKey[] | null> {
+    const { keySets } = this.#options;
+    const set = await keySets.of(app);
+    if (set === null) return null;
+    const fitting = set.candidates(header);
+    return fitting.length > 0 ? fitting : ((await keySets.of(app, set))?.candidates(header) ?? null);
+  }
+}
+
+/** What a token was checked against is part of it: another issuer, audience or claim means another check. */
+function keyOf({ appId, jwt }: JwtApp, token: string): string {
+  return hashSecret(JSON.stringify([appId, jwt.issuer, jwt.audience, jwt.jwksUri, jwt.svcIdsClaim, token]));
+}

@@ -1,0 +1,144 @@
+/** Which tokens admit, how often they are checked, and what is remembered. */
+import { beforeAll, beforeEach, expect, test, vi } from 'vitest';
+import type { KeySets } from '../../../server/jwt/key-sets.ts';
+import { type KeySet, readKeySet } from '../../../server/jwt/keys.ts';
+import * as tokens from '../../../server/jwt/token.ts';
+import { type TokenVerdict, TokenVerifier } from '../../../server/jwt/verifier.ts';
+import type { Simulation } from '../../../transport/sim/index.ts';
+import { nativeSimulation } from '../../support/simulation.ts';
+import { goodClaims, type IssuerKey, issuerKey, jwtApp, NOW, signed } from './issuer.ts';
+
+let key: IssuerKey;
+let other: IssuerKey;
+let good: string;
+let sim: Simulation;
+let set: KeySet | null;
+/** What a set is when a token's key is not in it. */
+let newer: KeySet | null;
+let wallTime: number;
+let verifier: TokenVerifier;
+
+const setOf = (...keys: IssuerKey[]) => readKeySet(new TextEncoder().encode(JSON.stringify({ keys: keys.map(({ jwk }) => jwk) })));
+
+beforeAll(async () => {
+  [key, other] = [await issuerKey('one'), await issuerKey('two')];
+  good = await signed(key);
+});
+
+beforeEach(async () => {
+  vi.restoreAllMocks();
+  sim = nativeSimulation();
+  set = setOf(key);
+  newer = set;
+  wallTime = NOW;
+  const { clock } = sim.host('station');
+  const keySets = { of: async (_: unknown, lacking?: KeySet) => (lacking === undefined ? set : newer) } as unknown as KeySets;
+  verifier = new TokenVerifier({ clock: { ...clock, now: () => sim.now, wallTime: () => wallTime }, keySets, rate: 1, burst: 2 });
+});
+
+const check = (token: string, { device = 'pr-1.de-1', app = jwtApp(), address = '192.0.2.1' } = {}): Promise<TokenVerdict> =>
+  verifier.check({ app, token, device, address });
+
+test('a token admits to the devices that it names, and to no other', async () => {
+  expect([await check(good), await check(good, { device: 'pr-1.de-2' }), await check(good, { device: 'pr-1.de-11' })]).toEqual([
+    'admitted',
+    'elsewhere',
+    'elsewhere',
+  ]);
+});
+
+test('a token of another key is invalid, and so is what is no token', async () => {
+  expect([await check(await signed({ ...other, kid: 'one' })), await check('x.y.z'), await check('')]).toEqual([
+    'invalid',
+    'invalid',
+    'invalid',
+  ]);
+});
+
+test('one with an unknown key id is checked against a newer set', async () => {
+  newer = setOf(key, other);
+  expect(await check(await signed(other))).toBe('admitted');
+});
+
+test('one with a key id that the issuer has not is invalid', async () => {
+  expect(await check(await signed(other))).toBe('invalid');
+});
+
+test('without the issuer’s keys none can be checked', async () => {
+  set = null;
+  expect(await check(good)).toBe('unavailable');
+});
+
+test('a good token is checked once, whatever device it is shown for', async () => {
+  const verify = vi.spyOn(crypto.subtle, 'verify');
+  for (let times = 0; times < 20; times++) expect(await check(good)).toBe('admitted');
+  expect(await check(good, { device: 'pr-1.de-2' })).toBe('elsewhere');
+  expect(verify).toHaveBeenCalledTimes(1);
+});
+
+test('a remembered one ends a minute after it expires', async () => {
+  await check(good);
+  wallTime = NOW + 3_600_000 + 59_999;
+  expect(await check(good)).toBe('admitted');
+  wallTime++;
+  expect(await check(good)).toBe('invalid');
+  expect(verifier.size).toBe(0);
+});
+
+test('a remembered one ends when its key is withdrawn', async () => {
+  await check(good);
+  set = newer = setOf(other);
+  expect(await check(good)).toBe('invalid');
+  expect(verifier.size).toBe(0);
+});
+
+test('a remembered one stays when its key has another id', async () => {
+  await check(good);
+  set = newer = setOf({ ...key, jwk: { ...key.jwk, kid: 'renamed' } });
+  expect(await check(good)).toBe('admitted');
+});
+
+test.each<[string, object, string]>([
+  ['another app', { appId: 'ap-2' }, 'admitted'],
+  ['another issuer', { jwt: { ...jwtApp().jwt, issuer: 'https://other.example' } }, 'invalid'],
+  ['another audience', { jwt: { ...jwtApp().jwt, audience: 'other' } }, 'invalid'],
+  ['another claim', { jwt: { ...jwtApp().jwt, svcIdsClaim: 'other' } }, 'elsewhere'],
+])('what is remembered is not taken for %s', async (_, changes, verdict) => {
+  await check(good);
+  const verify = vi.spyOn(crypto.subtle, 'verify');
+  expect(await check(good, { app: { ...jwtApp(), ...changes } })).toBe(verdict);
+  expect(verify).toHaveBeenCalledTimes(1);
+});
+
+test('an address has so many checked a second, a remembered token not counted; another address has its own', async () => {
+  await check(good);
+  expect(await check(await signed(other))).toBe('invalid');
+  expect(await check(await signed(other))).toEqual({ wait: 1 });
+  expect(await check(good)).toBe('admitted');
+  expect(await check(await signed(other), { address: '192.0.2.2' })).toBe('invalid');
+  await sim.run(1_000);
+  expect(await check(await signed(other))).toBe('invalid');
+});
+
+test('what cannot be a token costs no check', async () => {
+  for (let times = 0; times < 10; times++) await check('none');
+  expect(await check(good)).toBe('admitted');
+});
+
+test('10,000 tokens are remembered, the oldest makes way; bad ones never', async () => {
+  const known = { keyId: set!.candidates({ alg: 'ES256', kid: 'one' })[0]!.id, expires: NOW + 1e6, devices: new Set(['pr-1.de-1']) };
+  const verify = vi.spyOn(tokens, 'verifyToken').mockResolvedValue(known);
+  const claims = goodClaims();
+  const token = (number: number) =>
+    `${good.split('.')[0]}.${Buffer.from(JSON.stringify({ ...claims, number })).toString('base64url')}.AAAA`;
+  for (let number = 0; number < 10_001; number++) expect(await check(token(number), { address: String(number) })).toBe('admitted');
+  expect(verifier.size).toBe(10_000);
+  verify.mockClear();
+  await check(token(1));
+  expect(verify).toHaveBeenCalledTimes(0);
+  await check(token(0));
+  expect(verify).toHaveBeenCalledTimes(1);
+  verify.mockResolvedValue(null);
+  await check(token(20_000), { address: 'another' });
+  expect(verifier.size).toBe(10_000);
+});

@@ -4,7 +4,7 @@
  * Options are given as an object or as JSON text, more than once if wished: later ones are merged over earlier ones. A value of the wrong
  * type or an unknown key is refused and then nothing of that call is taken. This file knows nothing about what the options do.
  */
-import { MAX_APP_TEXT } from '../protocol/control/index.ts';
+import { MAX_APP_TEXT, MAX_JWT } from '../protocol/control/index.ts';
 import { LocalError } from '../protocol/errors/index.ts';
 import { isFingerprint } from '../protocol/identity/index.ts';
 
@@ -20,10 +20,10 @@ export interface ConnectionOptions {
   /** Admission at the base station: one of the three is required for the remote channel. */
   ServerKey?: string;
   /**
-   * Token of an issuer (JWT). Base stations of this version refuse it with TOKEN_REJECTED. Beside a server connect token, or a server key that
-   * admits alone, they do not look at it.
+   * Token of an issuer (JWT), beside a ServerKey that asks for one; or a function that gives a fresh one for each connect, called when it is needed. Beside a
+   * server connect token base stations do not look at it.
    */
-  ServerJwtToken?: string;
+  ServerJwtToken?: string | (() => string | Promise<string>);
   ServerConnectToken?: string;
   /** Name and version of the application, at most 32 bytes of UTF-8 each. The base station writes them in its log. */
   AppName?: string;
@@ -82,13 +82,15 @@ const count: Check = (value) => Number.isSafeInteger(value) && (value as number)
 const milliseconds: Check = (value) => Number.isSafeInteger(value) && (value as number) >= 1 && (value as number) <= 0x7fff_ffff;
 const fingerprint: Check = (value) => typeof value === 'string' && isFingerprint(value);
 
+const JWT_FORM = `a JWT: three parts of letters, digits, "-" and "_" with dots between them, at most ${MAX_JWT} characters`;
+
 const RULES: Record<keyof ConnectionOptions, readonly [Check, string]> = {
   PrivateKey: [text, 'PEM text'],
   ProductId: [text, 'a text'],
   DeviceId: [text, 'a text'],
   ServerUrl: [(value) => typeof value === 'string' && isServerUrl(value), 'https://host or https://host:port'],
   ServerKey: [text, 'a text'],
-  ServerJwtToken: [text, 'a text'],
+  ServerJwtToken: [(value) => typeof value === 'function' || isJwt(value), JWT_FORM],
   ServerConnectToken: [text, 'a text'],
   AppName: [appText, `a text of at most ${MAX_APP_TEXT} bytes`],
   AppVersion: [appText, `a text of at most ${MAX_APP_TEXT} bytes`],
@@ -123,10 +125,23 @@ export function effectiveOptions(options: ConnectionOptions): EffectiveOptions {
   return { ...DEFAULTS, ...options };
 }
 
-/** What `getOptions` shows: everything but the private key. */
+/** What `getOptions` shows: everything but the private key, and functions. */
 export function publicOptions(options: ConnectionOptions): ConnectionOptions {
-  const { PrivateKey: _, ...shown } = effectiveOptions(options);
-  return shown;
+  const { PrivateKey: _, ServerJwtToken, ...shown } = effectiveOptions(options);
+  return { ...shown, ...(typeof ServerJwtToken === 'string' && { ServerJwtToken }) };
+}
+
+/** The token of the option. @throws LocalError INVALID_ARGUMENT when its function gives none; FAILED when it fails */
+export async function currentJwt(given: NonNullable<ConnectionOptions['ServerJwtToken']>): Promise<string> {
+  if (typeof given === 'string') return given;
+  let token: unknown;
+  try {
+    token = await given();
+  } catch (error) {
+    throw new LocalError('FAILED', 'the function of ServerJwtToken failed', { cause: error });
+  }
+  if (!isJwt(token)) throw invalid(`the function of ServerJwtToken gave no token: it must be ${JWT_FORM}`);
+  return token;
 }
 
 /** Host and UDP port that a ServerUrl names. */
@@ -139,6 +154,10 @@ function check(key: string, value: unknown): void {
   const rule = Object.hasOwn(RULES, key) ? RULES[key as keyof ConnectionOptions] : undefined;
   if (rule === undefined) throw invalid(`unknown connection option ${JSON.stringify(key)}`);
   if (!rule[0](value)) throw invalid(`the connection option ${key} must be ${rule[1]}`);
+}
+
+function isJwt(value: unknown): value is string {
+  return typeof value === 'string' && value.length <= MAX_JWT && /^[\w-]+\.[\w-]+\.[\w-]+$/.test(value);
 }
 
 /** A lone surrogate has no UTF-8. */

@@ -5,6 +5,7 @@
  * A session that arrives is neutral and may ask to attach or to connect; the first that is accepted makes it a device's channel or a client's, and each
  * kind has its own router. `admission.ts` says which sessions are kept. When a session ends its device is no longer attached, its routes end, and nobody waits on it any more.
  */
+import { setMaxListeners } from 'node:events';
 import { type CoapReply, MAX_MESSAGE, type RoutedRequest, Router, Status } from '../protocol/coap/index.ts';
 import { ClientPath, DevicePath, decodeRouteRelease } from '../protocol/control/index.ts';
 import type { PrivateKey } from '../protocol/crypto-host.ts';
@@ -14,7 +15,7 @@ import { Host } from '../transport/host/index.ts';
 import { LogTally } from '../transport/log-tally.ts';
 import type { Session } from '../transport/session/index.ts';
 import { KeySets, type KeySetsOptions } from './jwt/key-sets.ts';
-import { TokenVerifier } from './jwt/verifier.ts';
+import { TokenVerifier, type TokenVerifierOptions } from './jwt/verifier.ts';
 import { nodeGet } from './outbound/http.ts';
 import { Admission } from './station/admission.ts';
 import { ClientApi } from './station/client-api.ts';
@@ -45,8 +46,11 @@ export interface BasestationOptions {
   settings?: Partial<StationSettings>;
   /** How pushes and service invocations leave, and who is told of them; `onEvent` must not throw. */
   outbound?: Pick<OutboundOptions, 'post' | 'sign' | 'onEvent'>;
-  /** How the keys of issuers are fetched, default Node's HTTP; and which private addresses they may be at, default none. */
-  issuers?: Partial<Pick<KeySetsOptions, 'get' | 'allowPrivate'>>;
+  /**
+   * How the keys of issuers are fetched, default Node's HTTP; which private addresses they may be at, default none; how tokens are verified, default
+   * jose.
+   */
+  issuers?: Partial<Pick<KeySetsOptions, 'get' | 'allowPrivate'> & Pick<TokenVerifierOptions, 'verify'>>;
 }
 
 /** The name a base station answers to (PROTOCOL.md §2, mac1). */
@@ -197,10 +201,13 @@ export class Basestation {
   }
 
   #tokenVerifier({ clock, network }: Environment, settings: StationSettings, issuers: BasestationOptions['issuers']): TokenVerifier {
-    const { get = nodeGet, allowPrivate = () => false } = issuers ?? {};
-    const keySets = new KeySets({ clock, network, tally: this.#tally, get, allowPrivate, signal: this.#stopping.signal });
+    const { get = nodeGet, allowPrivate = () => false, verify } = issuers ?? {};
+    const { signal } = this.#stopping;
+    // Each request listens for the end; their number is bounded by KeySets.
+    setMaxListeners(0, signal);
+    const keySets = new KeySets({ clock, network, tally: this.#tally, get, allowPrivate, signal });
     const rate = settings.tokenChecksPerAddress;
-    return new TokenVerifier({ clock, keySets, rate, burst: BURST_SECONDS * rate });
+    return new TokenVerifier({ clock, keySets, rate, burst: BURST_SECONDS * rate, ...(verify && { verify }) });
   }
 
   #arrived(session: Session): void {

@@ -18,7 +18,7 @@ import type { ConnectTarget, Host } from '../../transport/host/index.ts';
 import type { Session } from '../../transport/session/index.ts';
 import { Redirect, releaseRoute, type StationAddress, type StationConnector } from '../../transport/station/index.ts';
 import { unlessAborted } from '../../transport/unless-aborted.ts';
-import { type EffectiveOptions, serverAddress } from '../options.ts';
+import { currentJwt, type EffectiveOptions, serverAddress } from '../options.ts';
 
 /** The base station of the options. @throws LocalError INVALID_STATE when its address or fingerprint is missing */
 export function stationAddress(options: EffectiveOptions): StationAddress {
@@ -34,8 +34,10 @@ export async function connectRemote(
   options: EffectiveOptions,
   target: ConnectTarget & { signal: AbortSignal },
 ): Promise<Session> {
-  if (options.ServerKey === undefined && options.ServerConnectToken === undefined && options.ServerJwtToken === undefined) {
-    throw new LocalError('INVALID_STATE', 'a server key, a server connect token or a JWT is missing');
+  const { ServerKey, ServerConnectToken, ServerJwtToken } = options;
+  if (ServerKey === undefined && ServerConnectToken === undefined) {
+    const missing = ServerJwtToken === undefined ? 'a server key or a server connect token' : 'the server key that belongs to the JWT';
+    throw new LocalError('INVALID_STATE', `${missing} is missing`);
   }
   let reached = false;
   try {
@@ -67,7 +69,8 @@ async function connectOver(
 ): Promise<Session | Redirect> {
   const prepared = host.prepare(target);
   try {
-    const asked = askStation(channel, options, prepared.initiate, redirected);
+    const jwt = await unlessAborted(jwtOf(options), target.signal);
+    const asked = askStation(channel, { ...options, jwt }, prepared.initiate, redirected);
     const answer = await unlessAborted(asked, target.signal).catch((error: unknown) => {
       if (target.signal.aborted) giveBackLate(channel, asked);
       throw error;
@@ -90,9 +93,19 @@ function stationFull(error: unknown): unknown {
   return new RemoteError('CONNECTION_REFUSED', 'the base station has no room for another connection', { cause: error });
 }
 
+/** A function is called for each connect, and only where the base station looks at the token. @throws as currentJwt */
+async function jwtOf({ ServerConnectToken, ServerJwtToken }: EffectiveOptions): Promise<string | undefined> {
+  return ServerConnectToken === undefined && ServerJwtToken !== undefined ? currentJwt(ServerJwtToken) : undefined;
+}
+
 /** Asks for a route with our Initiate. @throws RemoteError with the code of the base station's refusal */
-async function askStation(channel: Session, options: EffectiveOptions, initiate: Uint8Array, redirected: boolean): Promise<ConnectAnswer> {
-  const { ProductId = '', DeviceId = '', AppName, AppVersion, ServerKey, ServerConnectToken, ServerJwtToken } = options;
+async function askStation(
+  channel: Session,
+  options: EffectiveOptions & { readonly jwt: string | undefined },
+  initiate: Uint8Array,
+  redirected: boolean,
+): Promise<ConnectAnswer> {
+  const { ProductId = '', DeviceId = '', AppName, AppVersion, ServerKey, ServerConnectToken, jwt } = options;
   const payload = encodeConnectRequest({
     productId: ProductId,
     deviceId: DeviceId,
@@ -100,7 +113,7 @@ async function askStation(channel: Session, options: EffectiveOptions, initiate:
     ...(AppVersion !== undefined && { appVersion: AppVersion }),
     ...(ServerKey !== undefined && { serverKey: ServerKey }),
     ...(ServerConnectToken !== undefined && { sct: ServerConnectToken }),
-    ...(ServerJwtToken !== undefined && { jwt: ServerJwtToken }),
+    ...(jwt !== undefined && { jwt }),
     initiate,
     redirected,
   });

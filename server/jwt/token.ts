@@ -41,16 +41,20 @@ export function tokenHeader(token: string): TokenHeader | null {
   }
 }
 
-/**
- * Checks signature, `iss`, `aud`, `exp` and `nbf`.
- * @param keys of the issuer, those that the header fits @param wallTime Unix ms
- * @returns null when any of it does not hold
- */
-export async function verifyToken(
-  token: string,
-  { alg }: TokenHeader,
-  { keys, issuer, wallTime }: { keys: readonly VerificationKey[]; issuer: JwtIssuer; wallTime: number },
-): Promise<VerifiedToken | null> {
+/** What a token is checked against. */
+export interface Expected {
+  /** Keys of the issuer, those that the header fits. */
+  readonly keys: readonly VerificationKey[];
+  readonly issuer: JwtIssuer;
+  /** Unix ms. */
+  readonly wallTime: number;
+}
+
+/** Checks signature, `iss`, `aud`, `exp` and `nbf`. @returns null when any of it does not hold */
+export type VerifyToken = (token: string, header: TokenHeader, expected: Expected) => Promise<VerifiedToken | null>;
+
+/** {@link VerifyToken} by jose. */
+export const verifyToken: VerifyToken = async (token, { alg }, { keys, issuer, wallTime }) => {
   const options = {
     algorithms: [alg],
     issuer: issuer.issuer,
@@ -69,7 +73,7 @@ export async function verifyToken(
     }
   }
   return null;
-}
+};
 
 /** Names between blanks, or an array of them. A claim of another type names none. */
 function devicesOf(payload: JWTPayload, claim: string): ReadonlySet<string> {

@@ -7,6 +7,7 @@ import { readFileSync } from 'node:fs';
 import { beforeEach, describe, expect, test } from 'vitest';
 import type { Connection, ConnectionOptions } from '../../client/node.ts';
 import { ids, SERVER_URL } from '../support/fixture/identifiers.ts';
+import { tokenOf } from '../support/fixture/issuer.ts';
 import { ProductFixture } from '../support/fixture/products.ts';
 
 type Option = keyof ConnectionOptions;
@@ -104,10 +105,11 @@ const effects: Record<Option, Effect> = {
     },
   },
   ServerJwtToken: {
-    acts: 'is sent, and refused by the base station of this version',
+    acts: 'admits at the base station, beside a server key that asks for one',
     shown: async () => {
       await fixture.attached();
-      expect(await admittedBy({ ServerJwtToken: 'x.y.z' })).toBe(refusedBy('TOKEN_REJECTED'));
+      expect(await admittedBy({ ServerKey: 'sk-jwt', ServerJwtToken: tokenOf([`${ids.productId}.${ids.deviceId}`]) })).toBe('RELAY');
+      expect(await admittedBy({ ServerKey: 'sk-jwt', ServerJwtToken: 'x.y.z' })).toBe(refusedBy('TOKEN_REJECTED'));
     },
   },
   ServerConnectToken: {
@@ -214,6 +216,6 @@ describe('what is not in this version', () => {
     const changelog = readFileSync(new URL('../../CHANGELOG.md', import.meta.url), 'utf8');
     const limits = /\n### Known limits\n([\s\S]*?)\n##/.exec(changelog)?.[1];
     const named = new Set([...valuesOf('refused'), ...valuesOf('noEffect')].map(([option]) => option));
-    for (const option of [...named, 'ServerJwtToken']) expect(limits).toMatch(new RegExp(`\`${option}[\`:]`));
+    for (const option of named) expect(limits).toMatch(new RegExp(`\`${option}[\`:]`));
   });
 });

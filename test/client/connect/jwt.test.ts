@@ -1,11 +1,13 @@
-/** A token of an issuer (`ServerJwtToken`): what a client is told as long as base stations do not check them. */
-import { beforeEach, expect, test } from 'vitest';
+/** A token of an issuer (`ServerJwtToken`): what a client reaches with it, and what it is told. */
+import { beforeEach, expect, test, vi } from 'vitest';
 import { describe as describeError } from '../../../cli/frame/errors.ts';
 import type { Connection, ConnectionOptions, NoChannelsError } from '../../../client/node.ts';
 import { ids, SCT, SERVER_URL } from '../../support/fixture/identifiers.ts';
+import { tokenOf } from '../../support/fixture/issuer.ts';
 import { ProductFixture } from '../../support/fixture/products.ts';
 
-const ServerJwtToken = 'HEAD.CLAIMS.SIGNATURE';
+const name = `${ids.productId}.${ids.deviceId}`;
+const GOOD = tokenOf([name]);
 
 let fixture: ProductFixture;
 beforeEach(async () => {
@@ -23,21 +25,91 @@ function showing(options: ConnectionOptions): Connection {
   return connection;
 }
 
-test.each<[string, ConnectionOptions]>([
-  ['alone', {}],
-  ['beside a server key that asks for one', { ServerKey: 'sk-jwt' }],
-])('%s it is TOKEN_REJECTED, and the error says why', async (_, options) => {
-  const connecting = showing({ ServerJwtToken, ...options }).connect();
-  const error = (await fixture.settle(connecting.catch((reason: unknown) => reason))) as NoChannelsError;
-  expect(error).toMatchObject({ code: 'NO_CHANNELS', remoteChannelErrorCode: 'TOKEN_REJECTED' });
-  const { remote } = error.cause as { remote: Error };
-  expect(remote.message).toBe('the base station refused (4.01): tokens of an issuer (JWT) are not supported yet');
-  expect(describeError(error)).toMatch(/tokens of an issuer \(JWT\) are not supported yet \(TOKEN_REJECTED\): .*--sct.*--server-key/);
+/** Why the way through the base station failed. */
+async function refusal(options: ConnectionOptions): Promise<Error & { code: string }> {
+  const error = await fixture.settle(
+    showing(options)
+      .connect()
+      .catch((reason: unknown) => reason),
+  );
+  return ((error as NoChannelsError).cause as { remote: Error & { code: string } }).remote;
+}
+
+test('a token that names the device admits beside its server key', async () => {
+  expect(await fixture.code(showing({ ServerKey: 'sk-jwt', ServerJwtToken: GOOD }).connect())).toBe('OK');
 });
 
-test.each<[string, ConnectionOptions]>([
-  ['a server connect token', { ServerConnectToken: SCT }],
-  ['a server key that admits alone', { ServerKey: 'sk-a' }],
-])('beside %s it is not looked at', async (_, options) => {
-  expect(await fixture.code(showing({ ServerJwtToken, ...options }).connect())).toBe('OK');
+test.each<[string, ConnectionOptions, string, RegExp]>([
+  ['one that names another device', { ServerJwtToken: tokenOf(['pr-1.de-9']) }, 'TOKEN_REJECTED', /4\.01.*does not name this device/],
+  ['one that does not hold', { ServerJwtToken: tokenOf([name], { signature: 'bad' }) }, 'TOKEN_REJECTED', /4\.01.*invalid JWT/],
+  ['one that has expired', { ServerJwtToken: tokenOf([name], { expires: 1 }) }, 'TOKEN_REJECTED', /invalid JWT/],
+  ['none where the key asks for one', {}, 'FORBIDDEN', /4\.03.*does not allow this kind/],
+  ['one beside a key that admits alone', { ServerKey: 'sk-a', ServerJwtToken: GOOD }, 'FORBIDDEN', /4\.03/],
+  ['one beside an unknown key', { ServerKey: 'sk-x', ServerJwtToken: GOOD }, 'UNKNOWN_SERVER_KEY', /unknown server key/],
+])('%s is refused', async (_, options, code, message) => {
+  const error = await refusal({ ServerKey: 'sk-jwt', ...options });
+  expect(error).toMatchObject({ code, message: expect.stringMatching(message) });
+});
+
+test('alone it is refused before the base station is asked', async () => {
+  expect(await refusal({ ServerJwtToken: GOOD })).toMatchObject({
+    code: 'INVALID_STATE',
+    message: 'the server key that belongs to the JWT is missing',
+  });
+});
+
+test('the command line says what to do about a token that is rejected', async () => {
+  const connecting = showing({ ServerKey: 'sk-jwt', ServerJwtToken: 'a.b.c' }).connect();
+  const error = await fixture.settle(connecting.catch((reason: unknown) => reason));
+  expect(describeError(error as Error)).toMatch(/invalid JWT \(TOKEN_REJECTED\): .*fresh token.*--jwt-file/);
+});
+
+test('beside a server connect token it is not looked at, and no function is asked', async () => {
+  const fetch = vi.fn(() => 'a.b.c');
+  for (const ServerJwtToken of ['a.b.c', fetch])
+    expect(await fixture.code(showing({ ServerJwtToken, ServerConnectToken: SCT }).connect())).toBe('OK');
+  expect(fetch).not.toHaveBeenCalled();
+});
+
+test('a function is asked for a fresh one at each connect', async () => {
+  const fetch = vi.fn(async () => GOOD);
+  const options = { ServerKey: 'sk-jwt', ServerJwtToken: fetch };
+  for (let connects = 1; connects <= 2; connects++) {
+    expect(await fixture.code(showing(options).connect())).toBe('OK');
+    expect(fetch).toHaveBeenCalledTimes(connects);
+  }
+  expect(showing(options).getOptions()).not.toHaveProperty('ServerJwtToken');
+});
+
+test.each<[string, () => string | Promise<string>, string, RegExp]>([
+  ['that rejects', () => Promise.reject(new Error('no session')), 'FAILED', /the function of ServerJwtToken failed/],
+  [
+    'that throws',
+    () => {
+      throw new Error('no session');
+    },
+    'FAILED',
+    /failed/,
+  ],
+  ['that gives nothing', () => undefined as never, 'INVALID_ARGUMENT', /gave no token/],
+  ['that gives a line break', () => `${GOOD}\n`, 'INVALID_ARGUMENT', /gave no token: it must be a JWT/],
+])('a function %s fails the connect, and says so', async (_, ServerJwtToken, code, message) => {
+  expect(await refusal({ ServerKey: 'sk-jwt', ServerJwtToken })).toMatchObject({ code, message: expect.stringMatching(message) });
+});
+
+test('a function that never answers ends with the time allowed', async () => {
+  const connection = showing({ ServerKey: 'sk-jwt', ServerJwtToken: () => new Promise<string>(() => {}), ConnectTimeout: 3_000 });
+  expect(await fixture.code(connection.connect())).toBe('TIMEOUT');
+});
+
+test.each<[string, unknown]>([
+  ['a blank', `${GOOD} `],
+  ['a line break', `${GOOD}\n`],
+  ['two parts', 'a.b'],
+  ['8,193 characters', `${'a'.repeat(8189)}.b.c`],
+  ['another type', 7],
+])('a token with %s is INVALID_ARGUMENT where it is set', (_, ServerJwtToken) => {
+  expect(() => showing({ ServerJwtToken } as ConnectionOptions)).toThrow(
+    expect.objectContaining({ code: 'INVALID_ARGUMENT', message: expect.stringMatching(/ServerJwtToken must be a JWT: three parts/) }),
+  );
 });

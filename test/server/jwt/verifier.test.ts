@@ -2,8 +2,9 @@
 import { beforeAll, beforeEach, expect, test, vi } from 'vitest';
 import type { KeySets } from '../../../server/jwt/key-sets.ts';
 import { type KeySet, readKeySet } from '../../../server/jwt/keys.ts';
-import * as tokens from '../../../server/jwt/token.ts';
+import type { VerifyToken } from '../../../server/jwt/token.ts';
 import { type TokenVerdict, TokenVerifier } from '../../../server/jwt/verifier.ts';
+import type { Clock } from '../../../transport/environment.ts';
 import type { Simulation } from '../../../transport/sim/index.ts';
 import { nativeSimulation } from '../../support/simulation.ts';
 import { goodClaims, type IssuerKey, issuerKey, jwtApp, NOW, signed } from './issuer.ts';
@@ -16,6 +17,8 @@ let set: KeySet | null;
 /** What a set is when a token's key is not in it. */
 let newer: KeySet | null;
 let wallTime: number;
+let clock: Clock;
+let keySets: KeySets;
 let verifier: TokenVerifier;
 
 const setOf = (...keys: IssuerKey[]) => readKeySet(new TextEncoder().encode(JSON.stringify({ keys: keys.map(({ jwk }) => jwk) })));
@@ -31,9 +34,9 @@ beforeEach(async () => {
   set = setOf(key);
   newer = set;
   wallTime = NOW;
-  const { clock } = sim.host('station');
-  const keySets = { of: async (_: unknown, lacking?: KeySet) => (lacking === undefined ? set : newer) } as unknown as KeySets;
-  verifier = new TokenVerifier({ clock: { ...clock, now: () => sim.now, wallTime: () => wallTime }, keySets, rate: 1, burst: 2 });
+  clock = { ...sim.host('station').clock, now: () => sim.now, wallTime: () => wallTime };
+  keySets = { of: async (_: unknown, lacking?: KeySet) => (lacking === undefined ? set : newer) } as unknown as KeySets;
+  verifier = new TokenVerifier({ clock, keySets, rate: 1, burst: 2 });
 });
 
 const check = (token: string, { device = 'pr-1.de-1', app = jwtApp(), address = '192.0.2.1' } = {}): Promise<TokenVerdict> =>
@@ -127,7 +130,8 @@ test('what cannot be a token costs no check', async () => {
 
 test('10,000 tokens are remembered, the oldest makes way; bad ones never', async () => {
   const known = { keyId: set!.candidates({ alg: 'ES256', kid: 'one' })[0]!.id, expires: NOW + 1e6, devices: new Set(['pr-1.de-1']) };
-  const verify = vi.spyOn(tokens, 'verifyToken').mockResolvedValue(known);
+  const verify = vi.fn<VerifyToken>().mockResolvedValue(known);
+  verifier = new TokenVerifier({ clock, keySets, rate: 1, burst: 2, verify });
   const claims = goodClaims();
   const token = (number: number) =>
     `${good.split('.')[0]}.${Buffer.from(JSON.stringify({ ...claims, number })).toString('base64url')}.AAAA`;

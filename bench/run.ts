@@ -52,6 +52,10 @@ const benches: Readonly<Record<string, Entry>> = {
     about: 'a password authentication over an open direct connection, the first of both processes and later ones',
     run: async (progress) => (await import('./password.ts')).run(progress),
   },
+  trust: {
+    about: 'what a token of an issuer costs the base station, beside a server key alone',
+    run: async (progress) => (await import('./trust.ts')).run(progress),
+  },
 };
 
 const USAGE = `Usage: npm run bench -- <name> [--json] [--peers none|all|name,name]

@@ -77,7 +77,8 @@ export const verifyToken: VerifyToken = async (token, { alg }, { keys, issuer, w
 
 /** Names between blanks, or an array of them. A claim of another type names none. */
 function devicesOf(payload: JWTPayload, claim: string): ReadonlySet<string> {
-  const value = Object.hasOwn(payload, claim) ? payload[claim] : undefined;
+  // What every object inherits is neither of the two.
+  const value = payload[claim];
   const names = typeof value === 'string' ? value.split(' ') : Array.isArray(value) ? value : [];
   return new Set(names.filter((name): name is string => typeof name === 'string' && name !== ''));
 }

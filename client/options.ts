@@ -138,7 +138,8 @@ export async function currentJwt(given: NonNullable<ConnectionOptions['ServerJwt
   try {
     token = await given();
   } catch (error) {
-    throw new LocalError('FAILED', 'the function of ServerJwtToken failed', { cause: error });
+    const reason = error instanceof Error ? `: ${error.message}` : '';
+    throw new LocalError('FAILED', `the function of ServerJwtToken failed${reason}`, { cause: error });
   }
   if (!isJwt(token)) throw invalid(`the function of ServerJwtToken gave no token: it must be ${JWT_FORM}`);
   return token;

@@ -4,14 +4,17 @@
  * At first contact a key that nobody vouched for is shown and asked about on a terminal; elsewhere --fingerprint (or a pairing string with
  * one) is needed, or a password that the device proves to know, and nothing is sent to the device without it. A changed key ends the command.
  */
-import { type Connection, SvcClient, SvcError } from '../../client/node.ts';
+import { type Connection, type ConnectionOptions, SvcClient, SvcError } from '../../client/node.ts';
 import { nodeEnvironment, stderrLog } from '../../transport/node/index.ts';
 import { ask, canAsk } from '../frame/ask.ts';
 import { CommandError, UsageError } from '../frame/errors.ts';
 import { Output } from '../frame/output.ts';
 import { interruption, unlessInterrupted } from '../frame/signals.ts';
+import { givenJwt } from './jwt.ts';
 import { idOf, Known, type KnownDevice, stateDirectory } from './known.ts';
-import { formatAddress, nameOf, resolveTarget, type Target, type TargetOptions } from './target.ts';
+import { formatAddress, nameOf, type Target as ResolvedTarget, resolveTarget, type TargetOptions } from './target.ts';
+
+type Target = ResolvedTarget & { readonly jwt: ConnectionOptions['ServerJwtToken'] };
 
 /** What a client command works with. */
 export interface Opened {
@@ -48,7 +51,8 @@ export async function withConnection(
 ): Promise<void> {
   const output = new Output(options.json === true);
   const known = await Known.open(stateDirectory(options.state));
-  const target = resolveTarget(options, known, settings);
+  const target = { ...resolveTarget(options, known, settings), jwt: await givenJwt(options, output) };
+  requireServerKey(target);
   requireTrust(target, output, settings);
   tellOfUnused(target, output);
   const { signal, dispose } = interruption();
@@ -110,11 +114,16 @@ function changedKey(target: Target): CommandError {
   );
 }
 
+function requireServerKey({ server, sct, serverKey, jwt }: Target): void {
+  if (server !== undefined && sct === undefined && serverKey === undefined && jwt !== undefined)
+    throw new UsageError('a token of an issuer goes with the server key that asks for it: give that with --server-key');
+}
+
 /** One proof goes to the base station, and none where there is no base station: what else was given has no effect. */
 function tellOfUnused({ server, sct, serverKey, jwt }: Target, output: Output): void {
   const given = [
     ['--server-key', serverKey],
-    ['--jwt', jwt],
+    ['the token of an issuer', jwt],
   ].flatMap(([option, value]) => (value === undefined ? [] : [option]));
   if (given.length === 0) return;
   const why =

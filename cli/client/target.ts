@@ -19,6 +19,7 @@ export interface TargetOptions {
   sct?: string;
   serverKey?: string;
   jwt?: string;
+  jwtFile?: string;
   address?: HostPort;
   fingerprint?: string;
   state?: string;
@@ -34,7 +35,6 @@ export interface Target {
   readonly pin: string | undefined;
   readonly sct: string | undefined;
   readonly serverKey: string | undefined;
-  readonly jwt: string | undefined;
   readonly server: { readonly url: string; readonly fingerprint: string } | undefined;
   readonly address: HostPort | undefined;
   readonly timeout: number;
@@ -53,7 +53,8 @@ export function withTarget(command: Command): Command {
     .addOption(new Option('--server-fingerprint <hex>', 'fingerprint of the base station; remembered').argParser(fingerprint))
     .option('--sct <token>', 'server connect token; remembered')
     .option('--server-key <key>', 'server key')
-    .option('--jwt <token>', 'JSON Web Token')
+    .option('--jwt <token>', 'token of an issuer (JWT), beside a --server-key that asks for one; - reads it from standard input')
+    .option('--jwt-file <file>', 'the same from a file, which is read for each connect')
     .addOption(new Option('--address <host:port>', 'straight to the device, its local port').argParser(hostPort))
     .addOption(
       new Option('--fingerprint <hex>', 'fingerprint of the device; needed at first contact without a pairing string').argParser(
@@ -90,7 +91,6 @@ export function resolveTarget(options: TargetOptions, known: Known, { replace = 
     pin: resolvePin(options.fingerprint ?? pairing?.fingerprint, device, replace),
     sct: options.sct ?? pairing?.sct ?? device?.ServerConnectToken,
     serverKey: options.serverKey,
-    jwt: options.jwt,
     server,
     address,
     timeout: options.timeout,

@@ -206,8 +206,12 @@ test.each([
     `--server https://127.0.0.1:9 --server-fingerprint ${FP} --server-key k`,
     /^warning: --server-key is not looked at: the server connect token/,
   ],
-  [`--server https://127.0.0.1:9 --server-fingerprint ${FP} --server-key k --jwt j`, /^warning: --server-key and --jwt are not/],
-  ['--address 127.0.0.1:9 --jwt j', /^warning: --jwt is not looked at: .*straight to the device/],
+  [
+    `--server https://127.0.0.1:9 --server-fingerprint ${FP} --server-key k --jwt a.b.c`,
+    /^warning: --server-key and the token of an issuer are not looked at/m,
+  ],
+  ['--address 127.0.0.1:9 --jwt a.b.c', /^warning: the token of an issuer is not looked at: .*straight to the device/m],
+  ['--address 127.0.0.1:9 --jwt a.b.c', /^warning: the token was in the arguments, .*--jwt-file/m],
 ])('an option without effect is told: %s', async (options, message) => {
   const { stderr } = await svcInProcess(`connect ${PAIRING} --timeout 1 --state ${directory}/unused ${options}`.split(' '));
   expect(stderr).toMatch(message);

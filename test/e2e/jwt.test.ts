@@ -4,17 +4,18 @@
  */
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
+import { writeFile } from 'node:fs/promises';
 import { createServer, type Server } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { exportJWK, generateKeyPair, SignJWT } from 'jose';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type NoChannelsError, SvcClient } from '../../client/node.ts';
 import { ProcessFixture } from '../support/fixture/processes.ts';
-import { Commands } from './commands.ts';
+import { Commands, svcProcess } from './commands.ts';
 
-const { svcJson } = new Commands('admin', 'device');
+const { svc, svcJson } = new Commands('admin', 'device', 'connect');
 const CERTIFICATE = fileURLToPath(new URL('../server/fixtures/localhost.cert.pem', import.meta.url));
 const PRIVATE_KEY = CERTIFICATE.replace('cert.pem', 'key.pem');
 const AUDIENCE = 'svc';
@@ -102,6 +103,35 @@ test('a token of another audience, or signed by nobody, reaches nothing', async 
   const forged = Buffer.from(JSON.stringify({ ...claims, iss: url, aud: AUDIENCE, exp: 4e9 })).toString('base64url');
   const all = [await token({ ...claims, aud: 'other' }), [header, forged, signature].join('.')];
   for (const each of all) expect(await reach('de-1', each)).toBe('TOKEN_REJECTED');
+});
+
+describe('svc connect', () => {
+  const words = (...more: string[]): string[] => [
+    ...['connect', '--product', 'pr-1', '--device-id', 'de-1', '--fingerprint', fingerprint, '--server', options.ServerUrl],
+    ...['--server-fingerprint', options.ServerFingerprint, '--state', join(processes.folder, 'client'), ...more],
+  ];
+
+  test('takes a token from a file, and from standard input', async () => {
+    const file = join(processes.folder, 'token');
+    await writeFile(file, `${await token({ svc_ids: 'pr-1.de-1' })}\n`);
+    const { code, stderr } = await svc(...words('--server-key', options.ServerKey, '--jwt-file', file));
+    expect([code, stderr]).toEqual([0, '']);
+    const input = await token({ svc_ids: 'pr-1.de-2' });
+    const other = await svcProcess({ input }, ...words('--server-key', options.ServerKey, '--jwt', '-'));
+    expect(other).toMatchObject({ code: 1, stderr: expect.stringMatching(/does not name this device \(TOKEN_REJECTED\).*--jwt-file/) });
+  });
+
+  test.each<[string, () => string[], RegExp]>([
+    ['a token without its server key', () => ['--jwt', 'a.b.c'], /goes with the server key.*--server-key/],
+    ['two tokens', () => ['--server-key', 'sk', '--jwt', 'a.b.c', '--jwt-file', 'x'], /--jwt and --jwt-file exclude each other/],
+    ['a token that is none', () => ['--server-key', 'sk', '--jwt', 'a.b'], /--jwt is no token \(JWT\): three parts/],
+    ['a file that is not there', () => ['--server-key', 'sk', '--jwt-file', join(processes.folder, 'none')], /cannot read .*none/],
+    ['a file without a token', () => ['--server-key', 'sk', '--jwt-file', CERTIFICATE], /cert.pem holds no token/],
+  ])('refuses %s', async (_, more, message) => {
+    const { code, stderr } = await svc(...words(...more()));
+    expect(stderr).toMatch(message);
+    expect(code).not.toBe(0);
+  });
 });
 
 test('the keys of the issuer are fetched once', () => {

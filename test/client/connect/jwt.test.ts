@@ -89,7 +89,7 @@ test.each<[string, () => string | Promise<string>, string, RegExp]>([
       throw new Error('no session');
     },
     'FAILED',
-    /failed/,
+    /failed: no session/,
   ],
   ['that gives nothing', () => undefined as never, 'INVALID_ARGUMENT', /gave no token/],
   ['that gives a line break', () => `${GOOD}\n`, 'INVALID_ARGUMENT', /gave no token: it must be a JWT/],

@@ -299,6 +299,11 @@ function connecting(connect: ConnectRequest, client: Session): Connecting {
   return { device: deviceName(connect), credential: credentialOf(connect), address: addressKey(client.path) };
 }
 
+function postponed({ wait, reason }: Postponed): CoapReply {
+  if (reason === 'rate') return tooMany(wait);
+  return { ...textReply(Status.SERVICE_UNAVAILABLE, 'The keys of the issuer cannot be had'), maxAge: wait };
+}
+
 /** The log's fields for what the client says of itself. */
 function application({ appName, appVersion }: ConnectRequest): { app?: string; version?: string } {
   return { ...(appName !== undefined && { app: appName }), ...(appVersion !== undefined && { version: appVersion }) };

@@ -82,8 +82,16 @@ async function attemptStart(
 ): Promise<RunningBasestation> {
   const { identity, resetSecret, sealer, store } = data;
   const { port, host, settings, log, onEvent, jwksAllow = [] } = options;
-  let storageFailed = (): boolean => false;
-  const app = restApp({ store, storageFailed: () => storageFailed(), log, ...(tls ? { tls } : {}) });
+  let opened: Basestation | undefined;
+  const app = restApp({
+    store,
+    storageFailed: () => opened?.storageFailed === true,
+    // Nobody asks before it listens.
+    station: () => opened as Basestation,
+    wallTime: () => environment.clock.wallTime(),
+    log,
+    ...(tls ? { tls } : {}),
+  });
   const station = await Basestation.open(environment, {
     identity,
     resetSecret,
@@ -95,7 +103,7 @@ async function attemptStart(
     ...(settings === undefined ? {} : { settings }),
     ...(onEvent === undefined ? {} : { outbound: { onEvent } }),
   });
-  storageFailed = () => station.storageFailed;
+  opened = station;
   try {
     const httpHost = await listenHttp(app, options, station.port, tls !== undefined);
     return running(station, app, data, log, { host: httpHost, port: station.port, secure: tls !== undefined });

@@ -7,6 +7,7 @@ export * from './pairing-request.ts';
 export * from './pairing-string.ts';
 export * from './push-test.ts';
 export * from './settings.ts';
+export * from './station-document.ts';
 export * from './tunnel-service.ts';
 export * from './user.ts';
 export * from './values.ts';

@@ -11,11 +11,16 @@ import type { Store } from '../storage/store.ts';
 import { limitConnections } from './connection-limits.ts';
 import { clientError, errorHandler, notFound } from './errors.ts';
 import { addRoutes } from './routes.ts';
+import { addWellKnown, type StationIdentity } from './well-known.ts';
 
 export interface RestOptions {
   store: Store;
   /** The storage takes no writes. Default: it does. */
   storageFailed?: () => boolean;
+  /** Whom `/.well-known/svc` names; without it there is no such document. */
+  station?: () => StationIdentity;
+  /** Unix time, ms; default that of the process. */
+  wallTime?: () => number;
   log: Log;
   /** PEM text of certificate chain and private key; without it HTTP in clear. */
   tls?: { cert: string; key: string };
@@ -27,7 +32,7 @@ const BODY_LIMIT = 65_536;
 const HEADER_LIMIT = 16_384;
 
 /** @throws LocalError INVALID_ARGUMENT when certificate and key are not usable */
-export function restApp({ store, storageFailed = () => false, log, tls }: RestOptions): FastifyInstance {
+export function restApp({ store, storageFailed = () => false, station, wallTime = Date.now, log, tls }: RestOptions): FastifyInstance {
   const handleError = errorHandler(log);
   const settings = {
     bodyLimit: BODY_LIMIT,
@@ -44,6 +49,7 @@ export function restApp({ store, storageFailed = () => false, log, tls }: RestOp
   app.setErrorHandler(handleError);
   app.setNotFoundHandler(notFound);
   addRoutes(app, store, storageFailed);
+  if (station !== undefined) addWellKnown(app, station, wallTime);
   return app;
 }
 

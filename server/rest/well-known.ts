@@ -1,0 +1,34 @@
+/**
+ * `GET /.well-known/svc`: the document by which TLS proves this base station to a device or client that has no pin of it (PROTOCOL.md §7).
+ *
+ * Who has checked our certificate learns here which key must answer on which UDP port. It holds no secret and needs no API key. A reverse proxy may serve it
+ * in our place, and keep it for as long as Cache-Control says.
+ */
+import type { FastifyInstance } from 'fastify';
+import { STATION_DOCUMENT_PATH } from '../../protocol/records/index.ts';
+
+/** Which key answers where. */
+export interface StationIdentity {
+  /** Full hex. */
+  readonly fingerprint: string;
+  /** UDP. */
+  readonly port: number;
+}
+
+/** Seconds for which a document counts. */
+const LIFETIME = 86_400;
+
+const documentSchema = {
+  type: 'object',
+  required: ['fingerprint', 'port', 'expires'],
+  properties: { fingerprint: { type: 'string' }, port: { type: 'integer' }, expires: { type: 'string' } },
+} as const;
+
+/** Adds the route. @param wallTime Unix time, ms */
+export function addWellKnown(app: FastifyInstance, station: () => StationIdentity, wallTime: () => number): void {
+  app.get(STATION_DOCUMENT_PATH, { schema: { response: { 200: documentSchema } } }, async (_, reply) => {
+    reply.header('cache-control', `public, max-age=${LIFETIME}`);
+    const { fingerprint, port } = station();
+    return { fingerprint, port, expires: new Date(wallTime() + LIFETIME * 1000).toISOString() };
+  });
+}

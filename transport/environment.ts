@@ -20,6 +20,8 @@ export interface Environment {
   readonly log: Log;
   /** Multicast DNS, where the host has it: a browser has not. */
   readonly mdns?: MdnsNetwork;
+  /** By https, where the host has it: without it a base station is proved by its fingerprint alone. */
+  readonly getHttps?: HttpsGet;
   /** A core of its own for each host: a core that failed is replaced without touching another product in the same process. */
   createCore(options: CoreOptions): Promise<Core>;
 }
@@ -81,6 +83,31 @@ export interface ConnectOptions {
   /** The network says that the peer cannot be reached or does not listen (ICMP, RFC 1122 §4.1.3.3). At most once; the socket is closed then. */
   failed: (error: Error) => void;
 }
+
+/** What to fetch by https. */
+export interface HttpsRequest {
+  /** `https://host[:port]/path`. */
+  readonly url: string;
+  /** PEM: the only roots that count; default those of the platform. */
+  readonly rootCerts?: string;
+  /** ms for all of it. */
+  readonly timeout: number;
+  /** Most bytes of a body. */
+  readonly limit: number;
+  readonly signal?: AbortSignal;
+}
+
+export interface HttpsAnswer {
+  readonly status: number;
+  readonly body: Uint8Array;
+}
+
+/**
+ * One GET whose server has proved the host of its URL by TLS 1.2 or later. Redirects are not followed.
+ * @throws RemoteError DNS; CONNECTION_REFUSED; TIMEOUT; CERTIFICATE_VALIDATION_FAILED, with the host and what is wrong; BAD_RESPONSE for a status other than
+ * 200, a body over the limit, and what is no HTTP over TLS; LocalError STOPPED when the signal fires
+ */
+export type HttpsGet = (request: HttpsRequest) => Promise<HttpsAnswer>;
 
 /** A UDP socket with one peer. */
 export interface ConnectedSocket {
@@ -151,6 +178,7 @@ function discard(): void {}
 
 /** The same environment with another log. */
 export function withLog(environment: Environment, log: Log): Environment {
-  const { clock, crypto, network, mdns } = environment;
-  return { clock, crypto, network, log, ...(mdns !== undefined && { mdns }), createCore: (options) => environment.createCore(options) };
+  const { clock, crypto, network, mdns, getHttps } = environment;
+  const optional = { ...(mdns !== undefined && { mdns }), ...(getHttps !== undefined && { getHttps }) };
+  return { clock, crypto, network, log, ...optional, createCore: (options) => environment.createCore(options) };
 }

@@ -85,6 +85,11 @@ const iam = {
 
 /** Names of our own, for states the specification's systems do not have. */
 const own = {
+  CERTIFICATE_VALIDATION_FAILED: {
+    meaning: 'the TLS certificate of the base station does not prove that it is the host of its address',
+    raisedBy: 'any',
+    own: true,
+  },
   CORE_FAILED: {
     meaning: 'the data plane hit a bug and is dead; its connections are lost, the host makes a new one',
     raisedBy: 'any',

@@ -11,6 +11,7 @@ import { runProgram } from '../../cli/frame/program.ts';
 import { type RunningBasestation, type StartOptions, startBasestation } from '../../server/index.ts';
 import { silentLog } from '../../transport/environment.ts';
 import { Host } from '../../transport/host/index.ts';
+import { getHttps } from '../../transport/node/https.ts';
 import { nodeEnvironment } from '../../transport/node/index.ts';
 
 let parent: string;
@@ -67,6 +68,17 @@ describe('startBasestation', () => {
     const session = await client.connect({ name: 'station', address: '127.0.0.1', port: station.port, pin: station.fingerprint });
     expect(session.remoteFingerprint).toBe(station.fingerprint);
     await client.close();
+  });
+
+  test('names its key and its UDP port at /.well-known/svc, in clear and over TLS', async () => {
+    const clear = await start();
+    const { expires, ...named } = (await (await fetch(`http://127.0.0.1:${clear.port}/.well-known/svc`)).json()) as { expires: string };
+    expect(named).toEqual({ fingerprint: clear.fingerprint, port: clear.port });
+    expect(Date.parse(expires) - Date.now()).toBeGreaterThan(86_000_000);
+    const secure = await start({ data: join(parent, 'secure'), tls: { certFile: fixture('cert'), keyFile: fixture('key') } });
+    const ca = readFileSync(fixture('cert'), 'utf8');
+    const answer = await getHttps({ url: `https://localhost:${secure.port}/.well-known/svc`, rootCerts: ca, timeout: 5000, limit: 4096 });
+    expect(JSON.parse(new TextDecoder().decode(answer.body))).toMatchObject({ fingerprint: secure.fingerprint, port: secure.port });
   });
 
   test('HTTP without TLS is on loopback only, with TLS on all addresses', async () => {

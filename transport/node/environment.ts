@@ -55,6 +55,7 @@ export function nodeEnvironment(options: NodeEnvironmentOptions = {}): Environme
     crypto: withKeyAhead(nodeCrypto),
     network: nodeNetwork(options, log),
     mdns: nodeMdns(options.mdnsInterfaces),
+    getHttps: async (request) => (await import('./https.ts')).getHttps(request),
     log,
     createCore: (core) => Core.load(core),
   };

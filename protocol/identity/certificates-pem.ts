@@ -1,0 +1,36 @@
+/** PEM text of root certificates (RFC 7468 §5), looked at where a person gives it. What stands in them is for the TLS of the host to judge. */
+import { base64 } from '@scure/base';
+import { LocalError } from '../errors/index.ts';
+
+const BLOCK = /-----BEGIN CERTIFICATE-----([^-]*)-----END CERTIFICATE-----/g;
+const SEQUENCE = 0x30;
+
+/** Most characters: some hundred certificates, more than any platform trusts. */
+const MAX_LENGTH = 1 << 20;
+
+/** The same text. @throws LocalError INVALID_ARGUMENT unless it has one certificate or more, each of them whole */
+export function checkCertificates(pem: string): string {
+  if (typeof pem !== 'string' || pem.length > MAX_LENGTH) throw invalid(`they are no text, or longer than ${MAX_LENGTH} characters`);
+  const blocks = [...pem.matchAll(BLOCK)];
+  if (blocks.length === 0) throw invalid('there is no CERTIFICATE block of PEM in them');
+  if (blocks.length !== pem.split('-----BEGIN').length - 1) throw invalid('there is something else than whole certificates in them');
+  for (const [, text = ''] of blocks) if (!isCertificate(text)) throw invalid('a certificate is damaged');
+  return pem;
+}
+
+/** One DER SEQUENCE that begins with another one, and nothing behind it (RFC 5280 §4.1). */
+function isCertificate(text: string): boolean {
+  let der: Uint8Array;
+  try {
+    der = base64.decode(text.replace(/[\r\n\t ]/g, ''));
+  } catch {
+    return false;
+  }
+  // The length of a certificate takes two bytes: it has 256 to 65,535.
+  const isLong = der[0] === SEQUENCE && der[1] === 0x82 && der[4] === SEQUENCE;
+  return isLong && ((der[2] ?? 0) << 8) + (der[3] ?? 0) === der.length - 4;
+}
+
+function invalid(problem: string): LocalError {
+  return new LocalError('INVALID_ARGUMENT', `the root certificates cannot be read: ${problem}`);
+}

@@ -1,0 +1,63 @@
+/** A TLS server of a test on a free port of loopback, and a proxy that passes CONNECT on. */
+import { createServer as createHttpServer, type RequestListener } from 'node:http';
+import { createServer, type Server } from 'node:https';
+import { type AddressInfo, connect } from 'node:net';
+import type { Duplex } from 'node:stream';
+import type { ServerPair } from './certificates.ts';
+
+export interface TestServer {
+  readonly port: number;
+  readonly server: Server;
+  close(): Promise<void>;
+}
+
+/** Serves https with this pair. */
+export async function httpsServer(pair: ServerPair, listener: RequestListener): Promise<TestServer> {
+  const server = createServer(pair, listener);
+  const { port, close } = await listening(server);
+  return { port, server, close };
+}
+
+export interface TestProxy {
+  readonly url: string;
+  /** What CONNECT asked for, in order. */
+  readonly asked: string[];
+  close(): Promise<void>;
+}
+
+/** Tunnels whatever it is asked for to a port of loopback. */
+export async function connectProxy(port: number): Promise<TestProxy> {
+  const asked: string[] = [];
+  const open = new Set<Duplex>();
+  const server = createHttpServer();
+  server.on('connect', (request, socket) => {
+    asked.push(String(request.url));
+    const upstream = connect(port, '127.0.0.1', () => {
+      socket.write('HTTP/1.1 200 Connection established\r\n\r\n');
+      upstream.pipe(socket).pipe(upstream);
+    });
+    for (const each of [socket, upstream]) {
+      open.add(each);
+      each.on('error', () => {});
+      each.on('close', () => open.delete(each));
+    }
+  });
+  const { port: own, close } = await listening(server);
+  return {
+    url: `http://127.0.0.1:${own}`,
+    asked,
+    close: () => {
+      for (const each of open) each.destroy();
+      return close();
+    },
+  };
+}
+
+async function listening(server: ReturnType<typeof createHttpServer> | Server): Promise<{ port: number; close: () => Promise<void> }> {
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const close = (): Promise<void> => {
+    server.closeAllConnections();
+    return new Promise((resolve) => server.close(() => resolve()));
+  };
+  return { port: (server.address() as AddressInfo).port, close };
+}

@@ -1,0 +1,188 @@
+/** A GET by https against servers that prove themselves, or do not, with real TLS. */
+
+import { execFile } from 'node:child_process';
+import type { RequestListener } from 'node:http';
+import { createServer } from 'node:net';
+import { promisify } from 'node:util';
+import { afterEach, beforeAll, describe, expect, test } from 'vitest';
+import type { HttpsRequest } from '../../../transport/environment.ts';
+import { getHttps } from '../../../transport/node/https.ts';
+import { type Authority, authority, type ServerPair, serverPair } from '../../support/certificates.ts';
+import { connectProxy, httpsServer } from '../../support/https-server.ts';
+
+let root: Authority;
+let other: Authority;
+let intermediate: Authority;
+let good: ServerPair;
+
+beforeAll(async () => {
+  [root, other] = [await authority('Root'), await authority('Other root')];
+  intermediate = await authority('Intermediate', root);
+  good = await serverPair(root);
+});
+
+const closing: (() => unknown)[] = [];
+afterEach(async () => {
+  for (const close of closing.splice(0)) await close();
+});
+
+const hello: RequestListener = (_, response) => void response.end('hello');
+
+/** Starts a server and asks it. */
+async function ask(pair: ServerPair, listener = hello, options: Partial<HttpsRequest> & { host?: string } = {}) {
+  const { port, close } = await httpsServer(pair, listener);
+  closing.push(close);
+  const { host = 'localhost', ...request } = options;
+  return getHttps({ url: `https://${host}:${port}/there`, rootCerts: root.pem, timeout: 5000, limit: 4096, ...request });
+}
+
+describe('a server that proves itself', () => {
+  test('by its name, and by its address', async () => {
+    const answer = await ask(good);
+    expect([answer.status, new TextDecoder().decode(answer.body)]).toEqual([200, 'hello']);
+    expect((await ask(good, hello, { host: '127.0.0.1' })).status).toBe(200);
+  });
+
+  test('by an intermediate that it sends along, and by the second of two roots', async () => {
+    const pair = await serverPair(intermediate, { chain: [intermediate] });
+    expect((await ask(pair, hello, { rootCerts: `${other.pem}\n${root.pem}` })).status).toBe(200);
+  });
+
+  test('by a certificate of its own that was given as root', async () => {
+    const pair = await serverPair(undefined);
+    expect((await ask(pair, hello, { rootCerts: pair.cert })).status).toBe(200);
+  });
+});
+
+describe('CERTIFICATE_VALIDATION_FAILED with the name of the host', () => {
+  test.each<[string, () => Promise<ServerPair>, { host?: string }, RegExp]>([
+    ['another root', () => serverPair(other), {}, /unknown authority/],
+    ['another root that is sent along', () => serverPair(other, { chain: [other] }), {}, /unknown authority/],
+    ['another name', () => serverPair(root, { names: ['elsewhere.example'] }), {}, /another name/],
+    ['a name where an address is asked', () => serverPair(root, { names: ['localhost'] }), { host: '127.0.0.1' }, /another name/],
+    ['expired', () => serverPair(root, { from: -30, until: -1 }), {}, /has expired/],
+    ['not yet valid', () => serverPair(root, { from: 1 }), {}, /not yet valid/],
+    ['self-signed', () => serverPair(undefined), {}, /self-signed/],
+    ['a chain without its intermediate', () => serverPair(intermediate), {}, /chain is incomplete/],
+  ])('%s', async (_, pair, options, message) => {
+    const asked = ask(await pair(), hello, options);
+    await expect(asked).rejects.toMatchObject({ code: 'CERTIFICATE_VALIDATION_FAILED', message: expect.stringMatching(message) });
+    await expect(asked).rejects.toThrow(options.host ?? 'localhost');
+  });
+
+  test('a root that only the test knows, where those of the platform count', async () => {
+    const { port, close } = await httpsServer(good, hello);
+    closing.push(close);
+    const asked = getHttps({ url: `https://localhost:${port}/`, timeout: 5000, limit: 4096 });
+    await expect(asked).rejects.toMatchObject({
+      code: 'CERTIFICATE_VALIDATION_FAILED',
+      message: expect.stringContaining('unknown authority'),
+    });
+  });
+
+  test('the environment cannot switch it off', async () => {
+    process.env.NODE_TLS_REJECT_UNAUTHORIZED = '0';
+    closing.push(() => delete process.env.NODE_TLS_REJECT_UNAUTHORIZED);
+    await expect(ask(await serverPair(other))).rejects.toMatchObject({ code: 'CERTIFICATE_VALIDATION_FAILED' });
+  });
+});
+
+describe('what is no answer', () => {
+  test.each<[string, RequestListener, string, RegExp]>([
+    ['a redirect', (_, response) => response.writeHead(302, { location: 'https://localhost/' }).end(), 'BAD_RESPONSE', /302.*not followed/],
+    ['not found', (_, response) => response.writeHead(404).end(), 'BAD_RESPONSE', /404/],
+    ['5 KiB where 4 are read', (_, response) => response.end('x'.repeat(5120)), 'BAD_RESPONSE', /4096 bytes/],
+    [
+      'a body that breaks off',
+      (_, response) => response.writeHead(200, { 'content-length': '9' }).write('x', () => response.destroy()),
+      'BAD_RESPONSE',
+      /./,
+    ],
+  ])('%s', async (_, listener, code, message) => {
+    await expect(ask(good, listener)).rejects.toMatchObject({ code, message: expect.stringMatching(message) });
+  });
+
+  test('silence is TIMEOUT, and a signal ends the wait', async () => {
+    await expect(ask(good, () => {}, { timeout: 30 })).rejects.toMatchObject({ code: 'TIMEOUT' });
+    const stop = new AbortController();
+    const asked = ask(good, () => stop.abort(), { signal: stop.signal });
+    await expect(asked).rejects.toMatchObject({ code: 'STOPPED' });
+    await expect(getHttps({ url: 'https://localhost/', timeout: 1000, limit: 1, signal: stop.signal })).rejects.toMatchObject({
+      code: 'STOPPED',
+    });
+  });
+
+  test('a port without TLS is BAD_RESPONSE, one without server CONNECTION_REFUSED, a name without address DNS', async () => {
+    const server = createServer((socket) =>
+      socket
+        .on('error', () => {})
+        .resume()
+        .end('HTTP/1.1 200 OK\r\n\r\n'),
+    );
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    const { port } = server.address() as { port: number };
+    const request = { timeout: 5000, limit: 100 };
+    await expect(getHttps({ url: `https://127.0.0.1:${port}/`, ...request })).rejects.toMatchObject({ code: 'BAD_RESPONSE' });
+    await new Promise((resolve) => server.close(resolve));
+    await expect(getHttps({ url: `https://127.0.0.1:${port}/`, ...request })).rejects.toMatchObject({ code: 'CONNECTION_REFUSED' });
+    await expect(getHttps({ url: 'https://nowhere.invalid/', ...request })).rejects.toMatchObject({ code: 'DNS' });
+  });
+});
+
+describe('HTTPS_PROXY', () => {
+  const variables = { HTTPS_PROXY: '', NO_PROXY: '' };
+  const set = (values: Partial<typeof variables>): void => {
+    for (const [name, value] of Object.entries(values)) {
+      process.env[name] = value;
+      closing.push(() => delete process.env[name]);
+    }
+  };
+
+  async function behindProxy(pair: ServerPair) {
+    const target = await httpsServer(pair, hello);
+    const proxy = await connectProxy(target.port);
+    closing.push(proxy.close, target.close);
+    set({ HTTPS_PROXY: proxy.url });
+    const get = (host: string) => getHttps({ url: `https://${host}:${target.port}/`, rootCerts: root.pem, timeout: 5000, limit: 100 });
+    return { proxy, get, port: target.port };
+  }
+
+  test('carries the request, and the server proves its own name through it', async () => {
+    const { proxy, get, port } = await behindProxy(await serverPair(root, { names: ['station.example', '192.0.2.7'] }));
+    expect((await get('station.example')).status).toBe(200);
+    expect((await get('192.0.2.7')).status).toBe(200);
+    expect(proxy.asked).toEqual([`station.example:${port}`, `192.0.2.7:${port}`]);
+    await expect(get('other.example')).rejects.toMatchObject({ code: 'CERTIFICATE_VALIDATION_FAILED' });
+  });
+
+  test('does not make an address pass for localhost', async () => {
+    const { get } = await behindProxy(await serverPair(root, { names: ['localhost'] }));
+    await expect(get('192.0.2.7')).rejects.toMatchObject({ code: 'CERTIFICATE_VALIDATION_FAILED' });
+  });
+
+  test('is left out where NO_PROXY names the host', async () => {
+    const { proxy, get } = await behindProxy(good);
+    set({ NO_PROXY: 'localhost' });
+    expect((await get('localhost')).status).toBe(200);
+    expect(proxy.asked).toEqual([]);
+  });
+
+  test('that names no proxy by HTTP is refused with a sentence', async () => {
+    set({ HTTPS_PROXY: 'socks5://127.0.0.1:1' });
+    const asked = getHttps({ url: 'https://localhost/', timeout: 1000, limit: 100 });
+    await expect(asked).rejects.toMatchObject({ code: 'INVALID_ARGUMENT', message: expect.stringContaining('HTTPS_PROXY') });
+  });
+});
+
+test('an environment loads TLS when somebody asks by https, and not before', async () => {
+  const environment = new URL('../../../dist/transport/node/index.js', import.meta.url);
+  const program = `
+    const { nodeEnvironment } = await import(${JSON.stringify(environment.href)});
+    const loaded = () => process.moduleLoadList.filter((name) => /^NativeModule (https|tls|_tls_wrap)$/.test(name)).length;
+    const { getHttps } = nodeEnvironment();
+    const before = loaded();
+    await getHttps({ url: 'https://127.0.0.1:1/', timeout: 5000, limit: 1 }).catch(() => {});
+    console.log(before, loaded() > 0);`;
+  const { stdout } = await promisify(execFile)(process.execPath, ['--input-type=module', '--eval', program]);
+  expect(stdout.trim()).toBe('0 true');
+});

@@ -9,8 +9,9 @@ import type { DnsMessage, MdnsSource } from '../../protocol/discovery/index.ts';
 import { LocalError, RemoteError } from '../../protocol/errors/index.ts';
 import type { Path } from '../../protocol/path.ts';
 import { canonicalAddress, isNear, type Prefix, parseAddress, parsePrefix } from '../address.ts';
-import type { BindOptions, Cancel, Clock, ConnectedSocket, ConnectOptions, Environment, Log, Network } from '../environment.ts';
+import type { BindOptions, Cancel, Clock, ConnectedSocket, ConnectOptions, Environment, HttpsGet, Log, Network } from '../environment.ts';
 import { packetSizeFor } from '../udp-path.ts';
+import { type SimulatedDocument, simulatedGet } from './documents.ts';
 import { Phase, type SimulationEvent } from './event-queue.ts';
 import { SimulatedMdns } from './mdns.ts';
 import { SimulatedSocket } from './socket.ts';
@@ -27,6 +28,8 @@ export interface World {
   /** Virtual ms since the start, and the Unix time that is. */
   readonly now: number;
   readonly wallTime: number;
+  /** What is answered by https, by URL. */
+  readonly documents: ReadonlyMap<string, SimulatedDocument>;
   at(time: number, phase: Phase, run: () => void): SimulationEvent;
   transmit(host: SimulatedHost, port: number, data: Uint8Array, path: Path): void;
   /** A multicast DNS message to everybody in the network of `source`, or to one address there. */
@@ -46,6 +49,7 @@ export class SimulatedHost implements Environment {
   readonly network: Network;
   readonly log: Log;
   readonly mdns: SimulatedMdns;
+  readonly getHttps: HttpsGet;
 
   readonly #world: World;
   readonly #prefixes: readonly Prefix[];
@@ -81,6 +85,7 @@ export class SimulatedHost implements Environment {
       resolve: async (host) => this.#resolve(host),
     };
     this.log = log;
+    this.getHttps = simulatedGet(world.documents, this.clock);
     this.mdns = new SimulatedMdns(networks, (source, message, to) => world.multicast(this, source, message, to));
   }
 

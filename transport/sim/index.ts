@@ -8,6 +8,7 @@ export type { BoundSocket, Clock, DatagramSocket, Environment, Log, LogLevel, Ne
 export { type ConnectOptions, Host, type HostConfig } from '../host/index.ts';
 export type { IncomingStream, Session, SessionRequest, SessionStream } from '../session/index.ts';
 export type { CrossTrafficOptions } from './cross-traffic.ts';
+export type { SimulatedDocument } from './documents.ts';
 export type { Outage } from './faults.ts';
 export { SimulatedHost } from './host.ts';
 export type { Link, LinkOptions, LinkStats, LinkVerdict } from './link.ts';

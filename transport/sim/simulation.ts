@@ -19,6 +19,7 @@ import { LocalError } from '../../protocol/errors/index.ts';
 import type { Path } from '../../protocol/path.ts';
 import { type Log, type LogLevel, silentLog } from '../environment.ts';
 import { nobleCrypto } from '../noble-crypto.ts';
+import type { SimulatedDocument } from './documents.ts';
 import { EventQueue, Phase, type SimulationEvent } from './event-queue.ts';
 import { damaged } from './faults.ts';
 import { SimulatedHost, type World } from './host.ts';
@@ -75,6 +76,8 @@ const NEW_YEAR_2026 = 1_767_225_600_000;
 /** A network in virtual time with its hosts. */
 export class Simulation implements World {
   readonly seed: string;
+  /** What is answered by https, by URL: a text, an error, or null for silence. Nobody listens at other URLs. */
+  readonly documents = new Map<string, SimulatedDocument>();
   /**
    * Sees each datagram as it is sent and may intervene: `'drop'`, or bytes to send in its place, one datagram or several. Keep `packet.data`
    * and {@link inject} it later to replay.

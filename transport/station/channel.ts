@@ -1,7 +1,8 @@
 /**
  * A device's lasting channel to its base station. (The client's short-lived one is `StationConnector`.)
  *
- * 1. Dial the configured station with its pin (`dial.ts`).
+ * 1. Dial the configured station (`dial.ts`) with its pin, or with the key that its document names (`proof.ts`), which is asked for once more where another
+ *    key answers.
  * 2. Let the product attach on the fresh session; a redirect leads to 1 with the target's pin, at most MAX_REDIRECTS in a row.
  * 3. Attached: take over the keep-alive numbers and the observed address of the answer and wait for the session's end.
  * 4. Wait, and begin again at 1 with the configured station: at once after a channel that held was closed or reset (the station restarted), else
@@ -17,6 +18,7 @@ import type { Host } from '../host/host.ts';
 import type { Session } from '../session/session.ts';
 import { Backoff, MAX_SLOW_DELAY, SlowBackoff } from './backoff.ts';
 import { dialStation, MAX_REDIRECTS, type StationAddress } from './dial.ts';
+import { type ConfiguredStation, StationProof } from './proof.ts';
 
 /** What the product's attach came to. */
 export type AttachVerdict =
@@ -39,10 +41,10 @@ export interface AttachContext {
 /** Which station, and what to do there. */
 export interface StationChannelConfig {
   host: Host;
-  station: StationAddress;
+  station: ConfiguredStation;
   /** Serves what the station asks on this channel. */
   router?: Router<Session>;
-  /** Attaches on a fresh session. What it throws counts as 'retry', REPLACED and FINGERPRINT_MISMATCH as 'refused'. */
+  /** Attaches on a fresh session. What it throws counts as 'retry', what is in REFUSED as 'refused'. */
   attach: (session: Session, context: AttachContext) => Promise<AttachVerdict>;
 }
 
@@ -78,6 +80,7 @@ interface Run {
 /** A channel that comes back by itself, from `start` to `stop`. */
 export class StationChannel {
   readonly #config: StationChannelConfig;
+  readonly #proof: StationProof;
   readonly #events: Emitter<StationChannelEvents>;
   readonly #backoff: Backoff;
   readonly #slow: SlowBackoff;
@@ -90,6 +93,7 @@ export class StationChannel {
   constructor(config: StationChannelConfig) {
     const { crypto, log } = config.host.environment;
     this.#config = config;
+    this.#proof = new StationProof(config.host.environment, config.station);
     this.#events = new Emitter(log);
     this.#backoff = new Backoff(crypto);
     this.#slow = new SlowBackoff(crypto);
@@ -136,33 +140,60 @@ export class StationChannel {
 
   /** One attempt with its redirects and, if it attached, the life of the channel. @returns ms until the next one */
   async #cycle(run: Run): Promise<number> {
-    let { station } = this.#config;
+    let redirect: StationAddress | null = null;
     for (let redirects = 0; redirects <= MAX_REDIRECTS; redirects++) {
-      const verdict = await this.#attempt(run, { station, redirects });
+      const verdict = await this.#attempt(run, redirect, redirects);
       if (run.stopped) return 0;
       if (typeof verdict === 'number') return verdict;
       if (verdict.kind !== 'redirect') return this.#failed(verdict.error, verdict.kind === 'refused', verdict.after);
-      station = verdict.station;
+      redirect = verdict.station;
     }
     return this.#failed(new RemoteError('BAD_RESPONSE', `more than ${MAX_REDIRECTS} redirects in a row`), false);
   }
 
-  async #attempt(run: Run, context: AttachContext): Promise<Exclude<AttachVerdict, { kind: 'attached' }> | number> {
-    const { host, router } = this.#config;
-    const dial = dialStation(host, context.station, { timeout: DIAL_TIMEOUT, ...(router && { router }) });
-    run.interrupt = dial.cancel;
-    let session: Session;
+  /** @param redirect whom to dial; null: the configured station */
+  async #attempt(
+    run: Run,
+    redirect: StationAddress | null,
+    redirects: number,
+  ): Promise<Exclude<AttachVerdict, { kind: 'attached' }> | number> {
+    let dialled: { station: StationAddress; session: Session };
     try {
-      session = await dial.result;
+      dialled = redirect === null ? await this.#reach(run) : await this.#dial(run, redirect);
     } catch (error) {
       return troubleVerdict(asSvcError(error));
     }
+    const { station, session } = dialled;
     run.interrupt = () => void session.close();
     if (run.stopped) run.interrupt();
-    const verdict = await this.#attach(session, context);
+    const verdict = await this.#attach(session, { station, redirects });
     if (verdict.kind === 'attached' && !run.stopped) return this.#hold(session, verdict);
     await session.close();
     return verdict.kind === 'attached' ? 0 : verdict;
+  }
+
+  /** The configured station, whose document is asked for once more where another key answers. */
+  async #reach(run: Run): Promise<{ station: StationAddress; session: Session }> {
+    const stop = (): void => this.#proof.stop();
+    run.interrupt = stop;
+    const station = await this.#proof.current();
+    try {
+      return await this.#dial(run, station);
+    } catch (error) {
+      if (run.stopped || asSvcError(error).code !== 'FINGERPRINT_MISMATCH') throw error;
+      run.interrupt = stop;
+      const changed = await this.#proof.changed(station);
+      if (changed === null) throw error;
+      return this.#dial(run, changed);
+    }
+  }
+
+  async #dial(run: Run, station: StationAddress): Promise<{ station: StationAddress; session: Session }> {
+    const { host, router } = this.#config;
+    const dial = dialStation(host, station, { timeout: DIAL_TIMEOUT, ...(router && { router }) });
+    run.interrupt = dial.cancel;
+    if (run.stopped) dial.cancel();
+    return { station, session: await dial.result };
   }
 
   /** The product's attach, bounded in time and by the session's life. */
@@ -228,7 +259,10 @@ export class StationChannel {
   }
 }
 
-/** What a failed dial or attach means for the next attempt. */
+/** Codes of what time alone does not mend. */
+const REFUSED: readonly string[] = ['REPLACED', 'FINGERPRINT_MISMATCH', 'CERTIFICATE_VALIDATION_FAILED'];
+
+/** What a failed proof, dial or attach means for the next attempt. */
 function troubleVerdict(error: SvcError): Exclude<AttachVerdict, { kind: 'attached' | 'redirect' }> {
-  return { kind: error.code === 'REPLACED' || error.code === 'FINGERPRINT_MISMATCH' ? 'refused' : 'retry', error };
+  return { kind: REFUSED.includes(error.code) ? 'refused' : 'retry', error };
 }

@@ -12,11 +12,13 @@ import type { Host } from '../host/host.ts';
 import type { Session } from '../session/session.ts';
 import { unlessAborted } from '../unless-aborted.ts';
 import { dialStation, MAX_REDIRECTS, type StationAddress } from './dial.ts';
+import { type ConfiguredStation, StationProof } from './proof.ts';
 
 /** Which station, and how long its channels stay. */
 export interface StationConnectorConfig {
   host: Host;
-  station: StationAddress;
+  /** Without a pin its document is fetched when somebody needs a channel, and again where another key answers (`proof.ts`). */
+  station: ConfiguredStation;
   /** Key towards the station; default: a fresh one for each channel, so that the station cannot tell clients apart (PROTOCOL.md §1). */
   identity?: PrivateKey;
   /** ms without use and without relayed session until a channel is closed, default 30,000. */
@@ -52,24 +54,27 @@ interface Channel {
 /** Channels to base stations, shared by those who need one. */
 export class StationConnector {
   readonly #config: StationConnectorConfig;
+  readonly #proof: StationProof;
   readonly #channels = new Map<string, Promise<Channel>>();
   #isClosed = false;
 
   constructor(config: StationConnectorConfig) {
     this.#config = config;
+    this.#proof = new StationProof(config.host.environment, config.station);
   }
 
   /**
    * Runs `run` on a session with the base station, connecting first when there is none, and again at the target of a returned Redirect. `run` may
    * be called a second time when a kept channel died under it.
    * @param options `timeout`: ms for each dial, default 10,000; `signal` stops waiting (what `run` does with it is its own)
-   * @throws DNS, CONNECTION_REFUSED, FINGERPRINT_MISMATCH, STOPPED; BAD_RESPONSE for more than 5 redirects; whatever `run` throws
+   * @throws DNS, CONNECTION_REFUSED, FINGERPRINT_MISMATCH, STOPPED; BAD_RESPONSE for more than 5 redirects; what the proof by TLS throws (`proof.ts`); whatever
+   * `run` throws
    */
   async use<T>(
     run: (session: Session, use: StationUse) => Promise<T | Redirect>,
     options: { signal?: AbortSignal; timeout?: number } = {},
   ): Promise<T> {
-    let { station } = this.#config;
+    let station = await unlessAborted(this.#proof.current(), options.signal);
     for (let redirects = 0; redirects <= MAX_REDIRECTS; redirects++) {
       const result = await this.#runAt(station, (session) => run(session, { station: { ...station }, redirects }), options);
       if (!(result instanceof Redirect)) return result;
@@ -81,6 +86,7 @@ export class StationConnector {
   /** Closes all channels; later use fails with STOPPED. */
   async close(): Promise<void> {
     this.#isClosed = true;
+    this.#proof.stop();
     const channels = await Promise.allSettled(this.#channels.values());
     await Promise.all(channels.map((channel) => (channel.status === 'fulfilled' ? channel.value.session.close() : undefined)));
   }
@@ -90,8 +96,7 @@ export class StationConnector {
     run: (session: Session) => Promise<T>,
     options: { signal?: AbortSignal; timeout?: number },
   ): Promise<T> {
-    const kept = this.#channels.has(keyOf(station));
-    const channel = await this.#channel(station, options);
+    const { channel, kept } = await this.#reach(station, options);
     channel.users++;
     channel.cancelIdle();
     try {
@@ -103,6 +108,20 @@ export class StationConnector {
       this.#closeWhenIdle(channel);
     }
     return this.#runAt(station, run, options);
+  }
+
+  /** The channel to a station, or to the one that its document names by now. `kept`: it was there before. */
+  async #reach(station: StationAddress, options: { signal?: AbortSignal; timeout?: number }): Promise<{ channel: Channel; kept: boolean }> {
+    const kept = this.#channels.has(keyOf(station));
+    try {
+      return { channel: await this.#channel(station, options), kept };
+    } catch (error) {
+      if (asSvcError(error).code !== 'FINGERPRINT_MISMATCH') throw error;
+      const changed = await unlessAborted(this.#proof.changed(station), options.signal);
+      if (changed === null) throw error;
+      const isThere = this.#channels.has(keyOf(changed));
+      return { channel: await this.#channel(changed, options), kept: isThere };
+    }
   }
 
   async #channel(station: StationAddress, options: { signal?: AbortSignal; timeout?: number }): Promise<Channel> {

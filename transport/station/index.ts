@@ -9,4 +9,5 @@ export {
 } from './channel.ts';
 export { Redirect, StationConnector, type StationConnectorConfig, type StationUse } from './connector.ts';
 export type { StationAddress } from './dial.ts';
+export type { ConfiguredStation, StationVerification } from './proof.ts';
 export { releaseRoute } from './release-route.ts';

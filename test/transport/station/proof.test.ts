@@ -1,0 +1,287 @@
+/** A base station that is proved by TLS: what is asked, how long it counts, and what happens where another key answers. */
+import { describe, expect, it } from 'vitest';
+import { LocalError, RemoteError } from '../../../protocol/errors/index.ts';
+import { type Environment, withLog } from '../../../transport/environment.ts';
+import type { Session } from '../../../transport/session/index.ts';
+import type { SimulatedDocument, Simulation } from '../../../transport/sim/index.ts';
+import { Redirect, StationChannel, StationConnector } from '../../../transport/station/index.ts';
+import { StationProof } from '../../../transport/station/proof.ts';
+import { SessionFixture } from '../../support/fixture/sessions.ts';
+import { nativeSimulation } from '../../support/simulation.ts';
+import { openStation, STATION_PORT, testRouter } from '../session/support.ts';
+
+const DAY = 86_400_000;
+const URL_OF_STATION = 'https://station:443/.well-known/svc';
+const byTls = { host: 'station', port: 443, fingerprint: null, rootCerts: 'PEM' } as const;
+const KEY = 'ab'.repeat(32);
+const OTHER_KEY = 'cd'.repeat(32);
+
+/** Publishes documents, one after the other, the last one again and again; counts what is asked. */
+function publish(simulation: Simulation, ...answers: (string | Error | null | { fingerprint: string; port?: number; days?: number })[]) {
+  const asked: Parameters<SimulatedDocument>[0][] = [];
+  simulation.documents.set(URL_OF_STATION, (request) => {
+    asked.push(request);
+    const answer = answers[Math.min(asked.length, answers.length) - 1]!;
+    if (answer === null || typeof answer === 'string' || answer instanceof Error) return answer;
+    const { fingerprint, port = STATION_PORT, days = 1 } = answer;
+    return JSON.stringify({ fingerprint, port, expires: new Date(simulation.wallTime + days * DAY).toISOString() });
+  });
+  return asked;
+}
+
+function proofIn(simulation: Simulation, change: (environment: Environment) => Environment = (same) => same) {
+  return new StationProof(change(simulation.host('client')), byTls);
+}
+
+describe('the proof', () => {
+  it('with a pin asks nobody', async () => {
+    const simulation = nativeSimulation();
+    const asked = publish(simulation, { fingerprint: KEY });
+    const pinned = new StationProof(simulation.host('client'), { host: 'station', port: 443, fingerprint: OTHER_KEY });
+    const address = await pinned.current();
+    expect(address).toEqual({ host: 'station', port: 443, fingerprint: OTHER_KEY });
+    expect(await pinned.changed(address)).toBeNull();
+    expect(asked).toEqual([]);
+  });
+
+  it('is the document of the host and port of the address, with its roots, in 5 s and 4 KiB', async () => {
+    const simulation = nativeSimulation();
+    const asked = publish(simulation, { fingerprint: KEY, port: 7 });
+    expect(await simulation.settle(proofIn(simulation).current())).toEqual({ host: 'station', port: 7, fingerprint: KEY });
+    expect(asked).toEqual([{ url: URL_OF_STATION, rootCerts: 'PEM', timeout: 5000, limit: 4096, signal: expect.anything() }]);
+  });
+
+  it('brackets an IPv6 address', async () => {
+    const simulation = nativeSimulation();
+    const urls: string[] = [];
+    const getHttps: Environment['getHttps'] = async ({ url }) => {
+      urls.push(url);
+      throw new RemoteError('TIMEOUT', 'none');
+    };
+    const environment = { ...withLog(simulation.host('client'), simulation.host('other').log), getHttps };
+    await expect(new StationProof(environment, { ...byTls, host: '2001:db8::1' }).current()).rejects.toMatchObject({ code: 'TIMEOUT' });
+    expect(urls).toEqual(['https://[2001:db8::1]:443/.well-known/svc']);
+  });
+
+  it('is fetched once for all who wait, and kept until it expires', async () => {
+    const simulation = nativeSimulation();
+    const asked = publish(simulation, { fingerprint: KEY });
+    const proof = proofIn(simulation);
+    const all = await simulation.settle(Promise.all([proof.current(), proof.current(), proof.current()]));
+    expect(new Set(all).size).toBe(1);
+    await simulation.run(DAY - 1000);
+    expect(await proof.current()).toBe(all[0]);
+    expect(asked.length).toBe(1);
+    await simulation.run(2000);
+    await simulation.settle(proof.current());
+    expect(asked.length).toBe(2);
+  });
+
+  it('counts for 7 days at most', async () => {
+    const simulation = nativeSimulation();
+    const asked = publish(simulation, { fingerprint: KEY, days: 400 });
+    const proof = proofIn(simulation);
+    await simulation.settle(proof.current());
+    await simulation.run(7 * DAY - 1000);
+    await proof.current();
+    expect(asked.length).toBe(1);
+    await simulation.run(2000);
+    await simulation.settle(proof.current());
+    expect(asked.length).toBe(2);
+  });
+
+  it('does not outlive its time where the clock of the host is put back', async () => {
+    const simulation = nativeSimulation();
+    const asked = publish(simulation, { fingerprint: KEY });
+    const host = simulation.host('client');
+    let back = 0;
+    const clock = { ...host.clock, wallTime: () => simulation.wallTime - back };
+    const proof = new StationProof({ ...withLog(host, host.log), clock }, byTls);
+    await simulation.settle(proof.current());
+    back = 30 * DAY;
+    await simulation.run(DAY + 1000);
+    await simulation.settle(proof.current());
+    expect(asked.length).toBe(2);
+  });
+
+  it.each<[string, string | Error | null, string]>([
+    ['a certificate that does not hold', new RemoteError('CERTIFICATE_VALIDATION_FAILED', 'expired'), 'CERTIFICATE_VALIDATION_FAILED'],
+    ['HTML', '<!doctype html>', 'BAD_RESPONSE'],
+    ['5 KiB', 'x'.repeat(5120), 'BAD_RESPONSE'],
+    ['silence', null, 'TIMEOUT'],
+  ])('%s is an error, and asked for again the next time', async (_, answer, code) => {
+    const simulation = nativeSimulation();
+    publish(simulation, answer, { fingerprint: KEY });
+    const proof = proofIn(simulation);
+    await expect(simulation.settle(proof.current())).rejects.toMatchObject({ code });
+    expect(await simulation.settle(proof.current())).toMatchObject({ fingerprint: KEY });
+  });
+
+  it('stop ends a fetch, and the next one begins afresh', async () => {
+    const simulation = nativeSimulation();
+    publish(simulation, null, { fingerprint: KEY });
+    const proof = proofIn(simulation);
+    const waiting = proof.current();
+    await simulation.run(100);
+    proof.stop();
+    await expect(simulation.settle(waiting)).rejects.toMatchObject({ code: 'STOPPED' });
+    expect(await simulation.settle(proof.current())).toMatchObject({ fingerprint: KEY });
+  });
+
+  it('needs a host with https', async () => {
+    const simulation = nativeSimulation();
+    const { getHttps: _, ...without } = withLog(simulation.host('client'), simulation.host('other').log);
+    await expect(new StationProof(without, byTls).current()).rejects.toMatchObject({ code: 'NOT_IMPLEMENTED' });
+  });
+});
+
+async function station(simulation: Simulation) {
+  const opened = await openStation(simulation, 'station', '10.0.0.9');
+  const router = testRouter(opened.environment);
+  opened.host.onSession = (session) => {
+    session.router = router;
+  };
+  return opened;
+}
+
+const hello = async (session: Session): Promise<number> => (await session.request({ method: 'GET', path: '/hello' })).status;
+
+describe('a client', () => {
+  async function client(simulation: Simulation) {
+    const { host } = await new SessionFixture({ sim: simulation }).client({ machine: 'client', addresses: ['10.0.0.2/24'] });
+    return new StationConnector({ host, station: byTls });
+  }
+
+  it('dials the key and port of the document, which is fetched once for many connects', async () => {
+    const simulation = nativeSimulation();
+    const { address } = await station(simulation);
+    const asked = publish(simulation, address);
+    const connector = await client(simulation);
+    const use = () => connector.use(async (session) => [session.remoteFingerprint, session.verified, await hello(session)]);
+    const expected = [address.fingerprint, 'pinned', 205];
+    expect(await simulation.settle(Promise.all([use(), use()]))).toEqual([expected, expected]);
+    expect(await simulation.settle(use())).toEqual(expected);
+    expect(asked.length).toBe(1);
+  });
+
+  it('asks again once where another key answers, and dials again if that changed', async () => {
+    const simulation = nativeSimulation();
+    const { address } = await station(simulation);
+    const asked = publish(simulation, { fingerprint: OTHER_KEY }, address);
+    const connector = await client(simulation);
+    expect(await simulation.settle(connector.use(hello))).toBe(205);
+    expect(await simulation.settle(connector.use(hello))).toBe(205);
+    expect(asked.length).toBe(2);
+  });
+
+  it('FINGERPRINT_MISMATCH where the document names that other key still', async () => {
+    const simulation = nativeSimulation();
+    await station(simulation);
+    const asked = publish(simulation, { fingerprint: OTHER_KEY });
+    const connector = await client(simulation);
+    await expect(simulation.settle(connector.use(hello))).rejects.toMatchObject({ code: 'FINGERPRINT_MISMATCH' });
+    expect(asked.length).toBe(2);
+    await expect(simulation.settle(connector.use(hello))).rejects.toMatchObject({ code: 'FINGERPRINT_MISMATCH' });
+    expect(asked.length).toBe(3);
+  });
+
+  it('does not ask again where the target of a redirect has another key, or what it runs finds one', async () => {
+    const simulation = nativeSimulation();
+    const { address } = await station(simulation);
+    const asked = publish(simulation, address);
+    const connector = await client(simulation);
+    const wrong = () => connector.use(async () => new Redirect({ ...address, fingerprint: OTHER_KEY }));
+    await expect(simulation.settle(wrong())).rejects.toMatchObject({ code: 'FINGERPRINT_MISMATCH' });
+    const device = () => connector.use(() => Promise.reject(new RemoteError('FINGERPRINT_MISMATCH', 'the device')));
+    await expect(simulation.settle(device())).rejects.toMatchObject({ message: 'the device' });
+    expect(asked.length).toBe(1);
+  });
+
+  it('does not dial where the certificate does not hold', async () => {
+    const simulation = nativeSimulation();
+    const { host } = await station(simulation);
+    publish(simulation, new RemoteError('CERTIFICATE_VALIDATION_FAILED', 'the certificate of station has expired'));
+    const connector = await client(simulation);
+    await expect(simulation.settle(connector.use(hello))).rejects.toMatchObject({ code: 'CERTIFICATE_VALIDATION_FAILED' });
+    expect(host.sessions.size).toBe(0);
+  });
+
+  it('close, and a signal, end the wait for a document', async () => {
+    const simulation = nativeSimulation();
+    publish(simulation, null);
+    const connector = await client(simulation);
+    const stop = new AbortController();
+    const [one, two] = [connector.use(hello, { signal: stop.signal }), connector.use(hello)];
+    stop.abort();
+    await expect(one).rejects.toMatchObject({ code: 'STOPPED' });
+    await simulation.settle(connector.close());
+    await expect(two).rejects.toBeInstanceOf(LocalError);
+  });
+});
+
+describe('a device', () => {
+  async function device(simulation: Simulation) {
+    const { host } = await new SessionFixture({ sim: simulation }).client({ machine: 'device', addresses: ['10.0.0.1/24'] });
+    const channel = new StationChannel({ host, station: byTls, attach: async () => ({ kind: 'attached' }) });
+    const events: unknown[] = [];
+    channel.on('connected', () => events.push('connected'));
+    channel.on('failed', ({ error, refused }) => events.push([error.code, refused]));
+    return { channel, events };
+  }
+
+  it('attaches, and comes back to the document that it has', async () => {
+    const simulation = nativeSimulation();
+    const { address, host } = await station(simulation);
+    const asked = publish(simulation, address);
+    const { channel, events } = await device(simulation);
+    channel.start();
+    await simulation.run(20_000);
+    for (const session of [...host.sessions]) void session.close();
+    await simulation.run(20_000);
+    expect(events).toEqual(['connected', 'connected']);
+    expect(asked.length).toBe(1);
+  });
+
+  it('asks again once per step of the back-off where another key answers', async () => {
+    const simulation = nativeSimulation();
+    const { address } = await station(simulation);
+    const asked = publish(simulation, { fingerprint: OTHER_KEY }, { fingerprint: OTHER_KEY }, address);
+    const { channel, events } = await device(simulation);
+    channel.start();
+    await simulation.run(5000);
+    expect([events, asked.length]).toEqual([[['FINGERPRINT_MISMATCH', true]], 2]);
+    await simulation.run(20_000);
+    expect([events, asked.length]).toEqual([[['FINGERPRINT_MISMATCH', true], 'connected'], 3]);
+  });
+
+  it('waits slowly where the certificate does not hold, as fast as ever where nobody answers', async () => {
+    const simulation = nativeSimulation();
+    const { address } = await station(simulation);
+    const fault = new RemoteError('CERTIFICATE_VALIDATION_FAILED', 'the certificate of station has expired');
+    const asked = publish(simulation, new RemoteError('CONNECTION_REFUSED', 'none'), fault, address);
+    const { channel, events } = await device(simulation);
+    channel.start();
+    await simulation.run(9000);
+    expect(events).toEqual([
+      ['CONNECTION_REFUSED', false],
+      ['CERTIFICATE_VALIDATION_FAILED', true],
+    ]);
+    await simulation.run(20_000);
+    expect([events.at(-1), asked.length]).toEqual(['connected', 3]);
+  });
+
+  it('stop while it waits for a document leaves nothing behind', async () => {
+    const simulation = nativeSimulation();
+    const { address } = await station(simulation);
+    publish(simulation, null, address);
+    const { channel, events } = await device(simulation);
+    channel.start();
+    await simulation.run(100);
+    await simulation.settle(channel.stop());
+    await simulation.run(60_000);
+    expect(events).toEqual([]);
+    channel.start();
+    await simulation.run(1000);
+    expect(events).toEqual(['connected']);
+  });
+});

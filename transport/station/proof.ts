@@ -1,0 +1,122 @@
+/**
+ * How a base station is proved before it is dialled: by the fingerprint that the application pinned, or, without one, by TLS.
+ *
+ * 1. With a pin that is all: nothing is fetched, and nothing replaces it.
+ * 2. Without one the document at `https://host:port/.well-known/svc` is fetched (PROTOCOL.md §7), whose server must prove by its certificate that it is `host`.
+ *    It names the key to dial and its UDP port. One fetch at a time is shared by all who wait.
+ * 3. It is kept until it expires, 7 days at most, in memory.
+ * 4. Where another key answers than it names, it is asked for again (`changed`): once for each attempt, which the caller keeps to.
+ *
+ * What cannot be proved is not dialled: each failure is the caller's error.
+ */
+import { LocalError, RemoteError } from '../../protocol/errors/index.ts';
+import { decodeStationDocument, MAX_STATION_DOCUMENT, STATION_DOCUMENT_PATH } from '../../protocol/records/index.ts';
+import type { Environment } from '../environment.ts';
+import type { StationAddress } from './dial.ts';
+
+/** A base station as the application names it. */
+export interface ConfiguredStation {
+  /** Name or numeric address. */
+  readonly host: string;
+  /** UDP port of a pinned station; TCP port of https without a pin, where the document names that of UDP. */
+  readonly port: number;
+  /** Full hex fingerprint of its key, the pin. Null: it is proved by TLS. */
+  readonly fingerprint: string | null;
+  /** PEM: the roots that its certificate must lead to; default those of the platform. */
+  readonly rootCerts?: string;
+}
+
+/** By what a base station is proved. */
+export type StationVerification = 'pinned' | 'tls';
+
+/** ms for the document. */
+const TIMEOUT = 5_000;
+
+interface Kept {
+  readonly address: StationAddress;
+  /** Unix time, and time of the monotonic clock, until which it counts. */
+  readonly expires: number;
+  readonly until: number;
+}
+
+interface Fetch {
+  readonly result: Promise<StationAddress>;
+  readonly stop: AbortController;
+}
+
+/** The proof of one configured station. */
+export class StationProof {
+  readonly #environment: Environment;
+  readonly #station: ConfiguredStation;
+  /** What documents named, to tell it from the target of a redirect. */
+  readonly #named = new WeakSet<StationAddress>();
+  #kept: Kept | null = null;
+  #fetch: Fetch | null = null;
+
+  constructor(environment: Environment, station: ConfiguredStation) {
+    this.#environment = environment;
+    this.#station = station;
+  }
+
+  /**
+   * Whom to dial.
+   * @throws RemoteError CERTIFICATE_VALIDATION_FAILED, DNS, CONNECTION_REFUSED, TIMEOUT, BAD_RESPONSE (no such document, or one that cannot be used);
+   * LocalError STOPPED; NOT_IMPLEMENTED where the host has no https
+   */
+  async current(): Promise<StationAddress> {
+    const { host, port, fingerprint } = this.#station;
+    if (fingerprint !== null) return { host, port, fingerprint };
+    const { clock } = this.#environment;
+    const kept = this.#kept;
+    if (kept !== null && clock.wallTime() < kept.expires && clock.now() < kept.until) return kept.address;
+    return this.#ask();
+  }
+
+  /**
+   * Another key than that of `address` answered.
+   * @returns whom to dial instead; null where the document names the same still, and for a pin or the target of a redirect
+   * @throws as {@link current}
+   */
+  async changed(address: StationAddress): Promise<StationAddress | null> {
+    if (!this.#named.has(address)) return null;
+    const others = this.#kept !== null && this.#kept.address !== address;
+    const now = others ? await this.current() : await this.#ask();
+    return now.fingerprint === address.fingerprint && now.port === address.port ? null : now;
+  }
+
+  /** Ends a fetch that is under way: who waits for it gets STOPPED. The proof can be used again. */
+  stop(): void {
+    this.#fetch?.stop.abort();
+  }
+
+  #ask(): Promise<StationAddress> {
+    if (this.#fetch !== null) return this.#fetch.result;
+    const stop = new AbortController();
+    const result = this.#fetchDocument(stop.signal).finally(() => {
+      this.#fetch = null;
+    });
+    this.#fetch = { result, stop };
+    return result;
+  }
+
+  async #fetchDocument(signal: AbortSignal): Promise<StationAddress> {
+    const { clock, getHttps } = this.#environment;
+    const { host, port, rootCerts } = this.#station;
+    if (getHttps === undefined) throw new LocalError('NOT_IMPLEMENTED', 'this host has no https: give the fingerprint of the base station');
+    const url = `https://${host.includes(':') ? `[${host}]` : host}:${port}${STATION_DOCUMENT_PATH}`;
+    const answer = await getHttps({
+      url,
+      timeout: TIMEOUT,
+      limit: MAX_STATION_DOCUMENT,
+      signal,
+      ...(rootCerts !== undefined && { rootCerts }),
+    });
+    if (answer.status !== 200) throw new RemoteError('BAD_RESPONSE', `${host} answered ${answer.status} by https, not 200`);
+    const now = clock.wallTime();
+    const { fingerprint, port: udpPort, expires } = decodeStationDocument(answer.body, now);
+    const address = { host, port: udpPort, fingerprint };
+    this.#named.add(address);
+    this.#kept = { address, expires, until: clock.now() + expires - now };
+    return address;
+  }
+}

@@ -7,6 +7,7 @@
 import type { PrivateKey } from '../protocol/crypto-host.ts';
 import { type ChannelErrors, type ErrorCode, LocalError, type SvcError } from '../protocol/errors/index.ts';
 import type { Session } from '../transport/session/index.ts';
+import type { StationVerification } from '../transport/station/index.ts';
 import { Coap } from './coap.ts';
 import { DirectCandidates } from './connect/direct.ts';
 import { type ChannelContext, connectChannels } from './connect/race.ts';
@@ -53,6 +54,7 @@ export class Connection {
   #passwords: PasswordAuthentication | null = null;
   #connecting: AbortController | null = null;
   #closeReason: SvcError | null = null;
+  #stationVerified: StationVerification | null = null;
   #channels: ChannelErrors = { local: 'NONE', remote: 'NONE', direct: 'NONE' };
 
   /** For `SvcClient.createConnection`. */
@@ -80,7 +82,7 @@ export class Connection {
 
   /**
    * Connects; resolves when the device is authenticated.
-   * @throws INVALID_STATE (an option is missing, or connected before); NO_CHANNELS (see NoChannelsError); FINGERPRINT_MISMATCH; TIMEOUT;
+   * @throws INVALID_STATE (an option is missing or has no effect, or connected before); NO_CHANNELS (see NoChannelsError); FINGERPRINT_MISMATCH; TIMEOUT;
    * DEVICE_INTERNAL_ERROR (the device has no room); STOPPED (closed meanwhile, or `signal` fired); NOT_IMPLEMENTED
    * (an option asks for what is not in this version)
    */
@@ -157,6 +159,14 @@ export class Connection {
   /** How the device is verified: `pinned` by its fingerprint, by `password`, or `none`. @throws LocalError as getType */
   get verified(): 'pinned' | 'password' | 'none' {
     return this.#connected().verified;
+  }
+
+  /**
+   * How the base station was verified through which the connection was made: by its pin, or by TLS. Null before, and where it was made directly. It says nothing
+   * about the device: that is {@link verified}.
+   */
+  get stationVerified(): 'pinned' | 'tls' | null {
+    return this.#stationVerified;
   }
 
   /** What the device said of itself: product and device id. @throws LocalError as getType */
@@ -249,6 +259,7 @@ export class Connection {
       throw new LocalError('STOPPED', 'the connection was closed while it connected');
     }
     this.#state = 'connected';
+    if (session.type === 'RELAY') this.#stationVerified = this.#options.ServerFingerprint === undefined ? 'tls' : 'pinned';
     this.#channels = { ...this.#channels, [session.type === 'RELAY' ? 'remote' : 'direct']: 'OK' };
     session.closed.then((reason) => this.#lost(reason));
     session.on('path', () => this.#state === 'connected' && this.#emit('CHANNEL_CHANGED'));

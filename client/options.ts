@@ -6,16 +6,16 @@
  */
 import { MAX_APP_TEXT, MAX_JWT } from '../protocol/control/index.ts';
 import { LocalError } from '../protocol/errors/index.ts';
-import { isFingerprint } from '../protocol/identity/index.ts';
+import { checkCertificates, isFingerprint } from '../protocol/identity/index.ts';
 
-/** Keys and types are the specification's; the two fingerprints at the end are ours. */
+/** Keys and types are the specification's; the two fingerprints and the root certificates at the end are ours. */
 export interface ConnectionOptions {
   /** Private key of this client: PKCS#8 PEM, as `SvcClient.createPrivateKey` makes it. Required. */
   PrivateKey?: string;
   /** Which device. Required together with DeviceId for the remote channel; direct candidates do without. */
   ProductId?: string;
   DeviceId?: string;
-  /** `https://host[:port]` of the base station; the port is that of UDP too. Default port 443. */
+  /** `https://host[:port]` of the base station; with ServerFingerprint the port is that of UDP. Default port 443. */
   ServerUrl?: string;
   /** Admission at the base station: one of the three is required for the remote channel. */
   ServerKey?: string;
@@ -50,8 +50,10 @@ export interface ConnectionOptions {
   MdnsTimeout?: number;
   /** Pin of the device: full hex fingerprint. With it `connect` fails with FINGERPRINT_MISMATCH when another key answers. */
   DeviceFingerprint?: string;
-  /** Pin of the base station: full hex fingerprint. Required for the remote channel in this version. */
+  /** Pin of the base station: full hex fingerprint. Without it the base station is proved by TLS, where the host has https; a browser needs the pin. */
   ServerFingerprint?: string;
+  /** PEM: roots that prove a base station without pin, in place of those of the platform. Beside a pin `connect` refuses them. */
+  RootCerts?: string;
 }
 
 /** Options with their defaults filled in. */
@@ -82,6 +84,8 @@ const count: Check = (value) => Number.isSafeInteger(value) && (value as number)
 const milliseconds: Check = (value) => Number.isSafeInteger(value) && (value as number) >= 1 && (value as number) <= 0x7fff_ffff;
 const fingerprint: Check = (value) => typeof value === 'string' && isFingerprint(value);
 
+const certificates: Check = (value) => checkCertificates(value as string) === value;
+
 const JWT_FORM = `a JWT: three parts of letters, digits, "-" and "_" with dots between them, at most ${MAX_JWT} characters`;
 
 const RULES: Record<keyof ConnectionOptions, readonly [Check, string]> = {
@@ -107,6 +111,7 @@ const RULES: Record<keyof ConnectionOptions, readonly [Check, string]> = {
   MdnsTimeout: [milliseconds, 'whole milliseconds from 1'],
   DeviceFingerprint: [fingerprint, '64 lower-case hexadecimal digits'],
   ServerFingerprint: [fingerprint, '64 lower-case hexadecimal digits'],
+  RootCerts: [certificates, 'PEM text of one certificate or more'],
 };
 
 /**
@@ -145,7 +150,7 @@ export async function currentJwt(given: NonNullable<ConnectionOptions['ServerJwt
   return token;
 }
 
-/** Host and UDP port that a ServerUrl names. */
+/** Host and port that a ServerUrl names. */
 export function serverAddress(url: string): { host: string; port: number } {
   const { hostname, port } = new URL(url);
   return { host: hostname.replace(/^\[|\]$/g, ''), port: port === '' ? DEFAULT_SERVER_PORT : Number(port) };

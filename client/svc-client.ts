@@ -8,7 +8,7 @@ import { decodePrivateKey, encodePrivateKey, fingerprint } from '../protocol/ide
 import { VERSION } from '../protocol/records/index.ts';
 import { withLog } from '../transport/environment.ts';
 import { Host } from '../transport/host/index.ts';
-import { type StationAddress, StationConnector } from '../transport/station/index.ts';
+import { type ConfiguredStation, StationConnector } from '../transport/station/index.ts';
 import { Connection } from './connection.ts';
 import type { ClientHost } from './host.ts';
 import { ClientLog, type LogCallback } from './log.ts';
@@ -139,9 +139,9 @@ export class SvcClient {
     return this.#host;
   }
 
-  async #connector(station: StationAddress): Promise<StationConnector> {
+  async #connector(station: ConfiguredStation): Promise<StationConnector> {
     const host = await this.#openHost();
-    const key = `${station.host}:${station.port} ${station.fingerprint}`;
+    const key = JSON.stringify([station.host, station.port, station.fingerprint, station.rootCerts]);
     const known = this.#connectors.get(key);
     if (known !== undefined) return known;
     const connector = new StationConnector({ host, station });

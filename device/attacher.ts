@@ -22,7 +22,7 @@ import { VERSION } from '../protocol/records/index.ts';
 import type { Environment } from '../transport/environment.ts';
 import type { Host } from '../transport/host/index.ts';
 import type { Session, SessionRequest } from '../transport/session/index.ts';
-import { type AttachVerdict, releaseRoute, type StationAddress, StationChannel } from '../transport/station/index.ts';
+import { type AttachVerdict, type ConfiguredStation, releaseRoute, StationChannel } from '../transport/station/index.ts';
 import { type DeviceEvent, eventOf } from './events.ts';
 import { TokenUpload } from './token-upload.ts';
 import type { ServerConnectTokens } from './tokens.ts';
@@ -31,7 +31,7 @@ import { Watchdog } from './watchdog.ts';
 export interface AttacherConfig {
   readonly environment: Environment;
   readonly host: Host;
-  readonly station: StationAddress;
+  readonly station: ConfiguredStation;
   readonly tokens: ServerConnectTokens;
   readonly names: {
     readonly productId: string;
@@ -141,6 +141,8 @@ export class Attacher {
   }
 
   #connected(): void {
+    const { environment, station } = this.#config;
+    environment.log.info('attached', { station: station.host, proved: station.fingerprint === null ? 'by TLS' : 'by its fingerprint' });
     this.#attached = true;
     this.#lastFailure = null;
     this.#watchdog.stop();

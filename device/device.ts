@@ -1,5 +1,5 @@
 import { LocalError, type SvcError } from '../protocol/errors/index.ts';
-import { decodePrivateKey, encodePrivateKey, shortFingerprint } from '../protocol/identity/index.ts';
+import { checkCertificates, decodePrivateKey, shortFingerprint } from '../protocol/identity/index.ts';
 import { VERSION } from '../protocol/records/index.ts';
 import { Emitter } from '../transport/emitter.ts';
 import { type Environment, withLog } from '../transport/environment.ts';
@@ -114,12 +114,7 @@ export class Device {
 
   /** A fresh private key as PKCS#8 PEM. It is not set: keep it, and give it to `setPrivateKey` at every start. */
   createPrivateKey(): string {
-    const key = this.#environment.crypto.generateKey();
-    const raw = key.export();
-    const pem = encodePrivateKey(raw);
-    raw.fill(0);
-    key.wipe();
-    return pem;
+    return settings.createPrivateKey(this.#environment.crypto);
   }
 
   /** @throws LocalError STRING_TOO_LONG over 32 bytes */
@@ -139,14 +134,19 @@ export class Device {
     if (port !== undefined) this.#life.settings.serverPort = port;
   }
 
-  /** UDP port of the base station, if the URL names none. @throws LocalError INVALID_ARGUMENT */
+  /** Port of the base station, if the URL names none: of UDP, and without a fingerprint that of https. @throws LocalError INVALID_ARGUMENT */
   setServerPort(port: number): void {
     this.#life.setup().serverPort = settings.checkPort('server port', port);
   }
 
-  /** Full hex fingerprint of the base station's key: the only base station the device talks to. @throws LocalError INVALID_ARGUMENT */
+  /** Pin: full hex fingerprint of the base station's key. Without it the base station is proved by TLS. @throws LocalError INVALID_ARGUMENT */
   setServerFingerprint(fingerprint: string): void {
     this.#life.setup().serverFingerprint = settings.checkFingerprint(fingerprint);
+  }
+
+  /** PEM: roots that prove a base station without pin, in place of those of the platform. @throws LocalError INVALID_ARGUMENT */
+  setRootCerts(pem: string): void {
+    this.#life.setup().rootCerts = checkCertificates(pem);
   }
 
   /** UDP port for the local network, 0 = any free one; default 5592. @throws LocalError INVALID_ARGUMENT */
@@ -483,7 +483,7 @@ export class Device {
 
   /**
    * Opens the sockets and begins to attach; does not wait for the attach to hold (event ATTACHED).
-   * @throws LocalError INVALID_STATE (key, ids or base station missing, started or closed before); ADDRESS_IN_USE
+   * @throws LocalError INVALID_STATE (key, ids or base station missing, root certificates beside a fingerprint, started or closed before); ADDRESS_IN_USE
    */
   async start(): Promise<void> {
     await this.#life.start();

@@ -4,7 +4,7 @@
  * - ATTACHED, DETACHED: the base station has us, or lost us after it had us
  * - CLOSED: the device was closed; always the last one
  * - UNKNOWN_FINGERPRINT, WRONG_PRODUCT_ID, WRONG_DEVICE_ID: the base station refuses us for what we are; we try again, slowly
- * - CERTIFICATE_VALIDATION_FAILED: the base station did not prove to be the one we were told to trust
+ * - CERTIFICATE_VALIDATION_FAILED: the base station did not prove to be the one we were told to trust: by its TLS certificate, or by its key
  * - WATCHDOG_FAILURE: not attached, and nothing changed about that for 10 minutes
  * - PLATFORM_FAILURE: the data plane failed and ten attempts to start it again did too; restart the process
  */
@@ -23,6 +23,7 @@ const BY_ERROR: Readonly<Record<string, DeviceEvent>> = {
   UNKNOWN_FINGERPRINT: 'UNKNOWN_FINGERPRINT',
   WRONG_PRODUCT_ID: 'WRONG_PRODUCT_ID',
   WRONG_DEVICE_ID: 'WRONG_DEVICE_ID',
+  CERTIFICATE_VALIDATION_FAILED: 'CERTIFICATE_VALIDATION_FAILED',
   FINGERPRINT_MISMATCH: 'CERTIFICATE_VALIDATION_FAILED',
 };
 

@@ -162,7 +162,7 @@ export class Life {
   async start(): Promise<void> {
     this.setup();
     const identity = settings.requireIdentity(this.settings);
-    if (this.settings.attach) settings.requireStation(this.settings);
+    if (this.settings.attach) settings.requireStation(this.settings, this.#options.environment);
     this.#state = 'starting';
     try {
       const host = await this.#openHost(identity);
@@ -231,7 +231,7 @@ export class Life {
     this.#attacher ??= new Attacher({
       environment: this.#options.environment,
       host,
-      station: settings.requireStation(this.settings),
+      station: settings.requireStation(this.settings, this.#options.environment),
       tokens: this.tokens,
       names: { ...settings.requireIdentity(this.settings), appName, appVersion },
       onEvent: this.#options.onEvent,

@@ -11,6 +11,7 @@ export interface DeviceOptions {
   serverUrl?: string;
   serverPort?: number;
   serverFingerprint?: string;
+  rootCerts?: string;
   appName?: string;
   appVersion?: string;
   localPort?: number;
@@ -27,6 +28,7 @@ interface OptionSetters {
   setServerUrl(url: string): void;
   setServerPort(port: number): void;
   setServerFingerprint(fingerprint: string): void;
+  setRootCerts(pem: string): void;
   setAppName(name: string): void;
   setAppVersion(version: string): void;
   setLocalPort(port: number): void;
@@ -42,6 +44,7 @@ export function applyOptions(device: OptionSetters, options: DeviceOptions): voi
   if (options.serverPort !== undefined) device.setServerPort(options.serverPort);
   if (options.serverUrl !== undefined) device.setServerUrl(options.serverUrl);
   if (options.serverFingerprint !== undefined) device.setServerFingerprint(options.serverFingerprint);
+  if (options.rootCerts !== undefined) device.setRootCerts(options.rootCerts);
   if (options.appName !== undefined) device.setAppName(options.appName);
   if (options.appVersion !== undefined) device.setAppVersion(options.appVersion);
   if (options.localPort !== undefined) device.setLocalPort(options.localPort);

@@ -5,14 +5,16 @@
 import { MAX_APP_TEXT } from '../protocol/control/index.ts';
 import type { CryptoHost, PrivateKey } from '../protocol/crypto-host.ts';
 import { LocalError } from '../protocol/errors/index.ts';
-import { isFingerprint } from '../protocol/identity/index.ts';
+import { encodePrivateKey, isFingerprint } from '../protocol/identity/index.ts';
 import { checkIds, isId } from '../protocol/records/index.ts';
+import type { Environment } from '../transport/environment.ts';
+import type { ConfiguredStation } from '../transport/station/index.ts';
 
 /** Ports of the specification's systems (reference §5.1). */
 const DEFAULT_LOCAL_PORT = 5592;
 const DEFAULT_P2P_PORT = 5593;
 
-/** UDP port of a base station whose address names none. */
+/** Port of a base station whose address names none. */
 const DEFAULT_SERVER_PORT = 443;
 
 export class Settings {
@@ -23,6 +25,7 @@ export class Settings {
   serverHost: string | null = null;
   serverPort = DEFAULT_SERVER_PORT;
   serverFingerprint: string | null = null;
+  rootCerts: string | null = null;
   identity: PrivateKey | null = null;
   localPort = DEFAULT_LOCAL_PORT;
   p2pPort = DEFAULT_P2P_PORT;
@@ -45,15 +48,24 @@ export function requireIdentity({ productId, deviceId, identity }: Settings): Id
   return { productId, deviceId, key: identity };
 }
 
-/** @throws LocalError INVALID_STATE when the base station's address or fingerprint is missing */
-export function requireStation({ serverHost, serverPort, serverFingerprint }: Settings): {
-  host: string;
-  port: number;
-  fingerprint: string;
-} {
+/**
+ * The base station, with its pin or to be proved by TLS.
+ * @throws LocalError INVALID_STATE when its address is missing; when there are root certificates beside the pin, where they have no effect; when there is no pin
+ * and the host has no https
+ */
+export function requireStation(
+  { serverHost, serverPort, serverFingerprint, rootCerts }: Settings,
+  { getHttps }: Pick<Environment, 'getHttps'>,
+): ConfiguredStation {
   if (serverHost === null) throw missing('server URL');
-  if (serverFingerprint === null) throw missing('fingerprint of the base station');
-  return { host: serverHost, port: serverPort, fingerprint: serverFingerprint };
+  const station = { host: serverHost, port: serverPort, fingerprint: serverFingerprint };
+  if (rootCerts === null) {
+    if (serverFingerprint === null && getHttps === undefined) throw missing('fingerprint of the base station');
+    return station;
+  }
+  if (serverFingerprint !== null)
+    throw new LocalError('INVALID_STATE', 'root certificates have no effect beside the fingerprint of the base station: set one of them');
+  return { ...station, rootCerts };
 }
 
 /** A product or device id. @throws LocalError INVALID_ARGUMENT unless 1 to 61 letters, digits, `-` or `_` */
@@ -106,6 +118,16 @@ export function parseServerUrl(url: string): { host: string; port?: number } {
 
 function missing(what: string): LocalError {
   return new LocalError('INVALID_STATE', `the device has no ${what}: set it before start`);
+}
+
+/** A fresh private key as PKCS#8 PEM. */
+export function createPrivateKey(crypto: CryptoHost): string {
+  const key = crypto.generateKey();
+  const raw = key.export();
+  const pem = encodePrivateKey(raw);
+  raw.fill(0);
+  key.wipe();
+  return pem;
 }
 
 /** 32 bytes derived from the identity key: the same after every restart (PROTOCOL.md §2, Reset, and §8). */

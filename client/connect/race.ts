@@ -19,10 +19,10 @@ import type { Environment } from '../../transport/environment.ts';
 import type { ConnectTarget, Host } from '../../transport/host/index.ts';
 import { abortable, mostTelling, Race } from '../../transport/race.ts';
 import type { Session } from '../../transport/session/index.ts';
-import type { StationAddress, StationConnector } from '../../transport/station/index.ts';
+import type { ConfiguredStation, StationConnector } from '../../transport/station/index.ts';
 import type { EffectiveOptions } from '../options.ts';
 import { connectDirect, type DirectCandidates } from './direct.ts';
-import { connectRemote, StationMismatch, stationAddress } from './relay.ts';
+import { configuredStation, connectRemote, StationMismatch } from './relay.ts';
 
 export interface ChannelContext {
   readonly environment: Environment;
@@ -30,7 +30,7 @@ export interface ChannelContext {
   /** Null when direct candidates are not enabled. */
   readonly candidates: DirectCandidates | null;
   host(): Promise<Host>;
-  connector(station: StationAddress): Promise<StationConnector>;
+  connector(station: ConfiguredStation): Promise<StationConnector>;
   /** All channels failed, each with this. */
   onChannelErrors(errors: ChannelErrors): void;
 }
@@ -100,7 +100,7 @@ function startRace(context: ChannelContext, options: EffectiveOptions): Race<Ses
   return race;
 }
 
-/** @throws LocalError INVALID_STATE when what the enabled channels need is missing */
+/** @throws LocalError INVALID_STATE when what the enabled channels need is missing, or has no effect */
 function enabledChannels(context: ChannelContext, options: EffectiveOptions): Map<Channel, Connect> {
   const channels = new Map<Channel, Connect>();
   const { candidates } = context;
@@ -110,8 +110,10 @@ function enabledChannels(context: ChannelContext, options: EffectiveOptions): Ma
   requireOption(options, 'ProductId');
   requireOption(options, 'DeviceId');
   requireOption(options, 'ServerUrl');
+  if (options.RootCerts !== undefined && options.ServerFingerprint !== undefined)
+    throw new LocalError('INVALID_STATE', 'the connection option RootCerts has no effect beside ServerFingerprint: give one of them');
   channels.set('remote', async (target) => {
-    const station = stationAddress(options);
+    const station = configuredStation(options, context.environment);
     return connectRemote(await context.host(), await context.connector(station), options, target);
   });
   return channels;

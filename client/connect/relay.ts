@@ -14,17 +14,23 @@ import {
   stationError,
 } from '../../protocol/control/index.ts';
 import { LocalError, RemoteError, SvcError } from '../../protocol/errors/index.ts';
+import type { Environment } from '../../transport/environment.ts';
 import type { ConnectTarget, Host } from '../../transport/host/index.ts';
 import type { Session } from '../../transport/session/index.ts';
-import { Redirect, releaseRoute, type StationAddress, type StationConnector } from '../../transport/station/index.ts';
+import { type ConfiguredStation, Redirect, releaseRoute, type StationConnector } from '../../transport/station/index.ts';
 import { unlessAborted } from '../../transport/unless-aborted.ts';
 import { currentJwt, type EffectiveOptions, serverAddress } from '../options.ts';
 
-/** The base station of the options. @throws LocalError INVALID_STATE when its address or fingerprint is missing */
-export function stationAddress(options: EffectiveOptions): StationAddress {
-  if (options.ServerUrl === undefined) throw new LocalError('INVALID_STATE', 'the connection option ServerUrl is missing');
-  if (options.ServerFingerprint === undefined) throw new LocalError('INVALID_STATE', 'the connection option ServerFingerprint is missing');
-  return { ...serverAddress(options.ServerUrl), fingerprint: options.ServerFingerprint };
+/**
+ * The base station of the options, with its pin or to be proved by TLS.
+ * @throws LocalError INVALID_STATE when its address is missing, or its pin where the host has no https
+ */
+export function configuredStation(options: EffectiveOptions, { getHttps }: Pick<Environment, 'getHttps'>): ConfiguredStation {
+  const { ServerUrl, ServerFingerprint = null, RootCerts } = options;
+  if (ServerUrl === undefined) throw new LocalError('INVALID_STATE', 'the connection option ServerUrl is missing');
+  if (ServerFingerprint === null && getHttps === undefined)
+    throw new LocalError('INVALID_STATE', 'the connection option ServerFingerprint is missing, and this host has no https to do without');
+  return { ...serverAddress(ServerUrl), fingerprint: ServerFingerprint, ...(RootCerts !== undefined && { rootCerts: RootCerts }) };
 }
 
 /** Connects through the base station. @throws the channel's error */
@@ -49,14 +55,15 @@ export async function connectRemote(
       { signal: target.signal, timeout: options.DtlsHelloTimeout },
     );
   } catch (error) {
-    throw !reached && error instanceof SvcError && error.code === 'FINGERPRINT_MISMATCH' ? new StationMismatch(error) : error;
+    throw !reached && error instanceof SvcError && error.code === 'FINGERPRINT_MISMATCH' ? new StationMismatch(error, options) : error;
   }
 }
 
 /** The base station is not the one that was to be trusted. Says nothing about the device. */
 export class StationMismatch extends RemoteError {
-  constructor(cause: SvcError) {
-    super('FINGERPRINT_MISMATCH', 'the base station has another key than the one of ServerFingerprint', { cause });
+  constructor(cause: SvcError, { ServerFingerprint }: EffectiveOptions) {
+    const expected = ServerFingerprint === undefined ? 'that it names by https' : 'of ServerFingerprint';
+    super('FINGERPRINT_MISMATCH', `the base station has another key than the one ${expected}`, { cause });
   }
 }
 

@@ -9,6 +9,7 @@ import type { Connection, ConnectionOptions } from '../../client/node.ts';
 import { ids, SERVER_URL } from '../support/fixture/identifiers.ts';
 import { tokenOf } from '../support/fixture/issuer.ts';
 import { ProductFixture } from '../support/fixture/products.ts';
+import { PEM_OF_ROOT } from '../support/fixture/station-document.ts';
 
 type Option = keyof ConnectionOptions;
 type Effect =
@@ -162,6 +163,10 @@ const effects: Record<Option, Effect> = {
   ServerFingerprint: {
     acts: 'pins the base station',
     shown: () => changes({ ServerFingerprint: OTHER_KEY }, refusedBy('FINGERPRINT_MISMATCH')),
+  },
+  RootCerts: {
+    acts: 'is refused beside a pin; without one see connect/tls.test.ts',
+    shown: () => changes({ RootCerts: PEM_OF_ROOT }, 'INVALID_STATE'),
   },
 };
 

@@ -3,6 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { Device } from '../../device/index.ts';
 import { parseServerUrl } from '../../device/settings.ts';
 import { createToken, ServerConnectTokens } from '../../device/tokens.ts';
+import { nodeEnvironment } from '../../transport/node/index.ts';
 import { nativeHost } from '../support/crypto.ts';
 
 const codeOf = async (run: () => unknown): Promise<string> => {
@@ -51,7 +52,8 @@ describe('device settings', () => {
   });
 
   test('start needs ids, key and base station, in this order', async () => {
-    const fresh = new Device({ p2pPort: 0, localPort: 0 });
+    const { getHttps: _, ...environment } = nodeEnvironment();
+    const fresh = new Device({ environment, p2pPort: 0, localPort: 0 });
     const missing = () =>
       fresh.start().then(
         () => '',

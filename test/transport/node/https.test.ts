@@ -1,14 +1,13 @@
 /** A GET by https against servers that prove themselves, or do not, with real TLS. */
 
-import { execFile } from 'node:child_process';
 import type { RequestListener } from 'node:http';
 import { createServer } from 'node:net';
-import { promisify } from 'node:util';
 import { afterEach, beforeAll, describe, expect, test } from 'vitest';
 import type { HttpsRequest } from '../../../transport/environment.ts';
 import { getHttps } from '../../../transport/node/https.ts';
 import { type Authority, authority, type ServerPair, serverPair } from '../../support/certificates.ts';
 import { connectProxy, httpsServer } from '../../support/https-server.ts';
+import { TestProcess } from '../../support/process.ts';
 
 let root: Authority;
 let other: Authority;
@@ -183,6 +182,6 @@ test('an environment loads TLS when somebody asks by https, and not before', asy
     const before = loaded();
     await getHttps({ url: 'https://127.0.0.1:1/', timeout: 5000, limit: 1 }).catch(() => {});
     console.log(before, loaded() > 0);`;
-  const { stdout } = await promisify(execFile)(process.execPath, ['--input-type=module', '--eval', program]);
+  const { stdout } = await new TestProcess(process.execPath, ['--input-type=module', '--eval', program]).ended;
   expect(stdout.trim()).toBe('0 true');
 });

@@ -35,7 +35,7 @@ export function basestationCommand(): Command {
     .option('--port <number>', 'port for UDP (devices, clients) and TCP (HTTP); 0 = a free one', listenPort, 4433)
     .option('--host <address>', 'numeric address to listen on; default all', address)
     .option('--http-host <address>', 'numeric address for HTTP; default 127.0.0.1, and without TLS keys travel in clear elsewhere', address)
-    .option('--tls-cert <file>', 'certificate chain (PEM): HTTP over TLS, on all addresses')
+    .option('--tls-cert <file>', 'certificate chain (PEM): HTTP over TLS, on all addresses. Read again when it changes, and at SIGHUP')
     .option('--tls-key <file>', 'private key of the certificate (PEM)')
     .option('--keep-alive <ms>', 'how often attached devices show that they are there', keepAlive, defaultSettings.keepAlive.interval)
     .option('--connections <n>', 'devices and clients at a time, a quarter kept for devices', atMost(100_000), defaultSettings.connections)
@@ -77,8 +77,12 @@ async function run(options: Options, command: Command): Promise<void> {
       ...(options.jwksAllow === undefined ? {} : { jwksAllow: options.jwksAllow }),
       log: stderrLog({ level: options.logLevel }),
     });
+    const reload = (): void => void station.reloadCertificates();
+    // Without certificate it ends the process, as ever.
+    if (station.http.secure) process.on('SIGHUP', reload);
     announce(output, station);
     await stopped(interrupt.signal);
+    process.off('SIGHUP', reload);
     await station.close();
     output.result({ event: 'closed' }, 'base station closed');
   } finally {

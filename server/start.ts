@@ -4,14 +4,15 @@
  * UDP is bound first; TCP must get the same number, and with port 0 another number is tried until one is free for both. HTTP listens on
  * loopback only, unless it has TLS or is told another address.
  */
-import { readFile } from 'node:fs/promises';
+import type { Server } from 'node:https';
 import { isIP } from 'node:net';
 import type { FastifyInstance } from 'fastify';
 import { LocalError } from '../protocol/errors/index.ts';
 import type { Log } from '../transport/environment.ts';
-import { fileError, nodeEnvironment } from '../transport/node/index.ts';
+import { nodeEnvironment } from '../transport/node/index.ts';
 import { ipAllowed, isIpEntry } from './administration/ip-list.ts';
 import { Basestation } from './basestation.ts';
+import { type CertificateFiles, Certificates } from './rest/certificates.ts';
 import { listen, restApp } from './rest/server.ts';
 import type { OutboundEvent } from './station/outbound-api.ts';
 import type { StationSettings } from './station/settings.ts';
@@ -27,8 +28,8 @@ export interface StartOptions {
   host?: string;
   /** Address of HTTP; default loopback, with TLS that of UDP. */
   httpHost?: string;
-  /** PEM files: HTTP over TLS. */
-  tls?: { certFile: string; keyFile: string };
+  /** PEM files: HTTP over TLS. They are read again when they change. */
+  tls?: CertificateFiles;
   settings?: Partial<StationSettings>;
   /** Private networks that the keys of an issuer may be fetched from: addresses or prefixes. Default: none. */
   jwksAllow?: readonly string[];
@@ -45,6 +46,8 @@ export interface RunningBasestation {
   /** Where HTTP listens. */
   readonly http: { readonly host: string; readonly port: number; readonly secure: boolean };
   stats(): Readonly<Record<string, number>>;
+  /** Reads the files of certificate and key now. Nothing without TLS; what cannot be used is logged and not taken. */
+  reloadCertificates(): Promise<void>;
   /** Tells devices and clients, stops HTTP, closes the database. Calling again gives the same promise. */
   close(): Promise<void>;
 }
@@ -57,12 +60,13 @@ const LOOPBACK = '127.0.0.1';
 export async function startBasestation(options: StartOptions): Promise<RunningBasestation> {
   checkHosts(options);
   checkJwksAllow(options.jwksAllow ?? []);
-  const tls = options.tls && { cert: await pem(options.tls.certFile, 'certificate'), key: await pem(options.tls.keyFile, 'private key') };
   const environment = nodeEnvironment({ log: options.log });
+  const { clock } = environment;
+  const certificates = options.tls && (await Certificates.open({ clock, log: options.log, files: options.tls }));
   const data = await openStationData(options.data, environment.crypto);
   try {
     for (let attempt = 1; ; attempt++) {
-      const running = await attemptStart(options, environment, data, tls).catch((error: unknown) => {
+      const running = await attemptStart(options, environment, data, certificates).catch((error: unknown) => {
         const again = options.port === 0 && attempt < PORT_ATTEMPTS && error instanceof LocalError && error.code === 'PORT_IN_USE';
         if (!again) throw error;
       });
@@ -78,7 +82,7 @@ async function attemptStart(
   options: StartOptions,
   environment: ReturnType<typeof nodeEnvironment>,
   data: StationData,
-  tls: { cert: string; key: string } | undefined,
+  certificates: Certificates | undefined,
 ): Promise<RunningBasestation> {
   const { identity, resetSecret, sealer, store } = data;
   const { port, host, settings, log, onEvent, jwksAllow = [] } = options;
@@ -90,7 +94,7 @@ async function attemptStart(
     station: () => opened as Basestation,
     wallTime: () => environment.clock.wallTime(),
     log,
-    ...(tls ? { tls } : {}),
+    ...(certificates ? { tls: certificates.pair } : {}),
   });
   const station = await Basestation.open(environment, {
     identity,
@@ -105,8 +109,10 @@ async function attemptStart(
   });
   opened = station;
   try {
-    const httpHost = await listenHttp(app, options, station.port, tls !== undefined);
-    return running(station, app, data, log, { host: httpHost, port: station.port, secure: tls !== undefined });
+    const secure = certificates !== undefined;
+    const httpHost = await listenHttp(app, options, station.port, secure);
+    certificates?.follow(app.server as unknown as Server);
+    return running(station, app, data, log, { host: httpHost, port: station.port, secure }, certificates);
   } catch (error) {
     await station.close();
     await app.close();
@@ -120,10 +126,12 @@ function running(
   data: StationData,
   log: Log,
   http: RunningBasestation['http'],
+  certificates: Certificates | undefined,
 ): RunningBasestation {
   let closing: Promise<void> | null = null;
   const close = async (): Promise<void> => {
     log.debug('base station closes', station.stats());
+    certificates?.close();
     await Promise.all([station.close(), app.close()]);
     await data.close();
   };
@@ -132,6 +140,7 @@ function running(
     fingerprint: station.fingerprint,
     http,
     stats: () => station.stats(),
+    reloadCertificates: async () => certificates?.reload(),
     close: () => {
       closing ??= close();
       return closing;
@@ -172,17 +181,4 @@ function checkJwksAllow(entries: readonly string[]): void {
 
 function isLoopback(host: string): boolean {
   return host === '::1' || /^127\./.test(host);
-}
-
-const PEM = { certificate: /-----BEGIN (X509 |TRUSTED )?CERTIFICATE-----/, 'private key': /-----BEGIN ([A-Z]+ )*PRIVATE KEY-----/ };
-
-async function pem(file: string, kind: keyof typeof PEM): Promise<string> {
-  let text: string;
-  try {
-    text = await readFile(file, 'utf8');
-  } catch (error) {
-    throw fileError('cannot read', file, error);
-  }
-  if (!PEM[kind].test(text)) throw new LocalError('INVALID_ARGUMENT', `${file} is not a PEM ${kind}`);
-  return text;
 }

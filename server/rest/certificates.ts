@@ -1,0 +1,167 @@
+/**
+ * The certificate of HTTP over TLS: its PEM files, read again when they change, so that a renewal needs no restart.
+ *
+ * 1. `open` reads the pair and refuses to start with one that cannot be used.
+ * 2. Every 10 s both files are looked at (`stat`, which follows links): another inode, size or time is a change, so a rename or an exchanged link counts, too.
+ *    `reload`, at SIGHUP, reads them at once.
+ * 3. A pair that can be used is given to the server: new connections get it, those that are open stay.
+ * 4. A pair that cannot (half written, key of another certificate) is logged once for each change and not taken; the one before stays.
+ * 5. From 14 days before the certificate expires that is a warning in the log once a day, from then on an error.
+ *
+ * What it does not do: look at chain or names. Whether clients trust them is theirs to say.
+ */
+import { X509Certificate } from 'node:crypto';
+import { readFile, stat } from 'node:fs/promises';
+import { createSecureContext } from 'node:tls';
+import { LocalError } from '../../protocol/errors/index.ts';
+import type { Cancel, Clock, Log } from '../../transport/environment.ts';
+import { fileError } from '../../transport/node/index.ts';
+
+export interface CertificateFiles {
+  /** PEM of the certificate, and of the chain behind it. */
+  readonly certFile: string;
+  readonly keyFile: string;
+}
+
+/** PEM texts. */
+export interface Pair {
+  readonly cert: string;
+  readonly key: string;
+}
+
+export interface CertificatesConfig {
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly files: CertificateFiles;
+}
+
+const DAY = 86_400_000;
+/** ms between two looks at the files. */
+const POLL = 10_000;
+/** ms before the expiry from which it is told. */
+const WARN_BEFORE = 14 * DAY;
+
+/** The pair of a server, kept up to date. */
+export class Certificates {
+  readonly #config: CertificatesConfig;
+  #pair: Pair;
+  #validTo: number;
+  /** What the files looked like when they were read. */
+  #seen: string;
+  #server: { setSecureContext(pair: Pair): void } | null = null;
+  #toldAt = Number.NEGATIVE_INFINITY;
+  #cancel: Cancel = () => {};
+  #reading: Promise<void> = Promise.resolve();
+  #closed = false;
+
+  /** @throws LocalError FAILED when a file cannot be read; INVALID_ARGUMENT when they are no certificate and its key */
+  static async open(config: CertificatesConfig): Promise<Certificates> {
+    const seen = await looks(config.files);
+    const pair = await readPair(config.files);
+    return new Certificates(config, pair, seen);
+  }
+
+  private constructor(config: CertificatesConfig, pair: Pair, seen: string) {
+    this.#config = config;
+    this.#pair = pair;
+    this.#seen = seen;
+    this.#validTo = check(pair);
+  }
+
+  get pair(): Pair {
+    return this.#pair;
+  }
+
+  /** From now on the server has what the files hold. */
+  follow(server: { setSecureContext(pair: Pair): void }): void {
+    this.#server = server;
+    this.#tellExpiry();
+    this.#poll();
+  }
+
+  /** Reads the files now, changed or not. Resolves when the server has the pair, or the log says why not. */
+  reload(): Promise<void> {
+    return this.#read(true);
+  }
+
+  close(): void {
+    this.#closed = true;
+    this.#cancel();
+  }
+
+  #poll(): void {
+    this.#cancel = this.#config.clock.schedule(POLL, () => {
+      void this.#read(false).then(() => {
+        if (this.#closed) return;
+        this.#tellExpiry();
+        this.#poll();
+      });
+    });
+  }
+
+  /** One after the other. */
+  #read(always: boolean): Promise<void> {
+    this.#reading = this.#reading.then(() => this.#readNow(always));
+    return this.#reading;
+  }
+
+  async #readNow(always: boolean): Promise<void> {
+    const { files, log } = this.#config;
+    const seen = await looks(files);
+    if (this.#closed || (seen === this.#seen && !always)) return;
+    this.#seen = seen;
+    try {
+      const pair = await readPair(files);
+      this.#validTo = check(pair);
+      this.#pair = pair;
+      this.#server?.setSecureContext(pair);
+      this.#toldAt = Number.NEGATIVE_INFINITY;
+      log.info('the TLS certificate was read again', { expires: new Date(this.#validTo).toISOString() });
+    } catch (error) {
+      log.error('the changed TLS certificate is not taken, the one before stays', { error: (error as Error).message });
+    }
+  }
+
+  #tellExpiry(): void {
+    const { clock, log, files } = this.#config;
+    const left = this.#validTo - clock.wallTime();
+    if (left > WARN_BEFORE || clock.now() - this.#toldAt < DAY) return;
+    this.#toldAt = clock.now();
+    const fields = { expires: new Date(this.#validTo).toISOString(), file: files.certFile };
+    if (left > 0) log.warn('the TLS certificate expires soon: renew it', fields);
+    else log.error('the TLS certificate has expired: who has no pin of this base station cannot connect', fields);
+  }
+}
+
+/** What tells one state of the files from another. A file that is missing is one of them. */
+async function looks({ certFile, keyFile }: CertificateFiles): Promise<string> {
+  const each = await Promise.all([certFile, keyFile].map((file) => stat(file, { bigint: true }).catch(() => null)));
+  return each.map((file) => (file === null ? 'none' : `${file.dev} ${file.ino} ${file.size} ${file.mtimeNs} ${file.ctimeNs}`)).join('\n');
+}
+
+async function readPair({ certFile, keyFile }: CertificateFiles): Promise<Pair> {
+  return { cert: await readPem(certFile, 'certificate'), key: await readPem(keyFile, 'private key') };
+}
+
+/** @returns Unix ms until which the certificate is valid. @throws LocalError INVALID_ARGUMENT */
+function check(pair: Pair): number {
+  try {
+    createSecureContext(pair);
+    return Date.parse(new X509Certificate(pair.cert).validTo);
+  } catch (error) {
+    throw new LocalError('INVALID_ARGUMENT', `the TLS certificate or key cannot be used: ${(error as Error).message}`);
+  }
+}
+
+const PEM = { certificate: /-----BEGIN (X509 |TRUSTED )?CERTIFICATE-----/, 'private key': /-----BEGIN ([A-Z]+ )*PRIVATE KEY-----/ };
+
+async function readPem(file: string, kind: keyof typeof PEM): Promise<string> {
+  let text: string;
+  try {
+    text = await readFile(file, 'utf8');
+  } catch (error) {
+    throw fileError('cannot read', file, error);
+  }
+  if (!PEM[kind].test(text)) throw new LocalError('INVALID_ARGUMENT', `${file} is not a PEM ${kind}`);
+  return text;
+}

@@ -45,6 +45,7 @@ async function show({ connection, output, device, known }: Opened): Promise<void
     device,
     fingerprint: connection.getDeviceFingerprint(),
     verified: connection.verified,
+    station: connection.stationVerified,
     type: connection.getType(),
     client: connection.getClientFingerprint(),
     state: known.directory,
@@ -52,6 +53,7 @@ async function show({ connection, output, device, known }: Opened): Promise<void
   output.result(info, [
     `connected to ${device} (${info.type === 'RELAY' ? 'through the base station' : 'directly'})`,
     `device fingerprint  ${info.fingerprint} (${info.verified === 'pinned' ? 'as expected' : 'first contact, now remembered'})`,
+    ...(info.station === null ? [] : [`base station        ${info.station === 'pinned' ? 'pinned by its fingerprint' : 'proved by TLS'}`]),
     `client fingerprint  ${info.client}`,
     `remembered in       ${info.state}`,
   ]);

@@ -13,6 +13,7 @@ import { lockDirectory } from './device-app/lock.ts';
 import { type OpenDevice, openDevice } from './device-app/open.ts';
 import { UsageError } from './frame/errors.ts';
 import { Output } from './frame/output.ts';
+import { rootsNote } from './frame/server-options.ts';
 import { share } from './pairing-share.ts';
 
 interface InviteOptions {
@@ -55,6 +56,7 @@ async function print(output: Output, { device, access, secrets, state }: OpenDev
     `${user.username} is invited${user.role === undefined ? ' and has no role' : ` as ${user.role}`}`,
     `pair with  svc pair '${pairingString}'${wayTo(state)}`,
     '           (shown only now; it can be used once)',
+    ...rootsNote(state.ServerRootCerts).map((note) => `           ${note}`),
   ]);
   if (user.role === undefined)
     output.warn(`without a role everything is denied to ${username}: give it one with --role, of ${iam.roles.join(', ')}`);

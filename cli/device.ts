@@ -23,7 +23,18 @@ import { Room } from './device-app/room.ts';
 import { deviceAuditCommand } from './device-audit.ts';
 import { deviceExplainCommand } from './device-explain.ts';
 import { deviceInviteCommand } from './device-invite.ts';
-import { collect, fingerprint, hostPort, id, LINK_MTU_HELP, linkMtu, listenPort, serverUrl } from './frame/arguments.ts';
+import {
+  collect,
+  fingerprint,
+  hostPort,
+  id,
+  LINK_MTU_HELP,
+  linkMtu,
+  listenPort,
+  ROOT_CERTS_HELP,
+  rootCerts,
+  serverUrl,
+} from './frame/arguments.ts';
 import { collectAfterStart } from './frame/collect.ts';
 import { describe, UsageError } from './frame/errors.ts';
 import { Output } from './frame/output.ts';
@@ -35,6 +46,7 @@ interface DeviceCommandOptions {
   deviceId?: string;
   server?: string;
   serverFingerprint?: string;
+  rootCerts?: string;
   config?: string;
   iam: FirstAccess;
   pairing?: PairingMode[];
@@ -71,10 +83,12 @@ export function deviceCommand(): Command {
       ).argParser(serverUrl),
     )
     .addOption(
-      new Option('--server-fingerprint <hex>', 'fingerprint of the base station, which it prints at its start; remembered').argParser(
-        fingerprint,
-      ),
+      new Option(
+        '--server-fingerprint <hex>',
+        'fingerprint of the base station, which it prints at its start; remembered. Without it TLS must prove the base station',
+      ).argParser(fingerprint),
     )
+    .addOption(new Option('--root-certs <file>', ROOT_CERTS_HELP).argParser(rootCerts))
     .option('--config <file>', 'what the device offers, as JSON (default: device.json in its directory, if there is one)')
     .addOption(
       new Option('--iam <kind>', 'users it begins with: an invited administrator, or whoever comes first')

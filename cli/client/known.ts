@@ -31,6 +31,8 @@ interface KnownFile {
   Devices: KnownDevice[];
   /** Fingerprint of a base station by its URL. */
   Stations: Record<string, string>;
+  /** Base stations that TLS proves, by their URL: the roots of their certificates as PEM, or an empty text for those of Node. */
+  TlsStations?: Record<string, string>;
 }
 
 /** The directory of --state: the one given, else below XDG_STATE_HOME, else ~/.local/state. */
@@ -81,6 +83,18 @@ export class Known {
     return Object.hasOwn(this.#file.Stations, url) ? this.#file.Stations[url] : undefined;
   }
 
+  /** The PEM of the roots by which TLS proves a base station, empty for those of Node; undefined for one that is pinned or not known. */
+  tlsStation(url: string): string | undefined {
+    const { TlsStations = {} } = this.#file;
+    return Object.hasOwn(TlsStations, url) ? TlsStations[url] : undefined;
+  }
+
+  /** Every base station. */
+  get stations(): readonly { readonly url: string; readonly verified: 'pinned' | 'tls' }[] {
+    const pinned = Object.keys(this.#file.Stations).map((url) => ({ url, verified: 'pinned' as const }));
+    return [...pinned, ...Object.keys(this.#file.TlsStations ?? {}).map((url) => ({ url, verified: 'tls' as const }))];
+  }
+
   /** Adds the device, or merges what is new about it. Nothing is written before `save`. */
   remember(device: KnownDevice): void {
     const index = this.#file.Devices.findIndex((known) => idOf(known) === idOf(device));
@@ -94,6 +108,12 @@ export class Known {
 
   rememberStation(url: string, fingerprint: string): void {
     this.#file.Stations[url] = fingerprint;
+    delete this.#file.TlsStations?.[url];
+  }
+
+  /** @param roots PEM, or an empty text for those of Node */
+  rememberTlsStation(url: string, roots: string): void {
+    this.#file.TlsStations = { ...this.#file.TlsStations, [url]: roots };
   }
 
   /** Writes what changed, if anything did. */
@@ -131,8 +151,8 @@ export function checkName(name: string): void {
 }
 
 function isKnownFile(value: unknown): value is KnownFile {
-  const { Version, Devices, Stations } = (value ?? {}) as Partial<KnownFile>;
-  return Version === 1 && Array.isArray(Devices) && Devices.every(isDevice) && isRecordOfTexts(Stations);
+  const { Version, Devices, Stations, TlsStations = {} } = (value ?? {}) as Partial<KnownFile>;
+  return Version === 1 && Array.isArray(Devices) && Devices.every(isDevice) && isRecordOfTexts(Stations) && isRecordOfTexts(TlsStations);
 }
 
 function isDevice(value: unknown): value is KnownDevice {

@@ -4,15 +4,15 @@
  * At first contact a key that nobody vouched for is shown and asked about on a terminal; elsewhere --fingerprint (or a pairing string with
  * one) is needed, or a password that the device proves to know, and nothing is sent to the device without it. A changed key ends the command.
  */
-import { type Connection, type ConnectionOptions, SvcClient, SvcError } from '../../client/node.ts';
+import { type Connection, type ConnectionOptions, NoChannelsError, SvcClient, SvcError } from '../../client/node.ts';
 import { nodeEnvironment, stderrLog } from '../../transport/node/index.ts';
 import { ask, canAsk } from '../frame/ask.ts';
-import { CommandError, UsageError } from '../frame/errors.ts';
+import { CommandError, describe, UsageError } from '../frame/errors.ts';
 import { Output } from '../frame/output.ts';
 import { interruption, unlessInterrupted } from '../frame/signals.ts';
 import { givenJwt } from './jwt.ts';
 import { idOf, Known, type KnownDevice, stateDirectory } from './known.ts';
-import { formatAddress, nameOf, type Target as ResolvedTarget, resolveTarget, type TargetOptions } from './target.ts';
+import { formatAddress, nameOf, type Target as ResolvedTarget, resolveTarget, type TargetOptions, type TargetStation } from './target.ts';
 
 type Target = ResolvedTarget & { readonly jwt: ConnectionOptions['ServerJwtToken'] };
 
@@ -63,6 +63,8 @@ export async function withConnection(
   const client = SvcClient.create({ environment });
   try {
     const connection = await connectFirst(client, known, target, signal);
+    if (connection.stationVerified === 'tls' && target.server !== undefined && known.tlsStation(target.server.url) === undefined)
+      output.note(`base station ${target.server.url}: proved by TLS, not pinned by a fingerprint`);
     const { prove } = target.pin === undefined ? settings : {};
     if (prove !== undefined) await unlessInterrupted(signal, prove(connection));
     const device = await trust(connection, output);
@@ -90,7 +92,7 @@ async function connect(client: SvcClient, known: Known, target: Target, signal: 
   if (target.sct !== undefined) connection.updateOptions({ ServerConnectToken: target.sct });
   if (target.serverKey !== undefined) connection.updateOptions({ ServerKey: target.serverKey });
   if (target.jwt !== undefined) connection.updateOptions({ ServerJwtToken: target.jwt });
-  if (target.server !== undefined) connection.updateOptions({ ServerUrl: target.server.url, ServerFingerprint: target.server.fingerprint });
+  if (target.server !== undefined) connection.updateOptions(stationOptions(target.server));
   if (target.address !== undefined) {
     connection.enableDirectCandidates();
     connection.addDirectCandidate(target.address.host, target.address.port);
@@ -100,12 +102,30 @@ async function connect(client: SvcClient, known: Known, target: Target, signal: 
   return connection;
 }
 
+function stationOptions({ url, fingerprint, roots }: TargetStation): ConnectionOptions {
+  if (fingerprint !== null) return { ServerUrl: url, ServerFingerprint: fingerprint };
+  return { ServerUrl: url, ...(roots !== '' && { RootCerts: roots }) };
+}
+
 async function connectFirst(client: SvcClient, known: Known, target: Target, signal: AbortSignal): Promise<Connection> {
   try {
     return await connect(client, known, target, signal);
   } catch (error) {
-    throw error instanceof SvcError && error.code === 'FINGERPRINT_MISMATCH' ? changedKey(target) : error;
+    if (error instanceof SvcError && error.code === 'FINGERPRINT_MISMATCH') throw changedKey(target);
+    throw isUnproved(error, target.server, known) ? unproved(error, target.server) : error;
   }
+}
+
+/** The base station was never reached, and what was tried to prove it is TLS. */
+function isUnproved(error: unknown, server: TargetStation | undefined, known: Known): server is TargetStation {
+  if (!(error instanceof NoChannelsError) || server === undefined || server.fingerprint !== null) return false;
+  return known.tlsStation(server.url) === undefined && ['BAD_RESPONSE', 'CONNECTION_REFUSED'].includes(error.remoteChannelErrorCode);
+}
+
+function unproved(error: unknown, { url }: TargetStation): CommandError {
+  return new CommandError(
+    `${describe(error)}; ${url} is not known by a fingerprint: where TLS cannot prove it, give --server-fingerprint, which svc basestation prints at its start`,
+  );
 }
 
 function changedKey(target: Target): CommandError {
@@ -166,6 +186,11 @@ async function remember(known: Known, target: Target, device: KnownDevice, name:
     ...(target.server !== undefined && { ServerUrl: target.server.url }),
     ...(target.address !== undefined && { Address: formatAddress(target.address) }),
   });
-  if (target.server !== undefined) known.rememberStation(target.server.url, target.server.fingerprint);
+  if (target.server !== undefined) rememberStation(known, target.server);
   await known.save();
+}
+
+function rememberStation(known: Known, { url, fingerprint, roots }: TargetStation): void {
+  if (fingerprint === null) known.rememberTlsStation(url, roots);
+  else known.rememberStation(url, fingerprint);
 }

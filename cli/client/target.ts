@@ -6,7 +6,18 @@
  */
 import { type Command, Option } from 'commander';
 import { decodePairing, type PairingString } from '../../protocol/records/index.ts';
-import { fingerprint, type HostPort, hostPort, id, LINK_MTU_HELP, linkMtu, seconds, serverUrl } from '../frame/arguments.ts';
+import {
+  fingerprint,
+  type HostPort,
+  hostPort,
+  id,
+  LINK_MTU_HELP,
+  linkMtu,
+  ROOT_CERTS_HELP,
+  rootCerts,
+  seconds,
+  serverUrl,
+} from '../frame/arguments.ts';
 import { CommandError, UsageError } from '../frame/errors.ts';
 import { idOf, type Known, type KnownDevice } from './known.ts';
 
@@ -16,6 +27,8 @@ export interface TargetOptions {
   deviceId?: string;
   server?: string;
   serverFingerprint?: string;
+  /** PEM. */
+  rootCerts?: string;
   sct?: string;
   serverKey?: string;
   jwt?: string;
@@ -35,9 +48,17 @@ export interface Target {
   readonly pin: string | undefined;
   readonly sct: string | undefined;
   readonly serverKey: string | undefined;
-  readonly server: { readonly url: string; readonly fingerprint: string } | undefined;
+  readonly server: TargetStation | undefined;
   readonly address: HostPort | undefined;
   readonly timeout: number;
+}
+
+/** A base station: pinned, or, where the fingerprint is null, proved by TLS. */
+export interface TargetStation {
+  readonly url: string;
+  readonly fingerprint: string | null;
+  /** PEM; empty: the roots of Node. */
+  readonly roots: string;
 }
 
 /** Adds the shared options. */
@@ -50,7 +71,13 @@ export function withTarget(command: Command): Command {
     .addOption(new Option('--product <id>', 'product id (with --device-id)').argParser(id))
     .addOption(new Option('--device-id <id>', 'device id (with --product)').argParser(id))
     .addOption(new Option('--server <url>', 'base station, https://host[:port]; remembered per device').argParser(serverUrl))
-    .addOption(new Option('--server-fingerprint <hex>', 'fingerprint of the base station; remembered').argParser(fingerprint))
+    .addOption(
+      new Option(
+        '--server-fingerprint <hex>',
+        'fingerprint of the base station; remembered. Without it TLS must prove the base station',
+      ).argParser(fingerprint),
+    )
+    .addOption(new Option('--root-certs <file>', ROOT_CERTS_HELP).argParser(rootCerts))
     .option('--sct <token>', 'server connect token; remembered')
     .option('--server-key <key>', 'server key')
     .option('--jwt <token>', 'token of an issuer (JWT), beside a --server-key that asks for one; - reads it from standard input')
@@ -140,24 +167,25 @@ function names(known: Known): string {
 }
 
 function resolveServer(options: TargetOptions, device: KnownDevice | undefined, known: Known, optional: boolean): Target['server'] {
+  const { serverFingerprint, rootCerts } = options;
+  if (serverFingerprint !== undefined && rootCerts !== undefined)
+    throw new UsageError('--root-certs has no effect beside --server-fingerprint: give one of them');
   const url = options.server ?? (optional ? undefined : device?.ServerUrl);
   if (url === undefined) {
-    if (options.serverFingerprint !== undefined && options.server === undefined && device?.ServerUrl === undefined)
-      throw new UsageError('--server-fingerprint needs --server');
+    for (const [name, value] of Object.entries({ 'server-fingerprint': serverFingerprint, 'root-certs': rootCerts })) {
+      if (value !== undefined && device?.ServerUrl === undefined) throw new UsageError(`--${name} needs --server`);
+    }
     return undefined;
   }
   const remembered = known.stationFingerprint(url);
-  if (options.serverFingerprint !== undefined && remembered !== undefined && remembered !== options.serverFingerprint) {
-    throw new CommandError(
-      `${url} is known with another fingerprint (${remembered}): if its key was changed on purpose, remove it from ${known.directory}/known.json`,
-    );
+  const onPurpose = `remove it from ${known.directory}/known.json`;
+  if (serverFingerprint !== undefined && remembered !== undefined && remembered !== serverFingerprint) {
+    throw new CommandError(`${url} is known with another fingerprint (${remembered}): if its key was changed on purpose, ${onPurpose}`);
   }
-  const pin = options.serverFingerprint ?? remembered;
-  if (pin === undefined)
-    throw new UsageError(
-      `${url} is not known yet: give its fingerprint, which svc basestation prints at its start, with --server-fingerprint`,
-    );
-  return { url, fingerprint: pin };
+  if (rootCerts !== undefined && remembered !== undefined) {
+    throw new CommandError(`${url} is known by its fingerprint, which --root-certs does not replace: to have TLS prove it, ${onPurpose}`);
+  }
+  return { url, fingerprint: serverFingerprint ?? remembered ?? null, roots: rootCerts ?? known.tlsStation(url) ?? '' };
 }
 
 function resolvePin(given: string | undefined, device: KnownDevice | undefined, replace: boolean): string | undefined {

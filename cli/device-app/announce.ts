@@ -4,6 +4,7 @@ import { encodePairingString, type IamUser, type PairingString } from '../../pro
 import { ownAddress } from '../../transport/node/index.ts';
 import { hint } from '../frame/errors.ts';
 import type { Output } from '../frame/output.ts';
+import { rootsNote, serverOptions } from '../frame/server-options.ts';
 import { shellWord } from '../frame/shell-word.ts';
 import { share } from '../pairing-share.ts';
 import { type Access, ADMIN, administratorOption, isAdministered, pairingOf } from './access.ts';
@@ -44,6 +45,7 @@ export async function announce(output: Output, { device, data, state, access }: 
       deviceId: DeviceId,
       fingerprint,
       ...ports,
+      station: stationProof(state),
       sct: access.iam.state.openPairingSct,
       pairingModes: modes,
       pairingString: plain,
@@ -55,6 +57,12 @@ export async function announce(output: Output, { device, data, state, access }: 
     [
       `device ${ProductId}.${DeviceId}${started ? `, UDP port ${device.localPort} for direct clients` : ''}`,
       `fingerprint        ${fingerprint}`,
+      ...(state.ServerUrl === undefined
+        ? []
+        : [
+            `base station       ${state.ServerUrl}, ${stationProof(state) === 'pinned' ? 'pinned by its fingerprint' : 'to be proved by TLS'}`,
+            ...rootsNote(state.ServerRootCerts).map((note) => `                   ${note}`),
+          ]),
       ...(state.ServerUrl === undefined
         ? []
         : [
@@ -89,15 +97,23 @@ export async function announce(output: Output, { device, data, state, access }: 
  * The options by which a client finds the device: through its base station, else straight to it on the local network.
  * @param localPort undefined for a device that does not run: the default one
  */
-export function wayTo(state: DeviceState, localPort = DEFAULT_LOCAL_PORT): string {
-  const { ServerUrl, ServerFingerprint } = state;
-  if (ServerUrl === undefined || ServerFingerprint === undefined) return directly(localPort);
-  return ` --server ${ServerUrl} --server-fingerprint ${ServerFingerprint}`;
+export function wayTo(state: StationState, localPort = DEFAULT_LOCAL_PORT): string {
+  const { ServerUrl, ServerFingerprint, ServerRootCerts } = state;
+  if (ServerUrl === undefined) return directly(localPort);
+  return ` ${serverOptions(ServerUrl, ServerFingerprint, ServerRootCerts)}`;
 }
 
 function directly(localPort: number): string {
   const host = ownAddress();
   return ` --address ${host.includes(':') ? `[${host}]` : host}:${localPort}`;
+}
+
+type StationState = Pick<DeviceState, 'ServerUrl' | 'ServerFingerprint' | 'ServerRootCerts'>;
+
+/** By what its base station is proved; undefined without one. */
+function stationProof({ ServerUrl, ServerFingerprint }: StationState): 'pinned' | 'tls' | undefined {
+  if (ServerUrl === undefined) return undefined;
+  return ServerFingerprint === undefined ? 'tls' : 'pinned';
 }
 
 /** What an invited user pairs with. */

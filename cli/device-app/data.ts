@@ -32,9 +32,10 @@ export interface DeviceState {
   DeviceId: string;
   /** Only of a device that was made before it had users: became the token of open pairing. */
   ServerConnectToken?: string;
-  /** Base station: https://host[:port] and the fingerprint of its key. */
+  /** Base station: https://host[:port], and the fingerprint of its key; without one TLS proves it, by these roots (PEM) or those of Node. */
   ServerUrl?: string;
-  ServerFingerprint?: string;
+  ServerFingerprint?: string | undefined;
+  ServerRootCerts?: string | undefined;
   Thermostat?: ThermostatState;
   /** What users were told last: that the room is too hot, or that it is no longer. */
   AlarmTold?: boolean;
@@ -105,8 +106,8 @@ export class DeviceData {
 
 function isDeviceState(value: unknown): value is DeviceState {
   const state = (value ?? {}) as Partial<DeviceState>;
-  const { Version, ProductId, DeviceId, ServerUrl = '', ServerFingerprint = '', ServerConnectToken = '' } = state;
-  const texts = [ServerUrl, ServerFingerprint, ServerConnectToken].every((text) => typeof text === 'string');
+  const { Version, ProductId, DeviceId, ServerUrl = '', ServerFingerprint = '', ServerRootCerts = '', ServerConnectToken = '' } = state;
+  const texts = [ServerUrl, ServerFingerprint, ServerRootCerts, ServerConnectToken].every((text) => typeof text === 'string');
   const { Thermostat, AlarmTold = false } = state;
   const room = (Thermostat === undefined || isThermostatState(Thermostat)) && typeof AlarmTold === 'boolean';
   return Version === 1 && [ProductId, DeviceId].every((text) => typeof text === 'string' && text !== '') && texts && room;

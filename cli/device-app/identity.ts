@@ -10,6 +10,8 @@ export interface IdentityOptions {
   readonly deviceId?: string;
   readonly server?: string;
   readonly serverFingerprint?: string;
+  /** PEM. */
+  readonly rootCerts?: string;
 }
 
 export interface Identity {
@@ -25,28 +27,45 @@ export async function identify(device: Device, data: DeviceData, options: Identi
   if (ProductId === undefined || DeviceId === undefined)
     throw new UsageError('the first start in a directory needs --product and --device-id');
   checkTogether(ProductId, DeviceId);
-  const ServerUrl = options.server ?? data.state?.ServerUrl;
-  const ServerFingerprint = options.serverFingerprint ?? (ServerUrl === data.state?.ServerUrl ? data.state?.ServerFingerprint : undefined);
-  if ((ServerUrl === undefined) !== (ServerFingerprint === undefined)) {
-    throw new UsageError('--server and --server-fingerprint belong together: svc basestation prints its fingerprint at its start');
-  }
+  const station = stationOf(data.state ?? {}, options);
   const privateKey = await data.privateKey(() => device.createPrivateKey());
   const state = data.adopt({
     ProductId,
     DeviceId,
-    ...(ServerUrl !== undefined && { ServerUrl }),
-    ...(ServerFingerprint !== undefined && { ServerFingerprint }),
+    ...station,
   });
   device.setPrivateKey(privateKey);
   device.setProductId(ProductId);
   device.setDeviceId(DeviceId);
-  if (ServerUrl !== undefined && ServerFingerprint !== undefined) {
-    device.setServerUrl(ServerUrl);
-    device.setServerFingerprint(ServerFingerprint);
-  } else {
-    device.setBasestationAttach(false);
-  }
+  const { ServerUrl, ServerFingerprint, ServerRootCerts } = state;
+  if (ServerUrl === undefined) device.setBasestationAttach(false);
+  else device.setServerUrl(ServerUrl);
+  if (ServerFingerprint !== undefined) device.setServerFingerprint(ServerFingerprint);
+  if (ServerRootCerts !== undefined) device.setRootCerts(ServerRootCerts);
   return { state, privateKey };
+}
+
+/** The base station of the options, and what is kept of the one of that address. @throws UsageError */
+function stationOf(
+  kept: Partial<DeviceState>,
+  { server, serverFingerprint, rootCerts }: IdentityOptions,
+): Pick<DeviceState, 'ServerUrl' | 'ServerFingerprint' | 'ServerRootCerts'> {
+  if (serverFingerprint !== undefined && rootCerts !== undefined)
+    throw new UsageError('--root-certs has no effect beside --server-fingerprint: give one of them');
+  const ServerUrl = server ?? kept.ServerUrl;
+  if (ServerUrl === undefined) {
+    if (serverFingerprint !== undefined) throw new UsageError('--server-fingerprint needs --server');
+    if (rootCerts !== undefined) throw new UsageError('--root-certs needs --server');
+    return {};
+  }
+  const same = ServerUrl === kept.ServerUrl ? kept : {};
+  if (rootCerts !== undefined && same.ServerFingerprint !== undefined)
+    throw new UsageError(
+      'the base station is known by its fingerprint, which --root-certs does not replace: remove it from state.json first',
+    );
+  const ServerFingerprint = serverFingerprint ?? same.ServerFingerprint;
+  const ServerRootCerts = ServerFingerprint === undefined ? (rootCerts ?? same.ServerRootCerts) : undefined;
+  return { ServerUrl, ServerFingerprint, ServerRootCerts };
 }
 
 /** Each id was looked at alone; together they have a limit too. */

@@ -2,9 +2,10 @@
  * Parsers of option values, for commander. Each returns the value or throws InvalidArgumentError with what is expected; commander puts
  * the option's name in front.
  */
+import { readFileSync } from 'node:fs';
 import { isIP } from 'node:net';
 import { InvalidArgumentError } from 'commander';
-import { isFingerprint } from '../../protocol/identity/index.ts';
+import { checkCertificates, isFingerprint } from '../../protocol/identity/index.ts';
 import { isId } from '../../protocol/records/index.ts';
 
 export interface HostPort {
@@ -51,6 +52,18 @@ export function serverUrl(text: string): string {
 export function fingerprint(text: string): string {
   if (!isFingerprint(text.toLowerCase())) throw new InvalidArgumentError('A fingerprint is 64 hexadecimal digits.');
   return text.toLowerCase();
+}
+
+export const ROOT_CERTS_HELP =
+  'PEM file: the roots that the TLS certificate of the base station must lead to, in place of those of Node; remembered. Not beside --server-fingerprint';
+
+/** A PEM file of root certificates. Returns its text. */
+export function rootCerts(file: string): string {
+  try {
+    return checkCertificates(readFileSync(file, 'utf8'));
+  } catch (error) {
+    throw new InvalidArgumentError(`${file}: ${(error as Error).message}.`);
+  }
 }
 
 /** A product or device id: 1 to 61 letters, digits, `-` or `_`. */

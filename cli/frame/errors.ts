@@ -43,6 +43,8 @@ export function describe(error: unknown): string {
 
 /** What to do about the codes a person can do something about; the message of the error comes before it. */
 const HINTS: Record<string, string> = {
+  CERTIFICATE_VALIDATION_FAILED:
+    'give the fingerprint of its key with --server-fingerprint, which svc basestation prints at its start, or the roots of its certificate with --root-certs FILE',
   FINGERPRINT_MISMATCH: 'somebody may be in between, or it was set up anew: check --server-fingerprint',
   NOT_ATTACHED: 'the device is known but not connected to the base station now: check that it runs',
   TOKEN_REJECTED:

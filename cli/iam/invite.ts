@@ -9,6 +9,7 @@ import type { IamUser, IamUtil } from '../../client/node.ts';
 import { ownAddress } from '../../transport/node/index.ts';
 import { formatAddress, type TargetOptions } from '../client/target.ts';
 import { hostPort } from '../frame/arguments.ts';
+import { rootsNote, serverOptions } from '../frame/server-options.ts';
 import { shellWord } from '../frame/shell-word.ts';
 import { type ShareOptions, share, shareOptions } from '../pairing-share.ts';
 import { type IamOpened, iamSubcommand, withIam } from './shared.ts';
@@ -62,6 +63,7 @@ async function invite(opened: IamOpened, username: string, options: InviteOption
     '',
     `pair with  ${pairLine(opened)}`,
     '           (it reads the pairing string or the link from standard input)',
+    ...rootsNote(rootsOf(opened)).map((note) => `           ${note}`),
   ]);
 }
 
@@ -83,9 +85,15 @@ async function warnIfOff({ iam, output, device }: IamOpened, { state }: InviteOp
 function pairLine({ connection, known }: IamOpened): string {
   const { ProductId, DeviceId } = connection.deviceInfo as { ProductId: string; DeviceId: string };
   const { ServerUrl, Address = '' } = known.byId(ProductId, DeviceId) ?? {};
-  if (ServerUrl !== undefined) return `svc pair - --server ${ServerUrl} --server-fingerprint ${known.stationFingerprint(ServerUrl)}`;
+  if (ServerUrl !== undefined)
+    return `svc pair - ${serverOptions(ServerUrl, known.stationFingerprint(ServerUrl), known.tlsStation(ServerUrl))}`;
   const { host, port } = hostPort(Address);
   return `svc pair - --address ${formatAddress({ host: isLoopback(host) ? ownAddress() : host, port })}`;
+}
+
+function rootsOf({ connection, known }: IamOpened): string | undefined {
+  const { ProductId, DeviceId } = connection.deviceInfo as { ProductId: string; DeviceId: string };
+  return known.tlsStation(known.byId(ProductId, DeviceId)?.ServerUrl ?? '');
 }
 
 function isLoopback(host: string): boolean {

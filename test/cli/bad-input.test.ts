@@ -10,6 +10,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { runProgram } from '../../cli/frame/program.ts';
 import { svc } from '../../cli/program.ts';
 import { svcInProcess } from '../e2e/in-process.ts';
+import { PEM_OF_ROOT } from '../support/fixture/station-document.ts';
 
 const FP = 'ab'.repeat(32);
 const PAIRING = `p=pr,d=de,sct=token,fp=${FP}`;
@@ -22,6 +23,7 @@ beforeAll(async () => {
   await writeFile(join(directory, 'damaged', 'state.json'), '{');
   await writeFile(join(directory, 'file'), 'content');
   await writeFile(join(directory, 'empty'), '\n');
+  await writeFile(join(directory, 'root.pem'), PEM_OF_ROOT);
   await mkdir(join(directory, 'key'));
   await writeFile(join(directory, 'key', 'key.pem'), 'no key');
 });
@@ -71,7 +73,18 @@ describe('wrong use ends with exit code 2 and one line', () => {
     ['a broken pairing string', 'connect p=pr --state {dir}/s4', /pairing string/],
     ['a pairing string twice', `connect ${PAIRING} -d ${PAIRING} --state {dir}/s4`, /once/],
     ['no way to the device', `connect ${PAIRING} --state {dir}/s5`, /--server.*--address/],
-    ['an unknown base station', `connect ${PAIRING} --server https://127.0.0.1:1 --state {dir}/s6`, /--server-fingerprint/],
+    ['roots that are not there', `connect ${PAIRING} --root-certs {dir}/nowhere.pem`, /'--root-certs.*nowhere\.pem/],
+    ['roots that are none', `connect ${PAIRING} --root-certs {dir}/file`, /no CERTIFICATE block/],
+    [
+      'roots of no base station',
+      'device --data {dir}/d3 --product p --device-id d --root-certs {dir}/root.pem',
+      /--root-certs needs --server/,
+    ],
+    [
+      'roots beside a fingerprint',
+      `device --data {dir}/d3 --product p --device-id d --server https://x --root-certs {dir}/root.pem --server-fingerprint ${FP}`,
+      /no effect beside/,
+    ],
     ['a name that is none', `connect ${PAIRING} --name a.b --state {dir}/s7`, /A name|a name/],
     ['forgetting what is not known', 'connect --forget moon --state {dir}/s8', /--list/],
     ['first contact without a fingerprint', 'coap GET /x --address 127.0.0.1:9 --state {dir}/s9', /--fingerprint/],
@@ -116,9 +129,9 @@ describe('wrong use ends with exit code 2 and one line', () => {
     ['a first start without ids', 'device --data {dir}/d1', /--product and --device-id/],
     ['ids that are too long together', `device --data {dir}/d2 --product ${'p'.repeat(40)} --device-id ${'d'.repeat(40)}`, /together/],
     [
-      'a base station without fingerprint',
-      'device --data {dir}/d3 --product p --device-id d --server https://127.0.0.1:1',
-      /belong together/,
+      'a fingerprint of no base station',
+      `device --data {dir}/d3 --product p --device-id d --server-fingerprint ${FP}`,
+      /--server-fingerprint needs --server/,
     ],
     ['an allow list that is none', 'device --data {dir}/d4 --product p --device-id d --allow nonsense', /--allow nonsense/],
     ['an allow list of everybody', 'device --data {dir}/d4 --product p --device-id d --allow any', /--allow any/],
@@ -186,6 +199,11 @@ describe('what cannot be done ends with exit code 1 and one line', () => {
       'a base station that is not there',
       `connect ${PAIRING} --server https://127.0.0.1:9 --server-fingerprint ${FP} --timeout 1 --state {dir}/n3`,
       /TIMEOUT|CONNECTION_REFUSED/,
+    ],
+    [
+      'a base station that TLS does not prove',
+      `connect ${PAIRING} --server https://127.0.0.1:9 --timeout 1 --state {dir}/n5`,
+      /127\.0\.0\.1 does not answer by https.*--server-fingerprint/,
     ],
     [
       'a base station that does not resolve',

@@ -140,12 +140,38 @@ describe('target', () => {
   test.each<[string, Partial<TargetOptions>, RegExp]>([
     ['an unknown name', { device: 'moon' }, /no device "moon"/],
     ['half of the ids', { product: 'pr' }, /belong together/],
-    ['an unknown base station', { product: 'a', deviceId: 'b', server: 'https://other' }, /--server-fingerprint/],
+    ['a fingerprint of no base station', { product: 'a', deviceId: 'b', serverFingerprint: FP }, /--server-fingerprint needs --server/],
+    ['roots of no base station', { product: 'a', deviceId: 'b', rootCerts: 'PEM' }, /--root-certs needs --server/],
+    ['roots beside a fingerprint', { device: 'desk', serverFingerprint: OTHER, rootCerts: 'PEM' }, /no effect beside --server-fingerprint/],
+    ['roots of a base station that is pinned', { device: 'desk', rootCerts: 'PEM' }, /known by its fingerprint/],
     ['no way to the device', { product: 'a', deviceId: 'b' }, /--server.*--address/],
     ['a broken pairing string', { device: 'p=pr' }, /pairing string/],
   ])('%s', async (_, given, message) => {
     const state = await known(lamp);
     expect(() => resolveTarget(options(given), state)).toThrow(message);
+  });
+
+  test('a base station without a fingerprint is to be proved by TLS, with the roots that were given', async () => {
+    const state = await known(lamp);
+    const url = 'https://other';
+    const server = (given: Partial<TargetOptions> = {}) => resolveTarget(options({ device: 'desk', server: url, ...given }), state).server;
+    expect(server()).toEqual({ url, fingerprint: null, roots: '' });
+    state.rememberTlsStation(url, 'PEM');
+    expect(server()).toEqual({ url, fingerprint: null, roots: 'PEM' });
+    expect(server({ rootCerts: 'NEW' })).toEqual({ url, fingerprint: null, roots: 'NEW' });
+    await state.save();
+    expect((await Known.read(state.directory)).stations).toEqual([
+      { url: 'https://station:4433', verified: 'pinned' },
+      { url, verified: 'tls' },
+    ]);
+  });
+
+  test('a fingerprint takes the place of TLS, and stays', async () => {
+    const state = await known(lamp);
+    state.rememberTlsStation('https://other', '');
+    state.rememberStation('https://other', FP);
+    expect(state.tlsStation('https://other')).toBeUndefined();
+    expect(resolveTarget(options({ device: 'desk', server: 'https://other' }), state).server).toMatchObject({ fingerprint: FP });
   });
 
   test('with several devices one must be chosen, with none one must be paired', async () => {

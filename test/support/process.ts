@@ -53,7 +53,10 @@ export class TestProcess {
     stdin?.on('error', () => {});
     if (!interactive) stdin?.end(input);
     stdout?.setEncoding('utf8').on('data', (text: string) => this.#wrote(text));
-    stderr?.setEncoding('utf8').on('data', (text: string) => (this.stderr += text));
+    stderr?.setEncoding('utf8').on('data', (text: string) => {
+      this.stderr += text;
+      this.#wake();
+    });
     this.#child.on('error', ({ message }) => (this.stderr += message));
     if (stdout !== null) createInterface({ input: stdout }).on('line', (line) => this.#line(line));
     this.ended = this.#closed();
@@ -81,7 +84,7 @@ export class TestProcess {
     }
   }
 
-  /** What `find` gives, asked after whatever is written to standard output until that is something. Rejects when the process ends before. */
+  /** What `find` gives, asked after whatever is written until that is something. Rejects when the process ends before. */
   async until<T>(what: string, find: () => T | undefined): Promise<T> {
     for (;;) {
       const found = find();

@@ -3,7 +3,7 @@
  * removes one.
  */
 import { Argument, Command } from 'commander';
-import { checkName, idOf, Known, type KnownDevice, stateDirectory } from './client/known.ts';
+import { checkName, documentOf, idOf, Known, type KnownDevice, stateDirectory } from './client/known.ts';
 import { type Opened, withConnection } from './client/open.ts';
 import { readPairingString, type TargetOptions, withTarget } from './client/target.ts';
 import { UsageError } from './frame/errors.ts';
@@ -62,7 +62,7 @@ async function show({ connection, output, device, known }: Opened): Promise<void
 async function list(options: ConnectOptions): Promise<void> {
   const known = await Known.open(stateDirectory(options.state));
   const text = known.devices.length === 0 ? `no device is known yet in ${known.directory}` : known.devices.map(line);
-  new Output(options.json === true).result(known.devices.map(listed), text);
+  new Output(options.json === true).result(known.devices.map(documentOf), text);
 }
 
 async function forget(name: string, options: ConnectOptions): Promise<void> {
@@ -72,10 +72,6 @@ async function forget(name: string, options: ConnectOptions): Promise<void> {
   known.forget(device);
   await known.save();
   new Output(options.json === true).result({ forgotten: idOf(device) }, `forgot ${idOf(device)}`);
-}
-
-function listed({ Name, ProductId, DeviceId, Fingerprint, ServerUrl, Address }: KnownDevice): Record<string, string | undefined> {
-  return { name: Name, productId: ProductId, deviceId: DeviceId, fingerprint: Fingerprint, server: ServerUrl, address: Address };
 }
 
 function line(device: KnownDevice): string {

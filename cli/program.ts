@@ -21,6 +21,7 @@ const SUBCOMMANDS: Readonly<Record<string, () => Promise<Command>>> = {
   gateway: async () => (await import('./gateway.ts')).gatewayCommand(),
   dev: async () => (await import('./dev/index.ts')).devCommand(),
   key: async () => (await import('./key.ts')).keyCommand(),
+  status: async () => (await import('./status.ts')).statusCommand(),
 };
 
 /** @param argv what will be parsed, without node and script */

@@ -145,6 +145,18 @@ export function idOf({ ProductId, DeviceId }: { ProductId: string; DeviceId: str
   return `${ProductId}.${DeviceId}`;
 }
 
+/** A device as commands show it with --json. */
+export function documentOf({
+  Name,
+  ProductId,
+  DeviceId,
+  Fingerprint,
+  ServerUrl,
+  Address,
+}: KnownDevice): Record<string, string | undefined> {
+  return { name: Name, productId: ProductId, deviceId: DeviceId, fingerprint: Fingerprint, server: ServerUrl, address: Address };
+}
+
 /** A name to remember a device by can be told from ids and pairing strings. @throws UsageError */
 export function checkName(name: string): void {
   if (!/^[^=,\s.]{1,64}$/.test(name)) throw new UsageError('a name has 1 to 64 characters and none of "=", ",", "." or space');

@@ -160,7 +160,7 @@ describe('target', () => {
     expect(server()).toEqual({ url, fingerprint: null, roots: 'PEM' });
     expect(server({ rootCerts: 'NEW' })).toEqual({ url, fingerprint: null, roots: 'NEW' });
     await state.save();
-    expect((await Known.read(state.directory)).stations).toEqual([
+    expect((await Known.open(state.directory)).stations).toEqual([
       { url: 'https://station:4433', verified: 'pinned' },
       { url, verified: 'tls' },
     ]);

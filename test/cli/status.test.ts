@@ -1,0 +1,77 @@
+/** `svc status`: what is in the state directory, and nothing more. */
+import { existsSync } from 'node:fs';
+import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { Known } from '../../cli/client/known.ts';
+import { SvcClient } from '../../client/node.ts';
+import { svcInProcess } from '../e2e/in-process.ts';
+
+const FP = 'ab'.repeat(32);
+const OTHER = 'cd'.repeat(32);
+
+let folder: string;
+let state: string;
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'svc-status-'));
+  state = join(folder, 'state');
+});
+afterEach(() => rm(folder, { recursive: true }));
+
+const status = (...options: string[]) => svcInProcess(['status', '--state', state, ...options]);
+
+test('of a client that knows nothing makes nothing', async () => {
+  const text = await status();
+  expect([text.code, text.stderr]).toEqual([0, '']);
+  expect(text.stdout).toMatch(/no key yet: svc key create[\s\S]*base stations: none\ndevices: none/);
+  expect(JSON.parse((await status('--json')).stdout)).toEqual({ client: null, state, stations: [], devices: [] });
+  expect(existsSync(state)).toBe(false);
+});
+
+test('shows key, base stations with their proof, and devices', async () => {
+  const known = await Known.open(state);
+  const client = SvcClient.create();
+  const connection = client.createConnection();
+  connection.updateOptions({ PrivateKey: await known.privateKey(client) });
+  known.rememberStation('https://pinned.example', OTHER);
+  known.rememberTlsStation('https://tls.example', '');
+  known.rememberTlsStation('https://own.example:4433', 'PEM');
+  known.remember({ ProductId: 'pr', DeviceId: 'lamp', Fingerprint: FP, Name: 'desk', ServerUrl: 'https://tls.example' });
+  known.remember({ ProductId: 'pr', DeviceId: 'bell', Fingerprint: OTHER, Address: '192.0.2.7:5592' });
+  await known.save();
+  const files = await readdir(state);
+  const text = await status();
+  expect(text.stdout.trimEnd().split('\n')).toEqual([
+    `client         ${connection.getClientFingerprint()}`,
+    `remembered in  ${state}`,
+    'base stations:',
+    `  https://pinned.example  pinned to ${OTHER}`,
+    '  https://tls.example  by TLS, with the roots of Node',
+    '  https://own.example:4433  by TLS, with the roots of --root-certs',
+    'devices:',
+    `  desk  pr.lamp  ${FP}  https://tls.example`,
+    `  pr.bell  ${OTHER}  192.0.2.7:5592`,
+  ]);
+  expect(JSON.parse((await status('--json')).stdout)).toMatchObject({
+    client: connection.getClientFingerprint(),
+    stations: [
+      { url: 'https://pinned.example', verified: 'pinned', fingerprint: OTHER },
+      { url: 'https://tls.example', verified: 'tls', roots: 'platform' },
+      { url: 'https://own.example:4433', verified: 'tls', roots: 'own' },
+    ],
+    devices: [
+      { name: 'desk', deviceId: 'lamp' },
+      { deviceId: 'bell', address: '192.0.2.7:5592' },
+    ],
+  });
+  expect(await readdir(state)).toEqual(files);
+});
+
+test('of a damaged state is one line', async () => {
+  await Known.open(state);
+  await writeFile(join(state, 'known.json'), '{');
+  const { code, stderr } = await status();
+  expect([code, stderr.trim().split('\n').length]).toEqual([1, 1]);
+  expect(stderr).toContain('known.json');
+});

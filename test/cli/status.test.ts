@@ -24,7 +24,7 @@ const status = (...options: string[]) => svcInProcess(['status', '--state', stat
 test('of a client that knows nothing makes nothing', async () => {
   const text = await status();
   expect([text.code, text.stderr]).toEqual([0, '']);
-  expect(text.stdout).toMatch(/no key yet: svc key create[\s\S]*base stations: none\ndevices: none/);
+  expect(text.stdout).toMatch(/no key yet: svc key create makes one\n.*\nbase stations: none\ndevices: none/);
   expect(JSON.parse((await status('--json')).stdout)).toEqual({ client: null, state, stations: [], devices: [] });
   expect(existsSync(state)).toBe(false);
 });

@@ -1,8 +1,10 @@
 /** A whole base station in one process, and `svc basestation` around it. */
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { Agent, get as httpsGet } from 'node:https';
 import { connect, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import type { TLSSocket } from 'node:tls';
 import { fileURLToPath } from 'node:url';
 import { Command } from 'commander';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
@@ -13,6 +15,7 @@ import { silentLog } from '../../transport/environment.ts';
 import { Host } from '../../transport/host/index.ts';
 import { getHttps } from '../../transport/node/https.ts';
 import { nodeEnvironment } from '../../transport/node/index.ts';
+import { authority, serverPair } from '../support/certificates.ts';
 
 let parent: string;
 const started: RunningBasestation[] = [];
@@ -79,6 +82,35 @@ describe('startBasestation', () => {
     const ca = readFileSync(fixture('cert'), 'utf8');
     const answer = await getHttps({ url: `https://localhost:${secure.port}/.well-known/svc`, rootCerts: ca, timeout: 5000, limit: 4096 });
     expect(JSON.parse(new TextDecoder().decode(answer.body))).toMatchObject({ fingerprint: secure.fingerprint, port: secure.port });
+  });
+
+  test('a certificate that is exchanged cuts no connection, and new ones see it', async () => {
+    const root = await authority('Root');
+    const tls = { certFile: join(parent, 'cert.pem'), keyFile: join(parent, 'key.pem') };
+    const install = async (): Promise<void> => {
+      const { cert, key } = await serverPair(root);
+      writeFileSync(tls.certFile, cert);
+      writeFileSync(tls.keyFile, key);
+    };
+    await install();
+    const station = await start({ tls });
+    const agent = new Agent({ keepAlive: true, maxSockets: 1, ca: root.pem });
+    const get = (): Promise<{ reused: boolean; serial: string }> =>
+      new Promise((resolve, reject) => {
+        const request = httpsGet({ host: 'localhost', port: station.port, path: '/.well-known/svc', agent }, (response) => {
+          const serial = (response.socket as TLSSocket).getPeerCertificate().serialNumber;
+          response.resume().on('end', () => setImmediate(() => resolve({ reused: request.reusedSocket, serial })));
+        });
+        request.on('error', reject);
+      });
+    const { serial } = await get();
+    await install();
+    await station.reloadCertificates();
+    expect(await get()).toEqual({ reused: true, serial });
+    agent.destroy();
+    const fresh = await get();
+    expect([fresh.reused, fresh.serial === serial]).toEqual([false, false]);
+    agent.destroy();
   });
 
   test('HTTP without TLS is on loopback only, with TLS on all addresses', async () => {

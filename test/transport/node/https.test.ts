@@ -173,15 +173,40 @@ describe('HTTPS_PROXY', () => {
   });
 });
 
-test('an environment loads TLS when somebody asks by https, and not before', async () => {
-  const environment = new URL('../../../dist/transport/node/index.js', import.meta.url);
-  const program = `
-    const { nodeEnvironment } = await import(${JSON.stringify(environment.href)});
-    const loaded = () => process.moduleLoadList.filter((name) => /^NativeModule (https|tls|_tls_wrap)$/.test(name)).length;
-    const { getHttps } = nodeEnvironment();
-    const before = loaded();
-    await getHttps({ url: 'https://127.0.0.1:1/', timeout: 5000, limit: 1 }).catch(() => {});
-    console.log(before, loaded() > 0);`;
-  const { stdout } = await new TestProcess(process.execPath, ['--input-type=module', '--eval', program]).ended;
-  expect(stdout.trim()).toBe('0 true');
+describe('TLS is loaded when somebody asks by https, and not before', () => {
+  const LOADED = 'process.moduleLoadList.filter((name) => /^NativeModule (https|tls|_tls_wrap)$/.test(name)).length';
+  const dist = (file: string): string => JSON.stringify(new URL(`../../../dist/${file}`, import.meta.url).href);
+
+  async function printed(program: string): Promise<string> {
+    return (await new TestProcess(process.execPath, ['--input-type=module', '--eval', program]).succeeded()).trim();
+  }
+
+  test('by an environment', async () => {
+    const output = await printed(`
+      const { nodeEnvironment } = await import(${dist('transport/node/index.js')});
+      const { getHttps } = nodeEnvironment();
+      const before = ${LOADED};
+      await getHttps({ url: 'https://127.0.0.1:1/', timeout: 5000, limit: 1 }).catch(() => {});
+      console.log(before, ${LOADED} > 0);`);
+    expect(output).toBe('0 true');
+  });
+
+  test('not by a device and a client with a pin', async () => {
+    const output = await printed(`
+      const { Device } = await import(${dist('device/index.js')});
+      const { SvcClient } = await import(${dist('client/node.js')});
+      const serverFingerprint = 'ab'.repeat(32);
+      const station = { serverUrl: 'https://127.0.0.1:1', serverFingerprint };
+      const device = new Device({ productId: 'p', deviceId: 'd', p2pPort: 0, localPort: 0, ...station });
+      device.setPrivateKey(device.createPrivateKey());
+      await device.start();
+      const client = SvcClient.create();
+      const connection = client.createConnection();
+      connection.updateOptions({ PrivateKey: client.createPrivateKey(), ProductId: 'p', DeviceId: 'd', ServerKey: 'sk', DtlsHelloTimeout: 50 });
+      connection.updateOptions({ ServerUrl: station.serverUrl, ServerFingerprint: serverFingerprint });
+      await connection.connect().catch(() => {});
+      console.log(connection.getRemoteChannelErrorCode(), ${LOADED});
+      await Promise.all([client.stop(), device.close()]);`);
+    expect(output).toBe('CONNECTION_REFUSED 0');
+  });
 });

@@ -77,6 +77,15 @@ describe('the proof', () => {
     expect(asked.length).toBe(2);
   });
 
+  it('asked again has whom to dial where that changed, and nobody where it did not', async () => {
+    const simulation = nativeSimulation();
+    publish(simulation, { fingerprint: KEY }, { fingerprint: KEY }, { fingerprint: OTHER_KEY });
+    const proof = proofIn(simulation);
+    const address = await simulation.settle(proof.current());
+    expect(await simulation.settle(proof.changed(address))).toBeNull();
+    expect(await simulation.settle(proof.changed(await proof.current()))).toMatchObject({ fingerprint: OTHER_KEY });
+  });
+
   it('counts for 7 days at most', async () => {
     const simulation = nativeSimulation();
     const asked = publish(simulation, { fingerprint: KEY, days: 400 });

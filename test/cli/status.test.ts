@@ -1,6 +1,6 @@
 /** `svc status`: what is in the state directory, and nothing more. */
 import { existsSync } from 'node:fs';
-import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
@@ -69,7 +69,7 @@ test('shows key, base stations with their proof, and devices', async () => {
 });
 
 test('of a damaged state is one line', async () => {
-  await Known.open(state);
+  await mkdir(state);
   await writeFile(join(state, 'known.json'), '{');
   const { code, stderr } = await status();
   expect([code, stderr.trim().split('\n').length]).toEqual([1, 1]);

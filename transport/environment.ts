@@ -105,7 +105,7 @@ export interface HttpsAnswer {
 /**
  * One GET whose server has proved the host of its URL by TLS 1.2 or later. Redirects are not followed.
  * @throws RemoteError DNS; CONNECTION_REFUSED; TIMEOUT; CERTIFICATE_VALIDATION_FAILED, with the host and what is wrong; BAD_RESPONSE for a status other than
- * 200, a body over the limit, and what is no HTTP over TLS; LocalError STOPPED when the signal fires
+ * 200, a body over the limit, and what is no HTTP over TLS; LocalError STOPPED when the signal fires, INVALID_ARGUMENT for roots or a proxy that cannot be used
  */
 export type HttpsGet = (request: HttpsRequest) => Promise<HttpsAnswer>;
 

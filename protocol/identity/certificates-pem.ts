@@ -8,6 +8,11 @@ const SEQUENCE = 0x30;
 /** Most characters: some hundred certificates, more than any platform trusts. */
 const MAX_LENGTH = 1 << 20;
 
+/** The CERTIFICATE blocks of a text, each as PEM of its own. */
+export function certificateBlocks(pem: string): string[] {
+  return [...pem.matchAll(BLOCK)].map(([block]) => block);
+}
+
 /** The same text. @throws LocalError INVALID_ARGUMENT unless it has one certificate or more, each of them whole */
 export function checkCertificates(pem: string): string {
   if (typeof pem !== 'string' || pem.length > MAX_LENGTH) throw invalid(`they are no text, or longer than ${MAX_LENGTH} characters`);

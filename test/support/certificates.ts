@@ -33,14 +33,14 @@ export interface ServerCertificate {
 
 let serial = 1;
 
-/** A root, or an authority that `issuer` vouches for. */
-export async function authority(name: string, issuer?: Authority): Promise<Authority> {
+/** A root, or an authority that `issuer` vouches for. @param until days from now */
+export async function authority(name: string, issuer?: Authority, until = 3650): Promise<Authority> {
   const keys = await generateKeys();
   const extensions = [
     new x509.BasicConstraintsExtension(true, undefined, true),
     new x509.KeyUsagesExtension(x509.KeyUsageFlags.keyCertSign | x509.KeyUsageFlags.cRLSign, true),
   ];
-  const certificate = await sign(`CN=${name}`, keys, issuer, extensions, -30, 3650);
+  const certificate = await sign(`CN=${name}`, keys, issuer, extensions, -30, until);
   return { certificate, keys, pem: certificate.toString('pem') };
 }
 

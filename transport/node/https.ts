@@ -2,55 +2,62 @@
  * One GET by https (RFC 9110, RFC 2818): how a device or client without a pin asks for its base station's document. Loaded when the first one asks, so that who
  * has a pin carries no TLS.
  *
- * 1. Where `HTTPS_PROXY` names a proxy and `NO_PROXY` does not except the host, tunnel through it (CONNECT).
+ * 1. Where a proxy applies, tunnel through it (`https-tunnel.ts`).
  * 2. TLS 1.2 or later. The chain must lead to `rootCerts`, which replace the roots of Node, and the certificate must be valid now, and for the host of the URL.
  *    The environment cannot switch that off.
  * 3. The answer must be 200: a redirect is not followed, since it would lead away from the host that was checked.
  */
-import { type Agent, get } from 'node:https';
-import { checkServerIdentity } from 'node:tls';
-import { LocalError, RemoteError, type SvcError } from '../../protocol/errors/index.ts';
+import { X509Certificate } from 'node:crypto';
+import { get } from 'node:https';
+import type { Duplex } from 'node:stream';
+import { checkServerIdentity, type PeerCertificate } from 'node:tls';
+import { LocalError, RemoteError } from '../../protocol/errors/index.ts';
+import { certificateBlocks } from '../../protocol/identity/index.ts';
 import type { HttpsAnswer, HttpsRequest } from '../environment.ts';
+import { httpsProblem, noteCertificates } from './https-problem.ts';
+import { openTunnel, proxyFor } from './https-tunnel.ts';
 
 /** @throws as {@link HttpsGet} */
 export async function getHttps(request: HttpsRequest): Promise<HttpsAnswer> {
-  const { hostname } = new URL(request.url);
-  const host = hostname.replace(/^\[|\]$/g, '');
+  if (request.rootCerts !== undefined) checkReadable(request.rootCerts);
   const timeout = AbortSignal.timeout(request.timeout);
   const signal = request.signal === undefined ? timeout : AbortSignal.any([timeout, request.signal]);
+  const url = new URL(request.url);
+  const proxy = await proxyFor(request.url);
   try {
     signal.throwIfAborted();
-    return await fetched(request, host, await agentFor(request.url), signal);
+    return await fetched(request, url, proxy === null ? null : await openTunnel(proxy, url, signal), signal);
   } catch (error) {
     if (request.signal?.aborted === true) throw new LocalError('STOPPED', 'the request was stopped');
-    if (timeout.aborted) throw new RemoteError('TIMEOUT', `${host} did not answer by https within ${request.timeout / 1000} s`);
-    throw problemOf(error as NodeJS.ErrnoException, host);
+    const way = proxy === null ? '' : ` through the proxy ${proxy.host}`;
+    if (timeout.aborted) throw new RemoteError('TIMEOUT', `${url.host} did not answer by https${way} within ${request.timeout / 1000} s`);
+    throw error;
   }
 }
 
-/** A proxy's, where one applies; else none: a connection for this request alone. */
-async function agentFor(url: string): Promise<Agent | false> {
-  const { HTTPS_PROXY, https_proxy } = process.env;
-  if (!HTTPS_PROXY && !https_proxy) return false;
-  const { getProxyForUrl } = await import('proxy-from-env');
-  const proxy = getProxyForUrl(url);
-  if (proxy === '') return false;
-  if (!/^https?:$/.test(URL.canParse(proxy) ? new URL(proxy).protocol : ''))
-    throw new LocalError('INVALID_ARGUMENT', 'HTTPS_PROXY must be http://host:port or https://host:port');
-  const { HttpsProxyAgent } = await import('https-proxy-agent');
-  return new HttpsProxyAgent(proxy);
+/** Node takes what it can read of `ca`, and says nothing of the rest. @throws LocalError INVALID_ARGUMENT */
+function checkReadable(pem: string): void {
+  for (const [index, block] of certificateBlocks(pem).entries()) {
+    try {
+      new X509Certificate(block);
+    } catch (error) {
+      throw new LocalError('INVALID_ARGUMENT', `root certificate ${index + 1} cannot be read: ${(error as Error).message}`);
+    }
+  }
 }
 
-function fetched({ url, rootCerts, limit }: HttpsRequest, host: string, agent: Agent | false, signal: AbortSignal): Promise<HttpsAnswer> {
+/** @param tunnel to the host; null: a connection of this request's own */
+function fetched({ rootCerts, limit }: HttpsRequest, url: URL, tunnel: Duplex | null, signal: AbortSignal): Promise<HttpsAnswer> {
+  const host = url.hostname.replace(/^\[|\]$/g, '');
   const options = {
-    agent,
+    agent: false,
     signal,
     rejectUnauthorized: true,
     minVersion: 'TLSv1.2',
-    // The name of the URL, and not what an agent takes for it.
-    checkServerIdentity: (_: string, certificate: Parameters<typeof checkServerIdentity>[1]) => checkServerIdentity(host, certificate),
+    checkServerIdentity: (_: string, certificate: PeerCertificate) => checkServerIdentity(host, certificate),
     headers: { accept: 'application/json' },
     ...(rootCerts !== undefined && { ca: rootCerts }),
+    ...(tunnel !== null && { socket: tunnel }),
   } as const;
   return new Promise((resolve, reject) => {
     const request = get(url, options, (response) => {
@@ -69,41 +76,9 @@ function fetched({ url, rootCerts, limit }: HttpsRequest, host: string, agent: A
         else chunks.push(chunk);
       });
       response.on('end', () => resolve({ status, body: Buffer.concat(chunks) }));
-      response.on('error', reject);
+      response.on('error', (error) => reject(httpsProblem(error, { who: host, request, chain: null })));
     });
-    request.on('error', reject);
+    const chain = noteCertificates(request);
+    request.on('error', (error) => reject(httpsProblem(error, { who: host, request, chain: chain() })));
   });
-}
-
-/** What each fault of a certificate is called by OpenSSL, and by us; the name of the host comes before. */
-const CERTIFICATE_FAULTS: Readonly<Record<string, string>> = {
-  CERT_HAS_EXPIRED: 'has expired, or this clock is wrong',
-  CERT_NOT_YET_VALID: 'is not yet valid, or this clock is wrong',
-  ERR_TLS_CERT_ALTNAME_INVALID: 'is for another name',
-  DEPTH_ZERO_SELF_SIGNED_CERT: 'is self-signed and not among the roots that are trusted',
-  SELF_SIGNED_CERT_IN_CHAIN: 'is from an unknown authority: its root is not among those that are trusted',
-  UNABLE_TO_GET_ISSUER_CERT: 'is from an unknown authority, or its chain is incomplete',
-  UNABLE_TO_GET_ISSUER_CERT_LOCALLY: 'is from an unknown authority, or its chain is incomplete',
-  UNABLE_TO_VERIFY_LEAF_SIGNATURE: 'is from an unknown authority, or its chain is incomplete: an intermediate certificate may be missing',
-  CERT_REVOKED: 'has been revoked',
-  CERT_SIGNATURE_FAILURE: 'has a wrong signature',
-  INVALID_CA: 'is from an authority that may not issue certificates',
-  INVALID_PURPOSE: 'is not for a server',
-};
-
-/** Further names of OpenSSL for a certificate that does not hold. */
-const CERTIFICATE_CODE = /^(CERT_|CRL_|UNABLE_TO_|ERROR_IN_CERT_|HOSTNAME_MISMATCH|PATH_LENGTH_EXCEEDED|ERR_SSL_(CA|EE)_)/;
-
-const UNREACHABLE = /^(ECONNREFUSED|EHOSTUNREACH|ENETUNREACH|EADDRNOTAVAIL|ETIMEDOUT|EACCES|EPERM)$/;
-
-function problemOf(error: NodeJS.ErrnoException & { errors?: NodeJS.ErrnoException[] }, host: string): SvcError {
-  if (error instanceof RemoteError || error instanceof LocalError) return error;
-  // All addresses of a name were tried.
-  const code = error.code ?? error.errors?.[0]?.code ?? '';
-  const fault = CERTIFICATE_FAULTS[code] ?? (CERTIFICATE_CODE.test(code) ? `does not hold (${code})` : undefined);
-  if (fault !== undefined) return new RemoteError('CERTIFICATE_VALIDATION_FAILED', `the certificate of ${host} ${fault}`, { cause: error });
-  if (code === 'ENOTFOUND' || code === 'EAI_AGAIN')
-    return new RemoteError('DNS', `${host} does not resolve to an address: check the name and this host's DNS`, { cause: error });
-  if (UNREACHABLE.test(code)) return new RemoteError('CONNECTION_REFUSED', `${host} does not answer by https (${code})`, { cause: error });
-  return new RemoteError('BAD_RESPONSE', `${host} does not speak https as it should: ${error.message}`, { cause: error });
 }

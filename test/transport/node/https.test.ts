@@ -53,14 +53,20 @@ describe('a server that proves itself', () => {
   });
 });
 
+async function expiredSigner(): Promise<ServerPair> {
+  const signer = await authority('Old', root, -1);
+  return serverPair(signer, { chain: [signer] });
+}
+
 describe('CERTIFICATE_VALIDATION_FAILED with the name of the host', () => {
   test.each<[string, () => Promise<ServerPair>, { host?: string }, RegExp]>([
     ['another root', () => serverPair(other), {}, /unknown authority/],
     ['another root that is sent along', () => serverPair(other, { chain: [other] }), {}, /unknown authority/],
-    ['another name', () => serverPair(root, { names: ['elsewhere.example'] }), {}, /another name/],
+    ['another name', () => serverPair(root, { names: ['elsewhere.example'] }), {}, /another name \(DNS:elsewhere.example\)/],
     ['a name where an address is asked', () => serverPair(root, { names: ['localhost'] }), { host: '127.0.0.1' }, /another name/],
-    ['expired', () => serverPair(root, { from: -30, until: -1 }), {}, /has expired/],
-    ['not yet valid', () => serverPair(root, { from: 1 }), {}, /not yet valid/],
+    ['expired', () => serverPair(root, { from: -30, until: -1 }), {}, /has expired \(\d{4}-\d\d-\d\d\)/],
+    ['an expired signer', expiredSigner, {}, /is signed by one that has expired \(/],
+    ['not yet valid', () => serverPair(root, { from: 1 }), {}, /not yet valid \(\d{4}-\d\d-\d\d\), or this host's clock is wrong: it says/],
     ['self-signed', () => serverPair(undefined), {}, /self-signed/],
     ['a chain without its intermediate', () => serverPair(intermediate), {}, /chain is incomplete/],
   ])('%s', async (_, pair, options, message) => {
@@ -83,6 +89,16 @@ describe('CERTIFICATE_VALIDATION_FAILED with the name of the host', () => {
     process.env.NODE_TLS_REJECT_UNAUTHORIZED = '0';
     closing.push(() => delete process.env.NODE_TLS_REJECT_UNAUTHORIZED);
     await expect(ask(await serverPair(other))).rejects.toMatchObject({ code: 'CERTIFICATE_VALIDATION_FAILED' });
+  });
+});
+
+test('a root that TLS could not read is refused with its number', async () => {
+  const bytes = Buffer.from(root.pem.replace(/-----[^-]+-----|\s/g, ''), 'base64');
+  bytes.fill(0, 8, 40);
+  const damaged = `-----BEGIN CERTIFICATE-----\n${bytes.toString('base64')}\n-----END CERTIFICATE-----\n`;
+  await expect(ask(good, hello, { rootCerts: root.pem + damaged })).rejects.toMatchObject({
+    code: 'INVALID_ARGUMENT',
+    message: expect.stringContaining('root certificate 2 cannot be read'),
   });
 });
 
@@ -170,6 +186,62 @@ describe('HTTPS_PROXY', () => {
     set({ HTTPS_PROXY: 'socks5://127.0.0.1:1' });
     const asked = getHttps({ url: 'https://localhost/', timeout: 1000, limit: 100 });
     await expect(asked).rejects.toMatchObject({ code: 'INVALID_ARGUMENT', message: expect.stringContaining('HTTPS_PROXY') });
+  });
+});
+
+describe('a proxy that is not one', () => {
+  /** Answers whatever it is sent with this, and tells when its peer has gone. */
+  async function proxyThatSays(answer: string, timeout = 5000) {
+    let gone = (): void => {};
+    const left = new Promise<void>((resolve) => {
+      gone = resolve;
+    });
+    const server = createServer((socket) => {
+      socket.on('error', () => {});
+      socket.on('close', gone);
+      socket.once('data', () => socket.write(answer));
+    });
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    closing.push(() => new Promise((resolve) => server.close(resolve)));
+    process.env.HTTPS_PROXY = `http://127.0.0.1:${(server.address() as { port: number }).port}`;
+    closing.push(() => delete process.env.HTTPS_PROXY);
+    const problem = await getHttps({ url: 'https://station.example/', timeout, limit: 100 }).then(
+      () => 'believed',
+      ({ code, message }) => `${code}: ${message}`,
+    );
+    await left;
+    return problem;
+  }
+
+  const forged = 'HTTP/1.1 200 OK\r\ncontent-length: 5\r\n\r\nhello';
+  test.each([
+    ['answers in the place of the host', `HTTP/1.1 403 Forbidden\r\ncontent-length: 0\r\n\r\n${forged}`, /CONNECTION_REFUSED: .*\(403\)/],
+    ['answers before the tunnel stands', `HTTP/1.1 100 Continue\r\n\r\n${forged}`, /CONNECTION_REFUSED: .*\(100\)/],
+    ['answers through a tunnel without TLS', `HTTP/1.1 200 OK\r\n\r\n${forged}`, /BAD_RESPONSE: the proxy .* spoke before/],
+    ['asks for a password', 'HTTP/1.1 407 Authenticate\r\ncontent-length: 0\r\n\r\n', /127\.0\.0\.1:\d+ refused.*407.*name:password@/],
+    ['speaks something else', 'SSH-2.0-OpenSSH_9.6\r\n', /BAD_RESPONSE: the proxy 127\.0\.0\.1/],
+    ['sends headers without end', `HTTP/1.1 200 OK\r\nx: ${'y'.repeat(20_000)}`, /BAD_RESPONSE: the proxy .*overflow/i],
+  ])('%s, is not believed and not kept waiting', async (_, answer, problem) => {
+    expect(await proxyThatSays(answer)).toMatch(problem);
+  });
+
+  test('never answers: TIMEOUT, and nothing stays open', async () => {
+    expect(await proxyThatSays('', 50)).toMatch(/TIMEOUT: station\.example did not answer by https through the proxy 127/);
+  });
+
+  test('does not resolve, or is not there: the proxy is named', async () => {
+    closing.push(() => delete process.env.HTTPS_PROXY);
+    const request = { url: 'https://localhost/', timeout: 5000, limit: 100 };
+    process.env.HTTPS_PROXY = 'http://proxy.invalid:3128';
+    await expect(getHttps(request)).rejects.toMatchObject({
+      code: 'DNS',
+      message: expect.stringContaining('the proxy proxy.invalid:3128'),
+    });
+    process.env.HTTPS_PROXY = 'http://127.0.0.1:1';
+    await expect(getHttps(request)).rejects.toMatchObject({
+      code: 'CONNECTION_REFUSED',
+      message: expect.stringContaining('the proxy 127.0.0.1:1'),
+    });
   });
 });
 

@@ -1,0 +1,106 @@
+/** Why a request by https came to nothing, as one sentence for the person who can mend it. */
+import type { ClientRequest } from 'node:http';
+import type { DetailedPeerCertificate, TLSSocket } from 'node:tls';
+import { LocalError, RemoteError, type SvcError } from '../../protocol/errors/index.ts';
+
+/** What is known of a request that failed. */
+export interface FailedRequest {
+  /** Whom it was for: a host, or `the proxy …`. */
+  readonly who: string;
+  readonly request: ClientRequest;
+  /** What the other side showed; null when TLS did not come that far. */
+  readonly chain: DetailedPeerCertificate | null;
+}
+
+/** The certificates that the other side of a request shows, noted before they are checked: a socket that failed has none any more. */
+export function noteCertificates(request: ClientRequest): () => DetailedPeerCertificate | null {
+  let shown: DetailedPeerCertificate | null = null;
+  request.once('socket', (socket) => {
+    socket.prependOnceListener('secure', () => {
+      shown = (socket as TLSSocket).getPeerCertificate(true);
+    });
+  });
+  return () => shown;
+}
+
+const UNREACHABLE: readonly string[] = ['ECONNREFUSED', 'EHOSTUNREACH', 'ENETUNREACH', 'EADDRNOTAVAIL', 'EACCES', 'EPERM'];
+
+/** An error of Node in the terms of {@link HttpsGet}. */
+export function httpsProblem(error: unknown, { who, request, chain }: FailedRequest): SvcError {
+  if (error instanceof RemoteError || error instanceof LocalError) return error;
+  const { code: own, message, errors } = error as NodeJS.ErrnoException & { errors?: NodeJS.ErrnoException[] };
+  // All addresses of a name were tried.
+  const code = own ?? errors?.[0]?.code ?? '';
+  const cause = { cause: error };
+  if ((request.socket as TLSSocket | null)?.authorizationError)
+    return new RemoteError(
+      'CERTIFICATE_VALIDATION_FAILED',
+      `the certificate of ${who} ${certificateFault(code, chain, Date.now())}`,
+      cause,
+    );
+  if (code === 'ENOTFOUND' || code === 'EAI_AGAIN')
+    return new RemoteError('DNS', `${who} does not resolve to an address: check the name and this host's DNS`, cause);
+  if (code === 'ETIMEDOUT') return new RemoteError('TIMEOUT', `${who} did not answer by https in time`, cause);
+  if (UNREACHABLE.includes(code)) return new RemoteError('CONNECTION_REFUSED', `${who} does not answer by https (${code})`, cause);
+  return new RemoteError('BAD_RESPONSE', `${who} does not speak https as it should: ${message}`, cause);
+}
+
+const UNKNOWN = 'is from an unknown authority';
+const INCOMPLETE = `${UNKNOWN}, or its chain is incomplete: an intermediate certificate may be missing`;
+
+/** Faults by OpenSSL's names for them; those with a date and the wrong name are told by {@link certificateFault}. */
+const FAULTS: Readonly<Record<string, string>> = {
+  DEPTH_ZERO_SELF_SIGNED_CERT: 'is self-signed and not among the roots that are trusted',
+  SELF_SIGNED_CERT_IN_CHAIN: `${UNKNOWN}: its root is not among those that are trusted`,
+  UNABLE_TO_GET_ISSUER_CERT: INCOMPLETE,
+  UNABLE_TO_GET_ISSUER_CERT_LOCALLY: INCOMPLETE,
+  UNABLE_TO_VERIFY_LEAF_SIGNATURE: INCOMPLETE,
+  CERT_REVOKED: 'has been revoked',
+  CERT_SIGNATURE_FAILURE: 'has a wrong signature',
+  INVALID_CA: 'is from an authority that may not issue certificates',
+  INVALID_PURPOSE: 'is not for a server',
+};
+
+/** @param now Unix ms */
+function certificateFault(code: string, chain: DetailedPeerCertificate | null, now: number): string {
+  const certificates = upwards(chain);
+  const clock = `, or this host's clock is wrong: it says ${day(now)}`;
+  switch (code) {
+    case 'CERT_HAS_EXPIRED': {
+      const expired = certificates.find(({ valid_to: until }) => Date.parse(until) < now);
+      return `${signerOf(certificates, expired)}has expired${dated(expired?.valid_to)}${clock}`;
+    }
+    case 'CERT_NOT_YET_VALID': {
+      const early = certificates.find(({ valid_from: from }) => Date.parse(from) > now);
+      return `${signerOf(certificates, early)}is not yet valid${dated(early?.valid_from)}${clock}`;
+    }
+    case 'ERR_TLS_CERT_ALTNAME_INVALID':
+      return `is for another name (${certificates[0]?.subjectaltname ?? certificates[0]?.subject?.CN ?? 'none'})`;
+    default:
+      return FAULTS[code] ?? `does not hold (${code})`;
+  }
+}
+
+/** From the leaf to the root, which names itself as its issuer. */
+function upwards(leaf: DetailedPeerCertificate | null): DetailedPeerCertificate[] {
+  const chain: DetailedPeerCertificate[] = [];
+  for (let each: DetailedPeerCertificate | null = leaf; each?.valid_to !== undefined && !chain.includes(each); ) {
+    chain.push(each);
+    each = each.issuerCertificate ?? null;
+  }
+  return chain;
+}
+
+/** Where it is not the certificate itself whose dates are wrong. */
+function signerOf(chain: readonly DetailedPeerCertificate[], one: DetailedPeerCertificate | undefined): string {
+  return one === undefined || one === chain[0] ? '' : 'is signed by one that ';
+}
+
+/** ` (2026-01-01)`, empty when the date is not known. */
+function dated(date: string | undefined): string {
+  return date === undefined ? '' : ` (${day(Date.parse(date))})`;
+}
+
+function day(time: number): string {
+  return new Date(time).toISOString().slice(0, 10);
+}

@@ -1,0 +1,62 @@
+/**
+ * The way to a host by https through a proxy: `HTTPS_PROXY`, or `ALL_PROXY`, unless `NO_PROXY` excepts the host, and CONNECT (RFC 9110 §9.3.6).
+ *
+ * What the proxy says before the tunnel stands is no answer of the host: anything but 2xx ends the request.
+ */
+import type { RequestOptions } from 'node:http';
+import type { Duplex } from 'node:stream';
+import { LocalError, RemoteError } from '../../protocol/errors/index.ts';
+import { httpsProblem, noteCertificates } from './https-problem.ts';
+
+const VARIABLES = ['HTTPS_PROXY', 'https_proxy', 'ALL_PROXY', 'all_proxy'];
+
+/** The proxy for a URL; null where the host is reached straight. @throws LocalError INVALID_ARGUMENT for one that does not speak HTTP */
+export async function proxyFor(url: string): Promise<URL | null> {
+  if (VARIABLES.every((name) => !process.env[name])) return null;
+  const { getProxyForUrl } = await import('proxy-from-env');
+  const proxy = getProxyForUrl(url);
+  if (proxy === '') return null;
+  if (!/^https?:$/.test(URL.canParse(proxy) ? new URL(proxy).protocol : ''))
+    throw new LocalError('INVALID_ARGUMENT', 'HTTPS_PROXY must be http://host:port or https://host:port');
+  return new URL(proxy);
+}
+
+/**
+ * A connection through `proxy` to the host and port of `url`, which nobody has proved yet.
+ * @param signal ends the attempt; a tunnel that stands is the caller's to close
+ * @throws RemoteError CONNECTION_REFUSED when the proxy refuses; what {@link HttpsGet} throws where the proxy cannot be reached
+ */
+export async function openTunnel(proxy: URL, url: URL, signal: AbortSignal): Promise<Duplex> {
+  const { request } = proxy.protocol === 'https:' ? await import('node:https') : await import('node:http');
+  const target = `${url.hostname}:${url.port || 443}`;
+  const who = `the proxy ${proxy.host}`;
+  const options: RequestOptions = {
+    method: 'CONNECT',
+    host: proxy.hostname.replace(/^\[|\]$/g, ''),
+    port: proxy.port,
+    path: target,
+    headers: { host: target, ...authorization(proxy) },
+    agent: false,
+    signal,
+  };
+  return new Promise((resolve, reject) => {
+    const connecting = request(options);
+    connecting.once('connect', ({ statusCode = 0 }, socket, early) => {
+      const stands = statusCode >= 200 && statusCode < 300;
+      if (stands && early.length === 0) return resolve(socket);
+      socket.destroy();
+      if (stands) return reject(new RemoteError('BAD_RESPONSE', `${who} spoke before ${target} did`));
+      const remedy = statusCode === 407 ? ': it asks for a name and a password, as in http://name:password@host:port' : '';
+      reject(new RemoteError('CONNECTION_REFUSED', `${who} refused to connect to ${target} (${statusCode})${remedy}`));
+    });
+    const chain = noteCertificates(connecting);
+    connecting.once('error', (error) => reject(httpsProblem(error, { who, request: connecting, chain: chain() })));
+    connecting.end();
+  });
+}
+
+function authorization({ username, password }: URL): { 'proxy-authorization'?: string } {
+  if (username === '' && password === '') return {};
+  const [name, secret] = [decodeURIComponent(username), decodeURIComponent(password)];
+  return { 'proxy-authorization': `Basic ${Buffer.from(`${name}:${secret}`).toString('base64')}` };
+}

@@ -15,8 +15,9 @@ export function certificateBlocks(pem: string): string[] {
 
 /** The same text. @throws LocalError INVALID_ARGUMENT unless it has one certificate or more, each of them whole */
 export function checkCertificates(pem: string): string {
-  if (typeof pem !== 'string' || pem.length > MAX_LENGTH) throw invalid(`they are no text, or longer than ${MAX_LENGTH} characters`);
+  if (typeof pem !== 'string' || pem.length > MAX_LENGTH) throw invalid(`they are not text, or longer than ${MAX_LENGTH} characters`);
   const blocks = [...pem.matchAll(BLOCK)];
+  if (pem.includes('PRIVATE KEY-----')) throw invalid('there is a private key among them: give the certificates alone');
   if (blocks.length === 0) throw invalid('there is no CERTIFICATE block of PEM in them');
   if (blocks.length !== pem.split('-----BEGIN').length - 1) throw invalid('there is something else than whole certificates in them');
   for (const [, text = ''] of blocks) if (!isCertificate(text)) throw invalid('a certificate is damaged');

@@ -3,6 +3,7 @@
  * the input is a person's or a file's (`raises: 'local'`) a LocalError. What it took as valid must survive encoding and decoding, where there is an
  * encoder.
  */
+import { rootCertificates } from 'node:tls';
 import { isDeepStrictEqual } from 'node:util';
 import { parseServerUrl } from '../../device/settings.ts';
 import { type CborValue, decode, encode } from '../../protocol/cbor/index.ts';
@@ -17,7 +18,7 @@ import {
   encodeResponderOffer,
 } from '../../protocol/endpoint/parameters.ts';
 import { LocalError, RemoteError } from '../../protocol/errors/index.ts';
-import { decodePrivateKey, encodePrivateKey } from '../../protocol/identity/index.ts';
+import { checkCertificates, decodePrivateKey, encodePrivateKey } from '../../protocol/identity/index.ts';
 import { HandshakeState, XX } from '../../protocol/noise/index.ts';
 import * as packet from '../../protocol/packet/index.ts';
 import * as password from '../../protocol/password/index.ts';
@@ -50,7 +51,24 @@ const redirect = { kind: 'redirect', host: 'station.example', port: 4433, finger
 const offer = { parameters: defaultParameters, id: bytes(8), resetToken: bytes(16) };
 const ids = { productId: 'pr-1', deviceId: 'de-1' };
 
+const NEW_YEAR_2030 = Date.UTC(2030, 0, 1);
+
 const parsers: readonly Target[] = [
+  parser({
+    name: 'station.document',
+    samples: ['2030-01-02T03:04:05.678Z', '2030-01-01T23:59:59Z'].map((expires) =>
+      utf8.encode(JSON.stringify({ fingerprint, port: 4433, expires })),
+    ),
+    parse: (input) => records.decodeStationDocument(input, NEW_YEAR_2030),
+    encode: ({ expires, ...named }) => utf8.encode(JSON.stringify({ ...named, expires: new Date(expires).toISOString() })),
+  }),
+  parser({
+    name: 'certificates.pem',
+    samples: [rootCertificates.slice(0, 1), rootCertificates.slice(0, 2)].map((pem) => utf8.encode(pem.join('\n'))),
+    parse: (input) => checkCertificates(text.decode(input)),
+    encode: (pem) => utf8.encode(pem),
+    raises: 'local',
+  }),
   parser({
     name: 'cbor',
     samples: values().map(encode),

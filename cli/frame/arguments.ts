@@ -5,8 +5,9 @@
 import { readFileSync } from 'node:fs';
 import { isIP } from 'node:net';
 import { InvalidArgumentError } from 'commander';
-import { checkCertificates, isFingerprint } from '../../protocol/identity/index.ts';
+import { isFingerprint } from '../../protocol/identity/index.ts';
 import { isId } from '../../protocol/records/index.ts';
+import { checkRootCertificates } from '../../transport/node/index.ts';
 
 export interface HostPort {
   readonly host: string;
@@ -60,7 +61,7 @@ export const ROOT_CERTS_HELP =
 /** A PEM file of root certificates. Returns its text. */
 export function rootCerts(file: string): string {
   try {
-    return checkCertificates(readFileSync(file, 'utf8'));
+    return checkRootCertificates(readFileSync(file, 'utf8'));
   } catch (error) {
     throw new InvalidArgumentError(`${file}: ${(error as Error).message}.`);
   }

@@ -6,6 +6,7 @@ import { access, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Writable } from 'node:stream';
+import { rootCertificates } from 'node:tls';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { runProgram } from '../../cli/frame/program.ts';
 import { svc } from '../../cli/program.ts';
@@ -23,7 +24,8 @@ beforeAll(async () => {
   await writeFile(join(directory, 'damaged', 'state.json'), '{');
   await writeFile(join(directory, 'file'), 'content');
   await writeFile(join(directory, 'empty'), '\n');
-  await writeFile(join(directory, 'root.pem'), PEM_OF_ROOT);
+  await writeFile(join(directory, 'root.pem'), rootCertificates[0] ?? '');
+  await writeFile(join(directory, 'damaged.pem'), `${rootCertificates[0]}\n${PEM_OF_ROOT}`);
   await mkdir(join(directory, 'key'));
   await writeFile(join(directory, 'key', 'key.pem'), 'no key');
 });
@@ -74,6 +76,11 @@ describe('wrong use ends with exit code 2 and one line', () => {
     ['a pairing string twice', `connect ${PAIRING} -d ${PAIRING} --state {dir}/s4`, /once/],
     ['no way to the device', `connect ${PAIRING} --state {dir}/s5`, /--server.*--address/],
     ['roots that are not there', `connect ${PAIRING} --root-certs {dir}/nowhere.pem`, /'--root-certs.*nowhere\.pem/],
+    [
+      'a damaged root beside a whole one',
+      `connect ${PAIRING} --root-certs {dir}/damaged.pem`,
+      /damaged\.pem: root certificate 2 is damaged/,
+    ],
     ['roots that are none', `connect ${PAIRING} --root-certs {dir}/file`, /no CERTIFICATE block/],
     [
       'roots of no base station',

@@ -7,19 +7,18 @@
  *    The environment cannot switch that off.
  * 3. The answer must be 200: a redirect is not followed, since it would lead away from the host that was checked.
  */
-import { X509Certificate } from 'node:crypto';
 import { get } from 'node:https';
 import type { Duplex } from 'node:stream';
 import { checkServerIdentity, type PeerCertificate } from 'node:tls';
 import { LocalError, RemoteError } from '../../protocol/errors/index.ts';
-import { certificateBlocks } from '../../protocol/identity/index.ts';
 import type { HttpsAnswer, HttpsRequest } from '../environment.ts';
 import { httpsProblem, noteCertificates } from './https-problem.ts';
 import { openTunnel, proxyFor } from './https-tunnel.ts';
+import { checkRootCertificates } from './root-certificates.ts';
 
 /** @throws as {@link HttpsGet} */
 export async function getHttps(request: HttpsRequest): Promise<HttpsAnswer> {
-  if (request.rootCerts !== undefined) checkReadable(request.rootCerts);
+  if (request.rootCerts !== undefined) checkRootCertificates(request.rootCerts);
   const timeout = AbortSignal.timeout(request.timeout);
   const signal = request.signal === undefined ? timeout : AbortSignal.any([timeout, request.signal]);
   const url = new URL(request.url);
@@ -32,17 +31,6 @@ export async function getHttps(request: HttpsRequest): Promise<HttpsAnswer> {
     const way = proxy === null ? '' : ` through the proxy ${proxy.host}`;
     if (timeout.aborted) throw new RemoteError('TIMEOUT', `${url.host} did not answer by https${way} within ${request.timeout / 1000} s`);
     throw error;
-  }
-}
-
-/** Node takes what it can read of `ca`, and says nothing of the rest. @throws LocalError INVALID_ARGUMENT */
-function checkReadable(pem: string): void {
-  for (const [index, block] of certificateBlocks(pem).entries()) {
-    try {
-      new X509Certificate(block);
-    } catch (error) {
-      throw new LocalError('INVALID_ARGUMENT', `root certificate ${index + 1} cannot be read: ${(error as Error).message}`);
-    }
   }
 }
 

@@ -17,4 +17,5 @@ export {
 } from './files.ts';
 export { ownAddress } from './interfaces.ts';
 export { stderrLog } from './log.ts';
+export { checkRootCertificates } from './root-certificates.ts';
 export { type ByteStream, type PumpResult, pump } from './tcp.ts';

@@ -9,7 +9,7 @@
  *
  * What cannot be proved is not dialled: each failure is the caller's error.
  */
-import { LocalError, RemoteError } from '../../protocol/errors/index.ts';
+import { asSvcError, LocalError, RemoteError } from '../../protocol/errors/index.ts';
 import { decodeStationDocument, MAX_STATION_DOCUMENT, STATION_DOCUMENT_PATH } from '../../protocol/records/index.ts';
 import type { Environment } from '../environment.ts';
 import type { StationAddress } from './dial.ts';
@@ -31,6 +31,9 @@ export type StationVerification = 'pinned' | 'tls';
 
 /** ms for the document. */
 const TIMEOUT = 5_000;
+
+/** What is told in the place of another key. */
+const TELLING: readonly string[] = ['CERTIFICATE_VALIDATION_FAILED', 'STOPPED'];
 
 interface Kept {
   readonly address: StationAddress;
@@ -74,13 +77,20 @@ export class StationProof {
 
   /**
    * Another key than that of `address` answered.
-   * @returns whom to dial instead; null where the document names the same still, and for a pin or the target of a redirect
-   * @throws as {@link current}
+   * @returns whom to dial instead; null where the document names the same still or cannot be had now, and for a pin or the target of a redirect: then the
+   * other key is what is wrong
+   * @throws RemoteError CERTIFICATE_VALIDATION_FAILED; LocalError STOPPED
    */
   async changed(address: StationAddress): Promise<StationAddress | null> {
     if (!this.#named.has(address)) return null;
     const others = this.#kept !== null && this.#kept.address !== address;
-    const now = others ? await this.current() : await this.#ask();
+    let now: StationAddress;
+    try {
+      now = others ? await this.current() : await this.#ask();
+    } catch (error) {
+      if (TELLING.includes(asSvcError(error).code)) throw error;
+      return null;
+    }
     return now.fingerprint === address.fingerprint && now.port === address.port ? null : now;
   }
 

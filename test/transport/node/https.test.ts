@@ -98,7 +98,7 @@ test('a root that TLS could not read is refused with its number', async () => {
   const damaged = `-----BEGIN CERTIFICATE-----\n${bytes.toString('base64')}\n-----END CERTIFICATE-----\n`;
   await expect(ask(good, hello, { rootCerts: root.pem + damaged })).rejects.toMatchObject({
     code: 'INVALID_ARGUMENT',
-    message: expect.stringContaining('root certificate 2 cannot be read'),
+    message: expect.stringContaining('root certificate 2 is damaged'),
   });
 });
 

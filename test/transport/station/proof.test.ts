@@ -86,6 +86,17 @@ describe('the proof', () => {
     expect(await simulation.settle(proof.changed(await proof.current()))).toMatchObject({ fingerprint: OTHER_KEY });
   });
 
+  it('leaves it at the wrong key where the document cannot be had now, unless the certificate does not hold', async () => {
+    const simulation = nativeSimulation();
+    const refused = new RemoteError('CERTIFICATE_VALIDATION_FAILED', 'expired');
+    publish(simulation, { fingerprint: KEY }, new RemoteError('CONNECTION_REFUSED', 'none'), null, refused);
+    const proof = proofIn(simulation);
+    const address = await simulation.settle(proof.current());
+    expect(await simulation.settle(proof.changed(address))).toBeNull();
+    expect(await simulation.settle(proof.changed(address))).toBeNull();
+    await expect(simulation.settle(proof.changed(address))).rejects.toMatchObject({ code: 'CERTIFICATE_VALIDATION_FAILED' });
+  });
+
   it('counts for 7 days at most', async () => {
     const simulation = nativeSimulation();
     const asked = publish(simulation, { fingerprint: KEY, days: 400 });

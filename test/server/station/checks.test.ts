@@ -85,6 +85,56 @@ describe('checkAttach', () => {
   });
 });
 
+/** What can be shown in each way in, right and wrong. */
+const WAYS = {
+  'a token of the device': [{ sct: 'tokenA' }, { sct: 'tokenC' }, { sct: '' }, { sct: 'tokenX', serverKey: 'sk-a' }],
+  'a server key': ['sk-a', 'sk-one', 'sk-b', 'sk-x', 'sk-jwt', ''].map((serverKey) => ({ serverKey })),
+  'a server key and a JWT': ['sk-a', 'sk-one', 'sk-b', 'sk-x', 'sk-jwt', 'sk-half'].flatMap((serverKey) =>
+    ['good', 'bad', 'elsewhere', ''].map((jwt) => ({ serverKey, jwt })),
+  ),
+  'no key': [{}, { jwt: 'good' }, { jwt: 'bad' }],
+};
+
+describe('each code by each way in: for every product, device and thing shown', () => {
+  const { INVALID_JWT, TOKEN_REJECTED, SERVER_KEY_MISMATCH, UNKNOWN_SERVER_KEY, UNKNOWN_PRODUCT_ID, UNKNOWN_DEVICE_ID } = StationCode;
+  test.each<[keyof typeof WAYS, StationCode[]]>([
+    ['a token of the device', [UNKNOWN_PRODUCT_ID, UNKNOWN_DEVICE_ID, TOKEN_REJECTED]],
+    ['a server key', [UNKNOWN_PRODUCT_ID, UNKNOWN_DEVICE_ID, SERVER_KEY_MISMATCH, UNKNOWN_SERVER_KEY]],
+    [
+      'a server key and a JWT',
+      [INVALID_JWT, UNKNOWN_PRODUCT_ID, UNKNOWN_DEVICE_ID, TOKEN_REJECTED, SERVER_KEY_MISMATCH, UNKNOWN_SERVER_KEY],
+    ],
+    ['no key', [UNKNOWN_PRODUCT_ID, UNKNOWN_SERVER_KEY]],
+  ])('%s', async (way, codes) => {
+    const found = new Set<StationCode>();
+    for (const productId of ['pr-1', 'pr-2', 'pr-b', 'pr-x'])
+      for (const deviceId of ['de-1', 'de-2', 'de-x'])
+        for (const each of WAYS[way]) {
+          const checked = await checkConnect(store, { productId, deviceId, ...each }, checkToken);
+          if ('refused' in checked) found.add(checked.refused);
+        }
+    expect([...found].sort((a, b) => a - b)).toEqual(codes);
+  });
+
+  test('without a key that holds, or a token, no answer depends on the device', async () => {
+    const strangers = [
+      ...WAYS['no key'],
+      { serverKey: 'sk-x' },
+      { serverKey: 'sk-b' },
+      { serverKey: 'sk-jwt' },
+      { serverKey: 'sk-jwt', jwt: 'bad' },
+    ];
+    for (const each of strangers)
+      for (const productId of ['pr-1', 'pr-2', 'pr-x']) {
+        const [there, not] = await Promise.all(
+          ['de-1', 'de-x'].map((deviceId) => checkConnect(store, { productId, deviceId, ...each }, checkToken)),
+        );
+        expect(there).toEqual(not);
+        expect(there).toHaveProperty('refused');
+      }
+  });
+});
+
 describe('checkConnect', () => {
   const shown = { productId: 'pr-1', deviceId: 'de-1' };
   test.each<[string, Parameters<typeof checkConnect>[1], StationCode | 'admitted']>([

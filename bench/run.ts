@@ -53,7 +53,7 @@ const benches: Readonly<Record<string, Entry>> = {
     run: async (progress) => (await import('./password.ts')).run(progress),
   },
   trust: {
-    about: 'what a token of an issuer costs the base station, beside a server key alone',
+    about: 'what a token of an issuer costs the base station, and the proof by TLS a client',
     run: async (progress) => (await import('./trust.ts')).run(progress),
   },
 };

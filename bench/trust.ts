@@ -1,11 +1,12 @@
 /**
  * What a token of an issuer costs a base station: processor time of a connect and its end, with the keys of the issuer known, beside a connect with a server key
  * that admits alone. `token-fresh` is the rest beside the check of the signature, which `check` gives; `token-again` shows a token that was right before. The
- * three take turns in short rounds, in one base station with one client and one device, processes of their own.
+ * three take turns in short rounds, in one base station with one client and one device, processes of their own. Then what the proof by TLS costs (`trust-tls.ts`).
  */
 import type { Child } from './processes/parent.ts';
 import { withChildren, withDirectory } from './processes/parent.ts';
 import { type Report, type Row, spread } from './report.ts';
+import { measureTls } from './trust-tls.ts';
 
 const ROUNDS = 11;
 const WARM_UP = 2;
@@ -15,8 +16,16 @@ const ids = { productId: 'pr-bench', deviceId: 'de-bench' };
 
 export function run(progress: (step: string) => void): Promise<Report> {
   return withDirectory((data) =>
-    withChildren(async (start) => report(await measure(start('trust-station'), start('device'), start('trust-client'), data, progress))),
+    withChildren((start) => measure(start('trust-station'), start('device'), start('trust-client'), data, progress)),
   );
+}
+
+interface Address {
+  readonly port: number;
+  readonly fingerprint: string;
+  readonly httpsPort: number;
+  /** PEM of its certificate. */
+  readonly rootCerts: string;
 }
 
 interface Measured {
@@ -26,17 +35,12 @@ interface Measured {
   readonly check: number[];
 }
 
-async function measure(station: Child, device: Child, client: Child, data: string, progress: (step: string) => void): Promise<Measured> {
+async function measure(station: Child, device: Child, client: Child, data: string, progress: (step: string) => void): Promise<Report> {
   const { fingerprint: deviceFingerprint } = await device.call<{ fingerprint: string }>('identity');
-  const address = await station.call<{ port: number; fingerprint: string }>('start', { data, ...ids, deviceFingerprint });
+  const address = await station.call<Address>('start', { data, ...ids, deviceFingerprint });
   await device.call('start', { ...ids, station: address });
-  const all = {
-    ProductId: ids.productId,
-    DeviceId: ids.deviceId,
-    DeviceFingerprint: deviceFingerprint,
-    ServerUrl: `https://127.0.0.1:${address.port}`,
-    ServerFingerprint: address.fingerprint,
-  };
+  const named = { ProductId: ids.productId, DeviceId: ids.deviceId, DeviceFingerprint: deviceFingerprint };
+  const all = { ...named, ServerUrl: `https://127.0.0.1:${address.port}`, ServerFingerprint: address.fingerprint };
   const tokens = await station.call<string[]>('tokens', {
     count: (WARM_UP + ROUNDS) * CONNECTS + 1,
     devices: `${ids.productId}.${ids.deviceId}`,
@@ -61,10 +65,11 @@ async function measure(station: Child, device: Child, client: Child, data: strin
     measured.fresh.push(withToken - check);
     measured.again.push(withKnown);
   }
-  return measured;
+  const target = { all: { ...named, ServerKey: 'sk-key' }, rootCerts: address.rootCerts, port: address.httpsPort, pinned: address };
+  return report(measured, await measureTls(client, target, progress));
 }
 
-function report({ key, fresh, again, check }: Measured): Report {
+function report({ key, fresh, again, check }: Measured, tls: Awaited<ReturnType<typeof measureTls>>): Report {
   const row = (name: string, times: readonly number[], peers: Row['peers'] = {}): Row => ({
     case: name,
     unit: 'µs',
@@ -74,11 +79,14 @@ function report({ key, fresh, again, check }: Measured): Report {
   });
   return {
     bench: 'trust',
-    about: 'processor time of a base station for one connect and its end, by what the client shows.',
-    rows: [row('token-fresh', fresh, { key: spread(key) }), row('token-again', again, { key: spread(key) }), row('check', check)],
-    goals: [
-      { case: 'token-fresh', peer: 'key', atMost: 1.3 },
-      { case: 'token-again', peer: 'key', atMost: 1.05 },
+    about:
+      'processor time of a base station for one connect and its end, by what the client shows; time of a connect, by what proves the base station.',
+    rows: [
+      row('token-fresh', fresh, { key: spread(key) }),
+      row('token-again', again, { key: spread(key) }),
+      row('check', check),
+      ...tls.rows,
     ],
+    goals: [{ case: 'token-fresh', peer: 'key', atMost: 1.3 }, { case: 'token-again', peer: 'key', atMost: 1.05 }, ...tls.goals],
   };
 }

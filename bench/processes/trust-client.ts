@@ -1,9 +1,33 @@
-/** Bench process: a client that connects to a device again and again, over one channel to the base station. */
+/** Bench process: a client that connects to a device again and again, over one channel to the base station, or as a new client each time. */
+import { get } from 'node:https';
 import { type ConnectionOptions, SvcClient } from '../../client/node.ts';
 import { serve } from './child.ts';
 
 const client = SvcClient.create();
 const PrivateKey = client.createPrivateKey();
+
+/** Clients of `later`, by what proves their base station: each keeps its channel and its proof. */
+const kept = new Map<string, SvcClient>();
+
+async function connectOnce(by: SvcClient, options: ConnectionOptions): Promise<number> {
+  const connection = by.createConnection();
+  connection.updateOptions({ PrivateKey, ...options });
+  const begun = performance.now();
+  await connection.connect();
+  const taken = performance.now() - begun;
+  await connection.close();
+  return taken;
+}
+
+/** Mean of what `run` gives, so many times. What one leaves behind is collected before the next. */
+async function mean(count: number, run: () => Promise<number>): Promise<number> {
+  let sum = 0;
+  for (let each = 0; each < count; each++) {
+    globalThis.gc?.();
+    sum += await run();
+  }
+  return sum / count;
+}
 
 serve({
   /** Connects and closes once with each of the options, which are added to `all`. */
@@ -15,4 +39,31 @@ serve({
       await connection.close();
     }
   },
+
+  /** ms of a connect by a client that has never connected. */
+  first: ({ options, count }: { options: ConnectionOptions; count: number }): Promise<number> =>
+    mean(count, async () => {
+      const fresh = SvcClient.create();
+      const taken = await connectOnce(fresh, options);
+      await fresh.stop();
+      return taken;
+    }),
+
+  /** ms of a connect by a client that has connected before. */
+  async later({ options, count }: { options: ConnectionOptions; count: number }): Promise<number> {
+    const by = kept.get(String(options.RootCerts)) ?? SvcClient.create();
+    if (!kept.has(String(options.RootCerts))) await connectOnce(by, options);
+    kept.set(String(options.RootCerts), by);
+    return mean(count, () => connectOnce(by, options));
+  },
+
+  /** ms of one GET with a TLS handshake of its own. */
+  get: ({ url, ca, count }: { url: string; ca: string; count: number }): Promise<number> =>
+    mean(count, () => {
+      const begun = performance.now();
+      return new Promise<number>((resolve, reject) => {
+        const request = get(url, { ca, agent: false }, (response) => response.resume().on('end', () => resolve(performance.now() - begun)));
+        request.on('error', reject);
+      });
+    }),
 });

@@ -1,12 +1,14 @@
 /**
  * Bench process: a base station with a server key that admits alone and one that asks for a token, whose issuer's keys it has; it makes the tokens, too, before
- * anything is measured.
+ * anything is measured. Its document is served over TLS.
  */
 import { exportJWK, generateKeyPair, SignJWT } from 'jose';
 import { Basestation, hashSecret, openStationData } from '../../server/index.ts';
 import { readKeySet } from '../../server/jwt/keys.ts';
 import { tokenHeader, verifyToken } from '../../server/jwt/token.ts';
+import { listen, restApp } from '../../server/rest/server.ts';
 import { nodeEnvironment } from '../../transport/node/index.ts';
+import { selfSigned } from './certificate.ts';
 import { serve } from './child.ts';
 
 interface Start {
@@ -39,7 +41,9 @@ serve({
     const network = { ...environment.network, resolve: async () => ['127.0.0.1'] };
     const options = { identity, resetSecret, store, sealer, port: 0, settings, issuers };
     const station = await Basestation.open({ ...environment, network }, options);
-    return { port: station.port, fingerprint: station.fingerprint };
+    const tls = await selfSigned();
+    const httpsPort = await listen(restApp({ store, station: () => station, log: environment.log, tls }), '127.0.0.1', 0);
+    return { port: station.port, fingerprint: station.fingerprint, httpsPort, rootCerts: tls.cert };
   },
 
   /** Tokens for the device, each another one. */

@@ -80,7 +80,11 @@ describe('what is refused', () => {
   test.each([
     ['no PEM', 'x', /no CERTIFICATE block/],
     ['a private key', '-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----', /private key among them/],
-    ['a key beside a certificate', `${PEM_OF_ROOT}\n-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----`, /private key among them/],
+    [
+      'a key beside a certificate',
+      `${PEM_OF_ROOT}\n-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----`,
+      /private key among them/,
+    ],
     ['half a certificate', PEM_OF_ROOT.slice(0, 200), /no CERTIFICATE block/],
     ['a certificate that breaks off', PEM_OF_ROOT.replace('AAAAAAAA', ''), /damaged/],
     ['a certificate that is none', '-----BEGIN CERTIFICATE-----\n!!!!\n-----END CERTIFICATE-----', /damaged/],

@@ -51,6 +51,7 @@ export async function openTunnel(proxy: URL, url: URL, signal: AbortSignal): Pro
     });
     const chain = noteCertificates(connecting);
     connecting.once('error', (error) => reject(httpsProblem(error, { who, request: connecting, chain: chain() })));
+    connecting.once('close', () => reject(new RemoteError('BAD_RESPONSE', `${who} gave no answer`)));
     connecting.end();
   });
 }

@@ -48,7 +48,9 @@ function fetched({ rootCerts, limit }: HttpsRequest, url: URL, tunnel: Duplex | 
     ...(tunnel !== null && { socket: tunnel }),
   } as const;
   return new Promise((resolve, reject) => {
+    let answered = false;
     const request = get(url, options, (response) => {
+      answered = true;
       const { statusCode: status = 0 } = response;
       const chunks: Buffer[] = [];
       let length = 0;
@@ -68,5 +70,7 @@ function fetched({ rootCerts, limit }: HttpsRequest, url: URL, tunnel: Duplex | 
     });
     const chain = noteCertificates(request);
     request.on('error', (error) => reject(httpsProblem(error, { who: host, request, chain: chain() })));
+    // Node closes without an error where 101 leads away from HTTP. An answer that came is told by its own events, also after this one.
+    request.on('close', () => answered || reject(new RemoteError('BAD_RESPONSE', `${host} gave no answer by https`)));
   });
 }

@@ -42,6 +42,10 @@ describe('a server that proves itself', () => {
     expect((await ask(good, hello, { host: '127.0.0.1' })).status).toBe(200);
   });
 
+  test('and ends its body by closing the connection', async () => {
+    expect((await ask(good, (_, response) => response.socket?.end('HTTP/1.0 200 OK\r\n\r\nhello'))).body.length).toBe(5);
+  });
+
   test('by an intermediate that it sends along, and by the second of two roots', async () => {
     const pair = await serverPair(intermediate, { chain: [intermediate] });
     expect((await ask(pair, hello, { rootCerts: `${other.pem}\n${root.pem}` })).status).toBe(200);
@@ -102,11 +106,14 @@ test('a root that TLS could not read is refused with its number', async () => {
   });
 });
 
+const SWITCH = 'HTTP/1.1 101 Switching Protocols\r\nupgrade: x\r\nconnection: upgrade\r\n\r\nabc';
+
 describe('what is no answer', () => {
   test.each<[string, RequestListener, string, RegExp]>([
     ['a redirect', (_, response) => response.writeHead(302, { location: 'https://localhost/' }).end(), 'BAD_RESPONSE', /302.*not followed/],
     ['not found', (_, response) => response.writeHead(404).end(), 'BAD_RESPONSE', /404/],
     ['5 KiB where 4 are read', (_, response) => response.end('x'.repeat(5120)), 'BAD_RESPONSE', /4096 bytes/],
+    ['a switch to another protocol', (_, response) => response.socket?.end(SWITCH), 'BAD_RESPONSE', /gave no answer/],
     [
       'a body that breaks off',
       (_, response) => response.writeHead(200, { 'content-length': '9' }).write('x', () => response.destroy()),
@@ -219,6 +226,7 @@ describe('a proxy that is not one', () => {
     ['answers before the tunnel stands', `HTTP/1.1 100 Continue\r\n\r\n${forged}`, /CONNECTION_REFUSED: .*\(100\)/],
     ['answers through a tunnel without TLS', `HTTP/1.1 200 OK\r\n\r\n${forged}`, /BAD_RESPONSE: the proxy .* spoke before/],
     ['asks for a password', 'HTTP/1.1 407 Authenticate\r\ncontent-length: 0\r\n\r\n', /127\.0\.0\.1:\d+ refused.*407.*name:password@/],
+    ['switches to another protocol', SWITCH, /: the proxy 127\.0\.0\.1:\d+ refused .*\(101\)/],
     ['speaks something else', 'SSH-2.0-OpenSSH_9.6\r\n', /BAD_RESPONSE: the proxy 127\.0\.0\.1/],
     ['sends headers without end', `HTTP/1.1 200 OK\r\nx: ${'y'.repeat(20_000)}`, /BAD_RESPONSE: the proxy .*overflow/i],
   ])('%s, is not believed and not kept waiting', async (_, answer, problem) => {

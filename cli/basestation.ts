@@ -66,8 +66,12 @@ async function run(options: Options, command: Command): Promise<void> {
   if ((tlsCert === undefined) !== (tlsKey === undefined)) throw new UsageError('--tls-cert and --tls-key belong together: give both');
   const output = new Output(options.json === true);
   const interrupt = interruption();
+  let station: RunningBasestation | undefined;
+  // Without certificate the signal ends the process, as ever.
+  const reload = (): void => void station?.reloadCertificates();
+  if (tlsCert !== undefined) process.on('SIGHUP', reload);
   try {
-    const station = await startBasestation({
+    station = await startBasestation({
       data: options.data,
       port: options.port,
       ...(options.host === undefined ? {} : { host: options.host }),
@@ -77,15 +81,12 @@ async function run(options: Options, command: Command): Promise<void> {
       ...(options.jwksAllow === undefined ? {} : { jwksAllow: options.jwksAllow }),
       log: stderrLog({ level: options.logLevel }),
     });
-    const reload = (): void => void station.reloadCertificates();
-    // Without certificate it ends the process, as ever.
-    if (station.http.secure) process.on('SIGHUP', reload);
     announce(output, station);
     await stopped(interrupt.signal);
-    process.off('SIGHUP', reload);
     await station.close();
     output.result({ event: 'closed' }, 'base station closed');
   } finally {
+    process.off('SIGHUP', reload);
     interrupt.dispose();
   }
 }

@@ -7,6 +7,7 @@
 import { MAX_APP_TEXT, MAX_JWT } from '../protocol/control/index.ts';
 import { LocalError } from '../protocol/errors/index.ts';
 import { checkCertificates, isFingerprint } from '../protocol/identity/index.ts';
+import { parseServerUrl } from '../transport/station/index.ts';
 
 /** Keys and types are the specification's; the two fingerprints and the root certificates at the end are ours. */
 export interface ConnectionOptions {
@@ -92,7 +93,7 @@ const RULES: Record<keyof ConnectionOptions, readonly [Check, string]> = {
   PrivateKey: [text, 'PEM text'],
   ProductId: [text, 'a text'],
   DeviceId: [text, 'a text'],
-  ServerUrl: [(value) => typeof value === 'string' && isServerUrl(value), 'https://host or https://host:port'],
+  ServerUrl: [(value) => typeof value === 'string' && parseServerUrl(value) !== null, 'https://host or https://host:port'],
   ServerKey: [text, 'a text'],
   ServerJwtToken: [(value) => typeof value === 'function' || isJwt(value), JWT_FORM],
   ServerConnectToken: [text, 'a text'],
@@ -152,8 +153,8 @@ export async function currentJwt(given: NonNullable<ConnectionOptions['ServerJwt
 
 /** Host and port that a ServerUrl names. */
 export function serverAddress(url: string): { host: string; port: number } {
-  const { hostname, port } = new URL(url);
-  return { host: hostname.replace(/^\[|\]$/g, ''), port: port === '' ? DEFAULT_SERVER_PORT : Number(port) };
+  const { host = '', port = null } = parseServerUrl(url) ?? {};
+  return { host, port: port ?? DEFAULT_SERVER_PORT };
 }
 
 function check(key: string, value: unknown): void {
@@ -169,19 +170,6 @@ function isJwt(value: unknown): value is string {
 /** A lone surrogate has no UTF-8. */
 function isAppText(value: string): boolean {
   return new TextEncoder().encode(value).length <= MAX_APP_TEXT && !/\p{Surrogate}/u.test(value);
-}
-
-function isServerUrl(value: string): boolean {
-  if (!URL.canParse(value)) return false;
-  const url = new URL(value);
-  return (
-    url.protocol === 'https:' &&
-    url.hostname !== '' &&
-    url.username === '' &&
-    url.password === '' &&
-    url.pathname === '/' &&
-    url.search === ''
-  );
 }
 
 function parse(json: string): ConnectionOptions {

@@ -8,7 +8,7 @@ import { LocalError } from '../protocol/errors/index.ts';
 import { encodePrivateKey, isFingerprint } from '../protocol/identity/index.ts';
 import { checkIds, isId } from '../protocol/records/index.ts';
 import type { Environment } from '../transport/environment.ts';
-import type { ConfiguredStation } from '../transport/station/index.ts';
+import { type ConfiguredStation, parseServerUrl as stationAddress } from '../transport/station/index.ts';
 
 /** Ports of the specification's systems (reference §5.1). */
 const DEFAULT_LOCAL_PORT = 5592;
@@ -103,17 +103,14 @@ export function checkFingerprint(text: string): string {
 }
 
 /**
- * Host, and port if one is named, of `https://host[:port]` or `host[:port]`; an IPv6 address in brackets.
+ * Host, and port if one is named, of `https://host[:port]` or `host[:port]`, nothing else; an IPv6 address in brackets.
  * @throws LocalError INVALID_ARGUMENT
  */
 export function parseServerUrl(url: string): { host: string; port?: number } {
-  const text = url.includes('://') ? url : `https://${url}`;
-  const parsed = URL.canParse(text) ? new URL(text) : null;
-  if (parsed === null || parsed.protocol !== 'https:' || parsed.hostname === '' || parsed.pathname !== '/') {
-    throw new LocalError('INVALID_ARGUMENT', 'the server URL must be https://host or https://host:port');
-  }
-  const host = parsed.hostname.replace(/^\[|\]$/g, '');
-  return parsed.port === '' ? { host } : { host, port: Number(parsed.port) };
+  const address = stationAddress(url.includes('://') ? url : `https://${url}`);
+  if (address === null) throw new LocalError('INVALID_ARGUMENT', 'the server URL must be https://host or https://host:port');
+  const { host, port } = address;
+  return port === null ? { host } : { host, port };
 }
 
 function missing(what: string): LocalError {

@@ -95,6 +95,8 @@ export interface HttpsRequest {
   /** Most bytes of a body. */
   readonly limit: number;
   readonly signal?: AbortSignal;
+  /** Caches on the way must ask the host (RFC 9111 §5.2.1.4). Default false. */
+  readonly fresh?: boolean;
 }
 
 export interface HttpsAnswer {

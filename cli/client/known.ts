@@ -7,7 +7,7 @@
 import { homedir } from 'node:os';
 import { join, resolve } from 'node:path';
 import type { SvcClient } from '../../client/node.ts';
-import { isFingerprint } from '../../protocol/identity/index.ts';
+import { areCertificates, isFingerprint } from '../../protocol/identity/index.ts';
 import { createFile, prepareDirectory, readJson, replaceJson } from '../../transport/node/index.ts';
 import { CommandError, UsageError } from '../frame/errors.ts';
 import { readPrivateKey } from '../frame/private-key.ts';
@@ -164,7 +164,11 @@ export function checkName(name: string): void {
 
 function isKnownFile(value: unknown): value is KnownFile {
   const { Version, Devices, Stations, TlsStations = {} } = (value ?? {}) as Partial<KnownFile>;
-  return Version === 1 && Array.isArray(Devices) && Devices.every(isDevice) && isRecordOfTexts(Stations) && isRecordOfTexts(TlsStations);
+  return Version === 1 && Array.isArray(Devices) && Devices.every(isDevice) && isRecordOfTexts(Stations) && isRecordOfRoots(TlsStations);
+}
+
+function isRecordOfRoots(value: unknown): value is Record<string, string> {
+  return isRecordOfTexts(value) && Object.values(value).every((roots) => roots === '' || areCertificates(roots));
 }
 
 function isDevice(value: unknown): value is KnownDevice {

@@ -14,6 +14,7 @@
  * acknowledged to a client before.
  */
 import { join } from 'node:path';
+import { areCertificates } from '../../protocol/identity/index.ts';
 import { createFile, makeDirectory, prepareDirectory, readJson, refuseForeignDirectory, replaceJson } from '../../transport/node/index.ts';
 import { CommandError } from '../frame/errors.ts';
 import { readPrivateKey } from '../frame/private-key.ts';
@@ -110,5 +111,6 @@ function isDeviceState(value: unknown): value is DeviceState {
   const texts = [ServerUrl, ServerFingerprint, ServerRootCerts, ServerConnectToken].every((text) => typeof text === 'string');
   const { Thermostat, AlarmTold = false } = state;
   const room = (Thermostat === undefined || isThermostatState(Thermostat)) && typeof AlarmTold === 'boolean';
-  return Version === 1 && [ProductId, DeviceId].every((text) => typeof text === 'string' && text !== '') && texts && room;
+  const roots = ServerRootCerts === '' || areCertificates(ServerRootCerts);
+  return Version === 1 && [ProductId, DeviceId].every((text) => typeof text === 'string' && text !== '') && texts && roots && room;
 }

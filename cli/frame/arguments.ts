@@ -2,12 +2,14 @@
  * Parsers of option values, for commander. Each returns the value or throws InvalidArgumentError with what is expected; commander puts
  * the option's name in front.
  */
-import { readFileSync } from 'node:fs';
 import { isIP } from 'node:net';
 import { InvalidArgumentError } from 'commander';
-import { isFingerprint } from '../../protocol/identity/index.ts';
+import { isFingerprint, MAX_CERTIFICATES } from '../../protocol/identity/index.ts';
 import { isId } from '../../protocol/records/index.ts';
 import { checkRootCertificates } from '../../transport/node/index.ts';
+import { parseServerUrl } from '../../transport/station/index.ts';
+import { systemProblem } from './errors.ts';
+import { readSmallFile } from './given-file.ts';
 
 export interface HostPort {
   readonly host: string;
@@ -42,11 +44,9 @@ export function hostPort(text: string): HostPort {
 
 /** `https://host[:port]` of a base station. Returns it without a trailing slash. */
 export function serverUrl(text: string): string {
-  const url = URL.canParse(text) ? new URL(text) : undefined;
-  const plain =
-    url !== undefined && url.protocol === 'https:' && url.hostname !== '' && url.pathname === '/' && url.search === '' && url.hash === '';
-  if (!plain || url.username !== '' || url.password !== '') throw new InvalidArgumentError('Expected https://host or https://host:port.');
-  return url.origin;
+  const address = parseServerUrl(text);
+  if (address === null) throw new InvalidArgumentError('Expected https://host or https://host:port.');
+  return address.origin;
 }
 
 /** A full fingerprint: 64 hexadecimal digits. Returns it in lower case. */
@@ -61,9 +61,9 @@ export const ROOT_CERTS_HELP =
 /** A PEM file of root certificates. Returns its text. */
 export function rootCerts(file: string): string {
   try {
-    return checkRootCertificates(readFileSync(file, 'utf8'));
+    return checkRootCertificates(new TextDecoder().decode(readSmallFile(file, MAX_CERTIFICATES)));
   } catch (error) {
-    throw new InvalidArgumentError(`${file}: ${(error as Error).message}.`);
+    throw new InvalidArgumentError(`${file}: ${systemProblem(error) ?? (error as Error).message}.`);
   }
 }
 

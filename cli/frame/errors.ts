@@ -61,7 +61,7 @@ const HINTS: Record<string, string> = {
   AUTHENTICATION_ERROR: 'check user name and password; an invitation can be used once',
   USER_DOES_NOT_EXIST: '`svc iam users list` shows the users, `svc pair` makes this client one',
   ROLE_DOES_NOT_EXIST: '`svc iam roles` shows the roles',
-  TIMEOUT: 'check that the other side runs and that UDP reaches it',
+  TIMEOUT: 'check that the other side runs and that UDP, or TCP for https, reaches it',
 };
 
 /** The hint of an error code, if there is one. */
@@ -82,6 +82,12 @@ const SYSTEM: Record<string, string> = {
   EADDRNOTAVAIL: 'the address belongs to no interface of this machine',
   ECONNREFUSED: 'connection refused: check that the other side runs',
 };
+
+/** What is wrong in the words of a person, for an error of the system; undefined for any other. */
+export function systemProblem(error: unknown): string | undefined {
+  const { code } = error as { code?: unknown };
+  return typeof code === 'string' ? SYSTEM[code] : undefined;
+}
 
 function withHint(error: unknown): string {
   if (!(error instanceof Error)) return String(error);

@@ -62,7 +62,7 @@ export async function connectRemote(
 /** The base station is not the one that was to be trusted. Says nothing about the device. */
 export class StationMismatch extends RemoteError {
   constructor(cause: SvcError, { ServerFingerprint }: EffectiveOptions) {
-    const expected = ServerFingerprint === undefined ? 'that it names by https' : 'of ServerFingerprint';
+    const expected = ServerFingerprint === undefined ? 'that it announces by https' : 'of ServerFingerprint';
     super('FINGERPRINT_MISMATCH', `the base station has another key than the one ${expected}`, { cause });
   }
 }

@@ -6,22 +6,36 @@ const BLOCK = /-----BEGIN CERTIFICATE-----([^-]*)-----END CERTIFICATE-----/g;
 const SEQUENCE = 0x30;
 
 /** Most characters: some hundred certificates, more than any platform trusts. */
-const MAX_LENGTH = 1 << 20;
+export const MAX_CERTIFICATES = 1 << 20;
 
-/** The CERTIFICATE blocks of a text, each as PEM of its own. */
+/** The CERTIFICATE blocks of a text, each as PEM of its own in the strict form (RFC 7468 §3): indented text is none to OpenSSL. */
 export function certificateBlocks(pem: string): string[] {
-  return [...pem.matchAll(BLOCK)].map(([block]) => block);
+  return [...pem.matchAll(BLOCK)].map(([, text = '']) => {
+    const lines = text.replace(/\s/g, '').match(/.{1,64}/g) ?? [];
+    return ['-----BEGIN CERTIFICATE-----', ...lines, '-----END CERTIFICATE-----'].join('\n');
+  });
 }
 
 /** The same text. @throws LocalError INVALID_ARGUMENT unless it has one certificate or more, each of them whole */
 export function checkCertificates(pem: string): string {
-  if (typeof pem !== 'string' || pem.length > MAX_LENGTH) throw invalid(`they are not text, or longer than ${MAX_LENGTH} characters`);
+  if (typeof pem !== 'string' || pem.length > MAX_CERTIFICATES)
+    throw invalid(`they are not text, or longer than ${MAX_CERTIFICATES} characters`);
   const blocks = [...pem.matchAll(BLOCK)];
   if (pem.includes('PRIVATE KEY-----')) throw invalid('there is a private key among them: give the certificates alone');
   if (blocks.length === 0) throw invalid('there is no CERTIFICATE block of PEM in them');
   if (blocks.length !== pem.split('-----BEGIN').length - 1) throw invalid('there is something else than whole certificates in them');
   for (const [, text = ''] of blocks) if (!isCertificate(text)) throw invalid('a certificate is damaged');
   return pem;
+}
+
+/** Whether `checkCertificates` takes the text. */
+export function areCertificates(pem: string): boolean {
+  try {
+    checkCertificates(pem);
+    return true;
+  } catch {
+    return false;
+  }
 }
 
 /** One DER SEQUENCE that begins with another one, and nothing behind it (RFC 5280 §4.1). */

@@ -1,5 +1,5 @@
 /** Identities: X25519 keys, their PEM form and their fingerprints (PROTOCOL.md §1). */
-export { certificateBlocks, checkCertificates } from './certificates-pem.ts';
+export { areCertificates, certificateBlocks, checkCertificates, MAX_CERTIFICATES } from './certificates-pem.ts';
 export { equalBytes, isAllZero } from './constant-time.ts';
 export { FINGERPRINT_LENGTH, fingerprint, fingerprintsEqual, isFingerprint, shortFingerprint } from './fingerprint.ts';
 export { checkPrivateKey, decodePrivateKey, encodePrivateKey } from './private-key-pem.ts';

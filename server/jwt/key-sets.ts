@@ -11,7 +11,7 @@ import { LocalError, RemoteError } from '../../protocol/errors/index.ts';
 import type { Clock, Network } from '../../transport/environment.ts';
 import type { LogTally } from '../../transport/log-tally.ts';
 import { ConcurrencyLimit } from '../concurrency-limit.ts';
-import { allowedAddresses } from '../outbound/addresses.ts';
+import { allowedAddresses, NOT_ALLOWED } from '../outbound/addresses.ts';
 import type { HttpGet } from '../outbound/http.ts';
 import { withTimeout } from '../outbound/with-timeout.ts';
 import type { App } from '../storage/store.ts';
@@ -56,6 +56,8 @@ interface Kept {
   freshUntil: number;
   /** When the issuer was asked last. */
   askedAt: number;
+  /** The issuer did not answer then, or not with a set. */
+  isSilent: boolean;
   asking: Promise<void> | null;
 }
 
@@ -78,13 +80,18 @@ export class KeySets {
     const kept = this.#entry(app);
     const { clock } = this.#options;
     const isFresh = (): boolean => kept.set !== null && clock.now() < kept.freshUntil && kept.set !== lacking;
-    if (!isFresh()) await this.#refresh(app, kept);
+    if (!isFresh()) {
+      const wasSilent = kept.isSilent && clock.now() - kept.askedAt < 2 * PAUSE;
+      const asked = this.#refresh(app, kept);
+      // While the issuer is silent nobody waits for it who has what will be used in the end.
+      if (!wasSilent || kept.set === null || kept.set === lacking) await asked;
+    }
     return clock.now() < kept.freshUntil + GRACE ? kept.set : null;
   }
 
   #entry({ appId, jwt }: JwtApp): Kept {
     const known = this.#kept.get(appId);
-    const none = { set: null, freshUntil: Number.NEGATIVE_INFINITY, askedAt: Number.NEGATIVE_INFINITY, asking: null };
+    const none = { set: null, freshUntil: Number.NEGATIVE_INFINITY, askedAt: Number.NEGATIVE_INFINITY, isSilent: false, asking: null };
     const kept = known?.uri === jwt.jwksUri ? known : { uri: jwt.jwksUri, ...none };
     this.#kept.delete(appId);
     const [oldest] = this.#kept.keys();
@@ -113,8 +120,10 @@ export class KeySets {
       const { set, lifetime } = await this.#fetch(new URL(jwt.jwksUri));
       kept.set = set;
       kept.freshUntil = clock.now() + lifetime;
+      kept.isSilent = false;
     } catch (error) {
       if (error instanceof LocalError) return;
+      kept.isSilent = true;
       tally.log.warn('the keys of an issuer cannot be fetched', { app: appId, issuer: jwt.issuer, reason: reasonOf(error) });
     }
   }
@@ -146,5 +155,6 @@ function lifetimeOf(cacheControl = ''): number {
 }
 
 function reasonOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
+  const reason = error instanceof Error ? error.message : String(error);
+  return reason === NOT_ALLOWED ? `${reason}: --jwks-allow names private networks where an issuer may be` : reason;
 }

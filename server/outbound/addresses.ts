@@ -33,6 +33,8 @@ const classes: Readonly<Record<Exclude<AddressKind, 'translated'>, AddressClass>
   reserved: 'never',
 };
 
+export const NOT_ALLOWED = 'the host is not at an address that is allowed';
+
 /** The class of a numeric address. */
 export function addressClass(text: string): AddressClass {
   const bytes = parseAddress(text);
@@ -62,7 +64,6 @@ export async function allowedAddresses(
     const kind = addressClass(address);
     return kind === 'public' || (kind === 'private' && allowPrivate(address));
   };
-  if (addresses.length === 0 || !addresses.every(allowed))
-    throw new RemoteError('BAD_RESPONSE', 'the host is not at an address that is allowed');
+  if (addresses.length === 0 || !addresses.every(allowed)) throw new RemoteError('BAD_RESPONSE', NOT_ALLOWED);
   return addresses;
 }

@@ -86,6 +86,9 @@ function open({ url, headers, addresses }: HttpGetRequest, body: string | Uint8A
     method: body === undefined ? 'GET' : 'POST',
     headers: { 'accept-encoding': 'identity', ...headers, ...lengthOf(body), connection: 'close' },
     agent: false as const,
+    // The environment cannot switch it off.
+    rejectUnauthorized: true,
+    minVersion: 'TLSv1.2' as const,
     maxHeaderSize: HEADER_LIMIT,
     ...(addresses === undefined ? {} : { lookup: pinned(addresses) }),
   };

@@ -10,7 +10,7 @@
  *
  * What it does not do: look at chain or names. Whether clients trust them is theirs to say.
  */
-import { X509Certificate } from 'node:crypto';
+import { createPrivateKey, X509Certificate } from 'node:crypto';
 import { readFile, stat } from 'node:fs/promises';
 import { createSecureContext } from 'node:tls';
 import { LocalError } from '../../protocol/errors/index.ts';
@@ -143,14 +143,36 @@ async function readPair({ certFile, keyFile }: CertificateFiles): Promise<Pair> 
   return { cert: await readPem(certFile, 'certificate'), key: await readPem(keyFile, 'private key') };
 }
 
+const ENCRYPTED = 'the private key is encrypted: write it without a passphrase';
+
 /** @returns Unix ms until which the certificate is valid. @throws LocalError INVALID_ARGUMENT */
 function check(pair: Pair): number {
   try {
     createSecureContext(pair);
-    return Date.parse(new X509Certificate(pair.cert).validTo);
+    const certificate = new X509Certificate(pair.cert);
+    // OpenSSL has a place for each type of key, and compares none of two types.
+    if (!certificate.checkPrivateKey(createPrivateKey(pair.key))) throw new Error(NOT_ITS_KEY);
+    return Date.parse(certificate.validTo);
   } catch (error) {
-    throw new LocalError('INVALID_ARGUMENT', `the TLS certificate or key cannot be used: ${(error as Error).message}`);
+    throw new LocalError('INVALID_ARGUMENT', `the TLS certificate or key cannot be used: ${faultOf(error)}`, { cause: error });
   }
+}
+
+const NOT_ITS_KEY = 'the private key is not that of the certificate';
+
+/** By OpenSSL's codes; what is not here it says itself. */
+const FAULTS: Readonly<Record<string, string>> = {
+  ERR_OSSL_X509_KEY_VALUES_MISMATCH: NOT_ITS_KEY,
+  ERR_OSSL_X509_KEY_TYPE_MISMATCH: NOT_ITS_KEY,
+  ERR_OSSL_BAD_DECRYPT: ENCRYPTED,
+  ERR_OSSL_CRYPTO_INTERRUPTED_OR_CANCELLED: ENCRYPTED,
+  ERR_OSSL_PEM_BAD_END_LINE: 'one of the files is not whole',
+  ERR_OSSL_PEM_NO_START_LINE: 'one of the files is not whole',
+};
+
+function faultOf(error: unknown): string {
+  const { code = '', message } = error as Error & { code?: string };
+  return FAULTS[code] ?? message;
 }
 
 const PEM = { certificate: /-----BEGIN (X509 |TRUSTED )?CERTIFICATE-----/, 'private key': /-----BEGIN ([A-Z]+ )*PRIVATE KEY-----/ };

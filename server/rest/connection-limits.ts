@@ -10,12 +10,16 @@ import { ConcurrencyLimit } from '../concurrency-limit.ts';
 const PER_ADDRESS = 64;
 const TOTAL = 1_024;
 
-/** Keeps the connections of a server within the limits. */
-export function limitConnections(server: Server, { perAddress = PER_ADDRESS, total = TOTAL } = {}): void {
+/**
+ * Keeps the connections of a server within the limits.
+ * @returns what closes all, those in a TLS handshake, too, of which the server knows nothing, and those that still come
+ */
+export function limitConnections(server: Server, { perAddress = PER_ADDRESS, total = TOTAL } = {}): () => void {
   const limit = new ConcurrencyLimit({ perKey: perAddress });
   const open = new Set<Socket>();
+  let closing = false;
   server.on('connection', (socket: Socket) => {
-    const release = limit.acquire(networkOf(socket.remoteAddress ?? ''));
+    const release = closing ? null : limit.acquire(networkOf(socket.remoteAddress ?? ''));
     if (release === null) {
       socket.destroy();
       return;
@@ -31,4 +35,8 @@ export function limitConnections(server: Server, { perAddress = PER_ADDRESS, tot
       release();
     });
   });
+  return () => {
+    closing = true;
+    for (const socket of open) socket.destroy();
+  };
 }

@@ -47,12 +47,17 @@ export function notFound(_request: FastifyRequest, reply: FastifyReply): void {
   reply.code(404).send(body('invalid_request_error', 'there is nothing at this method and path'));
 }
 
+/** ms that a peer has to read the answer and close. */
+const CLOSING_TIME = 1_000;
+
 /** Answers what does not even parse as HTTP, and closes. */
 export function clientError(error: NodeJS.ErrnoException, socket: Socket): void {
   if (error.code === 'ECONNRESET' || !socket.writable) {
     socket.destroy();
     return;
   }
+  // One that neither reads nor closes, or has not come through the TLS handshake, would keep its place for ever.
+  socket.setTimeout(CLOSING_TIME, () => socket.destroy());
   const status = error.code === 'HPE_HEADER_OVERFLOW' ? 431 : error.code === 'ERR_HTTP_REQUEST_TIMEOUT' ? 408 : 400;
   const text = JSON.stringify(body('syntax_error', 'the request is not well-formed HTTP, too slow, or its header is too large'));
   const head = `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\ncontent-type: application/json; charset=utf-8`;

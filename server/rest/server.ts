@@ -24,28 +24,34 @@ export interface RestOptions {
   log: Log;
   /** PEM text of certificate chain and private key; without it HTTP in clear. */
   tls?: { cert: string; key: string };
+  /** Milliseconds a client may take for the TLS handshake, and for a whole request. Default 10,000. */
+  requestTimeout?: number;
 }
 
-/** Milliseconds a client may take for a whole request, and bytes of a body and of all headers. */
 const REQUEST_TIMEOUT = 10_000;
+/** Bytes of a body, and of all headers. */
 const BODY_LIMIT = 65_536;
 const HEADER_LIMIT = 16_384;
 
 /** @throws LocalError INVALID_ARGUMENT when certificate and key are not usable */
-export function restApp({ store, storageFailed = () => false, station, wallTime = Date.now, log, tls }: RestOptions): FastifyInstance {
+export function restApp(options: RestOptions): FastifyInstance {
+  const { store, storageFailed = () => false, station, wallTime = Date.now, log, tls, requestTimeout = REQUEST_TIMEOUT } = options;
   const handleError = errorHandler(log);
   const settings = {
     bodyLimit: BODY_LIMIT,
-    requestTimeout: REQUEST_TIMEOUT,
-    connectionTimeout: REQUEST_TIMEOUT,
+    requestTimeout,
+    connectionTimeout: requestTimeout,
     exposeHeadRoutes: false,
     forceCloseConnections: true as const,
     clientErrorHandler: clientError,
     frameworkErrors: handleError as never,
   };
   const limits = { maxHeaderSize: HEADER_LIMIT };
-  const app = tls ? withTls(() => fastify({ ...settings, https: { ...limits, ...tls } })) : fastify({ ...settings, http: limits });
-  limitConnections(app.server);
+  const app = tls
+    ? withTls(() => fastify({ ...settings, https: { ...limits, ...tls, handshakeTimeout: requestTimeout } }))
+    : fastify({ ...settings, http: limits });
+  const closeConnections = limitConnections(app.server);
+  app.addHook('preClose', async () => closeConnections());
   app.setErrorHandler(handleError);
   app.setNotFoundHandler(notFound);
   addRoutes(app, store, storageFailed);

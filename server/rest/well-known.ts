@@ -15,8 +15,9 @@ export interface StationIdentity {
   readonly port: number;
 }
 
-/** Seconds for which a document counts. */
+/** Seconds for which a document counts, and for which a cache may give it out: it must still count for a while, also by a clock that is ahead. */
 const LIFETIME = 86_400;
+const CACHED = 3_600;
 
 const documentSchema = {
   type: 'object',
@@ -27,7 +28,7 @@ const documentSchema = {
 /** Adds the route. @param wallTime Unix time, ms */
 export function addWellKnown(app: FastifyInstance, station: () => StationIdentity, wallTime: () => number): void {
   app.get(STATION_DOCUMENT_PATH, { schema: { response: { 200: documentSchema } } }, async (_, reply) => {
-    reply.header('cache-control', `public, max-age=${LIFETIME}`);
+    reply.header('cache-control', `public, max-age=${CACHED}`);
     const { fingerprint, port } = station();
     return { fingerprint, port, expires: new Date(wallTime() + LIFETIME * 1000).toISOString() };
   });

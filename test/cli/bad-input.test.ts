@@ -21,6 +21,9 @@ beforeAll(async () => {
   directory = await mkdtemp(join(tmpdir(), 'svc-bad-'));
   await mkdir(join(directory, 'damaged'));
   await writeFile(join(directory, 'damaged', 'known.json'), '{');
+  await mkdir(join(directory, 'damaged-roots'));
+  const roots = { Version: 1, Devices: [], Stations: {}, TlsStations: { 'https://x': 'PEM' } };
+  await writeFile(join(directory, 'damaged-roots', 'known.json'), JSON.stringify(roots));
   await writeFile(join(directory, 'damaged', 'state.json'), '{');
   await writeFile(join(directory, 'file'), 'content');
   await writeFile(join(directory, 'empty'), '\n');
@@ -75,12 +78,15 @@ describe('wrong use ends with exit code 2 and one line', () => {
     ['a broken pairing string', 'connect p=pr --state {dir}/s4', /pairing string/],
     ['a pairing string twice', `connect ${PAIRING} -d ${PAIRING} --state {dir}/s4`, /once/],
     ['no way to the device', `connect ${PAIRING} --state {dir}/s5`, /--server.*--address/],
-    ['roots that are not there', `connect ${PAIRING} --root-certs {dir}/nowhere.pem`, /'--root-certs.*nowhere\.pem/],
+    ['roots that are not there', `connect ${PAIRING} --root-certs {dir}/nowhere.pem`, /nowhere\.pem: no such file or directory\./],
     [
       'a damaged root beside a whole one',
       `connect ${PAIRING} --root-certs {dir}/damaged.pem`,
       /damaged\.pem: root certificate 2 is damaged/,
     ],
+    ['roots that are a directory', `connect ${PAIRING} --root-certs {dir}`, /it is a directory/],
+    ['roots without end', `connect ${PAIRING} --root-certs /dev/zero`, /\/dev\/zero: it is longer than 1048576 bytes/],
+    ['a base station at port 0', `connect ${PAIRING} --server https://x:0`, /Expected https:\/\/host/],
     ['roots that are none', `connect ${PAIRING} --root-certs {dir}/file`, /no CERTIFICATE block/],
     [
       'roots of no base station',
@@ -173,6 +179,7 @@ describe('wrong use ends with exit code 2 and one line', () => {
 describe('what cannot be done ends with exit code 1 and one line', () => {
   test.each([
     ['a damaged state', 'coap GET /x --state {dir}/damaged', /known\.json/],
+    ['a state with damaged roots', 'coap GET /x --state {dir}/damaged-roots', /known\.json is damaged: repair it/],
     ['a state that is a file', 'key create --state {dir}/file', /{dir}\/file|file of that name|not a directory/],
     ['a state below a file', 'key create --state {dir}/file/x', /not a directory|directory/],
     ['no key', 'key show --state {dir}/k1', /svc key create/],

@@ -108,6 +108,7 @@ describe("a device's directory", () => {
     '{"Version":1}',
     '{"Version":1,"ProductId":"","DeviceId":"d"}',
     whole({ ServerUrl: 5 }),
+    whole({ ServerRootCerts: 'PEM' }),
     whole({ AlarmTold: 'yes' }),
     whole({ Thermostat: null }),
     whole({ Thermostat: { Target: '20', Mode: 'heat', Temperature: 20, Time: 0, BoostUntil: 0 } }),

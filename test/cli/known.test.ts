@@ -7,6 +7,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { Known, type KnownDevice, stateDirectory } from '../../cli/client/known.ts';
 import { resolveTarget, type TargetOptions } from '../../cli/client/target.ts';
 import { SvcClient } from '../../client/node.ts';
+import { PEM_OF_ROOT } from '../support/fixture/station-document.ts';
 
 const FP = 'ab'.repeat(32);
 const OTHER = 'cd'.repeat(32);
@@ -156,8 +157,8 @@ describe('target', () => {
     const url = 'https://other';
     const server = (given: Partial<TargetOptions> = {}) => resolveTarget(options({ device: 'desk', server: url, ...given }), state).server;
     expect(server()).toEqual({ url, fingerprint: null, roots: '' });
-    state.rememberTlsStation(url, 'PEM');
-    expect(server()).toEqual({ url, fingerprint: null, roots: 'PEM' });
+    state.rememberTlsStation(url, PEM_OF_ROOT);
+    expect(server()).toEqual({ url, fingerprint: null, roots: PEM_OF_ROOT });
     expect(server({ rootCerts: 'NEW' })).toEqual({ url, fingerprint: null, roots: 'NEW' });
     await state.save();
     expect((await Known.open(state.directory)).stations).toEqual([

@@ -7,6 +7,7 @@ import { afterEach, beforeEach, expect, test } from 'vitest';
 import { Known } from '../../cli/client/known.ts';
 import { SvcClient } from '../../client/node.ts';
 import { svcInProcess } from '../e2e/in-process.ts';
+import { PEM_OF_ROOT } from '../support/fixture/station-document.ts';
 
 const FP = 'ab'.repeat(32);
 const OTHER = 'cd'.repeat(32);
@@ -36,7 +37,7 @@ test('shows key, base stations with their proof, and devices', async () => {
   connection.updateOptions({ PrivateKey: await known.privateKey(client) });
   known.rememberStation('https://pinned.example', OTHER);
   known.rememberTlsStation('https://tls.example', '');
-  known.rememberTlsStation('https://own.example:4433', 'PEM');
+  known.rememberTlsStation('https://own.example:4433', PEM_OF_ROOT);
   known.remember({ ProductId: 'pr', DeviceId: 'lamp', Fingerprint: FP, Name: 'desk', ServerUrl: 'https://tls.example' });
   known.remember({ ProductId: 'pr', DeviceId: 'bell', Fingerprint: OTHER, Address: '192.0.2.7:5592' });
   await known.save();

@@ -37,6 +37,8 @@ describe('connection options', () => {
     ['an upper-case fingerprint', `{"DeviceFingerprint":"${'A'.repeat(64)}"}`],
     ['an application name of 33 bytes', `{"AppName":"x${'é'.repeat(16)}"}`],
     ['an application version of 33 bytes', `{"AppVersion":"${'1'.repeat(33)}"}`],
+    ['a ServerUrl with port 0', '{"ServerUrl":"https://x:0"}'],
+    ['a ServerUrl with a fragment', '{"ServerUrl":"https://x/#y"}'],
     ['an empty application name', '{"AppName":""}'],
     ['an application name with half a character', '{"AppName":"\\ud83d"}'],
   ])('%s is INVALID_ARGUMENT', (_, json) => {

@@ -42,7 +42,26 @@ export function httpsProblem(error: unknown, { who, request, chain }: FailedRequ
     return new RemoteError('DNS', `${who} does not resolve to an address: check the name and this host's DNS`, cause);
   if (code === 'ETIMEDOUT') return new RemoteError('TIMEOUT', `${who} did not answer by https in time`, cause);
   if (UNREACHABLE.includes(code)) return new RemoteError('CONNECTION_REFUSED', `${who} does not answer by https (${code})`, cause);
+  const tls = tlsFault(error);
+  if (tls !== undefined) return new RemoteError('BAD_RESPONSE', `${who} does not speak TLS as it should: ${tls}`, cause);
   return new RemoteError('BAD_RESPONSE', `${who} does not speak https as it should: ${message}`, cause);
+}
+
+/** OpenSSL's reason, without its error numbers, files and lines. */
+function tlsFault(error: unknown): string | undefined {
+  const { reason, message } = error as Error & { reason?: string };
+  const said = reason ?? /:SSL routines:[^:]*:([^:]+):/.exec(message)?.[1];
+  return said === 'wrong version number' ? 'what it sent is not TLS' : said;
+}
+
+/** Names of a certificate that are told. */
+const NAMES_SHOWN = 5;
+const MAX_NAMES_LENGTH = 200;
+
+function namesOf(certificate: DetailedPeerCertificate | undefined): string {
+  const names = (certificate?.subjectaltname ?? certificate?.subject?.CN ?? 'none').toString().split(', ');
+  const shown = names.slice(0, NAMES_SHOWN).join(', ').slice(0, MAX_NAMES_LENGTH);
+  return names.length > NAMES_SHOWN ? `${shown} and ${names.length - NAMES_SHOWN} more` : shown;
 }
 
 const UNKNOWN = 'is from an unknown authority';
@@ -75,7 +94,7 @@ function certificateFault(code: string, chain: DetailedPeerCertificate | null, n
       return `${signerOf(certificates, early)}is not yet valid${dated(early?.valid_from)}${clock}`;
     }
     case 'ERR_TLS_CERT_ALTNAME_INVALID':
-      return `is for another name (${certificates[0]?.subjectaltname ?? certificates[0]?.subject?.CN ?? 'none'})`;
+      return `is for another name (${namesOf(certificates[0])})`;
     default:
       return FAULTS[code] ?? `does not hold (${code})`;
   }

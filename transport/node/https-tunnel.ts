@@ -5,6 +5,7 @@
  */
 import type { RequestOptions } from 'node:http';
 import type { Duplex } from 'node:stream';
+import type { ConnectionOptions } from 'node:tls';
 import { LocalError, RemoteError } from '../../protocol/errors/index.ts';
 import { httpsProblem, noteCertificates } from './https-problem.ts';
 
@@ -14,11 +15,36 @@ const VARIABLES = ['HTTPS_PROXY', 'https_proxy', 'ALL_PROXY', 'all_proxy'];
 export async function proxyFor(url: string): Promise<URL | null> {
   if (VARIABLES.every((name) => !process.env[name])) return null;
   const { getProxyForUrl } = await import('proxy-from-env');
-  const proxy = getProxyForUrl(url);
+  // One without a scheme is given that of the URL: as an http proxy it is what others take it for.
+  const proxy = withScheme(getProxyForUrl(url));
   if (proxy === '') return null;
   if (!/^https?:$/.test(URL.canParse(proxy) ? new URL(proxy).protocol : ''))
-    throw new LocalError('INVALID_ARGUMENT', 'HTTPS_PROXY must be http://host:port or https://host:port');
-  return new URL(proxy);
+    throw new LocalError(
+      'INVALID_ARGUMENT',
+      'the proxy of HTTPS_PROXY or ALL_PROXY must be http://host:port or https://host:port, and no SOCKS proxy; NO_PROXY excepts a host',
+    );
+  const parsed = new URL(proxy);
+  if (!hasDecodableCredentials(parsed))
+    throw new LocalError(
+      'INVALID_ARGUMENT',
+      'the name or password in HTTPS_PROXY has a "%" that begins no percent-encoding: write it as %25',
+    );
+  return parsed;
+}
+
+/** One without a scheme is given that of the URL by the library; other programs take it for a proxy that speaks HTTP. */
+function withScheme(proxy: string): string {
+  const isBare = VARIABLES.some((name) => `https://${process.env[name]}` === proxy);
+  return isBare ? proxy.replace(/^https:/, 'http:') : proxy;
+}
+
+function hasDecodableCredentials(proxy: URL): boolean {
+  try {
+    authorization(proxy);
+    return true;
+  } catch {
+    return false;
+  }
 }
 
 /**
@@ -30,13 +56,16 @@ export async function openTunnel(proxy: URL, url: URL, signal: AbortSignal): Pro
   const { request } = proxy.protocol === 'https:' ? await import('node:https') : await import('node:http');
   const target = `${url.hostname}:${url.port || 443}`;
   const who = `the proxy ${proxy.host}`;
-  const options: RequestOptions = {
+  const options: RequestOptions & Pick<ConnectionOptions, 'rejectUnauthorized' | 'minVersion'> = {
     method: 'CONNECT',
     host: proxy.hostname.replace(/^\[|\]$/g, ''),
     port: proxy.port,
     path: target,
     headers: { host: target, ...authorization(proxy) },
     agent: false,
+    // The environment cannot switch it off: the proxy is sent a password.
+    rejectUnauthorized: true,
+    minVersion: 'TLSv1.2',
     signal,
   };
   return new Promise((resolve, reject) => {

@@ -11,6 +11,7 @@ import { get } from 'node:https';
 import type { Duplex } from 'node:stream';
 import { checkServerIdentity, type PeerCertificate } from 'node:tls';
 import { LocalError, RemoteError } from '../../protocol/errors/index.ts';
+import { certificateBlocks } from '../../protocol/identity/index.ts';
 import type { HttpsAnswer, HttpsRequest } from '../environment.ts';
 import { httpsProblem, noteCertificates } from './https-problem.ts';
 import { openTunnel, proxyFor } from './https-tunnel.ts';
@@ -35,7 +36,7 @@ export async function getHttps(request: HttpsRequest): Promise<HttpsAnswer> {
 }
 
 /** @param tunnel to the host; null: a connection of this request's own */
-function fetched({ rootCerts, limit }: HttpsRequest, url: URL, tunnel: Duplex | null, signal: AbortSignal): Promise<HttpsAnswer> {
+function fetched({ rootCerts, limit, fresh }: HttpsRequest, url: URL, tunnel: Duplex | null, signal: AbortSignal): Promise<HttpsAnswer> {
   const host = url.hostname.replace(/^\[|\]$/g, '');
   const options = {
     agent: false,
@@ -43,8 +44,8 @@ function fetched({ rootCerts, limit }: HttpsRequest, url: URL, tunnel: Duplex | 
     rejectUnauthorized: true,
     minVersion: 'TLSv1.2',
     checkServerIdentity: (_: string, certificate: PeerCertificate) => checkServerIdentity(host, certificate),
-    headers: { accept: 'application/json' },
-    ...(rootCerts !== undefined && { ca: rootCerts }),
+    headers: { accept: 'application/json', ...(fresh === true && { 'cache-control': 'no-cache' }) },
+    ...(rootCerts !== undefined && { ca: certificateBlocks(rootCerts) }),
     ...(tunnel !== null && { socket: tunnel }),
   } as const;
   return new Promise((resolve, reject) => {

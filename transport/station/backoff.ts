@@ -13,6 +13,8 @@ const MAX_DELAY = 30_000;
 /** PROTOCOL.md §7: wrong ids or fingerprint. ms. */
 const FIRST_SLOW_DELAY = 10_000;
 export const MAX_SLOW_DELAY = 3_600_000;
+/** PROTOCOL.md §7: a certificate that does not hold: the clock may be set, or the certificate renewed, at any time. ms. */
+export const MAX_CERTIFICATE_DELAY = 120_000;
 
 /** Full jitter under a doubling ceiling. */
 export class Backoff {
@@ -49,10 +51,10 @@ export class SlowBackoff {
     return this.#delay;
   }
 
-  /** ms to wait after one more refusal. @param first ms of the first one of a row */
-  next(first = FIRST_SLOW_DELAY): number {
-    this.#delay = Math.min(MAX_SLOW_DELAY, Math.max(first, this.#delay * 2));
-    return Math.min(MAX_SLOW_DELAY, this.#delay * (1 + this.#random() / 4));
+  /** ms to wait after one more refusal. @param first ms of the first one of a row; @param most ms of any */
+  next(first = FIRST_SLOW_DELAY, most = MAX_SLOW_DELAY): number {
+    this.#delay = Math.min(most, Math.max(first, this.#delay * 2));
+    return Math.min(most, this.#delay * (1 + this.#random() / 4));
   }
 
   reset(): void {

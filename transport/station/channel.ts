@@ -16,7 +16,7 @@ import { Deferred } from '../deferred.ts';
 import { Emitter } from '../emitter.ts';
 import type { Host } from '../host/host.ts';
 import type { Session } from '../session/session.ts';
-import { Backoff, MAX_SLOW_DELAY, SlowBackoff } from './backoff.ts';
+import { Backoff, MAX_CERTIFICATE_DELAY, MAX_SLOW_DELAY, SlowBackoff } from './backoff.ts';
 import { dialStation, MAX_REDIRECTS, type StationAddress } from './dial.ts';
 import { type ConfiguredStation, StationProof } from './proof.ts';
 
@@ -243,7 +243,8 @@ export class StationChannel {
 
   #failed(error: SvcError, refused: boolean, after = error.code === 'REPLACED' ? REPLACED_DELAY : undefined): number {
     const wait = after === undefined ? 0 : Math.min(Math.max(0, after), MAX_SLOW_DELAY);
-    const delay = refused ? this.#slow.next(after === undefined ? undefined : wait) : wait + this.#next();
+    const most = error.code === 'CERTIFICATE_VALIDATION_FAILED' ? MAX_CERTIFICATE_DELAY : MAX_SLOW_DELAY;
+    const delay = refused ? this.#slow.next(after === undefined ? undefined : wait, most) : wait + this.#next();
     this.#events.emit('failed', { error, delay, refused });
     return delay;
   }

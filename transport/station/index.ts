@@ -11,3 +11,4 @@ export { Redirect, StationConnector, type StationConnectorConfig, type StationUs
 export type { StationAddress } from './dial.ts';
 export type { ConfiguredStation, StationVerification } from './proof.ts';
 export { releaseRoute } from './release-route.ts';
+export { parseServerUrl, type ServerAddress } from './server-url.ts';

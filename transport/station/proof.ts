@@ -86,7 +86,7 @@ export class StationProof {
     const others = this.#kept !== null && this.#kept.address !== address;
     let now: StationAddress;
     try {
-      now = others ? await this.current() : await this.#ask();
+      now = others ? await this.current() : await this.#ask(true);
     } catch (error) {
       if (TELLING.includes(asSvcError(error).code)) throw error;
       return null;
@@ -99,17 +99,18 @@ export class StationProof {
     this.#fetch?.stop.abort();
   }
 
-  #ask(): Promise<StationAddress> {
+  /** @param fresh a document that a cache has kept does not do */
+  #ask(fresh = false): Promise<StationAddress> {
     if (this.#fetch !== null) return this.#fetch.result;
     const stop = new AbortController();
-    const result = this.#fetchDocument(stop.signal).finally(() => {
+    const result = this.#fetchDocument(stop.signal, fresh).finally(() => {
       this.#fetch = null;
     });
     this.#fetch = { result, stop };
     return result;
   }
 
-  async #fetchDocument(signal: AbortSignal): Promise<StationAddress> {
+  async #fetchDocument(signal: AbortSignal, fresh: boolean): Promise<StationAddress> {
     const { clock, getHttps } = this.#environment;
     const { host, port, rootCerts } = this.#station;
     if (getHttps === undefined) throw new LocalError('NOT_IMPLEMENTED', 'this host has no https: give the fingerprint of the base station');
@@ -119,6 +120,7 @@ export class StationProof {
       timeout: TIMEOUT,
       limit: MAX_STATION_DOCUMENT,
       signal,
+      fresh,
       ...(rootCerts !== undefined && { rootCerts }),
     });
     if (answer.status !== 200) throw new RemoteError('BAD_RESPONSE', `${host} answered ${answer.status} by https, not 200`);

@@ -54,7 +54,7 @@ describe('without a pin', () => {
     const asked = publishDocument(fixture, { fingerprint: 'ab'.repeat(32) });
     const connection = unpinned();
     const error = await fixture.settle(connection.connect().catch((reason: unknown) => reason));
-    expect(error).toMatchObject({ code: 'NO_CHANNELS', cause: { remote: { message: expect.stringContaining('names by https') } } });
+    expect(error).toMatchObject({ code: 'NO_CHANNELS', cause: { remote: { message: expect.stringContaining('announces by https') } } });
     expect(connection.getRemoteChannelErrorCode()).toBe('FINGERPRINT_MISMATCH');
     expect(asked.length).toBe(2);
   });

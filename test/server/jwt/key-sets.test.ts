@@ -163,6 +163,24 @@ describe.each(failures)('an issuer that %s', (_, failing, reason) => {
   });
 });
 
+describe('an issuer that is silent', () => {
+  test('makes nobody wait who has its last keys, but for one in each while', async () => {
+    const good = await get();
+    answer = () => new Promise((_, reject) => void host.clock.schedule(5_000, () => reject(new RemoteError('TIMEOUT', 'no answer'))));
+    await pass(5 * MINUTE);
+    const since = sim.now;
+    const first = sets.of(app);
+    await pass(5_000);
+    expect(await sim.settle(first)).toBe(good);
+    await pass(26_000);
+    expect([await get(), sim.now - since, asked.length]).toEqual([good, 31_000, 3]);
+    // Its keys may have changed meanwhile: once more somebody waits.
+    await pass(90_000);
+    answer = async () => json([{ ...EC, kid: 'two' }]);
+    expect(has(await get(), 'two')).toBe(true);
+  });
+});
+
 describe('an issuer', () => {
   test('without https is never asked', async () => {
     expect(await sim.settle(sets.of(jwtApp({ jwksUri: 'http://login.example/keys' })))).toBeNull();

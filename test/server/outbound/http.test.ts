@@ -3,17 +3,20 @@ import { createServer, type RequestListener, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterEach, expect, test } from 'vitest';
 import { nodeGet, nodePost } from '../../../server/outbound/http.ts';
+import { serverPair } from '../../support/certificates.ts';
+import { httpsServer } from '../../support/https-server.ts';
 
-let server: Server;
+let server: Server | undefined;
 afterEach(async () => {
-  server.closeAllConnections();
-  await new Promise((resolve) => server.close(resolve));
+  server?.closeAllConnections();
+  await new Promise((resolve) => (server === undefined ? resolve(null) : server.close(resolve)));
+  server = undefined;
 });
 
 async function post(listener: RequestListener, limit: number) {
   server = createServer(listener);
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const url = new URL(`http://127.0.0.1:${(server.address() as AddressInfo).port}/`);
+  const url = new URL(`http://127.0.0.1:${(server?.address() as AddressInfo).port}/`);
   return nodePost({ url, headers: {}, body: '', timeout: 10_000, limit });
 }
 
@@ -49,7 +52,19 @@ test('a GET has no body and no length of one', async () => {
     response.end();
   }, 100);
   expect(seen).toEqual(['POST', '0']);
-  const url = new URL(`http://127.0.0.1:${(server.address() as AddressInfo).port}/`);
+  const url = new URL(`http://127.0.0.1:${(server?.address() as AddressInfo).port}/`);
   await nodeGet({ url, headers: { accept: 'application/json' }, timeout: 10_000, limit: 100 });
   expect(seen).toEqual(['GET', undefined]);
+});
+
+test('a server that does not prove itself by TLS is refused, whatever the environment says', async () => {
+  const secure = await httpsServer(await serverPair(undefined), (_, response) => response.end('{}'));
+  process.env.NODE_TLS_REJECT_UNAUTHORIZED = '0';
+  try {
+    const url = new URL(`https://localhost:${secure.port}/`);
+    await expect(nodeGet({ url, headers: {}, timeout: 10_000, limit: 100 })).rejects.toThrow(/DEPTH_ZERO_SELF_SIGNED_CERT/);
+  } finally {
+    delete process.env.NODE_TLS_REJECT_UNAUTHORIZED;
+    await secure.close();
+  }
 });

@@ -1,4 +1,5 @@
 /** Certificate files that change under a server: which pair it has, what the log says, and how often. */
+import { createPrivateKey, generateKeyPairSync } from 'node:crypto';
 import { mkdtemp, rename, rm, symlink, unlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -8,6 +9,7 @@ import { type Clock, silentLog } from '../../../transport/environment.ts';
 import { type Authority, authority, type ServerPair, serverPair } from '../../support/certificates.ts';
 
 const DAY = 86_400_000;
+const NOT_ITS_KEY = 'the private key is not that of the certificate';
 let root: Authority;
 let first: ServerPair;
 let second: ServerPair;
@@ -156,5 +158,17 @@ test('close ends the looks', async () => {
 test('files that cannot be read or used are refused at the start', async () => {
   await expect(following()).rejects.toMatchObject({ code: 'FAILED', message: expect.stringContaining('cert.pem') });
   await write({ cert: first.cert, key: second.key });
-  await expect(following()).rejects.toMatchObject({ code: 'INVALID_ARGUMENT', message: expect.stringContaining('certificate or key') });
+  await expect(following()).rejects.toMatchObject({ code: 'INVALID_ARGUMENT', message: expect.stringContaining(NOT_ITS_KEY) });
+});
+
+test('a key of another type than the certificate is not its key, although OpenSSL takes both', async () => {
+  const { privateKey } = generateKeyPairSync('rsa', { modulusLength: 2048 });
+  await write({ cert: first.cert, key: String(privateKey.export({ type: 'pkcs8', format: 'pem' })) });
+  await expect(following()).rejects.toMatchObject({ code: 'INVALID_ARGUMENT', message: expect.stringContaining(NOT_ITS_KEY) });
+});
+
+test('a key with a passphrase is told as that', async () => {
+  const encrypted = createPrivateKey(first.key).export({ type: 'pkcs8', format: 'pem', cipher: 'aes-256-cbc', passphrase: 'x' });
+  await write({ cert: first.cert, key: String(encrypted) });
+  await expect(following()).rejects.toMatchObject({ code: 'INVALID_ARGUMENT', message: expect.stringContaining('without a passphrase') });
 });

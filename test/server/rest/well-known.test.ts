@@ -20,7 +20,7 @@ async function served(station?: () => { fingerprint: string; port: number }) {
 test('names the key and the UDP port for a day, to everybody, and lets proxies keep it as long', async () => {
   const answer = await served(() => ({ fingerprint, port: 4433 }));
   expect(answer.statusCode).toBe(200);
-  expect(answer.headers['cache-control']).toBe('public, max-age=86400');
+  expect(answer.headers['cache-control']).toBe('public, max-age=3600');
   expect(answer.headers['content-type']).toMatch(/^application\/json/);
   expect(answer.json()).toEqual({ fingerprint, port: 4433, expires: '2026-02-01T12:00:00.000Z' });
   expect(decodeStationDocument(answer.rawPayload, NOW)).toEqual({ fingerprint, port: 4433, expires: NOW + 86_400_000 });

@@ -42,6 +42,19 @@ describe('a server that proves itself', () => {
     expect((await ask(good, hello, { host: '127.0.0.1' })).status).toBe(200);
   });
 
+  test('by a root whose text is indented, and has dashes in front', async () => {
+    const rootCerts = root.pem.replace(/^/gm, '  ').replace('-----BEGIN', '--------BEGIN');
+    expect((await ask(good, hello, { rootCerts })).status).toBe(200);
+  });
+
+  test('caches are told where only a fresh answer does', async () => {
+    const told: unknown[] = [];
+    const listener: RequestListener = ({ headers }, response) => void response.end(String(told.push(headers['cache-control'])));
+    await ask(good, listener);
+    await ask(good, listener, { fresh: true });
+    expect(told).toEqual([undefined, 'no-cache']);
+  });
+
   test('and ends its body by closing the connection', async () => {
     expect((await ask(good, (_, response) => response.socket?.end('HTTP/1.0 200 OK\r\n\r\nhello'))).body.length).toBe(5);
   });
@@ -57,6 +70,9 @@ describe('a server that proves itself', () => {
   });
 });
 
+const MANY_NAMES = Array.from({ length: 300 }, (_, i) => `a${i}.example`);
+const LONG_NAME = `${Array(60).fill('abcde').join('.')}.example`;
+
 async function expiredSigner(): Promise<ServerPair> {
   const signer = await authority('Old', root, -1);
   return serverPair(signer, { chain: [signer] });
@@ -67,6 +83,8 @@ describe('CERTIFICATE_VALIDATION_FAILED with the name of the host', () => {
     ['another root', () => serverPair(other), {}, /unknown authority/],
     ['another root that is sent along', () => serverPair(other, { chain: [other] }), {}, /unknown authority/],
     ['another name', () => serverPair(root, { names: ['elsewhere.example'] }), {}, /another name \(DNS:elsewhere.example\)/],
+    ['many names', () => serverPair(root, { names: MANY_NAMES }), {}, /another name \(DNS:a0\.example, .*DNS:a4\.example and 295 more\)/],
+    ['one long name', () => serverPair(root, { names: [LONG_NAME] }), {}, /another name \([^)]{200}\)/],
     ['a name where an address is asked', () => serverPair(root, { names: ['localhost'] }), { host: '127.0.0.1' }, /another name/],
     ['expired', () => serverPair(root, { from: -30, until: -1 }), {}, /has expired \(\d{4}-\d\d-\d\d\)/],
     ['an expired signer', expiredSigner, {}, /is signed by one that has expired \(/],
@@ -124,6 +142,16 @@ describe('what is no answer', () => {
     await expect(ask(good, listener)).rejects.toMatchObject({ code, message: expect.stringMatching(message) });
   });
 
+  test('a server without TLS is told in plain words', async () => {
+    const server = createServer((socket) => socket.on('error', () => {}).end('HTTP/1.1 400 Bad Request\r\n\r\n'));
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    closing.push(() => server.close());
+    const { port } = server.address() as { port: number };
+    const asked = getHttps({ url: `https://127.0.0.1:${port}/`, timeout: 5000, limit: 100 });
+    const message = '127.0.0.1 does not speak TLS as it should: what it sent is not TLS';
+    await expect(asked).rejects.toMatchObject({ code: 'BAD_RESPONSE', message });
+  });
+
   test('silence is TIMEOUT, and a signal ends the wait', async () => {
     await expect(ask(good, () => {}, { timeout: 30 })).rejects.toMatchObject({ code: 'TIMEOUT' });
     const stop = new AbortController();
@@ -152,7 +180,7 @@ describe('what is no answer', () => {
 });
 
 describe('HTTPS_PROXY', () => {
-  const variables = { HTTPS_PROXY: '', NO_PROXY: '' };
+  const variables = { HTTPS_PROXY: '', NO_PROXY: '', NODE_TLS_REJECT_UNAUTHORIZED: '' };
   const set = (values: Partial<typeof variables>): void => {
     for (const [name, value] of Object.entries(values)) {
       process.env[name] = value;
@@ -182,6 +210,21 @@ describe('HTTPS_PROXY', () => {
     await expect(get('192.0.2.7')).rejects.toMatchObject({ code: 'CERTIFICATE_VALIDATION_FAILED' });
   });
 
+  test('without a scheme speaks HTTP', async () => {
+    const { proxy, get } = await behindProxy(good);
+    set({ HTTPS_PROXY: proxy.url.replace('http://', '') });
+    expect((await get('localhost')).status).toBe(200);
+    expect(proxy.asked.length).toBe(1);
+  });
+
+  test('by https must prove itself before it is sent a password, whatever the environment says', async () => {
+    const { port, close } = await httpsServer(good, hello);
+    closing.push(close);
+    set({ HTTPS_PROXY: `https://me:secret@localhost:${port}`, NODE_TLS_REJECT_UNAUTHORIZED: '0' });
+    const asked = getHttps({ url: 'https://station.example/', timeout: 5000, limit: 100 });
+    await expect(asked).rejects.toMatchObject({ code: 'CERTIFICATE_VALIDATION_FAILED', message: expect.stringContaining('the proxy') });
+  });
+
   test('is left out where NO_PROXY names the host', async () => {
     const { proxy, get } = await behindProxy(good);
     set({ NO_PROXY: 'localhost' });
@@ -193,6 +236,13 @@ describe('HTTPS_PROXY', () => {
     set({ HTTPS_PROXY: 'socks5://127.0.0.1:1' });
     const asked = getHttps({ url: 'https://localhost/', timeout: 1000, limit: 100 });
     await expect(asked).rejects.toMatchObject({ code: 'INVALID_ARGUMENT', message: expect.stringContaining('HTTPS_PROXY') });
+  });
+
+  test('whose password is not percent-encoded is refused with a sentence without it', async () => {
+    set({ HTTPS_PROXY: 'http://me:100%safe@127.0.0.1:1' });
+    const error = await getHttps({ url: 'https://localhost/', timeout: 1000, limit: 100 }).catch((error: unknown) => error);
+    expect(error).toMatchObject({ code: 'INVALID_ARGUMENT', message: expect.stringMatching(/HTTPS_PROXY.*%25/) });
+    expect(String(error)).not.toContain('safe');
   });
 });
 

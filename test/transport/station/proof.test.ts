@@ -48,7 +48,7 @@ describe('the proof', () => {
     const simulation = nativeSimulation();
     const asked = publish(simulation, { fingerprint: KEY, port: 7 });
     expect(await simulation.settle(proofIn(simulation).current())).toEqual({ host: 'station', port: 7, fingerprint: KEY });
-    expect(asked).toEqual([{ url: URL_OF_STATION, rootCerts: 'PEM', timeout: 5000, limit: 4096, signal: expect.anything() }]);
+    expect(asked).toEqual([{ url: URL_OF_STATION, rootCerts: 'PEM', timeout: 5000, limit: 4096, signal: expect.anything(), fresh: false }]);
   });
 
   it('brackets an IPv6 address', async () => {
@@ -79,11 +79,13 @@ describe('the proof', () => {
 
   it('asked again has whom to dial where that changed, and nobody where it did not', async () => {
     const simulation = nativeSimulation();
-    publish(simulation, { fingerprint: KEY }, { fingerprint: KEY }, { fingerprint: OTHER_KEY });
+    const asked = publish(simulation, { fingerprint: KEY }, { fingerprint: KEY }, { fingerprint: OTHER_KEY });
     const proof = proofIn(simulation);
     const address = await simulation.settle(proof.current());
     expect(await simulation.settle(proof.changed(address))).toBeNull();
     expect(await simulation.settle(proof.changed(await proof.current()))).toMatchObject({ fingerprint: OTHER_KEY });
+    // What a cache has kept would be the same again.
+    expect(asked.map(({ fresh }) => fresh)).toEqual([false, true, true]);
   });
 
   it('leaves it at the wrong key where the document cannot be had now, unless the certificate does not hold', async () => {
@@ -288,6 +290,15 @@ describe('a device', () => {
     ]);
     await simulation.run(20_000);
     expect([events.at(-1), asked.length]).toEqual(['connected', 3]);
+  });
+
+  it('waits 2 minutes at most where the certificate does not hold: the clock may be set at any time', async () => {
+    const simulation = nativeSimulation();
+    const asked = publish(simulation, new RemoteError('CERTIFICATE_VALIDATION_FAILED', 'the certificate of station is not yet valid'));
+    const { channel } = await device(simulation);
+    channel.start();
+    await simulation.run(3_600_000);
+    expect(asked.length).toBeGreaterThanOrEqual(30);
   });
 
   it('stop while it waits for a document leaves nothing behind', async () => {

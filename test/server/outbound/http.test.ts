@@ -13,10 +13,13 @@ afterEach(async () => {
   server = undefined;
 });
 
+const port = (): number => (server?.address() as AddressInfo | undefined)?.port ?? 0;
+
 async function post(listener: RequestListener, limit: number) {
-  server = createServer(listener);
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const url = new URL(`http://127.0.0.1:${(server?.address() as AddressInfo).port}/`);
+  const listening = createServer(listener);
+  server = listening;
+  await new Promise<void>((resolve) => listening.listen(0, '127.0.0.1', resolve));
+  const url = new URL(`http://127.0.0.1:${port()}/`);
   return nodePost({ url, headers: {}, body: '', timeout: 10_000, limit });
 }
 
@@ -52,7 +55,7 @@ test('a GET has no body and no length of one', async () => {
     response.end();
   }, 100);
   expect(seen).toEqual(['POST', '0']);
-  const url = new URL(`http://127.0.0.1:${(server?.address() as AddressInfo).port}/`);
+  const url = new URL(`http://127.0.0.1:${port()}/`);
   await nodeGet({ url, headers: { accept: 'application/json' }, timeout: 10_000, limit: 100 });
   expect(seen).toEqual(['GET', undefined]);
 });

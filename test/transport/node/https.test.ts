@@ -222,7 +222,10 @@ describe('HTTPS_PROXY', () => {
     closing.push(close);
     set({ HTTPS_PROXY: `https://me:secret@localhost:${port}`, NODE_TLS_REJECT_UNAUTHORIZED: '0' });
     const asked = getHttps({ url: 'https://station.example/', timeout: 5000, limit: 100 });
-    await expect(asked).rejects.toMatchObject({ code: 'CERTIFICATE_VALIDATION_FAILED', message: expect.stringContaining('the proxy') });
+    await expect(asked).rejects.toMatchObject({
+      code: 'CERTIFICATE_VALIDATION_FAILED',
+      message: expect.stringMatching(/the proxy.*unknown authority/),
+    });
   });
 
   test('is left out where NO_PROXY names the host', async () => {

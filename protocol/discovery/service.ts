@@ -36,9 +36,14 @@ export function subtypeName(subtype: string): string {
  * @throws LocalError INVALID_ARGUMENT unless 1 to 63 bytes of printable ASCII without `.` and `\`
  */
 export function checkSubtype(subtype: string): string {
-  if (typeof subtype !== 'string' || !/^[\x21-\x2d\x2f-\x5b\x5d-\x7e]+$/.test(subtype) || subtype.length > MAX_LABEL)
+  if (!isSubtype(subtype))
     throw new LocalError('INVALID_ARGUMENT', `an mDNS subtype is 1 to ${MAX_LABEL} printable characters without "." and "\\"`);
   return subtype;
+}
+
+/** What {@link checkSubtype} lets pass. */
+export function isSubtype(subtype: unknown): boolean {
+  return typeof subtype === 'string' && /^[\x21-\x2d\x2f-\x5b\x5d-\x7e]+$/.test(subtype) && subtype.length <= MAX_LABEL;
 }
 
 /** All records of a device on a link. Those shared with other devices have no cache-flush bit. */

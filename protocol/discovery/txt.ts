@@ -1,4 +1,4 @@
-/** The TXT items of a service (RFC 6763 §6): `key=value`, each of at most 255 bytes, keys without case. */
+/** The TXT items of a service (RFC 6763 §6), written and read: `key=value`, each of at most 255 bytes, keys without case. */
 import { LocalError } from '../errors/index.ts';
 
 /** Bytes of one item: its length is one byte (RFC 6763 §6.1). */
@@ -32,4 +32,28 @@ export class TxtItems {
   strings(): Uint8Array[] {
     return [...this.#items.values()];
   }
+}
+
+/**
+ * The keys and values of a TXT record. Of keys that differ only in case the first counts, items without a key do not (RFC 6763 §6.4); a key without `=` has
+ * the value ''. Values are read as UTF-8, with U+FFFD for what is none.
+ */
+export function txtEntries(strings: readonly Uint8Array[]): Map<string, string> {
+  const entries = new Map<string, string>();
+  const seen = new Set<string>();
+  for (const bytes of strings) {
+    const item = new TextDecoder().decode(bytes);
+    const end = item.includes('=') ? item.indexOf('=') : item.length;
+    const key = item.slice(0, end);
+    if (key === '' || seen.has(key.toLowerCase())) continue;
+    seen.add(key.toLowerCase());
+    entries.set(key, item.slice(end + 1));
+  }
+  return entries;
+}
+
+/** The TXT items `productid` and `deviceid` (PROTOCOL.md §11), '' where they are absent. */
+export function idsOf(strings: readonly Uint8Array[]): { productId: string; deviceId: string } {
+  const items = new Map([...txtEntries(strings)].map(([key, value]) => [key.toLowerCase(), value]));
+  return { productId: items.get('productid') ?? '', deviceId: items.get('deviceid') ?? '' };
 }

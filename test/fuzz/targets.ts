@@ -1,5 +1,6 @@
 /** Everything that is fuzzed. */
 import { coreTarget } from './core.ts';
+import { discoveryTargets } from './discovery.ts';
 import { endpointTarget } from './endpoint.ts';
 import { exchangesTarget } from './exchanges.ts';
 import { parserTargets } from './parsers.ts';
@@ -11,6 +12,7 @@ import { transferTarget } from './transfers.ts';
 export const targets: readonly Target[] = [
   ...parserTargets,
   ...serviceTargets,
+  ...discoveryTargets,
   exchangesTarget,
   endpointTarget,
   coreTarget,

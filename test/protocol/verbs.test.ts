@@ -9,7 +9,13 @@ import { Requester, type RequesterEvent } from '../../protocol/coap/requester.ts
 import { Responder as CoapResponder, type ResponderEvent } from '../../protocol/coap/responder.ts';
 import { BlockTransfers, MessageLayer } from '../../protocol/coap-udp/index.ts';
 import { encodeDatagram, MessageType } from '../../protocol/coap-udp/message.ts';
-import { Responder as MdnsResponder, serviceRecords } from '../../protocol/discovery/index.ts';
+import {
+  dnsResponse,
+  Responder as MdnsResponder,
+  Scanner as MdnsScanner,
+  SERVICE_TYPE,
+  serviceRecords,
+} from '../../protocol/discovery/index.ts';
 import { Dial } from '../../protocol/endpoint/dial.ts';
 import { HalfOpen, HalfOpenTable } from '../../protocol/endpoint/half-open.ts';
 import type { HandshakeState } from '../../protocol/noise/index.ts';
@@ -212,6 +218,36 @@ test('the mDNS responder probes, announces, answers and reports a conflict', () 
   ]);
   expect(events.entries).toEqual([[5000, 'conflict']]);
   expect(responder.nextTimeout()).toBe(never);
+});
+
+test('the mDNS scanner asks, repeats, reports a device, asks for it again and reports its end', () => {
+  const driver = new VirtualDriver();
+  const scanner = new MdnsScanner(() => 0.5);
+  const sent = new Log<string>();
+  const events = new Log<boolean>();
+  driver.add(scanner, {
+    output: ({ message }, now) => sent.note(message.questions.map(({ type }) => type).join(), now),
+    event: ({ service }, now) => events.note(service !== null, now),
+  });
+  const answers = serviceRecords({ name: 'pr-1-de-1', port: 5592, subtypes: [], txt: [], addresses: ['192.0.2.1'] });
+  driver.at(0, () => scanner.browse(SERVICE_TYPE, driver.now));
+  driver.at(200_000, () => scanner.receive(dnsResponse({ answers }), { address: '192.0.2.1', port: 5353 }, driver.now));
+  driver.run(400_000);
+  expect(sent.entries).toEqual([
+    ...[70, 1070, 3070, 7070, 15_070, 31_070, 63_070, 127_070, 255_070].map((at) => [at, 'PTR']),
+    [297_200, 'PTR'],
+    [303_200, 'SRV,TXT,A'],
+    [303_200, 'PTR'],
+    [309_200, 'SRV,TXT,A'],
+    [309_200, 'PTR'],
+    [315_200, 'SRV,TXT,A'],
+    [315_200, 'PTR'],
+  ]);
+  expect(events.entries).toEqual([
+    [200_000, true],
+    [320_000, false],
+  ]);
+  expect(scanner.nextTimeout()).toBe(511_070);
 });
 
 describe('handshakes', () => {

@@ -1,0 +1,215 @@
+/**
+ * What a scanner knows of one link: instances of the service, and the hosts that their SRV records name.
+ *
+ * Anybody on the link can fill it. It holds {@link MAX_INSTANCES} instances; for one more the instance makes way that has been incomplete longest, or,
+ * when all are complete, the one that was heard longest ago. So a new device always gets a place, and what a stranger makes up loses its own first, unless
+ * it is whole. An instance that was asked for by name has a place beside these, and does not make way. An instance is forgotten when no PTR record lists it
+ * any longer; a host when no instance names it.
+ */
+import { hostOf } from './names.ts';
+import { RecordSet } from './record-set.ts';
+
+/** Instances of one link, besides those asked for by name. */
+export const MAX_INSTANCES = 1024;
+/** Two, as two devices may have one name (PROTOCOL.md §11). */
+const MAX_SRV = 2;
+const MAX_TXT = 2;
+/** Addresses of one family of a host. */
+const MAX_ADDRESSES = 8;
+
+const SECOND = 1000;
+/** The longest pause between two questions (RFC 6762 §5.2). */
+const HOUR = 3_600_000;
+
+/** When a question is asked: at once or later, then after 1 s, then after twice the last pause (RFC 6762 §5.2). */
+export class Schedule {
+  next: number;
+  #pause = SECOND;
+  #left: number;
+
+  /** @param times after which it is asked no more */
+  constructor(first: number, times = Number.POSITIVE_INFINITY) {
+    this.next = first;
+    this.#left = times;
+  }
+
+  /** It was asked, or counts as asked. */
+  asked(now: number): void {
+    this.#left--;
+    this.next = this.#left > 0 ? now + this.#pause : Number.POSITIVE_INFINITY;
+    this.#pause = Math.min(2 * this.#pause, HOUR);
+  }
+}
+
+/** One instance of the service. */
+export interface Instance {
+  /** As it was first heard, or asked for. */
+  readonly name: string;
+  readonly key: string;
+  /** By key of the browsed name. */
+  readonly listed: Map<string, RecordSet>;
+  readonly srv: RecordSet;
+  readonly txt: RecordSet;
+  readonly hosts: Set<Host>;
+  /** Questions for what is not there. */
+  missing: Schedule;
+  /** Questions by name; null when nobody asked. */
+  wanted: Schedule | null;
+  askedAt: number;
+  /** What was reported, null when nothing was. */
+  reported: string | null;
+}
+
+/** A host that instances name. */
+export interface Host {
+  readonly name: string;
+  readonly a: RecordSet;
+  readonly aaaa: RecordSet;
+  readonly instances: Set<Instance>;
+  missing: Schedule;
+  askedAt: number;
+}
+
+export class ScanCache {
+  readonly hosts = new Map<string, Host>();
+  /** In the order in which they were heard last. */
+  readonly #instances = new Map<string, Instance>();
+  /** Of those the incomplete ones that were not asked for by name, in the order in which they came. */
+  readonly #incomplete = new Set<Instance>();
+  readonly #wanted = new Set<Instance>();
+  readonly #onForgotten: (instance: Instance) => void;
+  readonly #questionAt: (now: number) => Schedule;
+
+  /** @param questionAt when to ask for what a new name lacks */
+  constructor(onForgotten: (instance: Instance) => void, questionAt: (now: number) => Schedule) {
+    this.#onForgotten = onForgotten;
+    this.#questionAt = questionAt;
+  }
+
+  get instances(): Iterable<Instance> {
+    return this.#instances.values();
+  }
+
+  get wanted(): Iterable<Instance> {
+    return this.#wanted;
+  }
+
+  get(name: string): Instance | undefined {
+    return this.#instances.get(name.toLowerCase());
+  }
+
+  /** The instance of that name, which was heard now. */
+  hear(name: string, now: number): Instance {
+    const key = name.toLowerCase();
+    const known = this.#instances.get(key);
+    if (known === undefined) return this.#add(name, key, now);
+    this.#instances.delete(key);
+    this.#instances.set(key, known);
+    return known;
+  }
+
+  /** The instance is asked for by name from now on. */
+  want(name: string, schedule: Schedule, now: number): Instance {
+    const instance = this.get(name) ?? this.#create(name, name.toLowerCase(), now);
+    instance.wanted = schedule;
+    this.#wanted.add(instance);
+    this.#incomplete.delete(instance);
+    this.link(instance, now);
+    return instance;
+  }
+
+  unwant(instance: Instance, now: number): void {
+    instance.wanted = null;
+    this.#wanted.delete(instance);
+    this.link(instance, now);
+    // It has a place as others have, if there is one.
+    if (this.#instances.size - this.#wanted.size > MAX_INSTANCES) this.#forget(instance);
+    else this.forgetUnlisted(instance);
+  }
+
+  /** Whether it is whole decides who makes way. */
+  setComplete(instance: Instance, complete: boolean): void {
+    if (complete) this.#incomplete.delete(instance);
+    else if (instance.wanted === null) this.#incomplete.add(instance);
+  }
+
+  /** Its hosts are those that its SRV records name by now. */
+  link(instance: Instance, now: number): void {
+    const targets = instance.srv.records().flatMap((record) => (record.type === 'SRV' ? [record.data.target] : []));
+    const names = [...targets, ...(instance.wanted === null ? [] : [hostOf(instance.name)])];
+    const hosts = new Set(names.map((name) => this.#host(name, now)));
+    for (const host of instance.hosts) if (!hosts.has(host)) this.#unlink(instance, host);
+    for (const host of hosts) {
+      host.instances.add(instance);
+      instance.hosts.add(host);
+    }
+  }
+
+  /** Forgets an instance that nothing lists and nobody asked for. */
+  forgetUnlisted(instance: Instance): void {
+    if (instance.listed.size === 0 && instance.wanted === null) this.#forget(instance);
+  }
+
+  #add(name: string, key: string, now: number): Instance {
+    if (this.#instances.size - this.#wanted.size >= MAX_INSTANCES) this.#makeRoom();
+    const instance = this.#create(name, key, now);
+    this.#incomplete.add(instance);
+    return instance;
+  }
+
+  #makeRoom(): void {
+    const candidates = this.#incomplete.size > 0 ? this.#incomplete : this.#instances.values();
+    for (const instance of candidates) {
+      if (instance.wanted !== null) continue;
+      this.#forget(instance);
+      return;
+    }
+  }
+
+  #create(name: string, key: string, now: number): Instance {
+    const instance: Instance = {
+      name,
+      key,
+      listed: new Map(),
+      // The answer to the question for the PTR record brings them along (RFC 6763 §12.1).
+      srv: new RecordSet(MAX_SRV, 1),
+      txt: new RecordSet(MAX_TXT, 1),
+      hosts: new Set(),
+      missing: this.#questionAt(now),
+      wanted: null,
+      askedAt: Number.NEGATIVE_INFINITY,
+      reported: null,
+    };
+    this.#instances.set(key, instance);
+    return instance;
+  }
+
+  #forget(instance: Instance): void {
+    this.#instances.delete(instance.key);
+    this.#incomplete.delete(instance);
+    for (const host of instance.hosts) this.#unlink(instance, host);
+    this.#onForgotten(instance);
+  }
+
+  #host(name: string, now: number): Host {
+    const key = name.toLowerCase();
+    const known = this.hosts.get(key);
+    if (known !== undefined) return known;
+    const host: Host = {
+      name,
+      a: new RecordSet(MAX_ADDRESSES, 1),
+      aaaa: new RecordSet(MAX_ADDRESSES, 1),
+      instances: new Set(),
+      missing: this.#questionAt(now),
+      askedAt: Number.NEGATIVE_INFINITY,
+    };
+    this.hosts.set(key, host);
+    return host;
+  }
+
+  #unlink(instance: Instance, host: Host): void {
+    instance.hosts.delete(host);
+    host.instances.delete(instance);
+    if (host.instances.size === 0) this.hosts.delete(host.name.toLowerCase());
+  }
+}

@@ -1,0 +1,92 @@
+/** The mDNS scanner behind the decoder of the host: damaged and forged answers, and queries of neighbours. */
+import { decode, encode } from 'dns-packet';
+import {
+  browsedName,
+  type DnsMessage,
+  dnsQuery,
+  dnsResponse,
+  instanceOf,
+  MAX_INSTANCES,
+  Scanner,
+  SERVICE_TYPE,
+  serviceRecords,
+} from '../../protocol/discovery/index.ts';
+import { fromPacket, type MdnsPacket, toPacket } from '../../transport/node/mdns-packets.ts';
+import type { Random } from '../../transport/sim/random.ts';
+import { chance, hostile, pick } from './mutate.ts';
+import type { Target } from './target.ts';
+
+const MESSAGES = 60;
+const SOURCE = { address: '192.0.2.1', port: 5353 };
+const NAMES = ['pr-1-de-1', 'pr-1-de-2', 'ü', 'x'.repeat(63)];
+
+const samples = NAMES.flatMap((name) => {
+  const records = serviceRecords({
+    name,
+    port: 5592,
+    subtypes: ['a'],
+    txt: [Uint8Array.of(0x61, 0x3d)],
+    addresses: ['192.0.2.1', 'fe80::1'],
+  });
+  const question = { name: SERVICE_TYPE, type: 'PTR', unicast: false };
+  return [
+    dnsResponse({ answers: records.slice(0, 1), additionals: records.slice(1) }),
+    dnsResponse({ answers: records.map((record) => ({ ...record, ttl: 0 })) }),
+    dnsQuery({ questions: [question], answers: records.slice(0, 1) }),
+  ].map((message) => encode(toPacket(message) as never) as Uint8Array);
+});
+
+const scanner: Target = {
+  name: 'mdns.scanner',
+  iterate(random) {
+    const scanner = new Scanner(() => random.fraction());
+    let now = 0;
+    scanner.browse(SERVICE_TYPE, now);
+    scanner.browse(browsedName('a'), now);
+    scanner.find(instanceOf('pr-1', 'de-1')!, now);
+    const there = new Set<string>();
+    for (let i = 0; i < MESSAGES; i++) {
+      const message = received(random);
+      if (message !== null) scanner.receive(message, { ...SOURCE, port: chance(random, 0.9) ? 5353 : 1 }, now, chance(random, 0.1));
+      drain(scanner, there);
+      now += pick(random, [0, 1, 500, 20_000]);
+      if (scanner.nextTimeout() > now) continue;
+      scanner.handleTimeout(now);
+      drain(scanner, there);
+      if (!(scanner.nextTimeout() > now)) throw new Error('the scanner spins');
+    }
+    scanner.endBrowse(browsedName('A'));
+    scanner.endBrowse(SERVICE_TYPE);
+    scanner.endFind(instanceOf('pr-1', 'de-1')!, now);
+    drain(scanner, there);
+    if (there.size > 0) throw new Error(`${[...there].join()} is there though nobody looks for it`);
+  },
+};
+
+function received(random: Random): DnsMessage | null {
+  try {
+    return fromPacket(decode(Buffer.from(hostile(random, samples))) as MdnsPacket);
+  } catch {
+    // As `multicast-dns` does.
+    return null;
+  }
+}
+
+/** What is sent can be read by others, and what is reported is bounded. */
+function drain(scanner: Scanner, there: Set<string>): void {
+  for (let out = scanner.transmit(); out !== null; out = scanner.transmit()) {
+    const bytes = encode(toPacket(out.message) as never);
+    const read = fromPacket(decode(bytes) as MdnsPacket);
+    if (bytes.length > 1400) throw new Error(`${bytes.length} bytes in one message`);
+    if (JSON.stringify(read.questions) !== JSON.stringify(out.message.questions)) throw new Error('the questions are not what was meant');
+  }
+  for (let event = scanner.nextEvent(); event !== null; event = scanner.nextEvent()) {
+    const { name, service } = event;
+    if (service === null) there.delete(name);
+    else there.add(name);
+    if (service !== null && (service.endpoints.length === 0 || service.endpoints.length > 32)) throw new Error('addresses without bounds');
+    if (there.size > MAX_INSTANCES + 1) throw new Error('services without bounds');
+  }
+}
+
+export const discoveryTargets: readonly Target[] = [scanner];

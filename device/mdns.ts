@@ -1,15 +1,11 @@
-/**
- * Announces the device on the local network (PROTOCOL.md §11): one responder for each link. Links are looked for every few seconds; one that
- * cannot be used is tried again and stops no other.
- */
+/** Announces the device on the local network (PROTOCOL.md §11): one responder for each link. */
 
 import { checkSubtype, type MdnsConflict, Responder, serviceRecords, TxtItems } from '../protocol/discovery/index.ts';
 import { LocalError } from '../protocol/errors/index.ts';
-import type { Cancel, Environment } from '../transport/environment.ts';
-import type { MdnsLink, MdnsNetwork, MdnsSocket } from '../transport/mdns.ts';
+import { MdnsLinks } from '../transport/discovery/index.ts';
+import type { Environment } from '../transport/environment.ts';
+import type { MdnsLink, MdnsNetwork } from '../transport/mdns.ts';
 
-/** ms between two looks at the links. */
-const POLL = 5_000;
 /** A device belongs to no more groups than that. */
 const MAX_SUBTYPES = 32;
 /** Keys that are the device's own. */
@@ -26,25 +22,15 @@ export interface Announced {
   readonly port: number;
 }
 
-interface Place {
-  link: MdnsLink;
-  readonly responder: Responder;
-  readonly socket: MdnsSocket;
-  cancel: Cancel;
-}
-
 /** The device's part in multicast DNS. */
 export class Announcer {
   readonly #environment: Environment;
   readonly #subtypes = new Set<string>();
   readonly #custom = new TxtItems();
   readonly #own = new TxtItems();
-  readonly #places = new Map<string, Place>();
-  /** Links that failed and were told of. */
-  readonly #failed = new Set<string>();
+  #links: MdnsLinks<Responder, MdnsConflict> | null = null;
   #enabled = false;
   #announced: Announced | null = null;
-  #cancelPoll: Cancel = () => {};
 
   constructor(environment: Environment) {
     this.#environment = environment;
@@ -87,14 +73,22 @@ export class Announcer {
     this.#announced = { productId, deviceId, port };
     this.#own.set('productid', productId);
     this.#own.set('deviceid', deviceId);
-    this.#poll();
+    this.#links = new MdnsLinks({
+      environment: this.#environment,
+      network: this.#network(),
+      begin: (link, random) => new Responder(this.#records(link), random, this.#environment.clock.now()),
+      changed: (responder, link) => this.#publish(responder, link),
+      event: ({ from }, link) =>
+        this.#environment.log.warn('mDNS: another host announces the ids of this device', { address: from.address, link: link.name }),
+    });
+    this.#links.start();
   }
 
   /** Takes everything back; resolves when that has left. */
   async close(): Promise<void> {
-    this.#announced = null;
-    this.#cancelPoll();
-    await Promise.all([...this.#places.keys()].map((name) => this.#leave(name)));
+    const links = this.#links;
+    this.#links = null;
+    await links?.close((responder) => responder.goodbye());
   }
 
   #network(): MdnsNetwork {
@@ -103,89 +97,12 @@ export class Announcer {
     return mdns;
   }
 
-  #poll(): void {
-    const { clock, log } = this.#environment;
-    this.#cancelPoll = clock.schedule(POLL, () => this.#poll());
-    try {
-      const links = new Map(
-        this.#network()
-          .links()
-          .map((link) => [link.name, link]),
-      );
-      for (const name of [...this.#places.keys()]) if (!links.has(name)) void this.#leave(name);
-      for (const name of this.#failed) if (!links.has(name)) this.#failed.delete(name);
-      for (const link of links.values()) this.#see(link);
-    } catch (error) {
-      log.warn('mDNS: the interfaces of this host cannot be read', { error: messageOf(error) });
-    }
-  }
-
-  #see(link: MdnsLink): void {
-    const place = this.#places.get(link.name);
-    if (place === undefined) this.#join(link);
-    else if (place.link.addresses.join() !== link.addresses.join()) {
-      place.link = link;
-      this.#publish(place);
-    }
-  }
-
-  #join(link: MdnsLink): void {
-    const { clock, log } = this.#environment;
-    const responder = new Responder(this.#records(link), this.#random, clock.now());
-    const socket = this.#network().open(link, {
-      received: (message, from, own) => {
-        responder.receive(message, from, clock.now(), own);
-        this.#serve(place);
-      },
-      failed: (error) => {
-        if (!this.#failed.has(link.name)) log.warn('mDNS does not work on an interface', { link: link.name, error: error.message });
-        this.#failed.add(link.name);
-        this.#forget(link.name);
-      },
-    });
-    const place: Place = { link, responder, socket, cancel: () => {} };
-    this.#places.set(link.name, place);
-    this.#serve(place);
-  }
-
-  /** Sends what the responder has to send, and comes back at its next timeout. */
-  #serve(place: Place): void {
-    if (this.#places.get(place.link.name) !== place) return;
-    const { clock } = this.#environment;
-    const { responder, socket } = place;
-    responder.handleTimeout(clock.now());
-    for (let event = responder.nextEvent(); event !== null; event = responder.nextEvent()) this.#conflict(place, event);
-    for (let out = responder.transmit(); out !== null; out = responder.transmit()) socket.send(out.message, out.to);
-    place.cancel();
-    place.cancel = clock.schedule(responder.nextTimeout() - clock.now(), () => this.#serve(place));
-  }
-
-  #conflict({ link }: Place, { from }: MdnsConflict): void {
-    this.#environment.log.warn('mDNS: another host announces the ids of this device', { address: from.address, link: link.name });
-  }
-
   #republish(): void {
-    if (this.#announced !== null) for (const place of this.#places.values()) this.#publish(place);
+    this.#links?.each((responder, link) => this.#publish(responder, link));
   }
 
-  #publish(place: Place): void {
-    place.responder.setRecords(this.#records(place.link), this.#environment.clock.now());
-    this.#serve(place);
-  }
-
-  async #leave(name: string): Promise<void> {
-    const place = this.#forget(name);
-    if (place === undefined) return;
-    const goodbye = place.responder.goodbye();
-    if (goodbye !== null) place.socket.send(goodbye, null);
-    await place.socket.close();
-  }
-
-  #forget(name: string): Place | undefined {
-    const place = this.#places.get(name);
-    place?.cancel();
-    this.#places.delete(name);
-    return place;
+  #publish(responder: Responder, link: MdnsLink): void {
+    responder.setRecords(this.#records(link), this.#environment.clock.now());
   }
 
   #records({ addresses }: MdnsLink) {
@@ -193,13 +110,4 @@ export class Announcer {
     const txt = [...this.#own.strings(), ...this.#custom.strings()];
     return serviceRecords({ name: `${productId}-${deviceId}`, port, subtypes: [...this.#subtypes], txt, addresses });
   }
-
-  readonly #random = (): number => {
-    const [high = 0, low = 0] = this.#environment.crypto.randomBytes(2);
-    return (256 * high + low) / 0x10000;
-  };
-}
-
-function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
 }

@@ -15,6 +15,8 @@ export interface MdnsLink {
   readonly name: string;
   /** All numeric addresses of the interface, of both families, those of the link's own family first, without zone. */
   readonly addresses: readonly string[];
+  /** What link-local IPv6 addresses need behind a `%` to be used on this link (RFC 4007 §11); absent where they need nothing. */
+  readonly zone?: string;
 }
 
 export interface MdnsHandlers {

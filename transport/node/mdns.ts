@@ -47,7 +47,8 @@ function linksOf(interfaces: readonly [string, NetworkInterfaceInfo[]][]): NodeL
       const addresses = [...own, ...list.filter((info) => familyOf(info) !== family)].flatMap(
         ({ address }) => canonicalAddress(address) ?? [],
       );
-      return [{ name: `${name} IPv${family}`, interface: name, family, addresses, cidrs: own.flatMap(({ cidr }) => cidr ?? []) }];
+      const cidrs = own.flatMap(({ cidr }) => cidr ?? []);
+      return [{ name: `${name} IPv${family}`, interface: name, zone: name, family, addresses, cidrs }];
     }),
   );
 }

@@ -1,0 +1,166 @@
+/**
+ * Looks for services on the local network: one for a client, however many listeners it has. It opens the sockets with the first listener and closes them
+ * with the last. Each listener has a stream of its own: what is known already comes as ADD.
+ */
+import {
+  browsedName,
+  type DiscoveredService,
+  FoundServices,
+  Scanner,
+  type ServiceChange,
+  type ServiceEvent,
+  ServiceStream,
+} from '../../protocol/discovery/index.ts';
+import { LocalError } from '../../protocol/errors/index.ts';
+import { guarded } from '../emitter.ts';
+import type { Environment } from '../environment.ts';
+import type { MdnsNetwork } from '../mdns.ts';
+import { MdnsLinks } from './links.ts';
+
+/** Told of each change. It may end its own listening, and that of others. */
+export type ServiceListener = (change: ServiceChange) => void;
+
+interface Subscription {
+  readonly stream: ServiceStream;
+  readonly listener: ServiceListener;
+}
+
+/** What is looked for, by name in lower case, and how many listeners look for it. */
+type Wanted = Map<string, { readonly name: string; listeners: number }>;
+
+export class MdnsBrowser {
+  readonly environment: Environment;
+  readonly #subscriptions = new Set<Subscription>();
+  readonly #browsed: Wanted = new Map();
+  readonly #sought: Wanted = new Map();
+  #links: MdnsLinks<Scanner, ServiceEvent> | null = null;
+  #found = new FoundServices();
+  #closing: Promise<void> = Promise.resolve();
+  #closed = false;
+
+  constructor(environment: Environment) {
+    this.environment = environment;
+  }
+
+  /**
+   * Listens for the services of the type, or of a subtype if it is neither null nor ''. They are told once port, address and TXT record are known.
+   * @returns what ends it
+   * @throws LocalError NOT_IMPLEMENTED where the environment has no multicast DNS; INVALID_ARGUMENT for what is no subtype; STOPPED after close
+   */
+  browse(subtype: string | null, listener: ServiceListener): () => void {
+    const name = browsedName(subtype);
+    const key = name.toLowerCase();
+    return this.#subscribe(this.#browsed, name, listener, ({ listed, txt }) => listed.includes(key) && txt !== null);
+  }
+
+  /**
+   * Asks for one instance by its name, at once, and listens for it: it is told once port and address are known.
+   * @returns what ends it
+   * @throws LocalError as browse
+   */
+  find(instance: string, listener: ServiceListener): () => void {
+    const key = instance.toLowerCase();
+    return this.#subscribe(this.#sought, instance, listener, ({ name }) => name.toLowerCase() === key);
+  }
+
+  /** Ends all listening. Resolves when the sockets are closed. */
+  async close(): Promise<void> {
+    this.#closed = true;
+    this.#subscriptions.clear();
+    this.#end();
+    await this.#closing;
+  }
+
+  #subscribe(wanted: Wanted, name: string, listener: ServiceListener, selects: (service: DiscoveredService) => boolean): () => void {
+    if (this.#closed) throw new LocalError('STOPPED', 'the client is stopped');
+    const network = this.#network();
+    const subscription = { stream: new ServiceStream(selects), listener };
+    this.#subscriptions.add(subscription);
+    const known = wanted.get(name.toLowerCase());
+    if (known === undefined) wanted.set(name.toLowerCase(), { name, listeners: 1 });
+    else known.listeners++;
+    if (this.#links === null) this.#begin(network);
+    else this.#ask(wanted, name, known === undefined);
+    // Not before the caller has what ends it.
+    this.environment.clock.soon(() => {
+      for (const service of this.#found.all()) this.#tell(subscription, service.name);
+    });
+    return () => this.#unsubscribe(subscription, wanted, name);
+  }
+
+  #network(): MdnsNetwork {
+    const { mdns } = this.environment;
+    if (mdns === undefined)
+      throw new LocalError('NOT_IMPLEMENTED', 'there is no multicast DNS where this client runs: give the address of the device');
+    return mdns;
+  }
+
+  #unsubscribe(subscription: Subscription, wanted: Wanted, name: string): void {
+    if (!this.#subscriptions.delete(subscription)) return;
+    const left = --wanted.get(name.toLowerCase())!.listeners;
+    if (left === 0) wanted.delete(name.toLowerCase());
+    if (this.#subscriptions.size === 0) this.#end();
+    else if (left === 0) this.#askNoMore(wanted, name);
+  }
+
+  #begin(network: MdnsNetwork): void {
+    const { clock } = this.environment;
+    const links: MdnsLinks<Scanner, ServiceEvent> = new MdnsLinks({
+      environment: this.environment,
+      network,
+      begin: (_link, random) => this.#askAll(new Scanner(random)),
+      // It may be another network: what was heard on the other one ends with its life.
+      changed: (scanner) => void this.#askAll(scanner),
+      event: ({ name, service }, link) => {
+        this.#found.set(link, name, service);
+        this.#tellAll(name);
+      },
+      ended: ({ name }) => {
+        if (this.#links === links) for (const each of this.#found.removeLink(name)) this.#tellAll(each);
+      },
+    });
+    this.#links = links;
+    // As above, and listeners that come at once share the first questions.
+    clock.soon(() => {
+      if (this.#links === links) links.start();
+    });
+  }
+
+  #end(): void {
+    const links = this.#links;
+    this.#links = null;
+    this.#found = new FoundServices();
+    this.#browsed.clear();
+    this.#sought.clear();
+    if (links !== null) this.#closing = Promise.all([this.#closing, links.close()]).then(() => {});
+  }
+
+  #askAll(scanner: Scanner): Scanner {
+    const now = this.environment.clock.now();
+    for (const { name } of this.#browsed.values()) scanner.browse(name, now);
+    for (const { name } of this.#sought.values()) scanner.find(name, now);
+    return scanner;
+  }
+
+  /** A name that is browsed already goes on; one that is sought is asked for once more, as somebody waits for it now. */
+  #ask(wanted: Wanted, name: string, isNew: boolean): void {
+    const now = this.environment.clock.now();
+    if (wanted === this.#sought) this.#links?.each((scanner) => scanner.find(name, now));
+    else if (isNew) this.#links?.each((scanner) => scanner.browse(name, now));
+  }
+
+  #askNoMore(wanted: Wanted, name: string): void {
+    const now = this.environment.clock.now();
+    this.#links?.each((scanner) => (wanted === this.#sought ? scanner.endFind(name, now) : scanner.endBrowse(name)));
+  }
+
+  #tellAll(name: string): void {
+    for (const subscription of [...this.#subscriptions]) this.#tell(subscription, name);
+  }
+
+  #tell(subscription: Subscription, name: string): void {
+    if (!this.#subscriptions.has(subscription)) return;
+    const change = subscription.stream.update(name, this.#found.get(name));
+    if (change !== null) guarded(this.environment.log, 'the mDNS listener', () => subscription.listener(change));
+  }
+}

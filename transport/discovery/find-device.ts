@@ -1,0 +1,75 @@
+/**
+ * Looks for one device on the local network, for a connect. Its own instance is asked for by name, which is answered at once; its subtype finds it also where
+ * the instance has another name. Or all devices are listened to, and taken by the ids of their TXT record.
+ *
+ * Records prove nothing: anybody on the link can answer. The handshake says which candidate is the device.
+ */
+import { type DiscoveredService, idsOf, instanceOf, type ServiceChange } from '../../protocol/discovery/index.ts';
+import type { Clock } from '../environment.ts';
+import type { MdnsBrowser } from './browser.ts';
+
+/** Candidates of one search. Anybody on the link can fill it; what comes later is not told, and the other channels of the connect are not affected. */
+const MAX_CANDIDATES = 32;
+
+/** Where the device may be. */
+export interface DeviceCandidate {
+  /** Numeric, with a zone where it counts on one link alone. */
+  readonly address: string;
+  readonly port: number;
+}
+
+export interface FindDeviceOptions {
+  readonly productId: string;
+  readonly deviceId: string;
+  /** ms */
+  readonly timeout: number;
+  /** Ends the search. */
+  readonly signal?: AbortSignal;
+  /** Listens to all devices in place of asking for this one (the option ScanLocalConnect). Default false. */
+  readonly scanAll?: boolean;
+  /** Called with each candidate once, as they arrive, 32 at most. */
+  readonly onCandidate: (candidate: DeviceCandidate) => void;
+}
+
+/**
+ * Looks for a device until the time is over or the signal fires.
+ * @returns how many candidates there were; 0 at once when no device can have these ids
+ * @throws LocalError NOT_IMPLEMENTED where the environment has no multicast DNS; STOPPED when the browser is closed
+ */
+export async function findDevice(browser: MdnsBrowser, options: FindDeviceOptions): Promise<number> {
+  const { productId, deviceId, signal, scanAll = false, onCandidate } = options;
+  const instance = instanceOf(productId, deviceId);
+  if (instance === null || signal?.aborted === true) return 0;
+  const seen = new Set<string>();
+  const take = ({ action, service }: ServiceChange): void => {
+    if (action === 'REMOVE' || (scanAll && !hasIds(service, productId, deviceId))) return;
+    for (const { address, port } of service.endpoints) {
+      const key = `${address} ${port}`;
+      if (seen.has(key) || seen.size === MAX_CANDIDATES) continue;
+      seen.add(key);
+      onCandidate({ address, port });
+    }
+  };
+  const ends = scanAll ? [browser.browse(null, take)] : [browser.find(instance, take), browser.browse(`${productId}-${deviceId}`, take)];
+  await pause(browser.environment.clock, options.timeout, signal);
+  for (const end of ends) end();
+  return seen.size;
+}
+
+/** The ids as they are: a device has them from its maker. */
+function hasIds({ txt }: DiscoveredService, productId: string, deviceId: string): boolean {
+  const ids = idsOf(txt ?? []);
+  return ids.productId === productId && ids.deviceId === deviceId;
+}
+
+function pause(clock: Clock, time: number, signal: AbortSignal | undefined): Promise<void> {
+  return new Promise((resolve) => {
+    const end = (): void => {
+      cancel();
+      signal?.removeEventListener('abort', end);
+      resolve();
+    };
+    const cancel = clock.schedule(time, end);
+    signal?.addEventListener('abort', end);
+  });
+}

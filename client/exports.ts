@@ -33,6 +33,7 @@ export type { ChannelFailures } from './connect/race.ts';
 export { Connection, type ConnectionEvent, type ConnectionEventsCallback, type ConnectionType } from './connection.ts';
 export * from './iam/index.ts';
 export type { LogCallback, LogMessage } from './log.ts';
+export { MdnsAction, type MdnsAddress, type MdnsResult, type MdnsResultReceiver, MdnsScanner } from './mdns.ts';
 export type { ConnectionOptions } from './options.ts';
 export { Stream } from './stream.ts';
 export { TcpTunnel } from './tunnels/tcp.ts';

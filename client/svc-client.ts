@@ -1,17 +1,20 @@
 /**
  * The client SDK's root: makes private keys and connections, and owns what its connections share: one UDP socket, one core, and the channels
- * to base stations. All of it is opened when the first connection needs it and closed with the client.
+ * to base stations. All of it is opened when the first connection needs it and closed with the client. The sockets for discovery are open while somebody
+ * listens.
  */
 import type { PrivateKey } from '../protocol/crypto-host.ts';
 import { LocalError } from '../protocol/errors/index.ts';
 import { decodePrivateKey, encodePrivateKey, fingerprint } from '../protocol/identity/index.ts';
 import { VERSION } from '../protocol/records/index.ts';
+import { MdnsBrowser } from '../transport/discovery/index.ts';
 import { withLog } from '../transport/environment.ts';
 import { Host } from '../transport/host/index.ts';
 import { type ConfiguredStation, StationConnector } from '../transport/station/index.ts';
 import { Connection } from './connection.ts';
 import type { ClientHost } from './host.ts';
 import { ClientLog, type LogCallback } from './log.ts';
+import { MdnsListeners, type MdnsResultReceiver, MdnsScanner } from './mdns.ts';
 
 /** What a client may be told when it is made. */
 export interface ClientOptions {
@@ -37,6 +40,8 @@ export class SvcClient {
   /** Those of them that are open or connecting. */
   readonly #taken = new Set<Connection>();
   readonly #connectors = new Map<string, StationConnector>();
+  readonly #browser: MdnsBrowser;
+  readonly #mdnsListeners: MdnsListeners;
   #host: Promise<Host> | null = null;
   #stopped = false;
 
@@ -47,6 +52,8 @@ export class SvcClient {
     this.#maxConnections = maxConnections;
     this.#log = new ClientLog(host.environment.log);
     this.#clientHost = { ...host, environment: withLog(host.environment, this.#log.log) };
+    this.#browser = new MdnsBrowser(this.#clientHost.environment);
+    this.#mdnsListeners = new MdnsListeners(this.#browser);
   }
 
   /** Version of this SDK. */
@@ -99,10 +106,30 @@ export class SvcClient {
     return connection;
   }
 
-  /** Closes every connection, the channels to base stations and the socket. May be called again. */
+  /**
+   * Tells the listener of the devices on the local network: what is known as ADD, then each change, until it is removed. Each listener has a stream of its own.
+   * @param subtype null or '' for all devices. A listener may be added for several, and counts once for each.
+   * @throws LocalError NOT_IMPLEMENTED where there is no multicast DNS (a browser); INVALID_ARGUMENT for what is no subtype; STOPPED after stop
+   */
+  addMdnsResultListener(listener: MdnsResultReceiver, subtype: string | null = null): void {
+    this.#mdnsListeners.add(listener, subtype);
+  }
+
+  /** The listener is told nothing more. Harmless for one that was not added. */
+  removeMdnsResultListener(listener: MdnsResultReceiver): void {
+    this.#mdnsListeners.remove(listener);
+  }
+
+  /** A scanner for the devices on the local network, not started yet. @param subtype and @throws as of `addMdnsResultListener` */
+  createMdnsScanner(subtype: string | null = null): MdnsScanner {
+    this.#browser.check(subtype);
+    return new MdnsScanner(this.#browser, subtype);
+  }
+
+  /** Closes every connection, the channels to base stations and the sockets, and ends discovery. May be called again. */
   async stop(): Promise<void> {
     this.#stopped = true;
-    await Promise.all([...this.#connections].map((connection) => connection.close()));
+    await Promise.all([this.#browser.close(), ...[...this.#connections].map((connection) => connection.close())]);
     for (const connector of this.#connectors.values()) void connector.close();
     const host = await this.#host?.catch(() => null);
     // Ends what the connectors wait for as well.

@@ -9,6 +9,8 @@ import type {
   ErrorCode,
   LogCallback,
   LogMessage,
+  MdnsAction,
+  MdnsResult,
   NoChannelsError,
   Stream,
   SvcClient,
@@ -30,6 +32,11 @@ describe('the type', () => {
 
   test('ConnectionEvent', () => {
     expectTypeOf<ConnectionEvent>().toEqualTypeOf<'CONNECTED' | 'CLOSED' | 'CHANNEL_CHANGED'>();
+  });
+
+  test('MdnsAction', () => {
+    expectTypeOf<MdnsAction>().toEqualTypeOf<0 | 1 | 2>();
+    expectTypeOf<MdnsResult['action']>().toEqualTypeOf<MdnsAction>();
   });
 
   test('Stream', () => {

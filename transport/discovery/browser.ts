@@ -63,6 +63,16 @@ export class MdnsBrowser {
     return this.#subscribe(this.#sought, instance, listener, ({ name }) => name.toLowerCase() === key);
   }
 
+  /** @throws LocalError as browse */
+  check(subtype: string | null): void {
+    this.#requireNetwork();
+    browsedName(subtype);
+  }
+
+  get isClosed(): boolean {
+    return this.#closed;
+  }
+
   /** Ends all listening. Resolves when the sockets are closed. */
   async close(): Promise<void> {
     this.#closed = true;
@@ -72,8 +82,7 @@ export class MdnsBrowser {
   }
 
   #subscribe(wanted: Wanted, name: string, listener: ServiceListener, selects: (service: DiscoveredService) => boolean): () => void {
-    if (this.#closed) throw new LocalError('STOPPED', 'the client is stopped');
-    const network = this.#network();
+    const network = this.#requireNetwork();
     const subscription = { stream: new ServiceStream(selects), listener };
     this.#subscriptions.add(subscription);
     const known = wanted.get(name.toLowerCase());
@@ -88,11 +97,14 @@ export class MdnsBrowser {
     return () => this.#unsubscribe(subscription, wanted, name);
   }
 
-  #network(): MdnsNetwork {
+  #requireNetwork(): MdnsNetwork {
+    if (this.#closed) throw new LocalError('STOPPED', 'the client is stopped');
     const { mdns } = this.environment;
-    if (mdns === undefined)
-      throw new LocalError('NOT_IMPLEMENTED', 'there is no multicast DNS where this client runs: give the address of the device');
-    return mdns;
+    if (mdns !== undefined) return mdns;
+    throw new LocalError(
+      'NOT_IMPLEMENTED',
+      'there is no multicast DNS where this client runs, as in a browser: connect through a base station, or give the address of the device',
+    );
   }
 
   #unsubscribe(subscription: Subscription, wanted: Wanted, name: string): void {

@@ -64,12 +64,12 @@ class Notes implements MdnsResultReceiver {
 
 test('a listener is told of devices: ADD, UPDATE of items, REMOVE when they go', async () => {
   const lan = new Lan();
-  const notes = new Notes();
+  const results: MdnsResult[] = [];
   const device = await lan.device('de-1', { items: { fn: 'Boiler' } });
   await lan.sim.run(5_000);
-  lan.client.addMdnsResultListener(notes);
+  lan.client.addMdnsResultListener({ onResultReady: (result) => void results.push(result) });
   await lan.sim.run(500);
-  expect(notes.results.splice(0)).toEqual([
+  expect(results.splice(0)).toEqual([
     {
       action: 0,
       serviceInstanceName: 'pr-1-de-1._svc._udp.local',
@@ -81,10 +81,10 @@ test('a listener is told of devices: ADD, UPDATE of items, REMOVE when they go',
   ]);
   device.mdnsAddTxtItem('room', 'cellar');
   await lan.sim.run(3_000);
-  expect(notes.results.splice(0)).toMatchObject([{ action: 1, deviceId: 'de-1', txtItems: { room: 'cellar' } }]);
+  expect(results.splice(0)).toMatchObject([{ action: 1, deviceId: 'de-1', txtItems: { room: 'cellar' } }]);
   await lan.close(device);
   await lan.sim.run(3_000);
-  expect(notes.results.splice(0)).toMatchObject([{ action: 2, deviceId: 'de-1', txtItems: { room: 'cellar' } }]);
+  expect(results.splice(0)).toMatchObject([{ action: 2, deviceId: 'de-1', txtItems: { room: 'cellar' } }]);
   await lan.sim.settle(lan.client.stop());
 });
 

@@ -11,6 +11,7 @@ const SUBCOMMANDS: Readonly<Record<string, () => Promise<Command>>> = {
   basestation: async () => (await import('./basestation.ts')).basestationCommand(),
   admin: async () => (await import('./admin/index.ts')).adminCommand(),
   device: async () => (await import('./device.ts')).deviceCommand(),
+  discover: async () => (await import('./discover.ts')).discoverCommand(),
   connect: async () => (await import('./connect.ts')).connectCommand(),
   pair: async () => (await import('./pair.ts')).pairCommand(),
   iam: async () => (await import('./iam/index.ts')).iamCommand(),

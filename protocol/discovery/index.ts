@@ -6,5 +6,5 @@ export { MDNS_PORT, type MdnsConflict, type MdnsSource, type Outgoing, Responder
 export { MAX_INSTANCES } from './scan-cache.ts';
 export type { ScannedService } from './scanned-service.ts';
 export { Scanner, type ServiceEvent } from './scanner.ts';
-export { checkSubtype, type DeviceService, SERVICE_TYPE, SERVICE_TYPES, serviceRecords, subtypeName, TTL } from './service.ts';
+export { checkSubtype, type DeviceService, isSubtype, SERVICE_TYPE, SERVICE_TYPES, serviceRecords, subtypeName, TTL } from './service.ts';
 export { idsOf, TxtItems, txtEntries } from './txt.ts';

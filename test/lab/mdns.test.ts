@@ -1,4 +1,7 @@
-/** An ordinary browser, Avahi's, in a namespace of its own sees a device in another one: found by type and subtype, resolved, changed, gone. */
+/**
+ * An ordinary browser, Avahi's, in a namespace of its own sees a device in another one: found by type and subtype, resolved, changed, gone. `svc discover`
+ * sees that device, and what Avahi announces.
+ */
 import { execFileSync, spawnSync } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -7,7 +10,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { endProcesses, TestProcess } from '../support/process.ts';
 import { Namespace } from './namespaces.ts';
 
-const PROGRAMS = ['avahi-daemon', 'avahi-browse', 'dbus-daemon'];
+const PROGRAMS = ['avahi-daemon', 'avahi-browse', 'avahi-publish', 'dbus-daemon'];
 const missing = process.env.SVC_LAB_MISSING ?? PROGRAMS.find((program) => spawnSync('sh', ['-c', `command -v ${program}`]).status !== 0);
 
 /** ms for a step of Avahi's. */
@@ -113,6 +116,36 @@ describe.skipIf(missing !== undefined)(`avahi-browse${missing === undefined ? ''
     },
     2 * PATIENCE,
   );
+
+  it(
+    'is no different for svc discover, from another host and from the same',
+    () => {
+      const expected = { productId: 'pr-lab', deviceId: 'de-lab', name: 'Boiler', addresses: ['10.77.0.1:5700'] };
+      for (const namespace of [far, near]) expect(discovered(namespace, '--subtype', '_lab')).toMatchObject([expected]);
+    },
+    2 * PATIENCE,
+  );
+
+  it(
+    'and what Avahi announces is found by svc discover, from another host and from the same',
+    async () => {
+      const items = ['productid=pr-avahi', 'deviceid=de-avahi', 'fn=Café'];
+      const published = start(far, ['avahi-publish', '--service', 'pr-avahi-de-avahi', '_svc._udp', '5592', ...items]);
+      await published.until('the service', () => (published.stderr.includes('Established') ? true : undefined));
+      const expected = { productId: 'pr-avahi', deviceId: 'de-avahi', name: 'Café', addresses: ['10.77.0.2:5592'] };
+      for (const namespace of [near, far]) {
+        const [first, second, ...others] = discovered(namespace);
+        expect([first, second, others]).toMatchObject([expected, { deviceId: 'de-lab' }, []]);
+      }
+      await published.end();
+      await until('the goodbye', () => discovered(near).length === 1);
+    },
+    3 * PATIENCE,
+  );
+
+  function discovered(namespace: Namespace, ...options: string[]): { deviceId: string }[] {
+    return JSON.parse(namespace.run(process.execPath, 'dist/cli/main.js', 'discover', '--json', ...options)).devices;
+  }
 
   it(
     'sees a changed TXT record, and that the device has gone',

@@ -1,0 +1,133 @@
+/** `svc discover`: the devices on the local network, found by mDNS. It connects to none of them and knows nobody's key: any host can announce any ids. */
+import { Command, InvalidArgumentError, Option } from 'commander';
+import { type Environment, MdnsAction, type MdnsResult, type MdnsResultReceiver, SvcClient } from '../client/node.ts';
+import { isSubtype } from '../protocol/discovery/index.ts';
+import { nodeEnvironment, stderrLog } from '../transport/node/index.ts';
+import { formatAddress } from './client/target.ts';
+import { seconds } from './frame/arguments.ts';
+import { UsageError } from './frame/errors.ts';
+import { Output } from './frame/output.ts';
+import { interruption, stopped, unlessInterrupted } from './frame/signals.ts';
+
+export interface DiscoverOptions {
+  subtype?: string;
+  /** ms */
+  timeout?: number;
+  watch?: boolean;
+  json?: boolean;
+}
+
+/** Where it looks, where it writes, and what ends it. */
+export interface DiscoverFrame {
+  readonly environment: Environment;
+  readonly output: Output;
+  readonly signal: AbortSignal;
+}
+
+/** ms */
+const DEFAULT_TIMEOUT = 2_000;
+
+const SIGNS = { [MdnsAction.ADD]: '+', [MdnsAction.UPDATE]: '~', [MdnsAction.REMOVE]: '-' } as const;
+const EVENTS = { [MdnsAction.ADD]: 'add', [MdnsAction.UPDATE]: 'update', [MdnsAction.REMOVE]: 'remove' } as const;
+
+const NOTE = `
+A device is shown by product id and device id, its friendly name and its addresses: \`svc pair --address <address>:<port>\` reaches it. Any host
+of the network can announce any device; the key that a connection shows says which one it is.
+
+With --watch a line begins with + for a device that appeared, ~ for one that changed, - for one that has gone.`;
+
+/** The command `svc discover`. */
+export function discoverCommand(): Command {
+  return new Command('discover')
+    .description('list the devices on the local network, by mDNS, without connecting')
+    .option('--watch', 'go on until Ctrl-C, and print what changes')
+    .addOption(new Option('--subtype <name>', 'only devices of this group, for example thermostat').argParser(subtype))
+    .addOption(new Option('--timeout <seconds>', 'how long to look, 1 to 3600; not with --watch (default: 2)').argParser(seconds))
+    .option('--json', 'the result as JSON on standard output; with --watch one document for each change')
+    .addHelpText('after', NOTE)
+    .action(async (options: DiscoverOptions) => {
+      const environment = nodeEnvironment(process.env.SVC_DEBUG ? { log: stderrLog({ level: 'debug' }) } : {});
+      const { signal, dispose } = interruption();
+      // A host without any network has no socket that keeps the process.
+      const alive = setInterval(() => {}, 60_000);
+      try {
+        await discover(options, { environment, output: new Output(options.json === true), signal });
+      } finally {
+        clearInterval(alive);
+        dispose();
+      }
+    });
+}
+
+/** @throws UsageError for options that exclude each other; Interrupted when the signal fires, but for `watch`, which it ends */
+export async function discover(options: DiscoverOptions, { environment, output, signal }: DiscoverFrame): Promise<void> {
+  if (options.watch === true && options.timeout !== undefined) throw new UsageError('--watch and --timeout exclude each other');
+  const client = SvcClient.create({ environment });
+  try {
+    if (options.watch === true) await watch(client, options, output, signal);
+    else await list(client, options, environment, output, signal);
+  } finally {
+    await client.stop();
+  }
+}
+
+async function list(
+  client: SvcClient,
+  options: DiscoverOptions,
+  { clock }: Environment,
+  output: Output,
+  signal: AbortSignal,
+): Promise<void> {
+  const found = new Map<string, MdnsResult>();
+  listen(client, options, {
+    onResultReady: (result) => {
+      if (result.action === MdnsAction.REMOVE) found.delete(result.serviceInstanceName);
+      else found.set(result.serviceInstanceName, result);
+    },
+  });
+  const { timeout = DEFAULT_TIMEOUT } = options;
+  await unlessInterrupted(signal, new Promise<void>((resolve) => void clock.schedule(timeout, resolve)));
+  const devices = [...found.values()].sort((one, other) => (nameOf(one) < nameOf(other) ? -1 : 1));
+  if (devices.length === 0)
+    output.note(`no device answered within ${timeout / 1000} s: check that it runs, announces itself, and is in this network`);
+  if (devices.length > 0 || output.json) output.result({ devices: devices.map(documentOf) }, devices.map(line));
+}
+
+async function watch(client: SvcClient, options: DiscoverOptions, output: Output, signal: AbortSignal): Promise<void> {
+  listen(client, options, {
+    onResultReady: (result) =>
+      output.result({ event: EVENTS[result.action], ...documentOf(result) }, [`${SIGNS[result.action]} ${line(result)}`]),
+  });
+  output.note('looking for devices on the local network; Ctrl-C ends it');
+  await stopped(signal);
+}
+
+function listen(client: SvcClient, { subtype = '' }: DiscoverOptions, receiver: MdnsResultReceiver): void {
+  client.addMdnsResultListener(receiver, subtype);
+}
+
+function subtype(text: string): string {
+  if (!isSubtype(text)) throw new InvalidArgumentError('A subtype is 1 to 63 printable characters without "." and "\\".');
+  return text;
+}
+
+function documentOf({ serviceInstanceName, productId, deviceId, txtItems, addresses }: MdnsResult) {
+  return {
+    productId,
+    deviceId,
+    name: txtItems.fn ?? '',
+    addresses: addresses.map(({ address, port }) => formatAddress({ host: address, port })),
+    instance: serviceInstanceName,
+    txt: txtItems,
+  };
+}
+
+function line(result: MdnsResult): string {
+  const { name, addresses } = documentOf(result);
+  return [nameOf(result), ...(name === '' ? [] : [name]), addresses.join(' ')].join('  ');
+}
+
+/** A service that does not say its ids is shown by its instance. */
+function nameOf({ productId, deviceId, serviceInstanceName }: MdnsResult): string {
+  return productId === '' || deviceId === '' ? serviceInstanceName : `${productId}.${deviceId}`;
+}

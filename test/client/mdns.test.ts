@@ -264,6 +264,42 @@ describe('links', () => {
   });
 });
 
+test('the last listener may remove itself in a result: nothing is left behind', async () => {
+  const lan = new Lan();
+  const pending = new Set<object>();
+  const clock: Environment['clock'] = {
+    ...lan.host.clock,
+    schedule: (delay, run) => {
+      const entry = {};
+      if (delay < Number.POSITIVE_INFINITY) pending.add(entry);
+      const cancel = lan.host.clock.schedule(delay, () => {
+        pending.delete(entry);
+        run();
+      });
+      return () => {
+        pending.delete(entry);
+        cancel();
+      };
+    },
+  };
+  const { crypto, network, log, mdns } = lan.host;
+  const client = SvcClient.create({
+    environment: { clock, crypto, network, log, mdns, createCore: (options) => lan.host.createCore(options) },
+  });
+  const told: MdnsResult[] = [];
+  const once: MdnsResultReceiver = {
+    onResultReady: (result) => {
+      told.push(result);
+      client.removeMdnsResultListener(once);
+    },
+  };
+  client.addMdnsResultListener(once);
+  await lan.device('de-1', { networks: [HOME, GUESTS] });
+  while (told.length === 0) await lan.sim.run(1);
+  expect([told.length, pending.size]).toEqual([1, 0]);
+  await lan.sim.settle(client.stop());
+});
+
 describe('networks that lose, repeat and shuffle', () => {
   test.each(seeds(5, 200))('seed %i: what a listener was told is what is there', async (seed) => {
     const lan = new Lan({ delay: 2, jitter: 20, loss: 0.05, duplicate: 0.2, reorder: 0.2, reorderDelay: 300 }, undefined, `mdns ${seed}`);

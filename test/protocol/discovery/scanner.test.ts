@@ -395,6 +395,17 @@ describe('time to live', () => {
     expect(bench.questions().filter(([time, [text]]) => time > 21_000 && !text?.startsWith('PTR'))).toEqual([]);
   });
 
+  test('what said goodbye is not asked for again', () => {
+    const bench = Bench.browsing();
+    bench.run(130_000);
+    bench.hear(records());
+    bench.run(225_500);
+    bench.questions();
+    bench.hear(withTtl(records(), 0));
+    bench.run(230_000);
+    expect([bench.questions(), bench.services().size]).toEqual([[], 0]);
+  });
+
   test('a goodbye of what is not there makes nothing', () => {
     const bench = Bench.browsing();
     bench.hear(withTtl(records(), 0));

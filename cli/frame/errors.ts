@@ -45,7 +45,8 @@ export function describe(error: unknown): string {
 const HINTS: Record<string, string> = {
   CERTIFICATE_VALIDATION_FAILED:
     'give the fingerprint of its key with --server-fingerprint, which svc basestation prints at its start, or the roots of its certificate with --root-certs FILE',
-  FINGERPRINT_MISMATCH: 'somebody may be in between, or it was set up anew: check --server-fingerprint, or, where TLS proves the base station, what its /.well-known/svc says',
+  FINGERPRINT_MISMATCH:
+    'somebody may be in between, or it was set up anew: check --server-fingerprint, or, where TLS proves the base station, what its /.well-known/svc says',
   NOT_ATTACHED: 'the device is known but not connected to the base station now: check that it runs',
   TOKEN_REJECTED:
     'give the server connect token of the pairing string with --sct, or a server key with --server-key; where the key asks for a token of an issuer, give a fresh token with --jwt-file; or your user was deleted: ask for a new invitation',

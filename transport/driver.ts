@@ -171,14 +171,18 @@ export class Driver<Event> {
 
   /**
    * Sends a datagram that is not the engine's, such as one forwarded for others. It may not be changed afterwards.
-   * @returns false when it was dropped: no such socket, or its queue has no room for it. A datagram is promised no more.
+   * @param hopLimit 1 to 255, of this datagram alone; default the system's
+   * @returns false when it was dropped: no such socket, its queue has no room for it, or it knows no hop limits. A datagram is promised no more.
    */
-  send(datagram: Uint8Array, path: Path): boolean {
-    if (this.#sockets.get(path.socket)?.forward(datagram, path) !== true) {
+  send(datagram: Uint8Array, path: Path, hopLimit?: number): boolean {
+    const queue = this.#sockets.get(path.socket);
+    const sent = hopLimit === undefined ? queue?.forward(datagram, path) : queue?.forwardWithHopLimit(datagram, path, hopLimit);
+    if (sent !== true) {
       this.stats.dropped++;
       return false;
     }
-    this.#queued++;
+    // One with a hop limit is never given back.
+    if (hopLimit === undefined) this.#queued++;
     this.stats.sent++;
     return true;
   }

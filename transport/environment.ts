@@ -135,6 +135,19 @@ export interface Network {
    * @throws RemoteError DNS when the name has none or the resolver does not answer.
    */
   resolve(host: string): Promise<string[]>;
+  /** The interfaces that are up, those with a default route first, virtual ones last. Absent where the host does not tell (a browser). */
+  interfaces?(): readonly HostInterface[];
+  /** Addresses of the routers of default routes, IPv4 and IPv6 (link-local with zone). Absent where the host does not tell. */
+  gateways?(): readonly string[];
+}
+
+/** An interface of this host with its addresses. */
+export interface HostInterface {
+  readonly name: string;
+  /** `address/bits` each, no loopback. */
+  readonly addresses: readonly string[];
+  /** `default`: a default route leads over it; `other`; `virtual`: a container bridge or a VPN. */
+  readonly kind: 'default' | 'other' | 'virtual';
 }
 
 /**
@@ -152,6 +165,11 @@ export interface DatagramSocket {
    * before `send` has returned, and also when sending failed or the socket was closed: a datagram is promised nothing more. Never throws.
    */
   send(buffer: Uint8Array, offset: number, length: number, path: Path, released: (offset: number) => void): void;
+  /**
+   * Sends one datagram with a hop limit of its own (IPv4 TTL, IPv6 hop limit; 1 to 255); all others leave with the system's. The bytes may not be changed
+   * afterwards. Dropped when the socket is closed or too many wait. Never throws. Absent where paths have no hops (a WebSocket).
+   */
+  sendWithHopLimit?(datagram: Uint8Array, path: Path, hopLimit: number): void;
   /** Stops receiving: nothing is delivered once it has returned. What was sent before is released as always. May be called again. */
   close(): void;
 }

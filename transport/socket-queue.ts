@@ -76,6 +76,16 @@ export class SocketQueue {
     return true;
   }
 
+  /**
+   * Sends such a datagram with a hop limit of its own. It does not count here: the socket bounds how many of these wait.
+   * @returns false when the queue has too many, or the socket cannot do it
+   */
+  forwardWithHopLimit(datagram: Uint8Array, path: Path, hopLimit: number): boolean {
+    if (this.socket.sendWithHopLimit === undefined || this.length >= MAX_QUEUED - RESERVED) return false;
+    this.socket.sendWithHopLimit(datagram, path, hopLimit);
+    return true;
+  }
+
   get #isAtLimit(): boolean {
     return this.length >= MAX_QUEUED || this.lent >= this.#share;
   }

@@ -246,9 +246,13 @@ export class Host {
     return this.#driver.intercept(interceptor);
   }
 
-  /** Sends one datagram as it is (a base station's relay); it must not be changed afterwards. @returns false when it was dropped */
-  send(datagram: Uint8Array, path: Path): boolean {
-    return this.#driver.send(datagram, path);
+  /**
+   * Sends one datagram as it is (a base station's relay); it must not be changed afterwards.
+   * @param hopLimit 1 to 255, of this datagram alone; default the system's
+   * @returns false when it was dropped
+   */
+  send(datagram: Uint8Array, path: Path, hopLimit?: number): boolean {
+    return this.#driver.send(datagram, path, hopLimit);
   }
 
   /**

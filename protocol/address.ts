@@ -3,6 +3,13 @@
  * (`::ffff:192.0.2.1`) written as plain IPv4, so that one peer has one spelling.
  */
 
+/** A UDP address. */
+export interface SocketAddress {
+  /** Numeric IPv4 or IPv6. */
+  readonly address: string;
+  readonly port: number;
+}
+
 /** Code of the digit 0. */
 const ZERO = 0x30;
 

@@ -1,14 +1,9 @@
 /** Addresses in control messages: `{Ip: byte string of 4 or 16, Port: uint}`, as the reference has them for its endpoints. */
-import { formatAddress, parseAddress } from '../address.ts';
+import { formatAddress, parseAddress, type SocketAddress } from '../address.ts';
 import { bytes, type CborMap, uint } from '../cbor/index.ts';
 import { LocalError, RemoteError } from '../errors/index.ts';
 
-/** A UDP address. */
-export interface SocketAddress {
-  /** Numeric IPv4 or IPv6. */
-  readonly address: string;
-  readonly port: number;
-}
+export type { SocketAddress } from '../address.ts';
 
 /** A zone of the address is left out: it means something at this end only. @throws LocalError INVALID_ARGUMENT for a name */
 export function addressMap({ address, port }: SocketAddress): { Ip: Uint8Array; Port: number } {

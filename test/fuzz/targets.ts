@@ -6,6 +6,7 @@ import { exchangesTarget } from './exchanges.ts';
 import { parserTargets } from './parsers.ts';
 import { serviceTargets } from './services.ts';
 import { sessionTarget } from './sessions.ts';
+import { stunTarget } from './stun.ts';
 import type { Target } from './target.ts';
 import { transferTarget } from './transfers.ts';
 
@@ -13,6 +14,7 @@ export const targets: readonly Target[] = [
   ...parserTargets,
   ...serviceTargets,
   ...discoveryTargets,
+  stunTarget,
   exchangesTarget,
   endpointTarget,
   coreTarget,

@@ -1,0 +1,152 @@
+/**
+ * Checks between two ends that look for a direct path: a Binding request and its answer, keyed, and of one size, so that nothing is gained by
+ * making somebody answer. Offsets are fixed; anything else is no check of ours and gets no answer.
+ *
+ *         request                                      answer to IPv4            answer to IPv6
+ *   0     header                                       header, same transaction id
+ *   20    USERNAME: the receiver's tag, 16 hex digits  XOR-MAPPED-ADDRESS (8)    XOR-MAPPED-ADDRESS (20)
+ *   32                                                 PADDING (20)
+ *   40    PADDING (12)
+ *   44                                                                           PADDING (8)
+ *   56    MESSAGE-INTEGRITY-SHA256 (16)                the same, under the same key
+ *
+ * The key is that of the request's receiver, for the request and for its answer. Integrity covers everything before its attribute, and the length
+ * in the header counts it (RFC 8489 §14.6). There is no FINGERPRINT: the integrity proves more, and nothing else on the socket looks like STUN.
+ */
+import type { SocketAddress } from '../address.ts';
+import type { CryptoHost } from '../crypto-host.ts';
+import { LocalError } from '../errors/index.ts';
+import {
+  ATTRIBUTE_HEADER,
+  Attribute,
+  BINDING_REQUEST,
+  BINDING_SUCCESS,
+  digits,
+  HEADER,
+  ipOf,
+  isAttribute,
+  isStun,
+  mappedLength,
+  message,
+  readMapped,
+  transactionOf,
+  typeOf,
+  writeAttribute,
+  writeMapped,
+} from './message.ts';
+
+type Hmac = Pick<CryptoHost, 'hmacSha256'>;
+
+/** Bytes of a check, and of its answer. */
+export const CHECK_LENGTH = 76;
+/** Bytes of the tag, which says for whom a check is. */
+export const CHECK_TAG_LENGTH = 8;
+/** Bytes of the key of checks. */
+export const CHECK_KEY_LENGTH = 16;
+
+/** RFC 8489 §14.6: at least 16 of the 32 bytes. */
+const INTEGRITY = 16;
+const INTEGRITY_AT = CHECK_LENGTH - INTEGRITY - ATTRIBUTE_HEADER;
+const USERNAME = 2 * CHECK_TAG_LENGTH;
+const PADDING_AT = HEADER + ATTRIBUTE_HEADER + USERNAME;
+
+/**
+ * A check for the end with this tag and key.
+ * @param transaction 12 random bytes
+ * @throws LocalError INVALID_ARGUMENT for another length of tag, key or transaction
+ */
+export function encodeCheck(tag: Uint8Array, key: Uint8Array, transaction: Uint8Array, crypto: Hmac): Uint8Array {
+  if (tag.length !== CHECK_TAG_LENGTH) throw new LocalError('INVALID_ARGUMENT', `a tag has ${CHECK_TAG_LENGTH} bytes`);
+  const check = message(BINDING_REQUEST, CHECK_LENGTH, transaction);
+  const username = writeAttribute(check, HEADER, Attribute.USERNAME, USERNAME);
+  const name = digits(tag);
+  for (let i = 0; i < USERNAME; i++) check[username + i] = name.charCodeAt(i);
+  writePadding(check, PADDING_AT);
+  return sealed(check, key, crypto);
+}
+
+/** The tag that a check names, as 16 hex digits; null for what is no check. Nothing is verified yet. */
+export function tagOfCheck(datagram: Uint8Array): string | null {
+  if (!isCheck(datagram)) return null;
+  let tag = '';
+  for (let i = HEADER + ATTRIBUTE_HEADER; i < PADDING_AT; i++) {
+    const letter = datagram[i]!;
+    if (!isHexDigit(letter)) return null;
+    tag += String.fromCharCode(letter);
+  }
+  return tag;
+}
+
+/** Whether a datagram is a check under the receiver's key. Constant time in the key. */
+export function verifyCheck(datagram: Uint8Array, key: Uint8Array, crypto: Hmac): boolean {
+  return isCheck(datagram) && isIntact(datagram, key, crypto);
+}
+
+/**
+ * The answer to a check that was verified.
+ * @param source where the check came from
+ * @param key that of the check
+ * @throws LocalError INVALID_ARGUMENT for a source that is not numeric, or another length of the key
+ */
+export function encodeCheckAnswer(check: Uint8Array, source: SocketAddress, key: Uint8Array, crypto: Hmac): Uint8Array {
+  const answer = message(BINDING_SUCCESS, CHECK_LENGTH, transactionOf(check));
+  writePadding(answer, writeMapped(answer, HEADER, ipOf(source.address), source.port));
+  return sealed(answer, key, crypto);
+}
+
+/** The transaction id of a success response as 24 hex digits, null for anything else. Nothing is verified yet. */
+export function transactionOfAnswer(datagram: Uint8Array): string | null {
+  return isStun(datagram) && typeOf(datagram) === BINDING_SUCCESS ? digits(transactionOf(datagram)) : null;
+}
+
+/** The mapped address of an answer to a check, null for what is no answer under the key of that check. */
+export function readCheckAnswer(datagram: Uint8Array, key: Uint8Array, crypto: Hmac): SocketAddress | null {
+  if (datagram.length !== CHECK_LENGTH || !isStun(datagram) || typeOf(datagram) !== BINDING_SUCCESS) return null;
+  const length = isAttribute(datagram, HEADER, Attribute.XOR_MAPPED_ADDRESS, mappedLength(4)) ? mappedLength(4) : mappedLength(16);
+  const value = HEADER + ATTRIBUTE_HEADER;
+  if (!isAttribute(datagram, HEADER, Attribute.XOR_MAPPED_ADDRESS, length) || !hasPadding(datagram, value + length)) return null;
+  return isIntact(datagram, key, crypto) ? readMapped(datagram, value, length) : null;
+}
+
+/** The one form a check has. */
+function isCheck(datagram: Uint8Array): boolean {
+  return (
+    datagram.length === CHECK_LENGTH &&
+    isStun(datagram) &&
+    typeOf(datagram) === BINDING_REQUEST &&
+    isAttribute(datagram, HEADER, Attribute.USERNAME, USERNAME) &&
+    hasPadding(datagram, PADDING_AT)
+  );
+}
+
+/** PADDING fills what is left before the integrity. Its value does not matter (RFC 5780 §7.6). */
+function writePadding(bytes: Uint8Array, at: number): void {
+  writeAttribute(bytes, at, Attribute.PADDING, INTEGRITY_AT - at - ATTRIBUTE_HEADER);
+}
+
+function hasPadding(datagram: Uint8Array, at: number): boolean {
+  return (
+    isAttribute(datagram, at, Attribute.PADDING, INTEGRITY_AT - at - ATTRIBUTE_HEADER) &&
+    isAttribute(datagram, INTEGRITY_AT, Attribute.MESSAGE_INTEGRITY_SHA256, INTEGRITY)
+  );
+}
+
+function sealed(bytes: Uint8Array, key: Uint8Array, crypto: Hmac): Uint8Array {
+  if (key.length !== CHECK_KEY_LENGTH) throw new LocalError('INVALID_ARGUMENT', `a key of checks has ${CHECK_KEY_LENGTH} bytes`);
+  const code = crypto.hmacSha256(key, bytes.subarray(0, INTEGRITY_AT));
+  const value = writeAttribute(bytes, INTEGRITY_AT, Attribute.MESSAGE_INTEGRITY_SHA256, INTEGRITY);
+  for (let i = 0; i < INTEGRITY; i++) bytes[value + i] = code[i]!;
+  return bytes;
+}
+
+/** In one loop of a fixed length over what was computed, without a view of it. */
+function isIntact(datagram: Uint8Array, key: Uint8Array, crypto: Hmac): boolean {
+  const code = crypto.hmacSha256(key, datagram.subarray(0, INTEGRITY_AT));
+  let difference = 0;
+  for (let i = 0; i < INTEGRITY; i++) difference |= code[i]! ^ datagram[INTEGRITY_AT + ATTRIBUTE_HEADER + i]!;
+  return difference === 0;
+}
+
+function isHexDigit(letter: number): boolean {
+  return (letter >= 0x30 && letter <= 0x39) || (letter >= 0x61 && letter <= 0x66);
+}

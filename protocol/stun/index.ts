@@ -1,0 +1,14 @@
+/** STUN (RFC 8489) without IO: keyed checks between two ends, and plain Binding with a base station. */
+export { encodeBinding, encodeBindingAnswer, isBinding, readBindingAnswer } from './binding.ts';
+export {
+  CHECK_KEY_LENGTH,
+  CHECK_LENGTH,
+  CHECK_TAG_LENGTH,
+  encodeCheck,
+  encodeCheckAnswer,
+  readCheckAnswer,
+  tagOfCheck,
+  transactionOfAnswer,
+  verifyCheck,
+} from './check.ts';
+export { isStun, TRANSACTION_LENGTH } from './message.ts';

@@ -12,6 +12,7 @@ import { bytes, decode, encode, map, optionalBool, optionalBytes, optionalMapFie
 import { RemoteError } from '../errors/index.ts';
 import { ID_LENGTH, TOKEN_LENGTH } from '../packet/index.ts';
 import { addressMap, readAddress, type SocketAddress } from './address.ts';
+import { defined } from './defined.ts';
 import { MAX_APP_TEXT, MAX_ID, MAX_JWT, MAX_PACKET, MAX_SCT, MAX_SERVER_KEY } from './limits.ts';
 import { REDIRECT, type Redirect, readRedirect, redirectFields } from './redirect.ts';
 
@@ -187,14 +188,4 @@ export function encodeRouteRelease(route: Uint8Array): Uint8Array {
 /** @throws RemoteError PARSE */
 export function decodeRouteRelease(payload: Uint8Array): Uint8Array {
   return bytes(map(decode(payload)), 'Route', { exact: ID_LENGTH });
-}
-
-/** Optional properties whose value may not be undefined. */
-type Defined<T> = { [K in keyof T as undefined extends T[K] ? never : K]: T[K] } & {
-  [K in keyof T as undefined extends T[K] ? K : never]?: Exclude<T[K], undefined>;
-};
-
-/** The object without its undefined properties. */
-function defined<T extends object>(object: T): Defined<T> {
-  return Object.fromEntries(Object.entries(object).filter(([, value]) => value !== undefined)) as Defined<T>;
 }

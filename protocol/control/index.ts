@@ -7,6 +7,7 @@ export { cutText } from './cut-text.ts';
 export * from './errors.ts';
 export {
   MAX_APP_TEXT,
+  MAX_CANDIDATES,
   MAX_JWT,
   MAX_PROJECT_ID,
   MAX_PUSH_ANSWER,
@@ -20,4 +21,5 @@ export * from './paths.ts';
 export * from './push-document.ts';
 export type { Redirect } from './redirect.ts';
 export * from './relayed.ts';
+export * from './rendezvous.ts';
 export { digestOfTokenHashes, digestOfTokens } from './token-digest.ts';

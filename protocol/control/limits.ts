@@ -28,3 +28,5 @@ export const MAX_SERVICE_MESSAGE = 65_536;
 export const MAX_INTERVAL = 86_400_000;
 /** Shortest, ms: a base station may not make a device send without pause. */
 export const MIN_INTERVAL = 100;
+/** Candidates of one end in a rendezvous. An end that keeps to the protocol sends no more. */
+export const MAX_CANDIDATES = 8;

@@ -31,3 +31,9 @@ export const StationPath = {
   /** POST */
   P2P_CONNECT: '/p2p/connect',
 } as const;
+
+/** Client → device, inside their connection. */
+export const ConnectionPath = {
+  /** POST with Observe, then PUT */
+  RENDEZVOUS: '/p2p/rendezvous',
+} as const;

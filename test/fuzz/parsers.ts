@@ -51,6 +51,12 @@ const redirect = { kind: 'redirect', host: 'station.example', port: 4433, finger
 const offer = { parameters: defaultParameters, id: bytes(8), resetToken: bytes(16) };
 const ids = { productId: 'pr-1', deviceId: 'de-1' };
 
+const candidates = [
+  { address: '192.0.2.1', port: 50_000, type: 'reflexive' },
+  { address: '2001:db8::1', port: 1, type: 'host' },
+] as const;
+const nat = { mapping: 'sequential', last: 40_000, stride: 65_535, age: 12 } as const;
+
 const NEW_YEAR_2030 = Date.UTC(2030, 0, 1);
 
 const parsers: readonly Target[] = [
@@ -208,6 +214,27 @@ const parsers: readonly Target[] = [
     samples: [control.encodeTokens(['a', 'demosct', 'x'.repeat(60)])],
     parse: control.decodeTokens,
     encode: control.encodeTokens,
+  }),
+  parser({
+    name: 'control.rendezvous-offer',
+    samples: [control.encodeRendezvousOffer({ round: 1, tag: bytes(8), key: bytes(16), number: 1, candidates, nat })],
+    parse: control.decodeRendezvousOffer,
+    encode: control.encodeRendezvousOffer,
+  }),
+  parser({
+    name: 'control.rendezvous-state',
+    samples: [control.encodeRendezvousState({ tag: bytes(8), key: bytes(16), number: 70_000, candidates, nat, opened: 3 })],
+    parse: control.decodeRendezvousState,
+    encode: control.encodeRendezvousState,
+  }),
+  parser({
+    name: 'control.rendezvous-update',
+    samples: [
+      control.encodeRendezvousUpdate({ round: 1, number: 2, candidates, nat, opened: 1, spray: true }),
+      control.encodeRendezvousUpdate({ round: 1, number: 2, candidates: [], opened: 1 }),
+    ],
+    parse: control.decodeRendezvousUpdate,
+    encode: control.encodeRendezvousUpdate,
   }),
   parser({
     name: 'control.push',

@@ -318,7 +318,7 @@ describe('errors of a base station', () => {
 });
 
 test('paths are those of the control plane', () => {
-  expect([control.DevicePath, control.ClientPath, control.StationPath]).toEqual([
+  expect([control.DevicePath, control.ClientPath, control.StationPath, control.ConnectionPath]).toEqual([
     {
       ATTACH: '/device/attach',
       SCT: '/device/sct',
@@ -328,6 +328,7 @@ test('paths are those of the control plane', () => {
     },
     { CONNECT: '/client/connect', ROUTE: '/client/route' },
     { P2P_CONNECT: '/p2p/connect' },
+    { RENDEZVOUS: '/p2p/rendezvous' },
   ]);
 });
 

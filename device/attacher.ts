@@ -120,16 +120,25 @@ export class Attacher {
       return { kind: 'redirect', station: { host: answer.host, port: answer.port, fingerprint: answer.fingerprint } };
     }
     await this.#tokens.attached(session, shown, answer);
-    const { keepAlive, observedAddress } = answer;
-    return { kind: 'attached', ...(keepAlive !== null && { keepAlive }), ...(observedAddress !== null && { observedAddress }) };
+    const { keepAlive, observedAddress, stun } = answer;
+    return {
+      kind: 'attached',
+      ...(keepAlive !== null && { keepAlive }),
+      ...(observedAddress !== null && { observedAddress }),
+      ...(stun !== undefined && { stun }),
+    };
   }
 
   /** A client's Initiate through the base station. Errors are the router's to answer. */
   #acceptRelayed({ payload, context: channel }: RoutedRequest<Session>): CoapReply {
     const { host } = this.#config;
-    const { route, initiate, routeResetToken } = decodeP2pConnectRequest(payload);
+    const { route, initiate, routeResetToken, peerAddress } = decodeP2pConnectRequest(payload);
     const onUnused = (): void => releaseRoute(channel, DevicePath.ROUTE, route);
-    const path = host.routePath(channel, route, { resetToken: routeResetToken, onUnused });
+    const path = host.routePath(channel, route, {
+      resetToken: routeResetToken,
+      onUnused,
+      ...(peerAddress !== undefined && { peerAddress }),
+    });
     if (initiate === undefined) return textReply(Status.NOT_IMPLEMENTED, 'A bare route is of no use to this version');
     try {
       const payload = encodeP2pConnectAnswer({ respond: host.acceptRelayed(initiate, path) });

@@ -9,6 +9,7 @@ import {
   ClientPath,
   CONTENT_FORMAT_CBOR,
   type ConnectAnswer,
+  type Connected,
   decodeConnectAnswer,
   encodeConnectRequest,
   stationError,
@@ -83,7 +84,7 @@ async function connectOver(
       throw error;
     });
     if (answer.kind === 'redirect') return new Redirect(answer);
-    if (answer.kind === 'connected' && answer.observedAddress !== undefined) channel.noteObservedAddress(answer.observedAddress);
+    if (answer.kind === 'connected') noteSeen(channel, answer);
     if (answer.kind === 'waiting' || answer.respond === undefined)
       throw new RemoteError('BAD_RESPONSE', 'the base station gave no answer of the device');
     const { route, routeResetToken: resetToken } = answer;
@@ -92,6 +93,12 @@ async function connectOver(
   } finally {
     prepared.cancel();
   }
+}
+
+/** What the base station said of where we are, and how to find out more. */
+function noteSeen(channel: Session, { observedAddress, stun = [] }: Connected): void {
+  if (observedAddress !== undefined) channel.noteObservedAddress(observedAddress);
+  channel.noteStun(stun);
 }
 
 /** "No room" on the way to the base station is the base station's, not the device's. */
@@ -112,7 +119,7 @@ async function askStation(
   initiate: Uint8Array,
   redirected: boolean,
 ): Promise<ConnectAnswer> {
-  const { ProductId = '', DeviceId = '', AppName, AppVersion, ServerKey, ServerConnectToken, jwt } = options;
+  const { ProductId = '', DeviceId = '', AppName, AppVersion, ServerKey, ServerConnectToken, Rendezvous, jwt } = options;
   const payload = encodeConnectRequest({
     productId: ProductId,
     deviceId: DeviceId,
@@ -123,6 +130,7 @@ async function askStation(
     ...(jwt !== undefined && { jwt }),
     initiate,
     redirected,
+    ...(Rendezvous === true && { direct: true }),
   });
   const request = {
     method: 'POST',

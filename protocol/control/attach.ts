@@ -2,7 +2,7 @@
  * `POST /device/attach`: a device presents itself to its base station; it is attached from then on, or sent to another one.
  *
  * Request `{SvcVersion, AppName?, AppVersion?, ProductId, DeviceId, Redirected?, Tokens?}`. Answer 2.01: `{Status: 0, KeepAlive?: {Interval,
- * RetryInterval, MaxRetries}, Address?: {Ip, Port}, WallTime?, MaxTokens?, TokensKnown?}` or `{Status: 1, Host, Port, Fingerprint}`. Then, unless the
+ * RetryInterval, MaxRetries}, Address?: {Ip, Port}, WallTime?, MaxTokens?, TokensKnown?, Stun?: [{Ip?, Port}]}` or `{Status: 1, Host, Port, Fingerprint}`. Then, unless the
  * base station knows the list, `PUT /device/sct` with an array of the tokens. The device's key is proved by the channel, not here.
  */
 import type { KeepAlive } from '../../bindings/options.ts';
@@ -25,6 +25,7 @@ import { RemoteError } from '../errors/index.ts';
 import { addressMap, readAddress, type SocketAddress } from './address.ts';
 import { MAX_APP_TEXT, MAX_ID, MAX_INTERVAL, MAX_SCT, MAX_SCTS, MAX_VERSION, MIN_INTERVAL } from './limits.ts';
 import { REDIRECT, type Redirect, readRedirect, redirectFields } from './redirect.ts';
+import { readStun, type StunServer, stunField } from './stun.ts';
 
 /** What a device says of itself. */
 export interface AttachRequest {
@@ -53,6 +54,8 @@ export interface Attached {
   readonly maxTokens: number | null;
   /** The base station has the list whose digest the request gave: it need not be uploaded. */
   readonly tokensKnown: boolean;
+  /** Where the base station answers STUN; absent: nowhere. */
+  readonly stun?: readonly StunServer[];
 }
 
 /** The device is attached, or sent to another base station. */
@@ -97,7 +100,7 @@ export function decodeAttachRequest(payload: Uint8Array): AttachRequest {
  */
 export function encodeAttachAnswer(answer: AttachAnswer): Uint8Array {
   if (answer.kind === 'redirect') return encode({ Status: REDIRECT, ...redirectFields(answer) });
-  const { keepAlive, observedAddress, wallTime, maxTokens, tokensKnown } = answer;
+  const { keepAlive, observedAddress, wallTime, maxTokens, tokensKnown, stun } = answer;
   return encode({
     Status: ATTACHED,
     KeepAlive:
@@ -108,6 +111,7 @@ export function encodeAttachAnswer(answer: AttachAnswer): Uint8Array {
     WallTime: wallTime ?? undefined,
     MaxTokens: maxTokens ?? undefined,
     TokensKnown: tokensKnown ? true : undefined,
+    Stun: stunField(stun),
   });
 }
 
@@ -119,6 +123,7 @@ export function decodeAttachAnswer(payload: Uint8Array): AttachAnswer {
   if (status !== ATTACHED) throw new RemoteError('PARSE', `Status ${status} of an attach answer is not known`);
   const keepAlive = optionalMapField(body, 'KeepAlive');
   const observed = optionalMapField(body, 'Address');
+  const stun = readStun(body);
   return {
     kind: 'attached',
     keepAlive: keepAlive === undefined ? null : readKeepAlive(keepAlive),
@@ -126,6 +131,7 @@ export function decodeAttachAnswer(payload: Uint8Array): AttachAnswer {
     wallTime: optionalUint(body, 'WallTime') ?? null,
     maxTokens: optionalUint(body, 'MaxTokens') ?? null,
     tokensKnown: optionalBool(body, 'TokensKnown') ?? false,
+    ...(stun !== undefined && { stun }),
   };
 }
 

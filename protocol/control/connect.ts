@@ -1,9 +1,10 @@
 /**
  * `POST /client/connect`: a client asks the base station for a route to a device; `POST /p2p/connect`: the base station asks the device.
  *
- * Client's request `{ProductId, DeviceId, AppName?, AppVersion?, ServerKey?, Sct?, Jwt?, Initiate?, Wait?, Redirected?}`. Answer 2.01: `{Status: 0,
- * Route, Respond?, RouteResetToken, Address?}`, or `{Status: 1, Host, Port, Fingerprint}`, or, to an observing request with Wait, `{Status: 2}`
- * until the device attaches. Request to the device `{Route, Initiate?, RouteResetToken, Address?}`, answer 2.01 `{Respond?}`.
+ * Client's request `{ProductId, DeviceId, AppName?, AppVersion?, ServerKey?, Sct?, Jwt?, Initiate?, Wait?, Redirected?, Direct?}`. Answer 2.01:
+ * `{Status: 0, Route, Respond?, RouteResetToken, Address?, Stun?: [{Ip?, Port}]}`, or `{Status: 1, Host, Port, Fingerprint}`, or, to an observing
+ * request with Wait, `{Status: 2}` until the device attaches. Request to the device `{Route, Initiate?, RouteResetToken, Address?}`, answer 2.01
+ * `{Respond?}`. The device learns the client's address only of a request with Direct.
  *
  * Each end gets a route id and token of its own. Initiate and Respond are whole packets of the handshake; without Initiate the route is
  * bare, one more path for a connection that stands.
@@ -15,6 +16,7 @@ import { addressMap, readAddress, type SocketAddress } from './address.ts';
 import { defined } from './defined.ts';
 import { MAX_APP_TEXT, MAX_ID, MAX_JWT, MAX_PACKET, MAX_SCT, MAX_SERVER_KEY } from './limits.ts';
 import { REDIRECT, type Redirect, readRedirect, redirectFields } from './redirect.ts';
+import { readStun, type StunServer, stunField } from './stun.ts';
 
 /** Which device a client wants, and what admits it. */
 export interface ConnectRequest {
@@ -32,6 +34,8 @@ export interface ConnectRequest {
   readonly wait?: boolean;
   /** Another base station sent the client here. */
   readonly redirected?: boolean;
+  /** A rendezvous may follow: the device may learn the client's address. */
+  readonly direct?: boolean;
 }
 
 /** There is a route to the device. */
@@ -45,6 +49,8 @@ export interface Connected {
   readonly routeResetToken: Uint8Array;
   /** The client's address as the base station sees it. */
   readonly observedAddress?: SocketAddress;
+  /** Where the base station answers STUN; absent: nowhere. */
+  readonly stun?: readonly StunServer[];
 }
 
 /** The device is not attached; more answers follow. */
@@ -62,7 +68,7 @@ export interface P2pConnectRequest {
   readonly initiate?: Uint8Array;
   /** Token of a Reset for this route, 16 bytes. */
   readonly routeResetToken: Uint8Array;
-  /** The client's address as the base station sees it. */
+  /** The client's address as the base station sees it; only for a client that asked with Direct. */
   readonly peerAddress?: SocketAddress;
 }
 
@@ -90,6 +96,7 @@ export function encodeConnectRequest(request: ConnectRequest): Uint8Array {
     Initiate: request.initiate,
     Wait: request.wait,
     Redirected: request.redirected,
+    Direct: request.direct,
   });
 }
 
@@ -107,6 +114,7 @@ export function decodeConnectRequest(payload: Uint8Array): ConnectRequest {
     initiate: optionalBytes(body, 'Initiate', packet),
     wait: optionalBool(body, 'Wait'),
     redirected: optionalBool(body, 'Redirected'),
+    direct: optionalBool(body, 'Direct'),
   });
 }
 
@@ -117,13 +125,14 @@ export function decodeConnectRequest(payload: Uint8Array): ConnectRequest {
 export function encodeConnectAnswer(answer: ConnectAnswer): Uint8Array {
   if (answer.kind === 'redirect') return encode({ Status: REDIRECT, ...redirectFields(answer) });
   if (answer.kind === 'waiting') return encode({ Status: WAITING });
-  const { route, respond, routeResetToken, observedAddress } = answer;
+  const { route, respond, routeResetToken, observedAddress, stun } = answer;
   return encode({
     Status: CONNECTED,
     Route: route,
     Respond: respond,
     RouteResetToken: routeResetToken,
     Address: observedAddress === undefined ? undefined : addressMap(observedAddress),
+    Stun: stunField(stun),
   });
 }
 
@@ -141,6 +150,7 @@ export function decodeConnectAnswer(payload: Uint8Array): ConnectAnswer {
     respond: optionalBytes(body, 'Respond', packet),
     routeResetToken: bytes(body, 'RouteResetToken', { exact: TOKEN_LENGTH }),
     observedAddress: observed === undefined ? undefined : readAddress(observed),
+    stun: readStun(body),
   });
 }
 

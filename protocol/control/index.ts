@@ -22,4 +22,5 @@ export * from './push-document.ts';
 export type { Redirect } from './redirect.ts';
 export * from './relayed.ts';
 export * from './rendezvous.ts';
+export type { StunServer } from './stun.ts';
 export { digestOfTokenHashes, digestOfTokens } from './token-digest.ts';

@@ -1,4 +1,4 @@
-/** The address that the base station says it sees: what of its answer reaches the device's channel. */
+/** Address and Stun of an attach: what of the base station's answer reaches the device's channel. */
 import { describe, expect, it } from 'vitest';
 import { Attacher } from '../../device/attacher.ts';
 import type { DeviceEvent } from '../../device/events.ts';
@@ -11,10 +11,10 @@ import { SessionFixture } from '../support/fixture/sessions.ts';
 import { nativeSimulation } from '../support/simulation.ts';
 import { openStation } from '../transport/session/support.ts';
 
-/** A device at a base station whose answer to the attach has this Address. @returns its session after ten seconds, and its events */
-async function attached(address: unknown) {
+/** A device at a base station whose answer to the attach has these fields. @returns its session after ten seconds, and its events */
+async function attached(address: unknown, stun?: unknown) {
   const simulation = nativeSimulation();
-  const payload = encode({ Status: 0, ...(address === undefined ? {} : { Address: address as never }) });
+  const payload = encode({ Status: 0, Address: address as never, Stun: stun as never });
   const router = new Router<Session>()
     .on('POST', DevicePath.ATTACH, () => ({ status: Status.CREATED, contentFormat: CONTENT_FORMAT_CBOR, payload }))
     .on('PUT', DevicePath.SCT, () => ({ status: Status.CREATED }));
@@ -68,5 +68,26 @@ describe('the observed address of an attach', () => {
   ])('that is %s is refused with the whole answer', async (_, address) => {
     const { events, sessions, errors } = await attached(address);
     expect([events, sessions.some(({ observedAddress }) => observedAddress !== null), errors]).toEqual([[], false, 0]);
+  });
+});
+
+describe('STUN of an attach', () => {
+  it('is there in the order of the answer', async () => {
+    const { sessions } = await attached(undefined, [{ Port: 4434 }, { Ip: Uint8Array.of(192, 0, 2, 8), Port: 4435 }]);
+    expect(sessions.map(({ stunServers }) => stunServers)).toEqual([[{ port: 4434 }, { address: '192.0.2.8', port: 4435 }]]);
+  });
+
+  it('may be left out', async () => {
+    const { events, sessions } = await attached(undefined);
+    expect([events, sessions.map(({ stunServers }) => stunServers)]).toEqual([['ATTACHED'], [[]]]);
+  });
+
+  it.each([
+    ['three entries', [{ Port: 1 }, { Port: 2 }, { Port: 3 }]],
+    ['no port', [{ Ip: new Uint8Array(4) }]],
+    ['text for an address', [{ Ip: '192.0.2.8', Port: 1 }]],
+  ])('with %s is refused with the whole answer', async (_, stun) => {
+    const { events, errors } = await attached(undefined, stun);
+    expect([events, errors]).toEqual([[], 0]);
   });
 });

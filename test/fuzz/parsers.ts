@@ -55,6 +55,7 @@ const candidates = [
   { address: '192.0.2.1', port: 50_000, type: 'reflexive' },
   { address: '2001:db8::1', port: 1, type: 'host' },
 ] as const;
+const stun = [{ port: 4434 }, { address: '192.0.2.1', port: 4435 }];
 const nat = { mapping: 'sequential', last: 40_000, stride: 65_535, age: 12 } as const;
 
 const NEW_YEAR_2030 = Date.UTC(2030, 0, 1);
@@ -158,7 +159,7 @@ const parsers: readonly Target[] = [
     name: 'control.connect-request',
     samples: [
       control.encodeConnectRequest({ ...ids, serverKey: 'sk-1', initiate: bytes(90), wait: true }),
-      control.encodeConnectRequest({ ...ids, appName: 'app', appVersion: '1', sct: 'token', jwt: 'a.b.c', redirected: true }),
+      control.encodeConnectRequest({ ...ids, appName: 'app', appVersion: '1', sct: 'token', jwt: 'a.b.c', redirected: true, direct: true }),
     ],
     parse: control.decodeConnectRequest,
     encode: control.encodeConnectRequest,
@@ -166,7 +167,7 @@ const parsers: readonly Target[] = [
   parser({
     name: 'control.connect-answer',
     samples: [
-      control.encodeConnectAnswer({ kind: 'connected', route: bytes(8), routeResetToken: bytes(16), respond: bytes(300) }),
+      control.encodeConnectAnswer({ kind: 'connected', route: bytes(8), routeResetToken: bytes(16), respond: bytes(300), stun }),
       control.encodeConnectAnswer(redirect),
       control.encodeConnectAnswer({ kind: 'waiting' }),
     ],
@@ -175,7 +176,9 @@ const parsers: readonly Target[] = [
   }),
   parser({
     name: 'control.p2p-request',
-    samples: [control.encodeP2pConnectRequest({ route: bytes(8), initiate: bytes(90), routeResetToken: bytes(16) })],
+    samples: [
+      control.encodeP2pConnectRequest({ route: bytes(8), initiate: bytes(90), routeResetToken: bytes(16), peerAddress: candidates[1] }),
+    ],
     parse: control.decodeP2pConnectRequest,
     encode: control.encodeP2pConnectRequest,
   }),
@@ -203,6 +206,7 @@ const parsers: readonly Target[] = [
         wallTime: 1_767_225_600_000,
         maxTokens: 2_000,
         tokensKnown: true,
+        stun,
       }),
       control.encodeAttachAnswer(redirect),
     ],

@@ -11,6 +11,7 @@
  * Who may connect, and what for, is decided above.
  */
 import type { CoreOptions } from '../../bindings/index.ts';
+import type { SocketAddress } from '../../protocol/address.ts';
 import { BodyRoom } from '../../protocol/coap/index.ts';
 import type { Connection, ConnectionEvent } from '../../protocol/connection/index.ts';
 import type { EndpointEvent } from '../../protocol/endpoint/index.ts';
@@ -230,6 +231,14 @@ export class Host {
     const now = this.environment.clock.now();
     this.#routes.prune((path) => this.#usesRoute(path), now);
     return this.#routes.add(channel, routeId, options, now).path;
+  }
+
+  /**
+   * What the station said of the other end of a route: where it is. A claim of the station, which nothing proves; undefined for a path that is no route of
+   * this host, and where the station said nothing.
+   */
+  peerAddress(path: Path): SocketAddress | undefined {
+    return this.#routes.find(path)?.peerAddress;
   }
 
   /** Sessions, and connects under way, on routes through the station of `channel`. */

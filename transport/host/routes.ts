@@ -4,6 +4,7 @@
  * routes: nothing could reach them any more.
  */
 import { hex } from '@scure/base';
+import type { SocketAddress } from '../../protocol/address.ts';
 import { u32 } from '../../protocol/packet/index.ts';
 import { ETHERNET_PAYLOAD, type Path } from '../../protocol/path.ts';
 import type { Session } from '../session/session.ts';
@@ -15,12 +16,14 @@ export interface Route {
   /** 16 bytes a Reset of the station for this route carries. */
   readonly resetToken: Uint8Array | undefined;
   readonly since: number;
+  /** Where the station says that the other end of the route is; it says so of clients that asked for a direct path. */
+  readonly peerAddress: SocketAddress | undefined;
   /** The station may free it: nothing of this host uses it any more. Called while the channel is open, once. */
   readonly onUnused: (() => void) | undefined;
 }
 
 /** What may be said of a route. */
-export type RouteOptions = { readonly [K in 'resetToken' | 'onUnused']?: Route[K] };
+export type RouteOptions = { readonly [K in 'resetToken' | 'peerAddress' | 'onUnused']?: Route[K] };
 
 interface Entry extends Route {
   /** The halves of its id. */
@@ -69,13 +72,13 @@ export class Routes {
   readonly #routes = new Map<Path, Entry>();
 
   /** The route with this id over this channel; same arguments, same path object. */
-  add(channel: Session, id: Uint8Array, { resetToken, onUnused }: RouteOptions, now: number): Route {
+  add(channel: Session, id: Uint8Array, { resetToken, peerAddress, onUnused }: RouteOptions, now: number): Route {
     const [high, low] = [u32(id, 0), u32(id, 4)];
     for (const route of this.#routes.values()) {
       if (route.low === low && route.high === high && route.channel === channel) return route;
     }
     const path = new RoutePath(channel, id);
-    const route: Entry = { path, channel, resetToken: resetToken?.slice(), onUnused, since: now, high, low };
+    const route: Entry = { path, channel, resetToken: resetToken?.slice(), peerAddress, onUnused, since: now, high, low };
     this.#routes.set(path, route);
     return route;
   }

@@ -8,7 +8,7 @@
 import type { KeepAlive } from '../../bindings/index.ts';
 import { type CoapReply, type CoapResponse, type IncomingRequest, type Router, Status, textReply } from '../../protocol/coap/index.ts';
 import type { AddPathOptions, Connection, ConnectionEvent, PathChange, PathProbe } from '../../protocol/connection/index.ts';
-import type { SocketAddress } from '../../protocol/control/index.ts';
+import type { SocketAddress, StunServer } from '../../protocol/control/index.ts';
 import { CloseCode, closeError, LocalError, RemoteError, type SvcError } from '../../protocol/errors/index.ts';
 import type { Path } from '../../protocol/path.ts';
 import { Deferred } from '../deferred.ts';
@@ -42,6 +42,9 @@ export interface SharedBySessions extends SharedByRequests {
   readonly ended: (session: Session, error: SvcError | null) => void;
 }
 
+/** Shared: most sessions are with no base station. */
+const NO_STUN: readonly StunServer[] = [];
+
 /** One authenticated connection. Made by `Host`. */
 export class Session {
   /** Serves what the peer asks; context is this session. Without one every request is answered 4.04. */
@@ -65,6 +68,7 @@ export class Session {
   /** Number of the peer's next request while there are no requests. */
   #nextExchange = 1;
   #observedAddress: SocketAddress | null = null;
+  #stunServers: readonly StunServer[] = NO_STUN;
   #isOpen = true;
   /** Why it is not open. */
   #error: SvcError | null = null;
@@ -107,6 +111,14 @@ export class Session {
    */
   get observedAddress(): SocketAddress | null {
     return this.#observedAddress;
+  }
+
+  /**
+   * Where the peer, a base station, last said that it answers STUN; empty where it has not. As {@link observedAddress} a claim and no more: an entry without
+   * address is at that of the channel.
+   */
+  get stunServers(): readonly StunServer[] {
+    return this.#stunServers;
   }
 
   /** The path now in use is local, and the peer was shown to be there (PROTOCOL.md §6). Evaluated at each read: do not keep it. */
@@ -260,6 +272,11 @@ export class Session {
   /** An answer of the peer said what our address is. */
   noteObservedAddress(address: SocketAddress): void {
     this.#observedAddress = address;
+  }
+
+  /** An answer of the peer said where it answers STUN. */
+  noteStun(servers: readonly StunServer[]): void {
+    this.#stunServers = servers;
   }
 
   /** A password exchange or pairing succeeded: `verified` says so from now on. */

@@ -1,10 +1,10 @@
-/** The address that the base station says it sees: what of its answer reaches the client's channel. */
+/** Address and Stun of a connect: what of the base station's answer reaches the client's channel, and when the client asks to be named. */
 import { describe, expect, it } from 'vitest';
 import { connectRemote } from '../../../client/connect/relay.ts';
-import { effectiveOptions } from '../../../client/options.ts';
+import { type ConnectionOptions, effectiveOptions } from '../../../client/options.ts';
 import { encode } from '../../../protocol/cbor/index.ts';
 import { Router, Status } from '../../../protocol/coap/index.ts';
-import { ClientPath, CONTENT_FORMAT_CBOR } from '../../../protocol/control/index.ts';
+import { ClientPath, CONTENT_FORMAT_CBOR, decodeConnectRequest } from '../../../protocol/control/index.ts';
 import { asSvcError } from '../../../protocol/errors/index.ts';
 import type { Session } from '../../../transport/session/index.ts';
 import { StationConnector } from '../../../transport/station/index.ts';
@@ -12,33 +12,43 @@ import { SessionFixture } from '../../support/fixture/sessions.ts';
 import { nativeSimulation } from '../../support/simulation.ts';
 import { openStation } from '../../transport/session/support.ts';
 
-/** Asks a base station that knows a route and no device, and whose answer has this Address. @returns code of the failure, and the channel */
-async function connected(address: unknown): Promise<{ code: string; channel: Session }> {
+interface Connecting {
+  readonly code: string;
+  readonly channel: Session;
+  /** As the base station read it. */
+  readonly direct: boolean | undefined;
+}
+
+/**
+ * Asks a base station that knows a route and no device, and whose answer has these fields, undefined for none.
+ * @returns code of the failure, the channel, and what was asked
+ */
+async function connected({ address, stun }: { address?: unknown; stun?: unknown }, given: ConnectionOptions = {}): Promise<Connecting> {
+  let direct: boolean | undefined;
   const simulation = nativeSimulation();
   const route = { Route: new Uint8Array(8), RouteResetToken: new Uint8Array(16) };
-  const payload = encode({ Status: 0, ...route, ...(address === undefined ? {} : { Address: address as never }) });
-  const router = new Router<Session>().on('POST', ClientPath.CONNECT, () => ({
-    status: Status.CREATED,
-    contentFormat: CONTENT_FORMAT_CBOR,
-    payload,
-  }));
+  const payload = encode({ Status: 0, ...route, Address: address as never, Stun: stun as never });
+  const router = new Router<Session>().on('POST', ClientPath.CONNECT, (request) => {
+    direct = decodeConnectRequest(request.payload).direct;
+    return { status: Status.CREATED, contentFormat: CONTENT_FORMAT_CBOR, payload };
+  });
   const station = await openStation(simulation, 'station', '10.0.0.9', { router });
   const { host } = await new SessionFixture({ sim: simulation }).client({ machine: 'client', addresses: ['10.0.0.2/24'] });
   const connector = new StationConnector({ host, station: station.address });
-  const options = effectiveOptions({ ProductId: 'pr-a', DeviceId: 'de-a', ServerConnectToken: 'token' });
+  const options = effectiveOptions({ ProductId: 'pr-a', DeviceId: 'de-a', ServerConnectToken: 'token', ...given });
   const connecting = connectRemote(host, connector, options, { name: 'device', signal: new AbortController().signal });
   const { code } = await simulation.settle(connecting.then(() => Promise.reject(new Error('it connected')), asSvcError));
-  return { code, channel: [...host.sessions][0]! };
+  return { code, channel: [...host.sessions][0]!, direct };
 }
 
 describe('the observed address of a connect', () => {
   it('is that of the channel, whatever becomes of the connect', async () => {
-    const { code, channel } = await connected({ Ip: Uint8Array.of(192, 0, 2, 7), Port: 5000 });
+    const { code, channel } = await connected({ address: { Ip: Uint8Array.of(192, 0, 2, 7), Port: 5000 } });
     expect([code, channel.observedAddress]).toEqual(['BAD_RESPONSE', { address: '192.0.2.7', port: 5000 }]);
   });
 
   it('may be left out', async () => {
-    const { code, channel } = await connected(undefined);
+    const { code, channel } = await connected({});
     expect([code, channel.observedAddress]).toEqual(['BAD_RESPONSE', null]);
   });
 
@@ -48,7 +58,32 @@ describe('the observed address of a connect', () => {
     ['port 0', { Ip: new Uint8Array(16), Port: 0 }],
     ['a number', 7],
   ])('that is %s is refused with the whole answer, and the channel lives on', async (_, address) => {
-    const { code, channel } = await connected(address);
+    const { code, channel } = await connected({ address });
     expect([code, channel.observedAddress, channel.isOpen]).toEqual(['PARSE', null, true]);
+  });
+});
+
+describe('STUN of a connect', () => {
+  it('is that of the channel, and an answer without it says that there is none', async () => {
+    const { channel } = await connected({ stun: [{ Port: 4434 }, { Ip: Uint8Array.of(192, 0, 2, 8), Port: 4435 }] });
+    expect(channel.stunServers).toEqual([{ port: 4434 }, { address: '192.0.2.8', port: 4435 }]);
+    expect((await connected({})).channel.stunServers).toEqual([]);
+  });
+
+  it.each([
+    ['three entries', [{ Port: 1 }, { Port: 2 }, { Port: 3 }]],
+    ['a port of 0', [{ Port: 0 }]],
+    ['an address of 3 bytes', [{ Ip: new Uint8Array(3), Port: 1 }]],
+  ])('with %s is refused with the whole answer, and the channel lives on', async (_, stun) => {
+    const { code, channel } = await connected({ stun });
+    expect([code, channel.stunServers, channel.isOpen]).toEqual(['PARSE', [], true]);
+  });
+});
+
+describe('a client asks that the device be told its address', () => {
+  it('when a rendezvous may follow, and else not', async () => {
+    expect((await connected({}, { Rendezvous: true })).direct).toBe(true);
+    expect((await connected({}, { Rendezvous: false })).direct).toBeUndefined();
+    expect((await connected({})).direct).toBe(true);
   });
 });

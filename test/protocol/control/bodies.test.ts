@@ -45,6 +45,7 @@ const bodies: readonly (readonly [string, Codec, unknown, CborValue])[] = [
       wallTime: 1_800_000_000_000,
       maxTokens: 2_000,
       tokensKnown: true,
+      stun: [{ port: 4434 }, { address: '2001:db8::1', port: 65_535 }],
     },
     {
       Status: 0,
@@ -53,6 +54,7 @@ const bodies: readonly (readonly [string, Codec, unknown, CborValue])[] = [
       WallTime: 1_800_000_000_000,
       MaxTokens: 2_000,
       TokensKnown: true,
+      Stun: [{ Port: 4434 }, { Ip: v6, Port: 65_535 }],
     },
   ],
   [
@@ -74,11 +76,11 @@ const bodies: readonly (readonly [string, Codec, unknown, CborValue])[] = [
     { encode: control.encodeConnectRequest, decode: control.decodeConnectRequest },
     {
       ...{ productId: 'pr-1', deviceId: 'de-1', appName: 'Phone', appVersion: '3.2', serverKey: 'sk-1', sct: 't', jwt: 'a.b.c' },
-      ...{ initiate: packet, wait: true, redirected: false },
+      ...{ initiate: packet, wait: true, redirected: false, direct: true },
     },
     {
       ...{ ProductId: 'pr-1', DeviceId: 'de-1', AppName: 'Phone', AppVersion: '3.2', ServerKey: 'sk-1', Sct: 't', Jwt: 'a.b.c' },
-      ...{ Initiate: packet, Wait: true, Redirected: false },
+      ...{ Initiate: packet, Wait: true, Redirected: false, Direct: true },
     },
   ],
   [
@@ -90,8 +92,8 @@ const bodies: readonly (readonly [string, Codec, unknown, CborValue])[] = [
   [
     'connected',
     { encode: control.encodeConnectAnswer, decode: control.decodeConnectAnswer },
-    { kind: 'connected', route, respond: packet, routeResetToken: token, observedAddress },
-    { Status: 0, Route: route, Respond: packet, RouteResetToken: token, Address: { Ip: v6, Port: 50_000 } },
+    { kind: 'connected', route, respond: packet, routeResetToken: token, observedAddress, stun: [{ port: 1 }] },
+    { Status: 0, Route: route, Respond: packet, RouteResetToken: token, Address: { Ip: v6, Port: 50_000 }, Stun: [{ Port: 1 }] },
   ],
   [
     'bare connected',
@@ -233,6 +235,14 @@ describe('limits', () => {
     ['an address that is text', control.decodeAttachAnswer, { Status: 0, Address: { Ip: '::1', Port: 1 } }],
     ['an address of 5 bytes', control.decodeAttachAnswer, { Status: 0, Address: { Ip: new Uint8Array(5), Port: 1 } }],
     ['an address with port 0', control.decodeAttachAnswer, { Status: 0, Address: { Ip: v6, Port: 0 } }],
+    ['STUN at port 0', control.decodeAttachAnswer, { Status: 0, Stun: [{ Port: 0 }] }],
+    ['STUN without a port', control.decodeAttachAnswer, { Status: 0, Stun: [{ Ip: v6 }] }],
+    ['STUN at an address of 5 bytes', control.decodeAttachAnswer, { Status: 0, Stun: [{ Ip: new Uint8Array(5), Port: 1 }] }],
+    ['STUN at a name', control.decodeConnectAnswer, { ...connected, Stun: [{ Ip: 'localhost', Port: 1 }] }],
+    ['three places of STUN', control.decodeConnectAnswer, { ...connected, Stun: [{ Port: 1 }, { Port: 2 }, { Port: 3 }] }],
+    ['STUN that is no array', control.decodeConnectAnswer, { ...connected, Stun: { Port: 1 } }],
+    ['a place of STUN that is a number', control.decodeAttachAnswer, { Status: 0, Stun: [1] }],
+    ['Direct as a number', control.decodeConnectRequest, { ...connect, Direct: 1 }],
     ['a redirect to port 65536', control.decodeAttachAnswer, { ...to, Port: 65_536 }],
     ['a redirect with a short fingerprint', control.decodeAttachAnswer, { ...to, Fingerprint: new Uint8Array(16) }],
     ['a redirect to a URL', control.decodeAttachAnswer, { ...to, Host: 'https://b/' }],
@@ -280,6 +290,11 @@ describe('limits', () => {
 });
 
 const bare = { kind: 'attached', keepAlive: null, observedAddress: null, wallTime: null, maxTokens: null, tokensKnown: false } as const;
+
+test('no STUN is no field, and an empty list from elsewhere is one', () => {
+  expect(decode(control.encodeAttachAnswer({ ...bare, stun: [] }))).toEqual({ Status: 0 });
+  expect(control.decodeAttachAnswer(encode({ Status: 0, Stun: [] }))).toEqual({ ...bare, stun: [] });
+});
 
 test('an address is written without its zone, a mapped one as IPv4, and a name not at all', () => {
   const through = (address: string) => {

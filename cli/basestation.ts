@@ -14,6 +14,8 @@ interface Options {
   data: string;
   port: number;
   host?: string;
+  stunPort?: number;
+  stunAddress?: string;
   httpHost?: string;
   tlsCert?: string;
   tlsKey?: string;
@@ -34,6 +36,12 @@ export function basestationCommand(): Command {
     .requiredOption('--data <directory>', 'where its key and database are; made at the first start')
     .option('--port <number>', 'port for UDP (devices, clients) and TCP (HTTP); 0 = a free one', listenPort, 4433)
     .option('--host <address>', 'numeric address to listen on; default all', address)
+    .option(
+      '--stun-port <number>',
+      'UDP port of STUN, from which devices and clients learn how their NAT maps; 0 = none. Default: the one after --port',
+      stunPort,
+    )
+    .option('--stun-address <address>', 'second address of this host where STUN answers, too, on the port after --stun-port', address)
     .option('--http-host <address>', 'numeric address for HTTP; default 127.0.0.1, and without TLS keys travel in clear elsewhere', address)
     .option('--tls-cert <file>', 'certificate chain (PEM): HTTP over TLS, on all addresses. Read again when it changes, and at SIGHUP')
     .option('--tls-key <file>', 'private key of the certificate (PEM)')
@@ -99,8 +107,11 @@ function checkConnections({ connections, connectionsPerAddress }: Options, comma
     );
 }
 
-function settingsOf({ keepAlive, connections, connectionsPerAddress, connectsPerDevice, routes }: Options): Partial<StationSettings> {
+function settingsOf(options: Options): Partial<StationSettings> {
+  const { stunPort = null, stunAddress = null, keepAlive, connections, connectionsPerAddress, connectsPerDevice, routes } = options;
   return {
+    stunPort,
+    stunAddress,
     keepAlive: { ...defaultSettings.keepAlive, interval: keepAlive },
     connections,
     connectionsPerAddress,
@@ -109,10 +120,19 @@ function settingsOf({ keepAlive, connections, connectionsPerAddress, connectsPer
   };
 }
 
-function announce(output: Output, { port, fingerprint, http }: RunningBasestation): void {
+function announce(output: Output, { port, fingerprint, http, stun }: RunningBasestation): void {
   const host = http.host.includes(':') ? `[${http.host}]` : http.host;
-  const text = `base station ready on UDP port ${port} and ${http.secure ? 'https' : 'http'}://${host}:${http.port}, fingerprint ${fingerprint}`;
-  output.result({ event: 'listening', port, httpPort: http.port, httpHost: http.host, secure: http.secure, fingerprint }, text);
+  const ready = `base station ready on UDP port ${port} and ${http.secure ? 'https' : 'http'}://${host}:${http.port}, fingerprint ${fingerprint}`;
+  const text = stun.length === 0 ? ready : `${ready}\nSTUN on UDP port ${stun.map(stunPlace).join(' and ')}`;
+  output.result({ event: 'listening', port, httpPort: http.port, httpHost: http.host, secure: http.secure, fingerprint, stun }, text);
+}
+
+function stunPlace({ address, port }: RunningBasestation['stun'][number]): string {
+  return address === undefined ? String(port) : `${port} of ${address}`;
+}
+
+function stunPort(text: string): number {
+  return integer(text, 0, 65535, 'a port for STUN is a number from 1 to 65535, or 0 to do without');
 }
 
 function ipEntry(text: string): string {

@@ -1,5 +1,5 @@
 /**
- * A base station over any environment: sockets, sessions, attach, connect, relay. Storage comes in from outside; the REST interface, files and
+ * A base station over any environment: sockets, sessions, attach, connect, relay, STUN. Storage comes in from outside; the REST interface, files and
  * signals belong to `start.ts`.
  *
  * A session that arrives is neutral and may ask to attach or to connect; the first that is accepted makes it a device's channel or a client's, and each
@@ -7,7 +7,7 @@
  */
 import { setMaxListeners } from 'node:events';
 import { type CoapReply, MAX_MESSAGE, type RoutedRequest, Router, Status } from '../protocol/coap/index.ts';
-import { ClientPath, DevicePath, decodeRouteRelease } from '../protocol/control/index.ts';
+import { ClientPath, DevicePath, decodeRouteRelease, type StunServer } from '../protocol/control/index.ts';
 import type { PrivateKey } from '../protocol/crypto-host.ts';
 import type { Environment } from '../transport/environment.ts';
 import { defaultParameters } from '../transport/host/defaults.ts';
@@ -28,6 +28,7 @@ import { Relay } from './station/relay.ts';
 import { Revocation } from './station/revocation.ts';
 import { defaultSettings, type StationSettings } from './station/settings.ts';
 import { StorageHealth } from './station/storage-health.ts';
+import { checkStun, Stun } from './station/stun.ts';
 import type { Sealer } from './storage/sealing.ts';
 import type { Store } from './storage/store.ts';
 
@@ -74,6 +75,7 @@ const STREAMS_PER_SLOT = 4;
 /** A running base station without HTTP. Made by `open`. */
 export class Basestation {
   readonly #host: Host;
+  readonly #stun: Stun;
   readonly #relay: Relay;
   readonly #outbound: OutboundApi;
   readonly #presence: Presence;
@@ -87,7 +89,7 @@ export class Basestation {
 
   /**
    * @param directoryOf what says where devices are attached, from the devices attached here, which are the default
-   * @throws LocalError PORT_IN_USE, PRIVILEGED_PORT, INVALID_ARGUMENT (host)
+   * @throws LocalError PORT_IN_USE, PRIVILEGED_PORT, INVALID_ARGUMENT (host, settings of STUN)
    */
   static async open(
     environment: Environment,
@@ -95,15 +97,19 @@ export class Basestation {
     directoryOf: (here: Presence) => Directory = (here) => here,
   ): Promise<Basestation> {
     const settings = { ...defaultSettings, ...options.settings };
+    checkStun(settings, options.host);
     const host = await Host.open(environment, hostConfig(options, settings));
-    return new Basestation(environment, options, settings, host, directoryOf);
+    const { stunPort, stunAddress } = settings;
+    const address = options.host === undefined ? {} : { host: options.host };
+    const stun = await Stun.open({ environment, mainPort: host.sockets[0]!.port, ...address, stunPort, stunAddress });
+    return new Basestation(environment, options, settings, { host, stun }, directoryOf);
   }
 
   private constructor(
     environment: Environment,
     options: BasestationOptions,
     settings: StationSettings,
-    host: Host,
+    { host, stun }: { readonly host: Host; readonly stun: Stun },
     directoryOf: (here: Presence) => Directory,
   ) {
     const { store, resetSecret, sealer, outbound } = options;
@@ -114,6 +120,7 @@ export class Basestation {
     this.#admission = new Admission({ clock, tally, store, settings });
     this.#health = new StorageHealth({ clock, log: environment.log, store });
     this.#host = host;
+    this.#stun = stun;
     this.#presence = new Presence();
     this.#revocation = new Revocation({ clock, log: environment.log, store, presence: this.#presence });
     this.#relay = new Relay({ clock, crypto, resetSecret, limits: settings.routes, routeIdleTimeout: settings.routeIdleTimeout, send });
@@ -130,12 +137,14 @@ export class Basestation {
       directory: directoryOf(this.#presence),
       relay: this.#relay,
       tally,
+      stun: stun.servers,
       tokens: this.#tokenVerifier(environment, settings, options.issuers),
       onAdmitted,
     });
     const devices = new DeviceApi({
       ...shared,
       tally,
+      stun: stun.servers,
       health: this.#health,
       onAttached: (device) => {
         this.#admission.proved(device.session);
@@ -168,6 +177,11 @@ export class Basestation {
     return this.#host.sockets[0]!.port;
   }
 
+  /** Where it answers STUN, as devices and clients are told. */
+  get stunServers(): readonly StunServer[] {
+    return this.#stun.servers;
+  }
+
   /** Devices attached now. */
   get attached(): number {
     return this.#presence.size;
@@ -183,6 +197,7 @@ export class Basestation {
       attached: this.#presence.size,
       outbound: this.#outbound.size,
       unproved: this.#admission.unproved,
+      stun: this.#stun.answered,
       ...this.#clients.stats(),
       ...this.#relay.stats(),
       ...this.#host.stats(),
@@ -197,6 +212,7 @@ export class Basestation {
     this.#revocation.stop();
     this.#outbound.stop();
     this.#stopping.abort();
+    this.#stun.close();
     return this.#host.close();
   }
 

@@ -1,5 +1,5 @@
 /**
- * A whole base station in Node: data directory, UDP and HTTP on one port number, and its orderly end.
+ * A whole base station in Node: data directory, UDP and HTTP on one port number, STUN beside them, and its orderly end.
  *
  * UDP is bound first; TCP must get the same number, and with port 0 another number is tried until one is free for both. HTTP listens on
  * loopback only, unless it has TLS or is told another address.
@@ -7,6 +7,7 @@
 import type { Server } from 'node:https';
 import { isIP } from 'node:net';
 import type { FastifyInstance } from 'fastify';
+import type { StunServer } from '../protocol/control/index.ts';
 import { LocalError } from '../protocol/errors/index.ts';
 import type { Log } from '../transport/environment.ts';
 import { nodeEnvironment } from '../transport/node/index.ts';
@@ -15,7 +16,8 @@ import { Basestation } from './basestation.ts';
 import { type CertificateFiles, Certificates } from './rest/certificates.ts';
 import { listen, restApp } from './rest/server.ts';
 import type { OutboundEvent } from './station/outbound-api.ts';
-import type { StationSettings } from './station/settings.ts';
+import { defaultSettings, type StationSettings } from './station/settings.ts';
+import { checkStun } from './station/stun.ts';
 import { openStationData, type StationData } from './storage/data-directory.ts';
 
 /** What a person decides about a base station. */
@@ -43,6 +45,8 @@ export interface RunningBasestation {
   readonly port: number;
   /** Full hex. */
   readonly fingerprint: string;
+  /** Where STUN answers, as devices and clients are told: empty where it is off or could not be had. */
+  readonly stun: readonly StunServer[];
   /** Where HTTP listens. */
   readonly http: { readonly host: string; readonly port: number; readonly secure: boolean };
   stats(): Readonly<Record<string, number>>;
@@ -59,6 +63,7 @@ const LOOPBACK = '127.0.0.1';
 /** @throws LocalError with one line that says what to do */
 export async function startBasestation(options: StartOptions): Promise<RunningBasestation> {
   checkHosts(options);
+  checkStun({ ...defaultSettings, ...options.settings }, options.host);
   checkJwksAllow(options.jwksAllow ?? []);
   const environment = nodeEnvironment({ log: options.log });
   const { clock } = environment;
@@ -138,6 +143,7 @@ function running(
   return {
     port: station.port,
     fingerprint: station.fingerprint,
+    stun: station.stunServers,
     http,
     stats: () => station.stats(),
     reloadCertificates: async () => certificates?.reload(),

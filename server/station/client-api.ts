@@ -5,8 +5,8 @@
  * 2. Admission: `checks.ts`.
  * 3. The directory is asked where the device is attached (`lookups.ts`); if nowhere, an observing request with Wait is told to wait.
  * 4. Rates: by the device, and the token that is shown (`connect-rates.ts`).
- * 5. A route is made and the device asked with the Initiate; its Respond travels back with the client's route id. A device that does not answer in time
- *    counts as not attached.
+ * 5. A route is made and the device asked with the Initiate, and told the client's address where the client says so (Direct); its Respond travels back with
+ *    the client's route id. A device that does not answer in time counts as not attached.
  *
  * A client that waits goes through 4, 2, 3 and 5 when the device attaches. Above the rate it waits on: each device has one timer for all of these.
  */
@@ -19,7 +19,9 @@ import {
   decodeP2pConnectAnswer,
   encodeConnectAnswer,
   encodeP2pConnectRequest,
+  type SocketAddress,
   StationPath,
+  type StunServer,
   stationReply,
 } from '../../protocol/control/index.ts';
 import { LocalError, RemoteError, StationCode, stationCodeMeaning } from '../../protocol/errors/index.ts';
@@ -49,6 +51,8 @@ export interface ClientApiOptions {
   directory: Directory;
   relay: Relay;
   tally: LogTally;
+  /** Where this base station answers STUN. */
+  stun: readonly StunServer[];
   /** Checks tokens of issuers. */
   tokens: TokenVerifier;
   /** The session has shown a valid token or key: it is a client's. False when there is no room for it: it is being closed. */
@@ -234,7 +238,7 @@ export class ClientApi {
       return reply;
     };
     try {
-      const response = await this.#ask(device, end, connect.initiate);
+      const response = await this.#ask(device, end, connect, client);
       if (response.status >= 300) return refusal(passedOn(response));
       const { respond } = decodeP2pConnectAnswer(response.payload);
       if (isOver(ongoing) || !device.isOpen) return refusal(stationReply(StationCode.NOT_ATTACHED));
@@ -250,8 +254,15 @@ export class ClientApi {
     }
   }
 
-  #ask(device: Session, { other }: RouteEnd, initiate: Uint8Array | undefined): Promise<CoapResponse> {
-    const body = { route: other.id, routeResetToken: other.resetToken, ...(initiate === undefined ? {} : { initiate }) };
+  #ask(device: Session, { other }: RouteEnd, connect: ConnectRequest, client: Session): Promise<CoapResponse> {
+    const { initiate } = connect;
+    const peerAddress = connect.direct === true ? provenAddress(client) : undefined;
+    const body = {
+      route: other.id,
+      routeResetToken: other.resetToken,
+      ...(initiate !== undefined && { initiate }),
+      ...(peerAddress !== undefined && { peerAddress }),
+    };
     return device.request({
       method: 'POST',
       path: StationPath.P2P_CONNECT,
@@ -267,6 +278,7 @@ export class ClientApi {
       route: end.id,
       routeResetToken: end.resetToken,
       observedAddress: { address, port },
+      stun: this.#options.stun,
       ...(respond === undefined ? {} : { respond }),
     });
   }
@@ -293,6 +305,11 @@ const lookupRefusals: Readonly<Record<Extract<LookupResult, { failure: string }>
 /** Of what admits the client. */
 function credentialOf({ sct, jwt, serverKey = '' }: ConnectRequest): string {
   return hashSecret(sct ?? jwt ?? serverKey);
+}
+
+/** Never one that the client only claims to have: the device may send packets there that nobody asked for. */
+function provenAddress({ provenPath: { kind, address, port } }: Session): SocketAddress | undefined {
+  return kind === 'udp' ? { address, port } : undefined;
 }
 
 function connecting(connect: ConnectRequest, client: Session): Connecting {

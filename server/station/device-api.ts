@@ -12,6 +12,7 @@ import {
   decodeTokens,
   digestOfTokenHashes,
   encodeAttachAnswer,
+  type StunServer,
   stationReply,
 } from '../../protocol/control/index.ts';
 import { CloseCode, LocalError, StationCode, stationCodeMeaning } from '../../protocol/errors/index.ts';
@@ -34,6 +35,8 @@ export interface DeviceApiOptions {
   presence: Presence;
   health: StorageHealth;
   tally: LogTally;
+  /** Where this base station answers STUN. */
+  stun: readonly StunServer[];
   /** A device has attached; its answer is not out yet. */
   onAttached: (device: Attached) => void;
 }
@@ -91,7 +94,7 @@ export class DeviceApi {
   }
 
   #answer(session: Session, tokensKnown: boolean): Uint8Array {
-    const { environment, settings } = this.#options;
+    const { environment, settings, stun } = this.#options;
     const { address, port } = session.path;
     return encodeAttachAnswer({
       kind: 'attached',
@@ -100,6 +103,7 @@ export class DeviceApi {
       wallTime: Math.round(environment.clock.wallTime()),
       maxTokens: settings.tokensPerDevice,
       tokensKnown,
+      stun,
     });
   }
 

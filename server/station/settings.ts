@@ -5,6 +5,10 @@ import type { KeepAlive } from '../../transport/host/index.ts';
 
 /** Limits and times of a base station. */
 export interface StationSettings {
+  /** UDP port of STUN; null: the one after that of the base station; 0: no STUN. Where it cannot be had, the log says so, and there is no STUN. */
+  stunPort: number | null;
+  /** A second address of this host, numeric: STUN answers there, too, on the port after `stunPort`. Null: none. */
+  stunAddress: string | null;
   /** Given to devices when they attach: ms, ms, count. */
   keepAlive: KeepAlive;
   /** Connections of devices and clients at a time; a quarter of them is kept for devices. */
@@ -44,6 +48,8 @@ export interface StationSettings {
 }
 
 export const defaultSettings: StationSettings = {
+  stunPort: null,
+  stunAddress: null,
   keepAlive: defaultKeepAlive,
   connections: 10_000,
   connectionsPerAddress: 2_000,

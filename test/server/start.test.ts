@@ -1,4 +1,7 @@
 /** A whole base station in one process, and `svc basestation` around it. */
+
+import { createSocket, type RemoteInfo } from 'node:dgram';
+import { once } from 'node:events';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { Agent, get as httpsGet } from 'node:https';
 import { connect, createServer } from 'node:net';
@@ -10,7 +13,8 @@ import { Command } from 'commander';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { basestationCommand } from '../../cli/basestation.ts';
 import { runProgram } from '../../cli/frame/program.ts';
-import { type RunningBasestation, type StartOptions, startBasestation } from '../../server/index.ts';
+import { encodeBinding, readBindingAnswer } from '../../protocol/stun/index.ts';
+import { type RunningBasestation, type StartOptions, type StationSettings, startBasestation } from '../../server/index.ts';
 import { silentLog } from '../../transport/environment.ts';
 import { Host } from '../../transport/host/index.ts';
 import { getHttps } from '../../transport/node/https.ts';
@@ -33,7 +37,7 @@ async function start(options: Partial<StartOptions> = {}): Promise<RunningBasest
     data: join(parent, 'data'),
     port: 0,
     log: silentLog,
-    settings: { connections: 16 },
+    settings: { connections: 16, stunPort: 0 },
     ...options,
   });
   started.push(station);
@@ -61,6 +65,29 @@ async function ownAddress(): Promise<string | undefined> {
     .find((each) => each?.family === 'IPv4' && !each.internal)?.address;
 }
 
+/** One whose STUN found its ports free. */
+async function startWithStun(settings: Partial<StationSettings>): Promise<RunningBasestation> {
+  for (;;) {
+    const station = await start({ host: '127.0.0.1', settings: { connections: 16, ...settings } });
+    if (station.stun.length === (settings.stunAddress === undefined ? 1 : 2)) return station;
+    await station.close();
+  }
+}
+
+/** Asks from a socket of its own. @returns the answer, and where it came from */
+async function askStun(address: string, port: number) {
+  const socket = createSocket('udp4');
+  try {
+    socket.bind(0, '127.0.0.1');
+    await once(socket, 'listening');
+    socket.send(encodeBinding(new Uint8Array(12)), port, address);
+    const [answer, from] = (await once(socket, 'message')) as [Uint8Array, RemoteInfo];
+    return { mapped: readBindingAnswer(answer)?.mapped, own: socket.address(), from };
+  } finally {
+    socket.close();
+  }
+}
+
 describe('startBasestation', () => {
   test('UDP and HTTP answer on one port number, which the system chose', async () => {
     const station = await start();
@@ -71,6 +98,32 @@ describe('startBasestation', () => {
     const session = await client.connect({ name: 'station', address: '127.0.0.1', port: station.port, pin: station.fingerprint });
     expect(session.remoteFingerprint).toBe(station.fingerprint);
     await client.close();
+  });
+
+  test('STUN answers on the port after its own, as long as it runs', async () => {
+    const station = await startWithStun({});
+    expect(station.stun).toEqual([{ port: station.port + 1 }]);
+    const { mapped, own, from } = await askStun('127.0.0.1', station.port + 1);
+    expect(mapped).toEqual({ address: '127.0.0.1', port: own.port });
+    expect(from).toMatchObject({ address: '127.0.0.1', port: station.port + 1 });
+    expect(station.stats().stun).toBe(1);
+    await station.close();
+    const again = createSocket('udp4').bind(station.port + 1, '127.0.0.1');
+    await once(again, 'listening');
+    again.close();
+  });
+
+  // Elsewhere 127.0.0.2 is no address of the machine.
+  test.runIf(process.platform === 'linux')('STUN at a second address answers from there', async () => {
+    const station = await startWithStun({ stunAddress: '127.0.0.2' });
+    const port = station.port + 2;
+    expect(station.stun).toEqual([{ port: station.port + 1 }, { address: '127.0.0.2', port }]);
+    expect((await askStun('127.0.0.2', port)).from).toMatchObject({ address: '127.0.0.2', port });
+  });
+
+  test('settings of STUN that mean nothing are refused before anything is opened', async () => {
+    const wrong = start({ host: '127.0.0.1', settings: { stunAddress: '127.0.0.1' } });
+    await expect(wrong).rejects.toMatchObject({ code: 'INVALID_ARGUMENT', message: expect.stringContaining('give STUN a second one') });
   });
 
   test('names its key and its UDP port at /.well-known/svc, in clear and over TLS', async () => {
@@ -185,13 +238,14 @@ describe('svc basestation', () => {
 
   test('prints one line when it is ready, and ends with 0 on SIGTERM', async () => {
     const data = join(parent, 'data');
-    const { code, out } = await svc('--data', data, '--port', '0', '--json', '--log-level', 'error');
+    const { code, out } = await svc('--data', data, '--port', '0', '--stun-port', '0', '--json', '--log-level', 'error');
     const [listening, closed] = out
       .trimEnd()
       .split('\n')
       .map((line) => JSON.parse(line));
     expect(listening).toMatchObject({ event: 'listening', port: expect.any(Number), fingerprint: expect.stringMatching(/^[0-9a-f]{64}$/) });
     expect(listening.httpPort).toBe(listening.port);
+    expect(listening.stun).toEqual([]);
     expect(closed).toEqual({ event: 'closed' });
     expect(code).toBe(0);
     expect(readFileSync(join(data, 'identity.pem'), 'utf8')).toContain('PRIVATE KEY');
@@ -201,11 +255,23 @@ describe('svc basestation', () => {
     );
   });
 
+  test.runIf(process.platform === 'linux')('names the ports of STUN in a line of its own', async () => {
+    const free = await startWithStun({ stunAddress: '127.0.0.2' });
+    await free.close();
+    const at = ['--port', String(free.port), '--host', '127.0.0.1', '--stun-address', '127.0.0.2', '--log-level', 'error'];
+    const { out } = await svc('--data', join(parent, 'data'), ...at);
+    expect(out.split('\n')[1]).toBe(`STUN on UDP port ${free.port + 1} and ${free.port + 2} of 127.0.0.2`);
+  });
+
   test.each<[number, string[]]>([
     [2, []],
     [2, ['--data', 'x', '--port', '70000']],
     [2, ['--data', 'x', '--keep-alive', '10']],
     [2, ['--data', 'x', '--connects-per-device', '0']],
+    [2, ['--data', 'x', '--stun-port', '65536']],
+    [2, ['--data', 'x', '--stun-port', 'none']],
+    [2, ['--data', 'x', '--stun-address', 'second.example']],
+    [1, ['--data', '/tmp/svc-none', '--port', '0', '--host', '127.0.0.1', '--stun-address', '127.0.0.1']],
     [2, ['--data', 'x', '--tls-cert', 'only']],
     [2, ['--data', 'x', '--log-level', 'loud']],
     [2, ['--data', 'x', 'surplus']],

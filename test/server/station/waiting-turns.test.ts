@@ -48,6 +48,7 @@ beforeEach(async () => {
       },
     },
     relay: relay as never,
+    stun: [],
     tally: new LogTally(environment.clock, environment.log),
     tokens: null as never,
     onAdmitted: () => true,

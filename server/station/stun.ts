@@ -1,0 +1,146 @@
+/**
+ * STUN beside the base station: plain Binding (RFC 8489) on ports of its own, which tells devices and clients how the NAT before them maps.
+ *
+ * Their channel is the first sample: it ends at the main port, which answers no STUN. Another port shows a mapping that depends on the port, another address
+ * one that depends on the address.
+ *
+ * 1. A datagram that is no plain request gets no answer.
+ * 2. Nor does one above the rate of all, or above that of its address. Only what is answered counts against the rate of all, so that one address cannot use
+ *    it up; sources that are forged can, for as long as they come.
+ * 3. The answer holds the address that the request came from, and goes there: 32 bytes for 20, 44 for IPv6.
+ *
+ * A socket that cannot be had is logged once. Nothing else of the base station depends on it.
+ */
+import type { StunServer } from '../../protocol/control/index.ts';
+import { asSvcError, LocalError } from '../../protocol/errors/index.ts';
+import type { Path } from '../../protocol/path.ts';
+import { Rates } from '../../protocol/rates.ts';
+import { encodeBindingAnswer, isBinding } from '../../protocol/stun/index.ts';
+import { TokenBucket } from '../../protocol/token-bucket.ts';
+import { canonicalAddress } from '../../transport/address.ts';
+import type { BoundSocket, Environment } from '../../transport/environment.ts';
+import { addressKey } from './rates.ts';
+import type { StationSettings } from './settings.ts';
+
+export interface StunOptions extends Pick<StationSettings, 'stunPort' | 'stunAddress'> {
+  readonly environment: Pick<Environment, 'clock' | 'network' | 'log'>;
+  /** UDP port of the base station. */
+  readonly mainPort: number;
+  /** Numeric address of the base station; all when left out. */
+  readonly host?: string;
+}
+
+/** Requests a second of one address (IPv4) or /64 (IPv6), and how many of them at once: a host asks a few times when its network changes. */
+const PER_ADDRESS = 10;
+const PER_ADDRESS_BURST = 30;
+/** Requests a second in all: after a restart all that were attached ask within a minute. */
+const TOTAL = 2_000;
+/** Answers that may wait to leave one socket. */
+const MAX_WAITING = 256;
+const MAX_PORT = 0xffff;
+
+/** Addresses that stand for all of a host. */
+const ALL: readonly string[] = ['0.0.0.0', '::'];
+
+/**
+ * Checks what was set, before anything is opened.
+ * @param host numeric address of the base station; all when undefined
+ * @throws LocalError INVALID_ARGUMENT with one line that says what to do
+ */
+export function checkStun({ stunPort, stunAddress }: Pick<StationSettings, 'stunPort' | 'stunAddress'>, host: string | undefined): void {
+  const wrong = (problem: string): never => {
+    throw new LocalError('INVALID_ARGUMENT', problem);
+  };
+  if (stunPort !== null && !(Number.isInteger(stunPort) && stunPort >= 0 && stunPort <= MAX_PORT))
+    wrong(`${stunPort} is no port for STUN: choose one from 1 to ${MAX_PORT}, or 0 to do without`);
+  if (stunAddress === null) return;
+  const address = canonicalAddress(stunAddress);
+  if (address === null) wrong(`${stunAddress} is not a numeric IPv4 or IPv6 address: give STUN a second address of this host`);
+  else if (ALL.includes(address)) wrong(`STUN at ${stunAddress} would be at all addresses: give a second address of this host`);
+  else if (host !== undefined && address === canonicalAddress(host))
+    wrong(`${stunAddress} is the address of the base station: give STUN a second one of this host`);
+  else if (stunPort === 0) wrong('a second address for STUN, but no STUN: leave out --stun-address, or --stun-port 0');
+}
+
+/** The STUN of one base station. Made by `open`. */
+export class Stun {
+  readonly #environment: StunOptions['environment'];
+  readonly #perAddress = new Rates(PER_ADDRESS, PER_ADDRESS_BURST);
+  readonly #total = new TokenBucket(TOTAL, TOTAL);
+  readonly #sockets: BoundSocket[] = [];
+  readonly #servers: StunServer[] = [];
+  #answered = 0;
+  #waiting = 0;
+
+  /** Opens its sockets, as many as can be had. @param options that {@link checkStun} has seen */
+  static async open({ environment, mainPort, host, stunPort, stunAddress }: StunOptions): Promise<Stun> {
+    const stun = new Stun(environment);
+    if (stunPort === 0) return stun;
+    const port = stunPort ?? mainPort + 1;
+    await stun.#listen(port, host);
+    // The number of the first one may be taken there by the socket for all addresses.
+    if (stunAddress !== null && stun.#servers.length > 0) await stun.#listen(port + 1, stunAddress, stunAddress);
+    return stun;
+  }
+
+  private constructor(environment: StunOptions['environment']) {
+    this.#environment = environment;
+  }
+
+  /** What is announced to devices and clients; empty while there is no STUN. */
+  get servers(): readonly StunServer[] {
+    return this.#servers;
+  }
+
+  /** Requests that were answered. */
+  get answered(): number {
+    return this.#answered;
+  }
+
+  close(): void {
+    for (const socket of this.#sockets) socket.close();
+  }
+
+  /** @param announced the address that others are told; none where it is that of the base station */
+  async #listen(port: number, host: string | undefined, announced?: string): Promise<void> {
+    try {
+      this.#sockets.push(await this.#bind(port, host));
+      this.#servers.push(announced === undefined ? { port } : { address: announced, port });
+    } catch (error) {
+      const reason = asSvcError(error).message;
+      const { log } = this.#environment;
+      if (announced === undefined) log.warn('STUN is off: choose its port with --stun-port, or 0 to do without', { port, reason });
+      else log.warn('STUN answers at one address alone: see --stun-address and --stun-port', { address: announced, port, reason });
+    }
+  }
+
+  async #bind(port: number, host: string | undefined): Promise<BoundSocket> {
+    if (port > MAX_PORT) throw new LocalError('INVALID_ARGUMENT', `there is no port ${port}`);
+    let socket: BoundSocket | undefined;
+    // The first family may hear something before the second one is open.
+    const receive = (datagram: Uint8Array, path: Path): void => socket && this.#receive(socket, datagram, path);
+    socket = await this.#environment.network.bind({ port, receive, ...(host === undefined ? {} : { host }) });
+    return socket;
+  }
+
+  #receive(socket: BoundSocket, datagram: Uint8Array, path: Path): void {
+    if (!isBinding(datagram) || this.#waiting >= MAX_WAITING || !this.#admit(path)) return;
+    const answer = encodeBindingAnswer(datagram, path);
+    this.#answered++;
+    this.#waiting++;
+    socket.send(answer, 0, answer.length, path, this.#released);
+  }
+
+  /** The rate of all is asked first: above it, sources that are forged cost no memory. */
+  #admit(path: Path): boolean {
+    const now = this.#environment.clock.now();
+    if (!this.#total.take(1, now)) return false;
+    if (this.#perAddress.take(addressKey(path), now) === 0) return true;
+    this.#total.put(1);
+    return false;
+  }
+
+  readonly #released = (): void => {
+    this.#waiting--;
+  };
+}

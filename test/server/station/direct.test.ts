@@ -1,0 +1,159 @@
+/** What a device learns of its client: nothing, unless the client asked for a direct path, and then the address that the base station sees. */
+import { beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest';
+import { Attacher } from '../../../device/attacher.ts';
+import { ServerConnectTokens } from '../../../device/tokens.ts';
+import { Router, Status } from '../../../protocol/coap/index.ts';
+import {
+  CONTENT_FORMAT_CBOR,
+  type ConnectRequest,
+  DevicePath,
+  decodeAttachAnswer,
+  decodeConnectAnswer,
+  decodeP2pConnectRequest,
+  encodeP2pConnectAnswer,
+  encodeTokens,
+  type P2pConnectRequest,
+  type SocketAddress,
+  StationPath,
+} from '../../../protocol/control/index.ts';
+import { Session } from '../../../transport/session/index.ts';
+import { ids, SCT, STATION_PORT } from '../../support/fixture/identifiers.ts';
+import { ProductFixture } from '../../support/fixture/products.ts';
+import type { RawPeer } from '../../support/fixture/raw-peer.ts';
+import type { StationUnderTest } from '../../support/fixture/station.ts';
+
+let fixture: ProductFixture;
+let station: StationUnderTest;
+let device: RawPeer;
+/** What the device was asked. */
+let asked: P2pConnectRequest[];
+
+beforeEach(async () => {
+  fixture = new ProductFixture();
+  station = await fixture.station();
+  device = await fixture.raw.device();
+  asked = [];
+  await station.register(ids, device.host.fingerprint);
+  const router = new Router<Session>().on('POST', StationPath.P2P_CONNECT, ({ payload }) => {
+    asked.push(decodeP2pConnectRequest(payload));
+    return { status: Status.CREATED, contentFormat: CONTENT_FORMAT_CBOR, payload: encodeP2pConnectAnswer({}) };
+  });
+  await device.open(router);
+});
+
+async function attach() {
+  return decodeAttachAnswer((await device.attach()).payload);
+}
+
+const seen = ({ environment, host }: RawPeer): SocketAddress => ({
+  address: environment.addresses[0]!,
+  port: host.sockets[0]!.port,
+});
+
+describe('the device', () => {
+  test.each<[string, Partial<ConnectRequest>, boolean]>([
+    ['a client that says nothing, as an old one', {}, false],
+    ['a client that wants none', { direct: false }, false],
+    ['a client that asks for a direct path', { direct: true }, true],
+  ])('of %s', async (_, request, learns) => {
+    await attach();
+    const client = await fixture.raw.client();
+    await client.open();
+    expect((await client.connect(request)).status).toBe(201);
+    expect(asked.map(({ peerAddress }) => peerAddress)).toEqual([learns ? seen(client) : undefined]);
+  });
+
+  test.each<[boolean, number]>([
+    [false, 0],
+    [true, 1],
+  ])('of the product with Rendezvous %s', async (Rendezvous, addresses) => {
+    await attach();
+    await device.request('PUT', DevicePath.SCT, encodeTokens([SCT]));
+    // The device of this test gives no Respond.
+    await fixture.settle(
+      fixture
+        .connection({ Rendezvous })
+        .connect()
+        .catch(() => {}),
+    );
+    expect(asked).toHaveLength(1);
+    expect(asked.filter(({ peerAddress }) => peerAddress !== undefined)).toHaveLength(addresses);
+  });
+});
+
+test('it learns where the client was shown to be, not where its packets claim to come from', async () => {
+  await attach();
+  const client = await fixture.raw.client();
+  await client.open();
+  const proven = { ...client.channel.path, address: '203.0.113.5', port: 9 };
+  const spy = vi.spyOn(Session.prototype, 'provenPath', 'get').mockReturnValue(proven);
+  onTestFinished(() => spy.mockRestore());
+  await client.connect({ direct: true });
+  expect(asked[0]?.peerAddress).toEqual({ address: '203.0.113.5', port: 9 });
+  spy.mockReturnValue({ ...proven, kind: 'websocket', address: '', port: 0 });
+  await client.connect({ direct: true });
+  expect(asked[1]).not.toHaveProperty('peerAddress');
+});
+
+describe('both are told where STUN is', () => {
+  test('in the answers to attach and connect', async () => {
+    const attached = await attach();
+    const client = await fixture.raw.client();
+    await client.open();
+    const connected = decodeConnectAnswer((await client.connect()).payload);
+    expect(attached).toMatchObject({ kind: 'attached', stun: [{ port: STATION_PORT + 1 }] });
+    expect(connected).toMatchObject({ kind: 'connected', stun: [{ port: STATION_PORT + 1 }] });
+  });
+
+  test('and without STUN are told nothing', async () => {
+    fixture = new ProductFixture();
+    station = await fixture.station({ stunPort: 0 });
+    const raw = await fixture.raw.client();
+    await raw.open();
+    await station.register(ids, raw.host.fingerprint);
+    expect(decodeAttachAnswer((await raw.attach()).payload)).not.toHaveProperty('stun');
+  });
+});
+
+describe("the client's address at the device", () => {
+  /** A relayed connection to the device, through the product of both ends. @returns the device's end of it */
+  async function relayed(request: Partial<ConnectRequest>): Promise<{ session: Session; client: RawPeer }> {
+    const attacher = new Attacher({
+      environment: device.environment,
+      host: device.host,
+      station: { host: station.address, port: STATION_PORT, fingerprint: station.fingerprint },
+      tokens: new ServerConnectTokens(),
+      names: { ...ids, appName: null, appVersion: null },
+      onEvent: () => {},
+    });
+    attacher.start();
+    fixture.ends(() => attacher.stop());
+    await fixture.sim.run(() => station.basestation.attached === 1);
+    const client = await fixture.raw.client();
+    await client.open();
+    await client.reach(request);
+    await fixture.sim.run(() => device.incoming.length > 0);
+    return { session: device.incoming[0]!, client };
+  }
+
+  test('is kept with the route, and names no other path', async () => {
+    const { session, client } = await relayed({ direct: true });
+    expect(session.type).toBe('RELAY');
+    expect(device.host.peerAddress(session.path)).toEqual(seen(client));
+    expect(device.host.peerAddress(device.channel.path)).toBeUndefined();
+  });
+
+  test('is not known without Direct', async () => {
+    const { session } = await relayed({});
+    expect(session.type).toBe('RELAY');
+    expect(device.host.peerAddress(session.path)).toBeUndefined();
+  });
+
+  test('goes with the route', async () => {
+    const { session } = await relayed({ direct: true });
+    const { path } = session;
+    await fixture.settle(session.close());
+    await fixture.sim.run(5_000);
+    expect(device.host.peerAddress(path)).toBeUndefined();
+  });
+});

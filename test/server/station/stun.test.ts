@@ -1,0 +1,258 @@
+/** STUN of a base station: what it answers, what not, its rates, and where it is when it can be had, or cannot. */
+import { beforeEach, describe, expect, test, vi } from 'vitest';
+import type { Path } from '../../../protocol/path.ts';
+import { encodeBinding, encodeCheck, readBindingAnswer } from '../../../protocol/stun/index.ts';
+import type { StationSettings } from '../../../server/index.ts';
+import { checkStun, Stun } from '../../../server/station/stun.ts';
+import type { BindOptions, BoundSocket } from '../../../transport/environment.ts';
+import { silentLog } from '../../../transport/environment.ts';
+import type { SimulatedHost } from '../../../transport/sim/index.ts';
+import { STATION_PORT } from '../../support/fixture/identifiers.ts';
+import { ProductFixture } from '../../support/fixture/products.ts';
+import type { StationUnderTest } from '../../support/fixture/station.ts';
+
+const STUN_PORT = STATION_PORT + 1;
+const transaction = new Uint8Array(12).fill(7);
+const request = encodeBinding(transaction);
+const off = { stunPort: null, stunAddress: null };
+
+describe('beside a base station', () => {
+  let fixture: ProductFixture;
+  let client: SimulatedHost;
+  let socket: BoundSocket;
+  let heard: { data: Uint8Array; from: Path }[];
+
+  beforeEach(() => {
+    fixture = new ProductFixture();
+    client = fixture.host('client');
+    heard = [];
+    socket = client.bind({ port: 0, receive: (data, from) => heard.push({ data: data.slice(), from }) });
+  });
+
+  /** Sends to the station and runs. @returns what it answers */
+  async function ask(station: StationUnderTest, port: number, data = request, address = station.address): Promise<Uint8Array[]> {
+    heard = [];
+    socket.send(data, 0, data.length, socket.path(address, port), () => {});
+    await fixture.sim.run(1_000);
+    for (const { from } of heard) expect(from).toMatchObject({ port });
+    return heard.map((each) => each.data);
+  }
+
+  test('the port after the main one answers with the address it sees; the main one is silent', async () => {
+    const station = await fixture.station();
+    const [v4, v6] = client.addresses as [string, string];
+    const stationV6 = fixture.sim.addressesOf('station').find((each) => each.includes(':'))!;
+    expect(station.basestation.stunServers).toEqual([{ port: STUN_PORT }]);
+    const id = '07'.repeat(12);
+    for (const [address, mapped] of [
+      [station.address, v4.includes(':') ? v6 : v4],
+      [stationV6, v4.includes(':') ? v4 : v6],
+    ] as const) {
+      const [answer] = await ask(station, STUN_PORT, request, address);
+      expect(readBindingAnswer(answer!)).toEqual({ transaction: id, mapped: { address: mapped, port: socket.port } });
+    }
+    expect(await ask(station, STATION_PORT)).toEqual([]);
+    expect(station.basestation.stats().stun).toBe(2);
+  });
+
+  const key = fixtureKey();
+  test.each<[string, Uint8Array]>([
+    ['nothing', new Uint8Array(0)],
+    ['a header cut short', request.subarray(0, 19)],
+    ['an attribute', Uint8Array.of(0, 1, 0, 4, ...request.subarray(4), 0x80, 0x22, 0, 0)],
+    ['another method', Uint8Array.of(0, 3, ...request.subarray(2))],
+    ['an indication', Uint8Array.of(0, 0x11, ...request.subarray(2))],
+    ['an answer', Uint8Array.of(1, 1, ...request.subarray(2))],
+    ['another cookie', Uint8Array.of(...request.subarray(0, 4), 1, 2, 3, 4, ...request.subarray(8))],
+    ['a keyed check', key],
+    ['an Initiate', new Uint8Array(1200).fill(0x80)],
+  ])('%s gets no answer', async (_, data) => {
+    const station = await fixture.station();
+    expect(await ask(station, STUN_PORT, data)).toEqual([]);
+    expect(station.basestation.stats().stun).toBe(0);
+  });
+
+  test('with a second address both are announced, and both answer', async () => {
+    // The host is there before the base station starts on it, which takes over its addresses.
+    fixture.host('station', { machine: 'station', addresses: ['10.9.0.1/16', '10.9.0.2/16'] }).stop();
+    const station = await fixture.station({ stunPort: 3478, stunAddress: '10.9.0.2' });
+    expect(station.basestation.stunServers).toEqual([{ port: 3478 }, { address: '10.9.0.2', port: 3479 }]);
+    expect(await ask(station, 3478)).toHaveLength(1);
+    expect(await ask(station, 3479, request, '10.9.0.2')).toHaveLength(1);
+    expect(await ask(station, 3479, request, '10.9.0.1')).toHaveLength(0);
+    await fixture.settle(station.basestation.close());
+    expect(await ask(station, 3478)).toHaveLength(0);
+  });
+
+  test('with port 0 there is none, and nothing is announced', async () => {
+    const station = await fixture.station({ stunPort: 0 });
+    expect(station.basestation.stunServers).toEqual([]);
+    expect(await ask(station, STUN_PORT)).toEqual([]);
+  });
+
+  test.each<[string, Partial<StationSettings>, string[]]>([
+    ['a port that is taken', { stunPort: STATION_PORT }, ['STUN is off: choose its port with --stun-port, or 0 to do without']],
+    [
+      'a second address that is not of this host',
+      { stunAddress: '203.0.113.77' },
+      ['STUN answers at one address alone: see --stun-address and --stun-port'],
+    ],
+    [
+      'a second port above 65,535',
+      { stunPort: 65_535, stunAddress: '203.0.113.77' },
+      ['STUN answers at one address alone: see --stun-address and --stun-port'],
+    ],
+  ])('%s is one warning, and the base station runs', async (_, settings, expected) => {
+    const warnings: unknown[] = [];
+    fixture = new ProductFixture({ log: (_host, level, message, fields) => level === 'warn' && warnings.push([message, fields?.reason]) });
+    await fixture.station(settings);
+    expect(warnings).toEqual(expected.map((message) => [message, expect.stringMatching(/\w/)]));
+    await fixture.raw.attached();
+    expect(fixture.stationUnderTest.basestation.attached).toBe(1);
+  });
+});
+
+describe('settings', () => {
+  test('a second address that tells nothing is refused with what to do', () => {
+    const problem = (settings: Partial<StationSettings>, host?: string): string => {
+      try {
+        checkStun({ ...off, ...settings }, host);
+        return '';
+      } catch (error) {
+        return (error as Error).message;
+      }
+    };
+    expect(problem({ stunAddress: 'localhost' })).toBe(
+      'localhost is not a numeric IPv4 or IPv6 address: give STUN a second address of this host',
+    );
+    for (const all of ['0.0.0.0', '::', '0::0']) expect(problem({ stunAddress: all })).toMatch(/would be at all addresses/);
+    expect(problem({ stunAddress: '2001:DB8::1' }, '2001:db8::1')).toMatch(/is the address of the base station/);
+    expect(problem({ stunAddress: '192.0.2.2', stunPort: 0 })).toMatch(/leave out --stun-address/);
+    for (const stunPort of [-1, 65_536, 1.5, Number.NaN]) expect(problem({ stunPort })).toMatch(/is no port for STUN/);
+    expect(problem({ stunAddress: '192.0.2.2', stunPort: 1 }, '192.0.2.1')).toBe('');
+    expect(problem({ stunPort: 0 })).toBe('');
+  });
+});
+
+/** STUN on a network that delivers from whatever address the test says. */
+async function forged(mainPort = STATION_PORT) {
+  let now = 0;
+  let receive: BindOptions['receive'] = () => {};
+  const binds: number[] = [];
+  const sent: string[] = [];
+  const held: (() => void)[] = [];
+  const socket = {
+    send: (_data: Uint8Array, offset: number, _length: number, path: Path, released: (offset: number) => void) => {
+      sent.push(path.address);
+      held.push(() => released(offset));
+    },
+    close: () => {},
+  } as unknown as BoundSocket;
+  const bind = async (options: BindOptions): Promise<BoundSocket> => {
+    // While further families are opened, the first is heard already.
+    options.receive(request.slice(), path('192.0.2.1'));
+    binds.push(options.port);
+    receive = options.receive;
+    return socket;
+  };
+  const warn = vi.fn();
+  const environment = { clock: { now: () => now }, network: { bind }, log: { ...silentLog, warn } } as never;
+  const stun = await Stun.open({ environment, mainPort, ...off });
+  /** @returns how many of them are answered */
+  const ask = (address: string, times = 1): number => {
+    const before = sent.length;
+    for (let i = 0; i < times; i++) {
+      receive(request.slice(), path(address));
+      release();
+    }
+    return sent.length - before;
+  };
+  const release = (): void => {
+    for (const run of held.splice(0)) run();
+  };
+  return {
+    stun,
+    binds,
+    sent,
+    warn,
+    ask,
+    receive: (address: string) => receive(request.slice(), path(address)),
+    release,
+    pass: (ms: number) => (now += ms),
+  };
+}
+
+describe('opening', () => {
+  test('what comes while it opens is dropped', async () => {
+    const { stun, sent, warn } = await forged();
+    expect([stun.answered, sent, warn.mock.calls]).toEqual([0, [], []]);
+  });
+
+  test('above the last port there is none, with a warning and no attempt', async () => {
+    const { stun, binds, warn } = await forged(65_535);
+    expect([stun.servers, binds]).toEqual([[], []]);
+    expect(warn).toHaveBeenCalledExactlyOnceWith(expect.stringMatching(/^STUN is off/), { port: 65_536, reason: 'there is no port 65536' });
+  });
+});
+
+describe('rates', () => {
+  test('one address has 30 at once and 10 a second, and others are answered meanwhile', async () => {
+    const { ask, pass } = await forged();
+    expect([ask('192.0.2.1', 40), ask('192.0.2.2', 1)]).toEqual([30, 1]);
+    pass(1_000);
+    expect([ask('192.0.2.1', 40), ask('192.0.2.2', 40)]).toEqual([10, 30]);
+    pass(3_000);
+    expect(ask('192.0.2.1', 40)).toBe(30);
+  });
+
+  test('a /64 of IPv6 counts as one address', async () => {
+    const { ask } = await forged();
+    for (let i = 0; i < 30; i++) expect(ask(`2001:db8::${i}`)).toBe(1);
+    expect([ask('2001:db8::ffff:1'), ask('2001:db8:0:1::1')]).toEqual([0, 1]);
+  });
+
+  test('all together have 2,000 a second; one address that asks without end takes nothing of it from others', async () => {
+    const { stun, ask, pass } = await forged();
+    expect(ask('198.51.100.1', 5_000)).toBe(30);
+    let answered = 0;
+    for (let i = 0; i < 3_000; i++) answered += ask(`10.1.${i >> 8}.${i & 0xff}`);
+    expect(answered).toBe(2_000 - 30);
+    expect(ask('192.0.2.1')).toBe(0);
+    pass(1);
+    expect(ask('192.0.2.1', 3)).toBe(2);
+    pass(999);
+    expect(ask('192.0.2.2')).toBe(1);
+    expect(stun.answered).toBe(2_003);
+  });
+
+  test('forged addresses do not make it forget: a busy address stays limited while 40,000 others come', async () => {
+    const { ask, pass } = await forged();
+    ask('192.0.2.1', 30);
+    let [busy, others] = [0, 0];
+    for (let i = 0; i < 40_000; i++) {
+      if (i % 100 === 0) pass(50);
+      busy += ask('192.0.2.1');
+      others += ask(`10.${i >> 16}.${(i >> 8) & 0xff}.${i & 0xff}`);
+    }
+    // 20 s, in which that many may be answered.
+    expect([busy, others]).toEqual([200, 40_000]);
+  });
+
+  test('a socket that sends nothing holds 256 answers; then nothing is answered until it does', async () => {
+    const { sent, receive, release } = await forged();
+    for (let i = 0; i < 300; i++) receive(`10.0.0.${i & 0xff}`);
+    expect(sent).toHaveLength(256);
+    release();
+    receive('192.0.2.1');
+    expect(sent).toHaveLength(257);
+  });
+});
+
+function path(address: string): Path {
+  return { kind: 'udp', key: address, address, port: 5_000, socket: 0, local: false };
+}
+
+function fixtureKey(): Uint8Array {
+  const code = new Uint8Array(32);
+  return encodeCheck(new Uint8Array(8), new Uint8Array(16), transaction, { hmacSha256: () => code });
+}

@@ -1,0 +1,169 @@
+/**
+ * What one round may send: checks and openers by address and pair. The rules and their reasons stand in send-budget.ts, which also counts what all rounds of
+ * the host send together (`HostShare`).
+ */
+
+// PROTOCOL.md §7
+/** Packets of a round to an address that is neither trusted nor was heard of. */
+export const BASE_PACKETS = 4;
+/** How many of them may be openers. */
+export const BASE_OPENERS = 2;
+/** Checks from there that allow one of ours each. */
+export const HEARD_CHECKS = 2;
+/** Checks of a pair in a round. */
+export const MAX_CHECKS = 10;
+/** How long a round lives, ms. */
+export const ROUND_LIFETIME = 30_000;
+
+// Our constants: 8 candidates a side make 64 pairs; as many again for addresses that only checks have shown.
+const MAX_PAIRS = 128;
+const MAX_ADDRESSES = 64;
+
+/** `stranger`: neither paired nor with a password session. */
+export type PeerClass = 'known' | 'stranger';
+
+/**
+ * `granted`, or why not: `rate` the host sends its most now, ask again; `pair` had its checks; `address` had its packets, until a check comes from there;
+ * `host` sends to its most addresses this minute; `ended` the round is released or too old; `full` a table is.
+ */
+export type SendVerdict = 'granted' | 'rate' | 'pair' | 'address' | 'host' | 'ended' | 'full';
+
+/** What the rounds of one host share (`HostBudget`). */
+export interface HostShare {
+  /** Whether a packet may leave now, and that it does. */
+  hasRate(now: number): boolean;
+  takeRate(now: number): void;
+  /** Takes one packet to an address that is neither trusted nor answering; `isBase`: no check from there allows it. */
+  takeUnproven(address: string, peer: PeerClass, isBase: boolean, now: number): 'granted' | 'address' | 'host' | 'full';
+  acquireSpray(round: RoundBudget, reason: string, now: number): boolean;
+  takeSpray(round: RoundBudget, now: number): 'granted' | 'rate' | 'ended';
+  release(round: RoundBudget): void;
+}
+
+/** What a round has sent to an address, and what speaks for it. */
+interface AddressState {
+  trusted: boolean;
+  answering: boolean;
+  /** Valid checks that came from there, and how many of ours they have allowed. */
+  heard: number;
+  allowed: number;
+  base: number;
+  openers: number;
+}
+
+/** What one round may send. From `HostBudget.acquireRound`. */
+export class RoundBudget {
+  readonly peer: PeerClass;
+  readonly #host: HostShare;
+  readonly #until: number;
+  readonly #addresses = new Map<string, AddressState>();
+  /** Checks by pair. */
+  readonly #pairs = new Map<string, number>();
+  #released = false;
+
+  /** @internal */
+  constructor(host: HostShare, peer: PeerClass, now: number) {
+    this.#host = host;
+    this.peer = peer;
+    this.#until = now + ROUND_LIFETIME;
+  }
+
+  /** The station reported the address for the peer, or, at a client, a verified device named it. */
+  trust(address: string): void {
+    // What strangers' addresses fill leaves room for these.
+    const state = this.#stateOf(address, 2 * MAX_ADDRESSES);
+    if (state !== null) state.trusted = true;
+  }
+
+  /** A valid check came from there: each of the first two allows one of ours. Their answers need no leave, as they are no larger. */
+  heard(address: string): void {
+    const state = this.#stateOf(address);
+    if (state !== null && state.heard < HEARD_CHECKS) state.heard++;
+  }
+
+  /** A check of ours was answered from there, to its transaction id, under the key. */
+  answered(address: string): void {
+    const state = this.#stateOf(address);
+    if (state !== null) state.answering = true;
+  }
+
+  /** Whether it is trusted or has answered. */
+  isFree(address: string): boolean {
+    const state = this.#addresses.get(address);
+    return state !== undefined && (state.trusted || state.answering);
+  }
+
+  /** Takes an opener to that address. */
+  takeOpener(address: string, now: number): SendVerdict {
+    return this.#take(address, true, now);
+  }
+
+  /** Takes a check. @param pair a key of the pair, local end and remote one */
+  takeCheck(pair: string, address: string, now: number): SendVerdict {
+    const checks = this.#pairs.get(pair) ?? 0;
+    if (checks >= MAX_CHECKS) return 'pair';
+    if (checks === 0 && this.#pairs.size >= MAX_PAIRS) return 'full';
+    const verdict = this.#take(address, false, now);
+    if (verdict === 'granted') this.#pairs.set(pair, checks + 1);
+    return verdict;
+  }
+
+  /**
+   * Takes the host's one spray, from this end or towards 256 sockets of it, for at most 15 s: once for each reason, then hourly. Only towards an address that is trusted, and only its caller
+   * knows whether the peer named it, too.
+   *
+   * @param reason names what a spray would find out again: the peer, and the network at both ends
+   */
+  acquireSpray(address: string, reason: string, now: number): boolean {
+    return !this.hasEnded(now) && this.#addresses.get(address)?.trusted === true && this.#host.acquireSpray(this, reason, now);
+  }
+
+  /** Takes a packet of the spray, 100 a second; beside the other checks. */
+  takeSpray(address: string, now: number): SendVerdict {
+    if (this.hasEnded(now)) return 'ended';
+    return this.#addresses.get(address)?.trusted === true ? this.#host.takeSpray(this, now) : 'address';
+  }
+
+  /** Whether it was released or has lived 30 s. */
+  hasEnded(now: number): boolean {
+    return this.#released || now >= this.#until;
+  }
+
+  /** Gives the places back. Nothing is granted from now on. */
+  release(): void {
+    this.#released = true;
+    this.#host.release(this);
+  }
+
+  #take(address: string, isOpener: boolean, now: number): SendVerdict {
+    if (this.hasEnded(now)) return 'ended';
+    const state = this.#stateOf(address);
+    if (state === null) return 'full';
+    if (!this.#host.hasRate(now)) return 'rate';
+    const verdict = state.trusted || state.answering ? 'granted' : this.#takeUnproven(address, state, isOpener, now);
+    if (verdict === 'granted') this.#host.takeRate(now);
+    return verdict;
+  }
+
+  /** What came from there first; then the base packets. */
+  #takeUnproven(address: string, state: AddressState, isOpener: boolean, now: number): SendVerdict {
+    const isBase = isOpener || state.allowed >= state.heard;
+    if (isBase && (state.base >= BASE_PACKETS || (isOpener && state.openers >= BASE_OPENERS))) return 'address';
+    const verdict = this.#host.takeUnproven(address, this.peer, isBase, now);
+    if (verdict !== 'granted') return verdict;
+    if (isBase) state.base++;
+    else state.allowed++;
+    if (isOpener) state.openers++;
+    return 'granted';
+  }
+
+  #stateOf(address: string, most = MAX_ADDRESSES): AddressState | null {
+    let state = this.#addresses.get(address);
+    if (state === undefined) {
+      if (this.#addresses.size >= most) return null;
+      state = { trusted: false, answering: false, heard: 0, allowed: 0, base: 0, openers: 0 };
+      this.#addresses.set(address, state);
+    }
+    return state;
+  }
+}

@@ -1,0 +1,158 @@
+/**
+ * Whom an end may send checks to: nobody floods a third party by naming it as a candidate, not with many devices together either (SECURITY.md).
+ *
+ * An address is *trusted* when the station reported it for the peer, or, at a client, when a verified device named it. It is *answering* once a check of ours was
+ * answered from there: only a party that received the check knows its transaction id. For all others
+ *
+ *   - a round sends 4 packets to an address at most, two of them openers: its base packets; and a check more for each of the first two valid checks from there, as the
+ *     peer has the keys and can feign their source;
+ *   - a host sends base packets to 16 addresses a minute at most, whatever the number of rounds, 8 of them for strangers;
+ *   - all rounds of strangers together send 6 packets to one address, and 6 more within half an hour: else a stranger could begin round after round, each
+ *     of which costs it less than what is sent. Those of known peers 12, and 12 more within a minute.
+ * So what a stranger has one device send to a victim is less than what the stranger itself sends (the sum stands in test/protocol/rendezvous/send-budget.test.ts).
+ * Everything else is pace: 10 checks a pair, 200 packets a second of a host, 100 of a spray.
+ *
+ * Rounds of known peers and of strangers have places of their own: neither takes those of the other. A place is free again when its round is released
+ * or has lived 30 s; that of the one spray after 15 s, or when a known peer needs it and a stranger has it.
+ *
+ * `HostBudget` is one for all connections of a host, `RoundBudget` (round-budget.ts) one for each round. Each has bounded tables; a full table refuses. Addresses are keys in
+ * canonical text. Not here: which pair is checked when, and what a valid check is.
+ */
+import { TokenBucket } from '../token-bucket.ts';
+import { type HostShare, type PeerClass, RoundBudget } from './round-budget.ts';
+
+export type { PeerClass, RoundBudget, SendVerdict } from './round-budget.ts';
+
+// Our constants.
+/** Checks and openers of a host: so many at once, which lets the 32 predicted ports of a round go together, and so many a second: 200 in any second. */
+const BURST = 40;
+const PER_SECOND = 160;
+/** Packets of a spray: a timer that is late may catch up with four. */
+const SPRAY_PER_SECOND = 100;
+const SPRAY_BURST = 5;
+/** 1,024 ports at 100 a second, and time for answers. ms */
+const SPRAY_LIFETIME = 15_000;
+/** Between two sprays for the same reason, ms. */
+const SPRAY_PAUSE = 3_600_000;
+/** Reasons of each class remembered for that. */
+const MAX_SPRAYED = 128;
+const MINUTE = 60_000;
+/** Packets to an unproven address in all rounds of a class: so many at once, and as many again within that time, ms. */
+const OF_ALL_ROUNDS: Readonly<Record<PeerClass, readonly [packets: number, time: number]>> = {
+  known: [12, MINUTE],
+  stranger: [6, 30 * MINUTE],
+};
+/** Unproven addresses remembered for that, of each class: feigned checks can name any number. */
+const MAX_UNPROVEN = 1_024;
+
+/** What a host sends at most. */
+export interface HostLimits {
+  /** Rounds at a time of each class. */
+  readonly rounds: Readonly<Record<PeerClass, number>>;
+  /** Addresses a minute that get base packets: of all rounds, and of strangers'. */
+  readonly addresses: number;
+  readonly ofStrangers: number;
+}
+
+/** Of a device: four rounds at a time, one of them for strangers, and 16 addresses. */
+export const deviceLimits: HostLimits = { rounds: { known: 3, stranger: 1 }, addresses: 16, ofStrangers: 8 };
+/** Of a client, which chose its devices: a round for each of its connections. */
+export const clientLimits: HostLimits = { rounds: { known: 64, stranger: 0 }, addresses: 64, ofStrangers: 0 };
+
+/** What one host may send for all its rounds. */
+export class HostBudget implements HostShare {
+  readonly #limits: HostLimits;
+  readonly #packets = new TokenBucket(PER_SECOND, BURST);
+  readonly #rounds: Record<PeerClass, Set<RoundBudget>> = { known: new Set(), stranger: new Set() };
+  /** When a base packet went to an address last, and for whom the first did. */
+  readonly #recent = new Map<string, { peer: PeerClass; at: number }>();
+  /** Packets left, by unproven address. */
+  readonly #unproven: Record<PeerClass, Map<string, TokenBucket>> = { known: new Map(), stranger: new Map() };
+  /** By reason: when it was sprayed last. */
+  readonly #sprayed: Record<PeerClass, Map<string, number>> = { known: new Map(), stranger: new Map() };
+  #spray: { readonly round: RoundBudget; readonly packets: TokenBucket; readonly until: number } | null = null;
+
+  constructor(limits: HostLimits = deviceLimits) {
+    this.#limits = limits;
+  }
+
+  /** A place for a round, to be released; null while all of the class are taken. */
+  acquireRound(peer: PeerClass, now: number): RoundBudget | null {
+    const rounds = this.#rounds[peer];
+    for (const round of rounds) if (round.hasEnded(now)) rounds.delete(round);
+    if (rounds.size >= this.#limits.rounds[peer]) return null;
+    const round = new RoundBudget(this, peer, now);
+    rounds.add(round);
+    return round;
+  }
+
+  /** Frees the places of a round. */
+  release(round: RoundBudget): void {
+    this.#rounds[round.peer].delete(round);
+    if (this.#spray?.round === round) this.#spray = null;
+  }
+
+  hasRate(now: number): boolean {
+    return this.#packets.level(now) >= 1;
+  }
+
+  takeRate(now: number): void {
+    this.#packets.take(1, now);
+  }
+
+  takeUnproven(address: string, peer: PeerClass, isBase: boolean, now: number): 'granted' | 'address' | 'host' | 'full' {
+    this.#sweep(now);
+    const recent = this.#recent.get(address);
+    if (isBase && recent === undefined && !this.#mayAdd(peer)) return 'host';
+    const bucket = this.#unprovenOf(address, peer, now);
+    if (bucket === null) return 'full';
+    if (!bucket.take(1, now)) return 'address';
+    if (recent !== undefined) recent.at = now;
+    else if (isBase) this.#recent.set(address, { peer, at: now });
+    return 'granted';
+  }
+
+  acquireSpray(round: RoundBudget, reason: string, now: number): boolean {
+    const givesWay = round.peer === 'known' && this.#spray?.round.peer === 'stranger';
+    if (this.#spray !== null && now < this.#spray.until && !givesWay) return false;
+    const sprayed = this.#sprayed[round.peer];
+    for (const [key, at] of sprayed) if (now - at >= SPRAY_PAUSE) sprayed.delete(key);
+    if (sprayed.has(reason) || sprayed.size >= MAX_SPRAYED) return false;
+    sprayed.set(reason, now);
+    this.#spray = { round, packets: new TokenBucket(SPRAY_PER_SECOND, SPRAY_BURST, now), until: now + SPRAY_LIFETIME };
+    return true;
+  }
+
+  takeSpray(round: RoundBudget, now: number): 'granted' | 'rate' | 'ended' {
+    const spray = this.#spray;
+    if (spray === null || spray.round !== round || now >= spray.until) return 'ended';
+    return spray.packets.take(1, now) ? 'granted' : 'rate';
+  }
+
+  /** Whether one more address may get base packets in this minute. */
+  #mayAdd(peer: PeerClass): boolean {
+    const { addresses, ofStrangers } = this.#limits;
+    if (this.#recent.size >= addresses) return false;
+    if (peer === 'known') return true;
+    let held = 0;
+    for (const recent of this.#recent.values()) if (recent.peer === 'stranger') held++;
+    return held < ofStrangers;
+  }
+
+  #unprovenOf(address: string, peer: PeerClass, now: number): TokenBucket | null {
+    const all = this.#unproven[peer];
+    let bucket = all.get(address);
+    if (bucket === undefined) {
+      if (all.size >= MAX_UNPROVEN) for (const [key, other] of all) if (other.isFull(now)) all.delete(key);
+      if (all.size >= MAX_UNPROVEN) return null;
+      const [packets, time] = OF_ALL_ROUNDS[peer];
+      bucket = new TokenBucket(packets / (time / 1000), packets, now);
+      all.set(address, bucket);
+    }
+    return bucket;
+  }
+
+  #sweep(now: number): void {
+    for (const [address, { at }] of this.#recent) if (now - at >= MINUTE) this.#recent.delete(address);
+  }
+}

@@ -1,0 +1,337 @@
+/** Whom checks may go to: what a stranger can have sent to a third party, and what full tables do to the next peer. */
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { clientLimits, HostBudget, type PeerClass, type RoundBudget, type SendVerdict } from '../../../protocol/rendezvous/send-budget.ts';
+
+const VICTIM = '203.0.113.66';
+const PEER = '198.51.100.7';
+const address = (index: number): string => `203.0.113.${index}`;
+
+function roundOf(host: HostBudget, peer: PeerClass, now = 0): RoundBudget {
+  const round = host.acquireRound(peer, now);
+  if (round === null) throw new Error('no place');
+  return round;
+}
+
+/** Packets that leave within 15 s of tries, each 20 ms, at a victim: openers first, then checks on as many pairs as needed. */
+function flood(round: RoundBudget, victim: string, from: number): number {
+  let sent = 0;
+  for (let i = 0; i < 700; i++) {
+    const now = from + 20 * i;
+    if (round.takeOpener(victim, now) === 'granted') sent++;
+    if (round.takeCheck(`${victim} ${i % 100}`, victim, now) === 'granted') sent++;
+  }
+  return sent;
+}
+
+const times = (count: number, take: (i: number) => SendVerdict): SendVerdict[] => Array.from({ length: count }, (_, i) => take(i));
+const granted = (verdicts: readonly SendVerdict[]): number => verdicts.filter((verdict) => verdict === 'granted').length;
+
+describe('an address from which nothing came', () => {
+  test('gets four packets a round, two of them openers', () => {
+    const round = roundOf(new HostBudget(), 'known');
+    expect(times(3, () => round.takeOpener(VICTIM, 0))).toEqual(['granted', 'granted', 'address']);
+    expect(times(3, (i) => round.takeCheck(`pair ${i}`, VICTIM, 0))).toEqual(['granted', 'granted', 'address']);
+  });
+
+  test('gets four in all, whatever their kind and however many ports and pairs it is named with', () => {
+    expect(flood(roundOf(new HostBudget(), 'known'), VICTIM, 0)).toBe(4);
+    const checksOnly = roundOf(new HostBudget(), 'known');
+    expect(granted(times(20, (i) => checksOnly.takeCheck(`pair ${i}`, VICTIM, 0)))).toBe(4);
+  });
+
+  test('gets one check more for each of two valid checks from there, and no opener', () => {
+    const round = roundOf(new HostBudget(), 'known');
+    flood(round, VICTIM, 0);
+    round.heard(VICTIM);
+    expect(round.takeOpener(VICTIM, 20_000)).toBe('address');
+    expect(times(2, () => round.takeCheck('p', VICTIM, 20_000))).toEqual(['granted', 'address']);
+    for (let i = 0; i < 50; i++) round.heard(VICTIM);
+    expect(granted(times(50, (i) => round.takeCheck(`q ${i}`, VICTIM, 20_100)))).toBe(1);
+  });
+
+  test('needs no place among the addresses of a minute for what its own checks allow', () => {
+    const host = new HostBudget();
+    const round = roundOf(host, 'known');
+    for (let i = 0; i < 16; i++) round.takeCheck(`p ${i}`, address(i), 10 * i);
+    expect(round.takeCheck('q', PEER, 200)).toBe('host');
+    round.heard(PEER);
+    expect(round.takeCheck('q', PEER, 200)).toBe('granted');
+  });
+
+  test('gets 12 packets a minute of all rounds of known peers, and 6 in half an hour of those of strangers', () => {
+    const host = new HostBudget();
+    const inRounds = (peer: PeerClass, from: number): number[] =>
+      [0, 1, 2, 3, 4].map((i) => {
+        const round = roundOf(host, peer, from + i);
+        for (let n = 0; n < 9; n++) round.heard(VICTIM);
+        const sent = granted(times(9, (n) => round.takeCheck(`p ${n}`, VICTIM, from + i)));
+        round.release();
+        return sent;
+      });
+    expect(inRounds('stranger', 0)).toEqual([6, 0, 0, 0, 0]);
+    expect(inRounds('known', 1_000)).toEqual([6, 6, 0, 0, 0]);
+    expect(inRounds('known', 61_010)).toEqual([6, 6, 0, 0, 0]);
+    expect(inRounds('stranger', 299_000)).toEqual([0, 0, 0, 0, 0]);
+    expect(inRounds('stranger', 301_000)).toEqual([1, 0, 0, 0, 0]);
+  });
+});
+
+describe('an address that is trusted or answers', () => {
+  test.each(['trust', 'answered'] as const)('has the limits of its pairs alone: %s', (how) => {
+    const round = roundOf(new HostBudget(), 'stranger');
+    expect(round.isFree(PEER)).toBe(false);
+    round[how](PEER);
+    expect(round.isFree(PEER)).toBe(true);
+    expect(granted(times(8, () => round.takeOpener(PEER, 0)))).toBe(8);
+    for (const pair of ['a', 'b']) expect(times(12, (i) => round.takeCheck(pair, PEER, 1_000 + 100 * i)).lastIndexOf('granted')).toBe(9);
+    expect(round.takeCheck('a', PEER, 3_000)).toBe('pair');
+  });
+
+  test('is trusted in its round only', () => {
+    const host = new HostBudget();
+    roundOf(host, 'known').trust(PEER);
+    expect(flood(roundOf(host, 'known'), PEER, 0)).toBe(4);
+  });
+});
+
+describe('a host', () => {
+  test('sends 200 packets in any second at most, by seed', () => {
+    const steps = fc.array(fc.record({ wait: fc.integer({ min: 0, max: 60 }), tries: fc.integer({ min: 1, max: 60 }) }), { maxLength: 60 });
+    fc.assert(
+      fc.property(steps, (all) => {
+        const round = roundOf(new HostBudget(), 'known');
+        round.trust(PEER);
+        const sent: number[] = [];
+        let now = 0;
+        for (const { wait, tries } of all) {
+          now += wait;
+          for (let i = 0; i < tries; i++) if (round.takeOpener(PEER, now) === 'granted') sent.push(now);
+        }
+        for (let i = 200; i < sent.length; i++) expect(sent[i]! - sent[i - 200]!).toBeGreaterThanOrEqual(1_000 - 1e-6);
+      }),
+      { seed: 1, numRuns: 50 },
+    );
+  });
+
+  test('lets the 32 predicted ports of a round go together, and refuses by rate without charging anything', () => {
+    const round = roundOf(new HostBudget(), 'known');
+    round.trust(PEER);
+    expect(granted(times(32, (i) => round.takeCheck(`p ${i}`, PEER, 0)))).toBe(32);
+    times(8, () => round.takeOpener(PEER, 0));
+    expect(times(20, () => round.takeCheck('q', PEER, 0))).toEqual(new Array(20).fill('rate'));
+    expect(granted(times(20, (i) => round.takeCheck('q', PEER, 1_000 + i)))).toBe(10);
+    expect(times(10, () => round.takeCheck('r', VICTIM, 1_020))).toContain('address');
+  });
+
+  test('sends base packets to 16 addresses in any minute, 8 of them for strangers, by IPv6 address too', () => {
+    const host = new HostBudget();
+    const [stranger, known] = [roundOf(host, 'stranger'), roundOf(host, 'known')];
+    const at = (round: RoundBudget, prefix: string, now: number): SendVerdict[] =>
+      times(20, (i) => round.takeCheck('p', `${prefix}${i}`, now + 10 * i));
+    expect(granted(at(stranger, '2001:db8::', 0))).toBe(8);
+    expect(granted(at(known, '203.0.113.', 500))).toBe(8);
+    expect(at(known, '192.0.2.', 1_000)).toEqual(new Array(20).fill('host'));
+    expect(known.takeCheck('q', address(3), 1_300), 'an address of this minute').toBe('granted');
+    known.release();
+    const later = roundOf(host, 'known', 60_100);
+    expect(granted(times(20, (i) => later.takeCheck('p', `192.0.2.${i}`, 60_100)))).toBe(9 - 1);
+  });
+
+  test('counts the minute of an address from its last packet', () => {
+    const host = new HostBudget({ rounds: { known: 1, stranger: 0 }, addresses: 1, ofStrangers: 0 });
+    expect(roundOf(host, 'known').takeCheck('p', address(1), 0)).toBe('granted');
+    const second = roundOf(host, 'known', 30_000);
+    expect(second.takeCheck('p', address(1), 40_000)).toBe('granted');
+    const third = roundOf(host, 'known', 60_000);
+    expect([third.takeCheck('p', address(2), 60_001), third.takeCheck('p', address(2), 89_999)]).toEqual(['host', 'host']);
+    const fourth = roundOf(host, 'known', 100_000);
+    expect(fourth.takeCheck('p', address(2), 100_000)).toBe('granted');
+  });
+
+  test('has three rounds for known peers and one for strangers, and neither takes those of the other', () => {
+    const host = new HostBudget();
+    const stranger = roundOf(host, 'stranger');
+    expect(host.acquireRound('stranger', 0)).toBeNull();
+    const known = [0, 1, 2].map(() => roundOf(host, 'known'));
+    expect(host.acquireRound('known', 0)).toBeNull();
+    known[1]!.release();
+    expect(host.acquireRound('stranger', 0)).toBeNull();
+    roundOf(host, 'known');
+    stranger.release();
+    stranger.release();
+    roundOf(host, 'stranger');
+    expect(host.acquireRound('stranger', 0)).toBeNull();
+  });
+
+  test('takes the place of a round back after 30 s, and grants it nothing from then on', () => {
+    const host = new HostBudget();
+    const old = roundOf(host, 'stranger');
+    old.trust(PEER);
+    expect(host.acquireRound('stranger', 29_999)).toBeNull();
+    expect(old.takeCheck('p', PEER, 29_999)).toBe('granted');
+    const next = roundOf(host, 'stranger', 30_000);
+    expect([old.takeCheck('p', PEER, 30_000), old.takeOpener(PEER, 30_000), old.takeSpray(PEER, 30_000)]).toEqual([
+      'ended',
+      'ended',
+      'ended',
+    ]);
+    old.release();
+    expect(host.acquireRound('stranger', 30_000)).toBeNull();
+    next.release();
+    expect(next.takeCheck('p', PEER, 30_001)).toBe('ended');
+  });
+
+  test('of a client works on a round for each of 64 connections, and for no stranger', () => {
+    const host = new HostBudget(clientLimits);
+    for (let i = 0; i < 64; i++) roundOf(host, 'known');
+    expect([host.acquireRound('known', 0), host.acquireRound('stranger', 0)]).toEqual([null, null]);
+  });
+});
+
+describe('a spray', () => {
+  test('goes to a trusted address only, 100 a second beside the checks', () => {
+    const round = roundOf(new HostBudget(), 'known');
+    round.answered(PEER);
+    expect([round.acquireSpray(PEER, 'r', 0), round.takeSpray(PEER, 0)]).toEqual([false, 'address']);
+    round.trust(PEER);
+    expect(round.takeSpray(PEER, 0)).toBe('ended');
+    expect(round.acquireSpray(PEER, 'r', 0)).toBe(true);
+    expect(round.takeSpray(VICTIM, 0)).toBe('address');
+    expect(times(1_000, (i) => round.takeSpray(PEER, 10 * i)).every((verdict) => verdict === 'granted')).toBe(true);
+    expect(times(200, (i) => round.takeSpray(PEER, 10_000 + i)).filter((verdict) => verdict === 'rate').length).toBeGreaterThan(170);
+    expect(round.takeOpener(PEER, 10_200)).toBe('granted');
+    expect(round.takeSpray(PEER, 15_000)).toBe('ended');
+  });
+
+  test('is one at a time, and once an hour for one reason', () => {
+    const host = new HostBudget();
+    const [one, other] = [roundOf(host, 'known'), roundOf(host, 'known')];
+    for (const round of [one, other]) round.trust(PEER);
+    expect([one.acquireSpray(PEER, 'a', 0), other.acquireSpray(PEER, 'b', 0), other.takeSpray(PEER, 0)]).toEqual([true, false, 'ended']);
+    one.release();
+    expect([other.acquireSpray(PEER, 'a', 100), other.acquireSpray(PEER, 'b', 100)]).toEqual([false, true]);
+    const later = roundOf(host, 'known', 3_600_000);
+    later.trust(PEER);
+    expect(later.acquireSpray(PEER, 'b', 3_600_000)).toBe(false);
+    expect(later.acquireSpray(PEER, 'a', 3_600_000)).toBe(true);
+  });
+
+  test('of a stranger gives way to a known peer, not to a stranger', () => {
+    const host = new HostBudget();
+    const [stranger, known] = [roundOf(host, 'stranger'), roundOf(host, 'known')];
+    for (const round of [stranger, known]) round.trust(PEER);
+    expect(stranger.acquireSpray(PEER, 'a', 0)).toBe(true);
+    expect(stranger.acquireSpray(PEER, 'b', 0)).toBe(false);
+    expect([known.acquireSpray(PEER, 'a', 0), stranger.takeSpray(PEER, 0), known.takeSpray(PEER, 0)]).toEqual([true, 'ended', 'granted']);
+    expect(stranger.acquireSpray(PEER, 'c', 0)).toBe(false);
+  });
+
+  test('of 128 strangers leaves no place for another in that hour, and all of them for known peers', () => {
+    const host = new HostBudget();
+    const spray = (peer: PeerClass, reason: string, now: number): boolean => {
+      const round = roundOf(host, peer, now);
+      round.trust(PEER);
+      const taken = round.acquireSpray(PEER, reason, now);
+      round.release();
+      return taken;
+    };
+    for (let i = 0; i < 128; i++) expect(spray('stranger', `s ${i}`, 1_000 * i)).toBe(true);
+    expect([spray('stranger', 's 128', 128_000), spray('known', 'k', 128_000)]).toEqual([false, true]);
+    expect([spray('stranger', 's 128', 3_600_000), spray('stranger', 's 0', 3_600_000)]).toEqual([true, false]);
+  });
+});
+
+describe('a full table', () => {
+  test('of pairs refuses further ones, and those that are there go on', () => {
+    const round = roundOf(new HostBudget(), 'known');
+    round.trust(PEER);
+    for (let i = 0; i < 128; i++) expect(round.takeCheck(`p ${i}`, PEER, 100 * i)).toBe('granted');
+    expect([round.takeCheck('p 128', PEER, 20_000), round.takeCheck('p 0', PEER, 20_000)]).toEqual(['full', 'granted']);
+  });
+
+  test('of addresses refuses those that checks show, and has room for what the station reports', () => {
+    const round = roundOf(new HostBudget(), 'stranger');
+    for (let i = 0; i < 10_000; i++) round.heard(`2001:db8::${i.toString(16)}`);
+    expect(round.takeCheck('p', PEER, 0)).toBe('full');
+    round.trust(PEER);
+    expect(round.takeCheck('p', PEER, 0)).toBe('granted');
+    expect(round.takeCheck('p', '2001:db8::0', 0)).toBe('granted');
+  });
+
+  test('of a host, filled by a stranger with feigned checks, refuses strangers and leaves known peers theirs', () => {
+    const host = new HostBudget();
+    const probe = (peer: PeerClass, from: string, now: number): SendVerdict => {
+      const round = roundOf(host, peer, now);
+      round.heard(from);
+      const verdict = round.takeCheck('p', from, now);
+      round.release();
+      return verdict;
+    };
+    for (let i = 0; i < 1_024; i++) expect(probe('stranger', `2001:db8::${i.toString(16)}`, 100 * i)).toBe('granted');
+    expect([probe('stranger', PEER, 102_400), probe('known', PEER, 102_400)]).toEqual(['full', 'granted']);
+    // One packet of six is there again five minutes later, and the address is forgotten when another needs the place.
+    expect([probe('stranger', PEER, 299_900), probe('stranger', PEER, 300_000)]).toEqual(['full', 'granted']);
+  });
+});
+
+describe('a flood by many devices', () => {
+  /** IPv4 and UDP. */
+  const HEADERS = 28;
+  const CHECK = 76 + HEADERS;
+  /** What a connect through the station costs where the channel is there: the request with Initiate in 195 bytes, Complete in 262; counted in the simulator. */
+  const CONNECT = 195 + 262 + 2 * HEADERS;
+  /** The POST of a round: Route header, header and tag, message, Tag, Key and one candidate. */
+  const POST = 9 + 25 + 20 + 100 + HEADERS;
+  /** The least packet: Route header, header and tag, PING; so often that the device, whose idle timeout is 90 s, keeps the connection. */
+  const PING = 9 + 25 + 1 + HEADERS;
+  const IDLE = 90_000;
+  const DEVICES = 1_000;
+
+  /** Bytes the stranger sends to one device, and that device to the victim. */
+  type Sums = { sent: number; received: number };
+
+  /** `rounds` rounds one after the other, each `pause` ms after the one before, in each of which `feigned` checks come from the victim's address. */
+  function attack(host: HostBudget, rounds: number, pause: number, feigned: number): Sums {
+    const sums = { sent: CONNECT, received: 0 };
+    for (let i = 0; i < rounds; i++) {
+      const now = i * pause;
+      const round = roundOf(host, 'stranger', now);
+      sums.sent += POST + CHECK * feigned + Math.floor(pause / IDLE) * PING;
+      // Each valid check is answered.
+      sums.received += CHECK * feigned;
+      for (let n = 0; n < feigned; n++) round.heard(VICTIM);
+      for (let n = 0; n < 12; n++) {
+        if (round.takeOpener(VICTIM, now + 20 * n) === 'granted') sums.received += CHECK;
+        if (round.takeCheck(`pair ${n}`, VICTIM, now + 20 * n) === 'granted') sums.received += CHECK;
+      }
+      round.release();
+    }
+    return sums;
+  }
+
+  test('1,000 simulated devices asked by one stranger to send to one victim send it less than the stranger sent', () => {
+    const all = Array.from({ length: DEVICES }, () => attack(new HostBudget(), 1, 0, 0));
+    const received = all.reduce((sum, one) => sum + one.received, 0);
+    const sent = all.reduce((sum, one) => sum + one.sent, 0);
+    expect(received).toBe(DEVICES * 4 * CHECK);
+    expect(received).toBeLessThan(0.7 * sent);
+  });
+
+  test('also where it begins round after round on one connection, quickly or for a day, and feigns checks from the victim, few or many', () => {
+    for (const rounds of [1, 2, 3, 4, 10, 100]) {
+      for (const pause of [1_000, 30_000, 90_000, 299_000, 301_000, 600_000, 1_800_000]) {
+        for (const feigned of [0, 1, 2, 3, 10]) {
+          const { sent, received } = attack(new HostBudget(), rounds, pause, feigned);
+          expect(received, `${rounds} rounds each ${pause} ms, ${feigned} feigned`).toBeLessThan(sent);
+        }
+      }
+    }
+  });
+
+  test('and a stranger with many addresses to name is held to eight', () => {
+    const round = roundOf(new HostBudget(), 'stranger');
+    const sent = times(64, (i) => round.takeOpener(address(i), 20 * i));
+    expect(granted(sent)).toBe(8);
+  });
+});

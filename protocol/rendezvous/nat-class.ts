@@ -134,7 +134,10 @@ function follows(before: NatSample, after: NatSample): boolean {
   return after.at - before.at <= MAX_GAP && after.mapped.address === before.mapped.address;
 }
 
-/** The one stride of which all distances are small multiples, the largest there is, with its sign; 0 when there is none. */
+/**
+ * The one stride of which all distances are small multiples, the largest there is, with its sign; 0 when there is none. One above 4,032 shows only as long as its
+ * multiples do not go around the range.
+ */
 function strideOf(ports: readonly number[]): number {
   for (const wrap of WRAPS) {
     const distances = ports.slice(1).map((port, i) => signed(port - ports[i]!, wrap));

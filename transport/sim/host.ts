@@ -9,7 +9,18 @@ import type { DnsMessage, MdnsSource } from '../../protocol/discovery/index.ts';
 import { LocalError, RemoteError } from '../../protocol/errors/index.ts';
 import type { Path } from '../../protocol/path.ts';
 import { canonicalAddress, isNear, type Prefix, parseAddress, parsePrefix } from '../address.ts';
-import type { BindOptions, Cancel, Clock, ConnectedSocket, ConnectOptions, Environment, HttpsGet, Log, Network } from '../environment.ts';
+import type {
+  BindOptions,
+  Cancel,
+  Clock,
+  ConnectedSocket,
+  ConnectOptions,
+  Environment,
+  HostInterface,
+  HttpsGet,
+  Log,
+  Network,
+} from '../environment.ts';
 import { packetSizeFor } from '../udp-path.ts';
 import { type SimulatedDocument, simulatedGet } from './documents.ts';
 import { Phase, type SimulationEvent } from './event-queue.ts';
@@ -31,10 +42,21 @@ export interface World {
   /** What is answered by https, by URL. */
   readonly documents: ReadonlyMap<string, SimulatedDocument>;
   at(time: number, phase: Phase, run: () => void): SimulationEvent;
-  transmit(host: SimulatedHost, port: number, data: Uint8Array, path: Path): void;
+  transmit(host: SimulatedHost, port: number, data: Uint8Array, path: Path, hopLimit?: number): void;
   /** A multicast DNS message to everybody in the network of `source`, or to one address there. */
   multicast(host: SimulatedHost, source: string, message: DnsMessage, to: MdnsSource | null): void;
-  addressesOf(name: string): readonly string[];
+  /** What the resolver of a host answers. */
+  resolve(host: SimulatedHost, name: string): readonly string[];
+  /** Addresses of the routers before a host. */
+  gatewaysOf(host: SimulatedHost): readonly string[];
+}
+
+/** What a host is told about itself. */
+export interface HostSettings {
+  /** What it takes for the MTU of its links, as an operator states it. Nothing to do with what links carry. */
+  readonly linkMtu?: number;
+  /** What its interfaces are, in the order of its addresses. Default `default`. */
+  readonly kinds?: readonly HostInterface['kind'][];
 }
 
 /** The environment of one host of a simulation. Made by `Simulation.host`. */
@@ -54,14 +76,16 @@ export class SimulatedHost implements Environment {
   readonly #world: World;
   readonly #prefixes: readonly Prefix[];
   readonly #sockets: SimulatedSocket[] = [];
-  /** By destination: what {@link sourceFor} found. */
+  /** By destination: what {@link sourceFor} and {@link isNear} found. */
   readonly #sources = new Map<string, string | undefined>();
+  readonly #near = new Map<string, boolean>();
   readonly #linkMtu: number | undefined;
   #socketsMade = 0;
   #alive = true;
 
-  /** Made by `Simulation.host`. @param networks each `address/bits`. @param linkMtu as stated, and nothing to do with what links carry. */
-  constructor(world: World, name: string, networks: readonly string[], crypto: CryptoHost, log: Log, linkMtu?: number) {
+  /** Made by `Simulation.host`. @param networks each `address/bits` */
+  constructor(world: World, name: string, networks: readonly string[], crypto: CryptoHost, log: Log, settings: HostSettings = {}) {
+    const { linkMtu, kinds = [] } = settings;
     this.name = name;
     this.#world = world;
     this.#linkMtu = linkMtu;
@@ -83,6 +107,8 @@ export class SimulatedHost implements Environment {
       bind: async (options) => this.bind(options),
       connect: async (options) => this.#connect(options),
       resolve: async (host) => this.#resolve(host),
+      interfaces: () => networks.map((network, i) => ({ name: `sim${i}`, addresses: [network], kind: kinds[i] ?? 'default' })).sort(byKind),
+      gateways: () => world.gatewaysOf(this),
     };
     this.log = log;
     this.getHttps = simulatedGet(world.documents, this.clock);
@@ -122,7 +148,7 @@ export class SimulatedHost implements Environment {
       near,
       linkMtu: this.#linkMtu,
       receive: options.receive,
-      transmit: (data, path) => this.#world.transmit(this, port, data, path),
+      transmit: (data, path, hopLimit) => this.#world.transmit(this, port, data, path, hopLimit),
       defer: this.clock.defer,
       closed: () => this.#sockets.splice(this.#sockets.indexOf(socket), 1),
     });
@@ -158,6 +184,16 @@ export class SimulatedHost implements Environment {
     return this.#sources.get(destination);
   }
 
+  /** Whether an address is on a link of this host: no router is asked then. */
+  isNear(address: string): boolean {
+    let near = this.#near.get(address);
+    if (near === undefined) {
+      near = isNear(address, this.#prefixes);
+      this.#near.set(address, near);
+    }
+    return near;
+  }
+
   #chooseSource(destination: string): string | undefined {
     const bytes = parseAddress(destination);
     if (bytes === null || isOwn(destination, this.addresses)) return destination;
@@ -188,7 +224,7 @@ export class SimulatedHost implements Environment {
   #resolve(host: string): string[] {
     const numeric = canonicalAddress(host);
     if (numeric !== null) return [numeric];
-    const addresses = this.#world.addressesOf(host);
+    const addresses = this.#world.resolve(this, host);
     if (addresses.length === 0) throw new RemoteError('DNS', `${host} has no address`);
     return [...addresses];
   }
@@ -196,6 +232,12 @@ export class SimulatedHost implements Environment {
 
 function isOwn(address: string, addresses: readonly string[]): boolean {
   return addresses.includes(address) || address === '::1' || address.startsWith('127.');
+}
+
+const KINDS: readonly HostInterface['kind'][] = ['default', 'other', 'virtual'];
+
+function byKind(one: HostInterface, other: HostInterface): number {
+  return KINDS.indexOf(one.kind) - KINDS.indexOf(other.kind);
 }
 
 function checkedPrefix(text: string): Prefix {

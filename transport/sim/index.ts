@@ -4,13 +4,14 @@
  */
 export type { CoreOptions } from '../../bindings/index.ts';
 export type { SocketAddress } from '../../protocol/control/index.ts';
-export type { BoundSocket, Clock, DatagramSocket, Environment, Log, LogLevel, Network } from '../environment.ts';
+export type { BoundSocket, Clock, DatagramSocket, Environment, HostInterface, Log, LogLevel, Network } from '../environment.ts';
 export { type ConnectOptions, Host, type HostConfig } from '../host/index.ts';
 export type { IncomingStream, Session, SessionRequest, SessionStream } from '../session/index.ts';
 export type { CrossTrafficOptions } from './cross-traffic.ts';
 export type { SimulatedDocument } from './documents.ts';
 export type { Outage } from './faults.ts';
-export { SimulatedHost } from './host.ts';
+export { type HostSettings, SimulatedHost } from './host.ts';
 export type { Link, LinkOptions, LinkStats, LinkVerdict } from './link.ts';
+export { NatBox, type NatOptions, type NatStats, type NatVerdict } from './nat-box.ts';
 export { Random } from './random.ts';
-export { type PacketFate, type SimulatedPacket, Simulation, type SimulationOptions } from './simulation.ts';
+export { type HostOptions, type PacketFate, type SimulatedPacket, Simulation, type SimulationOptions } from './simulation.ts';

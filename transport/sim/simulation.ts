@@ -22,10 +22,11 @@ import { nobleCrypto } from '../noble-crypto.ts';
 import type { SimulatedDocument } from './documents.ts';
 import { EventQueue, Phase, type SimulationEvent } from './event-queue.ts';
 import { damaged } from './faults.ts';
-import { SimulatedHost, type World } from './host.ts';
+import { type HostSettings, SimulatedHost, type World } from './host.ts';
 import { Link, type LinkOptions, type LinkVerdict } from './link.ts';
-import { Nat } from './nat.ts';
+import { NatBox, type NatOptions, type NatVerdict } from './nat-box.ts';
 import { Random } from './random.ts';
+import { type Arrival, type Crossing, Topology } from './topology.ts';
 
 /** Seed, links and what the host of the simulation gives. */
 export interface SimulationOptions {
@@ -46,20 +47,36 @@ export interface SimulationOptions {
   log?: (host: string, level: LogLevel, message: string, fields?: Record<string, unknown>) => void;
 }
 
-/** A datagram on its way out of a host. */
+/** Where a host stands and what it is told. */
+export interface HostOptions extends HostSettings {
+  /** Each `address/bits`, IPv4 or IPv6, unique in its realm. Default one of each in a network of its own. */
+  readonly addresses?: readonly string[];
+  /** The NAT box it stands behind. Default none: it stands in the core. */
+  readonly behind?: NatBox;
+  /** Routers between it and the other hosts and boxes of its realm. Default 0. */
+  readonly hops?: number;
+}
+
+/** A datagram on its way out of a host, with what is before it: as it crosses the link. */
 export interface SimulatedPacket {
   /** Virtual ms. */
   readonly time: number;
-  /** Names of hosts. `to` is undefined when nobody has the address. */
+  /**
+   * Names of hosts. `to` is undefined when nobody has the address. Before a NAT box that has no mapping for it yet it is the first host behind the box, or the box
+   * where there is none.
+   */
   readonly from: string;
   readonly to: string | undefined;
+  /** After the NAT boxes before the sender, and before those of the receiver. */
   readonly source: SocketAddress;
   readonly destination: SocketAddress;
+  /** As the sender set it. */
+  readonly hopLimit: number;
   readonly data: Uint8Array;
 }
 
 /** What became of a datagram, or of one arrival of it. */
-export type PacketFate = LinkVerdict | 'intercepted' | 'unreachable' | 'delivered';
+export type PacketFate = LinkVerdict | NatVerdict | 'intercepted' | 'unreachable' | 'delivered';
 
 const TURNS = 4;
 const TURNS_BEFORE_TIME = 64;
@@ -71,6 +88,8 @@ const DEFAULT_LIMIT = 3_600_000;
 const LOOPBACK_DELAY = 0.02;
 /** What a multicast DNS message counts as on a link, bytes. */
 const MDNS_SIZE = 500;
+/** What systems set (RFC 1700, IP time to live). */
+const DEFAULT_HOP_LIMIT = 64;
 const NEW_YEAR_2026 = 1_767_225_600_000;
 
 /** A network in virtual time with its hosts. */
@@ -90,10 +109,9 @@ export class Simulation implements World {
   readonly #random: Random;
   readonly #queue = new EventQueue();
   readonly #hosts = new Map<string, SimulatedHost>();
-  /** By address; the host may have been stopped. */
-  readonly #owners = new Map<string, SimulatedHost>();
+  readonly #boxes = new Set<string>();
+  readonly #topology = new Topology();
   readonly #links = new Map<string, Link>();
-  readonly #nat = new Nat();
   #now = 0;
   #hostsMade = 0;
   #running = false;
@@ -114,32 +132,34 @@ export class Simulation implements World {
   }
 
   /**
-   * Adds a host. Its name resolves to its addresses. A name or address of a stopped host may be used again: that is a restart.
-   * @param options.linkMtu what the host takes for the MTU of its links, as an operator states it.
-   * @param options.addresses each `address/bits`, IPv4 or IPv6; by default one of each in a network of its own.
+   * Adds a host. Its name resolves to its addresses, in its realm and behind it. A name or address of a stopped host may be used again: that is a restart, at
+   * the same place unless other addresses or another box are given.
    */
-  host(name: string, options: { addresses?: readonly string[]; linkMtu?: number } = {}): SimulatedHost {
+  host(name: string, options: HostOptions = {}): SimulatedHost {
     const earlier = this.#hosts.get(name);
-    if (earlier?.alive === true) throw new LocalError('INVALID_ARGUMENT', `the simulation already has a host ${name}`);
+    if (earlier?.alive === true || this.#boxes.has(name))
+      throw new LocalError('INVALID_ARGUMENT', `the simulation already has a host ${name}`);
     const number = ++this.#hostsMade;
-    const addresses = options.addresses ?? (earlier === undefined ? defaultAddresses(number) : earlier.networks);
+    const addresses = options.addresses ?? earlier?.networks ?? defaultAddresses(number);
     const random = this.#random.fork(`host ${name} ${number}`);
     const { crypto = nobleCrypto } = this.#options;
-    const host = new SimulatedHost(
-      this,
-      name,
-      addresses,
-      crypto((length) => random.bytes(length)),
-      this.#log(name),
-      options.linkMtu,
-    );
-    for (const address of host.addresses) {
-      const owner = this.#ownerOf(address);
-      if (owner !== undefined) throw new LocalError('INVALID_ARGUMENT', `${address} already belongs to ${owner.name}`);
-    }
-    for (const address of host.addresses) this.#owners.set(address, host);
+    const own = crypto((length) => random.bytes(length));
+    const host = new SimulatedHost(this, name, addresses, own, this.#log(name), options);
+    const isBack = options.addresses === undefined && options.behind === undefined && earlier !== undefined;
+    const place = isBack ? this.#topology.placeOf(earlier) : { realm: this.#topology.realmBehind(options.behind), hops: options.hops ?? 0 };
+    this.#topology.addHost(host, place);
     this.#hosts.set(name, host);
     return host;
+  }
+
+  /** Adds a NAT box, with a realm of its own behind it for hosts and further boxes. */
+  nat(name: string, options: NatOptions): NatBox {
+    if (this.#hosts.has(name) || this.#boxes.has(name))
+      throw new LocalError('INVALID_ARGUMENT', `the simulation already has a host ${name}`);
+    const box = new NatBox(name, options, () => this.#now, this.#random.fork(`nat ${name}`));
+    this.#topology.addBox(box, options.behind);
+    this.#boxes.add(name);
+    return box;
   }
 
   /** Sets the link between two hosts in both directions, or with `back` each on its own. What was set before is replaced, statistics stay. */
@@ -161,22 +181,30 @@ export class Simulation implements World {
   }
 
   /**
-   * Has a NAT before a host give its sockets new ports outside, with `'address'` also a new address: as the others see it, the host's datagrams
+   * Has a NAT right before a host, of no {@link NatBox}, give its sockets new ports outside, with `'address'` also a new address: as the others see it, the host's datagrams
    * come from elsewhere, and what is sent to where they came from before is lost.
    * @param delay virtual ms from now
    */
   rebind(host: SimulatedHost, what: 'port' | 'address' = 'port', delay = 0): void {
+    const { realm } = this.#topology.placeOf(host);
     const rebind = (): void => {
-      for (const address of host.addresses) this.#nat.rebind(address, what);
+      for (const address of host.addresses) realm.rebound.rebind(address, what);
     };
     if (delay === 0) rebind();
     else this.at(this.#now + delay, Phase.ARRIVAL, rebind);
   }
 
-  /** Puts a datagram on the link as if `source` had sent it now: a replay, a forgery, garbage. */
-  inject(source: SocketAddress, destination: SocketAddress, data: Uint8Array): void {
-    const from = this.#ownerOf(source.address)?.name ?? 'nobody';
-    this.#carry({ time: this.#now, from, to: this.#ownerOf(destination.address)?.name, source, destination, data: data.slice() });
+  /**
+   * Sends a datagram as if `source` had sent it now: a replay, a forgery, garbage.
+   * @param within the box in whose realm it begins. Default none: it begins in the core
+   */
+  inject(source: SocketAddress, destination: SocketAddress, data: Uint8Array, within?: NatBox): void {
+    const realm = this.#topology.realmBehind(within);
+    const from = this.#topology.addressee({ realm, destination: source, turned: null }) ?? 'nobody';
+    const crossing = this.#topology.start(realm, source, destination, DEFAULT_HOP_LIMIT);
+    const packet = { time: this.#now, from, to: undefined, source, destination, hopLimit: DEFAULT_HOP_LIMIT, data: data.slice() };
+    if (typeof crossing === 'string') this.#trace(packet, crossing);
+    else this.#carry(this.#onLink(packet, crossing), crossing);
   }
 
   /**
@@ -234,23 +262,26 @@ export class Simulation implements World {
   }
 
   /** A socket of a host sends; for hosts. */
-  transmit(host: SimulatedHost, port: number, data: Uint8Array, path: Path): void {
+  transmit(host: SimulatedHost, port: number, data: Uint8Array, path: Path, hopLimit = DEFAULT_HOP_LIMIT): void {
     if (!host.alive) return;
     const address = host.sourceFor(path.address);
-    const to = this.#ownerOf(path.address, host)?.name;
+    const source = { address: address ?? '', port };
     const destination = { address: path.address, port: path.port };
-    const inside = { address: address ?? '', port };
-    const source = to === host.name ? inside : this.#nat.outward(inside);
-    const packet = { time: this.#now, from: host.name, to, source, destination, data };
-    if (address === undefined) this.onTrace?.(packet, 'unreachable', this.#now);
-    else this.#intercept(packet);
+    const packet = { time: this.#now, from: host.name, to: undefined, source, destination, hopLimit, data };
+    if (address === path.address) {
+      this.#intercept({ ...packet, to: host.name }, null);
+      return;
+    }
+    const crossing = address === undefined ? 'unreachable' : this.#topology.leave(host, source, destination, hopLimit);
+    if (typeof crossing === 'string') this.#trace(packet, crossing);
+    else this.#intercept(this.#onLink(packet, crossing), crossing);
   }
 
   /** A host's multicast DNS sends; for hosts. A host hears itself, too. */
   multicast(host: SimulatedHost, source: string, message: DnsMessage, to: MdnsSource | null): void {
     for (const other of this.#hosts.values()) {
       const address = other.mdns.addressNear(source);
-      if (!other.alive || address === undefined || (to !== null && to.address !== address)) continue;
+      if (!other.alive || !this.#areNeighbours(host, other) || address === undefined || (to !== null && to.address !== address)) continue;
       this.direction(host, other).offer(MDNS_SIZE, this.#now, (time) =>
         this.at(time, Phase.ARRIVAL, () => {
           if (other.alive) other.mdns.deliver(address, message, source);
@@ -263,6 +294,18 @@ export class Simulation implements World {
   addressesOf(name: string): readonly string[] {
     const host = this.#hosts.get(name);
     return host?.alive === true ? host.addresses : [];
+  }
+
+  /** For hosts: the addresses of the living host of that name, where it can be used from there; behind a NAT64 also those it translates. */
+  resolve(asking: SimulatedHost, name: string): readonly string[] {
+    const host = this.#hosts.get(name);
+    const addresses = host?.alive === true && this.#topology.sees(asking, host) ? host.addresses : [];
+    return this.#topology.resolved(asking, name, addresses);
+  }
+
+  /** For hosts: addresses of the routers before one. */
+  gatewaysOf(host: SimulatedHost): readonly string[] {
+    return this.#topology.gatewaysOf(host);
   }
 
   async #runEvents(end: number, done: () => boolean): Promise<'done' | 'idle' | 'late'> {
@@ -299,40 +342,58 @@ export class Simulation implements World {
     }
   }
 
-  #intercept(packet: SimulatedPacket): void {
-    const verdict = this.onPacket?.(packet);
-    if (verdict === undefined) this.#carry(packet);
-    else if (verdict === 'drop') this.onTrace?.(packet, 'intercepted', this.#now);
-    else for (const data of verdict instanceof Uint8Array ? [verdict] : verdict) this.#carry({ ...packet, data: data.slice() });
+  #onLink(packet: SimulatedPacket, crossing: Crossing): SimulatedPacket {
+    const { source, destination } = crossing;
+    return { ...packet, to: this.#topology.addressee(crossing), source, destination };
   }
 
-  #carry(packet: SimulatedPacket): void {
-    if (packet.to === undefined) {
-      this.onTrace?.(packet, 'unreachable', this.#now);
-      return;
+  /** @param crossing null for what a host sends to itself */
+  #intercept(packet: SimulatedPacket, crossing: Crossing | null): void {
+    const verdict = this.onPacket?.(packet);
+    if (verdict === undefined) this.#carry(packet, crossing);
+    else if (verdict === 'drop') this.#trace(packet, 'intercepted');
+    else for (const data of verdict instanceof Uint8Array ? [verdict] : verdict) this.#carry({ ...packet, data: data.slice() }, crossing);
+  }
+
+  #carry(packet: SimulatedPacket, crossing: Crossing | null): void {
+    const { from, to, data } = packet;
+    if (crossing !== null && this.#topology.expires(crossing)) {
+      this.#trace(packet, 'expired');
+    } else if (to === undefined) {
+      this.#trace(packet, 'unreachable');
+    } else {
+      const verdict = this.direction(from, to).offer(data.length, this.#now, (time, change) => {
+        const arriving = change === null ? packet : { ...packet, data: damaged(data, change) };
+        this.at(time, Phase.ARRIVAL, () => this.#arrive(arriving, crossing));
+      });
+      this.#trace(packet, verdict);
     }
-    const link = this.direction(packet.from, packet.to);
-    const verdict = link.offer(packet.data.length, this.#now, (time, change) => {
-      const arriving = change === null ? packet : { ...packet, data: damaged(packet.data, change) };
-      this.at(time, Phase.ARRIVAL, () => this.#arrive(arriving));
-    });
-    this.onTrace?.(packet, verdict, this.#now);
   }
 
   /** The host is looked up on arrival: it may have been replaced meanwhile. Each arrival is a copy, as the receiver may change it. */
-  #arrive(packet: SimulatedPacket): void {
-    const { source, data } = packet;
-    const host = this.#hosts.get(packet.to!);
-    const inside = packet.from === packet.to ? packet.destination : this.#nat.inward(packet.destination);
-    const socket = host?.alive === true && inside !== undefined ? host.socketFor(inside.address, inside.port) : undefined;
-    this.onTrace?.(packet, socket === undefined ? 'unreachable' : 'delivered', this.#now);
-    socket?.deliver(data.slice(), source.address, source.port);
+  #arrive(packet: SimulatedPacket, crossing: Crossing | null): void {
+    const arrival = crossing === null ? this.#itself(packet) : this.#topology.arrive(crossing);
+    if (typeof arrival === 'string') {
+      this.#trace(packet, arrival);
+      return;
+    }
+    const { host, source, destination } = arrival;
+    const socket = host.socketFor(destination.address, destination.port);
+    this.#trace(host.name === packet.to ? packet : { ...packet, to: host.name }, socket === undefined ? 'unreachable' : 'delivered');
+    socket?.deliver(packet.data.slice(), source.address, source.port);
   }
 
-  #ownerOf(address: string, sender?: SimulatedHost): SimulatedHost | undefined {
-    if (sender?.sourceFor(address) === address) return sender;
-    const owner = this.#owners.get(this.#nat.hostAddress(address));
-    return owner?.alive === true ? owner : undefined;
+  #itself({ from, source, destination }: SimulatedPacket): Arrival | 'unreachable' {
+    const host = this.#hosts.get(from);
+    return host?.alive === true ? { host, source, destination } : 'unreachable';
+  }
+
+  #areNeighbours(one: SimulatedHost, other: SimulatedHost): boolean {
+    return this.#topology.placeOf(one).realm === this.#topology.placeOf(other).realm;
+  }
+
+  #trace(packet: SimulatedPacket, fate: PacketFate): void {
+    this.onTrace?.(packet, fate, this.#now);
   }
 
   #log(host: string): Log {

@@ -11,7 +11,7 @@ export interface SimulatedSocketOptions {
   near: ((address: string) => boolean) | null;
   linkMtu: number | undefined;
   receive: BindOptions['receive'];
-  transmit: (data: Uint8Array, path: Path) => void;
+  transmit: (data: Uint8Array, path: Path, hopLimit?: number) => void;
   defer: (run: () => void) => void;
   closed: () => void;
 }
@@ -46,6 +46,11 @@ export class SimulatedSocket implements BoundSocket {
     if (!this.#closed) this.#options.transmit(buffer.slice(offset, offset + length), path);
     if (this.#sent.length === 0) this.#options.defer(this.#release);
     this.#sent.push({ offset, released });
+  }
+
+  /** Sends at once; `topology.ts` says where its hops end. */
+  sendWithHopLimit(datagram: Uint8Array, path: Path, hopLimit: number): void {
+    if (!this.#closed) this.#options.transmit(datagram.slice(), path, hopLimit);
   }
 
   /** A datagram arrives. Afterwards it is spoilt, so that it shows who keeps what was lent (BindOptions.receive). */

@@ -1,0 +1,293 @@
+/**
+ * A router with a NAT or a firewall, as it stands before the hosts of a home or of a provider: what becomes of a datagram that comes to it from either side.
+ *
+ * Out, in this order: no hop left → expired; UDP is blocked → dropped; an IPv6 destination in the NAT64 prefix → translated to IPv4; other IPv6 → forwarded
+ * from its own prefixes only, and remembered by the firewall; IPv4 → its source is mapped (mappings.ts).
+ * In, in this order: blocked; IPv6 → as the firewall says; IPv4 → as the mappings say, and what they turn away is dropped or claimed; no hop left → expired.
+ * A datagram that expires at the box opens nothing; one that expires behind it has opened mapping and filter.
+ *
+ * The box decides only. Which realm a datagram is in, and how many routers lie between, is the topology's to know.
+ */
+import type { SocketAddress } from '../../protocol/control/index.ts';
+import { LocalError } from '../../protocol/errors/index.ts';
+import { canonicalAddress, inPrefix, type Prefix, parseAddress, parsePrefix } from '../address.ts';
+import { CrossTraffic } from './cross-traffic.ts';
+import { FlowStates } from './flow-state.ts';
+import { type AddressDependence, type MappingRules, Mappings } from './mappings.ts';
+import { TranslationPrefix } from './nat64.ts';
+import type { PortAllocation } from './ports.ts';
+import type { Random } from './random.ts';
+
+/** How a NAT box behaves. The defaults are those of a router at home whose firewall drops what it did not expect. */
+export interface NatOptions {
+  /** Its addresses outside: IPv4 that hosts behind it share, and `address/bits` of IPv6 prefixes that it forwards to them. */
+  outside: readonly string[];
+  /** Its addresses inside: what hosts behind it are told as gateway. No host has them, unless one is made with them. Default none. */
+  inside?: readonly string[];
+  /** On what of the destination a mapping depends (RFC 4787 §4.1). Default independent. */
+  mapping?: 'independent' | AddressDependence;
+  /** From whom datagrams to a mapped port are let in (RFC 4787 §5): everybody, an address that was sent to, or an address and port. Default address-port. */
+  filter?: 'none' | AddressDependence;
+  /** Which port a new mapping gets. `preserve`: that of the socket, or the next free one above. Default preserve. */
+  ports?: PortAllocation;
+  /** From one port of a sequence to the next, modulo 65,536; negative counts down. Default 1. */
+  stride?: number;
+  /** ms that a flow is remembered after a datagram. Default 30,000. */
+  timeout?: number;
+  /** The same for a flow with traffic both ways for more than 2 s. Default 120,000. */
+  streamTimeout?: number;
+  /** Whether hosts behind it reach one another at their outside addresses (RFC 4787 §6). Default false. */
+  hairpin?: boolean;
+  /**
+   * What becomes of IPv4 datagrams that nobody inside asked for. `claim`: the box takes them for itself, as Linux does without a firewall, and for `timeout` ms
+   * no flow from inside to that source can have that port. Default drop.
+   */
+  inbound?: 'drop' | 'claim';
+  /** The box before this one: the addresses outside are of its realm. Default none: they are of the core. */
+  behind?: NatBox;
+  /** IPv6 of hosts behind it: forwarded, forwarded by a firewall that lets in answers only (by address and port), or not carried. Default none. */
+  v6?: 'forward' | 'firewall' | 'none';
+  /** The /96 under which IPv6 hosts behind it reach IPv4 (RFC 6146), such as `64:ff9b::`. Their resolver gives them such addresses (RFC 6147). Default none. */
+  nat64?: string;
+  /** No UDP passes, except from and to the addresses in `allow`. Default false. */
+  blocked?: boolean;
+  allow?: readonly string[];
+  /** Routers between it and the core, or the other members of the realm it stands in. Default 3. */
+  hops?: number;
+}
+
+/** Why a box did not pass a datagram on; `expired`: its hop limit ended at the box, or at the routers before it. */
+export type NatVerdict = 'unmapped' | 'filtered' | 'claimed' | 'blocked' | 'exhausted' | 'unrouted' | 'hairpin' | 'expired';
+
+/** What a box counts. */
+export interface NatStats extends Readonly<Record<NatVerdict, number>> {
+  /** Datagrams passed. */
+  readonly out: number;
+  readonly in: number;
+  /** Mappings made, those of foreign flows included. */
+  readonly mappings: number;
+  readonly foreign: number;
+}
+
+/** A datagram at a box. */
+export interface Passage {
+  readonly source: SocketAddress;
+  readonly destination: SocketAddress;
+  /** Routers that it may still reach: at least 1. */
+  readonly hops: number;
+}
+
+/** Linux: net.netfilter.nf_conntrack_udp_timeout and nf_conntrack_udp_timeout_stream. */
+const TIMEOUT = 30_000;
+const STREAM_TIMEOUT = 120_000;
+/** Two homes are then 8 routers apart: a hop limit up to 7 passes the own box and does not reach the other. */
+const HOPS = 3;
+
+/** A NAT box of a simulation. Made by `Simulation.nat`. */
+export class NatBox {
+  readonly name: string;
+  /** As in {@link NatOptions.hops}. */
+  readonly hops: number;
+  /** Canonical, as hosts behind it are told. */
+  readonly inside: readonly string[];
+  /** IPv4, canonical. */
+  readonly addresses: readonly string[];
+  /** IPv6. */
+  readonly prefixes: readonly Prefix[];
+  readonly nat64: TranslationPrefix | null;
+
+  readonly #options: NatOptions;
+  readonly #allowed: ReadonlySet<string>;
+  readonly #now: () => number;
+  readonly #random: Random;
+  readonly #mappings: Mappings | null;
+  /** Of the IPv6 firewall, by both ends. */
+  readonly #flows: FlowStates;
+  readonly #counts: Record<NatVerdict | 'out' | 'in' | 'foreign', number>;
+  #foreign: { traffic: CrossTraffic; perSecond: number } | null = null;
+
+  /** Made by `Simulation.nat`. @throws LocalError INVALID_ARGUMENT for addresses that are none, and a stride that leads nowhere */
+  constructor(name: string, options: NatOptions, now: () => number, random: Random) {
+    const { timeout = TIMEOUT, streamTimeout = STREAM_TIMEOUT, stride = 1 } = options;
+    const outside = options.outside.map(checkedPrefix);
+    if (!Number.isInteger(stride) || stride % 65_536 === 0)
+      throw new LocalError('INVALID_ARGUMENT', `${stride} is not a stride between ports`);
+    this.name = name;
+    this.hops = options.hops ?? HOPS;
+    this.inside = (options.inside ?? []).map(checkedAddress);
+    this.addresses = options.outside
+      .filter((_, index) => outside[index]!.bytes.length === 4)
+      .map((text) => checkedAddress(text.split('/')[0]!));
+    this.prefixes = outside.filter(({ bytes }) => bytes.length === 16);
+    this.nat64 = options.nat64 === undefined ? null : new TranslationPrefix(options.nat64);
+    this.#options = options;
+    this.#allowed = new Set((options.allow ?? []).map(checkedAddress));
+    this.#now = now;
+    this.#random = random;
+    const { mapping = 'independent', filter = 'address-port', ports = 'preserve' } = options;
+    const rules: MappingRules = { mapping, filter, ports, stride, timeout, streamTimeout };
+    this.#mappings = this.addresses.length === 0 ? null : new Mappings(rules, this.addresses, random.fork('mappings'));
+    this.#flows = new FlowStates(rules);
+    const none = { unmapped: 0, filtered: 0, claimed: 0, blocked: 0, exhausted: 0, unrouted: 0, hairpin: 0, expired: 0 };
+    this.#counts = { ...none, out: 0, in: 0, foreign: 0 };
+  }
+
+  /** As of now. */
+  get stats(): NatStats {
+    this.#occupy();
+    return { ...this.#counts, mappings: this.#mappings?.made ?? 0 };
+  }
+
+  /** All mappings, claims and flows are gone, as after a reboot. What {@link forward} set up stays. */
+  forget(): void {
+    this.#occupy();
+    this.#mappings?.clear();
+    this.#flows.clear();
+  }
+
+  /** From now on hosts that are not simulated begin so many flows a second, at random times (a Poisson process); each takes a port for `timeout` ms. 0 ends it. */
+  occupy(perSecond: number): void {
+    this.#occupy();
+    const random = this.#random.fork(`foreign flows ${this.#now()}`);
+    this.#foreign = perSecond > 0 ? { traffic: new CrossTraffic(random), perSecond } : null;
+    this.#occupy();
+  }
+
+  /**
+   * Forwards a port: whatever comes to it goes to a socket inside, as a person or PCP (RFC 6887) sets it up. With `mapping: 'independent'` that socket also sends from it.
+   * @param address outside. Default the first
+   * @returns takes it back
+   */
+  forward(port: number, inside: SocketAddress, address: string | undefined = this.addresses[0]): () => void {
+    if (this.#mappings === null || address === undefined || !this.addresses.includes(address))
+      throw new LocalError('INVALID_ARGUMENT', `${address} is not an IPv4 address of ${this.name}`);
+    return this.#mappings.fix({ address: checkedAddress(inside.address), port: inside.port }, { address, port });
+  }
+
+  /** Whether the address is one of its own outside; for the simulation. */
+  owns(address: string): boolean {
+    return this.addresses.includes(address);
+  }
+
+  /** What becomes of a datagram from inside; for the simulation. @param turned it is for an address of the box itself, and comes back by {@link inward} */
+  outward(passage: Passage, turned: boolean): Passage | NatVerdict {
+    this.#occupy();
+    const result = this.#outward(passage, turned);
+    this.#counts[typeof result === 'string' ? result : 'out']++;
+    return result;
+  }
+
+  /** What becomes of a datagram from outside; for the simulation. */
+  inward(passage: Passage, turned: boolean): Passage | NatVerdict {
+    this.#occupy();
+    const result = this.#inward(passage, turned);
+    this.#counts[typeof result === 'string' ? result : 'in']++;
+    return result;
+  }
+
+  /** A datagram's hops ended at the routers before the box; for the simulation. */
+  expire(): void {
+    this.#counts.expired++;
+  }
+
+  /** The address inside for which a datagram would be, filter aside; for the simulation. Changes nothing. */
+  peek(destination: SocketAddress): string | null {
+    if (isV6(destination.address)) return destination.address;
+    return this.#mappings?.peek(destination, this.#now())?.address ?? null;
+  }
+
+  #outward({ source, destination, hops }: Passage, turned: boolean): Passage | NatVerdict {
+    if (hops < 2) return 'expired';
+    if (turned && this.#options.hairpin !== true) return 'hairpin';
+    const translated = this.nat64?.toV4(destination.address) ?? null;
+    const remote = translated === null ? destination : { address: translated, port: destination.port };
+    if (this.#blocks(remote.address)) return 'blocked';
+    if (isV6(remote.address)) return this.#forwards(source, remote) ? { source, destination, hops: hops - 1 } : 'unrouted';
+    if (this.#mappings === null || isV6(source.address) !== (translated !== null)) return 'unrouted';
+    const outside = this.#mappings.outward(source, remote, this.#now());
+    return outside === null ? 'exhausted' : { source: outside, destination: remote, hops: hops - 1 };
+  }
+
+  /** IPv6 from inside. */
+  #forwards(source: SocketAddress, remote: SocketAddress): boolean {
+    const { v6 = 'none' } = this.#options;
+    if (v6 === 'none' || !this.#routes(source.address)) return false;
+    if (v6 === 'firewall') this.#flows.touch(flowOf(source, remote), 'out', this.#now());
+    return true;
+  }
+
+  #inward({ source, destination, hops }: Passage, turned: boolean): Passage | NatVerdict {
+    if (this.#blocks(source.address)) return 'blocked';
+    const inside = isV6(destination.address) ? this.#admitted(source, destination) : this.#mapped(source, destination);
+    if (typeof inside === 'string') return inside;
+    if (turned) return { source, destination: inside, hops };
+    if (hops < 2) return 'expired';
+    return { source: this.#seenFrom(inside.address, source), destination: inside, hops: hops - 1 };
+  }
+
+  /** IPv6 from outside. */
+  #admitted(source: SocketAddress, destination: SocketAddress): SocketAddress | NatVerdict {
+    const { v6 = 'none' } = this.#options;
+    if (v6 === 'none' || !this.#routes(destination.address)) return 'unrouted';
+    if (v6 === 'forward') return destination;
+    const flow = flowOf(destination, source);
+    if (!this.#flows.has(flow, this.#now())) return 'filtered';
+    this.#flows.touch(flow, 'in', this.#now());
+    return destination;
+  }
+
+  /** IPv4 from outside. */
+  #mapped(source: SocketAddress, destination: SocketAddress): SocketAddress | NatVerdict {
+    const now = this.#now();
+    const inside = this.#mappings?.inward(source, destination, now) ?? 'unmapped';
+    if (typeof inside !== 'string' || this.#options.inbound !== 'claim') return inside;
+    this.#mappings?.claim(source, destination, now);
+    return 'claimed';
+  }
+
+  /** An IPv4 source as a host inside sees it. */
+  #seenFrom(inside: string, source: SocketAddress): SocketAddress {
+    if (this.nat64 === null || !isV6(inside) || isV6(source.address)) return source;
+    return { address: this.nat64.toV6(source.address), port: source.port };
+  }
+
+  #blocks(address: string): boolean {
+    return this.#options.blocked === true && !this.#allowed.has(address);
+  }
+
+  #routes(address: string): boolean {
+    const bytes = parseAddress(address);
+    return bytes !== null && this.prefixes.some((prefix) => inPrefix(bytes, prefix));
+  }
+
+  /** Foreign flows up to now. */
+  #occupy(): void {
+    const { traffic, perSecond } = this.#foreign ?? {};
+    // One "byte" is one flow.
+    traffic?.advance({ rate: 8 * perSecond!, size: 1 }, this.#now(), (_, time) => {
+      this.#counts.foreign++;
+      this.#mappings?.occupy(time);
+    });
+  }
+}
+
+function isV6(address: string): boolean {
+  return address.includes(':');
+}
+
+function flowOf(inside: SocketAddress, remote: SocketAddress): string {
+  return `${inside.address} ${inside.port} ${remote.address} ${remote.port}`;
+}
+
+function checkedAddress(text: string): string {
+  const address = canonicalAddress(text);
+  if (address === null) throw new LocalError('INVALID_ARGUMENT', `${text} is not a numeric address`);
+  return address;
+}
+
+function checkedPrefix(text: string): Prefix {
+  const prefix = parsePrefix(text);
+  if (prefix === null)
+    throw new LocalError('INVALID_ARGUMENT', `${text} is not an address or a prefix, as 198.51.100.7 or 2001:db8:7::/48`);
+  return prefix;
+}

@@ -1,0 +1,41 @@
+/** Addresses of NAT64: IPv4 addresses under an IPv6 prefix of 96 bits (RFC 6052 §2.2), and what a resolver makes of them (RFC 6147, RFC 7050). */
+import { formatAddress } from '../../protocol/address.ts';
+import { LocalError } from '../../protocol/errors/index.ts';
+import { inPrefix, type Prefix, parseAddress, parsePrefix } from '../address.ts';
+
+const PREFIX_BITS = 96;
+/** RFC 7050 §8.2: the name with two well-known IPv4 addresses and no IPv6 one. */
+export const IPV4_ONLY_NAME = 'ipv4only.arpa';
+export const IPV4_ONLY_ADDRESSES: readonly string[] = ['192.0.0.170', '192.0.0.171'];
+
+/** The prefix of a NAT64. */
+export class TranslationPrefix {
+  readonly #prefix: Prefix;
+
+  /** @param text `64:ff9b::`, with or without `/96`. @throws LocalError INVALID_ARGUMENT for anything but an IPv6 prefix of 96 bits */
+  constructor(text: string) {
+    const prefix = parsePrefix(text.includes('/') ? text : `${text}/${PREFIX_BITS}`);
+    if (prefix?.bytes.length !== 16 || prefix.length !== PREFIX_BITS)
+      throw new LocalError('INVALID_ARGUMENT', `${text} is not a NAT64 prefix of 96 bits, as 64:ff9b::`);
+    this.#prefix = prefix;
+  }
+
+  /** The IPv4 address in one of ours, null for any other address. */
+  toV4(address: string): string | null {
+    const bytes = address.includes(':') ? parseAddress(address) : null;
+    return bytes !== null && inPrefix(bytes, this.#prefix) ? formatAddress(bytes.subarray(12)) : null;
+  }
+
+  /** @param address IPv4 */
+  toV6(address: string): string {
+    const bytes = this.#prefix.bytes.slice();
+    bytes.set(parseAddress(address)!, 12);
+    return formatAddress(bytes);
+  }
+
+  /** The addresses of a name as DNS64 gives them: those that it has, and for a name without IPv6 also ours, first. */
+  synthesize(addresses: readonly string[]): readonly string[] {
+    if (addresses.some((address) => address.includes(':'))) return addresses;
+    return [...addresses.map((address) => this.toV6(address)), ...addresses];
+  }
+}

@@ -1,0 +1,73 @@
+/**
+ * Which outside port a new mapping of a NAT gets (RFC 4787 §4.2): the port inside where it is free, the next one of a sequence, or any.
+ *
+ * A sequence moves by a constant stride modulo 65,536 and skips the ports below 1,024. When it can give no port (a stride that shares a factor with 65,536
+ * meets only some of them), and when enough random draws found none, the first free port above is taken.
+ */
+import type { Random } from './random.ts';
+
+/** How a NAT chooses the port of a new mapping. */
+export type PortAllocation = 'preserve' | 'sequential' | 'random';
+
+/** NATs give out none of the ports below (RFC 6335 §6, system ports), except to an inside socket that has one itself. */
+export const FIRST_PORT = 1024;
+const PORTS = 65_536;
+const MAX_DRAWS = 64;
+
+/** Gives out the ports of one outside address. */
+export class PortAllocator {
+  readonly #allocation: PortAllocation;
+  readonly #stride: number;
+  readonly #random: Random;
+  #last: number;
+
+  /** @param stride of a sequence: any whole number that is no multiple of 65,536; negative counts down */
+  constructor(allocation: PortAllocation, stride: number, random: Random) {
+    this.#allocation = allocation;
+    this.#stride = ((stride % PORTS) + PORTS) % PORTS;
+    this.#random = random;
+    this.#last = this.#any();
+  }
+
+  /** Returns a port that is free, null when there is none. @param wanted the port inside */
+  allocate(wanted: number, isFree: (port: number) => boolean): number | null {
+    if (this.#allocation === 'preserve') return isFree(wanted) ? wanted : nextFree(wanted, isFree);
+    return this.#allocation === 'sequential' ? this.#next(isFree) : this.#draw(isFree);
+  }
+
+  #next(isFree: (port: number) => boolean): number | null {
+    let port = this.#last;
+    for (let steps = 0; steps < PORTS; steps++) {
+      port = (port + this.#stride) % PORTS;
+      if (port >= FIRST_PORT && isFree(port)) return this.#give(port);
+    }
+    return this.#give(nextFree(this.#last, isFree));
+  }
+
+  #draw(isFree: (port: number) => boolean): number | null {
+    for (let draws = 0; draws < MAX_DRAWS; draws++) {
+      const port = this.#any();
+      if (isFree(port)) return port;
+    }
+    return nextFree(this.#any(), isFree);
+  }
+
+  #give(port: number | null): number | null {
+    this.#last = port ?? this.#last;
+    return port;
+  }
+
+  #any(): number {
+    return FIRST_PORT + Math.floor(this.#random.fraction() * (PORTS - FIRST_PORT));
+  }
+}
+
+/** The first free port above, beginning again at {@link FIRST_PORT} after the last. */
+function nextFree(port: number, isFree: (port: number) => boolean): number | null {
+  const start = Math.max(port, FIRST_PORT - 1);
+  for (let steps = 1; steps <= PORTS - FIRST_PORT; steps++) {
+    const next = FIRST_PORT + ((start + steps - FIRST_PORT) % (PORTS - FIRST_PORT));
+    if (isFree(next)) return next;
+  }
+  return null;
+}

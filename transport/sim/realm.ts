@@ -1,0 +1,54 @@
+/**
+ * A realm of addresses: hosts and NAT boxes that reach one another without translation. One is the core, one lies behind each NAT box. Two realms may use the
+ * same addresses.
+ */
+import { LocalError } from '../../protocol/errors/index.ts';
+import { inPrefix, parseAddress } from '../address.ts';
+import type { SimulatedHost } from './host.ts';
+import { Nat } from './nat.ts';
+import { NatBox } from './nat-box.ts';
+
+export class Realm {
+  /** Of hosts in this realm that were rebound. */
+  readonly rebound = new Nat();
+  /** The way out, with the realm it leads to; null of the core. */
+  readonly router: NatBox | null;
+  readonly outer: Realm | null;
+  /** By address; a host may have been stopped. */
+  readonly #owners = new Map<string, SimulatedHost | NatBox>();
+  /** Boxes with IPv6 prefixes. */
+  readonly #boxes: NatBox[] = [];
+
+  constructor(router: NatBox | null = null, outer: Realm | null = null) {
+    this.router = router;
+    this.outer = outer;
+  }
+
+  /** Adds a host or a box. @throws LocalError INVALID_ARGUMENT when one of the addresses has an owner */
+  add(member: SimulatedHost | NatBox): void {
+    for (const address of member.addresses) {
+      const owner = this.ownerOf(address);
+      if (owner !== undefined) throw new LocalError('INVALID_ARGUMENT', `${address} already belongs to ${owner.name}`);
+    }
+    for (const address of member.addresses) this.#owners.set(address, member);
+    if (member instanceof NatBox && member.prefixes.length > 0) this.#boxes.push(member);
+  }
+
+  /** The living host, or the box, that a datagram to this address goes to. */
+  ownerOf(address: string): SimulatedHost | NatBox | undefined {
+    const owner = this.#owners.get(this.rebound.hostAddress(address));
+    if (owner === undefined) return this.#boxes.length === 0 ? undefined : this.#forwarderOf(address);
+    return owner instanceof NatBox || owner.alive ? owner : undefined;
+  }
+
+  /** The first living host, or the first box: it stands for the realm as long as a datagram to it is addressed to nobody in it. */
+  first(): SimulatedHost | NatBox | undefined {
+    const members = [...this.#owners.values(), ...this.#boxes];
+    return members.find((member) => !(member instanceof NatBox) && member.alive) ?? members.find((member) => member instanceof NatBox);
+  }
+
+  #forwarderOf(address: string): NatBox | undefined {
+    const bytes = parseAddress(address);
+    return bytes === null ? undefined : this.#boxes.find(({ prefixes }) => prefixes.some((prefix) => inPrefix(bytes, prefix)));
+  }
+}

@@ -1,0 +1,163 @@
+/**
+ * Where the hosts of a simulation stand, and the way of a datagram between them.
+ *
+ * 1. It climbs from the sender's realm through one NAT box after the other until a realm has an owner of its destination: at once, when it is sent. Each box
+ *    maps its source and opens its filter. A box that is itself the destination turns the datagram around.
+ * 2. It crosses the link between the two hosts.
+ * 3. It descends through the boxes before the receiver when it arrives: mappings that were made meanwhile count.
+ *
+ * Its hop limit is that of IP: every router takes one, and the one that takes the last discards it. Each box is a router; `hops` of them lie between a box
+ * (or a host that says so) and the other members of its realm. What is turned around within a box passes one router.
+ */
+import type { SocketAddress } from '../../protocol/control/index.ts';
+import type { SimulatedHost } from './host.ts';
+import { NatBox, type NatVerdict, type Passage } from './nat-box.ts';
+import { IPV4_ONLY_ADDRESSES, IPV4_ONLY_NAME } from './nat64.ts';
+import { Realm } from './realm.ts';
+
+/** A datagram in the realm that has its receiver, or where its hops ended: between step 1 and step 3. */
+export interface Crossing extends Passage {
+  readonly realm: Realm;
+  /** The box that turned it around. */
+  readonly turned: NatBox | null;
+}
+
+/** The receiver of a datagram. */
+export interface Arrival {
+  readonly host: SimulatedHost;
+  /** As the receiver sees it. */
+  readonly source: SocketAddress;
+  readonly destination: SocketAddress;
+}
+
+interface Place {
+  readonly realm: Realm;
+  readonly hops: number;
+}
+
+/** The realms of a simulation and who stands in them. */
+export class Topology {
+  readonly core = new Realm();
+  readonly #inside = new Map<NatBox, Realm>();
+  readonly #places = new WeakMap<SimulatedHost, Place>();
+
+  addBox(box: NatBox, behind: NatBox | undefined): void {
+    const outer = this.realmBehind(behind);
+    outer.add(box);
+    this.#inside.set(box, new Realm(box, outer));
+  }
+
+  addHost(host: SimulatedHost, place: Place): void {
+    place.realm.add(host);
+    this.#places.set(host, place);
+  }
+
+  placeOf(host: SimulatedHost): Place {
+    return this.#places.get(host)!;
+  }
+
+  /** The core for undefined. */
+  realmBehind(box: NatBox | undefined): Realm {
+    return box === undefined ? this.core : this.#inside.get(box)!;
+  }
+
+  /** Step 1 of a datagram of a host, rebound or not. @returns why a box did not pass it on */
+  leave(host: SimulatedHost, source: SocketAddress, destination: SocketAddress, hopLimit: number): Crossing | NatVerdict {
+    const { realm, hops } = this.placeOf(host);
+    const crossing = { realm, source: realm.rebound.outward(source), destination, hops: hopLimit - hops, turned: null };
+    const isHere = realm.router === null || host.isNear(destination.address);
+    return isHere ? crossing : climb(crossing);
+  }
+
+  /** Step 1 of a datagram that begins in a realm. */
+  start(realm: Realm, source: SocketAddress, destination: SocketAddress, hops: number): Crossing | NatVerdict {
+    return climb({ realm, source, destination, hops, turned: null });
+  }
+
+  /** Whether its hops end before it reaches a host or a box of the realm that it crosses. */
+  expires({ realm, destination, hops, turned }: Crossing): boolean {
+    const target = turned ?? realm.ownerOf(destination.address);
+    const left = turned !== null || target === undefined ? hops : hops - this.#hopsTo(target);
+    if (left > 0) return false;
+    if (target instanceof NatBox && hops > 0) target.expire();
+    return true;
+  }
+
+  /** The name of the host for which a datagram is as things stand; of a box where that cannot be said; undefined for nobody. */
+  addressee({ realm, destination, turned }: Pick<Crossing, 'realm' | 'destination' | 'turned'>): string | undefined {
+    let target = turned ?? realm.ownerOf(destination.address);
+    while (target instanceof NatBox) {
+      const inner: Realm = this.#inside.get(target)!;
+      const address = target.peek(destination);
+      const next: SimulatedHost | NatBox | undefined = (address === null ? undefined : inner.ownerOf(address)) ?? inner.first();
+      if (next === undefined) return target.name;
+      target = next;
+    }
+    return target?.name;
+  }
+
+  /** Step 3. @returns why it reaches no host */
+  arrive(crossing: Crossing): Arrival | NatVerdict | 'unreachable' {
+    let { realm, turned }: { realm: Realm; turned: NatBox | null } = crossing;
+    let target = turned ?? realm.ownerOf(crossing.destination.address);
+    let passage: Passage = target === undefined || turned !== null ? crossing : { ...crossing, hops: crossing.hops - this.#hopsTo(target) };
+    while (target instanceof NatBox) {
+      const passed = target.inward(passage, turned !== null);
+      if (typeof passed === 'string') return passed;
+      realm = this.#inside.get(target)!;
+      turned = null;
+      target = realm.ownerOf(passed.destination.address);
+      passage = target === undefined ? passed : { ...passed, hops: passed.hops - this.#hopsTo(target) };
+      if (passage.hops < 1) return ended(target);
+    }
+    const destination = realm.rebound.inward(passage.destination);
+    return target === undefined || destination === undefined ? 'unreachable' : { host: target, source: passage.source, destination };
+  }
+
+  /** Addresses of the routers that a host is told of. */
+  gatewaysOf(host: SimulatedHost): readonly string[] {
+    return this.placeOf(host).realm.router?.inside ?? [];
+  }
+
+  /** What the resolver of a host makes of the addresses of a name: it translates where there is a NAT64. */
+  resolved(asking: SimulatedHost, name: string, addresses: readonly string[]): readonly string[] {
+    const found = name === IPV4_ONLY_NAME ? IPV4_ONLY_ADDRESSES : addresses;
+    for (let realm: Realm | null = this.placeOf(asking).realm; realm !== null; realm = realm.outer) {
+      const prefix = realm.router?.nat64 ?? null;
+      if (prefix !== null) return prefix.synthesize(found);
+    }
+    return found;
+  }
+
+  /** Whether a host can use the addresses of another: they are of its own realm, or of one around it. */
+  sees(asking: SimulatedHost, other: SimulatedHost): boolean {
+    const { realm } = this.placeOf(other);
+    for (let around: Realm | null = this.placeOf(asking).realm; around !== null; around = around.outer) if (around === realm) return true;
+    return false;
+  }
+
+  #hopsTo(target: SimulatedHost | NatBox): number {
+    return target instanceof NatBox ? target.hops : this.placeOf(target).hops;
+  }
+}
+
+/** Its hops ended on the way to the next box, or host. */
+function ended(target: SimulatedHost | NatBox | undefined): 'expired' {
+  if (target instanceof NatBox) target.expire();
+  return 'expired';
+}
+
+function climb(start: Crossing): Crossing | NatVerdict {
+  let crossing = start;
+  for (;;) {
+    const { realm, destination, hops } = crossing;
+    const { router, outer } = realm;
+    if (router === null || outer === null || hops < 1 || realm.ownerOf(destination.address) !== undefined) return crossing;
+    const isTurned = router.owns(destination.address);
+    const passed = router.outward(crossing, isTurned);
+    if (typeof passed === 'string') return passed;
+    if (isTurned) return { ...passed, realm, turned: router };
+    crossing = { ...passed, realm: outer, hops: passed.hops - router.hops, turned: null };
+    if (crossing.hops < 1) router.expire();
+  }
+}

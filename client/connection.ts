@@ -18,11 +18,14 @@ import { Stream } from './stream.ts';
 import { TcpTunnel } from './tunnels/tcp.ts';
 import { UdpTunnel } from './tunnels/udp.ts';
 
-/** RELAY: through the base station. DIRECT: straight to an address of the device. */
+/** RELAY: through the base station. DIRECT: straight to an address of the device, on the local network or elsewhere. */
 export type ConnectionType = 'RELAY' | 'DIRECT';
 
-/** CHANNEL_CHANGED: the type or path changed while connected. */
-export type ConnectionEvent = 'CONNECTED' | 'CLOSED' | 'CHANNEL_CHANGED';
+/**
+ * CHANNEL_CHANGED: the type or path changed while connected. WAITING_FOR_ATTACH: while connecting, with the option IgnoreDeviceNotAttached: the device is not
+ * attached to the base station, and the connect waits for it.
+ */
+export type ConnectionEvent = 'CONNECTED' | 'CLOSED' | 'CHANNEL_CHANGED' | 'WAITING_FOR_ATTACH';
 
 /** Told of the events of a connection. */
 export interface ConnectionEventsCallback {
@@ -30,7 +33,7 @@ export interface ConnectionEventsCallback {
 }
 
 /** What a connection needs from its client. */
-export interface ConnectionContext extends Omit<ChannelContext, 'candidates' | 'identity' | 'onChannelErrors'> {
+export interface ConnectionContext extends Omit<ChannelContext, 'candidates' | 'identity' | 'onChannels' | 'onWaiting'> {
   readonly listenTunnel: ListenTunnel | undefined;
   readonly hasUdpPorts: boolean;
   /** Private key from PEM. @throws LocalError INVALID_ARGUMENT */
@@ -83,8 +86,7 @@ export class Connection {
   /**
    * Connects; resolves when the device is authenticated.
    * @throws INVALID_STATE (an option is missing or has no effect, or connected before); NO_CHANNELS (see NoChannelsError); FINGERPRINT_MISMATCH; TIMEOUT;
-   * DEVICE_INTERNAL_ERROR (the device has no room); STOPPED (closed meanwhile, or `signal` fired); NOT_IMPLEMENTED
-   * (an option asks for what is not in this version)
+   * DEVICE_INTERNAL_ERROR (the device has no room); STOPPED (closed meanwhile, or `signal` fired)
    */
   async connect({ signal }: { signal?: AbortSignal } = {}): Promise<void> {
     this.#requireNew('the connection was used before: create a new one');
@@ -95,9 +97,10 @@ export class Connection {
       ...this.#context,
       identity: this.#identity,
       candidates: this.#candidates,
-      onChannelErrors: (errors) => {
-        this.#channels = errors;
+      onChannels: (results) => {
+        this.#channels = results;
       },
+      onWaiting: () => this.#state === 'connecting' && this.#emit('WAITING_FOR_ATTACH'),
     };
     this.#state = 'connecting';
     this.#connecting = connecting;
@@ -125,7 +128,11 @@ export class Connection {
     this.#end();
   }
 
-  /** Result of the local channel in `connect`: OK when it led to the device, its error when every channel failed, else NONE. */
+  /**
+   * Result of the channel over the local network in `connect`: OK when it led to the device; its error when it failed, NOT_FOUND when the device did not answer
+   * there; NONE when it was not tried (off, or not possible); OPERATION_IN_PROGRESS while it is tried, and when another channel, or the end of the connect, was
+   * faster.
+   */
   getLocalChannelErrorCode(): ErrorCode {
     return this.#channels.local;
   }
@@ -260,7 +267,6 @@ export class Connection {
     }
     this.#state = 'connected';
     if (session.type === 'RELAY') this.#stationVerified = this.#options.ServerFingerprint === undefined ? 'tls' : 'pinned';
-    this.#channels = { ...this.#channels, [session.type === 'RELAY' ? 'remote' : 'direct']: 'OK' };
     session.closed.then((reason) => this.#lost(reason));
     session.on('path', () => this.#state === 'connected' && this.#emit('CHANNEL_CHANGED'));
     this.#context.environment.log.debug('connected', { type: session.type });

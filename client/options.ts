@@ -13,7 +13,7 @@ import { parseServerUrl } from '../transport/station/index.ts';
 export interface ConnectionOptions {
   /** Private key of this client: PKCS#8 PEM, as `SvcClient.createPrivateKey` makes it. Required. */
   PrivateKey?: string;
-  /** Which device. Required together with DeviceId for the remote channel; direct candidates do without. */
+  /** Which device. Required together with DeviceId for the local and the remote channel; direct candidates do without. */
   ProductId?: string;
   DeviceId?: string;
   /** `https://host[:port]` of the base station; with ServerFingerprint the port is that of UDP. Default port 443. */
@@ -33,21 +33,27 @@ export interface ConnectionOptions {
   KeepAliveInterval?: number;
   KeepAliveRetryInterval?: number;
   KeepAliveMaxRetries?: number;
-  /** How long one handshake may take, ms. */
+  /** How long one handshake may take, ms; on the local network 2.5 s at most. */
   DtlsHelloTimeout?: number;
   /** How long `connect` may take altogether, ms. */
   ConnectTimeout?: number;
-  /** Discovery on the local network. Not in this version: true and false both pass, so that ported applications start, and have no effect. */
+  /**
+   * The channel over the local network: the device is looked for by multicast DNS, which needs neither a base station nor the internet. It shows the ids of the
+   * device in whatever network this host is. Where there is no multicast DNS (a browser) the channel is off.
+   */
   Local?: boolean;
   /** The channel through the base station. */
   Remote?: boolean;
   /** A relayed connection looks for a direct path. Not in this version: true and false both pass, as for Local, and have no effect. */
   Rendezvous?: boolean;
-  /** A device is looked for on the local network by a scan. Not in this version: `connect` refuses true with NOT_IMPLEMENTED. */
+  /** The local channel listens to all devices and takes the one whose TXT record has the ids, in place of asking for this one. */
   ScanLocalConnect?: boolean;
-  /** Wait for a device that is not attached. Not in this version: `connect` refuses true with NOT_IMPLEMENTED. */
+  /**
+   * A device that is not attached to the base station is waited for until ConnectTimeout; the event WAITING_FOR_ATTACH says so. A base station that does not
+   * answer fails the connect still, but once it said that the device is not attached, interruptions are waited out.
+   */
   IgnoreDeviceNotAttached?: boolean;
-  /** How long discovery may take, ms; experimental in the specification. Not in this version: `connect` refuses it with NOT_IMPLEMENTED. */
+  /** How long the local channel looks for the device, ms; experimental in the specification. */
   MdnsTimeout?: number;
   /** Pin of the device: full hex fingerprint. With it `connect` fails with FINGERPRINT_MISMATCH when another key answers. */
   DeviceFingerprint?: string;
@@ -71,6 +77,7 @@ const DEFAULTS = {
   Rendezvous: true,
   ScanLocalConnect: false,
   IgnoreDeviceNotAttached: false,
+  MdnsTimeout: 2_000,
 } as const satisfies ConnectionOptions;
 
 /** That of https, of which ServerUrl is one. */

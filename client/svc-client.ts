@@ -1,7 +1,7 @@
 /**
  * The client SDK's root: makes private keys and connections, and owns what its connections share: one UDP socket, one core, and the channels
  * to base stations. All of it is opened when the first connection needs it and closed with the client. The sockets for discovery are open while somebody
- * listens.
+ * listens, or a connection looks for its device.
  */
 import type { PrivateKey } from '../protocol/crypto-host.ts';
 import { LocalError } from '../protocol/errors/index.ts';
@@ -92,6 +92,7 @@ export class SvcClient {
       environment,
       listenTunnel,
       hasUdpPorts,
+      browser: this.#browser,
       host: () => this.#openHost(),
       connector: (station) => this.#connector(station),
       importKey: (pem) => this.#importKey(pem),

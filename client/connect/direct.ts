@@ -57,7 +57,7 @@ export class DirectCandidates {
 }
 
 /** ms until a handshake is first repeated: candidates are mostly on the local network. */
-const FIRST_TIMEOUT = 250;
+export const FIRST_TIMEOUT = 250;
 
 /** Connects to the first candidate that authenticates. @throws the channel's error */
 export async function connectDirect(
@@ -94,7 +94,8 @@ function dialCandidate(host: Host, network: Network, { host: name, port }: Candi
   return race;
 }
 
-function raceOf(host: Host, summarize: (failures: readonly Failure[]) => SvcError): Race<Session> {
+/** A race of dials: all at once. @param summarize the error when all have failed */
+export function raceOf(host: Host, summarize: (failures: readonly Failure[]) => SvcError): Race<Session> {
   return new Race({ environment: host.environment, delay: 0, discard: (session) => void session.close(), summarize });
 }
 

@@ -1,13 +1,14 @@
 /**
  * One connect over all channels that are enabled: each tries on its own and side by side, the first that authenticates wins, the others are
- * stopped.
+ * stopped. None waits for another: whichever way is there first is the connection.
  *
  * When all fail: a wrong key of the device is FINGERPRINT_MISMATCH, a device without room DEVICE_INTERNAL_ERROR, the end of the time allowed
  * TIMEOUT, anything else NO_CHANNELS with the error of each channel. A wrong key on one channel does not stop the others: somebody in the
- * way of one address must not be able to keep the device from being reached.
+ * way of one address, or who announces the device on the local network, must not be able to keep the device from being reached.
  */
 import type { PrivateKey } from '../../protocol/crypto-host.ts';
 import {
+  asSvcError,
   type ChannelErrors,
   type ErrorCode,
   isErrorCode,
@@ -15,6 +16,7 @@ import {
   NoChannelsError,
   type SvcError,
 } from '../../protocol/errors/index.ts';
+import type { MdnsBrowser } from '../../transport/discovery/index.ts';
 import type { Environment } from '../../transport/environment.ts';
 import type { ConnectTarget, Host } from '../../transport/host/index.ts';
 import { abortable, mostTelling, Race } from '../../transport/race.ts';
@@ -22,6 +24,7 @@ import type { Session } from '../../transport/session/index.ts';
 import type { ConfiguredStation, StationConnector } from '../../transport/station/index.ts';
 import type { EffectiveOptions } from '../options.ts';
 import { connectDirect, type DirectCandidates } from './direct.ts';
+import { connectLocal, type LocalSearch } from './local.ts';
 import { configuredStation, connectRemote, StationMismatch } from './relay.ts';
 
 export interface ChannelContext {
@@ -29,34 +32,45 @@ export interface ChannelContext {
   readonly identity: PrivateKey;
   /** Null when direct candidates are not enabled. */
   readonly candidates: DirectCandidates | null;
+  readonly browser: MdnsBrowser;
   host(): Promise<Host>;
   connector(station: ConfiguredStation): Promise<StationConnector>;
-  /** All channels failed, each with this. */
-  onChannelErrors(errors: ChannelErrors): void;
+  /**
+   * What has become of each channel, at the beginning and after each change: NONE for one that is not tried, OPERATION_IN_PROGRESS for one that is tried or was
+   * when the connect ended, its error when it failed, OK when it led to the device.
+   */
+  onChannels(results: ChannelErrors): void;
+  /** The device is not attached, and the channel through the base station waits for it. */
+  onWaiting(): void;
 }
 
 /** Why each channel failed: the `cause` of a NoChannelsError. Undefined for a channel that was not tried. */
 export interface ChannelFailures {
+  local?: SvcError;
   remote?: SvcError;
   direct?: SvcError;
 }
 
 type Channel = keyof ChannelFailures;
 type Connect = (target: ConnectTarget & { signal: AbortSignal }) => Promise<Session>;
+type Won = { readonly channel: Channel; readonly session: Session };
+type Note = (channel: Channel, result: ErrorCode) => void;
 
 /**
  * @param signal stops the connect with STOPPED
  * @throws see Connection.connect
  */
 export async function connectChannels(context: ChannelContext, options: EffectiveOptions, signal: AbortSignal): Promise<Session> {
-  requireImplemented(options);
-  const race = startRace(context, options);
+  const channels = enabledChannels(context, options);
+  const note = noteResults(context, channels.keys());
+  const race = startRace(context, options, channels, note);
   const late = new LocalError('TIMEOUT', `no channel to the device within ${options.ConnectTimeout / 1000} s`);
   const cancelTimeout = context.environment.clock.schedule(options.ConnectTimeout, () => race.stop(late));
   signal.addEventListener('abort', race.cancel, { once: true });
   if (signal.aborted) race.cancel();
   try {
-    const session = await race.result;
+    const { channel, session } = await race.result;
+    note(channel, 'OK');
     session.setKeepAlive({
       interval: options.KeepAliveInterval,
       retryInterval: options.KeepAliveRetryInterval,
@@ -69,54 +83,79 @@ export async function connectChannels(context: ChannelContext, options: Effectiv
   }
 }
 
-/**
- * An option that asks for what is not in this version is refused, never ignored: its user would wait for something that cannot come. That is decided
- * here and not where options are given, since a later call may take them back.
- * @throws LocalError NOT_IMPLEMENTED
- */
-function requireImplemented({ ScanLocalConnect, MdnsTimeout, IgnoreDeviceNotAttached }: EffectiveOptions): void {
-  if (ScanLocalConnect) throw unimplemented('ScanLocalConnect', 'does not look for devices on the local network');
-  if (MdnsTimeout !== undefined) throw unimplemented('MdnsTimeout', 'does not look for devices on the local network');
-  if (IgnoreDeviceNotAttached) throw unimplemented('IgnoreDeviceNotAttached', 'does not wait for a device that is not attached');
-}
-
-function unimplemented(option: keyof EffectiveOptions, what: string): LocalError {
-  return new LocalError('NOT_IMPLEMENTED', `the connection option ${option} is not implemented: this version ${what}`);
-}
-
 /** All enabled channels side by side. */
-function startRace(context: ChannelContext, options: EffectiveOptions): Race<Session> {
-  const channels = enabledChannels(context, options);
+function startRace(context: ChannelContext, options: EffectiveOptions, channels: Map<Channel, Connect>, note: Note): Race<Won> {
   const names = [...channels.keys()];
-  const race = new Race<Session>({
+  const race = new Race<Won>({
     environment: context.environment,
     delay: 0,
-    discard: (session) => void session.close(),
-    summarize: (failures) => connectError(context, Object.fromEntries(failures.map(({ attempt, error }) => [names[attempt], error]))),
+    discard: ({ session }) => void session.close(),
+    summarize: (failures) => connectError(Object.fromEntries(failures.map(({ attempt, error }) => [names[attempt], error]))),
   });
   const common = target(context, options);
-  for (const connect of channels.values()) race.add(() => abortable((signal) => connect({ ...common, signal })));
+  for (const [channel, connect] of channels) {
+    const run = async (signal: AbortSignal): Promise<Won> => {
+      try {
+        return { channel, session: await connect({ ...common, signal }) };
+      } catch (error) {
+        // What it fails with after the signal is the end of the race, and no result of its own.
+        if (!signal.aborted) note(channel, codeOf(asSvcError(error)));
+        throw error;
+      }
+    };
+    race.add(() => abortable(run));
+  }
   race.end();
   return race;
+}
+
+/** Reports the results of the channels from now on. @returns what takes the result of one */
+function noteResults({ onChannels }: ChannelContext, channels: Iterable<Channel>): Note {
+  let results: ChannelErrors = { local: 'NONE', remote: 'NONE', direct: 'NONE' };
+  const note: Note = (channel, result) => {
+    results = { ...results, [channel]: result };
+    onChannels(results);
+  };
+  onChannels(results);
+  for (const channel of channels) note(channel, 'OPERATION_IN_PROGRESS');
+  return note;
 }
 
 /** @throws LocalError INVALID_STATE when what the enabled channels need is missing, or has no effect */
 function enabledChannels(context: ChannelContext, options: EffectiveOptions): Map<Channel, Connect> {
   const channels = new Map<Channel, Connect>();
   const { candidates } = context;
+  if (isLocalPossible(context, options)) {
+    const search = localSearch(options);
+    channels.set('local', async (target) => connectLocal(await context.host(), context.browser, search, target));
+  }
   if (candidates !== null)
     channels.set('direct', async (target) => connectDirect(await context.host(), context.environment.network, candidates, target));
   if (!options.Remote || (candidates !== null && options.ServerUrl === undefined)) return channels;
-  requireOption(options, 'ProductId');
-  requireOption(options, 'DeviceId');
+  requireIds(options);
   requireOption(options, 'ServerUrl');
   if (options.RootCerts !== undefined && options.ServerFingerprint !== undefined)
     throw new LocalError('INVALID_STATE', 'the connection option RootCerts has no effect beside ServerFingerprint: give one of them');
   channels.set('remote', async (target) => {
     const station = configuredStation(options, context.environment);
-    return connectRemote(await context.host(), await context.connector(station), options, target);
+    return connectRemote(await context.host(), await context.connector(station), options, target, context.onWaiting);
   });
   return channels;
+}
+
+/**
+ * Where there is no multicast DNS, as in a browser, the channel is off, and its result NONE: NOT_FOUND would say that the device is not there. Direct candidates
+ * do without ids, and nothing can be looked for then.
+ */
+function isLocalPossible({ environment, candidates }: ChannelContext, options: EffectiveOptions): boolean {
+  const { Local, ProductId, DeviceId } = options;
+  return Local && environment.mdns !== undefined && (candidates === null || (ProductId !== undefined && DeviceId !== undefined));
+}
+
+/** @throws LocalError INVALID_STATE */
+function localSearch(options: EffectiveOptions): LocalSearch {
+  const { ProductId: productId, DeviceId: deviceId } = requireIds(options);
+  return { productId, deviceId, timeout: options.MdnsTimeout, scanAll: options.ScanLocalConnect };
 }
 
 function target(context: ChannelContext, { ProductId, DeviceId, DeviceFingerprint, DtlsHelloTimeout }: EffectiveOptions): ConnectTarget {
@@ -130,10 +169,10 @@ function target(context: ChannelContext, { ProductId, DeviceId, DeviceFingerprin
   };
 }
 
-function connectError(context: ChannelContext, failures: ChannelFailures): SvcError {
-  const all = [failures.direct, failures.remote].filter((error) => error !== undefined);
-  const summary = { local: 'NONE', remote: codeOf(failures.remote), direct: codeOf(failures.direct) } as const;
-  context.onChannelErrors(summary);
+function connectError(failures: ChannelFailures): SvcError {
+  const { direct, local, remote } = failures;
+  const all = [direct, local, remote].filter((error) => error !== undefined);
+  const summary = { local: codeOf(local), remote: codeOf(remote), direct: codeOf(direct) };
   return mostTelling(all, rank) ?? new NoChannelsError(summary, { cause: failures });
 }
 
@@ -148,6 +187,13 @@ function codeOf(error: SvcError | undefined): ErrorCode {
   return isErrorCode(error.code) ? error.code : 'UNKNOWN';
 }
 
-function requireOption(options: EffectiveOptions, name: 'ProductId' | 'DeviceId' | 'ServerUrl'): void {
-  if (options[name] === undefined) throw new LocalError('INVALID_STATE', `the connection option ${name} is missing`);
+/** @throws LocalError INVALID_STATE */
+function requireIds(options: EffectiveOptions): { ProductId: string; DeviceId: string } {
+  return { ProductId: requireOption(options, 'ProductId'), DeviceId: requireOption(options, 'DeviceId') };
+}
+
+function requireOption(options: EffectiveOptions, name: 'ProductId' | 'DeviceId' | 'ServerUrl'): string {
+  const value = options[name];
+  if (value === undefined) throw new LocalError('INVALID_STATE', `the connection option ${name} is missing`);
+  return value;
 }

@@ -2,18 +2,10 @@
  * The remote channel: one request to the base station carries our Initiate to the device and its Respond back, then data flows on the route.
  *
  * Steps: check that admission is possible at all, use the client's channel to that base station (made or reused, redirects followed), send
- * `POST /client/connect`, finish the handshake with what came back. The base station's refusals become the channel's errors.
+ * `POST /client/connect`, finish the handshake with what came back. The base station's refusals become the channel's errors. With IgnoreDeviceNotAttached it waits
+ * for a device that is not attached (`waiting.ts`).
  */
-import type { CoapResponse } from '../../protocol/coap/index.ts';
-import {
-  ClientPath,
-  CONTENT_FORMAT_CBOR,
-  type ConnectAnswer,
-  type Connected,
-  decodeConnectAnswer,
-  encodeConnectRequest,
-  stationError,
-} from '../../protocol/control/index.ts';
+import { ClientPath, CONTENT_FORMAT_CBOR, type ConnectAnswer, type Connected, encodeConnectRequest } from '../../protocol/control/index.ts';
 import { LocalError, RemoteError, SvcError } from '../../protocol/errors/index.ts';
 import type { Environment } from '../../transport/environment.ts';
 import type { ConnectTarget, Host } from '../../transport/host/index.ts';
@@ -21,6 +13,7 @@ import type { Session } from '../../transport/session/index.ts';
 import { type ConfiguredStation, Redirect, releaseRoute, type StationConnector } from '../../transport/station/index.ts';
 import { unlessAborted } from '../../transport/unless-aborted.ts';
 import { currentJwt, type EffectiveOptions, serverAddress } from '../options.ts';
+import { answerAfterWait, answerOf, whileNotAttached } from './waiting.ts';
 
 /**
  * The base station of the options, with its pin or to be proved by TLS.
@@ -34,18 +27,30 @@ export function configuredStation(options: EffectiveOptions, { getHttps }: Pick<
   return { ...serverAddress(ServerUrl), fingerprint: ServerFingerprint, ...(RootCerts !== undefined && { rootCerts: RootCerts }) };
 }
 
-/** Connects through the base station. @throws the channel's error */
+/** How it is connected: the target, and what is done when the device is not attached; null: the connect fails then. */
+type RemoteTarget = ConnectTarget & { readonly signal: AbortSignal; readonly waits: (() => void) | null };
+
+/** Connects through the base station. @param onWaiting called once, when it waits for a device that is not attached @throws the channel's error */
 export async function connectRemote(
   host: Host,
   connector: StationConnector,
   options: EffectiveOptions,
   target: ConnectTarget & { signal: AbortSignal },
+  onWaiting: () => void,
 ): Promise<Session> {
-  const { ServerKey, ServerConnectToken, ServerJwtToken } = options;
-  if (ServerKey === undefined && ServerConnectToken === undefined) {
-    const missing = ServerJwtToken === undefined ? 'a server key or a server connect token' : 'the server key that belongs to the JWT';
-    throw new LocalError('INVALID_STATE', `${missing} is missing`);
-  }
+  requireAdmission(options);
+  const connect = (waits: (() => void) | null): Promise<Session> => connectOnce(host, connector, options, { ...target, waits });
+  if (!options.IgnoreDeviceNotAttached) return connect(null);
+  return whileNotAttached(host.environment, connect, { signal: target.signal, onWaiting });
+}
+
+function requireAdmission({ ServerKey, ServerConnectToken, ServerJwtToken }: EffectiveOptions): void {
+  if (ServerKey !== undefined || ServerConnectToken !== undefined) return;
+  const missing = ServerJwtToken === undefined ? 'a server key or a server connect token' : 'the server key that belongs to the JWT';
+  throw new LocalError('INVALID_STATE', `${missing} is missing`);
+}
+
+async function connectOnce(host: Host, connector: StationConnector, options: EffectiveOptions, target: RemoteTarget): Promise<Session> {
   let reached = false;
   try {
     return await connector.use(
@@ -72,13 +77,14 @@ async function connectOver(
   host: Host,
   channel: Session,
   options: EffectiveOptions,
-  target: ConnectTarget & { signal: AbortSignal },
+  target: RemoteTarget,
   redirected: boolean,
 ): Promise<Session | Redirect> {
-  const prepared = host.prepare(target);
+  // The answer of a device that is waited for may come at any time until the whole connect ends.
+  const prepared = host.prepare(target.waits === null ? target : { ...target, timeout: options.ConnectTimeout });
   try {
     const jwt = await unlessAborted(jwtOf(options), target.signal);
-    const asked = askStation(channel, { ...options, jwt }, prepared.initiate, redirected);
+    const asked = askStation(channel, { ...options, jwt, redirected }, prepared.initiate, target);
     const answer = await unlessAborted(asked, target.signal).catch((error: unknown) => {
       if (target.signal.aborted) giveBackLate(channel, asked);
       throw error;
@@ -115,11 +121,11 @@ async function jwtOf({ ServerConnectToken, ServerJwtToken }: EffectiveOptions): 
 /** Asks for a route with our Initiate. @throws RemoteError with the code of the base station's refusal */
 async function askStation(
   channel: Session,
-  options: EffectiveOptions & { readonly jwt: string | undefined },
+  options: EffectiveOptions & { readonly jwt: string | undefined; readonly redirected: boolean },
   initiate: Uint8Array,
-  redirected: boolean,
+  { waits, signal }: RemoteTarget,
 ): Promise<ConnectAnswer> {
-  const { ProductId = '', DeviceId = '', AppName, AppVersion, ServerKey, ServerConnectToken, Rendezvous, jwt } = options;
+  const { ProductId = '', DeviceId = '', AppName, AppVersion, ServerKey, ServerConnectToken, Rendezvous, jwt, redirected } = options;
   const payload = encodeConnectRequest({
     productId: ProductId,
     deviceId: DeviceId,
@@ -131,6 +137,7 @@ async function askStation(
     initiate,
     redirected,
     ...(Rendezvous === true && { direct: true }),
+    ...(waits !== null && { wait: true }),
   });
   const request = {
     method: 'POST',
@@ -139,11 +146,10 @@ async function askStation(
     payload,
     timeout: options.DtlsHelloTimeout,
   } as const;
-  const response: CoapResponse = await channel.request(request).catch((error: unknown) => {
+  const answered = waits === null ? channel.request(request).then(answerOf) : answerAfterWait(channel, request, { signal, waits });
+  return answered.catch((error: unknown) => {
     throw stationFull(error);
   });
-  if (response.status >= 300) throw stationError(response);
-  return decodeConnectAnswer(response.payload);
 }
 
 /** The connect was stopped, and the base station does not know it: a route that it still makes is given back. */

@@ -133,13 +133,14 @@ describe('connection before connect', () => {
     expect(await connect({})).toMatch(/^INVALID_STATE .*PrivateKey/);
     expect(await connect({ PrivateKey })).toMatch(/^INVALID_STATE .*ProductId/);
     expect(await connect({ PrivateKey, ProductId: 'p', DeviceId: 'd' })).toMatch(/^INVALID_STATE .*ServerUrl/);
-    expect(await connect({ PrivateKey, IgnoreDeviceNotAttached: true })).toMatch(/^NOT_IMPLEMENTED/);
+    expect(await connect({ PrivateKey, Remote: false })).toMatch(/^INVALID_STATE .*ProductId/);
+    expect(await connect({ PrivateKey, Remote: false, ProductId: 'p' })).toMatch(/^INVALID_STATE .*DeviceId/);
     expect(await codeOf(() => client.createConnection().updateOptions({ PrivateKey: 'no key' }))).toBe('INVALID_ARGUMENT');
   });
 
   test('without any channel the error has the three codes', async () => {
     const connection = client.createConnection();
-    connection.updateOptions({ PrivateKey: client.createPrivateKey(), Remote: false });
+    connection.updateOptions({ PrivateKey: client.createPrivateKey(), Local: false, Remote: false });
     await expect(connection.connect()).rejects.toMatchObject({
       code: 'NO_CHANNELS',
       localChannelErrorCode: 'NONE',

@@ -1,5 +1,5 @@
 /**
- * What each connection option of the specification does: it acts, it is refused, or it is a default without effect. A new option does not compile without a row.
+ * What each connection option of the specification does: it acts, or it is a default without effect. A new option does not compile without a row.
  *
  * The times have cases of their own in timing-options.test.ts.
  */
@@ -15,8 +15,6 @@ type Option = keyof ConnectionOptions;
 type Effect =
   /** `acts`: another value of it leads to another result. */
   | { readonly acts: string; readonly shown: () => Promise<void> }
-  /** Values that `connect` refuses with NOT_IMPLEMENTED, and those that pass and change nothing. */
-  | { readonly refused: readonly unknown[]; readonly passes: readonly unknown[] }
   /** Values that pass and change nothing. */
   | { readonly noEffect: readonly unknown[] };
 
@@ -30,9 +28,9 @@ beforeEach(async () => {
   await fixture.station();
 });
 
-/** Ids, key, base station and admission are valid, `options` aside. */
+/** Ids, key, base station and admission are valid, `options` aside; nothing is looked for on the local network. */
 async function result(options: ConnectionOptions): Promise<string> {
-  return outcome(fixture.connection(options));
+  return outcome(fixture.connection({ Local: false, ...options }));
 }
 
 /** The type of the connection, or the code of the error and, of NO_CHANNELS, that of each channel. */
@@ -56,11 +54,26 @@ function admittedBy(options: ConnectionOptions): Promise<string> {
     ServerUrl: SERVER_URL,
     ServerFingerprint: fixture.stationUnderTest.fingerprint,
   };
-  connection.updateOptions({ PrivateKey: client.createPrivateKey(), ...to, ...options });
+  connection.updateOptions({ PrivateKey: client.createPrivateKey(), Local: false, ...to, ...options });
   return outcome(connection);
 }
 
-const refusedBy = (code: string): string => `no way to the device (local NONE, remote ${code}, direct NONE)`;
+const refusedBy = (code: string, local = 'NONE'): string => `no way to the device (local ${local}, remote ${code}, direct NONE)`;
+
+/** What is asked by multicast DNS in a network in a connect over the local network, each question once. */
+async function questions(network: string, options: ConnectionOptions): Promise<string[]> {
+  const asked = new Set<string>();
+  const neighbour = fixture.host('neighbour', { addresses: [`${network}.1/24`] });
+  neighbour.mdns.open(neighbour.mdns.links()[0]!, {
+    received: (message) => {
+      for (const { name, type } of message.questions) asked.add(`${name} ${type}`);
+    },
+    failed: () => {},
+  });
+  const client = fixture.client(fixture.host('phone', { addresses: [`${network}.2/24`] }));
+  await outcome(fixture.connection({ Remote: false, ...options }, client));
+  return [...asked];
+}
 
 /** The device's end falls silent: ms until the connection has ended. */
 async function timeToLoss(options: ConnectionOptions): Promise<number> {
@@ -153,12 +166,47 @@ const effects: Record<Option, Effect> = {
     acts: 'ends the whole connect',
     shown: async () => expect(await timeToFailure({ ConnectTimeout: 2_500 })).toBe(2_500),
   },
-  Local: { noEffect: [true, false] },
+  Local: {
+    acts: 'switches the way over the local network, and is on by default',
+    shown: async () => {
+      await fixture.attached();
+      expect(await result({ Remote: false })).toBe(refusedBy('NONE', 'NONE'));
+      expect(await result({ Remote: false, Local: true })).toBe(refusedBy('NONE', 'NOT_FOUND'));
+      expect(await outcome(fixture.connection({ Remote: false }))).toBe(refusedBy('NONE', 'NOT_FOUND'));
+    },
+  },
   Remote: { acts: 'switches the way through the base station', shown: () => changes({ Remote: false }, refusedBy('NONE')) },
   Rendezvous: { noEffect: [true, false] },
-  ScanLocalConnect: { refused: [true], passes: [false] },
-  IgnoreDeviceNotAttached: { refused: [true], passes: [false] },
-  MdnsTimeout: { refused: [1, 500, 0x7fff_ffff], passes: [] },
+  ScanLocalConnect: {
+    acts: 'asks for all devices in place of one',
+    shown: async () => {
+      expect(await questions('198.51.100', {})).toContain(`${ids.productId}-${ids.deviceId}._svc._udp.local SRV`);
+      expect(await questions('203.0.113', { ScanLocalConnect: true })).toEqual(['_svc._udp.local PTR']);
+    },
+  },
+  IgnoreDeviceNotAttached: {
+    acts: 'waits for a device that is not attached; see connect/waiting.test.ts',
+    shown: async () => {
+      const { device } = await fixture.attached();
+      await fixture.settle(device.close());
+      expect(await result({})).toBe(refusedBy('NOT_ATTACHED'));
+      expect(await result({ IgnoreDeviceNotAttached: true })).toBe('TIMEOUT');
+    },
+  },
+  MdnsTimeout: {
+    acts: 'ends the search on the local network',
+    shown: async () => {
+      for (const [options, expected] of [
+        [{}, 2_000],
+        [{ MdnsTimeout: 300 }, 300],
+        [{ MdnsTimeout: 30_000 }, 30_000],
+      ] as const) {
+        const began = fixture.sim.now;
+        expect(await result({ Local: true, Remote: false, ...options })).toBe(refusedBy('NONE', 'NOT_FOUND'));
+        expect(fixture.sim.now - began).toBe(expected);
+      }
+    },
+  },
   DeviceFingerprint: { acts: 'pins the device', shown: () => changes({ DeviceFingerprint: OTHER_KEY }, 'FINGERPRINT_MISMATCH') },
   ServerFingerprint: {
     acts: 'pins the base station',
@@ -179,35 +227,24 @@ async function changes(options: ConnectionOptions, expected: string): Promise<vo
 
 const rows = Object.entries(effects) as [Option, Effect][];
 const acting = rows.flatMap(([option, effect]) => ('shown' in effect ? [[option, effect.acts, effect.shown] as const] : []));
-const valuesOf = (kind: 'refused' | 'passes' | 'noEffect'): (readonly [Option, unknown])[] =>
-  rows.flatMap(([option, effect]) =>
-    ((effect as Partial<Record<typeof kind, readonly unknown[]>>)[kind] ?? []).map((value) => [option, value] as const),
-  );
+const withoutEffect = rows.flatMap(([option, effect]) =>
+  'noEffect' in effect ? effect.noEffect.map((value) => [option, value] as const) : [],
+);
 
 test.each(acting)('%s %s', async (_option, _acts, shown) => {
   await shown();
 });
 
+test('a later call takes back what an earlier one asked for', async () => {
+  const { device } = await fixture.attached();
+  await fixture.settle(device.close());
+  const connection = fixture.connection({ Local: false, IgnoreDeviceNotAttached: true });
+  connection.updateOptions({ IgnoreDeviceNotAttached: false });
+  expect(await outcome(connection)).toBe(refusedBy('NOT_ATTACHED'));
+});
+
 describe('what is not in this version', () => {
-  test.each(valuesOf('refused'))(
-    '%s: %j is NOT_IMPLEMENTED when the connection connects, and the error names it',
-    async (option, value) => {
-      const connection = fixture.connection({ [option]: value });
-      const before = fixture.stationUnderTest.basestation.stats();
-      const error = await fixture.settle(connection.connect().catch((reason: unknown) => reason));
-      expect(error).toMatchObject({ code: 'NOT_IMPLEMENTED', name: 'LocalError', message: expect.stringContaining(` ${option} `) });
-      expect(fixture.stationUnderTest.basestation.stats()).toEqual(before);
-    },
-  );
-
-  test('a later call takes back what an earlier one asked for', async () => {
-    await fixture.attached();
-    const connection = fixture.connection({ ScanLocalConnect: true, IgnoreDeviceNotAttached: true });
-    connection.updateOptions({ ScanLocalConnect: false, IgnoreDeviceNotAttached: false });
-    expect(await outcome(connection)).toBe('RELAY');
-  });
-
-  test.each([...valuesOf('passes'), ...valuesOf('noEffect')])('%s: %j passes and changes nothing', async (option, value) => {
+  test.each(withoutEffect)('%s: %j passes and changes nothing', async (option, value) => {
     const { device } = await fixture.attached();
     const connection = fixture.connection({ [option]: value });
     expect(await outcome(connection)).toBe('RELAY');
@@ -217,10 +254,9 @@ describe('what is not in this version', () => {
     expect(await result({ [option]: value })).toBe(refusedBy('NOT_ATTACHED'));
   });
 
-  test('the changelog names under its known limits what is refused or has no effect', () => {
+  test('the changelog names under its known limits what has no effect', () => {
     const changelog = readFileSync(new URL('../../CHANGELOG.md', import.meta.url), 'utf8');
     const limits = /\n### Known limits\n([\s\S]*?)\n##/.exec(changelog)?.[1];
-    const named = new Set([...valuesOf('refused'), ...valuesOf('noEffect')].map(([option]) => option));
-    for (const option of named) expect(limits).toMatch(new RegExp(`\`${option}[\`:]`));
+    for (const [option] of withoutEffect) expect(limits).toMatch(new RegExp(`\`${option}[\`:]`));
   });
 });

@@ -31,7 +31,7 @@ describe('the type', () => {
   });
 
   test('ConnectionEvent', () => {
-    expectTypeOf<ConnectionEvent>().toEqualTypeOf<'CONNECTED' | 'CLOSED' | 'CHANNEL_CHANGED'>();
+    expectTypeOf<ConnectionEvent>().toEqualTypeOf<'CONNECTED' | 'CLOSED' | 'CHANNEL_CHANGED' | 'WAITING_FOR_ATTACH'>();
   });
 
   test('MdnsAction', () => {

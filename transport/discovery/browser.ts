@@ -33,6 +33,8 @@ export class MdnsBrowser {
   readonly #subscriptions = new Set<Subscription>();
   readonly #browsed: Wanted = new Map();
   readonly #sought: Wanted = new Map();
+  /** Each connect begins again, and would log the same. */
+  readonly #failed = new Set<string>();
   #links: MdnsLinks<Scanner, ServiceEvent> | null = null;
   #found = new FoundServices();
   #closing: Promise<void> = Promise.resolve();
@@ -120,6 +122,7 @@ export class MdnsBrowser {
     const links: MdnsLinks<Scanner, ServiceEvent> = new MdnsLinks({
       environment: this.environment,
       network,
+      failed: this.#failed,
       begin: (_link, random) => this.#askAll(new Scanner(random)),
       // It may be another network: what was heard on the other one ends with its life.
       changed: (scanner) => void this.#askAll(scanner),

@@ -5,7 +5,7 @@
  * Records prove nothing: anybody on the link can answer. The handshake says which candidate is the device.
  */
 import { type DiscoveredService, idsOf, instanceOf, type ServiceChange } from '../../protocol/discovery/index.ts';
-import type { Clock } from '../environment.ts';
+import { pause } from '../pause.ts';
 import type { MdnsBrowser } from './browser.ts';
 
 /** Candidates of one search. Anybody on the link can fill it; what comes later is not told, and the other channels of the connect are not affected. */
@@ -60,16 +60,4 @@ export async function findDevice(browser: MdnsBrowser, options: FindDeviceOption
 function hasIds({ txt }: DiscoveredService, productId: string, deviceId: string): boolean {
   const ids = idsOf(txt ?? []);
   return ids.productId === productId && ids.deviceId === deviceId;
-}
-
-function pause(clock: Clock, time: number, signal: AbortSignal | undefined): Promise<void> {
-  return new Promise((resolve) => {
-    const end = (): void => {
-      cancel();
-      signal?.removeEventListener('abort', end);
-      resolve();
-    };
-    const cancel = clock.schedule(time, end);
-    signal?.addEventListener('abort', end);
-  });
 }

@@ -29,6 +29,8 @@ export interface LinksOptions<Part, Event> {
   event(event: Event, link: MdnsLink): void;
   /** The link has gone, or failed. */
   ended?(link: MdnsLink): void;
+  /** Names of links that failed and were logged, for an owner that begins again and again: each is logged once. Default: of these links alone. */
+  readonly failed?: Set<string>;
 }
 
 interface Place<Part> {
@@ -43,12 +45,13 @@ export class MdnsLinks<Part extends LinkPart<Event>, Event> {
   readonly #options: LinksOptions<Part, Event>;
   readonly #places = new Map<string, Place<Part>>();
   /** Links that failed and were logged. */
-  readonly #failed = new Set<string>();
+  readonly #failed: Set<string>;
   #cancelPoll: Cancel = () => {};
   #closed = false;
 
   constructor(options: LinksOptions<Part, Event>) {
     this.#options = options;
+    this.#failed = options.failed ?? new Set();
   }
 
   start(): void {

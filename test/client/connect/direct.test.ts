@@ -5,6 +5,7 @@ import { connectChannels } from '../../../client/connect/race.ts';
 import { Connection as ClientConnection, type ConnectionContext } from '../../../client/connection.ts';
 import type { Connection, ConnectionEvent, ConnectionOptions, ConnectionType } from '../../../client/node.ts';
 import { effectiveOptions } from '../../../client/options.ts';
+import { MdnsBrowser } from '../../../transport/discovery/index.ts';
 import { type Environment, type Network, silentLog } from '../../../transport/environment.ts';
 import type { Host } from '../../../transport/host/index.ts';
 import { nodeEnvironment } from '../../../transport/node/index.ts';
@@ -192,9 +193,9 @@ describe('both channels', () => {
     const failed = await both([host, 1], { DtlsHelloTimeout: 2_000 });
     await fixture.code(failed.connect());
     expect([relayed, straight, failed].map(codes)).toEqual([
-      ['NONE', 'OK', 'NONE'],
-      ['NONE', 'NONE', 'OK'],
-      ['NONE', 'NOT_ATTACHED', 'NOT_FOUND'],
+      ['OPERATION_IN_PROGRESS', 'OK', 'NONE'],
+      ['OPERATION_IN_PROGRESS', 'NONE', 'OK'],
+      ['NOT_FOUND', 'NOT_ATTACHED', 'NOT_FOUND'],
     ]);
   });
 
@@ -240,6 +241,7 @@ describe('sessions that nobody takes', () => {
       environment,
       listenTunnel: undefined,
       hasUdpPorts: false,
+      browser: new MdnsBrowser(environment),
       host: async () => ({ environment, dial }) as unknown as Host,
       connector: async () => ({ use: async () => relayed }) as unknown as StationConnector,
       importKey: () => crypto.generateKey(),
@@ -254,9 +256,15 @@ describe('sessions that nobody takes', () => {
     const candidates = new DirectCandidates();
     candidates.add('10.0.0.1', 1);
     const context = contextOf(dialled.session, relayed.session);
-    const options = effectiveOptions({ ProductId: 'p', DeviceId: 'd', ServerUrl: 'https://station', ServerConnectToken: 'token' });
+    const options = effectiveOptions({
+      Local: false,
+      ProductId: 'p',
+      DeviceId: 'd',
+      ServerUrl: 'https://station',
+      ServerConnectToken: 'token',
+    });
     const session = await connectChannels(
-      { ...context, identity: context.importKey(''), candidates, onChannelErrors: () => {} },
+      { ...context, identity: context.importKey(''), candidates, onChannels: () => {}, onWaiting: () => {} },
       { ...options, ServerFingerprint: 'ab'.repeat(32) },
       new AbortController().signal,
     );

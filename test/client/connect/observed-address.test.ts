@@ -36,7 +36,7 @@ async function connected({ address, stun }: { address?: unknown; stun?: unknown 
   const { host } = await new SessionFixture({ sim: simulation }).client({ machine: 'client', addresses: ['10.0.0.2/24'] });
   const connector = new StationConnector({ host, station: station.address });
   const options = effectiveOptions({ ProductId: 'pr-a', DeviceId: 'de-a', ServerConnectToken: 'token', ...given });
-  const connecting = connectRemote(host, connector, options, { name: 'device', signal: new AbortController().signal });
+  const connecting = connectRemote(host, connector, options, { name: 'device', signal: new AbortController().signal }, () => {});
   const { code } = await simulation.settle(connecting.then(() => Promise.reject(new Error('it connected')), asSvcError));
   return { code, channel: [...host.sessions][0]!, direct };
 }

@@ -79,17 +79,22 @@ describe('connect', () => {
     ['a host that does not resolve', { ServerUrl: 'https://nowhere.invalid' }, 'DNS'],
     ['a base station that is not there', { ServerUrl: 'https://station:1' }, 'CONNECTION_REFUSED'],
     ['a base station with another key', { ServerFingerprint: 'ab'.repeat(32) }, 'FINGERPRINT_MISMATCH'],
-  ])('%s: NO_CHANNELS with NONE, its code, NONE', async (_, options, remote) => {
+  ])('%s: NO_CHANNELS with its code, NONE for what is off, NOT_FOUND for the local network otherwise', async (_, options, remote) => {
     await fixture.attached();
     const given = Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined));
-    const connection = 'ServerKey' in options ? keyed(given) : fixture.connection(given);
-    const error = await fixture.settle(connection.connect().catch((reason: unknown) => reason));
-    expect(error).toBeInstanceOf(NoChannelsError);
-    expect(error).toMatchObject({
-      localChannelErrorCode: 'NONE',
-      remoteChannelErrorCode: remote,
-      directCandidatesChannelErrorCode: 'NONE',
-    });
+    for (const [Local, local] of [
+      [false, 'NONE'],
+      [true, 'NOT_FOUND'],
+    ] as const) {
+      const connection = 'ServerKey' in options ? keyed({ Local, ...given }) : fixture.connection({ Local, ...given });
+      const error = await fixture.settle(connection.connect().catch((reason: unknown) => reason));
+      expect(error).toBeInstanceOf(NoChannelsError);
+      expect(error).toMatchObject({
+        localChannelErrorCode: local,
+        remoteChannelErrorCode: remote,
+        directCandidatesChannelErrorCode: 'NONE',
+      });
+    }
   });
 
   const keyed = (options: object) => {
@@ -289,7 +294,7 @@ describe('options', () => {
     const client = SvcClient.create({ environment: fixture.sim.host('phone') });
     fixture.sim.link(silent === 'device' ? host : 'phone', 'station', { delay: 10, loss: 1 });
     const began = fixture.sim.now;
-    const connecting = fixture.connection({ DtlsHelloTimeout: timeout }, client).connect();
+    const connecting = fixture.connection({ Local: false, DtlsHelloTimeout: timeout }, client).connect();
     await expect(fixture.settle(connecting)).rejects.toMatchObject({ remoteChannelErrorCode: code });
     expect(fixture.sim.now - began).toBeGreaterThanOrEqual(timeout);
     expect(fixture.sim.now - began).toBeLessThan(timeout + 200);

@@ -1,0 +1,63 @@
+/**
+ * The local channel: the device is looked for by multicast DNS, and each address that is found is dialed at once; the first that authenticates is the
+ * connection.
+ *
+ * Anybody on the network can announce the device. So an answer decides nothing: whoever answers must prove the device's key where the connection has a pin,
+ * no address waits for another, and the other channels of the connect do not wait for this one.
+ *
+ * The channel has failed when the search is over and every address has failed; the error is NOT_FOUND when nothing answered (reference §4.3).
+ */
+import { asSvcError, LocalError, RemoteError, type SvcError } from '../../protocol/errors/index.ts';
+import { type DeviceCandidate, type FindDeviceOptions, findDevice, type MdnsBrowser } from '../../transport/discovery/index.ts';
+import type { ConnectTarget, Host } from '../../transport/host/index.ts';
+import { type Failure, mostTelling } from '../../transport/race.ts';
+import type { Session } from '../../transport/session/index.ts';
+import { FIRST_TIMEOUT, raceOf } from './direct.ts';
+
+/**
+ * ms for one handshake at most. An address that was announced may be a stranger's, or that of a device switched off since: it gets four Initiates, and a connect
+ * that fails otherwise does not wait longer for it. A network that loses a fifth of the packets each way answers one of four in all but one of 60 handshakes.
+ */
+const HANDSHAKE_TIMEOUT = 2_500;
+
+/** Which device is looked for, how long and how. */
+export type LocalSearch = Pick<FindDeviceOptions, 'productId' | 'deviceId' | 'timeout' | 'scanAll'>;
+
+/** Connects to the first address on the local network that authenticates. @throws the channel's error */
+export async function connectLocal(
+  host: Host,
+  browser: MdnsBrowser,
+  search: LocalSearch,
+  target: ConnectTarget & { signal: AbortSignal },
+): Promise<Session> {
+  const { signal } = target;
+  const race = raceOf(host, (failures) => channelError(failures, search, signal));
+  const decided = new AbortController();
+  const stop = (): void => race.stop();
+  signal.addEventListener('abort', stop, { once: true });
+  if (signal.aborted) stop();
+  const timeout = Math.min(target.timeout ?? HANDSHAKE_TIMEOUT, HANDSHAKE_TIMEOUT);
+  const onCandidate = ({ address, port }: DeviceCandidate): void =>
+    race.add(() => host.dial({ ...target, address, port, timeout, firstTimeout: FIRST_TIMEOUT }));
+  const searching = findDevice(browser, { ...search, signal: decided.signal, onCandidate });
+  searching.then(
+    () => race.end(),
+    (error: unknown) => race.stop(asSvcError(error)),
+  );
+  try {
+    return await race.result;
+  } finally {
+    decided.abort();
+    signal.removeEventListener('abort', stop);
+  }
+}
+
+function channelError(failures: readonly Failure[], { timeout }: LocalSearch, signal: AbortSignal): SvcError {
+  const error = mostTelling(failures.map((failure) => failure.error));
+  if (error === null)
+    return signal.aborted
+      ? new LocalError('STOPPED', 'the search on the local network was stopped')
+      : new RemoteError('NOT_FOUND', `the device did not answer on the local network within ${timeout / 1000} s`);
+  if (error.code !== 'TIMEOUT') return error;
+  return new RemoteError('NOT_FOUND', 'the device is announced on the local network and does not answer', { cause: error });
+}

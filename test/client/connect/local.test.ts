@@ -1,0 +1,356 @@
+/** Connects over the local network: phone, devices and strangers in one network of a simulation, the base station elsewhere. */
+import { beforeEach, describe, expect, test } from 'vitest';
+import { type Connection, type ConnectionOptions, type Environment, SvcClient } from '../../../client/node.ts';
+import type { DeviceOptions } from '../../../device/index.ts';
+import { type DnsMessage, dnsResponse, serviceRecords } from '../../../protocol/discovery/index.ts';
+import type { SimulatedHost } from '../../../transport/sim/index.ts';
+import type { DeviceUnderTest } from '../../support/fixture/devices-and-clients.ts';
+import { ids, SCT, SERVER_URL } from '../../support/fixture/identifiers.ts';
+import { ProductFixture } from '../../support/fixture/products.ts';
+
+const HOME = '198.51.100';
+const SPOOFED_PORT = 1_000;
+const PIN = 'ab'.repeat(32);
+
+let fixture: ProductFixture;
+let phone: SimulatedHost;
+let client: SvcClient;
+/** Hosts at home. */
+let members: SimulatedHost[];
+beforeEach(() => {
+  fixture = new ProductFixture();
+  members = [];
+  phone = member('phone');
+  client = fixture.client(phone);
+});
+
+/** A host at home, a millisecond from the others there. */
+function member(role: string): SimulatedHost {
+  const host = fixture.host(role, { addresses: [`${HOME}.${members.length + 1}/24`] });
+  for (const other of members) fixture.sim.link(host.name, other.name, { delay: 1 });
+  members.push(host);
+  return host;
+}
+
+/** A device at home, announced; attached as well where there is a base station. */
+async function atHome(options: DeviceOptions & { registered?: boolean } = {}): Promise<DeviceUnderTest> {
+  const under = await fixture.device({ environment: member('device'), ...options });
+  under.device.enableMdns();
+  await fixture.start(under);
+  await fixture.sim.run(3_000);
+  return under;
+}
+
+/** Without a base station. */
+function local(options: ConnectionOptions = {}): Connection {
+  const connection = client.createConnection();
+  const { productId: ProductId, deviceId: DeviceId } = ids;
+  connection.updateOptions({ PrivateKey: client.createPrivateKey(), ProductId, DeviceId, Remote: false, ...options });
+  return connection;
+}
+
+/** Through the base station, too. */
+const both = (options: ConnectionOptions = {}): Connection => fixture.connection(options, client);
+
+const codes = (connection: Connection): string[] => [
+  connection.getLocalChannelErrorCode(),
+  connection.getRemoteChannelErrorCode(),
+  connection.getDirectCandidatesChannelErrorCode(),
+];
+
+/** Type or error code of a connect, the three channels, and how many ms it took. */
+async function outcome(connection: Connection): Promise<[string, string[], number]> {
+  const began = fixture.sim.now;
+  const result = await fixture.settle(
+    connection.connect().then(
+      () => connection.getType(),
+      (error: { code: string }) => error.code,
+    ),
+  );
+  return [result, codes(connection), fixture.sim.now - began];
+}
+
+/** A stranger at home that says by multicast DNS what the test wants. */
+function stranger(): { host: SimulatedHost; say: (port: number) => void; heard: DnsMessage[] } {
+  const host = member('stranger');
+  const heard: DnsMessage[] = [];
+  const socket = host.mdns.open(host.mdns.links()[0]!, { received: (message) => void heard.push(message), failed: () => {} });
+  const name = `${ids.productId}-${ids.deviceId}`;
+  const say = (port: number): void =>
+    socket.send(dnsResponse({ answers: serviceRecords({ name, port, subtypes: [], txt: [], addresses: [host.addresses[0]!] }) }), null);
+  return { host, say, heard };
+}
+
+describe('without a base station', () => {
+  test('a connection is DIRECT here and local at the device, and everything works on it', async () => {
+    const { device } = await atHome();
+    device.addCoapResource('GET', '/who', ({ connection }) => ({ status: 205, payload: String(connection.isLocal) }));
+    const connection = local({ DeviceFingerprint: device.deviceFingerprint });
+    const events: string[] = [];
+    connection.addConnectionEventsListener({ onEvent: (event) => events.push(event) });
+    expect((await outcome(connection)).slice(0, 2)).toEqual(['DIRECT', ['OK', 'NONE', 'NONE']]);
+    expect([connection.verified, connection.stationVerified, events]).toEqual(['pinned', null, ['CONNECTED']]);
+    expect(await fixture.coap(connection, 'GET', '/who')).toEqual({ status: 205, text: 'true' });
+    expect([device.connection(1).isLocal, device.connection(1).type]).toEqual([true, 'DIRECT']);
+  });
+
+  test.each([
+    ['asked for by name', {}, 6],
+    ['by a scan, whose question waits for others', { ScanLocalConnect: true }, 300],
+  ])('the device is there within two round trips of the question, %s', async (_, options, most) => {
+    await atHome();
+    const [type, , took] = await outcome(local(options));
+    expect(type).toBe('DIRECT');
+    expect(took).toBeLessThanOrEqual(most);
+  });
+
+  test('of two devices at home the one that is meant is connected', async () => {
+    const other = await atHome({ deviceId: 'de-2' });
+    const meant = await atHome();
+    for (const ScanLocalConnect of [false, true]) {
+      const connection = local({ ScanLocalConnect });
+      await fixture.settle(connection.connect());
+      expect(connection.getDeviceFingerprint()).toBe(meant.device.deviceFingerprint);
+    }
+    expect(() => other.device.connection(1)).toThrow();
+  });
+
+  test('a device that is switched on during the search is found', async () => {
+    const connecting = outcome(local({ MdnsTimeout: 10_000 }));
+    await fixture.sim.run(3_000);
+    await atHome();
+    expect((await connecting)[0]).toBe('DIRECT');
+  });
+
+  test('a device that is announced and silent is NOT_FOUND, 2.5 s after it was found', async () => {
+    const { say } = stranger();
+    const connecting = outcome(local());
+    await fixture.sim.run(1_900);
+    say(SPOOFED_PORT);
+    const [code, channels, took] = await connecting;
+    expect([code, channels]).toEqual(['NO_CHANNELS', ['NOT_FOUND', 'NONE', 'NONE']]);
+    expect(took).toBeLessThan(4_500);
+  });
+
+  test('another address of the device serves when the first is silent', async () => {
+    const { device } = await atHome();
+    const { say } = stranger();
+    const connection = local({ DeviceFingerprint: device.deviceFingerprint });
+    const connecting = outcome(connection);
+    for (let port = 0; port < 5; port++) say(SPOOFED_PORT + port);
+    expect((await connecting)[0]).toBe('DIRECT');
+  });
+
+  test('connects at the same time share the questions, and each is served', async () => {
+    await atHome();
+    const all = await Promise.all(Array.from({ length: 20 }, () => outcome(local())));
+    expect(new Set(all.map(([type]) => type))).toEqual(new Set(['DIRECT']));
+  });
+});
+
+describe('what ends the search', () => {
+  const questions = (heard: readonly DnsMessage[]): number => heard.filter(({ response }) => !response).length;
+
+  test.each<[string, (connection: Connection) => Promise<unknown>]>([
+    ['close', (connection) => connection.close()],
+    ['the end of the client', () => client.stop()],
+  ])('%s: STOPPED at once, and nothing is asked afterwards', async (_, end) => {
+    const { heard } = stranger();
+    const connection = local({ MdnsTimeout: 60_000 });
+    const connecting = outcome(connection);
+    await fixture.sim.run(500);
+    const ended = end(connection);
+    const [code, , took] = await connecting;
+    await fixture.settle(ended);
+    expect([code, took]).toEqual(['STOPPED', 500]);
+    const asked = questions(heard);
+    await fixture.sim.run(60_000);
+    expect([asked > 0, questions(heard)]).toEqual([true, asked]);
+  });
+
+  test('a connection that is there', async () => {
+    await atHome();
+    const { heard } = stranger();
+    await outcome(local());
+    const asked = questions(heard);
+    await fixture.sim.run(60_000);
+    expect(questions(heard)).toBe(asked);
+  });
+
+  test('ConnectTimeout: TIMEOUT, and the channel was being tried', async () => {
+    const connection = local({ MdnsTimeout: 60_000, ConnectTimeout: 700 });
+    expect(await outcome(connection)).toEqual(['TIMEOUT', ['OPERATION_IN_PROGRESS', 'NONE', 'NONE'], 700]);
+  });
+});
+
+describe('beside a base station', () => {
+  beforeEach(async () => {
+    await fixture.station();
+  });
+
+  test('the local network is faster, and the device hears of one connection', async () => {
+    const { device } = await atHome();
+    const connection = both();
+    const [type, channels] = await outcome(connection);
+    expect([type, channels]).toEqual(['DIRECT', ['OK', 'OPERATION_IN_PROGRESS', 'NONE']]);
+    await fixture.sim.run(20_000);
+    expect(device.connection(1).isLocal).toBe(true);
+    expect(() => device.connection(2)).toThrow();
+  });
+
+  test('a device elsewhere is relayed, without delay', async () => {
+    await fixture.attached();
+    const [, , alone] = await outcome(both({ Local: false }));
+    await fixture.sim.run(60_000);
+    const [type, channels, took] = await outcome(both());
+    expect([type, channels]).toEqual(['RELAY', ['OPERATION_IN_PROGRESS', 'OK', 'NONE']]);
+    expect(took).toBe(alone);
+  });
+
+  test('the base station is switched off, or without the internet', async () => {
+    await atHome();
+    await fixture.settle(fixture.stationUnderTest.basestation.close());
+    expect((await outcome(both()))[0]).toBe('DIRECT');
+    expect((await outcome(both({ ServerUrl: 'https://nowhere.invalid' })))[0]).toBe('DIRECT');
+  });
+
+  test('while it is connecting each channel is in progress', async () => {
+    await fixture.attached();
+    const connection = both();
+    expect(codes(connection)).toEqual(['NONE', 'NONE', 'NONE']);
+    const connecting = outcome(connection);
+    await fixture.sim.run(5);
+    expect(codes(connection)).toEqual(['OPERATION_IN_PROGRESS', 'OPERATION_IN_PROGRESS', 'NONE']);
+    await connecting;
+  });
+
+  /** Reference §4.3. The device of `ids` is at home, and attached. */
+  const cases: [string, ConnectionOptions, string[], number][] = [
+    ['an unknown product', { ProductId: 'pr-x' }, ['NOT_FOUND', 'UNKNOWN_PRODUCT_ID', 'NONE'], 2_000],
+    ['Local off, an unknown product', { Local: false, ProductId: 'pr-x' }, ['NONE', 'UNKNOWN_PRODUCT_ID', 'NONE'], 200],
+    ['Local off, an unknown device', { Local: false, DeviceId: 'de-x' }, ['NONE', 'UNKNOWN_DEVICE_ID', 'NONE'], 200],
+    ['an unknown device', { DeviceId: 'de-x' }, ['NOT_FOUND', 'UNKNOWN_DEVICE_ID', 'NONE'], 2_000],
+    ['Local off, a wrong token', { Local: false, ServerConnectToken: 'wrong' }, ['NONE', 'TOKEN_REJECTED', 'NONE'], 200],
+    ['Local off, a bad host', { Local: false, ServerUrl: 'https://nowhere.invalid' }, ['NONE', 'DNS', 'NONE'], 200],
+    ['Local off, a station that is not there', { Local: false, ServerUrl: 'https://station:1' }, ['NONE', 'CONNECTION_REFUSED', 'NONE'], 10_000],
+    ['Remote off, an unknown device', { Remote: false, DeviceId: 'de-x' }, ['NOT_FOUND', 'NONE', 'NONE'], 2_000],
+    ['both off', { Local: false, Remote: false }, ['NONE', 'NONE', 'NONE'], 0],
+    ['ids that no device can have', { Remote: false, ProductId: 'pr.1' }, ['NOT_FOUND', 'NONE', 'NONE'], 0],
+  ];
+  test.each(cases)('NO_CHANNELS of %s', async (_, options, expected, most) => {
+    await atHome();
+    const [code, channels, took] = await outcome(both(options));
+    expect([code, channels]).toEqual(['NO_CHANNELS', expected]);
+    expect(took).toBeLessThanOrEqual(most);
+  });
+
+  test.each([
+    [true, 'NOT_FOUND'],
+    [false, 'NONE'],
+  ])('NO_CHANNELS of a device that is offline, within 5 s (Local: %s)', async (Local, code) => {
+    const { device } = await fixture.attached();
+    await fixture.settle(device.close());
+    const [, channels, took] = await outcome(both({ Local }));
+    expect(channels).toEqual([code, 'NOT_ATTACHED', 'NONE']);
+    expect(took).toBeLessThanOrEqual(5_000);
+  });
+
+  test('NO_CHANNELS of all three channels at once', async () => {
+    const connection = both({ DeviceId: 'de-x', DtlsHelloTimeout: 1_000 });
+    connection.enableDirectCandidates();
+    connection.addDirectCandidate('station', 1);
+    connection.endOfDirectCandidates();
+    const [code, channels] = await outcome(connection);
+    expect([code, channels]).toEqual(['NO_CHANNELS', ['NOT_FOUND', 'UNKNOWN_DEVICE_ID', 'NOT_FOUND']]);
+  });
+
+  test('direct candidates without ids: nothing is looked for', async () => {
+    const { heard } = stranger();
+    const connection = client.createConnection();
+    connection.updateOptions({ PrivateKey: client.createPrivateKey(), DtlsHelloTimeout: 1_000 });
+    connection.enableDirectCandidates();
+    connection.addDirectCandidate('station', 1);
+    connection.endOfDirectCandidates();
+    expect((await outcome(connection)).slice(0, 2)).toEqual(['NO_CHANNELS', ['NONE', 'NONE', 'NOT_FOUND']]);
+    expect(heard).toEqual([]);
+  });
+
+  test('where there is no multicast DNS the channel is off', async () => {
+    await fixture.attached();
+    const { clock, crypto, network, log } = phone;
+    const environment: Environment = { clock, crypto, network, log, createCore: (options) => phone.createCore(options) };
+    client = SvcClient.create({ environment });
+    expect((await outcome(both())).slice(0, 2)).toEqual(['RELAY', ['NONE', 'OK', 'NONE']]);
+    expect((await outcome(both({ DeviceId: 'de-x' }))).slice(0, 2)).toEqual(['NO_CHANNELS', ['NONE', 'UNKNOWN_DEVICE_ID', 'NONE']]);
+    await fixture.settle(client.stop());
+  });
+});
+
+describe('with a stranger at home', () => {
+  let relayed: DeviceUnderTest;
+  beforeEach(async () => {
+    await fixture.station();
+    relayed = await fixture.attached();
+  });
+
+  /** A device of the stranger's with the ids of ours. */
+  const impostor = (): Promise<DeviceUnderTest> => atHome({ basestationAttach: false, registered: false });
+
+  test('who answers with another key: the base station serves, and the stranger learns no key of the client', async () => {
+    const false1 = await impostor();
+    const seen: string[] = [];
+    false1.device.onConnectionEvent((_, event) => seen.push(event));
+    const connection = both({ DeviceFingerprint: relayed.device.deviceFingerprint });
+    const [type, channels] = await outcome(connection);
+    expect([type, channels]).toEqual(['RELAY', ['FINGERPRINT_MISMATCH', 'OK', 'NONE']]);
+    expect(connection.getDeviceFingerprint()).toBe(relayed.device.deviceFingerprint);
+    await fixture.sim.run(20_000);
+    expect(seen).toEqual([]);
+  });
+
+  test('who answers with another key while nothing else works: FINGERPRINT_MISMATCH', async () => {
+    await impostor();
+    const pinned = both({ DeviceFingerprint: PIN, ServerUrl: 'https://nowhere.invalid' });
+    expect((await outcome(pinned)).slice(0, 2)).toEqual(['FINGERPRINT_MISMATCH', ['FINGERPRINT_MISMATCH', 'DNS', 'NONE']]);
+  });
+
+  test('whose answer comes first: the device at home serves still', async () => {
+    await impostor();
+    const { device } = await atHome({ privateKey: undefined, basestationAttach: false, registered: false });
+    const connection = local({ DeviceFingerprint: device.deviceFingerprint });
+    expect((await outcome(connection))[0]).toBe('DIRECT');
+    expect(connection.getDeviceFingerprint()).toBe(device.deviceFingerprint);
+  });
+
+  test('who announces the device at a thousand ports: the relayed connect takes no longer, 32 ports get four packets each', async () => {
+    const [, , alone] = await outcome(both({ Local: false }));
+    await fixture.sim.run(60_000);
+    const { host, say } = stranger();
+    const packets = new Map<number, number>();
+    fixture.sim.onTrace = ({ to, destination: { port } }, fate) => {
+      if (to === host.name && fate !== 'delivered') packets.set(port, (packets.get(port) ?? 0) + 1);
+    };
+    const flood = async (connection: Connection): Promise<[string, string[], number]> => {
+      const connecting = outcome(connection);
+      for (let index = 0; index < 1_000; index++) fixture.sim.after(index * 0.05, () => say(SPOOFED_PORT + index));
+      return connecting;
+    };
+    const [type, , took] = await flood(both());
+    expect([type, took]).toEqual(['RELAY', alone]);
+    await fixture.sim.run(60_000);
+    packets.clear();
+    expect((await flood(local()))[0]).toBe('NO_CHANNELS');
+    expect([packets.size, new Set(packets.values())]).toEqual([32, new Set([4])]);
+  });
+});
+
+test('the station of a connection over the local network is not asked for anything when it is not named', async () => {
+  await fixture.station();
+  await atHome();
+  const before = fixture.stationUnderTest.basestation.stats();
+  const connection = client.createConnection();
+  const { productId: ProductId, deviceId: DeviceId } = ids;
+  connection.updateOptions({ PrivateKey: client.createPrivateKey(), ProductId, DeviceId, ServerUrl: SERVER_URL, ServerConnectToken: SCT, Remote: false });
+  expect((await outcome(connection))[0]).toBe('DIRECT');
+  expect(fixture.stationUnderTest.basestation.stats().connections).toBe(before.connections);
+});

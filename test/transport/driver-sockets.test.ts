@@ -133,6 +133,35 @@ describe('queue of a socket', () => {
   });
 });
 
+describe('a datagram with a hop limit', () => {
+  it('goes to the socket with it, counts as sent, and holds up no close', async () => {
+    const sockets = new Sockets();
+    const socket = sockets.add(0);
+    const sent: number[] = [];
+    Object.assign(socket, {
+      sendWithHopLimit: (datagram: Uint8Array, path: Path, hopLimit: number) => sent.push(datagram[0]!, path.socket, hopLimit),
+    });
+    expect(sockets.driver.send(Uint8Array.of(7), channelPath(0), 4)).toBe(true);
+    expect(sent).toEqual([7, 0, 4]);
+    expect(sockets.driver.stats).toMatchObject({ sent: 1, dropped: 0 });
+    const closed = sockets.driver.close();
+    await sockets.bench.turns();
+    await closed;
+  });
+
+  it('is dropped and counted where the socket knows none, where it is full, and without a socket', () => {
+    const sockets = new Sockets();
+    const socket = sockets.add(0);
+    expect(sockets.driver.send(new Uint8Array(1), channelPath(0), 4)).toBe(false);
+    Object.assign(socket, { sendWithHopLimit: () => expect.unreachable() });
+    socket.stalled = true;
+    for (let i = 0; i < MOST_FORWARDED; i++) sockets.driver.send(new Uint8Array(1), channelPath(0));
+    expect(sockets.driver.send(new Uint8Array(1), channelPath(0), 4)).toBe(false);
+    expect(sockets.driver.send(new Uint8Array(1), channelPath(1), 4)).toBe(false);
+    expect(sockets.driver.stats).toMatchObject({ sent: MOST_FORWARDED, dropped: 3 });
+  });
+});
+
 describe('add', () => {
   it('takes a socket of another kind: its datagrams reach the engine, and packets leave by it', async () => {
     const sockets = new Sockets();

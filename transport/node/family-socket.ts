@@ -43,7 +43,7 @@ export class FamilySocket {
   constructor(family: Family, bulk: boolean, deliver: Deliver, settings: FamilySocketSettings) {
     this.#socket = createSocket({ type: family, ipv6Only: family === 'udp6', lookup: numericLookup });
     this.#socket.on('message', this.#message);
-    this.#dgram = new DgramSender(this.#socket);
+    this.#dgram = new DgramSender(this.#socket, family);
     this.#sender = this.#dgram;
     this.#deliver = deliver;
     this.#settings = settings;
@@ -69,6 +69,12 @@ export class FamilySocket {
   send(buffer: Uint8Array, offset: number, length: number, address: string, port: number, released: Released): void {
     this.#sender.send(buffer, offset, length, address, port, released);
     this.#count();
+  }
+
+  /** @returns false when it was dropped */
+  sendWithHopLimit(datagram: Uint8Array, address: string, port: number, hopLimit: number): boolean {
+    this.#count();
+    return this.#sender.sendWithHopLimit(datagram, address, port, hopLimit);
   }
 
   close(): void {

@@ -16,6 +16,8 @@ export interface QueuedPacket {
 export interface Sender {
   /** As DatagramSocket.send. */
   send(buffer: Uint8Array, offset: number, length: number, address: string, port: number, released: Released): void;
+  /** As DatagramSocket.sendWithHopLimit. @returns false when it was dropped */
+  sendWithHopLimit(datagram: Uint8Array, address: string, port: number, hopLimit: number): boolean;
   /** The socket is closed: what was given is given back in a tick. */
   close(): void;
 }

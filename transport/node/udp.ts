@@ -87,15 +87,26 @@ class NodeUdpSocket implements BoundSocket {
   }
 
   send(buffer: Uint8Array, offset: number, length: number, path: Path, released: (offset: number) => void): void {
-    const socket = path.address.includes(':') ? this.#v6 : this.#v4;
-    if (socket === undefined || this.#closed) process.nextTick(released, offset);
+    const socket = this.#socketFor(path);
+    if (socket === undefined) process.nextTick(released, offset);
     else socket.send(buffer, offset, length, path.address, path.port, released);
+  }
+
+  sendWithHopLimit(datagram: Uint8Array, path: Path, hopLimit: number): void {
+    if (!Number.isInteger(hopLimit) || hopLimit < 1 || hopLimit > 255) return;
+    this.#socketFor(path)?.sendWithHopLimit(datagram, path.address, path.port, hopLimit);
   }
 
   close(): void {
     this.#closed = true;
     this.#v4?.close();
     this.#v6?.close();
+  }
+
+  /** Undefined when it is closed, or the host has no such family. */
+  #socketFor(path: Path): FamilySocket | undefined {
+    if (this.#closed) return undefined;
+    return path.address.includes(':') ? this.#v6 : this.#v4;
   }
 
   readonly #message = (datagram: Uint8Array, address: string, port: number): void => {

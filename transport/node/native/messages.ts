@@ -80,7 +80,7 @@ export class Messages {
 }
 
 /** Writes the n-th field of pointer size. */
-function writer(memory: Uint8Array, pointerSize: number): (field: number, value: bigint) => void {
+export function writer(memory: Uint8Array, pointerSize: number): (field: number, value: bigint) => void {
   if (pointerSize === 8) {
     const fields = new BigUint64Array(memory.buffer);
     return (field, value) => void fields.fill(value, field, field + 1);

@@ -11,9 +11,12 @@
  *   4. when a run fails otherwise, its packets leave one by one: the kernel may not know UDP_SEGMENT (ENOPROTOOPT), the link compute no checksums
  *      (EIO), the path have smaller packets (EMSGSIZE, EINVAL before Linux 6.14), memory be short. Where segments are too long for a path the kernel
  *      refuses shorter datagrams, too: so one that fails is tried again without. What fails then is UDP's loss.
+ *
+ * A datagram with a hop limit of its own leaves at once, before what is queued, and is lost where that fails: nobody waits for one.
  */
 import type { Socket } from 'node:dgram';
 import { PacketQueue, type QueuedPacket, type Released, type Sender } from '../packet-queue.ts';
+import { LimitedMessage } from './limited-message.ts';
 import { encodeSocketAddress } from './socket-address.ts';
 import { EAGAIN, MSG_DONTWAIT, SOL_UDP, type SystemCalls, UDP_SEGMENT } from './system-calls.ts';
 
@@ -43,6 +46,7 @@ export class NativeSender implements Sender {
   #waiting = true;
   #flushing = false;
   #closed = false;
+  #limited: LimitedMessage | undefined;
 
   /** Sends nothing before `begin`. @param socket whose descriptor `fd` is */
   constructor(calls: SystemCalls, fd: number, socket: Socket) {
@@ -62,6 +66,17 @@ export class NativeSender implements Sender {
     this.#queued += length;
     this.#queue.push(buffer, offset, length, address, port, released);
     if (!this.#waiting) this.#ask();
+  }
+
+  /** Never one of several segments: {@link Sender.sendWithHopLimit}. */
+  sendWithHopLimit(datagram: Uint8Array, address: string, port: number, hopLimit: number): boolean {
+    const to = this.#closed ? null : encodeSocketAddress(address, port, this.#calls);
+    if (to === null) return false;
+    this.#limited ??= new LimitedMessage(this.#calls);
+    this.#limited.set(datagram, to, hopLimit);
+    const send = (): boolean => this.#calls.sendmsg(this.#fd, this.#limited!.header, MSG_DONTWAIT) >= 0;
+    // The kernel may refuse it while packets of other lengths are to be cut, as in `#again`.
+    return (this.#cutInto(0, datagram.length) && send()) || (this.#option[0] !== 0 && this.#cutInto(0, Number.POSITIVE_INFINITY) && send());
   }
 
   close(): void {

@@ -15,6 +15,11 @@ export const SOL_UDP = 17;
 export const UDP_SEGMENT = 103;
 export const MSG_DONTWAIT = 0x40;
 export const EAGAIN = 11;
+/** Control messages that give one datagram a hop limit (ip(7), Linux 3.13; ipv6(7)). */
+export const IPPROTO_IP = 0;
+export const IP_TTL = 2;
+export const IPPROTO_IPV6 = 41;
+export const IPV6_HOPLIMIT = 52;
 
 /** Results and arguments as in the manual pages of each; −1 is a failure, whose number `errno` has until the next call. */
 export interface SystemCalls {
@@ -23,6 +28,7 @@ export interface SystemCalls {
   getsockopt(fd: number, level: number, name: number, value: Int32Array, length: Uint32Array): number;
   setsockopt(fd: number, level: number, name: number, value: Int32Array, length: number): number;
   sendto(fd: number, bytes: Uint8Array, length: number, flags: number, to: Uint8Array, toLength: number): number;
+  sendmsg(fd: number, header: Uint8Array, flags: number): number;
   recvmmsg(fd: number, headers: Uint8Array, count: number, flags: number, timeout: null): number;
   if_nametoindex(name: string): number;
   /** @param name IF_NAMESIZE bytes. @returns false for an index this host does not have */
@@ -46,6 +52,7 @@ export async function loadSystemCalls(log: Log): Promise<SystemCalls | null> {
       getsockopt: libc.func('int getsockopt(int, int, int, void *, void *)'),
       setsockopt: libc.func('int setsockopt(int, int, int, const void *, uint32_t)'),
       sendto: libc.func('intptr_t sendto(int, const void *, size_t, int, const void *, uint32_t)'),
+      sendmsg: libc.func('intptr_t sendmsg(int, const void *, int)'),
       recvmmsg: libc.func('int recvmmsg(int, void *, uint32_t, int, void *)'),
       if_nametoindex: libc.func('uint32_t if_nametoindex(const char *)'),
       if_indextoname: (index, name) => nameOf(index, name) !== null,

@@ -10,6 +10,8 @@ export interface Sent {
   readonly to: number[];
   /** By libuv, which waits until the kernel takes more. */
   readonly libuv?: boolean;
+  /** Level, type and value of its control message. */
+  readonly control?: number[];
 }
 
 /** Addresses that memory pretends to have lie this far apart. */
@@ -21,7 +23,7 @@ export class Kernel implements SystemCalls {
   /** System calls by name. */
   readonly called: string[] = [];
   /** Error of the next calls of that name, 0 = it works. */
-  readonly errors: { sendto: number[]; setsockopt: number[] } = { sendto: [], setsockopt: [] };
+  readonly errors: { sendto: number[]; sendmsg: number[]; setsockopt: number[] } = { sendto: [], sendmsg: [], setsockopt: [] };
   /** Datagrams that wait to be read. */
   readonly waiting: { bytes: Uint8Array; from: Uint8Array }[] = [];
   /** Above this the kernel cannot cut: it refuses whatever is sent while such an option is set, with this error. */
@@ -64,6 +66,34 @@ export class Kernel implements SystemCalls {
     const each = this.segment === 0 || length <= this.segment ? Math.max(1, length) : this.segment;
     for (let at = 0; at < Math.max(1, length); at += each)
       this.sent.push({ bytes: [...bytes.subarray(at, Math.min(at + each, length))], to: [...to.subarray(0, toLength)] });
+    return length;
+  }
+
+  sendmsg(_fd: number, header: Uint8Array): number {
+    this.called.push('sendmsg');
+    const error = this.errors.sendmsg.shift() ?? 0;
+    if (error !== 0) return this.#fail(error);
+    if (this.segment > this.largestSegment) return this.#fail(this.segmentError);
+    const [name, nameLength, vectors, vectorCount, control, controlLength] = this.#fields(header) as [
+      number,
+      number,
+      number,
+      number,
+      number,
+      number,
+    ];
+    const [base, length] = this.#fields(this.#at(vectors)) as [number, number];
+    const message = this.#at(control);
+    if (vectorCount !== 1 || message.length !== controlLength || controlLength % this.pointerSize !== 0)
+      throw new Error('not what the kernel could work with');
+    if (this.segment !== 0 && length > this.segment) throw new Error('would be cut');
+    if (this.#fields(message)[0] !== this.pointerSize + 12) throw new Error('not the length of an int');
+    const view = new DataView(message.buffer, message.byteOffset + this.pointerSize);
+    this.sent.push({
+      bytes: [...this.#at(base).subarray(0, length)],
+      to: [...this.#at(name).subarray(0, nameLength)],
+      control: [0, 4, 8].map((at) => view.getInt32(at, true)),
+    });
     return length;
   }
 

@@ -211,4 +211,43 @@ describe('sending by the run', () => {
     room();
     expect([released, left()]).toEqual([[1, 2, 3], ['1:100 libuv']]);
   });
+
+  it.each([8, 4])('gives a hop limit to one datagram alone, with pointers of %d bytes', async (pointerSize) => {
+    const kernel = new Kernel(pointerSize);
+    const sender = new NativeSender(kernel, 3, kernel.socket().socket);
+    expect(sender.sendWithHopLimit(Uint8Array.of(1, 2, 3), '192.0.2.1', 0x1234, 4)).toBe(true);
+    expect(sender.sendWithHopLimit(Uint8Array.of(9), '2001:db8::1', 1, 7)).toBe(true);
+    expect(kernel.sent[0]).toEqual({ bytes: [1, 2, 3], to: [2, 0, 0x12, 0x34, 192, 0, 2, 1, 0, 0, 0, 0, 0, 0, 0, 0], control: [0, 2, 4] });
+    expect(kernel.sent[1]).toMatchObject({ bytes: [9], control: [41, 52, 7] });
+    expect(kernel.sent[1]!.to.length).toBe(28);
+  });
+
+  it('never cuts a datagram with a hop limit, nor loses it because others are to be cut', async () => {
+    const { kernel, sender, send, left } = setUp();
+    send([60, 60, 30]);
+    await tick();
+    expect(kernel.segment).toBe(60);
+    expect(sender.sendWithHopLimit(new Uint8Array(76).fill(8), HERE, 1, 4)).toBe(true);
+    expect(kernel.segment).toBe(0);
+    send([1200, 1200]);
+    await tick();
+    kernel.errors.sendmsg.push(EMSGSIZE);
+    expect(sender.sendWithHopLimit(new Uint8Array(76).fill(9), HERE, 1, 4)).toBe(true);
+    expect(left()).toEqual(['1:60', '2:60', '3:30', '8:76', '4:1200', '5:1200', '9:76']);
+  });
+
+  it('drops a datagram with a hop limit when the kernel takes no more, for a zone that is not here, and when closed', async () => {
+    const { kernel, sender, room, send, left } = setUp();
+    kernel.errors.sendto.push(EAGAIN);
+    kernel.errors.sendmsg.push(EAGAIN);
+    send([100]);
+    await tick();
+    expect(sender.sendWithHopLimit(Uint8Array.of(1), HERE, 1, 4)).toBe(false);
+    expect(sender.sendWithHopLimit(Uint8Array.of(1), 'fe80::1%no-such-zone', 1, 4)).toBe(false);
+    room();
+    expect(left()).toEqual(['1:100 libuv']);
+    sender.close();
+    expect(sender.sendWithHopLimit(Uint8Array.of(1), HERE, 1, 4)).toBe(false);
+    expect(kernel.called.filter((name) => name === 'sendmsg').length).toBe(1);
+  });
 });

@@ -1,0 +1,95 @@
+/**
+ * Datagrams with a hop limit of their own, sent with `dgram`.
+ *
+ * `dgram` knows the hop limit of a socket, not of a datagram, and it may send in a later tick, or when the kernel takes more. So:
+ *
+ *   1. `add` keeps a datagram; from then on nothing else is given to the socket (dgram-sender.ts holds it);
+ *   2. once `dgram` and libuv have nothing under way, `run` takes the datagrams that wait. For each it sets the hop limit, sends, and waits until the
+ *      datagram has left;
+ *   3. then it sets the system's hop limit again, and the held packets may leave.
+ *
+ * Setting a hop limit fails only on a closed socket, which sends nothing.
+ */
+import type { Socket, SocketType } from 'node:dgram';
+import { readFileSync } from 'node:fs';
+
+/** Datagrams that may wait: a round of a rendezvous has two openers for each of eight addresses, and four rounds run at a time. */
+const MOST_WAITING = 64;
+/** Where Linux has the hop limit of new sockets. */
+const DEFAULTS = { udp4: '/proc/sys/net/ipv4/ip_default_ttl', udp6: '/proc/sys/net/ipv6/conf/default/hop_limit' };
+/** What other systems have. */
+const DEFAULT_HOP_LIMIT = process.platform === 'win32' ? 128 : 64;
+
+interface Limited {
+  readonly datagram: Uint8Array;
+  readonly address: string;
+  readonly port: number;
+  readonly hopLimit: number;
+}
+
+export class HopLimits {
+  readonly #socket: Pick<Socket, 'send' | 'setTTL'>;
+  readonly #family: SocketType;
+  #waiting: Limited[] = [];
+  #closed = false;
+
+  constructor(socket: Pick<Socket, 'send' | 'setTTL'>, family: SocketType) {
+    this.#socket = socket;
+    this.#family = family;
+  }
+
+  /** Whether datagrams wait for `run`. */
+  get areWaiting(): boolean {
+    return this.#waiting.length > 0;
+  }
+
+  /** @returns false when the datagram was dropped: the socket is closed, or too many wait */
+  add(datagram: Uint8Array, address: string, port: number, hopLimit: number): boolean {
+    if (this.#closed || this.#waiting.length >= MOST_WAITING) return false;
+    this.#waiting.push({ datagram, address, port, hopLimit });
+    return true;
+  }
+
+  /** Sends the datagrams that wait now. Calls `done` when they have left and the system's hop limit is back, never after `close`. */
+  run(done: () => void): void {
+    const due = this.#waiting;
+    this.#waiting = [];
+    this.#send(due, 0, done);
+  }
+
+  close(): void {
+    this.#closed = true;
+    this.#waiting = [];
+  }
+
+  #send(due: readonly Limited[], index: number, done: () => void): void {
+    if (this.#closed) return;
+    const limited = due[index];
+    if (limited === undefined) {
+      this.#set(defaultHopLimit(this.#family));
+      done();
+      return;
+    }
+    const next = (): void => this.#send(due, index + 1, done);
+    if (!this.#set(limited.hopLimit)) next();
+    else this.#socket.send(limited.datagram, limited.port, limited.address, next);
+  }
+
+  /** IPv6: the limit of unicast hops. */
+  #set(hopLimit: number): boolean {
+    try {
+      this.#socket.setTTL(hopLimit);
+      return true;
+    } catch {
+      return false;
+    }
+  }
+}
+
+function defaultHopLimit(family: SocketType): number {
+  try {
+    return Number(readFileSync(DEFAULTS[family], 'latin1')) || DEFAULT_HOP_LIMIT;
+  } catch {
+    return DEFAULT_HOP_LIMIT;
+  }
+}

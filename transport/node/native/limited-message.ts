@@ -1,0 +1,62 @@
+/**
+ * Memory for `sendmsg(2)` of one datagram with a hop limit of its own: a `struct msghdr` with the datagram, its destination and one control message.
+ *
+ * The limit goes with the datagram, so no other packet of the socket can get it. The kernel follows the pointers in the header, so what they point to lives
+ * as long as this object; the datagram is copied, since the memory of small arrays may move.
+ */
+import { writer } from './messages.ts';
+import { LENGTH_IPV6 } from './socket-address.ts';
+import { IP_TTL, IPPROTO_IP, IPPROTO_IPV6, IPV6_HOPLIMIT, type SystemCalls } from './system-calls.ts';
+
+/** Where the fields of the header are, counted in pointers: each takes the room of one, with padding. */
+const NAME = 0;
+const NAME_LENGTH = 1;
+const IOV = 2;
+const IOV_COUNT = 3;
+const CONTROL = 4;
+const CONTROL_LENGTH = 5;
+const FIELDS = 7;
+/** Of a `struct iovec`: address and length. */
+const IOV_FIELDS = 2;
+/** Of a `struct cmsghdr` (cmsg(3)): its length in the room of a pointer, then level, type and data, an `int` each; rounded up to whole pointers. */
+const CONTROL_FIELDS = 3;
+const INT = 4;
+
+export class LimitedMessage {
+  /** `struct msghdr`, for the kernel. */
+  readonly header: Uint8Array;
+  readonly #calls: Pick<SystemCalls, 'addressOf' | 'pointerSize'>;
+  readonly #name = new Uint8Array(new ArrayBuffer(LENGTH_IPV6));
+  readonly #vector: Uint8Array;
+  readonly #control: Uint8Array;
+  #bytes = new Uint8Array(0);
+
+  constructor(calls: Pick<SystemCalls, 'addressOf' | 'pointerSize'>) {
+    const { pointerSize } = calls;
+    this.#calls = calls;
+    this.header = new Uint8Array(new ArrayBuffer(FIELDS * pointerSize));
+    this.#vector = new Uint8Array(new ArrayBuffer(IOV_FIELDS * pointerSize));
+    this.#control = new Uint8Array(new ArrayBuffer(pointerSize + CONTROL_FIELDS * INT + (pointerSize - INT)));
+    const header = writer(this.header, pointerSize);
+    header(NAME, calls.addressOf(this.#name));
+    header(IOV, calls.addressOf(this.#vector));
+    header(IOV_COUNT, 1n);
+    header(CONTROL, calls.addressOf(this.#control));
+    header(CONTROL_LENGTH, BigInt(this.#control.length));
+    writer(this.#control, pointerSize)(0, BigInt(pointerSize + CONTROL_FIELDS * INT));
+  }
+
+  /** @param to as `encodeSocketAddress` gives it */
+  set(datagram: Uint8Array, to: Uint8Array, hopLimit: number): void {
+    const { pointerSize } = this.#calls;
+    if (datagram.length > this.#bytes.length) this.#bytes = new Uint8Array(new ArrayBuffer(datagram.length));
+    this.#bytes.set(datagram);
+    const vector = writer(this.#vector, pointerSize);
+    vector(0, this.#calls.addressOf(this.#bytes));
+    vector(1, BigInt(datagram.length));
+    this.#name.set(to);
+    writer(this.header, pointerSize)(NAME_LENGTH, BigInt(to.length));
+    const [level, type] = to.length === LENGTH_IPV6 ? [IPPROTO_IPV6, IPV6_HOPLIMIT] : [IPPROTO_IP, IP_TTL];
+    new Int32Array(this.#control.buffer, pointerSize, CONTROL_FIELDS).set([level, type, hopLimit]);
+  }
+}

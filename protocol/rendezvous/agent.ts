@@ -1,0 +1,286 @@
+/**
+ * An end's agent in one attempt to find a direct path, sans-IO: a round, and where a NAT gives out random ports the sprayed stage behind it (PROTOCOL.md §6).
+ * Client and device run the same; the role says who asks for the sprayed stage.
+ *
+ *   gathering ── lists ──▶ checking ── no pair for a while, one NAT random, the other independent ──▶ spraying ──▶ over
+ *
+ * The sprayed stage, for ends H (random) and E (independent mapping):
+ *
+ * 1. H opens further sockets (event `sockets`), and each sends an opener to E's address.
+ * 2. E sends checks to random ports of H's address. One that meets a mapping of H is answered, and checked in return: a pair.
+ *
+ * The client asks for it (`spray` of its update) when its own part is ready: with the openers out where it is H, else before its first check.
+ *
+ * Verbs: after each call `nextEvent` until null, `transmit` until null, then `nextTimeout`.
+ */
+import type { NatReport, RendezvousState, RendezvousUpdate, SocketAddress } from '../control/index.ts';
+import { OPENER_HOPS } from './pair.ts';
+import { type LocalView, Round, type RoundEvent, type RoundOptions, type RoundPacket } from './round.ts';
+import { ROUND_LIFETIME } from './round-budget.ts';
+import { SPRAY_INTERVAL, SPRAY_PORTS, SPRAY_SOCKETS } from './spray.ts';
+import { fromSockets, toRandomPorts, Volley, type VolleyPlan } from './volley.ts';
+
+/** ms that a spray takes. */
+const SPRAY_TIME = SPRAY_PORTS * SPRAY_INTERVAL;
+/** ms without a pair, from when both ends have opened, until the sprayed stage begins: an address that only its filter hides has answered by then. */
+const PATIENCE = 600;
+/** ms between the openers of the sockets, and from the request until the first check of the client: the openers of the other end leave meanwhile. */
+const OPENER_PACE = 1;
+const GRANT_WAIT = 400;
+/** ms in which predicted ports must answer, from when both ends have opened. */
+const PREDICTED_TIME = 1_800;
+/** ms for the last answers. */
+const LINGER = 1_000;
+
+/**
+ * `sockets`: open so many further sockets, numbered from 1, and call `socketsOpened`. `exhausted`: nothing of this round can answer any more.
+ * `changed`: the other end is to hear of the `view`.
+ */
+export type AgentEvent = RoundEvent | { readonly kind: 'sockets'; readonly count: number } | { readonly kind: 'exhausted' };
+
+export interface AgentOptions extends RoundOptions {
+  /** False: no sprayed stage at this end. */
+  readonly hardNat: boolean;
+  /** Names what a sprayed stage would find out again: the peer, and the network (`RoundBudget.acquireSpray`). */
+  readonly sprayReason: string;
+}
+
+/** What the other end is told; `spray` of the client alone. */
+export type AgentView = Omit<RendezvousUpdate, 'round'>;
+
+type HardPart = 'sockets' | 'spray';
+
+export class Agent {
+  readonly #options: AgentOptions;
+  readonly #round: Round;
+  readonly #events: AgentEvent[] = [];
+  readonly #deadline: number;
+  #volley: Volley | null = null;
+  #stage: 'checks' | 'asked' | 'ready' | 'running' | 'done' | 'refused' = 'checks';
+  /** When both ends had opened. */
+  #bothOpenedAt = Number.POSITIVE_INFINITY;
+  #overAt = Number.POSITIVE_INFINITY;
+  #exhausted = false;
+
+  constructor(options: AgentOptions, now: number) {
+    this.#options = options;
+    this.#round = new Round(options, now);
+    this.#deadline = now + ROUND_LIFETIME;
+  }
+
+  get round(): Round {
+    return this.#round;
+  }
+
+  /** The end asked for, or takes part in, the sprayed stage. */
+  get isSpraying(): boolean {
+    return this.#stage !== 'checks' && this.#stage !== 'refused';
+  }
+
+  /** What to say to the other end now. */
+  view(now: number): AgentView {
+    const round = this.#round;
+    const nat = round.nat(now);
+    const spray = this.#options.role === 'client' && (this.#stage === 'ready' || this.#stage === 'running');
+    return { number: round.number, candidates: round.candidates, opened: round.opened, ...(nat && { nat }), ...(spray && { spray }) };
+  }
+
+  setLocal(local: LocalView, now: number): void {
+    this.#round.setLocal(local, now);
+    this.#look(now);
+  }
+
+  setRemote(remote: RendezvousState, now: number): void {
+    this.#round.setRemote(remote);
+    this.#look(now);
+  }
+
+  /** Device: the client asks for the sprayed stage. @returns false when this end takes no part in it */
+  spray(now: number): boolean {
+    if (this.#stage !== 'checks') return this.isSpraying;
+    const part = this.#hardPart(now);
+    if (part === null || !this.#begin(part, now)) {
+      this.#stage = 'refused';
+      return false;
+    }
+    if (part === 'spray') this.#startSpray(now);
+    return true;
+  }
+
+  /** Client: the device has answered the update that asked for the sprayed stage. */
+  sprayGranted(granted: boolean, now: number): void {
+    if (this.#stage !== 'ready' && this.#stage !== 'asked') return;
+    if (!granted) this.#stage = 'refused';
+    else if (this.#hardPart(now) === 'spray') this.#startSpray(now + GRANT_WAIT);
+    else {
+      this.#stage = 'running';
+      this.#overAt = Math.min(this.#deadline, now + SPRAY_TIME + GRANT_WAIT + LINGER);
+    }
+  }
+
+  /** So many of the sockets that were asked for are open; 0: none. */
+  socketsOpened(count: number, now: number): void {
+    const target = this.#target();
+    if (count === 0 || target === null) {
+      this.#stage = 'refused';
+      return;
+    }
+    this.#volley = this.#newVolley(fromSockets(count, target, OPENER_PACE, now), OPENER_HOPS[0]);
+  }
+
+  /** A check that names our tag. @returns the answer, for the socket it came in on; null when it does not hold */
+  receiveCheck(datagram: Uint8Array, from: SocketAddress, socket: number, now: number): Uint8Array | null {
+    return this.#round.receiveCheck(datagram, from, socket, now);
+  }
+
+  /** A STUN answer. @returns our address as the peer sees it; null when it is none of ours */
+  receiveAnswer(datagram: Uint8Array, from: SocketAddress, socket: number, now: number): SocketAddress | null {
+    const target = this.#target();
+    if (this.#volley !== null && from.address === target?.address && this.#volley.isAnswered(datagram)) {
+      this.#options.budget.answered(from.address);
+      this.#round.addPair(from, socket, now);
+      return null;
+    }
+    return this.#round.receiveAnswer(datagram, from, socket, now);
+  }
+
+  transmit(now: number): RoundPacket | null {
+    return this.#round.transmit(now) ?? this.#transmitVolley(now);
+  }
+
+  nextEvent(): AgentEvent | null {
+    return this.#events.shift() ?? this.#round.nextEvent();
+  }
+
+  nextTimeout(): number {
+    if (this.#exhausted) return this.#round.nextTimeout();
+    const volley = this.#volley?.nextTimeout() ?? Number.POSITIVE_INFINITY;
+    return Math.min(this.#round.nextTimeout(), volley, this.#sprayAt(), this.#endsAt);
+  }
+
+  handleTimeout(now: number): void {
+    this.#look(now);
+    if (now >= this.#endsAt) this.#exhaust();
+  }
+
+  /** Nothing is sent or answered from now on. */
+  end(): void {
+    this.#exhausted = true;
+    this.#volley = null;
+    this.#round.end();
+  }
+
+  /** Ports of one end at least are predicted, and none is random. */
+  isPredicting(now: number): boolean {
+    const nats = this.nats(now);
+    const mappings = [nats?.local.mapping, nats?.remote.mapping];
+    return mappings.includes('sequential') && !mappings.includes('random');
+  }
+
+  /** Both NATs, when each end knows its own. */
+  nats(now: number): { readonly local: NatReport; readonly remote: NatReport } | null {
+    const [local, remote] = [this.#round.nat(now), this.#round.remote?.nat];
+    return local === undefined || remote === undefined ? null : { local, remote };
+  }
+
+  #transmitVolley(now: number): RoundPacket | null {
+    const volley = this.#volley;
+    if (volley === null || now < volley.nextTimeout()) return null;
+    const packet = volley.transmit(now);
+    // A packet beyond the rate is left out, and its port not tried.
+    const isFree = packet?.hopLimit !== undefined || this.#options.budget.takeSpray(packet?.to.address ?? '', now) === 'granted';
+    return isFree ? packet : this.#transmitVolley(now);
+  }
+
+  #look(now: number): void {
+    const { remote, opened, number, isExhausted } = this.#round;
+    if (remote !== null && opened === remote.number && remote.opened >= number) this.#bothOpenedAt = Math.min(this.#bothOpenedAt, now);
+    if (this.isPredicting(now)) this.#overAt = Math.min(this.#overAt, this.#bothOpenedAt + PREDICTED_TIME);
+    if (this.#sprayAt() <= now) this.#askSpray(now);
+    if (this.#volley?.isOut === true) this.#volleyOut(now);
+    if (isExhausted && (this.#stage === 'checks' || this.#stage === 'refused') && this.#sprayAt() === Number.POSITIVE_INFINITY)
+      this.#exhaust();
+  }
+
+  /** When a client gives up; with a pair, or as a device, it waits for what is done next. */
+  get #endsAt(): number {
+    const waits = this.#exhausted || this.#round.hasAnswer || this.#options.role === 'device';
+    return waits ? Number.POSITIVE_INFINITY : Math.min(this.#overAt, this.#deadline);
+  }
+
+  #exhaust(): void {
+    if (this.#exhausted || this.#options.role === 'device') return;
+    this.#exhausted = true;
+    this.#events.push({ kind: 'exhausted' });
+  }
+
+  /** When the client asks for the sprayed stage; Infinity: not as things are. */
+  #sprayAt(): number {
+    const { role } = this.#options;
+    const isDue = role === 'client' && this.#stage === 'checks' && !this.#round.hasAnswer && this.#bothOpenedAt < Number.POSITIVE_INFINITY;
+    return isDue && this.#hardPart(this.#bothOpenedAt) !== null ? this.#bothOpenedAt + PATIENCE : Number.POSITIVE_INFINITY;
+  }
+
+  #askSpray(now: number): void {
+    const part = this.#hardPart(now);
+    if (part === null || !this.#begin(part, now)) this.#stage = 'refused';
+    else if (part === 'spray') this.#ready();
+  }
+
+  /** @returns false when the host may not do that now */
+  #begin(part: HardPart, now: number): boolean {
+    const { budget, sprayReason } = this.#options;
+    if (!budget.acquireSpray(this.#target()!.address, sprayReason, now)) return false;
+    this.#stage = 'asked';
+    this.#overAt = Math.min(this.#deadline, now + SPRAY_TIME + 2 * GRANT_WAIT + LINGER);
+    if (part === 'sockets') this.#events.push({ kind: 'sockets', count: SPRAY_SOCKETS });
+    return true;
+  }
+
+  #ready(): void {
+    this.#stage = 'ready';
+    this.#events.push({ kind: 'changed' });
+  }
+
+  #startSpray(at: number): void {
+    const target = this.#target();
+    if (target === null) return;
+    this.#stage = 'running';
+    this.#volley = this.#newVolley(toRandomPorts(target.address, (length) => this.#options.crypto.randomBytes(length), at));
+  }
+
+  #volleyOut(now: number): void {
+    if (this.#stage === 'asked') {
+      if (this.#options.role === 'client') this.#ready();
+      else this.#stage = 'running';
+    } else if (this.#stage === 'running' && this.#hardPart(now) === 'spray') {
+      this.#stage = 'done';
+      this.#overAt = Math.min(this.#overAt, now + LINGER);
+    }
+  }
+
+  #newVolley(plan: VolleyPlan, hopLimit?: number): Volley {
+    const { tag, key } = this.#round.remote!;
+    return new Volley({ crypto: this.#options.crypto, tag, key, plan, ...(hopLimit !== undefined && { hopLimit }) });
+  }
+
+  /** What this end does in the sprayed stage; null: it does not help, or is not allowed. */
+  #hardPart(now: number): HardPart | null {
+    const nats = this.nats(now);
+    if (nats === null || !this.#options.hardNat || this.#target() === null) return null;
+    if (nats.local.mapping === 'random' && isIndependent(nats.remote)) return 'sockets';
+    return nats.remote.mapping === 'random' && isIndependent(nats.local) ? 'spray' : null;
+  }
+
+  /** Where the peer's NAT is, by its list: its first reflexive address in IPv4 that may be opened widely. */
+  #target(): SocketAddress | null {
+    const { budget } = this.#options;
+    const isTarget = ({ type, address }: RendezvousState['candidates'][number]): boolean =>
+      type !== 'host' && !address.includes(':') && budget.isFree(address);
+    return this.#round.remote?.candidates.find(isTarget) ?? null;
+  }
+}
+
+function isIndependent({ mapping }: NatReport): boolean {
+  return mapping === 'independent' || mapping === 'none';
+}

@@ -1,0 +1,92 @@
+/**
+ * Why a connection is not direct, in a code and a sentence that says what would help. From what the last attempt has shown; a guess is worded as one.
+ */
+import type { NatReport } from '../control/index.ts';
+import type { PairReport } from './report.ts';
+
+export type NotDirectCode =
+  | 'DISABLED'
+  | 'IN_PROGRESS'
+  | 'PEER_TOO_OLD'
+  | 'NO_CANDIDATES'
+  | 'UDP_BLOCKED'
+  | 'STUN_SILENT'
+  | 'BOTH_RANDOM'
+  | 'NO_ANSWER'
+  | 'ONE_WAY'
+  | 'LARGE_DROPPED'
+  | 'LIMITED';
+
+export interface NotDirect {
+  readonly code: NotDirectCode;
+  readonly text: string;
+}
+
+/** What an attempt has shown. */
+export interface AttemptFacts {
+  /** The device has answered the rendezvous; false: refused it, as an older version does. */
+  readonly isAnswered: boolean;
+  readonly localNat: NatReport | null;
+  readonly remoteNat: NatReport | null;
+  /** The station names STUN ports, and none answered. */
+  readonly isStunSilent: boolean;
+  readonly localCandidates: number;
+  readonly remoteCandidates: number;
+  readonly pairs: readonly PairReport[];
+  /** A pair answered checks, but a path challenge of full size got no answer. */
+  readonly isLargeDropped: boolean;
+}
+
+const TEXTS: Readonly<Record<NotDirectCode, string>> = {
+  DISABLED: 'direct paths are switched off: the option Rendezvous is false, or the device does not take part',
+  IN_PROGRESS: 'a direct path is being looked for',
+  PEER_TOO_OLD: 'the device does not answer the rendezvous: update it',
+  NO_CANDIDATES: 'one end has no address that the other could try: check that it has a network besides the way to the base station',
+  UDP_BLOCKED: 'one end stands openly on the Internet and still nothing passes: a firewall blocks UDP to other hosts than the base station',
+  STUN_SILENT:
+    "the base station's STUN port is shut: open its UDP port in the firewall there (by default the port of the base station + 1)",
+  BOTH_RANDOM:
+    'both ends are behind NATs that give each flow a random port: forward a port at one end and state it with --candidate, or use IPv6',
+  NO_ANSWER: 'no address of the other end answers: a firewall drops what the base station does not carry, or the NATs filter too strictly',
+  ONE_WAY: 'packets pass in one direction only: a firewall at one end drops what comes in, or what goes out',
+  LARGE_DROPPED:
+    'small packets pass and those of 1,200 bytes do not: something on the way has a smaller MTU; lower the MTU of the tunnel or VPN in between',
+  LIMITED:
+    'the limit on packets to addresses that have not answered was reached: pin the device by its fingerprint, or try again in a minute',
+};
+
+/** The code with its sentence. */
+export function notDirect(code: NotDirectCode): NotDirect {
+  return { code, text: TEXTS[code] };
+}
+
+/** The reason that explains an attempt without a direct path best. */
+export function explain(facts: AttemptFacts): NotDirect {
+  return notDirect(codeOf(facts));
+}
+
+function codeOf({
+  isAnswered,
+  isLargeDropped,
+  pairs,
+  localCandidates,
+  remoteCandidates,
+  isStunSilent,
+  localNat,
+  remoteNat,
+}: AttemptFacts): NotDirectCode {
+  if (!isAnswered) return 'PEER_TOO_OLD';
+  if (isLargeDropped) return 'LARGE_DROPPED';
+  if (localCandidates === 0 || remoteCandidates === 0) return 'NO_CANDIDATES';
+  if (pairs.some(({ heard, state }) => heard && state !== 'answered')) return 'ONE_WAY';
+  if (isHopeless(localNat, remoteNat)) return 'BOTH_RANDOM';
+  if (isStunSilent) return 'STUN_SILENT';
+  if (localNat?.mapping === 'none' || remoteNat?.mapping === 'none') return 'UDP_BLOCKED';
+  return pairs.length > 0 && pairs.every(({ limited }) => limited) ? 'LIMITED' : 'NO_ANSWER';
+}
+
+/** Neither end's port can be guessed: a likely match takes 65,000 mappings. */
+function isHopeless(local: NatReport | null, remote: NatReport | null): boolean {
+  const mappings = [local?.mapping, remote?.mapping];
+  return mappings.includes('random') && mappings.every((mapping) => mapping === 'random' || mapping === 'sequential');
+}

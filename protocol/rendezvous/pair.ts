@@ -1,0 +1,135 @@
+/**
+ * One pair of a round (RFC 8445 §6.1.2): a socket of ours and an address where the peer may be, with what was sent there and what came back.
+ *
+ *   waiting ── openers out ──▶ opened ── first check ──▶ checking ── answer ──▶ answered
+ *                                                            └── all checks unanswered ──▶ failed
+ *
+ * All our candidates share one base, the socket of the connection, so a candidate of the peer makes one pair (RFC 8445 §6.1.2.4). When a packet may leave is
+ * decided by the round; here is when the pair wants one.
+ */
+import type { SocketAddress } from '../control/index.ts';
+
+/** `peer-reflexive`: a check of the peer came from there (RFC 8445 §7.3.1.3). `predicted`: a port that its NAT is expected to give out. */
+export type PairKind = 'near' | 'host' | 'mapped' | 'reflexive' | 'peer-reflexive' | 'predicted';
+
+export type PairState = 'waiting' | 'opened' | 'checking' | 'answered' | 'failed';
+
+/** Socket of the connection; further ones are numbered from 1. */
+export const MAIN_SOCKET = 0;
+
+/** Hop limits of the openers: past the NATs of a home and its provider, short of the other end's. */
+export const OPENER_HOPS: readonly number[] = [4, 7];
+/** ms between the openers of a pair, and from the last one to the first check when the other end has not opened. */
+const OPENER_GAP = 10;
+/** ms from a check to the next one of its pair, then the time that the last one has. */
+const CHECK_GAPS: readonly number[] = [50, 100, 200, 400, 800, 800, 800, 800, 800];
+const LAST_WAIT = 1_000;
+/** Checks of one pair in a round. */
+export const MAX_CHECKS = CHECK_GAPS.length + 1;
+
+/** Order in which pairs are opened and checked: what is likely and good comes first. */
+const RANK: Readonly<Record<PairKind, number>> = { near: 0, host: 1, mapped: 2, reflexive: 3, 'peer-reflexive': 0, predicted: 5 };
+
+export class Pair {
+  readonly kind: PairKind;
+  readonly remote: SocketAddress;
+  readonly socket: number;
+  /** Openers it still wants. */
+  openersLeft: number;
+  checks = 0;
+  /** A check of the peer came from there. */
+  heard = false;
+  /** The budget of the round refused a packet. */
+  limited = false;
+  /** ms; null while nothing answered. */
+  rtt: number | null = null;
+  #openedAt = Number.NEGATIVE_INFINITY;
+  #nextCheckAt = Number.NEGATIVE_INFINITY;
+  #failed = false;
+
+  /** @param openers wanted before the first check: 0 for an address that has spoken already */
+  constructor(kind: PairKind, remote: SocketAddress, socket: number, openers: number) {
+    this.kind = kind;
+    this.remote = remote;
+    this.socket = socket;
+    this.openersLeft = openers;
+  }
+
+  /** Identifies it within a round. */
+  static key({ address, port }: SocketAddress, socket: number): string {
+    return `${socket} ${address} ${port}`;
+  }
+
+  get state(): PairState {
+    if (this.rtt !== null) return 'answered';
+    if (this.#failed) return 'failed';
+    if (this.checks > 0) return 'checking';
+    return this.openersLeft > 0 ? 'waiting' : 'opened';
+  }
+
+  /** Nothing more can come of it. */
+  get isOver(): boolean {
+    return this.rtt !== null || this.#failed;
+  }
+
+  /** The lower the earlier. IPv6 goes before IPv4 within a kind (RFC 8305 §4). */
+  get rank(): number {
+    return 2 * RANK[this.kind] + (this.remote.address.includes(':') ? 0 : 1);
+  }
+
+  /** When it wants its next opener, Infinity for none. */
+  nextOpenerAt(): number {
+    return this.openersLeft > 0 && !this.isOver ? this.#openedAt + OPENER_GAP : Number.POSITIVE_INFINITY;
+  }
+
+  /** When it wants its next check, given when checks may begin, or its failure is certain. Infinity: not before its openers are out. */
+  nextCheckAt(begin: (openedAt: number) => number): number {
+    if (this.isOver || this.openersLeft > 0) return Number.POSITIVE_INFINITY;
+    return this.checks === 0 && !this.heard ? Math.max(this.#nextCheckAt, begin(this.#openedAt)) : this.#nextCheckAt;
+  }
+
+  /** The hop limit of the opener that leaves now. */
+  takeOpener(now: number): number {
+    const hops = OPENER_HOPS[Math.max(0, OPENER_HOPS.length - this.openersLeft)]!;
+    this.openersLeft--;
+    this.#openedAt = now;
+    return hops;
+  }
+
+  /** A check leaves now. */
+  takeCheck(now: number): void {
+    this.#nextCheckAt = now + (CHECK_GAPS[this.checks] ?? LAST_WAIT);
+    this.checks++;
+  }
+
+  get hasChecksLeft(): boolean {
+    return this.checks < MAX_CHECKS;
+  }
+
+  /** A check of the peer came from there: it is checked at once (RFC 8445 §7.3.1.4). */
+  hear(now: number): void {
+    this.heard = true;
+    this.openersLeft = 0;
+    if (this.rtt === null && this.hasChecksLeft) {
+      this.#failed = false;
+      this.#nextCheckAt = now;
+    }
+  }
+
+  /** The peer answered a check that left at `sentAt`. */
+  answer(sentAt: number, now: number): void {
+    this.rtt ??= now - sentAt;
+  }
+
+  /** No more packets may go there, or none was answered. */
+  fail(limited = false): void {
+    this.#failed = true;
+    this.limited ||= limited;
+  }
+
+  /** Waits no longer for openers: they were refused or cannot be sent. */
+  skipOpeners(now: number): void {
+    this.openersLeft = 0;
+    this.#openedAt = now;
+  }
+}

@@ -1,0 +1,21 @@
+/**
+ * Which path a connection should use (PROTOCOL.md §6): the local network before IPv6, IPv4 and the relay. A move that nothing forces waits until 10 s after the
+ * last one, so that two paths of alike worth do not take turns.
+ */
+
+/** What a path goes over. */
+export type PathClass = 'lan' | 'ipv6' | 'ipv4' | 'relay';
+
+const ORDER: readonly PathClass[] = ['lan', 'ipv6', 'ipv4', 'relay'];
+/** ms between two moves that nothing forces. */
+export const VOLUNTARY_PAUSE = 10_000;
+
+/** Negative when `a` is to be preferred. */
+export function comparePaths(a: PathClass, b: PathClass): number {
+  return ORDER.indexOf(a) - ORDER.indexOf(b);
+}
+
+/** When the connection may move from `active` to `other`, which is validated; Infinity when it should not. @param movedAt the last voluntary move */
+export function moveAt(active: PathClass, other: PathClass, movedAt: number): number {
+  return comparePaths(other, active) < 0 ? movedAt + VOLUNTARY_PAUSE : Number.POSITIVE_INFINITY;
+}

@@ -1,0 +1,32 @@
+/** What a round shows of its pairs, for people. */
+import type { Pair, PairKind, PairState } from './pair.ts';
+
+export interface PairReport {
+  readonly address: string;
+  readonly port: number;
+  readonly kind: PairKind;
+  readonly state: PairState;
+  /** Checks that left; openers are not among them. */
+  readonly checks: number;
+  /** A check of the peer came from there. */
+  readonly heard: boolean;
+  /** The limits on packets to addresses that have not answered were reached. */
+  readonly limited: boolean;
+  /** ms, null while nothing answered. */
+  readonly rtt: number | null;
+  /** One short sentence on what became of it. */
+  readonly reason: string;
+}
+
+export function reportOf({ remote, kind, state, checks, heard, limited, rtt }: Pair): PairReport {
+  const { address, port } = remote;
+  return { address, port, kind, state, checks, heard, limited, rtt, reason: reasonOf(state, heard, limited, checks) };
+}
+
+function reasonOf(state: PairState, heard: boolean, limited: boolean, checks: number): string {
+  if (state === 'answered') return 'it answers';
+  if (heard) return 'the other end reaches us, our checks get no answer';
+  if (limited) return `no answer to ${checks} checks, and no more may go to an address that has not answered`;
+  if (state === 'failed') return `no answer to ${checks} checks`;
+  return state === 'checking' ? `no answer to ${checks} checks so far` : 'not checked yet';
+}

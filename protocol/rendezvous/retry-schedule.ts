@@ -1,0 +1,61 @@
+/**
+ * When a connection looks for a direct path: at once, again after 5 s, and then after twice the last pause, up to ten minutes. A change of network begins again
+ * at once, and so does the loss of a direct path. Where ports are predicted a failed attempt is repeated soon: each guesses anew.
+ */
+
+const FIRST_PAUSE = 5_000;
+const LONGEST_PAUSE = 600_000;
+/** Attempts in a row with predicted ports, and ms between them. */
+const PREDICTED_ATTEMPTS = 6;
+const PREDICTED_PAUSE = 300;
+
+export class RetrySchedule {
+  #nextAt: number;
+  #pause = FIRST_PAUSE;
+  #predicted = 1;
+
+  constructor(now: number) {
+    this.#nextAt = now;
+  }
+
+  /** ms; Infinity while an attempt is under way, or there is none to make. */
+  get nextAt(): number {
+    return this.#nextAt;
+  }
+
+  /** An attempt begins. */
+  begin(): void {
+    this.#nextAt = Number.POSITIVE_INFINITY;
+  }
+
+  /** @param predicts the attempt guessed ports, and may guess better next time */
+  failed(now: number, predicts: boolean): void {
+    if (predicts && this.#predicted < PREDICTED_ATTEMPTS) {
+      this.#predicted++;
+      this.#nextAt = now + PREDICTED_PAUSE;
+      return;
+    }
+    this.#predicted = 1;
+    this.#nextAt = now + this.#pause;
+    this.#pause = Math.min(2 * this.#pause, LONGEST_PAUSE);
+  }
+
+  /** There is a direct path; one that is better may be looked for now and then. */
+  succeeded(now: number, isBest: boolean): void {
+    this.#pause = FIRST_PAUSE;
+    this.#predicted = 1;
+    this.#nextAt = isBest ? Number.POSITIVE_INFINITY : now + LONGEST_PAUSE;
+  }
+
+  /** The network has changed, or a direct path was lost: attempts begin again. */
+  restart(now: number): void {
+    this.#pause = FIRST_PAUSE;
+    this.#predicted = 1;
+    this.#nextAt = now;
+  }
+
+  /** There is nothing to try: the other end is too old, or it is switched off. */
+  stop(): void {
+    this.#nextAt = Number.POSITIVE_INFINITY;
+  }
+}

@@ -1,0 +1,180 @@
+/**
+ * Asks the station's STUN ports what this end's sockets look like from outside (RFC 8489 Binding, RFC 5780 §4.3), sans-IO.
+ *
+ * 1. The main socket asks each server, at most two. The station's main port has said already what it saw (`known`).
+ * 2. Where they saw different addresses, three further sockets (event `sockets`) ask the first server once each: the distances of their mappings tell ports in
+ *    sequence from random ones.
+ * 3. `done`: every request was answered, or given up after three tries.
+ *
+ * A request is repeated after 150 and 350 ms. Answers count from the address that was asked and with the transaction that was sent.
+ */
+import { hex } from '@scure/base';
+import type { NatReport, SocketAddress } from '../control/index.ts';
+import type { CryptoHost } from '../crypto-host.ts';
+import { encodeBinding, readBindingAnswer, TRANSACTION_LENGTH } from '../stun/index.ts';
+import { classifyNat, type NatSample } from './nat-class.ts';
+import { MAIN_SOCKET } from './pair.ts';
+import type { RoundPacket } from './round.ts';
+
+const MAX_SERVERS = 2;
+/** Further sockets, each for one mapping. */
+const PROBE_SOCKETS = 3;
+/** ms from a request to its next repetition, and to giving up. */
+const TIMES: readonly number[] = [150, 200, 400];
+
+export interface SamplerOptions {
+  readonly crypto: Pick<CryptoHost, 'randomBytes'>;
+  /** STUN ports of the station, numeric addresses. */
+  readonly servers: readonly SocketAddress[];
+  /** Port of the main socket. */
+  readonly port: number;
+  /** What the station's main port saw of the main socket, and where that is; null where it is not known. */
+  readonly known: { readonly station: SocketAddress; readonly mapped: SocketAddress } | null;
+}
+
+interface Request {
+  readonly socket: number;
+  readonly localPort: number;
+  readonly server: SocketAddress;
+  readonly transaction: Uint8Array;
+  tries: number;
+  firstAt: number;
+  nextAt: number;
+  isOver: boolean;
+}
+
+/** `sockets`: open so many, numbered from 1, and call `socketsOpened` with their ports. */
+export type SamplerEvent = { readonly kind: 'sockets'; readonly count: number } | { readonly kind: 'done' };
+
+export class Sampler {
+  /** Answers that came from elsewhere, or that nobody waits for. */
+  unclaimed = 0;
+  readonly #options: SamplerOptions;
+  readonly #requests = new Map<string, Request>();
+  readonly #samples: NatSample[] = [];
+  readonly #events: SamplerEvent[] = [];
+  readonly #sentAt: number;
+  #stage: 'main' | 'sockets' | 'probes' | 'done' = 'main';
+
+  constructor(options: SamplerOptions, now: number) {
+    this.#options = options;
+    this.#sentAt = now;
+    const { known, port } = options;
+    // It was made long ago: the mappings of now come behind it.
+    if (known !== null)
+      this.#samples.push({
+        local: port,
+        to: known.station.address,
+        toPort: known.station.port,
+        mapped: known.mapped,
+        at: Number.NEGATIVE_INFINITY,
+      });
+    for (const server of options.servers.slice(0, MAX_SERVERS)) this.#ask(MAIN_SOCKET, port, server, now);
+    this.#advance(now);
+  }
+
+  /** No server was asked, or none answered. */
+  get isSilent(): boolean {
+    return this.#samples.every(({ at }) => at === Number.NEGATIVE_INFINITY);
+  }
+
+  get isDone(): boolean {
+    return this.#stage === 'done';
+  }
+
+  /** The addresses of the main socket as they were seen, the newest last, without duplicates. */
+  get reflexive(): readonly SocketAddress[] {
+    const seen = new Map<string, SocketAddress>();
+    for (const { local, mapped } of this.#samples) if (local === this.#options.port) seen.set(`${mapped.address} ${mapped.port}`, mapped);
+    return [...seen.values()];
+  }
+
+  /** @param ownAddresses of our interfaces, canonical */
+  report(ownAddresses: readonly string[], now: number): NatReport {
+    return classifyNat(this.#samples, ownAddresses, now);
+  }
+
+  /** The sockets that were asked for are open; fewer, or none, where there were not so many. */
+  socketsOpened(ports: readonly number[], now: number): void {
+    if (this.#stage !== 'sockets') return;
+    this.#stage = 'probes';
+    const server = this.#options.servers[0]!;
+    for (const [i, port] of ports.entries()) this.#ask(i + 1, port, server, now);
+    this.#advance(now);
+  }
+
+  /** @returns true when the datagram is an answer to a request of this sampler */
+  receive(datagram: Uint8Array, from: SocketAddress, socket: number, now: number): boolean {
+    const answer = readBindingAnswer(datagram);
+    const request = answer === null ? undefined : this.#requests.get(answer.transaction);
+    if (answer === null || request === undefined) return false;
+    const isFromServer = from.address === request.server.address && from.port === request.server.port && socket === request.socket;
+    if (!isFromServer || request.isOver) {
+      this.unclaimed++;
+      return true;
+    }
+    request.isOver = true;
+    const { localPort: local, server, firstAt: at } = request;
+    this.#samples.push({ local, to: server.address, toPort: server.port, mapped: answer.mapped, at });
+    this.#advance(now);
+    return true;
+  }
+
+  transmit(now: number): RoundPacket | null {
+    for (const request of this.#requests.values()) {
+      if (request.isOver || request.nextAt > now || request.tries === TIMES.length) continue;
+      if (request.tries === 0) request.firstAt = now;
+      request.nextAt = now + TIMES[request.tries++]!;
+      return { socket: request.socket, to: request.server, datagram: encodeBinding(request.transaction) };
+    }
+    return null;
+  }
+
+  nextEvent(): SamplerEvent | null {
+    return this.#events.shift() ?? null;
+  }
+
+  nextTimeout(): number {
+    let next = Number.POSITIVE_INFINITY;
+    for (const { isOver, nextAt } of this.#requests.values()) if (!isOver) next = Math.min(next, nextAt);
+    return next;
+  }
+
+  handleTimeout(now: number): void {
+    for (const request of this.#requests.values())
+      if (!request.isOver && request.tries === TIMES.length && request.nextAt <= now) request.isOver = true;
+    this.#advance(now);
+  }
+
+  #ask(socket: number, localPort: number, server: SocketAddress, now: number): void {
+    const transaction = this.#options.crypto.randomBytes(TRANSACTION_LENGTH);
+    this.#requests.set(hex.encode(transaction), {
+      socket,
+      localPort,
+      server,
+      transaction,
+      tries: 0,
+      firstAt: now,
+      nextAt: now,
+      isOver: false,
+    });
+  }
+
+  #advance(now: number): void {
+    if (this.#stage === 'done' || this.#stage === 'sockets') return;
+    for (const { isOver } of this.#requests.values()) if (!isOver) return;
+    if (this.#stage === 'main' && this.#differ(now)) {
+      this.#stage = 'sockets';
+      this.#events.push({ kind: 'sockets', count: PROBE_SOCKETS });
+      return;
+    }
+    this.#stage = 'done';
+    this.#events.push({ kind: 'done' });
+  }
+
+  /** Mappings of the main socket differ by destination: which ports come next is still open. */
+  #differ(now: number): boolean {
+    const { mapping } = classifyNat(this.#samples, [], now);
+    return (mapping === 'random' || mapping === 'sequential') && now >= this.#sentAt;
+  }
+}

@@ -1,0 +1,91 @@
+/**
+ * Many checks that count as one: those of 256 sockets to one address, or of one socket to 1,024 ports (PROTOCOL.md §6). They share a transaction, so that an answer
+ * to any of them is known without a table.
+ */
+import { hex } from '@scure/base';
+import type { SocketAddress } from '../control/index.ts';
+import type { CryptoHost } from '../crypto-host.ts';
+import { encodeCheck, readCheckAnswer, TRANSACTION_LENGTH, transactionOfAnswer } from '../stun/index.ts';
+import { MAIN_SOCKET } from './pair.ts';
+import type { RoundPacket } from './round.ts';
+import { SprayPlan } from './spray.ts';
+
+/** Where the checks go, and when. */
+export interface VolleyPlan {
+  /** The next one that is due; null when none is, or all were given. */
+  next(now: number): Pick<RoundPacket, 'socket' | 'to'> | null;
+  /** Infinity when all were given. */
+  nextTimeout(): number;
+}
+
+export interface VolleyOptions {
+  readonly crypto: Pick<CryptoHost, 'hmacSha256' | 'randomBytes'>;
+  /** The peer's. */
+  readonly tag: Uint8Array;
+  readonly key: Uint8Array;
+  readonly plan: VolleyPlan;
+  /** Absent: the system's. */
+  readonly hopLimit?: number;
+}
+
+export class Volley {
+  readonly #options: VolleyOptions;
+  readonly #id: string;
+  readonly #check: Uint8Array;
+
+  constructor(options: VolleyOptions) {
+    const { crypto, tag, key } = options;
+    const transaction = crypto.randomBytes(TRANSACTION_LENGTH);
+    this.#options = options;
+    this.#id = hex.encode(transaction);
+    this.#check = encodeCheck(tag, key, transaction, crypto);
+  }
+
+  /** All have left. */
+  get isOut(): boolean {
+    return this.nextTimeout() === Number.POSITIVE_INFINITY;
+  }
+
+  nextTimeout(): number {
+    return this.#options.plan.nextTimeout();
+  }
+
+  transmit(now: number): RoundPacket | null {
+    const { plan, hopLimit } = this.#options;
+    const target = plan.next(now);
+    return target === null ? null : { ...target, datagram: this.#check, ...(hopLimit !== undefined && { hopLimit }) };
+  }
+
+  /** Whether a datagram is an answer to one of them. */
+  isAnswered(datagram: Uint8Array): boolean {
+    const { key, crypto } = this.#options;
+    return transactionOfAnswer(datagram) === this.#id && readCheckAnswer(datagram, key, crypto) !== null;
+  }
+}
+
+/** One address, from each of so many further sockets (from 1), `pace` ms apart. */
+export function fromSockets(count: number, to: SocketAddress, pace: number, startAt: number): VolleyPlan {
+  let socket = 0;
+  let due = startAt;
+  return {
+    next(now) {
+      if (socket === count || now < due) return null;
+      due += pace;
+      return { socket: ++socket, to };
+    },
+    nextTimeout: () => (socket === count ? Number.POSITIVE_INFINITY : due),
+  };
+}
+
+/** Random ports of one address, from the main socket (spray.ts). */
+export function toRandomPorts(address: string, randomBytes: (length: number) => Uint8Array, startAt: number): VolleyPlan {
+  const random = (): number => new DataView(randomBytes(4).slice().buffer).getUint32(0) / 0x1_0000_0000;
+  const plan = new SprayPlan(random, startAt);
+  return {
+    next(now) {
+      const port = plan.next(now);
+      return port === null ? null : { socket: MAIN_SOCKET, to: { address, port } };
+    },
+    nextTimeout: () => plan.nextTimeout(),
+  };
+}

@@ -4,7 +4,8 @@
  * Numeric addresses only; names are the resolver's. The canonical text is that of RFC 5952, with IPv4-mapped IPv6 (`::ffff:192.0.2.1`)
  * written as plain IPv4, so that one peer has one spelling. A zone (`fe80::1%eth0`) is kept as it is.
  */
-import { formatAddress, parseAddress } from '../protocol/address.ts';
+import { formatAddress, parseAddress, type SocketAddress } from '../protocol/address.ts';
+import { LocalError } from '../protocol/errors/index.ts';
 
 export { parseAddress };
 
@@ -20,6 +21,15 @@ export function canonicalAddress(text: string): string | null {
   if (bytes === null) return null;
   const zone = text.indexOf('%');
   return formatAddress(bytes) + (zone < 0 || bytes.length === 4 ? '' : text.slice(zone));
+}
+
+/** Reads `ip:port`, an IPv6 address in brackets. @throws LocalError INVALID_ARGUMENT */
+export function parseSocketAddress(text: string): SocketAddress {
+  const [, v6, v4, port = ''] = /^(?:\[([^\]%]+)\]|([^:]+)):(\d{1,5})$/.exec(text) ?? [];
+  const address = canonicalAddress(v6 ?? v4 ?? '');
+  if (address === null || address.includes(':') !== (v6 !== undefined) || Number(port) < 1 || Number(port) > 0xffff)
+    throw new LocalError('INVALID_ARGUMENT', `${JSON.stringify(text)} is no address with port, as 203.0.113.7:5593 or [2001:db8::7]:5593`);
+  return { address, port: Number(port) };
 }
 
 /** Reads `address` or `address/bits`. Without bits the prefix is the single address. */

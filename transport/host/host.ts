@@ -148,6 +148,20 @@ export class Host {
   }
 
   /**
+   * Takes in a socket that was bound elsewhere; it is used as those of `bind` are, and closed as they are. Does nothing for one that the host has.
+   * @returns what takes its datagrams
+   * @throws LocalError STOPPED when the host is closed
+   */
+  adopt(socket: BoundSocket): (datagram: Uint8Array, path: Path) => void {
+    this.#assertOpen();
+    if (!this.#sockets.includes(socket)) {
+      this.#driver.add(socket);
+      this.#sockets.push(socket);
+    }
+    return this.#driver.receive;
+  }
+
+  /**
    * Closes a socket, and what needs it:
    * - Connects under way on it fail with STOPPED.
    * - Sessions lose their paths on it. One that has another path moves there as from a path that fails. One without ends with STOPPED, its peer is told; where
@@ -239,6 +253,11 @@ export class Host {
    */
   peerAddress(path: Path): SocketAddress | undefined {
     return this.#routes.find(path)?.peerAddress;
+  }
+
+  /** The channel to the station behind a route; undefined for a path that is no route of this host. */
+  channelOf(path: Path): Session | undefined {
+    return this.#routes.find(path)?.channel;
   }
 
   /** Sessions, and connects under way, on routes through the station of `channel`. */

@@ -5,7 +5,7 @@
  * A session is open when it is handed out and ends once: because this end closed it, because the peer did, or because the peer is gone. Then
  * everything on it fails, and `closed` tells why. Whatever arrives from the network ends at most this session.
  */
-import type { KeepAlive } from '../../bindings/index.ts';
+import type { CorePathStats, KeepAlive } from '../../bindings/index.ts';
 import { type CoapReply, type CoapResponse, type IncomingRequest, type Router, Status, textReply } from '../../protocol/coap/index.ts';
 import type { AddPathOptions, Connection, ConnectionEvent, PathChange, PathProbe } from '../../protocol/connection/index.ts';
 import type { SocketAddress, StunServer } from '../../protocol/control/index.ts';
@@ -247,6 +247,40 @@ export class Session {
   /** Makes a path the active one as soon as it is validated: event `path`. Only the end that opened the session can. @returns as addPath */
   migrate(path: Path): boolean {
     return this.#onPaths(() => this.connection.migrate(path, this.#shared.clock.now()));
+  }
+
+  /** Connection ids are exchanged with the peer from now on: a path that is added can be used a round trip earlier. 1 KiB at each end. */
+  supplyIds(): void {
+    this.#onPaths(() => {
+      this.connection.supplyIds();
+      return true;
+    });
+  }
+
+  /** The path stays when another one is in use, and is asked every `interval` ms; see `Connection.keepPath`. @returns as addPath */
+  keepPath(path: Path, interval: number): boolean {
+    return this.#onPaths(() => {
+      this.connection.keepPath(path, interval, this.#shared.clock.now());
+      return true;
+    });
+  }
+
+  /** Forgets a path; the active one, and one it does not have, are left alone. */
+  removePath(path: Path): void {
+    this.#onPaths(() => {
+      if (path !== this.path && this.paths.includes(path)) this.connection.removePath(path);
+      return true;
+    });
+  }
+
+  /** The path in use and all others that are known, in no order. */
+  get paths(): readonly Path[] {
+    return this.connection.paths;
+  }
+
+  /** Figures of one path, null for a path it does not have, and when the session is over. */
+  pathStats(path: Path): CorePathStats | null {
+    return this.#isOpen ? whileOpen(() => this.connection.pathStats(path), null) : null;
   }
 
   /** Listens. @returns what stops listening. A listener that throws is logged and disturbs nobody. */

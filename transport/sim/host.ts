@@ -32,6 +32,8 @@ import { SimulatedSocket } from './socket.ts';
  * memory, which was a third of the time of tests that make hosts of 16 MiB.
  */
 const CORE_MEMORY = 8 * 1024 * 1024;
+/** Every address of the host; the simulation has no sockets of one family. */
+const UNSPECIFIED: readonly string[] = ['0.0.0.0', '::'];
 const FIRST_EPHEMERAL_PORT = 49_152;
 
 /** What a host needs of the simulation it stands in. */
@@ -134,7 +136,7 @@ export class SimulatedHost implements Environment {
   bind(options: BindOptions): SimulatedSocket {
     if (!Number.isInteger(options.port) || options.port < 0 || options.port > 65_535)
       throw new LocalError('INVALID_ARGUMENT', `${options.port} is not a port number`);
-    const host = options.host === undefined ? undefined : canonicalAddress(options.host);
+    const host = options.host === undefined || UNSPECIFIED.includes(options.host) ? undefined : canonicalAddress(options.host);
     if (host === null || (host !== undefined && !isOwn(host, this.addresses)))
       throw new LocalError('INVALID_ARGUMENT', `${options.host} is not an address of ${this.name}`);
     const port = options.port === 0 ? this.#freePort() : options.port;

@@ -1,0 +1,237 @@
+/**
+ * One attempt of a client to find a direct path: a round with the device, inside the connection (PROTOCOL.md §6).
+ *
+ * 1. The list is gathered; with the first one the round is offered (POST, observed), each further one is an update (PUT). One is under way at a time, and what
+ *    changes meanwhile leaves with the next.
+ * 2. Each answer and notification of the device goes to the agent, which sends openers and checks.
+ * 3. `onFound` for each pair that answers; `onEnd` when nothing can answer any more, with what the attempt has shown.
+ *
+ * It moves nothing: what is done with a pair is the caller's.
+ */
+import type { CoapResponse } from '../../protocol/coap/index.ts';
+import {
+  CONTENT_FORMAT_CBOR,
+  ConnectionPath,
+  decodeRendezvousState,
+  encodeRendezvousOffer,
+  encodeRendezvousUpdate,
+} from '../../protocol/control/index.ts';
+import { SvcError } from '../../protocol/errors/index.ts';
+import { Agent, type AgentView, type AttemptFacts, type Pair, type RoundBudget, reportOf } from '../../protocol/rendezvous/index.ts';
+import type { Cancel } from '../environment.ts';
+import type { Observation, Session } from '../session/index.ts';
+import { AgentRunner } from './agent-runner.ts';
+import type { Gathered, Gatherer, StationView } from './gatherer.ts';
+import type { RendezvousHost } from './rendezvous-host.ts';
+import type { StunDispatcher } from './stun-dispatcher.ts';
+
+const TAG_LENGTH = 8;
+const KEY_LENGTH = 16;
+/** ms for an answer of the device. An old device that does not know the resource answers at once. */
+const ANSWER_TIMEOUT = 5_000;
+const CREATED = 201;
+const CHANGED = 204;
+const FORBIDDEN = 403;
+const NOT_FOUND = 404;
+
+/** How the device took the offer. */
+export type AttemptVerdict = 'open' | 'answered' | 'refused' | 'busy' | 'unknown';
+
+export interface AttemptOptions {
+  readonly session: Session;
+  readonly host: RendezvousHost;
+  readonly dispatcher: StunDispatcher;
+  readonly gatherer: Gatherer;
+  readonly station: StationView | null;
+  /** A place for the round; released when the attempt ends. */
+  readonly budget: RoundBudget;
+  /** Larger than those of before on the session. */
+  readonly round: number;
+  readonly hardNat: boolean;
+  readonly onFound: (pair: Pair) => void;
+  /** Once, unless `stop` was called before. */
+  readonly onEnd: () => void;
+}
+
+export class Attempt {
+  verdict: AttemptVerdict = 'open';
+  readonly #options: AttemptOptions;
+  readonly #runner: AgentRunner;
+  readonly #tag: Uint8Array;
+  readonly #key: Uint8Array;
+  readonly #cancelGathering: Cancel;
+  readonly #abort = new AbortController();
+  #observation: Observation | null = null;
+  #gathered: Gathered | null = null;
+  #updating = false;
+  #isStale = false;
+  #sent: AgentView | null = null;
+  #over = false;
+
+  constructor(options: AttemptOptions) {
+    const { host, dispatcher, gatherer, session, station, budget, hardNat } = options;
+    const { crypto, clock } = host.environment;
+    this.#options = options;
+    this.#tag = crypto.randomBytes(TAG_LENGTH);
+    this.#key = crypto.randomBytes(KEY_LENGTH);
+    const agent = new Agent(
+      {
+        crypto,
+        tag: this.#tag,
+        key: this.#key,
+        role: 'client',
+        budget,
+        hardNat,
+        sprayReason: `${session.remoteFingerprint} ${gatherer.network(station)}`,
+        isNear: (address) => gatherer.isNear(address),
+        isUsable: (candidate) => gatherer.isUsable(candidate),
+      },
+      clock.now(),
+    );
+    this.#runner = new AgentRunner({
+      host,
+      dispatcher,
+      agent,
+      tag: this.#tag,
+      onEvent: (event) => {
+        if (event.kind === 'answered') options.onFound(event.pair);
+        else if (event.kind === 'changed') this.#tell();
+        else this.#end();
+      },
+    });
+    this.#cancelGathering = gatherer.gather(station, session.verified !== 'none', (view) => {
+      this.#gathered = view;
+      this.#runner.with((each, now) => each.setLocal(view, now));
+    });
+  }
+
+  /** The path of a pair that answered; see `AgentRunner.pathOf`. */
+  pathOf(pair: Pair): ReturnType<AgentRunner['pathOf']> {
+    return this.#runner.pathOf(pair);
+  }
+
+  /** It guessed ports, and may guess better next time. */
+  get isPredicting(): boolean {
+    return this.#runner.agent.isPredicting(this.#now);
+  }
+
+  /** What it has shown so far. */
+  facts(isLargeDropped: boolean): AttemptFacts {
+    const { round } = this.#runner.agent;
+    return {
+      isAnswered: this.verdict === 'answered',
+      localNat: round.nat(this.#now) ?? null,
+      remoteNat: round.remote?.nat ?? null,
+      isStunSilent: this.#gathered?.isStunSilent ?? false,
+      localCandidates: round.candidates.length,
+      remoteCandidates: round.remote?.candidates.length ?? 0,
+      pairs: round.pairs.map(reportOf),
+      isLargeDropped,
+    };
+  }
+
+  /** Ends it at both ends; `onEnd` is not called. Sockets that the host adopted stay. */
+  stop(): void {
+    if (this.#over) return;
+    this.#over = true;
+    this.#cancelGathering();
+    this.#abort.abort();
+    this.#observation?.cancel();
+    this.#runner.stop();
+    this.#options.budget.release();
+  }
+
+  get #now(): number {
+    return this.#options.host.environment.clock.now();
+  }
+
+  #end(): void {
+    if (this.#over) return;
+    this.stop();
+    this.#options.onEnd();
+  }
+
+  /** There is something to say to the device. */
+  #tell(): void {
+    if (this.#over) return;
+    if (this.#observation === null) this.#offer();
+    else if (this.verdict !== 'answered' || this.#updating) this.#isStale = true;
+    else void this.#update();
+  }
+
+  #offer(): void {
+    const { session, round } = this.#options;
+    const view = this.#runner.agent.view(this.#now);
+    const { number, candidates, nat } = view;
+    this.#sent = view;
+    const payload = encodeRendezvousOffer({ round, tag: this.#tag, key: this.#key, number, candidates, ...(nat && { nat }) });
+    const request = { method: 'POST', path: ConnectionPath.RENDEZVOUS, contentFormat: CONTENT_FORMAT_CBOR, payload } as const;
+    this.#observation = session.observe(
+      { ...request, timeout: ANSWER_TIMEOUT },
+      (response) => this.#answered(response),
+      () => this.#ended(),
+    );
+  }
+
+  #answered({ status, payload }: CoapResponse): void {
+    if (this.#over) return;
+    if (status !== CREATED) {
+      this.verdict = status === FORBIDDEN ? 'refused' : status === NOT_FOUND ? 'unknown' : 'busy';
+      this.#end();
+      return;
+    }
+    try {
+      this.#take(payload);
+    } catch (error) {
+      if (!(error instanceof SvcError)) throw error;
+      this.#end();
+    }
+  }
+
+  #take(payload: Uint8Array): void {
+    const state = decodeRendezvousState(payload);
+    const { session, budget } = this.#options;
+    this.verdict = 'answered';
+    // A device whose key is known names itself, and nobody else.
+    if (session.verified !== 'none') for (const { address } of state.candidates) budget.trust(address);
+    this.#runner.with((agent, now) => agent.setRemote(state, now));
+    if (this.#isStale && !this.#updating) void this.#update();
+  }
+
+  /** No answer came, or the device ended the round. */
+  #ended(): void {
+    if (this.#over) return;
+    if (this.verdict === 'open') this.verdict = 'unknown';
+    // What was found is still checked; an attempt without a device comes to its end by itself.
+    if (this.verdict !== 'answered') this.#end();
+  }
+
+  async #update(): Promise<void> {
+    const { session, round } = this.#options;
+    const view = this.#runner.agent.view(this.#now);
+    this.#isStale = false;
+    if (isSame(view, this.#sent)) return;
+    this.#sent = view;
+    this.#updating = true;
+    const granted = await session
+      .request({
+        method: 'PUT',
+        path: ConnectionPath.RENDEZVOUS,
+        contentFormat: CONTENT_FORMAT_CBOR,
+        payload: encodeRendezvousUpdate({ round, ...view }),
+        timeout: ANSWER_TIMEOUT,
+        signal: this.#abort.signal,
+      })
+      .then(({ status }) => status === CHANGED)
+      .catch(() => false);
+    this.#updating = false;
+    if (this.#over) return;
+    if (view.spray === true) this.#runner.with((agent, now) => agent.sprayGranted(granted, now));
+    if (this.#isStale) void this.#update();
+  }
+}
+
+/** Nothing that the device acts upon. */
+function isSame(a: AgentView, b: AgentView | null): boolean {
+  return b !== null && a.number === b.number && a.opened === b.opened && a.spray === b.spray;
+}

@@ -1,0 +1,313 @@
+/**
+ * Finds a direct path for a client's connection and keeps it on the best one (PROTOCOL.md §6).
+ *
+ * 1. A relayed connection looks at once, and again as `RetrySchedule` says; an attempt that fails touches nothing.
+ * 2. Of the pairs that answer within a moment the best becomes a path: validated by PATH_CHALLENGE in full size, then chosen. The relay is kept warm behind it.
+ * 3. Where the direct path dies the connection is back on the relay within 3 s (the core's failover), and looks again.
+ *
+ * At most three direct paths are known to a connection at a time, one of them active. It ends with its session.
+ */
+
+import type { PathProbe } from '../../protocol/connection/index.ts';
+import type { Path } from '../../protocol/path.ts';
+import {
+  type AttemptFacts,
+  comparePaths,
+  explain,
+  type HostBudget,
+  moveAt,
+  type NotDirect,
+  notDirect,
+  type Pair,
+  type PathClass,
+  RetrySchedule,
+} from '../../protocol/rendezvous/index.ts';
+import type { BoundSocket, Cancel, Clock, Log } from '../environment.ts';
+import type { Session } from '../session/index.ts';
+import { Attempt } from './attempt.ts';
+import type { Gatherer, StationView } from './gatherer.ts';
+import { classOf, type PathsReport, pathReports } from './paths-report.ts';
+import type { RendezvousHost } from './rendezvous-host.ts';
+import type { StunDispatcher } from './stun-dispatcher.ts';
+
+/** ms between challenges that keep the relay warm: below the 30 s of NATs that see one exchange alone, and the 90 s after which the device forgets a path. */
+const RELAY_KEEP = 25_000;
+/** ms from the first pair that answers until the best is chosen; a pair on the local network is the best. */
+const CHOICE_WAIT = 60;
+/** ms between two looks at the interfaces of this host. */
+const NETWORK_LOOK = 3_000;
+
+export interface DirectSearchOptions {
+  readonly session: Session;
+  readonly host: RendezvousHost;
+  readonly dispatcher: StunDispatcher;
+  readonly gatherer: Gatherer;
+  readonly budget: HostBudget;
+  readonly clock: Clock;
+  readonly log: Log;
+  /** False: only `paths` works. */
+  readonly enabled: boolean;
+  /** False: no sprayed stage. */
+  readonly hardNat: boolean;
+  /** The channel to the station behind the session's route, as it is now. */
+  station(): StationView | null;
+}
+
+export class DirectSearch {
+  readonly #options: DirectSearchOptions;
+  readonly #schedule: RetrySchedule;
+  readonly #since = new Map<Path, number>();
+  /** Sockets that the host adopted for a path. */
+  readonly #adopted = new Map<Path, BoundSocket>();
+  readonly #ends: Cancel[] = [];
+  #attempt: Attempt | null = null;
+  #round = 0;
+  #found: Pair[] = [];
+  /** The path that is being validated. */
+  #trying: Path | null = null;
+  #movedAt = Number.NEGATIVE_INFINITY;
+  #isLargeDropped = false;
+  #lastFacts: AttemptFacts | null = null;
+  #why: NotDirect | null = null;
+  #network = '';
+  #cancelNext: Cancel = () => {};
+  #cancelChoice: Cancel = () => {};
+  #cancelLook: Cancel = () => {};
+  #stopped = false;
+
+  constructor(options: DirectSearchOptions) {
+    const { session, clock } = options;
+    this.#options = options;
+    this.#schedule = new RetrySchedule(clock.now());
+    this.#since.set(session.path, clock.wallTime());
+    if (!options.enabled) {
+      this.#schedule.stop();
+      this.#why = notDirect('DISABLED');
+    }
+    this.#ends.push(
+      session.on('path', ({ path }) => this.#moved(path)),
+      session.on('probed', (probe) => this.#probed(probe)),
+      session.on('closed', () => this.stop()),
+    );
+    if (session.type === 'DIRECT') this.#schedule.stop();
+    if (!options.enabled) return;
+    this.#network = this.#currentNetwork;
+    this.#look();
+    this.#arm();
+  }
+
+  /** All that is known of the connection's paths. */
+  report(): PathsReport {
+    const { session, clock, gatherer } = this.#options;
+    const facts = this.#attempt?.facts(this.#isLargeDropped) ?? this.#lastFacts;
+    const isDirect = session.type === 'DIRECT';
+    const why = this.#attempt !== null && this.#why === null ? notDirect('IN_PROGRESS') : this.#why;
+    const at = this.#schedule.nextAt;
+    return {
+      paths: pathReports(session, this.#since, (address) => gatherer.isNear(address)),
+      localNat: facts?.localNat ?? null,
+      remoteNat: facts?.remoteNat ?? null,
+      pairs: facts?.pairs ?? [],
+      whyNotDirect: isDirect ? null : (why ?? notDirect('IN_PROGRESS')),
+      nextAttempt: isDirect || at === Number.POSITIVE_INFINITY ? null : Math.max(0, Math.round(at - clock.now())),
+    };
+  }
+
+  /** This host has moved to another network, or its addresses have changed: looks again at once. */
+  networkChanged(): void {
+    if (this.#stopped || !this.#options.enabled) return;
+    this.#endAttempt();
+    this.#schedule.restart(this.#now);
+    this.#arm();
+  }
+
+  stop(): void {
+    if (this.#stopped) return;
+    this.#stopped = true;
+    this.#endAttempt();
+    this.#cancelNext();
+    this.#cancelLook();
+    for (const end of this.#ends) end();
+    for (const socket of this.#adopted.values()) this.#options.host.release(socket);
+    this.#adopted.clear();
+  }
+
+  get #now(): number {
+    return this.#options.clock.now();
+  }
+
+  get #currentNetwork(): string {
+    return this.#options.gatherer.network(this.#options.station());
+  }
+
+  #classOf(path: Path): PathClass {
+    return classOf(path, (address) => this.#options.gatherer.isNear(address));
+  }
+
+  #look(): void {
+    this.#cancelLook = this.#options.clock.schedule(NETWORK_LOOK, () => this.#look());
+    const network = this.#currentNetwork;
+    if (network === this.#network) return;
+    this.#network = network;
+    this.networkChanged();
+  }
+
+  #arm(): void {
+    this.#cancelNext();
+    if (this.#stopped) return;
+    const { nextAt } = this.#schedule;
+    this.#cancelNext = this.#options.clock.schedule(Math.max(0, nextAt - this.#now), () => this.#begin());
+  }
+
+  #begin(): void {
+    const { session, budget } = this.#options;
+    if (this.#stopped || this.#attempt !== null || !session.isOpen) return;
+    if (this.#schedule.nextAt > this.#now) {
+      this.#arm();
+      return;
+    }
+    const place = budget.acquireRound('known', this.#now);
+    if (place === null) {
+      this.#failed(notDirect('LIMITED'), false);
+      return;
+    }
+    this.#schedule.begin();
+    this.#isLargeDropped = false;
+    this.#found = [];
+    session.supplyIds();
+    const { host, dispatcher, gatherer, hardNat } = this.#options;
+    this.#attempt = new Attempt({
+      session,
+      host,
+      dispatcher,
+      gatherer,
+      station: this.#options.station(),
+      budget: place,
+      round: ++this.#round,
+      hardNat,
+      onFound: (pair) => this.#foundPair(pair),
+      onEnd: () => this.#attemptOver(),
+    });
+  }
+
+  #foundPair(pair: Pair): void {
+    this.#found.push(pair);
+    if (this.#found.length > 1 && pair.kind !== 'near') return;
+    this.#cancelChoice();
+    this.#cancelChoice = this.#options.clock.schedule(pair.kind === 'near' ? 0 : CHOICE_WAIT, () => this.#choose());
+  }
+
+  /** Tries the best of the pairs that have answered, unless what is in use is as good. */
+  #choose(): void {
+    const attempt = this.#attempt;
+    const { session } = this.#options;
+    if (attempt === null || this.#trying !== null || !session.isOpen) return;
+    const isNear = (address: string): boolean => this.#options.gatherer.isNear(address);
+    const classes = new Map(this.#found.map((pair) => [pair, classOf({ kind: 'udp', address: pair.remote.address }, isNear)]));
+    this.#found.sort((a, b) => comparePaths(classes.get(a)!, classes.get(b)!) || (a.rtt ?? 0) - (b.rtt ?? 0));
+    const best = this.#found.shift();
+    if (best === undefined) return;
+    if (moveAt(this.#classOf(session.path), classes.get(best)!, this.#movedAt) > this.#now) {
+      this.#found = [];
+      this.#attemptOver();
+      return;
+    }
+    const found = attempt.pathOf(best);
+    if (found === undefined) this.#choose();
+    else this.#try(found.path, found.adopted);
+  }
+
+  #try(path: Path, adopted: BoundSocket | null): void {
+    const { session } = this.#options;
+    if (adopted !== null) this.#adopted.set(path, adopted);
+    this.#makeRoom(path);
+    if (session.path.kind === 'route') session.keepPath(session.path, RELAY_KEEP);
+    this.#trying = path;
+    if (session.migrate(path)) return;
+    this.#drop(path);
+    this.#attemptOver();
+  }
+
+  /** Direct paths that are not in use make room for a new one. */
+  #makeRoom(coming: Path): void {
+    const { session } = this.#options;
+    for (const path of session.paths) if (path.kind === 'udp' && path !== session.path && path !== coming) this.#drop(path);
+  }
+
+  #drop(path: Path): void {
+    if (this.#trying === path) this.#trying = null;
+    this.#options.session.removePath(path);
+    this.#since.delete(path);
+    const adopted = this.#adopted.get(path);
+    this.#adopted.delete(path);
+    if (adopted !== undefined) this.#options.host.release(adopted);
+  }
+
+  #moved(path: Path): void {
+    const { clock, log } = this.#options;
+    this.#since.set(path, clock.wallTime());
+    const over = this.#classOf(path);
+    log.debug('the connection uses another path', { over, path: path.key });
+    if (over === 'relay') this.#lost();
+    else {
+      this.#movedAt = this.#now;
+      this.#trying = null;
+      this.#why = null;
+      this.#endAttempt();
+      this.#schedule.succeeded(this.#now, over === 'lan');
+      this.#arm();
+    }
+  }
+
+  /** The direct path is gone: nothing is held against it. */
+  #lost(): void {
+    if (!this.#options.enabled) return;
+    this.#why = null;
+    this.#movedAt = Number.NEGATIVE_INFINITY;
+    this.#schedule.restart(this.#now);
+    this.#arm();
+  }
+
+  #probed({ path, answered, forgotten }: PathProbe): void {
+    if (forgotten) this.#since.delete(path);
+    if (path !== this.#trying || answered) return;
+    // Checks of 76 bytes passed.
+    this.#isLargeDropped = true;
+    this.#drop(path);
+    if (this.#found.length > 0) this.#choose();
+    else this.#attemptOver();
+  }
+
+  /** Nothing more comes of the attempt. */
+  #attemptOver(): void {
+    const attempt = this.#attempt;
+    if (attempt === null || this.#trying !== null) return;
+    const facts = attempt.facts(this.#isLargeDropped);
+    const { verdict, isPredicting } = attempt;
+    this.#lastFacts = facts;
+    this.#endAttempt();
+    if (this.#options.session.type === 'DIRECT') {
+      this.#schedule.succeeded(this.#now, false);
+      this.#arm();
+    } else if (verdict === 'unknown' || verdict === 'refused') {
+      this.#why = notDirect(verdict === 'refused' ? 'DISABLED' : 'PEER_TOO_OLD');
+      this.#schedule.stop();
+    } else this.#failed(verdict === 'busy' ? notDirect('LIMITED') : explain(facts), isPredicting);
+  }
+
+  #failed(why: NotDirect, isPredicting: boolean): void {
+    this.#why = why;
+    this.#schedule.failed(this.#now, isPredicting);
+    this.#options.log.debug('no direct path', { code: why.code });
+    this.#arm();
+  }
+
+  #endAttempt(): void {
+    const attempt = this.#attempt;
+    if (attempt === null) return;
+    this.#lastFacts = attempt.facts(this.#isLargeDropped);
+    this.#attempt = null;
+    this.#cancelChoice();
+    attempt.stop();
+  }
+}

@@ -1,0 +1,236 @@
+/**
+ * What an end can say of itself in a rendezvous: the addresses at which it may be reached, and what its NAT does. One for each host; connections share what was
+ * found out.
+ *
+ * 1. At once: addresses of interfaces, where the peer may know them; those that a router was asked to map, that a person stated, and that the station has seen.
+ * 2. Then the station's STUN ports are asked (`Sampler`), and the list is complete. The class of a NAT counts for five minutes on the same network; where ports
+ *    are given out in sequence the last one is asked for each time.
+ *
+ * At most 8 candidates, the likely ones first: those with a default route, the others, container bridges and VPNs last.
+ */
+import { type Candidate, MAX_CANDIDATES, type NatReport, type SocketAddress } from '../../protocol/control/index.ts';
+import { type LocalView, MAIN_SOCKET, Sampler } from '../../protocol/rendezvous/index.ts';
+import { canonicalAddress, inPrefix, type Prefix, parseAddress, parsePrefix } from '../address.ts';
+import type { Cancel, HostInterface } from '../environment.ts';
+import type { Session } from '../session/index.ts';
+import { addressKind } from '../special-addresses.ts';
+import { FurtherSockets } from './further-sockets.ts';
+import type { RendezvousHost } from './rendezvous-host.ts';
+import type { StunDispatcher } from './stun-dispatcher.ts';
+
+/** ms for which the class of a NAT counts. */
+const CLASS_LIFETIME = 300_000;
+/** Of 8: at most so many that were mapped or stated, and that others saw. */
+const MAX_MAPPED = 3;
+const MAX_REFLEXIVE = 2;
+/** Where a peer may be: what is left out belongs to no single host, or only to this one. */
+const USABLE_KINDS: ReadonlySet<string> = new Set(['global', 'private', 'shared', 'benchmarking', 'documentation', 'translated']);
+
+/** What the channel to a base station has shown. */
+export interface StationView {
+  /** Where the station is: numeric address, and its main port. */
+  readonly at: SocketAddress;
+  /** This end as the station saw it, null when it has not said. */
+  readonly observed: SocketAddress | null;
+  readonly stun: readonly { readonly address?: string; readonly port: number }[];
+}
+
+/** Of an open channel to a base station; null for none. */
+export function stationView(channel: Session | null): StationView | null {
+  if (channel === null || !channel.isOpen) return null;
+  const { address, port } = channel.provenPath;
+  return { at: { address, port }, observed: channel.observedAddress, stun: channel.stunServers };
+}
+
+export interface GathererOptions {
+  readonly host: RendezvousHost;
+  readonly dispatcher: StunDispatcher;
+  /** Addresses that a person stated, such as a forwarded port. */
+  readonly stated?: readonly SocketAddress[];
+  /** Interfaces that are not named to peers. */
+  readonly excluded?: readonly string[];
+  /** What routers have mapped for the socket now. */
+  readonly mapped?: () => readonly SocketAddress[];
+}
+
+/** A list, and what it does not show. */
+export interface Gathered extends LocalView {
+  /** The station names STUN ports, and none answered. */
+  readonly isStunSilent: boolean;
+}
+
+interface KnownNat {
+  readonly network: string;
+  readonly report: NatReport;
+  readonly reflexive: readonly SocketAddress[];
+  readonly isStunSilent: boolean;
+  readonly at: number;
+}
+
+export class Gatherer {
+  readonly #options: GathererOptions;
+  readonly #known = new Map<string, KnownNat>();
+
+  constructor(options: GathererOptions) {
+    this.#options = options;
+  }
+
+  /** Addresses of interfaces with their prefixes, without those that are left out. */
+  get #interfaces(): readonly HostInterface[] {
+    const { host, excluded = [] } = this.#options;
+    return (host.environment.network.interfaces?.() ?? []).filter(({ name }) => !excluded.includes(name));
+  }
+
+  /** Whether an address is in a network of ours. */
+  isNear(address: string): boolean {
+    const bytes = parseAddress(address);
+    return bytes !== null && this.#prefixes().some((prefix) => inPrefix(bytes, prefix));
+  }
+
+  /** Whether a peer may be at that address: no loopback, multicast, broadcast, unspecified, and not this very socket. */
+  isUsable({ address, port }: SocketAddress): boolean {
+    const bytes = parseAddress(address);
+    if (bytes === null || address.includes('%') || !USABLE_KINDS.has(addressKind(bytes))) return false;
+    return port !== this.#options.host.socket.port || !this.#ownAddresses().includes(address);
+  }
+
+  /** A text that is another one when this end has moved to another network. */
+  network(station: StationView | null): string {
+    return [...this.#ownAddresses(), station?.observed?.address ?? ''].join(' ');
+  }
+
+  /**
+   * Calls `onView` with what is known at once, and again when the list is complete: within 750 ms.
+   * @param withHosts the peer may know addresses of interfaces
+   * @returns what ends it
+   */
+  gather(station: StationView | null, withHosts: boolean, onView: (view: Gathered) => void): Cancel {
+    const { clock } = this.#options.host.environment;
+    const known = this.#fresh(station);
+    if (known !== null || station === null || station.stun.length === 0) {
+      onView(this.#view(station, withHosts, known ?? this.#unsampled(station)));
+      return () => {};
+    }
+    onView({ ...this.#view(station, withHosts, null), isComplete: false });
+    return this.#sample(station, (sampler) => {
+      const found: KnownNat = {
+        network: this.network(station),
+        report: sampler.report(this.#ownAddresses(), clock.now()),
+        reflexive: sampler.reflexive,
+        isStunSilent: sampler.isSilent,
+        at: clock.now(),
+      };
+      this.#known.set(stationKey(station), found);
+      onView(this.#view(station, withHosts, found));
+    });
+  }
+
+  #fresh(station: StationView | null): KnownNat | null {
+    const known = station === null ? undefined : this.#known.get(stationKey(station));
+    if (known === undefined || known.network !== this.network(station)) return null;
+    const lasts = known.report.mapping !== 'sequential' && known.report.mapping !== 'unknown' && !known.isStunSilent;
+    return lasts && this.#options.host.environment.clock.now() - known.at < CLASS_LIFETIME ? known : null;
+  }
+
+  /** Without STUN: an address of ours that the station saw as it is has no NAT before it. */
+  #unsampled(station: StationView | null): KnownNat {
+    const { observed = null } = station ?? {};
+    const isOwn = observed !== null && observed.port === this.#options.host.socket.port && this.#ownAddresses().includes(observed.address);
+    return { network: '', report: { mapping: isOwn ? 'none' : 'unknown' }, reflexive: [], isStunSilent: false, at: 0 };
+  }
+
+  #view(station: StationView | null, withHosts: boolean, known: KnownNat | null): Gathered {
+    const { host, mapped, stated = [] } = this.#options;
+    const { port } = host.socket;
+    const hosts: Candidate[] = withHosts ? this.#ownAddresses().map((address) => ({ address, port, type: 'host' })) : [];
+    const seen = known !== null && known.reflexive.length > 0 ? known.reflexive : station?.observed == null ? [] : [station.observed];
+    const isOpen = (address: SocketAddress): boolean => address.port === port && this.#ownAddresses().includes(address.address);
+    // An address without a NAT is no secret that the peer could not learn otherwise: the station sees it.
+    const open: Candidate[] = withHosts ? [] : seen.filter(isOpen).map((address) => ({ ...address, type: 'reflexive' }));
+    const reflexive: Candidate[] = oneEach(seen.filter((address) => !isOpen(address)))
+      .slice(0, MAX_REFLEXIVE)
+      .map((address) => ({ ...address, type: 'reflexive' }));
+    const others: Candidate[] = [...stated, ...(mapped?.() ?? [])].slice(0, MAX_MAPPED).map((address) => ({ ...address, type: 'mapped' }));
+    const rest = [...open, ...others, ...reflexive];
+    const candidates = [...hosts.slice(0, MAX_CANDIDATES - Math.min(rest.length, MAX_CANDIDATES)), ...rest].slice(0, MAX_CANDIDATES);
+    return {
+      candidates,
+      isComplete: known !== null,
+      isStunSilent: known?.isStunSilent ?? false,
+      ...(known && { nat: aged(known, this.#now) }),
+    };
+  }
+
+  #sample(station: StationView, onDone: (sampler: Sampler) => void): Cancel {
+    const { host, dispatcher } = this.#options;
+    const { clock, crypto } = host.environment;
+    const servers = station.stun.map(({ address, port }) => ({ address: canonicalAddress(address ?? '') ?? station.at.address, port }));
+    const known = station.observed === null ? null : { station: station.at, mapped: station.observed };
+    const sampler = new Sampler({ crypto, servers, port: host.socket.port, known }, clock.now());
+    let cancelTimer: Cancel = () => {};
+    let ended = false;
+    const take = (datagram: Uint8Array, from: SocketAddress, socket: number): boolean => {
+      const isOurs = sampler.receive(datagram, from, socket, clock.now());
+      if (isOurs) clock.soon(serve);
+      return isOurs;
+    };
+    const further = new FurtherSockets(host, (datagram, path, number) => void take(datagram, path, number));
+    const stopWaiting = dispatcher.addWaiting((datagram, path) => take(datagram, path, MAIN_SOCKET));
+    const end = (): void => {
+      ended = true;
+      cancelTimer();
+      stopWaiting();
+      further.close();
+    };
+    const serve = (): void => {
+      if (ended) return;
+      sampler.handleTimeout(clock.now());
+      for (let event = sampler.nextEvent(); event !== null; event = sampler.nextEvent()) {
+        if (event.kind === 'sockets') void further.open(event.count).then(opened);
+        else {
+          end();
+          onDone(sampler);
+          return;
+        }
+      }
+      for (let packet = sampler.transmit(clock.now()); packet !== null; packet = sampler.transmit(clock.now())) {
+        const { socket, to, datagram } = packet;
+        if (socket === MAIN_SOCKET) host.send(datagram, host.socket.path(to.address, to.port));
+        else further.send(socket, datagram, to);
+      }
+      cancelTimer();
+      cancelTimer = clock.schedule(Math.max(0, sampler.nextTimeout() - clock.now()), serve);
+    };
+    const opened = (ports: readonly number[]): void => {
+      sampler.socketsOpened(ports, clock.now());
+      serve();
+    };
+    serve();
+    return end;
+  }
+
+  get #now(): number {
+    return this.#options.host.environment.clock.now();
+  }
+
+  #ownAddresses(): readonly string[] {
+    return this.#interfaces.flatMap(({ addresses }) => addresses.map((address) => canonicalAddress(address.split('/')[0]!)!));
+  }
+
+  #prefixes(): readonly Prefix[] {
+    return this.#interfaces.flatMap(({ addresses }) => addresses.flatMap((address) => parsePrefix(address) ?? []));
+  }
+}
+
+function stationKey({ at }: StationView): string {
+  return `${at.address} ${at.port}`;
+}
+
+function aged({ report, at }: KnownNat, now: number): NatReport {
+  return report.age === undefined ? report : { ...report, age: Math.round(report.age + now - at) };
+}
+
+/** One for each IP: where a mapping depends on the destination its port means nothing to the peer. */
+function oneEach(addresses: readonly SocketAddress[]): readonly SocketAddress[] {
+  return [...new Map(addresses.map((address) => [address.address, address])).values()];
+}

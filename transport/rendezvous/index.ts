@@ -1,0 +1,9 @@
+/** Finds direct paths for relayed connections: the rendezvous of both ends over real sockets (PROTOCOL.md §6). Decisions are `protocol/rendezvous/`. */
+export { AgentRunner } from './agent-runner.ts';
+export { DirectSearch, type DirectSearchOptions } from './direct-search.ts';
+export { Gatherer, type GathererOptions, type StationView, stationView } from './gatherer.ts';
+export type { PathReport, PathsReport } from './paths-report.ts';
+export { classOf, pathReports } from './paths-report.ts';
+export { type RendezvousHost, rendezvousHost } from './rendezvous-host.ts';
+export { type PeerTrust, RendezvousResponder, type ResponderOptions } from './responder.ts';
+export { StunDispatcher } from './stun-dispatcher.ts';

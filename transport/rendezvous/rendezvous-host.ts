@@ -1,0 +1,30 @@
+/** What the rendezvous needs of a host: the socket of its connections, to send beside the engine, to see datagrams before it, and to take in a further socket. */
+import type { Path } from '../../protocol/path.ts';
+import type { Interceptor } from '../driver.ts';
+import type { BoundSocket, Environment } from '../environment.ts';
+import type { Host } from '../host/index.ts';
+
+export interface RendezvousHost {
+  readonly environment: Pick<Environment, 'clock' | 'crypto' | 'network' | 'log'>;
+  /** The one that station and peers know, and that candidates name. */
+  readonly socket: BoundSocket;
+  /** @returns false when the datagram was dropped */
+  send(datagram: Uint8Array, path: Path, hopLimit?: number): boolean;
+  intercept(interceptor: Interceptor): () => void;
+  /** The socket is the host's from now on. @returns what takes its datagrams */
+  adopt(socket: BoundSocket): (datagram: Uint8Array, path: Path) => void;
+  /** Closes a socket that was adopted, with the paths on it. */
+  release(socket: BoundSocket): void;
+}
+
+/** @param position of the socket in `Host.sockets` */
+export function rendezvousHost(host: Host, position = 0): RendezvousHost {
+  return {
+    environment: host.environment,
+    socket: host.sockets[position]!,
+    send: (datagram, path, hopLimit) => host.send(datagram, path, hopLimit),
+    intercept: (interceptor) => host.intercept(interceptor),
+    adopt: (socket) => host.adopt(socket),
+    release: (socket) => void host.unbind(socket),
+  };
+}

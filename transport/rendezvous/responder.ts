@@ -1,0 +1,238 @@
+/**
+ * The device's side of the rendezvous: `POST` and `PUT /p2p/rendezvous` of its clients (PROTOCOL.md §6). One round a session; a new one replaces it. A round ends
+ * with its session, when the client observes no more, and after 30 s.
+ *
+ * It sends only what the budgets allow, and answers nobody who is not the client of a round.
+ */
+import { type CoapReply, type RoutedRequest, Status, textReply } from '../../protocol/coap/index.ts';
+import {
+  CONTENT_FORMAT_CBOR,
+  decodeRendezvousOffer,
+  decodeRendezvousUpdate,
+  encodeRendezvousState,
+  type RendezvousOffer,
+  type SocketAddress,
+} from '../../protocol/control/index.ts';
+import {
+  Agent,
+  type AttemptFacts,
+  type HostBudget,
+  type PeerClass,
+  ROUND_LIFETIME,
+  type RoundBudget,
+  reportOf,
+} from '../../protocol/rendezvous/index.ts';
+import type { Cancel } from '../environment.ts';
+import type { Session } from '../session/index.ts';
+import { AgentRunner } from './agent-runner.ts';
+import type { Gathered, Gatherer, StationView } from './gatherer.ts';
+import type { RendezvousHost } from './rendezvous-host.ts';
+import type { StunDispatcher } from './stun-dispatcher.ts';
+
+const TAG_LENGTH = 8;
+const KEY_LENGTH = 16;
+/** Seconds after which a client may try again that found all rounds taken. */
+const BUSY_SECONDS = 5;
+
+/** What is known of a client. */
+export interface PeerTrust {
+  readonly peer: PeerClass;
+  /** It may take part at all. */
+  readonly isWelcome: boolean;
+}
+
+export interface ResponderOptions {
+  readonly host: RendezvousHost;
+  readonly dispatcher: StunDispatcher;
+  readonly gatherer: Gatherer;
+  readonly budget: HostBudget;
+  readonly hardNat: boolean;
+  /** Asked at each round. */
+  trustOf(session: Session): PeerTrust;
+  station(): StationView | null;
+  /** Where the station has seen the client of the session; undefined where it did not say. */
+  peerAddress(session: Session): SocketAddress | undefined;
+}
+
+interface Ongoing {
+  readonly round: number;
+  readonly exchange: number;
+  readonly offer: RendezvousOffer;
+  readonly budget: RoundBudget;
+  readonly tag: Uint8Array;
+  readonly key: Uint8Array;
+  readonly runner: AgentRunner;
+  readonly stops: Cancel[];
+  gathered: Gathered | null;
+  /** The first answer is out; from now on there are notifications. */
+  isAnswered: boolean;
+}
+
+export class RendezvousResponder {
+  /** Refused for want of a place, and rounds that were no newer than the last. */
+  readonly stats = { busy: 0, replayed: 0 };
+  readonly #options: ResponderOptions;
+  readonly #rounds = new Map<Session, Ongoing>();
+  /** The newest round of each session. */
+  readonly #newest = new WeakMap<Session, number>();
+  /** What the last round of a session has shown. */
+  readonly #facts = new WeakMap<Session, AttemptFacts>();
+
+  constructor(options: ResponderOptions) {
+    this.#options = options;
+  }
+
+  /** `POST`. @throws RemoteError PARSE */
+  begin({ context: session, payload, exchange, observe }: RoutedRequest<Session>): CoapReply {
+    const { peer, isWelcome } = this.#options.trustOf(session);
+    if (!isWelcome) return textReply(Status.FORBIDDEN, 'No rendezvous with this device');
+    const offer = decodeRendezvousOffer(payload);
+    if (!observe) return textReply(Status.BAD_REQUEST, 'A rendezvous is observed');
+    if (offer.round <= (this.#newest.get(session) ?? -1)) {
+      this.stats.replayed++;
+      return textReply(Status.BAD_REQUEST, 'The round is not new');
+    }
+    this.end(session);
+    const budget = this.#options.budget.acquireRound(peer, this.#now);
+    if (budget === null) {
+      this.stats.busy++;
+      return { ...textReply(Status.TOO_MANY_REQUESTS, 'Too many rounds'), maxAge: BUSY_SECONDS };
+    }
+    this.#newest.set(session, offer.round);
+    const ongoing = this.#start(session, exchange, offer, budget, peer);
+    ongoing.isAnswered = true;
+    return { ...this.#state(ongoing), observe: true };
+  }
+
+  /** `PUT`. @throws RemoteError PARSE */
+  update({ context: session, payload }: RoutedRequest<Session>): CoapReply {
+    const update = decodeRendezvousUpdate(payload);
+    const ongoing = this.#rounds.get(session);
+    if (ongoing === undefined || ongoing.round !== update.round) return textReply(Status.NOT_FOUND, 'No such round');
+    const { tag, key } = ongoing.offer;
+    let takesPart = true;
+    ongoing.runner.with((agent, now) => {
+      agent.setRemote({ tag, key, ...update }, now);
+      if (update.spray === true) takesPart = agent.spray(now);
+    });
+    return takesPart ? { status: Status.CHANGED } : textReply(Status.FORBIDDEN, 'Not now');
+  }
+
+  /** The client observes no more. */
+  cancelled(session: Session, exchange: number): void {
+    if (this.#rounds.get(session)?.exchange === exchange) this.end(session);
+  }
+
+  /** Ends the round of a session, if there is one. */
+  end(session: Session): void {
+    const ongoing = this.#rounds.get(session);
+    if (ongoing === undefined) return;
+    this.#facts.set(session, this.#factsOf(ongoing));
+    this.#rounds.delete(session);
+    for (const stop of ongoing.stops) stop();
+    ongoing.runner.stop();
+    ongoing.budget.release();
+  }
+
+  /** What the round of a session shows, or the last one has shown; null when there was none. */
+  facts(session: Session): AttemptFacts | null {
+    const ongoing = this.#rounds.get(session);
+    return ongoing === undefined ? (this.#facts.get(session) ?? null) : this.#factsOf(ongoing);
+  }
+
+  isOngoing(session: Session): boolean {
+    return this.#rounds.has(session);
+  }
+
+  close(): void {
+    for (const session of [...this.#rounds.keys()]) this.end(session);
+  }
+
+  get #now(): number {
+    return this.#options.host.environment.clock.now();
+  }
+
+  #start(session: Session, exchange: number, offer: RendezvousOffer, budget: RoundBudget, peer: PeerClass): Ongoing {
+    const { host, dispatcher, gatherer } = this.#options;
+    const { clock, crypto } = host.environment;
+    const [tag, key] = [crypto.randomBytes(TAG_LENGTH), crypto.randomBytes(KEY_LENGTH)];
+    const reported = this.#options.peerAddress(session);
+    if (reported !== undefined) budget.trust(reported.address);
+    const agent = new Agent(this.#agentOptions(session, tag, key, budget), clock.now());
+    const runner = new AgentRunner({
+      host,
+      dispatcher,
+      agent,
+      tag,
+      onEvent: (event) => {
+        if (event.kind === 'changed') this.#notify(session, ongoing);
+      },
+    });
+    const ongoing: Ongoing = {
+      round: offer.round,
+      exchange,
+      offer,
+      budget,
+      tag,
+      key,
+      runner,
+      stops: [],
+      gathered: null,
+      isAnswered: false,
+    };
+    this.#rounds.set(session, ongoing);
+    const { round: _, ...lists } = offer;
+    runner.with((each, now) => each.setRemote({ ...lists, opened: 0 }, now));
+    const gathering = gatherer.gather(this.#options.station(), peer === 'known', (view) => {
+      ongoing.gathered = view;
+      runner.with((each, now) => each.setLocal(view, now));
+    });
+    const stopListening = session.on('closed', () => this.end(session));
+    const stopObserving = session.on('cancelled', (cancelled) => this.cancelled(session, cancelled));
+    const stopTimer = clock.schedule(ROUND_LIFETIME, () => {
+      if (this.#rounds.get(session) === ongoing) this.end(session);
+    });
+    ongoing.stops.push(gathering, stopListening, stopObserving, stopTimer);
+    return ongoing;
+  }
+
+  #agentOptions(session: Session, tag: Uint8Array, key: Uint8Array, budget: RoundBudget): ConstructorParameters<typeof Agent>[0] {
+    const { host, gatherer, hardNat } = this.#options;
+    return {
+      crypto: host.environment.crypto,
+      tag,
+      key,
+      role: 'device',
+      budget,
+      hardNat,
+      sprayReason: `${session.remoteFingerprint} ${gatherer.network(this.#options.station())}`,
+      isNear: (address) => gatherer.isNear(address),
+      isUsable: (candidate) => gatherer.isUsable(candidate),
+    };
+  }
+
+  #notify(session: Session, ongoing: Ongoing): void {
+    if (!ongoing.isAnswered || this.#rounds.get(session) !== ongoing) return;
+    if (!session.notify(ongoing.exchange, { ...this.#state(ongoing), observe: true })) this.end(session);
+  }
+
+  #state({ tag, key, runner }: Ongoing): CoapReply {
+    const { number, candidates, nat, opened } = runner.agent.view(this.#now);
+    const payload = encodeRendezvousState({ tag, key, number, candidates, opened, ...(nat && { nat }) });
+    return { status: Status.CREATED, contentFormat: CONTENT_FORMAT_CBOR, payload };
+  }
+
+  #factsOf({ runner, gathered }: Ongoing): AttemptFacts {
+    const { round } = runner.agent;
+    return {
+      isAnswered: true,
+      localNat: round.nat(this.#now) ?? null,
+      remoteNat: round.remote?.nat ?? null,
+      isStunSilent: gathered?.isStunSilent ?? false,
+      localCandidates: round.candidates.length,
+      remoteCandidates: round.remote?.candidates.length ?? 0,
+      pairs: round.pairs.map(reportOf),
+      isLargeDropped: false,
+    };
+  }
+}

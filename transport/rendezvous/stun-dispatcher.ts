@@ -1,0 +1,77 @@
+/**
+ * STUN on the socket of a host's connections: its datagrams begin with 0 to 3, which no packet does (RFC 7983, PROTOCOL.md §2). Checks go to the round whose tag
+ * they name, answers to those who wait for some; nothing else gets an answer. One for each host.
+ *
+ * Anyone can send STUN here. A check costs a look at a table of rounds, and one HMAC where it names a tag, which only the peer and this end know; an answer a look at
+ * the transactions of each party that waits. Both tables are filled by this end alone.
+ */
+
+import type { Path } from '../../protocol/path.ts';
+import { isStun, tagOfCheck } from '../../protocol/stun/index.ts';
+import type { RendezvousHost } from './rendezvous-host.ts';
+
+/** First bytes of STUN. */
+const LAST_STUN_BYTE = 3;
+
+/** Takes a check of its tag: @returns the answer, null when it does not hold */
+export type CheckReceiver = (check: Uint8Array, path: Path) => Uint8Array | null;
+/** @returns true when the answer was its own */
+export type AnswerReceiver = (answer: Uint8Array, path: Path) => boolean;
+
+/** Datagrams since the start. */
+export interface StunStats {
+  checks: number;
+  /** Checks for no round of now, and what is no STUN message that anyone here waits for. */
+  unclaimed: number;
+}
+
+export class StunDispatcher {
+  readonly stats: StunStats = { checks: 0, unclaimed: 0 };
+  readonly #host: RendezvousHost;
+  readonly #rounds = new Map<string, CheckReceiver>();
+  readonly #waiting = new Set<AnswerReceiver>();
+  readonly #stop: () => void;
+
+  constructor(host: RendezvousHost) {
+    this.#host = host;
+    const { index } = host.socket;
+    this.#stop = host.intercept((datagram, path) => {
+      if (datagram.length === 0 || datagram[0]! > LAST_STUN_BYTE || path.socket !== index) return false;
+      const answer = this.receive(datagram, path);
+      if (answer !== null) this.#host.send(answer, path);
+      return true;
+    });
+  }
+
+  /** Checks that name the tag (16 hex digits) go to `receiver`. @returns what ends that */
+  addRound(tag: string, receiver: CheckReceiver): () => void {
+    this.#rounds.set(tag, receiver);
+    return () => {
+      if (this.#rounds.get(tag) === receiver) this.#rounds.delete(tag);
+    };
+  }
+
+  /** Answers are shown to `receiver`. @returns what ends that */
+  addWaiting(receiver: AnswerReceiver): () => void {
+    this.#waiting.add(receiver);
+    return () => this.#waiting.delete(receiver);
+  }
+
+  /** A STUN message. @returns what to answer */
+  receive(datagram: Uint8Array, path: Path): Uint8Array | null {
+    const tag = isStun(datagram) ? tagOfCheck(datagram) : null;
+    const round = tag === null ? undefined : this.#rounds.get(tag);
+    if (round !== undefined) {
+      this.stats.checks++;
+      return round(datagram, path);
+    }
+    if (tag !== null || !isStun(datagram) || ![...this.#waiting].some((receiver) => receiver(datagram, path))) this.stats.unclaimed++;
+    return null;
+  }
+
+  close(): void {
+    this.#stop();
+    this.#rounds.clear();
+    this.#waiting.clear();
+  }
+}

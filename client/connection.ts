@@ -6,11 +6,13 @@
  */
 import type { PrivateKey } from '../protocol/crypto-host.ts';
 import { type ChannelErrors, type ErrorCode, LocalError, type SvcError } from '../protocol/errors/index.ts';
+import type { DirectSearch, PathsReport } from '../transport/rendezvous/index.ts';
 import type { Session } from '../transport/session/index.ts';
 import type { StationVerification } from '../transport/station/index.ts';
 import { Coap } from './coap.ts';
 import { DirectCandidates } from './connect/direct.ts';
 import { type ChannelContext, connectChannels } from './connect/race.ts';
+import type { SearchOptions } from './direct-paths.ts';
 import type { ListenTunnel } from './host.ts';
 import { type ConnectionOptions, effectiveOptions, mergeOptions, publicOptions } from './options.ts';
 import { PasswordAuthentication } from './password.ts';
@@ -41,6 +43,8 @@ export interface ConnectionContext extends Omit<ChannelContext, 'candidates' | '
   fingerprintOf(key: PrivateKey): string;
   /** The connection takes a place until `onClosed`. @throws LocalError OUT_OF_MEMORY when all are taken */
   onConnecting(connection: Connection): void;
+  /** Looks for a direct path of a session, as far as the options allow. */
+  search(session: Session, options: SearchOptions): Pick<DirectSearch, 'report'>;
   onClosed(connection: Connection): void;
 }
 
@@ -54,6 +58,7 @@ export class Connection {
   #candidates: DirectCandidates | null = null;
   #state: 'new' | 'connecting' | 'connected' | 'lost' | 'closed' = 'new';
   #session: Session | null = null;
+  #search: Pick<DirectSearch, 'report'> | null = null;
   #passwords: PasswordAuthentication | null = null;
   #connecting: AbortController | null = null;
   #closeReason: SvcError | null = null;
@@ -150,6 +155,12 @@ export class Connection {
   /** @throws LocalError NOT_CONNECTED before connect or after a loss, STOPPED after close */
   getType(): ConnectionType {
     return this.#connected().type;
+  }
+
+  /** Its paths now: which is in use, what was tried, and why it is not a direct one. @throws LocalError as getType */
+  paths(): PathsReport {
+    this.#connected();
+    return this.#search!.report();
   }
 
   /** Full hex fingerprint of the device's key. @throws LocalError as getType */
@@ -268,6 +279,8 @@ export class Connection {
     this.#state = 'connected';
     if (session.type === 'RELAY') this.#stationVerified = this.#options.ServerFingerprint === undefined ? 'tls' : 'pinned';
     session.closed.then((reason) => this.#lost(reason));
+    const { Rendezvous, HardNat } = effectiveOptions(this.#options);
+    this.#search = this.#context.search(session, { enabled: Rendezvous, hardNat: HardNat });
     session.on('path', () => this.#state === 'connected' && this.#emit('CHANNEL_CHANGED'));
     this.#context.environment.log.debug('connected', { type: session.type });
     this.#emit('CONNECTED');

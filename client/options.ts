@@ -44,8 +44,10 @@ export interface ConnectionOptions {
   Local?: boolean;
   /** The channel through the base station. */
   Remote?: boolean;
-  /** A relayed connection looks for a direct path. Not in this version: true and false both pass, as for Local, and have no effect. */
+  /** A relayed connection looks for a direct path, and moves to it. Default true. */
   Rendezvous?: boolean;
+  /** Where a NAT gives out random ports, open 256 sockets, or try 1,024 ports of the other end. Default true. */
+  HardNat?: boolean;
   /** The local channel listens to all devices and takes the one whose TXT record has the ids, in place of asking for this one. */
   ScanLocalConnect?: boolean;
   /**
@@ -75,6 +77,7 @@ const DEFAULTS = {
   Local: true,
   Remote: true,
   Rendezvous: true,
+  HardNat: true,
   ScanLocalConnect: false,
   IgnoreDeviceNotAttached: false,
   MdnsTimeout: 2_000,
@@ -114,6 +117,7 @@ const RULES: Record<keyof ConnectionOptions, readonly [Check, string]> = {
   Local: [flag, 'true or false'],
   Remote: [flag, 'true or false'],
   Rendezvous: [flag, 'true or false'],
+  HardNat: [flag, 'true or false'],
   ScanLocalConnect: [flag, 'true or false'],
   IgnoreDeviceNotAttached: [flag, 'true or false'],
   MdnsTimeout: [milliseconds, 'whole milliseconds from 1'],

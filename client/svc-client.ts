@@ -12,6 +12,7 @@ import { withLog } from '../transport/environment.ts';
 import { Host } from '../transport/host/index.ts';
 import { type ConfiguredStation, StationConnector } from '../transport/station/index.ts';
 import { Connection } from './connection.ts';
+import { DirectPaths } from './direct-paths.ts';
 import type { ClientHost } from './host.ts';
 import { ClientLog, type LogCallback } from './log.ts';
 import { MdnsListeners, type MdnsResultReceiver, MdnsScanner } from './mdns.ts';
@@ -23,6 +24,8 @@ export interface ClientOptions {
    * nothing until it is used.
    */
   readonly maxConnections?: number;
+  /** Names of interfaces whose addresses are not told to devices when a direct path is looked for. */
+  readonly noCandidatesOn?: readonly string[];
 }
 
 const DEFAULT_CONNECTIONS = 1_024;
@@ -35,6 +38,7 @@ const SPARE_SHARE = 1 / 4;
 export class SvcClient {
   readonly #clientHost: ClientHost;
   readonly #maxConnections: number;
+  readonly #noCandidatesOn: readonly string[];
   readonly #log: ClientLog;
   readonly #connections = new Set<Connection>();
   /** Those of them that are open or connecting. */
@@ -43,13 +47,16 @@ export class SvcClient {
   readonly #browser: MdnsBrowser;
   readonly #mdnsListeners: MdnsListeners;
   #host: Promise<Host> | null = null;
+  /** Of the host, once it is open. */
+  #directPaths: DirectPaths | null = null;
   #stopped = false;
 
   /** Use `create` of the host's entry point. */
-  constructor(host: ClientHost, { maxConnections = DEFAULT_CONNECTIONS }: ClientOptions = {}) {
+  constructor(host: ClientHost, { maxConnections = DEFAULT_CONNECTIONS, noCandidatesOn = [] }: ClientOptions = {}) {
     if (!Number.isInteger(maxConnections) || maxConnections < 1 || maxConnections > MAX_CONNECTIONS)
       throw new LocalError('INVALID_ARGUMENT', `maxConnections is a whole number from 1 to ${MAX_CONNECTIONS}`);
     this.#maxConnections = maxConnections;
+    this.#noCandidatesOn = noCandidatesOn;
     this.#log = new ClientLog(host.environment.log);
     this.#clientHost = { ...host, environment: withLog(host.environment, this.#log.log) };
     this.#browser = new MdnsBrowser(this.#clientHost.environment);
@@ -95,6 +102,7 @@ export class SvcClient {
       browser: this.#browser,
       host: () => this.#openHost(),
       connector: (station) => this.#connector(station),
+      search: (session, options) => this.#directPaths!.search(session, options),
       importKey: (pem) => this.#importKey(pem),
       fingerprintOf: (key) => fingerprint(key.publicKey, environment.crypto),
       onConnecting: (each) => this.#take(each),
@@ -133,6 +141,7 @@ export class SvcClient {
     await Promise.all([this.#browser.close(), ...[...this.#connections].map((connection) => connection.close())]);
     for (const connector of this.#connectors.values()) void connector.close();
     const host = await this.#host?.catch(() => null);
+    this.#directPaths?.close();
     // Ends what the connectors wait for as well.
     await host?.close();
   }
@@ -159,9 +168,14 @@ export class SvcClient {
         limits: { connections: slots },
         core: { connections: slots },
       });
-      opening.catch(() => {
-        if (this.#host === opening) this.#host = null;
-      });
+      opening.then(
+        (host) => {
+          this.#directPaths = new DirectPaths(environment, host, this.#noCandidatesOn);
+        },
+        () => {
+          if (this.#host === opening) this.#host = null;
+        },
+      );
       this.#host = opening;
     }
     return this.#host;

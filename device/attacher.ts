@@ -77,6 +77,11 @@ export class Attacher {
     return this.#attached;
   }
 
+  /** The channel to the base station while the device is attached. */
+  get session(): Session | null {
+    return this.#channel.session;
+  }
+
   /** A request of the application's to the base station. @throws LocalError NOT_ATTACHED; as `Session.request` */
   async request(request: SessionRequest): Promise<CoapResponse> {
     const { session } = this.#channel;

@@ -101,6 +101,11 @@ export class CoapResources {
     this.#route(method, path, (request) => this.#serve(method, handler, request));
   }
 
+  /** A resource of the protocol: it sees the session and the exchange, and does not count as a request that is worked on. */
+  addProtocol(method: CoapMethod, path: string, answer: (request: RoutedRequest<Session>) => CoapReply): void {
+    this.#route(method, path, async (request) => answer(request));
+  }
+
   /** Returns the function that removes it. */
   #route(method: CoapMethod, path: string, answer: Answer): () => void {
     const key = `${method} ${path}`;

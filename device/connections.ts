@@ -5,6 +5,7 @@ import { CloseCode, LocalError } from '../protocol/errors/index.ts';
 import { shortFingerprint } from '../protocol/identity/index.ts';
 import { Emitter } from '../transport/emitter.ts';
 import type { Log } from '../transport/environment.ts';
+import type { PathsReport } from '../transport/rendezvous/index.ts';
 import type { DatagramCounts, DatagramFlow, Session, SessionStream } from '../transport/session/index.ts';
 
 /** Number of a connection: from 1, never used twice by a device. */
@@ -17,12 +18,20 @@ export type ConnectionEvent = 'OPENED' | 'CLOSED' | 'CHANNEL_CHANGED';
 export class DeviceConnection {
   readonly ref: ConnectionRef;
   readonly #session: Session;
+  readonly #paths: () => PathsReport;
   #passwordUsername: string | null = null;
   #boundUsername: string | null = null;
 
-  constructor(ref: ConnectionRef, session: Session) {
+  constructor(ref: ConnectionRef, session: Session, paths: () => PathsReport) {
     this.ref = ref;
     this.#session = session;
+    this.#paths = paths;
+  }
+
+  /** Its paths now: which is in use, what was tried, and why it is not a direct one. @throws LocalError INVALID_CONNECTION when the connection is closed */
+  paths(): PathsReport {
+    if (!this.#session.isOpen) throw new LocalError('INVALID_CONNECTION', 'the connection is closed');
+    return this.#paths();
   }
 
   /** Full hex fingerprint of the client's key. */
@@ -143,8 +152,8 @@ export class Connections {
   }
 
   /** A client connected. */
-  add(session: Session): DeviceConnection {
-    const connection = new DeviceConnection(++this.#lastRef, session);
+  add(session: Session, paths: () => PathsReport): DeviceConnection {
+    const connection = new DeviceConnection(++this.#lastRef, session, paths);
     this.#bySession.set(session, connection);
     this.#byRef.set(connection.ref, connection);
     session.closed.then(() => {

@@ -21,6 +21,7 @@ import type { PasswordAuthenticationListener } from './password/requests.ts';
 import { PasswordService } from './password/service.ts';
 import type { PasswordSource } from './password/source.ts';
 import { PushNotification } from './push.ts';
+import { checkRendezvous, type RendezvousMode, type RendezvousOptions } from './rendezvous-options.ts';
 import { ServiceInvocation } from './service-invocation.ts';
 import * as settings from './settings.ts';
 import { type StreamHandler, type StreamListener, StreamListeners } from './streams.ts';
@@ -149,6 +150,11 @@ export class Device {
     this.#life.setup().rootCerts = checkCertificates(pem);
   }
 
+  /** With whom the device looks for direct paths, and what it names for that; default `anyone`. @throws LocalError INVALID_ARGUMENT */
+  setRendezvous(rendezvous: RendezvousMode | RendezvousOptions): void {
+    this.#life.setup().rendezvous = checkRendezvous(rendezvous);
+  }
+
   /** UDP port for the local network, 0 = any free one; default 5592. @throws LocalError INVALID_ARGUMENT */
   setLocalPort(port: number): void {
     this.#life.setup().localPort = settings.checkPort('local port', port);
@@ -199,8 +205,8 @@ export class Device {
 
   /**
    * Serves a CoAP method and path; `{name}` segments match one segment and reach the handler as parameters. A GET that is observable: call
-   * `notify` of the returned resource when it changed, and those who observe it get a new answer of the handler.
-   * `remove` takes it away; requests being worked on are answered all the same.
+   * `notify` of the returned resource when it changed, and its observers get a new answer of the handler. `remove` takes it away; requests that are being
+   * worked on are answered all the same.
    * @throws LocalError INVALID_ARGUMENT (also for paths below /p2p, /tcp-tunnels, /udp-tunnels and /iam, and for observable without GET); IN_USE
    */
   addCoapResource(method: string, path: string, handler: CoapHandler, options: CoapResourceOptions = {}): CoapResource {
@@ -442,7 +448,6 @@ export class Device {
   }
 
   // Messages for people. Any time.
-
   /** Least severe level that is told: `error`, `warn`, `info` or `trace`; of this device alone. @throws LocalError INVALID_ARGUMENT */
   setLogLevel(level: string): void {
     this.#log.setLevel(level);
@@ -459,7 +464,6 @@ export class Device {
   }
 
   // Events. Each returns the function that removes the listener.
-
   onDeviceEvent(listener: DeviceEventListener): () => void {
     return this.#events.on('deviceEvent', ({ event, reason }) => listener(event, reason));
   }
@@ -467,23 +471,19 @@ export class Device {
   onConnectionEvent(listener: ConnectionListener): () => void {
     return this.#connections.onEvent(listener);
   }
-
   /** The connection of a number. @throws LocalError INVALID_CONNECTION when it is closed */
   connection(ref: ConnectionRef): DeviceConnection {
     return this.#connections.byRef(ref);
   }
 
-  /**
-   * Attach to the base station or not. Any time before close.
-   * @throws LocalError INVALID_STATE after close, or when started without a base station set
-   */
+  /** Attach to the base station or not. Any time before close. @throws LocalError INVALID_STATE after close, or when started without a base station set */
   setBasestationAttach(attach: boolean): void {
     this.#life.setBasestationAttach(attach);
   }
 
   /**
-   * Opens the sockets and begins to attach; does not wait for the attach to hold (event ATTACHED).
-   * @throws LocalError INVALID_STATE (key, ids or base station missing, root certificates beside a fingerprint, started or closed before); ADDRESS_IN_USE
+   * Opens the sockets and begins to attach; does not wait for the attach to hold (event ATTACHED). @throws LocalError INVALID_STATE (key, ids or base station
+   * missing, root certificates beside a fingerprint, started or closed before); ADDRESS_IN_USE
    */
   async start(): Promise<void> {
     await this.#life.start();

@@ -20,6 +20,7 @@ import type { Connections } from './connections.ts';
 import type { DeviceEvent } from './events.ts';
 import { Announcer } from './mdns.ts';
 import type { PasswordIdentity } from './password/service.ts';
+import { DeviceRendezvous } from './rendezvous.ts';
 import * as settings from './settings.ts';
 import type { StreamListeners } from './streams.ts';
 import { ServerConnectTokens } from './tokens.ts';
@@ -67,6 +68,7 @@ export class Life {
   #state: 'new' | 'starting' | 'running' | 'closed' = 'new';
   #host: Host | null = null;
   #attacher: Attacher | null = null;
+  #rendezvous: DeviceRendezvous | null = null;
 
   constructor(options: LifeOptions) {
     this.#options = options;
@@ -168,6 +170,7 @@ export class Life {
       const host = await this.#openHost(identity);
       if (this.#state !== 'starting') return await host.close();
       this.#host = host;
+      this.#rendezvous = this.#startRendezvous(host);
       // What was set while it was being opened.
       this.#limitHost();
       this.#state = 'running';
@@ -186,6 +189,7 @@ export class Life {
     if (this.#state !== 'running' && this.#state !== 'starting') throw new LocalError('INVALID_STATE', 'the device does not run');
     this.#state = 'closed';
     this.#options.onClose();
+    this.#rendezvous?.close();
     await this.announcer.close();
     await this.#attacher?.stop();
     await this.#host?.close();
@@ -220,8 +224,19 @@ export class Life {
     return { connections, ...(this.#streamSegments !== null && { streamSegments: this.#streamSegments }) };
   }
 
+  #startRendezvous(host: Host): DeviceRendezvous {
+    const { resources, connections } = this.#options;
+    return new DeviceRendezvous({
+      host,
+      settings: this.settings.rendezvous,
+      resources,
+      isKnown: (session) => (this.#userOf?.(session.remoteFingerprint) ?? null) !== null || connections.of(session).isPasswordAuthenticated,
+      channel: () => this.#attacher?.session ?? null,
+    });
+  }
+
   #opened(session: Session): void {
-    const connection = this.#options.connections.add(session);
+    const connection = this.#options.connections.add(session, () => this.#rendezvous!.report(session));
     session.onStream = (stream) => this.#options.streams.arrived(stream, connection);
     session.onDatagram = (datagram) => session.flows.receive(datagram);
   }

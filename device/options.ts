@@ -1,5 +1,6 @@
 /** What a device can be made with, each by the setter of the same name. */
 import type { Environment } from '../transport/environment.ts';
+import type { RendezvousMode, RendezvousOptions } from './rendezvous-options.ts';
 
 /** Everything here can also be given later, by the setter of the same name. */
 export interface DeviceOptions {
@@ -18,6 +19,8 @@ export interface DeviceOptions {
   p2pPort?: number;
   /** False: only reachable straight on the network. */
   basestationAttach?: boolean;
+  /** With whom the device looks for direct paths, and what it names for that. Default `anyone`. */
+  rendezvous?: RendezvousMode | RendezvousOptions;
 }
 
 /** The setters of a device that its options call. */
@@ -34,6 +37,7 @@ interface OptionSetters {
   setLocalPort(port: number): void;
   setP2pPort(port: number): void;
   setBasestationAttach(attach: boolean): void;
+  setRendezvous(rendezvous: RendezvousMode | RendezvousOptions): void;
 }
 
 /** Calls the setter of each option that is given. @throws LocalError as the setters */
@@ -49,5 +53,6 @@ export function applyOptions(device: OptionSetters, options: DeviceOptions): voi
   if (options.appVersion !== undefined) device.setAppVersion(options.appVersion);
   if (options.localPort !== undefined) device.setLocalPort(options.localPort);
   if (options.p2pPort !== undefined) device.setP2pPort(options.p2pPort);
+  if (options.rendezvous !== undefined) device.setRendezvous(options.rendezvous);
   if (options.basestationAttach !== undefined) device.setBasestationAttach(options.basestationAttach);
 }

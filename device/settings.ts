@@ -9,6 +9,7 @@ import { encodePrivateKey, isFingerprint } from '../protocol/identity/index.ts';
 import { checkIds, isId } from '../protocol/records/index.ts';
 import type { Environment } from '../transport/environment.ts';
 import { type ConfiguredStation, parseServerUrl as stationAddress } from '../transport/station/index.ts';
+import { defaultRendezvous, type RendezvousSettings } from './rendezvous-options.ts';
 
 /** Ports of the specification's systems (reference §5.1). */
 const DEFAULT_LOCAL_PORT = 5592;
@@ -30,6 +31,7 @@ export class Settings {
   localPort = DEFAULT_LOCAL_PORT;
   p2pPort = DEFAULT_P2P_PORT;
   attach = true;
+  rendezvous: RendezvousSettings = defaultRendezvous;
 }
 
 /** What a started device needs, all present. */

@@ -6,6 +6,7 @@
 import { readFileSync } from 'node:fs';
 import { beforeEach, describe, expect, test } from 'vitest';
 import type { Connection, ConnectionOptions } from '../../client/node.ts';
+import type { NatOptions, SimulatedHost } from '../../transport/sim/index.ts';
 import { ids, SERVER_URL } from '../support/fixture/identifiers.ts';
 import { tokenOf } from '../support/fixture/issuer.ts';
 import { ProductFixture } from '../support/fixture/products.ts';
@@ -176,7 +177,40 @@ const effects: Record<Option, Effect> = {
     },
   },
   Remote: { acts: 'switches the way through the base station', shown: () => changes({ Remote: false }, refusedBy('NONE')) },
-  Rendezvous: { noEffect: [true, false] },
+  Rendezvous: {
+    acts: 'moves a relayed connection to a direct path, and is on by default',
+    shown: async () => {
+      await fixture.attached();
+      expect(fixture.client().createConnection().getOptions()).toMatchObject({ Rendezvous: true });
+      for (const [Rendezvous, expected] of [
+        [false, 'RELAY'],
+        [true, 'DIRECT'],
+      ] as const) {
+        const connection = fixture.connection({ Local: false, Rendezvous });
+        expect(await outcome(connection)).toBe('RELAY');
+        await fixture.sim.run(2_000);
+        expect(connection.getType()).toBe(expected);
+      }
+    },
+  },
+  HardNat: {
+    acts: 'sprays ports of a NAT that gives out random ones, and is on by default',
+    shown: async () => {
+      const [home, office] = ['random', 'port'].map((kind, index) => behind(fixture, kind, index + 1));
+      const { device } = await fixture.attached({ environment: home! });
+      for (const [HardNat, expected] of [
+        [false, 'RELAY'],
+        [true, 'DIRECT'],
+      ] as const) {
+        const options = { Local: false, Rendezvous: true, HardNat, DeviceFingerprint: device.deviceFingerprint };
+        const connection = fixture.connection(options, fixture.client(office));
+        expect(await outcome(connection)).toBe('RELAY');
+        await fixture.sim.run(15_000);
+        expect(connection.getType()).toBe(expected);
+        await fixture.settle(connection.close());
+      }
+    },
+  },
   ScanLocalConnect: {
     acts: 'asks for all devices in place of one',
     shown: async () => {
@@ -223,6 +257,15 @@ async function changes(options: ConnectionOptions, expected: string): Promise<vo
   await fixture.attached();
   expect(await result({})).toBe('RELAY');
   expect(await result(options)).toBe(expected);
+}
+
+/** A host behind a NAT of a home. */
+function behind({ sim }: ProductFixture, kind: string, number: number): SimulatedHost {
+  const rules: NatOptions =
+    kind === 'random'
+      ? { outside: [`198.51.100.${number}`], mapping: 'address-port', ports: 'random' }
+      : { outside: [`198.51.100.${number}`] };
+  return sim.host(kind, { addresses: ['192.168.1.5/24'], behind: sim.nat(`nat of ${kind}`, rules) });
 }
 
 const rows = Object.entries(effects) as [Option, Effect][];

@@ -230,6 +230,10 @@ describe('sessions that nobody takes', () => {
     return { counted, session };
   }
 
+  function unused(): never {
+    throw new Error('nobody asks for the paths');
+  }
+
   /** A client's parts without a network: the direct channel gives `dialled`, the base station's `relayed`, both at the same moment. */
   function contextOf(dialled: Session, relayed: Session): ConnectionContext {
     const { clock, crypto } = nodeEnvironment();
@@ -246,6 +250,7 @@ describe('sessions that nobody takes', () => {
       connector: async () => ({ use: async () => relayed }) as unknown as StationConnector,
       importKey: () => crypto.generateKey(),
       fingerprintOf: () => '',
+      search: () => ({ report: unused }),
       onConnecting: () => {},
       onClosed: () => {},
     };

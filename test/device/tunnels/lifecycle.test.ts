@@ -57,7 +57,11 @@ function client(key = String(++clients)): { connection: DeviceConnection; close:
     events.emit('closed', null);
     closed.resolve(null);
   };
-  return { connection: new Connections(silentLog).add(session), close };
+  return { connection: new Connections(silentLog).add(session, noPaths), close };
+}
+
+function noPaths(): never {
+  throw new Error('nobody asks for the paths');
 }
 
 /** A stream to the service arrives. @param gaveUp the client aborts it before it is accepted @returns what became of it: undefined while undecided, 0 accepted, else the code of the refusal */

@@ -208,7 +208,7 @@ export class EndpointBench {
       on: () => () => {},
     };
     const session = facts as unknown as Session;
-    const connection = connections.add(session);
+    const connection = connections.add(session, noPaths);
     if (password !== undefined) connection.setPasswordUsername(password);
     return session;
   }
@@ -221,4 +221,8 @@ function sealedElsewhere(): Promise<never> {
 function show({ status, contentFormat, payload = new Uint8Array(0) }: CoapReply): Reply {
   if (payload.length === 0) return { status, contentFormat, body: undefined };
   return { status, contentFormat, body: contentFormat === 60 ? decode(payload) : new TextDecoder().decode(payload) };
+}
+
+function noPaths(): never {
+  throw new Error('nobody asks for the paths');
 }

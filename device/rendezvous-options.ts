@@ -1,0 +1,43 @@
+/** What a device is told of direct paths: with whom it looks for one, and which addresses it names. */
+import type { SocketAddress } from '../protocol/control/index.ts';
+import { LocalError } from '../protocol/errors/index.ts';
+import { parseSocketAddress } from '../transport/address.ts';
+
+/**
+ * With whom a device looks for a direct path: `anyone`, the default, where keys that are not paired are not told the addresses of its interfaces; `paired`: with keys
+ * that are paired, and who has proved a password; `off`: with nobody.
+ */
+export type RendezvousMode = 'anyone' | 'paired' | 'off';
+
+/** How a device takes part; what is left out keeps its default. */
+export interface RendezvousOptions {
+  readonly mode?: RendezvousMode;
+  /** False: no 256 sockets and no spraying where a NAT gives out random ports. Default true. */
+  readonly hardNat?: boolean;
+  /** Addresses `ip:port` at which the device can be reached from outside besides what it finds out, such as a forwarded port. */
+  readonly candidates?: readonly string[];
+  /** Names of interfaces whose addresses are not told to anyone. */
+  readonly noCandidatesOn?: readonly string[];
+}
+
+const MODES: readonly RendezvousMode[] = ['anyone', 'paired', 'off'];
+const MAX_STATED = 3;
+
+/** Checked options. */
+export interface RendezvousSettings {
+  readonly mode: RendezvousMode;
+  readonly hardNat: boolean;
+  readonly candidates: readonly SocketAddress[];
+  readonly noCandidatesOn: readonly string[];
+}
+
+export const defaultRendezvous: RendezvousSettings = { mode: 'anyone', hardNat: true, candidates: [], noCandidatesOn: [] };
+
+/** @throws LocalError INVALID_ARGUMENT for another mode, an address that is not `ip:port`, or more than three of them */
+export function checkRendezvous(given: RendezvousMode | RendezvousOptions): RendezvousSettings {
+  const { mode = 'anyone', hardNat = true, candidates = [], noCandidatesOn = [] } = typeof given === 'string' ? { mode: given } : given;
+  if (!MODES.includes(mode))
+    throw new LocalError('INVALID_ARGUMENT', `the rendezvous is with "anyone", "paired", or "off", not ${JSON.stringify(mode)}`);
+  if (candidates.length > MAX_STATED) throw new LocalError('INVALID_ARGUMENT', `a device has at most ${MAX_STATED} stated candidates`);
+  return { mode, hardNat, candidates: candidates.map(parseSocketAddress), noCandidatesOn };
+}

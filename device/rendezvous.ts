@@ -1,0 +1,106 @@
+/**
+ * Direct paths of a device: with whom it looks for one, which addresses it names, and what becomes of each connection (PROTOCOL.md §6). What is done on the
+ * network is `transport/rendezvous/`.
+ */
+import type { CoapReply, RoutedRequest } from '../protocol/coap/index.ts';
+import { ConnectionPath, type SocketAddress } from '../protocol/control/index.ts';
+import { deviceLimits, HostBudget, notDirect } from '../protocol/rendezvous/index.ts';
+import type { Host } from '../transport/host/index.ts';
+import {
+  Gatherer,
+  type PathsReport,
+  type PeerTrust,
+  pathReports,
+  type RendezvousHost,
+  RendezvousResponder,
+  rendezvousHost,
+  StunDispatcher,
+  stationView,
+} from '../transport/rendezvous/index.ts';
+import type { Session } from '../transport/session/index.ts';
+import type { CoapResources } from './coap-resources.ts';
+import type { RendezvousSettings } from './rendezvous-options.ts';
+
+export interface DeviceRendezvousOptions {
+  readonly host: Host;
+  readonly settings: RendezvousSettings;
+  readonly resources: CoapResources;
+  /** Whether the client of a session is paired, or has proved a password. */
+  isKnown(session: Session): boolean;
+  /** The channel to the base station, null while there is none. */
+  channel(): Session | null;
+}
+
+/** Direct paths of a running device. */
+export class DeviceRendezvous {
+  readonly #options: DeviceRendezvousOptions;
+  readonly #rendezvousHost: RendezvousHost;
+  readonly #dispatcher: StunDispatcher;
+  readonly #gatherer: Gatherer;
+  readonly #responder: RendezvousResponder;
+
+  constructor(options: DeviceRendezvousOptions) {
+    const { host, settings } = options;
+    this.#options = options;
+    this.#rendezvousHost = rendezvousHost(host);
+    this.#dispatcher = new StunDispatcher(this.#rendezvousHost);
+    this.#gatherer = new Gatherer({
+      host: this.#rendezvousHost,
+      dispatcher: this.#dispatcher,
+      stated: settings.candidates,
+      excluded: settings.noCandidatesOn,
+    });
+    this.#responder = new RendezvousResponder({
+      host: this.#rendezvousHost,
+      dispatcher: this.#dispatcher,
+      gatherer: this.#gatherer,
+      budget: new HostBudget(deviceLimits),
+      hardNat: settings.hardNat,
+      trustOf: (session) => this.#trustOf(session),
+      station: () => stationView(options.channel()),
+      peerAddress: (session) => this.#peerAddress(session),
+    });
+    options.resources.addProtocol('POST', ConnectionPath.RENDEZVOUS, (request) => this.#begin(request));
+    options.resources.addProtocol('PUT', ConnectionPath.RENDEZVOUS, (request) => this.#responder.update(request));
+  }
+
+  /** All that is known of the paths of a client's connection. */
+  report(session: Session): PathsReport {
+    const facts = this.#responder.facts(session);
+    const isDirect = session.type === 'DIRECT';
+    const code =
+      this.#options.settings.mode === 'off'
+        ? 'DISABLED'
+        : this.#responder.isOngoing(session) || facts === null
+          ? 'IN_PROGRESS'
+          : 'NO_ANSWER';
+    return {
+      paths: pathReports(session, new Map(), (address) => this.#gatherer.isNear(address)),
+      localNat: facts?.localNat ?? null,
+      remoteNat: facts?.remoteNat ?? null,
+      pairs: facts?.pairs ?? [],
+      whyNotDirect: isDirect ? null : notDirect(code),
+      nextAttempt: null,
+    };
+  }
+
+  close(): void {
+    this.#responder.close();
+    this.#dispatcher.close();
+  }
+
+  #begin(request: RoutedRequest<Session>): CoapReply {
+    return this.#responder.begin(request);
+  }
+
+  #trustOf(session: Session): PeerTrust {
+    const { mode } = this.#options.settings;
+    const isKnown = this.#options.isKnown(session);
+    return { peer: isKnown ? 'known' : 'stranger', isWelcome: mode === 'anyone' || (mode === 'paired' && isKnown) };
+  }
+
+  #peerAddress(session: Session): SocketAddress | undefined {
+    const route = session.paths.find(({ kind }) => kind === 'route');
+    return route === undefined ? undefined : this.#options.host.peerAddress(route);
+  }
+}

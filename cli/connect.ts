@@ -4,7 +4,7 @@
  */
 import { Argument, Command } from 'commander';
 import { checkName, documentOf, idOf, Known, type KnownDevice, stateDirectory } from './client/known.ts';
-import { type Opened, withConnection } from './client/open.ts';
+import { type Opened, wayOf, withConnection } from './client/open.ts';
 import { readPairingString, type TargetOptions, withTarget } from './client/target.ts';
 import { UsageError } from './frame/errors.ts';
 import { Output } from './frame/output.ts';
@@ -41,17 +41,19 @@ export function connectCommand(): Command {
 }
 
 async function show({ connection, output, device, known }: Opened): Promise<void> {
+  const { over, text } = wayOf(connection);
   const info = {
     device,
     fingerprint: connection.getDeviceFingerprint(),
     verified: connection.verified,
     station: connection.stationVerified,
     type: connection.getType(),
+    over,
     client: connection.getClientFingerprint(),
     state: known.directory,
   };
   output.result(info, [
-    `connected to ${device} (${info.type === 'RELAY' ? 'through the base station' : 'directly'})`,
+    `connected to ${device} (${text})`,
     `device fingerprint  ${info.fingerprint} (${info.verified === 'pinned' ? 'as expected' : 'first contact, now remembered'})`,
     ...(info.station === null ? [] : [`base station        ${info.station === 'pinned' ? 'pinned by its fingerprint' : 'proved by TLS'}`]),
     `client fingerprint  ${info.client}`,
@@ -75,6 +77,6 @@ async function forget(name: string, options: ConnectOptions): Promise<void> {
 }
 
 function line(device: KnownDevice): string {
-  const where = device.ServerUrl ?? device.Address ?? '';
+  const where = device.ServerUrl ?? device.Address ?? 'local network';
   return [device.Name ?? idOf(device), idOf(device), device.Fingerprint, where].join('  ');
 }

@@ -64,7 +64,9 @@ async function run(argument: string | undefined, options: PairCommandOptions): P
   };
   // The local ways take no password: then the device has proved nothing, whatever is given.
   const proves = password !== undefined && mode?.startsWith('Local') !== true;
-  const settings = { replace: options.replace === true, name: options.name, ...(proves && { prove: pair }) };
+  // The local ways: through a base station only where somebody insists on it, to be told that it does not work.
+  const near = mode?.startsWith('Local') === true && options.server === undefined;
+  const settings = { replace: options.replace === true, name: options.name, near, ...(proves && { prove: pair }) };
   await withConnection(
     { ...options, ...(device !== undefined && { device }) },
     async (opened) => {
@@ -94,7 +96,7 @@ function explainLocal(error: unknown, connection: Connection, mode: PairingMode 
   const blocked = error instanceof SvcError && error.code === 'BLOCKED_BY_DEVICE_CONFIGURATION';
   if (!blocked || mode?.startsWith('Local') !== true || connection.getType() !== 'RELAY') throw error;
   throw new CommandError(
-    `${error.message} (${error.code}): ${mode} is not possible through the base station: use --address on the local network of the device`,
+    `${error.message} (${error.code}): ${mode} is not possible through the base station: use --address on the local network of the device, or leave --server out there`,
   );
 }
 

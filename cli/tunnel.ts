@@ -3,7 +3,7 @@ import { Command, Option } from 'commander';
 import { SvcError } from '../client/node.ts';
 import { formatStatus } from '../protocol/coap/index.ts';
 import { decodeTunnelService, decodeTunnelServiceIds } from '../protocol/records/index.ts';
-import { type Opened, withConnection } from './client/open.ts';
+import { type Opened, wayOf, withConnection } from './client/open.ts';
 import { formatAddress, type TargetOptions, withTarget } from './client/target.ts';
 import { listenPort } from './frame/arguments.ts';
 import { CommandError } from './frame/errors.ts';
@@ -37,9 +37,10 @@ async function open({ connection, output, signal }: Opened, service: string, { l
     throw new CommandError(`${error.message} (${error.code}): svc tunnel lists them; ${other}`);
   });
   const port = tunnel.getLocalPort();
+  const { over, text } = wayOf(connection);
   output.result(
-    { event: 'listening', service, host: '127.0.0.1', port },
-    `${udp === true ? 'UDP ' : ''}127.0.0.1:${port} leads to ${service}; Ctrl-C ends it`,
+    { event: 'listening', service, host: '127.0.0.1', port, over },
+    `${udp === true ? 'UDP ' : ''}127.0.0.1:${port} leads to ${service}, ${text}; Ctrl-C ends it`,
   );
   const closed = new Promise<void>((resolve) =>
     connection.addConnectionEventsListener({ onEvent: (event) => event === 'CLOSED' && resolve() }),

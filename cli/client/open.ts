@@ -1,6 +1,8 @@
 /**
  * Opens the connection of a client command: resolves the target, connects, checks the device's key and remembers what is now known.
  *
+ * All ways that are known are tried at once: the local network, where the device is looked for by its ids, an address, the base station.
+ *
  * At first contact a key that nobody vouched for is shown and asked about on a terminal; elsewhere --fingerprint (or a pairing string with
  * one) is needed, or a password that the device proves to know, and nothing is sent to the device without it. A changed key ends the command.
  */
@@ -14,7 +16,10 @@ import { givenJwt } from './jwt.ts';
 import { idOf, Known, type KnownDevice, stateDirectory } from './known.ts';
 import { formatAddress, nameOf, type Target as ResolvedTarget, resolveTarget, type TargetOptions, type TargetStation } from './target.ts';
 
-type Target = ResolvedTarget & { readonly jwt: ConnectionOptions['ServerJwtToken'] };
+type Target = ResolvedTarget & { readonly jwt: ConnectionOptions['ServerJwtToken']; readonly near: boolean };
+
+/** ms for the search on the local network. */
+const SEARCH = 2_000;
 
 /** What a client command works with. */
 export interface Opened {
@@ -32,6 +37,8 @@ export interface Opened {
 export interface OpenSettings {
   /** Accept another fingerprint than the known one, if it is given now. */
   replace?: boolean;
+  /** The base station does not do: what is wanted is possible on the device's local network only. */
+  near?: boolean;
   /** The work ends by itself, and well, when the signal fires. */
   untilStopped?: boolean;
   /** Name to remember the device by. */
@@ -51,7 +58,7 @@ export async function withConnection(
 ): Promise<void> {
   const output = new Output(options.json === true);
   const known = await Known.open(stateDirectory(options.state));
-  const target = { ...resolveTarget(options, known, settings), jwt: await givenJwt(options, output) };
+  const target = { ...resolveTarget(options, known, settings), jwt: await givenJwt(options, output), near: settings.near === true };
   requireServerKey(target);
   requireTrust(target, output, settings);
   tellOfUnused(target, output);
@@ -68,7 +75,7 @@ export async function withConnection(
     const { prove } = target.pin === undefined ? settings : {};
     if (prove !== undefined) await unlessInterrupted(signal, prove(connection));
     const device = await trust(connection, output);
-    await remember(known, target, device, settings.name);
+    await remember(known, target, device, { name: settings.name, proved: connection.stationVerified !== null });
     const again = { ...target, productId: device.ProductId, deviceId: device.DeviceId, pin: device.Fingerprint };
     const connectAgain = (stop: AbortSignal): Promise<Connection> => connect(client, known, again, stop);
     const working = work({ connection, known, output, signal, device: idOf(device), connectAgain });
@@ -84,7 +91,10 @@ async function connect(client: SvcClient, known: Known, target: Target, signal: 
   connection.updateOptions({
     PrivateKey: await known.privateKey(client),
     ConnectTimeout: target.timeout,
-    Remote: target.server !== undefined,
+    Local: target.local,
+    // So that the other ways still say why they failed, and not the timeout of all.
+    MdnsTimeout: Math.min(SEARCH, Math.ceil(target.timeout / 2)),
+    Remote: target.server !== undefined && !target.near,
   });
   if (target.productId !== undefined && target.deviceId !== undefined)
     connection.updateOptions({ ProductId: target.productId, DeviceId: target.deviceId });
@@ -107,13 +117,34 @@ function stationOptions({ url, fingerprint, roots }: TargetStation): ConnectionO
   return { ServerUrl: url, ...(roots !== '' && { RootCerts: roots }) };
 }
 
+/** Which way a connection goes, as a word for programs and in words. It may change later. */
+export function wayOf(connection: Connection): { readonly over: 'local' | 'direct' | 'relay'; readonly text: string } {
+  if (connection.getType() === 'RELAY') return { over: 'relay', text: 'through the base station' };
+  if (connection.getLocalChannelErrorCode() === 'OK') return { over: 'local', text: 'on the local network' };
+  return { over: 'direct', text: 'directly' };
+}
+
 async function connectFirst(client: SvcClient, known: Known, target: Target, signal: AbortSignal): Promise<Connection> {
   try {
     return await connect(client, known, target, signal);
   } catch (error) {
     if (error instanceof SvcError && error.code === 'FINGERPRINT_MISMATCH') throw changedKey(target);
+    if (isAbsent(error, target)) throw absent(target);
     throw isUnproved(error, target.server, known) ? unproved(error, target.server) : error;
   }
+}
+
+/** Nothing but the local network was tried, and the device did not answer there. */
+function isAbsent(error: unknown, { server, address, near }: Target): boolean {
+  const alone = address === undefined && (near || server === undefined);
+  return alone && error instanceof NoChannelsError && error.localChannelErrorCode === 'NOT_FOUND';
+}
+
+function absent(target: Target): CommandError {
+  const elsewhere = target.near ? 'this is possible there only' : 'from elsewhere give the base station with --server';
+  return new CommandError(
+    `${nameOf(target)} does not answer on the local network (NOT_FOUND): svc discover lists what is announced there; where it is not announced give its address with --address; ${elsewhere}`,
+  );
 }
 
 /** The base station was never reached, and what was tried to prove it is TLS. */
@@ -178,7 +209,13 @@ async function trust(connection: Connection, output: Output): Promise<KnownDevic
   return { ProductId, DeviceId, Fingerprint: fingerprint };
 }
 
-async function remember(known: Known, target: Target, device: KnownDevice, name: string | undefined): Promise<void> {
+/** @param proved the connection goes through the base station, so that what was to be shown of its key was shown */
+async function remember(
+  known: Known,
+  target: Target,
+  device: KnownDevice,
+  { name, proved }: { name: string | undefined; proved: boolean },
+): Promise<void> {
   known.remember({
     ...device,
     ...(name !== undefined && { Name: name }),
@@ -186,11 +223,12 @@ async function remember(known: Known, target: Target, device: KnownDevice, name:
     ...(target.server !== undefined && { ServerUrl: target.server.url }),
     ...(target.address !== undefined && { Address: formatAddress(target.address) }),
   });
-  if (target.server !== undefined) rememberStation(known, target.server);
+  if (target.server !== undefined) rememberStation(known, target.server, proved);
   await known.save();
 }
 
-function rememberStation(known: Known, { url, fingerprint, roots }: TargetStation): void {
-  if (fingerprint === null) known.rememberTlsStation(url, roots);
-  else known.rememberStation(url, fingerprint);
+/** A fingerprint and roots are somebody's word. That the roots of Node prove it has to be seen. */
+function rememberStation(known: Known, { url, fingerprint, roots }: TargetStation, proved: boolean): void {
+  if (fingerprint !== null) known.rememberStation(url, fingerprint);
+  else if (proved || roots !== '') known.rememberTlsStation(url, roots);
 }

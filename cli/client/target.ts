@@ -34,6 +34,8 @@ export interface TargetOptions {
   jwt?: string;
   jwtFile?: string;
   address?: HostPort;
+  /** False: it is not looked for on the local network. */
+  local?: boolean;
   fingerprint?: string;
   state?: string;
   timeout: number;
@@ -50,6 +52,8 @@ export interface Target {
   readonly serverKey: string | undefined;
   readonly server: TargetStation | undefined;
   readonly address: HostPort | undefined;
+  /** It is looked for on the local network. */
+  readonly local: boolean;
   readonly timeout: number;
 }
 
@@ -70,7 +74,12 @@ export function withTarget(command: Command): Command {
     )
     .addOption(new Option('--product <id>', 'product id (with --device-id)').argParser(id))
     .addOption(new Option('--device-id <id>', 'device id (with --product)').argParser(id))
-    .addOption(new Option('--server <url>', 'base station, https://host[:port]; remembered per device').argParser(serverUrl))
+    .addOption(
+      new Option(
+        '--server <url>',
+        'base station, https://host[:port]; remembered per device. Not needed on the local network of the device',
+      ).argParser(serverUrl),
+    )
     .addOption(
       new Option(
         '--server-fingerprint <hex>',
@@ -83,6 +92,7 @@ export function withTarget(command: Command): Command {
     .option('--jwt <token>', 'token of an issuer (JWT), beside a --server-key that asks for one; - reads it from standard input')
     .option('--jwt-file <file>', 'the same from a file, which is read for each connect')
     .addOption(new Option('--address <host:port>', 'straight to the device, its local port').argParser(hostPort))
+    .option('--no-local', 'do not look for the device on the local network, where that shows its ids to everybody')
     .addOption(
       new Option('--fingerprint <hex>', 'fingerprint of the device; needed at first contact without a pairing string').argParser(
         fingerprint,
@@ -110,8 +120,12 @@ export function resolveTarget(options: TargetOptions, known: Known, { replace = 
       ? hostPort(device.Address)
       : undefined);
   const server = resolveServer(options, device, known, address !== undefined);
-  if (server === undefined && address === undefined)
-    throw new UsageError('no way to the device: give the base station with --server, or the device with --address');
+  // An address that is given says where the device is; one that is remembered may be an old one.
+  const local = options.local !== false && options.address === undefined;
+  if (server === undefined && address === undefined && !local)
+    throw new UsageError(
+      'no way to the device: give the base station with --server, or the device with --address, or leave --no-local out',
+    );
   return {
     productId,
     deviceId,
@@ -120,6 +134,7 @@ export function resolveTarget(options: TargetOptions, known: Known, { replace = 
     serverKey: options.serverKey,
     server,
     address,
+    local,
     timeout: options.timeout,
   };
 }

@@ -109,10 +109,11 @@ function plain(message: string): string {
 
 /** Why each channel failed, one after the other. */
 function noChannels(error: NoChannelsError): string {
-  const { remote, direct } = (error.cause ?? {}) as ChannelFailures;
+  const { local, remote, direct } = (error.cause ?? {}) as ChannelFailures;
   const reasons = [];
   if (remote !== undefined) reasons.push(`through the base station: ${withAdvice(remote.message, remote.code)}`);
   if (direct !== undefined) reasons.push(`directly: ${withAdvice(direct.message, direct.code)}`);
+  if (local !== undefined) reasons.push(`on the local network: ${withAdvice(local.message, local.code)}`);
   return reasons.length === 0 ? error.message : `no way to the device; ${reasons.join('; ')}`;
 }
 

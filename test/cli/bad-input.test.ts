@@ -77,7 +77,7 @@ describe('wrong use ends with exit code 2 and one line', () => {
     ['an unknown device', 'coap GET /x -d moon --state {dir}/s3', /no device "moon"/],
     ['a broken pairing string', 'connect p=pr --state {dir}/s4', /pairing string/],
     ['a pairing string twice', `connect ${PAIRING} -d ${PAIRING} --state {dir}/s4`, /once/],
-    ['no way to the device', `connect ${PAIRING} --state {dir}/s5`, /--server.*--address/],
+    ['no way to the device', `connect ${PAIRING} --no-local --state {dir}/s5`, /--server.*--address.*--no-local/],
     ['roots that are not there', `connect ${PAIRING} --root-certs {dir}/nowhere.pem`, /nowhere\.pem: no such file or directory\./],
     [
       'a damaged root beside a whole one',
@@ -221,7 +221,7 @@ describe('what cannot be done ends with exit code 1 and one line', () => {
     ],
     [
       'a base station that does not resolve',
-      `connect ${PAIRING} --server https://nothing.invalid --server-fingerprint ${FP} --state {dir}/n4`,
+      `connect ${PAIRING} --server https://nothing.invalid --server-fingerprint ${FP} --no-local --state {dir}/n4`,
       /nothing\.invalid.*DNS/,
     ],
   ])('%s', async (_, line, message) => {

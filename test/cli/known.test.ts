@@ -129,6 +129,15 @@ describe('target', () => {
     expect(resolveTarget(options({}), state)).toMatchObject({ address: { host: '::1', port: 5592 }, server: undefined });
   });
 
+  test('is looked for on the local network, unless its address is given, or it is forbidden', async () => {
+    const { ServerUrl: _, ...direct } = lamp;
+    const state = await known({ ...direct, Address: '[::1]:5592' });
+    const local = (given: Partial<TargetOptions>) => resolveTarget(options(given), state).local;
+    expect(resolveTarget(options({ device: 'p=pr,d=other' }), state)).toMatchObject({ local: true, server: undefined, address: undefined });
+    expect([local({}), local({ server: 'https://station:4433' }), local({ local: true })]).toEqual([true, true, true]);
+    expect([local({ local: false }), local({ address: { host: '::1', port: 5592 } })]).toEqual([false, false]);
+  });
+
   test('a changed fingerprint is refused, unless it is replaced on purpose', async () => {
     const state = await known(lamp);
     for (const given of [{ fingerprint: OTHER, device: 'desk' }, { device: `p=pr,d=lamp,fp=${OTHER}` }]) {
@@ -145,7 +154,7 @@ describe('target', () => {
     ['roots of no base station', { product: 'a', deviceId: 'b', rootCerts: 'PEM' }, /--root-certs needs --server/],
     ['roots beside a fingerprint', { device: 'desk', serverFingerprint: OTHER, rootCerts: 'PEM' }, /no effect beside --server-fingerprint/],
     ['roots of a base station that is pinned', { device: 'desk', rootCerts: 'PEM' }, /known by its fingerprint/],
-    ['no way to the device', { product: 'a', deviceId: 'b' }, /--server.*--address/],
+    ['no way to the device', { product: 'a', deviceId: 'b', local: false }, /--server.*--address.*--no-local/],
     ['a broken pairing string', { device: 'p=pr' }, /pairing string/],
   ])('%s', async (_, given, message) => {
     const state = await known(lamp);

@@ -14,7 +14,7 @@ test('serves, says when the device is gone and when it is back, and ends cleanly
   const key = await svcJson('key', 'create', ...state);
   const startDevice = (port: number): SvcProcess => {
     const names = ['--product', 'pr-1', '--device-id', 'de-1', '--data', join(processes.folder, 'device')];
-    return processes.device(...names, '--local-port', `${port}`, '--p2p-port', '0', '--allow', `${key.fingerprint}`);
+    return processes.device(...names, '--local-port', `${port}`, '--p2p-port', '0', '--no-mdns', '--allow', `${key.fingerprint}`);
   };
   const device = startDevice(0);
   const { localPort, fingerprint } = await device.event('started');

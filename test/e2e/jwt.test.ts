@@ -50,7 +50,7 @@ beforeAll(async () => {
   fingerprint = String((await svcJson('device', ...words, '--init')).fingerprint);
   await svcJson('admin', 'device', 'add', 'pr-1', 'de-1', '--fingerprint', fingerprint, '--data', data);
   await svcJson('admin', 'device', 'add', 'pr-1', 'de-2', '--data', data);
-  await processes.device(...words, '--local-port', '0', '--p2p-port', '0').event('attached');
+  await processes.device(...words, '--local-port', '0', '--p2p-port', '0', '--no-mdns').event('attached');
   const issuerOptions = ['--jwt-issuer', url, '--jwt-audience', AUDIENCE, '--jwt-jwks-uri', `${url}/keys`];
   const { serverKey } = await svcJson('admin', 'key', 'add', ...issuerOptions, '--data', data);
   client = SvcClient.create();
@@ -76,6 +76,7 @@ async function reach(deviceId: string, ServerJwtToken: string | (() => Promise<s
   const connection = client.createConnection();
   connection.updateOptions({
     ...options,
+    Local: false,
     ProductId: 'pr-1',
     DeviceId: deviceId,
     DeviceFingerprint: fingerprint,
@@ -108,7 +109,7 @@ test('a token of another audience, or signed by nobody, reaches nothing', async 
 describe('svc connect', () => {
   const words = (...more: string[]): string[] => [
     ...['connect', '--product', 'pr-1', '--device-id', 'de-1', '--fingerprint', fingerprint, '--server', options.ServerUrl],
-    ...['--server-fingerprint', options.ServerFingerprint, '--state', join(processes.folder, 'client'), ...more],
+    ...['--server-fingerprint', options.ServerFingerprint, '--state', join(processes.folder, 'client'), '--no-local', ...more],
   ];
 
   test('takes a token from a file, and from standard input', async () => {

@@ -1,5 +1,4 @@
 /** Multicast DNS on a real interface: two sockets of this host, and packets as `dns-packet` makes them. */
-import { createSocket } from 'node:dgram';
 import { networkInterfaces } from 'node:os';
 import { decode, encode } from 'dns-packet';
 import { describe, expect, test } from 'vitest';
@@ -8,6 +7,7 @@ import type { MdnsLink } from '../../../transport/mdns.ts';
 import { nodeMdns } from '../../../transport/node/mdns.ts';
 import { fromPacket, type MdnsPacket, toPacket } from '../../../transport/node/mdns-packets.ts';
 import { Random } from '../../../transport/sim/random.ts';
+import { linksWithMulticast } from '../../support/multicast.ts';
 
 /** A name of this run, so that nothing else on the network matters. */
 const NAME = `pr-test-de-${process.pid}`;
@@ -19,49 +19,8 @@ const records = serviceRecords({
   addresses: ['192.0.2.1', 'fe80::1'],
 });
 
-/** Groups for documentation and experiments (RFC 6676 §2, RFC 4727 §2.5.2), so that nothing else is in them. */
-const GROUPS = { 4: '233.252.0.1', 6: 'ff02::114' } as const;
-const LOOPBACK = { 4: '127.0.0.1', 6: '::1' } as const;
-
-/** Datagrams to ourselves that come after each multicast: what the kernel gives back of that has long come when the last of them has. */
-const MARKERS = 20;
-
-/** The links on which this host hears its own multicast, as a plain socket finds out: what the code under test gets wrong there fails. */
-async function usable(links: readonly MdnsLink[]): Promise<MdnsLink[]> {
-  const heard = await Promise.all(links.map((link) => hears(link as MdnsLink & { family: 4 | 6; interface: string })));
-  return links.filter((_, index) => heard[index]);
-}
-
-/** Each marker is sent when the one before has come, so that no time is waited for: false after the last of them. */
-async function hears({ family, interface: name, addresses }: MdnsLink & { family: 4 | 6; interface: string }): Promise<boolean> {
-  const socket = createSocket({ type: `udp${family}`, ...(family === 6 && { ipv6Only: true }) });
-  try {
-    return await new Promise<boolean>((resolve, reject) => {
-      let markers = 0;
-      const sent = (error: Error | null): void => (error === null ? undefined : reject(error));
-      const mark = (): void => socket.send(`marker ${++markers}`, socket.address().port, LOOPBACK[family], sent);
-      socket.on('error', reject);
-      socket.on('message', (message) => {
-        if (String(message) === NAME) resolve(true);
-        else if (String(message) === `marker ${MARKERS}`) resolve(false);
-        else if (String(message) === `marker ${markers}`) mark();
-      });
-      socket.bind(0, () => {
-        const place = family === 4 ? addresses[0] : `::%${name}`;
-        socket.addMembership(GROUPS[family], place);
-        socket.setMulticastInterface(place as string);
-        socket.send(NAME, socket.address().port, GROUPS[family], (error) => (error === null ? mark() : reject(error)));
-      });
-    });
-  } catch {
-    return false;
-  } finally {
-    socket.close();
-  }
-}
-
 const network = nodeMdns();
-const links = await usable(network.links());
+const links = await linksWithMulticast(network.links());
 
 describe.skipIf(links.length === 0)('links that carry multicast (none here: skipped)', () => {
   test.each(links)('$name: a query arrives, and the answer comes back to the one who asked', async (link) => {

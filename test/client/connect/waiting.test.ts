@@ -45,13 +45,17 @@ const atStation = (): (number | undefined)[] => {
 };
 
 describe('a device that is not attached', () => {
-  test.each([1_000, 15_000, 110_000])('is waited for: connected when it attaches after %d ms', async (time) => {
-    const { device } = await away();
+  test.each([1_000, 15_000, 110_000])('is waited for: connected as soon as it attaches, after %d ms', async (time) => {
+    const { device, events: ofDevice } = await away();
     const { connection, events, result } = connecting();
     await fixture.sim.run(time);
     expect([events, atStation()]).toEqual([['WAITING_FOR_ATTACH'], [1, 0]]);
     device.setBasestationAttach(true);
+    await fixture.sim.run(() => ofDevice.filter((event) => event === 'ATTACHED').length === 2);
+    const attached = fixture.sim.now;
     expect((await fixture.settle(result))[0]).toBe('OK');
+    // The handshake that waited at the base station: to the device, back, and on to the client.
+    expect(fixture.sim.now - attached).toBeLessThanOrEqual(30);
     expect([connection.getType(), events]).toEqual(['RELAY', ['WAITING_FOR_ATTACH', 'CONNECTED']]);
     expect((await fixture.coap(connection, 'GET', '/')).status).toBe(404);
     await fixture.sim.run(300_000);

@@ -32,6 +32,8 @@ serve({
       ProductId: options.productId,
       DeviceId: options.deviceId,
       DeviceFingerprint: options.deviceFingerprint,
+      // What is measured is the way that is given, not the search on the local network beside it.
+      Local: false,
       Remote: options.station !== undefined,
       ...(options.station && {
         ServerUrl: `https://127.0.0.1:${options.station.port}`,

@@ -11,7 +11,7 @@ const kept = new Map<string, SvcClient>();
 
 async function connectOnce(by: SvcClient, options: ConnectionOptions): Promise<number> {
   const connection = by.createConnection();
-  connection.updateOptions({ PrivateKey, ...options });
+  connection.updateOptions({ PrivateKey, Local: false, ...options });
   const begun = performance.now();
   await connection.connect();
   const taken = performance.now() - begun;
@@ -34,7 +34,7 @@ serve({
   async connect({ all, each }: { all: ConnectionOptions; each: ConnectionOptions[] }): Promise<void> {
     for (const options of each) {
       const connection = client.createConnection();
-      connection.updateOptions({ PrivateKey, ...all, ...options });
+      connection.updateOptions({ PrivateKey, Local: false, ...all, ...options });
       await connection.connect();
       await connection.close();
     }

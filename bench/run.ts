@@ -48,6 +48,10 @@ const benches: Readonly<Record<string, Entry>> = {
     about: 'access control of a device: decision, saved change and memory with many users',
     run: async (progress) => (await import('./iam.ts')).run(progress),
   },
+  paths: {
+    about: 'checks by which two ends find a direct path, beside a bare HMAC-SHA-256',
+    run: async (progress) => (await import('./paths.ts')).run(progress),
+  },
   password: {
     about: 'a password authentication over an open direct connection, the first of both processes and later ones',
     run: async (progress) => (await import('./password.ts')).run(progress),

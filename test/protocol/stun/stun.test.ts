@@ -108,6 +108,8 @@ describe('plain Binding', () => {
     ['a family that is not that of its length', response('002000080002a147e112a643')],
     ['an address of 5 bytes', response('002000090001a147e112a64300000000')],
     ['an attribute that ends behind the message', response('802200ff', MAPPED)],
+    ['an attribute behind the address that ends behind the message', response(MAPPED, '802200ff')],
+    ['an address that ends behind the message', response('00200008', '0001a147')],
     ['an attribute that must be understood', response('7fff0000', MAPPED)],
     ['a first address that is bad, though the second is good', response('0020000800012112e112a643', MAPPED)],
     ['an error response', Buffer.from(`01110000${hex(response()).slice(8)}`, 'hex')],

@@ -177,7 +177,7 @@ export class Basestation {
     return this.#host.sockets[0]!.port;
   }
 
-  /** Where it answers STUN, as devices and clients are told. */
+  /** Where it answers STUN, as announced to devices and clients. */
   get stunServers(): readonly StunServer[] {
     return this.#stun.servers;
   }

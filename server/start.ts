@@ -45,7 +45,7 @@ export interface RunningBasestation {
   readonly port: number;
   /** Full hex. */
   readonly fingerprint: string;
-  /** Where STUN answers, as devices and clients are told: empty where it is off or could not be had. */
+  /** Where STUN answers, as announced to devices and clients: empty where it is off or could not be had. */
   readonly stun: readonly StunServer[];
   /** Where HTTP listens. */
   readonly http: { readonly host: string; readonly port: number; readonly secure: boolean };

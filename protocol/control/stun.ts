@@ -10,7 +10,7 @@ export interface StunServer {
   readonly port: number;
 }
 
-/** One on another port than the base station's own, and one on another address: more tells nothing more about a NAT. */
+/** One on another port than the base station's own, and one on another address: more would show nothing more of a NAT. */
 const MAX_STUN = 2;
 
 /** Undefined, and thus no field, for none. @throws LocalError INVALID_ARGUMENT for a name */

@@ -1,6 +1,6 @@
 /**
- * Checks between two ends that look for a direct path: a Binding request and its answer, keyed, and of one size, so that nothing is gained by
- * making somebody answer. Offsets are fixed; anything else is no check of ours and gets no answer.
+ * Checks between two ends that look for a direct path: a Binding request and its answer, keyed, and of one size, so that an answer
+ * amplifies nothing. Offsets are fixed; anything else is no check of ours and gets no answer.
  *
  *         request                                      answer to IPv4            answer to IPv6
  *   0     header                                       header, same transaction id

@@ -1,5 +1,5 @@
 /**
- * STUN beside the base station: plain Binding (RFC 8489) on ports of its own, which tells devices and clients how the NAT before them maps.
+ * STUN beside the base station: plain Binding (RFC 8489) on ports of its own, from which devices and clients learn how the NAT before them maps.
  *
  * Their channel is the first sample: it ends at the main port, which answers no STUN. Another port shows a mapping that depends on the port, another address
  * one that depends on the address.
@@ -101,7 +101,7 @@ export class Stun {
     for (const socket of this.#sockets) socket.close();
   }
 
-  /** @param announced the address that others are told; none where it is that of the base station */
+  /** @param announced the address that is announced; none where it is that of the base station */
   async #listen(port: number, host: string | undefined, announced?: string): Promise<void> {
     try {
       this.#sockets.push(await this.#bind(port, host));

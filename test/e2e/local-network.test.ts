@@ -88,7 +88,7 @@ describe.skipIf(links.length === 0)('in a network that carries multicast (none h
   });
 
   test('what is not there, or may not be looked for, is said with what to do', async () => {
-    const other = ['--product', PRODUCT, '--device-id', 'de-x', '--fingerprint', FINGERPRINT, ...client];
+    const other = ['--product', PRODUCT, '--device-id', 'de-x', '--fingerprint', FINGERPRINT, '--timeout', '1', ...client];
     expect(await svc('connect', ...other)).toMatchObject({
       code: 1,
       stderr: expect.stringMatching(/de-x does not answer on the local network \(NOT_FOUND\): svc discover .*--address.*--server\n$/),

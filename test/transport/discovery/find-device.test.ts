@@ -251,6 +251,26 @@ describe('links', () => {
     expect(addresses(state)).toEqual(['192.0.2.7']);
   });
 
+  test('that fail are logged once, however many searches there are', async () => {
+    const { sim, client } = lan();
+    const logged: string[] = [];
+    const { clock, crypto, network } = client;
+    const mdns: MdnsNetwork = {
+      links: () => client.mdns.links(),
+      open: (_link, handlers): MdnsSocket => {
+        clock.soon(() => handlers.failed(new Error('no multicast here')));
+        return { send: () => {}, close: async () => {} };
+      },
+    };
+    const log = { ...client.log, warn: (message: string) => void logged.push(message) };
+    const browser = new MdnsBrowser({ clock, crypto, network, log, mdns, createCore: (options) => client.createCore(options) });
+    for (let index = 0; index < 3; index++) {
+      search(sim, browser);
+      await sim.run(3_000);
+    }
+    expect(logged).toEqual(Array(2).fill('mDNS does not work on an interface'));
+  });
+
   test('that cannot be read are told of, and looked for again', async () => {
     const { sim, client } = lan();
     const logged: string[] = [];

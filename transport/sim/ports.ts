@@ -18,6 +18,8 @@ const MAX_DRAWS = 64;
 export class PortAllocator {
   readonly #allocation: PortAllocation;
   readonly #stride: number;
+  /** Steps after which the sequence repeats. */
+  readonly #cycle: number;
   readonly #random: Random;
   #last: number;
 
@@ -25,6 +27,7 @@ export class PortAllocator {
   constructor(allocation: PortAllocation, stride: number, random: Random) {
     this.#allocation = allocation;
     this.#stride = ((stride % PORTS) + PORTS) % PORTS;
+    this.#cycle = PORTS / Math.min(this.#stride & -this.#stride || PORTS, PORTS);
     this.#random = random;
     this.#last = this.#any();
   }
@@ -37,7 +40,7 @@ export class PortAllocator {
 
   #next(isFree: (port: number) => boolean): number | null {
     let port = this.#last;
-    for (let steps = 0; steps < PORTS; steps++) {
+    for (let steps = 0; steps < this.#cycle; steps++) {
       port = (port + this.#stride) % PORTS;
       if (port >= FIRST_PORT && isFree(port)) return this.#give(port);
     }

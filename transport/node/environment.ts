@@ -12,9 +12,11 @@ import { checkLinkMtu, packetSizeFor } from '../udp-path.ts';
 import { clock } from './clock.ts';
 import { connectUdp } from './connected-udp.ts';
 import { nodeCrypto } from './crypto.ts';
+import { gatewaysOf, readDefaultRoutes, readInterfaces } from './host-interfaces.ts';
 import { withKeyAhead } from './key-ahead.ts';
 import { nodeMdns } from './mdns.ts';
 import { loadSystemCalls, type SystemCalls } from './native/system-calls.ts';
+import { OutwardAddresses } from './outward-addresses.ts';
 import { bindUdp } from './udp.ts';
 import { checkBuffer } from './udp-buffers.ts';
 
@@ -72,12 +74,15 @@ function nodeNetwork(options: NodeEnvironmentOptions, log: Log): Network {
     ...(receiveBuffer === undefined ? {} : { receiveBuffer: checkBuffer(receiveBuffer) }),
     ...(sendBuffer === undefined ? {} : { sendBuffer: checkBuffer(sendBuffer) }),
   };
+  const outward = process.platform === 'linux' ? null : new OutwardAddresses();
   let sockets = 0;
   return {
     maxPacketSize,
     bind: (options) => bindUdp(options, sockets++, settings),
     connect: connectUdp,
     resolve: (host) => resolve(host),
+    interfaces: () => readInterfaces(outward?.now() ?? []),
+    gateways: () => gatewaysOf(readDefaultRoutes()),
   };
 }
 

@@ -1,0 +1,154 @@
+/** Interfaces and routers of this host: texts that Linux wrote, and what is made of them. */
+import { type NetworkInterfaceInfo, networkInterfaces } from 'node:os';
+import { describe, expect, it } from 'vitest';
+import { parsePrefix } from '../../../transport/address.ts';
+import { type DefaultRoute, ipv4DefaultRoutes, ipv6DefaultRoutes } from '../../../transport/node/default-routes.ts';
+import { nodeEnvironment } from '../../../transport/node/environment.ts';
+import { gatewaysOf, type HostFacts, hostInterfaces, type Traits } from '../../../transport/node/host-interfaces.ts';
+import { OutwardAddresses } from '../../../transport/node/outward-addresses.ts';
+
+/** A laptop on Wi-Fi and cable, with Docker, and a VPN whose link has no router. */
+const ROUTE = `Iface	Destination	Gateway 	Flags	RefCnt	Use	Metric	Mask		MTU	Window	IRTT
+wlan0	00000000	0102A8C0	0003	0	0	600	00000000	0	0	0
+eth0	00000000	FE00000A	0003	0	0	100	00000000	0	0	0
+ppp0	00000000	00000000	0001	0	0	700	00000000	0	0	0
+dead0	00000000	0103A8C0	0002	0	0	50	00000000	0	0	0
+docker0	000011AC	00000000	0001	0	0	0	0000FFFF	0	0	0
+tun0	00000000	0100080A	0003	0	0	0	00000080	0	0	0
+short	00000000
+`;
+const zeros = '0'.repeat(32);
+const IPV6_ROUTE = `
+fd000000000000000000000000000000 40 ${zeros} 00 ${zeros} 00000100 00000001 00000000 00000001     eth0
+${zeros} 00 ${zeros} 00 fe80000000000000021122fffe334455 00000400 00000002 00000000 00450003     eth0
+${zeros} 00 ${zeros} 00 20010db8000000000000000000000001 00000100 00000002 00000000 00000003    wlan0
+${zeros} 00 20010db8000000000000000000000000 40 fe80000000000000021122fffe334455 00000001 00000002 00000000 00450003     eth0
+${zeros} 00 ${zeros} 00 ${zeros} ffffffff 00000001 00000000 00200200       lo
+`;
+
+describe('default routes', () => {
+  it('of IPv4 are read in the order of their metrics', () => {
+    expect(ipv4DefaultRoutes(ROUTE, 'LE')).toEqual([
+      { interface: 'eth0', gateway: '10.0.0.254', metric: 100 },
+      { interface: 'wlan0', gateway: '192.168.2.1', metric: 600 },
+      { interface: 'ppp0', gateway: null, metric: 700 },
+    ]);
+  });
+
+  it('of IPv4 on a big-endian machine are the other way round', () => {
+    expect(ipv4DefaultRoutes('eth0 00000000 C0A80201 0003 0 0 0 00000000', 'BE')).toEqual([
+      { interface: 'eth0', gateway: '192.168.2.1', metric: 0 },
+    ]);
+  });
+
+  it('of IPv6 have a zone where the router is link-local, and leave out what is unreachable or only for some sources', () => {
+    expect(ipv6DefaultRoutes(IPV6_ROUTE)).toEqual([
+      { interface: 'wlan0', gateway: '2001:db8::1', metric: 0x100 },
+      { interface: 'eth0', gateway: 'fe80::211:22ff:fe33:4455%eth0', metric: 0x400 },
+    ]);
+  });
+
+  it('are none in what is no table', () => {
+    for (const text of ['', '\n\n', 'eth0', 'eth0 00000000 xx 0003 0 0 0 00000000', `${zeros} 00`]) {
+      expect([...ipv4DefaultRoutes(text), ...ipv6DefaultRoutes(text)]).toEqual([]);
+    }
+  });
+
+  it('name each router once', () => {
+    const route = (gateway: string | null): DefaultRoute => ({ interface: 'eth0', gateway, metric: 0 });
+    expect(gatewaysOf([route('10.0.0.1'), route(null), route('fe80::1%eth0'), route('10.0.0.1')])).toEqual(['10.0.0.1', 'fe80::1%eth0']);
+  });
+});
+
+const PLAIN: Traits = { bridge: false, tun: false, type: null };
+
+function info(cidr: string, internal = false): NetworkInterfaceInfo {
+  const address = cidr.split('/')[0]!;
+  const common = { address, netmask: '', mac: '', internal, cidr };
+  return address.includes(':') ? { ...common, family: 'IPv6', scopeid: 0 } : { ...common, family: 'IPv4' };
+}
+
+function interfaces(addresses: Record<string, string[]>, more: Partial<HostFacts> & { is?: Record<string, Partial<Traits>> } = {}) {
+  const list = Object.fromEntries(Object.entries(addresses).map(([name, cidrs]) => [name, cidrs.map((cidr) => info(cidr, name === 'lo'))]));
+  const traits = (name: string): Traits => ({ ...PLAIN, ...more.is?.[name] });
+  return hostInterfaces({ interfaces: list, routes: [], outward: [], traits, ...more });
+}
+
+const kinds = (list: ReturnType<typeof interfaces>): string[] => list.map(({ name, kind }) => `${name} ${kind}`);
+const over = (...names: string[]): DefaultRoute[] => names.map((name, metric) => ({ interface: name, gateway: '10.0.0.1', metric }));
+
+describe('interfaces', () => {
+  it('are in the order default, other, virtual, those with routes by the order of these', () => {
+    const list = interfaces(
+      { lo: ['127.0.0.1/8'], docker0: ['172.17.0.1/16'], eth1: ['10.1.0.2/24'], wlan0: ['192.168.2.7/24'], eth0: ['10.0.0.7/24'] },
+      { routes: over('eth0', 'wlan0', 'eth0') },
+    );
+    expect(kinds(list)).toEqual(['eth0 default', 'wlan0 default', 'eth1 other', 'docker0 virtual']);
+  });
+
+  it('have IPv4 addresses, then global, then unique local ones, and no link-local IPv6', () => {
+    const [eth0] = interfaces({
+      eth0: ['fe80::1/64', 'fd00::7/64', '2001:db8::7/64', '10.0.0.7/24'],
+      'eth0:1': ['10.0.0.8/24'],
+      eth1: ['fe80::2/64'],
+    });
+    expect(eth0!.addresses).toEqual(['10.0.0.7/24', '10.0.0.8/24', '2001:db8::7/64', 'fd00::7/64']);
+    expect(interfaces({ eth1: ['fe80::2/64'] })).toEqual([]);
+  });
+
+  it.each([
+    'docker0',
+    'br-0123456789ab',
+    'veth12',
+    'virbr0',
+    'cni0',
+    'podman1',
+    'lxcbr0',
+    'tailscale0',
+    'wg0',
+    'zt7nnig34o',
+    'utun3',
+    'vEthernet (WSL)',
+  ])('named %s are virtual, also with a default route', (name) => {
+    expect(kinds(interfaces({ [name]: ['10.9.0.1/24'] }, { routes: over(name) }))).toEqual([`${name} virtual`]);
+  });
+
+  it('are virtual by what Linux says they are', () => {
+    for (const is of [{ tun: true }, { type: 'wireguard' }, { bridge: true }])
+      expect(kinds(interfaces({ net0: ['10.9.0.1/24'] }, { is: { net0: is } }))).toEqual(['net0 virtual']);
+    expect(kinds(interfaces({ net0: ['10.9.0.1/24'] }, { is: { net0: { type: 'wlan' } } }))).toEqual(['net0 other']);
+  });
+
+  it('that are a bridge or PPP are the way to the internet when a default route leads over them', () => {
+    const is = { br0: { bridge: true } };
+    for (const name of ['br0', 'ppp0', 'br-lan']) {
+      expect(kinds(interfaces({ [name]: ['10.9.0.1/24'] }, { is, routes: over(name) }))).toEqual([`${name} default`]);
+      expect(kinds(interfaces({ [name]: ['10.9.0.1/24'] }, { is }))).toEqual([`${name} ${name === 'br-lan' ? 'other' : 'virtual'}`]);
+    }
+  });
+
+  it('are default by the address the system sends from, where it tells no routes', () => {
+    const addresses = { en0: ['10.0.0.7/24'], en1: ['10.0.1.7/24'], utun0: ['10.9.0.1/24'] };
+    expect(kinds(interfaces(addresses, { outward: ['10.0.1.7', '10.9.0.1'] }))).toEqual(['en1 default', 'en0 other', 'utun0 virtual']);
+  });
+
+  it('of this host are its own', () => {
+    const { interfaces, gateways } = nodeEnvironment().network;
+    const own = Object.values(networkInterfaces()).flatMap((list) => list ?? []);
+    for (const { addresses } of interfaces!()) {
+      for (const address of addresses) {
+        expect(own.map(({ cidr }) => cidr)).toContain(address);
+        expect(parsePrefix(address)).not.toBeNull();
+      }
+    }
+    for (const gateway of gateways!()) expect(parsePrefix(gateway)).not.toBeNull();
+  });
+
+  it('are asked for the address the system sends from, without sending', async () => {
+    const outward = new OutwardAddresses();
+    expect(outward.now()).toEqual([]);
+    await outward.refresh();
+    const own = Object.values(networkInterfaces()).flatMap((list) => list?.map(({ address }) => address) ?? []);
+    for (const address of outward.now()) expect(own).toContain(address);
+  });
+});

@@ -34,7 +34,7 @@ import {
   STREAMS_BLOCKED,
 } from '../frames/types';
 import { atEnd, cursor, end, failed, readByte, readBytes, readVarint, startReading } from '../frames/varint';
-import { arrivedOn } from '../paths/arrival';
+import { arrivedOn, arrivedSize } from '../paths/arrival';
 import { onRetire } from '../paths/local-ids';
 import { onChallenge } from '../paths/peer-challenge';
 import { newIdFrame } from '../paths/remote-ids';
@@ -204,7 +204,7 @@ function streamsBlockedFrame(): u32 {
 function pathFrame(c: Connection, isChallenge: bool, now: f64): u32 {
   const data = readBytes(8);
   if (failed) return ERROR_FRAME_ENCODING_ERROR;
-  if (isChallenge) onChallenge(c, load<u64>(data), arrivedOn, now);
+  if (isChallenge) onChallenge(c, load<u64>(data), arrivedOn, arrivedSize, now);
   else onResponse(c, load<u64>(data), now);
   return ERROR_NO_ERROR;
 }

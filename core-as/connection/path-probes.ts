@@ -1,6 +1,6 @@
 /**
  * Packets that ask and answer about paths: PATH_RESPONSE and PATH_CHALLENGE, each on its path, outside of congestion control, expanded to
- * 1,200 bytes unless the 3 × limit forbids (RFC 9000 §8.2.1, §8.2.2). What is lost is not repeated: the challenge has its own clock.
+ * 1,200 bytes unless the 3 × limit forbids (RFC 9000 §8.2.1, §8.2.2), or they only keep a path warm. What is lost is not repeated: the challenge has its own clock.
  *
  * Each such packet notes its path, so that an acknowledgement which came by a faster path does not make those of the active one look late.
  */
@@ -11,17 +11,15 @@ import { HEADER, OVERHEAD, ROUTE_HEADER } from '../packet/header';
 import { protect } from '../packet/protection';
 import { allowance } from '../paths/amplification';
 import { challengeData } from '../paths/challenge-data';
-import { challengeDue, noteChallenge } from '../paths/challenges';
-import { forgetResponses, nextResponsePath, outResponseData, takeResponse } from '../paths/responses';
+import { challengeDue, FULL_DATAGRAM, noteChallenge } from '../paths/challenges';
+import { forgetResponses, nextResponsePath, outResponseData, outResponseFull, takeResponse } from '../paths/responses';
 import { setAddress } from '../paths/switch';
 import { maybeReleasePaths } from '../paths/table';
 import { Connection } from '../records/connection';
 import { flightIsFull, newRecord, UNTRACKED } from '../records/flight';
-import { FREE, is, MOST_PATHS, NEEDS_ID, NO_PATH, ON_ROUTE, pathAt } from '../records/path';
+import { FREE, is, MOST_PATHS, NEEDS_ID, NO_PATH, ON_ROUTE, pathAt, SMALL } from '../records/path';
 import { emit } from './emit';
 
-/** RFC 9000 §8.2.1, UDP payload. */
-const FULL_DATAGRAM: f64 = 1_200;
 /** Type and data. */
 const FRAME: usize = 9;
 
@@ -53,15 +51,20 @@ function write(c: Connection, index: u8, now: f64): bool {
   const packet = takeSlot();
   if (!packet) return false;
   const p = pathAt(c, index);
-  const room = min(allowance(p), FULL_DATAGRAM);
+  const room = min(allowance(p), <f64>FULL_DATAGRAM);
   const overhead = OVERHEAD + (is(p, ON_ROUTE) ? ROUTE_HEADER : 0);
   const start = packet + HEADER;
   const limit = start + <usize>room - overhead;
   let end = start;
-  while (end + FRAME <= limit && takeResponse(c, index)) end = writeFrame(end, PATH_RESPONSE, outResponseData);
-  const isFull = room == FULL_DATAGRAM;
+  const mayBeFull = room == <f64>FULL_DATAGRAM;
+  let isFull = false;
+  while (end + FRAME <= limit && takeResponse(c, index)) {
+    isFull = isFull || (mayBeFull && outResponseFull);
+    end = writeFrame(end, PATH_RESPONSE, outResponseData);
+  }
   if (end + FRAME <= limit && challengeDue(p, now)) {
     const data = challengeData();
+    isFull = isFull || (mayBeFull && !is(p, SMALL));
     end = writeFrame(end, PATH_CHALLENGE, data);
     noteChallenge(c, index, data, isFull, now);
   }

@@ -13,10 +13,13 @@ import { ensurePaths, takePath } from './table';
 
 /** Index of the path of the packet that is being received; NO_PATH when there was no room for a new one. */
 export let arrivedOn: u8 = 0;
+/** Its bytes, without a Route header. */
+export let arrivedSize: u32 = 0;
 
 /** A packet of `size` bytes from the path that the host calls `path`: an index, UNKNOWN or UNKNOWN_PORT. */
 export function arrive(c: Connection, path: u32, size: u32, now: f64): void {
   arrivedOn = c.activePath;
+  arrivedSize = size;
   if (path != <u32>c.activePath || c.paths != 0) attribute(c, path, size, now);
   if (openedId != c.localId && arrivedOn == c.activePath) usePacketsId(c, findLocal(c, openedId));
 }

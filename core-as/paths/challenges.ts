@@ -2,14 +2,34 @@
  * Asking a path whether the peer receives there (RFC 9000 §8.2): a PATH_CHALLENGE now, again at doubling intervals
  * (connection/path-probes.ts writes it), until an answer or the deadline; and now and then on a path that is kept warm.
  *
+ * What keeps a path warm that has shown full size is small: it is there for NATs, and to know that the peer still answers. Every eighth has full size, because what a path
+ * carries may change, and the host may choose it at any time. A check of failover.ts has full size, always, and no answer to a small challenge ends it.
+ *
  * What an answer or its absence means is not decided here (validation.ts, migration.ts).
  */
 import { Connection } from '../records/connection';
 import { flightIsFull } from '../records/flight';
-import { CHALLENGES, CHALLENGING, challengeOf, FREE, is, KEPT, LEAVING, MOST_PATHS, NEEDS_ID, Path, PROVEN, pathAt } from '../records/path';
+import {
+  CHALLENGES,
+  CHALLENGING,
+  challengeOf,
+  FREE,
+  FULL_SIZE,
+  is,
+  KEPT,
+  LEAVING,
+  MOST_PATHS,
+  NEEDS_ID,
+  Path,
+  PROVEN,
+  pathAt,
+  SMALL,
+} from '../records/path';
 import { pathProbeTimeout } from '../recovery/path-state';
 import { allowance } from './amplification';
 
+/** RFC 9000 §8.2.1: UDP payload of a datagram of full size. */
+export const FULL_DATAGRAM: u32 = 1_200;
 /** RFC 9002 §6.2.2: PTO of a path without samples; RFC 9000 §8.2.4: so many of the larger one. */
 const INITIAL_PTO: f64 = 999;
 const VALIDATION_PTOS: f64 = 3;
@@ -18,6 +38,8 @@ const LEAST_INTERVAL: f64 = 20;
 /** Our constants, ms: when a path that our host does not keep is forgotten. A peer that keeps one warm uses it more often; an unvalidated one may be an attacker's. */
 const FORGET_AFTER: f64 = 90_000;
 const FORGET_UNPROVEN: f64 = 5_000;
+/** Our constant: of the challenges that keep a path warm one in so many has full size. */
+const FULL_ONE_IN: u8 = 8;
 /** Header, tag and the challenge itself. */
 const LEAST_PACKET: f64 = 13 + 16 + 9 + 9;
 
@@ -29,13 +51,23 @@ export function validationTime(c: Connection, index: u8): f64 {
 /** Asks the path, at once, until `deadline` at the latest. */
 export function challenge(c: Connection, index: u8, deadline: f64, now: f64): void {
   const p = pathAt(c, index);
-  p.deadline = is(p, CHALLENGING) ? min(p.deadline, deadline) : deadline;
-  if (!is(p, CHALLENGING)) {
+  // Small ones that are out say nothing about size: their answers do not count from here on.
+  const isAsked = is(p, CHALLENGING) && !is(p, SMALL);
+  p.deadline = isAsked ? min(p.deadline, deadline) : deadline;
+  if (!isAsked) {
     p.challengesSent = 0;
     p.fullSize = 0;
   }
-  p.flags = (p.flags | CHALLENGING) & ~LEAVING;
+  p.flags = (p.flags | CHALLENGING) & ~(LEAVING | SMALL);
   p.challengeAt = now;
+}
+
+/** Asks a warm path whose turn it is. */
+export function keepWarm(c: Connection, index: u8, now: f64): void {
+  challenge(c, index, now + validationTime(c, index), now);
+  const p = pathAt(c, index);
+  p.keeps = (p.keeps + 1) % FULL_ONE_IN;
+  if (is(p, FULL_SIZE) && p.keeps != 0) p.flags |= SMALL;
 }
 
 /** Whether a challenge may and should go to the path now. */

@@ -1,18 +1,21 @@
 /**
- * PATH_CHALLENGE of the peer (RFC 9000 §8.2.2): answered once, on the path it came in on. A path that the peer tries is validated in this
+ * PATH_CHALLENGE of the peer (RFC 9000 §8.2.2): answered once, on the path it came in on, in a datagram of full size if its own had that: then the answer
+ * shows that such datagrams pass in this direction, too. A small one keeps a path warm, and costs as little in return. A path that the peer tries is validated in this
  * direction, too: then it can be used at once.
  */
+import { ROUTE_HEADER } from '../packet/header';
 import { Connection, flagged, INITIATOR, SEND_PING } from '../records/connection';
 import { CHALLENGING, FULL_SIZE, is, NO_PATH, pathAt } from '../records/path';
-import { challenge, validationTime } from './challenges';
+import { challenge, FULL_DATAGRAM, validationTime } from './challenges';
 import { suspect } from './failover';
 import { queueResponse } from './responses';
 import { ensurePaths } from './table';
 
-/** A challenge with `data` came in on the path of that index. */
-export function onChallenge(c: Connection, data: u64, index: u8, now: f64): void {
+/** A challenge with `data` came in on the path of that index, in a packet of `size` bytes. */
+export function onChallenge(c: Connection, data: u64, index: u8, size: u32, now: f64): void {
   if (index == NO_PATH || !ensurePaths(c)) return;
-  queueResponse(c, data, index);
+  // A Route header may have stood in front of it.
+  queueResponse(c, data, index, size >= FULL_DATAGRAM - ROUTE_HEADER);
   // §9.3.3: what is no probe shows the peer that this path is still ours, should it have been led away from it.
   const p = pathAt(c, index);
   if (index == c.activePath) c.pending |= SEND_PING;

@@ -2,13 +2,14 @@
 import { Connection } from '../records/connection';
 import { MOST_RESPONSES, NO_PATH, pathsOf, responseOf } from '../records/path';
 
-/** An answer with `data` is owed to the path of that index; dropped when four wait. */
-export function queueResponse(c: Connection, data: u64, index: u8): void {
+/** An answer with `data` is owed to the path of that index, in a datagram of full size or not; dropped when four wait. */
+export function queueResponse(c: Connection, data: u64, index: u8, fullSize: bool): void {
   const all = pathsOf(c);
   if (<u32>all.responses >= MOST_RESPONSES) return;
   const place = responseOf(c, all.responses++);
   store<u64>(place, data);
   store<u8>(place, index, 8);
+  store<u8>(place, <u8>fullSize, 9);
 }
 
 /** Path of the oldest answer that waits, NO_PATH = none. */
@@ -16,14 +17,16 @@ export function nextResponsePath(c: Connection): u8 {
   return pathsOf(c).responses > 0 ? load<u8>(responseOf(c, 0), 8) : NO_PATH;
 }
 
-/** Takes the oldest answer for that path out: true when there was one; its data is `outResponseData`. */
+/** Takes the oldest answer for that path out: true when there was one; its data is `outResponseData`, its size `outResponseFull`. */
 export let outResponseData: u64 = 0;
+export let outResponseFull: bool = false;
 export function takeResponse(c: Connection, index: u8): bool {
   const all = pathsOf(c);
   for (let n: u32 = 0; n < <u32>all.responses; n++) {
     const place = responseOf(c, n);
     if (load<u8>(place, 8) != index) continue;
     outResponseData = load<u64>(place);
+    outResponseFull = load<u8>(place, 9) != 0;
     all.responses--;
     memory.copy(place, responseOf(c, n + 1), responseOf(c, all.responses) - place);
     return true;

@@ -7,9 +7,9 @@
  * What an answer or its absence means for the choice of the active path is not decided here (migration.ts).
  */
 import { Connection, LIMITED } from '../records/connection';
-import { CHALLENGES, CHALLENGING, challengeOf, FREE, FULL_SIZE, is, KEPT, MOST_PATHS, PROVEN, pathAt } from '../records/path';
+import { CHALLENGES, CHALLENGING, challengeOf, FREE, FULL_SIZE, is, KEPT, MOST_PATHS, PROVEN, pathAt, SMALL } from '../records/path';
 import { guessRtt } from '../recovery/path-state';
-import { challenge, rest, validationTime } from './challenges';
+import { keepWarm, rest, validationTime } from './challenges';
 import { answered, unanswered } from './migration';
 import { dropPath } from './table';
 
@@ -39,7 +39,7 @@ export function onPathTimeout(c: Connection, now: f64): void {
       if (is(p, CHALLENGING)) giveUp(c, i, now);
       else if (i != c.activePath && !is(p, KEPT)) dropPath(c, i);
     } else if (!is(p, CHALLENGING) && now >= p.challengeAt) {
-      challenge(c, i, now + validationTime(c, i), now);
+      keepWarm(c, i, now);
     }
   }
 }
@@ -58,6 +58,7 @@ function noteAnswer(c: Connection, index: u8, n: u32, rtt: f64, now: f64): void 
   const isFull = ((p.fullSize >> <u8>n) & 1) != 0;
   if (!isFull && !is(p, FULL_SIZE)) {
     // It answered a short datagram, which the 3 × limit allowed: now one of full size (§8.2.1).
+    p.flags &= ~SMALL;
     p.challengesSent = 0;
     p.fullSize = 0;
     p.challengeAt = now;

@@ -36,6 +36,8 @@ export const KEPT: u16 = 1 << 2;
 export const CHOSEN: u16 = 1 << 3;
 /** Its window and RTT were never used. */
 export const FRESH: u16 = 1 << 4;
+/** The challenge that is out keeps it warm, in a small datagram. */
+export const SMALL: u16 = 1 << 5;
 /** Left for another one on purpose: forgotten at `deadline`. */
 export const LEAVING: u16 = 1 << 6;
 /** Its packets travel behind a Route header. */
@@ -83,6 +85,8 @@ export class Path extends RecoveryState {
   /** The path from which this one differs by the port only, NO_PATH = none. */
   sibling: u8;
   sendMask: u32;
+  /** Challenges that kept it warm since the last of full size. */
+  keeps: u8;
   remoteId: u64;
   /** The id of ours that the peer used last here. */
   localId: u64;
@@ -122,7 +126,7 @@ export function challengeOf(p: Path, n: u32): usize {
   return changetype<usize>(p) + CHALLENGES_AT + QUEUED * (n % CHALLENGES);
 }
 
-/** Place of a waiting answer: its data (u64) and the path (u8). */
+/** Place of a waiting answer: its data (u64), the path (u8), and whether it is to have full size (u8). */
 export function responseOf(c: Connection, n: u32): usize {
   return c.paths + RESPONSES_AT + QUEUED * n;
 }

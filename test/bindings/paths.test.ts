@@ -211,17 +211,65 @@ describe('the client adds a path', () => {
     expect(pair.initiator.names()).toContain(`proven ${index} 0`);
   });
 
-  test('kept warm by challenges alone', () => {
+  const kept = (interval = 1_000) => {
     const pair = new RoutedPair();
     pair.run(100);
-    const index = pair.initiator.add(other, pair.now, { keepInterval: 1_000 });
+    const index = pair.initiator.add(other, pair.now, { keepInterval: interval });
+    return { pair, index };
+  };
+  const there = ({ initiator }: RoutedPair) => initiator.sent.filter(({ to }) => to === 'device:2');
+  const back = ({ responder }: RoutedPair) => responder.sent.filter(({ to }) => to === 'client:2');
+
+  test('kept warm by challenges alone', () => {
+    const { pair, index } = kept();
     pair.run(10_500);
     expect(pair.initiator.active).toBe(0);
-    const warm = pair.initiator.sent.filter(({ to }) => to === 'device:2');
-    expect(warm.length).toBeGreaterThanOrEqual(9);
-    expect(warm.length).toBeLessThanOrEqual(14);
-    expect(new Set(sizes(warm))).toEqual(new Set([1_200]));
+    expect(there(pair).length).toBeGreaterThanOrEqual(9);
+    expect(there(pair).length).toBeLessThanOrEqual(14);
     expect(pair.initiator.connection.pathStats(index)!.rtt).toBeGreaterThan(39);
+  });
+
+  test('kept warm by small challenges and answers: less than 100 bytes each way, and each eighth of 1,200', () => {
+    const { pair } = kept();
+    pair.run(500);
+    const [asked, answered] = [there(pair).length, back(pair).length];
+    pair.run(16_600);
+    const expected = Array.from({ length: 16 }, (_, i) => (i % 8 === 7 ? 1_200 : 38));
+    expect(sizes(there(pair)).slice(asked)).toEqual(expected);
+    expect(sizes(back(pair)).slice(answered)).toEqual(expected);
+    expect(pair.initiator.names()).toEqual(['proven 1 0']);
+  });
+
+  test('kept warm: the keeper finds out when it carries small packets only, and when it is whole again', () => {
+    const { pair, index } = kept();
+    pair.run(500);
+    pair.network = (datagram) => (datagram.to === 'device:2' && datagram.bytes.length > 1_000 ? null : datagram);
+    pair.run(7_000);
+    expect(pair.initiator.names()).toEqual([`proven ${index} 0`]);
+    pair.run(7_000);
+    expect(pair.initiator.names()).toEqual([`proven ${index} 0`, `failed ${index} 0`]);
+    const before = there(pair).length;
+    pair.run(5_000);
+    expect(new Set(sizes(there(pair)).slice(before))).toEqual(new Set([1_200]));
+    pair.network = (datagram) => datagram;
+    pair.run(5_000);
+    expect(pair.initiator.names().at(-1)).toBe(`proven ${index} 0`);
+    expect(sizes(there(pair)).at(-1)).toBe(38);
+  });
+
+  test('an answer has full size where the challenge had it, also where a Route header stood in front', () => {
+    const pair = new RoutedPair();
+    pair.run(100);
+    const index = pair.initiator.add(other, pair.now, { route: new Uint8Array(8).fill(9) });
+    pair.network = (datagram) => (datagram.to === 'device:2' ? { ...datagram, bytes: datagram.bytes.slice(9) } : datagram);
+    pair.run(1_000);
+    expect(pair.initiator.names()).toEqual([`proven ${index} 0`]);
+    // Both ends have validated it: the answer stands alone.
+    const before = back(pair).length;
+    pair.initiator.connection.probePath(index, pair.now);
+    pair.run(100);
+    expect(sizes(there(pair)).at(-1)).toBe(1_200);
+    expect(sizes(back(pair)).slice(before)).toEqual([1_200]);
   });
 
   test('a fifth is refused', () => {
@@ -315,6 +363,42 @@ describe('a path goes dead', () => {
     pair.run(5_000);
     const changes = pair.initiator.names().filter((name) => name.startsWith('changed'));
     expect(changes).toEqual([`changed 2 ${PathReason.FAILED_OVER}`]);
+  });
+
+  test('and a warm one carries small packets only: the client stays, or moves to one that carries large ones', () => {
+    for (const hasThird of [false, true]) {
+      const { pair, stream } = warm();
+      if (hasThird) pair.initiator.add({ ours: 'client:3', theirs: 'device:3' }, pair.now, { keepInterval: 5_000 });
+      pair.run(6_000);
+      dead(
+        pair,
+        ({ from, to, bytes }) => !from.endsWith(':3') && !to.endsWith(':3') && (to === DEVICE || to === CLIENT || bytes.length > 1_000),
+      );
+      pair.initiator.connection.writeStream(stream, message(20_000));
+      pair.run(5_000);
+      const changes = pair.initiator.names().filter((name) => name.startsWith('changed'));
+      expect(changes).toEqual(hasThird ? [`changed 2 ${PathReason.FAILED_OVER}`] : []);
+    }
+  });
+
+  test('while a warm one is asked in small: no answer to that counts as one of full size', () => {
+    const { pair, stream } = warm();
+    const held: Carried[] = [];
+    // Small answers are held back, so that the keeper is still asking when the check begins.
+    pair.network = (datagram) => {
+      if (datagram.to === 'client:2') held.push(datagram);
+      return datagram.to === 'device:2' && datagram.bytes.length < 100 ? datagram : null;
+    };
+    pair.run(4_000);
+    pair.initiator.connection.writeStream(stream, message(20_000));
+    const asked = pair.initiator.sent.length;
+    const isChecked = () => pair.initiator.sent.slice(asked).some(({ to, bytes }) => to === 'device:2' && bytes.length === 1_200);
+    expect(pair.run(3_000, isChecked)).toBe(true);
+    expect(new Set(sizes(held))).toEqual(new Set([38]));
+    for (const answer of held.slice(-3)) expect(pair.inject(answer, pair.initiator)).toBe(true);
+    pair.run(5_000);
+    expect(pair.initiator.active).toBe(0);
+    expect(pair.initiator.names()).toContain('failed 1 0');
   });
 
   test('one that only lost much is not left', () => {

@@ -12,7 +12,7 @@ import type { StationVerification } from '../transport/station/index.ts';
 import { Coap } from './coap.ts';
 import { DirectCandidates } from './connect/direct.ts';
 import { type ChannelContext, connectChannels } from './connect/race.ts';
-import type { SearchOptions } from './direct-paths.ts';
+import type { DirectPaths } from './direct-paths.ts';
 import type { ListenTunnel } from './host.ts';
 import { type ConnectionOptions, effectiveOptions, mergeOptions, publicOptions } from './options.ts';
 import { PasswordAuthentication } from './password.ts';
@@ -43,8 +43,8 @@ export interface ConnectionContext extends Omit<ChannelContext, 'candidates' | '
   fingerprintOf(key: PrivateKey): string;
   /** The connection takes a place until `onClosed`. @throws LocalError OUT_OF_MEMORY when all are taken */
   onConnecting(connection: Connection): void;
-  /** Looks for a direct path of a session, as far as the options allow. */
-  search(session: Session, options: SearchOptions): Pick<DirectSearch, 'report'>;
+  /** What finds direct paths, once a session is open. */
+  directPaths(): Pick<DirectPaths, 'search' | 'report'>;
   onClosed(connection: Connection): void;
 }
 
@@ -58,7 +58,8 @@ export class Connection {
   #candidates: DirectCandidates | null = null;
   #state: 'new' | 'connecting' | 'connected' | 'lost' | 'closed' = 'new';
   #session: Session | null = null;
-  #search: Pick<DirectSearch, 'report'> | null = null;
+  /** Null for a connection that looks for no direct path. */
+  #search: DirectSearch | null = null;
   #passwords: PasswordAuthentication | null = null;
   #connecting: AbortController | null = null;
   #closeReason: SvcError | null = null;
@@ -159,8 +160,8 @@ export class Connection {
 
   /** Its paths now: which is in use, what was tried, and why it is not a direct one. @throws LocalError as getType */
   paths(): PathsReport {
-    this.#connected();
-    return this.#search!.report();
+    const session = this.#connected();
+    return this.#search?.report() ?? this.#context.directPaths().report(session);
   }
 
   /** Full hex fingerprint of the device's key. @throws LocalError as getType */
@@ -280,7 +281,7 @@ export class Connection {
     if (session.type === 'RELAY') this.#stationVerified = this.#options.ServerFingerprint === undefined ? 'tls' : 'pinned';
     session.closed.then((reason) => this.#lost(reason));
     const { Rendezvous, HardNat } = effectiveOptions(this.#options);
-    this.#search = this.#context.search(session, { enabled: Rendezvous, hardNat: HardNat });
+    if (Rendezvous && session.type === 'RELAY') this.#search = this.#context.directPaths().search(session, HardNat);
     session.on('path', () => this.#state === 'connected' && this.#emit('CHANNEL_CHANGED'));
     this.#context.environment.log.debug('connected', { type: session.type });
     this.#emit('CONNECTED');

@@ -2,14 +2,17 @@
 import { clientLimits, HostBudget } from '../protocol/rendezvous/index.ts';
 import type { Environment } from '../transport/environment.ts';
 import type { Host } from '../transport/host/index.ts';
-import { DirectSearch, Gatherer, type RendezvousHost, rendezvousHost, StunDispatcher, stationView } from '../transport/rendezvous/index.ts';
+import {
+  DirectSearch,
+  Gatherer,
+  idleReport,
+  type PathsReport,
+  type RendezvousHost,
+  rendezvousHost,
+  StunDispatcher,
+  stationView,
+} from '../transport/rendezvous/index.ts';
 import type { Session } from '../transport/session/index.ts';
-
-export interface SearchOptions {
-  /** The option Rendezvous; false: only the report works. */
-  readonly enabled: boolean;
-  readonly hardNat: boolean;
-}
 
 export class DirectPaths {
   readonly #environment: Environment;
@@ -28,8 +31,8 @@ export class DirectPaths {
     this.#gatherer = new Gatherer({ host: this.#rendezvousHost, dispatcher: this.#dispatcher, excluded });
   }
 
-  /** Begins to look for a direct path of a connection, as far as it may. It ends with the session. */
-  search(session: Session, { enabled, hardNat }: SearchOptions): DirectSearch {
+  /** Begins to look for a direct path of a relayed connection. It ends with the session. */
+  search(session: Session, hardNat: boolean): DirectSearch {
     const { clock, log } = this.#environment;
     return new DirectSearch({
       session,
@@ -39,10 +42,14 @@ export class DirectPaths {
       budget: this.#budget,
       clock,
       log,
-      enabled: enabled && session.type === 'RELAY',
       hardNat,
       station: () => stationView(this.#channelOf(session)),
     });
+  }
+
+  /** The paths of a connection without a search. */
+  report(session: Session): PathsReport {
+    return idleReport(session, (address) => this.#gatherer.isNear(address));
   }
 
   close(): void {

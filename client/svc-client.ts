@@ -102,7 +102,7 @@ export class SvcClient {
       browser: this.#browser,
       host: () => this.#openHost(),
       connector: (station) => this.#connector(station),
-      search: (session, options) => this.#directPaths!.search(session, options),
+      directPaths: () => this.#directPaths!,
       importKey: (pem) => this.#importKey(pem),
       fingerprintOf: (key) => fingerprint(key.publicKey, environment.crypto),
       onConnecting: (each) => this.#take(each),

@@ -34,8 +34,6 @@ import type { StunDispatcher } from './stun-dispatcher.ts';
 const RELAY_KEEP = 25_000;
 /** ms from the first pair that answers until the best is chosen; a pair on the local network is the best. */
 const CHOICE_WAIT = 60;
-/** ms between two looks at the interfaces of this host. */
-const NETWORK_LOOK = 3_000;
 
 export interface DirectSearchOptions {
   readonly session: Session;
@@ -45,8 +43,6 @@ export interface DirectSearchOptions {
   readonly budget: HostBudget;
   readonly clock: Clock;
   readonly log: Log;
-  /** False: only `paths` works. */
-  readonly enabled: boolean;
   /** False: no sprayed stage. */
   readonly hardNat: boolean;
   /** The channel to the station behind the session's route, as it is now. */
@@ -69,10 +65,8 @@ export class DirectSearch {
   #isLargeDropped = false;
   #lastFacts: AttemptFacts | null = null;
   #why: NotDirect | null = null;
-  #network = '';
   #cancelNext: Cancel = () => {};
   #cancelChoice: Cancel = () => {};
-  #cancelLook: Cancel = () => {};
   #stopped = false;
 
   constructor(options: DirectSearchOptions) {
@@ -80,19 +74,12 @@ export class DirectSearch {
     this.#options = options;
     this.#schedule = new RetrySchedule(clock.now());
     this.#since.set(session.path, clock.wallTime());
-    if (!options.enabled) {
-      this.#schedule.stop();
-      this.#why = notDirect('DISABLED');
-    }
     this.#ends.push(
+      options.gatherer.watch(() => this.#networkChanged()),
       session.on('path', ({ path }) => this.#moved(path)),
       session.on('probed', (probe) => this.#probed(probe)),
       session.on('closed', () => this.stop()),
     );
-    if (session.type === 'DIRECT') this.#schedule.stop();
-    if (!options.enabled) return;
-    this.#network = this.#currentNetwork;
-    this.#look();
     this.#arm();
   }
 
@@ -113,20 +100,11 @@ export class DirectSearch {
     };
   }
 
-  /** This host has moved to another network, or its addresses have changed: looks again at once. */
-  networkChanged(): void {
-    if (this.#stopped || !this.#options.enabled) return;
-    this.#endAttempt();
-    this.#schedule.restart(this.#now);
-    this.#arm();
-  }
-
   stop(): void {
     if (this.#stopped) return;
     this.#stopped = true;
     this.#endAttempt();
     this.#cancelNext();
-    this.#cancelLook();
     for (const end of this.#ends) end();
     for (const socket of this.#adopted.values()) this.#options.host.release(socket);
     this.#adopted.clear();
@@ -136,20 +114,16 @@ export class DirectSearch {
     return this.#options.clock.now();
   }
 
-  get #currentNetwork(): string {
-    return this.#options.gatherer.network(this.#options.station());
-  }
-
   #classOf(path: Path): PathClass {
     return classOf(path, (address) => this.#options.gatherer.isNear(address));
   }
 
-  #look(): void {
-    this.#cancelLook = this.#options.clock.schedule(NETWORK_LOOK, () => this.#look());
-    const network = this.#currentNetwork;
-    if (network === this.#network) return;
-    this.#network = network;
-    this.networkChanged();
+  /** What was found out holds no longer. */
+  #networkChanged(): void {
+    if (this.#stopped) return;
+    this.#endAttempt();
+    this.#schedule.restart(this.#now);
+    this.#arm();
   }
 
   #arm(): void {
@@ -229,7 +203,7 @@ export class DirectSearch {
   }
 
   /** Direct paths that are not in use make room for a new one. */
-  #makeRoom(coming: Path): void {
+  #makeRoom(coming: Path | null = null): void {
     const { session } = this.#options;
     for (const path of session.paths) if (path.kind === 'udp' && path !== session.path && path !== coming) this.#drop(path);
   }
@@ -261,7 +235,7 @@ export class DirectSearch {
 
   /** The direct path is gone: nothing is held against it. */
   #lost(): void {
-    if (!this.#options.enabled) return;
+    this.#makeRoom();
     this.#why = null;
     this.#movedAt = Number.NEGATIVE_INFINITY;
     this.#schedule.restart(this.#now);

@@ -18,6 +18,8 @@ import { FurtherSockets } from './further-sockets.ts';
 import type { RendezvousHost } from './rendezvous-host.ts';
 import type { StunDispatcher } from './stun-dispatcher.ts';
 
+/** ms between two looks at the interfaces, while somebody waits for a change. */
+const NETWORK_LOOK = 3_000;
 /** ms for which the class of a NAT counts. */
 const CLASS_LIFETIME = 300_000;
 /** Of 8: at most so many that were mapped or stated, and that others saw. */
@@ -70,6 +72,8 @@ interface KnownNat {
 export class Gatherer {
   readonly #options: GathererOptions;
   readonly #known = new Map<string, KnownNat>();
+  readonly #watching = new Set<() => void>();
+  #cancelLook: Cancel = () => {};
 
   constructor(options: GathererOptions) {
     this.#options = options;
@@ -99,6 +103,16 @@ export class Gatherer {
     return [...this.#ownAddresses(), station?.observed?.address ?? ''].join(' ');
   }
 
+  /** Calls back when this host has other addresses than before: it is in another network. @returns what ends it */
+  watch(onChange: () => void): Cancel {
+    this.#watching.add(onChange);
+    if (this.#watching.size === 1) this.#look(this.#ownAddresses().join());
+    return () => {
+      this.#watching.delete(onChange);
+      if (this.#watching.size === 0) this.#cancelLook();
+    };
+  }
+
   /**
    * Calls `onView` with what is known at once, and again when the list is complete: within 750 ms.
    * @param withHosts the peer may know addresses of interfaces
@@ -122,6 +136,15 @@ export class Gatherer {
       };
       this.#known.set(stationKey(station), found);
       onView(this.#view(station, withHosts, found));
+    });
+  }
+
+  /** One timer, however many watch. */
+  #look(before: string): void {
+    this.#cancelLook = this.#options.host.environment.clock.schedule(NETWORK_LOOK, () => {
+      const addresses = this.#ownAddresses().join();
+      this.#look(addresses);
+      if (addresses !== before) for (const onChange of [...this.#watching]) onChange();
     });
   }
 

@@ -3,7 +3,7 @@ export { AgentRunner } from './agent-runner.ts';
 export { DirectSearch, type DirectSearchOptions } from './direct-search.ts';
 export { Gatherer, type GathererOptions, type StationView, stationView } from './gatherer.ts';
 export type { PathReport, PathsReport } from './paths-report.ts';
-export { classOf, pathReports } from './paths-report.ts';
+export { classOf, idleReport, pathReports } from './paths-report.ts';
 export { type RendezvousHost, rendezvousHost } from './rendezvous-host.ts';
 export { type PeerTrust, RendezvousResponder, type ResponderOptions } from './responder.ts';
 export { StunDispatcher } from './stun-dispatcher.ts';

@@ -1,7 +1,7 @@
 /** The paths of a connection as a person may want to see them: which is in use, what it goes over, and why it is not a direct one. */
 import type { NatReport } from '../../protocol/control/index.ts';
 import type { Path } from '../../protocol/path.ts';
-import type { NotDirect, PairReport, PathClass } from '../../protocol/rendezvous/index.ts';
+import { type NotDirect, notDirect, type PairReport, type PathClass } from '../../protocol/rendezvous/index.ts';
 import type { Session } from '../session/index.ts';
 
 export interface PathReport {
@@ -34,6 +34,12 @@ export function classOf({ kind, address }: Pick<Path, 'kind' | 'address'>, isNea
   if (kind === 'route') return 'relay';
   if (isNear(address)) return 'lan';
   return address.includes(':') ? 'ipv6' : 'ipv4';
+}
+
+/** Of a connection that looks for no direct path. @param isNear whether an address is in a network of this host */
+export function idleReport(session: Session, isNear: (address: string) => boolean): PathsReport {
+  const whyNotDirect = session.type === 'DIRECT' ? null : notDirect('DISABLED');
+  return { paths: pathReports(session, new Map(), isNear), localNat: null, remoteNat: null, pairs: [], whyNotDirect, nextAttempt: null };
 }
 
 export function pathReports(

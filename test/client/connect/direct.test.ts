@@ -250,7 +250,7 @@ describe('sessions that nobody takes', () => {
       connector: async () => ({ use: async () => relayed }) as unknown as StationConnector,
       importKey: () => crypto.generateKey(),
       fingerprintOf: () => '',
-      search: () => ({ report: unused }),
+      directPaths: unused,
       onConnecting: () => {},
       onClosed: () => {},
     };

@@ -106,7 +106,7 @@ export class Mappings {
     return mapping.inside;
   }
 
-  /** The socket inside that has this address and port outside, whoever sends. Changes nothing. */
+  /** The socket inside that has this address and port outside, for any source. Changes nothing. */
   peek(outside: SocketAddress, now: number): SocketAddress | null {
     return this.#live(this.#byOutside, key(outside), now)?.inside ?? null;
   }

@@ -26,7 +26,7 @@ export interface NatOptions {
   inside?: readonly string[];
   /** On what of the destination a mapping depends (RFC 4787 §4.1). Default independent. */
   mapping?: 'independent' | AddressDependence;
-  /** From whom datagrams to a mapped port are let in (RFC 4787 §5): everybody, an address that was sent to, or an address and port. Default address-port. */
+  /** Which sources reach a mapped port (RFC 4787 §5): all, an address that was sent to, or an address and port. Default address-port. */
   filter?: 'none' | AddressDependence;
   /** Which port a new mapping gets. `preserve`: that of the socket, or the next free one above. Default preserve. */
   ports?: PortAllocation;
@@ -39,8 +39,8 @@ export interface NatOptions {
   /** Whether hosts behind it reach one another at their outside addresses (RFC 4787 §6). Default false. */
   hairpin?: boolean;
   /**
-   * What becomes of IPv4 datagrams that nobody inside asked for. `claim`: the box takes them for itself, as Linux does without a firewall, and for `timeout` ms
-   * no flow from inside to that source can have that port. Default drop.
+   * What becomes of IPv4 datagrams that no host inside asked for. `claim`: the box takes them for itself, as Linux does without a firewall, and for
+   * `timeout` ms no flow from inside to that source can have that port. Default drop.
    */
   inbound?: 'drop' | 'claim';
   /** The box before this one: the addresses outside are of its realm. Default none: they are of the core. */
@@ -145,7 +145,10 @@ export class NatBox {
     this.#flows.clear();
   }
 
-  /** From now on hosts that are not simulated begin so many flows a second, at random times (a Poisson process); each takes a port for `timeout` ms. 0 ends it. */
+  /**
+   * Lets hosts that are not simulated begin flows from now on, at random times (a Poisson process); each takes a port for `timeout` ms.
+   * @param perSecond on average; 0 ends it
+   */
   occupy(perSecond: number): void {
     this.#occupy();
     const random = this.#random.fork(`foreign flows ${this.#now()}`);
@@ -154,9 +157,9 @@ export class NatBox {
   }
 
   /**
-   * Forwards a port: whatever comes to it goes to a socket inside, as a person or PCP (RFC 6887) sets it up. With `mapping: 'independent'` that socket also sends from it.
+   * Forwards a port to a socket inside, as a person or PCP (RFC 6887) sets it up. With `mapping: 'independent'` that socket also sends from it.
    * @param address outside. Default the first
-   * @returns takes it back
+   * @returns a function that takes it back
    */
   forward(port: number, inside: SocketAddress, address: string | undefined = this.addresses[0]): () => void {
     if (this.#mappings === null || address === undefined || !this.addresses.includes(address))

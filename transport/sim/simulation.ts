@@ -62,8 +62,8 @@ export interface SimulatedPacket {
   /** Virtual ms. */
   readonly time: number;
   /**
-   * Names of hosts. `to` is undefined when nobody has the address. Before a NAT box that has no mapping for it yet it is the first host behind the box, or the box
-   * where there is none.
+   * Names of hosts. `to` is undefined when no host has the address. For a datagram to a NAT box that has no mapping for it yet it is the first host behind
+   * the box, or the box where there is none.
    */
   readonly from: string;
   readonly to: string | undefined;
@@ -132,8 +132,8 @@ export class Simulation implements World {
   }
 
   /**
-   * Adds a host. Its name resolves to its addresses, in its realm and behind it. A name or address of a stopped host may be used again: that is a restart, at
-   * the same place unless other addresses or another box are given.
+   * Adds a host. Its name resolves to its addresses, in its realm and behind the boxes of that realm. A name or address of a stopped host may be used
+   * again: that is a restart, at the same place unless other addresses or another box are given.
    */
   host(name: string, options: HostOptions = {}): SimulatedHost {
     const earlier = this.#hosts.get(name);
@@ -181,8 +181,9 @@ export class Simulation implements World {
   }
 
   /**
-   * Has a NAT right before a host, of no {@link NatBox}, give its sockets new ports outside, with `'address'` also a new address: as the others see it, the host's datagrams
-   * come from elsewhere, and what is sent to where they came from before is lost.
+   * Has a NAT right before a host, between it and any {@link NatBox}, give its sockets new ports outside, with `'address'` also a new address: as the
+   * others see it, the host's datagrams come from elsewhere, and what is sent to where they came from before is lost. A box forwards no IPv6 from such a new
+   * address: it is in none of its prefixes.
    * @param delay virtual ms from now
    */
   rebind(host: SimulatedHost, what: 'port' | 'address' = 'port', delay = 0): void {

@@ -13,21 +13,7 @@
  * Not here: which samples are taken and when (docstring of `classifyNat`), and what follows from the class (prediction.ts, spray.ts). A NAT whose mapping depends
  * on the destination's address alone looks independent until a second address was asked.
  */
-import type { SocketAddress } from '../control/index.ts';
-
-/** How a NAT maps (RFC 4787 §4.1). */
-export type NatMapping = 'unknown' | 'none' | 'independent' | 'sequential' | 'random';
-
-/** What an end says of its NAT. */
-export interface NatReport {
-  readonly mapping: NatMapping;
-  /** Of a sequential NAT: the port it gave out last. */
-  readonly last?: number;
-  /** The distance to the next one, modulo 65,536: 1 to 65,535, where 65,535 is one down. */
-  readonly stride?: number;
-  /** How many ms ago that was. */
-  readonly age?: number;
-}
+import type { NatReport, SocketAddress } from '../control/index.ts';
 
 /** What one destination saw of one socket. */
 export interface NatSample {

@@ -18,10 +18,11 @@
  * guessing 0 alone 14 of 100, 0 to 3 in four blocks of 8 ports 40. Where samples are older, one pass of 0 to 31 reaches further: of samples 1.0 to 1.5 s
  * old 93 of 100.
  *
- * What the caller has to do, as each breaks the count: packets leave in the order of the list, from one socket, before those to any other
- * candidate; both ends sample again just before a round; another round uses a further socket at both ends, because a mapping that was made once is not made again.
+ * What the caller has to do, as each breaks the count: packets leave in the order of the list, from one socket, with few new mappings for other candidates before them
+ * and none in between; both ends sample again just before a round; another round uses a further socket at both ends, because a mapping that was made once is not made
+ * again.
  */
-import type { NatMapping, NatReport } from './nat-class.ts';
+import type { NatMapping, NatReport } from '../control/index.ts';
 
 /** Most ports of a round (PROTOCOL.md §7). */
 export const MAX_PREDICTED = 32;

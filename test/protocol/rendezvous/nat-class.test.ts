@@ -1,6 +1,7 @@
 /** Classes of NATs from samples, against a NAT that is obviously of that class. */
 import { describe, expect, test } from 'vitest';
-import { classifyNat, type NatReport, type NatSample } from '../../../protocol/rendezvous/nat-class.ts';
+import type { NatReport } from '../../../protocol/control/index.ts';
+import { classifyNat, type NatSample } from '../../../protocol/rendezvous/nat-class.ts';
 import { Random } from '../../../transport/sim/random.ts';
 import { seeds } from '../../support/size.ts';
 import { ModelNat, type ModelOptions } from './nat-model.ts';

@@ -1,6 +1,7 @@
 /** Predicted ports, against NATs that give them out one after another while others take some. */
 import { describe, expect, test } from 'vitest';
-import { classifyNat, type NatReport } from '../../../protocol/rendezvous/nat-class.ts';
+import type { NatReport } from '../../../protocol/control/index.ts';
+import { classifyNat } from '../../../protocol/rendezvous/nat-class.ts';
 import { predictPorts } from '../../../protocol/rendezvous/prediction.ts';
 import { Random } from '../../../transport/sim/random.ts';
 import { seeds } from '../../support/size.ts';
@@ -98,9 +99,11 @@ interface Round {
   /** Share of packets that are lost before they reach the NAT. */
   readonly loss: number;
   readonly strides: readonly [number, number];
+  /** Mappings for other candidates that each end makes before. */
+  readonly others: number;
 }
 
-const usual: Round = { seed: '', foreign: 5, ages: [50, 400], pace: 10, loss: 0, strides: [1, 1] };
+const usual: Round = { seed: '', foreign: 5, ages: [50, 400], pace: 10, loss: 0, strides: [1, 1], others: 0 };
 
 class End {
   readonly nat: ModelNat;
@@ -130,10 +133,12 @@ class End {
 
   /** Sends to the ports in turn; outside ports by destination port. */
   send(to: string, ports: readonly number[]): Map<number, number> {
+    const { others, pace, loss } = this.#round;
+    for (let i = 1; i <= others; i++) this.nat.send(1, '203.0.113.9', i, this.start - pace * (others + 1 - i));
     const sent = new Map<number, number>();
     for (const [i, port] of ports.entries()) {
-      if (this.#random.fraction() < this.#round.loss) continue;
-      sent.set(port, this.nat.send(1, to, port, this.start + this.#round.pace * i));
+      if (this.#random.fraction() < loss) continue;
+      sent.set(port, this.nat.send(1, to, port, this.start + pace * i));
     }
     return sent;
   }
@@ -150,7 +155,7 @@ function meets(round: Round, sums?: readonly number[]): boolean {
 }
 
 function share(round: Partial<Round>, sums?: readonly number[]): number {
-  const runs = seeds(150, 4_000);
+  const runs = seeds(100, 4_000);
   return runs.filter((seed) => meets({ ...usual, ...round, seed: `${seed}` }, sums)).length / runs.length;
 }
 
@@ -189,6 +194,10 @@ describe('two sequential NATs with 5 foreign flows a second', () => {
       [-2_000, 4_000],
     ] as const)
       expect(share({ strides }), `${strides}`).toBeGreaterThan(0.98);
+  });
+
+  test('meet where each end opens up to three other candidates before', () => {
+    for (const others of [1, 2, 3]) expect(share({ others, pace: 1 }), `${others}`).toBeGreaterThan(0.98);
   });
 
   test('always meet without foreign flows', () => {

@@ -56,6 +56,13 @@ describe('the ports of a spray', () => {
     expect([lowest.next(0), lowest.next(10), highest.next(0), highest.next(10)]).toEqual([1024, 1025, 65_535, 1024]);
   });
 
+  test('are each given once where a place is drawn again', () => {
+    const places = [1025, 2000, 2000];
+    let first = 1024;
+    const plan = new SprayPlan(() => (places[first - 1024]! - first + 0.5) / (65_536 - first++), 0, 3);
+    expect(ports(plan)).toEqual([1025, 2000, 1024]);
+  });
+
   test('are as many as asked for, 1,024 at most', () => {
     expect(ports(planOf('few', 3))).toHaveLength(3);
     expect(ports(planOf('many', 5_000))).toHaveLength(SPRAY_PORTS);

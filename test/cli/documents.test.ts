@@ -19,14 +19,14 @@ function words(line: string): string[] {
 }
 
 /** The line, parsed with all actions replaced: what it ran. */
-async function parsed(line: string): Promise<{ ran: string; options: Record<string, unknown> }> {
+async function parsed(line: string): Promise<{ ran: string; options: Record<string, unknown>; args: readonly string[] }> {
   const program = await svc(words(line));
-  let ran: { ran: string; options: Record<string, unknown> } | undefined;
+  let ran: Awaited<ReturnType<typeof parsed>> | undefined;
   const replace = (command: Command, name: string): void => {
     command.exitOverride();
     if (command.commands.length === 0) {
       command.action(() => {
-        ran = { ran: name, options: command.opts() };
+        ran = { ran: name, options: command.opts(), args: command.args };
       });
     }
     for (const child of command.commands) replace(child, `${name} ${child.name()}`.trim());
@@ -41,9 +41,11 @@ describe('docs/pairing.md', () => {
   test('has commands', () => expect(lines.length).toBeGreaterThan(15));
 
   test.each(lines)('%s', async (line) => {
-    const { ran, options } = await parsed(line);
+    const { ran, options, args } = await parsed(line);
     expect(line.startsWith(`svc ${ran}`)).toBe(true);
-    expect(options.device ?? options.address ?? options.server).toBeDefined();
+    // A pairing string names the device, which is then looked for on the local network.
+    const named = args.find((each) => each.startsWith('p='));
+    expect(options.device ?? options.address ?? options.server ?? named).toBeDefined();
   });
 
   test('tells of every mode', () => {

@@ -22,9 +22,12 @@ import { checkCertificates, decodePrivateKey, encodePrivateKey } from '../../pro
 import { HandshakeState, XX } from '../../protocol/noise/index.ts';
 import * as packet from '../../protocol/packet/index.ts';
 import * as password from '../../protocol/password/index.ts';
+import { decodeNatPmp } from '../../protocol/port-mapping/nat-pmp.ts';
+import { decodePcpMap, encodePcpMap } from '../../protocol/port-mapping/pcp.ts';
 import * as records from '../../protocol/records/index.ts';
 import { canonicalAddress, parsePrefix } from '../../transport/address.ts';
 import { defaultParameters } from '../../transport/host/defaults.ts';
+import { ipv4DefaultRoutes, ipv6DefaultRoutes } from '../../transport/node/default-routes.ts';
 import { nativeHost, nobleAead } from '../support/crypto.ts';
 import { hostile } from './mutate.ts';
 import type { Target } from './target.ts';
@@ -89,6 +92,32 @@ const parsers: readonly Target[] = [
     parse: (input) => parsePath(text.decode(input)),
     encode: (segments) => utf8.encode(formatPath(segments)),
     raises: 'local',
+  }),
+  parser({
+    name: 'pcp.map',
+    samples: [bytes(4), bytes(16)].map((client) => {
+      const mapping = { lifetime: 3600, client, nonce: bytes(12), internalPort: 5000, externalPort: 6000, external: client };
+      const response = encodePcpMap(mapping);
+      response[1] = 0x81;
+      return response;
+    }),
+    parse: decodePcpMap,
+  }),
+  parser({
+    name: 'nat-pmp',
+    samples: [
+      [0, 128, 0, 0, 0, 0, 0, 9, 192, 0, 2, 1],
+      [0, 129, 0, 0, 0, 0, 0, 9, 19, 136, 23, 112, 0, 0, 14, 16],
+    ].map((response) => Uint8Array.from(response)),
+    parse: decodeNatPmp,
+  }),
+  parser({
+    name: 'default-routes',
+    samples: [
+      'Iface Destination Gateway Flags\neth0\t00000000\t0102A8C0\t0003\t0\t0\t600\t00000000\t0\t0\t0\n',
+      `${'0'.repeat(32)} 00 ${'0'.repeat(32)} 00 fe80000000000000021122fffe334455 00000400 00000002 00000000 00450003 eth0\n`,
+    ].map((table) => utf8.encode(table)),
+    parse: (input) => [...ipv4DefaultRoutes(text.decode(input)), ...ipv6DefaultRoutes(text.decode(input))],
   }),
   parser({
     name: 'packet.initiate',

@@ -20,6 +20,7 @@ import { Dial } from '../../protocol/endpoint/dial.ts';
 import { HalfOpen, HalfOpenTable } from '../../protocol/endpoint/half-open.ts';
 import type { HandshakeState } from '../../protocol/noise/index.ts';
 import type { Path } from '../../protocol/path.ts';
+import { PortMapping } from '../../protocol/port-mapping/index.ts';
 import { RouteTable } from '../../protocol/relay/index.ts';
 import { nativeHost, nobleAead, seededBytes } from '../support/crypto.ts';
 import { EndpointFixture } from '../support/fixture/endpoints.ts';
@@ -331,6 +332,56 @@ test('the route table ends what is idle, at most half the idle timeout late', ()
     [6000, 'route 5000'],
   ]);
   expect(table.nextTimeout()).toBe(never);
+});
+
+test('the mapping of a port asks, falls back, rests, holds, renews, ends and is deleted', () => {
+  const driver = new VirtualDriver();
+  const mapping = new PortMapping({ internalPort: 5000, client: Uint8Array.of(192, 168, 1, 7), nonce: new Uint8Array(12) }, 0);
+  const sent = new Log<string>();
+  const events = new Log<string>();
+  let answers = false;
+  const answer = (request: Uint8Array): Uint8Array => {
+    if (request.length === 2) return Uint8Array.of(0, 128, 0, 0, 0, 0, 0, driver.now / 1000, 11, 22, 33, 44);
+    return Uint8Array.of(0, 129, 0, 0, 0, 0, 0, driver.now / 1000, ...request.subarray(4, 6), 5, 5, 0, 0, 0, request[11]! === 0 ? 0 : 100);
+  };
+  driver.add(mapping, {
+    output: (request, now) => {
+      sent.note(request[0] === 2 ? 'PCP' : request.length === 2 ? 'address' : request[11] === 0 ? 'delete' : 'map', now);
+      if (answers && request[0] === 0) driver.at(now + LATENCY, () => mapping.receive(answer(request), driver.now));
+    },
+    event: ({ kind }, now) => events.note(kind, now),
+  });
+  driver.run(900_000);
+  expect(sent.entries.splice(0)).toEqual([
+    ...[0, 3000, 9000].map((at) => [at, 'PCP']),
+    ...[21_000, 21_250, 21_750, 22_750, 24_750].map((at) => [at, 'address']),
+  ]);
+  expect(events.entries.splice(0)).toEqual([[28_750, 'refused']]);
+  answers = true;
+  // Half of 100 s, a half of what is left when that had no answer, and so on until the end of its life.
+  driver.at(960_000, () => {
+    answers = false;
+  });
+  driver.run(1_060_000);
+  const begin = 28_750 + 900_000 + 21_000;
+  const held = begin + 2 * LATENCY;
+  const renewals = [held + 50_000, held + 75_000, held + 87_500, held + 93_750, held + 97_750];
+  expect(sent.entries.splice(0)).toEqual([
+    ...[0, 3000, 9000].map((at) => [928_750 + at, 'PCP']),
+    [begin, 'address'],
+    [begin + LATENCY, 'map'],
+    ...renewals.map((at) => [at, 'address']),
+    ...[0, 3000, 9000].map((at) => [held + 100_000 + at, 'PCP']),
+  ]);
+  expect(events.entries.splice(0)).toEqual([
+    [held, 'mapped'],
+    [held + 100_000, 'lost'],
+  ]);
+  driver.at(1_060_000, () => mapping.close(driver.now));
+  driver.run(2_000_000);
+  expect(sent.entries.length).toBe(3);
+  expect(events.entries).toEqual([[1_060_750, 'closed']]);
+  expect(mapping.nextTimeout()).toBe(never);
 });
 
 describe('the driver finds', () => {

@@ -1,0 +1,258 @@
+/**
+ * The mapping of one UDP port at one gateway, sans-IO: asked for by PCP, or by NAT-PMP where the gateway has no PCP; renewed, and deleted in the end.
+ *
+ * Theory of operation:
+ *
+ *   asking ──granted──▶ held ──half its life──▶ held, renewing ──granted──▶ held
+ *     │ ▲                 └──its life is over, or the gateway lost it and refuses──▶ asking, later
+ *     │ └─── after a pause ──┐
+ *     └──refused, silent──▶ resting
+ *
+ * 1. A request is repeated after a pause that doubles, a few times (RFC 6887 §8.1.1, RFC 6886 §3.1). A gateway that does not speak PCP, or is silent, is asked by
+ *    NAT-PMP; one that refuses, or is silent again, is left alone for a while.
+ * 2. A mapping is renewed when half of what is left of its life is over, again and again until the gateway answers (RFC 6887 §11.2.1).
+ * 3. The gateway states how long it has known its mappings. When that jumps, what was held is void (epoch.ts): a refusal then ends it at once.
+ * 4. `close` deletes what the gateway may hold, with a few requests, and reports `closed`.
+ *
+ * The caller passes on what comes from the gateway's address alone. What the gateway says is believed as far as the gateway goes: whether the address it
+ * states is one of the Internet is for the caller to judge.
+ *
+ * Ask `nextTimeout` first: the first request is due at once. After `receive`, `handleTimeout` and `close`: `transmit` until null, `nextEvent` until null, then
+ * `nextTimeout`.
+ */
+import { Epoch } from './epoch.ts';
+import { type Granted, type MappingRequests, NatPmpRequests, PcpRequests } from './requests.ts';
+
+/** Of the specifications: ms until the first repetition. */
+const FIRST_TIMEOUT = { PCP: 3_000, 'NAT-PMP': 250 } as const;
+
+/** Ours: requests without an answer before the gateway counts as silent: 21 s of PCP, and 8 s of NAT-PMP. */
+const TRIES = { PCP: 3, 'NAT-PMP': 5 } as const;
+/** Lifetime asked for, s. A gateway that restarts says so to no one here, so half of this is how long a mapping may be missing. */
+const LIFETIME = 3_600;
+/** Bounds of what is granted, s: for less it is not worth the traffic; more counts as this (RFC 6887 §15). */
+const LEAST_LIFETIME = 60;
+const MOST_LIFETIME = 86_400;
+/** ms between two renewals, as RFC 6887 §11.2.1 has it. */
+const LEAST_PAUSE = 4_000;
+/** ms until a gateway that refused or was silent is asked again; one that says when is asked then, within these. */
+const REST = 900_000;
+const LEAST_REST = 60_000;
+/** Requests to delete, and ms between them. */
+const DELETIONS = 3;
+const DELETION_TIMEOUT = 250;
+
+const NEVER = Number.POSITIVE_INFINITY;
+
+/**
+ * - mapped: peers reach the port at this address; told again when the address changes
+ * - lost: no longer
+ * - refused: the gateway does not map, or does not answer (`reason`); it is asked again later
+ * - closed: the last one
+ */
+export type PortMappingEvent =
+  | { readonly kind: 'mapped'; readonly address: Uint8Array; readonly port: number }
+  | { readonly kind: 'lost' }
+  | { readonly kind: 'refused'; readonly reason: string }
+  | { readonly kind: 'closed' };
+
+export interface PortMappingOptions {
+  readonly internalPort: number;
+  /** Our own address as the gateway sees it, 4 or 16 bytes; null where it is not known: PCP needs it, so NAT-PMP is left. */
+  readonly client: Uint8Array | null;
+  /** 12 bytes that no one can guess (RFC 6887 §11.2). */
+  readonly nonce: Uint8Array;
+}
+
+export class PortMapping {
+  /** Datagrams that were no answer to what was asked. */
+  ignored = 0;
+  readonly #options: PortMappingOptions;
+  readonly #epoch = new Epoch();
+  readonly #events: PortMappingEvent[] = [];
+  #requests: MappingRequests;
+  #state: 'asking' | 'held' | 'resting' | 'closing' | 'closed' = 'asking';
+  /** What the gateway granted last: asked for again, and deleted in the end. */
+  #granted: Granted | null = null;
+  /** The end of the mapping that is held. */
+  #expiresAt = NEVER;
+  /** When the next request is due. */
+  #askAt: number;
+  #isDue = false;
+  /** Requests sent without an answer. */
+  #tries = 0;
+  /** The gateway may hold something of ours. */
+  #mayHold = false;
+
+  constructor(options: PortMappingOptions, now: number) {
+    this.#options = options;
+    this.#requests = this.#first();
+    this.#askAt = now;
+  }
+
+  /** A datagram from the gateway's address and port. */
+  receive(datagram: Uint8Array, now: number): void {
+    const answer = this.#isAwaiting ? this.#requests.answer(datagram) : null;
+    if (answer === null) {
+      this.ignored++;
+      return;
+    }
+    if (answer.kind === 'unsupported') {
+      this.#unsupported(now);
+      return;
+    }
+    const isLost = this.#epoch.isLost(answer.epoch, now);
+    if (this.#state === 'closing') this.#deleted(answer.kind);
+    else if (answer.kind === 'next') this.#next(now);
+    else if (answer.kind === 'granted') this.#grant(answer.granted, now);
+    else this.#refuse(answer.reason, answer.retryAfter, isLost, now);
+  }
+
+  /** The request to send now, else null. */
+  transmit(): Uint8Array | null {
+    if (!this.#isDue) return null;
+    this.#isDue = false;
+    this.#mayHold ||= this.#state !== 'closing';
+    return this.#requests.request(this.#state === 'closing' ? 0 : LIFETIME, this.#granted);
+  }
+
+  nextTimeout(): number {
+    return Math.min(this.#askAt, this.#state === 'held' ? this.#expiresAt : NEVER);
+  }
+
+  handleTimeout(now: number): void {
+    if (this.#state === 'held' && now >= this.#expiresAt) {
+      this.#events.push({ kind: 'lost' });
+      this.#begin(now);
+    }
+    if (now < this.#askAt) return;
+    if (this.#state === 'resting') this.#begin(now);
+    if (this.#state === 'held') this.#renew(now);
+    else this.#ask(now);
+  }
+
+  nextEvent(): PortMappingEvent | null {
+    return this.#events.shift() ?? null;
+  }
+
+  /** Deletes what the gateway may hold. May be called again. */
+  close(now: number): void {
+    if (this.#state === 'closing' || this.#state === 'closed') return;
+    if (!this.#mayHold) {
+      this.#end();
+      return;
+    }
+    this.#state = 'closing';
+    this.#askNow(now);
+  }
+
+  get #isAwaiting(): boolean {
+    return this.#tries > 0 && this.#state !== 'resting' && this.#state !== 'closed';
+  }
+
+  #first(): MappingRequests {
+    const { client, nonce, internalPort } = this.#options;
+    return client === null ? new NatPmpRequests(internalPort) : new PcpRequests(client, nonce, internalPort);
+  }
+
+  #begin(now: number): void {
+    this.#state = 'asking';
+    this.#requests = this.#first();
+    this.#askNow(now);
+  }
+
+  /** The next request is due, the first of its kind. */
+  #askNow(now: number): void {
+    this.#tries = 0;
+    this.#askAt = now;
+  }
+
+  #ask(now: number): void {
+    const isClosing = this.#state === 'closing';
+    const { protocol } = this.#requests;
+    if (this.#tries >= (isClosing ? DELETIONS : TRIES[protocol])) {
+      if (isClosing) this.#end();
+      else if (this.#fallBack(now)) this.#ask(now);
+      else this.#rest('no answer', REST, now);
+      return;
+    }
+    this.#isDue = true;
+    this.#askAt = now + (isClosing ? DELETION_TIMEOUT : FIRST_TIMEOUT[protocol] * 2 ** this.#tries);
+    this.#tries++;
+  }
+
+  /** The address may have changed, so that is asked again, too. */
+  #renew(now: number): void {
+    this.#requests.begin();
+    this.#isDue = true;
+    this.#tries = 1;
+    this.#askAt = now + Math.max(LEAST_PAUSE, (this.#expiresAt - now) / 2);
+  }
+
+  /** The next of several requests. Of a renewal that is not answered nothing is left: it begins again after its pause. */
+  #next(now: number): void {
+    this.#isDue = true;
+    this.#tries = 1;
+    if (this.#state === 'asking') this.#askAt = now + FIRST_TIMEOUT[this.#requests.protocol];
+  }
+
+  /** NAT-PMP is left where PCP had no answer. */
+  #fallBack(now: number): boolean {
+    if (this.#requests.protocol === 'NAT-PMP' || this.#options.client?.length !== 4) return false;
+    this.#requests = new NatPmpRequests(this.#options.internalPort);
+    this.#askNow(now);
+    return true;
+  }
+
+  /** A gateway that changes its mind while it holds a mapping is not followed: the mapping is renewed, or ends with its life. */
+  #unsupported(now: number): void {
+    if (this.#state === 'closing') this.#end();
+    else if (this.#state === 'asking' && !this.#fallBack(now)) this.#rest('no protocol in common', REST, now);
+  }
+
+  #grant(granted: Granted, now: number): void {
+    if (granted.port === 0 || granted.lifetime < LEAST_LIFETIME) {
+      this.#rest('a mapping that cannot be used', REST, now);
+      this.#mayHold = true;
+      return;
+    }
+    const before = this.#state === 'held' ? this.#granted : null;
+    this.#state = 'held';
+    this.#granted = granted;
+    this.#tries = 0;
+    this.#expiresAt = now + Math.min(granted.lifetime, MOST_LIFETIME) * 1000;
+    this.#askAt = now + (this.#expiresAt - now) / 2;
+    const { address, port } = granted;
+    if (before === null || before.port !== port || before.address.join() !== address.join())
+      this.#events.push({ kind: 'mapped', address, port });
+  }
+
+  /** @param isVoid what is held does not hold any longer; else it ends with its life, and is asked for again until then */
+  #refuse(reason: string, retryAfter: number, isVoid: boolean, now: number): void {
+    if (this.#state === 'held' && !isVoid) {
+      this.#tries = 0;
+      return;
+    }
+    this.#rest(reason, retryAfter === 0 ? REST : Math.min(REST, Math.max(LEAST_REST, retryAfter * 1000)), now);
+  }
+
+  #rest(reason: string, pause: number, now: number): void {
+    if (this.#state === 'held') this.#events.push({ kind: 'lost' });
+    this.#events.push({ kind: 'refused', reason });
+    this.#state = 'resting';
+    this.#mayHold = false;
+    this.#isDue = false;
+    this.#askAt = now + pause;
+  }
+
+  #deleted(kind: 'granted' | 'next' | 'refused'): void {
+    if (kind !== 'next') this.#end();
+  }
+
+  #end(): void {
+    this.#state = 'closed';
+    this.#isDue = false;
+    this.#askAt = NEVER;
+    this.#events.push({ kind: 'closed' });
+  }
+}

@@ -1,0 +1,291 @@
+/** Ports mapped at a gateway, in a simulation: renewal, restart of the gateway, deletion, and gateways and neighbours that lie. */
+import { describe, expect, test } from 'vitest';
+import type { SocketAddress } from '../../../protocol/control/index.ts';
+import type { HostInterface, Network } from '../../../transport/environment.ts';
+import { gatewaysWithOwn, PortMapper, type UpnpMapper } from '../../../transport/port-mapping/index.ts';
+import { seededBytes } from '../../support/crypto.ts';
+import { nativeSimulation } from '../../support/simulation.ts';
+import { FakeGateway, type Speaks } from './gateway.ts';
+
+const PORT = 5000;
+const HOUR = 3_600_000;
+const eth0: HostInterface = { name: 'eth0', addresses: ['192.168.1.7/24'], kind: 'default' };
+
+function home(speaks: Speaks = 'pcp', more: Partial<Network> = {}, upnp?: UpnpMapper) {
+  const sim = nativeSimulation({ link: { delay: 1 }, seed: 'port mapping' });
+  const gateway = new FakeGateway(sim.host('gateway', { addresses: ['192.168.1.1/24'] }));
+  gateway.speaks = speaks;
+  const host = sim.host('host', { addresses: ['192.168.1.7/24'] });
+  const gateways = ['192.168.1.1'];
+  const network: Network = { ...host.network, interfaces: () => [eth0], gateways: () => gateways, ...more };
+  const changes: string[][] = [];
+  const onChange = (mapped: readonly SocketAddress[]): void => void changes.push(mapped.map(({ address, port }) => `${address} ${port}`));
+  const { clock, crypto, log } = host;
+  const mapper = new PortMapper({
+    environment: { clock, crypto, log, network },
+    port: PORT,
+    onChange,
+    ...(upnp !== undefined && { upnp }),
+  });
+  mapper.start();
+  return { sim, gateway, gateways, mapper, changes };
+}
+
+describe('a port', () => {
+  test.each([
+    ['pcp', ['pcp 5000 3600']],
+    ['nat-pmp', ['pcp', 'pmp address', 'pmp 5000 3600']],
+  ] as const)('is mapped by %s in a few round trips, renewed at half its life and deleted on close', async (speaks, requests) => {
+    const { sim, gateway, mapper, changes } = home(speaks);
+    await sim.run(20);
+    expect(gateway.requests).toEqual(requests);
+    expect(changes).toEqual([['11.22.33.44 40000']]);
+    gateway.requests.length = 0;
+    await sim.run(HOUR / 2 - 100);
+    expect(gateway.requests).toEqual([]);
+    await sim.run(100);
+    expect(gateway.requests.at(-1)).toBe(requests.at(-1));
+    await sim.run(20 * HOUR);
+    expect(changes.length).toBe(1);
+    expect(gateway.requests.length).toBeLessThan(100);
+    void mapper.close();
+    await sim.run(10);
+    expect(gateway.mapped.size).toBe(0);
+    expect(gateway.requests.at(-1)).toMatch(/ 5000 0$/);
+    gateway.requests.length = 0;
+    await sim.run(5 * HOUR);
+    expect(gateway.requests).toEqual([]);
+  });
+
+  test('is mapped by NAT-PMP where the host does not tell its own address', async () => {
+    const { sim, gateway, changes } = home('nat-pmp', { interfaces: undefined as never });
+    await sim.run(20);
+    expect(gateway.requests).toEqual(['pmp address', 'pmp 5000 3600']);
+    expect(changes).toEqual([['11.22.33.44 40000']]);
+  });
+
+  test('is asked for by both protocols and then left alone where the gateway is silent', async () => {
+    const { sim, gateway, changes, mapper } = home('nothing');
+    await sim.run(60_000);
+    expect(gateway.requests).toEqual([...new Array(3).fill('pcp'), ...new Array(5).fill('pmp')]);
+    await sim.run(850_000);
+    expect(gateway.requests.length).toBe(8);
+    await sim.run(100_000);
+    expect(gateway.requests.length).toBe(16);
+    expect(changes).toEqual([]);
+    let closed = false;
+    void mapper.close().then(() => (closed = true));
+    await sim.run(1_000);
+    expect(closed).toBe(true);
+  });
+
+  test('that the gateway lost is mapped again at the next renewal, and its new address is passed on', async () => {
+    const { sim, gateway, changes } = home();
+    await sim.run(1_000);
+    gateway.restart();
+    gateway.external = [11, 22, 33, 45];
+    await sim.run(HOUR / 2);
+    expect(changes).toEqual([['11.22.33.44 40000'], ['11.22.33.45 40001']]);
+  });
+
+  test('is no candidate any more once the gateway has lost it and refuses, and again once it maps', async () => {
+    const { sim, gateway, changes } = home();
+    await sim.run(600_000);
+    gateway.restart();
+    gateway.result = 8;
+    await sim.run(HOUR / 2 - 599_000);
+    expect(changes).toEqual([['11.22.33.44 40000'], []]);
+    gateway.result = 0;
+    await sim.run(300_000);
+    expect(changes.slice(2)).toEqual([['11.22.33.44 40001']]);
+  });
+
+  test.each(['pcp', 'nat-pmp'] as const)(
+    'stays for its life when a gateway that speaks %s refuses to renew it, or is silent',
+    async (speaks) => {
+      for (const end of [{ result: 4 }, { speaks: 'nothing' as const }]) {
+        const { sim, gateway, changes } = home(speaks);
+        await sim.run(1_000);
+        Object.assign(gateway, end);
+        await sim.run(HOUR - 10_000);
+        expect(changes.length).toBe(1);
+        expect(gateway.requests.length).toBeLessThan(20);
+        await sim.run(10_000);
+        expect(changes).toEqual([['11.22.33.44 40000'], []]);
+      }
+    },
+  );
+
+  test('is asked for at gateways that come, and forgotten at those that go', async () => {
+    const { sim, gateways, mapper, changes, gateway } = home();
+    await sim.run(100);
+    gateways.length = 0;
+    mapper.refresh();
+    await sim.run(100);
+    expect([changes.at(-1), gateway.mapped.size]).toEqual([[], 0]);
+    gateways.push('192.168.1.1');
+    mapper.refresh();
+    mapper.refresh();
+    await sim.run(100);
+    expect(changes.at(-1)).toEqual(['11.22.33.44 40001']);
+    expect(gateway.requests.length).toBe(3);
+  });
+});
+
+describe('a gateway that lies', () => {
+  test.each([
+    ['behind another NAT', [192, 168, 0, 2]],
+    ['behind a carrier NAT', [100, 64, 1, 2]],
+    ['that names no address', [0, 0, 0, 0]],
+    ['that names loopback', [127, 0, 0, 1]],
+    ['that names a multicast group', [239, 1, 2, 3]],
+  ])('%s maps in vain', async (_, external) => {
+    const { sim, gateway, mapper, changes } = home();
+    gateway.external = external;
+    await sim.run(1_000);
+    expect([changes, mapper.mapped, mapper.refused]).toEqual([[], [], 1]);
+  });
+
+  const change = (at: number, value: number) => (answer: Uint8Array) => {
+    answer[at] = value;
+    return answer;
+  };
+  test.each([
+    ['with another nonce', change(24, 99)],
+    ['for another port', change(41, 1)],
+    ['for TCP', change(36, 6)],
+    ['without the bit of an answer', change(1, 1)],
+    ['cut off', (answer: Uint8Array) => answer.subarray(0, 56)],
+    ['of one more byte', (answer: Uint8Array) => Uint8Array.of(...answer, 0)],
+    ['too long', (answer: Uint8Array) => Uint8Array.of(...answer, ...new Uint8Array(1044))],
+    ['of nothing', () => new Uint8Array(0)],
+  ])('with an answer %s is not heard', async (_, lie) => {
+    const { sim, gateway, changes } = home();
+    gateway.lie = lie;
+    await sim.run(20_000);
+    expect(changes).toEqual([]);
+    expect(gateway.requests.filter((request) => request.startsWith('pcp')).length).toBe(3);
+  });
+
+  test.each([
+    ['port 0', { externalPort: 0 }],
+    ['a life of a few seconds', { lifetime: 5 }],
+  ])('that grants %s is left alone for a while', async (_, lie) => {
+    const { sim, gateway, changes } = home();
+    Object.assign(gateway, lie);
+    await sim.run(800_000);
+    expect([changes, gateway.requests.length]).toEqual([[], 1]);
+  });
+
+  test('about the time since its start costs a renewal at half the life, no more', async () => {
+    const { sim, gateway, changes } = home();
+    let answers = 0;
+    gateway.lie = (answer) => {
+      answers += 50;
+      return change(8, answers & 255)(answer);
+    };
+    await sim.run(10 * HOUR);
+    expect(gateway.requests.length).toBeLessThan(30);
+    expect(changes.length).toBe(1);
+  });
+
+  test('at random, or answers without being asked, changes nothing and costs nothing', async () => {
+    const { sim, gateway, changes } = home();
+    const random = seededBytes(7);
+    gateway.lie = () => random(1 + (random(1)[0]! % 100));
+    await sim.run(HOUR);
+    expect(changes).toEqual([]);
+    expect(gateway.requests.length).toBeLessThan(60);
+  });
+});
+
+test('a neighbour that answers in place of the gateway is not heard', async () => {
+  // By NAT-PMP, whose answers have no nonce.
+  const { sim, gateway, changes } = home('nat-pmp', { interfaces: undefined as never });
+  gateway.lie = () => null;
+  const sockets = [sim.host('neighbour', { addresses: ['192.168.1.66/24'] })].map((host) => host.bind({ port: 5351, receive: () => {} }));
+  let asker = 0;
+  const answers = [
+    [0, 128, 0, 0, 0, 0, 0, 1, 11, 22, 33, 44],
+    [0, 129, 0, 0, 0, 0, 0, 1, PORT >> 8, PORT & 255, 5, 5, 0, 0, 14, 16],
+  ];
+  sim.onPacket = ({ source, destination }) => {
+    if (destination.port === 5351) asker = source.port;
+    return undefined;
+  };
+  const answerAll = async (): Promise<void> => {
+    for (const answer of answers) {
+      for (const socket of sockets) socket.send(Uint8Array.from(answer), 0, answer.length, socket.path('192.168.1.7', asker), () => {});
+      await sim.run(5);
+    }
+  };
+  await sim.run(5);
+  expect(asker).toBeGreaterThan(0);
+  await answerAll();
+  expect(changes).toEqual([]);
+  // The same bytes of the gateway's are heard.
+  sockets.splice(0, 1, gateway.socket);
+  await answerAll();
+  expect(changes).toEqual([['11.22.33.44 1285']]);
+});
+
+/** What the host brings; the test says what it finds. */
+class FakeUpnp implements UpnpMapper {
+  closed = 0;
+  change: (mapped: readonly SocketAddress[]) => void = () => {};
+
+  start(_port: number, onChange: (mapped: readonly SocketAddress[]) => void): void {
+    this.change = onChange;
+  }
+
+  async close(): Promise<void> {
+    this.closed++;
+  }
+}
+
+describe('UPnP', () => {
+  test('is asked beside the gateways, its addresses are held against the same rule, and it is closed', async () => {
+    const upnp = new FakeUpnp();
+    const { sim, mapper, changes } = home('nothing', {}, upnp);
+    const own = { address: '11.22.33.44', port: 7000 };
+    upnp.change([own, own, { address: '192.168.0.1', port: 7000 }, { address: '11.22.33.44', port: 0 }, { address: 'router', port: 1 }]);
+    expect([changes, mapper.refused]).toEqual([[['11.22.33.44 7000']], 3]);
+    void mapper.close();
+    await sim.run(1_000);
+    expect(upnp.closed).toBe(1);
+    upnp.change([]);
+    expect(changes.length).toBe(1);
+  });
+
+  test('gives four addresses at most', () => {
+    const upnp = new FakeUpnp();
+    const { mapper } = home('nothing', {}, upnp);
+    upnp.change(Array.from({ length: 100 }, (_, i) => ({ address: '11.22.33.44', port: 1 + i })));
+    expect(mapper.mapped.length).toBe(4);
+  });
+});
+
+describe('the address of ours that a gateway sees', () => {
+  const interfaces: HostInterface[] = [
+    { name: 'eth0', addresses: ['192.168.1.7/24', '2001:470::7/64', 'fd00::7/64'], kind: 'default' },
+    { name: 'wlan0', addresses: ['10.0.0.7/8', '2001:471::7/64'], kind: 'default' },
+    { name: 'docker0', addresses: ['172.17.0.1/16'], kind: 'virtual' },
+  ];
+  test.each([
+    ['192.168.1.1', '192.168.1.7'],
+    ['10.9.9.9', '10.0.0.7'],
+    ['203.0.113.1', '192.168.1.7'],
+    ['fe80::1%wlan0', '2001:471::7'],
+    ['2001:470::1', '2001:470::7'],
+  ])('%s is %s', (gateway, own) => {
+    const network = { gateways: () => [gateway], interfaces: () => interfaces };
+    expect(gatewaysWithOwn(network)).toEqual([{ address: gateway, own }]);
+  });
+
+  test('is none without one of its family, and gateways are four at most', () => {
+    expect(gatewaysWithOwn({ gateways: () => ['fe80::1%eth9', 'router'], interfaces: () => interfaces })).toEqual([]);
+    const many = Array.from({ length: 9 }, (_, i) => `192.168.1.${i + 1}`);
+    expect(gatewaysWithOwn({ gateways: () => many, interfaces: () => interfaces }).length).toBe(4);
+    expect(gatewaysWithOwn({})).toEqual([]);
+  });
+});

@@ -1,0 +1,122 @@
+/**
+ * Maps the port of a socket at the gateways of this host, so that peers on the Internet reach it: by PCP or NAT-PMP, and by UPnP where that was asked for.
+ *
+ * A gateway can lie, and one behind another NAT maps in vain: only a global address with a port is passed on, everything else counts as `refused`. An address
+ * that is passed on is a candidate and no more: checks decide what it is worth.
+ */
+import { parseAddress } from '../../protocol/address.ts';
+import type { SocketAddress } from '../../protocol/control/index.ts';
+import { PCP_PORT } from '../../protocol/port-mapping/index.ts';
+import { guarded } from '../emitter.ts';
+import type { Environment } from '../environment.ts';
+import { addressKind } from '../special-addresses.ts';
+import { type Gateway, gatewaysWithOwn } from './gateways.ts';
+import { MappedPort } from './mapped-port.ts';
+import type { UpnpMapper } from './upnp-mapper.ts';
+
+/** Addresses passed on at most. */
+const MOST_MAPPED = 4;
+/** Key of what UPnP mapped, beside the gateways. */
+const UPNP = 'upnp';
+
+export interface PortMapperOptions {
+  readonly environment: Pick<Environment, 'clock' | 'crypto' | 'network' | 'log'>;
+  /** Of the socket that peers are to reach. */
+  readonly port: number;
+  /** The whole list, whenever it changes. */
+  readonly onChange: (mapped: readonly SocketAddress[]) => void;
+  /** Default: without. */
+  readonly upnp?: UpnpMapper | null;
+  /** Default 5351. */
+  readonly gatewayPort?: number;
+}
+
+export class PortMapper {
+  /** Addresses that a gateway stated and that no peer on the Internet could reach. */
+  refused = 0;
+  readonly #options: PortMapperOptions;
+  readonly #ports = new Map<string, MappedPort>();
+  /** By gateway. */
+  readonly #mapped = new Map<string, readonly SocketAddress[]>();
+  #told = '';
+  #started = false;
+  #closing: Promise<void> | undefined;
+
+  constructor(options: PortMapperOptions) {
+    this.#options = options;
+  }
+
+  /** The addresses at which the port is mapped now. */
+  get mapped(): readonly SocketAddress[] {
+    const all = [...this.#mapped.values()].flat();
+    return all.filter((mapped, i) => all.findIndex((other) => keyOf(other) === keyOf(mapped)) === i).slice(0, MOST_MAPPED);
+  }
+
+  /** Asks the gateways, and goes on until it is closed. Harmless to call twice. */
+  start(): void {
+    if (this.#started || this.#closing !== undefined) return;
+    this.#started = true;
+    this.refresh();
+    this.#options.upnp?.start(this.#options.port, (mapped) => this.#set(UPNP, mapped));
+  }
+
+  /** Looks which gateways there are: to be called when the network has changed. Those that are gone are forgotten, new ones asked. */
+  refresh(): void {
+    if (!this.#started || this.#closing !== undefined) return;
+    const gateways = new Map(
+      gatewaysWithOwn(this.#options.environment.network).map((gateway) => [`${gateway.address} ${gateway.own}`, gateway]),
+    );
+    for (const [key, port] of [...this.#ports]) if (!gateways.has(key)) this.#forget(key, port);
+    for (const [key, gateway] of gateways) if (!this.#ports.has(key)) this.#add(key, gateway);
+  }
+
+  /** Has the mappings deleted, as far as the gateways answer within a second. */
+  close(): Promise<void> {
+    this.#closing ??= this.#close();
+    return this.#closing;
+  }
+
+  async #close(): Promise<void> {
+    await Promise.all([...[...this.#ports.values()].map((port) => port.close()), this.#options.upnp?.close()]);
+    this.#ports.clear();
+    this.#mapped.clear();
+  }
+
+  #add(key: string, { address: gateway, own }: Gateway): void {
+    const { environment, port: internalPort, gatewayPort = PCP_PORT } = this.#options;
+    const onMapped = (mapped: SocketAddress | null): void => this.#set(key, mapped === null ? [] : [mapped]);
+    const port = new MappedPort({ environment, gateway, gatewayPort, own, internalPort, onMapped });
+    this.#ports.set(key, port);
+    void port.start();
+  }
+
+  #forget(key: string, port: MappedPort): void {
+    this.#ports.delete(key);
+    void port.close();
+    this.#set(key, []);
+  }
+
+  #set(key: string, stated: readonly SocketAddress[]): void {
+    if (this.#closing !== undefined) return;
+    const usable = stated.filter((mapped) => this.#isUsable(key, mapped));
+    if (usable.length === 0) this.#mapped.delete(key);
+    else this.#mapped.set(key, usable);
+    const { mapped } = this;
+    const told = mapped.map(keyOf).join();
+    if (told === this.#told) return;
+    this.#told = told;
+    guarded(this.#options.environment.log, 'port mapping listener', () => this.#options.onChange(mapped));
+  }
+
+  #isUsable(gateway: string, { address, port }: SocketAddress): boolean {
+    const bytes = parseAddress(address);
+    if (bytes !== null && addressKind(bytes) === 'global' && port > 0) return true;
+    this.refused++;
+    this.#options.environment.log.debug('a gateway maps to an address that is not of the Internet', { gateway, address, port });
+    return false;
+  }
+}
+
+function keyOf({ address, port }: SocketAddress): string {
+  return `${address} ${port}`;
+}

@@ -1,34 +1,20 @@
-/** What the connections of one client share to find direct paths: its host's STUN, what is known of its network, and how much it may send. */
+/** What the connections of one client share to find direct paths: its end of the network, and how much it may send. */
 import { clientLimits, HostBudget } from '../protocol/rendezvous/index.ts';
 import type { Environment } from '../transport/environment.ts';
 import type { Host } from '../transport/host/index.ts';
-import {
-  DirectSearch,
-  Gatherer,
-  idleReport,
-  type PathsReport,
-  type RendezvousHost,
-  rendezvousHost,
-  StunDispatcher,
-  stationView,
-} from '../transport/rendezvous/index.ts';
+import { DirectSearch, idleReport, LocalEnd, type LocalEndOptions, type PathsReport, stationView } from '../transport/rendezvous/index.ts';
 import type { Session } from '../transport/session/index.ts';
 
 export class DirectPaths {
   readonly #environment: Environment;
   readonly #host: Host;
-  readonly #rendezvousHost: RendezvousHost;
-  readonly #dispatcher: StunDispatcher;
-  readonly #gatherer: Gatherer;
+  readonly #end: LocalEnd;
   readonly #budget = new HostBudget(clientLimits);
 
-  /** @param excluded interfaces whose addresses are not told to devices */
-  constructor(environment: Environment, host: Host, excluded: readonly string[]) {
+  constructor(environment: Environment, host: Host, options: LocalEndOptions) {
     this.#environment = environment;
     this.#host = host;
-    this.#rendezvousHost = rendezvousHost(host);
-    this.#dispatcher = new StunDispatcher(this.#rendezvousHost);
-    this.#gatherer = new Gatherer({ host: this.#rendezvousHost, dispatcher: this.#dispatcher, excluded });
+    this.#end = new LocalEnd(host, options);
   }
 
   /** Begins to look for a direct path of a relayed connection. It ends with the session. */
@@ -36,9 +22,7 @@ export class DirectPaths {
     const { clock, log } = this.#environment;
     return new DirectSearch({
       session,
-      host: this.#rendezvousHost,
-      dispatcher: this.#dispatcher,
-      gatherer: this.#gatherer,
+      end: this.#end,
       budget: this.#budget,
       clock,
       log,
@@ -49,11 +33,11 @@ export class DirectPaths {
 
   /** The paths of a connection without a search. */
   report(session: Session): PathsReport {
-    return idleReport(session, (address) => this.#gatherer.isNear(address));
+    return idleReport(session, (address) => this.#end.gatherer.isNear(address));
   }
 
-  close(): void {
-    this.#dispatcher.close();
+  close(): Promise<void> {
+    return this.#end.close();
   }
 
   /** Also while another path than the route is in use. */

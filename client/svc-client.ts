@@ -10,6 +10,7 @@ import { VERSION } from '../protocol/records/index.ts';
 import { MdnsBrowser } from '../transport/discovery/index.ts';
 import { withLog } from '../transport/environment.ts';
 import { Host } from '../transport/host/index.ts';
+import type { LocalEndOptions } from '../transport/rendezvous/index.ts';
 import { type ConfiguredStation, StationConnector } from '../transport/station/index.ts';
 import { Connection } from './connection.ts';
 import { DirectPaths } from './direct-paths.ts';
@@ -26,6 +27,8 @@ export interface ClientOptions {
   readonly maxConnections?: number;
   /** Names of interfaces whose addresses are not told to devices when a direct path is looked for. */
   readonly noCandidatesOn?: readonly string[];
+  /** Routers are asked by PCP and NAT-PMP to map a port once a connection found no direct path. Default true. */
+  readonly mapsPort?: boolean;
 }
 
 const DEFAULT_CONNECTIONS = 1_024;
@@ -38,7 +41,7 @@ const SPARE_SHARE = 1 / 4;
 export class SvcClient {
   readonly #clientHost: ClientHost;
   readonly #maxConnections: number;
-  readonly #noCandidatesOn: readonly string[];
+  readonly #localEnd: LocalEndOptions;
   readonly #log: ClientLog;
   readonly #connections = new Set<Connection>();
   /** Those of them that are open or connecting. */
@@ -52,11 +55,11 @@ export class SvcClient {
   #stopped = false;
 
   /** Use `create` of the host's entry point. */
-  constructor(host: ClientHost, { maxConnections = DEFAULT_CONNECTIONS, noCandidatesOn = [] }: ClientOptions = {}) {
+  constructor(host: ClientHost, { maxConnections = DEFAULT_CONNECTIONS, noCandidatesOn = [], mapsPort = true }: ClientOptions = {}) {
     if (!Number.isInteger(maxConnections) || maxConnections < 1 || maxConnections > MAX_CONNECTIONS)
       throw new LocalError('INVALID_ARGUMENT', `maxConnections is a whole number from 1 to ${MAX_CONNECTIONS}`);
     this.#maxConnections = maxConnections;
-    this.#noCandidatesOn = noCandidatesOn;
+    this.#localEnd = { excluded: noCandidatesOn, mapsPort };
     this.#log = new ClientLog(host.environment.log);
     this.#clientHost = { ...host, environment: withLog(host.environment, this.#log.log) };
     this.#browser = new MdnsBrowser(this.#clientHost.environment);
@@ -141,9 +144,9 @@ export class SvcClient {
     await Promise.all([this.#browser.close(), ...[...this.#connections].map((connection) => connection.close())]);
     for (const connector of this.#connectors.values()) void connector.close();
     const host = await this.#host?.catch(() => null);
-    this.#directPaths?.close();
+    const unmapped = this.#directPaths?.close();
     // Ends what the connectors wait for as well.
-    await host?.close();
+    await Promise.all([host?.close(), unmapped]);
   }
 
   #take(connection: Connection): void {
@@ -170,7 +173,7 @@ export class SvcClient {
       });
       opening.then(
         (host) => {
-          this.#directPaths = new DirectPaths(environment, host, this.#noCandidatesOn);
+          this.#directPaths = new DirectPaths(environment, host, this.#localEnd);
         },
         () => {
           if (this.#host === opening) this.#host = null;

@@ -13,6 +13,7 @@ import { fingerprint } from '../protocol/identity/index.ts';
 import type { Environment } from '../transport/environment.ts';
 import { defaultLimits, defaultParameters } from '../transport/host/defaults.ts';
 import { Host } from '../transport/host/index.ts';
+import { nodeUpnp } from '../transport/node/index.ts';
 import type { Session, SessionRequest } from '../transport/session/index.ts';
 import { Attacher } from './attacher.ts';
 import type { CoapResources } from './coap-resources.ts';
@@ -189,10 +190,10 @@ export class Life {
     if (this.#state !== 'running' && this.#state !== 'starting') throw new LocalError('INVALID_STATE', 'the device does not run');
     this.#state = 'closed';
     this.#options.onClose();
-    this.#rendezvous?.close();
+    const unmapped = this.#rendezvous?.close();
     await this.announcer.close();
     await this.#attacher?.stop();
-    await this.#host?.close();
+    await Promise.all([this.#host?.close(), unmapped]);
     this.#options.onEvent('CLOSED', null);
   }
 
@@ -231,6 +232,7 @@ export class Life {
       settings: this.settings.rendezvous,
       resources,
       isKnown: (session) => (this.#userOf?.(session.remoteFingerprint) ?? null) !== null || connections.of(session).isPasswordAuthenticated,
+      upnp: () => nodeUpnp(this.#options.environment),
       channel: () => this.#attacher?.session ?? null,
     });
   }
@@ -252,6 +254,7 @@ export class Life {
       onEvent: this.#options.onEvent,
     });
     this.#attacher.start();
+    this.#rendezvous?.mapPort();
   }
 
   #limitHost(): void {

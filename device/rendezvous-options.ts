@@ -18,8 +18,13 @@ export interface RendezvousOptions {
   readonly candidates?: readonly string[];
   /** Names of interfaces whose addresses are not told to anyone. */
   readonly noCandidatesOn?: readonly string[];
+  /** Whether routers are asked to map the device's port: `auto`, the default, by PCP and NAT-PMP; `upnp`: by UPnP as well, which needs a package; `off`. */
+  readonly portMapping?: PortMapping;
 }
 
+export type PortMapping = 'auto' | 'upnp' | 'off';
+
+const MAPPINGS: readonly PortMapping[] = ['auto', 'upnp', 'off'];
 const MODES: readonly RendezvousMode[] = ['anyone', 'paired', 'off'];
 const MAX_STATED = 3;
 
@@ -29,15 +34,30 @@ export interface RendezvousSettings {
   readonly hardNat: boolean;
   readonly candidates: readonly SocketAddress[];
   readonly noCandidatesOn: readonly string[];
+  readonly portMapping: PortMapping;
 }
 
-export const defaultRendezvous: RendezvousSettings = { mode: 'anyone', hardNat: true, candidates: [], noCandidatesOn: [] };
+export const defaultRendezvous: RendezvousSettings = {
+  mode: 'anyone',
+  hardNat: true,
+  candidates: [],
+  noCandidatesOn: [],
+  portMapping: 'auto',
+};
 
 /** @throws LocalError INVALID_ARGUMENT for another mode, an address that is not `ip:port`, or more than three of them */
 export function checkRendezvous(given: RendezvousMode | RendezvousOptions): RendezvousSettings {
-  const { mode = 'anyone', hardNat = true, candidates = [], noCandidatesOn = [] } = typeof given === 'string' ? { mode: given } : given;
+  const {
+    mode = 'anyone',
+    hardNat = true,
+    candidates = [],
+    noCandidatesOn = [],
+    portMapping = 'auto',
+  } = typeof given === 'string' ? { mode: given } : given;
   if (!MODES.includes(mode))
     throw new LocalError('INVALID_ARGUMENT', `the rendezvous is with "anyone", "paired", or "off", not ${JSON.stringify(mode)}`);
+  if (!MAPPINGS.includes(portMapping))
+    throw new LocalError('INVALID_ARGUMENT', `the port mapping is "auto", "upnp", or "off", not ${JSON.stringify(portMapping)}`);
   if (candidates.length > MAX_STATED) throw new LocalError('INVALID_ARGUMENT', `a device has at most ${MAX_STATED} stated candidates`);
-  return { mode, hardNat, candidates: candidates.map(parseSocketAddress), noCandidatesOn };
+  return { mode, hardNat, candidates: candidates.map(parseSocketAddress), noCandidatesOn, portMapping };
 }

@@ -6,15 +6,13 @@ import type { CoapReply, RoutedRequest } from '../protocol/coap/index.ts';
 import { ConnectionPath, type SocketAddress } from '../protocol/control/index.ts';
 import { deviceLimits, HostBudget, notDirect } from '../protocol/rendezvous/index.ts';
 import type { Host } from '../transport/host/index.ts';
+import type { UpnpMapper } from '../transport/port-mapping/index.ts';
 import {
-  Gatherer,
+  LocalEnd,
   type PathsReport,
   type PeerTrust,
   pathReports,
-  type RendezvousHost,
   RendezvousResponder,
-  rendezvousHost,
-  StunDispatcher,
   stationView,
 } from '../transport/rendezvous/index.ts';
 import type { Session } from '../transport/session/index.ts';
@@ -27,6 +25,8 @@ export interface DeviceRendezvousOptions {
   readonly resources: CoapResources;
   /** Whether the client of a session is paired, or has proved a password. */
   isKnown(session: Session): boolean;
+  /** Made where the settings ask for UPnP. */
+  upnp(): UpnpMapper;
   /** The channel to the base station, null while there is none. */
   channel(): Session | null;
 }
@@ -34,26 +34,21 @@ export interface DeviceRendezvousOptions {
 /** Direct paths of a running device. */
 export class DeviceRendezvous {
   readonly #options: DeviceRendezvousOptions;
-  readonly #rendezvousHost: RendezvousHost;
-  readonly #dispatcher: StunDispatcher;
-  readonly #gatherer: Gatherer;
+  readonly #end: LocalEnd;
   readonly #responder: RendezvousResponder;
 
   constructor(options: DeviceRendezvousOptions) {
     const { host, settings } = options;
     this.#options = options;
-    this.#rendezvousHost = rendezvousHost(host);
-    this.#dispatcher = new StunDispatcher(this.#rendezvousHost);
-    this.#gatherer = new Gatherer({
-      host: this.#rendezvousHost,
-      dispatcher: this.#dispatcher,
+    const isOn = settings.mode !== 'off';
+    this.#end = new LocalEnd(host, {
       stated: settings.candidates,
       excluded: settings.noCandidatesOn,
+      mapsPort: isOn && settings.portMapping !== 'off',
+      ...(settings.portMapping === 'upnp' && { upnp: options.upnp() }),
     });
     this.#responder = new RendezvousResponder({
-      host: this.#rendezvousHost,
-      dispatcher: this.#dispatcher,
-      gatherer: this.#gatherer,
+      end: this.#end,
       budget: new HostBudget(deviceLimits),
       hardNat: settings.hardNat,
       trustOf: (session) => this.#trustOf(session),
@@ -75,7 +70,7 @@ export class DeviceRendezvous {
           ? 'IN_PROGRESS'
           : 'NO_ANSWER';
     return {
-      paths: pathReports(session, new Map(), (address) => this.#gatherer.isNear(address)),
+      paths: pathReports(session, new Map(), (address) => this.#end.gatherer.isNear(address)),
       localNat: facts?.localNat ?? null,
       remoteNat: facts?.remoteNat ?? null,
       pairs: facts?.pairs ?? [],
@@ -84,9 +79,14 @@ export class DeviceRendezvous {
     };
   }
 
-  close(): void {
+  /** The device is to be reached from outside: routers map its port from now on. */
+  mapPort(): void {
+    this.#end.mapPort();
+  }
+
+  async close(): Promise<void> {
     this.#responder.close();
-    this.#dispatcher.close();
+    await this.#end.close();
   }
 
   #begin(request: RoutedRequest<Session>): CoapReply {

@@ -58,6 +58,8 @@ export interface RoundOptions {
   isNear(address: string): boolean;
   /** Whether a candidate of the peer may be sent to: no loopback, multicast, …, own address. */
   isUsable(candidate: SocketAddress): boolean;
+  /** How this host reaches an address: itself, or the IPv6 address that a NAT64 translates to it (RFC 6052). */
+  reach(address: string): string;
 }
 
 /** What this end says of itself. */
@@ -314,13 +316,13 @@ export class Round {
   }
 
   #addCandidate(candidate: Candidate): void {
-    const { isUsable, isNear } = this.#options;
+    const { isUsable, isNear, reach } = this.#options;
     if (!isUsable(candidate)) {
       this.stats.unusable++;
       return;
     }
     const kind: PairKind = candidate.type === 'host' && isNear(candidate.address) ? 'near' : candidate.type;
-    this.#add(kind, { address: candidate.address, port: candidate.port }, MAIN_SOCKET, OPENER_HOPS.length);
+    this.#add(kind, { address: reach(candidate.address), port: candidate.port }, MAIN_SOCKET, OPENER_HOPS.length);
   }
 
   /** Ports that the peer's NAT is expected to give out, once in a round. */
@@ -328,7 +330,9 @@ export class Round {
     const remote = this.#remote;
     if (this.#predicted || remote?.nat?.mapping !== 'sequential' || !this.#local.isComplete) return;
     this.#predicted = true;
-    const addresses = new Set(remote.candidates.filter(({ type }) => type === 'reflexive').map(({ address }) => address));
+    const addresses = new Set(
+      remote.candidates.filter(({ type }) => type === 'reflexive').map(({ address }) => this.#options.reach(address)),
+    );
     const own = this.nat(now);
     const opened = Math.max(1, this.#local.candidates.filter(({ type }) => type === 'reflexive').length);
     const ports = own === undefined ? [] : predictPorts(remote.nat, { ours: own, role: this.#options.role, opened });

@@ -19,3 +19,4 @@ export { ownAddress } from './interfaces.ts';
 export { stderrLog } from './log.ts';
 export { checkRootCertificates } from './root-certificates.ts';
 export { type ByteStream, type PumpResult, pump } from './tcp.ts';
+export { nodeUpnp } from './upnp.ts';

@@ -21,9 +21,8 @@ import { Agent, type AgentView, type AttemptFacts, type Pair, type RoundBudget, 
 import type { Cancel } from '../environment.ts';
 import type { Observation, Session } from '../session/index.ts';
 import { AgentRunner } from './agent-runner.ts';
-import type { Gathered, Gatherer, StationView } from './gatherer.ts';
-import type { RendezvousHost } from './rendezvous-host.ts';
-import type { StunDispatcher } from './stun-dispatcher.ts';
+import type { Gathered, StationView } from './gatherer.ts';
+import type { LocalEnd } from './local-end.ts';
 
 const TAG_LENGTH = 8;
 const KEY_LENGTH = 16;
@@ -39,9 +38,7 @@ export type AttemptVerdict = 'open' | 'answered' | 'refused' | 'busy' | 'unknown
 
 export interface AttemptOptions {
   readonly session: Session;
-  readonly host: RendezvousHost;
-  readonly dispatcher: StunDispatcher;
-  readonly gatherer: Gatherer;
+  readonly end: Pick<LocalEnd, 'host' | 'dispatcher' | 'gatherer'>;
   readonly station: StationView | null;
   /** A place for the round; released when the attempt ends. */
   readonly budget: RoundBudget;
@@ -69,7 +66,8 @@ export class Attempt {
   #over = false;
 
   constructor(options: AttemptOptions) {
-    const { host, dispatcher, gatherer, session, station, budget, hardNat } = options;
+    const { session, station, budget, hardNat } = options;
+    const { host, dispatcher, gatherer } = options.end;
     const { crypto, clock } = host.environment;
     this.#options = options;
     this.#tag = crypto.randomBytes(TAG_LENGTH);
@@ -85,6 +83,7 @@ export class Attempt {
         sprayReason: `${session.remoteFingerprint} ${gatherer.network(station)}`,
         isNear: (address) => gatherer.isNear(address),
         isUsable: (candidate) => gatherer.isUsable(candidate),
+        reach: (address) => gatherer.reach(address),
       },
       clock.now(),
     );
@@ -142,7 +141,7 @@ export class Attempt {
   }
 
   get #now(): number {
-    return this.#options.host.environment.clock.now();
+    return this.#options.end.host.environment.clock.now();
   }
 
   #end(): void {
@@ -193,7 +192,7 @@ export class Attempt {
     const { session, budget } = this.#options;
     this.verdict = 'answered';
     // A device whose key is known names itself, and nobody else.
-    if (session.verified !== 'none') for (const { address } of state.candidates) budget.trust(address);
+    if (session.verified !== 'none') for (const { address } of state.candidates) budget.trust(this.#options.end.gatherer.reach(address));
     this.#runner.with((agent, now) => agent.setRemote(state, now));
     if (this.#isStale && !this.#updating) void this.#update();
   }

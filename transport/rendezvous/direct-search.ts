@@ -25,10 +25,9 @@ import {
 import type { BoundSocket, Cancel, Clock, Log } from '../environment.ts';
 import type { Session } from '../session/index.ts';
 import { Attempt } from './attempt.ts';
-import type { Gatherer, StationView } from './gatherer.ts';
+import type { StationView } from './gatherer.ts';
+import type { LocalEnd } from './local-end.ts';
 import { classOf, type PathsReport, pathReports } from './paths-report.ts';
-import type { RendezvousHost } from './rendezvous-host.ts';
-import type { StunDispatcher } from './stun-dispatcher.ts';
 
 /** ms between challenges that keep the relay warm: below the 30 s of NATs that see one exchange alone, and the 90 s after which the device forgets a path. */
 const RELAY_KEEP = 25_000;
@@ -37,9 +36,7 @@ const CHOICE_WAIT = 60;
 
 export interface DirectSearchOptions {
   readonly session: Session;
-  readonly host: RendezvousHost;
-  readonly dispatcher: StunDispatcher;
-  readonly gatherer: Gatherer;
+  readonly end: LocalEnd;
   readonly budget: HostBudget;
   readonly clock: Clock;
   readonly log: Log;
@@ -75,7 +72,7 @@ export class DirectSearch {
     this.#schedule = new RetrySchedule(clock.now());
     this.#since.set(session.path, clock.wallTime());
     this.#ends.push(
-      options.gatherer.watch(() => this.#networkChanged()),
+      options.end.gatherer.watch(() => this.#networkChanged()),
       session.on('path', ({ path }) => this.#moved(path)),
       session.on('probed', (probe) => this.#probed(probe)),
       session.on('closed', () => this.stop()),
@@ -85,13 +82,13 @@ export class DirectSearch {
 
   /** All that is known of the connection's paths. */
   report(): PathsReport {
-    const { session, clock, gatherer } = this.#options;
+    const { session, clock, end } = this.#options;
     const facts = this.#attempt?.facts(this.#isLargeDropped) ?? this.#lastFacts;
     const isDirect = session.type === 'DIRECT';
     const why = this.#attempt !== null && this.#why === null ? notDirect('IN_PROGRESS') : this.#why;
     const at = this.#schedule.nextAt;
     return {
-      paths: pathReports(session, this.#since, (address) => gatherer.isNear(address)),
+      paths: pathReports(session, this.#since, (address) => end.gatherer.isNear(address)),
       localNat: facts?.localNat ?? null,
       remoteNat: facts?.remoteNat ?? null,
       pairs: facts?.pairs ?? [],
@@ -106,7 +103,7 @@ export class DirectSearch {
     this.#endAttempt();
     this.#cancelNext();
     for (const end of this.#ends) end();
-    for (const socket of this.#adopted.values()) this.#options.host.release(socket);
+    for (const socket of this.#adopted.values()) this.#options.end.host.release(socket);
     this.#adopted.clear();
   }
 
@@ -115,7 +112,7 @@ export class DirectSearch {
   }
 
   #classOf(path: Path): PathClass {
-    return classOf(path, (address) => this.#options.gatherer.isNear(address));
+    return classOf(path, (address) => this.#options.end.gatherer.isNear(address));
   }
 
   /** What was found out holds no longer. */
@@ -149,12 +146,10 @@ export class DirectSearch {
     this.#isLargeDropped = false;
     this.#found = [];
     session.supplyIds();
-    const { host, dispatcher, gatherer, hardNat } = this.#options;
+    const { end, hardNat } = this.#options;
     this.#attempt = new Attempt({
       session,
-      host,
-      dispatcher,
-      gatherer,
+      end,
       station: this.#options.station(),
       budget: place,
       round: ++this.#round,
@@ -176,7 +171,7 @@ export class DirectSearch {
     const attempt = this.#attempt;
     const { session } = this.#options;
     if (attempt === null || this.#trying !== null || !session.isOpen) return;
-    const isNear = (address: string): boolean => this.#options.gatherer.isNear(address);
+    const isNear = (address: string): boolean => this.#options.end.gatherer.isNear(address);
     const classes = new Map(this.#found.map((pair) => [pair, classOf({ kind: 'udp', address: pair.remote.address }, isNear)]));
     this.#found.sort((a, b) => comparePaths(classes.get(a)!, classes.get(b)!) || (a.rtt ?? 0) - (b.rtt ?? 0));
     const best = this.#found.shift();
@@ -214,7 +209,7 @@ export class DirectSearch {
     this.#since.delete(path);
     const adopted = this.#adopted.get(path);
     this.#adopted.delete(path);
-    if (adopted !== undefined) this.#options.host.release(adopted);
+    if (adopted !== undefined) this.#options.end.host.release(adopted);
   }
 
   #moved(path: Path): void {
@@ -271,6 +266,8 @@ export class DirectSearch {
 
   #failed(why: NotDirect, isPredicting: boolean): void {
     this.#why = why;
+    // Perhaps a router can open the way for the next attempt.
+    this.#options.end.mapPort();
     this.#schedule.failed(this.#now, isPredicting);
     this.#options.log.debug('no direct path', { code: why.code });
     this.#arm();

@@ -9,9 +9,11 @@
  * At most 8 candidates, the likely ones first: those with a default route, the others, container bridges and VPNs last.
  */
 import { type Candidate, MAX_CANDIDATES, type NatReport, type SocketAddress } from '../../protocol/control/index.ts';
+import { type Nat64Prefix, synthesize } from '../../protocol/nat64.ts';
 import { type LocalView, MAIN_SOCKET, Sampler } from '../../protocol/rendezvous/index.ts';
 import { canonicalAddress, inPrefix, type Prefix, parseAddress, parsePrefix } from '../address.ts';
 import type { Cancel, HostInterface } from '../environment.ts';
+import { discoverNat64 } from '../nat64.ts';
 import type { Session } from '../session/index.ts';
 import { addressKind } from '../special-addresses.ts';
 import { FurtherSockets } from './further-sockets.ts';
@@ -74,9 +76,12 @@ export class Gatherer {
   readonly #known = new Map<string, KnownNat>();
   readonly #watching = new Set<() => void>();
   #cancelLook: Cancel = () => {};
+  /** Of a host without IPv4: what translates for it. */
+  #nat64: Nat64Prefix | null = null;
 
   constructor(options: GathererOptions) {
     this.#options = options;
+    this.#discoverNat64();
   }
 
   /** Addresses of interfaces with their prefixes, without those that are left out. */
@@ -96,6 +101,11 @@ export class Gatherer {
     const bytes = parseAddress(address);
     if (bytes === null || address.includes('%') || !USABLE_KINDS.has(addressKind(bytes))) return false;
     return port !== this.#options.host.socket.port || !this.#ownAddresses().includes(address);
+  }
+
+  /** How this host reaches an address: itself, or the IPv6 address that its network translates to it. */
+  reach(address: string): string {
+    return this.#nat64 === null ? address : (synthesize(this.#nat64, address) ?? address);
   }
 
   /** A text that is another one when this end has moved to another network. */
@@ -139,12 +149,22 @@ export class Gatherer {
     });
   }
 
+  /** The answer counts for attempts that begin after it. */
+  #discoverNat64(): void {
+    this.#nat64 = null;
+    void discoverNat64(this.#options.host.environment.network).then(([prefix = null]) => {
+      this.#nat64 = prefix;
+    });
+  }
+
   /** One timer, however many watch. */
   #look(before: string): void {
     this.#cancelLook = this.#options.host.environment.clock.schedule(NETWORK_LOOK, () => {
       const addresses = this.#ownAddresses().join();
       this.#look(addresses);
-      if (addresses !== before) for (const onChange of [...this.#watching]) onChange();
+      if (addresses === before) return;
+      this.#discoverNat64();
+      for (const onChange of [...this.#watching]) onChange();
     });
   }
 

@@ -2,6 +2,7 @@
 export { AgentRunner } from './agent-runner.ts';
 export { DirectSearch, type DirectSearchOptions } from './direct-search.ts';
 export { Gatherer, type GathererOptions, type StationView, stationView } from './gatherer.ts';
+export { LocalEnd, type LocalEndOptions } from './local-end.ts';
 export type { PathReport, PathsReport } from './paths-report.ts';
 export { classOf, idleReport, pathReports } from './paths-report.ts';
 export { type RendezvousHost, rendezvousHost } from './rendezvous-host.ts';

@@ -25,9 +25,8 @@ import {
 import type { Cancel } from '../environment.ts';
 import type { Session } from '../session/index.ts';
 import { AgentRunner } from './agent-runner.ts';
-import type { Gathered, Gatherer, StationView } from './gatherer.ts';
-import type { RendezvousHost } from './rendezvous-host.ts';
-import type { StunDispatcher } from './stun-dispatcher.ts';
+import type { Gathered, StationView } from './gatherer.ts';
+import type { LocalEnd } from './local-end.ts';
 
 const TAG_LENGTH = 8;
 const KEY_LENGTH = 16;
@@ -42,9 +41,7 @@ export interface PeerTrust {
 }
 
 export interface ResponderOptions {
-  readonly host: RendezvousHost;
-  readonly dispatcher: StunDispatcher;
-  readonly gatherer: Gatherer;
+  readonly end: Pick<LocalEnd, 'host' | 'dispatcher' | 'gatherer'>;
   readonly budget: HostBudget;
   readonly hardNat: boolean;
   /** Asked at each round. */
@@ -149,15 +146,15 @@ export class RendezvousResponder {
   }
 
   get #now(): number {
-    return this.#options.host.environment.clock.now();
+    return this.#options.end.host.environment.clock.now();
   }
 
   #start(session: Session, exchange: number, offer: RendezvousOffer, budget: RoundBudget, peer: PeerClass): Ongoing {
-    const { host, dispatcher, gatherer } = this.#options;
+    const { host, dispatcher, gatherer } = this.#options.end;
     const { clock, crypto } = host.environment;
     const [tag, key] = [crypto.randomBytes(TAG_LENGTH), crypto.randomBytes(KEY_LENGTH)];
     const reported = this.#options.peerAddress(session);
-    if (reported !== undefined) budget.trust(reported.address);
+    if (reported !== undefined) budget.trust(gatherer.reach(reported.address));
     const agent = new Agent(this.#agentOptions(session, tag, key, budget), clock.now());
     const runner = new AgentRunner({
       host,
@@ -197,7 +194,8 @@ export class RendezvousResponder {
   }
 
   #agentOptions(session: Session, tag: Uint8Array, key: Uint8Array, budget: RoundBudget): ConstructorParameters<typeof Agent>[0] {
-    const { host, gatherer, hardNat } = this.#options;
+    const { hardNat } = this.#options;
+    const { host, gatherer } = this.#options.end;
     return {
       crypto: host.environment.crypto,
       tag,
@@ -208,6 +206,7 @@ export class RendezvousResponder {
       sprayReason: `${session.remoteFingerprint} ${gatherer.network(this.#options.station())}`,
       isNear: (address) => gatherer.isNear(address),
       isUsable: (candidate) => gatherer.isUsable(candidate),
+      reach: (address) => gatherer.reach(address),
     };
   }
 

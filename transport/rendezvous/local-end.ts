@@ -1,0 +1,59 @@
+/**
+ * What all rendezvous of one host share: its STUN, what is known of its network, and the port that its routers map. Made for a client's host and for a device's.
+ */
+import type { SocketAddress } from '../../protocol/control/index.ts';
+import type { Host } from '../host/index.ts';
+import { PortMapper, type UpnpMapper } from '../port-mapping/index.ts';
+import { Gatherer } from './gatherer.ts';
+import { type RendezvousHost, rendezvousHost } from './rendezvous-host.ts';
+import { StunDispatcher } from './stun-dispatcher.ts';
+
+export interface LocalEndOptions {
+  /** Addresses that a person stated, such as a forwarded port. */
+  readonly stated?: readonly SocketAddress[];
+  /** Interfaces that are not named to peers. */
+  readonly excluded?: readonly string[];
+  /** False: routers are not asked to map a port. */
+  readonly mapsPort: boolean;
+  /** Asked beside PCP and NAT-PMP. */
+  readonly upnp?: UpnpMapper;
+}
+
+export class LocalEnd {
+  readonly host: RendezvousHost;
+  readonly dispatcher: StunDispatcher;
+  readonly gatherer: Gatherer;
+  readonly #mapper: PortMapper | null;
+  #stopWatching: () => void = () => {};
+
+  constructor(host: Host, { stated = [], excluded = [], mapsPort, upnp }: LocalEndOptions) {
+    const { environment } = host;
+    this.host = rendezvousHost(host);
+    this.dispatcher = new StunDispatcher(this.host);
+    this.#mapper = mapsPort
+      ? new PortMapper({ environment, port: this.host.socket.port, onChange: () => {}, ...(upnp !== undefined && { upnp }) })
+      : null;
+    this.gatherer = new Gatherer({
+      host: this.host,
+      dispatcher: this.dispatcher,
+      stated,
+      excluded,
+      mapped: () => this.#mapper?.mapped ?? [],
+    });
+  }
+
+  /** Has the routers map the port from now on; what they say counts from the next list. Harmless to call twice. */
+  mapPort(): void {
+    if (this.#mapper === null) return;
+    this.#mapper.start();
+    this.#stopWatching();
+    this.#stopWatching = this.gatherer.watch(() => this.#mapper?.refresh());
+  }
+
+  /** Has the mappings deleted, as far as the routers answer within a second. */
+  async close(): Promise<void> {
+    this.#stopWatching();
+    this.dispatcher.close();
+    await this.#mapper?.close();
+  }
+}

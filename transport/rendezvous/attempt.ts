@@ -19,10 +19,11 @@ import {
 import { SvcError } from '../../protocol/errors/index.ts';
 import { Agent, type AgentView, type AttemptFacts, type Pair, type RoundBudget, reportOf } from '../../protocol/rendezvous/index.ts';
 import type { Cancel } from '../environment.ts';
-import type { Observation, Session } from '../session/index.ts';
+import type { Observation } from '../session/index.ts';
 import { AgentRunner } from './agent-runner.ts';
 import type { Gathered, StationView } from './gatherer.ts';
 import type { LocalEnd } from './local-end.ts';
+import type { AskingSession } from './sessions.ts';
 
 const TAG_LENGTH = 8;
 const KEY_LENGTH = 16;
@@ -37,7 +38,7 @@ const NOT_FOUND = 404;
 export type AttemptVerdict = 'open' | 'answered' | 'refused' | 'busy' | 'unknown';
 
 export interface AttemptOptions {
-  readonly session: Session;
+  readonly session: AskingSession;
   readonly end: Pick<LocalEnd, 'host' | 'dispatcher' | 'gatherer'>;
   readonly station: StationView | null;
   /** A place for the round; released when the attempt ends. */

@@ -23,11 +23,11 @@ import {
   RetrySchedule,
 } from '../../protocol/rendezvous/index.ts';
 import type { BoundSocket, Cancel, Clock, Log } from '../environment.ts';
-import type { Session } from '../session/index.ts';
 import { Attempt } from './attempt.ts';
 import type { StationView } from './gatherer.ts';
 import type { LocalEnd } from './local-end.ts';
 import { classOf, type PathsReport, pathReports } from './paths-report.ts';
+import type { MovingSession } from './sessions.ts';
 
 /** ms between challenges that keep the relay warm: below the 30 s of NATs that see one exchange alone, and the 90 s after which the device forgets a path. */
 const RELAY_KEEP = 25_000;
@@ -35,7 +35,7 @@ const RELAY_KEEP = 25_000;
 const CHOICE_WAIT = 60;
 
 export interface DirectSearchOptions {
-  readonly session: Session;
+  readonly session: MovingSession;
   readonly end: LocalEnd;
   readonly budget: HostBudget;
   readonly clock: Clock;

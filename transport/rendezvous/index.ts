@@ -7,4 +7,5 @@ export type { PathReport, PathsReport } from './paths-report.ts';
 export { classOf, idleReport, pathReports } from './paths-report.ts';
 export { type RendezvousHost, rendezvousHost } from './rendezvous-host.ts';
 export { type PeerTrust, RendezvousResponder, type ResponderOptions } from './responder.ts';
+export type { AskingSession, MovingSession, ServingSession } from './sessions.ts';
 export { StunDispatcher } from './stun-dispatcher.ts';

@@ -2,7 +2,7 @@
 import type { NatReport } from '../../protocol/control/index.ts';
 import type { Path } from '../../protocol/path.ts';
 import { type NotDirect, notDirect, type PairReport, type PathClass } from '../../protocol/rendezvous/index.ts';
-import type { Session } from '../session/index.ts';
+import type { PathsOfSession } from './sessions.ts';
 
 export interface PathReport {
   /** In use now; the others are kept warm. */
@@ -37,13 +37,13 @@ export function classOf({ kind, address }: Pick<Path, 'kind' | 'address'>, isNea
 }
 
 /** Of a connection that looks for no direct path. @param isNear whether an address is in a network of this host */
-export function idleReport(session: Session, isNear: (address: string) => boolean): PathsReport {
+export function idleReport(session: PathsOfSession, isNear: (address: string) => boolean): PathsReport {
   const whyNotDirect = session.type === 'DIRECT' ? null : notDirect('DISABLED');
   return { paths: pathReports(session, new Map(), isNear), localNat: null, remoteNat: null, pairs: [], whyNotDirect, nextAttempt: null };
 }
 
 export function pathReports(
-  session: Session,
+  session: PathsOfSession,
   since: ReadonlyMap<Path, number>,
   isNear: (address: string) => boolean,
 ): readonly PathReport[] {

@@ -27,6 +27,7 @@ import type { Session } from '../session/index.ts';
 import { AgentRunner } from './agent-runner.ts';
 import type { Gathered, StationView } from './gatherer.ts';
 import type { LocalEnd } from './local-end.ts';
+import type { ServingSession } from './sessions.ts';
 
 const TAG_LENGTH = 8;
 const KEY_LENGTH = 16;
@@ -40,15 +41,16 @@ export interface PeerTrust {
   readonly isWelcome: boolean;
 }
 
-export interface ResponderOptions {
+/** @typeParam S session of the device's host */
+export interface ResponderOptions<S extends ServingSession = Session> {
   readonly end: Pick<LocalEnd, 'host' | 'dispatcher' | 'gatherer'>;
   readonly budget: HostBudget;
   readonly hardNat: boolean;
   /** Asked at each round. */
-  trustOf(session: Session): PeerTrust;
+  trustOf(session: S): PeerTrust;
   station(): StationView | null;
   /** Where the station has seen the client of the session; undefined where it did not say. */
-  peerAddress(session: Session): SocketAddress | undefined;
+  peerAddress(session: S): SocketAddress | undefined;
 }
 
 interface Ongoing {
@@ -65,22 +67,22 @@ interface Ongoing {
   isAnswered: boolean;
 }
 
-export class RendezvousResponder {
+export class RendezvousResponder<S extends ServingSession = Session> {
   /** Refused for want of a place, and rounds that were no newer than the last. */
   readonly stats = { busy: 0, replayed: 0 };
-  readonly #options: ResponderOptions;
-  readonly #rounds = new Map<Session, Ongoing>();
+  readonly #options: ResponderOptions<S>;
+  readonly #rounds = new Map<S, Ongoing>();
   /** The newest round of each session. */
-  readonly #newest = new WeakMap<Session, number>();
+  readonly #newest = new WeakMap<S, number>();
   /** What the last round of a session has shown. */
-  readonly #facts = new WeakMap<Session, AttemptFacts>();
+  readonly #facts = new WeakMap<S, AttemptFacts>();
 
-  constructor(options: ResponderOptions) {
+  constructor(options: ResponderOptions<S>) {
     this.#options = options;
   }
 
   /** `POST`. @throws RemoteError PARSE */
-  begin({ context: session, payload, exchange, observe }: RoutedRequest<Session>): CoapReply {
+  begin({ context: session, payload, exchange, observe }: RoutedRequest<S>): CoapReply {
     const { peer, isWelcome } = this.#options.trustOf(session);
     if (!isWelcome) return textReply(Status.FORBIDDEN, 'No rendezvous with this device');
     const offer = decodeRendezvousOffer(payload);
@@ -102,7 +104,7 @@ export class RendezvousResponder {
   }
 
   /** `PUT`. @throws RemoteError PARSE */
-  update({ context: session, payload }: RoutedRequest<Session>): CoapReply {
+  update({ context: session, payload }: RoutedRequest<S>): CoapReply {
     const update = decodeRendezvousUpdate(payload);
     const ongoing = this.#rounds.get(session);
     if (ongoing === undefined || ongoing.round !== update.round) return textReply(Status.NOT_FOUND, 'No such round');
@@ -116,12 +118,12 @@ export class RendezvousResponder {
   }
 
   /** The client observes no more. */
-  cancelled(session: Session, exchange: number): void {
+  cancelled(session: S, exchange: number): void {
     if (this.#rounds.get(session)?.exchange === exchange) this.end(session);
   }
 
   /** Ends the round of a session, if there is one. */
-  end(session: Session): void {
+  end(session: S): void {
     const ongoing = this.#rounds.get(session);
     if (ongoing === undefined) return;
     this.#facts.set(session, this.#factsOf(ongoing));
@@ -132,12 +134,12 @@ export class RendezvousResponder {
   }
 
   /** What the round of a session shows, or the last one has shown; null when there was none. */
-  facts(session: Session): AttemptFacts | null {
+  facts(session: S): AttemptFacts | null {
     const ongoing = this.#rounds.get(session);
     return ongoing === undefined ? (this.#facts.get(session) ?? null) : this.#factsOf(ongoing);
   }
 
-  isOngoing(session: Session): boolean {
+  isOngoing(session: S): boolean {
     return this.#rounds.has(session);
   }
 
@@ -149,7 +151,7 @@ export class RendezvousResponder {
     return this.#options.end.host.environment.clock.now();
   }
 
-  #start(session: Session, exchange: number, offer: RendezvousOffer, budget: RoundBudget, peer: PeerClass): Ongoing {
+  #start(session: S, exchange: number, offer: RendezvousOffer, budget: RoundBudget, peer: PeerClass): Ongoing {
     const { host, dispatcher, gatherer } = this.#options.end;
     const { clock, crypto } = host.environment;
     const [tag, key] = [crypto.randomBytes(TAG_LENGTH), crypto.randomBytes(KEY_LENGTH)];
@@ -193,7 +195,7 @@ export class RendezvousResponder {
     return ongoing;
   }
 
-  #agentOptions(session: Session, tag: Uint8Array, key: Uint8Array, budget: RoundBudget): ConstructorParameters<typeof Agent>[0] {
+  #agentOptions(session: S, tag: Uint8Array, key: Uint8Array, budget: RoundBudget): ConstructorParameters<typeof Agent>[0] {
     const { hardNat } = this.#options;
     const { host, gatherer } = this.#options.end;
     return {
@@ -210,7 +212,7 @@ export class RendezvousResponder {
     };
   }
 
-  #notify(session: Session, ongoing: Ongoing): void {
+  #notify(session: S, ongoing: Ongoing): void {
     if (!ongoing.isAnswered || this.#rounds.get(session) !== ongoing) return;
     if (!session.notify(ongoing.exchange, { ...this.#state(ongoing), observe: true })) this.end(session);
   }

@@ -145,7 +145,10 @@ export class Agent {
   }
 
   transmit(now: number): RoundPacket | null {
-    return this.#round.transmit(now) ?? this.#transmitVolley(now);
+    const packet = this.#round.transmit(now) ?? this.#transmitVolley(now);
+    // With the last packet a stage may be over, or with the last check that is given up the round.
+    if (packet === null) this.#look(now);
+    return packet;
   }
 
   nextEvent(): AgentEvent | null {

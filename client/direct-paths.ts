@@ -2,7 +2,15 @@
 import { clientLimits, HostBudget } from '../protocol/rendezvous/index.ts';
 import type { Environment } from '../transport/environment.ts';
 import type { Host } from '../transport/host/index.ts';
-import { DirectSearch, idleReport, LocalEnd, type LocalEndOptions, type PathsReport, stationView } from '../transport/rendezvous/index.ts';
+import {
+  DirectSearch,
+  idleReport,
+  LocalEnd,
+  type LocalEndOptions,
+  type PathsReport,
+  stationReport,
+  stationView,
+} from '../transport/rendezvous/index.ts';
 import type { Session } from '../transport/session/index.ts';
 
 export class DirectPaths {
@@ -33,7 +41,8 @@ export class DirectPaths {
 
   /** The paths of a connection without a search. */
   report(session: Session): PathsReport {
-    return idleReport(session, (address) => this.#end.gatherer.isNear(address));
+    const { gatherer } = this.#end;
+    return idleReport(session, (address) => gatherer.isNear(address), stationReport(stationView(this.#channelOf(session)), gatherer));
   }
 
   close(): Promise<void> {

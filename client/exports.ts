@@ -1,5 +1,6 @@
 /** What both entry points of the client SDK export. */
 export type { CoapMethod, CoapResponse } from '../protocol/coap/index.ts';
+export type { NatMapping, NatReport, SocketAddress } from '../protocol/control/index.ts';
 export {
   type ErrorCode,
   errorMeaning as errorGetMessage,
@@ -26,7 +27,9 @@ export {
   type UserPush,
   type UserRecord,
 } from '../protocol/records/index.ts';
+export type { NotDirect, NotDirectCode, PairReport, PathClass, StunAnswer } from '../protocol/rendezvous/index.ts';
 export type { Environment, Log, LogLevel } from '../transport/environment.ts';
+export type { PathReport, PathsReport, StationReport } from '../transport/rendezvous/index.ts';
 export type { Observation, StreamStats } from '../transport/session/index.ts';
 export { Coap, type CoapObserver, ContentFormat } from './coap.ts';
 export type { ChannelFailures } from './connect/race.ts';

@@ -2,6 +2,7 @@
 import type { SocketAddress } from '../protocol/control/index.ts';
 import { LocalError } from '../protocol/errors/index.ts';
 import { parseSocketAddress } from '../transport/address.ts';
+import { isPeerAddress } from '../transport/rendezvous/index.ts';
 
 /**
  * With whom a device looks for a direct path: `anyone`, the default, where keys that are not paired are not told the addresses of its interfaces; `paired`: with keys
@@ -25,8 +26,9 @@ export interface RendezvousOptions {
 export type PortMapping = 'auto' | 'upnp' | 'off';
 
 const MAPPINGS: readonly PortMapping[] = ['auto', 'upnp', 'off'];
-const MODES: readonly RendezvousMode[] = ['anyone', 'paired', 'off'];
-const MAX_STATED = 3;
+export const rendezvousModes: readonly RendezvousMode[] = ['anyone', 'paired', 'off'];
+/** Stated candidates of a device. */
+export const MAX_STATED = 3;
 
 /** Checked options. */
 export interface RendezvousSettings {
@@ -45,7 +47,7 @@ export const defaultRendezvous: RendezvousSettings = {
   portMapping: 'auto',
 };
 
-/** @throws LocalError INVALID_ARGUMENT for another mode, an address that is not `ip:port`, or more than three of them */
+/** @throws LocalError INVALID_ARGUMENT for another mode, an address that is not `ip:port`, or of no single host beyond this one, or more than three of them */
 export function checkRendezvous(given: RendezvousMode | RendezvousOptions): RendezvousSettings {
   const {
     mode = 'anyone',
@@ -54,10 +56,21 @@ export function checkRendezvous(given: RendezvousMode | RendezvousOptions): Rend
     noCandidatesOn = [],
     portMapping = 'auto',
   } = typeof given === 'string' ? { mode: given } : given;
-  if (!MODES.includes(mode))
+  if (!rendezvousModes.includes(mode))
     throw new LocalError('INVALID_ARGUMENT', `the rendezvous is with "anyone", "paired", or "off", not ${JSON.stringify(mode)}`);
   if (!MAPPINGS.includes(portMapping))
     throw new LocalError('INVALID_ARGUMENT', `the port mapping is "auto", "upnp", or "off", not ${JSON.stringify(portMapping)}`);
   if (candidates.length > MAX_STATED) throw new LocalError('INVALID_ARGUMENT', `a device has at most ${MAX_STATED} stated candidates`);
-  return { mode, hardNat, candidates: candidates.map(parseSocketAddress), noCandidatesOn, portMapping };
+  return { mode, hardNat, candidates: candidates.map(statedCandidate), noCandidatesOn, portMapping };
+}
+
+/** A candidate as a person states it: `ip:port`, an IPv6 address in brackets. @throws LocalError INVALID_ARGUMENT */
+export function statedCandidate(text: string): SocketAddress {
+  const candidate = parseSocketAddress(text);
+  if (!isPeerAddress(candidate.address))
+    throw new LocalError(
+      'INVALID_ARGUMENT',
+      `${candidate.address} is not an address at which others reach this host: give the one outside`,
+    );
+  return candidate;
 }

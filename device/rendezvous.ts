@@ -13,6 +13,7 @@ import {
   type PeerTrust,
   pathReports,
   RendezvousResponder,
+  stationReport,
   stationView,
 } from '../transport/rendezvous/index.ts';
 import type { Session } from '../transport/session/index.ts';
@@ -71,6 +72,7 @@ export class DeviceRendezvous {
           : 'NO_ANSWER';
     return {
       paths: pathReports(session, new Map(), (address) => this.#end.gatherer.isNear(address)),
+      station: stationReport(stationView(this.#options.channel()), this.#end.gatherer),
       localNat: facts?.localNat ?? null,
       remoteNat: facts?.remoteNat ?? null,
       pairs: facts?.pairs ?? [],

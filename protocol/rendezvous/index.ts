@@ -8,5 +8,5 @@ export { type PairReport, reportOf } from './report.ts';
 export { RetrySchedule } from './retry-schedule.ts';
 export { type LocalView, Round, type RoundPacket } from './round.ts';
 export { type PeerClass, ROUND_LIFETIME, type RoundBudget } from './round-budget.ts';
-export { Sampler } from './sampler.ts';
+export { Sampler, type StunAnswer } from './sampler.ts';
 export { clientLimits, deviceLimits, HostBudget } from './send-budget.ts';

@@ -41,6 +41,13 @@ interface Request {
   firstAt: number;
   nextAt: number;
   isOver: boolean;
+  mapped: SocketAddress | null;
+}
+
+/** What a STUN port said of the main socket. */
+export interface StunAnswer extends SocketAddress {
+  /** The main socket as it was seen from there; null: no answer. */
+  readonly mapped: SocketAddress | null;
 }
 
 /** `sockets`: open so many, numbered from 1, and call `socketsOpened` with their ports. */
@@ -89,6 +96,12 @@ export class Sampler {
     return [...seen.values()];
   }
 
+  /** Each server that was asked, with what it said of the main socket. */
+  get answers(): readonly StunAnswer[] {
+    const ofMain = [...this.#requests.values()].filter(({ socket }) => socket === MAIN_SOCKET);
+    return ofMain.map(({ server: { address, port }, mapped }) => ({ address, port, mapped }));
+  }
+
   /** @param ownAddresses of our interfaces, canonical */
   report(ownAddresses: readonly string[], now: number): NatReport {
     return classifyNat(this.#samples, ownAddresses, now);
@@ -114,6 +127,7 @@ export class Sampler {
       return true;
     }
     request.isOver = true;
+    request.mapped = answer.mapped;
     const { localPort: local, server, firstAt: at } = request;
     this.#samples.push({ local, to: server.address, toPort: server.port, mapped: answer.mapped, at });
     this.#advance(now);
@@ -157,6 +171,7 @@ export class Sampler {
       firstAt: now,
       nextAt: now,
       isOver: false,
+      mapped: null,
     });
   }
 

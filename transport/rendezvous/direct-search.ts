@@ -26,7 +26,7 @@ import type { BoundSocket, Cancel, Clock, Log } from '../environment.ts';
 import { Attempt } from './attempt.ts';
 import type { StationView } from './gatherer.ts';
 import type { LocalEnd } from './local-end.ts';
-import { classOf, type PathsReport, pathReports } from './paths-report.ts';
+import { classOf, type PathsReport, pathReports, stationReport } from './paths-report.ts';
 import type { MovingSession } from './sessions.ts';
 
 /** ms between challenges that keep the relay warm: below the 30 s of NATs that see one exchange alone, and the 90 s after which the device forgets a path. */
@@ -89,6 +89,7 @@ export class DirectSearch {
     const at = this.#schedule.nextAt;
     return {
       paths: pathReports(session, this.#since, (address) => end.gatherer.isNear(address)),
+      station: stationReport(this.#options.station(), end.gatherer),
       localNat: facts?.localNat ?? null,
       remoteNat: facts?.remoteNat ?? null,
       pairs: facts?.pairs ?? [],

@@ -10,7 +10,7 @@
  */
 import { type Candidate, MAX_CANDIDATES, type NatReport, type SocketAddress } from '../../protocol/control/index.ts';
 import { type Nat64Prefix, synthesize } from '../../protocol/nat64.ts';
-import { type LocalView, MAIN_SOCKET, Sampler } from '../../protocol/rendezvous/index.ts';
+import { type LocalView, MAIN_SOCKET, Sampler, type StunAnswer } from '../../protocol/rendezvous/index.ts';
 import { canonicalAddress, inPrefix, type Prefix, parseAddress, parsePrefix } from '../address.ts';
 import type { Cancel, HostInterface } from '../environment.ts';
 import { discoverNat64 } from '../nat64.ts';
@@ -68,6 +68,7 @@ interface KnownNat {
   readonly report: NatReport;
   readonly reflexive: readonly SocketAddress[];
   readonly isStunSilent: boolean;
+  readonly stun: readonly StunAnswer[];
   readonly at: number;
 }
 
@@ -98,8 +99,7 @@ export class Gatherer {
 
   /** Whether a peer may be at that address: no loopback, multicast, broadcast, unspecified, and not this very socket. */
   isUsable({ address, port }: SocketAddress): boolean {
-    const bytes = parseAddress(address);
-    if (bytes === null || address.includes('%') || !USABLE_KINDS.has(addressKind(bytes))) return false;
+    if (!isPeerAddress(address)) return false;
     return port !== this.#options.host.socket.port || !this.#ownAddresses().includes(address);
   }
 
@@ -142,11 +142,17 @@ export class Gatherer {
         report: sampler.report(this.#ownAddresses(), clock.now()),
         reflexive: sampler.reflexive,
         isStunSilent: sampler.isSilent,
+        stun: sampler.answers,
         at: clock.now(),
       };
       this.#known.set(stationKey(station), found);
       onView(this.#view(station, withHosts, found));
     });
+  }
+
+  /** What the station's STUN ports said when they were asked last; empty before. */
+  stunAnswers(station: StationView): readonly StunAnswer[] {
+    return this.#known.get(stationKey(station))?.stun ?? [];
   }
 
   /** The answer counts for attempts that begin after it. */
@@ -179,7 +185,7 @@ export class Gatherer {
   #unsampled(station: StationView | null): KnownNat {
     const { observed = null } = station ?? {};
     const isOwn = observed !== null && observed.port === this.#options.host.socket.port && this.#ownAddresses().includes(observed.address);
-    return { network: '', report: { mapping: isOwn ? 'none' : 'unknown' }, reflexive: [], isStunSilent: false, at: 0 };
+    return { network: '', report: { mapping: isOwn ? 'none' : 'unknown' }, reflexive: [], isStunSilent: false, stun: [], at: 0 };
   }
 
   #view(station: StationView | null, withHosts: boolean, known: KnownNat | null): Gathered {
@@ -263,6 +269,12 @@ export class Gatherer {
   #prefixes(): readonly Prefix[] {
     return this.#interfaces.flatMap(({ addresses }) => addresses.flatMap((address) => parsePrefix(address) ?? []));
   }
+}
+
+/** Whether a peer may be at a numeric address at all: no loopback, link-local, multicast, broadcast or unspecified one. */
+export function isPeerAddress(address: string): boolean {
+  const bytes = parseAddress(address);
+  return bytes !== null && !address.includes('%') && USABLE_KINDS.has(addressKind(bytes));
 }
 
 function stationKey({ at }: StationView): string {

@@ -1,7 +1,8 @@
 /** The paths of a connection as a person may want to see them: which is in use, what it goes over, and why it is not a direct one. */
-import type { NatReport } from '../../protocol/control/index.ts';
+import type { NatReport, SocketAddress } from '../../protocol/control/index.ts';
 import type { Path } from '../../protocol/path.ts';
-import { type NotDirect, notDirect, type PairReport, type PathClass } from '../../protocol/rendezvous/index.ts';
+import { type NotDirect, notDirect, type PairReport, type PathClass, type StunAnswer } from '../../protocol/rendezvous/index.ts';
+import type { Gatherer, StationView } from './gatherer.ts';
 import type { PathsOfSession } from './sessions.ts';
 
 export interface PathReport {
@@ -17,8 +18,18 @@ export interface PathReport {
   readonly since: number;
 }
 
+/** What this end knows from its base station. */
+export interface StationReport extends SocketAddress {
+  /** This end as the base station sees it; null when it has not said. */
+  readonly observed: SocketAddress | null;
+  /** Its STUN ports with what they said; empty where it has none, or before they were asked. */
+  readonly stun: readonly StunAnswer[];
+}
+
 export interface PathsReport {
   readonly paths: readonly PathReport[];
+  /** The base station behind the connection's route, on a device the one it is attached to; null without one. */
+  readonly station: StationReport | null;
   /** What is known of the NATs of both ends; null before the first attempt. */
   readonly localNat: NatReport | null;
   readonly remoteNat: NatReport | null;
@@ -37,9 +48,21 @@ export function classOf({ kind, address }: Pick<Path, 'kind' | 'address'>, isNea
 }
 
 /** Of a connection that looks for no direct path. @param isNear whether an address is in a network of this host */
-export function idleReport(session: PathsOfSession, isNear: (address: string) => boolean): PathsReport {
+export function idleReport(session: PathsOfSession, isNear: (address: string) => boolean, station: StationReport | null): PathsReport {
   const whyNotDirect = session.type === 'DIRECT' ? null : notDirect('DISABLED');
-  return { paths: pathReports(session, new Map(), isNear), localNat: null, remoteNat: null, pairs: [], whyNotDirect, nextAttempt: null };
+  return {
+    paths: pathReports(session, new Map(), isNear),
+    station,
+    localNat: null,
+    remoteNat: null,
+    pairs: [],
+    whyNotDirect,
+    nextAttempt: null,
+  };
+}
+
+export function stationReport(station: StationView | null, gatherer: Pick<Gatherer, 'stunAnswers'>): StationReport | null {
+  return station === null ? null : { ...station.at, observed: station.observed, stun: gatherer.stunAnswers(station) };
 }
 
 export function pathReports(

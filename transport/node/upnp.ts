@@ -4,7 +4,8 @@
  * UPnP finds routers by multicast and trusts every answer. So a router counts here only when a default route of this host leads to its address; but the package
  * fetches a description from wherever a neighbour says, before that can be looked at. Therefore this is used only where a person asked for it.
  *
- * The package knows routers of version 2 alone. It renews what it maps; what it fails to delete ends with its hour.
+ * The package knows routers of version 2 alone. It renews what it maps. Version 4.0 names no protocol when it deletes, which routers do not understand, so a
+ * mapping may stay until its hour is over.
  */
 
 import type { SocketAddress } from '../../protocol/control/index.ts';

@@ -8,12 +8,14 @@ import { parseAddress } from '../../protocol/address.ts';
 import type { SocketAddress } from '../../protocol/control/index.ts';
 import { PCP_PORT } from '../../protocol/port-mapping/index.ts';
 import { guarded } from '../emitter.ts';
-import type { Environment } from '../environment.ts';
+import type { Cancel, Environment } from '../environment.ts';
 import { addressKind } from '../special-addresses.ts';
 import { type Gateway, gatewaysWithOwn } from './gateways.ts';
 import { MappedPort } from './mapped-port.ts';
 import type { UpnpMapper } from './upnp-mapper.ts';
 
+/** ms between two looks at which gateways there are: a network that comes up late, or another one. */
+const LOOK_AGAIN = 30_000;
 /** Addresses passed on at most. */
 const MOST_MAPPED = 4;
 /** Key of what UPnP mapped, beside the gateways. */
@@ -40,6 +42,7 @@ export class PortMapper {
   readonly #mapped = new Map<string, readonly SocketAddress[]>();
   #told = '';
   #started = false;
+  #cancelLook: Cancel | undefined;
   #closing: Promise<void> | undefined;
 
   constructor(options: PortMapperOptions) {
@@ -52,7 +55,7 @@ export class PortMapper {
     return all.filter((mapped, i) => all.findIndex((other) => keyOf(other) === keyOf(mapped)) === i).slice(0, MOST_MAPPED);
   }
 
-  /** Asks the gateways, and goes on until it is closed. Harmless to call twice. */
+  /** Asks the gateways, and continues until it is closed. Harmless to call twice. */
   start(): void {
     if (this.#started || this.#closing !== undefined) return;
     this.#started = true;
@@ -60,9 +63,11 @@ export class PortMapper {
     this.#options.upnp?.start(this.#options.port, (mapped) => this.#set(UPNP, mapped));
   }
 
-  /** Looks which gateways there are: to be called when the network has changed. Those that are gone are forgotten, new ones asked. */
+  /** Looks which gateways there are, at once: for a caller that knows of a change. Forgets those that are gone, asks new ones. */
   refresh(): void {
     if (!this.#started || this.#closing !== undefined) return;
+    this.#cancelLook?.();
+    this.#cancelLook = this.#options.environment.clock.schedule(LOOK_AGAIN, () => this.refresh());
     const gateways = new Map(
       gatewaysWithOwn(this.#options.environment.network).map((gateway) => [`${gateway.address} ${gateway.own}`, gateway]),
     );
@@ -77,6 +82,7 @@ export class PortMapper {
   }
 
   async #close(): Promise<void> {
+    this.#cancelLook?.();
     await Promise.all([...[...this.#ports.values()].map((port) => port.close()), this.#options.upnp?.close()]);
     this.#ports.clear();
     this.#mapped.clear();

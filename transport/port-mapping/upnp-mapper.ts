@@ -6,6 +6,6 @@ export interface UpnpMapper {
    * Maps a UDP port at every gateway it finds and keeps it mapped. Calls `onChange` with the whole list, possibly empty, whenever that changes; never rejects.
    */
   start(port: number, onChange: (mapped: readonly SocketAddress[]) => void): void;
-  /** Deletes the mappings and stops. `onChange` is not called any more. */
+  /** Stops, and deletes the mappings as far as the routers take part. `onChange` is no longer called. */
   close(): Promise<void>;
 }

@@ -130,6 +130,15 @@ describe('a port', () => {
     expect(changes.at(-1)).toEqual(['11.22.33.44 40001']);
     expect(gateway.requests.length).toBe(3);
   });
+
+  test('is asked for once the network is there, without being told', async () => {
+    const interfaces: HostInterface[] = [];
+    const { sim, changes } = home('pcp', { interfaces: () => interfaces });
+    await sim.run(1_000);
+    interfaces.push(eth0);
+    await sim.run(30_000);
+    expect(changes).toEqual([['11.22.33.44 40000']]);
+  });
 });
 
 describe('a gateway that lies', () => {

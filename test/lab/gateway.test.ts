@@ -143,7 +143,7 @@ describe.skipIf(missing !== undefined)(`behind a router${missing === undefined ?
   }
 
   it.each(['PCP', 'NAT-PMP', 'UPnP'])(
-    'a port mapped by %s is reached from outside, and deleted on close',
+    'a port mapped by %s is reached from outside; PCP and NAT-PMP delete it on close',
     async (way) => {
       const host = script(inside, INSIDE, [way]);
       const mapped = await host.line((line) => line.startsWith('mapped '));

@@ -95,7 +95,7 @@ test('no bytes make the decoders throw', () => {
   for (let i = 0; i < 2_000; i++) {
     const bytes = random(random(1)[0]! % 80);
     if (i % 2 === 0 && bytes.length > 1) bytes.set([i % 4 === 0 ? 2 : 0, 0x80 | (i & 4 ? 1 : 0)]);
-    for (const decode of [decodePcpMap, isPcpRefusal, decodeNatPmp, isNatPmp]) expect(() => decode(bytes)).not.toThrow();
+    for (const decode of [decodePcpMap, isPcpRefusal, decodeNatPmp, isNatPmp]) decode(bytes);
   }
 });
 

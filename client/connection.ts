@@ -14,7 +14,7 @@ import { DirectCandidates } from './connect/direct.ts';
 import { type ChannelContext, connectChannels } from './connect/race.ts';
 import type { DirectPaths } from './direct-paths.ts';
 import type { ListenTunnel } from './host.ts';
-import { type ConnectionOptions, effectiveOptions, mergeOptions, publicOptions } from './options.ts';
+import { type ConnectionOptions, effectiveOptions, mergeOptions, publicOptions, serverAddress } from './options.ts';
 import { PasswordAuthentication } from './password.ts';
 import { Stream } from './stream.ts';
 import { TcpTunnel } from './tunnels/tcp.ts';
@@ -280,8 +280,10 @@ export class Connection {
     this.#state = 'connected';
     if (session.type === 'RELAY') this.#stationVerified = this.#options.ServerFingerprint === undefined ? 'tls' : 'pinned';
     session.closed.then((reason) => this.#lost(reason));
-    const { Rendezvous, HardNat } = effectiveOptions(this.#options);
-    if (Rendezvous && session.type === 'RELAY') this.#search = this.#context.directPaths().search(session, HardNat);
+    const { Rendezvous, HardNat, ServerUrl } = effectiveOptions(this.#options);
+    const stationName = ServerUrl === undefined ? null : serverAddress(ServerUrl).host;
+    if (Rendezvous && session.type === 'RELAY')
+      this.#search = this.#context.directPaths().search(session, { hardNat: HardNat, stationName });
     session.on('path', () => this.#state === 'connected' && this.#emit('CHANNEL_CHANGED'));
     this.#context.environment.log.debug('connected', { type: session.type });
     this.#emit('CONNECTED');

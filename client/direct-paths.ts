@@ -13,6 +13,12 @@ import {
 } from '../transport/rendezvous/index.ts';
 import type { Session } from '../transport/session/index.ts';
 
+export interface SearchOptions {
+  readonly hardNat: boolean;
+  /** Host of the station's URL. */
+  readonly stationName: string | null;
+}
+
 export class DirectPaths {
   readonly #environment: Environment;
   readonly #host: Host;
@@ -26,7 +32,7 @@ export class DirectPaths {
   }
 
   /** Begins to look for a direct path of a relayed connection. It ends with the session. */
-  search(session: Session, hardNat: boolean): DirectSearch {
+  search(session: Session, { hardNat, stationName }: SearchOptions): DirectSearch {
     const { clock, log } = this.#environment;
     return new DirectSearch({
       session,
@@ -35,14 +41,14 @@ export class DirectPaths {
       clock,
       log,
       hardNat,
-      station: () => stationView(this.#channelOf(session)),
+      station: () => stationView(this.#channelOf(session), stationName),
     });
   }
 
   /** The paths of a connection without a search. */
   report(session: Session): PathsReport {
     const { gatherer } = this.#end;
-    return idleReport(session, (address) => gatherer.isNear(address), stationReport(stationView(this.#channelOf(session)), gatherer));
+    return idleReport(session, (address) => gatherer.isNear(address), stationReport(stationView(this.#channelOf(session), null), gatherer));
   }
 
   close(): Promise<void> {

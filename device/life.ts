@@ -232,6 +232,7 @@ export class Life {
       settings: this.settings.rendezvous,
       resources,
       isKnown: (session) => (this.#userOf?.(session.remoteFingerprint) ?? null) !== null || connections.of(session).isPasswordAuthenticated,
+      stationName: this.settings.serverHost,
       upnp: () => nodeUpnp(this.#options.environment),
       channel: () => this.#attacher?.session ?? null,
     });

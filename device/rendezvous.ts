@@ -26,6 +26,8 @@ export interface DeviceRendezvousOptions {
   readonly resources: CoapResources;
   /** Whether the client of a session is paired, or has proved a password. */
   isKnown(session: Session): boolean;
+  /** Host of the base station, null without one. */
+  readonly stationName: string | null;
   /** Made where the settings ask for UPnP. */
   upnp(): UpnpMapper;
   /** The channel to the base station, null while there is none. */
@@ -53,7 +55,7 @@ export class DeviceRendezvous {
       budget: new HostBudget(deviceLimits),
       hardNat: settings.hardNat,
       trustOf: (session) => this.#trustOf(session),
-      station: () => stationView(options.channel()),
+      station: () => stationView(options.channel(), options.stationName),
       peerAddress: (session) => this.#peerAddress(session),
     });
     options.resources.addProtocol('POST', ConnectionPath.RENDEZVOUS, (request) => this.#begin(request));
@@ -72,7 +74,7 @@ export class DeviceRendezvous {
           : 'NO_ANSWER';
     return {
       paths: pathReports(session, new Map(), (address) => this.#end.gatherer.isNear(address)),
-      station: stationReport(stationView(this.#options.channel()), this.#end.gatherer),
+      station: stationReport(stationView(this.#options.channel(), null), this.#end.gatherer),
       localNat: facts?.localNat ?? null,
       remoteNat: facts?.remoteNat ?? null,
       pairs: facts?.pairs ?? [],

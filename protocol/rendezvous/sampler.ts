@@ -1,7 +1,7 @@
 /**
  * Asks the station's STUN ports what this end's sockets look like from outside (RFC 8489 Binding, RFC 5780 §4.3), sans-IO.
  *
- * 1. The main socket asks each server, at most two. The station's main port has said already what it saw (`known`).
+ * 1. The main socket asks each server, at most three: those that the station named, and one of another family. The station's main port has said already what it saw (`known`).
  * 2. Where they saw different addresses, three further sockets (event `sockets`) ask the first server once each: the distances of their mappings tell ports in
  *    sequence from random ones.
  * 3. `done`: every request was answered, or given up after three tries.
@@ -16,7 +16,7 @@ import { classifyNat, type NatSample } from './nat-class.ts';
 import { MAIN_SOCKET } from './pair.ts';
 import type { RoundPacket } from './round.ts';
 
-const MAX_SERVERS = 2;
+const MAX_SERVERS = 3;
 /** Further sockets, each for one mapping. */
 const PROBE_SOCKETS = 3;
 /** ms from a request to its next repetition, and to giving up. */

@@ -10,14 +10,14 @@
  */
 import { type Candidate, MAX_CANDIDATES, type NatReport, type SocketAddress } from '../../protocol/control/index.ts';
 import { type Nat64Prefix, synthesize } from '../../protocol/nat64.ts';
-import { type LocalView, MAIN_SOCKET, Sampler, type StunAnswer } from '../../protocol/rendezvous/index.ts';
+import { type LocalView, Sampler, type StunAnswer } from '../../protocol/rendezvous/index.ts';
 import { canonicalAddress, inPrefix, type Prefix, parseAddress, parsePrefix } from '../address.ts';
 import type { Cancel, HostInterface } from '../environment.ts';
 import { discoverNat64 } from '../nat64.ts';
 import type { Session } from '../session/index.ts';
 import { addressKind } from '../special-addresses.ts';
-import { FurtherSockets } from './further-sockets.ts';
 import type { RendezvousHost } from './rendezvous-host.ts';
+import { runSampler } from './run-sampler.ts';
 import type { StunDispatcher } from './stun-dispatcher.ts';
 
 /** ms between two looks at the interfaces, while somebody waits for a change. */
@@ -37,13 +37,15 @@ export interface StationView {
   /** This end as the station saw it, null when it has not said. */
   readonly observed: SocketAddress | null;
   readonly stun: readonly { readonly address?: string; readonly port: number }[];
+  /** Its host name, where it is known by one: it may have addresses of another family. */
+  readonly name: string | null;
 }
 
-/** Of an open channel to a base station; null for none. */
-export function stationView(channel: Session | null): StationView | null {
+/** Of an open channel to a base station; null for none. @param name of the station's host */
+export function stationView(channel: Session | null, name: string | null): StationView | null {
   if (channel === null || !channel.isOpen) return null;
   const { address, port } = channel.provenPath;
-  return { at: { address, port }, observed: channel.observedAddress, stun: channel.stunServers };
+  return { at: { address, port }, observed: channel.observedAddress, stun: channel.stunServers, name };
 }
 
 export interface GathererOptions {
@@ -150,6 +152,22 @@ export class Gatherer {
     });
   }
 
+  #sample(station: StationView, onDone: (sampler: Sampler) => void): Cancel {
+    const { host, dispatcher } = this.#options;
+    const { clock, crypto } = host.environment;
+    let end: Cancel | null = null;
+    let ended = false;
+    void this.#serversOf(station).then((servers) => {
+      if (ended) return;
+      const known = station.observed === null ? null : { station: station.at, mapped: station.observed };
+      end = runSampler(host, dispatcher, new Sampler({ crypto, servers, port: host.socket.port, known }, clock.now()), onDone);
+    });
+    return () => {
+      ended = true;
+      end?.();
+    };
+  }
+
   /** What the station's STUN ports said when they were asked last; empty before. */
   stunAnswers(station: StationView): readonly StunAnswer[] {
     return this.#known.get(stationKey(station))?.stun ?? [];
@@ -210,52 +228,23 @@ export class Gatherer {
     };
   }
 
-  #sample(station: StationView, onDone: (sampler: Sampler) => void): Cancel {
-    const { host, dispatcher } = this.#options;
-    const { clock, crypto } = host.environment;
-    const servers = station.stun.map(({ address, port }) => ({ address: canonicalAddress(address ?? '') ?? station.at.address, port }));
-    const known = station.observed === null ? null : { station: station.at, mapped: station.observed };
-    const sampler = new Sampler({ crypto, servers, port: host.socket.port, known }, clock.now());
-    let cancelTimer: Cancel = () => {};
-    let ended = false;
-    const take = (datagram: Uint8Array, from: SocketAddress, socket: number): boolean => {
-      const isOurs = sampler.receive(datagram, from, socket, clock.now());
-      if (isOurs) clock.soon(serve);
-      return isOurs;
-    };
-    const further = new FurtherSockets(host, (datagram, path, number) => void take(datagram, path, number));
-    const stopWaiting = dispatcher.addWaiting((datagram, path) => take(datagram, path, MAIN_SOCKET));
-    const end = (): void => {
-      ended = true;
-      cancelTimer();
-      stopWaiting();
-      further.close();
-    };
-    const serve = (): void => {
-      if (ended) return;
-      sampler.handleTimeout(clock.now());
-      for (let event = sampler.nextEvent(); event !== null; event = sampler.nextEvent()) {
-        if (event.kind === 'sockets') void further.open(event.count).then(opened);
-        else {
-          end();
-          onDone(sampler);
-          return;
-        }
-      }
-      for (let packet = sampler.transmit(clock.now()); packet !== null; packet = sampler.transmit(clock.now())) {
-        const { socket, to, datagram } = packet;
-        if (socket === MAIN_SOCKET) host.send(datagram, host.socket.path(to.address, to.port));
-        else further.send(socket, datagram, to);
-      }
-      cancelTimer();
-      cancelTimer = clock.schedule(Math.max(0, sampler.nextTimeout() - clock.now()), serve);
-    };
-    const opened = (ports: readonly number[]): void => {
-      sampler.socketsOpened(ports, clock.now());
-      serve();
-    };
-    serve();
-    return end;
+  /**
+   * Where the station's STUN ports are: at the address of the channel, and at one of the other family where the station has a name and this host reaches that
+   * family. Without it an end whose channel goes over IPv6 would not know what its IPv4 NAT does.
+   */
+  async #serversOf({ at, name, stun }: StationView): Promise<readonly SocketAddress[]> {
+    const servers = stun.map(({ address, port }) => ({ address: this.reach(canonicalAddress(address ?? '') ?? at.address), port }));
+    const port = stun.find(({ address }) => address === undefined)?.port;
+    if (name === null || port === undefined) return servers;
+    const resolved = await this.#options.host.environment.network.resolve(name).catch(() => []);
+    const isV6 = at.address.includes(':');
+    const other = resolved.find((address) => address.includes(':') !== isV6);
+    const usable = other !== undefined && (this.#hasFamily(other) || this.reach(other) !== other);
+    return usable ? [...servers, { address: this.reach(other), port }] : servers;
+  }
+
+  #hasFamily(address: string): boolean {
+    return this.#ownAddresses().some((own) => own.includes(':') === address.includes(':'));
   }
 
   get #now(): number {

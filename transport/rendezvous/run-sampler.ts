@@ -1,0 +1,52 @@
+/** Runs a `Sampler` over the socket of a host and further ones that it asks for. */
+import type { SocketAddress } from '../../protocol/control/index.ts';
+import { MAIN_SOCKET, type Sampler } from '../../protocol/rendezvous/index.ts';
+import type { Cancel } from '../environment.ts';
+import { FurtherSockets } from './further-sockets.ts';
+import type { RendezvousHost } from './rendezvous-host.ts';
+import type { StunDispatcher } from './stun-dispatcher.ts';
+
+/** @param onDone once, unless it was ended before. @returns what ends it */
+export function runSampler(host: RendezvousHost, dispatcher: StunDispatcher, sampler: Sampler, onDone: (sampler: Sampler) => void): Cancel {
+  const { clock } = host.environment;
+  let cancelTimer: Cancel = () => {};
+  let ended = false;
+  const take = (datagram: Uint8Array, from: SocketAddress, socket: number): boolean => {
+    const isOurs = sampler.receive(datagram, from, socket, clock.now());
+    if (isOurs) clock.soon(serve);
+    return isOurs;
+  };
+  const further = new FurtherSockets(host, (datagram, path, number) => void take(datagram, path, number));
+  const stopWaiting = dispatcher.addWaiting((datagram, path) => take(datagram, path, MAIN_SOCKET));
+  const end = (): void => {
+    ended = true;
+    cancelTimer();
+    stopWaiting();
+    further.close();
+  };
+  const serve = (): void => {
+    if (ended) return;
+    sampler.handleTimeout(clock.now());
+    for (let event = sampler.nextEvent(); event !== null; event = sampler.nextEvent()) {
+      if (event.kind === 'sockets') void further.open(event.count).then(opened);
+      else {
+        end();
+        onDone(sampler);
+        return;
+      }
+    }
+    for (let packet = sampler.transmit(clock.now()); packet !== null; packet = sampler.transmit(clock.now())) {
+      const { socket, to, datagram } = packet;
+      if (socket === MAIN_SOCKET) host.send(datagram, host.socket.path(to.address, to.port));
+      else further.send(socket, datagram, to);
+    }
+    cancelTimer();
+    cancelTimer = clock.schedule(Math.max(0, sampler.nextTimeout() - clock.now()), serve);
+  };
+  const opened = (ports: readonly number[]): void => {
+    sampler.socketsOpened(ports, clock.now());
+    serve();
+  };
+  serve();
+  return end;
+}

@@ -162,7 +162,8 @@ describe('a process that is killed', () => {
     const wanted = size(500, 10_000);
     const random = new Random(`iam-kill-${process.env.SVC_TEST_SEED ?? 1}`);
     let [acknowledged, kills] = [0, 0];
-    while (acknowledged < wanted) {
+    // On a busy machine a process gets far before it is killed.
+    while (acknowledged < wanted || kills < 3) {
       acknowledged = await changeUntilKilled(acknowledged + 1, acknowledged + 1 + Math.floor(random.fraction() * 400));
       kills++;
       const state = JSON.parse(readFileSync(file(STATE_FILE), 'utf8'));
@@ -172,7 +173,6 @@ describe('a process that is killed', () => {
       }
       await open({ firstState: never });
     }
-    expect(kills).toBeGreaterThan(2);
   });
 });
 

@@ -252,10 +252,12 @@ export class Life {
       station: settings.requireStation(this.settings, this.#options.environment),
       tokens: this.tokens,
       names: { ...settings.requireIdentity(this.settings), appName, appVersion },
-      onEvent: this.#options.onEvent,
+      onEvent: (event, reason) => {
+        if (event === 'ATTACHED') this.#rendezvous?.attached();
+        this.#options.onEvent(event, reason);
+      },
     });
     this.#attacher.start();
-    this.#rendezvous?.mapPort();
   }
 
   #limitHost(): void {

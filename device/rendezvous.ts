@@ -83,9 +83,9 @@ export class DeviceRendezvous {
     };
   }
 
-  /** The device is to be reached from outside: routers map its port from now on. */
-  mapPort(): void {
-    this.#end.mapPort();
+  /** The device is attached: routers map its port from now on. */
+  attached(): void {
+    this.#end.mapPort(stationView(this.#options.channel(), null));
   }
 
   async close(): Promise<void> {

@@ -268,7 +268,7 @@ export class DirectSearch {
   #failed(why: NotDirect, isPredicting: boolean): void {
     this.#why = why;
     // Perhaps a router can open the way for the next attempt.
-    this.#options.end.mapPort();
+    this.#options.end.mapPort(this.#options.station());
     this.#schedule.failed(this.#now, isPredicting);
     this.#options.log.debug('no direct path', { code: why.code });
     this.#arm();

@@ -2,9 +2,10 @@
  * What all rendezvous of one host share: its STUN, what is known of its network, and the port that its routers map. Made for a client's host and for a device's.
  */
 import type { SocketAddress } from '../../protocol/control/index.ts';
+import { isLoopback, parseAddress } from '../address.ts';
 import type { Host } from '../host/index.ts';
 import { PortMapper, type UpnpMapper } from '../port-mapping/index.ts';
-import { Gatherer } from './gatherer.ts';
+import { Gatherer, type StationView } from './gatherer.ts';
 import { type RendezvousHost, rendezvousHost } from './rendezvous-host.ts';
 import { StunDispatcher } from './stun-dispatcher.ts';
 
@@ -42,9 +43,13 @@ export class LocalEnd {
     });
   }
 
-  /** Has the routers map the port from now on; what they say counts from the next list. Harmless to call twice. */
-  mapPort(): void {
-    if (this.#mapper === null) return;
+  /**
+   * Has the routers map the port from now on; what they say counts from the next list. Harmless to call twice. Where the station is on this host nobody comes
+   * from outside, and no router is asked.
+   */
+  mapPort(station: StationView | null): void {
+    const at = station === null ? null : parseAddress(station.at.address);
+    if (this.#mapper === null || at === null || isLoopback(at)) return;
     this.#mapper.start();
     this.#stopWatching();
     this.#stopWatching = this.gatherer.watch(() => this.#mapper?.refresh());

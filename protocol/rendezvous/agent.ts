@@ -29,6 +29,9 @@ const OPENER_PACE = 1;
 const GRANT_WAIT = 400;
 /** ms in which predicted ports must answer, from when both ends have opened. */
 const PREDICTED_TIME = 1_800;
+/** ms in which the other end must find us, from when both have opened; and from the beginning, where it does not say that it has. */
+const PEER_TIME = 2_000;
+const SILENT_TIME = 8_000;
 /** ms for the last answers. */
 const LINGER = 1_000;
 
@@ -196,19 +199,24 @@ export class Agent {
   }
 
   #look(now: number): void {
-    const { remote, opened, number, isExhausted } = this.#round;
+    const { remote, opened, number } = this.#round;
     if (remote !== null && opened === remote.number && remote.opened >= number) this.#bothOpenedAt = Math.min(this.#bothOpenedAt, now);
     if (this.isPredicting(now)) this.#overAt = Math.min(this.#overAt, this.#bothOpenedAt + PREDICTED_TIME);
     if (this.#sprayAt() <= now) this.#askSpray(now);
     if (this.#volley?.isOut === true) this.#volleyOut(now);
-    if (isExhausted && (this.#stage === 'checks' || this.#stage === 'refused') && this.#sprayAt() === Number.POSITIVE_INFINITY)
-      this.#exhaust();
   }
 
   /** When a client gives up; with a pair, or as a device, it waits for what is done next. */
   get #endsAt(): number {
     const waits = this.#exhausted || this.#round.hasAnswer || this.#options.role === 'device';
-    return waits ? Number.POSITIVE_INFINITY : Math.min(this.#overAt, this.#deadline);
+    return waits ? Number.POSITIVE_INFINITY : Math.min(this.#overAt, this.#deadline, this.#idleUntil);
+  }
+
+  /** Where no pair of ours is left the other end may still find us: until when that is waited for. Infinity while there is something to do here. */
+  get #idleUntil(): number {
+    const isIdle = this.#round.isExhausted && !this.isSpraying && this.#sprayAt() === Number.POSITIVE_INFINITY;
+    if (!isIdle) return Number.POSITIVE_INFINITY;
+    return Math.min(this.#bothOpenedAt + PEER_TIME, this.#deadline - ROUND_LIFETIME + SILENT_TIME);
   }
 
   #exhaust(): void {

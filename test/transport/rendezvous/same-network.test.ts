@@ -1,0 +1,30 @@
+/** Two hosts behind one NAT that does not hairpin: only addresses of interfaces lead from one to the other. */
+import { expect, test } from 'vitest';
+import { ProductFixture } from '../../support/fixture/products.ts';
+
+async function behindOneNat(options: { readonly pinned: boolean }) {
+  const fixture = new ProductFixture();
+  await fixture.station();
+  const box = fixture.sim.nat('router', { outside: ['198.51.100.7'] });
+  const board = fixture.sim.host('board', { addresses: ['192.168.1.5/24'], behind: box });
+  const { device } = await fixture.attached({ environment: board });
+  const phone = fixture.client(fixture.sim.host('phone', { addresses: ['192.168.1.6/24'], behind: box }));
+  const pin = options.pinned ? { DeviceFingerprint: device.deviceFingerprint } : {};
+  const connection = fixture.connection({ Local: false, Rendezvous: true, ...pin }, phone);
+  await fixture.settle(connection.connect());
+  await fixture.sim.run(15_000);
+  return { connection, device };
+}
+
+test('a device that names no addresses to a stranger finds the client that names its own', async () => {
+  const { connection } = await behindOneNat({ pinned: true });
+  expect(connection.getType()).toBe('DIRECT');
+  expect(connection.paths().paths).toContainEqual(expect.objectContaining({ active: true, over: 'lan', address: '192.168.1.5' }));
+  expect(connection.paths().pairs).toContainEqual(expect.objectContaining({ kind: 'peer-reflexive', state: 'answered' }));
+});
+
+test('a client without a pin names no addresses either, and stays relayed', async () => {
+  const { connection } = await behindOneNat({ pinned: false });
+  expect(connection.getType()).toBe('RELAY');
+  expect(connection.paths().whyNotDirect?.code).toBe('LIMITED');
+});

@@ -17,13 +17,19 @@ export interface Row {
   readonly better: 'higher' | 'lower';
   readonly ours: Spread;
   readonly peers: Readonly<Record<string, Spread>>;
+  /** ms that it took, by percentile, where `ours` is how often something succeeded: Infinity where it did not. */
+  readonly times?: Readonly<Record<TimeFigure, number>>;
 }
+
+export type TimeFigure = 'p50' | 'p95' | 'p99' | 'max';
 
 /** A ratio the project wants to reach, shown beside its row. */
 export interface Goal {
   readonly case: string;
   /** Peer the ratio is taken to; without one the goal is about our own value. */
   readonly peer?: string;
+  /** It is about that time. */
+  readonly time?: TimeFigure;
   readonly atLeast?: number;
   readonly atMost?: number;
 }
@@ -38,6 +44,8 @@ export interface Report {
   readonly absent?: Readonly<Record<string, string>>;
 }
 
+/** Of the times, those that a table shows. */
+const SHOWN_TIMES: readonly TimeFigure[] = ['p50', 'p95'];
 /** More than these are shown one below the other. */
 const PEERS_ABREAST = 3;
 
@@ -65,6 +73,8 @@ export function document(report: Report): string {
     peers: map(row.peers, ({ median }) => significant(median)),
     ratio: map(row.peers, ({ median }) => significant(row.ours.median / median)),
     range: { ours: range(row.ours), ...map(row.peers, range) },
+    // JSON has no Infinity: null where nothing succeeded.
+    ...(row.times && map(row.times, significant)),
   }));
   const goals = report.goals.map((goal) => {
     const value = reachedValue(goal, report.rows);
@@ -94,11 +104,13 @@ export function table(report: Report): string {
 }
 
 function abreast({ rows, goals }: Report, peers: readonly string[]): string[][] {
+  const figures = rows.some(({ times }) => times !== undefined) ? SHOWN_TIMES : [];
   const lines = rows.map((row) => [
     row.case,
     row.unit,
     better(row),
     shown(row.ours),
+    ...figures.map((figure) => time(row, figure)),
     ...peers.flatMap((peer) => {
       const other = row.peers[peer];
       return other ? [shown(other), ratio(row, other)] : ['–', '–'];
@@ -108,7 +120,7 @@ function abreast({ rows, goals }: Report, peers: readonly string[]): string[][] 
       .map((goal) => verdict(goal, rows))
       .join('; '),
   ]);
-  return [['case', 'unit', 'better', 'ours', ...peers.flatMap((peer) => [peer, 'ratio']), 'goal'], ...lines];
+  return [['case', 'unit', 'better', 'ours', ...figures, ...peers.flatMap((peer) => [peer, 'ratio']), 'goal'], ...lines];
 }
 
 function below({ rows, goals }: Report): string[][] {
@@ -123,6 +135,11 @@ function below({ rows, goals }: Report): string[][] {
   return [['case', '', 'unit', 'better', 'median', 'ratio', 'goal'], ...lines];
 }
 
+function time({ times }: Row, figure: TimeFigure): string {
+  const value = times?.[figure] ?? Number.POSITIVE_INFINITY;
+  return value === Number.POSITIVE_INFINITY ? '–' : `${number(value)} ms`;
+}
+
 function better(row: Row): string {
   return row.better === 'lower' ? 'less' : 'more';
 }
@@ -132,9 +149,10 @@ function ratio(row: Row, other: Spread): string {
 }
 
 /** What a goal is about: a ratio, or our own value; null when it was not measured. */
-function reachedValue({ case: name, peer }: Goal, rows: readonly Row[]): number | null {
+function reachedValue({ case: name, peer, time }: Goal, rows: readonly Row[]): number | null {
   const row = rows.find((candidate) => candidate.case === name);
   if (row === undefined) return null;
+  if (time !== undefined) return row.times?.[time] ?? null;
   if (peer === undefined) return row.ours.median;
   const other = row.peers[peer];
   return other === undefined ? null : row.ours.median / other.median;
@@ -144,18 +162,24 @@ function isReached({ atLeast, atMost }: Goal, value: number): boolean {
   return (atLeast === undefined || value >= atLeast) && (atMost === undefined || value <= atMost);
 }
 
-function wanted({ case: name, peer, atLeast, atMost }: Goal): string {
-  const limit = atLeast !== undefined ? `≥ ${atLeast}` : `≤ ${atMost}`;
+function wanted(goal: Goal): string {
+  const { case: name, peer } = goal;
+  const limit = limitOf(goal);
   return peer === undefined ? `${name} ${limit}` : `${name} ${limit} × ${peer}`;
 }
 
 /** The goal beside its row. */
 function verdict(goal: Goal, rows: readonly Row[]): string {
-  const { peer, atLeast, atMost } = goal;
+  const { peer } = goal;
   const value = reachedValue(goal, rows);
-  const limit = atLeast !== undefined ? `≥ ${atLeast}` : `≤ ${atMost}`;
+  const limit = limitOf(goal);
   const reached = value === null ? 'not measured' : isReached(goal, value) ? 'reached' : 'MISSED';
   return `${limit}${peer === undefined ? '' : ` × ${peer}`} ${reached}`;
+}
+
+function limitOf({ time, atLeast, atMost }: Goal): string {
+  const limit = atLeast !== undefined ? `≥ ${atLeast}` : `≤ ${atMost}`;
+  return time === undefined ? limit : `${time} ${limit}`;
 }
 
 /** The first two columns to the left, and the last; all others to the right. */

@@ -17,6 +17,9 @@ interface Entry {
 interface Options {
   /** Of `--peers`. */
   readonly peers?: string;
+  /** Of `--seeds` and `--foreign`. */
+  readonly seeds?: number;
+  readonly foreign?: number;
 }
 
 const benches: Readonly<Record<string, Entry>> = {
@@ -60,9 +63,13 @@ const benches: Readonly<Record<string, Entry>> = {
     about: 'what a token of an issuer costs the base station, and the proof by TLS a client',
     run: async (progress) => (await import('./trust.ts')).run(progress),
   },
+  nat: {
+    about: 'how often and how fast a relayed connection becomes direct, by the NATs of both ends, in the simulator',
+    run: async (progress, options) => (await import('./nat.ts')).run(progress, options),
+  },
 };
 
-const USAGE = `Usage: npm run bench -- <name> [--json] [--peers none|all|name,name]
+const USAGE = `Usage: npm run bench -- <name> [--json] [--peers none|all|name,name] [--seeds N] [--foreign N]
        npm run bench -- peers
 
 ${Object.entries(benches)
@@ -71,6 +78,8 @@ ${Object.entries(benches)
   peers    installs the peers of stream and echo: ${peerNames.join(', ')}
 
   --peers  which of them to measure; those that are not installed are named with the reason
+  --seeds  of nat: scenes of each cell, 200
+  --foreign  of nat: flows a second that others behind each sequential NAT begin, 0
   --json   print one JSON document instead of a table
   --help   print this
 `;
@@ -92,11 +101,14 @@ async function main(args: readonly string[]): Promise<void> {
   if (name === undefined || positionals.length > 1) return misuse('name one bench');
   const stranger = unknownPeer(values.peers);
   if (stranger !== undefined) return misuse(`there is no peer "${stranger}"`, ['none', 'all', ...peerNames]);
+  const numbers = { ...numberOf('seeds', values.seeds, 1), ...numberOf('foreign', values.foreign, 0) };
+  const wrong = Object.entries(numbers).find(([, value]) => Number.isNaN(value));
+  if (wrong !== undefined) return misuse(`--${wrong[0]} takes a whole number`);
   try {
     if (name === 'peers') return install();
     const entry = Object.hasOwn(benches, name) ? benches[name] : undefined;
     if (!entry) return misuse(`unknown bench "${name}"`);
-    const report = await entry.run(progress(name), values.peers === undefined ? {} : { peers: values.peers });
+    const report = await entry.run(progress(name), { ...numbers, ...(values.peers !== undefined && { peers: values.peers }) });
     process.stdout.write(`${values.json ? document(report) : table(report)}\n`);
   } catch (error) {
     process.stderr.write(`bench ${name}: ${error instanceof Error ? error.message : String(error)}\n`);
@@ -106,12 +118,24 @@ async function main(args: readonly string[]): Promise<void> {
 
 /** Options and names, or what is wrong with them. */
 function parse(args: readonly string[]) {
-  const options = { json: { type: 'boolean' }, help: { type: 'boolean', short: 'h' }, peers: { type: 'string' } } as const;
+  const options = {
+    json: { type: 'boolean' },
+    help: { type: 'boolean', short: 'h' },
+    peers: { type: 'string' },
+    seeds: { type: 'string' },
+    foreign: { type: 'string' },
+  } as const;
   try {
     return parseArgs({ args: [...args], options, allowPositionals: true });
   } catch (error) {
     return error instanceof Error ? error.message : String(error);
   }
+}
+
+/** The option by its name, NaN for what is no number from `least` on; nothing when it was not given. */
+function numberOf(name: string, given: string | undefined, least: number): Record<string, number> {
+  if (given === undefined) return {};
+  return { [name]: /^\d{1,5}$/.test(given) && Number(given) >= least ? Number(given) : Number.NaN };
 }
 
 function misuse(what: string, there: readonly string[] = [...Object.keys(benches), 'peers']): void {

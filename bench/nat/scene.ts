@@ -1,0 +1,170 @@
+/**
+ * A client and a device, each behind a box of some kind, and the decisions of both about a direct path: the product's own code over plain simulated sockets,
+ * without an engine between them. What the connection would carry arrives a relay's delay later; the base station is its STUN, and what it sees of both.
+ *
+ * 50 ms round trip between each two hosts, of which up to 2 ms vary.
+ */
+
+import type { Path } from '../../protocol/path.ts';
+import { clientLimits, deviceLimits, HostBudget, type NotDirectCode } from '../../protocol/rendezvous/index.ts';
+import { Stun } from '../../server/station/stun.ts';
+import { nativeCrypto } from '../../transport/node/crypto.ts';
+import {
+  DirectSearch,
+  Gatherer,
+  type PathsReport,
+  RendezvousResponder,
+  type ServingSession,
+  type StationView,
+  StunDispatcher,
+} from '../../transport/rendezvous/index.ts';
+import { type SimulatedHost, Simulation } from '../../transport/sim/index.ts';
+import { type Home, homeOf, type NatKind } from './kinds.ts';
+import { PlainHost } from './plain-host.ts';
+import { Signalling } from './signalling.ts';
+
+/** One way between two hosts, ms. */
+const DELAY = 24;
+const JITTER = 2;
+/** One way between the ends through the base station, ms. */
+const RELAY_DELAY = 2 * DELAY + 2;
+const STATION = { address: '203.0.113.1', port: 4_500 };
+const CLIENT_PORT = 50_001;
+const DEVICE_PORT = 5_600;
+/** ms from when both reach the base station until the connection is up. */
+const ESTABLISHED = 200;
+
+export interface SceneOptions {
+  readonly client: NatKind;
+  readonly device: NatKind;
+  readonly seed: number;
+  /** Flows a second that others behind each sequential NAT begin. Default none. */
+  readonly foreign?: number;
+  /** ms after which no direct path counts as found. Default 15,000. */
+  readonly limit?: number;
+}
+
+/** What came of it. */
+export interface SceneResult {
+  /** ms from when the connection was up until a path carried packets of full size both ways; null when none did. */
+  readonly time: number | null;
+  /** The path in use. */
+  readonly path: Path;
+  /** Why it is not direct. */
+  readonly why: NotDirectCode | null;
+  /** Bytes of the rendezvous on the relay. */
+  readonly relayed: number;
+  readonly report: PathsReport;
+}
+
+/** Runs one scene to its direct path, or to its end. */
+export async function runScene(options: SceneOptions): Promise<SceneResult> {
+  const scene = new Scene(options);
+  try {
+    return await scene.run();
+  } finally {
+    scene.close();
+  }
+}
+
+/** The parties of a scene. */
+export class Scene {
+  readonly simulation: Simulation;
+  readonly station: SimulatedHost;
+  readonly client: Party;
+  readonly device: Party;
+  readonly signalling: Signalling;
+  readonly #options: SceneOptions;
+  #search: DirectSearch | null = null;
+  #responder: RendezvousResponder<ServingSession> | null = null;
+
+  constructor(options: SceneOptions) {
+    const { client, device, seed, foreign = 0 } = options;
+    this.#options = options;
+    // Cells have luck of their own.
+    this.simulation = new Simulation({
+      seed: `${client} × ${device} ${seed}`,
+      crypto: nativeCrypto,
+      link: { delay: DELAY, jitter: JITTER },
+    });
+    this.station = this.simulation.host('station', { addresses: [`${STATION.address}/24`, '2001:db8:ffff::1/64'] });
+    this.client = new Party(homeOf(this.simulation, client, 'client', 1), CLIENT_PORT);
+    this.device = new Party(homeOf(this.simulation, device, 'device', 2), DEVICE_PORT);
+    for (const { home } of [this.client, this.device]) if (home.kind === 'sequential') for (const box of home.boxes) box.occupy(foreign);
+    const { clock, log } = this.client.host.environment;
+    this.signalling = new Signalling({ client: this.client.host, clock, log, delay: RELAY_DELAY });
+  }
+
+  /** Both ends reach the base station, then the client looks for a direct path. */
+  async run(): Promise<SceneResult> {
+    const { limit = 15_000 } = this.#options;
+    const search = await this.begin();
+    const from = this.simulation.now;
+    // With nothing left to do time has to pass nevertheless.
+    this.client.host.environment.clock.schedule(limit, () => {});
+    await this.simulation.run(() => this.signalling.type === 'DIRECT' || this.simulation.now >= from + limit);
+    const report = search.report();
+    const isDirect = this.signalling.type === 'DIRECT';
+    return {
+      time: isDirect ? this.simulation.now - from : null,
+      path: this.signalling.path,
+      why: report.whyNotDirect?.code ?? null,
+      relayed: this.signalling.bytes,
+      report,
+    };
+  }
+
+  /** The same until the client begins to look. */
+  async begin(): Promise<DirectSearch> {
+    const { client, device, station, signalling } = this;
+    const seen = new Map<string, Pick<StationView, 'observed'>>();
+    const main = station.bind({
+      port: STATION.port,
+      receive: (datagram, { address, port }) => void seen.set(String(datagram[0]), { observed: { address, port } }),
+    });
+    const stun = await Stun.open({ environment: station, mainPort: STATION.port, stunPort: null, stunAddress: null });
+    for (const [i, { host }] of [client, device].entries()) host.send(Uint8Array.of(i), host.socket.path(STATION.address, main.port));
+    await this.simulation.run(ESTABLISHED);
+    const viewOf = (who: number): StationView => ({ at: STATION, observed: seen.get(String(who))?.observed ?? null, stun: stun.servers });
+    this.#responder = new RendezvousResponder<ServingSession>({
+      ...device.parts,
+      budget: new HostBudget(deviceLimits),
+      hardNat: true,
+      trustOf: () => ({ peer: 'known', isWelcome: true }),
+      station: () => viewOf(1),
+      peerAddress: () => viewOf(0).observed ?? undefined,
+    });
+    signalling.serve(this.#responder);
+    const { clock, log } = client.host.environment;
+    this.#search = new DirectSearch({
+      ...client.parts,
+      session: signalling,
+      budget: new HostBudget(clientLimits),
+      clock,
+      log,
+      hardNat: true,
+      station: () => viewOf(0),
+    });
+    return this.#search;
+  }
+
+  close(): void {
+    this.#search?.stop();
+    this.#responder?.close();
+    for (const host of [this.client.host.environment, this.device.host.environment, this.station]) host.stop();
+  }
+}
+
+/** One end: its host and what its connections share. */
+class Party {
+  readonly home: Home;
+  readonly host: PlainHost;
+  readonly parts: { readonly host: PlainHost; readonly dispatcher: StunDispatcher; readonly gatherer: Gatherer };
+
+  constructor(home: Home, port: number) {
+    this.home = home;
+    this.host = new PlainHost(home.host, port);
+    const dispatcher = new StunDispatcher(this.host);
+    this.parts = { host: this.host, dispatcher, gatherer: new Gatherer({ host: this.host, dispatcher }) };
+  }
+}

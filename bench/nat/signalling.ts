@@ -1,0 +1,210 @@
+/**
+ * The two ends of a relayed connection as the rendezvous sees them, without a core: requests, replies and notifications arrive unchanged and in order, a delay
+ * later. A path is tried by a challenge over the plain socket.
+ */
+import type { CoapReply, CoapResponse, RoutedRequest } from '../../protocol/coap/index.ts';
+import { LocalError, RemoteError } from '../../protocol/errors/index.ts';
+import type { Path } from '../../protocol/path.ts';
+import { Emitter } from '../../transport/emitter.ts';
+import type { Clock, Log } from '../../transport/environment.ts';
+import type { MovingSession, RendezvousResponder, ServingSession } from '../../transport/rendezvous/index.ts';
+import type { Observation, SessionEvents, SessionRequest } from '../../transport/session/index.ts';
+import type { PlainHost } from './plain-host.ts';
+
+/** ms after which a challenge is repeated, and after the last of which the path has failed. */
+const CHALLENGES: readonly number[] = [300, 600, 1_200];
+const NOTHING = new Uint8Array(0);
+const BAD_REQUEST = 400;
+
+export interface SignallingOptions {
+  readonly client: PlainHost;
+  readonly clock: Clock;
+  readonly log: Log;
+  /** ms from end to end through the relay. */
+  readonly delay: number;
+}
+
+interface Waiting {
+  respond(reply: CoapReply): void;
+}
+
+/** The device's end. */
+class DeviceEnd implements ServingSession {
+  readonly remoteFingerprint = 'client';
+  readonly #events: Emitter<SessionEvents>;
+  readonly #send: (exchange: number, reply: CoapReply) => void;
+  readonly observed = new Set<number>();
+
+  constructor(log: Log, send: (exchange: number, reply: CoapReply) => void) {
+    this.#events = new Emitter(log);
+    this.#send = send;
+  }
+
+  on<K extends keyof SessionEvents>(event: K, listener: (value: SessionEvents[K]) => void): () => void {
+    return this.#events.on(event, listener);
+  }
+
+  notify(exchange: number, reply: CoapReply): boolean {
+    if (!this.observed.has(exchange)) return false;
+    this.#send(exchange, reply);
+    return true;
+  }
+
+  cancel(exchange: number): void {
+    if (this.observed.delete(exchange)) this.#events.emit('cancelled', exchange);
+  }
+}
+
+/** The relayed connection, which is the client's end of it. */
+export class Signalling implements MovingSession {
+  readonly remoteFingerprint = 'device';
+  readonly verified = 'pinned';
+  readonly isOpen = true;
+  /** Bytes that the rendezvous has put on the relay, in both directions. */
+  bytes = 0;
+  readonly device: DeviceEnd;
+  path: Path = { kind: 'route', key: 'route', address: '203.0.113.1', port: 1, socket: 0, local: false };
+  readonly #options: SignallingOptions;
+  readonly #events: Emitter<SessionEvents>;
+  readonly #waiting = new Map<number, Waiting>();
+  readonly #route = this.path;
+  #known: readonly Path[] = [this.path];
+  #responder: RendezvousResponder<ServingSession> | null = null;
+  #exchanges = 0;
+  #trying: Path | null = null;
+
+  constructor(options: SignallingOptions) {
+    const { client, clock, log, delay } = options;
+    this.#options = options;
+    this.#events = new Emitter(log);
+    this.device = new DeviceEnd(log, (exchange, reply) =>
+      clock.schedule(delay, () => this.#waiting.get(exchange)?.respond(this.#count(reply))),
+    );
+    client.onResponse = (path) => this.#answered(path);
+  }
+
+  get type(): 'RELAY' | 'DIRECT' {
+    return this.path.kind === 'route' ? 'RELAY' : 'DIRECT';
+  }
+
+  get paths(): readonly Path[] {
+    return this.#known;
+  }
+
+  /** Who answers at the device. */
+  serve(responder: RendezvousResponder<ServingSession>): void {
+    this.#responder = responder;
+  }
+
+  on<K extends keyof SessionEvents>(event: K, listener: (value: SessionEvents[K]) => void): () => void {
+    return this.#events.on(event, listener);
+  }
+
+  request({ signal, ...request }: SessionRequest): Promise<CoapResponse> {
+    return new Promise((resolve, reject) => {
+      const exchange = this.#ask(request, false, { respond: (reply) => resolve(responseOf(reply)) });
+      const stop = (): void => {
+        this.#waiting.delete(exchange);
+        reject(new LocalError('STOPPED', 'the request was stopped'));
+      };
+      signal?.addEventListener('abort', stop, { once: true });
+    });
+  }
+
+  observe(request: SessionRequest, onResponse: (response: CoapResponse) => void, onEnd?: (error: null) => void): Observation {
+    const respond = (reply: CoapReply): void => {
+      onResponse(responseOf(reply));
+      if (reply.observe !== true) onEnd?.(null);
+    };
+    const exchange = this.#ask(request, true, { respond });
+    const { clock, delay } = this.#options;
+    return {
+      cancel: () => {
+        if (this.#waiting.delete(exchange)) clock.schedule(delay, () => this.device.cancel(exchange));
+      },
+    };
+  }
+
+  migrate(path: Path): boolean {
+    this.#known = [...new Set([...this.#known, path])];
+    this.#trying = path;
+    this.#challenge(path, 0);
+    return true;
+  }
+
+  removePath(path: Path): void {
+    if (path !== this.path) this.#known = this.#known.filter((each) => each !== path);
+  }
+
+  keepPath(): boolean {
+    return true;
+  }
+
+  supplyIds(): void {}
+
+  pathStats(): null {
+    return null;
+  }
+
+  /** The direct path is gone: the connection is back on the relay. */
+  loseDirect(): void {
+    this.path = this.#route;
+    this.#known = [this.#route];
+    this.#events.emit('path', { path: this.path, reason: 'failed-over' });
+  }
+
+  #challenge(path: Path, tries: number): void {
+    if (this.#trying !== path || !this.#known.includes(path)) return;
+    const wait = CHALLENGES[tries];
+    if (wait === undefined) {
+      this.#trying = null;
+      this.#events.emit('probed', { path, answered: false, forgotten: false });
+      return;
+    }
+    this.#options.client.challenge(path);
+    this.#options.clock.schedule(wait, () => this.#challenge(path, tries + 1));
+  }
+
+  #answered(path: Path): void {
+    if (path !== this.#trying) return;
+    this.#trying = null;
+    this.path = path;
+    this.#events.emit('probed', { path, answered: true, forgotten: false });
+    this.#events.emit('path', { path, reason: 'migrated' });
+  }
+
+  #ask({ method, path, payload = NOTHING }: SessionRequest, observe: boolean, waiting: Waiting): number {
+    const { clock, delay } = this.#options;
+    const exchange = ++this.#exchanges;
+    this.bytes += payload.length;
+    this.#waiting.set(exchange, waiting);
+    if (observe) this.device.observed.add(exchange);
+    const request = { exchange, method, path, payload, observe, segments: [], query: [], parameters: {}, context: this.device };
+    clock.schedule(delay, () => {
+      const reply = this.#serve(request);
+      if (reply.observe !== true) this.device.observed.delete(exchange);
+      clock.schedule(delay, () => this.#waiting.get(exchange)?.respond(this.#count(reply)));
+    });
+    return exchange;
+  }
+
+  #serve(request: RoutedRequest<ServingSession>): CoapReply {
+    const responder = this.#responder;
+    if (responder === null) return { status: 404 };
+    try {
+      return request.method === 'POST' ? responder.begin(request) : responder.update(request);
+    } catch (error) {
+      if (!(error instanceof RemoteError)) throw error;
+      return { status: BAD_REQUEST };
+    }
+  }
+
+  #count(reply: CoapReply): CoapReply {
+    this.bytes += reply.payload?.length ?? 0;
+    return reply;
+  }
+}
+
+function responseOf({ status, payload = NOTHING, maxAge }: CoapReply): CoapResponse {
+  return { status, payload, ...(maxAge !== undefined && { maxAge }) };
+}

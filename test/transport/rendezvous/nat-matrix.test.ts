@@ -1,0 +1,35 @@
+/** The matrix of direct paths by the NATs of both ends: the decisions of both, over plain simulated sockets. The same cells as `npm run bench -- nat`. */
+import { describe, expect, it } from 'vitest';
+import { cells, expected, nameOf, shortfalls, tryCell } from '../../../bench/nat/matrix.ts';
+import { seeds } from '../../support/size.ts';
+
+const numbers = seeds(1, 200);
+const isSample = numbers.length < 200;
+/** PROTOCOL.md §6: what a rendezvous may cost on the relay. */
+const MAX_RELAYED = 4_096;
+
+describe('decisions', () => {
+  it.each(cells.map((cell) => [nameOf(cell), cell] as const))('%s', async (name, cell) => {
+    const result = await tryCell(cell, numbers);
+    expect(shortfalls(cell, result, 0, isSample)).toEqual([]);
+    expect(result.relayed).toBeLessThanOrEqual(MAX_RELAYED);
+    if (result.share === 0) expect([...result.reasons]).toEqual([reasonOf(name)]);
+  });
+
+  const sequential = cells.filter((cell) => expected(cell, 5).atLeast === 0.9);
+
+  it.each(sequential.map((cell) => [nameOf(cell), cell] as const))('%s, beside 5 foreign flows a second', async (_, cell) => {
+    expect(shortfalls(cell, await tryCell(cell, numbers, 5), 5, isSample)).toEqual([]);
+  });
+
+  it('two stateful firewalls for IPv6 are no match for it', async () => {
+    const { over } = await tryCell({ client: 'v6-firewall', device: 'v6-firewall' }, [1]);
+    expect([...over]).toEqual(['ipv6']);
+  });
+});
+
+/** What a person is told of a cell that stays relayed. */
+function reasonOf(name: string): string {
+  if (!name.includes('blocked')) return 'BOTH_RANDOM';
+  return name.includes('open') ? 'UDP_BLOCKED' : 'NO_ANSWER';
+}

@@ -1,0 +1,90 @@
+/**
+ * The whole stack in cells of the matrix of direct paths: products behind the boxes, relayed first, and direct in the end where the decisions say so
+ * (nat-matrix.test.ts). A transfer that runs meanwhile loses no byte.
+ */
+import { describe, expect, it } from 'vitest';
+import { homeOf } from '../../../bench/nat/kinds.ts';
+import { type Cell, cells, expected, nameOf } from '../../../bench/nat/matrix.ts';
+import type { Connection } from '../../../client/node.ts';
+import type { DeviceUnderTest } from '../../support/fixture/devices-and-clients.ts';
+import { ProductFixture } from '../../support/fixture/products.ts';
+import { size } from '../../support/size.ts';
+
+/** One way between two hosts, ms. */
+const DELAY = 25;
+/** ms in which a direct path has to be there. */
+const LIMIT = 15_000;
+const PORT = 7;
+const PIECE = 2_000;
+/** ms from one piece of the transfer to the next. */
+const PAUSE = 40;
+
+/** Those that a quick run takes: both orders of what is special, and one that stays relayed. */
+const QUICK = ['port × port', 'sequential × port', 'v6-firewall × v6-firewall', 'port × blocked'];
+const chosen = size(0, 1) === 1 ? cells : cells.filter((cell) => QUICK.includes(nameOf(cell)));
+
+async function upgraded({ client, device }: Cell) {
+  const fixture = new ProductFixture({ link: { delay: DELAY }, seed: 2 });
+  await fixture.station();
+  const homes = [homeOf(fixture.sim, client, 'home of the client', 1), homeOf(fixture.sim, device, 'home of the device', 2)] as const;
+  const under = await fixture.attached({ environment: homes[1].host });
+  const options = { Rendezvous: true, Local: false, DeviceFingerprint: under.device.deviceFingerprint };
+  const connection = fixture.connection(options, fixture.client(homes[0].host));
+  const types: string[] = [];
+  connection.addConnectionEventsListener({ onEvent: (event) => void (event === 'CHANNEL_CHANGED' && types.push(connection.getType())) });
+  const atDevice: string[] = [];
+  under.device.onConnectionEvent((each, event) => void (event === 'CHANNEL_CHANGED' && atDevice.push(each.type)));
+  await fixture.settle(connection.connect());
+  return { fixture, under, connection, types, atDevice };
+}
+
+/** Bytes through an echo at the device, until `done`. @returns what was sent and what came back */
+async function transfer(
+  fixture: ProductFixture,
+  { device }: DeviceUnderTest,
+  connection: Connection,
+  done: () => boolean,
+): Promise<{ sent: number; wrong: number; received: number }> {
+  device.addStreamListener(PORT, async (incoming) => {
+    const stream = incoming.accept();
+    for await (const bytes of stream.readable) await stream.write(bytes);
+    await stream.close();
+  });
+  const stream = connection.createStream();
+  await fixture.settle(stream.open(PORT));
+  const result = { sent: 0, wrong: 0, received: 0 };
+  const reading = (async (): Promise<void> => {
+    for await (const bytes of stream.readable) for (const byte of bytes) if (byte !== valueAt(result.received++)) result.wrong++;
+  })();
+  while (!done()) {
+    await fixture.settle(stream.write(Uint8Array.from({ length: PIECE }, (_, i) => valueAt(result.sent + i))));
+    result.sent += PIECE;
+    await fixture.sim.run(PAUSE);
+  }
+  await fixture.settle(stream.close());
+  await fixture.settle(reading);
+  return result;
+}
+
+function valueAt(position: number): number {
+  return (position * 31 + (position >> 8)) & 0xff;
+}
+
+describe('the whole stack', () => {
+  it.each(chosen.map((cell) => [nameOf(cell), cell] as const))('%s', async (_, cell) => {
+    const { fixture, under, connection, types, atDevice } = await upgraded(cell);
+    expect(connection.getType()).toBe('RELAY');
+    const from = fixture.sim.now;
+    const isDirect = expected(cell).atMost !== 0;
+    const isOver = (): boolean => {
+      // A first attempt that failed is enough where none can succeed.
+      const hasFailed = !isDirect && connection.paths().nextAttempt !== null;
+      return connection.getType() === 'DIRECT' || hasFailed || fixture.sim.now - from > LIMIT;
+    };
+    const { sent, received, wrong } = await transfer(fixture, under, connection, isOver);
+    expect([received, wrong]).toEqual([sent, 0]);
+    expect(connection.getType()).toBe(isDirect ? 'DIRECT' : 'RELAY');
+    expect([types, atDevice]).toEqual(isDirect ? [['DIRECT'], ['DIRECT']] : [[], []]);
+    expect(connection.paths().whyNotDirect).toEqual(isDirect ? null : expect.objectContaining({ code: expect.any(String) }));
+  });
+});

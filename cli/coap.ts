@@ -4,6 +4,7 @@ import { ContentFormat } from '../client/node.ts';
 import { formatStatus, MethodCode } from '../protocol/coap/index.ts';
 import { type Opened, withConnection } from './client/open.ts';
 import { type TargetOptions, withTarget } from './client/target.ts';
+import { showWay } from './client/way.ts';
 import { integer } from './frame/arguments.ts';
 import { CommandError, UsageError } from './frame/errors.ts';
 import { readGivenFile } from './frame/given-file.ts';
@@ -59,6 +60,7 @@ async function execute(
   payload: Uint8Array | undefined,
   format: number | undefined,
 ): Promise<void> {
+  showWay(connection, output);
   const coap = connection.createCoap(verb, path);
   if (payload !== undefined) coap.setRequestPayload(format ?? ContentFormat.TEXT_PLAIN, payload);
   await coap.execute({ signal });

@@ -4,8 +4,9 @@
  */
 import { Argument, Command } from 'commander';
 import { checkName, documentOf, idOf, Known, type KnownDevice, stateDirectory } from './client/known.ts';
-import { type Opened, wayOf, withConnection } from './client/open.ts';
+import { type Opened, withConnection } from './client/open.ts';
 import { readPairingString, type TargetOptions, withTarget } from './client/target.ts';
+import { wayOf } from './client/way.ts';
 import { UsageError } from './frame/errors.ts';
 import { Output } from './frame/output.ts';
 

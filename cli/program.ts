@@ -12,6 +12,7 @@ const SUBCOMMANDS: Readonly<Record<string, () => Promise<Command>>> = {
   admin: async () => (await import('./admin/index.ts')).adminCommand(),
   device: async () => (await import('./device.ts')).deviceCommand(),
   discover: async () => (await import('./discover.ts')).discoverCommand(),
+  doctor: async () => (await import('./doctor.ts')).doctorCommand(),
   connect: async () => (await import('./connect.ts')).connectCommand(),
   pair: async () => (await import('./pair.ts')).pairCommand(),
   iam: async () => (await import('./iam/index.ts')).iamCommand(),

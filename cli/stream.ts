@@ -4,6 +4,7 @@ import { basename, resolve } from 'node:path';
 import { Command } from 'commander';
 import { type Opened, withConnection } from './client/open.ts';
 import { type TargetOptions, withTarget } from './client/target.ts';
+import { showWay } from './client/way.ts';
 import { FileTransferError, isFileName } from './file-protocol.ts';
 import { downloadFile, type TransferOptions, type TransferResult, uploadFile } from './file-transfer.ts';
 import { CommandError, UsageError } from './frame/errors.ts';
@@ -44,7 +45,12 @@ async function receiveAction(name: string, file: string | undefined, options: Ta
   );
 }
 
-async function run({ output }: Opened, label: string, transfer: (options: TransferOptions) => Promise<TransferResult>): Promise<void> {
+async function run(
+  { connection, output }: Opened,
+  label: string,
+  transfer: (options: TransferOptions) => Promise<TransferResult>,
+): Promise<void> {
+  showWay(connection, output);
   const began = performance.now();
   const { bytes, sha256 } = await withProgress(output, label, transfer);
   const seconds = (performance.now() - began) / 1000;

@@ -3,8 +3,9 @@ import { Command, Option } from 'commander';
 import { SvcError } from '../client/node.ts';
 import { formatStatus } from '../protocol/coap/index.ts';
 import { decodeTunnelService, decodeTunnelServiceIds } from '../protocol/records/index.ts';
-import { type Opened, wayOf, withConnection } from './client/open.ts';
+import { type Opened, withConnection } from './client/open.ts';
 import { formatAddress, type TargetOptions, withTarget } from './client/target.ts';
+import { followWay, wayOf } from './client/way.ts';
 import { listenPort } from './frame/arguments.ts';
 import { CommandError } from './frame/errors.ts';
 import { stopped } from './frame/signals.ts';
@@ -42,6 +43,7 @@ async function open({ connection, output, signal }: Opened, service: string, { l
     { event: 'listening', service, host: '127.0.0.1', port, over },
     `${udp === true ? 'UDP ' : ''}127.0.0.1:${port} leads to ${service}, ${text}; Ctrl-C ends it`,
   );
+  followWay(connection, (change) => output.note(change));
   const closed = new Promise<void>((resolve) =>
     connection.addConnectionEventsListener({ onEvent: (event) => event === 'CLOSED' && resolve() }),
   );

@@ -28,7 +28,7 @@ export {
   type UserRecord,
 } from '../protocol/records/index.ts';
 export type { NotDirect, NotDirectCode, PairReport, PathClass, StunAnswer } from '../protocol/rendezvous/index.ts';
-export type { Environment, Log, LogLevel } from '../transport/environment.ts';
+export type { Environment, HostInterface, Log, LogLevel } from '../transport/environment.ts';
 export type { PathReport, PathsReport, StationReport } from '../transport/rendezvous/index.ts';
 export type { Observation, StreamStats } from '../transport/session/index.ts';
 export { Coap, type CoapObserver, ContentFormat } from './coap.ts';

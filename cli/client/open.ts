@@ -6,20 +6,36 @@
  * At first contact a key that nobody vouched for is shown and asked about on a terminal; elsewhere --fingerprint (or a pairing string with
  * one) is needed, or a password that the device proves to know, and nothing is sent to the device without it. A changed key ends the command.
  */
-import { type Connection, type ConnectionOptions, NoChannelsError, SvcClient, SvcError } from '../../client/node.ts';
+import { type Connection, type ConnectionOptions, type Environment, NoChannelsError, SvcClient, SvcError } from '../../client/node.ts';
 import { nodeEnvironment, stderrLog } from '../../transport/node/index.ts';
 import { ask, canAsk } from '../frame/ask.ts';
 import { CommandError, describe, UsageError } from '../frame/errors.ts';
+import { warnOfInterfaces } from '../frame/interfaces.ts';
 import { Output } from '../frame/output.ts';
 import { interruption, unlessInterrupted } from '../frame/signals.ts';
 import { givenJwt } from './jwt.ts';
 import { idOf, Known, type KnownDevice, stateDirectory } from './known.ts';
-import { formatAddress, nameOf, type Target as ResolvedTarget, resolveTarget, type TargetOptions, type TargetStation } from './target.ts';
+import {
+  formatAddress,
+  nameOf,
+  type Target as ResolvedTarget,
+  resolveTarget,
+  stationOptions,
+  type TargetOptions,
+  type TargetStation,
+} from './target.ts';
 
 type Target = ResolvedTarget & { readonly jwt: ConnectionOptions['ServerJwtToken']; readonly near: boolean };
 
 /** ms for the search on the local network. */
 const SEARCH = 2_000;
+
+/** Where a command runs and writes, and what ends it. */
+export interface Frame {
+  readonly environment: Environment;
+  readonly output: Output;
+  readonly signal: AbortSignal;
+}
 
 /** What a client command works with. */
 export interface Opened {
@@ -30,11 +46,27 @@ export interface Opened {
   readonly signal: AbortSignal;
   /** `product.device`. */
   readonly device: string;
+  /** The base station that was given or is known; undefined without one. */
+  readonly server: TargetStation | undefined;
   /** Opens a further connection to the same device, which must have the same key. */
   readonly connectAgain: (signal: AbortSignal) => Promise<Connection>;
 }
 
+/** A connect that failed. */
+export interface FailedConnect {
+  /** Still has the results of its channels. */
+  readonly connection: Connection;
+  readonly error: unknown;
+  /** How the device is called in messages. */
+  readonly device: string;
+  readonly server: TargetStation | undefined;
+}
+
 export interface OpenSettings {
+  /** In place of this process. */
+  frame?: Frame;
+  /** Called before a connect that failed ends the command. */
+  failed?: (failure: FailedConnect) => Promise<void>;
   /** Accept another fingerprint than the known one, if it is given now. */
   replace?: boolean;
   /** The base station does not do: what is wanted is possible on the device's local network only. */
@@ -56,20 +88,20 @@ export async function withConnection(
   work: (opened: Opened) => Promise<void>,
   settings: OpenSettings = {},
 ): Promise<void> {
-  const output = new Output(options.json === true);
+  const output = settings.frame?.output ?? new Output(options.json === true);
   const known = await Known.open(stateDirectory(options.state));
   const target = { ...resolveTarget(options, known, settings), jwt: await givenJwt(options, output), near: settings.near === true };
+  if (target.near && target.relayOnly) throw new UsageError('this is possible on the local network only: leave --relay-only out');
   requireServerKey(target);
   requireTrust(target, output, settings);
   tellOfUnused(target, output);
-  const { signal, dispose } = interruption();
-  const environment = nodeEnvironment({
-    ...(process.env.SVC_DEBUG && { log: stderrLog({ level: 'debug' }) }),
-    ...(options.linkMtu !== undefined && { linkMtu: options.linkMtu }),
-  });
-  const client = SvcClient.create({ environment });
+  const { signal, dispose } = settings.frame === undefined ? interruption() : { signal: settings.frame.signal, dispose: () => {} };
+  const environment = settings.frame?.environment ?? clientEnvironment(options);
+  const { candidatesOn = [] } = options;
+  warnOfInterfaces(output, candidatesOn, environment);
+  const client = SvcClient.create({ environment, noCandidatesOn: candidatesOn });
   try {
-    const connection = await connectFirst(client, known, target, signal);
+    const connection = await connectFirst(client, known, target, signal, settings.failed);
     if (connection.stationVerified === 'tls' && target.server !== undefined && known.tlsStation(target.server.url) === undefined)
       output.note(`base station ${target.server.url}: proved by TLS, not pinned by a fingerprint`);
     const { prove } = target.pin === undefined ? settings : {};
@@ -78,7 +110,7 @@ export async function withConnection(
     await remember(known, target, device, { name: settings.name, proved: connection.stationVerified !== null });
     const again = { ...target, productId: device.ProductId, deviceId: device.DeviceId, pin: device.Fingerprint };
     const connectAgain = (stop: AbortSignal): Promise<Connection> => connect(client, known, again, stop);
-    const working = work({ connection, known, output, signal, device: idOf(device), connectAgain });
+    const working = work({ connection, known, output, signal, device: idOf(device), server: target.server, connectAgain });
     await (settings.untilStopped === true ? working : unlessInterrupted(signal, working));
   } finally {
     await client.stop();
@@ -86,7 +118,22 @@ export async function withConnection(
   }
 }
 
+/** This process, as the options of a client command say. */
+export function clientEnvironment({ linkMtu }: Pick<TargetOptions, 'linkMtu'>): Environment {
+  return nodeEnvironment({
+    ...(process.env.SVC_DEBUG && { log: stderrLog({ level: 'debug' }) }),
+    ...(linkMtu !== undefined && { linkMtu }),
+  });
+}
+
 async function connect(client: SvcClient, known: Known, target: Target, signal: AbortSignal): Promise<Connection> {
+  const connection = await connectionTo(client, known, target);
+  await unlessInterrupted(signal, connection.connect({ signal }));
+  return connection;
+}
+
+/** A connection with its options, not yet connected. */
+async function connectionTo(client: SvcClient, known: Known, target: Target): Promise<Connection> {
   const connection = client.createConnection();
   connection.updateOptions({
     PrivateKey: await known.privateKey(client),
@@ -95,6 +142,8 @@ async function connect(client: SvcClient, known: Known, target: Target, signal: 
     // So that the other ways still say why they failed, and not the timeout of all.
     MdnsTimeout: Math.min(SEARCH, Math.ceil(target.timeout / 2)),
     Remote: target.server !== undefined && !target.near,
+    Rendezvous: !target.relayOnly,
+    HardNat: target.hardNat,
   });
   if (target.productId !== undefined && target.deviceId !== undefined)
     connection.updateOptions({ ProductId: target.productId, DeviceId: target.deviceId });
@@ -108,26 +157,22 @@ async function connect(client: SvcClient, known: Known, target: Target, signal: 
     connection.addDirectCandidate(target.address.host, target.address.port);
     connection.endOfDirectCandidates();
   }
-  await unlessInterrupted(signal, connection.connect({ signal }));
   return connection;
 }
 
-function stationOptions({ url, fingerprint, roots }: TargetStation): ConnectionOptions {
-  if (fingerprint !== null) return { ServerUrl: url, ServerFingerprint: fingerprint };
-  return { ServerUrl: url, ...(roots !== '' && { RootCerts: roots }) };
-}
-
-/** Which way a connection goes, as a word for programs and in words. It may change later. */
-export function wayOf(connection: Connection): { readonly over: 'local' | 'direct' | 'relay'; readonly text: string } {
-  if (connection.getType() === 'RELAY') return { over: 'relay', text: 'through the base station' };
-  if (connection.getLocalChannelErrorCode() === 'OK') return { over: 'local', text: 'on the local network' };
-  return { over: 'direct', text: 'directly' };
-}
-
-async function connectFirst(client: SvcClient, known: Known, target: Target, signal: AbortSignal): Promise<Connection> {
+async function connectFirst(
+  client: SvcClient,
+  known: Known,
+  target: Target,
+  signal: AbortSignal,
+  failed: OpenSettings['failed'],
+): Promise<Connection> {
+  const connection = await connectionTo(client, known, target);
   try {
-    return await connect(client, known, target, signal);
+    await unlessInterrupted(signal, connection.connect({ signal }));
+    return connection;
   } catch (error) {
+    if (!signal.aborted) await failed?.({ connection, error, device: nameOf(target), server: target.server });
     if (error instanceof SvcError && error.code === 'FINGERPRINT_MISMATCH') throw changedKey(target);
     if (isAbsent(error, target)) throw absent(target);
     throw isUnproved(error, target.server, known) ? unproved(error, target.server) : error;

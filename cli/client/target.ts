@@ -5,14 +5,17 @@
  * Precedence: an option, then the pairing string, then the state. Two different fingerprints for one device are refused.
  */
 import { type Command, Option } from 'commander';
+import type { ConnectionOptions } from '../../client/node.ts';
 import { decodePairing, type PairingString } from '../../protocol/records/index.ts';
 import {
   fingerprint,
+  HARD_NAT_HELP,
   type HostPort,
   hostPort,
   id,
   LINK_MTU_HELP,
   linkMtu,
+  noCandidatesOn,
   ROOT_CERTS_HELP,
   rootCerts,
   seconds,
@@ -36,6 +39,11 @@ export interface TargetOptions {
   address?: HostPort;
   /** False: it is not looked for on the local network. */
   local?: boolean;
+  relayOnly?: boolean;
+  /** Of `--no-candidates-on`, as commander calls what begins with `no-`: names of interfaces that are left out. */
+  candidatesOn?: string[];
+  /** False: no 256 sockets and no spraying. */
+  hardNat?: boolean;
   fingerprint?: string;
   state?: string;
   timeout: number;
@@ -54,6 +62,9 @@ export interface Target {
   readonly address: HostPort | undefined;
   /** It is looked for on the local network. */
   readonly local: boolean;
+  /** No direct path is looked for. */
+  readonly relayOnly: boolean;
+  readonly hardNat: boolean;
   readonly timeout: number;
 }
 
@@ -93,6 +104,9 @@ export function withTarget(command: Command): Command {
     .option('--jwt-file <file>', 'the same from a file, which is read for each connect')
     .addOption(new Option('--address <host:port>', 'straight to the device, its local port').argParser(hostPort))
     .option('--no-local', 'do not look for the device on the local network, where that shows its ids to everybody')
+    .option('--relay-only', 'through the base station and no other way, from beginning to end')
+    .addOption(noCandidatesOn('device'))
+    .option('--no-hard-nat', HARD_NAT_HELP)
     .addOption(
       new Option('--fingerprint <hex>', 'fingerprint of the device; needed at first contact without a pairing string').argParser(
         fingerprint,
@@ -121,7 +135,9 @@ export function resolveTarget(options: TargetOptions, known: Known, { replace = 
       : undefined);
   const server = resolveServer(options, device, known, address !== undefined);
   // An address that is given says where the device is; one that is remembered may be an old one.
-  const local = options.local !== false && options.address === undefined;
+  const relayOnly = options.relayOnly === true;
+  if (relayOnly) requireRelay(options, server);
+  const local = options.local !== false && options.address === undefined && !relayOnly;
   if (server === undefined && address === undefined && !local)
     throw new UsageError(
       'no way to the device: give the base station with --server, or the device with --address, or leave --no-local out',
@@ -135,8 +151,22 @@ export function resolveTarget(options: TargetOptions, known: Known, { replace = 
     server,
     address,
     local,
+    relayOnly,
+    hardNat: options.hardNat !== false,
     timeout: options.timeout,
   };
+}
+
+/** @throws UsageError */
+function requireRelay({ address }: TargetOptions, server: TargetStation | undefined): void {
+  if (address !== undefined) throw new UsageError('--relay-only and --address exclude each other: an address leads past the base station');
+  if (server === undefined) throw new UsageError('--relay-only needs a base station: give it with --server');
+}
+
+/** The base station as a connection takes it. */
+export function stationOptions({ url, fingerprint, roots }: TargetStation): ConnectionOptions {
+  if (fingerprint !== null) return { ServerUrl: url, ServerFingerprint: fingerprint };
+  return { ServerUrl: url, ...(roots !== '' && { RootCerts: roots }) };
 }
 
 /** How a target is called in messages. */
@@ -181,7 +211,17 @@ function names(known: Known): string {
   return known.devices.map((device) => device.Name ?? idOf(device)).join(', ');
 }
 
-function resolveServer(options: TargetOptions, device: KnownDevice | undefined, known: Known, optional: boolean): Target['server'] {
+/**
+ * The base station of the options, or the one that is known of the device.
+ * @param optional the device is reached without one: only what is given counts
+ * @throws UsageError, CommandError
+ */
+export function resolveServer(
+  options: Pick<TargetOptions, 'server' | 'serverFingerprint' | 'rootCerts'>,
+  device: KnownDevice | undefined,
+  known: Known,
+  optional: boolean,
+): Target['server'] {
   const { serverFingerprint, rootCerts } = options;
   if (serverFingerprint !== undefined && rootCerts !== undefined)
     throw new UsageError('--root-certs has no effect beside --server-fingerprint: give one of them');

@@ -3,7 +3,7 @@
  * the option's name in front.
  */
 import { isIP } from 'node:net';
-import { InvalidArgumentError } from 'commander';
+import { InvalidArgumentError, Option } from 'commander';
 import { isFingerprint, MAX_CERTIFICATES } from '../../protocol/identity/index.ts';
 import { isId } from '../../protocol/records/index.ts';
 import { checkRootCertificates } from '../../transport/node/index.ts';
@@ -83,6 +83,18 @@ export const LINK_MTU_HELP = 'MTU of the network, where it is known to be above 
 /** MTU of a link in bytes. */
 export function linkMtu(text: string): number {
   return integer(text, 1280, 65535, 'the MTU of a link is a number from 1280 to 65535');
+}
+
+export const HARD_NAT_HELP = 'do not open 256 sockets and do not try 1,024 ports where a NAT gives out random ones';
+
+/** `--no-candidates-on`; what is given stands in `candidatesOn`, as commander takes `no-` from the name. @param peer who is not told */
+export function noCandidatesOn(peer: 'device' | 'client'): Option {
+  return new Option(
+    '--no-candidates-on <interface>',
+    `do not name the addresses of a network interface to the ${peer} when a direct path is looked for; repeatable`,
+  )
+    .argParser(collect((text) => text))
+    .default([], 'none');
 }
 
 /** For repeatable options: appends what `parse` returns. */

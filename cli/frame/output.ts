@@ -44,6 +44,11 @@ export class Output {
     if (!this.json) this.#streams.stderr.write(`${lines(text)}\n`);
   }
 
+  /** Something to know by the way, for a person at a terminal alone. A progress bar that is drawn there makes room, and is drawn again below. */
+  aside(text: string): void {
+    if (this.interactive) this.#streams.stderr.write(`\r\u001b[K${lines(text)}\n`);
+  }
+
   /** Something that must be seen in either mode. */
   warn(text: string): void {
     this.#streams.stderr.write(`warning: ${lines(text)}\n`);

@@ -1,0 +1,54 @@
+/** Which way a connection goes, in words: at its start, and each time it changes. */
+import type { Connection, PathClass, PathReport } from '../../client/node.ts';
+import type { Output } from '../frame/output.ts';
+import { formatAddress } from './target.ts';
+
+const OVER: Readonly<Record<PathClass, string>> = {
+  lan: 'directly over the local network',
+  ipv6: 'directly over IPv6',
+  ipv4: 'directly over IPv4',
+  relay: 'through the base station',
+};
+
+/** What a path goes over, in words. */
+export function overText(over: PathClass): string {
+  return OVER[over];
+}
+
+/** `address:port` of the other end of a path. */
+export function placeOf({ address, port }: Pick<PathReport, 'address' | 'port'>): string {
+  return formatAddress({ host: address, port });
+}
+
+/** Which way a connection goes, as a word for programs and in words. It may change later. */
+export function wayOf(connection: Connection): { readonly over: 'local' | 'direct' | 'relay'; readonly text: string } {
+  if (connection.getType() === 'RELAY') return { over: 'relay', text: OVER.relay };
+  if (connection.getLocalChannelErrorCode() === 'OK') return { over: 'local', text: 'on the local network' };
+  const active = activeOf(connection);
+  return { over: 'direct', text: active === undefined ? 'directly' : OVER[active.over] };
+}
+
+/** For a command that works for a while: says which way the connection goes, and each change, to a person at a terminal. */
+export function showWay(connection: Connection, output: Output): void {
+  if (!output.interactive) return;
+  output.aside(`connected ${wayOf(connection).text}`);
+  followWay(connection, (text) => output.aside(text));
+}
+
+/** Says each change from now on, in one line. */
+export function followWay(connection: Connection, say: (text: string) => void): void {
+  let before = activeOf(connection);
+  connection.addConnectionEventsListener({
+    onEvent: (event) => {
+      if (event !== 'CHANNEL_CHANGED' || !connection.isConnected) return;
+      const now = activeOf(connection);
+      if (now === undefined || (now.over === before?.over && placeOf(now) === placeOf(before))) return;
+      before = now;
+      say(now.over === 'relay' ? `now ${OVER.relay} again` : `now ${OVER[now.over]}, ${placeOf(now)}`);
+    },
+  });
+}
+
+function activeOf(connection: Connection): PathReport | undefined {
+  return connection.paths().paths.find(({ active }) => active);
+}

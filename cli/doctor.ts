@@ -1,0 +1,190 @@
+/**
+ * `svc doctor`: explains how a connection to a device goes, and why it is not direct; without a device it looks at this host and a base station.
+ *
+ * 1. Connects as `svc connect` does.
+ * 2. Waits until the connection is direct, or the first attempt to make it so is over.
+ * 3. Prints what both ends found, with advice. Where the connect failed: what became of each way, and whether the base station is there.
+ *
+ * It changes nothing at either end.
+ */
+import { Command, Option } from 'commander';
+import { type ChannelFailures, type Connection, NoChannelsError, type PathsReport } from '../client/node.ts';
+import { Known, stateDirectory } from './client/known.ts';
+import { clientEnvironment, type FailedConnect, type Frame, type Opened, withConnection } from './client/open.ts';
+import { readPairingString, resolveServer, type TargetOptions, type TargetStation, withTarget } from './client/target.ts';
+import { wayOf } from './client/way.ts';
+import { adviceOn } from './doctor/advice.ts';
+import { type ConnectedFinding, documentOf, type Findings, linesOf, type StationFinding } from './doctor/report.ts';
+import { checkStation, type StationCheck } from './doctor/station.ts';
+import { port } from './frame/arguments.ts';
+import { CommandError, describe, UsageError } from './frame/errors.ts';
+import { warnOfInterfaces } from './frame/interfaces.ts';
+import { Output } from './frame/output.ts';
+import { shellWord } from './frame/shell-word.ts';
+import { interruption, unlessInterrupted } from './frame/signals.ts';
+
+export interface DoctorOptions extends TargetOptions {
+  stunPort?: number;
+}
+
+/** ms between two looks at a connection that still tries. */
+const LOOK = 50;
+/** An attempt that follows so soon, ms, belongs to the first: ports are guessed again. */
+const SOON = 1_000;
+
+const NOTE = `
+Without a device, svc doctor --server looks at the network of this host and at the base station alone.
+--timeout is for the connect, and again for the first attempt to find a direct path.
+
+docs/paths.md explains each line, each code and what to do about it. Exit code 0 when it is connected, however that may be.`;
+
+/** The command `svc doctor`. */
+export function doctorCommand(): Command {
+  const command = new Command('doctor')
+    .description('explain how a connection to a device goes, and why it is not direct; without a device: look at the base station')
+    .argument('[device]', 'as --device')
+    .addOption(
+      new Option('--stun-port <port>', 'UDP port of STUN of a base station that no connection names (default: its own + 1)').argParser(
+        port,
+      ),
+    );
+  command.addHelpText('after', NOTE);
+  return withTarget(command).action(async (device: string | undefined, options: DoctorOptions) => {
+    const { signal, dispose } = interruption();
+    try {
+      const frame = { environment: clientEnvironment(options), output: new Output(options.json === true), signal };
+      await doctor(device, options, frame);
+    } finally {
+      dispose();
+    }
+  });
+}
+
+/** @throws UsageError, CommandError; what the connect failed with, after the findings were printed */
+export async function doctor(given: string | undefined, options: DoctorOptions, frame: Frame): Promise<void> {
+  if (given !== undefined && options.device !== undefined) throw new UsageError('give the device once: as argument or with --device');
+  if (given?.includes('=') === true) readPairingString(given);
+  const device = given ?? options.device;
+  const target = { ...options, ...(device !== undefined && { device }) };
+  if (options.server !== undefined && !namesDevice(target)) return examineStation(target, frame);
+  const settings = { frame, failed: async (failure: FailedConnect) => print(frame, await findingsWithout(failure, target, frame)) };
+  await withConnection(target, async (opened) => print(frame, await findingsOf(opened, target, frame)), settings);
+}
+
+function namesDevice({ device, product, deviceId, address }: DoctorOptions): boolean {
+  return [device, product, deviceId, address].some((name) => name !== undefined);
+}
+
+function print({ output }: Frame, findings: Findings): void {
+  output.result(documentOf(findings), linesOf(findings));
+}
+
+async function examineStation(options: DoctorOptions, frame: Frame): Promise<void> {
+  const known = await Known.open(stateDirectory(options.state));
+  const station = resolveServer(options, undefined, known, false)!;
+  warnOfInterfaces(frame.output, options.candidatesOn ?? [], frame.environment);
+  const check = await checkOf(station, options, frame);
+  print(frame, {
+    device: null,
+    interfaces: interfacesOf(options, frame),
+    station: stationFinding(check),
+    localNat: check.nat,
+    connected: null,
+    channels: null,
+  });
+  if (check.error !== null) throw new CommandError(`no way to the base station: ${describe(check.error)}`);
+}
+
+async function findingsOf({ connection, device, server, output }: Opened, options: DoctorOptions, frame: Frame): Promise<Findings> {
+  if (connection.getType() === 'RELAY' && options.relayOnly !== true) output.note('connected; looking for a direct path');
+  const report = await firstAttempt(connection, options.timeout, frame);
+  const { station, nat } = await stationOf(connection, report, server, options, frame);
+  return {
+    device,
+    interfaces: interfacesOf(options, frame),
+    station,
+    localNat: report.localNat ?? nat,
+    connected: connectedFinding(connection, report, device),
+    channels: null,
+  };
+}
+
+/** The paths once the connection is direct, or the first attempt is over, or the time. */
+async function firstAttempt(connection: Connection, timeout: number, { environment: { clock }, signal }: Frame): Promise<PathsReport> {
+  const end = clock.now() + timeout;
+  for (;;) {
+    const report = connection.paths();
+    if (isSettled(report) || clock.now() >= end) return report;
+    await unlessInterrupted(signal, new Promise<void>((resolve) => void clock.schedule(LOOK, resolve)));
+  }
+}
+
+function isSettled({ whyNotDirect, nextAttempt }: PathsReport): boolean {
+  if (whyNotDirect === null || whyNotDirect.code === 'DISABLED' || whyNotDirect.code === 'PEER_TOO_OLD') return true;
+  return whyNotDirect.code !== 'IN_PROGRESS' && nextAttempt !== null && nextAttempt > SOON;
+}
+
+function connectedFinding(connection: Connection, report: PathsReport, device: string): ConnectedFinding {
+  const { paths, pairs, remoteNat, whyNotDirect, nextAttempt, station } = report;
+  const { over, text } = wayOf(connection);
+  const facts = { device: shellWord(device), stunPort: station?.stun[0]?.port };
+  const why = whyNotDirect === null ? null : { ...whyNotDirect, advice: adviceOn(whyNotDirect.code, facts) };
+  return { over, way: text, paths, pairs, remoteNat, whyNotDirect: why, nextAttempt };
+}
+
+/** The connection's own, as far as it knows; a look of its own where no attempt has asked the base station. */
+async function stationOf(
+  connection: Connection,
+  { station, whyNotDirect }: PathsReport,
+  server: TargetStation | undefined,
+  options: DoctorOptions,
+  frame: Frame,
+): Promise<{ station: StationFinding | null; nat: StationCheck['nat'] }> {
+  if (station !== null && whyNotDirect?.code !== 'DISABLED') {
+    const { address, port, observed, stun } = station;
+    const verified = connection.stationVerified;
+    return { station: { url: server?.url ?? null, verified, at: { address, port }, observed, error: null, stun }, nat: null };
+  }
+  if (server === undefined) return { station: null, nat: null };
+  const check = await checkOf(server, options, frame);
+  return { station: { ...stationFinding(check), observed: station?.observed ?? null }, nat: check.nat };
+}
+
+async function findingsWithout(
+  { connection, error, device, server }: FailedConnect,
+  options: DoctorOptions,
+  frame: Frame,
+): Promise<Findings> {
+  const check = server === undefined ? null : await checkOf(server, options, frame);
+  const codes = {
+    local: connection.getLocalChannelErrorCode(),
+    remote: connection.getRemoteChannelErrorCode(),
+    direct: connection.getDirectCandidatesChannelErrorCode(),
+  };
+  const failures = error instanceof NoChannelsError ? ((error.cause ?? {}) as ChannelFailures) : {};
+  return {
+    device,
+    interfaces: interfacesOf(options, frame),
+    station: check === null ? null : stationFinding(check),
+    localNat: check?.nat ?? null,
+    connected: null,
+    channels: { codes, failures },
+  };
+}
+
+function checkOf(
+  station: TargetStation,
+  { stunPort, candidatesOn: excluded = [], timeout }: DoctorOptions,
+  frame: Frame,
+): Promise<StationCheck> {
+  return checkStation(frame.environment, { station, stunPort, excluded, timeout, signal: frame.signal });
+}
+
+function stationFinding({ url, verified, at, error, stun }: StationCheck): StationFinding {
+  const problem = error === null ? null : { code: error.code, text: describe(error) };
+  return { url, verified: at === null ? null : verified, at, observed: null, error: problem, stun };
+}
+
+function interfacesOf({ candidatesOn = [] }: DoctorOptions, { environment: { network } }: Frame): Findings['interfaces'] {
+  return (network.interfaces?.() ?? []).map((each) => ({ ...each, counts: !candidatesOn.includes(each.name) }));
+}

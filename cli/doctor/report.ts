@@ -1,0 +1,183 @@
+/** What `svc doctor` found, as a document for programs and as lines for people. */
+import type {
+  ChannelFailures,
+  ErrorCode,
+  HostInterface,
+  NatReport,
+  NotDirect,
+  PairReport,
+  PathReport,
+  SocketAddress,
+  StunAnswer,
+} from '../../client/node.ts';
+import { overText, placeOf } from '../client/way.ts';
+import { CHANNELS, type ChannelName, channelAdvice, channelMeaning } from './advice.ts';
+
+/** An interface of this host. */
+export interface InterfaceFinding extends HostInterface {
+  /** False: it is left out by `--no-candidates-on`. */
+  readonly counts: boolean;
+}
+
+/** The base station. */
+export interface StationFinding {
+  readonly url: string | null;
+  readonly verified: 'pinned' | 'tls' | null;
+  /** Null when it was not reached. */
+  readonly at: SocketAddress | null;
+  readonly observed: SocketAddress | null;
+  readonly error: { readonly code: string; readonly text: string } | null;
+  /** What its STUN ports said; empty where it has none. */
+  readonly stun: readonly StunAnswer[];
+}
+
+/** The device, connected. */
+export interface ConnectedFinding {
+  readonly over: string;
+  readonly way: string;
+  readonly paths: readonly PathReport[];
+  readonly pairs: readonly PairReport[];
+  readonly remoteNat: NatReport | null;
+  readonly whyNotDirect: (NotDirect & { readonly advice: string }) | null;
+  readonly nextAttempt: number | null;
+}
+
+/** The device, not reached. */
+export interface ChannelsFinding {
+  readonly codes: Readonly<Record<ChannelName, ErrorCode>>;
+  readonly failures: ChannelFailures;
+}
+
+export interface Findings {
+  /** `product.device`, null without a device. */
+  readonly device: string | null;
+  readonly interfaces: readonly InterfaceFinding[];
+  /** Null where none is known. */
+  readonly station: StationFinding | null;
+  readonly localNat: NatReport | null;
+  readonly connected: ConnectedFinding | null;
+  readonly channels: ChannelsFinding | null;
+}
+
+const WIDTH = 20;
+
+/** For programs. */
+export function documentOf({ device, interfaces, station, localNat, connected, channels }: Findings): Record<string, unknown> {
+  return {
+    device,
+    connected: device === null ? null : connected !== null,
+    interfaces,
+    station,
+    nat: { local: localNat, remote: connected?.remoteNat ?? null },
+    ...(connected !== null && {
+      over: connected.over,
+      paths: connected.paths,
+      pairs: connected.pairs,
+      whyNotDirect: connected.whyNotDirect,
+      nextAttempt: connected.nextAttempt,
+    }),
+    ...(channels !== null && { channels: Object.fromEntries(channelNames.map((name) => [name, channelDocument(name, channels)])) }),
+  };
+}
+
+/** For people. */
+export function linesOf(findings: Findings): string[] {
+  const { device, connected, channels, interfaces, station, localNat } = findings;
+  return [
+    ...(device === null ? [] : [connected === null ? `not connected to ${device}` : `connected to ${device}, ${connected.way}`]),
+    ...section('interfaces', interfaces.length === 0 ? ['none but loopback, or this host does not say'] : interfaces.map(interfaceLine)),
+    ...section('base station', stationLines(station)),
+    ...section('NAT here', [natText(localNat, 'this host')]),
+    ...(connected === null ? [] : connectedLines(connected)),
+    ...(channels === null
+      ? []
+      : section(
+          'ways',
+          channelNames.flatMap((name) => channelLines(name, channels)),
+        )),
+  ];
+}
+
+/** The class of a NAT in plain words. @param end whose it is */
+export function natText(nat: NatReport | null, end: string): string {
+  switch (nat?.mapping) {
+    case 'none':
+      return `none: the address of ${end} is seen outside as it is`;
+    case 'independent':
+      return 'gives a socket one port towards everybody: direct paths are easy';
+    case 'sequential':
+      return `gives a socket another port towards each address, ${step(nat.stride ?? 1)}: the next one can be guessed`;
+    case 'random':
+      return 'gives a socket a random port towards each address: a direct path needs the other end to have a better one';
+    default:
+      return nat === null ? 'not looked at' : 'there may be one; how it gives out ports is not known';
+  }
+}
+
+function step(stride: number): string {
+  const signed = stride > 0x7fff ? stride - 0x1_0000 : stride;
+  return `${Math.abs(signed)} ${signed < 0 ? 'down' : 'up'} from the last`;
+}
+
+function connectedLines({ paths, pairs, remoteNat, whyNotDirect, nextAttempt }: ConnectedFinding): string[] {
+  return [
+    ...section('NAT of the device', [natText(remoteNat, 'the device')]),
+    ...section('paths', paths.map(pathLine)),
+    ...(pairs.length === 0 ? [] : section('tried', pairs.map(pairLine))),
+    ...(whyNotDirect === null ? [] : section('not direct', [`${whyNotDirect.code}: ${whyNotDirect.text}`])),
+    ...(whyNotDirect === null ? [] : section('what to do', [whyNotDirect.advice])),
+    ...(nextAttempt === null ? [] : section('next attempt', [`in ${Math.ceil(nextAttempt / 1000)} s, while a connection is open`])),
+  ];
+}
+
+function interfaceLine({ name, addresses, kind, counts }: InterfaceFinding): string {
+  const what = { default: 'the way to the internet', other: 'a network of its own', virtual: 'a container bridge or VPN: named last' }[
+    kind
+  ];
+  return `${name}  ${addresses.join(', ')}  ${counts ? what : 'left out: --no-candidates-on'}`;
+}
+
+function stationLines(station: StationFinding | null): string[] {
+  if (station === null) return ['none given or remembered: --server names one'];
+  const { url, verified, at, observed, error, stun } = station;
+  if (at === null) return [`${url ?? ''} was not reached: ${error?.text ?? ''}`];
+  const proof = verified === 'pinned' ? ', pinned by its fingerprint' : verified === 'tls' ? ', proved by TLS' : '';
+  return [
+    `${placeOf(at)}${proof}`,
+    ...(observed === null ? [] : [`it sees this host as ${placeOf(observed)}`]),
+    ...(stun.length === 0 ? ['it names no STUN port, or was not asked'] : stun.map(stunLine)),
+  ];
+}
+
+function stunLine({ address, port, mapped }: StunAnswer): string {
+  return `STUN at ${placeOf({ address, port })} ${mapped === null ? 'does not answer' : `sees this host as ${placeOf(mapped)}`}`;
+}
+
+function pathLine(path: PathReport): string {
+  const { active, over, rtt, since } = path;
+  const time = since === 0 ? '' : `  since ${new Date(since).toISOString().slice(0, 19)}Z`;
+  return `${active ? 'active' : 'warm  '}  ${overText(over)}  ${placeOf(path)}${rtt === null ? '' : `  ${rtt.toFixed(1)} ms`}${time}`;
+}
+
+function pairLine(pair: PairReport): string {
+  const { kind, state, reason, rtt } = pair;
+  return `${placeOf(pair)}  ${kind}  ${state}: ${reason}${rtt === null ? '' : `, ${rtt.toFixed(1)} ms`}`;
+}
+
+const channelNames = Object.keys(CHANNELS) as ChannelName[];
+
+function channelDocument(name: ChannelName, { codes, failures }: ChannelsFinding): Record<string, unknown> {
+  const code = codes[name];
+  const advice = channelAdvice(name, code);
+  return { code, text: channelMeaning(name, code) ?? failures[name]?.message ?? '', ...(advice !== undefined && { advice }) };
+}
+
+function channelLines(name: ChannelName, channels: ChannelsFinding): string[] {
+  const { code, text, advice } = channelDocument(name, channels);
+  return [`${CHANNELS[name]}  ${code}: ${text}`, ...(advice === undefined ? [] : [`  ${advice}`])];
+}
+
+/** Lines with a title before the first. */
+function section(title: string, lines: readonly string[]): string[] {
+  return lines.map((line, index) => `${(index === 0 ? title : '').padEnd(WIDTH)}${line}`);
+}

@@ -1,0 +1,82 @@
+/**
+ * Looks at a base station without a device: whether it is reached and proves who it is, and what its STUN port says of this host.
+ *
+ * The base station names its STUN ports only in the answer to a connect. Here the default is asked, the port after its own, unless another one is given. One
+ * answer shows whether there is a NAT; how it maps takes two.
+ */
+import type { Environment, NatReport, SocketAddress, StunAnswer } from '../../client/node.ts';
+import { serverAddress } from '../../client/options.ts';
+import { asSvcError, type SvcError } from '../../protocol/errors/index.ts';
+import { Host } from '../../transport/host/index.ts';
+import { Gatherer, rendezvousHost, StunDispatcher } from '../../transport/rendezvous/index.ts';
+import type { Session } from '../../transport/session/index.ts';
+import { type ConfiguredStation, StationConnector } from '../../transport/station/index.ts';
+import type { TargetStation } from '../client/target.ts';
+
+const MAX_PORT = 0xffff;
+
+export interface StationCheckOptions {
+  readonly station: TargetStation;
+  /** UDP port of STUN; default the one after that of the base station. */
+  readonly stunPort: number | undefined;
+  /** Interfaces that are left out. */
+  readonly excluded: readonly string[];
+  /** ms */
+  readonly timeout: number;
+  readonly signal: AbortSignal;
+}
+
+/** What was found. */
+export interface StationCheck {
+  readonly url: string;
+  readonly verified: 'pinned' | 'tls';
+  /** Where it is; null when it was not reached, for `error`. */
+  readonly at: SocketAddress | null;
+  readonly error: SvcError | null;
+  readonly stun: readonly StunAnswer[];
+  readonly nat: NatReport | null;
+}
+
+/** @throws what opening a socket throws */
+export async function checkStation(environment: Environment, options: StationCheckOptions): Promise<StationCheck> {
+  const { station, timeout, signal } = options;
+  const { url, fingerprint } = station;
+  const about = { url, verified: fingerprint === null ? 'tls' : 'pinned' } as const;
+  const host = await Host.open(environment, { identity: environment.crypto.generateKey(), binds: [{ port: 0 }] });
+  const connector = new StationConnector({ host, station: configured(station) });
+  try {
+    const found = await connector.use((channel) => askStun(host, channel, options), { timeout, signal });
+    return { ...about, ...found, error: null };
+  } catch (error) {
+    signal.throwIfAborted();
+    return { ...about, at: null, error: asSvcError(error), stun: [], nat: null };
+  } finally {
+    await connector.close();
+    await host.close();
+  }
+}
+
+async function askStun(
+  host: Host,
+  { provenPath: { address, port } }: Session,
+  { stunPort = port + 1, excluded }: StationCheckOptions,
+): Promise<Pick<StationCheck, 'at' | 'stun' | 'nat'>> {
+  const at = { address, port };
+  const rendezvous = rendezvousHost(host);
+  const dispatcher = new StunDispatcher(rendezvous);
+  const gatherer = new Gatherer({ host: rendezvous, dispatcher, excluded });
+  const view = { at, observed: null, stun: stunPort > MAX_PORT ? [] : [{ port: stunPort }] };
+  try {
+    return await new Promise((resolve) => {
+      gatherer.gather(view, false, ({ isComplete, nat = null }) => {
+        if (isComplete) resolve({ at, stun: gatherer.stunAnswers(view), nat });
+      });
+    });
+  } finally {
+    dispatcher.close();
+  }
+}
+
+function configured({ url, fingerprint, roots }: TargetStation): ConfiguredStation {
+  return { ...serverAddress(url), fingerprint, ...(roots !== '' && { rootCerts: roots }) };
+}

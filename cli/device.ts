@@ -19,6 +19,7 @@ import { installFiles, removePartialFiles } from './device-app/files.ts';
 import { type HeldLock, holdLock } from './device-app/hold-lock.ts';
 import { lockDirectory } from './device-app/lock.ts';
 import { type OpenDevice, openDevice } from './device-app/open.ts';
+import { givenRendezvous, type RendezvousFlags, rendezvousOf, withRendezvous } from './device-app/rendezvous.ts';
 import { Room } from './device-app/room.ts';
 import { deviceAuditCommand } from './device-audit.ts';
 import { deviceExplainCommand } from './device-explain.ts';
@@ -37,10 +38,11 @@ import {
 } from './frame/arguments.ts';
 import { collectAfterStart } from './frame/collect.ts';
 import { describe, UsageError } from './frame/errors.ts';
+import { warnOfInterfaces } from './frame/interfaces.ts';
 import { Output } from './frame/output.ts';
 import { interruption, stopped } from './frame/signals.ts';
 
-interface DeviceCommandOptions {
+interface DeviceCommandOptions extends RendezvousFlags {
   data: string;
   product?: string;
   deviceId?: string;
@@ -71,7 +73,7 @@ const LOG_LEVELS: readonly LogLevel[] = ['error', 'warn', 'info', 'debug', 'trac
 
 /** The command `svc device`. */
 export function deviceCommand(): Command {
-  return new Command('device')
+  const command = new Command('device')
     .description('run a device: a thermostat, a file store, TCP and UDP tunnels, its users and state in a directory')
     .requiredOption('--data <dir>', 'directory of key, users and state, made at first start')
     .addOption(new Option('--product <id>', 'product id; needed at first start').argParser(id))
@@ -129,8 +131,8 @@ export function deviceCommand(): Command {
     .option('--json', 'events as JSON lines on standard output')
     .addCommand(deviceInviteCommand())
     .addCommand(deviceExplainCommand())
-    .addCommand(deviceAuditCommand())
-    .action(run);
+    .addCommand(deviceAuditCommand());
+  return withRendezvous(command).action(run);
 }
 
 async function run(options: DeviceCommandOptions): Promise<void> {
@@ -139,6 +141,7 @@ async function run(options: DeviceCommandOptions): Promise<void> {
   const configuration = await readDeviceConfiguration(options.config, data.configurationFile);
   refuseTwins('--tunnel', configuration.tcpTunnels, options.tunnel);
   refuseTwins('--udp-tunnel', configuration.udpTunnels, options.udpTunnel);
+  const rendezvous = rendezvousOf(configuration.rendezvous, options);
   const output = new Output(options.json === true);
   if (options.init === true) tellOfUnused(output, options);
   // Without the lock nothing can be made, only served.
@@ -146,7 +149,8 @@ async function run(options: DeviceCommandOptions): Promise<void> {
   try {
     const log = stderrLog({ level: options.logLevel ?? (process.env.SVC_DEBUG ? 'debug' : 'warn') });
     const environment = nodeEnvironment({ log, ...(options.linkMtu !== undefined && { linkMtu: options.linkMtu }) });
-    const device = new Device({ environment, appName: APP_NAME, appVersion: Device.version() });
+    if (options.init !== true) warnOfInterfaces(output, rendezvous.noCandidatesOn, environment);
+    const device = new Device({ environment, appName: APP_NAME, appVersion: Device.version(), rendezvous });
     const opened = await openDevice(device, data, options, environment);
     try {
       if (options.pairing !== undefined) await setPairing(opened.access.iam, options.pairing);
@@ -233,9 +237,12 @@ function refuseTwins(option: string, configured: readonly TcpTunnelService[], gi
 }
 
 /** With --init nothing is served: what only counts for one run has no effect. */
-function tellOfUnused(output: Output, { tunnel, udpTunnel, localPort, p2pPort }: DeviceCommandOptions): void {
+function tellOfUnused(output: Output, options: DeviceCommandOptions): void {
+  const { tunnel, udpTunnel, localPort, p2pPort } = options;
   const given = { '--tunnel': tunnel[0], '--udp-tunnel': udpTunnel[0], '--local-port': localPort, '--p2p-port': p2pPort };
-  const unused = Object.entries(given).flatMap(([option, value]) => (value === undefined ? [] : [option]));
+  const unused = Object.entries({ ...given, ...givenRendezvous(options) }).flatMap(([option, value]) =>
+    value === undefined ? [] : [option],
+  );
   if (unused.length > 0)
     output.warn(`with --init, ${unused.join(', ')} ${unused.length === 1 ? 'has' : 'have'} no effect: give that at each start`);
 }

@@ -4,17 +4,19 @@
  *     {
  *       "TcpTunnels": [{"Id": "web", "Type": "http", "Host": "127.0.0.1", "Port": 8080, "Metadata": {"title": "Camera"}}],
  *       "UdpTunnels": [{"Id": "names", "Type": "dns", "Host": "127.0.0.1", "Port": 53, "IdleTimeout": 30}],
+ *       "Rendezvous": {"Mode": "paired", "Candidates": ["203.0.113.7:5593"], "NoCandidatesOn": ["eth1"], "HardNat": false},
  *       "OverTemperature": {"Limit": 28, "Category": "CRITICAL"},
  *       "TimeConstant": 1200
  *     }
  *
  * Every member may be left out. `Metadata` is anything clients should know of a service; `IdleTimeout` are the seconds without a datagram after which
- * a flow of a UDP service ends; `Limit` are °C at which the alarm goes off, none without
+ * a flow of a UDP service ends; `Rendezvous` is how the device looks for direct paths (docs/paths.md); `Limit` are °C at which the alarm goes off, none without
  * it; `TimeConstant` are the seconds in which the room goes 63 % of the way. What is not known or out of range is refused with its place.
  */
 
 import { JsonField } from '../../device/iam/json-fields.ts';
-import type { TcpTunnelService, UdpTunnelService } from '../../device/index.ts';
+import type { RendezvousMode, RendezvousOptions, TcpTunnelService, UdpTunnelService } from '../../device/index.ts';
+import { MAX_STATED, rendezvousModes, statedCandidate } from '../../device/rendezvous-options.ts';
 import { SvcError } from '../../protocol/errors/index.ts';
 import { readJson } from '../../transport/node/index.ts';
 import { CommandError, UsageError } from '../frame/errors.ts';
@@ -26,6 +28,7 @@ export const CONFIGURATION_FILE = 'device.json';
 export interface DeviceConfiguration {
   readonly tcpTunnels: readonly TcpTunnelService[];
   readonly udpTunnels: readonly UdpTunnelService[];
+  readonly rendezvous?: RendezvousOptions;
   readonly overTemperature?: { readonly limit: number; readonly category: Category };
   /** Seconds. */
   readonly timeConstant?: number;
@@ -51,12 +54,14 @@ export async function readDeviceConfiguration(path: string | undefined, director
 
 /** @param document a parsed JSON value. @throws LocalError PARSE with the place in the document */
 export function parseDeviceConfiguration(document: unknown): DeviceConfiguration {
-  const root = new JsonField(document).only(['TcpTunnels', 'UdpTunnels', 'OverTemperature', 'TimeConstant']);
+  const root = new JsonField(document).only(['TcpTunnels', 'UdpTunnels', 'Rendezvous', 'OverTemperature', 'TimeConstant']);
   const overTemperature = root.optional('OverTemperature')?.only(['Limit', 'Category']);
+  const rendezvous = root.optional('Rendezvous');
   const timeConstant = root.optional('TimeConstant');
   return {
     tcpTunnels: services(root.optional('TcpTunnels'), readService),
     udpTunnels: services(root.optional('UdpTunnels'), readUdpService, ['IdleTimeout']),
+    ...(rendezvous !== undefined && { rendezvous: readRendezvous(rendezvous.only(['Mode', 'Candidates', 'NoCandidatesOn', 'HardNat'])) }),
     ...(overTemperature !== undefined && {
       overTemperature: {
         limit: number(overTemperature.required('Limit'), -50, 100),
@@ -65,6 +70,33 @@ export function parseDeviceConfiguration(document: unknown): DeviceConfiguration
     }),
     ...(timeConstant !== undefined && { timeConstant: number(timeConstant, 1, 86_400) }),
   };
+}
+
+function readRendezvous(field: JsonField): RendezvousOptions {
+  const [mode, candidates, noCandidatesOn, hardNat] = ['Mode', 'Candidates', 'NoCandidatesOn', 'HardNat'].map((name) =>
+    field.optional(name),
+  );
+  if (candidates !== undefined && candidates.array.length > MAX_STATED) candidates.reject(`has at most ${MAX_STATED} entries`);
+  return {
+    ...(mode !== undefined && { mode: modeOf(mode) }),
+    ...(candidates !== undefined && { candidates: candidates.array.map(candidate) }),
+    ...(noCandidatesOn !== undefined && { noCandidatesOn: noCandidatesOn.array.map(({ text }) => text) }),
+    ...(hardNat !== undefined && { hardNat: hardNat.boolean }),
+  };
+}
+
+function modeOf(field: JsonField): RendezvousMode {
+  return rendezvousModes.find((each) => each === field.text) ?? field.reject(`must be one of ${rendezvousModes.join(', ')}`);
+}
+
+function candidate(field: JsonField): string {
+  try {
+    statedCandidate(field.text);
+  } catch (error) {
+    if (error instanceof SvcError) field.reject(`is wrong: ${error.message}`);
+    throw error;
+  }
+  return field.text;
 }
 
 /** @param more members that only this kind has */

@@ -8,10 +8,7 @@ export function warnOfInterfaces(output: Output, given: readonly string[], { net
   const there = (network.interfaces?.() ?? []).map(({ name }) => name);
   for (const name of new Set(given)) {
     if (there.includes(name)) continue;
-    const others =
-      there.length === 0
-        ? 'none is up but loopback, which is never named'
-        : `there ${there.length === 1 ? 'is' : 'are'} ${there.join(', ')}`;
-    output.warn(`--no-candidates-on ${name}: no such interface is up; ${others}`);
+    const others = there.length === 0 ? 'none is up but loopback' : `up ${there.length === 1 ? 'is' : 'are'} ${there.join(', ')}`;
+    output.warn(`no interface is called ${JSON.stringify(name)}, whose addresses were to be kept back (--no-candidates-on): ${others}`);
   }
 }

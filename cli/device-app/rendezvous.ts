@@ -1,0 +1,66 @@
+/** How `svc device` looks for direct paths: its options, and what device.json says of the same. */
+import { type Command, InvalidArgumentError, Option } from 'commander';
+import type { RendezvousMode, RendezvousOptions } from '../../device/index.ts';
+import { MAX_STATED, rendezvousModes, statedCandidate } from '../../device/rendezvous-options.ts';
+import { collect, HARD_NAT_HELP, noCandidatesOn } from '../frame/arguments.ts';
+import { UsageError } from '../frame/errors.ts';
+
+export interface RendezvousFlags {
+  rendezvous?: RendezvousMode;
+  candidate: string[];
+  /** Of `--no-candidates-on`: interfaces that are left out. */
+  candidatesOn: string[];
+  hardNat: boolean;
+}
+
+/** Adds the options. */
+export function withRendezvous(command: Command): Command {
+  return command
+    .addOption(new Option('--rendezvous <with>', 'with whom it looks for direct paths (default: anyone)').choices(rendezvousModes))
+    .addOption(
+      new Option(
+        '--candidate <ip:port>',
+        `address at which it is reached from outside, such as a forwarded UDP port of its router; repeatable, at most ${MAX_STATED}`,
+      )
+        .argParser(collect(candidate))
+        .default([], 'none'),
+    )
+    .addOption(noCandidatesOn('client'))
+    .option('--no-hard-nat', HARD_NAT_HELP);
+}
+
+/** An option counts in place of what the file says; lists are put together. @throws UsageError for too many candidates */
+export function rendezvousOf(
+  file: RendezvousOptions = {},
+  flags: RendezvousFlags,
+): RendezvousOptions & { readonly noCandidatesOn: readonly string[] } {
+  const mode = flags.rendezvous ?? file.mode;
+  const candidates = [...new Set([...(file.candidates ?? []), ...flags.candidate])];
+  if (candidates.length > MAX_STATED)
+    throw new UsageError(`--candidate: a device has at most ${MAX_STATED} stated addresses, with those of device.json: leave some out`);
+  return {
+    ...(mode !== undefined && { mode }),
+    hardNat: flags.hardNat && file.hardNat !== false,
+    candidates,
+    noCandidatesOn: [...(file.noCandidatesOn ?? []), ...flags.candidatesOn],
+  };
+}
+
+/** Which of the options were given; undefined for those that were not. */
+export function givenRendezvous({ rendezvous, candidate, candidatesOn, hardNat }: RendezvousFlags): Record<string, unknown> {
+  return {
+    '--rendezvous': rendezvous,
+    '--candidate': candidate[0],
+    '--no-candidates-on': candidatesOn[0],
+    '--no-hard-nat': hardNat ? undefined : false,
+  };
+}
+
+function candidate(text: string): string {
+  try {
+    statedCandidate(text);
+  } catch (error) {
+    throw new InvalidArgumentError(`${(error as Error).message}.`);
+  }
+  return text;
+}

@@ -8,6 +8,7 @@ import {
   LocalEnd,
   type LocalEndOptions,
   type PathsReport,
+  rendezvousHost,
   stationReport,
   stationView,
 } from '../transport/rendezvous/index.ts';
@@ -28,7 +29,7 @@ export class DirectPaths {
   constructor(environment: Environment, host: Host, options: LocalEndOptions) {
     this.#environment = environment;
     this.#host = host;
-    this.#end = new LocalEnd(host, options);
+    this.#end = new LocalEnd(rendezvousHost(host), options);
   }
 
   /** Begins to look for a direct path of a relayed connection. It ends with the session. */

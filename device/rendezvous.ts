@@ -13,6 +13,7 @@ import {
   type PeerTrust,
   pathReports,
   RendezvousResponder,
+  rendezvousHost,
   stationReport,
   stationView,
 } from '../transport/rendezvous/index.ts';
@@ -44,7 +45,7 @@ export class DeviceRendezvous {
     const { host, settings } = options;
     this.#options = options;
     const isOn = settings.mode !== 'off';
-    this.#end = new LocalEnd(host, {
+    this.#end = new LocalEnd(rendezvousHost(host), {
       stated: settings.candidates,
       excluded: settings.noCandidatesOn,
       mapsPort: isOn && settings.portMapping !== 'off',

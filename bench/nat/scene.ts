@@ -11,12 +11,11 @@ import { Stun } from '../../server/station/stun.ts';
 import { nativeCrypto } from '../../transport/node/crypto.ts';
 import {
   DirectSearch,
-  Gatherer,
+  LocalEnd,
   type PathsReport,
   RendezvousResponder,
   type ServingSession,
   type StationView,
-  StunDispatcher,
 } from '../../transport/rendezvous/index.ts';
 import { type SimulatedHost, Simulation } from '../../transport/sim/index.ts';
 import { type Home, homeOf, type NatKind } from './kinds.ts';
@@ -125,9 +124,14 @@ export class Scene {
     const stun = await Stun.open({ environment: station, mainPort: STATION.port, stunPort: null, stunAddress: null });
     for (const [i, { host }] of [client, device].entries()) host.send(Uint8Array.of(i), host.socket.path(STATION.address, main.port));
     await this.simulation.run(ESTABLISHED);
-    const viewOf = (who: number): StationView => ({ at: STATION, observed: seen.get(String(who))?.observed ?? null, stun: stun.servers });
+    const viewOf = (who: number): StationView => ({
+      at: STATION,
+      observed: seen.get(String(who))?.observed ?? null,
+      stun: stun.servers,
+      name: null,
+    });
     this.#responder = new RendezvousResponder<ServingSession>({
-      ...device.parts,
+      end: device.end,
       budget: new HostBudget(deviceLimits),
       hardNat: true,
       trustOf: () => ({ peer: 'known', isWelcome: true }),
@@ -137,7 +141,7 @@ export class Scene {
     signalling.serve(this.#responder);
     const { clock, log } = client.host.environment;
     this.#search = new DirectSearch({
-      ...client.parts,
+      end: client.end,
       session: signalling,
       budget: new HostBudget(clientLimits),
       clock,
@@ -159,12 +163,11 @@ export class Scene {
 class Party {
   readonly home: Home;
   readonly host: PlainHost;
-  readonly parts: { readonly host: PlainHost; readonly dispatcher: StunDispatcher; readonly gatherer: Gatherer };
+  readonly end: LocalEnd;
 
   constructor(home: Home, port: number) {
     this.home = home;
     this.host = new PlainHost(home.host, port);
-    const dispatcher = new StunDispatcher(this.host);
-    this.parts = { host: this.host, dispatcher, gatherer: new Gatherer({ host: this.host, dispatcher }) };
+    this.end = new LocalEnd(this.host, { mapsPort: false });
   }
 }

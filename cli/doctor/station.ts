@@ -65,7 +65,7 @@ async function askStun(
   const rendezvous = rendezvousHost(host);
   const dispatcher = new StunDispatcher(rendezvous);
   const gatherer = new Gatherer({ host: rendezvous, dispatcher, excluded });
-  const view = { at, observed: null, stun: stunPort > MAX_PORT ? [] : [{ port: stunPort }] };
+  const view = { at, observed: null, name: null, stun: stunPort > MAX_PORT ? [] : [{ port: stunPort }] };
   try {
     return await new Promise((resolve) => {
       gatherer.gather(view, false, ({ isComplete, nat = null }) => {

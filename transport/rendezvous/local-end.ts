@@ -3,10 +3,9 @@
  */
 import type { SocketAddress } from '../../protocol/control/index.ts';
 import { isLoopback, parseAddress } from '../address.ts';
-import type { Host } from '../host/index.ts';
 import { PortMapper, type UpnpMapper } from '../port-mapping/index.ts';
 import { Gatherer, type StationView } from './gatherer.ts';
-import { type RendezvousHost, rendezvousHost } from './rendezvous-host.ts';
+import type { RendezvousHost } from './rendezvous-host.ts';
 import { StunDispatcher } from './stun-dispatcher.ts';
 
 export interface LocalEndOptions {
@@ -27,9 +26,9 @@ export class LocalEnd {
   readonly #mapper: PortMapper | null;
   #stopWatching: () => void = () => {};
 
-  constructor(host: Host, { stated = [], excluded = [], mapsPort, upnp }: LocalEndOptions) {
+  constructor(host: RendezvousHost, { stated = [], excluded = [], mapsPort, upnp }: LocalEndOptions) {
     const { environment } = host;
-    this.host = rendezvousHost(host);
+    this.host = host;
     this.dispatcher = new StunDispatcher(this.host);
     this.#mapper = mapsPort
       ? new PortMapper({ environment, port: this.host.socket.port, onChange: () => {}, ...(upnp !== undefined && { upnp }) })

@@ -1,0 +1,67 @@
+/** Why a connection is not direct: each code, from what an attempt has shown. */
+import { describe, expect, test } from 'vitest';
+import type { NatMapping } from '../../../protocol/control/index.ts';
+import { type AttemptFacts, explain, type NotDirectCode, notDirect } from '../../../protocol/rendezvous/explanation.ts';
+import type { PairReport } from '../../../protocol/rendezvous/report.ts';
+
+const pair: PairReport = {
+  address: '198.51.100.2',
+  port: 5_000,
+  kind: 'reflexive',
+  state: 'failed',
+  checks: 10,
+  heard: false,
+  limited: false,
+  rtt: null,
+  reason: '',
+};
+const nat = (mapping: NatMapping) => ({ mapping });
+const independent = nat('independent');
+const plain: AttemptFacts = {
+  isAnswered: true,
+  localNat: independent,
+  remoteNat: independent,
+  isStunSilent: false,
+  localCandidates: 1,
+  remoteCandidates: 1,
+  pairs: [pair],
+  isLargeDropped: false,
+};
+
+describe('an attempt without a direct path', () => {
+  test.each<[NotDirectCode, string, Partial<AttemptFacts>]>([
+    ['NO_ANSWER', 'nothing special', {}],
+    ['NO_ANSWER', 'no pair at all', { pairs: [] }],
+    ['NO_ANSWER', 'one random, one not', { localNat: nat('random') }],
+    ['NO_ANSWER', 'both sequential: it may come', { localNat: nat('sequential'), remoteNat: nat('sequential') }],
+    ['NO_ANSWER', 'some addresses limited, others not', { pairs: [{ ...pair, limited: true }, pair] }],
+    ['PEER_TOO_OLD', 'an old device', { isAnswered: false }],
+    ['PEER_TOO_OLD', 'nothing else of an old device counts', { isAnswered: false, isLargeDropped: true, localCandidates: 0 }],
+    ['LARGE_DROPPED', 'checks passed, a challenge did not', { isLargeDropped: true, pairs: [{ ...pair, state: 'answered', heard: true }] }],
+    ['NO_CANDIDATES', 'nothing of ours', { localCandidates: 0 }],
+    ['NO_CANDIDATES', 'nothing of theirs', { remoteCandidates: 0 }],
+    ['ONE_WAY', 'heard, and no answer', { pairs: [pair, { ...pair, heard: true }] }],
+    ['BOTH_RANDOM', 'two random', { localNat: nat('random'), remoteNat: nat('random') }],
+    ['BOTH_RANDOM', 'random and sequential', { localNat: nat('sequential'), remoteNat: nat('random') }],
+    ['BOTH_RANDOM', 'also where STUN is silent', { localNat: nat('random'), remoteNat: nat('sequential'), isStunSilent: true }],
+    ['STUN_SILENT', 'the port is shut', { isStunSilent: true, localNat: nat('unknown') }],
+    ['STUN_SILENT', 'also with an open end', { isStunSilent: true, remoteNat: nat('none') }],
+    ['UDP_BLOCKED', 'an open end that cannot be reached', { remoteNat: nat('none') }],
+    ['UDP_BLOCKED', 'an open end that reaches nobody', { localNat: nat('none') }],
+    ['LIMITED', 'every address limited', { pairs: [{ ...pair, limited: true }] }],
+  ])('%s: %s', (code, _, facts) => {
+    expect(explain({ ...plain, ...facts })).toEqual(notDirect(code));
+  });
+
+  test('a pair that answered is heard in both directions', () => {
+    expect(explain({ ...plain, pairs: [{ ...pair, heard: true, state: 'answered' }] }).code).toBe('NO_ANSWER');
+  });
+});
+
+test('each code has a sentence of its own, without a full stop, as an error has', () => {
+  const codes: NotDirectCode[] = ['DISABLED', 'IN_PROGRESS', 'PEER_TOO_OLD', 'NO_CANDIDATES', 'UDP_BLOCKED', 'STUN_SILENT'];
+  const more: NotDirectCode[] = ['BOTH_RANDOM', 'NO_ANSWER', 'ONE_WAY', 'LARGE_DROPPED', 'LIMITED'];
+  const texts = [...codes, ...more].map((code) => notDirect(code).text);
+  expect(new Set(texts).size).toBe(11);
+  for (const text of texts) expect(text).toMatch(/^[a-z].{15,}[^.]$/);
+});

@@ -1,0 +1,113 @@
+/** A pair: when it wants openers and checks, its order among others, and its way from waiting to answered or failed. */
+import { describe, expect, test } from 'vitest';
+import { MAIN_SOCKET, MAX_CHECKS, OPENER_HOPS, Pair, type PairKind } from '../../../protocol/rendezvous/pair.ts';
+import { reportOf } from '../../../protocol/rendezvous/report.ts';
+
+const never = Number.POSITIVE_INFINITY;
+const make = (kind: PairKind = 'reflexive', openers = OPENER_HOPS.length, address = '198.51.100.2') =>
+  new Pair(kind, { address, port: 5_000 }, MAIN_SOCKET, openers);
+const atOnce = () => Number.NEGATIVE_INFINITY;
+
+describe('openers', () => {
+  test('leave with a hop limit of 4, and 10 ms later with 7; then none is wanted', () => {
+    const pair = make();
+    expect(pair.nextOpenerAt()).toBe(Number.NEGATIVE_INFINITY);
+    expect([pair.state, pair.takeOpener(100)]).toEqual(['waiting', 4]);
+    expect([pair.state, pair.nextOpenerAt(), pair.takeOpener(110)]).toEqual(['waiting', 110, 7]);
+    expect([pair.state, pair.nextOpenerAt()]).toEqual(['opened', never]);
+  });
+
+  test('of a predicted port is one, with 7: it has to pass all NATs before us', () => {
+    const pair = make('predicted', 1);
+    expect([pair.takeOpener(0), pair.openersLeft]).toEqual([7, 0]);
+  });
+
+  test('are over when they were refused, and the wait for the other end counts from then', () => {
+    const pair = make();
+    pair.skipOpeners(50);
+    expect([pair.openersLeft, pair.nextCheckAt((openedAt) => openedAt + 1_000)]).toEqual([0, 1_050]);
+  });
+});
+
+describe('checks', () => {
+  test('wait for the openers, and for what the round says', () => {
+    const pair = make();
+    expect(pair.nextCheckAt(atOnce)).toBe(never);
+    pair.takeOpener(0);
+    pair.takeOpener(10);
+    expect(pair.nextCheckAt((openedAt) => openedAt + 1_000)).toBe(1_010);
+  });
+
+  test('are ten, with growing pauses, and the last has a second', () => {
+    const pair = make('reflexive', 0);
+    const times: number[] = [];
+    let now = 0;
+    for (; pair.hasChecksLeft; now = pair.nextCheckAt(atOnce)) {
+      times.push(now);
+      pair.takeCheck(now);
+    }
+    expect(times).toEqual([0, 50, 150, 350, 750, 1_550, 2_350, 3_150, 3_950, 4_750]);
+    expect([pair.checks, MAX_CHECKS, now, pair.state]).toEqual([10, 10, 5_750, 'checking']);
+    pair.fail();
+    expect([pair.state, pair.isOver, pair.limited, pair.nextCheckAt(atOnce), pair.nextOpenerAt()]).toEqual([
+      'failed',
+      true,
+      false,
+      never,
+      never,
+    ]);
+  });
+
+  test('begin at once when the peer was heard, also of one that had failed, but not beyond ten', () => {
+    const pair = make();
+    pair.fail(true);
+    pair.hear(500);
+    expect([pair.state, pair.heard, pair.openersLeft, pair.nextCheckAt(() => never)]).toEqual(['opened', true, 0, 500]);
+    for (let i = 0; i < MAX_CHECKS; i++) pair.takeCheck(500);
+    pair.fail();
+    pair.hear(600);
+    expect([pair.state, pair.nextCheckAt(atOnce)]).toEqual(['failed', never]);
+  });
+
+  test('end with the first answer, whose round trip counts', () => {
+    const pair = make('reflexive', 0);
+    pair.takeCheck(100);
+    pair.answer(100, 130);
+    pair.answer(100, 900);
+    pair.hear(1_000);
+    expect([pair.state, pair.rtt, pair.isOver, pair.nextCheckAt(atOnce)]).toEqual(['answered', 30, true, never]);
+  });
+});
+
+test('what is near goes before hosts, mapped, reflexive and predicted ones, and in each IPv6 before IPv4', () => {
+  const pairs = [
+    make('predicted'),
+    make('reflexive'),
+    make('mapped'),
+    make('host'),
+    make('host', 2, '2001:db8::2'),
+    make('near'),
+    make('near', 2, 'fd00::2'),
+  ];
+  expect(pairs.toSorted((a, b) => a.rank - b.rank)).toEqual(pairs.toReversed());
+});
+
+test('the same address is another pair at another socket', () => {
+  const remote = { address: '198.51.100.2', port: 5_000 };
+  expect(Pair.key(remote, 1)).not.toBe(Pair.key(remote, 0));
+});
+
+describe('a report says in a sentence what became of it', () => {
+  test.each<[string, (pair: Pair) => void, string]>([
+    ['nothing yet', () => {}, 'not checked yet'],
+    ['checks', (pair) => pair.takeCheck(0), 'no answer to 1 checks so far'],
+    ['an answer', (pair) => pair.answer(0, 1), 'it answers'],
+    ['a failure', (pair) => pair.fail(), 'no answer to 0 checks'],
+    ['a refusal', (pair) => pair.fail(true), 'no answer to 0 checks, and no more may go to an address that has not answered'],
+    ['one way', (pair) => pair.hear(0), 'the other end reaches us, our checks get no answer'],
+  ])('%s', (_, act, reason) => {
+    const pair = make('reflexive', 0);
+    act(pair);
+    expect(reportOf(pair)).toMatchObject({ address: '198.51.100.2', port: 5_000, kind: 'reflexive', reason, state: pair.state });
+  });
+});

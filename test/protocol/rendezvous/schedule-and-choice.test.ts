@@ -1,0 +1,71 @@
+/** When a connection looks for a direct path, and which of its paths it should use. */
+import { describe, expect, test } from 'vitest';
+import { comparePaths, moveAt, type PathClass, VOLUNTARY_PAUSE } from '../../../protocol/rendezvous/path-choice.ts';
+import { RetrySchedule } from '../../../protocol/rendezvous/retry-schedule.ts';
+
+const never = Number.POSITIVE_INFINITY;
+
+/** Pauses of so many attempts that fail at once. */
+function pauses(schedule: RetrySchedule, count: number, predicts = false): number[] {
+  return Array.from({ length: count }, () => {
+    const now = schedule.nextAt;
+    schedule.begin();
+    expect(schedule.nextAt).toBe(never);
+    schedule.failed(now, predicts);
+    return schedule.nextAt - now;
+  });
+}
+
+describe('attempts', () => {
+  test('begin at once, and repeat after 5 s, doubling up to ten minutes', () => {
+    const schedule = new RetrySchedule(1_000);
+    expect(schedule.nextAt).toBe(1_000);
+    expect(pauses(schedule, 9)).toEqual([5, 10, 20, 40, 80, 160, 320, 600, 600].map((seconds) => 1_000 * seconds));
+  });
+
+  test('with predicted ports are six in a row, 0.3 s apart, each time', () => {
+    expect(pauses(new RetrySchedule(0), 13, true)).toEqual([300, 300, 300, 300, 300, 5_000, 300, 300, 300, 300, 300, 10_000, 300]);
+  });
+
+  test('begin again with short pauses after a change, or after a direct path', () => {
+    const schedule = new RetrySchedule(0);
+    pauses(schedule, 4);
+    schedule.restart(123);
+    expect(schedule.nextAt).toBe(123);
+    expect(pauses(schedule, 2)).toEqual([5_000, 10_000]);
+    schedule.succeeded(1_000_000, false);
+    expect(schedule.nextAt).toBe(1_600_000);
+    expect(pauses(schedule, 1)).toEqual([5_000]);
+  });
+
+  test('a series of guesses begins again after a change', () => {
+    const schedule = new RetrySchedule(0);
+    pauses(schedule, 4, true);
+    schedule.restart(9_000);
+    expect(pauses(schedule, 6, true)).toEqual([300, 300, 300, 300, 300, 5_000]);
+  });
+
+  test('are no more where the path is the best, or there is nothing to try', () => {
+    const schedule = new RetrySchedule(0);
+    schedule.succeeded(0, true);
+    expect(schedule.nextAt).toBe(never);
+    schedule.restart(0);
+    schedule.stop();
+    expect(schedule.nextAt).toBe(never);
+  });
+});
+
+describe('of two paths', () => {
+  const order: PathClass[] = ['lan', 'ipv6', 'ipv4', 'relay'];
+
+  test('the local network goes before IPv6, IPv4 and the relay', () => {
+    expect(order.toReversed().toSorted(comparePaths)).toEqual(order);
+  });
+
+  test('the better one is taken 10 s after the last move, the same kind or a worse one never', () => {
+    for (const [i, active] of order.entries())
+      for (const [j, other] of order.entries()) expect(moveAt(active, other, 5_000)).toBe(j < i ? 5_000 + VOLUNTARY_PAUSE : never);
+    expect(VOLUNTARY_PAUSE).toBe(10_000);
+    expect(moveAt('relay', 'ipv4', Number.NEGATIVE_INFINITY)).toBe(Number.NEGATIVE_INFINITY);
+  });
+});

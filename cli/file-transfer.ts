@@ -12,6 +12,8 @@ import { CHUNK, encodeLine, FILE_PORT, FileReader, FileTransferError, isSize } f
 export interface TransferOptions {
   /** Told after every step: bytes done, bytes in all. */
   onProgress?: (done: number, total: number) => void;
+  /** Of an upload: waited for before each further chunk is sent. */
+  pace?: (done: number) => Promise<void>;
 }
 
 export interface TransferResult {
@@ -30,19 +32,45 @@ export async function uploadFile(
   name: string,
   options: TransferOptions = {},
 ): Promise<TransferResult> {
-  const source = await open(file, 'r');
+  const source = await openFile(file);
   try {
-    const { size } = await source.stat();
-    return await withFileStream(connection, async (stream) => {
-      const reply = new FileReader(stream).readLine();
-      reply.catch(() => {});
-      const sha256 = await sendFile(stream, source, { name, size }, reply, options);
-      checkDigest(await reply, sha256);
-      return { bytes: size, sha256 };
-    });
+    return await uploadOpened(connection, source, name, options);
   } finally {
-    await source.close();
+    await source.handle.close();
   }
+}
+
+/** A file to be sent. */
+export interface OpenFile {
+  readonly handle: FileHandle;
+  readonly size: number;
+}
+
+/** Opens a file to be sent; the caller closes it. @throws system errors */
+export async function openFile(file: string): Promise<OpenFile> {
+  const handle = await open(file, 'r');
+  try {
+    return { handle, size: (await handle.stat()).size };
+  } catch (error) {
+    await handle.close();
+    throw error;
+  }
+}
+
+/** As `uploadFile`; the request leaves at once. */
+export function uploadOpened(
+  connection: Connection,
+  { handle, size }: OpenFile,
+  name: string,
+  options: TransferOptions = {},
+): Promise<TransferResult> {
+  return withFileStream(connection, async (stream) => {
+    const reply = new FileReader(stream).readLine();
+    reply.catch(() => {});
+    const sha256 = await sendFile(stream, handle, { name, size }, reply, options);
+    checkDigest(await reply, sha256);
+    return { bytes: size, sha256 };
+  });
 }
 
 /** Fetches the file `name` into `file`, replacing it. @throws FileTransferError, SvcError, system errors */
@@ -106,6 +134,7 @@ async function sendFile(
       await stream.write(chunk);
       done += chunk.length;
       options.onProgress?.(done, size);
+      await options.pace?.(done);
     }
     await stream.close();
   } catch (error) {

@@ -4,11 +4,16 @@
  * A message `{ id, call, arguments }` names one of the calls below; the answer is `{ id, result }` or `{ id, error }`. It judges nothing.
  */
 import { readFile } from 'node:fs/promises';
-import type { Connection, ConnectionOptions, TcpTunnel } from '../../client/node.ts';
-import { SvcClient } from '../../client/node.ts';
-import { downloadFile, uploadFile } from '../file-transfer.ts';
+import { setTimeout as delay } from 'node:timers/promises';
+import type { Connection, ConnectionOptions, PathReport, TcpTunnel } from '../../client/node.ts';
+import { nodeEnvironment, SvcClient } from '../../client/node.ts';
+import { downloadFile, openFile, uploadFile, uploadOpened } from '../file-transfer.ts';
 
-const client = SvcClient.create();
+/** ms between the chunks of a transfer that waits for its direct path. */
+const PAUSE = 10;
+
+const environment = nodeEnvironment();
+const client = SvcClient.create({ environment });
 let connection: Connection | null = null;
 let tunnel: TcpTunnel | null = null;
 
@@ -53,6 +58,44 @@ const calls = {
     done = true;
     await bulk;
     return { latencies, wrong, bytes };
+  },
+
+  /** Names of this machine's interfaces, loopback aside. */
+  async interfaces() {
+    return (environment.network.interfaces?.() ?? []).map(({ name }) => name);
+  },
+
+  /**
+   * Uploads a file over a connection of its own, which begins relayed. The transfer is slow until the connection is direct, and halts in its middle: it
+   * continues when the path has changed, or after `patience` ms.
+   */
+  async uploadAcrossPaths(options: ConnectionOptions, keyFile: string, file: { path: string; name: string }, patience: number) {
+    const own = client.createConnection();
+    own.updateOptions({ ...options, PrivateKey: await readFile(keyFile, 'utf8') });
+    const source = await openFile(file.path);
+    try {
+      await own.connect();
+      const began = performance.now();
+      const first = activeOf(own).over;
+      const sentBefore = bytesSent(own);
+      let change: { readonly bytes: number; readonly ms: number } | undefined;
+      own.addConnectionEventsListener({
+        onEvent: (event) => {
+          if (event !== 'CHANNEL_CHANGED' || own.getType() !== 'DIRECT') return;
+          change ??= { bytes: bytesSent(own) - sentBefore, ms: performance.now() - began };
+        },
+      });
+      const waits = (): boolean => change === undefined && performance.now() - began < patience;
+      const pace = async (done: number): Promise<void> => {
+        if (waits()) await delay(PAUSE);
+        while (waits() && done >= source.size / 2) await delay(PAUSE);
+      };
+      const { bytes, sha256 } = await uploadOpened(own, source, file.name, { pace });
+      return { bytes, sha256, first, last: activeOf(own), change: change ?? null, why: own.paths().whyNotDirect };
+    } finally {
+      await source.handle.close();
+      await own.close();
+    }
   },
 
   async openTunnel(service: string) {
@@ -100,6 +143,14 @@ process.on('SIGTERM', () => {
 function live(): Connection {
   if (connection === null) throw new Error('not connected');
   return connection;
+}
+
+function activeOf(on: Connection): PathReport {
+  return on.paths().paths.find(({ active }) => active) as PathReport;
+}
+
+function bytesSent(on: Connection): number {
+  return on.stats().bytesSent ?? 0;
 }
 
 async function request(on: Connection, method: string, path: string, payload?: string): Promise<{ status: number; text: string }> {

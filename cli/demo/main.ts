@@ -9,6 +9,7 @@ import { join } from 'node:path';
 import { Processes } from './processes.ts';
 import { Report } from './report.ts';
 import { coapSteps, outageStep, setUp, streamSteps, tunnelStep, underBulkStep } from './steps.ts';
+import { upgradeStep } from './upgrade.ts';
 
 const HELP = `Usage: npm run demo [-- --json]
 
@@ -53,6 +54,7 @@ async function demo(json: boolean): Promise<number> {
     await streamSteps(report, stage);
     await tunnelStep(report, stage);
     await underBulkStep(report, stage);
+    await upgradeStep(report, stage);
     await outageStep(report, stage, 'SIGTERM');
     await outageStep(report, stage, 'SIGKILL');
   } catch (error) {

@@ -1,4 +1,5 @@
 /** What stands on the demo's stage: the processes, their addresses and keys, and a caller for the client process. */
+import type { ConnectionOptions } from '../../client/node.ts';
 import type { DemoClientCalls } from './client.ts';
 import type { Processes, Running } from './processes.ts';
 
@@ -13,6 +14,8 @@ export interface Stage {
   readonly client: DemoClient;
   /** Opens a fresh connection of the client to the device. */
   connect(): Promise<{ type: string; verified: string }>;
+  /** How such a connection is made, and the file of its key. */
+  readonly target: { readonly options: ConnectionOptions; readonly keyFile: string };
 }
 
 /** Calls into the client process. */

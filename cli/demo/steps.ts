@@ -44,11 +44,13 @@ export async function setUp(report: Report, processes: Processes, folder: string
   const client = new DemoClient(processes.script('client', './client.js', []));
   const options = {
     ...{ ProductId: PRODUCT, DeviceId: DEVICE, DeviceFingerprint: keys.device, ServerConnectToken: keys.sct },
-    // All three are on one machine, and this is about the way through the base station.
+    // All three are on one machine, and this is about the way through the base station; one step lets the connection find a better one.
     Local: false,
+    Rendezvous: false,
     ...{ ServerUrl: address.url, ServerFingerprint: address.fingerprint, KeepAliveInterval: KEEP_ALIVE },
   };
-  const connect = () => client.call('connect', options, join(folder, 'client', 'key.pem'));
+  const target = { options, keyFile: join(folder, 'client', 'key.pem') };
+  const connect = () => client.call('connect', options, target.keyFile);
   await report.step('client connects through the base station', async () => {
     const start = performance.now();
     const { type, verified } = await connect();
@@ -56,7 +58,7 @@ export async function setUp(report: Report, processes: Processes, folder: string
     check(type === 'RELAY' && verified === 'pinned', `expected a pinned relay connection, got ${type}, ${verified}`);
     return { figure: `${ms.toFixed(1)} ms, ${verified}`, values: { connectMs: ms } };
   });
-  return { folder, processes, stationArguments, station, stationPort: address.port, device: device.running, client, connect };
+  return { folder, processes, stationArguments, station, stationPort: address.port, device: device.running, client, connect, target };
 }
 
 /** What client and device prove themselves with. */
@@ -204,11 +206,12 @@ async function writeWebFiles(folder: string): Promise<void> {
     await writeFile(join(folder, `file-${String(index).padStart(2, '0')}.bin`), randomBytes(1 + index * 37_411));
 }
 
-function sha256(content: Uint8Array): string {
+export function sha256(content: Uint8Array): string {
   return createHash('sha256').update(content).digest('hex');
 }
 
-function check(holds: boolean, message: string): asserts holds {
+/** @throws Error with the message where something does not hold */
+export function check(holds: boolean, message: string): asserts holds {
   if (!holds) throw new Error(message);
 }
 

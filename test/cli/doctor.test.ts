@@ -1,0 +1,246 @@
+/** `svc doctor` in a simulation with NATs: what it finds, what it says, and the advice for each code. */
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Writable } from 'node:stream';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { type DoctorOptions, doctor } from '../../cli/doctor.ts';
+import { Output } from '../../cli/frame/output.ts';
+import type { NatOptions } from '../../transport/sim/index.ts';
+import { svcInProcess } from '../e2e/in-process.ts';
+import { ids, SCT, SERVER_URL } from '../support/fixture/identifiers.ts';
+import { ProductFixture } from '../support/fixture/products.ts';
+import { homeOf, type NatKind } from '../support/nat-kinds.ts';
+
+let folder: string;
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'svc-doctor-'));
+});
+afterAll(() => rm(folder, { recursive: true, force: true }));
+
+/** A client and a device, each behind a NAT of a kind, and what `svc doctor` writes at the client. */
+class Clinic {
+  readonly fixture = new ProductFixture();
+  readonly options: DoctorOptions = { timeout: 20_000, local: false, state: join(folder, `state-${++states}`), json: true };
+  stdout = '';
+  stderr = '';
+
+  /** @param deviceOptions of its rendezvous, null: there is no device */
+  async open(client: NatKind, device: NatKind, more: { rendezvous?: 'off' | 'paired'; stunPort?: number; box?: Partial<NatOptions> } = {}) {
+    const { rendezvous, stunPort = null, box = {} } = more;
+    const station = await this.fixture.station({ stunPort });
+    const home = homeOf(this.fixture.sim, device, 'device-home', 2, box);
+    const office = homeOf(this.fixture.sim, client, 'client-home', 1, box);
+    const under = await this.fixture.attached({ environment: home.host, ...(rendezvous !== undefined && { rendezvous }) });
+    const server = { server: SERVER_URL, serverFingerprint: station.fingerprint };
+    Object.assign(this.options, server, {
+      product: ids.productId,
+      deviceId: ids.deviceId,
+      sct: SCT,
+      fingerprint: under.device.deviceFingerprint,
+    });
+    return { run: (options: Partial<DoctorOptions> = {}) => this.#run(office.host, options), under, station };
+  }
+
+  async #run(environment: ReturnType<typeof homeOf>['host'], options: Partial<DoctorOptions>): Promise<string> {
+    const all = { ...this.options, ...options };
+    const sink = (name: 'stdout' | 'stderr') =>
+      new Writable({
+        write: (chunk, _encoding, done) => {
+          this[name] += chunk;
+          done();
+        },
+      });
+    const output = new Output(all.json === true, { stdout: sink('stdout'), stderr: sink('stderr') });
+    const work = doctor(undefined, all, { environment, output, signal: new AbortController().signal });
+    return this.fixture.settle(
+      work.then(
+        () => 'done',
+        (error: Error) => error.message,
+      ),
+    );
+  }
+
+  get document(): Record<string, unknown> {
+    return JSON.parse(this.stdout);
+  }
+}
+
+let states = 0;
+
+test('a direct path is waited for, and both are shown with their NATs', async () => {
+  const clinic = new Clinic();
+  const { run } = await clinic.open('port', 'full-cone');
+  expect(await run()).toBe('done');
+  expect(clinic.document).toMatchObject({
+    device: 'pr-1.de-1',
+    connected: true,
+    over: 'direct',
+    station: {
+      verified: 'pinned',
+      at: { port: 4433 },
+      observed: { address: '198.51.100.1' },
+      stun: [{ port: 4434, mapped: { address: '198.51.100.1' } }],
+    },
+    nat: { local: { mapping: 'independent' }, remote: { mapping: 'independent' } },
+    interfaces: [{ name: 'sim0', addresses: ['192.168.1.5/24'], kind: 'default', counts: true }],
+    paths: expect.arrayContaining([
+      expect.objectContaining({ active: true, over: 'ipv4', address: '198.51.100.2' }),
+      expect.objectContaining({ active: false, over: 'relay', port: 4433 }),
+    ]),
+    whyNotDirect: null,
+  });
+  expect(clinic.stderr).toBe('');
+});
+
+test('for a person it is a page of lines', async () => {
+  const clinic = new Clinic();
+  const { run } = await clinic.open('random', 'random');
+  expect(await run({ json: false })).toBe('done');
+  expect(clinic.stdout.split('\n')).toMatchObject([
+    'connected to pr-1.de-1, through the base station',
+    'interfaces          sim0  192.168.1.5/24  the way to the internet',
+    expect.stringMatching(/^base station {8}\S+:4433, pinned by its fingerprint$/),
+    expect.stringMatching(/^ {20}it sees this host as 198\.51\.100\.1:\d+$/),
+    expect.stringMatching(/^ {20}STUN at \S+:4434 sees this host as 198\.51\.100\.1:\d+$/),
+    expect.stringMatching(/^NAT here {12}gives a socket a random port towards each address/),
+    expect.stringMatching(/^NAT of the device {3}gives a socket a random port towards each address/),
+    expect.stringMatching(/^paths {15}active {2}through the base station {2}\S+:4433 {2}[\d.]+ ms {2}since \d{4}-.*Z$/),
+    ...Array(clinic.stdout.match(/no answer to/g)?.length ?? 0).fill(expect.stringMatching(/no answer to \d+ checks/)),
+    expect.stringMatching(/^not direct {10}BOTH_RANDOM: both ends/),
+    expect.stringMatching(/^what to do {10}Forward a UDP port .*`svc device --data .* --candidate 203\.0\.113\.7:5593`/),
+    expect.stringMatching(/^next attempt {8}in \d+ s, while a connection is open$/),
+    '',
+  ]);
+  expect(clinic.stderr).toBe('connected; looking for a direct path\n');
+});
+
+describe('why it is not direct', () => {
+  test.each<[string, NatKind, NatKind, Parameters<Clinic['open']>[2], Partial<DoctorOptions>]>([
+    ['DISABLED', 'port', 'port', {}, { relayOnly: true }],
+    ['DISABLED', 'port', 'port', { rendezvous: 'off' }, {}],
+    ['BOTH_RANDOM', 'random', 'sequential', {}, {}],
+    ['NO_ANSWER', 'blocked', 'port', {}, {}],
+    ['UDP_BLOCKED', 'blocked', 'open', {}, {}],
+  ])('%s: %s and %s, %o %o', async (code, client, device, more, options) => {
+    const clinic = new Clinic();
+    const { run } = await clinic.open(client, device, more);
+    expect(await run(options)).toBe('done');
+    expect(clinic.document).toMatchObject({ connected: true, over: 'relay', whyNotDirect: { code, advice: expect.any(String) } });
+  });
+
+  test('a base station that was not asked in an attempt is asked for itself', async () => {
+    const clinic = new Clinic();
+    const { run } = await clinic.open('port', 'port');
+    await run({ relayOnly: true });
+    expect(clinic.document).toMatchObject({ station: { url: SERVER_URL, stun: [{ port: 4434, mapped: { address: '198.51.100.1' } }] } });
+  });
+});
+
+describe('a connect that fails', () => {
+  test('says what became of each way, and that the base station is there', async () => {
+    const clinic = new Clinic();
+    const { run, under } = await clinic.open('port', 'port');
+    await clinic.fixture.settle(under.device.close());
+    expect(await run()).toMatch(/remote NOT_ATTACHED/);
+    expect(clinic.document).toMatchObject({
+      device: 'device pr-1.de-1',
+      connected: false,
+      station: { url: SERVER_URL, verified: 'pinned', error: null },
+      channels: {
+        local: { code: 'NONE', text: expect.stringMatching(/--no-local/) },
+        remote: { code: 'NOT_ATTACHED', advice: expect.stringMatching(/check that it runs/) },
+        direct: { code: 'NONE' },
+      },
+    });
+  });
+
+  test('to a person the same', async () => {
+    const clinic = new Clinic();
+    const { run } = await clinic.open('port', 'port');
+    await run({ sct: 'wrong', json: false, local: true });
+    expect(clinic.stdout).toMatch(/^not connected to device pr-1\.de-1\n/);
+    expect(clinic.stdout).toMatch(
+      /^ways {16}local network {2}NOT_FOUND: [\s\S]*`svc discover`[\s\S]*base station {2}TOKEN_REJECTED: [\s\S]*--sct[\s\S]*address {2}NONE: not tried/m,
+    );
+  });
+
+  test('says so of a base station that has another key', async () => {
+    const clinic = new Clinic();
+    const { run } = await clinic.open('port', 'port');
+    expect(await run({ serverFingerprint: 'ab'.repeat(32) })).not.toBe('done');
+    expect(clinic.document).toMatchObject({ station: { at: null, error: { code: 'FINGERPRINT_MISMATCH' } } });
+  });
+});
+
+describe('without a device', () => {
+  const nobody = { product: undefined, deviceId: undefined } as unknown as Partial<DoctorOptions>;
+
+  test('it looks at the base station, its STUN and this host', async () => {
+    const clinic = new Clinic();
+    const { run } = await clinic.open('random', 'open');
+    expect(await run(nobody)).toBe('done');
+    expect(clinic.document).toMatchObject({
+      device: null,
+      connected: null,
+      station: { url: SERVER_URL, verified: 'pinned', at: { port: 4433 }, stun: [{ port: 4434, mapped: { address: '198.51.100.1' } }] },
+      nat: { local: { mapping: 'unknown' } },
+    });
+  });
+
+  test('a host without NAT is told so', async () => {
+    const clinic = new Clinic();
+    const { run } = await clinic.open('open', 'open');
+    await run({ ...nobody, json: false });
+    expect(clinic.stdout).toMatch(/^NAT here {12}none: the address of this host is seen outside as it is$/m);
+  });
+
+  test('STUN on another port, or that does not answer', async () => {
+    const clinic = new Clinic();
+    const { run } = await clinic.open('port', 'open', { stunPort: 3478 });
+    await run({ ...nobody, json: false });
+    expect(clinic.stdout).toMatch(/STUN at \S+:4434 does not answer/);
+    await run({ ...nobody, json: false, stunPort: 3478 });
+    expect(clinic.stdout).toMatch(/STUN at \S+:3478 sees this host as 198\.51\.100\.1:/);
+  });
+
+  test('a base station that is not reached is a failure with its remedy', async () => {
+    const clinic = new Clinic();
+    const { run } = await clinic.open('port', 'open');
+    expect(await run({ ...nobody, serverFingerprint: 'ab'.repeat(32) })).toMatch(
+      /^no way to the base station: .*FINGERPRINT_MISMATCH.*--server-fingerprint/,
+    );
+  });
+});
+
+describe('interfaces that are left out', () => {
+  test('do not count, and one that is not there is named with those that are', async () => {
+    const clinic = new Clinic();
+    const { run } = await clinic.open('port', 'port');
+    await run({ candidatesOn: ['sim0', 'eth9'] });
+    expect(clinic.document).toMatchObject({ interfaces: [{ name: 'sim0', counts: false }] });
+    expect(clinic.stderr).toBe(
+      'warning: no interface is called "eth9", whose addresses were to be kept back (--no-candidates-on): up is sim0\n',
+    );
+  });
+});
+
+describe('wrong use', () => {
+  test.each([
+    [['doctor', 'home', '-d', 'home'], /give the device once/],
+    [['doctor', 'p=1,d=2,zz'], /pairing string|expected p=/],
+    [['doctor', '--stun-port', '0', '--server', 'https://127.0.0.1:1'], /a port is a number from 1 to 65535/i],
+    [
+      ['doctor', '--relay-only', '--address', '127.0.0.1:1', '--fingerprint', 'ab'.repeat(32)],
+      /--relay-only and --address exclude each other/,
+    ],
+    [
+      ['doctor', '--relay-only', '--product', 'p', '--device-id', 'd', '--fingerprint', 'ab'.repeat(32)],
+      /--relay-only needs a base station/,
+    ],
+  ])('%s', async (args, expected) => {
+    const { code, stdout, stderr } = await svcInProcess([...args, '--state', join(folder, 'wrong')]);
+    expect([code, stdout]).toEqual([2, '']);
+    expect(stderr).toMatch(expected);
+  });
+});

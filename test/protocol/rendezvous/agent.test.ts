@@ -1,0 +1,247 @@
+/** Agents of both ends: when a round is given up, the sprayed stage from both sides, and who may ask for it. */
+import { describe, expect, test } from 'vitest';
+import type { NatMapping, NatReport } from '../../../protocol/control/index.ts';
+import { MAIN_SOCKET } from '../../../protocol/rendezvous/index.ts';
+import { SPRAY_PORTS, SPRAY_SOCKETS } from '../../../protocol/rendezvous/spray.ts';
+import { at, candidate, complete, End, type EndOptions, PEER, peerList } from './ends.ts';
+
+const nat = (mapping: NatMapping): NatReport => ({ mapping });
+const independent = nat('independent');
+const random = nat('random');
+const sequential: NatReport = { mapping: 'sequential', last: 5_000, stride: 1, age: 20 };
+
+/** Both ends have opened at 20 ms. */
+function begun(ours: NatReport, theirs: NatReport, options: EndOptions = {}): End {
+  const end = new End(options);
+  end.agent.setLocal(complete(undefined, ours), 0);
+  end.agent.setRemote(peerList([candidate(PEER, 5_000)], { nat: theirs }), 0);
+  return end;
+}
+
+const asksFor = (end: End): number | undefined => end.events.find((event) => event.kind === 'sockets')?.count;
+const spraying = (end: End, now: number): boolean => end.agent.view(now).spray === true;
+
+describe('a client gives up', () => {
+  test('when its last check had its time', () => {
+    const end = begun(independent, independent);
+    end.run(0, 5_700);
+    expect(end.kinds).not.toContain('exhausted');
+    end.run(5_700, 5_800);
+    expect(end.kinds.filter((kind) => kind === 'exhausted').length).toBe(1);
+    expect(end.nextTimeout()).toBe(Number.POSITIVE_INFINITY);
+  });
+
+  test('1.8 s after both had opened where ports are predicted', () => {
+    const end = begun(sequential, sequential);
+    expect(end.agent.isPredicting(0)).toBe(true);
+    end.run(0, 1_700);
+    expect(end.kinds).not.toContain('exhausted');
+    end.run(1_700, 2_000);
+    expect(end.kinds).toContain('exhausted');
+  });
+
+  test('after 30 s without a word of the device', () => {
+    const end = new End();
+    end.agent.setLocal(complete(), 0);
+    end.run(0, 29_999);
+    expect(end.kinds).not.toContain('exhausted');
+    end.run(29_999, 30_001);
+    expect(end.kinds).toContain('exhausted');
+  });
+
+  test('not while a pair has answered; and a device never', () => {
+    const end = begun(independent, independent);
+    const [, , check] = end.run(0, 30);
+    end.answer(check!, 40);
+    end.run(40, 60_000);
+    expect(end.kinds).not.toContain('exhausted');
+    const device = begun(independent, independent, { role: 'device' });
+    device.run(0, 60_000);
+    expect(device.kinds).not.toContain('exhausted');
+  });
+});
+
+describe('a client behind an independent NAT, before a random one', () => {
+  test('asks after 0.6 s, and sprays from 0.4 s after the grant, 100 ports a second, each once', () => {
+    const end = begun(independent, random);
+    end.run(0, 600);
+    expect(spraying(end, 600)).toBe(false);
+    end.run(600, 640);
+    expect([spraying(end, 640), end.kinds.filter((kind) => kind === 'changed').length]).toEqual([true, 3]);
+    end.agent.sprayGranted(true, 700);
+    const before = end.run(700, 1_090).filter(({ to }) => to.port !== 5_000);
+    expect(before).toEqual([]);
+    const sprayed = end.run(1_090, 14_000).filter(({ to }) => to.port !== 5_000);
+    expect(sprayed.length).toBeGreaterThan(SPRAY_PORTS - 3);
+    expect(new Set(sprayed.map(({ to }) => to.port)).size).toBe(sprayed.length);
+    expect(sprayed.every(({ to, socket, hopLimit }) => to.address === PEER && socket === MAIN_SOCKET && hopLimit === undefined)).toBe(true);
+    expect(sprayed.at(-1)!.time - sprayed[0]!.time).toBeGreaterThan(10_000);
+    // A second for the last answers.
+    expect(end.kinds.at(-1)).toBe('exhausted');
+  });
+
+  test('has a pair where a sprayed check is answered, which is checked at once', () => {
+    const end = begun(independent, random);
+    end.run(0, 640);
+    end.agent.sprayGranted(true, 700);
+    const hit = end.run(700, 3_000).at(-1)!;
+    expect(end.answer(hit, 3_050)).toBeNull();
+    const [check] = end.run(3_050, 3_055).filter(({ to }) => to.port === hit.to.port);
+    expect(end.answer(check!, 3_100)).not.toBeNull();
+    end.run(3_100, 3_101);
+    expect(end.events.at(-1)).toMatchObject({ kind: 'answered', pair: { remote: hit.to, kind: 'peer-reflexive' } });
+  });
+
+  test.each([
+    ['another address', { from: at('203.0.113.9', 6_000) }],
+    ['another key', { key: new Uint8Array(16).fill(7) }],
+  ])('takes no answer to a sprayed check from %s', (_, wrong) => {
+    const end = begun(independent, random);
+    end.run(0, 640);
+    end.agent.sprayGranted(true, 700);
+    const hit = end.run(700, 3_000).at(-1)!;
+    const pairs = end.agent.round.pairs.length;
+    end.answer(hit, 3_050, wrong);
+    expect(end.agent.round.pairs.length).toBe(pairs);
+  });
+
+  test('goes on with its checks alone where the device does not take part', () => {
+    const end = begun(independent, random);
+    end.run(0, 640);
+    end.agent.sprayGranted(false, 700);
+    expect([end.agent.isSpraying, spraying(end, 700)]).toEqual([false, false]);
+    expect(end.run(700, 20_000).every(({ to }) => to.port === 5_000)).toBe(true);
+    expect(end.kinds.at(-1)).toBe('exhausted');
+  });
+
+  test('does not where the host may not spray now', () => {
+    const end = begun(independent, random);
+    end.budget.acquireSpray(PEER, 'of another', 0);
+    end.run(0, 6_000);
+    expect([spraying(end, 700), end.kinds.at(-1)]).toEqual([false, 'exhausted']);
+  });
+});
+
+describe('a client behind a random NAT, before an independent one', () => {
+  test('opens 256 sockets, sends an opener from each, and asks when they are out', () => {
+    const end = begun(random, independent);
+    end.run(0, 640);
+    expect([asksFor(end), spraying(end, 640)]).toEqual([SPRAY_SOCKETS, false]);
+    end.agent.socketsOpened(256, 700);
+    const sent = end.run(700, 1_000).filter(({ socket }) => socket !== MAIN_SOCKET);
+    expect(sent.map(({ socket }) => socket)).toEqual(Array.from({ length: 256 }, (_, i) => i + 1));
+    expect(sent.every(({ to, hopLimit }) => to.address === PEER && to.port === 5_000 && hopLimit === 4)).toBe(true);
+    expect(spraying(end, 1_000)).toBe(true);
+  });
+
+  test('has a pair at the socket where a check of the other end comes in', () => {
+    const end = begun(random, independent);
+    end.run(0, 640);
+    end.agent.socketsOpened(256, 700);
+    end.run(700, 1_000);
+    end.agent.sprayGranted(true, 1_100);
+    expect(end.check(at(PEER, 5_000), 2_000, { socket: 77 })).not.toBeNull();
+    const [check] = end.run(2_000, 2_015).filter(({ socket }) => socket === 77);
+    expect(end.answer(check!, 2_050)).not.toBeNull();
+  });
+
+  test('goes on without where no socket can be had, and with fewer where there are fewer', () => {
+    const none = begun(random, independent);
+    none.run(0, 640);
+    none.agent.socketsOpened(0, 700);
+    expect(none.agent.isSpraying).toBe(false);
+    none.run(700, 7_000);
+    expect(none.kinds.at(-1)).toBe('exhausted');
+    const few = begun(random, independent);
+    few.run(0, 640);
+    few.agent.socketsOpened(3, 700);
+    expect(few.run(700, 1_000).filter(({ socket }) => socket !== MAIN_SOCKET).length).toBe(3);
+  });
+});
+
+describe('no sprayed stage', () => {
+  test.each<[string, NatReport, NatReport, EndOptions]>([
+    ['of two random NATs', random, random, {}],
+    ['of a random and a sequential one', random, sequential, {}],
+    ['of a sequential and a random one', sequential, random, {}],
+    ['of two independent ones', independent, independent, {}],
+    ['of unknown ones', nat('unknown'), random, {}],
+    ['where it is switched off', independent, random, { hardNat: false }],
+    ['towards an address that nobody vouches for', independent, random, { trusted: [] }],
+  ])('%s', (_, ours, theirs, options) => {
+    const end = begun(ours, theirs, options);
+    const sent = end.run(0, 29_000);
+    expect([asksFor(end), sent.some(({ socket, to }) => socket !== MAIN_SOCKET || to.address !== PEER)]).toEqual([undefined, false]);
+    expect(sent.filter(({ to, hopLimit }) => to.port !== 5_000 && hopLimit === undefined).length).toBeLessThanOrEqual(32 * 10);
+    expect(end.agent.isSpraying).toBe(false);
+  });
+
+  test('as long as a pair has answered', () => {
+    const end = begun(independent, random);
+    const [, , check] = end.run(0, 30);
+    end.answer(check!, 40);
+    end.run(40, 10_000);
+    expect(end.agent.isSpraying).toBe(false);
+  });
+});
+
+describe('a device', () => {
+  const device = (ours: NatReport, theirs: NatReport, options: EndOptions = {}) => begun(ours, theirs, { role: 'device', ...options });
+
+  test('does not begin the sprayed stage by itself', () => {
+    const end = device(random, independent);
+    end.run(0, 10_000);
+    expect([asksFor(end), end.agent.isSpraying, end.agent.view(0).spray]).toEqual([undefined, false, undefined]);
+  });
+
+  test('opens sockets when it is asked, once however often', () => {
+    const end = device(random, independent);
+    expect([end.agent.spray(1_000), end.agent.spray(1_010), end.agent.spray(1_020)]).toEqual([true, true, true]);
+    end.run(1_000, 1_050);
+    expect(end.kinds.filter((kind) => kind === 'sockets').length).toBe(1);
+  });
+
+  test('sprays when it is asked, at once', () => {
+    const end = device(independent, random);
+    end.run(0, 990);
+    expect(end.agent.spray(1_000)).toBe(true);
+    expect(end.run(1_000, 2_000).filter(({ to }) => to.port !== 5_000).length).toBeGreaterThan(90);
+  });
+
+  test.each<[string, NatReport, NatReport, EndOptions]>([
+    ['it is no help', independent, independent, {}],
+    ['the port of nobody can be guessed', random, random, {}],
+    ['it is switched off', random, independent, { hardNat: false }],
+    ['the station did not report the address', independent, random, { trusted: ['203.0.113.9'] }],
+  ])('refuses where %s, and later, too', (_, ours, theirs, options) => {
+    const end = device(ours, theirs, options);
+    expect([end.agent.spray(1_000), end.agent.spray(2_000)]).toEqual([false, false]);
+    expect(end.run(1_000, 5_000).every(({ to }) => to.port === 5_000)).toBe(true);
+  });
+
+  test('that was told of an address which the client did not name sprays at none', () => {
+    const end = new End({ role: 'device', trusted: ['203.0.113.9'] });
+    end.agent.setLocal(complete(undefined, independent), 0);
+    end.agent.setRemote(peerList([candidate(PEER, 5_000)], { nat: random }), 0);
+    expect(end.agent.spray(100)).toBe(false);
+  });
+});
+
+test('predicted ports are opened once, 32 at most, in order, 1 ms apart', () => {
+  const end = begun(independent, sequential);
+  const openers = end.run(0, 200).filter(({ to, hopLimit }) => hopLimit !== undefined && to.port !== 5_000);
+  expect(openers.length).toBe(32);
+  expect(openers.every(({ to }) => to.port > 5_000 && to.port < 5_100)).toBe(true);
+  end.agent.setRemote(peerList([candidate(PEER, 5_000)], { number: 2, nat: { ...sequential, last: 9_000 } }), 200);
+  expect(end.run(200, 400).some(({ to }) => to.port > 9_000)).toBe(false);
+});
+
+test('a view names the newest list, what was opened, and a NAT with its age', () => {
+  const end = new End();
+  end.agent.setLocal(complete(undefined, sequential), 100);
+  expect(end.agent.view(350)).toEqual({ number: 1, opened: 0, candidates: complete().candidates, nat: { ...sequential, age: 270 } });
+  end.agent.setRemote(peerList([], { number: 7, nat: independent }), 350);
+  end.run(350, 360);
+  expect(end.agent.view(360)).toMatchObject({ opened: 7 });
+  expect(end.agent.nats(350)?.remote).toEqual(independent);
+});

@@ -1,0 +1,222 @@
+/** One round at one end: openers before checks, what a valid check and a valid answer bring about, and that nothing else does. */
+import { describe, expect, test } from 'vitest';
+import type { Candidate } from '../../../protocol/control/index.ts';
+import { deviceLimits } from '../../../protocol/rendezvous/index.ts';
+import { verifyCheck } from '../../../protocol/stun/index.ts';
+import { nativeHost } from '../../support/crypto.ts';
+import { at, candidate, complete, End, type EndOptions, OURS, PEER, peerKeys, peerList } from './ends.ts';
+
+const ELSEWHERE = '203.0.113.9';
+
+/** An end that knows itself, and a list of the peer. */
+function begun(candidates: readonly Candidate[], { opened = 1, ...options }: EndOptions & { opened?: number } = {}): End {
+  const end = new End(options);
+  end.agent.setLocal(complete(), 0);
+  end.agent.setRemote(peerList(candidates, { opened }), 0);
+  return end;
+}
+
+const targets = (sent: readonly { to: { address: string; port: number } }[]) => sent.map(({ to }) => `${to.address}:${to.port}`);
+
+describe('what is sent', () => {
+  test('two openers to each address of the peer, then checks of full hop limit, 10 ms apart', () => {
+    const end = begun([candidate(PEER, 5_000), candidate(PEER, 5_001)]);
+    const sent = end.run(0, 100);
+    expect(sent.slice(0, 4).map(({ hopLimit }) => hopLimit)).toEqual([4, 7, 4, 7]);
+    expect(sent.slice(4).every(({ hopLimit }) => hopLimit === undefined)).toBe(true);
+    expect(sent.map(({ time }) => time).every((time, i, all) => i === 0 || time - all[i - 1]! >= 10)).toBe(true);
+    expect(sent.every(({ datagram }) => verifyCheck(datagram, peerKeys.key, nativeHost(1)))).toBe(true);
+    expect(end.agent.round.opened).toBe(1);
+    expect(end.kinds).toContain('changed');
+  });
+
+  test('no check until the other end has opened, or a second has passed', () => {
+    const end = begun([candidate(PEER, 5_000)], { opened: 0 });
+    const early = end.run(0, 500);
+    expect(early.map(({ hopLimit }) => hopLimit)).toEqual([4, 7]);
+    const [first] = end.run(500, 1_100);
+    expect([first!.hopLimit, first!.time]).toEqual([undefined, 1_010]);
+    const other = begun([candidate(PEER, 5_000)], { opened: 0 });
+    other.run(0, 200);
+    other.agent.setRemote(peerList([candidate(PEER, 5_000)], { opened: 1 }), 200);
+    expect(other.run(200, 205).map(({ hopLimit }) => hopLimit)).toEqual([undefined]);
+  });
+
+  test('a list of ours that the other end has not opened for yet holds the checks back again', () => {
+    const end = begun([candidate(PEER, 5_000)], { opened: 1 });
+    end.agent.setLocal(complete([candidate(OURS, 1_000), candidate(OURS, 1_001)]), 0);
+    expect(end.run(0, 500).every(({ hopLimit }) => hopLimit !== undefined)).toBe(true);
+  });
+
+  test('near addresses first, IPv6 before IPv4', () => {
+    const isNear = (address: string) => address.startsWith('192.168.');
+    const list = [candidate(PEER, 1), candidate('2001:db8::2', 2, 'host'), candidate('192.168.1.9', 3, 'host'), candidate('10.0.0.9', 4, 'host')];
+    const end = begun(list, { isNear });
+    expect(targets(end.run(0, 75)).filter((_, i) => i % 2 === 0)).toEqual(['192.168.1.9:3', '2001:db8::2:2', '10.0.0.9:4', `${PEER}:1`]);
+  });
+
+  test('ten checks a pair, and then the round is exhausted', () => {
+    const end = begun([candidate(PEER, 5_000)]);
+    const sent = end.run(0, 60_000);
+    expect(sent.length).toBe(12);
+    expect(end.kinds.at(-1)).toBe('exhausted');
+    expect([sent.at(-1)!.time, end.agent.round.pairs[0]!.state]).toEqual([expect.closeTo(4_770, -2), 'failed']);
+  });
+
+  test('a candidate that cannot be used is passed over and counted', () => {
+    const end = begun([candidate('127.0.0.1', 1), candidate('224.0.0.1', 2), candidate(PEER, 3)], { isUsable: ({ port }) => port === 3 });
+    expect(new Set(targets(end.run(0, 10_000)))).toEqual(new Set([`${PEER}:3`]));
+    expect(end.agent.round.stats.unusable).toBe(2);
+  });
+
+  test('an address that nobody vouches for gets four packets, and the pair says that it was limited', () => {
+    const end = begun([candidate(ELSEWHERE, 1), candidate(ELSEWHERE, 2), candidate(ELSEWHERE, 3)], { trusted: [], limits: deviceLimits });
+    expect(end.run(0, 30_000).length).toBe(4);
+    expect(end.agent.round.pairs.every(({ limited, state }) => limited && state === 'failed')).toBe(true);
+  });
+
+  test('nothing after the end, not even an answer', () => {
+    const end = begun([candidate(PEER, 5_000)]);
+    end.run(0, 30);
+    end.agent.end();
+    expect([end.run(31, 10_000), end.check(at(PEER, 5_000), 40)]).toEqual([[], null]);
+  });
+});
+
+describe('lists', () => {
+  test('of the same or an older number change nothing, whatever they hold; what was opened stays', () => {
+    const end = begun([candidate(PEER, 5_000)]);
+    end.agent.setRemote(peerList([candidate(PEER, 6_000)], { number: 1, opened: 0 }), 0);
+    end.agent.setRemote(peerList([candidate(PEER, 7_000)], { number: 0, opened: 9 }), 0);
+    expect(end.agent.round.pairs.map(({ remote }) => remote.port)).toEqual([5_000]);
+    expect(end.agent.round.remote).toMatchObject({ number: 1, opened: 1 });
+  });
+
+  test('of a greater number add pairs, which are opened before `opened` says so', () => {
+    const end = begun([candidate(PEER, 5_000)]);
+    end.run(0, 50);
+    end.agent.setRemote(peerList([candidate(PEER, 5_000), candidate(PEER, 6_000)], { number: 5 }), 50);
+    expect(end.agent.round.opened).toBe(1);
+    const sent = end.run(50, 100);
+    expect(sent.filter(({ hopLimit }) => hopLimit !== undefined).map(({ to, hopLimit }) => [to.port, hopLimit])).toEqual([
+      [6_000, 4],
+      [6_000, 7],
+    ]);
+    expect(end.agent.round.opened).toBe(5);
+  });
+
+  test('of eight candidates each, hundreds of them, make 64 pairs at most', () => {
+    const end = begun([]);
+    for (let number = 2; number < 200; number++) {
+      const list = Array.from({ length: 8 }, (_, i) => candidate(PEER, 1 + number * 8 + i));
+      end.agent.setRemote(peerList(list, { number }), number);
+    }
+    expect(end.agent.round.pairs.length).toBe(64);
+    expect(end.run(200, 31_000).length).toBeLessThanOrEqual(64 * 12);
+  });
+});
+
+describe('a check that comes in', () => {
+  test('is answered, and its source checked at once, before the other end has said that it opened', () => {
+    const end = begun([candidate(PEER, 5_000)], { opened: 0 });
+    end.run(0, 50);
+    expect(end.check(at(PEER, 5_555), 50)).not.toBeNull();
+    expect(end.run(50, 55).map(({ to, hopLimit }) => [to.port, hopLimit])).toEqual([[5_555, undefined]]);
+    const [, found] = end.agent.round.pairs;
+    expect([found!.kind, found!.heard]).toEqual(['peer-reflexive', true]);
+  });
+
+  test('before the list of the peer is known is answered, and checked in return when there are keys', () => {
+    const end = new End();
+    expect(end.check(at(PEER, 5_555), 0)).not.toBeNull();
+    // Nothing until the round ends.
+    expect([end.transmit(0), end.nextTimeout()]).toEqual([null, 30_000]);
+    end.agent.setLocal(complete(), 10);
+    end.agent.setRemote(peerList([]), 10);
+    expect(targets(end.run(10, 15))).toEqual([`${PEER}:5555`]);
+  });
+
+  test('with another key gets no answer, makes no pair, and is counted', () => {
+    const end = begun([]);
+    expect(end.check(at(PEER, 5_555), 0, { key: peerKeys.key })).toBeNull();
+    expect([end.agent.round.pairs.length, end.agent.round.stats.invalid]).toEqual([0, 1]);
+  });
+
+  test('a thousand times from other ports makes 16 pairs, and each is answered', () => {
+    const end = begun([candidate(PEER, 5_000)]);
+    for (let port = 10_000; port < 11_000; port++) expect(end.check(at(PEER, port), 0)).not.toBeNull();
+    expect(end.agent.round.pairs.length).toBe(17);
+    expect(end.run(0, 30_000).length).toBeLessThanOrEqual(2 + 17 * 10);
+  });
+
+  test('from a thousand addresses that nobody vouches for has five checks in return to each of 16 at most', () => {
+    const end = begun([], { trusted: [], limits: deviceLimits });
+    for (let i = 0; i < 1_000; i++) end.check(at(`203.0.${i >> 8}.${i & 0xff}`, 5_000), 0);
+    const sent = end.run(0, 30_000);
+    const addresses = new Set(targets(sent));
+    expect(addresses.size).toBeLessThanOrEqual(16);
+    expect(sent.length).toBeLessThanOrEqual(5 * addresses.size);
+  });
+
+  test('from where none can be is answered and makes no pair', () => {
+    const end = begun([], { isUsable: ({ address }) => address !== '127.0.0.1' });
+    end.check(at('127.0.0.1', 5_000), 0);
+    expect(end.agent.round.pairs).toEqual([]);
+  });
+});
+
+describe('an answer', () => {
+  const opened = () => {
+    const end = begun([candidate(PEER, 5_000)]);
+    const [opener, , check] = end.run(0, 25);
+    return { end, opener: opener!, check: check! };
+  };
+
+  test('makes the pair, once, and says what our address is', () => {
+    const { end, check } = opened();
+    expect(end.answer(check, 60)).toEqual(at(OURS, 1_000));
+    end.run(60, 61);
+    expect(end.events.find(({ kind }) => kind === 'answered')).toMatchObject({ pair: { remote: at(PEER, 5_000), rtt: 40, state: 'answered' } });
+    expect(end.answer(check, 61)).toBeNull();
+    expect(end.kinds.filter((kind) => kind === 'answered').length).toBe(1);
+    expect(end.run(61, 30_000)).toEqual([]);
+  });
+
+  test('to an opener that arrived makes the pair, too', () => {
+    const { end, opener } = opened();
+    expect(end.answer(opener, 60)).not.toBeNull();
+  });
+
+  test.each([
+    ['from another port', { from: at(PEER, 5_001) }],
+    ['from another address', { from: at(ELSEWHERE, 5_000) }],
+    ['at another socket', { socket: 3 }],
+    ['under another key', { key: new Uint8Array(16).fill(9) }],
+    ['under our own key', { key: new Uint8Array(16).fill(1) }],
+  ])('%s makes none, is counted, and leaves room for the right one', (_, wrong) => {
+    const { end, check } = opened();
+    expect(end.answer(check, 50, wrong)).toBeNull();
+    expect([end.agent.round.hasAnswer, end.agent.round.stats.invalid]).toEqual([false, 1]);
+    expect(end.answer(check, 60)).not.toBeNull();
+  });
+
+  test('to what was never sent is none of ours', () => {
+    const { end, check } = opened();
+    const stranger = begun([candidate(PEER, 5_000)], { seed: 9 });
+    expect(stranger.answer(check, 50)).toBeNull();
+    expect([stranger.agent.round.stats.invalid, end.agent.round.hasAnswer]).toEqual([0, false]);
+  });
+
+  test('of an address that had nobody to vouch for it frees it of its limit', () => {
+    const end = begun([candidate(ELSEWHERE, 1), candidate(ELSEWHERE, 2)], { trusted: [], limits: deviceLimits });
+    const sent = end.run(0, 30);
+    expect(end.answer(sent[0]!, 40)).not.toBeNull();
+    expect(end.budget.isFree(ELSEWHERE)).toBe(true);
+  });
+});
+
+test('each packet has a transaction of its own', () => {
+  const end = begun([candidate(PEER, 5_000), candidate(PEER, 5_001)]);
+  const ids = end.run(0, 10_000).map(({ datagram }) => Buffer.from(datagram.subarray(8, 20)).toString('hex'));
+  expect(new Set(ids).size).toBe(ids.length);
+});

@@ -1,0 +1,151 @@
+/** Samples from the station's STUN ports: what is asked when, and which answers count. */
+import { describe, expect, test } from 'vitest';
+import type { SocketAddress } from '../../../protocol/control/index.ts';
+import { MAIN_SOCKET, type RoundPacket, Sampler } from '../../../protocol/rendezvous/index.ts';
+import { encodeBindingAnswer, isBinding } from '../../../protocol/stun/index.ts';
+import { nativeHost } from '../../support/crypto.ts';
+import { at, OURS } from './ends.ts';
+
+const SERVER = at('203.0.113.1', 4_501);
+const SECOND = at('203.0.113.2', 4_502);
+const STATION = at('203.0.113.1', 4_500);
+const PORT = 50_000;
+
+function samplerOf({ servers = [SERVER], known = null as SocketAddress | null } = {}): Sampler {
+  const mapped = known === null ? null : { station: STATION, mapped: known };
+  return new Sampler({ crypto: nativeHost(1), servers, port: PORT, known: mapped }, 0);
+}
+
+/** All that may leave now. */
+function packets(sampler: Sampler, now: number): RoundPacket[] {
+  sampler.handleTimeout(now);
+  const sent: RoundPacket[] = [];
+  for (let packet = sampler.transmit(now); packet !== null; packet = sampler.transmit(now)) sent.push(packet);
+  return sent;
+}
+
+/** The server answers one. */
+function answer(sampler: Sampler, packet: RoundPacket, mapped: SocketAddress, now: number, from = packet.to, socket = packet.socket): boolean {
+  return sampler.receive(encodeBindingAnswer(packet.datagram, mapped), from, socket, now);
+}
+
+const events = (sampler: Sampler): unknown[] => {
+  const all: unknown[] = [];
+  for (let event = sampler.nextEvent(); event !== null; event = sampler.nextEvent()) all.push(event);
+  return all;
+};
+
+describe('the main socket', () => {
+  test('asks each server once, and that is all where they saw the same', () => {
+    const sampler = samplerOf({ servers: [SERVER, SECOND] });
+    const sent = packets(sampler, 0);
+    expect(sent.map(({ to, socket }) => [to, socket])).toEqual([
+      [SERVER, MAIN_SOCKET],
+      [SECOND, MAIN_SOCKET],
+    ]);
+    expect(sent.every(({ datagram }) => isBinding(datagram))).toBe(true);
+    for (const packet of sent) answer(sampler, packet, at(OURS, 7_000), 50);
+    expect([events(sampler), sampler.isDone, sampler.nextTimeout()]).toEqual([[{ kind: 'done' }], true, Number.POSITIVE_INFINITY]);
+    expect([sampler.reflexive, sampler.report([], 50), sampler.isSilent]).toEqual([[at(OURS, 7_000)], { mapping: 'independent' }, false]);
+    expect(sampler.answers).toEqual([
+      { ...SERVER, mapped: at(OURS, 7_000) },
+      { ...SECOND, mapped: at(OURS, 7_000) },
+    ]);
+  });
+
+  test('needs one server where the station itself has said what it saw', () => {
+    const sampler = samplerOf({ known: at(OURS, 7_000) });
+    answer(sampler, packets(sampler, 0)[0]!, at(OURS, 7_000), 50);
+    expect([sampler.isDone, sampler.report([], 50).mapping]).toEqual([true, 'independent']);
+  });
+
+  test('is seen as it is where there is no NAT', () => {
+    const sampler = samplerOf({ known: at(OURS, PORT) });
+    answer(sampler, packets(sampler, 0)[0]!, at(OURS, PORT), 50);
+    expect(sampler.report([OURS], 50)).toEqual({ mapping: 'none' });
+  });
+
+  test('asks again after 150 and 350 ms, and gives up after 750: the port is silent', () => {
+    const sampler = samplerOf();
+    const times: number[] = [];
+    for (let now = 0; now < 10_000; now = sampler.nextTimeout()) for (const _ of packets(sampler, now)) times.push(now);
+    expect(times).toEqual([0, 150, 350]);
+    expect([events(sampler), sampler.isSilent, sampler.report([], 800)]).toEqual([[{ kind: 'done' }], true, { mapping: 'unknown' }]);
+    expect(sampler.answers).toEqual([{ ...SERVER, mapped: null }]);
+  });
+
+  test('is silent also where only the station has said something, and done at once where there is no server', () => {
+    const sampler = samplerOf({ servers: [], known: at(OURS, 7_000) });
+    expect([sampler.isSilent, sampler.isDone, events(sampler)]).toEqual([true, true, [{ kind: 'done' }]]);
+  });
+});
+
+describe('where two saw different ports', () => {
+  /** Ports of the main socket and of three further ones, 20 ms apart. @returns the report at 200 ms */
+  function sampled(ports: readonly number[], opened = 3) {
+    const sampler = samplerOf({ known: at(OURS, 7_000) });
+    answer(sampler, packets(sampler, 0)[0]!, at(OURS, ports[0]!), 50);
+    expect(events(sampler)).toEqual([{ kind: 'sockets', count: 3 }]);
+    expect([packets(sampler, 60), sampler.isDone]).toEqual([[], false]);
+    sampler.socketsOpened([50_001, 50_002, 50_003].slice(0, opened), 60);
+    const probes = packets(sampler, 60);
+    expect(probes.map(({ socket, to }) => [socket, to])).toEqual([1, 2, 3].slice(0, opened).map((socket) => [socket, SERVER]));
+    for (const [i, probe] of probes.entries()) answer(sampler, probe, at(OURS, ports[i + 1]!), 110);
+    return { sampler, report: sampler.report([], 200) };
+  }
+
+  test('three further sockets show a sequence, with the last port and its age', () => {
+    const { sampler, report } = sampled([8_000, 8_002, 8_003, 8_005]);
+    expect([sampler.isDone, report]).toEqual([true, { mapping: 'sequential', last: 8_005, stride: 1, age: 140 }]);
+  });
+
+  test('or random ports', () => {
+    expect(sampled([8_000, 61_234, 2_345, 40_000]).report).toEqual({ mapping: 'random' });
+  });
+
+  test('where no socket can be had it is over, and random', () => {
+    const { sampler, report } = sampled([8_000], 0);
+    expect([sampler.isDone, report]).toEqual([true, { mapping: 'random' }]);
+  });
+
+  test('sockets that nobody asked for change nothing', () => {
+    const sampler = samplerOf();
+    sampler.socketsOpened([50_001], 0);
+    expect(packets(sampler, 0).length).toBe(1);
+  });
+});
+
+describe('an answer', () => {
+  test.each<[string, SocketAddress, number]>([
+    ['from another port', at(SERVER.address, 1), MAIN_SOCKET],
+    ['from another address', at('203.0.113.9', SERVER.port), MAIN_SOCKET],
+    ['at another socket', SERVER, 1],
+  ])('%s is a lie that changes nothing, and is counted', (_, from, socket) => {
+    const sampler = samplerOf();
+    const [packet] = packets(sampler, 0);
+    expect(answer(sampler, packet!, at('203.0.113.66', 666), 10, from, socket)).toBe(true);
+    expect([sampler.unclaimed, sampler.reflexive, sampler.isDone]).toEqual([1, [], false]);
+    answer(sampler, packet!, at(OURS, 7_000), 20);
+    expect(sampler.reflexive).toEqual([at(OURS, 7_000)]);
+  });
+
+  test('counts once', () => {
+    const sampler = samplerOf();
+    const [packet] = packets(sampler, 0);
+    answer(sampler, packet!, at(OURS, 7_000), 10);
+    expect([answer(sampler, packet!, at(OURS, 8_000), 20), sampler.unclaimed, sampler.reflexive.length]).toEqual([true, 1, 1]);
+  });
+
+  test('to what nobody asked, and garbage, is for others', () => {
+    const [sampler, other] = [samplerOf(), new Sampler({ crypto: nativeHost(2), servers: [SERVER], port: PORT, known: null }, 0)];
+    const [packet] = packets(other, 0);
+    expect(answer(sampler, packet!, at(OURS, 1), 10)).toBe(false);
+    for (const garbage of [new Uint8Array(0), new Uint8Array(32), packet!.datagram]) expect(sampler.receive(garbage, SERVER, MAIN_SOCKET, 10)).toBe(false);
+    expect(sampler.unclaimed).toBe(0);
+  });
+});
+
+test('at most three servers are asked, however many the station names', () => {
+  const sampler = samplerOf({ servers: Array.from({ length: 100 }, (_, i) => at('203.0.113.1', 1 + i)) });
+  expect(packets(sampler, 0).length).toBe(3);
+});

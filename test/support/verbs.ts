@@ -92,8 +92,10 @@ export class VirtualDriver {
   /** @returns how much there was */
   #drain({ part, handlers }: Driven): number {
     for (let count = 0; count < ENDLESS; count++) {
-      const event = part.nextEvent?.() ?? null;
-      const output = event === null ? (part.transmit?.(this.now) ?? null) : null;
+      const early = part.nextEvent?.() ?? null;
+      const output = early === null ? (part.transmit?.(this.now) ?? null) : null;
+      // A part that finds nothing to send may have an event for that.
+      const event = early ?? (output === null ? (part.nextEvent?.() ?? null) : null);
       if (event !== null) handlers.event?.(event, this.now);
       else if (output !== null) handlers.output?.(output, this.now);
       else return count;

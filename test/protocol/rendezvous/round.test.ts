@@ -50,7 +50,12 @@ describe('what is sent', () => {
 
   test('near addresses first, IPv6 before IPv4', () => {
     const isNear = (address: string) => address.startsWith('192.168.');
-    const list = [candidate(PEER, 1), candidate('2001:db8::2', 2, 'host'), candidate('192.168.1.9', 3, 'host'), candidate('10.0.0.9', 4, 'host')];
+    const list = [
+      candidate(PEER, 1),
+      candidate('2001:db8::2', 2, 'host'),
+      candidate('192.168.1.9', 3, 'host'),
+      candidate('10.0.0.9', 4, 'host'),
+    ];
     const end = begun(list, { isNear });
     expect(targets(end.run(0, 75)).filter((_, i) => i % 2 === 0)).toEqual(['192.168.1.9:3', '2001:db8::2:2', '10.0.0.9:4', `${PEER}:1`]);
   });
@@ -176,7 +181,9 @@ describe('an answer', () => {
     const { end, check } = opened();
     expect(end.answer(check, 60)).toEqual(at(OURS, 1_000));
     end.run(60, 61);
-    expect(end.events.find(({ kind }) => kind === 'answered')).toMatchObject({ pair: { remote: at(PEER, 5_000), rtt: 40, state: 'answered' } });
+    expect(end.events.find(({ kind }) => kind === 'answered')).toMatchObject({
+      pair: { remote: at(PEER, 5_000), rtt: 40, state: 'answered' },
+    });
     expect(end.answer(check, 61)).toBeNull();
     expect(end.kinds.filter((kind) => kind === 'answered').length).toBe(1);
     expect(end.run(61, 30_000)).toEqual([]);

@@ -25,7 +25,14 @@ function packets(sampler: Sampler, now: number): RoundPacket[] {
 }
 
 /** The server answers one. */
-function answer(sampler: Sampler, packet: RoundPacket, mapped: SocketAddress, now: number, from = packet.to, socket = packet.socket): boolean {
+function answer(
+  sampler: Sampler,
+  packet: RoundPacket,
+  mapped: SocketAddress,
+  now: number,
+  from = packet.to,
+  socket = packet.socket,
+): boolean {
   return sampler.receive(encodeBindingAnswer(packet.datagram, mapped), from, socket, now);
 }
 
@@ -140,7 +147,8 @@ describe('an answer', () => {
     const [sampler, other] = [samplerOf(), new Sampler({ crypto: nativeHost(2), servers: [SERVER], port: PORT, known: null }, 0)];
     const [packet] = packets(other, 0);
     expect(answer(sampler, packet!, at(OURS, 1), 10)).toBe(false);
-    for (const garbage of [new Uint8Array(0), new Uint8Array(32), packet!.datagram]) expect(sampler.receive(garbage, SERVER, MAIN_SOCKET, 10)).toBe(false);
+    for (const garbage of [new Uint8Array(0), new Uint8Array(32), packet!.datagram])
+      expect(sampler.receive(garbage, SERVER, MAIN_SOCKET, 10)).toBe(false);
     expect(sampler.unclaimed).toBe(0);
   });
 });

@@ -8,7 +8,8 @@ import { nativeHost } from '../../support/crypto.ts';
 import { at, PEER, peerKeys } from './ends.ts';
 
 const crypto = nativeHost(1);
-const volleyOf = (plan: VolleyPlan, hopLimit?: number) => new Volley({ crypto, ...peerKeys, plan, ...(hopLimit !== undefined && { hopLimit }) });
+const volleyOf = (plan: VolleyPlan, hopLimit?: number) =>
+  new Volley({ crypto, ...peerKeys, plan, ...(hopLimit !== undefined && { hopLimit }) });
 
 /** All packets up to a time, with theirs. */
 function run(volley: Volley, until: number): (RoundPacket & { readonly time: number })[] {
@@ -45,7 +46,7 @@ test('to random ports: all of one address from the main socket, each once, with 
 
 describe('an answer', () => {
   const volley = volleyOf(fromSockets(1, at(PEER, 5_000), 1, 0));
-  const [{ datagram }] = run(volley, 10) as [RoundPacket];
+  const { datagram } = run(volley, 10)[0]!;
   const answer = (check: Uint8Array, key: Uint8Array) => encodeCheckAnswer(check, at('198.51.100.1', 1), key, crypto);
 
   test('under the key of the peer, with the transaction of the volley, is one', () => {

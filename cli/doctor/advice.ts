@@ -39,6 +39,9 @@ const ADVICE: Readonly<Record<NotDirectCode, (facts: AdviceFacts) => string>> = 
     `Give the fingerprint of the device (--fingerprint, or its pairing string), so that it is believed where it is, or ask again in a minute: \`svc doctor ${device}\`.`,
 };
 
+/** Every code. */
+export const notDirectCodes = Object.keys(ADVICE) as readonly NotDirectCode[];
+
 /** One or two sentences on a connection that is not direct. */
 export function adviceOn(code: NotDirectCode, facts: AdviceFacts): string {
   return ADVICE[code](facts);

@@ -1,12 +1,14 @@
 /**
- * docs/pairing.md shows only commands that exist, with options they have and the right number of arguments, and names every code. No document and no help
- * keeps keys in a folder of the sources.
+ * docs/pairing.md and docs/paths.md show only commands that exist, with options they have and the right number of arguments, and name every code. No document and
+ * no help keeps keys in a folder of the sources.
  */
 import { readdirSync, readFileSync } from 'node:fs';
 import type { Command } from 'commander';
 import { describe, expect, test } from 'vitest';
 import { basestationCommand } from '../../cli/basestation.ts';
 import { AUDIT_EVENTS } from '../../cli/device-audit.ts';
+import { adviceOn, notDirectCodes } from '../../cli/doctor/advice.ts';
+import { hint } from '../../cli/frame/errors.ts';
 import { svc } from '../../cli/program.ts';
 import { pairingModes } from '../../protocol/records/index.ts';
 
@@ -24,7 +26,7 @@ async function parsed(line: string): Promise<{ ran: string; options: Record<stri
   let ran: Awaited<ReturnType<typeof parsed>> | undefined;
   const replace = (command: Command, name: string): void => {
     command.exitOverride();
-    if (command.commands.length === 0) {
+    if (command.commands.length === 0 || command.name() === 'device') {
       command.action(() => {
         ran = { ran: name, options: command.opts(), args: command.args };
       });
@@ -50,6 +52,29 @@ describe('docs/pairing.md', () => {
 
   test('tells of every mode', () => {
     for (const mode of pairingModes) expect(text).toContain(`| ${mode} |`);
+  });
+});
+
+describe('docs/paths.md', () => {
+  const paths = readFileSync(new URL('../../docs/paths.md', import.meta.url), 'utf8');
+  const commands = [...paths.matchAll(/^ {4}(svc .*)$/gm)].map(([, line = '']) => line.replace(/\s+# .*$/, ''));
+
+  test.each(commands)('%s', async (line) => expect(line.startsWith(`svc ${(await parsed(line)).ran}`)).toBe(true));
+
+  test.each(notDirectCodes)('has %s, and what is advised there runs', async (code) => {
+    expect(paths).toContain(`| ${code} |`);
+    for (const stunPort of [undefined, 4434]) {
+      const advice = adviceOn(code, { device: 'home', stunPort });
+      for (const [, line = ''] of advice.matchAll(/`(svc [^`]*)`/g)) expect(line.startsWith(`svc ${(await parsed(line)).ran}`)).toBe(true);
+      expect(advice.split(/[.!] [A-Z]/).length).toBeLessThanOrEqual(2);
+    }
+  });
+
+  test('names the codes of ways that have a remedy', () => {
+    const table = /### Why there is no connection\n([\s\S]*?)\n## /.exec(paths)?.[1] ?? '';
+    const codes = [...table.matchAll(/\b[A-Z]+(?:_[A-Z]+)+\b/g)].map(([code]) => code).filter((code) => !code.startsWith('OPERATION'));
+    const known = codes.filter((code) => hint(code) === undefined);
+    expect(known).toEqual(['NOT_FOUND', 'CONNECTION_REFUSED', 'CONNECTION_REFUSED']);
   });
 });
 

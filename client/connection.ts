@@ -248,6 +248,7 @@ export class Connection {
     const session = this.#connected();
     this.#passwords ??= new PasswordAuthentication(session, this.#context.environment.crypto);
     await this.#passwords.run(username, password);
+    this.#search?.trustChanged();
   }
 
   createStream(): Stream {

@@ -98,6 +98,14 @@ export class DirectSearch {
     };
   }
 
+  /** The device has proved who it is, or knows now who we are: both ends may say more than in the attempts before. */
+  trustChanged(): void {
+    if (this.#stopped || this.#options.session.type === 'DIRECT') return;
+    this.#endAttempt();
+    this.#schedule.restart(this.#now);
+    this.#arm();
+  }
+
   stop(): void {
     if (this.#stopped) return;
     this.#stopped = true;

@@ -13,7 +13,7 @@ async function behindOneNat(options: { readonly pinned: boolean }) {
   const connection = fixture.connection({ Local: false, Rendezvous: true, ...pin }, phone);
   await fixture.settle(connection.connect());
   await fixture.sim.run(15_000);
-  return { connection, device };
+  return { fixture, connection, device };
 }
 
 test('a device that names no addresses to a stranger finds the client that names its own', async () => {
@@ -27,4 +27,12 @@ test('a client without a pin names no addresses either, and stays relayed', asyn
   const { connection } = await behindOneNat({ pinned: false });
   expect(connection.getType()).toBe('RELAY');
   expect(connection.paths().whyNotDirect?.code).toBe('LIMITED');
+});
+
+test('a password login verifies the device, and the addresses that lead to it are named then', async () => {
+  const { fixture, connection, device } = await behindOneNat({ pinned: false });
+  device.onPasswordAuthenticationRequest((request) => request.setPassword('secret'));
+  await fixture.settle(connection.passwordAuthenticate('anna', 'secret'));
+  await fixture.sim.run(() => connection.getType() === 'DIRECT', 2_000);
+  expect(connection.paths().paths).toContainEqual(expect.objectContaining({ active: true, over: 'lan' }));
 });

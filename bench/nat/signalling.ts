@@ -29,7 +29,7 @@ interface Waiting {
 }
 
 /** The device's end. */
-class DeviceEnd implements ServingSession {
+export class DeviceEnd implements ServingSession {
   readonly remoteFingerprint = 'client';
   readonly #events: Emitter<SessionEvents>;
   readonly #send: (exchange: number, reply: CoapReply) => void;

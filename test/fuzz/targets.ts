@@ -4,6 +4,7 @@ import { discoveryTargets } from './discovery.ts';
 import { endpointTarget } from './endpoint.ts';
 import { exchangesTarget } from './exchanges.ts';
 import { parserTargets } from './parsers.ts';
+import { agentTarget } from './rendezvous.ts';
 import { serviceTargets } from './services.ts';
 import { sessionTarget } from './sessions.ts';
 import { stunTarget } from './stun.ts';
@@ -15,6 +16,7 @@ export const targets: readonly Target[] = [
   ...serviceTargets,
   ...discoveryTargets,
   stunTarget,
+  agentTarget,
   exchangesTarget,
   endpointTarget,
   coreTarget,

@@ -159,6 +159,17 @@ describe('a client behind a random NAT, before an independent one', () => {
   });
 });
 
+test('of the addresses of a random NAT the first is sprayed that somebody vouches for', () => {
+  const end = new End();
+  const list = [candidate('203.0.113.9', 4_000), candidate(PEER, 5_000, 'host'), candidate('2001:db8::2', 4_000), candidate(PEER, 5_000)];
+  end.agent.setLocal(complete(undefined, independent), 0);
+  end.agent.setRemote(peerList(list, { nat: random }), 0);
+  end.run(0, 900);
+  end.agent.sprayGranted(true, 900);
+  const sprayed = end.run(900, 3_000).filter(({ to }) => to.port !== 4_000 && to.port !== 5_000);
+  expect([sprayed.length > 100, new Set(sprayed.map(({ to }) => to.address))]).toEqual([true, new Set([PEER])]);
+});
+
 describe('no sprayed stage', () => {
   test.each<[string, NatReport, NatReport, EndOptions]>([
     ['of two random NATs', random, random, {}],

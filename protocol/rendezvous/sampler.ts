@@ -58,7 +58,8 @@ export class Sampler {
   unclaimed = 0;
   readonly #options: SamplerOptions;
   readonly #requests = new Map<string, Request>();
-  readonly #samples: NatSample[] = [];
+  /** What the station's main port has seen. */
+  readonly #known: NatSample | null;
   readonly #events: SamplerEvent[] = [];
   readonly #sentAt: number;
   #stage: 'main' | 'sockets' | 'probes' | 'done' = 'main';
@@ -68,14 +69,10 @@ export class Sampler {
     this.#sentAt = now;
     const { known, port } = options;
     // It was made long ago: the mappings of now come behind it.
-    if (known !== null)
-      this.#samples.push({
-        local: port,
-        to: known.station.address,
-        toPort: known.station.port,
-        mapped: known.mapped,
-        at: Number.NEGATIVE_INFINITY,
-      });
+    this.#known =
+      known === null
+        ? null
+        : { local: port, to: known.station.address, toPort: known.station.port, mapped: known.mapped, at: Number.NEGATIVE_INFINITY };
     for (const server of options.servers.slice(0, MAX_SERVERS)) this.#ask(MAIN_SOCKET, port, server, now);
     this.#advance(now);
   }
@@ -128,8 +125,6 @@ export class Sampler {
     }
     request.isOver = true;
     request.mapped = answer.mapped;
-    const { localPort: local, server, firstAt: at } = request;
-    this.#samples.push({ local, to: server.address, toPort: server.port, mapped: answer.mapped, at });
     this.#advance(now);
     return true;
   }
@@ -158,6 +153,14 @@ export class Sampler {
     for (const request of this.#requests.values())
       if (!request.isOver && request.tries === TIMES.length && request.nextAt <= now) request.isOver = true;
     this.#advance(now);
+  }
+
+  /** In the order in which the first requests left, which is that of the mappings; answers come in any, and a lost one comes late. */
+  get #samples(): readonly NatSample[] {
+    const asked = [...this.#requests.values()].flatMap(({ localPort: local, server, firstAt: at, mapped }) =>
+      mapped === null ? [] : { local, to: server.address, toPort: server.port, mapped, at },
+    );
+    return this.#known === null ? asked : [this.#known, ...asked];
   }
 
   #ask(socket: number, localPort: number, server: SocketAddress, now: number): void {

@@ -106,6 +106,21 @@ describe('where two saw different ports', () => {
     expect([sampler.isDone, report]).toEqual([true, { mapping: 'sequential', last: 8_005, stride: 1, age: 140 }]);
   });
 
+  test('also where their answers come in another order, or one only to the repeated request', () => {
+    for (const late of [0, 1, 2]) {
+      const sampler = samplerOf({ known: at(OURS, 7_000) });
+      answer(sampler, packets(sampler, 0)[0]!, at(OURS, 8_000), 50);
+      sampler.socketsOpened([50_001, 50_002, 50_003], 60);
+      const probes = packets(sampler, 60);
+      const port = (probe: RoundPacket): number => 8_000 + probe.socket;
+      for (const probe of probes.filter((_, i) => i !== late).toReversed()) answer(sampler, probe, at(OURS, port(probe)), 110);
+      const [again] = packets(sampler, 210);
+      expect(again!.socket).toBe(late + 1);
+      answer(sampler, again!, at(OURS, port(again!)), 260);
+      expect(sampler.report([], 260)).toEqual({ mapping: 'sequential', last: 8_003, stride: 1, age: 200 });
+    }
+  });
+
   test('or random ports', () => {
     expect(sampled([8_000, 61_234, 2_345, 40_000]).report).toEqual({ mapping: 'random' });
   });

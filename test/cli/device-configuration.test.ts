@@ -21,6 +21,7 @@ describe('device.json', () => {
         { Id: 'ssh', Type: 'ssh', Host: 'host.example', Port: 22 },
       ],
       UdpTunnels: [{ Id: 'web', Type: 'dns', Host: '::1', Port: 53, IdleTimeout: 30 }],
+      Rendezvous: { Mode: 'paired', Candidates: ['203.0.113.7:5593', '[2001:db8::7]:1'], NoCandidatesOn: ['eth1'], HardNat: false },
       OverTemperature: { Limit: 28.5, Category: 'WARNING' },
       TimeConstant: 5,
     };
@@ -30,10 +31,12 @@ describe('device.json', () => {
         { id: 'ssh', type: 'ssh', host: 'host.example', port: 22 },
       ],
       udpTunnels: [{ id: 'web', type: 'dns', host: '::1', port: 53, idleTimeout: 30_000 }],
+      rendezvous: { mode: 'paired', candidates: ['203.0.113.7:5593', '[2001:db8::7]:1'], noCandidatesOn: ['eth1'], hardNat: false },
       overTemperature: { limit: 28.5, category: 'WARNING' },
       timeConstant: 5,
     });
     expect(parseDeviceConfiguration({ OverTemperature: { Limit: 28 } }).overTemperature).toEqual({ limit: 28, category: 'CRITICAL' });
+    expect(parseDeviceConfiguration({ Rendezvous: {} }).rendezvous).toEqual({});
     expect(parseDeviceConfiguration({})).toEqual({ tcpTunnels: [], udpTunnels: [] });
   });
 
@@ -56,6 +59,13 @@ describe('device.json', () => {
     [{ TcpTunnels: [{ ...web, IdleTimeout: 30 }] }, 'TcpTunnels[0]: unknown member "IdleTimeout"'],
     [{ OverTemperature: { Limit: '28' } }, 'OverTemperature.Limit: must be a number'],
     [{ OverTemperature: { Limit: 28, Category: 'LOUD' } }, 'OverTemperature.Category: must be one of CRITICAL, WARNING, INFO'],
+    [{ Rendezvous: { Mode: 'all' } }, 'Rendezvous.Mode: must be one of anyone, paired, off'],
+    [{ Rendezvous: { Candidates: ['home:1'] } }, 'Rendezvous.Candidates[0]: is wrong: "home:1" is no address with port'],
+    [{ Rendezvous: { Candidates: ['127.0.0.1:1'] } }, 'Rendezvous.Candidates[0]: is wrong: 127.0.0.1 is not an address at which others'],
+    [{ Rendezvous: { Candidates: Array(4).fill('203.0.113.7:1') } }, 'Rendezvous.Candidates: has at most 3 entries'],
+    [{ Rendezvous: { NoCandidatesOn: 'eth0' } }, 'Rendezvous.NoCandidatesOn: must be an array'],
+    [{ Rendezvous: { HardNat: 1 } }, 'Rendezvous.HardNat: must be true or false'],
+    [{ Rendezvous: { Upnp: true } }, 'Rendezvous: unknown member "Upnp"'],
     [{ TimeConstant: 0 }, 'TimeConstant: must be from 1 to 86400'],
   ])('%j is refused with its place', (document, message) => {
     expect(() => parseDeviceConfiguration(document)).toThrow(message);

@@ -1,0 +1,47 @@
+/** What commands say of the way a connection goes, from the base station to a direct path and back. */
+import { Writable } from 'node:stream';
+import { expect, test } from 'vitest';
+import { followWay, showWay, wayOf } from '../../cli/client/way.ts';
+import { Output } from '../../cli/frame/output.ts';
+import { ProductFixture } from '../support/fixture/products.ts';
+
+test('each change is a line, and a way that is the same none', async () => {
+  const fixture = new ProductFixture();
+  await fixture.station();
+  const [phone, home] = [fixture.host('phone'), fixture.host('home')];
+  const { device } = await fixture.attached({ environment: home });
+  const options = { Local: false, Rendezvous: true, DeviceFingerprint: device.deviceFingerprint };
+  const connection = fixture.connection(options, fixture.client(phone));
+  await fixture.settle(connection.connect());
+  const said: string[] = [];
+  followWay(connection, (text) => said.push(text));
+  expect(wayOf(connection)).toEqual({ over: 'relay', text: 'through the base station' });
+  await fixture.sim.run(2_000);
+  expect(said).toEqual([expect.stringMatching(/^now directly over IPv6, \[\S+\]:5593$/)]);
+  expect(wayOf(connection)).toEqual({ over: 'direct', text: 'directly over IPv6' });
+  fixture.sim.link(phone, home, { loss: 1 });
+  await fixture.coap(connection, 'GET', '/');
+  expect(said.slice(1)).toEqual(['now through the base station again']);
+});
+
+test('only a person at a terminal is told at the start', async () => {
+  const fixture = new ProductFixture();
+  await fixture.station();
+  await fixture.attached();
+  const connection = await fixture.connected({ Local: false });
+  const shown = (json: boolean, isTTY: boolean): string => {
+    let text = '';
+    const stderr = Object.assign(
+      new Writable({
+        write: (chunk, _encoding, done) => {
+          text += chunk;
+          done();
+        },
+      }),
+      { isTTY },
+    );
+    showWay(connection, new Output(json, { stdout: stderr, stderr }));
+    return text;
+  };
+  expect([shown(false, true), shown(true, true), shown(false, false)]).toEqual(['\r\u001b[Kconnected through the base station\n', '', '']);
+});

@@ -1,0 +1,80 @@
+/** A connection that begins relayed becomes direct, and goes back when the direct path dies: what both ends are told, and what `paths()` says meanwhile. */
+import { beforeEach, describe, expect, test } from 'vitest';
+import type { Connection, ConnectionOptions } from '../../../client/node.ts';
+import type { SimulatedHost } from '../../../transport/sim/index.ts';
+import { ProductFixture } from '../../support/fixture/products.ts';
+
+let fixture: ProductFixture;
+let phone: SimulatedHost;
+let home: SimulatedHost;
+/** What each end was told, with the type that the connection had then. */
+let events: string[];
+beforeEach(async () => {
+  fixture = new ProductFixture();
+  await fixture.station();
+  [phone, home] = [fixture.host('phone'), fixture.host('home')];
+  events = [];
+});
+
+/** A connection that has just been made through the base station. */
+async function relayed(options: ConnectionOptions = {}): Promise<Connection> {
+  const { device } = await fixture.attached({ environment: home });
+  device.onConnectionEvent(({ type }, event) => events.push(`device ${event} ${type}`));
+  const pinned = { DeviceFingerprint: device.deviceFingerprint };
+  const connection = fixture.connection({ Local: false, Rendezvous: true, ...pinned, ...options }, fixture.client(phone));
+  connection.addConnectionEventsListener({ onEvent: (event) => events.push(`client ${event} ${connection.getType()}`) });
+  await fixture.settle(connection.connect());
+  return connection;
+}
+
+function overs(connection: Connection): string[] {
+  return connection.paths().paths.map(({ active, over }) => `${active ? 'active' : 'warm'} ${over}`);
+}
+
+describe('a relayed connection becomes direct', () => {
+  test('within a second, and both ends see CHANNEL_CHANGED', async () => {
+    const connection = await relayed();
+    expect([connection.getType(), connection.paths().whyNotDirect?.code]).toEqual(['RELAY', 'IN_PROGRESS']);
+    await fixture.sim.run(1_000);
+    expect(connection.getType()).toBe('DIRECT');
+    expect(connection.paths().whyNotDirect).toBeNull();
+    expect(events.sort()).toEqual([
+      'client CHANNEL_CHANGED DIRECT',
+      'client CONNECTED RELAY',
+      'device CHANNEL_CHANGED DIRECT',
+      'device OPENED RELAY',
+    ]);
+    expect(overs(connection).sort()).toEqual(['active ipv6', 'warm relay']);
+    expect((await fixture.coap(connection, 'GET', '/')).status).toBe(404);
+  });
+
+  test('and is relayed again within 3 s when the direct path dies', async () => {
+    const connection = await relayed();
+    await fixture.sim.run(1_000);
+    events = [];
+    fixture.sim.link(phone, home, { loss: 1 });
+    const before = fixture.sim.now;
+    expect((await fixture.coap(connection, 'GET', '/')).status).toBe(404);
+    expect(connection.getType()).toBe('RELAY');
+    expect(fixture.sim.now - before).toBeLessThan(3_000);
+    expect(events.sort()).toEqual(['client CHANNEL_CHANGED RELAY', 'device CHANNEL_CHANGED RELAY']);
+  });
+
+  test('not with Rendezvous: false', async () => {
+    const connection = await relayed({ Rendezvous: false });
+    await fixture.sim.run(5_000);
+    expect([connection.getType(), connection.paths().whyNotDirect?.code, overs(connection)]).toEqual([
+      'RELAY',
+      'DISABLED',
+      ['active relay'],
+    ]);
+  });
+});
+
+test('paths() names the base station, what it sees, and what its STUN says', async () => {
+  const connection = await relayed();
+  await fixture.sim.run(1_000);
+  const { station } = connection.paths();
+  expect(station).toMatchObject({ port: 4433, observed: { address: expect.any(String) } });
+  expect(station?.stun[0]).toMatchObject({ port: 4434, mapped: station?.observed });
+});

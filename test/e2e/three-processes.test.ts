@@ -167,6 +167,37 @@ test('a UDP tunnel leads to the name server behind the device, until Ctrl-C', as
   expect(tunnel.stderr).toBe('');
 });
 
+describe('svc doctor', () => {
+  test('says how the connection goes, and where it is not direct, why', async () => {
+    const { whyNotDirect, ...found } = (await svcJson('doctor', 'lamp', '--no-local', ...client)) as { whyNotDirect: object | null };
+    expect(found).toMatchObject({
+      device: `${PRODUCT}.${DEVICE}`,
+      connected: true,
+      station: { verified: 'pinned', at: { address: '127.0.0.1' } },
+    });
+    // A machine with an interface besides loopback has a direct path.
+    expect(found).toMatchObject({ over: whyNotDirect === null ? 'direct' : 'relay' });
+  });
+
+  test('keeps a connection relayed with --relay-only, and explains it', async () => {
+    const { code, stdout } = await svc('doctor', '-d', 'lamp', '--relay-only', ...client);
+    expect(code).toBe(0);
+    expect(stdout).toMatch(
+      /^connected to pr-e2e\.de-e2e, through the base station\n[\s\S]*^not direct {10}DISABLED: [\s\S]*^what to do {10}Leave out --relay-only/m,
+    );
+  });
+
+  test('looks at a base station without a device', async () => {
+    const { port, fingerprint } = await station.event('listening');
+    const server = ['--server', `https://127.0.0.1:${port}`, '--server-fingerprint', String(fingerprint)];
+    expect(await svcJson('doctor', ...server, ...client)).toMatchObject({
+      device: null,
+      connected: null,
+      station: { at: { port }, error: null },
+    });
+  });
+});
+
 test('straight to the device, without the base station', async () => {
   const { localPort } = await device.event('started');
   const shown = await svcJson('connect', '-d', 'lamp', '--address', `127.0.0.1:${localPort}`, ...client);

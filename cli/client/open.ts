@@ -6,13 +6,14 @@
  * At first contact a key that nobody vouched for is shown and asked about on a terminal; elsewhere --fingerprint (or a pairing string with
  * one) is needed, or a password that the device proves to know, and nothing is sent to the device without it. A changed key ends the command.
  */
-import { type Connection, type ConnectionOptions, type Environment, NoChannelsError, SvcClient, SvcError } from '../../client/node.ts';
+import { type Connection, type ConnectionOptions, type Environment, SvcClient } from '../../client/node.ts';
 import { nodeEnvironment, stderrLog } from '../../transport/node/index.ts';
 import { ask, canAsk } from '../frame/ask.ts';
-import { CommandError, describe, UsageError } from '../frame/errors.ts';
+import { CommandError, UsageError } from '../frame/errors.ts';
 import { warnOfInterfaces } from '../frame/interfaces.ts';
 import { Output } from '../frame/output.ts';
 import { interruption, unlessInterrupted } from '../frame/signals.ts';
+import { explained } from './failure.ts';
 import { givenJwt } from './jwt.ts';
 import { idOf, Known, type KnownDevice, stateDirectory } from './known.ts';
 import {
@@ -57,7 +58,7 @@ export interface FailedConnect {
   /** Still has the results of its channels. */
   readonly connection: Connection;
   readonly error: unknown;
-  /** How the device is called in messages. */
+  /** `product.device`; where the ids are not known how it is called in messages. */
   readonly device: string;
   readonly server: TargetStation | undefined;
 }
@@ -172,42 +173,11 @@ async function connectFirst(
     await unlessInterrupted(signal, connection.connect({ signal }));
     return connection;
   } catch (error) {
-    if (!signal.aborted) await failed?.({ connection, error, device: nameOf(target), server: target.server });
-    if (error instanceof SvcError && error.code === 'FINGERPRINT_MISMATCH') throw changedKey(target);
-    if (isAbsent(error, target)) throw absent(target);
-    throw isUnproved(error, target.server, known) ? unproved(error, target.server) : error;
+    const { productId: ProductId, deviceId: DeviceId, server } = target;
+    const device = ProductId === undefined || DeviceId === undefined ? nameOf(target) : idOf({ ProductId, DeviceId });
+    if (!signal.aborted) await failed?.({ connection, error, device, server });
+    throw explained(error, target, known);
   }
-}
-
-/** Nothing but the local network was tried, and the device did not answer there. */
-function isAbsent(error: unknown, { server, address, near }: Target): boolean {
-  const alone = address === undefined && (near || server === undefined);
-  return alone && error instanceof NoChannelsError && error.localChannelErrorCode === 'NOT_FOUND';
-}
-
-function absent(target: Target): CommandError {
-  const elsewhere = target.near ? 'this is possible there only' : 'from elsewhere give the base station with --server';
-  return new CommandError(
-    `${nameOf(target)} does not answer on the local network (NOT_FOUND): svc discover lists what is announced there; where it is not announced give its address with --address; ${elsewhere}`,
-  );
-}
-
-/** The base station was never reached, and what was tried to prove it is TLS. */
-function isUnproved(error: unknown, server: TargetStation | undefined, known: Known): server is TargetStation {
-  if (!(error instanceof NoChannelsError) || server === undefined || server.fingerprint !== null) return false;
-  return known.tlsStation(server.url) === undefined && ['BAD_RESPONSE', 'CONNECTION_REFUSED'].includes(error.remoteChannelErrorCode);
-}
-
-function unproved(error: unknown, { url }: TargetStation): CommandError {
-  return new CommandError(
-    `${describe(error)}; ${url} is not known by a fingerprint: where TLS cannot prove it, give --server-fingerprint, which svc basestation prints at its start`,
-  );
-}
-
-function changedKey(target: Target): CommandError {
-  return new CommandError(
-    `${nameOf(target)} does not have the key it is known by (${target.pin}): connection refused. Somebody may be in between; if the device was set up anew, pair it again with svc connect --replace`,
-  );
 }
 
 function requireServerKey({ server, sct, serverKey, jwt }: Target): void {

@@ -122,7 +122,7 @@ function step(stride: number): string {
 function connectedLines({ paths, pairs, remoteNat, whyNotDirect, nextAttempt }: ConnectedFinding): string[] {
   return [
     ...section('NAT of the device', [natText(remoteNat, 'the device')]),
-    ...section('paths', paths.map(pathLine)),
+    ...section('paths', [...paths].sort((a, b) => Number(b.active) - Number(a.active)).map(pathLine)),
     ...(pairs.length === 0 ? [] : section('tried', pairs.map(pairLine))),
     ...(whyNotDirect === null ? [] : section('not direct', [`${whyNotDirect.code}: ${whyNotDirect.text}`])),
     ...(whyNotDirect === null ? [] : section('what to do', [whyNotDirect.advice])),

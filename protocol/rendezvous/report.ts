@@ -25,6 +25,7 @@ export function reportOf({ remote, kind, state, checks, heard, limited, rtt }: P
 
 function reasonOf(state: PairState, heard: boolean, limited: boolean, checks: number): string {
   if (state === 'answered') return 'it answers';
+  if (heard && checks === 0) return 'the other end reaches us, not checked yet';
   if (heard) return 'the other end reaches us, our checks get no answer';
   if (limited) return `no answer to ${checks} checks, and no more may go to an address that has not answered`;
   if (state === 'failed') return `no answer to ${checks} checks`;

@@ -144,7 +144,7 @@ describe('a connect that fails', () => {
     await clinic.fixture.settle(under.device.close());
     expect(await run()).toMatch(/remote NOT_ATTACHED/);
     expect(clinic.document).toMatchObject({
-      device: 'device pr-1.de-1',
+      device: 'pr-1.de-1',
       connected: false,
       station: { url: SERVER_URL, verified: 'pinned', error: null },
       channels: {
@@ -159,7 +159,7 @@ describe('a connect that fails', () => {
     const clinic = new Clinic();
     const { run } = await clinic.open('port', 'port');
     await run({ sct: 'wrong', json: false, local: true });
-    expect(clinic.stdout).toMatch(/^not connected to device pr-1\.de-1\n/);
+    expect(clinic.stdout).toMatch(/^not connected to pr-1\.de-1\n/);
     expect(clinic.stdout).toMatch(
       /^ways {16}local network {2}NOT_FOUND: [\s\S]*`svc discover`[\s\S]*base station {2}TOKEN_REJECTED: [\s\S]*--sct[\s\S]*address {2}NONE: not tried/m,
     );

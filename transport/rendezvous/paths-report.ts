@@ -72,13 +72,14 @@ export function pathReports(
 ): readonly PathReport[] {
   return session.paths.map((path) => {
     const { address, port } = path;
-    const rtt = session.pathStats(path)?.rtt ?? 0;
+    // Before the first sample the smoothed one is a guess (RFC 9002 §6.2.2).
+    const { rtt = 0, minimumRtt = 0 } = session.pathStats(path) ?? {};
     return {
       active: path === session.path,
       over: classOf(path, isNear),
       address,
       port,
-      rtt: rtt > 0 ? rtt : null,
+      rtt: minimumRtt > 0 ? rtt : null,
       since: since.get(path) ?? 0,
     };
   });

@@ -35,6 +35,8 @@ describe('a relayed connection becomes direct', () => {
   test('within a second, and both ends see CHANNEL_CHANGED', async () => {
     const connection = await relayed();
     expect([connection.getType(), connection.paths().whyNotDirect?.code]).toEqual(['RELAY', 'IN_PROGRESS']);
+    // Nothing has been measured, and no guess is shown.
+    expect(connection.paths().paths.map(({ rtt }) => rtt)).toEqual([null]);
     await fixture.sim.run(1_000);
     expect(connection.getType()).toBe('DIRECT');
     expect(connection.paths().whyNotDirect).toBeNull();
@@ -45,6 +47,7 @@ describe('a relayed connection becomes direct', () => {
       'device OPENED RELAY',
     ]);
     expect(overs(connection).sort()).toEqual(['active ipv6', 'warm relay']);
+    for (const { rtt } of connection.paths().paths) expect(rtt).toBeGreaterThanOrEqual(20);
     expect((await fixture.coap(connection, 'GET', '/')).status).toBe(404);
   });
 

@@ -1,0 +1,45 @@
+/** What a connect that failed comes down to for a person, where the error alone does not say it, and what to do. */
+import { NoChannelsError, SvcError } from '../../client/node.ts';
+import { CommandError, describe } from '../frame/errors.ts';
+import type { Known } from './known.ts';
+import { nameOf, type Target, type TargetStation } from './target.ts';
+
+type FailedTarget = Target & { readonly near: boolean };
+
+/** The error of a connect with its remedy, or as it is. */
+export function explained(error: unknown, target: FailedTarget, known: Known): unknown {
+  if (error instanceof SvcError && error.code === 'FINGERPRINT_MISMATCH') return changedKey(target);
+  if (isAbsent(error, target)) return absent(target);
+  return isUnproved(error, target.server, known) ? unproved(error, target.server) : error;
+}
+
+/** Nothing but the local network was tried, and the device did not answer there. */
+function isAbsent(error: unknown, { server, address, near }: FailedTarget): boolean {
+  const alone = address === undefined && (near || server === undefined);
+  return alone && error instanceof NoChannelsError && error.localChannelErrorCode === 'NOT_FOUND';
+}
+
+function absent(target: FailedTarget): CommandError {
+  const elsewhere = target.near ? 'this is possible there only' : 'from elsewhere give the base station with --server';
+  return new CommandError(
+    `${nameOf(target)} does not answer on the local network (NOT_FOUND): svc discover lists what is announced there; where it is not announced give its address with --address; ${elsewhere}`,
+  );
+}
+
+/** The base station was never reached, and what was tried to prove it is TLS. */
+function isUnproved(error: unknown, server: TargetStation | undefined, known: Known): server is TargetStation {
+  if (!(error instanceof NoChannelsError) || server === undefined || server.fingerprint !== null) return false;
+  return known.tlsStation(server.url) === undefined && ['BAD_RESPONSE', 'CONNECTION_REFUSED'].includes(error.remoteChannelErrorCode);
+}
+
+function unproved(error: unknown, { url }: TargetStation): CommandError {
+  return new CommandError(
+    `${describe(error)}; ${url} is not known by a fingerprint: where TLS cannot prove it, give --server-fingerprint, which svc basestation prints at its start`,
+  );
+}
+
+function changedKey(target: FailedTarget): CommandError {
+  return new CommandError(
+    `${nameOf(target)} does not have the key it is known by (${target.pin}): connection refused. Somebody may be in between; if the device was set up anew, pair it again with svc connect --replace`,
+  );
+}

@@ -260,12 +260,12 @@ export class Host {
     return this.#routes.find(path)?.channel;
   }
 
-  /** Sessions, and connects under way, on routes through the station of `channel`. */
+  /** Sessions with a route through the station of `channel`, in use or kept behind a direct path, and connects under way on one. */
   relayedOver(channel: Session): number {
+    const leadsThere = (path: Path | null): boolean => path?.kind === 'route' && this.#routes.find(path)?.channel === channel;
     let count = 0;
-    for (const { path } of [...this.#sessions, ...this.#dials.values()]) {
-      if (path?.kind === 'route' && this.#routes.find(path)?.channel === channel) count++;
-    }
+    for (const { paths } of this.#sessions) if (paths.some(leadsThere)) count++;
+    for (const { path } of this.#dials.values()) if (leadsThere(path)) count++;
     return count;
   }
 

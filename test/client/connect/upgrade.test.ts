@@ -63,6 +63,16 @@ describe('a relayed connection becomes direct', () => {
     expect(events.sort()).toEqual(['client CHANNEL_CHANGED RELAY', 'device CHANNEL_CHANGED RELAY']);
   });
 
+  test('and keeps the relay behind it for as long as it lives', async () => {
+    const connection = await relayed();
+    // Longer than a client keeps a channel to a base station that nothing needs.
+    await fixture.sim.run(300_000);
+    expect(overs(connection).sort()).toEqual(['active ipv6', 'warm relay']);
+    fixture.sim.link(phone, home, { loss: 1 });
+    expect((await fixture.coap(connection, 'GET', '/')).status).toBe(404);
+    expect(connection.getType()).toBe('RELAY');
+  });
+
   test('not with Rendezvous: false', async () => {
     const connection = await relayed({ Rendezvous: false });
     await fixture.sim.run(5_000);

@@ -7,17 +7,31 @@ import type { Program } from '../../bench/processes/parent.ts';
 
 let made = 0;
 
-/** A new namespace with its loopback up. Without IPv6, whose own packets would take part in what a link's seed decides. */
+/** A new namespace with its loopback up. Without IPv6, whose own packets would take part in what a link's seed decides, unless it is asked for. */
 export class Namespace {
   readonly name: string;
 
-  constructor() {
+  constructor({ ipv6 = false }: { ipv6?: boolean } = {}) {
     made += 1;
     this.name = `${namePrefix(process.env.SVC_LAB_RUN)}${process.pid}-${made}`;
     ip('netns', 'add', this.name);
-    // Not by sysctl, which small systems lack; and a kernel may be without IPv6 anyway.
-    this.run('sh', '-c', 'echo 1 2> /dev/null > /proc/sys/net/ipv6/conf/default/disable_ipv6 || true');
+    if (!ipv6) this.set('net/ipv6/conf/default/disable_ipv6', '1');
     this.run('ip', 'link', 'set', 'lo', 'up');
+  }
+
+  /** Sets what `sysctl` calls by dots, where there is such a thing: small systems lack `sysctl`, and a kernel may be without IPv6. */
+  set(name: string, value: string): void {
+    this.run('sh', '-c', `echo ${value} 2> /dev/null > /proc/sys/${name} || true`);
+  }
+
+  /** Carries out commands of `ip`, one a line. */
+  ip(commands: string): void {
+    execFileSync('ip', ['-n', this.name, '-batch', '-'], { input: commands });
+  }
+
+  /** Carries out commands of `nft`, as a whole or not at all. */
+  nft(commands: string): void {
+    execFileSync('ip', ['netns', 'exec', this.name, 'nft', '-f', '-'], { input: commands });
   }
 
   /** Runs a command inside to its end. @returns what it printed */

@@ -16,6 +16,8 @@ export class Namespace {
     this.name = `${namePrefix(process.env.SVC_LAB_RUN)}${process.pid}-${made}`;
     ip('netns', 'add', this.name);
     if (!ipv6) this.set('net/ipv6/conf/default/disable_ipv6', '1');
+    // Otherwise no address is of use for a second, while others might say that they have it (RFC 4862 §5.4).
+    else this.set('net/ipv6/conf/default/dad_transmits', '0');
     this.run('ip', 'link', 'set', 'lo', 'up');
   }
 

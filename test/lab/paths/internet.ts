@@ -69,7 +69,12 @@ export class Internet {
       const [lower, upper] = ends(`198.18.${10 * number + index}`, `2001:db8:ffff:${number}${index}`);
       connect([router, 'above', lower], [above ?? this.core, above === undefined ? side : 'below', upper]);
       router.ip(defaultRoutes(upper, 'above'));
-      (above ?? this.core).ip(homes.map((to, family) => `route add ${to} via ${lower[family]!.split('/')[0]}`).join('\n'));
+      // The core has many addresses: what leaves it without one comes from the base station's.
+      const source = above === undefined ? [STATION_ADDRESS, STATION_ADDRESSES_V6[0]] : [];
+      const toHomes = homes.map(
+        (to, family) => `route add ${to} via ${bare(lower[family]!)}${source[family] ? ` src ${source[family]}` : ''}`,
+      );
+      (above ?? this.core).ip(toHomes.join('\n'));
     }
     return routers;
   }
@@ -157,9 +162,8 @@ export function connect(a: End, b: End): void {
   for (const [namespace, name, addresses] of [a, b]) namespace.ip([`link set dev ${name} up`, ...addAddresses(addresses, name)].join('\n'));
 }
 
-/** Without duplicate address detection, which would keep an address of IPv6 from use for a second. */
 function addAddresses(addresses: readonly string[], name: string): string[] {
-  return addresses.map((address) => `address add ${address} dev ${name}${address.includes(':') ? ' nodad' : ''}`);
+  return addresses.map((address) => `address add ${address} dev ${name}`);
 }
 
 function makeRouter(namespace: Namespace): void {
@@ -191,7 +195,12 @@ function wanEnds(v4: string, first: number, v6: string | null): { edge: string[]
 
 /** @param routers addresses, with or without a prefix length, one of each family at most */
 function defaultRoutes(routers: readonly string[], device: string): string {
-  return routers.map((router) => `route add default via ${router.split('/')[0]} dev ${device}`).join('\n');
+  return routers.map((router) => `route add default via ${bare(router)} dev ${device}`).join('\n');
+}
+
+/** Without the prefix length. */
+function bare(address: string): string {
+  return address.split('/')[0]!;
 }
 
 function hexByte(value: number): string {

@@ -1,0 +1,163 @@
+/**
+ * Every kind of NAT before the client against every kind before the device, with `svc basestation`, `svc device` and clients as processes: relayed at once, and then
+ * direct, or relayed with a reason. The table is printed, and kept in docs/paths.md.
+ *
+ * Meanwhile the routers count hop limits: openers end before the other side's boxes, and nothing else has a small hop limit.
+ */
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import type { Child } from '../../../bench/processes/parent.ts';
+import { percentile } from '../../../bench/report.ts';
+import { fromRoot } from '../../../bench/root.ts';
+import { CHECK_LENGTH } from '../../../protocol/stun/index.ts';
+import { endProcesses } from '../../support/process.ts';
+import { size } from '../../support/size.ts';
+import { record } from '../figures.ts';
+import { Cells, type Expectation, expectationOf } from './cells.ts';
+import { countHops, hopsSeen } from './hop-counters.ts';
+import { Internet, type Side } from './internet.ts';
+import { labWithNat } from './lab.ts';
+import { NAT_KINDS, type NatKind } from './nat-boxes.ts';
+import { type LabDevice, Products, type View } from './products.ts';
+
+const TRIES = size(1, 5);
+/** ms that a cell has to become direct; an attempt that fails ends by itself before. */
+const LIMIT = 15_000;
+const RELAY_LIMIT = 30_000;
+/** A device takes part in three rounds of clients that it knows at a time. */
+const AT_A_TIME = 3;
+/** Hop limits below it are of openers: hosts begin with 64. */
+const SMALL = 32;
+const SIDES: readonly Side[] = ['client', 'device'];
+
+interface Result extends View {
+  /** ms from when it was connected. */
+  readonly took: number;
+}
+
+const PAIRS = NAT_KINDS.flatMap((client) => NAT_KINDS.map((device) => ({ client, device, expected: expectationOf(client, device) })));
+
+labWithNat('direct paths', () => {
+  let internet: Internet;
+  let products: Products;
+  const devices = new Map<NatKind, LabDevice>();
+  const clients = new Map<NatKind, Child>();
+  const cells = new Cells<Result>();
+
+  beforeAll(async () => {
+    internet = new Internet();
+    // Towards a client that was sprayed once a device sprays no more for an hour: each try has another key.
+    products = new Products(NAT_KINDS.length * TRIES);
+    for (const side of SIDES) for (const router of internet.routers[side]) countHops(router, 'above');
+    await products.startStation(internet.core);
+    for (const kind of NAT_KINDS) {
+      devices.set(kind, await products.device(internet.home('device', kind).host, `de-${kind}`, '--no-mdns'));
+      clients.set(kind, products.client(internet.home('client', kind).host));
+    }
+  });
+
+  afterAll(async () => {
+    await products?.close();
+    await endProcesses();
+    internet?.remove();
+  });
+
+  async function attempt(client: NatKind, device: NatKind, number: number): Promise<Result> {
+    const child = clients.get(client)!;
+    const name = `${client}-${device}-${number}`;
+    const { pem } = products.keys[NAT_KINDS.indexOf(client) * TRIES + number]!;
+    const begun = await child.call<View>('connect', { name, options: { ...devices.get(device)!.options, PrivateKey: pem } });
+    expect(begun.type, name).toBe('RELAY');
+    const isRelay = expectationOf(client, device) === 'relay';
+    const result = await child.call<Result>('settled', { name, limit: isRelay ? RELAY_LIMIT : LIMIT, untilDirect: !isRelay });
+    await child.call('request', { name });
+    await child.call('close', { name });
+    cells.add(client, device, result);
+    return result;
+  }
+
+  async function inTurn(expected: Expectation): Promise<Result[]> {
+    const results: Result[] = [];
+    for (const { client, device } of PAIRS.filter((pair) => pair.expected === expected))
+      for (let number = 0; number < TRIES; number++) results.push(await attempt(client, device, number));
+    return results;
+  }
+
+  it('are found at once where openers and checks are enough', async () => {
+    const results = await inTurn('at once');
+    expect(results.filter(({ type }) => type !== 'DIRECT')).toEqual([]);
+    figure('direct at once, p95, ms', results, 95, 1_000);
+  });
+
+  it('go over IPv6 where both ends have it', () => {
+    expect(cells.at('v6-firewall', 'v6-firewall').map(({ over }) => over)).toEqual(Array(TRIES).fill('ipv6'));
+    expect(cells.at('v6-firewall', 'port').map(({ over }) => over)).toEqual(Array(TRIES).fill('ipv4'));
+  });
+
+  it('are found by prediction where ports come in sequence', async () => {
+    const results = await inTurn('predict');
+    expect(results.filter(({ type }) => type !== 'DIRECT')).toEqual([]);
+    figure('direct by prediction, p95, ms', results, 95, 3_000);
+  });
+
+  it('are found by many sockets and many ports where one end is random', async () => {
+    const results = await inTurn('guess');
+    const direct = results.filter(({ type }) => type === 'DIRECT');
+    // Each succeeds 98 of 100 times, so all of them together seldom; half of them fail in no life.
+    expect(direct.length).toBeGreaterThan(results.length / 2);
+    record('direct by many sockets, %', 'ours', (100 * direct.length) / results.length, { atLeast: 80 });
+    figure('direct by many sockets, p50, ms', direct, 50, 4_000);
+  });
+
+  it('are not found where UDP is blocked, or neither port can be guessed, and the reason is told', async () => {
+    const pairs = PAIRS.filter(({ expected }) => expected === 'relay');
+    await Promise.all(
+      NAT_KINDS.map(async (kind) => {
+        const ofDevice = pairs.filter(({ device }) => device === kind);
+        for (let first = 0; first < ofDevice.length; first += AT_A_TIME)
+          await Promise.all(ofDevice.slice(first, first + AT_A_TIME).map(({ client, device }) => attempt(client, device, 0)));
+      }),
+    );
+    for (const { client, device } of pairs) {
+      const isBlocked = client === 'blocked' || device === 'blocked';
+      const reasons = isBlocked ? /^(NO_ANSWER|UDP_BLOCKED|ONE_WAY)$/ : /^BOTH_RANDOM$/;
+      for (const result of cells.at(client, device))
+        expect(result, `${client} × ${device}`).toMatchObject({ type: 'RELAY', over: 'relay', why: expect.stringMatching(reasons) });
+    }
+  });
+
+  it.each(SIDES)('%s: openers leave with 4 and 7 hops, end before the other side, and nothing else has few hops', (side) => {
+    const [edge, middle] = internet.routers[side];
+    const out = hopsSeen(edge!, 'others');
+    // One router before a host takes one hop, two of them two.
+    const few = out.filter(({ hops }) => hops < SMALL);
+    expect([...new Set(few.map(({ hops }) => hops))].sort()).toEqual([2, 3, 5, 6]);
+    expect(few.filter(({ bytes }) => bytes !== CHECK_LENGTH)).toEqual([]);
+    expect(out.filter(({ hops }) => hops >= SMALL && hops !== 62 && hops !== 63)).toEqual([]);
+    expect(hopsSeen(edge!, 'from').filter(({ hops }) => hops < SMALL)).toEqual([]);
+    expect(hopsSeen(middle!, 'from').filter(({ hops }) => hops < SMALL && hops !== 1)).toEqual([]);
+  });
+
+  it('make a table', () => {
+    const table = cells.table(shown);
+    process.stdout.write(`\nms from connected to direct, client × device (${TRIES} tries a cell)\n\n${table}\n\n`);
+    mkdirSync(fromRoot('build/lab'), { recursive: true });
+    writeFileSync(fromRoot('build/lab/paths.md'), `${table}\n`);
+    expect(table.split('\n')).toHaveLength(NAT_KINDS.length + 2);
+  });
+});
+
+function figure(row: string, results: readonly Result[], percent: number, atMost: number): void {
+  record(row, 'ours', percentile(times(results), percent), { atMost });
+}
+
+function shown(results: readonly Result[]): string {
+  const direct = results.filter(({ type }) => type === 'DIRECT');
+  if (direct.length === 0) return results[0]?.why ?? '–';
+  const median = String(Math.round(percentile(times(direct), 50)));
+  return direct.length === results.length ? median : `${median} (${direct.length} of ${results.length})`;
+}
+
+function times(results: readonly Result[]): number[] {
+  return results.map(({ took }) => took);
+}

@@ -1,0 +1,114 @@
+/** The products in the lab's internet: `svc basestation` in the core, `svc device` in homes, and clients (`client.mjs`). Real processes on real sockets. */
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Child } from '../../../bench/processes/parent.ts';
+import { type ConnectionOptions, SvcClient } from '../../../client/node.ts';
+import { svcInProcess } from '../../e2e/in-process.ts';
+import { MAIN } from '../../support/fixture/processes.ts';
+import { TestProcess } from '../../support/process.ts';
+import type { Namespace } from '../namespaces.ts';
+import { STATION_ADDRESS } from './internet.ts';
+import { script } from './lab.ts';
+
+const PRODUCT = 'pr-lab';
+const PORT = 4433;
+
+/** How a connection found its way, or why not. */
+export interface View {
+  readonly type: 'DIRECT' | 'RELAY';
+  readonly over: 'lan' | 'ipv6' | 'ipv4' | 'relay';
+  readonly why: string | null;
+}
+
+export interface Key {
+  readonly pem: string;
+  readonly fingerprint: string;
+}
+
+/** A device of the lab. */
+export interface LabDevice {
+  readonly name: string;
+  readonly process: TestProcess;
+  /** Options of a client that knows it. */
+  readonly options: ConnectionOptions;
+}
+
+export class Products {
+  readonly folder: string = mkdtempSync(join(tmpdir(), 'svc-lab-paths-'));
+  /** Of clients that every device knows. */
+  readonly keys: readonly Key[];
+  #station: TestProcess | null = null;
+  #stationFingerprint = '';
+  readonly #children: Child[] = [];
+
+  /** @param keys how many clients there are that the devices know */
+  constructor(keys: number) {
+    this.keys = Array.from({ length: keys }, newKey);
+    writeFileSync(join(this.folder, 'allowed'), this.keys.map(({ fingerprint }) => `${fingerprint}\n`).join(''));
+  }
+
+  /** Starts the base station, or starts it again. */
+  async startStation(core: Namespace, ...options: string[]): Promise<void> {
+    const data = ['--data', join(this.folder, 'station'), '--port', String(PORT)];
+    this.#station = this.#start(core, 'basestation', ...data, '--connects-per-device', '1000', '--json', ...options);
+    const { fingerprint } = JSON.parse(await this.#station.line((line) => line.includes('"listening"')));
+    if (this.#stationFingerprint === '') await this.#admin('product', 'add', PRODUCT);
+    this.#stationFingerprint = fingerprint;
+  }
+
+  async stopStation(): Promise<void> {
+    await this.#station?.end('SIGKILL');
+  }
+
+  /** A device, attached. */
+  async device(namespace: Namespace, name: string, ...options: string[]): Promise<LabDevice> {
+    const data = join(this.folder, name);
+    const station = ['--server', `https://${STATION_ADDRESS}:${PORT}`, '--server-fingerprint', this.#stationFingerprint];
+    const ids = ['--data', data, '--product', PRODUCT, '--device-id', name, ...station, '--json'];
+    const { stdout } = await svcInProcess(['device', ...ids, '--init']);
+    const { fingerprint, pairingString } = JSON.parse(stdout);
+    await this.#admin('device', 'add', PRODUCT, name, '--fingerprint', fingerprint);
+    const process = this.#start(namespace, 'device', ...ids, '--allow', join(this.folder, 'allowed'), ...options);
+    await process.line((line) => line.includes('"attached"'));
+    const sct = /(?:^|,)sct=([^,]+)/.exec(pairingString)?.[1] ?? '';
+    const known = { ProductId: PRODUCT, DeviceId: name, DeviceFingerprint: fingerprint, ServerConnectToken: sct };
+    const server = { ServerUrl: `https://${STATION_ADDRESS}:${PORT}`, ServerFingerprint: this.#stationFingerprint };
+    return { name, process, options: { ...known, ...server, Local: false } };
+  }
+
+  /** A client's process. */
+  client(namespace: Namespace): Child {
+    const child = new Child(namespace.inside(script('client')));
+    this.#children.push(child);
+    return child;
+  }
+
+  /** Runs `svc` inside to its end. */
+  svc(namespace: Namespace, ...args: string[]): TestProcess {
+    return this.#start(namespace, ...args);
+  }
+
+  /** Ends what it has started, but for what `endProcesses` ends. */
+  async close(): Promise<void> {
+    await Promise.all(this.#children.map((child) => child.stop()));
+    rmSync(this.folder, { recursive: true, force: true });
+  }
+
+  #start(namespace: Namespace, ...args: string[]): TestProcess {
+    return new TestProcess('ip', ['netns', 'exec', namespace.name, process.execPath, MAIN, ...args]);
+  }
+
+  async #admin(...args: string[]): Promise<void> {
+    const { code, stderr } = await svcInProcess(['admin', ...args, '--data', join(this.folder, 'station')]);
+    if (code !== 0) throw new Error(stderr);
+  }
+}
+
+function newKey(): Key {
+  const client = SvcClient.create();
+  const pem = client.createPrivateKey();
+  const connection = client.createConnection();
+  connection.updateOptions({ PrivateKey: pem });
+  return { pem, fingerprint: connection.getClientFingerprint() };
+}

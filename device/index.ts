@@ -19,7 +19,7 @@ export { type DeviceLogCallback, type DeviceLogLevel, type DeviceLogMessage, Log
 export type { DeviceOptions } from './options.ts';
 export type { PasswordAuthenticationListener, PasswordAuthenticationRequest } from './password/requests.ts';
 export type { PushNotification } from './push.ts';
-export type { RendezvousMode, RendezvousOptions } from './rendezvous-options.ts';
+export type { PortMapping, RendezvousMode, RendezvousOptions } from './rendezvous-options.ts';
 export type { ServiceInvocation } from './service-invocation.ts';
 export type { DeviceStream, StreamHandler, StreamListener } from './streams.ts';
 export type { TcpTunnelService } from './tunnels/tunnels.ts';

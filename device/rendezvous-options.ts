@@ -25,7 +25,7 @@ export interface RendezvousOptions {
 
 export type PortMapping = 'auto' | 'upnp' | 'off';
 
-const MAPPINGS: readonly PortMapping[] = ['auto', 'upnp', 'off'];
+export const portMappings: readonly PortMapping[] = ['auto', 'upnp', 'off'];
 export const rendezvousModes: readonly RendezvousMode[] = ['anyone', 'paired', 'off'];
 /** Stated candidates of a device. */
 export const MAX_STATED = 3;
@@ -58,7 +58,7 @@ export function checkRendezvous(given: RendezvousMode | RendezvousOptions): Rend
   } = typeof given === 'string' ? { mode: given } : given;
   if (!rendezvousModes.includes(mode))
     throw new LocalError('INVALID_ARGUMENT', `the rendezvous is with "anyone", "paired", or "off", not ${JSON.stringify(mode)}`);
-  if (!MAPPINGS.includes(portMapping))
+  if (!portMappings.includes(portMapping))
     throw new LocalError('INVALID_ARGUMENT', `the port mapping is "auto", "upnp", or "off", not ${JSON.stringify(portMapping)}`);
   if (candidates.length > MAX_STATED) throw new LocalError('INVALID_ARGUMENT', `a device has at most ${MAX_STATED} stated candidates`);
   return { mode, hardNat, candidates: candidates.map(statedCandidate), noCandidatesOn, portMapping };

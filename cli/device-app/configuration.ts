@@ -15,8 +15,8 @@
  */
 
 import { JsonField } from '../../device/iam/json-fields.ts';
-import type { RendezvousMode, RendezvousOptions, TcpTunnelService, UdpTunnelService } from '../../device/index.ts';
-import { MAX_STATED, rendezvousModes, statedCandidate } from '../../device/rendezvous-options.ts';
+import type { RendezvousOptions, TcpTunnelService, UdpTunnelService } from '../../device/index.ts';
+import { MAX_STATED, portMappings, rendezvousModes, statedCandidate } from '../../device/rendezvous-options.ts';
 import { SvcError } from '../../protocol/errors/index.ts';
 import { readJson } from '../../transport/node/index.ts';
 import { CommandError, UsageError } from '../frame/errors.ts';
@@ -61,7 +61,9 @@ export function parseDeviceConfiguration(document: unknown): DeviceConfiguration
   return {
     tcpTunnels: services(root.optional('TcpTunnels'), readService),
     udpTunnels: services(root.optional('UdpTunnels'), readUdpService, ['IdleTimeout']),
-    ...(rendezvous !== undefined && { rendezvous: readRendezvous(rendezvous.only(['Mode', 'Candidates', 'NoCandidatesOn', 'HardNat'])) }),
+    ...(rendezvous !== undefined && {
+      rendezvous: readRendezvous(rendezvous.only(['Mode', 'Candidates', 'NoCandidatesOn', 'HardNat', 'PortMapping'])),
+    }),
     ...(overTemperature !== undefined && {
       overTemperature: {
         limit: number(overTemperature.required('Limit'), -50, 100),
@@ -73,20 +75,21 @@ export function parseDeviceConfiguration(document: unknown): DeviceConfiguration
 }
 
 function readRendezvous(field: JsonField): RendezvousOptions {
-  const [mode, candidates, noCandidatesOn, hardNat] = ['Mode', 'Candidates', 'NoCandidatesOn', 'HardNat'].map((name) =>
-    field.optional(name),
+  const [mode, candidates, noCandidatesOn, hardNat, portMapping] = ['Mode', 'Candidates', 'NoCandidatesOn', 'HardNat', 'PortMapping'].map(
+    (name) => field.optional(name),
   );
   if (candidates !== undefined && candidates.array.length > MAX_STATED) candidates.reject(`has at most ${MAX_STATED} entries`);
   return {
-    ...(mode !== undefined && { mode: modeOf(mode) }),
+    ...(mode !== undefined && { mode: oneOf(mode, rendezvousModes) }),
+    ...(portMapping !== undefined && { portMapping: oneOf(portMapping, portMappings) }),
     ...(candidates !== undefined && { candidates: candidates.array.map(candidate) }),
     ...(noCandidatesOn !== undefined && { noCandidatesOn: noCandidatesOn.array.map(({ text }) => text) }),
     ...(hardNat !== undefined && { hardNat: hardNat.boolean }),
   };
 }
 
-function modeOf(field: JsonField): RendezvousMode {
-  return rendezvousModes.find((each) => each === field.text) ?? field.reject(`must be one of ${rendezvousModes.join(', ')}`);
+function oneOf<T extends string>(field: JsonField, choices: readonly T[]): T {
+  return choices.find((each) => each === field.text) ?? field.reject(`must be one of ${choices.join(', ')}`);
 }
 
 function candidate(field: JsonField): string {

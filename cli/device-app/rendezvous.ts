@@ -1,7 +1,7 @@
 /** How `svc device` looks for direct paths: its options, and what device.json says of the same. */
 import { type Command, InvalidArgumentError, Option } from 'commander';
-import type { RendezvousMode, RendezvousOptions } from '../../device/index.ts';
-import { MAX_STATED, rendezvousModes, statedCandidate } from '../../device/rendezvous-options.ts';
+import type { PortMapping, RendezvousMode, RendezvousOptions } from '../../device/index.ts';
+import { MAX_STATED, portMappings, rendezvousModes, statedCandidate } from '../../device/rendezvous-options.ts';
 import { collect, HARD_NAT_HELP, noCandidatesOn } from '../frame/arguments.ts';
 import { UsageError } from '../frame/errors.ts';
 
@@ -11,6 +11,7 @@ export interface RendezvousFlags {
   /** Of `--no-candidates-on`: interfaces that are left out. */
   candidatesOn: string[];
   hardNat: boolean;
+  portMapping?: PortMapping;
 }
 
 /** Adds the options. */
@@ -26,7 +27,13 @@ export function withRendezvous(command: Command): Command {
         .default([], 'none'),
     )
     .addOption(noCandidatesOn('client'))
-    .option('--no-hard-nat', HARD_NAT_HELP);
+    .option('--no-hard-nat', HARD_NAT_HELP)
+    .addOption(
+      new Option(
+        '--port-mapping <how>',
+        'ask routers to map the UDP port: auto, by PCP and NAT-PMP; upnp, by UPnP as well, with the package @achingbrain/nat-port-mapper (default: auto)',
+      ).choices(portMappings),
+    );
 }
 
 /** An option counts in place of what the file says; lists are put together. @throws UsageError for too many candidates */
@@ -35,11 +42,13 @@ export function rendezvousOf(
   flags: RendezvousFlags,
 ): RendezvousOptions & { readonly noCandidatesOn: readonly string[] } {
   const mode = flags.rendezvous ?? file.mode;
+  const portMapping = flags.portMapping ?? file.portMapping;
   const candidates = [...new Set([...(file.candidates ?? []), ...flags.candidate])];
   if (candidates.length > MAX_STATED)
     throw new UsageError(`--candidate: a device has at most ${MAX_STATED} stated addresses, with those of device.json: leave some out`);
   return {
     ...(mode !== undefined && { mode }),
+    ...(portMapping !== undefined && { portMapping }),
     hardNat: flags.hardNat && file.hardNat !== false,
     candidates,
     noCandidatesOn: [...(file.noCandidatesOn ?? []), ...flags.candidatesOn],
@@ -47,12 +56,13 @@ export function rendezvousOf(
 }
 
 /** Which of the options were given; undefined for those that were not. */
-export function givenRendezvous({ rendezvous, candidate, candidatesOn, hardNat }: RendezvousFlags): Record<string, unknown> {
+export function givenRendezvous({ rendezvous, candidate, candidatesOn, hardNat, portMapping }: RendezvousFlags): Record<string, unknown> {
   return {
     '--rendezvous': rendezvous,
     '--candidate': candidate[0],
     '--no-candidates-on': candidatesOn[0],
     '--no-hard-nat': hardNat ? undefined : false,
+    '--port-mapping': portMapping,
   };
 }
 

@@ -32,6 +32,8 @@ describe('options and device.json together', () => {
       { candidates: ['203.0.113.7:1', '203.0.113.8:3'] },
       { ...none, candidates: ['203.0.113.7:1', '203.0.113.8:3', '[2001:db8::7]:2'] },
     ],
+    [['--port-mapping', 'off'], { portMapping: 'upnp' }, { ...none, portMapping: 'off' }],
+    [[], { portMapping: 'upnp' }, { ...none, portMapping: 'upnp' }],
     [['--no-candidates-on', 'a', '--no-candidates-on', 'b'], { noCandidatesOn: ['c'] }, { ...none, noCandidatesOn: ['c', 'a', 'b'] }],
   ])('%j and %j', (args, file, expected) => expect(rendezvousOf(file, flags(...args))).toEqual(expected));
 
@@ -44,8 +46,18 @@ describe('options and device.json together', () => {
     const given = (...args: string[]) =>
       Object.entries(givenRendezvous(flags(...args))).flatMap(([name, value]) => (value === undefined ? [] : [name]));
     expect(given()).toEqual([]);
-    const all = ['--rendezvous', 'off', '--candidate', '203.0.113.7:1', '--no-candidates-on', 'a', '--no-hard-nat'];
-    expect(given(...all)).toEqual(['--rendezvous', '--candidate', '--no-candidates-on', '--no-hard-nat']);
+    const all = [
+      '--rendezvous',
+      'off',
+      '--candidate',
+      '203.0.113.7:1',
+      '--no-candidates-on',
+      'a',
+      '--no-hard-nat',
+      '--port-mapping',
+      'off',
+    ];
+    expect(given(...all)).toEqual(['--rendezvous', '--candidate', '--no-candidates-on', '--no-hard-nat', '--port-mapping']);
   });
 });
 
@@ -63,6 +75,7 @@ describe('svc device', () => {
       ['--candidate', '203.0.113.7:1', '--candidate', '203.0.113.7:2', '--candidate', '203.0.113.7:3', '--candidate', '203.0.113.7:4'],
       /at most 3/,
     ],
+    [['--port-mapping', 'magic'], /Allowed choices are auto, upnp, off/],
     [['--rendezvous', 'everybody'], /Allowed choices are anyone, paired, off/],
   ])('refuses %j', async (args, expected) => {
     const { code, stdout, stderr } = await device('wrong', ...args);

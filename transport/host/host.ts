@@ -113,8 +113,10 @@ export class Host {
       bodyRoom: new BodyRoom(BODY_ROOM),
       resting: new Resting(environment.clock),
       wake: () => this.#driver.wake(),
-      // The station follows what comes over the channel, never a Route packet (PROTOCOL.md §6).
-      suspected: (session) => this.#routes.find(session.path)?.channel.ping(),
+      // The station follows what comes over the channel, never a Route packet (PROTOCOL.md §6): also where the route is what takes over.
+      suspected: (session) => {
+        for (const path of session.paths) this.#routes.find(path)?.channel.ping();
+      },
       ended: (session, error) => this.#ended(session, error),
     };
     this.#driver = new Driver({

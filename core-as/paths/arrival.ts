@@ -15,11 +15,14 @@ import { ensurePaths, takePath } from './table';
 export let arrivedOn: u8 = 0;
 /** Its bytes, without a Route header. */
 export let arrivedSize: u32 = 0;
+/** The peer wrote another id than before: it has changed its path on purpose. Noted before frames are read, as one of them may retire that id. */
+export let arrivedAnnounced: bool = false;
 
 /** A packet of `size` bytes from the path that the host calls `path`: an index, UNKNOWN or UNKNOWN_PORT. */
 export function arrive(c: Connection, path: u32, size: u32, now: f64): void {
   arrivedOn = c.activePath;
   arrivedSize = size;
+  arrivedAnnounced = openedId != c.localId;
   if (path != <u32>c.activePath || c.paths != 0) attribute(c, path, size, now);
   if (openedId != c.localId && arrivedOn == c.activePath) usePacketsId(c, findLocal(c, openedId));
 }

@@ -17,6 +17,7 @@ import {
   PATH_REASON_RETURNED,
 } from '../codes.generated';
 import { Connection, DOUBTED, flagged, INITIATOR, SEND_PING } from '../records/connection';
+import { findLocal } from '../records/connection-ids';
 import {
   CHOSEN,
   FREE,
@@ -34,6 +35,7 @@ import {
 } from '../records/path';
 import { loseInFlight } from '../recovery/loss';
 import { pathProbeTimeout } from '../recovery/path-state';
+import { arrivedAnnounced } from './arrival';
 import { challenge, validationTime } from './challenges';
 import { switchPath } from './switch';
 import { dropPath } from './table';
@@ -68,11 +70,13 @@ export function followed(c: Connection, index: u8, now: f64): void {
   if (index == NO_PATH || !c.paths) return;
   const all = pathsOf(c);
   const p = pathAt(c, index);
-  const isAnnounced = p.localId != c.localId;
+  const isAnnounced = arrivedAnnounced;
   if (flagged(c, INITIATOR)) {
     if (!isAnnounced) contest(c, index, now);
   } else if (isAnnounced) {
+    const left = c.activePath;
     switchPath(c, index, PATH_REASON_FOLLOWED, now);
+    dropRetired(c, left);
     if (p.state != PROVEN) challenge(c, index, now + validationTime(c, index), now);
   } else if (index == all.former) goBack(c, now);
   else if (flagged(c, DOUBTED)) contest(c, index, now);
@@ -124,6 +128,12 @@ function rebind(c: Connection, index: u8, now: f64): void {
   const p = pathAt(c, index);
   if (p.state != PROVEN) challenge(c, index, now + validationTime(c, index), now);
   if (all.former != NO_PATH) challenge(c, all.former, now + validationTime(c, all.former), now);
+}
+
+/** The packet that left a path may have retired its id, too: nothing comes in there from now on. */
+function dropRetired(c: Connection, index: u8): void {
+  const p = pathAt(c, index);
+  if (c.ids && !is(p, KEPT) && !changetype<usize>(findLocal(c, p.localId))) dropPath(c, index);
 }
 
 /** The same, but the old path is asked before. */

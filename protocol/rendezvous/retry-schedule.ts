@@ -40,11 +40,15 @@ export class RetrySchedule {
     this.#pause = Math.min(2 * this.#pause, LONGEST_PAUSE);
   }
 
-  /** There is a direct path; one that is better may be looked for now and then. */
+  /** There is a direct path; one that is better may be looked for now and then. Whether it lasts is not known yet, so the pauses go on from where they were. */
   succeeded(now: number, isBest: boolean): void {
-    this.#pause = FIRST_PAUSE;
     this.#predicted = 1;
     this.#nextAt = isBest ? Number.POSITIVE_INFINITY : now + LONGEST_PAUSE;
+  }
+
+  /** The next attempt is at that time. */
+  postpone(at: number): void {
+    this.#nextAt = at;
   }
 
   /** The network has changed, or a direct path was lost: attempts begin again. */

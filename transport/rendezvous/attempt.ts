@@ -34,8 +34,8 @@ const CHANGED = 204;
 const FORBIDDEN = 403;
 const NOT_FOUND = 404;
 
-/** How the device took the offer. */
-export type AttemptVerdict = 'open' | 'answered' | 'refused' | 'busy' | 'unknown';
+/** How the device took the offer; `unknown`: it does not know the rendezvous, `silent`: no answer came. */
+export type AttemptVerdict = 'open' | 'answered' | 'refused' | 'busy' | 'unknown' | 'silent';
 
 export interface AttemptOptions {
   readonly session: AskingSession;
@@ -113,6 +113,11 @@ export class Attempt {
   /** It guessed ports, and may guess better next time. */
   get isPredicting(): boolean {
     return this.#runner.agent.isPredicting(this.#now);
+  }
+
+  /** Addresses of the device that may still answer. */
+  get openAddresses(): readonly string[] {
+    return this.#runner.agent.round.pairs.filter(({ isOver }) => !isOver).map(({ remote }) => remote.address);
   }
 
   /** What it has shown so far. */
@@ -201,7 +206,7 @@ export class Attempt {
   /** No answer came, or the device ended the round. */
   #ended(): void {
     if (this.#over) return;
-    if (this.verdict === 'open') this.verdict = 'unknown';
+    if (this.verdict === 'open') this.verdict = 'silent';
     // What was found is still checked; an attempt without a device comes to its end by itself.
     if (this.verdict !== 'answered') this.#end();
   }

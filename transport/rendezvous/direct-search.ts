@@ -21,9 +21,10 @@ import {
   type Pair,
   type PathClass,
   RetrySchedule,
+  VOLUNTARY_PAUSE,
 } from '../../protocol/rendezvous/index.ts';
 import type { BoundSocket, Cancel, Clock, Log } from '../environment.ts';
-import { Attempt } from './attempt.ts';
+import { Attempt, type AttemptVerdict } from './attempt.ts';
 import type { StationView } from './gatherer.ts';
 import type { LocalEnd } from './local-end.ts';
 import { classOf, type PathsReport, pathReports, stationReport } from './paths-report.ts';
@@ -33,6 +34,10 @@ import type { MovingSession } from './sessions.ts';
 const RELAY_KEEP = 25_000;
 /** ms from the first pair that answers until the best is chosen; a pair on the local network is the best. */
 const CHOICE_WAIT = 60;
+/** ms in which a better pair may still answer, from one that is no better than the path in use. */
+const BETTER_WAIT = 3_000;
+/** ms: a direct path that was lost sooner counts as an attempt that failed, so that a connection does not go to and fro. */
+const SHORT_LIFE = 30_000;
 
 export interface DirectSearchOptions {
   readonly session: MovingSession;
@@ -128,6 +133,7 @@ export class DirectSearch {
   #networkChanged(): void {
     if (this.#stopped) return;
     this.#endAttempt();
+    if (this.#trying !== null) this.#drop(this.#trying);
     this.#schedule.restart(this.#now);
     this.#arm();
   }
@@ -184,15 +190,28 @@ export class DirectSearch {
     const classes = new Map(this.#found.map((pair) => [pair, classOf({ kind: 'udp', address: pair.remote.address }, isNear)]));
     this.#found.sort((a, b) => comparePaths(classes.get(a)!, classes.get(b)!) || (a.rtt ?? 0) - (b.rtt ?? 0));
     const best = this.#found.shift();
-    if (best === undefined) return;
-    if (moveAt(this.#classOf(session.path), classes.get(best)!, this.#movedAt) > this.#now) {
-      this.#found = [];
+    if (best === undefined) {
       this.#attemptOver();
+      return;
+    }
+    const at = moveAt(this.#classOf(session.path), classes.get(best)!, this.#movedAt);
+    if (at > this.#now) {
+      this.#waitForBetter(at);
       return;
     }
     const found = attempt.pathOf(best);
     if (found === undefined) this.#choose();
     else this.#try(found.path, found.adopted);
+  }
+
+  /** What has answered is not better than the path in use, or it is too soon: until `at`, Infinity for never. */
+  #waitForBetter(at: number): void {
+    this.#found = [];
+    if (at < Number.POSITIVE_INFINITY) {
+      this.#attemptOver();
+      this.#schedule.postpone(at);
+      this.#arm();
+    } else this.#cancelChoice = this.#options.clock.schedule(BETTER_WAIT, () => this.#attemptOver());
   }
 
   #try(path: Path, adopted: BoundSocket | null): void {
@@ -215,6 +234,10 @@ export class DirectSearch {
   #drop(path: Path): void {
     if (this.#trying === path) this.#trying = null;
     this.#options.session.removePath(path);
+    this.#forget(path);
+  }
+
+  #forget(path: Path): void {
     this.#since.delete(path);
     const adopted = this.#adopted.get(path);
     this.#adopted.delete(path);
@@ -228,26 +251,42 @@ export class DirectSearch {
     log.debug('the connection uses another path', { over, path: path.key });
     if (over === 'relay') this.#lost();
     else {
+      const mayImprove = this.#mayImprove(over);
       this.#movedAt = this.#now;
       this.#trying = null;
       this.#why = null;
       this.#endAttempt();
       this.#schedule.succeeded(this.#now, over === 'lan');
+      if (mayImprove) this.#schedule.postpone(this.#now + VOLUNTARY_PAUSE);
       this.#arm();
     }
   }
 
-  /** The direct path is gone: nothing is held against it. */
+  /** An address that may lead over a better network than `over` has not been given up. */
+  #mayImprove(over: PathClass): boolean {
+    const addresses = [...(this.#attempt?.openAddresses ?? []), ...this.#found.map(({ remote }) => remote.address)];
+    const isNear = (address: string): boolean => this.#options.end.gatherer.isNear(address);
+    return addresses.some((address) => comparePaths(classOf({ kind: 'udp', address }, isNear), over) < 0);
+  }
+
+  /** The direct path is gone. Nothing is held against one that had lasted; what is known of the NAT before this host may hold no longer. */
   #lost(): void {
+    this.#endAttempt();
     this.#makeRoom();
     this.#why = null;
+    this.#options.end.gatherer.forget();
+    const isShort = this.#now - this.#movedAt < SHORT_LIFE;
     this.#movedAt = Number.NEGATIVE_INFINITY;
+    if (isShort) {
+      this.#failed(notDirect('NO_ANSWER'), false);
+      return;
+    }
     this.#schedule.restart(this.#now);
     this.#arm();
   }
 
   #probed({ path, answered, forgotten }: PathProbe): void {
-    if (forgotten) this.#since.delete(path);
+    if (forgotten) this.#forget(path);
     if (path !== this.#trying || answered) return;
     // Checks of 76 bytes passed.
     this.#isLargeDropped = true;
@@ -267,10 +306,10 @@ export class DirectSearch {
     if (this.#options.session.type === 'DIRECT') {
       this.#schedule.succeeded(this.#now, false);
       this.#arm();
-    } else if (verdict === 'unknown' || verdict === 'refused') {
-      this.#why = notDirect(verdict === 'refused' ? 'DISABLED' : 'PEER_TOO_OLD');
+    } else if (verdict === 'unknown') {
+      this.#why = notDirect('PEER_TOO_OLD');
       this.#schedule.stop();
-    } else this.#failed(verdict === 'busy' ? notDirect('LIMITED') : explain(facts), isPredicting);
+    } else this.#failed(whyOf(verdict) ?? explain(facts), isPredicting);
   }
 
   #failed(why: NotDirect, isPredicting: boolean): void {
@@ -290,4 +329,11 @@ export class DirectSearch {
     this.#cancelChoice();
     attempt.stop();
   }
+}
+
+/** What the device's answer says by itself. All may change: the client is paired meanwhile, a place is free, or it was the network that kept silent. */
+function whyOf(verdict: AttemptVerdict): NotDirect | null {
+  if (verdict === 'refused') return notDirect('DISABLED');
+  if (verdict === 'silent') return notDirect('PEER_TOO_OLD');
+  return verdict === 'busy' ? notDirect('LIMITED') : null;
 }

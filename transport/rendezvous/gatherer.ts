@@ -3,7 +3,7 @@
  * found out.
  *
  * 1. At once: addresses of interfaces, where the peer may know them; those that a router was asked to map, that a person stated, and that the station has seen.
- * 2. Then the station's STUN ports are asked (`Sampler`), and the list is complete. The class of a NAT counts for five minutes on the same network; where ports
+ * 2. Then the station's STUN ports are asked (`Sampler`), and the list is complete. What they show counts for 30 s on the same network; where ports
  *    are given out in sequence the last one is asked for each time.
  *
  * At most 8 candidates, the likely ones first: those with a default route, the others, container bridges and VPNs last.
@@ -22,8 +22,8 @@ import type { StunDispatcher } from './stun-dispatcher.ts';
 
 /** ms between two looks at the interfaces, while somebody waits for a change. */
 const NETWORK_LOOK = 3_000;
-/** ms for which the class of a NAT counts. */
-const CLASS_LIFETIME = 300_000;
+/** ms for which what STUN has shown counts: rounds that begin together share it. A NAT may be another one, or have started again, a moment later. */
+const SAMPLE_LIFETIME = 30_000;
 /** Of 8: at most so many that were mapped or stated, and that others saw. */
 const MAX_MAPPED = 3;
 const MAX_REFLEXIVE = 2;
@@ -103,6 +103,11 @@ export class Gatherer {
   isUsable({ address, port }: SocketAddress): boolean {
     if (!isPeerAddress(address)) return false;
     return port !== this.#options.host.socket.port || !this.#ownAddresses().includes(address);
+  }
+
+  /** What STUN has shown holds no longer. */
+  forget(): void {
+    this.#known.clear();
   }
 
   /** How this host reaches an address: itself, or the IPv6 address that its network translates to it. */
@@ -196,7 +201,7 @@ export class Gatherer {
     const known = station === null ? undefined : this.#known.get(stationKey(station));
     if (known === undefined || known.network !== this.network(station)) return null;
     const lasts = known.report.mapping !== 'sequential' && known.report.mapping !== 'unknown' && !known.isStunSilent;
-    return lasts && this.#options.host.environment.clock.now() - known.at < CLASS_LIFETIME ? known : null;
+    return lasts && this.#options.host.environment.clock.now() - known.at < SAMPLE_LIFETIME ? known : null;
   }
 
   /** Without STUN: an address of ours that the station saw as it is has no NAT before it. */

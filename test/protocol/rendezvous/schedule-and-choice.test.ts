@@ -27,7 +27,7 @@ describe('attempts', () => {
     expect(pauses(new RetrySchedule(0), 13, true)).toEqual([300, 300, 300, 300, 300, 5_000, 300, 300, 300, 300, 300, 10_000, 300]);
   });
 
-  test('begin again with short pauses after a change, or after a direct path', () => {
+  test('begin again with short pauses after a change; after a direct path, which may not last, the pauses go on', () => {
     const schedule = new RetrySchedule(0);
     pauses(schedule, 4);
     schedule.restart(123);
@@ -35,7 +35,9 @@ describe('attempts', () => {
     expect(pauses(schedule, 2)).toEqual([5_000, 10_000]);
     schedule.succeeded(1_000_000, false);
     expect(schedule.nextAt).toBe(1_600_000);
-    expect(pauses(schedule, 1)).toEqual([5_000]);
+    expect(pauses(schedule, 1)).toEqual([20_000]);
+    schedule.postpone(5_000_000);
+    expect(schedule.nextAt).toBe(5_000_000);
   });
 
   test('a series of guesses begins again after a change', () => {

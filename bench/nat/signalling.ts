@@ -31,6 +31,8 @@ interface Waiting {
 /** The device's end. */
 export class DeviceEnd implements ServingSession {
   readonly remoteFingerprint = 'client';
+  readonly isOpen = true;
+  readonly paths = [];
   readonly #events: Emitter<SessionEvents>;
   readonly #send: (exchange: number, reply: CoapReply) => void;
   readonly observed = new Set<number>();

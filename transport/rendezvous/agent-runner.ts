@@ -20,7 +20,15 @@ export interface AgentRunnerOptions {
   readonly tag: Uint8Array;
   /** But for `sockets`, which is seen to here. Called from within a service: it may call `with`. */
   readonly onEvent: (event: Exclude<AgentEvent, { kind: 'sockets' }>) => void;
+  /**
+   * Device: the client uses a pair on a further socket, which the host has adopted. Its owner releases it when it carries no path. Absent: only `pathOf` has
+   * sockets adopted, as the client speaks first.
+   */
+  readonly onAdopted?: (socket: BoundSocket) => void;
 }
+
+/** Sockets that a client may have a device adopt in a round: as many as a connection has paths. */
+const MAX_ADOPTED = 4;
 
 export class AgentRunner {
   readonly #options: AgentRunnerOptions;
@@ -28,6 +36,7 @@ export class AgentRunner {
   readonly #ends: (() => void)[];
   /** Where valid checks came from, by socket: what comes from there and is no STUN is for the connection. */
   readonly #speakers = new Map<number, Path>();
+  #adopted = 0;
   #cancel: Cancel = () => {};
   #serving = false;
   #stopped = false;
@@ -101,13 +110,23 @@ export class AgentRunner {
     if (this.#stopped) return;
     if (!isStun(datagram)) {
       // The client uses the pair already: the socket is the connection's.
-      if (this.#speakers.get(number) === path) this.#further.deliver(number, datagram, path);
+      if (this.#speakers.get(number) === path) this.#deliver(datagram, path, number);
       return;
     }
     if (tagOfCheck(datagram) === hex.encode(this.#options.tag)) {
       const answer = this.#check(datagram, path, number);
       if (answer !== null) this.#further.send(number, answer, path);
     } else this.#answer(datagram, path, number);
+  }
+
+  #deliver(datagram: Uint8Array, path: Path, number: number): void {
+    const { onAdopted } = this.#options;
+    if (onAdopted === undefined || this.#adopted === MAX_ADOPTED) return;
+    const socket = this.#further.adopt(number);
+    if (socket === undefined) return;
+    this.#adopted++;
+    onAdopted(socket);
+    this.#further.deliver(number, datagram, path);
   }
 
   /** What a datagram has brought about leaves behind the answer. */

@@ -69,9 +69,8 @@ export class FurtherSockets {
     return further.socket;
   }
 
-  /** A datagram of that socket is for the host, which adopts the socket. */
+  /** A datagram of that socket, which was adopted, is for the host. */
   deliver(number: number, datagram: Uint8Array, path: Path): void {
-    this.adopt(number);
     this.#sockets[number - 1]?.adopted?.(datagram, path);
   }
 

@@ -22,7 +22,7 @@ import {
   type RoundBudget,
   reportOf,
 } from '../../protocol/rendezvous/index.ts';
-import type { Cancel } from '../environment.ts';
+import type { BoundSocket, Cancel } from '../environment.ts';
 import type { Session } from '../session/index.ts';
 import { AgentRunner } from './agent-runner.ts';
 import type { Gathered, StationView } from './gatherer.ts';
@@ -74,6 +74,8 @@ export class RendezvousResponder<S extends ServingSession = Session> {
   readonly #rounds = new Map<S, Ongoing>();
   /** The newest round of each session. */
   readonly #newest = new WeakMap<S, number>();
+  /** Sockets that the host adopted for a session. */
+  readonly #adopted = new WeakMap<S, Set<BoundSocket>>();
   /** What the last round of a session has shown. */
   readonly #facts = new WeakMap<S, AttemptFacts>();
 
@@ -131,6 +133,7 @@ export class RendezvousResponder<S extends ServingSession = Session> {
     for (const stop of ongoing.stops) stop();
     ongoing.runner.stop();
     ongoing.budget.release();
+    this.#review(session);
   }
 
   /** What the round of a session shows, or the last one has shown; null when there was none. */
@@ -166,6 +169,7 @@ export class RendezvousResponder<S extends ServingSession = Session> {
       onEvent: (event) => {
         if (event.kind === 'changed') this.#notify(session, ongoing);
       },
+      onAdopted: (socket) => this.#keep(session, socket),
     });
     const ongoing: Ongoing = {
       round: offer.round,
@@ -210,6 +214,31 @@ export class RendezvousResponder<S extends ServingSession = Session> {
       isUsable: (candidate) => gatherer.isUsable(candidate),
       reach: (address) => gatherer.reach(address),
     };
+  }
+
+  /** A socket is the host's for a path of the session, and as long as it carries one. */
+  #keep(session: S, socket: BoundSocket): void {
+    const known = this.#adopted.get(session);
+    if (known !== undefined) {
+      known.add(socket);
+      return;
+    }
+    this.#adopted.set(session, new Set([socket]));
+    session.on('path', () => this.#review(session));
+    session.on('probed', () => this.#review(session));
+    session.on('closed', () => this.#review(session));
+  }
+
+  /** Releases sockets that carry no path any more; during a round the client may still begin to use one. */
+  #review(session: S): void {
+    const sockets = this.#adopted.get(session);
+    if (sockets === undefined || this.#rounds.has(session)) return;
+    const used = new Set(session.isOpen ? session.paths.filter(({ kind }) => kind === 'udp').map(({ socket }) => socket) : []);
+    for (const socket of sockets) {
+      if (used.has(socket.index)) continue;
+      sockets.delete(socket);
+      this.#options.end.host.release(socket);
+    }
   }
 
   #notify(session: S, ongoing: Ongoing): void {

@@ -4,7 +4,7 @@
 import { CloseCode, LocalError } from '../protocol/errors/index.ts';
 import { shortFingerprint } from '../protocol/identity/index.ts';
 import { Emitter } from '../transport/emitter.ts';
-import type { Log } from '../transport/environment.ts';
+import type { Clock, Log } from '../transport/environment.ts';
 import type { PathsReport } from '../transport/rendezvous/index.ts';
 import type { DatagramCounts, DatagramFlow, Session, SessionStream } from '../transport/session/index.ts';
 
@@ -14,24 +14,40 @@ export type ConnectionRef = number;
 /** CHANNEL_CHANGED: the connection moved to another path, so its type or locality may differ: read them again. */
 export type ConnectionEvent = 'OPENED' | 'CLOSED' | 'CHANNEL_CHANGED';
 
+/** Unix ms: since when there is a connection, and since when it uses the path of now. */
+export interface PathTimes {
+  readonly opened: number;
+  readonly moved: number;
+}
+
 /** What the application may know of a client's connection. */
 export class DeviceConnection {
   readonly ref: ConnectionRef;
   readonly #session: Session;
-  readonly #paths: () => PathsReport;
+  readonly #paths: (since: PathTimes) => PathsReport;
+  readonly #opened: number;
+  #moved: number;
   #passwordUsername: string | null = null;
   #boundUsername: string | null = null;
 
-  constructor(ref: ConnectionRef, session: Session, paths: () => PathsReport) {
+  /** For the device. @param opened Unix ms */
+  constructor(ref: ConnectionRef, session: Session, paths: (since: PathTimes) => PathsReport, opened: number) {
     this.ref = ref;
     this.#session = session;
     this.#paths = paths;
+    this.#opened = opened;
+    this.#moved = opened;
+  }
+
+  /** For the device: another path is in use since then. */
+  noteMove(at: number): void {
+    this.#moved = at;
   }
 
   /** Its paths now: which is in use, what was tried, and why it is not a direct one. @throws LocalError INVALID_CONNECTION when the connection is closed */
   paths(): PathsReport {
     if (!this.#session.isOpen) throw new LocalError('INVALID_CONNECTION', 'the connection is closed');
-    return this.#paths();
+    return this.#paths({ opened: this.#opened, moved: this.#moved });
   }
 
   /** Full hex fingerprint of the client's key. */
@@ -140,10 +156,12 @@ export class Connections {
   readonly #events: Emitter<{ connectionEvent: { connection: DeviceConnection; event: ConnectionEvent } }>;
   readonly #bySession = new WeakMap<Session, DeviceConnection>();
   readonly #byRef = new Map<ConnectionRef, DeviceConnection>();
+  readonly #clock: Pick<Clock, 'wallTime'>;
   #lastRef = 0;
 
-  constructor(log: Log) {
+  constructor(log: Log, clock: Pick<Clock, 'wallTime'>) {
     this.#events = new Emitter(log);
+    this.#clock = clock;
   }
 
   /** Listens. @returns the function that removes the listener */
@@ -152,15 +170,18 @@ export class Connections {
   }
 
   /** A client connected. */
-  add(session: Session, paths: () => PathsReport): DeviceConnection {
-    const connection = new DeviceConnection(++this.#lastRef, session, paths);
+  add(session: Session, paths: (since: PathTimes) => PathsReport): DeviceConnection {
+    const connection = new DeviceConnection(++this.#lastRef, session, paths, this.#clock.wallTime());
     this.#bySession.set(session, connection);
     this.#byRef.set(connection.ref, connection);
     session.closed.then(() => {
       this.#byRef.delete(connection.ref);
       this.#emit(connection, 'CLOSED');
     });
-    session.on('path', () => this.#emit(connection, 'CHANNEL_CHANGED'));
+    session.on('path', () => {
+      connection.noteMove(this.#clock.wallTime());
+      this.#emit(connection, 'CHANNEL_CHANGED');
+    });
     this.#emit(connection, 'OPENED');
     return connection;
   }

@@ -60,7 +60,7 @@ export class Device {
     this.#authorization = new Authorization({ clock: this.#environment.clock, log: told }, ({ connection, action, attributes }) =>
       this.#events.emit('denied', { caller: callerOf(connection), action, attributes }),
     );
-    this.#connections = new Connections(log);
+    this.#connections = new Connections(log, this.#environment.clock);
     this.#resources = new CoapResources(this.#connections, told, this.#environment.clock);
     this.#streams = new StreamListeners(told);
     const tunnelParts = {

@@ -239,7 +239,7 @@ export class Life {
   }
 
   #opened(session: Session): void {
-    const connection = this.#options.connections.add(session, () => this.#rendezvous!.report(session));
+    const connection = this.#options.connections.add(session, (since) => this.#rendezvous!.report(session, since));
     session.onStream = (stream) => this.#options.streams.arrived(stream, connection);
     session.onDatagram = (datagram) => session.flows.receive(datagram);
   }

@@ -4,7 +4,7 @@
  */
 import type { CoapReply, RoutedRequest } from '../protocol/coap/index.ts';
 import { ConnectionPath, type SocketAddress } from '../protocol/control/index.ts';
-import { deviceLimits, HostBudget, notDirect } from '../protocol/rendezvous/index.ts';
+import { type AttemptFacts, deviceLimits, explain, HostBudget, type NotDirect, notDirect } from '../protocol/rendezvous/index.ts';
 import type { Host } from '../transport/host/index.ts';
 import type { UpnpMapper } from '../transport/port-mapping/index.ts';
 import {
@@ -19,6 +19,7 @@ import {
 } from '../transport/rendezvous/index.ts';
 import type { Session } from '../transport/session/index.ts';
 import type { CoapResources } from './coap-resources.ts';
+import type { PathTimes } from './connections.ts';
 import type { RendezvousSettings } from './rendezvous-options.ts';
 
 export interface DeviceRendezvousOptions {
@@ -64,22 +65,16 @@ export class DeviceRendezvous {
   }
 
   /** All that is known of the paths of a client's connection. */
-  report(session: Session): PathsReport {
+  report(session: Session, { opened, moved }: PathTimes): PathsReport {
     const facts = this.#responder.facts(session);
-    const isDirect = session.type === 'DIRECT';
-    const code =
-      this.#options.settings.mode === 'off'
-        ? 'DISABLED'
-        : this.#responder.isOngoing(session) || facts === null
-          ? 'IN_PROGRESS'
-          : 'NO_ANSWER';
+    const since = new Map(session.paths.map((path) => [path, path === session.path ? moved : opened]));
     return {
-      paths: pathReports(session, new Map(), (address) => this.#end.gatherer.isNear(address)),
+      paths: pathReports(session, since, (address) => this.#end.gatherer.isNear(address)),
       station: stationReport(stationView(this.#options.channel(), null), this.#end.gatherer),
       localNat: facts?.localNat ?? null,
       remoteNat: facts?.remoteNat ?? null,
       pairs: facts?.pairs ?? [],
-      whyNotDirect: isDirect ? null : notDirect(code),
+      whyNotDirect: session.type === 'DIRECT' ? null : this.#why(session, facts),
       nextAttempt: null,
     };
   }
@@ -92,6 +87,16 @@ export class DeviceRendezvous {
   async close(): Promise<void> {
     this.#responder.close();
     await this.#end.close();
+  }
+
+  /** What this end knows of it: the client has the word, and says nothing of its reasons. */
+  #why(session: Session, facts: AttemptFacts | null): NotDirect {
+    if (!this.#trustOf(session).isWelcome) return notDirect('DISABLED');
+    if (this.#responder.isOngoing(session)) return notDirect('IN_PROGRESS');
+    if (this.#responder.wasBusy(session)) return notDirect('LIMITED');
+    if (facts !== null) return explain(facts);
+    // The station names the client's address where the client wants a direct path.
+    return notDirect(this.#peerAddress(session) === undefined ? 'DISABLED' : 'IN_PROGRESS');
   }
 
   #begin(request: RoutedRequest<Session>): CoapReply {

@@ -31,6 +31,7 @@ interface Waiting {
 /** The device's end. */
 export class DeviceEnd implements ServingSession {
   readonly remoteFingerprint = 'client';
+  readonly type = 'RELAY';
   readonly isOpen = true;
   readonly paths = [];
   readonly #events: Emitter<SessionEvents>;

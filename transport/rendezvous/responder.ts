@@ -76,6 +76,8 @@ export class RendezvousResponder<S extends ServingSession = Session> {
   readonly #newest = new WeakMap<S, number>();
   /** Sockets that the host adopted for a session. */
   readonly #adopted = new WeakMap<S, Set<BoundSocket>>();
+  /** Sessions whose last round found no place. */
+  readonly #busy = new WeakSet<S>();
   /** What the last round of a session has shown. */
   readonly #facts = new WeakMap<S, AttemptFacts>();
 
@@ -97,8 +99,10 @@ export class RendezvousResponder<S extends ServingSession = Session> {
     const budget = this.#options.budget.acquireRound(peer, this.#now);
     if (budget === null) {
       this.stats.busy++;
+      this.#busy.add(session);
       return { ...textReply(Status.TOO_MANY_REQUESTS, 'Too many rounds'), maxAge: BUSY_SECONDS };
     }
+    this.#busy.delete(session);
     this.#newest.set(session, offer.round);
     const ongoing = this.#start(session, exchange, offer, budget, peer);
     ongoing.isAnswered = true;
@@ -128,7 +132,10 @@ export class RendezvousResponder<S extends ServingSession = Session> {
   end(session: S): void {
     const ongoing = this.#rounds.get(session);
     if (ongoing === undefined) return;
-    this.#facts.set(session, this.#factsOf(ongoing));
+    const facts = this.#factsOf(ongoing);
+    // The client does not say why it uses none of the pairs that answered.
+    const isUnused = session.type === 'RELAY' && facts.pairs.some(({ state }) => state === 'answered');
+    this.#facts.set(session, { ...facts, isLargeDropped: isUnused });
     this.#rounds.delete(session);
     for (const stop of ongoing.stops) stop();
     ongoing.runner.stop();
@@ -140,6 +147,11 @@ export class RendezvousResponder<S extends ServingSession = Session> {
   facts(session: S): AttemptFacts | null {
     const ongoing = this.#rounds.get(session);
     return ongoing === undefined ? (this.#facts.get(session) ?? null) : this.#factsOf(ongoing);
+  }
+
+  /** The last round of the session was refused for want of a place. */
+  wasBusy(session: S): boolean {
+    return this.#busy.has(session);
   }
 
   isOngoing(session: S): boolean {

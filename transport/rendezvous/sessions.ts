@@ -13,4 +13,4 @@ export type MovingSession = AskingSession &
   Pick<Session, 'isOpen' | 'on' | 'supplyIds' | 'migrate' | 'keepPath' | 'removePath'>;
 
 /** A device's, whose client begins rounds. */
-export type ServingSession = Pick<Session, 'remoteFingerprint' | 'notify' | 'on' | 'isOpen' | 'paths'>;
+export type ServingSession = Pick<Session, 'remoteFingerprint' | 'notify' | 'on' | 'isOpen' | 'paths' | 'type'>;

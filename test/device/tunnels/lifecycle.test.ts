@@ -28,7 +28,7 @@ beforeEach(() => {
   streams = new StreamListeners(silentLog);
   const { clock } = nodeEnvironment();
   authorization = new Authorization({ clock, log: silentLog }, () => {});
-  const resources = new CoapResources(new Connections(silentLog), silentLog, clock);
+  const resources = new CoapResources(new Connections(silentLog, { wallTime: () => 0 }), silentLog, clock);
   const resolve = async (): Promise<string[]> => ['192.0.2.1'];
   const places = new TunnelPlaces();
   tunnels = new Tunnels({ kind: 'TCP', authorization, streams, resources, places, connect: async () => tcp(), resolve });
@@ -57,7 +57,7 @@ function client(key = String(++clients)): { connection: DeviceConnection; close:
     events.emit('closed', null);
     closed.resolve(null);
   };
-  return { connection: new Connections(silentLog).add(session, noPaths), close };
+  return { connection: new Connections(silentLog, { wallTime: () => 0 }).add(session, noPaths), close };
 }
 
 function noPaths(): never {

@@ -3,15 +3,18 @@
  * connection.
  *
  * Anybody on the network can announce the device. So an answer decides nothing: whoever answers must prove the device's key where the connection has a pin,
- * no address waits for another, and the other channels of the connect do not wait for this one.
+ * no address waits for another, and the other channels of the connect do not wait for this one. Nor does an answer send packets anywhere but near here: to a network of
+ * this host, and to private addresses, since a network may be routed behind another one.
  *
  * The channel has failed when the search is over and every address has failed; the error is NOT_FOUND when nothing answered (reference §4.3).
  */
 import { asSvcError, LocalError, RemoteError, type SvcError } from '../../protocol/errors/index.ts';
+import { isNear, parseAddress, parsePrefix } from '../../transport/address.ts';
 import { type DeviceCandidate, type FindDeviceOptions, findDevice, type MdnsBrowser } from '../../transport/discovery/index.ts';
 import type { ConnectTarget, Host } from '../../transport/host/index.ts';
 import { type Failure, mostTelling } from '../../transport/race.ts';
 import type { Session } from '../../transport/session/index.ts';
+import { type AddressKind, addressKind } from '../../transport/special-addresses.ts';
 import { FIRST_TIMEOUT, raceOf } from './direct.ts';
 
 /**
@@ -37,8 +40,9 @@ export async function connectLocal(
   signal.addEventListener('abort', stop, { once: true });
   if (signal.aborted) stop();
   const timeout = Math.min(target.timeout ?? HANDSHAKE_TIMEOUT, HANDSHAKE_TIMEOUT);
-  const onCandidate = ({ address, port }: DeviceCandidate): void =>
-    race.add(() => host.dial({ ...target, address, port, timeout, firstTimeout: FIRST_TIMEOUT }));
+  const onCandidate = ({ address, port }: DeviceCandidate): void => {
+    if (isLocalNetwork(host, address)) race.add(() => host.dial({ ...target, address, port, timeout, firstTimeout: FIRST_TIMEOUT }));
+  };
   const searching = findDevice(browser, { ...search, signal: decided.signal, onCandidate });
   searching.then(
     () => race.end(),
@@ -50,6 +54,18 @@ export async function connectLocal(
     decided.abort();
     signal.removeEventListener('abort', stop);
   }
+}
+
+/** Addresses that are of networks as this one is, wherever they are. */
+const LOCAL_KINDS: ReadonlySet<AddressKind> = new Set<AddressKind>(['private', 'shared', 'link-local']);
+
+/** Whether a device of this network may have that address. Where the host does not tell its networks it has no multicast DNS either. */
+function isLocalNetwork({ environment }: Host, address: string): boolean {
+  const plain = address.split('%')[0]!;
+  const bytes = parseAddress(plain);
+  if (bytes !== null && LOCAL_KINDS.has(addressKind(bytes))) return true;
+  const own = (environment.network.interfaces?.() ?? []).flatMap(({ addresses }) => addresses.flatMap((each) => parsePrefix(each) ?? []));
+  return isNear(plain, own);
 }
 
 function channelError(failures: readonly Failure[], { timeout }: LocalSearch, signal: AbortSignal): SvcError {

@@ -84,6 +84,31 @@ function stranger(): { host: SimulatedHost; say: (port: number) => void; heard: 
   return { host, say, heard };
 }
 
+describe('a stranger who announces the device at addresses elsewhere', () => {
+  test('brings the client to send nothing there; the device at home is connected', async () => {
+    const { host } = stranger();
+    const victims = ['203.0.113.9', '8.8.8.8', '2001:db8:bad::1', '45.12.0.7'];
+    const near = ['10.200.0.9', '100.64.7.7', 'fd12:3456::9'];
+    const socket = host.mdns.open(host.mdns.links()[0]!, { received: () => {}, failed: () => {} });
+    const addresses = [...victims, ...near];
+    const sent: string[] = [];
+    fixture.sim.onPacket = ({ from, destination }) => {
+      if (from === phone.name) sent.push(destination.address);
+      return undefined;
+    };
+    const name = `${ids.productId}-${ids.deviceId}`;
+    const say = (): void =>
+      socket.send(dnsResponse({ answers: serviceRecords({ name, port: SPOOFED_PORT, subtypes: [], txt: [], addresses }) }), null);
+    const connecting = outcome(local({ DeviceFingerprint: PIN }));
+    for (let i = 0; i < 20; i++) host.clock.schedule(100 * i, say);
+    expect((await connecting)[0]).toBe('NO_CHANNELS');
+    expect(sent.filter((address) => victims.includes(address))).toEqual([]);
+    expect(near.filter((address) => sent.includes(address))).toEqual(near.slice(0, 2));
+    const { device } = await atHome();
+    expect((await outcome(local({ DeviceFingerprint: device.deviceFingerprint })))[0]).toBe('DIRECT');
+  });
+});
+
 describe('without a base station', () => {
   test('a connection is DIRECT here and local at the device, and everything works on it', async () => {
     const { device } = await atHome();

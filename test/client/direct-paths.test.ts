@@ -1,0 +1,185 @@
+/** What a client's search for a direct path costs, and what it leaves behind however it ends. */
+import { describe, expect, test } from 'vitest';
+import type { Core } from '../../bindings/index.ts';
+import type { SimulatedHost, SimulatedPacket } from '../../transport/sim/index.ts';
+import { type Homes, HomesFixture, isBetweenHomes } from '../support/fixture/homes.ts';
+import { slice } from '../support/size.ts';
+
+/** Further sockets of a host that are open now: what an attempt opens, and no other part does. */
+function socketsOf(host: SimulatedHost): { count: () => number } {
+  const { bind } = host.network;
+  let open = 0;
+  const network = host.network as { bind: typeof bind };
+  network.bind = async (options) => {
+    const socket = await bind(options);
+    if (options.host !== '0.0.0.0') return socket;
+    open++;
+    const { close } = socket;
+    let closed = false;
+    socket.close = function () {
+      if (!closed) open--;
+      closed = true;
+      close.call(this);
+    };
+    return socket;
+  };
+  return { count: () => open };
+}
+
+async function withSockets(homes: Homes): Promise<{ fixture: HomesFixture; client: () => number; device: () => number }> {
+  const fixture = await HomesFixture.open(homes);
+  const client = socketsOf(fixture.clientHome.host);
+  const device = socketsOf(fixture.deviceHome.host);
+  return { fixture, client: client.count, device: device.count };
+}
+
+describe('a direct path', () => {
+  test('is there within a second of the connect at 50 ms round trip, and takes at most 4 KiB on the relay', async () => {
+    const fixture = await HomesFixture.open({}, { link: { delay: 25 } });
+    const connection = await fixture.relayed();
+    const connected = fixture.sim.now;
+    let bytes = 0;
+    let isCounting = true;
+    // Route packets, as the ends send them: the station's copies are the same bytes again.
+    fixture.sim.onPacket = ({ from, to, data, destination, source }: SimulatedPacket) => {
+      const isRelay = destination.port === 4_433 || source.port === 4_433;
+      if (isCounting && isRelay && to === 'station' && from !== 'station') bytes += data.length;
+      return undefined;
+    };
+    await fixture.untilType(connection, 'DIRECT', 5_000);
+    const took = fixture.sim.now - connected;
+    isCounting = false;
+    console.log(`direct ${took} ms after the connect at 50 ms RTT, ${bytes} bytes on the relay in both directions`);
+    expect(took).toBeLessThanOrEqual(1_000);
+    expect(bytes).toBeLessThanOrEqual(4_096);
+  });
+});
+
+describe('sockets', () => {
+  const hard = { client: 'random', device: 'port' } as const;
+
+  test.each([
+    ['client', hard],
+    ['device', { client: 'port', device: 'random' } as const],
+  ])('that the %s opened for a NAT with random ports are closed, but for the one in use, which goes with its path', async (end, homes) => {
+    const { fixture, client, device } = await withSockets(homes);
+    const connection = await fixture.relayed();
+    await fixture.sim.run(() => connection.getType() === 'DIRECT', 60_000);
+    await fixture.sim.run(35_000);
+    const counts = { client, device };
+    expect([counts[end as 'client' | 'device'](), client() + device()]).toEqual([1, 1]);
+    fixture.sim.onPacket = (packet) => (isBetweenHomes(packet) ? 'drop' : undefined);
+    await fixture.coap(connection, 'GET', '/hello');
+    expect(connection.getType()).toBe('RELAY');
+    await fixture.sim.run(1_000);
+    expect(device()).toBe(0);
+    await fixture.sim.run(95_000);
+    expect([client(), device()]).toEqual([0, 0]);
+  });
+
+  test.each(['client', 'device'])('are closed when the connection ends on such a path, by the %s', async (end) => {
+    for (const homes of [hard, { client: 'port', device: 'random' } as const]) {
+      const { fixture, client, device } = await withSockets(homes);
+      const connection = await fixture.relayed();
+      await fixture.sim.run(() => connection.getType() === 'DIRECT', 60_000);
+      await fixture.sim.run(5_000);
+      expect(client() + device()).toBe(1);
+      await fixture.settle(end === 'client' ? connection.close() : fixture.atDevice.close());
+      await fixture.sim.run(2_000);
+      expect([client(), device(), connection.isConnected]).toEqual([0, 0, false]);
+    }
+  });
+});
+
+describe('nothing is left', () => {
+  /** When, in ms after the connect, and what is done. */
+  const ends: [string, number, (fixture: HomesFixture) => Promise<unknown>][] = [];
+  for (const at of [0, 30, 60, 100, 150, 700, 2_000]) {
+    ends.push(['the client stops', at, ({ clientProduct }) => clientProduct.stop()]);
+    ends.push(['the device closes', at, ({ under }) => under.device.close()]);
+  }
+
+  test.each(slice(ends, 5))('when %s, %d ms after the connect', async (_, at, end) => {
+    for (const homes of [{}, { client: 'random', device: 'port' }, { device: 'blocked' }] as const) {
+      const { fixture, client, device } = await withSockets(homes);
+      await fixture.relayed();
+      await fixture.sim.run(at);
+      await fixture.settle(end(fixture));
+      await fixture.sim.run(130_000);
+      await fixture.settle(fixture.clientProduct.stop());
+      expect([client(), device()]).toEqual([0, 0]);
+    }
+  });
+
+  test('of timers, once client, device and station have ended', async () => {
+    const fixture = await HomesFixture.open({ client: 'random' });
+    await fixture.relayed();
+    await fixture.sim.run(800);
+    await fixture.settle(fixture.clientProduct.stop());
+    await fixture.settle(fixture.under.device.close());
+    await fixture.settle(fixture.stationUnderTest.basestation.close());
+    // Nothing is left to happen within two minutes of what was under way.
+    await fixture.sim.run(120_000);
+    expect(await fixture.sim.run(() => false).catch(() => 'still busy')).toBe(false);
+  });
+});
+
+describe('two connections of one client', () => {
+  test('to the same device become direct at the same time', async () => {
+    const fixture = await HomesFixture.open({ rendezvous: 'anyone' });
+    const connections = [fixture.looking(), fixture.looking()];
+    await fixture.settle(Promise.all(connections.map((connection) => connection.connect())));
+    await fixture.sim.run(() => connections.every((connection) => connection.getType() === 'DIRECT'), 30_000);
+  });
+
+  test('that both need the one spray: the second has it when the first is done', async () => {
+    const fixture = await HomesFixture.open({ client: 'random', device: 'port' });
+    const first = await fixture.relayed();
+    const second = await fixture.relayed();
+    await fixture.sim.run(() => first.getType() === 'DIRECT', 60_000);
+    await fixture.sim.run(60_000);
+    expect([first.isConnected, second.isConnected]).toEqual([true, true]);
+    expect(
+      second.paths().whyNotDirect === null || second.paths().nextAttempt !== null || second.paths().whyNotDirect?.code === 'IN_PROGRESS',
+    ).toBe(true);
+  });
+});
+
+describe('a session that ends, or a core that fails', () => {
+  test('in the middle of a round frees the place of the round', async () => {
+    const fixture = await HomesFixture.open({ device: 'blocked' });
+    for (let i = 0; i < 70; i++) {
+      const connection = await fixture.relayed();
+      await fixture.sim.run(100);
+      await fixture.settle(connection.close());
+      await fixture.sim.run(900);
+    }
+    const last = await fixture.relayed();
+    await fixture.sim.run(10_000);
+    expect(last.paths().whyNotDirect?.code).toBe('NO_ANSWER');
+  });
+});
+
+describe('a core that fails in the middle of a round', () => {
+  test.each(['client', 'device'])('at the %s ends the round, and the next connection becomes direct', async (end) => {
+    const cores: Core[] = [];
+    const fixture = await HomesFixture.open({
+      onHosts: (client, device) => {
+        const host = end === 'client' ? client : device;
+        const { createCore } = host;
+        host.createCore = async (options) => {
+          const core = await createCore.call(host, options);
+          cores.push(core);
+          return core;
+        };
+      },
+    });
+    const connection = await fixture.relayed();
+    await fixture.sim.run(80);
+    expect(() => cores.at(-1)!.failForTest()).toThrow();
+    await fixture.sim.run(90_000);
+    expect([connection.isConnected, cores.length]).toEqual([false, 2]);
+    const next = await fixture.relayed();
+    await fixture.untilType(next, 'DIRECT', 10_000);
+  });
+});

@@ -1,0 +1,162 @@
+/** Transfers while a connection tries direct paths, uses one and loses it: nothing gets worse by trying. */
+import { describe, expect, test } from 'vitest';
+import type { HostInterface } from '../../../transport/environment.ts';
+import { HomesFixture, isBetweenHomes, Transfer } from '../../support/fixture/homes.ts';
+import { seeds, slice } from '../../support/size.ts';
+
+const MINUTE = 60_000;
+
+/** The host has one interface more or less than before: whatever looks for paths begins again. */
+function changeNetwork(fixture: HomesFixture, round: number): void {
+  const network = fixture.clientHome.host.network as { interfaces: () => readonly HostInterface[] };
+  const home: HostInterface = { name: 'sim0', addresses: ['192.168.1.5/24'], kind: 'default' };
+  network.interfaces = () => (round % 2 === 0 ? [home, { name: 'sim1', addresses: ['10.77.0.1/24'], kind: 'virtual' }] : [home]);
+}
+
+describe('a failed upgrade does not disturb the relayed connection (js-libp2p #3015)', () => {
+  const ATTEMPTS = 50;
+  const EACH = 9_000;
+  const RATE = 40_000;
+  const BYTES = Math.floor((ATTEMPTS * EACH * RATE * 0.9) / 8_000);
+
+  async function run(Rendezvous: boolean): Promise<{ took: number; fixture: HomesFixture; offers: number; stalls: number }> {
+    const fixture = await HomesFixture.open({}, { link: { delay: 10 } });
+    fixture.sim.link('client', 'station', { delay: 10, rate: RATE, queue: 5_000 }, { delay: 10 });
+    let attempt = 0;
+    let offers = 0;
+    // In turn: nothing passes; checks pass, and nothing of full size.
+    fixture.sim.onPacket = (packet) => (isBetweenHomes(packet) && (attempt % 2 === 0 || packet.data.length > 1_000) ? 'drop' : undefined);
+    const connection = await fixture.relayed({ Rendezvous });
+    fixture.under.device.onConnectionEvent(() => {});
+    const began = fixture.sim.now;
+    const transfer = await Transfer.begin(fixture, connection, { bytes: BYTES });
+    for (; attempt < ATTEMPTS; attempt++) {
+      await fixture.sim.run(EACH);
+      if (connection.paths().pairs.length > 0) offers++;
+      changeNetwork(fixture, attempt);
+    }
+    const took = (await transfer.end()) - began;
+    expect(connection.getType()).toBe('RELAY');
+    return { took, fixture, offers, stalls: transfer.stall(began) };
+  }
+
+  test('50 of them leave a transfer untouched: no byte is lost, it takes as long as without, and no event is emitted', async () => {
+    const without = await run(false);
+    const tried = await run(true);
+    expect(tried.offers).toBeGreaterThanOrEqual(ATTEMPTS - 1);
+    expect(tried.took / without.took).toBeLessThan(1.03);
+    expect(tried.stalls).toBeLessThan(1.2 * without.stalls);
+    expect([tried.fixture.clientEvents, tried.fixture.deviceEvents]).toEqual([['CONNECTED'], ['OPENED']]);
+  });
+});
+
+describe('a direct path that dies under a transfer', () => {
+  test.each([true, false])('stalls it for a second at most, and is left within 3 s (upwards: %s)', async (up) => {
+    const stalls: number[] = [];
+    for (const seed of seeds(4, 60)) {
+      const fixture = await HomesFixture.open({}, { seed, link: { delay: 10 + (seed % 4) * 5, jitter: 4 } });
+      const connection = await fixture.direct();
+      await fixture.sim.run(1_000 + 137 * seed);
+      const transfer = await Transfer.begin(fixture, connection, { bytes: 800_000, pace: 10, up });
+      await fixture.sim.run(1_000 + 13 * seed);
+      fixture.sim.onPacket = (packet) => (isBetweenHomes(packet) ? 'drop' : undefined);
+      const cut = fixture.sim.now;
+      await fixture.untilType(connection, 'RELAY', 3_000);
+      await fixture.sim.run(1_000);
+      expect(transfer.isDone).toBe(false);
+      stalls.push(transfer.stall(cut));
+      await transfer.end();
+    }
+    stalls.sort((a, b) => a - b);
+    expect(stalls[Math.ceil(stalls.length * 0.95) - 1]).toBeLessThanOrEqual(1_000);
+  });
+
+  test.each(['client', 'device'])('in one direction alone, what the %s sends, is left as well', async (sender) => {
+    for (const up of [true, false]) {
+      const fixture = await HomesFixture.open();
+      const connection = await fixture.direct();
+      const transfer = await Transfer.begin(fixture, connection, { bytes: 400_000, pace: 10, up });
+      await fixture.sim.run(500);
+      fixture.sim.onPacket = (packet) => (isBetweenHomes(packet) && packet.from === sender ? 'drop' : undefined);
+      const cut = fixture.sim.now;
+      await fixture.untilType(connection, 'RELAY', 3_000);
+      await fixture.sim.run(1_000);
+      expect(transfer.stall(cut)).toBeLessThan(2_000);
+      await transfer.end();
+    }
+  });
+
+  test('which drops packets above 1,300 bytes from some moment on stays, with smaller packets', async () => {
+    for (const up of [true, false]) {
+      const fixture = await HomesFixture.open();
+      const connection = await fixture.direct();
+      const transfer = await Transfer.begin(fixture, connection, { bytes: 1_500_000, pace: 5, up });
+      let largest = 0;
+      fixture.sim.onPacket = (packet) => {
+        if (isBetweenHomes(packet)) largest = Math.max(largest, packet.data.length);
+        return undefined;
+      };
+      await fixture.sim.run(2_000);
+      expect(largest).toBeGreaterThan(1_300);
+      fixture.sim.onPacket = (packet) => (isBetweenHomes(packet) && packet.data.length > 1_300 ? 'drop' : undefined);
+      const cut = fixture.sim.now;
+      await transfer.end();
+      expect([connection.getType(), fixture.clientEvents]).toEqual(['DIRECT', ['CONNECTED', 'CHANNEL_CHANGED']]);
+      expect(transfer.stall(cut)).toBeLessThan(2_000);
+    }
+  });
+
+  test('which drops packets above 1,300 bytes from the beginning is found, and used', async () => {
+    const fixture = await HomesFixture.open();
+    fixture.sim.onPacket = (packet) => (isBetweenHomes(packet) && packet.data.length > 1_300 ? 'drop' : undefined);
+    const connection = await fixture.direct();
+    await (await Transfer.begin(fixture, connection, { bytes: 200_000 })).end();
+    expect(connection.getType()).toBe('DIRECT');
+  });
+});
+
+describe('an idle direct path', () => {
+  const KEEP_ALIVE = 25_000;
+  /** ms from the last use to the silence: before, at and behind the keep-alive, and that of the relay. */
+  const phases = slice(
+    Array.from({ length: 28 }, (_, i) => 14_000 + 1_000 * i),
+    4,
+  );
+
+  test.each(phases)('survives 8 s in which the client hears and says nothing, %d ms after it was used', async (phase) => {
+    const fixture = await HomesFixture.open();
+    const connection = await fixture.direct();
+    await fixture.sim.run(31_000);
+    await fixture.coap(connection, 'GET', '/hello');
+    await fixture.sim.run(phase);
+    fixture.sim.onPacket = ({ from, to }) => (from === 'client' || to === 'client' ? 'drop' : undefined);
+    await fixture.sim.run(8_000);
+    fixture.sim.onPacket = undefined;
+    await fixture.sim.run(MINUTE);
+    expect([connection.isConnected, connection.getType()]).toEqual([true, 'DIRECT']);
+    const began = fixture.sim.now;
+    await fixture.coap(connection, 'GET', '/hello');
+    expect(fixture.sim.now - began).toBeLessThan(100);
+  });
+
+  test('is not left for one keep-alive that was lost', async () => {
+    for (const victim of ['client', 'device']) {
+      const fixture = await HomesFixture.open();
+      const connection = await fixture.direct();
+      await fixture.sim.run(5_000);
+      let lost = 0;
+      fixture.sim.onPacket = (packet) => (isBetweenHomes(packet) && packet.from === victim && lost++ === 0 ? 'drop' : undefined);
+      await fixture.sim.run(MINUTE);
+      expect(lost).toBeGreaterThan(1);
+      expect([connection.getType(), fixture.clientEvents]).toEqual(['DIRECT', ['CONNECTED', 'CHANNEL_CHANGED']]);
+    }
+  });
+
+  test('that dies is left at the next keep-alive', async () => {
+    const fixture = await HomesFixture.open();
+    const connection = await fixture.direct();
+    await fixture.sim.run(5_000);
+    fixture.sim.onPacket = (packet) => (isBetweenHomes(packet) ? 'drop' : undefined);
+    await fixture.untilType(connection, 'RELAY', KEEP_ALIVE + 3_000);
+  });
+});

@@ -1,0 +1,98 @@
+/** Relayed connections that become direct, stay so and come back to it: the complaints of users of other systems, one test each. */
+import { describe, expect, test } from 'vitest';
+import type { Connection } from '../../../client/node.ts';
+import type { SimulatedPacket } from '../../../transport/sim/index.ts';
+import { HomesFixture, isBetweenHomes } from '../../support/fixture/homes.ts';
+
+const MINUTE = 60_000;
+
+/** `*` marks the path in use. */
+function pathsOf(connection: Pick<Connection, 'paths'>): string[] {
+  return connection.paths().paths.map(({ active, over }) => `${active ? '*' : ''}${over}`);
+}
+
+/** ms until the connection answers a request. */
+async function answersAfter(fixture: HomesFixture, connection: Connection): Promise<number> {
+  const began = fixture.sim.now;
+  expect((await fixture.coap(connection, 'GET', '/hello')).text).toBe('hello');
+  return fixture.sim.now - began;
+}
+
+describe('a connection is not relayed for ever', () => {
+  test('where the first attempt fails because UDP is blocked for a minute, the schedule finds the direct path (Tailscale #12548)', async () => {
+    const fixture = await HomesFixture.open();
+    const blocked = ({ from, to }: SimulatedPacket): 'drop' | undefined =>
+      (from === 'client' && to === 'device') || (from === 'device' && to === 'client') ? 'drop' : undefined;
+    fixture.sim.onPacket = blocked;
+    const connection = await fixture.relayed();
+    await fixture.sim.run(MINUTE);
+    expect([connection.getType(), connection.paths().whyNotDirect?.code, fixture.clientEvents]).toEqual([
+      'RELAY',
+      'NO_ANSWER',
+      ['CONNECTED'],
+    ]);
+    const next = connection.paths().nextAttempt!;
+    expect(next).toBeGreaterThan(0);
+    fixture.sim.onPacket = undefined;
+    await fixture.untilType(connection, 'DIRECT', next + 1_000);
+    expect(connection.paths().whyNotDirect).toBeNull();
+  });
+
+  test('where the device does not answer the first offer, it is asked again', async () => {
+    const fixture = await HomesFixture.open();
+    const connection = fixture.looking();
+    let isDown = false;
+    connection.addConnectionEventsListener({ onEvent: () => (isDown = true) });
+    fixture.sim.onPacket = ({ from, to }) => (isDown && (from === 'device' || to === 'device') ? 'drop' : undefined);
+    await fixture.settle(connection.connect());
+    await fixture.sim.run(5_500);
+    expect(connection.paths().whyNotDirect?.code).toBe('PEER_TOO_OLD');
+    fixture.sim.onPacket = undefined;
+    await fixture.untilType(connection, 'DIRECT', 15_000);
+  });
+});
+
+describe('a direct path that is gone', () => {
+  test.each([
+    ['forgets its flows', {}],
+    ['gives out other ports from now on', { ports: 'random' as const }],
+  ])("when the client's NAT box %s: relayed within 3 s, direct again without a restart (Tailscale #3624)", async (_, clientBox) => {
+    const fixture = await HomesFixture.open({ clientBox });
+    const connection = await fixture.direct();
+    await fixture.sim.run(MINUTE);
+    fixture.clientBox.forget();
+    expect(await answersAfter(fixture, connection)).toBeLessThan(3_000);
+    if (connection.getType() === 'RELAY') expect(pathsOf(connection)).toEqual(['*relay']);
+    await fixture.untilType(connection, 'DIRECT', 10_000);
+    await fixture.sim.run(1_000);
+    expect(fixture.clientEvents.length).toBe(fixture.deviceEvents.length);
+    expect([pathsOf(connection).sort(), pathsOf(fixture.atDevice).includes('*ipv4')]).toEqual([['*ipv4', 'relay'], true]);
+  });
+
+  test('which dies alone: relayed within 3 s, and direct again once it is there', async () => {
+    const fixture = await HomesFixture.open();
+    const connection = await fixture.direct();
+    await fixture.sim.run(MINUTE);
+    fixture.sim.onPacket = (packet) => (isBetweenHomes(packet) ? 'drop' : undefined);
+    expect(await answersAfter(fixture, connection)).toBeLessThan(3_000);
+    await fixture.sim.run(500);
+    expect([pathsOf(connection), pathsOf(fixture.atDevice)]).toEqual([['*relay'], ['*relay']]);
+    await fixture.sim.run(20_000);
+    fixture.sim.onPacket = undefined;
+    await fixture.untilType(connection, 'DIRECT', 30_000);
+    await fixture.sim.run(100);
+    expect([fixture.clientEvents, fixture.deviceEvents]).toEqual([
+      ['CONNECTED', 'CHANNEL_CHANGED', 'CHANNEL_CHANGED', 'CHANNEL_CHANGED'],
+      ['OPENED', 'CHANNEL_CHANGED', 'CHANNEL_CHANGED', 'CHANNEL_CHANGED'],
+    ]);
+  });
+
+  test('has the relay behind it for as long as it lives', async () => {
+    const fixture = await HomesFixture.open();
+    const connection = await fixture.direct();
+    await fixture.sim.run(10 * MINUTE);
+    expect(pathsOf(connection).sort()).toEqual(['*ipv4', 'relay']);
+    fixture.sim.onPacket = (packet) => (isBetweenHomes(packet) ? 'drop' : undefined);
+    expect(await answersAfter(fixture, connection)).toBeLessThan(3_000);
+  });
+});

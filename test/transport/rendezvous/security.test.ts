@@ -15,6 +15,8 @@ import { size } from '../../support/size.ts';
 
 const VICTIM = '203.0.113.99';
 const CREATED = 201;
+/** Sessions of a hostile client at a time. */
+const BATCH = 40;
 const random = new Random('security');
 
 const isCheck = ({ data }: Pick<SimulatedPacket, 'data'>): boolean => isStun(data) && tagOfCheck(data) !== null;
@@ -336,13 +338,14 @@ describe('a hostile client', () => {
     const packets = sentPackets(fixture);
     await peer.open();
     const candidates = Array.from({ length: 8 }, (_, i): Candidate => ({ address: VICTIM, port: 4_000 + i, type: 'reflexive' }));
-    for (let i = 0; i < count; i++) {
-      const session = await reach(fixture, peer, `de-${i}`);
+    for (let first = 0; first < count; first += BATCH) {
+      const sessions: Session[] = [];
+      for (let i = first; i < Math.min(first + BATCH, count); i++) sessions.push(await reach(fixture, peer, `de-${i}`));
       for (let round = 1; round <= 3; round++) {
-        await fixture.settle(begin(session, offer({ round, candidates })));
+        for (const session of sessions) await fixture.settle(begin(session, offer({ round, candidates })));
         await fixture.sim.run(3_000);
       }
-      void session.close();
+      for (const session of sessions) void session.close();
     }
     const received = bytesOf(packets.filter(({ destination }) => destination.address === VICTIM));
     const sent = bytesOf(packets.filter(({ from }) => from === peer.environment.name));

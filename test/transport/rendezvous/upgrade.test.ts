@@ -69,6 +69,17 @@ describe('a direct path that is gone', () => {
     expect([pathsOf(connection).sort(), pathsOf(fixture.atDevice).includes('*ipv4')]).toEqual([['*ipv4', 'relay'], true]);
   });
 
+  test("when the device's NAT box forgets its flows: both ways are back with the device's next keep-alive, and each end hears of each move once", async () => {
+    const fixture = await HomesFixture.open();
+    const connection = await fixture.direct();
+    await fixture.sim.run(3_000);
+    fixture.deviceBox.forget();
+    expect(await answersAfter(fixture, connection)).toBeLessThan(30_000);
+    await fixture.sim.run(MINUTE);
+    expect([connection.getType(), pathsOf(fixture.atDevice).sort()]).toEqual(['DIRECT', ['*ipv4', 'relay']]);
+    expect(fixture.deviceEvents.slice(1)).toEqual(fixture.clientEvents.slice(1));
+  });
+
   test('which dies alone: relayed within 3 s, and direct again once it is there', async () => {
     const fixture = await HomesFixture.open();
     const connection = await fixture.direct();

@@ -22,7 +22,7 @@ export async function run(progress: (step: string) => void, { seeds = SEEDS, for
   const rows: Row[] = [];
   for (const cell of chosen) {
     progress(nameOf(cell));
-    rows.push(row(await tryCell(cell, numbers, foreign)));
+    rows.push(row(await tryCell(cell, numbers, { foreign })));
   }
   const beside = foreign === 0 ? '' : `, beside ${foreign} flows a second of others behind each sequential NAT`;
   return {

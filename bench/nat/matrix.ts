@@ -2,7 +2,7 @@
 import type { NotDirectCode, PathClass } from '../../protocol/rendezvous/index.ts';
 import { percentile } from '../report.ts';
 import { type NatKind, natKinds } from './kinds.ts';
-import { runScene, type SceneResult } from './scene.ts';
+import { runScene, type SceneOptions, type SceneResult } from './scene.ts';
 
 export interface Cell {
   readonly client: NatKind;
@@ -44,6 +44,9 @@ export function nameOf({ client, device }: Cell): string {
   return `${client} × ${device}`;
 }
 
+/** What the scenes of a cell have beside its seed. */
+export type Burden = Pick<SceneOptions, 'foreign' | 'loss'>;
+
 /** @param foreign flows a second of others behind each sequential NAT */
 export function expected({ client, device }: Cell, foreign = 0): Expectation {
   const kinds = [client, device];
@@ -72,9 +75,9 @@ export function shortfalls(cell: Cell, { share, times }: CellResult, foreign = 0
 const PORT_FILTERS: ReadonlySet<NatKind> = new Set<NatKind>(['port', 'double', 'v6-firewall']);
 
 /** Runs the scenes of a cell. */
-export async function tryCell(cell: Cell, seeds: readonly number[], foreign = 0): Promise<CellResult> {
+export async function tryCell(cell: Cell, seeds: readonly number[], burden: Burden = {}): Promise<CellResult> {
   const results: SceneResult[] = [];
-  for (const seed of seeds) results.push(await runScene({ ...cell, seed, foreign }));
+  for (const seed of seeds) results.push(await runScene({ ...cell, ...burden, seed }));
   const direct = results.filter(({ time }) => time !== null);
   const times = results.map(({ time }) => time ?? Number.POSITIVE_INFINITY);
   const over = direct.map(({ report }) => report.paths.find(({ active }) => active)?.over ?? 'relay');

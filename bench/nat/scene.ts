@@ -39,6 +39,8 @@ export interface SceneOptions {
   readonly seed: number;
   /** Flows a second that others behind each sequential NAT begin. Default none. */
   readonly foreign?: number;
+  /** Share of datagrams that are lost from when the connection is up. Default 0. */
+  readonly loss?: number;
   /** ms after which no direct path counts as found. Default 15,000. */
   readonly limit?: number;
 }
@@ -124,6 +126,7 @@ export class Scene {
     const stun = await Stun.open({ environment: station, mainPort: STATION.port, stunPort: null, stunAddress: null });
     for (const [i, { host }] of [client, device].entries()) host.send(Uint8Array.of(i), host.socket.path(STATION.address, main.port));
     await this.simulation.run(ESTABLISHED);
+    this.#lose();
     const viewOf = (who: number): StationView => ({
       at: STATION,
       observed: seen.get(String(who))?.observed ?? null,
@@ -150,6 +153,13 @@ export class Scene {
       station: () => viewOf(0),
     });
     return this.#search;
+  }
+
+  #lose(): void {
+    const { loss = 0 } = this.#options;
+    const names = [this.client.home.host, this.device.home.host, this.station];
+    for (const [i, one] of names.entries())
+      for (const other of names.slice(i + 1)) this.simulation.link(one, other, { delay: DELAY, jitter: JITTER, loss });
   }
 
   close(): void {

@@ -1,12 +1,16 @@
 /** The matrix of direct paths by the NATs of both ends: the decisions of both, over plain simulated sockets. The same cells as `npm run bench -- nat`. */
 import { describe, expect, it } from 'vitest';
 import { cells, expected, nameOf, shortfalls, tryCell } from '../../../bench/nat/matrix.ts';
+import type { NatKind } from '../../support/nat-kinds.ts';
 import { seeds } from '../../support/size.ts';
 
 const numbers = seeds(1, 200);
 const isSample = numbers.length < 200;
 /** PROTOCOL.md §6: what a rendezvous may cost on the relay. */
 const MAX_RELAYED = 4_096;
+
+/** Of those that depend on several answers and on the order of what is sent. */
+const LOSSY: readonly NatKind[] = ['port', 'sequential', 'v6-firewall'];
 
 describe('decisions', () => {
   it.each(cells.map((cell) => [nameOf(cell), cell] as const))('%s', async (name, cell) => {
@@ -19,7 +23,15 @@ describe('decisions', () => {
   const sequential = cells.filter((cell) => expected(cell, 5).atLeast === 0.9);
 
   it.each(sequential.map((cell) => [nameOf(cell), cell] as const))('%s, beside 5 foreign flows a second', async (_, cell) => {
-    expect(shortfalls(cell, await tryCell(cell, numbers, 5), 5, isSample)).toEqual([]);
+    expect(shortfalls(cell, await tryCell(cell, numbers, { foreign: 5 }), 5, isSample)).toEqual([]);
+  });
+
+  const lossy = cells.filter(({ client, device }) => [client, device].every((kind) => LOSSY.includes(kind)));
+
+  it.each(lossy.map((cell) => [nameOf(cell), cell] as const))('%s, where a twentieth of all datagrams is lost', async (_, cell) => {
+    const { share, times } = await tryCell(cell, seeds(1, 40), { loss: 0.05 });
+    expect(share).toBeGreaterThanOrEqual(0.95);
+    expect(times.p50).toBeLessThan(1_000);
   });
 
   it('two stateful firewalls for IPv6 are no match for it', async () => {

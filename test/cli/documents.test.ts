@@ -6,10 +6,13 @@ import { readdirSync, readFileSync } from 'node:fs';
 import type { Command } from 'commander';
 import { describe, expect, test } from 'vitest';
 import { basestationCommand } from '../../cli/basestation.ts';
+import { parseDeviceConfiguration } from '../../cli/device-app/configuration.ts';
 import { AUDIT_EVENTS } from '../../cli/device-audit.ts';
 import { adviceOn, notDirectCodes } from '../../cli/doctor/advice.ts';
 import { hint } from '../../cli/frame/errors.ts';
 import { svc } from '../../cli/program.ts';
+import { SvcClient } from '../../client/node.ts';
+import { Device } from '../../device/index.ts';
 import { pairingModes } from '../../protocol/records/index.ts';
 
 const text = readFileSync(new URL('../../docs/pairing.md', import.meta.url), 'utf8');
@@ -68,6 +71,15 @@ describe('docs/paths.md', () => {
       for (const [, line = ''] of advice.matchAll(/`(svc [^`]*)`/g)) expect(line.startsWith(`svc ${(await parsed(line)).ran}`)).toBe(true);
       expect(advice.split(/[.!] [A-Z]/).length).toBeLessThanOrEqual(2);
     }
+  });
+
+  test('shows programs that run, and docs/device.md a device.json that is taken', () => {
+    const block = (content: string, name: string): string => new RegExp(`\`\`\`${name}\\n([\\s\\S]*?)\`\`\``).exec(content)?.[1] ?? '';
+    const beforeConnect = block(paths, 'js client').split('await ')[0] ?? '';
+    new Function('SvcClient', beforeConnect)(SvcClient);
+    new Function('Device', block(paths, 'js device'))(Device);
+    const device = readFileSync(new URL('../../docs/device.md', import.meta.url), 'utf8');
+    expect(parseDeviceConfiguration(JSON.parse(block(device, 'json device'))).rendezvous).toMatchObject({ mode: 'paired' });
   });
 
   test('names the codes of ways that have a remedy', () => {

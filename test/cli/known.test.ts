@@ -138,6 +138,16 @@ describe('target', () => {
     expect([local({ local: false }), local({ address: { host: '::1', port: 5592 } })]).toEqual([false, false]);
   });
 
+  test('--relay-only leaves out the local network and direct paths; --no-hard-nat stands for itself', async () => {
+    const state = await known(lamp);
+    const paths = (given: Partial<TargetOptions>) => {
+      const { local, relayOnly, hardNat } = resolveTarget(options({ device: 'desk', ...given }), state);
+      return { local, relayOnly, hardNat };
+    };
+    expect(paths({})).toEqual({ local: true, relayOnly: false, hardNat: true });
+    expect(paths({ relayOnly: true, hardNat: false })).toEqual({ local: false, relayOnly: true, hardNat: false });
+  });
+
   test('a changed fingerprint is refused, unless it is replaced on purpose', async () => {
     const state = await known(lamp);
     for (const given of [{ fingerprint: OTHER, device: 'desk' }, { device: `p=pr,d=lamp,fp=${OTHER}` }]) {

@@ -4,7 +4,7 @@
  *
  * 1. At once: addresses of interfaces, where the peer may know them; those that a router was asked to map, that a person stated, and that the station has seen.
  * 2. Then the station's STUN ports are asked (`Sampler`), and the list is complete. What they show counts for 30 s on the same network; where ports
- *    are given out in sequence the last one is asked for each time.
+ *    are given out in sequence the last one is asked for each time, as often as `Samplings` allows; beyond that what was found out last counts.
  *
  * At most 8 candidates, the likely ones first: those with a default route, the others, container bridges and VPNs last.
  */
@@ -18,12 +18,15 @@ import type { Session } from '../session/index.ts';
 import { addressKind } from '../special-addresses.ts';
 import type { RendezvousHost } from './rendezvous-host.ts';
 import { runSampler } from './run-sampler.ts';
+import { Samplings } from './samplings.ts';
 import type { StunDispatcher } from './stun-dispatcher.ts';
 
 /** ms between two looks at the interfaces, while somebody waits for a change. */
 const NETWORK_LOOK = 3_000;
 /** ms for which what STUN has shown counts: rounds that begin together share it. A NAT may be another one, or have started again, a moment later. */
 const SAMPLE_LIFETIME = 30_000;
+/** Stations of which it is remembered what was found out. */
+const MAX_KNOWN = 16;
 /** Of 8: at most so many that were mapped or stated, and that others saw. */
 const MAX_MAPPED = 3;
 const MAX_REFLEXIVE = 2;
@@ -76,7 +79,9 @@ interface KnownNat {
 
 export class Gatherer {
   readonly #options: GathererOptions;
+  /** By station, the newest last. */
   readonly #known = new Map<string, KnownNat>();
+  readonly #samplings: Samplings<KnownNat>;
   readonly #watching = new Set<() => void>();
   #cancelLook: Cancel = () => {};
   /** Of a host without IPv4: what translates for it. */
@@ -84,6 +89,7 @@ export class Gatherer {
 
   constructor(options: GathererOptions) {
     this.#options = options;
+    this.#samplings = new Samplings(options.host.environment.clock);
     this.#discoverNat64();
   }
 
@@ -132,29 +138,47 @@ export class Gatherer {
 
   /**
    * Calls `onView` with what is known at once, and again when the list is complete: within 750 ms.
-   * @param withHosts the peer may know addresses of interfaces
+   * @param withHosts the peer is trusted, and may know addresses of interfaces
    * @returns what ends it
    */
   gather(station: StationView | null, withHosts: boolean, onView: (view: Gathered) => void): Cancel {
-    const { clock } = this.#options.host.environment;
-    const known = this.#fresh(station);
-    if (known !== null || station === null || station.stun.length === 0) {
-      onView(this.#view(station, withHosts, known ?? this.#unsampled(station)));
-      return () => {};
+    let known = this.#fresh(station);
+    if (known === null && station !== null && station.stun.length > 0) {
+      const cancel = this.#ask(station, withHosts, (found) => onView(this.#view(station, withHosts, found)));
+      if (cancel !== null) {
+        onView({ ...this.#view(station, withHosts, null), isComplete: false });
+        return cancel;
+      }
+      known = this.#last(station);
     }
-    onView({ ...this.#view(station, withHosts, null), isComplete: false });
-    return this.#sample(station, (sampler) => {
-      const found: KnownNat = {
-        network: this.network(station),
-        report: sampler.report(this.#ownAddresses(), clock.now()),
-        reflexive: sampler.reflexive,
-        isStunSilent: sampler.isSilent,
-        stun: sampler.answers,
-        at: clock.now(),
-      };
-      this.#known.set(stationKey(station), found);
-      onView(this.#view(station, withHosts, found));
-    });
+    onView(this.#view(station, withHosts, known ?? this.#unsampled(station)));
+    return () => {};
+  }
+
+  /** Ends what is under way. */
+  close(): void {
+    this.#samplings.close();
+  }
+
+  #ask(station: StationView, isTrusted: boolean, onFound: (found: KnownNat) => void): Cancel | null {
+    const begin = (onEnd: (found: KnownNat) => void): Cancel => this.#sample(station, (sampler) => onEnd(this.#note(station, sampler)));
+    return this.#samplings.ask(`${stationKey(station)} ${this.network(station)}`, isTrusted, begin, onFound);
+  }
+
+  #note(station: StationView, sampler: Sampler): KnownNat {
+    const found: KnownNat = {
+      network: this.network(station),
+      report: sampler.report(this.#ownAddresses(), this.#now),
+      reflexive: sampler.reflexive,
+      isStunSilent: sampler.isSilent,
+      stun: sampler.answers,
+      at: this.#now,
+    };
+    const key = stationKey(station);
+    this.#known.delete(key);
+    if (this.#known.size === MAX_KNOWN) this.#known.delete(this.#known.keys().next().value!);
+    this.#known.set(key, found);
+    return found;
   }
 
   #sample(station: StationView, onDone: (sampler: Sampler) => void): Cancel {
@@ -197,9 +221,15 @@ export class Gatherer {
     });
   }
 
+  /** What was found out on this network, however long ago. */
+  #last(station: StationView): KnownNat | null {
+    const known = this.#known.get(stationKey(station));
+    return known?.network === this.network(station) ? known : null;
+  }
+
   #fresh(station: StationView | null): KnownNat | null {
-    const known = station === null ? undefined : this.#known.get(stationKey(station));
-    if (known === undefined || known.network !== this.network(station)) return null;
+    const known = station === null ? null : this.#last(station);
+    if (known === null) return null;
     const lasts = known.report.mapping !== 'sequential' && known.report.mapping !== 'unknown' && !known.isStunSilent;
     return lasts && this.#options.host.environment.clock.now() - known.at < SAMPLE_LIFETIME ? known : null;
   }

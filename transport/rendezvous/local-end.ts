@@ -25,6 +25,7 @@ export class LocalEnd {
   readonly gatherer: Gatherer;
   readonly #mapper: PortMapper | null;
   #stopWatching: () => void = () => {};
+  #closed = false;
 
   constructor(host: RendezvousHost, { stated = [], excluded = [], mapsPort, upnp }: LocalEndOptions) {
     const { environment } = host;
@@ -48,7 +49,7 @@ export class LocalEnd {
    */
   mapPort(station: StationView | null): void {
     const at = station === null ? null : parseAddress(station.at.address);
-    if (this.#mapper === null || at === null || isLoopback(at)) return;
+    if (this.#closed || this.#mapper === null || at === null || isLoopback(at)) return;
     this.#mapper.start();
     this.#stopWatching();
     this.#stopWatching = this.gatherer.watch(() => this.#mapper?.refresh());
@@ -56,7 +57,9 @@ export class LocalEnd {
 
   /** Has the mappings deleted, as far as the routers answer within a second. */
   async close(): Promise<void> {
+    this.#closed = true;
     this.#stopWatching();
+    this.gatherer.close();
     this.dispatcher.close();
     await this.#mapper?.close();
   }

@@ -1,0 +1,68 @@
+/** What a device spends on a stranger that begins rounds for as long as it likes (SECURITY.md). */
+import { expect, test } from 'vitest';
+import { homeOf, type NatKind } from '../../../bench/nat/kinds.ts';
+import { encodeRendezvousOffer, type RendezvousOffer } from '../../../protocol/control/index.ts';
+import { isBinding } from '../../../protocol/stun/index.ts';
+import type { Session } from '../../../transport/session/index.ts';
+import { Random, type SimulatedPacket } from '../../../transport/sim/index.ts';
+import { ProductFixture } from '../../support/fixture/products.ts';
+
+const CREATED = 201;
+const random = new Random('abuse');
+
+function offer(overrides: Partial<RendezvousOffer>): Uint8Array {
+  return encodeRendezvousOffer({ round: 1, tag: random.bytes(8), key: random.bytes(16), number: 1, candidates: [], ...overrides });
+}
+
+/** Begins a round by hand. @returns the status of the first answer */
+function begin(session: Session, payload: Uint8Array): Promise<number> {
+  return new Promise((resolve, reject) => {
+    const request = { method: 'POST', path: '/p2p/rendezvous', contentFormat: 60, payload } as const;
+    session.observe(request, ({ status }) => resolve(status), reject);
+  });
+}
+
+async function attacked(kind: NatKind) {
+  const fixture = new ProductFixture({ link: { delay: 5 } });
+  await fixture.station();
+  const { host } = homeOf(fixture.sim, kind, 'board', 1);
+  const under = await fixture.attached({ environment: host });
+  const peer = await fixture.raw.client();
+  await peer.open();
+  const session = await peer.reach({ direct: true });
+  const packets: SimulatedPacket[] = [];
+  fixture.sim.onTrace = (packet, fate) => {
+    if (fate !== 'passed') packets.push(packet);
+  };
+  return { fixture, under, peer, session, packets };
+}
+
+/** Plain requests that have left the device. */
+function asked(packets: readonly SimulatedPacket[]): readonly SimulatedPacket[] {
+  return packets.filter(({ from, data }) => from === 'board' && isBinding(data));
+}
+
+test('STUN ports are asked ten times at once for strangers and ten times a minute, however many rounds they begin', async () => {
+  // A NAT that gives out ports in sequence is asked for its last one at each round.
+  const { fixture, session, packets } = await attacked('sequential');
+  const began = fixture.sim.now;
+  let round = 0;
+  while (fixture.sim.now - began < 60_000) {
+    expect(await fixture.settle(begin(session, offer({ round: ++round })))).toBe(CREATED);
+    await fixture.sim.run(900);
+  }
+  expect(round).toBeGreaterThan(60);
+  // One of the main socket and three of further ones each time.
+  expect(asked(packets).length).toBeGreaterThan(0);
+  expect(asked(packets).length).toBeLessThanOrEqual(4 * (10 + 10));
+});
+
+test('rounds that begin at the same time share the answers of STUN ports', async () => {
+  const { fixture, session, packets } = await attacked('port');
+  fixture.sim.onPacket = ({ data }) => (isBinding(data) ? 'drop' : undefined);
+  const began = fixture.sim.now;
+  for (let round = 1; fixture.sim.now - began < 500; round++) expect(await fixture.settle(begin(session, offer({ round })))).toBe(CREATED);
+  await fixture.sim.run(2_000);
+  // One port, asked three times.
+  expect(asked(packets)).toHaveLength(3);
+});

@@ -1,0 +1,56 @@
+/**
+ * How often this host asks STUN ports. Peers decide when it would, as each round begins with it, and a base station decides where the requests go.
+ *
+ * 1. Callers that want the same at the same time share the answers.
+ * 2. There is a limit a minute for trusted peers and one for all others.
+ */
+import { TokenBucket } from '../../protocol/token-bucket.ts';
+import type { Cancel, Clock } from '../environment.ts';
+
+/** Times at once, and as many again in a minute: each is at most 9 requests of 20 bytes to ports that do not answer. */
+const OF_TRUSTED = 20;
+const OF_OTHERS = 10;
+const MINUTE = 60;
+
+/** @typeParam F what the ports have shown */
+export class Samplings<F> {
+  readonly #clock: Pick<Clock, 'now'>;
+  readonly #running = new Map<string, { readonly waiting: Set<(found: F) => void>; end: Cancel }>();
+  readonly #ofTrusted = new TokenBucket(OF_TRUSTED / MINUTE, OF_TRUSTED);
+  readonly #ofOthers = new TokenBucket(OF_OTHERS / MINUTE, OF_OTHERS);
+
+  constructor(clock: Pick<Clock, 'now'>) {
+    this.#clock = clock;
+  }
+
+  /**
+   * Joins what runs under `key`, or begins it.
+   * @param begin starts to ask, and calls back later, once
+   * @returns what ends the wait, and not the sampling, whose answers count for the next caller; null beyond the limit
+   */
+  ask(key: string, isTrusted: boolean, begin: (onFound: (found: F) => void) => Cancel, onFound: (found: F) => void): Cancel | null {
+    let running = this.#running.get(key);
+    if (running === undefined) {
+      const mayAsk = isTrusted ? this.#ofTrusted : this.#ofOthers;
+      if (!mayAsk.take(1, this.#clock.now())) return null;
+      running = { waiting: new Set(), end: () => {} };
+      this.#running.set(key, running);
+      running.end = begin((found) => this.#found(key, found));
+    }
+    const { waiting } = running;
+    waiting.add(onFound);
+    return () => waiting.delete(onFound);
+  }
+
+  /** Ends all that run. */
+  close(): void {
+    for (const { end } of this.#running.values()) end();
+    this.#running.clear();
+  }
+
+  #found(key: string, found: F): void {
+    const waiting = this.#running.get(key)?.waiting ?? new Set();
+    this.#running.delete(key);
+    for (const onFound of [...waiting]) onFound(found);
+  }
+}

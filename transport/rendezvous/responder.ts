@@ -138,6 +138,8 @@ export class RendezvousResponder<S extends ServingSession = Session> {
     this.#facts.set(session, { ...facts, isLargeDropped: isUnused });
     this.#rounds.delete(session);
     for (const stop of ongoing.stops) stop();
+    // Without Observe: the last one. A client that observes no more does not get it.
+    session.notify(ongoing.exchange, this.#state(ongoing));
     ongoing.runner.stop();
     ongoing.budget.release();
     this.#review(session);

@@ -35,6 +35,8 @@ export interface HostShare {
   takeRate(now: number): void;
   /** Takes one packet to an address that is neither trusted nor answering; `isBase`: no check from there allows it. */
   takeUnproven(address: string, peer: PeerClass, isBase: boolean, now: number): 'granted' | 'address' | 'host' | 'full';
+  /** Takes one packet to an address that is trusted and has not answered. @returns false where it counts as any other, as so many went there */
+  takeTrusted(peer: PeerClass, now: number): boolean;
   acquireSpray(round: RoundBudget, reason: string, now: number): boolean;
   takeSpray(round: RoundBudget, now: number): 'granted' | 'rate' | 'ended';
   release(round: RoundBudget): void;
@@ -140,9 +142,15 @@ export class RoundBudget {
     const state = this.#stateOf(address);
     if (state === null) return 'full';
     if (!this.#host.hasRate(now)) return 'rate';
-    const verdict = state.trusted || state.answering ? 'granted' : this.#takeUnproven(address, state, isOpener, now);
+    const verdict = this.#verdict(address, state, isOpener, now);
     if (verdict === 'granted') this.#host.takeRate(now);
     return verdict;
+  }
+
+  #verdict(address: string, state: AddressState, isOpener: boolean, now: number): SendVerdict {
+    if (state.answering) return 'granted';
+    if (state.trusted && this.#host.takeTrusted(this.peer, now)) return 'granted';
+    return this.#takeUnproven(address, state, isOpener, now);
   }
 
   /** What came from there first; then the base packets. */

@@ -9,6 +9,11 @@
  *   - a host sends base packets to 16 addresses a minute at most, whatever the number of rounds, 8 of them for strangers;
  *   - all rounds of strangers together send 6 packets to one address, and 6 more within half an hour: else a stranger could begin round after round, each
  *     of which costs it less than what is sent. Those of known peers 12, and 12 more within a minute.
+ *
+ * The station may lie, or work together with a stranger. So all rounds of strangers together send 2,000 packets to trusted addresses that have not answered, then
+ * 5 a second: enough for the attempts of one client whose NAT gives out ports in sequence. Beyond that such an address counts as any other. And they are sprayed
+ * eight times an hour.
+ *
  * So what a stranger has one device send to a victim is less than what the stranger itself sends (the sum stands in test/protocol/rendezvous/send-budget.test.ts).
  * Everything else is pace: 10 checks a pair, 200 packets a second of a host, 100 of a spray.
  *
@@ -34,8 +39,11 @@ const SPRAY_BURST = 5;
 const SPRAY_LIFETIME = 15_000;
 /** Between two sprays for the same reason, ms. */
 const SPRAY_PAUSE = 3_600_000;
-/** Reasons of each class remembered for that. */
-const MAX_SPRAYED = 128;
+/** Reasons of each class within that time: a stranger has as many keys as it likes, and each is another reason. */
+const MAX_SPRAYED: Readonly<Record<PeerClass, number>> = { known: 128, stranger: 8 };
+/** Packets for strangers to trusted addresses that have not answered: so many at once, and a second. */
+const TRUSTED_BURST = 2_000;
+const TRUSTED_PER_SECOND = 5;
 const MINUTE = 60_000;
 /** Packets to an unproven address in all rounds of a class: so many at once, and as many again within that time, ms. */
 const OF_ALL_ROUNDS: Readonly<Record<PeerClass, readonly [packets: number, time: number]>> = {
@@ -63,6 +71,7 @@ export const clientLimits: HostLimits = { rounds: { known: 64, stranger: 0 }, ad
 export class HostBudget implements HostShare {
   readonly #limits: HostLimits;
   readonly #packets = new TokenBucket(PER_SECOND, BURST);
+  readonly #trusted = new TokenBucket(TRUSTED_PER_SECOND, TRUSTED_BURST);
   readonly #rounds: Record<PeerClass, Set<RoundBudget>> = { known: new Set(), stranger: new Set() };
   /** When a base packet went to an address last, and for whom the first did. */
   readonly #recent = new Map<string, { peer: PeerClass; at: number }>();
@@ -112,12 +121,16 @@ export class HostBudget implements HostShare {
     return 'granted';
   }
 
+  takeTrusted(peer: PeerClass, now: number): boolean {
+    return peer === 'known' || this.#trusted.take(1, now);
+  }
+
   acquireSpray(round: RoundBudget, reason: string, now: number): boolean {
     const givesWay = round.peer === 'known' && this.#spray?.round.peer === 'stranger';
     if (this.#spray !== null && now < this.#spray.until && !givesWay) return false;
     const sprayed = this.#sprayed[round.peer];
     for (const [key, at] of sprayed) if (now - at >= SPRAY_PAUSE) sprayed.delete(key);
-    if (sprayed.has(reason) || sprayed.size >= MAX_SPRAYED) return false;
+    if (sprayed.has(reason) || sprayed.size >= MAX_SPRAYED[round.peer]) return false;
     sprayed.set(reason, now);
     this.#spray = { round, packets: new TokenBucket(SPRAY_PER_SECOND, SPRAY_BURST, now), until: now + SPRAY_LIFETIME };
     return true;

@@ -95,6 +95,33 @@ describe('an address that is trusted or answers', () => {
   });
 });
 
+describe('a station that lies about where a client is', () => {
+  test('has a device send 2,000 packets there for strangers, then 5 a second, however many rounds they begin', () => {
+    const host = new HostBudget();
+    const minute = (from: number): number => {
+      let sent = 0;
+      for (let start = from; start < from + 60_000; start += 1_000) {
+        const round = roundOf(host, 'stranger', start);
+        round.trust(VICTIM);
+        for (let i = 0; i < 100; i++) if (round.takeCheck(`p ${i}`, VICTIM, start + 10 * i) === 'granted') sent++;
+        round.release();
+      }
+      return sent;
+    };
+    expect(minute(0)).toBeLessThanOrEqual(2_000 + 300 + 6);
+    expect(minute(60_000)).toBeLessThanOrEqual(300 + 1);
+    const round = roundOf(host, 'stranger', 120_000);
+    round.trust(VICTIM);
+    expect(round.takeCheck('p', VICTIM, 120_000)).toBe('address');
+    // What has answered is no victim, and known peers have nothing to do with it.
+    round.answered(VICTIM);
+    expect(round.takeCheck('p', VICTIM, 120_000)).toBe('granted');
+    const known = roundOf(host, 'known', 120_000);
+    known.trust(VICTIM);
+    expect(granted(times(12, (i) => known.takeCheck(`p ${i}`, VICTIM, 120_000)))).toBe(12);
+  });
+});
+
 describe('a host', () => {
   test('sends 200 packets in any second at most, by seed', () => {
     const steps = fc.array(fc.record({ wait: fc.integer({ min: 0, max: 60 }), tries: fc.integer({ min: 1, max: 60 }) }), { maxLength: 60 });
@@ -227,7 +254,7 @@ describe('a spray', () => {
     expect(stranger.acquireSpray(PEER, 'c', 0)).toBe(false);
   });
 
-  test('of 128 strangers leaves no place for another in that hour, and all of them for known peers', () => {
+  test('of 8 strangers leaves no place for another in that hour, and all of them for 128 known peers', () => {
     const host = new HostBudget();
     const spray = (peer: PeerClass, reason: string, now: number): boolean => {
       const round = roundOf(host, peer, now);
@@ -236,9 +263,11 @@ describe('a spray', () => {
       round.release();
       return taken;
     };
-    for (let i = 0; i < 128; i++) expect(spray('stranger', `s ${i}`, 1_000 * i)).toBe(true);
-    expect([spray('stranger', 's 128', 128_000), spray('known', 'k', 128_000)]).toEqual([false, true]);
-    expect([spray('stranger', 's 128', 3_600_000), spray('stranger', 's 0', 3_600_000)]).toEqual([true, false]);
+    for (let i = 0; i < 8; i++) expect(spray('stranger', `s ${i}`, 1_000 * i)).toBe(true);
+    expect(spray('stranger', 's 8', 128_000)).toBe(false);
+    for (let i = 0; i < 128; i++) expect(spray('known', `k ${i}`, 128_000 + i)).toBe(true);
+    expect(spray('known', 'k 128', 129_000)).toBe(false);
+    expect([spray('stranger', 's 8', 3_600_000), spray('stranger', 's 0', 3_600_000)]).toEqual([true, false]);
   });
 });
 

@@ -138,11 +138,12 @@ export class RendezvousResponder<S extends ServingSession = Session> {
     this.#facts.set(session, { ...facts, isLargeDropped: isUnused });
     this.#rounds.delete(session);
     for (const stop of ongoing.stops) stop();
-    // Without Observe: the last one. A client that observes no more does not get it.
-    session.notify(ongoing.exchange, this.#state(ongoing));
+    const last = this.#state(ongoing);
     ongoing.runner.stop();
     ongoing.budget.release();
     this.#review(session);
+    // Without Observe: the last one. A client that observes no more does not get it. It may bring the client's next request at once, which finds the place free.
+    session.notify(ongoing.exchange, last);
   }
 
   /** What the round of a session shows, or the last one has shown; null when there was none. */

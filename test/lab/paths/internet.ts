@@ -156,10 +156,11 @@ export class Home {
 /** A namespace, its interface, and the addresses there. */
 type End = readonly [namespace: Namespace, name: string, addresses: readonly string[]];
 
-/** A cable: a pair of veth devices. */
+/** A cable: a pair of veth devices, which carry each packet alone: routers would take many as one, that is as long as all of them. */
 export function connect(a: End, b: End): void {
   execFileSync('ip', ['link', 'add', a[1], 'netns', a[0].name, 'type', 'veth', 'peer', 'name', b[1], 'netns', b[0].name]);
-  for (const [namespace, name, addresses] of [a, b]) namespace.ip([`link set dev ${name} up`, ...addAddresses(addresses, name)].join('\n'));
+  for (const [namespace, name, addresses] of [a, b])
+    namespace.ip([`link set dev ${name} gso_max_segs 1 up`, ...addAddresses(addresses, name)].join('\n'));
 }
 
 function addAddresses(addresses: readonly string[], name: string): string[] {

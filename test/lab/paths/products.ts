@@ -2,7 +2,7 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { Child } from '../../../bench/processes/parent.ts';
+import { Child, type Program } from '../../../bench/processes/parent.ts';
 import { type ConnectionOptions, SvcClient } from '../../../client/node.ts';
 import { svcInProcess } from '../../e2e/in-process.ts';
 import { MAIN } from '../../support/fixture/processes.ts';
@@ -79,7 +79,12 @@ export class Products {
 
   /** A client's process. */
   client(namespace: Namespace): Child {
-    const child = new Child(namespace.inside(script('client')));
+    return this.child(namespace, script('client'));
+  }
+
+  /** A process that is called. */
+  child(namespace: Namespace, program: Program): Child {
+    const child = new Child(namespace.inside(program));
     this.#children.push(child);
     return child;
   }
@@ -89,6 +94,11 @@ export class Products {
     return this.#start(namespace, ...args);
   }
 
+  /** Runs Node inside. */
+  node(namespace: Namespace, ...args: string[]): TestProcess {
+    return new TestProcess('ip', ['netns', 'exec', namespace.name, process.execPath, ...args]);
+  }
+
   /** Ends what it has started, but for what `endProcesses` ends. */
   async close(): Promise<void> {
     await Promise.all(this.#children.map((child) => child.stop()));
@@ -96,7 +106,7 @@ export class Products {
   }
 
   #start(namespace: Namespace, ...args: string[]): TestProcess {
-    return new TestProcess('ip', ['netns', 'exec', namespace.name, process.execPath, MAIN, ...args]);
+    return this.node(namespace, MAIN, ...args);
   }
 
   async #admin(...args: string[]): Promise<void> {

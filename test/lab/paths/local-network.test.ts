@@ -1,0 +1,110 @@
+/**
+ * Client and device behind one box, in one network: found by multicast DNS or by a rendezvous, in a crowd of other services; with the cable to the internet pulled,
+ * and with the base station switched off.
+ */
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterAll, beforeAll, expect, it, vi } from 'vitest';
+import type { Child } from '../../../bench/processes/parent.ts';
+import { svcInProcess } from '../../e2e/in-process.ts';
+import { endProcesses } from '../../support/process.ts';
+import { record } from '../figures.ts';
+import type { Namespace } from '../namespaces.ts';
+import { type Home, Internet } from './internet.ts';
+import { labWithNat, script } from './lab.ts';
+import { type LabDevice, Products, type View } from './products.ts';
+
+const ATTEMPT = 15_000;
+const BYTES = 2_000_000;
+const CROWD = 1_000;
+const WEB_PORT = 8080;
+/** ms without the internet: longer than a keep-alive of the base station, and than a look at the interfaces. */
+const OFFLINE = 8_000;
+
+const WEB = `require('node:http').createServer((_, response) => response.end('home')).listen(${WEB_PORT}, '127.0.0.1', () => console.log('up'))`;
+
+interface Timed extends View {
+  readonly took: number;
+}
+
+vi.setConfig({ testTimeout: 60_000 });
+
+labWithNat('in one network', () => {
+  let internet: Internet;
+  let products: Products;
+  let home: Home;
+  let far: Namespace;
+  let client: Child;
+  let device: LabDevice;
+  /** Options of commands that know the device. */
+  let target: string[];
+
+  beforeAll(async () => {
+    internet = new Internet();
+    products = new Products(1);
+    await products.startStation(internet.core, '--keep-alive', '2000');
+    home = internet.home('client', 'port');
+    far = home.addHost(['192.168.1.20/24']);
+    const state = ['--state', join(products.folder, 'state')];
+    const { stdout } = await svcInProcess(['key', 'create', ...state, '--json']);
+    await products.node(far, '-e', WEB).line();
+    const offers = ['--tunnel', `web=http:127.0.0.1:${WEB_PORT}`, '--allow', JSON.parse(stdout).fingerprint];
+    device = await products.device(far, 'de-near', ...offers);
+    client = products.client(home.host);
+    target = ['--product', 'pr-lab', '--device-id', device.name, '--fingerprint', device.options.DeviceFingerprint!, ...state];
+  });
+
+  afterAll(async () => {
+    await products?.close();
+    await endProcesses();
+    internet?.remove();
+  });
+
+  function open(name: string, more: Record<string, unknown> = {}): Promise<Timed> {
+    return client.call('connect', { name, options: { ...device.options, PrivateKey: products.keys[0]!.pem, ...more } });
+  }
+
+  it('a device is found by multicast DNS', async () => {
+    const found = await open('found', { Local: true, Remote: false });
+    expect(found).toMatchObject({ type: 'DIRECT', over: 'lan' });
+    record('connect on the local network, ms', 'ours', found.took, { atMost: 1_000 });
+  });
+
+  it('a relayed connection moves to the local network, although the box lets nothing back in', async () => {
+    expect(await open('moved')).toMatchObject({ type: 'RELAY' });
+    const moved = await client.call<Timed>('settled', { name: 'moved', limit: ATTEMPT, untilDirect: true });
+    expect(moved).toMatchObject({ type: 'DIRECT', over: 'lan' });
+    record('relay to local network, ms', 'ours', moved.took, { atMost: 1_000 });
+  });
+
+  it('a device is found among 1,000 services that others announce', async () => {
+    const crowd = products.child(home.addHost(['192.168.1.30/24']), script('crowd'));
+    await crowd.call('announce', { count: CROWD, address: '192.168.1.30' });
+    const found = await open('crowd', { Local: true, Remote: false });
+    expect(found.over).toBe('lan');
+    record('connect among 1,000 services, ms', 'ours', found.took, { atMost: 1_000 });
+    await crowd.stop();
+  });
+
+  it('connections stay, and carry every byte, when the cable to the internet is pulled', async () => {
+    home.boxes[0]!.ip('link set dev wan down');
+    for (const host of [home.host, far]) host.ip('route del default');
+    const offline = sleep(OFFLINE);
+    for (const name of ['found', 'moved']) await client.call('transfer', { name, bytes: BYTES });
+    await offline;
+    for (const name of ['found', 'moved']) {
+      await client.call('request', { name });
+      expect(await client.call('view', { name })).toMatchObject({ type: 'DIRECT', over: 'lan' });
+    }
+  });
+
+  it('svc connect and a tunnel work without the internet and with the base station switched off', async () => {
+    await products.stopStation();
+    expect(await products.svc(home.host, 'connect', ...target).succeeded()).toContain('on the local network');
+    const tunnel = products.svc(home.host, 'tunnel', 'web', ...target, '--json');
+    const { port } = JSON.parse(await tunnel.line((line) => line.includes('"listening"')));
+    const fetched = products.node(home.host, '-e', `fetch('http://127.0.0.1:${port}/').then((r) => r.text()).then(console.log)`);
+    expect(await fetched.succeeded()).toBe('home\n');
+    await tunnel.end('SIGINT');
+  });
+});

@@ -18,6 +18,8 @@ const ATTEMPT = 15_000;
 const BYTES = 2_000_000;
 const CROWD = 1_000;
 const WEB_PORT = 8080;
+/** ms in which a device asks whether its name is free, and then announces it (RFC 6762 §8). */
+const ANNOUNCED = 2_000;
 /** ms without the internet: longer than a keep-alive of the base station, and than a look at the interfaces. */
 const OFFLINE = 8_000;
 
@@ -50,6 +52,7 @@ labWithNat('in one network', () => {
     await products.node(far, '-e', WEB).line();
     const offers = ['--tunnel', `web=http:127.0.0.1:${WEB_PORT}`, '--allow', JSON.parse(stdout).fingerprint];
     device = await products.device(far, 'de-near', ...offers);
+    await sleep(ANNOUNCED);
     client = products.client(home.host);
     target = ['--product', 'pr-lab', '--device-id', device.name, '--fingerprint', device.options.DeviceFingerprint!, ...state];
   });

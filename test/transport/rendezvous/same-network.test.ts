@@ -1,6 +1,10 @@
 /** Two hosts behind one NAT that does not hairpin: only addresses of interfaces lead from one to the other. */
-import { expect, test } from 'vitest';
+import { beforeAll, expect, test } from 'vitest';
+import { loadExchange } from '../../../protocol/password/index.ts';
 import { ProductFixture } from '../../support/fixture/products.ts';
+
+// Virtual time does not wait for a module.
+beforeAll(() => loadExchange());
 
 async function behindOneNat(options: { readonly pinned: boolean }) {
   const fixture = new ProductFixture();

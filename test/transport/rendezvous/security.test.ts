@@ -1,8 +1,9 @@
 /** What strangers, base stations, other registrants and hostile peers can do with direct paths (SECURITY.md). */
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
-import { describe, expect, onTestFinished, test } from 'vitest';
+import { beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { type Candidate, decodeConnectAnswer, encodeRendezvousOffer, type RendezvousOffer } from '../../../protocol/control/index.ts';
+import { loadExchange } from '../../../protocol/password/index.ts';
 import { CHECK_LENGTH, encodeBinding, encodeCheck, isStun, tagOfCheck } from '../../../protocol/stun/index.ts';
 import { nodeCrypto } from '../../../transport/node/crypto.ts';
 import { Session } from '../../../transport/session/index.ts';
@@ -12,6 +13,9 @@ import { ids } from '../../support/fixture/identifiers.ts';
 import { ProductFixture } from '../../support/fixture/products.ts';
 import type { RawPeer } from '../../support/fixture/raw-peer.ts';
 import { size } from '../../support/size.ts';
+
+// Virtual time does not wait for a module.
+beforeAll(() => loadExchange());
 
 const VICTIM = '203.0.113.99';
 const CREATED = 201;

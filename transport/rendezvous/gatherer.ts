@@ -93,10 +93,8 @@ export class Gatherer {
     this.#discoverNat64();
   }
 
-  /** Addresses of interfaces with their prefixes, without those that are left out. */
   get #interfaces(): readonly HostInterface[] {
-    const { host, excluded = [] } = this.#options;
-    return (host.environment.network.interfaces?.() ?? []).filter(({ name }) => !excluded.includes(name));
+    return this.#options.host.environment.network.interfaces?.() ?? [];
   }
 
   /** Whether an address is in a network of ours. */
@@ -244,12 +242,15 @@ export class Gatherer {
   #view(station: StationView | null, withHosts: boolean, known: KnownNat | null): Gathered {
     const { host, mapped, stated = [] } = this.#options;
     const { port } = host.socket;
-    const hosts: Candidate[] = withHosts ? this.#ownAddresses().map((address) => ({ address, port, type: 'host' })) : [];
+    const own = this.#ownAddresses();
+    const named = this.#namedAddresses();
+    const hosts: Candidate[] = withHosts ? named.map((address) => ({ address, port, type: 'host' })) : [];
     const seen = known !== null && known.reflexive.length > 0 ? known.reflexive : station?.observed == null ? [] : [station.observed];
-    const isOpen = (address: SocketAddress): boolean => address.port === port && this.#ownAddresses().includes(address.address);
+    const isOpen = (address: SocketAddress): boolean => address.port === port && named.includes(address.address);
     // An address without a NAT is no secret that the peer could not learn otherwise: the station sees it.
     const open: Candidate[] = withHosts ? [] : seen.filter(isOpen).map((address) => ({ ...address, type: 'reflexive' }));
-    const reflexive: Candidate[] = oneEach(seen.filter((address) => !isOpen(address)))
+    const isKeptBack = ({ address }: SocketAddress): boolean => own.includes(address) && !named.includes(address);
+    const reflexive: Candidate[] = oneEach(seen.filter((address) => !isOpen(address) && !isKeptBack(address)))
       .slice(0, MAX_REFLEXIVE)
       .map((address) => ({ ...address, type: 'reflexive' }));
     const others: Candidate[] = [...stated, ...(mapped?.() ?? [])].slice(0, MAX_MAPPED).map((address) => ({ ...address, type: 'mapped' }));
@@ -287,7 +288,13 @@ export class Gatherer {
   }
 
   #ownAddresses(): readonly string[] {
-    return this.#interfaces.flatMap(({ addresses }) => addresses.map((address) => canonicalAddress(address.split('/')[0]!)!));
+    return this.#interfaces.flatMap(addressesOf);
+  }
+
+  /** Without those that are kept back. */
+  #namedAddresses(): readonly string[] {
+    const { excluded = [] } = this.#options;
+    return this.#interfaces.filter(({ name }) => !excluded.includes(name)).flatMap(addressesOf);
   }
 
   #prefixes(): readonly Prefix[] {
@@ -299,6 +306,10 @@ export class Gatherer {
 export function isPeerAddress(address: string): boolean {
   const bytes = parseAddress(address);
   return bytes !== null && !address.includes('%') && USABLE_KINDS.has(addressKind(bytes));
+}
+
+function addressesOf({ addresses }: HostInterface): readonly string[] {
+  return addresses.map((address) => canonicalAddress(address.split('/')[0]!)!);
 }
 
 function stationKey({ at }: StationView): string {

@@ -82,7 +82,9 @@ export class DirectSearch {
       session.on('probed', (probe) => this.#probed(probe)),
       session.on('closed', () => this.stop()),
     );
-    this.#arm();
+    if (session.isOpen) this.#arm();
+    // The peer has closed it in the packet behind the handshake: that is not told again.
+    else this.stop();
   }
 
   /** All that is known of the connection's paths. */

@@ -136,15 +136,15 @@ export class Agent {
     return this.#round.receiveCheck(datagram, from, socket, now);
   }
 
-  /** A STUN answer. @returns our address as the peer sees it; null when it is none of ours */
-  receiveAnswer(datagram: Uint8Array, from: SocketAddress, socket: number, now: number): SocketAddress | null {
+  /** A STUN answer, of anyone. @returns whether it is one of ours, and holds */
+  receiveAnswer(datagram: Uint8Array, from: SocketAddress, socket: number, now: number): boolean {
     const target = this.#target();
     if (this.#volley !== null && from.address === target?.address && this.#volley.isAnswered(datagram)) {
       this.#options.budget.answered(from.address);
       this.#round.addPair(from, socket, now);
-      return null;
+      return true;
     }
-    return this.#round.receiveAnswer(datagram, from, socket, now);
+    return this.#round.receiveAnswer(datagram, from, socket, now) !== null;
   }
 
   transmit(now: number): RoundPacket | null {

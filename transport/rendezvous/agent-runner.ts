@@ -101,9 +101,10 @@ export class AgentRunner {
   }
 
   #answer(datagram: Uint8Array, path: Path, socket: number): boolean {
-    const mapped = this.agent.receiveAnswer(datagram, path, socket, this.#now);
-    this.#serveSoon();
-    return mapped !== null;
+    const isOurs = this.agent.receiveAnswer(datagram, path, socket, this.#now);
+    // Anyone may send what looks like an answer.
+    if (isOurs) this.#serveSoon();
+    return isOurs;
   }
 
   #receiveFurther(datagram: Uint8Array, path: Path, number: number): void {

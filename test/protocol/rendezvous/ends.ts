@@ -102,7 +102,7 @@ export class End implements Part<RoundPacket, AgentEvent> {
   }
 
   /** The peer answers one of our packets. */
-  answer(packet: RoundPacket, now: number, { from = packet.to, socket = packet.socket, key = peerKeys.key } = {}): SocketAddress | null {
+  answer(packet: RoundPacket, now: number, { from = packet.to, socket = packet.socket, key = peerKeys.key } = {}): boolean {
     return this.agent.receiveAnswer(encodeCheckAnswer(packet.datagram, at(OURS, 1_000), key, this.#crypto), from, socket, now);
   }
 

@@ -1,6 +1,6 @@
 /**
  * One round of the rendezvous at one end, sans-IO (PROTOCOL.md §6): what is sent to which address of the peer, what comes back, and which pairs answered.
- * The same at both ends; who talks to whom about lists is the business of the agents (client-agent.ts, device-agent.ts).
+ * The same at both ends; who tells whom of lists is the business of the agent (agent.ts) and its owner.
  *
  * 1. `setLocal` and `setRemote` give the lists. Each candidate of the peer makes a pair.
  * 2. Openers leave first (`Pair`). When those of the peer's newest list are out, `opened` is its number, and the other end is to know.
@@ -31,6 +31,8 @@ const MAX_PAIRS = 64;
 const MAX_PEER_REFLEXIVE = 16;
 /** Transactions whose answers still count. */
 const MAX_TRANSACTIONS = 512;
+/** Checks of the peer that are answered: those of 64 pairs and of 256 sockets are fewer. An answer goes where the check claims to come from. */
+const MAX_ANSWERS = 1_024;
 /** What is opened first by a NAT that gives out ports in sequence. */
 const SEQUENCED: ReadonlySet<PairKind> = new Set<PairKind>(['predicted', 'reflexive']);
 
@@ -67,7 +69,7 @@ export interface LocalView {
   readonly candidates: readonly Candidate[];
   /** Absent while it is being found out. */
   readonly nat?: NatReport;
-  /** `nat` was found out this long ago, at this `now`. */
+  /** Nothing more will be found out: STUN has answered, or will not. */
   readonly isComplete: boolean;
 }
 
@@ -77,7 +79,7 @@ interface Transaction {
 }
 
 export class Round {
-  /** Datagrams that named our tag and did not hold, and candidates that were passed over. */
+  /** Datagrams that named our tag and did not hold or were too many, and candidates that were passed over. */
   readonly stats = { invalid: 0, unusable: 0 };
   readonly #options: RoundOptions;
   readonly #startedAt: number;
@@ -91,6 +93,7 @@ export class Round {
   #opened = 0;
   #predicted = false;
   #peerReflexive = 0;
+  #answersLeft = MAX_ANSWERS;
   #nextSendAt: number;
   #hasAnswer = false;
   #over = false;
@@ -160,10 +163,11 @@ export class Round {
   /** A check that names our tag, from `from` on `socket`. @returns the answer, to be sent back from there; null when it does not hold */
   receiveCheck(datagram: Uint8Array, from: SocketAddress, socket: number, now: number): Uint8Array | null {
     const { key, crypto } = this.#options;
-    if (this.#over || !verifyCheck(datagram, key, crypto)) {
+    if (this.#over || this.#answersLeft === 0 || !verifyCheck(datagram, key, crypto)) {
       this.stats.invalid++;
       return null;
     }
+    this.#answersLeft--;
     this.#options.budget.heard(from.address);
     this.#hear(from, socket, now);
     return encodeCheckAnswer(datagram, from, key, crypto);

@@ -163,6 +163,13 @@ describe('a check that comes in', () => {
     expect(sent.length).toBeLessThanOrEqual(5 * addresses.size);
   });
 
+  test('is answered 1,024 times in a round at most: with the key, its source can be feigned', () => {
+    const end = begun([candidate(PEER, 5_000)]);
+    let answered = 0;
+    for (let i = 0; i < 1_100; i++) if (end.check(at(`203.0.${i >> 8}.${i & 0xff}`, 1_000), 10) !== null) answered++;
+    expect(answered).toBe(1_024);
+  });
+
   test('from where none can be is answered and makes no pair', () => {
     const end = begun([], { isUsable: ({ address }) => address !== '127.0.0.1' });
     end.check(at('127.0.0.1', 5_000), 0);

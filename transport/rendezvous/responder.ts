@@ -142,8 +142,8 @@ export class RendezvousResponder<S extends ServingSession = Session> {
     ongoing.runner.stop();
     ongoing.budget.release();
     this.#review(session);
-    // Without Observe: the last one. A client that observes no more does not get it. It may bring the client's next request at once, which finds the place free.
-    session.notify(ongoing.exchange, last);
+    // Without Observe, as it is the last one. A client that observes no longer does not get it. Later, because what is sent may bring in the next request.
+    this.#options.end.host.environment.clock.soon(() => session.notify(ongoing.exchange, last));
   }
 
   /** What the round of a session shows, or the last one has shown; null when there was none. */

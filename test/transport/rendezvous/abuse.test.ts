@@ -1,7 +1,7 @@
 /** What a device spends on a stranger that begins rounds for as long as it likes (SECURITY.md). */
 import { expect, test } from 'vitest';
 import { homeOf, type NatKind } from '../../../bench/nat/kinds.ts';
-import { encodeRendezvousOffer, type RendezvousOffer } from '../../../protocol/control/index.ts';
+import { encodeRendezvousOffer, encodeRendezvousUpdate, type RendezvousOffer } from '../../../protocol/control/index.ts';
 import { isBinding } from '../../../protocol/stun/index.ts';
 import type { Session } from '../../../transport/session/index.ts';
 import { Random, type SimulatedPacket } from '../../../transport/sim/index.ts';
@@ -81,4 +81,18 @@ test('a round that ends at the device ends the observation of it, so that rounds
   expect(ended).toEqual([]);
   await fixture.sim.run(2_000);
   expect(ended).toEqual([null]);
+});
+
+test('rounds whose offers arrive together begin one after the other, and the last one stands', async () => {
+  const { fixture, session } = await attacked('port');
+  expect(await fixture.settle(begin(session, offer({ round: 1 })))).toBe(CREATED);
+  const statuses = Promise.all([2, 3, 4].map((round) => begin(session, offer({ round }))));
+  expect(await fixture.settle(statuses)).toEqual([CREATED, CREATED, CREATED]);
+  const update = (round: number): Promise<number> => {
+    const payload = encodeRendezvousUpdate({ round, number: 2, candidates: [], opened: 0 });
+    return fixture
+      .settle(session.request({ method: 'PUT', path: '/p2p/rendezvous', contentFormat: 60, payload }))
+      .then(({ status }) => status);
+  };
+  expect([await update(3), await update(4)]).toEqual([404, 204]);
 });

@@ -222,10 +222,12 @@ export class Round {
     return Math.max(next, this.#nextSendAt);
   }
 
-  /** Nothing is sent or answered from now on. */
+  /** Nothing is sent or answered from now on. The keys of both ends are wiped. */
   end(): void {
     this.#over = true;
     this.#transactions.clear();
+    this.#options.key.fill(0);
+    this.#remote?.key.fill(0);
   }
 
   #nextPacket(now: number): RoundPacket | null {

@@ -31,7 +31,7 @@ export const complete = (candidates: readonly Candidate[] = [candidate(OURS, 1_0
 
 /** A list of the peer. */
 export function peerList(candidates: readonly Candidate[], more: Partial<RendezvousState> = {}): RendezvousState {
-  return { ...peerKeys, number: 1, candidates, opened: 1, ...more };
+  return { ...peerKeys, key: peerKeys.key.slice(), number: 1, candidates, opened: 1, ...more };
 }
 
 export interface EndOptions extends Partial<Omit<AgentOptions, 'budget' | 'crypto'>> {

@@ -86,6 +86,14 @@ describe('what is sent', () => {
     end.agent.end();
     expect([end.run(31, 10_000), end.check(at(PEER, 5_000), 40)]).toEqual([[], null]);
   });
+
+  test('the keys of both ends are wiped with it', () => {
+    const end = begun([candidate(PEER, 5_000)]);
+    const keys = [end.keys.key, end.agent.round.remote!.key];
+    expect(keys.some((key) => key.every((byte) => byte === 0))).toBe(false);
+    end.agent.end();
+    expect(keys.every((key) => key.every((byte) => byte === 0))).toBe(true);
+  });
 });
 
 describe('lists', () => {

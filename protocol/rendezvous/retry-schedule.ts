@@ -1,6 +1,6 @@
 /**
  * When a connection looks for a direct path: at once, again after 5 s, and then after twice the last pause, up to ten minutes. A change of network begins again
- * at once, and so does the loss of a direct path. Where ports are predicted a failed attempt is repeated soon: each guesses anew.
+ * at once, and so does the loss of a direct path. Where ports are predicted a failed attempt is repeated soon: each guesses again.
  */
 
 const FIRST_PAUSE = 5_000;

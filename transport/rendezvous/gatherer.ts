@@ -21,7 +21,7 @@ import { runSampler } from './run-sampler.ts';
 import { Samplings } from './samplings.ts';
 import type { StunDispatcher } from './stun-dispatcher.ts';
 
-/** ms between two looks at the interfaces, while somebody waits for a change. */
+/** ms between two looks at the interfaces, while a search waits for a change. */
 const NETWORK_LOOK = 3_000;
 /** ms for which what STUN has shown counts: rounds that begin together share it. A NAT may be another one, or have started again, a moment later. */
 const SAMPLE_LIFETIME = 30_000;

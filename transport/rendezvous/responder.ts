@@ -1,6 +1,6 @@
 /**
  * The device's side of the rendezvous: `POST` and `PUT /p2p/rendezvous` of its clients (PROTOCOL.md §6). One round a session; a new one replaces it. A round ends
- * with its session, when the client observes no more, and after 30 s.
+ * with its session, when the client no longer observes, and after 30 s.
  *
  * It sends only what the budgets allow, and answers nobody who is not the client of a round.
  */
@@ -123,7 +123,7 @@ export class RendezvousResponder<S extends ServingSession = Session> {
     return takesPart ? { status: Status.CHANGED } : textReply(Status.FORBIDDEN, 'Not now');
   }
 
-  /** The client observes no more. */
+  /** The client no longer observes. */
   cancelled(session: S, exchange: number): void {
     if (this.#rounds.get(session)?.exchange === exchange) this.end(session);
   }

@@ -172,11 +172,11 @@ function makeRouter(namespace: Namespace): void {
   namespace.set('net/ipv6/conf/all/forwarding', '1');
 }
 
-/** A bridge, to which hosts are connected. Rules for what is routed do not concern what stays on it. */
+/** A bridge, to which hosts are connected. Rules for what is routed do not concern what stays on it, and multicast goes to all of them from the beginning. */
 function makeLan(box: Namespace, addresses: readonly string[]): void {
   box.set('net/bridge/bridge-nf-call-iptables', '0');
   box.set('net/bridge/bridge-nf-call-ip6tables', '0');
-  box.ip(['link add lan type bridge', 'link set lan up', ...addAddresses(addresses, 'lan')].join('\n'));
+  box.ip(['link add lan type bridge mcast_snooping 0', 'link set lan up', ...addAddresses(addresses, 'lan')].join('\n'));
 }
 
 /** Both ends of a link between routers. */

@@ -13,12 +13,16 @@ import { serve } from '../../../dist/bench/processes/child.js';
 /** ms for an answer. */
 const PATIENCE = 300;
 const SOCKETS = 6;
+const TRIES = 10;
 
 const opened = [];
 
 serve({
   /** @param a, b addresses of the reflector that are the base station's, c one that is not; p, q its ports */
   async probe({ a, b, c, p, q }) {
+    // Until the routers have found one another.
+    const first = await open(a);
+    for (let tries = 0; tries < TRIES && (await first.ask([a, p])).length === 0; ) tries++;
     const main = await open(a);
     const seen = [];
     for (const to of [

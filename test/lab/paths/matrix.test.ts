@@ -107,7 +107,8 @@ labWithNat('direct paths', () => {
     // Each succeeds 98 of 100 times, so all of them together seldom; half of them fail in no life.
     expect(direct.length).toBeGreaterThan(results.length / 2);
     record('direct by many sockets, %', 'ours', (100 * direct.length) / results.length, { atLeast: 80 });
-    figure('direct by many sockets, p50, ms', direct, 50, 4_000);
+    // Of eight tries every fifth time the median is above 4 s, of forty in no life.
+    figure('direct by many sockets, p50, ms', direct, 50, size(8_000, 4_000));
   });
 
   it('are not found where UDP is blocked, or neither port can be guessed, and the reason is told', async () => {

@@ -17,7 +17,7 @@ export interface RendezvousOptions {
   readonly hardNat?: boolean;
   /** Addresses `ip:port` at which the device can be reached from outside besides what it finds out, such as a forwarded port. */
   readonly candidates?: readonly string[];
-  /** Names of interfaces whose addresses are not told to anyone. */
+  /** Names of interfaces whose addresses are no candidates. A check that leaves over one shows its address all the same. */
   readonly noCandidatesOn?: readonly string[];
   /** Whether routers are asked to map the device's port: `auto`, the default, by PCP and NAT-PMP; `upnp`: by UPnP as well, which needs a package; `off`. */
   readonly portMapping?: PortMapping;

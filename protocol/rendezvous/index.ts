@@ -9,4 +9,4 @@ export { RetrySchedule } from './retry-schedule.ts';
 export { type LocalView, Round, type RoundPacket } from './round.ts';
 export { type PeerClass, ROUND_LIFETIME, type RoundBudget } from './round-budget.ts';
 export { Sampler, type StunAnswer } from './sampler.ts';
-export { clientLimits, deviceLimits, HostBudget } from './send-budget.ts';
+export { clientLimits, deviceLimits, HostBudget, SPRAY_LIFETIME } from './send-budget.ts';

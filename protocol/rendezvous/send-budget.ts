@@ -36,7 +36,7 @@ const PER_SECOND = 160;
 const SPRAY_PER_SECOND = 100;
 const SPRAY_BURST = 5;
 /** 1,024 ports at 100 a second, and time for answers. ms */
-const SPRAY_LIFETIME = 15_000;
+export const SPRAY_LIFETIME = 15_000;
 /** Between two sprays for the same reason, ms. */
 const SPRAY_PAUSE = 3_600_000;
 /** Reasons of each class within that time: a stranger has as many keys as it likes, and each is another reason. */

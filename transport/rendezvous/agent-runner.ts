@@ -5,7 +5,7 @@
 import { hex } from '@scure/base';
 import type { SocketAddress } from '../../protocol/control/index.ts';
 import type { Path } from '../../protocol/path.ts';
-import { type Agent, type AgentEvent, MAIN_SOCKET, type RoundPacket } from '../../protocol/rendezvous/index.ts';
+import { type Agent, type AgentEvent, MAIN_SOCKET, type RoundPacket, SPRAY_LIFETIME } from '../../protocol/rendezvous/index.ts';
 import { isStun, tagOfCheck } from '../../protocol/stun/index.ts';
 import type { BoundSocket, Cancel } from '../environment.ts';
 import { FurtherSockets } from './further-sockets.ts';
@@ -38,6 +38,7 @@ export class AgentRunner {
   readonly #speakers = new Map<number, Path>();
   #adopted = 0;
   #cancel: Cancel = () => {};
+  #cancelSockets: Cancel = () => {};
   #serving = false;
   #stopped = false;
 
@@ -82,6 +83,7 @@ export class AgentRunner {
     if (this.#stopped) return;
     this.#stopped = true;
     this.#cancel();
+    this.#cancelSockets();
     for (const end of this.#ends) end();
     this.agent.end();
     this.#further.close();
@@ -158,6 +160,9 @@ export class AgentRunner {
 
   async #openSockets(count: number): Promise<void> {
     const ports = await this.#further.open(count);
+    if (this.#stopped) return;
+    // One spray at a time: what it opened is closed before the next may open as many.
+    this.#cancelSockets = this.#options.host.environment.clock.schedule(SPRAY_LIFETIME, () => this.#further.close());
     this.with((agent, now) => agent.socketsOpened(ports.length, now));
   }
 

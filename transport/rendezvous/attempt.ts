@@ -21,9 +21,10 @@ import { Agent, type AgentView, type AttemptFacts, type Pair, type RoundBudget, 
 import type { Cancel } from '../environment.ts';
 import type { Observation } from '../session/index.ts';
 import { AgentRunner } from './agent-runner.ts';
-import type { Gathered, StationView } from './gatherer.ts';
+import type { Gathered } from './gatherer.ts';
 import type { LocalEnd } from './local-end.ts';
 import type { AskingSession } from './sessions.ts';
+import type { StationView } from './station-view.ts';
 
 const TAG_LENGTH = 8;
 const KEY_LENGTH = 16;

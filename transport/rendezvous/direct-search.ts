@@ -25,10 +25,10 @@ import {
 } from '../../protocol/rendezvous/index.ts';
 import type { BoundSocket, Cancel, Clock, Log } from '../environment.ts';
 import { Attempt, type AttemptVerdict } from './attempt.ts';
-import type { StationView } from './gatherer.ts';
 import type { LocalEnd } from './local-end.ts';
 import { classOf, type PathsReport, pathReports, stationReport } from './paths-report.ts';
 import type { MovingSession } from './sessions.ts';
+import type { StationView } from './station-view.ts';
 
 /** ms between challenges that keep the relay warm: below the 30 s of NATs that see one exchange alone, and the 90 s after which the device forgets a path. */
 const RELAY_KEEP = 25_000;

@@ -14,12 +14,13 @@ import { type LocalView, Sampler, type StunAnswer } from '../../protocol/rendezv
 import { canonicalAddress, inPrefix, type Prefix, parseAddress, parsePrefix } from '../address.ts';
 import type { Cancel, HostInterface } from '../environment.ts';
 import { discoverNat64 } from '../nat64.ts';
-import type { Session } from '../session/index.ts';
-import { addressKind } from '../special-addresses.ts';
+import { isPeerAddress } from './peer-address.ts';
 import type { RendezvousHost } from './rendezvous-host.ts';
 import { runSampler } from './run-sampler.ts';
 import { Samplings } from './samplings.ts';
+import type { StationView } from './station-view.ts';
 import type { StunDispatcher } from './stun-dispatcher.ts';
+import { stunServers } from './stun-servers.ts';
 
 /** ms between two looks at the interfaces, while a search waits for a change. */
 const NETWORK_LOOK = 3_000;
@@ -30,26 +31,6 @@ const MAX_KNOWN = 16;
 /** Of 8: at most so many that were mapped or stated, and that others saw. */
 const MAX_MAPPED = 3;
 const MAX_REFLEXIVE = 2;
-/** Where a peer may be: what is left out belongs to no single host, or only to this one. */
-const USABLE_KINDS: ReadonlySet<string> = new Set(['global', 'private', 'shared', 'benchmarking', 'documentation', 'translated']);
-
-/** What the channel to a base station has shown. */
-export interface StationView {
-  /** Where the station is: numeric address, and its main port. */
-  readonly at: SocketAddress;
-  /** This end as the station saw it, null when it has not said. */
-  readonly observed: SocketAddress | null;
-  readonly stun: readonly { readonly address?: string; readonly port: number }[];
-  /** Its host name, where it is known by one: it may have addresses of another family. */
-  readonly name: string | null;
-}
-
-/** Of an open channel to a base station; null for none. @param name of the station's host */
-export function stationView(channel: Session | null, name: string | null): StationView | null {
-  if (channel === null || !channel.isOpen) return null;
-  const { address, port } = channel.provenPath;
-  return { at: { address, port }, observed: channel.observedAddress, stun: channel.stunServers, name };
-}
 
 export interface GathererOptions {
   readonly host: RendezvousHost;
@@ -184,7 +165,9 @@ export class Gatherer {
     const { clock, crypto } = host.environment;
     let end: Cancel | null = null;
     let ended = false;
-    void this.#serversOf(station).then((servers) => {
+    const reachable = (address: string): boolean => this.#hasFamily(address) || this.reach(address) !== address;
+    void stunServers(station, host.environment, reachable).then((addresses) => {
+      const servers = addresses.map(({ address, port }) => ({ address: this.reach(address), port }));
       if (ended) return;
       const known = station.observed === null ? null : { station: station.at, mapped: station.observed };
       end = runSampler(host, dispatcher, new Sampler({ crypto, servers, port: host.socket.port, known }, clock.now()), onDone);
@@ -264,21 +247,6 @@ export class Gatherer {
     };
   }
 
-  /**
-   * Where the station's STUN ports are: at the address of the channel, and at one of the other family where the station has a name and this host reaches that
-   * family. Without it an end whose channel goes over IPv6 would not know what its IPv4 NAT does.
-   */
-  async #serversOf({ at, name, stun }: StationView): Promise<readonly SocketAddress[]> {
-    const servers = stun.map(({ address, port }) => ({ address: this.reach(canonicalAddress(address ?? '') ?? at.address), port }));
-    const port = stun.find(({ address }) => address === undefined)?.port;
-    if (name === null || port === undefined) return servers;
-    const resolved = await this.#options.host.environment.network.resolve(name).catch(() => []);
-    const isV6 = at.address.includes(':');
-    const other = resolved.find((address) => address.includes(':') !== isV6);
-    const usable = other !== undefined && (this.#hasFamily(other) || this.reach(other) !== other);
-    return usable ? [...servers, { address: this.reach(other), port }] : servers;
-  }
-
   #hasFamily(address: string): boolean {
     return this.#ownAddresses().some((own) => own.includes(':') === address.includes(':'));
   }
@@ -300,12 +268,6 @@ export class Gatherer {
   #prefixes(): readonly Prefix[] {
     return this.#interfaces.flatMap(({ addresses }) => addresses.flatMap((address) => parsePrefix(address) ?? []));
   }
-}
-
-/** Whether a peer may be at a numeric address at all: no loopback, link-local, multicast, broadcast or unspecified one. */
-export function isPeerAddress(address: string): boolean {
-  const bytes = parseAddress(address);
-  return bytes !== null && !address.includes('%') && USABLE_KINDS.has(addressKind(bytes));
 }
 
 function addressesOf({ addresses }: HostInterface): readonly string[] {

@@ -4,8 +4,9 @@
 import type { SocketAddress } from '../../protocol/control/index.ts';
 import { isLoopback, parseAddress } from '../address.ts';
 import { PortMapper, type UpnpMapper } from '../port-mapping/index.ts';
-import { Gatherer, type StationView } from './gatherer.ts';
+import { Gatherer } from './gatherer.ts';
 import type { RendezvousHost } from './rendezvous-host.ts';
+import type { StationView } from './station-view.ts';
 import { StunDispatcher } from './stun-dispatcher.ts';
 
 export interface LocalEndOptions {

@@ -2,8 +2,9 @@
 import type { NatReport, SocketAddress } from '../../protocol/control/index.ts';
 import type { Path } from '../../protocol/path.ts';
 import { type NotDirect, notDirect, type PairReport, type PathClass, type StunAnswer } from '../../protocol/rendezvous/index.ts';
-import type { Gatherer, StationView } from './gatherer.ts';
+import type { Gatherer } from './gatherer.ts';
 import type { PathsOfSession } from './sessions.ts';
+import type { StationView } from './station-view.ts';
 
 export interface PathReport {
   /** In use now; the others are kept warm. */

@@ -25,9 +25,10 @@ import {
 import type { BoundSocket, Cancel } from '../environment.ts';
 import type { Session } from '../session/index.ts';
 import { AgentRunner } from './agent-runner.ts';
-import type { Gathered, StationView } from './gatherer.ts';
+import type { Gathered } from './gatherer.ts';
 import type { LocalEnd } from './local-end.ts';
 import type { ServingSession } from './sessions.ts';
+import type { StationView } from './station-view.ts';
 
 const TAG_LENGTH = 8;
 const KEY_LENGTH = 16;

@@ -1,0 +1,39 @@
+/**
+ * Where the STUN ports of a station are: at the address of the channel, at one that it names, and at one of the other family, where the station has a name and this
+ * host reaches that family. Without that an end whose channel goes over IPv6 would not know what its IPv4 NAT does.
+ *
+ * A station may lie: an address that no host has, or only this one or its link, is passed over, unless the station itself is there.
+ */
+import type { SocketAddress } from '../../protocol/control/index.ts';
+import { canonicalAddress } from '../address.ts';
+import type { Environment } from '../environment.ts';
+import { isPeerAddress } from './peer-address.ts';
+import type { StationView } from './station-view.ts';
+
+/** ms for the resolver: the address of the channel is known without it. */
+const RESOLVE_TIME = 500;
+
+/** @param isReachable whether this host reaches the family of an address */
+export async function stunServers(
+  { at, name, stun }: StationView,
+  environment: Pick<Environment, 'clock' | 'network'>,
+  isReachable: (address: string) => boolean,
+): Promise<readonly SocketAddress[]> {
+  const isHere = !isPeerAddress(at.address);
+  const named = stun.map(({ address, port }) => ({ address: canonicalAddress(address ?? '') ?? at.address, port }));
+  const servers = named.filter(({ address }) => isHere || isPeerAddress(address));
+  const port = stun.find(({ address }) => address === undefined)?.port;
+  if (name === null || port === undefined) return servers;
+  const resolved = await within(RESOLVE_TIME, environment, environment.network.resolve(name));
+  const isV6 = at.address.includes(':');
+  const other = resolved.find((address) => address.includes(':') !== isV6);
+  return other === undefined || !isReachable(other) ? servers : [...servers, { address: other, port }];
+}
+
+/** The addresses, none where they take too long or there are none. */
+function within(time: number, { clock }: Pick<Environment, 'clock'>, addresses: Promise<string[]>): Promise<readonly string[]> {
+  return new Promise((resolve) => {
+    const cancel = clock.schedule(time, () => resolve([]));
+    addresses.then(resolve, () => resolve([])).finally(cancel);
+  });
+}

@@ -43,6 +43,11 @@ import { dropPath } from './table';
 /** Our constant: a check of a path that carried packets a moment ago takes so many of its PTO, ms at most (PROTOCOL.md §6). */
 const CHECK_PTOS: f64 = 3;
 const LONGEST_CHECK: f64 = 3_000;
+/**
+ * Our constant, ms: after the active path has won. A peer that answers from another address than the one it is reached at, as a host with several does, would have us
+ * ask with each of its packets, and each question brings one.
+ */
+const CONTEST_PAUSE: f64 = 3_000;
 
 /** How long a path in use has to answer, ms. */
 export function checkTime(c: Connection, index: u8): f64 {
@@ -91,6 +96,7 @@ export function answered(c: Connection, index: u8, isFirst: bool, now: f64): voi
   if (index == all.former) {
     goBack(c, now);
   } else if (index == c.activePath) {
+    if (all.rival != NO_PATH) all.contestAfter = now + CONTEST_PAUSE;
     all.rival = NO_PATH;
     all.activeDead = 0;
   } else if (is(p, CHOSEN)) {
@@ -139,7 +145,7 @@ function dropRetired(c: Connection, index: u8): void {
 /** The same, but the old path is asked before. */
 function contest(c: Connection, index: u8, now: f64): void {
   const all = pathsOf(c);
-  if (all.rival == index) return;
+  if (all.rival == index || now < all.contestAfter) return;
   all.rival = index;
   challenge(c, c.activePath, now + checkTime(c, c.activePath), now);
   challenge(c, index, now + validationTime(c, index), now);

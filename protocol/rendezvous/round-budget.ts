@@ -35,6 +35,8 @@ export interface HostShare {
   takeRate(now: number): void;
   /** Takes one packet to an address that is neither trusted nor answering; `isBase`: no check from there allows it. */
   takeUnproven(address: string, peer: PeerClass, isBase: boolean, now: number): 'granted' | 'address' | 'host' | 'full';
+  /** The peer is at that address: what went there is counted against it no longer. */
+  answered(address: string, peer: PeerClass): void;
   /** Takes one packet to an address that is trusted and has not answered. @returns false where it counts as any other, as so many went there */
   takeTrusted(peer: PeerClass, now: number): boolean;
   acquireSpray(round: RoundBudget, reason: string, now: number): boolean;
@@ -87,6 +89,7 @@ export class RoundBudget {
   answered(address: string): void {
     const state = this.#stateOf(address);
     if (state !== null) state.answering = true;
+    this.#host.answered(address, this.peer);
   }
 
   /** Whether it is trusted or has answered. */

@@ -121,6 +121,11 @@ export class HostBudget implements HostShare {
     return 'granted';
   }
 
+  answered(address: string, peer: PeerClass): void {
+    this.#unproven[peer].delete(address);
+    if (this.#recent.get(address)?.peer === peer) this.#recent.delete(address);
+  }
+
   takeTrusted(peer: PeerClass, now: number): boolean {
     return peer === 'known' || this.#trusted.take(1, now);
   }

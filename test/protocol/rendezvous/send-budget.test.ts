@@ -88,6 +88,19 @@ describe('an address that is trusted or answers', () => {
     expect(round.takeCheck('a', PEER, 3_000)).toBe('pair');
   });
 
+  test.each<PeerClass>(['known', 'stranger'])(
+    'is counted no longer once it answers: a peer that connects often gets its packets each time, %s',
+    (peer) => {
+      const host = new HostBudget();
+      for (let connect = 0; connect < 40; connect++) {
+        const round = roundOf(host, peer, 100 * connect);
+        expect(round.takeOpener(PEER, 100 * connect)).toBe('granted');
+        round.answered(PEER);
+        round.release();
+      }
+    },
+  );
+
   test('is trusted in its round only', () => {
     const host = new HostBudget();
     roundOf(host, 'known').trust(PEER);

@@ -22,7 +22,11 @@ export class Emitter<Events> {
       this.#listeners.set(event, listeners);
     }
     listeners.add(own);
-    return () => listeners.delete(own);
+    return () => {
+      listeners.delete(own);
+      // An event that is listened to for a moment leaves nothing behind: there may be many emitters.
+      if (listeners.size === 0 && this.#listeners.get(event) === listeners) this.#listeners.delete(event);
+    };
   }
 
   emit<K extends keyof Events>(event: K, value: Events[K]): void {

@@ -12,7 +12,7 @@ import { withLog } from '../transport/environment.ts';
 import { Host } from '../transport/host/index.ts';
 import type { LocalEndOptions } from '../transport/rendezvous/index.ts';
 import { type ConfiguredStation, StationConnector } from '../transport/station/index.ts';
-import { Connection } from './connection.ts';
+import { Connection, type ConnectionContext } from './connection.ts';
 import { DirectPaths } from './direct-paths.ts';
 import type { ClientHost } from './host.ts';
 import { ClientLog, type LogCallback } from './log.ts';
@@ -44,6 +44,8 @@ export class SvcClient {
   readonly #localEnd: LocalEndOptions;
   readonly #log: ClientLog;
   readonly #connections = new Set<Connection>();
+  /** One for all of them. */
+  readonly #context: ConnectionContext;
   /** Those of them that are open or connecting. */
   readonly #taken = new Set<Connection>();
   readonly #connectors = new Map<string, StationConnector>();
@@ -64,6 +66,7 @@ export class SvcClient {
     this.#clientHost = { ...host, environment: withLog(host.environment, this.#log.log) };
     this.#browser = new MdnsBrowser(this.#clientHost.environment);
     this.#mdnsListeners = new MdnsListeners(this.#browser);
+    this.#context = this.#contextOfConnections();
   }
 
   /** Version of this SDK. */
@@ -97,23 +100,7 @@ export class SvcClient {
   /** A connection to one device, still without options. @throws LocalError STOPPED after stop */
   createConnection(): Connection {
     if (this.#stopped) throw stopped();
-    const { environment, listenTunnel, hasUdpPorts = false } = this.#clientHost;
-    const connection = new Connection({
-      environment,
-      listenTunnel,
-      hasUdpPorts,
-      browser: this.#browser,
-      host: () => this.#openHost(),
-      connector: (station) => this.#connector(station),
-      directPaths: () => this.#directPaths!,
-      importKey: (pem) => this.#importKey(pem),
-      fingerprintOf: (key) => fingerprint(key.publicKey, environment.crypto),
-      onConnecting: (each) => this.#take(each),
-      onClosed: (ended) => {
-        this.#taken.delete(ended);
-        this.#connections.delete(ended);
-      },
-    });
+    const connection = new Connection(this.#context);
     this.#connections.add(connection);
     return connection;
   }
@@ -147,6 +134,26 @@ export class SvcClient {
     const unmapped = this.#directPaths?.close();
     // Ends what the connectors wait for as well.
     await Promise.all([host?.close(), unmapped]);
+  }
+
+  #contextOfConnections(): ConnectionContext {
+    const { environment, listenTunnel, hasUdpPorts = false } = this.#clientHost;
+    return {
+      environment,
+      listenTunnel,
+      hasUdpPorts,
+      browser: this.#browser,
+      host: () => this.#openHost(),
+      connector: (station) => this.#connector(station),
+      directPaths: () => this.#directPaths!,
+      importKey: (pem) => this.#importKey(pem),
+      fingerprintOf: (key) => fingerprint(key.publicKey, environment.crypto),
+      onConnecting: (each) => this.#take(each),
+      onClosed: (ended) => {
+        this.#taken.delete(ended);
+        this.#connections.delete(ended);
+      },
+    };
   }
 
   #take(connection: Connection): void {

@@ -280,12 +280,18 @@ export class Connection {
     }
     this.#state = 'connected';
     if (session.type === 'RELAY') this.#stationVerified = this.#options.ServerFingerprint === undefined ? 'tls' : 'pinned';
-    session.closed.then((reason) => this.#lost(reason));
+    session.closed.then((reason) => {
+      this.#search?.stop();
+      this.#lost(reason);
+    });
     const { Rendezvous, HardNat, ServerUrl } = effectiveOptions(this.#options);
     const stationName = ServerUrl === undefined ? null : serverAddress(ServerUrl).host;
     if (Rendezvous && session.type === 'RELAY')
       this.#search = this.#context.directPaths().search(session, { hardNat: HardNat, stationName });
-    session.on('path', () => this.#state === 'connected' && this.#emit('CHANNEL_CHANGED'));
+    session.on('path', ({ path }) => {
+      this.#search?.moved(path);
+      if (this.#state === 'connected') this.#emit('CHANNEL_CHANGED');
+    });
     this.#context.environment.log.debug('connected', { type: session.type });
     this.#emit('CONNECTED');
   }

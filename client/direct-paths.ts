@@ -9,6 +9,8 @@ import {
   type LocalEndOptions,
   type PathsReport,
   rendezvousHost,
+  Searches,
+  type SearchKind,
   stationReport,
   stationView,
 } from '../transport/rendezvous/index.ts';
@@ -21,29 +23,21 @@ export interface SearchOptions {
 }
 
 export class DirectPaths {
-  readonly #environment: Environment;
   readonly #host: Host;
   readonly #end: LocalEnd;
-  readonly #budget = new HostBudget(clientLimits);
+  readonly #shared: Searches;
+  /** Of the newest connection: the next one mostly has the same. */
+  #kind: (SearchKind & SearchOptions) | null = null;
 
-  constructor(environment: Environment, host: Host, options: LocalEndOptions) {
-    this.#environment = environment;
+  constructor({ clock, log }: Environment, host: Host, options: LocalEndOptions) {
     this.#host = host;
     this.#end = new LocalEnd(rendezvousHost(host), options);
+    this.#shared = new Searches({ end: this.#end, budget: new HostBudget(clientLimits), clock, log });
   }
 
-  /** Begins to look for a direct path of a relayed connection. It ends with the session. */
-  search(session: Session, { hardNat, stationName }: SearchOptions): DirectSearch {
-    const { clock, log } = this.#environment;
-    return new DirectSearch({
-      session,
-      end: this.#end,
-      budget: this.#budget,
-      clock,
-      log,
-      hardNat,
-      station: () => stationView(this.#channelOf(session), stationName),
-    });
+  /** Begins to look for a direct path of a relayed connection, whose owner tells it of each move and of the end of the session. */
+  search(session: Session, options: SearchOptions): DirectSearch {
+    return new DirectSearch({ session, shared: this.#shared, kind: this.#kindOf(options) });
   }
 
   /** The paths of a connection without a search. */
@@ -56,8 +50,15 @@ export class DirectPaths {
     return this.#end.close();
   }
 
+  #kindOf({ hardNat, stationName }: SearchOptions): SearchKind {
+    if (this.#kind?.hardNat !== hardNat || this.#kind.stationName !== stationName) {
+      this.#kind = { hardNat, stationName, stationOf: (session) => stationView(this.#channelOf(session), stationName) };
+    }
+    return this.#kind;
+  }
+
   /** Also while another path than the route is in use. */
-  #channelOf(session: Session): Session | null {
+  #channelOf(session: Pick<Session, 'paths'>): Session | null {
     for (const path of session.paths) {
       const channel = this.#host.channelOf(path);
       if (channel !== undefined) return channel;

@@ -5,7 +5,7 @@ import { CloseCode, LocalError } from '../protocol/errors/index.ts';
 import { shortFingerprint } from '../protocol/identity/index.ts';
 import { Emitter } from '../transport/emitter.ts';
 import type { Clock, Log } from '../transport/environment.ts';
-import type { PathsReport } from '../transport/rendezvous/index.ts';
+import type { PathsReport, PathTimes } from '../transport/rendezvous/index.ts';
 import type { DatagramCounts, DatagramFlow, Session, SessionStream } from '../transport/session/index.ts';
 
 /** Number of a connection: from 1, never used twice by a device. */
@@ -14,24 +14,21 @@ export type ConnectionRef = number;
 /** CHANNEL_CHANGED: the connection moved to another path, so its type or locality may differ: read them again. */
 export type ConnectionEvent = 'OPENED' | 'CLOSED' | 'CHANNEL_CHANGED';
 
-/** Unix ms: since when there is a connection, and since when it uses the path of now. */
-export interface PathTimes {
-  readonly opened: number;
-  readonly moved: number;
-}
+/** For all connections of a device. */
+export type ReportPaths = (session: Session, times: PathTimes) => PathsReport;
 
 /** What the application may know of a client's connection. */
 export class DeviceConnection {
   readonly ref: ConnectionRef;
   readonly #session: Session;
-  readonly #paths: (since: PathTimes) => PathsReport;
+  readonly #paths: ReportPaths;
   readonly #opened: number;
   #moved: number;
   #passwordUsername: string | null = null;
   #boundUsername: string | null = null;
 
   /** For the device. @param opened Unix ms */
-  constructor(ref: ConnectionRef, session: Session, paths: (since: PathTimes) => PathsReport, opened: number) {
+  constructor(ref: ConnectionRef, session: Session, paths: ReportPaths, opened: number) {
     this.ref = ref;
     this.#session = session;
     this.#paths = paths;
@@ -47,7 +44,7 @@ export class DeviceConnection {
   /** Its paths now: which is in use, what was tried, and why it is not a direct one. @throws LocalError INVALID_CONNECTION when the connection is closed */
   paths(): PathsReport {
     if (!this.#session.isOpen) throw new LocalError('INVALID_CONNECTION', 'the connection is closed');
-    return this.#paths({ opened: this.#opened, moved: this.#moved });
+    return this.#paths(this.#session, { opened: this.#opened, moved: this.#moved });
   }
 
   /** Full hex fingerprint of the client's key. */
@@ -170,7 +167,7 @@ export class Connections {
   }
 
   /** A client connected. */
-  add(session: Session, paths: (since: PathTimes) => PathsReport): DeviceConnection {
+  add(session: Session, paths: ReportPaths): DeviceConnection {
     const connection = new DeviceConnection(++this.#lastRef, session, paths, this.#clock.wallTime());
     this.#bySession.set(session, connection);
     this.#byRef.set(connection.ref, connection);

@@ -17,7 +17,7 @@ import { nodeUpnp } from '../transport/node/index.ts';
 import type { Session, SessionRequest } from '../transport/session/index.ts';
 import { Attacher } from './attacher.ts';
 import type { CoapResources } from './coap-resources.ts';
-import type { Connections } from './connections.ts';
+import type { Connections, ReportPaths } from './connections.ts';
 import type { DeviceEvent } from './events.ts';
 import { Announcer } from './mdns.ts';
 import type { PasswordIdentity } from './password/service.ts';
@@ -70,6 +70,8 @@ export class Life {
   #host: Host | null = null;
   #attacher: Attacher | null = null;
   #rendezvous: DeviceRendezvous | null = null;
+  /** One for all connections. */
+  readonly #reportPaths: ReportPaths = (session, times) => this.#rendezvous!.report(session, times);
 
   constructor(options: LifeOptions) {
     this.#options = options;
@@ -239,7 +241,7 @@ export class Life {
   }
 
   #opened(session: Session): void {
-    const connection = this.#options.connections.add(session, (since) => this.#rendezvous!.report(session, since));
+    const connection = this.#options.connections.add(session, this.#reportPaths);
     session.onStream = (stream) => this.#options.streams.arrived(stream, connection);
     session.onDatagram = (datagram) => session.flows.receive(datagram);
   }

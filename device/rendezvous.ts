@@ -10,6 +10,7 @@ import type { UpnpMapper } from '../transport/port-mapping/index.ts';
 import {
   LocalEnd,
   type PathsReport,
+  type PathTimes,
   type PeerTrust,
   pathReports,
   RendezvousResponder,
@@ -19,7 +20,6 @@ import {
 } from '../transport/rendezvous/index.ts';
 import type { Session } from '../transport/session/index.ts';
 import type { CoapResources } from './coap-resources.ts';
-import type { PathTimes } from './connections.ts';
 import type { RendezvousSettings } from './rendezvous-options.ts';
 
 export interface DeviceRendezvousOptions {
@@ -65,11 +65,10 @@ export class DeviceRendezvous {
   }
 
   /** All that is known of the paths of a client's connection. */
-  report(session: Session, { opened, moved }: PathTimes): PathsReport {
+  report(session: Session, times: PathTimes): PathsReport {
     const facts = this.#responder.facts(session);
-    const since = new Map(session.paths.map((path) => [path, path === session.path ? moved : opened]));
     return {
-      paths: pathReports(session, since, (address) => this.#end.gatherer.isNear(address)),
+      paths: pathReports(session, times, (address) => this.#end.gatherer.isNear(address)),
       station: stationReport(stationView(this.#options.channel(), null), this.#end.gatherer),
       localNat: facts?.localNat ?? null,
       remoteNat: facts?.remoteNat ?? null,

@@ -14,6 +14,7 @@ import {
   LocalEnd,
   type PathsReport,
   RendezvousResponder,
+  Searches,
   type ServingSession,
   type StationView,
 } from '../../transport/rendezvous/index.ts';
@@ -143,16 +144,14 @@ export class Scene {
     });
     signalling.serve(this.#responder);
     const { clock, log } = client.host.environment;
-    this.#search = new DirectSearch({
-      end: client.end,
+    const search = new DirectSearch({
       session: signalling,
-      budget: new HostBudget(clientLimits),
-      clock,
-      log,
-      hardNat: true,
-      station: () => viewOf(0),
+      shared: new Searches({ end: client.end, budget: new HostBudget(clientLimits), clock, log }),
+      kind: { hardNat: true, stationOf: () => viewOf(0) },
     });
-    return this.#search;
+    signalling.on('path', ({ path }) => search.moved(path));
+    this.#search = search;
+    return search;
   }
 
   #lose(): void {

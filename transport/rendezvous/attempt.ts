@@ -54,6 +54,11 @@ export interface AttemptOptions {
 
 export class Attempt {
   verdict: AttemptVerdict = 'open';
+  /** For the search: pairs that answered and were not tried yet, and what ends the wait for more. */
+  found: Pair[] = [];
+  cancelChoice: Cancel = () => {};
+  /** For the search: a pair that answered checks did not carry a path challenge of full size. */
+  isLargeDropped = false;
   readonly #options: AttemptOptions;
   readonly #runner: AgentRunner;
   readonly #tag: Uint8Array;
@@ -122,7 +127,7 @@ export class Attempt {
   }
 
   /** What it has shown so far. */
-  facts(isLargeDropped: boolean): AttemptFacts {
+  facts(): AttemptFacts {
     const { round } = this.#runner.agent;
     return {
       isAnswered: this.verdict === 'answered',
@@ -132,7 +137,7 @@ export class Attempt {
       localCandidates: round.candidates.length,
       remoteCandidates: round.remote?.candidates.length ?? 0,
       pairs: round.pairs.map(reportOf),
-      isLargeDropped,
+      isLargeDropped: this.isLargeDropped,
     };
   }
 

@@ -5,7 +5,8 @@
  * 2. Of the pairs that answer within a moment the best becomes a path: validated by PATH_CHALLENGE in full size, then chosen. The relay is kept warm behind it.
  * 3. Where the direct path dies the connection is back on the relay within 3 s (the core's failover), and looks again.
  *
- * At most three direct paths are known to a connection at a time, one of them active. It ends with its session.
+ * At most three direct paths are known to a connection at a time, one of them active. What owns the session tells of its moves (`moved`) and its end (`stop`). At
+ * rest it holds little: what several searches need is in `Searches`, what an attempt needs in `Attempt`, and what that has shown is let go in time.
  */
 
 import type { PathProbe } from '../../protocol/connection/index.ts';
@@ -14,7 +15,6 @@ import {
   type AttemptFacts,
   comparePaths,
   explain,
-  type HostBudget,
   moveAt,
   type NotDirect,
   notDirect,
@@ -23,10 +23,10 @@ import {
   RetrySchedule,
   VOLUNTARY_PAUSE,
 } from '../../protocol/rendezvous/index.ts';
-import type { BoundSocket, Cancel, Clock, Log } from '../environment.ts';
+import type { BoundSocket, Cancel } from '../environment.ts';
 import { Attempt, type AttemptVerdict } from './attempt.ts';
-import type { LocalEnd } from './local-end.ts';
-import { classOf, type PathsReport, pathReports, stationReport } from './paths-report.ts';
+import { classOf, FACTS_KEPT, type PathsReport, pathReports, stationReport } from './paths-report.ts';
+import type { Searches, Waking } from './searches.ts';
 import type { MovingSession } from './sessions.ts';
 import type { StationView } from './station-view.ts';
 
@@ -39,64 +39,75 @@ const BETTER_WAIT = 3_000;
 /** ms: a direct path that was lost sooner counts as an attempt that failed, so that a connection does not go to and fro. */
 const SHORT_LIFE = 30_000;
 
-export interface DirectSearchOptions {
-  readonly session: MovingSession;
-  readonly end: LocalEnd;
-  readonly budget: HostBudget;
-  readonly clock: Clock;
-  readonly log: Log;
+/** What searches of alike connections have in common. */
+export interface SearchKind {
   /** False: no sprayed stage. */
   readonly hardNat: boolean;
   /** The channel to the station behind the session's route, as it is now. */
-  station(): StationView | null;
+  stationOf(session: MovingSession): StationView | null;
 }
 
-export class DirectSearch {
-  readonly #options: DirectSearchOptions;
+export interface DirectSearchOptions {
+  readonly session: MovingSession;
+  readonly shared: Searches;
+  readonly kind: SearchKind;
+}
+
+export class DirectSearch implements Waking {
+  readonly #session: MovingSession;
+  readonly #shared: Searches;
+  readonly #kind: SearchKind;
   readonly #schedule: RetrySchedule;
-  readonly #since = new Map<Path, number>();
+  /** Unix ms, for the report. */
+  readonly #opened: number;
+  #moved: number;
   /** Sockets that the host adopted for a path. */
-  readonly #adopted = new Map<Path, BoundSocket>();
-  readonly #ends: Cancel[] = [];
+  #adopted: Map<Path, BoundSocket> | null = null;
+  /** Ends the listening to probes, which takes place while there is a path that they may be about. */
+  #stopProbed: Cancel | null = null;
   #attempt: Attempt | null = null;
   #round = 0;
-  #found: Pair[] = [];
   /** The path that is being validated. */
   #trying: Path | null = null;
   #movedAt = Number.NEGATIVE_INFINITY;
-  #isLargeDropped = false;
-  #lastFacts: AttemptFacts | null = null;
+  #last: { readonly facts: AttemptFacts; readonly until: number } | null = null;
   #why: NotDirect | null = null;
-  #cancelNext: Cancel = () => {};
-  #cancelChoice: Cancel = () => {};
-  #stopped = false;
 
-  constructor(options: DirectSearchOptions) {
-    const { session, clock } = options;
-    this.#options = options;
-    this.#schedule = new RetrySchedule(clock.now());
-    this.#since.set(session.path, clock.wallTime());
-    this.#ends.push(
-      options.end.gatherer.watch(() => this.#networkChanged()),
-      session.on('path', ({ path }) => this.#moved(path)),
-      session.on('probed', (probe) => this.#probed(probe)),
-      session.on('closed', () => this.stop()),
+  constructor({ session, shared, kind }: DirectSearchOptions) {
+    this.#session = session;
+    this.#shared = shared;
+    this.#kind = kind;
+    this.#schedule = new RetrySchedule(shared.clock.now());
+    this.#opened = shared.clock.wallTime();
+    this.#moved = this.#opened;
+    // The peer may have closed it in the packet behind the handshake: nobody tells that again.
+    if (session.isOpen) shared.add(this);
+  }
+
+  /** For `Searches`: the next attempt, or when what the last one has shown is let go. */
+  get wakeAt(): number {
+    return Math.min(
+      this.#attempt === null ? this.#schedule.nextAt : Number.POSITIVE_INFINITY,
+      this.#last?.until ?? Number.POSITIVE_INFINITY,
     );
-    if (session.isOpen) this.#arm();
-    // The peer has closed it in the packet behind the handshake: that is not told again.
-    else this.stop();
+  }
+
+  wake(): void {
+    if (this.#last !== null && this.#last.until <= this.#now) this.#last = null;
+    if (this.#attempt === null && this.#schedule.nextAt <= this.#now) this.#begin();
   }
 
   /** All that is known of the connection's paths. */
   report(): PathsReport {
-    const { session, clock, end } = this.#options;
-    const facts = this.#attempt?.facts(this.#isLargeDropped) ?? this.#lastFacts;
-    const isDirect = session.type === 'DIRECT';
+    const { clock } = this.#shared;
+    const { gatherer } = this.#shared.end;
+    const facts = this.#attempt?.facts() ?? this.#last?.facts;
+    const isDirect = this.#session.type === 'DIRECT';
     const why = this.#attempt !== null && this.#why === null ? notDirect('IN_PROGRESS') : this.#why;
     const at = this.#schedule.nextAt;
     return {
-      paths: pathReports(session, this.#since, (address) => end.gatherer.isNear(address)),
-      station: stationReport(this.#options.station(), end.gatherer),
+      paths: pathReports(this.#session, { opened: this.#opened, moved: this.#moved }, (address) => gatherer.isNear(address)),
+      station: stationReport(this.#kind.stationOf(this.#session), gatherer),
       localNat: facts?.localNat ?? null,
       remoteNat: facts?.remoteNat ?? null,
       pairs: facts?.pairs ?? [],
@@ -105,100 +116,123 @@ export class DirectSearch {
     };
   }
 
+  /** The session uses another path. */
+  moved(path: Path): void {
+    if (this.#isStopped) return;
+    const { clock, log } = this.#shared;
+    this.#moved = clock.wallTime();
+    const over = this.#classOf(path);
+    log.debug('the connection uses another path', { over, path: path.key });
+    if (over === 'relay') this.#lost();
+    else this.#won(over);
+    this.#keep(this.#last?.facts ?? null);
+    this.#rest();
+    this.#arm();
+  }
+
   /** The device has proved who it is, or knows now who we are: both ends may say more than in the attempts before. */
   trustChanged(): void {
-    if (this.#stopped || this.#options.session.type === 'DIRECT') return;
+    if (this.#isStopped || this.#session.type === 'DIRECT') return;
     this.#endAttempt();
     this.#schedule.restart(this.#now);
     this.#arm();
   }
 
-  stop(): void {
-    if (this.#stopped) return;
-    this.#stopped = true;
-    this.#endAttempt();
-    this.#cancelNext();
-    for (const end of this.#ends) end();
-    for (const socket of this.#adopted.values()) this.#options.end.host.release(socket);
-    this.#adopted.clear();
-  }
-
-  get #now(): number {
-    return this.#options.clock.now();
-  }
-
-  #classOf(path: Path): PathClass {
-    return classOf(path, (address) => this.#options.end.gatherer.isNear(address));
-  }
-
   /** What was found out holds no longer. */
-  #networkChanged(): void {
-    if (this.#stopped) return;
+  networkChanged(): void {
+    if (this.#isStopped) return;
     this.#endAttempt();
     if (this.#trying !== null) this.#drop(this.#trying);
     this.#schedule.restart(this.#now);
     this.#arm();
   }
 
+  /** The session has ended. Harmless to call twice. */
+  stop(): void {
+    if (this.#isStopped) return;
+    this.#shared.remove(this);
+    this.#endAttempt();
+    for (const socket of this.#adopted?.values() ?? []) this.#shared.end.host.release(socket);
+    this.#adopted = null;
+    this.#trying = null;
+    this.#rest();
+  }
+
+  get #isStopped(): boolean {
+    return !this.#shared.has(this);
+  }
+
+  get #now(): number {
+    return this.#shared.clock.now();
+  }
+
+  #isNear(address: string): boolean {
+    return this.#shared.end.gatherer.isNear(address);
+  }
+
+  #classOf(path: Pick<Path, 'kind' | 'address'>): PathClass {
+    return classOf(path, (address) => this.#isNear(address));
+  }
+
   #arm(): void {
-    this.#cancelNext();
-    if (this.#stopped) return;
-    const { nextAt } = this.#schedule;
-    this.#cancelNext = this.#options.clock.schedule(Math.max(0, nextAt - this.#now), () => this.#begin());
+    if (!this.#isStopped) this.#shared.arm(this);
   }
 
   #begin(): void {
-    const { session, budget } = this.#options;
-    if (this.#stopped || this.#attempt !== null || !session.isOpen) return;
-    if (this.#schedule.nextAt > this.#now) {
-      this.#arm();
+    if (!this.#session.isOpen) {
+      this.stop();
       return;
     }
+    const { budget, end } = this.#shared;
     const place = budget.acquireRound('known', this.#now);
     if (place === null) {
       this.#failed(notDirect('LIMITED'), false);
       return;
     }
     this.#schedule.begin();
-    this.#isLargeDropped = false;
-    this.#found = [];
-    session.supplyIds();
-    const { end, hardNat } = this.#options;
+    this.#session.supplyIds();
     this.#attempt = new Attempt({
-      session,
+      session: this.#session,
       end,
-      station: this.#options.station(),
+      station: this.#kind.stationOf(this.#session),
       budget: place,
       round: ++this.#round,
-      hardNat,
+      hardNat: this.#kind.hardNat,
       onFound: (pair) => this.#foundPair(pair),
       onEnd: () => this.#attemptOver(),
     });
   }
 
   #foundPair(pair: Pair): void {
-    this.#found.push(pair);
-    if (this.#found.length > 1 && pair.kind !== 'near') return;
-    this.#cancelChoice();
-    this.#cancelChoice = this.#options.clock.schedule(pair.kind === 'near' ? 0 : CHOICE_WAIT, () => this.#choose());
+    const attempt = this.#attempt;
+    if (attempt === null) return;
+    attempt.found.push(pair);
+    if (attempt.found.length > 1 && pair.kind !== 'near') return;
+    this.#chooseIn(pair.kind === 'near' ? 0 : CHOICE_WAIT, () => this.#choose());
+  }
+
+  /** What is done with the pairs that answer until then. It takes the place of what was to be done before. */
+  #chooseIn(time: number, run: () => void): void {
+    const attempt = this.#attempt;
+    if (attempt === null) return;
+    attempt.cancelChoice();
+    attempt.cancelChoice = this.#shared.clock.schedule(time, run);
   }
 
   /** Tries the best of the pairs that have answered, unless what is in use is as good. */
   #choose(): void {
     const attempt = this.#attempt;
-    const { session } = this.#options;
-    if (attempt === null || this.#trying !== null || !session.isOpen) return;
-    const isNear = (address: string): boolean => this.#options.end.gatherer.isNear(address);
-    const classes = new Map(this.#found.map((pair) => [pair, classOf({ kind: 'udp', address: pair.remote.address }, isNear)]));
-    this.#found.sort((a, b) => comparePaths(classes.get(a)!, classes.get(b)!) || (a.rtt ?? 0) - (b.rtt ?? 0));
-    const best = this.#found.shift();
+    if (attempt === null || this.#trying !== null || !this.#session.isOpen) return;
+    const classes = new Map(attempt.found.map((pair) => [pair, this.#classOf({ kind: 'udp', address: pair.remote.address })]));
+    attempt.found.sort((a, b) => comparePaths(classes.get(a)!, classes.get(b)!) || (a.rtt ?? 0) - (b.rtt ?? 0));
+    const best = attempt.found.shift();
     if (best === undefined) {
       this.#attemptOver();
       return;
     }
-    const at = moveAt(this.#classOf(session.path), classes.get(best)!, this.#movedAt);
+    const at = moveAt(this.#classOf(this.#session.path), classes.get(best)!, this.#movedAt);
     if (at > this.#now) {
-      this.#waitForBetter(at);
+      this.#waitForBetter(attempt, at);
       return;
     }
     const found = attempt.pathOf(best);
@@ -207,21 +241,25 @@ export class DirectSearch {
   }
 
   /** What has answered is not better than the path in use, or it is too soon: until `at`, Infinity for never. */
-  #waitForBetter(at: number): void {
-    this.#found = [];
+  #waitForBetter(attempt: Attempt, at: number): void {
+    attempt.found = [];
     if (at < Number.POSITIVE_INFINITY) {
       this.#attemptOver();
       this.#schedule.postpone(at);
       this.#arm();
-    } else this.#cancelChoice = this.#options.clock.schedule(BETTER_WAIT, () => this.#attemptOver());
+    } else this.#chooseIn(BETTER_WAIT, () => this.#attemptOver());
   }
 
   #try(path: Path, adopted: BoundSocket | null): void {
-    const { session } = this.#options;
-    if (adopted !== null) this.#adopted.set(path, adopted);
+    const session = this.#session;
+    if (adopted !== null) {
+      this.#adopted ??= new Map();
+      this.#adopted.set(path, adopted);
+    }
     this.#makeRoom(path);
     if (session.path.kind === 'route') session.keepPath(session.path, RELAY_KEEP);
     this.#trying = path;
+    this.#stopProbed ??= session.on('probed', (probe) => this.#probed(probe));
     if (session.migrate(path)) return;
     this.#drop(path);
     this.#attemptOver();
@@ -229,46 +267,49 @@ export class DirectSearch {
 
   /** Direct paths that are not in use make room for a new one. */
   #makeRoom(coming: Path | null = null): void {
-    const { session } = this.#options;
+    const session = this.#session;
     for (const path of session.paths) if (path.kind === 'udp' && path !== session.path && path !== coming) this.#drop(path);
   }
 
   #drop(path: Path): void {
     if (this.#trying === path) this.#trying = null;
-    this.#options.session.removePath(path);
+    this.#session.removePath(path);
     this.#forget(path);
   }
 
   #forget(path: Path): void {
-    this.#since.delete(path);
-    const adopted = this.#adopted.get(path);
-    this.#adopted.delete(path);
-    if (adopted !== undefined) this.#options.end.host.release(adopted);
+    const adopted = this.#adopted?.get(path);
+    if (adopted !== undefined) {
+      this.#adopted?.delete(path);
+      if (this.#adopted?.size === 0) this.#adopted = null;
+      this.#shared.end.host.release(adopted);
+    }
+    this.#rest();
   }
 
-  #moved(path: Path): void {
-    const { clock, log } = this.#options;
-    this.#since.set(path, clock.wallTime());
-    const over = this.#classOf(path);
-    log.debug('the connection uses another path', { over, path: path.key });
-    if (over === 'relay') this.#lost();
-    else {
-      const mayImprove = this.#mayImprove(over);
-      this.#movedAt = this.#now;
-      this.#trying = null;
-      this.#why = null;
-      this.#endAttempt();
-      this.#schedule.succeeded(this.#now, over === 'lan');
-      if (mayImprove) this.#schedule.postpone(this.#now + VOLUNTARY_PAUSE);
-      this.#arm();
-    }
+  /** No path is left of which a probe could say anything. */
+  #rest(): void {
+    if (this.#trying !== null || this.#adopted !== null) return;
+    this.#stopProbed?.();
+    this.#stopProbed = null;
+  }
+
+  /** The connection is on a direct path. */
+  #won(over: PathClass): void {
+    const mayImprove = this.#mayImprove(over);
+    this.#movedAt = this.#now;
+    this.#trying = null;
+    this.#why = null;
+    this.#endAttempt();
+    this.#schedule.succeeded(this.#now, over === 'lan');
+    if (mayImprove) this.#schedule.postpone(this.#now + VOLUNTARY_PAUSE);
   }
 
   /** An address that may lead over a better network than `over` has not been given up. */
   #mayImprove(over: PathClass): boolean {
-    const addresses = [...(this.#attempt?.openAddresses ?? []), ...this.#found.map(({ remote }) => remote.address)];
-    const isNear = (address: string): boolean => this.#options.end.gatherer.isNear(address);
-    return addresses.some((address) => comparePaths(classOf({ kind: 'udp', address }, isNear), over) < 0);
+    const { openAddresses = [], found = [] } = this.#attempt ?? {};
+    const addresses = [...openAddresses, ...found.map(({ remote }) => remote.address)];
+    return addresses.some((address) => comparePaths(this.#classOf({ kind: 'udp', address }), over) < 0);
   }
 
   /** The direct path is gone. Nothing is held against one that had lasted; what is known of the NAT before this host may hold no longer. */
@@ -276,24 +317,21 @@ export class DirectSearch {
     this.#endAttempt();
     this.#makeRoom();
     this.#why = null;
-    this.#options.end.gatherer.forget();
+    this.#shared.end.gatherer.forget();
     const isShort = this.#now - this.#movedAt < SHORT_LIFE;
     this.#movedAt = Number.NEGATIVE_INFINITY;
-    if (isShort) {
-      this.#failed(notDirect('NO_ANSWER'), false);
-      return;
-    }
-    this.#schedule.restart(this.#now);
-    this.#arm();
+    if (isShort) this.#failed(notDirect('NO_ANSWER'), false);
+    else this.#schedule.restart(this.#now);
   }
 
   #probed({ path, answered, forgotten }: PathProbe): void {
     if (forgotten) this.#forget(path);
     if (path !== this.#trying || answered) return;
-    // Checks of 76 bytes passed.
-    this.#isLargeDropped = true;
     this.#drop(path);
-    if (this.#found.length > 0) this.#choose();
+    if (this.#attempt === null) return;
+    // Checks of 76 bytes passed.
+    this.#attempt.isLargeDropped = true;
+    if (this.#attempt.found.length > 0) this.#choose();
     else this.#attemptOver();
   }
 
@@ -301,11 +339,10 @@ export class DirectSearch {
   #attemptOver(): void {
     const attempt = this.#attempt;
     if (attempt === null || this.#trying !== null) return;
-    const facts = attempt.facts(this.#isLargeDropped);
+    const facts = attempt.facts();
     const { verdict, isPredicting } = attempt;
-    this.#lastFacts = facts;
     this.#endAttempt();
-    if (this.#options.session.type === 'DIRECT') {
+    if (this.#session.type === 'DIRECT') {
       this.#schedule.succeeded(this.#now, false);
       this.#arm();
     } else if (verdict === 'unknown') {
@@ -317,19 +354,25 @@ export class DirectSearch {
   #failed(why: NotDirect, isPredicting: boolean): void {
     this.#why = why;
     // Perhaps a router can open the way for the next attempt.
-    this.#options.end.mapPort(this.#options.station());
+    this.#shared.end.mapPort(this.#kind.stationOf(this.#session));
     this.#schedule.failed(this.#now, isPredicting);
-    this.#options.log.debug('no direct path', { code: why.code });
+    this.#shared.log.debug('no direct path', { code: why.code });
     this.#arm();
   }
 
   #endAttempt(): void {
     const attempt = this.#attempt;
     if (attempt === null) return;
-    this.#lastFacts = attempt.facts(this.#isLargeDropped);
+    this.#keep(attempt.facts());
     this.#attempt = null;
-    this.#cancelChoice();
+    attempt.cancelChoice();
     attempt.stop();
+  }
+
+  /** What an attempt has shown is kept while the connection is relayed, and for a moment of a direct one. */
+  #keep(facts: AttemptFacts | null): void {
+    const until = this.#session.type === 'DIRECT' ? this.#now + FACTS_KEPT : Number.POSITIVE_INFINITY;
+    this.#last = facts === null ? null : { facts, until };
   }
 }
 

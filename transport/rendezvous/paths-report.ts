@@ -6,6 +6,9 @@ import type { Gatherer } from './gatherer.ts';
 import type { PathsOfSession } from './sessions.ts';
 import type { StationView } from './station-view.ts';
 
+/** ms for which a connection that has become direct still reports what the attempt has shown. */
+export const FACTS_KEPT = 60_000;
+
 export interface PathReport {
   /** In use now; the others are kept warm. */
   readonly active: boolean;
@@ -15,8 +18,14 @@ export interface PathReport {
   readonly port: number;
   /** Smoothed round-trip time, ms; null while nothing was measured. */
   readonly rtt: number | null;
-  /** Unix ms: since when it is in use, or was known. */
+  /** Unix ms: since when the path in use is; of others: since when there is the connection. */
   readonly since: number;
+}
+
+/** Unix ms: since when there is a connection, and since when it uses the path of now. */
+export interface PathTimes {
+  readonly opened: number;
+  readonly moved: number;
 }
 
 /** What this end knows from its base station. */
@@ -31,10 +40,10 @@ export interface PathsReport {
   readonly paths: readonly PathReport[];
   /** The base station behind the connection's route, on a device the one it is attached to; null without one. */
   readonly station: StationReport | null;
-  /** What is known of the NATs of both ends; null before the first attempt. */
+  /** What is known of the NATs of both ends; null before the first attempt, and once a connection has been direct for a minute. */
   readonly localNat: NatReport | null;
   readonly remoteNat: NatReport | null;
-  /** Each address of the other end that the last attempt tried. */
+  /** Each address of the other end that the last attempt tried; empty where `localNat` is null. */
   readonly pairs: readonly PairReport[];
   /** Null for a connection that is direct. */
   readonly whyNotDirect: NotDirect | null;
@@ -52,7 +61,7 @@ export function classOf({ kind, address }: Pick<Path, 'kind' | 'address'>, isNea
 export function idleReport(session: PathsOfSession, isNear: (address: string) => boolean, station: StationReport | null): PathsReport {
   const whyNotDirect = session.type === 'DIRECT' ? null : notDirect('DISABLED');
   return {
-    paths: pathReports(session, new Map(), isNear),
+    paths: pathReports(session, null, isNear),
     station,
     localNat: null,
     remoteNat: null,
@@ -66,22 +75,20 @@ export function stationReport(station: StationView | null, gatherer: Pick<Gather
   return station === null ? null : { ...station.at, observed: station.observed, stun: gatherer.stunAnswers(station) };
 }
 
-export function pathReports(
-  session: PathsOfSession,
-  since: ReadonlyMap<Path, number>,
-  isNear: (address: string) => boolean,
-): readonly PathReport[] {
+/** @param times null where nobody noted them: `since` is 0 */
+export function pathReports(session: PathsOfSession, times: PathTimes | null, isNear: (address: string) => boolean): readonly PathReport[] {
   return session.paths.map((path) => {
     const { address, port } = path;
+    const active = path === session.path;
     // Before the first sample the smoothed one is a guess (RFC 9002 §6.2.2).
     const { rtt = 0, minimumRtt = 0 } = session.pathStats(path) ?? {};
     return {
-      active: path === session.path,
+      active,
       over: classOf(path, isNear),
       address,
       port,
       rtt: minimumRtt > 0 ? rtt : null,
-      since: since.get(path) ?? 0,
+      since: (active ? times?.moved : times?.opened) ?? 0,
     };
   });
 }

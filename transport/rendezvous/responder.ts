@@ -27,6 +27,7 @@ import type { Session } from '../session/index.ts';
 import { AgentRunner } from './agent-runner.ts';
 import type { Gathered } from './gatherer.ts';
 import type { LocalEnd } from './local-end.ts';
+import { FACTS_KEPT } from './paths-report.ts';
 import type { ServingSession } from './sessions.ts';
 import type { StationView } from './station-view.ts';
 
@@ -68,19 +69,26 @@ interface Ongoing {
   isAnswered: boolean;
 }
 
+/** What is left of the rounds of a session. */
+interface Past {
+  /** The newest round that it began. */
+  newest: number;
+  /** Its last one found no place. */
+  isBusy: boolean;
+  /** What the last one has shown; null also once the session has been direct for a while. */
+  facts: AttemptFacts | null;
+  /** Ends the wait until that is let go. */
+  cancelForgetting: Cancel | null;
+  /** Sockets that the host adopted for it. */
+  adopted: Set<BoundSocket> | null;
+}
+
 export class RendezvousResponder<S extends ServingSession = Session> {
   /** Refused for want of a place, and rounds that were no newer than the last. */
   readonly stats = { busy: 0, replayed: 0 };
   readonly #options: ResponderOptions<S>;
   readonly #rounds = new Map<S, Ongoing>();
-  /** The newest round of each session. */
-  readonly #newest = new WeakMap<S, number>();
-  /** Sockets that the host adopted for a session. */
-  readonly #adopted = new WeakMap<S, Set<BoundSocket>>();
-  /** Sessions whose last round found no place. */
-  readonly #busy = new WeakSet<S>();
-  /** What the last round of a session has shown. */
-  readonly #facts = new WeakMap<S, AttemptFacts>();
+  readonly #past = new WeakMap<S, Past>();
 
   constructor(options: ResponderOptions<S>) {
     this.#options = options;
@@ -92,7 +100,7 @@ export class RendezvousResponder<S extends ServingSession = Session> {
     if (!isWelcome) return textReply(Status.FORBIDDEN, 'No rendezvous with this device');
     const offer = decodeRendezvousOffer(payload);
     if (!observe) return textReply(Status.BAD_REQUEST, 'A rendezvous is observed');
-    if (offer.round <= (this.#newest.get(session) ?? -1)) {
+    if (offer.round <= (this.#past.get(session)?.newest ?? -1)) {
       this.stats.replayed++;
       return textReply(Status.BAD_REQUEST, 'The round is not new');
     }
@@ -100,11 +108,10 @@ export class RendezvousResponder<S extends ServingSession = Session> {
     const budget = this.#options.budget.acquireRound(peer, this.#now);
     if (budget === null) {
       this.stats.busy++;
-      this.#busy.add(session);
+      this.#pastOf(session).isBusy = true;
       return { ...textReply(Status.TOO_MANY_REQUESTS, 'Too many rounds'), maxAge: BUSY_SECONDS };
     }
-    this.#busy.delete(session);
-    this.#newest.set(session, offer.round);
+    Object.assign(this.#pastOf(session), { newest: offer.round, isBusy: false });
     const ongoing = this.#start(session, exchange, offer, budget, peer);
     ongoing.isAnswered = true;
     return { ...this.#state(ongoing), observe: true };
@@ -136,7 +143,7 @@ export class RendezvousResponder<S extends ServingSession = Session> {
     const facts = this.#factsOf(ongoing);
     // The client does not say why it uses none of the pairs that answered.
     const isUnused = session.type === 'RELAY' && facts.pairs.some(({ state }) => state === 'answered');
-    this.#facts.set(session, { ...facts, isLargeDropped: isUnused });
+    this.#remember(session, { ...facts, isLargeDropped: isUnused });
     this.#rounds.delete(session);
     for (const stop of ongoing.stops) stop();
     const last = this.#state(ongoing);
@@ -150,12 +157,12 @@ export class RendezvousResponder<S extends ServingSession = Session> {
   /** What the round of a session shows, or the last one has shown; null when there was none. */
   facts(session: S): AttemptFacts | null {
     const ongoing = this.#rounds.get(session);
-    return ongoing === undefined ? (this.#facts.get(session) ?? null) : this.#factsOf(ongoing);
+    return ongoing === undefined ? (this.#past.get(session)?.facts ?? null) : this.#factsOf(ongoing);
   }
 
   /** The last round of the session was refused for want of a place. */
   wasBusy(session: S): boolean {
-    return this.#busy.has(session);
+    return this.#past.get(session)?.isBusy ?? false;
   }
 
   isOngoing(session: S): boolean {
@@ -168,6 +175,29 @@ export class RendezvousResponder<S extends ServingSession = Session> {
 
   get #now(): number {
     return this.#options.end.host.environment.clock.now();
+  }
+
+  #pastOf(session: S): Past {
+    let past = this.#past.get(session);
+    if (past === undefined) {
+      past = { newest: -1, isBusy: false, facts: null, cancelForgetting: null, adopted: null };
+      this.#past.set(session, past);
+    }
+    return past;
+  }
+
+  /** What a round has shown is kept while the session is relayed, and for a moment where it has become direct. */
+  #remember(session: S, facts: AttemptFacts): void {
+    const past = this.#pastOf(session);
+    past.facts = facts;
+    past.cancelForgetting?.();
+    past.cancelForgetting = null;
+    if (!session.isOpen || session.type === 'RELAY') return;
+    // The timer does not hold the session.
+    past.cancelForgetting = this.#options.end.host.environment.clock.schedule(FACTS_KEPT, () => {
+      past.facts = null;
+      past.cancelForgetting = null;
+    });
   }
 
   #start(session: S, exchange: number, offer: RendezvousOffer, budget: RoundBudget, peer: PeerClass): Ongoing {
@@ -234,12 +264,12 @@ export class RendezvousResponder<S extends ServingSession = Session> {
 
   /** A socket is the host's for a path of the session, and as long as it carries one. */
   #keep(session: S, socket: BoundSocket): void {
-    const known = this.#adopted.get(session);
-    if (known !== undefined) {
-      known.add(socket);
+    const past = this.#pastOf(session);
+    if (past.adopted !== null) {
+      past.adopted.add(socket);
       return;
     }
-    this.#adopted.set(session, new Set([socket]));
+    past.adopted = new Set([socket]);
     session.on('path', () => this.#review(session));
     session.on('probed', () => this.#review(session));
     session.on('closed', () => this.#review(session));
@@ -247,8 +277,8 @@ export class RendezvousResponder<S extends ServingSession = Session> {
 
   /** Releases sockets that carry no path any more; during a round the client may still begin to use one. */
   #review(session: S): void {
-    const sockets = this.#adopted.get(session);
-    if (sockets === undefined || this.#rounds.has(session)) return;
+    const sockets = this.#past.get(session)?.adopted ?? null;
+    if (sockets === null || this.#rounds.has(session)) return;
     const used = new Set(session.isOpen ? session.paths.filter(({ kind }) => kind === 'udp').map(({ socket }) => socket) : []);
     for (const socket of sockets) {
       if (used.has(socket.index)) continue;

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import { PlainHost } from '../../../bench/nat/plain-host.ts';
 import { Signalling } from '../../../bench/nat/signalling.ts';
 import { clientLimits, HostBudget } from '../../../protocol/rendezvous/index.ts';
-import { DirectSearch, LocalEnd } from '../../../transport/rendezvous/index.ts';
+import { DirectSearch, LocalEnd, Searches } from '../../../transport/rendezvous/index.ts';
 import { Simulation } from '../../../transport/sim/index.ts';
 
 test('leaves no timer and no listener behind', async () => {
@@ -22,15 +22,8 @@ test('leaves no timer and no listener behind', async () => {
   });
   Object.defineProperties(ended, { path: { value: open.path }, type: { value: 'RELAY' } });
   const end = new LocalEnd(client, { mapsPort: false });
-  const search = new DirectSearch({
-    session: ended,
-    end,
-    budget: new HostBudget(clientLimits),
-    clock,
-    log,
-    hardNat: true,
-    station: () => null,
-  });
+  const shared = new Searches({ end, budget: new HostBudget(clientLimits), clock, log });
+  const search = new DirectSearch({ session: ended, shared, kind: { hardNat: true, stationOf: () => null } });
   expect(await simulation.run(() => false)).toBe(false);
   expect(listeners).toBe(0);
   search.stop();

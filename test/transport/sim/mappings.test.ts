@@ -102,11 +102,12 @@ function pick<T>(random: Random, from: readonly T[]): T {
 
 describe('mappings', () => {
   it.each(rules)('are those of the model: $mapping, filter $filter, ports $ports', (each) => {
+    // Of all seeds: one alone need not see each.
+    const answers = new Set<string>();
     for (const seed of seeds(2, 100)) {
       const random = new Random(`mappings ${seed}`);
       const [mappings, model] = [new Mappings(each, [BOX], random.fork('own')), new Model(each)];
       const known: SocketAddress[] = [at(BOX, 9)];
-      const answers = new Set<string>();
       let now = 1000;
       for (let i = 0; i < 150; i++) {
         now += pick(random, [0, 1, 500, 5000, 29_999, 30_000, 119_999, 120_000]);
@@ -127,8 +128,8 @@ describe('mappings', () => {
           known.push(given);
         }
       }
-      expect([...answers].sort()).toEqual(each.filter === 'none' ? ['passed', 'unmapped'] : ['filtered', 'passed', 'unmapped']);
     }
+    expect([...answers].sort()).toEqual(each.filter === 'none' ? ['passed', 'unmapped'] : ['filtered', 'passed', 'unmapped']);
   });
 
   it('keep one address outside for an address inside, and go round them', () => {

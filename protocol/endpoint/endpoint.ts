@@ -254,7 +254,7 @@ export class Endpoint {
 
   #released(slot: Slot): void {
     const { ids } = this.#context;
-    for (const id of [slot.id, ...slot.furtherIds]) ids.release(id);
+    for (const id of slot.ids) ids.release(id);
     if (slot.route !== null) leaveRoute(this.#context, slot.route);
     // A socket may stall for good: what waits for it may not outlive its connection.
     this.#starved.delete(slot);

@@ -4,16 +4,17 @@
  */
 import type { ConnectionIds, CoreConnection } from '../../bindings/index.ts';
 import { equalBytes } from '../identity/index.ts';
+import { packed } from '../packed-bytes.ts';
 import type { Context } from './context.ts';
 import type { Slot } from './registry.ts';
 
 /** Brings the endpoint's tables in line with what the core holds. */
 export function updateIds(context: Context, slot: Slot, inForce: ConnectionIds, core: CoreConnection): void {
   const { ids, registry } = context;
-  for (const id of [slot.id, ...slot.furtherIds]) {
+  for (const id of slot.ids) {
     if (inForce.ours.some((other) => equalBytes(other, id))) continue;
     ids.release(id);
-    slot.furtherIds = slot.furtherIds.filter((other) => other !== id);
+    slot.furtherIds = slot.furtherIds.filter((other) => other !== packed(id));
   }
   registry.knowRemotes(slot, inForce.theirs);
   for (let room = inForce.room; room > 0; room--) if (!supply(context, slot, core)) break;
@@ -27,6 +28,6 @@ function supply({ ids, resets }: Context, slot: Slot, core: CoreConnection): boo
     ids.release(id);
     return false;
   }
-  slot.furtherIds = slot.furtherIds.concat(id);
+  slot.furtherIds = slot.furtherIds.concat(packed(id));
   return true;
 }

@@ -62,8 +62,8 @@ export class Slot implements Timed, ConnectionOwner {
   dial: Dial | null = null;
   /** Responder: the tag that ends the Complete as it was verified, packed. */
   complete = '';
-  /** Ids of ours besides the first. */
-  furtherIds: readonly Uint8Array[] = NONE;
+  /** Ids of ours besides the first, packed. */
+  furtherIds: readonly string[] = NONE;
   /** The other end's ids that may reset it. */
   remotes: readonly Remote[] = NONE;
   readonly #registry: Registry;
@@ -79,6 +79,11 @@ export class Slot implements Timed, ConnectionOwner {
   /** Our id of it. */
   get id(): Uint8Array {
     return unpacked(this.#id);
+  }
+
+  /** That and the further ones. */
+  get ids(): readonly Uint8Array[] {
+    return [this.#id, ...this.furtherIds].map(unpacked);
   }
 
   /** A slot is its own event. */

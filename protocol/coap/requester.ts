@@ -70,7 +70,7 @@ export class Requester {
   readonly #options: RequesterOptions;
   readonly #byToken = new Map<string, Exchange>();
   readonly #byId = new Map<number, Exchange>();
-  /** The last ended observations. */
+  /** The last observations that were ended before the other end was known to have begun them. */
   readonly #ended = new Map<string, Exchange>();
   #nextId = 1;
 
@@ -174,10 +174,15 @@ export class Requester {
   }
 
   #endObservation(exchange: Exchange): void {
+    // Its beginning has arrived where notifications have: the end, which arrives too, cannot overtake it.
+    if (exchange.observed?.sequence === undefined) this.#rememberEnd(exchange);
+    this.#sendEnd(exchange);
+  }
+
+  #rememberEnd(exchange: Exchange): void {
     const oldest = this.#ended.keys().next().value;
     if (this.#ended.size >= MAX_ENDED && oldest !== undefined) this.#ended.delete(oldest);
     this.#ended.set(tokenKey(exchange.token), exchange);
-    this.#sendEnd(exchange);
   }
 
   #sendEnd(exchange: Exchange): void {

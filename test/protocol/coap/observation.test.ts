@@ -123,6 +123,22 @@ describe('observation', () => {
     expect(pair.server.stats().incoming).toBe(0);
   });
 
+  test('that has begun leaves nothing behind when it is ended; one that may not have begun is remembered', () => {
+    const pair = new Pair();
+    const id = pair.client.request({ method: 'GET', path: '/t', observe: 0 }, 0);
+    const observer = observing(pair);
+    observer.run();
+    pair.server.respond(observer.exchange(), { status: 205, observe: true }, 0);
+    observer.run();
+    const observed = observer.exchange();
+    pair.client.cancel(id);
+    observer.run();
+    expect([observer.cancelled, pair.client.isIdle]).toEqual([[observed], true]);
+    pair.client.cancel(pair.client.request({ method: 'GET', path: '/t', observe: 0 }, 0));
+    while (pair.client.transmit() !== null);
+    expect(pair.client.isIdle).toBe(false);
+  });
+
   test('only the newest of notifications that wait is sent', () => {
     const pair = new Pair();
     pair.client.request({ method: 'GET', path: '/t', observe: 0 }, 0);

@@ -156,4 +156,18 @@ describe('the paths of a connection, at both ends', () => {
     expect(() => connection.paths()).toThrow(expect.objectContaining({ code: 'STOPPED' }));
     expect(() => fixture.atDevice.paths()).toThrow(expect.objectContaining({ code: 'INVALID_CONNECTION' }));
   });
+
+  test('what an attempt has shown is let go at both ends a minute after the connection became direct, and kept while it is relayed', async () => {
+    const fixture = await HomesFixture.open();
+    const connection = await fixture.direct();
+    const shown = (): boolean[] =>
+      [connection, fixture.atDevice].map((end) => end.paths().pairs.length > 0 && end.paths().localNat !== null);
+    await fixture.sim.run(50_000);
+    expect(shown()).toEqual([true, true]);
+    await fixture.sim.run(12_000);
+    expect(shown()).toEqual([false, false]);
+    fixture.sim.onPacket = (packet) => (isBetweenHomes(packet) ? 'drop' : undefined);
+    await fixture.sim.run(600_000);
+    expect([connection.getType(), ...shown()]).toEqual(['RELAY', true, true]);
+  });
 });

@@ -4,18 +4,30 @@
  *
  *   check-verify  find the tag, then verify
  *   check-answer  the same, and the answer to be sent
+ *
+ * And what the 256 sockets of a sprayed stage cost, beside as many bare ones of `node:dgram` in the same run, in processes of their own: the first opening in a
+ * process counts for the memory, since later ones find the room of those before.
+ *
+ *   sockets-256         opened and bound
+ *   sockets-256-memory  by how much the process is larger while they are open
  */
 import { encodeCheck, encodeCheckAnswer, tagOfCheck, verifyCheck } from '../protocol/stun/index.ts';
 import { nodeCrypto } from '../transport/node/crypto.ts';
-import type { Report, Row } from './report.ts';
+import { type Child, withChildren } from './processes/parent.ts';
+import { type Report, type Row, spread } from './report.ts';
 import { type Contender, operationsPerSecond } from './rounds.ts';
 
 /** What the integrity of a check covers. */
 const COVERED = 56;
 const SOURCE = { address: '192.0.2.1', port: 50_000 };
 const BARE = 'bare HMAC';
+const SOCKETS = 256;
+const BARE_SOCKETS = 'bare dgram';
+/** Pairs of processes, and openings in each. */
+const PROCESSES = 5;
+const OPENINGS = 5;
 
-export function run(progress: (step: string) => void): Report {
+export async function run(progress: (step: string) => void): Promise<Report> {
   const crypto = nodeCrypto;
   const key = crypto.randomBytes(16);
   const check = encodeCheck(crypto.randomBytes(8), key, crypto.randomBytes(12), crypto);
@@ -28,12 +40,20 @@ export function run(progress: (step: string) => void): Report {
     encodeCheckAnswer(check, SOURCE, key, crypto);
   };
   const bare: Contender = { name: BARE, run: () => crypto.hmacSha256(key, covered) };
-  const rows = [row('check-verify', verify, bare, progress), row('check-answer', answer, bare, progress)];
+  const checks = [row('check-verify', verify, bare, progress), row('check-answer', answer, bare, progress)];
+  const rows = [...checks, ...(await socketRows(progress))];
   const goals = [
     { case: 'check-verify', peer: BARE, atMost: 2 },
     { case: 'check-answer', peer: BARE, atMost: 4 },
+    { case: 'sockets-256', atMost: 95 },
+    { case: 'sockets-256-memory', atMost: 10 },
   ];
-  return { bench: 'paths', about: 'processor time of the checks by which two ends find a direct path.', rows, goals };
+  return {
+    bench: 'paths',
+    about: 'processor time of the checks by which two ends find a direct path, and the sockets of a sprayed stage.',
+    rows,
+    goals,
+  };
 }
 
 function row(name: string, run: () => void, bare: Contender, progress: (step: string) => void): Row {
@@ -48,4 +68,36 @@ function row(name: string, run: () => void, bare: Contender, progress: (step: st
     ours: micros(ours),
     peers: Object.fromEntries(Object.entries(peers).map(([peer, figure]) => [peer, micros(figure)])),
   };
+}
+
+interface Opening {
+  readonly time: number;
+  readonly bytes: number;
+}
+
+async function socketRows(progress: (step: string) => void): Promise<readonly Row[]> {
+  const [times, bytes] = [
+    { ours: [] as number[], bare: [] as number[] },
+    { ours: [] as number[], bare: [] as number[] },
+  ];
+  for (let process = 1; process <= PROCESSES; process++) {
+    progress(`${SOCKETS} sockets, process ${process} of ${PROCESSES}`);
+    await withChildren(async (start) => {
+      const children: readonly ['ours' | 'bare', Child][] = [
+        ['ours', start('sockets')],
+        ['bare', start('sockets')],
+      ];
+      for (let opening = 1; opening <= OPENINGS; opening++)
+        for (const [who, child] of children) {
+          const opened = await child.call<Opening>(who, { count: SOCKETS });
+          times[who].push(opened.time);
+          if (opening === 1) bytes[who].push(opened.bytes / 1e6);
+        }
+    });
+  }
+  const rowOf = (name: string, unit: string, { ours, bare }: typeof times): Row => ({
+    ...{ case: name, unit, better: 'lower' as const },
+    ...{ ours: spread(ours), peers: { [BARE_SOCKETS]: spread(bare) } },
+  });
+  return [rowOf('sockets-256', 'ms', times), rowOf('sockets-256-memory', 'MB', bytes)];
 }

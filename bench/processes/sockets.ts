@@ -1,0 +1,58 @@
+/**
+ * Bench process: the sockets of a sprayed stage, as an attempt opens them and beside as many bare ones of Node, and what they are in memory.
+ */
+import { createSocket, type Socket } from 'node:dgram';
+import { Host } from '../../transport/host/index.ts';
+import { nodeEnvironment } from '../../transport/node/index.ts';
+import { FurtherSockets } from '../../transport/rendezvous/further-sockets.ts';
+import { type RendezvousHost, rendezvousHost } from '../../transport/rendezvous/index.ts';
+import { serve } from './child.ts';
+
+const environment = nodeEnvironment();
+let host: RendezvousHost | null = null;
+
+serve({
+  /** Milliseconds until all are open, and bytes that the process is larger by while they are. */
+  async ours({ count }: { count: number }) {
+    host ??= await open();
+    const before = resident();
+    const sockets = new FurtherSockets(host, () => {});
+    const start = performance.now();
+    const { length } = await sockets.open(count);
+    const time = performance.now() - start;
+    const bytes = resident() - before;
+    sockets.close();
+    if (length !== count) throw new Error(`${length} of ${count} sockets were opened`);
+    return { time, bytes };
+  },
+
+  /** The same of bare ones. */
+  async bare({ count }: { count: number }) {
+    const before = resident();
+    const start = performance.now();
+    const sockets = await Promise.all(Array.from({ length: count }, bound));
+    const time = performance.now() - start;
+    const bytes = resident() - before;
+    for (const socket of sockets) socket.close();
+    return { time, bytes };
+  },
+});
+
+async function open(): Promise<RendezvousHost> {
+  const identity = environment.crypto.generateKey();
+  return rendezvousHost(await Host.open(environment, { identity, binds: [{ port: 0, host: '127.0.0.1' }] }));
+}
+
+function bound(): Promise<Socket> {
+  return new Promise((resolve, reject) => {
+    const socket = createSocket('udp4');
+    socket.once('error', reject);
+    socket.bind(0, '0.0.0.0', () => resolve(socket));
+  });
+}
+
+/** After a collection. */
+function resident(): number {
+  globalThis.gc?.();
+  return process.memoryUsage.rss();
+}

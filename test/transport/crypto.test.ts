@@ -101,6 +101,10 @@ describe.each(hosts)('cryptography of the %s', (_name, host) => {
     expect(() => host.importKey(new Uint8Array(length))).toThrow(expect.objectContaining({ code: 'INVALID_ARGUMENT' }));
   });
 
+  it('makes public keys that keep no more memory than they have', () => {
+    expect(host.importKey(fromHex(ALICE)).publicKey.buffer.byteLength).toBe(32);
+  });
+
   it('makes keys and random bytes that differ, of plain Uint8Array', () => {
     expect(toHex(host.generateKey().publicKey)).not.toBe(toHex(host.generateKey().publicKey));
     expect(toHex(host.randomBytes(32))).not.toBe(toHex(host.randomBytes(32)));

@@ -41,7 +41,8 @@ class NodeKey implements PrivateKey {
   constructor(raw: Uint8Array) {
     this.#raw = raw;
     this.#key = importPrivate(raw);
-    this.publicKey = plain(Buffer.from(createPublicKey(this.#key).export({ format: 'jwk' }).x!, 'base64url'));
+    // Copied: a small Buffer lies in one of 8 KiB, which would stay with the key.
+    this.publicKey = Uint8Array.from(Buffer.from(createPublicKey(this.#key).export({ format: 'jwk' }).x!, 'base64url'));
   }
 
   /** Throws on an all-zero result (RFC 7748 §6.1), as {@link PrivateKey.diffieHellman} allows. */

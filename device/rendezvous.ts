@@ -4,7 +4,15 @@
  */
 import type { CoapReply, RoutedRequest } from '../protocol/coap/index.ts';
 import { ConnectionPath, type SocketAddress } from '../protocol/control/index.ts';
-import { type AttemptFacts, deviceLimits, explain, HostBudget, type NotDirect, notDirect } from '../protocol/rendezvous/index.ts';
+import {
+  type AttemptFacts,
+  deviceLimits,
+  disabledByPeer,
+  explain,
+  HostBudget,
+  type NotDirect,
+  notDirect,
+} from '../protocol/rendezvous/index.ts';
 import type { Host } from '../transport/host/index.ts';
 import type { UpnpMapper } from '../transport/port-mapping/index.ts';
 import {
@@ -95,7 +103,7 @@ export class DeviceRendezvous {
     if (this.#responder.wasBusy(session)) return notDirect('LIMITED');
     if (facts !== null) return explain(facts);
     // The station names the client's address where the client wants a direct path.
-    return notDirect(this.#peerAddress(session) === undefined ? 'DISABLED' : 'IN_PROGRESS');
+    return this.#peerAddress(session) === undefined ? disabledByPeer : notDirect('IN_PROGRESS');
   }
 
   #begin(request: RoutedRequest<Session>): CoapReply {

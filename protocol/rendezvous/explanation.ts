@@ -38,19 +38,18 @@ export interface AttemptFacts {
 }
 
 const TEXTS: Readonly<Record<NotDirectCode, string>> = {
-  DISABLED: 'direct paths are switched off: the option Rendezvous is false, or the device does not take part',
+  DISABLED: 'direct paths are switched off at this end, or for this connection',
   IN_PROGRESS: 'a direct path is being looked for',
   PEER_TOO_OLD: 'the device does not answer the rendezvous: update it',
   NO_CANDIDATES: 'one end has no address that the other could try: check that it has a network besides the way to the base station',
   UDP_BLOCKED: 'one end stands openly on the Internet and still nothing passes: a firewall blocks UDP to other hosts than the base station',
   STUN_SILENT:
-    "the base station's STUN port is shut: open its UDP port in the firewall there (by default the port of the base station + 1)",
+    "the base station's STUN port does not answer: open its UDP port in the firewall there (by default the port of the base station + 1)",
   BOTH_RANDOM:
     'both ends are behind NATs that give each flow a random port: forward a port at one end and state it with --candidate, or use IPv6',
   NO_ANSWER: 'no address of the other end answers: a firewall drops what the base station does not carry, or the NATs filter too strictly',
   ONE_WAY: 'packets pass in one direction only: a firewall at one end drops what comes in, or what goes out',
-  LARGE_DROPPED:
-    'small packets pass and those of 1,200 bytes do not: something on the way has a smaller MTU; lower the MTU of the tunnel or VPN in between',
+  LARGE_DROPPED: 'small packets pass and those of 1,200 bytes do not: a VPN, tunnel or link on the way has too small an MTU',
   LIMITED:
     'the limit on packets to addresses that have not answered was reached: pin the device by its fingerprint, or try again in a minute',
 };
@@ -59,6 +58,9 @@ const TEXTS: Readonly<Record<NotDirectCode, string>> = {
 export function notDirect(code: NotDirectCode): NotDirect {
   return { code, text: TEXTS[code] };
 }
+
+/** Not this end: the other one has refused, or does not ask. */
+export const disabledByPeer: NotDirect = { code: 'DISABLED', text: 'the other end takes no part in looking for direct paths' };
 
 /** The reason that explains an attempt without a direct path best. */
 export function explain(facts: AttemptFacts): NotDirect {

@@ -23,11 +23,15 @@ export function reportOf({ remote, kind, state, checks, heard, limited, rtt }: P
   return { address, port, kind, state, checks, heard, limited, rtt, reason: reasonOf(state, heard, limited, checks) };
 }
 
+function countOf(checks: number): string {
+  return checks === 1 ? '1 check' : `${checks} checks`;
+}
+
 function reasonOf(state: PairState, heard: boolean, limited: boolean, checks: number): string {
   if (state === 'answered') return 'it answers';
   if (heard && checks === 0) return 'the other end reaches us, not checked yet';
   if (heard) return 'the other end reaches us, our checks get no answer';
-  if (limited) return `no answer to ${checks} checks, and no more may go to an address that has not answered`;
-  if (state === 'failed') return `no answer to ${checks} checks`;
-  return state === 'checking' ? `no answer to ${checks} checks so far` : 'not checked yet';
+  if (limited) return `no answer to ${countOf(checks)}, and no more may go to an address that has not answered`;
+  if (state === 'failed') return `no answer to ${countOf(checks)}`;
+  return state === 'checking' ? `no answer to ${countOf(checks)} so far` : 'not checked yet';
 }

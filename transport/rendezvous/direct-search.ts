@@ -14,6 +14,7 @@ import type { Path } from '../../protocol/path.ts';
 import {
   type AttemptFacts,
   comparePaths,
+  disabledByPeer,
   explain,
   moveAt,
   type NotDirect,
@@ -378,7 +379,7 @@ export class DirectSearch implements Waking {
 
 /** What the device's answer says by itself. All may change: the client is paired meanwhile, a place is free, or it was the network that kept silent. */
 function whyOf(verdict: AttemptVerdict): NotDirect | null {
-  if (verdict === 'refused') return notDirect('DISABLED');
+  if (verdict === 'refused') return disabledByPeer;
   if (verdict === 'silent') return notDirect('PEER_TOO_OLD');
   return verdict === 'busy' ? notDirect('LIMITED') : null;
 }

@@ -6,7 +6,7 @@
  * At first contact a key that nobody vouched for is shown and asked about on a terminal; elsewhere --fingerprint (or a pairing string with
  * one) is needed, or a password that the device proves to know, and nothing is sent to the device without it. A changed key ends the command.
  */
-import { type Connection, type ConnectionOptions, type Environment, SvcClient } from '../../client/node.ts';
+import { type Connection, type ConnectionEvent, type ConnectionOptions, type Environment, SvcClient } from '../../client/node.ts';
 import { nodeEnvironment, stderrLog } from '../../transport/node/index.ts';
 import { ask, canAsk } from '../frame/ask.ts';
 import { CommandError, UsageError } from '../frame/errors.ts';
@@ -102,7 +102,7 @@ export async function withConnection(
   warnOfInterfaces(output, candidatesOn, environment);
   const client = SvcClient.create({ environment, noCandidatesOn: candidatesOn });
   try {
-    const connection = await connectFirst(client, known, target, signal, settings.failed);
+    const connection = await connectFirst(client, known, target, { signal, output, failed: settings.failed });
     if (connection.stationVerified === 'tls' && target.server !== undefined && known.tlsStation(target.server.url) === undefined)
       output.note(`base station ${target.server.url}: proved by TLS, not pinned by a fingerprint`);
     const { prove } = target.pin === undefined ? settings : {};
@@ -145,6 +145,7 @@ async function connectionTo(client: SvcClient, known: Known, target: Target): Pr
     Remote: target.server !== undefined && !target.near,
     Rendezvous: !target.relayOnly,
     HardNat: target.hardNat,
+    IgnoreDeviceNotAttached: target.wait,
   });
   if (target.productId !== undefined && target.deviceId !== undefined)
     connection.updateOptions({ ProductId: target.productId, DeviceId: target.deviceId });
@@ -165,10 +166,12 @@ async function connectFirst(
   client: SvcClient,
   known: Known,
   target: Target,
-  signal: AbortSignal,
-  failed: OpenSettings['failed'],
+  { signal, output, failed }: { signal: AbortSignal; output: Output; failed: OpenSettings['failed'] },
 ): Promise<Connection> {
   const connection = await connectionTo(client, known, target);
+  const onEvent = (event: ConnectionEvent) =>
+    event === 'WAITING_FOR_ATTACH' && output.note(`${nameOf(target)} is not attached to the base station: waiting for it`);
+  connection.addConnectionEventsListener({ onEvent });
   try {
     await unlessInterrupted(signal, connection.connect({ signal }));
     return connection;

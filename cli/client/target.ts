@@ -44,6 +44,8 @@ export interface TargetOptions {
   candidatesOn?: string[];
   /** False: no 256 sockets and no spraying. */
   hardNat?: boolean;
+  /** A device that is not attached is waited for. */
+  wait?: boolean;
   fingerprint?: string;
   state?: string;
   timeout: number;
@@ -65,6 +67,8 @@ export interface Target {
   /** No direct path is looked for. */
   readonly relayOnly: boolean;
   readonly hardNat: boolean;
+  /** A device that is not attached to the base station is waited for. */
+  readonly wait: boolean;
   readonly timeout: number;
 }
 
@@ -112,6 +116,7 @@ export function withTarget(command: Command): Command {
         fingerprint,
       ),
     )
+    .option('--wait', 'wait for a device that is not attached to the base station, as long as --timeout says')
     .addOption(new Option('--timeout <seconds>', 'how long connecting may take').argParser(seconds).default(20_000, '20'))
     .addOption(new Option('--link-mtu <bytes>', LINK_MTU_HELP).argParser(linkMtu))
     .option('--state <dir>', 'where key and known devices are kept (default: $XDG_STATE_HOME/svc or ~/.local/state/svc)')
@@ -137,6 +142,7 @@ export function resolveTarget(options: TargetOptions, known: Known, { replace = 
   // An address that is given says where the device is; one that is remembered may be an old one.
   const relayOnly = options.relayOnly === true;
   if (relayOnly) requireRelay(options, server);
+  if (options.wait === true && server === undefined) throw new UsageError('--wait needs a base station: give it with --server');
   const local = options.local !== false && options.address === undefined && !relayOnly;
   if (server === undefined && address === undefined && !local)
     throw new UsageError(
@@ -153,6 +159,7 @@ export function resolveTarget(options: TargetOptions, known: Known, { replace = 
     local,
     relayOnly,
     hardNat: options.hardNat !== false,
+    wait: options.wait === true,
     timeout: options.timeout,
   };
 }

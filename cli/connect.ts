@@ -3,6 +3,7 @@
  * removes one.
  */
 import { Argument, Command } from 'commander';
+import type { Connection } from '../client/node.ts';
 import { checkName, documentOf, idOf, Known, type KnownDevice, stateDirectory } from './client/known.ts';
 import { type Opened, withConnection } from './client/open.ts';
 import { readPairingString, type TargetOptions, withTarget } from './client/target.ts';
@@ -41,7 +42,7 @@ export function connectCommand(): Command {
   });
 }
 
-async function show({ connection, output, device, known }: Opened): Promise<void> {
+async function show({ connection, output, device, known, server }: Opened): Promise<void> {
   const { over, text } = wayOf(connection);
   const info = {
     device,
@@ -56,10 +57,18 @@ async function show({ connection, output, device, known }: Opened): Promise<void
   output.result(info, [
     `connected to ${device} (${text})`,
     `device fingerprint  ${info.fingerprint} (${info.verified === 'pinned' ? 'as expected' : 'first contact, now remembered'})`,
-    ...(info.station === null ? [] : [`base station        ${info.station === 'pinned' ? 'pinned by its fingerprint' : 'proved by TLS'}`]),
+    ...stationLines(info.station, server?.url),
     `client fingerprint  ${info.client}`,
     `remembered in       ${info.state}`,
   ]);
+}
+
+/** @param url of the base station that is remembered */
+function stationLines(station: Connection['stationVerified'], url: string | undefined): string[] {
+  if (station !== null) return [`base station        ${station === 'pinned' ? 'pinned by its fingerprint' : 'proved by TLS'}`];
+  return url === undefined
+    ? []
+    : [`base station        ${url}, which this connect did not need: \`svc doctor --server ${url}\` looks whether it is there`];
 }
 
 async function list(options: ConnectOptions): Promise<void> {

@@ -7,8 +7,10 @@
  *
  * It changes nothing at either end.
  */
+import { isIPv4 } from 'node:net';
 import { Command, Option } from 'commander';
 import { type ChannelFailures, type Connection, NoChannelsError, type PathsReport } from '../client/node.ts';
+import { explainedStation } from './client/failure.ts';
 import { Known, stateDirectory } from './client/known.ts';
 import { clientEnvironment, type FailedConnect, type Frame, type Opened, withConnection } from './client/open.ts';
 import { readPairingString, resolveServer, type TargetOptions, type TargetStation, withTarget } from './client/target.ts';
@@ -66,9 +68,19 @@ export async function doctor(given: string | undefined, options: DoctorOptions, 
   if (given?.includes('=') === true) readPairingString(given);
   const device = given ?? options.device;
   const target = { ...options, ...(device !== undefined && { device }) };
-  if (options.server !== undefined && !namesDevice(target)) return examineStation(target, frame);
+  if (!namesDevice(target)) {
+    if (options.server !== undefined) return examineStation(target, frame);
+    await requireKnown(options);
+  }
   const settings = { frame, failed: async (failure: FailedConnect) => print(frame, await findingsWithout(failure, target, frame)) };
   await withConnection(target, async (opened) => print(frame, await findingsOf(opened, target, frame)), settings);
+}
+
+/** @throws UsageError */
+async function requireKnown({ state }: DoctorOptions): Promise<void> {
+  const { devices } = await Known.open(stateDirectory(state));
+  if (devices.length > 0) return;
+  throw new UsageError('which device? None is known yet: give its pairing string, or look at a base station alone with --server');
 }
 
 function namesDevice({ device, product, deviceId, address }: DoctorOptions): boolean {
@@ -84,15 +96,16 @@ async function examineStation(options: DoctorOptions, frame: Frame): Promise<voi
   const station = resolveServer(options, undefined, known, false)!;
   warnOfInterfaces(frame.output, options.candidatesOn ?? [], frame.environment);
   const check = await checkOf(station, options, frame);
+  const problem = check.error === null ? null : explainedStation(check.error, station, known);
   print(frame, {
     device: null,
     interfaces: interfacesOf(options, frame),
-    station: stationFinding(check),
+    station: stationFinding(check, problem),
     localNat: check.nat,
     connected: null,
     channels: null,
   });
-  if (check.error !== null) throw new CommandError(`no way to the base station: ${describe(check.error)}`);
+  if (problem !== null) throw new CommandError(`no way to the base station: ${describe(problem)}`);
 }
 
 async function findingsOf({ connection, device, server, output }: Opened, options: DoctorOptions, frame: Frame): Promise<Findings> {
@@ -104,7 +117,7 @@ async function findingsOf({ connection, device, server, output }: Opened, option
     interfaces: interfacesOf(options, frame),
     station,
     localNat: report.localNat ?? nat,
-    connected: connectedFinding(connection, report, device),
+    connected: connectedFinding(connection, report, device, options),
     channels: null,
   };
 }
@@ -124,10 +137,18 @@ function isSettled({ whyNotDirect, nextAttempt }: PathsReport): boolean {
   return whyNotDirect.code !== 'IN_PROGRESS' && nextAttempt !== null && nextAttempt > SOON;
 }
 
-function connectedFinding(connection: Connection, report: PathsReport, device: string): ConnectedFinding {
+function connectedFinding(connection: Connection, report: PathsReport, device: string, options: DoctorOptions): ConnectedFinding {
   const { paths, pairs, remoteNat, whyNotDirect, nextAttempt, station } = report;
   const { over, text } = wayOf(connection);
-  const facts = { device: shellWord(device), stunPort: station?.stun[0]?.port };
+  const { relayOnly, hardNat } = options;
+  const outside = pairs.find(({ kind, address }) => kind === 'reflexive' && isIPv4(address))?.address;
+  const facts = {
+    device: shellWord(device),
+    stunPort: station?.stun[0]?.port,
+    relayOnly: relayOnly === true,
+    noHardNat: hardNat === false,
+    outside,
+  };
   const why = whyNotDirect === null ? null : { ...whyNotDirect, advice: adviceOn(whyNotDirect.code, facts) };
   return { over, way: text, paths, pairs, remoteNat, whyNotDirect: why, nextAttempt };
 }
@@ -180,8 +201,9 @@ function checkOf(
   return checkStation(frame.environment, { station, stunPort, excluded, timeout, signal: frame.signal });
 }
 
-function stationFinding({ url, verified, at, error, stun }: StationCheck): StationFinding {
-  const problem = error === null ? null : { code: error.code, text: describe(error) };
+/** @param explained the error with its remedy */
+function stationFinding({ url, verified, at, error, stun }: StationCheck, explained: unknown = error): StationFinding {
+  const problem = error === null ? null : { code: error.code, text: describe(explained) };
   return { url, verified: at === null ? null : verified, at, observed: null, error: problem, stun };
 }
 

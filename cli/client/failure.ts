@@ -4,6 +4,9 @@ import { CommandError, describe } from '../frame/errors.ts';
 import type { Known } from './known.ts';
 import { nameOf, type Target, type TargetStation } from './target.ts';
 
+/** What comes of asking by https where there is none: a base station without a certificate answers it on its own host alone. */
+const NO_TLS: readonly string[] = ['BAD_RESPONSE', 'CONNECTION_REFUSED', 'TIMEOUT'];
+
 type FailedTarget = Target & { readonly near: boolean };
 
 /** The error of a connect with its remedy, or as it is. */
@@ -29,7 +32,13 @@ function absent(target: FailedTarget): CommandError {
 /** The base station was never reached, and what was tried to prove it is TLS. */
 function isUnproved(error: unknown, server: TargetStation | undefined, known: Known): server is TargetStation {
   if (!(error instanceof NoChannelsError) || server === undefined || server.fingerprint !== null) return false;
-  return known.tlsStation(server.url) === undefined && ['BAD_RESPONSE', 'CONNECTION_REFUSED'].includes(error.remoteChannelErrorCode);
+  return known.tlsStation(server.url) === undefined && NO_TLS.includes(error.remoteChannelErrorCode);
+}
+
+/** The error of a look at a base station alone, with its remedy, or as it is. */
+export function explainedStation(error: SvcError, station: TargetStation, known: Known): unknown {
+  const isNew = station.fingerprint === null && known.tlsStation(station.url) === undefined;
+  return isNew && NO_TLS.includes(error.code) ? unproved(error, station) : error;
 }
 
 function unproved(error: unknown, { url }: TargetStation): CommandError {

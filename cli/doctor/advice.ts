@@ -8,29 +8,48 @@ export interface AdviceFacts {
   readonly device: string;
   /** A UDP port of the base station's STUN; undefined where it is not known. */
   readonly stunPort: number | undefined;
+  /** `--relay-only` was given. */
+  readonly relayOnly: boolean;
+  /** `--no-hard-nat` was given. */
+  readonly noHardNat: boolean;
+  /** Where the base station sees the router of the device, as `--candidate` takes it without a port; undefined where it is not known. */
+  readonly outside: string | undefined;
 }
 
 /** UDP port of a device towards the base station, and of its direct paths. */
 const DEVICE_PORT = 5593;
-const FORWARD = `svc device --data ./data/device --candidate 203.0.113.7:${DEVICE_PORT}`;
+/** Another port for STUN, which many networks let through: that of RFC 8489. */
+const STUN_PORTS = [3478, 4434] as const;
+
+/** The device with a forwarded port. */
+function forward({ outside = '203.0.113.7' }: AdviceFacts): string {
+  return `svc device --data ./data/device --candidate ${outside}:${DEVICE_PORT}`;
+}
+
+/** The base station with another STUN port than the one that is shut. */
+function otherStun(shut: number): string {
+  return `svc basestation --data ./data/station --stun-port ${STUN_PORTS.find((port) => port !== shut)}`;
+}
 
 const ADVICE: Readonly<Record<NotDirectCode, (facts: AdviceFacts) => string>> = {
-  DISABLED: () =>
-    'Leave out --relay-only here. Start the device with `svc device --data ./data/device --rendezvous anyone`; where it looks for paths with paired clients only, pair with it: `svc pair`.',
+  DISABLED: ({ relayOnly, device }) =>
+    relayOnly
+      ? `Leave out --relay-only: \`svc doctor ${device}\`.`
+      : `Pair with the device, \`svc pair ${device}\`: it may look for direct paths with paired clients only. Where this client is paired, start the device with \`svc device --data ./data/device --rendezvous anyone\`.`,
   IN_PROGRESS: ({ device }) => `Wait a moment and ask again: \`svc doctor ${device}\`.`,
   PEER_TOO_OLD: () => 'Update the program on the device. Until then the connection stays relayed.',
-  NO_CANDIDATES: () =>
-    `Connect both ends to a network, and leave out --no-candidates-on for one interface at each. Where a router forwards a UDP port to the device, state its address outside: \`${FORWARD}\`.`,
+  NO_CANDIDATES: (facts) =>
+    `Connect both ends to a network, and leave out --no-candidates-on for one interface at each. Where a router forwards a UDP port to the device, state its address outside: \`${forward(facts)}\`.`,
   UDP_BLOCKED: () =>
     `Allow UDP from any address to port ${DEVICE_PORT} of the device (--p2p-port chooses another), and UDP out to any address at both ends, in the firewalls of the hosts and of the network.`,
   STUN_SILENT: ({ stunPort }) =>
     stunPort === undefined
-      ? "Open the UDP port after the base station's own (4434 by default) in its firewall, or choose an open one: `svc basestation --data ./data/station --stun-port 4434`."
-      : `Open UDP port ${stunPort} in the firewall of the base station, or choose an open one: \`svc basestation --data ./data/station --stun-port ${stunPort}\`.`,
-  BOTH_RANDOM: () =>
-    `Forward a UDP port of the device's router to port ${DEVICE_PORT} of the device, and state its address outside: \`${FORWARD}\`. IPv6 at both ends does without.`,
-  NO_ANSWER: () =>
-    `Allow UDP from any address to port ${DEVICE_PORT} of the device in its firewall. Where that is not enough, forward a UDP port of its router to it, and state the address outside: \`${FORWARD}\`.`,
+      ? `Open the UDP port after the base station's own (4434 by default) in its firewall, or choose one that is open: \`${otherStun(4434)}\`.`
+      : `Open UDP port ${stunPort} in the firewall of the base station, or choose one that is open: \`${otherStun(stunPort)}\`.`,
+  BOTH_RANDOM: (facts) =>
+    `Forward a UDP port of the device's router to port ${DEVICE_PORT} of the device, and state its address outside: \`${forward(facts)}\`. IPv6 at both ends does without.`,
+  NO_ANSWER: (facts) =>
+    `${facts.noHardNat ? 'Leave out --no-hard-nat, and allow' : 'Allow'} UDP from any address to port ${DEVICE_PORT} of the device, and out to any address at both ends, in the firewalls. Where that is not enough, forward UDP port ${DEVICE_PORT} of its router to it, and state the address outside: \`${forward(facts)}\`.`,
   ONE_WAY: () =>
     `Compare the firewalls of both ends: each has to let UDP out to any address and the answers in, and the one of the device UDP to its port ${DEVICE_PORT}.`,
   LARGE_DROPPED: () =>
@@ -61,7 +80,7 @@ export function channelMeaning(channel: ChannelName, code: ErrorCode): string | 
 
 const NOT_TRIED: Readonly<Record<ChannelName, string>> = {
   local: 'not tried: switched off (--no-local, --relay-only, or --address)',
-  remote: 'not tried: no base station was given (--server) or remembered',
+  remote: 'not tried: no base station was given (--server), nor remembered for a command without --address',
   direct: 'not tried: no address was given (--address) or remembered',
 };
 

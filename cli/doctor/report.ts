@@ -138,7 +138,7 @@ function interfaceLine({ name, addresses, kind, counts }: InterfaceFinding): str
 }
 
 function stationLines(station: StationFinding | null): string[] {
-  if (station === null) return ['none given or remembered: --server names one'];
+  if (station === null) return ['none given, nor remembered for a command without --address: --server names one'];
   const { url, verified, at, observed, error, stun } = station;
   if (at === null) return [`${url ?? ''} was not reached: ${error?.text ?? ''}`];
   const proof = verified === 'pinned' ? ', pinned by its fingerprint' : verified === 'tls' ? ', proved by TLS' : '';

@@ -93,8 +93,13 @@ export function noCandidatesOn(peer: 'device' | 'client'): Option {
     '--no-candidates-on <interface>',
     `do not name the addresses of a network interface to the ${peer} when a direct path is looked for; repeatable`,
   )
-    .argParser(collect((text) => text))
+    .argParser(collect(interfaceName))
     .default([], 'none');
+}
+
+function interfaceName(text: string): string {
+  if (text === '' || text.startsWith('-')) throw new InvalidArgumentError('The name of an interface is expected, such as eth0.');
+  return text;
 }
 
 /** For repeatable options: appends what `parse` returns. */

@@ -47,6 +47,8 @@ const HINTS: Record<string, string> = {
     'give the fingerprint of its key with --server-fingerprint, which svc basestation prints at its start, or the roots of its certificate with --root-certs FILE',
   FINGERPRINT_MISMATCH:
     'somebody may be in between, or it was set up anew: check --server-fingerprint, or, where TLS proves the base station, what its /.well-known/svc says',
+  CONNECTION_REFUSED:
+    'check its name and port, that it runs, and that firewalls let UDP pass to its port, or TCP where it is asked by https',
   NOT_ATTACHED: 'the device is known but not connected to the base station now: check that it runs',
   TOKEN_REJECTED:
     'give the server connect token of the pairing string with --sct, or a server key with --server-key; where the key asks for a token of an issuer, give a fresh token with --jwt-file; or your user was deleted: ask for a new invitation',

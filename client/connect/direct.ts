@@ -106,5 +106,9 @@ function channelError(failures: readonly Failure[], signal: AbortSignal): SvcErr
       ? new LocalError('STOPPED', 'the direct connect was stopped')
       : new LocalError('NOT_FOUND', 'no direct candidate was given');
   if (error.code !== 'TIMEOUT') return error;
-  return new RemoteError('NOT_FOUND', 'no direct candidate answers: check the address and that the device runs', { cause: error });
+  return new RemoteError(
+    'NOT_FOUND',
+    'no address of the device answers: check the address, its port (5592 unless the device was told another), and that the device runs',
+    { cause: error },
+  );
 }

@@ -39,7 +39,7 @@ class Clinic {
       sct: SCT,
       fingerprint: under.device.deviceFingerprint,
     });
-    return { run: (options: Partial<DoctorOptions> = {}) => this.#run(office.host, options), under, station };
+    return { run: (options: Partial<DoctorOptions> = {}) => this.#run(office.host, options), under, station, clock: home.host.clock };
   }
 
   async #run(environment: ReturnType<typeof homeOf>['host'], options: Partial<DoctorOptions>): Promise<string> {
@@ -108,7 +108,7 @@ test('for a person it is a page of lines', async () => {
     expect.stringMatching(/^paths {15}active {2}through the base station {2}\S+:4433 {2}[\d.]+ ms {2}since \d{4}-.*Z$/),
     ...Array(clinic.stdout.match(/no answer to/g)?.length ?? 0).fill(expect.stringMatching(/no answer to \d+ checks/)),
     expect.stringMatching(/^not direct {10}BOTH_RANDOM: both ends/),
-    expect.stringMatching(/^what to do {10}Forward a UDP port .*`svc device --data .* --candidate 203\.0\.113\.7:5593`/),
+    expect.stringMatching(/^what to do {10}Forward a UDP port .*`svc device --data .* --candidate 198\.51\.100\.2:5593`/),
     expect.stringMatching(/^next attempt {8}in \d+ s, while a connection is open$/),
     '',
   ]);
@@ -127,6 +127,17 @@ describe('why it is not direct', () => {
     const { run } = await clinic.open(client, device, more);
     expect(await run(options)).toBe('done');
     expect(clinic.document).toMatchObject({ connected: true, over: 'relay', whyNotDirect: { code, advice: expect.any(String) } });
+  });
+
+  test.each<[string, Parameters<Clinic['open']>[2], Partial<DoctorOptions>, RegExp, RegExp]>([
+    ['here', {}, { relayOnly: true }, /at this end/, /^Leave out --relay-only: `svc doctor pr-1\.de-1`\.$/],
+    ['at the device', { rendezvous: 'paired' }, {}, /the other end/, /^Pair with the device, `svc pair pr-1\.de-1`/],
+  ])('DISABLED %s: the sentence and the advice are for that end', async (_, more, options, text, advice) => {
+    const clinic = new Clinic();
+    const { run } = await clinic.open('port', 'port', more);
+    await run(options);
+    const found = { code: 'DISABLED', text: expect.stringMatching(text), advice: expect.stringMatching(advice) };
+    expect(clinic.document).toMatchObject({ whyNotDirect: found });
   });
 
   test('a base station that was not asked in an attempt is asked for itself', async () => {
@@ -163,6 +174,19 @@ describe('a connect that fails', () => {
     expect(clinic.stdout).toMatch(
       /^ways {16}local network {2}NOT_FOUND: [\s\S]*`svc discover`[\s\S]*base station {2}TOKEN_REJECTED: [\s\S]*--sct[\s\S]*address {2}NONE: not tried/m,
     );
+  });
+
+  test('with --wait only when the time is over', async () => {
+    const clinic = new Clinic();
+    const { run, under, clock } = await clinic.open('port', 'port');
+    under.device.setBasestationAttach(false);
+    await clinic.fixture.sim.run(1_000);
+    expect(await run({ wait: true, timeout: 3_000, json: false })).not.toBe('done');
+    expect(clinic.stderr).toBe('device pr-1.de-1 is not attached to the base station: waiting for it\n');
+    clinic.stdout = '';
+    clock.schedule(2_000, () => under.device.setBasestationAttach(true));
+    expect(await run({ wait: true })).toBe('done');
+    expect(clinic.document).toMatchObject({ connected: true });
   });
 
   test('says so of a base station that has another key', async () => {
@@ -204,6 +228,20 @@ describe('without a device', () => {
     expect(clinic.stdout).toMatch(/STUN at \S+:3478 sees this host as 198\.51\.100\.1:/);
   });
 
+  test('one that is new and that TLS cannot prove needs its fingerprint', async () => {
+    const clinic = new Clinic();
+    const { run } = await clinic.open('port', 'open');
+    const remedy = /give --server-fingerprint, which svc basestation prints/;
+    expect(await run({ ...nobody, serverFingerprint: undefined } as unknown as Partial<DoctorOptions>)).toMatch(remedy);
+    expect(clinic.document).toMatchObject({ station: { at: null, error: { text: expect.stringMatching(remedy) } } });
+  });
+
+  test('nothing known and nothing given is wrong use that names both ways', async () => {
+    const clinic = new Clinic();
+    const { run } = await clinic.open('port', 'open');
+    expect(await run({ ...nobody, server: undefined } as unknown as Partial<DoctorOptions>)).toMatch(/pairing string, or .*--server/);
+  });
+
   test('a base station that is not reached is a failure with its remedy', async () => {
     const clinic = new Clinic();
     const { run } = await clinic.open('port', 'open');
@@ -228,6 +266,8 @@ describe('interfaces that are left out', () => {
 describe('wrong use', () => {
   test.each([
     [['doctor', 'home', '-d', 'home'], /give the device once/],
+    [['doctor', 'home', '--no-candidates-on', '--json'], /name of an interface is expected/],
+    [['doctor', '--wait', '--address', '127.0.0.1:1', '--fingerprint', 'ab'.repeat(32)], /--wait needs a base station/],
     [['doctor', 'p=1,d=2,zz'], /pairing string|expected p=/],
     [['doctor', '--stun-port', '0', '--server', 'https://127.0.0.1:1'], /a port is a number from 1 to 65535/i],
     [

@@ -66,8 +66,13 @@ describe('docs/paths.md', () => {
 
   test.each(notDirectCodes)('has %s, and what is advised there runs', async (code) => {
     expect(paths).toContain(`| ${code} |`);
-    for (const stunPort of [undefined, 4434]) {
-      const advice = adviceOn(code, { device: 'home', stunPort });
+    for (const [stunPort, given, outside] of [
+      [undefined, false, undefined],
+      [4434, true, '198.51.100.2'],
+      [3478, false, '198.51.100.2'],
+    ] as const) {
+      const advice = adviceOn(code, { device: 'home', stunPort, relayOnly: given, noHardNat: given, outside });
+      expect(advice).not.toContain(`--stun-port ${stunPort}`);
       for (const [, line = ''] of advice.matchAll(/`(svc [^`]*)`/g)) expect(line.startsWith(`svc ${(await parsed(line)).ran}`)).toBe(true);
       expect(advice.split(/[.!] [A-Z]/).length).toBeLessThanOrEqual(2);
     }
@@ -86,7 +91,7 @@ describe('docs/paths.md', () => {
     const table = /### Why there is no connection\n([\s\S]*?)\n## /.exec(paths)?.[1] ?? '';
     const codes = [...table.matchAll(/\b[A-Z]+(?:_[A-Z]+)+\b/g)].map(([code]) => code).filter((code) => !code.startsWith('OPERATION'));
     const known = codes.filter((code) => hint(code) === undefined);
-    expect(known).toEqual(['NOT_FOUND', 'CONNECTION_REFUSED', 'CONNECTION_REFUSED']);
+    expect(known).toEqual(['NOT_FOUND', 'NOT_FOUND']);
   });
 });
 

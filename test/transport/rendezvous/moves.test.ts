@@ -157,6 +157,15 @@ describe('the paths of a connection, at both ends', () => {
     expect(() => fixture.atDevice.paths()).toThrow(expect.objectContaining({ code: 'INVALID_CONNECTION' }));
   });
 
+  test('have their round-trip time where there was never another one', async () => {
+    const fixture = await HomesFixture.open();
+    const connection = await fixture.relayed({ Rendezvous: false });
+    await fixture.coap(connection, 'GET', '/hello');
+    const { paths, whyNotDirect } = connection.paths();
+    expect([paths, whyNotDirect?.code]).toEqual([[expect.objectContaining({ active: true, over: 'relay' })], 'DISABLED']);
+    expect(paths[0]!.rtt).toBeGreaterThan(10);
+  });
+
   test('what an attempt has shown is let go at both ends a minute after the connection became direct, and kept while it is relayed', async () => {
     const fixture = await HomesFixture.open();
     const connection = await fixture.direct();

@@ -271,7 +271,10 @@ export class Connection {
 
   /** Figures of a path, null for one it does not have. */
   pathStats(path: Path): CorePathStats | null {
-    return this.#core === null ? null : this.#makePaths(this.#core).stats(path);
+    if (this.#core === null) return null;
+    if (this.#paths !== null) return this.#paths.stats(path);
+    // No table is made for a question: the only path is the core's first.
+    return path === this.#path ? this.#core.pathStats(0) : null;
   }
 
   /** Ends the connection; a `closed` event without error follows at once, the packets over the closing period. May be called in every state. */

@@ -269,12 +269,10 @@ export class Connection {
     this.#ofPaths((paths) => paths.remove(path));
   }
 
-  /** Figures of a path, null for one it does not have. */
+  /** Figures of a path, null for one it does not have. No table is made to answer: without one the only path is the core's first. */
   pathStats(path: Path): CorePathStats | null {
-    if (this.#core === null) return null;
-    if (this.#paths !== null) return this.#paths.stats(path);
-    // No table is made for a question: the only path is the core's first.
-    return path === this.#path ? this.#core.pathStats(0) : null;
+    if (this.#paths === null) return path === this.#path ? (this.#core?.pathStats(0) ?? null) : null;
+    return this.#paths.stats(path);
   }
 
   /** Ends the connection; a `closed` event without error follows at once, the packets over the closing period. May be called in every state. */

@@ -6,7 +6,6 @@
  *
  * The data plane is the core's; this class turns its events into ours, adds the preface of byte streams and keeps what is known of the other
  * end: key, `info`, and how it is verified. The endpoint makes connections, feeds them and gives them their timers.
- *
  * Not here: packets and ids (endpoint/), the meaning of messages (coap/), when to try which path.
  */
 import {

@@ -1,7 +1,7 @@
 /** Datagrams with a hop limit of their own: no other datagram ever gets it, and packets are given back in order and once. */
 import type { Socket } from 'node:dgram';
 import { networkInterfaces } from 'node:os';
-import { afterEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { type BoundSocket, silentLog } from '../../../transport/environment.ts';
 import { DgramSender } from '../../../transport/node/dgram-sender.ts';
 import { nodeEnvironment } from '../../../transport/node/environment.ts';
@@ -9,8 +9,8 @@ import { loadSystemCalls } from '../../../transport/node/native/system-calls.ts'
 import { openTtlReader, type TtlReader } from './ttl-reader.ts';
 
 const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
-/** Until timers of 1 ms have run. */
-const timers = (): Promise<void> => new Promise((resolve) => setTimeout(resolve, 2));
+/** Runs the timers of the next 2 ms, of virtual time. */
+const timers = async (): Promise<void> => void (await vi.advanceTimersByTimeAsync(2));
 
 /** A `dgram` socket that sends in a later tick with the hop limit it has then, or keeps what it is given in its queue while it is full. */
 class FakeSocket {
@@ -66,6 +66,9 @@ function setUp() {
 }
 
 describe('a hop limit with dgram', () => {
+  beforeEach(() => void vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] }));
+  afterEach(() => void vi.useRealTimers());
+
   it('belongs to one datagram: those before and after leave with that of the system', async () => {
     const { socket, released, send, limited } = setUp();
     send(1, 2);

@@ -87,7 +87,7 @@ export function linkMtu(text: string): number {
 
 export const HARD_NAT_HELP = 'do not open 256 sockets and do not try 1,024 ports where a NAT gives out random ones';
 
-/** `--no-candidates-on`; what is given stands in `candidatesOn`, as commander takes `no-` from the name. @param peer who is not told */
+/** `--no-candidates-on`; commander drops `no-` from the name and puts the values in `candidatesOn`. @param peer the end that does not learn the addresses */
 export function noCandidatesOn(peer: 'device' | 'client'): Option {
   return new Option(
     '--no-candidates-on <interface>',

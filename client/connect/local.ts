@@ -3,7 +3,7 @@
  * connection.
  *
  * Anybody on the network can announce the device. So an answer decides nothing: whoever answers must prove the device's key where the connection has a pin,
- * no address waits for another, and the other channels of the connect do not wait for this one. Nor does an answer send packets anywhere but near here: to a network of
+ * no address waits for another, and the other channels of the connect do not wait for this one. An answer can direct packets only to addresses nearby: to a network of
  * this host, and to private addresses, since a network may be routed behind another one.
  *
  * The channel has failed when the search is over and every address has failed; the error is NOT_FOUND when nothing answered (reference §4.3).

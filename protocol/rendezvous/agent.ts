@@ -1,6 +1,6 @@
 /**
  * An end's agent in one attempt to find a direct path, sans-IO: a round, and where a NAT gives out random ports the sprayed stage behind it (PROTOCOL.md §6).
- * Client and device run the same; the role says who asks for the sprayed stage.
+ * Client and device run the same code; the role decides which of them asks for the sprayed stage.
  *
  *   gathering ── lists ──▶ checking ── no pair for a while, one NAT random, the other independent ──▶ spraying ──▶ over
  *

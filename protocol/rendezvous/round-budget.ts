@@ -37,7 +37,7 @@ export interface HostShare {
   takeUnproven(address: string, peer: PeerClass, isBase: boolean, now: number): 'granted' | 'address' | 'host' | 'full';
   /** The peer is at that address: what went there is counted against it no longer. */
   answered(address: string, peer: PeerClass): void;
-  /** Takes one packet to an address that is trusted and has not answered. @returns false where it counts as any other, as so many went there */
+  /** Takes one packet to an address that is trusted and has not answered. @returns false once too many went to such addresses: it then counts as untrusted */
   takeTrusted(peer: PeerClass, now: number): boolean;
   acquireSpray(round: RoundBudget, reason: string, now: number): boolean;
   takeSpray(round: RoundBudget, now: number): 'granted' | 'rate' | 'ended';

@@ -1,5 +1,5 @@
 /**
- * Whom an end may send checks to: nobody floods a third party by naming it as a candidate, not with many devices together either (SECURITY.md).
+ * How many checks an end may send to an address. Nobody can flood a third party by naming it as a candidate, not even through many devices at once (SECURITY.md).
  *
  * An address is *trusted* when the station reported it for the peer, or, at a client, when a verified device named it. It is *answering* once a check of ours was
  * answered from there: only a party that received the check knows its transaction id. For all others

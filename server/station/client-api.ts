@@ -307,7 +307,7 @@ function credentialOf({ sct, jwt, serverKey = '' }: ConnectRequest): string {
   return hashSecret(sct ?? jwt ?? serverKey);
 }
 
-/** Never one that the client only claims to have: the device may send packets there that nobody asked for. */
+/** Never an address that the client merely claims: the device may send unsolicited packets there. */
 function provenAddress({ provenPath: { kind, address, port } }: Session): SocketAddress | undefined {
   return kind === 'udp' ? { address, port } : undefined;
 }

@@ -20,7 +20,7 @@ const processes = new ProcessFixture();
 /** Ids of this run: other hosts of the network may run the same test. */
 const PRODUCT = `pr-${process.pid}`;
 const DEVICE = `de-${Date.now().toString(36)}`;
-/** Nobody listens there. */
+/** Nothing listens on this port. */
 const SWITCHED_OFF = 'https://127.0.0.1:1';
 const FINGERPRINT = 'ab'.repeat(32);
 

@@ -19,7 +19,7 @@ import {
   type StationView,
 } from '../../transport/rendezvous/index.ts';
 import { type SimulatedHost, Simulation } from '../../transport/sim/index.ts';
-import { type Home, homeOf, type NatKind } from './kinds.ts';
+import { type Home, type HomeOptions, homeOf, type NatKind } from './kinds.ts';
 import { PlainHost } from './plain-host.ts';
 import { Signalling } from './signalling.ts';
 
@@ -38,6 +38,10 @@ export interface SceneOptions {
   readonly client: NatKind;
   readonly device: NatKind;
   readonly seed: number;
+  /** Of the boxes, in place of those of the kinds. */
+  readonly boxes?: Readonly<Record<'client' | 'device', HomeOptions>>;
+  /** One way between the ends through the base station, ms. Default 50. */
+  readonly relayDelay?: number;
   /** Flows a second that others behind each sequential NAT begin. Default none. */
   readonly foreign?: number;
   /** Share of datagrams that are lost from when the connection is up. Default 0. */
@@ -81,7 +85,7 @@ export class Scene {
   #responder: RendezvousResponder<ServingSession> | null = null;
 
   constructor(options: SceneOptions) {
-    const { client, device, seed, foreign = 0 } = options;
+    const { client, device, seed, boxes, relayDelay = RELAY_DELAY, foreign = 0 } = options;
     this.#options = options;
     // Cells have luck of their own.
     this.simulation = new Simulation({
@@ -90,11 +94,11 @@ export class Scene {
       link: { delay: DELAY, jitter: JITTER },
     });
     this.station = this.simulation.host('station', { addresses: [`${STATION.address}/24`, '2001:db8:ffff::1/64'] });
-    this.client = new Party(homeOf(this.simulation, client, 'client', 1), CLIENT_PORT);
-    this.device = new Party(homeOf(this.simulation, device, 'device', 2), DEVICE_PORT);
+    this.client = new Party(homeOf(this.simulation, client, 'client', 1, boxes?.client), CLIENT_PORT);
+    this.device = new Party(homeOf(this.simulation, device, 'device', 2, boxes?.device), DEVICE_PORT);
     for (const { home } of [this.client, this.device]) if (home.kind === 'sequential') for (const box of home.boxes) box.occupy(foreign);
     const { clock, log } = this.client.host.environment;
-    this.signalling = new Signalling({ client: this.client.host, clock, log, delay: RELAY_DELAY });
+    this.signalling = new Signalling({ client: this.client.host, clock, log, delay: relayDelay });
   }
 
   /** Both ends reach the base station, then the client looks for a direct path. */

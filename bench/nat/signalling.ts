@@ -13,6 +13,8 @@ import type { PlainHost } from './plain-host.ts';
 
 /** ms after which a challenge is repeated, and after the last of which the path has failed. */
 const CHALLENGES: readonly number[] = [300, 600, 1_200];
+/** Of both ends. */
+const ROUTE: Path = { kind: 'route', key: 'route', address: '203.0.113.1', port: 1, socket: 0, local: false };
 const NOTHING = new Uint8Array(0);
 const BAD_REQUEST = 400;
 
@@ -33,13 +35,15 @@ export class DeviceEnd implements ServingSession {
   readonly remoteFingerprint = 'client';
   readonly type = 'RELAY';
   readonly isOpen = true;
+  readonly rtt: number | null;
   readonly paths = [];
   readonly #events: Emitter<SessionEvents>;
   readonly #send: (exchange: number, reply: CoapReply) => void;
   readonly observed = new Set<number>();
 
-  constructor(log: Log, send: (exchange: number, reply: CoapReply) => void) {
+  constructor(log: Log, send: (exchange: number, reply: CoapReply) => void, rtt: number | null = null) {
     this.#events = new Emitter(log);
+    this.rtt = rtt;
     this.#send = send;
   }
 
@@ -63,15 +67,15 @@ export class Signalling implements MovingSession {
   readonly remoteFingerprint = 'device';
   readonly verified = 'pinned';
   readonly isOpen = true;
+  readonly rtt: number;
   /** Bytes that the rendezvous has put on the relay, in both directions. */
   bytes = 0;
   readonly device: DeviceEnd;
-  path: Path = { kind: 'route', key: 'route', address: '203.0.113.1', port: 1, socket: 0, local: false };
+  path: Path = ROUTE;
   readonly #options: SignallingOptions;
   readonly #events: Emitter<SessionEvents>;
   readonly #waiting = new Map<number, Waiting>();
-  readonly #route = this.path;
-  #known: readonly Path[] = [this.path];
+  #known: readonly Path[] = [ROUTE];
   #responder: RendezvousResponder<ServingSession> | null = null;
   #exchanges = 0;
   #trying: Path | null = null;
@@ -80,9 +84,9 @@ export class Signalling implements MovingSession {
     const { client, clock, log, delay } = options;
     this.#options = options;
     this.#events = new Emitter(log);
-    this.device = new DeviceEnd(log, (exchange, reply) =>
-      clock.schedule(delay, () => this.#waiting.get(exchange)?.respond(this.#count(reply))),
-    );
+    this.rtt = 2 * delay;
+    const reply = (exchange: number, answer: CoapReply): void => this.#waiting.get(exchange)?.respond(this.#count(answer));
+    this.device = new DeviceEnd(log, (exchange, answer) => clock.schedule(delay, () => reply(exchange, answer)), this.rtt);
     client.onResponse = (path) => this.#answered(path);
   }
 
@@ -151,8 +155,8 @@ export class Signalling implements MovingSession {
 
   /** The direct path is gone: the connection is back on the relay. */
   loseDirect(): void {
-    this.path = this.#route;
-    this.#known = [this.#route];
+    this.path = ROUTE;
+    this.#known = [ROUTE];
     this.#events.emit('path', { path: this.path, reason: 'failed-over' });
   }
 

@@ -14,12 +14,13 @@
  * Verbs: after each call `transmit` until null, `nextEvent` until null, then `nextTimeout`. That there is nothing more to send may end a stage, and so be an event.
  */
 import type { NatReport, RendezvousState, RendezvousUpdate, SocketAddress } from '../control/index.ts';
-import { OPENER_HOPS } from './pair.ts';
 import { type LocalView, Round, type RoundEvent, type RoundOptions, type RoundPacket } from './round.ts';
 import { ROUND_LIFETIME } from './round-budget.ts';
 import { SPRAY_INTERVAL, SPRAY_PORTS, SPRAY_SOCKETS } from './spray.ts';
 import { fromSockets, toRandomPorts, Volley, type VolleyPlan } from './volley.ts';
 
+/** Hop limit of the openers of the sprayed stage: ports are random before a provider's NAT, too. */
+const SOCKET_HOPS = 4;
 /** ms that a spray takes. */
 const SPRAY_TIME = SPRAY_PORTS * SPRAY_INTERVAL;
 /** ms without a pair, from when both ends have opened, until the sprayed stage begins: an address that only its filter hides has answered by then. */
@@ -94,7 +95,7 @@ export class Agent {
   }
 
   setRemote(remote: RendezvousState, now: number): void {
-    this.#round.setRemote(remote);
+    this.#round.setRemote(remote, now);
     this.#look(now);
   }
 
@@ -128,7 +129,7 @@ export class Agent {
       this.#stage = 'refused';
       return;
     }
-    this.#volley = this.#newVolley(fromSockets(count, target, OPENER_PACE, now), OPENER_HOPS[0]);
+    this.#volley = this.#newVolley(fromSockets(count, target, OPENER_PACE, now), SOCKET_HOPS);
   }
 
   /** A check that names our tag. @returns the answer, for the socket it came in on; null when it does not hold */

@@ -17,9 +17,12 @@ export type PairState = 'waiting' | 'opened' | 'checking' | 'answered' | 'failed
 /** Socket of the connection; further ones are numbered from 1. */
 export const MAIN_SOCKET = 0;
 
-/** Hop limits of the openers: past the NATs of a home and its provider, short of the other end's. */
-export const OPENER_HOPS: readonly number[] = [4, 7];
-/** ms between the openers of a pair, and from the last one to the first check when the other end has not opened. */
+/**
+ * Hop limits of the openers. The first passes the NAT of a home and ends at the router behind it; the further ones pass the NATs of a provider, and may reach
+ * the other end's where the two are neighbours: they wait until that one has let its own first opener out (round.ts).
+ */
+export const OPENER_HOPS: readonly number[] = [2, 4, 7];
+/** ms between two further openers. */
 const OPENER_GAP = 10;
 /** ms from a check to the next one of its pair, then the time that the last one has. */
 const CHECK_GAPS: readonly number[] = [50, 100, 200, 400, 800, 800, 800, 800, 800];
@@ -34,8 +37,9 @@ export class Pair {
   readonly kind: PairKind;
   readonly remote: SocketAddress;
   readonly socket: number;
-  /** Openers it still wants. */
+  /** Openers it still wants, and those that have left. */
   openersLeft: number;
+  openers = 0;
   checks = 0;
   /** A check of the peer came from there. */
   heard = false;
@@ -77,9 +81,11 @@ export class Pair {
     return 2 * RANK[this.kind] + (this.remote.address.includes(':') ? 0 : 1);
   }
 
-  /** When it wants its next opener, Infinity for none. */
-  nextOpenerAt(): number {
-    return this.openersLeft > 0 && !this.isOver ? this.#openedAt + OPENER_GAP : Number.POSITIVE_INFINITY;
+  /** When it wants its next opener, given when further ones may follow the first. Infinity for none. */
+  nextOpenerAt(furtherBegin: () => number): number {
+    if (this.openersLeft === 0 || this.isOver) return Number.POSITIVE_INFINITY;
+    const next = this.#openedAt + OPENER_GAP;
+    return this.openers === 1 ? Math.max(next, furtherBegin()) : next;
   }
 
   /** When it wants its next check, given when checks may begin, or its failure is certain. Infinity: not before its openers are out. */
@@ -92,6 +98,7 @@ export class Pair {
   takeOpener(now: number): number {
     const hops = OPENER_HOPS[Math.max(0, OPENER_HOPS.length - this.openersLeft)]!;
     this.openersLeft--;
+    this.openers++;
     this.#openedAt = now;
     return hops;
   }

@@ -3,7 +3,8 @@
  * The same at both ends; who tells whom of lists is the business of the agent (agent.ts) and its owner.
  *
  * 1. `setLocal` and `setRemote` give the lists. Each candidate of the peer makes a pair.
- * 2. Openers leave first (`Pair`). When those of the peer's newest list are out, `opened` is its number, and the other end is to know.
+ * 2. Openers leave first (`Pair`), those that go further when the other end has had time for its first. When those of the peer's newest list are out,
+ *    `opened` is its number, and the other end is to know.
  * 3. Checks with full hop limit leave when the other end has opened, too, or a second later. An end whose NAT gives out ports in sequence opens only when it
  *    knows its last port, and the peer's: what it opens first gets the first of the predicted ports.
  * 4. A check of the peer is verified and answered at once; its source is checked in return.
@@ -24,8 +25,12 @@ const PACE = 10;
 const PACE_PREDICTED = 1;
 /** ms after an opener from which a check may follow although the other end has not opened. */
 const UNOPENED_WAIT = 1_000;
-/** ms a NAT with ports in sequence waits for both lists to be complete before it opens without. */
+/** ms a NAT with ports in sequence waits for both lists to be complete before it opens without, and further openers for that of the other end. */
 const COMPLETE_WAIT = 1_000;
+/** ms in which the first openers of the other end leave; a device waits a round trip more, which counts as so many ms at most, and where none was measured. */
+const FURTHER_MARGIN = 20;
+const MAX_RTT = 500;
+const UNKNOWN_RTT = 100;
 /** Pairs in all, and those that only checks of the peer made: it may fill them, and ends its own round with it. */
 const MAX_PAIRS = 64;
 const MAX_PEER_REFLEXIVE = 16;
@@ -56,6 +61,8 @@ export interface RoundOptions {
   readonly role: 'client' | 'device';
   /** Released by the owner of the round. */
   readonly budget: RoundBudget;
+  /** Round trip of the connection over which the ends exchange their lists, ms; null while none was measured. */
+  readonly rtt: number | null;
   /** Whether an address is in a network of ours. */
   isNear(address: string): boolean;
   /** Whether a candidate of the peer may be sent to: no loopback, multicast, …, own address. */
@@ -90,6 +97,8 @@ export class Round {
   #number = 0;
   #natAt: number;
   #remote: RendezvousState | null = null;
+  /** When the peer first said what its NAT does: it opens from then on. */
+  #remoteCompleteAt = Number.POSITIVE_INFINITY;
   #opened = 0;
   #predicted = false;
   #peerReflexive = 0;
@@ -152,9 +161,10 @@ export class Round {
   }
 
   /** What the peer says; older lists than the one that is known are passed over. */
-  setRemote(remote: RendezvousState): void {
+  setRemote(remote: RendezvousState, now: number): void {
     const known = this.#remote;
     if (known !== null && remote.number < known.number) return;
+    if (remote.nat !== undefined) this.#remoteCompleteAt = Math.min(this.#remoteCompleteAt, now);
     this.#remote = { ...remote, opened: Math.max(remote.opened, known?.opened ?? 0) };
     if (known?.number === remote.number) return;
     for (const candidate of remote.candidates) this.#addCandidate(candidate);
@@ -252,19 +262,34 @@ export class Round {
   }
 
   /**
-   * Openers go before checks, and pairs with fewer checks before those with more. A NAT of ours that gives out ports in sequence opens first what the peer's
+   * Openers go before checks, and pairs with fewer of them before those with more. A NAT of ours that gives out ports in sequence opens first what the peer's
    * predictions count from.
    */
   #order(pair: Pair): number {
     if (pair.openersLeft === 0) return 1_000 + 100 * Math.min(pair.checks, MAX_CHECKS) + pair.rank;
     const inSequence = this.#local.nat?.mapping === 'sequential';
-    return inSequence && SEQUENCED.has(pair.kind) ? pair.rank - 100 : pair.rank;
+    return 100 * pair.openers + pair.rank - (inSequence && SEQUENCED.has(pair.kind) ? 1_000 : 0);
   }
 
   #wantedAt(pair: Pair): number {
-    if (pair.openersLeft > 0) return Math.max(pair.nextOpenerAt(), this.#opensAt());
+    if (pair.openersLeft > 0) return Math.max(pair.nextOpenerAt(this.#furtherBegin), this.#opensAt());
     return pair.nextCheckAt(this.#checksBegin);
   }
+
+  get #hasPeerOpened(): boolean {
+    return (this.#remote?.opened ?? 0) >= this.#number;
+  }
+
+  /**
+   * When further openers may follow the first of a pair: one that reached the NAT of an end that has not opened yet would claim the mapping there. A device
+   * opens before it says what its NAT does, a client at the latest when it has heard of the device.
+   */
+  readonly #furtherBegin = (): number => {
+    if (this.#hasPeerOpened) return Number.NEGATIVE_INFINITY;
+    const { role, rtt } = this.#options;
+    const completeAt = Math.min(this.#remoteCompleteAt, this.#startedAt + COMPLETE_WAIT);
+    return completeAt + FURTHER_MARGIN + (role === 'device' ? Math.min(rtt ?? UNKNOWN_RTT, MAX_RTT) : 0);
+  };
 
   /** With a NAT that gives out ports in sequence the order of what is opened counts. */
   #opensAt(): number {
@@ -274,8 +299,7 @@ export class Round {
     return isReady ? Number.NEGATIVE_INFINITY : this.#startedAt + COMPLETE_WAIT;
   }
 
-  readonly #checksBegin = (openedAt: number): number =>
-    (this.#remote?.opened ?? 0) >= this.#number ? Number.NEGATIVE_INFINITY : openedAt + UNOPENED_WAIT;
+  readonly #checksBegin = (openedAt: number): number => (this.#hasPeerOpened ? Number.NEGATIVE_INFINITY : openedAt + UNOPENED_WAIT);
 
   #open(pair: Pair, now: number): RoundPacket | null {
     const verdict = this.#options.budget.takeOpener(pair.remote.address, now);

@@ -86,6 +86,7 @@ export class Attempt {
         key: this.#key,
         role: 'client',
         budget,
+        rtt: session.rtt,
         hardNat,
         sprayReason: `${session.remoteFingerprint} ${gatherer.network(station)}`,
         isNear: (address) => gatherer.isNear(address),

@@ -254,6 +254,7 @@ export class RendezvousResponder<S extends ServingSession = Session> {
       key,
       role: 'device',
       budget,
+      rtt: session.rtt,
       hardNat,
       sprayReason: `${session.remoteFingerprint} ${gatherer.network(this.#options.station())}`,
       isNear: (address) => gatherer.isNear(address),

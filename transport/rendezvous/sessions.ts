@@ -2,7 +2,7 @@
 import type { Session } from '../session/index.ts';
 
 /** A client's, in which one attempt talks with the device. */
-export type AskingSession = Pick<Session, 'remoteFingerprint' | 'verified' | 'request' | 'observe'>;
+export type AskingSession = Pick<Session, 'remoteFingerprint' | 'verified' | 'rtt' | 'request' | 'observe'>;
 
 /** A client's or a device's, whose paths are reported. */
 export type PathsOfSession = Pick<Session, 'path' | 'paths' | 'pathStats' | 'type'>;
@@ -13,4 +13,4 @@ export type MovingSession = AskingSession &
   Pick<Session, 'isOpen' | 'on' | 'supplyIds' | 'migrate' | 'keepPath' | 'removePath'>;
 
 /** A device's, whose client begins rounds. */
-export type ServingSession = Pick<Session, 'remoteFingerprint' | 'notify' | 'on' | 'isOpen' | 'paths' | 'type'>;
+export type ServingSession = Pick<Session, 'remoteFingerprint' | 'rtt' | 'notify' | 'on' | 'isOpen' | 'paths' | 'type'>;

@@ -283,6 +283,12 @@ export class Session {
     return this.#isOpen ? whileOpen(() => this.connection.pathStats(path), null) : null;
   }
 
+  /** Smoothed round trip on the path in use, ms; null while none was measured. */
+  get rtt(): number | null {
+    const { rtt = 0, minimumRtt = 0 } = this.pathStats(this.path) ?? {};
+    return minimumRtt > 0 ? rtt : null;
+  }
+
   /** Listens. @returns what stops listening. A listener that throws is logged and disturbs nobody. */
   on<K extends keyof SessionEvents>(event: K, listener: (value: SessionEvents[K]) => void): () => void {
     this.#events ??= new Emitter(this.#shared.log);

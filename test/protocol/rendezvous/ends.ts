@@ -56,6 +56,7 @@ export class End implements Part<RoundPacket, AgentEvent> {
     for (const address of trusted) this.budget.trust(address);
     const defaults = {
       role: 'client',
+      rtt: 0,
       hardNat: true,
       sprayReason: 'test',
       isNear: () => false,

@@ -9,12 +9,14 @@ const make = (kind: PairKind = 'reflexive', openers = OPENER_HOPS.length, addres
 const atOnce = () => Number.NEGATIVE_INFINITY;
 
 describe('openers', () => {
-  test('leave with a hop limit of 4, and 10 ms later with 7; then none is wanted', () => {
+  test('leave with a hop limit of 2, when further ones may with 4, and 10 ms later with 7; then none is wanted', () => {
     const pair = make();
-    expect(pair.nextOpenerAt()).toBe(Number.NEGATIVE_INFINITY);
-    expect([pair.state, pair.takeOpener(100)]).toEqual(['waiting', 4]);
-    expect([pair.state, pair.nextOpenerAt(), pair.takeOpener(110)]).toEqual(['waiting', 110, 7]);
-    expect([pair.state, pair.nextOpenerAt()]).toEqual(['opened', never]);
+    expect(pair.nextOpenerAt(() => never)).toBe(Number.NEGATIVE_INFINITY);
+    expect([pair.state, pair.takeOpener(100)]).toEqual(['waiting', 2]);
+    expect([pair.nextOpenerAt(() => 150), pair.nextOpenerAt(atOnce)]).toEqual([150, 110]);
+    expect([pair.state, pair.takeOpener(150)]).toEqual(['waiting', 4]);
+    expect([pair.state, pair.nextOpenerAt(() => never), pair.takeOpener(160)]).toEqual(['waiting', 160, 7]);
+    expect([pair.state, pair.nextOpenerAt(atOnce), pair.openers]).toEqual(['opened', never, 3]);
   });
 
   test('of a predicted port is one, with 7: it has to pass all NATs before us', () => {
@@ -33,9 +35,8 @@ describe('checks', () => {
   test('wait for the openers, and for what the round says', () => {
     const pair = make();
     expect(pair.nextCheckAt(atOnce)).toBe(never);
-    pair.takeOpener(0);
-    pair.takeOpener(10);
-    expect(pair.nextCheckAt((openedAt) => openedAt + 1_000)).toBe(1_010);
+    for (const now of [0, 10, 20]) pair.takeOpener(now);
+    expect(pair.nextCheckAt((openedAt) => openedAt + 1_000)).toBe(1_020);
   });
 
   test('are ten, with growing pauses, and the last has a second', () => {
@@ -49,7 +50,7 @@ describe('checks', () => {
     expect(times).toEqual([0, 50, 150, 350, 750, 1_550, 2_350, 3_150, 3_950, 4_750]);
     expect([pair.checks, MAX_CHECKS, now, pair.state]).toEqual([10, 10, 5_750, 'checking']);
     pair.fail();
-    expect([pair.state, pair.isOver, pair.limited, pair.nextCheckAt(atOnce), pair.nextOpenerAt()]).toEqual([
+    expect([pair.state, pair.isOver, pair.limited, pair.nextCheckAt(atOnce), pair.nextOpenerAt(atOnce)]).toEqual([
       'failed',
       true,
       false,

@@ -1,6 +1,6 @@
 /** One round at one end: openers before checks, what a valid check and a valid answer bring about, and that nothing else does. */
 import { describe, expect, test } from 'vitest';
-import type { Candidate } from '../../../protocol/control/index.ts';
+import type { Candidate, NatReport } from '../../../protocol/control/index.ts';
 import { deviceLimits } from '../../../protocol/rendezvous/index.ts';
 import { verifyCheck } from '../../../protocol/stun/index.ts';
 import { nativeHost } from '../../support/crypto.ts';
@@ -9,21 +9,24 @@ import { at, candidate, complete, End, type EndOptions, OURS, PEER, peerKeys, pe
 const ELSEWHERE = '203.0.113.9';
 
 /** An end that knows itself, and a list of the peer. */
-function begun(candidates: readonly Candidate[], { opened = 1, ...options }: EndOptions & { opened?: number } = {}): End {
+function begun(
+  candidates: readonly Candidate[],
+  { opened = 1, nat, ...options }: EndOptions & { opened?: number; nat?: NatReport } = {},
+): End {
   const end = new End(options);
   end.agent.setLocal(complete(), 0);
-  end.agent.setRemote(peerList(candidates, { opened }), 0);
+  end.agent.setRemote(peerList(candidates, { opened, ...(nat && { nat }) }), 0);
   return end;
 }
 
 const targets = (sent: readonly { to: { address: string; port: number } }[]) => sent.map(({ to }) => `${to.address}:${to.port}`);
 
 describe('what is sent', () => {
-  test('two openers to each address of the peer, then checks of full hop limit, 10 ms apart', () => {
+  test('three openers to each address of the peer, the near ones first, then checks of full hop limit, 10 ms apart', () => {
     const end = begun([candidate(PEER, 5_000), candidate(PEER, 5_001)]);
     const sent = end.run(0, 100);
-    expect(sent.slice(0, 4).map(({ hopLimit }) => hopLimit)).toEqual([4, 7, 4, 7]);
-    expect(sent.slice(4).every(({ hopLimit }) => hopLimit === undefined)).toBe(true);
+    expect(sent.slice(0, 6).map(({ hopLimit }) => hopLimit)).toEqual([2, 2, 4, 4, 7, 7]);
+    expect(sent.slice(6).every(({ hopLimit }) => hopLimit === undefined)).toBe(true);
     expect(sent.map(({ time }) => time).every((time, i, all) => i === 0 || time - all[i - 1]! >= 10)).toBe(true);
     expect(sent.every(({ datagram }) => verifyCheck(datagram, peerKeys.key, nativeHost(1)))).toBe(true);
     expect(end.agent.round.opened).toBe(1);
@@ -32,14 +35,48 @@ describe('what is sent', () => {
 
   test('no check until the other end has opened, or a second has passed', () => {
     const end = begun([candidate(PEER, 5_000)], { opened: 0 });
-    const early = end.run(0, 500);
-    expect(early.map(({ hopLimit }) => hopLimit)).toEqual([4, 7]);
-    const [first] = end.run(500, 1_100);
-    expect([first!.hopLimit, first!.time]).toEqual([undefined, 1_010]);
-    const other = begun([candidate(PEER, 5_000)], { opened: 0 });
+    const early = end.run(0, 1_500);
+    // It never said what its NAT does, and so the further openers waited a second, too.
+    expect(early.map(({ hopLimit, time }) => [hopLimit, time])).toEqual([
+      [2, 0],
+      [4, 1_020],
+      [7, 1_030],
+    ]);
+    const [first] = end.run(1_500, 2_100);
+    expect([first!.hopLimit, first!.time]).toEqual([undefined, 2_030]);
+    const other = begun([candidate(PEER, 5_000)], { opened: 0, nat: { mapping: 'independent' } });
     other.run(0, 200);
     other.agent.setRemote(peerList([candidate(PEER, 5_000)], { opened: 1 }), 200);
     expect(other.run(200, 205).map(({ hopLimit }) => hopLimit)).toEqual([undefined]);
+  });
+
+  test.each([
+    ['client', 40, 20],
+    ['device', 40, 60],
+    ['device', null, 120],
+    ['device', 9_000, 520],
+  ] as const)(
+    '%s, with a round trip of %s ms: openers that go further wait until the other end has let out its first',
+    (role, rtt, wait) => {
+      const end = begun([candidate(PEER, 5_000)], { role, rtt, opened: 0 });
+      end.run(0, 200);
+      end.agent.setRemote(peerList([candidate(PEER, 5_000)], { number: 2, opened: 0, nat: { mapping: 'independent' } }), 200);
+      const further = end.run(200, 1_000);
+      expect(further.map(({ hopLimit, time }) => [hopLimit, time])).toEqual([
+        [4, 200 + wait],
+        [7, 210 + wait],
+      ]);
+    },
+  );
+
+  test('openers that go further follow at once when the other end has opened', () => {
+    const end = begun([candidate(PEER, 5_000)], { opened: 0, role: 'device', rtt: 500 });
+    end.run(0, 100);
+    end.agent.setRemote(peerList([candidate(PEER, 5_000)], { opened: 1 }), 100);
+    expect(end.run(100, 115).map(({ hopLimit, time }) => [hopLimit, time])).toEqual([
+      [4, 100],
+      [7, 110],
+    ]);
   });
 
   test('a list of ours that the other end has not opened for yet holds the checks back again', () => {
@@ -57,15 +94,15 @@ describe('what is sent', () => {
       candidate('10.0.0.9', 4, 'host'),
     ];
     const end = begun(list, { isNear });
-    expect(targets(end.run(0, 75)).filter((_, i) => i % 2 === 0)).toEqual(['192.168.1.9:3', '2001:db8::2:2', '10.0.0.9:4', `${PEER}:1`]);
+    expect(targets(end.run(0, 35))).toEqual(['192.168.1.9:3', '2001:db8::2:2', '10.0.0.9:4', `${PEER}:1`]);
   });
 
   test('ten checks a pair, and then the round is exhausted', () => {
     const end = begun([candidate(PEER, 5_000)]);
     const sent = end.run(0, 60_000);
-    expect(sent.length).toBe(12);
+    expect(sent.length).toBe(13);
     expect(end.kinds.at(-1)).toBe('exhausted');
-    expect([sent.at(-1)!.time, end.agent.round.pairs[0]!.state]).toEqual([expect.closeTo(4_770, -2), 'failed']);
+    expect([sent.at(-1)!.time, end.agent.round.pairs[0]!.state]).toEqual([expect.closeTo(4_780, -2), 'failed']);
   });
 
   test('a candidate that cannot be used is passed over and counted', () => {
@@ -112,6 +149,7 @@ describe('lists', () => {
     expect(end.agent.round.opened).toBe(1);
     const sent = end.run(50, 100);
     expect(sent.filter(({ hopLimit }) => hopLimit !== undefined).map(({ to, hopLimit }) => [to.port, hopLimit])).toEqual([
+      [6_000, 2],
       [6_000, 4],
       [6_000, 7],
     ]);
@@ -125,7 +163,7 @@ describe('lists', () => {
       end.agent.setRemote(peerList(list, { number }), number);
     }
     expect(end.agent.round.pairs.length).toBe(64);
-    expect(end.run(200, 31_000).length).toBeLessThanOrEqual(64 * 12);
+    expect(end.run(200, 31_000).length).toBeLessThanOrEqual(64 * 13);
   });
 });
 
@@ -159,7 +197,7 @@ describe('a check that comes in', () => {
     const end = begun([candidate(PEER, 5_000)]);
     for (let port = 10_000; port < 11_000; port++) expect(end.check(at(PEER, port), 0)).not.toBeNull();
     expect(end.agent.round.pairs.length).toBe(17);
-    expect(end.run(0, 30_000).length).toBeLessThanOrEqual(2 + 17 * 10);
+    expect(end.run(0, 30_000).length).toBeLessThanOrEqual(3 + 17 * 10);
   });
 
   test('from a thousand addresses that nobody vouches for has five checks in return to each of 16 at most', () => {
@@ -188,7 +226,7 @@ describe('a check that comes in', () => {
 describe('an answer', () => {
   const opened = () => {
     const end = begun([candidate(PEER, 5_000)]);
-    const [opener, , check] = end.run(0, 25);
+    const [opener, , , check] = end.run(0, 35);
     return { end, opener: opener!, check: check! };
   };
 
@@ -197,7 +235,7 @@ describe('an answer', () => {
     expect(end.answer(check, 60)).toBe(true);
     end.run(60, 61);
     expect(end.events.find(({ kind }) => kind === 'answered')).toMatchObject({
-      pair: { remote: at(PEER, 5_000), rtt: 40, state: 'answered' },
+      pair: { remote: at(PEER, 5_000), rtt: 30, state: 'answered' },
     });
     expect(end.answer(check, 61)).toBe(false);
     expect(end.kinds.filter((kind) => kind === 'answered').length).toBe(1);

@@ -58,6 +58,7 @@ const offerOf = (round: number, candidates: readonly Candidate[] = [candidate(PE
   key: new Uint8Array(16).fill(3),
   number: 1,
   candidates,
+  nat: { mapping: 'independent' },
 });
 
 let exchanges = 0;
@@ -83,7 +84,7 @@ describe('a round', () => {
     const state = decodeRendezvousState(reply.payload!);
     expect([reply.status, reply.observe, state.candidates.map(({ address }) => address)]).toEqual([201, true, [OWN, '2001:db8::2']]);
     expect(device.responder.isOngoing(session)).toBe(true);
-    await device.simulation.run(100);
+    await device.simulation.run(200);
     expect(decodeRendezvousState(device.notified.at(-1)!.payload!).opened).toBe(1);
     for (const exchange of session.observed) session.cancel(exchange);
     expect(device.responder.isOngoing(session)).toBe(false);

@@ -1,0 +1,25 @@
+/**
+ * Homes whose boxes take UDP from outside for themselves, as Linux masquerades without a firewall, and are few routers apart: an opener that goes too far reaches
+ * the other box before it has opened, and the end behind it gets another port.
+ */
+import { describe, expect, it } from 'vitest';
+import { runScene } from '../../../bench/nat/scene.ts';
+import { seeds } from '../../support/size.ts';
+
+/** @param apart routers between the boxes */
+const near = (apart: number, relayDelay: number, seed: number) => {
+  const box = (hops: number) => ({ inbound: 'claim', hops }) as const;
+  const boxes = { client: box(Math.floor(apart / 2)), device: box(Math.ceil(apart / 2)) };
+  return runScene({ client: 'port', device: 'port', seed, relayDelay, boxes });
+};
+
+describe('two boxes that claim', () => {
+  const cells = [1, 2, 3, 4, 5, 6].flatMap((apart) => [5, 50, 200].map((relayDelay) => ({ apart, relayDelay })));
+  it.each(cells)('$apart routers apart become direct, with $relayDelay ms over the relay', async ({ apart, relayDelay }) => {
+    for (const seed of seeds(2, 20)) expect(await near(apart, relayDelay, seed)).toMatchObject({ why: null, path: { kind: 'udp' } });
+  });
+
+  it('next to each other stay relayed and say so: no hop limit ends between them', async () => {
+    expect(await near(0, 200, 1)).toMatchObject({ time: null, why: 'NO_ANSWER' });
+  });
+});

@@ -138,10 +138,9 @@ export class Attacher {
   #acceptRelayed({ payload, context: channel }: RoutedRequest<Session>): CoapReply {
     const { host } = this.#config;
     const { route, initiate, routeResetToken, peerAddress } = decodeP2pConnectRequest(payload);
-    const onUnused = (): void => releaseRoute(channel, DevicePath.ROUTE, route);
     const path = host.routePath(channel, route, {
       resetToken: routeResetToken,
-      onUnused,
+      onUnused: giveBack,
       ...(peerAddress !== undefined && { peerAddress }),
     });
     if (initiate === undefined) return textReply(Status.NOT_IMPLEMENTED, 'A bare route is of no use to this version');
@@ -204,4 +203,8 @@ function refusal(response: CoapResponse): AttachVerdict {
   const error = stationError(response);
   if (REFUSALS.includes(error.code)) return { kind: 'refused', error };
   return { kind: 'retry', error, ...(response.maxAge !== undefined && { after: response.maxAge * 1000 }) };
+}
+
+function giveBack(channel: Session, route: Uint8Array): void {
+  releaseRoute(channel, DevicePath.ROUTE, route);
 }

@@ -94,11 +94,14 @@ async function connectOver(
     if (answer.kind === 'waiting' || answer.respond === undefined)
       throw new RemoteError('BAD_RESPONSE', 'the base station gave no answer of the device');
     const { route, routeResetToken: resetToken } = answer;
-    const onUnused = (): void => releaseRoute(channel, ClientPath.ROUTE, route);
-    return await prepared.establish(answer.respond, host.routePath(channel, route, { resetToken, onUnused }));
+    return await prepared.establish(answer.respond, host.routePath(channel, route, { resetToken, onUnused: giveBack }));
   } finally {
     prepared.cancel();
   }
+}
+
+function giveBack(channel: Session, route: Uint8Array): void {
+  releaseRoute(channel, ClientPath.ROUTE, route);
 }
 
 /** What the base station said of where we are, and how to find out more. */

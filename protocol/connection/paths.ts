@@ -32,7 +32,8 @@ export class ConnectionPaths {
   proven: Path;
   #activeIndex = 0;
   #hasIds = false;
-  readonly #paths: (Path | null)[];
+  /** Replaced when it grows: engines keep room for 17 in an array that is pushed to. */
+  #paths: (Path | null)[];
   readonly #core: CoreConnection;
   readonly #owner: ConnectionOwner;
 
@@ -179,8 +180,8 @@ export class ConnectionPaths {
   #set(index: number, path: Path): void {
     if (this.#paths[index] === path) return;
     this.#owner.pathAdded(path);
-    this.#forget(index);
-    while (this.#paths.length <= index) this.#paths.push(null);
+    if (index < this.#paths.length) this.#forget(index);
+    else this.#paths = Array.from({ length: index + 1 }, (_, i) => this.#paths[i] ?? null);
     this.#paths[index] = path;
   }
 

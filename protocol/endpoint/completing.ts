@@ -69,7 +69,7 @@ export class Completer {
     const slot = this.#open(entry, offer, now);
     slot.complete = tagOf(packet);
     registry.add(slot);
-    registry.knowRemote(slot, entry.fields.remoteId, offer.resetToken);
+    registry.remoteIds.add(slot, { id: entry.fields.remoteId, resetToken: offer.resetToken });
     slot.connection.completeReceived(now);
     this.#admit(slot, isBest(entry.fields.version, entry.fields.suite, offer), now);
     registry.ready(slot);

@@ -136,7 +136,7 @@ export class Demultiplexer {
       stats.malformed++;
       return;
     }
-    const slot = registry.resetBy(fields.id, fields.token);
+    const slot = registry.remoteIds.find(fields.id, fields.token);
     if (slot !== undefined) {
       registry.lose(slot, new RemoteError('CLOSED', 'the other end has lost the state of the connection'));
       return;

@@ -184,7 +184,7 @@ export class Dialer {
     dial.wipe();
     slot.dial = null;
     if (dial.options.migration === true) slot.connection.supplyIds();
-    registry.knowRemote(slot, remoteId, peer.offer.resetToken);
+    registry.remoteIds.add(slot, { id: remoteId, resetToken: peer.offer.resetToken });
     registry.ready(slot);
     registry.activate(slot);
   }

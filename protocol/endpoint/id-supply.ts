@@ -11,12 +11,11 @@ import type { Slot } from './registry.ts';
 /** Brings the endpoint's tables in line with what the core holds. */
 export function updateIds(context: Context, slot: Slot, inForce: ConnectionIds, core: CoreConnection): void {
   const { ids, registry } = context;
-  for (const id of slot.ids) {
-    if (inForce.ours.some((other) => equalBytes(other, id))) continue;
-    ids.release(id);
-    slot.furtherIds = slot.furtherIds.filter((other) => other !== packed(id));
-  }
-  registry.knowRemotes(slot, inForce.theirs);
+  const isInForce = (id: Uint8Array): boolean => inForce.ours.some((other) => equalBytes(other, id));
+  const [first, ...further] = slot.ids;
+  for (const id of [first!, ...further]) if (!isInForce(id)) ids.release(id);
+  slot.furtherIds = further.filter(isInForce).map(packed).join('');
+  registry.remoteIds.replace(slot, inForce.theirs);
   for (let room = inForce.room; room > 0; room--) if (!supply(context, slot, core)) break;
 }
 
@@ -28,6 +27,6 @@ function supply({ ids, resets }: Context, slot: Slot, core: CoreConnection): boo
     ids.release(id);
     return false;
   }
-  slot.furtherIds = slot.furtherIds.concat(packed(id));
+  slot.furtherIds = [slot.furtherIds, packed(id)].join('');
   return true;
 }

@@ -1,16 +1,16 @@
 /**
- * The connections of an endpoint: which have packets, which have events, when each wants to be called again, and under what id the other end
+ * The connections of an endpoint: which have packets, which have events, when each wants to be called again, and under what ids the other end
  * may reset it. A connection stays here until the core has drained it.
  */
-import { hex } from '@scure/base';
 import type { ConnectionIds, CoreConnection } from '../../bindings/index.ts';
 import { Connection, type ConnectionOwner } from '../connection/index.ts';
 import type { SvcError } from '../errors/index.ts';
 import { Fifo } from '../fifo.ts';
-import { equalBytes } from '../identity/index.ts';
 import { packed, unpacked } from '../packed-bytes.ts';
+import { ID_LENGTH } from '../packet/index.ts';
 import type { Path } from '../path.ts';
 import type { Dial } from './dial.ts';
+import { type RemoteIdOwner, RemoteIds } from './remote-ids.ts';
 import type { EndpointStats } from './stats.ts';
 import { type Timed, Timers } from './timers.ts';
 
@@ -25,13 +25,6 @@ export type EndpointEvent =
   /** The core is dead and all connections with it: make a new core and endpoint. */
   | { readonly kind: 'failed'; readonly error: SvcError };
 
-/** An id of the other end's and what a Reset for it must carry. */
-interface Remote {
-  readonly key: string;
-  /** Packed. */
-  readonly resetToken: string;
-}
-
 /** What the endpoint does for its connections. */
 export interface RegistryHooks {
   /** A connection is gone for good. */
@@ -41,10 +34,8 @@ export interface RegistryHooks {
   pathRemoved(path: Path): void;
 }
 
-const NONE: readonly never[] = Object.freeze([]);
-
 /** One connection in its endpoint. */
-export class Slot implements Timed, ConnectionOwner {
+export class Slot implements Timed, ConnectionOwner, RemoteIdOwner {
   readonly connection: Connection;
   timerAt = Number.POSITIVE_INFINITY;
   timerIndex = -1;
@@ -62,10 +53,9 @@ export class Slot implements Timed, ConnectionOwner {
   dial: Dial | null = null;
   /** Responder: the tag that ends the Complete as it was verified, packed. */
   complete = '';
-  /** Ids of ours besides the first, packed. */
-  furtherIds: readonly string[] = NONE;
-  /** The other end's ids that may reset it. */
-  remotes: readonly Remote[] = NONE;
+  /** Ids of ours besides the first, packed one after the other. */
+  furtherIds = '';
+  remoteIds = '';
   readonly #registry: Registry;
   /** Packed. */
   readonly #id: string;
@@ -83,7 +73,8 @@ export class Slot implements Timed, ConnectionOwner {
 
   /** That and the further ones. */
   get ids(): readonly Uint8Array[] {
-    return [this.#id, ...this.furtherIds].map(unpacked);
+    const further = unpacked(this.furtherIds);
+    return [this.id, ...Array.from({ length: further.length / ID_LENGTH }, (_, i) => further.slice(i * ID_LENGTH, (i + 1) * ID_LENGTH))];
   }
 
   /** A slot is its own event. */
@@ -123,12 +114,12 @@ export class Slot implements Timed, ConnectionOwner {
 
 export class Registry {
   readonly timers = new Timers<Slot>();
+  readonly remoteIds = new RemoteIds<Slot>();
   /** Accepted connections that count against the limit. */
   accepted = 0;
   readonly #slots = new Set<Slot>();
   readonly #ready = new Fifo<Slot>();
   readonly #events = new Fifo<EndpointEvent>();
-  readonly #byRemoteId = new Map<string, readonly Slot[]>();
   readonly hooks: RegistryHooks;
   readonly #stats: EndpointStats;
 
@@ -148,31 +139,6 @@ export class Registry {
   add(slot: Slot): void {
     this.#slots.add(slot);
     this.#stats.connections = this.#slots.size;
-  }
-
-  /** Notes what the other end may reset this connection with. */
-  knowRemote(slot: Slot, id: Uint8Array, resetToken: Uint8Array): void {
-    const key = hex.encode(id);
-    // By concat: engines keep room for 17 in an array that is spread into a literal.
-    slot.remotes = slot.remotes.concat({ key, resetToken: packed(resetToken) });
-    this.#byRemoteId.set(key, (this.#byRemoteId.get(key) ?? NONE).concat(slot));
-  }
-
-  /** The same for all ids of the other end that are in force: those that it took back are forgotten (RFC 9000 §10.3.1). */
-  knowRemotes(slot: Slot, inForce: readonly { readonly id: Uint8Array; readonly resetToken: Uint8Array }[]): void {
-    const keys = inForce.map(({ id }) => hex.encode(id));
-    for (const { key } of slot.remotes) if (!keys.includes(key)) this.#forgetRemote(slot, key);
-    slot.remotes = slot.remotes.filter(({ key }) => keys.includes(key));
-    for (const { id, resetToken } of inForce) {
-      if (!slot.remotes.some(({ key }) => key === hex.encode(id))) this.knowRemote(slot, id, resetToken);
-    }
-  }
-
-  /** The connection that a Reset with this id and token ends; compared in constant time. */
-  resetBy(id: Uint8Array, token: Uint8Array): Slot | undefined {
-    const key = hex.encode(id);
-    const holds = (remote: Remote) => remote.key === key && equalBytes(unpacked(remote.resetToken), token);
-    return this.#byRemoteId.get(key)?.find((slot) => slot.remotes.some(holds));
   }
 
   /** The slot is to be asked for packets and for its next timeout. */
@@ -244,19 +210,12 @@ export class Registry {
   release(slot: Slot): void {
     if (!this.#slots.delete(slot)) return;
     this.timers.remove(slot);
-    for (const { key } of slot.remotes) this.#forgetRemote(slot, key);
-    slot.remotes = NONE;
+    this.remoteIds.remove(slot);
     if (slot.accepted) this.accepted--;
     slot.dial?.wipe();
     slot.dial = null;
     slot.connection.free();
     this.#stats.connections = this.#slots.size;
     this.hooks.released(slot);
-  }
-
-  #forgetRemote(slot: Slot, key: string): void {
-    const rest = this.#byRemoteId.get(key)!.filter((other) => other !== slot);
-    if (rest.length === 0) this.#byRemoteId.delete(key);
-    else this.#byRemoteId.set(key, rest);
   }
 }

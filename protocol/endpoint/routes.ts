@@ -3,14 +3,15 @@
  * on. A route id counts only from its channel; elsewhere it is unknown.
  */
 import { equalBytes } from '../identity/index.ts';
+import { packed, unpacked } from '../packed-bytes.ts';
 import { u32 } from '../packet/index.ts';
 import type { Path } from '../path.ts';
 
 interface Entry {
   readonly path: Path;
   readonly low: number;
-  /** Token with which the station may end the route. */
-  resetToken: Uint8Array | undefined;
+  /** Token with which the station may end the route, packed; empty: none. */
+  resetToken: string;
   /** Handshakes and connections on it. */
   users: number;
 }
@@ -24,7 +25,7 @@ export class Routes {
     if (path.route === undefined) return;
     const entry = this.#entry(path) ?? this.#insert(path, path.route);
     entry.users++;
-    if (resetToken !== undefined) entry.resetToken = resetToken.slice();
+    if (resetToken !== undefined) entry.resetToken = packed(resetToken);
   }
 
   /** One user less. @returns true when that was the last one */
@@ -55,8 +56,8 @@ export class Routes {
   /** The path that a Reset with this route id and token ends. */
   resetBy(id: Uint8Array, token: Uint8Array, channel: Path): Path | undefined {
     const path = this.find(u32(id, 0), u32(id, 4), channel);
-    const known = path && this.#entry(path)?.resetToken;
-    return known !== undefined && equalBytes(known, token) ? path : undefined;
+    const known = (path && this.#entry(path)?.resetToken) ?? '';
+    return known !== '' && equalBytes(unpacked(known), token) ? path : undefined;
   }
 
   #entry(path: Path): Entry | undefined {
@@ -64,7 +65,7 @@ export class Routes {
   }
 
   #insert(path: Path, route: Uint8Array): Entry {
-    const entry: Entry = { path, low: u32(route, 4), resetToken: undefined, users: 0 };
+    const entry: Entry = { path, low: u32(route, 4), resetToken: '', users: 0 };
     const high = u32(route, 0);
     this.#entries.set(high, [...(this.#entries.get(high) ?? []), entry]);
     return entry;

@@ -449,14 +449,15 @@ describe('the rendezvous', () => {
     const [sent, events] = [new Log<number | undefined>(), new Log<string>()];
     driver.add(end, { output: ({ hopLimit }, now) => sent.note(hopLimit, now), event: ({ kind }, now) => events.note(kind, now) });
     end.agent.setLocal(complete(), 0);
-    driver.at(50, () => end.agent.setRemote({ ...peerKeys, number: 1, candidates: [candidate(PEER, 1)], opened: 0 }, 50));
+    const list = { number: 1, candidates: [candidate(PEER, 1)], nat: { mapping: 'independent' }, opened: 0 } as const;
+    driver.at(50, () => end.agent.setRemote({ ...peerKeys, ...list }, 50));
     driver.run(100_000);
-    const begin = 50 + 10 + 1_000;
+    const begin = 50 + 20 + 10 + 1_000;
     const checks = [0, 50, 150, 350, 750, 1_550, 2_350, 3_150, 3_950, 4_750].map((time) => [begin + time, undefined]);
-    expect(sent.entries).toEqual([[50, 4], [60, 7], ...checks]);
+    expect(sent.entries).toEqual([[50, 2], [70, 4], [80, 7], ...checks]);
     expect(events.entries).toEqual([
       [0, 'changed'],
-      [60, 'changed'],
+      [80, 'changed'],
       // The device may still find us, until 8 s are over.
       [8_000, 'exhausted'],
     ]);

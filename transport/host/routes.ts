@@ -5,7 +5,7 @@
  */
 import { hex } from '@scure/base';
 import type { SocketAddress } from '../../protocol/address.ts';
-import { u32 } from '../../protocol/packet/index.ts';
+import { packed, unpacked } from '../../protocol/packed-bytes.ts';
 import { ETHERNET_PAYLOAD, type Path } from '../../protocol/path.ts';
 import type { Session } from '../session/session.ts';
 
@@ -18,17 +18,34 @@ export interface Route {
   readonly since: number;
   /** Where the station says that the other end of the route is; it says so of clients that asked for a direct path. */
   readonly peerAddress: SocketAddress | undefined;
-  /** The station may free it: nothing of this host uses it any more. Called while the channel is open, once. */
-  readonly onUnused: (() => void) | undefined;
+  /** The station may free it: nothing of this host uses it any more. Called while the channel is open, once. Many routes share one, so it holds nothing of theirs. */
+  readonly onUnused: ((channel: Session, id: Uint8Array) => void) | undefined;
 }
 
 /** What may be said of a route. */
 export type RouteOptions = { readonly [K in 'resetToken' | 'peerAddress' | 'onUnused']?: Route[K] };
 
-interface Entry extends Route {
-  /** The halves of its id. */
-  readonly high: number;
-  readonly low: number;
+/** A route is there for each relayed connection, also while that is direct: the token is kept packed. */
+class Entry implements Route {
+  readonly path: RoutePath;
+  readonly channel: Session;
+  readonly since: number;
+  readonly peerAddress: SocketAddress | undefined;
+  readonly onUnused: Route['onUnused'];
+  readonly #resetToken: string | null;
+
+  constructor(channel: Session, id: Uint8Array, { resetToken, peerAddress, onUnused }: RouteOptions, now: number) {
+    this.path = new RoutePath(channel, id);
+    this.channel = channel;
+    this.since = now;
+    this.peerAddress = peerAddress;
+    this.onUnused = onUnused;
+    this.#resetToken = resetToken === undefined ? null : packed(resetToken);
+  }
+
+  get resetToken(): Uint8Array | undefined {
+    return this.#resetToken === null ? undefined : unpacked(this.#resetToken);
+  }
 }
 
 /** ms a route may stay unused before it is forgotten: longer than any connect takes. */
@@ -40,18 +57,28 @@ const MAX_ROUTES = 1024;
 class RoutePath implements Path {
   readonly kind = 'route';
   readonly key: string;
-  readonly route: Uint8Array;
   readonly local = false;
   readonly maxUdpPayload: number;
+  /** Packed. */
+  readonly #id: string;
   readonly #channel: Session;
 
   constructor(channel: Session, id: Uint8Array) {
     const { key, maxUdpPayload = ETHERNET_PAYLOAD } = channel.provenPath;
     this.key = `route:${hex.encode(id)}@${key}`;
-    this.route = id.slice();
+    this.#id = packed(id);
     // Nothing is known of the link behind the station, whatever the one in front of it is.
     this.maxUdpPayload = Math.min(maxUdpPayload, ETHERNET_PAYLOAD);
     this.#channel = channel;
+  }
+
+  get route(): Uint8Array {
+    return unpacked(this.#id);
+  }
+
+  /** Whether it is that of an id on a channel. */
+  is(packedId: string, channel: Session): boolean {
+    return this.#id === packedId && this.#channel === channel;
   }
 
   get address(): string {
@@ -72,15 +99,12 @@ export class Routes {
   readonly #routes = new Map<Path, Entry>();
 
   /** The route with this id over this channel; same arguments, same path object. */
-  add(channel: Session, id: Uint8Array, { resetToken, peerAddress, onUnused }: RouteOptions, now: number): Route {
-    const [high, low] = [u32(id, 0), u32(id, 4)];
-    for (const route of this.#routes.values()) {
-      if (route.low === low && route.high === high && route.channel === channel) return route;
-    }
-    const path = new RoutePath(channel, id);
-    const route: Entry = { path, channel, resetToken: resetToken?.slice(), peerAddress, onUnused, since: now, high, low };
-    this.#routes.set(path, route);
-    return route;
+  add(channel: Session, id: Uint8Array, options: RouteOptions, now: number): Route {
+    const packedId = packed(id);
+    for (const known of this.#routes.values()) if (known.path.is(packedId, channel)) return known;
+    const entry = new Entry(channel, id, options, now);
+    this.#routes.set(entry.path, entry);
+    return entry;
   }
 
   find(path: Path): Route | undefined {
@@ -92,7 +116,7 @@ export class Routes {
     const route = this.#routes.get(path);
     if (route === undefined) return;
     this.#routes.delete(path);
-    if (route.channel.isOpen) route.onUnused?.();
+    if (route.channel.isOpen) route.onUnused?.(route.channel, route.path.route);
   }
 
   /** Takes out the routes of a channel. */

@@ -368,9 +368,8 @@ export class Session {
     else if (event.kind === 'datagram') this.#datagram(event.data);
     else if (event.kind === 'closed') this.#end(event.error ?? closeError(event.code, event.reason));
     else if (event.kind === 'failed') this.#end(event.error);
-    else if (event.kind === 'path') this.#events?.emit('path', { path: event.path, reason: event.reason });
+    else if (event.kind === 'path' || event.kind === 'probed') this.#pathEvent(event);
     else if (event.kind === 'suspected') this.#shared.suspected(this);
-    else if (event.kind === 'probed') this.#probed(event);
     // Every drain ends with a service of the requests, which sends what waited for room.
     else if (event.kind !== 'opened' && event.kind !== 'messages-writable') this.#makeStreams().handle(event);
   }
@@ -413,8 +412,12 @@ export class Session {
     if (listener !== null) guarded(this.#shared.log, 'datagram listener', () => listener(data));
   }
 
-  #probed({ path, answered, forgotten }: PathProbe): void {
-    this.#events?.emit('probed', { path, answered, forgotten });
+  /** What the connection holds for its events is let go of later, as after requests. */
+  #pathEvent(event: Extract<ConnectionEvent, { kind: 'path' | 'probed' }>): void {
+    this.#shared.resting.woke(this);
+    const { path } = event;
+    if (event.kind === 'path') this.#events?.emit('path', { path, reason: event.reason });
+    else this.#events?.emit('probed', { path, answered: event.answered, forgotten: event.forgotten });
   }
 
   #onPaths(change: () => boolean): boolean {

@@ -1,0 +1,90 @@
+/**
+ * The other ends' connection ids in force, and whose each is: a Reset that names one ends its connection when it carries the token that came with the id
+ * (PROTOCOL.md §2). Every idle connection has entries here, and hardly any is ever read.
+ *
+ * An owner keeps its ids and tokens in one packed text. The table finds owners by the first word of an id, as a number, and holds a list only where ids share one:
+ * the other end chooses its ids, so each find compares the whole id. Ends that choose the same word for many of their connections fill a list of their own making; what
+ * comes after the sixteenth is not noted, and no Reset ends it.
+ */
+import { equalBytes } from '../identity/index.ts';
+import { packed, unpacked } from '../packed-bytes.ts';
+import { ID_LENGTH, TOKEN_LENGTH, u32 } from '../packet/index.ts';
+
+const ENTRY_LENGTH = ID_LENGTH + TOKEN_LENGTH;
+/** Ids with the same first word. */
+const MAX_SHARED = 16;
+
+/** An id and what a Reset for it must carry. */
+export interface RemoteId {
+  readonly id: Uint8Array;
+  readonly resetToken: Uint8Array;
+}
+
+/** Whose ids they are. */
+export interface RemoteIdOwner {
+  /** Ids and tokens in turn, packed; only this table changes it. */
+  remoteIds: string;
+}
+
+export class RemoteIds<T extends RemoteIdOwner> {
+  readonly #owners = new Map<number, T | readonly T[]>();
+
+  /** One more id of the other end. */
+  add(owner: T, { id, resetToken }: RemoteId): void {
+    // By join: `+` would keep the parts beside the whole.
+    owner.remoteIds = [owner.remoteIds, packed(id), packed(resetToken)].join('');
+    const word = wordOf(id);
+    const present = this.#listOf(word);
+    if (present.length < MAX_SHARED) this.#setList(word, [...present, owner]);
+  }
+
+  /** These and no others are in force: those that the other end took back are forgotten (RFC 9000 §10.3.1). */
+  replace(owner: T, inForce: readonly RemoteId[]): void {
+    this.remove(owner);
+    for (const each of inForce) this.add(owner, each);
+  }
+
+  /** Forgets all ids of an owner. */
+  remove(owner: T): void {
+    for (const { id } of entriesOf(owner)) this.#forget(wordOf(id), owner);
+    owner.remoteIds = '';
+  }
+
+  /** The owner that a Reset with this id and token ends; the token is compared in constant time. */
+  find(id: Uint8Array, token: Uint8Array): T | undefined {
+    const holds = (entry: RemoteId): boolean => equalBytes(entry.id, id) && equalBytes(entry.resetToken, token);
+    return this.#listOf(wordOf(id)).find((owner) => entriesOf(owner).some(holds));
+  }
+
+  /** Once for each id with that word: an owner may have several. */
+  #forget(word: number, owner: T): void {
+    const present = this.#listOf(word);
+    const position = present.indexOf(owner);
+    if (position >= 0) this.#setList(word, present.toSpliced(position, 1));
+  }
+
+  #listOf(word: number): readonly T[] {
+    const present = this.#owners.get(word);
+    if (present === undefined) return [];
+    return Array.isArray(present) ? present : [present as T];
+  }
+
+  #setList(word: number, list: readonly T[]): void {
+    const [first] = list;
+    if (first === undefined) this.#owners.delete(word);
+    else this.#owners.set(word, list.length === 1 ? first : list);
+  }
+}
+
+function entriesOf({ remoteIds }: RemoteIdOwner): RemoteId[] {
+  const bytes = unpacked(remoteIds);
+  return Array.from({ length: bytes.length / ENTRY_LENGTH }, (_, index) => ({
+    id: bytes.subarray(index * ENTRY_LENGTH, index * ENTRY_LENGTH + ID_LENGTH),
+    resetToken: bytes.subarray(index * ENTRY_LENGTH + ID_LENGTH, (index + 1) * ENTRY_LENGTH),
+  }));
+}
+
+/** Signed, as engines keep such a number without an object. */
+function wordOf(id: Uint8Array): number {
+  return u32(id, 0) | 0;
+}

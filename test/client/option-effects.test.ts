@@ -21,11 +21,14 @@ type Effect =
 
 const OTHER_KEY = 'ab'.repeat(32);
 
+/** With seed 1 none of the 1,024 sprayed ports is open, as happens once in fifty times. */
+const SEED = 2;
+
 let fixture: ProductFixture;
 let logged: Record<string, unknown>[];
 beforeEach(async () => {
   logged = [];
-  fixture = new ProductFixture({ log: (_, __, message, fields = {}) => message === 'client connected' && logged.push(fields) });
+  fixture = new ProductFixture({ seed: SEED, log: (_, __, message, fields = {}) => message === 'client connected' && logged.push(fields) });
   await fixture.station();
 });
 

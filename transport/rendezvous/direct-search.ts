@@ -187,7 +187,9 @@ export class DirectSearch implements Waking {
     const { budget, end } = this.#shared;
     const place = budget.acquireRound('known', this.#now);
     if (place === null) {
-      this.#failed(notDirect('LIMITED'), false);
+      this.#why = notDirect('LIMITED');
+      this.#schedule.crowded(this.#now, this.#shared.fraction());
+      this.#arm();
       return;
     }
     this.#schedule.begin();
@@ -356,7 +358,7 @@ export class DirectSearch implements Waking {
     this.#why = why;
     // Perhaps a router can open the way for the next attempt.
     this.#shared.end.mapPort(this.#kind.stationOf(this.#session));
-    this.#schedule.failed(this.#now, isPredicting);
+    this.#schedule.failed(this.#now, isPredicting, this.#shared.fraction());
     this.#shared.log.debug('no direct path', { code: why.code });
     this.#arm();
   }

@@ -2,6 +2,7 @@
  * What all searches of one client share: its end of the network, how much it may send, one look at the network and one timer. A client may have thousands of
  * connections that rest, so a search holds only what is its own.
  */
+import { u32 } from '../../protocol/packet/index.ts';
 import type { HostBudget } from '../../protocol/rendezvous/index.ts';
 import type { Cancel, Clock, Log } from '../environment.ts';
 import type { LocalEnd } from './local-end.ts';
@@ -59,6 +60,11 @@ export class Searches {
     this.#stopWatching?.();
     this.#stopWatching = null;
     this.#cancel();
+  }
+
+  /** Random, from 0 to less than 1. */
+  fraction(): number {
+    return u32(this.end.host.environment.crypto.randomBytes(4), 0) / 2 ** 32;
   }
 
   /** To be called when `wakeAt` of a search may be sooner than it was. Where it is later, the timer fires once for nothing. */

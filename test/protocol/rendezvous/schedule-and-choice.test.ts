@@ -6,12 +6,12 @@ import { RetrySchedule } from '../../../protocol/rendezvous/retry-schedule.ts';
 const never = Number.POSITIVE_INFINITY;
 
 /** Pauses of so many attempts that fail at once. */
-function pauses(schedule: RetrySchedule, count: number, predicts = false): number[] {
+function pauses(schedule: RetrySchedule, count: number, predicts = false, fraction = 0): number[] {
   return Array.from({ length: count }, () => {
     const now = schedule.nextAt;
     schedule.begin();
     expect(schedule.nextAt).toBe(never);
-    schedule.failed(now, predicts);
+    schedule.failed(now, predicts, fraction);
     return schedule.nextAt - now;
   });
 }
@@ -21,6 +21,21 @@ describe('attempts', () => {
     const schedule = new RetrySchedule(1_000);
     expect(schedule.nextAt).toBe(1_000);
     expect(pauses(schedule, 9)).toEqual([5, 10, 20, 40, 80, 160, 320, 600, 600].map((seconds) => 1_000 * seconds));
+  });
+
+  test('repeat up to a quarter later, and as much later each time', () => {
+    expect(pauses(new RetrySchedule(0), 3, false, 0.5)).toEqual([5_625, 11_250, 22_500]);
+    expect(pauses(new RetrySchedule(0), 9, false, 1).at(-1)).toBe(750_000);
+    expect(pauses(new RetrySchedule(0), 2, true, 0.5)).toEqual([300, 300]);
+  });
+
+  test('that found no place are made a second or two later, and the pauses do not grow', () => {
+    const schedule = new RetrySchedule(0);
+    const nexts = [0, 0.5].map((fraction) => {
+      schedule.crowded(10_000, fraction);
+      return schedule.nextAt;
+    });
+    expect([nexts, pauses(schedule, 1)]).toEqual([[11_000, 11_500], [5_000]]);
   });
 
   test('with predicted ports are six in a row, 0.3 s apart, each time', () => {

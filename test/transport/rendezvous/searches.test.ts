@@ -1,11 +1,14 @@
 /** One timer and one look at the network for all searches of a client. */
 import { expect, test } from 'vitest';
 import { PlainHost } from '../../../bench/nat/plain-host.ts';
+import type { CoapResponse } from '../../../protocol/coap/index.ts';
+import type { Path } from '../../../protocol/path.ts';
 import { clientLimits, HostBudget } from '../../../protocol/rendezvous/index.ts';
-import { LocalEnd, Searches } from '../../../transport/rendezvous/index.ts';
+import { DirectSearch, LocalEnd, type MovingSession, Searches } from '../../../transport/rendezvous/index.ts';
 import { Simulation } from '../../../transport/sim/index.ts';
 
 const NEVER = Number.POSITIVE_INFINITY;
+const NO_STATION = { hardNat: true, stationOf: () => null };
 
 test('each is woken at its time and at no other, and told of another network, until it is removed', async () => {
   const simulation = new Simulation();
@@ -44,3 +47,43 @@ test('each is woken at its time and at no other, and told of another network, un
   // Nothing is left to happen: no timer, and no look at the network.
   expect(await simulation.run(() => false)).toBe(false);
 });
+
+test('more searches than have a place at a time all ask within seconds, and those that waited lose nothing by it', async () => {
+  const simulation = new Simulation();
+  const environment = simulation.host('client', { addresses: ['198.51.100.1/24'] });
+  const end = new LocalEnd(new PlainHost(environment, 0), { mapsPort: false });
+  const { clock, log } = environment;
+  const shared = new Searches({ end, budget: new HostBudget(clientLimits), clock, log });
+  const places = clientLimits.rounds.known;
+  const asked: number[] = [];
+  const searches = Array.from(
+    { length: 3 * places },
+    () => new DirectSearch({ session: refusing(clock, asked), shared, kind: NO_STATION }),
+  );
+  await simulation.run(500);
+  expect(asked).toHaveLength(places);
+  expect(searches.filter((search) => search.report().whyNotDirect?.code === 'LIMITED')).toHaveLength(2 * places);
+  await simulation.run(4_000);
+  expect(asked).toHaveLength(3 * places);
+  // All were refused, each by its first attempt: the next comes 5 s later, or a little more.
+  for (const search of searches) expect(search.report()).toMatchObject({ whyNotDirect: { code: 'DISABLED' } });
+  const next = searches.map((search) => search.report().nextAttempt!);
+  expect([Math.max(...next) < 6_250, new Set(next).size > places]).toEqual([true, true]);
+  for (const search of searches) search.stop();
+});
+
+/** A relayed session whose device refuses each round, a moment after it was asked. */
+function refusing(clock: { now(): number; schedule(delay: number, run: () => void): unknown }, asked: number[]): MovingSession {
+  const path: Path = { kind: 'route', key: 'route', address: '203.0.113.1', port: 1, socket: 0, local: false };
+  const response: CoapResponse = { status: 403, payload: new Uint8Array(0) };
+  return {
+    ...{ remoteFingerprint: 'device', verified: 'pinned', isOpen: true, type: 'RELAY', rtt: null, path, paths: [path] },
+    ...{ pathStats: () => null, on: () => () => {}, supplyIds: () => {}, keepPath: () => true, removePath: () => {}, migrate: () => false },
+    request: () => Promise.reject(new Error('nothing is asked')),
+    observe: (_, onResponse) => {
+      asked.push(clock.now());
+      clock.schedule(200, () => onResponse(response));
+      return { cancel: () => {} };
+    },
+  };
+}

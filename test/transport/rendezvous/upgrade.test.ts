@@ -26,6 +26,8 @@ describe('a connection is not relayed for ever', () => {
     fixture.sim.onPacket = blocked;
     const connection = await fixture.relayed();
     await fixture.sim.run(MINUTE);
+    // When a pause ends is drawn: an attempt may be under way.
+    await fixture.sim.run(() => connection.paths().nextAttempt !== null);
     expect([connection.getType(), connection.paths().whyNotDirect?.code, fixture.clientEvents]).toEqual([
       'RELAY',
       'NO_ANSWER',

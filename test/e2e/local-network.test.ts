@@ -59,7 +59,7 @@ describe.skipIf(links.length === 0)('in a network that carries multicast (none h
     expect((await svc('connect', '--list', ...client)).stdout).toMatch(/^home .* local network\n$/);
   });
 
-  test('a request and a tunnel, with the base station switched off', async () => {
+  test.concurrent('a request and a tunnel, with the base station switched off', async () => {
     const station = ['--server', SWITCHED_OFF, '--server-fingerprint', FINGERPRINT];
     expect(await svc('coap', 'GET', '/thermostat/target', '-d', 'home', ...client, ...station)).toMatchObject({
       code: 0,
@@ -72,13 +72,13 @@ describe.skipIf(links.length === 0)('in a network that carries multicast (none h
     expect(await tunnel.end('SIGINT')).toBe(0);
   });
 
-  test('a base station that TLS did not prove is not remembered as proved', async () => {
+  test.concurrent('a base station that TLS did not prove is not remembered as proved', async () => {
     const state = ['--state', join(processes.folder, 'unproved')];
     expect(await svc('connect', pairing, '--server', SWITCHED_OFF, ...state)).toMatchObject({ code: 0, stderr: '' });
     expect((await svc('status', ...state)).stdout).toMatch(new RegExp(`^base stations: none$[^]*${SWITCHED_OFF}$`, 'm'));
   });
 
-  test('the SDK needs the ids and no more', async () => {
+  test.concurrent('the SDK needs the ids and no more', async () => {
     const sdk = SvcClient.create();
     const connection = sdk.createConnection();
     connection.updateOptions({ PrivateKey: sdk.createPrivateKey(), ProductId: PRODUCT, DeviceId: DEVICE, Remote: false });
@@ -87,7 +87,7 @@ describe.skipIf(links.length === 0)('in a network that carries multicast (none h
     await sdk.stop();
   });
 
-  test('what is not there, or may not be looked for, is said with what to do', async () => {
+  test.concurrent('what is not there, or may not be looked for, is said with what to do', async () => {
     const other = ['--product', PRODUCT, '--device-id', 'de-x', '--fingerprint', FINGERPRINT, '--timeout', '1', ...client];
     expect(await svc('connect', ...other)).toMatchObject({
       code: 1,

@@ -82,12 +82,12 @@ export function documentOf({ device, interfaces, station, localNat, connected, c
 
 /** For people. */
 export function linesOf(findings: Findings): string[] {
-  const { device, connected, channels, interfaces, station, localNat } = findings;
+  const { device, connected, channels, interfaces, station } = findings;
   return [
     ...(device === null ? [] : [connected === null ? `not connected to ${device}` : `connected to ${device}, ${connected.way}`]),
     ...section('interfaces', interfaces.length === 0 ? ['none but loopback, or this host does not say'] : interfaces.map(interfaceLine)),
     ...section('base station', stationLines(station)),
-    ...section('NAT here', [natText(localNat, 'this host')]),
+    ...section('NAT here', [localNatText(findings)]),
     ...(connected === null ? [] : connectedLines(connected)),
     ...(channels === null
       ? []
@@ -98,13 +98,22 @@ export function linesOf(findings: Findings): string[] {
   ];
 }
 
+/** One answer shows that there is a NAT, and not how it maps. */
+function localNatText({ localNat, station, interfaces }: Findings): string {
+  const mapped = station?.stun.find((answer) => answer.mapped !== null)?.mapped;
+  const seen = (station?.observed ?? mapped)?.address;
+  const isOwn = interfaces.some(({ addresses }) => addresses.some((own) => own.split('/')[0] === seen));
+  if (localNat?.mapping !== 'unknown' || seen === undefined || isOwn) return natText(localNat, 'this host');
+  return `there is one: outside this host is ${seen}; how it gives out ports shows when a device is named`;
+}
+
 /** The class of a NAT in plain words. @param end whose it is */
 export function natText(nat: NatReport | null, end: string): string {
   switch (nat?.mapping) {
     case 'none':
       return `none: the address of ${end} is seen outside as it is`;
     case 'independent':
-      return 'gives a socket one port towards everybody: direct paths are easy';
+      return 'gives a socket one port towards everybody, the best kind for direct paths';
     case 'sequential':
       return `gives a socket another port towards each address, ${step(nat.stride ?? 1)}: the next one can be guessed`;
     case 'random':

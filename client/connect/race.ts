@@ -60,12 +60,17 @@ type Note = (channel: Channel, result: ErrorCode) => void;
  * @param signal stops the connect with STOPPED
  * @throws see Connection.connect
  */
-export async function connectChannels(context: ChannelContext, options: EffectiveOptions, signal: AbortSignal): Promise<Session> {
+export async function connectChannels(given: ChannelContext, options: EffectiveOptions, signal: AbortSignal): Promise<Session> {
+  let hasWaited = false;
+  const onWaiting = (): void => {
+    hasWaited = true;
+    given.onWaiting();
+  };
+  const context = { ...given, onWaiting };
   const channels = enabledChannels(context, options);
   const note = noteResults(context, channels.keys());
   const race = startRace(context, options, channels, note);
-  const late = new LocalError('TIMEOUT', `no channel to the device within ${options.ConnectTimeout / 1000} s`);
-  const cancelTimeout = context.environment.clock.schedule(options.ConnectTimeout, () => race.stop(late));
+  const cancelTimeout = context.environment.clock.schedule(options.ConnectTimeout, () => race.stop(late(options, hasWaited)));
   signal.addEventListener('abort', race.cancel, { once: true });
   if (signal.aborted) race.cancel();
   try {
@@ -81,6 +86,11 @@ export async function connectChannels(context: ChannelContext, options: Effectiv
     cancelTimeout();
     signal.removeEventListener('abort', race.cancel);
   }
+}
+
+function late({ ConnectTimeout }: EffectiveOptions, hasWaited: boolean): LocalError {
+  const time = `no channel to the device within ${ConnectTimeout / 1000} s`;
+  return new LocalError('TIMEOUT', hasWaited ? `${time}: it was not attached to the base station, and was waited for` : time);
 }
 
 /** All enabled channels side by side. */

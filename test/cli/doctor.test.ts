@@ -181,8 +181,9 @@ describe('a connect that fails', () => {
     const { run, under, clock } = await clinic.open('port', 'port');
     under.device.setBasestationAttach(false);
     await clinic.fixture.sim.run(1_000);
-    expect(await run({ wait: true, timeout: 3_000, json: false })).not.toBe('done');
+    const failure = await run({ wait: true, timeout: 3_000, json: false });
     expect(clinic.stderr).toBe('device pr-1.de-1 is not attached to the base station: waiting for it\n');
+    expect(failure).toMatch(/no channel to the device within 3 s: it was not attached to the base station, and was waited for/);
     clinic.stdout = '';
     clock.schedule(2_000, () => under.device.setBasestationAttach(true));
     expect(await run({ wait: true })).toBe('done');
@@ -217,6 +218,15 @@ describe('without a device', () => {
     const { run } = await clinic.open('open', 'open');
     await run({ ...nobody, json: false });
     expect(clinic.stdout).toMatch(/^NAT here {12}none: the address of this host is seen outside as it is$/m);
+  });
+
+  test('one behind a NAT is told where it is seen, and how to learn more', async () => {
+    const clinic = new Clinic();
+    const { run } = await clinic.open('port', 'open');
+    await run({ ...nobody, json: false });
+    expect(clinic.stdout).toMatch(
+      /^NAT here {12}there is one: outside this host is 198\.51\.100\.1; how it gives out ports shows when a device is named$/m,
+    );
   });
 
   test('STUN on another port, or that does not answer', async () => {

@@ -79,6 +79,8 @@ export class Session {
     this.localFingerprint = localFingerprint;
     this.router = router;
     this.#shared = shared;
+    // What the handshake needed is let go of, also where nothing follows.
+    shared.resting.woke(this);
   }
 
   /** We opened it. */

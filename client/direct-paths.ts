@@ -1,4 +1,5 @@
 /** What the connections of one client share to find direct paths: its end of the network, and how much it may send. */
+import { ClientPath, type SocketAddress } from '../protocol/control/index.ts';
 import { clientLimits, HostBudget } from '../protocol/rendezvous/index.ts';
 import type { Environment } from '../transport/environment.ts';
 import type { Host } from '../transport/host/index.ts';
@@ -15,6 +16,9 @@ import {
   stationView,
 } from '../transport/rendezvous/index.ts';
 import type { Session } from '../transport/session/index.ts';
+import { askAddress } from '../transport/station/index.ts';
+
+const ask = (channel: Session): Promise<SocketAddress | null> => askAddress(channel, ClientPath.ADDRESS);
 
 export interface SearchOptions {
   readonly hardNat: boolean;
@@ -43,7 +47,11 @@ export class DirectPaths {
   /** The paths of a connection without a search. */
   report(session: Session): PathsReport {
     const { gatherer } = this.#end;
-    return idleReport(session, (address) => gatherer.isNear(address), stationReport(stationView(this.#channelOf(session), null), gatherer));
+    return idleReport(
+      session,
+      (address) => gatherer.isNear(address),
+      stationReport(stationView(this.#channelOf(session), null, ask), gatherer),
+    );
   }
 
   close(): Promise<void> {
@@ -52,7 +60,7 @@ export class DirectPaths {
 
   #kindOf({ hardNat, stationName }: SearchOptions): SearchKind {
     if (this.#kind?.hardNat !== hardNat || this.#kind.stationName !== stationName) {
-      this.#kind = { hardNat, stationName, stationOf: (session) => stationView(this.#channelOf(session), stationName) };
+      this.#kind = { hardNat, stationName, stationOf: (session) => stationView(this.#channelOf(session), stationName, ask) };
     }
     return this.#kind;
   }

@@ -3,7 +3,7 @@
  * network is `transport/rendezvous/`.
  */
 import type { CoapReply, RoutedRequest } from '../protocol/coap/index.ts';
-import { ConnectionPath, type SocketAddress } from '../protocol/control/index.ts';
+import { ConnectionPath, DevicePath, type SocketAddress } from '../protocol/control/index.ts';
 import {
   type AttemptFacts,
   deviceLimits,
@@ -23,10 +23,12 @@ import {
   pathReports,
   RendezvousResponder,
   rendezvousHost,
+  type StationView,
   stationReport,
   stationView,
 } from '../transport/rendezvous/index.ts';
 import type { Session } from '../transport/session/index.ts';
+import { askAddress } from '../transport/station/index.ts';
 import type { CoapResources } from './coap-resources.ts';
 import type { RendezvousSettings } from './rendezvous-options.ts';
 
@@ -65,7 +67,7 @@ export class DeviceRendezvous {
       budget: new HostBudget(deviceLimits),
       hardNat: settings.hardNat,
       trustOf: (session) => this.#trustOf(session),
-      station: () => stationView(options.channel(), options.stationName),
+      station: () => this.#station(options.stationName),
       peerAddress: (session) => this.#peerAddress(session),
     });
     options.resources.addProtocol('POST', ConnectionPath.RENDEZVOUS, (request) => this.#begin(request));
@@ -77,7 +79,7 @@ export class DeviceRendezvous {
     const facts = this.#responder.facts(session);
     return {
       paths: pathReports(session, times, (address) => this.#end.gatherer.isNear(address)),
-      station: stationReport(stationView(this.#options.channel(), null), this.#end.gatherer),
+      station: stationReport(this.#station(null), this.#end.gatherer),
       localNat: facts?.localNat ?? null,
       remoteNat: facts?.remoteNat ?? null,
       pairs: facts?.pairs ?? [],
@@ -88,7 +90,11 @@ export class DeviceRendezvous {
 
   /** The device is attached: routers map its port from now on. */
   attached(): void {
-    this.#end.mapPort(stationView(this.#options.channel(), null));
+    this.#end.mapPort(this.#station(null));
+  }
+
+  #station(name: string | null): StationView | null {
+    return stationView(this.#options.channel(), name, (channel) => askAddress(channel, DevicePath.ADDRESS));
   }
 
   async close(): Promise<void> {

@@ -26,6 +26,7 @@ import { Presence } from './station/presence.ts';
 import { BURST_SECONDS } from './station/rates.ts';
 import { Relay } from './station/relay.ts';
 import { Revocation } from './station/revocation.ts';
+import { seenAddress } from './station/seen-address.ts';
 import { defaultSettings, type StationSettings } from './station/settings.ts';
 import { StorageHealth } from './station/storage-health.ts';
 import { checkStun, Stun } from './station/stun.ts';
@@ -156,13 +157,14 @@ export class Basestation {
       this.#relay.release(context, decodeRouteRelease(payload));
       return { status: Status.DELETED };
     };
-    this.#clients.router.on('DELETE', ClientPath.ROUTE, release);
-    devices.router.on('DELETE', DevicePath.ROUTE, release);
+    this.#clients.router.on('DELETE', ClientPath.ROUTE, release).on('GET', ClientPath.ADDRESS, seenAddress);
+    devices.router.on('DELETE', DevicePath.ROUTE, release).on('GET', DevicePath.ADDRESS, seenAddress);
     this.#outbound = new OutboundApi({ ...shared, sealer, ...outbound });
     this.#outbound.addTo(devices.router);
     this.#arrivals = new Router<Session>({ onError: (error) => tally.log.error('request failed', { error: String(error) }) })
       .on('POST', DevicePath.ATTACH, (request) => devices.attach(request))
-      .on('POST', ClientPath.CONNECT, (request) => this.#clients.connect(request));
+      .on('POST', ClientPath.CONNECT, (request) => this.#clients.connect(request))
+      .on('GET', ClientPath.ADDRESS, seenAddress);
     host.intercept(this.#relay.intercept);
     host.onSession = (session) => this.#arrived(session);
   }

@@ -137,6 +137,7 @@ export class Scene {
       observed: seen.get(String(who))?.observed ?? null,
       stun: stun.servers,
       name: null,
+      ask: async () => seen.get(String(who))?.observed ?? null,
     });
     this.#responder = new RendezvousResponder<ServingSession>({
       end: device.end,

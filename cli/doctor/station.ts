@@ -1,16 +1,16 @@
 /**
  * Looks at a base station without a device: whether it is reached and proves who it is, and what its STUN port says of this host.
  *
- * The base station names its STUN ports only in the answer to a connect. Here the default is asked, the port after its own, unless another one is given. One
- * answer shows whether there is a NAT; how it maps takes two.
+ * The base station names its STUN ports only in the answer to a connect. Here the default is asked, the port after its own, unless another one is given.
  */
 import type { Environment, NatReport, SocketAddress, StunAnswer } from '../../client/node.ts';
 import { serverAddress } from '../../client/options.ts';
+import { ClientPath } from '../../protocol/control/index.ts';
 import { asSvcError, type SvcError } from '../../protocol/errors/index.ts';
 import { Host } from '../../transport/host/index.ts';
 import { Gatherer, rendezvousHost, StunDispatcher } from '../../transport/rendezvous/index.ts';
 import type { Session } from '../../transport/session/index.ts';
-import { type ConfiguredStation, StationConnector } from '../../transport/station/index.ts';
+import { askAddress, type ConfiguredStation, StationConnector } from '../../transport/station/index.ts';
 import type { TargetStation } from '../client/target.ts';
 
 const MAX_PORT = 0xffff;
@@ -58,14 +58,18 @@ export async function checkStation(environment: Environment, options: StationChe
 
 async function askStun(
   host: Host,
-  { provenPath: { address, port } }: Session,
-  { stunPort = port + 1, excluded }: StationCheckOptions,
+  channel: Session,
+  { stunPort, excluded }: StationCheckOptions,
 ): Promise<Pick<StationCheck, 'at' | 'stun' | 'nat'>> {
+  const { address, port } = channel.provenPath;
   const at = { address, port };
+  const asked = stunPort ?? port + 1;
   const rendezvous = rendezvousHost(host);
   const dispatcher = new StunDispatcher(rendezvous);
   const gatherer = new Gatherer({ host: rendezvous, dispatcher, excluded });
-  const view = { at, observed: null, name: null, stun: stunPort > MAX_PORT ? [] : [{ port: stunPort }] };
+  const observed = await askAddress(channel, ClientPath.ADDRESS);
+  const ask = async (): Promise<SocketAddress | null> => observed;
+  const view = { at, observed, name: null, ask, stun: asked > MAX_PORT ? [] : [{ port: asked }] };
   try {
     return await new Promise((resolve) => {
       gatherer.gather(view, false, ({ isComplete, nat = null }) => {

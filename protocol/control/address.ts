@@ -1,6 +1,6 @@
 /** Addresses in control messages: `{Ip: byte string of 4 or 16, Port: uint}`, as the reference has them for its endpoints. */
 import { formatAddress, parseAddress, type SocketAddress } from '../address.ts';
-import { bytes, type CborMap, uint } from '../cbor/index.ts';
+import { bytes, type CborMap, decode, encode, map, mapField, uint } from '../cbor/index.ts';
 import { LocalError, RemoteError } from '../errors/index.ts';
 
 export type { SocketAddress } from '../address.ts';
@@ -17,4 +17,14 @@ export function readAddress(from: CborMap): SocketAddress {
   const ip = bytes(from, 'Ip', { min: 4, max: 16 });
   if (ip.length !== 4 && ip.length !== 16) throw new RemoteError('PARSE', 'Ip does not have 4 or 16 bytes');
   return { address: formatAddress(ip), port: uint(from, 'Port', { min: 1, max: 0xffff }) };
+}
+
+/** Answer to `GET /device/address` and `GET /client/address`: where the base station sees the end that asks. */
+export function encodeSeenAddress(address: SocketAddress): Uint8Array {
+  return encode({ Address: addressMap(address) });
+}
+
+/** @throws RemoteError PARSE */
+export function decodeSeenAddress(payload: Uint8Array): SocketAddress {
+  return readAddress(mapField(map(decode(payload)), 'Address'));
 }

@@ -1,6 +1,6 @@
 /** Bodies, paths and errors of the control plane between device, client and base station. */
 export type { KeepAlive } from '../../bindings/options.ts';
-export type { SocketAddress } from './address.ts';
+export { decodeSeenAddress, encodeSeenAddress, type SocketAddress } from './address.ts';
 export * from './attach.ts';
 export * from './connect.ts';
 export { cutText } from './cut-text.ts';

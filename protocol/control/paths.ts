@@ -12,6 +12,8 @@ export const DevicePath = {
   SCT: '/device/sct',
   /** DELETE */
   ROUTE: '/device/route',
+  /** GET */
+  ADDRESS: '/device/address',
   /** POST */
   PUSH_SEND: '/device/push/send',
   /** POST */
@@ -24,6 +26,8 @@ export const ClientPath = {
   CONNECT: '/client/connect',
   /** DELETE */
   ROUTE: '/client/route',
+  /** GET */
+  ADDRESS: '/client/address',
 } as const;
 
 /** Base station → device: this one alone. */

@@ -2,9 +2,10 @@
  * Asks the station's STUN ports what this end's sockets look like from outside (RFC 8489 Binding, RFC 5780 §4.3), sans-IO.
  *
  * 1. The main socket asks each server, at most three: those that the station named, and one of another family. The station's main port has said already what it saw (`known`).
- * 2. Where they saw different addresses, three further sockets (event `sockets`) ask the first server once each: the distances of their mappings tell ports in
+ * 2. Where they saw another address than the main port did, the station is asked what it sees now (event `station`): the NAT may have forgotten the channel since.
+ * 3. Where they saw different addresses, three further sockets (event `sockets`) ask the first server once each: the distances of their mappings tell ports in
  *    sequence from random ones.
- * 3. `done`: every request was answered, or given up after three tries.
+ * 4. `done`: every request was answered, or given up after three tries.
  *
  * A request is repeated after 150 and 350 ms. Answers count from the address that was asked and with the transaction that was sent.
  */
@@ -50,8 +51,11 @@ export interface StunAnswer extends SocketAddress {
   readonly mapped: SocketAddress | null;
 }
 
-/** `sockets`: open so many, numbered from 1, and call `socketsOpened` with their ports. */
-export type SamplerEvent = { readonly kind: 'sockets'; readonly count: number } | { readonly kind: 'done' };
+/**
+ * `station`: ask the station where it sees the main socket now, and call `stationAnswered`. `sockets`: open so many, numbered from 1, and call `socketsOpened` with
+ * their ports.
+ */
+export type SamplerEvent = { readonly kind: 'station' } | { readonly kind: 'sockets'; readonly count: number } | { readonly kind: 'done' };
 
 export class Sampler {
   /** Answers that came from elsewhere, or that nobody waits for. */
@@ -59,20 +63,14 @@ export class Sampler {
   readonly #options: SamplerOptions;
   readonly #requests = new Map<string, Request>();
   /** What the station's main port has seen. */
-  readonly #known: NatSample | null;
+  #known: NatSample | null;
   readonly #events: SamplerEvent[] = [];
-  readonly #sentAt: number;
-  #stage: 'main' | 'sockets' | 'probes' | 'done' = 'main';
+  #stage: 'main' | 'station' | 'checked' | 'sockets' | 'probes' | 'done' = 'main';
 
   constructor(options: SamplerOptions, now: number) {
     this.#options = options;
-    this.#sentAt = now;
     const { known, port } = options;
-    // It was made long ago: the mappings of now come behind it.
-    this.#known =
-      known === null
-        ? null
-        : { local: port, to: known.station.address, toPort: known.station.port, mapped: known.mapped, at: Number.NEGATIVE_INFINITY };
+    this.#known = known === null ? null : this.#seenByStation(known.station, known.mapped);
     for (const server of options.servers.slice(0, MAX_SERVERS)) this.#ask(MAIN_SOCKET, port, server, now);
     this.#advance(now);
   }
@@ -89,7 +87,12 @@ export class Sampler {
   /** The addresses of the main socket as they were seen, the newest last, without duplicates. */
   get reflexive(): readonly SocketAddress[] {
     const seen = new Map<string, SocketAddress>();
-    for (const { local, mapped } of this.#samples) if (local === this.#options.port) seen.set(`${mapped.address} ${mapped.port}`, mapped);
+    for (const { local, mapped } of this.#samples) {
+      if (local !== this.#options.port) continue;
+      const key = `${mapped.address} ${mapped.port}`;
+      seen.delete(key);
+      seen.set(key, mapped);
+    }
     return [...seen.values()];
   }
 
@@ -102,6 +105,15 @@ export class Sampler {
   /** @param ownAddresses of our interfaces, canonical */
   report(ownAddresses: readonly string[], now: number): NatReport {
     return classifyNat(this.#samples, ownAddresses, now);
+  }
+
+  /** Where the station sees the main socket now; null: it did not say, and what it said before counts. */
+  stationAnswered(mapped: SocketAddress | null, now: number): void {
+    if (this.#stage !== 'station') return;
+    this.#stage = 'checked';
+    const { known } = this.#options;
+    if (known !== null && mapped !== null) this.#known = this.#seenByStation(known.station, mapped);
+    this.#advance(now);
   }
 
   /** The sockets that were asked for are open; fewer, or none, where there were not so many. */
@@ -178,12 +190,18 @@ export class Sampler {
     });
   }
 
+  /** That mapping was made long ago: the mappings of now come behind it. */
+  #seenByStation({ address: to, port: toPort }: SocketAddress, mapped: SocketAddress): NatSample {
+    return { local: this.#options.port, to, toPort, mapped, at: Number.NEGATIVE_INFINITY };
+  }
+
   #advance(now: number): void {
-    if (this.#stage === 'done' || this.#stage === 'sockets') return;
+    if (this.#stage === 'done' || this.#stage === 'station' || this.#stage === 'sockets') return;
     for (const { isOver } of this.#requests.values()) if (!isOver) return;
-    if (this.#stage === 'main' && this.#differ(now)) {
-      this.#stage = 'sockets';
-      this.#events.push({ kind: 'sockets', count: PROBE_SOCKETS });
+    if (this.#stage !== 'probes' && this.#differ(now)) {
+      const isChecked = this.#stage === 'checked' || this.#known === null;
+      this.#stage = isChecked ? 'sockets' : 'station';
+      this.#events.push(isChecked ? { kind: 'sockets', count: PROBE_SOCKETS } : { kind: 'station' });
       return;
     }
     this.#stage = 'done';
@@ -193,6 +211,6 @@ export class Sampler {
   /** Mappings of the main socket differ by destination: which ports come next is still open. */
   #differ(now: number): boolean {
     const { mapping } = classifyNat(this.#samples, [], now);
-    return (mapping === 'random' || mapping === 'sequential') && now >= this.#sentAt;
+    return mapping === 'random' || mapping === 'sequential';
   }
 }

@@ -140,7 +140,7 @@ export class Gatherer {
   }
 
   #ask(station: StationView, isTrusted: boolean, onFound: (found: KnownNat) => void): Cancel | null {
-    const begin = (onEnd: (found: KnownNat) => void): Cancel => this.#sample(station, (sampler) => onEnd(this.#note(station, sampler)));
+    const begin = (onEnd: (found: KnownNat) => void): Cancel => this.#sample(station, (sampler, seen) => onEnd(this.#note(seen, sampler)));
     return this.#samplings.ask(`${stationKey(station)} ${this.network(station)}`, isTrusted, begin, onFound);
   }
 
@@ -160,7 +160,8 @@ export class Gatherer {
     return found;
   }
 
-  #sample(station: StationView, onDone: (sampler: Sampler) => void): Cancel {
+  /** @param onDone with the station's view as it is then */
+  #sample(station: StationView, onDone: (sampler: Sampler, station: StationView) => void): Cancel {
     const { host, dispatcher } = this.#options;
     const { clock, crypto } = host.environment;
     let end: Cancel | null = null;
@@ -170,7 +171,14 @@ export class Gatherer {
       const servers = addresses.map(({ address, port }) => ({ address: this.reach(address), port }));
       if (ended) return;
       const known = station.observed === null ? null : { station: station.at, mapped: station.observed };
-      end = runSampler(host, dispatcher, new Sampler({ crypto, servers, port: host.socket.port, known }, clock.now()), onDone);
+      const sampler = new Sampler({ crypto, servers, port: host.socket.port, known }, clock.now());
+      let seen = station;
+      const ask = async (): Promise<SocketAddress | null> => {
+        const observed = await station.ask();
+        if (observed !== null) seen = { ...station, observed };
+        return observed;
+      };
+      end = runSampler(host, dispatcher, sampler, { ask, onDone: () => onDone(sampler, seen) });
     });
     return () => {
       ended = true;

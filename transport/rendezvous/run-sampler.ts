@@ -6,8 +6,13 @@ import { FurtherSockets } from './further-sockets.ts';
 import type { RendezvousHost } from './rendezvous-host.ts';
 import type { StunDispatcher } from './stun-dispatcher.ts';
 
-/** @param onDone once, unless it was ended before. @returns what ends it */
-export function runSampler(host: RendezvousHost, dispatcher: StunDispatcher, sampler: Sampler, onDone: (sampler: Sampler) => void): Cancel {
+/** The station is asked by `ask` where it sees this end. @param onDone once, unless it was ended before. @returns what ends it */
+export function runSampler(
+  host: RendezvousHost,
+  dispatcher: StunDispatcher,
+  sampler: Sampler,
+  { ask, onDone }: { ask(): Promise<SocketAddress | null>; onDone(): void },
+): Cancel {
   const { clock } = host.environment;
   let cancelTimer: Cancel = () => {};
   let ended = false;
@@ -29,9 +34,10 @@ export function runSampler(host: RendezvousHost, dispatcher: StunDispatcher, sam
     sampler.handleTimeout(clock.now());
     for (let event = sampler.nextEvent(); event !== null; event = sampler.nextEvent()) {
       if (event.kind === 'sockets') void further.open(event.count).then(opened);
+      else if (event.kind === 'station') void ask().then(answered);
       else {
         end();
-        onDone(sampler);
+        onDone();
         return;
       }
     }
@@ -42,6 +48,10 @@ export function runSampler(host: RendezvousHost, dispatcher: StunDispatcher, sam
     }
     cancelTimer();
     cancelTimer = clock.schedule(Math.max(0, sampler.nextTimeout() - clock.now()), serve);
+  };
+  const answered = (mapped: SocketAddress | null): void => {
+    sampler.stationAnswered(mapped, clock.now());
+    serve();
   };
   const opened = (ports: readonly number[]): void => {
     sampler.socketsOpened(ports, clock.now());

@@ -1,4 +1,5 @@
 /** The way to a base station: one attempt, a client's short-lived channels, and a device's lasting one. */
+export { askAddress } from './ask-address.ts';
 export { Backoff } from './backoff.ts';
 export {
   type AttachContext,

@@ -92,6 +92,8 @@ describe('where two saw different ports', () => {
   function sampled(ports: readonly number[], opened = 3) {
     const sampler = samplerOf({ known: at(OURS, 7_000) });
     answer(sampler, packets(sampler, 0)[0]!, at(OURS, ports[0]!), 50);
+    expect(events(sampler)).toEqual([{ kind: 'station' }]);
+    sampler.stationAnswered(at(OURS, 7_000), 60);
     expect(events(sampler)).toEqual([{ kind: 'sockets', count: 3 }]);
     expect([packets(sampler, 60), sampler.isDone]).toEqual([[], false]);
     sampler.socketsOpened([50_001, 50_002, 50_003].slice(0, opened), 60);
@@ -110,6 +112,7 @@ describe('where two saw different ports', () => {
     for (const late of [0, 1, 2]) {
       const sampler = samplerOf({ known: at(OURS, 7_000) });
       answer(sampler, packets(sampler, 0)[0]!, at(OURS, 8_000), 50);
+      sampler.stationAnswered(null, 60);
       sampler.socketsOpened([50_001, 50_002, 50_003], 60);
       const probes = packets(sampler, 60);
       const port = (probe: RoundPacket): number => 8_000 + probe.socket;
@@ -130,10 +133,38 @@ describe('where two saw different ports', () => {
     expect([sampler.isDone, report]).toEqual([true, { mapping: 'random' }]);
   });
 
-  test('sockets that nobody asked for change nothing', () => {
-    const sampler = samplerOf();
+  test('sockets and answers of the station that nobody asked for change nothing', () => {
+    const sampler = samplerOf({ known: at(OURS, 7_000) });
     sampler.socketsOpened([50_001], 0);
-    expect(packets(sampler, 0).length).toBe(1);
+    sampler.stationAnswered(at(OURS, 1), 0);
+    answer(sampler, packets(sampler, 0)[0]!, at(OURS, 7_000), 50);
+    expect([sampler.isDone, sampler.report([], 50), packets(sampler, 50)]).toEqual([true, { mapping: 'independent' }, []]);
+  });
+});
+
+describe('where STUN sees another address than the station did', () => {
+  const MOVED = '198.51.100.99';
+
+  test.each([
+    ['port', at(OURS, 8_000)],
+    ['address', at(MOVED, 7_000)],
+  ])('with another %s: the station is asked again, and the mapping is independent where it sees the same now', (_, now) => {
+    const sampler = samplerOf({ known: at(OURS, 7_000) });
+    answer(sampler, packets(sampler, 0)[0]!, now, 50);
+    expect([events(sampler), sampler.isDone, packets(sampler, 60)]).toEqual([[{ kind: 'station' }], false, []]);
+    sampler.stationAnswered(now, 90);
+    expect([events(sampler), sampler.report([], 90), sampler.reflexive]).toEqual([[{ kind: 'done' }], { mapping: 'independent' }, [now]]);
+    // Once is enough.
+    sampler.stationAnswered(at(OURS, 9), 91);
+    expect(sampler.reflexive).toEqual([now]);
+  });
+
+  test('and two STUN ports differ, it is asked once, and then the further sockets', () => {
+    const sampler = samplerOf({ servers: [SERVER, SECOND], known: at(OURS, 7_000) });
+    for (const [i, packet] of packets(sampler, 0).entries()) answer(sampler, packet, at(OURS, 8_000 + i), 50);
+    expect(events(sampler)).toEqual([{ kind: 'station' }]);
+    sampler.stationAnswered(null, 90);
+    expect([events(sampler), sampler.reflexive.map(({ port }) => port)]).toEqual([[{ kind: 'sockets', count: 3 }], [7_000, 8_000, 8_001]]);
   });
 });
 

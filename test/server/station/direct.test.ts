@@ -4,6 +4,7 @@ import { Attacher } from '../../../device/attacher.ts';
 import { ServerConnectTokens } from '../../../device/tokens.ts';
 import { Router, Status } from '../../../protocol/coap/index.ts';
 import {
+  ClientPath,
   CONTENT_FORMAT_CBOR,
   type ConnectRequest,
   DevicePath,
@@ -17,6 +18,7 @@ import {
   StationPath,
 } from '../../../protocol/control/index.ts';
 import { Session } from '../../../transport/session/index.ts';
+import { askAddress } from '../../../transport/station/index.ts';
 import { ids, SCT, STATION_PORT } from '../../support/fixture/identifiers.ts';
 import { ProductFixture } from '../../support/fixture/products.ts';
 import type { RawPeer } from '../../support/fixture/raw-peer.ts';
@@ -93,6 +95,24 @@ test('it learns where the client was shown to be, not where its packets claim to
   spy.mockReturnValue({ ...proven, kind: 'websocket', address: '', port: 0 });
   await client.connect({ direct: true });
   expect(asked[1]).not.toHaveProperty('peerAddress');
+});
+
+describe('an end that asks where it is seen', () => {
+  test.each(['device', 'client'] as const)('a %s is told the address of its channel that was validated last', async (who) => {
+    await attach();
+    const client = await fixture.raw.client();
+    await client.open();
+    const [{ channel }, path] = who === 'device' ? [device, DevicePath.ADDRESS] : [client, ClientPath.ADDRESS];
+    expect(await fixture.settle(askAddress(channel, path))).toEqual(seen(who === 'device' ? device : client));
+    const proven = { ...channel.path, address: '203.0.113.5', port: 9 };
+    const spy = vi.spyOn(Session.prototype, 'provenPath', 'get').mockReturnValue(proven);
+    onTestFinished(() => spy.mockRestore());
+    expect(await fixture.settle(askAddress(channel, path))).toEqual({ address: '203.0.113.5', port: 9 });
+    expect(channel.observedAddress).toEqual({ address: '203.0.113.5', port: 9 });
+    spy.mockReturnValue({ ...proven, kind: 'websocket', address: '', port: 0 });
+    expect(await fixture.settle(askAddress(channel, path))).toBeNull();
+    expect(channel.observedAddress).toEqual({ address: '203.0.113.5', port: 9 });
+  });
 });
 
 describe('both are told where STUN is', () => {

@@ -11,7 +11,9 @@ function asked(view: Partial<Parameters<typeof stunServers>[0]>, isReachable = a
   const simulation = new Simulation();
   const { clock, network } = simulation.host('end');
   const environment = { clock, network: resolve === undefined ? network : { ...network, resolve } };
-  return simulation.settle(stunServers({ at, observed: null, stun: [{ port: 4434 }], name: null, ...view }, environment, isReachable));
+  return simulation.settle(
+    stunServers({ at, observed: null, stun: [{ port: 4434 }], name: null, ask: async () => null, ...view }, environment, isReachable),
+  );
 }
 
 test('the address of the channel, where the station names none', async () => {

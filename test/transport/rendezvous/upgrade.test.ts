@@ -100,6 +100,15 @@ describe('a direct path that is gone', () => {
     ]);
   });
 
+  test("when the device's NAT box, which gives out random ports, has forgotten the channel: no other class is seen, and a random one at the client is met", async () => {
+    const fixture = await HomesFixture.open({ client: 'random', deviceBox: { ports: 'random' } });
+    fixture.deviceBox.forget();
+    await fixture.sim.run(2 * MINUTE);
+    const connection = await fixture.relayed();
+    await fixture.untilType(connection, 'DIRECT', 15_000);
+    expect(connection.paths().remoteNat).toMatchObject({ mapping: 'independent' });
+  });
+
   test('has the relay behind it for as long as it lives', async () => {
     const fixture = await HomesFixture.open();
     const connection = await fixture.direct();

@@ -1,0 +1,12 @@
+/** Where the base station sees an end now: a NAT may have given its channel another address since the end attached or connected. */
+import { type CoapReply, type RoutedRequest, Status, textReply } from '../../protocol/coap/index.ts';
+import { CONTENT_FORMAT_CBOR, encodeSeenAddress } from '../../protocol/control/index.ts';
+import type { Session } from '../../transport/session/index.ts';
+
+/** `GET /device/address` and `GET /client/address`: the address of the channel that was validated last. */
+export function seenAddress({ context: { provenPath } }: RoutedRequest<Session>): CoapReply {
+  const { address, port } = provenPath;
+  // Of a path whose other end has none.
+  if (port === 0) return textReply(Status.NOT_FOUND, 'No address');
+  return { status: Status.CONTENT, contentFormat: CONTENT_FORMAT_CBOR, payload: encodeSeenAddress({ address, port }) };
+}

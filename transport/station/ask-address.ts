@@ -1,0 +1,25 @@
+/** Asks a base station where it sees this end now. */
+import { type ClientPath, type DevicePath, decodeSeenAddress, type SocketAddress } from '../../protocol/control/index.ts';
+import { SvcError } from '../../protocol/errors/index.ts';
+import type { Session } from '../session/session.ts';
+
+const CONTENT = 205;
+/** ms for the answer: who asks has something to do meanwhile. */
+const TIMEOUT = 1_000;
+
+/** Notes the answer at the channel. @returns null where none came in time, as of an older station, which does not know the request */
+export async function askAddress(
+  channel: Session,
+  path: typeof ClientPath.ADDRESS | typeof DevicePath.ADDRESS,
+): Promise<SocketAddress | null> {
+  try {
+    const { status, payload } = await channel.request({ method: 'GET', path, timeout: TIMEOUT });
+    if (status !== CONTENT) return null;
+    const address = decodeSeenAddress(payload);
+    channel.noteObservedAddress(address);
+    return address;
+  } catch (error) {
+    if (!(error instanceof SvcError)) throw error;
+    return null;
+  }
+}

@@ -114,7 +114,7 @@ export class Agent {
   /** Client: the device has answered the update that asked for the sprayed stage. */
   sprayGranted(granted: boolean, now: number): void {
     if (this.#stage !== 'ready' && this.#stage !== 'asked') return;
-    if (!granted) this.#stage = 'refused';
+    if (!granted) this.#refuse();
     else if (this.#hardPart(now) === 'spray') this.#startSpray(now + GRANT_WAIT);
     else {
       this.#stage = 'running';
@@ -126,7 +126,7 @@ export class Agent {
   socketsOpened(count: number, now: number): void {
     const target = this.#target();
     if (count === 0 || target === null) {
-      this.#stage = 'refused';
+      this.#refuse();
       return;
     }
     this.#volley = this.#newVolley(fromSockets(count, target, OPENER_PACE, now), SOCKET_HOPS);
@@ -237,6 +237,12 @@ export class Agent {
     const part = this.#hardPart(now);
     if (part === null || !this.#begin(part, now)) this.#stage = 'refused';
     else if (part === 'spray') this.#ready();
+  }
+
+  /** The stage that had begun does not take place. */
+  #refuse(): void {
+    this.#stage = 'refused';
+    this.#options.budget.cancelSpray();
   }
 
   /** @returns false when the host may not do that now */

@@ -10,12 +10,12 @@
  *
  * So the device guesses: s runs through 0, 1, 2, … 14, and through them again. Three properties make that work:
  *
- *   - no number comes twice, which takes an odd period: a packet to a port that was sent to before would make no new mapping, and all later j were wrong;
+ *   - no number comes twice, which takes an odd period: a packet to a port that was sent to before would make no new mapping, and all later j would be wrong;
  *   - in a pass s(j) grows by one from packet to packet, while the true sum only grows, so that s(j) cannot step over it, whatever flows come while packets leave;
  *   - a packet lost on its way to the NAT that made s(j) step over it is made up for by the second pass.
  *
  * With 5 foreign flows a second at both ends, samples 50 to 400 ms old and a packet each 10 ms a round succeeds in 99.9 of 100 (test/protocol/rendezvous/prediction.test.ts):
- * guessing 0 alone 14 of 100, 0 to 3 in four blocks of 8 ports 40. Where samples are older, one pass of 0 to 31 reaches further: of samples 1.0 to 1.5 s
+ * guessing 0 alone succeeds in 14 of 100, guessing 0 to 3 in four blocks of 8 ports in 40. Where samples are older, one pass of 0 to 31 reaches further: of samples 1.0 to 1.5 s
  * old 93 of 100.
  *
  * What the caller has to do, as each breaks the count: packets leave in the order of the list, from one socket, with few new mappings for other candidates before them
@@ -24,7 +24,7 @@
  */
 import type { NatMapping, NatReport } from '../control/index.ts';
 
-/** Most ports of a round (PROTOCOL.md §7). */
+/** Most ports of a round (PROTOCOL.md §6). */
 export const MAX_PREDICTED = 32;
 
 /** Where ports wrap: 65,536 is 1,024. */

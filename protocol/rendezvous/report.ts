@@ -31,6 +31,7 @@ function reasonOf(state: PairState, heard: boolean, limited: boolean, checks: nu
   if (state === 'answered') return 'it answers';
   if (heard && checks === 0) return 'the other end reaches us, not checked yet';
   if (heard) return 'the other end reaches us, our checks get no answer';
+  if (limited && checks === 0) return 'not checked: no more may go to an address that has not answered';
   if (limited) return `no answer to ${countOf(checks)}, and no more may go to an address that has not answered`;
   if (state === 'failed') return `no answer to ${countOf(checks)}`;
   return state === 'checking' ? `no answer to ${countOf(checks)} so far` : 'not checked yet';

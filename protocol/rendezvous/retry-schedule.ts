@@ -1,14 +1,14 @@
 /**
  * When a connection looks for a direct path: at once, again after 5 s, and then after twice the last pause, up to ten minutes. A change of network begins again
  * at once, and so does the loss of a direct path. Where ports are predicted a failed attempt is repeated soon: each guesses again. A pause is up to a quarter
- * longer, at random, so that the clients of one device, or the connections of one client, do not come at the same time again.
+ * longer, at random, so that the clients of one device, or the connections of one client, do not all try again at the same moment.
  */
 
 const FIRST_PAUSE = 5_000;
 const LONGEST_PAUSE = 600_000;
 /** Share of a pause by which it may be longer. */
 const SPREAD = 0.25;
-/** ms after which an attempt that found all places taken is made, twice as many at most. */
+/** ms until an attempt that found all places taken is made again; at most twice as long. */
 const PLACE_PAUSE = 1_000;
 /** Attempts in a row with predicted ports, and ms between them. */
 const PREDICTED_ATTEMPTS = 6;

@@ -3,7 +3,7 @@
  * the host send together (`HostShare`).
  */
 
-// PROTOCOL.md §7
+// PROTOCOL.md §6
 /** Packets of a round to an address that is neither trusted nor was heard of. */
 export const BASE_PACKETS = 4;
 /** How many of them may be openers. */
@@ -15,8 +15,8 @@ export const MAX_CHECKS = 10;
 /** How long a round lives, ms. */
 export const ROUND_LIFETIME = 30_000;
 
-// Our constants: 8 candidates a side make 64 pairs; as many again for addresses that only checks have shown.
-const MAX_PAIRS = 128;
+// Our constants: 8 candidates, 32 predicted ports, 16 addresses that only checks have shown, and a few.
+const MAX_PAIRS = 64;
 const MAX_ADDRESSES = 64;
 
 /** `stranger`: neither paired nor with a password session. */
@@ -41,6 +41,7 @@ export interface HostShare {
   takeTrusted(peer: PeerClass, now: number): boolean;
   acquireSpray(round: RoundBudget, reason: string, now: number): boolean;
   takeSpray(round: RoundBudget, now: number): 'granted' | 'rate' | 'ended';
+  cancelSpray(round: RoundBudget): void;
   release(round: RoundBudget): void;
 }
 
@@ -127,6 +128,11 @@ export class RoundBudget {
   takeSpray(address: string, now: number): SendVerdict {
     if (this.hasEnded(now)) return 'ended';
     return this.#addresses.get(address)?.trusted === true ? this.#host.takeSpray(this, now) : 'address';
+  }
+
+  /** Gives the spray back, which the other end takes no part in, or for which no socket could be opened. A known peer may try again before the hour is over. */
+  cancelSpray(): void {
+    this.#host.cancelSpray(this);
   }
 
   /** Whether it was released or has lived 30 s. */

@@ -20,14 +20,17 @@ import { MAIN_SOCKET, MAX_CHECKS, OPENER_HOPS, Pair, type PairKind } from './pai
 import { predictPorts } from './prediction.ts';
 import type { RoundBudget, SendVerdict } from './round-budget.ts';
 
-/** ms between two packets of a round; and behind an opener to a predicted port, where every flow of others in between spoils the prediction. */
+/**
+ * ms between two packets of a round; and behind the first opener of a pair: the other end counts on it, and where ports are predicted every flow of others in between
+ * spoils the prediction.
+ */
 const PACE = 10;
-const PACE_PREDICTED = 1;
+const PACE_FIRST = 1;
 /** ms after an opener from which a check may follow although the other end has not opened. */
 const UNOPENED_WAIT = 1_000;
 /** ms a NAT with ports in sequence waits for both lists to be complete before it opens without, and further openers for that of the other end. */
 const COMPLETE_WAIT = 1_000;
-/** ms in which the first openers of the other end leave; a device waits a round trip more, which counts as so many ms at most, and where none was measured. */
+/** ms allowed for the other end's first openers to leave. A device waits one round trip longer: MAX_RTT at most, UNKNOWN_RTT where none was measured. */
 const FURTHER_MARGIN = 20;
 const MAX_RTT = 500;
 const UNKNOWN_RTT = 100;
@@ -244,7 +247,7 @@ export class Round {
     for (let due = this.#due(now); due !== null && now >= this.#nextSendAt; due = this.#due(now)) {
       const packet = due.openersLeft > 0 ? this.#open(due, now) : this.#check(due, now);
       if (packet === null) continue;
-      this.#nextSendAt = now + (due.kind === 'predicted' && packet.hopLimit !== undefined ? PACE_PREDICTED : PACE);
+      this.#nextSendAt = now + (packet.hopLimit !== undefined && due.openers === 1 ? PACE_FIRST : PACE);
       return packet;
     }
     return null;
@@ -282,20 +285,22 @@ export class Round {
 
   /**
    * When further openers may follow the first of a pair: one that reached the NAT of an end that has not opened yet would claim the mapping there. A device
-   * opens before it says what its NAT does, a client at the latest when it has heard of the device.
+   * opens before it says what its NAT does, but for one with ports in sequence, which opens when it knows the client's NAT; a client opens at the latest when it
+   * has heard of the device.
    */
   readonly #furtherBegin = (): number => {
     if (this.#hasPeerOpened) return Number.NEGATIVE_INFINITY;
-    const { role, rtt } = this.#options;
     const completeAt = Math.min(this.#remoteCompleteAt, this.#startedAt + COMPLETE_WAIT);
-    return completeAt + FURTHER_MARGIN + (role === 'device' ? Math.min(rtt ?? UNKNOWN_RTT, MAX_RTT) : 0);
+    const rtt = Math.min(this.#options.rtt ?? UNKNOWN_RTT, MAX_RTT);
+    if (this.#options.role === 'device') return completeAt + rtt + FURTHER_MARGIN;
+    const isLate = this.#remote?.nat?.mapping === 'sequential';
+    return FURTHER_MARGIN + (isLate ? Math.max(completeAt, this.#natAt + rtt) : completeAt);
   };
 
   /** With a NAT that gives out ports in sequence the order of what is opened counts. */
   #opensAt(): number {
     const { isComplete, nat } = this.#local;
-    const inOrder = nat?.mapping === 'sequential' || !isComplete;
-    const isReady = isComplete && (!inOrder || this.#remote?.nat !== undefined);
+    const isReady = isComplete && (nat?.mapping !== 'sequential' || this.#remote?.nat !== undefined);
     return isReady ? Number.NEGATIVE_INFINITY : this.#startedAt + COMPLETE_WAIT;
   }
 
@@ -318,7 +323,7 @@ export class Round {
       pair.takeCheck(now);
       return this.#packet(pair, now);
     }
-    if (!this.#isLate(verdict, now)) pair.fail(true);
+    if (!this.#isLate(verdict, now)) pair.fail(verdict !== 'ended');
     return null;
   }
 
@@ -355,18 +360,17 @@ export class Round {
     this.#add(kind, { address: reach(candidate.address), port: candidate.port }, MAIN_SOCKET, OPENER_HOPS.length);
   }
 
-  /** Ports that the peer's NAT is expected to give out, once in a round. */
+  /** Ports that the peer's NAT is expected to give out at the address that it gave out last, once in a round. */
   #predict(now: number): void {
     const remote = this.#remote;
     if (this.#predicted || remote?.nat?.mapping !== 'sequential' || !this.#local.isComplete) return;
     this.#predicted = true;
-    const addresses = new Set(
-      remote.candidates.filter(({ type }) => type === 'reflexive').map(({ address }) => this.#options.reach(address)),
-    );
-    const own = this.nat(now);
-    const opened = Math.max(1, this.#local.candidates.filter(({ type }) => type === 'reflexive').length);
-    const ports = own === undefined ? [] : predictPorts(remote.nat, { ours: own, role: this.#options.role, opened });
-    for (const address of addresses) for (const port of ports) this.#add('predicted', { address, port }, MAIN_SOCKET, 1);
+    const [own, theirs] = [this.nat(now), translated(remote.candidates).at(-1)];
+    if (own === undefined || theirs === undefined) return;
+    const opened = Math.max(1, translated(this.#local.candidates).length);
+    const address = this.#options.reach(theirs.address);
+    for (const port of predictPorts(remote.nat, { ours: own, role: this.#options.role, opened }))
+      this.#add('predicted', { address, port }, MAIN_SOCKET, 1);
   }
 
   #hear(from: SocketAddress, socket: number, now: number): void {
@@ -386,6 +390,11 @@ export class Round {
     this.#pairs.set(key, pair);
     return pair;
   }
+}
+
+/** What a NAT makes of a socket, the newest last: reports of NATs are about IPv4. */
+function translated(candidates: readonly Candidate[]): readonly Candidate[] {
+  return candidates.filter(({ type, address }) => type === 'reflexive' && !address.includes(':'));
 }
 
 function sameAddress(a: SocketAddress, b: SocketAddress): boolean {

@@ -79,7 +79,7 @@ export class HostBudget implements HostShare {
   readonly #unproven: Record<PeerClass, Map<string, TokenBucket>> = { known: new Map(), stranger: new Map() };
   /** By reason: when it was sprayed last. */
   readonly #sprayed: Record<PeerClass, Map<string, number>> = { known: new Map(), stranger: new Map() };
-  #spray: { readonly round: RoundBudget; readonly packets: TokenBucket; readonly until: number } | null = null;
+  #spray: { readonly round: RoundBudget; readonly reason: string; readonly packets: TokenBucket; readonly until: number } | null = null;
 
   constructor(limits: HostLimits = deviceLimits) {
     this.#limits = limits;
@@ -137,7 +137,7 @@ export class HostBudget implements HostShare {
     for (const [key, at] of sprayed) if (now - at >= SPRAY_PAUSE) sprayed.delete(key);
     if (sprayed.has(reason) || sprayed.size >= MAX_SPRAYED[round.peer]) return false;
     sprayed.set(reason, now);
-    this.#spray = { round, packets: new TokenBucket(SPRAY_PER_SECOND, SPRAY_BURST, now), until: now + SPRAY_LIFETIME };
+    this.#spray = { round, reason, packets: new TokenBucket(SPRAY_PER_SECOND, SPRAY_BURST, now), until: now + SPRAY_LIFETIME };
     return true;
   }
 
@@ -145,6 +145,13 @@ export class HostBudget implements HostShare {
     const spray = this.#spray;
     if (spray === null || spray.round !== round || now >= spray.until) return 'ended';
     return spray.packets.take(1, now) ? 'granted' : 'rate';
+  }
+
+  cancelSpray(round: RoundBudget): void {
+    if (this.#spray?.round !== round) return;
+    // A stranger's reason counts nevertheless: it has as many as it likes.
+    if (round.peer === 'known') this.#sprayed.known.delete(this.#spray.reason);
+    this.#spray = null;
   }
 
   /** Whether one more address may get base packets in this minute. */

@@ -7,7 +7,7 @@
  * Not here: whether and towards whom (send-budget.ts), and what is sent.
  */
 
-/** Ports of one spray, at most (PROTOCOL.md §7). */
+/** Ports of one spray, at most (PROTOCOL.md §6). */
 export const SPRAY_PORTS = 1024;
 /** Sockets that the hard side opens, where its process may. */
 export const SPRAY_SOCKETS = 256;

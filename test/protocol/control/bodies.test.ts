@@ -338,10 +338,11 @@ test('paths are those of the control plane', () => {
       ATTACH: '/device/attach',
       SCT: '/device/sct',
       ROUTE: '/device/route',
+      ADDRESS: '/device/address',
       PUSH_SEND: '/device/push/send',
       SERVICE_INVOKE: '/device/service/invoke',
     },
-    { CONNECT: '/client/connect', ROUTE: '/client/route' },
+    { CONNECT: '/client/connect', ROUTE: '/client/route', ADDRESS: '/client/address' },
     { P2P_CONNECT: '/p2p/connect' },
     { RENDEZVOUS: '/p2p/rendezvous' },
   ]);

@@ -110,6 +110,8 @@ describe('a client behind an independent NAT, before a random one', () => {
     end.run(0, 640);
     end.agent.sprayGranted(false, 700);
     expect([end.agent.isSpraying, spraying(end, 700)]).toEqual([false, false]);
+    // The next round may ask again.
+    expect(end.budget.acquireSpray(PEER, 'test', 700)).toBe(true);
     expect(end.run(700, 20_000).every(({ to }) => to.port === 5_000)).toBe(true);
     expect(end.kinds.at(-1)).toBe('exhausted');
   });
@@ -149,7 +151,7 @@ describe('a client behind a random NAT, before an independent one', () => {
     const none = begun(random, independent);
     none.run(0, 640);
     none.agent.socketsOpened(0, 700);
-    expect(none.agent.isSpraying).toBe(false);
+    expect([none.agent.isSpraying, none.budget.acquireSpray(PEER, 'test', 700)]).toEqual([false, true]);
     none.run(700, 7_000);
     expect(none.kinds.at(-1)).toBe('exhausted');
     const few = begun(random, independent);

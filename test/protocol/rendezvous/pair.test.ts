@@ -104,7 +104,12 @@ describe('a report says in a sentence what became of it', () => {
     ['checks', (pair) => pair.takeCheck(0), 'no answer to 1 check so far'],
     ['an answer', (pair) => pair.answer(0, 1), 'it answers'],
     ['a failure', (pair) => pair.fail(), 'no answer to 0 checks'],
-    ['a refusal', (pair) => pair.fail(true), 'no answer to 0 checks, and no more may go to an address that has not answered'],
+    ['a refusal', (pair) => pair.fail(true), 'not checked: no more may go to an address that has not answered'],
+    [
+      'a late one',
+      (pair) => [pair.takeCheck(0), pair.fail(true)],
+      'no answer to 1 check, and no more may go to an address that has not answered',
+    ],
     ['a check of the other end', (pair) => pair.hear(0), 'the other end reaches us, not checked yet'],
     ['one way', (pair) => [pair.hear(0), pair.takeCheck(0)], 'the other end reaches us, our checks get no answer'],
   ])('%s', (_, act, reason) => {

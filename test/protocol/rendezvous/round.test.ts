@@ -27,7 +27,8 @@ describe('what is sent', () => {
     const sent = end.run(0, 100);
     expect(sent.slice(0, 6).map(({ hopLimit }) => hopLimit)).toEqual([2, 2, 4, 4, 7, 7]);
     expect(sent.slice(6).every(({ hopLimit }) => hopLimit === undefined)).toBe(true);
-    expect(sent.map(({ time }) => time).every((time, i, all) => i === 0 || time - all[i - 1]! >= 10)).toBe(true);
+    expect(sent.slice(0, 3).map(({ time }) => time)).toEqual([0, 1, 10]);
+    expect(sent.slice(2).every(({ time }, i, rest) => i === 0 || time - rest[i - 1]!.time >= 10)).toBe(true);
     expect(sent.every(({ datagram }) => verifyCheck(datagram, peerKeys.key, nativeHost(1)))).toBe(true);
     expect(end.agent.round.opened).toBe(1);
     expect(end.kinds).toContain('changed');
@@ -69,6 +70,28 @@ describe('what is sent', () => {
     },
   );
 
+  test('a client whose device gives out ports in sequence waits as long as that takes to hear of its own NAT', () => {
+    const end = new End({ rtt: 300 });
+    end.agent.setLocal(complete(), 100);
+    end.agent.setRemote(peerList([candidate(PEER, 5_000)], { opened: 0, nat: { mapping: 'sequential', last: 1, stride: 1, age: 0 } }), 100);
+    const ofPair = end.run(100, 1_000).filter(({ to }) => to.port === 5_000);
+    expect(ofPair.map(({ hopLimit, time }) => [hopLimit, Math.round(time)])).toEqual([
+      [2, 100],
+      [4, 420],
+      [7, 430],
+    ]);
+  });
+
+  test('ports are predicted at the newest IPv4 address, 32 in all', () => {
+    const end = new End();
+    end.agent.setLocal(complete(undefined, { mapping: 'independent' }), 0);
+    const list = [candidate('203.0.113.8', 5_000), candidate(PEER, 6_000), candidate('2001:db8::2', 4_000)];
+    end.agent.setRemote(peerList(list, { nat: { mapping: 'sequential', last: 6_000, stride: 1, age: 0 } }), 0);
+    end.run(0, 100);
+    const predicted = end.agent.round.pairs.filter(({ kind }) => kind === 'predicted');
+    expect([new Set(predicted.map(({ remote }) => remote.address)), predicted.length]).toEqual([new Set([PEER]), 32]);
+  });
+
   test('openers that go further follow at once when the other end has opened', () => {
     const end = begun([candidate(PEER, 5_000)], { opened: 0, role: 'device', rtt: 500 });
     end.run(0, 100);
@@ -94,7 +117,7 @@ describe('what is sent', () => {
       candidate('10.0.0.9', 4, 'host'),
     ];
     const end = begun(list, { isNear });
-    expect(targets(end.run(0, 35))).toEqual(['192.168.1.9:3', '2001:db8::2:2', '10.0.0.9:4', `${PEER}:1`]);
+    expect(targets(end.run(0, 5))).toEqual(['192.168.1.9:3', '2001:db8::2:2', '10.0.0.9:4', `${PEER}:1`]);
   });
 
   test('ten checks a pair, and then the round is exhausted', () => {

@@ -257,6 +257,20 @@ describe('a spray', () => {
     expect(later.acquireSpray(PEER, 'a', 3_600_000)).toBe(true);
   });
 
+  test.each([
+    ['known', true],
+    ['stranger', false],
+  ] as const)('that does not take place frees its place; the reason of a %s peer may come again: %s', (peer, again) => {
+    const host = new HostBudget();
+    const [one, other] = [roundOf(host, peer), roundOf(host, 'known')];
+    for (const round of [one, other]) round.trust(PEER);
+    expect(one.acquireSpray(PEER, 'a', 0)).toBe(true);
+    other.cancelSpray();
+    expect(one.takeSpray(PEER, 0)).toBe('granted');
+    one.cancelSpray();
+    expect([one.takeSpray(PEER, 1), one.acquireSpray(PEER, 'a', 1)]).toEqual(['ended', again]);
+  });
+
   test('of a stranger gives way to a known peer, not to a stranger', () => {
     const host = new HostBudget();
     const [stranger, known] = [roundOf(host, 'stranger'), roundOf(host, 'known')];
@@ -288,8 +302,8 @@ describe('a full table', () => {
   test('of pairs refuses further ones, and those that are there go on', () => {
     const round = roundOf(new HostBudget(), 'known');
     round.trust(PEER);
-    for (let i = 0; i < 128; i++) expect(round.takeCheck(`p ${i}`, PEER, 100 * i)).toBe('granted');
-    expect([round.takeCheck('p 128', PEER, 20_000), round.takeCheck('p 0', PEER, 20_000)]).toEqual(['full', 'granted']);
+    for (let i = 0; i < 64; i++) expect(round.takeCheck(`p ${i}`, PEER, 100 * i)).toBe('granted');
+    expect([round.takeCheck('p 64', PEER, 20_000), round.takeCheck('p 0', PEER, 20_000)]).toEqual(['full', 'granted']);
   });
 
   test('of addresses refuses those that checks show, and has room for what the station reports', () => {

@@ -1,26 +1,15 @@
 /** What a device spends on a stranger that begins rounds for as long as it likes (SECURITY.md). */
 import { expect, test } from 'vitest';
-import { homeOf, type NatKind } from '../../../bench/nat/kinds.ts';
-import { encodeRendezvousOffer, encodeRendezvousUpdate, type RendezvousOffer } from '../../../protocol/control/index.ts';
+import { encodeRendezvousUpdate, type RendezvousOffer } from '../../../protocol/control/index.ts';
 import { isBinding } from '../../../protocol/stun/index.ts';
-import type { Session } from '../../../transport/session/index.ts';
 import { Random, type SimulatedPacket } from '../../../transport/sim/index.ts';
 import { ProductFixture } from '../../support/fixture/products.ts';
+import { homeOf, type NatKind } from '../../support/nat-kinds.ts';
+import { begin, CREATED, offerOf } from './hostile.ts';
 
-const CREATED = 201;
 const random = new Random('abuse');
 
-function offer(overrides: Partial<RendezvousOffer>): Uint8Array {
-  return encodeRendezvousOffer({ round: 1, tag: random.bytes(8), key: random.bytes(16), number: 1, candidates: [], ...overrides });
-}
-
-/** Begins a round by hand. @returns the status of the first answer */
-function begin(session: Session, payload: Uint8Array): Promise<number> {
-  return new Promise((resolve, reject) => {
-    const request = { method: 'POST', path: '/p2p/rendezvous', contentFormat: 60, payload } as const;
-    session.observe(request, ({ status }) => resolve(status), reject);
-  });
-}
+const offer = (overrides: Partial<RendezvousOffer>): Uint8Array => offerOf(random, overrides);
 
 async function attacked(kind: NatKind) {
   const fixture = new ProductFixture({ link: { delay: 5 } });

@@ -16,7 +16,7 @@ import {
   type ServingSession,
 } from '../../../transport/rendezvous/index.ts';
 import { Simulation } from '../../../transport/sim/index.ts';
-import { collectGarbage } from '../../support/garbage.ts';
+import { heapUsed } from '../../support/garbage.ts';
 import { size } from '../../support/size.ts';
 
 const COUNT = 1_000;
@@ -32,12 +32,6 @@ const REFUSED = 403;
 
 const route: Path = { kind: 'route', key: 'route', address: '203.0.113.1', port: 1, socket: 0, local: false };
 const direct: Path = { kind: 'udp', key: 'udp', address: '203.0.113.2', port: 2, socket: 0, local: false };
-
-function heapUsed(): number {
-  collectGarbage();
-  collectGarbage();
-  return process.memoryUsage().heapUsed;
-}
 
 function openEnd() {
   const simulation = new Simulation();
@@ -137,7 +131,7 @@ async function bytesOfRounds(): Promise<readonly number[]> {
 }
 
 test.skipIf(isShort)(
-  'a search keeps little before and after an attempt that failed, and less once the connection has been direct for a minute',
+  'a search keeps little before and after an attempt that failed, and less once the connection has been direct for a minute (long run only)',
   async () => {
     const [fresh, refused, rested] = await typical(bytesOfSearches);
     expect(fresh).toBeLessThan(MARGIN * 300);
@@ -146,7 +140,7 @@ test.skipIf(isShort)(
   },
 );
 
-test.skipIf(isShort)('the rounds of a session leave what a report shows of the last one', async () => {
+test.skipIf(isShort)('the rounds of a session leave what a report shows of the last one (long run only)', async () => {
   const [bytes] = await typical(bytesOfRounds);
   expect(bytes).toBeLessThan(MARGIN * 500);
 });

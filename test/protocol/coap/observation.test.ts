@@ -25,6 +25,17 @@ describe('observation', () => {
     return state;
   };
 
+  /** A GET whose observation has begun. */
+  const observed = () => {
+    const pair = new Pair();
+    const id = pair.client.request({ method: 'GET', path: '/t', observe: 0 }, 0);
+    const observer = observing(pair);
+    observer.run();
+    pair.server.respond(observer.exchange(), { status: 205, observe: true }, 0);
+    observer.run();
+    return { pair, id, observer, exchange: observer.exchange() };
+  };
+
   test('goes on until a reply without it', () => {
     const pair = new Pair();
     const id = pair.client.request({ method: 'GET', path: '/t', observe: 0 }, 0);
@@ -55,19 +66,13 @@ describe('observation', () => {
   });
 
   test('is ended by cancel, at both ends', () => {
-    const pair = new Pair();
-    const id = pair.client.request({ method: 'GET', path: '/t', observe: 0 }, 0);
-    const observer = observing(pair);
-    observer.run();
-    pair.server.respond(observer.exchange(), { status: 205, observe: true }, 0);
-    observer.run();
-    const first = observer.exchange();
+    const { pair, id, observer, exchange } = observed();
     pair.client.cancel(id);
     observer.run();
-    expect(observer.cancelled).toEqual([first]);
-    expect(pair.server.respond(first, { status: 205, observe: true }, 0)).toBe(false);
+    expect(observer.cancelled).toEqual([exchange]);
+    expect(pair.server.respond(exchange, { status: 205, observe: true }, 0)).toBe(false);
     // The message that ends it is a request of its own and wants its answer.
-    expect(observer.exchange()).not.toBe(first);
+    expect(observer.exchange()).not.toBe(exchange);
     pair.server.respond(observer.exchange(), { status: 205 }, 0);
     observer.run();
     expect(observer.events).toHaveLength(1);
@@ -124,16 +129,10 @@ describe('observation', () => {
   });
 
   test('that has begun leaves nothing behind when it is ended; one that may not have begun is remembered', () => {
-    const pair = new Pair();
-    const id = pair.client.request({ method: 'GET', path: '/t', observe: 0 }, 0);
-    const observer = observing(pair);
-    observer.run();
-    pair.server.respond(observer.exchange(), { status: 205, observe: true }, 0);
-    observer.run();
-    const observed = observer.exchange();
+    const { pair, id, observer, exchange } = observed();
     pair.client.cancel(id);
     observer.run();
-    expect([observer.cancelled, pair.client.isIdle]).toEqual([[observed], true]);
+    expect([observer.cancelled, pair.client.isIdle]).toEqual([[exchange], true]);
     pair.client.cancel(pair.client.request({ method: 'GET', path: '/t', observe: 0 }, 0));
     while (pair.client.transmit() !== null);
     expect(pair.client.isIdle).toBe(false);

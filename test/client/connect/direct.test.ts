@@ -14,6 +14,7 @@ import type { StationConnector } from '../../../transport/station/index.ts';
 import type { DeviceUnderTest } from '../../support/fixture/devices-and-clients.ts';
 import { ids } from '../../support/fixture/identifiers.ts';
 import { ProductFixture } from '../../support/fixture/products.ts';
+import { noPaths } from '../../support/no-paths.ts';
 
 let fixture: ProductFixture;
 beforeEach(async () => {
@@ -230,10 +231,6 @@ describe('sessions that nobody takes', () => {
     return { counted, session };
   }
 
-  function unused(): never {
-    throw new Error('nobody asks for the paths');
-  }
-
   /** A client's parts without a network: the direct channel gives `dialled`, the base station's `relayed`, both at the same moment. */
   function contextOf(dialled: Session, relayed: Session): ConnectionContext {
     const { clock, crypto } = nodeEnvironment();
@@ -250,7 +247,7 @@ describe('sessions that nobody takes', () => {
       connector: async () => ({ use: async () => relayed }) as unknown as StationConnector,
       importKey: () => crypto.generateKey(),
       fingerprintOf: () => '',
-      directPaths: unused,
+      directPaths: noPaths,
       onConnecting: () => {},
       onClosed: () => {},
     };

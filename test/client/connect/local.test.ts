@@ -374,7 +374,7 @@ describe('with a stranger at home', () => {
   });
 });
 
-test('the station of a connection over the local network is not asked for anything when it is not named', async () => {
+test('with Remote: false the base station is not asked for anything, although it is named', async () => {
   await fixture.station();
   await atHome();
   const before = fixture.stationUnderTest.basestation.stats();

@@ -13,6 +13,7 @@ import { silentLog } from '../../../transport/environment.ts';
 import { nodeEnvironment } from '../../../transport/node/index.ts';
 import { IncomingStream } from '../../../transport/session/incoming-stream.ts';
 import type { Session, SessionStream } from '../../../transport/session/index.ts';
+import { noPaths } from '../../support/no-paths.ts';
 
 const PORT = 0x8000_0000;
 const settled = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
@@ -58,10 +59,6 @@ function client(key = String(++clients)): { connection: DeviceConnection; close:
     closed.resolve(null);
   };
   return { connection: new Connections(silentLog, { wallTime: () => 0 }).add(session, noPaths), close };
-}
-
-function noPaths(): never {
-  throw new Error('nobody asks for the paths');
 }
 
 /** A stream to the service arrives. @param gaveUp the client aborts it before it is accepted @returns what became of it: undefined while undecided, 0 accepted, else the code of the refusal */

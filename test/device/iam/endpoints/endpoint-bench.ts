@@ -19,6 +19,7 @@ import type { PushAnswer } from '../../../../protocol/records/index.ts';
 import type { Clock } from '../../../../transport/environment.ts';
 import type { Session } from '../../../../transport/session/index.ts';
 import { next, option, requestOf, textOption } from '../../../protocol/coap/messages.ts';
+import { noPaths } from '../../../support/no-paths.ts';
 import { fakeSecrets, iamOf, key, stateOf, user } from '../model.ts';
 
 /** Everybody who asks. Number 9 is a key no user has. */
@@ -221,8 +222,4 @@ function sealedElsewhere(): Promise<never> {
 function show({ status, contentFormat, payload = new Uint8Array(0) }: CoapReply): Reply {
   if (payload.length === 0) return { status, contentFormat, body: undefined };
   return { status, contentFormat, body: contentFormat === 60 ? decode(payload) : new TextDecoder().decode(payload) };
-}
-
-function noPaths(): never {
-  throw new Error('nobody asks for the paths');
 }

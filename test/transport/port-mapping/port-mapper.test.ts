@@ -1,8 +1,9 @@
 /** Ports mapped at a gateway, in a simulation: renewal, restart of the gateway, deletion, and gateways and neighbours that lie. */
 import { describe, expect, test } from 'vitest';
 import type { SocketAddress } from '../../../protocol/control/index.ts';
-import type { HostInterface, Network } from '../../../transport/environment.ts';
+import type { BoundSocket, HostInterface, Network } from '../../../transport/environment.ts';
 import { gatewaysWithOwn, PortMapper, type UpnpMapper } from '../../../transport/port-mapping/index.ts';
+import type { Simulation } from '../../../transport/sim/index.ts';
 import { seededBytes } from '../../support/crypto.ts';
 import { nativeSimulation } from '../../support/simulation.ts';
 import { FakeGateway, type Speaks } from './gateway.ts';
@@ -29,6 +30,26 @@ function home(speaks: Speaks = 'pcp', more: Partial<Network> = {}, upnp?: UpnpMa
   });
   mapper.start();
   return { sim, gateway, gateways, mapper, changes };
+}
+
+/** Answers of NAT-PMP: the address outside, and a mapping. */
+const ANSWERS = [
+  [0, 128, 0, 0, 0, 0, 0, 1, 11, 22, 33, 44],
+  [0, 129, 0, 0, 0, 0, 0, 1, PORT >> 8, PORT & 255, 5, 5, 0, 0, 14, 16],
+].map((answer) => Uint8Array.from(answer));
+
+/** @returns gives the port that asked the gateway last, 0 before */
+function askerOf(sim: Simulation): () => number {
+  let asker = 0;
+  sim.onPacket = ({ source, destination }) => {
+    if (destination.port === 5351) asker = source.port;
+    return undefined;
+  };
+  return () => asker;
+}
+
+function sendFrom(socket: BoundSocket, answer: Uint8Array, port: number): void {
+  socket.send(answer, 0, answer.length, socket.path('192.168.1.7', port), () => {});
 }
 
 describe('a port', () => {
@@ -201,7 +222,17 @@ describe('a gateway that lies', () => {
   test('at random, or answers without being asked, changes nothing and costs nothing', async () => {
     const { sim, gateway, changes } = home();
     const random = seededBytes(7);
-    gateway.lie = () => random(1 + (random(1)[0]! % 100));
+    const garbage = (): Uint8Array => random(1 + (random(1)[0]! % 100));
+    gateway.lie = garbage;
+    const asker = askerOf(sim);
+    await sim.run(60_000);
+    // Nothing is asked any more, until a quarter of an hour is over.
+    const asked = gateway.requests.length;
+    for (let sent = 0; sent < 100; sent++) {
+      for (const answer of [...ANSWERS, garbage()]) sendFrom(gateway.socket, answer, asker());
+      await sim.run(1_000);
+    }
+    expect([changes, gateway.requests.length]).toEqual([[], asked]);
     await sim.run(HOUR);
     expect(changes).toEqual([]);
     expect(gateway.requests.length).toBeLessThan(60);
@@ -213,23 +244,15 @@ test('a neighbour that answers in place of the gateway is not heard', async () =
   const { sim, gateway, changes } = home('nat-pmp', { interfaces: undefined as never });
   gateway.lie = () => null;
   const sockets = [sim.host('neighbour', { addresses: ['192.168.1.66/24'] })].map((host) => host.bind({ port: 5351, receive: () => {} }));
-  let asker = 0;
-  const answers = [
-    [0, 128, 0, 0, 0, 0, 0, 1, 11, 22, 33, 44],
-    [0, 129, 0, 0, 0, 0, 0, 1, PORT >> 8, PORT & 255, 5, 5, 0, 0, 14, 16],
-  ];
-  sim.onPacket = ({ source, destination }) => {
-    if (destination.port === 5351) asker = source.port;
-    return undefined;
-  };
+  const asker = askerOf(sim);
   const answerAll = async (): Promise<void> => {
-    for (const answer of answers) {
-      for (const socket of sockets) socket.send(Uint8Array.from(answer), 0, answer.length, socket.path('192.168.1.7', asker), () => {});
+    for (const answer of ANSWERS) {
+      for (const socket of sockets) sendFrom(socket, answer, asker());
       await sim.run(5);
     }
   };
   await sim.run(5);
-  expect(asker).toBeGreaterThan(0);
+  expect(asker()).toBeGreaterThan(0);
   await answerAll();
   expect(changes).toEqual([]);
   // The same bytes of the gateway's are heard.

@@ -3,11 +3,11 @@
  * (nat-matrix.test.ts). A transfer that runs meanwhile loses no byte.
  */
 import { describe, expect, it } from 'vitest';
-import { homeOf } from '../../../bench/nat/kinds.ts';
 import { type Cell, cells, expected, nameOf } from '../../../bench/nat/matrix.ts';
 import type { Connection } from '../../../client/node.ts';
 import type { DeviceUnderTest } from '../../support/fixture/devices-and-clients.ts';
 import { ProductFixture } from '../../support/fixture/products.ts';
+import { homeOf } from '../../support/nat-kinds.ts';
 import { size } from '../../support/size.ts';
 
 /** One way between two hosts, ms. */

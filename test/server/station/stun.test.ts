@@ -183,7 +183,7 @@ async function forged(mainPort = STATION_PORT) {
 }
 
 describe('opening', () => {
-  test('what comes while it opens is dropped', async () => {
+  test('what arrives while it is opening is dropped', async () => {
     const { stun, sent, warn } = await forged();
     expect([stun.answered, sent, warn.mock.calls]).toEqual([0, [], []]);
   });

@@ -182,7 +182,7 @@ async function open(address: string, systemCallsAfter: number): Promise<{ socket
   return { socket, reader };
 }
 
-describe.skipIf(calls === null)('a hop limit on a real socket', () => {
+describe.skipIf(calls === null)(`a hop limit on a real socket${calls === null ? ' (skipped: needs koffi on Linux)' : ''}`, () => {
   const ways = [
     ['dgram', Number.POSITIVE_INFINITY],
     ['system calls', 0],

@@ -1,15 +1,9 @@
-/**
- * Every parser of bytes or text from outside. Each is given damaged forms of valid input; it may return a value, null, or throw a RemoteError, where
- * the input is a person's or a file's (`raises: 'local'`) a LocalError. What it took as valid must survive encoding and decoding, where there is an
- * encoder.
- */
+/** Every parser of bytes or text from outside, but for those of the control plane (control-parsers.ts); and the handshake. */
 import { rootCertificates } from 'node:tls';
-import { isDeepStrictEqual } from 'node:util';
 import { parseServerUrl } from '../../device/settings.ts';
 import { type CborValue, decode, encode } from '../../protocol/cbor/index.ts';
 import { decodeMessage, encodeMessage } from '../../protocol/coap/message.ts';
 import { formatPath, parsePath } from '../../protocol/coap/path.ts';
-import * as control from '../../protocol/control/index.ts';
 import { decodeFlowDatagram, encodeFlowDatagram } from '../../protocol/datagrams/index.ts';
 import {
   decodeInitiatorOffer,
@@ -17,7 +11,6 @@ import {
   encodeInitiatorOffer,
   encodeResponderOffer,
 } from '../../protocol/endpoint/parameters.ts';
-import { LocalError, RemoteError } from '../../protocol/errors/index.ts';
 import { checkCertificates, decodePrivateKey, encodePrivateKey } from '../../protocol/identity/index.ts';
 import { HandshakeState, XX } from '../../protocol/noise/index.ts';
 import * as packet from '../../protocol/packet/index.ts';
@@ -29,37 +22,18 @@ import { canonicalAddress, parsePrefix } from '../../transport/address.ts';
 import { defaultParameters } from '../../transport/host/defaults.ts';
 import { ipv4DefaultRoutes, ipv6DefaultRoutes } from '../../transport/node/default-routes.ts';
 import { nativeHost, nobleAead } from '../support/crypto.ts';
+import { controlParsers } from './control-parsers.ts';
 import { hostile } from './mutate.ts';
+import { hex, parser } from './parser.ts';
 import type { Target } from './target.ts';
-
-/** Inputs in one iteration. */
-const INPUTS = 50;
-
-interface Parser<T> {
-  readonly name: string;
-  /** Valid input. */
-  readonly samples: readonly Uint8Array[];
-  readonly parse: (bytes: Uint8Array) => T;
-  /** Gives input that parses to the same value. */
-  readonly encode?: (value: NonNullable<T>) => Uint8Array;
-  readonly raises?: 'remote' | 'local';
-}
 
 const utf8 = new TextEncoder();
 const text = new TextDecoder();
 const crypto = nativeHost(1);
 const bytes = (length: number) => crypto.randomBytes(length);
 const fingerprint = 'ab'.repeat(32);
-const redirect = { kind: 'redirect', host: 'station.example', port: 4433, fingerprint } as const;
 const offer = { parameters: defaultParameters, id: bytes(8), resetToken: bytes(16) };
 const ids = { productId: 'pr-1', deviceId: 'de-1' };
-
-const candidates = [
-  { address: '192.0.2.1', port: 50_000, type: 'reflexive' },
-  { address: '2001:db8::1', port: 1, type: 'host' },
-] as const;
-const stun = [{ port: 4434 }, { address: '192.0.2.1', port: 4435 }];
-const nat = { mapping: 'sequential', last: 40_000, stride: 65_535, age: 12 } as const;
 
 const NEW_YEAR_2030 = Date.UTC(2030, 0, 1);
 
@@ -185,118 +159,10 @@ const parsers: readonly Target[] = [
     encode: encodeInitiatorOffer,
   }),
   parser({
-    name: 'control.connect-request',
-    samples: [
-      control.encodeConnectRequest({ ...ids, serverKey: 'sk-1', initiate: bytes(90), wait: true }),
-      control.encodeConnectRequest({ ...ids, appName: 'app', appVersion: '1', sct: 'token', jwt: 'a.b.c', redirected: true, direct: true }),
-    ],
-    parse: control.decodeConnectRequest,
-    encode: control.encodeConnectRequest,
-  }),
-  parser({
-    name: 'control.connect-answer',
-    samples: [
-      control.encodeConnectAnswer({ kind: 'connected', route: bytes(8), routeResetToken: bytes(16), respond: bytes(300), stun }),
-      control.encodeConnectAnswer(redirect),
-      control.encodeConnectAnswer({ kind: 'waiting' }),
-    ],
-    parse: control.decodeConnectAnswer,
-    encode: control.encodeConnectAnswer,
-  }),
-  parser({
-    name: 'control.p2p-request',
-    samples: [
-      control.encodeP2pConnectRequest({ route: bytes(8), initiate: bytes(90), routeResetToken: bytes(16), peerAddress: candidates[1] }),
-    ],
-    parse: control.decodeP2pConnectRequest,
-    encode: control.encodeP2pConnectRequest,
-  }),
-  parser({
-    name: 'control.p2p-answer',
-    samples: [control.encodeP2pConnectAnswer({ respond: bytes(300) }), control.encodeP2pConnectAnswer({})],
-    parse: control.decodeP2pConnectAnswer,
-    encode: control.encodeP2pConnectAnswer,
-  }),
-  parser({
-    name: 'control.attach-request',
-    samples: [
-      control.encodeAttachRequest({ svcVersion: '1.0.0', appName: 'app', appVersion: '2', ...ids, redirected: true, tokens: bytes(32) }),
-    ],
-    parse: control.decodeAttachRequest,
-    encode: control.encodeAttachRequest,
-  }),
-  parser({
-    name: 'control.attach-answer',
-    samples: [
-      control.encodeAttachAnswer({
-        kind: 'attached',
-        keepAlive: { interval: 25_000, retryInterval: 2000, maxRetries: 15 },
-        observedAddress: null,
-        wallTime: 1_767_225_600_000,
-        maxTokens: 2_000,
-        tokensKnown: true,
-        stun,
-      }),
-      control.encodeAttachAnswer(redirect),
-    ],
-    parse: control.decodeAttachAnswer,
-    encode: control.encodeAttachAnswer,
-  }),
-  parser({
-    name: 'control.tokens',
-    samples: [control.encodeTokens(['a', 'demosct', 'x'.repeat(60)])],
-    parse: control.decodeTokens,
-    encode: control.encodeTokens,
-  }),
-  parser({
-    name: 'control.rendezvous-offer',
-    samples: [control.encodeRendezvousOffer({ round: 1, tag: bytes(8), key: bytes(16), number: 1, candidates, nat })],
-    parse: control.decodeRendezvousOffer,
-    encode: control.encodeRendezvousOffer,
-  }),
-  parser({
-    name: 'control.rendezvous-state',
-    samples: [control.encodeRendezvousState({ tag: bytes(8), key: bytes(16), number: 70_000, candidates, nat, opened: 3 })],
-    parse: control.decodeRendezvousState,
-    encode: control.encodeRendezvousState,
-  }),
-  parser({
-    name: 'control.rendezvous-update',
-    samples: [
-      control.encodeRendezvousUpdate({ round: 1, number: 2, candidates, nat, opened: 1, spray: true }),
-      control.encodeRendezvousUpdate({ round: 1, number: 2, candidates: [], opened: 1 }),
-    ],
-    parse: control.decodeRendezvousUpdate,
-    encode: control.encodeRendezvousUpdate,
-  }),
-  parser({
-    name: 'control.push',
-    samples: [control.encodePushRequest({ projectId: 'p', body: '{"a":1}' }), control.encodePushAnswer({ statusCode: 200, body: '{}' })],
-    parse: (input) => [attempt(() => control.decodePushRequest(input)), control.decodePushAnswer(input)],
-  }),
-  parser({
-    name: 'control.service',
-    samples: [
-      control.encodeServiceRequest({ serviceId: 's', message: bytes(9) }),
-      control.encodeServiceAnswer({ statusCode: 200, message: bytes(5), messageFormat: 'TEXT' }),
-    ],
-    parse: (input) => [attempt(() => control.decodeServiceRequest(input)), control.decodeServiceAnswer(input)],
-  }),
-  parser({
     name: 'datagrams.flow',
     samples: [0, 100, 70_000, 2 ** 40].map((flow) => encodeFlowDatagram(flow, bytes(20))),
     parse: decodeFlowDatagram,
     encode: ({ flow, payload }) => encodeFlowDatagram(flow, payload),
-  }),
-  parser({
-    name: 'control.error',
-    samples: [control.encodeErrorBody({ code: 2, message: 'not attached' })],
-    parse: (input) => {
-      control.stationError({ status: 404, contentFormat: 60, payload: input });
-      control.stationError({ status: 500, payload: input });
-      return control.decodeErrorBody(input);
-    },
-    encode: control.encodeErrorBody,
   }),
   parser({
     name: 'password.request',
@@ -460,51 +326,7 @@ const noise: Target = {
   },
 };
 
-export const parserTargets: readonly Target[] = [...parsers, noise];
-
-function parser<T>({ name, samples, parse, encode: encoder, raises = 'remote' }: Parser<T>): Target {
-  return {
-    name,
-    iterate(random) {
-      for (let i = 0; i < INPUTS; i++) {
-        const input = hostile(random, samples);
-        const copy = input.slice();
-        try {
-          const value = parse(input);
-          if (value !== null && value !== undefined && encoder !== undefined) survives(value, encoder, parse);
-        } catch (error) {
-          if (error instanceof RemoteError || (raises === 'local' && error instanceof LocalError)) continue;
-          throw new Error(`input ${hex(copy)}`, { cause: error });
-        }
-      }
-    },
-  };
-}
-
-function survives<T>(value: NonNullable<T>, encoder: (value: NonNullable<T>) => Uint8Array, parse: (bytes: Uint8Array) => T): void {
-  let again: T;
-  try {
-    again = parse(encoder(value));
-  } catch (error) {
-    // we take what we would not send
-    if (error instanceof LocalError && error.code === 'INVALID_ARGUMENT') return;
-    throw new Error('what was parsed does not survive being encoded', { cause: error });
-  }
-  if (!isDeepStrictEqual(again, value)) throw new Error('what was parsed is another value after encoding');
-}
-
-function attempt<T>(parse: () => T): T | null {
-  try {
-    return parse();
-  } catch (error) {
-    if (error instanceof RemoteError) return null;
-    throw error;
-  }
-}
-
-function hex(input: Uint8Array): string {
-  return Buffer.from(input).toString('hex');
-}
+export const parserTargets: readonly Target[] = [...parsers, ...controlParsers, noise];
 
 function values(): CborValue[] {
   return [

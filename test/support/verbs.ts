@@ -109,3 +109,9 @@ function timeoutOf(part: Part<unknown, unknown>): number {
   if (Number.isNaN(at)) throw new Error('nextTimeout is no number');
   return at;
 }
+
+/** Notes when what was given out. */
+export class Log<Entry> {
+  readonly entries: [number, Entry][] = [];
+  readonly note = (entry: Entry, now: number): void => void this.entries.push([now, entry]);
+}

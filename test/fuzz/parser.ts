@@ -1,0 +1,57 @@
+/**
+ * A parser of bytes or text from outside is given damaged forms of valid input; it may return a value, null, or throw a RemoteError, where
+ * the input is a person's or a file's (`raises: 'local'`) a LocalError. What it took as valid must survive encoding and decoding, where there is an
+ * encoder.
+ */
+import { isDeepStrictEqual } from 'node:util';
+import { LocalError, RemoteError } from '../../protocol/errors/index.ts';
+import { hostile } from './mutate.ts';
+import type { Target } from './target.ts';
+
+/** Inputs in one iteration. */
+const INPUTS = 50;
+
+interface Parser<T> {
+  readonly name: string;
+  /** Valid input. */
+  readonly samples: readonly Uint8Array[];
+  readonly parse: (bytes: Uint8Array) => T;
+  /** Gives input that parses to the same value. */
+  readonly encode?: (value: NonNullable<T>) => Uint8Array;
+  readonly raises?: 'remote' | 'local';
+}
+
+export function parser<T>({ name, samples, parse, encode: encoder, raises = 'remote' }: Parser<T>): Target {
+  return {
+    name,
+    iterate(random) {
+      for (let i = 0; i < INPUTS; i++) {
+        const input = hostile(random, samples);
+        const copy = input.slice();
+        try {
+          const value = parse(input);
+          if (value !== null && value !== undefined && encoder !== undefined) survives(value, encoder, parse);
+        } catch (error) {
+          if (error instanceof RemoteError || (raises === 'local' && error instanceof LocalError)) continue;
+          throw new Error(`input ${hex(copy)}`, { cause: error });
+        }
+      }
+    },
+  };
+}
+
+function survives<T>(value: NonNullable<T>, encoder: (value: NonNullable<T>) => Uint8Array, parse: (bytes: Uint8Array) => T): void {
+  let again: T;
+  try {
+    again = parse(encoder(value));
+  } catch (error) {
+    // we take what we would not send
+    if (error instanceof LocalError && error.code === 'INVALID_ARGUMENT') return;
+    throw new Error('what was parsed does not survive being encoded', { cause: error });
+  }
+  if (!isDeepStrictEqual(again, value)) throw new Error('what was parsed is another value after encoding');
+}
+
+export function hex(input: Uint8Array): string {
+  return Buffer.from(input).toString('hex');
+}

@@ -3,6 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { type CborValue, decode, encode } from '../../../protocol/cbor/index.ts';
 import * as control from '../../../protocol/control/index.ts';
 import { LocalError, RemoteError } from '../../../protocol/errors/index.ts';
+import { type Body, type Codec, describeBodies } from './codec.ts';
 
 const tag = Uint8Array.of(1, 2, 3, 4, 5, 6, 7, 8);
 const key = new Uint8Array(16).fill(7);
@@ -22,11 +23,6 @@ const nat = { mapping: 'sequential', last: 40_000, stride: 65_535, age: 120 } as
 const wireNat = { Mapping: 3, Last: 40_000, Stride: 65_535, Age: 120 };
 const MOST = 2 ** 32 - 1;
 
-interface Codec {
-  readonly encode: (value: never) => Uint8Array;
-  readonly decode: (payload: Uint8Array) => unknown;
-}
-
 const offer: Codec = { encode: control.encodeRendezvousOffer, decode: control.decodeRendezvousOffer };
 const state: Codec = { encode: control.encodeRendezvousState, decode: control.decodeRendezvousState };
 const update: Codec = { encode: control.encodeRendezvousUpdate, decode: control.decodeRendezvousUpdate };
@@ -35,8 +31,7 @@ const bareOffer = { Round: 1, Tag: tag, Key: key, Number: 1, Candidates: [] };
 const bareState = { Tag: tag, Key: key, Number: 1, Candidates: [], Opened: 0 };
 const bareUpdate = { Round: 1, Number: 1, Candidates: [], Opened: 0 };
 
-/** Name, codec, value, the same on the wire. */
-const bodies: readonly (readonly [string, Codec, unknown, { readonly [name: string]: CborValue }])[] = [
+const bodies: readonly Body<{ readonly [name: string]: CborValue }>[] = [
   [
     'offer',
     offer,
@@ -60,19 +55,9 @@ const bodies: readonly (readonly [string, Codec, unknown, { readonly [name: stri
   ['bare update', update, { round: 1, number: 1, candidates: [], opened: 0 }, bareUpdate],
 ];
 
-describe.each(bodies)('%s', (_, codec, value, wire) => {
-  test('has its names on the wire and survives a round trip', () => {
-    const payload = codec.encode(value as never);
-    expect(decode(payload)).toEqual(wire);
-    expect(codec.decode(payload)).toEqual(value);
-  });
+describeBodies(bodies);
 
-  test('unknown fields are ignored, and every cut is refused', () => {
-    const payload = codec.encode(value as never);
-    expect(codec.decode(encode({ ...wire, Newer: [1, 2] }))).toEqual(value);
-    for (let length = 0; length < payload.length; length++) expect(() => codec.decode(payload.subarray(0, length))).toThrow(RemoteError);
-  });
-
+describe.each(bodies)('%s', (_, codec, __, wire) => {
   test('every field but Nat and Spray must be there', () => {
     for (const name of Object.keys(wire).filter((each) => each !== 'Nat' && each !== 'Spray')) {
       expectRefusal(() => codec.decode(encode({ ...wire, [name]: null })));
@@ -97,7 +82,7 @@ describe('malformed', () => {
     for (const { decode: read } of [offer, state, update]) {
       const body = (length: number) => encode({ ...bareOffer, ...bareState, ...bareUpdate, Candidates: list(length) });
       expect(read(body(control.MAX_CANDIDATES))).toMatchObject({ candidates: { length: 8 } });
-      for (const length of [9, 1_000]) expectRefusal(() => read(body(length)));
+      for (const length of [9, 10_000]) expectRefusal(() => read(body(length)));
     }
   });
 

@@ -18,9 +18,15 @@ beforeAll(async () => {
 });
 afterAll(() => rm(folder, { recursive: true, force: true }));
 
+/** Waits for files that are being read or written: else any amount of virtual time passes meanwhile. */
+async function filesDone(): Promise<void> {
+  do await new Promise((resolve) => setImmediate(resolve));
+  while (process.getActiveResourcesInfo().some((name) => name.startsWith('FSReq')));
+}
+
 /** A client and a device, each behind a NAT of a kind, and what `svc doctor` writes at the client. */
 class Clinic {
-  readonly fixture = new ProductFixture();
+  readonly fixture = new ProductFixture({ hop: filesDone });
   readonly options: DoctorOptions = { timeout: 20_000, local: false, state: join(folder, `state-${++states}`), json: true };
   stdout = '';
   stderr = '';
@@ -96,13 +102,7 @@ test('for a person it is a page of lines', async () => {
   const clinic = new Clinic();
   const { run } = await clinic.open('random', 'random');
   expect(await run({ json: false })).toBe('done');
-  const lines = clinic.stdout.split('\n');
-  // One pair or two: virtual time passes while files are read.
-  const tried = lines.splice(8, lines.findIndex((line) => line.startsWith('not direct')) - 8);
-  expect(tried.length).toBeGreaterThan(0);
-  expect(tried[0]).toMatch(/^tried {15}/);
-  for (const line of tried) expect(line).toMatch(/^(tried| {5}) {15}198\.51\.100\.2:\d+ {2}reflexive {2}failed: no answer to \d+ checks$/);
-  expect(lines).toMatchObject([
+  expect(clinic.stdout.split('\n')).toMatchObject([
     'connected to pr-1.de-1, through the base station',
     'interfaces          sim0  192.168.1.5/24  the way to the internet',
     expect.stringMatching(/^base station {8}\S+:4433, pinned by its fingerprint$/),
@@ -111,6 +111,8 @@ test('for a person it is a page of lines', async () => {
     expect.stringMatching(/^NAT here {12}gives a socket a random port towards each address/),
     expect.stringMatching(/^NAT of the device {3}gives a socket a random port towards each address/),
     expect.stringMatching(/^paths {15}active {2}through the base station {2}\S+:4433 {2}[\d.]+ ms {2}since \d{4}-.*Z$/),
+    expect.stringMatching(/^tried {15}198\.51\.100\.2:\d+ {2}reflexive {2}failed: no answer to \d+ checks$/),
+    expect.stringMatching(/^ {20}198\.51\.100\.2:\d+ {2}reflexive {2}failed: no answer to \d+ checks$/),
     expect.stringMatching(/^not direct {10}BOTH_RANDOM: both ends/),
     expect.stringMatching(/^what to do {10}Forward a UDP port .*`svc device --data .* --candidate 198\.51\.100\.2:5593`/),
     expect.stringMatching(/^next attempt {8}in \d+ s, while a connection is open$/),
@@ -123,15 +125,13 @@ test('the pairs of addresses that were tried are named to a program, each with w
   const clinic = new Clinic();
   const { run } = await clinic.open('random', 'random');
   await run();
-  const pairs = clinic.document.pairs as unknown[];
-  expect(pairs.length).toBeGreaterThan(0);
   const failed = {
     address: '198.51.100.2',
     kind: 'reflexive',
     state: 'failed',
     reason: expect.stringMatching(/^no answer to \d+ checks$/),
   };
-  for (const pair of pairs) expect(pair).toMatchObject(failed);
+  expect(clinic.document.pairs).toMatchObject([failed, failed]);
 });
 
 describe('why it is not direct', () => {

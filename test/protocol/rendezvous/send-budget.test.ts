@@ -2,7 +2,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { clientLimits, HostBudget, type PeerClass, type RoundBudget, type SendVerdict } from '../../../protocol/rendezvous/send-budget.ts';
-import { ProductFixture } from '../../support/fixture/products.ts';
+import { CONNECT_PACKETS } from '../../support/connect-packets.ts';
 
 const VICTIM = '203.0.113.66';
 const PEER = '198.51.100.7';
@@ -351,9 +351,7 @@ describe('a flood by many devices', () => {
   /** IPv4 and UDP. */
   const HEADERS = 28;
   const CHECK = 76 + HEADERS;
-  /** What a connect through the station costs where the channel is there: the request with Initiate, and Complete. */
-  const CONNECT_PACKETS = [187, 262] as const;
-  const CONNECT = CONNECT_PACKETS[0] + CONNECT_PACKETS[1] + 2 * HEADERS;
+  const CONNECT = CONNECT_PACKETS.reduce((sum, length) => sum + length + HEADERS, 0);
   /** The POST of a round: Route header, header and tag, message, Tag, Key and one candidate. */
   const POST = 9 + 25 + 20 + 100 + HEADERS;
   /** The least packet: Route header, header and tag, PING; so often that the device, whose idle timeout is 90 s, keeps the connection. */
@@ -382,23 +380,6 @@ describe('a flood by many devices', () => {
     }
     return sums;
   }
-
-  test('costs a stranger a connect to each of them, counted in the simulator', async () => {
-    const fixture = new ProductFixture();
-    await fixture.station();
-    await fixture.attached();
-    const { raw, sim } = fixture;
-    const stranger = await raw.client();
-    await stranger.open();
-    await sim.run(1_000);
-    const sent: number[] = [];
-    sim.onTrace = ({ from, data }, fate) => {
-      if (fate === 'passed' && from === stranger.environment.name) sent.push(data.length);
-    };
-    await stranger.reach({ direct: true });
-    await sim.run(20);
-    expect(sent).toEqual(CONNECT_PACKETS);
-  });
 
   test('1,000 simulated devices asked by one stranger to send to one victim send it less than the stranger sent', () => {
     const all = Array.from({ length: DEVICES }, () => attack(new HostBudget(), 1, 0, 0));

@@ -3,6 +3,7 @@ import { expect, test } from 'vitest';
 import { encodeRendezvousUpdate, type RendezvousOffer } from '../../../protocol/control/index.ts';
 import { isBinding } from '../../../protocol/stun/index.ts';
 import { Random, type SimulatedPacket } from '../../../transport/sim/index.ts';
+import { CONNECT_PACKETS } from '../../support/connect-packets.ts';
 import { ProductFixture } from '../../support/fixture/products.ts';
 import { homeOf, type NatKind } from '../../support/nat-kinds.ts';
 import { begin, CREATED, offerOf } from './hostile.ts';
@@ -84,4 +85,20 @@ test('rounds whose offers arrive together begin one after the other, and the las
       .then(({ status }) => status);
   };
   expect([await update(3), await update(4)]).toEqual([404, 204]);
+});
+
+test('a connect costs the stranger two packets, of the length that floods of strangers are compared with', async () => {
+  const fixture = new ProductFixture();
+  await fixture.station();
+  await fixture.attached();
+  const stranger = await fixture.raw.client();
+  await stranger.open();
+  await fixture.sim.run(1_000);
+  const sent: number[] = [];
+  fixture.sim.onTrace = ({ from, data }, fate) => {
+    if (fate === 'passed' && from === stranger.environment.name) sent.push(data.length);
+  };
+  await stranger.reach({ direct: true });
+  await fixture.sim.run(20);
+  expect(sent).toEqual(CONNECT_PACKETS);
 });

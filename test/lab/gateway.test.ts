@@ -1,13 +1,14 @@
 /**
  * A real router, miniupnpd over nftables, between a host and the outside: a port mapped by PCP, NAT-PMP and UPnP is reached from outside. And the router shows what a hop limit does: a datagram with 1 ends there, its neighbours do not.
  */
-import { execFileSync, spawnSync } from 'node:child_process';
+import { spawnSync } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { endProcesses, TestProcess } from '../support/process.ts';
 import { Namespace } from './namespaces.ts';
+import { connect } from './paths/internet.ts';
 
 const PROGRAMS = ['miniupnpd', 'nft'];
 const missing = process.env.SVC_LAB_MISSING ?? PROGRAMS.find((program) => spawnSync('sh', ['-c', `command -v ${program}`]).status !== 0);
@@ -94,8 +95,8 @@ describe.skipIf(missing !== undefined)(`behind a router${missing === undefined ?
     const [host, router, internet] = [new Namespace(), new Namespace(), new Namespace()];
     namespaces.push(host, router, internet);
     inside = host;
-    connect(router, 'lan', '192.168.1.1/24', host, '192.168.1.7/24');
-    connect(router, 'wan', '11.22.33.44/24', internet, '11.22.33.1/24');
+    connect([router, 'lan', ['192.168.1.1/24']], [host, 'eth0', ['192.168.1.7/24']]);
+    connect([router, 'wan', ['11.22.33.44/24']], [internet, 'eth0', ['11.22.33.1/24']]);
     host.run('ip', 'route', 'add', 'default', 'via', '192.168.1.1');
     router.run('ip', 'route', 'add', 'default', 'via', '11.22.33.1');
     router.run('sh', '-c', 'echo 1 > /proc/sys/net/ipv4/ip_forward');
@@ -122,17 +123,6 @@ describe.skipIf(missing !== undefined)(`behind a router${missing === undefined ?
     for (const namespace of namespaces) namespace.remove();
     if (folder !== undefined) rmSync(folder, { recursive: true, force: true });
   });
-
-  function connect(router: Namespace, name: string, own: string, other: Namespace, address: string): void {
-    execFileSync('ip', ['link', 'add', name, 'netns', router.name, 'type', 'veth', 'peer', 'name', 'eth0', 'netns', other.name]);
-    for (const [namespace, device, cidr] of [
-      [router, name, own],
-      [other, 'eth0', address],
-    ] as const) {
-      namespace.run('ip', 'address', 'add', cidr, 'dev', device);
-      namespace.run('ip', 'link', 'set', device, 'up');
-    }
-  }
 
   function start(namespace: Namespace, command: readonly string[], interactive = false): TestProcess {
     return new TestProcess('ip', ['netns', 'exec', namespace.name, ...command], { interactive });

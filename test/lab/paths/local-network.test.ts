@@ -4,15 +4,14 @@
  */
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { afterAll, beforeAll, expect, it, vi } from 'vitest';
+import { beforeAll, expect, it, vi } from 'vitest';
 import type { Child } from '../../../bench/processes/parent.ts';
 import { svcInProcess } from '../../e2e/in-process.ts';
-import { endProcesses } from '../../support/process.ts';
 import { record } from '../figures.ts';
 import type { Namespace } from '../namespaces.ts';
-import { type Home, Internet } from './internet.ts';
-import { labWithNat, script } from './lab.ts';
-import { type LabDevice, Products, type View } from './products.ts';
+import type { Home } from './internet.ts';
+import { script } from './lab.ts';
+import { type LabDevice, labWithProducts, type View } from './products.ts';
 
 const ATTEMPT = 15_000;
 const BYTES = 2_000_000;
@@ -33,9 +32,7 @@ interface Timed extends View {
 
 vi.setConfig({ testTimeout: 60_000 });
 
-labWithNat('in one network', () => {
-  let internet: Internet;
-  let products: Products;
+labWithProducts('in one network', { keys: 1, options: ['--keep-alive', '2000'] }, (lab) => {
   let home: Home;
   let far: Namespace;
   let client: Child;
@@ -44,9 +41,7 @@ labWithNat('in one network', () => {
   let target: string[];
 
   beforeAll(async () => {
-    internet = new Internet();
-    products = new Products(1);
-    await products.startStation(internet.core, '--keep-alive', '2000');
+    const { internet, products } = lab;
     home = internet.home('client', 'port');
     far = home.addHost(['192.168.1.20/24']);
     const state = ['--state', join(products.folder, 'state')];
@@ -59,14 +54,8 @@ labWithNat('in one network', () => {
     target = ['--product', 'pr-lab', '--device-id', device.name, '--fingerprint', device.options.DeviceFingerprint!, ...state];
   });
 
-  afterAll(async () => {
-    await products?.close();
-    await endProcesses();
-    internet?.remove();
-  });
-
   function open(name: string, more: Record<string, unknown> = {}): Promise<Timed> {
-    return client.call('connect', { name, options: { ...device.options, PrivateKey: products.keys[0]!.pem, ...more } });
+    return client.call('connect', { name, options: { ...device.options, PrivateKey: lab.products.keys[0]!.pem, ...more } });
   }
 
   it('a device is found by multicast DNS', async () => {
@@ -83,7 +72,7 @@ labWithNat('in one network', () => {
   });
 
   it('a device is found among 1,000 services that others announce', async () => {
-    const crowd = products.child(home.addHost(['192.168.1.30/24']), script('crowd'));
+    const crowd = lab.products.child(home.addHost(['192.168.1.30/24']), script('crowd'));
     await crowd.call('announce', { count: CROWD, address: '192.168.1.30' });
     await sleep(REPEAT);
     const found = await open('crowd', { Local: true, Remote: false });
@@ -105,6 +94,7 @@ labWithNat('in one network', () => {
   });
 
   it('svc connect and a tunnel work without the internet and with the base station switched off', async () => {
+    const { products } = lab;
     await products.stopStation();
     expect(await products.svc(home.host, 'connect', ...target).succeeded()).toContain('on the local network');
     const tunnel = products.svc(home.host, 'tunnel', 'web', ...target, '--json');

@@ -3,22 +3,22 @@
  * direct, or relayed with a reason. The table is printed, and kept in docs/paths.md.
  *
  * Meanwhile the routers count hop limits: openers end before the other side's boxes, and nothing else has a small hop limit.
+ *
+ * The tests run in this order and all of them: those that look at cells or at hop limits, and the table, need the attempts of those before.
  */
 import { mkdirSync, writeFileSync } from 'node:fs';
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { beforeAll, expect, it } from 'vitest';
 import type { Child } from '../../../bench/processes/parent.ts';
 import { percentile } from '../../../bench/report.ts';
 import { fromRoot } from '../../../bench/root.ts';
 import { CHECK_LENGTH } from '../../../protocol/stun/index.ts';
-import { endProcesses } from '../../support/process.ts';
 import { size } from '../../support/size.ts';
 import { record } from '../figures.ts';
 import { Cells, type Expectation, expectationOf } from './cells.ts';
 import { countHops, hopsSeen } from './hop-counters.ts';
-import { Internet, type Side } from './internet.ts';
-import { labWithNat } from './lab.ts';
+import type { Side } from './internet.ts';
 import { NAT_KINDS, type NatKind } from './nat-boxes.ts';
-import { type LabDevice, Products, type View } from './products.ts';
+import { type LabDevice, labWithProducts, type View } from './products.ts';
 
 const TRIES = size(1, 5);
 /** ms that a cell has to become direct; an attempt that fails ends by itself before. */
@@ -35,37 +35,28 @@ interface Result extends View {
   readonly took: number;
 }
 
+/** Towards a client that was sprayed once a device sprays no more for an hour: each try has another key. */
+const KEYS = NAT_KINDS.length * TRIES;
 const PAIRS = NAT_KINDS.flatMap((client) => NAT_KINDS.map((device) => ({ client, device, expected: expectationOf(client, device) })));
 
-labWithNat('direct paths', () => {
-  let internet: Internet;
-  let products: Products;
+labWithProducts('direct paths', { keys: KEYS }, (lab) => {
   const devices = new Map<NatKind, LabDevice>();
   const clients = new Map<NatKind, Child>();
   const cells = new Cells<Result>();
 
   beforeAll(async () => {
-    internet = new Internet();
-    // Towards a client that was sprayed once a device sprays no more for an hour: each try has another key.
-    products = new Products(NAT_KINDS.length * TRIES);
+    const { internet, products } = lab;
     for (const side of SIDES) for (const router of internet.routers[side]) countHops(router, 'above');
-    await products.startStation(internet.core);
     for (const kind of NAT_KINDS) {
       devices.set(kind, await products.device(internet.home('device', kind).host, `de-${kind}`, '--no-mdns'));
       clients.set(kind, products.client(internet.home('client', kind).host));
     }
   });
 
-  afterAll(async () => {
-    await products?.close();
-    await endProcesses();
-    internet?.remove();
-  });
-
   async function attempt(client: NatKind, device: NatKind, number: number): Promise<Result> {
     const child = clients.get(client)!;
     const name = `${client}-${device}-${number}`;
-    const { pem } = products.keys[NAT_KINDS.indexOf(client) * TRIES + number]!;
+    const { pem } = lab.products.keys[NAT_KINDS.indexOf(client) * TRIES + number]!;
     const begun = await child.call<View>('connect', { name, options: { ...devices.get(device)!.options, PrivateKey: pem } });
     expect(begun.type, name).toBe('RELAY');
     const isRelay = expectationOf(client, device) === 'relay';
@@ -129,7 +120,7 @@ labWithNat('direct paths', () => {
   });
 
   it.each(SIDES)('%s: openers leave with 2, 4 and 7 hops, end before the other side, and nothing else has few hops', (side) => {
-    const [edge, middle] = internet.routers[side];
+    const [edge, middle] = lab.internet.routers[side];
     const out = hopsSeen(edge!, 'others');
     // One router before a host takes one hop, two of them two, and there the first opener ends.
     const few = out.filter(({ hops }) => hops < SMALL);

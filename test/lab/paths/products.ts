@@ -2,14 +2,15 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { afterAll, beforeAll } from 'vitest';
 import { Child, type Program } from '../../../bench/processes/parent.ts';
 import { type ConnectionOptions, SvcClient } from '../../../client/node.ts';
 import { svcInProcess } from '../../e2e/in-process.ts';
 import { MAIN } from '../../support/fixture/processes.ts';
-import { TestProcess } from '../../support/process.ts';
+import { endProcesses, TestProcess } from '../../support/process.ts';
 import type { Namespace } from '../namespaces.ts';
-import { STATION_ADDRESS } from './internet.ts';
-import { script } from './lab.ts';
+import { Internet, STATION_ADDRESS } from './internet.ts';
+import { labWithNat, script } from './lab.ts';
 
 const PRODUCT = 'pr-lab';
 const PORT = 4433;
@@ -32,6 +33,41 @@ export interface LabDevice {
   readonly process: TestProcess;
   /** Options of a client that knows it. */
   readonly options: ConnectionOptions;
+}
+
+/** An internet with the products in it. */
+export interface Lab {
+  readonly internet: Internet;
+  readonly products: Products;
+}
+
+/**
+ * The suite with an internet and a base station in it, which end with it. `work` is given what holds both once the tests run: not before.
+ * @param keys how many clients there are that the devices know
+ * @param options of the base station
+ */
+export function labWithProducts(
+  name: string,
+  { keys, options = [] }: { keys: number; options?: readonly string[] },
+  work: (lab: Lab) => void,
+): void {
+  labWithNat(name, () => {
+    const lab: { internet?: Internet; products?: Products } = {};
+
+    beforeAll(async () => {
+      lab.internet = new Internet();
+      lab.products = new Products(keys);
+      await lab.products.startStation(lab.internet.core, ...options);
+    });
+
+    afterAll(async () => {
+      await lab.products?.close();
+      await endProcesses();
+      lab.internet?.remove();
+    });
+
+    work(lab as Lab);
+  });
 }
 
 export class Products {

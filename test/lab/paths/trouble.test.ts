@@ -2,14 +2,12 @@
  * Direct paths in trouble: ways that carry one direction, or small packets only; addresses that lead nowhere; a host full of container bridges. The connection lives,
  * every byte arrives, and it says what is wrong.
  */
-import { afterAll, beforeAll, expect, it, vi } from 'vitest';
+import { beforeAll, expect, it, vi } from 'vitest';
 import type { Child } from '../../../bench/processes/parent.ts';
 import type { PathsReport } from '../../../transport/rendezvous/index.ts';
-import { endProcesses } from '../../support/process.ts';
 import { record } from '../figures.ts';
-import { connect, type Home, Internet } from './internet.ts';
-import { labWithNat } from './lab.ts';
-import { type LabDevice, Products, type View } from './products.ts';
+import { connect, type Home } from './internet.ts';
+import { type LabDevice, labWithProducts, type View } from './products.ts';
 
 /** ms until a dead path is left, and for an attempt to end. */
 const FAILOVER = 3_000;
@@ -25,9 +23,7 @@ interface Timed extends View {
 
 vi.setConfig({ testTimeout: 60_000 });
 
-labWithNat('a direct path', () => {
-  let internet: Internet;
-  let products: Products;
+labWithProducts('a direct path', { keys: 1 }, (lab) => {
   let home: Home;
   let deviceHome: Home;
   let client: Child;
@@ -35,9 +31,7 @@ labWithNat('a direct path', () => {
   let made = 0;
 
   beforeAll(async () => {
-    internet = new Internet();
-    products = new Products(1);
-    await products.startStation(internet.core);
+    const { internet, products } = lab;
     home = internet.home('client', 'port');
     deviceHome = internet.home('device', 'port');
     for (let number = 0; number < BRIDGES; number++) addBridge(deviceHome, number);
@@ -45,16 +39,10 @@ labWithNat('a direct path', () => {
     client = products.client(home.host);
   });
 
-  afterAll(async () => {
-    await products?.close();
-    await endProcesses();
-    internet?.remove();
-  });
-
   /** A fresh connection. @returns its name */
   async function connected(more: Record<string, unknown> = {}): Promise<string> {
     const name = `trouble${made++}`;
-    await client.call('connect', { name, options: { ...device.options, PrivateKey: products.keys[0]!.pem, ...more } });
+    await client.call('connect', { name, options: { ...device.options, PrivateKey: lab.products.keys[0]!.pem, ...more } });
     return name;
   }
 
@@ -66,7 +54,7 @@ labWithNat('a direct path', () => {
 
   /** Runs `work` while the client's edge router drops what matches between the two homes, which must be something. @param rules without verdict */
   async function dropping(rules: readonly string[], work: () => Promise<void>): Promise<void> {
-    const edge = internet.routers.client[0]!;
+    const edge = lab.internet.routers.client[0]!;
     const lines = rules.map((rule) => `meta l4proto udp ${rule} counter drop`);
     edge.nft(`table ip trouble { \n chain forward {\n type filter hook forward priority filter\n ${lines.join('\n')}\n }\n }`);
     try {
@@ -136,8 +124,8 @@ labWithNat('a direct path', () => {
       const { ServerUrl, ServerFingerprint, ServerConnectToken, ProductId, DeviceId, DeviceFingerprint } = device.options;
       const station = ['--server', ServerUrl!, '--server-fingerprint', ServerFingerprint!, '--sct', ServerConnectToken!];
       const target = ['--product', ProductId!, '--device-id', DeviceId!, '--fingerprint', DeviceFingerprint!];
-      const state = ['--state', `${products.folder}/doctor`, '--no-local'];
-      expect(await products.svc(home.host, 'doctor', ...target, ...station, ...state).succeeded()).toMatch(/LARGE_DROPPED.*MTU/s);
+      const state = ['--state', `${lab.products.folder}/doctor`, '--no-local'];
+      expect(await lab.products.svc(home.host, 'doctor', ...target, ...station, ...state).succeeded()).toMatch(/LARGE_DROPPED.*MTU/s);
     });
   });
 
@@ -152,9 +140,9 @@ labWithNat('a direct path', () => {
   });
 
   it('is connected to although 64 addresses are dead', async () => {
-    internet.core.ip('route add blackhole 198.19.0.0/24');
+    lab.internet.core.ip('route add blackhole 198.19.0.0/24');
     const candidates = Array.from({ length: DEAD }, (_, index) => [`198.19.0.${index + 1}`, 5592]);
-    const options = { ...device.options, PrivateKey: products.keys[0]!.pem };
+    const options = { ...device.options, PrivateKey: lab.products.keys[0]!.pem };
     const { took } = await client.call<Timed>('connect', { name: 'alone', options });
     const { took: among } = await client.call<Timed>('connect', { name: 'among', options, candidates });
     record('connect beside 64 dead addresses, ms more', 'ours', among - took, { atMost: 1_000 });

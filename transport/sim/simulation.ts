@@ -133,12 +133,12 @@ export class Simulation implements World {
 
   /**
    * Adds a host. Its name resolves to its addresses, in its realm and behind the boxes of that realm. A name or address of a stopped host may be used
-   * again: that is a restart, at the same place unless other addresses or another box are given.
+   * again: that is a restart, at the same place unless other addresses or another box are given, and as many hops away unless others are given.
    */
   host(name: string, options: HostOptions = {}): SimulatedHost {
     const earlier = this.#hosts.get(name);
     if (earlier?.alive === true || this.#boxes.has(name))
-      throw new LocalError('INVALID_ARGUMENT', `the simulation already has a host ${name}`);
+      throw new LocalError('INVALID_ARGUMENT', `the simulation already has a host or box ${name}`);
     const number = ++this.#hostsMade;
     const addresses = options.addresses ?? earlier?.networks ?? defaultAddresses(number);
     const random = this.#random.fork(`host ${name} ${number}`);
@@ -146,8 +146,8 @@ export class Simulation implements World {
     const own = crypto((length) => random.bytes(length));
     const host = new SimulatedHost(this, name, addresses, own, this.#log(name), options);
     const isBack = options.addresses === undefined && options.behind === undefined && earlier !== undefined;
-    const place = isBack ? this.#topology.placeOf(earlier) : { realm: this.#topology.realmBehind(options.behind), hops: options.hops ?? 0 };
-    this.#topology.addHost(host, place);
+    const place = isBack ? this.#topology.placeOf(earlier) : { realm: this.#topology.realmBehind(options.behind), hops: 0 };
+    this.#topology.addHost(host, { realm: place.realm, hops: options.hops ?? place.hops });
     this.#hosts.set(name, host);
     return host;
   }
@@ -155,7 +155,7 @@ export class Simulation implements World {
   /** Adds a NAT box, with a realm of its own behind it for hosts and further boxes. */
   nat(name: string, options: NatOptions): NatBox {
     if (this.#hosts.has(name) || this.#boxes.has(name))
-      throw new LocalError('INVALID_ARGUMENT', `the simulation already has a host ${name}`);
+      throw new LocalError('INVALID_ARGUMENT', `the simulation already has a host or box ${name}`);
     const box = new NatBox(name, options, () => this.#now, this.#random.fork(`nat ${name}`));
     this.#topology.addBox(box, options.behind);
     this.#boxes.add(name);

@@ -118,4 +118,22 @@ describe('a hop limit', () => {
     await simulation.run();
     expect(limits).toEqual([64, 4]);
   });
+
+  it('meets as many routers before a host that came back as before, or as many as it came back with', async () => {
+    const { simulation, one, two } = homes({ filter: 'none' });
+    const addresses = ['203.0.113.9/24'];
+    party(simulation.host('server', { addresses, hops: 2 }), 4000).host.stop();
+    for (const [more, least] of [
+      [{}, 7],
+      [{ hops: 4 }, 9],
+      [{}, 9],
+      [{ addresses }, 5],
+    ] as const) {
+      const server = party(simulation.host('server', more), 4000);
+      for (const limit of [least - 1, least]) one.send(limit, '203.0.113.9', 4000, limit);
+      await simulation.run();
+      expect([server.got, two.got]).toEqual([[`${least} from 198.51.100.1:4000`], []]);
+      server.host.stop();
+    }
+  });
 });

@@ -33,7 +33,7 @@ export class MdnsBrowser {
   readonly #subscriptions = new Set<Subscription>();
   readonly #browsed: Wanted = new Map();
   readonly #sought: Wanted = new Map();
-  /** Each connect begins again, and would log the same. */
+  /** Each connect starts afresh and would log the same failure again. */
   readonly #failed = new Set<string>();
   #links: MdnsLinks<Scanner, ServiceEvent> | null = null;
   #found = new FoundServices();

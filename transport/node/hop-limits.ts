@@ -13,7 +13,9 @@
 import type { Socket, SocketType } from 'node:dgram';
 import { readFileSync } from 'node:fs';
 
-/** Datagrams that may wait: a round of a rendezvous has two openers for each of eight addresses, and four rounds run at a time. */
+/**
+ * Datagrams that may wait. A device's four rounds want up to 96 openers, 1 to 10 ms apart within a round; so many never wait together on a socket that sends.
+ */
 const MOST_WAITING = 64;
 /** Where Linux has the hop limit of new sockets. */
 const DEFAULTS = { udp4: '/proc/sys/net/ipv4/ip_default_ttl', udp6: '/proc/sys/net/ipv6/conf/default/hop_limit' };

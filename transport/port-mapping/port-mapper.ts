@@ -14,7 +14,7 @@ import { type Gateway, gatewaysWithOwn } from './gateways.ts';
 import { MappedPort } from './mapped-port.ts';
 import type { UpnpMapper } from './upnp-mapper.ts';
 
-/** ms between two looks at which gateways there are: a network that comes up late, or another one. */
+/** ms between two checks of which gateways there are: a network that comes up late, or another one. */
 const LOOK_AGAIN = 30_000;
 /** Addresses passed on at most. */
 const MOST_MAPPED = 4;
@@ -63,7 +63,7 @@ export class PortMapper {
     this.#options.upnp?.start(this.#options.port, (mapped) => this.#set(UPNP, mapped));
   }
 
-  /** Looks which gateways there are, at once: for a caller that knows of a change. Forgets those that are gone, asks new ones. */
+  /** Checks at once which gateways there are, for a caller that knows of a change. Forgets those that are gone, asks new ones. */
   refresh(): void {
     if (!this.#started || this.#closing !== undefined) return;
     this.#cancelLook?.();

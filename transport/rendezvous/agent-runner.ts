@@ -18,7 +18,7 @@ export interface AgentRunnerOptions {
   readonly agent: Agent;
   /** Tag of this end. */
   readonly tag: Uint8Array;
-  /** But for `sockets`, which is seen to here. Called from within a service: it may call `with`. */
+  /** All but `sockets`, which is handled here. Called from within a service: it may call `with`. */
   readonly onEvent: (event: Exclude<AgentEvent, { kind: 'sockets' }>) => void;
   /**
    * Device: the client uses a pair on a further socket, which the host has adopted. Its owner releases it when it carries no path. Absent: only `pathOf` has

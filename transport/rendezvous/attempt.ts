@@ -204,7 +204,7 @@ export class Attempt {
     const state = decodeRendezvousState(payload);
     const { session, budget } = this.#options;
     this.verdict = 'answered';
-    // A device whose key is known names itself, and nobody else.
+    // A device whose key is known is trusted to name only itself.
     if (session.verified !== 'none') for (const { address } of state.candidates) budget.trust(this.#options.end.gatherer.reach(address));
     this.#runner.with((agent, now) => agent.setRemote(state, now));
     if (this.#isStale && !this.#updating) void this.#update();

@@ -5,7 +5,7 @@
  * 2. Of the pairs that answer within a moment the best becomes a path: validated by PATH_CHALLENGE in full size, then chosen. The relay is kept warm behind it.
  * 3. Where the direct path dies the connection is back on the relay within 3 s (the core's failover), and looks again.
  *
- * At most three direct paths are known to a connection at a time, one of them active. What owns the session tells of its moves (`moved`) and its end (`stop`). At
+ * At most two direct paths are known to a connection at a time, one of them active. What owns the session tells of its moves (`moved`) and its end (`stop`). At
  * rest it holds little: what several searches need is in `Searches`, what an attempt needs in `Attempt`, and what that has shown is let go in time.
  */
 
@@ -40,7 +40,7 @@ const BETTER_WAIT = 3_000;
 /** ms: a direct path that was lost sooner counts as an attempt that failed, so that a connection does not go to and fro. */
 const SHORT_LIFE = 30_000;
 
-/** What searches of alike connections have in common. */
+/** What searches of similar connections have in common. */
 export interface SearchKind {
   /** False: no sprayed stage. */
   readonly hardNat: boolean;

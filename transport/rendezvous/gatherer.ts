@@ -125,7 +125,7 @@ export class Gatherer {
     if (known === null && station !== null && station.stun.length > 0) {
       const cancel = this.#ask(station, withHosts, (found) => onView(this.#view(station, withHosts, found)));
       if (cancel !== null) {
-        onView({ ...this.#view(station, withHosts, null), isComplete: false });
+        onView(this.#view(station, withHosts, null));
         return cancel;
       }
       known = this.#last(station);

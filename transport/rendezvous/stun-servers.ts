@@ -2,7 +2,8 @@
  * Where the STUN ports of a station are: at the address of the channel, at one that it names, and at one of the other family, where the station has a name and this
  * host reaches that family. Without that an end whose channel goes over IPv6 would not know what its IPv4 NAT does.
  *
- * A station may lie: an address that no host has, or only this one or its link, is passed over, unless the station itself is there.
+ * A station may lie, and so may the resolver of its name: an address that no host has, or only this one or its link, is passed over, unless the station itself is
+ * there.
  */
 import type { SocketAddress } from '../../protocol/control/index.ts';
 import { canonicalAddress } from '../address.ts';
@@ -20,13 +21,14 @@ export async function stunServers(
   isReachable: (address: string) => boolean,
 ): Promise<readonly SocketAddress[]> {
   const isHere = !isPeerAddress(at.address);
+  const isAllowed = (address: string): boolean => isHere || isPeerAddress(address);
   const named = stun.map(({ address, port }) => ({ address: canonicalAddress(address ?? '') ?? at.address, port }));
-  const servers = named.filter(({ address }) => isHere || isPeerAddress(address));
+  const servers = named.filter(({ address }) => isAllowed(address));
   const port = stun.find(({ address }) => address === undefined)?.port;
   if (name === null || port === undefined) return servers;
   const resolved = await within(RESOLVE_TIME, environment, environment.network.resolve(name));
   const isV6 = at.address.includes(':');
-  const other = resolved.find((address) => address.includes(':') !== isV6);
+  const other = resolved.find((address) => address.includes(':') !== isV6 && isAllowed(address));
   return other === undefined || !isReachable(other) ? servers : [...servers, { address: other, port }];
 }
 

@@ -40,6 +40,15 @@ test('one of the other family that the name has, where this host reaches that fa
   expect(await asked({ name: 'station' }, () => false, resolve)).toHaveLength(1);
 });
 
+test('one that the name has is passed over where no other host has it, unless the station is there', async () => {
+  for (const lie of ['::1', 'fe80::1%eth0', 'ff02::fb', '64:ff9b::127.0.0.1'])
+    expect(await asked({ name: 'station' }, all, async () => [at.address, lie])).toEqual([{ address: at.address, port: 4434 }]);
+  const resolve = async () => ['::1', '2001:db8::1'];
+  const portsAt = (address: string) => asked({ name: 'station', at: { address, port: 4433 } }, all, resolve);
+  expect((await portsAt(at.address)).map(({ address }) => address)).toEqual([at.address, '2001:db8::1']);
+  expect((await portsAt('127.0.0.1')).map(({ address }) => address)).toEqual(['127.0.0.1', '::1']);
+});
+
 test('a resolver that fails, or never answers, holds nothing back', async () => {
   expect(await asked({ name: 'station' }, all, () => Promise.reject(new Error('no name')))).toHaveLength(1);
   expect(await asked({ name: 'station' }, all, () => new Promise(() => {}))).toHaveLength(1);

@@ -89,6 +89,7 @@ export class RendezvousResponder<S extends ServingSession = Session> {
   readonly #options: ResponderOptions<S>;
   readonly #rounds = new Map<S, Ongoing>();
   readonly #past = new WeakMap<S, Past>();
+  #closed = false;
 
   constructor(options: ResponderOptions<S>) {
     this.#options = options;
@@ -97,7 +98,7 @@ export class RendezvousResponder<S extends ServingSession = Session> {
   /** `POST`. @throws RemoteError PARSE */
   begin({ context: session, payload, exchange, observe }: RoutedRequest<S>): CoapReply {
     const { peer, isWelcome } = this.#options.trustOf(session);
-    if (!isWelcome) return textReply(Status.FORBIDDEN, 'No rendezvous with this device');
+    if (!isWelcome || this.#closed) return textReply(Status.FORBIDDEN, 'No rendezvous with this device');
     const offer = decodeRendezvousOffer(payload);
     if (!observe) return textReply(Status.BAD_REQUEST, 'A rendezvous is observed');
     if (offer.round <= (this.#past.get(session)?.newest ?? -1)) {
@@ -169,7 +170,9 @@ export class RendezvousResponder<S extends ServingSession = Session> {
     return this.#rounds.has(session);
   }
 
+  /** Ends all rounds. None begins any more. */
   close(): void {
+    this.#closed = true;
     for (const session of [...this.#rounds.keys()]) this.end(session);
   }
 

@@ -131,6 +131,18 @@ describe('a round', () => {
     expect(begin(closed, closed.session(), offerOf(1))).toMatchObject({ status: 403 });
   });
 
+  it('ends with the responder, which begins no other one', async () => {
+    const device = deviceOf();
+    const [session, other] = [device.session(), device.session()];
+    begin(device, session, offerOf(1));
+    device.responder.close();
+    const before = device.sent.length;
+    expect([device.responder.isOngoing(session), begin(device, other, offerOf(1)).status]).toEqual([false, 403]);
+    expect([device.responder.isOngoing(other), update(device, session, 1).status]).toEqual([false, 404]);
+    await device.simulation.run(10_000);
+    expect(device.sent.length).toBe(before);
+  });
+
   it('with a stranger names no address of an interface', () => {
     const device = deviceOf({ peer: 'stranger' });
     expect(decodeRendezvousState(begin(device, device.session(), offerOf(1)).payload!).candidates).toEqual([]);

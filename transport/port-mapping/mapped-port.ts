@@ -35,23 +35,24 @@ export class MappedPort {
     );
   }
 
-  /** Opens the socket and asks. What cannot be opened maps nothing. */
-  async start(): Promise<void> {
+  /** Opens the socket and asks. @returns false when it could not be opened: nothing is mapped */
+  async start(): Promise<boolean> {
     const { environment, gateway, gatewayPort, own } = this.#options;
     try {
       const host = own === null ? {} : { host: own };
       const socket = await environment.network.bind({ port: 0, ...host, receive: this.#receive });
       if (this.#closed !== undefined) {
         socket.close();
-        return;
+        return true;
       }
       this.#socket = socket;
       this.#path = socket.path(gateway, gatewayPort);
     } catch (error) {
       environment.log.debug('no port mapping', { gateway, error: (error as Error).message });
-      return;
+      return false;
     }
     this.#serve();
+    return true;
   }
 
   /** Has the mapping deleted; resolves when the gateway has said so, or after a second. */

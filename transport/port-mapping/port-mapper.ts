@@ -93,7 +93,10 @@ export class PortMapper {
     const onMapped = (mapped: SocketAddress | null): void => this.#set(key, mapped === null ? [] : [mapped]);
     const port = new MappedPort({ environment, gateway, gatewayPort, own, internalPort, onMapped });
     this.#ports.set(key, port);
-    void port.start();
+    void port.start().then((isOpen) => {
+      // The next check tries again.
+      if (!isOpen && this.#ports.get(key) === port) this.#ports.delete(key);
+    });
   }
 
   #forget(key: string, port: MappedPort): void {

@@ -152,6 +152,24 @@ describe('a port', () => {
     expect(gateway.requests.length).toBe(3);
   });
 
+  test('is asked for again, where no socket could be opened, when the gateways are checked the next time', async () => {
+    let tries = 0;
+    const { sim, gateway, changes, mapper } = home('pcp', {
+      bind: async () => {
+        tries++;
+        throw new Error('EADDRNOTAVAIL');
+      },
+    });
+    await sim.run(29_000);
+    expect(tries).toBe(1);
+    await sim.run(31_000);
+    expect(tries).toBe(3);
+    expect([gateway.requests, changes]).toEqual([[], []]);
+    void mapper.close();
+    await sim.run(60_000);
+    expect(tries).toBe(3);
+  });
+
   test('is asked for once the network is there, without being told', async () => {
     const interfaces: HostInterface[] = [];
     const { sim, changes } = home('pcp', { interfaces: () => interfaces });

@@ -31,15 +31,17 @@ export class OutwardAddresses {
   }
 }
 
-/** Null where there is no way. */
-function sourceFor(type: SocketType, address: string): Promise<string | null> {
+/** The address from which the system would send to one; null where it has no way there. */
+export function sourceFor(type: SocketType, address: string): Promise<string | null> {
   return new Promise((resolve) => {
     const socket = createSocket({ type, lookup: numericLookup });
     const done = (source: string | null): void => {
       socket.close();
       resolve(source);
     };
-    socket.on('error', () => done(null));
-    socket.connect(DISCARD, address, () => done(socket.address().address));
+    // A callback of `connect` would be given the errors, too, and the event none.
+    socket.once('error', () => done(null));
+    socket.once('connect', () => done(socket.address().address));
+    socket.connect(DISCARD, address);
   });
 }

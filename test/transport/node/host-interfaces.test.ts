@@ -6,7 +6,7 @@ import { parsePrefix } from '../../../transport/address.ts';
 import { type DefaultRoute, ipv4DefaultRoutes, ipv6DefaultRoutes } from '../../../transport/node/default-routes.ts';
 import { nodeEnvironment } from '../../../transport/node/environment.ts';
 import { gatewaysOf, type HostFacts, hostInterfaces, type Traits } from '../../../transport/node/host-interfaces.ts';
-import { OutwardAddresses } from '../../../transport/node/outward-addresses.ts';
+import { OutwardAddresses, sourceFor } from '../../../transport/node/outward-addresses.ts';
 
 /** A laptop on Wi-Fi and cable, with Docker, and a VPN whose link has no router. */
 const ROUTE = `Iface	Destination	Gateway 	Flags	RefCnt	Use	Metric	Mask		MTU	Window	IRTT
@@ -165,9 +165,9 @@ describe('the addresses the system sends from', () => {
     const connected: unknown[] = [];
     const { prototype } = Socket;
     const spies = [
-      vi.spyOn(prototype, 'connect').mockImplementation((_port: number, ...more: unknown[]) => {
-        connected.push(more[0]);
-        (more[1] as () => void)();
+      vi.spyOn(prototype, 'connect').mockImplementation(function (this: Socket, _port: number, address: unknown) {
+        connected.push(address);
+        this.emit('connect');
       }),
       vi.spyOn(prototype, 'address').mockImplementation(function (this: Socket) {
         const { type } = this as unknown as { type: keyof typeof sources };
@@ -181,5 +181,9 @@ describe('the addresses the system sends from', () => {
     const outward = new OutwardAddresses();
     await outward.refresh();
     expect([outward.now(), connected, send.mock.calls]).toEqual([Object.values(sources), ['192.0.2.1', '2001:db8::1'], []]);
+  });
+
+  it('are null where there is no way', async () => {
+    expect([await sourceFor('udp4', '127.0.0.1'), await sourceFor('udp4', '2001:db8::1')]).toEqual(['127.0.0.1', null]);
   });
 });

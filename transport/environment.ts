@@ -144,7 +144,7 @@ export interface Network {
 /** An interface of this host with its addresses. */
 export interface HostInterface {
   readonly name: string;
-  /** `address/bits` each, no loopback. */
+  /** `address/bits` each, neither loopback nor link-local. */
   readonly addresses: readonly string[];
   /** `default`: a default route leads over it; `other`; `virtual`: a container bridge or a VPN. */
   readonly kind: 'default' | 'other' | 'virtual';

@@ -78,12 +78,12 @@ function kindOf(name: string, list: readonly NetworkInterfaceInfo[], facts: Host
   return bridge || MAYBE_VIRTUAL_NAME.test(name) ? 'virtual' : 'other';
 }
 
-/** IPv4 first, then IPv6, unique local ones last. No peer can use a link-local IPv6 address: it needs a zone of the peer's own. */
+/** IPv4 first, then IPv6, unique local ones last. No peer uses a link-local address: it means another host on the peer's own link. */
 function usableAddresses(list: readonly NetworkInterfaceInfo[]): string[] {
   return list
     .flatMap(({ internal, cidr, address }) => {
       const bytes = parseAddress(address);
-      if (internal || cidr === null || bytes === null || (bytes.length === 16 && isLinkLocal(bytes))) return [];
+      if (internal || cidr === null || bytes === null || isLinkLocal(bytes)) return [];
       return [{ cidr, rank: bytes.length === 4 ? 0 : addressKind(bytes) === 'private' ? 2 : 1 }];
     })
     .sort((a, b) => a.rank - b.rank)

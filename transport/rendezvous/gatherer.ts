@@ -11,7 +11,7 @@
 import { type Candidate, MAX_CANDIDATES, type NatReport, type SocketAddress } from '../../protocol/control/index.ts';
 import { type Nat64Prefix, synthesize } from '../../protocol/nat64.ts';
 import { type LocalView, Sampler, type StunAnswer } from '../../protocol/rendezvous/index.ts';
-import { canonicalAddress, inPrefix, type Prefix, parseAddress, parsePrefix } from '../address.ts';
+import { canonicalAddress, inPrefix, isLinkLocal, type Prefix, parseAddress, parsePrefix } from '../address.ts';
 import type { Cancel, HostInterface } from '../environment.ts';
 import { discoverNat64 } from '../nat64.ts';
 import { isPeerAddress } from './peer-address.ts';
@@ -78,10 +78,10 @@ export class Gatherer {
     return this.#options.host.environment.network.interfaces?.() ?? [];
   }
 
-  /** Whether an address is in a network of ours. */
+  /** Whether an address is in a network of ours, or on a link. */
   isNear(address: string): boolean {
     const bytes = parseAddress(address);
-    return bytes !== null && this.#prefixes().some((prefix) => inPrefix(bytes, prefix));
+    return bytes !== null && (isLinkLocal(bytes) || this.#prefixes().some((prefix) => inPrefix(bytes, prefix)));
   }
 
   /** Whether a peer may be at that address: no loopback, multicast, broadcast, unspecified, and not this very socket. */

@@ -90,14 +90,14 @@ describe('interfaces', () => {
     expect(kinds(list)).toEqual(['eth0 default', 'wlan0 default', 'eth1 other', 'docker0 virtual']);
   });
 
-  it('have IPv4 addresses, then global, then unique local ones, and no link-local IPv6', () => {
+  it('have IPv4 addresses, then global, then unique local ones, and no link-local ones', () => {
     const [eth0] = interfaces({
-      eth0: ['fe80::1/64', 'fd00::7/64', '2001:db8::7/64', '10.0.0.7/24'],
+      eth0: ['fe80::1/64', '169.254.7.7/16', 'fd00::7/64', '2001:db8::7/64', '10.0.0.7/24'],
       'eth0:1': ['10.0.0.8/24'],
       eth1: ['fe80::2/64'],
     });
     expect(eth0!.addresses).toEqual(['10.0.0.7/24', '10.0.0.8/24', '2001:db8::7/64', 'fd00::7/64']);
-    expect(interfaces({ eth1: ['fe80::2/64'] })).toEqual([]);
+    expect(interfaces({ eth1: ['fe80::2/64'], eth2: ['169.254.8.8/16'] })).toEqual([]);
   });
 
   it.each([

@@ -211,6 +211,11 @@ describe('candidates', () => {
     expect(gatherer.isUsable(candidate(address))).toBe(false);
   });
 
+  it('are near in a network of ours and on a link', () => {
+    const near = ['198.51.100.77', '2001:db8::77', '169.254.1.1', 'fe80::1%eth0'];
+    expect([...near, STRANGER, '2001:db8:1::1', 'localhost'].filter((address) => gatherer.isNear(address))).toEqual(near);
+  });
+
   it('that are this very socket are not, another port of this host is', () => {
     expect([OWN, '2001:db8::2'].map((address) => gatherer.isUsable(candidate(address, PORT)))).toEqual([false, false]);
     expect(gatherer.isUsable(candidate(OWN, PORT + 1))).toBe(true);

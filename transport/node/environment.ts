@@ -12,7 +12,7 @@ import { checkLinkMtu, packetSizeFor } from '../udp-path.ts';
 import { clock } from './clock.ts';
 import { connectUdp } from './connected-udp.ts';
 import { nodeCrypto } from './crypto.ts';
-import { gatewaysOf, readDefaultRoutes, readInterfaces } from './host-interfaces.ts';
+import { gatewaysOf, readDefaultRoutes, readInterfaces, recentInterfaces } from './host-interfaces.ts';
 import { withKeyAhead } from './key-ahead.ts';
 import { nodeMdns } from './mdns.ts';
 import { loadSystemCalls, type SystemCalls } from './native/system-calls.ts';
@@ -75,13 +75,14 @@ function nodeNetwork(options: NodeEnvironmentOptions, log: Log): Network {
     ...(sendBuffer === undefined ? {} : { sendBuffer: checkBuffer(sendBuffer) }),
   };
   const outward = process.platform === 'linux' ? null : new OutwardAddresses();
+  const interfaces = recentInterfaces(() => readInterfaces(outward?.now() ?? []));
   let sockets = 0;
   return {
     maxPacketSize,
     bind: (options) => bindUdp(options, sockets++, settings),
     connect: connectUdp,
     resolve: (host) => resolve(host),
-    interfaces: () => readInterfaces(outward?.now() ?? []),
+    interfaces: () => interfaces(clock.now()),
     gateways: () => gatewaysOf(readDefaultRoutes()),
   };
 }

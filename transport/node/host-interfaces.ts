@@ -37,6 +37,8 @@ const VIRTUAL_NAME =
 /** May be a VPN, or the only way to the internet. */
 const MAYBE_VIRTUAL_NAME = /^(ppp|wwan)/;
 const VIRTUAL_TYPE: ReadonlySet<string> = new Set(['wireguard', 'vxlan', 'geneve', 'gre', 'ipip', 'sit']);
+/** ms for which the interfaces that were read count. */
+const KEPT = 1_000;
 const ORDER: Readonly<Record<HostInterface['kind'], number>> = { default: 0, other: 1, virtual: 2 };
 
 /** As Network.interfaces: those with a default route first, in the order of the routes; virtual ones last. */
@@ -49,9 +51,11 @@ export function hostInterfaces(facts: HostFacts): HostInterface[] {
   }
   const metrics = new Map([...facts.routes].reverse().map((route) => [route.interface, facts.routes.indexOf(route)]));
   const rank = ({ name }: HostInterface): number => metrics.get(name) ?? facts.routes.length;
+  // What an interface is costs several files: only where it has an address.
   return [...found]
-    .map(([name, list]) => ({ name, addresses: usableAddresses(list), kind: kindOf(name, list, facts) }))
+    .map(([name, list]) => ({ name, list, addresses: usableAddresses(list) }))
     .filter(({ addresses }) => addresses.length > 0)
+    .map(({ name, list, addresses }) => ({ name, addresses, kind: kindOf(name, list, facts) }))
     .sort((a, b) => ORDER[a.kind] - ORDER[b.kind] || rank(a) - rank(b));
 }
 
@@ -68,6 +72,21 @@ export function readDefaultRoutes(): DefaultRoute[] {
 /** What the system tells now. @param outward see HostFacts */
 export function readInterfaces(outward: readonly string[]): HostInterface[] {
   return hostInterfaces({ interfaces: readAddresses(), routes: readDefaultRoutes(), traits: readTraits, outward });
+}
+
+/**
+ * Interfaces as they were at most a second ago: reading them takes a millisecond or more, and a round of a rendezvous asks some 15 times.
+ * @param now monotonic ms
+ */
+export function recentInterfaces(read: () => readonly HostInterface[]): (now: number) => readonly HostInterface[] {
+  let interfaces: readonly HostInterface[] = [];
+  let readAt = Number.NEGATIVE_INFINITY;
+  return (now) => {
+    if (now - readAt < KEPT) return interfaces;
+    interfaces = read();
+    readAt = now;
+    return interfaces;
+  };
 }
 
 function kindOf(name: string, list: readonly NetworkInterfaceInfo[], facts: HostFacts): HostInterface['kind'] {

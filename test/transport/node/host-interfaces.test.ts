@@ -5,7 +5,7 @@ import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { parsePrefix } from '../../../transport/address.ts';
 import { type DefaultRoute, ipv4DefaultRoutes, ipv6DefaultRoutes } from '../../../transport/node/default-routes.ts';
 import { nodeEnvironment } from '../../../transport/node/environment.ts';
-import { gatewaysOf, type HostFacts, hostInterfaces, type Traits } from '../../../transport/node/host-interfaces.ts';
+import { gatewaysOf, type HostFacts, hostInterfaces, recentInterfaces, type Traits } from '../../../transport/node/host-interfaces.ts';
 import { OutwardAddresses, sourceFor } from '../../../transport/node/outward-addresses.ts';
 
 /** A laptop on Wi-Fi and cable, with Docker, and a VPN whose link has no router. */
@@ -136,8 +136,26 @@ describe('interfaces', () => {
     expect(kinds(interfaces(addresses, { outward: ['10.0.1.7', '10.9.0.1'] }))).toEqual(['en1 default', 'en0 other', 'utun0 virtual']);
   });
 
+  it('are asked what they are only where they have an address that counts', () => {
+    const asked: string[] = [];
+    const traits = (name: string): Traits => {
+      asked.push(name);
+      return PLAIN;
+    };
+    interfaces({ lo: ['127.0.0.1/8'], veth1: ['fe80::1/64'], eth0: ['10.0.0.7/24'], veth2: [] }, { traits });
+    expect(asked).toEqual(['eth0']);
+  });
+
+  it('are read once a second at most', () => {
+    let reads = 0;
+    const recent = recentInterfaces(() => [{ name: `eth${++reads}`, addresses: ['10.0.0.7/24'], kind: 'default' }]);
+    const seen = [5, 5, 1_004, 1_005, 2_000, 2_005].map((now) => recent(now)[0]!.name);
+    expect(seen).toEqual(['eth1', 'eth1', 'eth1', 'eth2', 'eth2', 'eth3']);
+  });
+
   it.skipIf(!hasInterface)(`of this host are its own${hasInterface ? '' : ' (skipped: needs an interface with an IPv4 address)'}`, () => {
     const { interfaces, gateways } = nodeEnvironment().network;
+    expect(interfaces!()).toBe(interfaces!());
     const cidrs = own.map(({ cidr }) => cidr);
     const found = interfaces!().flatMap(({ addresses }) => addresses);
     expect(found.length).toBeGreaterThan(0);

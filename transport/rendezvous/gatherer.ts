@@ -13,7 +13,7 @@ import { type Nat64Prefix, synthesize } from '../../protocol/nat64.ts';
 import { type LocalView, Sampler, type StunAnswer } from '../../protocol/rendezvous/index.ts';
 import { canonicalAddress, inPrefix, isLinkLocal, type Prefix, parseAddress, parsePrefix } from '../address.ts';
 import type { Cancel, HostInterface } from '../environment.ts';
-import { discoverNat64 } from '../nat64.ts';
+import { discoverNat64, hasIpv4 } from '../nat64.ts';
 import { isPeerAddress } from './peer-address.ts';
 import type { RendezvousHost } from './rendezvous-host.ts';
 import { runSampler } from './run-sampler.ts';
@@ -256,7 +256,7 @@ export class Gatherer {
   }
 
   #hasFamily(address: string): boolean {
-    return this.#ownAddresses().some((own) => own.includes(':') === address.includes(':'));
+    return address.includes(':') ? this.#ownAddresses().some((own) => own.includes(':')) : hasIpv4(this.#interfaces);
   }
 
   get #now(): number {

@@ -1,8 +1,48 @@
 /** Whether this network translates to IPv4 (RFC 7050). Sans-IO part: protocol/nat64.ts. */
 import { parseAddress } from '../protocol/address.ts';
-import { NAT64_NAME, type Nat64Prefix, nat64Prefixes } from '../protocol/nat64.ts';
+import { NAT64_NAME, type Nat64Prefix, nat64Prefixes, synthesize } from '../protocol/nat64.ts';
 import { isLinkLocal } from './address.ts';
-import type { HostInterface, Network } from './environment.ts';
+import type { Environment, HostInterface, Network } from './environment.ts';
+
+/** ms after which a host without IPv4 that found no prefix may ask again: its network or its resolver may not have been ready. */
+const ASK_AGAIN = 10_000;
+
+/** What translates to IPv4 in the network of this host. It is found out by `refresh`, and counts until the host has other addresses. */
+export class Nat64 {
+  readonly #environment: Pick<Environment, 'clock' | 'network'>;
+  #prefix: Nat64Prefix | null = null;
+  /** Addresses of this host for which the last lookup was made; null before it. */
+  #addresses: string | null = null;
+  #askAgainAt = Number.POSITIVE_INFINITY;
+  /** Begun so far: the answer of any but the last comes too late. */
+  #lookups = 0;
+
+  constructor(environment: Pick<Environment, 'clock' | 'network'>) {
+    this.#environment = environment;
+  }
+
+  /** How this host reaches an address: itself, or the IPv6 address that its network translates to it. */
+  reach(address: string): string {
+    return this.#prefix === null ? address : (synthesize(this.#prefix, address) ?? address);
+  }
+
+  /** Asks the resolver where this host has other addresses than at the last lookup, or found nothing then. The answer counts from when it comes. */
+  refresh(): void {
+    const { clock, network } = this.#environment;
+    const interfaces = network.interfaces?.() ?? [];
+    const addresses = interfaces.flatMap((each) => each.addresses).join();
+    if (addresses === this.#addresses && clock.now() < this.#askAgainAt) return;
+    this.#addresses = addresses;
+    this.#prefix = null;
+    this.#askAgainAt = Number.POSITIVE_INFINITY;
+    const lookup = ++this.#lookups;
+    void discoverNat64(network).then(([prefix = null]) => {
+      if (lookup !== this.#lookups) return;
+      this.#prefix = prefix;
+      if (prefix === null && !hasIpv4(interfaces)) this.#askAgainAt = clock.now() + ASK_AGAIN;
+    });
+  }
+}
 
 /**
  * The prefixes under which an IPv6-only host reaches IPv4 addresses; none where it has IPv4, where nothing translates, and where the resolver does not answer. A

@@ -9,11 +9,10 @@
  * At most 8 candidates, the likely ones first: those with a default route, the others, container bridges and VPNs last.
  */
 import { type Candidate, MAX_CANDIDATES, type NatReport, type SocketAddress } from '../../protocol/control/index.ts';
-import { type Nat64Prefix, synthesize } from '../../protocol/nat64.ts';
 import { type LocalView, Sampler, type StunAnswer } from '../../protocol/rendezvous/index.ts';
 import { canonicalAddress, inPrefix, isLinkLocal, type Prefix, parseAddress, parsePrefix } from '../address.ts';
 import type { Cancel, HostInterface } from '../environment.ts';
-import { discoverNat64, hasIpv4 } from '../nat64.ts';
+import { hasIpv4, Nat64 } from '../nat64.ts';
 import { isPeerAddress } from './peer-address.ts';
 import type { RendezvousHost } from './rendezvous-host.ts';
 import { runSampler } from './run-sampler.ts';
@@ -65,13 +64,13 @@ export class Gatherer {
   readonly #samplings: Samplings<KnownNat>;
   readonly #watching = new Set<() => void>();
   #cancelLook: Cancel = () => {};
-  /** Of a host without IPv4: what translates for it. */
-  #nat64: Nat64Prefix | null = null;
+  readonly #nat64: Nat64;
 
   constructor(options: GathererOptions) {
     this.#options = options;
     this.#samplings = new Samplings(options.host.environment.clock);
-    this.#discoverNat64();
+    this.#nat64 = new Nat64(options.host.environment);
+    this.#nat64.refresh();
   }
 
   get #interfaces(): readonly HostInterface[] {
@@ -97,7 +96,12 @@ export class Gatherer {
 
   /** How this host reaches an address: itself, or the IPv6 address that its network translates to it. */
   reach(address: string): string {
-    return this.#nat64 === null ? address : (synthesize(this.#nat64, address) ?? address);
+    return this.#nat64.reach(address);
+  }
+
+  /** This host may have moved since: what translates for it is found out again. The answer counts for attempts that begin after it. */
+  refresh(): void {
+    this.#nat64.refresh();
   }
 
   /** A text that is another one when this end has moved to another network. */
@@ -107,6 +111,7 @@ export class Gatherer {
 
   /** Calls back when this host has other addresses than before: it is in another network. @returns what ends it */
   watch(onChange: () => void): Cancel {
+    this.refresh();
     this.#watching.add(onChange);
     if (this.#watching.size === 1) this.#look(this.#ownAddresses().join());
     return () => {
@@ -121,6 +126,7 @@ export class Gatherer {
    * @returns what ends it
    */
   gather(station: StationView | null, withHosts: boolean, onView: (view: Gathered) => void): Cancel {
+    this.refresh();
     let known = this.#fresh(station);
     if (known === null && station !== null && station.stun.length > 0) {
       const cancel = this.#ask(station, withHosts, (found) => onView(this.#view(station, withHosts, found)));
@@ -191,21 +197,13 @@ export class Gatherer {
     return this.#known.get(stationKey(station))?.stun ?? [];
   }
 
-  /** The answer counts for attempts that begin after it. */
-  #discoverNat64(): void {
-    this.#nat64 = null;
-    void discoverNat64(this.#options.host.environment.network).then(([prefix = null]) => {
-      this.#nat64 = prefix;
-    });
-  }
-
   /** One timer, however many watch. */
   #look(before: string): void {
     this.#cancelLook = this.#options.host.environment.clock.schedule(NETWORK_LOOK, () => {
       const addresses = this.#ownAddresses().join();
       this.#look(addresses);
       if (addresses === before) return;
-      this.#discoverNat64();
+      this.refresh();
       for (const onChange of [...this.#watching]) onChange();
     });
   }

@@ -3,6 +3,7 @@
  */
 import type { SocketAddress } from '../../protocol/control/index.ts';
 import { isLoopback, parseAddress } from '../address.ts';
+import type { Cancel } from '../environment.ts';
 import { PortMapper, type UpnpMapper } from '../port-mapping/index.ts';
 import { Gatherer } from './gatherer.ts';
 import type { RendezvousHost } from './rendezvous-host.ts';
@@ -25,7 +26,7 @@ export class LocalEnd {
   readonly dispatcher: StunDispatcher;
   readonly gatherer: Gatherer;
   readonly #mapper: PortMapper | null;
-  #stopWatching: () => void = () => {};
+  #stopWatching: Cancel | null = null;
   #closed = false;
 
   constructor(host: RendezvousHost, { stated = [], excluded = [], mapsPort, upnp }: LocalEndOptions) {
@@ -50,16 +51,17 @@ export class LocalEnd {
    */
   mapPort(station: StationView | null): void {
     const at = station === null ? null : parseAddress(station.at.address);
-    if (this.#closed || this.#mapper === null || at === null || isLoopback(at)) return;
+    if (this.#closed || at === null || isLoopback(at)) return;
+    this.gatherer.refresh();
+    if (this.#mapper === null) return;
     this.#mapper.start();
-    this.#stopWatching();
-    this.#stopWatching = this.gatherer.watch(() => this.#mapper?.refresh());
+    this.#stopWatching ??= this.gatherer.watch(() => this.#mapper?.refresh());
   }
 
   /** Has the mappings deleted, as far as the routers answer within a second. */
   async close(): Promise<void> {
     this.#closed = true;
-    this.#stopWatching();
+    this.#stopWatching?.();
     this.gatherer.close();
     this.dispatcher.close();
     await this.#mapper?.close();

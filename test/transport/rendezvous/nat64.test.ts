@@ -1,8 +1,7 @@
 /** What an end knows of the NAT64 of its network (RFC 7050), and when it asks. */
 import { describe, expect, test } from 'vitest';
 import { PlainHost } from '../../../bench/nat/plain-host.ts';
-import type { StationView } from '../../../transport/rendezvous/index.ts';
-import { Gatherer, StunDispatcher } from '../../../transport/rendezvous/index.ts';
+import { Gatherer, LocalEnd, type StationView, StunDispatcher } from '../../../transport/rendezvous/index.ts';
 import { Simulation } from '../../../transport/sim/index.ts';
 
 type Kind = 'default' | 'other' | 'virtual';
@@ -76,4 +75,111 @@ describe('a host', () => {
       expect([...seen]).toEqual(asked);
     }
   });
+});
+
+describe('a host that moves', () => {
+  const later = <T>(simulation: Simulation, time: number, value: T): Promise<T> =>
+    new Promise((resolve) => simulation.host(`timer ${time}`).clock.schedule(time, () => resolve(value)));
+
+  test('from NAT64 to IPv4 and back while nobody watches is found there by the next watcher', async () => {
+    const { simulation, gatherer, end } = hostOf(V6);
+    await simulation.run(10);
+    end.interfaces = interfacesOf([V4]);
+    await simulation.run(60_000);
+    const stop = gatherer.watch(() => {});
+    await simulation.run(60_000);
+    expect(gatherer.reach(FAR)).toBe(FAR);
+    stop();
+    end.interfaces = interfacesOf([V6]);
+    gatherer.watch(() => {});
+    await simulation.run(10);
+    expect(gatherer.reach(FAR)).toBe(TRANSLATED);
+  });
+
+  test('is found there by the next list of addresses, and while somebody watches in 3 s', async () => {
+    const { simulation, gatherer, end } = hostOf(V4);
+    end.interfaces = interfacesOf([V6]);
+    gatherer.gather(null, true, () => {});
+    await simulation.run(10);
+    expect(gatherer.reach(FAR)).toBe(TRANSLATED);
+    gatherer.watch(() => {});
+    end.interfaces = interfacesOf([V4]);
+    await simulation.run(3_000);
+    expect(gatherer.reach(FAR)).toBe(FAR);
+  });
+
+  test('asks once in each network where the answer shows a prefix', async () => {
+    const { simulation, gatherer, end } = hostOf(V6);
+    gatherer.watch(() => {});
+    for (let i = 0; i < 10; i++) {
+      gatherer.gather(null, true, () => {});
+      await simulation.run(30_000);
+    }
+    expect(end.asked).toBe(1);
+  });
+
+  test('does not hear a slow answer from the network where it was', async () => {
+    const { simulation, gatherer, end } = hostOf(V4);
+    end.interfaces = interfacesOf([V6]);
+    end.answer = () => later(simulation, 5_000, ['2001:db8:64:ff::c000:aa']);
+    gatherer.refresh();
+    end.interfaces = interfacesOf(['2001:db8:65::5/64']);
+    end.answer = () => later(simulation, 1_000, ['64:ff9b::c000:aa']);
+    gatherer.refresh();
+    await simulation.run(10_000);
+    expect([gatherer.reach(FAR), end.asked]).toEqual([TRANSLATED, 2]);
+  });
+});
+
+describe('a host that starts before its network', () => {
+  test('finds the prefix once it has an address', async () => {
+    const { simulation, gatherer, end } = hostOf();
+    await simulation.run(60_000);
+    end.interfaces = interfacesOf([V6]);
+    gatherer.gather(null, true, () => {});
+    await simulation.run(10);
+    expect(gatherer.reach(FAR)).toBe(TRANSLATED);
+  });
+
+  test('asks a resolver that did not answer again, every 10 s at most', async () => {
+    const { simulation, plain, gatherer, end } = hostOf(V4);
+    const { answer } = end;
+    end.interfaces = interfacesOf([V6]);
+    end.answer = () => Promise.reject(new Error('DNS'));
+    const local = new LocalEnd(plain, { mapsPort: false });
+    for (let second = 0; second < 30; second++) {
+      if (second === 25) end.answer = answer;
+      local.mapPort(STATION);
+      await simulation.run(1_000);
+    }
+    expect(end.asked).toBe(3);
+    expect([local.gatherer.reach(FAR), gatherer.reach(FAR)]).toEqual([FAR, FAR]);
+    local.mapPort(STATION);
+    await simulation.run(10);
+    expect([local.gatherer.reach(FAR), end.asked]).toEqual([TRANSLATED, 4]);
+  });
+});
+
+test('a device that attaches time and again still notices that it has moved', async () => {
+  const { simulation, plain, end } = hostOf(V4);
+  let checks = 0;
+  const network = plain.environment.network as { gateways: () => readonly string[] };
+  network.gateways = () => {
+    checks++;
+    return [];
+  };
+  const local = new LocalEnd(plain, { mapsPort: true });
+  const attach = (): void => local.mapPort({ ...STATION, at: { address: '198.51.100.1', port: 4433 } });
+  attach();
+  await simulation.run(2_000);
+  attach();
+  end.interfaces = interfacesOf([V6]);
+  attach();
+  expect(checks).toBe(1);
+  await simulation.run(1_000);
+  expect([checks, local.gatherer.reach(FAR)]).toEqual([2, TRANSLATED]);
+  void local.close();
+  end.interfaces = interfacesOf([V4]);
+  await simulation.run(60_000);
+  expect(checks).toBe(2);
 });

@@ -6,12 +6,14 @@
  *
  * The package knows routers of version 2 alone. It renews what it maps. Version 4.0 names no protocol when it deletes, which routers do not understand, so a
  * mapping may stay until its hour is over.
+ *
+ * In another network what was mapped at routers that are gone is deleted, as far as they still answer, and the search begins again.
  */
 
 import type { SocketAddress } from '../../protocol/control/index.ts';
 import { LocalError } from '../../protocol/errors/index.ts';
 import type { Log, Network } from '../environment.ts';
-import { gatewaysWithOwn, type UpnpMapper } from '../port-mapping/index.ts';
+import { type Gateway, gatewaysWithOwn, type UpnpMapper } from '../port-mapping/index.ts';
 
 /** ms: how long routers may take to answer. */
 const SEARCH = 10_000;
@@ -49,10 +51,28 @@ export function nodeUpnp(options: NodeUpnpOptions): UpnpMapper {
   return new NodeUpnp(options);
 }
 
+/** A router that was asked to map. */
+interface Asked {
+  /** Our address that it maps to. */
+  readonly own: string;
+  /** Null until it has said so; without an address until that is known. */
+  readonly mapped: SocketAddress | null;
+}
+
 class NodeUpnp implements UpnpMapper {
   readonly #options: NodeUpnpOptions;
   readonly #closing = new AbortController();
-  readonly #mapped = new Map<Router, SocketAddress>();
+  /** Aborted when the gateways are others: ends what is under way. */
+  #network = new AbortController();
+  /** Noted before they are asked: one whose answer is lost may have mapped, and the package would renew that. */
+  readonly #routers = new Map<Router, Asked>();
+  /** Those that are to be stopped. */
+  readonly #left: Router[] = [];
+  /** Gateways, with our addresses there, for which the search was made. */
+  #gateways = '';
+  /** 0 before the start. */
+  #port = 0;
+  #isStale = false;
   #onChange: (mapped: readonly SocketAddress[]) => void = () => {};
   #timer: NodeJS.Timeout | undefined;
   #work: Promise<void> | undefined;
@@ -62,11 +82,27 @@ class NodeUpnp implements UpnpMapper {
   }
 
   start(port: number, onChange: (mapped: readonly SocketAddress[]) => void): void {
-    if (this.#work !== undefined || this.#isClosed) return;
+    if (this.#port !== 0 || this.#isClosed) return;
+    this.#port = port;
     this.#onChange = onChange;
-    this.#work = this.#mapAll(port).catch((error) => this.#failed(error));
+    this.#gateways = keyOf(this.#currentGateways);
+    this.#search();
     this.#timer = setInterval(() => void this.#lookAgain(), LOOK_AGAIN);
     this.#timer.unref();
+  }
+
+  refresh(): void {
+    if (this.#port === 0 || this.#isClosed) return;
+    const gateways = this.#currentGateways;
+    if (keyOf(gateways) === this.#gateways) return;
+    this.#gateways = keyOf(gateways);
+    this.#network.abort();
+    this.#network = new AbortController();
+    const isGone = ([{ host }, { own }]: [Router, Asked]): boolean => !gateways.some((each) => each.address === host && each.own === own);
+    const gone = [...this.#routers].filter(isGone);
+    for (const [router] of gone) this.#leave(router);
+    if (gone.some(([, { mapped }]) => mapped !== null)) this.#report();
+    this.#search();
   }
 
   async close(): Promise<void> {
@@ -74,47 +110,93 @@ class NodeUpnp implements UpnpMapper {
     this.#closing.abort();
     clearInterval(this.#timer);
     await this.#work;
-    const signal = AbortSignal.timeout(CLOSE);
-    await Promise.all([...this.#mapped.keys()].map((router) => router.stop({ signal }).catch((error) => this.#failed(error))));
-    this.#mapped.clear();
+    for (const router of [...this.#routers.keys()]) this.#leave(router);
+    await this.#stopLeft();
   }
 
   get #isClosed(): boolean {
     return this.#closing.signal.aborted;
   }
 
-  async #mapAll(port: number): Promise<void> {
+  get #currentGateways(): readonly Gateway[] {
+    return gatewaysWithOwn(this.#options.network);
+  }
+
+  /** Searches, once more where a search is under way. */
+  #search(): void {
+    this.#isStale = true;
+    this.#work ??= this.#searchAll();
+  }
+
+  async #searchAll(): Promise<void> {
+    while (this.#isStale && !this.#isClosed) {
+      this.#isStale = false;
+      await this.#stopLeft();
+      await this.#mapAll().catch((error) => this.#failed(error));
+    }
+    this.#work = undefined;
+  }
+
+  async #mapAll(): Promise<void> {
     const { upnpNat } = await (this.#options.load ?? load)();
+    const signal = this.#within(SEARCH);
     let found = 0;
-    for await (const router of upnpNat({ description: DESCRIPTION }).findGateways({ signal: this.#within(SEARCH) })) {
-      const own = gatewaysWithOwn(this.#options.network).find(({ address }) => address === router.host)?.own;
-      if (own === undefined || own === null) this.#options.log.debug('UPnP: not our router', { host: router.host });
-      else await this.#map(router, port, own).catch((error) => this.#failed(error));
-      if (++found >= MOST_FOUND || this.#mapped.size >= MOST_ROUTERS || this.#isClosed) return;
+    for await (const router of upnpNat({ description: DESCRIPTION }).findGateways({ signal })) {
+      if (signal.aborted) return;
+      await this.#consider(router).catch((error) => this.#failed(error));
+      if (++found >= MOST_FOUND || this.#routers.size >= MOST_ROUTERS || signal.aborted) return;
     }
   }
 
-  async #map(router: Router, port: number, own: string): Promise<void> {
-    const { externalPort } = await router.map(port, own, { protocol: 'udp', signal: this.#within(REQUEST) });
-    // Noted before the address is known: what is mapped is deleted in the end.
-    this.#mapped.set(router, { address: '', port: externalPort });
+  async #consider(router: Router): Promise<void> {
+    const own = this.#currentGateways.find(({ address }) => address === router.host)?.own;
+    if (own === undefined || own === null) this.#options.log.debug('UPnP: not our router', { host: router.host });
+    else if ([...this.#routers.keys()].every(({ host }) => host !== router.host)) await this.#map(router, own);
+  }
+
+  async #map(router: Router, own: string): Promise<void> {
+    this.#routers.set(router, { own, mapped: null });
+    try {
+      const { externalPort } = await router.map(this.#port, own, { protocol: 'udp', signal: this.#within(REQUEST) });
+      // It may be gone meanwhile.
+      if (this.#routers.has(router)) this.#routers.set(router, { own, mapped: { address: '', port: externalPort } });
+    } catch (error) {
+      this.#leave(router);
+      await this.#stopLeft();
+      throw error;
+    }
     await this.#look(router);
   }
 
+  /** The router is not ours any more, or has not said what it mapped: what it has is deleted when it is stopped. */
+  #leave(router: Router): void {
+    if (this.#routers.delete(router)) this.#left.push(router);
+  }
+
+  async #stopLeft(): Promise<void> {
+    const signal = AbortSignal.timeout(CLOSE);
+    await Promise.all(this.#left.splice(0).map((router) => router.stop({ signal }).catch((error) => this.#failed(error))));
+  }
+
   async #lookAgain(): Promise<void> {
-    for (const router of [...this.#mapped.keys()]) await this.#look(router).catch((error) => this.#failed(error));
+    for (const router of [...this.#routers.keys()]) await this.#look(router).catch((error) => this.#failed(error));
   }
 
   async #look(router: Router): Promise<void> {
+    if (this.#routers.get(router)?.mapped == null) return;
     const address = await router.externalIp({ signal: this.#within(REQUEST) });
-    const mapped = this.#mapped.get(router);
-    if (this.#isClosed || mapped === undefined || mapped.address === address) return;
-    this.#mapped.set(router, { address, port: mapped.port });
-    this.#onChange([...this.#mapped.values()].filter((one) => one.address !== ''));
+    const asked = this.#routers.get(router);
+    if (this.#isClosed || asked?.mapped == null || asked.mapped.address === address) return;
+    this.#routers.set(router, { own: asked.own, mapped: { address, port: asked.mapped.port } });
+    this.#report();
+  }
+
+  #report(): void {
+    this.#onChange([...this.#routers.values()].flatMap(({ mapped }) => (mapped === null || mapped.address === '' ? [] : mapped)));
   }
 
   #within(time: number): AbortSignal {
-    return AbortSignal.any([this.#closing.signal, AbortSignal.timeout(time)]);
+    return AbortSignal.any([this.#closing.signal, this.#network.signal, AbortSignal.timeout(time)]);
   }
 
   #failed(error: unknown): void {
@@ -123,6 +205,10 @@ class NodeUpnp implements UpnpMapper {
     if (error instanceof LocalError) log.warn(error.message);
     else log.debug('no port mapping by UPnP', { error: (error as Error).message });
   }
+}
+
+function keyOf(gateways: readonly Gateway[]): string {
+  return gateways.map(({ address, own }) => `${address} ${own}`).join();
 }
 
 /** @throws LocalError NOT_IMPLEMENTED when the package is not installed */

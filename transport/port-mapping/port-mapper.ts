@@ -73,6 +73,7 @@ export class PortMapper {
     );
     for (const [key, port] of [...this.#ports]) if (!gateways.has(key)) this.#forget(key, port);
     for (const [key, gateway] of gateways) if (!this.#ports.has(key)) this.#add(key, gateway);
+    this.#options.upnp?.refresh();
   }
 
   /** Has the mappings deleted, as far as the gateways answer within a second. */

@@ -8,8 +8,18 @@ const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve)
 const eth0: HostInterface = { name: 'eth0', addresses: ['192.168.1.7/24'], kind: 'default' };
 const network = { gateways: () => ['192.168.1.1'], interfaces: () => [eth0] };
 
+interface Behaviour {
+  /** The router refuses. */
+  map?: boolean;
+  /** It has mapped, and then does not say its address. */
+  address?: boolean;
+  /** It does not answer before the request is given up. */
+  silent?: boolean;
+}
+
 /** Finds routers at these addresses and never comes to an end by itself. */
-function setUp(hosts: readonly string[], fails: { map?: boolean } = {}) {
+function setUp(hosts: readonly string[], fails: Behaviour = {}) {
+  const routers = { gateways: ['192.168.1.1'], addresses: ['192.168.1.7/24'] };
   const calls: string[] = [];
   const lines: string[] = [];
   const log: Log = { ...silentLog, debug: (message) => void lines.push(message), warn: (message) => void lines.push(`warn: ${message}`) };
@@ -19,9 +29,11 @@ function setUp(hosts: readonly string[], fails: { map?: boolean } = {}) {
         for (const host of hosts)
           yield {
             host,
-            map: async (port, own, { protocol }) => {
+            map: async (port, own, { protocol, signal: given }) => {
               calls.push(`map ${host} ${port} ${own} ${protocol}`);
+              if (fails.silent === true) await new Promise((_, reject) => given.addEventListener('abort', () => reject(given.reason)));
               if (fails.map === true) throw new Error('Code 718');
+              if (fails.address === true) throw new Error('Code 501');
               return { externalPort: port + 1 };
             },
             externalIp: async () => '11.22.33.44',
@@ -32,8 +44,9 @@ function setUp(hosts: readonly string[], fails: { map?: boolean } = {}) {
     }),
   };
   const changes: (readonly SocketAddress[])[] = [];
-  const mapper = nodeUpnp({ network, log, load: async () => upnp });
-  return { mapper, calls, changes, lines, start: () => mapper.start(5000, (mapped) => void changes.push(mapped)) };
+  const own = { gateways: () => routers.gateways, interfaces: () => [{ ...eth0, addresses: routers.addresses }] };
+  const mapper = nodeUpnp({ network: own, log, load: async () => upnp });
+  return { routers, mapper, calls, changes, lines, start: () => mapper.start(5000, (mapped) => void changes.push(mapped)) };
 }
 
 describe('UPnP', () => {
@@ -71,6 +84,27 @@ describe('UPnP', () => {
     await mapper.close();
   });
 
+  it.each<[string, Behaviour]>([
+    ['refuses', { map: true }],
+    ['does not say its address, or only after 5 s,', { address: true }],
+  ])('has a router that %s delete what it may have mapped: the package would renew it', async (_, fails) => {
+    const { mapper, calls, changes, start } = setUp(['192.168.1.1'], fails);
+    start();
+    await turn();
+    expect([calls, changes]).toEqual([['map 192.168.1.1 5000 192.168.1.7 udp', 'stop 192.168.1.1'], []]);
+    await mapper.close();
+    expect(calls.length).toBe(2);
+  });
+
+  it('that closes while a router is asked has it delete what it may have mapped', async () => {
+    const { mapper, calls, start } = setUp(['192.168.1.1'], { silent: true });
+    start();
+    await turn();
+    expect(calls).toEqual(['map 192.168.1.1 5000 192.168.1.7 udp']);
+    await mapper.close();
+    expect(calls.slice(1)).toEqual(['stop 192.168.1.1']);
+  });
+
   it('that cannot be loaded changes nothing', async () => {
     const lines: string[] = [];
     const load = () => Promise.reject(new Error('Cannot find package'));
@@ -87,5 +121,90 @@ describe('UPnP', () => {
     start();
     await turn();
     expect(calls).toEqual([]);
+  });
+});
+
+describe('UPnP, when the network changes,', () => {
+  it('ends the mapping at the router that is gone, and maps at the new one', async () => {
+    const { routers, mapper, calls, changes, start } = setUp(['192.168.1.1', '10.0.0.1']);
+    start();
+    await turn();
+    const mapped = { address: '11.22.33.44', port: 5001 };
+    expect(changes).toEqual([[mapped]]);
+    Object.assign(routers, { gateways: ['10.0.0.1'], addresses: ['10.0.0.7/8'] });
+    mapper.refresh();
+    expect(changes).toEqual([[mapped], []]);
+    await turn();
+    expect(changes).toEqual([[mapped], [], [mapped]]);
+    expect(calls).toEqual(['map 192.168.1.1 5000 192.168.1.7 udp', 'stop 192.168.1.1', 'map 10.0.0.1 5000 10.0.0.7 udp']);
+    await mapper.close();
+    expect(calls.slice(3)).toEqual(['stop 10.0.0.1']);
+  });
+
+  it('maps to the address that we have now', async () => {
+    const { routers, mapper, calls, changes, start } = setUp(['192.168.1.1']);
+    start();
+    await turn();
+    routers.addresses = ['192.168.1.8/24'];
+    mapper.refresh();
+    await turn();
+    expect(calls.slice(1)).toEqual(['stop 192.168.1.1', 'map 192.168.1.1 5000 192.168.1.8 udp']);
+    expect(changes.length).toBe(3);
+    await mapper.close();
+  });
+
+  it('keeps what a router that is still there has mapped', async () => {
+    const { routers, mapper, calls, changes, start } = setUp(['192.168.1.1', '192.168.1.2', '192.168.1.3']);
+    routers.gateways = ['192.168.1.1', '192.168.1.2'];
+    start();
+    await turn();
+    expect(calls.length).toBe(2);
+    routers.gateways = ['192.168.1.2', '192.168.1.3'];
+    mapper.refresh();
+    await turn();
+    expect(calls.slice(2)).toEqual(['stop 192.168.1.1', 'map 192.168.1.3 5000 192.168.1.7 udp']);
+    expect(changes.map(({ length }) => length)).toEqual([1, 2, 1, 2]);
+    await mapper.close();
+    expect(calls.slice(4).sort()).toEqual(['stop 192.168.1.2', 'stop 192.168.1.3']);
+  });
+
+  it('searches also when there was none at first', async () => {
+    const { routers, mapper, calls, start } = setUp(['192.168.1.1']);
+    routers.gateways = [];
+    mapper.refresh();
+    start();
+    await turn();
+    expect(calls).toEqual([]);
+    routers.gateways = ['192.168.1.1'];
+    mapper.refresh();
+    await turn();
+    expect(calls).toEqual(['map 192.168.1.1 5000 192.168.1.7 udp']);
+    await mapper.close();
+  });
+
+  it('gives up the router that it is asking', async () => {
+    const { routers, mapper, calls, start } = setUp(['192.168.1.1'], { silent: true });
+    start();
+    await turn();
+    routers.gateways = [];
+    mapper.refresh();
+    await turn();
+    expect(calls).toEqual(['map 192.168.1.1 5000 192.168.1.7 udp', 'stop 192.168.1.1']);
+    await mapper.close();
+    expect(calls.length).toBe(2);
+  });
+
+  it('does nothing where it did not, and once it is closed', async () => {
+    const { routers, mapper, calls, changes, start } = setUp(['192.168.1.1']);
+    start();
+    await turn();
+    mapper.refresh();
+    await turn();
+    expect([calls.length, changes.length]).toEqual([1, 1]);
+    await mapper.close();
+    routers.gateways = [];
+    mapper.refresh();
+    await turn();
+    expect([calls.length, changes.length]).toEqual([2, 1]);
   });
 });

@@ -282,10 +282,15 @@ test('a neighbour that answers in place of the gateway is not heard', async () =
 /** What the host brings; the test says what it finds. */
 class FakeUpnp implements UpnpMapper {
   closed = 0;
+  refreshed = 0;
   change: (mapped: readonly SocketAddress[]) => void = () => {};
 
   start(_port: number, onChange: (mapped: readonly SocketAddress[]) => void): void {
     this.change = onChange;
+  }
+
+  refresh(): void {
+    this.refreshed++;
   }
 
   async close(): Promise<void> {
@@ -305,6 +310,16 @@ describe('UPnP', () => {
     expect(upnp.closed).toBe(1);
     upnp.change([]);
     expect(changes.length).toBe(1);
+  });
+
+  test('checks the network when the gateways are checked: every 30 s, and when somebody knows of a change', async () => {
+    const upnp = new FakeUpnp();
+    const { sim, mapper } = home('nothing', {}, upnp);
+    const before = upnp.refreshed;
+    mapper.refresh();
+    expect(upnp.refreshed).toBe(before + 1);
+    await sim.run(60_000);
+    expect(upnp.refreshed).toBe(before + 3);
   });
 
   test('gives four addresses at most', () => {

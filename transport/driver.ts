@@ -17,7 +17,8 @@
  *    moving it with every packet.
  * 7. A socket gives each packet back when it has left; the engine may use its memory again. Each socket has a queue with a limit (socket-queue.ts): the engine
  *    makes no packets for one that is full, so a full socket buffer slows the sender down instead of growing a queue here. No socket gets so many packets of
- *    the engine that too few were left for another, should all others stall.
+ *    the engine that too few were left for another, should all others stall. Sockets that were added with a share in common count as one, however many they
+ *    are.
  *
  * It decides nothing about connections, and allocates nothing per packet. An engine or owner that throws has a bug: that is
  * logged and counted, and the loop goes on.
@@ -27,7 +28,7 @@ import { LocalError } from '../protocol/errors/index.ts';
 import type { Path } from '../protocol/path.ts';
 import type { Engine, Packets } from './engine.ts';
 import type { BindOptions, BoundSocket, Cancel, DatagramSocket, Environment } from './environment.ts';
-import { SocketQueue } from './socket-queue.ts';
+import { Share, SocketQueue } from './socket-queue.ts';
 
 /** What a driver drives. */
 export interface DriverOptions<Event> {
@@ -73,6 +74,8 @@ export class Driver<Event> {
   /** Never changed, but replaced. */
   #interceptors: readonly Interceptor[] = [];
   readonly #sockets = new Map<number, SocketQueue>();
+  /** Of all sockets that have it in common. */
+  readonly #common = new Share();
   /** Sockets whose queue is full. */
   #full = 0;
   /** Datagrams with all sockets, also those that were removed, and those of them that are packets of the engine. */
@@ -114,9 +117,10 @@ export class Driver<Event> {
   /**
    * Adds an open socket, which delivers what arrives to {@link receive}, and closes it in the end. Its queue and what may fill it:
    * socket-queue.ts. Does nothing if the socket was already added; on a driver that closes or is closed the socket is closed at once.
+   * @param inCommon it has its share of the engine's packets in common with all sockets added so: for those of which there may be many
    * @throws LocalError INVALID_ARGUMENT when another socket has its index
    */
-  add(socket: DatagramSocket): void {
+  add(socket: DatagramSocket, inCommon = false): void {
     const known = this.#sockets.get(socket.index);
     if (known?.socket === socket) return;
     if (known !== undefined) throw new LocalError('INVALID_ARGUMENT', `another socket has the index ${socket.index}`);
@@ -124,7 +128,7 @@ export class Driver<Event> {
       socket.close();
       return;
     }
-    this.#sockets.set(socket.index, new SocketQueue(socket, this.#released));
+    this.#sockets.set(socket.index, new SocketQueue(socket, inCommon ? this.#common : new Share(), this.#released));
     this.#shareSlots();
   }
 
@@ -326,7 +330,7 @@ export class Driver<Event> {
 
   #send(packets: Packets): void {
     const queue = this.#sockets.get(packets.path.socket);
-    if (queue === undefined || queue.isFull) {
+    if (queue === undefined || queue.room === 0) {
       this.#drop(packets);
       return;
     }
@@ -351,25 +355,28 @@ export class Driver<Event> {
   readonly #released = (queue: SocketQueue, lent: 0 | 1): void => {
     this.#queued--;
     this.#lent -= lent;
-    if (queue.isFull) {
-      if (!queue.isDrained) return;
-      queue.isFull = false;
-      this.#full--;
-    }
+    if (queue.share !== this.#common) this.#reopen(queue);
+    else if (this.#full > 0) for (const each of this.#sockets.values()) this.#reopen(each);
     if (this.#askAgain && queue.isDrained) {
       this.#askAgain = false;
       this.wake();
     }
   };
 
-  /** A socket alone may have all slots of the engine (n / 0 is Infinity); of several, all but one together leave a part. */
+  #reopen(queue: SocketQueue): void {
+    if (!queue.isFull || !queue.isDrained) return;
+    queue.isFull = false;
+    this.#full--;
+  }
+
+  /** A share alone may have all slots of the engine (n / 0 is Infinity); of several, all but one together leave a part. */
   #shareSlots(): void {
-    const share = Math.floor(((1 - RESERVE) * this.#engine.slots) / (this.#sockets.size - 1));
-    this.#full = 0;
-    for (const queue of this.#sockets.values()) {
-      queue.limit(Math.max(1, share));
-      if (queue.isFull) this.#full++;
-    }
+    const queues = [...this.#sockets.values()];
+    const shares = new Set(queues.map(({ share }) => share));
+    const limit = Math.floor(((1 - RESERVE) * this.#engine.slots) / (shares.size - 1));
+    for (const share of shares) share.limit = Math.max(1, limit);
+    for (const queue of queues) queue.review();
+    this.#full = queues.filter(({ isFull }) => isFull).length;
   }
 
   #arm(at: number, now: number): void {

@@ -6,7 +6,7 @@
  * (DatagramSocket.send); one that stalls gives none back.
  *
  * The queue is full from `MAX_QUEUED` datagrams on, or with as many packets of the engine as its share allows, until the engine's packets are down to half
- * and forwarded datagrams would be taken again. While it is full
+ * and forwarded datagrams would be taken again. Several queues may have one share in common. While it is full
  *   - the engine makes no packets for it, so what applications write waits (`room`), and so does the end of a connection;
  *   - packets that the engine makes regardless, such as handshake answers and path challenges, are dropped.
  * A datagram that is forwarded is refused `RESERVED` before that: however much is forwarded, the owner's own connections find room.
@@ -23,38 +23,43 @@ const RESERVED = 32;
 /** Called for each datagram that was given back. @param lent 1 for a packet of the engine, else 0 */
 export type OnReleased = (queue: SocketQueue, lent: 0 | 1) => void;
 
+/** Packets of the engine that one queue may have, or several together. */
+export class Share {
+  /** From 1. After a change each of its queues has to be reviewed. */
+  limit = Number.POSITIVE_INFINITY;
+  /** Those that are with the sockets now. */
+  lent = 0;
+}
+
 export class SocketQueue {
   readonly socket: DatagramSocket;
+  readonly share: Share;
   /** Datagrams with the socket. */
   length = 0;
-  /** Those of them that are packets of the engine. */
-  lent = 0;
   isFull = false;
-  /** Packets of the engine that it may have. */
-  #share = Number.POSITIVE_INFINITY;
   readonly #onReleased: OnReleased;
   readonly #releasers = new WeakMap<Packets, (offset: number) => void>();
   #lastPackets: Packets | undefined;
   #lastReleaser: (offset: number) => void = () => {};
 
-  constructor(socket: DatagramSocket, onReleased: OnReleased) {
+  constructor(socket: DatagramSocket, share: Share, onReleased: OnReleased) {
     this.socket = socket;
+    this.share = share;
     this.#onReleased = onReleased;
   }
 
-  /** Packets of the engine that it takes now; 0 while it is full. */
+  /** Packets of the engine that it takes now; none while it is full, or while others have the whole share. */
   get room(): number {
-    return this.isFull ? 0 : this.#share - this.lent;
+    return this.isFull ? 0 : Math.max(0, this.share.limit - this.share.lent);
   }
 
   /** Few enough packets of the engine are left that making more is worth a service; a full one has room again. */
   get isDrained(): boolean {
-    return this.lent <= Math.min(MAX_QUEUED, this.#share) / 2 && this.length <= MAX_QUEUED - RESERVED;
+    return this.share.lent <= Math.min(MAX_QUEUED, this.share.limit) / 2 && this.length <= MAX_QUEUED - RESERVED;
   }
 
-  /** Changes its share of the engine's packets, from 1. */
-  limit(share: number): void {
-    this.#share = share;
+  /** Its share has another limit. */
+  review(): void {
     this.isFull = this.isFull ? !this.isDrained : this.#isAtLimit;
   }
 
@@ -63,7 +68,7 @@ export class SocketQueue {
     const { path, count, buffer, offsets, lengths } = packets;
     const released = this.#releaser(packets);
     this.length += count;
-    this.lent += count;
+    this.share.lent += count;
     if (this.#isAtLimit) this.isFull = true;
     for (let i = 0; i < count; i++) this.socket.send(buffer, offsets[i]!, lengths[i]!, path, released);
   }
@@ -87,7 +92,7 @@ export class SocketQueue {
   }
 
   get #isAtLimit(): boolean {
-    return this.length >= MAX_QUEUED || this.lent >= this.#share;
+    return this.length >= MAX_QUEUED || this.share.lent >= this.share.limit;
   }
 
   /** One callback for each batch object, and engines use the same few objects for ever. */
@@ -103,7 +108,7 @@ export class SocketQueue {
     const released = (offset: number): void => {
       packets.release(offset);
       this.length--;
-      this.lent--;
+      this.share.lent--;
       this.#onReleased(this, 1);
     };
     this.#releasers.set(packets, released);

@@ -11,7 +11,7 @@ const SHARE = (3 / 4) * SLOTS;
 const MOST_FORWARDED = 224;
 
 /** A path of a kind that has no addresses. */
-const channelPaths: readonly Path[] = Array.from({ length: 8 }, (_, socket) => {
+const channelPaths: readonly Path[] = Array.from({ length: 64 }, (_, socket) => {
   return { kind: 'datachannel', key: `datachannel:${socket}`, address: '', port: 0, socket, local: false };
 });
 
@@ -28,7 +28,7 @@ class Sockets {
     this.driver = this.bench.driver();
   }
 
-  add(index: number): StallableSocket {
+  add(index: number, inCommon = false): StallableSocket {
     const { bench } = this;
     const carrier = {
       send: (_buffer: Uint8Array, offset: number, _length: number, _path: Path, released: (offset: number) => void) =>
@@ -36,7 +36,7 @@ class Sockets {
       close: () => void bench.closed.push(index),
     };
     const socket = new StallableSocket(index, carrier, bench.clock.defer);
-    this.driver.add(socket);
+    this.driver.add(socket, inCommon);
     return socket;
   }
 
@@ -130,6 +130,60 @@ describe('queue of a socket', () => {
     await sockets.transmit(20, channelPath(0));
     expect(sockets.driver.stats).toMatchObject({ sent: SHARE, dropped: 20 });
     expect([stalled.held, sockets.bench.engine.released.length]).toEqual([SHARE, 20]);
+  });
+});
+
+describe('sockets with a share in common', () => {
+  /** One of its own, and others that are stalled. */
+  function withCommon(count: number): { sockets: Sockets; own: StallableSocket; common: StallableSocket[] } {
+    const sockets = new Sockets();
+    const own = sockets.add(0);
+    const common = Array.from({ length: count }, (_, i) => sockets.add(i + 1, true));
+    for (const each of common) each.stalled = true;
+    return { sockets, own, common };
+  }
+  const held = (common: readonly StallableSocket[]): number => common.reduce((sum, each) => sum + each.held, 0);
+
+  it.each([1, 11, 51])('leave the others theirs: %i of them', async (count) => {
+    const { sockets, own } = withCommon(count);
+    own.stalled = true;
+    await sockets.transmit(1000, channelPath(0));
+    expect(own.held).toBe(SHARE);
+  });
+
+  it('have no more than one socket, together, and each of them all of that', async () => {
+    for (const count of [1, 51]) {
+      const { sockets, common } = withCommon(count);
+      for (let i = 1; i <= count; i++) await sockets.transmit(1000, channelPath(i));
+      expect([common[0]!.held, held(common)]).toEqual([SHARE, SHARE]);
+      await sockets.transmit(1000, channelPath(0));
+      expect(sockets.bench.engine.released).toHaveLength(1000);
+    }
+  });
+
+  it('drop what the engine makes regardless when they have all of it', async () => {
+    const { sockets, common } = withCommon(2);
+    await sockets.transmit(SHARE, channelPath(1));
+    sockets.bench.engine.heedless = true;
+    for (const index of [1, 2]) await sockets.transmit(5, channelPath(index));
+    expect([held(common), sockets.driver.stats.dropped]).toEqual([SHARE, 10]);
+  });
+
+  it.each(['sends again', 'is removed'])('take packets again when one of them that stalled %s', async (what) => {
+    const { sockets, common } = withCommon(2);
+    const [slow, quick] = common as [StallableSocket, StallableSocket];
+    await sockets.transmit(SHARE / 2 + 4, channelPath(1));
+    await sockets.transmit(1000, channelPath(2));
+    quick.resume();
+    await sockets.bench.turns();
+    // What the slow one holds is more than half.
+    expect([slow.held, quick.held]).toEqual([SHARE / 2 + 4, 0]);
+    expect(sockets.driver.stats.sent).toBe(SHARE);
+    if (what === 'is removed') sockets.driver.remove(slow);
+    else slow.resume();
+    await sockets.bench.turns();
+    expect(sockets.driver.stats).toMatchObject({ sent: SHARE / 2 + 4 + 1000, dropped: 0 });
+    expect(sockets.bench.engine.released).toHaveLength(SHARE / 2 + 4 + 1000);
   });
 });
 

@@ -151,13 +151,14 @@ export class Host {
 
   /**
    * Takes in a socket that was bound elsewhere; it is used as those of `bind` are, and closed as they are. Does nothing for one that the host has.
+   * All that were taken in have one share of packet slots in common: however many they are, they take no more from the others than one socket.
    * @returns what takes its datagrams
    * @throws LocalError STOPPED when the host is closed
    */
   adopt(socket: BoundSocket): (datagram: Uint8Array, path: Path) => void {
     this.#assertOpen();
     if (!this.#sockets.includes(socket)) {
-      this.#driver.add(socket);
+      this.#driver.add(socket, true);
       this.#sockets.push(socket);
     }
     return this.#driver.receive;

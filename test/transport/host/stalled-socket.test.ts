@@ -61,6 +61,21 @@ async function timeOf({ simulation }: StalledPair, work: Promise<void>): Promise
 }
 
 describe('a socket that stalls', () => {
+  it('has its share also beside many sockets that the host has adopted', async () => {
+    const pair = await stalledPair(1);
+    const { simulation, client, clientEnvironment, sessions, sockets } = pair;
+    for (let i = 0; i < 10; i++)
+      client.adopt(await simulation.settle(clientEnvironment.network.bind({ port: 0, host: '0.0.0.0', receive: () => {} })));
+    const hanging = Promise.all(sessions.map((session) => upload(session)));
+    await simulation.run(500);
+    sockets[0]!.stalled = true;
+    await simulation.run(1000);
+    expect(sockets[0]!.held).toBe(SHARE);
+    sockets[0]!.resume();
+    await simulation.settle(hanging);
+    await simulation.settle(client.close());
+  });
+
   it('in the middle of a transfer leaves a session of another socket its full flow', async () => {
     const quiet = await stalledPair();
     const alone = await timeOf(quiet, upload(quiet.other));

@@ -125,7 +125,7 @@ export class DirectSearch implements Waking {
     const over = this.#classOf(path);
     log.debug('the connection uses another path', { over, path: path.key });
     if (over === 'relay') this.#lost();
-    else this.#won(over);
+    else this.#won(path, over);
     this.#keep(this.#last?.facts ?? null);
     this.#rest();
     this.#arm();
@@ -297,8 +297,9 @@ export class DirectSearch implements Waking {
     this.#stopProbed = null;
   }
 
-  /** The connection is on a direct path. */
-  #won(over: PathClass): void {
+  /** The connection is on a direct path, perhaps on another one than was tried: that is not wanted any more, nor the socket that was adopted for it. */
+  #won(path: Path, over: PathClass): void {
+    if (this.#trying !== null && this.#trying !== path) this.#drop(this.#trying);
     const mayImprove = this.#mayImprove(over);
     this.#movedAt = this.#now;
     this.#trying = null;

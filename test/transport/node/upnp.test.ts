@@ -15,6 +15,8 @@ interface Behaviour {
   address?: boolean;
   /** It does not answer before the request is given up. */
   silent?: boolean;
+  /** It answers in the moment in which the request is given up. */
+  late?: boolean;
 }
 
 /** Finds routers at these addresses and never comes to an end by itself. */
@@ -32,6 +34,7 @@ function setUp(hosts: readonly string[], fails: Behaviour = {}) {
             map: async (port, own, { protocol, signal: given }) => {
               calls.push(`map ${host} ${port} ${own} ${protocol}`);
               if (fails.silent === true) await new Promise((_, reject) => given.addEventListener('abort', () => reject(given.reason)));
+              if (fails.late === true) await new Promise((resolve) => given.addEventListener('abort', resolve));
               if (fails.map === true) throw new Error('Code 718');
               if (fails.address === true) throw new Error('Code 501');
               return { externalPort: port + 1 };
@@ -182,14 +185,14 @@ describe('UPnP, when the network changes,', () => {
     await mapper.close();
   });
 
-  it('gives up the router that it is asking', async () => {
-    const { routers, mapper, calls, start } = setUp(['192.168.1.1'], { silent: true });
+  it.each<Behaviour>([{ silent: true }, { late: true }])('gives up the router that it is asking: %j', async (fails) => {
+    const { routers, mapper, calls, changes, start } = setUp(['192.168.1.1'], fails);
     start();
     await turn();
     routers.gateways = [];
     mapper.refresh();
     await turn();
-    expect(calls).toEqual(['map 192.168.1.1 5000 192.168.1.7 udp', 'stop 192.168.1.1']);
+    expect([calls, changes]).toEqual([['map 192.168.1.1 5000 192.168.1.7 udp', 'stop 192.168.1.1'], []]);
     await mapper.close();
     expect(calls.length).toBe(2);
   });

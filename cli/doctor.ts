@@ -9,7 +9,7 @@
  */
 import { isIPv4 } from 'node:net';
 import { Command, Option } from 'commander';
-import { type ChannelFailures, type Connection, NoChannelsError, type PathsReport } from '../client/node.ts';
+import type { Connection, PathsReport } from '../client/node.ts';
 import { explainedStation } from './client/failure.ts';
 import { Known, stateDirectory } from './client/known.ts';
 import { clientEnvironment, type FailedConnect, type Frame, type Opened, withConnection } from './client/open.ts';
@@ -172,7 +172,7 @@ async function stationOf(
 }
 
 async function findingsWithout(
-  { connection, error, device, server }: FailedConnect,
+  { connection, device, server, waited }: FailedConnect,
   options: DoctorOptions,
   frame: Frame,
 ): Promise<Findings> {
@@ -182,14 +182,13 @@ async function findingsWithout(
     remote: connection.getRemoteChannelErrorCode(),
     direct: connection.getDirectCandidatesChannelErrorCode(),
   };
-  const failures = error instanceof NoChannelsError ? ((error.cause ?? {}) as ChannelFailures) : {};
   return {
     device,
     interfaces: interfacesOf(options, frame),
     station: check === null ? null : stationFinding(check),
     localNat: check?.nat ?? null,
     connected: null,
-    channels: { codes, failures },
+    channels: { codes, failures: connection.channelFailures, waited },
   };
 }
 

@@ -11,7 +11,7 @@ import type { Session } from '../transport/session/index.ts';
 import type { StationVerification } from '../transport/station/index.ts';
 import { Coap } from './coap.ts';
 import { DirectCandidates } from './connect/direct.ts';
-import { type ChannelContext, connectChannels } from './connect/race.ts';
+import { type ChannelContext, type ChannelFailures, connectChannels } from './connect/race.ts';
 import type { DirectPaths } from './direct-paths.ts';
 import type { ListenTunnel } from './host.ts';
 import { type ConnectionOptions, effectiveOptions, mergeOptions, publicOptions, serverAddress } from './options.ts';
@@ -48,6 +48,8 @@ export interface ConnectionContext extends Omit<ChannelContext, 'candidates' | '
   onClosed(connection: Connection): void;
 }
 
+const NO_FAILURES: ChannelFailures = {};
+
 /** A connection to one device, used once. Made by `SvcClient.createConnection`. */
 export class Connection {
   readonly #context: ConnectionContext;
@@ -65,6 +67,7 @@ export class Connection {
   #closeReason: SvcError | null = null;
   #stationVerified: StationVerification | null = null;
   #channels: ChannelErrors = { local: 'NONE', remote: 'NONE', direct: 'NONE' };
+  #failures: ChannelFailures = NO_FAILURES;
 
   /** For `SvcClient.createConnection`. */
   constructor(context: ConnectionContext) {
@@ -103,8 +106,9 @@ export class Connection {
       ...this.#context,
       identity: this.#identity,
       candidates: this.#candidates,
-      onChannels: (results) => {
+      onChannels: (results, failures) => {
         this.#channels = results;
+        this.#failures = failures;
       },
       onWaiting: () => this.#state === 'connecting' && this.#emit('WAITING_FOR_ATTACH'),
     };
@@ -151,6 +155,11 @@ export class Connection {
   /** Result of the direct candidates, as getLocalChannelErrorCode. */
   getDirectCandidatesChannelErrorCode(): ErrorCode {
     return this.#channels.direct;
+  }
+
+  /** The errors of the channels that have failed in `connect`, however that ended; empty once it is connected. */
+  get channelFailures(): ChannelFailures {
+    return this.#failures;
   }
 
   /** @throws LocalError NOT_CONNECTED before connect or after a loss, STOPPED after close */
@@ -274,6 +283,8 @@ export class Connection {
 
   #opened(session: Session): void {
     this.#session = session;
+    // They are of no more use, and errors are large.
+    this.#failures = NO_FAILURES;
     if (this.#state !== 'connecting') {
       session.close();
       throw new LocalError('STOPPED', 'the connection was closed while it connected');

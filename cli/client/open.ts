@@ -61,6 +61,8 @@ export interface FailedConnect {
   /** `product.device`; where the ids are not known how it is called in messages. */
   readonly device: string;
   readonly server: TargetStation | undefined;
+  /** The device was not attached to the base station, and was waited for. */
+  readonly waited: boolean;
 }
 
 export interface OpenSettings {
@@ -169,8 +171,12 @@ async function connectFirst(
   { signal, output, failed }: { signal: AbortSignal; output: Output; failed: OpenSettings['failed'] },
 ): Promise<Connection> {
   const connection = await connectionTo(client, known, target);
-  const onEvent = (event: ConnectionEvent) =>
-    event === 'WAITING_FOR_ATTACH' && output.note(`${nameOf(target)} is not attached to the base station: waiting for it`);
+  let waited = false;
+  const onEvent = (event: ConnectionEvent): void => {
+    if (event !== 'WAITING_FOR_ATTACH') return;
+    waited = true;
+    output.note(`${nameOf(target)} is not attached to the base station: waiting for it`);
+  };
   connection.addConnectionEventsListener({ onEvent });
   try {
     await unlessInterrupted(signal, connection.connect({ signal }));
@@ -178,7 +184,7 @@ async function connectFirst(
   } catch (error) {
     const { productId: ProductId, deviceId: DeviceId, server } = target;
     const device = ProductId === undefined || DeviceId === undefined ? nameOf(target) : idOf({ ProductId, DeviceId });
-    if (!signal.aborted) await failed?.({ connection, error, device, server });
+    if (!signal.aborted) await failed?.({ connection, error, device, server, waited });
     throw explained(error, target, known);
   }
 }

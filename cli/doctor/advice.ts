@@ -1,5 +1,7 @@
 /** What a person can do where a connection is not direct, or where there is none: the exact command where there is one. */
-import type { ErrorCode, NotDirectCode } from '../../client/node.ts';
+import { StationMismatch } from '../../client/connect/relay.ts';
+import type { ErrorCode, NotDirectCode, SvcError } from '../../client/node.ts';
+import { errorMeaning } from '../../protocol/errors/index.ts';
 import { hint } from '../frame/errors.ts';
 
 /** What the advice names. */
@@ -70,12 +72,20 @@ export function adviceOn(code: NotDirectCode, facts: AdviceFacts): string {
 export const CHANNELS = { local: 'local network', remote: 'base station', direct: 'address' } as const;
 export type ChannelName = keyof typeof CHANNELS;
 
-/** What the result of a channel means. @returns undefined where the code has no words of its own here */
-export function channelMeaning(channel: ChannelName, code: ErrorCode): string | undefined {
+/** What became of a channel. */
+export interface ChannelResult {
+  readonly code: ErrorCode;
+  readonly error: SvcError | undefined;
+  /** The device was not attached to the base station, and was waited for. */
+  readonly waited: boolean;
+}
+
+/** What the result of a channel means, in a clause. */
+export function channelText(channel: ChannelName, { code, error, waited }: ChannelResult): string {
   if (code === 'OK') return 'it led to the device';
   if (code === 'NONE') return NOT_TRIED[channel];
-  if (code === 'OPERATION_IN_PROGRESS') return 'it was still being tried when the connect ended';
-  return undefined;
+  if (code !== 'OPERATION_IN_PROGRESS') return error?.message ?? errorMeaning(code);
+  return isAwaited(channel, waited) ? 'the device was not attached, and was waited for' : 'it was still being tried when the connect ended';
 }
 
 const NOT_TRIED: Readonly<Record<ChannelName, string>> = {
@@ -84,9 +94,19 @@ const NOT_TRIED: Readonly<Record<ChannelName, string>> = {
   direct: 'not tried: no address was given (--address) or remembered',
 };
 
-/** What to do about the error of a channel; undefined where nothing is known. */
-export function channelAdvice(channel: ChannelName, code: ErrorCode): string | undefined {
-  if (channel === 'local' && code === 'NOT_FOUND')
-    return '`svc discover` lists what is announced here; the device has to run in this network, with mDNS, and UDP port 5353 open. Guest networks often keep their hosts apart';
-  return channelMeaning(channel, code) === undefined ? hint(code) : undefined;
+const NOT_ANNOUNCED =
+  '`svc discover` lists what is announced here; the device has to run in this network, with mDNS, and UDP port 5353 open. Guest networks often keep their hosts apart';
+const OTHER_KEY =
+  'somebody may be in between; if the device was set up anew, pair it again with `svc connect --replace` and the fingerprint that it prints at its start';
+
+/** What to do about the result of a channel; undefined where nothing is known. */
+export function channelAdvice(channel: ChannelName, { code, error, waited }: ChannelResult): string | undefined {
+  if (channel === 'local' && code === 'NOT_FOUND') return NOT_ANNOUNCED;
+  if (code === 'FINGERPRINT_MISMATCH' && !(error instanceof StationMismatch)) return OTHER_KEY;
+  if (code === 'OPERATION_IN_PROGRESS') return isAwaited(channel, waited) ? hint('NOT_ATTACHED') : undefined;
+  return hint(code);
+}
+
+function isAwaited(channel: ChannelName, waited: boolean): boolean {
+  return channel === 'remote' && waited;
 }

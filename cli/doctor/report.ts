@@ -11,7 +11,7 @@ import type {
   StunAnswer,
 } from '../../client/node.ts';
 import { overText, placeOf } from '../client/way.ts';
-import { CHANNELS, type ChannelName, channelAdvice, channelMeaning } from './advice.ts';
+import { CHANNELS, type ChannelName, channelAdvice, channelText } from './advice.ts';
 
 /** An interface of this host. */
 export interface InterfaceFinding extends HostInterface {
@@ -46,6 +46,8 @@ export interface ConnectedFinding {
 export interface ChannelsFinding {
   readonly codes: Readonly<Record<ChannelName, ErrorCode>>;
   readonly failures: ChannelFailures;
+  /** The device was not attached to the base station, and was waited for. */
+  readonly waited: boolean;
 }
 
 export interface Findings {
@@ -175,10 +177,10 @@ function pairLine(pair: PairReport): string {
 
 const channelNames = Object.keys(CHANNELS) as ChannelName[];
 
-function channelDocument(name: ChannelName, { codes, failures }: ChannelsFinding): Record<string, unknown> {
-  const code = codes[name];
-  const advice = channelAdvice(name, code);
-  return { code, text: channelMeaning(name, code) ?? failures[name]?.message ?? '', ...(advice !== undefined && { advice }) };
+function channelDocument(name: ChannelName, { codes, failures, waited }: ChannelsFinding): Record<string, unknown> {
+  const result = { code: codes[name], error: failures[name], waited };
+  const advice = channelAdvice(name, result);
+  return { code: result.code, text: channelText(name, result), ...(advice !== undefined && { advice }) };
 }
 
 function channelLines(name: ChannelName, channels: ChannelsFinding): string[] {

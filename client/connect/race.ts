@@ -37,24 +37,24 @@ export interface ChannelContext {
   connector(station: ConfiguredStation): Promise<StationConnector>;
   /**
    * What has become of each channel, at the beginning and after each change: NONE for one that is not tried, OPERATION_IN_PROGRESS for one that is tried or was
-   * when the connect ended, its error when it failed, OK when it led to the device.
+   * when the connect ended, its error when it failed, OK when it led to the device. Beside them the errors of those that failed.
    */
-  onChannels(results: ChannelErrors): void;
+  onChannels(results: ChannelErrors, failures: ChannelFailures): void;
   /** The device is not attached, and the channel through the base station waits for it. */
   onWaiting(): void;
 }
 
-/** Why each channel failed: the `cause` of a NoChannelsError. Undefined for a channel that was not tried. */
+/** Why each channel failed: the `cause` of a NoChannelsError. Undefined for a channel that was not tried, or has not failed. */
 export interface ChannelFailures {
-  local?: SvcError;
-  remote?: SvcError;
-  direct?: SvcError;
+  readonly local?: SvcError;
+  readonly remote?: SvcError;
+  readonly direct?: SvcError;
 }
 
 type Channel = keyof ChannelFailures;
 type Connect = (target: ConnectTarget & { signal: AbortSignal }) => Promise<Session>;
 type Won = { readonly channel: Channel; readonly session: Session };
-type Note = (channel: Channel, result: ErrorCode) => void;
+type Note = (channel: Channel, result: 'OPERATION_IN_PROGRESS' | 'OK' | SvcError) => void;
 
 /**
  * @param signal stops the connect with STOPPED
@@ -109,7 +109,7 @@ function startRace(context: ChannelContext, options: EffectiveOptions, channels:
         return { channel, session: await connect({ ...common, signal }) };
       } catch (error) {
         // What it fails with after the signal is the end of the race, and no result of its own.
-        if (!signal.aborted) note(channel, codeOf(asSvcError(error)));
+        if (!signal.aborted) note(channel, asSvcError(error));
         throw error;
       }
     };
@@ -122,11 +122,14 @@ function startRace(context: ChannelContext, options: EffectiveOptions, channels:
 /** Reports the results of the channels from now on. @returns what takes the result of one */
 function noteResults({ onChannels }: ChannelContext, channels: Iterable<Channel>): Note {
   let results: ChannelErrors = { local: 'NONE', remote: 'NONE', direct: 'NONE' };
+  let failures: ChannelFailures = {};
   const note: Note = (channel, result) => {
-    results = { ...results, [channel]: result };
-    onChannels(results);
+    const failed = typeof result !== 'string';
+    results = { ...results, [channel]: failed ? codeOf(result) : result };
+    if (failed) failures = { ...failures, [channel]: result };
+    onChannels(results, failures);
   };
-  onChannels(results);
+  onChannels(results, failures);
   for (const channel of channels) note(channel, 'OPERATION_IN_PROGRESS');
   return note;
 }

@@ -203,17 +203,49 @@ describe('a connect that fails', () => {
     const failure = await run({ wait: true, timeout: 3_000, json: false });
     expect(clinic.stderr).toBe('device pr-1.de-1 is not attached to the base station: waiting for it\n');
     expect(failure).toMatch(/no channel to the device within 3 s: it was not attached to the base station, and was waited for/);
+    expect(clinic.stdout).toMatch(
+      /base station {2}OPERATION_IN_PROGRESS: the device was not attached, and was waited for\n.*check that it runs/,
+    );
     clinic.stdout = '';
     clock.schedule(2_000, () => under.device.setBasestationAttach(true));
     expect(await run({ wait: true })).toBe('done');
     expect(clinic.document).toMatchObject({ connected: true });
   });
 
+  test('by its timeout still says why the ways that had failed before did', async () => {
+    const clinic = new Clinic();
+    const { run, under } = await clinic.open('port', 'port');
+    under.device.setBasestationAttach(false);
+    await clinic.fixture.sim.run(1_000);
+    await run({ wait: true, timeout: 4_000, local: true });
+    expect(clinic.document).toMatchObject({
+      channels: {
+        local: { code: 'NOT_FOUND', text: expect.stringMatching(/\w/) },
+        remote: { code: 'OPERATION_IN_PROGRESS', advice: expect.stringMatching(/check that it runs/) },
+      },
+    });
+  });
+
+  test('for another key of the device says how to pair again, and nothing of the key of the base station', async () => {
+    const clinic = new Clinic();
+    const { run } = await clinic.open('port', 'port');
+    expect(await run({ fingerprint: 'ab'.repeat(32) })).toMatch(/does not have the key it is known by/);
+    expect(clinic.document).toMatchObject({
+      channels: {
+        remote: { code: 'FINGERPRINT_MISMATCH', text: expect.stringMatching(/\w/), advice: expect.stringMatching(/svc connect --replace/) },
+      },
+    });
+    expect(clinic.stdout).not.toMatch(/--server-fingerprint/);
+  });
+
   test('says so of a base station that has another key', async () => {
     const clinic = new Clinic();
     const { run } = await clinic.open('port', 'port');
     expect(await run({ serverFingerprint: 'ab'.repeat(32) })).not.toBe('done');
-    expect(clinic.document).toMatchObject({ station: { at: null, error: { code: 'FINGERPRINT_MISMATCH' } } });
+    expect(clinic.document).toMatchObject({
+      station: { at: null, error: { code: 'FINGERPRINT_MISMATCH' } },
+      channels: { remote: { code: 'FINGERPRINT_MISMATCH', advice: expect.stringMatching(/--server-fingerprint/) } },
+    });
   });
 });
 

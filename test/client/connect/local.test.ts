@@ -344,6 +344,10 @@ describe('with a stranger at home', () => {
     await impostor();
     const pinned = both({ DeviceFingerprint: PIN, ServerUrl: 'https://nowhere.invalid' });
     expect((await outcome(pinned)).slice(0, 2)).toEqual(['FINGERPRINT_MISMATCH', ['FINGERPRINT_MISMATCH', 'DNS', 'NONE']]);
+    expect(pinned.channelFailures).toEqual({
+      local: expect.objectContaining({ code: 'FINGERPRINT_MISMATCH' }),
+      remote: expect.objectContaining({ code: 'DNS' }),
+    });
   });
 
   test('whose answer comes first: the device at home serves still', async () => {

@@ -102,8 +102,11 @@ export class Basestation {
     const host = await Host.open(environment, hostConfig(options, settings));
     const { stunPort, stunAddress } = settings;
     const address = options.host === undefined ? {} : { host: options.host };
-    const stun = await Stun.open({ environment, mainPort: host.sockets[0]!.port, ...address, stunPort, stunAddress });
-    return new Basestation(environment, options, settings, { host, stun }, directoryOf);
+    // From here on sessions arrive: their handlers come before anything is waited for.
+    const stun = new Stun({ environment, mainPort: host.sockets[0]!.port, ...address, stunPort, stunAddress });
+    const station = new Basestation(environment, options, settings, { host, stun }, directoryOf);
+    await stun.opened;
+    return station;
   }
 
   private constructor(
@@ -145,7 +148,7 @@ export class Basestation {
     const devices = new DeviceApi({
       ...shared,
       tally,
-      stun: stun.servers,
+      stun,
       health: this.#health,
       onAttached: (device) => {
         this.#admission.proved(device.session);

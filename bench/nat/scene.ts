@@ -128,7 +128,8 @@ export class Scene {
       port: STATION.port,
       receive: (datagram, { address, port }) => void seen.set(String(datagram[0]), { observed: { address, port } }),
     });
-    const stun = await Stun.open({ environment: station, mainPort: STATION.port, stunPort: null, stunAddress: null });
+    const stun = new Stun({ environment: station, mainPort: STATION.port, stunPort: null, stunAddress: null });
+    await stun.opened;
     for (const [i, { host }] of [client, device].entries()) host.send(Uint8Array.of(i), host.socket.path(STATION.address, main.port));
     await this.simulation.run(ESTABLISHED);
     this.#lose();

@@ -35,8 +35,8 @@ export interface DeviceApiOptions {
   presence: Presence;
   health: StorageHealth;
   tally: LogTally;
-  /** Where this base station answers STUN. */
-  stun: readonly StunServer[];
+  /** Where this base station answers STUN. A device learns it when it attaches, and waits until it is known. */
+  stun: { readonly servers: readonly StunServer[]; readonly opened: Promise<void> };
   /** A device has attached; its answer is not out yet. */
   onAttached: (device: Attached) => void;
 }
@@ -75,6 +75,7 @@ export class DeviceApi {
       return stationReply(checked.refused);
     }
     const tokensKnown = tokens !== null && hexOf(tokens) === (await this.#options.store.tokensDigest(productId, deviceId));
+    await this.#options.stun.opened;
     if (session.isOpen) this.#attached({ productId, deviceId, session });
     return { status: Status.CREATED, contentFormat: CONTENT_FORMAT_CBOR, payload: this.#answer(session, tokensKnown) };
   }
@@ -103,7 +104,7 @@ export class DeviceApi {
       wallTime: Math.round(environment.clock.wallTime()),
       maxTokens: settings.tokensPerDevice,
       tokensKnown,
-      stun,
+      stun: stun.servers,
     });
   }
 

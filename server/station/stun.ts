@@ -62,32 +62,25 @@ export function checkStun({ stunPort, stunAddress }: Pick<StationSettings, 'stun
   else if (stunPort === 0) wrong('a second address for STUN, but no STUN: leave out --stun-address, or --stun-port 0');
 }
 
-/** The STUN of one base station. Made by `open`. */
+/** The STUN of one base station. */
 export class Stun {
   readonly #environment: StunOptions['environment'];
   readonly #perAddress = new Rates(PER_ADDRESS, PER_ADDRESS_BURST);
   readonly #total = new TokenBucket(TOTAL, TOTAL);
   readonly #sockets: BoundSocket[] = [];
   readonly #servers: StunServer[] = [];
+  /** Resolves when its sockets are open, as many as can be had. Never rejects. */
+  readonly opened: Promise<void>;
   #answered = 0;
   #waiting = 0;
 
-  /** Opens its sockets, as many as can be had. @param options that {@link checkStun} has seen */
-  static async open({ environment, mainPort, host, stunPort, stunAddress }: StunOptions): Promise<Stun> {
-    const stun = new Stun(environment);
-    if (stunPort === 0) return stun;
-    const port = stunPort ?? mainPort + 1;
-    await stun.#listen(port, host);
-    // The number of the first one may be taken there by the socket for all addresses.
-    if (stunAddress !== null && stun.#servers.length > 0) await stun.#listen(port + 1, stunAddress, stunAddress);
-    return stun;
+  /** Begins to open its sockets. @param options that {@link checkStun} has seen */
+  constructor(options: StunOptions) {
+    this.#environment = options.environment;
+    this.opened = this.#open(options);
   }
 
-  private constructor(environment: StunOptions['environment']) {
-    this.#environment = environment;
-  }
-
-  /** What is announced to devices and clients; empty while there is no STUN. */
+  /** What is announced to devices and clients: the same list for good, complete once it is `opened`; empty while there is no STUN. */
   get servers(): readonly StunServer[] {
     return this.#servers;
   }
@@ -97,8 +90,17 @@ export class Stun {
     return this.#answered;
   }
 
+  /** Closes the sockets. What is on its way out may not leave. */
   close(): void {
     for (const socket of this.#sockets) socket.close();
+  }
+
+  async #open({ mainPort, host, stunPort, stunAddress }: StunOptions): Promise<void> {
+    if (stunPort === 0) return;
+    const port = stunPort ?? mainPort + 1;
+    await this.#listen(port, host);
+    // The number of the first one may be taken there by the socket for all addresses.
+    if (stunAddress !== null && this.#servers.length > 0) await this.#listen(port + 1, stunAddress, stunAddress);
   }
 
   /** @param announced the address that is announced; none where it is that of the base station */

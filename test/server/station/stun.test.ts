@@ -1,16 +1,19 @@
 /** STUN of a base station: what it answers, what not, its rates, and where it is when it can be had, or cannot. */
 import { beforeEach, describe, expect, test, vi } from 'vitest';
+import type { PathsReport } from '../../../client/node.ts';
 import type { Path } from '../../../protocol/path.ts';
 import { encodeBinding, encodeCheck, readBindingAnswer } from '../../../protocol/stun/index.ts';
 import type { StationSettings } from '../../../server/index.ts';
 import { checkStun, Stun } from '../../../server/station/stun.ts';
-import type { BindOptions, BoundSocket } from '../../../transport/environment.ts';
+import type { BindOptions, BoundSocket, Environment } from '../../../transport/environment.ts';
 import { silentLog } from '../../../transport/environment.ts';
 import type { SimulatedHost } from '../../../transport/sim/index.ts';
 import { STATION_PORT } from '../../support/fixture/identifiers.ts';
 import { ProductFixture } from '../../support/fixture/products.ts';
 import type { StationUnderTest } from '../../support/fixture/station.ts';
 
+/** ms */
+const SLOW = 2_000;
 const STUN_PORT = STATION_PORT + 1;
 const transaction = new Uint8Array(12).fill(7);
 const request = encodeBinding(transaction);
@@ -84,6 +87,24 @@ describe('beside a base station', () => {
     expect(await ask(station, 3478)).toHaveLength(0);
   });
 
+  test('a device that comes while its port is being opened attaches at once, and is told of it', async () => {
+    const station = await fixture.station();
+    const under = await fixture.device();
+    station.kill();
+    station.environmentOf = (host) => slowStun(host);
+    client.clock.schedule(SLOW / 4, () => void under.device.start());
+    const reports: (() => PathsReport)[] = [];
+    under.device.onConnectionEvent((connection) => reports.push(() => connection.paths()));
+    const began = fixture.sim.now;
+    await station.start();
+    expect(fixture.sim.now - began).toBeGreaterThanOrEqual(SLOW);
+    await fixture.until(under, 'ATTACHED');
+    expect(fixture.sim.now - began).toBeLessThan(SLOW + 100);
+    await fixture.connected({ Rendezvous: true });
+    await fixture.sim.run(1_000);
+    expect(reports[0]?.().station?.stun).toContainEqual(expect.objectContaining({ port: STUN_PORT }));
+  });
+
   test('with port 0 there is none, and nothing is announced', async () => {
     const station = await fixture.station({ stunPort: 0 });
     expect(station.basestation.stunServers).toEqual([]);
@@ -134,6 +155,15 @@ describe('settings', () => {
   });
 });
 
+/** The host, which takes its time to open the port of STUN. */
+function slowStun(host: SimulatedHost): Environment {
+  const bind = async (options: BindOptions): Promise<BoundSocket> => {
+    if (options.port === STUN_PORT) await new Promise<void>((resolve) => void host.clock.schedule(SLOW, resolve));
+    return host.network.bind(options);
+  };
+  return Object.create(host, { network: { value: { ...host.network, bind } } });
+}
+
 /** STUN on a network that delivers from whatever address the test says. */
 async function forged(mainPort = STATION_PORT) {
   let now = 0;
@@ -157,7 +187,8 @@ async function forged(mainPort = STATION_PORT) {
   };
   const warn = vi.fn();
   const environment = { clock: { now: () => now }, network: { bind }, log: { ...silentLog, warn } } as never;
-  const stun = await Stun.open({ environment, mainPort, ...off });
+  const stun = new Stun({ environment, mainPort, ...off });
+  await stun.opened;
   /** @returns how many of them are answered */
   const ask = (address: string, times = 1): number => {
     const before = sent.length;

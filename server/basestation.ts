@@ -98,7 +98,7 @@ export class Basestation {
     directoryOf: (here: Presence) => Directory = (here) => here,
   ): Promise<Basestation> {
     const settings = { ...defaultSettings, ...options.settings };
-    checkStun(settings, options.host);
+    checkStun(settings, options);
     const host = await Host.open(environment, hostConfig(options, settings));
     const { stunPort, stunAddress } = settings;
     const address = options.host === undefined ? {} : { host: options.host };

@@ -63,7 +63,7 @@ const LOOPBACK = '127.0.0.1';
 /** @throws LocalError with one line that says what to do */
 export async function startBasestation(options: StartOptions): Promise<RunningBasestation> {
   checkHosts(options);
-  checkStun({ ...defaultSettings, ...options.settings }, options.host);
+  checkStun({ ...defaultSettings, ...options.settings }, options);
   checkJwksAllow(options.jwksAllow ?? []);
   const environment = nodeEnvironment({ log: options.log });
   const { clock } = environment;

@@ -44,15 +44,20 @@ const ALL: readonly string[] = ['0.0.0.0', '::'];
 
 /**
  * Checks what was set, before anything is opened.
- * @param host numeric address of the base station; all when undefined
+ * @param station where the base station is to be: its UDP port, 0 for any; its numeric address, all when left out
  * @throws LocalError INVALID_ARGUMENT with one line that says what to do
  */
-export function checkStun({ stunPort, stunAddress }: Pick<StationSettings, 'stunPort' | 'stunAddress'>, host: string | undefined): void {
+export function checkStun(
+  { stunPort, stunAddress }: Pick<StationSettings, 'stunPort' | 'stunAddress'>,
+  { port, host }: { readonly port: number; readonly host?: string },
+): void {
   const wrong = (problem: string): never => {
     throw new LocalError('INVALID_ARGUMENT', problem);
   };
   if (stunPort !== null && !(Number.isInteger(stunPort) && stunPort >= 0 && stunPort <= MAX_PORT))
     wrong(`${stunPort} is no port for STUN: choose one from 1 to ${MAX_PORT}, or 0 to do without`);
+  if (stunPort !== 0 && stunPort === port)
+    wrong(`${stunPort} is the UDP port of the base station: choose another one for STUN, or 0 to do without`);
   if (stunAddress === null) return;
   const address = canonicalAddress(stunAddress);
   if (address === null) wrong(`${stunAddress} is not a numeric IPv4 or IPv6 address: give STUN a second address of this host`);
@@ -109,7 +114,8 @@ export class Stun {
       this.#sockets.push(await this.#bind(port, host));
       this.#servers.push(announced === undefined ? { port } : { address: announced, port });
     } catch (error) {
-      const reason = asSvcError(error).message;
+      const { code, message } = asSvcError(error);
+      const reason = code === 'PORT_IN_USE' ? 'the port is in use' : message;
       const { log } = this.#environment;
       if (announced === undefined) log.warn('STUN is off: choose its port with --stun-port, or 0 to do without', { port, reason });
       else log.warn('STUN answers at one address alone: see --stun-address and --stun-port', { address: announced, port, reason });

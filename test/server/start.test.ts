@@ -281,6 +281,7 @@ describe('svc basestation', () => {
     [2, ['--data', 'x', '--stun-port', 'none']],
     [2, ['--data', 'x', '--stun-address', 'second.example']],
     [1, ['--data', '/tmp/svc-none', '--port', '0', '--host', '127.0.0.1', '--stun-address', '127.0.0.1']],
+    [1, ['--data', '/tmp/svc-none', '--port', '14633', '--stun-port', '14633']],
     [2, ['--data', 'x', '--tls-cert', 'only']],
     [2, ['--data', 'x', '--log-level', 'loud']],
     [2, ['--data', 'x', 'surplus']],

@@ -1,6 +1,7 @@
 /** STUN of a base station: what it answers, what not, its rates, and where it is when it can be had, or cannot. */
 import { beforeEach, describe, expect, test, vi } from 'vitest';
 import type { PathsReport } from '../../../client/node.ts';
+import { LocalError } from '../../../protocol/errors/index.ts';
 import type { Path } from '../../../protocol/path.ts';
 import { encodeBinding, encodeCheck, readBindingAnswer } from '../../../protocol/stun/index.ts';
 import type { StationSettings } from '../../../server/index.ts';
@@ -112,7 +113,6 @@ describe('beside a base station', () => {
   });
 
   test.each<[string, Partial<StationSettings>, string[]]>([
-    ['a port that is taken', { stunPort: STATION_PORT }, ['STUN is off: choose its port with --stun-port, or 0 to do without']],
     [
       'a second address that is not of this host',
       { stunAddress: '203.0.113.77' },
@@ -135,9 +135,9 @@ describe('beside a base station', () => {
 
 describe('settings', () => {
   test('a second address that tells nothing is refused with what to do', () => {
-    const problem = (settings: Partial<StationSettings>, host?: string): string => {
+    const problem = (settings: Partial<StationSettings>, host?: string, port = STATION_PORT): string => {
       try {
-        checkStun({ ...off, ...settings }, host);
+        checkStun({ ...off, ...settings }, { port, ...(host !== undefined && { host }) });
         return '';
       } catch (error) {
         return (error as Error).message;
@@ -151,7 +151,11 @@ describe('settings', () => {
     expect(problem({ stunAddress: '192.0.2.2', stunPort: 0 })).toMatch(/leave out --stun-address/);
     for (const stunPort of [-1, 65_536, 1.5, Number.NaN]) expect(problem({ stunPort })).toMatch(/is no port for STUN/);
     expect(problem({ stunAddress: '192.0.2.2', stunPort: 1 }, '192.0.2.1')).toBe('');
+    expect(problem({ stunPort: STATION_PORT })).toBe(
+      `${STATION_PORT} is the UDP port of the base station: choose another one for STUN, or 0 to do without`,
+    );
     expect(problem({ stunPort: 0 })).toBe('');
+    expect(problem({ stunPort: 0 }, undefined, 0)).toBe('');
   });
 });
 
@@ -217,6 +221,17 @@ describe('opening', () => {
   test('what arrives while it is opening is dropped', async () => {
     const { stun, sent, warn } = await forged();
     expect([stun.answered, sent, warn.mock.calls]).toEqual([0, [], []]);
+  });
+
+  test('a port that another program has is one warning, without the remedies of other ports', async () => {
+    const warn = vi.fn();
+    const taken = new LocalError('PORT_IN_USE', 'choose another port (0 takes a free one)');
+    const network = { bind: () => Promise.reject(taken) };
+    const stun = new Stun({ environment: { network, log: { ...silentLog, warn } } as never, mainPort: STATION_PORT, ...off });
+    await stun.opened;
+    expect(stun.servers).toEqual([]);
+    const reason = 'the port is in use';
+    expect(warn).toHaveBeenCalledExactlyOnceWith(expect.stringMatching(/^STUN is off/), { port: STUN_PORT, reason });
   });
 
   test('above the last port there is none, with a warning and no attempt', async () => {

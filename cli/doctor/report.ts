@@ -10,6 +10,7 @@ import type {
   SocketAddress,
   StunAnswer,
 } from '../../client/node.ts';
+import { isLoopback, parseAddress } from '../../transport/address.ts';
 import { overText, placeOf } from '../client/way.ts';
 import { CHANNELS, type ChannelName, channelAdvice, channelText } from './advice.ts';
 
@@ -101,12 +102,21 @@ export function linesOf(findings: Findings): string[] {
 }
 
 /** One answer shows that there is a NAT, and not how it maps. */
-function localNatText({ localNat, station, interfaces }: Findings): string {
+function localNatText({ device, localNat, station, interfaces }: Findings): string {
   const mapped = station?.stun.find((answer) => answer.mapped !== null)?.mapped;
   const seen = (station?.observed ?? mapped)?.address;
-  const isOwn = interfaces.some(({ addresses }) => addresses.some((own) => own.split('/')[0] === seen));
-  if (localNat?.mapping !== 'unknown' || seen === undefined || isOwn) return natText(localNat, 'this host');
-  return `there is one: outside this host is ${seen}; how it gives out ports shows when a device is named`;
+  if (localNat?.mapping !== 'unknown' || seen === undefined || isOwn(seen, interfaces)) return natText(localNat, 'this host');
+  const more =
+    device === null
+      ? 'shows when a device is named'
+      : 'is not known: it takes a relayed connection that looks for a direct path, and a STUN port';
+  return `there is one: outside this host is ${seen}; how it gives out ports ${more}`;
+}
+
+function isOwn(seen: string, interfaces: readonly HostInterface[]): boolean {
+  const bytes = parseAddress(seen);
+  if (bytes !== null && isLoopback(bytes)) return true;
+  return interfaces.some(({ addresses }) => addresses.some((own) => own.split('/')[0] === seen));
 }
 
 /** The class of a NAT in plain words. @param end whose it is */

@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Writable } from 'node:stream';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { type Findings, linesOf } from '../../cli/doctor/report.ts';
 import { type DoctorOptions, doctor } from '../../cli/doctor.ts';
 import { Output } from '../../cli/frame/output.ts';
 import type { NatOptions } from '../../transport/sim/index.ts';
@@ -307,6 +308,27 @@ describe('without a device', () => {
     expect(await run({ ...nobody, serverFingerprint: 'ab'.repeat(32) })).toMatch(
       /^no way to the base station: .*FINGERPRINT_MISMATCH.*--server-fingerprint/,
     );
+  });
+});
+
+describe('the NAT here, as one answer shows it', () => {
+  const seen = (address: string): Findings => ({
+    device: null,
+    interfaces: [{ name: 'eth0', addresses: ['192.168.1.5/24'], kind: 'default', counts: true }],
+    station: { url: SERVER_URL, verified: 'pinned', at: { address, port: 4433 }, observed: { address, port: 1 }, error: null, stun: [] },
+    localNat: { mapping: 'unknown' },
+    connected: null,
+    channels: null,
+  });
+  const nat = (findings: Findings) => linesOf(findings).find((line) => line.startsWith('NAT here'));
+
+  test('without a device more shows when one is named, with one when it is asked for', () => {
+    expect(nat(seen('203.0.113.7'))).toMatch(/there is one: outside this host is 203\.0\.113\.7; .* shows when a device is named$/);
+    expect(nat({ ...seen('203.0.113.7'), device: 'pr-1.de-1' })).toMatch(/there is one: .* is not known: it takes a relayed connection/);
+  });
+
+  test.each(['127.0.0.1', '127.1.2.3', '::1', '192.168.1.5'])('a base station that sees %s shows none', (address) => {
+    expect(nat(seen(address))).toMatch(/there may be one; how it gives out ports is not known$/);
   });
 });
 

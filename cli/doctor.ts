@@ -69,7 +69,10 @@ export async function doctor(given: string | undefined, options: DoctorOptions, 
   const device = given ?? options.device;
   const target = { ...options, ...(device !== undefined && { device }) };
   if (!namesDevice(target)) {
-    if (options.server !== undefined) return examineStation(target, frame);
+    if (options.server !== undefined) {
+      refuseUnused(options);
+      return examineStation(target, frame);
+    }
     await requireKnown(options);
   }
   const settings = { frame, failed: async (failure: FailedConnect) => print(frame, await findingsWithout(failure, target, frame)) };
@@ -85,6 +88,24 @@ async function requireKnown({ state }: DoctorOptions): Promise<void> {
 
 function namesDevice({ device, product, deviceId, address }: DoctorOptions): boolean {
   return [device, product, deviceId, address].some((name) => name !== undefined);
+}
+
+/** @throws UsageError for options that say how a device is reached */
+function refuseUnused({ relayOnly, wait, hardNat, local, sct, serverKey, jwt, jwtFile, fingerprint }: DoctorOptions): void {
+  const given = Object.entries({
+    '--relay-only': relayOnly,
+    '--wait': wait,
+    '--no-hard-nat': hardNat === false,
+    '--no-local': local === false,
+    '--sct': sct,
+    '--server-key': serverKey,
+    '--jwt': jwt,
+    '--jwt-file': jwtFile,
+    '--fingerprint': fingerprint,
+  }).flatMap(([option, value]) => (value === undefined || value === false ? [] : [option]));
+  if (given.length === 0) return;
+  const [counts, them] = given.length === 1 ? ['counts', 'it'] : ['count', 'them'];
+  throw new UsageError(`${given.join(', ')} ${counts} only with a device: name one, or leave ${them} out`);
 }
 
 function print({ output }: Frame, findings: Findings): void {
@@ -164,11 +185,19 @@ async function stationOf(
   if (station !== null && whyNotDirect?.code !== 'DISABLED') {
     const { address, port, observed, stun } = station;
     const verified = connection.stationVerified;
+    tellOfStunPort(options, frame, 'the base station has named its STUN ports');
     return { station: { url: server?.url ?? null, verified, at: { address, port }, observed, error: null, stun }, nat: null };
   }
-  if (server === undefined) return { station: null, nat: null };
+  if (server === undefined) {
+    tellOfStunPort(options, frame, 'no base station is known');
+    return { station: null, nat: null };
+  }
   const check = await checkOf(server, options, frame);
   return { station: { ...stationFinding(check), observed: station?.observed ?? null }, nat: check.nat };
+}
+
+function tellOfStunPort({ stunPort }: DoctorOptions, { output }: Frame, why: string): void {
+  if (stunPort !== undefined) output.warn(`--stun-port ${stunPort} is not asked: ${why}`);
 }
 
 async function findingsWithout(
@@ -176,6 +205,7 @@ async function findingsWithout(
   options: DoctorOptions,
   frame: Frame,
 ): Promise<Findings> {
+  if (server === undefined) tellOfStunPort(options, frame, 'no base station is known');
   const check = server === undefined ? null : await checkOf(server, options, frame);
   const codes = {
     local: connection.getLocalChannelErrorCode(),

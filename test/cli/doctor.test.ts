@@ -251,7 +251,8 @@ describe('a connect that fails', () => {
 });
 
 describe('without a device', () => {
-  const nobody = { product: undefined, deviceId: undefined } as unknown as Partial<DoctorOptions>;
+  const none = { product: undefined, deviceId: undefined, sct: undefined, fingerprint: undefined, local: undefined };
+  const nobody = none as unknown as Partial<DoctorOptions>;
 
   test('it looks at the base station, its STUN and this host', async () => {
     const clinic = new Clinic();
@@ -311,6 +312,24 @@ describe('without a device', () => {
   });
 });
 
+describe('--stun-port', () => {
+  test('is not asked where the connection names the ports of the base station, which is said', async () => {
+    const clinic = new Clinic();
+    const { run } = await clinic.open('port', 'port');
+    await run({ stunPort: 1 });
+    expect(clinic.document).toMatchObject({ station: { stun: [{ port: 4434 }] } });
+    expect(clinic.stderr).toBe('warning: --stun-port 1 is not asked: the base station has named its STUN ports\n');
+  });
+
+  test('is asked where the connection looks for no direct path', async () => {
+    const clinic = new Clinic();
+    const { run } = await clinic.open('port', 'port');
+    await run({ stunPort: 1, relayOnly: true });
+    expect(clinic.document).toMatchObject({ station: { stun: [{ port: 1, mapped: null }] } });
+    expect(clinic.stderr).toBe('');
+  });
+});
+
 describe('the NAT here, as one answer shows it', () => {
   const seen = (address: string): Findings => ({
     device: null,
@@ -359,6 +378,14 @@ describe('wrong use', () => {
       ['doctor', '--relay-only', '--product', 'p', '--device-id', 'd', '--fingerprint', 'ab'.repeat(32)],
       /--relay-only needs a base station/,
     ],
+    [
+      [
+        ...['doctor', '--server', 'https://127.0.0.1:1', '--relay-only', '--wait', '--no-hard-nat', '--no-local', '--sct', 'abc'],
+        ...['--server-key', 'x', '--jwt', 'a.b.c', '--jwt-file', 'y', '--fingerprint', 'ab'.repeat(32)],
+      ],
+      /--relay-only, --wait, --no-hard-nat, --no-local, --sct, --server-key, --jwt, --jwt-file, --fingerprint count only with a device/,
+    ],
+    [['doctor', '--server', 'https://127.0.0.1:1', '--wait'], /--wait counts only with a device: name one, or leave it out/],
   ])('%s', async (args, expected) => {
     const { code, stdout, stderr } = await svcInProcess([...args, '--state', join(folder, 'wrong')]);
     expect([code, stdout]).toEqual([2, '']);

@@ -94,7 +94,7 @@ export async function withConnection(
   const output = settings.frame?.output ?? new Output(options.json === true);
   const known = await Known.open(stateDirectory(options.state));
   const target = { ...resolveTarget(options, known, settings), jwt: await givenJwt(options, output), near: settings.near === true };
-  if (target.near && target.relayOnly) throw new UsageError('this is possible on the local network only: leave --relay-only out');
+  if (target.near) requireNear(target);
   requireServerKey(target);
   requireTrust(target, output, settings);
   tellOfUnused(target, output);
@@ -187,6 +187,14 @@ async function connectFirst(
     if (!signal.aborted) await failed?.({ connection, error, device, server, waited });
     throw explained(error, target, known);
   }
+}
+
+/** @throws UsageError for what leads away from the local network, or nowhere */
+function requireNear({ relayOnly, wait, local, address }: Target): void {
+  const only = 'this is possible on the local network only';
+  if (relayOnly) throw new UsageError(`${only}: leave --relay-only out`);
+  if (wait) throw new UsageError(`${only}, where --wait has no effect: leave it out`);
+  if (!local && address === undefined) throw new UsageError(`${only}: leave --no-local out, or give --address`);
 }
 
 function requireServerKey({ server, sct, serverKey, jwt }: Target): void {

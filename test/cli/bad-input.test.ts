@@ -25,6 +25,9 @@ beforeAll(async () => {
   const roots = { Version: 1, Devices: [], Stations: {}, TlsStations: { 'https://x': 'PEM' } };
   await writeFile(join(directory, 'damaged-roots', 'known.json'), JSON.stringify(roots));
   await writeFile(join(directory, 'damaged', 'state.json'), '{');
+  await mkdir(join(directory, 'remembered'));
+  const device = { ProductId: 'pr', DeviceId: 'de', Fingerprint: FP, ServerUrl: 'https://x', ServerConnectToken: 'token' };
+  await writeFile(join(directory, 'remembered', 'known.json'), JSON.stringify({ Version: 1, Devices: [device], Stations: {} }));
   await writeFile(join(directory, 'file'), 'content');
   await writeFile(join(directory, 'empty'), '\n');
   await writeFile(join(directory, 'root.pem'), rootCertificates[0] ?? '');
@@ -113,6 +116,21 @@ describe('wrong use ends with exit code 2 and one line', () => {
       'no first contact with a password that the mode does not use',
       'pair p=pr,d=de --mode LocalOpen --password-file {dir}/file --address 127.0.0.1:9 --state {dir}/p9',
       /--fingerprint/,
+    ],
+    [
+      'a base station for what is possible on the local network only',
+      'pair pr.de --mode LocalOpen --username bob --relay-only --state {dir}/remembered',
+      /on the local network only: leave --relay-only out/,
+    ],
+    [
+      'waiting for a device that is to be on the local network',
+      'pair pr.de --mode LocalOpen --username bob --wait --state {dir}/remembered',
+      /on the local network only, where --wait has no effect: leave it out/,
+    ],
+    [
+      'no local network where nothing else is possible',
+      'pair pr.de --mode LocalInitial --no-local --state {dir}/remembered',
+      /on the local network only: leave --no-local out, or give --address/,
     ],
     ['no user', 'iam users show', /missing required argument/],
     ['nothing to set', 'iam users set bob', /nothing to change/],

@@ -19,7 +19,7 @@ import { installFiles, removePartialFiles } from './device-app/files.ts';
 import { type HeldLock, holdLock } from './device-app/hold-lock.ts';
 import { lockDirectory } from './device-app/lock.ts';
 import { type OpenDevice, openDevice } from './device-app/open.ts';
-import { givenRendezvous, type RendezvousFlags, rendezvousOf, withRendezvous } from './device-app/rendezvous.ts';
+import { givenRendezvous, type RendezvousFlags, rendezvousOf, warnOfOff, withRendezvous } from './device-app/rendezvous.ts';
 import { Room } from './device-app/room.ts';
 import { deviceAuditCommand } from './device-audit.ts';
 import { deviceExplainCommand } from './device-explain.ts';
@@ -144,6 +144,7 @@ async function run(options: DeviceCommandOptions): Promise<void> {
   const rendezvous = rendezvousOf(configuration.rendezvous, options);
   const output = new Output(options.json === true);
   if (options.init === true) tellOfUnused(output, options);
+  else warnOfOff(output, rendezvous.mode, options);
   // Without the lock nothing can be made, only served.
   const lock = options.init === true ? await initialLock(data.directory) : await holdLock(data.directory, (text) => output.warn(text));
   try {

@@ -4,6 +4,7 @@ import type { PortMapping, RendezvousMode, RendezvousOptions } from '../../devic
 import { MAX_STATED, portMappings, rendezvousModes, statedCandidate } from '../../device/rendezvous-options.ts';
 import { collect, HARD_NAT_HELP, noCandidatesOn } from '../frame/arguments.ts';
 import { UsageError } from '../frame/errors.ts';
+import type { Output } from '../frame/output.ts';
 
 export interface RendezvousFlags {
   rendezvous?: RendezvousMode;
@@ -64,6 +65,16 @@ export function givenRendezvous({ rendezvous, candidate, candidatesOn, hardNat, 
     '--no-hard-nat': hardNat ? undefined : false,
     '--port-mapping': portMapping,
   };
+}
+
+/** Warns of options without effect: the device looks for no direct path, as one of them or device.json says. */
+export function warnOfOff(output: Output, mode: RendezvousMode | undefined, flags: RendezvousFlags): void {
+  if (mode !== 'off') return;
+  const { '--rendezvous': off, ...others } = givenRendezvous(flags);
+  const unused = Object.keys(others).filter((option) => others[option] !== undefined);
+  if (unused.length === 0) return;
+  const by = off === undefined ? 'device.json switches direct paths off' : '--rendezvous off';
+  output.warn(`${unused.join(', ')} ${unused.length === 1 ? 'has' : 'have'} no effect: ${by}`);
 }
 
 function candidate(text: string): string {

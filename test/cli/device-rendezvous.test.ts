@@ -2,9 +2,11 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { Writable } from 'node:stream';
 import { Command } from 'commander';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { givenRendezvous, type RendezvousFlags, rendezvousOf, withRendezvous } from '../../cli/device-app/rendezvous.ts';
+import { givenRendezvous, type RendezvousFlags, rendezvousOf, warnOfOff, withRendezvous } from '../../cli/device-app/rendezvous.ts';
+import { Output } from '../../cli/frame/output.ts';
 import type { RendezvousOptions } from '../../device/index.ts';
 import { svcInProcess } from '../e2e/in-process.ts';
 
@@ -58,6 +60,35 @@ describe('options and device.json together', () => {
       'off',
     ];
     expect(given(...all)).toEqual(['--rendezvous', '--candidate', '--no-candidates-on', '--no-hard-nat', '--port-mapping']);
+  });
+});
+
+describe('without direct paths, options that have no effect are warned of', () => {
+  const all = ['--candidate', '203.0.113.7:1', '--no-candidates-on', 'a', '--no-hard-nat', '--port-mapping', 'upnp'];
+
+  test.each<[string[], RendezvousOptions | undefined, string]>([
+    [all, undefined, ''],
+    [all, { mode: 'paired' }, ''],
+    [[], { mode: 'off', hardNat: false }, ''],
+    [['--rendezvous', 'off'], undefined, ''],
+    [['--rendezvous', 'anyone', '--no-hard-nat'], { mode: 'off' }, ''],
+    [
+      ['--rendezvous', 'off', ...all],
+      { mode: 'paired' },
+      'warning: --candidate, --no-candidates-on, --no-hard-nat, --port-mapping have no effect: --rendezvous off\n',
+    ],
+    [['--no-hard-nat'], { mode: 'off' }, 'warning: --no-hard-nat has no effect: device.json switches direct paths off\n'],
+  ])('%j and %j', (args, file, expected) => {
+    let said = '';
+    const stderr = new Writable({
+      write: (chunk, _encoding, done) => {
+        said += chunk;
+        done();
+      },
+    });
+    const given = flags(...args);
+    warnOfOff(new Output(true, { stdout: stderr, stderr }), rendezvousOf(file, given).mode, given);
+    expect(said).toBe(expected);
   });
 });
 

@@ -54,6 +54,7 @@ export class DirectPaths {
     );
   }
 
+  /** Stops asking STUN, and has the mappings deleted, as far as the routers answer within a second. */
   close(): Promise<void> {
     return this.#end.close();
   }

@@ -56,10 +56,13 @@ export class SvcClient {
   #directPaths: DirectPaths | null = null;
   #stopped = false;
 
-  /** Use `create` of the host's entry point. */
+  /** Use `create` of the host's entry point. @throws LocalError INVALID_ARGUMENT */
   constructor(host: ClientHost, { maxConnections = DEFAULT_CONNECTIONS, noCandidatesOn = [], mapsPort = true }: ClientOptions = {}) {
     if (!Number.isInteger(maxConnections) || maxConnections < 1 || maxConnections > MAX_CONNECTIONS)
       throw new LocalError('INVALID_ARGUMENT', `maxConnections is a whole number from 1 to ${MAX_CONNECTIONS}`);
+    if (!Array.isArray(noCandidatesOn) || noCandidatesOn.some((name) => typeof name !== 'string'))
+      throw new LocalError('INVALID_ARGUMENT', 'noCandidatesOn is an array of names of interfaces');
+    if (typeof mapsPort !== 'boolean') throw new LocalError('INVALID_ARGUMENT', 'mapsPort is true or false');
     this.#maxConnections = maxConnections;
     this.#localEnd = { excluded: noCandidatesOn, mapsPort };
     this.#log = new ClientLog(host.environment.log);

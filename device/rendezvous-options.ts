@@ -23,6 +23,7 @@ export interface RendezvousOptions {
   readonly portMapping?: PortMapping;
 }
 
+/** Which protocols ask a router to map the device's port: `auto` is PCP and NAT-PMP, `upnp` these and UPnP, `off` none. */
 export type PortMapping = 'auto' | 'upnp' | 'off';
 
 export const portMappings: readonly PortMapping[] = ['auto', 'upnp', 'off'];
@@ -47,8 +48,13 @@ export const defaultRendezvous: RendezvousSettings = {
   portMapping: 'auto',
 };
 
-/** @throws LocalError INVALID_ARGUMENT for another mode, an address that is not `ip:port`, or of no single host beyond this one, or more than three of them */
+/**
+ * @throws LocalError INVALID_ARGUMENT for another mode, a value of the wrong type, an address that is not `ip:port`, or of no single host beyond this one, or
+ * more than three of them
+ */
 export function checkRendezvous(given: RendezvousMode | RendezvousOptions): RendezvousSettings {
+  if (typeof given !== 'string' && (typeof given !== 'object' || given === null || Array.isArray(given)))
+    throw new LocalError('INVALID_ARGUMENT', 'the rendezvous is a mode or an object of options');
   const {
     mode = 'anyone',
     hardNat = true,
@@ -60,8 +66,16 @@ export function checkRendezvous(given: RendezvousMode | RendezvousOptions): Rend
     throw new LocalError('INVALID_ARGUMENT', `the rendezvous is with "anyone", "paired", or "off", not ${JSON.stringify(mode)}`);
   if (!portMappings.includes(portMapping))
     throw new LocalError('INVALID_ARGUMENT', `the port mapping is "auto", "upnp", or "off", not ${JSON.stringify(portMapping)}`);
+  if (typeof hardNat !== 'boolean') throw new LocalError('INVALID_ARGUMENT', 'hardNat of the rendezvous is true or false');
+  for (const [name, list] of Object.entries({ candidates, noCandidatesOn })) {
+    if (!isTexts(list)) throw new LocalError('INVALID_ARGUMENT', `${name} of the rendezvous is an array of texts`);
+  }
   if (candidates.length > MAX_STATED) throw new LocalError('INVALID_ARGUMENT', `a device has at most ${MAX_STATED} stated candidates`);
   return { mode, hardNat, candidates: candidates.map(statedCandidate), noCandidatesOn, portMapping };
+}
+
+function isTexts(value: unknown): boolean {
+  return Array.isArray(value) && value.every((each) => typeof each === 'string');
 }
 
 /** A candidate as a person states it: `ip:port`, an IPv6 address in brackets. @throws LocalError INVALID_ARGUMENT */

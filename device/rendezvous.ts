@@ -97,6 +97,7 @@ export class DeviceRendezvous {
     return stationView(this.#options.channel(), name, (channel) => askAddress(channel, DevicePath.ADDRESS));
   }
 
+  /** Ends every round, and has the mappings deleted, as far as the routers answer within a second. */
   async close(): Promise<void> {
     this.#responder.close();
     await this.#end.close();

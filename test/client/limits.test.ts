@@ -1,4 +1,4 @@
-/** How many connections one client holds. */
+/** How many connections one client holds, and which options it refuses when it is made. */
 import { beforeEach, describe, expect, test } from 'vitest';
 import { type Connection, SvcClient } from '../../client/node.ts';
 import { ProductFixture } from '../support/fixture/products.ts';
@@ -16,6 +16,16 @@ const code = (connecting: Promise<void>): Promise<unknown> =>
       (error: { code: string; message: string }) => `${error.code} ${error.message}`,
     ),
   );
+
+test.each<[string, unknown]>([
+  ['noCandidatesOn', 'eth0'],
+  ['noCandidatesOn', [1]],
+  ['noCandidatesOn', null],
+  ['mapsPort', 'no'],
+])('%s of a client is not %j', (name, value) => {
+  const refused = expect.objectContaining({ code: 'INVALID_ARGUMENT', message: expect.stringContaining(name) });
+  expect(() => SvcClient.create({ environment: fixture.host('any'), [name]: value })).toThrow(refused);
+});
 
 describe('maxConnections', () => {
   test('a connection above it is refused with its name; one that closes makes room at once', async () => {

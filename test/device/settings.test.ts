@@ -1,6 +1,6 @@
 /** What a device takes and refuses before it is started; no network. */
 import { describe, expect, test } from 'vitest';
-import { Device } from '../../device/index.ts';
+import { Device, type RendezvousOptions } from '../../device/index.ts';
 import { parseServerUrl } from '../../device/settings.ts';
 import { createToken, ServerConnectTokens } from '../../device/tokens.ts';
 import { nodeEnvironment } from '../../transport/node/index.ts';
@@ -14,6 +14,23 @@ const codeOf = async (run: () => unknown): Promise<string> => {
   }
   return 'OK';
 };
+
+describe('a rendezvous of the wrong type', () => {
+  test.each<[unknown, string]>([
+    [null, 'the rendezvous is a mode or an object of options'],
+    [7, 'the rendezvous is a mode or an object of options'],
+    [['off'], 'the rendezvous is a mode or an object of options'],
+    ['on', 'the rendezvous is with "anyone", "paired", or "off", not "on"'],
+    [{ hardNat: 'no' }, 'hardNat of the rendezvous is true or false'],
+    [{ noCandidatesOn: 'eth0' }, 'noCandidatesOn of the rendezvous is an array of texts'],
+    [{ noCandidatesOn: [1] }, 'noCandidatesOn of the rendezvous is an array of texts'],
+    [{ candidates: '203.0.113.7:5593' }, 'candidates of the rendezvous is an array of texts'],
+    [{ candidates: [7] }, 'candidates of the rendezvous is an array of texts'],
+  ])('%j is refused with a sentence', (rendezvous, message) => {
+    const refused = expect.objectContaining({ code: 'INVALID_ARGUMENT', message });
+    expect(() => new Device({ rendezvous: rendezvous as RendezvousOptions })).toThrow(refused);
+  });
+});
 
 describe('device settings', () => {
   const device = new Device();

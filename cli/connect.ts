@@ -10,6 +10,7 @@ import { readPairingString, type TargetOptions, withTarget } from './client/targ
 import { wayOf } from './client/way.ts';
 import { UsageError } from './frame/errors.ts';
 import { Output } from './frame/output.ts';
+import { shellWord, stateOption } from './frame/shell-word.ts';
 
 interface ConnectOptions extends TargetOptions {
   name?: string;
@@ -35,14 +36,15 @@ export function connectCommand(): Command {
     if (pairing !== undefined && options.device !== undefined)
       throw new UsageError('give the pairing string once: as argument or with --device');
     if (pairing !== undefined) readPairingString(pairing);
-    await withConnection({ ...options, ...(pairing !== undefined && { device: pairing }) }, show, {
+    const work = (opened: Opened): Promise<void> => show(opened, options.state);
+    await withConnection({ ...options, ...(pairing !== undefined && { device: pairing }) }, work, {
       replace: options.replace === true,
       name,
     });
   });
 }
 
-async function show({ connection, output, device, known, server }: Opened): Promise<void> {
+async function show({ connection, output, device, known, server }: Opened, state: string | undefined): Promise<void> {
   const { over, text } = wayOf(connection);
   const info = {
     device,
@@ -57,18 +59,22 @@ async function show({ connection, output, device, known, server }: Opened): Prom
   output.result(info, [
     `connected to ${device} (${text})`,
     `device fingerprint  ${info.fingerprint} (${info.verified === 'pinned' ? 'as expected' : 'first contact, now remembered'})`,
-    ...stationLines(info.station, server?.url),
+    ...stationLines(info.station, server?.url, state),
     `client fingerprint  ${info.client}`,
     `remembered in       ${info.state}`,
   ]);
 }
 
-/** @param url of the base station that is remembered */
-function stationLines(station: Connection['stationVerified'], url: string | undefined): string[] {
+/** @param url of the base station that is remembered @param state as it was given */
+export function stationLines(station: Connection['stationVerified'], url: string | undefined, state: string | undefined): string[] {
   if (station !== null) return [`base station        ${station === 'pinned' ? 'pinned by its fingerprint' : 'proved by TLS'}`];
   return url === undefined
     ? []
-    : [`base station        ${url}, which this connect did not need: \`svc doctor --server ${url}\` looks whether it is there`];
+    : [`base station        ${url}, which this connect did not need: \`${doctor(url, state)}\` checks whether it is there`];
+}
+
+function doctor(url: string, state: string | undefined): string {
+  return `svc doctor --server ${shellWord(url)}${stateOption(state)}`;
 }
 
 async function list(options: ConnectOptions): Promise<void> {

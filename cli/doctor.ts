@@ -22,7 +22,7 @@ import { port } from './frame/arguments.ts';
 import { CommandError, describe, UsageError } from './frame/errors.ts';
 import { warnOfInterfaces } from './frame/interfaces.ts';
 import { Output } from './frame/output.ts';
-import { shellWord } from './frame/shell-word.ts';
+import { shellWord, stateOption } from './frame/shell-word.ts';
 import { interruption, unlessInterrupted } from './frame/signals.ts';
 
 export interface DoctorOptions extends TargetOptions {
@@ -161,10 +161,10 @@ function isSettled({ whyNotDirect, nextAttempt }: PathsReport): boolean {
 function connectedFinding(connection: Connection, report: PathsReport, device: string, options: DoctorOptions): ConnectedFinding {
   const { paths, pairs, remoteNat, whyNotDirect, nextAttempt, station } = report;
   const { over, text } = wayOf(connection);
-  const { relayOnly, hardNat } = options;
+  const { relayOnly, hardNat, state } = options;
   const outside = pairs.find(({ kind, address }) => kind === 'reflexive' && isIPv4(address))?.address;
   const facts = {
-    device: shellWord(device),
+    device: `${shellWord(device)}${stateOption(state)}`,
     stunPort: station?.stun[0]?.port,
     relayOnly: relayOnly === true,
     noHardNat: hardNat === false,

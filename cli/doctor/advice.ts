@@ -6,7 +6,7 @@ import { hint } from '../frame/errors.ts';
 
 /** What the advice names. */
 export interface AdviceFacts {
-  /** How the device is called in commands: `-d home`. */
+  /** How a command names the device: `home`, with `--state` where that was given. */
   readonly device: string;
   /** A UDP port of the base station's STUN; undefined where it is not known. */
   readonly stunPort: number | undefined;
@@ -37,7 +37,7 @@ const ADVICE: Readonly<Record<NotDirectCode, (facts: AdviceFacts) => string>> = 
   DISABLED: ({ relayOnly, device }) =>
     relayOnly
       ? `Leave out --relay-only: \`svc doctor ${device}\`.`
-      : `Pair with the device, \`svc pair ${device}\`: it may look for direct paths with paired clients only. Where this client is paired, start the device with \`svc device --data ./data/device --rendezvous anyone\`.`,
+      : `Pair with the device, \`svc pair ${device} --username <name>\`: it may look for direct paths with paired clients only. Where this client is paired, start the device with \`svc device --data ./data/device --rendezvous anyone\`.`,
   IN_PROGRESS: ({ device }) => `Wait a moment and ask again: \`svc doctor ${device}\`.`,
   PEER_TOO_OLD: () => 'Update the program on the device. Until then the connection stays relayed.',
   NO_CANDIDATES: (facts) =>
@@ -49,7 +49,7 @@ const ADVICE: Readonly<Record<NotDirectCode, (facts: AdviceFacts) => string>> = 
       ? `Open the UDP port after the base station's own (4434 by default) in its firewall, or choose one that is open: \`${otherStun(4434)}\`.`
       : `Open UDP port ${stunPort} in the firewall of the base station, or choose one that is open: \`${otherStun(stunPort)}\`.`,
   BOTH_RANDOM: (facts) =>
-    `Forward a UDP port of the device's router to port ${DEVICE_PORT} of the device, and state its address outside: \`${forward(facts)}\`. IPv6 at both ends does without.`,
+    `Forward a UDP port of the device's router to port ${DEVICE_PORT} of the device, and state its address outside: \`${forward(facts)}\`. With IPv6 at both ends this is not needed.`,
   NO_ANSWER: (facts) =>
     `${facts.noHardNat ? 'Leave out --no-hard-nat, and allow' : 'Allow'} UDP from any address to port ${DEVICE_PORT} of the device, and out to any address at both ends, in the firewalls. Where that is not enough, forward UDP port ${DEVICE_PORT} of its router to it, and state the address outside: \`${forward(facts)}\`.`,
   ONE_WAY: () =>
@@ -57,7 +57,7 @@ const ADVICE: Readonly<Record<NotDirectCode, (facts: AdviceFacts) => string>> = 
   LARGE_DROPPED: () =>
     'Give the VPN, tunnel or link between the ends an MTU of 1,280 bytes or more. Until then the connection stays relayed.',
   LIMITED: ({ device }) =>
-    `Give the fingerprint of the device (--fingerprint, or its pairing string), so that it is believed where it is, or ask again in a minute: \`svc doctor ${device}\`.`,
+    `Give the fingerprint of the device (--fingerprint, or its pairing string), so that the addresses it names are trusted, or ask again in a minute: \`svc doctor ${device}\`.`,
 };
 
 /** Every code. */

@@ -8,7 +8,8 @@ export function warnOfInterfaces(output: Output, given: readonly string[], { net
   const there = (network.interfaces?.() ?? []).map(({ name }) => name);
   for (const name of new Set(given)) {
     if (there.includes(name)) continue;
-    const others = there.length === 0 ? 'none is up but loopback' : `up ${there.length === 1 ? 'is' : 'are'} ${there.join(', ')}`;
-    output.warn(`no interface is called ${JSON.stringify(name)}, whose addresses were to be kept back (--no-candidates-on): ${others}`);
+    const up = there.length === 0 ? 'none but loopback' : there.join(', ');
+    const problem = `no interface is called ${JSON.stringify(name)}, whose addresses were to be kept back (--no-candidates-on)`;
+    output.warn(`${problem}; interfaces that are up: ${up}`);
   }
 }

@@ -1,5 +1,10 @@
 /** A word of a command that a program prints: a person pastes the line into a shell, and it runs as it stands. */
 
+/** ` --state` with the directory as it was given; empty where it was not. */
+export function stateOption(state: string | undefined): string {
+  return state === undefined ? '' : ` --state ${shellWord(state)}`;
+}
+
 /** The word in quotes where a shell would take it apart. */
 export function shellWord(text: string): string {
   return /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;

@@ -10,7 +10,7 @@ import { ownAddress } from '../../transport/node/index.ts';
 import { formatAddress, type TargetOptions } from '../client/target.ts';
 import { hostPort } from '../frame/arguments.ts';
 import { rootsNote, serverOptions } from '../frame/server-options.ts';
-import { shellWord } from '../frame/shell-word.ts';
+import { stateOption } from '../frame/shell-word.ts';
 import { type ShareOptions, share, shareOptions } from '../pairing-share.ts';
 import { type IamOpened, iamSubcommand, withIam } from './shared.ts';
 
@@ -76,9 +76,8 @@ async function again(iam: IamUtil, username: string, password: string): Promise<
 /** An invitation that cannot be used is known as soon as possible. Who may not see the settings is not told. */
 async function warnIfOff({ iam, output, device }: IamOpened, { state }: InviteOptions): Promise<void> {
   const settings = await iam.getSettings().catch(() => undefined);
-  const where = state === undefined ? '' : ` --state ${shellWord(state)}`;
   if (settings?.passwordInvitePairing === false)
-    output.warn(`the device takes no invitations now: svc iam settings set password-invite-pairing on -d ${device}${where}`);
+    output.warn(`the device takes no invitations now: svc iam settings set password-invite-pairing on -d ${device}${stateOption(state)}`);
 }
 
 /** The base station is not part of a pairing string. An address on loopback means this machine, which others reach by another one. */

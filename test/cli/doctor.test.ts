@@ -150,8 +150,14 @@ describe('why it is not direct', () => {
   });
 
   test.each<[string, Parameters<Clinic['open']>[2], Partial<DoctorOptions>, RegExp, RegExp]>([
-    ['here', {}, { relayOnly: true }, /at this end/, /^Leave out --relay-only: `svc doctor pr-1\.de-1`\.$/],
-    ['at the device', { rendezvous: 'paired' }, {}, /the other end/, /^Pair with the device, `svc pair pr-1\.de-1`/],
+    ['here', {}, { relayOnly: true }, /at this end/, /^Leave out --relay-only: `svc doctor pr-1\.de-1 --state \S+`\.$/],
+    [
+      'at the device',
+      { rendezvous: 'paired' },
+      {},
+      /the other end/,
+      /^Pair with the device, `svc pair pr-1\.de-1 --state \S+ --username <name>`/,
+    ],
   ])('DISABLED %s: the sentence and the advice are for that end', async (_, more, options, text, advice) => {
     const clinic = new Clinic();
     const { run } = await clinic.open('port', 'port', more);
@@ -358,7 +364,7 @@ describe('interfaces that are left out', () => {
     await run({ candidatesOn: ['sim0', 'eth9'] });
     expect(clinic.document).toMatchObject({ interfaces: [{ name: 'sim0', counts: false }] });
     expect(clinic.stderr).toBe(
-      'warning: no interface is called "eth9", whose addresses were to be kept back (--no-candidates-on): up is sim0\n',
+      'warning: no interface is called "eth9", whose addresses were to be kept back (--no-candidates-on); interfaces that are up: sim0\n',
     );
   });
 });

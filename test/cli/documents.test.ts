@@ -73,11 +73,16 @@ describe('docs/paths.md', () => {
       [4434, true, '198.51.100.2'],
       [3478, false, '198.51.100.2'],
     ] as const) {
-      const advice = adviceOn(code, { device: 'home', stunPort, relayOnly: given, noHardNat: given, outside });
+      const advice = adviceOn(code, { device: "home --state './data/my state'", stunPort, relayOnly: given, noHardNat: given, outside });
       expect(advice).not.toContain(`--stun-port ${stunPort}`);
       const advised = [...advice.matchAll(/`(svc [^`]*)`/g)].map(([, line = '']) => line);
       if (code === 'STUN_SILENT' || code === 'BOTH_RANDOM') expect(advised.length).toBeGreaterThan(0);
-      for (const line of advised) expect(line.startsWith(`svc ${(await parsed(line)).ran}`)).toBe(true);
+      for (const line of advised) {
+        const { ran, options } = await parsed(line.replace('<name>', 'bob'));
+        expect(line.startsWith(`svc ${ran}`)).toBe(true);
+        if (line.includes('home')) expect(options).toMatchObject({ state: './data/my state' });
+        if (ran === 'pair') expect(options).toMatchObject({ username: 'bob' });
+      }
       expect(advice.split(/[.!] [A-Z]/).length).toBeLessThanOrEqual(2);
     }
   });

@@ -2,8 +2,15 @@
 import { Writable } from 'node:stream';
 import { expect, test } from 'vitest';
 import { followWay, showWay, wayOf } from '../../cli/client/way.ts';
+import { stationLines } from '../../cli/connect.ts';
 import { Output } from '../../cli/frame/output.ts';
 import { ProductFixture } from '../support/fixture/products.ts';
+
+test('a base station that a connect did not need is checked by a command that runs as it stands', () => {
+  const line = (url: string, state?: string) => stationLines(null, url, state)[0];
+  expect(line('https://[::1]:14433')).toMatch(/: `svc doctor --server 'https:\/\/\[::1\]:14433'` checks whether it is there$/);
+  expect(line('https://home', './my state')).toMatch(/: `svc doctor --server https:\/\/home --state '\.\/my state'` checks/);
+});
 
 test('each change is a line, and a way that is the same none', async () => {
   const fixture = new ProductFixture();

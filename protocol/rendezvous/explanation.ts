@@ -42,11 +42,11 @@ const TEXTS: Readonly<Record<NotDirectCode, string>> = {
   IN_PROGRESS: 'a direct path is being looked for',
   PEER_TOO_OLD: 'the device does not answer the rendezvous: update it',
   NO_CANDIDATES: 'one end has no address that the other could try: check that it has a network besides the way to the base station',
-  UDP_BLOCKED: 'one end stands openly on the Internet and still nothing passes: a firewall blocks UDP to other hosts than the base station',
+  UDP_BLOCKED: 'one end is directly on the Internet, yet nothing gets through: a firewall blocks UDP to hosts other than the base station',
   STUN_SILENT:
     "the base station's STUN port does not answer: open its UDP port in the firewall there (by default the port of the base station + 1)",
   BOTH_RANDOM:
-    'both ends are behind NATs that give each flow a random port: forward a port at one end and state it with --candidate, or use IPv6',
+    'one NAT gives each flow a random port, and the other a random or sequential one: forward a port at the device and state it with --candidate, or use IPv6',
   NO_ANSWER: 'no address of the other end answers: a firewall drops what the base station does not carry, or the NATs filter too strictly',
   ONE_WAY: 'packets pass in one direction only: a firewall at one end drops what comes in, or what goes out',
   LARGE_DROPPED: 'small packets pass and those of 1,200 bytes do not: a VPN, tunnel or link on the way has too small an MTU',

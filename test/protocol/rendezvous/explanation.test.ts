@@ -53,6 +53,11 @@ describe('an attempt without a direct path', () => {
     expect(explain({ ...plain, ...facts })).toEqual(notDirect(code));
   });
 
+  test('the sentences are true of every attempt that they are said of', () => {
+    expect(notDirect('BOTH_RANDOM').text).toMatch(/^one NAT gives each flow a random port, and the other a random or sequential one: /);
+    expect(notDirect('UDP_BLOCKED').text).toMatch(/^one end is directly on the Internet, yet nothing gets through: /);
+  });
+
   test('a pair that answered is heard in both directions', () => {
     expect(explain({ ...plain, pairs: [{ ...pair, heard: true, state: 'answered' }] }).code).toBe('NO_ANSWER');
   });

@@ -1,5 +1,5 @@
 /**
- * `svc doctor`: explains how a connection to a device goes, and why it is not direct; without a device it looks at this host and a base station.
+ * `svc doctor`: explains which path a connection to a device takes, and why it is not direct; without a device it looks at this host and a base station.
  *
  * 1. Connects as `svc connect` does.
  * 2. Waits until the connection is direct, or the first attempt to make it so is over.
@@ -36,14 +36,14 @@ const SOON = 1_000;
 
 const NOTE = `
 Without a device, svc doctor --server looks at the network of this host and at the base station alone.
---timeout is for the connect, and again for the first attempt to find a direct path.
+--timeout is for the connect, and again for the first attempt to find a direct path, or, where the connect fails, for the look at the base station.
 
-docs/paths.md explains each line, each code and what to do about it. Exit code 0 when it is connected, however that may be.`;
+docs/paths.md explains each line, each code and what to do about it. Exit code 0 when it is connected, by whichever path.`;
 
 /** The command `svc doctor`. */
 export function doctorCommand(): Command {
   const command = new Command('doctor')
-    .description('explain how a connection to a device goes, and why it is not direct; without a device: look at the base station')
+    .description('explain which path a connection to a device takes, and why it is not direct; without a device: look at the base station')
     .argument('[device]', 'as --device')
     .addOption(
       new Option('--stun-port <port>', 'UDP port of STUN of a base station that no connection names (default: its own + 1)').argParser(

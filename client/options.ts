@@ -52,7 +52,7 @@ export interface ConnectionOptions {
   ScanLocalConnect?: boolean;
   /**
    * A device that is not attached to the base station is waited for until ConnectTimeout; the event WAITING_FOR_ATTACH says so. A base station that does not
-   * answer fails the connect still, but once it said that the device is not attached, interruptions are waited out.
+   * answer still makes the connect fail; once it has said that the device is not attached, interruptions are waited out.
    */
   IgnoreDeviceNotAttached?: boolean;
   /** How long the local channel looks for the device, ms; experimental in the specification. */

@@ -51,6 +51,15 @@ export const controlParsers: readonly Target[] = [
     encode: control.encodeP2pConnectAnswer,
   }),
   parser({
+    name: 'control.seen-address',
+    samples: [
+      control.encodeSeenAddress({ address: '192.0.2.1', port: 50_000 }),
+      control.encodeSeenAddress({ address: '2001:db8::1', port: 1 }),
+    ],
+    parse: control.decodeSeenAddress,
+    encode: control.encodeSeenAddress,
+  }),
+  parser({
     name: 'control.attach-request',
     samples: [
       control.encodeAttachRequest({ svcVersion: '1.0.0', appName: 'app', appVersion: '2', ...ids, redirected: true, tokens: bytes(32) }),

@@ -35,6 +35,8 @@ export function connectCommand(): Command {
     if (name !== undefined) checkName(name);
     if (pairing !== undefined && options.device !== undefined)
       throw new UsageError('give the pairing string once: as argument or with --device');
+    if (pairing?.includes('=') === false)
+      throw new UsageError(`${JSON.stringify(pairing)} is not a pairing string: a known device is named with -d ${shellWord(pairing)}`);
     if (pairing !== undefined) readPairingString(pairing);
     const work = (opened: Opened): Promise<void> => show(opened, options.state);
     await withConnection({ ...options, ...(pairing !== undefined && { device: pairing }) }, work, {

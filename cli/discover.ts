@@ -31,7 +31,7 @@ const SIGNS = { [MdnsAction.ADD]: '+', [MdnsAction.UPDATE]: '~', [MdnsAction.REM
 const EVENTS = { [MdnsAction.ADD]: 'add', [MdnsAction.UPDATE]: 'update', [MdnsAction.REMOVE]: 'remove' } as const;
 
 const NOTE = `
-A device is shown by product id and device id, its friendly name and its addresses: \`svc pair --address <address>:<port>\` reaches it. Any host
+A device is shown by product id and device id, its friendly name and its addresses: \`svc pair --address <address>:<port> --fingerprint <of the device>\` reaches it. Any host
 of the network can announce any device; the key that a connection shows says which one it is.
 
 With --watch a line begins with + for a device that appeared, ~ for one that changed, - for one that has gone.`;

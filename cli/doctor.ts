@@ -163,12 +163,14 @@ function connectedFinding(connection: Connection, report: PathsReport, device: s
   const { over, text } = wayOf(connection);
   const { relayOnly, hardNat, state } = options;
   const outside = pairs.find(({ kind, address }) => kind === 'reflexive' && isIPv4(address))?.address;
+  const devicePort = pairs.find(({ kind }) => kind === 'host' || kind === 'near')?.port;
   const facts = {
     device: `${shellWord(device)}${stateOption(state)}`,
     stunPort: station?.stun[0]?.port,
     relayOnly: relayOnly === true,
     noHardNat: hardNat === false,
     outside,
+    devicePort,
   };
   const why = whyNotDirect === null ? null : { ...whyNotDirect, advice: adviceOn(whyNotDirect.code, facts) };
   return { over, way: text, paths, pairs, remoteNat, whyNotDirect: why, nextAttempt };

@@ -29,7 +29,7 @@ async function status(options: StatusOptions): Promise<void> {
     stations: stations.map(({ url, verified }) => ({
       url,
       verified,
-      ...(verified === 'pinned' && { fingerprint: known.stationFingerprint(url) }),
+      ...(verified === 'pinned' && { fingerprint: known.stationFingerprint(url), reached: known.hasSeenStation(url) }),
       ...(verified === 'tls' && { roots: known.tlsStation(url) === '' ? 'platform' : 'own' }),
     })),
     devices: devices.map(documentOf),
@@ -52,7 +52,7 @@ function fingerprintOf(pem: string): string {
 }
 
 function proof(known: Known, url: string, verified: 'pinned' | 'tls'): string {
-  if (verified === 'pinned') return `pinned to ${known.stationFingerprint(url)}`;
+  if (verified === 'pinned') return `pinned to ${known.stationFingerprint(url)}${known.hasSeenStation(url) ? '' : ', not reached yet'}`;
   return `by TLS, with the roots ${known.tlsStation(url) === '' ? 'of Node' : 'of --root-certs'}`;
 }
 

@@ -11,7 +11,7 @@ type FailedTarget = Target & { readonly near: boolean };
 
 /** The error of a connect with its remedy, or as it is. */
 export function explained(error: unknown, target: FailedTarget, known: Known): unknown {
-  if (error instanceof SvcError && error.code === 'FINGERPRINT_MISMATCH') return changedKey(target);
+  if (error instanceof SvcError && error.code === 'FINGERPRINT_MISMATCH') return changedKey(target, known);
   if (isAbsent(error, target)) return absent(target);
   return isUnproved(error, target.server, known) ? unproved(error, target.server) : error;
 }
@@ -47,8 +47,13 @@ function unproved(error: unknown, { url }: TargetStation): CommandError {
   );
 }
 
-function changedKey(target: FailedTarget): CommandError {
+function changedKey(target: FailedTarget, known: Known): CommandError {
+  const { pin } = target;
+  if (!known.devices.some(({ Fingerprint }) => Fingerprint === pin))
+    return new CommandError(
+      `${nameOf(target)} does not have the fingerprint that was given (${pin}): compare it with the one that svc device prints. Somebody may be in between`,
+    );
   return new CommandError(
-    `${nameOf(target)} does not have the key it is known by (${target.pin}): connection refused. Somebody may be in between; if the device was set up anew, pair it again with svc connect --replace`,
+    `${nameOf(target)} does not have the key it is known by (${pin}): connection refused. Somebody may be in between; if the device was set up anew, pair it again with svc connect --replace`,
   );
 }

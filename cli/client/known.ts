@@ -31,6 +31,8 @@ interface KnownFile {
   Devices: KnownDevice[];
   /** Fingerprint of a base station by its URL. */
   Stations: Record<string, string>;
+  /** URLs of base stations that were never reached, so that nothing has shown their fingerprint to be right. */
+  UnseenStations?: string[];
   /** Base stations that TLS proves, by their URL: the roots of their certificates as PEM, or an empty text for those of Node. */
   TlsStations?: Record<string, string>;
 }
@@ -106,7 +108,18 @@ export class Known {
     this.#file.Devices = this.#file.Devices.filter((known) => known !== device);
   }
 
-  rememberStation(url: string, fingerprint: string): void {
+  /** Whether the base station has shown that it has the fingerprint that is known of it. */
+  hasSeenStation(url: string): boolean {
+    return this.stationFingerprint(url) !== undefined && !(this.#file.UnseenStations ?? []).includes(url);
+  }
+
+  /** @param seen the base station has just shown that it has this fingerprint; else it is what a person has said, which gives way to another one */
+  rememberStation(url: string, fingerprint: string, seen: boolean): void {
+    const isUnseen = !seen && !(this.hasSeenStation(url) && this.stationFingerprint(url) === fingerprint);
+    const unseen = (this.#file.UnseenStations ?? []).filter((each) => each !== url);
+    if (isUnseen) unseen.push(url);
+    if (unseen.length > 0) this.#file.UnseenStations = unseen;
+    else delete this.#file.UnseenStations;
     this.#file.Stations[url] = fingerprint;
     delete this.#file.TlsStations?.[url];
   }
@@ -163,7 +176,8 @@ export function checkName(name: string): void {
 }
 
 function isKnownFile(value: unknown): value is KnownFile {
-  const { Version, Devices, Stations, TlsStations = {} } = (value ?? {}) as Partial<KnownFile>;
+  const { Version, Devices, Stations, UnseenStations = [], TlsStations = {} } = (value ?? {}) as Partial<KnownFile>;
+  if (!Array.isArray(UnseenStations) || UnseenStations.some((url) => typeof url !== 'string')) return false;
   return Version === 1 && Array.isArray(Devices) && Devices.every(isDevice) && isRecordOfTexts(Stations) && isRecordOfRoots(TlsStations);
 }
 

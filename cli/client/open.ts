@@ -261,6 +261,6 @@ async function remember(
 
 /** A fingerprint and roots are somebody's word. That the roots of Node prove it has to be seen. */
 function rememberStation(known: Known, { url, fingerprint, roots }: TargetStation, proved: boolean): void {
-  if (fingerprint !== null) known.rememberStation(url, fingerprint);
+  if (fingerprint !== null) known.rememberStation(url, fingerprint, proved);
   else if (proved || roots !== '') known.rememberTlsStation(url, roots);
 }

@@ -241,8 +241,10 @@ export function resolveServer(
   }
   const remembered = known.stationFingerprint(url);
   const onPurpose = `remove it from ${known.directory}/known.json`;
-  if (serverFingerprint !== undefined && remembered !== undefined && remembered !== serverFingerprint) {
-    throw new CommandError(`${url} is known with another fingerprint (${remembered}): if its key was changed on purpose, ${onPurpose}`);
+  if (serverFingerprint !== undefined && remembered !== serverFingerprint && known.hasSeenStation(url)) {
+    throw new CommandError(
+      `${url} is known with another fingerprint (${remembered}): compare the one you gave with what svc basestation prints; if its key was changed on purpose, ${onPurpose}`,
+    );
   }
   if (rootCerts !== undefined && remembered !== undefined) {
     throw new CommandError(`${url} is known by its fingerprint, which --root-certs does not replace: to have TLS prove it, ${onPurpose}`);

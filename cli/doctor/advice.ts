@@ -16,16 +16,18 @@ export interface AdviceFacts {
   readonly noHardNat: boolean;
   /** Where the base station sees the router of the device, as `--candidate` takes it without a port; undefined where it is not known. */
   readonly outside: string | undefined;
+  /** UDP port of the device's direct paths, as it names it; undefined where it does not. */
+  readonly devicePort?: number | undefined;
 }
 
-/** UDP port of a device towards the base station, and of its direct paths. */
+/** UDP port of a device towards the base station, and of its direct paths, unless it has another. */
 const DEVICE_PORT = 5593;
 /** Another port for STUN, which many networks let through: that of RFC 8489. */
 const STUN_PORTS = [3478, 4434] as const;
 
 /** The device with a forwarded port. */
-function forward({ outside = '203.0.113.7' }: AdviceFacts): string {
-  return `svc device --data ./data/device --candidate ${outside}:${DEVICE_PORT}`;
+function forward({ outside = '203.0.113.7', devicePort = DEVICE_PORT }: AdviceFacts): string {
+  return `svc device --data ./data/device --candidate ${outside}:${devicePort}`;
 }
 
 /** The base station with another STUN port than the one that is shut. */
@@ -42,18 +44,18 @@ const ADVICE: Readonly<Record<NotDirectCode, (facts: AdviceFacts) => string>> = 
   PEER_TOO_OLD: () => 'Update the program on the device. Until then the connection stays relayed.',
   NO_CANDIDATES: (facts) =>
     `Connect both ends to a network, and leave out --no-candidates-on for one interface at each. Where a router forwards a UDP port to the device, state its address outside: \`${forward(facts)}\`.`,
-  UDP_BLOCKED: () =>
-    `Allow UDP from any address to port ${DEVICE_PORT} of the device (--p2p-port chooses another), and UDP out to any address at both ends, in the firewalls of the hosts and of the network.`,
+  UDP_BLOCKED: ({ devicePort = DEVICE_PORT }) =>
+    `Allow UDP from any address to port ${devicePort} of the device (--p2p-port chooses another), and UDP out to any address at both ends, in the firewalls of the hosts and of the network.`,
   STUN_SILENT: ({ stunPort }) =>
     stunPort === undefined
       ? `Open the UDP port after the base station's own (4434 by default) in its firewall, or choose one that is open: \`${otherStun(4434)}\`.`
       : `Open UDP port ${stunPort} in the firewall of the base station, or choose one that is open: \`${otherStun(stunPort)}\`.`,
   BOTH_RANDOM: (facts) =>
-    `Forward a UDP port of the device's router to port ${DEVICE_PORT} of the device, and state its address outside: \`${forward(facts)}\`. With IPv6 at both ends this is not needed.`,
+    `Forward a UDP port of the device's router to port ${facts.devicePort ?? DEVICE_PORT} of the device, and state its address outside: \`${forward(facts)}\`. With IPv6 at both ends this is not needed.`,
   NO_ANSWER: (facts) =>
-    `${facts.noHardNat ? 'Leave out --no-hard-nat, and allow' : 'Allow'} UDP from any address to port ${DEVICE_PORT} of the device, and out to any address at both ends, in the firewalls. Where that is not enough, forward UDP port ${DEVICE_PORT} of its router to it, and state the address outside: \`${forward(facts)}\`.`,
-  ONE_WAY: () =>
-    `Compare the firewalls of both ends: each has to let UDP out to any address and the answers in, and the one of the device UDP to its port ${DEVICE_PORT}.`,
+    `${facts.noHardNat ? 'Leave out --no-hard-nat, and allow' : 'Allow'} UDP from any address to port ${facts.devicePort ?? DEVICE_PORT} of the device, and out to any address at both ends, in the firewalls. Where that is not enough, forward UDP port ${facts.devicePort ?? DEVICE_PORT} of its router to it, and state the address outside: \`${forward(facts)}\`.`,
+  ONE_WAY: ({ devicePort = DEVICE_PORT }) =>
+    `Compare the firewalls of both ends: each has to let UDP out to any address and the answers in, and the one of the device UDP to its port ${devicePort}.`,
   LARGE_DROPPED: () =>
     'Give the VPN, tunnel or link between the ends an MTU of 1,280 bytes or more. Until then the connection stays relayed.',
   LIMITED: ({ device }) =>

@@ -109,7 +109,7 @@ function localNatText({ device, localNat, station, interfaces }: Findings): stri
   const more =
     device === null
       ? 'shows when a device is named'
-      : 'is not known: it takes a relayed connection that looks for a direct path, and a STUN port';
+      : 'is not known: it takes a relayed connection that looks for a direct path, and a STUN port that answers';
   return `there is one: outside this host is ${seen}; how it gives out ports ${more}`;
 }
 
@@ -131,7 +131,7 @@ export function natText(nat: NatReport | null, end: string): string {
     case 'random':
       return 'gives a socket a random port towards each address: a direct path needs the other end to have a better one';
     default:
-      return nat === null ? 'not looked at' : 'there may be one; how it gives out ports is not known';
+      return nat === null ? 'not looked at' : 'not known: there may be one';
   }
 }
 

@@ -62,15 +62,22 @@ type Note = (channel: Channel, result: 'OPERATION_IN_PROGRESS' | 'OK' | SvcError
  */
 export async function connectChannels(given: ChannelContext, options: EffectiveOptions, signal: AbortSignal): Promise<Session> {
   let hasWaited = false;
-  const onWaiting = (): void => {
-    hasWaited = true;
-    given.onWaiting();
+  let latest: ChannelErrors | null = null;
+  const context: ChannelContext = {
+    ...given,
+    onWaiting: () => {
+      hasWaited = true;
+      given.onWaiting();
+    },
+    onChannels: (results, failures) => {
+      latest = results;
+      given.onChannels(results, failures);
+    },
   };
-  const context = { ...given, onWaiting };
   const channels = enabledChannels(context, options);
   const note = noteResults(context, channels.keys());
   const race = startRace(context, options, channels, note);
-  const cancelTimeout = context.environment.clock.schedule(options.ConnectTimeout, () => race.stop(late(options, hasWaited)));
+  const cancelTimeout = context.environment.clock.schedule(options.ConnectTimeout, () => race.stop(late(options, hasWaited, latest)));
   signal.addEventListener('abort', race.cancel, { once: true });
   if (signal.aborted) race.cancel();
   try {
@@ -88,10 +95,15 @@ export async function connectChannels(given: ChannelContext, options: EffectiveO
   }
 }
 
-function late({ ConnectTimeout }: EffectiveOptions, hasWaited: boolean): LocalError {
+function late({ ConnectTimeout }: EffectiveOptions, hasWaited: boolean, results: ChannelErrors | null): LocalError {
   const time = `no channel to the device within ${ConnectTimeout / 1000} s`;
-  return new LocalError('TIMEOUT', hasWaited ? `${time}: it was not attached to the base station, and was waited for` : time);
+  if (hasWaited) return new LocalError('TIMEOUT', `${time}: it was not attached to the base station, and was waited for`);
+  const names = Object.entries(WAYS).filter(([channel]) => results?.[channel as Channel] === 'OPERATION_IN_PROGRESS');
+  return new LocalError('TIMEOUT', names.length === 0 ? time : `${time}; still being tried: ${names.map(([, name]) => name).join(', ')}`);
 }
+
+/** The channels as a person calls them. */
+const WAYS: Readonly<Record<Channel, string>> = { local: 'the local network', remote: 'the base station', direct: 'the address' };
 
 /** All enabled channels side by side. */
 function startRace(context: ChannelContext, options: EffectiveOptions, channels: Map<Channel, Connect>, note: Note): Race<Won> {

@@ -60,7 +60,7 @@ export function notDirect(code: NotDirectCode): NotDirect {
 }
 
 /** Not this end: the other one has refused, or does not ask. */
-export const disabledByPeer: NotDirect = { code: 'DISABLED', text: 'the other end takes no part in looking for direct paths' };
+export const disabledByPeer: NotDirect = { code: 'DISABLED', text: 'the other end does not look for direct paths' };
 
 /** The reason that explains an attempt without a direct path best. */
 export function explain(facts: AttemptFacts): NotDirect {

@@ -58,6 +58,7 @@ async function run(line: string): Promise<{ code: number; stdout: string; stderr
 describe('wrong use ends with exit code 2 and one line', () => {
   test.each([
     ['an unknown command', 'fly', /unknown command 'fly'/],
+    ['a name in place of a pairing string', 'connect home --state {dir}', /"home" is not a pairing string: .* -d home/],
     ['an unknown option', 'coap GET / --fly', /unknown option '--fly'/],
     ['a misspelt option', 'coap GET / --addres 1:1', /--address/],
     ['no method', 'coap', /missing required argument/],

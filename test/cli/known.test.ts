@@ -5,7 +5,7 @@ import { homedir, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { Known, type KnownDevice, stateDirectory } from '../../cli/client/known.ts';
-import { resolveTarget, type TargetOptions } from '../../cli/client/target.ts';
+import { resolveServer, resolveTarget, type TargetOptions } from '../../cli/client/target.ts';
 import { SvcClient } from '../../client/node.ts';
 import { PEM_OF_ROOT } from '../support/fixture/station-document.ts';
 
@@ -30,7 +30,7 @@ afterEach(() => rm(directory, { recursive: true }));
 async function known(...devices: KnownDevice[]): Promise<Known> {
   const state = await Known.open(join(directory, 'state'));
   for (const device of devices) state.remember(device);
-  state.rememberStation('https://station:4433', OTHER);
+  state.rememberStation('https://station:4433', OTHER, true);
   await state.save();
   return state;
 }
@@ -52,6 +52,27 @@ describe('state directory', () => {
     expect(again.stationFingerprint('https://station:4433')).toBe(OTHER);
     expect(again.stationFingerprint('toString')).toBeUndefined();
     for (const file of ['key.pem', 'known.json']) expect((await stat(join(first.directory, file))).mode & 0o077).toBe(0);
+  });
+
+  test('a fingerprint that the base station has not shown gives way to another one, and one that it has does not', async () => {
+    const url = 'https://new:4433';
+    const target = (state: Known, serverFingerprint: string) => resolveServer({ server: url, serverFingerprint }, undefined, state, false);
+    const state = await known();
+    state.rememberStation(url, OTHER, false);
+    await state.save();
+    const again = await Known.open(state.directory);
+    expect([again.hasSeenStation(url), again.stationFingerprint(url), target(again, FP)?.fingerprint]).toEqual([false, OTHER, FP]);
+    again.rememberStation(url, FP, true);
+    // Said again without the base station: it stays as it was shown.
+    again.rememberStation(url, FP, false);
+    expect(again.hasSeenStation(url)).toBe(true);
+    expect(() => target(again, OTHER)).toThrow(/known with another fingerprint .*compare .* svc basestation prints/);
+    again.rememberStation(url, OTHER, false);
+    expect([again.hasSeenStation(url), again.hasSeenStation('https://station:4433'), again.hasSeenStation('https://none')]).toEqual([
+      false,
+      true,
+      false,
+    ]);
   });
 
   test('remembering again merges, forgetting removes', async () => {
@@ -189,7 +210,7 @@ describe('target', () => {
   test('a fingerprint takes the place of TLS, and stays', async () => {
     const state = await known(lamp);
     state.rememberTlsStation('https://other', '');
-    state.rememberStation('https://other', FP);
+    state.rememberStation('https://other', FP, true);
     expect(state.tlsStation('https://other')).toBeUndefined();
     expect(resolveTarget(options({ device: 'desk', server: 'https://other' }), state).server).toMatchObject({ fingerprint: FP });
   });

@@ -35,7 +35,7 @@ test('shows key, base stations with their proof, and devices', async () => {
   const client = SvcClient.create();
   const connection = client.createConnection();
   connection.updateOptions({ PrivateKey: await known.privateKey(client) });
-  known.rememberStation('https://pinned.example', OTHER);
+  known.rememberStation('https://pinned.example', OTHER, true);
   known.rememberTlsStation('https://tls.example', '');
   known.rememberTlsStation('https://own.example:4433', PEM_OF_ROOT);
   known.remember({ ProductId: 'pr', DeviceId: 'lamp', Fingerprint: FP, Name: 'desk', ServerUrl: 'https://tls.example' });

@@ -209,6 +209,11 @@ describe('what ends the search', () => {
     const connection = local({ MdnsTimeout: 60_000, ConnectTimeout: 700 });
     expect(await outcome(connection)).toEqual(['TIMEOUT', ['OPERATION_IN_PROGRESS', 'NONE', 'NONE'], 700]);
   });
+
+  test('ConnectTimeout: the message names what was still being tried', async () => {
+    const message = 'no channel to the device within 0.7 s; still being tried: the local network';
+    await expect(fixture.settle(local({ MdnsTimeout: 60_000, ConnectTimeout: 700 }).connect())).rejects.toMatchObject({ message });
+  });
 });
 
 describe('beside a base station', () => {

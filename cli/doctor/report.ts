@@ -12,7 +12,7 @@ import type {
 } from '../../client/node.ts';
 import { isLoopback, parseAddress } from '../../transport/address.ts';
 import { overText, placeOf } from '../client/way.ts';
-import { CHANNELS, type ChannelName, channelAdvice, channelText } from './advice.ts';
+import { adviceOn, CHANNELS, type ChannelName, channelAdvice, channelText } from './advice.ts';
 
 /** An interface of this host. */
 export interface InterfaceFinding extends HostInterface {
@@ -91,6 +91,7 @@ export function linesOf(findings: Findings): string[] {
     ...section('interfaces', interfaces.length === 0 ? ['none but loopback, or this host does not say'] : interfaces.map(interfaceLine)),
     ...section('base station', stationLines(station)),
     ...section('NAT here', [localNatText(findings)]),
+    ...(device === null ? section('what to do', stunAdvice(station)) : []),
     ...(connected === null ? [] : connectedLines(connected)),
     ...(channels === null
       ? []
@@ -101,16 +102,19 @@ export function linesOf(findings: Findings): string[] {
   ];
 }
 
+/** What to do where no STUN port of a base station that is there has answered; else nothing. */
+function stunAdvice(station: StationFinding | null): string[] {
+  const [first] = station?.stun ?? [];
+  if (station?.at == null || first === undefined || station.stun.some(({ mapped }) => mapped !== null)) return [];
+  return [adviceOn('STUN_SILENT', { device: '', stunPort: first.port, relayOnly: false, noHardNat: false, outside: undefined })];
+}
+
 /** One answer shows that there is a NAT, and not how it maps. */
-function localNatText({ device, localNat, station, interfaces }: Findings): string {
+function localNatText({ localNat, station, interfaces }: Findings): string {
   const mapped = station?.stun.find((answer) => answer.mapped !== null)?.mapped;
   const seen = (station?.observed ?? mapped)?.address;
   if (localNat?.mapping !== 'unknown' || seen === undefined || isOwn(seen, interfaces)) return natText(localNat, 'this host');
-  const more =
-    device === null
-      ? 'shows when a device is named'
-      : 'is not known: it takes a relayed connection that looks for a direct path, and a STUN port that answers';
-  return `there is one: outside this host is ${seen}; how it gives out ports ${more}`;
+  return `there is one: outside this host is ${seen}; how it gives out ports is not known, as no STUN port answered`;
 }
 
 function isOwn(seen: string, interfaces: readonly HostInterface[]): boolean {

@@ -1,5 +1,6 @@
 /** Transfers while a connection tries direct paths, uses one and loses it: nothing gets worse by trying. */
 import { describe, expect, test } from 'vitest';
+import { percentile } from '../../../bench/report.ts';
 import type { HostInterface } from '../../../transport/environment.ts';
 import { HomesFixture, isBetweenHomes, Transfer } from '../../support/fixture/homes.ts';
 import { seeds, size, slice } from '../../support/size.ts';
@@ -19,8 +20,8 @@ describe('a failed upgrade does not disturb the relayed connection (js-libp2p #3
   const RATE = 40_000;
   const BYTES = Math.floor((ATTEMPTS * EACH * RATE * 0.9) / 8_000);
 
-  async function run(Rendezvous: boolean): Promise<{ took: number; fixture: HomesFixture; offers: number; stalls: number }> {
-    const fixture = await HomesFixture.open({}, { link: { delay: 10 } });
+  async function run(Rendezvous: boolean, seed: number): Promise<{ took: number; fixture: HomesFixture; offers: number; stalls: number }> {
+    const fixture = await HomesFixture.open({}, { seed, link: { delay: 10 } });
     fixture.sim.link('client', 'station', { delay: 10, rate: RATE, queue: 5_000 }, { delay: 10 });
     let attempt = 0;
     let offers = 0;
@@ -41,12 +42,17 @@ describe('a failed upgrade does not disturb the relayed connection (js-libp2p #3
   }
 
   test(`${ATTEMPTS} of them leave a transfer untouched: no byte is lost, it takes as long as without, and no event is emitted`, async () => {
-    const without = await run(false);
-    const tried = await run(true);
-    expect(tried.offers).toBeGreaterThanOrEqual(ATTEMPTS - 1);
-    expect(tried.took / without.took).toBeLessThan(1.03);
-    expect(tried.stalls).toBeLessThan(1.2 * without.stalls);
-    expect([tried.fixture.clientEvents, tried.fixture.deviceEvents]).toEqual([['CONNECTED'], ['OPENED']]);
+    const stalls = { without: [] as number[], tried: [] as number[] };
+    for (const seed of seeds(1, 5)) {
+      const [without, tried] = [await run(false, seed), await run(true, seed)];
+      expect(tried.offers).toBeGreaterThanOrEqual(ATTEMPTS - 1);
+      expect(tried.took / without.took).toBeLessThan(1.03);
+      expect([tried.fixture.clientEvents, tried.fixture.deviceEvents]).toEqual([['CONNECTED'], ['OPENED']]);
+      stalls.without.push(without.stalls);
+      stalls.tried.push(tried.stalls);
+    }
+    // The longest pause of a transfer is one of congestion control, 3.8 or 4.7 s with either: medians compare.
+    expect(percentile(stalls.tried, 50)).toBeLessThan(1.2 * percentile(stalls.without, 50));
   });
 });
 

@@ -113,20 +113,26 @@ export class Known {
     return this.stationFingerprint(url) !== undefined && !(this.#file.UnseenStations ?? []).includes(url);
   }
 
-  /** @param seen the base station has just shown that it has this fingerprint; else it is what a person has said, which gives way to another one */
+  /** @param seen the base station has just shown that it has this fingerprint; else a person has said so, and another fingerprint may take its place */
   rememberStation(url: string, fingerprint: string, seen: boolean): void {
-    const isUnseen = !seen && !(this.hasSeenStation(url) && this.stationFingerprint(url) === fingerprint);
-    const unseen = (this.#file.UnseenStations ?? []).filter((each) => each !== url);
-    if (isUnseen) unseen.push(url);
-    if (unseen.length > 0) this.#file.UnseenStations = unseen;
-    else delete this.#file.UnseenStations;
+    const wasSeen = this.hasSeenStation(url) && this.stationFingerprint(url) === fingerprint;
+    this.#noteUnseen(url, !seen && !wasSeen);
     this.#file.Stations[url] = fingerprint;
     delete this.#file.TlsStations?.[url];
   }
 
-  /** @param roots PEM, or an empty text for those of Node */
+  /** A fingerprint that was known of it counts no longer. @param roots PEM, or an empty text for those of Node */
   rememberTlsStation(url: string, roots: string): void {
+    this.#noteUnseen(url, false);
+    delete this.#file.Stations[url];
     this.#file.TlsStations = { ...this.#file.TlsStations, [url]: roots };
+  }
+
+  #noteUnseen(url: string, isUnseen: boolean): void {
+    const others = (this.#file.UnseenStations ?? []).filter((each) => each !== url);
+    const unseen = isUnseen ? [...others, url] : others;
+    if (unseen.length > 0) this.#file.UnseenStations = unseen;
+    else delete this.#file.UnseenStations;
   }
 
   /** Writes what changed, if anything did. */

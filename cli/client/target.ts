@@ -246,10 +246,12 @@ export function resolveServer(
       `${url} is known with another fingerprint (${remembered}): compare the one you gave with what svc basestation prints; if its key was changed on purpose, ${onPurpose}`,
     );
   }
-  if (rootCerts !== undefined && remembered !== undefined) {
+  if (rootCerts !== undefined && known.hasSeenStation(url)) {
     throw new CommandError(`${url} is known by its fingerprint, which --root-certs does not replace: to have TLS prove it, ${onPurpose}`);
   }
-  return { url, fingerprint: serverFingerprint ?? remembered ?? null, roots: rootCerts ?? known.tlsStation(url) ?? '' };
+  // Roots that are given count for more than a fingerprint that was never shown.
+  const fingerprint = serverFingerprint ?? (rootCerts === undefined ? remembered : undefined) ?? null;
+  return { url, fingerprint, roots: rootCerts ?? known.tlsStation(url) ?? '' };
 }
 
 function resolvePin(given: string | undefined, device: KnownDevice | undefined, replace: boolean): string | undefined {

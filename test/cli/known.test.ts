@@ -75,6 +75,18 @@ describe('state directory', () => {
     ]);
   });
 
+  test('a fingerprint that the base station has not shown gives way to roots that prove it', async () => {
+    const url = 'https://new:4433';
+    const state = await known();
+    state.rememberStation(url, OTHER, false);
+    expect(resolveServer({ server: url, rootCerts: 'PEM' }, undefined, state, false)).toEqual({ url, fingerprint: null, roots: 'PEM' });
+    state.rememberTlsStation(url, PEM_OF_ROOT);
+    await state.save();
+    const again = await Known.open(state.directory);
+    expect([again.stationFingerprint(url), again.tlsStation(url), again.hasSeenStation(url)]).toEqual([undefined, PEM_OF_ROOT, false]);
+    expect(again.stations.filter((station) => station.url === url)).toEqual([{ url, verified: 'tls' }]);
+  });
+
   test('remembering again merges, forgetting removes', async () => {
     const state = await known(lamp);
     state.remember({ ProductId: 'pr', DeviceId: 'lamp', Fingerprint: FP, Address: '127.0.0.1:1' });

@@ -36,6 +36,7 @@ test('shows key, base stations with their proof, and devices', async () => {
   const connection = client.createConnection();
   connection.updateOptions({ PrivateKey: await known.privateKey(client) });
   known.rememberStation('https://pinned.example', OTHER, true);
+  known.rememberStation('https://new.example', FP, false);
   known.rememberTlsStation('https://tls.example', '');
   known.rememberTlsStation('https://own.example:4433', PEM_OF_ROOT);
   known.remember({ ProductId: 'pr', DeviceId: 'lamp', Fingerprint: FP, Name: 'desk', ServerUrl: 'https://tls.example' });
@@ -48,6 +49,7 @@ test('shows key, base stations with their proof, and devices', async () => {
     `remembered in  ${state}`,
     'base stations:',
     `  https://pinned.example  pinned to ${OTHER}`,
+    `  https://new.example  pinned to ${FP}, not reached yet`,
     '  https://tls.example  by TLS, with the roots of Node',
     '  https://own.example:4433  by TLS, with the roots of --root-certs',
     'devices:',
@@ -57,7 +59,8 @@ test('shows key, base stations with their proof, and devices', async () => {
   expect(JSON.parse((await status('--json')).stdout)).toMatchObject({
     client: connection.getClientFingerprint(),
     stations: [
-      { url: 'https://pinned.example', verified: 'pinned', fingerprint: OTHER },
+      { url: 'https://pinned.example', verified: 'pinned', fingerprint: OTHER, reached: true },
+      { url: 'https://new.example', verified: 'pinned', fingerprint: FP, reached: false },
       { url: 'https://tls.example', verified: 'tls', roots: 'platform' },
       { url: 'https://own.example:4433', verified: 'tls', roots: 'own' },
     ],

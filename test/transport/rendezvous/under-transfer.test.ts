@@ -43,7 +43,7 @@ describe('a failed upgrade does not disturb the relayed connection (js-libp2p #3
 
   test(`${ATTEMPTS} of them leave a transfer untouched: no byte is lost, it takes as long as without, and no event is emitted`, async () => {
     const stalls = { without: [] as number[], tried: [] as number[] };
-    for (const seed of seeds(1, 5)) {
+    for (const seed of seeds(1, 8)) {
       const [without, tried] = [await run(false, seed), await run(true, seed)];
       expect(tried.offers).toBeGreaterThanOrEqual(ATTEMPTS - 1);
       expect(tried.took / without.took).toBeLessThan(1.03);
@@ -51,8 +51,9 @@ describe('a failed upgrade does not disturb the relayed connection (js-libp2p #3
       stalls.without.push(without.stalls);
       stalls.tried.push(tried.stalls);
     }
-    // The longest pause of a transfer is one of congestion control, 3.8 or 4.7 s with either: medians compare.
+    // The longest pause of a transfer is one of congestion control, of two lengths with and without: medians compare, and the longest of all.
     expect(percentile(stalls.tried, 50)).toBeLessThan(1.2 * percentile(stalls.without, 50));
+    expect(Math.max(...stalls.tried)).toBeLessThan(1.2 * Math.max(...stalls.without));
   });
 });
 

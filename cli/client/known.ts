@@ -31,7 +31,7 @@ interface KnownFile {
   Devices: KnownDevice[];
   /** Fingerprint of a base station by its URL. */
   Stations: Record<string, string>;
-  /** URLs of base stations that were never reached, so that nothing has shown their fingerprint to be right. */
+  /** URLs of base stations that have never been reached: nothing has shown that their fingerprint is right. */
   UnseenStations?: string[];
   /** Base stations that TLS proves, by their URL: the roots of their certificates as PEM, or an empty text for those of Node. */
   TlsStations?: Record<string, string>;

@@ -32,7 +32,7 @@ export class ConnectionPaths {
   proven: Path;
   #activeIndex = 0;
   #hasIds = false;
-  /** Replaced when it grows: engines keep room for 17 in an array that is pushed to. */
+  /** Replaced when it grows: an array that is pushed to keeps room for 17 entries in V8. */
   #paths: (Path | null)[];
   readonly #core: CoreConnection;
   readonly #owner: ConnectionOwner;

@@ -3,8 +3,8 @@
  * (PROTOCOL.md §2). Every idle connection has entries here, and hardly any is ever read.
  *
  * An owner keeps its ids and tokens in one packed text. The table finds owners by the first word of an id, as a number, and holds a list only where ids share one:
- * the other end chooses its ids, so each find compares the whole id. Ends that choose the same word for many of their connections fill a list of their own making; what
- * comes after the sixteenth is not noted, and no Reset ends it.
+ * the other end chooses its ids, so each find compares the whole id. An end that chooses the same word for many of its connections fills one list: ids
+ * after the sixteenth are not noted, and a Reset does not end those connections.
  */
 import { equalBytes } from '../identity/index.ts';
 import { packed, unpacked } from '../packed-bytes.ts';

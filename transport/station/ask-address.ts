@@ -4,10 +4,10 @@ import { SvcError } from '../../protocol/errors/index.ts';
 import type { Session } from '../session/session.ts';
 
 const CONTENT = 205;
-/** ms for the answer: who asks has something to do meanwhile. */
+/** ms to wait for the answer: a round of the rendezvous waits for it. */
 const TIMEOUT = 1_000;
 
-/** Notes the answer at the channel. @returns null where none came in time, as of an older station, which does not know the request */
+/** Notes the answer at the channel. @returns null where no answer came in time, or none that can be used: an older station does not know the request */
 export async function askAddress(
   channel: Session,
   path: typeof ClientPath.ADDRESS | typeof DevicePath.ADDRESS,

@@ -10,12 +10,18 @@ import { Simulation } from '../../../transport/sim/index.ts';
 const NEVER = Number.POSITIVE_INFINITY;
 const NO_STATION = { hardNat: true, stationOf: () => null };
 
-test('each is woken at its time and at no other, and told of another network, until it is removed', async () => {
+/** What the searches of one client share, in a simulation. */
+function opened() {
   const simulation = new Simulation();
   const environment = simulation.host('client', { addresses: ['198.51.100.1/24'] });
   const end = new LocalEnd(new PlainHost(environment, 0), { mapsPort: false });
   const { clock, log } = environment;
   const shared = new Searches({ end, budget: new HostBudget(clientLimits), clock, log });
+  return { simulation, environment, clock, shared };
+}
+
+test('each is woken at its time and at no other, and told of another network, until it is removed', async () => {
+  const { simulation, environment, clock, shared } = opened();
   const began = clock.now();
   const woken: string[] = [];
   const search = (name: string, ...times: number[]) => {
@@ -49,11 +55,7 @@ test('each is woken at its time and at no other, and told of another network, un
 });
 
 test('more searches than have a place at a time all ask within seconds, and those that waited lose nothing by it', async () => {
-  const simulation = new Simulation();
-  const environment = simulation.host('client', { addresses: ['198.51.100.1/24'] });
-  const end = new LocalEnd(new PlainHost(environment, 0), { mapsPort: false });
-  const { clock, log } = environment;
-  const shared = new Searches({ end, budget: new HostBudget(clientLimits), clock, log });
+  const { simulation, clock, shared } = opened();
   const places = clientLimits.rounds.known;
   const asked: number[] = [];
   const searches = Array.from(

@@ -17,7 +17,7 @@ export interface AdviceFacts {
   /** Where the base station sees the router of the device, as `--candidate` takes it without a port; undefined where it is not known. */
   readonly outside: string | undefined;
   /** UDP port of the device's direct paths, as it names it; undefined where it does not. */
-  readonly devicePort?: number | undefined;
+  readonly devicePort: number | undefined;
 }
 
 /** UDP port of a device towards the base station, and of its direct paths, unless it has another. */

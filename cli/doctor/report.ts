@@ -106,7 +106,16 @@ export function linesOf(findings: Findings): string[] {
 function stunAdvice(station: StationFinding | null): string[] {
   const [first] = station?.stun ?? [];
   if (station?.at == null || first === undefined || station.stun.some(({ mapped }) => mapped !== null)) return [];
-  return [adviceOn('STUN_SILENT', { device: '', stunPort: first.port, relayOnly: false, noHardNat: false, outside: undefined })];
+  return [
+    adviceOn('STUN_SILENT', {
+      device: '',
+      stunPort: first.port,
+      relayOnly: false,
+      noHardNat: false,
+      outside: undefined,
+      devicePort: undefined,
+    }),
+  ];
 }
 
 /** One answer shows that there is a NAT, and not how it maps. */

@@ -68,12 +68,14 @@ describe('docs/paths.md', () => {
 
   test.each(notDirectCodes)('has %s, and what is advised there runs', async (code) => {
     expect(paths).toContain(`| ${code} |`);
-    for (const [stunPort, given, outside] of [
-      [undefined, false, undefined],
-      [4434, true, '198.51.100.2'],
-      [3478, false, '198.51.100.2'],
+    for (const [stunPort, given, outside, devicePort] of [
+      [undefined, false, undefined, undefined],
+      [4434, true, '198.51.100.2', 5600],
+      [3478, false, '198.51.100.2', undefined],
     ] as const) {
-      const advice = adviceOn(code, { device: "home --state './data/my state'", stunPort, relayOnly: given, noHardNat: given, outside });
+      const device = "home --state './data/my state'";
+      const advice = adviceOn(code, { device, stunPort, relayOnly: given, noHardNat: given, outside, devicePort });
+      if (/port 5\d{3}/.test(advice)) expect(new Set(advice.match(/(?<=port |:)5\d{3}/g))).toEqual(new Set([String(devicePort ?? 5593)]));
       expect(advice).not.toContain(`--stun-port ${stunPort}`);
       const advised = [...advice.matchAll(/`(svc [^`]*)`/g)].map(([, line = '']) => line);
       if (code === 'STUN_SILENT' || code === 'BOTH_RANDOM') expect(advised.length).toBeGreaterThan(0);

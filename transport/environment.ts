@@ -9,6 +9,7 @@
  */
 import type { Core, CoreOptions } from '../bindings/index.ts';
 import type { CryptoHost } from '../protocol/crypto-host.ts';
+import type { SvcError } from '../protocol/errors/index.ts';
 import type { Path } from '../protocol/path.ts';
 import type { MdnsNetwork } from './mdns.ts';
 
@@ -119,6 +120,43 @@ export interface ConnectedSocket {
   close(): void;
 }
 
+/** Which WebSocket to open. */
+export interface WebSocketOptions {
+  /** `wss://` or `ws://`, host, port and path. */
+  readonly url: string;
+  /** The only subprotocol that is offered, and has to be chosen. */
+  readonly protocol: string;
+  /** A certificate of `wss` must be valid for the host. Default false: the handshake inside proves the peer (PROTOCOL.md §2). */
+  readonly verifyCertificate?: boolean;
+  /** PEM: the only roots that count where the certificate must be valid; default those of the platform. */
+  readonly rootCerts?: string;
+  /** ms for all of it: resolver, proxy, TLS and upgrade. */
+  readonly timeout: number;
+  readonly signal?: AbortSignal;
+  /** One binary message. The bytes belong to the callee. Must not throw. */
+  readonly receive: (message: Uint8Array) => void;
+  /** It has ended, once, whoever ended it. Not called when opening fails, nor after `close`. */
+  readonly closed: (error: SvcError) => void;
+}
+
+/** An open WebSocket: whole binary messages in order, over TCP. */
+export interface MessagePipe {
+  /** Number of its socket within the environment, as {@link DatagramSocket.index}. */
+  readonly index: number;
+  /** Numeric address and port of the TCP peer, which may be a proxy; empty and 0 where the host does not tell (a browser). */
+  readonly address: string;
+  readonly port: number;
+  /** `host:port` of the HTTP proxy that it goes through, without credentials; null for none. */
+  readonly proxy: string | null;
+  /**
+   * Sends one binary message, whose bytes may not be changed before `sent` is called: once per message, in order, never before `send` has returned, when the
+   * message has left this process, or never will. Never throws.
+   */
+  send(message: Uint8Array, sent: () => void): void;
+  /** Closes with a status code (RFC 6455 §7.4; default 1000), without waiting for the peer. May be called again. */
+  close(code?: number): void;
+}
+
 /** UDP and name resolution. */
 export interface Network {
   /** Largest packet, bytes of UDP payload, that hosts on this network send and take unless they are told otherwise. Default 1,452. */
@@ -135,6 +173,12 @@ export interface Network {
    * @throws RemoteError DNS when the name has none or the resolver does not answer.
    */
   resolve(host: string): Promise<string[]>;
+  /**
+   * Opens a WebSocket, through an HTTP proxy where the environment says so. Absent where the host has none.
+   * @throws RemoteError DNS; CONNECTION_REFUSED; TIMEOUT; CERTIFICATE_VALIDATION_FAILED; BAD_RESPONSE for a server or a proxy that answers anything but the
+   * upgrade, with its status; LocalError STOPPED when the signal fires, INVALID_ARGUMENT for a URL, roots or a proxy that cannot be used
+   */
+  openWebSocket?(options: WebSocketOptions): Promise<MessagePipe>;
   /** The interfaces that are up, those with a default route first, virtual ones last. Absent where the host does not tell (a browser). */
   interfaces?(): readonly HostInterface[];
   /** Addresses of the routers of default routes, IPv4 and IPv6 (link-local with zone). Absent where the host does not tell. */

@@ -297,7 +297,7 @@ export class Connection {
   }
 
   /** Lets go of what nothing under way needs: the owner calls it when the connection has been idle for a while. */
-  rest(): void {
+  sweep(): void {
     if (this.#streams?.isIdle === true) this.#streams = null;
     if (this.#events?.length === 0) this.#events = null;
   }

@@ -23,8 +23,8 @@ import { Driver, type Interceptor } from '../driver.ts';
 import { guarded } from '../emitter.ts';
 import type { BoundSocket, Environment } from '../environment.ts';
 import type { Attempt } from '../race.ts';
+import { IdleSweeper } from '../session/idle-sweeper.ts';
 import { RandomPool } from '../session/random-pool.ts';
-import { Resting } from '../session/resting.ts';
 import { Session, type SharedBySessions } from '../session/session.ts';
 import { whileOpen } from '../session/while-open.ts';
 import type { Bind, ConnectOptions, ConnectTarget, HostConfig, HostLimits, PreparedConnect } from './config.ts';
@@ -111,7 +111,7 @@ export class Host {
       log: environment.log,
       maxRequests: config.maxRequests ?? defaultMaxRequests,
       bodyRoom: new BodyRoom(BODY_ROOM),
-      resting: new Resting(environment.clock),
+      idleSweeper: new IdleSweeper(environment.clock),
       wake: () => this.#driver.wake(),
       // The station follows what comes over the channel, never a Route packet (PROTOCOL.md §6): also where the route is what takes over.
       suspected: (session) => {

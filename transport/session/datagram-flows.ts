@@ -81,7 +81,7 @@ export class DatagramFlows {
   }
 
   /** Lets go of what nobody claimed since the last time. @returns false when something is left: ask again */
-  rest(): boolean {
+  sweep(): boolean {
     this.#unclaimed += this.#older.length;
     this.#older = this.#early;
     this.#early = [];

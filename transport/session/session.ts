@@ -14,9 +14,9 @@ import type { Path } from '../../protocol/path.ts';
 import { Deferred } from '../deferred.ts';
 import { Emitter, guarded } from '../emitter.ts';
 import { DatagramFlows } from './datagram-flows.ts';
+import type { IdleSweeper } from './idle-sweeper.ts';
 import type { IncomingStream } from './incoming-stream.ts';
 import { type Observation, type SessionRequest, SessionRequests, type SharedByRequests } from './requests.ts';
-import type { Resting } from './resting.ts';
 import type { SessionStream } from './stream.ts';
 import { type OpenStreamOptions, SessionStreams } from './streams.ts';
 import { whileOpen } from './while-open.ts';
@@ -35,7 +35,7 @@ export interface SessionEvents {
 
 /** What the sessions of a host have in common. */
 export interface SharedBySessions extends SharedByRequests {
-  readonly resting: Resting;
+  readonly idleSweeper: IdleSweeper;
   /** Nothing comes back on the path of the session. */
   readonly suspected: (session: Session) => void;
   /** A session ended: forget it. */
@@ -80,7 +80,7 @@ export class Session {
     this.router = router;
     this.#shared = shared;
     // What the handshake needed is let go of, also where nothing follows.
-    shared.resting.woke(this);
+    shared.idleSweeper.watch(this);
   }
 
   /** We opened it. */
@@ -226,7 +226,7 @@ export class Session {
   /** Datagrams of byte streams (PROTOCOL.md §12). Whoever uses them sets `onDatagram` so that what arrives gets here. */
   get flows(): DatagramFlows {
     this.#flows ??= new DatagramFlows((datagram) => this.sendDatagram(datagram));
-    if (this.#isOpen) this.#shared.resting.woke(this);
+    if (this.#isOpen) this.#shared.idleSweeper.watch(this);
     return this.#flows;
   }
 
@@ -397,16 +397,16 @@ export class Session {
   }
 
   /** For the host: lets go of what nothing under way needs. @returns false when something was needed */
-  rest(): boolean {
+  sweep(): boolean {
     if (this.#requests?.isIdle === true) {
       this.#nextExchange = this.#requests.nextExchange;
       this.#requests.stop();
       this.#requests = null;
     }
     if (this.#streams?.count === 0) this.#streams = null;
-    this.connection.rest();
-    const flowsRest = this.#flows?.rest() ?? true;
-    return this.#requests === null && this.#streams === null && flowsRest;
+    this.connection.sweep();
+    const areFlowsIdle = this.#flows?.sweep() ?? true;
+    return this.#requests === null && this.#streams === null && areFlowsIdle;
   }
 
   #datagram(data: Uint8Array): void {
@@ -416,7 +416,7 @@ export class Session {
 
   /** What the connection holds for its events is let go of later, as after requests. */
   #pathEvent(event: Extract<ConnectionEvent, { kind: 'path' | 'probed' }>): void {
-    this.#shared.resting.woke(this);
+    this.#shared.idleSweeper.watch(this);
     const { path } = event;
     if (event.kind === 'path') this.#events?.emit('path', { path, reason: event.reason });
     else this.#events?.emit('probed', { path, answered: event.answered, forgotten: event.forgotten });
@@ -439,7 +439,7 @@ export class Session {
     const why = error?.message ?? 'it was closed here';
     this.#requests?.fail(error ?? new LocalError('STOPPED', 'the session was closed'));
     this.#streams?.fail(new RemoteError('STOPPED', `the session ended: ${why}`));
-    this.#shared.resting.forget(this);
+    this.#shared.idleSweeper.forget(this);
     this.#shared.ended(this, error);
     this.#closed?.resolve(error);
     this.#events?.emit('closed', error);
@@ -449,7 +449,7 @@ export class Session {
     if (this.#streams === null) {
       const { log, wake } = this.#shared;
       this.#streams = new SessionStreams({ connection: this.connection, log, wake, listener: () => this.onStream });
-      this.#shared.resting.woke(this);
+      this.#shared.idleSweeper.watch(this);
     }
     return this.#streams;
   }
@@ -457,7 +457,7 @@ export class Session {
   #makeRequests(): SessionRequests {
     if (this.#requests === null) {
       this.#requests = new SessionRequests(this, this.#shared, this.#nextExchange);
-      this.#shared.resting.woke(this);
+      this.#shared.idleSweeper.watch(this);
     }
     return this.#requests;
   }

@@ -19,14 +19,14 @@ describe('flows alone', () => {
     expect(seen).toEqual(['early', 'in time']);
     expect(counts).toEqual({ ...noDatagrams(), received: 2 });
     expect(flows.unclaimed).toBe(0);
-    expect([flows.rest(), flows.unclaimed]).toEqual([false, 0]);
-    expect([flows.rest(), flows.unclaimed]).toEqual([true, 2]);
+    expect([flows.sweep(), flows.unclaimed]).toEqual([false, 0]);
+    expect([flows.sweep(), flows.unclaimed]).toEqual([true, 2]);
   });
 
   it('keep the last 32 that nobody claims, and count the others', () => {
     const flows = new DatagramFlows(() => true);
     for (let i = 0; i < 1_000; i++) {
-      if (i === 990) flows.rest();
+      if (i === 990) flows.sweep();
       flows.receive(encodeFlowDatagram(5, Uint8Array.of(i & 0xff)));
     }
     flows.receive(new Uint8Array(0));

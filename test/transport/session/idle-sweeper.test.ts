@@ -1,41 +1,41 @@
 /** Sessions at rest: what they let go of, and that nobody notices. */
 import { describe, expect, it } from 'vitest';
 import { Router } from '../../../protocol/coap/index.ts';
+import { IdleSweeper, type Sweepable } from '../../../transport/session/idle-sweeper.ts';
 import type { Session } from '../../../transport/session/index.ts';
-import { type Restful, Resting } from '../../../transport/session/resting.ts';
 import { nativeSimulation } from '../../support/simulation.ts';
 import { acceptedSession, pair, testRouter } from './support.ts';
 
-describe('resting', () => {
-  function looked(answers: readonly boolean[]): Restful & { looks: number } {
+describe('idle sweeper', () => {
+  function looked(answers: readonly boolean[]): Sweepable & { looks: number } {
     const one = {
       looks: 0,
-      rest: () => answers[one.looks++] ?? true,
+      sweep: () => answers[one.looks++] ?? true,
     };
     return one;
   }
 
   it('looks every 5 s at those that hold something, until they have let go, and then has no timer', async () => {
     const simulation = nativeSimulation();
-    const resting = new Resting(simulation.host('one').clock);
+    const sweeper = new IdleSweeper(simulation.host('one').clock);
     const [at, busy] = [looked([true]), looked([false, false, true])];
-    resting.woke(at);
-    resting.woke(busy);
+    sweeper.watch(at);
+    sweeper.watch(busy);
     await simulation.run(4_999);
     expect([at.looks, busy.looks]).toEqual([0, 0]);
     await simulation.run(60_000);
     expect([at.looks, busy.looks]).toEqual([1, 3]);
-    resting.woke(at);
+    sweeper.watch(at);
     await simulation.run(5_000);
     expect([at.looks, busy.looks]).toEqual([2, 3]);
   });
 
   it('forgets who is over', async () => {
     const simulation = nativeSimulation();
-    const resting = new Resting(simulation.host('one').clock);
+    const sweeper = new IdleSweeper(simulation.host('one').clock);
     const over = looked([]);
-    resting.woke(over);
-    resting.forget(over);
+    sweeper.watch(over);
+    sweeper.forget(over);
     await simulation.run(20_000);
     expect(over.looks).toBe(0);
   });
@@ -50,7 +50,7 @@ describe('a session that rested', () => {
       const response = await both.simulation.settle(both.session.request({ method: 'GET', path: '/hello' }));
       expect(response.status).toBe(205);
       await both.simulation.run(20_000);
-      expect([both.session.rest(), accepted.rest()]).toEqual([true, true]);
+      expect([both.session.sweep(), accepted.sweep()]).toEqual([true, true]);
     }
     expect(both.errors).toEqual([]);
   });
@@ -62,17 +62,17 @@ describe('a session that rested', () => {
     accepted.router = router;
     const asking = both.session.request({ method: 'GET', path: '/slow' });
     await both.simulation.run(1_000);
-    expect([both.session.rest(), accepted.rest()]).toEqual([false, false]);
+    expect([both.session.sweep(), accepted.sweep()]).toEqual([false, false]);
     await both.simulation.settle(asking);
     both.session.observe({ method: 'GET', path: '/watched' }, () => {});
     await both.simulation.run(60_000);
-    expect([both.session.rest(), accepted.rest()]).toEqual([false, false]);
+    expect([both.session.sweep(), accepted.sweep()]).toEqual([false, false]);
     const other = await both.simulation.settle(both.client.connect({ address: '10.0.0.1', port: 5592, name: 'device' }));
     await both.simulation.run(() => both.accepted.length > 1);
     both.accepted.at(-1)!.onStream = (incoming) => void incoming.accept();
     const stream = await both.simulation.settle(other.openStream(1));
     await both.simulation.run(60_000);
-    expect(other.rest()).toBe(false);
+    expect(other.sweep()).toBe(false);
     await both.simulation.settle(stream.write(new Uint8Array(100)));
     expect(both.errors).toEqual([]);
   });

@@ -1,6 +1,6 @@
 /**
- * Lets sessions rest: what one needs only while requests or streams are under way is let go some seconds after the last of them, so that a host
- * can hold many that are idle. One timer for all of a host, and none while all rest.
+ * Sweeps idle sessions: what one needs only while requests or streams are under way is let go some seconds after the last of them, so that a host
+ * can hold many that are idle. One timer for all of a host, and none while all are idle.
  */
 import type { Cancel, Clock } from '../environment.ts';
 
@@ -11,14 +11,14 @@ import type { Cancel, Clock } from '../environment.ts';
 const PAUSE = 5_000;
 
 /** What can let go. */
-export interface Restful {
+export interface Sweepable {
   /** Lets go of what nothing under way needs. @returns false when something was needed: ask again later */
-  rest(): boolean;
+  sweep(): boolean;
 }
 
-export class Resting {
+export class IdleSweeper {
   readonly #clock: Clock;
-  readonly #awake = new Set<Restful>();
+  readonly #watched = new Set<Sweepable>();
   #cancel: Cancel | null = null;
 
   constructor(clock: Clock) {
@@ -26,21 +26,21 @@ export class Resting {
   }
 
   /** It holds something from now on. */
-  woke(one: Restful): void {
-    this.#awake.add(one);
+  watch(one: Sweepable): void {
+    this.#watched.add(one);
     this.#cancel ??= this.#clock.schedule(PAUSE, () => this.#look());
   }
 
   /** It is over. */
-  forget(one: Restful): void {
-    this.#awake.delete(one);
-    if (this.#awake.size === 0) this.#stop();
+  forget(one: Sweepable): void {
+    this.#watched.delete(one);
+    if (this.#watched.size === 0) this.#stop();
   }
 
   #look(): void {
     this.#stop();
-    for (const one of this.#awake) if (one.rest()) this.#awake.delete(one);
-    if (this.#awake.size > 0) this.#cancel = this.#clock.schedule(PAUSE, () => this.#look());
+    for (const one of this.#watched) if (one.sweep()) this.#watched.delete(one);
+    if (this.#watched.size > 0) this.#cancel = this.#clock.schedule(PAUSE, () => this.#look());
   }
 
   #stop(): void {

@@ -14,6 +14,7 @@
 import { EventKind, Status } from './codes.generated.ts';
 import { type CoreInternals, MASK_KEYS_LENGTH, MAX_BATCH } from './core-internals.ts';
 import { LocalError } from './error.ts';
+import { type ConnectionIds, ID_LENGTH, readIds } from './ids.ts';
 import { type KeepAlive, MESSAGE_LIMIT, type PathOptions } from './options.ts';
 import { type CoreConnectionStats, type CorePathStats, readPathStats, readStats } from './stats.ts';
 import { type CoreStreamStats, type CoreStreamTotals, readStreamStats, readStreamTotals } from './stream-stats.ts';
@@ -27,22 +28,10 @@ const MAX_REASON = 512;
 /** Up to so many bytes a loop copies faster than a view is made to copy from. */
 const SHORT = 96;
 const NOTHING = new Uint8Array(0);
-/** Bytes of a connection id, and of a reset token. */
-const ID_LENGTH = 8;
-const TOKEN_LENGTH = 16;
 
 /** For `receive`: the packet came from an address that has no index; the second: it differs from the active path's by the port only. */
 export const UNKNOWN_PATH = 4;
 export const UNKNOWN_PORT = 5;
-
-/** The ids that both ends may use now, besides or instead of the first two. */
-export interface ConnectionIds {
-  /** How many more of ours the peer may get. */
-  room: number;
-  ours: Uint8Array[];
-  /** The token of the peer's first id is not here: the handshake told it. */
-  theirs: { id: Uint8Array; resetToken: Uint8Array }[];
-}
 
 /** One connection of a core; see the top of this file for when to call what. */
 export class CoreConnection {
@@ -209,17 +198,7 @@ export class CoreConnection {
   ids(): ConnectionIds | null {
     const { exports, results } = this.check();
     if (this.call(() => exports.connectionIds(this.handle)) !== Status.OK) return null;
-    const [room = 0, ours = 0, theirs = 0] = results;
-    const bytes = this.copyOut(ours * ID_LENGTH + theirs * (ID_LENGTH + TOKEN_LENGTH));
-    const at = (index: number) => ours * ID_LENGTH + index * (ID_LENGTH + TOKEN_LENGTH);
-    return {
-      room,
-      ours: Array.from({ length: ours }, (_, index) => bytes.slice(index * ID_LENGTH, (index + 1) * ID_LENGTH)),
-      theirs: Array.from({ length: theirs }, (_, index) => ({
-        id: bytes.slice(at(index), at(index) + ID_LENGTH),
-        resetToken: bytes.slice(at(index) + ID_LENGTH, at(index + 1)),
-      })),
-    };
+    return readIds(results, (length) => this.copyOut(length));
   }
 
   /** Figures of one path, null when there is none of that index. */
@@ -232,6 +211,37 @@ export class CoreConnection {
   isThere(path: number): boolean {
     const { exports } = this.check();
     return this.call(() => exports.connectionIsThere(this.handle, path)) !== 0;
+  }
+
+  /** No path carries anything: the connection rests until an authentic packet comes in on the active path, or the peer on another one. RESUMED follows then. */
+  rest(): void {
+    const { exports } = this.check();
+    this.call(() => exports.connectionRest(this.handle));
+  }
+
+  /** Whether it rests (RESTED) instead of ending when keep-alive finds no answer. Default false. */
+  allowRest(allow: boolean): void {
+    const { exports } = this.check();
+    this.call(() => exports.connectionAllowRest(this.handle, allow ? 1 : 0));
+  }
+
+  /**
+   * At rest: the active path leads elsewhere, with the same ids. It is challenged; RESUMED follows, or PATH_FAILED.
+   * @param route 8 bytes, for one behind a Route header; @param ceiling largest packet there. False when the connection does not rest
+   */
+  replacePath(route: Uint8Array | undefined, ceiling: number, now: number): boolean {
+    const { exports, transfer } = this.check();
+    if (route !== undefined) transfer.set(exactRoute(route));
+    if (this.call(() => exports.connectionReplacePath(this.handle, route === undefined ? 0 : 1, now)) !== Status.OK) return false;
+    this.resetPacketSize(ceiling);
+    return true;
+  }
+
+  /** The peer's id that our packets on the active path carry. */
+  remoteId(): Uint8Array {
+    const { exports } = this.check();
+    this.call(() => exports.connectionRemoteId(this.handle));
+    return this.copyOut(ID_LENGTH);
   }
 
   /** Keep-alive from now on; null = none. */

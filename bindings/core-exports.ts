@@ -56,6 +56,10 @@ export interface CoreExports extends AeadExports, HashExports, Record<string, un
   connectionIssueId(handle: number): number;
   connectionIds(handle: number): number;
   connectionPathStats(handle: number, path: number): number;
+  connectionRest(handle: number): void;
+  connectionAllowRest(handle: number, allow: number): void;
+  connectionReplacePath(handle: number, routed: number, now: number): number;
+  connectionRemoteId(handle: number): void;
   connectionIsThere(handle: number, path: number): number;
 
   streamOpen(handle: number): number;

@@ -1,10 +1,11 @@
 /** Public surface of the bindings: the only code that touches the linear memory of the core. */
 export type { Aead } from './aead.ts';
 export { CongestionState, EventKind, PathReason, Status, TransportError } from './codes.generated.ts';
-export { type ConnectionIds, CoreConnection, UNKNOWN_PATH, UNKNOWN_PORT } from './connection.ts';
+export { CoreConnection, UNKNOWN_PATH, UNKNOWN_PORT } from './connection.ts';
 export { Core, type CoreStats } from './core.ts';
 export { LocalError, RemoteError, SvcError } from './error.ts';
 export type { Hash } from './hash.ts';
+export type { ConnectionIds } from './ids.ts';
 export {
   type CongestionControl,
   type CoreConnectionOptions,

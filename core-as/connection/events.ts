@@ -14,6 +14,8 @@ import {
   EVENT_MESSAGES_WRITABLE,
   EVENT_NONE,
   EVENT_PATH_SUSPECTED,
+  EVENT_RESTED,
+  EVENT_RESUMED,
   EVENT_STREAM_FINISHED,
   EVENT_STREAM_OPENED,
   EVENT_STREAM_READABLE,
@@ -40,6 +42,8 @@ import {
   ON_SEND_KEY,
   ON_STREAMS,
   ON_TIMED_OUT,
+  RESTED,
+  RESUMED,
   SUSPECTED,
 } from '../records/connection';
 import {
@@ -72,6 +76,14 @@ export function nextEvent(c: Connection): u32 {
   if (c.paths != 0 || c.ids != 0) {
     const ofPath = nextPathEvent(c);
     if (ofPath) return tell(ofPath, <f64>outEventPath, <f64>outEventValue);
+  }
+  if (flagged(c, RESTED)) {
+    c.flags &= ~RESTED;
+    return tell(EVENT_RESTED, 0, 0);
+  }
+  if (flagged(c, RESUMED)) {
+    c.flags &= ~RESUMED;
+    return tell(EVENT_RESUMED, 0, 0);
   }
   const ofStream = nextStreamEvent(c);
   if (ofStream) return ofStream;

@@ -1,10 +1,11 @@
 /**
  * Keep-alive (PROTOCOL.md §5), for client and device: a PING `interval` after the last packet of ours that was acknowledged, then one
- * every `retry`, at most `most` of them, then the connection is dead. Unlike the PTO it does not back off, and unlike the idle
+ * every `retry`, at most `most` of them, then the connection is dead, or rests (resting.ts). Unlike the PTO it does not back off, and unlike the idle
  * timeout it is about our own packets: it notices a path that only carries one way.
  */
-import { Connection, PROBE, SEND_PING } from '../records/connection';
+import { Connection, flagged, MAY_REST, PROBE, SEND_PING } from '../records/connection';
 import { timeOut } from './close';
+import { beginRest } from './resting';
 
 /** When the next PING goes out, or the connection is given up. */
 export function keepAliveTime(c: Connection): f64 {
@@ -15,7 +16,8 @@ export function keepAliveTime(c: Connection): f64 {
 /** The keep-alive timer fired. */
 export function onKeepAlive(c: Connection): void {
   if (c.keepAliveCount >= c.keepAliveMost) {
-    timeOut(c);
+    if (flagged(c, MAY_REST)) beginRest(c, true);
+    else timeOut(c);
     return;
   }
   c.keepAliveCount++;

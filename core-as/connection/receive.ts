@@ -14,11 +14,12 @@ import { openedError, openedNumber, unprotect } from '../packet/protection';
 import { mark } from '../packet/replay-window';
 import { arrive, arrivedOn, noteSpeaker } from '../paths/arrival';
 import { followed } from '../paths/migration';
-import { ACK_NOW, Connection, DRAINING, OPEN } from '../records/connection';
+import { ACK_NOW, Connection, DRAINING, flagged, OPEN, RESTING } from '../records/connection';
 import { REFUSED } from '../records/status';
 import { onReceived } from '../recovery/ack-policy';
 import { closeOnViolation, onPacketWhileClosing } from './close';
 import { deliverDatagrams, outElicited, outNonProbing, receiveFrames } from './frames';
+import { endRest } from './resting';
 
 /** RFC 9001 §6.6 */
 const MOST_FAILURES: u64 = 1 << 36;
@@ -72,6 +73,7 @@ export function receive(c: Connection, start: u32, size: u32, path: u32, now: f6
     if (arrivedOn != c.activePath && isNewest) followed(c, arrivedOn, now);
     noteSpeaker(c, isNewest);
   }
+  if (flagged(c, RESTING) && arrivedOn == c.activePath) endRest(c, now);
   return true;
 }
 

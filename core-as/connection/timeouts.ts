@@ -4,7 +4,7 @@ import { next } from '../memory/list';
 import { discardPreviousKey } from '../packet/key-update';
 import { onProbeTimeout } from '../paths/failover';
 import { onPathTimeout } from '../paths/validation';
-import { ACK_NOW, Connection, DRAINED, OPEN, STARVED } from '../records/connection';
+import { ACK_NOW, Connection, DRAINED, flagged, OPEN, RESTING, STARVED } from '../records/connection';
 import { ALL_LINK, has, Stream, WANTS_ROOM } from '../records/stream';
 import { onEarlyCopy } from '../recovery/early-copy';
 import { detectLost, onProbe } from '../recovery/loss';
@@ -34,12 +34,21 @@ export function handleTimeout(c: Connection, now: f64): void {
     if (now >= closeTimer(c)) endClosing(c);
     return;
   }
+  if (!flagged(c, RESTING)) whileCarried(c, now);
+  if (c.state != OPEN) return;
+  if (c.paths) onPathTimeout(c, now);
+  if (now >= retryTimer(c)) retryStarved(c);
+  if (now >= previousKeyTimer(c)) discardPreviousKey(c);
+}
+
+/** Timers of what a path carries, and of whether it does. */
+function whileCarried(c: Connection, now: f64): void {
   if (now >= idleTimer(c)) {
     timeOut(c);
     return;
   }
   if (now >= keepAliveTimer(c)) onKeepAlive(c);
-  if (c.state != OPEN) return;
+  if (c.state != OPEN || flagged(c, RESTING)) return;
   if (now >= ackTimer(c)) c.flags |= ACK_NOW;
   if (now >= lossTimer(c)) detectLost(c, now);
   if (now >= earlyCopyTimer(c)) onEarlyCopy(c);
@@ -48,9 +57,6 @@ export function handleTimeout(c: Connection, now: f64): void {
     onProbeTimeout(c, now);
   }
   if (now >= stallTimer(c)) onStall(c);
-  if (c.paths) onPathTimeout(c, now);
-  if (now >= retryTimer(c)) retryStarved(c);
-  if (now >= previousKeyTimer(c)) discardPreviousKey(c);
   if (now >= modelTimer(c)) forget(c);
 }
 

@@ -4,7 +4,7 @@ import { pacingTime } from '../congestion/pacing';
 import { previousKeyTime } from '../packet/key-update';
 import { mayAmplify } from '../paths/amplification';
 import { pathTime } from '../paths/challenges';
-import { ACK_NOW, Connection, DRAINED, flagged, LIMITED, OPEN } from '../records/connection';
+import { ACK_NOW, Connection, DRAINED, flagged, LIMITED, OPEN, RESTING } from '../records/connection';
 import { flightOf } from '../records/flight';
 import { probeTimeout } from '../records/rtt';
 import { earlyCopyTime } from '../recovery/early-copy';
@@ -81,10 +81,17 @@ export function closeTimer(c: Connection): f64 {
 export function nextTimer(c: Connection): f64 {
   if (c.state == DRAINED) return Infinity;
   if (c.state != OPEN) return closeTimer(c);
+  if (flagged(c, RESTING)) return restTimer(c);
   let next = min(ackTimer(c), min(lossTimer(c), probeTimer(c)));
   next = min(next, earlyCopyTimer(c));
   next = min(next, min(pacingTimer(c), keepAliveTimer(c)));
   next = min(next, min(stallTimer(c), min(idleTimer(c), retryTimer(c))));
   if (c.paths) next = min(next, pathTimer(c));
   return min(next, min(previousKeyTimer(c), modelTimer(c)));
+}
+
+/** At rest nothing ends the connection, and nothing is sent but what asks paths. */
+function restTimer(c: Connection): f64 {
+  const next = min(retryTimer(c), previousKeyTimer(c));
+  return c.paths ? min(next, pathTimer(c)) : next;
 }

@@ -30,6 +30,7 @@ import {
   LIMITED,
   OPEN,
   PROBE,
+  RESTING,
   SEND_COMPLETE,
   SEND_PING,
   STARVED,
@@ -69,7 +70,7 @@ export function transmit(c: Connection, now: f64, most: u32): u32 {
     if (written > 0) return written;
   }
   outTransmitPath = c.activePath;
-  if (most == 0) return 0;
+  if (most == 0 || (c.state == OPEN && flagged(c, RESTING))) return 0;
   if (c.state == OPEN) transmitOpen(c, now, min(most, BATCH));
   else if (c.state == CLOSING && flagged(c, CLOSE_DUE)) transmitClose(c, now);
   return written;

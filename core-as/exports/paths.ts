@@ -1,10 +1,12 @@
 /** Exports of a connection's paths and ids, by handle and by index of the path. */
 import { STATUS_INVALID_ARGUMENT, STATUS_OK, STATUS_OUT_OF_MEMORY } from '../codes.generated';
+import { beginRest, replacePath } from '../connection/resting';
 import { transfer } from '../memory/layout';
 import { isThere } from '../paths/arrival';
 import { addPath, keepPath, migrate, outAddedPath, probePath, removePath, setPathRoute } from '../paths/host';
 import { issueId, roomForIds } from '../paths/local-ids';
 import { assignWaiting } from '../paths/remote-ids';
+import { MAY_REST } from '../records/connection';
 import { ACTIVE_CONNECTION_ID_LIMIT, ensureIds, giveMaskKeys, ID_FREE, localAt, remoteAt, TOKEN, tokenOf } from '../records/connection-ids';
 import { FREE, MOST_PATHS, PROVEN, pathAt } from '../records/path';
 import { put, the } from './handle';
@@ -34,6 +36,27 @@ export function connectionSetPathRoute(handle: u32, path: u32): void {
 
 export function connectionRemovePath(handle: u32, path: u32): u32 {
   return removePath(the(handle), path);
+}
+
+/** No path carries anything: the connection rests (connection/resting.ts). */
+export function connectionRest(handle: u32): void {
+  beginRest(the(handle), false);
+}
+
+/** Whether it rests instead of ending when keep-alive finds no answer. */
+export function connectionAllowRest(handle: u32, allow: bool): void {
+  const c = the(handle);
+  c.flags = allow ? c.flags | MAY_REST : c.flags & ~MAY_REST;
+}
+
+/** The active path of a connection at rest is another one; `routed`: its route id is the first 8 bytes of the transfer area. */
+export function connectionReplacePath(handle: u32, routed: bool, now: f64): u32 {
+  return replacePath(the(handle), routed, routed ? load<u64>(transfer) : 0, now);
+}
+
+/** Writes the id that packets on the active path carry to the first 8 bytes of the transfer area. */
+export function connectionRemoteId(handle: u32): void {
+  store<u64>(transfer, the(handle).remoteId);
 }
 
 /** Takes the mask keys, send then receive, 32 bytes each, from the transfer area, and wipes them there. Ids may be exchanged from now on. */

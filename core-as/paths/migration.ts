@@ -5,6 +5,7 @@
  *   same id, new address       a NAT has rebound the peer, or somebody forwards copies. The responder follows, and asks old and new
  *                              path: the old one wins if it still answers. What was led astray once is asked before it moves again,
  *                              and the initiator always asks first
+ *   at rest                    no path carries anything (connection/resting.ts): either end takes the first that does
  *   no answer                  of the active path in a check: the initiator goes to a warm path that answers
  *
  * Validation itself stands in validation.ts, what changes at a switch in switch.ts.
@@ -16,7 +17,7 @@ import {
   PATH_REASON_REBOUND,
   PATH_REASON_RETURNED,
 } from '../codes.generated';
-import { Connection, DOUBTED, flagged, INITIATOR, SEND_PING } from '../records/connection';
+import { Connection, DOUBTED, flagged, INITIATOR, RESTING, SEND_PING } from '../records/connection';
 import { findLocal } from '../records/connection-ids';
 import {
   CHOSEN,
@@ -76,7 +77,9 @@ export function followed(c: Connection, index: u8, now: f64): void {
   const all = pathsOf(c);
   const p = pathAt(c, index);
   const isAnnounced = arrivedAnnounced;
-  if (flagged(c, INITIATOR)) {
+  if (flagged(c, RESTING)) {
+    takeOver(c, index, now);
+  } else if (flagged(c, INITIATOR)) {
     if (!isAnnounced) contest(c, index, now);
   } else if (isAnnounced) {
     const left = c.activePath;
@@ -111,7 +114,8 @@ export function unanswered(c: Connection, index: u8, now: f64): void {
   const all = pathsOf(c);
   const p = pathAt(c, index);
   if (index == c.activePath) {
-    activeUnanswered(c, now);
+    if (flagged(c, RESTING)) p.news |= NEWS_FAILED;
+    else activeUnanswered(c, now);
     return;
   }
   if (index == all.former) all.former = NO_PATH;
@@ -134,6 +138,14 @@ function rebind(c: Connection, index: u8, now: f64): void {
   const p = pathAt(c, index);
   if (p.state != PROVEN) challenge(c, index, now + validationTime(c, index), now);
   if (all.former != NO_PATH) challenge(c, all.former, now + validationTime(c, all.former), now);
+}
+
+/** Nothing came on the path in use any more: the first that carries something takes its place. */
+function takeOver(c: Connection, index: u8, now: f64): void {
+  const dead = c.activePath;
+  switchPath(c, index, PATH_REASON_FAILED_OVER, now);
+  dropPath(c, dead);
+  if (pathAt(c, index).state != PROVEN) challenge(c, index, now + validationTime(c, index), now);
 }
 
 /** The packet that left a path may have retired its id, too: nothing comes in there from now on. */

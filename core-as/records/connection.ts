@@ -52,6 +52,13 @@ export const ELSEWHERE: u32 = 1 << 18;
 export const OUT_OF_CREDIT: u32 = 1 << 19;
 /** The active path may be dead, and the host has not been told. */
 export const SUSPECTED: u32 = 1 << 20;
+/** No path carries anything: connection/resting.ts. */
+export const RESTING: u32 = 1 << 21;
+/** It rests instead of ending when keep-alive finds no answer. */
+export const MAY_REST: u32 = 1 << 22;
+/** The host has not been told that a rest began by itself; that one ended. */
+export const RESTED: u32 = 1 << 23;
+export const RESUMED: u32 = 1 << 24;
 /** We have sent an ACK since the peer's current key phase began: it may go on to the next. */
 export const PHASE_TOLD: u32 = 1 << 28;
 

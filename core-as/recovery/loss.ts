@@ -27,7 +27,7 @@ const PERSISTENT_CONGESTION_THRESHOLD: f64 = 3;
  */
 const PROBES: u32 = 2;
 const MOST_DOUBLINGS: u32 = 10;
-const LONGEST_TIMEOUT: f64 = 20_000;
+const LONGEST_TIMEOUT: f64 = 3_000;
 /** Until the Complete packet is acknowledged: the responder waits for it no longer than 10 s from packet to packet. */
 const LONGEST_COMPLETE_TIMEOUT: f64 = 2_000;
 
@@ -104,7 +104,7 @@ export function probeTime(c: Connection): f64 {
   const flight = flightOf(c);
   if (flight.outstanding == 0 || flight.lossTime != Infinity) return Infinity;
   const timeout = probeTimeout(c) * <f64>(1 << min(flight.ptoCount, MOST_DOUBLINGS));
-  return flight.lastEliciting + min(timeout, c.complete ? LONGEST_COMPLETE_TIMEOUT : LONGEST_TIMEOUT);
+  return flight.lastEliciting + min(timeout, c.complete ? LONGEST_COMPLETE_TIMEOUT : max(LONGEST_TIMEOUT, probeTimeout(c)));
 }
 
 /**

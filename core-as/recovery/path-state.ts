@@ -39,6 +39,11 @@ function begin(c: Connection, size: u16): void {
   forget(c);
 }
 
+/** Nothing is known of the active path any more, as it leads elsewhere. */
+export function beginRecovery(c: Connection): void {
+  begin(c, c.packetSize);
+}
+
 /** A round trip without samples. */
 export function guessRtt(c: Connection, rtt: f32): void {
   c.smoothedRtt = rtt;

@@ -1,0 +1,202 @@
+/** A connection without a path rests: nothing ends it, nothing is lost, and it costs nothing (PROTOCOL.md §6). */
+import { describe, expect, test } from 'vitest';
+import { EventKind, PathReason } from '../../bindings/index.ts';
+import { Random } from '../../transport/sim/random.ts';
+import { seeds } from '../support/size.ts';
+import { CLIENT, DEVICE, type RoutedEnd, RoutedPair } from './routed-pair.ts';
+
+const message = (value: number, length = 100) => new Uint8Array(length).fill(value);
+const ROUTE = new Uint8Array(8).fill(0x77);
+const KEEP_ALIVE = { interval: 5_000, retryInterval: 500, maxRetries: 3 };
+const NEW_WAY = { ours: 'client:2', theirs: 'device:2' };
+
+function kinds(end: RoutedEnd): number[] {
+  return end.told
+    .map(({ kind }) => kind)
+    .filter((kind) => kind === EventKind.RESTED || kind === EventKind.RESUMED || kind === EventKind.TIMED_OUT);
+}
+
+/** Nothing gets through between any two addresses but those of the new way. */
+function broken(pair: RoutedPair): void {
+  pair.network = (datagram) => (datagram.from.endsWith(':2') && datagram.to.endsWith(':2') ? datagram : null);
+}
+
+function replace(pair: RoutedPair, route?: Uint8Array): void {
+  expect(pair.initiator.connection.replacePath(route, 1452, pair.now)).toBe(true);
+  pair.initiator.ways[pair.initiator.active] = NEW_WAY;
+}
+
+describe('rest', () => {
+  test('no timer ends the connection, nothing leaves, and there is nothing to wake for', () => {
+    const pair = new RoutedPair();
+    pair.initiator.connection.setKeepAlive(KEEP_ALIVE, pair.now);
+    pair.run(1_000);
+    pair.initiator.connection.sendMessage(message(1));
+    pair.initiator.connection.rest();
+    pair.responder.connection.rest();
+    const sent = [pair.initiator.sent.length, pair.responder.sent.length];
+    pair.run(3_600_000);
+    expect([pair.initiator.sent.length, pair.responder.sent.length]).toEqual(sent);
+    expect(kinds(pair.initiator)).toEqual([]);
+    expect(pair.initiator.connection.nextTimeout()).toBe(Number.POSITIVE_INFINITY);
+    expect(pair.responder.connection.nextTimeout()).toBe(Number.POSITIVE_INFINITY);
+  });
+
+  test.each([
+    ['an address', undefined],
+    ['a route', ROUTE],
+  ])('it goes on over %s that takes the place of the lost one, with what was in flight and what was written', (_, route) => {
+    const pair = new RoutedPair();
+    pair.run(500);
+    broken(pair);
+    pair.initiator.connection.sendMessage(message(1));
+    pair.responder.connection.sendMessage(message(2));
+    pair.run(100);
+    pair.initiator.connection.rest();
+    pair.responder.connection.rest();
+    pair.initiator.connection.sendMessage(message(3));
+    pair.responder.connection.sendMessage(message(4));
+    pair.run(30_000);
+    if (route !== undefined) {
+      pair.network = (datagram, end) => {
+        if (!datagram.from.endsWith(':2')) return null;
+        if (end !== pair.initiator) return datagram;
+        expect(datagram.bytes.subarray(1, 9)).toEqual(route);
+        return { ...datagram, bytes: datagram.bytes.subarray(9) };
+      };
+    }
+    replace(pair, route);
+    pair.run(500);
+    expect(kinds(pair.initiator)).toEqual([EventKind.RESUMED]);
+    expect(kinds(pair.responder)).toEqual([EventKind.RESUMED]);
+    expect(pair.responder.received.map(([first]) => first).sort()).toEqual([1, 3]);
+    expect(pair.initiator.received.map(([first]) => first).sort()).toEqual([2, 4]);
+    expect(pair.responder.names()[0]).toBe(`changed 1 ${PathReason.FAILED_OVER}`);
+    expect(pair.responder.connection.pathStats(1)!.proven).toBe(true);
+  });
+
+  test('an end that has not noticed follows the other', () => {
+    const pair = new RoutedPair();
+    pair.run(500);
+    broken(pair);
+    pair.initiator.connection.rest();
+    replace(pair);
+    pair.run(500);
+    pair.responder.connection.sendMessage(message(5));
+    pair.run(500);
+    expect(pair.initiator.received.map(([first]) => first)).toEqual([5]);
+    expect(kinds(pair.responder)).toEqual([]);
+  });
+
+  test('keep-alive that finds no answer begins a rest where the host allows it, and else ends the connection', () => {
+    for (const allowed of [true, false]) {
+      const pair = new RoutedPair();
+      pair.initiator.connection.allowRest(allowed);
+      pair.initiator.connection.setKeepAlive(KEEP_ALIVE, pair.now);
+      pair.run(100);
+      pair.network = () => null;
+      pair.run(20_000);
+      expect(kinds(pair.initiator)).toEqual([allowed ? EventKind.RESTED : EventKind.TIMED_OUT]);
+    }
+  });
+
+  test('a path that does not answer is said so, and another one may be tried', () => {
+    const pair = new RoutedPair();
+    pair.run(100);
+    pair.network = () => null;
+    pair.initiator.connection.rest();
+    replace(pair, ROUTE);
+    pair.run(10_000);
+    expect(pair.initiator.names()).toEqual(['failed 0 0']);
+    broken(pair);
+    replace(pair);
+    pair.run(500);
+    expect(kinds(pair.initiator)).toEqual([EventKind.RESUMED]);
+  });
+
+  test('only a packet under its keys ends it', () => {
+    const pair = new RoutedPair();
+    pair.run(500);
+    pair.responder.connection.rest();
+    for (const bytes of [new Uint8Array(60).fill(0xc0), ...pair.initiator.sent.map((datagram) => datagram.bytes)])
+      pair.inject({ from: CLIENT, to: DEVICE, bytes }, pair.responder);
+    pair.run(1_000);
+    expect(kinds(pair.responder)).toEqual([]);
+  });
+
+  test('without a rest no path is replaced', () => {
+    const pair = new RoutedPair();
+    expect(pair.initiator.connection.replacePath(ROUTE, 1452, pair.now)).toBe(false);
+    pair.initiator.connection.rest();
+    pair.initiator.connection.close(0, new Uint8Array(0), pair.now);
+    expect(pair.initiator.connection.replacePath(ROUTE, 1452, pair.now)).toBe(false);
+  });
+
+  test('keep-alive starts anew after it', () => {
+    const pair = new RoutedPair();
+    pair.initiator.connection.setKeepAlive(KEEP_ALIVE, pair.now);
+    pair.run(500);
+    broken(pair);
+    pair.initiator.connection.rest();
+    pair.responder.connection.rest();
+    pair.run(60_000);
+    replace(pair);
+    pair.run(4_000);
+    expect(kinds(pair.initiator)).toEqual([EventKind.RESUMED]);
+    pair.run(120_000);
+    expect(kinds(pair.initiator)).toEqual([EventKind.RESUMED]);
+  });
+
+  test('nothing of it is left in memory', () => {
+    const pair = new RoutedPair();
+    pair.run(500);
+    const free: number[] = [];
+    for (let i = 0; i < 10; i++) {
+      pair.initiator.connection.sendMessage(message(i, 5_000));
+      pair.run(5);
+      pair.initiator.connection.rest();
+      pair.responder.connection.rest();
+      replace(pair);
+      pair.run(10_000);
+      free.push(pair.core.stats().freeChunks);
+    }
+    expect(pair.responder.received.length).toBe(10);
+    expect(new Set(free).size, String(free)).toBe(1);
+  });
+
+  test.each(seeds(4, 40))('a transfer with rests at random: every byte once, in order (seed %i)', (seed) => {
+    const random = new Random(`rest ${seed}`);
+    const below = (limit: number): number => Math.floor(random.fraction() * limit);
+    const pair = new RoutedPair();
+    pair.initiator.connection.setKeepAlive(KEEP_ALIVE, pair.now);
+    pair.initiator.connection.allowRest(true);
+    const stream = pair.initiator.connection.openStream();
+    const bytes = new Uint8Array(200_000).map((_, i) => (i * 7 + (i >> 8)) & 0xff);
+    const got: number[] = [];
+    let written = 0;
+    let place = 0;
+    const work = (): void => {
+      written += pair.initiator.connection.writeStream(stream, bytes, written);
+      const part = new Uint8Array(10_000);
+      for (let n = pair.responder.connection.readStream(stream, part); n > 0; n = pair.responder.connection.readStream(stream, part))
+        got.push(...part.subarray(0, n));
+    };
+    for (let round = 0; round < 2_000 && got.length < bytes.length; round++) {
+      work();
+      pair.run(below(60));
+      if (below(30) > 0) continue;
+      place++;
+      const way = { ours: `client:${100 + place}`, theirs: DEVICE };
+      pair.network = (datagram) => (datagram.from === way.ours || datagram.to === way.ours ? datagram : null);
+      pair.run(below(3) * 4_000);
+      pair.initiator.connection.rest();
+      if (below(2) > 0) pair.responder.connection.rest();
+      pair.run(below(20_000));
+      expect(pair.initiator.connection.replacePath(undefined, 1452, pair.now)).toBe(true);
+      pair.initiator.ways[pair.initiator.active] = way;
+      pair.run(2_000);
+    }
+    expect(got.length).toBe(bytes.length);
+    expect(got.every((byte, i) => byte === bytes[i])).toBe(true);
+  });
+});

@@ -134,18 +134,16 @@ export class Attacher {
     };
   }
 
-  /** A client's Initiate through the base station. Errors are the router's to answer. */
+  /** A client's Initiate through the base station, or its wish to go on over a bare route. Errors are the router's to answer. */
   #acceptRelayed({ payload, context: channel }: RoutedRequest<Session>): CoapReply {
     const { host } = this.#config;
-    const { route, initiate, routeResetToken, peerAddress } = decodeP2pConnectRequest(payload);
-    const path = host.routePath(channel, route, {
-      resetToken: routeResetToken,
-      onUnused: giveBack,
-      ...(peerAddress !== undefined && { peerAddress }),
-    });
-    if (initiate === undefined) return textReply(Status.NOT_IMPLEMENTED, 'A bare route is of no use to this version');
+    const { route, initiate, id, routeResetToken, peerAddress } = decodeP2pConnectRequest(payload);
+    if (initiate === undefined && id === undefined) return textReply(Status.NOT_IMPLEMENTED, 'A route needs an Initiate or an Id');
+    const options = { resetToken: routeResetToken, onUnused: giveBack, ...(peerAddress !== undefined && { peerAddress }) };
     try {
-      const payload = encodeP2pConnectAnswer({ respond: host.acceptRelayed(initiate, path) });
+      if (id !== undefined) host.offerRoute(id, channel, route, options);
+      const respond = initiate && host.acceptRelayed(initiate, host.routePath(channel, route, options));
+      const payload = encodeP2pConnectAnswer(respond === undefined ? {} : { respond });
       return { status: Status.CREATED, contentFormat: CONTENT_FORMAT_CBOR, payload };
     } catch (error) {
       if (!(error instanceof RemoteError) || error.code !== 'TOO_MANY_REQUESTS') throw error;

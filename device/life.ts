@@ -214,6 +214,7 @@ export class Life {
       places: this.#places,
       parameters: { maxStreams: Math.max(maxStreams, streams + STREAM_CREDIT) },
       acceptStreams: true,
+      rests: true,
       resetSecret: settings.derivedSecret(this.#options.environment.crypto, key, 'svc reset secret'),
       core: this.#coreOptions(),
       router: this.#options.resources.router,

@@ -8,7 +8,7 @@
  * The opener may write its data at once, up to the initial window: it then leaves with the preface, and may end its direction too. A stream nobody accepts within 30 s is reset, one over the
  * limit at once. Once accepted a stream passes through here with a map look-up at most. Nothing here is about messages.
  */
-import type { CoreConnection } from '../../bindings/index.ts';
+import { type CoreConnection, EventKind } from '../../bindings/index.ts';
 import { StreamCode } from '../errors/index.ts';
 import { u32, writeU32 } from '../packet/index.ts';
 import type { ConnectionEvent } from './events.ts';
@@ -142,6 +142,18 @@ export class ByteStreams {
   }
 
   // What the core reports.
+
+  /** An event of the core about a byte stream. @returns false for one that is about something else */
+  translate(kind: number, id: number, value: number, now: number): boolean {
+    if (kind === EventKind.STREAM_READABLE) this.readable(id);
+    else if (kind === EventKind.STREAM_WRITABLE) this.writable(id);
+    else if (kind === EventKind.STREAM_OPENED) this.opened(id, now);
+    else if (kind === EventKind.STREAM_FINISHED) this.finished(id);
+    else if (kind === EventKind.STREAM_RESET) this.resetByPeer(id, value);
+    else if (kind === EventKind.STREAM_STOPPED) this.stoppedByPeer(id, value);
+    else return false;
+    return true;
+  }
 
   opened(id: number, now: number): void {
     if (!this.#accepts || this.#limits.open >= this.#limits.max()) {

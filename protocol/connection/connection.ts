@@ -17,20 +17,20 @@ import {
   EventKind,
   type KeepAlive,
 } from '../../bindings/index.ts';
-import { CloseCode, closeError, LocalError, type SvcError } from '../errors/index.ts';
-import { packed, unpacked } from '../packed-bytes.ts';
+import { CloseCode, closeError, LocalError, RemoteError, type SvcError } from '../errors/index.ts';
 import type { Path } from '../path.ts';
 import { ByteStreams, type StreamLimits } from './byte-streams.ts';
 import { decodeReason, encodeReason } from './close-reason.ts';
 import type { ConnectionEvent } from './events.ts';
-import type { ConnectionOwner, ConnectionState, Established, Verified } from './owner.ts';
+import type { ConnectionOwner, ConnectionState, Established } from './owner.ts';
 import { type AddPathOptions, ConnectionPaths } from './paths.ts';
+import { NEVER_RESTED, Rest, type RestStats } from './rest.ts';
+import { Traffic } from './traffic.ts';
 
-const MAX_PORT = 0xffff_ffff;
-const NOTHING: Readonly<Record<string, unknown>> = Object.freeze({});
+const SILENT = 'the other end has not answered for too long';
 
 /** A connection of an endpoint. Made by `Endpoint.connect`, `prepare`, or a handshake of the other end. */
-export class Connection {
+export class Connection extends Traffic {
   /** True when this end began the handshake. */
   readonly initiator: boolean;
   /** The Initiate packet of a connection made with `prepare`, to be carried by the base station. */
@@ -51,15 +51,14 @@ export class Connection {
   #streams: ByteStreams | null = null;
   #limits: StreamLimits | null = null;
   #acceptStreams = false;
-  #remoteKey = '';
-  #remoteFingerprint = '';
-  #handshakeHash = '';
-  #info: Readonly<Record<string, unknown>> = NOTHING;
-  #verified: Verified = 'none';
+  /** Made at the first rest. */
+  #rest: Rest | null = null;
+  #mayRest = false;
   /** Time of the last verb, for deadlines of what the application or the peer begins in between. */
   #now = 0;
 
   constructor(options: { readonly initiator: boolean; readonly path: Path | null; readonly owner: ConnectionOwner }) {
+    super();
     this.initiator = options.initiator;
     this.#path = options.path;
     this.#owner = options.owner;
@@ -107,35 +106,6 @@ export class Connection {
     return this.#paths?.transmitPath ?? this.path;
   }
 
-  /** X25519 key the other end proved; empty during the handshake. */
-  get remoteKey(): Uint8Array {
-    return unpacked(this.#remoteKey);
-  }
-
-  /** Full fingerprint of `remoteKey`; empty during the handshake. */
-  get remoteFingerprint(): string {
-    return this.#remoteFingerprint;
-  }
-
-  get verified(): Verified {
-    return this.#verified;
-  }
-
-  /** Binds what runs over the connection, such as a password exchange, to this handshake. Empty during the handshake. */
-  get handshakeHash(): Uint8Array {
-    return unpacked(this.#handshakeHash);
-  }
-
-  /** What the responder said of itself in message 2, e.g. ProductId and DeviceId. Empty on the responder's side. */
-  get info(): Readonly<Record<string, unknown>> {
-    return this.#info;
-  }
-
-  /** A password exchange or a pairing has shown whose key this is. */
-  markVerified(how: 'pinned' | 'password'): void {
-    this.#verified = how;
-  }
-
   /**
    * The next event, or null. Ask until null after the endpoint reported this connection `active`. Handing up a message or datagram
    * returns its credit, so an application that cannot take more stops asking.
@@ -148,85 +118,10 @@ export class Connection {
     }
   }
 
-  /**
-   * Opens a byte stream to a port (u32; from 0x80000000 on ephemeral). What is written before the event `accepted`, up to the peer's initial
-   * window, leaves with the opening. Its id, or -1 at the peer's limit: wait for `streams-available`.
-   */
-  openStream(port: number): number {
-    if (!Number.isInteger(port) || port < 0 || port > MAX_PORT) throw new LocalError('INVALID_ARGUMENT', `${port} is not a stream port`);
-    return this.#touch(this.#byteStreams().open(port));
-  }
-
-  /** Takes a stream that the event `stream` offered. */
-  acceptStream(id: number): void {
-    this.#touch(this.#byteStreams().accept(id));
-    this.#owner.eventful();
-  }
-
-  /** Refuses it; `code` is a StreamCode. */
-  refuseStream(id: number, code: number): void {
-    this.#touch(this.#byteStreams().refuse(id, code));
-  }
-
-  /** Bytes taken of data[start, end). Fewer than given: wait for `writable`. */
-  writeStream(id: number, data: Uint8Array, start = 0, end = data.length): number {
-    return this.#touch(this.#byteStreams().write(id, data, start, end));
-  }
-
-  /** Bytes copied into `target`; 0: nothing yet; -1: the end was reached. */
-  readStream(id: number, target: Uint8Array): number {
-    return this.#touch(this.#byteStreams().read(id, target));
-  }
-
-  /** The bytes that are there, at most `max`, in an array of their own; empty: nothing yet; null: the end was reached. */
-  takeStream(id: number, max: number): Uint8Array | null {
-    return this.#touch(this.#byteStreams().take(id, max));
-  }
-
-  /** Ends our direction after what was written. */
-  finishStream(id: number): void {
-    this.#touch(this.#byteStreams().finish(id));
-  }
-
-  /** Gives up our direction; unsent data is lost. */
-  resetStream(id: number, code: number): void {
-    this.#touch(this.#byteStreams().reset(id, code));
-  }
-
-  /** Asks the peer to give up its direction. */
-  stopSending(id: number, code: number): void {
-    this.#touch(this.#byteStreams().stop(id, code));
-  }
-
-  /** Our direction's share among the byte streams that have something to send, 1 to 256 (default 16). @throws LocalError INVALID_ARGUMENT */
-  setStreamWeight(id: number, weight: number): void {
-    this.#data().setStreamWeight(id, weight);
-  }
-
-  /** Stream id of the message, or -1: no room, wait for `messages-writable`. @throws LocalError INVALID_ARGUMENT above 66,560 bytes. */
-  sendMessage(data: Uint8Array): number {
-    return this.#touch(this.#data().sendMessage(data));
-  }
-
-  /** False when the queue is full or the peer takes none of that size: the datagram is dropped. */
-  sendDatagram(data: Uint8Array): boolean {
-    return this.#touch(this.#data().sendDatagram(data));
-  }
-
-  /** Asks for our next sending key, before its time; false when the peer has not acknowledged a packet under the current one yet. */
-  updateKey(): boolean {
-    return this.#touch(this.#data().updateKey());
-  }
-
-  /** Asks the peer for an acknowledgement, so that it hears where we are. */
-  ping(): void {
-    this.#touch(this.#data().ping());
-  }
-
   /** Changes the keep-alive, null switches it off. */
   setKeepAlive(keepAlive: KeepAlive | null, now: number): void {
     this.#now = now;
-    this.#touch(this.#data().setKeepAlive(keepAlive, now));
+    this.touch(this.data().setKeepAlive(keepAlive, now));
   }
 
   /**
@@ -268,6 +163,30 @@ export class Connection {
     this.#ofPaths((paths) => paths.remove(path));
   }
 
+  /** From now on it rests when it loses its last path, instead of ending; also when keep-alive finds no answer. */
+  allowRest(): void {
+    this.#mayRest = true;
+    this.data().allowRest(true);
+  }
+
+  /** Why it rests; null while it has a path. */
+  get restReason(): SvcError | null {
+    return this.#rest?.reason ?? null;
+  }
+
+  /**
+   * At rest: `path` takes the place of the one that was lost. It is challenged; `resumed` follows once the other end was heard there, or `probed`.
+   * @returns false when the connection does not rest @throws LocalError NOT_CONNECTED, CLOSED
+   */
+  resume(path: Path, now: number): boolean {
+    return this.#ofPaths((paths) => paths.replaceActive(path, now));
+  }
+
+  /** The other end's id under which it gets our packets on the active path; 8 bytes. @throws LocalError NOT_CONNECTED, CLOSED */
+  remoteId(): Uint8Array {
+    return this.data().remoteId();
+  }
+
   /** Figures of a path, null for one it does not have. No table is made to answer: without one the only path is the core's first. */
   pathStats(path: Path): CorePathStats | null {
     if (this.#paths === null) return path === this.#path ? (this.#core?.pathStats(0) ?? null) : null;
@@ -291,9 +210,10 @@ export class Connection {
     else this.#owner.touched();
   }
 
-  /** Figures of the data plane, null while there is none. */
-  stats(): (CoreConnectionStats & CoreStreamTotals) | null {
-    return this.#core?.stats() ?? null;
+  /** Figures of the data plane, and of rests; null while there is none. */
+  stats(): (CoreConnectionStats & CoreStreamTotals & RestStats) | null {
+    if (this.#core === null) return null;
+    return { ...this.#core.stats(), ...(this.#rest?.stats(this.#now) ?? NEVER_RESTED) };
   }
 
   /** Lets go of what nothing under way needs: the owner calls it when the connection has been idle for a while. */
@@ -326,13 +246,19 @@ export class Connection {
 
   nextTimeout(): number {
     if (this.#core === null) return Number.POSITIVE_INFINITY;
-    return Math.min(this.#core.nextTimeout(), this.#streams?.nextTimeout() ?? Number.POSITIVE_INFINITY);
+    const { POSITIVE_INFINITY: never } = Number;
+    return Math.min(
+      this.#core.nextTimeout(),
+      this.#streams?.nextTimeout() ?? never,
+      this.#ended ? never : (this.#rest?.nextTimeout() ?? never),
+    );
   }
 
   handleTimeout(now: number): void {
     this.#now = now;
     this.#core?.handleTimeout(now);
     this.#streams?.handleTimeout(now);
+    if (!this.#ended && this.#rest !== null && now >= this.#rest.nextTimeout()) this.#restOver(this.#rest.error, now);
   }
 
   // What the endpoint reports.
@@ -341,11 +267,7 @@ export class Connection {
   established(known: Established): void {
     this.#core = known.core;
     this.#path = known.path;
-    this.#verified = known.verified;
-    this.#remoteKey = packed(known.remoteKey);
-    this.#remoteFingerprint = known.remoteFingerprint;
-    this.#handshakeHash = packed(known.handshakeHash);
-    this.#info = known.info;
+    this.shown(known);
     this.#limits = known.streams;
     this.#acceptStreams = known.acceptStreams;
     this.#state = 'open';
@@ -358,10 +280,19 @@ export class Connection {
     this.#core?.completeReceived(now);
   }
 
-  /** A path carries nothing any more, as a route that ended. False when there is no other. */
-  pathLost(path: Path, now: number): boolean {
+  /**
+   * A path carries nothing any more, as a route that ended. Without another one the connection rests where it may: event `resting`.
+   * @returns false when it has no other path and may not rest: its owner ends it
+   */
+  pathLost(path: Path, now: number, reason: SvcError): boolean {
+    this.#now = now;
     if (this.#state === 'handshaking') return path !== this.#path;
-    return this.#state !== 'open' || this.#ofPaths((paths) => paths.lost(path, now));
+    if (this.#state !== 'open') return true;
+    if (this.#ofPaths((paths) => paths.lost(path, now))) return true;
+    if (!this.#mayRest) return false;
+    this.data().rest();
+    this.#beginRest(reason);
+    return true;
   }
 
   /** Ends the connection without a packet: handshake failed, state lost at the other end, core dead. */
@@ -406,35 +337,65 @@ export class Connection {
     const id = core.eventStream;
     const value = core.eventValue;
     if (kind === EventKind.DRAINED) this.#owner.drained();
-    else if (kind >= EventKind.PATH_CHANGED && kind !== EventKind.PATH_SUSPECTED) this.#translatePath(kind, id, value, core);
+    else if (kind >= EventKind.PATH_CHANGED && kind < EventKind.PATH_SUSPECTED) this.#translatePath(kind, id, value, core);
     else if (this.#ended) return;
     else if (kind === EventKind.MESSAGE) this.#emit({ kind: 'message', data: core.readMessage(id) });
     else if (kind === EventKind.DATAGRAM) this.#emit({ kind: 'datagram', data: core.readDatagram() });
     else if (kind === EventKind.PATH_SUSPECTED) this.#emit({ kind: 'suspected' });
     else if (kind === EventKind.MESSAGES_WRITABLE) this.#emit({ kind: 'messages-writable' });
     else if (kind === EventKind.STREAMS_AVAILABLE) this.#emit({ kind: 'streams-available' });
+    else if (kind === EventKind.RESTED) this.#beginRest(new LocalError('TIMEOUT', SILENT));
+    else if (kind === EventKind.RESUMED) this.#resumed();
     else if (kind === EventKind.CLOSED) this.#closedByPeer(value, core);
     else if (kind === EventKind.TIMED_OUT) this.#timedOut();
     else this.#translateStream(kind, id, value, this.#makeStreams(core));
   }
 
   #translatePath(kind: number, index: number, value: number, core: CoreConnection): void {
-    const event = this.#makePaths(core).translate(kind, index, value);
+    const paths = this.#makePaths(core);
+    const event = paths.translate(kind, index, value);
     if (event !== null && !this.#ended) this.#emit(event);
+    if (paths.isWithoutPath && this.restReason === null && !this.#ended) this.#lastPathFailed(core);
     this.#owner.touched();
   }
 
   /** Events of byte streams. What else the core reports (Complete acknowledged, key updated) is of no interest above. */
   #translateStream(kind: number, id: number, value: number, streams: ByteStreams): void {
-    if (kind === EventKind.STREAM_READABLE) streams.readable(id);
-    else if (kind === EventKind.STREAM_WRITABLE) streams.writable(id);
-    else if (kind === EventKind.STREAM_OPENED) streams.opened(id, this.#now);
-    else if (kind === EventKind.STREAM_FINISHED) streams.finished(id);
-    else if (kind === EventKind.STREAM_RESET) streams.resetByPeer(id, value);
-    else if (kind === EventKind.STREAM_STOPPED) streams.stoppedByPeer(id, value);
-    else return;
     // Prefaces and refusals are packets to send.
+    if (streams.translate(kind, id, value, this.#now)) this.#owner.touched();
+  }
+
+  /** The paths beside a lost one have failed, too. */
+  #lastPathFailed(core: CoreConnection): void {
+    const reason = new RemoteError('CLOSED', 'no path to the other end is left');
+    if (this.#mayRest) {
+      core.rest();
+      this.#beginRest(reason);
+    } else this.#restOver(reason, this.#now);
+  }
+
+  #beginRest(reason: SvcError): void {
+    this.#rest ??= new Rest();
+    this.#rest.begin(reason, this.#now);
+    this.#emit({ kind: 'resting', reason });
+    this.#owner.eventful();
     this.#owner.touched();
+  }
+
+  #resumed(): void {
+    this.#rest?.end(this.#now);
+    const replaced = this.#paths?.noteResumed() ?? false;
+    if (replaced) this.#emit({ kind: 'path', path: this.path, reason: 'failed-over' });
+    this.#emit({ kind: 'resumed' });
+  }
+
+  /** It got no path in time. The other end is told, should it hear it. */
+  #restOver(error: SvcError, now: number): void {
+    this.#rest?.end(now);
+    this.#core?.close(CloseCode.ROUTE_CLOSED, encodeReason(error.message), now);
+    this.#finish('closing');
+    this.#emit({ kind: 'closed', error, code: CloseCode.ROUTE_CLOSED, reason: error.message });
+    this.#owner.eventful();
   }
 
   #closedByPeer(code: number, core: CoreConnection): void {
@@ -445,7 +406,7 @@ export class Connection {
 
   #timedOut(): void {
     this.#finish('closing');
-    const error = new LocalError('TIMEOUT', 'the other end has not answered for too long');
+    const error = new LocalError('TIMEOUT', SILENT);
     this.#emit({ kind: 'closed', error, code: CloseCode.NO_ERROR, reason: error.message });
   }
 
@@ -456,16 +417,16 @@ export class Connection {
   }
 
   /** The data plane of an open connection. @throws LocalError NOT_CONNECTED before, CLOSED after. */
-  #data(): CoreConnection {
+  protected data(): CoreConnection {
     if (this.#state === 'open' && this.#core !== null) return this.#core;
     throw new LocalError(this.#state === 'handshaking' ? 'NOT_CONNECTED' : 'CLOSED', `the connection is ${this.#state}`);
   }
 
   #ofPaths<T>(action: (paths: ConnectionPaths) => T): T {
-    const result = action(this.#makePaths(this.#data()));
+    const result = action(this.#makePaths(this.data()));
     // Ids to be exchanged are an event of the core.
     this.#owner.eventful();
-    return this.#touch(result);
+    return this.touch(result);
   }
 
   #makePaths(core: CoreConnection): ConnectionPaths {
@@ -473,8 +434,12 @@ export class Connection {
     return this.#paths;
   }
 
-  #byteStreams(): ByteStreams {
-    return this.#makeStreams(this.#data());
+  protected eventful(): void {
+    this.#owner.eventful();
+  }
+
+  protected byteStreams(): ByteStreams {
+    return this.#makeStreams(this.data());
   }
 
   #makeStreams(core: CoreConnection): ByteStreams {
@@ -487,7 +452,7 @@ export class Connection {
     this.#events.push(event);
   }
 
-  #touch<T>(result: T): T {
+  protected touch<T>(result: T): T {
     this.#owner.touched();
     return result;
   }

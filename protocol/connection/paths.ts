@@ -32,6 +32,10 @@ export class ConnectionPaths {
   proven: Path;
   #activeIndex = 0;
   #hasIds = false;
+  /** Nothing goes over the active path any more. */
+  #isActiveLost = false;
+  /** It took the place of a lost one, and the other end was not heard there yet. */
+  #isReplaced = false;
   /** Replaced when it grows: an array that is pushed to keeps room for 17 entries in V8. */
   #paths: (Path | null)[];
   readonly #core: CoreConnection;
@@ -118,13 +122,44 @@ export class ConnectionPaths {
     this.#forget(index);
   }
 
-  /** A path carries nothing any more, as a route that ended. @returns false when it was the only one */
+  /**
+   * A path carries nothing any more, as a route that ended. From the active one this end, the initiator, moves on at once to the best of those that answered;
+   * the responder waits for the other end to come in on one.
+   * @returns false when there is no other
+   */
   lost(path: Path, now: number): boolean {
     if (!this.#paths.includes(path)) return true;
-    if (path !== this.active) this.remove(path);
-    else if (this.all.length > 1) this.#core.probePath(this.#activeIndex, now);
-    else return false;
+    if (path !== this.active) {
+      this.remove(path);
+      return !this.isWithoutPath;
+    }
+    this.#isActiveLost = true;
+    if (this.isWithoutPath) return false;
+    const best = this.#bestOther();
+    if (best < 0 || !this.#core.migrate(best, now)) this.#core.probePath(this.#activeIndex, now);
     return true;
+  }
+
+  /** The active path is lost, and there is no other. */
+  get isWithoutPath(): boolean {
+    return this.#isActiveLost && this.all.length === 1;
+  }
+
+  /** At rest: `path` takes the place of the lost one. @returns false when the connection does not rest */
+  replaceActive(path: Path, now: number): boolean {
+    if (!this.#core.replacePath(path.route, packetCeiling(path), now)) return false;
+    this.#set(this.#activeIndex, path);
+    this.active = path;
+    this.#isReplaced = true;
+    return true;
+  }
+
+  /** The other end was heard. @returns whether that is on a path that took the place of another one */
+  noteResumed(): boolean {
+    const isReplaced = this.#isReplaced;
+    this.#isReplaced = false;
+    this.#isActiveLost = false;
+    return isReplaced;
   }
 
   /** Figures of one path, null for a path it does not have. */
@@ -144,11 +179,15 @@ export class ConnectionPaths {
     const path = this.#paths[index] ?? null;
     if (path === null) return null;
     if (kind === EventKind.PATH_CHANGED) {
+      const isLeftLost = this.#isActiveLost && this.active !== path;
+      if (isLeftLost) this.#dropLost(this.#activeIndex);
       this.active = path;
       this.#activeIndex = index;
+      this.#isActiveLost = false;
+      this.#isReplaced = false;
       this.#core.allowPacketSize(packetCeiling(path));
       this.#noteProven();
-      return { kind: 'path', path, reason: REASONS[value] ?? 'rebound' };
+      return { kind: 'path', path, reason: isLeftLost ? 'failed-over' : (REASONS[value] ?? 'rebound') };
     }
     const forgotten = kind === EventKind.PATH_FAILED && value === 1;
     if (forgotten) this.#forget(index);
@@ -158,6 +197,26 @@ export class ConnectionPaths {
   /** Lets go of all. */
   clear(): void {
     for (let index = 0; index < this.#paths.length; index++) this.#forget(index);
+  }
+
+  /** A lost path that packets have left. */
+  #dropLost(index: number): void {
+    this.#core.removePath(index);
+    this.#forget(index);
+  }
+
+  /** Index of the other path with the shortest round trip among those that have answered, -1 for none. */
+  #bestOther(): number {
+    let best = -1;
+    let least = Number.POSITIVE_INFINITY;
+    for (const [index, path] of this.#paths.entries()) {
+      if (path === null || index === this.#activeIndex) continue;
+      const stats = this.#core.pathStats(index);
+      if (stats?.proven !== true || stats.rtt >= least) continue;
+      best = index;
+      least = stats.rtt;
+    }
+    return best;
   }
 
   #noteProven(): void {

@@ -1,13 +1,13 @@
 /**
  * `POST /client/connect`: a client asks the base station for a route to a device; `POST /p2p/connect`: the base station asks the device.
  *
- * Client's request `{ProductId, DeviceId, AppName?, AppVersion?, ServerKey?, Sct?, Jwt?, Initiate?, Wait?, Redirected?, Direct?}`. Answer 2.01:
+ * Client's request `{ProductId, DeviceId, AppName?, AppVersion?, ServerKey?, Sct?, Jwt?, Initiate? | Id?, Wait?, Redirected?, Direct?}`. Answer 2.01:
  * `{Status: 0, Route, Respond?, RouteResetToken, Address?, Stun?: [{Ip?, Port}]}`, or `{Status: 1, Host, Port, Fingerprint}`, or, to an observing
- * request with Wait, `{Status: 2}` until the device attaches. Request to the device `{Route, Initiate?, RouteResetToken, Address?}`, answer 2.01
+ * request with Wait, `{Status: 2}` until the device attaches. Request to the device `{Route, Initiate? | Id?, RouteResetToken, Address?}`, answer 2.01
  * `{Respond?}`. The device learns the client's address only of a request with Direct.
  *
- * Each end gets a route id and token of its own. Initiate and Respond are whole packets of the handshake; without Initiate the route is
- * bare, one more path for a connection that stands.
+ * Each end gets a route id and token of its own. Initiate and Respond are whole packets of the handshake. With Id instead the route is bare: a path for the
+ * connection that stands, which the device knows by this id of its own.
  */
 import { bytes, decode, encode, map, optionalBool, optionalBytes, optionalMapField, optionalText, text, uint } from '../cbor/index.ts';
 import { RemoteError } from '../errors/index.ts';
@@ -30,6 +30,8 @@ export interface ConnectRequest {
   readonly sct?: string;
   readonly jwt?: string;
   readonly initiate?: Uint8Array;
+  /** Instead of it, for a bare route: the device's id of the connection that is to go on, 8 bytes. */
+  readonly id?: Uint8Array;
   /** Wait for the device to attach (with Observe). */
   readonly wait?: boolean;
   /** Another base station sent the client here. */
@@ -43,7 +45,7 @@ export interface Connected {
   readonly kind: 'connected';
   /** The client's route id, 8 bytes. */
   readonly route: Uint8Array;
-  /** Present when the request had an Initiate. */
+  /** Present when the request had an Initiate, and only then. */
   readonly respond?: Uint8Array;
   /** Token of a Reset for this route, 16 bytes. */
   readonly routeResetToken: Uint8Array;
@@ -66,6 +68,8 @@ export interface P2pConnectRequest {
   /** The device's route id, 8 bytes. */
   readonly route: Uint8Array;
   readonly initiate?: Uint8Array;
+  /** Instead of it, for a bare route: the device's id of the connection, 8 bytes. */
+  readonly id?: Uint8Array;
   /** Token of a Reset for this route, 16 bytes. */
   readonly routeResetToken: Uint8Array;
   /** The client's address as the base station sees it; only for a client that asked with Direct. */
@@ -83,6 +87,12 @@ const WAITING = 2;
 
 const packet = { min: 1, max: MAX_PACKET };
 
+/** A request begins a connection or goes on with one. @throws RemoteError PARSE */
+function withOneOf<T extends { initiate: Uint8Array | undefined; id: Uint8Array | undefined }>(request: T): ReturnType<typeof defined<T>> {
+  if (request.initiate !== undefined && request.id !== undefined) throw new RemoteError('PARSE', 'Initiate and Id exclude each other');
+  return defined(request);
+}
+
 /** Body of `POST /client/connect`. */
 export function encodeConnectRequest(request: ConnectRequest): Uint8Array {
   return encode({
@@ -94,6 +104,7 @@ export function encodeConnectRequest(request: ConnectRequest): Uint8Array {
     Sct: request.sct,
     Jwt: request.jwt,
     Initiate: request.initiate,
+    Id: request.id,
     Wait: request.wait,
     Redirected: request.redirected,
     Direct: request.direct,
@@ -103,7 +114,7 @@ export function encodeConnectRequest(request: ConnectRequest): Uint8Array {
 /** @throws RemoteError PARSE */
 export function decodeConnectRequest(payload: Uint8Array): ConnectRequest {
   const body = map(decode(payload));
-  return defined({
+  return withOneOf({
     productId: text(body, 'ProductId', { min: 1, max: MAX_ID }),
     deviceId: text(body, 'DeviceId', { min: 1, max: MAX_ID }),
     appName: optionalText(body, 'AppName', { max: MAX_APP_TEXT }),
@@ -112,6 +123,7 @@ export function decodeConnectRequest(payload: Uint8Array): ConnectRequest {
     sct: optionalText(body, 'Sct', { max: MAX_SCT }),
     jwt: optionalText(body, 'Jwt', { max: MAX_JWT }),
     initiate: optionalBytes(body, 'Initiate', packet),
+    id: optionalBytes(body, 'Id', { exact: ID_LENGTH }),
     wait: optionalBool(body, 'Wait'),
     redirected: optionalBool(body, 'Redirected'),
     direct: optionalBool(body, 'Direct'),
@@ -159,10 +171,11 @@ export function decodeConnectAnswer(payload: Uint8Array): ConnectAnswer {
  * @throws LocalError INVALID_ARGUMENT for a peer address that is not numeric
  */
 export function encodeP2pConnectRequest(request: P2pConnectRequest): Uint8Array {
-  const { route, initiate, routeResetToken, peerAddress } = request;
+  const { route, initiate, id, routeResetToken, peerAddress } = request;
   return encode({
     Route: route,
     Initiate: initiate,
+    Id: id,
     RouteResetToken: routeResetToken,
     Address: peerAddress === undefined ? undefined : addressMap(peerAddress),
   });
@@ -172,9 +185,10 @@ export function encodeP2pConnectRequest(request: P2pConnectRequest): Uint8Array 
 export function decodeP2pConnectRequest(payload: Uint8Array): P2pConnectRequest {
   const body = map(decode(payload));
   const peer = optionalMapField(body, 'Address');
-  return defined({
+  return withOneOf({
     route: bytes(body, 'Route', { exact: ID_LENGTH }),
     initiate: optionalBytes(body, 'Initiate', packet),
+    id: optionalBytes(body, 'Id', { exact: ID_LENGTH }),
     routeResetToken: bytes(body, 'RouteResetToken', { exact: TOKEN_LENGTH }),
     peerAddress: peer === undefined ? undefined : readAddress(peer),
   });

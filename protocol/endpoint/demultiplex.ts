@@ -28,10 +28,13 @@ export class Demultiplexer {
   readonly #dialer: Dialer;
   readonly #acceptor: Acceptor;
   readonly #completer: Completer;
+  readonly #onRouteEnded: (path: Path) => void;
   /** False once the endpoint is closing: nothing new is accepted. */
   accepting = true;
 
-  constructor(context: Context, dialer: Dialer, acceptor: Acceptor, completer: Completer) {
+  /** @param onRouteEnded told of a route that its station has ended */
+  constructor(context: Context, dialer: Dialer, acceptor: Acceptor, completer: Completer, onRouteEnded: (path: Path) => void) {
+    this.#onRouteEnded = onRouteEnded;
     this.#context = context;
     this.#dialer = dialer;
     this.#acceptor = acceptor;
@@ -148,8 +151,9 @@ export class Demultiplexer {
     }
     const error = new RemoteError('CLOSED', 'the route through the base station ended');
     this.#acceptor.halfOpen.removeWhere((entry) => entry.fields.path === route);
+    this.#onRouteEnded(route);
     for (const user of [...registry.slots]) {
-      if (user.connection.pathLost(route, now)) continue;
+      if (user.connection.pathLost(route, now, error)) continue;
       registry.lose(user, error, CloseCode.ROUTE_CLOSED);
     }
   }

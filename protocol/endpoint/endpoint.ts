@@ -14,6 +14,7 @@ import type { Connection } from '../connection/index.ts';
 import { CloseCode, LocalError, RemoteError, type SvcError } from '../errors/index.ts';
 import type { Path } from '../path.ts';
 import { Acceptor } from './accepting.ts';
+import { BareRoutes } from './bare-routes.ts';
 import { CoreBatch, Outbox, type PacketBatch } from './batch.ts';
 import { Completer } from './completing.ts';
 import type { ConnectOptions, EndpointConfig, PrepareOptions, RouteOptions } from './config.ts';
@@ -23,7 +24,7 @@ import { Dialer } from './dialing.ts';
 import type { HalfOpen } from './half-open.ts';
 import { updateIds } from './id-supply.ts';
 import { Ids } from './ids.ts';
-import { type EndpointEvent, Registry, type Slot } from './registry.ts';
+import { type EndpointEvent, Registry, type RegistryHooks, type Slot } from './registry.ts';
 import { Resets } from './reset.ts';
 import { Routes } from './routes.ts';
 import { type EndpointStats, newStats } from './stats.ts';
@@ -52,6 +53,7 @@ export class Endpoint {
   readonly #dialer: Dialer;
   readonly #acceptor: Acceptor;
   readonly #batch: CoreBatch;
+  readonly #bareRoutes: BareRoutes;
   /** Connections that wait for packet slots. */
   readonly #starved = new Set<Slot>();
   /** Connections that wait for room in a socket, by its index. */
@@ -61,11 +63,18 @@ export class Endpoint {
   /** @throws LocalError INVALID_ARGUMENT for a reset secret that is not 32 bytes */
   constructor(config: EndpointConfig) {
     if (config.resetSecret.length !== SECRET_LENGTH) throw new LocalError('INVALID_ARGUMENT', 'the reset secret has 32 bytes');
-    this.#context = newContext(config, (slot) => this.#released(slot));
+    this.#context = newContext(config, {
+      released: (slot) => this.#released(slot),
+      pathAdded: (path) => {
+        this.#context.routes.add(path);
+        this.#bareRoutes.drop(path);
+      },
+    });
+    this.#bareRoutes = new BareRoutes(this.#context.ids, this.#context.routes);
     this.#dialer = new Dialer(this.#context);
     this.#acceptor = new Acceptor(this.#context);
     const completer = new Completer(this.#context, this.#acceptor.halfOpen);
-    this.#demultiplexer = new Demultiplexer(this.#context, this.#dialer, this.#acceptor, completer);
+    this.#demultiplexer = new Demultiplexer(this.#context, this.#dialer, this.#acceptor, completer, (path) => this.withdrawRoute(path));
     this.#batch = new CoreBatch(config.core);
   }
 
@@ -110,18 +119,21 @@ export class Endpoint {
   }
 
   /**
-   * A route of this end that no handshake came over: packets of its connections that come in on it are known, so that it can become a further path of
-   * one (PROTOCOL.md §6). Until `removeRoute`.
+   * Offers a route that no handshake came over to the connection with that id of ours, which takes it when a packet of its other end comes in there
+   * (PROTOCOL.md §6). Event `route-unused` when none does within 30 s.
+   * @throws RemoteError NOT_FOUND: no connection has the id; TOO_MANY_REQUESTS: one that was offered to the connection is still waited for
    */
-  addRoute(path: Path, options: RouteOptions = {}): void {
-    this.#context.routes.add(path, options.routeResetToken);
+  offerRoute(id: Uint8Array, path: Path, now: number, options: RouteOptions = {}): void {
+    this.#checkOpen();
+    this.#bareRoutes.offer(id, path, options, now);
   }
 
-  removeRoute(path: Path): void {
-    this.#context.routes.remove(path);
+  /** A route has ended: it is not offered any more. */
+  withdrawRoute(path: Path): void {
+    this.#bareRoutes.drop(path);
   }
 
-  /** Whether a connection or a handshake, also a half-open one, is on the route, or `addRoute` added it. */
+  /** Whether a connection or a handshake, also a half-open one, is on the route, or it is offered to a connection. */
   usesRoute(path: Path): boolean {
     return this.#context.routes.has(path);
   }
@@ -162,7 +174,7 @@ export class Endpoint {
   /** When to call handleTimeout, Infinity for never. Valid after transmit gave null. */
   nextTimeout(): number {
     if (this.#context.config.core.failed && !this.#failed) return 0;
-    return Math.min(this.#context.registry.timers.next(), this.#acceptor.halfOpen.nextTimeout());
+    return Math.min(this.#context.registry.timers.next(), this.#acceptor.halfOpen.nextTimeout(), this.#bareRoutes.nextTimeout());
   }
 
   handleTimeout(now: number): void {
@@ -170,6 +182,7 @@ export class Endpoint {
       const { registry } = this.#context;
       for (let slot = registry.timers.due(now); slot !== undefined; slot = registry.timers.due(now)) this.#timeout(slot, now);
       this.#acceptor.halfOpen.handleTimeout(now);
+      for (const path of this.#bareRoutes.handleTimeout(now)) registry.announce({ kind: 'route-unused', path });
     });
   }
 
@@ -259,6 +272,8 @@ export class Endpoint {
     // A socket may stall for good: what waits for it may not outlive its connection.
     this.#starved.delete(slot);
     for (const held of this.#held.values()) held.delete(slot);
+    const offered = this.#bareRoutes.dropOf(slot);
+    if (offered !== null) this.#context.registry.announce({ kind: 'route-unused', path: offered });
   }
 
   #checkOpen(): void {
@@ -302,15 +317,14 @@ function leaveRoute({ registry, routes }: Context, path: Path): void {
   if (routes.remove(path)) registry.announce({ kind: 'route-unused', path });
 }
 
-function newContext(config: EndpointConfig, released: (slot: Slot) => void): Context {
+function newContext(config: EndpointConfig, hooks: Pick<RegistryHooks, 'released' | 'pathAdded'>): Context {
   const stats = newStats();
   const { core, crypto, limits, resetSecret, places = limits.connections } = config;
   const ids = Math.min(Math.max(limits.connections, places), MAX_IDS) + limits.halfOpen + SPARE_IDS;
   const further = Math.min(FURTHER_IDS * Math.max(limits.connections, places), MAX_FURTHER_IDS);
   const registry = new Registry(stats, {
-    released,
+    ...hooks,
     idsChanged: (slot, inForce, core) => updateIds(context, slot, inForce, core),
-    pathAdded: (path) => context.routes.add(path),
     pathRemoved: (path) => leaveRoute(context, path),
   });
   const context: Context = {

@@ -239,7 +239,7 @@ export class ClientApi {
     };
     try {
       const response = await this.#ask(device, end, connect, client);
-      if (response.status >= 300) return refusal(passedOn(response));
+      if (response.status >= 300) return refusal(passedOn(response, connect.id !== undefined));
       const { respond } = decodeP2pConnectAnswer(response.payload);
       if (isOver(ongoing) || !device.isOpen) return refusal(stationReply(StationCode.NOT_ATTACHED));
       environment.log.debug('client connected', { device: deviceName(connect), address: client.path.key, ...application(connect) });
@@ -255,12 +255,13 @@ export class ClientApi {
   }
 
   #ask(device: Session, { other }: RouteEnd, connect: ConnectRequest, client: Session): Promise<CoapResponse> {
-    const { initiate } = connect;
+    const { initiate, id } = connect;
     const peerAddress = connect.direct === true ? provenAddress(client) : undefined;
     const body = {
       route: other.id,
       routeResetToken: other.resetToken,
       ...(initiate !== undefined && { initiate }),
+      ...(id !== undefined && { id }),
       ...(peerAddress !== undefined && { peerAddress }),
     };
     return device.request({
@@ -333,8 +334,9 @@ function answer(payload: Uint8Array): CoapReply {
 /** Seconds that a device may ask a client to wait. */
 const MAX_BUSY = 60;
 
-/** "Busy" of a device is passed on, any other refusal says nothing to the client. */
-function passedOn({ status, maxAge }: CoapResponse): CoapReply {
+/** "Busy" of a device is passed on, and that it has no such connection; any other refusal says nothing to the client. @param bare a bare route was asked for */
+function passedOn({ status, maxAge }: CoapResponse, bare: boolean): CoapReply {
+  if (bare && status === Status.NOT_FOUND) return textReply(status, 'The device does not know the connection');
   if (status !== Status.TOO_MANY_REQUESTS && status !== Status.SERVICE_UNAVAILABLE) {
     return textReply(Status.BAD_GATEWAY, 'The device refused the connection');
   }

@@ -48,6 +48,8 @@ export interface HostConfig {
   router?: Router<Session>;
   /** Requests of one peer served at a time; more are answered 5.03. Default 64. */
   maxRequests?: number;
+  /** Sessions that peers open rest when they lose their last path, as their openers may come back on another one. Default false: they end. */
+  rests?: boolean;
   /** Every session the peer opened, once its handshake is complete: set router, onStream, … on it in this call. */
   onSession?: (session: Session) => void;
   /** The data plane failed and cannot be started again, ten times in a row; attempts go on. */
@@ -70,6 +72,8 @@ export interface ConnectTarget {
   firstTimeout?: 250 | 500;
   /** The session may have to change its path at once: connection ids are supplied ahead, 1 KiB at each end. Default false. */
   migration?: boolean;
+  /** The session rests when it loses its last path, for its owner to find another one. Default false: it ends. */
+  rests?: boolean;
   /** When it fires the call ends with STOPPED. */
   signal?: AbortSignal;
   /** Serves what the peer asks on this session. */

@@ -29,12 +29,11 @@ import { Session, type SharedBySessions } from '../session/session.ts';
 import { whileOpen } from '../session/while-open.ts';
 import type { Bind, ConnectOptions, ConnectTarget, HostConfig, HostLimits, PreparedConnect } from './config.ts';
 import { defaultKeepAlive, defaultLimits, defaultMaxRequests } from './defaults.ts';
+import { handshakeOf } from './handshake.ts';
 import { RestartingEngine, type Running } from './restarting-engine.ts';
 import { type RouteOptions, Routes } from './routes.ts';
 import { startEndpoint } from './start-endpoint.ts';
 
-/** ms for a handshake when `connect` names none. */
-const CONNECT_TIMEOUT = 10_000;
 /** Bytes of all bodies that peers have under way in blocks: four times what one session may have, 8 of 1 MiB (`ExchangesOptions`). */
 const BODY_ROOM = 32 << 20;
 /** ms `close` waits for the last packets to leave. */
@@ -210,7 +209,7 @@ export class Host {
     this.#assertOpen();
     const path = 'path' in options ? options.path : this.#path(options.address, options.port, options.socket);
     const now = this.environment.clock.now();
-    const handshake = { ...this.#handshake(options, now), ...this.#routeOptions(path), path };
+    const handshake = { ...handshakeOf(options, now), ...this.#routeOptions(path), path };
     const dial = this.#begin(options, this.#engine.endpoint.connect(handshake, now), path);
     return { result: dial.result.promise, cancel: () => this.#cancel(dial) };
   }
@@ -219,7 +218,7 @@ export class Host {
   prepare(target: ConnectTarget): PreparedConnect {
     this.#assertOpen();
     const now = this.environment.clock.now();
-    const dial = this.#begin(target, this.#engine.endpoint.prepare(this.#handshake(target, now), now), null);
+    const dial = this.#begin(target, this.#engine.endpoint.prepare(handshakeOf(target, now), now), null);
     return {
       initiate: dial.connection.initiate ?? new Uint8Array(0),
       establish: (respond, path) => this.#establish(dial, respond, path),
@@ -237,6 +236,23 @@ export class Host {
     const respond = this.#engine.endpoint.accept(initiate, path, this.environment.clock.now(), this.#routeOptions(path));
     this.#driver.wake();
     return respond;
+  }
+
+  /**
+   * A route for a session that stands (device: POST /p2p/connect without Initiate): the one whose peer sends to this connection id of ours takes it when a
+   * packet of that comes in there.
+   * @throws RemoteError NOT_FOUND: no session has the id; TOO_MANY_REQUESTS: another route is waited for
+   */
+  offerRoute(id: Uint8Array, channel: Session, routeId: Uint8Array, options: RouteOptions): void {
+    this.#assertOpen();
+    const path = this.routePath(channel, routeId, options);
+    try {
+      this.#engine.endpoint.offerRoute(id, path, this.environment.clock.now(), this.#routeOptions(path));
+    } catch (error) {
+      this.#routes.forget(path);
+      throw error;
+    }
+    this.#driver.wake();
   }
 
   /**
@@ -330,7 +346,8 @@ export class Host {
   }
 
   #accepted(connection: Connection): void {
-    const session = this.#makeSession(connection, this.#config.router === undefined ? {} : { router: this.#config.router });
+    const { router, rests } = this.#config;
+    const session = this.#makeSession(connection, { ...(router && { router }), ...(rests && { rests }) });
     const listener = this.onSession;
     if (listener !== null) guarded(this.environment.log, 'session listener', () => listener(session));
     this.#drain(connection);
@@ -366,11 +383,12 @@ export class Host {
     });
   }
 
-  #makeSession(connection: Connection, target: Pick<ConnectTarget, 'identity' | 'router'>): Session {
-    const { identity = this.#config.identity } = target;
+  #makeSession(connection: Connection, target: Pick<ConnectTarget, 'identity' | 'router' | 'rests'>): Session {
+    const { identity = this.#config.identity, rests = false } = target;
     const own = identity === this.#config.identity ? this.fingerprint : fingerprint(identity.publicKey, this.environment.crypto);
     const session = new Session(connection, own, target.router ?? null, this.#shared);
     connection.attachment = session;
+    if (rests) session.allowRest();
     this.#sessions.add(session);
     return session;
   }
@@ -387,12 +405,12 @@ export class Host {
     const active = session.path;
     const lost = session.connection.paths.filter(({ kind, socket: index }) => kind !== 'route' && index === socket.index);
     for (const path of [...lost.filter((path) => path !== active), ...lost.filter((path) => path === active)])
-      if (!this.#losePath(session, path)) session.end(error, CloseCode.NO_ERROR);
+      if (!this.#losePath(session, path, error)) session.end(error, CloseCode.NO_ERROR);
   }
 
-  /** @returns false when the session has no other path */
-  #losePath(session: Session, path: Path): boolean {
-    return whileOpen(() => session.connection.pathLost(path, this.environment.clock.now()), false);
+  /** @returns false when the session has no other path, and may not rest */
+  #losePath(session: Session, path: Path, reason: SvcError): boolean {
+    return whileOpen(() => session.connection.pathLost(path, this.environment.clock.now(), reason), false);
   }
 
   /** What sessions have to say has been handed to the sockets: in the service of this batch of IO, or in the next. */
@@ -404,7 +422,8 @@ export class Host {
 
   #endRoute(path: Path, reason: string): void {
     const error = new RemoteError('CLOSED', `the channel to the base station ended (${reason}), and with it the route`);
-    for (const session of [...this.#sessions]) if (!this.#losePath(session, path)) session.end(error, CloseCode.ROUTE_CLOSED);
+    if (this.#engine.isRunning) this.#engine.endpoint.withdrawRoute(path);
+    for (const session of [...this.#sessions]) if (!this.#losePath(session, path, error)) session.end(error, CloseCode.ROUTE_CLOSED);
     for (const dial of [...this.#dials.values()]) if (dial.path === path) this.#fail(dial, error);
   }
 
@@ -450,19 +469,6 @@ export class Host {
     dial.result.reject(error);
     whileOpen(() => dial.connection.close(CloseCode.NO_ERROR, '', this.environment.clock.now()), undefined);
     this.#driver.wake();
-  }
-
-  #handshake(target: ConnectTarget, now: number) {
-    const { name, pin, expect, identity, firstTimeout, migration } = target;
-    return {
-      name,
-      deadline: now + (target.timeout ?? CONNECT_TIMEOUT),
-      ...(pin === undefined ? {} : { pin }),
-      ...(expect === undefined ? {} : { expect }),
-      ...(identity === undefined ? {} : { identity }),
-      ...(firstTimeout === undefined ? {} : { firstTimeout }),
-      ...(migration === undefined ? {} : { migration }),
-    };
   }
 
   #routeOptions(path: Path): { routeResetToken?: Uint8Array } {

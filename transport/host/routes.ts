@@ -119,6 +119,11 @@ export class Routes {
     if (route.channel.isOpen) route.onUnused?.(route.channel, route.path.route);
   }
 
+  /** A route that came to nothing: the station is told by the refusal. */
+  forget(path: Path): void {
+    this.#routes.delete(path);
+  }
+
   /** Takes out the routes of a channel. */
   removeOf(channel: Session): Path[] {
     const paths: Path[] = [];

@@ -31,6 +31,10 @@ export interface SessionEvents {
   path: { path: Path; reason: PathChange };
   /** A path has answered a challenge or has not, or is forgotten: what the core says of paths that were added or that the peer came in on. */
   probed: PathProbe;
+  /** No path carries anything any more, for this reason: the session waits for another one, and ends with CLOSED after a minute without. */
+  resting: SvcError;
+  /** It goes on. */
+  resumed: undefined;
 }
 
 /** What the sessions of a host have in common. */
@@ -267,6 +271,29 @@ export class Session {
     });
   }
 
+  /** From now on it rests when it loses its last path, or hears nothing of the peer, instead of ending. */
+  allowRest(): void {
+    whileOpen(() => this.connection.allowRest(), undefined);
+  }
+
+  /** Why it rests; null while it has a path. */
+  get restReason(): SvcError | null {
+    return this.connection.restReason;
+  }
+
+  /** At rest: goes on over this path once the peer was heard there (event `resumed`; `probed` when it was not). @returns false when it does not rest */
+  resume(path: Path): boolean {
+    return this.#onPaths(() => this.connection.resume(path, this.#shared.clock.now()));
+  }
+
+  /** Challenges a path: event `probed`. @returns as addPath */
+  probe(path: Path): boolean {
+    return this.#onPaths(() => {
+      this.connection.probe(path, this.#shared.clock.now());
+      return true;
+    });
+  }
+
   /** Forgets a path; the active one, and one it does not have, are left alone. */
   removePath(path: Path): void {
     this.#onPaths(() => {
@@ -372,6 +399,8 @@ export class Session {
     else if (event.kind === 'failed') this.#end(event.error);
     else if (event.kind === 'path' || event.kind === 'probed') this.#pathEvent(event);
     else if (event.kind === 'suspected') this.#shared.suspected(this);
+    else if (event.kind === 'resting') this.#events?.emit('resting', event.reason);
+    else if (event.kind === 'resumed') this.#events?.emit('resumed', undefined);
     // Every drain ends with a service of the requests, which sends what waited for room.
     else if (event.kind !== 'opened' && event.kind !== 'messages-writable') this.#makeStreams().handle(event);
   }

@@ -1,26 +1,8 @@
 /** A handshake that the base station carries, then data on a route through it. */
 import { describe, expect, it } from 'vitest';
-import type { Connection } from '../../../protocol/connection/index.ts';
 import { encodeReset, padded } from '../../../protocol/packet/index.ts';
-import type { Path } from '../../../protocol/path.ts';
-import { dial, EndpointFixture, type PolledEndpoint } from '../../support/fixture/endpoints.ts';
-
-const CLIENT_ROUTE = Uint8Array.of(1, 2, 3, 4, 5, 6, 7, 8);
-const DEVICE_ROUTE = Uint8Array.of(1, 2, 3, 4, 9, 9, 9, 9);
-const CLIENT_TOKEN = new Uint8Array(16).fill(0x11);
-const DEVICE_TOKEN = new Uint8Array(16).fill(0x22);
-
-interface Relayed {
-  network: EndpointFixture;
-  client: PolledEndpoint;
-  device: PolledEndpoint;
-  station: PolledEndpoint;
-  clientPath: Path;
-  devicePath: Path;
-  connection: Connection;
-  /** Bring the Initiate to the device and its Respond back. */
-  introduce: () => Uint8Array;
-}
+import { dial, EndpointFixture } from '../../support/fixture/endpoints.ts';
+import { CLIENT_ROUTE, CLIENT_TOKEN, DEVICE_ROUTE, DEVICE_TOKEN, setup } from '../../support/fixture/relayed.ts';
 
 describe('a relayed handshake', () => {
   it('does not begin on a route: an Initiate there is dropped, whoever sends how many', () => {
@@ -176,7 +158,7 @@ describe('a route as one of several paths', () => {
     const { network, client, device, clientPath, devicePath } = setup();
     const connection = dial(client, device);
     network.pass(500);
-    device.endpoint.addRoute(devicePath);
+    device.endpoint.offerRoute(connection.remoteId(), devicePath, network.now);
     expect(connection.addPath(clientPath, network.now)).toBe(true);
     network.pass(1000);
     expect(client.find('probed')).toMatchObject({ path: clientPath, answered: true });
@@ -202,38 +184,3 @@ describe('a route as one of several paths', () => {
     expect([connection.path, device.accepted[0]!.path]).toEqual([relayed.clientPath, relayed.devicePath]);
   });
 });
-
-function setup(options: { pin?: string } = {}): Relayed {
-  const network = new EndpointFixture(1);
-  const client = network.client();
-  const device = network.device();
-  const station = network.station();
-  const clientPath = route(client.path(station), CLIENT_ROUTE);
-  const devicePath = route(device.path(station), DEVICE_ROUTE);
-  const paths = new Map([
-    [client, { to: device, id: DEVICE_ROUTE }],
-    [device, { to: client, id: CLIENT_ROUTE }],
-  ]);
-  // The station: it changes the route id and sends on.
-  network.tap = ({ from, bytes }) => {
-    if (bytes[0] !== 0x88) return undefined;
-    const next = paths.get(from)!;
-    const forwarded = bytes.slice();
-    forwarded.set(next.id, 1);
-    network.sent.push({ from: station, to: next.to, bytes: forwarded });
-    network.deliver({ from: station, to: next.to, bytes: forwarded });
-    return false;
-  };
-  const deadline = network.now + 20_000;
-  const connection = client.endpoint.prepare({ name: 'device:p.d', deadline, ...options }, network.now);
-  const introduce = () => {
-    const respond = device.endpoint.accept(connection.initiate!, devicePath, network.now, { routeResetToken: DEVICE_TOKEN });
-    client.endpoint.respond(connection, respond, clientPath, network.now, { routeResetToken: CLIENT_TOKEN });
-    return respond;
-  };
-  return { network, client, device, station, clientPath, devicePath, connection, introduce };
-}
-
-function route(channel: Path, id: Uint8Array): Path {
-  return { ...channel, kind: 'route', key: `route:${id}@${channel.key}`, route: id };
-}

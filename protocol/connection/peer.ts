@@ -1,0 +1,51 @@
+/** What a connection knows of its other end: its key, what it said of itself, and how it is verified. Empty during the handshake. */
+import { packed, unpacked } from '../packed-bytes.ts';
+import type { Established, Verified } from './owner.ts';
+
+const NOTHING: Readonly<Record<string, unknown>> = Object.freeze({});
+
+export class Peer {
+  #remoteKey = '';
+  #remoteFingerprint = '';
+  #handshakeHash = '';
+  #info = NOTHING;
+  #verified: Verified = 'none';
+
+  /** X25519 key the other end proved. */
+  get remoteKey(): Uint8Array {
+    return unpacked(this.#remoteKey);
+  }
+
+  /** Full fingerprint of `remoteKey`. */
+  get remoteFingerprint(): string {
+    return this.#remoteFingerprint;
+  }
+
+  get verified(): Verified {
+    return this.#verified;
+  }
+
+  /** Binds what runs over the connection, such as a password exchange, to this handshake. */
+  get handshakeHash(): Uint8Array {
+    return unpacked(this.#handshakeHash);
+  }
+
+  /** What the responder said of itself in message 2, e.g. ProductId and DeviceId. Empty on the responder's side. */
+  get info(): Readonly<Record<string, unknown>> {
+    return this.#info;
+  }
+
+  /** A password exchange or a pairing has shown whose key this is. */
+  markVerified(how: 'pinned' | 'password'): void {
+    this.#verified = how;
+  }
+
+  /** The handshake has shown who it is. */
+  protected shown({ remoteKey, remoteFingerprint, verified, handshakeHash, info }: Established): void {
+    this.#remoteKey = packed(remoteKey);
+    this.#remoteFingerprint = remoteFingerprint;
+    this.#verified = verified;
+    this.#handshakeHash = packed(handshakeHash);
+    this.#info = info;
+  }
+}

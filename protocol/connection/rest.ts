@@ -1,0 +1,60 @@
+/**
+ * A connection without a path rests (PROTOCOL.md §6): how often and how long it did, and when that is too long.
+ *
+ * Nothing is said here of how it gets another path: the end that opened the connection asks for one.
+ */
+import { RemoteError, type SvcError } from '../errors/index.ts';
+
+/** PROTOCOL.md §9, ms. */
+export const LONGEST_REST = 60_000;
+
+/** Of a connection, for its figures. */
+export interface RestStats {
+  /** Times that it had no path. */
+  readonly rests: number;
+  /** ms of all of them. */
+  readonly restTime: number;
+}
+
+export const NEVER_RESTED: RestStats = Object.freeze({ rests: 0, restTime: 0 });
+
+export class Rest {
+  /** Why the last path was lost; null while the connection does not rest. */
+  #reason: SvcError | null = null;
+  #since = 0;
+  #rests = 0;
+  #time = 0;
+
+  get reason(): SvcError | null {
+    return this.#reason;
+  }
+
+  begin(reason: SvcError, now: number): void {
+    if (this.#reason === null) {
+      this.#since = now;
+      this.#rests++;
+    }
+    this.#reason = reason;
+  }
+
+  end(now: number): void {
+    if (this.#reason === null) return;
+    this.#time += now - this.#since;
+    this.#reason = null;
+  }
+
+  /** When it is over, Infinity while the connection does not rest. */
+  nextTimeout(): number {
+    return this.#reason === null ? Number.POSITIVE_INFINITY : this.#since + LONGEST_REST;
+  }
+
+  /** What the connection ends with when nothing came of it. */
+  get error(): SvcError {
+    const reason = this.#reason?.message ?? 'the connection has no path';
+    return new RemoteError('CLOSED', `${reason}; there was no other path within ${LONGEST_REST / 1000} s`);
+  }
+
+  stats(now: number): RestStats {
+    return { rests: this.#rests, restTime: this.#time + (this.#reason === null ? 0 : now - this.#since) };
+  }
+}

@@ -1,0 +1,88 @@
+/**
+ * Routes without a handshake, for connections that stand (PROTOCOL.md §6): the other end, which opened the connection, has asked for one and goes on there.
+ *
+ *   offered   for an id of ours that a connection has; one of each connection at a time
+ *   taken     a packet under the connection's keys came in on it: from then on it is a path like others
+ *   dropped   nothing came within 30 s, the route ended, or the connection did
+ *
+ * So strangers fill nothing: without an id whose hash holds there is no entry, and there are no more of them than connections.
+ */
+import { RemoteError } from '../errors/index.ts';
+import { ID_LENGTH } from '../packet/index.ts';
+import type { Path } from '../path.ts';
+import type { RouteOptions } from './config.ts';
+import { HalfOpen } from './half-open.ts';
+import type { Ids } from './ids.ts';
+import type { Slot } from './registry.ts';
+import type { Routes } from './routes.ts';
+
+/** PROTOCOL.md §9, ms. */
+export const BARE_ROUTE_TIME = 30_000;
+
+interface Offer {
+  readonly slot: Slot;
+  readonly until: number;
+}
+
+export class BareRoutes {
+  readonly #ids: Pick<Ids<Slot | HalfOpen>, 'owner'>;
+  readonly #routes: Routes;
+  /** In the order they end. */
+  readonly #offers = new Map<Path, Offer>();
+  readonly #slots = new Set<Slot>();
+
+  constructor(ids: Pick<Ids<Slot | HalfOpen>, 'owner'>, routes: Routes) {
+    this.#ids = ids;
+    this.#routes = routes;
+  }
+
+  /** Routes that nothing has come in on yet. */
+  get size(): number {
+    return this.#offers.size;
+  }
+
+  /**
+   * Keeps the route for the connection with that id of ours.
+   * @throws RemoteError NOT_FOUND: no connection has the id; TOO_MANY_REQUESTS: another route of the connection is waited for
+   */
+  offer(id: Uint8Array, path: Path, { routeResetToken }: RouteOptions, now: number): void {
+    const owner = id.length === ID_LENGTH ? this.#ids.owner(id) : undefined;
+    if (owner === undefined || owner instanceof HalfOpen || owner.connection.state !== 'open')
+      throw new RemoteError('NOT_FOUND', 'there is no connection with this id');
+    if (this.#slots.has(owner)) throw new RemoteError('TOO_MANY_REQUESTS', 'another route of this connection is waited for');
+    this.#routes.add(path, routeResetToken);
+    this.#offers.set(path, { slot: owner, until: now + BARE_ROUTE_TIME });
+    this.#slots.add(owner);
+  }
+
+  /** A connection has the path now, or the route has ended. @returns true when it was offered, and nothing else uses the route */
+  drop(path: Path): boolean {
+    const offer = this.#offers.get(path);
+    if (offer === undefined) return false;
+    this.#offers.delete(path);
+    this.#slots.delete(offer.slot);
+    return this.#routes.remove(path);
+  }
+
+  /** A connection is gone. @returns the route that was offered for it, unless something else uses that */
+  dropOf(slot: Slot): Path | null {
+    if (!this.#slots.has(slot)) return null;
+    for (const [path, offer] of this.#offers) if (offer.slot === slot) return this.drop(path) ? path : null;
+    return null;
+  }
+
+  nextTimeout(): number {
+    for (const { until } of this.#offers.values()) return until;
+    return Number.POSITIVE_INFINITY;
+  }
+
+  /** @returns the routes that nothing came in on */
+  handleTimeout(now: number): Path[] {
+    const over: Path[] = [];
+    for (const [path, { until }] of this.#offers) {
+      if (until > now) break;
+      if (this.drop(path)) over.push(path);
+    }
+    return over;
+  }
+}

@@ -1,0 +1,183 @@
+/** A connection that has lost its route goes on over another one (PROTOCOL.md §6): who may offer it one, and what strangers can fill. */
+import { describe, expect, it } from 'vitest';
+import { encodeReset } from '../../../protocol/packet/index.ts';
+import type { Path } from '../../../protocol/path.ts';
+import type { PolledEndpoint } from '../../support/fixture/endpoints.ts';
+import { CLIENT_ROUTE, CLIENT_TOKEN, DEVICE_ROUTE, DEVICE_TOKEN, type Relayed, route, setup } from '../../support/fixture/relayed.ts';
+
+const SECOND_TOKEN = new Uint8Array(16).fill(0x33);
+
+function openRelayed(): Relayed {
+  const relayed = setup();
+  relayed.introduce();
+  relayed.network.pass(500);
+  relayed.connection.allowRest();
+  relayed.device.accepted[0]!.allowRest();
+  return relayed;
+}
+
+/** The station has ended the route and says so to both ends. */
+function endRoute({ client, device, station, network }: Relayed): void {
+  client.endpoint.receive(encodeReset({ id: CLIENT_ROUTE, token: CLIENT_TOKEN }), client.path(station), network.now);
+  device.endpoint.receive(encodeReset({ id: DEVICE_ROUTE, token: DEVICE_TOKEN }), device.path(station), network.now);
+}
+
+/** A path for the same station port, with ids that the station of the fixture swaps as it does the first ones: the n-th route of the client. */
+function routeOf(endpoint: PolledEndpoint, station: PolledEndpoint, n: number): Path {
+  return route(endpoint.path(station), Uint8Array.of(n, 0, 0, 0, 0, 0, 0, n));
+}
+
+const refusal = (run: () => void): string => {
+  try {
+    run();
+    return 'none';
+  } catch (error) {
+    return (error as { code: string }).code;
+  }
+};
+
+describe('a connection whose route ended', () => {
+  it('ends with CLOSED where it may not rest', () => {
+    const relayed = setup();
+    relayed.introduce();
+    relayed.network.pass(500);
+    endRoute(relayed);
+    relayed.network.pass(10);
+    expect(relayed.client.find('closed')?.error?.code).toBe('CLOSED');
+  });
+
+  it('rests a minute, and ends with CLOSED and the reason then', () => {
+    const relayed = openRelayed();
+    endRoute(relayed);
+    relayed.network.pass(59_900);
+    expect([relayed.connection.state, relayed.device.accepted[0]!.state]).toEqual(['open', 'open']);
+    expect(relayed.connection.restReason?.message).toContain('the route through the base station ended');
+    relayed.network.pass(200);
+    for (const end of [relayed.client, relayed.device])
+      expect(end.find('closed')?.error).toMatchObject({
+        code: 'CLOSED',
+        message: 'the route through the base station ended; there was no other path within 60 s',
+      });
+    expect(relayed.connection.stats()).toMatchObject({ rests: 1, restTime: 60_000 });
+  });
+
+  it('goes on over a route that is offered to the device, and takes messages meanwhile', () => {
+    const relayed = openRelayed();
+    const { client, device, station, network, connection, clientPath, devicePath } = relayed;
+    connection.sendMessage(Uint8Array.of(1));
+    endRoute(relayed);
+    connection.sendMessage(Uint8Array.of(2));
+    device.accepted[0]!.sendMessage(Uint8Array.of(3));
+    network.pass(20_000);
+    expect(device.find('message')).toBeUndefined();
+    device.endpoint.offerRoute(connection.remoteId(), devicePath, network.now, { routeResetToken: SECOND_TOKEN });
+    const fresh = route(client.path(station), CLIENT_ROUTE);
+    expect(connection.resume(fresh, network.now)).toBe(true);
+    network.pass(500);
+    expect(device.events.filter(([, { kind }]) => kind === 'message').map(([, event]) => (event as { data: Uint8Array }).data[0])).toEqual([
+      1, 2,
+    ]);
+    expect(client.find('message')?.data).toEqual(Uint8Array.of(3));
+    expect(client.kinds().filter((kind) => ['resting', 'resumed', 'path', 'closed'].includes(kind))).toEqual([
+      'resting',
+      'path',
+      'resumed',
+    ]);
+    expect(connection.path).toBe(fresh);
+    expect(connection.stats()).toMatchObject({ rests: 1 });
+    expect(connection.stats()!.restTime).toBeGreaterThan(20_000);
+    // The lost route is nobody's any more, and the new one ends as the first did.
+    expect(client.endpoint.usesRoute(clientPath)).toBe(false);
+    device.endpoint.receive(encodeReset({ id: DEVICE_ROUTE, token: SECOND_TOKEN }), device.path(station), network.now);
+    network.pass(10);
+    expect(device.accepted[0]!.restReason).not.toBeNull();
+  });
+
+  it('rests again when the new route ends before the other end was heard: the minute goes on', () => {
+    const relayed = openRelayed();
+    const { client, station, network, connection } = relayed;
+    endRoute(relayed);
+    network.pass(40_000);
+    network.tap = () => false;
+    const second = routeOf(client, station, 7);
+    connection.resume(second, network.now);
+    network.pass(5_000);
+    expect(client.find('probed')).toMatchObject({ path: second, answered: false, forgotten: false });
+    connection.pathLost(second, network.now, connection.restReason!);
+    network.pass(14_800);
+    expect(connection.state).toBe('open');
+    network.pass(400);
+    expect(connection.state).not.toBe('open');
+  });
+
+  it('closes when its application wants to', () => {
+    const relayed = openRelayed();
+    endRoute(relayed);
+    relayed.network.pass(10);
+    relayed.connection.close(0, 'enough', relayed.network.now);
+    relayed.network.pass(10_000);
+    expect(relayed.client.find('closed')).toMatchObject({ error: null });
+    expect(relayed.client.endpoint.idle).toBe(true);
+  });
+});
+
+describe('a route that is offered', () => {
+  it.each([
+    ['of nobody', () => new Uint8Array(8).fill(9)],
+    ['whose hash does not hold', ({ connection }: Relayed) => connection.remoteId().map((byte, i) => (i === 7 ? byte ^ 1 : byte))],
+    ['of another length', () => new Uint8Array(7)],
+  ])('is refused for an id %s, and leaves nothing behind', (_, idOf) => {
+    const relayed = openRelayed();
+    const { device, station, network } = relayed;
+    const path = routeOf(device, station, 9);
+    expect(refusal(() => device.endpoint.offerRoute(idOf(relayed), path, network.now))).toBe('NOT_FOUND');
+    expect(device.endpoint.usesRoute(path)).toBe(false);
+  });
+
+  it('is refused for a connection that has ended', () => {
+    const relayed = openRelayed();
+    const { device, station, network, connection } = relayed;
+    const id = connection.remoteId();
+    device.accepted[0]!.close(0, '', network.now);
+    expect(refusal(() => device.endpoint.offerRoute(id, routeOf(device, station, 9), network.now))).toBe('NOT_FOUND');
+  });
+
+  it('is one for each connection: 15 of 16 are refused, and the next is taken when the first is over', () => {
+    const { device, station, network, connection } = openRelayed();
+    const paths = Array.from({ length: 16 }, (_, n) => routeOf(device, station, n + 20));
+    const results = paths.map((path) => refusal(() => device.endpoint.offerRoute(connection.remoteId(), path, network.now)));
+    expect(results).toEqual(['none', ...new Array(15).fill('TOO_MANY_REQUESTS')]);
+    expect(paths.filter((path) => device.endpoint.usesRoute(path))).toEqual([paths[0]]);
+    network.pass(29_900);
+    expect(device.endpoint.usesRoute(paths[0]!)).toBe(true);
+    network.pass(200);
+    expect(device.endpointEvents.findLast(({ kind }) => kind === 'route-unused')).toEqual({ kind: 'route-unused', path: paths[0] });
+    expect(device.endpoint.usesRoute(paths[0]!)).toBe(false);
+    expect(refusal(() => device.endpoint.offerRoute(connection.remoteId(), paths[1]!, network.now))).toBe('none');
+  });
+
+  it('makes room for another one when the station ends it, or when the connection ends', () => {
+    const { device, station, network, connection } = openRelayed();
+    const [first, second] = [routeOf(device, station, 30), routeOf(device, station, 31)];
+    device.endpoint.offerRoute(connection.remoteId(), first, network.now, { routeResetToken: SECOND_TOKEN });
+    device.endpoint.receive(encodeReset({ id: first.route!, token: SECOND_TOKEN }), device.path(station), network.now);
+    expect(refusal(() => device.endpoint.offerRoute(connection.remoteId(), second, network.now))).toBe('none');
+    device.accepted[0]!.close(0, '', network.now);
+    network.pass(20_000);
+    expect(device.endpoint.usesRoute(second)).toBe(false);
+  });
+
+  it('stays a path like others once a packet of the connection came on it', () => {
+    const { client, device, network, connection, clientPath, devicePath } = openRelayed();
+    const direct = client.path(device);
+    connection.migrate(direct, network.now);
+    network.pass(10_000);
+    expect(device.endpoint.usesRoute(devicePath)).toBe(false);
+    device.endpoint.offerRoute(connection.remoteId(), devicePath, network.now);
+    expect(connection.addPath(clientPath, network.now, { keepInterval: 5_000 })).toBe(true);
+    network.pass(40_000);
+    expect(device.accepted[0]!.paths).toContain(devicePath);
+    expect(device.endpoint.usesRoute(devicePath)).toBe(true);
+    expect(refusal(() => device.endpoint.offerRoute(connection.remoteId(), routeOf(device, client, 40), network.now))).toBe('none');
+  });
+});

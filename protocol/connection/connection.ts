@@ -174,6 +174,17 @@ export class Connection extends Traffic {
     return this.#rest?.reason ?? null;
   }
 
+  /** Since when it rests; null while it has a path. */
+  get restSince(): number | null {
+    return this.#rest?.since ?? null;
+  }
+
+  /** At rest: ends for a connection that needs the place. */
+  makeWay(now: number): void {
+    this.#now = now;
+    if (this.restReason !== null) this.#restOver(new RemoteError('CLOSED', 'it had no path, and made way for another connection'), now);
+  }
+
   /**
    * At rest: `path` takes the place of the one that was lost. It is challenged; `resumed` follows once the other end was heard there, or `probed`.
    * @returns false when the connection does not rest @throws LocalError NOT_CONNECTED, CLOSED

@@ -29,6 +29,11 @@ export class Rest {
     return this.#reason;
   }
 
+  /** When it began; null while the connection does not rest. */
+  get since(): number | null {
+    return this.#reason === null ? null : this.#since;
+  }
+
   begin(reason: SvcError, now: number): void {
     if (this.#reason === null) {
       this.#since = now;

@@ -115,7 +115,7 @@ export class Completer {
   /** Tells the owner of a new connection, or closes it at once. */
   #admit(slot: Slot, best: boolean, now: number): void {
     const { registry, stats } = this.#context;
-    if (best && hasPlace(this.#context, slot)) {
+    if (best && hasPlace(this.#context, slot, now)) {
       slot.accepted = true;
       registry.accepted++;
       registry.announce({ kind: 'connection', connection: slot.connection });

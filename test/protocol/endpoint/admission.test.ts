@@ -1,6 +1,7 @@
 /** Which connections are accepted beside those that are there: places kept for certain keys, and the share of one network in the rest. */
 import { expect, test } from 'vitest';
 import type { KeptConnections } from '../../../protocol/endpoint/index.ts';
+import { LocalError } from '../../../protocol/errors/index.ts';
 import { fingerprint } from '../../../protocol/identity/index.ts';
 import { dial, EndpointFixture, type PolledEndpoint } from '../../support/fixture/endpoints.ts';
 
@@ -83,4 +84,36 @@ test('those that places are kept for do not count, and have no such share', () =
   for (const { remoteFingerprint } of to.accepted) known.add(remoteFingerprint);
   const here = [4, 5, 6, 7].map((number) => arrive(network, to, `2001:db8:1:1::${number}/64`));
   expect(here.map((client) => client.kinds().includes('closed'))).toEqual([false, false, false, true]);
+});
+
+test('a connection without a path makes way for one of those that places are kept for, the one that rests longest first, and for no other key', () => {
+  const network = new EndpointFixture(5);
+  const known = new Set<string>();
+  const to = device(network, { connections: 2, perNetwork: 8, holderOf: (fingerprint) => (known.has(fingerprint) ? fingerprint : null) });
+  const strangers = [1, 2, 3, 4, 5, 6].map((number) => arrive(network, to, `2001:db8:1:${number}::1/64`));
+  const users = [1, 2, 3, 4].map((number) => network.client({}, `2001:db8:2:${number}::1/64`));
+  for (const user of users) known.add(keyOf(user));
+  const join = (user: PolledEndpoint): readonly string[] => {
+    dial(user, to);
+    network.pass(500);
+    return user.kinds();
+  };
+  expect([...join(users[0]!), ...join(users[1]!)]).not.toContain('closed');
+  const lost = new LocalError('CLOSED', 'its route ended');
+  for (const index of [4, 1]) {
+    const connection = to.accepted[index]!;
+    connection.allowRest();
+    connection.pathLost(connection.path, network.now, lost);
+    network.pass(10);
+  }
+  expect(arrive(network, to, '2001:db8:3:1::1/64').kinds()).toContain('closed');
+  expect(join(users[2]!)).not.toContain('closed');
+  const states = () => to.accepted.slice(0, 6).map(({ state }) => (state === 'open' ? 'open' : 'over'));
+  expect(states()).toEqual(['open', 'open', 'open', 'open', 'over', 'open']);
+  expect(to.events.find(([of, { kind }]) => of === to.accepted[4] && kind === 'closed')?.[1]).toMatchObject({
+    error: { code: 'CLOSED', message: 'it had no path, and made way for another connection' },
+  });
+  expect(join(users[3]!)).not.toContain('closed');
+  expect(states()).toEqual(['open', 'over', 'open', 'open', 'over', 'open']);
+  expect(strangers.length).toBe(6);
 });

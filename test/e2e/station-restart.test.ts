@@ -35,7 +35,7 @@ async function restart(how: 'closed' | 'killed', down = 0): Promise<void> {
 /** Connected, and the device knows it. */
 async function settled(): Promise<Connection> {
   const connection = await fixture.connected();
-  await fixture.sim.run(500);
+  await fixture.sim.run(() => deviceEvents.includes('OPENED 1'));
   return connection;
 }
 

@@ -19,13 +19,16 @@ import type {
   HostInterface,
   HttpsGet,
   Log,
+  MessagePipe,
   Network,
+  WebSocketOptions,
 } from '../environment.ts';
 import { packetSizeFor } from '../udp-path.ts';
 import { type SimulatedDocument, simulatedGet } from './documents.ts';
 import { Phase, type SimulationEvent } from './event-queue.ts';
 import { SimulatedMdns } from './mdns.ts';
 import { SimulatedSocket } from './socket.ts';
+import type { WebSocketListener, WebSocketListenOptions } from './web-socket.ts';
 
 /**
  * Linear memory of a host's core, where the caller does not say: hundreds of hosts fit in one process. V8 collects everything after each 64 MiB of such
@@ -51,6 +54,10 @@ export interface World {
   resolve(host: SimulatedHost, name: string): readonly string[];
   /** Addresses of the routers before a host. */
   gatewaysOf(host: SimulatedHost): readonly string[];
+  openWebSocket(host: SimulatedHost, options: WebSocketOptions): Promise<MessagePipe>;
+  listenWebSocket(host: SimulatedHost, options: WebSocketListenOptions): WebSocketListener;
+  /** A host is about to stop. @param kernelLives its TCP connections are reset */
+  stopping(host: SimulatedHost, kernelLives: boolean): void;
 }
 
 /** What a host is told about itself. */
@@ -84,6 +91,7 @@ export class SimulatedHost implements Environment {
   readonly #linkMtu: number | undefined;
   #socketsMade = 0;
   #alive = true;
+  #kernelLives = true;
 
   /** Made by `Simulation.host`. @param networks each `address/bits` */
   constructor(world: World, name: string, networks: readonly string[], crypto: CryptoHost, log: Log, settings: HostSettings = {}) {
@@ -109,6 +117,7 @@ export class SimulatedHost implements Environment {
       bind: async (options) => this.bind(options),
       connect: async (options) => this.#connect(options),
       resolve: async (host) => this.#resolve(host),
+      openWebSocket: (options) => world.openWebSocket(this, options),
       interfaces: () => networks.map((network, i) => ({ name: `sim${i}`, addresses: [network], kind: kinds[i] ?? 'default' })).sort(byKind),
       gateways: () => world.gatewaysOf(this),
     };
@@ -121,13 +130,25 @@ export class SimulatedHost implements Environment {
     return this.#alive;
   }
 
+  /** Whether its kernel answers: until it stops, and after that where only its processes were killed. */
+  get kernelLives(): boolean {
+    return this.#kernelLives;
+  }
+
   async createCore(options: CoreOptions): Promise<Core> {
     return Core.create({ memory: CORE_MEMORY, ...options });
   }
 
-  /** Ends the host at once: no timer fires, no datagram leaves or arrives. Its name and addresses can be given to a new host. */
-  stop(): void {
+  /**
+   * Ends the host at once: no timer fires, no datagram leaves or arrives. Its name and addresses can be given to a new host.
+   * @param options `tcpReset`: its processes were killed, and its kernel resets their TCP connections and refuses new ones. Default false: the plug was pulled,
+   * and the other ends hear nothing
+   */
+  stop({ tcpReset = false }: { tcpReset?: boolean } = {}): void {
+    if (!this.#alive) return;
+    this.#world.stopping(this, tcpReset);
     this.#alive = false;
+    this.#kernelLives = tcpReset;
     for (const socket of [...this.#sockets]) socket.close();
     this.mdns.stop();
   }
@@ -144,7 +165,7 @@ export class SimulatedHost implements Environment {
       throw new LocalError('PORT_IN_USE', `UDP port ${port} is in use on ${this.name}`);
     const near = options.local === true ? (address: string) => isNear(address, this.#prefixes) : null;
     const socket = new SimulatedSocket({
-      index: this.#socketsMade++,
+      index: this.nextSocketIndex(),
       port,
       host,
       near,
@@ -156,6 +177,26 @@ export class SimulatedHost implements Environment {
     });
     this.#sockets.push(socket);
     return socket;
+  }
+
+  /** Accepts WebSockets on a TCP port. @throws LocalError PORT_IN_USE, INVALID_ARGUMENT */
+  listenWebSocket(options: WebSocketListenOptions): WebSocketListener {
+    return this.#world.listenWebSocket(this, options);
+  }
+
+  /** The number of a new socket; for the simulation. */
+  nextSocketIndex(): number {
+    return this.#socketsMade++;
+  }
+
+  /** Runs what the host does now, unless it was stopped; for the simulation. */
+  run(action: () => void): void {
+    if (this.#alive) action();
+  }
+
+  /** Whether datagrams to this address are its own, loopback included. */
+  owns(address: string): boolean {
+    return isOwn(address, this.addresses);
   }
 
   /** Nothing is ever heard of a peer that is not there: the simulation has no ICMP. */

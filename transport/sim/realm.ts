@@ -41,6 +41,11 @@ export class Realm {
     return owner instanceof NatBox || owner.alive ? owner : undefined;
   }
 
+  /** The host or the box that an address was given to, also a host that was stopped. */
+  memberAt(address: string): SimulatedHost | NatBox | undefined {
+    return this.#owners.get(this.rebound.hostAddress(address));
+  }
+
   /** The first living host, or the first box: it stands for the realm as long as a datagram to it is addressed to nobody in it. */
   first(): SimulatedHost | NatBox | undefined {
     const members = [...this.#owners.values(), ...this.#boxes];

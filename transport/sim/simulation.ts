@@ -9,15 +9,15 @@
  *    of more than `TURNS_BEFORE_TIME` awaits that schedules nothing goes on at a later instant; that, too, is reproducible.
  * 3. Only promises are waited for. Code that awaits real IO, such as a database, needs `hop`.
  *
- * It needs nothing from its host, no timers and no Node, so it also runs in a bare JavaScript context. It does not model TCP
- * or ICMP: a datagram to nobody is lost.
+ * It needs nothing from its host, no timers and no Node, so it also runs in a bare JavaScript context. Of TCP it has
+ * WebSockets (tcp.ts). It does not model ICMP: a datagram to nobody is lost.
  */
 import type { SocketAddress } from '../../protocol/control/index.ts';
 import type { CryptoHost } from '../../protocol/crypto-host.ts';
 import type { DnsMessage, MdnsSource } from '../../protocol/discovery/index.ts';
 import { LocalError } from '../../protocol/errors/index.ts';
 import type { Path } from '../../protocol/path.ts';
-import { type Log, type LogLevel, silentLog } from '../environment.ts';
+import { type Log, type LogLevel, type MessagePipe, silentLog, type WebSocketOptions } from '../environment.ts';
 import { nobleCrypto } from '../noble-crypto.ts';
 import type { SimulatedDocument } from './documents.ts';
 import { EventQueue, Phase, type SimulationEvent } from './event-queue.ts';
@@ -25,8 +25,11 @@ import { damaged } from './faults.ts';
 import { type HostSettings, SimulatedHost, type World } from './host.ts';
 import { Link, type LinkOptions, type LinkVerdict } from './link.ts';
 import { NatBox, type NatOptions, type NatVerdict } from './nat-box.ts';
+import type { SimulatedPipe } from './pipes.ts';
 import { Random } from './random.ts';
+import { Tcp } from './tcp.ts';
 import { type Arrival, type Crossing, Topology } from './topology.ts';
+import type { WebSocketListener, WebSocketListenOptions } from './web-socket.ts';
 
 /** Seed, links and what the host of the simulation gives. */
 export interface SimulationOptions {
@@ -105,6 +108,9 @@ export class Simulation implements World {
   /** Told what became of each datagram: once or twice per datagram, verdict of the link and arrival. */
   onTrace: ((packet: SimulatedPacket, fate: PacketFate, time: number) => void) | undefined;
 
+  /** Told of each WebSocket as it begins to open: time to stall it. */
+  onPipe: ((pipe: SimulatedPipe) => void) | undefined;
+
   readonly #options: SimulationOptions;
   readonly #random: Random;
   readonly #queue = new EventQueue();
@@ -112,6 +118,8 @@ export class Simulation implements World {
   readonly #boxes = new Set<string>();
   readonly #topology = new Topology();
   readonly #links = new Map<string, Link>();
+  readonly #tcp: Tcp;
+  readonly #blocks = new Set<{ name: string; protocol: 'udp' | 'tcp' }>();
   #now = 0;
   #hostsMade = 0;
   #running = false;
@@ -120,6 +128,7 @@ export class Simulation implements World {
     this.#options = options;
     this.seed = String(options.seed ?? 1);
     this.#random = new Random(this.seed);
+    this.#tcp = new Tcp(this, this.#topology);
   }
 
   /** Virtual ms since the start. */
@@ -193,6 +202,21 @@ export class Simulation implements World {
     };
     if (delay === 0) rebind();
     else this.at(this.#now + delay, Phase.ARRIVAL, rebind);
+  }
+
+  /** The WebSockets that are open or begin to be, the oldest first: of one host, or all. */
+  pipes(host?: string | SimulatedHost): SimulatedPipe[] {
+    return this.#tcp.pipes(host === undefined ? undefined : nameOf(host));
+  }
+
+  /**
+   * A firewall before a host drops all UDP from now on, multicast DNS included, or all TCP, either way and without a word. It stays when the host restarts.
+   * @returns a function that takes it back
+   */
+  block(host: string | SimulatedHost, protocol: 'udp' | 'tcp'): () => void {
+    const block = { name: nameOf(host), protocol };
+    this.#blocks.add(block);
+    return () => void this.#blocks.delete(block);
   }
 
   /**
@@ -273,7 +297,8 @@ export class Simulation implements World {
       this.#intercept({ ...packet, to: host.name }, null);
       return;
     }
-    const crossing = address === undefined ? 'unreachable' : this.#topology.leave(host, source, destination, hopLimit);
+    const isBlocked = this.isBlocked(host, 'udp') ? 'blocked' : null;
+    const crossing = address === undefined ? 'unreachable' : (isBlocked ?? this.#topology.leave(host, source, destination, hopLimit));
     if (typeof crossing === 'string') this.#trace(packet, crossing);
     else this.#intercept(this.#onLink(packet, crossing), crossing);
   }
@@ -283,6 +308,7 @@ export class Simulation implements World {
     for (const other of this.#hosts.values()) {
       const address = other.mdns.addressNear(source);
       if (!other.alive || !this.#areNeighbours(host, other) || address === undefined || (to !== null && to.address !== address)) continue;
+      if (this.isBlocked(host, 'udp') || this.isBlocked(other, 'udp')) continue;
       this.direction(host, other).offer(MDNS_SIZE, this.#now, (time) =>
         this.at(time, Phase.ARRIVAL, () => {
           if (other.alive) other.mdns.deliver(address, message, source);
@@ -307,6 +333,31 @@ export class Simulation implements World {
   /** For hosts: addresses of the routers before one. */
   gatewaysOf(host: SimulatedHost): readonly string[] {
     return this.#topology.gatewaysOf(host);
+  }
+
+  /** For hosts. */
+  openWebSocket(host: SimulatedHost, options: WebSocketOptions): Promise<MessagePipe> {
+    return this.#tcp.open(host, options);
+  }
+
+  /** For hosts. */
+  listenWebSocket(host: SimulatedHost, options: WebSocketListenOptions): WebSocketListener {
+    return this.#tcp.listen(host, options);
+  }
+
+  /** For hosts. */
+  stopping(host: SimulatedHost, kernelLives: boolean): void {
+    this.#tcp.stopping(host, kernelLives);
+  }
+
+  /** For TCP. */
+  opening(pipe: SimulatedPipe): void {
+    this.onPipe?.(pipe);
+  }
+
+  /** For TCP: whether a firewall is before a host. */
+  isBlocked(host: SimulatedHost, protocol: 'udp' | 'tcp'): boolean {
+    return this.#blocks.size > 0 && [...this.#blocks].some((block) => block.name === host.name && block.protocol === protocol);
   }
 
   async #runEvents(end: number, done: () => boolean): Promise<'done' | 'idle' | 'late'> {
@@ -379,6 +430,10 @@ export class Simulation implements World {
       return;
     }
     const { host, source, destination } = arrival;
+    if (crossing !== null && this.isBlocked(host, 'udp')) {
+      this.#trace(packet, 'blocked');
+      return;
+    }
     const socket = host.socketFor(destination.address, destination.port);
     this.#trace(host.name === packet.to ? packet : { ...packet, to: host.name }, socket === undefined ? 'unreachable' : 'delivered');
     socket?.deliver(packet.data.slice(), source.address, source.port);

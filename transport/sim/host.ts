@@ -47,7 +47,8 @@ export interface World {
   /** What is answered by https, by URL. */
   readonly documents: ReadonlyMap<string, SimulatedDocument>;
   at(time: number, phase: Phase, run: () => void): SimulationEvent;
-  transmit(host: SimulatedHost, port: number, data: Uint8Array, path: Path, hopLimit?: number): void;
+  /** @param from the port of the socket, and the address that it is bound to, where it is */
+  transmit(host: SimulatedHost, from: { address: string | undefined; port: number }, data: Uint8Array, path: Path, hopLimit?: number): void;
   /** A multicast DNS message to everybody in the network of `source`, or to one address there. */
   multicast(host: SimulatedHost, source: string, message: DnsMessage, to: MdnsSource | null): void;
   /** What the resolver of a host answers. */
@@ -68,13 +69,23 @@ export interface HostSettings {
   readonly kinds?: readonly HostInterface['kind'][];
 }
 
+/** The addresses of a host. */
+export interface HostPlace {
+  /** As given, `address/bits` each. */
+  readonly networks: readonly string[];
+  readonly addresses: readonly string[];
+  readonly prefixes: readonly Prefix[];
+}
+
+/** @throws LocalError INVALID_ARGUMENT for what is not `address/bits` */
+export function checkedPlace(networks: readonly string[]): HostPlace {
+  const prefixes = networks.map(checkedPrefix);
+  return { networks, prefixes, addresses: networks.map((address) => canonicalAddress(address.split('/')[0]!)!) };
+}
+
 /** The environment of one host of a simulation. Made by `Simulation.host`. */
 export class SimulatedHost implements Environment {
   readonly name: string;
-  /** Numeric, without prefix length, in order of preference. */
-  readonly addresses: readonly string[];
-  /** The same with prefix length, as given. */
-  readonly networks: readonly string[];
   readonly clock: Clock;
   readonly crypto: CryptoHost;
   readonly network: Network;
@@ -83,7 +94,8 @@ export class SimulatedHost implements Environment {
   readonly getHttps: HttpsGet;
 
   readonly #world: World;
-  readonly #prefixes: readonly Prefix[];
+  #place: HostPlace;
+  #kinds: readonly HostInterface['kind'][];
   readonly #sockets: SimulatedSocket[] = [];
   /** By destination: what {@link sourceFor} and {@link isNear} found. */
   readonly #sources = new Map<string, string | undefined>();
@@ -96,12 +108,11 @@ export class SimulatedHost implements Environment {
   /** Made by `Simulation.host`. @param networks each `address/bits` */
   constructor(world: World, name: string, networks: readonly string[], crypto: CryptoHost, log: Log, settings: HostSettings = {}) {
     const { linkMtu, kinds = [] } = settings;
+    this.#place = checkedPlace(networks);
+    this.#kinds = kinds;
     this.name = name;
     this.#world = world;
     this.#linkMtu = linkMtu;
-    this.#prefixes = networks.map(checkedPrefix);
-    this.networks = networks;
-    this.addresses = networks.map((address) => canonicalAddress(address.split('/')[0]!)!);
     this.clock = {
       now: () => world.now,
       wallTime: () => world.wallTime,
@@ -118,12 +129,22 @@ export class SimulatedHost implements Environment {
       connect: async (options) => this.#connect(options),
       resolve: async (host) => this.#resolve(host),
       openWebSocket: (options) => world.openWebSocket(this, options),
-      interfaces: () => networks.map((network, i) => ({ name: `sim${i}`, addresses: [network], kind: kinds[i] ?? 'default' })).sort(byKind),
+      interfaces: () => this.#interfaces(),
       gateways: () => world.gatewaysOf(this),
     };
     this.log = log;
     this.getHttps = simulatedGet(world.documents, this.clock);
     this.mdns = new SimulatedMdns(networks, (source, message, to) => world.multicast(this, source, message, to));
+  }
+
+  /** Numeric, without prefix length, in order of preference. */
+  get addresses(): readonly string[] {
+    return this.#place.addresses;
+  }
+
+  /** The same with prefix length, as given. */
+  get networks(): readonly string[] {
+    return this.#place.networks;
   }
 
   get alive(): boolean {
@@ -163,7 +184,7 @@ export class SimulatedHost implements Environment {
     const port = options.port === 0 ? this.#freePort() : options.port;
     if (this.#sockets.some((socket) => socket.port === port && (socket.host === undefined || host === undefined || socket.host === host)))
       throw new LocalError('PORT_IN_USE', `UDP port ${port} is in use on ${this.name}`);
-    const near = options.local === true ? (address: string) => isNear(address, this.#prefixes) : null;
+    const near = options.local === true ? (address: string) => isNear(address, this.#place.prefixes) : null;
     const socket = new SimulatedSocket({
       index: this.nextSocketIndex(),
       port,
@@ -171,7 +192,7 @@ export class SimulatedHost implements Environment {
       near,
       linkMtu: this.#linkMtu,
       receive: options.receive,
-      transmit: (data, path, hopLimit) => this.#world.transmit(this, port, data, path, hopLimit),
+      transmit: (data, path, hopLimit) => this.#world.transmit(this, { address: host, port }, data, path, hopLimit),
       defer: this.clock.defer,
       closed: () => this.#sockets.splice(this.#sockets.indexOf(socket), 1),
     });
@@ -221,17 +242,31 @@ export class SimulatedHost implements Environment {
     return this.#sockets.find((socket) => socket.port === port && (socket.host === undefined || socket.host === address));
   }
 
-  /** The address datagrams to `destination` come from; undefined when the host has none of that family. */
-  sourceFor(destination: string): string | undefined {
+  /**
+   * The address datagrams to `destination` come from; undefined when the host has none of that family, or no longer the one that the socket is bound to.
+   * @param bound of the socket
+   */
+  sourceFor(destination: string, bound?: string): string | undefined {
     if (!this.#sources.has(destination)) this.#sources.set(destination, this.#chooseSource(destination));
-    return this.#sources.get(destination);
+    const source = this.#sources.get(destination);
+    if (bound === undefined || source === undefined || source === destination) return source;
+    return this.addresses.includes(bound) && bound.includes(':') === destination.includes(':') ? bound : undefined;
+  }
+
+  /** It has these addresses and no others from now on; for the simulation. See `Simulation.move`. */
+  place(place: HostPlace, kinds: readonly HostInterface['kind'][]): void {
+    this.#place = place;
+    this.#kinds = kinds;
+    this.#sources.clear();
+    this.#near.clear();
+    this.mdns.setNetworks(place.networks);
   }
 
   /** Whether an address is on a link of this host: no router is asked then. */
   isNear(address: string): boolean {
     let near = this.#near.get(address);
     if (near === undefined) {
-      near = isNear(address, this.#prefixes);
+      near = isNear(address, this.#place.prefixes);
       this.#near.set(address, near);
     }
     return near;
@@ -241,7 +276,11 @@ export class SimulatedHost implements Environment {
     const bytes = parseAddress(destination);
     if (bytes === null || isOwn(destination, this.addresses)) return destination;
     const usable = this.addresses.filter((address) => parseAddress(address)!.length === bytes.length);
-    return usable.find((address) => isNear(destination, [this.#prefixes[this.addresses.indexOf(address)]!])) ?? usable[0];
+    return usable.find((address) => isNear(destination, [this.#place.prefixes[this.addresses.indexOf(address)]!])) ?? usable[0];
+  }
+
+  #interfaces(): HostInterface[] {
+    return this.networks.map((network, i) => ({ name: `sim${i}`, addresses: [network], kind: this.#kinds[i] ?? 'default' })).sort(byKind);
   }
 
   #schedule(delay: number, run: () => void): Cancel {

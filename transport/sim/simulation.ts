@@ -13,7 +13,6 @@
  * WebSockets (tcp.ts). It does not model ICMP: a datagram to nobody is lost.
  */
 import type { SocketAddress } from '../../protocol/control/index.ts';
-import type { CryptoHost } from '../../protocol/crypto-host.ts';
 import type { DnsMessage, MdnsSource } from '../../protocol/discovery/index.ts';
 import { LocalError } from '../../protocol/errors/index.ts';
 import type { Path } from '../../protocol/path.ts';
@@ -22,64 +21,15 @@ import { nobleCrypto } from '../noble-crypto.ts';
 import type { SimulatedDocument } from './documents.ts';
 import { EventQueue, Phase, type SimulationEvent } from './event-queue.ts';
 import { damaged } from './faults.ts';
-import { type HostSettings, SimulatedHost, type World } from './host.ts';
-import { Link, type LinkOptions, type LinkVerdict } from './link.ts';
-import { NatBox, type NatOptions, type NatVerdict } from './nat-box.ts';
+import { checkedPlace, SimulatedHost, type World } from './host.ts';
+import { Link, type LinkOptions } from './link.ts';
+import { NatBox, type NatOptions } from './nat-box.ts';
+import type { HostOptions, MoveOptions, PacketFate, SimulatedPacket, SimulationOptions } from './options.ts';
 import type { SimulatedPipe } from './pipes.ts';
 import { Random } from './random.ts';
 import { Tcp } from './tcp.ts';
 import { type Arrival, type Crossing, Topology } from './topology.ts';
 import type { WebSocketListener, WebSocketListenOptions } from './web-socket.ts';
-
-/** Seed, links and what the host of the simulation gives. */
-export interface SimulationOptions {
-  /** The same seed gives the same run. Default 1. */
-  seed?: number | string;
-  /** Of every link that {@link Simulation.link} did not set. */
-  link?: LinkOptions;
-  /** Unix ms at virtual time 0. Default 2026-01-01. */
-  wallTime?: number;
-  /** Awaited before time moves on, such as `() => new Promise(setImmediate)`: gives real IO of the host a chance. It costs reproducibility. */
-  hop?: () => Promise<void>;
-  /**
-   * Cryptography of each host over its seeded randomness, for one that computes the same faster: `nativeCrypto` in Node. Default: noble's, which runs
-   * everywhere.
-   */
-  crypto?: (randomBytes: (length: number) => Uint8Array) => CryptoHost;
-  /** Receives the log of every host. */
-  log?: (host: string, level: LogLevel, message: string, fields?: Record<string, unknown>) => void;
-}
-
-/** Where a host stands and what it is told. */
-export interface HostOptions extends HostSettings {
-  /** Each `address/bits`, IPv4 or IPv6, unique in its realm. Default one of each in a network of its own. */
-  readonly addresses?: readonly string[];
-  /** The NAT box it stands behind. Default none: it stands in the core. */
-  readonly behind?: NatBox;
-  /** Routers between it and the other hosts and boxes of its realm. Default 0. */
-  readonly hops?: number;
-}
-
-/** A datagram on its way out of a host, with what is before it: as it crosses the link. */
-export interface SimulatedPacket {
-  /** Virtual ms. */
-  readonly time: number;
-  /**
-   * Names of hosts. `to` is undefined when no host has the address. For a datagram to a NAT box that has no mapping for it yet it is the first host behind
-   * the box, or the box where there is none.
-   */
-  readonly from: string;
-  readonly to: string | undefined;
-  /** After the NAT boxes before the sender, and before those of the receiver. */
-  readonly source: SocketAddress;
-  readonly destination: SocketAddress;
-  /** As the sender set it. */
-  readonly hopLimit: number;
-  readonly data: Uint8Array;
-}
-
-/** What became of a datagram, or of one arrival of it. */
-export type PacketFate = LinkVerdict | NatVerdict | 'intercepted' | 'unreachable' | 'delivered';
 
 const TURNS = 4;
 const TURNS_BEFORE_TIME = 64;
@@ -159,6 +109,19 @@ export class Simulation implements World {
     this.#topology.addHost(host, { realm: place.realm, hops: options.hops ?? place.hops });
     this.#hosts.set(name, host);
     return host;
+  }
+
+  /**
+   * Gives a running host other addresses, none where its link is down, and perhaps another place. Datagrams to its old addresses are lost from now on, those
+   * of sockets that are bound to one too, and WebSockets over them are silent until it has the address again at the same place. The links to other hosts,
+   * by name, stay what they are.
+   */
+  move(host: SimulatedHost, { addresses, kinds = [], behind, hops }: MoveOptions): void {
+    if (!host.alive) throw new LocalError('INVALID_STATE', `${host.name} was stopped`);
+    const earlier = this.#topology.placeOf(host);
+    const realm = behind === undefined ? earlier.realm : this.#topology.realmBehind(behind ?? undefined);
+    const place = checkedPlace(addresses);
+    this.#topology.moveHost(host, { realm, hops: hops ?? earlier.hops }, place.addresses, () => host.place(place, kinds));
   }
 
   /** Adds a NAT box, with a realm of its own behind it for hosts and further boxes. */
@@ -287,10 +250,10 @@ export class Simulation implements World {
   }
 
   /** A socket of a host sends; for hosts. */
-  transmit(host: SimulatedHost, port: number, data: Uint8Array, path: Path, hopLimit = DEFAULT_HOP_LIMIT): void {
+  transmit(host: SimulatedHost, from: Parameters<World['transmit']>[1], data: Uint8Array, path: Path, hopLimit = DEFAULT_HOP_LIMIT): void {
     if (!host.alive) return;
-    const address = host.sourceFor(path.address);
-    const source = { address: address ?? '', port };
+    const address = host.sourceFor(path.address, from.address);
+    const source = { address: address ?? '', port: from.port };
     const destination = { address: path.address, port: path.port };
     const packet = { time: this.#now, from: host.name, to: undefined, source, destination, hopLimit, data };
     if (address === path.address) {

@@ -67,6 +67,14 @@ export class Topology {
     this.#places.set(host, place);
   }
 
+  /** A host leaves its place, is given what it has at the new one, and stands there. @throws LocalError INVALID_ARGUMENT when an address has an owner there */
+  moveHost(host: SimulatedHost, place: Place, addresses: readonly string[], change: () => void): void {
+    place.realm.check(addresses, host);
+    this.placeOf(host).realm.remove(host);
+    change();
+    this.addHost(host, place);
+  }
+
   placeOf(host: SimulatedHost): Place {
     return this.#places.get(host)!;
   }

@@ -11,7 +11,6 @@ import type { Path } from '../../protocol/path.ts';
 import { canonicalAddress, isNear, type Prefix, parseAddress, parsePrefix } from '../address.ts';
 import type {
   BindOptions,
-  Cancel,
   Clock,
   ConnectedSocket,
   ConnectOptions,
@@ -25,7 +24,7 @@ import type {
 } from '../environment.ts';
 import { packetSizeFor } from '../udp-path.ts';
 import { type SimulatedDocument, simulatedGet } from './documents.ts';
-import { Phase, type SimulationEvent } from './event-queue.ts';
+import { HostClock, type WorldClock } from './host-clock.ts';
 import { SimulatedMdns } from './mdns.ts';
 import { SimulatedSocket } from './socket.ts';
 import type { WebSocketListener, WebSocketListenOptions } from './web-socket.ts';
@@ -40,13 +39,9 @@ const UNSPECIFIED: readonly string[] = ['0.0.0.0', '::'];
 const FIRST_EPHEMERAL_PORT = 49_152;
 
 /** What a host needs of the simulation it stands in. */
-export interface World {
-  /** Virtual ms since the start, and the Unix time that is. */
-  readonly now: number;
-  readonly wallTime: number;
+export interface World extends WorldClock {
   /** What is answered by https, by URL. */
   readonly documents: ReadonlyMap<string, SimulatedDocument>;
-  at(time: number, phase: Phase, run: () => void): SimulationEvent;
   /** @param from the port of the socket, and the address that it is bound to, where it is */
   transmit(host: SimulatedHost, from: { address: string | undefined; port: number }, data: Uint8Array, path: Path, hopLimit?: number): void;
   /** A multicast DNS message to everybody in the network of `source`, or to one address there. */
@@ -59,6 +54,8 @@ export interface World {
   listenWebSocket(host: SimulatedHost, options: WebSocketListenOptions): WebSocketListener;
   /** A host is about to stop. @param kernelLives its TCP connections are reset */
   stopping(host: SimulatedHost, kernelLives: boolean): void;
+  /** A host has woken. */
+  woke(host: SimulatedHost): void;
 }
 
 /** What a host is told about itself. */
@@ -67,6 +64,8 @@ export interface HostSettings {
   readonly linkMtu?: number;
   /** What its interfaces are, in the order of its addresses. Default `default`. */
   readonly kinds?: readonly HostInterface['kind'][];
+  /** Its monotonic clock runs on while it sleeps, as on Windows. Default false: it stands still, as on Linux. */
+  readonly clockRunsAsleep?: boolean;
 }
 
 /** The addresses of a host. */
@@ -94,6 +93,7 @@ export class SimulatedHost implements Environment {
   readonly getHttps: HttpsGet;
 
   readonly #world: World;
+  readonly #clock: HostClock;
   #place: HostPlace;
   #kinds: readonly HostInterface['kind'][];
   readonly #sockets: SimulatedSocket[] = [];
@@ -113,13 +113,8 @@ export class SimulatedHost implements Environment {
     this.name = name;
     this.#world = world;
     this.#linkMtu = linkMtu;
-    this.clock = {
-      now: () => world.now,
-      wallTime: () => world.wallTime,
-      schedule: (delay, run) => this.#schedule(delay, run),
-      defer: (run) => void this.#at(world.now, Phase.DEFERRED, run),
-      soon: (run) => void this.#at(world.now, Phase.DEFERRED, run),
-    };
+    this.#clock = new HostClock(world, () => this.#alive, settings.clockRunsAsleep ?? false);
+    this.clock = this.#clock;
     // scrypt in one go: virtual time does not wait for turns of the host.
     const derive: CryptoHost['scrypt'] = async (password, salt, cost, dkLen) => scrypt(password, salt, { ...cost, dkLen });
     this.crypto = { ...crypto, scrypt: derive };
@@ -149,6 +144,15 @@ export class SimulatedHost implements Environment {
 
   get alive(): boolean {
     return this.#alive;
+  }
+
+  get asleep(): boolean {
+    return this.#clock.isAsleep;
+  }
+
+  /** Alive and not asleep: it sends and receives. */
+  get awake(): boolean {
+    return this.#alive && !this.#clock.isAsleep;
   }
 
   /** Whether its kernel answers: until it stops, and after that where only its processes were killed. */
@@ -210,9 +214,30 @@ export class SimulatedHost implements Environment {
     return this.#socketsMade++;
   }
 
-  /** Runs what the host does now, unless it was stopped; for the simulation. */
+  /**
+   * Puts the host to sleep from now on: no timer of it fires, no datagram leaves or arrives, and WebSockets hold what is sent to it, as long as the other end
+   * has patience. A host that sleeps already sleeps so long from now on.
+   * @param ms of the simulation. Default until {@link wake}
+   */
+  sleep(ms = Number.POSITIVE_INFINITY): void {
+    this.#clock.sleep(ms, () => this.wake());
+  }
+
+  /** Timers have the time left that they had, or are overdue: see `clockRunsAsleep`. No effect on a host that is awake. */
+  wake(): void {
+    if (!this.#alive || this.awake) return;
+    this.#clock.wake();
+    this.#world.woke(this);
+  }
+
+  /** Somebody sets its wall clock, which goes on from there. @param time Unix ms */
+  setWallTime(time: number): void {
+    this.#clock.setWallTime(time);
+  }
+
+  /** Runs what happens to the host: now, when it wakes, or never when it was stopped; for the simulation. */
   run(action: () => void): void {
-    if (this.#alive) action();
+    this.#clock.run(action);
   }
 
   /** Whether datagrams to this address are its own, loopback included. */
@@ -281,20 +306,6 @@ export class SimulatedHost implements Environment {
 
   #interfaces(): HostInterface[] {
     return this.networks.map((network, i) => ({ name: `sim${i}`, addresses: [network], kind: this.#kinds[i] ?? 'default' })).sort(byKind);
-  }
-
-  #schedule(delay: number, run: () => void): Cancel {
-    if (delay === Number.POSITIVE_INFINITY) return () => {};
-    const event = this.#at(this.#world.now + Math.max(0, delay || 0), Phase.ARRIVAL, run);
-    return () => {
-      event.run = null;
-    };
-  }
-
-  #at(time: number, phase: Phase, run: () => void) {
-    return this.#world.at(time, phase, () => {
-      if (this.#alive) run();
-    });
   }
 
   #freePort(): number {

@@ -227,7 +227,7 @@ export class SimulatedPipe {
       link: links[side],
       back: links[opposite(side)],
       reach: () => (this.#halfOpen ? 'closed' : reach(side)),
-      runs: () => this.hosts[side].alive,
+      runs: () => this.hosts[side].awake,
       failed: (why) => this.#fail(side, why),
     });
   }

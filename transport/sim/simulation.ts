@@ -251,7 +251,7 @@ export class Simulation implements World {
 
   /** A socket of a host sends; for hosts. */
   transmit(host: SimulatedHost, from: Parameters<World['transmit']>[1], data: Uint8Array, path: Path, hopLimit = DEFAULT_HOP_LIMIT): void {
-    if (!host.alive) return;
+    if (!host.awake) return;
     const address = host.sourceFor(path.address, from.address);
     const source = { address: address ?? '', port: from.port };
     const destination = { address: path.address, port: path.port };
@@ -270,11 +270,11 @@ export class Simulation implements World {
   multicast(host: SimulatedHost, source: string, message: DnsMessage, to: MdnsSource | null): void {
     for (const other of this.#hosts.values()) {
       const address = other.mdns.addressNear(source);
-      if (!other.alive || !this.#areNeighbours(host, other) || address === undefined || (to !== null && to.address !== address)) continue;
+      if (!other.awake || !this.#areNeighbours(host, other) || address === undefined || (to !== null && to.address !== address)) continue;
       if (this.isBlocked(host, 'udp') || this.isBlocked(other, 'udp')) continue;
       this.direction(host, other).offer(MDNS_SIZE, this.#now, (time) =>
         this.at(time, Phase.ARRIVAL, () => {
-          if (other.alive) other.mdns.deliver(address, message, source);
+          if (other.awake) other.mdns.deliver(address, message, source);
         }),
       );
     }
@@ -311,6 +311,11 @@ export class Simulation implements World {
   /** For hosts. */
   stopping(host: SimulatedHost, kernelLives: boolean): void {
     this.#tcp.stopping(host, kernelLives);
+  }
+
+  /** For hosts. */
+  woke(host: SimulatedHost): void {
+    this.#tcp.woke(host);
   }
 
   /** For TCP. */
@@ -397,7 +402,7 @@ export class Simulation implements World {
       this.#trace(packet, 'blocked');
       return;
     }
-    const socket = host.socketFor(destination.address, destination.port);
+    const socket = host.awake ? host.socketFor(destination.address, destination.port) : undefined;
     this.#trace(host.name === packet.to ? packet : { ...packet, to: host.name }, socket === undefined ? 'unreachable' : 'delivered');
     socket?.deliver(packet.data.slice(), source.address, source.port);
   }

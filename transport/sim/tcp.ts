@@ -6,7 +6,7 @@
  * 2. SYN and SYN-ACK, with `wss:` a TLS handshake of one round trip, then the upgrade: each a packet either way, with the delay, rate and loss of the links.
  * 3. Then it is an ordered pipe (pipes.ts).
  *
- * A packet reaches an end as long as its host lives, has the address that the connection began with, at the same place, and no firewall blocks TCP there.
+ * A packet reaches an end as long as its host is awake, has the address that the connection began with, at the same place, and no firewall blocks TCP there.
  * Where another host has the address by then, or the same one after a restart, or a process was killed whose kernel lives, the sender is told.
  */
 import type { SocketAddress } from '../../protocol/control/index.ts';
@@ -89,6 +89,11 @@ export class Tcp {
       }
   }
 
+  /** A host has woken: what came for it meanwhile is there, and it sends what it had to send. */
+  woke(host: SimulatedHost): void {
+    for (const pipe of this.pipes(host.name)) for (const side of SIDES) pipe.flows[side].hurry();
+  }
+
   #pipe(connection: Connection, destination: SocketAddress, url: string): SimulatedPipe {
     const [opener, acceptor] = [connection.opener.host, connection.acceptor.host];
     const sourcePort = FIRST_EPHEMERAL_PORT + (this.#opened++ % EPHEMERAL_PORTS);
@@ -110,10 +115,11 @@ export class Tcp {
     const [near, far] = from === 'opener' ? [opener, acceptor] : [acceptor, opener];
     if (!this.#isPresent(near) || this.#world.isBlocked(near.host, 'tcp') || this.#world.isBlocked(far.host, 'tcp')) return 'closed';
     if (this.#isPresent(far)) return 'open';
+    if (far.host.asleep) return 'closed';
     return far.host.kernelLives || far.realm.ownerOf(far.address) !== undefined ? 'unknown' : 'closed';
   }
 
   #isPresent({ host, realm, address }: ConnectionEnd): boolean {
-    return host.alive && host.owns(address) && this.#topology.placeOf(host).realm === realm;
+    return host.awake && host.owns(address) && this.#topology.placeOf(host).realm === realm;
   }
 }

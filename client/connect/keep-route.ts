@@ -21,6 +21,8 @@ const PASSING: ReadonlySet<string> = new Set<ErrorCode>(['CLOSED', 'NOT_ATTACHED
 
 /** ms between challenges that keep the route warm behind a direct path. */
 const KEEP = 25_000;
+/** ms between two attempts at most while the connection rests. */
+const REST_DELAY = 2_000;
 /** ms of an attempt after which the next one need not hold back. */
 const STEADY = 10_000;
 
@@ -51,7 +53,9 @@ export async function searchRoute(search: RouteSearchOptions): Promise<void> {
       return;
     }
     if (clock.now() - began >= STEADY) backoff.reset();
-    if (session.isOpen && needsRoute(session)) await pause(clock, backoff.next(), signal);
+    const delay = backoff.next();
+    if (session.isOpen && needsRoute(session))
+      await pause(clock, session.restReason === null ? delay : Math.min(delay, REST_DELAY), signal);
   }
 }
 

@@ -25,13 +25,6 @@ beforeEach(async () => {
   station = await fixture.station();
 });
 
-async function restart(how: 'closed' | 'killed', down = 0): Promise<void> {
-  if (how === 'closed') await fixture.settle(station.basestation.close());
-  station.kill();
-  await fixture.sim.run(down);
-  await station.start();
-}
-
 /** Connected, and the device knows it. */
 async function settled(): Promise<Connection> {
   const connection = await fixture.connected();
@@ -91,7 +84,7 @@ async function echo(connection: Connection, bytes: Uint8Array): Promise<number> 
 const hello = (connection: Connection) => fixture.coap(connection, 'GET', '/hello');
 
 describe('a base station restarts under a transfer', () => {
-  test.each(['closed', 'killed'] as const)(
+  test.each(['shutdown', 'killed', 'unplugged'] as const)(
     '%s: every byte arrives once, in order, 5 s after it listens again at the latest',
     async (how) => {
       await echoDevice();
@@ -101,7 +94,7 @@ describe('a base station restarts under a transfer', () => {
       const transfer = echo(connection, pattern(2_000_000));
       await fixture.sim.run(300);
       const down = 2_000;
-      await restart(how, down);
+      await station.restart(how, down);
       expect(await fixture.settle(transfer)).toBeLessThan(down + 5_000);
       expect(connection.isConnected).toBe(true);
       expect(events).toEqual(['CHANNEL_CHANGED']);
@@ -115,9 +108,9 @@ describe('a base station restarts under a transfer', () => {
     const connection = await fixture.connected();
     const transfer = echo(connection, pattern(2_000_000));
     await fixture.sim.run(300);
-    await restart('killed', 1_000);
+    await station.restart('killed', 1_000);
     await fixture.sim.run(400);
-    await restart('closed', 3_000);
+    await station.restart('shutdown', 3_000);
     await fixture.settle(transfer);
   });
 
@@ -129,7 +122,7 @@ describe('a base station restarts under a transfer', () => {
     const transfer = echo(connection, pattern(400_000));
     for (let n = 0; n < 3; n++) {
       await fixture.sim.run((seed * 7919 * (n + 1)) % 1_500);
-      await restart((seed + n) % 2 === 0 ? 'closed' : 'killed', (seed * 104_729 * (n + 1)) % 6_000);
+      await station.restart((['shutdown', 'killed', 'unplugged'] as const)[(seed + n) % 3]!, (seed * 104_729 * (n + 1)) % 6_000);
     }
     await fixture.settle(transfer);
     expect(connection.isConnected).toBe(true);
@@ -137,11 +130,11 @@ describe('a base station restarts under a transfer', () => {
 });
 
 describe('an idle connection', () => {
-  test.each(['closed', 'killed'] as const)('goes on after its base station was %s', async (how) => {
+  test.each(['shutdown', 'killed', 'unplugged'] as const)('goes on after its base station was restarted: %s', async (how) => {
     await echoDevice();
     const connection = await settled();
     await fixture.sim.run(90_000);
-    await restart(how, 10_000);
+    await station.restart(how, 10_000);
     await fixture.sim.run(KEEP_ALIVE_TIME);
     expect(await hello(connection)).toEqual({ status: 205, text: 'hello' });
     expect(deviceEvents).toEqual(['OPENED 1', 'CHANNEL_CHANGED 1']);

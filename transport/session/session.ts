@@ -31,6 +31,8 @@ export interface SessionEvents {
   path: { path: Path; reason: PathChange };
   /** A path has answered a challenge or has not, or is forgotten: what the core says of paths that were added or that the peer came in on. */
   probed: PathProbe;
+  /** Of a session that we opened: the peer has asked whether we are still on the path in use. It may see us at another address than before. */
+  challenged: undefined;
   /** No path carries anything any more, for this reason: the session waits for another one, and ends with CLOSED after a minute without. */
   resting: SvcError;
   /** It goes on. */
@@ -321,7 +323,12 @@ export class Session {
     this.#shared.wake();
   }
 
-  /** Other keep-alive numbers (an attach answer sets them); null = none. */
+  /** ms without a packet after which either end forgets the session; 0: never. */
+  get idleTimeout(): number {
+    return this.connection.idleTimeout;
+  }
+
+  /** Other keep-alive numbers; null = none. */
   setKeepAlive(keepAlive: KeepAlive | null): void {
     if (!this.#isOpen) return;
     whileOpen(() => this.connection.setKeepAlive(keepAlive, this.#shared.clock.now()), undefined);
@@ -388,6 +395,7 @@ export class Session {
     else if (event.kind === 'closed') this.#end(event.error ?? closeError(event.code, event.reason));
     else if (event.kind === 'failed') this.#end(event.error);
     else if (event.kind === 'path' || event.kind === 'probed') this.#pathEvent(event);
+    else if (event.kind === 'challenged') this.#events?.emit('challenged', undefined);
     else if (event.kind === 'suspected') this.#shared.suspected(this);
     else if (event.kind === 'resting' || event.kind === 'resumed') this.#restEvent(event);
     // Every drain ends with a service of the requests, which sends what waited for room.

@@ -233,6 +233,7 @@ export class Life {
     return new DeviceRendezvous({
       host,
       settings: this.settings.rendezvous,
+      keepAliveProfile: this.settings.keepAliveProfile,
       resources,
       isKnown: (session) => (this.#userOf?.(session.remoteFingerprint) ?? null) !== null || connections.of(session).isPasswordAuthenticated,
       stationName: this.settings.serverHost,
@@ -255,6 +256,7 @@ export class Life {
       station: settings.requireStation(this.settings, this.#options.environment),
       tokens: this.tokens,
       names: { ...settings.requireIdentity(this.settings), appName, appVersion },
+      onChannel: (channel, keepAlive) => this.#rendezvous?.keepAlive(channel, keepAlive),
       onEvent: (event, reason) => {
         if (event === 'ATTACHED') this.#rendezvous?.attached();
         this.#options.onEvent(event, reason);

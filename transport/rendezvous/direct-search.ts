@@ -25,14 +25,13 @@ import {
   VOLUNTARY_PAUSE,
 } from '../../protocol/rendezvous/index.ts';
 import type { BoundSocket, Cancel } from '../environment.ts';
+import type { KeepAliveReport } from '../keep-alive/index.ts';
 import { Attempt, type AttemptVerdict } from './attempt.ts';
 import { classOf, FACTS_KEPT, type PathsReport, pathReports, stationReport } from './paths-report.ts';
 import type { Searches, Waking } from './searches.ts';
 import type { MovingSession } from './sessions.ts';
 import type { StationView } from './station-view.ts';
 
-/** ms between challenges that keep the relay warm: below the 30 s of NATs that see one exchange alone, and the 90 s after which the device forgets a path. */
-const RELAY_KEEP = 25_000;
 /** ms from the first pair that answers until the best is chosen; a pair on the local network is the best. */
 const CHOICE_WAIT = 60;
 /** ms in which a better pair may still answer, from one that is no better than the path in use. */
@@ -46,6 +45,9 @@ export interface SearchKind {
   readonly hardNat: boolean;
   /** The channel to the station behind the session's route, as it is now. */
   stationOf(session: MovingSession): StationView | null;
+  /** ms between challenges that keep the relay warm. */
+  keepInterval(): number;
+  keepAliveReport(session: MovingSession): KeepAliveReport;
 }
 
 export interface DirectSearchOptions {
@@ -114,6 +116,7 @@ export class DirectSearch implements Waking {
       pairs: facts?.pairs ?? [],
       whyNotDirect: isDirect ? null : (why ?? notDirect('IN_PROGRESS')),
       nextAttempt: isDirect || at === Number.POSITIVE_INFINITY ? null : Math.max(0, Math.round(at - clock.now())),
+      keepAlive: this.#kind.keepAliveReport(this.#session),
     };
   }
 
@@ -260,7 +263,7 @@ export class DirectSearch implements Waking {
       this.#adopted.set(path, adopted);
     }
     this.#makeRoom(path);
-    if (session.path.kind === 'route') session.keepPath(session.path, RELAY_KEEP);
+    if (session.path.kind === 'route') session.keepPath(session.path, this.#kind.keepInterval());
     this.#trying = path;
     this.#stopProbed ??= session.on('probed', (probe) => this.#probed(probe));
     if (session.migrate(path)) return;

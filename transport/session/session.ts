@@ -323,11 +323,6 @@ export class Session {
     this.#shared.wake();
   }
 
-  /** ms without a packet after which either end forgets the session; 0: never. */
-  get idleTimeout(): number {
-    return this.connection.idleTimeout;
-  }
-
   /** Other keep-alive numbers; null = none. */
   setKeepAlive(keepAlive: KeepAlive | null): void {
     if (!this.#isOpen) return;
@@ -395,9 +390,9 @@ export class Session {
     else if (event.kind === 'closed') this.#end(event.error ?? closeError(event.code, event.reason));
     else if (event.kind === 'failed') this.#end(event.error);
     else if (event.kind === 'path' || event.kind === 'probed') this.#pathEvent(event);
-    else if (event.kind === 'challenged') this.#events?.emit('challenged', undefined);
     else if (event.kind === 'suspected') this.#shared.suspected(this);
-    else if (event.kind === 'resting' || event.kind === 'resumed') this.#restEvent(event);
+    else if (event.kind === 'challenged' || event.kind === 'resumed') this.#events?.emit(event.kind, undefined);
+    else if (event.kind === 'resting') this.#rests(event.reason);
     // Every drain ends with a service of the requests, which sends what waited for room.
     else if (event.kind !== 'opened' && event.kind !== 'messages-writable') this.#makeStreams().handle(event);
   }
@@ -448,14 +443,10 @@ export class Session {
     else this.#events?.emit('probed', { path, answered: event.answered, forgotten: event.forgotten });
   }
 
-  #restEvent(event: Extract<ConnectionEvent, { kind: 'resting' | 'resumed' }>): void {
-    if (event.kind === 'resumed') {
-      this.#events?.emit('resumed', undefined);
-      return;
-    }
+  #rests(reason: SvcError): void {
     // Where the station was started again the channel is over, too, and has not noticed yet.
     this.#shared.suspected(this);
-    this.#events?.emit('resting', event.reason);
+    this.#events?.emit('resting', reason);
   }
 
   /** @param change gives false when there is no room for it */

@@ -4,11 +4,10 @@
  * 1. Dial the configured station (`dial.ts`) with its pin, or with the key that its document names (`proof.ts`), which is asked for once more where another
  *    key answers.
  * 2. Let the product attach on the fresh session; a redirect leads to 1 with the target's pin, at most MAX_REDIRECTS in a row.
- * 3. Attached: take over the keep-alive numbers, the observed address and the STUN servers of the answer and wait for the session's end.
+ * 3. Attached: take over the observed address and the STUN servers of the answer and wait for the session's end.
  * 4. Wait, and begin again at 1 with the configured station: at once after a channel that held was closed or reset (the station restarted), else
  *    with the back-off, which stays short for a while: most stations that are away are back in seconds; slowly when we were refused for what we are.
  */
-import type { KeepAlive } from '../../bindings/index.ts';
 import type { Router } from '../../protocol/coap/index.ts';
 import { LONGEST_REST } from '../../protocol/connection/index.ts';
 import type { SocketAddress, StunServer } from '../../protocol/control/index.ts';
@@ -23,7 +22,7 @@ import { type ConfiguredStation, StationProof } from './proof.ts';
 
 /** What the product's attach came to. */
 export type AttachVerdict =
-  | { kind: 'attached'; keepAlive?: KeepAlive; observedAddress?: SocketAddress; stun?: readonly StunServer[] }
+  | { kind: 'attached'; observedAddress?: SocketAddress; stun?: readonly StunServer[] }
   | { kind: 'redirect'; station: StationAddress }
   /** A passing trouble: again after the back-off, and not before `after` ms when the station said so. */
   | { kind: 'retry'; error: SvcError; after?: number }
@@ -215,10 +214,9 @@ export class StationChannel {
   }
 
   /** Attached: waits for the end. @returns ms until the next attempt */
-  async #hold(session: Session, { keepAlive, observedAddress, stun = [] }: Attached): Promise<number> {
+  async #hold(session: Session, { observedAddress, stun = [] }: Attached): Promise<number> {
     const { clock } = this.#config.host.environment;
     const since = clock.now();
-    if (keepAlive !== undefined) session.setKeepAlive(keepAlive);
     if (observedAddress !== undefined) session.noteObservedAddress(observedAddress);
     session.noteStun(stun);
     this.#session = session;

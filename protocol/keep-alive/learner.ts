@@ -6,7 +6,7 @@
  * 1. It begins 15 to 30 s after there is a station, so that hosts do not ask all at once when a station is back, and a short command asks nothing.
  * 2. Probes follow one another (mapping-probe.ts) as the bisection says (timeout-search.ts), with pauses where the network gives no answers.
  * 3. `lost`: a mapping in use was gone. The interval is half of what was in use at once. After the first loss the search begins again, since the NAT may have
- *    started again; after the second what the search says is not believed any more.
+ *    started again; after a second within an hour what the search says is not believed any more.
  * 4. `forget`: another network. Nothing is known.
  *
  * Cost: at most 5 silences, each tried at most twice, and at most 15 requests of 20 or 28 bytes each time; then none.
@@ -32,7 +32,7 @@ export interface MappingReport {
   readonly timeout: number | null;
   /** It lives that long at least: nothing longer was tried. */
   readonly isAtLeast: boolean;
-  /** Mappings in use that were lost on this network. */
+  /** Mappings in use that were lost on this network, each within an hour of the one before. */
   readonly losses: number;
 }
 
@@ -43,8 +43,9 @@ const PAUSE = 1_000;
 /** After a probe that the network did not answer, doubling. */
 const VOID_PAUSE = 30_000;
 const MAX_VOID_PAUSE = 600_000;
-/** Losses after which the search is not believed any more. */
+/** Losses after which the search is not believed any more, and ms after which one counts no longer: a router may be started again now and then. */
 const MAX_LOSSES = 2;
+const LOSS_MEMORY = 3_600_000;
 
 export class Learner {
   readonly #crypto: Pick<CryptoHost, 'randomBytes'>;
@@ -61,6 +62,7 @@ export class Learner {
   #voidPause = VOID_PAUSE;
   #isUnfit = false;
   #losses = 0;
+  #lostAt = Number.NEGATIVE_INFINITY;
   /** Half of what was in use at the last loss. */
   #ceiling = Number.POSITIVE_INFINITY;
 
@@ -106,6 +108,8 @@ export class Learner {
 
   /** A mapping in use was gone. @param interval ms between the keep-alives that were to keep it */
   lost(interval: number, now: number): void {
+    if (now - this.#lostAt > LOSS_MEMORY) this.#losses = 0;
+    this.#lostAt = now;
     this.#losses++;
     this.#ceiling = Math.max(LEAST_INTERVAL, Math.round(Math.min(interval, this.#ceiling) / 2));
     this.#stop();

@@ -151,6 +151,18 @@ describe('a mapping in use that is lost', () => {
     expect(model.learner.interval).toBe(10_000);
   });
 
+  test('more than an hour apart are two that have nothing to do with one another', () => {
+    const model = learning({ timeout: 60_000 }, BALANCED);
+    for (let i = 0; i < 3; i++) {
+      model.settle();
+      model.run(3_600_000);
+      model.learner.lost(BALANCED, model.now);
+      expect(model.learner.report).toMatchObject({ state: 'learning', losses: 1 });
+    }
+    model.settle();
+    expect(model.learner.interval).toBe(55_163);
+  });
+
   test('the half of what was in use counts until the search is over', () => {
     const model = learning({ timeout: 100_000 });
     model.settle();

@@ -46,7 +46,11 @@ export function basestationCommand(): Command {
     .option('--http-host <address>', 'numeric address for HTTP; default 127.0.0.1, and without TLS keys travel in clear elsewhere', address)
     .option('--tls-cert <file>', 'certificate chain (PEM): HTTP over TLS, on all addresses. Read again when it changes, and at SIGHUP')
     .option('--tls-key <file>', 'private key of the certificate (PEM)')
-    .option('--keep-alive <ms>', 'how often attached devices show that they are there at least; default: as seldom as their NATs allow', keepAlive)
+    .option(
+      '--keep-alive <ms>',
+      'how often attached devices show that they are there at least; default: as seldom as their NATs allow',
+      keepAlive,
+    )
     .option('--connections <n>', 'devices and clients at a time, a quarter kept for devices', atMost(100_000), defaultSettings.connections)
     .option(
       '--connections-per-address <n>',

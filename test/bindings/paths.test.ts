@@ -57,6 +57,20 @@ describe('a NAT rebinds the client', () => {
     expect(answers.some((answer) => answer[0] === PATH_RESPONSE && equal(answer.subarray(1, 9), frames.subarray(1, 9)))).toBe(true);
   });
 
+  test('the end that opened it is told of the challenge on its path, once for each, and the other end is not', () => {
+    const pair = new RoutedPair();
+    const told = (end: 'initiator' | 'responder') => pair[end].told.filter(({ kind }) => kind === EventKind.PATH_CHALLENGED).length;
+    pair.run(500);
+    expect(told('initiator')).toBe(0);
+    rebound(pair, 'client:99');
+    pair.initiator.connection.ping();
+    pair.run(1_000);
+    const first = told('initiator');
+    expect(first).toBeGreaterThanOrEqual(1);
+    pair.run(60_000);
+    expect([told('initiator'), told('responder')]).toEqual([first, 0]);
+  });
+
   test('nothing of it is left in memory', () => {
     const pair = new RoutedPair();
     pair.run(100);

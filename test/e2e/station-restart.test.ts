@@ -154,6 +154,32 @@ describe('an idle connection', () => {
     expect(coap.getResponseStatusCode()).toBe(205);
   });
 
+  test('whose keep-alive was set waits for the base station all the same', async () => {
+    await echoDevice();
+    const connection = await fixture.connected({ KeepAliveInterval: 2_000, KeepAliveRetryInterval: 500, KeepAliveMaxRetries: 4 });
+    await fixture.sim.run(() => deviceEvents.includes('OPENED 1'));
+    await station.restart('unplugged', 20_000);
+    expect(await hello(connection)).toEqual({ status: 205, text: 'hello' });
+  });
+
+  test('asks again when the device is attached and does not answer', async () => {
+    const { host } = await echoDevice();
+    const client = fixture.host('phone', { machine: 'phone' });
+    const connection = fixture.connection({}, fixture.client(client));
+    await fixture.settle(connection.connect());
+    await fixture.sim.run(() => deviceEvents.includes('OPENED 1'));
+    fixture.sim.link('phone', 'station', { loss: 1 });
+    await station.restart('killed', 1_000);
+    await fixture.sim.run(() => station.basestation.attached === 1);
+    await fixture.sim.run(1_000);
+    fixture.sim.link(host, 'station', { loss: 1 });
+    fixture.sim.link('phone', 'station', { delay: 10 });
+    await fixture.sim.run(30_000);
+    expect(connection.isConnected).toBe(true);
+    fixture.sim.link(host, 'station', { delay: 10 });
+    expect(await hello(connection)).toEqual({ status: 205, text: 'hello' });
+  });
+
   test('ends with CLOSED at both ends when the base station does not come back within a minute', async () => {
     await echoDevice();
     const connection = await settled();

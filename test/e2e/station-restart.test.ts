@@ -10,7 +10,7 @@ import type { DeviceUnderTest } from '../support/fixture/devices-and-clients.ts'
 import { ids, SCT } from '../support/fixture/identifiers.ts';
 import { ProductFixture } from '../support/fixture/products.ts';
 import type { StationUnderTest } from '../support/fixture/station.ts';
-import { seeds } from '../support/size.ts';
+import { seeds, size } from '../support/size.ts';
 
 const PORT = 7;
 const KEEP_ALIVE_TIME = 60_000;
@@ -127,6 +127,45 @@ describe('a base station restarts under a transfer', () => {
     await fixture.settle(transfer);
     expect(connection.isConnected).toBe(true);
   });
+});
+
+describe('a base station with many devices', () => {
+  test.each(['shutdown', 'killed'] as const)('%s: the transfer of each goes on within 5 s', async (how) => {
+    const count = size(6, 50);
+    fixture = new ProductFixture();
+    station = await fixture.station({ connections: 400 });
+    const transfers: Awaited<ReturnType<typeof beginTransfer>>[] = [];
+    while (transfers.length < count) transfers.push(await beginTransfer(`de-${transfers.length + 10}`));
+    await fixture.sim.run(1_000);
+    await station.restart(how, 2_000);
+    const up = fixture.sim.now;
+    await fixture.sim.run(5_000);
+    const resumed = transfers.map(({ arrivals }) => arrivals.find((at) => at > up) ?? Number.POSITIVE_INFINITY);
+    expect(Math.max(...resumed) - up).toBeLessThan(5_000);
+    expect(transfers.filter(({ connection }) => !connection.isConnected)).toEqual([]);
+  });
+
+  /** A device that gets 1 kB each 50 ms. */
+  async function beginTransfer(deviceId: string): Promise<{ connection: Connection; arrivals: number[] }> {
+    const arrivals: number[] = [];
+    const { device } = await fixture.attached({ deviceId });
+    device.addStreamListener(PORT, async (incoming) => {
+      const stream = incoming.accept();
+      for (let part = await readSome(stream); part !== null; part = await readSome(stream)) arrivals.push(fixture.sim.now);
+    });
+    const connection = await fixture.connected({ DeviceId: deviceId });
+    const stream = connection.createStream();
+    await fixture.settle(stream.open(PORT));
+    const { clock } = fixture.sim.host(`clock of ${deviceId}`);
+    const write = (): void => {
+      stream.write(pattern(1_000)).then(
+        () => clock.schedule(50, write),
+        () => {},
+      );
+    };
+    write();
+    return { connection, arrivals };
+  }
 });
 
 describe('an idle connection', () => {

@@ -177,6 +177,7 @@ describe('an idle connection', () => {
     await fixture.sim.run(KEEP_ALIVE_TIME);
     expect(await hello(connection)).toEqual({ status: 205, text: 'hello' });
     expect(deviceEvents).toEqual(['OPENED 1', 'CHANNEL_CHANGED 1']);
+    expect(connection.paths()).toMatchObject({ rest: null });
   });
 
   test('a request that is made while it rests is answered after it', async () => {
@@ -220,12 +221,15 @@ describe('an idle connection', () => {
   });
 
   test('ends with CLOSED at both ends when the base station does not come back within a minute', async () => {
-    await echoDevice();
+    const { device } = await echoDevice();
     const connection = await settled();
     await fixture.settle(station.basestation.close());
     station.kill();
     await fixture.sim.run(55_000);
     expect([connection.isConnected, deviceEvents]).toEqual([true, ['OPENED 1']]);
+    const text = expect.stringContaining('the channel to the base station ended');
+    expect(connection.paths()).toMatchObject({ rest: { code: 'CLOSED', text }, paths: [{ over: 'relay' }] });
+    expect(device.connection(1).paths()).toMatchObject({ rest: { code: 'CLOSED', text } });
     await fixture.sim.run(10_000);
     expect([connection.isConnected, deviceEvents]).toEqual([false, ['OPENED 1', 'CLOSED 1']]);
     expect(connection.closeReason).toMatchObject({ code: 'CLOSED' });

@@ -70,6 +70,11 @@ export class DirectPaths {
     this.#keepAlive.follow(session, wish);
   }
 
+  /** ms between keep-alives of a connection. */
+  keepAliveInterval(session: Session): number {
+    return this.#keepAlive.intervalOf(session);
+  }
+
   /** ms between challenges that keep a route warm behind a direct path. */
   get warmInterval(): number {
     return this.#keepAlive.warmInterval;

@@ -125,6 +125,11 @@ export class HostKeepAlive {
     return Math.min(MAX_WARM, this.#runner.interval ?? UNLEARNED_INTERVAL);
   }
 
+  /** ms between keep-alives of a connection that is followed. */
+  intervalOf(session: Session): number {
+    return this.#sessions.get(session)?.numbers?.interval ?? UNLEARNED_INTERVAL;
+  }
+
   /** What is known of the NAT, and how often a channel, or that behind a connection, is kept alive. */
   report(session: Session | null): KeepAliveReport {
     const channel = session === null || this.#channels.has(session) ? session : this.#options.channelOf(session);

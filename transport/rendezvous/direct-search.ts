@@ -27,7 +27,7 @@ import {
 import type { BoundSocket, Cancel } from '../environment.ts';
 import type { KeepAliveReport } from '../keep-alive/index.ts';
 import { Attempt, type AttemptVerdict } from './attempt.ts';
-import { classOf, FACTS_KEPT, type PathsReport, pathReports, stationReport } from './paths-report.ts';
+import { classOf, FACTS_KEPT, type PathsReport, pathReports, restReport, stationReport } from './paths-report.ts';
 import type { Searches, Waking } from './searches.ts';
 import type { MovingSession } from './sessions.ts';
 import type { StationView } from './station-view.ts';
@@ -110,6 +110,7 @@ export class DirectSearch implements Waking {
     const at = this.#schedule.nextAt;
     return {
       paths: pathReports(this.#session, { opened: this.#opened, moved: this.#moved }, (address) => gatherer.isNear(address)),
+      rest: restReport(this.#session),
       station: stationReport(this.#kind.stationOf(this.#session), gatherer),
       localNat: facts?.localNat ?? null,
       remoteNat: facts?.remoteNat ?? null,

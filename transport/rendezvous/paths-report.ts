@@ -39,6 +39,8 @@ export interface StationReport extends SocketAddress {
 
 export interface PathsReport {
   readonly paths: readonly PathReport[];
+  /** Why the connection rests: it has lost its last path, which is still listed, and waits for another one, a minute at most. Null while it has one. */
+  readonly rest: { readonly code: string; readonly text: string } | null;
   /** The base station behind the connection's route, on a device the one it is attached to; null without one. */
   readonly station: StationReport | null;
   /** What is known of the NATs of both ends; null before the first attempt, and once a connection has been direct for a minute. */
@@ -70,6 +72,7 @@ export function idleReport(
   const whyNotDirect = session.type === 'DIRECT' ? null : notDirect('DISABLED');
   return {
     paths: pathReports(session, null, isNear),
+    rest: restReport(session),
     station,
     localNat: null,
     remoteNat: null,
@@ -78,6 +81,10 @@ export function idleReport(
     nextAttempt: null,
     keepAlive,
   };
+}
+
+export function restReport({ restReason }: Pick<PathsOfSession, 'restReason'>): PathsReport['rest'] {
+  return restReason === null ? null : { code: restReason.code, text: restReason.message };
 }
 
 export function stationReport(station: StationView | null, gatherer: Pick<Gatherer, 'stunAnswers'>): StationReport | null {

@@ -11,7 +11,6 @@ import type { Path } from '../../protocol/path.ts';
 import { canonicalAddress, isNear, type Prefix, parseAddress, parsePrefix } from '../address.ts';
 import type {
   BindOptions,
-  Cancel,
   Clock,
   ConnectedSocket,
   ConnectOptions,
@@ -19,13 +18,16 @@ import type {
   HostInterface,
   HttpsGet,
   Log,
+  MessagePipe,
   Network,
+  WebSocketOptions,
 } from '../environment.ts';
 import { packetSizeFor } from '../udp-path.ts';
 import { type SimulatedDocument, simulatedGet } from './documents.ts';
-import { Phase, type SimulationEvent } from './event-queue.ts';
+import { HostClock, type WorldClock } from './host-clock.ts';
 import { SimulatedMdns } from './mdns.ts';
 import { SimulatedSocket } from './socket.ts';
+import type { WebSocketListener, WebSocketListenOptions } from './web-socket.ts';
 
 /**
  * Linear memory of a host's core, where the caller does not say: hundreds of hosts fit in one process. V8 collects everything after each 64 MiB of such
@@ -37,20 +39,23 @@ const UNSPECIFIED: readonly string[] = ['0.0.0.0', '::'];
 const FIRST_EPHEMERAL_PORT = 49_152;
 
 /** What a host needs of the simulation it stands in. */
-export interface World {
-  /** Virtual ms since the start, and the Unix time that is. */
-  readonly now: number;
-  readonly wallTime: number;
+export interface World extends WorldClock {
   /** What is answered by https, by URL. */
   readonly documents: ReadonlyMap<string, SimulatedDocument>;
-  at(time: number, phase: Phase, run: () => void): SimulationEvent;
-  transmit(host: SimulatedHost, port: number, data: Uint8Array, path: Path, hopLimit?: number): void;
+  /** @param from the port of the socket, and the address that it is bound to, where it is */
+  transmit(host: SimulatedHost, from: { address: string | undefined; port: number }, data: Uint8Array, path: Path, hopLimit?: number): void;
   /** A multicast DNS message to everybody in the network of `source`, or to one address there. */
   multicast(host: SimulatedHost, source: string, message: DnsMessage, to: MdnsSource | null): void;
   /** What the resolver of a host answers. */
   resolve(host: SimulatedHost, name: string): readonly string[];
   /** Addresses of the routers before a host. */
   gatewaysOf(host: SimulatedHost): readonly string[];
+  openWebSocket(host: SimulatedHost, options: WebSocketOptions): Promise<MessagePipe>;
+  listenWebSocket(host: SimulatedHost, options: WebSocketListenOptions): WebSocketListener;
+  /** A host is about to stop. @param kernelLives its TCP connections are reset */
+  stopping(host: SimulatedHost, kernelLives: boolean): void;
+  /** A host has woken. */
+  woke(host: SimulatedHost): void;
 }
 
 /** What a host is told about itself. */
@@ -59,15 +64,27 @@ export interface HostSettings {
   readonly linkMtu?: number;
   /** What its interfaces are, in the order of its addresses. Default `default`. */
   readonly kinds?: readonly HostInterface['kind'][];
+  /** Its monotonic clock runs on while it sleeps, as on Windows. Default false: it stands still, as on Linux. */
+  readonly clockRunsAsleep?: boolean;
+}
+
+/** The addresses of a host. */
+export interface HostPlace {
+  /** As given, `address/bits` each. */
+  readonly networks: readonly string[];
+  readonly addresses: readonly string[];
+  readonly prefixes: readonly Prefix[];
+}
+
+/** @throws LocalError INVALID_ARGUMENT for what is not `address/bits` */
+export function checkedPlace(networks: readonly string[]): HostPlace {
+  const prefixes = networks.map(checkedPrefix);
+  return { networks, prefixes, addresses: networks.map((address) => canonicalAddress(address.split('/')[0]!)!) };
 }
 
 /** The environment of one host of a simulation. Made by `Simulation.host`. */
 export class SimulatedHost implements Environment {
   readonly name: string;
-  /** Numeric, without prefix length, in order of preference. */
-  readonly addresses: readonly string[];
-  /** The same with prefix length, as given. */
-  readonly networks: readonly string[];
   readonly clock: Clock;
   readonly crypto: CryptoHost;
   readonly network: Network;
@@ -76,7 +93,9 @@ export class SimulatedHost implements Environment {
   readonly getHttps: HttpsGet;
 
   readonly #world: World;
-  readonly #prefixes: readonly Prefix[];
+  readonly #clock: HostClock;
+  #place: HostPlace;
+  #kinds: readonly HostInterface['kind'][];
   readonly #sockets: SimulatedSocket[] = [];
   /** By destination: what {@link sourceFor} and {@link isNear} found. */
   readonly #sources = new Map<string, string | undefined>();
@@ -84,23 +103,18 @@ export class SimulatedHost implements Environment {
   readonly #linkMtu: number | undefined;
   #socketsMade = 0;
   #alive = true;
+  #kernelLives = true;
 
   /** Made by `Simulation.host`. @param networks each `address/bits` */
   constructor(world: World, name: string, networks: readonly string[], crypto: CryptoHost, log: Log, settings: HostSettings = {}) {
     const { linkMtu, kinds = [] } = settings;
+    this.#place = checkedPlace(networks);
+    this.#kinds = kinds;
     this.name = name;
     this.#world = world;
     this.#linkMtu = linkMtu;
-    this.#prefixes = networks.map(checkedPrefix);
-    this.networks = networks;
-    this.addresses = networks.map((address) => canonicalAddress(address.split('/')[0]!)!);
-    this.clock = {
-      now: () => world.now,
-      wallTime: () => world.wallTime,
-      schedule: (delay, run) => this.#schedule(delay, run),
-      defer: (run) => void this.#at(world.now, Phase.DEFERRED, run),
-      soon: (run) => void this.#at(world.now, Phase.DEFERRED, run),
-    };
+    this.#clock = new HostClock(world, () => this.#alive, settings.clockRunsAsleep ?? false);
+    this.clock = this.#clock;
     // scrypt in one go: virtual time does not wait for turns of the host.
     const derive: CryptoHost['scrypt'] = async (password, salt, cost, dkLen) => scrypt(password, salt, { ...cost, dkLen });
     this.crypto = { ...crypto, scrypt: derive };
@@ -109,7 +123,8 @@ export class SimulatedHost implements Environment {
       bind: async (options) => this.bind(options),
       connect: async (options) => this.#connect(options),
       resolve: async (host) => this.#resolve(host),
-      interfaces: () => networks.map((network, i) => ({ name: `sim${i}`, addresses: [network], kind: kinds[i] ?? 'default' })).sort(byKind),
+      openWebSocket: (options) => world.openWebSocket(this, options),
+      interfaces: () => this.#interfaces(),
       gateways: () => world.gatewaysOf(this),
     };
     this.log = log;
@@ -117,17 +132,48 @@ export class SimulatedHost implements Environment {
     this.mdns = new SimulatedMdns(networks, (source, message, to) => world.multicast(this, source, message, to));
   }
 
+  /** Numeric, without prefix length, in order of preference. */
+  get addresses(): readonly string[] {
+    return this.#place.addresses;
+  }
+
+  /** The same with prefix length, as given. */
+  get networks(): readonly string[] {
+    return this.#place.networks;
+  }
+
   get alive(): boolean {
     return this.#alive;
+  }
+
+  get asleep(): boolean {
+    return this.#clock.isAsleep;
+  }
+
+  /** Alive and not asleep: it sends and receives. */
+  get awake(): boolean {
+    return this.#alive && !this.#clock.isAsleep;
+  }
+
+  /** Whether its kernel answers: until it stops, and after that where only its processes were killed. */
+  get kernelLives(): boolean {
+    return this.#kernelLives;
   }
 
   async createCore(options: CoreOptions): Promise<Core> {
     return Core.create({ memory: CORE_MEMORY, ...options });
   }
 
-  /** Ends the host at once: no timer fires, no datagram leaves or arrives. Its name and addresses can be given to a new host. */
-  stop(): void {
+  /**
+   * Ends the host at once: no timer fires, no datagram leaves or arrives. Its name and addresses can be given to a new host.
+   * @param options `tcpReset`: its processes were killed, and its kernel resets their TCP connections and refuses new ones. Default false: the plug was pulled,
+   * and the other ends hear nothing
+   */
+  stop({ tcpReset = false }: { tcpReset?: boolean } = {}): void {
+    if (!this.#alive) return;
+    this.#world.stopping(this, tcpReset);
     this.#alive = false;
+    this.#kernelLives = tcpReset;
     for (const socket of [...this.#sockets]) socket.close();
     this.mdns.stop();
   }
@@ -142,20 +188,61 @@ export class SimulatedHost implements Environment {
     const port = options.port === 0 ? this.#freePort() : options.port;
     if (this.#sockets.some((socket) => socket.port === port && (socket.host === undefined || host === undefined || socket.host === host)))
       throw new LocalError('PORT_IN_USE', `UDP port ${port} is in use on ${this.name}`);
-    const near = options.local === true ? (address: string) => isNear(address, this.#prefixes) : null;
+    const near = options.local === true ? (address: string) => isNear(address, this.#place.prefixes) : null;
     const socket = new SimulatedSocket({
-      index: this.#socketsMade++,
+      index: this.nextSocketIndex(),
       port,
       host,
       near,
       linkMtu: this.#linkMtu,
       receive: options.receive,
-      transmit: (data, path, hopLimit) => this.#world.transmit(this, port, data, path, hopLimit),
+      transmit: (data, path, hopLimit) => this.#world.transmit(this, { address: host, port }, data, path, hopLimit),
       defer: this.clock.defer,
       closed: () => this.#sockets.splice(this.#sockets.indexOf(socket), 1),
     });
     this.#sockets.push(socket);
     return socket;
+  }
+
+  /** Accepts WebSockets on a TCP port. @throws LocalError PORT_IN_USE, INVALID_ARGUMENT */
+  listenWebSocket(options: WebSocketListenOptions): WebSocketListener {
+    return this.#world.listenWebSocket(this, options);
+  }
+
+  /** The number of a new socket; for the simulation. */
+  nextSocketIndex(): number {
+    return this.#socketsMade++;
+  }
+
+  /**
+   * Puts the host to sleep from now on: no timer of it fires, no datagram leaves or arrives, and WebSockets hold what is sent to it, as long as the other end
+   * has patience. A host that sleeps already sleeps so long from now on.
+   * @param ms of the simulation. Default until {@link wake}
+   */
+  sleep(ms = Number.POSITIVE_INFINITY): void {
+    this.#clock.sleep(ms, () => this.wake());
+  }
+
+  /** Timers have the time left that they had, or are overdue: see `clockRunsAsleep`. No effect on a host that is awake. */
+  wake(): void {
+    if (!this.#alive || this.awake) return;
+    this.#clock.wake();
+    this.#world.woke(this);
+  }
+
+  /** Somebody sets its wall clock, which goes on from there. @param time Unix ms */
+  setWallTime(time: number): void {
+    this.#clock.setWallTime(time);
+  }
+
+  /** Runs what happens to the host: now, when it wakes, or never when it was stopped; for the simulation. */
+  run(action: () => void): void {
+    this.#clock.run(action);
+  }
+
+  /** Whether datagrams to this address are its own, loopback included. */
+  owns(address: string): boolean {
+    return isOwn(address, this.addresses);
   }
 
   /** Nothing is ever heard of a peer that is not there: the simulation has no ICMP. */
@@ -180,17 +267,31 @@ export class SimulatedHost implements Environment {
     return this.#sockets.find((socket) => socket.port === port && (socket.host === undefined || socket.host === address));
   }
 
-  /** The address datagrams to `destination` come from; undefined when the host has none of that family. */
-  sourceFor(destination: string): string | undefined {
+  /**
+   * The address datagrams to `destination` come from; undefined when the host has none of that family, or no longer the one that the socket is bound to.
+   * @param bound of the socket
+   */
+  sourceFor(destination: string, bound?: string): string | undefined {
     if (!this.#sources.has(destination)) this.#sources.set(destination, this.#chooseSource(destination));
-    return this.#sources.get(destination);
+    const source = this.#sources.get(destination);
+    if (bound === undefined || source === undefined || source === destination) return source;
+    return this.addresses.includes(bound) && bound.includes(':') === destination.includes(':') ? bound : undefined;
+  }
+
+  /** It has these addresses and no others from now on; for the simulation. See `Simulation.move`. */
+  place(place: HostPlace, kinds: readonly HostInterface['kind'][]): void {
+    this.#place = place;
+    this.#kinds = kinds;
+    this.#sources.clear();
+    this.#near.clear();
+    this.mdns.setNetworks(place.networks);
   }
 
   /** Whether an address is on a link of this host: no router is asked then. */
   isNear(address: string): boolean {
     let near = this.#near.get(address);
     if (near === undefined) {
-      near = isNear(address, this.#prefixes);
+      near = isNear(address, this.#place.prefixes);
       this.#near.set(address, near);
     }
     return near;
@@ -200,21 +301,11 @@ export class SimulatedHost implements Environment {
     const bytes = parseAddress(destination);
     if (bytes === null || isOwn(destination, this.addresses)) return destination;
     const usable = this.addresses.filter((address) => parseAddress(address)!.length === bytes.length);
-    return usable.find((address) => isNear(destination, [this.#prefixes[this.addresses.indexOf(address)]!])) ?? usable[0];
+    return usable.find((address) => isNear(destination, [this.#place.prefixes[this.addresses.indexOf(address)]!])) ?? usable[0];
   }
 
-  #schedule(delay: number, run: () => void): Cancel {
-    if (delay === Number.POSITIVE_INFINITY) return () => {};
-    const event = this.#at(this.#world.now + Math.max(0, delay || 0), Phase.ARRIVAL, run);
-    return () => {
-      event.run = null;
-    };
-  }
-
-  #at(time: number, phase: Phase, run: () => void) {
-    return this.#world.at(time, phase, () => {
-      if (this.#alive) run();
-    });
+  #interfaces(): HostInterface[] {
+    return this.networks.map((network, i) => ({ name: `sim${i}`, addresses: [network], kind: this.#kinds[i] ?? 'default' })).sort(byKind);
   }
 
   #freePort(): number {

@@ -4,7 +4,18 @@
  */
 export type { CoreOptions } from '../../bindings/index.ts';
 export type { SocketAddress } from '../../protocol/control/index.ts';
-export type { BoundSocket, Clock, DatagramSocket, Environment, HostInterface, Log, LogLevel, Network } from '../environment.ts';
+export type {
+  BoundSocket,
+  Clock,
+  DatagramSocket,
+  Environment,
+  HostInterface,
+  Log,
+  LogLevel,
+  MessagePipe,
+  Network,
+  WebSocketOptions,
+} from '../environment.ts';
 export { type ConnectOptions, Host, type HostConfig } from '../host/index.ts';
 export type { IncomingStream, Session, SessionRequest, SessionStream } from '../session/index.ts';
 export type { CrossTrafficOptions } from './cross-traffic.ts';
@@ -13,5 +24,8 @@ export type { Outage } from './faults.ts';
 export { type HostSettings, SimulatedHost } from './host.ts';
 export type { Link, LinkOptions, LinkStats, LinkVerdict } from './link.ts';
 export { NatBox, type NatOptions, type NatStats, type NatVerdict } from './nat-box.ts';
+export type { HostOptions, MoveOptions, PacketFate, SimulatedPacket, SimulationOptions } from './options.ts';
+export type { SimulatedPipe } from './pipes.ts';
 export { Random } from './random.ts';
-export { type HostOptions, type PacketFate, type SimulatedPacket, Simulation, type SimulationOptions } from './simulation.ts';
+export { Simulation } from './simulation.ts';
+export type { WebSocketHandlers, WebSocketListener, WebSocketListenOptions, WebSocketRequest } from './web-socket.ts';

@@ -114,6 +114,11 @@ export class Link {
     this.#cross = new CrossTraffic(random.fork('cross traffic'));
   }
 
+  /** When all that it took has left the line, absolute time; past when nothing waits. */
+  get busyUntil(): number {
+    return this.#lineFreeAt;
+  }
+
   /** @param arrive called with the absolute time of each arrival, and what changed on the way: not at all, once or twice. */
   offer(length: number, now: number, arrive: (time: number, damage: Damage | null) => void): LinkVerdict {
     const verdict = this.#carry(length, now, arrive);

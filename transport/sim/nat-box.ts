@@ -188,6 +188,17 @@ export class NatBox {
     return result;
   }
 
+  /**
+   * What the addresses of a TCP connection from inside become; null when it has no way out. What is said of UDP, ports and times does not matter; for the
+   * simulation.
+   */
+  connect(source: string, destination: string): { source: string; destination: string } | null {
+    const remote = this.nat64?.toV4(destination) ?? destination;
+    if (isV6(remote)) return (this.#options.v6 ?? 'none') === 'none' || !this.#routes(source) ? null : { source, destination };
+    const [outside] = this.addresses;
+    return outside === undefined || isV6(source) === (remote === destination) ? null : { source: outside, destination: remote };
+  }
+
   /** A datagram's hops ended at the routers before the box; for the simulation. */
   expire(): void {
     this.#counts.expired++;

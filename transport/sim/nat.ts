@@ -47,6 +47,11 @@ export class Nat {
     return { address: mapping.outside, port };
   }
 
+  /** How an address of a host looks outside. */
+  outsideOf(address: string): string {
+    return this.#mappings.get(address)?.outside ?? address;
+  }
+
   /** Where a datagram goes inside; undefined when its mapping is gone. */
   inward(destination: SocketAddress): SocketAddress | undefined {
     const address = this.hostAddress(destination.address);

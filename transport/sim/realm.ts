@@ -24,12 +24,22 @@ export class Realm {
     this.outer = outer;
   }
 
+  /** @throws LocalError INVALID_ARGUMENT when one of the addresses has an owner, other than this host */
+  check(addresses: readonly string[], host?: SimulatedHost): void {
+    for (const address of addresses) {
+      const owner = this.ownerOf(address);
+      if (owner !== undefined && owner !== host) throw new LocalError('INVALID_ARGUMENT', `${address} already belongs to ${owner.name}`);
+    }
+  }
+
+  /** Removes a host. Its addresses belong to nobody. */
+  remove(host: SimulatedHost): void {
+    for (const address of host.addresses) if (this.#owners.get(address) === host) this.#owners.delete(address);
+  }
+
   /** Adds a host or a box. @throws LocalError INVALID_ARGUMENT when one of the addresses has an owner */
   add(member: SimulatedHost | NatBox): void {
-    for (const address of member.addresses) {
-      const owner = this.ownerOf(address);
-      if (owner !== undefined) throw new LocalError('INVALID_ARGUMENT', `${address} already belongs to ${owner.name}`);
-    }
+    this.check(member.addresses);
     for (const address of member.addresses) this.#owners.set(address, member);
     if (member instanceof NatBox && member.prefixes.length > 0) this.#boxes.push(member);
   }
@@ -39,6 +49,11 @@ export class Realm {
     const owner = this.#owners.get(this.rebound.hostAddress(address));
     if (owner === undefined) return this.#boxes.length === 0 ? undefined : this.#forwarderOf(address);
     return owner instanceof NatBox || owner.alive ? owner : undefined;
+  }
+
+  /** The host or the box that an address was given to, also a host that was stopped. */
+  memberAt(address: string): SimulatedHost | NatBox | undefined {
+    return this.#owners.get(this.rebound.hostAddress(address));
   }
 
   /** The first living host, or the first box: it stands for the realm as long as a datagram to it is addressed to nobody in it. */

@@ -9,74 +9,27 @@
  *    of more than `TURNS_BEFORE_TIME` awaits that schedules nothing goes on at a later instant; that, too, is reproducible.
  * 3. Only promises are waited for. Code that awaits real IO, such as a database, needs `hop`.
  *
- * It needs nothing from its host, no timers and no Node, so it also runs in a bare JavaScript context. It does not model TCP
- * or ICMP: a datagram to nobody is lost.
+ * It needs nothing from its host, no timers and no Node, so it also runs in a bare JavaScript context. Of TCP it has
+ * WebSockets (tcp.ts). It does not model ICMP: a datagram to nobody is lost.
  */
 import type { SocketAddress } from '../../protocol/control/index.ts';
-import type { CryptoHost } from '../../protocol/crypto-host.ts';
 import type { DnsMessage, MdnsSource } from '../../protocol/discovery/index.ts';
 import { LocalError } from '../../protocol/errors/index.ts';
 import type { Path } from '../../protocol/path.ts';
-import { type Log, type LogLevel, silentLog } from '../environment.ts';
+import { type Log, type LogLevel, type MessagePipe, silentLog, type WebSocketOptions } from '../environment.ts';
 import { nobleCrypto } from '../noble-crypto.ts';
 import type { SimulatedDocument } from './documents.ts';
 import { EventQueue, Phase, type SimulationEvent } from './event-queue.ts';
 import { damaged } from './faults.ts';
-import { type HostSettings, SimulatedHost, type World } from './host.ts';
-import { Link, type LinkOptions, type LinkVerdict } from './link.ts';
-import { NatBox, type NatOptions, type NatVerdict } from './nat-box.ts';
+import { checkedPlace, SimulatedHost, type World } from './host.ts';
+import { Link, type LinkOptions } from './link.ts';
+import { NatBox, type NatOptions } from './nat-box.ts';
+import type { HostOptions, MoveOptions, PacketFate, SimulatedPacket, SimulationOptions } from './options.ts';
+import type { SimulatedPipe } from './pipes.ts';
 import { Random } from './random.ts';
+import { Tcp } from './tcp.ts';
 import { type Arrival, type Crossing, Topology } from './topology.ts';
-
-/** Seed, links and what the host of the simulation gives. */
-export interface SimulationOptions {
-  /** The same seed gives the same run. Default 1. */
-  seed?: number | string;
-  /** Of every link that {@link Simulation.link} did not set. */
-  link?: LinkOptions;
-  /** Unix ms at virtual time 0. Default 2026-01-01. */
-  wallTime?: number;
-  /** Awaited before time moves on, such as `() => new Promise(setImmediate)`: gives real IO of the host a chance. It costs reproducibility. */
-  hop?: () => Promise<void>;
-  /**
-   * Cryptography of each host over its seeded randomness, for one that computes the same faster: `nativeCrypto` in Node. Default: noble's, which runs
-   * everywhere.
-   */
-  crypto?: (randomBytes: (length: number) => Uint8Array) => CryptoHost;
-  /** Receives the log of every host. */
-  log?: (host: string, level: LogLevel, message: string, fields?: Record<string, unknown>) => void;
-}
-
-/** Where a host stands and what it is told. */
-export interface HostOptions extends HostSettings {
-  /** Each `address/bits`, IPv4 or IPv6, unique in its realm. Default one of each in a network of its own. */
-  readonly addresses?: readonly string[];
-  /** The NAT box it stands behind. Default none: it stands in the core. */
-  readonly behind?: NatBox;
-  /** Routers between it and the other hosts and boxes of its realm. Default 0. */
-  readonly hops?: number;
-}
-
-/** A datagram on its way out of a host, with what is before it: as it crosses the link. */
-export interface SimulatedPacket {
-  /** Virtual ms. */
-  readonly time: number;
-  /**
-   * Names of hosts. `to` is undefined when no host has the address. For a datagram to a NAT box that has no mapping for it yet it is the first host behind
-   * the box, or the box where there is none.
-   */
-  readonly from: string;
-  readonly to: string | undefined;
-  /** After the NAT boxes before the sender, and before those of the receiver. */
-  readonly source: SocketAddress;
-  readonly destination: SocketAddress;
-  /** As the sender set it. */
-  readonly hopLimit: number;
-  readonly data: Uint8Array;
-}
-
-/** What became of a datagram, or of one arrival of it. */
-export type PacketFate = LinkVerdict | NatVerdict | 'intercepted' | 'unreachable' | 'delivered';
+import type { WebSocketListener, WebSocketListenOptions } from './web-socket.ts';
 
 const TURNS = 4;
 const TURNS_BEFORE_TIME = 64;
@@ -105,6 +58,9 @@ export class Simulation implements World {
   /** Told what became of each datagram: once or twice per datagram, verdict of the link and arrival. */
   onTrace: ((packet: SimulatedPacket, fate: PacketFate, time: number) => void) | undefined;
 
+  /** Told of each WebSocket as it begins to open: time to stall it. */
+  onPipe: ((pipe: SimulatedPipe) => void) | undefined;
+
   readonly #options: SimulationOptions;
   readonly #random: Random;
   readonly #queue = new EventQueue();
@@ -112,6 +68,8 @@ export class Simulation implements World {
   readonly #boxes = new Set<string>();
   readonly #topology = new Topology();
   readonly #links = new Map<string, Link>();
+  readonly #tcp: Tcp;
+  readonly #blocks = new Set<{ name: string; protocol: 'udp' | 'tcp' }>();
   #now = 0;
   #hostsMade = 0;
   #running = false;
@@ -120,6 +78,7 @@ export class Simulation implements World {
     this.#options = options;
     this.seed = String(options.seed ?? 1);
     this.#random = new Random(this.seed);
+    this.#tcp = new Tcp(this, this.#topology);
   }
 
   /** Virtual ms since the start. */
@@ -150,6 +109,19 @@ export class Simulation implements World {
     this.#topology.addHost(host, { realm: place.realm, hops: options.hops ?? place.hops });
     this.#hosts.set(name, host);
     return host;
+  }
+
+  /**
+   * Gives a running host other addresses, none where its link is down, and perhaps another place. Datagrams to its old addresses are lost from now on, those
+   * of sockets that are bound to one too, and WebSockets over them are silent until it has the address again at the same place. The links to other hosts,
+   * by name, stay what they are.
+   */
+  move(host: SimulatedHost, { addresses, kinds = [], behind, hops }: MoveOptions): void {
+    if (!host.alive) throw new LocalError('INVALID_STATE', `${host.name} was stopped`);
+    const earlier = this.#topology.placeOf(host);
+    const realm = behind === undefined ? earlier.realm : this.#topology.realmBehind(behind ?? undefined);
+    const place = checkedPlace(addresses);
+    this.#topology.moveHost(host, { realm, hops: hops ?? earlier.hops }, place.addresses, () => host.place(place, kinds));
   }
 
   /** Adds a NAT box, with a realm of its own behind it for hosts and further boxes. */
@@ -193,6 +165,21 @@ export class Simulation implements World {
     };
     if (delay === 0) rebind();
     else this.at(this.#now + delay, Phase.ARRIVAL, rebind);
+  }
+
+  /** The WebSockets that are open or begin to be, the oldest first: of one host, or all. */
+  pipes(host?: string | SimulatedHost): SimulatedPipe[] {
+    return this.#tcp.pipes(host === undefined ? undefined : nameOf(host));
+  }
+
+  /**
+   * A firewall before a host drops all UDP from now on, multicast DNS included, or all TCP, either way and without a word. It stays when the host restarts.
+   * @returns a function that takes it back
+   */
+  block(host: string | SimulatedHost, protocol: 'udp' | 'tcp'): () => void {
+    const block = { name: nameOf(host), protocol };
+    this.#blocks.add(block);
+    return () => void this.#blocks.delete(block);
   }
 
   /**
@@ -263,17 +250,18 @@ export class Simulation implements World {
   }
 
   /** A socket of a host sends; for hosts. */
-  transmit(host: SimulatedHost, port: number, data: Uint8Array, path: Path, hopLimit = DEFAULT_HOP_LIMIT): void {
-    if (!host.alive) return;
-    const address = host.sourceFor(path.address);
-    const source = { address: address ?? '', port };
+  transmit(host: SimulatedHost, from: Parameters<World['transmit']>[1], data: Uint8Array, path: Path, hopLimit = DEFAULT_HOP_LIMIT): void {
+    if (!host.awake) return;
+    const address = host.sourceFor(path.address, from.address);
+    const source = { address: address ?? '', port: from.port };
     const destination = { address: path.address, port: path.port };
     const packet = { time: this.#now, from: host.name, to: undefined, source, destination, hopLimit, data };
     if (address === path.address) {
       this.#intercept({ ...packet, to: host.name }, null);
       return;
     }
-    const crossing = address === undefined ? 'unreachable' : this.#topology.leave(host, source, destination, hopLimit);
+    const isBlocked = this.isBlocked(host, 'udp') ? 'blocked' : null;
+    const crossing = address === undefined ? 'unreachable' : (isBlocked ?? this.#topology.leave(host, source, destination, hopLimit));
     if (typeof crossing === 'string') this.#trace(packet, crossing);
     else this.#intercept(this.#onLink(packet, crossing), crossing);
   }
@@ -282,10 +270,11 @@ export class Simulation implements World {
   multicast(host: SimulatedHost, source: string, message: DnsMessage, to: MdnsSource | null): void {
     for (const other of this.#hosts.values()) {
       const address = other.mdns.addressNear(source);
-      if (!other.alive || !this.#areNeighbours(host, other) || address === undefined || (to !== null && to.address !== address)) continue;
+      if (!other.awake || !this.#areNeighbours(host, other) || address === undefined || (to !== null && to.address !== address)) continue;
+      if (this.isBlocked(host, 'udp') || this.isBlocked(other, 'udp')) continue;
       this.direction(host, other).offer(MDNS_SIZE, this.#now, (time) =>
         this.at(time, Phase.ARRIVAL, () => {
-          if (other.alive) other.mdns.deliver(address, message, source);
+          if (other.awake) other.mdns.deliver(address, message, source);
         }),
       );
     }
@@ -307,6 +296,36 @@ export class Simulation implements World {
   /** For hosts: addresses of the routers before one. */
   gatewaysOf(host: SimulatedHost): readonly string[] {
     return this.#topology.gatewaysOf(host);
+  }
+
+  /** For hosts. */
+  openWebSocket(host: SimulatedHost, options: WebSocketOptions): Promise<MessagePipe> {
+    return this.#tcp.open(host, options);
+  }
+
+  /** For hosts. */
+  listenWebSocket(host: SimulatedHost, options: WebSocketListenOptions): WebSocketListener {
+    return this.#tcp.listen(host, options);
+  }
+
+  /** For hosts. */
+  stopping(host: SimulatedHost, kernelLives: boolean): void {
+    this.#tcp.stopping(host, kernelLives);
+  }
+
+  /** For hosts. */
+  woke(host: SimulatedHost): void {
+    this.#tcp.woke(host);
+  }
+
+  /** For TCP. */
+  opening(pipe: SimulatedPipe): void {
+    this.onPipe?.(pipe);
+  }
+
+  /** For TCP: whether a firewall is before a host. */
+  isBlocked(host: SimulatedHost, protocol: 'udp' | 'tcp'): boolean {
+    return this.#blocks.size > 0 && [...this.#blocks].some((block) => block.name === host.name && block.protocol === protocol);
   }
 
   async #runEvents(end: number, done: () => boolean): Promise<'done' | 'idle' | 'late'> {
@@ -379,7 +398,11 @@ export class Simulation implements World {
       return;
     }
     const { host, source, destination } = arrival;
-    const socket = host.socketFor(destination.address, destination.port);
+    if (crossing !== null && this.isBlocked(host, 'udp')) {
+      this.#trace(packet, 'blocked');
+      return;
+    }
+    const socket = host.awake ? host.socketFor(destination.address, destination.port) : undefined;
     this.#trace(host.name === packet.to ? packet : { ...packet, to: host.name }, socket === undefined ? 'unreachable' : 'delivered');
     socket?.deliver(packet.data.slice(), source.address, source.port);
   }

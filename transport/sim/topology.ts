@@ -30,6 +30,21 @@ export interface Arrival {
   readonly destination: SocketAddress;
 }
 
+/** One end of a TCP connection: it lasts as long as the host has the address in this realm. */
+export interface ConnectionEnd {
+  readonly host: SimulatedHost;
+  readonly realm: Realm;
+  readonly address: string;
+}
+
+/** The way of a TCP connection. */
+export interface Connection {
+  readonly opener: ConnectionEnd;
+  readonly acceptor: ConnectionEnd;
+  /** What the acceptor sees. */
+  readonly source: string;
+}
+
 interface Place {
   readonly realm: Realm;
   readonly hops: number;
@@ -50,6 +65,14 @@ export class Topology {
   addHost(host: SimulatedHost, place: Place): void {
     place.realm.add(host);
     this.#places.set(host, place);
+  }
+
+  /** A host leaves its place, is given what it has at the new one, and stands there. @throws LocalError INVALID_ARGUMENT when an address has an owner there */
+  moveHost(host: SimulatedHost, place: Place, addresses: readonly string[], change: () => void): void {
+    place.realm.check(addresses, host);
+    this.placeOf(host).realm.remove(host);
+    change();
+    this.addHost(host, place);
   }
 
   placeOf(host: SimulatedHost): Place {
@@ -112,6 +135,23 @@ export class Topology {
     }
     const destination = realm.rebound.inward(passage.destination);
     return target === undefined || destination === undefined ? 'unreachable' : { host: target, source: passage.source, destination };
+  }
+
+  /** The way of a TCP connection through the boxes before its opener; null where it ends at nobody. The acceptor may have been stopped. */
+  connect(host: SimulatedHost, address: string): Connection | null {
+    const own = host.sourceFor(address);
+    if (own === undefined) return null;
+    const opener = { host, realm: this.placeOf(host).realm, address: own };
+    if (own === address) return { opener, acceptor: opener, source: own };
+    let [realm, source, destination] = [opener.realm, opener.realm.rebound.outsideOf(own), address];
+    while (realm.memberAt(destination) === undefined && realm.router !== null && realm.outer !== null && !host.isNear(address)) {
+      const passed = realm.router.connect(source, destination);
+      if (passed === null) return null;
+      [realm, source, destination] = [realm.outer, passed.source, passed.destination];
+    }
+    const acceptor = realm.memberAt(destination);
+    if (acceptor === undefined || acceptor instanceof NatBox) return null;
+    return { opener, acceptor: { host: acceptor, realm, address: realm.rebound.hostAddress(destination) }, source };
   }
 
   /** Addresses of the routers that a host is told of. */

@@ -1,0 +1,281 @@
+/**
+ * A WebSocket between two simulated hosts: an ordered pipe of whole messages over two TCP flows (tcp-flow.ts), and what a test can do to it.
+ *
+ * Handshakes, messages and the end travel in the same flows, so all of them meet the link's delay, rate and loss. There are no frames and no pings.
+ */
+import type { SocketAddress } from '../../protocol/control/index.ts';
+import { RemoteError, type SvcError } from '../../protocol/errors/index.ts';
+import type { MessagePipe } from '../environment.ts';
+import { Phase, type SimulationEvent } from './event-queue.ts';
+import type { SimulatedHost } from './host.ts';
+import type { Link } from './link.ts';
+import { Flow, type Reach } from './tcp-flow.ts';
+import type { WebSocketHandlers } from './web-socket.ts';
+
+/** RFC 6455 §7.4.1: it ended without a closing handshake. */
+const ABNORMAL_CLOSURE = 1006;
+const NORMAL_CLOSURE = 1000;
+/** A close frame and a FIN. */
+const CLOSE_SIZE = 40;
+
+/** What a pipe needs of the simulation. */
+export interface PipeClock {
+  readonly now: number;
+  at(time: number, phase: Phase, run: () => void): SimulationEvent;
+}
+
+/** What an end of a pipe is given. */
+interface EndOptions {
+  readonly host: SimulatedHost;
+  /** Whom it sees. */
+  readonly peer: SocketAddress;
+  readonly out: Flow;
+  readonly other: () => PipeEnd;
+  /** What has arrived passes the proxy, where there is one. */
+  readonly pass: (arrived: () => void) => void;
+  readonly ended: () => void;
+}
+
+/** A host's end of a pipe. Made by {@link SimulatedPipe}. */
+export class PipeEnd implements MessagePipe {
+  readonly index: number;
+  readonly address: string;
+  readonly port: number;
+  readonly proxy: null = null;
+
+  readonly #options: EndOptions;
+  /** Null until the upgrade is through. */
+  #handlers: WebSocketHandlers | null = null;
+  /** Until then, what is to be sent. */
+  #early: (() => void)[] = [];
+  /** `sent` of each message that has not left. */
+  #unsent: (() => void)[] = [];
+  #open = true;
+
+  constructor(options: EndOptions) {
+    this.index = options.host.nextSocketIndex();
+    this.address = options.peer.address;
+    this.port = options.peer.port;
+    this.#options = options;
+  }
+
+  get isOpen(): boolean {
+    return this.#open;
+  }
+
+  /** The upgrade is through; for the pipe. */
+  open(handlers: WebSocketHandlers): void {
+    this.#handlers = handlers;
+    for (const send of this.#early.splice(0)) send();
+  }
+
+  /** Whether the upgrade is through at this end. */
+  get isUsed(): boolean {
+    return this.#handlers !== null;
+  }
+
+  send(message: Uint8Array, sent: () => void): void {
+    const { host, out, other, pass } = this.#options;
+    if (!this.#open) {
+      host.clock.defer(sent);
+      return;
+    }
+    const copy = message.slice();
+    this.#unsent.push(sent);
+    const left = (): void => host.run(() => this.#unsent.shift()?.());
+    this.#transmit(() => out.send(copy.length, () => pass(() => other().take(copy)), left));
+  }
+
+  close(code: number = NORMAL_CLOSURE): void {
+    if (!this.#open) return;
+    const { out, other, pass } = this.#options;
+    this.#shut();
+    const error = closed(`the other end closed the WebSocket with ${code}`);
+    this.#transmit(() => out.send(CLOSE_SIZE, () => pass(() => other().fail(error))));
+    this.#options.ended();
+  }
+
+  /** A message arrives; for the pipe. */
+  take(message: Uint8Array): void {
+    if (this.#open) this.#options.host.run(() => this.#open && this.#handlers?.receive(message));
+    else this.#options.other().fail(reset());
+  }
+
+  /** It has ended, and not by its own host; for the pipe. */
+  fail(error: SvcError): void {
+    if (!this.#open) return;
+    this.abort();
+    this.#options.host.run(() => this.#handlers?.closed(error));
+  }
+
+  /** It is gone at once; for the pipe. */
+  abort(): void {
+    if (!this.#open) return;
+    this.#shut();
+    this.#options.out.end();
+    this.#options.ended();
+  }
+
+  #transmit(send: () => void): void {
+    if (this.#handlers === null) this.#early.push(send);
+    else send();
+  }
+
+  #shut(): void {
+    this.#open = false;
+    const unsent = this.#unsent;
+    this.#unsent = [];
+    if (unsent.length === 0) return;
+    this.#options.host.clock.defer(() => {
+      for (const sent of unsent) sent();
+    });
+  }
+}
+
+export const SIDES = ['opener', 'acceptor'] as const;
+/** Which end of a pipe. */
+export type Side = (typeof SIDES)[number];
+
+/** What a pipe is between. */
+export interface PipeOptions {
+  readonly url: string;
+  readonly clock: PipeClock;
+  readonly hosts: Readonly<Record<Side, SimulatedHost>>;
+  /** Whom each end sees. */
+  readonly peers: Readonly<Record<Side, SocketAddress>>;
+  /** On which its packets leave. */
+  readonly links: Readonly<Record<Side, Link>>;
+  /** Whether packets of an end reach the other. */
+  readonly reach: (from: Side) => Reach;
+  /** It is gone at both ends. */
+  readonly ended: () => void;
+}
+
+/** A WebSocket as a test sees it, from the moment in which its opener begins to open it. */
+export class SimulatedPipe {
+  readonly url: string;
+  /** Names of the hosts. */
+  readonly opener: string;
+  readonly acceptor: string;
+  /** For the simulation. */
+  readonly hosts: PipeOptions['hosts'];
+  readonly flows: Readonly<Record<Side, Flow>>;
+  readonly ends: Readonly<Record<Side, PipeEnd>>;
+  /** For the simulation: told of what ends it, before the ends are. */
+  failed: (error: SvcError) => void = () => {};
+
+  readonly #options: PipeOptions;
+  #halfOpen = false;
+  #batchTime = 0;
+  #batch: (() => void)[] = [];
+
+  constructor(options: PipeOptions) {
+    this.url = options.url;
+    this.opener = options.hosts.opener.name;
+    this.acceptor = options.hosts.acceptor.name;
+    this.hosts = options.hosts;
+    this.#options = options;
+    this.flows = { opener: this.#flow('opener'), acceptor: this.#flow('acceptor') };
+    this.ends = { opener: this.#end('opener'), acceptor: this.#end('acceptor') };
+  }
+
+  /** Nothing passes either way from now on, and no `sent` is called, until {@link resume}. Nothing is lost. */
+  stall(): void {
+    for (const side of SIDES) this.flows[side].stall();
+  }
+
+  resume(): void {
+    for (const side of SIDES) this.flows[side].resume();
+  }
+
+  /**
+   * Each end is gone for the other from now on, without a word (RFC 9293 §3.5.1). Messages leave, up to what the kernels hold, and arrive nowhere; an end
+   * learns it a quarter of an hour after it sent something.
+   */
+  halfOpen(): void {
+    this.#halfOpen = true;
+  }
+
+  /** Both ends are told at once that the connection was reset. */
+  cut(): void {
+    this.failed(reset());
+    for (const side of SIDES) this.ends[side].fail(reset());
+  }
+
+  /** A proxy passes on what arrives every so many virtual ms only; 0: as it comes. */
+  batch(ms: number): void {
+    this.#batchTime = ms;
+    if (ms === 0) this.#passBatch();
+  }
+
+  /** The kernel of one end gives it up and says so, once; for the simulation. */
+  reset(side: Side): void {
+    const { clock, links, reach } = this.#options;
+    const reached = reach(side) === 'open' && !this.#halfOpen;
+    const far = this.ends[opposite(side)];
+    this.ends[side].abort();
+    if (!far.isUsed) far.abort();
+    if (!reached) return;
+    links[side].offer(CLOSE_SIZE, clock.now, (time) => clock.at(time, Phase.ARRIVAL, () => far.fail(reset())));
+  }
+
+  #flow(side: Side): Flow {
+    const { clock, links, reach } = this.#options;
+    return new Flow({
+      now: () => clock.now,
+      at: (time, run) => clock.at(time, Phase.ARRIVAL, run),
+      link: links[side],
+      back: links[opposite(side)],
+      reach: () => (this.#halfOpen ? 'closed' : reach(side)),
+      runs: () => this.hosts[side].awake,
+      failed: (why) => this.#fail(side, why),
+    });
+  }
+
+  #end(side: Side): PipeEnd {
+    const { peers, ended } = this.#options;
+    const other = (): PipeEnd => this.ends[opposite(side)];
+    return new PipeEnd({
+      host: this.hosts[side],
+      peer: peers[side],
+      out: this.flows[side],
+      other,
+      pass: (arrived) => this.#pass(arrived),
+      ended: () => !other().isOpen && ended(),
+    });
+  }
+
+  #fail(side: Side, why: 'reset' | 'timeout'): void {
+    const error = why === 'reset' ? reset() : new RemoteError('TIMEOUT', `what was sent to ${this.url} was not acknowledged`);
+    this.failed(error);
+    this.ends[side].fail(error);
+  }
+
+  #pass(arrived: () => void): void {
+    const { clock } = this.#options;
+    if (this.#batchTime === 0) {
+      arrived();
+    } else if (this.#batch.push(arrived) === 1) {
+      const next = (Math.floor(clock.now / this.#batchTime) + 1) * this.#batchTime;
+      clock.at(next, Phase.ARRIVAL, () => this.#passBatch());
+    }
+  }
+
+  #passBatch(): void {
+    const batch = this.#batch;
+    this.#batch = [];
+    for (const arrived of batch) arrived();
+  }
+}
+
+function opposite(side: Side): Side {
+  return side === 'opener' ? 'acceptor' : 'opener';
+}
+
+function reset(): SvcError {
+  return closed(`the connection was reset (${ABNORMAL_CLOSURE})`);
+}
+
+function closed(message: string): SvcError {
+  return new RemoteError('CLOSED', message);
+}

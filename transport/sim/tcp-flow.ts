@@ -1,0 +1,209 @@
+/**
+ * One direction of a TCP connection, as its user sees it: everything arrives once, in order, sooner or later.
+ *
+ * 1. What is sent is cut into segments, and up to `LINE_SEGMENTS` of them wait for the line of the link at a time: the rest waits here, so a slow link holds
+ *    the sender back.
+ * 2. A segment that the link loses, damages or has no room for is sent again after {@link RETRANSMISSION} ms and a round trip, then after twice that, and so
+ *    on (RFC 6298 §5); those behind it arrive and wait. After {@link MAX_RETRANSMISSIONS} the connection has failed.
+ * 3. Up to {@link WINDOW} bytes are under way; the rest waits.
+ *
+ * There is no congestion control and no fast retransmission: a loss costs more time than with a real TCP, and less throughput.
+ */
+import type { SimulationEvent } from './event-queue.ts';
+import type { Link } from './link.ts';
+
+/** Linux: TCP_RTO_MIN, over the round trip. */
+export const RETRANSMISSION = 200;
+/** Linux: TCP_RTO_MAX. */
+const MAX_RETRANSMISSION = 120_000;
+/** Linux: net.ipv4.tcp_retries2. The sixteenth wait ends 15 to 20 minutes after the first loss. */
+export const MAX_RETRANSMISSIONS = 15;
+/** Bytes of a segment: what an Ethernet frame carries, roughly. */
+const SEGMENT = 1400;
+/** Linux: TCP_INIT_CWND. */
+const LINE_SEGMENTS = 10;
+/** Bytes that the kernels of both ends hold for a receiver that is silent. */
+export const WINDOW = 256 * 1024;
+
+/** Whether a packet gets through at present: not at all, or to a kernel that knows no such connection and says so. */
+export type Reach = 'open' | 'closed' | 'unknown';
+
+/** What a flow asks of what is around it. */
+export interface FlowOptions {
+  readonly now: () => number;
+  readonly at: (time: number, run: () => void) => SimulationEvent;
+  readonly link: Link;
+  /** That of the other direction, whose delay acknowledgements have. */
+  readonly back: Link;
+  readonly reach: () => Reach;
+  /** Whether the sender's kernel runs: else nothing is sent, until {@link Flow.hurry}. */
+  readonly runs: () => boolean;
+  /** The other end knows no such connection, or it does not answer. The flow has ended. */
+  readonly failed: (why: 'reset' | 'timeout') => void;
+}
+
+interface Segment {
+  readonly length: number;
+  /** Of the last segment of what was sent. */
+  readonly left: (() => void) | null;
+  readonly arrived: (() => void) | null;
+  hasArrived: boolean;
+  attempts: number;
+  retry: SimulationEvent | null;
+}
+
+/** One direction of a TCP connection. */
+export class Flow {
+  readonly #options: FlowOptions;
+  /** Not on the line yet. */
+  readonly #waiting: Segment[] = [];
+  /** Sent and not passed on, in order. */
+  readonly #underWay: Segment[] = [];
+  /** Arrived while it stalls. */
+  #held: Segment[] = [];
+  #bytesUnderWay = 0;
+  #onLine = 0;
+  #stalls = false;
+  #ended = false;
+
+  constructor(options: FlowOptions) {
+    this.#options = options;
+  }
+
+  /**
+   * Sends so many bytes.
+   * @param arrived called when they and all before them have arrived
+   * @param left called when they have left for the wire, never before this returns
+   */
+  send(length: number, arrived: () => void, left: () => void = () => {}): void {
+    const count = Math.max(1, Math.ceil(length / SEGMENT));
+    for (let i = 0; i < count; i++) {
+      const isLast = i === count - 1;
+      const bytes = isLast ? Math.max(1, length - i * SEGMENT) : SEGMENT;
+      this.#waiting.push({
+        length: bytes,
+        left: isLast ? left : null,
+        arrived: isLast ? arrived : null,
+        hasArrived: false,
+        attempts: 0,
+        retry: null,
+      });
+    }
+    this.#pump();
+  }
+
+  /** Nothing leaves and nothing arrives, nor is it lost, until {@link resume}. */
+  stall(): void {
+    this.#stalls = true;
+  }
+
+  resume(): void {
+    this.#stalls = false;
+    const held = this.#held;
+    this.#held = [];
+    for (const segment of held) this.#arrive(segment);
+    this.#pump();
+  }
+
+  /** Sends again at once what has not arrived. */
+  hurry(): void {
+    for (const segment of [...this.#underWay]) {
+      if (segment.retry === null) continue;
+      segment.attempts = 0;
+      this.#again(segment);
+    }
+    this.#pump();
+  }
+
+  /** Nothing leaves or arrives any more. */
+  end(): void {
+    this.#ended = true;
+    for (const segment of this.#underWay) this.#cancelRetry(segment);
+    this.#waiting.length = 0;
+    this.#underWay.length = 0;
+    this.#held = [];
+  }
+
+  #pump(): void {
+    while (!this.#ended && !this.#stalls && this.#options.runs() && this.#onLine < LINE_SEGMENTS && this.#bytesUnderWay < WINDOW) {
+      const segment = this.#waiting.shift();
+      if (segment === undefined) return;
+      this.#underWay.push(segment);
+      this.#bytesUnderWay += segment.length;
+      this.#onLine++;
+      this.#transmit(segment);
+      this.#options.at(Math.max(this.#options.now(), this.#options.link.busyUntil), () => this.#leave(segment));
+    }
+  }
+
+  #leave(segment: Segment): void {
+    this.#onLine--;
+    if (this.#ended) return;
+    segment.left?.();
+    this.#pump();
+  }
+
+  #transmit(segment: Segment): void {
+    const { now, at, link, reach } = this.#options;
+    const state = reach();
+    if (state === 'unknown') {
+      at(now() + this.#roundTrip(), () => this.#fail('reset'));
+      return;
+    }
+    let passes = false;
+    if (state === 'open')
+      link.offer(segment.length, now(), (time, damage) => {
+        if (damage !== null || passes) return;
+        passes = true;
+        at(time, () => this.#arrive(segment));
+      });
+    if (!passes) this.#retryLater(segment);
+  }
+
+  #retryLater(segment: Segment): void {
+    if (++segment.attempts > MAX_RETRANSMISSIONS) {
+      this.#fail('timeout');
+      return;
+    }
+    const pause = Math.min(MAX_RETRANSMISSION, (RETRANSMISSION + this.#roundTrip()) * 2 ** (segment.attempts - 1));
+    segment.retry = this.#options.at(this.#options.now() + pause, () => this.#again(segment));
+  }
+
+  #again(segment: Segment): void {
+    if (this.#ended || !this.#options.runs()) return;
+    this.#cancelRetry(segment);
+    this.#transmit(segment);
+  }
+
+  #cancelRetry(segment: Segment): void {
+    if (segment.retry !== null) segment.retry.run = null;
+    segment.retry = null;
+  }
+
+  #arrive(segment: Segment): void {
+    if (this.#ended) return;
+    if (this.#stalls) this.#held.push(segment);
+    else if (this.#options.reach() !== 'open') this.#retryLater(segment);
+    else this.#acknowledge(segment);
+  }
+
+  #acknowledge(segment: Segment): void {
+    segment.hasArrived = true;
+    while (this.#underWay[0]?.hasArrived === true) {
+      const first = this.#underWay.shift()!;
+      this.#bytesUnderWay -= first.length;
+      first.arrived?.();
+    }
+    this.#pump();
+  }
+
+  #fail(why: 'reset' | 'timeout'): void {
+    if (this.#ended) return;
+    this.end();
+    this.#options.failed(why);
+  }
+
+  #roundTrip(): number {
+    return this.#options.link.options.delay + this.#options.back.options.delay;
+  }
+}

@@ -1,0 +1,58 @@
+/** How a simulated host accepts WebSockets: there is no HTTP in it, only what an upgrade decides (RFC 6455 §4). */
+import type { SvcError } from '../../protocol/errors/index.ts';
+import type { MessagePipe } from '../environment.ts';
+
+/** Which WebSockets to accept. */
+export interface WebSocketListenOptions {
+  /** TCP port, 1 to 65535. TCP and UDP ports have nothing to do with each other. */
+  readonly port: number;
+  /** `wss:`; else `ws:`. Default false. */
+  readonly secure?: boolean;
+  /** Whether the certificate is valid for every name of the host. Matters to openers that insist on it. Default true. */
+  readonly validCertificate?: boolean;
+  /** The subprotocol that has to be offered. */
+  readonly protocol: string;
+  /** The only path, such as `/svc/v1`; others get 404. Default: every path. */
+  readonly path?: string;
+  /** An upgrade was asked for. Returns who hears the pipe from now on, or the HTTP status that refuses it. The pipe may be used at once. Must not throw. */
+  readonly accept: (pipe: MessagePipe, request: WebSocketRequest) => WebSocketHandlers | number;
+}
+
+/** What the opener asked for. */
+export interface WebSocketRequest {
+  /** With the query. */
+  readonly path: string;
+}
+
+/** As in `WebSocketOptions`: the same for the end that accepts. */
+export interface WebSocketHandlers {
+  /** One message. The bytes belong to the callee. Must not throw. */
+  readonly receive: (message: Uint8Array) => void;
+  /** It has ended, once, whoever ended it. Not called after `close`. */
+  readonly closed: (error: SvcError) => void;
+}
+
+/** An open TCP port. */
+export interface WebSocketListener {
+  readonly port: number;
+  /** Accepts no more; pipes stay. May be called again. */
+  close(): void;
+}
+
+/** A URL of a WebSocket in parts. */
+export interface WebSocketUrl {
+  readonly secure: boolean;
+  /** Name or numeric address, without brackets. */
+  readonly host: string;
+  readonly port: number;
+  readonly path: string;
+}
+
+/** Null for anything but `ws://` or `wss://` with a host. A bare JavaScript context has no `URL`. */
+export function parseWebSocketUrl(url: string): WebSocketUrl | null {
+  const [, scheme, bracketed, name, port, path] = /^(wss?):\/\/(?:\[([^\]]+)\]|([^/:?#@]+))(?::(\d{1,5}))?(\/[^#]*)?$/.exec(url) ?? [];
+  const host = bracketed ?? name;
+  if (host === undefined || Number(port ?? 1) < 1 || Number(port ?? 1) > 65_535) return null;
+  const secure = scheme === 'wss';
+  return { secure, host, port: port === undefined ? (secure ? 443 : 80) : Number(port), path: path ?? '/' };
+}

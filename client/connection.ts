@@ -5,13 +5,15 @@
  * by side (`connect/race.ts`); the first that authenticates wins and the others are stopped.
  */
 import type { PrivateKey } from '../protocol/crypto-host.ts';
-import { type ChannelErrors, type ErrorCode, LocalError, type SvcError } from '../protocol/errors/index.ts';
+import { type ChannelErrors, CloseCode, type ErrorCode, LocalError, type SvcError } from '../protocol/errors/index.ts';
 import type { DirectSearch, PathsReport } from '../transport/rendezvous/index.ts';
 import type { Session } from '../transport/session/index.ts';
 import type { StationVerification } from '../transport/station/index.ts';
 import { Coap } from './coap.ts';
 import { DirectCandidates } from './connect/direct.ts';
+import { needsRoute, searchRoute } from './connect/keep-route.ts';
 import { type ChannelContext, type ChannelFailures, connectChannels } from './connect/race.ts';
+import { canAskAgain, configuredStation } from './connect/relay.ts';
 import type { DirectPaths } from './direct-paths.ts';
 import type { ListenTunnel } from './host.ts';
 import { type ConnectionOptions, effectiveOptions, mergeOptions, publicOptions, serverAddress } from './options.ts';
@@ -62,6 +64,8 @@ export class Connection {
   #session: Session | null = null;
   /** Null for a connection that looks for no direct path. */
   #search: DirectSearch | null = null;
+  /** While a route is looked for in place of one that was lost. */
+  #searchingRoute: AbortController | null = null;
   #passwords: PasswordAuthentication | null = null;
   #connecting: AbortController | null = null;
   #closeReason: SvcError | null = null;
@@ -293,18 +297,56 @@ export class Connection {
     if (session.type === 'RELAY') this.#stationVerified = this.#options.ServerFingerprint === undefined ? 'tls' : 'pinned';
     session.closed.then((reason) => {
       this.#search?.stop();
+      this.#searchingRoute?.abort();
       this.#lost(reason);
     });
-    const { Rendezvous, HardNat, ServerUrl } = effectiveOptions(this.#options);
-    const stationName = ServerUrl === undefined ? null : serverAddress(ServerUrl).host;
-    if (Rendezvous && session.type === 'RELAY')
-      this.#search = this.#context.directPaths().search(session, { hardNat: HardNat, stationName });
+    this.#lookForDirect(session);
     session.on('path', ({ path }) => {
-      this.#search?.moved(path);
+      if (this.#search === null) this.#lookForDirect(session);
+      else this.#search.moved(path);
       if (this.#state === 'connected') this.#emit('CHANNEL_CHANGED');
     });
+    if (canAskAgain(effectiveOptions(this.#options), this.#context.environment)) {
+      session.on('resting', (reason) => void this.#rests(session, reason));
+      session.on('probed', ({ path, forgotten }) => forgotten && path.kind === 'route' && void this.#searchRoute(session));
+    }
     this.#context.environment.log.debug('connected', { type: session.type });
     this.#emit('CONNECTED');
+  }
+
+  /** A connection that began direct looks only once it is relayed. */
+  #lookForDirect(session: Session): void {
+    const { Rendezvous, HardNat, ServerUrl } = effectiveOptions(this.#options);
+    if (!Rendezvous || session.type !== 'RELAY') return;
+    const stationName = ServerUrl === undefined ? null : serverAddress(ServerUrl).host;
+    this.#search = this.#context.directPaths().search(session, { hardNat: HardNat, stationName });
+  }
+
+  /** Who has set the keep-alive has set how long a device may be silent while the base station is not. */
+  async #rests(session: Session, reason: SvcError): Promise<void> {
+    const { KeepAliveInterval, KeepAliveRetryInterval, KeepAliveMaxRetries } = this.#options;
+    const isSet = [KeepAliveInterval, KeepAliveRetryInterval, KeepAliveMaxRetries].some((each) => each !== undefined);
+    const channel = isSet && reason.code === 'TIMEOUT' ? (await this.#context.host()).channelOf(session.path) : undefined;
+    const isDeviceGone = channel?.isOpen === true && channel.connection.heardAt > session.connection.heardAt;
+    if (isDeviceGone && session.restReason !== null) session.end(reason, CloseCode.NO_ERROR);
+    else await this.#searchRoute(session);
+  }
+
+  /** Where there is a base station the connection outlives the loss of its route, and of its last path. */
+  async #searchRoute(session: Session): Promise<void> {
+    if (this.#searchingRoute !== null || !needsRoute(session)) return;
+    const searching = new AbortController();
+    this.#searchingRoute = searching;
+    const options = effectiveOptions(this.#options);
+    const { environment } = this.#context;
+    try {
+      const connector = await this.#context.connector(configuredStation(options, environment));
+      await searchRoute({ session, host: await this.#context.host(), options, connector, signal: searching.signal });
+    } catch (error) {
+      environment.log.debug('no route is looked for', { error: String(error) });
+    } finally {
+      this.#searchingRoute = null;
+    }
   }
 
   #lost(reason: SvcError | null): void {

@@ -25,7 +25,7 @@ import type { ConfiguredStation, StationConnector } from '../../transport/statio
 import type { EffectiveOptions } from '../options.ts';
 import { connectDirect, type DirectCandidates } from './direct.ts';
 import { connectLocal, type LocalSearch } from './local.ts';
-import { configuredStation, connectRemote, StationMismatch } from './relay.ts';
+import { canAskAgain, configuredStation, connectRemote, StationMismatch } from './relay.ts';
 
 export interface ChannelContext {
   readonly environment: Environment;
@@ -183,7 +183,8 @@ function localSearch(options: EffectiveOptions): LocalSearch {
   return { productId, deviceId, timeout: options.MdnsTimeout, scanAll: options.ScanLocalConnect };
 }
 
-function target(context: ChannelContext, { ProductId, DeviceId, DeviceFingerprint, DtlsHelloTimeout }: EffectiveOptions): ConnectTarget {
+function target(context: ChannelContext, options: EffectiveOptions): ConnectTarget {
+  const { ProductId, DeviceId, DeviceFingerprint, DtlsHelloTimeout } = options;
   const named = ProductId !== undefined && DeviceId !== undefined;
   return {
     identity: context.identity,
@@ -191,6 +192,7 @@ function target(context: ChannelContext, { ProductId, DeviceId, DeviceFingerprin
     ...(named && { expect: { ProductId, DeviceId } }),
     ...(DeviceFingerprint !== undefined && { pin: DeviceFingerprint }),
     timeout: DtlsHelloTimeout,
+    rests: canAskAgain(options, context.environment),
   };
 }
 

@@ -5,8 +5,16 @@
  * `POST /client/connect`, finish the handshake with what came back. The base station's refusals become the channel's errors. With IgnoreDeviceNotAttached it waits
  * for a device that is not attached (`waiting.ts`).
  */
-import { ClientPath, CONTENT_FORMAT_CBOR, type ConnectAnswer, type Connected, encodeConnectRequest } from '../../protocol/control/index.ts';
-import { LocalError, RemoteError, SvcError } from '../../protocol/errors/index.ts';
+import {
+  ClientPath,
+  CONTENT_FORMAT_CBOR,
+  type ConnectAnswer,
+  type Connected,
+  type ConnectRequest,
+  encodeConnectRequest,
+} from '../../protocol/control/index.ts';
+import { asSvcError, LocalError, RemoteError, SvcError } from '../../protocol/errors/index.ts';
+import type { Path } from '../../protocol/path.ts';
 import type { Environment } from '../../transport/environment.ts';
 import type { ConnectTarget, Host } from '../../transport/host/index.ts';
 import type { Session } from '../../transport/session/index.ts';
@@ -84,7 +92,7 @@ async function connectOver(
   const prepared = host.prepare(target.waits === null ? target : { ...target, timeout: options.ConnectTimeout });
   try {
     const jwt = await unlessAborted(jwtOf(options), target.signal);
-    const asked = askStation(channel, { ...options, jwt, redirected }, prepared.initiate, target);
+    const asked = askStation(channel, { ...options, jwt, redirected }, { initiate: prepared.initiate }, target);
     const answer = await unlessAborted(asked, target.signal).catch((error: unknown) => {
       if (target.signal.aborted) giveBackLate(channel, asked);
       throw error;
@@ -98,6 +106,49 @@ async function connectOver(
   } finally {
     prepared.cancel();
   }
+}
+
+/** What the base station says to the wish for a bare route. */
+export type BareRoute = { readonly path: Path } | { readonly refused: SvcError };
+
+/**
+ * Asks for a bare route to the device, for a connection that stands (PROTOCOL.md §6). `refused`: NOT_FOUND when the device does not know the connection,
+ * BAD_RESPONSE when it, or the base station, is too old; else the base station's refusal.
+ * @param id the device's id of the connection
+ * @param signal a device that is not attached is waited for until it fires
+ * @throws what keeps the base station from being asked
+ */
+export async function askBareRoute(
+  host: Host,
+  connector: StationConnector,
+  options: EffectiveOptions,
+  id: Uint8Array,
+  signal: AbortSignal,
+): Promise<BareRoute> {
+  return connector.use<BareRoute>(
+    async (channel, { redirects }) => {
+      const jwt = await unlessAborted(jwtOf(options), signal);
+      try {
+        const request = { ...options, jwt, redirected: redirects > 0 };
+        const answer = await askStation(channel, request, { id }, { signal, waits: () => {} });
+        if (answer.kind === 'redirect') return new Redirect(answer);
+        if (answer.kind === 'waiting') return { refused: new RemoteError('BAD_RESPONSE', 'the base station gave no answer of the device') };
+        noteSeen(channel, answer);
+        return { path: host.routePath(channel, answer.route, { resetToken: answer.routeResetToken, onUnused: giveBack }) };
+      } catch (error) {
+        if (!channel.isOpen) throw error;
+        return { refused: asSvcError(error) };
+      }
+    },
+    { signal, timeout: options.DtlsHelloTimeout },
+  );
+}
+
+/** Whether a connection with these options can get another route. */
+export function canAskAgain(options: EffectiveOptions, { getHttps }: Pick<Environment, 'getHttps'>): boolean {
+  const { ProductId, DeviceId, Remote, ServerUrl, ServerFingerprint, ServerKey, ServerConnectToken } = options;
+  if (!Remote || ServerUrl === undefined || ProductId === undefined || DeviceId === undefined) return false;
+  return (ServerKey !== undefined || ServerConnectToken !== undefined) && (ServerFingerprint !== undefined || getHttps !== undefined);
 }
 
 function giveBack(channel: Session, route: Uint8Array): void {
@@ -121,12 +172,12 @@ async function jwtOf({ ServerConnectToken, ServerJwtToken }: EffectiveOptions): 
   return ServerConnectToken === undefined && ServerJwtToken !== undefined ? currentJwt(ServerJwtToken) : undefined;
 }
 
-/** Asks for a route with our Initiate. @throws RemoteError with the code of the base station's refusal */
+/** Asks for a route, with our Initiate or for a connection that stands. @throws RemoteError with the code of the base station's refusal */
 async function askStation(
   channel: Session,
   options: EffectiveOptions & { readonly jwt: string | undefined; readonly redirected: boolean },
-  initiate: Uint8Array,
-  { waits, signal }: RemoteTarget,
+  purpose: Pick<ConnectRequest, 'initiate'> | Pick<ConnectRequest, 'id'>,
+  { waits, signal }: Pick<RemoteTarget, 'waits' | 'signal'>,
 ): Promise<ConnectAnswer> {
   const { ProductId = '', DeviceId = '', AppName, AppVersion, ServerKey, ServerConnectToken, Rendezvous, jwt, redirected } = options;
   const payload = encodeConnectRequest({
@@ -137,7 +188,7 @@ async function askStation(
     ...(ServerKey !== undefined && { serverKey: ServerKey }),
     ...(ServerConnectToken !== undefined && { sct: ServerConnectToken }),
     ...(jwt !== undefined && { jwt }),
-    initiate,
+    ...purpose,
     redirected,
     ...(Rendezvous === true && { direct: true }),
     ...(waits !== null && { wait: true }),

@@ -54,6 +54,7 @@ export class Connection extends Traffic {
   /** Made at the first rest. */
   #rest: Rest | null = null;
   #mayRest = false;
+  #heardAt = 0;
   /** Time of the last verb, for deadlines of what the application or the peer begins in between. */
   #now = 0;
 
@@ -174,6 +175,11 @@ export class Connection extends Traffic {
     return this.#rest?.reason ?? null;
   }
 
+  /** When the last authentic packet came in, ms on the clock of `now`. */
+  get heardAt(): number {
+    return this.#heardAt;
+  }
+
   /** Since when it rests; null while it has a path. */
   get restSince(): number | null {
     return this.#rest?.since ?? null;
@@ -245,8 +251,10 @@ export class Connection extends Traffic {
     this.#now = now;
     const core = this.#core;
     if (core === null) return false;
-    if (this.#paths === null && path === this.#path) return core.receive(datagram, start, now);
-    return this.#makePaths(core).receive(datagram, start, path, now);
+    const isKnown = this.#paths === null && path === this.#path;
+    const isAuthentic = isKnown ? core.receive(datagram, start, now) : this.#makePaths(core).receive(datagram, start, path, now);
+    if (isAuthentic) this.#heardAt = now;
+    return isAuthentic;
   }
 
   /** Packets made into the core's slots. */
@@ -299,7 +307,10 @@ export class Connection extends Traffic {
     this.#now = now;
     if (this.#state === 'handshaking') return path !== this.#path;
     if (this.#state !== 'open') return true;
-    if (this.#ofPaths((paths) => paths.lost(path, now))) return true;
+    const isOther = path !== this.path && this.paths.includes(path);
+    const isLeft = this.#ofPaths((paths) => paths.lost(path, now));
+    if (isOther) this.#emit({ kind: 'probed', path, answered: false, forgotten: true });
+    if (isLeft) return true;
     if (!this.#mayRest) return false;
     this.data().rest();
     this.#beginRest(reason);

@@ -3,7 +3,7 @@
  *
  * Nothing is said here of how it gets another path: the end that opened the connection asks for one.
  */
-import { RemoteError, type SvcError } from '../errors/index.ts';
+import { LocalError, RemoteError, type SvcError } from '../errors/index.ts';
 
 /** PROTOCOL.md §9, ms. */
 export const LONGEST_REST = 60_000;
@@ -55,8 +55,9 @@ export class Rest {
 
   /** What the connection ends with when nothing came of it. */
   get error(): SvcError {
-    const reason = this.#reason?.message ?? 'the connection has no path';
-    return new RemoteError('CLOSED', `${reason}; there was no other path within ${LONGEST_REST / 1000} s`);
+    const { code = 'CLOSED', message = 'the connection has no path' } = this.#reason ?? {};
+    const text = `${message}; there was no other path within ${LONGEST_REST / 1000} s`;
+    return code === 'TIMEOUT' ? new LocalError(code, text) : new RemoteError('CLOSED', text);
   }
 
   stats(now: number): RestStats {

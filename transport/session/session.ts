@@ -257,18 +257,12 @@ export class Session {
 
   /** Connection ids are exchanged with the peer from now on: a path that is added can be used a round trip earlier. 1 KiB at each end. */
   supplyIds(): void {
-    this.#onPaths(() => {
-      this.connection.supplyIds();
-      return true;
-    });
+    this.#onPaths(() => this.connection.supplyIds());
   }
 
   /** The path stays when another one is in use, and is asked every `interval` ms; see `Connection.keepPath`. @returns as addPath */
   keepPath(path: Path, interval: number): boolean {
-    return this.#onPaths(() => {
-      this.connection.keepPath(path, interval, this.#shared.clock.now());
-      return true;
-    });
+    return this.#onPaths(() => this.connection.keepPath(path, interval, this.#shared.clock.now()));
   }
 
   /** From now on it rests when it loses its last path, or hears nothing of the peer, instead of ending. */
@@ -288,17 +282,13 @@ export class Session {
 
   /** Challenges a path: event `probed`. @returns as addPath */
   probe(path: Path): boolean {
-    return this.#onPaths(() => {
-      this.connection.probe(path, this.#shared.clock.now());
-      return true;
-    });
+    return this.#onPaths(() => this.connection.probe(path, this.#shared.clock.now()));
   }
 
   /** Forgets a path; the active one, and one it does not have, are left alone. */
   removePath(path: Path): void {
     this.#onPaths(() => {
       if (path !== this.path && this.paths.includes(path)) this.connection.removePath(path);
-      return true;
     });
   }
 
@@ -399,8 +389,7 @@ export class Session {
     else if (event.kind === 'failed') this.#end(event.error);
     else if (event.kind === 'path' || event.kind === 'probed') this.#pathEvent(event);
     else if (event.kind === 'suspected') this.#shared.suspected(this);
-    else if (event.kind === 'resting') this.#events?.emit('resting', event.reason);
-    else if (event.kind === 'resumed') this.#events?.emit('resumed', undefined);
+    else if (event.kind === 'resting' || event.kind === 'resumed') this.#restEvent(event);
     // Every drain ends with a service of the requests, which sends what waited for room.
     else if (event.kind !== 'opened' && event.kind !== 'messages-writable') this.#makeStreams().handle(event);
   }
@@ -451,8 +440,19 @@ export class Session {
     else this.#events?.emit('probed', { path, answered: event.answered, forgotten: event.forgotten });
   }
 
-  #onPaths(change: () => boolean): boolean {
-    const done = this.#isOpen && whileOpen(change, false);
+  #restEvent(event: Extract<ConnectionEvent, { kind: 'resting' | 'resumed' }>): void {
+    if (event.kind === 'resumed') {
+      this.#events?.emit('resumed', undefined);
+      return;
+    }
+    // Where the station was started again the channel is over, too, and has not noticed yet.
+    this.#shared.suspected(this);
+    this.#events?.emit('resting', event.reason);
+  }
+
+  /** @param change gives false when there is no room for it */
+  #onPaths(change: () => unknown): boolean {
+    const done = this.#isOpen && whileOpen(change, false) !== false;
     this.#shared.wake();
     return done;
   }

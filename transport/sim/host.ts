@@ -66,6 +66,11 @@ export interface HostSettings {
   readonly kinds?: readonly HostInterface['kind'][];
   /** Its monotonic clock runs on while it sleeps, as on Windows. Default false: it stands still, as on Linux. */
   readonly clockRunsAsleep?: boolean;
+  /**
+   * Bytes of a WebSocket that its kernel takes before they have left for the wire: `sent` is called for them at once. Default 0: `sent` is called when a
+   * message has left.
+   */
+  readonly sendBuffer?: number;
 }
 
 /** The addresses of a host. */
@@ -91,6 +96,8 @@ export class SimulatedHost implements Environment {
   readonly log: Log;
   readonly mdns: SimulatedMdns;
   readonly getHttps: HttpsGet;
+  /** As in {@link HostSettings.sendBuffer}. */
+  readonly sendBuffer: number;
 
   readonly #world: World;
   readonly #clock: HostClock;
@@ -107,7 +114,8 @@ export class SimulatedHost implements Environment {
 
   /** Made by `Simulation.host`. @param networks each `address/bits` */
   constructor(world: World, name: string, networks: readonly string[], crypto: CryptoHost, log: Log, settings: HostSettings = {}) {
-    const { linkMtu, kinds = [] } = settings;
+    const { linkMtu, kinds = [], sendBuffer = 0 } = settings;
+    this.sendBuffer = sendBuffer;
     this.#place = checkedPlace(networks);
     this.#kinds = kinds;
     this.name = name;

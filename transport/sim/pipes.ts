@@ -82,8 +82,8 @@ export class PipeEnd implements MessagePipe {
     }
     const copy = message.slice();
     this.#unsent.push(sent);
-    const left = (): void => host.run(() => this.#unsent.shift()?.());
-    this.#transmit(() => out.send(copy.length, () => pass(() => other().take(copy)), left));
+    const taken = (): void => host.run(() => this.#unsent.shift()?.());
+    this.#transmit(() => out.send(copy.length, () => pass(() => other().take(copy)), taken));
   }
 
   close(code: number = NORMAL_CLOSURE): void {
@@ -179,7 +179,7 @@ export class SimulatedPipe {
     this.ends = { opener: this.#end('opener'), acceptor: this.#end('acceptor') };
   }
 
-  /** Nothing passes either way from now on, and no `sent` is called, until {@link resume}. Nothing is lost. */
+  /** Nothing passes either way from now on, and no `sent` is called beyond what fits into `sendBuffer`, until {@link resume}. Nothing is lost. */
   stall(): void {
     for (const side of SIDES) this.flows[side].stall();
   }
@@ -227,6 +227,7 @@ export class SimulatedPipe {
       link: links[side],
       back: links[opposite(side)],
       reach: () => (this.#halfOpen ? 'closed' : reach(side)),
+      sendBuffer: this.hosts[side].sendBuffer,
       runs: () => this.hosts[side].awake,
       failed: (why) => this.#fail(side, why),
     });

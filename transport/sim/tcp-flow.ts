@@ -36,6 +36,8 @@ export interface FlowOptions {
   /** That of the other direction, whose delay acknowledgements have. */
   readonly back: Link;
   readonly reach: () => Reach;
+  /** Bytes that the sender's kernel takes before they have left. */
+  readonly sendBuffer: number;
   /** Whether the sender's kernel runs: else nothing is sent, until {@link Flow.hurry}. */
   readonly runs: () => boolean;
   /** The other end knows no such connection, or it does not answer. The flow has ended. */
@@ -45,7 +47,6 @@ export interface FlowOptions {
 interface Segment {
   readonly length: number;
   /** Of the last segment of what was sent. */
-  readonly left: (() => void) | null;
   readonly arrived: (() => void) | null;
   hasArrived: boolean;
   attempts: number;
@@ -61,6 +62,11 @@ export class Flow {
   readonly #underWay: Segment[] = [];
   /** Arrived while it stalls. */
   #held: Segment[] = [];
+  /** What was sent and is not taken yet. */
+  readonly #takings: { readonly upTo: number; readonly taken: () => void }[] = [];
+  /** Bytes ever sent, and those of them that have left for the wire. */
+  #offered = 0;
+  #gone = 0;
   #bytesUnderWay = 0;
   #onLine = 0;
   #stalls = false;
@@ -73,22 +79,24 @@ export class Flow {
   /**
    * Sends so many bytes.
    * @param arrived called when they and all before them have arrived
-   * @param left called when they have left for the wire, never before this returns
+   * @param taken called when they have left for the wire, or fit into the sender's buffer; never before this returns
    */
-  send(length: number, arrived: () => void, left: () => void = () => {}): void {
+  send(length: number, arrived: () => void, taken: () => void = () => {}): void {
     const count = Math.max(1, Math.ceil(length / SEGMENT));
     for (let i = 0; i < count; i++) {
       const isLast = i === count - 1;
       const bytes = isLast ? Math.max(1, length - i * SEGMENT) : SEGMENT;
+      this.#offered += bytes;
       this.#waiting.push({
         length: bytes,
-        left: isLast ? left : null,
         arrived: isLast ? arrived : null,
         hasArrived: false,
         attempts: 0,
         retry: null,
       });
     }
+    this.#takings.push({ upTo: this.#offered, taken });
+    if (this.#options.sendBuffer > 0) this.#options.at(this.#options.now(), () => this.#take());
     this.#pump();
   }
 
@@ -120,6 +128,7 @@ export class Flow {
     this.#ended = true;
     for (const segment of this.#underWay) this.#cancelRetry(segment);
     this.#waiting.length = 0;
+    this.#takings.length = 0;
     this.#underWay.length = 0;
     this.#held = [];
   }
@@ -138,9 +147,14 @@ export class Flow {
 
   #leave(segment: Segment): void {
     this.#onLine--;
-    if (this.#ended) return;
-    segment.left?.();
+    this.#gone += segment.length;
+    this.#take();
     this.#pump();
+  }
+
+  #take(): void {
+    while (!this.#ended && this.#takings.length > 0 && this.#takings[0]!.upTo - this.#gone <= this.#options.sendBuffer)
+      this.#takings.shift()!.taken();
   }
 
   #transmit(segment: Segment): void {

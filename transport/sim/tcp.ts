@@ -116,7 +116,8 @@ export class Tcp {
     if (!this.#isPresent(near) || this.#world.isBlocked(near.host, 'tcp') || this.#world.isBlocked(far.host, 'tcp')) return 'closed';
     if (this.#isPresent(far)) return 'open';
     if (far.host.asleep) return 'closed';
-    return far.host.kernelLives || far.realm.ownerOf(far.address) !== undefined ? 'unknown' : 'closed';
+    const wasKilled = !far.host.alive && far.host.kernelLives;
+    return wasKilled || far.realm.ownerOf(far.address) !== undefined ? 'unknown' : 'closed';
   }
 
   #isPresent({ host, realm, address }: ConnectionEnd): boolean {

@@ -10,6 +10,7 @@
  */
 import type { KeepAlive } from '../../bindings/index.ts';
 import type { Router } from '../../protocol/coap/index.ts';
+import { LONGEST_REST } from '../../protocol/connection/index.ts';
 import type { SocketAddress, StunServer } from '../../protocol/control/index.ts';
 import { asSvcError, LocalError, RemoteError, type SvcError } from '../../protocol/errors/index.ts';
 import { Deferred } from '../deferred.ts';
@@ -67,6 +68,8 @@ const HELD = 10_000;
 /** ms from the loss for which no wait is longer than SHORT_DELAY: with that and the rest of a dial, a station that was away for 10 s is reached 5 s later. */
 const SHORT_OUTAGE = 10_000 + DIAL_TIMEOUT;
 const SHORT_DELAY = 2_000;
+/** ms between attempts at most while connections over the lost channel may still rest. */
+const REST_DELAY = 4_000;
 /** ms the loser of two devices with one identity waits first (PROTOCOL.md §7). */
 const REPLACED_DELAY = 60_000;
 
@@ -239,7 +242,8 @@ export class StationChannel {
   #next(): number {
     const delay = this.#backoff.next();
     const outage = this.#config.host.environment.clock.now() - this.#lostAt;
-    return outage < SHORT_OUTAGE ? Math.min(delay, SHORT_DELAY) : delay;
+    if (outage < SHORT_OUTAGE) return Math.min(delay, SHORT_DELAY);
+    return outage < LONGEST_REST ? Math.min(delay, REST_DELAY) : delay;
   }
 
   #failed(error: SvcError, refused: boolean, after = error.code === 'REPLACED' ? REPLACED_DELAY : undefined): number {

@@ -15,15 +15,16 @@ beforeEach(async () => {
 });
 
 const { productId, deviceId } = ids;
-const changes: [string, RegExp, () => Promise<unknown>][] = [
-  ['removed', /removed from the base station/, () => station.store.removeDevice(productId, deviceId)],
-  ['given another key', /another key/, () => station.store.setFingerprint(productId, deviceId, 'ab'.repeat(32))],
-  ['left without a key', /another key/, () => station.store.setFingerprint(productId, deviceId, null)],
-  ['removed with its product', /removed/, () => station.store.removeProduct(productId)],
-  ['removed with its organization', /removed/, () => station.store.removeOrganization('or-a')],
+/** The last: what the client's connection ends with; CLOSED only after a minute, since the device may attach again. */
+const changes: [string, RegExp, () => Promise<unknown>, string][] = [
+  ['removed', /removed from the base station/, () => station.store.removeDevice(productId, deviceId), 'UNKNOWN_DEVICE_ID'],
+  ['given another key', /another key/, () => station.store.setFingerprint(productId, deviceId, 'ab'.repeat(32)), 'CLOSED'],
+  ['left without a key', /another key/, () => station.store.setFingerprint(productId, deviceId, null), 'CLOSED'],
+  ['removed with its product', /removed/, () => station.store.removeProduct(productId), 'UNKNOWN_PRODUCT_ID'],
+  ['removed with its organization', /removed/, () => station.store.removeOrganization('or-a'), 'UNKNOWN_PRODUCT_ID'],
 ];
 
-test.each(changes)('%s: channel and routes end, with the reason', async (_, reason, change) => {
+test.each(changes)('%s: channel and routes end, with the reason', async (_, reason, change, code) => {
   const under = await fixture.attached();
   const connection = await fixture.connected();
   await fixture.settle(change());
@@ -31,7 +32,9 @@ test.each(changes)('%s: channel and routes end, with the reason', async (_, reas
   expect(station.basestation.stats()).toMatchObject({ attached: 0, routes: 0 });
   expect(under.events.slice(0, 2)).toEqual(['ATTACHED', 'DETACHED']);
   expect(under.reasons[1]).toMatchObject({ code: 'FORBIDDEN', message: expect.stringMatching(reason) });
-  expect(connection.closeReason?.code).toBe('CLOSED');
+  expect(connection.isConnected).toBe(code === 'CLOSED');
+  await fixture.sim.run(60_000);
+  expect(connection.closeReason?.code).toBe(code);
 });
 
 test('added again, the device attaches without a restart', async () => {

@@ -23,19 +23,28 @@ function scene(): Scene {
   return { simulation, laptop, here: party(laptop, 5000), there: party(station, 9), station: '203.0.113.1' };
 }
 
-function web(simulation: Simulation, got: string[]): SimulatedHost {
+function web(simulation: Simulation, got: string[], accepted: (pipe: MessagePipe) => void = noop): SimulatedHost {
   const host = simulation.host('web', { addresses: ['203.0.113.2/24'] });
   host.listenWebSocket({
     port: 80,
     protocol: 'p',
-    accept: () => ({ receive: (message) => got.push(`${message[0]}`), closed: () => got.push('closed') }),
+    accept: (pipe) => {
+      accepted(pipe);
+      return { receive: (message) => got.push(`${message[0]}`), closed: () => got.push('closed') };
+    },
   });
   return host;
 }
 
 async function openPipe(simulation: Simulation, host: SimulatedHost, got: string[]): Promise<MessagePipe> {
   return simulation.settle(
-    host.network.openWebSocket!({ url: 'ws://web/', protocol: 'p', timeout: 1000, receive: noop, closed: () => got.push('closed here') }),
+    host.network.openWebSocket!({
+      url: 'ws://web/',
+      protocol: 'p',
+      timeout: 1000,
+      receive: (message) => got.push(`here ${message[0]}`),
+      closed: () => got.push('closed here'),
+    }),
   );
 }
 
@@ -149,15 +158,19 @@ describe('WebSockets of a host that moves', () => {
   it('are silent both ways without a word, and go on when it comes back in time', async () => {
     const { simulation, laptop } = scene();
     const got: string[] = [];
-    web(simulation, got);
+    let far: MessagePipe | undefined;
+    web(simulation, got, (pipe) => {
+      far = pipe;
+    });
     const pipe = await openPipe(simulation, laptop, got);
     simulation.move(laptop, { addresses: [WIFI] });
     pipe.send(Uint8Array.of(1), noop);
+    far!.send(Uint8Array.of(2), noop);
     await simulation.run(10_000);
     expect(got).toEqual([]);
     simulation.move(laptop, { addresses: [WIFI, CABLE] });
     await simulation.run(10_000);
-    expect(got).toEqual(['1']);
+    expect(got.sort()).toEqual(['1', 'here 2']);
   });
 
   it('do not follow it behind a box with the same address', async () => {

@@ -211,6 +211,22 @@ describe('an open pipe', () => {
     expect(accepted[0]!.got).toHaveLength(3);
   });
 
+  it('calls sent at once for what fits into the send buffer of the host', async () => {
+    const simulation = new Simulation({ link: { delay: 20, rate: 80_000 } });
+    const accepted: End[] = [];
+    const station = simulation.host('station');
+    station.listenWebSocket({ port: 80, protocol: PROTOCOL, accept: (pipe) => accept(simulation, accepted, pipe) });
+    const end = await simulation.settle(openAt(simulation, simulation.host('client', { sendBuffer: 2000 }), {}));
+    const start = simulation.now;
+    const sent: string[] = [];
+    for (const name of ['a', 'b', 'c', 'd'])
+      end.pipe.send(new Uint8Array(1000), () => sent.push(`${name} ${Math.round(simulation.now - start)}`));
+    expect(sent).toEqual([]);
+    await simulation.run();
+    expect(sent).toEqual(['a 0', 'b 0', 'c 100', 'd 200']);
+    expect(accepted[0]!.got).toHaveLength(4);
+  });
+
   it('shares the line with datagrams', async () => {
     const { simulation, station, client, accepted, open } = scene({ link: { delay: 20, rate: 80_000 } });
     const end = await open();
@@ -236,6 +252,15 @@ describe('an open pipe', () => {
     for (let i = 0; i < 200; i++) end.send(i, 3000);
     await simulation.run();
     expect(accepted[0]!.got.slice(9).map((text) => Number(text.split(' ')[0]))).toEqual(Array.from({ length: 200 }, (_, i) => i));
+  });
+
+  it('sends again what arrives damaged', async () => {
+    const { simulation, accepted, open } = scene();
+    const end = await open();
+    simulation.link('client', 'station', { delay: 20, corrupt: 1, longestBurst: 1 }, { delay: 20 });
+    end.send(1);
+    await simulation.run();
+    expect(accepted[0]!.got).toEqual(['1 at 340']);
   });
 
   it('doubles its patience while a link is down, and gives up after a quarter of an hour', async () => {

@@ -1,0 +1,226 @@
+/**
+ * A base station that restarts, is killed or out of reach, in virtual time: connections rest and go on, and nothing is lost (PROTOCOL.md §6). What ends them
+ * instead: refusals, a device that lost its state, and a minute.
+ */
+import { beforeEach, describe, expect, test } from 'vitest';
+import type { Connection } from '../../client/node.ts';
+import { Device, type DeviceOptions } from '../../device/index.ts';
+import { hashSecret } from '../../server/storage/secrets.ts';
+import type { DeviceUnderTest } from '../support/fixture/devices-and-clients.ts';
+import { ids, SCT } from '../support/fixture/identifiers.ts';
+import { ProductFixture } from '../support/fixture/products.ts';
+import type { StationUnderTest } from '../support/fixture/station.ts';
+import { seeds } from '../support/size.ts';
+
+const PORT = 7;
+const KEEP_ALIVE_TIME = 60_000;
+const KEY = new Device().createPrivateKey();
+
+let fixture: ProductFixture;
+let station: StationUnderTest;
+let deviceEvents: string[];
+beforeEach(async () => {
+  deviceEvents = [];
+  fixture = new ProductFixture();
+  station = await fixture.station();
+});
+
+/** Connected, and the device knows it. */
+async function settled(): Promise<Connection> {
+  const connection = await fixture.connected();
+  await fixture.sim.run(() => deviceEvents.includes('OPENED 1'));
+  return connection;
+}
+
+/** A device that sends what arrives on a stream back. */
+async function echoDevice(options: DeviceOptions = {}): Promise<DeviceUnderTest> {
+  const under = await fixture.attached(options);
+  under.device.addStreamListener(PORT, async (incoming) => {
+    const stream = incoming.accept();
+    for (let part = await readSome(stream); part !== null; part = await readSome(stream)) await stream.write(part);
+    await stream.close();
+  });
+  under.device.addCoapResource('GET', '/hello', () => ({ status: 205, payload: 'hello' }));
+  under.device.onConnectionEvent((connection, event) => deviceEvents.push(`${event} ${connection.ref}`));
+  return under;
+}
+
+/** Null at the end. */
+async function readSome(stream: { readSome(): Promise<Uint8Array> }): Promise<Uint8Array | null> {
+  try {
+    return await stream.readSome();
+  } catch (error) {
+    if ((error as { code: string }).code === 'END_OF_FILE') return null;
+    throw error;
+  }
+}
+
+function pattern(length: number): Uint8Array {
+  return new Uint8Array(length).map((_, i) => (i * 31 + (i >> 8) * 7) & 0xff);
+}
+
+/** Bytes to the device and back: resolves with the longest pause between two reads, ms. */
+async function echo(connection: Connection, bytes: Uint8Array): Promise<number> {
+  const stream = connection.createStream();
+  await stream.open(PORT);
+  const writing = (async () => {
+    for (let at = 0; at < bytes.length; at += 10_000) await stream.write(bytes.subarray(at, at + 10_000));
+    await stream.close();
+  })();
+  let got = 0;
+  let [last, longest] = [fixture.sim.now, 0];
+  for (;;) {
+    const part = await readSome(stream);
+    if (part === null) break;
+    longest = Math.max(longest, fixture.sim.now - last);
+    last = fixture.sim.now;
+    for (const byte of part) if (byte !== bytes[got++]) throw new Error(`byte ${got - 1} is another`);
+  }
+  await writing;
+  expect(got).toBe(bytes.length);
+  return longest;
+}
+
+const hello = (connection: Connection) => fixture.coap(connection, 'GET', '/hello');
+
+describe('a base station restarts under a transfer', () => {
+  test.each(['shutdown', 'killed', 'unplugged'] as const)(
+    '%s: every byte arrives once, in order, 5 s after it listens again at the latest',
+    async (how) => {
+      await echoDevice();
+      const connection = await fixture.connected();
+      const events: string[] = [];
+      connection.addConnectionEventsListener({ onEvent: (event) => events.push(event) });
+      const transfer = echo(connection, pattern(2_000_000));
+      await fixture.sim.run(300);
+      const down = 2_000;
+      await station.restart(how, down);
+      expect(await fixture.settle(transfer)).toBeLessThan(down + 5_000);
+      expect(connection.isConnected).toBe(true);
+      expect(events).toEqual(['CHANNEL_CHANGED']);
+      expect(connection.stats()).toMatchObject({ rests: 1 });
+      expect(connection.stats().restTime).toBeGreaterThan(0);
+    },
+  );
+
+  test('twice, the second time while the connection still rests', async () => {
+    await echoDevice();
+    const connection = await fixture.connected();
+    const transfer = echo(connection, pattern(2_000_000));
+    await fixture.sim.run(300);
+    await station.restart('killed', 1_000);
+    await fixture.sim.run(400);
+    await station.restart('shutdown', 3_000);
+    await fixture.settle(transfer);
+  });
+
+  test.each(seeds(2, 100))('at any moment, with losses (seed %i)', async (seed) => {
+    fixture = new ProductFixture({ seed, link: { delay: 15, jitter: 5, loss: 0.02 } });
+    station = await fixture.station();
+    await echoDevice();
+    const connection = await settled();
+    const transfer = echo(connection, pattern(400_000));
+    for (let n = 0; n < 3; n++) {
+      await fixture.sim.run((seed * 7919 * (n + 1)) % 1_500);
+      await station.restart((['shutdown', 'killed', 'unplugged'] as const)[(seed + n) % 3]!, (seed * 104_729 * (n + 1)) % 6_000);
+    }
+    await fixture.settle(transfer);
+    expect(connection.isConnected).toBe(true);
+  });
+});
+
+describe('an idle connection', () => {
+  test.each(['shutdown', 'killed', 'unplugged'] as const)('goes on after its base station was restarted: %s', async (how) => {
+    await echoDevice();
+    const connection = await settled();
+    await fixture.sim.run(90_000);
+    await station.restart(how, 10_000);
+    await fixture.sim.run(KEEP_ALIVE_TIME);
+    expect(await hello(connection)).toEqual({ status: 205, text: 'hello' });
+    expect(deviceEvents).toEqual(['OPENED 1', 'CHANNEL_CHANGED 1']);
+  });
+
+  test('a request that is made while it rests is answered after it', async () => {
+    await echoDevice();
+    const connection = await settled();
+    await fixture.settle(station.basestation.close());
+    station.kill();
+    await fixture.sim.run(1_000);
+    const coap = connection.createCoap('GET', '/hello');
+    const answered = coap.execute();
+    await fixture.sim.run(10_000);
+    await station.start();
+    await fixture.settle(answered);
+    expect(coap.getResponseStatusCode()).toBe(205);
+  });
+
+  test('ends with CLOSED at both ends when the base station does not come back within a minute', async () => {
+    await echoDevice();
+    const connection = await settled();
+    await fixture.settle(station.basestation.close());
+    station.kill();
+    await fixture.sim.run(55_000);
+    expect([connection.isConnected, deviceEvents]).toEqual([true, ['OPENED 1']]);
+    await fixture.sim.run(10_000);
+    expect([connection.isConnected, deviceEvents]).toEqual([false, ['OPENED 1', 'CLOSED 1']]);
+    expect(connection.closeReason).toMatchObject({ code: 'CLOSED' });
+  });
+
+  test('closed by its application while it rests, it asks for nothing more', async () => {
+    await echoDevice();
+    const connection = await settled();
+    await fixture.settle(station.basestation.close());
+    station.kill();
+    await fixture.sim.run(1_000);
+    await fixture.settle(connection.close());
+    await station.start();
+    await fixture.sim.run(20_000);
+    expect(station.basestation.stats()).toMatchObject({ routes: 0 });
+  });
+});
+
+describe('what ends a connection at rest', () => {
+  /** The device starts again, with its state lost, while the base station is away. */
+  test('a device that lost its state, within a second', async () => {
+    const { device } = await echoDevice({ privateKey: KEY });
+    const connection = await settled();
+    await fixture.settle(station.basestation.close());
+    station.kill();
+    await fixture.settle(device.close());
+    const again = await fixture.device({ privateKey: KEY, registered: false });
+    await fixture.start(again);
+    await station.start();
+    await fixture.until(again, 'ATTACHED');
+    const attached = fixture.sim.now;
+    await fixture.sim.run(() => !connection.isConnected);
+    expect(fixture.sim.now - attached).toBeLessThan(1_000);
+    expect(connection.closeReason).toMatchObject({ code: 'CLOSED', message: 'the device has lost the state of the connection' });
+  });
+
+  test('a token that is taken back: TOKEN_REJECTED at once', async () => {
+    const { device } = await echoDevice();
+    const connection = await settled();
+    await fixture.settle(station.basestation.close());
+    station.kill();
+    device.removeServerConnectToken(SCT);
+    device.addServerConnectToken('another');
+    const tokens = { hashes: [hashSecret('another')], digest: '0'.repeat(64) };
+    await fixture.settle(station.store.replaceTokens(ids.productId, ids.deviceId, tokens));
+    await station.start();
+    const started = fixture.sim.now;
+    await fixture.sim.run(() => !connection.isConnected);
+    expect(connection.closeReason).toMatchObject({ code: 'TOKEN_REJECTED' });
+    expect(fixture.sim.now - started).toBeLessThan(5_000);
+  });
+
+  test('a device that was removed: UNKNOWN_DEVICE_ID at once', async () => {
+    await echoDevice();
+    const connection = await settled();
+    await fixture.settle(station.basestation.close());
+    station.kill();
+    await fixture.settle(station.store.removeDevice(ids.productId, ids.deviceId));
+    await station.start();
+    await fixture.sim.run(() => !connection.isConnected);
+    expect(['UNKNOWN_DEVICE_ID', 'TOKEN_REJECTED']).toContain(connection.closeReason?.code);
+  });
+});

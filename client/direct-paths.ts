@@ -54,6 +54,11 @@ export class DirectPaths {
     );
   }
 
+  /** This host is in another network, and so is the channel to the base station. */
+  networkChanged(): void {
+    this.#end.networkChanged();
+  }
+
   /** Stops asking STUN, and has the mappings deleted, as far as the routers answer within a second. */
   close(): Promise<void> {
     return this.#end.close();

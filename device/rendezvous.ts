@@ -93,6 +93,11 @@ export class DeviceRendezvous {
     this.#end.mapPort(this.#station(null));
   }
 
+  /** The device is in another network. */
+  networkChanged(): void {
+    this.#end.networkChanged();
+  }
+
   #station(name: string | null): StationView | null {
     return stationView(this.#options.channel(), name, (channel) => askAddress(channel, DevicePath.ADDRESS));
   }

@@ -1,6 +1,12 @@
 /** Tables of looks and what they show. */
 import { describe, expect, it } from 'vitest';
-import { type InterfaceView, LOOK_INTERVAL, type NetworkEvent, NetworkMonitor, type NetworkSnapshot } from '../../../protocol/roaming/index.ts';
+import {
+  type InterfaceView,
+  LOOK_INTERVAL,
+  type NetworkEvent,
+  NetworkMonitor,
+  type NetworkSnapshot,
+} from '../../../protocol/roaming/index.ts';
 
 const CABLE = '192.0.2.10';
 const WIFI = '198.51.100.20';
@@ -61,13 +67,24 @@ describe('without source addresses', () => {
     ],
     [
       'container bridges and VPNs without the default route are none',
-      [on(['eth0', 'default', v4]), on(['eth0', 'default', v4], ['docker0', 'virtual', '172.17.0.1/16'], ['wg0', 'virtual', '10.8.0.2/24'])],
+      [
+        on(['eth0', 'default', v4]),
+        on(['eth0', 'default', v4], ['docker0', 'virtual', '172.17.0.1/16'], ['wg0', 'virtual', '10.8.0.2/24']),
+      ],
       [null, null],
     ],
-    ['a second interface is none', [on(['eth0', 'default', v4]), on(['eth0', 'default', v4], ['wlan0', 'default', `${WIFI}/24`])], [null, null]],
+    [
+      'a second interface is none',
+      [on(['eth0', 'default', v4]), on(['eth0', 'default', v4], ['wlan0', 'default', `${WIFI}/24`])],
+      [null, null],
+    ],
     [
       'temporary IPv6 addresses that rotate are none',
-      [on(['eth0', 'default', v6, '2001:db8:1::b1/64']), on(['eth0', 'default', v6, '2001:db8:1::c1/64']), on(['eth0', 'default', '2001:db8:1::c1/64'])],
+      [
+        on(['eth0', 'default', v6, '2001:db8:1::b1/64']),
+        on(['eth0', 'default', v6, '2001:db8:1::c1/64']),
+        on(['eth0', 'default', '2001:db8:1::c1/64']),
+      ],
       [null, null, null],
     ],
     ['another IPv6 network is one', [on(['eth0', 'default', v6]), on(['eth0', 'default', '2001:db8:2::a1/64'])], [null, 'changed']],
@@ -81,7 +98,11 @@ describe('without source addresses', () => {
 describe('a sleep', () => {
   const still = from(CABLE);
   it.each<[string, { now: number; wallTime: number }[], (NetworkEvent | null)[]]>([
-    ['shows in the wall clock where the monotonic one stands still', times([0, 0], [1000, 1000], [2000, 62_000], [3000, 63_000]), [null, null, 'slept', null]],
+    [
+      'shows in the wall clock where the monotonic one stands still',
+      times([0, 0], [1000, 1000], [2000, 62_000], [3000, 63_000]),
+      [null, null, 'slept', null],
+    ],
     ['shows in the monotonic clock where that runs on', times([0, 0], [60_000, 60_000], [61_000, 61_000]), [null, 'slept', null]],
     ['is what a clock looks like that was set forward, once', times([0, 0], [1000, 3e10], [2000, 3e10 + 1000]), [null, 'slept', null]],
     ['is not a clock that was set back', times([0, 3e10], [1000, 1000], [2000, 2000]), [null, null, null]],

@@ -140,7 +140,7 @@ describe('failures', () => {
     channel.hurry();
     channel.start();
     await simulation.run(120_000);
-    const [{ at, detail }] = events.slice(-1) as [{ at: number; detail: [string, number] }];
+    const { at, detail } = events.at(-1) as { at: number; detail: [string, number] };
     expect(simulation.now - at).toBeLessThan(detail[1]);
     channel.hurry();
     channel.hurry();

@@ -438,9 +438,8 @@ export class Session {
   /** What the connection holds for its events is let go of later, as after requests. */
   #pathEvent(event: Extract<ConnectionEvent, { kind: 'path' | 'probed' }>): void {
     this.#shared.idleSweeper.watch(this);
-    const { path } = event;
-    if (event.kind === 'path') this.#events?.emit('path', { path, reason: event.reason });
-    else this.#events?.emit('probed', { path, answered: event.answered, forgotten: event.forgotten });
+    if (event.kind === 'path') this.#events?.emit('path', { path: event.path, reason: event.reason });
+    else this.#events?.emit('probed', { path: event.path, answered: event.answered, forgotten: event.forgotten });
   }
 
   #restEvent(event: Extract<ConnectionEvent, { kind: 'resting' | 'resumed' }>): void {

@@ -119,6 +119,19 @@ describe('a session', () => {
     expect([events, session.paths.length, client.host.sockets.length]).toEqual([['changed', 'changed'], 1, 1]);
   });
 
+  it('forgets the path that it has left, and leaves others alone', async () => {
+    const { fixture, device, client, connect, move } = await scene();
+    const session = await connect();
+    const warm = (await fixture.settle(client.host.bind({ port: 0 }))).path(device.target.address, device.target.port);
+    session.addPath(warm, { keepInterval: 25_000 });
+    await fixture.sim.run(1_000);
+    for (const number of [1, 2]) {
+      move(number);
+      await fixture.sim.run(1_500);
+      expect(new Set(session.paths)).toEqual(new Set([session.path, warm]));
+    }
+  });
+
   it('keeps its socket where others know the port, and is followed', async () => {
     const { fixture, device, client, connect, move } = await scene({ takesFreshSocket: false });
     const session = await connect();

@@ -322,14 +322,22 @@ export class Connection {
     this.#search = this.#context.directPaths().search(session, { hardNat: HardNat, stationName });
   }
 
-  /** Who has set the keep-alive has set how long a device may be silent while the base station is not. */
   async #rests(session: Session, reason: SvcError): Promise<void> {
-    const { KeepAliveInterval, KeepAliveRetryInterval, KeepAliveMaxRetries } = this.#options;
-    const isSet = [KeepAliveInterval, KeepAliveRetryInterval, KeepAliveMaxRetries].some((each) => each !== undefined);
-    const channel = isSet && reason.code === 'TIMEOUT' ? (await this.#context.host()).channelOf(session.path) : undefined;
-    const isDeviceGone = channel?.isOpen === true && channel.connection.heardAt > session.connection.heardAt;
-    if (isDeviceGone && session.restReason !== null) session.end(reason, CloseCode.NO_ERROR);
+    const isGone = reason.code === 'TIMEOUT' && (await this.#isDeviceGone(session));
+    if (isGone && session.restReason !== null) session.end(reason, CloseCode.NO_ERROR);
     else await this.#searchRoute(session);
+  }
+
+  /**
+   * Who has set the keep-alive has set how long a device may be silent while the base station is not. That is asked along with the device from the
+   * second question on, so it was heard after the first one that the device did not answer.
+   */
+  async #isDeviceGone(session: Session): Promise<boolean> {
+    const { KeepAliveInterval, KeepAliveRetryInterval, KeepAliveMaxRetries } = this.#options;
+    if ([KeepAliveInterval, KeepAliveRetryInterval, KeepAliveMaxRetries].every((each) => each === undefined)) return false;
+    const channel = (await this.#context.host()).channelOf(session.path);
+    const asked = session.connection.heardAt + effectiveOptions(this.#options).KeepAliveInterval;
+    return channel?.isOpen === true && channel.connection.heardAt > asked;
   }
 
   /** Where there is a base station the connection outlives the loss of its route, and of its last path. */

@@ -23,6 +23,7 @@ import {
   pathReports,
   RendezvousResponder,
   rendezvousHost,
+  restReport,
   type StationView,
   stationReport,
   stationView,
@@ -79,6 +80,7 @@ export class DeviceRendezvous {
     const facts = this.#responder.facts(session);
     return {
       paths: pathReports(session, times, (address) => this.#end.gatherer.isNear(address)),
+      rest: restReport(session),
       station: stationReport(this.#station(null), this.#end.gatherer),
       localNat: facts?.localNat ?? null,
       remoteNat: facts?.remoteNat ?? null,

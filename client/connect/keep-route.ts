@@ -83,10 +83,10 @@ async function attempt({ session, host, options, connector, signal }: RouteSearc
 
 /** What a refusal means for a connection at rest: null when another attempt may have another answer. */
 function refusalOf(error: SvcError): SvcError | null {
-  const { code, message } = error;
+  const { code } = error;
   if (PASSING.has(code)) return null;
   if (code === 'NOT_FOUND') return new RemoteError('CLOSED', 'the device has lost the state of the connection');
-  if (code === 'BAD_RESPONSE') return new RemoteError('CLOSED', `the device or the base station is too old to go on: ${message}`);
+  if (code === 'BAD_RESPONSE') return new RemoteError('CLOSED', 'the device or the base station is too old for the connection to go on over another route');
   return error;
 }
 

@@ -246,7 +246,7 @@ export class Host {
   /**
    * A route for a session that stands (device: POST /p2p/connect without Initiate): the one whose peer sends to this connection id of ours takes it when a
    * packet of that comes in there.
-   * @throws RemoteError NOT_FOUND: no session has the id; TOO_MANY_REQUESTS: another route is waited for
+   * @throws RemoteError NOT_FOUND: no session has the id
    */
   offerRoute(id: Uint8Array, channel: Session, routeId: Uint8Array, options: RouteOptions): void {
     this.#assertOpen();

@@ -26,7 +26,7 @@ import {
 } from '../../protocol/rendezvous/index.ts';
 import type { BoundSocket, Cancel } from '../environment.ts';
 import { Attempt, type AttemptVerdict } from './attempt.ts';
-import { classOf, FACTS_KEPT, type PathsReport, pathReports, stationReport } from './paths-report.ts';
+import { classOf, FACTS_KEPT, type PathsReport, pathReports, restReport, stationReport } from './paths-report.ts';
 import type { Searches, Waking } from './searches.ts';
 import type { MovingSession } from './sessions.ts';
 import type { StationView } from './station-view.ts';
@@ -112,6 +112,7 @@ export class DirectSearch implements Waking {
     const at = this.#schedule.nextAt;
     return {
       paths: pathReports(this.#session, { opened: this.#opened, moved: this.#moved }, (address) => gatherer.isNear(address)),
+      rest: restReport(this.#session),
       station: stationReport(this.#kind.stationOf(this.#session), gatherer),
       localNat: facts?.localNat ?? null,
       remoteNat: facts?.remoteNat ?? null,

@@ -38,6 +38,8 @@ export interface StationReport extends SocketAddress {
 
 export interface PathsReport {
   readonly paths: readonly PathReport[];
+  /** Why the connection rests: it has lost its last path, which is still listed, and waits for another one, a minute at most. Null while it has one. */
+  readonly rest: { readonly code: string; readonly text: string } | null;
   /** The base station behind the connection's route, on a device the one it is attached to; null without one. */
   readonly station: StationReport | null;
   /** What is known of the NATs of both ends; null before the first attempt, and once a connection has been direct for a minute. */
@@ -62,6 +64,7 @@ export function idleReport(session: PathsOfSession, isNear: (address: string) =>
   const whyNotDirect = session.type === 'DIRECT' ? null : notDirect('DISABLED');
   return {
     paths: pathReports(session, null, isNear),
+    rest: restReport(session),
     station,
     localNat: null,
     remoteNat: null,
@@ -69,6 +72,10 @@ export function idleReport(session: PathsOfSession, isNear: (address: string) =>
     whyNotDirect,
     nextAttempt: null,
   };
+}
+
+export function restReport({ restReason }: Pick<PathsOfSession, 'restReason'>): PathsReport['rest'] {
+  return restReason === null ? null : { code: restReason.code, text: restReason.message };
 }
 
 export function stationReport(station: StationView | null, gatherer: Pick<Gatherer, 'stunAnswers'>): StationReport | null {

@@ -179,6 +179,8 @@ export interface Network {
    * upgrade, with its status; LocalError STOPPED when the signal fires, INVALID_ARGUMENT for a URL, roots or a proxy that cannot be used
    */
   openWebSocket?(options: WebSocketOptions): Promise<MessagePipe>;
+  /** The number of a socket that is opened elsewhere, as {@link DatagramSocket.index}. Absent where the host lets no one else open any. */
+  nextIndex?(): number;
   /** The interfaces that are up, those with a default route first, virtual ones last. Absent where the host does not tell (a browser). */
   interfaces?(): readonly HostInterface[];
   /** Addresses of the routers of default routes, IPv4 and IPv6 (link-local with zone). Absent where the host does not tell. */

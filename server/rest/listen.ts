@@ -54,7 +54,18 @@ export async function listenAt(app: FastifyInstance, { rest = LOOPBACK, webSocke
     const second = canonicalAddress(rest) === canonicalAddress(webSockets) ? null : await listenBeside(app, rest, bound);
     return { port: bound, close: () => void second?.close() };
   }
+  if (!isWildcard(rest)) await checkOwn(rest);
   return { port: await listenEverywhere(app, wildcard ?? ALL_IPV6, port), close: () => {} };
+}
+
+/** A listener for all addresses does not find out. @throws LocalError INVALID_ARGUMENT unless the address is one of this machine's */
+async function checkOwn(address: string): Promise<void> {
+  const probe = createServer();
+  await new Promise<void>((resolve, reject) => {
+    probe.once('error', (error) => reject(listenError(error, address, 0)));
+    probe.listen({ host: address, port: 0 }, resolve);
+  });
+  probe.close();
 }
 
 /** On a host without IPv6 `::` means IPv4. */

@@ -113,26 +113,34 @@ describe('a host over a WebSocket', () => {
     expect([session.isLocal, both.accepted[0]!.isLocal]).toEqual([false, false]);
   });
 
-  it('lends it no more packets than it should hold while it sends much, and loses none', async () => {
-    const both = await scene({ link: { delay: 25, rate: 12.5e6 }, device: { acceptStreams: true } });
-    const { socket, session } = await both.open();
+  it('lends it no more packets than it should hold while many sessions send over it, and loses none', async () => {
+    const both = await scene({ link: { delay: 100, rate: 600e3 }, device: { acceptStreams: true } });
     let got = 0;
-    both.accepted[0]!.onStream = async (incoming) => {
-      const stream = incoming.accept();
-      while (got < 128 << 14) got += (await stream.readSome()).length;
+    const { onSession } = both.device;
+    both.device.onSession = (session) => {
+      onSession?.(session);
+      session.onStream = async (incoming) => {
+        const stream = incoming.accept();
+        for (;;) {
+          const { length } = await stream.readSome();
+          got += length;
+        }
+      };
     };
-    const stream = await both.simulation.settle(session.openStream(1));
-    const writing = (async () => {
-      for (let i = 0; i < 128; i++) await stream.write(new Uint8Array(16 << 10));
-    })();
-    await both.simulation.run(() => got > 512 << 10);
+    const { socket, session } = await both.open();
+    const target = { path: socket.path, name: 'device', pin: both.device.fingerprint };
+    const connecting = Array.from({ length: 5 }, () => both.client.connect(target));
+    const sessions = [session, ...(await both.simulation.settle(Promise.all(connecting)))];
+    const streams = await both.simulation.settle(Promise.all(sessions.map((each) => each.openStream(1))));
+    const writing = Promise.all(streams.map((stream) => stream.write(new Uint8Array(256 << 10))));
+    await both.simulation.run(() => got > 160 << 10);
     both.stall(true);
-    await both.simulation.run(1_000);
+    await both.simulation.run(2_000);
     const held = socket.queued;
     both.stall(false);
     await both.simulation.settle(writing);
-    await both.simulation.run(() => got === 128 << 14);
-    expect([held > 10_000, held <= 65_536, both.client.stats().dropped]).toEqual([true, true, 0]);
+    await both.simulation.run(() => got === sessions.length * (256 << 10));
+    expect([held > 60_000, held <= 65_536, both.client.stats().dropped]).toEqual([true, true, 0]);
   });
 
   it('ends a session with the reason when the pipe ends, at both ends, and takes the socket out', async () => {

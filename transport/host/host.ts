@@ -168,8 +168,7 @@ export class Host {
 
   /** A bound socket changes places with the first of {@link sockets}, from which connects leave. */
   promote(socket: BoundSocket): void {
-    const position = this.#sockets.indexOf(socket);
-    if (position > 0) [this.#sockets[0], this.#sockets[position]] = [socket, this.#sockets[0]!];
+    this.#sockets.promote(socket);
   }
 
   /** Whether a session has a path on the socket, or a connect is under way there. */

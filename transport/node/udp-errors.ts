@@ -12,7 +12,7 @@ export function isMissingFamily(error: unknown): boolean {
 
 /** The system has no way to the destination of a datagram. */
 export function isUnreachable(error: unknown): boolean {
-  return UNREACHABLE.has((error as NodeJS.ErrnoException).code ?? '');
+  return UNREACHABLE.has((error as NodeJS.ErrnoException | null | undefined)?.code ?? '');
 }
 
 /** The error of ours for what `bind` failed with: PORT_IN_USE, PRIVILEGED_PORT, INVALID_ARGUMENT, else UNKNOWN. */

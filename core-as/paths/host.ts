@@ -39,7 +39,10 @@ export function addPath(c: Connection, routed: bool, route: u64, portOnly: bool,
  */
 export function probePath(c: Connection, index: u32, now: f64): u32 {
   if (c.state != OPEN || (!c.paths && !ensurePaths(c)) || !isPath(c, index)) return STATUS_INVALID_ARGUMENT;
-  if (index == c.activePath && flagged(c, INITIATOR)) suspect(c, now);
+  if (index != c.activePath) {
+    // The host knows more than whoever asked before: what was found out by then counts no longer.
+    pathAt(c, index).flags &= ~CHALLENGING;
+  } else if (flagged(c, INITIATOR)) suspect(c, now);
   challenge(c, <u8>index, now + validationTime(c, <u8>index), now);
   return STATUS_OK;
 }

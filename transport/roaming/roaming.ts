@@ -45,6 +45,8 @@ const MAX_REPLACED = 4;
 /** Sessions that ask at a time, and ms between two times: 30 Mbit/s. */
 const ASKING_AT_ONCE = 64;
 const ASKING_PAUSE = 20;
+/** ms from the move of a channel until its routes are asked: the station takes nothing on them before it has heard that the channel has moved. */
+const AFTER_CHANNEL = 10;
 
 export class Roaming implements NetworkWatcher {
   readonly #options: RoamingOptions;
@@ -212,7 +214,8 @@ export class Roaming implements NetworkWatcher {
       for (const session of over) session.noteChannelMoved();
       this.#options.onEvent?.('moved');
     }
-    this.#askLater(over);
+    for (const session of over) this.#asking.add(session);
+    this.#cancelAsking ??= this.#clock.schedule(AFTER_CHANNEL, () => this.#askSome());
   }
 
   #isRouted({ paths }: Session): boolean {

@@ -80,6 +80,11 @@ export class DirectPaths {
     return this.#keepAlive.warmInterval;
   }
 
+  /** This host is in another network, and so is the channel to the base station. */
+  networkChanged(): void {
+    this.#end.networkChanged();
+  }
+
   /** Stops asking STUN, and has the mappings deleted, as far as the routers answer within a second. */
   close(): Promise<void> {
     this.#keepAlive.close();

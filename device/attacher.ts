@@ -108,6 +108,11 @@ export class Attacher {
     await this.#channel.stop();
   }
 
+  /** The network may be another one: the next attempt to attach does not wait. */
+  hurry(): void {
+    this.#channel.hurry();
+  }
+
   /** The list of tokens is another. */
   tokensChanged(): void {
     this.#tokens.changed();

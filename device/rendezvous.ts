@@ -115,6 +115,11 @@ export class DeviceRendezvous {
     this.#keepAlive.followChannel(channel, { profile: this.#options.keepAliveProfile, ...(bound !== null && { bound }) });
   }
 
+  /** The device is in another network. */
+  networkChanged(): void {
+    this.#end.networkChanged();
+  }
+
   #station(name: string | null): StationView | null {
     return stationView(this.#options.channel(), name, ask);
   }

@@ -1,14 +1,12 @@
 /**
  * One party on the network: a Core, an Endpoint, its sockets and the Driver, with a Session for every connection. Device, client and base station
- * open one each (or several in one process: they share nothing).
+ * open one each (or several in one process: they share nothing). Who may connect is decided above.
  *
  * 1. Datagrams go from the driver to the endpoint, unless an interceptor takes them.
  * 2. The endpoint names connections that have events: those being dialed resolve or fail their `connect`, accepted ones become sessions,
  *    and an established one's session translates its events.
  * 3. What an application calls on a session wakes the driver, which sends.
  * 4. When the core fails, all sessions end with CORE_FAILED and a new core and endpoint take over on the same sockets.
- *
- * Who may connect, and what for, is decided above.
  */
 import type { CoreOptions } from '../../bindings/index.ts';
 import type { SocketAddress } from '../../protocol/address.ts';
@@ -21,17 +19,19 @@ import type { Path } from '../../protocol/path.ts';
 import { Deferred } from '../deferred.ts';
 import { Driver, type Interceptor } from '../driver.ts';
 import { guarded } from '../emitter.ts';
-import type { BoundSocket, Environment } from '../environment.ts';
+import type { BoundSocket, DatagramSocket, Environment } from '../environment.ts';
 import type { Attempt } from '../race.ts';
 import { IdleSweeper } from '../session/idle-sweeper.ts';
 import { RandomPool } from '../session/random-pool.ts';
 import { Session, type SharedBySessions } from '../session/session.ts';
 import { whileOpen } from '../session/while-open.ts';
-import type { Bind, ConnectOptions, ConnectTarget, HostConfig, HostLimits, PreparedConnect } from './config.ts';
+import type { Bind, ConnectOptions, ConnectTarget, HostConfig, HostLimits, NetworkWatcher, PreparedConnect } from './config.ts';
 import { defaultKeepAlive, defaultLimits, defaultMaxRequests } from './defaults.ts';
+import type { Dial } from './dial.ts';
 import { handshakeOf } from './handshake.ts';
 import { RestartingEngine, type Running } from './restarting-engine.ts';
 import { type RouteOptions, Routes } from './routes.ts';
+import { Sockets } from './sockets.ts';
 import { startEndpoint } from './start-endpoint.ts';
 
 /** Bytes of all bodies that peers have under way in blocks: four times what one session may have, 8 of 1 MiB (`ExchangesOptions`). */
@@ -39,19 +39,12 @@ const BODY_ROOM = 32 << 20;
 /** ms `close` waits for the last packets to leave. */
 const CLOSE_TIMEOUT = 1000;
 
-/** A connect under way. */
-interface Dial {
-  readonly target: ConnectTarget;
-  readonly connection: Connection;
-  /** Null while a prepared one waits for its Respond. */
-  path: Path | null;
-  readonly result: Deferred<Session>;
-}
-
 /** One party on the network. Made by `open`. */
 export class Host {
   /** Sees each session a peer opened; see HostConfig. */
   onSession: ((session: Session) => void) | null;
+  /** Follows changes of the network (`roaming/`). */
+  watcher: NetworkWatcher | null = null;
   readonly environment: Environment;
   /** Full hex fingerprint of the host's identity. */
   readonly fingerprint: string;
@@ -66,7 +59,7 @@ export class Host {
   readonly #dials = new Map<Connection, Dial>();
   readonly #sessions = new Set<Session>();
   readonly #routes = new Routes();
-  readonly #sockets: BoundSocket[] = [];
+  readonly #sockets: Sockets;
   readonly #shared: SharedBySessions;
   #closing: Promise<void> | null = null;
 
@@ -122,12 +115,18 @@ export class Host {
       environment,
       engine: this.#engine,
       onEvent: (event) => this.#handle(event),
+      onUnreachable: (address) => this.watcher?.unreachable(address),
+    });
+    this.#sockets = new Sockets({
+      driver: this.#driver,
+      clock: environment.clock,
+      leave: (socket, reason) => this.#leave(socket, reason),
     });
   }
 
-  /** The sockets bound now, in the order of their binds. */
+  /** The sockets bound now, in the order of their binds. WebSockets are not among them. */
   get sockets(): readonly BoundSocket[] {
-    return this.#sockets;
+    return this.#sockets.bound;
   }
 
   /** Sessions that are open now, whoever opened them. */
@@ -141,26 +140,41 @@ export class Host {
    */
   async bind(bind: Bind): Promise<BoundSocket> {
     this.#assertOpen();
-    const socket = await this.#driver.bind(bind);
+    const socket = await this.#sockets.bind(bind);
     // The driver has closed one that opened too late.
     this.#assertOpen();
-    this.#sockets.push(socket);
+    this.#sockets.bound.push(socket);
     return socket;
   }
 
   /**
-   * Takes in a socket that was bound elsewhere; it is used as those of `bind` are, and closed as they are. Does nothing for one that the host has.
-   * All that were taken in have one share of packet slots in common: however many they are, they take no more from the others than one socket.
+   * Takes in a socket that was opened elsewhere; it is used as those of `bind` are, and closed as they are. Does nothing for one that the host has.
+   * One whose peers have addresses is among `sockets` from now on; a WebSocket has one path, which is its own.
+   * @param ownShare its packets have a share of the slots of their own. Default: one in common with all others that were taken in so: however many they are, they
+   * take no more from the others than one socket.
    * @returns what takes its datagrams
    * @throws LocalError STOPPED when the host is closed
    */
-  adopt(socket: BoundSocket): (datagram: Uint8Array, path: Path) => void {
+  adopt(socket: DatagramSocket, ownShare = false): (datagram: Uint8Array, path: Path) => void {
     this.#assertOpen();
-    if (!this.#sockets.includes(socket)) {
-      this.#driver.add(socket, true);
-      this.#sockets.push(socket);
-    }
+    this.#sockets.adopt(socket, !ownShare);
+    return this.receive;
+  }
+
+  /** Takes the datagrams of sockets that are opened elsewhere, to be adopted. */
+  get receive(): (datagram: Uint8Array, path: Path) => void {
     return this.#driver.receive;
+  }
+
+  /** A bound socket changes places with the first of {@link sockets}, from which connects leave. */
+  promote(socket: BoundSocket): void {
+    this.#sockets.promote(socket);
+  }
+
+  /** Whether a session has a path on the socket, or a connect is under way there. */
+  uses({ index }: BoundSocket): boolean {
+    for (const { paths } of this.#sessions) if (paths.some(({ socket }) => socket === index)) return true;
+    return [...this.#dials.values()].some(({ path }) => path?.socket === index);
   }
 
   /**
@@ -172,19 +186,14 @@ export class Host {
    *
    * Resolves when it is closed. Harmless for a socket that the host does not have.
    */
-  async unbind(socket: BoundSocket): Promise<void> {
-    const position = this.#sockets.indexOf(socket);
-    if (position < 0) return;
-    this.#sockets.splice(position, 1);
-    const error = new LocalError('STOPPED', `the socket on port ${socket.port} was closed`);
-    for (const dial of [...this.#dials.values()])
-      if (dial.path?.kind !== 'route' && dial.path?.socket === socket.index) this.#fail(dial, error);
-    for (const session of [...this.#sessions]) this.#leaveSocket(session, socket, error);
-    // Whatever still arrives there comes too late: it could open a session, or validate a path, that ends with the socket.
-    const stopIgnoring = this.intercept((_, path) => path.socket === socket.index);
-    await this.#handedOver();
-    this.#driver.remove(socket);
-    stopIgnoring();
+  unbind(socket: DatagramSocket): Promise<void> {
+    const name = 'port' in socket ? `the socket on port ${socket.port}` : 'the WebSocket';
+    return this.#sockets.unbind(socket, new LocalError('STOPPED', `${name} was closed`));
+  }
+
+  /** The same at once for a socket that has ended by itself, a WebSocket: nobody can be told over it. What needs it ends with `reason`, or rests. */
+  drop(socket: DatagramSocket, reason: SvcError): void {
+    this.#sockets.drop(socket, reason);
   }
 
   /**
@@ -207,7 +216,7 @@ export class Host {
   /** `connect` for callers that try several ways at once; `signal` is not looked at. Throws what is wrong with the arguments or this host. */
   dial(options: ConnectOptions): Attempt<Session> {
     this.#assertOpen();
-    const path = 'path' in options ? options.path : this.#path(options.address, options.port, options.socket);
+    const path = 'path' in options ? options.path : this.#sockets.path(options.address, options.port, options.socket);
     const now = this.environment.clock.now();
     const handshake = { ...handshakeOf(options, now), ...this.#routeOptions(path), path };
     const dial = this.#begin(options, this.#engine.endpoint.connect(handshake, now), path);
@@ -321,9 +330,7 @@ export class Host {
   /** Counters of endpoint and driver. */
   stats(): Readonly<Record<string, number>> {
     const endpoint = this.#engine.isRunning ? this.#engine.endpoint.stats : {};
-    const buffers = this.#sockets.map((socket) => socket.receiveBuffer ?? 0);
-    const receiveBuffer = buffers.length === 0 ? 0 : Math.min(...buffers);
-    return { sessions: this.#sessions.size, receiveBuffer, ...this.#driver.stats, ...endpoint };
+    return { sessions: this.#sessions.size, receiveBuffer: this.#sockets.receiveBuffer, ...this.#driver.stats, ...endpoint };
   }
 
   async #shutDown(timeout: number): Promise<void> {
@@ -335,7 +342,7 @@ export class Host {
     const cancel = this.environment.clock.schedule(timeout, () => late.resolve());
     await Promise.race([this.#driver.close(), late.promise]);
     cancel();
-    for (const socket of this.#sockets) this.#driver.remove(socket);
+    this.#sockets.close();
   }
 
   #handle(event: EndpointEvent): void {
@@ -390,6 +397,7 @@ export class Host {
     connection.attachment = session;
     if (rests) session.allowRest();
     this.#sessions.add(session);
+    this.watcher?.opened(session);
     return session;
   }
 
@@ -400,8 +408,15 @@ export class Host {
     for (const path of this.#routes.removeOf(session)) this.#endRoute(path, reason);
   }
 
+  #leave(socket: DatagramSocket, error: SvcError): void {
+    for (const dial of [...this.#dials.values()])
+      if (dial.path?.kind !== 'route' && dial.path?.socket === socket.index) this.#fail(dial, error);
+    // Ten thousand WebSockets may end at once.
+    for (const session of this.#sessions) if (session.connection.isOn(socket.index)) this.#leaveSocket(session, socket, error);
+  }
+
   /** The active path last, so that failover does not pick another path on the same socket. */
-  #leaveSocket(session: Session, socket: BoundSocket, error: SvcError): void {
+  #leaveSocket(session: Session, socket: DatagramSocket, error: SvcError): void {
     const active = session.path;
     const lost = session.connection.paths.filter(({ kind, socket: index }) => kind !== 'route' && index === socket.index);
     for (const path of [...lost.filter((path) => path !== active), ...lost.filter((path) => path === active)])
@@ -411,13 +426,6 @@ export class Host {
   /** @returns false when the session has no other path, and may not rest */
   #losePath(session: Session, path: Path, reason: SvcError): boolean {
     return whileOpen(() => session.connection.pathLost(path, this.environment.clock.now(), reason), false);
-  }
-
-  /** What sessions have to say has been handed to the sockets: in the service of this batch of IO, or in the next. */
-  #handedOver(): Promise<void> {
-    const { clock } = this.environment;
-    this.#driver.wake();
-    return new Promise((resolve) => clock.defer(() => clock.defer(resolve)));
   }
 
   #endRoute(path: Path, reason: string): void {
@@ -474,12 +482,6 @@ export class Host {
   #routeOptions(path: Path): { routeResetToken?: Uint8Array } {
     const routeResetToken = this.#routes.find(path)?.resetToken;
     return routeResetToken === undefined ? {} : { routeResetToken };
-  }
-
-  #path(address: string, port: number, index = 0): Path {
-    const socket = this.#sockets[index];
-    if (socket === undefined) throw new LocalError('INVALID_ARGUMENT', `this host has no socket ${index}`);
-    return socket.path(address, port);
   }
 
   /** Nothing does while the core starts again. */

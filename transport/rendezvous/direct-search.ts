@@ -38,6 +38,8 @@ const CHOICE_WAIT = 60;
 const BETTER_WAIT = 3_000;
 /** ms: a direct path that was lost sooner counts as an attempt that failed, so that a connection does not go to and fro. */
 const SHORT_LIFE = 30_000;
+/** ms after a change of network in which a path is lost with the network, and nothing is held against it: it is found dead within 3 s. */
+const CHANGE_TIME = 5_000;
 
 /** What searches of similar connections have in common. */
 export interface SearchKind {
@@ -73,6 +75,8 @@ export class DirectSearch implements Waking {
   /** The path that is being validated. */
   #trying: Path | null = null;
   #movedAt = Number.NEGATIVE_INFINITY;
+  /** When this host came to another network. */
+  #changedAt = Number.NEGATIVE_INFINITY;
   #last: { readonly facts: AttemptFacts; readonly until: number } | null = null;
   #why: NotDirect | null = null;
 
@@ -148,6 +152,8 @@ export class DirectSearch implements Waking {
     if (this.#isStopped) return;
     this.#endAttempt();
     if (this.#trying !== null) this.#drop(this.#trying);
+    for (const path of [...(this.#adopted?.keys() ?? [])]) if (!this.#session.paths.includes(path)) this.#forget(path);
+    this.#changedAt = this.#now;
     this.#schedule.restart(this.#now);
     this.#arm();
   }
@@ -326,7 +332,8 @@ export class DirectSearch implements Waking {
     this.#makeRoom();
     this.#why = null;
     this.#shared.end.gatherer.forget();
-    const isShort = this.#now - this.#movedAt < SHORT_LIFE;
+    const isLostWithNetwork = this.#now - this.#changedAt < CHANGE_TIME;
+    const isShort = this.#now - this.#movedAt < SHORT_LIFE && !isLostWithNetwork;
     this.#movedAt = Number.NEGATIVE_INFINITY;
     if (isShort) this.#failed(notDirect('NO_ANSWER'), false);
     else this.#schedule.restart(this.#now);

@@ -282,6 +282,11 @@ export class Session {
     return this.#onPaths(() => this.connection.resume(path, this.#shared.clock.now()));
   }
 
+  /** For the host: the channel behind its route has moved. Event `path`. */
+  noteChannelMoved(): void {
+    if (this.#isOpen && this.path.kind === 'route') this.#events?.emit('path', { path: this.path, reason: 'migrated' });
+  }
+
   /** Challenges a path: event `probed`. @returns as addPath */
   probe(path: Path): boolean {
     return this.#onPaths(() => this.connection.probe(path, this.#shared.clock.now()));
@@ -289,9 +294,7 @@ export class Session {
 
   /** Forgets a path; the active one, and one it does not have, are left alone. */
   removePath(path: Path): void {
-    this.#onPaths(() => {
-      if (path !== this.path && this.paths.includes(path)) this.connection.removePath(path);
-    });
+    if (path !== this.path && this.paths.includes(path)) this.#onPaths(() => this.connection.removePath(path));
   }
 
   /** The path in use and all others that are known, in no order. */
@@ -438,9 +441,8 @@ export class Session {
   /** What the connection holds for its events is let go of later, as after requests. */
   #pathEvent(event: Extract<ConnectionEvent, { kind: 'path' | 'probed' }>): void {
     this.#shared.idleSweeper.watch(this);
-    const { path } = event;
-    if (event.kind === 'path') this.#events?.emit('path', { path, reason: event.reason });
-    else this.#events?.emit('probed', { path, answered: event.answered, forgotten: event.forgotten });
+    if (event.kind === 'path') this.#events?.emit('path', { path: event.path, reason: event.reason });
+    else this.#events?.emit('probed', { path: event.path, answered: event.answered, forgotten: event.forgotten });
   }
 
   #rests(reason: SvcError): void {

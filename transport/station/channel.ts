@@ -90,6 +90,9 @@ export class StationChannel {
   #lostAt = 0;
   #session: Session | null = null;
   #run: Run | null = null;
+  /** The wait before the next attempt is ours, to spare the station. */
+  #isBackingOff = false;
+  #hurry: (() => void) | null = null;
   #ended: Promise<void> = Promise.resolve();
 
   constructor(config: StationChannelConfig) {
@@ -126,6 +129,11 @@ export class StationChannel {
       run.interrupt();
     }
     await this.#ended;
+  }
+
+  /** The network may be another one by now: an attempt that waits is made at once, unless it waits because the station said so. */
+  hurry(): void {
+    this.#hurry?.();
   }
 
   /** Listens. @returns what stops listening */
@@ -230,6 +238,7 @@ export class StationChannel {
   }
 
   #delayAfter(error: SvcError | null, held: number): number {
+    this.#isBackingOff = error?.code !== 'REPLACED';
     if (held > this.#slow.current) this.#slow.reset();
     if (error?.code === 'REPLACED') return this.#slow.next(REPLACED_DELAY);
     if (held < HELD) return this.#next();
@@ -245,6 +254,7 @@ export class StationChannel {
   }
 
   #failed(error: SvcError, refused: boolean, after = error.code === 'REPLACED' ? REPLACED_DELAY : undefined): number {
+    this.#isBackingOff = !refused && after === undefined;
     const wait = after === undefined ? 0 : Math.min(Math.max(0, after), MAX_SLOW_DELAY);
     const most = error.code === 'CERTIFICATE_VALIDATION_FAILED' ? MAX_CERTIFICATE_DELAY : MAX_SLOW_DELAY;
     const delay = refused ? this.#slow.next(after === undefined ? undefined : wait, most) : wait + this.#next();
@@ -254,10 +264,17 @@ export class StationChannel {
 
   #sleep(run: Run, delay: number): Promise<void> {
     return new Promise((resolve) => {
-      const cancel = this.#config.host.environment.clock.schedule(delay, resolve);
-      run.interrupt = () => {
+      const end = (): void => {
+        this.#hurry = null;
         cancel();
         resolve();
+      };
+      const cancel = this.#config.host.environment.clock.schedule(delay, end);
+      run.interrupt = end;
+      if (!this.#isBackingOff) return;
+      this.#hurry = () => {
+        this.#backoff.reset();
+        end();
       };
     });
   }

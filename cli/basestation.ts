@@ -2,7 +2,7 @@
 import { Command, InvalidArgumentError, Option } from 'commander';
 import { defaultRouteLimits } from '../protocol/relay/index.ts';
 import { isIpEntry } from '../server/administration/index.ts';
-import { defaultSettings, type RunningBasestation, type StationSettings, startBasestation } from '../server/index.ts';
+import { defaultSettings, type ProxyHeader, type RunningBasestation, type StationSettings, startBasestation } from '../server/index.ts';
 import type { LogLevel } from '../transport/environment.ts';
 import { stderrLog } from '../transport/node/index.ts';
 import { address, collect, integer, listenPort } from './frame/arguments.ts';
@@ -24,6 +24,10 @@ interface Options {
   connectionsPerAddress: number;
   connectsPerDevice: number;
   routes: number;
+  websockets: number;
+  websocketsPerAddress: number;
+  trustedProxy?: string[];
+  proxyHeader: ProxyHeader;
   jwksAllow?: string[];
   logLevel: LogLevel;
   json?: boolean;
@@ -34,16 +38,19 @@ export function basestationCommand(): Command {
   return new Command('basestation')
     .description('run a base station: devices attach to it, clients connect through it')
     .requiredOption('--data <directory>', 'where its key and database are; made at the first start')
-    .option('--port <number>', 'port for UDP (devices, clients) and TCP (HTTP); 0 = a free one', listenPort, 4433)
-    .option('--host <address>', 'numeric address to listen on; default all', address)
+    .option('--port <number>', 'port for UDP and WebSockets (devices, clients) and for REST; 0 = a free one', listenPort, 4433)
+    .option('--host <address>', 'numeric address to listen on, with UDP and for WebSockets; default all', address)
     .option(
       '--stun-port <number>',
       'UDP port of STUN, from which devices and clients learn how their NAT maps; 0 = none. Default: the one after --port',
       stunPort,
     )
     .option('--stun-address <address>', 'second address of this host where STUN answers, too, on the port after --stun-port', address)
-    .option('--http-host <address>', 'numeric address for HTTP; default 127.0.0.1, and without TLS keys travel in clear elsewhere', address)
-    .option('--tls-cert <file>', 'certificate chain (PEM): HTTP over TLS, on all addresses. Read again when it changes, and at SIGHUP')
+    .option('--http-host <address>', 'numeric address for REST; default loopback, and without TLS keys travel in clear elsewhere', address)
+    .option(
+      '--tls-cert <file>',
+      'certificate chain (PEM): REST and WebSockets over TLS, on all addresses. Read again when it changes, and at SIGHUP',
+    )
     .option('--tls-key <file>', 'private key of the certificate (PEM)')
     .option('--keep-alive <ms>', 'how often attached devices show that they are there', keepAlive, defaultSettings.keepAlive.interval)
     .option('--connections <n>', 'devices and clients at a time, a quarter kept for devices', atMost(100_000), defaultSettings.connections)
@@ -55,6 +62,23 @@ export function basestationCommand(): Command {
     )
     .option('--connects-per-device <n>', 'connects a second that one device gets', atMost(10_000), defaultSettings.connectsPerDevice)
     .option('--routes <n>', 'relayed connections at a time', atMost(1_000_000), defaultRouteLimits.routes)
+    .option('--websockets <n>', 'WebSockets at a time, beside what UDP carries', atMost(100_000), defaultSettings.webSockets)
+    .option(
+      '--websockets-per-address <n>',
+      'the same, of one IPv4 address or IPv6 /64: all behind a firewall that blocks UDP have one',
+      atMost(100_000),
+      defaultSettings.webSocketsPerAddress,
+    )
+    .option(
+      '--trusted-proxy <address>',
+      'address or prefix of a reverse proxy that says where its clients are; may be given again. Without it all of them share the places of its address',
+      collect(ipEntry),
+    )
+    .addOption(
+      new Option('--proxy-header <name>', 'the one header of trusted proxies that is read: it must be the one that they set themselves')
+        .choices(['x-forwarded-for', 'forwarded'])
+        .default('x-forwarded-for'),
+    )
     .option(
       '--jwks-allow <address>',
       'private address or prefix where the keys of an issuer of tokens may be; may be given again. Default: none',
@@ -69,7 +93,7 @@ export function basestationCommand(): Command {
 }
 
 async function run(options: Options, command: Command): Promise<void> {
-  checkConnections(options, command);
+  checkOptions(options, command);
   const { tlsCert, tlsKey } = options;
   if ((tlsCert === undefined) !== (tlsKey === undefined)) throw new UsageError('--tls-cert and --tls-key belong together: give both');
   const output = new Output(options.json === true);
@@ -87,6 +111,8 @@ async function run(options: Options, command: Command): Promise<void> {
       ...(tlsCert === undefined || tlsKey === undefined ? {} : { tls: { certFile: tlsCert, keyFile: tlsKey } }),
       settings: settingsOf(options),
       ...(options.jwksAllow === undefined ? {} : { jwksAllow: options.jwksAllow }),
+      ...(options.trustedProxy === undefined ? {} : { trustedProxies: options.trustedProxy }),
+      proxyHeader: options.proxyHeader,
       log: stderrLog({ level: options.logLevel }),
     });
     announce(output, station);
@@ -99,8 +125,14 @@ async function run(options: Options, command: Command): Promise<void> {
   }
 }
 
-/** A share that is given and larger than the whole would have no effect. The default share may be: then the whole is the limit. */
-function checkConnections({ connections, connectionsPerAddress }: Options, command: Command): void {
+/** What is given and would have no effect. The default of a share may be larger than the whole: then the whole is the limit. */
+function checkOptions({ connections, connectionsPerAddress, websockets, websocketsPerAddress }: Options, command: Command): void {
+  if (command.getOptionValueSource('proxyHeader') === 'cli' && command.getOptionValueSource('trustedProxy') === undefined)
+    throw new UsageError('--proxy-header has no effect without --trusted-proxy: name the proxies whose header counts');
+  if (command.getOptionValueSource('websocketsPerAddress') === 'cli' && websocketsPerAddress > websockets)
+    throw new UsageError(
+      `--websockets-per-address ${websocketsPerAddress} is more than --websockets ${websockets}: one address cannot have more than all`,
+    );
   if (command.getOptionValueSource('connectionsPerAddress') === 'cli' && connectionsPerAddress > connections)
     throw new UsageError(
       `--connections-per-address ${connectionsPerAddress} is more than --connections ${connections}: one address cannot have more than all`,
@@ -109,6 +141,7 @@ function checkConnections({ connections, connectionsPerAddress }: Options, comma
 
 function settingsOf(options: Options): Partial<StationSettings> {
   const { stunPort = null, stunAddress = null, keepAlive, connections, connectionsPerAddress, connectsPerDevice, routes } = options;
+  const { websockets, websocketsPerAddress } = options;
   return {
     stunPort,
     stunAddress,
@@ -116,6 +149,8 @@ function settingsOf(options: Options): Partial<StationSettings> {
     connections,
     connectionsPerAddress,
     connectsPerDevice,
+    webSockets: websockets,
+    webSocketsPerAddress: websocketsPerAddress,
     routes: { routes },
   };
 }

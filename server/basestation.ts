@@ -30,6 +30,7 @@ import { seenAddress } from './station/seen-address.ts';
 import { defaultSettings, type StationSettings } from './station/settings.ts';
 import { StorageHealth } from './station/storage-health.ts';
 import { checkStun, Stun } from './station/stun.ts';
+import { WebSockets } from './station/web-sockets.ts';
 import type { Sealer } from './storage/sealing.ts';
 import type { Store } from './storage/store.ts';
 
@@ -75,6 +76,8 @@ const STREAMS_PER_SLOT = 4;
 
 /** A running base station without HTTP. Made by `open`. */
 export class Basestation {
+  /** Takes the WebSockets that others accept for it. */
+  readonly webSockets: WebSockets;
   readonly #host: Host;
   readonly #stun: Stun;
   readonly #relay: Relay;
@@ -124,6 +127,7 @@ export class Basestation {
     this.#admission = new Admission({ clock, tally, store, settings });
     this.#health = new StorageHealth({ clock, log: environment.log, store });
     this.#host = host;
+    this.webSockets = new WebSockets({ clock, tally, host, settings });
     this.#stun = stun;
     this.#presence = new Presence();
     this.#revocation = new Revocation({ clock, log: environment.log, store, presence: this.#presence });
@@ -203,6 +207,7 @@ export class Basestation {
       outbound: this.#outbound.size,
       unproved: this.#admission.unproved,
       stun: this.#stun.answered,
+      ...this.webSockets.stats(),
       ...this.#clients.stats(),
       ...this.#relay.stats(),
       ...this.#host.stats(),
@@ -211,6 +216,7 @@ export class Basestation {
 
   /** Tells every device and client that it goes down, closes the sockets. Calling again gives the same promise. */
   close(): Promise<void> {
+    this.webSockets.stop();
     this.#relay.stop();
     this.#health.stop();
     this.#tally.flush();

@@ -1,5 +1,6 @@
 /** The base station: over any environment (`Basestation`), or as a whole in Node (`startBasestation`). */
 export { Basestation, type BasestationOptions } from './basestation.ts';
+export type { ProxyHeader } from './client-address.ts';
 export type { HttpAnswer, HttpGet, HttpGetRequest, HttpPost, HttpRequest } from './outbound/http.ts';
 export { type RunningBasestation, type StartOptions, startBasestation } from './start.ts';
 export type { OutboundEvent } from './station/outbound-api.ts';

@@ -1,8 +1,8 @@
 /**
  * A whole base station in Node: data directory, UDP and HTTP on one port number, STUN beside them, and its orderly end.
  *
- * UDP is bound first; TCP must get the same number, and with port 0 another number is tried until one is free for both. HTTP listens on
- * loopback only, unless it has TLS or is told another address.
+ * UDP is bound first; TCP must get the same number, and with port 0 another number is tried until one is free for both. REST is on loopback only, unless it
+ * has TLS or is told another address; WebSockets of devices and clients are at the address of UDP.
  */
 import type { Server } from 'node:https';
 import { isIP } from 'node:net';
@@ -13,12 +13,15 @@ import type { Log } from '../transport/environment.ts';
 import { nodeEnvironment } from '../transport/node/index.ts';
 import { ipAllowed, isIpEntry } from './administration/ip-list.ts';
 import { Basestation } from './basestation.ts';
+import { ClientAddresses, type ProxyHeader } from './client-address.ts';
 import { type CertificateFiles, Certificates } from './rest/certificates.ts';
-import { listen, restApp } from './rest/server.ts';
+import { type HttpAddresses, isLoopback, type Listening, listenAt, servesAt } from './rest/listen.ts';
+import { restApp } from './rest/server.ts';
 import type { OutboundEvent } from './station/outbound-api.ts';
 import { defaultSettings, type StationSettings } from './station/settings.ts';
 import { checkStun } from './station/stun.ts';
 import { openStationData, type StationData } from './storage/data-directory.ts';
+import type { UpgradeOptions } from './websocket/index.ts';
 
 /** What a person decides about a base station. */
 export interface StartOptions {
@@ -26,15 +29,18 @@ export interface StartOptions {
   data: string;
   /** UDP and TCP; 0 = one that is free for both. */
   port: number;
-  /** Numeric address of the UDP socket, and of HTTP over TLS; default all. */
+  /** Numeric address of the UDP socket, of WebSockets, and of REST over TLS; default all. */
   host?: string;
-  /** Address of HTTP; default loopback, with TLS that of UDP. */
+  /** Address of REST; default loopback, with TLS that of UDP. */
   httpHost?: string;
   /** PEM files: HTTP over TLS. They are read again when they change. */
   tls?: CertificateFiles;
   settings?: Partial<StationSettings>;
   /** Private networks that the keys of an issuer may be fetched from: addresses or prefixes. Default: none. */
   jwksAllow?: readonly string[];
+  /** Addresses or prefixes of proxies that say where their clients are, default none; and the header in which they do, default X-Forwarded-For. */
+  trustedProxies?: readonly string[];
+  proxyHeader?: ProxyHeader;
   /** What the application may want to know of pushes. */
   onEvent?: (event: OutboundEvent) => void;
   log: Log;
@@ -47,7 +53,7 @@ export interface RunningBasestation {
   readonly fingerprint: string;
   /** Where STUN answers, as announced to devices and clients: empty where it is off or could not be had. */
   readonly stun: readonly StunServer[];
-  /** Where HTTP listens. */
+  /** Where REST is. */
   readonly http: { readonly host: string; readonly port: number; readonly secure: boolean };
   stats(): Readonly<Record<string, number>>;
   /** Reads the files of certificate and key now. Nothing without TLS; what cannot be used is logged and not taken. */
@@ -59,12 +65,14 @@ export interface RunningBasestation {
 /** Numbers tried with port 0. */
 const PORT_ATTEMPTS = 20;
 const LOOPBACK = '127.0.0.1';
+const ALL = '::';
 
 /** @throws LocalError with one line that says what to do */
 export async function startBasestation(options: StartOptions): Promise<RunningBasestation> {
   checkHosts(options);
   checkStun({ ...defaultSettings, ...options.settings }, options);
-  checkJwksAllow(options.jwksAllow ?? []);
+  checkEntries(options.jwksAllow ?? []);
+  checkEntries(options.trustedProxies ?? []);
   const environment = nodeEnvironment({ log: options.log });
   const { clock } = environment;
   const certificates = options.tls && (await Certificates.open({ clock, log: options.log, files: options.tls }));
@@ -91,14 +99,19 @@ async function attemptStart(
 ): Promise<RunningBasestation> {
   const { identity, resetSecret, sealer, store } = data;
   const { port, host, settings, log, onEvent, jwksAllow = [] } = options;
+  const addresses = httpAddresses(options, certificates !== undefined);
   let opened: Basestation | undefined;
+  // Nobody asks before it listens.
+  const current = (): Basestation => opened as Basestation;
   const app = restApp({
     store,
     storageFailed: () => opened?.storageFailed === true,
-    // Nobody asks before it listens.
-    station: () => opened as Basestation,
+    station: current,
     wallTime: () => environment.clock.wallTime(),
     log,
+    addresses: new ClientAddresses({ trusted: options.trustedProxies ?? [], header: options.proxyHeader ?? 'x-forwarded-for', log }),
+    serves: servesAt(addresses.rest),
+    webSockets: webSocketsOf(current, environment),
     ...(certificates ? { tls: certificates.pair } : {}),
   });
   const station = await Basestation.open(environment, {
@@ -115,9 +128,11 @@ async function attemptStart(
   opened = station;
   try {
     const secure = certificates !== undefined;
-    const httpHost = await listenHttp(app, options, station.port, secure);
+    if (!secure) warnOfClearText(options);
+    const listening = await listenAt(app, addresses, station.port);
     certificates?.follow(app.server as unknown as Server);
-    return running(station, app, data, log, { host: httpHost, port: station.port, secure }, certificates);
+    const http = { host: addresses.rest ?? LOOPBACK, port: station.port, secure };
+    return running({ station, app, data, log, http, listening, certificates });
   } catch (error) {
     await station.close();
     await app.close();
@@ -125,18 +140,23 @@ async function attemptStart(
   }
 }
 
-function running(
-  station: Basestation,
-  app: FastifyInstance,
-  data: StationData,
-  log: Log,
-  http: RunningBasestation['http'],
-  certificates: Certificates | undefined,
-): RunningBasestation {
+/** What runs. */
+interface Parts {
+  readonly station: Basestation;
+  readonly app: FastifyInstance;
+  readonly data: StationData;
+  readonly log: Log;
+  readonly http: RunningBasestation['http'];
+  readonly listening: Listening;
+  readonly certificates: Certificates | undefined;
+}
+
+function running({ station, app, data, log, http, listening, certificates }: Parts): RunningBasestation {
   let closing: Promise<void> | null = null;
   const close = async (): Promise<void> => {
     log.debug('base station closes', station.stats());
     certificates?.close();
+    listening.close();
     await Promise.all([station.close(), app.close()]);
     await data.close();
   };
@@ -154,24 +174,23 @@ function running(
   };
 }
 
-/** @returns the address it listens on */
-async function listenHttp(app: FastifyInstance, { host, httpHost, log }: StartOptions, port: number, secure: boolean): Promise<string> {
-  const address = httpHost ?? (secure ? host : LOOPBACK);
-  if (!secure && httpHost !== undefined && !isLoopback(httpHost)) {
+/** The parts of a base station that take WebSockets. */
+function webSocketsOf(station: () => Basestation, { clock, network }: ReturnType<typeof nodeEnvironment>) {
+  const webSockets: UpgradeOptions['webSockets'] = {
+    accept: (pipe, peer) => station().webSockets.accept(pipe, peer),
+    refused: (address, reason) => station().webSockets.refused(address, reason),
+    reserve: (address) => station().webSockets.reserve(address),
+  };
+  return { webSockets, nextIndex: () => network.nextIndex!(), now: () => clock.now() };
+}
+
+function httpAddresses({ host, httpHost }: StartOptions, secure: boolean): HttpAddresses {
+  return { rest: httpHost ?? (secure ? (host ?? ALL) : undefined), webSockets: host };
+}
+
+function warnOfClearText({ httpHost, log }: StartOptions): void {
+  if (httpHost !== undefined && !isLoopback(httpHost))
     log.warn('HTTP without TLS outside this machine: API keys travel in clear, give --tls-cert and --tls-key', { host: httpHost });
-  }
-  if (address !== undefined) {
-    await listen(app, address, port);
-    return address;
-  }
-  try {
-    await listen(app, '::', port);
-    return '::';
-  } catch (error) {
-    if (!(error instanceof LocalError) || error.code !== 'INVALID_ARGUMENT') throw error;
-    await listen(app, '0.0.0.0', port);
-    return '0.0.0.0';
-  }
 }
 
 function checkHosts({ host, httpHost }: StartOptions): void {
@@ -180,11 +199,7 @@ function checkHosts({ host, httpHost }: StartOptions): void {
   }
 }
 
-function checkJwksAllow(entries: readonly string[]): void {
+function checkEntries(entries: readonly string[]): void {
   for (const entry of entries)
     if (!isIpEntry(entry)) throw new LocalError('INVALID_ARGUMENT', `${entry} is not an IPv4 or IPv6 address or prefix`);
-}
-
-function isLoopback(host: string): boolean {
-  return host === '::1' || /^127\./.test(host);
 }

@@ -74,10 +74,11 @@ export class Driver<Event> {
   /** Never changed, but replaced. */
   #interceptors: readonly Interceptor[] = [];
   readonly #sockets = new Map<number, SocketQueue>();
-  /** Of all sockets that have it in common. */
+  /** Of all sockets that have it in common, and how many have. */
   readonly #common = new Share();
-  /** Sockets whose queue is full. */
-  #full = 0;
+  #withCommon = 0;
+  /** Those that are full. */
+  readonly #full = new Set<SocketQueue>();
   /** Datagrams with all sockets, also those that were removed, and those of them that are packets of the engine. */
   #queued = 0;
   #lent = 0;
@@ -93,6 +94,8 @@ export class Driver<Event> {
   #told = false;
   /** Events are being drained: the service that follows sees to what that wakes. */
   #draining = false;
+  /** The engine was told so of a socket since packets were asked for. */
+  #hadNoRoom = false;
   /** Packets may be waiting that were not asked for: ask again when the sockets have caught up. */
   #askAgain = false;
   #timerAt = Number.POSITIVE_INFINITY;
@@ -128,8 +131,10 @@ export class Driver<Event> {
       socket.close();
       return;
     }
-    this.#sockets.set(socket.index, new SocketQueue(socket, inCommon ? this.#common : new Share(), this.#released));
-    this.#shareSlots();
+    const queue = new SocketQueue(socket, inCommon ? this.#common : new Share(), this.#released);
+    this.#sockets.set(socket.index, queue);
+    // One more with a share that others have changes none of them: of these there may be ten thousand.
+    if (!inCommon || ++this.#withCommon === 1) this.#shareSlots();
   }
 
   /**
@@ -140,11 +145,11 @@ export class Driver<Event> {
     const queue = this.#sockets.get(socket.index);
     if (queue?.socket !== socket) return;
     this.#sockets.delete(socket.index);
-    if (queue.isFull) this.#full--;
+    this.#full.delete(queue);
     // Packets it still releases no longer count towards a full queue.
     queue.isFull = false;
     socket.close();
-    this.#shareSlots();
+    if (queue.share !== this.#common || --this.#withCommon === 0) this.#shareSlots();
     this.wake();
   }
 
@@ -309,15 +314,16 @@ export class Driver<Event> {
   }
 
   #transmit(now: number): void {
+    this.#hadNoRoom = false;
     for (let packetsSent = 0; packetsSent < PACKETS_PER_SERVICE; ) {
-      if (this.#full > 0 && this.#full === this.#sockets.size) {
+      if (this.#full.size > 0 && this.#full.size === this.#sockets.size) {
         this.#askAgain = true;
         return;
       }
       const packets = this.#engine.transmit(now, this.#room);
       if (packets === null) {
         const isShort = this.#engine.slots - this.#lent < LEAST_FREE;
-        this.#askAgain = isShort || this.#full > 0 || this.#state === 'closing';
+        this.#askAgain = isShort || this.#hadNoRoom || this.#full.size > 0 || this.#state === 'closing';
         return;
       }
       packetsSent += packets.count;
@@ -339,7 +345,7 @@ export class Driver<Event> {
     this.#lent += count;
     this.stats.sent += count;
     queue.send(packets);
-    if (queue.isFull) this.#full++;
+    if (queue.isFull) this.#full.add(queue);
   }
 
   #drop(packets: Packets): void {
@@ -349,14 +355,18 @@ export class Driver<Event> {
   }
 
   /** Packets that a socket takes now. For one that was removed the engine makes as many as it likes: they are dropped. */
-  readonly #room = (socket: number): number => this.#sockets.get(socket)?.room ?? Number.POSITIVE_INFINITY;
+  readonly #room = (socket: number): number => {
+    const room = this.#sockets.get(socket)?.room ?? Number.POSITIVE_INFINITY;
+    if (room === 0) this.#hadNoRoom = true;
+    return room;
+  };
 
   /** A datagram has left, or never will. */
   readonly #released = (queue: SocketQueue, lent: 0 | 1): void => {
     this.#queued--;
     this.#lent -= lent;
     if (queue.share !== this.#common) this.#reopen(queue);
-    else if (this.#full > 0) for (const each of this.#sockets.values()) this.#reopen(each);
+    else for (const each of this.#full) this.#reopen(each);
     if (this.#askAgain && queue.isDrained) {
       this.#askAgain = false;
       this.wake();
@@ -366,7 +376,7 @@ export class Driver<Event> {
   #reopen(queue: SocketQueue): void {
     if (!queue.isFull || !queue.isDrained) return;
     queue.isFull = false;
-    this.#full--;
+    this.#full.delete(queue);
   }
 
   /** A share alone may have all slots of the engine (n / 0 is Infinity); of several, all but one together leave a part. */
@@ -376,7 +386,8 @@ export class Driver<Event> {
     const limit = Math.floor(((1 - RESERVE) * this.#engine.slots) / (shares.size - 1));
     for (const share of shares) share.limit = Math.max(1, limit);
     for (const queue of queues) queue.review();
-    this.#full = queues.filter(({ isFull }) => isFull).length;
+    this.#full.clear();
+    for (const queue of queues) if (queue.isFull) this.#full.add(queue);
   }
 
   #arm(at: number, now: number): void {

@@ -179,6 +179,8 @@ export interface Network {
    * upgrade, with its status; LocalError STOPPED when the signal fires, INVALID_ARGUMENT for a URL, roots or a proxy that cannot be used
    */
   openWebSocket?(options: WebSocketOptions): Promise<MessagePipe>;
+  /** The number of a socket that is opened elsewhere, as {@link DatagramSocket.index}. Absent where the host lets no one else open any. */
+  nextIndex?(): number;
   /** The interfaces that are up, those with a default route first, virtual ones last. Absent where the host does not tell (a browser). */
   interfaces?(): readonly HostInterface[];
   /** Addresses of the routers of default routes, IPv4 and IPv6 (link-local with zone). Absent where the host does not tell. */
@@ -195,7 +197,7 @@ export interface HostInterface {
 }
 
 /**
- * An open socket for datagrams, whatever kind of path they take: UDP, or later a WebSocket or a WebRTC data channel. All that a driver needs; where the
+ * An open socket for datagrams, whatever kind of path they take: UDP, a WebSocket (`transport/websocket/`), or later a WebRTC data channel. All that a driver needs; where the
  * datagrams that arrive go was said when it was opened (as {@link BindOptions.receive}).
  */
 export interface DatagramSocket {
@@ -203,6 +205,11 @@ export interface DatagramSocket {
   readonly index: number;
   /** Bytes of datagrams that may wait to be read, as the system granted them; absent or 0 where it does not tell. */
   readonly receiveBuffer?: number;
+  /**
+   * Packets that it takes now without growing a queue; at 0 it says so until a good part of what it holds has left. Read before packets are made and whenever one
+   * was released. Absent where the number of packets with it is bound enough (UDP).
+   */
+  readonly room?: number;
   /**
    * Sends `length` bytes of `buffer` from `offset` to the peer of `path`, whose kind may also be `route`: it then goes to the channel's address.
    * The bytes stay untouched by the caller until `released(offset)`, called exactly once per send, in the order of the sends, never

@@ -6,7 +6,7 @@
  * (DatagramSocket.send); one that stalls gives none back.
  *
  * The queue is full from `MAX_QUEUED` datagrams on, or with as many packets of the engine as its share allows, until the engine's packets are down to half
- * and forwarded datagrams would be taken again. Several queues may have one share in common. While it is full
+ * and forwarded datagrams would be taken again. Several queues may have one share in common. While it is full, or its socket says that it has no room,
  *   - the engine makes no packets for it, so what applications write waits (`room`), and so does the end of a connection;
  *   - packets that the engine makes regardless, such as handshake answers and path challenges, are dropped.
  * A datagram that is forwarded is refused `RESERVED` before that: however much is forwarded, the owner's own connections find room.
@@ -50,12 +50,13 @@ export class SocketQueue {
 
   /** Packets of the engine that it takes now; none while it is full, or while others have the whole share. */
   get room(): number {
-    return this.isFull ? 0 : Math.max(0, this.share.limit - this.share.lent);
+    return this.isFull ? 0 : Math.max(0, Math.min(this.share.limit - this.share.lent, this.#socketRoom));
   }
 
   /** Few enough packets of the engine are left that making more is worth a service; a full one has room again. */
   get isDrained(): boolean {
-    return this.share.lent <= Math.min(MAX_QUEUED, this.share.limit) / 2 && this.length <= MAX_QUEUED - RESERVED;
+    const isDown = this.share.lent <= Math.min(MAX_QUEUED, this.share.limit) / 2 && this.length <= MAX_QUEUED - RESERVED;
+    return isDown && this.#socketRoom > 0;
   }
 
   /** Its share has another limit. */
@@ -75,7 +76,7 @@ export class SocketQueue {
 
   /** Sends a datagram that is not the engine's. @returns false when it has too many */
   forward(datagram: Uint8Array, path: Path): boolean {
-    if (this.length >= MAX_QUEUED - RESERVED) return false;
+    if (this.length >= MAX_QUEUED - RESERVED || this.#socketRoom === 0) return false;
     this.length++;
     this.socket.send(datagram, 0, datagram.length, path, this.#left);
     return true;
@@ -93,6 +94,10 @@ export class SocketQueue {
 
   get #isAtLimit(): boolean {
     return this.length >= MAX_QUEUED || this.share.lent >= this.share.limit;
+  }
+
+  get #socketRoom(): number {
+    return this.socket.room ?? Number.POSITIVE_INFINITY;
   }
 
   /** One callback for each batch object, and engines use the same few objects for ever. */

@@ -89,6 +89,11 @@ export class Connection extends Traffic {
     return this.#paths?.all ?? (this.#path === null ? [] : [this.#path]);
   }
 
+  /** Whether one of its paths leads over the socket, a route perhaps. Allocates nothing: asked of all connections when a socket ends. */
+  isOn(socket: number): boolean {
+    return this.#paths?.isOn(socket) ?? this.#path?.socket === socket;
+  }
+
   /**
    * Whether the peer is where the active path leads: it has answered there, and its packets come from there. False for a moment after it came from
    * another address. What depends on where the peer is must ask for it.

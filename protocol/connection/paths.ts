@@ -54,6 +54,12 @@ export class ConnectionPaths {
     return this.#paths.filter((path) => path !== null);
   }
 
+  /** Whether one of them leads over the socket. */
+  isOn(socket: number): boolean {
+    for (const path of this.#paths) if (path?.socket === socket) return true;
+    return false;
+  }
+
   /** Whether the peer was shown to receive on the active path, and its packets come from there. */
   get isPeerThere(): boolean {
     return this.#core.isThere(this.#activeIndex);

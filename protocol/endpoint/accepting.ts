@@ -2,10 +2,10 @@
  * The responder's side of the handshake, up to the Respond. What follows the Complete is in completing.ts.
  *
  *   Initiate → under load: 20 a second per address, 10,000 in all and 5,000 beyond, or silence
- *            → 1,200 bytes in a bare datagram and mac1 under one of our names, or silence
+ *            → 1,200 bytes in a bare datagram, any number over a WebSocket, and mac1 under one of our names, or silence
  *            → version and suite, or Versions
  *            → a repeat: the same Respond again
- *            → under load: Retry until the address is proven, then 5 handshakes a second per address
+ *            → under load: Retry until the address is proven, as it is over a WebSocket, then 5 handshakes a second per address
  *            → room in the table of half-open handshakes → Respond
  *
  * Until the address is proven no more than three times the bytes received are sent. An Initiate the base station carries takes the
@@ -60,7 +60,7 @@ export class Acceptor {
    */
   initiate(packet: Uint8Array, length: number, path: Path, now: number): void {
     const { stats } = this.#context;
-    if (path.kind === 'udp' && this.#underLoad() && !this.#rates.take(path.address, now)) {
+    if (path.kind !== 'route' && this.#underLoad() && !this.#rates.take(path.address, now)) {
       stats.limited++;
       return;
     }
@@ -131,7 +131,7 @@ export class Acceptor {
     const { path, length, now } = from;
     const proven = path.kind !== 'udp' || this.#retry.holds(initiate.token, path, initiate.source, now);
     if (this.#underLoad() && !proven) this.#sendRetry(initiate, length, path, now);
-    else if (this.#underLoad() && path.kind === 'udp' && !this.#limiter.take(path.address, now)) this.#context.stats.limited++;
+    else if (this.#underLoad() && path.kind !== 'route' && !this.#limiter.take(path.address, now)) this.#context.stats.limited++;
     else {
       const entry = this.#begin(initiate, { ...from, proven });
       if (entry !== null) this.#sendRespond(entry, now);

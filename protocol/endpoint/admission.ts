@@ -49,5 +49,5 @@ function count(registry: Registry, matches: (slot: Slot) => boolean): number {
 /** The network its packets come straight from; null where something else carries them: all whom a base station relays have its address. */
 function networkStraightFrom(slot: Slot): string | null {
   const { kind, address } = slot.connection.provenPath;
-  return kind === 'udp' ? networkOf(address) : null;
+  return kind === 'route' ? null : networkOf(address);
 }

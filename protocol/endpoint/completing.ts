@@ -38,7 +38,7 @@ export class Completer {
   complete(entry: HalfOpen, packet: Uint8Array, message: Uint8Array, now: number): void {
     const { handshake, path, remoteId } = entry.fields;
     // Each costs Diffie-Hellman. The first of a handshake is always looked at: how many handshakes there are is limited already.
-    if (entry.failures > 0 && !this.#limiter.take(path.kind === 'udp' ? path.address : path.key, now)) {
+    if (entry.failures > 0 && !this.#limiter.take(path.kind === 'route' ? path.key : path.address, now)) {
       this.#context.stats.limited++;
       return;
     }

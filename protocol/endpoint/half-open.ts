@@ -107,7 +107,7 @@ export class HalfOpenTable {
   /** Makes room for one more on the path: true when there is. A carried one takes the place of one that is not: a base station limits how many come. */
   makeRoom(limit: number, { path, proven }: Pick<HalfOpenFields, 'path' | 'proven'>, now: number): boolean {
     if (this.size < limit) return true;
-    const carried = path.kind === 'udp' ? undefined : this.#direct();
+    const carried = path.kind === 'route' ? this.#direct() : undefined;
     const victim = this.#old(now) ?? first(this.#unproven) ?? carried ?? (proven ? first(this.#proven) : undefined);
     if (victim === undefined) return false;
     this.remove(victim);
@@ -166,7 +166,7 @@ export class HalfOpenTable {
 
   /** Of those whose address is proven, and that nobody carries, the one that was heard of least recently. */
   #direct(): HalfOpen | undefined {
-    for (const entry of this.#proven) if (entry.fields.path.kind === 'udp') return entry;
+    for (const entry of this.#proven) if (entry.fields.path.kind !== 'route') return entry;
     return undefined;
   }
 

@@ -72,7 +72,8 @@ export class Routes {
   }
 }
 
-/** The route's packets travel on this channel. */
+/** The route's packets travel on this channel. A WebSocket has one peer, whose address may be unknown. */
 function onChannel(route: Path, channel: Path): boolean {
+  if (channel.kind === 'websocket') return route.socket === channel.socket;
   return route.socket === channel.socket && route.port === channel.port && route.address === channel.address;
 }

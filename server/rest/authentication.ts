@@ -1,11 +1,12 @@
 /**
  * Who calls the REST interface: the API key in `Authorization: Bearer <API_KEY>` (interface.md §5).
  *
- * Order: key → 401, peer address against the key's list → 403. What the key may read is decided by the route. The key's record is read
+ * Order: key → 401, the client's address (`client-address.ts`) against the key's list → 403. What the key may read is decided by the route. The key's record is read
  * at each request, so a removed key or a changed list counts at once.
  */
 import type { FastifyRequest } from 'fastify';
 import { ipAllowed } from '../administration/ip-list.ts';
+import type { ClientAddresses } from '../client-address.ts';
 import { hashSecret, sameHash } from '../storage/secrets.ts';
 import type { ApiKey, Store } from '../storage/store.ts';
 import { RestError } from './errors.ts';
@@ -14,14 +15,14 @@ import { RestError } from './errors.ts';
 const nobody = hashSecret('');
 
 /** The key of a request. @throws RestError 401, 403 */
-export async function authenticate(request: FastifyRequest, store: Store): Promise<ApiKey> {
+export async function authenticate(request: FastifyRequest, store: Store, addresses: Pick<ClientAddresses, 'of'>): Promise<ApiKey> {
   const token = bearer(request.headers.authorization);
   const apikeyId = token.slice(0, token.indexOf('.'));
   const expected = await store.apiKeyHash(apikeyId);
   const proved = sameHash(hashSecret(token), expected ?? nobody);
   const key = proved && expected !== null ? await store.apiKey(apikeyId) : null;
   if (key === null) throw unauthorized();
-  admitAddress(key, request.socket.remoteAddress ?? '');
+  admitAddress(key, addresses.of(request.raw));
   return key;
 }
 

@@ -1,42 +1,100 @@
 /**
  * How many TCP connections the HTTP server holds: a share for each address, and a total. A connection above the share is closed at once; above the total
  * the oldest one goes, which is a slow one: requests are answered in milliseconds.
+ *
+ * Connections that may only become WebSockets have places of their own (`kindOf`), and one that has become a WebSocket has none here. Proxies that are trusted have
+ * no share: all their clients come from one address.
  */
 import type { Server, Socket } from 'node:net';
 import { networkOf } from '../../protocol/address.ts';
 import { ConcurrencyLimit } from '../concurrency-limit.ts';
 
-/** Connections of one address (IPv4) or /64 (IPv6), and of all. */
+/** Connections of one address (IPv4) or /64 (IPv6), and of all, for each kind. */
 const PER_ADDRESS = 64;
 const TOTAL = 1_024;
 
-/**
- * Keeps the connections of a server within the limits.
- * @returns what closes all, those in a TLS handshake, too, of which the server knows nothing, and those that still come
- */
-export function limitConnections(server: Server, { perAddress = PER_ADDRESS, total = TOTAL } = {}): () => void {
-  const limit = new ConcurrencyLimit({ perKey: perAddress });
-  const open = new Set<Socket>();
-  let closing = false;
-  server.on('connection', (socket: Socket) => {
-    const release = closing ? null : limit.acquire(networkOf(socket.remoteAddress ?? ''));
+/** What a connection may be used for. */
+export type ConnectionKind = 'requests' | 'upgrade';
+
+export interface ConnectionLimits {
+  readonly perAddress?: number;
+  readonly total?: number;
+  /** Default: all are for requests, and upgrades. */
+  readonly kindOf?: (socket: Socket) => ConnectionKind;
+  /** Connections of these addresses count in the total alone. Default: of none. */
+  readonly isTrusted?: (address: string) => boolean;
+}
+
+/** What may be done with the connections of a server that is limited. */
+export interface LimitedConnections {
+  /** The connection is a WebSocket from now on: its place is free. */
+  upgraded(socket: Socket): void;
+  /** Closes all, those in a TLS handshake, too, of which the server knows nothing, and those that still come. WebSockets stay. */
+  close(): void;
+}
+
+/** Connections of one kind. */
+class Places {
+  readonly #limit: ConcurrencyLimit;
+  readonly #total: number;
+  readonly #open = new Map<string, { readonly socket: Socket; readonly release: () => void }>();
+
+  constructor(perAddress: number, total: number) {
+    this.#limit = new ConcurrencyLimit({ perKey: perAddress });
+    this.#total = total;
+  }
+
+  take(socket: Socket, isTrusted: boolean): void {
+    const release = isTrusted ? () => {} : this.#limit.acquire(networkOf(socket.remoteAddress ?? ''));
     if (release === null) {
       socket.destroy();
       return;
     }
-    const [oldest] = open;
-    if (open.size >= total && oldest !== undefined) {
-      open.delete(oldest);
-      oldest.destroy();
+    const [oldest] = this.#open;
+    if (this.#open.size >= this.#total && oldest !== undefined) {
+      this.release(oldest[0]);
+      oldest[1].socket.destroy();
     }
-    open.add(socket);
+    const name = nameOf(socket);
+    const entry = { socket, release };
+    this.#open.set(name, entry);
     socket.once('close', () => {
-      open.delete(socket);
       release();
+      if (this.#open.get(name) === entry) this.#open.delete(name);
     });
+  }
+
+  release(name: string): void {
+    this.#open.get(name)?.release();
+    this.#open.delete(name);
+  }
+
+  destroy(): void {
+    for (const { socket } of this.#open.values()) socket.destroy();
+  }
+}
+
+/** Keeps the connections of a server within the limits. */
+export function limitConnections(server: Server, limits: ConnectionLimits = {}): LimitedConnections {
+  const { perAddress = PER_ADDRESS, total = TOTAL, kindOf = () => 'requests', isTrusted = () => false } = limits;
+  const places = { requests: new Places(perAddress, total), upgrade: new Places(perAddress, total) };
+  let closing = false;
+  server.on('connection', (socket: Socket) => {
+    if (closing) socket.destroy();
+    else places[kindOf(socket)].take(socket, isTrusted(socket.remoteAddress ?? ''));
   });
-  return () => {
-    closing = true;
-    for (const socket of open) socket.destroy();
+  return {
+    upgraded: (socket) => {
+      for (const each of Object.values(places)) each.release(nameOf(socket));
+    },
+    close: () => {
+      closing = true;
+      for (const each of Object.values(places)) each.destroy();
+    },
   };
+}
+
+/** The same for a connection and for the TLS over it. */
+function nameOf({ localAddress, remoteAddress, remotePort }: Socket): string {
+  return `${localAddress} ${remoteAddress} ${remotePort}`;
 }

@@ -47,6 +47,17 @@ export function notFound(_request: FastifyRequest, reply: FastifyReply): void {
   reply.code(404).send(body('invalid_request_error', 'there is nothing at this method and path'));
 }
 
+/** The answer at an address where REST is not. */
+export function onlyWebSockets(reply: FastifyReply): FastifyReply {
+  return reply.code(404).send(body('invalid_request_error', 'WebSockets of devices and clients are here, and nothing else'));
+}
+
+/** The answer to a request that asks for no WebSocket where they are. */
+export function upgradeRequired(reply: FastifyReply): FastifyReply {
+  reply.code(426).header('upgrade', 'websocket');
+  return reply.send(body('invalid_request_error', 'devices and clients open WebSockets here'));
+}
+
 /** ms that a peer has to read the answer and close. */
 const CLOSING_TIME = 1_000;
 

@@ -3,6 +3,7 @@
  * that is not in the schema of an answer is not sent.
  */
 import type { FastifyInstance } from 'fastify';
+import type { ClientAddresses } from '../client-address.ts';
 import type { ApiKey, Store } from '../storage/store.ts';
 import { authenticate } from './authentication.ts';
 import { errorSchema, RestError } from './errors.ts';
@@ -34,8 +35,15 @@ const healthSchema = {
   properties: { status: { type: 'string', enum: ['ok', 'failed'] }, storage: { type: 'string', enum: ['failed'] } },
 } as const;
 
+/** What the routes need. */
+export interface RoutesOptions {
+  readonly store: Store;
+  readonly storageFailed: () => boolean;
+  readonly addresses: Pick<ClientAddresses, 'of'>;
+}
+
 /** Adds every route to the application. */
-export function addRoutes(app: FastifyInstance, store: Store, storageFailed: () => boolean): void {
+export function addRoutes(app: FastifyInstance, { store, storageFailed, addresses }: RoutesOptions): void {
   app.get('/health', { schema: { response: { 200: healthSchema, 503: healthSchema, '5xx': errorSchema } } }, async (_, reply) => {
     const answers =
       !storageFailed() &&
@@ -54,7 +62,7 @@ export function addRoutes(app: FastifyInstance, store: Store, storageFailed: () 
       schema: { params: idParameters('organizationId', 'keyId'), response: { 200: apiKeySchema, '4xx': errorSchema, '5xx': errorSchema } },
     },
     async (request) => {
-      const caller = await authenticate(request, store);
+      const caller = await authenticate(request, store, addresses);
       const { organizationId, keyId } = request.params;
       if (organizationId !== caller.organizationId) throw new RestError(403, 'forbidden', 'this API key belongs to another organization');
       admitReader(caller, keyId);

@@ -1,15 +1,19 @@
 /**
  * The HTTP side of a base station: fastify with bounded requests, in clear or over TLS.
  *
- * `restApp` builds the application (tests call its `inject`), `listen` puts it on a port. What it does not do: proxies are not trusted
- * (`X-Forwarded-For` is ignored), and nothing is listened to here that the caller did not name.
+ * `restApp` builds the application (tests call its `inject`), `listen.ts` puts it on a port. Proxies count as clients unless the operator names them
+ * (`client-address.ts`). A connection that came in elsewhere than REST is gets nothing but WebSockets.
  */
+import type { Socket } from 'node:net';
 import fastify, { type FastifyInstance } from 'fastify';
 import { LocalError } from '../../protocol/errors/index.ts';
 import type { Log } from '../../transport/environment.ts';
+import { WEBSOCKET_PATH } from '../../transport/websocket/index.ts';
+import { ClientAddresses } from '../client-address.ts';
 import type { Store } from '../storage/store.ts';
+import { acceptUpgrades, type UpgradeOptions } from '../websocket/index.ts';
 import { limitConnections } from './connection-limits.ts';
-import { clientError, errorHandler, notFound } from './errors.ts';
+import { clientError, errorHandler, notFound, onlyWebSockets, upgradeRequired } from './errors.ts';
 import { addRoutes } from './routes.ts';
 import { addWellKnown, type StationIdentity } from './well-known.ts';
 
@@ -26,6 +30,12 @@ export interface RestOptions {
   tls?: { cert: string; key: string };
   /** Milliseconds a client may take for the TLS handshake, and for a whole request. Default 10,000. */
   requestTimeout?: number;
+  /** Where clients are. Default: no proxy is trusted. */
+  addresses?: ClientAddresses;
+  /** Which connections may make requests; the others may only become WebSockets. Default: all. */
+  serves?: (socket: Pick<Socket, 'localAddress' | 'remoteAddress'>) => boolean;
+  /** What takes WebSockets; without it there are none. */
+  webSockets?: Pick<UpgradeOptions, 'webSockets' | 'nextIndex' | 'now'>;
 }
 
 const REQUEST_TIMEOUT = 10_000;
@@ -36,6 +46,7 @@ const HEADER_LIMIT = 16_384;
 /** @throws LocalError INVALID_ARGUMENT when certificate and key are not usable */
 export function restApp(options: RestOptions): FastifyInstance {
   const { store, storageFailed = () => false, station, wallTime = Date.now, log, tls, requestTimeout = REQUEST_TIMEOUT } = options;
+  const { addresses = new ClientAddresses({ trusted: [], header: 'x-forwarded-for', log }), serves = () => true, webSockets } = options;
   const handleError = errorHandler(log);
   const settings = {
     bodyLimit: BODY_LIMIT,
@@ -50,12 +61,21 @@ export function restApp(options: RestOptions): FastifyInstance {
   const app = tls
     ? withTls(() => fastify({ ...settings, https: { ...limits, ...tls, handshakeTimeout: requestTimeout } }))
     : fastify({ ...settings, http: limits });
-  const closeConnections = limitConnections(app.server);
-  app.addHook('preClose', async () => closeConnections());
+  const connections = limitConnections(app.server, {
+    kindOf: (socket) => (serves(socket) ? 'requests' : 'upgrade'),
+    isTrusted: (address) => addresses.isTrusted(address),
+  });
+  app.addHook('preClose', async () => connections.close());
+  app.addHook('onRequest', async ({ raw, url }, reply) => {
+    if (url.split('?', 1)[0] === WEBSOCKET_PATH) return upgradeRequired(reply);
+    return serves(raw.socket) ? undefined : onlyWebSockets(reply);
+  });
   app.setErrorHandler(handleError);
   app.setNotFoundHandler(notFound);
-  addRoutes(app, store, storageFailed);
+  addRoutes(app, { store, storageFailed, addresses });
   if (station !== undefined) addWellKnown(app, station, wallTime);
+  if (webSockets !== undefined)
+    acceptUpgrades(app.server, { ...webSockets, addresses, upgraded: (socket) => connections.upgraded(socket) });
   return app;
 }
 
@@ -64,34 +84,5 @@ function withTls(make: () => unknown): FastifyInstance {
     return make() as FastifyInstance;
   } catch (error) {
     throw new LocalError('INVALID_ARGUMENT', `the TLS certificate or key cannot be used: ${(error as Error).message}`);
-  }
-}
-
-/**
- * Listens on TCP.
- * @returns the port
- * @throws LocalError PORT_IN_USE, PRIVILEGED_PORT, INVALID_ARGUMENT (host is not an address of this machine)
- */
-export async function listen(app: FastifyInstance, host: string, port: number): Promise<number> {
-  try {
-    await app.listen({ host, port });
-  } catch (error) {
-    throw listenError(error as NodeJS.ErrnoException, host, port);
-  }
-  return (app.server.address() as { port: number }).port;
-}
-
-function listenError(error: NodeJS.ErrnoException, host: string, port: number): Error {
-  switch (error.code) {
-    case 'EADDRINUSE':
-      return new LocalError('PORT_IN_USE', `TCP port ${port} is in use: stop what uses it or choose another with --port`);
-    case 'EACCES':
-      return new LocalError('PRIVILEGED_PORT', `this user may not listen on TCP port ${port}: choose one above 1023 with --port`);
-    case 'EADDRNOTAVAIL':
-    case 'EAFNOSUPPORT':
-    case 'ENOTFOUND':
-      return new LocalError('INVALID_ARGUMENT', `${host} is not an address of this machine`);
-    default:
-      return error;
   }
 }

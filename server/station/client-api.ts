@@ -273,12 +273,13 @@ export class ClientApi {
     });
   }
 
-  #connected({ path: { address, port } }: Session, end: RouteEnd, respond: Uint8Array | undefined): Uint8Array {
+  #connected({ path: { kind, address, port } }: Session, end: RouteEnd, respond: Uint8Array | undefined): Uint8Array {
     return encodeConnectAnswer({
       kind: 'connected',
       route: end.id,
       routeResetToken: end.resetToken,
-      observedAddress: { address, port },
+      // No candidate for UDP comes of the port of a WebSocket.
+      ...(kind === 'udp' && { observedAddress: { address, port } }),
       stun: this.#options.stun,
       ...(respond === undefined ? {} : { respond }),
     });

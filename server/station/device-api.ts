@@ -96,11 +96,12 @@ export class DeviceApi {
 
   #answer(session: Session, tokensKnown: boolean): Uint8Array {
     const { environment, settings, stun } = this.#options;
-    const { address, port } = session.path;
+    const { kind, address, port } = session.path;
     return encodeAttachAnswer({
       kind: 'attached',
       keepAlive: settings.keepAlive,
-      observedAddress: { address, port },
+      // No candidate for UDP comes of the port of a WebSocket.
+      observedAddress: kind === 'udp' ? { address, port } : null,
       wallTime: Math.round(environment.clock.wallTime()),
       maxTokens: settings.tokensPerDevice,
       tokensKnown,

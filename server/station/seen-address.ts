@@ -5,8 +5,8 @@ import type { Session } from '../../transport/session/index.ts';
 
 /** `GET /device/address` and `GET /client/address`: the address of the channel that was validated last. */
 export function seenAddress({ context: { provenPath } }: RoutedRequest<Session>): CoapReply {
-  const { address, port } = provenPath;
-  // Of a path whose other end has none.
-  if (port === 0) return textReply(Status.NOT_FOUND, 'No address');
+  const { kind, address, port } = provenPath;
+  // The TCP port of a WebSocket is no port of the NAT's UDP mappings.
+  if (kind !== 'udp') return textReply(Status.NOT_FOUND, 'No address');
   return { status: Status.CONTENT, contentFormat: CONTENT_FORMAT_CBOR, payload: encodeSeenAddress({ address, port }) };
 }

@@ -15,6 +15,11 @@ export interface StationSettings {
   connections: number;
   /** Those of one address (IPv4) or /64 (IPv6). */
   connectionsPerAddress: number;
+  /** WebSockets at a time, and those of one address (IPv4) or /64 (IPv6): behind a firewall that blocks UDP many have one address. */
+  webSockets: number;
+  webSocketsPerAddress: number;
+  /** ms a WebSocket may be open without a session. */
+  webSocketTimeout: number;
   /** SCTs of one device, 1 to 4,096; devices are told when they attach. */
   tokensPerDevice: number;
   /** Connects a second to one device (PROTOCOL.md §7), shared by those who connect (`connect-rates.ts`). */
@@ -53,6 +58,9 @@ export const defaultSettings: StationSettings = {
   keepAlive: defaultKeepAlive,
   connections: 10_000,
   connectionsPerAddress: 2_000,
+  webSockets: 10_000,
+  webSocketsPerAddress: 256,
+  webSocketTimeout: 10_000,
   tokensPerDevice: 2_000,
   connectsPerDevice: 5,
   connectsPerAddress: 20,

@@ -33,7 +33,7 @@ const packages: Record<string, RegExp> = {
   'transport/node': /^(node:.+|@achingbrain\/nat-port-mapper|https-proxy-agent|koffi|multicast-dns|proxy-from-env)$/,
   'transport/browser': /^@noble\/(curves|hashes)(\/|$)/,
   device: /^(node:.+|coap)$/,
-  server: /^(node:.+|fastify|jose|kysely|libsql)$/,
+  server: /^(node:.+|fastify|jose|kysely|libsql|ws)$/,
   client: /^$/,
   'client host': /^node:.+$/,
   cli: /^(node:.+|commander|cli-progress|jose|qrcode-generator)$/,

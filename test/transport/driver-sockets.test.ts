@@ -335,3 +335,55 @@ describe('remove', () => {
     expect(sockets.bench.engine.released).toHaveLength(10);
   });
 });
+
+/** A socket that bounds by bytes, as a WebSocket does: it holds what it is given, and has room until it has `bound`. */
+class BoundedSocket extends StallableSocket {
+  bound = 10;
+  override stalled = true;
+
+  get room(): number {
+    return Math.max(0, this.bound - this.held);
+  }
+}
+
+describe('a socket that says how much room it has', () => {
+  const bounded = (): { sockets: Sockets; socket: BoundedSocket } => {
+    const sockets = new Sockets();
+    const { bench } = sockets;
+    const carrier = {
+      send: (_buffer: Uint8Array, offset: number, _length: number, _path: Path, released: (offset: number) => void) =>
+        void bench.deferred.push(() => released(offset)),
+      close: () => {},
+    };
+    const socket = new BoundedSocket(0, carrier, bench.clock.defer);
+    sockets.driver.add(socket);
+    sockets.add(1);
+    return { sockets, socket };
+  };
+
+  it('gets no more packets than that, and is asked again when some have left', async () => {
+    const { sockets, socket } = bounded();
+    await sockets.transmit(25, channelPath(0));
+    expect(socket.held).toBe(10);
+    socket.leave(4);
+    await sockets.bench.turns();
+    expect(socket.held).toBe(10);
+    socket.leave(10);
+    await sockets.bench.turns();
+    expect([socket.held, sockets.driver.stats.sent, sockets.driver.stats.dropped]).toEqual([10, 24, 0]);
+    await sockets.transmit(100, channelPath(1));
+    expect(sockets.driver.stats.sent).toBe(124);
+  });
+
+  it('is asked again also when its room has shrunk in between, and takes nothing that is forwarded while it has none', async () => {
+    const { sockets, socket } = bounded();
+    await sockets.transmit(5, channelPath(0));
+    socket.bound = 5;
+    expect(sockets.driver.send(new Uint8Array(10), channelPath(0))).toBe(false);
+    await sockets.transmit(1, channelPath(0));
+    expect(socket.held).toBe(5);
+    socket.leave(1);
+    await sockets.bench.turns();
+    expect([socket.held, sockets.driver.stats.sent]).toEqual([5, 6]);
+  });
+});

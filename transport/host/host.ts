@@ -21,7 +21,7 @@ import type { Path } from '../../protocol/path.ts';
 import { Deferred } from '../deferred.ts';
 import { Driver, type Interceptor } from '../driver.ts';
 import { guarded } from '../emitter.ts';
-import type { BoundSocket, Environment } from '../environment.ts';
+import type { BoundSocket, DatagramSocket, Environment } from '../environment.ts';
 import type { Attempt } from '../race.ts';
 import { IdleSweeper } from '../session/idle-sweeper.ts';
 import { RandomPool } from '../session/random-pool.ts';
@@ -32,6 +32,7 @@ import { defaultKeepAlive, defaultLimits, defaultMaxRequests } from './defaults.
 import { handshakeOf } from './handshake.ts';
 import { RestartingEngine, type Running } from './restarting-engine.ts';
 import { type RouteOptions, Routes } from './routes.ts';
+import { Sockets } from './sockets.ts';
 import { startEndpoint } from './start-endpoint.ts';
 
 /** Bytes of all bodies that peers have under way in blocks: four times what one session may have, 8 of 1 MiB (`ExchangesOptions`). */
@@ -66,7 +67,7 @@ export class Host {
   readonly #dials = new Map<Connection, Dial>();
   readonly #sessions = new Set<Session>();
   readonly #routes = new Routes();
-  readonly #sockets: BoundSocket[] = [];
+  readonly #sockets: Sockets;
   readonly #shared: SharedBySessions;
   #closing: Promise<void> | null = null;
 
@@ -123,11 +124,16 @@ export class Host {
       engine: this.#engine,
       onEvent: (event) => this.#handle(event),
     });
+    this.#sockets = new Sockets({
+      driver: this.#driver,
+      clock: environment.clock,
+      leave: (socket, reason) => this.#leave(socket, reason),
+    });
   }
 
-  /** The sockets bound now, in the order of their binds. */
+  /** The sockets bound now, in the order of their binds. WebSockets are not among them. */
   get sockets(): readonly BoundSocket[] {
-    return this.#sockets;
+    return this.#sockets.bound;
   }
 
   /** Sessions that are open now, whoever opened them. */
@@ -141,25 +147,29 @@ export class Host {
    */
   async bind(bind: Bind): Promise<BoundSocket> {
     this.#assertOpen();
-    const socket = await this.#driver.bind(bind);
+    const socket = await this.#sockets.bind(bind);
     // The driver has closed one that opened too late.
     this.#assertOpen();
-    this.#sockets.push(socket);
+    this.#sockets.bound.push(socket);
     return socket;
   }
 
   /**
-   * Takes in a socket that was bound elsewhere; it is used as those of `bind` are, and closed as they are. Does nothing for one that the host has.
-   * All that were taken in have one share of packet slots in common: however many they are, they take no more from the others than one socket.
+   * Takes in a socket that was opened elsewhere; it is used as those of `bind` are, and closed as they are. Does nothing for one that the host has.
+   * One whose peers have addresses is among `sockets` from now on; a WebSocket has one path, which is its own.
+   * @param ownShare its packets have a share of the slots of their own. Default: one in common with all others that were taken in so: however many they are, they
+   * take no more from the others than one socket.
    * @returns what takes its datagrams
    * @throws LocalError STOPPED when the host is closed
    */
-  adopt(socket: BoundSocket): (datagram: Uint8Array, path: Path) => void {
+  adopt(socket: DatagramSocket, ownShare = false): (datagram: Uint8Array, path: Path) => void {
     this.#assertOpen();
-    if (!this.#sockets.includes(socket)) {
-      this.#driver.add(socket, true);
-      this.#sockets.push(socket);
-    }
+    this.#sockets.adopt(socket, !ownShare);
+    return this.receive;
+  }
+
+  /** Takes the datagrams of sockets that are opened elsewhere, to be adopted. */
+  get receive(): (datagram: Uint8Array, path: Path) => void {
     return this.#driver.receive;
   }
 
@@ -172,19 +182,14 @@ export class Host {
    *
    * Resolves when it is closed. Harmless for a socket that the host does not have.
    */
-  async unbind(socket: BoundSocket): Promise<void> {
-    const position = this.#sockets.indexOf(socket);
-    if (position < 0) return;
-    this.#sockets.splice(position, 1);
-    const error = new LocalError('STOPPED', `the socket on port ${socket.port} was closed`);
-    for (const dial of [...this.#dials.values()])
-      if (dial.path?.kind !== 'route' && dial.path?.socket === socket.index) this.#fail(dial, error);
-    for (const session of [...this.#sessions]) this.#leaveSocket(session, socket, error);
-    // Whatever still arrives there comes too late: it could open a session, or validate a path, that ends with the socket.
-    const stopIgnoring = this.intercept((_, path) => path.socket === socket.index);
-    await this.#handedOver();
-    this.#driver.remove(socket);
-    stopIgnoring();
+  unbind(socket: DatagramSocket): Promise<void> {
+    const name = 'port' in socket ? `the socket on port ${socket.port}` : 'the WebSocket';
+    return this.#sockets.unbind(socket, new LocalError('STOPPED', `${name} was closed`));
+  }
+
+  /** The same at once for a socket that has ended by itself, a WebSocket: nobody can be told over it. What needs it ends with `reason`, or rests. */
+  drop(socket: DatagramSocket, reason: SvcError): void {
+    this.#sockets.drop(socket, reason);
   }
 
   /**
@@ -207,7 +212,7 @@ export class Host {
   /** `connect` for callers that try several ways at once; `signal` is not looked at. Throws what is wrong with the arguments or this host. */
   dial(options: ConnectOptions): Attempt<Session> {
     this.#assertOpen();
-    const path = 'path' in options ? options.path : this.#path(options.address, options.port, options.socket);
+    const path = 'path' in options ? options.path : this.#sockets.path(options.address, options.port, options.socket);
     const now = this.environment.clock.now();
     const handshake = { ...handshakeOf(options, now), ...this.#routeOptions(path), path };
     const dial = this.#begin(options, this.#engine.endpoint.connect(handshake, now), path);
@@ -321,9 +326,7 @@ export class Host {
   /** Counters of endpoint and driver. */
   stats(): Readonly<Record<string, number>> {
     const endpoint = this.#engine.isRunning ? this.#engine.endpoint.stats : {};
-    const buffers = this.#sockets.map((socket) => socket.receiveBuffer ?? 0);
-    const receiveBuffer = buffers.length === 0 ? 0 : Math.min(...buffers);
-    return { sessions: this.#sessions.size, receiveBuffer, ...this.#driver.stats, ...endpoint };
+    return { sessions: this.#sessions.size, receiveBuffer: this.#sockets.receiveBuffer, ...this.#driver.stats, ...endpoint };
   }
 
   async #shutDown(timeout: number): Promise<void> {
@@ -335,7 +338,7 @@ export class Host {
     const cancel = this.environment.clock.schedule(timeout, () => late.resolve());
     await Promise.race([this.#driver.close(), late.promise]);
     cancel();
-    for (const socket of this.#sockets) this.#driver.remove(socket);
+    this.#sockets.close();
   }
 
   #handle(event: EndpointEvent): void {
@@ -400,8 +403,15 @@ export class Host {
     for (const path of this.#routes.removeOf(session)) this.#endRoute(path, reason);
   }
 
+  #leave(socket: DatagramSocket, error: SvcError): void {
+    for (const dial of [...this.#dials.values()])
+      if (dial.path?.kind !== 'route' && dial.path?.socket === socket.index) this.#fail(dial, error);
+    // Ten thousand WebSockets may end at once.
+    for (const session of this.#sessions) if (session.connection.isOn(socket.index)) this.#leaveSocket(session, socket, error);
+  }
+
   /** The active path last, so that failover does not pick another path on the same socket. */
-  #leaveSocket(session: Session, socket: BoundSocket, error: SvcError): void {
+  #leaveSocket(session: Session, socket: DatagramSocket, error: SvcError): void {
     const active = session.path;
     const lost = session.connection.paths.filter(({ kind, socket: index }) => kind !== 'route' && index === socket.index);
     for (const path of [...lost.filter((path) => path !== active), ...lost.filter((path) => path === active)])
@@ -411,13 +421,6 @@ export class Host {
   /** @returns false when the session has no other path, and may not rest */
   #losePath(session: Session, path: Path, reason: SvcError): boolean {
     return whileOpen(() => session.connection.pathLost(path, this.environment.clock.now(), reason), false);
-  }
-
-  /** What sessions have to say has been handed to the sockets: in the service of this batch of IO, or in the next. */
-  #handedOver(): Promise<void> {
-    const { clock } = this.environment;
-    this.#driver.wake();
-    return new Promise((resolve) => clock.defer(() => clock.defer(resolve)));
   }
 
   #endRoute(path: Path, reason: string): void {
@@ -474,12 +477,6 @@ export class Host {
   #routeOptions(path: Path): { routeResetToken?: Uint8Array } {
     const routeResetToken = this.#routes.find(path)?.resetToken;
     return routeResetToken === undefined ? {} : { routeResetToken };
-  }
-
-  #path(address: string, port: number, index = 0): Path {
-    const socket = this.#sockets[index];
-    if (socket === undefined) throw new LocalError('INVALID_ARGUMENT', `this host has no socket ${index}`);
-    return socket.path(address, port);
   }
 
   /** Nothing does while the core starts again. */

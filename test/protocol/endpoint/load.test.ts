@@ -401,6 +401,35 @@ describe('one connection too many', () => {
 });
 
 /** An endpoint that answers to `device:p.d`, by hand. */
+describe('handshakes over WebSockets', () => {
+  it('need no padding, and their address counts as proven: no Retry and no 3 × limit', () => {
+    const { endpoint, drain } = responder({ retryAbove: 0 });
+    const bare = initiate(crypto.randomBytes(8), undefined, false);
+    endpoint.receive(bare, path('10.1.0.1', 1), 0);
+    expect([drain(0), endpoint.stats.malformed]).toEqual([[], 1]);
+    for (let repeat = 0; repeat < 4; repeat++) endpoint.receive(bare, webSocket(1, '10.1.0.1'), 0);
+    expect(drain(0).map((bytes) => bytes[0])).toEqual([0x82, 0x82, 0x82, 0x82]);
+  });
+
+  it('have the rates of their address under load, however many WebSockets it has', () => {
+    const { endpoint, drain } = responder({ retryAbove: 0, halfOpen: 1_000 });
+    for (let i = 0; i < 40; i++) endpoint.receive(initiate(crypto.randomBytes(8), undefined, false), webSocket(i, '10.1.0.1'), 0);
+    expect([drain(0).length, endpoint.stats.limited]).toEqual([5, 35]);
+    endpoint.receive(initiate(crypto.randomBytes(8), undefined, false), webSocket(99, '10.1.0.2'), 0);
+    expect(drain(0).length).toBe(1);
+    // Above 20 a second of one address, and what is left for all, an Initiate is not looked at: its message is not read.
+    for (let i = 0; i < 600; i++) endpoint.receive(Uint8Array.of(0x80, i), webSocket(1, '10.1.0.3'), 0);
+    expect(endpoint.stats.malformed).toBeLessThan(600);
+  });
+
+  it('make way for those that a base station carries, as those over UDP', () => {
+    const { endpoint, drain } = responder({ halfOpen: 4, retryAbove: 16 });
+    for (let i = 0; i < 4; i++) endpoint.receive(initiate(crypto.randomBytes(8), undefined, false), webSocket(i, `10.1.0.${i}`), 0);
+    for (let i = 0; i < 4; i++) expect(carry(endpoint, route(i), 0)).not.toBeNull();
+    expect([drain(0).length, carry(endpoint, route(9), 0)]).toEqual([4, null]);
+  });
+});
+
 function responder(limits: Partial<{ halfOpen: number; retryAbove: number }>): {
   endpoint: Endpoint;
   drain: (now: number) => Uint8Array[];
@@ -437,6 +466,11 @@ function initiate(source: Uint8Array, token: Uint8Array = new Uint8Array(0), pad
 
 function path(address: string, port: number): Path {
   return { kind: 'udp', key: `udp:0:${address}:${port}`, address, port, socket: 0, local: false };
+}
+
+/** The path of a WebSocket. */
+function webSocket(socket: number, address: string): Path {
+  return { kind: 'websocket', key: `websocket:${socket}:${address}:443`, address, port: 443, socket, local: false };
 }
 
 /** A way through the base station. */

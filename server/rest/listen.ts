@@ -1,0 +1,123 @@
+/**
+ * Where the HTTP server listens: REST at one address, WebSockets at that of UDP, both on one port number.
+ *
+ * One address or all of them are one listener, as a port cannot be had at loopback and for all addresses at a time. Which connections may make requests is then
+ * decided by the address that they came in on (`servesAt`); the others may only become WebSockets.
+ */
+import { createServer, type Server, type Socket } from 'node:net';
+import type { FastifyInstance } from 'fastify';
+import { LocalError } from '../../protocol/errors/index.ts';
+import { canonicalAddress } from '../../transport/address.ts';
+
+/** The addresses of a server, numeric. */
+export interface HttpAddresses {
+  /** Of REST; undefined: loopback. */
+  readonly rest: string | undefined;
+  /** Of WebSockets; undefined: all. */
+  readonly webSockets: string | undefined;
+}
+
+const LOOPBACK = '127.0.0.1';
+const ALL_IPV6 = '::';
+const ALL_IPV4 = '0.0.0.0';
+
+/** A server that listens. */
+export interface Listening {
+  readonly port: number;
+  /** Stops listening at the second address, where there is one; the application closes the first. */
+  close(): void;
+}
+
+/** Says of a connection whether it may make requests: it came in where REST is. Over loopback only from this machine. */
+export function servesAt(rest: string | undefined): (socket: Pick<Socket, 'localAddress' | 'remoteAddress'>) => boolean {
+  if (rest !== undefined && isWildcard(rest)) return () => true;
+  const address = rest === undefined ? null : canonicalAddress(rest);
+  return ({ localAddress, remoteAddress }) => {
+    const local = canonicalAddress(localAddress ?? '');
+    if (address !== null && !isLoopback(address)) return local === address;
+    return isLoopback(local ?? '') && isLoopback(canonicalAddress(remoteAddress ?? '') ?? '') && (address === null || local === address);
+  };
+}
+
+export function isLoopback(address: string): boolean {
+  return address === '::1' || /^127\./.test(address);
+}
+
+/**
+ * Listens at both addresses.
+ * @throws LocalError as `listen`
+ */
+export async function listenAt(app: FastifyInstance, { rest = LOOPBACK, webSockets }: HttpAddresses, port: number): Promise<Listening> {
+  const wildcard = [rest, webSockets ?? ALL_IPV6].find(isWildcard);
+  if (wildcard === undefined && webSockets !== undefined) {
+    const bound = await listen(app, webSockets, port);
+    const second = canonicalAddress(rest) === canonicalAddress(webSockets) ? null : await listenBeside(app, rest, bound);
+    return { port: bound, close: () => void second?.close() };
+  }
+  if (!isWildcard(rest)) await checkOwn(rest);
+  return { port: await listenEverywhere(app, wildcard ?? ALL_IPV6, port), close: () => {} };
+}
+
+/** A listener for all addresses does not find out. @throws LocalError INVALID_ARGUMENT unless the address is one of this machine's */
+async function checkOwn(address: string): Promise<void> {
+  const probe = createServer();
+  await new Promise<void>((resolve, reject) => {
+    probe.once('error', (error) => reject(listenError(error, address, 0)));
+    probe.listen({ host: address, port: 0 }, resolve);
+  });
+  probe.close();
+}
+
+/** On a host without IPv6 `::` means IPv4. */
+async function listenEverywhere(app: FastifyInstance, wildcard: string, port: number): Promise<number> {
+  try {
+    return await listen(app, wildcard, port);
+  } catch (error) {
+    const isMissing = wildcard === ALL_IPV6 && error instanceof LocalError && error.code === 'INVALID_ARGUMENT';
+    if (!isMissing) throw error;
+    return listen(app, ALL_IPV4, port);
+  }
+}
+
+/**
+ * Listens on TCP.
+ * @returns the port
+ * @throws LocalError PORT_IN_USE, PRIVILEGED_PORT, INVALID_ARGUMENT (host is not an address of this machine)
+ */
+export async function listen(app: FastifyInstance, host: string, port: number): Promise<number> {
+  try {
+    await app.listen({ host, port });
+  } catch (error) {
+    throw listenError(error as NodeJS.ErrnoException, host, port);
+  }
+  return (app.server.address() as { port: number }).port;
+}
+
+/** A second listener of the same server. */
+function listenBeside(app: FastifyInstance, host: string, port: number): Promise<Server> {
+  const server = createServer((socket) => app.server.emit('connection', socket));
+  return new Promise((resolve, reject) => {
+    server.once('error', (error) => reject(listenError(error, host, port)));
+    server.listen({ host, port }, () => resolve(server));
+  });
+}
+
+function isWildcard(address: string): boolean {
+  const canonical = canonicalAddress(address);
+  return canonical === ALL_IPV6 || canonical === ALL_IPV4;
+}
+
+function listenError(error: NodeJS.ErrnoException, host: string, port: number): Error {
+  switch (error.code) {
+    case 'EADDRINUSE':
+      return new LocalError('PORT_IN_USE', `TCP port ${port} is in use: stop what uses it or choose another with --port`);
+    case 'EACCES':
+      return new LocalError('PRIVILEGED_PORT', `this user may not listen on TCP port ${port}: choose one above 1023 with --port`);
+    case 'EADDRNOTAVAIL':
+    case 'EAFNOSUPPORT':
+    case 'ENOTFOUND':
+      return new LocalError('INVALID_ARGUMENT', `${host} is not an address of this machine`);
+    default:
+      return error;
+  }
+}

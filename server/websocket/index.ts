@@ -1,0 +1,2 @@
+/** WebSockets of the HTTP server. */
+export { acceptUpgrades, type UpgradeOptions } from './upgrades.ts';

@@ -1,0 +1,75 @@
+/**
+ * An accepted WebSocket of the library `ws` as a pipe of binary messages (RFC 6455).
+ *
+ * Text ends it with 1003, a message over 65,535 bytes with 1009 and one in too many fragments with 1008, as the library does by itself, and so do control frames by the
+ * dozen: each costs an answer. Nobody waits for the peer's half of the closing handshake.
+ */
+import type { WebSocket } from 'ws';
+import { RemoteError } from '../../protocol/errors/index.ts';
+import { TokenBucket } from '../../protocol/token-bucket.ts';
+import type { MessagePipe } from '../../transport/environment.ts';
+import type { PipeHandlers, WebSocketPeer } from '../station/web-sockets.ts';
+
+/** Pings and pongs a second, and at once: a proxy sends one every few seconds. */
+const CONTROL_RATE = 2;
+const CONTROL_BURST = 20;
+/** RFC 6455 §7.4.1. */
+const NORMAL_CLOSURE = 1000;
+const UNSUPPORTED_DATA = 1003;
+const POLICY_VIOLATION = 1008;
+
+export class AcceptedPipe implements MessagePipe {
+  readonly index: number;
+  readonly address: string;
+  readonly port: number;
+  readonly proxy = null;
+  readonly #webSocket: WebSocket;
+  #isOpen = true;
+
+  /** @param index of its socket in the environment */
+  constructor(webSocket: WebSocket, index: number, { address, port }: WebSocketPeer) {
+    this.index = index;
+    this.address = address;
+    this.port = port;
+    this.#webSocket = webSocket;
+  }
+
+  /** From now on. @param now ms of a monotonic clock */
+  listen({ receive, closed }: PipeHandlers, now: () => number): void {
+    const control = new TokenBucket(CONTROL_RATE, CONTROL_BURST);
+    let problem = '';
+    const fail = (code: number, message: string): void => {
+      if (!this.#isOpen) return;
+      this.close(code);
+      closed(new RemoteError('CLOSED', message));
+    };
+    const onControl = (): boolean => {
+      const isAllowed = control.take(1, now());
+      if (!isAllowed) fail(POLICY_VIOLATION, 'too many pings over the WebSocket');
+      return isAllowed;
+    };
+    this.#webSocket.on('message', (data: Buffer, isBinary: boolean) => {
+      if (!isBinary) fail(UNSUPPORTED_DATA, 'text over the WebSocket');
+      else if (this.#isOpen) receive(data);
+    });
+    this.#webSocket.on('ping', (data: Buffer) => {
+      if (this.#isOpen && onControl()) this.#webSocket.pong(data);
+    });
+    this.#webSocket.on('pong', () => this.#isOpen && onControl());
+    this.#webSocket.on('error', ({ message }) => {
+      problem = `: ${message}`;
+    });
+    this.#webSocket.on('close', (code) => fail(NORMAL_CLOSURE, `the WebSocket ended with ${code}${problem}`));
+  }
+
+  send(message: Uint8Array, sent: () => void): void {
+    // The library calls back for a closed one as well.
+    this.#webSocket.send(message, { binary: true }, sent);
+  }
+
+  close(code: number = NORMAL_CLOSURE): void {
+    if (!this.#isOpen) return;
+    this.#isOpen = false;
+    this.#webSocket.close(code);
+  }
+}

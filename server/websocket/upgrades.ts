@@ -1,0 +1,131 @@
+/**
+ * Upgrades to WebSockets on the HTTP server of a base station: `GET /svc/v1` with the subprotocol `svc.1` (PROTOCOL.md §2). Whatever else the request says counts for
+ * nothing: Host, Origin, cookies, tokens.
+ *
+ * 1. Another path gets 404, another subprotocol 400, each with a sentence.
+ * 2. A place for the client's address, or 503.
+ * 3. From the upgrade on the connection is none of HTTP's: it gives back its place there, and no timeout of requests counts.
+ * 4. The place is given back when the TCP connection is closed, not before.
+ */
+import { type IncomingMessage, type Server, STATUS_CODES } from 'node:http';
+import type { Socket } from 'node:net';
+import type { Duplex } from 'node:stream';
+import { type ServerOptions, WebSocketServer } from 'ws';
+import type { MessagePipe } from '../../transport/environment.ts';
+import { MAX_MESSAGE, SUBPROTOCOL, WEBSOCKET_PATH } from '../../transport/websocket/index.ts';
+import type { ClientAddresses } from '../client-address.ts';
+import type { PipeHandlers, WebSocketPeer, WebSockets } from '../station/web-sockets.ts';
+import { AcceptedPipe } from './pipe.ts';
+
+export interface UpgradeOptions {
+  readonly webSockets: Pick<WebSockets, 'accept' | 'refused' | 'reserve'>;
+  readonly addresses: Pick<ClientAddresses, 'isTrusted' | 'of'>;
+  /** Number of the next socket of the environment. */
+  readonly nextIndex: () => number;
+  /** ms of a monotonic clock. */
+  readonly now: () => number;
+  /** The connection is none of HTTP's any more. */
+  readonly upgraded: (socket: Socket) => void;
+}
+
+/** Fragments of one message: packets come in one. */
+const MAX_FRAGMENTS = 64;
+/** Pieces of received data that wait to become a message. */
+const MAX_CHUNKS = 1_024;
+/** ms for the peer's half of the closing handshake. */
+const CLOSE_TIMEOUT = 1_000;
+/** ms that a peer has to read a refusal and close. */
+const REFUSAL_TIMEOUT = 1_000;
+
+/** These are missing from the types of the library. */
+type LibraryOptions = ServerOptions & { readonly closeTimeout: number; readonly maxFragments: number; readonly maxBufferedChunks: number };
+
+const LIBRARY_OPTIONS: LibraryOptions = {
+  noServer: true,
+  clientTracking: false,
+  perMessageDeflate: false,
+  autoPong: false,
+  skipUTF8Validation: true,
+  maxPayload: MAX_MESSAGE,
+  maxFragments: MAX_FRAGMENTS,
+  maxBufferedChunks: MAX_CHUNKS,
+  closeTimeout: CLOSE_TIMEOUT,
+  handleProtocols: () => SUBPROTOCOL,
+};
+
+/** Takes the upgrades of a server, in clear or over TLS. */
+export function acceptUpgrades(server: Pick<Server, 'on'>, options: UpgradeOptions): void {
+  const library = new WebSocketServer(LIBRARY_OPTIONS);
+  server.on('upgrade', (request: IncomingMessage, socket: Duplex, head: Buffer) =>
+    upgrade(library, options, request, socket as Socket, head),
+  );
+}
+
+function upgrade(library: WebSocketServer, options: UpgradeOptions, request: IncomingMessage, socket: Socket, head: Buffer): void {
+  // The library listens only once it has the connection.
+  socket.on('error', () => socket.destroy());
+  const { addresses, webSockets } = options;
+  const address = addresses.of(request);
+  const refusal = refusalOf(request);
+  if (refusal !== null) {
+    webSockets.refused(address, refusal.reason);
+    refuse(socket, refusal);
+    return;
+  }
+  const release = webSockets.reserve(address);
+  if (release === null) {
+    refuse(socket, FULL);
+    return;
+  }
+  socket.once('close', release);
+  library.handleUpgrade(request, socket, head, (webSocket) => {
+    options.upgraded(socket);
+    const peer = peerOf(address, socket);
+    const pipe = new AcceptedPipe(webSocket, options.nextIndex(), peer);
+    pipe.listen(taken(options, pipe, peer), options.now);
+  });
+}
+
+function taken({ webSockets }: UpgradeOptions, pipe: MessagePipe, peer: WebSocketPeer): PipeHandlers {
+  return webSockets.accept(pipe, peer);
+}
+
+/** Behind a proxy the port of the client is unknown. */
+function peerOf(address: string, { remoteAddress = '', remotePort = 0 }: Socket): WebSocketPeer {
+  const isStraight = remoteAddress === address || remoteAddress === `::ffff:${address}`;
+  return { address, port: isStraight ? remotePort : 0 };
+}
+
+interface Refusal {
+  readonly status: number;
+  readonly reason: string;
+  readonly sentence: string;
+}
+
+const ELSEWHERE: Refusal = { status: 404, reason: 'another path', sentence: `WebSockets are at ${WEBSOCKET_PATH}.` };
+const NO_WEBSOCKET: Refusal = {
+  status: 426,
+  reason: 'no WebSocket',
+  sentence: 'This server upgrades to WebSocket (RFC 6455) and nothing else.',
+};
+const OTHER_PROTOCOL: Refusal = { status: 400, reason: 'another subprotocol', sentence: `Offer the subprotocol ${SUBPROTOCOL}.` };
+const FULL: Refusal = {
+  status: 503,
+  reason: 'too many WebSockets',
+  sentence: 'There are too many WebSockets at the base station, or from your address: try again later, or use UDP.',
+};
+
+function refusalOf({ url = '', headers }: IncomingMessage): Refusal | null {
+  if (url.split('?', 1)[0] !== WEBSOCKET_PATH) return ELSEWHERE;
+  if (headers.upgrade?.toLowerCase() !== 'websocket') return NO_WEBSOCKET;
+  const offered = (headers['sec-websocket-protocol'] ?? '').split(',').map((name) => name.trim());
+  return offered.includes(SUBPROTOCOL) ? null : OTHER_PROTOCOL;
+}
+
+function refuse(socket: Socket, { status, sentence }: Refusal): void {
+  socket.setTimeout(REFUSAL_TIMEOUT, () => socket.destroy());
+  const head = `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\ncontent-type: text/plain; charset=utf-8\r\nconnection: close`;
+  socket.end(
+    `${head}\r\n${status === 426 ? 'upgrade: websocket\r\n' : ''}content-length: ${Buffer.byteLength(sentence)}\r\n\r\n${sentence}`,
+  );
+}

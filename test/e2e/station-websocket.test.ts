@@ -1,0 +1,132 @@
+/** A base station over WebSockets of the simulator: attach, connect, routes between both kinds of channel, and what one of them may cost the others. */
+import { beforeEach, describe, expect, it } from 'vitest';
+import { decodeAttachAnswer, decodeConnectAnswer } from '../../protocol/control/index.ts';
+import type { Session } from '../../transport/session/index.ts';
+import { openWebSocketSocket, WEBSOCKET_PATH } from '../../transport/websocket/index.ts';
+import { DEVICE_NAME, ids, STATION_PORT } from '../support/fixture/identifiers.ts';
+import { ProductFixture } from '../support/fixture/products.ts';
+import type { RawPeer } from '../support/fixture/raw-peer.ts';
+import type { StationUnderTest } from '../support/fixture/station.ts';
+import { testRouter } from '../transport/session/support.ts';
+
+let fixture: ProductFixture;
+let station: StationUnderTest;
+
+beforeEach(async () => {
+  fixture = new ProductFixture();
+  station = await fixture.station({ webSocketTimeout: 3_000 });
+});
+
+/** A device of `ids` that is attached over either kind of channel. */
+async function attached(over: 'udp' | 'websocket'): Promise<{ device: RawPeer; answer: Uint8Array }> {
+  const info = { ProductId: ids.productId, DeviceId: ids.deviceId };
+  const device = await fixture.raw.device({ binds: [{ port: 0 }], responder: () => [DEVICE_NAME], info });
+  device.host.onSession = (session) => {
+    session.router = testRouter(device.environment);
+  };
+  await station.register(ids, device.host.fingerprint);
+  await (over === 'udp' ? device.open(device.acceptsRelayed()) : device.openWebSocket(device.acceptsRelayed()));
+  const { status, payload } = await device.attach();
+  expect(status).toBe(201);
+  return { device, answer: payload };
+}
+
+const stats = (name: string): number => station.basestation.stats()[name]!;
+const hello = async (session: Session): Promise<number> =>
+  (await fixture.sim.settle(session.request({ method: 'GET', path: '/hello' }))).status;
+
+describe('a base station over WebSockets', () => {
+  it.each([
+    ['websocket', 'udp'],
+    ['udp', 'websocket'],
+    ['websocket', 'websocket'],
+  ] as const)(
+    'relays between a device over %s and a client over %s, and names no UDP address where there is none',
+    async (deviceOver, clientOver) => {
+      const { device, answer } = await attached(deviceOver);
+      expect(decodeAttachAnswer(answer)).toMatchObject({
+        kind: 'attached',
+        observedAddress: deviceOver === 'udp' ? expect.anything() : null,
+      });
+      const client = await fixture.raw.client();
+      await (clientOver === 'udp' ? client.open() : client.openWebSocket());
+      const session = await client.reach();
+      expect(await hello(session)).toBe(205);
+      const connected = decodeConnectAnswer(
+        (await client.connect({ initiate: client.host.prepare({ name: DEVICE_NAME }).initiate })).payload,
+      );
+      expect('observedAddress' in connected && connected.observedAddress !== undefined).toBe(clientOver === 'udp');
+      expect((await client.request('GET', '/client/address')).status).toBe(clientOver === 'udp' ? 205 : 404);
+      expect((await device.request('GET', '/device/address')).status).toBe(deviceOver === 'udp' ? 205 : 404);
+      await fixture.sim.run(10_000);
+      expect([stats('webSockets'), stats('webSocketsUnused')]).toEqual([
+        [deviceOver, clientOver].filter((over) => over === 'websocket').length,
+        0,
+      ]);
+    },
+  );
+
+  it('closes one that is silent, says nothing that is authentic, or has no session any more, after its time', async () => {
+    const client = await fixture.raw.client();
+    const open = () =>
+      openWebSocketSocket(client.environment, {
+        url: `ws://${station.address}:${STATION_PORT}${WEBSOCKET_PATH}`,
+        timeout: 5_000,
+        receive: () => {},
+        closed: () => void ended++,
+      });
+    let ended = 0;
+    await fixture.sim.settle(open());
+    const noisy = await fixture.sim.settle(open());
+    for (let i = 0; i < 20; i++) {
+      const garbage = Uint8Array.from({ length: 100 }, (_, at) => (at === 0 ? [0x80, 0xc0, 0x83, 0x88][i % 4]! : i));
+      noisy.send(garbage, 0, 100, noisy.path, () => {});
+      await fixture.sim.run(100);
+    }
+    await client.openWebSocket();
+    expect(stats('webSockets')).toBe(3);
+    await fixture.sim.run(2_200);
+    expect([ended, stats('webSockets'), stats('webSocketsUnused')]).toEqual([2, 1, 2]);
+    // The station closes a session without a credential after 5 s.
+    await fixture.sim.run(10_000);
+    expect([stats('webSockets'), stats('webSocketsUnused'), stats('sessions')]).toEqual([0, 3, 0]);
+  });
+
+  it('that nobody reads hold what is bounded, and no other up', async () => {
+    const { device } = await attached('udp');
+    const [stalled, other] = [await fixture.raw.client(), await fixture.raw.client()];
+    for (const client of [stalled, other]) await client.openWebSocket();
+    const sessions = [await stalled.reach(), await other.reach()];
+    expect(await Promise.all([hello(sessions[1]!)])).toEqual([205]);
+    const [pipe] = fixture.sim.pipes(stalled.environment);
+    pipe!.stall();
+    // Packets for the client that does not read: the device sends them over its route.
+    const [toStalled] = [...device.host.sessions].filter(({ path }) => path.kind === 'route');
+    for (let i = 0; i < 400; i++) {
+      const packet = new Uint8Array(1_200).fill(0xc0);
+      packet[0] = 0x88;
+      packet.set(toStalled!.path.route!, 1);
+      device.host.send(packet, device.channel.path);
+      if (i % 50 === 0) await fixture.sim.run(20);
+    }
+    await fixture.sim.run(100);
+    const began = fixture.sim.now;
+    for (let i = 0; i < 10; i++) expect(await hello(sessions[1]!)).toBe(205);
+    expect(fixture.sim.now - began).toBeLessThan(1_000);
+    expect(stats('webSocketBytes')).toBeLessThan(140_000);
+    expect(stats('webSocketDropped')).toBeGreaterThan(200);
+    pipe!.resume();
+    await fixture.sim.run(2_000);
+    expect(stats('webSocketBytes')).toBe(0);
+  });
+
+  it('tells a session over one why its pipe ended, and forgets the WebSocket', async () => {
+    const client = await fixture.raw.client();
+    const session = await client.openWebSocket();
+    const ended = new Promise((resolve) => session.on('closed', resolve));
+    fixture.sim.pipes()[0]!.cut();
+    await fixture.sim.run(200);
+    await expect(ended).resolves.toMatchObject({ code: expect.any(String) });
+    expect([stats('webSockets'), stats('sessions')]).toEqual([0, 0]);
+  });
+});

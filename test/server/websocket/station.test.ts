@@ -1,0 +1,285 @@
+/** WebSockets of a base station over real sockets: upgrades, their places, what is refused and closed, and REST beside them. */
+import { once } from 'node:events';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { get } from 'node:http';
+import { connect, type Socket } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { WebSocket } from 'ws';
+import { encodeAttachRequest } from '../../../protocol/control/index.ts';
+import { type RunningBasestation, type StartOptions, type StationSettings, startBasestation } from '../../../server/index.ts';
+import { silentLog } from '../../../transport/environment.ts';
+import { Host } from '../../../transport/host/index.ts';
+import { nodeEnvironment } from '../../../transport/node/index.ts';
+import { SharedQueue, WebSocketSocket } from '../../../transport/websocket/index.ts';
+
+let parent: string;
+let station: RunningBasestation;
+const warn = vi.fn();
+const sockets: { terminate?(): void; destroy?(): void }[] = [];
+
+beforeEach(() => {
+  parent = mkdtempSync(join(tmpdir(), 'svc-websocket-'));
+  warn.mockClear();
+});
+afterEach(async () => {
+  for (const socket of sockets.splice(0)) (socket.terminate ?? socket.destroy)!.call(socket);
+  await station.close();
+  rmSync(parent, { recursive: true });
+});
+
+async function start(settings: Partial<StationSettings> = {}, options: Partial<StartOptions> = {}): Promise<void> {
+  station = await startBasestation({
+    data: join(parent, 'data'),
+    port: 0,
+    host: '127.0.0.1',
+    log: { ...silentLog, warn },
+    settings: { connections: 16, stunPort: 0, ...settings },
+    ...options,
+  });
+}
+
+interface Opened {
+  readonly socket: WebSocket;
+  /** The code with which it was closed. */
+  readonly closed: Promise<number>;
+}
+
+/** @returns the HTTP status where it is refused */
+async function open(
+  options: { path?: string; protocol?: string; headers?: Record<string, string>; from?: string } = {},
+): Promise<Opened | number> {
+  const { path = '/svc/v1', protocol = 'svc.1', headers = {}, from } = options;
+  const local = from === undefined ? {} : { localAddress: from };
+  const socket = new WebSocket(`ws://127.0.0.1:${station.port}${path}`, [protocol], { headers, perMessageDeflate: false, ...local });
+  sockets.push(socket);
+  const closed = new Promise<number>((resolve) => socket.on('close', resolve));
+  return new Promise((resolve) => {
+    socket.on('error', () => resolve(0));
+    socket.on('unexpected-response', (request, response) => {
+      resolve(response.statusCode!);
+      request.destroy();
+    });
+    socket.on('open', () => resolve({ socket, closed }));
+  });
+}
+
+async function opened(options: Parameters<typeof open>[0] = {}): Promise<Opened> {
+  const result = await open(options);
+  if (typeof result === 'number') throw new Error(`refused with ${result}`);
+  return result;
+}
+
+function statusOf(path: string, host = '127.0.0.1'): Promise<number> {
+  return new Promise((resolve, reject) => {
+    get({ host, port: station.port, path, agent: false }, (response) => resolve(response.resume().statusCode!)).on('error', reject);
+  });
+}
+
+async function raw(from = '127.0.0.1'): Promise<Socket> {
+  const socket = connect({ port: station.port, host: '127.0.0.1', localAddress: from });
+  sockets.push(socket);
+  socket.on('error', () => {});
+  await once(socket, 'connect');
+  return socket;
+}
+
+/** Header of a frame of a client with the mask 0. */
+function frame(opcode: number, length: number, final = true): Buffer {
+  const first = (final ? 0x80 : 0) | opcode;
+  if (length < 126) return Buffer.from([first, 0x80 | length, 0, 0, 0, 0]);
+  const header = Buffer.alloc(14);
+  header[0] = first;
+  header[1] = 0xff;
+  header.writeBigUInt64BE(BigInt(length), 2);
+  return header;
+}
+
+const tcpOf = (socket: WebSocket): Socket => (socket as unknown as { _socket: Socket })._socket;
+
+describe('an upgrade', () => {
+  it.each([
+    ['another path', { path: '/svc/v2' }, 404],
+    ['another subprotocol', { protocol: 'svc.2' }, 400],
+    [
+      'tokens and a foreign Origin, which count for nothing',
+      {
+        path: '/svc/v1?token=a',
+        headers: { origin: 'https://evil.example', cookie: 'a=b', authorization: 'Bearer a', host: 'evil.example' },
+      },
+      0,
+    ],
+  ])('with %s', async (_, options, status) => {
+    await start();
+    const result = await open(options);
+    if (status !== 0) expect(result).toBe(status);
+    else expect((result as Opened).socket.protocol).toBe('svc.1');
+  });
+
+  it('has a sentence where it is refused, and a request that asks for none is told', async () => {
+    await start();
+    const socket = await raw();
+    socket.write(
+      'GET /svc/v1 HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n',
+    );
+    const [answer] = (await once(socket, 'data')) as [Buffer];
+    expect(answer.toString()).toMatch(/^HTTP\/1.1 400 Bad Request\r\n.*Offer the subprotocol svc\.1\.$/s);
+    expect([await statusOf('/svc/v1'), await statusOf('/health')]).toEqual([426, 200]);
+    expect(station.stats()).toMatchObject({ webSockets: 0, webSocketsRefused: 1 });
+  });
+});
+
+describe('WebSockets have places of their own', () => {
+  it('of one address and of all; REST is answered beside them, and a place is free again at once', async () => {
+    await start({ webSockets: 80, webSocketsPerAddress: 70 });
+    const first = await Promise.all(Array.from({ length: 70 }, () => opened()));
+    expect(await open()).toBe(503);
+    for (let i = 0; i < 10; i++) await opened({ from: '127.0.0.2' });
+    expect(await open({ from: '127.0.0.3' })).toBe(503);
+    expect([await statusOf('/health'), station.stats().webSockets, station.stats().webSocketsRefused]).toEqual([200, 80, 2]);
+    first[0]!.socket.close();
+    await first[0]!.closed;
+    await vi.waitFor(() => opened({ from: '127.0.0.3' }));
+  });
+
+  it('and those who never finish the upgrade take none of them, nor of REST', async () => {
+    await start();
+    const slow = await Promise.all(Array.from({ length: 100 }, (_, i) => raw(`127.0.1.${i % 2}`)));
+    for (const socket of slow) socket.write('GET /svc/v1 HTTP/1.1\r\n');
+    await opened();
+    expect([await statusOf('/health'), station.stats().webSockets]).toEqual([200, 1]);
+  });
+
+  it('one that no session uses for its time is closed with 1008', async () => {
+    await start({ webSocketTimeout: 100 });
+    const { closed } = await opened();
+    expect(await closed).toBe(1008);
+    expect(station.stats()).toMatchObject({ webSockets: 0, webSocketsUnused: 1 });
+  });
+
+  it('closing the station closes them with 1001 and takes no second', async () => {
+    await start();
+    const all = await Promise.all([opened(), opened()]);
+    await station.close();
+    expect(await Promise.all(all.map(({ closed }) => closed))).toEqual([1001, 1001]);
+  });
+});
+
+describe('what is no packet', () => {
+  it.each([
+    ['text', (socket: WebSocket) => socket.send('hello'), 1003],
+    ['65,536 bytes', (socket: WebSocket) => socket.send(new Uint8Array(65_536)), 1009],
+    ['pings in floods', (socket: WebSocket) => Array.from({ length: 60 }, () => socket.ping()), 1008],
+    ['pongs in floods', (socket: WebSocket) => Array.from({ length: 60 }, () => socket.pong()), 1008],
+    [
+      'fragments without end',
+      (socket: WebSocket) => {
+        const tcp = tcpOf(socket);
+        tcp.write(frame(2, 0, false));
+        for (let i = 0; i < 100; i++) tcp.write(frame(0, 0, false));
+      },
+      1008,
+    ],
+    ['a frame that says it is large', (socket: WebSocket) => tcpOf(socket).write(frame(2, 2 ** 40)), 1009],
+  ])('%s closes', async (_, send, code) => {
+    await start();
+    const { socket, closed } = await opened();
+    send(socket);
+    expect(await closed).toBe(code);
+    await vi.waitFor(() => expect(station.stats().webSockets).toBe(0));
+  });
+
+  it('is dropped where it has no byte or is garbage, and a ping is answered', async () => {
+    await start();
+    const { socket } = await opened();
+    socket.send(new Uint8Array(0));
+    socket.send(new Uint8Array(65_535).fill(0x80));
+    socket.ping();
+    await once(socket, 'pong');
+    expect([socket.readyState, station.stats().webSockets]).toEqual([WebSocket.OPEN, 1]);
+  });
+});
+
+describe('behind proxies', () => {
+  it('each client has the places of its own address where the proxy is trusted', async () => {
+    await start({ webSocketsPerAddress: 1 }, { trustedProxies: ['127.0.0.0/8'] });
+    await opened({ headers: { 'x-forwarded-for': '203.0.113.1' } });
+    await opened({ headers: { 'x-forwarded-for': '203.0.113.1, 203.0.113.2' } });
+    expect(await open({ headers: { 'x-forwarded-for': '203.0.113.2' } })).toBe(503);
+  });
+
+  it('all share those of a proxy that is not trusted, and the log says so once', async () => {
+    await start({ webSocketsPerAddress: 2 });
+    await opened({ headers: { 'x-forwarded-for': '203.0.113.1' } });
+    await opened({ headers: { forwarded: 'for=203.0.113.2' } });
+    expect(await open({ headers: { 'x-forwarded-for': '203.0.113.3' } })).toBe(503);
+    expect(warn.mock.calls.filter(([line]) => /--trusted-proxy/.test(line))).toHaveLength(1);
+  });
+});
+
+describe('without TLS', () => {
+  it('an address that is not loopback serves WebSockets and nothing else', async () => {
+    const environment = nodeEnvironment();
+    const outside = environment.network.interfaces!()
+      .flatMap(({ addresses }) => addresses)
+      .map((text) => text.split('/')[0]!)
+      .find((text) => !text.includes(':'));
+    if (outside === undefined) return;
+    await start({}, { host: '0.0.0.0' });
+    expect([
+      await statusOf('/health'),
+      await statusOf('/health', outside),
+      await statusOf('/v1/x', outside),
+      await statusOf('/svc/v1', outside),
+    ]).toEqual([200, 404, 404, 426]);
+    const socket = new WebSocket(`ws://${outside}:${station.port}/svc/v1`, ['svc.1']);
+    sockets.push(socket);
+    await once(socket, 'open');
+  });
+
+  it('REST has an address of its own where one is given, and WebSockets are beside it', async () => {
+    await start({}, { host: '127.0.0.2', httpHost: '127.0.0.1' });
+    expect([await statusOf('/health'), await statusOf('/health', '127.0.0.2'), await statusOf('/svc/v1', '127.0.0.2')]).toEqual([
+      200, 404, 426,
+    ]);
+    await opened();
+  });
+});
+
+it('a host attaches over a WebSocket, without a UDP address of its own in the answer, and what it answers is not its mapping', async () => {
+  await start({ webSocketTimeout: 300 });
+  const environment = nodeEnvironment();
+  const host = await Host.open(environment, { identity: environment.crypto.generateKey(), binds: [] });
+  const { socket, closed } = await opened();
+  const pipe = {
+    index: environment.network.nextIndex!(),
+    address: '127.0.0.1',
+    port: station.port,
+    proxy: null,
+    send: (message: Uint8Array, sent: () => void) => socket.send(message, sent),
+    close: () => socket.close(),
+  };
+  const own: WebSocketSocket = new WebSocketSocket(pipe, {
+    clock: environment.clock,
+    receive: host.receive,
+    closed: (error) => host.drop(own, error),
+    queue: new SharedQueue(),
+  });
+  socket.on('message', (data: Buffer) => own.deliver(data));
+  socket.on('close', () => own.ended({ code: 'CLOSED', message: 'gone' } as never));
+  host.adopt(own, true);
+  const session = await host.connect({ path: own.path, name: 'station', pin: station.fingerprint });
+  const attach = encodeAttachRequest({
+    svcVersion: 'test',
+    productId: 'pr-none',
+    deviceId: 'de-none',
+    tokens: null,
+    redirected: 0,
+  } as never);
+  expect((await session.request({ method: 'POST', path: '/device/attach', contentFormat: 60, payload: attach })).status).toBe(404);
+  expect((await session.request({ method: 'GET', path: '/client/address' })).status).toBe(404);
+  expect(station.stats()).toMatchObject({ webSockets: 1, sessions: 1 });
+  await host.close();
+  expect(await closed).not.toBe(1008);
+});

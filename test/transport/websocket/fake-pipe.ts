@@ -1,0 +1,49 @@
+/** A pipe that keeps what it is given until a test lets it leave, and a clock that a test turns. */
+import type { Clock, MessagePipe } from '../../../transport/environment.ts';
+
+export class FakePipe implements MessagePipe {
+  readonly index = 7;
+  readonly address = '192.0.2.1';
+  readonly port = 443;
+  readonly proxy = null;
+  readonly messages: Uint8Array[] = [];
+  readonly closes: number[] = [];
+  readonly #sent: (() => void)[] = [];
+
+  /** Messages that have not left. */
+  get held(): number {
+    return this.#sent.length;
+  }
+
+  send(message: Uint8Array, sent: () => void): void {
+    this.messages.push(message);
+    this.#sent.push(sent);
+  }
+
+  /** So many messages leave. */
+  leave(count: number = this.held): void {
+    for (const sent of this.#sent.splice(0, count)) sent();
+  }
+
+  close(code = 1000): void {
+    this.closes.push(code);
+  }
+}
+
+export class FakeClock implements Pick<Clock, 'now' | 'soon'> {
+  time = 0;
+  #due: (() => void)[] = [];
+
+  now(): number {
+    return this.time;
+  }
+
+  soon(run: () => void): void {
+    this.#due.push(run);
+  }
+
+  /** The code that runs now is through. */
+  turn(): void {
+    for (const run of this.#due.splice(0)) run();
+  }
+}

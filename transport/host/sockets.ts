@@ -1,0 +1,99 @@
+/**
+ * The sockets of a host: those that are bound, whose peers have addresses, and those with one peer each (WebSockets). All are in the driver; only the bound
+ * ones are named by a position, as a connect may leave by any of them.
+ */
+import { LocalError, type SvcError } from '../../protocol/errors/index.ts';
+import type { Path } from '../../protocol/path.ts';
+import type { Driver } from '../driver.ts';
+import type { BoundSocket, Clock, DatagramSocket } from '../environment.ts';
+import type { Bind } from './config.ts';
+
+export interface SocketsOptions {
+  readonly driver: Pick<Driver<unknown>, 'add' | 'bind' | 'intercept' | 'remove' | 'wake'>;
+  readonly clock: Pick<Clock, 'defer'>;
+  /** Whatever runs over the socket leaves it now. */
+  readonly leave: (socket: DatagramSocket, reason: SvcError) => void;
+}
+
+export class Sockets {
+  /** In the order of their binds. */
+  readonly bound: BoundSocket[] = [];
+  readonly #options: SocketsOptions;
+  readonly #adopted = new Set<DatagramSocket>();
+
+  constructor(options: SocketsOptions) {
+    this.#options = options;
+  }
+
+  /** @returns the socket, which the driver has closed if it opened too late */
+  bind(bind: Bind): Promise<BoundSocket> {
+    return this.#options.driver.bind(bind);
+  }
+
+  /** @param inCommon its packet slots are those of all that were adopted so */
+  adopt(socket: DatagramSocket, inCommon: boolean): void {
+    if (this.has(socket)) return;
+    this.#options.driver.add(socket, inCommon);
+    if (isBound(socket)) this.bound.push(socket);
+    else this.#adopted.add(socket);
+  }
+
+  has(socket: DatagramSocket): boolean {
+    return this.#adopted.has(socket) || (this.bound as DatagramSocket[]).includes(socket);
+  }
+
+  /** Closes a socket once those who have to leave it have said so there. Harmless for one that the host does not have. */
+  async unbind(socket: DatagramSocket, reason: SvcError): Promise<void> {
+    const { driver, leave } = this.#options;
+    if (!this.#forget(socket)) return;
+    leave(socket, reason);
+    // Whatever still arrives there comes too late: it could open a session, or validate a path, that ends with the socket.
+    const stopIgnoring = driver.intercept((_, path) => path.socket === socket.index);
+    await this.#handedOver();
+    driver.remove(socket);
+    stopIgnoring();
+  }
+
+  /** Takes out a socket that carries nothing any more. Harmless for one that the host does not have. */
+  drop(socket: DatagramSocket, reason: SvcError): void {
+    const { driver, leave } = this.#options;
+    if (!this.#forget(socket)) return;
+    leave(socket, reason);
+    driver.remove(socket);
+  }
+
+  /** Closes all at once. */
+  close(): void {
+    for (const socket of [...this.bound, ...this.#adopted]) this.#options.driver.remove(socket);
+  }
+
+  /** @throws LocalError INVALID_ARGUMENT for a socket that is not there, or what `BoundSocket.path` refuses */
+  path(address: string, port: number, index = 0): Path {
+    const socket = this.bound[index];
+    if (socket === undefined) throw new LocalError('INVALID_ARGUMENT', `this host has no socket ${index}`);
+    return socket.path(address, port);
+  }
+
+  /** The smallest of all that tell. */
+  get receiveBuffer(): number {
+    const buffers = this.bound.map((socket) => socket.receiveBuffer ?? 0);
+    return buffers.length === 0 ? 0 : Math.min(...buffers);
+  }
+
+  #forget(socket: DatagramSocket): boolean {
+    const position = (this.bound as DatagramSocket[]).indexOf(socket);
+    if (position >= 0) this.bound.splice(position, 1);
+    return position >= 0 || this.#adopted.delete(socket);
+  }
+
+  /** What sessions have to say has been handed to the sockets: in the service of this batch of IO, or in the next. */
+  #handedOver(): Promise<void> {
+    const { clock, driver } = this.#options;
+    driver.wake();
+    return new Promise((resolve) => clock.defer(() => clock.defer(resolve)));
+  }
+}
+
+function isBound(socket: DatagramSocket): socket is BoundSocket {
+  return 'path' in socket && 'port' in socket;
+}

@@ -1,0 +1,20 @@
+/** The one path of a WebSocket. */
+import type { Path } from '../../protocol/path.ts';
+
+export class WebSocketPath implements Path {
+  readonly kind = 'websocket';
+  readonly key: string;
+  readonly address: string;
+  readonly port: number;
+  readonly socket: number;
+  /** Whoever opened it, and from wherever: a proxy may stand in between. */
+  readonly local = false;
+
+  /** @param address numeric, empty where it is unknown */
+  constructor(socket: number, address: string, port: number) {
+    this.key = `websocket:${socket}:${address.includes(':') ? `[${address}]` : address}:${port}`;
+    this.address = address;
+    this.port = port;
+    this.socket = socket;
+  }
+}

@@ -1,0 +1,21 @@
+/** What all WebSockets of one base station hold together: each has a bound of its own, but there may be ten thousand. */
+
+/** Our constant, bytes. */
+const LIMIT = 64 << 20;
+
+export class SharedQueue {
+  /** Bytes that wait in queues and pipes. */
+  bytes = 0;
+  /** Packets that were dropped because a WebSocket takes less than it is sent. */
+  dropped = 0;
+  readonly #limit: number;
+
+  constructor(limit: number = LIMIT) {
+    this.#limit = limit;
+  }
+
+  /** From now on each WebSocket may hold little more than one packet. */
+  get isFull(): boolean {
+    return this.bytes >= this.#limit;
+  }
+}

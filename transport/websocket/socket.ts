@@ -1,0 +1,180 @@
+/**
+ * A WebSocket as a socket for datagrams (PROTOCOL.md §2): one binary message is one packet, and all of them have one path.
+ *
+ * A pipe takes whatever it is given and says when it has left. So that packets do not grow old in it, no more than 64 KiB, or what leaves in 100 ms, is under way
+ * at a time, but for the packet that passes the bound. What else there is to send waits where `queue` says:
+ *
+ * - Without one, at a client or device: packets stay lent until they have left, and `room` tells the driver how many more are welcome. So the engine waits, nothing
+ *   is dropped, and its acknowledgements see no queue.
+ * - With one, at a base station: packets are copied at once, as a WebSocket that stalls may keep no packet slot from others. What the pipe does not take waits in a
+ *   queue with the same bound, from which the oldest packet of a route is dropped first.
+ */
+import { RemoteError, type SvcError } from '../../protocol/errors/index.ts';
+import { ETHERNET_PAYLOAD, type Path } from '../../protocol/path.ts';
+import type { Clock, DatagramSocket, MessagePipe } from '../environment.ts';
+import { DrainRate } from './drain-rate.ts';
+import { OutgoingQueue } from './outgoing-queue.ts';
+import { WebSocketPath } from './path.ts';
+import type { SharedQueue } from './shared-queue.ts';
+
+export interface WebSocketSocketOptions {
+  readonly clock: Pick<Clock, 'now' | 'soon'>;
+  /** Each packet that arrives, lent as in `BindOptions.receive`. Must not throw. */
+  readonly receive: (datagram: Uint8Array, path: Path) => void;
+  /** It has ended, once, unless this end has closed it. The socket is still to be closed by its owner. */
+  readonly closed: (error: SvcError) => void;
+  /** Where the peer is; default what the pipe says, which may be a proxy. */
+  readonly peer?: { readonly address: string; readonly port: number };
+  /** Packets are copied, and dropped when too many wait; what all WebSockets with this object hold is bounded. */
+  readonly queue?: SharedQueue;
+  /** Status code of `close` (RFC 6455 §7.4.1), default 1000. */
+  readonly closeCode?: number;
+}
+
+/** Largest message, bytes: `MaxUdpPayload` can be no more. */
+export const MAX_MESSAGE = 65_535;
+/** Bytes that may be under way however slow the pipe is, however fast it is, and ms in which they should have left. */
+const LEAST_BOUND = 64 << 10;
+const MOST_BOUND = 1 << 20;
+const DRAIN_TIME = 100;
+/** The bound while WebSockets together hold too much. */
+const BOUND_WHEN_FULL = 2 * ETHERNET_PAYLOAD;
+/** Part of the bound to which it has to drain before a full one takes packets again. */
+const REOPEN = 1 / 2;
+/** RFC 6455 §7.4.1. */
+const NORMAL_CLOSURE = 1000;
+const MESSAGE_TOO_BIG = 1009;
+
+export class WebSocketSocket implements DatagramSocket {
+  readonly index: number;
+  /** To the peer: the only one. */
+  readonly path: Path;
+  /** Messages of no byte or too many. */
+  malformed = 0;
+  readonly #pipe: MessagePipe;
+  readonly #options: WebSocketSocketOptions;
+  readonly #rate = new DrainRate();
+  readonly #waiting: OutgoingQueue | null;
+  /** Bytes that the pipe holds. */
+  #underWay = 0;
+  /** No room until enough has left. */
+  #isFull = false;
+  #isOpen = true;
+  /** Packets that were copied and are still to be given back. */
+  #copied: { readonly offset: number; readonly released: (offset: number) => void }[] = [];
+
+  constructor(pipe: MessagePipe, options: WebSocketSocketOptions) {
+    const { address, port } = options.peer ?? pipe;
+    this.index = pipe.index;
+    this.path = new WebSocketPath(pipe.index, address, port);
+    this.#pipe = pipe;
+    this.#options = options;
+    this.#waiting = options.queue === undefined ? null : new OutgoingQueue();
+  }
+
+  /** `host:port` of the HTTP proxy that it goes through; null for none. */
+  get proxy(): string | null {
+    return this.#pipe.proxy;
+  }
+
+  /** Bytes that wait to leave this process. */
+  get queued(): number {
+    return this.#underWay + (this.#waiting?.bytes ?? 0);
+  }
+
+  /** As in {@link DatagramSocket}; one that copies takes any number. */
+  get room(): number {
+    if (this.#waiting !== null) return Number.POSITIVE_INFINITY;
+    const bound = this.#bound();
+    if (this.#isFull && this.#underWay <= REOPEN * bound) this.#isFull = false;
+    const room = this.#isFull ? 0 : Math.max(0, Math.floor((bound - this.#underWay) / ETHERNET_PAYLOAD));
+    if (room === 0) this.#isFull = true;
+    return room;
+  }
+
+  /** What its pipe says has arrived. */
+  deliver(message: Uint8Array): void {
+    if (!this.#isOpen) return;
+    if (message.length > 0 && message.length <= MAX_MESSAGE) {
+      this.#options.receive(message, this.path);
+      return;
+    }
+    this.malformed++;
+    if (message.length === 0) return;
+    this.#pipe.close(MESSAGE_TOO_BIG);
+    this.ended(new RemoteError('BAD_RESPONSE', `a message of ${message.length} bytes came over the WebSocket`));
+  }
+
+  /** Its pipe says that it has ended. */
+  ended(error: SvcError): void {
+    if (!this.#isOpen) return;
+    this.#isOpen = false;
+    this.#clear();
+    this.#options.closed(error);
+  }
+
+  send(buffer: Uint8Array, offset: number, length: number, _path: Path, released: (offset: number) => void): void {
+    if (this.#waiting === null) {
+      this.#hand(buffer.subarray(offset, offset + length), () => released(offset));
+      return;
+    }
+    if (this.#copied.length === 0) this.#options.clock.soon(this.#releaseCopied);
+    this.#copied.push({ offset, released });
+    if (this.#isOpen) this.#enqueue(buffer.slice(offset, offset + length), this.#waiting);
+  }
+
+  /** @param code RFC 6455 §7.4.1; default as the options say */
+  close(code: number = this.#options.closeCode ?? NORMAL_CLOSURE): void {
+    this.#isOpen = false;
+    this.#clear();
+    this.#pipe.close(code);
+  }
+
+  #enqueue(packet: Uint8Array, waiting: OutgoingQueue): void {
+    const { queue } = this.#options;
+    const before = waiting.bytes;
+    queue!.dropped += waiting.push(packet, this.#bound() + (before === 0 ? packet.length : 0));
+    queue!.bytes += waiting.bytes - before;
+    this.#pump(waiting);
+  }
+
+  #pump(waiting: OutgoingQueue): void {
+    const { queue } = this.#options;
+    while (waiting.bytes > 0 && this.#underWay < this.#bound()) {
+      const packet = waiting.shift()!;
+      this.#hand(packet, () => {
+        queue!.bytes -= packet.length;
+        this.#pump(waiting);
+      });
+    }
+  }
+
+  #hand(message: Uint8Array, sent: () => void): void {
+    const { clock } = this.#options;
+    this.#underWay += message.length;
+    this.#rate.busy(clock.now());
+    this.#pipe.send(message, () => {
+      this.#underWay -= message.length;
+      this.#rate.sent(message.length, this.#underWay === 0, clock.now());
+      sent();
+    });
+  }
+
+  #bound(): number {
+    if (this.#options.queue?.isFull === true) return BOUND_WHEN_FULL;
+    const drain = DRAIN_TIME * this.#rate.at(this.#options.clock.now());
+    return Math.min(Math.max(LEAST_BOUND, drain), MOST_BOUND);
+  }
+
+  #clear(): void {
+    const { queue } = this.#options;
+    if (queue !== undefined) queue.bytes -= this.#waiting!.bytes;
+    this.#waiting?.clear();
+  }
+
+  readonly #releaseCopied = (): void => {
+    const copied = this.#copied;
+    this.#copied = [];
+    for (const { offset, released } of copied) released(offset);
+  };
+}

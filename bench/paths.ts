@@ -10,6 +10,11 @@
  *
  *   sockets-256         opened and bound
  *   sockets-256-memory  by how much the process is larger while they are open
+ *
+ * And what a base station does for those whom UDP does not reach, in a process of its own beside one that has the library alone:
+ *
+ *   ws-relay-1200  packets of 1,200 bytes of a route from one WebSocket to another, 32 under way
+ *   ws-resident    by how much the process is larger for each WebSocket with an idle session
  */
 import { encodeCheck, encodeCheckAnswer, tagOfCheck, verifyCheck } from '../protocol/stun/index.ts';
 import { nodeCrypto } from '../transport/node/crypto.ts';
@@ -26,6 +31,15 @@ const BARE_SOCKETS = 'bare dgram';
 /** Pairs of processes, and openings in each. */
 const PROCESSES = 5;
 const OPENINGS = 5;
+const BARE_RELAY = 'bare ws';
+/** Packets of a round, rounds that count after one that does not. */
+const RELAYED = 50_000;
+const RELAY_ROUNDS = 7;
+const RELAYED_SIZE = 1_200;
+/** WebSockets that are counted, after some that are not, and ms until they have let go of what they needed in use. */
+const IDLE = 2_000;
+const IDLE_BEFORE = 500;
+const IDLE_REST = 12_000;
 
 export async function run(progress: (step: string) => void): Promise<Report> {
   const crypto = nodeCrypto;
@@ -41,16 +55,19 @@ export async function run(progress: (step: string) => void): Promise<Report> {
   };
   const bare: Contender = { name: BARE, run: () => crypto.hmacSha256(key, covered) };
   const checks = [row('check-verify', verify, bare, progress), row('check-answer', answer, bare, progress)];
-  const rows = [...checks, ...(await socketRows(progress))];
+  const rows = [...checks, ...(await socketRows(progress)), ...(await webSocketRows(progress))];
   const goals = [
     { case: 'check-verify', peer: BARE, atMost: 2 },
     { case: 'check-answer', peer: BARE, atMost: 4 },
     { case: 'sockets-256', atMost: 95 },
     { case: 'sockets-256-memory', atMost: 10 },
+    { case: 'ws-relay-1200', peer: BARE_RELAY, atLeast: 0.6 },
+    { case: 'ws-resident', atMost: 20 },
   ];
   return {
     bench: 'paths',
-    about: 'processor time of the checks by which two ends find a direct path, and the sockets of a sprayed stage.',
+    about:
+      'processor time of the checks by which two ends find a direct path, the sockets of a sprayed stage, and WebSockets at a base station.',
     rows,
     goals,
   };
@@ -100,4 +117,47 @@ async function socketRows(progress: (step: string) => void): Promise<readonly Ro
     ...{ ours: spread(ours), peers: { [BARE_SOCKETS]: spread(bare) } },
   });
   return [rowOf('sockets-256', 'ms', times), rowOf('sockets-256-memory', 'MB', bytes)];
+}
+
+interface RelayAddress {
+  readonly port: number;
+  readonly fingerprint?: string;
+}
+
+async function webSocketRows(progress: (step: string) => void): Promise<readonly Row[]> {
+  const [ours, bare] = [[] as number[], [] as number[]];
+  progress('relay between WebSockets');
+  await withChildren(async (start) => {
+    const sides = [
+      { figures: ours, id: await openRoute(start('ws-relay'), start('ws-ends'), 'ours') },
+      { figures: bare, id: await openRoute(start('ws-relay'), start('ws-ends'), 'bare') },
+    ];
+    for (let round = 0; round <= RELAY_ROUNDS; round++)
+      for (const { figures, id } of sides) {
+        const time = await id.ends.call<number>('run', { count: RELAYED, ...(id.route && { id: id.route }) });
+        if (round > 0) figures.push((RELAYED * RELAYED_SIZE) / 1e3 / time);
+      }
+  });
+  const relay: Row = { case: 'ws-relay-1200', unit: 'MB/s', better: 'higher', ours: spread(ours), peers: { [BARE_RELAY]: spread(bare) } };
+  progress(`${IDLE} idle WebSockets`);
+  return [relay, { case: 'ws-resident', unit: 'KB', better: 'lower', ours: spread([await residentPerWebSocket()]), peers: {} }];
+}
+
+async function openRoute(relay: Child, ends: Child, who: 'ours' | 'bare') {
+  await ends.call('open', await relay.call<RelayAddress>(who));
+  return { ends, route: who === 'ours' ? await relay.call<number[]>('route') : undefined };
+}
+
+function residentPerWebSocket(): Promise<number> {
+  return withChildren(async (start) => {
+    const [relay, ends] = [start('ws-relay'), start('ws-ends')];
+    const address = await relay.call<RelayAddress>('ours');
+    const after = async (count: number): Promise<number> => {
+      await ends.call('idle', { address, count });
+      await new Promise((resolve) => setTimeout(resolve, IDLE_REST));
+      return relay.call<number>('resident');
+    };
+    const before = await after(IDLE_BEFORE);
+    return ((await after(IDLE)) - before) / IDLE / 1e3;
+  });
 }

@@ -38,10 +38,17 @@ export class RemoteIds<T extends RemoteIdOwner> {
     if (present.length < MAX_SHARED) this.#setList(word, [...present, owner]);
   }
 
-  /** These and no others are in force: those that the other end took back are forgotten (RFC 9000 §10.3.1). */
+  /**
+   * These and no others are in force: those that the other end took back are forgotten (RFC 9000 §10.3.1). Of one that is known its token stays: the core, which
+   * says what is in force, has none of the id of the handshake, and zeros in its place.
+   */
   replace(owner: T, inForce: readonly RemoteId[]): void {
+    const known = entriesOf(owner);
     this.remove(owner);
-    for (const each of inForce) this.add(owner, each);
+    for (const each of inForce) {
+      const before = known.find(({ id }) => equalBytes(id, each.id));
+      if (before !== undefined || each.resetToken.some((byte) => byte !== 0)) this.add(owner, before ?? each);
+    }
   }
 
   /** Forgets all ids of an owner. */

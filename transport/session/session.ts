@@ -31,6 +31,8 @@ export interface SessionEvents {
   path: { path: Path; reason: PathChange };
   /** A path has answered a challenge or has not, or is forgotten: what the core says of paths that were added or that the peer came in on. */
   probed: PathProbe;
+  /** Nothing has come back on the path in use for two probe timeouts, or more; or on a route over this session. */
+  suspected: undefined;
   /** No path carries anything any more, for this reason: the session waits for another one, and ends with CLOSED after a minute without. */
   resting: SvcError;
   /** It goes on. */
@@ -321,6 +323,12 @@ export class Session {
     this.#shared.wake();
   }
 
+  /** For the host: a session on a route over this one hears nothing. The peer is asked, and whoever sees to the path is told: it may take nothing. */
+  suspect(): void {
+    this.ping();
+    this.#events?.emit('suspected', undefined);
+  }
+
   /** Other keep-alive numbers (an attach answer sets them); null = none. */
   setKeepAlive(keepAlive: KeepAlive | null): void {
     if (!this.#isOpen) return;
@@ -388,8 +396,7 @@ export class Session {
     else if (event.kind === 'closed') this.#end(event.error ?? closeError(event.code, event.reason));
     else if (event.kind === 'failed') this.#end(event.error);
     else if (event.kind === 'path' || event.kind === 'probed') this.#pathEvent(event);
-    else if (event.kind === 'suspected') this.#shared.suspected(this);
-    else if (event.kind === 'resting' || event.kind === 'resumed') this.#restEvent(event);
+    else if (event.kind === 'suspected' || event.kind === 'resting' || event.kind === 'resumed') this.#restEvent(event);
     // Every drain ends with a service of the requests, which sends what waited for room.
     else if (event.kind !== 'opened' && event.kind !== 'messages-writable') this.#makeStreams().handle(event);
   }
@@ -407,11 +414,8 @@ export class Session {
 
   /** For the requests: the peer broke the format. Without the end whoever waits for what it said would wait until a timeout. */
   malformed(cause: RemoteError): void {
-    this.end(
-      new RemoteError('CLOSED', `the other end sent a malformed message: ${cause.message}`, { cause }),
-      CloseCode.BAD_MESSAGE,
-      cause.message,
-    );
+    const error = new RemoteError('CLOSED', `the other end sent a malformed message: ${cause.message}`, { cause });
+    this.end(error, CloseCode.BAD_MESSAGE, cause.message);
   }
 
   /** For the host: lets go of what nothing under way needs. @returns false when something was needed */
@@ -440,14 +444,11 @@ export class Session {
     else this.#events?.emit('probed', { path, answered: event.answered, forgotten: event.forgotten });
   }
 
-  #restEvent(event: Extract<ConnectionEvent, { kind: 'resting' | 'resumed' }>): void {
-    if (event.kind === 'resumed') {
-      this.#events?.emit('resumed', undefined);
-      return;
-    }
-    // Where the station was started again the channel is over, too, and has not noticed yet.
-    this.#shared.suspected(this);
-    this.#events?.emit('resting', event.reason);
+  /** Where it rests as the station was started again, the channel is over, too, and has not noticed yet. */
+  #restEvent(event: Extract<ConnectionEvent, { kind: 'suspected' | 'resting' | 'resumed' }>): void {
+    if (event.kind !== 'resumed') this.#shared.suspected(this);
+    if (event.kind === 'resting') this.#events?.emit('resting', event.reason);
+    else this.#events?.emit(event.kind, undefined);
   }
 
   /** @param change gives false when there is no room for it */

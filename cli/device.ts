@@ -35,7 +35,9 @@ import {
   listenPort,
   ROOT_CERTS_HELP,
   rootCerts,
+  SERVER_WEBSOCKET_HELP,
   serverUrl,
+  webSocketUrl,
 } from './frame/arguments.ts';
 import { collectAfterStart } from './frame/collect.ts';
 import { describe, UsageError } from './frame/errors.ts';
@@ -50,6 +52,7 @@ interface DeviceCommandOptions extends RendezvousFlags {
   server?: string;
   serverFingerprint?: string;
   rootCerts?: string;
+  serverWebsocket?: string;
   config?: string;
   iam: FirstAccess;
   pairing?: PairingMode[];
@@ -93,6 +96,7 @@ export function deviceCommand(): Command {
       ).argParser(fingerprint),
     )
     .addOption(new Option('--root-certs <file>', ROOT_CERTS_HELP).argParser(rootCerts))
+    .addOption(new Option('--server-websocket <url>', `${SERVER_WEBSOCKET_HELP}; remembered`).argParser(webSocketUrl))
     .option('--config <file>', 'what the device offers, as JSON (default: device.json in its directory, if there is one)')
     .addOption(
       new Option('--iam <kind>', 'users it begins with: an invited administrator, or whoever comes first')

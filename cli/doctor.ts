@@ -15,7 +15,7 @@ import { Known, stateDirectory } from './client/known.ts';
 import { clientEnvironment, type FailedConnect, type Frame, type Opened, withConnection } from './client/open.ts';
 import { readPairingString, resolveServer, type TargetOptions, type TargetStation, withTarget } from './client/target.ts';
 import { wayOf } from './client/way.ts';
-import { adviceOn } from './doctor/advice.ts';
+import { adviceOn, udpAdvice } from './doctor/advice.ts';
 import { type ConnectedFinding, documentOf, type Findings, linesOf, type StationFinding } from './doctor/report.ts';
 import { checkStation, type StationCheck } from './doctor/station.ts';
 import { port } from './frame/arguments.ts';
@@ -140,7 +140,7 @@ async function findingsOf({ connection, device, server, output }: Opened, option
     interfaces: interfacesOf(options, frame),
     station,
     localNat: report.localNat ?? nat,
-    connected: connectedFinding(connection, report, device, options),
+    connected: connectedFinding(connection, report, { device, url: server?.url ?? null }, options),
     channels: null,
   };
 }
@@ -160,7 +160,12 @@ function isSettled({ whyNotDirect, nextAttempt }: PathsReport): boolean {
   return whyNotDirect.code !== 'IN_PROGRESS' && nextAttempt !== null && nextAttempt > SOON;
 }
 
-function connectedFinding(connection: Connection, report: PathsReport, device: string, options: DoctorOptions): ConnectedFinding {
+function connectedFinding(
+  connection: Connection,
+  report: PathsReport,
+  { device, url }: { device: string; url: string | null },
+  options: DoctorOptions,
+): ConnectedFinding {
   const { paths, pairs, remoteNat, whyNotDirect, nextAttempt, station, keepAlive } = report;
   const { over, text } = wayOf(connection);
   const { relayOnly, hardNat, state } = options;
@@ -174,7 +179,8 @@ function connectedFinding(connection: Connection, report: PathsReport, device: s
     outside,
     devicePort,
   };
-  const why = whyNotDirect === null ? null : { ...whyNotDirect, advice: adviceOn(whyNotDirect.code, facts) };
+  const isUdpSilent = whyNotDirect?.code === 'UDP_BLOCKED' && station?.over === 'websocket';
+  const why = whyNotDirect === null ? null : { ...whyNotDirect, advice: isUdpSilent ? udpAdvice(url) : adviceOn(whyNotDirect.code, facts) };
   return { over, way: text, paths, pairs, remoteNat, whyNotDirect: why, nextAttempt, keepAlive };
 }
 
@@ -187,10 +193,10 @@ async function stationOf(
   frame: Frame,
 ): Promise<{ station: StationFinding | null; nat: StationCheck['nat'] }> {
   if (station !== null && whyNotDirect?.code !== 'DISABLED') {
-    const { address, port, observed, stun } = station;
+    const { address, port, observed, stun, over, proxy } = station;
     const verified = connection.stationVerified;
     tellOfStunPort(options, frame, 'the base station has named its STUN ports');
-    return { station: { url: server?.url ?? null, verified, at: { address, port }, observed, error: null, stun }, nat: null };
+    return { station: { url: server?.url ?? null, verified, at: { address, port }, over, proxy, observed, error: null, stun }, nat: null };
   }
   if (server === undefined) {
     tellOfStunPort(options, frame, 'no base station is known');
@@ -228,16 +234,16 @@ async function findingsWithout(
 
 function checkOf(
   station: TargetStation,
-  { stunPort, candidatesOn: excluded = [], timeout }: DoctorOptions,
+  { stunPort, candidatesOn: excluded = [], timeout, serverWebsocket: webSocket }: DoctorOptions,
   frame: Frame,
 ): Promise<StationCheck> {
-  return checkStation(frame.environment, { station, stunPort, excluded, timeout, signal: frame.signal });
+  return checkStation(frame.environment, { station, webSocket, stunPort, excluded, timeout, signal: frame.signal });
 }
 
 /** @param explained the error with its remedy */
-function stationFinding({ url, verified, at, error, stun }: StationCheck, explained: unknown = error): StationFinding {
+function stationFinding({ url, verified, at, over, proxy, error, stun }: StationCheck, explained: unknown = error): StationFinding {
   const problem = error === null ? null : { code: error.code, text: describe(explained) };
-  return { url, verified: at === null ? null : verified, at, observed: null, error: problem, stun };
+  return { url, verified: at === null ? null : verified, at, over, proxy, observed: null, error: problem, stun };
 }
 
 function interfacesOf({ candidatesOn = [] }: DoctorOptions, { environment: { network } }: Frame): Findings['interfaces'] {

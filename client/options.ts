@@ -7,11 +7,12 @@
 import { MAX_APP_TEXT, MAX_JWT } from '../protocol/control/index.ts';
 import { LocalError } from '../protocol/errors/index.ts';
 import { checkCertificates, isFingerprint } from '../protocol/identity/index.ts';
+
 import { defaultProfile, isKeepAliveProfile, type KeepAliveProfile, keepAliveProfiles } from '../protocol/keep-alive/index.ts';
 import type { KeepAliveWish } from '../transport/keep-alive/index.ts';
-import { parseServerUrl } from '../transport/station/index.ts';
+import { parseServerUrl, parseWebSocketUrl } from '../transport/station/index.ts';
 
-/** Keys and types are the specification's; the two fingerprints and the root certificates at the end are ours. */
+/** Keys and types are the specification's; from DeviceFingerprint on they are ours. */
 export interface ConnectionOptions {
   /** Private key of this client: PKCS#8 PEM, as `SvcClient.createPrivateKey` makes it. Required. */
   PrivateKey?: string;
@@ -69,8 +70,15 @@ export interface ConnectionOptions {
   DeviceFingerprint?: string;
   /** Pin of the base station: full hex fingerprint. Without it the base station is proved by TLS, where the host has https; a browser needs the pin. */
   ServerFingerprint?: string;
-  /** PEM: roots that prove a base station without pin, in place of those of the platform. Beside a pin `connect` refuses them. */
+  /** PEM: roots that prove a base station without pin, in place of those of the platform. Beside a pin `connect` refuses them, unless ServerWebSocketVerify is set. */
   RootCerts?: string;
+  /**
+   * `wss://` or `ws://` of the WebSocket to the base station, which is used where UDP is silent: behind a reverse proxy, for example. Default: `/svc/v1` at host
+   * and port of ServerUrl, with TLS or without.
+   */
+  ServerWebSocketUrl?: string;
+  /** The certificate of that WebSocket must be valid. Default false: the base station proves its key inside, and companies replace certificates. */
+  ServerWebSocketVerify?: boolean;
 }
 
 /** Options with their defaults filled in. */
@@ -87,6 +95,7 @@ const DEFAULTS = {
   ScanLocalConnect: false,
   IgnoreDeviceNotAttached: false,
   MdnsTimeout: 2_000,
+  ServerWebSocketVerify: false,
 } as const satisfies ConnectionOptions;
 
 /** That of https, of which ServerUrl is one. */
@@ -101,6 +110,7 @@ const count: Check = (value) => Number.isSafeInteger(value) && (value as number)
 const milliseconds: Check = (value) => Number.isSafeInteger(value) && (value as number) >= 1 && (value as number) <= 0x7fff_ffff;
 const fingerprint: Check = (value) => typeof value === 'string' && isFingerprint(value);
 
+const webSocketUrl: Check = (value) => typeof value === 'string' && parseWebSocketUrl(value) !== null;
 const certificates: Check = (value) => checkCertificates(value as string) === value;
 
 const JWT_FORM = `a JWT: three parts of letters, digits, "-" and "_" with dots between them, at most ${MAX_JWT} characters`;
@@ -131,6 +141,8 @@ const RULES: Record<keyof ConnectionOptions, readonly [Check, string]> = {
   DeviceFingerprint: [fingerprint, '64 lower-case hexadecimal digits'],
   ServerFingerprint: [fingerprint, '64 lower-case hexadecimal digits'],
   RootCerts: [certificates, 'PEM text of one certificate or more'],
+  ServerWebSocketUrl: [webSocketUrl, 'wss://host/path or ws://host/path, without a name, password or query'],
+  ServerWebSocketVerify: [flag, 'true or false'],
 };
 
 /**

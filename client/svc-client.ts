@@ -7,6 +7,7 @@ import type { PrivateKey } from '../protocol/crypto-host.ts';
 import { LocalError } from '../protocol/errors/index.ts';
 import { decodePrivateKey, encodePrivateKey, fingerprint } from '../protocol/identity/index.ts';
 import { VERSION } from '../protocol/records/index.ts';
+import { BlockedNetworks } from '../protocol/station-dial/index.ts';
 import { MdnsBrowser } from '../transport/discovery/index.ts';
 import { withLog } from '../transport/environment.ts';
 import { Host } from '../transport/host/index.ts';
@@ -50,6 +51,7 @@ export class SvcClient {
   /** Those of them that are open or connecting. */
   readonly #taken = new Set<Connection>();
   readonly #connectors = new Map<string, StationConnector>();
+  readonly #blocked = new BlockedNetworks();
   readonly #browser: MdnsBrowser;
   readonly #mdnsListeners: MdnsListeners;
   #host: Promise<Host> | null = null;
@@ -204,10 +206,11 @@ export class SvcClient {
 
   async #connector(station: ConfiguredStation): Promise<StationConnector> {
     const host = await this.#openHost();
-    const key = JSON.stringify([station.host, station.port, station.fingerprint, station.rootCerts]);
+    const { host: name, port, fingerprint, rootCerts, webSocket } = station;
+    const key = JSON.stringify([name, port, fingerprint, rootCerts, webSocket?.url, webSocket?.verifyCertificate]);
     const known = this.#connectors.get(key);
     if (known !== undefined) return known;
-    const connector = new StationConnector({ host, station });
+    const connector = new StationConnector({ host, station, blocked: this.#blocked });
     this.#connectors.set(key, connector);
     return connector;
   }

@@ -63,15 +63,10 @@ export class Device {
     this.#connections = new Connections(log, this.#environment.clock);
     this.#resources = new CoapResources(this.#connections, told, this.#environment.clock);
     this.#streams = new StreamListeners(told);
-    const tunnelParts = {
-      authorization: this.#authorization,
-      streams: this.#streams,
-      resources: this.#resources,
-      places: new TunnelPlaces(),
-      resolve: (host: string) => this.#environment.network.resolve(host),
-    };
-    this.#tunnels = new Tunnels({ ...tunnelParts, kind: 'TCP', connect: connectTcp });
-    this.#udpTunnels = new UdpTunnels(this.#environment, tunnelParts);
+    const parts = { authorization: this.#authorization, streams: this.#streams, resources: this.#resources, places: new TunnelPlaces() };
+    const resolve = (host: string): Promise<string[]> => this.#environment.network.resolve(host);
+    this.#tunnels = new Tunnels({ ...parts, resolve, kind: 'TCP', connect: connectTcp });
+    this.#udpTunnels = new UdpTunnels(this.#environment, { ...parts, resolve });
     this.#life = new Life({
       environment: this.#environment,
       resources: this.#resources,
@@ -146,6 +141,11 @@ export class Device {
   /** PEM: roots that prove a base station without pin, in place of those of the platform. @throws LocalError INVALID_ARGUMENT */
   setRootCerts(pem: string): void {
     this.#life.setup().rootCerts = checkCertificates(pem);
+  }
+
+  /** `wss://` or `ws://` to the base station where UDP is silent; null, the default: `/svc/v1` at host and port of its URL. @param verify its certificate must be valid @throws LocalError INVALID_ARGUMENT */
+  setServerWebSocketUrl(url: string | null, verify = false): void {
+    Object.assign(this.#life.setup(), settings.checkWebSocket(url, verify));
   }
 
   /** With whom the device looks for direct paths, and what it names for that; default `anyone`. @throws LocalError INVALID_ARGUMENT */

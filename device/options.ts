@@ -14,6 +14,9 @@ export interface DeviceOptions {
   serverPort?: number;
   serverFingerprint?: string;
   rootCerts?: string;
+  serverWebSocketUrl?: string;
+  /** The certificate of that WebSocket must be valid. Second argument of `setServerWebSocketUrl`. */
+  serverWebSocketVerify?: boolean;
   appName?: string;
   appVersion?: string;
   localPort?: number;
@@ -35,6 +38,7 @@ interface OptionSetters {
   setServerPort(port: number): void;
   setServerFingerprint(fingerprint: string): void;
   setRootCerts(pem: string): void;
+  setServerWebSocketUrl(url: string | null, verify?: boolean): void;
   setAppName(name: string): void;
   setAppVersion(version: string): void;
   setLocalPort(port: number): void;
@@ -53,6 +57,8 @@ export function applyOptions(device: OptionSetters, options: DeviceOptions): voi
   if (options.serverUrl !== undefined) device.setServerUrl(options.serverUrl);
   if (options.serverFingerprint !== undefined) device.setServerFingerprint(options.serverFingerprint);
   if (options.rootCerts !== undefined) device.setRootCerts(options.rootCerts);
+  if (options.serverWebSocketUrl !== undefined || options.serverWebSocketVerify !== undefined)
+    device.setServerWebSocketUrl(options.serverWebSocketUrl ?? null, options.serverWebSocketVerify);
   if (options.appName !== undefined) device.setAppName(options.appName);
   if (options.appVersion !== undefined) device.setAppVersion(options.appVersion);
   if (options.localPort !== undefined) device.setLocalPort(options.localPort);

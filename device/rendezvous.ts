@@ -13,6 +13,7 @@ import {
   HostBudget,
   type NotDirect,
   notDirect,
+  udpBlocked,
 } from '../protocol/rendezvous/index.ts';
 import type { Host, KeepAlive } from '../transport/host/index.ts';
 import { HostKeepAlive } from '../transport/keep-alive/index.ts';
@@ -136,7 +137,7 @@ export class DeviceRendezvous {
     if (!this.#trustOf(session).isWelcome) return notDirect('DISABLED');
     if (this.#responder.isOngoing(session)) return notDirect('IN_PROGRESS');
     if (this.#responder.wasBusy(session)) return notDirect('LIMITED');
-    if (facts !== null) return explain(facts);
+    if (facts !== null) return this.#station(null)?.webSocket === undefined ? explain(facts) : udpBlocked;
     // The station names the client's address where the client wants a direct path.
     return this.#peerAddress(session) === undefined ? disabledByPeer : notDirect('IN_PROGRESS');
   }

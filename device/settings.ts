@@ -9,7 +9,7 @@ import { decodePrivateKey, encodePrivateKey, isFingerprint } from '../protocol/i
 import { defaultProfile, isKeepAliveProfile, type KeepAliveProfile, keepAliveProfiles } from '../protocol/keep-alive/index.ts';
 import { checkIds, isId } from '../protocol/records/index.ts';
 import type { Environment } from '../transport/environment.ts';
-import { type ConfiguredStation, parseServerUrl as stationAddress } from '../transport/station/index.ts';
+import { type ConfiguredStation, parseWebSocketUrl, parseServerUrl as stationAddress } from '../transport/station/index.ts';
 import { defaultRendezvous, type RendezvousSettings } from './rendezvous-options.ts';
 
 /** Ports of the specification's systems (reference §5.1). */
@@ -28,6 +28,8 @@ export class Settings {
   serverPort = DEFAULT_SERVER_PORT;
   serverFingerprint: string | null = null;
   rootCerts: string | null = null;
+  serverWebSocketUrl: string | null = null;
+  serverWebSocketVerify = false;
   identity: PrivateKey | null = null;
   localPort = DEFAULT_LOCAL_PORT;
   p2pPort = DEFAULT_P2P_PORT;
@@ -54,20 +56,21 @@ export function requireIdentity({ productId, deviceId, identity }: Settings): Id
 
 /**
  * The base station, with its pin or to be proved by TLS.
- * @throws LocalError INVALID_STATE when its address is missing; when there are root certificates beside the pin, where they have no effect; when there is no pin
+ * @throws LocalError INVALID_STATE when its address is missing; when there are root certificates beside the pin, where they have no effect unless the certificate of a WebSocket must be valid; when there is no pin
  * and the host has no https
  */
 export function requireStation(
-  { serverHost, serverPort, serverFingerprint, rootCerts }: Settings,
+  { serverHost, serverPort, serverFingerprint, rootCerts, serverWebSocketUrl, serverWebSocketVerify }: Settings,
   { getHttps }: Pick<Environment, 'getHttps'>,
 ): ConfiguredStation {
   if (serverHost === null) throw missing('server URL');
-  const station = { host: serverHost, port: serverPort, fingerprint: serverFingerprint };
+  const webSocket = { verifyCertificate: serverWebSocketVerify, ...(serverWebSocketUrl !== null && { url: serverWebSocketUrl }) };
+  const station = { host: serverHost, port: serverPort, fingerprint: serverFingerprint, webSocket };
   if (rootCerts === null) {
     if (serverFingerprint === null && getHttps === undefined) throw missing('fingerprint of the base station');
     return station;
   }
-  if (serverFingerprint !== null)
+  if (serverFingerprint !== null && !serverWebSocketVerify)
     throw new LocalError('INVALID_STATE', 'root certificates have no effect beside the fingerprint of the base station: set one of them');
   return { ...station, rootCerts };
 }
@@ -122,6 +125,18 @@ export function parseServerUrl(url: string): { host: string; port?: number } {
   if (address === null) throw new LocalError('INVALID_ARGUMENT', 'the server URL must be https://host or https://host:port');
   const { host, port } = address;
   return port === null ? { host } : { host, port };
+}
+
+/** @param text null: none is set @throws LocalError INVALID_ARGUMENT for a URL that is none, or might hold a secret; `verify` of another type */
+export function checkWebSocket(text: string | null, verify: boolean): Pick<Settings, 'serverWebSocketUrl' | 'serverWebSocketVerify'> {
+  if (typeof verify !== 'boolean')
+    throw new LocalError('INVALID_ARGUMENT', 'whether the certificate of the WebSocket is verified is true or false');
+  const serverWebSocketUrl = text === null ? null : parseWebSocketUrl(text);
+  if (serverWebSocketUrl !== null || text === null) return { serverWebSocketUrl, serverWebSocketVerify: verify };
+  throw new LocalError(
+    'INVALID_ARGUMENT',
+    'the URL of the WebSocket must be wss://host/path or ws://host/path, without a name, password or query',
+  );
 }
 
 function missing(what: string): LocalError {

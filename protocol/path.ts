@@ -23,8 +23,12 @@ export interface Path {
   readonly socket: number;
   /** Largest UDP payload that is tried on it, as far as the host knows: PROTOCOL.md §5. Default `ETHERNET_PAYLOAD`. */
   readonly maxUdpPayload?: number;
+  /** `host:port` of the HTTP proxy that a WebSocket goes through, without credentials. */
+  readonly proxy?: string | null;
   /** Came in on the device's local socket, from loopback, link-local or a prefix of one of our own interfaces. */
   readonly local: boolean;
   /** 8 bytes, kind 'route' only: packets on this path travel behind a Route header with this id. */
   readonly route?: Uint8Array;
+  /** 16 bytes that a Reset of the station for this route carries, kind 'route' only. */
+  readonly resetToken?: Uint8Array | undefined;
 }

@@ -22,6 +22,8 @@ export interface KnownDevice {
   Name?: string;
   ServerConnectToken?: string;
   ServerUrl?: string;
+  /** The WebSocket to that base station, where it was given. */
+  ServerWebSocketUrl?: string;
   /** host:port where it was reached directly. */
   Address?: string;
 }

@@ -157,6 +157,7 @@ async function connectionTo(client: SvcClient, known: Known, target: Target): Pr
   if (target.serverKey !== undefined) connection.updateOptions({ ServerKey: target.serverKey });
   if (target.jwt !== undefined) connection.updateOptions({ ServerJwtToken: target.jwt });
   if (target.server !== undefined) connection.updateOptions(stationOptions(target.server));
+  if (target.webSocket !== undefined) connection.updateOptions({ ServerWebSocketUrl: target.webSocket });
   if (target.address !== undefined) {
     connection.enableDirectCandidates();
     connection.addDirectCandidate(target.address.host, target.address.port);
@@ -254,6 +255,7 @@ async function remember(
     ...(name !== undefined && { Name: name }),
     ...(target.sct !== undefined && { ServerConnectToken: target.sct }),
     ...(target.server !== undefined && { ServerUrl: target.server.url }),
+    ...(target.webSocket !== undefined && { ServerWebSocketUrl: target.webSocket }),
     ...(target.address !== undefined && { Address: formatAddress(target.address) }),
   });
   if (target.server !== undefined) rememberStation(known, target.server, proved);

@@ -19,8 +19,10 @@ import {
   noCandidatesOn,
   ROOT_CERTS_HELP,
   rootCerts,
+  SERVER_WEBSOCKET_HELP,
   seconds,
   serverUrl,
+  webSocketUrl,
 } from '../frame/arguments.ts';
 import { CommandError, UsageError } from '../frame/errors.ts';
 import { idOf, type Known, type KnownDevice } from './known.ts';
@@ -33,6 +35,7 @@ export interface TargetOptions {
   serverFingerprint?: string;
   /** PEM. */
   rootCerts?: string;
+  serverWebsocket?: string;
   sct?: string;
   serverKey?: string;
   jwt?: string;
@@ -63,6 +66,8 @@ export interface Target {
   readonly sct: string | undefined;
   readonly serverKey: string | undefined;
   readonly server: TargetStation | undefined;
+  /** Of the base station; undefined: what follows from its URL. */
+  readonly webSocket: string | undefined;
   readonly address: HostPort | undefined;
   /** It is looked for on the local network. */
   readonly local: boolean;
@@ -105,6 +110,7 @@ export function withTarget(command: Command): Command {
       ).argParser(fingerprint),
     )
     .addOption(new Option('--root-certs <file>', ROOT_CERTS_HELP).argParser(rootCerts))
+    .addOption(new Option('--server-websocket <url>', `${SERVER_WEBSOCKET_HELP}; remembered`).argParser(webSocketUrl))
     .option('--sct <token>', 'server connect token; remembered')
     .option('--server-key <key>', 'server key')
     .option('--jwt <token>', 'token of an issuer (JWT), beside a --server-key that asks for one; - reads it from standard input')
@@ -143,6 +149,7 @@ export function resolveTarget(options: TargetOptions, known: Known, { replace = 
       ? hostPort(device.Address)
       : undefined);
   const server = resolveServer(options, device, known, address !== undefined);
+  if (options.serverWebsocket !== undefined && server === undefined) throw new UsageError('--server-websocket needs --server');
   // An address that is given says where the device is; one that is remembered may be an old one.
   const relayOnly = options.relayOnly === true;
   if (relayOnly) requireRelay(options, server);
@@ -159,6 +166,8 @@ export function resolveTarget(options: TargetOptions, known: Known, { replace = 
     sct: options.sct ?? pairing?.sct ?? device?.ServerConnectToken,
     serverKey: options.serverKey,
     server,
+    webSocket:
+      options.serverWebsocket ?? (server !== undefined && server.url === device?.ServerUrl ? device.ServerWebSocketUrl : undefined),
     address,
     local,
     relayOnly,

@@ -16,6 +16,7 @@
 import { join } from 'node:path';
 import { areCertificates } from '../../protocol/identity/index.ts';
 import { createFile, makeDirectory, prepareDirectory, readJson, refuseForeignDirectory, replaceJson } from '../../transport/node/index.ts';
+import { parseWebSocketUrl } from '../../transport/station/index.ts';
 import { CommandError } from '../frame/errors.ts';
 import { readPrivateKey } from '../frame/private-key.ts';
 import { CONFIGURATION_FILE } from './configuration.ts';
@@ -37,6 +38,7 @@ export interface DeviceState {
   ServerUrl?: string;
   ServerFingerprint?: string | undefined;
   ServerRootCerts?: string | undefined;
+  ServerWebSocketUrl?: string | undefined;
   Thermostat?: ThermostatState;
   /** What users were told last: that the room is too hot, or that it is no longer. */
   AlarmTold?: boolean;
@@ -108,9 +110,14 @@ export class DeviceData {
 function isDeviceState(value: unknown): value is DeviceState {
   const state = (value ?? {}) as Partial<DeviceState>;
   const { Version, ProductId, DeviceId, ServerUrl = '', ServerFingerprint = '', ServerRootCerts = '', ServerConnectToken = '' } = state;
+  const { ServerWebSocketUrl } = state;
   const texts = [ServerUrl, ServerFingerprint, ServerRootCerts, ServerConnectToken].every((text) => typeof text === 'string');
   const { Thermostat, AlarmTold = false } = state;
   const room = (Thermostat === undefined || isThermostatState(Thermostat)) && typeof AlarmTold === 'boolean';
+  const webSocket =
+    ServerWebSocketUrl === undefined || (typeof ServerWebSocketUrl === 'string' && parseWebSocketUrl(ServerWebSocketUrl) !== null);
   const roots = ServerRootCerts === '' || areCertificates(ServerRootCerts);
-  return Version === 1 && [ProductId, DeviceId].every((text) => typeof text === 'string' && text !== '') && texts && roots && room;
+  return (
+    Version === 1 && [ProductId, DeviceId].every((text) => typeof text === 'string' && text !== '') && texts && webSocket && roots && room
+  );
 }

@@ -12,6 +12,7 @@ export interface IdentityOptions {
   readonly serverFingerprint?: string;
   /** PEM. */
   readonly rootCerts?: string;
+  readonly serverWebsocket?: string;
 }
 
 export interface Identity {
@@ -37,25 +38,27 @@ export async function identify(device: Device, data: DeviceData, options: Identi
   device.setPrivateKey(privateKey);
   device.setProductId(ProductId);
   device.setDeviceId(DeviceId);
-  const { ServerUrl, ServerFingerprint, ServerRootCerts } = state;
+  const { ServerUrl, ServerFingerprint, ServerRootCerts, ServerWebSocketUrl } = state;
   if (ServerUrl === undefined) device.setBasestationAttach(false);
   else device.setServerUrl(ServerUrl);
   if (ServerFingerprint !== undefined) device.setServerFingerprint(ServerFingerprint);
   if (ServerRootCerts !== undefined) device.setRootCerts(ServerRootCerts);
+  if (ServerWebSocketUrl !== undefined) device.setServerWebSocketUrl(ServerWebSocketUrl);
   return { state, privateKey };
 }
 
 /** The base station of the options, and what is kept of the one of that address. @throws UsageError */
 function stationOf(
   kept: Partial<DeviceState>,
-  { server, serverFingerprint, rootCerts }: IdentityOptions,
-): Pick<DeviceState, 'ServerUrl' | 'ServerFingerprint' | 'ServerRootCerts'> {
+  { server, serverFingerprint, rootCerts, serverWebsocket }: IdentityOptions,
+): Pick<DeviceState, 'ServerUrl' | 'ServerFingerprint' | 'ServerRootCerts' | 'ServerWebSocketUrl'> {
   if (serverFingerprint !== undefined && rootCerts !== undefined)
     throw new UsageError('--root-certs has no effect beside --server-fingerprint: give one of them');
   const ServerUrl = server ?? kept.ServerUrl;
   if (ServerUrl === undefined) {
     if (serverFingerprint !== undefined) throw new UsageError('--server-fingerprint needs --server');
     if (rootCerts !== undefined) throw new UsageError('--root-certs needs --server');
+    if (serverWebsocket !== undefined) throw new UsageError('--server-websocket needs --server');
     return {};
   }
   const same = ServerUrl === kept.ServerUrl ? kept : {};
@@ -65,7 +68,7 @@ function stationOf(
     );
   const ServerFingerprint = serverFingerprint ?? same.ServerFingerprint;
   const ServerRootCerts = ServerFingerprint === undefined ? (rootCerts ?? same.ServerRootCerts) : undefined;
-  return { ServerUrl, ServerFingerprint, ServerRootCerts };
+  return { ServerUrl, ServerFingerprint, ServerRootCerts, ServerWebSocketUrl: serverWebsocket ?? same.ServerWebSocketUrl };
 }
 
 /** Each id was looked at alone; together they have a limit too. */

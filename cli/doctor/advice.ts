@@ -2,6 +2,7 @@
 import { StationMismatch } from '../../client/connect/relay.ts';
 import type { ErrorCode, NotDirectCode, SvcError } from '../../client/node.ts';
 import { errorMeaning } from '../../protocol/errors/index.ts';
+import { parseServerUrl } from '../../transport/station/index.ts';
 import { hint } from '../frame/errors.ts';
 
 /** What the advice names. */
@@ -61,6 +62,12 @@ const ADVICE: Readonly<Record<NotDirectCode, (facts: AdviceFacts) => string>> = 
   LIMITED: ({ device }) =>
     `Give the fingerprint of the device (--fingerprint, or its pairing string), so that the addresses it names are trusted, or ask again in a minute: \`svc doctor ${device}\`.`,
 };
+
+/** Where UDP to the base station gets no answer. @param url of the base station */
+export function udpAdvice(url: string | null): string {
+  const { host = 'the base station', port = null } = parseServerUrl(url ?? '') ?? {};
+  return `Allow UDP out to ${host}${port === null ? '' : `, port ${port},`} in the firewall of this network, and the answers in. Until then everything goes over the WebSocket, and there is no direct path but on the local network.`;
+}
 
 /** Every code. */
 export const notDirectCodes = Object.keys(ADVICE) as readonly NotDirectCode[];

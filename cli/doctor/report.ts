@@ -13,7 +13,7 @@ import type {
 } from '../../client/node.ts';
 import { isLoopback, parseAddress } from '../../transport/address.ts';
 import { overText, placeOf } from '../client/way.ts';
-import { adviceOn, CHANNELS, type ChannelName, channelAdvice, channelText } from './advice.ts';
+import { adviceOn, CHANNELS, type ChannelName, channelAdvice, channelText, udpAdvice } from './advice.ts';
 
 /** An interface of this host. */
 export interface InterfaceFinding extends HostInterface {
@@ -27,6 +27,10 @@ export interface StationFinding {
   readonly verified: 'pinned' | 'tls' | null;
   /** Null when it was not reached. */
   readonly at: SocketAddress | null;
+  /** `websocket` where UDP to it is silent: `at` is then that of the TCP connection, which may end at a proxy. */
+  readonly over: 'udp' | 'websocket';
+  /** `host:port` of the HTTP proxy, without credentials. */
+  readonly proxy: string | null;
   readonly observed: SocketAddress | null;
   readonly error: { readonly code: string; readonly text: string } | null;
   /** What its STUN ports said; empty where it has none. */
@@ -94,7 +98,7 @@ export function linesOf(findings: Findings): string[] {
     ...section('interfaces', interfaces.length === 0 ? ['none but loopback, or this host does not say'] : interfaces.map(interfaceLine)),
     ...section('base station', stationLines(station)),
     ...section('NAT here', [localNatText(findings)]),
-    ...(device === null ? section('what to do', stunAdvice(station)) : []),
+    ...(device === null ? section('what to do', stationAdvice(station)) : []),
     ...(connected === null ? [] : connectedLines(connected)),
     ...(channels === null
       ? []
@@ -105,8 +109,9 @@ export function linesOf(findings: Findings): string[] {
   ];
 }
 
-/** What to do where no STUN port of a base station that is there has answered; else nothing. */
-function stunAdvice(station: StationFinding | null): string[] {
+/** What to do where UDP to a base station that is there, or to its STUN port, gets no answer; else nothing. */
+function stationAdvice(station: StationFinding | null): string[] {
+  if (station?.over === 'websocket') return [udpAdvice(station.url)];
   const [first] = station?.stun ?? [];
   if (station?.at == null || first === undefined || station.stun.some(({ mapped }) => mapped !== null)) return [];
   return [
@@ -195,14 +200,19 @@ function interfaceLine({ name, addresses, kind, counts }: InterfaceFinding): str
 
 function stationLines(station: StationFinding | null): string[] {
   if (station === null) return ['none given, nor remembered for a command without --address: --server names one'];
-  const { url, verified, at, observed, error, stun } = station;
+  const { url, verified, at, observed, error, stun, over } = station;
   if (at === null) return [`${url ?? ''} was not reached: ${error?.text ?? ''}`];
   const proof = verified === 'pinned' ? ', pinned by its fingerprint' : verified === 'tls' ? ', proved by TLS' : '';
   return [
     `${placeOf(at)}${proof}`,
+    ...(over === 'udp' ? [] : [webSocketLine(station)]),
     ...(observed === null ? [] : [`it sees this host as ${placeOf(observed)}`]),
-    ...(stun.length === 0 ? ['it names no STUN port, or was not asked'] : stun.map(stunLine)),
+    ...(stun.length > 0 ? stun.map(stunLine) : over === 'udp' ? ['it names no STUN port, or was not asked'] : []),
   ];
+}
+
+function webSocketLine({ proxy }: StationFinding): string {
+  return `over a WebSocket${proxy === null ? '' : ` through the proxy ${proxy}`}, as UDP to it gets no answer`;
 }
 
 function stunLine({ address, port, mapped }: StunAnswer): string {

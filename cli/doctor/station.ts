@@ -17,6 +17,8 @@ const MAX_PORT = 0xffff;
 
 export interface StationCheckOptions {
   readonly station: TargetStation;
+  /** URL of the WebSocket to it; undefined: what follows from its own. */
+  readonly webSocket: string | undefined;
   /** UDP port of STUN; default the one after that of the base station. */
   readonly stunPort: number | undefined;
   /** Interfaces that are left out. */
@@ -32,6 +34,9 @@ export interface StationCheck {
   readonly verified: 'pinned' | 'tls';
   /** Where it is; null when it was not reached, for `error`. */
   readonly at: SocketAddress | null;
+  /** How it was reached. */
+  readonly over: 'udp' | 'websocket';
+  readonly proxy: string | null;
   readonly error: SvcError | null;
   readonly stun: readonly StunAnswer[];
   readonly nat: NatReport | null;
@@ -43,13 +48,13 @@ export async function checkStation(environment: Environment, options: StationChe
   const { url, fingerprint } = station;
   const about = { url, verified: fingerprint === null ? 'tls' : 'pinned' } as const;
   const host = await Host.open(environment, { identity: environment.crypto.generateKey(), binds: [{ port: 0 }] });
-  const connector = new StationConnector({ host, station: configured(station) });
+  const connector = new StationConnector({ host, station: configured(options) });
   try {
     const found = await connector.use((channel) => askStun(host, channel, options), { timeout, signal });
     return { ...about, ...found, error: null };
   } catch (error) {
     signal.throwIfAborted();
-    return { ...about, at: null, error: asSvcError(error), stun: [], nat: null };
+    return { ...about, at: null, over: 'udp', proxy: null, error: asSvcError(error), stun: [], nat: null };
   } finally {
     await connector.close();
     await host.close();
@@ -60,9 +65,10 @@ async function askStun(
   host: Host,
   channel: Session,
   { stunPort, excluded }: StationCheckOptions,
-): Promise<Pick<StationCheck, 'at' | 'stun' | 'nat'>> {
-  const { address, port } = channel.provenPath;
+): Promise<Pick<StationCheck, 'at' | 'over' | 'proxy' | 'stun' | 'nat'>> {
+  const { address, port, kind, proxy = null } = channel.provenPath;
   const at = { address, port };
+  if (kind === 'websocket') return { at, over: 'websocket', proxy, stun: [], nat: null };
   const asked = stunPort ?? port + 1;
   const rendezvous = rendezvousHost(host);
   const dispatcher = new StunDispatcher(rendezvous);
@@ -73,7 +79,7 @@ async function askStun(
   try {
     return await new Promise((resolve) => {
       gatherer.gather(view, false, ({ isComplete, nat = null }) => {
-        if (isComplete) resolve({ at, stun: gatherer.stunAnswers(view), nat });
+        if (isComplete) resolve({ at, over: 'udp', proxy: null, stun: gatherer.stunAnswers(view), nat });
       });
     });
   } finally {
@@ -81,6 +87,7 @@ async function askStun(
   }
 }
 
-function configured({ url, fingerprint, roots }: TargetStation): ConfiguredStation {
-  return { ...serverAddress(url), fingerprint, ...(roots !== '' && { rootCerts: roots }) };
+function configured({ station: { url, fingerprint, roots }, webSocket }: StationCheckOptions): ConfiguredStation {
+  const ways = { ...(roots !== '' && { rootCerts: roots }), ...(webSocket !== undefined && { webSocket: { url: webSocket } }) };
+  return { ...serverAddress(url), fingerprint, ...ways };
 }

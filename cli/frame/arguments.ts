@@ -8,7 +8,7 @@ import { isFingerprint, MAX_CERTIFICATES } from '../../protocol/identity/index.t
 import { keepAliveProfiles } from '../../protocol/keep-alive/index.ts';
 import { isId } from '../../protocol/records/index.ts';
 import { checkRootCertificates } from '../../transport/node/index.ts';
-import { parseServerUrl } from '../../transport/station/index.ts';
+import { parseServerUrl, parseWebSocketUrl } from '../../transport/station/index.ts';
 import { systemProblem } from './errors.ts';
 import { readSmallFile } from './given-file.ts';
 
@@ -48,6 +48,16 @@ export function serverUrl(text: string): string {
   const address = parseServerUrl(text);
   if (address === null) throw new InvalidArgumentError('Expected https://host or https://host:port.');
   return address.origin;
+}
+
+export const SERVER_WEBSOCKET_HELP =
+  'WebSocket to the base station where UDP is blocked, wss://host/path (default: /svc/v1 at --server); proxies of HTTPS_PROXY and NO_PROXY apply';
+
+/** `wss://` or `ws://` of a base station. Returns it in its usual form. */
+export function webSocketUrl(text: string): string {
+  const url = parseWebSocketUrl(text);
+  if (url === null) throw new InvalidArgumentError('Expected wss://host/path or ws://host/path, without a name, password or query.');
+  return url;
 }
 
 /** A full fingerprint: 64 hexadecimal digits. Returns it in lower case. */

@@ -154,7 +154,7 @@ function enabledChannels(context: ChannelContext, options: EffectiveOptions): Ma
   if (!options.Remote || (candidates !== null && options.ServerUrl === undefined)) return channels;
   requireIds(options);
   requireOption(options, 'ServerUrl');
-  if (options.RootCerts !== undefined && options.ServerFingerprint !== undefined)
+  if (options.RootCerts !== undefined && options.ServerFingerprint !== undefined && !options.ServerWebSocketVerify)
     throw new LocalError('INVALID_STATE', 'the connection option RootCerts has no effect beside ServerFingerprint: give one of them');
   channels.set('remote', async (target) => {
     const station = configuredStation(options, context.environment);

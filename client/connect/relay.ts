@@ -28,11 +28,17 @@ import { answerAfterWait, answerOf, whileNotAttached } from './waiting.ts';
  * @throws LocalError INVALID_STATE when its address is missing, or its pin where the host has no https
  */
 export function configuredStation(options: EffectiveOptions, { getHttps }: Pick<Environment, 'getHttps'>): ConfiguredStation {
-  const { ServerUrl, ServerFingerprint = null, RootCerts } = options;
+  const { ServerUrl, ServerFingerprint = null, RootCerts, ServerWebSocketUrl, ServerWebSocketVerify } = options;
   if (ServerUrl === undefined) throw new LocalError('INVALID_STATE', 'the connection option ServerUrl is missing');
   if (ServerFingerprint === null && getHttps === undefined)
     throw new LocalError('INVALID_STATE', 'the connection option ServerFingerprint is missing, and this host has no https to do without');
-  return { ...serverAddress(ServerUrl), fingerprint: ServerFingerprint, ...(RootCerts !== undefined && { rootCerts: RootCerts }) };
+  const webSocket = { verifyCertificate: ServerWebSocketVerify, ...(ServerWebSocketUrl !== undefined && { url: ServerWebSocketUrl }) };
+  return {
+    ...serverAddress(ServerUrl),
+    fingerprint: ServerFingerprint,
+    webSocket,
+    ...(RootCerts !== undefined && { rootCerts: RootCerts }),
+  };
 }
 
 /** How it is connected: the target, and what is done when the device is not attached; null: the connect fails then. */

@@ -66,7 +66,7 @@ export class Endpoint {
     this.#context = newContext(config, {
       released: (slot) => this.#released(slot),
       pathAdded: (path) => {
-        this.#context.routes.add(path);
+        this.#context.routes.add(path, path.resetToken);
         this.#bareRoutes.drop(path);
       },
     });

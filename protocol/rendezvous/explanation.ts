@@ -62,6 +62,12 @@ export function notDirect(code: NotDirectCode): NotDirect {
 /** Not this end: the other one has refused, or does not ask. */
 export const disabledByPeer: NotDirect = { code: 'DISABLED', text: 'the other end does not look for direct paths' };
 
+/** Seen at the channel to the base station, which goes over a WebSocket. */
+export const udpBlocked: NotDirect = {
+  code: 'UDP_BLOCKED',
+  text: 'UDP to the base station gets no answer here, so everything goes over a WebSocket: a firewall of this network blocks UDP',
+};
+
 /** The reason that explains an attempt without a direct path best. */
 export function explain(facts: AttemptFacts): NotDirect {
   return notDirect(codeOf(facts));

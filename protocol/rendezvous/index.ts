@@ -1,6 +1,6 @@
 /** How two ends find a direct path between them, without IO (PROTOCOL.md §6). */
 export { Agent, type AgentEvent, type AgentOptions, type AgentView } from './agent.ts';
-export { type AttemptFacts, disabledByPeer, explain, type NotDirect, type NotDirectCode, notDirect } from './explanation.ts';
+export { type AttemptFacts, disabledByPeer, explain, type NotDirect, type NotDirectCode, notDirect, udpBlocked } from './explanation.ts';
 export { classifyNat, type NatSample } from './nat-class.ts';
 export { MAIN_SOCKET, type Pair, type PairKind, type PairState } from './pair.ts';
 export { comparePaths, moveAt, type PathClass, VOLUNTARY_PAUSE } from './path-choice.ts';

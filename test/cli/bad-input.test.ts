@@ -91,6 +91,8 @@ describe('wrong use ends with exit code 2 and one line', () => {
     ['roots that are a directory', `connect ${PAIRING} --root-certs {dir}`, /it is a directory/],
     ['roots without end', `connect ${PAIRING} --root-certs /dev/zero`, /\/dev\/zero: it is longer than 1048576 bytes/],
     ['a base station at port 0', `connect ${PAIRING} --server https://x:0`, /Expected https:\/\/host/],
+    ['a WebSocket with a password', `connect ${PAIRING} --server https://x --server-websocket wss://a:b@x/`, /Expected wss:\/\/host\/path/],
+    ['a WebSocket of no base station', 'device --data {dir}/d3 --product p --device-id d --server-websocket wss://x/', /needs --server/],
     ['roots that are none', `connect ${PAIRING} --root-certs {dir}/file`, /no CERTIFICATE block/],
     [
       'roots of no base station',

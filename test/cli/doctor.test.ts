@@ -46,7 +46,13 @@ class Clinic {
       sct: SCT,
       fingerprint: under.device.deviceFingerprint,
     });
-    return { run: (options: Partial<DoctorOptions> = {}) => this.#run(office.host, options), under, station, clock: home.host.clock };
+    return {
+      run: (options: Partial<DoctorOptions> = {}) => this.#run(office.host, options),
+      under,
+      station,
+      client: office.host,
+      clock: home.host.clock,
+    };
   }
 
   async #run(environment: ReturnType<typeof homeOf>['host'], options: Partial<DoctorOptions>): Promise<string> {
@@ -343,11 +349,58 @@ describe('--stun-port', () => {
   });
 });
 
+describe('where UDP to the base station gets no answer', () => {
+  const advice = /^Allow UDP out to station, port 4433, in the firewall of this network/;
+
+  async function blocked() {
+    const clinic = new Clinic();
+    const opened = await clinic.open('port', 'port');
+    clinic.fixture.sim.block(opened.client, 'udp');
+    return { clinic, ...opened };
+  }
+
+  test('a connection goes over a WebSocket, with the cause and what to do about it', async () => {
+    const { clinic, run } = await blocked();
+    expect(await run()).toBe('done');
+    expect(clinic.document).toMatchObject({
+      over: 'relay',
+      station: { over: 'websocket', proxy: null, at: { port: 4433 }, observed: null, stun: [] },
+      whyNotDirect: { code: 'UDP_BLOCKED', text: expect.stringContaining('over a WebSocket'), advice: expect.stringMatching(advice) },
+    });
+  });
+
+  test('a base station alone as well; for a person in lines', async () => {
+    const { clinic, run } = await blocked();
+    const none = { product: undefined, deviceId: undefined, sct: undefined, fingerprint: undefined, local: true };
+    expect(await run({ ...none, json: false } as unknown as Partial<DoctorOptions>)).toBe('done');
+    const lines = clinic.stdout.split('\n');
+    expect(lines).toContainEqual(expect.stringMatching(/^ {20}over a WebSocket, as UDP to it gets no answer$/));
+    expect(lines).toContainEqual(expect.stringMatching(/^what to do {10}Allow UDP out to station, port 4433/));
+    expect(clinic.stdout).not.toContain('STUN');
+  });
+
+  test('the proxy is named', () => {
+    const station = { url: SERVER_URL, verified: 'pinned', at: { address: '192.0.2.1', port: 3128 }, over: 'websocket' } as const;
+    const findings = { device: null, interfaces: [], localNat: null, connected: null, channels: null };
+    const lines = linesOf({ ...findings, station: { ...station, proxy: 'proxy:3128', observed: null, error: null, stun: [] } });
+    expect(lines).toContainEqual(expect.stringContaining('over a WebSocket through the proxy proxy:3128, as UDP'));
+  });
+});
+
 describe('the NAT here, as one answer shows it', () => {
   const seen = (address: string): Findings => ({
     device: null,
     interfaces: [{ name: 'eth0', addresses: ['192.168.1.5/24'], kind: 'default', counts: true }],
-    station: { url: SERVER_URL, verified: 'pinned', at: { address, port: 4433 }, observed: { address, port: 1 }, error: null, stun: [] },
+    station: {
+      url: SERVER_URL,
+      verified: 'pinned',
+      at: { address, port: 4433 },
+      over: 'udp',
+      proxy: null,
+      observed: { address, port: 1 },
+      error: null,
+      stun: [],
+    },
     localNat: { mapping: 'unknown' },
     connected: null,
     channels: null,

@@ -195,6 +195,7 @@ describe('target', () => {
     ['half of the ids', { product: 'pr' }, /belong together/],
     ['a fingerprint of no base station', { product: 'a', deviceId: 'b', serverFingerprint: FP }, /--server-fingerprint needs --server/],
     ['roots of no base station', { product: 'a', deviceId: 'b', rootCerts: 'PEM' }, /--root-certs needs --server/],
+    ['a WebSocket to no base station', { product: 'a', deviceId: 'b', serverWebsocket: 'wss://x/' }, /--server-websocket needs --server/],
     ['roots beside a fingerprint', { device: 'desk', serverFingerprint: OTHER, rootCerts: 'PEM' }, /no effect beside --server-fingerprint/],
     ['roots of a base station that is pinned', { device: 'desk', rootCerts: 'PEM' }, /known by its fingerprint/],
     ['no way to the device', { product: 'a', deviceId: 'b', local: false }, /--server.*--address.*--no-local/],

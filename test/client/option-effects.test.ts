@@ -258,7 +258,39 @@ const effects: Record<Option, Effect> = {
     acts: 'is refused beside a pin; without one see connect/tls.test.ts',
     shown: () => changes({ RootCerts: PEM_OF_ROOT }, 'INVALID_STATE'),
   },
+  ServerWebSocketUrl: {
+    acts: 'is where a WebSocket is opened when UDP is silent',
+    shown: async () => {
+      const elsewhere = fixture.host('elsewhere', { machine: 'elsewhere' });
+      expect(await webSocketsAsked(elsewhere, {})).toEqual([]);
+      expect(await webSocketsAsked(elsewhere, { ServerWebSocketUrl: 'wss://elsewhere:8443/some/path' })).toEqual(['/some/path']);
+    },
+  },
+  ServerWebSocketVerify: {
+    acts: 'insists on a valid certificate',
+    shown: async () => {
+      const elsewhere = fixture.host('elsewhere', { machine: 'elsewhere' });
+      const url = { ServerWebSocketUrl: 'wss://elsewhere:8443/' };
+      expect(await webSocketsAsked(elsewhere, { ...url, ServerWebSocketVerify: true })).toEqual([]);
+      expect(await webSocketsAsked(elsewhere, url)).toEqual(['/']);
+    },
+  },
 };
+
+/** Paths of the WebSockets that a client opens at that host, whose certificate is not valid, when no UDP gets through. */
+async function webSocketsAsked(elsewhere: SimulatedHost, options: ConnectionOptions): Promise<string[]> {
+  const asked: string[] = [];
+  const accept = (_: unknown, { path }: { path: string }): number => {
+    asked.push(path);
+    return 404;
+  };
+  const listener = elsewhere.listenWebSocket({ port: 8443, secure: true, validCertificate: false, protocol: 'svc.1', accept });
+  const phone = fixture.host('phone');
+  fixture.sim.block(phone, 'udp');
+  await outcome(fixture.connection({ Local: false, DtlsHelloTimeout: 3_000, ...options }, fixture.client(phone)));
+  listener.close();
+  return asked;
+}
 
 /** Without the options there is a connection, and with them something else. */
 async function changes(options: ConnectionOptions, expected: string): Promise<void> {

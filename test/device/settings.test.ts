@@ -36,6 +36,9 @@ describe('device settings', () => {
   const device = new Device();
   test.each([
     ['a product id with a dot', 'INVALID_ARGUMENT', () => device.setProductId('a.b')],
+    ['a WebSocket with a password', 'INVALID_ARGUMENT', () => device.setServerWebSocketUrl('wss://a:b@x/svc/v1')],
+    ['a WebSocket with a query', 'INVALID_ARGUMENT', () => device.setServerWebSocketUrl('wss://x/svc/v1?token=1')],
+    ['a WebSocket by https', 'INVALID_ARGUMENT', () => device.setServerWebSocketUrl('https://x/')],
     ['an empty device id', 'INVALID_ARGUMENT', () => device.setDeviceId('')],
     ['a long device id', 'INVALID_ARGUMENT', () => device.setDeviceId('d'.repeat(62))],
     ['a private key that is none', 'INVALID_ARGUMENT', () => device.setPrivateKey('-----BEGIN PRIVATE KEY-----')],

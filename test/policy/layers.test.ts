@@ -30,7 +30,7 @@ const packages: Record<string, RegExp> = {
   protocol: /^(@noble\/(curves|hashes)|@scure\/base)(\/|$)/,
   'protocol/cbor': /^#cbor-x$/,
   transport: /^(@noble\/(curves|hashes)|@scure\/base)(\/|$)/,
-  'transport/node': /^(node:.+|@achingbrain\/nat-port-mapper|https-proxy-agent|koffi|multicast-dns|proxy-from-env)$/,
+  'transport/node': /^(node:.+|@achingbrain\/nat-port-mapper|koffi|multicast-dns|proxy-from-env|ws)$/,
   'transport/browser': /^@noble\/(curves|hashes)(\/|$)/,
   device: /^(node:.+|coap)$/,
   server: /^(node:.+|fastify|jose|kysely|libsql|ws)$/,

@@ -25,12 +25,17 @@ export interface TestProxy {
   close(): Promise<void>;
 }
 
-/** Tunnels whatever it is asked for to a port of loopback. */
-export async function connectProxy(port: number): Promise<TestProxy> {
+/** Tunnels whatever it is asked for to a port of loopback. @param credentials `name:password` that it insists on */
+export async function connectProxy(port: number, credentials?: string): Promise<TestProxy> {
   const asked: string[] = [];
   const open = new Set<Duplex>();
   const server = createHttpServer();
+  const wanted = credentials === undefined ? undefined : `Basic ${Buffer.from(credentials).toString('base64')}`;
   server.on('connect', (request, socket) => {
+    if (wanted !== undefined && request.headers['proxy-authorization'] !== wanted) {
+      socket.end('HTTP/1.1 407 Proxy Authentication Required\r\nproxy-authenticate: Basic realm="x"\r\ncontent-length: 0\r\n\r\n');
+      return;
+    }
     asked.push(String(request.url));
     const upstream = connect(port, '127.0.0.1', () => {
       socket.write('HTTP/1.1 200 Connection established\r\n\r\n');

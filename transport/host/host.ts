@@ -107,7 +107,7 @@ export class Host {
       wake: () => this.#driver.wake(),
       // The station follows what comes over the channel, never a Route packet (PROTOCOL.md §6): also where the route is what takes over.
       suspected: (session) => {
-        for (const path of session.paths) this.#routes.find(path)?.channel.ping();
+        for (const path of session.paths) this.#routes.find(path)?.channel.suspect();
       },
       ended: (session, error) => this.#ended(session, error),
     };

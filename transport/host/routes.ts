@@ -32,19 +32,17 @@ class Entry implements Route {
   readonly since: number;
   readonly peerAddress: SocketAddress | undefined;
   readonly onUnused: Route['onUnused'];
-  readonly #resetToken: string | null;
 
   constructor(channel: Session, id: Uint8Array, { resetToken, peerAddress, onUnused }: RouteOptions, now: number) {
-    this.path = new RoutePath(channel, id);
+    this.path = new RoutePath(channel, id, resetToken);
     this.channel = channel;
     this.since = now;
     this.peerAddress = peerAddress;
     this.onUnused = onUnused;
-    this.#resetToken = resetToken === undefined ? null : packed(resetToken);
   }
 
   get resetToken(): Uint8Array | undefined {
-    return this.#resetToken === null ? undefined : unpacked(this.#resetToken);
+    return this.path.resetToken;
   }
 }
 
@@ -62,14 +60,20 @@ class RoutePath implements Path {
   /** Packed. */
   readonly #id: string;
   readonly #channel: Session;
+  readonly #resetToken: string | null;
 
-  constructor(channel: Session, id: Uint8Array) {
+  constructor(channel: Session, id: Uint8Array, resetToken: Uint8Array | undefined) {
     const { key, maxUdpPayload = ETHERNET_PAYLOAD } = channel.provenPath;
     this.key = `route:${hex.encode(id)}@${key}`;
     this.#id = packed(id);
     // Nothing is known of the link behind the station, whatever the one in front of it is.
     this.maxUdpPayload = Math.min(maxUdpPayload, ETHERNET_PAYLOAD);
     this.#channel = channel;
+    this.#resetToken = resetToken === undefined ? null : packed(resetToken);
+  }
+
+  get resetToken(): Uint8Array | undefined {
+    return this.#resetToken === null ? undefined : unpacked(this.#resetToken);
   }
 
   get route(): Uint8Array {

@@ -82,6 +82,7 @@ function nodeNetwork(options: NodeEnvironmentOptions, log: Log): Network {
     bind: (options) => bindUdp(options, sockets++, settings),
     connect: connectUdp,
     resolve: (host) => resolve(host),
+    openWebSocket: async (options) => (await import('./websocket.ts')).openWebSocket(options, sockets++),
     nextIndex: () => sockets++,
     interfaces: () => interfaces(clock.now()),
     sourceAddress: (destination) => sourceFor(destination.includes(':') ? 'udp6' : 'udp4', destination),

@@ -7,6 +7,8 @@ import { LocalError, RemoteError, type SvcError } from '../../protocol/errors/in
 export interface FailedRequest {
   /** Whom it was for: a host, or `the proxy …`. */
   readonly who: string;
+  /** What it was to speak; default https. */
+  readonly by?: string;
   readonly request: ClientRequest;
   /** What the other side showed; null when TLS did not come that far. */
   readonly chain: DetailedPeerCertificate | null;
@@ -26,7 +28,7 @@ export function noteCertificates(request: ClientRequest): () => DetailedPeerCert
 const UNREACHABLE: readonly string[] = ['ECONNREFUSED', 'EHOSTUNREACH', 'ENETUNREACH', 'EADDRNOTAVAIL', 'EACCES', 'EPERM'];
 
 /** An error of Node in the terms of {@link HttpsGet}. */
-export function httpsProblem(error: unknown, { who, request, chain }: FailedRequest): SvcError {
+export function httpsProblem(error: unknown, { who, by = 'https', request, chain }: FailedRequest): SvcError {
   if (error instanceof RemoteError || error instanceof LocalError) return error;
   const { code: own, message, errors } = error as NodeJS.ErrnoException & { errors?: NodeJS.ErrnoException[] };
   // All addresses of a name were tried.
@@ -40,11 +42,11 @@ export function httpsProblem(error: unknown, { who, request, chain }: FailedRequ
     );
   if (code === 'ENOTFOUND' || code === 'EAI_AGAIN')
     return new RemoteError('DNS', `${who} does not resolve to an address: check the name and this host's DNS`, cause);
-  if (code === 'ETIMEDOUT') return new RemoteError('TIMEOUT', `${who} did not answer by https in time`, cause);
-  if (UNREACHABLE.includes(code)) return new RemoteError('CONNECTION_REFUSED', `${who} does not answer by https (${code})`, cause);
+  if (code === 'ETIMEDOUT') return new RemoteError('TIMEOUT', `${who} did not answer by ${by} in time`, cause);
+  if (UNREACHABLE.includes(code)) return new RemoteError('CONNECTION_REFUSED', `${who} does not answer by ${by} (${code})`, cause);
   const tls = tlsFault(error);
   if (tls !== undefined) return new RemoteError('BAD_RESPONSE', `${who} does not speak TLS as it should: ${tls}`, cause);
-  return new RemoteError('BAD_RESPONSE', `${who} does not speak https as it should: ${message}`, cause);
+  return new RemoteError('BAD_RESPONSE', `${who} does not speak ${by} as it should: ${message}`, cause);
 }
 
 /** OpenSSL's reason, without its error numbers, files and lines. */

@@ -1,7 +1,8 @@
 /**
- * The way to a host by https through a proxy: `HTTPS_PROXY`, or `ALL_PROXY`, unless `NO_PROXY` excepts the host, and CONNECT (RFC 9110 §9.3.6).
+ * The way to a host by https or WebSocket through a proxy: `HTTPS_PROXY`, or `ALL_PROXY`, unless `NO_PROXY` excepts the host, and CONNECT (RFC 9110 §9.3.6).
  *
- * What the proxy says before the tunnel stands is no answer of the host: anything but 2xx ends the request.
+ * What the proxy says before the tunnel stands is no answer of the host: anything but 2xx ends the request. Node's own client sends the CONNECT: it bounds the
+ * headers of the answer and ends the attempt with the signal. https-proxy-agent (9.1) does neither, and prints the proxy's password under DEBUG.
  */
 import type { RequestOptions } from 'node:http';
 import type { Duplex } from 'node:stream';
@@ -11,12 +12,30 @@ import { httpsProblem, noteCertificates } from './https-problem.ts';
 
 const VARIABLES = ['HTTPS_PROXY', 'https_proxy', 'ALL_PROXY', 'all_proxy'];
 
-/** The proxy for a URL; null where the host is reached straight. @throws LocalError INVALID_ARGUMENT for one that does not speak HTTP */
+const PLAIN_VARIABLES = ['HTTP_PROXY', 'http_proxy'];
+
+/** The proxy for an https URL; null where the host is reached straight. @throws LocalError INVALID_ARGUMENT for one that does not speak HTTP */
 export async function proxyFor(url: string): Promise<URL | null> {
   if (VARIABLES.every((name) => !process.env[name])) return null;
   const { getProxyForUrl } = await import('proxy-from-env');
   // One without a scheme is given that of the URL: as an http proxy it is what others take it for.
-  const proxy = withScheme(getProxyForUrl(url));
+  return checkedProxy(withScheme(getProxyForUrl(url)));
+}
+
+/**
+ * The proxy for a URL of a WebSocket. `ws:` needs a tunnel as `wss:` does, so the same proxy is asked; `HTTP_PROXY` where there is no other.
+ * @throws as {@link proxyFor}
+ */
+export async function proxyForWebSocket({ protocol, hostname, port }: URL): Promise<URL | null> {
+  const isSecure = protocol === 'wss:';
+  const host = `${hostname}:${port || (isSecure ? 443 : 80)}`;
+  const proxy = await proxyFor(`https://${host}`);
+  if (proxy !== null || isSecure || PLAIN_VARIABLES.every((name) => !process.env[name])) return proxy;
+  return checkedProxy((await import('proxy-from-env')).getProxyForUrl(`http://${host}`));
+}
+
+/** @param proxy '' for none */
+function checkedProxy(proxy: string): URL | null {
   if (proxy === '') return null;
   if (!/^https?:$/.test(URL.canParse(proxy) ? new URL(proxy).protocol : ''))
     throw new LocalError(
@@ -54,7 +73,7 @@ function hasDecodableCredentials(proxy: URL): boolean {
  */
 export async function openTunnel(proxy: URL, url: URL, signal: AbortSignal): Promise<Duplex> {
   const { request } = proxy.protocol === 'https:' ? await import('node:https') : await import('node:http');
-  const target = `${url.hostname}:${url.port || 443}`;
+  const target = `${url.hostname}:${url.port || (url.protocol === 'ws:' ? 80 : 443)}`;
   const who = `the proxy ${proxy.host}`;
   const options: RequestOptions & Pick<ConnectionOptions, 'rejectUnauthorized' | 'minVersion'> = {
     method: 'CONNECT',
@@ -75,7 +94,7 @@ export async function openTunnel(proxy: URL, url: URL, signal: AbortSignal): Pro
       if (stands && early.length === 0) return resolve(socket);
       socket.destroy();
       if (stands) return reject(new RemoteError('BAD_RESPONSE', `${who} spoke before ${target} did`));
-      const remedy = statusCode === 407 ? ': it asks for a name and a password, as in http://name:password@host:port' : '';
+      const remedy = statusCode === 407 ? wantsCredentials(proxy) : '';
       reject(new RemoteError('CONNECTION_REFUSED', `${who} refused to connect to ${target} (${statusCode})${remedy}`));
     });
     const chain = noteCertificates(connecting);
@@ -83,6 +102,11 @@ export async function openTunnel(proxy: URL, url: URL, signal: AbortSignal): Pro
     connecting.once('close', () => reject(new RemoteError('BAD_RESPONSE', `${who} gave no answer`)));
     connecting.end();
   });
+}
+
+function wantsCredentials({ username, password }: URL): string {
+  if (username === '' && password === '') return ': it asks for a name and a password, as in http://name:password@host:port';
+  return ': it does not take the name and password of HTTPS_PROXY';
 }
 
 function authorization({ username, password }: URL): { 'proxy-authorization'?: string } {

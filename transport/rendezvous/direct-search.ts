@@ -22,6 +22,7 @@ import {
   type Pair,
   type PathClass,
   RetrySchedule,
+  udpBlocked,
   VOLUNTARY_PAUSE,
 } from '../../protocol/rendezvous/index.ts';
 import type { BoundSocket, Cancel } from '../environment.ts';
@@ -363,7 +364,11 @@ export class DirectSearch implements Waking {
     } else if (verdict === 'unknown') {
       this.#why = notDirect('PEER_TOO_OLD');
       this.#schedule.stop();
-    } else this.#failed(whyOf(verdict) ?? explain(facts), isPredicting);
+    } else this.#failed(whyOf(verdict) ?? this.#explain(facts), isPredicting);
+  }
+
+  #explain(facts: AttemptFacts): NotDirect {
+    return this.#kind.stationOf(this.#session)?.webSocket === undefined ? explain(facts) : udpBlocked;
   }
 
   #failed(why: NotDirect, isPredicting: boolean): void {

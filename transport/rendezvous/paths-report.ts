@@ -31,6 +31,10 @@ export interface PathTimes {
 
 /** What this end knows from its base station. */
 export interface StationReport extends SocketAddress {
+  /** `websocket` where UDP to it is silent: `address` and `port` are then those of the TCP connection, which may end at a proxy. */
+  readonly over: 'udp' | 'websocket';
+  /** `host:port` of the HTTP proxy that the WebSocket goes through; null for none. */
+  readonly proxy: string | null;
   /** This end as the base station sees it; null when it has not said. */
   readonly observed: SocketAddress | null;
   /** Its STUN ports with what they said; empty where it has none, or before they were asked. */
@@ -88,7 +92,10 @@ export function restReport({ restReason }: Pick<PathsOfSession, 'restReason'>): 
 }
 
 export function stationReport(station: StationView | null, gatherer: Pick<Gatherer, 'stunAnswers'>): StationReport | null {
-  return station === null ? null : { ...station.at, observed: station.observed, stun: gatherer.stunAnswers(station) };
+  if (station === null) return null;
+  const { at, observed, webSocket } = station;
+  const over = webSocket === undefined ? 'udp' : 'websocket';
+  return { ...at, over, proxy: webSocket?.proxy ?? null, observed, stun: gatherer.stunAnswers(station) };
 }
 
 /** @param times null where nobody noted them: `since` is 0 */

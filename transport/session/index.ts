@@ -2,5 +2,6 @@
 export { type DatagramCounts, type DatagramFlow, noDatagrams } from './datagram-flows.ts';
 export type { IncomingStream } from './incoming-stream.ts';
 export type { Observation, SessionRequest } from './requests.ts';
-export { Session, type SessionEvents } from './session.ts';
+export { Session } from './session.ts';
+export type { SessionEvents } from './session-events.ts';
 export { SessionStream, type StreamStats } from './stream.ts';

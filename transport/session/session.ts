@@ -7,7 +7,7 @@
  */
 import type { CorePathStats, KeepAlive } from '../../bindings/index.ts';
 import { type CoapReply, type CoapResponse, type IncomingRequest, type Router, Status, textReply } from '../../protocol/coap/index.ts';
-import type { AddPathOptions, Connection, ConnectionEvent, PathChange, PathProbe } from '../../protocol/connection/index.ts';
+import type { AddPathOptions, Connection, ConnectionEvent } from '../../protocol/connection/index.ts';
 import type { SocketAddress, StunServer } from '../../protocol/control/index.ts';
 import { CloseCode, closeError, LocalError, RemoteError, type SvcError } from '../../protocol/errors/index.ts';
 import type { Path } from '../../protocol/path.ts';
@@ -17,27 +17,10 @@ import { DatagramFlows } from './datagram-flows.ts';
 import type { IdleSweeper } from './idle-sweeper.ts';
 import type { IncomingStream } from './incoming-stream.ts';
 import { type Observation, type SessionRequest, SessionRequests, type SharedByRequests } from './requests.ts';
+import { isNews, type News, type SessionEvents } from './session-events.ts';
 import type { SessionStream } from './stream.ts';
 import { type OpenStreamOptions, SessionStreams } from './streams.ts';
 import { whileOpen } from './while-open.ts';
-
-/** Events of a session with what they carry. */
-export interface SessionEvents {
-  /** Once; null when this end closed, else why it ended. */
-  closed: SvcError | null;
-  /** Exchange of a request of the peer that was answered with `observe: true` and is not observed any more. */
-  cancelled: number;
-  /** Packets go another way from now on: `path`, `type` and `isLocal` say which. */
-  path: { path: Path; reason: PathChange };
-  /** A path has answered a challenge or has not, or is forgotten: what the core says of paths that were added or that the peer came in on. */
-  probed: PathProbe;
-  /** Of a session that we opened: the peer has asked whether we are still on the path in use. It may see us at another address than before. */
-  challenged: undefined;
-  /** No path carries anything any more, for this reason: the session waits for another one, and ends with CLOSED after a minute without. */
-  resting: SvcError;
-  /** It goes on. */
-  resumed: undefined;
-}
 
 /** What the sessions of a host have in common. */
 export interface SharedBySessions extends SharedByRequests {
@@ -326,6 +309,12 @@ export class Session {
     this.#shared.wake();
   }
 
+  /** For the host: a session on a route over this one hears nothing. The peer is asked, and whoever sees to the path is told: it may take nothing. */
+  suspect(): void {
+    this.ping();
+    this.#events?.emit('suspected', undefined);
+  }
+
   /** Other keep-alive numbers; null = none. */
   setKeepAlive(keepAlive: KeepAlive | null): void {
     if (!this.#isOpen) return;
@@ -393,9 +382,7 @@ export class Session {
     else if (event.kind === 'closed') this.#end(event.error ?? closeError(event.code, event.reason));
     else if (event.kind === 'failed') this.#end(event.error);
     else if (event.kind === 'path' || event.kind === 'probed') this.#pathEvent(event);
-    else if (event.kind === 'suspected') this.#shared.suspected(this);
-    else if (event.kind === 'challenged' || event.kind === 'resumed') this.#events?.emit(event.kind, undefined);
-    else if (event.kind === 'resting') this.#rests(event.reason);
+    else if (isNews(event)) this.#newsEvent(event);
     // Every drain ends with a service of the requests, which sends what waited for room.
     else if (event.kind !== 'opened' && event.kind !== 'messages-writable') this.#makeStreams().handle(event);
   }
@@ -413,11 +400,8 @@ export class Session {
 
   /** For the requests: the peer broke the format. Without the end whoever waits for what it said would wait until a timeout. */
   malformed(cause: RemoteError): void {
-    this.end(
-      new RemoteError('CLOSED', `the other end sent a malformed message: ${cause.message}`, { cause }),
-      CloseCode.BAD_MESSAGE,
-      cause.message,
-    );
+    const error = new RemoteError('CLOSED', `the other end sent a malformed message: ${cause.message}`, { cause });
+    this.end(error, CloseCode.BAD_MESSAGE, cause.message);
   }
 
   /** For the host: lets go of what nothing under way needs. @returns false when something was needed */
@@ -445,10 +429,11 @@ export class Session {
     else this.#events?.emit('probed', { path: event.path, answered: event.answered, forgotten: event.forgotten });
   }
 
-  #rests(reason: SvcError): void {
-    // Where the station was started again the channel is over, too, and has not noticed yet.
-    this.#shared.suspected(this);
-    this.#events?.emit('resting', reason);
+  /** Where it rests as the station was started again, the channel is over, too, and has not noticed yet. */
+  #newsEvent(event: News): void {
+    if (event.kind === 'suspected' || event.kind === 'resting') this.#shared.suspected(this);
+    if (event.kind === 'resting') this.#events?.emit('resting', event.reason);
+    else this.#events?.emit(event.kind, undefined);
   }
 
   /** @param change gives false when there is no room for it */

@@ -12,13 +12,16 @@ import type { Router } from '../../protocol/coap/index.ts';
 import { LONGEST_REST } from '../../protocol/connection/index.ts';
 import type { SocketAddress, StunServer } from '../../protocol/control/index.ts';
 import { asSvcError, LocalError, RemoteError, type SvcError } from '../../protocol/errors/index.ts';
+import { BlockedNetworks } from '../../protocol/station-dial/index.ts';
 import { Deferred } from '../deferred.ts';
 import { Emitter } from '../emitter.ts';
 import type { Host } from '../host/host.ts';
 import type { Session } from '../session/session.ts';
 import { Backoff, MAX_CERTIFICATE_DELAY, MAX_SLOW_DELAY, SlowBackoff } from './backoff.ts';
-import { dialStation, MAX_REDIRECTS, type StationAddress } from './dial.ts';
-import { type ConfiguredStation, StationProof } from './proof.ts';
+import { dialStation, MAX_REDIRECTS } from './dial.ts';
+import { StationProof } from './proof.ts';
+import type { ConfiguredStation, StationAddress } from './station-address.ts';
+import { type WaysToStation, waysTo } from './ways.ts';
 
 /** What the product's attach came to. */
 export type AttachVerdict =
@@ -83,6 +86,7 @@ interface Run {
 export class StationChannel {
   readonly #config: StationChannelConfig;
   readonly #proof: StationProof;
+  readonly #ways: WaysToStation;
   readonly #events: Emitter<StationChannelEvents>;
   readonly #backoff: Backoff;
   readonly #slow: SlowBackoff;
@@ -99,6 +103,7 @@ export class StationChannel {
     const { crypto, log } = config.host.environment;
     this.#config = config;
     this.#proof = new StationProof(config.host.environment, config.station);
+    this.#ways = waysTo(config.station, config.host.environment, new BlockedNetworks());
     this.#events = new Emitter(log);
     this.#backoff = new Backoff(crypto);
     this.#slow = new SlowBackoff(crypto);
@@ -200,7 +205,7 @@ export class StationChannel {
 
   async #dial(run: Run, station: StationAddress): Promise<{ station: StationAddress; session: Session }> {
     const { host, router } = this.#config;
-    const dial = dialStation(host, station, { timeout: DIAL_TIMEOUT, ...(router && { router }) });
+    const dial = dialStation(host, station, { timeout: DIAL_TIMEOUT, ways: this.#ways, ...(router && { router }) });
     run.interrupt = dial.cancel;
     if (run.stopped) dial.cancel();
     return { station, session: await dial.result };

@@ -7,18 +7,23 @@
  */
 import type { PrivateKey } from '../../protocol/crypto-host.ts';
 import { asSvcError, LocalError, RemoteError } from '../../protocol/errors/index.ts';
+import { BlockedNetworks } from '../../protocol/station-dial/index.ts';
 import type { Cancel } from '../environment.ts';
 import type { Host } from '../host/host.ts';
 import type { Session } from '../session/session.ts';
 import { unlessAborted } from '../unless-aborted.ts';
-import { dialStation, MAX_REDIRECTS, type StationAddress } from './dial.ts';
-import { type ConfiguredStation, StationProof } from './proof.ts';
+import { dialStation, MAX_REDIRECTS } from './dial.ts';
+import { StationProof } from './proof.ts';
+import type { ConfiguredStation, StationAddress } from './station-address.ts';
+import { type WaysToStation, waysTo } from './ways.ts';
 
 /** Which station, and how long its channels stay. */
 export interface StationConnectorConfig {
   host: Host;
   /** Without a pin its document is fetched when somebody needs a channel, and again where another key answers (`proof.ts`). */
   station: ConfiguredStation;
+  /** Where UDP does not get through, when others use it as well. */
+  blocked?: BlockedNetworks;
   /** Key towards the station; default: a fresh one for each channel, so that the station cannot tell clients apart (PROTOCOL.md §1). */
   identity?: PrivateKey;
   /** ms without use and without relayed session until a channel is closed, default 30,000. */
@@ -55,12 +60,14 @@ interface Channel {
 export class StationConnector {
   readonly #config: StationConnectorConfig;
   readonly #proof: StationProof;
+  readonly #ways: WaysToStation;
   readonly #channels = new Map<string, Promise<Channel>>();
   #isClosed = false;
 
   constructor(config: StationConnectorConfig) {
     this.#config = config;
     this.#proof = new StationProof(config.host.environment, config.station);
+    this.#ways = waysTo(config.station, config.host.environment, config.blocked ?? new BlockedNetworks());
   }
 
   /**
@@ -142,7 +149,7 @@ export class StationConnector {
   /** The dial is shared by all who wait for it, so nobody's signal ends it. */
   async #dial(station: StationAddress, timeout: number): Promise<Channel> {
     const { host, identity } = this.#config;
-    const dial = dialStation(host, station, { timeout, identity: identity ?? host.environment.crypto.generateKey() });
+    const dial = dialStation(host, station, { timeout, identity: identity ?? host.environment.crypto.generateKey(), ways: this.#ways });
     const channel: Channel = { session: await dial.result, users: 0, cancelIdle: () => {} };
     this.#closeWhenIdle(channel);
     return channel;

@@ -1,32 +1,22 @@
 /**
- * One attempt to reach a base station: resolve its name, try its addresses, take the first handshake that proves the station's key.
+ * One attempt to reach a base station, by UDP and, where that is silent, over a WebSocket: the first handshake that proves the station's key wins.
  *
- * Addresses are tried in the resolver's order with the pacing of RFC 8305 §5, so that a dead IPv6 costs a quarter of a second and not a timeout.
+ * 1. UDP: resolve its name, try its addresses in the resolver's order with the pacing of RFC 8305 §5, so that a dead IPv6 costs a quarter of a second and not
+ *    a timeout.
+ * 2. WebSocket (`web-socket-dial.ts`): a second later, or as soon as the name does not resolve (a proxy may resolve it). At once where this network let no UDP
+ *    through before.
+ * 3. What answers by UDP and is not the station ends the attempt: only silence leads to the WebSocket.
+ *
+ * The session that this gives moves between both as long as it is open (`channel-mover.ts`).
  */
-import type { Router } from '../../protocol/coap/index.ts';
-import type { PrivateKey } from '../../protocol/crypto-host.ts';
 import { asSvcError, RemoteError, type SvcError } from '../../protocol/errors/index.ts';
 import type { Host } from '../host/host.ts';
-import { type Attempt, type Failure, mostTelling, Race } from '../race.ts';
+import { type Attempt, type Failure, inOrder, mostTelling, Race } from '../race.ts';
 import type { Session } from '../session/session.ts';
-
-/** Where a base station is and who it must be. */
-export interface StationAddress {
-  /** Name or numeric address. */
-  host: string;
-  port: number;
-  /** Full hex fingerprint of its key. */
-  fingerprint: string;
-}
-
-export interface StationDialOptions {
-  /** ms for all of it: resolver and handshakes. */
-  timeout: number;
-  /** Our identity towards the station; default: the host's. */
-  identity?: PrivateKey;
-  /** Serves what the station asks. */
-  router?: Router<Session>;
-}
+import type { Dialled, StationDialOptions } from './attempt.ts';
+import { ChannelMover } from './channel-mover.ts';
+import type { StationAddress } from './station-address.ts';
+import { dialWebSocket } from './web-socket-dial.ts';
 
 /** Redirects in a row that are followed (PROTOCOL.md §7). */
 export const MAX_REDIRECTS = 5;
@@ -35,12 +25,57 @@ export const MAX_REDIRECTS = 5;
 const MAX_ADDRESSES = 4;
 /** Connection Attempt Delay (RFC 8305 §5), ms. */
 const STAGGER = 250;
+/** ms of silence by UDP after which a WebSocket is opened. */
+const WEBSOCKET_DELAY = 1_000;
 
 /**
- * Starts the attempt. It fails with DNS; FINGERPRINT_MISMATCH when another key answered; CONNECTION_REFUSED when nothing answered; STOPPED when
- * cancelled; INVALID_ARGUMENT.
+ * Starts the attempt. It fails with DNS; FINGERPRINT_MISMATCH when another key answered; CONNECTION_REFUSED when nothing answered, with what is wrong with the
+ * WebSocket; STOPPED when cancelled; INVALID_ARGUMENT.
  */
 export function dialStation(host: Host, station: StationAddress, options: StationDialOptions): Attempt<Session> {
+  const { ways } = options;
+  if (ways === undefined || host.environment.network.openWebSocket === undefined) return dialUdp(host, station, options);
+  const blocked = ways.blockedHere();
+  const { clock } = host.environment;
+  const deadline = clock.now() + options.timeout;
+  const race = new Race<Dialled>({
+    environment: host.environment,
+    delay: blocked.isKnown ? 0 : WEBSOCKET_DELAY,
+    discard: (late) => void discard(host, late),
+    summarize: (failures) => bothErrors(inOrder(failures), station),
+  });
+  let webSocketError: SvcError | undefined;
+  race.add(() => {
+    const { result, cancel } = dialUdp(host, station, options);
+    result.catch((error: SvcError) => {
+      // At the end of the time the WebSocket has no more than UDP.
+      if (!isSilence(error)) race.stop(error);
+      else if (clock.now() >= deadline) race.stop(bothErrors([error, ...(webSocketError ? [webSocketError] : [])], station));
+    });
+    return { result: result.then((session) => ({ session, webSocket: null })), cancel };
+  });
+  race.add(() => {
+    const attempt = dialWebSocket(host, station, options, { ways, deadline });
+    attempt.result.catch((error: unknown) => {
+      webSocketError = asSvcError(error);
+    });
+    return attempt;
+  });
+  race.end();
+  const result = race.result.then((dialled) => {
+    blocked.note(dialled.webSocket !== null);
+    new ChannelMover({ ...dialled, host, station, ways });
+    return dialled.session;
+  });
+  return { result, cancel: race.cancel };
+}
+
+async function discard(host: Host, { session, webSocket }: Dialled): Promise<void> {
+  await session.close();
+  if (webSocket !== null) await host.unbind(webSocket);
+}
+
+function dialUdp(host: Host, station: StationAddress, options: StationDialOptions): Attempt<Session> {
   const { environment } = host;
   const race = new Race<Session>({
     environment,
@@ -86,4 +121,17 @@ function dialError(failures: readonly Failure[], { host, port }: StationAddress)
   const error = mostTelling(failures.map((failure) => failure.error));
   if (error !== null && error.code !== 'TIMEOUT') return error;
   return new RemoteError('CONNECTION_REFUSED', `no base station answers at ${host} port ${port}`);
+}
+
+/** Nothing came back by UDP, or it was not known where to. */
+function isSilence({ code }: SvcError): boolean {
+  return code === 'CONNECTION_REFUSED' || code === 'DNS' || code === 'STOPPED';
+}
+
+/** Neither way led there. A wrong key says most; else what a person expects, with what became of the WebSocket. */
+function bothErrors([udp, webSocket]: readonly SvcError[], { host, port }: StationAddress): SvcError {
+  if (udp === undefined) return new RemoteError('CONNECTION_REFUSED', `no base station answers at ${host} port ${port}`);
+  if (webSocket === undefined || webSocket.code === 'STOPPED') return udp;
+  if (webSocket.code === 'FINGERPRINT_MISMATCH') return webSocket;
+  return new RemoteError(udp.code, `${udp.message}; nor over a WebSocket: ${webSocket.message}`, { cause: webSocket });
 }

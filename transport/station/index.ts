@@ -9,7 +9,7 @@ export {
   type StationChannelEvents,
 } from './channel.ts';
 export { Redirect, StationConnector, type StationConnectorConfig, type StationUse } from './connector.ts';
-export type { StationAddress } from './dial.ts';
-export type { ConfiguredStation, StationVerification } from './proof.ts';
+export type { StationVerification } from './proof.ts';
 export { releaseRoute } from './release-route.ts';
-export { parseServerUrl, type ServerAddress } from './server-url.ts';
+export { parseServerUrl, parseWebSocketUrl, type ServerAddress } from './server-url.ts';
+export type { ConfiguredStation, StationAddress } from './station-address.ts';

@@ -12,19 +12,7 @@
 import { asSvcError, LocalError, RemoteError } from '../../protocol/errors/index.ts';
 import { decodeStationDocument, MAX_STATION_DOCUMENT, STATION_DOCUMENT_PATH } from '../../protocol/records/index.ts';
 import type { Environment } from '../environment.ts';
-import type { StationAddress } from './dial.ts';
-
-/** A base station as the application names it. */
-export interface ConfiguredStation {
-  /** Name or numeric address. */
-  readonly host: string;
-  /** UDP port of a pinned station; TCP port of https without a pin, where the document names that of UDP. */
-  readonly port: number;
-  /** Full hex fingerprint of its key, the pin. Null: it is proved by TLS. */
-  readonly fingerprint: string | null;
-  /** PEM: the roots that its certificate must lead to; default those of the platform. */
-  readonly rootCerts?: string;
-}
+import type { ConfiguredStation, StationAddress } from './station-address.ts';
 
 /** By what a base station is proved. */
 export type StationVerification = 'pinned' | 'tls';
@@ -68,7 +56,7 @@ export class StationProof {
    */
   async current(): Promise<StationAddress> {
     const { host, port, fingerprint } = this.#station;
-    if (fingerprint !== null) return { host, port, fingerprint };
+    if (fingerprint !== null) return { host, port, fingerprint, urlPort: port };
     const { clock } = this.#environment;
     const kept = this.#kept;
     if (kept !== null && clock.wallTime() < kept.expires && clock.now() < kept.until) return kept.address;
@@ -126,7 +114,7 @@ export class StationProof {
     if (answer.status !== 200) throw new RemoteError('BAD_RESPONSE', `${host} answered ${answer.status} by https, not 200`);
     const now = clock.wallTime();
     const { fingerprint, port: udpPort, expires } = decodeStationDocument(answer.body, now);
-    const address = { host, port: udpPort, fingerprint };
+    const address = { host, port: udpPort, fingerprint, urlPort: port };
     this.#named.add(address);
     this.#kept = { address, expires, until: clock.now() + expires - now };
     return address;

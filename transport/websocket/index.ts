@@ -1,4 +1,5 @@
 /** WebSockets as sockets for datagrams. */
-export { type OpenWebSocketOptions, openWebSocketSocket, SUBPROTOCOL, WEBSOCKET_PATH } from './open.ts';
+export { WEBSOCKET_PATH } from '../../protocol/station-dial/index.ts';
+export { type OpenWebSocketOptions, openWebSocketSocket, SUBPROTOCOL } from './open.ts';
 export { SharedQueue } from './shared-queue.ts';
 export { MAX_MESSAGE, WebSocketSocket, type WebSocketSocketOptions } from './socket.ts';

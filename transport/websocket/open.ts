@@ -6,8 +6,6 @@ import { WebSocketSocket } from './socket.ts';
 
 /** The only subprotocol (PROTOCOL.md §2). */
 export const SUBPROTOCOL = 'svc.1';
-/** Where a base station accepts WebSockets (PROTOCOL.md §2). */
-export const WEBSOCKET_PATH = '/svc/v1';
 
 export interface OpenWebSocketOptions extends Pick<WebSocketOptions, 'url' | 'verifyCertificate' | 'rootCerts' | 'timeout' | 'signal'> {
   /** Each packet that arrives, lent as in `BindOptions.receive`: what `Host.adopt` gives. Must not throw. */

@@ -10,11 +10,14 @@ export class WebSocketPath implements Path {
   /** Whoever opened it, and from wherever: a proxy may stand in between. */
   readonly local = false;
 
-  /** @param address numeric, empty where it is unknown */
-  constructor(socket: number, address: string, port: number) {
+  readonly proxy: string | null;
+
+  /** @param address numeric, empty where it is unknown @param proxy `host:port` */
+  constructor(socket: number, address: string, port: number, proxy: string | null) {
     this.key = `websocket:${socket}:${address.includes(':') ? `[${address}]` : address}:${port}`;
     this.address = address;
     this.port = port;
     this.socket = socket;
+    this.proxy = proxy;
   }
 }

@@ -66,15 +66,10 @@ export class WebSocketSocket implements DatagramSocket {
   constructor(pipe: MessagePipe, options: WebSocketSocketOptions) {
     const { address, port } = options.peer ?? pipe;
     this.index = pipe.index;
-    this.path = new WebSocketPath(pipe.index, address, port);
+    this.path = new WebSocketPath(pipe.index, address, port, pipe.proxy);
     this.#pipe = pipe;
     this.#options = options;
     this.#waiting = options.queue === undefined ? null : new OutgoingQueue();
-  }
-
-  /** `host:port` of the HTTP proxy that it goes through; null for none. */
-  get proxy(): string | null {
-    return this.#pipe.proxy;
   }
 
   /** Bytes that wait to leave this process. */

@@ -64,6 +64,17 @@ it('keeps the token of an id that stays in force, as the core does not know that
   expect(table.find(first.id, new Uint8Array(16))).toBeUndefined();
 });
 
+it('keeps the token of an id that is still in force, and notes none without a token', () => {
+  const table = new RemoteIds<Owner>();
+  const owner = new Owner();
+  const [first, second, third] = [entry(9, 1), entry(9, 2), entry(9, 3)];
+  const none = new Uint8Array(16);
+  table.add(owner, first);
+  table.replace(owner, [{ ...first, resetToken: none }, { ...second, resetToken: none }, third]);
+  expect([found(table, first), found(table, third)]).toEqual([owner, owner]);
+  expect([table.find(first.id, none), table.find(second.id, none)]).toEqual([undefined, undefined]);
+});
+
 it('notes sixteen ids that begin alike, and has room again when one of them is gone', () => {
   const table = new RemoteIds<Owner>();
   const owners = Array.from({ length: 17 }, () => new Owner());

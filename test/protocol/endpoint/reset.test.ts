@@ -32,6 +32,19 @@ describe('a peer that lost its state', () => {
     expect(network.run(() => again.state === 'open', 100)).toBe(true);
   });
 
+  it('is noticed as well once the ends have exchanged further ids', () => {
+    const { network, client, device, connection } = connected(6);
+    connection.supplyIds();
+    network.pass(1000);
+    const id = remoteIdSeen(network, device, connection);
+    // The core has zeros in place of the token that came with the handshake.
+    client.endpoint.receive(encodeReset({ id, token: new Uint8Array(16) }), client.path(device), network.now);
+    expect(connection.state).toBe('open');
+    restart(device);
+    connection.sendMessage(Uint8Array.of(1));
+    expect(network.run(() => client.find('closed') !== undefined, 100)).toBe(true);
+  });
+
   it('answers with fewer bytes than it received, from every restart anew', () => {
     const { network, client, device, connection } = connected(3);
     for (let i = 0; i < 3; i++) restart(device);

@@ -43,10 +43,12 @@ describe('a connection is not relayed for ever', () => {
     let isDown = false;
     connection.addConnectionEventsListener({ onEvent: () => (isDown = true) });
     fixture.sim.onPacket = ({ from, to }) => (isDown && (from === 'device' || to === 'device') ? 'drop' : undefined);
+    const unblock = fixture.sim.block('device', 'tcp');
     await fixture.settle(connection.connect());
     await fixture.sim.run(5_500);
     expect(connection.paths().whyNotDirect?.code).toBe('PEER_TOO_OLD');
     fixture.sim.onPacket = undefined;
+    unblock();
     await fixture.untilType(connection, 'DIRECT', 15_000);
   });
 });

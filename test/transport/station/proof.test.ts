@@ -39,7 +39,7 @@ describe('the proof', () => {
     const asked = publish(simulation, { fingerprint: KEY });
     const pinned = new StationProof(simulation.host('client'), { host: 'station', port: 443, fingerprint: OTHER_KEY });
     const address = await pinned.current();
-    expect(address).toEqual({ host: 'station', port: 443, fingerprint: OTHER_KEY });
+    expect(address).toEqual({ host: 'station', port: 443, urlPort: 443, fingerprint: OTHER_KEY });
     expect(await pinned.changed(address)).toBeNull();
     expect(asked).toEqual([]);
   });
@@ -47,7 +47,7 @@ describe('the proof', () => {
   it('is the document of the host and port of the address, with its roots, in 5 s and 4 KiB', async () => {
     const simulation = nativeSimulation();
     const asked = publish(simulation, { fingerprint: KEY, port: 7 });
-    expect(await simulation.settle(proofIn(simulation).current())).toEqual({ host: 'station', port: 7, fingerprint: KEY });
+    expect(await simulation.settle(proofIn(simulation).current())).toEqual({ host: 'station', port: 7, urlPort: 443, fingerprint: KEY });
     expect(asked).toEqual([{ url: URL_OF_STATION, rootCerts: 'PEM', timeout: 5000, limit: 4096, signal: expect.anything(), fresh: false }]);
   });
 

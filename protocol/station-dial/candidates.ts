@@ -1,0 +1,25 @@
+/** Where a base station may take a WebSocket, in the order in which that is tried (PROTOCOL.md §7). */
+import type { SvcError } from '../errors/index.ts';
+
+/** PROTOCOL.md §2. */
+export const WEBSOCKET_PATH = '/svc/v1';
+
+/** Which WebSocket a person wants. */
+export interface WebSocketChoice {
+  /** `wss://` or `ws://`; the only one that is tried. Undefined: those that follow from host and port. */
+  readonly url?: string;
+  /** A certificate must be valid, so nothing without TLS is tried. Default false. */
+  readonly verifyCertificate?: boolean;
+}
+
+/** @param host name or numeric address, without brackets @param port of the station's URL */
+export function webSocketUrls(host: string, port: number, { url, verifyCertificate = false }: WebSocketChoice): readonly string[] {
+  if (url !== undefined) return [url];
+  const rest = `${host.includes(':') ? `[${host}]` : host}:${port}${WEBSOCKET_PATH}`;
+  return verifyCertificate ? [`wss://${rest}`] : [`wss://${rest}`, `ws://${rest}`];
+}
+
+/** Whether the next one is worth a try: something answered and is not what was expected, as a server that speaks no TLS does. */
+export function triesNext({ code }: SvcError): boolean {
+  return code === 'BAD_RESPONSE';
+}

@@ -1,0 +1,134 @@
+/** Client, device and base station of this process over real sockets, where UDP to the station is dropped: they use WebSockets, also by CONNECT. */
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
+import { type Connection, type ConnectionOptions, SvcClient } from '../../client/node.ts';
+import { Device } from '../../device/index.ts';
+import { openStore, type RunningBasestation, startBasestation } from '../../server/index.ts';
+import { type Environment, silentLog } from '../../transport/environment.ts';
+import { nodeEnvironment } from '../../transport/node/index.ts';
+import { ids, SCT } from '../support/fixture/identifiers.ts';
+import { connectProxy } from '../support/https-server.ts';
+
+let folder: string;
+let station: RunningBasestation;
+let device: Device;
+const ends: (() => unknown)[] = [];
+
+/** UDP to the port of the station is dropped here. */
+function withoutUdp(): Environment {
+  const environment = nodeEnvironment();
+  const { network } = environment;
+  return {
+    ...environment,
+    network: {
+      ...network,
+      bind: async (options) => {
+        const socket = await network.bind(options);
+        const { send } = socket;
+        socket.send = (buffer, offset, length, path, released) => {
+          if (path.port === station.port) setImmediate(released, offset);
+          else send.call(socket, buffer, offset, length, path, released);
+        };
+        return socket;
+      },
+    },
+  };
+}
+
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'svc-udp-blocked-'));
+});
+afterAll(() => rm(folder, { recursive: true, force: true }));
+
+beforeEach(async () => {
+  const data = await mkdtemp(join(folder, 'station-'));
+  device = new Device({ environment: withoutUdp(), ...ids, localPort: 0, p2pPort: 0 });
+  device.setPrivateKey(device.createPrivateKey());
+  const store = await openStore(data);
+  const created = new Date().toISOString();
+  const { organizationId } = await store.defaultOrganization({ organizationId: 'or-test', name: null, created });
+  await store.addProduct({ productId: ids.productId, organizationId, name: null, created });
+  await store.addDevice({ ...ids, name: null, fingerprint: device.deviceFingerprint, created });
+  await store.close();
+  station = await startBasestation({ data, port: 0, host: '127.0.0.1', log: silentLog, settings: { connections: 16, stunPort: 0 } });
+  ends.push(() => station.close());
+});
+afterEach(async () => {
+  for (const end of ends.splice(0).reverse()) await end();
+});
+
+const serverUrl = (): string => `https://127.0.0.1:${station.port}`;
+
+async function attached(): Promise<void> {
+  device.setServerUrl(serverUrl());
+  device.setServerFingerprint(station.fingerprint);
+  device.addServerConnectToken(SCT);
+  device.addCoapResource('POST', '/echo', ({ payload }) => ({ status: 205, payload }));
+  const done = new Promise<void>((resolve) => void device.onDeviceEvent((event) => event === 'ATTACHED' && resolve()));
+  await device.start();
+  ends.push(() => device.close());
+  await done;
+}
+
+async function connected(client: SvcClient, options: ConnectionOptions = {}): Promise<Connection> {
+  const connection = client.createConnection();
+  connection.updateOptions({
+    PrivateKey: client.createPrivateKey(),
+    ProductId: ids.productId,
+    DeviceId: ids.deviceId,
+    ServerUrl: serverUrl(),
+    ServerFingerprint: station.fingerprint,
+    ServerConnectToken: SCT,
+    DeviceFingerprint: device.deviceFingerprint,
+    Local: false,
+    Rendezvous: false,
+    ...options,
+  });
+  await connection.connect();
+  return connection;
+}
+
+async function echoes(connection: Connection): Promise<void> {
+  const payload = new Uint8Array(200_000).map((_, i) => i & 0xff);
+  const coap = connection.createCoap('POST', '/echo');
+  coap.setRequestPayload(0, payload);
+  await coap.execute();
+  expect(coap.getResponseStatusCode()).toBe(205);
+  expect(new Uint8Array(coap.getResponsePayload())).toEqual(payload);
+}
+
+test('device and client work over WebSockets where UDP to the base station is dropped', async () => {
+  await attached();
+  const client = SvcClient.create({ environment: withoutUdp(), maxConnections: 8 });
+  ends.push(() => client.stop());
+  const connection = await connected(client);
+  await echoes(connection);
+  expect(connection.paths().station).toMatchObject({ over: 'websocket', address: '127.0.0.1', port: station.port, proxy: null });
+  expect(station.stats()).toMatchObject({ webSockets: 2 });
+
+  // Another URL, so that the channel of before does not do. That UDP is blocked is known by now.
+  const url = `ws://127.0.0.1:${station.port}/svc/v1`;
+  const proxy = await connectProxy(station.port, 'me:secret');
+  ends.push(proxy.close, () => delete process.env.HTTPS_PROXY);
+  process.env.HTTPS_PROXY = proxy.url.replace('//', '//me:wrongpass@');
+  const refused = await failure(connected(client, { ServerWebSocketUrl: url, DtlsHelloTimeout: 500 }));
+  expect(refused).toMatch(/no base station answers .*; nor over a WebSocket: the proxy 127\S+ refused .*407.*name and password/);
+  expect(refused).not.toContain('wrongpass');
+
+  process.env.HTTPS_PROXY = proxy.url.replace('//', '//me:secret@');
+  const through = await connected(client, { ServerWebSocketUrl: url });
+  await echoes(through);
+  expect(through.paths().station).toMatchObject({ over: 'websocket', proxy: new URL(proxy.url).host });
+  expect(JSON.stringify(through.paths())).not.toContain('secret');
+  expect(proxy.asked).toEqual([`127.0.0.1:${station.port}`]);
+});
+
+/** Why the remote channel failed. */
+function failure(connecting: Promise<unknown>): Promise<string> {
+  return connecting.then(
+    () => 'connected',
+    ({ cause }: { cause?: { remote?: Error } }) => String(cause?.remote?.message),
+  );
+}

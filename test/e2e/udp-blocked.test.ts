@@ -1,0 +1,218 @@
+/**
+ * Client and device where UDP is blocked, in virtual time: they reach their base station over a WebSocket and move between both, and connections through it lose
+ * nothing.
+ */
+import { beforeEach, describe, expect, test } from 'vitest';
+import type { Connection } from '../../client/node.ts';
+import type { SimulatedHost } from '../../transport/sim/index.ts';
+import { generator } from '../support/crypto.ts';
+import { ProductFixture } from '../support/fixture/products.ts';
+import { seeds } from '../support/size.ts';
+
+const PORT = 7;
+
+let fixture: ProductFixture;
+let phone: SimulatedHost;
+let home: SimulatedHost;
+
+async function begin(options: ConstructorParameters<typeof ProductFixture>[0] = {}): Promise<void> {
+  fixture = new ProductFixture(options);
+  await fixture.station();
+  phone = fixture.host('phone', { machine: 'phone' });
+  home = fixture.host('home', { machine: 'home' });
+}
+beforeEach(() => begin());
+
+/** A device that sends what arrives on a stream back. */
+async function echoDevice(): Promise<void> {
+  const { device } = await fixture.attached({ environment: home });
+  device.addStreamListener(PORT, async (incoming) => {
+    const stream = incoming.accept();
+    for (let part = await readSome(stream); part !== null; part = await readSome(stream)) await stream.write(part);
+    await stream.close();
+  });
+  device.addCoapResource('GET', '/hello', () => ({ status: 205, payload: 'hello' }));
+}
+
+/** Null at the end. */
+async function readSome(stream: { readSome(): Promise<Uint8Array> }): Promise<Uint8Array | null> {
+  try {
+    return await stream.readSome();
+  } catch (error) {
+    if ((error as { code: string }).code === 'END_OF_FILE') return null;
+    throw error;
+  }
+}
+
+/** Sends bytes to the device and back for so many ms. @returns the longest pause between two that came back, ms */
+async function echo(connection: Connection, time: number): Promise<number> {
+  const stream = connection.createStream();
+  await stream.open(PORT);
+  const end = fixture.sim.now + time;
+  let sent = 0;
+  const writing = (async () => {
+    while (fixture.sim.now < end) {
+      await stream.write(Uint8Array.from({ length: 2_000 }, () => sent++ & 0xff));
+      await new Promise<void>((resolve) => fixture.sim.at(fixture.sim.now + 100, 0, resolve));
+    }
+    await stream.close();
+  })();
+  let got = 0;
+  let [last, longest] = [fixture.sim.now, 0];
+  for (let part = await readSome(stream); part !== null; part = await readSome(stream)) {
+    longest = Math.max(longest, fixture.sim.now - last);
+    last = fixture.sim.now;
+    for (const byte of part) if (byte !== (got++ & 0xff)) throw new Error(`byte ${got - 1} is another`);
+  }
+  await writing;
+  expect(got).toBe(sent);
+  return longest;
+}
+
+function connection(options: Parameters<ProductFixture['connection']>[0] = {}): Connection {
+  return fixture.connection({ Local: false, ...options }, fixture.client(phone));
+}
+
+const over = (each: Connection): string | undefined => each.paths().station?.over;
+
+describe('a client whose UDP is blocked', () => {
+  test('has its first CoAP answer within 3 s, and the next time within 1 s', async () => {
+    await echoDevice();
+    fixture.sim.block(phone, 'udp');
+    const client = fixture.client(phone);
+    for (const limit of [3_000, 1_000]) {
+      const began = fixture.sim.now;
+      const each = fixture.connection({ Local: false }, client);
+      await fixture.settle(each.connect());
+      expect((await fixture.coap(each, 'GET', '/hello')).text).toBe('hello');
+      expect(fixture.sim.now - began).toBeLessThan(limit);
+      expect(over(each)).toBe('websocket');
+      await fixture.settle(each.close());
+      // The channel is closed when nobody needs it.
+      await fixture.sim.run(60_000);
+    }
+  });
+
+  test('is told why there is no direct path', async () => {
+    await echoDevice();
+    fixture.sim.block(phone, 'udp');
+    const each = connection({ Rendezvous: true });
+    await fixture.settle(each.connect());
+    await fixture.sim.run(10_000);
+    expect(each.paths()).toMatchObject({ whyNotDirect: { code: 'UDP_BLOCKED', text: expect.stringContaining('WebSocket') } });
+    expect(each.paths().station).toMatchObject({ over: 'websocket', proxy: null, observed: null, stun: [] });
+  });
+
+  test('goes back to UDP within a minute after it is unblocked, under a transfer', async () => {
+    await echoDevice();
+    const unblock = fixture.sim.block(phone, 'udp');
+    const each = connection();
+    await fixture.settle(each.connect());
+    fixture.sim.at(fixture.sim.now + 5_000, 0, unblock);
+    expect(await fixture.settle(echo(each, 66_000))).toBeLessThan(1_000);
+    expect(over(each)).toBe('udp');
+  });
+
+  test('loses nothing when UDP is blocked under a transfer', async () => {
+    await echoDevice();
+    const each = connection();
+    await fixture.settle(each.connect());
+    fixture.sim.at(fixture.sim.now + 2_000, 0, () => fixture.sim.block(phone, 'udp'));
+    expect(await fixture.settle(echo(each, 10_000))).toBeLessThan(4_000);
+    expect([over(each), each.isConnected]).toEqual(['websocket', true]);
+  });
+
+  test.each(['cut', 'stall', 'halfOpen'] as const)('loses nothing when its WebSocket fails under a transfer: %s', async (fault) => {
+    await echoDevice();
+    fixture.sim.block(phone, 'udp');
+    const each = connection();
+    await fixture.settle(each.connect());
+    fixture.sim.at(fixture.sim.now + 2_000, 0, () => fixture.sim.pipes(phone)[0]![fault]());
+    expect(await fixture.settle(echo(each, 10_000))).toBeLessThan(4_000);
+    expect([over(each), each.isConnected]).toEqual(['websocket', true]);
+  });
+});
+
+describe('a device whose UDP is blocked', () => {
+  test('attaches over a WebSocket, and is reached', async () => {
+    fixture.sim.block(home, 'udp');
+    await echoDevice();
+    const each = connection();
+    await fixture.settle(each.connect());
+    expect((await fixture.coap(each, 'GET', '/hello')).text).toBe('hello');
+    expect(fixture.sim.pipes(home).length).toBe(1);
+  });
+
+  test('and its client too: nothing is lost while either way opens and shuts', async () => {
+    const unblock = fixture.sim.block(home, 'udp');
+    await echoDevice();
+    fixture.sim.block(phone, 'udp');
+    const each = connection();
+    await fixture.settle(each.connect());
+    fixture.sim.at(fixture.sim.now + 2_000, 0, unblock);
+    fixture.sim.at(fixture.sim.now + 6_000, 0, () => fixture.sim.pipes(phone)[0]!.cut());
+    expect(await fixture.settle(echo(each, 66_000))).toBeLessThan(5_000);
+    await fixture.sim.run(15_000);
+    expect(fixture.sim.pipes(home)).toEqual([]);
+  });
+});
+
+test('a client learns at once that a route has ended which took the place of another', async () => {
+  fixture.sim.block(home, 'udp');
+  await echoDevice();
+  const each = connection();
+  await fixture.settle(each.connect());
+  for (const after of [2_000, 6_000]) fixture.sim.at(fixture.sim.now + after, 0, () => fixture.sim.pipes(home)[0]!.cut());
+  expect(await fixture.settle(echo(each, 12_000))).toBeLessThan(5_000);
+  expect(each.stats()).toMatchObject({ rests: 2 });
+});
+
+describe('a base station that restarts', () => {
+  test.each(['shutdown', 'killed'] as const)('is reached again over a WebSocket, and the transfer goes on: %s', async (how) => {
+    fixture.sim.block(home, 'udp');
+    await echoDevice();
+    fixture.sim.block(phone, 'udp');
+    const each = connection();
+    await fixture.settle(each.connect());
+    const transfer = echo(each, 20_000);
+    await fixture.sim.run(5_000);
+    await fixture.stationUnderTest.restart(how);
+    expect(await fixture.settle(transfer)).toBeLessThan(8_000);
+    expect(over(each)).toBe('websocket');
+  });
+});
+
+/** UDP that is let through or not, and WebSockets that fail, at either end. */
+function weather(seed: number, until: number): void {
+  const random = generator(seed);
+  const blocked = new Map<SimulatedHost, () => void>();
+  const change = (): void => {
+    const host = random() < 0.5 ? phone : home;
+    const [pipe] = fixture.sim.pipes(host).slice(-1);
+    const dice = random();
+    if (dice < 0.4 && !blocked.has(host)) blocked.set(host, fixture.sim.block(host, 'udp'));
+    else if (dice < 0.6) {
+      blocked.get(host)?.();
+      blocked.delete(host);
+    } else if (dice < 0.75) pipe?.cut();
+    else if (dice < 0.9) pipe?.stall();
+    else pipe?.halfOpen();
+    next();
+  };
+  const next = (): void => {
+    const at = fixture.sim.now + 1_000 + 8_000 * random();
+    if (at < until) fixture.sim.at(at, 0, change);
+    else fixture.sim.at(until, 0, () => [...blocked.values()].map((unblock) => unblock()));
+  };
+  next();
+}
+
+test.each(seeds(4, 200))('nothing is lost whatever opens and shuts at either end: seed %i', async (seed) => {
+  await begin({ seed, link: { delay: 20, jitter: 5, loss: 0.01 } });
+  await echoDevice();
+  const each = connection();
+  await fixture.settle(each.connect());
+  weather(seed, fixture.sim.now + 40_000);
+  expect(await fixture.settle(echo(each, 42_000))).toBeLessThan(15_000);
+  expect(each.isConnected).toBe(true);
+});

@@ -1,0 +1,145 @@
+import { expect, test } from 'vitest';
+import { ChannelPaths, type ChannelPathsEvent, type Over } from '../../../protocol/station-dial/index.ts';
+import { VirtualDriver } from '../../support/verbs.ts';
+
+/** A channel in a network that lets UDP through or not. */
+class Network {
+  readonly driver = new VirtualDriver();
+  readonly log: string[] = [];
+  udp = true;
+  webSockets = true;
+  readonly paths: ChannelPaths;
+  /** ms for an answer, and for silence. */
+  readonly latency = 50;
+  readonly silence = 500;
+
+  constructor(over: Over) {
+    this.paths = new ChannelPaths(over, 0);
+    this.driver.add(this.paths, { event: (event) => this.#act(event) });
+  }
+
+  works(over: Over): boolean {
+    return over === 'udp' ? this.udp : this.webSockets;
+  }
+
+  /** What has happened since the last call. */
+  run(until: number): string[] {
+    this.driver.run(until);
+    return this.log.splice(0);
+  }
+
+  at(time: number, run: () => void): void {
+    this.driver.at(time, run);
+  }
+
+  #act(event: ChannelPathsEvent): void {
+    const { paths, driver } = this;
+    this.log.push(`${driver.now} ${event.kind}`);
+    if (event.kind === 'ask-active')
+      this.#later(
+        this.works(paths.over),
+        () => paths.activeAnswered(),
+        () => paths.activeSilent(driver.now),
+      );
+    if (event.kind === 'ask-udp')
+      this.#later(
+        this.udp,
+        () => paths.udpAnswered(),
+        () => paths.udpSilent(),
+      );
+    if (event.kind === 'open-websocket')
+      this.#later(
+        this.webSockets,
+        () => paths.webSocketAnswered(driver.now),
+        () => paths.webSocketFailed(driver.now),
+      );
+    if (event.kind === 'move') this.at(driver.now, () => paths.moved(event.to, driver.now));
+  }
+
+  #later(works: boolean, answered: () => void, silent: () => void): void {
+    this.at(this.driver.now + (works ? this.latency : this.silence), works ? answered : silent);
+  }
+}
+
+test('on UDP nothing happens while packets come back', () => {
+  expect(new Network('udp').run(1_000_000)).toEqual([]);
+});
+
+test('a path that answers when it is asked is kept', () => {
+  const network = new Network('udp');
+  for (const time of [100, 200, 5000]) network.at(time, () => network.paths.suspected(time));
+  expect(network.run(1_000_000)).toEqual(['100 ask-active', '200 ask-active', '5000 ask-active']);
+});
+
+test('UDP that goes silent is left for a WebSocket, is asked each minute, and taken again when it answers', () => {
+  const network = new Network('udp');
+  network.udp = false;
+  network.at(1000, () => network.paths.suspected(1000));
+  network.at(100_000, () => {
+    network.udp = true;
+  });
+  expect(network.run(300_000)).toEqual([
+    '1000 ask-active',
+    '1500 open-websocket',
+    '1550 move',
+    '61550 ask-udp',
+    '121550 ask-udp',
+    '121600 move',
+    '131600 close-websocket',
+  ]);
+  expect(network.paths.over).toBe('udp');
+});
+
+test('a WebSocket that goes silent is left for another one, or for UDP when that answers first', () => {
+  const network = new Network('websocket');
+  network.udp = false;
+  network.at(1000, () => {
+    network.webSockets = false;
+    network.paths.suspected(1000);
+  });
+  network.at(1200, () => {
+    network.webSockets = true;
+  });
+  expect(network.run(50_000)).toEqual(['1000 ask-active', '1500 open-websocket', '1500 ask-udp', '1550 move']);
+  network.at(51_000, () => {
+    network.webSockets = false;
+    network.udp = true;
+    network.paths.suspected(51_000);
+  });
+  expect(network.run(200_000)).toEqual([
+    '51000 ask-active',
+    '51500 open-websocket',
+    '51500 ask-udp',
+    '51550 move',
+    '61550 close-websocket',
+  ]);
+});
+
+test('where no WebSocket opens it is tried again after a pause, as long as nothing comes back', () => {
+  const network = new Network('udp');
+  network.udp = network.webSockets = false;
+  for (let time = 1000; time <= 20_000; time += 1000) network.at(time, () => network.paths.suspected(time));
+  const opened = network.run(40_000).filter((line) => line.endsWith('open-websocket'));
+  expect(opened).toEqual([
+    '1500 open-websocket',
+    '5000 open-websocket',
+    '8500 open-websocket',
+    '12000 open-websocket',
+    '15500 open-websocket',
+    '19000 open-websocket',
+  ]);
+});
+
+test('a WebSocket that opens when the path has answered again is closed', () => {
+  const network = new Network('udp');
+  network.at(0, () => {
+    network.udp = false;
+    network.paths.suspected(0);
+  });
+  network.at(490, () => {
+    network.udp = true;
+  });
+  network.at(501, () => network.paths.suspected(501));
+  network.at(502, () => network.paths.activeAnswered());
+  expect(network.run(100_000)).toEqual(['0 ask-active', '500 open-websocket', '501 ask-active', '550 close-websocket']);
+});

@@ -1,0 +1,22 @@
+/** WebSockets to a simulated host that stands for a base station: each becomes a socket of its host. */
+import type { Host } from '../../transport/host/index.ts';
+import type { SimulatedHost, WebSocketListenOptions } from '../../transport/sim/index.ts';
+import { WebSocketSocket } from '../../transport/websocket/index.ts';
+
+/** Accepts them from now on. */
+export function acceptWebSockets(environment: SimulatedHost, host: Host, options: Pick<WebSocketListenOptions, 'port' | 'secure'>): void {
+  environment.listenWebSocket({
+    ...options,
+    protocol: 'svc.1',
+    path: '/svc/v1',
+    accept: (pipe) => {
+      const socket = new WebSocketSocket(pipe, {
+        clock: environment.clock,
+        receive: host.receive,
+        closed: (error) => host.drop(socket, error),
+      });
+      host.adopt(socket);
+      return { receive: (message) => socket.deliver(message), closed: (error) => socket.ended(error) };
+    },
+  });
+}

@@ -1,0 +1,192 @@
+/**
+ * A WebSocket (RFC 6455) of this host as a pipe of binary messages, by the library `ws`: loaded when the first one opens.
+ *
+ * 1. Where a proxy applies, tunnel through it (`https-tunnel.ts`).
+ * 2. TLS 1.2 or later for `wss:`. The certificate counts only where the options say so: the handshake inside proves the peer (PROTOCOL.md §2).
+ * 3. Upgrade: the peer must choose the subprotocol. Redirects are not followed, nothing is compressed.
+ * 4. A message over 65,535 bytes, or of text, ends it.
+ */
+import type { ClientRequest, IncomingMessage } from 'node:http';
+import { isIP, connect as netConnect, type Socket, type TcpNetConnectOpts } from 'node:net';
+import type { Duplex } from 'node:stream';
+import { checkServerIdentity, connect as tlsConnect } from 'node:tls';
+import { type ClientOptions, WebSocket } from 'ws';
+import { asSvcError, LocalError, RemoteError, type SvcError } from '../../protocol/errors/index.ts';
+import { certificateBlocks } from '../../protocol/identity/index.ts';
+import { canonicalAddress } from '../address.ts';
+import type { MessagePipe, WebSocketOptions } from '../environment.ts';
+import { httpsProblem, noteCertificates } from './https-problem.ts';
+import { openTunnel, proxyForWebSocket } from './https-tunnel.ts';
+import { checkRootCertificates } from './root-certificates.ts';
+
+/** Bytes of one message (PROTOCOL.md §2). */
+const MAX_MESSAGE = 65_535;
+/** ms for the peer's half of the closing handshake: nobody waits for it. */
+const CLOSE_TIMEOUT = 1_000;
+/** RFC 6455 §7.4.1. */
+const NORMAL_CLOSURE = 1000;
+const UNSUPPORTED_DATA = 1003;
+
+/** @throws as `Network.openWebSocket` */
+export async function openWebSocket(options: WebSocketOptions, index: number): Promise<MessagePipe> {
+  const url = parsedUrl(options.url);
+  if (options.rootCerts !== undefined) checkRootCertificates(options.rootCerts);
+  const timeout = AbortSignal.timeout(Math.max(1, Math.ceil(options.timeout)));
+  const signal = options.signal === undefined ? timeout : AbortSignal.any([timeout, options.signal]);
+  const proxy = await proxyForWebSocket(url);
+  let tunnel: Duplex | null = null;
+  try {
+    signal.throwIfAborted();
+    if (proxy !== null) tunnel = await openTunnel(proxy, url, signal);
+    return await upgraded(options, { url, index, tunnel, proxy: proxy?.host ?? null, signal });
+  } catch (error) {
+    tunnel?.destroy();
+    if (options.signal?.aborted === true) throw new LocalError('STOPPED', 'opening the WebSocket was stopped');
+    if (timeout.aborted) throw late(url, proxy, tunnel !== null, options.timeout);
+    throw error;
+  }
+}
+
+/** The way to the peer. */
+interface Way {
+  readonly url: URL;
+  readonly index: number;
+  /** To the peer through the proxy; null: a connection of the library's own. */
+  readonly tunnel: Duplex | null;
+  readonly proxy: string | null;
+  readonly signal: AbortSignal;
+}
+
+function parsedUrl(text: string): URL {
+  const url = URL.canParse(text) ? new URL(text) : null;
+  if (url !== null && /^wss?:$/.test(url.protocol) && url.username === '' && url.password === '' && url.hash === '') return url;
+  throw new LocalError(
+    'INVALID_ARGUMENT',
+    'the URL of a WebSocket is wss://host/path or ws://host/path, without a name, password or fragment',
+  );
+}
+
+function late({ host }: URL, proxy: URL | null, isTunnelled: boolean, timeout: number): RemoteError {
+  const time = `within ${timeout / 1000} s`;
+  if (proxy !== null && !isTunnelled) return new RemoteError('TIMEOUT', `the proxy ${proxy.host} did not connect to ${host} ${time}`);
+  const way = proxy === null ? '' : ` through the proxy ${proxy.host}`;
+  return new RemoteError('TIMEOUT', `${host} did not open a WebSocket${way} ${time}`);
+}
+
+function upgraded(options: WebSocketOptions, way: Way): Promise<MessagePipe> {
+  const { url, signal } = way;
+  return new Promise((resolve, reject) => {
+    let peer: Socket | null = null;
+    let failedRequest = asSvcError;
+    const finishRequest = (request: ClientRequest): void => {
+      const chain = noteCertificates(request);
+      failedRequest = (error) => httpsProblem(error, { who: url.host, by: 'WebSocket', request, chain: chain() });
+      request.end();
+    };
+    const webSocket = new WebSocket(url, [options.protocol], { ...libraryOptions(options, way), finishRequest });
+    const stop = (): void => webSocket.terminate();
+    const fail = (error: unknown): void => {
+      signal.removeEventListener('abort', stop);
+      reject(failedRequest(error));
+    };
+    webSocket.on('unexpected-response', (request, response) => {
+      fail(refusal(url, response));
+      request.destroy();
+    });
+    webSocket.on('upgrade', (response) => {
+      peer = response.socket;
+    });
+    webSocket.on('error', fail);
+    webSocket.on('open', () => {
+      signal.removeEventListener('abort', stop);
+      webSocket.off('error', fail);
+      resolve(new Pipe(webSocket, (way.tunnel as Socket | null) ?? peer, options, way));
+    });
+    signal.addEventListener('abort', stop, { once: true });
+  });
+}
+
+/** `closeTimeout` is missing from the types of the library. */
+type LibraryOptions = ClientOptions & { readonly closeTimeout: number };
+
+function libraryOptions(options: WebSocketOptions, way: Way): LibraryOptions {
+  return {
+    perMessageDeflate: false,
+    maxPayload: MAX_MESSAGE,
+    followRedirects: false,
+    closeTimeout: CLOSE_TIMEOUT,
+    createConnection: () => connection(options, way) as Socket,
+  };
+}
+
+/** Under the upgrade. */
+function connection({ verifyCertificate = false, rootCerts }: WebSocketOptions, { url, tunnel }: Way): Duplex {
+  const host = url.hostname.replace(/^\[|\]$/g, '');
+  const isSecure = url.protocol === 'wss:';
+  const to = tunnel === null ? { host, port: Number(url.port || (isSecure ? 443 : 80)) } : { socket: tunnel };
+  if (!isSecure) return tunnel ?? netConnect(to as TcpNetConnectOpts);
+  return tlsConnect({
+    ...to,
+    servername: isIP(host) === 0 ? host : '',
+    // Said either way: the environment cannot switch it off.
+    rejectUnauthorized: verifyCertificate,
+    minVersion: 'TLSv1.2',
+    checkServerIdentity: (_, certificate) => checkServerIdentity(host, certificate),
+    ...(rootCerts !== undefined && { ca: certificateBlocks(rootCerts) }),
+  });
+}
+
+/** The answer is HTTP, and no upgrade. */
+function refusal({ host }: URL, { statusCode = 0, headers }: IncomingMessage): RemoteError {
+  const page = /html/i.test(headers['content-type'] ?? '')
+    ? ' and a page: a login page of this network, or a proxy, may stand in between'
+    : '';
+  return new RemoteError('BAD_RESPONSE', `${host} opens no WebSocket, it answers ${statusCode}${page}`);
+}
+
+/** An open WebSocket. */
+class Pipe implements MessagePipe {
+  readonly index: number;
+  readonly address: string;
+  readonly port: number;
+  readonly proxy: string | null;
+  readonly #webSocket: WebSocket;
+  readonly #closed: (error: SvcError) => void;
+  #isOpen = true;
+
+  constructor(webSocket: WebSocket, peer: Socket | null, { receive, closed }: WebSocketOptions, { url, index, proxy }: Way) {
+    this.index = index;
+    this.address = canonicalAddress(peer?.remoteAddress ?? '') ?? '';
+    this.port = peer?.remotePort ?? 0;
+    this.proxy = proxy;
+    this.#webSocket = webSocket;
+    this.#closed = closed;
+    let problem = '';
+    webSocket.on('message', (data: Buffer, isBinary: boolean) => {
+      if (!this.#isOpen) return;
+      if (isBinary) receive(data);
+      else this.#fail(new RemoteError('BAD_RESPONSE', `${url.host} sent text over the WebSocket`), UNSUPPORTED_DATA);
+    });
+    webSocket.on('error', ({ message }) => {
+      problem = `: ${message}`;
+    });
+    webSocket.on('close', (code) => this.#fail(new RemoteError('CLOSED', `the WebSocket to ${url.host} ended with ${code}${problem}`)));
+  }
+
+  send(message: Uint8Array, sent: () => void): void {
+    // Called for a closed one as well.
+    this.#webSocket.send(message, { binary: true }, sent);
+  }
+
+  close(code: number = NORMAL_CLOSURE): void {
+    if (!this.#isOpen) return;
+    this.#isOpen = false;
+    this.#webSocket.close(code);
+  }
+
+  #fail(error: RemoteError, code?: number): void {
+    if (!this.#isOpen) return;
+    this.close(code);
+    this.#closed(error);
+  }
+}

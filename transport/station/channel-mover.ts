@@ -1,0 +1,226 @@
+/**
+ * Moves a channel to a base station between UDP and a WebSocket while it stands: carries out what `protocol/station-dial/channel-paths.ts` decides.
+ *
+ * A WebSocket is a path of the session as an address is. It is added, challenged, and taken by migration, so routes over the channel go along. A channel whose only
+ * path is gone at once, as when a WebSocket is cut, ends: its owner dials again.
+ */
+import type { Path } from '../../protocol/path.ts';
+import { ChannelPaths, type ChannelPathsEvent, type Over } from '../../protocol/station-dial/index.ts';
+import type { Cancel, Clock } from '../environment.ts';
+import type { Host } from '../host/host.ts';
+import type { Session } from '../session/session.ts';
+import type { WebSocketSocket } from '../websocket/index.ts';
+import type { Dialled } from './attempt.ts';
+import type { StationAddress } from './station-address.ts';
+import type { WaysToStation } from './ways.ts';
+import { openWebSocket } from './web-socket-dial.ts';
+
+/** ms, or two round trips, in which nothing arrives after a path was asked: it is silent. */
+const LEAST_SILENCE = 1_000;
+/** ms for a WebSocket to open. */
+const OPEN_TIMEOUT = 10_000;
+
+/** Where the channel leads. */
+interface Target {
+  readonly host: Host;
+  readonly station: StationAddress;
+  readonly ways: WaysToStation;
+}
+
+/** From the moment that a channel stands until it ends. */
+export class ChannelMover {
+  readonly #host: Host;
+  readonly #session: Session;
+  readonly #station: StationAddress;
+  readonly #ways: WaysToStation;
+  readonly #clock: Clock;
+  readonly #decisions: ChannelPaths;
+  readonly #ended = new AbortController();
+  /** Paths by UDP that are asked, and those of them that are still silent. */
+  #udp: Path[] = [];
+  #silent = new Set<Path>();
+  /** Those that are open, and of them the one that was opened last. */
+  readonly #webSockets = new Set<WebSocketSocket>();
+  #webSocket: WebSocketSocket | null = null;
+  /** What the path in use had received when it was asked. */
+  #heard: { readonly path: Path; readonly packets: number };
+  #cancelAsking: Cancel = () => {};
+  #timerAt = Number.POSITIVE_INFINITY;
+  #cancelTimer: Cancel = () => {};
+  #isServing = false;
+
+  constructor({ session, webSocket, host, station, ways }: Dialled & Target) {
+    this.#host = host;
+    this.#session = session;
+    this.#station = station;
+    this.#ways = ways;
+    this.#clock = host.environment.clock;
+    this.#heard = { path: session.path, packets: 0 };
+    if (webSocket !== null) this.#webSockets.add(webSocket);
+    this.#decisions = new ChannelPaths(overOf(session.path), this.#clock.now());
+    // Ahead of time: a path that has gone silent brings none.
+    session.supplyIds();
+    session.on('suspected', () => this.#tell((paths, now) => paths.suspected(now)));
+    session.on('probed', ({ path, answered }) => this.#probed(path, answered));
+    session.on('path', ({ path }) => this.#moved(path));
+    session.on('closed', () => this.#end());
+    this.#serve();
+  }
+
+  #tell(what: (paths: ChannelPaths, now: number) => void): void {
+    what(this.#decisions, this.#clock.now());
+    this.#serve();
+  }
+
+  #serve(): void {
+    if (this.#isServing || this.#ended.signal.aborted) return;
+    this.#isServing = true;
+    const now = this.#clock.now();
+    if (this.#decisions.nextTimeout() <= now) this.#decisions.handleTimeout(now);
+    for (let event = this.#decisions.nextEvent(); event !== null; event = this.#decisions.nextEvent()) this.#act(event);
+    this.#isServing = false;
+    this.#arm(now);
+  }
+
+  #act(event: ChannelPathsEvent): void {
+    if (event.kind === 'ask-active') this.#askActive();
+    else if (event.kind === 'ask-udp') void this.#askUdp();
+    else if (event.kind === 'open-websocket') void this.#openWebSocket();
+    else if (event.kind === 'close-websocket') this.#closeWebSockets();
+    else this.#move(event.to);
+  }
+
+  /** An answer is whatever arrives there. */
+  #askActive(): void {
+    const { path, rtt } = this.#session;
+    this.#heard = { path, packets: this.#received(path) };
+    this.#session.probe(path);
+    this.#cancelAsking = this.#clock.schedule(Math.max(LEAST_SILENCE, 2 * (rtt ?? 0)), () =>
+      this.#tell((paths, now) => (this.#isActiveAlive() ? paths.activeAnswered() : paths.activeSilent(now))),
+    );
+  }
+
+  /** Something has come in since the path was asked, or another one is in use. */
+  #isActiveAlive(): boolean {
+    const { path } = this.#session;
+    return path !== this.#heard.path || this.#received(path) > this.#heard.packets;
+  }
+
+  #received(path: Path): number {
+    return this.#session.pathStats(path)?.packetsReceived ?? 0;
+  }
+
+  /** By the first address of each family. */
+  async #askUdp(): Promise<void> {
+    const { host, port } = this.#station;
+    const addresses = await this.#host.environment.network.resolve(host).catch(() => []);
+    const [socket] = this.#host.sockets;
+    if (this.#ended.signal.aborted) return;
+    const isV6 = (address: string): boolean => address.includes(':');
+    const chosen = [addresses.find((each) => !isV6(each)), addresses.find(isV6)].filter((each) => each !== undefined);
+    const paths = socket === undefined ? [] : chosen.map((address) => socket.path(address, port));
+    this.#forgetUdp(paths);
+    this.#udp = paths;
+    this.#silent = new Set(this.#udp.filter((path) => this.#add(path)));
+    if (this.#silent.size === 0) this.#tell((paths) => paths.udpSilent());
+  }
+
+  async #openWebSocket(): Promise<void> {
+    const way = { timeout: OPEN_TIMEOUT, signal: this.#ended.signal };
+    const webSocket = await openWebSocket(this.#host, this.#station, this.#ways, way).catch(() => null);
+    if (this.#ended.signal.aborted) {
+      if (webSocket !== null) void this.#host.unbind(webSocket);
+      return;
+    }
+    if (webSocket === null) return this.#tell((paths, now) => paths.webSocketFailed(now));
+    this.#closeWebSockets();
+    this.#webSockets.add(webSocket);
+    this.#webSocket = webSocket;
+    if (!this.#add(webSocket.path)) this.#tell((paths, now) => paths.webSocketFailed(now));
+  }
+
+  /** Challenges a path, which is added where the session has another. @returns false when there is no room for it */
+  #add(path: Path): boolean {
+    const session = this.#session;
+    return session.paths.includes(path) ? session.probe(path) : session.addPath(path);
+  }
+
+  #probed(path: Path, answered: boolean): void {
+    if (this.#silent.has(path)) this.#udpProbed(path, answered);
+    else if (path === this.#webSocket?.path && path !== this.#session.path) this.#webSocketProbed(answered);
+  }
+
+  #webSocketProbed(answered: boolean): void {
+    if (answered && this.#isActiveAlive()) this.#tell((paths) => paths.activeAnswered());
+    this.#tell((paths, now) => (answered ? paths.webSocketAnswered(now) : paths.webSocketFailed(now)));
+  }
+
+  #udpProbed(path: Path, answered: boolean): void {
+    this.#silent.delete(path);
+    if (answered) {
+      // The first that answers is taken.
+      this.#silent.clear();
+      for (const other of this.#udp) if (other !== path) this.#session.removePath(other);
+      this.#udp = [path];
+      this.#tell((paths) => paths.udpAnswered());
+      return;
+    }
+    // Each path that is added takes a connection id, and no new ones come while nothing does.
+    if (!this.#decisions.isFleeing) this.#session.removePath(path);
+    if (this.#silent.size === 0) this.#tell((paths) => paths.udpSilent());
+  }
+
+  #move(to: Over): void {
+    const path = to === 'udp' ? this.#udp[0] : this.#webSocket?.path;
+    if (path !== undefined) this.#session.migrate(path);
+  }
+
+  #moved(path: Path): void {
+    const over = overOf(path);
+    if (over !== this.#decisions.over) this.#ways.blockedHere().note(over === 'websocket');
+    this.#tell((paths, now) => paths.moved(over, now));
+    if (over === 'udp') return;
+    this.#closeWebSockets();
+    this.#forgetUdp();
+    if (this.#silent.size > 0) this.#tell((paths) => paths.udpSilent());
+    this.#silent.clear();
+  }
+
+  #forgetUdp(except: readonly Path[] = []): void {
+    for (const path of this.#udp) if (!except.includes(path)) this.#session.removePath(path);
+  }
+
+  /** All that are not in use. */
+  #closeWebSockets(): void {
+    for (const webSocket of this.#webSockets) if (webSocket.path !== this.#session.path) this.#close(webSocket);
+  }
+
+  #close(webSocket: WebSocketSocket): void {
+    this.#webSockets.delete(webSocket);
+    if (this.#webSocket === webSocket) this.#webSocket = null;
+    this.#session.removePath(webSocket.path);
+    void this.#host.unbind(webSocket);
+  }
+
+  #arm(now: number): void {
+    const at = this.#decisions.nextTimeout();
+    if (at === this.#timerAt) return;
+    this.#cancelTimer();
+    this.#timerAt = at;
+    this.#cancelTimer = this.#clock.schedule(at - now, () => {
+      this.#timerAt = Number.POSITIVE_INFINITY;
+      this.#serve();
+    });
+  }
+
+  #end(): void {
+    this.#ended.abort();
+    this.#cancelTimer();
+    this.#cancelAsking();
+    for (const webSocket of this.#webSockets) void this.#host.unbind(webSocket);
+  }
+}
+
+function overOf({ kind }: Path): Over {
+  return kind === 'websocket' ? 'websocket' : 'udp';
+}

@@ -91,7 +91,8 @@ function namesDevice({ device, product, deviceId, address }: DoctorOptions): boo
 }
 
 /** @throws UsageError for options that say how a device is reached */
-function refuseUnused({ relayOnly, wait, hardNat, local, sct, serverKey, jwt, jwtFile, fingerprint }: DoctorOptions): void {
+function refuseUnused(options: DoctorOptions): void {
+  const { relayOnly, wait, hardNat, local, sct, serverKey, jwt, jwtFile, fingerprint, keepAliveProfile } = options;
   const given = Object.entries({
     '--relay-only': relayOnly,
     '--wait': wait,
@@ -102,6 +103,7 @@ function refuseUnused({ relayOnly, wait, hardNat, local, sct, serverKey, jwt, jw
     '--jwt': jwt,
     '--jwt-file': jwtFile,
     '--fingerprint': fingerprint,
+    '--keep-alive-profile': keepAliveProfile,
   }).flatMap(([option, value]) => (value === undefined || value === false ? [] : [option]));
   if (given.length === 0) return;
   const [counts, them] = given.length === 1 ? ['counts', 'it'] : ['count', 'them'];
@@ -159,7 +161,7 @@ function isSettled({ whyNotDirect, nextAttempt }: PathsReport): boolean {
 }
 
 function connectedFinding(connection: Connection, report: PathsReport, device: string, options: DoctorOptions): ConnectedFinding {
-  const { paths, pairs, remoteNat, whyNotDirect, nextAttempt, station } = report;
+  const { paths, pairs, remoteNat, whyNotDirect, nextAttempt, station, keepAlive } = report;
   const { over, text } = wayOf(connection);
   const { relayOnly, hardNat, state } = options;
   const outside = pairs.find(({ kind, address }) => kind === 'reflexive' && isIPv4(address))?.address;
@@ -173,7 +175,7 @@ function connectedFinding(connection: Connection, report: PathsReport, device: s
     devicePort,
   };
   const why = whyNotDirect === null ? null : { ...whyNotDirect, advice: adviceOn(whyNotDirect.code, facts) };
-  return { over, way: text, paths, pairs, remoteNat, whyNotDirect: why, nextAttempt };
+  return { over, way: text, paths, pairs, remoteNat, whyNotDirect: why, nextAttempt, keepAlive };
 }
 
 /** The connection's own, as far as it knows; a look of its own where no attempt has asked the base station. */

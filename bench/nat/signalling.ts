@@ -67,6 +67,7 @@ export class Signalling implements MovingSession {
   readonly remoteFingerprint = 'device';
   readonly verified = 'pinned';
   readonly isOpen = true;
+  readonly restReason = null;
   readonly rtt: number;
   /** Bytes that the rendezvous has put on the relay, in both directions. */
   bytes = 0;

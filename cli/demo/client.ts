@@ -109,14 +109,24 @@ const calls = {
     tunnel = null;
   },
 
-  /** Resolves when the connection has ended without our doing: its error code and message. */
-  async ended() {
+  /** Uploads a file with pauses, so that it takes seconds: the longest time without progress, ms, and how often the connection had no path. */
+  async uploadSlowly(path: string, name: string) {
     const on = live();
-    await new Promise<void>((resolve) => {
-      if (on.closeReason !== null) resolve();
-      else on.addConnectionEventsListener({ onEvent: (event) => event === 'CLOSED' && resolve() });
-    });
-    return { code: on.closeReason?.code ?? 'OK', message: on.closeReason?.message ?? '' };
+    const source = await openFile(path);
+    const restsBefore = on.stats().rests ?? 0;
+    let [last, pause] = [performance.now(), 0];
+    const pace = async (): Promise<void> => {
+      const now = performance.now();
+      pause = Math.max(pause, now - last);
+      await delay(PAUSE);
+      last = performance.now();
+    };
+    try {
+      const { bytes, sha256 } = await uploadOpened(on, source, name, { pace });
+      return { bytes, sha256, pause, rests: (on.stats().rests ?? 0) - restsBefore };
+    } finally {
+      await source.handle.close();
+    }
   },
 
   async close() {

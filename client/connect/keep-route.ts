@@ -19,8 +19,8 @@ import { askBareRoute } from './relay.ts';
 /** Answers of the base station that another attempt may mend. */
 const PASSING: ReadonlySet<string> = new Set<ErrorCode>(['CLOSED', 'NOT_ATTACHED', 'STOPPED', 'TIMEOUT', 'TOO_MANY_REQUESTS']);
 
-/** ms between challenges that keep the route warm behind a direct path. */
-const KEEP = 25_000;
+/** ms between two attempts at most while the connection rests. */
+const REST_DELAY = 2_000;
 /** ms of an attempt after which the next one need not hold back. */
 const STEADY = 10_000;
 
@@ -29,6 +29,8 @@ export interface RouteSearchOptions {
   readonly host: Host;
   readonly options: EffectiveOptions;
   readonly connector: StationConnector;
+  /** ms between challenges that keep the route warm behind a direct path. */
+  readonly keepInterval: number;
   /** Ends the search. */
   readonly signal: AbortSignal;
 }
@@ -51,12 +53,14 @@ export async function searchRoute(search: RouteSearchOptions): Promise<void> {
       return;
     }
     if (clock.now() - began >= STEADY) backoff.reset();
-    if (session.isOpen && needsRoute(session)) await pause(clock, backoff.next(), signal);
+    const delay = backoff.next();
+    if (session.isOpen && needsRoute(session))
+      await pause(clock, session.restReason === null ? delay : Math.min(delay, REST_DELAY), signal);
   }
 }
 
 /** @returns null when it went well, or another attempt may; else what no wait can mend */
-async function attempt({ session, host, options, connector, signal }: RouteSearchOptions): Promise<SvcError | null> {
+async function attempt({ session, host, options, connector, keepInterval, signal }: RouteSearchOptions): Promise<SvcError | null> {
   // When the rest is over, as by a packet on another path, nothing is waited for.
   const over = new AbortController();
   const stop = (): void => over.abort();
@@ -65,7 +69,7 @@ async function attempt({ session, host, options, connector, signal }: RouteSearc
   try {
     const answer = await askBareRoute(host, connector, options, session.connection.remoteId(), over.signal);
     if ('refused' in answer) return over.signal.aborted ? null : refusalOf(answer.refused);
-    if (session.restReason === null) session.addPath(answer.path, { keepInterval: KEEP });
+    if (session.restReason === null) session.addPath(answer.path, { keepInterval });
     else await resume(session, answer.path);
   } catch (error) {
     // On the way to the base station everything may change: even a certificate, where a network asks to log in first.
@@ -79,10 +83,11 @@ async function attempt({ session, host, options, connector, signal }: RouteSearc
 
 /** What a refusal means for a connection at rest: null when another attempt may have another answer. */
 function refusalOf(error: SvcError): SvcError | null {
-  const { code, message } = error;
+  const { code } = error;
   if (PASSING.has(code)) return null;
   if (code === 'NOT_FOUND') return new RemoteError('CLOSED', 'the device has lost the state of the connection');
-  if (code === 'BAD_RESPONSE') return new RemoteError('CLOSED', `the device or the base station is too old to go on: ${message}`);
+  if (code === 'BAD_RESPONSE')
+    return new RemoteError('CLOSED', 'the device or the base station is too old for the connection to go on over another route');
   return error;
 }
 

@@ -3,7 +3,7 @@
  * every `retry`, at most `most` of them, then the connection is dead, or rests (resting.ts). Unlike the PTO it does not back off, and unlike the idle
  * timeout it is about our own packets: it notices a path that only carries one way.
  */
-import { Connection, flagged, MAY_REST, PROBE, SEND_PING } from '../records/connection';
+import { Connection, flagged, MAY_REST, PROBE, SEND_PING, SUSPECTED } from '../records/connection';
 import { timeOut } from './close';
 import { beginRest } from './resting';
 
@@ -21,6 +21,8 @@ export function onKeepAlive(c: Connection): void {
     return;
   }
   c.keepAliveCount++;
+  // The question before got no answer, or there will be no other one: the host asks what carries the path.
+  if (c.keepAliveCount > 1 || c.keepAliveCount == c.keepAliveMost) c.flags |= SUSPECTED;
   c.pending |= SEND_PING;
   c.flags |= PROBE;
 }

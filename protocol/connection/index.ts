@@ -4,3 +4,4 @@ export { Connection } from './connection.ts';
 export type { ConnectionEvent, PathChange, PathProbe } from './events.ts';
 export type { ConnectionOwner, ConnectionState, Established, Verified } from './owner.ts';
 export type { AddPathOptions } from './paths.ts';
+export { LONGEST_REST } from './rest.ts';

@@ -1,7 +1,8 @@
 /**
  * Routes without a handshake, for connections that stand (PROTOCOL.md §6): the other end, which opened the connection, has asked for one and goes on there.
  *
- *   offered   for an id of ours that a connection has; one of each connection at a time
+ *   offered   for an id of ours that a connection has; one of each connection at a time, the newest: what was asked for before may have been given up, and
+ *             somebody who knows the id can hold up no other
  *   taken     a packet under the connection's keys came in on it: from then on it is a path like others
  *   dropped   nothing came within 30 s, the route ended, or the connection did
  *
@@ -29,7 +30,7 @@ export class BareRoutes {
   readonly #routes: Routes;
   /** In the order they end. */
   readonly #offers = new Map<Path, Offer>();
-  readonly #slots = new Set<Slot>();
+  readonly #bySlot = new Map<Slot, Path>();
 
   constructor(ids: Pick<Ids<Slot | HalfOpen>, 'owner'>, routes: Routes) {
     this.#ids = ids;
@@ -43,16 +44,18 @@ export class BareRoutes {
 
   /**
    * Keeps the route for the connection with that id of ours.
-   * @throws RemoteError NOT_FOUND: no connection has the id; TOO_MANY_REQUESTS: another route of the connection is waited for
+   * @returns the one that it takes the place of, unless something else uses that
+   * @throws RemoteError NOT_FOUND: no connection has the id
    */
-  offer(id: Uint8Array, path: Path, { routeResetToken }: RouteOptions, now: number): void {
+  offer(id: Uint8Array, path: Path, { routeResetToken }: RouteOptions, now: number): Path | null {
     const owner = id.length === ID_LENGTH ? this.#ids.owner(id) : undefined;
     if (owner === undefined || owner instanceof HalfOpen || owner.connection.state !== 'open')
       throw new RemoteError('NOT_FOUND', 'there is no connection with this id');
-    if (this.#slots.has(owner)) throw new RemoteError('TOO_MANY_REQUESTS', 'another route of this connection is waited for');
+    const before = this.dropOf(owner);
     this.#routes.add(path, routeResetToken);
     this.#offers.set(path, { slot: owner, until: now + BARE_ROUTE_TIME });
-    this.#slots.add(owner);
+    this.#bySlot.set(owner, path);
+    return before;
   }
 
   /** A connection has the path now, or the route has ended. @returns true when it was offered, and nothing else uses the route */
@@ -60,15 +63,14 @@ export class BareRoutes {
     const offer = this.#offers.get(path);
     if (offer === undefined) return false;
     this.#offers.delete(path);
-    this.#slots.delete(offer.slot);
+    this.#bySlot.delete(offer.slot);
     return this.#routes.remove(path);
   }
 
-  /** A connection is gone. @returns the route that was offered for it, unless something else uses that */
+  /** A connection is gone, or gets another one. @returns the route that was offered for it, unless something else uses that */
   dropOf(slot: Slot): Path | null {
-    if (!this.#slots.has(slot)) return null;
-    for (const [path, offer] of this.#offers) if (offer.slot === slot) return this.drop(path) ? path : null;
-    return null;
+    const path = this.#bySlot.get(slot);
+    return path !== undefined && this.drop(path) ? path : null;
   }
 
   nextTimeout(): number {

@@ -120,12 +120,12 @@ export class Endpoint {
 
   /**
    * Offers a route that no handshake came over to the connection with that id of ours, which takes it when a packet of its other end comes in there
-   * (PROTOCOL.md §6). Event `route-unused` when none does within 30 s.
-   * @throws RemoteError NOT_FOUND: no connection has the id; TOO_MANY_REQUESTS: one that was offered to the connection is still waited for
+   * (PROTOCOL.md §6). It takes the place of one that was offered before. Event `route-unused` of one that is not offered any more, after 30 s at the latest.
+   * @throws RemoteError NOT_FOUND: no connection has the id
    */
   offerRoute(id: Uint8Array, path: Path, now: number, options: RouteOptions = {}): void {
     this.#checkOpen();
-    this.#bareRoutes.offer(id, path, options, now);
+    this.#noteUnused(this.#bareRoutes.offer(id, path, options, now));
   }
 
   /** A route has ended: it is not offered any more. */
@@ -182,7 +182,7 @@ export class Endpoint {
       const { registry } = this.#context;
       for (let slot = registry.timers.due(now); slot !== undefined; slot = registry.timers.due(now)) this.#timeout(slot, now);
       this.#acceptor.halfOpen.handleTimeout(now);
-      for (const path of this.#bareRoutes.handleTimeout(now)) registry.announce({ kind: 'route-unused', path });
+      for (const path of this.#bareRoutes.handleTimeout(now)) this.#noteUnused(path);
     });
   }
 
@@ -272,8 +272,11 @@ export class Endpoint {
     // A socket may stall for good: what waits for it may not outlive its connection.
     this.#starved.delete(slot);
     for (const held of this.#held.values()) held.delete(slot);
-    const offered = this.#bareRoutes.dropOf(slot);
-    if (offered !== null) this.#context.registry.announce({ kind: 'route-unused', path: offered });
+    this.#noteUnused(this.#bareRoutes.dropOf(slot));
+  }
+
+  #noteUnused(path: Path | null): void {
+    if (path !== null) this.#context.registry.announce({ kind: 'route-unused', path });
   }
 
   #checkOpen(): void {

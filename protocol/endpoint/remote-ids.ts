@@ -38,10 +38,14 @@ export class RemoteIds<T extends RemoteIdOwner> {
     if (present.length < MAX_SHARED) this.#setList(word, [...present, owner]);
   }
 
-  /** These and no others are in force: those that the other end took back are forgotten (RFC 9000 §10.3.1). */
+  /**
+   * These and no others are in force: those that the other end took back are forgotten (RFC 9000 §10.3.1). An id that was known keeps its token: that of the
+   * first one came with the handshake, which the core has not seen.
+   */
   replace(owner: T, inForce: readonly RemoteId[]): void {
+    const known = entriesOf(owner);
     this.remove(owner);
-    for (const each of inForce) this.add(owner, each);
+    for (const each of inForce) this.add(owner, known.find(({ id }) => equalBytes(id, each.id)) ?? each);
   }
 
   /** Forgets all ids of an owner. */

@@ -10,7 +10,7 @@ import type { DeviceUnderTest } from '../support/fixture/devices-and-clients.ts'
 import { ids, SCT } from '../support/fixture/identifiers.ts';
 import { ProductFixture } from '../support/fixture/products.ts';
 import type { StationUnderTest } from '../support/fixture/station.ts';
-import { seeds } from '../support/size.ts';
+import { seeds, size } from '../support/size.ts';
 
 const PORT = 7;
 const KEEP_ALIVE_TIME = 60_000;
@@ -24,13 +24,6 @@ beforeEach(async () => {
   fixture = new ProductFixture();
   station = await fixture.station();
 });
-
-async function restart(how: 'closed' | 'killed', down = 0): Promise<void> {
-  if (how === 'closed') await fixture.settle(station.basestation.close());
-  station.kill();
-  await fixture.sim.run(down);
-  await station.start();
-}
 
 /** Connected, and the device knows it. */
 async function settled(): Promise<Connection> {
@@ -91,7 +84,7 @@ async function echo(connection: Connection, bytes: Uint8Array): Promise<number> 
 const hello = (connection: Connection) => fixture.coap(connection, 'GET', '/hello');
 
 describe('a base station restarts under a transfer', () => {
-  test.each(['closed', 'killed'] as const)(
+  test.each(['shutdown', 'killed', 'unplugged'] as const)(
     '%s: every byte arrives once, in order, 5 s after it listens again at the latest',
     async (how) => {
       await echoDevice();
@@ -101,7 +94,7 @@ describe('a base station restarts under a transfer', () => {
       const transfer = echo(connection, pattern(2_000_000));
       await fixture.sim.run(300);
       const down = 2_000;
-      await restart(how, down);
+      await station.restart(how, down);
       expect(await fixture.settle(transfer)).toBeLessThan(down + 5_000);
       expect(connection.isConnected).toBe(true);
       expect(events).toEqual(['CHANNEL_CHANGED']);
@@ -115,9 +108,9 @@ describe('a base station restarts under a transfer', () => {
     const connection = await fixture.connected();
     const transfer = echo(connection, pattern(2_000_000));
     await fixture.sim.run(300);
-    await restart('killed', 1_000);
+    await station.restart('killed', 1_000);
     await fixture.sim.run(400);
-    await restart('closed', 3_000);
+    await station.restart('shutdown', 3_000);
     await fixture.settle(transfer);
   });
 
@@ -129,22 +122,62 @@ describe('a base station restarts under a transfer', () => {
     const transfer = echo(connection, pattern(400_000));
     for (let n = 0; n < 3; n++) {
       await fixture.sim.run((seed * 7919 * (n + 1)) % 1_500);
-      await restart((seed + n) % 2 === 0 ? 'closed' : 'killed', (seed * 104_729 * (n + 1)) % 6_000);
+      await station.restart((['shutdown', 'killed', 'unplugged'] as const)[(seed + n) % 3]!, (seed * 104_729 * (n + 1)) % 6_000);
     }
     await fixture.settle(transfer);
     expect(connection.isConnected).toBe(true);
   });
 });
 
+describe('a base station with many devices', () => {
+  test.each(['shutdown', 'killed'] as const)('%s: the transfer of each goes on within 5 s', async (how) => {
+    const count = size(6, 50);
+    fixture = new ProductFixture();
+    station = await fixture.station({ connections: 400 });
+    const transfers: Awaited<ReturnType<typeof beginTransfer>>[] = [];
+    while (transfers.length < count) transfers.push(await beginTransfer(`de-${transfers.length + 10}`));
+    await fixture.sim.run(1_000);
+    await station.restart(how, 2_000);
+    const up = fixture.sim.now;
+    await fixture.sim.run(5_000);
+    const resumed = transfers.map(({ arrivals }) => arrivals.find((at) => at > up) ?? Number.POSITIVE_INFINITY);
+    expect(Math.max(...resumed) - up).toBeLessThan(5_000);
+    expect(transfers.filter(({ connection }) => !connection.isConnected)).toEqual([]);
+  });
+
+  /** A device that gets 1 kB each 50 ms. */
+  async function beginTransfer(deviceId: string): Promise<{ connection: Connection; arrivals: number[] }> {
+    const arrivals: number[] = [];
+    const { device } = await fixture.attached({ deviceId });
+    device.addStreamListener(PORT, async (incoming) => {
+      const stream = incoming.accept();
+      for (let part = await readSome(stream); part !== null; part = await readSome(stream)) arrivals.push(fixture.sim.now);
+    });
+    const connection = await fixture.connected({ DeviceId: deviceId });
+    const stream = connection.createStream();
+    await fixture.settle(stream.open(PORT));
+    const { clock } = fixture.sim.host(`clock of ${deviceId}`);
+    const write = (): void => {
+      stream.write(pattern(1_000)).then(
+        () => clock.schedule(50, write),
+        () => {},
+      );
+    };
+    write();
+    return { connection, arrivals };
+  }
+});
+
 describe('an idle connection', () => {
-  test.each(['closed', 'killed'] as const)('goes on after its base station was %s', async (how) => {
+  test.each(['shutdown', 'killed', 'unplugged'] as const)('goes on after its base station was restarted: %s', async (how) => {
     await echoDevice();
     const connection = await settled();
     await fixture.sim.run(90_000);
-    await restart(how, 10_000);
+    await station.restart(how, 10_000);
     await fixture.sim.run(KEEP_ALIVE_TIME);
     expect(await hello(connection)).toEqual({ status: 205, text: 'hello' });
     expect(deviceEvents).toEqual(['OPENED 1', 'CHANNEL_CHANGED 1']);
+    expect(connection.paths()).toMatchObject({ rest: null });
   });
 
   test('a request that is made while it rests is answered after it', async () => {
@@ -161,13 +194,42 @@ describe('an idle connection', () => {
     expect(coap.getResponseStatusCode()).toBe(205);
   });
 
-  test('ends with CLOSED at both ends when the base station does not come back within a minute', async () => {
+  test('whose keep-alive was set waits for the base station all the same', async () => {
     await echoDevice();
+    const connection = await fixture.connected({ KeepAliveInterval: 2_000, KeepAliveRetryInterval: 500, KeepAliveMaxRetries: 4 });
+    await fixture.sim.run(() => deviceEvents.includes('OPENED 1'));
+    await station.restart('unplugged', 20_000);
+    expect(await hello(connection)).toEqual({ status: 205, text: 'hello' });
+  });
+
+  test('asks again when the device is attached and does not answer', async () => {
+    const { host } = await echoDevice();
+    const client = fixture.host('phone', { machine: 'phone' });
+    const connection = fixture.connection({}, fixture.client(client));
+    await fixture.settle(connection.connect());
+    await fixture.sim.run(() => deviceEvents.includes('OPENED 1'));
+    fixture.sim.link('phone', 'station', { loss: 1 });
+    await station.restart('killed', 1_000);
+    await fixture.sim.run(() => station.basestation.attached === 1);
+    await fixture.sim.run(1_000);
+    fixture.sim.link(host, 'station', { loss: 1 });
+    fixture.sim.link('phone', 'station', { delay: 10 });
+    await fixture.sim.run(30_000);
+    expect(connection.isConnected).toBe(true);
+    fixture.sim.link(host, 'station', { delay: 10 });
+    expect(await hello(connection)).toEqual({ status: 205, text: 'hello' });
+  });
+
+  test('ends with CLOSED at both ends when the base station does not come back within a minute', async () => {
+    const { device } = await echoDevice();
     const connection = await settled();
     await fixture.settle(station.basestation.close());
     station.kill();
     await fixture.sim.run(55_000);
     expect([connection.isConnected, deviceEvents]).toEqual([true, ['OPENED 1']]);
+    const text = expect.stringContaining('the channel to the base station ended');
+    expect(connection.paths()).toMatchObject({ rest: { code: 'CLOSED', text }, paths: [{ over: 'relay' }] });
+    expect(device.connection(1).paths()).toMatchObject({ rest: { code: 'CLOSED', text } });
     await fixture.sim.run(10_000);
     expect([connection.isConnected, deviceEvents]).toEqual([false, ['OPENED 1', 'CLOSED 1']]);
     expect(connection.closeReason).toMatchObject({ code: 'CLOSED' });

@@ -4,7 +4,7 @@ export { DirectSearch, type DirectSearchOptions, type SearchKind } from './direc
 export { Gatherer, type GathererOptions } from './gatherer.ts';
 export { LocalEnd, type LocalEndOptions } from './local-end.ts';
 export type { PathReport, PathsReport, PathTimes, StationReport } from './paths-report.ts';
-export { classOf, idleReport, pathReports, stationReport } from './paths-report.ts';
+export { classOf, idleReport, pathReports, restReport, stationReport } from './paths-report.ts';
 export { isPeerAddress } from './peer-address.ts';
 export { type RendezvousHost, rendezvousHost } from './rendezvous-host.ts';
 export { type PeerTrust, RendezvousResponder, type ResponderOptions } from './responder.ts';

@@ -2,6 +2,7 @@
 import type { NatReport, SocketAddress } from '../../protocol/control/index.ts';
 import type { Path } from '../../protocol/path.ts';
 import { type NotDirect, notDirect, type PairReport, type PathClass, type StunAnswer } from '../../protocol/rendezvous/index.ts';
+import type { KeepAliveReport } from '../keep-alive/index.ts';
 import type { Gatherer } from './gatherer.ts';
 import type { PathsOfSession } from './sessions.ts';
 import type { StationView } from './station-view.ts';
@@ -38,6 +39,8 @@ export interface StationReport extends SocketAddress {
 
 export interface PathsReport {
   readonly paths: readonly PathReport[];
+  /** Why the connection rests: it has lost its last path, which is still listed, and waits for another one, a minute at most. Null while it has one. */
+  readonly rest: { readonly code: string; readonly text: string } | null;
   /** The base station behind the connection's route, on a device the one it is attached to; null without one. */
   readonly station: StationReport | null;
   /** What is known of the NATs of both ends; null before the first attempt, and once a connection has been direct for a minute. */
@@ -49,6 +52,8 @@ export interface PathsReport {
   readonly whyNotDirect: NotDirect | null;
   /** ms until the next attempt; null: one is under way, or none will be made. */
   readonly nextAttempt: number | null;
+  /** How long the NAT before this host keeps a mapping, and how often the channel to the base station is kept alive, or the connection where there is none. */
+  readonly keepAlive: KeepAliveReport;
 }
 
 export function classOf({ kind, address }: Pick<Path, 'kind' | 'address'>, isNear: (address: string) => boolean): PathClass {
@@ -58,17 +63,28 @@ export function classOf({ kind, address }: Pick<Path, 'kind' | 'address'>, isNea
 }
 
 /** Of a connection that looks for no direct path. @param isNear whether an address is in a network of this host */
-export function idleReport(session: PathsOfSession, isNear: (address: string) => boolean, station: StationReport | null): PathsReport {
+export function idleReport(
+  session: PathsOfSession,
+  isNear: (address: string) => boolean,
+  station: StationReport | null,
+  keepAlive: KeepAliveReport,
+): PathsReport {
   const whyNotDirect = session.type === 'DIRECT' ? null : notDirect('DISABLED');
   return {
     paths: pathReports(session, null, isNear),
+    rest: restReport(session),
     station,
     localNat: null,
     remoteNat: null,
     pairs: [],
     whyNotDirect,
     nextAttempt: null,
+    keepAlive,
   };
+}
+
+export function restReport({ restReason }: Pick<PathsOfSession, 'restReason'>): PathsReport['rest'] {
+  return restReason === null ? null : { code: restReason.code, text: restReason.message };
 }
 
 export function stationReport(station: StationView | null, gatherer: Pick<Gatherer, 'stunAnswers'>): StationReport | null {

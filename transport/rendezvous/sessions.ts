@@ -5,7 +5,7 @@ import type { Session } from '../session/index.ts';
 export type AskingSession = Pick<Session, 'remoteFingerprint' | 'verified' | 'rtt' | 'request' | 'observe'>;
 
 /** A client's or a device's, whose paths are reported. */
-export type PathsOfSession = Pick<Session, 'path' | 'paths' | 'pathStats' | 'type'>;
+export type PathsOfSession = Pick<Session, 'path' | 'paths' | 'pathStats' | 'restReason' | 'type'>;
 
 /** A client's, which a search moves from path to path. */
 export type MovingSession = AskingSession &

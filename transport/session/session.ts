@@ -31,6 +31,8 @@ export interface SessionEvents {
   path: { path: Path; reason: PathChange };
   /** A path has answered a challenge or has not, or is forgotten: what the core says of paths that were added or that the peer came in on. */
   probed: PathProbe;
+  /** Of a session that we opened: the peer has asked whether we are still on the path in use. It may see us at another address than before. */
+  challenged: undefined;
   /** No path carries anything any more, for this reason: the session waits for another one, and ends with CLOSED after a minute without. */
   resting: SvcError;
   /** It goes on. */
@@ -280,6 +282,11 @@ export class Session {
     return this.#onPaths(() => this.connection.resume(path, this.#shared.clock.now()));
   }
 
+  /** For the host: the channel behind its route has moved. Event `path`. */
+  noteChannelMoved(): void {
+    if (this.#isOpen && this.path.kind === 'route') this.#events?.emit('path', { path: this.path, reason: 'migrated' });
+  }
+
   /** Challenges a path: event `probed`. @returns as addPath */
   probe(path: Path): boolean {
     return this.#onPaths(() => this.connection.probe(path, this.#shared.clock.now()));
@@ -287,9 +294,7 @@ export class Session {
 
   /** Forgets a path; the active one, and one it does not have, are left alone. */
   removePath(path: Path): void {
-    this.#onPaths(() => {
-      if (path !== this.path && this.paths.includes(path)) this.connection.removePath(path);
-    });
+    if (path !== this.path && this.paths.includes(path)) this.#onPaths(() => this.connection.removePath(path));
   }
 
   /** The path in use and all others that are known, in no order. */
@@ -321,7 +326,7 @@ export class Session {
     this.#shared.wake();
   }
 
-  /** Other keep-alive numbers (an attach answer sets them); null = none. */
+  /** Other keep-alive numbers; null = none. */
   setKeepAlive(keepAlive: KeepAlive | null): void {
     if (!this.#isOpen) return;
     whileOpen(() => this.connection.setKeepAlive(keepAlive, this.#shared.clock.now()), undefined);
@@ -389,7 +394,8 @@ export class Session {
     else if (event.kind === 'failed') this.#end(event.error);
     else if (event.kind === 'path' || event.kind === 'probed') this.#pathEvent(event);
     else if (event.kind === 'suspected') this.#shared.suspected(this);
-    else if (event.kind === 'resting' || event.kind === 'resumed') this.#restEvent(event);
+    else if (event.kind === 'challenged' || event.kind === 'resumed') this.#events?.emit(event.kind, undefined);
+    else if (event.kind === 'resting') this.#rests(event.reason);
     // Every drain ends with a service of the requests, which sends what waited for room.
     else if (event.kind !== 'opened' && event.kind !== 'messages-writable') this.#makeStreams().handle(event);
   }
@@ -435,19 +441,14 @@ export class Session {
   /** What the connection holds for its events is let go of later, as after requests. */
   #pathEvent(event: Extract<ConnectionEvent, { kind: 'path' | 'probed' }>): void {
     this.#shared.idleSweeper.watch(this);
-    const { path } = event;
-    if (event.kind === 'path') this.#events?.emit('path', { path, reason: event.reason });
-    else this.#events?.emit('probed', { path, answered: event.answered, forgotten: event.forgotten });
+    if (event.kind === 'path') this.#events?.emit('path', { path: event.path, reason: event.reason });
+    else this.#events?.emit('probed', { path: event.path, answered: event.answered, forgotten: event.forgotten });
   }
 
-  #restEvent(event: Extract<ConnectionEvent, { kind: 'resting' | 'resumed' }>): void {
-    if (event.kind === 'resumed') {
-      this.#events?.emit('resumed', undefined);
-      return;
-    }
+  #rests(reason: SvcError): void {
     // Where the station was started again the channel is over, too, and has not noticed yet.
     this.#shared.suspected(this);
-    this.#events?.emit('resting', event.reason);
+    this.#events?.emit('resting', reason);
   }
 
   /** @param change gives false when there is no room for it */

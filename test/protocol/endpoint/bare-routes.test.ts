@@ -121,6 +121,20 @@ describe('a connection whose route ended', () => {
   });
 });
 
+it('a connection that has another path leaves the lost route at once and forgets it, also where it was to be kept', () => {
+  const relayed = openRelayed();
+  const { client, device, network, connection, clientPath } = relayed;
+  const direct = client.path(device);
+  connection.keepPath(clientPath, 5_000, network.now);
+  connection.addPath(direct, network.now, { keepInterval: 5_000 });
+  network.pass(1_000);
+  endRoute(relayed);
+  network.pass(30);
+  expect([connection.path, connection.paths]).toEqual([direct, [direct]]);
+  expect(client.find('path')).toMatchObject({ path: direct, reason: 'failed-over' });
+  expect(client.kinds()).not.toContain('resting');
+});
+
 describe('a route that is offered', () => {
   it.each([
     ['of nobody', () => new Uint8Array(8).fill(9)],
@@ -142,26 +156,26 @@ describe('a route that is offered', () => {
     expect(refusal(() => device.endpoint.offerRoute(id, routeOf(device, station, 9), network.now))).toBe('NOT_FOUND');
   });
 
-  it('is one for each connection: 15 of 16 are refused, and the next is taken when the first is over', () => {
+  it('is one for each connection: of 16 the newest is kept, for 30 s', () => {
     const { device, station, network, connection } = openRelayed();
     const paths = Array.from({ length: 16 }, (_, n) => routeOf(device, station, n + 20));
-    const results = paths.map((path) => refusal(() => device.endpoint.offerRoute(connection.remoteId(), path, network.now)));
-    expect(results).toEqual(['none', ...new Array(15).fill('TOO_MANY_REQUESTS')]);
-    expect(paths.filter((path) => device.endpoint.usesRoute(path))).toEqual([paths[0]]);
+    for (const path of paths) device.endpoint.offerRoute(connection.remoteId(), path, network.now);
+    expect(paths.filter((path) => device.endpoint.usesRoute(path))).toEqual([paths[15]]);
     network.pass(29_900);
-    expect(device.endpoint.usesRoute(paths[0]!)).toBe(true);
+    const unused = () => device.endpointEvents.filter(({ kind }) => kind === 'route-unused').map((event) => (event as { path: Path }).path);
+    expect(unused()).toEqual(paths.slice(0, 15));
     network.pass(200);
-    expect(device.endpointEvents.findLast(({ kind }) => kind === 'route-unused')).toEqual({ kind: 'route-unused', path: paths[0] });
-    expect(device.endpoint.usesRoute(paths[0]!)).toBe(false);
-    expect(refusal(() => device.endpoint.offerRoute(connection.remoteId(), paths[1]!, network.now))).toBe('none');
+    expect(unused()).toEqual(paths);
+    expect(device.endpoint.usesRoute(paths[15]!)).toBe(false);
   });
 
-  it('makes room for another one when the station ends it, or when the connection ends', () => {
+  it('is dropped when the station ends it, and when the connection ends', () => {
     const { device, station, network, connection } = openRelayed();
     const [first, second] = [routeOf(device, station, 30), routeOf(device, station, 31)];
     device.endpoint.offerRoute(connection.remoteId(), first, network.now, { routeResetToken: SECOND_TOKEN });
     device.endpoint.receive(encodeReset({ id: first.route!, token: SECOND_TOKEN }), device.path(station), network.now);
-    expect(refusal(() => device.endpoint.offerRoute(connection.remoteId(), second, network.now))).toBe('none');
+    expect(device.endpoint.usesRoute(first)).toBe(false);
+    device.endpoint.offerRoute(connection.remoteId(), second, network.now);
     device.accepted[0]!.close(0, '', network.now);
     network.pass(20_000);
     expect(device.endpoint.usesRoute(second)).toBe(false);
@@ -175,9 +189,8 @@ describe('a route that is offered', () => {
     expect(device.endpoint.usesRoute(devicePath)).toBe(false);
     device.endpoint.offerRoute(connection.remoteId(), devicePath, network.now);
     expect(connection.addPath(clientPath, network.now, { keepInterval: 5_000 })).toBe(true);
-    network.pass(40_000);
+    network.pass(2_000);
     expect(device.accepted[0]!.paths).toContain(devicePath);
-    expect(device.endpoint.usesRoute(devicePath)).toBe(true);
     expect(refusal(() => device.endpoint.offerRoute(connection.remoteId(), routeOf(device, client, 40), network.now))).toBe('none');
   });
 });

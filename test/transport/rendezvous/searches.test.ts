@@ -6,9 +6,10 @@ import type { Path } from '../../../protocol/path.ts';
 import { clientLimits, HostBudget } from '../../../protocol/rendezvous/index.ts';
 import { DirectSearch, LocalEnd, type MovingSession, Searches } from '../../../transport/rendezvous/index.ts';
 import { Simulation } from '../../../transport/sim/index.ts';
+import { noKeepAlive } from '../../support/no-keep-alive.ts';
 
 const NEVER = Number.POSITIVE_INFINITY;
-const NO_STATION = { hardNat: true, stationOf: () => null };
+const NO_STATION = { hardNat: true, ...noKeepAlive, stationOf: () => null };
 
 /** What the searches of one client share, in a simulation. */
 function opened() {
@@ -79,7 +80,7 @@ function refusing(clock: { now(): number; schedule(delay: number, run: () => voi
   const path: Path = { kind: 'route', key: 'route', address: '203.0.113.1', port: 1, socket: 0, local: false };
   const response: CoapResponse = { status: 403, payload: new Uint8Array(0) };
   return {
-    ...{ remoteFingerprint: 'device', verified: 'pinned', isOpen: true, type: 'RELAY', rtt: null, path, paths: [path] },
+    ...{ remoteFingerprint: 'device', verified: 'pinned', isOpen: true, type: 'RELAY', rtt: null, path, paths: [path], restReason: null },
     ...{ pathStats: () => null, on: () => () => {}, supplyIds: () => {}, keepPath: () => true, removePath: () => {}, migrate: () => false },
     request: () => Promise.reject(new Error('nothing is asked')),
     observe: (_, onResponse) => {

@@ -1,0 +1,178 @@
+/** Bare routes at a device, through a real base station: what strangers and peers of before can do with them (SECURITY.md). */
+import { beforeEach, describe, expect, test } from 'vitest';
+import type { Connection } from '../../client/node.ts';
+import { type CoapReply, Router } from '../../protocol/coap/index.ts';
+import { CONTENT_FORMAT_CBOR, decodeP2pConnectRequest, encodeP2pConnectAnswer, StationPath } from '../../protocol/control/index.ts';
+import type { Session } from '../../transport/session/index.ts';
+import type { SimulatedPacket } from '../../transport/sim/index.ts';
+import type { DeviceUnderTest } from '../support/fixture/devices-and-clients.ts';
+import { ids, SCT, SERVER_URL } from '../support/fixture/identifiers.ts';
+import { ProductFixture } from '../support/fixture/products.ts';
+import type { RawPeer } from '../support/fixture/raw-peer.ts';
+import type { StationUnderTest } from '../support/fixture/station.ts';
+
+const SCT_ONLY = { sct: SCT };
+
+let fixture: ProductFixture;
+let station: StationUnderTest;
+let under: DeviceUnderTest;
+let stranger: RawPeer;
+beforeEach(async () => {
+  fixture = new ProductFixture();
+  station = await fixture.station();
+});
+
+/** A product as the device, a connection to it, and another client of the same device. */
+async function connected(): Promise<Connection> {
+  under = await fixture.attached();
+  under.device.addCoapResource('GET', '/hello', () => ({ status: 205, payload: 'hello' }));
+  const connection = await fixture.connected();
+  await fixture.sim.run(1_000);
+  stranger = await fixture.raw.client();
+  await stranger.open();
+  return connection;
+}
+
+/** The id under which the client of a connection sends, as anybody on the path sees it. */
+async function idOnTheWire(connection: Connection): Promise<Uint8Array> {
+  let seen: Uint8Array | undefined;
+  fixture.sim.onPacket = ({ to, data }: SimulatedPacket) => {
+    // A Data packet in a Route packet, as the device gets it.
+    if (to === under.host && data[0] === 0x88 && (data[9]! & 0xdf) === 0xc0) seen = data.slice(10, 18);
+    return undefined;
+  };
+  await fixture.coap(connection, 'GET', '/hello');
+  fixture.sim.onPacket = undefined;
+  return seen!;
+}
+
+describe('a client that asks', () => {
+  test.each([
+    ['for an id of nobody', () => new Uint8Array(8).fill(7)],
+    ['for all zeros', () => new Uint8Array(8)],
+  ])('%s gets 4.04, and leaves no route', async (_, id) => {
+    await connected();
+    const routes = station.basestation.stats().routes;
+    expect((await stranger.connect({ ...SCT_ONLY, id: id() })).status).toBe(404);
+    expect(station.basestation.stats().routes).toBe(routes);
+  });
+
+  test.each([
+    ['an Id of seven bytes', { id: new Uint8Array(7) }],
+    ['Id and Initiate', { id: new Uint8Array(8), initiate: new Uint8Array(100) }],
+  ])('with %s gets 4.00', async (_, request) => {
+    await connected();
+    expect((await stranger.connect({ ...SCT_ONLY, ...request })).status).toBe(400);
+  });
+
+  test('for the id of another client gets a route that brings it nothing: nothing comes there, what it sends is dropped, and the connection goes on', async () => {
+    const connection = await connected();
+    const id = await idOnTheWire(connection);
+    const received: number[] = [];
+    fixture.sim.onPacket = ({ to, data }: SimulatedPacket) => {
+      if (to === stranger.environment.name && data[0] === 0x88) received.push(data.length);
+      return undefined;
+    };
+    for (let n = 0; n < 16; n++) {
+      expect((await stranger.connect({ ...SCT_ONLY, id })).status).toBe(201);
+      await fixture.sim.run(1_000);
+    }
+    await fixture.sim.run(40_000);
+    expect(received).toEqual([]);
+    expect((await fixture.coap(connection, 'GET', '/hello')).status).toBe(205);
+    expect(connection.stats()).toMatchObject({ rests: 0 });
+    // The route of the connection is left; those of the stranger were given back.
+    expect(station.basestation.stats().routes).toBe(1);
+  });
+
+  test('for the id of another client at rest does not keep it from going on', async () => {
+    const connection = await connected();
+    const id = await idOnTheWire(connection);
+    await station.restart('killed', 1_000);
+    const again = await fixture.raw.client();
+    let asked = 0;
+    for (let n = 0; n < 20 && connection.stats().rests === 0; n++) await fixture.sim.run(1_000);
+    await again.open();
+    for (let n = 0; n < 10; n++) {
+      const { status } = await again.connect({ ...SCT_ONLY, id });
+      if (status === 201) asked++;
+      await fixture.sim.run(400);
+    }
+    await fixture.sim.run(5_000);
+    expect((await fixture.coap(connection, 'GET', '/hello')).status).toBe(205);
+    expect(asked).toBeGreaterThan(0);
+  });
+
+  test('without a token of the device is refused as for any connect', async () => {
+    const connection = await connected();
+    const id = await idOnTheWire(connection);
+    expect((await stranger.connect({ sct: 'wrong', id })).status).toBe(401);
+  });
+});
+
+test('a base station that leads the route to another device: that knows no such connection, learns nothing, and the connection ends', async () => {
+  const connection = await connected();
+  await fixture.settle(station.basestation.close());
+  station.kill();
+  await fixture.settle(under.device.close());
+  const other = await fixture.device({ registered: false });
+  const opened: unknown[] = [];
+  other.device.onConnectionEvent((_, event) => opened.push(event));
+  await fixture.settle(station.store.setFingerprint(ids.productId, ids.deviceId, other.device.deviceFingerprint));
+  const toOther: number[] = [];
+  fixture.sim.onPacket = ({ to, data }: SimulatedPacket) => {
+    if (to === other.host && data[0] === 0x88) toOther.push(data.length);
+    return undefined;
+  };
+  await fixture.start(other);
+  await station.start();
+  await fixture.sim.run(() => !connection.isConnected);
+  expect(connection.closeReason).toMatchObject({ code: 'CLOSED', message: 'the device has lost the state of the connection' });
+  expect([opened, toOther]).toEqual([[], []]);
+});
+
+test.each<[string, CoapReply]>([
+  ['answers 5.01', { status: 501 }],
+  ['answers 4.04', { status: 404 }],
+  ['gives no proper answer', { status: 201, contentFormat: CONTENT_FORMAT_CBOR, payload: new Uint8Array([0xff]) }],
+])('a device that knows no bare routes and %s: the connection ends with CLOSED, within a second after both are back', async (_, reply) => {
+  const device = await fixture.raw.device({ binds: [{ port: 0 }] });
+  await station.register(ids, device.host.fingerprint);
+  const router = new Router<Session>().on('POST', StationPath.P2P_CONNECT, ({ payload, context }) => {
+    const { route, routeResetToken, initiate } = decodeP2pConnectRequest(payload);
+    if (initiate === undefined) return reply;
+    const respond = device.host.acceptRelayed(initiate, device.host.routePath(context, route, { resetToken: routeResetToken }));
+    return { status: 201, contentFormat: CONTENT_FORMAT_CBOR, payload: encodeP2pConnectAnswer({ respond }) };
+  });
+  await device.open(router);
+  await device.attach();
+  const { connection } = await withKey();
+  await station.restart('shutdown', 1_000);
+  await device.open(router);
+  await device.attach();
+  const back = fixture.sim.now;
+  await fixture.sim.run(() => !connection.isConnected);
+  expect(connection.closeReason?.code).toBe('CLOSED');
+  expect(fixture.sim.now - back).toBeLessThan(1_000);
+});
+
+/** A connection that a server key admits. */
+async function withKey(): Promise<{ connection: Connection }> {
+  const client = fixture.client();
+  const connection = client.createConnection();
+  connection.updateOptions({
+    PrivateKey: client.createPrivateKey(),
+    ...{
+      ProductId: ids.productId,
+      DeviceId: ids.deviceId,
+      ServerUrl: SERVER_URL,
+      ServerFingerprint: station.fingerprint,
+      ServerKey: 'sk-a',
+    },
+    Rendezvous: false,
+    Local: false,
+  });
+  await fixture.settle(connection.connect());
+  await fixture.sim.run(1_000);
+  return { connection };
+}

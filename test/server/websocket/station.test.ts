@@ -2,9 +2,11 @@
 import { once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { get } from 'node:http';
+import { get as getSecurely } from 'node:https';
 import { connect, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import { WebSocket } from 'ws';
 import { encodeAttachRequest } from '../../../protocol/control/index.ts';
@@ -51,7 +53,8 @@ function startWith(name: string, settings: Partial<StationSettings>, options: Pa
     port: 0,
     host: '127.0.0.1',
     log: { ...silentLog, warn },
-    settings: { connections: 16, stunPort: 0, ...settings },
+    // No WebSocket has a session in most tests: that closes none of them.
+    settings: { connections: 16, stunPort: 0, webSocketTimeout: 600_000, ...settings },
     ...options,
   });
 }
@@ -220,6 +223,22 @@ describe('behind proxies', () => {
     expect(await open({ headers: { 'x-forwarded-for': '203.0.113.3' } })).toBe(503);
     expect(warn.mock.calls.filter(([line]) => /--trusted-proxy/.test(line))).toHaveLength(1);
   });
+});
+
+it('over TLS REST and WebSockets have one port, and a WebSocket takes no place of HTTP', async () => {
+  const fixture = (name: string): string => fileURLToPath(new URL(`../fixtures/localhost.${name}.pem`, import.meta.url));
+  await start({}, { tls: { certFile: fixture('cert'), keyFile: fixture('key') } });
+  // More than HTTP's places of one address.
+  for (let i = 0; i < 70; i++) {
+    const socket = new WebSocket(`wss://127.0.0.1:${station.port}/svc/v1`, ['svc.1'], { rejectUnauthorized: false });
+    sockets.push(socket);
+    await once(socket, 'open');
+  }
+  const status = await new Promise((resolve, reject) => {
+    const options = { host: '127.0.0.1', port: station.port, path: '/health', agent: false, rejectUnauthorized: false };
+    getSecurely(options, (response) => resolve(response.resume().statusCode)).on('error', reject);
+  });
+  expect([status, station.stats().webSockets]).toEqual([200, 70]);
 });
 
 describe('without TLS', () => {

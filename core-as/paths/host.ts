@@ -1,7 +1,7 @@
 /** What the host asks for: further paths, which are kept warm, and which is to be the active one. The policy behind it is the host's. */
 import { STATUS_BLOCKED, STATUS_CLOSED, STATUS_INVALID_ARGUMENT, STATUS_OK } from '../codes.generated';
 import { Connection, flagged, INITIATOR, OPEN } from '../records/connection';
-import { CHALLENGING, FREE, is, KEPT, MOST_PATHS, NEEDS_ID, NO_PATH, ON_ROUTE, OURS, pathAt, UNKNOWN } from '../records/path';
+import { ASKED, CHALLENGING, FREE, is, KEPT, MOST_PATHS, NEEDS_ID, NO_PATH, ON_ROUTE, OURS, pathAt, UNKNOWN } from '../records/path';
 import { challenge, rest, validationTime } from './challenges';
 import { suspect } from './failover';
 import { choose } from './migration';
@@ -34,7 +34,7 @@ export function addPath(c: Connection, routed: bool, route: u64, portOnly: bool,
 }
 
 /**
- * Asks the path whether it is alive: PATH_PROVEN or PATH_FAILED follows when that changes what was known. An initiator that asks its active path asks the warm
+ * Asks the path whether it is alive: PATH_PROVEN or PATH_FAILED follows. An initiator that asks its active path asks the warm
  * ones, too, and moves to one of them soon where that is silent (failover.ts).
  */
 export function probePath(c: Connection, index: u32, now: f64): u32 {
@@ -43,6 +43,7 @@ export function probePath(c: Connection, index: u32, now: f64): u32 {
     // The host knows more than whoever asked before: what was found out by then counts no longer.
     pathAt(c, index).flags &= ~CHALLENGING;
   } else if (flagged(c, INITIATOR)) suspect(c, now);
+  pathAt(c, index).flags |= ASKED;
   challenge(c, <u8>index, now + validationTime(c, <u8>index), now);
   return STATUS_OK;
 }

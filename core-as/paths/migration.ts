@@ -20,6 +20,8 @@ import {
 import { Connection, DOUBTED, flagged, INITIATOR, RESTING, SEND_PING } from '../records/connection';
 import { findLocal } from '../records/connection-ids';
 import {
+  ASKED,
+  CHALLENGING,
   CHOSEN,
   FREE,
   FULL_SIZE,
@@ -95,7 +97,9 @@ export function followed(c: Connection, index: u8, now: f64): void {
 export function answered(c: Connection, index: u8, isFirst: bool, now: f64): void {
   const all = pathsOf(c);
   const p = pathAt(c, index);
-  if (isFirst) p.news = (p.news & ~NEWS_FAILED) | NEWS_PROVEN;
+  const isTold = is(p, ASKED) && is(p, FULL_SIZE) && !is(p, CHALLENGING);
+  if (isFirst || isTold) p.news = (p.news & ~NEWS_FAILED) | NEWS_PROVEN;
+  if (isTold) p.flags &= ~ASKED;
   if (index == all.former) {
     goBack(c, now);
   } else if (index == c.activePath) {
@@ -125,8 +129,8 @@ export function unanswered(c: Connection, index: u8, now: f64): void {
     dropPath(c, index);
     return;
   }
-  if (is(p, FULL_SIZE) || p.answeredAt < 0) p.news |= NEWS_FAILED;
-  p.flags &= ~(FULL_SIZE | CHOSEN);
+  if (is(p, FULL_SIZE | ASKED) || p.answeredAt < 0) p.news |= NEWS_FAILED;
+  p.flags &= ~(FULL_SIZE | CHOSEN | ASKED);
 }
 
 /** The peer's address has changed under the same id: go along, and let the old path speak. */

@@ -46,6 +46,8 @@ export const ON_ROUTE: u16 = 1 << 7;
 export const NEEDS_ID: u16 = 1 << 8;
 /** Our host has named it: no attacker can have us send there, so the anti-amplification limit does not apply. */
 export const OURS: u16 = 1 << 9;
+/** The host has asked: it is told what comes of it, also where that changes nothing. */
+export const ASKED: u16 = 1 << 10;
 
 // News of an entry for the host.
 export const NEWS_PROVEN: u8 = 1 << 0;

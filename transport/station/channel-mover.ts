@@ -146,7 +146,8 @@ export class ChannelMover {
   }
 
   #probed(path: Path, answered: boolean): void {
-    if (this.#silent.has(path)) this.#udpProbed(path, answered);
+    // Also when the core has asked it by itself, beside the path in use.
+    if (this.#silent.has(path) || (answered && this.#udp.includes(path))) this.#udpProbed(path, answered);
     else if (path === this.#webSocket?.path && path !== this.#session.path) this.#webSocketProbed(answered);
   }
 

@@ -54,16 +54,6 @@ it('forgets what the other end took back, and all with its owner', () => {
   expect(found(table, second)).toBeUndefined();
 });
 
-it('keeps the token of an id that stays in force, as the core does not know that of the first', () => {
-  const table = new RemoteIds<Owner>();
-  const owner = new Owner();
-  const [first, second] = [entry(1, 2), entry(2, 2)];
-  table.add(owner, first);
-  table.replace(owner, [{ id: first.id, resetToken: new Uint8Array(16) }, second]);
-  expect([found(table, first), found(table, second)]).toEqual([owner, owner]);
-  expect(table.find(first.id, new Uint8Array(16))).toBeUndefined();
-});
-
 it('keeps the token of an id that is still in force, and notes none without a token', () => {
   const table = new RemoteIds<Owner>();
   const owner = new Owner();

@@ -4,6 +4,7 @@ import { defaultRouteLimits } from '../protocol/relay/index.ts';
 import { isIpEntry } from '../server/administration/index.ts';
 import { defaultSettings, type ProxyHeader, type RunningBasestation, type StationSettings, startBasestation } from '../server/index.ts';
 import type { LogLevel } from '../transport/environment.ts';
+import { defaultKeepAlive } from '../transport/host/defaults.ts';
 import { stderrLog } from '../transport/node/index.ts';
 import { address, collect, integer, listenPort } from './frame/arguments.ts';
 import { UsageError } from './frame/errors.ts';
@@ -19,7 +20,7 @@ interface Options {
   httpHost?: string;
   tlsCert?: string;
   tlsKey?: string;
-  keepAlive: number;
+  keepAlive?: number;
   connections: number;
   connectionsPerAddress: number;
   connectsPerDevice: number;
@@ -52,7 +53,11 @@ export function basestationCommand(): Command {
       'certificate chain (PEM): REST and WebSockets over TLS, on all addresses. Read again when it changes, and at SIGHUP',
     )
     .option('--tls-key <file>', 'private key of the certificate (PEM)')
-    .option('--keep-alive <ms>', 'how often attached devices show that they are there', keepAlive, defaultSettings.keepAlive.interval)
+    .option(
+      '--keep-alive <ms>',
+      'how often attached devices show that they are there at least; default: as seldom as their NATs allow',
+      keepAlive,
+    )
     .option('--connections <n>', 'devices and clients at a time, a quarter kept for devices', atMost(100_000), defaultSettings.connections)
     .option(
       '--connections-per-address <n>',
@@ -145,7 +150,7 @@ function settingsOf(options: Options): Partial<StationSettings> {
   return {
     stunPort,
     stunAddress,
-    keepAlive: { ...defaultSettings.keepAlive, interval: keepAlive },
+    ...(keepAlive !== undefined && { keepAlive: { ...defaultKeepAlive, interval: keepAlive } }),
     connections,
     connectionsPerAddress,
     connectsPerDevice,

@@ -6,7 +6,7 @@
  */
 import { resolve } from 'node:path';
 import { Command, InvalidArgumentError, Option } from 'commander';
-import { Device, nodeEnvironment, type TcpTunnelService, type UdpTunnelService } from '../device/index.ts';
+import { Device, type KeepAliveProfile, nodeEnvironment, type TcpTunnelService, type UdpTunnelService } from '../device/index.ts';
 import { type PairingMode, pairingModes } from '../protocol/records/index.ts';
 import type { LogLevel } from '../transport/environment.ts';
 import { stderrLog, takesNoWrites } from '../transport/node/index.ts';
@@ -29,6 +29,7 @@ import {
   fingerprint,
   hostPort,
   id,
+  keepAliveProfile,
   LINK_MTU_HELP,
   linkMtu,
   listenPort,
@@ -61,6 +62,7 @@ interface DeviceCommandOptions extends RendezvousFlags {
   localPort?: number;
   p2pPort?: number;
   linkMtu?: number;
+  keepAliveProfile?: KeepAliveProfile;
   mdns: boolean;
   logLevel?: LogLevel;
   init?: boolean;
@@ -128,6 +130,7 @@ export function deviceCommand(): Command {
       new Option('--local-port <port>', 'UDP port for clients that come directly, 0 for a free one (default: 5592)').argParser(listenPort),
     )
     .addOption(new Option('--p2p-port <port>', 'UDP port towards the base station, 0 for a free one (default: 5593)').argParser(listenPort))
+    .addOption(keepAliveProfile('the device'))
     .addOption(new Option('--link-mtu <bytes>', LINK_MTU_HELP).argParser(linkMtu))
     .option('--no-mdns', 'do not announce the device on the local network')
     .addOption(new Option('--log-level <level>', 'least important messages on standard error (default: warn)').choices(LOG_LEVELS))
@@ -155,7 +158,14 @@ async function run(options: DeviceCommandOptions): Promise<void> {
     const log = stderrLog({ level: options.logLevel ?? (process.env.SVC_DEBUG ? 'debug' : 'warn') });
     const environment = nodeEnvironment({ log, ...(options.linkMtu !== undefined && { linkMtu: options.linkMtu }) });
     if (options.init !== true) warnOfInterfaces(output, rendezvous.noCandidatesOn, environment);
-    const device = new Device({ environment, appName: APP_NAME, appVersion: Device.version(), rendezvous });
+    const { keepAliveProfile: profile } = options;
+    const device = new Device({
+      environment,
+      appName: APP_NAME,
+      appVersion: Device.version(),
+      rendezvous,
+      ...(profile !== undefined && { keepAliveProfile: profile }),
+    });
     const opened = await openDevice(device, data, options, environment);
     try {
       if (options.pairing !== undefined) await setPairing(opened.access.iam, options.pairing);
@@ -243,8 +253,9 @@ function refuseTwins(option: string, configured: readonly TcpTunnelService[], gi
 
 /** With --init nothing is served: what only counts for one run has no effect. */
 function tellOfUnused(output: Output, options: DeviceCommandOptions): void {
-  const { tunnel, udpTunnel, localPort, p2pPort } = options;
-  const given = { '--tunnel': tunnel[0], '--udp-tunnel': udpTunnel[0], '--local-port': localPort, '--p2p-port': p2pPort };
+  const { tunnel, udpTunnel, localPort, p2pPort, keepAliveProfile: profile } = options;
+  const ports = { '--local-port': localPort, '--p2p-port': p2pPort };
+  const given = { '--tunnel': tunnel[0], '--udp-tunnel': udpTunnel[0], ...ports, '--keep-alive-profile': profile };
   const unused = Object.entries({ ...given, ...givenRendezvous(options) }).flatMap(([option, value]) =>
     value === undefined ? [] : [option],
   );

@@ -91,7 +91,8 @@ function namesDevice({ device, product, deviceId, address }: DoctorOptions): boo
 }
 
 /** @throws UsageError for options that say how a device is reached */
-function refuseUnused({ relayOnly, wait, hardNat, local, sct, serverKey, jwt, jwtFile, fingerprint }: DoctorOptions): void {
+function refuseUnused(options: DoctorOptions): void {
+  const { relayOnly, wait, hardNat, local, sct, serverKey, jwt, jwtFile, fingerprint, keepAliveProfile } = options;
   const given = Object.entries({
     '--relay-only': relayOnly,
     '--wait': wait,
@@ -102,6 +103,7 @@ function refuseUnused({ relayOnly, wait, hardNat, local, sct, serverKey, jwt, jw
     '--jwt': jwt,
     '--jwt-file': jwtFile,
     '--fingerprint': fingerprint,
+    '--keep-alive-profile': keepAliveProfile,
   }).flatMap(([option, value]) => (value === undefined || value === false ? [] : [option]));
   if (given.length === 0) return;
   const [counts, them] = given.length === 1 ? ['counts', 'it'] : ['count', 'them'];
@@ -164,7 +166,7 @@ function connectedFinding(
   { device, url }: { device: string; url: string | null },
   options: DoctorOptions,
 ): ConnectedFinding {
-  const { paths, pairs, remoteNat, whyNotDirect, nextAttempt, station } = report;
+  const { paths, pairs, remoteNat, whyNotDirect, nextAttempt, station, keepAlive } = report;
   const { over, text } = wayOf(connection);
   const { relayOnly, hardNat, state } = options;
   const outside = pairs.find(({ kind, address }) => kind === 'reflexive' && isIPv4(address))?.address;
@@ -179,7 +181,7 @@ function connectedFinding(
   };
   const isUdpSilent = whyNotDirect?.code === 'UDP_BLOCKED' && station?.over === 'websocket';
   const why = whyNotDirect === null ? null : { ...whyNotDirect, advice: isUdpSilent ? udpAdvice(url) : adviceOn(whyNotDirect.code, facts) };
-  return { over, way: text, paths, pairs, remoteNat, whyNotDirect: why, nextAttempt };
+  return { over, way: text, paths, pairs, remoteNat, whyNotDirect: why, nextAttempt, keepAlive };
 }
 
 /** The connection's own, as far as it knows; a look of its own where no attempt has asked the base station. */

@@ -16,7 +16,7 @@ import { type ChannelContext, type ChannelFailures, connectChannels } from './co
 import { canAskAgain, configuredStation } from './connect/relay.ts';
 import type { DirectPaths } from './direct-paths.ts';
 import type { ListenTunnel } from './host.ts';
-import { type ConnectionOptions, effectiveOptions, mergeOptions, publicOptions, serverAddress } from './options.ts';
+import { type ConnectionOptions, effectiveOptions, keepAliveWish, mergeOptions, publicOptions, serverAddress } from './options.ts';
 import { PasswordAuthentication } from './password.ts';
 import { Stream } from './stream.ts';
 import { TcpTunnel } from './tunnels/tcp.ts';
@@ -46,7 +46,7 @@ export interface ConnectionContext extends Omit<ChannelContext, 'candidates' | '
   /** The connection takes a place until `onClosed`. @throws LocalError OUT_OF_MEMORY when all are taken */
   onConnecting(connection: Connection): void;
   /** What finds direct paths, once a session is open. */
-  directPaths(): Pick<DirectPaths, 'search' | 'report'>;
+  directPaths(): Pick<DirectPaths, 'search' | 'report' | 'keepAlive' | 'keepAliveInterval' | 'warmInterval'>;
   onClosed(connection: Connection): void;
 }
 
@@ -300,6 +300,7 @@ export class Connection {
       this.#searchingRoute?.abort();
       this.#lost(reason);
     });
+    this.#context.directPaths().keepAlive(session, keepAliveWish(effectiveOptions(this.#options)));
     this.#lookForDirect(session);
     session.on('path', ({ path }) => {
       if (this.#search === null) this.#lookForDirect(session);
@@ -329,14 +330,14 @@ export class Connection {
   }
 
   /**
-   * Who has set the keep-alive has set how long a device may be silent while the base station is not. That is asked along with the device from the
+   * Who has set the keep-alive, or wants to notice fast, has set how long a device may be silent while the base station is not. That is asked along with the device from the
    * second question on, so it was heard after the first one that the device did not answer.
    */
   async #isDeviceGone(session: Session): Promise<boolean> {
-    const { KeepAliveInterval, KeepAliveRetryInterval, KeepAliveMaxRetries } = this.#options;
-    if ([KeepAliveInterval, KeepAliveRetryInterval, KeepAliveMaxRetries].every((each) => each === undefined)) return false;
+    const { profile, explicit } = keepAliveWish(effectiveOptions(this.#options));
+    if (profile !== 'live' && Object.keys(explicit).length === 0) return false;
     const channel = (await this.#context.host()).channelOf(session.path);
-    const asked = session.connection.heardAt + effectiveOptions(this.#options).KeepAliveInterval;
+    const asked = session.connection.heardAt + this.#context.directPaths().keepAliveInterval(session);
     return channel?.isOpen === true && channel.connection.heardAt > asked;
   }
 
@@ -349,7 +350,14 @@ export class Connection {
     const { environment } = this.#context;
     try {
       const connector = await this.#context.connector(configuredStation(options, environment));
-      await searchRoute({ session, host: await this.#context.host(), options, connector, signal: searching.signal });
+      await searchRoute({
+        session,
+        host: await this.#context.host(),
+        options,
+        connector,
+        keepInterval: this.#context.directPaths().warmInterval,
+        signal: searching.signal,
+      });
     } catch (error) {
       environment.log.debug('no route is looked for', { error: String(error) });
     } finally {

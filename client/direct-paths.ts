@@ -1,8 +1,9 @@
-/** What the connections of one client share to find direct paths: its end of the network, and how much it may send. */
+/** What the connections of one client share to find direct paths: its end of the network, how much it may send, and how its NAT is kept open. */
 import { ClientPath, type SocketAddress } from '../protocol/control/index.ts';
 import { clientLimits, HostBudget } from '../protocol/rendezvous/index.ts';
 import type { Environment } from '../transport/environment.ts';
 import type { Host } from '../transport/host/index.ts';
+import { HostKeepAlive, type KeepAliveWish } from '../transport/keep-alive/index.ts';
 import {
   DirectSearch,
   idleReport,
@@ -30,12 +31,21 @@ export class DirectPaths {
   readonly #host: Host;
   readonly #end: LocalEnd;
   readonly #shared: Searches;
+  readonly #keepAlive: HostKeepAlive;
   /** Of the newest connection: the next one mostly has the same. */
   #kind: (SearchKind & SearchOptions) | null = null;
 
   constructor({ clock, log }: Environment, host: Host, options: LocalEndOptions) {
     this.#host = host;
     this.#end = new LocalEnd(rendezvousHost(host), options);
+    const { gatherer } = this.#end;
+    this.#keepAlive = new HostKeepAlive({
+      environment: host.environment,
+      isNear: (address) => gatherer.isNear(address),
+      watch: (onChange) => gatherer.watch(onChange),
+      channelOf: (session) => this.#channelOf(session),
+      ask,
+    });
     this.#shared = new Searches({ end: this.#end, budget: new HostBudget(clientLimits), clock, log });
   }
 
@@ -51,17 +61,45 @@ export class DirectPaths {
       session,
       (address) => gatherer.isNear(address),
       stationReport(stationView(this.#channelOf(session), null, ask), gatherer),
+      this.#keepAlive.report(session),
     );
+  }
+
+  /** Keeps a connection alive, and the channel behind its route, as seldom as is wanted and as the NAT allows. Once for each connection. */
+  keepAlive(session: Session, wish: KeepAliveWish): void {
+    this.#keepAlive.follow(session, wish);
+  }
+
+  /** ms between keep-alives of a connection. */
+  keepAliveInterval(session: Session): number {
+    return this.#keepAlive.intervalOf(session);
+  }
+
+  /** ms between challenges that keep a route warm behind a direct path. */
+  get warmInterval(): number {
+    return this.#keepAlive.warmInterval;
+  }
+
+  /** This host is in another network, and so is the channel to the base station. */
+  networkChanged(): void {
+    this.#end.networkChanged();
   }
 
   /** Stops asking STUN, and has the mappings deleted, as far as the routers answer within a second. */
   close(): Promise<void> {
+    this.#keepAlive.close();
     return this.#end.close();
   }
 
   #kindOf({ hardNat, stationName }: SearchOptions): SearchKind {
     if (this.#kind?.hardNat !== hardNat || this.#kind.stationName !== stationName) {
-      this.#kind = { hardNat, stationName, stationOf: (session) => stationView(this.#channelOf(session), stationName, ask) };
+      this.#kind = {
+        hardNat,
+        stationName,
+        stationOf: (session) => stationView(this.#channelOf(session), stationName, ask),
+        keepInterval: () => this.#keepAlive.warmInterval,
+        keepAliveReport: (session) => this.#keepAlive.report(this.#channelOf(session)),
+      };
     }
     return this.#kind;
   }

@@ -9,6 +9,7 @@ export {
   RemoteError,
   SvcError,
 } from '../protocol/errors/index.ts';
+export type { KeepAliveProfile } from '../protocol/keep-alive/index.ts';
 export {
   type DeviceDetails,
   type DeviceSettings,
@@ -29,6 +30,7 @@ export {
 } from '../protocol/records/index.ts';
 export type { NotDirect, NotDirectCode, PairReport, PathClass, StunAnswer } from '../protocol/rendezvous/index.ts';
 export type { Environment, HostInterface, Log, LogLevel } from '../transport/environment.ts';
+export type { KeepAliveReport } from '../transport/keep-alive/index.ts';
 export type { PathReport, PathsReport, StationReport } from '../transport/rendezvous/index.ts';
 export type { Observation, StreamStats } from '../transport/session/index.ts';
 export { Coap, type CoapObserver, ContentFormat } from './coap.ts';

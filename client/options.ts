@@ -7,6 +7,8 @@
 import { MAX_APP_TEXT, MAX_JWT } from '../protocol/control/index.ts';
 import { LocalError } from '../protocol/errors/index.ts';
 import { checkCertificates, isFingerprint } from '../protocol/identity/index.ts';
+import { defaultProfile, isKeepAliveProfile, type KeepAliveProfile, keepAliveProfiles } from '../protocol/keep-alive/index.ts';
+import type { KeepAliveWish } from '../transport/keep-alive/index.ts';
 import { parseServerUrl, parseWebSocketUrl } from '../transport/station/index.ts';
 
 /** Keys and types are the specification's; from DeviceFingerprint on they are ours. */
@@ -29,7 +31,13 @@ export interface ConnectionOptions {
   /** Name and version of the application, at most 32 bytes of UTF-8 each. The base station writes them in its log. */
   AppName?: string;
   AppVersion?: string;
-  /** Keep-alive of the connection: ms, ms, count. */
+  /**
+   * How often the connection, and this client's channel to the base station, are kept alive. `live`: each 10 s, and a lost end is noticed within 15 s.
+   * `balanced`, the default: as seldom as the NAT was found to allow, 55 s at most, and 25 s until that is known. `eco`: the same, 114 s at most. While a client
+   * has connections of several profiles the channel has that which sends most.
+   */
+  KeepAliveProfile?: KeepAliveProfile;
+  /** Keep-alive of the connection: ms, ms, count; each goes before that of the profile. */
   KeepAliveInterval?: number;
   KeepAliveRetryInterval?: number;
   KeepAliveMaxRetries?: number;
@@ -76,9 +84,7 @@ export interface ConnectionOptions {
 export type EffectiveOptions = ConnectionOptions & Required<Pick<ConnectionOptions, keyof typeof DEFAULTS>>;
 
 const DEFAULTS = {
-  KeepAliveInterval: 25_000,
-  KeepAliveRetryInterval: 2_000,
-  KeepAliveMaxRetries: 15,
+  KeepAliveProfile: defaultProfile,
   DtlsHelloTimeout: 10_000,
   ConnectTimeout: 120_000,
   Local: true,
@@ -118,6 +124,7 @@ const RULES: Record<keyof ConnectionOptions, readonly [Check, string]> = {
   ServerConnectToken: [text, 'a text'],
   AppName: [appText, `a text of at most ${MAX_APP_TEXT} bytes`],
   AppVersion: [appText, `a text of at most ${MAX_APP_TEXT} bytes`],
+  KeepAliveProfile: [isKeepAliveProfile, keepAliveProfiles.join(', ')],
   KeepAliveInterval: [milliseconds, 'whole milliseconds from 1'],
   KeepAliveRetryInterval: [milliseconds, 'whole milliseconds from 1'],
   KeepAliveMaxRetries: [count, 'a whole number'],
@@ -151,6 +158,22 @@ export function mergeOptions(previous: ConnectionOptions, update: ConnectionOpti
 /** Options with defaults, for the connect itself. */
 export function effectiveOptions(options: ConnectionOptions): EffectiveOptions {
   return { ...DEFAULTS, ...options };
+}
+
+/** Keep-alive as the options have it. */
+export function keepAliveWish(options: EffectiveOptions): Required<KeepAliveWish> {
+  const {
+    KeepAliveProfile: profile,
+    KeepAliveInterval: interval,
+    KeepAliveRetryInterval: retryInterval,
+    KeepAliveMaxRetries: maxRetries,
+  } = options;
+  const explicit = {
+    ...(interval !== undefined && { interval }),
+    ...(retryInterval !== undefined && { retryInterval }),
+    ...(maxRetries !== undefined && { maxRetries }),
+  };
+  return { profile, explicit };
 }
 
 /** What `getOptions` shows: everything but the private key, and functions. */

@@ -12,6 +12,7 @@ import { MdnsBrowser } from '../transport/discovery/index.ts';
 import { withLog } from '../transport/environment.ts';
 import { Host } from '../transport/host/index.ts';
 import type { LocalEndOptions } from '../transport/rendezvous/index.ts';
+import { Roaming } from '../transport/roaming/index.ts';
 import { type ConfiguredStation, StationConnector } from '../transport/station/index.ts';
 import { Connection, type ConnectionContext } from './connection.ts';
 import { DirectPaths } from './direct-paths.ts';
@@ -56,6 +57,7 @@ export class SvcClient {
   #host: Promise<Host> | null = null;
   /** Of the host, once it is open. */
   #directPaths: DirectPaths | null = null;
+  #roaming: Roaming | null = null;
   #stopped = false;
 
   /** Use `create` of the host's entry point. @throws LocalError INVALID_ARGUMENT */
@@ -136,6 +138,7 @@ export class SvcClient {
     await Promise.all([this.#browser.close(), ...[...this.#connections].map((connection) => connection.close())]);
     for (const connector of this.#connectors.values()) void connector.close();
     const host = await this.#host?.catch(() => null);
+    this.#roaming?.close();
     const unmapped = this.#directPaths?.close();
     // Ends what the connectors wait for as well.
     await Promise.all([host?.close(), unmapped]);
@@ -186,6 +189,11 @@ export class SvcClient {
       opening.then(
         (host) => {
           this.#directPaths = new DirectPaths(environment, host, this.#localEnd);
+          this.#roaming = new Roaming({
+            host,
+            takesFreshSocket: true,
+            onEvent: (event) => event === 'moved' && this.#directPaths?.networkChanged(),
+          });
         },
         () => {
           if (this.#host === opening) this.#host = null;

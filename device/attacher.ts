@@ -20,7 +20,7 @@ import {
 import { LocalError, RemoteError, type SvcError } from '../protocol/errors/index.ts';
 import { VERSION } from '../protocol/records/index.ts';
 import type { Environment } from '../transport/environment.ts';
-import type { Host } from '../transport/host/index.ts';
+import type { Host, KeepAlive } from '../transport/host/index.ts';
 import type { Session, SessionRequest } from '../transport/session/index.ts';
 import { type AttachVerdict, type ConfiguredStation, releaseRoute, StationChannel } from '../transport/station/index.ts';
 import { type DeviceEvent, eventOf } from './events.ts';
@@ -40,6 +40,8 @@ export interface AttacherConfig {
     readonly appVersion: string | null;
   };
   readonly onEvent: (event: DeviceEvent, reason: SvcError | null) => void;
+  /** Before ATTACHED. @param keepAlive numbers that the base station gave, an upper bound; null where it gave none */
+  readonly onChannel: (channel: Session, keepAlive: KeepAlive | null) => void;
 }
 
 /** When a client may try again that found too many handshakes. */
@@ -52,6 +54,8 @@ export class Attacher {
   readonly #tokens: TokenUpload;
   #attached = false;
   #running = false;
+  /** Of the newest attach answer. */
+  #keepAlive: KeepAlive | null = null;
   /** Code of the failure that was logged since the last attach. */
   #lastFailure: string | null = null;
 
@@ -67,7 +71,7 @@ export class Attacher {
       router,
       attach: (session, context) => this.#attach(session, context),
     });
-    this.#channel.on('connected', () => this.#connected());
+    this.#channel.on('connected', (session) => this.#connected(session));
     this.#channel.on('disconnected', (reason) => this.#disconnected(reason));
     this.#channel.on('failed', ({ error, delay }) => this.#failed(error, delay));
   }
@@ -104,6 +108,11 @@ export class Attacher {
     await this.#channel.stop();
   }
 
+  /** The network may be another one: the next attempt to attach does not wait. */
+  hurry(): void {
+    this.#channel.hurry();
+  }
+
   /** The list of tokens is another. */
   tokensChanged(): void {
     this.#tokens.changed();
@@ -126,9 +135,9 @@ export class Attacher {
     }
     await this.#tokens.attached(session, shown, answer);
     const { keepAlive, observedAddress, stun } = answer;
+    this.#keepAlive = keepAlive;
     return {
       kind: 'attached',
-      ...(keepAlive !== null && { keepAlive }),
       ...(observedAddress !== null && { observedAddress }),
       ...(stun !== undefined && { stun }),
     };
@@ -151,12 +160,13 @@ export class Attacher {
     }
   }
 
-  #connected(): void {
-    const { environment, station } = this.#config;
+  #connected(session: Session): void {
+    const { environment, station, onChannel } = this.#config;
     environment.log.info('attached', { station: station.host, proved: station.fingerprint === null ? 'by TLS' : 'by its fingerprint' });
     this.#attached = true;
     this.#lastFailure = null;
     this.#watchdog.stop();
+    onChannel(session, this.#keepAlive);
     this.#config.onEvent('ATTACHED', null);
   }
 

@@ -1,5 +1,5 @@
 import { LocalError, type SvcError } from '../protocol/errors/index.ts';
-import { checkCertificates, decodePrivateKey, shortFingerprint } from '../protocol/identity/index.ts';
+import { checkCertificates, shortFingerprint } from '../protocol/identity/index.ts';
 import { VERSION } from '../protocol/records/index.ts';
 import { Emitter } from '../transport/emitter.ts';
 import { type Environment, withLog } from '../transport/environment.ts';
@@ -103,9 +103,7 @@ export class Device {
 
   /** PKCS#8 PEM, as `createPrivateKey` makes it. @throws LocalError INVALID_ARGUMENT */
   setPrivateKey(pem: string): void {
-    const raw = decodePrivateKey(pem);
-    this.#life.setup().identity = this.#environment.crypto.importKey(raw);
-    raw.fill(0);
+    this.#life.setup().identity = settings.importPrivateKey(this.#environment.crypto, pem);
   }
 
   /** A fresh private key as PKCS#8 PEM. It is not set: keep it, and give it to `setPrivateKey` at every start. */
@@ -153,6 +151,11 @@ export class Device {
   /** With whom the device looks for direct paths, and what it names for that; default `anyone`. @throws LocalError INVALID_ARGUMENT */
   setRendezvous(rendezvous: RendezvousMode | RendezvousOptions): void {
     this.#life.setup().rendezvous = checkRendezvous(rendezvous);
+  }
+
+  /** How often the channel to the base station is kept alive; default `balanced` (docs/paths.md). @throws LocalError INVALID_ARGUMENT */
+  setKeepAliveProfile(profile: NonNullable<DeviceOptions['keepAliveProfile']>): void {
+    this.#life.setup().keepAliveProfile = settings.checkProfile(profile);
   }
 
   /** UDP port for the local network, 0 = any free one; default 5592. @throws LocalError INVALID_ARGUMENT */
@@ -213,10 +216,7 @@ export class Device {
     return this.#resources.add(method, path, handler, options);
   }
 
-  /**
-   * Serves streams to a port; 0 takes an ephemeral one, which the returned listener names.
-   * @throws LocalError OPERATION_IN_PROGRESS when the port has a listener; INVALID_ARGUMENT
-   */
+  /** Serves streams to a port; 0 takes an ephemeral one, which the listener names. @throws LocalError OPERATION_IN_PROGRESS when it has one; INVALID_ARGUMENT */
   addStreamListener(port: number, handler: StreamHandler): StreamListener {
     return this.#streams.listen(port, handler);
   }

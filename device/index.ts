@@ -2,8 +2,10 @@
 export { type CoapMethod, ContentFormat } from '../protocol/coap/index.ts';
 export type { NatMapping, NatReport, SocketAddress } from '../protocol/control/index.ts';
 export { type ErrorCode, errorMeaning as errorGetMessage, LocalError, RemoteError, SvcError } from '../protocol/errors/index.ts';
+export type { KeepAliveProfile } from '../protocol/keep-alive/index.ts';
 export type { NotDirect, NotDirectCode, PairReport, PathClass, StunAnswer } from '../protocol/rendezvous/index.ts';
 export type { Environment, Log } from '../transport/environment.ts';
+export type { KeepAliveReport } from '../transport/keep-alive/index.ts';
 export { type NodeEnvironmentOptions, nodeEnvironment } from '../transport/node/index.ts';
 export type { PathReport, PathsReport, StationReport } from '../transport/rendezvous/index.ts';
 export type { SessionStream } from '../transport/session/index.ts';

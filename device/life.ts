@@ -14,6 +14,7 @@ import type { Environment } from '../transport/environment.ts';
 import { defaultLimits, defaultParameters } from '../transport/host/defaults.ts';
 import { Host } from '../transport/host/index.ts';
 import { nodeUpnp } from '../transport/node/index.ts';
+import { Roaming, type RoamingEvent } from '../transport/roaming/index.ts';
 import type { Session, SessionRequest } from '../transport/session/index.ts';
 import { Attacher } from './attacher.ts';
 import type { CoapResources } from './coap-resources.ts';
@@ -70,6 +71,7 @@ export class Life {
   #host: Host | null = null;
   #attacher: Attacher | null = null;
   #rendezvous: DeviceRendezvous | null = null;
+  #roaming: Roaming | null = null;
   /** One for all connections. */
   readonly #reportPaths: ReportPaths = (session, times) => this.#rendezvous!.report(session, times);
 
@@ -174,6 +176,13 @@ export class Life {
       if (this.#state !== 'starting') return await host.close();
       this.#host = host;
       this.#rendezvous = this.#startRendezvous(host);
+      // The port is the one that was set: forwarded, mapped and opened in firewalls.
+      this.#roaming = new Roaming({
+        host,
+        takesFreshSocket: false,
+        onEvent: (event) => this.#networkEvent(event),
+        isWaiting: () => this.settings.attach,
+      });
       // What was set while it was being opened.
       this.#limitHost();
       this.#state = 'running';
@@ -192,11 +201,17 @@ export class Life {
     if (this.#state !== 'running' && this.#state !== 'starting') throw new LocalError('INVALID_STATE', 'the device does not run');
     this.#state = 'closed';
     this.#options.onClose();
+    this.#roaming?.close();
     const unmapped = this.#rendezvous?.close();
     await this.announcer.close();
     await this.#attacher?.stop();
     await Promise.all([this.#host?.close(), unmapped]);
     this.#options.onEvent('CLOSED', null);
+  }
+
+  #networkEvent(event: RoamingEvent): void {
+    if (event === 'changed' || event === 'reverted') this.#rendezvous?.networkChanged();
+    this.#attacher?.hurry();
   }
 
   #openHost({ productId, deviceId, key }: settings.Identity): Promise<Host> {
@@ -233,6 +248,7 @@ export class Life {
     return new DeviceRendezvous({
       host,
       settings: this.settings.rendezvous,
+      keepAliveProfile: this.settings.keepAliveProfile,
       resources,
       isKnown: (session) => (this.#userOf?.(session.remoteFingerprint) ?? null) !== null || connections.of(session).isPasswordAuthenticated,
       stationName: this.settings.serverHost,
@@ -255,6 +271,7 @@ export class Life {
       station: settings.requireStation(this.settings, this.#options.environment),
       tokens: this.tokens,
       names: { ...settings.requireIdentity(this.settings), appName, appVersion },
+      onChannel: (channel, keepAlive) => this.#rendezvous?.keepAlive(channel, keepAlive),
       onEvent: (event, reason) => {
         if (event === 'ATTACHED') this.#rendezvous?.attached();
         this.#options.onEvent(event, reason);

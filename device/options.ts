@@ -1,4 +1,5 @@
 /** What a device can be made with, each by the setter of the same name. */
+import type { KeepAliveProfile } from '../protocol/keep-alive/index.ts';
 import type { Environment } from '../transport/environment.ts';
 import type { RendezvousMode, RendezvousOptions } from './rendezvous-options.ts';
 
@@ -24,6 +25,8 @@ export interface DeviceOptions {
   basestationAttach?: boolean;
   /** With whom the device looks for direct paths, and what it names for that. Default `anyone`. */
   rendezvous?: RendezvousMode | RendezvousOptions;
+  /** How often the channel to the base station is kept alive; default `balanced`. */
+  keepAliveProfile?: KeepAliveProfile;
 }
 
 /** The setters of a device that its options call. */
@@ -42,6 +45,7 @@ interface OptionSetters {
   setP2pPort(port: number): void;
   setBasestationAttach(attach: boolean): void;
   setRendezvous(rendezvous: RendezvousMode | RendezvousOptions): void;
+  setKeepAliveProfile(profile: KeepAliveProfile): void;
 }
 
 /** Calls the setter of each option that is given. @throws LocalError as the setters */
@@ -60,5 +64,6 @@ export function applyOptions(device: OptionSetters, options: DeviceOptions): voi
   if (options.localPort !== undefined) device.setLocalPort(options.localPort);
   if (options.p2pPort !== undefined) device.setP2pPort(options.p2pPort);
   if (options.rendezvous !== undefined) device.setRendezvous(options.rendezvous);
+  if (options.keepAliveProfile !== undefined) device.setKeepAliveProfile(options.keepAliveProfile);
   if (options.basestationAttach !== undefined) device.setBasestationAttach(options.basestationAttach);
 }

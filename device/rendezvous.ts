@@ -4,6 +4,7 @@
  */
 import type { CoapReply, RoutedRequest } from '../protocol/coap/index.ts';
 import { ConnectionPath, DevicePath, type SocketAddress } from '../protocol/control/index.ts';
+import type { KeepAliveProfile } from '../protocol/keep-alive/index.ts';
 import {
   type AttemptFacts,
   deviceLimits,
@@ -14,7 +15,8 @@ import {
   notDirect,
   udpBlocked,
 } from '../protocol/rendezvous/index.ts';
-import type { Host } from '../transport/host/index.ts';
+import type { Host, KeepAlive } from '../transport/host/index.ts';
+import { HostKeepAlive } from '../transport/keep-alive/index.ts';
 import type { UpnpMapper } from '../transport/port-mapping/index.ts';
 import {
   LocalEnd,
@@ -34,6 +36,8 @@ import { askAddress } from '../transport/station/index.ts';
 import type { CoapResources } from './coap-resources.ts';
 import type { RendezvousSettings } from './rendezvous-options.ts';
 
+const ask = (channel: Session): Promise<SocketAddress | null> => askAddress(channel, DevicePath.ADDRESS);
+
 export interface DeviceRendezvousOptions {
   readonly host: Host;
   readonly settings: RendezvousSettings;
@@ -46,6 +50,7 @@ export interface DeviceRendezvousOptions {
   upnp(): UpnpMapper;
   /** The channel to the base station, null while there is none. */
   channel(): Session | null;
+  readonly keepAliveProfile: KeepAliveProfile;
 }
 
 /** Direct paths of a running device. */
@@ -53,6 +58,7 @@ export class DeviceRendezvous {
   readonly #options: DeviceRendezvousOptions;
   readonly #end: LocalEnd;
   readonly #responder: RendezvousResponder;
+  readonly #keepAlive: HostKeepAlive;
 
   constructor(options: DeviceRendezvousOptions) {
     const { host, settings } = options;
@@ -63,6 +69,14 @@ export class DeviceRendezvous {
       excluded: settings.noCandidatesOn,
       mapsPort: isOn && settings.portMapping !== 'off',
       ...(settings.portMapping === 'upnp' && { upnp: options.upnp() }),
+    });
+    const { gatherer } = this.#end;
+    this.#keepAlive = new HostKeepAlive({
+      environment: host.environment,
+      isNear: (address) => gatherer.isNear(address),
+      watch: (onChange) => gatherer.watch(onChange),
+      channelOf: () => options.channel(),
+      ask,
     });
     this.#responder = new RendezvousResponder({
       end: this.#end,
@@ -88,6 +102,7 @@ export class DeviceRendezvous {
       pairs: facts?.pairs ?? [],
       whyNotDirect: session.type === 'DIRECT' ? null : this.#why(session, facts),
       nextAttempt: null,
+      keepAlive: this.#keepAlive.report(this.#options.channel()),
     };
   }
 
@@ -96,12 +111,23 @@ export class DeviceRendezvous {
     this.#end.mapPort(this.#station(null));
   }
 
+  /** The channel of an attach is kept alive as its profile says. @param bound numbers of the base station, null for none */
+  keepAlive(channel: Session, bound: KeepAlive | null): void {
+    this.#keepAlive.followChannel(channel, { profile: this.#options.keepAliveProfile, ...(bound !== null && { bound }) });
+  }
+
+  /** The device is in another network. */
+  networkChanged(): void {
+    this.#end.networkChanged();
+  }
+
   #station(name: string | null): StationView | null {
-    return stationView(this.#options.channel(), name, (channel) => askAddress(channel, DevicePath.ADDRESS));
+    return stationView(this.#options.channel(), name, ask);
   }
 
   /** Ends every round, and has the mappings deleted, as far as the routers answer within a second. */
   async close(): Promise<void> {
+    this.#keepAlive.close();
     this.#responder.close();
     await this.#end.close();
   }

@@ -5,7 +5,8 @@
 import { MAX_APP_TEXT } from '../protocol/control/index.ts';
 import type { CryptoHost, PrivateKey } from '../protocol/crypto-host.ts';
 import { LocalError } from '../protocol/errors/index.ts';
-import { encodePrivateKey, isFingerprint } from '../protocol/identity/index.ts';
+import { decodePrivateKey, encodePrivateKey, isFingerprint } from '../protocol/identity/index.ts';
+import { defaultProfile, isKeepAliveProfile, type KeepAliveProfile, keepAliveProfiles } from '../protocol/keep-alive/index.ts';
 import { checkIds, isId } from '../protocol/records/index.ts';
 import type { Environment } from '../transport/environment.ts';
 import { type ConfiguredStation, parseWebSocketUrl, parseServerUrl as stationAddress } from '../transport/station/index.ts';
@@ -34,6 +35,7 @@ export class Settings {
   p2pPort = DEFAULT_P2P_PORT;
   attach = true;
   rendezvous: RendezvousSettings = defaultRendezvous;
+  keepAliveProfile: KeepAliveProfile = defaultProfile;
 }
 
 /** What a started device needs, all present. */
@@ -93,6 +95,13 @@ export function checkPort(kind: string, port: number): number {
   return port;
 }
 
+/** @throws LocalError INVALID_ARGUMENT for what is no profile */
+export function checkProfile(profile: KeepAliveProfile): KeepAliveProfile {
+  if (!isKeepAliveProfile(profile))
+    throw new LocalError('INVALID_ARGUMENT', `the keep-alive profile must be one of ${keepAliveProfiles.join(', ')}`);
+  return profile;
+}
+
 /** A limit. @throws LocalError INVALID_ARGUMENT unless a whole number from 0 */
 export function checkLimit(kind: string, limit: number): number {
   if (!Number.isSafeInteger(limit) || limit < 0)
@@ -132,6 +141,14 @@ export function checkWebSocket(text: string | null, verify: boolean): Pick<Setti
 
 function missing(what: string): LocalError {
   return new LocalError('INVALID_STATE', `the device has no ${what}: set it before start`);
+}
+
+/** A private key from PKCS#8 PEM. @throws LocalError INVALID_ARGUMENT */
+export function importPrivateKey(crypto: CryptoHost, pem: string): PrivateKey {
+  const raw = decodePrivateKey(pem);
+  const key = crypto.importKey(raw);
+  raw.fill(0);
+  return key;
 }
 
 /** A fresh private key as PKCS#8 PEM. */

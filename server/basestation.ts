@@ -252,6 +252,13 @@ export class Basestation {
   }
 }
 
+/** ms; devices that take the numbers for their own outlast it. */
+function idleTimeoutFor(keepAlive: StationSettings['keepAlive']): number {
+  const { idleTimeout } = defaultParameters;
+  if (keepAlive === null) return idleTimeout;
+  return Math.max(idleTimeout, 2 * keepAlive.interval + keepAlive.retryInterval * keepAlive.maxRetries);
+}
+
 function hostConfig({ identity, resetSecret, port, host }: BasestationOptions, { connections, keepAlive }: StationSettings) {
   const slots = connections + Math.ceil(connections * SPARE_SHARE) + SPARE_SLOTS;
   return {
@@ -262,7 +269,7 @@ function hostConfig({ identity, resetSecret, port, host }: BasestationOptions, {
     limits: { connections: slots - SPARE_SLOTS / 2, halfOpen: HALF_OPEN, retryAbove: RETRY_ABOVE },
     core: { connections: slots, streams: STREAMS_PER_SLOT * slots, memory: memoryFor(connections), connectionWindow: 0 },
     parameters: {
-      idleTimeout: Math.max(defaultParameters.idleTimeout, 2 * keepAlive.interval + keepAlive.retryInterval * keepAlive.maxRetries),
+      idleTimeout: idleTimeoutFor(keepAlive),
       // Requests are small and there are no byte streams: one peer can hold no more than that.
       initialMaxData: MESSAGES_AHEAD * MAX_MESSAGE,
       maxStreams: 0,

@@ -36,6 +36,8 @@ export interface DriverOptions<Event> {
   engine: Engine<Event>;
   /** Each event of the engine, within a service. */
   onEvent: (event: Event) => void;
+  /** As {@link BindOptions.unreachable} of the sockets that the driver opens. */
+  onUnreachable?: (address: string) => void;
 }
 
 /** Sees a datagram before the engine, lent as in {@link BindOptions.receive}. @returns true when it takes the datagram */
@@ -71,6 +73,7 @@ export class Driver<Event> {
   readonly #environment: DriverOptions<Event>['environment'];
   readonly #engine: Engine<Event>;
   readonly #onEvent: DriverOptions<Event>['onEvent'];
+  readonly #onUnreachable: DriverOptions<Event>['onUnreachable'];
   /** Never changed, but replaced. */
   #interceptors: readonly Interceptor[] = [];
   readonly #sockets = new Map<number, SocketQueue>();
@@ -108,11 +111,18 @@ export class Driver<Event> {
     this.#environment = options.environment;
     this.#engine = options.engine;
     this.#onEvent = options.onEvent;
+    this.#onUnreachable = options.onUnreachable;
   }
 
   /** Opens a socket of the environment and adds it; one that opens while the driver closes is closed. Errors as {@link Environment.network}. */
-  async bind(options: Omit<BindOptions, 'receive' | 'bulk'>): Promise<BoundSocket> {
-    const socket = await this.#environment.network.bind({ ...options, bulk: true, receive: this.receive });
+  async bind(options: Omit<BindOptions, 'receive' | 'bulk' | 'unreachable'>): Promise<BoundSocket> {
+    const unreachable = this.#onUnreachable;
+    const socket = await this.#environment.network.bind({
+      ...options,
+      bulk: true,
+      receive: this.receive,
+      ...(unreachable && { unreachable }),
+    });
     this.add(socket);
     return socket;
   }

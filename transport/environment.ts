@@ -72,6 +72,8 @@ export interface BindOptions {
    * longer has to be copied. Must not throw.
    */
   receive: (datagram: Uint8Array, path: Path) => void;
+  /** The system had no way for a datagram to this address, or to its network. Not called for each. Must not throw. */
+  unreachable?: (address: string) => void;
 }
 
 /** To whom a socket is to be connected. */
@@ -183,6 +185,8 @@ export interface Network {
   nextIndex?(): number;
   /** The interfaces that are up, those with a default route first, virtual ones last. Absent where the host does not tell (a browser). */
   interfaces?(): readonly HostInterface[];
+  /** The address that datagrams to a numeric address leave from now; null where there is no way. Absent where the host does not tell. Never rejects. */
+  sourceAddress?(destination: string): Promise<string | null>;
   /** Addresses of the routers of default routes, IPv4 and IPv6 (link-local with zone). Absent where the host does not tell. */
   gateways?(): readonly string[];
 }

@@ -15,6 +15,7 @@ import {
   type PathsReport,
   RendezvousResponder,
   Searches,
+  type SearchKind,
   type ServingSession,
   type StationView,
 } from '../../transport/rendezvous/index.ts';
@@ -22,6 +23,12 @@ import { type SimulatedHost, Simulation } from '../../transport/sim/index.ts';
 import { type Home, type HomeOptions, homeOf, type NatKind } from './kinds.ts';
 import { PlainHost } from './plain-host.ts';
 import { Signalling } from './signalling.ts';
+
+/** Its paths carry nothing that would have to be kept alive. */
+const NO_KEEP_ALIVE: Pick<SearchKind, 'keepInterval' | 'keepAliveReport'> = {
+  keepInterval: () => 25_000,
+  keepAliveReport: () => ({ state: 'off', timeout: null, isAtLeast: false, losses: 0, interval: null }),
+};
 
 /** One way between two hosts, ms. */
 const DELAY = 24;
@@ -153,7 +160,7 @@ export class Scene {
     const search = new DirectSearch({
       session: signalling,
       shared: new Searches({ end: client.end, budget: new HostBudget(clientLimits), clock, log }),
-      kind: { hardNat: true, stationOf: () => viewOf(0) },
+      kind: { hardNat: true, ...NO_KEEP_ALIVE, stationOf: () => viewOf(0) },
     });
     signalling.on('path', ({ path }) => search.moved(path));
     this.#search = search;

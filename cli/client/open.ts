@@ -148,6 +148,7 @@ async function connectionTo(client: SvcClient, known: Known, target: Target): Pr
     Rendezvous: !target.relayOnly,
     HardNat: target.hardNat,
     IgnoreDeviceNotAttached: target.wait,
+    ...(target.keepAliveProfile !== undefined && { KeepAliveProfile: target.keepAliveProfile }),
   });
   if (target.productId !== undefined && target.deviceId !== undefined)
     connection.updateOptions({ ProductId: target.productId, DeviceId: target.deviceId });

@@ -5,7 +5,7 @@
  * Precedence: an option, then the pairing string, then the state. Two different fingerprints for one device are refused.
  */
 import { type Command, Option } from 'commander';
-import type { ConnectionOptions } from '../../client/node.ts';
+import type { ConnectionOptions, KeepAliveProfile } from '../../client/node.ts';
 import { decodePairing, type PairingString } from '../../protocol/records/index.ts';
 import {
   fingerprint,
@@ -13,6 +13,7 @@ import {
   type HostPort,
   hostPort,
   id,
+  keepAliveProfile,
   LINK_MTU_HELP,
   linkMtu,
   noCandidatesOn,
@@ -49,6 +50,7 @@ export interface TargetOptions {
   hardNat?: boolean;
   /** A device that is not attached is waited for. */
   wait?: boolean;
+  keepAliveProfile?: KeepAliveProfile;
   fingerprint?: string;
   state?: string;
   timeout: number;
@@ -74,6 +76,7 @@ export interface Target {
   readonly hardNat: boolean;
   /** A device that is not attached to the base station is waited for. */
   readonly wait: boolean;
+  readonly keepAliveProfile: KeepAliveProfile | undefined;
   readonly timeout: number;
 }
 
@@ -124,6 +127,7 @@ export function withTarget(command: Command): Command {
     )
     .option('--wait', 'wait for a device that is not attached to the base station, as long as --timeout says')
     .addOption(new Option('--timeout <seconds>', 'how long connecting may take').argParser(seconds).default(20_000, '20'))
+    .addOption(keepAliveProfile('the connection'))
     .addOption(new Option('--link-mtu <bytes>', LINK_MTU_HELP).argParser(linkMtu))
     .option('--state <dir>', 'where key and known devices are kept (default: $XDG_STATE_HOME/svc or ~/.local/state/svc)')
     .option('--json', 'results as JSON on standard output');
@@ -169,6 +173,7 @@ export function resolveTarget(options: TargetOptions, known: Known, { replace = 
     relayOnly,
     hardNat: options.hardNat !== false,
     wait: options.wait === true,
+    keepAliveProfile: options.keepAliveProfile,
     timeout: options.timeout,
   };
 }

@@ -3,6 +3,7 @@ import type {
   ChannelFailures,
   ErrorCode,
   HostInterface,
+  KeepAliveReport,
   NatReport,
   NotDirect,
   PairReport,
@@ -45,6 +46,7 @@ export interface ConnectedFinding {
   readonly remoteNat: NatReport | null;
   readonly whyNotDirect: (NotDirect & { readonly advice: string }) | null;
   readonly nextAttempt: number | null;
+  readonly keepAlive: KeepAliveReport;
 }
 
 /** The device, not reached. */
@@ -82,6 +84,7 @@ export function documentOf({ device, interfaces, station, localNat, connected, c
       pairs: connected.pairs,
       whyNotDirect: connected.whyNotDirect,
       nextAttempt: connected.nextAttempt,
+      keepAlive: connected.keepAlive,
     }),
     ...(channels !== null && { channels: Object.fromEntries(channelNames.map((name) => [name, channelDocument(name, channels)])) }),
   };
@@ -158,8 +161,9 @@ function step(stride: number): string {
   return `${Math.abs(signed)} ${signed < 0 ? 'down' : 'up'} from the last`;
 }
 
-function connectedLines({ paths, pairs, remoteNat, whyNotDirect, nextAttempt }: ConnectedFinding): string[] {
+function connectedLines({ paths, pairs, remoteNat, whyNotDirect, nextAttempt, keepAlive }: ConnectedFinding): string[] {
   return [
+    ...section('keep-alive', [keepAliveText(keepAlive)]),
     ...section('NAT of the device', [natText(remoteNat, 'the device')]),
     ...section('paths', [...paths].sort((a, b) => Number(b.active) - Number(a.active)).map(pathLine)),
     ...(pairs.length === 0 ? [] : section('tried', pairs.map(pairLine))),
@@ -167,6 +171,24 @@ function connectedLines({ paths, pairs, remoteNat, whyNotDirect, nextAttempt }: 
     ...(whyNotDirect === null ? [] : section('what to do', [whyNotDirect.advice])),
     ...(nextAttempt === null ? [] : section('next attempt', [`in ${Math.ceil(nextAttempt / 1000)} s, while a connection is open`])),
   ];
+}
+
+/** What is known of the NAT before this host, and how often a packet keeps its mapping. */
+export function keepAliveText({ state, timeout, isAtLeast, interval }: KeepAliveReport): string {
+  const each = interval === null ? '' : `; keep-alive each ${seconds(interval)} s`;
+  if (timeout !== null) return `the NAT keeps a mapping for ${isAtLeast ? 'at least' : 'about'} ${seconds(timeout)} s${each}`;
+  return `${NOT_LEARNED[state]}${each}`;
+}
+
+const NOT_LEARNED: Readonly<Record<KeepAliveReport['state'], string>> = {
+  off: 'how long the NAT keeps a mapping is not looked at',
+  learning: 'how long the NAT keeps a mapping is not known yet: a connection that stays finds out within some minutes',
+  learned: 'the NAT keeps no mapping for long',
+  unfit: 'how long the NAT keeps a mapping cannot be found out here, as where it has several addresses outside',
+};
+
+function seconds(time: number): number {
+  return Math.round(time / 1000);
 }
 
 function interfaceLine({ name, addresses, kind, counts }: InterfaceFinding): string {

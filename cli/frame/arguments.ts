@@ -5,6 +5,7 @@
 import { isIP } from 'node:net';
 import { InvalidArgumentError, Option } from 'commander';
 import { isFingerprint, MAX_CERTIFICATES } from '../../protocol/identity/index.ts';
+import { keepAliveProfiles } from '../../protocol/keep-alive/index.ts';
 import { isId } from '../../protocol/records/index.ts';
 import { checkRootCertificates } from '../../transport/node/index.ts';
 import { parseServerUrl, parseWebSocketUrl } from '../../transport/station/index.ts';
@@ -105,6 +106,14 @@ export function noCandidatesOn(peer: 'device' | 'client'): Option {
   )
     .argParser(collect(interfaceName))
     .default([], 'none');
+}
+
+/** `--keep-alive-profile`. @param what is kept alive */
+export function keepAliveProfile(what: string): Option {
+  return new Option(
+    '--keep-alive-profile <profile>',
+    `how often ${what} shows that it is there: live, each 10 s; balanced, as seldom as the NAT allows, 55 s at most; eco, the same, 114 s at most (default: balanced)`,
+  ).choices(keepAliveProfiles);
 }
 
 function interfaceName(text: string): string {

@@ -19,8 +19,6 @@ import { askBareRoute } from './relay.ts';
 /** Answers of the base station that another attempt may mend. */
 const PASSING: ReadonlySet<string> = new Set<ErrorCode>(['CLOSED', 'NOT_ATTACHED', 'STOPPED', 'TIMEOUT', 'TOO_MANY_REQUESTS']);
 
-/** ms between challenges that keep the route warm behind a direct path. */
-const KEEP = 25_000;
 /** ms between two attempts at most while the connection rests. */
 const REST_DELAY = 2_000;
 /** ms of an attempt after which the next one need not hold back. */
@@ -31,6 +29,8 @@ export interface RouteSearchOptions {
   readonly host: Host;
   readonly options: EffectiveOptions;
   readonly connector: StationConnector;
+  /** ms between challenges that keep the route warm behind a direct path. */
+  readonly keepInterval: number;
   /** Ends the search. */
   readonly signal: AbortSignal;
 }
@@ -60,7 +60,7 @@ export async function searchRoute(search: RouteSearchOptions): Promise<void> {
 }
 
 /** @returns null when it went well, or another attempt may; else what no wait can mend */
-async function attempt({ session, host, options, connector, signal }: RouteSearchOptions): Promise<SvcError | null> {
+async function attempt({ session, host, options, connector, keepInterval, signal }: RouteSearchOptions): Promise<SvcError | null> {
   // When the rest is over, as by a packet on another path, nothing is waited for.
   const over = new AbortController();
   const stop = (): void => over.abort();
@@ -69,7 +69,7 @@ async function attempt({ session, host, options, connector, signal }: RouteSearc
   try {
     const answer = await askBareRoute(host, connector, options, session.connection.remoteId(), over.signal);
     if ('refused' in answer) return over.signal.aborted ? null : refusalOf(answer.refused);
-    if (session.restReason === null) session.addPath(answer.path, { keepInterval: KEEP });
+    if (session.restReason === null) session.addPath(answer.path, { keepInterval });
     else await resume(session, answer.path);
   } catch (error) {
     // On the way to the base station everything may change: even a certificate, where a network asks to log in first.
@@ -86,7 +86,8 @@ function refusalOf(error: SvcError): SvcError | null {
   const { code } = error;
   if (PASSING.has(code)) return null;
   if (code === 'NOT_FOUND') return new RemoteError('CLOSED', 'the device has lost the state of the connection');
-  if (code === 'BAD_RESPONSE') return new RemoteError('CLOSED', 'the device or the base station is too old for the connection to go on over another route');
+  if (code === 'BAD_RESPONSE')
+    return new RemoteError('CLOSED', 'the device or the base station is too old for the connection to go on over another route');
   return error;
 }
 

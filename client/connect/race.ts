@@ -83,11 +83,6 @@ export async function connectChannels(given: ChannelContext, options: EffectiveO
   try {
     const { channel, session } = await race.result;
     note(channel, 'OK');
-    session.setKeepAlive({
-      interval: options.KeepAliveInterval,
-      retryInterval: options.KeepAliveRetryInterval,
-      maxRetries: options.KeepAliveMaxRetries,
-    });
     return session;
   } finally {
     cancelTimeout();

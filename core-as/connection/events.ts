@@ -13,6 +13,7 @@ import {
   EVENT_MESSAGE,
   EVENT_MESSAGES_WRITABLE,
   EVENT_NONE,
+  EVENT_PATH_CHALLENGED,
   EVENT_PATH_SUSPECTED,
   EVENT_RESTED,
   EVENT_RESUMED,
@@ -31,6 +32,7 @@ import { head, remove } from '../memory/list';
 import { nextPathEvent, outEventPath, outEventValue } from '../paths/events';
 import {
   at,
+  CHALLENGED,
   Connection,
   EVENTS_LIST,
   flagged,
@@ -72,6 +74,10 @@ export function nextEvent(c: Connection): u32 {
   if (flagged(c, SUSPECTED)) {
     c.flags &= ~SUSPECTED;
     return tell(EVENT_PATH_SUSPECTED, <f64>c.activePath, 0);
+  }
+  if (flagged(c, CHALLENGED)) {
+    c.flags &= ~CHALLENGED;
+    return tell(EVENT_PATH_CHALLENGED, <f64>c.activePath, 0);
   }
   if (c.paths != 0 || c.ids != 0) {
     const ofPath = nextPathEvent(c);

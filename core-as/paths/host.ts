@@ -3,6 +3,7 @@ import { STATUS_BLOCKED, STATUS_CLOSED, STATUS_INVALID_ARGUMENT, STATUS_OK } fro
 import { Connection, flagged, INITIATOR, OPEN } from '../records/connection';
 import { CHALLENGING, FREE, is, KEPT, MOST_PATHS, NEEDS_ID, NO_PATH, ON_ROUTE, OURS, pathAt, UNKNOWN } from '../records/path';
 import { challenge, rest, validationTime } from './challenges';
+import { suspect } from './failover';
 import { choose } from './migration';
 import { assignSpare } from './remote-ids';
 import { setAddress } from './switch';
@@ -32,9 +33,16 @@ export function addPath(c: Connection, routed: bool, route: u64, portOnly: bool,
   return STATUS_OK;
 }
 
-/** Asks the path whether it is alive: PATH_PROVEN or PATH_FAILED follows when that changes what was known. */
+/**
+ * Asks the path whether it is alive: PATH_PROVEN or PATH_FAILED follows when that changes what was known. An initiator that asks its active path asks the warm
+ * ones, too, and moves to one of them soon where that is silent (failover.ts).
+ */
 export function probePath(c: Connection, index: u32, now: f64): u32 {
-  if (!isPath(c, index)) return STATUS_INVALID_ARGUMENT;
+  if (c.state != OPEN || (!c.paths && !ensurePaths(c)) || !isPath(c, index)) return STATUS_INVALID_ARGUMENT;
+  if (index != c.activePath) {
+    // The host knows more than whoever asked before: what was found out by then counts no longer.
+    pathAt(c, index).flags &= ~CHALLENGING;
+  } else if (flagged(c, INITIATOR)) suspect(c, now);
   challenge(c, <u8>index, now + validationTime(c, <u8>index), now);
   return STATUS_OK;
 }

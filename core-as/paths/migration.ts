@@ -118,8 +118,10 @@ export function unanswered(c: Connection, index: u8, now: f64): void {
     else activeUnanswered(c, now);
     return;
   }
-  if (index == all.former) all.former = NO_PATH;
-  if (!is(p, KEPT)) {
+  const isFormer = index == all.former;
+  if (isFormer) all.former = NO_PATH;
+  // One that the peer may keep is silent with its network, and comes back with that: it has its time (challenges.ts, `rest`).
+  if (!is(p, KEPT) && (isFormer || p.state != PROVEN)) {
     dropPath(c, index);
     return;
   }

@@ -1,10 +1,11 @@
 /**
  * PATH_CHALLENGE of the peer (RFC 9000 §8.2.2): answered once, on the path it came in on, in a datagram of full size if its own had that: then the answer
  * shows that such datagrams pass in this direction, too. A small one keeps a path warm, and costs as little in return. A path that the peer tries is validated in this
- * direction, too: then it can be used at once.
+ * direction, too: then it can be used at once. An initiator tells its host of one on its active path: the peer may see it elsewhere, as after its NAT has
+ * forgotten it.
  */
 import { ROUTE_HEADER } from '../packet/header';
-import { Connection, flagged, INITIATOR, SEND_PING } from '../records/connection';
+import { CHALLENGED, Connection, flagged, INITIATOR, SEND_PING } from '../records/connection';
 import { CHALLENGING, FULL_SIZE, is, NO_PATH, pathAt } from '../records/path';
 import { challenge, FULL_DATAGRAM, validationTime } from './challenges';
 import { suspect } from './failover';
@@ -18,7 +19,9 @@ export function onChallenge(c: Connection, data: u64, index: u8, size: u32, now:
   queueResponse(c, data, index, size >= FULL_DATAGRAM - ROUTE_HEADER);
   // §9.3.3: what is no probe shows the peer that this path is still ours, should it have been led away from it.
   const p = pathAt(c, index);
-  if (index == c.activePath) c.pending |= SEND_PING;
-  else if (!is(p, FULL_SIZE | CHALLENGING)) challenge(c, index, now + validationTime(c, index), now);
+  if (index == c.activePath) {
+    c.pending |= SEND_PING;
+    if (flagged(c, INITIATOR)) c.flags |= CHALLENGED;
+  } else if (!is(p, FULL_SIZE | CHALLENGING)) challenge(c, index, now + validationTime(c, index), now);
   else if (flagged(c, INITIATOR) && p.answeredAt != now) suspect(c, now);
 }

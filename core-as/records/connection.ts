@@ -59,6 +59,8 @@ export const MAY_REST: u32 = 1 << 22;
 /** The host has not been told that a rest began by itself; that one ended. */
 export const RESTED: u32 = 1 << 23;
 export const RESUMED: u32 = 1 << 24;
+/** Initiator: the peer has challenged the active path, and the host has not been told. */
+export const CHALLENGED: u32 = 1 << 25;
 /** We have sent an ACK since the peer's current key phase began: it may go on to the next. */
 export const PHASE_TOLD: u32 = 1 << 28;
 

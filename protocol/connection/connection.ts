@@ -369,6 +369,7 @@ export class Connection extends Traffic {
     else if (kind === EventKind.MESSAGE) this.#emit({ kind: 'message', data: core.readMessage(id) });
     else if (kind === EventKind.DATAGRAM) this.#emit({ kind: 'datagram', data: core.readDatagram() });
     else if (kind === EventKind.PATH_SUSPECTED) this.#emit({ kind: 'suspected' });
+    else if (kind === EventKind.PATH_CHALLENGED) this.#emit({ kind: 'challenged' });
     else if (kind === EventKind.MESSAGES_WRITABLE) this.#emit({ kind: 'messages-writable' });
     else if (kind === EventKind.STREAMS_AVAILABLE) this.#emit({ kind: 'streams-available' });
     else if (kind === EventKind.RESTED) this.#beginRest(new LocalError('TIMEOUT', SILENT));

@@ -47,6 +47,8 @@ export type ConnectionEvent =
   | { readonly kind: 'datagram'; readonly data: Uint8Array }
   /** The second packet in a row, or a further one, that asked for an acknowledgement has got none: the active path may be dead. */
   | { readonly kind: 'suspected' }
+  /** At the end that opened it: the other end has challenged the active path, as it does when it sees us at another address than before. */
+  | { readonly kind: 'challenged' }
   /** No path carries anything any more: the connection rests, and ends if that lasts too long. `reason`: why the last one was lost. */
   | { readonly kind: 'resting'; readonly reason: SvcError }
   /** The other end was heard on a path: the rest is over. */

@@ -32,6 +32,8 @@ export interface Established {
   readonly verified: Verified;
   readonly handshakeHash: Uint8Array;
   readonly info: Readonly<Record<string, unknown>>;
+  /** ms without a packet after which the first of both ends forgets the connection; 0: never. */
+  readonly idleTimeout: number;
   readonly streams: StreamLimits;
   readonly acceptStreams: boolean;
 }

@@ -10,6 +10,7 @@ export class Peer {
   #handshakeHash = '';
   #info = NOTHING;
   #verified: Verified = 'none';
+  #idleTimeout = 0;
 
   /** X25519 key the other end proved. */
   get remoteKey(): Uint8Array {
@@ -35,17 +36,23 @@ export class Peer {
     return this.#info;
   }
 
+  /** ms without a packet after which the first of both ends forgets the connection; 0: never, and during the handshake. */
+  get idleTimeout(): number {
+    return this.#idleTimeout;
+  }
+
   /** A password exchange or a pairing has shown whose key this is. */
   markVerified(how: 'pinned' | 'password'): void {
     this.#verified = how;
   }
 
   /** The handshake has shown who it is. */
-  protected shown({ remoteKey, remoteFingerprint, verified, handshakeHash, info }: Established): void {
+  protected shown({ remoteKey, remoteFingerprint, verified, handshakeHash, info, idleTimeout }: Established): void {
     this.#remoteKey = packed(remoteKey);
     this.#remoteFingerprint = remoteFingerprint;
     this.#verified = verified;
     this.#handshakeHash = packed(handshakeHash);
     this.#info = info;
+    this.#idleTimeout = idleTimeout;
   }
 }

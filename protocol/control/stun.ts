@@ -1,6 +1,9 @@
-/** STUN of a base station in its answers to attach and connect: `Stun: [{Ip?, Port}]`, at most two. */
+/**
+ * STUN of a base station in its answers to attach and connect: `Stun: [{Ip?, Port, ResponsePort?}]`, at most two. An older end ignores `ResponsePort`; an older
+ * base station does not give it.
+ */
 
-import { type CborMap, type CborValue, map, optionalArrayField, uint } from '../cbor/index.ts';
+import { type CborMap, type CborValue, map, optionalArrayField, optionalBool, uint } from '../cbor/index.ts';
 import { addressMap, readAddress } from './address.ts';
 
 /** Where a base station answers plain Binding (protocol/stun/). */
@@ -8,6 +11,8 @@ export interface StunServer {
   /** Numeric; absent: the address at which the base station itself was reached. */
   readonly address?: string;
   readonly port: number;
+  /** It answers to RESPONSE-PORT (RFC 5780 §7.5), too. */
+  readonly responsePort?: boolean;
 }
 
 /** One on another port than the base station's own, and one on another address: more would show nothing more of a NAT. */
@@ -16,7 +21,10 @@ const MAX_STUN = 2;
 /** Undefined, and thus no field, for none. @throws LocalError INVALID_ARGUMENT for a name */
 export function stunField(servers: readonly StunServer[] | undefined): CborValue | undefined {
   if (servers === undefined || servers.length === 0) return undefined;
-  return servers.map(({ address, port }) => (address === undefined ? { Port: port } : { ...addressMap({ address, port }) }));
+  return servers.map(({ address, port, responsePort }) => ({
+    ...(address === undefined ? { Port: port } : addressMap({ address, port })),
+    ...(responsePort === true && { ResponsePort: true }),
+  }));
 }
 
 /** @throws RemoteError PARSE */
@@ -26,5 +34,6 @@ export function readStun(from: CborMap): StunServer[] | undefined {
 
 function readServer(from: CborMap): StunServer {
   const hasAddress = Object.hasOwn(from, 'Ip') && from.Ip !== null && from.Ip !== undefined;
-  return hasAddress ? readAddress(from) : { port: uint(from, 'Port', { min: 1, max: 0xffff }) };
+  const at = hasAddress ? readAddress(from) : { port: uint(from, 'Port', { min: 1, max: 0xffff }) };
+  return optionalBool(from, 'ResponsePort') === true ? { ...at, responsePort: true } : at;
 }

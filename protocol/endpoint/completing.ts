@@ -9,7 +9,7 @@ import { CloseCode, LocalError } from '../errors/index.ts';
 import { equalBytes, fingerprint } from '../identity/index.ts';
 import { packed } from '../packed-bytes.ts';
 import { hasPlace } from './admission.ts';
-import { type Context, openCore, ownParameters } from './context.ts';
+import { type Context, idleTimeoutOf, openCore, ownParameters } from './context.ts';
 import type { HalfOpen, HalfOpenTable } from './half-open.ts';
 import { isBest } from './negotiation.ts';
 import { decodeInitiatorOffer, type InitiatorOffer } from './parameters.ts';
@@ -95,6 +95,7 @@ export class Completer {
       verified: 'none',
       handshakeHash: handshake.hash,
       info: NOTHING,
+      idleTimeout: idleTimeoutOf(local, remote),
       streams,
       acceptStreams,
     });

@@ -44,6 +44,11 @@ export function ownParameters(config: EndpointConfig, acceptStreams: boolean): D
   };
 }
 
+/** ms without a packet after which the first of both ends forgets a connection; 0: never. */
+export function idleTimeoutOf({ idleTimeout: ours }: DataParameters, { idleTimeout: theirs }: DataParameters): number {
+  return ours === 0 || theirs === 0 ? Math.max(ours, theirs) : Math.min(ours, theirs);
+}
+
 export interface CoreRequest {
   readonly initiator: boolean;
   /** Makes them; may be called again. */

@@ -14,7 +14,7 @@ import type { HandshakeState } from '../noise/index.ts';
 import { decodeRespond, decodeRetry, decodeVersions, encodeComplete } from '../packet/index.ts';
 import type { Path } from '../path.ts';
 import type { ConnectOptions, PrepareOptions, RouteOptions } from './config.ts';
-import { type Context, openCore, ownParameters } from './context.ts';
+import { type Context, idleTimeoutOf, openCore, ownParameters } from './context.ts';
 import { Dial, FIRST_TIMEOUT } from './dial.ts';
 import { SUITES, supported, VERSIONS } from './negotiation.ts';
 import { decodeResponderOffer, encodeInitiatorOffer, type ResponderOffer } from './parameters.ts';
@@ -178,6 +178,7 @@ export class Dialer {
       verified: dial.options.pin === undefined ? 'none' : 'pinned',
       handshakeHash: handshake.hash,
       info: peer.offer.info,
+      idleTimeout: idleTimeoutOf(local, remote),
       streams,
       acceptStreams: false,
     });

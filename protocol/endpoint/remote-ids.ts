@@ -39,16 +39,13 @@ export class RemoteIds<T extends RemoteIdOwner> {
   }
 
   /**
-   * These and no others are in force: those that the other end took back are forgotten (RFC 9000 §10.3.1). Of one that is known its token stays: the core, which
-   * says what is in force, has none of the id of the handshake, and zeros in its place.
+   * These and no others are in force: those that the other end took back are forgotten (RFC 9000 §10.3.1). An id that was known keeps its token: that of the
+   * first one came with the handshake, which the core has not seen.
    */
   replace(owner: T, inForce: readonly RemoteId[]): void {
     const known = entriesOf(owner);
     this.remove(owner);
-    for (const each of inForce) {
-      const before = known.find(({ id }) => equalBytes(id, each.id));
-      if (before !== undefined || each.resetToken.some((byte) => byte !== 0)) this.add(owner, before ?? each);
-    }
+    for (const each of inForce) this.add(owner, known.find(({ id }) => equalBytes(id, each.id)) ?? each);
   }
 
   /** Forgets all ids of an owner. */

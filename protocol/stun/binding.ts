@@ -1,7 +1,11 @@
 /**
  * Plain Binding (RFC 8489 §3): "where do you see me?" An answer holds nothing that the network between could not change; what it says is a hint. A
- * request is the header alone: the base station answers nothing else, so its answers cannot be made larger than 32 bytes, 44 for IPv6. Answers of
- * other servers are read, too: they may have attributes that we do not use.
+ * request is the header alone, or the header and RESPONSE-PORT (RFC 5780 §7.5), which asks for the answer at another port of the same address. The base
+ * station answers nothing else, so its answers cannot be made larger than 32 bytes, 44 for IPv6. Answers of other servers are read, too: they may have
+ * attributes that we do not use.
+ *
+ *   20  RESPONSE-PORT: port u16, two bytes of padding. Its length is written as 2 and read as 2 or 4: servers and clients differ in whether they count
+ *       the padding.
  */
 import type { SocketAddress } from '../address.ts';
 import {
@@ -13,6 +17,7 @@ import {
   digits,
   HEADER,
   ipOf,
+  isAttribute,
   isStun,
   mappedLength,
   message,
@@ -20,8 +25,17 @@ import {
   transactionOf,
   typeOf,
   u16,
+  writeAttribute,
   writeMapped,
+  writeU16,
 } from './message.ts';
+
+/** Bytes of a request with RESPONSE-PORT: header, head of the attribute, port, padding. */
+const WITH_RESPONSE_PORT = HEADER + ATTRIBUTE_HEADER + 4;
+/** RFC 5780 §7.5 counts the port alone; others count the padding, too. */
+const RESPONSE_PORT_LENGTHS = [2, 4] as const;
+/** Our constant: lower ports belong to services, which have no NAT mapping to be measured. */
+export const MIN_RESPONSE_PORT = 1_024;
 
 /** Attributes below COMPREHENSION_OPTIONAL that an answer may have and that say nothing to us. */
 const SKIPPED: ReadonlySet<number> = new Set([Attribute.MAPPED_ADDRESS, Attribute.USERNAME, Attribute.PADDING]);
@@ -31,9 +45,29 @@ export function encodeBinding(transaction: Uint8Array): Uint8Array {
   return message(BINDING_REQUEST, HEADER, transaction);
 }
 
-/** Whether a datagram is a plain request: the header and nothing else. */
-export function isBinding(datagram: Uint8Array): boolean {
-  return datagram.length === HEADER && isStun(datagram) && typeOf(datagram) === BINDING_REQUEST;
+/**
+ * A request whose answer goes to another port of the same address.
+ * @param port 1,024 to 65,535
+ * @param transaction 12 random bytes
+ * @throws LocalError INVALID_ARGUMENT for another length
+ */
+export function encodeBindingToPort(port: number, transaction: Uint8Array): Uint8Array {
+  const request = message(BINDING_REQUEST, WITH_RESPONSE_PORT, transaction);
+  writeU16(request, writeAttribute(request, HEADER, Attribute.RESPONSE_PORT, RESPONSE_PORT_LENGTHS[0]), port);
+  return request;
+}
+
+/**
+ * The port to which the answer to a request goes; 0 for a datagram that gets none: it is no request, has another attribute, or asks for a port below 1,024.
+ * @param source port that the datagram came from
+ */
+export function answerPort(datagram: Uint8Array, source: number): number {
+  if (!isStun(datagram) || typeOf(datagram) !== BINDING_REQUEST) return 0;
+  if (datagram.length === HEADER) return source;
+  if (datagram.length !== WITH_RESPONSE_PORT) return 0;
+  if (!RESPONSE_PORT_LENGTHS.some((length) => isAttribute(datagram, HEADER, Attribute.RESPONSE_PORT, length))) return 0;
+  const port = u16(datagram, HEADER + ATTRIBUTE_HEADER);
+  return port < MIN_RESPONSE_PORT ? 0 : port;
 }
 
 /** @param source where the request came from. @throws LocalError INVALID_ARGUMENT for a source that is not numeric */

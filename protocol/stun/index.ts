@@ -1,5 +1,5 @@
 /** STUN (RFC 8489) without IO: keyed checks between two ends, and plain Binding with a base station. */
-export { encodeBinding, encodeBindingAnswer, isBinding, readBindingAnswer } from './binding.ts';
+export { answerPort, encodeBinding, encodeBindingAnswer, encodeBindingToPort, MIN_RESPONSE_PORT, readBindingAnswer } from './binding.ts';
 export {
   CHECK_KEY_LENGTH,
   CHECK_LENGTH,

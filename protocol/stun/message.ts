@@ -24,6 +24,8 @@ export const Attribute = {
   XOR_MAPPED_ADDRESS: 0x0020,
   /** RFC 5780 §7.6. */
   PADDING: 0x0026,
+  /** RFC 5780 §7.5. */
+  RESPONSE_PORT: 0x0027,
 } as const;
 /** RFC 8489 §14: attributes from this number on may be skipped by a receiver that does not know them. */
 export const COMPREHENSION_OPTIONAL = 0x8000;
@@ -146,7 +148,7 @@ function u32(bytes: Uint8Array, at: number): number {
   return ((u16(bytes, at) << 16) | u16(bytes, at + 2)) >>> 0;
 }
 
-function writeU16(bytes: Uint8Array, at: number, value: number): void {
+export function writeU16(bytes: Uint8Array, at: number, value: number): void {
   bytes[at] = value >> 8;
   bytes[at + 1] = value;
 }

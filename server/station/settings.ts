@@ -1,6 +1,5 @@
 /** What a base station may be told; every limit has a default that suits one machine. */
 import type { RouteLimits } from '../../protocol/relay/index.ts';
-import { defaultKeepAlive } from '../../transport/host/defaults.ts';
 import type { KeepAlive } from '../../transport/host/index.ts';
 
 /** Limits and times of a base station. */
@@ -9,8 +8,8 @@ export interface StationSettings {
   stunPort: number | null;
   /** A second address of this host, numeric: STUN answers there, too, on the port after `stunPort`. Null: none. */
   stunAddress: string | null;
-  /** Given to devices when they attach: ms, ms, count. */
-  keepAlive: KeepAlive;
+  /** An upper bound that devices are given when they attach: ms, ms, count. Null: they use their own numbers. */
+  keepAlive: KeepAlive | null;
   /** Connections of devices and clients at a time; a quarter of them is kept for devices. */
   connections: number;
   /** Those of one address (IPv4) or /64 (IPv6). */
@@ -55,7 +54,7 @@ export interface StationSettings {
 export const defaultSettings: StationSettings = {
   stunPort: null,
   stunAddress: null,
-  keepAlive: defaultKeepAlive,
+  keepAlive: null,
   connections: 10_000,
   connectionsPerAddress: 2_000,
   webSockets: 10_000,

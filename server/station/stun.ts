@@ -1,5 +1,6 @@
 /**
- * STUN beside the base station: plain Binding (RFC 8489) on ports of its own, from which devices and clients learn how the NAT before them maps.
+ * STUN beside the base station: plain Binding (RFC 8489) on ports of its own, from which devices and clients learn how the NAT before them maps, and with
+ * RESPONSE-PORT (RFC 5780 §7.5) how long it keeps a mapping.
  *
  * Their channel is the first sample: it ends at the main port, which answers no STUN. Another port shows a mapping that depends on the port, another address
  * one that depends on the address.
@@ -7,7 +8,8 @@
  * 1. A datagram that is no plain request gets no answer.
  * 2. Nor does one above the rate of all, or above that of its address. Only what is answered counts against the rate of all, so that one address cannot use
  *    it up; sources that are forged can, for as long as they come.
- * 3. The answer holds the address that the request came from, and goes there: 32 bytes for 20, 44 for IPv6.
+ * 3. The answer holds the address that the request came from, and goes there: 32 bytes for 20, 44 for IPv6. With RESPONSE-PORT, which costs 8 bytes more, it
+ *    goes to that port, from 1,024 on, of the same address and of no other: who forges a source reaches no more with it than without.
  *
  * A socket that cannot be had is logged once. Nothing else of the base station depends on it.
  */
@@ -15,7 +17,7 @@ import type { StunServer } from '../../protocol/control/index.ts';
 import { asSvcError, LocalError } from '../../protocol/errors/index.ts';
 import type { Path } from '../../protocol/path.ts';
 import { Rates } from '../../protocol/rates.ts';
-import { encodeBindingAnswer, isBinding } from '../../protocol/stun/index.ts';
+import { answerPort, encodeBindingAnswer } from '../../protocol/stun/index.ts';
 import { TokenBucket } from '../../protocol/token-bucket.ts';
 import { canonicalAddress } from '../../transport/address.ts';
 import type { BoundSocket, Environment } from '../../transport/environment.ts';
@@ -112,7 +114,7 @@ export class Stun {
   async #listen(port: number, host: string | undefined, announced?: string): Promise<void> {
     try {
       this.#sockets.push(await this.#bind(port, host));
-      this.#servers.push(announced === undefined ? { port } : { address: announced, port });
+      this.#servers.push({ ...(announced !== undefined && { address: announced }), port, responsePort: true });
     } catch (error) {
       const { code, message } = asSvcError(error);
       const reason = code === 'PORT_IN_USE' ? 'the port is in use' : message;
@@ -132,11 +134,12 @@ export class Stun {
   }
 
   #receive(socket: BoundSocket, datagram: Uint8Array, path: Path): void {
-    if (!isBinding(datagram) || this.#waiting >= MAX_WAITING || !this.#admit(path)) return;
+    const port = answerPort(datagram, path.port);
+    if (port === 0 || this.#waiting >= MAX_WAITING || !this.#admit(path)) return;
     const answer = encodeBindingAnswer(datagram, path);
     this.#answered++;
     this.#waiting++;
-    socket.send(answer, 0, answer.length, path, this.#released);
+    socket.send(answer, 0, answer.length, port === path.port ? path : socket.path(path.address, port), this.#released);
   }
 
   /** The rate of all is asked first: above it, sources that are forged cost no memory. */

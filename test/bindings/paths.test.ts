@@ -57,6 +57,20 @@ describe('a NAT rebinds the client', () => {
     expect(answers.some((answer) => answer[0] === PATH_RESPONSE && equal(answer.subarray(1, 9), frames.subarray(1, 9)))).toBe(true);
   });
 
+  test('the end that opened it is told of the challenge on its path, once for each, and the other end is not', () => {
+    const pair = new RoutedPair();
+    const told = (end: 'initiator' | 'responder') => pair[end].told.filter(({ kind }) => kind === EventKind.PATH_CHALLENGED).length;
+    pair.run(500);
+    expect(told('initiator')).toBe(0);
+    rebound(pair, 'client:99');
+    pair.initiator.connection.ping();
+    pair.run(1_000);
+    const first = told('initiator');
+    expect(first).toBeGreaterThanOrEqual(1);
+    pair.run(60_000);
+    expect([told('initiator'), told('responder')]).toEqual([first, 0]);
+  });
+
   test('nothing of it is left in memory', () => {
     const pair = new RoutedPair();
     pair.run(100);
@@ -352,6 +366,42 @@ describe('a path goes dead', () => {
       expect(other.connection.readStream(stream, target)).toBe(sender === 'initiator' ? 20_100 : 20_000);
       expect(pair.responder.active).toBe(pair.responder.indexOf({ ours: 'device:2', theirs: 'client:2' }));
     }
+  });
+
+  test('and a warm one with it for a while: the device keeps that, and the client moves there when it is asked', () => {
+    const { pair, stream } = warm();
+    dead(pair, () => true);
+    pair.responder.connection.writeStream(stream, message(20_000));
+    pair.initiator.connection.writeStream(stream, message(20_000));
+    pair.run(6_000);
+    expect([pair.initiator, pair.responder].map((end) => end.names().filter((name) => name.endsWith(' 1')))).toEqual([[], []]);
+    dead(pair, ({ from, to }) => !from.endsWith(':2') && !to.endsWith(':2'));
+    for (const path of [0, 1]) pair.initiator.connection.probePath(path, pair.now);
+    expect(pair.run(1_000, () => pair.initiator.active === 1)).toBe(true);
+    expect(pair.run(1_000, () => pair.responder.ways[pair.responder.active]?.theirs === 'client:2')).toBe(true);
+  });
+
+  test('a warm path that is asked again by its host has all of its time again', () => {
+    const { pair } = warm();
+    dead(pair, () => true);
+    pair.initiator.connection.probePath(1, pair.now);
+    pair.run(2_900);
+    pair.delay = 100;
+    pair.network = (datagram) => datagram;
+    pair.initiator.connection.probePath(1, pair.now);
+    pair.run(3_000);
+    expect(pair.initiator.names()).not.toContain('failed 1 0');
+  });
+
+  test('the only path can be asked, which leaves nothing in memory', () => {
+    const pair = new RoutedPair();
+    pair.run(100);
+    const free = pair.core.stats().freeChunks;
+    for (const end of [pair.initiator, pair.responder]) expect(end.connection.probePath(0, pair.now)).toBe(true);
+    pair.run(1_000);
+    const asked = [pair.initiator, pair.responder].map(({ sent }) => sent.filter(({ bytes }) => bytes.length === 1_200).length);
+    expect(asked).toEqual([2, 2]);
+    expect(pair.core.stats().freeChunks).toBe(free);
   });
 
   test('and a warm one with it: the client moves to the one that answers', () => {

@@ -107,6 +107,7 @@ describe('svc device', () => {
       /at most 3/,
     ],
     [['--port-mapping', 'magic'], /Allowed choices are auto, upnp, off/],
+    [['--keep-alive-profile', 'lively'], /Allowed choices are live, balanced, eco/],
     [['--rendezvous', 'everybody'], /Allowed choices are anyone, paired, off/],
   ])('refuses %j', async (args, expected) => {
     const { code, stdout, stderr } = await device('wrong', ...args);
@@ -115,9 +116,9 @@ describe('svc device', () => {
   });
 
   test('with --init says that it has no effect', async () => {
-    const { code, stderr } = await device('init', '--candidate', '203.0.113.7:5593', '--no-hard-nat');
+    const { code, stderr } = await device('init', '--candidate', '203.0.113.7:5593', '--no-hard-nat', '--keep-alive-profile', 'eco');
     expect(code).toBe(0);
-    expect(stderr).toContain('with --init, --candidate, --no-hard-nat have no effect: give that at each start');
+    expect(stderr).toContain('with --init, --keep-alive-profile, --candidate, --no-hard-nat have no effect: give that at each start');
   });
 
   test('names the place of what is wrong in device.json', async () => {

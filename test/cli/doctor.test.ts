@@ -4,9 +4,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Writable } from 'node:stream';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { type Findings, linesOf } from '../../cli/doctor/report.ts';
+import { type Findings, keepAliveText, linesOf } from '../../cli/doctor/report.ts';
 import { type DoctorOptions, doctor } from '../../cli/doctor.ts';
 import { Output } from '../../cli/frame/output.ts';
+import type { KeepAliveReport } from '../../transport/keep-alive/index.ts';
 import type { NatOptions } from '../../transport/sim/index.ts';
 import { svcInProcess } from '../e2e/in-process.ts';
 import { ids, SCT, SERVER_URL } from '../support/fixture/identifiers.ts';
@@ -116,6 +117,7 @@ test('for a person it is a page of lines', async () => {
     expect.stringMatching(/^ {20}it sees this host as 198\.51\.100\.1:\d+$/),
     expect.stringMatching(/^ {20}STUN at \S+:4434 sees this host as 198\.51\.100\.1:\d+$/),
     expect.stringMatching(/^NAT here {12}gives a socket a random port towards each address/),
+    expect.stringMatching(/^keep-alive {10}how long the NAT keeps a mapping is not known yet: .*; keep-alive each 25 s$/),
     expect.stringMatching(/^NAT of the device {3}gives a socket a random port towards each address/),
     expect.stringMatching(/^paths {15}active {2}through the base station {2}\S+:4433 {2}[\d.]+ ms {2}since \d{4}-.*Z$/),
     expect.stringMatching(/^tried {15}198\.51\.100\.2:\d+ {2}reflexive {2}failed: no answer to \d+ checks$/),
@@ -415,6 +417,23 @@ describe('the NAT here, as one answer shows it', () => {
   });
 });
 
+describe('keep-alive', () => {
+  const report: KeepAliveReport = { state: 'learned', timeout: 60_400, isAtLeast: false, losses: 0, interval: 52_100 };
+
+  test.each<[Partial<KeepAliveReport>, string]>([
+    [{}, 'the NAT keeps a mapping for about 60 s; keep-alive each 52 s'],
+    [{ isAtLeast: true }, 'the NAT keeps a mapping for at least 60 s; keep-alive each 52 s'],
+    [{ interval: null }, 'the NAT keeps a mapping for about 60 s'],
+    [{ state: 'off', timeout: null, interval: 25_000 }, 'how long the NAT keeps a mapping is not looked at; keep-alive each 25 s'],
+    [
+      { state: 'unfit', timeout: null, interval: 25_000 },
+      'how long the NAT keeps a mapping cannot be found out here, as where it has several addresses outside; keep-alive each 25 s',
+    ],
+  ])('%j', (change, expected) => {
+    expect(keepAliveText({ ...report, ...change })).toBe(expected);
+  });
+});
+
 describe('interfaces that are left out', () => {
   test('do not count, and one that is not there is named with those that are', async () => {
     const clinic = new Clinic();
@@ -446,8 +465,9 @@ describe('wrong use', () => {
       [
         ...['doctor', '--server', 'https://127.0.0.1:1', '--relay-only', '--wait', '--no-hard-nat', '--no-local', '--sct', 'abc'],
         ...['--server-key', 'x', '--jwt', 'a.b.c', '--jwt-file', 'y', '--fingerprint', 'ab'.repeat(32)],
+        ...['--keep-alive-profile', 'eco'],
       ],
-      /--relay-only, --wait, --no-hard-nat, --no-local, --sct, --server-key, --jwt, --jwt-file, --fingerprint count only with a device/,
+      /--relay-only, --wait, --no-hard-nat, --no-local, --sct, --server-key, --jwt, --jwt-file, --fingerprint, --keep-alive-profile count only with a device/,
     ],
     [['doctor', '--server', 'https://127.0.0.1:1', '--wait'], /--wait counts only with a device: name one, or leave it out/],
   ])('%s', async (args, expected) => {

@@ -13,7 +13,7 @@ function socketsOf(host: SimulatedHost): { count: () => number } {
   const network = host.network as { bind: typeof bind };
   network.bind = async (options) => {
     const socket = await bind(options);
-    if (options.host !== '0.0.0.0') return socket;
+    if (options.host !== '0.0.0.0' || options.bulk !== true) return socket;
     open++;
     const { close } = socket;
     let closed = false;

@@ -149,6 +149,12 @@ const effects: Record<Option, Effect> = {
       expect(logged).toMatchObject([{ version: '3.2' }]);
     },
   },
+  KeepAliveProfile: {
+    acts: 'is how soon a silent connection is asked, and how often',
+    shown: async () => {
+      expect(await timeToLoss({ KeepAliveProfile: 'live' })).toBe(10_000 + 5 * 1_000);
+    },
+  },
   KeepAliveInterval: {
     acts: 'is when a silent connection is first asked',
     shown: async () => expect(await timeToLoss({ KeepAliveInterval: 5_000 })).toBe(5_000 + 15 * 2_000),

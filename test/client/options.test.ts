@@ -69,7 +69,7 @@ describe('connection options', () => {
       ConnectTimeout: 120_000,
       DtlsHelloTimeout: 10_000,
       Remote: true,
-      KeepAliveMaxRetries: 15,
+      KeepAliveProfile: 'balanced',
     });
     expect(effectiveOptions({ ConnectTimeout: 5 }).ConnectTimeout).toBe(5);
   });

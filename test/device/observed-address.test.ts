@@ -28,6 +28,7 @@ async function attached(address: unknown, stun?: unknown) {
     station: station.address,
     tokens: new ServerConnectTokens(),
     names: { productId: 'pr-a', deviceId: 'de-a', appName: null, appVersion: null },
+    onChannel: () => {},
     onEvent: (event) => {
       events.push(event);
       seen.push([...host.sessions].map(({ observedAddress }) => observedAddress));

@@ -52,6 +52,8 @@ describe('device settings', () => {
     ['a server URL over http', 'INVALID_ARGUMENT', () => device.setServerUrl('http://x')],
     ['a fingerprint that is none', 'INVALID_ARGUMENT', () => device.setServerFingerprint('12')],
     ['a port that is none', 'INVALID_ARGUMENT', () => device.setLocalPort(65_536)],
+    ['a keep-alive profile that is none', 'INVALID_ARGUMENT', () => device.setKeepAliveProfile('lively' as 'live')],
+    ['a keep-alive profile', 'OK', () => device.setKeepAliveProfile('eco')],
     ['a negative limit', 'INVALID_ARGUMENT', () => device.limitConnections(-1)],
     ['a token of 65 bytes', 'INVALID_ARGUMENT', () => device.addServerConnectToken('x'.repeat(65))],
     ['a reserved path', 'INVALID_ARGUMENT', () => device.addCoapResource('GET', '/iam/x', () => ({ status: 205 }))],

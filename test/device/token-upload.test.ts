@@ -67,6 +67,7 @@ beforeEach(async () => {
     station: station.address,
     tokens,
     names: { productId: 'pr-a', deviceId: 'de-a', appName: null, appVersion: null },
+    onChannel: () => {},
     onEvent: (event) => events.push(event),
   });
 });

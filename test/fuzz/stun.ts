@@ -1,11 +1,12 @@
 /** STUN on a socket that anybody reaches: nothing is thrown, nothing forged holds, and no answer is larger than what asked for it. */
 import {
+  answerPort,
   CHECK_LENGTH,
   encodeBinding,
   encodeBindingAnswer,
+  encodeBindingToPort,
   encodeCheck,
   encodeCheckAnswer,
-  isBinding,
   isStun,
   readBindingAnswer,
   readCheckAnswer,
@@ -26,17 +27,20 @@ const SOURCES = [
 const crypto = nativeHost(1);
 const key = crypto.randomBytes(16);
 const plain = encodeBinding(crypto.randomBytes(12));
+const elsewhere = encodeBindingToPort(50_000, crypto.randomBytes(12));
 const check = encodeCheck(crypto.randomBytes(8), key, crypto.randomBytes(12), crypto);
 const answers = SOURCES.map((source) => encodeCheckAnswer(check, source, key, crypto));
-const samples = [plain, check, ...answers, ...SOURCES.map((source) => encodeBindingAnswer(plain, source))];
+const samples = [plain, elsewhere, check, ...answers, ...SOURCES.map((source) => encodeBindingAnswer(plain, source))];
 
 export const stunTarget: Target = {
   name: 'stun',
   iterate(random) {
     for (let i = 0; i < INPUTS; i++) {
       const input = hostile(random, samples);
-      const taken = [isBinding(input), tagOfCheck(input) !== null, transactionOfAnswer(input) !== null];
+      const taken = [answerPort(input, 7) !== 0, tagOfCheck(input) !== null, transactionOfAnswer(input) !== null];
       if (taken.filter((each) => each).length > (isStun(input) ? 1 : 0)) throw new Error(`${hex(input)} is several things`);
+      const port = answerPort(input, 7);
+      if (port !== 0 && port !== 7 && !(port >= 1_024 && port <= 0xffff)) throw new Error(`${hex(input)} is answered to port ${port}`);
       if (verifyCheck(input, key, crypto) && hex(input) !== hex(check)) throw new Error(`${hex(input)} is a forged check`);
       if (readCheckAnswer(input, key, crypto) !== null && !answers.some((each) => hex(each) === hex(input))) {
         throw new Error(`${hex(input)} is a forged answer`);
@@ -46,7 +50,8 @@ export const stunTarget: Target = {
       if (tagOfCheck(input) !== null && encodeCheckAnswer(input, pick(random, SOURCES), key, crypto).length !== CHECK_LENGTH) {
         throw new Error('an answer has another size than its check');
       }
-      if (isBinding(input) && encodeBindingAnswer(input, pick(random, SOURCES)).length > 44) throw new Error('an answer is too large');
+      if (answerPort(input, 7) !== 0 && encodeBindingAnswer(input, pick(random, SOURCES)).length > 44)
+        throw new Error('an answer is too large');
     }
   },
 };

@@ -106,7 +106,7 @@ describe('startBasestation', () => {
 
   test('STUN answers on the port after its own, as long as it runs', async () => {
     const station = await startWithStun({});
-    expect(station.stun).toEqual([{ port: station.port + 1 }]);
+    expect(station.stun).toEqual([{ port: station.port + 1, responsePort: true }]);
     const { mapped, own, from } = await askStun('127.0.0.1', station.port + 1);
     expect(mapped).toEqual({ address: '127.0.0.1', port: own.port });
     expect(from).toMatchObject({ address: '127.0.0.1', port: station.port + 1 });
@@ -121,7 +121,10 @@ describe('startBasestation', () => {
   test.runIf(process.platform === 'linux')('STUN at a second address answers from there', async () => {
     const station = await startWithStun({ stunAddress: '127.0.0.2' });
     const port = station.port + 2;
-    expect(station.stun).toEqual([{ port: station.port + 1 }, { address: '127.0.0.2', port }]);
+    expect(station.stun).toEqual([
+      { port: station.port + 1, responsePort: true },
+      { address: '127.0.0.2', port, responsePort: true },
+    ]);
     expect((await askStun('127.0.0.2', port)).from).toMatchObject({ address: '127.0.0.2', port });
   });
 

@@ -9,7 +9,15 @@ import type { BindOptions } from '../environment.ts';
 import type { Session } from '../session/session.ts';
 
 /** A socket of the host. */
-export type Bind = Omit<BindOptions, 'receive'>;
+export type Bind = Omit<BindOptions, 'receive' | 'unreachable'>;
+
+/** What follows changes of the network of a host (`roaming/`). */
+export interface NetworkWatcher {
+  /** A session has opened. */
+  opened(session: Session): void;
+  /** As BindOptions.unreachable, of the sockets that the host has bound. */
+  unreachable(address: string): void;
+}
 
 /** Read at every decision, so they may be changed while the host runs (`Host.limits`). */
 export type HostLimits = EndpointLimits;

@@ -6,8 +6,8 @@ import type { HostLimits } from './config.ts';
 export const defaultKeepAlive: KeepAlive = { interval: 25_000, retryInterval: 2_000, maxRetries: 15 };
 
 export const defaultParameters: DataParameters = {
-  // Longer than the 55 s in which the keep-alive of the other end decides.
-  idleTimeout: 90_000,
+  // Longer than the 144 s in which the most seldom keep-alive of the other end decides.
+  idleTimeout: 180_000,
   maxUdpPayload: 1452,
   initialMaxData: 1024 * 1024,
   initialMaxStreamData: 16 * 1024,

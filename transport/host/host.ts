@@ -1,14 +1,12 @@
 /**
  * One party on the network: a Core, an Endpoint, its sockets and the Driver, with a Session for every connection. Device, client and base station
- * open one each (or several in one process: they share nothing).
+ * open one each (or several in one process: they share nothing). Who may connect is decided above.
  *
  * 1. Datagrams go from the driver to the endpoint, unless an interceptor takes them.
  * 2. The endpoint names connections that have events: those being dialed resolve or fail their `connect`, accepted ones become sessions,
  *    and an established one's session translates its events.
  * 3. What an application calls on a session wakes the driver, which sends.
  * 4. When the core fails, all sessions end with CORE_FAILED and a new core and endpoint take over on the same sockets.
- *
- * Who may connect, and what for, is decided above.
  */
 import type { CoreOptions } from '../../bindings/index.ts';
 import type { SocketAddress } from '../../protocol/address.ts';
@@ -27,8 +25,9 @@ import { IdleSweeper } from '../session/idle-sweeper.ts';
 import { RandomPool } from '../session/random-pool.ts';
 import { Session, type SharedBySessions } from '../session/session.ts';
 import { whileOpen } from '../session/while-open.ts';
-import type { Bind, ConnectOptions, ConnectTarget, HostConfig, HostLimits, PreparedConnect } from './config.ts';
+import type { Bind, ConnectOptions, ConnectTarget, HostConfig, HostLimits, NetworkWatcher, PreparedConnect } from './config.ts';
 import { defaultKeepAlive, defaultLimits, defaultMaxRequests } from './defaults.ts';
+import type { Dial } from './dial.ts';
 import { handshakeOf } from './handshake.ts';
 import { RestartingEngine, type Running } from './restarting-engine.ts';
 import { type RouteOptions, Routes } from './routes.ts';
@@ -40,19 +39,12 @@ const BODY_ROOM = 32 << 20;
 /** ms `close` waits for the last packets to leave. */
 const CLOSE_TIMEOUT = 1000;
 
-/** A connect under way. */
-interface Dial {
-  readonly target: ConnectTarget;
-  readonly connection: Connection;
-  /** Null while a prepared one waits for its Respond. */
-  path: Path | null;
-  readonly result: Deferred<Session>;
-}
-
 /** One party on the network. Made by `open`. */
 export class Host {
   /** Sees each session a peer opened; see HostConfig. */
   onSession: ((session: Session) => void) | null;
+  /** Follows changes of the network (`roaming/`). */
+  watcher: NetworkWatcher | null = null;
   readonly environment: Environment;
   /** Full hex fingerprint of the host's identity. */
   readonly fingerprint: string;
@@ -123,6 +115,7 @@ export class Host {
       environment,
       engine: this.#engine,
       onEvent: (event) => this.#handle(event),
+      onUnreachable: (address) => this.watcher?.unreachable(address),
     });
     this.#sockets = new Sockets({
       driver: this.#driver,
@@ -171,6 +164,17 @@ export class Host {
   /** Takes the datagrams of sockets that are opened elsewhere, to be adopted. */
   get receive(): (datagram: Uint8Array, path: Path) => void {
     return this.#driver.receive;
+  }
+
+  /** A bound socket changes places with the first of {@link sockets}, from which connects leave. */
+  promote(socket: BoundSocket): void {
+    this.#sockets.promote(socket);
+  }
+
+  /** Whether a session has a path on the socket, or a connect is under way there. */
+  uses({ index }: BoundSocket): boolean {
+    for (const { paths } of this.#sessions) if (paths.some(({ socket }) => socket === index)) return true;
+    return [...this.#dials.values()].some(({ path }) => path?.socket === index);
   }
 
   /**
@@ -393,6 +397,7 @@ export class Host {
     connection.attachment = session;
     if (rests) session.allowRest();
     this.#sessions.add(session);
+    this.watcher?.opened(session);
     return session;
   }
 

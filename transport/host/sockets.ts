@@ -62,6 +62,12 @@ export class Sockets {
     driver.remove(socket);
   }
 
+  /** It changes places with the first of those that are bound. */
+  promote(socket: BoundSocket): void {
+    const position = this.bound.indexOf(socket);
+    if (position > 0) [this.bound[0], this.bound[position]] = [socket, this.bound[0]!];
+  }
+
   /** Closes all at once. */
   close(): void {
     for (const socket of [...this.bound, ...this.#adopted]) this.#options.driver.remove(socket);

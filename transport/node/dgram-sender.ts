@@ -14,6 +14,10 @@
 import type { Socket, SocketType } from 'node:dgram';
 import { HopLimits } from './hop-limits.ts';
 import { PacketQueue, type Released, type Sender } from './packet-queue.ts';
+import { isUnreachable } from './udp-errors.ts';
+
+/** What is called with the address of a datagram that could not be sent. */
+export type Unreachable = (address: string) => void;
 
 /** ms. The queue is the kernel's hint that the sender is too fast: nothing is lost by coming back late. */
 const RETRY = 1;
@@ -30,21 +34,30 @@ export class DgramSender implements Sender {
   /** Packets given to `dgram` that the tick under way was asked for, -1 = none is. */
   #expected = -1;
   #whenIdle: (() => void) | undefined;
+  readonly #unreachable: Unreachable;
+  /** Destination of the first packet of the tick under way. */
+  #first = '';
 
-  constructor(socket: Socket, family: SocketType) {
+  constructor(socket: Socket, family: SocketType, unreachable: Unreachable = () => {}) {
     this.#socket = socket;
+    this.#unreachable = unreachable;
     this.#limits = new HopLimits(socket, family);
   }
 
-  /** Address unreachable, no permission: without a callback `dgram` keeps that to itself. It is UDP's loss. */
+  /** Address unreachable, no permission: it is UDP's loss. Without a callback `dgram` keeps that to itself, so the first of each tick has one. */
   send(buffer: Uint8Array, offset: number, length: number, address: string, port: number, released: Released): void {
     const packet = this.#queue.push(buffer, offset, length, address, port, released);
     if (this.#holding && !this.#closed) {
       this.#held++;
       return;
     }
-    this.#socket.send(this.#queue.view(packet), port, address);
-    if (this.#expected < 0) this.#comeBack();
+    if (this.#expected >= 0) {
+      this.#socket.send(this.#queue.view(packet), port, address);
+      return;
+    }
+    this.#first = address;
+    this.#socket.send(this.#queue.view(packet), port, address, this.#sent);
+    this.#comeBack();
   }
 
   /** As soon as nothing is under way. @returns false when it was dropped: too many wait */
@@ -79,6 +92,10 @@ export class DgramSender implements Sender {
     this.#expected = this.#given;
     process.nextTick(this.#settle);
   }
+
+  readonly #sent = (error: Error | null): void => {
+    if (error !== null && isUnreachable(error) && !this.#closed) this.#unreachable(this.#first);
+  };
 
   readonly #settle = (): void => {
     if (this.#given > this.#expected && !this.#closed) {

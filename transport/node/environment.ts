@@ -16,7 +16,7 @@ import { gatewaysOf, readDefaultRoutes, readInterfaces, recentInterfaces } from 
 import { withKeyAhead } from './key-ahead.ts';
 import { nodeMdns } from './mdns.ts';
 import { loadSystemCalls, type SystemCalls } from './native/system-calls.ts';
-import { OutwardAddresses } from './outward-addresses.ts';
+import { OutwardAddresses, sourceFor } from './outward-addresses.ts';
 import { bindUdp } from './udp.ts';
 import { checkBuffer } from './udp-buffers.ts';
 
@@ -85,6 +85,7 @@ function nodeNetwork(options: NodeEnvironmentOptions, log: Log): Network {
     openWebSocket: async (options) => (await import('./websocket.ts')).openWebSocket(options, sockets++),
     nextIndex: () => sockets++,
     interfaces: () => interfaces(clock.now()),
+    sourceAddress: (destination) => sourceFor(destination.includes(':') ? 'udp6' : 'udp4', destination),
     gateways: () => gatewaysOf(readDefaultRoutes()),
   };
 }

@@ -6,7 +6,7 @@
  */
 import { createSocket, type RemoteInfo, type Socket } from 'node:dgram';
 import type { Log } from '../environment.ts';
-import { DgramSender } from './dgram-sender.ts';
+import { DgramSender, type Unreachable } from './dgram-sender.ts';
 import { descriptorOf } from './native/descriptor.ts';
 import { type Deliver, NativeReceiver } from './native/receiver.ts';
 import { NativeSender } from './native/sender.ts';
@@ -32,6 +32,7 @@ export class FamilySocket {
   readonly #settings: FamilySocketSettings;
   readonly #deliver: Deliver;
   readonly #dgram: DgramSender;
+  readonly #unreachable: Unreachable | undefined;
   #sender: Sender;
   #receiver: NativeReceiver | undefined;
   readonly #systemCallsAfter: number;
@@ -39,11 +40,12 @@ export class FamilySocket {
   #carried = 0;
   #closed = false;
 
-  /** @param bulk false: with `dgram` alone */
-  constructor(family: Family, bulk: boolean, deliver: Deliver, settings: FamilySocketSettings) {
+  /** @param bulk false: with `dgram` alone; @param unreachable as BindOptions.unreachable */
+  constructor(family: Family, bulk: boolean, deliver: Deliver, settings: FamilySocketSettings, unreachable?: Unreachable) {
     this.#socket = createSocket({ type: family, ipv6Only: family === 'udp6', lookup: numericLookup });
     this.#socket.on('message', this.#message);
-    this.#dgram = new DgramSender(this.#socket, family);
+    this.#dgram = new DgramSender(this.#socket, family, unreachable);
+    this.#unreachable = unreachable;
     this.#sender = this.#dgram;
     this.#deliver = deliver;
     this.#settings = settings;
@@ -113,7 +115,7 @@ export class FamilySocket {
   #callSystem(calls: SystemCalls): void {
     const fd = descriptorOf(this.#socket, calls);
     if (fd < 0) throw new Error('the descriptor of the socket was not found');
-    const [receiver, sender] = [new NativeReceiver(calls, fd), new NativeSender(calls, fd, this.#socket)];
+    const [receiver, sender] = [new NativeReceiver(calls, fd), new NativeSender(calls, fd, this.#socket, this.#unreachable)];
     this.#receiver = receiver;
     this.#sender = sender;
     // Packets are given back in the order in which they came.

@@ -2,10 +2,17 @@
 import { LocalError } from '../../protocol/errors/index.ts';
 import type { BindOptions } from '../environment.ts';
 
+const UNREACHABLE: ReadonlySet<string> = new Set(['ENETUNREACH', 'EHOSTUNREACH', 'EADDRNOTAVAIL', 'ENETDOWN', 'EHOSTDOWN']);
+
 /** The host has no such address family, or it is switched off. */
 export function isMissingFamily(error: unknown): boolean {
   const code = (error as NodeJS.ErrnoException).code;
   return code === 'EAFNOSUPPORT' || code === 'EADDRNOTAVAIL' || code === 'EPROTONOSUPPORT' || code === 'EINVAL';
+}
+
+/** The system has no way to the destination of a datagram. */
+export function isUnreachable(error: unknown): boolean {
+  return UNREACHABLE.has((error as NodeJS.ErrnoException | null | undefined)?.code ?? '');
 }
 
 /** The error of ours for what `bind` failed with: PORT_IN_USE, PRIVILEGED_PORT, INVALID_ARGUMENT, else UNKNOWN. */

@@ -61,7 +61,7 @@ class NodeUdpSocket implements BoundSocket {
   async open(families: readonly Family[]): Promise<void> {
     this.port = this.#options.port;
     for (const family of families) {
-      const socket = new FamilySocket(family, this.#options.bulk === true, this.#message, this.#settings);
+      const socket = new FamilySocket(family, this.#options.bulk === true, this.#message, this.#settings, this.#options.unreachable);
       if (family === 'udp4') this.#v4 = socket;
       else this.#v6 = socket;
       try {

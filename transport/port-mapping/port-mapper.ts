@@ -49,6 +49,11 @@ export class PortMapper {
     this.#options = options;
   }
 
+  /** Of the socket. */
+  get port(): number {
+    return this.#options.port;
+  }
+
   /** The addresses at which the port is mapped now. */
   get mapped(): readonly SocketAddress[] {
     const all = [...this.#mapped.values()].flat();

@@ -26,20 +26,21 @@ import {
   VOLUNTARY_PAUSE,
 } from '../../protocol/rendezvous/index.ts';
 import type { BoundSocket, Cancel } from '../environment.ts';
+import type { KeepAliveReport } from '../keep-alive/index.ts';
 import { Attempt, type AttemptVerdict } from './attempt.ts';
 import { classOf, FACTS_KEPT, type PathsReport, pathReports, restReport, stationReport } from './paths-report.ts';
 import type { Searches, Waking } from './searches.ts';
 import type { MovingSession } from './sessions.ts';
 import type { StationView } from './station-view.ts';
 
-/** ms between challenges that keep the relay warm: below the 30 s of NATs that see one exchange alone, and the 90 s after which the device forgets a path. */
-const RELAY_KEEP = 25_000;
 /** ms from the first pair that answers until the best is chosen; a pair on the local network is the best. */
 const CHOICE_WAIT = 60;
 /** ms in which a better pair may still answer, from one that is no better than the path in use. */
 const BETTER_WAIT = 3_000;
 /** ms: a direct path that was lost sooner counts as an attempt that failed, so that a connection does not go to and fro. */
 const SHORT_LIFE = 30_000;
+/** ms after a change of network in which a path is lost with the network, and nothing is held against it: it is found dead within 3 s. */
+const CHANGE_TIME = 5_000;
 
 /** What searches of similar connections have in common. */
 export interface SearchKind {
@@ -47,6 +48,9 @@ export interface SearchKind {
   readonly hardNat: boolean;
   /** The channel to the station behind the session's route, as it is now. */
   stationOf(session: MovingSession): StationView | null;
+  /** ms between challenges that keep the relay warm. */
+  keepInterval(): number;
+  keepAliveReport(session: MovingSession): KeepAliveReport;
 }
 
 export interface DirectSearchOptions {
@@ -72,6 +76,8 @@ export class DirectSearch implements Waking {
   /** The path that is being validated. */
   #trying: Path | null = null;
   #movedAt = Number.NEGATIVE_INFINITY;
+  /** When this host came to another network. */
+  #changedAt = Number.NEGATIVE_INFINITY;
   #last: { readonly facts: AttemptFacts; readonly until: number } | null = null;
   #why: NotDirect | null = null;
 
@@ -116,6 +122,7 @@ export class DirectSearch implements Waking {
       pairs: facts?.pairs ?? [],
       whyNotDirect: isDirect ? null : (why ?? notDirect('IN_PROGRESS')),
       nextAttempt: isDirect || at === Number.POSITIVE_INFINITY ? null : Math.max(0, Math.round(at - clock.now())),
+      keepAlive: this.#kind.keepAliveReport(this.#session),
     };
   }
 
@@ -146,6 +153,8 @@ export class DirectSearch implements Waking {
     if (this.#isStopped) return;
     this.#endAttempt();
     if (this.#trying !== null) this.#drop(this.#trying);
+    for (const path of [...(this.#adopted?.keys() ?? [])]) if (!this.#session.paths.includes(path)) this.#forget(path);
+    this.#changedAt = this.#now;
     this.#schedule.restart(this.#now);
     this.#arm();
   }
@@ -262,7 +271,7 @@ export class DirectSearch implements Waking {
       this.#adopted.set(path, adopted);
     }
     this.#makeRoom(path);
-    if (session.path.kind === 'route') session.keepPath(session.path, RELAY_KEEP);
+    if (session.path.kind === 'route') session.keepPath(session.path, this.#kind.keepInterval());
     this.#trying = path;
     this.#stopProbed ??= session.on('probed', (probe) => this.#probed(probe));
     if (session.migrate(path)) return;
@@ -324,7 +333,8 @@ export class DirectSearch implements Waking {
     this.#makeRoom();
     this.#why = null;
     this.#shared.end.gatherer.forget();
-    const isShort = this.#now - this.#movedAt < SHORT_LIFE;
+    const isLostWithNetwork = this.#now - this.#changedAt < CHANGE_TIME;
+    const isShort = this.#now - this.#movedAt < SHORT_LIFE && !isLostWithNetwork;
     this.#movedAt = Number.NEGATIVE_INFINITY;
     if (isShort) this.#failed(notDirect('NO_ANSWER'), false);
     else this.#schedule.restart(this.#now);

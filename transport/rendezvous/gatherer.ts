@@ -94,6 +94,16 @@ export class Gatherer {
     this.#known.clear();
   }
 
+  /** This host is in another network, or has another socket, for all that addresses tell. */
+  changed(): void {
+    this.forget();
+    this.refresh();
+    if (this.#watching.size === 0) return;
+    this.#cancelLook();
+    this.#look(this.#ownAddresses().join());
+    for (const onChange of [...this.#watching]) onChange();
+  }
+
   /** How this host reaches an address: itself, or the IPv6 address that its network translates to it. */
   reach(address: string): string {
     return this.#nat64.reach(address);

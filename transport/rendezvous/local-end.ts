@@ -25,17 +25,18 @@ export class LocalEnd {
   readonly host: RendezvousHost;
   readonly dispatcher: StunDispatcher;
   readonly gatherer: Gatherer;
-  readonly #mapper: PortMapper | null;
+  readonly #options: LocalEndOptions;
+  #mapper: PortMapper | null = null;
+  #isMapping = false;
   #stopWatching: Cancel | null = null;
   #closed = false;
 
-  constructor(host: RendezvousHost, { stated = [], excluded = [], mapsPort, upnp }: LocalEndOptions) {
-    const { environment } = host;
+  constructor(host: RendezvousHost, options: LocalEndOptions) {
+    const { stated = [], excluded = [] } = options;
     this.host = host;
+    this.#options = options;
     this.dispatcher = new StunDispatcher(this.host);
-    this.#mapper = mapsPort
-      ? new PortMapper({ environment, port: this.host.socket.port, onChange: () => {}, ...(upnp !== undefined && { upnp }) })
-      : null;
+    this.#mapper = this.#newMapper();
     this.gatherer = new Gatherer({
       host: this.host,
       dispatcher: this.dispatcher,
@@ -53,9 +54,27 @@ export class LocalEnd {
     const at = station === null ? null : parseAddress(station.at.address);
     if (this.#closed || at === null || isLoopback(at)) return;
     this.gatherer.refresh();
+    this.#isMapping = true;
     if (this.#mapper === null) return;
     this.#mapper.start();
     this.#stopWatching ??= this.gatherer.watch(() => this.#mapper?.refresh());
+  }
+
+  /** This host is in another network, perhaps with another socket. Who watches the network is told. */
+  networkChanged(): void {
+    if (this.#closed) return;
+    if (this.#mapper !== null && this.#mapper.port !== this.host.socket.port) {
+      void this.#mapper.close();
+      this.#mapper = this.#newMapper();
+      if (this.#isMapping) this.#mapper?.start();
+    }
+    this.gatherer.changed();
+  }
+
+  #newMapper(): PortMapper | null {
+    const { mapsPort, upnp } = this.#options;
+    const { environment, socket } = this.host;
+    return mapsPort ? new PortMapper({ environment, port: socket.port, onChange: () => {}, ...(upnp !== undefined && { upnp }) }) : null;
   }
 
   /** Has the mappings deleted, as far as the routers answer within a second. */

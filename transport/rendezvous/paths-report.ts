@@ -2,6 +2,7 @@
 import type { NatReport, SocketAddress } from '../../protocol/control/index.ts';
 import type { Path } from '../../protocol/path.ts';
 import { type NotDirect, notDirect, type PairReport, type PathClass, type StunAnswer } from '../../protocol/rendezvous/index.ts';
+import type { KeepAliveReport } from '../keep-alive/index.ts';
 import type { Gatherer } from './gatherer.ts';
 import type { PathsOfSession } from './sessions.ts';
 import type { StationView } from './station-view.ts';
@@ -55,6 +56,8 @@ export interface PathsReport {
   readonly whyNotDirect: NotDirect | null;
   /** ms until the next attempt; null: one is under way, or none will be made. */
   readonly nextAttempt: number | null;
+  /** How long the NAT before this host keeps a mapping, and how often the channel to the base station is kept alive, or the connection where there is none. */
+  readonly keepAlive: KeepAliveReport;
 }
 
 export function classOf({ kind, address }: Pick<Path, 'kind' | 'address'>, isNear: (address: string) => boolean): PathClass {
@@ -64,7 +67,12 @@ export function classOf({ kind, address }: Pick<Path, 'kind' | 'address'>, isNea
 }
 
 /** Of a connection that looks for no direct path. @param isNear whether an address is in a network of this host */
-export function idleReport(session: PathsOfSession, isNear: (address: string) => boolean, station: StationReport | null): PathsReport {
+export function idleReport(
+  session: PathsOfSession,
+  isNear: (address: string) => boolean,
+  station: StationReport | null,
+  keepAlive: KeepAliveReport,
+): PathsReport {
   const whyNotDirect = session.type === 'DIRECT' ? null : notDirect('DISABLED');
   return {
     paths: pathReports(session, null, isNear),
@@ -75,6 +83,7 @@ export function idleReport(session: PathsOfSession, isNear: (address: string) =>
     pairs: [],
     whyNotDirect,
     nextAttempt: null,
+    keepAlive,
   };
 }
 

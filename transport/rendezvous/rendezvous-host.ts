@@ -6,7 +6,7 @@ import type { Host } from '../host/index.ts';
 
 export interface RendezvousHost {
   readonly environment: Pick<Environment, 'clock' | 'crypto' | 'network' | 'log'>;
-  /** The one that station and peers know, and that candidates name. */
+  /** The one that station and peers know, and that candidates name. It may be another one after a change of the network. */
   readonly socket: BoundSocket;
   /** @returns false when the datagram was dropped */
   send(datagram: Uint8Array, path: Path, hopLimit?: number): boolean;
@@ -17,11 +17,12 @@ export interface RendezvousHost {
   release(socket: BoundSocket): void;
 }
 
-/** @param position of the socket in `Host.sockets` */
-export function rendezvousHost(host: Host, position = 0): RendezvousHost {
+export function rendezvousHost(host: Host): RendezvousHost {
   return {
     environment: host.environment,
-    socket: host.sockets[position]!,
+    get socket() {
+      return host.sockets[0]!;
+    },
     send: (datagram, path, hopLimit) => host.send(datagram, path, hopLimit),
     intercept: (interceptor) => host.intercept(interceptor),
     adopt: (socket) => host.adopt(socket),

@@ -34,9 +34,8 @@ export class StunDispatcher {
 
   constructor(host: RendezvousHost) {
     this.#host = host;
-    const { index } = host.socket;
     this.#stop = host.intercept((datagram, path) => {
-      if (datagram.length === 0 || datagram[0]! > LAST_STUN_BYTE || path.socket !== index) return false;
+      if (datagram.length === 0 || datagram[0]! > LAST_STUN_BYTE || path.socket !== host.socket.index) return false;
       const answer = this.receive(datagram, path);
       if (answer !== null) this.#host.send(answer, path);
       return true;

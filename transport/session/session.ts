@@ -33,6 +33,8 @@ export interface SessionEvents {
   probed: PathProbe;
   /** Nothing has come back on the path in use for two probe timeouts, or more; or on a route over this session. */
   suspected: undefined;
+  /** Of a session that we opened: the peer has asked whether we are still on the path in use. It may see us at another address than before. */
+  challenged: undefined;
   /** No path carries anything any more, for this reason: the session waits for another one, and ends with CLOSED after a minute without. */
   resting: SvcError;
   /** It goes on. */
@@ -282,6 +284,11 @@ export class Session {
     return this.#onPaths(() => this.connection.resume(path, this.#shared.clock.now()));
   }
 
+  /** For the host: the channel behind its route has moved. Event `path`. */
+  noteChannelMoved(): void {
+    if (this.#isOpen && this.path.kind === 'route') this.#events?.emit('path', { path: this.path, reason: 'migrated' });
+  }
+
   /** Challenges a path: event `probed`. @returns as addPath */
   probe(path: Path): boolean {
     return this.#onPaths(() => this.connection.probe(path, this.#shared.clock.now()));
@@ -289,9 +296,7 @@ export class Session {
 
   /** Forgets a path; the active one, and one it does not have, are left alone. */
   removePath(path: Path): void {
-    this.#onPaths(() => {
-      if (path !== this.path && this.paths.includes(path)) this.connection.removePath(path);
-    });
+    if (path !== this.path && this.paths.includes(path)) this.#onPaths(() => this.connection.removePath(path));
   }
 
   /** The path in use and all others that are known, in no order. */
@@ -318,9 +323,7 @@ export class Session {
 
   /** Lets the peer hear from us now: what a NAT has done to our address it learns from the next packet. */
   ping(): void {
-    if (!this.#isOpen) return;
-    whileOpen(() => this.connection.ping(), undefined);
-    this.#shared.wake();
+    if (this.#isOpen) this.#onPaths(() => this.connection.ping());
   }
 
   /** For the host: a session on a route over this one hears nothing. The peer is asked, and whoever sees to the path is told: it may take nothing. */
@@ -329,11 +332,9 @@ export class Session {
     this.#events?.emit('suspected', undefined);
   }
 
-  /** Other keep-alive numbers (an attach answer sets them); null = none. */
+  /** Other keep-alive numbers; null = none. */
   setKeepAlive(keepAlive: KeepAlive | null): void {
-    if (!this.#isOpen) return;
-    whileOpen(() => this.connection.setKeepAlive(keepAlive, this.#shared.clock.now()), undefined);
-    this.#shared.wake();
+    if (this.#isOpen) this.#onPaths(() => this.connection.setKeepAlive(keepAlive, this.#shared.clock.now()));
   }
 
   /** An answer of the peer said what our address is. */
@@ -396,7 +397,8 @@ export class Session {
     else if (event.kind === 'closed') this.#end(event.error ?? closeError(event.code, event.reason));
     else if (event.kind === 'failed') this.#end(event.error);
     else if (event.kind === 'path' || event.kind === 'probed') this.#pathEvent(event);
-    else if (event.kind === 'suspected' || event.kind === 'resting' || event.kind === 'resumed') this.#restEvent(event);
+    else if (event.kind === 'challenged' || event.kind === 'resumed') this.#events?.emit(event.kind, undefined);
+    else if (event.kind === 'suspected' || event.kind === 'resting') this.#hearsNothing(event);
     // Every drain ends with a service of the requests, which sends what waited for room.
     else if (event.kind !== 'opened' && event.kind !== 'messages-writable') this.#makeStreams().handle(event);
   }
@@ -439,16 +441,15 @@ export class Session {
   /** What the connection holds for its events is let go of later, as after requests. */
   #pathEvent(event: Extract<ConnectionEvent, { kind: 'path' | 'probed' }>): void {
     this.#shared.idleSweeper.watch(this);
-    const { path } = event;
-    if (event.kind === 'path') this.#events?.emit('path', { path, reason: event.reason });
-    else this.#events?.emit('probed', { path, answered: event.answered, forgotten: event.forgotten });
+    if (event.kind === 'path') this.#events?.emit('path', { path: event.path, reason: event.reason });
+    else this.#events?.emit('probed', { path: event.path, answered: event.answered, forgotten: event.forgotten });
   }
 
-  /** Where it rests as the station was started again, the channel is over, too, and has not noticed yet. */
-  #restEvent(event: Extract<ConnectionEvent, { kind: 'suspected' | 'resting' | 'resumed' }>): void {
-    if (event.kind !== 'resumed') this.#shared.suspected(this);
+  /** Where the station was started again the channel is over, too, and has not noticed yet. */
+  #hearsNothing(event: Extract<ConnectionEvent, { kind: 'suspected' | 'resting' }>): void {
+    this.#shared.suspected(this);
     if (event.kind === 'resting') this.#events?.emit('resting', event.reason);
-    else this.#events?.emit(event.kind, undefined);
+    else this.#events?.emit('suspected', undefined);
   }
 
   /** @param change gives false when there is no room for it */

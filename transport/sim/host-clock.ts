@@ -101,7 +101,9 @@ export class HostClock implements Clock {
 
   #start(delay: number, phase: Phase, run: () => void): Cancel {
     const timer: Timer = { due: this.now() + delay, phase, run, event: null };
-    this.#push(timer, this.#world.now + delay);
+    const at = this.#world.now + delay;
+    // The clock of a host that slept is finer than time of the simulation: what is due in less than a step of that must not come at once, again and again.
+    this.#push(timer, delay > 0 && at === this.#world.now ? at + EPSILON : at);
     return () => {
       timer.run = null;
       if (timer.event !== null) timer.event.run = null;

@@ -133,6 +133,7 @@ export class SimulatedHost implements Environment {
       resolve: async (host) => this.#resolve(host),
       openWebSocket: (options) => world.openWebSocket(this, options),
       interfaces: () => this.#interfaces(),
+      sourceAddress: async (destination) => this.sourceFor(destination) ?? null,
       gateways: () => world.gatewaysOf(this),
     };
     this.log = log;
@@ -204,7 +205,10 @@ export class SimulatedHost implements Environment {
       near,
       linkMtu: this.#linkMtu,
       receive: options.receive,
-      transmit: (data, path, hopLimit) => this.#world.transmit(this, { address: host, port }, data, path, hopLimit),
+      transmit: (data, path, hopLimit) => {
+        if (this.awake && this.sourceFor(path.address, host) === undefined) this.clock.defer(() => options.unreachable?.(path.address));
+        this.#world.transmit(this, { address: host, port }, data, path, hopLimit);
+      },
       defer: this.clock.defer,
       closed: () => this.#sockets.splice(this.#sockets.indexOf(socket), 1),
     });

@@ -4,11 +4,10 @@
  * 1. Dial the configured station (`dial.ts`) with its pin, or with the key that its document names (`proof.ts`), which is asked for once more where another
  *    key answers.
  * 2. Let the product attach on the fresh session; a redirect leads to 1 with the target's pin, at most MAX_REDIRECTS in a row.
- * 3. Attached: take over the keep-alive numbers, the observed address and the STUN servers of the answer and wait for the session's end.
+ * 3. Attached: take over the observed address and the STUN servers of the answer and wait for the session's end.
  * 4. Wait, and begin again at 1 with the configured station: at once after a channel that held was closed or reset (the station restarted), else
  *    with the back-off, which stays short for a while: most stations that are away are back in seconds; slowly when we were refused for what we are.
  */
-import type { KeepAlive } from '../../bindings/index.ts';
 import type { Router } from '../../protocol/coap/index.ts';
 import { LONGEST_REST } from '../../protocol/connection/index.ts';
 import type { SocketAddress, StunServer } from '../../protocol/control/index.ts';
@@ -26,7 +25,7 @@ import { type WaysToStation, waysTo } from './ways.ts';
 
 /** What the product's attach came to. */
 export type AttachVerdict =
-  | { kind: 'attached'; keepAlive?: KeepAlive; observedAddress?: SocketAddress; stun?: readonly StunServer[] }
+  | { kind: 'attached'; observedAddress?: SocketAddress; stun?: readonly StunServer[] }
   | { kind: 'redirect'; station: StationAddress }
   /** A passing trouble: again after the back-off, and not before `after` ms when the station said so. */
   | { kind: 'retry'; error: SvcError; after?: number }
@@ -95,6 +94,9 @@ export class StationChannel {
   #lostAt = 0;
   #session: Session | null = null;
   #run: Run | null = null;
+  /** The wait before the next attempt is ours, to spare the station. */
+  #isBackingOff = false;
+  #hurry: (() => void) | null = null;
   #ended: Promise<void> = Promise.resolve();
 
   constructor(config: StationChannelConfig) {
@@ -132,6 +134,11 @@ export class StationChannel {
       run.interrupt();
     }
     await this.#ended;
+  }
+
+  /** The network may be another one by now: an attempt that waits is made at once, unless it waits because the station said so. */
+  hurry(): void {
+    this.#hurry?.();
   }
 
   /** Listens. @returns what stops listening */
@@ -220,10 +227,9 @@ export class StationChannel {
   }
 
   /** Attached: waits for the end. @returns ms until the next attempt */
-  async #hold(session: Session, { keepAlive, observedAddress, stun = [] }: Attached): Promise<number> {
+  async #hold(session: Session, { observedAddress, stun = [] }: Attached): Promise<number> {
     const { clock } = this.#config.host.environment;
     const since = clock.now();
-    if (keepAlive !== undefined) session.setKeepAlive(keepAlive);
     if (observedAddress !== undefined) session.noteObservedAddress(observedAddress);
     session.noteStun(stun);
     this.#session = session;
@@ -237,6 +243,7 @@ export class StationChannel {
   }
 
   #delayAfter(error: SvcError | null, held: number): number {
+    this.#isBackingOff = error?.code !== 'REPLACED';
     if (held > this.#slow.current) this.#slow.reset();
     if (error?.code === 'REPLACED') return this.#slow.next(REPLACED_DELAY);
     if (held < HELD) return this.#next();
@@ -252,6 +259,7 @@ export class StationChannel {
   }
 
   #failed(error: SvcError, refused: boolean, after = error.code === 'REPLACED' ? REPLACED_DELAY : undefined): number {
+    this.#isBackingOff = !refused && after === undefined;
     const wait = after === undefined ? 0 : Math.min(Math.max(0, after), MAX_SLOW_DELAY);
     const most = error.code === 'CERTIFICATE_VALIDATION_FAILED' ? MAX_CERTIFICATE_DELAY : MAX_SLOW_DELAY;
     const delay = refused ? this.#slow.next(after === undefined ? undefined : wait, most) : wait + this.#next();
@@ -261,10 +269,17 @@ export class StationChannel {
 
   #sleep(run: Run, delay: number): Promise<void> {
     return new Promise((resolve) => {
-      const cancel = this.#config.host.environment.clock.schedule(delay, resolve);
-      run.interrupt = () => {
+      const end = (): void => {
+        this.#hurry = null;
         cancel();
         resolve();
+      };
+      const cancel = this.#config.host.environment.clock.schedule(delay, end);
+      run.interrupt = end;
+      if (!this.#isBackingOff) return;
+      this.#hurry = () => {
+        this.#backoff.reset();
+        end();
       };
     });
   }

@@ -6,7 +6,7 @@ import { Connection as ClientConnection, type ConnectionContext } from '../../..
 import type { Connection, ConnectionEvent, ConnectionOptions, ConnectionType } from '../../../client/node.ts';
 import { effectiveOptions } from '../../../client/options.ts';
 import { MdnsBrowser } from '../../../transport/discovery/index.ts';
-import { type Environment, type Network, silentLog } from '../../../transport/environment.ts';
+import { type Clock, type Environment, type Network, silentLog } from '../../../transport/environment.ts';
 import type { Host } from '../../../transport/host/index.ts';
 import { nodeEnvironment } from '../../../transport/node/index.ts';
 import type { Session } from '../../../transport/session/index.ts';
@@ -225,17 +225,25 @@ describe('DtlsHelloTimeout', () => {
 
 describe('sessions that nobody takes', () => {
   /** A session that counts how often it was closed. */
-  function countedSession(onKeepAlive = () => {}) {
+  function countedSession() {
     const counted = { closed: 0 };
-    const session = { close: async () => void counted.closed++, setKeepAlive: onKeepAlive } as unknown as Session;
+    const session = { close: async () => void counted.closed++ } as unknown as Session;
     return { counted, session };
   }
 
   /** A client's parts without a network: the direct channel gives `dialled`, the base station's `relayed`, both at the same moment. */
-  function contextOf(dialled: Session, relayed: Session): ConnectionContext {
+  function contextOf(dialled: Session, relayed: Session, onEnd = () => {}): ConnectionContext {
     const { clock, crypto } = nodeEnvironment();
+    // The end of the connect cancels its timeout.
+    const schedule: Clock['schedule'] = (delay, run) => {
+      const cancel = clock.schedule(delay, run);
+      return () => {
+        cancel();
+        if (delay >= 120_000) onEnd();
+      };
+    };
     const network = { resolve: async () => ['10.0.0.1'] } as unknown as Network;
-    const environment = { clock, crypto, log: silentLog, network } as unknown as Environment;
+    const environment = { clock: { ...clock, schedule }, crypto, log: silentLog, network } as unknown as Environment;
     const answer = Promise.resolve();
     const dial = () => ({ result: answer.then(() => dialled), cancel: () => {} });
     return {
@@ -276,8 +284,8 @@ describe('sessions that nobody takes', () => {
   });
 
   test('closed just when it is there: the session is closed, too', async () => {
-    const { counted, session } = countedSession(() => void connection.close());
-    const connection: ClientConnection = new ClientConnection(contextOf(session, session));
+    const { counted, session } = countedSession();
+    const connection: ClientConnection = new ClientConnection(contextOf(session, session, () => void connection.close()));
     connection.updateOptions({ PrivateKey: 'key', Remote: false });
     connection.enableDirectCandidates();
     connection.addDirectCandidate('10.0.0.1', 1);

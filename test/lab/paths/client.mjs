@@ -81,6 +81,30 @@ serve({
     }
   },
 
+  /** Fetches the same bytes again and again for so many ms. @returns the longest time without any; fails when they are not the same */
+  async stall({ name, bytes, time }) {
+    const folder = mkdtempSync(join(tmpdir(), 'svc-lab-transfer-'));
+    try {
+      const { connection } = open.get(name);
+      writeFileSync(join(folder, 'sent'), randomBytes(bytes));
+      await uploadFile(connection, join(folder, 'sent'), `${name}.bin`);
+      let [last, longest] = [performance.now(), 0];
+      const onProgress = () => {
+        const now = performance.now();
+        longest = Math.max(longest, now - last);
+        last = now;
+      };
+      for (const end = last + time; performance.now() < end; ) {
+        await downloadFile(connection, `${name}.bin`, join(folder, 'received'), { onProgress });
+        if (!readFileSync(join(folder, 'sent')).equals(readFileSync(join(folder, 'received')))) throw new Error('other bytes came back');
+        rmSync(join(folder, 'received'));
+      }
+      return longest;
+    } finally {
+      rmSync(folder, { recursive: true });
+    }
+  },
+
   /** Closes the connection, and its socket. */
   async close({ name }) {
     const { client } = open.get(name);

@@ -40,7 +40,10 @@ const bodies: readonly Body[] = [
       wallTime: 1_800_000_000_000,
       maxTokens: 2_000,
       tokensKnown: true,
-      stun: [{ port: 4434 }, { address: '2001:db8::1', port: 65_535 }],
+      stun: [
+        { port: 4434, responsePort: true },
+        { address: '2001:db8::1', port: 65_535 },
+      ],
     },
     {
       Status: 0,
@@ -49,7 +52,10 @@ const bodies: readonly Body[] = [
       WallTime: 1_800_000_000_000,
       MaxTokens: 2_000,
       TokensKnown: true,
-      Stun: [{ Port: 4434 }, { Ip: v6, Port: 65_535 }],
+      Stun: [
+        { Port: 4434, ResponsePort: true },
+        { Ip: v6, Port: 65_535 },
+      ],
     },
   ],
   [
@@ -225,6 +231,7 @@ describe('limits', () => {
     ['STUN at an address of 5 bytes', control.decodeAttachAnswer, { Status: 0, Stun: [{ Ip: new Uint8Array(5), Port: 1 }] }],
     ['STUN at a name', control.decodeConnectAnswer, { ...connected, Stun: [{ Ip: 'localhost', Port: 1 }] }],
     ['three places of STUN', control.decodeConnectAnswer, { ...connected, Stun: [{ Port: 1 }, { Port: 2 }, { Port: 3 }] }],
+    ['RESPONSE-PORT that is a number', control.decodeAttachAnswer, { Status: 0, Stun: [{ Port: 1, ResponsePort: 1 }] }],
     ['STUN that is no array', control.decodeConnectAnswer, { ...connected, Stun: { Port: 1 } }],
     ['a place of STUN that is a number', control.decodeAttachAnswer, { Status: 0, Stun: [1] }],
     ['Direct as a number', control.decodeConnectRequest, { ...connect, Direct: 1 }],
@@ -275,6 +282,11 @@ describe('limits', () => {
 });
 
 const bare = { kind: 'attached', keepAlive: null, observedAddress: null, wallTime: null, maxTokens: null, tokensKnown: false } as const;
+
+test('what an entry of STUN says besides is ignored, as an older end does with ResponsePort', () => {
+  const answer = encode({ Status: 0, Stun: [{ Port: 1, ResponsePort: false, Later: 'x' }] });
+  expect(control.decodeAttachAnswer(answer)).toEqual({ ...bare, stun: [{ port: 1 }] });
+});
 
 test('no STUN is no field, and an empty list from elsewhere is one', () => {
   expect(decode(control.encodeAttachAnswer({ ...bare, stun: [] }))).toEqual({ Status: 0 });

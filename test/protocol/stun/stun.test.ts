@@ -2,12 +2,13 @@
 import { describe, expect, test } from 'vitest';
 import { LocalError } from '../../../protocol/errors/index.ts';
 import {
+  answerPort,
   CHECK_LENGTH,
   encodeBinding,
   encodeBindingAnswer,
+  encodeBindingToPort,
   encodeCheck,
   encodeCheckAnswer,
-  isBinding,
   isStun,
   readBindingAnswer,
   readCheckAnswer,
@@ -53,7 +54,7 @@ describe('published messages', () => {
     ['RFC 8489 B.1', vectors.sha256Request],
   ])('%s: a request is STUN, but neither plain nor a check', (_, request) => {
     expect(isStun(request)).toBe(true);
-    expect(isBinding(request)).toBe(false);
+    expect(answerPort(request, 7)).toBe(0);
     expect(tagOfCheck(request)).toBeNull();
     expect(transactionOfAnswer(request)).toBeNull();
     expect(readBindingAnswer(request)).toBeNull();
@@ -80,13 +81,33 @@ describe('plain Binding', () => {
   test('a request is a header, and its answer the address with its transaction id', () => {
     const request = encodeBinding(transaction);
     expect(hex(request)).toBe(`000100002112a442${hex(transaction)}`);
-    expect(isBinding(request)).toBe(true);
+    expect(answerPort(request, 7)).toBe(7);
     for (const mapped of sources) {
       const answer = encodeBindingAnswer(request, mapped);
       expect(answer.length).toBe(mapped.address.includes(':') ? 44 : 32);
-      expect(isBinding(answer)).toBe(false);
+      expect(answerPort(answer, 7)).toBe(0);
       expect(readBindingAnswer(answer)).toEqual({ transaction: hex(transaction), mapped });
     }
+  });
+
+  test('RESPONSE-PORT asks for the answer at another port, from 1,024 on, and is no larger than needed (RFC 5780 §7.5)', () => {
+    const request = encodeBindingToPort(50_000, transaction);
+    expect(hex(request)).toBe(`000100082112a442${hex(transaction)}00270002c3500000`);
+    expect(answerPort(request, 7)).toBe(50_000);
+    // Others count the padding in the length of the attribute.
+    expect(answerPort(request.with(23, 4), 7)).toBe(50_000);
+    for (const [port, expected] of [
+      [0, 0],
+      [53, 0],
+      [1_023, 0],
+      [1_024, 1_024],
+      [65_535, 65_535],
+    ] as const)
+      expect(answerPort(encodeBindingToPort(port, transaction), 7)).toBe(expected);
+    const padded = new Uint8Array(32);
+    padded.set(request.with(3, 12));
+    for (const other of [request.with(23, 3), request.with(21, 0x26), request.with(0, 1), request.subarray(0, 24), padded])
+      expect(answerPort(other, 7)).toBe(0);
   });
 
   test('an IPv4-mapped source is one of IPv4, and a zone is left out', () => {
@@ -145,7 +166,7 @@ describe.each(hosts)('checks over %s', (_, host) => {
   test('a check names its receiver and holds under its key alone', () => {
     expect(check.length).toBe(CHECK_LENGTH);
     expect(isStun(check)).toBe(true);
-    expect(isBinding(check)).toBe(false);
+    expect(answerPort(check, 7)).toBe(0);
     expect(tagOfCheck(check)).toBe(hex(tag));
     expect(verifyCheck(check, key, crypto)).toBe(true);
     expect(verifyCheck(check, crypto.randomBytes(16), crypto)).toBe(false);

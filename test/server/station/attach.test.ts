@@ -29,14 +29,25 @@ beforeEach(async () => {
 });
 
 describe('POST /device/attach', () => {
-  test('is answered with keep-alive, observed address and wall time', async () => {
+  test('is answered with keep-alive numbers where an operator has set them', async () => {
+    const keepAlive = { interval: 30_000, retryInterval: 3_000, maxRetries: 5 };
+    fixture = new ProductFixture();
+    station = await fixture.station({ keepAlive });
+    device = await fixture.raw.client();
+    await device.open();
+    await station.register(ids, device.host.fingerprint);
+    const { payload } = await device.attach({ appName: 'thermostat' });
+    expect(decodeAttachAnswer(payload)).toMatchObject({ kind: 'attached', keepAlive });
+  });
+
+  test('is answered with observed address and wall time, and without keep-alive', async () => {
     await station.register(ids, device.host.fingerprint);
     const response = await device.attach({ appName: 'thermostat', appVersion: '1.2.3' });
     expect(response.status).toBe(201);
     const answer = decodeAttachAnswer(response.payload);
     expect(answer).toMatchObject({
       kind: 'attached',
-      keepAlive: { interval: 25_000, retryInterval: 2_000, maxRetries: 15 },
+      keepAlive: null,
       observedAddress: { address: device.environment.addresses[0], port: device.host.sockets[0]!.port },
     });
     const told = answer.kind === 'attached' ? answer.wallTime! : 0;

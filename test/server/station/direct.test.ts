@@ -144,6 +144,7 @@ describe("the client's address at the device", () => {
       station: { host: station.address, port: STATION_PORT, fingerprint: station.fingerprint },
       tokens: new ServerConnectTokens(),
       names: { ...ids, appName: null, appVersion: null },
+      onChannel: () => {},
       onEvent: () => {},
     });
     attacher.start();

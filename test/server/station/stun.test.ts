@@ -3,7 +3,7 @@ import { beforeEach, describe, expect, test, vi } from 'vitest';
 import type { PathsReport } from '../../../client/node.ts';
 import { LocalError } from '../../../protocol/errors/index.ts';
 import type { Path } from '../../../protocol/path.ts';
-import { encodeBinding, encodeCheck, readBindingAnswer } from '../../../protocol/stun/index.ts';
+import { encodeBinding, encodeBindingToPort, encodeCheck, readBindingAnswer } from '../../../protocol/stun/index.ts';
 import type { StationSettings } from '../../../server/index.ts';
 import { checkStun, Stun } from '../../../server/station/stun.ts';
 import type { BindOptions, BoundSocket, Environment } from '../../../transport/environment.ts';
@@ -46,7 +46,7 @@ describe('beside a base station', () => {
     const station = await fixture.station();
     const [v4, v6] = client.addresses as [string, string];
     const stationV6 = fixture.sim.addressesOf('station').find((each) => each.includes(':'))!;
-    expect(station.basestation.stunServers).toEqual([{ port: STUN_PORT }]);
+    expect(station.basestation.stunServers).toEqual([{ port: STUN_PORT, responsePort: true }]);
     const id = '07'.repeat(12);
     for (const [address, mapped] of [
       [station.address, v4.includes(':') ? v6 : v4],
@@ -64,6 +64,11 @@ describe('beside a base station', () => {
     ['nothing', new Uint8Array(0)],
     ['a header cut short', request.subarray(0, 19)],
     ['an attribute', Uint8Array.of(0, 1, 0, 4, ...request.subarray(4), 0x80, 0x22, 0, 0)],
+    ['RESPONSE-PORT below 1,024', encodeBindingToPort(1_023, transaction)],
+    [
+      'RESPONSE-PORT twice',
+      Uint8Array.of(0, 1, 0, 16, ...encodeBindingToPort(50_000, transaction).subarray(4), 0, 0x27, 0, 2, 195, 80, 0, 0),
+    ],
     ['another method', Uint8Array.of(0, 3, ...request.subarray(2))],
     ['an indication', Uint8Array.of(0, 0x11, ...request.subarray(2))],
     ['an answer', Uint8Array.of(1, 1, ...request.subarray(2))],
@@ -76,11 +81,27 @@ describe('beside a base station', () => {
     expect(station.basestation.stats().stun).toBe(0);
   });
 
+  test('RESPONSE-PORT: the answer goes to that port of the address that asked, and says where the request came from', async () => {
+    const station = await fixture.station();
+    const other: Uint8Array[] = [];
+    const elsewhere = client.bind({ port: 0, receive: (data) => other.push(data.slice()) });
+    const toElsewhere = encodeBindingToPort(elsewhere.port, transaction);
+    expect(await ask(station, STUN_PORT, toElsewhere)).toEqual([]);
+    expect(other.map(readBindingAnswer)).toEqual([
+      { transaction: '07'.repeat(12), mapped: { address: expect.any(String), port: socket.port } },
+    ]);
+    expect(other[0]!.length).toBeLessThanOrEqual(44);
+    expect(station.basestation.stats().stun).toBe(1);
+  });
+
   test('with a second address both are announced, and both answer', async () => {
     // The host is there before the base station starts on it, which takes over its addresses.
     fixture.host('station', { machine: 'station', addresses: ['10.9.0.1/16', '10.9.0.2/16'] }).stop();
     const station = await fixture.station({ stunPort: 3478, stunAddress: '10.9.0.2' });
-    expect(station.basestation.stunServers).toEqual([{ port: 3478 }, { address: '10.9.0.2', port: 3479 }]);
+    expect(station.basestation.stunServers).toEqual([
+      { port: 3478, responsePort: true },
+      { address: '10.9.0.2', port: 3479, responsePort: true },
+    ]);
     expect(await ask(station, 3478)).toHaveLength(1);
     expect(await ask(station, 3479, request, '10.9.0.2')).toHaveLength(1);
     expect(await ask(station, 3479, request, '10.9.0.1')).toHaveLength(0);
@@ -177,9 +198,10 @@ async function forged(mainPort = STATION_PORT) {
   const held: (() => void)[] = [];
   const socket = {
     send: (_data: Uint8Array, offset: number, _length: number, path: Path, released: (offset: number) => void) => {
-      sent.push(path.address);
+      sent.push(`${path.address} ${path.port}`);
       held.push(() => released(offset));
     },
+    path: (address: string, port: number) => ({ ...path(address), port }),
     close: () => {},
   } as unknown as BoundSocket;
   const bind = async (options: BindOptions): Promise<BoundSocket> => {
@@ -194,10 +216,10 @@ async function forged(mainPort = STATION_PORT) {
   const stun = new Stun({ environment, mainPort, ...off });
   await stun.opened;
   /** @returns how many of them are answered */
-  const ask = (address: string, times = 1): number => {
+  const ask = (address: string, times = 1, data = request): number => {
     const before = sent.length;
     for (let i = 0; i < times; i++) {
-      receive(request.slice(), path(address));
+      receive(data.slice(), path(address));
       release();
     }
     return sent.length - before;
@@ -249,6 +271,14 @@ describe('rates', () => {
     expect([ask('192.0.2.1', 40), ask('192.0.2.2', 40)]).toEqual([10, 30]);
     pass(3_000);
     expect(ask('192.0.2.1', 40)).toBe(30);
+  });
+
+  test('requests with RESPONSE-PORT count as all others, and are answered to the address that asked alone', async () => {
+    const { ask, sent } = await forged();
+    const elsewhere = encodeBindingToPort(50_000, transaction);
+    expect([ask('192.0.2.1', 20, elsewhere), ask('192.0.2.1', 20), ask('192.0.2.1', 1, elsewhere)]).toEqual([20, 10, 0]);
+    const own = `192.0.2.1 ${path('192.0.2.1').port}`;
+    expect(sent).toEqual([...Array(20).fill('192.0.2.1 50000'), ...Array(10).fill(own)]);
   });
 
   test('a /64 of IPv6 counts as one address', async () => {

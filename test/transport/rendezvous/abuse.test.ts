@@ -1,7 +1,7 @@
 /** What a device spends on a stranger that begins rounds for as long as it likes (SECURITY.md). */
 import { expect, test } from 'vitest';
 import { encodeRendezvousUpdate, type RendezvousOffer } from '../../../protocol/control/index.ts';
-import { isBinding } from '../../../protocol/stun/index.ts';
+import { answerPort } from '../../../protocol/stun/index.ts';
 import { Random, type SimulatedPacket } from '../../../transport/sim/index.ts';
 import { CONNECT_PACKETS } from '../../support/connect-packets.ts';
 import { ProductFixture } from '../../support/fixture/products.ts';
@@ -30,7 +30,7 @@ async function attacked(kind: NatKind) {
 
 /** Plain requests that have left the device. */
 function asked(packets: readonly SimulatedPacket[]): readonly SimulatedPacket[] {
-  return packets.filter(({ from, data }) => from === 'board' && isBinding(data));
+  return packets.filter(({ from, data }) => from === 'board' && answerPort(data, 7) === 7);
 }
 
 test('STUN ports are asked ten times at once for strangers and ten times a minute, however many rounds they begin', async () => {
@@ -50,7 +50,7 @@ test('STUN ports are asked ten times at once for strangers and ten times a minut
 
 test('rounds that begin at the same time share the answers of STUN ports', async () => {
   const { fixture, session, packets } = await attacked('port');
-  fixture.sim.onPacket = ({ data }) => (isBinding(data) ? 'drop' : undefined);
+  fixture.sim.onPacket = ({ data }) => (answerPort(data, 7) === 7 ? 'drop' : undefined);
   const began = fixture.sim.now;
   for (let round = 1; fixture.sim.now - began < 500; round++) expect(await fixture.settle(begin(session, offer({ round })))).toBe(CREATED);
   await fixture.sim.run(2_000);

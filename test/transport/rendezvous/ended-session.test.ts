@@ -5,6 +5,7 @@ import { Signalling } from '../../../bench/nat/signalling.ts';
 import { clientLimits, HostBudget } from '../../../protocol/rendezvous/index.ts';
 import { DirectSearch, LocalEnd, Searches } from '../../../transport/rendezvous/index.ts';
 import { Simulation } from '../../../transport/sim/index.ts';
+import { noKeepAlive } from '../../support/no-keep-alive.ts';
 
 test('leaves no timer and no listener behind', async () => {
   const simulation = new Simulation();
@@ -23,7 +24,7 @@ test('leaves no timer and no listener behind', async () => {
   Object.defineProperties(ended, { path: { value: open.path }, type: { value: 'RELAY' } });
   const end = new LocalEnd(client, { mapsPort: false });
   const shared = new Searches({ end, budget: new HostBudget(clientLimits), clock, log });
-  const search = new DirectSearch({ session: ended, shared, kind: { hardNat: true, stationOf: () => null } });
+  const search = new DirectSearch({ session: ended, shared, kind: { hardNat: true, ...noKeepAlive, stationOf: () => null } });
   expect(await simulation.run(() => false)).toBe(false);
   expect(listeners).toBe(0);
   search.stop();

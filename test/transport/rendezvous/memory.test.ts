@@ -17,6 +17,7 @@ import {
 } from '../../../transport/rendezvous/index.ts';
 import { Simulation } from '../../../transport/sim/index.ts';
 import { heapUsed } from '../../support/garbage.ts';
+import { noKeepAlive } from '../../support/no-keep-alive.ts';
 import { size } from '../../support/size.ts';
 
 const COUNT = 1_000;
@@ -80,7 +81,7 @@ async function bytesOfSearches(): Promise<readonly number[]> {
   const path = { now: route };
   const shared = new Searches({ end, budget: new HostBudget(clientLimits), clock, log });
   const session = sessionOf(path, clock);
-  const kind = { hardNat: true, stationOf: () => null };
+  const kind = { hardNat: true, ...noKeepAlive, stationOf: () => null };
   const searches: DirectSearch[] = [];
   const add = (count: number): void => {
     for (let i = 0; i < count; i++) searches.push(new DirectSearch({ session, shared, kind }));

@@ -6,9 +6,10 @@ import type { Path } from '../../../protocol/path.ts';
 import { clientLimits, HostBudget } from '../../../protocol/rendezvous/index.ts';
 import { DirectSearch, LocalEnd, type MovingSession, Searches } from '../../../transport/rendezvous/index.ts';
 import { Simulation } from '../../../transport/sim/index.ts';
+import { noKeepAlive } from '../../support/no-keep-alive.ts';
 
 const NEVER = Number.POSITIVE_INFINITY;
-const NO_STATION = { hardNat: true, stationOf: () => null };
+const NO_STATION = { hardNat: true, ...noKeepAlive, stationOf: () => null };
 
 /** What the searches of one client share, in a simulation. */
 function opened() {

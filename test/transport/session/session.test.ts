@@ -359,6 +359,20 @@ describe('the end of a session', () => {
     expect(both.device.sessions.size).toBe(0);
   });
 
+  it('knows after which time without a packet the first of both ends forgets it', async () => {
+    for (const [client, device, expected] of [
+      [180_000, 90_000, 90_000],
+      [60_000, 180_000, 60_000],
+      [0, 90_000, 90_000],
+      [90_000, 0, 90_000],
+      [0, 0, 0],
+    ] as const) {
+      const both = await pair({ device: { parameters: { idleTimeout: device } }, client: { parameters: { idleTimeout: client } } });
+      const accepted = await acceptedSession(both);
+      expect(accepted.connection.idleTimeout).toBe(expected);
+    }
+  });
+
   it('an idle session with keep-alive lives for hours', async () => {
     const { simulation, session } = await served();
     await simulation.run(6 * 3_600_000);

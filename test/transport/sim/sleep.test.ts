@@ -202,3 +202,19 @@ describe('a wall clock', () => {
     expect([host.clock.wallTime(), host.clock.now()]).toEqual([START + 1000, 200]);
   });
 });
+
+it('after a sleep its clock moves on for whoever waits for less than time of the simulation can say', async () => {
+  const { simulation, host } = scene();
+  await simulation.run(100.3);
+  host.sleep(1_000_000);
+  await simulation.run(1_000_000);
+  const due = host.clock.now() + 1e-12;
+  let turns = 0;
+  const wait = (): void => {
+    const left = due - host.clock.now();
+    if (left > 0 && ++turns < 100) host.clock.schedule(left, wait);
+  };
+  wait();
+  await simulation.run(1);
+  expect([host.clock.now() >= due, turns]).toEqual([true, 1]);
+});

@@ -18,7 +18,7 @@ import type { Socket } from 'node:dgram';
 import { PacketQueue, type QueuedPacket, type Released, type Sender } from '../packet-queue.ts';
 import { LimitedMessage } from './limited-message.ts';
 import { encodeSocketAddress } from './socket-address.ts';
-import { EAGAIN, MSG_DONTWAIT, SOL_UDP, type SystemCalls, UDP_SEGMENT } from './system-calls.ts';
+import { EAGAIN, MSG_DONTWAIT, SOL_UDP, type SystemCalls, UDP_SEGMENT, UNREACHABLE } from './system-calls.ts';
 
 /** The most that one call takes: UDP_MAX_SEGMENTS of older kernels, and what an IP packet of 65,535 bytes holds, rounded down. */
 const MAX_SEGMENTS = 64;
@@ -48,8 +48,11 @@ export class NativeSender implements Sender {
   #closed = false;
   #limited: LimitedMessage | undefined;
 
-  /** Sends nothing before `begin`. @param socket whose descriptor `fd` is */
-  constructor(calls: SystemCalls, fd: number, socket: Socket) {
+  readonly #unreachable: (address: string) => void;
+
+  /** Sends nothing before `begin`. @param socket whose descriptor `fd` is; @param unreachable as BindOptions.unreachable */
+  constructor(calls: SystemCalls, fd: number, socket: Socket, unreachable: (address: string) => void = () => {}) {
+    this.#unreachable = unreachable;
     this.#calls = calls;
     this.#fd = fd;
     this.#socket = socket;
@@ -173,9 +176,14 @@ export class NativeSender implements Sender {
 
   /** Nothing of the first `count` packets has left. @returns false when they are lost */
   #again(count: number): boolean {
-    if (this.#calls.errno() === EAGAIN) this.#wait();
+    const errno = this.#calls.errno();
+    if (errno === EAGAIN) this.#wait();
     else if (count > 1) this.#singly = count;
-    else return this.#option[0] !== 0 && this.#cutInto(0, Number.POSITIVE_INFINITY);
+    else if (this.#option[0] !== 0) return this.#cutInto(0, Number.POSITIVE_INFINITY);
+    else {
+      if (UNREACHABLE.includes(errno) && !this.#closed) this.#unreachable(this.#address);
+      return false;
+    }
     return true;
   }
 

@@ -15,6 +15,8 @@ export const SOL_UDP = 17;
 export const UDP_SEGMENT = 103;
 export const MSG_DONTWAIT = 0x40;
 export const EAGAIN = 11;
+/** EADDRNOTAVAIL, ENETDOWN, ENETUNREACH, EHOSTDOWN, EHOSTUNREACH: there is no way to the destination. */
+export const UNREACHABLE: readonly number[] = [99, 100, 101, 112, 113];
 /** Control messages that give one datagram a hop limit (ip(7), Linux 3.13; ipv6(7)). */
 export const IPPROTO_IP = 0;
 export const IP_TTL = 2;

@@ -18,7 +18,8 @@ const tick = (): Promise<void> => new Promise((resolve) => process.nextTick(reso
 function setUp() {
   const kernel = new Kernel();
   const { socket, room } = kernel.socket();
-  const sender = new NativeSender(kernel, 3, socket);
+  const unreachable: string[] = [];
+  const sender = new NativeSender(kernel, 3, socket, (address) => unreachable.push(address));
   sender.begin();
   const released: number[] = [];
   const memory = new Uint8Array(4 << 20);
@@ -32,8 +33,17 @@ function setUp() {
   };
   /** Numbers and lengths of what has left, and by whom. */
   const left = () => kernel.sent.map(({ bytes, libuv }) => `${bytes[0] ?? '-'}:${bytes.length}${libuv === true ? ' libuv' : ''}`);
-  return { kernel, sender, room, released, send, left };
+  return { kernel, sender, room, released, send, left, unreachable };
 }
+
+it('says to which address there is no way, once what is alone fails, and nothing of other errors', async () => {
+  const { kernel, send, released, unreachable } = setUp();
+  kernel.errors.sendto = [ENETUNREACH, EPERM, EAGAIN];
+  send([20]);
+  send([20], '127.0.0.2');
+  await tick();
+  expect([unreachable, released]).toEqual([[HERE], [1, 2]]);
+});
 
 describe('sending by the run', () => {
   it('gives the kernel packets of one length for one destination in one call, a shorter one last', async () => {

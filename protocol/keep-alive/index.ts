@@ -1,0 +1,15 @@
+/** How often a connection is kept alive, and how seldom it may be: sans-IO (PROTOCOL.md §5). */
+export { Learner, type LearnerEvent, type MappingReport } from './learner.ts';
+export type { ProbePacket } from './mapping-probe.ts';
+export {
+  defaultProfile,
+  isKeepAliveProfile,
+  type KeepAliveFacts,
+  type KeepAliveProfile,
+  keepAliveOf,
+  keepAliveProfiles,
+  longestOf,
+  stricter,
+  UNLEARNED_INTERVAL,
+  WEBSOCKET_INTERVAL,
+} from './profile.ts';

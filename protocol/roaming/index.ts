@@ -1,0 +1,9 @@
+/** Noticing a change of network or a sleep, without IO (PROTOCOL.md §6). */
+export {
+  type InterfaceView,
+  LOOK_INTERVAL,
+  type LookTime,
+  type NetworkEvent,
+  NetworkMonitor,
+  type NetworkSnapshot,
+} from './network-monitor.ts';

@@ -1,0 +1,7 @@
+/** For searches whose sessions nobody keeps alive. */
+import type { SearchKind } from '../../transport/rendezvous/index.ts';
+
+export const noKeepAlive: Pick<SearchKind, 'keepInterval' | 'keepAliveReport'> = {
+  keepInterval: () => 25_000,
+  keepAliveReport: () => ({ state: 'off', timeout: null, isAtLeast: false, losses: 0, interval: null }),
+};

@@ -1,0 +1,202 @@
+/** Keep-alive of a device and of a client behind NAT boxes that forget, with a real station: how often packets go, and whether a mapping is ever lost. */
+import { describe, expect, test } from 'vitest';
+import type { KeepAliveProfile } from '../../../protocol/keep-alive/index.ts';
+import type { KeepAliveReport } from '../../../transport/keep-alive/index.ts';
+import type { SimulationOptions } from '../../../transport/sim/index.ts';
+import { type Homes, HomesFixture } from '../../support/fixture/homes.ts';
+import { STATION_PORT } from '../../support/fixture/identifiers.ts';
+import { ProductFixture } from '../../support/fixture/products.ts';
+import { seeds, size } from '../../support/size.ts';
+
+/** Within it every search is over. */
+const LEARNING = 600_000;
+
+/** ms between packets of an end to the station's main port, in so many ms. */
+async function pauses(fixture: HomesFixture, from: 'device' | 'client', time: number): Promise<number[]> {
+  const times: number[] = [];
+  fixture.sim.onPacket = (packet) => {
+    if (packet.from === from && packet.to === 'station' && packet.destination.port === STATION_PORT) times.push(fixture.sim.now);
+    return undefined;
+  };
+  await fixture.sim.run(time);
+  return times.slice(1).map((at, i) => at - times[i]!);
+}
+
+const longest = async (...given: Parameters<typeof pauses>): Promise<number> => Math.max(...(await pauses(...given)));
+
+function behind(
+  streamTimeout: number,
+  profile: KeepAliveProfile,
+  more: Homes = {},
+  simulation: SimulationOptions = {},
+): Promise<HomesFixture> {
+  const timeout = Math.min(30_000, streamTimeout);
+  const homes: Homes = { deviceBox: { streamTimeout, timeout }, clientBox: { streamTimeout, timeout }, ...more };
+  return HomesFixture.open({ ...homes, options: { keepAliveProfile: profile, ...more.options } }, simulation);
+}
+
+/** What the device says to a client. */
+async function atDevice(fixture: HomesFixture): Promise<KeepAliveReport> {
+  const connection = await fixture.relayed({ Rendezvous: false });
+  await fixture.sim.run(() => fixture.deviceEvents.includes('OPENED'));
+  fixture.deviceEvents.length = 0;
+  const { keepAlive } = fixture.atDevice.paths();
+  await fixture.settle(connection.close());
+  return keepAlive;
+}
+
+describe('a device settles at 80 to 95 % of what its NAT keeps', () => {
+  test.each([20_000, 60_000, 120_000])('of %d ms, with eco, and its mapping is never lost', async (timeout) => {
+    const fixture = await behind(timeout, 'eco');
+    await fixture.sim.run(LEARNING);
+    const { mappings } = fixture.deviceBox.stats;
+    const pause = await longest(fixture, 'device', 250_000);
+    expect(pause / timeout).toBeGreaterThanOrEqual(0.8);
+    expect(pause / timeout).toBeLessThanOrEqual(0.96);
+    expect(fixture.deviceBox.stats.mappings).toBe(mappings);
+  });
+
+  test('over links that lose and delay', async () => {
+    for (const seed of seeds(2, 40)) {
+      const timeout = 20_000 + ((seed * 37_700) % 100_000);
+      const link = { delay: 60, jitter: 30, loss: 0.05 };
+      const fixture = await behind(timeout, 'eco', {}, { seed: `${seed}`, link });
+      await fixture.sim.run(2 * LEARNING);
+      const { interval } = await atDevice(fixture);
+      expect(interval! / timeout, `seed ${seed}`).toBeGreaterThanOrEqual(0.8);
+      expect(interval! / timeout, `seed ${seed}`).toBeLessThanOrEqual(0.95);
+    }
+  });
+});
+
+test.each<[KeepAliveProfile, number]>([
+  ['live', 10_000],
+  ['balanced', 55_000],
+  ['eco', 114_000],
+])('%s: at most each %d ms, however long the NAT keeps a mapping', async (profile, most) => {
+  const fixture = await behind(600_000, profile);
+  await fixture.sim.run(LEARNING);
+  const pause = await longest(fixture, 'device', 250_000);
+  expect(pause).toBeGreaterThan(most - 100);
+  expect(pause).toBeLessThan(most + 500);
+});
+
+test('until it is known, and where the station does not help, 25 s', async () => {
+  const fixture = await behind(120_000, 'eco', { station: { stunPort: 0 } });
+  expect(await longest(fixture, 'device', LEARNING)).toBeLessThan(25_500);
+  expect(await atDevice(fixture)).toEqual({ state: 'off', timeout: null, isAtLeast: false, losses: 0, interval: 25_000 });
+});
+
+test('numbers that an operator has set are an upper bound, as are those that an older station always gives', async () => {
+  for (const [interval, expected] of [
+    [25_000, 25_000],
+    [500_000, 55_000],
+  ] as const) {
+    const fixture = await behind(120_000, 'balanced', { station: { keepAlive: { interval, retryInterval: 2_000, maxRetries: 15 } } });
+    await fixture.sim.run(LEARNING);
+    const pause = await longest(fixture, 'device', 300_000);
+    expect(pause).toBeGreaterThan(expected - 100);
+    expect(pause).toBeLessThan(expected + 500);
+  }
+});
+
+describe('a client', () => {
+  test('keeps its channel and its relayed connection alive as seldom, and says so', async () => {
+    const fixture = await behind(60_000, 'balanced');
+    const connection = await fixture.relayed({ Rendezvous: false, KeepAliveProfile: 'eco' });
+    expect(connection.paths().keepAlive).toMatchObject({ state: 'learning', timeout: null, interval: 25_000 });
+    await fixture.sim.run(LEARNING);
+    const { keepAlive } = connection.paths();
+    expect(keepAlive).toMatchObject({ state: 'learned', isAtLeast: false, losses: 0 });
+    expect(keepAlive.interval! / 60_000).toBeGreaterThanOrEqual(0.8);
+    expect(keepAlive.interval! / 60_000).toBeLessThanOrEqual(0.95);
+    const { mappings } = fixture.clientBox.stats;
+    expect(await longest(fixture, 'client', 250_000)).toBeLessThanOrEqual(57_000);
+    expect(fixture.clientBox.stats.mappings).toBe(mappings);
+    expect(connection.isConnected).toBe(true);
+  });
+
+  test('with connections of several profiles keeps the channel as the one that sends most', async () => {
+    const fixture = await behind(600_000, 'balanced');
+    const eco = await fixture.relayed({ Rendezvous: false, KeepAliveProfile: 'eco' });
+    const live = await fixture.relayed({ Rendezvous: false, KeepAliveProfile: 'live' });
+    expect(live.paths().keepAlive.interval).toBe(10_000);
+    await fixture.settle(live.close());
+    await fixture.sim.run(LEARNING);
+    expect(eco.paths().keepAlive.interval).toBe(114_000);
+  });
+
+  test('whose interval was set keeps that for the connection', async () => {
+    const fixture = await behind(600_000, 'balanced');
+    await fixture.relayed({ Rendezvous: false, KeepAliveInterval: 4_000 });
+    await fixture.sim.run(LEARNING);
+    expect(await longest(fixture, 'client', 100_000)).toBeLessThan(4_500);
+  });
+
+  test('on a direct path is asked for each 25 s, since the NAT of the other end is not known; its relay stays warm', async () => {
+    const fixture = await behind(60_000, 'balanced');
+    const connection = await fixture.direct();
+    await fixture.sim.run(LEARNING);
+    expect(connection.paths().keepAlive.state).toBe('learned');
+    expect(connection.getType()).toBe('DIRECT');
+    expect(await longest(fixture, 'client', 300_000)).toBeLessThanOrEqual(41_000);
+    expect(
+      connection
+        .paths()
+        .paths.map(({ over }) => over)
+        .toSorted(),
+    ).toEqual(['ipv4', 'relay']);
+  });
+});
+
+describe('a mapping in use that is lost', () => {
+  test('halves the interval at once, and is measured again', async () => {
+    const fixture = await behind(120_000, 'eco', { deviceBox: { streamTimeout: 120_000, ports: 'random' } });
+    await fixture.sim.run(LEARNING);
+    const learned = await longest(fixture, 'device', 300_000);
+    expect(learned).toBeGreaterThan(95_000);
+    fixture.deviceBox.forget();
+    await fixture.sim.run(learned + 1_000);
+    // The keep-alive that showed it is behind us; the search that follows has not said anything yet.
+    const pause = await longest(fixture, 'device', 2 * learned);
+    expect(pause).toBeLessThan(learned / 2 + 1_000);
+    await fixture.sim.run(LEARNING);
+    expect(await longest(fixture, 'device', 300_000)).toBeGreaterThan(95_000);
+    // Again: from now on half of it stays.
+    fixture.deviceBox.forget();
+    await fixture.sim.run(LEARNING);
+    expect(await longest(fixture, 'device', 300_000)).toBeLessThan(learned / 2 + 1_000);
+  });
+
+  test('with another address outside is another network: all is forgotten', async () => {
+    const fixture = await behind(120_000, 'eco', { device: 'open' });
+    await fixture.sim.run(LEARNING);
+    expect(await atDevice(fixture)).toMatchObject({ state: 'learned', losses: 0, interval: 114_000 });
+    fixture.sim.rebind(fixture.deviceHome.host, 'address');
+    await fixture.sim.run(130_000);
+    const { state, losses, interval } = await atDevice(fixture);
+    expect([state, losses]).toEqual(['learning', 0]);
+    expect(interval).toBeLessThan(60_000);
+  });
+});
+
+test('what is measured leaves no socket and no timer', async () => {
+  for (let i = 0; i < size(2, 20); i++) {
+    const fixture = await behind(60_000, 'eco');
+    await fixture.sim.run(20_000 + i * 17_000);
+    await fixture.settle(fixture.under.device.close());
+    await fixture.settle(fixture.stationUnderTest.basestation.close());
+    await fixture.sim.run(120_000);
+    expect(await fixture.sim.run(() => false).catch(() => 'still busy')).toBe(false);
+  }
+});
+
+test('a host in the network of the station measures nothing', async () => {
+  const fixture = new ProductFixture();
+  fixture.host('station', { machine: 'station', addresses: ['10.9.0.1/16'] }).stop();
+  const station = await fixture.station();
+  const { host } = await fixture.attached({ environment: fixture.host('device', { addresses: ['10.9.0.7/16'] }), keepAliveProfile: 'eco' });
+  expect(host).toBeDefined();
+  await fixture.sim.run(100_000);
+  expect(station.basestation.stats().stun).toBe(0);
+});

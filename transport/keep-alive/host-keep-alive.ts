@@ -1,0 +1,250 @@
+/**
+ * Keep-alive of all sessions of a host that it opened: what each connection wants, and what is known of the NAT before the host. One for each host.
+ *
+ * 1. `follow` a connection to a device, and with it the channel behind its route, or a channel alone: its numbers are set, and again when what is known
+ *    changes, or its path does.
+ * 2. A channel whose station answers to RESPONSE-PORT starts the learner, unless the station is on this host or in its network, where no NAT is between.
+ *    Without a profile of its own a channel has the strictest of the connections.
+ * 3. A challenge on a channel's path says that the station may see this host elsewhere: it is asked. Another port: the NAT has lost the mapping that the
+ *    keep-alive was to keep. Another address: another network.
+ *
+ * What was learned counts for channels and relayed connections, whose packets pass this NAT alone. A direct connection passes that of the other end, too, of
+ * which nothing is known: 25 s at most.
+ */
+import type { KeepAlive } from '../../bindings/index.ts';
+import type { SocketAddress } from '../../protocol/address.ts';
+import {
+  defaultProfile,
+  type KeepAliveProfile,
+  keepAliveOf,
+  keepAliveProfiles,
+  longestOf,
+  type MappingReport,
+  UNLEARNED_INTERVAL,
+} from '../../protocol/keep-alive/index.ts';
+import { isLoopback, parseAddress } from '../address.ts';
+import type { Cancel } from '../environment.ts';
+import type { Session } from '../session/index.ts';
+import { type LearnerEnvironment, LearnerRunner } from './learner-runner.ts';
+
+/** What a session is to have. */
+export interface KeepAliveWish {
+  readonly profile: KeepAliveProfile;
+  /** Numbers that somebody set. */
+  readonly explicit?: Partial<KeepAlive>;
+}
+
+/** What a channel to a station is to have. */
+export interface ChannelWish {
+  /** Absent: as the connections have it. */
+  readonly profile?: KeepAliveProfile;
+  /** Numbers of the station. */
+  readonly bound?: KeepAlive;
+}
+
+export interface HostKeepAliveOptions {
+  readonly environment: LearnerEnvironment;
+  /** Whether an address is in a network of this host. */
+  readonly isNear: (address: string) => boolean;
+  /** Calls back when this host is in another network. @returns what ends it */
+  readonly watch: (onChange: () => void) => Cancel;
+  /** The channel behind a route, as it is now. */
+  readonly channelOf: (session: Session) => Session | null;
+  /** Asks a station where it sees this host; null where it does not say. */
+  readonly ask: (channel: Session) => Promise<SocketAddress | null>;
+}
+
+/** What keep-alive does, for people. */
+export interface KeepAliveReport extends MappingReport {
+  /** ms between the keep-alives of the channel to the station, or of the connection where there is none; null where nothing is kept alive. */
+  readonly interval: number | null;
+}
+
+/** ms, a path that is kept warm: below half of the 90 s after which the other end forgets it. */
+const MAX_WARM = 40_000;
+
+interface Followed<W> {
+  wish: W;
+  /** In use; null before they were set. */
+  numbers: KeepAlive | null;
+}
+
+interface FollowedChannel extends Followed<ChannelWish> {
+  /** Where the station saw this host last; null while that is not known, as after a move of this host. */
+  seen: SocketAddress | null;
+  isAsking: boolean;
+}
+
+export class HostKeepAlive {
+  readonly #options: HostKeepAliveOptions;
+  readonly #runner: LearnerRunner;
+  readonly #channels = new Map<Session, FollowedChannel>();
+  readonly #sessions = new Map<Session, Followed<KeepAliveWish>>();
+  /** Connections of each profile. */
+  readonly #counts: Record<KeepAliveProfile, number> = { live: 0, balanced: 0, eco: 0 };
+  #stopWatching: Cancel | null = null;
+  #isClosed = false;
+
+  constructor(options: HostKeepAliveOptions) {
+    this.#options = options;
+    this.#runner = new LearnerRunner(options.environment, () => this.#applyAll());
+  }
+
+  /** A connection to a device that this host opened. Once for each. */
+  follow(session: Session, wish: KeepAliveWish): void {
+    if (this.#isClosed || !session.isOpen) return;
+    const followed: Followed<KeepAliveWish> = { wish, numbers: null };
+    this.#sessions.set(session, followed);
+    this.#counts[wish.profile]++;
+    session.on('path', () => this.#moved(session, followed));
+    session.on('closed', () => {
+      this.#sessions.delete(session);
+      this.#counts[wish.profile]--;
+      this.#update();
+    });
+    this.#moved(session, followed);
+  }
+
+  /** A channel to a station that this host opened. Harmless to call again, as when the station has said where its STUN is. */
+  followChannel(channel: Session, wish: ChannelWish = {}): void {
+    if (this.#isClosed || !channel.isOpen) return;
+    const known = this.#channels.get(channel);
+    if (known === undefined) this.#addChannel(channel, wish);
+    else known.seen ??= channel.observedAddress;
+    this.#update();
+  }
+
+  /** This host is in another network: what was learned is forgotten. */
+  networkChanged(): void {
+    for (const followed of this.#channels.values()) followed.seen = null;
+    this.#runner.forget();
+  }
+
+  /** ms between challenges that keep a route warm behind a direct path. */
+  get warmInterval(): number {
+    return Math.min(MAX_WARM, this.#runner.interval ?? UNLEARNED_INTERVAL);
+  }
+
+  /** ms between keep-alives of a connection that is followed. */
+  intervalOf(session: Session): number {
+    return this.#sessions.get(session)?.numbers?.interval ?? UNLEARNED_INTERVAL;
+  }
+
+  /** What is known of the NAT, and how often a channel, or that behind a connection, is kept alive. */
+  report(session: Session | null): KeepAliveReport {
+    const channel = session === null || this.#channels.has(session) ? session : this.#options.channelOf(session);
+    const followed = (channel && this.#channels.get(channel)) ?? (session && this.#sessions.get(session));
+    return { ...this.#runner.report, interval: followed?.numbers?.interval ?? null };
+  }
+
+  close(): void {
+    this.#isClosed = true;
+    this.#stopWatching?.();
+    this.#runner.close();
+  }
+
+  /** The learner wants what the channels want, and the channels what the connections want. */
+  #update(): void {
+    if (this.#isClosed) return;
+    const longest = Math.max(0, ...[...this.#channels.values()].map(({ wish }) => longestOf(this.#profileOf(wish))));
+    const server = this.#server();
+    this.#runner.use(server, longest > UNLEARNED_INTERVAL ? longest : 0);
+    if (server !== null) this.#stopWatching ??= this.#options.watch(() => this.networkChanged());
+    for (const [channel, followed] of this.#channels) this.#applyTo(channel, followed);
+  }
+
+  #applyAll(): void {
+    for (const [channel, followed] of this.#channels) this.#applyTo(channel, followed);
+    for (const [session, followed] of this.#sessions) this.#apply(session, followed);
+  }
+
+  #addChannel(channel: Session, wish: ChannelWish): void {
+    const followed: FollowedChannel = { wish, numbers: null, seen: channel.observedAddress, isAsking: false };
+    this.#channels.set(channel, followed);
+    channel.on('challenged', () => void this.#challenged(channel, followed));
+    // This host chose another path itself: the station sees it elsewhere for that reason.
+    channel.on('path', () => {
+      followed.seen = null;
+      this.#update();
+    });
+    channel.on('closed', () => {
+      this.#channels.delete(channel);
+      this.#update();
+    });
+  }
+
+  /** A connection has another path, and perhaps another channel behind it. */
+  #moved(session: Session, followed: Followed<KeepAliveWish>): void {
+    const channel = this.#options.channelOf(session);
+    if (channel === null) this.#update();
+    else this.followChannel(channel);
+    this.#apply(session, followed);
+  }
+
+  #applyTo(channel: Session, followed: FollowedChannel): void {
+    const { bound } = followed.wish;
+    const { idleTimeout } = channel.connection;
+    const profile = this.#profileOf(followed.wish);
+    const overWebSocket = channel.path.kind === 'websocket';
+    set(channel, followed, keepAliveOf({ profile, bound, learned: this.#runner.interval, idleTimeout, overWebSocket }));
+  }
+
+  #apply(session: Session, followed: Followed<KeepAliveWish>): void {
+    const { profile, explicit } = followed.wish;
+    const { interval } = this.#runner;
+    const isRelayed = session.type === 'RELAY';
+    const learned = isRelayed ? interval : Math.min(UNLEARNED_INTERVAL, interval ?? UNLEARNED_INTERVAL);
+    const overWebSocket = isRelayed && this.#options.channelOf(session)?.path.kind === 'websocket';
+    set(session, followed, keepAliveOf({ profile, explicit, learned, idleTimeout: session.connection.idleTimeout, overWebSocket }));
+  }
+
+  #profileOf({ profile }: ChannelWish): KeepAliveProfile {
+    return profile ?? keepAliveProfiles.find((each) => this.#counts[each] > 0) ?? defaultProfile;
+  }
+
+  /** Where a mapping can be measured: the station must be where only this host's own NAT is between. */
+  #server(): SocketAddress | null {
+    for (const channel of this.#channels.keys()) {
+      const { kind, address } = channel.provenPath;
+      if (kind !== 'udp') continue;
+      const bytes = parseAddress(address);
+      if (bytes === null || isLoopback(bytes) || this.#options.isNear(address)) continue;
+      const stun = channel.stunServers.find(({ address: other, responsePort }) => responsePort === true && other === undefined);
+      if (stun !== undefined) return { address, port: stun.port };
+    }
+    return null;
+  }
+
+  async #challenged(channel: Session, followed: FollowedChannel): Promise<void> {
+    if (followed.isAsking) return;
+    followed.isAsking = true;
+    const interval = followed.numbers?.interval ?? UNLEARNED_INTERVAL;
+    const seen = await this.#options.ask(channel);
+    followed.isAsking = false;
+    if (seen === null || this.#isClosed || !channel.isOpen) return;
+    const before = followed.seen;
+    followed.seen = seen;
+    if (before === null || (before.address === seen.address && before.port === seen.port)) return;
+    const { log } = this.#options.environment;
+    if (before.address === seen.address) {
+      log.debug('the NAT has lost the mapping of the channel', { interval });
+      this.#runner.lost(interval);
+    } else {
+      log.debug('this host has another address outside', { before: before.address, now: seen.address });
+      this.#runner.forget();
+    }
+  }
+}
+
+/** Numbers that are in use are not set again: that would begin their pause anew. For others a PING begins it, as the last packet may be long ago. */
+function set(session: Session, followed: Followed<unknown>, numbers: KeepAlive): void {
+  const { numbers: before } = followed;
+  if (!session.isOpen || (before !== null && isSame(before, numbers))) return;
+  followed.numbers = numbers;
+  session.setKeepAlive(numbers);
+  if (before !== null) session.ping();
+}
+
+function isSame(a: KeepAlive, b: KeepAlive): boolean {
+  return a.interval === b.interval && a.retryInterval === b.retryInterval && a.maxRetries === b.maxRetries;
+}

@@ -1,0 +1,63 @@
+/** The move of one session to another socket. */
+import type { Path } from '../../protocol/path.ts';
+import type { BoundSocket } from '../environment.ts';
+import type { Session } from '../session/session.ts';
+
+/**
+ * Begins with the construction. Packets go over `from` until the peer has answered on `to`, which has ids of its own; a core that finds `from` dead may
+ * choose another path meanwhile.
+ */
+export class Move {
+  readonly session: Session;
+  readonly from: Path;
+  readonly to: Path;
+  #stops: (() => void)[] = [];
+  #isOver = false;
+
+  /** @param onEnd once, unless it is over at once, undone or finished before: the session has moved, or nothing comes of it */
+  constructor(session: Session, socket: BoundSocket, onEnd: (move: Move) => void) {
+    this.session = session;
+    this.from = session.path;
+    this.to = socket.path(this.from.address, this.from.port);
+    const end = (): void => {
+      if (this.#isOver) return;
+      this.#stop();
+      onEnd(this);
+    };
+    this.#stops = [
+      session.on('path', () => (this.hasMoved || !session.paths.includes(this.to)) && end()),
+      session.on('probed', ({ path, answered }) => path === this.to && !answered && end()),
+      session.on('closed', end),
+    ];
+    if (!session.migrate(this.to)) this.#stop();
+  }
+
+  get isOver(): boolean {
+    return this.#isOver;
+  }
+
+  get hasMoved(): boolean {
+    return this.session.path === this.to;
+  }
+
+  /** The path that is not in use is forgotten. */
+  finish(): void {
+    this.#stop();
+    if (this.session.isOpen) this.session.removePath(this.hasMoved ? this.from : this.to);
+  }
+
+  /** Back to where it was: at once, as that path was validated before. */
+  undo(): void {
+    this.#stop();
+    const { session, from, to } = this;
+    if (!session.isOpen) return;
+    if (this.hasMoved && session.paths.includes(from)) session.migrate(from);
+    else session.removePath(to);
+  }
+
+  #stop(): void {
+    this.#isOver = true;
+    for (const stop of this.#stops) stop();
+    this.#stops = [];
+  }
+}

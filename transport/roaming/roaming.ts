@@ -1,0 +1,305 @@
+/**
+ * Keeps the sessions of a host over changes of its network and over sleep. What happens is told by `NetworkMonitor`; here is what is done about it:
+ *
+ * 1. In another network, a host whose port is nobody's concern binds a fresh socket. Sessions that it opened move there, channels to base stations first:
+ *    each gets a path from the fresh socket to the same peer, with connection ids of its own, and uses it once the peer has answered.
+ * 2. When a channel has moved, its routes have moved with it (`host/routes.ts`), and the sessions on them ask the other end, so that both ends send at once
+ *    what was lost meanwhile. A session on a direct path asks that and its route: the core moves to whichever answers.
+ * 3. All other sessions ask each of their paths: what answers has learnt where this host is now.
+ * 4. When every move is over, the old paths are forgotten, and the old socket is closed as soon as nothing uses it.
+ *
+ * Back in the network of before, while moves are under way, the old paths are used again. After a sleep, and when there is a way out again, every path of
+ * every session is asked. Nothing is looked at while no session is open or wanted.
+ *
+ * A session at rest is left alone: whoever opened it brings it back.
+ */
+
+import { type NetworkEvent, NetworkMonitor, type NetworkSnapshot } from '../../protocol/roaming/index.ts';
+import { isLoopback, parseAddress } from '../address.ts';
+import type { BoundSocket, Cancel } from '../environment.ts';
+import type { Host, NetworkWatcher } from '../host/index.ts';
+import type { Session } from '../session/index.ts';
+import { Move } from './move.ts';
+
+/** Besides what the network does: `moved`, a channel to a base station is in the new network. */
+export type RoamingEvent = NetworkEvent | 'moved';
+
+export interface RoamingOptions {
+  readonly host: Host;
+  /** In another network the first socket is replaced by one on another port. False where others were told the port: the socket stays, and with it ids. */
+  readonly takesFreshSocket: boolean;
+  readonly onEvent?: (event: RoamingEvent) => void;
+  /** True: a session is wanted, so the network is looked at also while there is none. */
+  readonly isWaiting?: () => boolean;
+}
+
+/** Destinations whose source is looked at, and sessions among which they are sought. */
+const MAX_DESTINATIONS = 4;
+const MAX_SOUGHT = 64;
+/** ms after which moves are given up that have come to nothing. Validation takes 3 s or more. */
+const MOVE_TIMEOUT = 5_000;
+/** ms for which a socket that was replaced is kept at least. */
+const LINGER = 3_000;
+/** Sockets that were replaced and are still in use; with more, the newest stays. */
+const MAX_REPLACED = 4;
+/** Sessions that ask at a time, and ms between two times: 30 Mbit/s. */
+const ASKING_AT_ONCE = 64;
+const ASKING_PAUSE = 20;
+/** ms from the move of a channel until its routes are asked: the station takes nothing on them before it has heard that the channel has moved. */
+const AFTER_CHANNEL = 10;
+
+export class Roaming implements NetworkWatcher {
+  readonly #options: RoamingOptions;
+  readonly #monitor = new NetworkMonitor();
+  /** Addresses at the last look. */
+  #destinations: ReadonlySet<string> = new Set();
+  #timerAt = Number.POSITIVE_INFINITY;
+  #cancelTimer: Cancel = () => {};
+  #isLooking = false;
+  #isClosed = false;
+  /** By session. */
+  #moves = new Map<Session, Move>();
+  #cancelMoves: Cancel = () => {};
+  /** Counts changes. */
+  #change = 0;
+  readonly #replaced = new Map<BoundSocket, number>();
+  /** That will ask, and the timer that has them do so. */
+  readonly #asking = new Set<Session>();
+  #cancelAsking: Cancel | null = null;
+
+  /** Takes part from now on, until `close`. */
+  constructor(options: RoamingOptions) {
+    this.#options = options;
+    options.host.watcher = this;
+    this.#arm();
+  }
+
+  /** For the host. */
+  opened(session: Session): void {
+    if (this.#options.takesFreshSocket && isMovable(session)) session.supplyIds();
+    this.#arm();
+  }
+
+  /** For the host. */
+  unreachable(address: string): void {
+    if (!this.#destinations.has(address)) return;
+    this.#monitor.sendFailed();
+    this.#arm();
+  }
+
+  /** Looks no longer. What was begun goes on as the sessions do. */
+  close(): void {
+    this.#isClosed = true;
+    this.#cancelTimer();
+    this.#cancelMoves();
+    this.#cancelAsking?.();
+    this.#options.host.watcher = null;
+  }
+
+  get #host(): Host {
+    return this.#options.host;
+  }
+
+  get #clock(): Host['environment']['clock'] {
+    return this.#host.environment.clock;
+  }
+
+  #arm(): void {
+    if (this.#isClosed || this.#isLooking) return;
+    if (this.#host.sessions.size === 0 && this.#options.isWaiting?.() !== true) {
+      this.#monitor.stop();
+      return;
+    }
+    const at = this.#monitor.nextTimeout();
+    if (at >= this.#timerAt) return;
+    this.#cancelTimer();
+    this.#timerAt = at;
+    this.#cancelTimer = this.#clock.schedule(Math.max(0, at - this.#clock.now()), () => void this.#look());
+  }
+
+  async #look(): Promise<void> {
+    this.#timerAt = Number.POSITIVE_INFINITY;
+    this.#isLooking = true;
+    const snapshot = await this.#snapshot();
+    this.#isLooking = false;
+    if (this.#isClosed) return;
+    const event = this.#monitor.look(snapshot, { now: this.#clock.now(), wallTime: this.#clock.wallTime() });
+    if (event !== null) this.#react(event);
+    this.#closeReplaced();
+    this.#arm();
+  }
+
+  async #snapshot(): Promise<NetworkSnapshot> {
+    const { network } = this.#host.environment;
+    const destinations = this.#findDestinations();
+    this.#destinations = new Set(destinations);
+    if (network.sourceAddress === undefined || destinations.length === 0) return { interfaces: network.interfaces?.() ?? [] };
+    const sources = await Promise.all(destinations.map((destination) => network.sourceAddress!(destination)));
+    return { sources: new Map(destinations.map((destination, i) => [destination, sources[i]!])) };
+  }
+
+  #findDestinations(): string[] {
+    const found = new Set<string>();
+    let sought = 0;
+    for (const { path } of this.#host.sessions) {
+      if (path.address !== '' && !isOnThisHost(path.address)) found.add(path.address);
+      if (++sought === MAX_SOUGHT || found.size === MAX_DESTINATIONS) break;
+    }
+    return [...found];
+  }
+
+  #react(event: NetworkEvent): void {
+    this.#host.environment.log.debug('the network of this host', { event });
+    this.#options.onEvent?.(event);
+    if (event === 'changed') void this.#leave();
+    else if (event === 'reverted') this.#return();
+    else this.#askAll();
+  }
+
+  /** To the present network. */
+  async #leave(): Promise<void> {
+    const change = ++this.#change;
+    this.#finishMoves();
+    const socket = await this.#freshSocket();
+    if (change !== this.#change || this.#isClosed) {
+      if (socket !== null) void this.#host.unbind(socket);
+      return;
+    }
+    if (socket === null) {
+      this.#monitor.settle();
+      this.#askAll();
+      return;
+    }
+    this.#replaced.set(this.#host.sockets[0]!, this.#clock.now());
+    this.#host.promote(socket);
+    this.#moveTo(socket);
+  }
+
+  async #freshSocket(): Promise<BoundSocket | null> {
+    if (!this.#options.takesFreshSocket || this.#replaced.size >= MAX_REPLACED) return null;
+    try {
+      return await this.#host.bind({ port: 0 });
+    } catch (error) {
+      this.#host.environment.log.warn('no fresh socket in another network', { error: String(error) });
+      return null;
+    }
+  }
+
+  #moveTo(socket: BoundSocket): void {
+    const all = [...this.#host.sessions];
+    const movable = all.filter(isMovable);
+    const isChannel = new Map(movable.map((session) => [session, this.#host.relayedOver(session) > 0]));
+    movable.sort((a, b) => Number(isChannel.get(b)) - Number(isChannel.get(a)));
+    for (const session of movable) {
+      const move = new Move(session, socket, (ended) => this.#moveEnded(ended));
+      this.#moves.set(session, move);
+      if (move.isOver) this.#moveEnded(move);
+    }
+    this.#askLater(all.filter((session) => !isMovable(session) && !this.#isRouted(session)));
+    this.#cancelMoves = this.#clock.schedule(MOVE_TIMEOUT, () => this.#settle());
+    this.#settleWhenOver();
+  }
+
+  #moveEnded({ session, hasMoved, isOver }: Move): void {
+    if (!isOver) return;
+    this.#channelAsked(session, hasMoved);
+    this.#settleWhenOver();
+  }
+
+  /** What runs over the channel asks, whether it has moved, or is where it was. */
+  #channelAsked(channel: Session, hasMoved: boolean): void {
+    const over = [...this.#host.sessions].filter(({ paths }) => paths.some((path) => this.#host.channelOf(path) === channel));
+    if (over.length === 0) return;
+    if (hasMoved) {
+      for (const session of over) session.noteChannelMoved();
+      this.#options.onEvent?.('moved');
+    }
+    for (const session of over) this.#asking.add(session);
+    this.#cancelAsking ??= this.#clock.schedule(AFTER_CHANNEL, () => this.#askSome());
+  }
+
+  #isRouted({ paths }: Session): boolean {
+    return paths.some((path) => this.#host.channelOf(path) !== undefined);
+  }
+
+  #settleWhenOver(): void {
+    for (const { isOver } of this.#moves.values()) if (!isOver) return;
+    this.#settle();
+  }
+
+  /** This host is where it is. */
+  #settle(): void {
+    this.#finishMoves();
+    this.#monitor.settle();
+  }
+
+  #finishMoves(): void {
+    this.#cancelMoves();
+    for (const move of this.#moves.values()) move.finish();
+    this.#moves.clear();
+  }
+
+  /** To the network of before, whose paths are still there. */
+  #return(): void {
+    this.#change++;
+    this.#cancelMoves();
+    const moves = [...this.#moves.values()];
+    this.#moves.clear();
+    for (const move of moves) move.undo();
+    const [former] = [...this.#replaced.keys()].slice(-1);
+    if (moves.length > 0 && former !== undefined) {
+      this.#replaced.delete(former);
+      this.#replaced.set(this.#host.sockets[0]!, this.#clock.now());
+      this.#host.promote(former);
+    }
+    this.#monitor.settle();
+    this.#askAll();
+  }
+
+  #askAll(): void {
+    const all = [...this.#host.sessions];
+    for (const session of all.filter((each) => each.initiator && each.path.kind !== 'route')) ask(session);
+    this.#askLater(all.filter((each) => !each.initiator || each.path.kind === 'route'));
+  }
+
+  #askLater(sessions: Iterable<Session>): void {
+    for (const session of sessions) this.#asking.add(session);
+    if (this.#cancelAsking === null) this.#askSome();
+  }
+
+  #askSome(): void {
+    let left = ASKING_AT_ONCE;
+    for (const session of this.#asking) {
+      if (left-- === 0) break;
+      this.#asking.delete(session);
+      ask(session);
+    }
+    this.#cancelAsking = this.#asking.size === 0 ? null : this.#clock.schedule(ASKING_PAUSE, () => this.#askSome());
+  }
+
+  #closeReplaced(): void {
+    for (const [socket, since] of this.#replaced) {
+      if (this.#clock.now() - since < LINGER || this.#host.uses(socket)) continue;
+      this.#replaced.delete(socket);
+      void this.#host.unbind(socket);
+    }
+  }
+}
+
+/** The end that opened a session chooses its path; a route follows its channel. */
+function isMovable(session: Session): boolean {
+  const { initiator, path, restReason } = session;
+  return initiator && path.kind === 'udp' && restReason === null && !isOnThisHost(path.address);
+}
+
+/** The peer hears from this end on each path, and is asked for an answer there. */
+function ask(session: Session): void {
+  if (!session.isOpen || session.restReason !== null) return;
+  for (const path of session.paths) session.probe(path);
+  session.ping();
+}
+
+function isOnThisHost(address: string): boolean {
+  const bytes = parseAddress(address);
+  return bytes !== null && isLoopback(bytes);
+}

@@ -213,6 +213,7 @@ test.each(seeds(4, 200))('nothing is lost whatever opens and shuts at either end
   const each = connection();
   await fixture.settle(each.connect());
   weather(seed, fixture.sim.now + 40_000);
-  expect(await fixture.settle(echo(each, 42_000))).toBeLessThan(15_000);
+  // Mostly 2 to 8 s. An end with nothing in flight notices by its next keep-alive.
+  expect(await fixture.settle(echo(each, 42_000))).toBeLessThan(30_000);
   expect(each.isConnected).toBe(true);
 });

@@ -142,7 +142,10 @@ export class ChannelMover {
   /** Challenges a path, which is added where the session has another. @returns false when there is no room for it */
   #add(path: Path): boolean {
     const session = this.#session;
-    return session.paths.includes(path) ? session.probe(path) : session.addPath(path);
+    if (this.#decisions.isFleeing && session.paths.includes(path)) return session.probe(path);
+    // One that is known to answer would say nothing when it does.
+    session.removePath(path);
+    return session.addPath(path);
   }
 
   #probed(path: Path, answered: boolean): void {

@@ -16,6 +16,7 @@ import {
   stationReport,
   stationView,
 } from '../transport/rendezvous/index.ts';
+import type { RoamingEvent } from '../transport/roaming/index.ts';
 import type { Session } from '../transport/session/index.ts';
 import { askAddress } from '../transport/station/index.ts';
 
@@ -80,9 +81,10 @@ export class DirectPaths {
     return this.#keepAlive.warmInterval;
   }
 
-  /** This host is in another network, and so is the channel to the base station. */
-  networkChanged(): void {
-    this.#end.networkChanged();
+  /** `moved`: this host is in another network, and so is the channel to the base station. */
+  networkEvent(event: RoamingEvent): void {
+    if (event === 'moved') this.#end.networkChanged();
+    else this.#keepAlive.interrupted();
   }
 
   /** Stops asking STUN, and has the mappings deleted, as far as the routers answer within a second. */

@@ -192,7 +192,7 @@ export class SvcClient {
           this.#roaming = new Roaming({
             host,
             takesFreshSocket: true,
-            onEvent: (event) => event === 'moved' && this.#directPaths?.networkChanged(),
+            onEvent: (event) => this.#directPaths?.networkEvent(event),
           });
         },
         () => {

@@ -210,7 +210,7 @@ export class Life {
   }
 
   #networkEvent(event: RoamingEvent): void {
-    if (event === 'changed' || event === 'reverted') this.#rendezvous?.networkChanged();
+    this.#rendezvous?.networkEvent(event);
     this.#attacher?.hurry();
   }
 

@@ -31,6 +31,7 @@ import {
   stationReport,
   stationView,
 } from '../transport/rendezvous/index.ts';
+import type { RoamingEvent } from '../transport/roaming/index.ts';
 import type { Session } from '../transport/session/index.ts';
 import { askAddress } from '../transport/station/index.ts';
 import type { CoapResources } from './coap-resources.ts';
@@ -116,9 +117,10 @@ export class DeviceRendezvous {
     this.#keepAlive.followChannel(channel, { profile: this.#options.keepAliveProfile, ...(bound !== null && { bound }) });
   }
 
-  /** The device is in another network. */
-  networkChanged(): void {
-    this.#end.networkChanged();
+  /** What has become of the network of the device. */
+  networkEvent(event: RoamingEvent): void {
+    if (event === 'changed' || event === 'reverted') this.#end.networkChanged();
+    else if (event !== 'moved') this.#keepAlive.interrupted();
   }
 
   #station(name: string | null): StationView | null {

@@ -106,6 +106,13 @@ export class Learner {
     this.#events.push({ kind: 'changed' });
   }
 
+  /** The host was not there for a while, as asleep: what is under way is begun again. */
+  interrupt(now: number): void {
+    if (this.#probe === null) return;
+    this.#stop();
+    this.#schedule(now + PAUSE);
+  }
+
   /** A mapping in use was gone. @param interval ms between the keep-alives that were to keep it */
   lost(interval: number, now: number): void {
     if (now - this.#lostAt > LOSS_MEMORY) this.#losses = 0;

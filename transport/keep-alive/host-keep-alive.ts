@@ -6,7 +6,11 @@
  * 2. A channel whose station answers to RESPONSE-PORT starts the learner, unless the station is on this host or in its network, where no NAT is between.
  *    Without a profile of its own a channel has the strictest of the connections.
  * 3. A challenge on a channel's path says that the station may see this host elsewhere: it is asked. Another port: the NAT has lost the mapping that the
- *    keep-alive was to keep. Another address: another network.
+ *    keep-alive was to keep, unless this host turns out to have slept or moved. Another address: another network.
+ *
+ * 4. What is learned is how long a NAT keeps a flow that lasts; one that saw a single exchange it may forget sooner. So behind the first packets of a channel, on
+ *    a path that is new, and after whatever may have cost the mapping, another one goes out 3 s later, and such a pair each 5 min: a router that was started
+ *    again may give out the same port, and nobody notices.
  *
  * What was learned counts for channels and relayed connections, whose packets pass this NAT alone. A direct connection passes that of the other end, too, of
  * which nothing is known: 25 s at most.
@@ -63,6 +67,13 @@ export interface KeepAliveReport extends MappingReport {
 /** ms, a path that is kept warm: below half of the 90 s after which the other end forgets it. */
 const MAX_WARM = 40_000;
 
+/** ms after which this host knows whether it has slept or moved. */
+const SETTLE = 2_500;
+
+/** ms after which a packet makes a flow one that lasts: more than the 2 s of Linux. And between two times that this is made sure of. */
+const STREAM = 3_000;
+const STREAM_CHECK = 300_000;
+
 interface Followed<W> {
   wish: W;
   /** In use; null before they were set. */
@@ -73,6 +84,7 @@ interface FollowedChannel extends Followed<ChannelWish> {
   /** Where the station saw this host last; null while that is not known, as after a move of this host. */
   seen: SocketAddress | null;
   isAsking: boolean;
+  cancelSteady: Cancel;
 }
 
 export class HostKeepAlive {
@@ -114,6 +126,15 @@ export class HostKeepAlive {
     this.#update();
   }
 
+  /** Something else than the NAT's timeout may have cost the mappings in use, as a sleep: where stations saw this host before says nothing. */
+  interrupted(): void {
+    for (const [channel, followed] of this.#channels) {
+      followed.seen = null;
+      this.#steady(channel, followed);
+    }
+    this.#runner.interrupt();
+  }
+
   /** This host is in another network: what was learned is forgotten. */
   networkChanged(): void {
     for (const followed of this.#channels.values()) followed.seen = null;
@@ -139,6 +160,7 @@ export class HostKeepAlive {
 
   close(): void {
     this.#isClosed = true;
+    for (const { cancelSteady } of this.#channels.values()) cancelSteady();
     this.#stopWatching?.();
     this.#runner.close();
   }
@@ -159,15 +181,17 @@ export class HostKeepAlive {
   }
 
   #addChannel(channel: Session, wish: ChannelWish): void {
-    const followed: FollowedChannel = { wish, numbers: null, seen: channel.observedAddress, isAsking: false };
+    const followed: FollowedChannel = { wish, numbers: null, seen: channel.observedAddress, isAsking: false, cancelSteady: () => {} };
     this.#channels.set(channel, followed);
     channel.on('challenged', () => void this.#challenged(channel, followed));
     // This host chose another path itself: the station sees it elsewhere for that reason.
     channel.on('path', () => {
       followed.seen = null;
       this.#update();
+      this.#steady(channel, followed);
     });
     channel.on('closed', () => {
+      followed.cancelSteady();
       this.#channels.delete(channel);
       this.#update();
     });
@@ -186,7 +210,22 @@ export class HostKeepAlive {
     const { idleTimeout } = channel.connection;
     const profile = this.#profileOf(followed.wish);
     const overWebSocket = channel.path.kind === 'websocket';
-    set(channel, followed, keepAliveOf({ profile, bound, learned: this.#runner.interval, idleTimeout, overWebSocket }));
+    const isOther = set(channel, followed, keepAliveOf({ profile, bound, learned: this.#runner.interval, idleTimeout, overWebSocket }));
+    if (isOther) this.#steady(channel, followed);
+  }
+
+  /** The flow of a channel has just begun, or may have: a packet follows that makes it one that lasts. */
+  #steady(channel: Session, followed: FollowedChannel): void {
+    const { clock } = this.#options.environment;
+    followed.cancelSteady();
+    if (this.#isClosed || (followed.numbers?.interval ?? 0) <= UNLEARNED_INTERVAL) return;
+    followed.cancelSteady = clock.schedule(STREAM, () => {
+      channel.ping();
+      followed.cancelSteady = clock.schedule(STREAM_CHECK, () => {
+        channel.ping();
+        this.#steady(channel, followed);
+      });
+    });
   }
 
   #apply(session: Session, followed: Followed<KeepAliveWish>): void {
@@ -216,6 +255,7 @@ export class HostKeepAlive {
   }
 
   async #challenged(channel: Session, followed: FollowedChannel): Promise<void> {
+    this.#steady(channel, followed);
     if (followed.isAsking) return;
     followed.isAsking = true;
     const interval = followed.numbers?.interval ?? UNLEARNED_INTERVAL;
@@ -225,10 +265,14 @@ export class HostKeepAlive {
     const before = followed.seen;
     followed.seen = seen;
     if (before === null || (before.address === seen.address && before.port === seen.port)) return;
-    const { log } = this.#options.environment;
+    const { clock, log } = this.#options.environment;
     if (before.address === seen.address) {
-      log.debug('the NAT has lost the mapping of the channel', { interval });
-      this.#runner.lost(interval);
+      clock.schedule(SETTLE, () => {
+        // A move or a sleep would have made it null.
+        if (followed.seen !== seen || !channel.isOpen) return;
+        log.debug('the NAT has lost the mapping of the channel', { interval });
+        this.#runner.lost(interval);
+      });
     } else {
       log.debug('this host has another address outside', { before: before.address, now: seen.address });
       this.#runner.forget();
@@ -236,13 +280,17 @@ export class HostKeepAlive {
   }
 }
 
-/** Numbers that are in use are not set again: that would begin their pause anew. For others a PING begins it, as the last packet may be long ago. */
-function set(session: Session, followed: Followed<unknown>, numbers: KeepAlive): void {
+/**
+ * Numbers that are in use are not set again: that would begin their pause anew. For others a PING begins it, as the last packet may be long ago.
+ * @returns whether they were set
+ */
+function set(session: Session, followed: Followed<unknown>, numbers: KeepAlive): boolean {
   const { numbers: before } = followed;
-  if (!session.isOpen || (before !== null && isSame(before, numbers))) return;
+  if (!session.isOpen || (before !== null && isSame(before, numbers))) return false;
   followed.numbers = numbers;
   session.setKeepAlive(numbers);
   if (before !== null) session.ping();
+  return true;
 }
 
 function isSame(a: KeepAlive, b: KeepAlive): boolean {

@@ -51,6 +51,13 @@ export class LearnerRunner {
     this.#serve();
   }
 
+  /** The host was not there for a while. */
+  interrupt(): void {
+    if (this.#isClosed) return;
+    this.#learner.interrupt(this.#now);
+    this.#serve();
+  }
+
   /** A mapping in use was gone. @param interval ms between the keep-alives that were to keep it */
   lost(interval: number): void {
     if (this.#isClosed) return;

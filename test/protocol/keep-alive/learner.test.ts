@@ -199,6 +199,19 @@ test('a host that slept through the silence concludes nothing from a mapping tha
   expect(model.learner.report).toMatchObject({ timeout: 58_684, isAtLeast: true });
 });
 
+test('a probe that a sleep has interrupted is begun again', () => {
+  const model = learning({ timeout: 60_000 }, BALANCED);
+  model.run(40_000);
+  expect(model.open.size).toBe(1);
+  model.learner.interrupt(model.now);
+  model.run(100);
+  expect([model.open.size, model.learner.report.state]).toEqual([0, 'learning']);
+  expect(model.settle()).toBeLessThan(66_000);
+  expect(model.learner.report).toMatchObject({ state: 'learned', timeout: 58_684 });
+  model.learner.interrupt(model.now);
+  expect(model.learner.report.state).toBe('learned');
+});
+
 test('what others send is no answer', () => {
   const model = learning({ timeout: 60_000 });
   const answer = new Uint8Array(32);

@@ -10,6 +10,8 @@ import { seeds, size } from '../../support/size.ts';
 
 /** Within it every search is over. */
 const LEARNING = 600_000;
+/** The same of the one probe that the default profile needs where mappings live for a minute. */
+const ONE_PROBE = 100_000;
 
 /** ms between packets of an end to the station's main port, or straight to the device, in so many ms. */
 async function pauses(fixture: HomesFixture, from: 'device' | 'client', time: number, to = 'station'): Promise<number[]> {
@@ -49,7 +51,7 @@ async function atDevice(fixture: HomesFixture): Promise<KeepAliveReport> {
 describe('a device settles at 80 to 95 % of what its NAT keeps', () => {
   test.each([20_000, 60_000, 120_000])('of %d ms, with eco, and its mapping is never lost', async (timeout) => {
     const fixture = await behind(timeout, 'eco');
-    await fixture.sim.run(LEARNING);
+    expect(await longest(fixture, 'device', LEARNING)).toBeLessThanOrEqual(Math.max(25_500, 0.95 * timeout));
     const { mappings } = fixture.deviceBox.stats;
     const pause = await longest(fixture, 'device', 250_000);
     expect(pause / timeout).toBeGreaterThanOrEqual(0.8);
@@ -58,7 +60,7 @@ describe('a device settles at 80 to 95 % of what its NAT keeps', () => {
   });
 
   test('over links that lose and delay', async () => {
-    for (const seed of seeds(2, 40)) {
+    for (const seed of seeds(1, 40)) {
       const timeout = 20_000 + ((seed * 37_700) % 100_000);
       const link = { delay: 60, jitter: 30, loss: 0.05 };
       const fixture = await behind(timeout, 'eco', {}, { seed: `${seed}`, link });
@@ -94,8 +96,8 @@ test('numbers that an operator has set are an upper bound, as are those that an 
     [500_000, 55_000],
   ] as const) {
     const fixture = await behind(120_000, 'balanced', { station: { keepAlive: { interval, retryInterval: 2_000, maxRetries: 15 } } });
-    await fixture.sim.run(LEARNING);
-    const pause = await longest(fixture, 'device', 300_000);
+    await fixture.sim.run(ONE_PROBE);
+    const pause = await longest(fixture, 'device', 120_000);
     expect(pause).toBeGreaterThan(expected - 100);
     expect(pause).toBeLessThan(expected + 500);
   }
@@ -130,14 +132,14 @@ describe('a client', () => {
   test('whose interval was set keeps that for the connection', async () => {
     const fixture = await behind(600_000, 'balanced');
     await fixture.relayed({ Rendezvous: false, KeepAliveInterval: 4_000 });
-    await fixture.sim.run(LEARNING);
+    await fixture.sim.run(ONE_PROBE);
     expect(await longest(fixture, 'client', 100_000)).toBeLessThan(4_500);
   });
 
   test('on a direct path is asked for each 25 s, since the NAT of the other end is not known; its relay stays warm', async () => {
     const fixture = await behind(60_000, 'balanced');
     await fixture.relayed({ Rendezvous: false });
-    await fixture.sim.run(LEARNING);
+    await fixture.sim.run(ONE_PROBE);
     const connection = await fixture.direct();
     await fixture.sim.run(10_000);
     expect(connection.paths().keepAlive.state).toBe('learned');
@@ -150,6 +152,32 @@ describe('a client', () => {
         .paths.map(({ over }) => over)
         .toSorted(),
     ).toEqual(['ipv4', 'relay']);
+  });
+});
+
+describe('a flow that begins anew is one that lasts, for a NAT that keeps a single exchange for 30 s only', () => {
+  /** Mappings that the box makes for the device in so many ms. */
+  async function made(fixture: HomesFixture, time: number): Promise<number> {
+    const before = fixture.deviceBox.stats.mappings;
+    await fixture.sim.run(time);
+    return fixture.deviceBox.stats.mappings - before;
+  }
+
+  test('of a device that attaches again', async () => {
+    const fixture = await behind(120_000, 'eco');
+    await fixture.sim.run(LEARNING);
+    await fixture.stationUnderTest.restart('shutdown');
+    await fixture.until(fixture.under, 'ATTACHED', 2);
+    expect(await made(fixture, 600_000)).toBe(0);
+    expect(await atDevice(fixture)).toMatchObject({ state: 'learned', losses: 0 });
+  });
+
+  test('of a router that was started again and gives out the same port, within 5 minutes', async () => {
+    const fixture = await behind(120_000, 'eco');
+    await fixture.sim.run(LEARNING);
+    fixture.deviceBox.forget();
+    expect(await made(fixture, 310_000)).toBeGreaterThan(1);
+    expect(await made(fixture, 600_000)).toBe(0);
   });
 });
 
@@ -170,6 +198,16 @@ describe('a mapping in use that is lost', () => {
     fixture.deviceBox.forget();
     await fixture.sim.run(LEARNING);
     expect(await longest(fixture, 'device', 300_000)).toBeLessThan(learned / 2 + 1_000);
+  });
+
+  test('by a sleep of the host is none that the NAT has forgotten too soon', async () => {
+    const fixture = await behind(60_000, 'balanced', { deviceBox: { streamTimeout: 60_000, ports: 'random' } });
+    const { host } = fixture.deviceHome;
+    await fixture.sim.run(ONE_PROBE);
+    host.sleep(100_000);
+    await fixture.sim.run(100_000);
+    await fixture.sim.run(60_000);
+    expect(await atDevice(fixture)).toMatchObject({ state: 'learned', losses: 0, interval: 55_000 });
   });
 
   test('with another address outside is another network: all is forgotten', async () => {

@@ -92,7 +92,7 @@ test('the certificate is exchanged while 100 devices are attached: nothing is cu
   const host = await attached(data, running.port, running.fingerprint);
   const kept = await lasting(running.port, before.pem);
   expect(await kept.health()).toBe('HTTP/1.1 200 OK');
-  const address = { host: '127.0.0.1', port: running.port, fingerprint: running.fingerprint };
+  const address = { host: '127.0.0.1', port: running.port, urlPort: running.port, fingerprint: running.fingerprint };
   expect(await proof(running.port, before.pem).current()).toEqual(address);
 
   write(second);

@@ -45,7 +45,7 @@ function openEnd() {
 function sessionOf(path: { now: Path }, clock: { schedule(delay: number, run: () => void): unknown }): MovingSession {
   const refusal: CoapResponse = { status: REFUSED, contentFormat: undefined, payload: new Uint8Array(0) } as unknown as CoapResponse;
   const session = {
-    ...{ remoteFingerprint: 'device', verified: 'pinned', isOpen: true, pathStats: () => null, on: () => () => {} },
+    ...{ remoteFingerprint: 'device', verified: 'pinned', isOpen: true, restReason: null, pathStats: () => null, on: () => () => {} },
     ...{ supplyIds: () => {}, keepPath: () => {}, removePath: () => {}, migrate: () => false },
     get path() {
       return path.now;

@@ -8,6 +8,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { Connection, ConnectionOptions, PathReport, TcpTunnel } from '../../client/node.ts';
 import { nodeEnvironment, SvcClient } from '../../client/node.ts';
 import { downloadFile, openFile, uploadFile, uploadOpened } from '../file-transfer.ts';
+import { uplinksOf } from './uplinks.ts';
 
 /** ms between the chunks of a transfer that waits for its direct path. */
 const PAUSE = 10;
@@ -109,21 +110,44 @@ const calls = {
     tunnel = null;
   },
 
+  /** Uploads a file over a connection of its own, from the first address of this host until the middle, and from the second one then. */
+  async uploadAcrossUplinks(
+    options: ConnectionOptions,
+    keyFile: string,
+    file: { path: string; name: string },
+    addresses: [string, string],
+  ) {
+    const uplinks = uplinksOf(environment, addresses[0]);
+    const own = SvcClient.create({ environment: uplinks.environment });
+    const on = own.createConnection();
+    on.updateOptions({ ...options, PrivateKey: await readFile(keyFile, 'utf8') });
+    const source = await openFile(file.path);
+    let changes = 0;
+    on.addConnectionEventsListener({ onEvent: (event) => (changes += event === 'CHANNEL_CHANGED' ? 1 : 0) });
+    try {
+      await on.connect();
+      const timed = pauses();
+      const pace = async (done: number): Promise<void> => {
+        await timed.pace();
+        if (done >= source.size / 2) uplinks.use(addresses[1]);
+      };
+      const { bytes, sha256 } = await uploadOpened(on, source, file.name, { pace });
+      return { bytes, sha256, changes, pause: timed.longest };
+    } finally {
+      await source.handle.close();
+      await own.stop();
+    }
+  },
+
   /** Uploads a file with pauses, so that it takes seconds: the longest time without progress, ms, and how often the connection had no path. */
   async uploadSlowly(path: string, name: string) {
     const on = live();
     const source = await openFile(path);
     const restsBefore = on.stats().rests ?? 0;
-    let [last, pause] = [performance.now(), 0];
-    const pace = async (): Promise<void> => {
-      const now = performance.now();
-      pause = Math.max(pause, now - last);
-      await delay(PAUSE);
-      last = performance.now();
-    };
+    const timed = pauses();
     try {
-      const { bytes, sha256 } = await uploadOpened(on, source, name, { pace });
-      return { bytes, sha256, pause, rests: (on.stats().rests ?? 0) - restsBefore };
+      const { bytes, sha256 } = await uploadOpened(on, source, name, { pace: timed.pace });
+      return { bytes, sha256, pause: timed.longest, rests: (on.stats().rests ?? 0) - restsBefore };
     } finally {
       await source.handle.close();
     }
@@ -149,6 +173,22 @@ process.on('disconnect', () => process.exit(0));
 process.on('SIGTERM', () => {
   void client.stop().then(() => process.exit(0));
 });
+
+/** Slows a transfer down, and notes the longest time without progress, ms. */
+function pauses(): { readonly longest: number; readonly pace: () => Promise<void> } {
+  let [last, longest] = [performance.now(), 0];
+  const pace = async (): Promise<void> => {
+    longest = Math.max(longest, performance.now() - last);
+    await delay(PAUSE);
+    last = performance.now();
+  };
+  return {
+    pace,
+    get longest() {
+      return longest;
+    },
+  };
+}
 
 function live(): Connection {
   if (connection === null) throw new Error('not connected');

@@ -10,6 +10,7 @@ import { Processes } from './processes.ts';
 import { Report } from './report.ts';
 import { coapSteps, outageStep, setUp, streamSteps, tunnelStep, underBulkStep } from './steps.ts';
 import { upgradeStep } from './upgrade.ts';
+import { uplinkStep } from './uplink.ts';
 
 const HELP = `Usage: npm run demo [-- --json]
 
@@ -55,6 +56,7 @@ async function demo(json: boolean): Promise<number> {
     await tunnelStep(report, stage);
     await underBulkStep(report, stage);
     await upgradeStep(report, stage);
+    await uplinkStep(report, stage);
     await outageStep(report, stage, 'SIGTERM');
     await outageStep(report, stage, 'SIGKILL');
   } catch (error) {

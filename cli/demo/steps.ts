@@ -4,6 +4,7 @@
  */
 import { createHash, randomBytes } from 'node:crypto';
 import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
+import { networkInterfaces } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Processes } from './processes.ts';
@@ -26,14 +27,23 @@ const RECOVERY_LIMIT = 5_000;
 const OUTAGE_SIZE = 16 << 20;
 const OUTAGE_LIMIT = 60_000;
 
+/** IPv4 of an interface of this machine, neither loopback nor link-local; null for none. */
+export function ownAddress(): string | null {
+  const all = Object.values(networkInterfaces()).flatMap((addresses) => addresses ?? []);
+  const usable = all.find(({ family, internal, address }) => family === 'IPv4' && !internal && !address.startsWith('169.254.'));
+  return usable?.address ?? null;
+}
+
 /** Starts the three processes: base station with its registry filled by `svc admin`, device attached, client connected. */
 export async function setUp(report: Report, processes: Processes, folder: string): Promise<Stage> {
   const data = join(folder, 'station');
-  const stationArguments = ['basestation', '--data', data, '--keep-alive', `${KEEP_ALIVE}`, '--json'];
+  // Its socket is bound to the address that all use, so that it answers from there whatever address a client has.
+  const host = ownAddress() ?? '127.0.0.1';
+  const stationArguments = ['basestation', '--data', data, '--host', host, '--keep-alive', `${KEEP_ALIVE}`, '--json'];
   const { station, address } = await report.step('base station listens', async () => {
     const station = processes.start('base station', [...stationArguments, '--port', '0']);
     const { port, fingerprint } = await station.event('listening');
-    const address = { url: `https://127.0.0.1:${port}`, port: Number(port), fingerprint: String(fingerprint) };
+    const address = { url: `https://${host}:${port}`, port: Number(port), fingerprint: String(fingerprint) };
     return { station, address, figure: `UDP and HTTP on port ${port}`, values: { port: address.port } };
   });
   const deviceArguments = [

@@ -1,11 +1,10 @@
 /** The demo's step that changes the client's uplink under a transfer: its address goes, and another one is there. */
 import { randomBytes } from 'node:crypto';
 import { writeFile } from 'node:fs/promises';
-import { networkInterfaces } from 'node:os';
 import { join } from 'node:path';
 import type { Report } from './report.ts';
 import type { Stage } from './stage.ts';
-import { check, sha256 } from './steps.ts';
+import { check, ownAddress, sha256 } from './steps.ts';
 
 const SIZE = 8 << 20;
 /** ms that the transfer may pause. */
@@ -14,7 +13,7 @@ const PAUSE_LIMIT = 5_000;
 const SECOND = '127.0.0.2';
 
 /** The first uplink is an interface of this machine, the second a loopback address. Where there are not both the step says so. */
-export async function uplinkStep(report: Report, { client, folder, target: { options, keyFile }, stationPort }: Stage): Promise<void> {
+export async function uplinkStep(report: Report, { client, folder, target: { options, keyFile } }: Stage): Promise<void> {
   await report.step('the client changes its uplink under a transfer', async () => {
     const first = ownAddress();
     if (first === null || process.platform !== 'linux')
@@ -22,18 +21,10 @@ export async function uplinkStep(report: Report, { client, folder, target: { opt
     const content = randomBytes(SIZE);
     const file = { path: join(folder, 'uplink.bin'), name: 'uplink.bin' };
     await writeFile(file.path, content);
-    const through = { ...options, ServerUrl: `https://${first}:${stationPort}` };
-    const { bytes, sha256: got, pause, changes } = await client.call('uploadAcrossUplinks', through, keyFile, file, [first, SECOND]);
+    const { bytes, sha256: got, pause, changes } = await client.call('uploadAcrossUplinks', options, keyFile, file, [first, SECOND]);
     check(bytes === SIZE && got === sha256(content), `SHA-256 differs: ${got} after ${bytes} bytes`);
     check(changes > 0, 'the connection did not notice');
     check(pause <= PAUSE_LIMIT, `the transfer paused for ${pause.toFixed(0)} ms`);
     return { figure: `${first} → ${SECOND}: a pause of ${(pause / 1e3).toFixed(2)} s, SHA-256 equal`, values: { pauseMs: pause } };
   });
-}
-
-/** IPv4, not loopback and not link-local; null for none. */
-function ownAddress(): string | null {
-  const all = Object.values(networkInterfaces()).flatMap((addresses) => addresses ?? []);
-  const usable = all.find(({ family, internal, address }) => family === 'IPv4' && !internal && !address.startsWith('169.254.'));
-  return usable?.address ?? null;
 }

@@ -19,6 +19,7 @@ import {
 } from '../codes.generated';
 import { Connection, DOUBTED, flagged, INITIATOR, RESTING, SEND_PING } from '../records/connection';
 import { findLocal } from '../records/connection-ids';
+import { flightOf } from '../records/flight';
 import {
   ASKED,
   CHALLENGING,
@@ -36,7 +37,7 @@ import {
   pathAt,
   pathsOf,
 } from '../records/path';
-import { loseInFlight } from '../recovery/loss';
+import { loseInFlight, onProbe } from '../recovery/loss';
 import { pathProbeTimeout } from '../recovery/path-state';
 import { arrivedAnnounced } from './arrival';
 import { challenge, validationTime } from './challenges';
@@ -106,11 +107,19 @@ export function answered(c: Connection, index: u8, isFirst: bool, now: f64): voi
     if (all.rival != NO_PATH) all.contestAfter = now + CONTEST_PAUSE;
     all.rival = NO_PATH;
     all.activeDead = 0;
+    onAlive(c);
   } else if (is(p, CHOSEN)) {
     if (is(p, FULL_SIZE)) choose(c, index, now);
   } else if (all.activeDead && is(p, FULL_SIZE)) {
     failOverTo(c, index, now);
   }
+}
+
+/** The active path carries again: what waits for a probe timeout, which has grown while it did not, goes out now. */
+function onAlive(c: Connection): void {
+  if (!c.flight || flagged(c, RESTING) || flightOf(c).ptoCount == 0 || flightOf(c).outstanding == 0) return;
+  flightOf(c).ptoCount = 0;
+  onProbe(c);
 }
 
 /** A path did not answer in time. */

@@ -336,7 +336,8 @@ export class Connection {
   async #isDeviceGone(session: Session): Promise<boolean> {
     const { profile, explicit } = keepAliveWish(effectiveOptions(this.#options));
     if (profile !== 'live' && Object.keys(explicit).length === 0) return false;
-    const channel = (await this.#context.host()).channelOf(session.path);
+    const host = await this.#context.host();
+    const channel = session.paths.map((path) => host.channelOf(path)).find((each) => each !== undefined);
     const asked = session.connection.heardAt + this.#context.directPaths().keepAliveInterval(session);
     return channel?.isOpen === true && channel.connection.heardAt > asked;
   }

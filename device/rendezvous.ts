@@ -119,8 +119,10 @@ export class DeviceRendezvous {
 
   /** What has become of the network of the device. */
   networkEvent(event: RoamingEvent): void {
-    if (event === 'changed' || event === 'reverted') this.#end.networkChanged();
-    else if (event !== 'moved') this.#keepAlive.interrupted();
+    if (event === 'changed' || event === 'reverted') {
+      this.#keepAlive.networkChanged();
+      this.#end.networkChanged();
+    } else if (event !== 'moved') this.#keepAlive.interrupted();
   }
 
   #station(name: string | null): StationView | null {

@@ -7,8 +7,10 @@
  * Each attempt uses the client's channel to the base station, or makes one; between attempts lies a back-off, and a device that is not attached is waited for.
  * What no wait can mend ends a connection at rest with that error, and leaves a direct one without a route. How long a rest may last the connection knows.
  */
+import { Status } from '../../protocol/coap/index.ts';
 import { asSvcError, CloseCode, type ErrorCode, RemoteError, type SvcError } from '../../protocol/errors/index.ts';
 import type { Path } from '../../protocol/path.ts';
+import type { Clock } from '../../transport/environment.ts';
 import type { Host } from '../../transport/host/index.ts';
 import { pause } from '../../transport/pause.ts';
 import type { Session } from '../../transport/session/index.ts';
@@ -54,9 +56,16 @@ export async function searchRoute(search: RouteSearchOptions): Promise<void> {
     }
     if (clock.now() - began >= STEADY) backoff.reset();
     const delay = backoff.next();
-    if (session.isOpen && needsRoute(session))
-      await pause(clock, session.restReason === null ? delay : Math.min(delay, REST_DELAY), signal);
+    if (session.isOpen && needsRoute(session)) await holdBack(search, clock, delay);
   }
+}
+
+/** Less long at rest, and not at all when a rest begins meanwhile. */
+async function holdBack({ session, signal }: RouteSearchOptions, clock: Clock, delay: number): Promise<void> {
+  const rests = new AbortController();
+  const stopListening = session.on('resting', () => rests.abort());
+  await pause(clock, session.restReason === null ? delay : Math.min(delay, REST_DELAY), AbortSignal.any([signal, rests.signal]));
+  stopListening();
 }
 
 /** @returns null when it went well, or another attempt may; else what no wait can mend */
@@ -86,9 +95,15 @@ function refusalOf(error: SvcError): SvcError | null {
   const { code } = error;
   if (PASSING.has(code)) return null;
   if (code === 'NOT_FOUND') return new RemoteError('CLOSED', 'the device has lost the state of the connection');
-  if (code === 'BAD_RESPONSE')
+  if (isTooOld(error))
     return new RemoteError('CLOSED', 'the device or the base station is too old for the connection to go on over another route');
-  return error;
+  // Whatever answers in another way, as a web server that stands in for the base station while it restarts, says nothing of the connection.
+  return code === 'BAD_RESPONSE' ? null : error;
+}
+
+/** A device of before answers such a request with 5.01 (Not Implemented), and a base station of before with 5.02 (Bad Gateway). */
+function isTooOld(error: SvcError & { readonly status?: number }): boolean {
+  return error.status === Status.NOT_IMPLEMENTED || error.status === Status.BAD_GATEWAY;
 }
 
 /** Goes on over the route, which is asked until an answer comes or it ends. */
@@ -102,6 +117,8 @@ function resume(session: Session, path: Path): Promise<void> {
       session.on('resumed', over),
       session.on('resting', over),
       session.on('closed', over),
+      // A packet on another path ended the rest, and that path is in use.
+      session.on('path', (moved) => moved.path !== path && over()),
       session.on('probed', (probe) => probe.path === path && !probe.answered && session.probe(path)),
     ];
     if (!session.resume(path)) over();

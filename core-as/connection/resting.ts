@@ -14,13 +14,14 @@ import { ensurePaths } from '../paths/table';
 import { ACK_NOW, ACK_OWED, Connection, flagged, OPEN, PROBE, RESTED, RESTING, RESUMED, SEND_PING, SUSPECTED } from '../records/connection';
 import { FRESH, FULL_SIZE, KEPT, NO_PATH, ON_ROUTE, OURS, pathAt, pathsOf, UNPROVEN } from '../records/path';
 import { loseInFlight } from '../recovery/loss';
-import { beginRecovery, restartFlight } from '../recovery/path-state';
+import { beginRecovery, forgetInFlight, restartFlight } from '../recovery/path-state';
 
 /** `untold`: the host has not asked for it. */
 export function beginRest(c: Connection, untold: bool): void {
   if (c.state != OPEN || flagged(c, RESTING)) return;
   loseInFlight(c, c.activePath);
-  c.flags = (c.flags | RESTING | (untold ? RESTED : 0)) & ~(PROBE | SUSPECTED);
+  // The end of a rest before this one, if the host has not heard of it, is no news any more.
+  c.flags = (c.flags | RESTING | (untold ? RESTED : 0)) & ~(PROBE | SUSPECTED | RESUMED);
   // It answered in full size once; now nothing is known of it.
   if (c.paths) pathAt(c, c.activePath).flags &= ~FULL_SIZE;
 }
@@ -57,6 +58,8 @@ export function replacePath(c: Connection, routed: bool, route: u64, now: f64): 
   all.rival = NO_PATH;
   all.activeDead = 0;
   setAddress(c, p);
+  // What is left of it, the Complete packet, counts nowhere.
+  forgetInFlight(c, index);
   c.bytesInFlight = 0;
   beginRecovery(c);
   restartFlight(c, now);

@@ -424,6 +424,7 @@ export class Connection extends Traffic {
     this.#finish('closing');
     this.#emit({ kind: 'closed', error, code: CloseCode.ROUTE_CLOSED, reason: error.message });
     this.#owner.eventful();
+    this.#owner.touched();
   }
 
   #closedByPeer(code: number, core: CoreConnection): void {

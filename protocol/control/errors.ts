@@ -33,17 +33,18 @@ export function stationReply(code: StationCode, message = stationCodeMeaning(cod
 
 /**
  * The error that an answer with a status of 4.00 or above is, whether it has an error body or a text. Never throws.
- * @param stationCode of the body, for those who act on it
+ * `status` and `stationCode`, that of the body, are for those who act on them.
  */
 export function stationError(
   response: Pick<CoapResponse, 'status' | 'contentFormat' | 'payload'>,
-): RemoteError & { readonly stationCode?: number } {
+): RemoteError & { readonly status: number; readonly stationCode?: number } {
   const body = response.contentFormat === CONTENT_FORMAT_CBOR ? errorBody(response.payload) : undefined;
   const meaning = body === undefined ? undefined : stationCodeMeaning(body.code);
   const code = meaning?.error ?? errorOfStatus.get(response.status) ?? 'BAD_RESPONSE';
   const reason = printable(body?.message || meaning?.message || diagnosticText(response, MAX_ERROR_TEXT));
   const error = new RemoteError(code, `the base station refused (${formatStatus(response.status)})${reason === '' ? '' : `: ${reason}`}`);
-  return body === undefined ? error : Object.assign(error, { stationCode: body.code });
+  const { status } = response;
+  return Object.assign(error, body === undefined ? { status } : { status, stationCode: body.code });
 }
 
 const errorOfStatus: ReadonlyMap<number, ErrorCode> = new Map<number, ErrorCode>([

@@ -17,6 +17,8 @@ export function hasPlace({ config, registry }: Context, slot: Slot, now: number)
     const held = count(registry, (other) => kept.holderOf(other.connection.remoteFingerprint) === holder);
     const limit = connections - Math.max(0, held - 1);
     if (registry.hasRoom(limit)) return true;
+    // One that makes way has to make room.
+    if (!registry.hasRoom(limit + 1)) return false;
     return endResting(registry, (other) => kept.holderOf(other.connection.remoteFingerprint) === null, now) && registry.hasRoom(limit);
   }
   if (!registry.hasRoom(connections - kept.connections)) return false;

@@ -45,12 +45,13 @@ export class BareRoutes {
   /**
    * Keeps the route for the connection with that id of ours.
    * @returns the one that it takes the place of, unless something else uses that
-   * @throws RemoteError NOT_FOUND: no connection has the id
+   * @throws RemoteError NOT_FOUND: no connection has the id; BAD_REQUEST for a route that is in use, or offered already
    */
   offer(id: Uint8Array, path: Path, { routeResetToken }: RouteOptions, now: number): Path | null {
     const owner = id.length === ID_LENGTH ? this.#ids.owner(id) : undefined;
     if (owner === undefined || owner instanceof HalfOpen || owner.connection.state !== 'open')
       throw new RemoteError('NOT_FOUND', 'there is no connection with this id');
+    if (this.#routes.has(path) && !isLostBy(owner, path)) throw new RemoteError('BAD_REQUEST', 'the route is in use');
     const before = this.dropOf(owner);
     this.#routes.add(path, routeResetToken);
     this.#offers.set(path, { slot: owner, until: now + BARE_ROUTE_TIME });
@@ -87,4 +88,9 @@ export class BareRoutes {
     }
     return over;
   }
+}
+
+/** The connection rests, and had that route. */
+function isLostBy({ connection }: Slot, path: Path): boolean {
+  return connection.restReason !== null && connection.paths.includes(path);
 }

@@ -147,6 +147,43 @@ describe('rest', () => {
     expect(kinds(pair.initiator)).toEqual([EventKind.RESUMED]);
   });
 
+  test('what is left of the lost path, the packet with Complete, counts in no window', () => {
+    const pair = new RoutedPair({ initiator: { complete: new Uint8Array(300).fill(0x83) } });
+    // Complete arrives; that it did, does not.
+    pair.network = (datagram, end) => (end === pair.responder ? datagram : null);
+    pair.initiator.connection.sendMessage(message(1));
+    pair.run(100);
+    pair.responder.connection.completeReceived(pair.now);
+    pair.initiator.connection.rest();
+    pair.responder.connection.rest();
+    broken(pair);
+    replace(pair);
+    pair.run(30_000);
+    expect(pair.responder.received.map(([first]) => first)).toEqual([1]);
+    expect(pair.initiator.connection.stats().bytesInFlight).toBe(0);
+  });
+
+  test('a loss of the path right behind the end of a rest begins another one', () => {
+    const pair = new RoutedPair();
+    pair.run(500);
+    const { connection } = pair.initiator;
+    connection.setKeepAlive(KEEP_ALIVE, pair.now);
+    const held: Uint8Array[] = [];
+    pair.network = ({ bytes }) => {
+      held.push(bytes.slice());
+      return null;
+    };
+    connection.rest();
+    pair.responder.connection.sendMessage(message(3));
+    pair.run(10);
+    // The host has read none of the events when its path is lost again.
+    connection.receive(held[0]!, 0, pair.now, 0);
+    connection.rest();
+    pair.initiator.drain();
+    expect(kinds(pair.initiator)).toEqual([]);
+    expect(connection.nextTimeout()).toBe(Number.POSITIVE_INFINITY);
+  });
+
   test('nothing of it is left in memory', () => {
     const pair = new RoutedPair();
     pair.run(500);

@@ -255,10 +255,11 @@ export class Host {
   offerRoute(id: Uint8Array, channel: Session, routeId: Uint8Array, options: RouteOptions): void {
     this.#assertOpen();
     const path = this.routePath(channel, routeId, options);
+    const isNew = !this.#usesRoute(path);
     try {
       this.#engine.endpoint.offerRoute(id, path, this.environment.clock.now(), this.#routeOptions(path));
     } catch (error) {
-      this.#routes.forget(path);
+      if (isNew) this.#routes.forget(path);
       throw error;
     }
     this.#driver.wake();

@@ -81,8 +81,8 @@ interface Followed<W> {
 }
 
 interface FollowedChannel extends Followed<ChannelWish> {
-  /** Where the station saw this host last; null while that is not known, as after a move of this host. */
-  seen: SocketAddress | null;
+  /** Where the station saw this host last: undefined before it said so, null where that says nothing any more, as after a move of this host. */
+  seen: SocketAddress | null | undefined;
   isAsking: boolean;
   cancelSteady: Cancel;
 }
@@ -122,7 +122,7 @@ export class HostKeepAlive {
     if (this.#isClosed || !channel.isOpen) return;
     const known = this.#channels.get(channel);
     if (known === undefined) this.#addChannel(channel, wish);
-    else known.seen ??= channel.observedAddress;
+    else if (known.seen === undefined) known.seen = channel.observedAddress ?? undefined;
     this.#update();
   }
 
@@ -181,7 +181,13 @@ export class HostKeepAlive {
   }
 
   #addChannel(channel: Session, wish: ChannelWish): void {
-    const followed: FollowedChannel = { wish, numbers: null, seen: channel.observedAddress, isAsking: false, cancelSteady: () => {} };
+    const followed: FollowedChannel = {
+      wish,
+      numbers: null,
+      seen: channel.observedAddress ?? undefined,
+      isAsking: false,
+      cancelSteady: () => {},
+    };
     this.#channels.set(channel, followed);
     channel.on('challenged', () => void this.#challenged(channel, followed));
     // This host chose another path itself: the station sees it elsewhere for that reason.
@@ -264,7 +270,7 @@ export class HostKeepAlive {
     if (seen === null || this.#isClosed || !channel.isOpen) return;
     const before = followed.seen;
     followed.seen = seen;
-    if (before === null || (before.address === seen.address && before.port === seen.port)) return;
+    if (before === null || before === undefined || (before.address === seen.address && before.port === seen.port)) return;
     const { clock, log } = this.#options.environment;
     if (before.address === seen.address) {
       clock.schedule(SETTLE, () => {

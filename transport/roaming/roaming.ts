@@ -106,7 +106,7 @@ export class Roaming implements NetworkWatcher {
 
   #arm(): void {
     if (this.#isClosed || this.#isLooking) return;
-    if (this.#host.sessions.size === 0 && this.#options.isWaiting?.() !== true) {
+    if (this.#host.sessions.size === 0 && this.#replaced.size === 0 && this.#options.isWaiting?.() !== true) {
       this.#monitor.stop();
       return;
     }

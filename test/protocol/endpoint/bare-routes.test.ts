@@ -156,6 +156,24 @@ describe('a route that is offered', () => {
     expect(refusal(() => device.endpoint.offerRoute(id, routeOf(device, station, 9), network.now))).toBe('NOT_FOUND');
   });
 
+  it.each([
+    ['in use', ({ devicePath }: Relayed) => devicePath],
+    [
+      'offered already',
+      ({ device, station, network, connection }: Relayed) => {
+        const path = routeOf(device, station, 50);
+        device.endpoint.offerRoute(connection.remoteId(), path, network.now);
+        return path;
+      },
+    ],
+  ])('is refused while it is %s, and stays what it was', (_, taken) => {
+    const relayed = openRelayed();
+    const { device, network, connection } = relayed;
+    const path = taken(relayed);
+    expect(refusal(() => device.endpoint.offerRoute(connection.remoteId(), path, network.now))).toBe('BAD_REQUEST');
+    expect(device.endpoint.usesRoute(path)).toBe(true);
+  });
+
   it('is one for each connection: of 16 the newest is kept, for 30 s', () => {
     const { device, station, network, connection } = openRelayed();
     const paths = Array.from({ length: 16 }, (_, n) => routeOf(device, station, n + 20));

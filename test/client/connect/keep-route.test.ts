@@ -1,0 +1,75 @@
+/** What the search for a route makes of each answer of the base station, and when it asks again. */
+
+import { EventEmitter } from 'node:events';
+import { describe, expect, test } from 'vitest';
+import { type RouteSearchOptions, searchRoute } from '../../../client/connect/keep-route.ts';
+import { stationError } from '../../../protocol/control/index.ts';
+import { RemoteError, type SvcError } from '../../../protocol/errors/index.ts';
+import { Simulation } from '../../../transport/sim/index.ts';
+
+/** A session that wants a route, a base station that refuses as told, and when it was asked. */
+function searching(refusal: () => SvcError, restReason: SvcError | null = new RemoteError('CLOSED', 'the route ended')) {
+  const sim = new Simulation();
+  const environment = sim.host('client');
+  const events = new EventEmitter();
+  const asked: number[] = [];
+  const ended: SvcError[] = [];
+  const session = {
+    restReason,
+    isOpen: true,
+    paths: [],
+    connection: { remoteId: () => new Uint8Array(8) },
+    on: (name: string, listener: () => void) => {
+      events.on(name, listener);
+      return () => events.off(name, listener);
+    },
+    end(error: SvcError) {
+      ended.push(error);
+      this.isOpen = false;
+    },
+  };
+  const connector = {
+    use: async () => {
+      asked.push(sim.now);
+      return { refused: refusal() };
+    },
+  };
+  const stop = new AbortController();
+  const search = { session, host: { environment }, options: {}, connector, keepInterval: 20_000, signal: stop.signal };
+  const over = searchRoute(search as unknown as RouteSearchOptions);
+  return { sim, session, asked, ended, over, stop, emit: (name: string) => events.emit(name) };
+}
+
+const answer = (status: number) => stationError({ status, payload: new Uint8Array(0) });
+
+describe('a connection at rest', () => {
+  test.each([501, 502])('ends with CLOSED when the device or the base station is too old: %i', async (status) => {
+    const { ended, over } = searching(() => answer(status));
+    await over;
+    expect(ended).toMatchObject([{ code: 'CLOSED', message: expect.stringContaining('too old') }]);
+  });
+
+  test.each([405, 500])('asks again when something else answers, as a web server in its place: %i', async (status) => {
+    const { sim, asked, ended, stop, over } = searching(() => answer(status));
+    await sim.run(20_000);
+    expect(ended).toEqual([]);
+    expect(asked.length).toBeGreaterThan(8);
+    stop.abort();
+    await sim.run(1);
+    await over;
+  });
+});
+
+test('a direct connection that holds back asks at once when it comes to rest', async () => {
+  const { sim, session, asked, emit, stop, over } = searching(() => new RemoteError('TIMEOUT', 'no answer'), null);
+  await sim.run(600_000);
+  const before = asked.length;
+  expect(before).toBeGreaterThan(10);
+  session.restReason = new RemoteError('CLOSED', 'the path ended');
+  emit('resting');
+  await sim.run(1);
+  expect(asked.length).toBe(before + 1);
+  stop.abort();
+  await sim.run(1);
+  await over;
+});

@@ -44,11 +44,11 @@ export interface Lab {
 /**
  * The suite with an internet and a base station in it, which end with it. `work` is given what holds both once the tests run: not before.
  * @param keys how many clients there are that the devices know
- * @param options of the base station
+ * @param options of the base station, or what makes them in the folder of the products
  */
 export function labWithProducts(
   name: string,
-  { keys, options = [] }: { keys: number; options?: readonly string[] },
+  { keys, options = [] }: { keys: number; options?: readonly string[] | ((folder: string) => Promise<readonly string[]>) },
   work: (lab: Lab) => void,
 ): void {
   labWithNat(name, () => {
@@ -57,7 +57,7 @@ export function labWithProducts(
     beforeAll(async () => {
       lab.internet = new Internet();
       lab.products = new Products(keys);
-      await lab.products.startStation(lab.internet.core, ...options);
+      await lab.products.startStation(lab.internet.core, ...(typeof options === 'function' ? await options(lab.products.folder) : options));
     });
 
     afterAll(async () => {
@@ -74,6 +74,8 @@ export class Products {
   readonly folder: string = mkdtempSync(join(tmpdir(), 'svc-lab-paths-'));
   /** Of clients that every device knows. */
   readonly keys: readonly Key[];
+  /** What the environment of a host has beside that of this process. */
+  readonly variables: Map<Namespace, NodeJS.ProcessEnv> = new Map();
   #station: TestProcess | null = null;
   #stationFingerprint = '';
   readonly #children: Child[] = [];
@@ -91,6 +93,11 @@ export class Products {
     const { fingerprint } = JSON.parse(await this.#station.line((line) => line.includes('"listening"')));
     if (this.#stationFingerprint === '') await this.#admin('product', 'add', PRODUCT);
     this.#stationFingerprint = fingerprint;
+  }
+
+  /** What the base station wrote. */
+  get stationLog(): string {
+    return this.#station?.stderr ?? '';
   }
 
   async stopStation(): Promise<void> {
@@ -132,7 +139,8 @@ export class Products {
 
   /** Runs Node inside. */
   node(namespace: Namespace, ...args: string[]): TestProcess {
-    return new TestProcess('ip', ['netns', 'exec', namespace.name, process.execPath, ...args]);
+    const command = ['netns', 'exec', namespace.name, process.execPath, ...args];
+    return new TestProcess('ip', command, { variables: this.variables.get(namespace) });
   }
 
   /** Ends what it has started, but for what `endProcesses` ends. */

@@ -6,6 +6,7 @@ import type { Host } from '../../../transport/host/host.ts';
 import type { Session } from '../../../transport/session/index.ts';
 import { ChannelMover } from '../../../transport/station/channel-mover.ts';
 import { waysTo } from '../../../transport/station/ways.ts';
+import { openWebSocket } from '../../../transport/station/web-socket-dial.ts';
 import type { WebSocketSocket } from '../../../transport/websocket/index.ts';
 import { nativeSimulation } from '../../support/simulation.ts';
 
@@ -79,4 +80,18 @@ test('a WebSocket that is closed while it is challenged has failed: another one 
   emit('suspected');
   await simulation.run(2000);
   expect(opened.map(({ isOpen }) => isOpen)).toEqual([false, true]);
+});
+
+test('a WebSocket that opens at a host which has closed is closed', async () => {
+  const { host, opened, to } = scene();
+  const closed = new Error('the host is closed');
+  const shut = {
+    ...host,
+    adopt: () => {
+      throw closed;
+    },
+  } as unknown as Host;
+  const opening = openWebSocket(shut, station, to.ways, { timeout: 1000, signal: new AbortController().signal });
+  await expect(opening).rejects.toThrow('closed');
+  expect(opened.map(({ isOpen }) => isOpen)).toEqual([false]);
 });

@@ -53,7 +53,7 @@ test('a device without a base station is reached at its address, and registered 
 });
 
 test('a device whose base station has a WebSocket elsewhere is reached there too', async () => {
-  const webSocket = 'wss://proxy.example/a&b';
+  const webSocket = 'wss://proxy.example/(a)';
   const { stdout } = await init(...STATION, '--server-websocket', webSocket);
   const reach = commands(stdout).filter(([name]) => name === 'connect' || name === 'pair');
   expect(reach.length).toBeGreaterThan(1);

@@ -184,7 +184,6 @@ export class ChannelMover {
   #moved(path: Path): void {
     const over = overOf(path);
     if (over !== this.#decisions.over) this.#ways.blockedHere().note(over === 'websocket');
-    this.#cancelAsking();
     this.#tell((paths, now) => paths.moved(over, now));
     if (over === 'udp') return;
     this.#closeWebSockets();

@@ -39,7 +39,7 @@ export class ChannelMover {
   /** Paths by UDP that are asked, and those of them that are still silent. */
   #udp: Path[] = [];
   #silent = new Set<Path>();
-  /** Those that are open, and of them the one that was opened last. */
+  /** Those that are open, and of them the one that the latest attempt has opened. */
   readonly #webSockets = new Set<WebSocketSocket>();
   #webSocket: WebSocketSocket | null = null;
   /** What the path in use had received when it was asked. */
@@ -95,6 +95,7 @@ export class ChannelMover {
     const { path, rtt } = this.#session;
     this.#heard = { path, packets: this.#received(path) };
     this.#session.probe(path);
+    this.#cancelAsking();
     this.#cancelAsking = this.#clock.schedule(Math.max(LEAST_SILENCE, 2 * (rtt ?? 0)), () =>
       this.#tell((paths, now) => (this.#isActiveAlive() ? paths.activeAnswered() : paths.activeSilent(now))),
     );
@@ -126,6 +127,7 @@ export class ChannelMover {
   }
 
   async #openWebSocket(): Promise<void> {
+    this.#webSocket = null;
     const way = { timeout: OPEN_TIMEOUT, signal: this.#ended.signal };
     const webSocket = await openWebSocket(this.#host, this.#station, this.#ways, way).catch(() => null);
     if (this.#ended.signal.aborted) {
@@ -201,9 +203,12 @@ export class ChannelMover {
 
   #close(webSocket: WebSocketSocket): void {
     this.#webSockets.delete(webSocket);
-    if (this.#webSocket === webSocket) this.#webSocket = null;
     this.#session.removePath(webSocket.path);
     void this.#host.unbind(webSocket);
+    if (this.#webSocket !== webSocket) return;
+    this.#webSocket = null;
+    // No answer comes of one that is being challenged.
+    this.#tell((paths, now) => paths.webSocketFailed(now));
   }
 
   #arm(now: number): void {

@@ -83,9 +83,31 @@ function addressOf(text: string): string | null {
   return canonicalAddress(bracketed ?? v4 ?? v6 ?? '');
 }
 
-/** Splits at commas that stand in no quoted string (RFC 7239 §4). */
+/** The elements of Forwarded (RFC 7239 §4). One that is no address where quotes are out of order: what a client wrote might reach into what a proxy did. */
 function elementsOf(text: string): string[] {
-  return text.match(/(?:[^",]|"(?:[^"\\]|\\.)*"?)+/g) ?? [];
+  return splitUnquoted(text, ',') ?? [''];
+}
+
+/**
+ * Splits at what stands in no quoted string, in linear time; null where a quoted string has no end or does not follow a `=`. Then a proxy's well-formed element
+ * is never read as if its quoted strings were outside and the rest within.
+ */
+function splitUnquoted(text: string, separator: string): string[] | null {
+  const parts: string[] = [];
+  let start = 0;
+  let isQuoted = false;
+  for (let i = 0; i < text.length; i++) {
+    const character = text[i]!;
+    if (isQuoted && character === '\\') i++;
+    else if (character === '"') {
+      if (!isQuoted && text[i - 1] !== '=') return null;
+      isQuoted = !isQuoted;
+    } else if (!isQuoted && character === separator) {
+      parts.push(text.slice(start, i));
+      start = i + 1;
+    }
+  }
+  return isQuoted ? null : [...parts, text.slice(start)];
 }
 
 /** The value of the parameter `for`; empty for an element without one, or with two. */

@@ -74,6 +74,13 @@ describe('Forwarded', () => {
     ['twice in one element', 'for=203.0.113.7;for=127.0.0.1', PROXY],
     ['without for', 'proto=https', PROXY],
     ['a quote without end', 'for="203.0.113.7', PROXY],
+    ['a quote that a client leaves open before a token', 'for=198.51.100.7;x=", for=203.0.113.9', PROXY],
+    ['before a quoted string', 'for=198.51.100.7;x=", for="[2001:db8::1]:4711"', PROXY],
+    ['before two', 'for=198.51.100.7;x=", for="[2001:db8::1]:4711";by="[2001:db8::2]"', PROXY],
+    ['before an escaped quote', 'for=198.51.100.7;x=", for=203.0.113.9;host="a\\""', PROXY],
+    ['before an escaped quote that looks like a value', 'for=198.51.100.7;x=", for=203.0.113.9;host=";y=\\""', PROXY],
+    ['before an escape', 'for=198.51.100.7;x="\\, for=203.0.113.9', PROXY],
+    ['what is wrong without quotes stands alone', '=;;\\, for=203.0.113.9', '203.0.113.9'],
     ['for within another name', 'xfor=203.0.113.7', PROXY],
   ])('%s', (_, value, address) => {
     expect(of(PROXY, { forwarded: value, 'x-forwarded-for': '198.51.100.1' }, 'forwarded').address).toBe(address);

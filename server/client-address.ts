@@ -25,6 +25,9 @@ export interface ClientAddressOptions {
   readonly log: Pick<Log, 'warn'>;
 }
 
+/** Characters of an element of Forwarded. */
+const MAX_ELEMENT = 256;
+
 export class ClientAddresses {
   readonly #options: ClientAddressOptions;
   #hasWarned = false;
@@ -110,9 +113,13 @@ function splitUnquoted(text: string, separator: string): string[] | null {
   return isQuoted ? null : [...parts, text.slice(start)];
 }
 
-/** The value of the parameter `for`; empty for an element without one, or with two. */
+/** The value of the parameter `for`; empty for an element without one, with two, or of more than MAX_ELEMENT characters. */
 function forOf(element: string): string {
-  const values = [...element.matchAll(/(?:^|;)\s*for\s*=\s*(?:"((?:[^"\\]|\\.)*)"|([^;"\s]*))\s*(?=;|$)/gi)];
-  const [, quoted, token] = values.length === 1 ? values[0]! : [];
-  return quoted?.replace(/\\(.)/g, '$1') ?? token ?? '';
+  if (element.length > MAX_ELEMENT) return '';
+  const values = (splitUnquoted(element, ';') ?? []).flatMap((parameter) => {
+    const equals = parameter.indexOf('=');
+    return parameter.slice(0, Math.max(equals, 0)).trim().toLowerCase() === 'for' ? [parameter.slice(equals + 1).trim()] : [];
+  });
+  const [value = ''] = values.length === 1 ? values : [];
+  return value.length > 1 && value.startsWith('"') && value.endsWith('"') ? value.slice(1, -1).replace(/\\(.)/g, '$1') : value;
 }

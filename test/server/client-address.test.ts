@@ -81,6 +81,12 @@ describe('Forwarded', () => {
     ['before an escaped quote that looks like a value', 'for=198.51.100.7;x=", for=203.0.113.9;host=";y=\\""', PROXY],
     ['before an escape', 'for=198.51.100.7;x="\\, for=203.0.113.9', PROXY],
     ['what is wrong without quotes stands alone', '=;;\\, for=203.0.113.9', '203.0.113.9'],
+    ['an element without end', `for=203.0.113.7;x=${'a'.repeat(65_536)}`, PROXY],
+    ['as many spaces', `for=203.0.113.7${' '.repeat(65_536)}`, PROXY],
+    ['256 characters', `for=203.0.113.7;x=${'a'.repeat(238)}`, '203.0.113.7'],
+    ['257 characters', `for=203.0.113.7;x=${'a'.repeat(239)}`, PROXY],
+    ['spaces around everything', ' for = 203.0.113.7 ; proto = https ', '203.0.113.7'],
+    ['more behind the quoted string', 'for="203.0.113.7"8', PROXY],
     ['for within another name', 'xfor=203.0.113.7', PROXY],
   ])('%s', (_, value, address) => {
     expect(of(PROXY, { forwarded: value, 'x-forwarded-for': '198.51.100.1' }, 'forwarded').address).toBe(address);

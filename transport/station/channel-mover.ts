@@ -183,13 +183,22 @@ export class ChannelMover {
 
   #moved(path: Path): void {
     const over = overOf(path);
-    if (over !== this.#decisions.over) this.#ways.blockedHere().note(over === 'websocket');
+    if (over !== this.#decisions.over) {
+      this.#ways.blockedHere().note(over === 'websocket');
+      this.#noteRouted();
+    }
     this.#tell((paths, now) => paths.moved(over, now));
     if (over === 'udp') return;
     this.#closeWebSockets();
     this.#forgetUdp();
     if (this.#silent.size > 0) this.#tell((paths) => paths.udpSilent());
     this.#silent.clear();
+  }
+
+  /** What runs over the channel has other keep-alive, and its application may want to know. */
+  #noteRouted(): void {
+    const host = this.#host;
+    for (const session of host.sessions) if (host.channelOf(session.path) === this.#session) session.noteChannelMoved();
   }
 
   #forgetUdp(except: readonly Path[] = []): void {

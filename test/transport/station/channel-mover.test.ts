@@ -29,6 +29,7 @@ function scene() {
   const host = {
     environment,
     sockets: [],
+    sessions: [],
     receive: () => {},
     drop: () => {},
     adopt: () => {},

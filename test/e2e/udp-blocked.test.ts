@@ -113,13 +113,16 @@ describe('a client whose UDP is blocked', () => {
     expect(over(each)).toBe('udp');
   });
 
-  test('loses nothing when UDP is blocked under a transfer', async () => {
+  test('loses nothing when UDP is blocked under a transfer, and its application is told', async () => {
     await echoDevice();
     const each = connection();
+    const events: string[] = [];
+    each.addConnectionEventsListener({ onEvent: (event) => events.push(event) });
     await fixture.settle(each.connect());
     fixture.sim.at(fixture.sim.now + 2_000, 0, () => fixture.sim.block(phone, 'udp'));
     expect(await fixture.settle(echo(each, 10_000))).toBeLessThan(4_000);
     expect([over(each), each.isConnected]).toEqual(['websocket', true]);
+    expect(events).toEqual(['CONNECTED', 'CHANNEL_CHANGED']);
   });
 
   test.each(['cut', 'stall', 'halfOpen'] as const)('loses nothing when its WebSocket fails under a transfer: %s', async (fault) => {

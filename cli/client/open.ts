@@ -30,6 +30,9 @@ type Target = ResolvedTarget & { readonly jwt: ConnectionOptions['ServerJwtToken
 
 /** ms for the search on the local network. */
 const SEARCH = 2_000;
+/** ms for one dial, and the most of the whole time that it may take. */
+const DIAL = 10_000;
+const DIAL_SHARE = 0.9;
 
 /** Where a command runs and writes, and what ends it. */
 export interface Frame {
@@ -147,8 +150,9 @@ async function connectionTo(client: SvcClient, known: Known, target: Target): Pr
     PrivateKey: await known.privateKey(client),
     ConnectTimeout: target.timeout,
     Local: target.local,
-    // So that the other ways still say why they failed, and not the timeout of all.
+    // So that each way still says why it failed, and not the timeout of all.
     MdnsTimeout: Math.min(SEARCH, Math.ceil(target.timeout / 2)),
+    DtlsHelloTimeout: Math.min(DIAL, DIAL_SHARE * target.timeout),
     Remote: target.server !== undefined && !target.near,
     Rendezvous: !target.relayOnly,
     HardNat: target.hardNat,

@@ -254,6 +254,15 @@ describe('a connect that fails', () => {
     expect(clinic.stdout).not.toMatch(/--server-fingerprint/);
   });
 
+  test('whose time is short says why the base station was not reached, and not that it was still being tried', async () => {
+    const clinic = new Clinic();
+    const { run } = await clinic.open('port', 'port');
+    for (const protocol of ['udp', 'tcp'] as const) clinic.fixture.sim.block('client-home', protocol);
+    expect(await run({ timeout: 3_000 })).toMatch(/remote CONNECTION_REFUSED/);
+    const text = expect.stringMatching(/^no base station answers .*; nor over a WebSocket: \S+ did not answer/);
+    expect(clinic.document).toMatchObject({ channels: { remote: { code: 'CONNECTION_REFUSED', text } } });
+  });
+
   test('says so of a base station that has another key', async () => {
     const clinic = new Clinic();
     const { run } = await clinic.open('port', 'port');

@@ -4,7 +4,7 @@
  * What the proxy says before the tunnel stands is no answer of the host: anything but 2xx ends the request. Node's own client sends the CONNECT: it bounds the
  * headers of the answer and ends the attempt with the signal. https-proxy-agent (9.1) does neither, and prints the proxy's password under DEBUG.
  */
-import type { RequestOptions } from 'node:http';
+import type { IncomingHttpHeaders, RequestOptions } from 'node:http';
 import type { Duplex } from 'node:stream';
 import type { ConnectionOptions } from 'node:tls';
 import { LocalError, RemoteError } from '../../protocol/errors/index.ts';
@@ -103,12 +103,13 @@ export async function openTunnel({ url: proxy, variable }: HttpProxy, url: URL, 
   };
   return new Promise((resolve, reject) => {
     const connecting = request(options);
-    connecting.once('connect', ({ statusCode = 0 }, socket, early) => {
+    connecting.once('connect', ({ statusCode = 0, headers }, socket, early) => {
       const stands = statusCode >= 200 && statusCode < 300;
       if (stands && early.length === 0) return resolve(socket);
       socket.destroy();
-      if (stands) return reject(new RemoteError('BAD_RESPONSE', `${who} spoke before ${target} did`));
-      const remedy = statusCode === 407 ? wantsCredentials(proxy, variable) : '';
+      const login = wantsLogin(statusCode, headers);
+      if (stands) return reject(new RemoteError('BAD_RESPONSE', `${who} spoke before ${target} did${login}`));
+      const remedy = statusCode === 407 ? wantsCredentials(proxy, variable) : login;
       reject(new RemoteError('CONNECTION_REFUSED', `${who} refused to connect to ${target} (${statusCode})${remedy}`));
     });
     const chain = noteCertificates(connecting);
@@ -121,6 +122,17 @@ export async function openTunnel({ url: proxy, variable }: HttpProxy, url: URL, 
 function wantsCredentials({ username, password }: URL, variable: string): string {
   if (username === '' && password === '') return ': it asks for a name and a password, as in http://name:password@host:port';
   return `: it does not take the name and password of ${variable}`;
+}
+
+/** What a network says to one who has not accepted its terms (RFC 6585 §6), or a page in the place of a tunnel. */
+function wantsLogin(statusCode: number, headers: IncomingHttpHeaders): string {
+  if (statusCode !== 511 && (statusCode >= 400 || !isPage(headers))) return '';
+  return ': its answer is a page, so this network may want a login first, in a browser';
+}
+
+/** The body is for a browser. */
+export function isPage({ 'content-type': type = '' }: IncomingHttpHeaders): boolean {
+  return /html/i.test(type);
 }
 
 function authorization({ username, password }: URL): { 'proxy-authorization'?: string } {

@@ -16,7 +16,7 @@ import { certificateBlocks } from '../../protocol/identity/index.ts';
 import { canonicalAddress } from '../address.ts';
 import type { MessagePipe, WebSocketOptions } from '../environment.ts';
 import { httpsProblem, noteCertificates } from './https-problem.ts';
-import { type HttpProxy, openTunnel, proxyForWebSocket } from './https-tunnel.ts';
+import { type HttpProxy, isPage, openTunnel, proxyForWebSocket } from './https-tunnel.ts';
 import { checkRootCertificates } from './root-certificates.ts';
 
 /** Bytes of one message (PROTOCOL.md §2). */
@@ -67,7 +67,7 @@ function parsedUrl(text: string): URL {
 }
 
 function late({ host }: URL, proxy: HttpProxy | null, isTunnelled: boolean, timeout: number): RemoteError {
-  const time = `within ${timeout / 1000} s`;
+  const time = `within ${Number((timeout / 1000).toPrecision(2))} s`;
   if (proxy !== null && !isTunnelled) return new RemoteError('TIMEOUT', `the proxy ${proxy.url.host} did not connect to ${host} ${time}`);
   const way = proxy === null ? '' : ` through the proxy ${proxy.url.host}`;
   return new RemoteError('TIMEOUT', `${host} did not open a WebSocket${way} ${time}`);
@@ -90,7 +90,7 @@ function upgraded(options: WebSocketOptions, way: Way): Promise<MessagePipe> {
       reject(failedRequest(error));
     };
     webSocket.on('unexpected-response', (request, response) => {
-      fail(refusal(url, response));
+      fail(refusal(way, response));
       request.destroy();
     });
     webSocket.on('upgrade', (response) => {
@@ -137,11 +137,10 @@ function connection({ verifyCertificate = false, rootCerts }: WebSocketOptions, 
 }
 
 /** The answer is HTTP, and no upgrade. */
-function refusal({ host }: URL, { statusCode = 0, headers }: IncomingMessage): RemoteError {
-  const page = /html/i.test(headers['content-type'] ?? '')
-    ? ' and a page: a login page of this network, or a proxy, may stand in between'
-    : '';
-  return new RemoteError('BAD_RESPONSE', `${host} opens no WebSocket, it answers ${statusCode}${page}`);
+function refusal({ url: { host }, proxy }: Way, { statusCode = 0, headers }: IncomingMessage): RemoteError {
+  const through = proxy === null ? '' : ` through the proxy ${proxy}`;
+  const page = isPage(headers) ? ' and a page: a login page of this network, or a proxy, may stand in between' : '';
+  return new RemoteError('BAD_RESPONSE', `${host} opens no WebSocket${through}, it answers ${statusCode}${page}`);
 }
 
 /** An open WebSocket. */

@@ -27,6 +27,8 @@ const MAX_ADDRESSES = 4;
 const STAGGER = 250;
 /** ms of silence by UDP after which a WebSocket is opened. */
 const WEBSOCKET_DELAY = 1_000;
+/** ms that a WebSocket has less than UDP: what is wrong with it, as a proxy that stalls, is known when the time is over. */
+const WEBSOCKET_MARGIN = 100;
 
 /**
  * Starts the attempt. It fails with DNS; FINGERPRINT_MISMATCH when another key answered; CONNECTION_REFUSED when nothing answered, with what is wrong with the
@@ -55,7 +57,7 @@ export function dialStation(host: Host, station: StationAddress, options: Statio
     return { result: result.then((session) => ({ session, webSocket: null })), cancel };
   });
   race.add(() => {
-    const attempt = dialWebSocket(host, station, options, { ways, deadline });
+    const attempt = dialWebSocket(host, station, options, { ways, deadline: deadline - WEBSOCKET_MARGIN });
     attempt.result.catch((error: unknown) => {
       webSocketError = asSvcError(error);
     });

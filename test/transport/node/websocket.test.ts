@@ -296,8 +296,8 @@ describe('through a proxy', () => {
       }),
     );
     environment({ HTTPS_PROXY: `http://me:secret@127.0.0.1:${port}` });
-    const late = await problem('wss://station.example/svc/v1', { timeout: 50 });
-    expect(late).toMatch(new RegExp(`^TIMEOUT: the proxy 127\\.0\\.0\\.1:${port} did not connect to station.example`));
+    const late = await problem('wss://station.example/svc/v1', { timeout: 50.123 });
+    expect(late).toMatch(new RegExp(`^TIMEOUT: the proxy 127\\.0\\.0\\.1:${port} did not connect to station.example within 0.05 s$`));
     expect(late).not.toContain('secret');
     await gone;
   });
@@ -306,12 +306,27 @@ describe('through a proxy', () => {
     const page = 'HTTP/1.1 200 OK\r\ncontent-type: text/html\r\n\r\n<h1>Blocked</h1>';
     const port = await listening(createServer((socket) => void socket.once('data', () => socket.end(page)).on('error', () => {})));
     environment({ HTTPS_PROXY: `http://127.0.0.1:${port}` });
-    expect(await problem('wss://station.example/svc/v1')).toMatch(/^BAD_RESPONSE: the proxy 127/);
+    expect(await problem('wss://station.example/svc/v1')).toMatch(
+      /^BAD_RESPONSE: the proxy 127\S+ spoke before .* login first, in a browser$/,
+    );
     const portal = await listening(createHttpServer((_, response) => response.writeHead(511, { 'content-type': 'text/html' }).end()));
     const proxy = await connectProxy(portal);
     closing.push(proxy.close);
     environment({ HTTPS_PROXY: proxy.url });
-    expect(await problem('ws://station.example/svc/v1')).toMatch(/^BAD_RESPONSE: station.example .* 511 and a page/);
+    expect(await problem('ws://station.example/svc/v1')).toMatch(
+      /^BAD_RESPONSE: station.example opens no WebSocket through the proxy 127\S+, it answers 511 and a page/,
+    );
+  });
+
+  test.each([
+    ['511 Network Authentication Required', / \(511\): its answer is a page, so this network may want a login first, in a browser$/],
+    ['302 Found', / \(302\): its answer is a page/],
+    ['403 Forbidden', / \(403\)$/],
+  ])('that answers CONNECT with a page and %s', async (status, sentence) => {
+    const answer = `HTTP/1.1 ${status}\r\ncontent-type: text/html\r\n\r\n<h1>Terms</h1>`;
+    const port = await listening(createServer((socket) => void socket.once('data', () => socket.end(answer)).on('error', () => {})));
+    environment({ HTTPS_PROXY: `http://127.0.0.1:${port}` });
+    expect(await problem('wss://station.example/svc/v1')).toMatch(sentence);
   });
 });
 

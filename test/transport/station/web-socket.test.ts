@@ -111,6 +111,18 @@ describe('a station is reached', () => {
     });
   });
 
+  test('not over a WebSocket that stalls, and the error says so', async () => {
+    const { simulation, connector } = await scene();
+    for (const protocol of ['udp', 'tcp'] as const) simulation.block('client', protocol);
+    await expect(answered(simulation, connector)).rejects.toMatchObject({
+      code: 'CONNECTION_REFUSED',
+      message: expect.stringMatching(
+        /^no base station answers at station port \d+; nor over a WebSocket: \S+ did not answer within 8900 ms$/,
+      ),
+    });
+    expect(simulation.now).toBe(10_000);
+  });
+
   test('without TLS never where a certificate must be valid', async () => {
     const { simulation, connector } = await scene({ secure: false, settings: { verifyCertificate: true } });
     simulation.block('client', 'udp');

@@ -152,7 +152,7 @@ async function connectionTo(client: SvcClient, known: Known, target: Target): Pr
     Local: target.local,
     // So that each way still says why it failed, and not the timeout of all.
     MdnsTimeout: Math.min(SEARCH, Math.ceil(target.timeout / 2)),
-    DtlsHelloTimeout: Math.min(DIAL, DIAL_SHARE * target.timeout),
+    DtlsHelloTimeout: Math.min(DIAL, Math.floor(DIAL_SHARE * target.timeout)),
     Remote: target.server !== undefined && !target.near,
     Rendezvous: !target.relayOnly,
     HardNat: target.hardNat,

@@ -76,12 +76,17 @@ export class Products {
   readonly keys: readonly Key[];
   /** What the environment of a host has beside that of this process. */
   readonly variables: Map<Namespace, NodeJS.ProcessEnv> = new Map();
+  readonly #address: string;
   #station: TestProcess | null = null;
   #stationFingerprint = '';
   readonly #children: Child[] = [];
 
-  /** @param keys how many clients there are that the devices know */
-  constructor(keys: number) {
+  /**
+   * @param keys how many clients there are that the devices know
+   * @param address of the base station
+   */
+  constructor(keys: number, address: string = STATION_ADDRESS) {
+    this.#address = address;
     this.keys = Array.from({ length: keys }, newKey);
     writeFileSync(join(this.folder, 'allowed'), this.keys.map(({ fingerprint }) => `${fingerprint}\n`).join(''));
   }
@@ -107,7 +112,7 @@ export class Products {
   /** A device, attached. */
   async device(namespace: Namespace, name: string, ...options: string[]): Promise<LabDevice> {
     const data = join(this.folder, name);
-    const station = ['--server', `https://${STATION_ADDRESS}:${PORT}`, '--server-fingerprint', this.#stationFingerprint];
+    const station = ['--server', `https://${this.#address}:${PORT}`, '--server-fingerprint', this.#stationFingerprint];
     const ids = ['--data', data, '--product', PRODUCT, '--device-id', name, ...station, '--json'];
     const { stdout } = await svcInProcess(['device', ...ids, '--init']);
     const { fingerprint, pairingString } = JSON.parse(stdout);
@@ -116,7 +121,7 @@ export class Products {
     await process.line((line) => line.includes('"attached"'));
     const sct = /(?:^|,)sct=([^,]+)/.exec(pairingString)?.[1] ?? '';
     const known = { ProductId: PRODUCT, DeviceId: name, DeviceFingerprint: fingerprint, ServerConnectToken: sct };
-    const server = { ServerUrl: `https://${STATION_ADDRESS}:${PORT}`, ServerFingerprint: this.#stationFingerprint };
+    const server = { ServerUrl: `https://${this.#address}:${PORT}`, ServerFingerprint: this.#stationFingerprint };
     return { name, process, options: { ...known, ...server, Local: false } };
   }
 

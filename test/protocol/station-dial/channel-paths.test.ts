@@ -119,14 +119,7 @@ test('a WebSocket of another network is left at once, also where one has just be
   const network = new Network('websocket');
   network.udp = false;
   for (const time of [1000, 1100]) network.at(time, () => network.paths.networkChanged(time));
-  expect(network.run(10_000)).toEqual([
-    '1000 open-websocket',
-    '1000 ask-udp',
-    '1050 move',
-    '1100 open-websocket',
-    '1100 ask-udp',
-    '1150 move',
-  ]);
+  expect(network.run(10_000)).toEqual(['1000 open-websocket', '1000 ask-udp', '1050 move', '1100 open-websocket', '1150 move']);
   const other = new Network('udp');
   other.at(1000, () => other.paths.networkChanged(1000));
   expect(other.run(10_000)).toEqual([]);

@@ -81,6 +81,14 @@ export class ChannelPaths {
     this.#emit({ kind: 'ask-active' });
   }
 
+  /** This host is in another network, where a WebSocket of before leads nowhere: nothing is waited for. UDP has other ways to notice and to move. */
+  networkChanged(now: number): void {
+    if (this.#over === 'udp') return;
+    this.#isFleeing = true;
+    this.#openFrom = now;
+    this.#flee(now);
+  }
+
   activeAnswered(): void {
     this.#isAskingActive = false;
     this.#isFleeing = false;

@@ -61,6 +61,7 @@ export class ChannelMover {
     // Ahead of time: a path that has gone silent brings none.
     session.supplyIds();
     session.on('suspected', () => this.#tell((paths, now) => paths.suspected(now)));
+    session.on('network', () => this.#networkChanged());
     session.on('probed', ({ path, answered }) => this.#probed(path, answered));
     session.on('path', ({ path }) => this.#moved(path));
     session.on('closed', () => this.#end());
@@ -93,12 +94,22 @@ export class ChannelMover {
   /** An answer is whatever arrives there. */
   #askActive(): void {
     const { path, rtt } = this.#session;
-    this.#heard = { path, packets: this.#received(path) };
+    this.#noteHeard();
     this.#session.probe(path);
     this.#cancelAsking();
     this.#cancelAsking = this.#clock.schedule(Math.max(LEAST_SILENCE, 2 * (rtt ?? 0)), () =>
       this.#tell((paths, now) => (this.#isActiveAlive() ? paths.activeAnswered() : paths.activeSilent(now))),
     );
+  }
+
+  #networkChanged(): void {
+    this.#noteHeard();
+    this.#tell((paths, now) => paths.networkChanged(now));
+  }
+
+  #noteHeard(): void {
+    const { path } = this.#session;
+    this.#heard = { path, packets: this.#received(path) };
   }
 
   /** Something has come in since the path was asked, or another one is in use. */

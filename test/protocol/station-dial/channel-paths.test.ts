@@ -115,6 +115,16 @@ test('a WebSocket that goes silent is left for another one, or for UDP when that
   ]);
 });
 
+test('a WebSocket of another network is left at once, also where one has just been opened; UDP is not', () => {
+  const network = new Network('websocket');
+  network.udp = false;
+  for (const time of [1000, 1100]) network.at(time, () => network.paths.networkChanged(time));
+  expect(network.run(10_000)).toEqual(['1000 open-websocket', '1000 ask-udp', '1050 move', '1100 open-websocket', '1150 move']);
+  const other = new Network('udp');
+  other.at(1000, () => other.paths.networkChanged(1000));
+  expect(other.run(10_000)).toEqual([]);
+});
+
 test('where no WebSocket opens it is tried again after a pause, as long as nothing comes back', () => {
   const network = new Network('udp');
   network.udp = network.webSockets = false;

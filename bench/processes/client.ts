@@ -4,6 +4,7 @@ import { CONTENT_FORMAT_CBOR, encodeOpenPairing } from '../../protocol/records/i
 import { serve } from './child.ts';
 
 const SINK = 1;
+const SOURCE = 2;
 const CHUNK = new Uint8Array(256 * 1024);
 
 interface Connect {
@@ -14,7 +15,7 @@ interface Connect {
   readonly host?: string;
   readonly localPort?: number;
   /** … or through the base station. */
-  readonly station?: { readonly port: number; readonly fingerprint: string };
+  readonly station?: { readonly port: number; readonly fingerprint: string /** Default 127.0.0.1. */; readonly host?: string };
   readonly sct?: string;
 }
 
@@ -22,6 +23,7 @@ const client = SvcClient.create();
 const connections = new Map<string, Connection>();
 /** Endless streams by the name of their connection. */
 const uploads = new Map<string, Upload>();
+const downloads = new Map<string, { readonly stream: Stream; readonly begun: number }>();
 
 serve({
   /** Keeps the connection under a name for the other calls. */
@@ -36,7 +38,7 @@ serve({
       Local: false,
       Remote: options.station !== undefined,
       ...(options.station && {
-        ServerUrl: `https://127.0.0.1:${options.station.port}`,
+        ServerUrl: `https://${options.station.host ?? '127.0.0.1'}:${options.station.port}`,
         ServerFingerprint: options.station.fingerprint,
       }),
       ...(options.sct !== undefined && { ServerConnectToken: options.sct }),
@@ -92,6 +94,28 @@ serve({
     return upload.end();
   },
 
+  /** Bytes without end from the device, beside the other calls. */
+  async beginDownload({ name }: { name: string }) {
+    const stream = connectionOf(name).createStream();
+    await stream.open(SOURCE);
+    downloads.set(name, { stream, begun: performance.now() });
+    void drain(stream);
+  },
+
+  /** Megabytes per second that came since the download began. */
+  endDownload({ name }: { name: string }) {
+    const download = downloads.get(name);
+    downloads.delete(name);
+    if (!download) throw new Error(`no download ${name}`);
+    const { stream, begun } = download;
+    const rate = stream.stats().bytesRead / 1000 / (performance.now() - begun);
+    stream.abort();
+    return rate;
+  },
+
+  /** Over what its base station is reached. */
+  stationOver: ({ name }: { name: string }) => connectionOf(name).paths().station?.over ?? null,
+
   /** Round-trip times of GET requests, microseconds, `flight` of them under way at any time. */
   async requests({ name, count, flight, path = '/figure' }: { name: string; count: number; flight: number; path?: string }) {
     const connection = connectionOf(name);
@@ -137,6 +161,14 @@ class Upload {
       this.#bytes += CHUNK.length;
     }
     await this.#stream.close();
+  }
+}
+
+async function drain(stream: Stream): Promise<void> {
+  try {
+    while ((await stream.readSome()).length > 0);
+  } catch {
+    // it was ended
   }
 }
 

@@ -68,9 +68,22 @@ export const udpBlocked: NotDirect = {
   text: 'UDP to the base station gets no answer here, so everything goes over a WebSocket: a firewall of this network blocks UDP',
 };
 
+/** Guessed from the addresses of the other end: over a WebSocket the base station does not see where its UDP comes from. */
+export const udpBlockedThere: NotDirect = {
+  code: 'UDP_BLOCKED',
+  text: 'the other end names no address at which the base station sees it: UDP to the base station probably gets no answer there, as a firewall of its network blocks UDP',
+};
+
 /** The reason that explains an attempt without a direct path best. */
 export function explain(facts: AttemptFacts): NotDirect {
-  return notDirect(codeOf(facts));
+  const code = codeOf(facts);
+  return code === 'NO_ANSWER' && isUnseen(facts) ? udpBlockedThere : notDirect(code);
+}
+
+/** Nobody outside has told the other end how it is seen, while this end was told. */
+function isUnseen({ localNat, remoteNat, pairs }: AttemptFacts): boolean {
+  if (remoteNat?.mapping !== 'unknown' || localNat === null || localNat.mapping === 'unknown' || pairs.length === 0) return false;
+  return pairs.every(({ kind }) => kind === 'near' || kind === 'host');
 }
 
 function codeOf({

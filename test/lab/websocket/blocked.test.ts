@@ -61,26 +61,40 @@ labWithProducts('where UDP is blocked', { keys: 1, options: withTls }, (lab) => 
   /** A tunnel that was opened where UDP was blocked, in a home where it is not any more: ms after which it goes by UDP, null for never. */
   let returning: { user: Child; back: Promise<number | null> };
 
+  let isOver = false;
+
   const proxy = (kind: string, credentials = ''): string => `http://${credentials}${OTHER_ADDRESS}:${ports[kind]}`;
   const goodProxy = (): string => proxy('good', `me:${encodeURIComponent(PASSWORD)}@`);
 
   beforeAll(async () => {
-    const { internet, products } = lab;
+    const { internet } = lab;
     plain = new Products(1, SECOND_ADDRESS);
-    await plain.startStation(internet.core, '--host', SECOND_ADDRESS, '--trusted-proxy', '127.0.0.1', '--log-level', 'debug');
-    if (hasNginx) await startNginx(internet.core, plain.folder, OTHER_ADDRESS);
-    ports = JSON.parse(await products.node(internet.core, script('proxy'), OTHER_ADDRESS, `me:${PASSWORD}`).line());
     [home, office, deviceHome] = [internet.home('client', 'port'), internet.home('client', 'port'), internet.home('device', 'port')];
-    device = await echoDevice(products, deviceHome, 'de-free');
-    plainDevice = await echoDevice(plain, internet.home('device', 'port'), 'de-plain');
     firewall(home, NO_UDP);
     firewall(office, ONLY_PROXY);
-    returning = await openReturning();
+    await Promise.all([openReturning(), startPlain(), startProxies()]);
   });
-  afterAll(() => plain?.close());
+  afterAll(() => {
+    isOver = true;
+    return plain?.close();
+  });
 
-  async function openReturning(): Promise<typeof returning> {
+  async function startProxies(): Promise<void> {
+    const proxies = lab.products.node(lab.internet.core, script('proxy'), OTHER_ADDRESS, `me:${PASSWORD}`);
+    ports = JSON.parse(await proxies.line());
+  }
+
+  async function startPlain(): Promise<void> {
+    const { internet } = lab;
+    await plain.startStation(internet.core, '--host', SECOND_ADDRESS, '--trusted-proxy', '127.0.0.1', '--log-level', 'debug');
+    if (hasNginx) await startNginx(internet.core, plain.folder, OTHER_ADDRESS);
+    plainDevice = await echoDevice(plain, internet.home('device', 'port'), 'de-plain');
+  }
+
+  /** With the device that it leads to. */
+  async function openReturning(): Promise<void> {
     const { internet, products } = lab;
+    device = await echoDevice(products, deviceHome!, 'de-free');
     const left = internet.home('client', 'port');
     firewall(left, NO_UDP);
     const { port } = await openTunnel(products, left.host, [...targetOf(products, device), '--relay-only']);
@@ -89,10 +103,11 @@ labWithProducts('where UDP is blocked', { keys: 1, options: withTls }, (lab) => 
     openFirewall(left);
     const begun = performance.now();
     const goesByUdp = async (): Promise<number | null> => {
-      for (; performance.now() - begun < BACK; await sleep(200)) if (largeUdpPackets(left) > SOME) return performance.now() - begun;
+      for (; !isOver && performance.now() - begun < BACK; await sleep(200))
+        if (largeUdpPackets(left) > SOME) return performance.now() - begun;
       return null;
     };
-    return { user, back: goesByUdp() };
+    returning = { user, back: goesByUdp() };
   }
 
   /** Bytes through `svc tunnel` from there, to the device and back. */
@@ -133,14 +148,21 @@ labWithProducts('where UDP is blocked', { keys: 1, options: withTls }, (lab) => 
     record('only CONNECT gets through, the next time, ms', 'ours', next.took, { atMost: 1_000 });
   });
 
-  it('a device attaches in each of these ways, and is reached', async () => {
+  it('a device attaches in each of these ways, and is reached; svc doctor elsewhere says that UDP is blocked there', async () => {
     const { internet, products } = lab;
     const attached = async (which: Products, rule: string, name: string, ...options: string[]): Promise<void> => {
       const behind = internet.home('device', 'port');
       firewall(behind, rule);
       if (rule === ONLY_PROXY) which.variables.set(behind.host, { HTTPS_PROXY: goodProxy() });
       const blocked = await echoDevice(which, behind, name, ...options);
-      await throughTunnel(which, internet.home('client', 'port'), targetOf(which, blocked));
+      const free = internet.home('client', 'port');
+      await throughTunnel(which, free, targetOf(which, blocked));
+      const why = JSON.parse(await which.svc(free.host, 'doctor', ...targetOf(which, blocked), '--json').succeeded());
+      const advice = expect.stringMatching(/^Allow UDP from any address to port 5593 of the device/);
+      expect(why).toMatchObject({
+        station: { over: 'udp' },
+        whyNotDirect: { code: 'UDP_BLOCKED', text: expect.stringMatching(/ there, /), advice },
+      });
       const { stdout, stderr } = await blocked.process.end();
       expect(stdout + stderr).not.toMatch(/top|secret/);
     };

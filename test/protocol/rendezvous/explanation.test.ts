@@ -1,7 +1,7 @@
 /** Why a connection is not direct: each code, from what an attempt has shown. */
 import { describe, expect, test } from 'vitest';
 import type { NatMapping } from '../../../protocol/control/index.ts';
-import { type AttemptFacts, explain, type NotDirectCode, notDirect } from '../../../protocol/rendezvous/explanation.ts';
+import { type AttemptFacts, explain, type NotDirectCode, notDirect, udpBlockedThere } from '../../../protocol/rendezvous/explanation.ts';
 import type { PairReport } from '../../../protocol/rendezvous/report.ts';
 
 const pair: PairReport = {
@@ -51,6 +51,28 @@ describe('an attempt without a direct path', () => {
     ['LIMITED', 'every address limited', { pairs: [{ ...pair, limited: true }] }],
   ])('%s: %s', (code, _, facts) => {
     expect(explain({ ...plain, ...facts })).toEqual(notDirect(code));
+  });
+
+  test('UDP_BLOCKED there, where nobody outside has told the other end how it is seen', () => {
+    const unseen: AttemptFacts = {
+      ...plain,
+      remoteNat: nat('unknown'),
+      pairs: [
+        { ...pair, kind: 'near' },
+        { ...pair, kind: 'host' },
+      ],
+    };
+    expect(explain(unseen)).toEqual(udpBlockedThere);
+    const others: Partial<AttemptFacts>[] = [
+      { pairs: [...unseen.pairs, pair] },
+      { pairs: [] },
+      { remoteNat: independent },
+      { remoteNat: null },
+      { localNat: nat('unknown') },
+      { localNat: null },
+    ];
+    for (const facts of others) expect(explain({ ...unseen, ...facts })).toEqual(notDirect('NO_ANSWER'));
+    expect(explain({ ...unseen, isStunSilent: true })).toEqual(notDirect('STUN_SILENT'));
   });
 
   test('the sentences are true of every attempt that they are said of', () => {

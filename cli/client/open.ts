@@ -32,7 +32,7 @@ type Target = ResolvedTarget & { readonly jwt: ConnectionOptions['ServerJwtToken
 const SEARCH = 2_000;
 /** ms for one dial, and the most of the whole time that it may take. */
 const DIAL = 10_000;
-const DIAL_SHARE = 0.9;
+const DIAL_SHARE = 0.8;
 
 /** Where a command runs and writes, and what ends it. */
 export interface Frame {

@@ -29,8 +29,6 @@ const STAGGER = 250;
 const WEBSOCKET_DELAY = 1_000;
 /** ms that a WebSocket has less than UDP: what is wrong with it, as a proxy that stalls, is known when the time is over. */
 const WEBSOCKET_MARGIN = 100;
-/** ms after that for an error that is late, as where the processor has much to do. */
-const WEBSOCKET_GRACE = 100;
 
 /**
  * Starts the attempt. It fails with DNS; FINGERPRINT_MISMATCH when another key answered; CONNECTION_REFUSED when nothing answered, with what is wrong with the
@@ -48,24 +46,19 @@ export function dialStation(host: Host, station: StationAddress, options: Statio
     discard: (late) => void discard(host, late),
     summarize: (failures) => bothErrors(inOrder(failures), station),
   });
-  let isOpening = false;
   let webSocketError: SvcError | undefined;
   race.add(() => {
     const { result, cancel } = dialUdp(host, station, options);
     result.catch((error: SvcError) => {
-      const stop = (): void => race.stop(bothErrors([error, ...(webSocketError ? [webSocketError] : [])], station));
       // At the end of the time the WebSocket has no more than UDP.
       if (!isSilence(error)) race.stop(error);
-      else if (clock.now() >= deadline && isOpening) clock.schedule(WEBSOCKET_GRACE, stop);
-      else if (clock.now() >= deadline) stop();
+      else if (clock.now() >= deadline) race.stop(bothErrors([error, ...(webSocketError ? [webSocketError] : [])], station));
     });
     return { result: result.then((session) => ({ session, webSocket: null })), cancel };
   });
   race.add(() => {
     const attempt = dialWebSocket(host, station, options, { ways, deadline: deadline - WEBSOCKET_MARGIN });
-    isOpening = true;
     attempt.result.catch((error: unknown) => {
-      isOpening = false;
       webSocketError = asSvcError(error);
     });
     return attempt;

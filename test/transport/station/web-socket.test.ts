@@ -1,7 +1,6 @@
 /** How a base station is reached where UDP is blocked, and how a channel moves between UDP and WebSocket while it stands. */
 import { describe, expect, test } from 'vitest';
 import { Router, Status } from '../../../protocol/coap/index.ts';
-import { RemoteError } from '../../../protocol/errors/index.ts';
 import type { Session } from '../../../transport/session/index.ts';
 import type { Simulation } from '../../../transport/sim/index.ts';
 import { type ConfiguredStation, StationConnector } from '../../../transport/station/index.ts';
@@ -122,22 +121,6 @@ describe('a station is reached', () => {
       ),
     });
     expect(simulation.now).toBe(10_000);
-  });
-
-  test('not over a WebSocket whose error is late, which is waited for a moment, and no longer', async () => {
-    for (const [late, message] of [
-      [150, / port \d+; nor over a WebSocket: it took too long$/],
-      [10_000, / port \d+$/],
-    ] as const) {
-      const { simulation, connector, host } = await scene();
-      simulation.block('client', 'udp');
-      host.environment.network.openWebSocket = ({ timeout }) =>
-        new Promise((_, reject) =>
-          simulation.at(simulation.now + timeout + late, 0, () => reject(new RemoteError('TIMEOUT', 'it took too long'))),
-        );
-      await expect(answered(simulation, connector)).rejects.toMatchObject({ message: expect.stringMatching(message) });
-      expect(simulation.now).toBeLessThanOrEqual(10_100);
-    }
   });
 
   test('without TLS never where a certificate must be valid', async () => {

@@ -1,7 +1,7 @@
 /** An echo service beside a device, behind a TCP tunnel of the device, and transfers to it from clients (`echo-transfer.mjs`). */
 import type { Child } from '../../../bench/processes/parent.ts';
 import type { Namespace } from '../namespaces.ts';
-import type { Products } from './products.ts';
+import type { Products, View } from './products.ts';
 
 const PORT = 7007;
 const SERVICE = 'echo';
@@ -66,8 +66,21 @@ export class Echo {
     return this.#call('resumed', { since, limit });
   }
 
+  /** Waits for a byte, and fails with all that is known when none comes within the limit. @returns as `resumed` */
+  async expectResumed(since: number, limit: number, text: string): Promise<number> {
+    const first = await this.resumed(since, limit);
+    if (first !== null) return first;
+    const known = await Promise.all([this.history(), this.stall(since), this.#call('paths', {}).catch(String)]);
+    throw new Error(`${text}: no byte came back within ${limit} ms: ${JSON.stringify(known)}`);
+  }
+
   history(): Promise<History> {
     return this.#call('history', {});
+  }
+
+  /** Whether the connection goes straight to the device now. */
+  async isDirect(): Promise<boolean> {
+    return (await this.#call<View>('view', {})).type === 'DIRECT';
   }
 
   /** Ends the transfer, which every byte has to arrive of, and the connection. @returns how many there were */

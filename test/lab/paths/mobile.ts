@@ -3,7 +3,7 @@
  * NAT and another address outside.
  */
 import type { Namespace } from '../namespaces.ts';
-import { connect, type Home, type Internet, STATION_ADDRESS, type Side } from './internet.ts';
+import { connect, type Home, type Internet, type Side, STATION_ADDRESS } from './internet.ts';
 import { rulesOf } from './nat-boxes.ts';
 
 export const uplinks = ['cable', 'wifi', 'phone'] as const;

@@ -26,8 +26,7 @@ const NOTHING = 1_000;
 
 vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 });
 
-// As an operator has it who gives no options: five connects a second for each device, and those of its tokens and addresses.
-labWithProducts('a base station', { keys: 1, options: ['--connects-per-device', '5'] }, (lab) => {
+labWithProducts('a base station', { keys: 1 }, (lab) => {
   const devices: LabDevice[] = [];
   let clientHost: Namespace;
   let direct: Echo;
@@ -64,7 +63,7 @@ labWithProducts('a base station', { keys: 1, options: ['--connects-per-device', 
     await sleep(DOWN);
     const { longest } = await direct.stall(begun);
     record(`stall of a direct transfer without its base station, ${signal}, ms`, 'ours', longest, { atMost: NOTHING });
-    await lab.products.startStation(lab.internet.core, '--connects-per-device', '5');
+    await lab.products.startStation(lab.internet.core);
     return Date.now();
   }
 

@@ -118,7 +118,7 @@ async function examineStation(options: DoctorOptions, frame: Frame): Promise<voi
   const known = await Known.open(stateDirectory(options.state));
   const station = resolveServer(options, undefined, known, false)!;
   warnOfInterfaces(frame.output, options.candidatesOn ?? [], frame.environment);
-  const check = await checkOf(station, options, frame);
+  const check = await checkOf(station, options.serverWebsocket, options, frame);
   const problem = check.error === null ? null : explainedStation(check.error, station, known);
   print(frame, {
     device: null,
@@ -131,10 +131,11 @@ async function examineStation(options: DoctorOptions, frame: Frame): Promise<voi
   if (problem !== null) throw new CommandError(`no way to the base station: ${describe(problem)}`);
 }
 
-async function findingsOf({ connection, device, server, output }: Opened, options: DoctorOptions, frame: Frame): Promise<Findings> {
+async function findingsOf(opened: Opened, options: DoctorOptions, frame: Frame): Promise<Findings> {
+  const { connection, device, server, output } = opened;
   if (connection.getType() === 'RELAY' && options.relayOnly !== true) output.note('connected; looking for a direct path');
   const report = await firstAttempt(connection, options.timeout, frame);
-  const { station, nat } = await stationOf(connection, report, server, options, frame);
+  const { station, nat } = await stationOf(opened, report, options, frame);
   return {
     device,
     interfaces: interfacesOf(options, frame),
@@ -186,9 +187,8 @@ function connectedFinding(
 
 /** The connection's own, as far as it knows; a look of its own where no attempt has asked the base station. */
 async function stationOf(
-  connection: Connection,
+  { connection, server, webSocket }: Opened,
   { station, whyNotDirect }: PathsReport,
-  server: TargetStation | undefined,
   options: DoctorOptions,
   frame: Frame,
 ): Promise<{ station: StationFinding | null; nat: StationCheck['nat'] }> {
@@ -202,7 +202,7 @@ async function stationOf(
     tellOfStunPort(options, frame, 'no base station is known');
     return { station: null, nat: null };
   }
-  const check = await checkOf(server, options, frame);
+  const check = await checkOf(server, webSocket, options, frame);
   return { station: { ...stationFinding(check), observed: station?.observed ?? null }, nat: check.nat };
 }
 
@@ -211,12 +211,12 @@ function tellOfStunPort({ stunPort }: DoctorOptions, { output }: Frame, why: str
 }
 
 async function findingsWithout(
-  { connection, device, server, waited }: FailedConnect,
+  { connection, device, server, webSocket, waited }: FailedConnect,
   options: DoctorOptions,
   frame: Frame,
 ): Promise<Findings> {
   if (server === undefined) tellOfStunPort(options, frame, 'no base station is known');
-  const check = server === undefined ? null : await checkOf(server, options, frame);
+  const check = server === undefined ? null : await checkOf(server, webSocket, options, frame);
   const codes = {
     local: connection.getLocalChannelErrorCode(),
     remote: connection.getRemoteChannelErrorCode(),
@@ -232,9 +232,11 @@ async function findingsWithout(
   };
 }
 
+/** @param webSocket to it, given or remembered; undefined: what follows from its URL */
 function checkOf(
   station: TargetStation,
-  { stunPort, candidatesOn: excluded = [], timeout, serverWebsocket: webSocket }: DoctorOptions,
+  webSocket: string | undefined,
+  { stunPort, candidatesOn: excluded = [], timeout }: DoctorOptions,
   frame: Frame,
 ): Promise<StationCheck> {
   return checkStation(frame.environment, { station, webSocket, stunPort, excluded, timeout, signal: frame.signal });

@@ -77,7 +77,10 @@ export interface ConnectionOptions {
    * and port of ServerUrl, with TLS or without.
    */
   ServerWebSocketUrl?: string;
-  /** The certificate of that WebSocket must be valid. Default false: the base station proves its key inside, and companies replace certificates. */
+  /**
+   * The certificate of that WebSocket must be valid. Default false: the base station proves its key inside, and companies replace certificates. `connect` refuses
+   * it beside a `ws://` ServerWebSocketUrl, which has none.
+   */
   ServerWebSocketVerify?: boolean;
 }
 

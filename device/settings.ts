@@ -127,11 +127,13 @@ export function parseServerUrl(url: string): { host: string; port?: number } {
   return port === null ? { host } : { host, port };
 }
 
-/** @param text null: none is set @throws LocalError INVALID_ARGUMENT for a URL that is none, or might hold a secret; `verify` of another type */
+/** @param text null: none is set @throws LocalError INVALID_ARGUMENT for a URL that is none, or might hold a secret; `verify` of another type, or for `ws://` */
 export function checkWebSocket(text: string | null, verify: boolean): Pick<Settings, 'serverWebSocketUrl' | 'serverWebSocketVerify'> {
   if (typeof verify !== 'boolean')
     throw new LocalError('INVALID_ARGUMENT', 'whether the certificate of the WebSocket is verified is true or false');
   const serverWebSocketUrl = text === null ? null : parseWebSocketUrl(text);
+  if (verify && serverWebSocketUrl?.startsWith('ws:'))
+    throw new LocalError('INVALID_ARGUMENT', 'a WebSocket of a ws:// URL has no certificate that could be verified: give a wss:// URL');
   if (serverWebSocketUrl !== null || text === null) return { serverWebSocketUrl, serverWebSocketVerify: verify };
   throw new LocalError(
     'INVALID_ARGUMENT',

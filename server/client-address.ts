@@ -25,6 +25,9 @@ export interface ClientAddressOptions {
   readonly log: Pick<Log, 'warn'>;
 }
 
+/** Characters of an element of Forwarded. */
+const MAX_ELEMENT = 256;
+
 export class ClientAddresses {
   readonly #options: ClientAddressOptions;
   #hasWarned = false;
@@ -83,14 +86,40 @@ function addressOf(text: string): string | null {
   return canonicalAddress(bracketed ?? v4 ?? v6 ?? '');
 }
 
-/** Splits at commas that stand in no quoted string (RFC 7239 §4). */
+/** The elements of Forwarded (RFC 7239 §4). One that is no address where quotes are out of order: what a client wrote might reach into what a proxy did. */
 function elementsOf(text: string): string[] {
-  return text.match(/(?:[^",]|"(?:[^"\\]|\\.)*"?)+/g) ?? [];
+  return splitUnquoted(text, ',') ?? [''];
 }
 
-/** The value of the parameter `for`; empty for an element without one, or with two. */
+/**
+ * Splits at what stands in no quoted string, in linear time; null where a quoted string has no end or does not follow a `=`. Then a proxy's well-formed element
+ * is never read as if its quoted strings were outside and the rest within.
+ */
+function splitUnquoted(text: string, separator: string): string[] | null {
+  const parts: string[] = [];
+  let start = 0;
+  let isQuoted = false;
+  for (let i = 0; i < text.length; i++) {
+    const character = text[i]!;
+    if (isQuoted && character === '\\') i++;
+    else if (character === '"') {
+      if (!isQuoted && text[i - 1] !== '=') return null;
+      isQuoted = !isQuoted;
+    } else if (!isQuoted && character === separator) {
+      parts.push(text.slice(start, i));
+      start = i + 1;
+    }
+  }
+  return isQuoted ? null : [...parts, text.slice(start)];
+}
+
+/** The value of the parameter `for`; empty for an element without one, with two, or of more than MAX_ELEMENT characters. */
 function forOf(element: string): string {
-  const values = [...element.matchAll(/(?:^|;)\s*for\s*=\s*(?:"((?:[^"\\]|\\.)*)"|([^;"\s]*))\s*(?=;|$)/gi)];
-  const [, quoted, token] = values.length === 1 ? values[0]! : [];
-  return quoted?.replace(/\\(.)/g, '$1') ?? token ?? '';
+  if (element.length > MAX_ELEMENT) return '';
+  const values = (splitUnquoted(element, ';') ?? []).flatMap((parameter) => {
+    const equals = parameter.indexOf('=');
+    return parameter.slice(0, Math.max(equals, 0)).trim().toLowerCase() === 'for' ? [parameter.slice(equals + 1).trim()] : [];
+  });
+  const [value = ''] = values.length === 1 ? values : [];
+  return value.length > 1 && value.startsWith('"') && value.endsWith('"') ? value.slice(1, -1).replace(/\\(.)/g, '$1') : value;
 }

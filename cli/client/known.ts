@@ -99,11 +99,11 @@ export class Known {
     return [...pinned, ...Object.keys(this.#file.TlsStations ?? {}).map((url) => ({ url, verified: 'tls' as const }))];
   }
 
-  /** Adds the device, or merges what is new about it. Nothing is written before `save`. */
+  /** Adds the device, or merges what is new about it; a WebSocket leads to one base station, and goes with its URL. Nothing is written before `save`. */
   remember(device: KnownDevice): void {
     const index = this.#file.Devices.findIndex((known) => idOf(known) === idOf(device));
     if (index < 0) this.#file.Devices.push(device);
-    else this.#file.Devices[index] = { ...this.#file.Devices[index], ...device };
+    else this.#file.Devices[index] = { ...kept(this.#file.Devices[index]!, device), ...device };
   }
 
   forget(device: KnownDevice): void {
@@ -164,6 +164,11 @@ export class Known {
 /** `product.device`, how a device without a name is called. */
 export function idOf({ ProductId, DeviceId }: { ProductId: string; DeviceId: string }): string {
   return `${ProductId}.${DeviceId}`;
+}
+
+/** What stays of a device that is remembered again. */
+function kept({ ServerWebSocketUrl, ...rest }: KnownDevice, { ServerUrl }: KnownDevice): KnownDevice {
+  return ServerUrl === undefined && ServerWebSocketUrl !== undefined ? { ...rest, ServerWebSocketUrl } : rest;
 }
 
 /** A device as commands show it with --json. */

@@ -49,6 +49,8 @@ export interface Opened {
   readonly device: string;
   /** The base station that was given or is known; undefined without one. */
   readonly server: TargetStation | undefined;
+  /** The WebSocket to it that was given or is known. */
+  readonly webSocket: string | undefined;
   /** Opens a further connection to the same device, which must have the same key. */
   readonly connectAgain: (signal: AbortSignal) => Promise<Connection>;
 }
@@ -61,6 +63,8 @@ export interface FailedConnect {
   /** `product.device`; where the ids are not known how it is called in messages. */
   readonly device: string;
   readonly server: TargetStation | undefined;
+  /** The WebSocket to it that was given or is known. */
+  readonly webSocket: string | undefined;
   /** The device was not attached to the base station, and was waited for. */
   readonly waited: boolean;
 }
@@ -113,7 +117,8 @@ export async function withConnection(
     await remember(known, target, device, { name: settings.name, proved: connection.stationVerified !== null });
     const again = { ...target, productId: device.ProductId, deviceId: device.DeviceId, pin: device.Fingerprint };
     const connectAgain = (stop: AbortSignal): Promise<Connection> => connect(client, known, again, stop);
-    const working = work({ connection, known, output, signal, device: idOf(device), server: target.server, connectAgain });
+    const { server, webSocket } = target;
+    const working = work({ connection, known, output, signal, device: idOf(device), server, webSocket, connectAgain });
     await (settings.untilStopped === true ? working : unlessInterrupted(signal, working));
   } finally {
     await client.stop();
@@ -184,9 +189,9 @@ async function connectFirst(
     await unlessInterrupted(signal, connection.connect({ signal }));
     return connection;
   } catch (error) {
-    const { productId: ProductId, deviceId: DeviceId, server } = target;
+    const { productId: ProductId, deviceId: DeviceId, server, webSocket } = target;
     const device = ProductId === undefined || DeviceId === undefined ? nameOf(target) : idOf({ ProductId, DeviceId });
-    if (!signal.aborted) await failed?.({ connection, error, device, server, waited });
+    if (!signal.aborted) await failed?.({ connection, error, device, server, webSocket, waited });
     throw explained(error, target, known);
   }
 }

@@ -98,9 +98,9 @@ export async function announce(output: Output, { device, data, state, access }: 
  * @param localPort undefined for a device that does not run: the default one
  */
 export function wayTo(state: StationState, localPort = DEFAULT_LOCAL_PORT): string {
-  const { ServerUrl, ServerFingerprint, ServerRootCerts } = state;
-  if (ServerUrl === undefined) return directly(localPort);
-  return ` ${serverOptions(ServerUrl, ServerFingerprint, ServerRootCerts)}`;
+  const { ServerUrl: url, ServerFingerprint: fingerprint, ServerRootCerts: roots, ServerWebSocketUrl: webSocket } = state;
+  if (url === undefined) return directly(localPort);
+  return ` ${serverOptions({ url, fingerprint, roots, webSocket })}`;
 }
 
 function directly(localPort: number): string {
@@ -108,7 +108,7 @@ function directly(localPort: number): string {
   return ` --address ${host.includes(':') ? `[${host}]` : host}:${localPort}`;
 }
 
-type StationState = Pick<DeviceState, 'ServerUrl' | 'ServerFingerprint' | 'ServerRootCerts'>;
+type StationState = Pick<DeviceState, 'ServerUrl' | 'ServerFingerprint' | 'ServerRootCerts' | 'ServerWebSocketUrl'>;
 
 /** By what its base station is proved; undefined without one. */
 function stationProof({ ServerUrl, ServerFingerprint }: StationState): 'pinned' | 'tls' | undefined {

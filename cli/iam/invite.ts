@@ -83,9 +83,9 @@ async function warnIfOff({ iam, output, device }: IamOpened, { state }: InviteOp
 /** The base station is not part of a pairing string. An address on loopback means this machine, which others reach by another one. */
 function pairLine({ connection, known }: IamOpened): string {
   const { ProductId, DeviceId } = connection.deviceInfo as { ProductId: string; DeviceId: string };
-  const { ServerUrl, Address = '' } = known.byId(ProductId, DeviceId) ?? {};
-  if (ServerUrl !== undefined)
-    return `svc pair - ${serverOptions(ServerUrl, known.stationFingerprint(ServerUrl), known.tlsStation(ServerUrl))}`;
+  const { ServerUrl: url, ServerWebSocketUrl: webSocket, Address = '' } = known.byId(ProductId, DeviceId) ?? {};
+  if (url !== undefined)
+    return `svc pair - ${serverOptions({ url, fingerprint: known.stationFingerprint(url), roots: known.tlsStation(url), webSocket })}`;
   const { host, port } = hostPort(Address);
   return `svc pair - --address ${formatAddress({ host: isLoopback(host) ? ownAddress() : host, port })}`;
 }

@@ -156,6 +156,11 @@ function enabledChannels(context: ChannelContext, options: EffectiveOptions): Ma
   requireOption(options, 'ServerUrl');
   if (options.RootCerts !== undefined && options.ServerFingerprint !== undefined && !options.ServerWebSocketVerify)
     throw new LocalError('INVALID_STATE', 'the connection option RootCerts has no effect beside ServerFingerprint: give one of them');
+  if (options.ServerWebSocketVerify && /^ws:/i.test(options.ServerWebSocketUrl ?? ''))
+    throw new LocalError(
+      'INVALID_STATE',
+      'the connection option ServerWebSocketVerify has no effect on a ws:// URL, which has no certificate: give a wss:// ServerWebSocketUrl',
+    );
   channels.set('remote', async (target) => {
     const station = configuredStation(options, context.environment);
     return connectRemote(await context.host(), await context.connector(station), options, target, context.onWaiting);

@@ -1,7 +1,7 @@
 /**
  * CoAP requests and answers, both ways, over one reliable channel that carries whole messages in any order. Sans-IO.
  *
- * After `request`, `respond`, `release`, `cancel`, `receive`, `handleTimeout` and `close`: `transmit` until null, `nextEvent` until null, then
+ * After `request`, `respond`, `release`, `cancel`, `receive`, `resume`, `handleTimeout` and `close`: `transmit` until null, `nextEvent` until null, then
  * `nextTimeout`. Time is `now`, monotonic milliseconds.
  *
  * A message that is no CoAP message at all is an event, `malformed`: whoever owns the channel ends it with BAD_MESSAGE (PROTOCOL.md §7). Its token, when it
@@ -164,6 +164,16 @@ export class Exchanges {
   handleTimeout(now: number): void {
     this.#requester.handleTimeout(now);
     this.#responder.handleTimeout(now);
+  }
+
+  /** The channel carries nothing for a while: bodies in blocks that the other end sends or fetches wait. Our requests keep their time. */
+  pause(now: number): void {
+    this.#responder.pause(now);
+  }
+
+  /** The channel carries messages again. */
+  resume(now: number): void {
+    this.#responder.resume(now);
   }
 
   /** The channel is gone: our requests fail with `error`, those of the other end are cancelled, waiting messages are dropped. */

@@ -90,6 +90,8 @@ export class Responder {
   #maxRequests: number;
   #nextId: number;
   #etag = 0;
+  /** Since when the channel has carried nothing, ms; null while it does. */
+  #pausedAt: number | null = null;
 
   constructor(options: ResponderOptions) {
     this.#options = options;
@@ -149,8 +151,22 @@ export class Responder {
     return true;
   }
 
+  /** Until `resume` no body is given up. */
+  pause(now: number): void {
+    this.#pausedAt ??= now;
+  }
+
+  /** Bodies have as much time left as before the pause. */
+  resume(now: number): void {
+    if (this.#pausedAt === null) return;
+    const paused = now - this.#pausedAt;
+    this.#pausedAt = null;
+    for (const each of [...this.#uploads.values(), ...this.#kept.values()]) each.deadline += paused;
+  }
+
   /** When to call `handleTimeout`, ms; Infinity for never. Ask again after every call. */
   nextTimeout(): number {
+    if (this.#pausedAt !== null) return Number.POSITIVE_INFINITY;
     let earliest = Number.POSITIVE_INFINITY;
     for (const { deadline } of this.#uploads.values()) earliest = Math.min(earliest, deadline);
     for (const { deadline } of this.#kept.values()) earliest = Math.min(earliest, deadline);
@@ -159,6 +175,7 @@ export class Responder {
 
   /** Drops the bodies whose time is over, half received or kept. */
   handleTimeout(now: number): void {
+    if (this.#pausedAt !== null) return;
     for (const [key, { deadline }] of this.#uploads) if (deadline <= now) this.#dropUpload(key);
     for (const [key, { deadline }] of this.#kept) if (deadline <= now) this.#dropKept(key);
   }

@@ -42,7 +42,7 @@ interface Incoming {
   state: 'preface' | 'offered' | 'accepting' | 'open';
   readonly port: Uint8Array;
   received: number;
-  readonly deadline: number;
+  deadline: number;
   sendEnded: boolean;
   receiveEnded: boolean;
 }
@@ -216,6 +216,12 @@ export class ByteStreams {
       else this.#expire(id, stream);
     }
     this.#deadline = next;
+  }
+
+  /** The connection rested that long, ms: in that time nobody could open or accept a stream. */
+  postpone(time: number): void {
+    for (const stream of this.#incoming.values()) stream.deadline += time;
+    this.#deadline += time;
   }
 
   /** The connection has ended: its streams no longer count. */

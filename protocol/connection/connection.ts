@@ -273,7 +273,7 @@ export class Connection extends Traffic {
     const { POSITIVE_INFINITY: never } = Number;
     return Math.min(
       this.#core.nextTimeout(),
-      this.#streams?.nextTimeout() ?? never,
+      this.restReason === null ? (this.#streams?.nextTimeout() ?? never) : never,
       this.#ended ? never : (this.#rest?.nextTimeout() ?? never),
     );
   }
@@ -281,7 +281,7 @@ export class Connection extends Traffic {
   handleTimeout(now: number): void {
     this.#now = now;
     this.#core?.handleTimeout(now);
-    this.#streams?.handleTimeout(now);
+    if (this.restReason === null) this.#streams?.handleTimeout(now);
     if (!this.#ended && this.#rest !== null && now >= this.#rest.nextTimeout()) this.#restOver(this.#rest.error, now);
   }
 
@@ -411,6 +411,7 @@ export class Connection extends Traffic {
   }
 
   #resumed(): void {
+    this.#streams?.postpone(this.#now - (this.#rest?.since ?? this.#now));
     this.#rest?.end(this.#now);
     const replaced = this.#paths?.noteResumed() ?? false;
     if (replaced) this.#emit({ kind: 'path', path: this.path, reason: 'failed-over' });

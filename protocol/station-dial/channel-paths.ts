@@ -81,6 +81,14 @@ export class ChannelPaths {
     this.#emit({ kind: 'ask-active' });
   }
 
+  /** This host is in another network, where a WebSocket of before leads nowhere: nothing is waited for. UDP has other ways to notice and to move. */
+  networkChanged(now: number): void {
+    if (this.#over === 'udp') return;
+    this.#isFleeing = true;
+    this.#openFrom = now;
+    this.#flee(now);
+  }
+
   activeAnswered(): void {
     this.#isAskingActive = false;
     this.#isFleeing = false;
@@ -110,9 +118,12 @@ export class ChannelPaths {
     this.#emit(this.#isFleeing ? { kind: 'move', to: 'websocket' } : { kind: 'close-websocket' });
   }
 
+  /** It did not open, was not answered, or has ended. */
   webSocketFailed(now: number): void {
+    if (!this.#isOpening) return;
     this.#isOpening = false;
     this.#openFrom = now + REOPEN_PAUSE;
+    this.#emit({ kind: 'close-websocket' });
   }
 
   /** The channel goes this way from now on. */
@@ -121,12 +132,14 @@ export class ChannelPaths {
     this.#isFleeing = false;
     this.#isAskingActive = false;
     this.#udpAt = over === 'udp' ? never : now + UDP_INTERVAL;
-    this.#closeAt = over === 'udp' ? now + LINGER : never;
+    this.#closeAt = over === 'udp' && !this.#isOpening ? now + LINGER : never;
   }
 
   #flee(now: number): void {
     if (!this.#isOpening && now >= this.#openFrom) {
       this.#isOpening = true;
+      // The end of this attempt says what is closed: nothing closes the new one while it is challenged.
+      this.#closeAt = never;
       this.#emit({ kind: 'open-websocket' });
     }
     if (this.#over === 'websocket') this.#askUdp(now);

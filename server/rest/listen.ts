@@ -1,7 +1,7 @@
 /**
  * Where the HTTP server listens: REST at one address, WebSockets at that of UDP, both on one port number.
  *
- * One address or all of them are one listener, as a port cannot be had at loopback and for all addresses at a time. Which connections may make requests is then
+ * One address or all of them are one listener, as a port cannot be had at loopback and for all addresses of its family at a time. Which connections may make requests is then
  * decided by the address that they came in on (`servesAt`); the others may only become WebSockets.
  */
 import { createServer, type Server, type Socket } from 'node:net';
@@ -30,10 +30,11 @@ export interface Listening {
 
 /** Says of a connection whether it may make requests: it came in where REST is. Over loopback only from this machine. */
 export function servesAt(rest: string | undefined): (socket: Pick<Socket, 'localAddress' | 'remoteAddress'>) => boolean {
-  if (rest !== undefined && isWildcard(rest)) return () => true;
   const address = rest === undefined ? null : canonicalAddress(rest);
+  if (address === ALL_IPV6) return () => true;
   return ({ localAddress, remoteAddress }) => {
     const local = canonicalAddress(localAddress ?? '');
+    if (address === ALL_IPV4) return local !== null && isIPv4(local);
     if (address !== null && !isLoopback(address)) return local === address;
     return isLoopback(local ?? '') && isLoopback(canonicalAddress(remoteAddress ?? '') ?? '') && (address === null || local === address);
   };
@@ -48,14 +49,26 @@ export function isLoopback(address: string): boolean {
  * @throws LocalError as `listen`
  */
 export async function listenAt(app: FastifyInstance, { rest = LOOPBACK, webSockets }: HttpAddresses, port: number): Promise<Listening> {
-  const wildcard = [rest, webSockets ?? ALL_IPV6].find(isWildcard);
-  if (wildcard === undefined && webSockets !== undefined) {
-    const bound = await listen(app, webSockets, port);
-    const second = canonicalAddress(rest) === canonicalAddress(webSockets) ? null : await listenBeside(app, rest, bound);
-    return { port: bound, close: () => void second?.close() };
+  const other = webSockets ?? ALL_IPV6;
+  const covering = [other, rest].find((address) => covers(address, rest) && covers(address, other));
+  if (covering === undefined) {
+    const bound = await listen(app, other, port);
+    const second = await listenBeside(app, rest, bound);
+    return { port: bound, close: () => void second.close() };
   }
-  if (!isWildcard(rest)) await checkOwn(rest);
-  return { port: await listenEverywhere(app, wildcard ?? ALL_IPV6, port), close: () => {} };
+  if (canonicalAddress(covering) !== canonicalAddress(rest)) await checkOwn(rest);
+  return { port: await listenEverywhere(app, covering, port), close: () => {} };
+}
+
+/** Whether a listener at the first address has the connections to the second. */
+function covers(listener: string, address: string): boolean {
+  const [at, to] = [canonicalAddress(listener), canonicalAddress(address)];
+  return at === to || at === ALL_IPV6 || (at === ALL_IPV4 && to !== null && isIPv4(to));
+}
+
+/** Of canonical addresses. */
+function isIPv4(address: string): boolean {
+  return !address.includes(':');
 }
 
 /** A listener for all addresses does not find out. @throws LocalError INVALID_ARGUMENT unless the address is one of this machine's */
@@ -69,11 +82,11 @@ async function checkOwn(address: string): Promise<void> {
 }
 
 /** On a host without IPv6 `::` means IPv4. */
-async function listenEverywhere(app: FastifyInstance, wildcard: string, port: number): Promise<number> {
+async function listenEverywhere(app: FastifyInstance, host: string, port: number): Promise<number> {
   try {
-    return await listen(app, wildcard, port);
+    return await listen(app, host, port);
   } catch (error) {
-    const isMissing = wildcard === ALL_IPV6 && error instanceof LocalError && error.code === 'INVALID_ARGUMENT';
+    const isMissing = canonicalAddress(host) === ALL_IPV6 && error instanceof LocalError && error.code === 'INVALID_ARGUMENT';
     if (!isMissing) throw error;
     return listen(app, ALL_IPV4, port);
   }
@@ -100,11 +113,6 @@ function listenBeside(app: FastifyInstance, host: string, port: number): Promise
     server.once('error', (error) => reject(listenError(error, host, port)));
     server.listen({ host, port }, () => resolve(server));
   });
-}
-
-function isWildcard(address: string): boolean {
-  const canonical = canonicalAddress(address);
-  return canonical === ALL_IPV6 || canonical === ALL_IPV4;
 }
 
 function listenError(error: NodeJS.ErrnoException, host: string, port: number): Error {

@@ -11,7 +11,7 @@ import type { Log } from '../../transport/environment.ts';
 import { WEBSOCKET_PATH } from '../../transport/websocket/index.ts';
 import { ClientAddresses } from '../client-address.ts';
 import type { Store } from '../storage/store.ts';
-import { acceptUpgrades, type UpgradeOptions } from '../websocket/index.ts';
+import { acceptUpgrades, isForWebSocket, type UpgradeOptions } from '../websocket/index.ts';
 import { limitConnections } from './connection-limits.ts';
 import { clientError, errorHandler, notFound, onlyWebSockets, upgradeRequired } from './errors.ts';
 import { addRoutes } from './routes.ts';
@@ -57,7 +57,7 @@ export function restApp(options: RestOptions): FastifyInstance {
     clientErrorHandler: clientError,
     frameworkErrors: handleError as never,
   };
-  const limits = { maxHeaderSize: HEADER_LIMIT };
+  const limits = { maxHeaderSize: HEADER_LIMIT, ...(webSockets && { shouldUpgradeCallback: isForWebSocket }) };
   const app = tls
     ? withTls(() => fastify({ ...settings, https: { ...limits, ...tls, handshakeTimeout: requestTimeout } }))
     : fastify({ ...settings, http: limits });

@@ -1,2 +1,2 @@
 /** WebSockets of the HTTP server. */
-export { acceptUpgrades, type UpgradeOptions } from './upgrades.ts';
+export { acceptUpgrades, isForWebSocket, type UpgradeOptions } from './upgrades.ts';

@@ -13,6 +13,8 @@ import type { PipeHandlers, WebSocketPeer } from '../station/web-sockets.ts';
 /** Pings and pongs a second, and at once: a proxy sends one every few seconds. */
 const CONTROL_RATE = 2;
 const CONTROL_BURST = 20;
+/** Bytes that wait for a peer that does not read, above which its pings get no answer. */
+const MAX_BUFFERED = 64 << 10;
 /** RFC 6455 §7.4.1. */
 const NORMAL_CLOSURE = 1000;
 const UNSUPPORTED_DATA = 1003;
@@ -53,7 +55,7 @@ export class AcceptedPipe implements MessagePipe {
       else if (this.#isOpen) receive(data);
     });
     this.#webSocket.on('ping', (data: Buffer) => {
-      if (this.#isOpen && onControl()) this.#webSocket.pong(data);
+      if (this.#isOpen && onControl() && this.#webSocket.bufferedAmount <= MAX_BUFFERED) this.#webSocket.pong(data);
     });
     this.#webSocket.on('pong', () => this.#isOpen && onControl());
     this.#webSocket.on('error', ({ message }) => {

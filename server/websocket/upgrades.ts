@@ -2,10 +2,11 @@
  * Upgrades to WebSockets on the HTTP server of a base station: `GET /svc/v1` with the subprotocol `svc.1` (PROTOCOL.md §2). Whatever else the request says counts for
  * nothing: Host, Origin, cookies, tokens.
  *
- * 1. Another path gets 404, another subprotocol 400, each with a sentence.
- * 2. A place for the client's address, or 503.
- * 3. From the upgrade on the connection is none of HTTP's: it gives back its place there, and no timeout of requests counts.
- * 4. The place is given back when the TCP connection is closed, not before.
+ * 1. A request that may become something else than a WebSocket, as HTTP/2 in clear (`h2c`), is an ordinary one (`reinject.ts`).
+ * 2. Another path gets 404, another subprotocol 400, each with a sentence.
+ * 3. A place for the client's address, or 503.
+ * 4. From the upgrade on the connection is none of HTTP's: it gives back its place there, and no timeout of requests counts.
+ * 5. The place is given back when the TCP connection is closed, not before.
  */
 import { type IncomingMessage, type Server, STATUS_CODES } from 'node:http';
 import type { Socket } from 'node:net';
@@ -16,6 +17,7 @@ import { MAX_MESSAGE, SUBPROTOCOL, WEBSOCKET_PATH } from '../../transport/websoc
 import type { ClientAddresses } from '../client-address.ts';
 import type { PipeHandlers, WebSocketPeer, WebSockets } from '../station/web-sockets.ts';
 import { AcceptedPipe } from './pipe.ts';
+import { reinject } from './reinject.ts';
 
 export interface UpgradeOptions {
   readonly webSockets: Pick<WebSockets, 'accept' | 'refused' | 'reserve'>;
@@ -54,16 +56,23 @@ const LIBRARY_OPTIONS: LibraryOptions = {
 };
 
 /** Takes the upgrades of a server, in clear or over TLS. */
-export function acceptUpgrades(server: Pick<Server, 'on'>, options: UpgradeOptions): void {
+export function acceptUpgrades(server: Pick<Server, 'emit' | 'on'>, options: UpgradeOptions): void {
   const library = new WebSocketServer(LIBRARY_OPTIONS);
-  server.on('upgrade', (request: IncomingMessage, socket: Duplex, head: Buffer) =>
-    upgrade(library, options, request, socket as Socket, head),
-  );
+  server.on('upgrade', (request: IncomingMessage, duplex: Duplex, head: Buffer) => {
+    const socket = duplex as Socket;
+    // The library listens only once it has the connection.
+    socket.on('error', () => socket.destroy());
+    if (isForWebSocket(request)) upgrade(library, options, request, socket, head);
+    else reinject(server, request, socket, head, () => options.upgraded(socket));
+  });
+}
+
+/** Whether a request is to become a WebSocket, not something else. */
+export function isForWebSocket({ headers }: Pick<IncomingMessage, 'headers'>): boolean {
+  return headers.upgrade?.toLowerCase() === 'websocket';
 }
 
 function upgrade(library: WebSocketServer, options: UpgradeOptions, request: IncomingMessage, socket: Socket, head: Buffer): void {
-  // The library listens only once it has the connection.
-  socket.on('error', () => socket.destroy());
   const { addresses, webSockets } = options;
   const address = addresses.of(request);
   const refusal = refusalOf(request);
@@ -103,11 +112,6 @@ interface Refusal {
 }
 
 const ELSEWHERE: Refusal = { status: 404, reason: 'another path', sentence: `WebSockets are at ${WEBSOCKET_PATH}.` };
-const NO_WEBSOCKET: Refusal = {
-  status: 426,
-  reason: 'no WebSocket',
-  sentence: 'This server upgrades to WebSocket (RFC 6455) and nothing else.',
-};
 const OTHER_PROTOCOL: Refusal = { status: 400, reason: 'another subprotocol', sentence: `Offer the subprotocol ${SUBPROTOCOL}.` };
 const FULL: Refusal = {
   status: 503,
@@ -117,7 +121,6 @@ const FULL: Refusal = {
 
 function refusalOf({ url = '', headers }: IncomingMessage): Refusal | null {
   if (url.split('?', 1)[0] !== WEBSOCKET_PATH) return ELSEWHERE;
-  if (headers.upgrade?.toLowerCase() !== 'websocket') return NO_WEBSOCKET;
   const offered = (headers['sec-websocket-protocol'] ?? '').split(',').map((name) => name.trim());
   return offered.includes(SUBPROTOCOL) ? null : OTHER_PROTOCOL;
 }
@@ -125,7 +128,5 @@ function refusalOf({ url = '', headers }: IncomingMessage): Refusal | null {
 function refuse(socket: Socket, { status, sentence }: Refusal): void {
   socket.setTimeout(REFUSAL_TIMEOUT, () => socket.destroy());
   const head = `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\ncontent-type: text/plain; charset=utf-8\r\nconnection: close`;
-  socket.end(
-    `${head}\r\n${status === 426 ? 'upgrade: websocket\r\n' : ''}content-length: ${Buffer.byteLength(sentence)}\r\n\r\n${sentence}`,
-  );
+  socket.end(`${head}\r\ncontent-length: ${Buffer.byteLength(sentence)}\r\n\r\n${sentence}`);
 }

@@ -52,6 +52,14 @@ test('a device without a base station is reached at its address, and registered 
   for (const words of reach) expect(words.join(' ')).toMatch(/ --address \S+:5592$/);
 });
 
+test('a device whose base station has a WebSocket elsewhere is reached there too', async () => {
+  const webSocket = 'wss://proxy.example/(a)';
+  const { stdout } = await init(...STATION, '--server-websocket', webSocket);
+  const reach = commands(stdout).filter(([name]) => name === 'connect' || name === 'pair');
+  expect(reach.length).toBeGreaterThan(1);
+  for (const words of reach) expect(words.slice(-6)).toEqual([...STATION, '--server-websocket', webSocket]);
+});
+
 test('while nobody administers the device, it says how somebody is invited, and that works', async () => {
   expect((await init()).stderr).not.toMatch(NOTE);
   const { stderr } = await init();

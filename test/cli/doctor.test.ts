@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Writable } from 'node:stream';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { Known } from '../../cli/client/known.ts';
 import { type Findings, keepAliveText, linesOf } from '../../cli/doctor/report.ts';
 import { type DoctorOptions, doctor } from '../../cli/doctor.ts';
 import { Output } from '../../cli/frame/output.ts';
@@ -377,6 +378,26 @@ describe('where UDP to the base station gets no answer', () => {
     expect(lines).toContainEqual(expect.stringMatching(/^ {20}over a WebSocket, as UDP to it gets no answer$/));
     expect(lines).toContainEqual(expect.stringMatching(/^what to do {10}Allow UDP out to station, port 4433/));
     expect(clinic.stdout).not.toContain('STUN');
+  });
+
+  test('the base station is looked at where its WebSocket is remembered', async () => {
+    const { clinic, run } = await blocked();
+    const { server = '', state, fingerprint = '' } = clinic.options;
+    const asked: string[] = [];
+    const accept = (_: unknown, { path }: { path: string }): number => {
+      asked.push(path);
+      return 404;
+    };
+    const elsewhere = clinic.fixture.host('elsewhere', { machine: 'elsewhere' });
+    elsewhere.listenWebSocket({ port: 8443, secure: true, protocol: 'svc.1', accept });
+    const known = await Known.open(state!);
+    const { productId: ProductId, deviceId: DeviceId } = ids;
+    const webSocket = 'wss://elsewhere:8443/remembered';
+    known.remember({ ProductId, DeviceId, Fingerprint: fingerprint, ServerUrl: server, ServerWebSocketUrl: webSocket });
+    await known.save();
+    await run();
+    expect(asked).toEqual(['/remembered', '/remembered']);
+    expect(clinic.document).toMatchObject({ connected: false, station: { at: null } });
   });
 
   test('the proxy is named', () => {

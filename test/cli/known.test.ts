@@ -96,6 +96,17 @@ describe('state directory', () => {
     expect((await Known.open(state.directory)).devices).toEqual([]);
   });
 
+  test('the WebSocket to a base station is forgotten when another base station is remembered, or none is given to this one', async () => {
+    const webSocket = { ServerWebSocketUrl: 'wss://proxy/svc/v1' };
+    const state = await known({ ...lamp, ...webSocket });
+    const device = { ProductId: 'pr', DeviceId: 'lamp', Fingerprint: FP };
+    state.remember({ ...device, ServerConnectToken: 'new' });
+    expect(state.devices).toEqual([{ ...lamp, ...webSocket, ServerConnectToken: 'new' }]);
+    state.remember({ ...device, ServerUrl: 'https://other:4433' });
+    expect(state.devices).toEqual([{ ...lamp, ServerConnectToken: 'new', ServerUrl: 'https://other:4433' }]);
+    expect(resolveTarget(options({ device: 'desk' }), state).webSocket).toBeUndefined();
+  });
+
   test('of two commands that make a key at once both have that of the first', async () => {
     const state = await known();
     const first = SvcClient.create().createPrivateKey();

@@ -273,6 +273,7 @@ const effects: Record<Option, Effect> = {
       const url = { ServerWebSocketUrl: 'wss://elsewhere:8443/' };
       expect(await webSocketsAsked(elsewhere, { ...url, ServerWebSocketVerify: true })).toEqual([]);
       expect(await webSocketsAsked(elsewhere, url)).toEqual(['/']);
+      await changes({ ServerWebSocketUrl: 'WS://elsewhere:8443/', ServerWebSocketVerify: true }, 'INVALID_STATE');
     },
   },
 };

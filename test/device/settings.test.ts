@@ -38,6 +38,8 @@ describe('device settings', () => {
     ['a product id with a dot', 'INVALID_ARGUMENT', () => device.setProductId('a.b')],
     ['a WebSocket with a password', 'INVALID_ARGUMENT', () => device.setServerWebSocketUrl('wss://a:b@x/svc/v1')],
     ['a WebSocket with a query', 'INVALID_ARGUMENT', () => device.setServerWebSocketUrl('wss://x/svc/v1?token=1')],
+    ['a WebSocket without TLS whose certificate is to be valid', 'INVALID_ARGUMENT', () => device.setServerWebSocketUrl('WS://x/', true)],
+    ['a WebSocket without TLS', 'OK', () => device.setServerWebSocketUrl('ws://x/')],
     ['a WebSocket by https', 'INVALID_ARGUMENT', () => device.setServerWebSocketUrl('https://x/')],
     ['an empty device id', 'INVALID_ARGUMENT', () => device.setDeviceId('')],
     ['a long device id', 'INVALID_ARGUMENT', () => device.setDeviceId('d'.repeat(62))],

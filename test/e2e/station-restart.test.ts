@@ -194,6 +194,29 @@ describe('an idle connection', () => {
     expect(coap.getResponseStatusCode()).toBe(205);
   });
 
+  test('a body in blocks that is on its way, and a stream that nobody has accepted yet, wait as long', async () => {
+    const { device } = await echoDevice();
+    const connection = await settled();
+    const bodies: number[] = [];
+    device.addCoapResource('PUT', '/body', ({ payload }) => {
+      bodies.push(payload.length);
+      return { status: 204 };
+    });
+    device.addStreamListener(PORT + 1, async (incoming) => {
+      await new Promise<void>((resolve) => void fixture.sim.host('later').clock.schedule(45_000, resolve));
+      await incoming.accept().close();
+    });
+    const opened = connection.createStream().open(PORT + 1);
+    await fixture.sim.run(200);
+    const coap = connection.createCoap('PUT', '/body');
+    coap.setRequestPayload(60, pattern(900_000));
+    const answered = coap.execute();
+    await fixture.sim.run(100);
+    await station.restart('shutdown', 40_000);
+    await fixture.settle(Promise.all([opened, answered]));
+    expect([coap.getResponseStatusCode(), bodies]).toEqual([204, [900_000]]);
+  });
+
   test('whose keep-alive was set waits for the base station all the same', async () => {
     await echoDevice();
     const connection = await fixture.connected({ KeepAliveInterval: 2_000, KeepAliveRetryInterval: 500, KeepAliveMaxRetries: 4 });

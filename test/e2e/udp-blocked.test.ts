@@ -44,15 +44,15 @@ async function readSome(stream: { readSome(): Promise<Uint8Array> }): Promise<Ui
   }
 }
 
-/** Sends bytes to the device and back for so many ms. @returns the longest pause between two that came back, ms */
-async function echo(connection: Connection, time: number): Promise<number> {
+/** Sends bytes to the device and back for so many ms, `size` each 100 ms. @returns the longest pause between two that came back, ms */
+async function echo(connection: Connection, time: number, size = 2_000): Promise<number> {
   const stream = connection.createStream();
   await stream.open(PORT);
   const end = fixture.sim.now + time;
   let sent = 0;
   const writing = (async () => {
     while (fixture.sim.now < end) {
-      await stream.write(Uint8Array.from({ length: 2_000 }, () => sent++ & 0xff));
+      await stream.write(Uint8Array.from({ length: size }, () => sent++ & 0xff));
       await new Promise<void>((resolve) => fixture.sim.at(fixture.sim.now + 100, 0, resolve));
     }
     await stream.close();
@@ -113,22 +113,31 @@ describe('a client whose UDP is blocked', () => {
     expect(over(each)).toBe('udp');
   });
 
-  test('loses nothing when UDP is blocked under a transfer', async () => {
+  test('loses nothing when UDP is blocked under a transfer, and its application is told', async () => {
     await echoDevice();
     const each = connection();
+    const events: string[] = [];
+    each.addConnectionEventsListener({ onEvent: (event) => events.push(event) });
     await fixture.settle(each.connect());
     fixture.sim.at(fixture.sim.now + 2_000, 0, () => fixture.sim.block(phone, 'udp'));
     expect(await fixture.settle(echo(each, 10_000))).toBeLessThan(4_000);
     expect([over(each), each.isConnected]).toEqual(['websocket', true]);
+    expect(events).toEqual(['CONNECTED', 'CHANNEL_CHANGED']);
   });
 
-  test.each(['cut', 'stall', 'halfOpen'] as const)('loses nothing when its WebSocket fails under a transfer: %s', async (fault) => {
+  test.each([
+    ['cut', 2_000],
+    ['stall', 2_000],
+    // So much that it takes no question any more.
+    ['stall', 100_000],
+    ['halfOpen', 2_000],
+  ] as const)('loses nothing when its WebSocket fails under a transfer: %s, %d bytes each 100 ms', async (fault, size) => {
     await echoDevice();
     fixture.sim.block(phone, 'udp');
     const each = connection();
     await fixture.settle(each.connect());
     fixture.sim.at(fixture.sim.now + 2_000, 0, () => fixture.sim.pipes(phone)[0]![fault]());
-    expect(await fixture.settle(echo(each, 10_000))).toBeLessThan(4_000);
+    expect(await fixture.settle(echo(each, 10_000, size))).toBeLessThan(4_000);
     expect([over(each), each.isConnected]).toEqual(['websocket', true]);
   });
 });

@@ -1,5 +1,5 @@
 /**
- * The way to a host by https or WebSocket through a proxy: `HTTPS_PROXY`, or `ALL_PROXY`, unless `NO_PROXY` excepts the host, and CONNECT (RFC 9110 §9.3.6).
+ * The way to a host by https or WebSocket through a proxy: `HTTPS_PROXY`, or `ALL_PROXY` (for `ws:` also `HTTP_PROXY`), unless `NO_PROXY` excepts the host, and CONNECT (RFC 9110 §9.3.6).
  *
  * What the proxy says before the tunnel stands is no answer of the host: anything but 2xx ends the request. Node's own client sends the CONNECT: it bounds the
  * headers of the answer and ends the attempt with the signal. https-proxy-agent (9.1) does neither, and prints the proxy's password under DEBUG.
@@ -10,45 +10,59 @@ import type { ConnectionOptions } from 'node:tls';
 import { LocalError, RemoteError } from '../../protocol/errors/index.ts';
 import { httpsProblem, noteCertificates } from './https-problem.ts';
 
-const VARIABLES = ['HTTPS_PROXY', 'https_proxy', 'ALL_PROXY', 'all_proxy'];
+/** In the order of `proxy-from-env`: the first that is set counts. */
+const VARIABLES = ['https_proxy', 'HTTPS_PROXY', 'all_proxy', 'ALL_PROXY'];
 
-const PLAIN_VARIABLES = ['HTTP_PROXY', 'http_proxy'];
+const PLAIN_VARIABLES = ['http_proxy', 'HTTP_PROXY'];
+
+/** What stands between this host and others. */
+export interface HttpProxy {
+  readonly url: URL;
+  /** The variable of the environment that names it. */
+  readonly variable: string;
+}
 
 /** The proxy for an https URL; null where the host is reached straight. @throws LocalError INVALID_ARGUMENT for one that does not speak HTTP */
-export async function proxyFor(url: string): Promise<URL | null> {
-  if (VARIABLES.every((name) => !process.env[name])) return null;
+export async function proxyFor(url: string): Promise<HttpProxy | null> {
+  const variable = firstSet(VARIABLES);
+  if (variable === undefined) return null;
   const { getProxyForUrl } = await import('proxy-from-env');
   // One without a scheme is given that of the URL: as an http proxy it is what others take it for.
-  return checkedProxy(withScheme(getProxyForUrl(url)));
+  return checkedProxy(withScheme(getProxyForUrl(url)), variable);
 }
 
 /**
  * The proxy for a URL of a WebSocket. `ws:` needs a tunnel as `wss:` does, so the same proxy is asked; `HTTP_PROXY` where there is no other.
  * @throws as {@link proxyFor}
  */
-export async function proxyForWebSocket({ protocol, hostname, port }: URL): Promise<URL | null> {
+export async function proxyForWebSocket({ protocol, hostname, port }: URL): Promise<HttpProxy | null> {
   const isSecure = protocol === 'wss:';
   const host = `${hostname}:${port || (isSecure ? 443 : 80)}`;
   const proxy = await proxyFor(`https://${host}`);
-  if (proxy !== null || isSecure || PLAIN_VARIABLES.every((name) => !process.env[name])) return proxy;
-  return checkedProxy((await import('proxy-from-env')).getProxyForUrl(`http://${host}`));
+  const variable = firstSet(PLAIN_VARIABLES);
+  if (proxy !== null || isSecure || variable === undefined) return proxy;
+  return checkedProxy((await import('proxy-from-env')).getProxyForUrl(`http://${host}`), variable);
+}
+
+function firstSet(names: readonly string[]): string | undefined {
+  return names.find((name) => process.env[name]);
 }
 
 /** @param proxy '' for none */
-function checkedProxy(proxy: string): URL | null {
+function checkedProxy(proxy: string, variable: string): HttpProxy | null {
   if (proxy === '') return null;
   if (!/^https?:$/.test(URL.canParse(proxy) ? new URL(proxy).protocol : ''))
     throw new LocalError(
       'INVALID_ARGUMENT',
-      'the proxy of HTTPS_PROXY or ALL_PROXY must be http://host:port or https://host:port, and no SOCKS proxy; NO_PROXY excepts a host',
+      `the proxy of ${variable} must be http://host:port or https://host:port, and no SOCKS proxy; NO_PROXY excepts a host`,
     );
   const parsed = new URL(proxy);
   if (!hasDecodableCredentials(parsed))
     throw new LocalError(
       'INVALID_ARGUMENT',
-      'the name or password in HTTPS_PROXY has a "%" that begins no percent-encoding: write it as %25',
+      `the name or password in ${variable} has a "%" that begins no percent-encoding: write it as %25`,
     );
-  return parsed;
+  return { url: parsed, variable };
 }
 
 /** One without a scheme is given that of the URL by the library; other programs take it for a proxy that speaks HTTP. */
@@ -71,7 +85,7 @@ function hasDecodableCredentials(proxy: URL): boolean {
  * @param signal ends the attempt; a tunnel that stands is the caller's to close
  * @throws RemoteError CONNECTION_REFUSED when the proxy refuses; what {@link HttpsGet} throws where the proxy cannot be reached
  */
-export async function openTunnel(proxy: URL, url: URL, signal: AbortSignal): Promise<Duplex> {
+export async function openTunnel({ url: proxy, variable }: HttpProxy, url: URL, signal: AbortSignal): Promise<Duplex> {
   const { request } = proxy.protocol === 'https:' ? await import('node:https') : await import('node:http');
   const target = `${url.hostname}:${url.port || (url.protocol === 'ws:' ? 80 : 443)}`;
   const who = `the proxy ${proxy.host}`;
@@ -94,7 +108,7 @@ export async function openTunnel(proxy: URL, url: URL, signal: AbortSignal): Pro
       if (stands && early.length === 0) return resolve(socket);
       socket.destroy();
       if (stands) return reject(new RemoteError('BAD_RESPONSE', `${who} spoke before ${target} did`));
-      const remedy = statusCode === 407 ? wantsCredentials(proxy) : '';
+      const remedy = statusCode === 407 ? wantsCredentials(proxy, variable) : '';
       reject(new RemoteError('CONNECTION_REFUSED', `${who} refused to connect to ${target} (${statusCode})${remedy}`));
     });
     const chain = noteCertificates(connecting);
@@ -104,9 +118,9 @@ export async function openTunnel(proxy: URL, url: URL, signal: AbortSignal): Pro
   });
 }
 
-function wantsCredentials({ username, password }: URL): string {
+function wantsCredentials({ username, password }: URL, variable: string): string {
   if (username === '' && password === '') return ': it asks for a name and a password, as in http://name:password@host:port';
-  return ': it does not take the name and password of HTTPS_PROXY';
+  return `: it does not take the name and password of ${variable}`;
 }
 
 function authorization({ username, password }: URL): { 'proxy-authorization'?: string } {

@@ -29,7 +29,7 @@ export async function getHttps(request: HttpsRequest): Promise<HttpsAnswer> {
     return await fetched(request, url, proxy === null ? null : await openTunnel(proxy, url, signal), signal);
   } catch (error) {
     if (request.signal?.aborted === true) throw new LocalError('STOPPED', 'the request was stopped');
-    const way = proxy === null ? '' : ` through the proxy ${proxy.host}`;
+    const way = proxy === null ? '' : ` through the proxy ${proxy.url.host}`;
     if (timeout.aborted) throw new RemoteError('TIMEOUT', `${url.host} did not answer by https${way} within ${request.timeout / 1000} s`);
     throw error;
   }

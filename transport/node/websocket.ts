@@ -16,7 +16,7 @@ import { certificateBlocks } from '../../protocol/identity/index.ts';
 import { canonicalAddress } from '../address.ts';
 import type { MessagePipe, WebSocketOptions } from '../environment.ts';
 import { httpsProblem, noteCertificates } from './https-problem.ts';
-import { openTunnel, proxyForWebSocket } from './https-tunnel.ts';
+import { type HttpProxy, openTunnel, proxyForWebSocket } from './https-tunnel.ts';
 import { checkRootCertificates } from './root-certificates.ts';
 
 /** Bytes of one message (PROTOCOL.md §2). */
@@ -38,7 +38,7 @@ export async function openWebSocket(options: WebSocketOptions, index: number): P
   try {
     signal.throwIfAborted();
     if (proxy !== null) tunnel = await openTunnel(proxy, url, signal);
-    return await upgraded(options, { url, index, tunnel, proxy: proxy?.host ?? null, signal });
+    return await upgraded(options, { url, index, tunnel, proxy: proxy?.url.host ?? null, signal });
   } catch (error) {
     tunnel?.destroy();
     if (options.signal?.aborted === true) throw new LocalError('STOPPED', 'opening the WebSocket was stopped');
@@ -66,10 +66,10 @@ function parsedUrl(text: string): URL {
   );
 }
 
-function late({ host }: URL, proxy: URL | null, isTunnelled: boolean, timeout: number): RemoteError {
+function late({ host }: URL, proxy: HttpProxy | null, isTunnelled: boolean, timeout: number): RemoteError {
   const time = `within ${timeout / 1000} s`;
-  if (proxy !== null && !isTunnelled) return new RemoteError('TIMEOUT', `the proxy ${proxy.host} did not connect to ${host} ${time}`);
-  const way = proxy === null ? '' : ` through the proxy ${proxy.host}`;
+  if (proxy !== null && !isTunnelled) return new RemoteError('TIMEOUT', `the proxy ${proxy.url.host} did not connect to ${host} ${time}`);
+  const way = proxy === null ? '' : ` through the proxy ${proxy.url.host}`;
   return new RemoteError('TIMEOUT', `${host} did not open a WebSocket${way} ${time}`);
 }
 

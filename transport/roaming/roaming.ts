@@ -160,6 +160,8 @@ export class Roaming implements NetworkWatcher {
   async #leave(): Promise<void> {
     const change = ++this.#change;
     this.#finishMoves();
+    // A WebSocket cannot be moved. Whoever opened it opens another one.
+    for (const session of this.#host.sessions) if (session.path.kind === 'websocket') session.noteNetworkChanged();
     const socket = await this.#freshSocket();
     if (change !== this.#change || this.#isClosed) {
       if (socket !== null) void this.#host.unbind(socket);

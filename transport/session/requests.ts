@@ -73,6 +73,7 @@ export class SessionRequests {
   readonly #waiting = new Map<number, Waiting>();
   /** A message taken from Exchanges that the connection had no room for. */
   #held: Uint8Array | null = null;
+  #isResting = false;
   #timerAt = Number.POSITIVE_INFINITY;
   #cancelTimer: Cancel = () => {};
 
@@ -157,6 +158,7 @@ export class SessionRequests {
 
   /** Call after anything that may have changed something here; cheap when nothing did. */
   service(): void {
+    this.#noteRest();
     for (let event = this.#exchanges.nextEvent(); event !== null; event = this.#exchanges.nextEvent()) this.#handle(event);
     this.#sendMessages();
     this.#arm();
@@ -214,6 +216,16 @@ export class SessionRequests {
   async #serve({ exchange, request }: Extract<ExchangesEvent, { kind: 'request' }>): Promise<void> {
     const reply = await this.#owner.serve(request);
     if (reply !== null) this.respond(exchange, reply);
+  }
+
+  /** While the connection rests, what the peer sends in blocks has no time to run out of. */
+  #noteRest(): void {
+    const isResting = this.#owner.connection.restReason !== null;
+    if (isResting === this.#isResting) return;
+    this.#isResting = isResting;
+    const now = this.#shared.clock.now();
+    if (isResting) this.#exchanges.pause(now);
+    else this.#exchanges.resume(now);
   }
 
   #sendMessages(): void {

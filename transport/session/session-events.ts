@@ -17,6 +17,8 @@ export interface SessionEvents {
   challenged: undefined;
   /** Nothing has come back on the path in use for two probe timeouts, or more; or on a route over this session. */
   suspected: undefined;
+  /** This host is in another network. */
+  network: undefined;
   /** No path carries anything any more, for this reason: the session waits for another one, and ends with CLOSED after a minute without. */
   resting: SvcError;
   /** It goes on. */

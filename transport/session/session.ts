@@ -270,6 +270,11 @@ export class Session {
     if (this.#isOpen && this.path.kind === 'route') this.#events?.emit('path', { path: this.path, reason: 'migrated' });
   }
 
+  /** For who watches the network of this host. Event `network`. */
+  noteNetworkChanged(): void {
+    if (this.#isOpen) this.#events?.emit('network', undefined);
+  }
+
   /** Challenges a path: event `probed`. @returns as addPath */
   probe(path: Path): boolean {
     return this.#onPaths(() => this.connection.probe(path, this.#shared.clock.now()));

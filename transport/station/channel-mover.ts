@@ -39,7 +39,7 @@ export class ChannelMover {
   /** Paths by UDP that are asked, and those of them that are still silent. */
   #udp: Path[] = [];
   #silent = new Set<Path>();
-  /** Those that are open, and of them the one that was opened last. */
+  /** Those that are open, and of them the one that the latest attempt has opened. */
   readonly #webSockets = new Set<WebSocketSocket>();
   #webSocket: WebSocketSocket | null = null;
   /** What the path in use had received when it was asked. */
@@ -61,6 +61,7 @@ export class ChannelMover {
     // Ahead of time: a path that has gone silent brings none.
     session.supplyIds();
     session.on('suspected', () => this.#tell((paths, now) => paths.suspected(now)));
+    session.on('network', () => this.#networkChanged());
     session.on('probed', ({ path, answered }) => this.#probed(path, answered));
     session.on('path', ({ path }) => this.#moved(path));
     session.on('closed', () => this.#end());
@@ -93,11 +94,22 @@ export class ChannelMover {
   /** An answer is whatever arrives there. */
   #askActive(): void {
     const { path, rtt } = this.#session;
-    this.#heard = { path, packets: this.#received(path) };
+    this.#noteHeard();
     this.#session.probe(path);
+    this.#cancelAsking();
     this.#cancelAsking = this.#clock.schedule(Math.max(LEAST_SILENCE, 2 * (rtt ?? 0)), () =>
       this.#tell((paths, now) => (this.#isActiveAlive() ? paths.activeAnswered() : paths.activeSilent(now))),
     );
+  }
+
+  #networkChanged(): void {
+    this.#noteHeard();
+    this.#tell((paths, now) => paths.networkChanged(now));
+  }
+
+  #noteHeard(): void {
+    const { path } = this.#session;
+    this.#heard = { path, packets: this.#received(path) };
   }
 
   /** Something has come in since the path was asked, or another one is in use. */
@@ -126,6 +138,7 @@ export class ChannelMover {
   }
 
   async #openWebSocket(): Promise<void> {
+    this.#webSocket = null;
     const way = { timeout: OPEN_TIMEOUT, signal: this.#ended.signal };
     const webSocket = await openWebSocket(this.#host, this.#station, this.#ways, way).catch(() => null);
     if (this.#ended.signal.aborted) {
@@ -181,13 +194,22 @@ export class ChannelMover {
 
   #moved(path: Path): void {
     const over = overOf(path);
-    if (over !== this.#decisions.over) this.#ways.blockedHere().note(over === 'websocket');
+    if (over !== this.#decisions.over) {
+      this.#ways.blockedHere().note(over === 'websocket');
+      this.#noteRouted();
+    }
     this.#tell((paths, now) => paths.moved(over, now));
     if (over === 'udp') return;
     this.#closeWebSockets();
     this.#forgetUdp();
     if (this.#silent.size > 0) this.#tell((paths) => paths.udpSilent());
     this.#silent.clear();
+  }
+
+  /** What runs over the channel has other keep-alive, and its application may want to know. */
+  #noteRouted(): void {
+    const host = this.#host;
+    for (const session of host.sessions) if (host.channelOf(session.path) === this.#session) session.noteChannelMoved();
   }
 
   #forgetUdp(except: readonly Path[] = []): void {
@@ -201,9 +223,12 @@ export class ChannelMover {
 
   #close(webSocket: WebSocketSocket): void {
     this.#webSockets.delete(webSocket);
-    if (this.#webSocket === webSocket) this.#webSocket = null;
     this.#session.removePath(webSocket.path);
     void this.#host.unbind(webSocket);
+    if (this.#webSocket !== webSocket) return;
+    this.#webSocket = null;
+    // No answer comes of one that is being challenged.
+    this.#tell((paths, now) => paths.webSocketFailed(now));
   }
 
   #arm(now: number): void {

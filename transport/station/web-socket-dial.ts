@@ -74,6 +74,12 @@ async function openUrl(host: Host, url: string, { settings }: WaysToStation, opt
     receive: host.receive,
     closed: (error, ended) => host.drop(ended, error),
   });
-  host.adopt(socket, true);
+  try {
+    host.adopt(socket, true);
+  } catch (error) {
+    // The host has closed meanwhile.
+    socket.close();
+    throw error;
+  }
   return socket;
 }

@@ -84,6 +84,36 @@ describe('blocks', () => {
     expect(pair.run()).toMatchObject([{ kind: 'failed', id, error: { code: 'BAD_RESPONSE' } }]);
   });
 
+  test('a pause of the channel costs a response in blocks no time, and nothing is due meanwhile', () => {
+    const pair = new Pair({ transferTimeout: 1000 });
+    const id = pair.client.request({ method: 'GET', path: '/' }, 0, { timeout: Number.POSITIVE_INFINITY });
+    pair.step();
+    pair.server.nextEvent();
+    pair.server.respond(1, { status: 205, payload: new Uint8Array(3 * R) }, 0);
+    pair.step();
+    pair.server.pause(0);
+    expect(pair.server.nextTimeout()).toBe(Number.POSITIVE_INFINITY);
+    pair.advance(60_000);
+    pair.server.resume(60_000);
+    expect(pair.server.nextTimeout()).toBe(61_000);
+    expect(pair.run()).toMatchObject([{ kind: 'response', id, response: { status: 205 } }]);
+  });
+
+  test('so does an upload, and after the pause it is given up in its time', () => {
+    const pair = new Pair({ transferTimeout: 1000 });
+    const id = pair.client.request({ method: 'PUT', path: '/', payload: new Uint8Array(3 * R) }, 0, { timeout: Number.POSITIVE_INFINITY });
+    pair.step();
+    pair.step();
+    pair.server.pause(0);
+    pair.advance(60_000);
+    pair.server.resume(60_000);
+    pair.advance(999);
+    pair.step();
+    pair.step();
+    pair.advance(1000);
+    expect(pair.run()).toMatchObject([{ kind: 'response', id, response: { status: 408 } }]);
+  });
+
   const etag = (value: number) => ({ number: OptionNumber.ETAG, value: Uint8Array.of(value) });
 
   test('of an observed resource a block of another body is ignored, and the body at hand completes', () => {

@@ -199,6 +199,20 @@ describe('a route that is offered', () => {
     expect(device.endpoint.usesRoute(second)).toBe(false);
   });
 
+  it('is used by nothing as soon as the connection that took it has left it', () => {
+    const { client, device, network, connection, clientPath, devicePath } = openRelayed();
+    const direct = client.path(device);
+    connection.migrate(direct, network.now);
+    network.pass(10_000);
+    device.endpoint.offerRoute(connection.remoteId(), devicePath, network.now);
+    connection.migrate(clientPath, network.now);
+    network.pass(5_000);
+    expect([connection.path, device.endpoint.usesRoute(devicePath)]).toEqual([clientPath, true]);
+    connection.migrate(direct, network.now);
+    network.pass(10_000);
+    expect([connection.path, device.endpoint.usesRoute(devicePath)]).toEqual([direct, false]);
+  });
+
   it('stays a path like others once a packet of the connection came on it', () => {
     const { client, device, network, connection, clientPath, devicePath } = openRelayed();
     const direct = client.path(device);

@@ -11,7 +11,7 @@ class Network {
   readonly paths: ChannelPaths;
   /** ms for an answer, and for silence. */
   readonly latency = 50;
-  readonly silence = 500;
+  silence = 500;
 
   constructor(over: Over) {
     this.paths = new ChannelPaths(over, 0);
@@ -111,8 +111,18 @@ test('a WebSocket that goes silent is left for another one, or for UDP when that
     '51500 open-websocket',
     '51500 ask-udp',
     '51550 move',
-    '61550 close-websocket',
+    '52000 close-websocket',
   ]);
+});
+
+test('a WebSocket of another network is left at once, also where one has just been opened; UDP is not', () => {
+  const network = new Network('websocket');
+  network.udp = false;
+  for (const time of [1000, 1100]) network.at(time, () => network.paths.networkChanged(time));
+  expect(network.run(10_000)).toEqual(['1000 open-websocket', '1000 ask-udp', '1050 move', '1100 open-websocket', '1150 move']);
+  const other = new Network('udp');
+  other.at(1000, () => other.paths.networkChanged(1000));
+  expect(other.run(10_000)).toEqual([]);
 });
 
 test('where no WebSocket opens it is tried again after a pause, as long as nothing comes back', () => {
@@ -142,4 +152,32 @@ test('a WebSocket that opens when the path has answered again is closed', () => 
   network.at(501, () => network.paths.suspected(501));
   network.at(502, () => network.paths.activeAnswered());
   expect(network.run(100_000)).toEqual(['0 ask-active', '500 open-websocket', '501 ask-active', '550 close-websocket']);
+});
+
+test('a WebSocket that lingers is not closed while another one is challenged', () => {
+  const network = new Network('websocket');
+  network.at(69_540, () => {
+    network.udp = false;
+    network.paths.suspected(69_540);
+  });
+  expect(network.run(100_000)).toEqual(['60000 ask-udp', '60050 move', '69540 ask-active', '70040 open-websocket', '70090 move']);
+});
+
+test('nor does one begin to linger while another one is challenged', () => {
+  const network = new Network('websocket');
+  network.webSockets = false;
+  network.at(1000, () => network.paths.suspected(1000));
+  network.at(1400, () => {
+    network.silence = 15_000;
+  });
+  const closed = network.run(50_000).filter((line) => line.endsWith('close-websocket'));
+  expect(closed).toEqual(['16500 close-websocket']);
+});
+
+test('a WebSocket that failed is closed, once', () => {
+  const network = new Network('udp');
+  network.udp = network.webSockets = false;
+  network.at(0, () => network.paths.suspected(0));
+  network.at(1100, () => network.paths.webSocketFailed(1100));
+  expect(network.run(50_000)).toEqual(['0 ask-active', '500 open-websocket', '1000 close-websocket']);
 });

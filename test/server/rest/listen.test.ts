@@ -1,6 +1,12 @@
-/** Which connections may make requests, by the addresses that they came in on and from. */
+/** Where the server listens, and which connections may make requests, by the addresses that they came in on and from. */
+import { once } from 'node:events';
+import { connect } from 'node:net';
+import { networkInterfaces } from 'node:os';
+import fastify from 'fastify';
 import { describe, expect, it } from 'vitest';
-import { servesAt } from '../../../server/rest/listen.ts';
+import { listenAt, servesAt } from '../../../server/rest/listen.ts';
+
+const hasIpv6 = Object.values(networkInterfaces()).some((list) => list?.some(({ address }) => address === '::1'));
 
 describe('REST', () => {
   it.each([
@@ -19,7 +25,36 @@ describe('REST', () => {
     ['192.0.2.1', '127.0.0.1', '127.0.0.1', false],
     ['::', '192.0.2.1', '203.0.113.5', true],
     ['0.0.0.0', '192.0.2.1', '203.0.113.5', true],
+    ['0.0.0.0', '::ffff:192.0.2.1', '::ffff:203.0.113.5', true],
+    ['0.0.0.0', '2001:db8::1', '2001:db8::5', false],
+    ['0.0.0.0', undefined, undefined, false],
   ])('at %s serves a connection that came in on %s from %s: %s', (rest, localAddress, remoteAddress, serves) => {
     expect(servesAt(rest)({ localAddress, remoteAddress } as never)).toBe(serves);
+  });
+});
+
+describe('a server', () => {
+  it.each([
+    ['0.0.0.0', undefined, '::1', '127.0.0.1'],
+    ['::1', '0.0.0.0', '::1', '127.0.0.1'],
+    ['127.0.0.1', '::1', '::1', '127.0.0.1'],
+    ['::', '0.0.0.0', '::1', '127.0.0.1'],
+    [undefined, undefined, '::1', '127.0.0.1'],
+    ['127.0.0.1', '0.0.0.0', '127.0.0.1', '127.0.0.2'],
+    ['127.0.0.2', '127.0.0.1', '127.0.0.1', '127.0.0.2'],
+  ])('with REST at %s and WebSockets at %s listens at %s and %s', async (rest, webSockets, ...hosts) => {
+    if (!hasIpv6 && hosts.includes('::1')) return;
+    const app = fastify({ forceCloseConnections: true });
+    const { port, close } = await listenAt(app, { rest, webSockets }, 0);
+    try {
+      for (const host of hosts) {
+        const socket = connect({ host, port });
+        await once(socket, 'connect');
+        socket.destroy();
+      }
+    } finally {
+      close();
+      await app.close();
+    }
   });
 });

@@ -6,6 +6,7 @@ import { get as getSecurely } from 'node:https';
 import { connect, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { connect as connectSecurely } from 'node:tls';
 import { fileURLToPath } from 'node:url';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import { WebSocket } from 'ws';
@@ -147,6 +148,47 @@ describe('an upgrade', () => {
   });
 });
 
+/** The answer to a request that offers HTTP/2 in clear, as curl and Java do, up to the end of the connection. */
+async function offering(socket: Socket, line: string, body = '', rest: () => unknown = () => statusOf('/health')): Promise<string> {
+  const offer = 'Connection: Upgrade, HTTP2-Settings, close\r\nUpgrade: h2c\r\nHTTP2-Settings: AAMAAABkAAQAoAAAAAIAAAAA';
+  const content = body === '' ? '' : `Content-Type: application/json\r\nContent-Length: ${body.length}\r\n`;
+  socket.write(`${line} HTTP/1.1\r\nHost: a\r\n${offer}\r\n${content}\r\n${body.slice(0, 5)}`);
+  let answer = '';
+  socket.on('data', (data) => {
+    answer += data;
+  });
+  const closed = once(socket, 'close');
+  if (body !== '') {
+    // The server has read the first part by then.
+    await rest();
+    socket.write(body.slice(5));
+  }
+  await closed;
+  return answer;
+}
+
+describe('an offer of another upgrade is ignored', () => {
+  it('and the request answered', async () => {
+    expect(await offering(await raw(), 'GET /health')).toMatch(/^HTTP\/1\.1 200 OK\r\n.*connection: close/is);
+    expect(await offering(await raw(), 'GET /svc/v1')).toMatch(/^HTTP\/1\.1 426 .*upgrade: websocket/is);
+    expect(await offering(await raw(), 'GET /nothing')).toMatch(/^HTTP\/1\.1 404 .*nothing at this method and path/is);
+    expect(station.stats().webSockets).toBe(0);
+  });
+
+  it('with its body', async () => {
+    const answer = await offering(await raw(), 'POST /nothing', '{"a": 1} no JSON');
+    expect(answer).toMatch(/^HTTP\/1\.1 400 .*syntax_error/is);
+  });
+
+  it('and each connection counts once', async () => {
+    const clients = await Promise.all(Array.from({ length: 50 }, () => raw()));
+    let rest: Promise<number> | undefined;
+    const health = (): Promise<number> => (rest ??= statusOf('/health'));
+    const answers = await Promise.all(clients.map((socket) => offering(socket, 'POST /nothing', '{"a": 1}', health)));
+    expect(answers.filter((answer) => / 404 /.test(answer))).toHaveLength(50);
+  });
+});
+
 describe('WebSockets have places of their own', () => {
   it('of one address and of all; REST is answered beside them, and a place is free again at once', async () => {
     await start({ webSockets: 80, webSocketsPerAddress: 70 });
@@ -239,6 +281,8 @@ it('over TLS REST and WebSockets have one port, and a WebSocket takes no place o
     getSecurely(options, (response) => resolve(response.resume().statusCode)).on('error', reject);
   });
   expect([status, station.stats().webSockets]).toEqual([200, 70]);
+  const tls = connectSecurely({ socket: await raw(), rejectUnauthorized: false });
+  expect(await offering(tls, 'GET /health')).toMatch(/^HTTP\/1\.1 200 OK/);
 });
 
 describe('without TLS', () => {

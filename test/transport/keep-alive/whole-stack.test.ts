@@ -119,6 +119,21 @@ describe('a client', () => {
     expect(connection.isConnected).toBe(true);
   });
 
+  test('sends on a connection no later than its numbers say, also when they change', async () => {
+    const fixture = await behind(600_000, 'balanced');
+    const eco = await fixture.relayed({ Rendezvous: false, KeepAliveProfile: 'eco' });
+    let [sent, since, longest] = [0, fixture.sim.now, 0];
+    while (fixture.sim.now < LEARNING) {
+      await fixture.sim.run(500);
+      const { packetsSent } = eco.stats() as { packetsSent: number };
+      if (packetsSent === sent) continue;
+      longest = Math.max(longest, fixture.sim.now - since);
+      [sent, since] = [packetsSent, fixture.sim.now];
+    }
+    expect(longest).toBeGreaterThan(100_000);
+    expect(longest).toBeLessThanOrEqual(115_000);
+  });
+
   test('with connections of several profiles keeps the channel as the one that sends most', async () => {
     const fixture = await behind(600_000, 'balanced');
     const eco = await fixture.relayed({ Rendezvous: false, KeepAliveProfile: 'eco' });

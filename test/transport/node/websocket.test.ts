@@ -270,6 +270,24 @@ describe('through a proxy', () => {
     expect(refused).not.toContain('wrongpass');
   });
 
+  test.each([
+    ['HTTP_PROXY', 'socks5://127.0.0.1:1'],
+    ['http_proxy', 'http://me:100%safe@127.0.0.1:1'],
+    ['ALL_PROXY', 'socks5://127.0.0.1:1'],
+  ])('of %s that is none is named by its variable: %s', async (variable, proxy) => {
+    environment({ [variable]: proxy });
+    const refused = await problem('ws://station.example/svc/v1');
+    expect(refused).toMatch(new RegExp(`^INVALID_ARGUMENT: .* (of|in) ${variable} `));
+    expect(refused).not.toContain('safe');
+  });
+
+  test('of HTTP_PROXY that does not take its password: the sentence names that variable', async () => {
+    const proxy = await connectProxy(1, 'me:secret');
+    closing.push(proxy.close);
+    environment({ HTTP_PROXY: proxy.url.replace('//', '//me:wrongpass@') });
+    expect(await problem('ws://station.example/svc/v1')).toMatch(/^CONNECTION_REFUSED: .* name and password of HTTP_PROXY$/);
+  });
+
   test('that stalls is named in TIMEOUT, without its credentials, and let go', async () => {
     let gone: Promise<void> | undefined;
     const port = await listening(

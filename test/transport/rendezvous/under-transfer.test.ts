@@ -22,7 +22,8 @@ describe('a failed upgrade does not disturb the relayed connection (js-libp2p #3
 
   async function run(Rendezvous: boolean, seed: number): Promise<{ took: number; fixture: HomesFixture; offers: number; stalls: number }> {
     const fixture = await HomesFixture.open({}, { seed, link: { delay: 10 } });
-    fixture.sim.link('client', 'station', { delay: 10, rate: RATE, queue: 5_000 }, { delay: 10 });
+    // With jitter seeds differ: without it the runs that try nothing are all the same, one sample to compare with.
+    fixture.sim.link('client', 'station', { delay: 10, jitter: 5, rate: RATE, queue: 5_000 }, { delay: 10, jitter: 5 });
     let attempt = 0;
     let offers = 0;
     // In turn: nothing passes; checks pass, and nothing of full size.
@@ -43,7 +44,7 @@ describe('a failed upgrade does not disturb the relayed connection (js-libp2p #3
 
   test(`${ATTEMPTS} of them leave a transfer untouched: no byte is lost, it takes as long as without, and no event is emitted`, async () => {
     const stalls = { without: [] as number[], tried: [] as number[] };
-    for (const seed of seeds(1, 8)) {
+    for (const seed of seeds(1, 16)) {
       const [without, tried] = [await run(false, seed), await run(true, seed)];
       expect(tried.offers).toBeGreaterThanOrEqual(ATTEMPTS - 1);
       expect(tried.took / without.took).toBeLessThan(1.03);

@@ -1,0 +1,98 @@
+/** What moves a channel between UDP and WebSocket, where a whole simulation does not come to the moment that counts. */
+import { expect, test } from 'vitest';
+import { BlockedNetworks } from '../../../protocol/station-dial/index.ts';
+import type { MessagePipe } from '../../../transport/environment.ts';
+import type { Host } from '../../../transport/host/host.ts';
+import type { Session } from '../../../transport/session/index.ts';
+import { ChannelMover } from '../../../transport/station/channel-mover.ts';
+import { waysTo } from '../../../transport/station/ways.ts';
+import { openWebSocket } from '../../../transport/station/web-socket-dial.ts';
+import type { WebSocketSocket } from '../../../transport/websocket/index.ts';
+import { nativeSimulation } from '../../support/simulation.ts';
+
+const station = { host: 'station', port: 4433, urlPort: 4433, fingerprint: 'ab'.repeat(32) };
+
+/** A channel on a path that is silent, and a host whose WebSockets open at once. */
+function scene() {
+  const simulation = nativeSimulation();
+  const { clock } = simulation.host('client');
+  const opened: { at: number; isOpen: boolean }[] = [];
+  const openPipe = async (): Promise<MessagePipe> => {
+    const socket = { at: clock.now(), isOpen: true };
+    opened.push(socket);
+    const close = (): void => {
+      socket.isOpen = false;
+    };
+    return { index: 10 + opened.length, address: '', port: 1, proxy: null, send: () => {}, close };
+  };
+  const environment = { clock, network: { openWebSocket: openPipe, resolve: async () => [] } };
+  const host = {
+    environment,
+    sockets: [],
+    sessions: [],
+    receive: () => {},
+    drop: () => {},
+    adopt: () => {},
+    unbind: async (socket: WebSocketSocket) => socket.close(),
+  };
+  const listeners: Record<string, (event: unknown) => void> = {};
+  const session = {
+    path: { kind: 'udp', name: 'first' },
+    paths: [],
+    rtt: null,
+    on: (name: string, listener: (event: unknown) => void) => {
+      listeners[name] = listener;
+    },
+    supplyIds: () => {},
+    probe: () => true,
+    addPath: () => true,
+    removePath: () => {},
+    pathStats: () => ({ packetsReceived: 0 }),
+  };
+  const ways = waysTo(station, environment as never, new BlockedNetworks());
+  const to = { host: host as unknown as Host, station, ways };
+  new ChannelMover({ session: session as unknown as Session, webSocket: null, ...to });
+  const emit = (name: string, event: object = {}): void => listeners[name]!(event);
+  return { simulation, clock, host, session, opened, emit, to };
+}
+
+test('a question to a path that the channel has left says nothing of the next path', async () => {
+  const { simulation, session, opened, emit } = scene();
+  emit('suspected');
+  await simulation.run(500);
+  session.path = { kind: 'udp', name: 'second' };
+  emit('path', { path: session.path });
+  await simulation.run(400);
+  emit('suspected');
+  await simulation.run(5000);
+  expect(opened.map(({ at }) => at)).toEqual([1900]);
+});
+
+test('a WebSocket that is closed while it is challenged has failed: another one is opened', async () => {
+  const { simulation, session, opened, emit } = scene();
+  emit('suspected');
+  await simulation.run(2000);
+  expect(opened.map(({ isOpen }) => isOpen)).toEqual([true]);
+  // The channel goes to another WebSocket.
+  session.path = { kind: 'websocket', name: 'other' };
+  emit('path', { path: session.path });
+  expect(opened.map(({ isOpen }) => isOpen)).toEqual([false]);
+  await simulation.run(5000);
+  emit('suspected');
+  await simulation.run(2000);
+  expect(opened.map(({ isOpen }) => isOpen)).toEqual([false, true]);
+});
+
+test('a WebSocket that opens at a host which has closed is closed', async () => {
+  const { host, opened, to } = scene();
+  const closed = new Error('the host is closed');
+  const shut = {
+    ...host,
+    adopt: () => {
+      throw closed;
+    },
+  } as unknown as Host;
+  const opening = openWebSocket(shut, station, to.ways, { timeout: 1000, signal: new AbortController().signal });
+  await expect(opening).rejects.toThrow('closed');
+  expect(opened.map(({ isOpen }) => isOpen)).toEqual([false]);
+});

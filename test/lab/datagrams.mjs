@@ -14,12 +14,16 @@ serve({
       socket.bind(0, host, () => resolve(socket.address().port));
     }),
 
-  /** Round-trip times in ms of those that came back, in the order they did. All are sent at once, or one every `interval` ms. */
+  /** Of those that came back, in the order they did: round-trip times in ms and numbers. All are sent at once, or one every `interval` ms. */
   async ping({ host, port, count, size, interval = 0 }) {
     const socket = createSocket('udp4');
     const sent = [];
-    const times = [];
-    socket.on('message', (message) => times.push(performance.now() - sent[message.readUInt32BE()]));
+    const [times, numbers] = [[], []];
+    socket.on('message', (message) => {
+      const number = message.readUInt32BE();
+      numbers.push(number);
+      times.push(performance.now() - sent[number]);
+    });
     for (let index = 0; index < count; index++) {
       const message = Buffer.alloc(size);
       message.writeUInt32BE(index);
@@ -29,7 +33,7 @@ serve({
     }
     await sleep(PATIENCE);
     socket.close();
-    return times;
+    return { times, numbers };
   },
 });
 

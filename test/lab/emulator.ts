@@ -25,21 +25,35 @@ export interface EmulatedLinkCounters extends LinkCounters {
   readonly ba: EmulatorCounters;
 }
 
+/** Where a link is that leads to a namespace of others, which may have several. */
+export interface Place {
+  readonly far: Namespace;
+  /** Name of the device at both ends. */
+  readonly device: string;
+  /** Of the ends, in a network of their own of `PREFIX_LENGTH`. */
+  readonly addresses: readonly [near: string, far: string];
+}
+
 export class EmulatedLink implements Link {
   readonly near = new Namespace();
-  readonly far = new Namespace();
+  readonly far: Namespace;
+  readonly #isOurs: boolean;
   readonly #emulator: TestProcess;
   readonly #output: AsyncIterator<string>;
 
-  private constructor(options: LinkOptions) {
-    const ends = [`--a=${this.near.name},${NEAR_ADDRESS}/${PREFIX_LENGTH}`, `--b=${this.far.name},${FAR_ADDRESS}/${PREFIX_LENGTH}`];
+  private constructor(options: LinkOptions, place: Place | undefined) {
+    this.#isOurs = place === undefined;
+    const { far, device, addresses } = place ?? { far: new Namespace(), device: DEVICE, addresses: [NEAR_ADDRESS, FAR_ADDRESS] };
+    this.far = far;
+    const ends = [`--a=${this.near.name},${addresses[0]}/${PREFIX_LENGTH}`, `--b=${far.name},${addresses[1]}/${PREFIX_LENGTH}`];
     const faults = Object.entries(options).map(([name, value]) => `--${name}=${[value].flat().join(':')}`);
-    this.#emulator = new TestProcess(EMULATOR, [`--device=${DEVICE}`, ...ends, ...faults]);
+    this.#emulator = new TestProcess(EMULATOR, [`--device=${device}`, ...ends, ...faults]);
     this.#output = this.#emulator.eachLine();
   }
 
-  static async open(options: LinkOptions): Promise<EmulatedLink> {
-    const link = new EmulatedLink(options);
+  /** @param place default: between two new namespaces */
+  static async open(options: LinkOptions, place?: Place): Promise<EmulatedLink> {
+    const link = new EmulatedLink(options, place);
     const { value } = await link.#output.next();
     if (value === 'up') return link;
     await link.#remove();
@@ -67,6 +81,6 @@ export class EmulatedLink implements Link {
   async #remove(): Promise<void> {
     await this.#emulator.ended;
     this.near.remove();
-    this.far.remove();
+    if (this.#isOurs) this.far.remove();
   }
 }

@@ -8,7 +8,7 @@
  * DESCRIPTION
  *     Creates a TUN device in each namespace and carries IP packets between them. Each direction, in order:
  *
- *       1. loses a packet at random;
+ *       1. loses a packet at random, or a burst of them;
  *       2. drops it when the queue has no room for it (drop-tail);
  *       3. sends it at the rate of the line, after those before it;
  *       4. delivers it after the delay and the jitter, in the order sent.
@@ -29,6 +29,8 @@
  *     --delay=PAIR     ms one way (default 0)
  *     --jitter=PAIR    ms that come on top, evenly distributed from 0 (default 0)
  *     --loss=PAIR      percent (default 0)
+ *     --burst=PAIR     packets, 1 to 1,000: once one is lost so many in a row are, and so much more seldom: `loss` is the share of
+ *                      all packets in any case (default 1)
  *     --mtu=BYTES      of the devices, 576 to 65,535 (default 1,500)
  *     --seed=NUMBER    of the random numbers (default 1)
  *
@@ -80,8 +82,9 @@ struct packet {
 };
 
 struct direction {
-  double rate, queue, delay, jitter, loss; /* as given */
+  double rate, queue, delay, jitter, loss, burst; /* as given */
   int in, out;
+  int losing; /* packets left of a burst */
   uint64_t random;
   struct packet *ring;
   unsigned delivered, sent, taken; /* ring indices, never wrapped: those before are delivered, have left the line, were taken in */
@@ -174,9 +177,17 @@ static void leave_line(struct direction *d, uint64_t time) {
   while (d->sent != d->taken && d->ring[d->sent % RING].leaves <= time) d->queued -= d->ring[d->sent++ % RING].length;
 }
 
+/* A burst begins at a packet with the chance that makes `loss` the share of all: between two bursts (1 - chance) / chance packets pass. */
+static int is_lost(struct direction *d) {
+  if (d->losing == 0 && d->loss > 0 && draw(d) * (d->loss + d->burst * (100 - d->loss)) < d->loss) d->losing = (int)d->burst;
+  if (d->losing == 0) return 0;
+  d->losing--;
+  return 1;
+}
+
 static void take_in(struct direction *d, const unsigned char *data, int length, uint64_t time) {
   d->fragments += (uint64_t)is_fragment(data, length);
-  if (d->loss > 0 && draw(d) * 100 < d->loss) {
+  if (is_lost(d)) {
     d->lost++;
     return;
   }
@@ -336,10 +347,10 @@ static double single(const char *option, const char *text, double least, double 
   return value;
 }
 
-static void pair(const char *option, const char *text, double most, double *forth, double *back) {
+static void pair(const char *option, const char *text, double least, double most, double *forth, double *back) {
   char *after;
-  *forth = *back = number(option, text, &after, 0, most);
-  if (*after == ':') *back = number(option, after + 1, &after, 0, most);
+  *forth = *back = number(option, text, &after, least, most);
+  if (*after == ':') *back = number(option, after + 1, &after, least, most);
   if (*after != '\0') fail(2, "--%s takes a number, or two with a colon between, not \"%s\"", option, text);
 }
 
@@ -355,10 +366,11 @@ static void parse(int count, char **arguments, struct end ends[2], char *device,
       {"device", required_argument, NULL, 'd'}, {"a", required_argument, NULL, 'a'},      {"b", required_argument, NULL, 'b'},
       {"rate", required_argument, NULL, 'r'},   {"queue", required_argument, NULL, 'q'},  {"delay", required_argument, NULL, 'l'},
       {"loss", required_argument, NULL, 'o'},   {"jitter", required_argument, NULL, 'j'}, {"mtu", required_argument, NULL, 'm'},
-      {"seed", required_argument, NULL, 's'},   {NULL, 0, NULL, 0}};
+      {"burst", required_argument, NULL, 'u'},  {"seed", required_argument, NULL, 's'},   {NULL, 0, NULL, 0}};
   struct direction *ab = &directions[0], *ba = &directions[1];
   uint64_t seed = 1;
   int option;
+  ab->burst = ba->burst = 1;
   while ((option = getopt_long(count, arguments, "", options, NULL)) != -1) {
     switch (option) {
       case 'd':
@@ -367,11 +379,12 @@ static void parse(int count, char **arguments, struct end ends[2], char *device,
         break;
       case 'a': parse_end("a", optarg, &ends[0]); break;
       case 'b': parse_end("b", optarg, &ends[1]); break;
-      case 'r': pair("rate", optarg, 1e6, &ab->rate, &ba->rate); break;
-      case 'q': pair("queue", optarg, 1e9, &ab->queue, &ba->queue); break;
-      case 'l': pair("delay", optarg, 1e5, &ab->delay, &ba->delay); break;
-      case 'j': pair("jitter", optarg, 1e5, &ab->jitter, &ba->jitter); break;
-      case 'o': pair("loss", optarg, 100, &ab->loss, &ba->loss); break;
+      case 'r': pair("rate", optarg, 0, 1e6, &ab->rate, &ba->rate); break;
+      case 'q': pair("queue", optarg, 0, 1e9, &ab->queue, &ba->queue); break;
+      case 'l': pair("delay", optarg, 0, 1e5, &ab->delay, &ba->delay); break;
+      case 'j': pair("jitter", optarg, 0, 1e5, &ab->jitter, &ba->jitter); break;
+      case 'o': pair("loss", optarg, 0, 100, &ab->loss, &ba->loss); break;
+      case 'u': pair("burst", optarg, 1, 1000, &ab->burst, &ba->burst); break;
       case 'm': *mtu = (int)single("mtu", optarg, 576, 65535); break;
       case 's': seed = (uint64_t)single("seed", optarg, 0, 9e15); break;
       default: exit(2); /* getopt has said why */

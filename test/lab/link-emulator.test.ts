@@ -29,6 +29,19 @@ lab('link emulator', () => {
     expect((await ping(some, { count: 200 })).counters.ab.lost).toBe(first.counters.ab.lost);
   });
 
+  it('loses as much in bursts, each as long as it was told', async () => {
+    const some = { loss: [25, 0], burst: [10, 1], seed: 7 } as const;
+    const load = { count: 600, interval: 1 };
+    const { numbers, counters } = await ping(some, load);
+    expect(counters.ab.lost).toBeGreaterThan(90);
+    expect(counters.ab.lost).toBeLessThan(210);
+    // The next one may begin where one ends.
+    const runs = [...numbers, load.count].map((number, index) => number - (numbers[index - 1] ?? -1) - 1).filter((lost) => lost > 0);
+    expect(runs.length).toBeGreaterThan(5);
+    expect(runs.slice(0, -1).filter((lost) => lost % 10 !== 0)).toEqual([]);
+    expect((await ping(some, load)).numbers).toEqual(numbers);
+  });
+
   it('sends at the rate of the line and drops what its queue has no room for', async () => {
     // 60 packets at once on a line that takes 8 ms for each, with room for ten.
     const { counters } = await ping({ rate: [1, 0], queue: [10_000, 0] }, { count: 60, size: 1000 - HEADERS });
@@ -68,6 +81,7 @@ lab('link emulator', () => {
   it('says in one line what is wrong with its arguments', () => {
     for (const wrong of [
       '--loss=101',
+      '--burst=0',
       '--rate=fast',
       '--delay=1:2:3',
       '--seed=-1',
@@ -84,13 +98,18 @@ lab('link emulator', () => {
 
 /** Datagrams over a link and back. */
 async function ping(options: LinkOptions, load: Load) {
-  let times: number[] = [];
+  let answers: Answers = { times: [], numbers: [] };
   let fragmented = 0;
   const counters = await over(await EmulatedLink.open(options), async (link) => {
-    times = await send(link, load);
+    answers = await send(link, load);
     fragmented = link.far.fragmented();
   });
-  return { times, counters, fragmented };
+  return { ...answers, counters, fragmented };
+}
+
+interface Answers {
+  readonly times: readonly number[];
+  readonly numbers: readonly number[];
 }
 
 interface Load {
@@ -99,10 +118,10 @@ interface Load {
   readonly interval?: number;
 }
 
-function send(link: Link, { size = 100, ...load }: Load): Promise<number[]> {
+function send(link: Link, { size = 100, ...load }: Load): Promise<Answers> {
   return withChildren(async (start) => {
     const [near, far] = [start(link.near.inside(program)), start(link.far.inside(program))];
     const port = await far.call<number>('listen', { host: FAR_ADDRESS });
-    return near.call<number[]>('ping', { host: FAR_ADDRESS, port, size, ...load });
+    return near.call<Answers>('ping', { host: FAR_ADDRESS, port, size, ...load });
   });
 }

@@ -27,6 +27,8 @@ export interface LinkOptions {
   readonly jitter?: Both;
   /** Percent. */
   readonly loss?: Both;
+  /** Packets that are lost in a row, 1 to 1,000; `loss` stays the share of all. Netem's bursts are that long on average. Default 1. */
+  readonly burst?: Both;
   /** Bytes of an IP packet, default 1,500. */
   readonly mtu?: number;
   /** Of the emulator's random numbers; netem's are its own. */

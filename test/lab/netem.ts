@@ -62,7 +62,7 @@ export class NetemLink implements Link {
 }
 
 /** @param direction 0 near → far, 1 back */
-function netem({ rate = 0, queue = 0, delay = 0, jitter = 0, loss = 0, mtu = MTU }: LinkOptions, direction: number): string[] {
+function netem({ rate = 0, queue = 0, delay = 0, jitter = 0, loss = 0, burst = 1, mtu = MTU }: LinkOptions, direction: number): string[] {
   const of = (value: Both): number => (typeof value === 'number' ? value : (value[direction] as number));
   // Its limit is of packets, and counts those under way as well.
   const underWay = (of(rate) * 1000 * (of(delay) + of(jitter))) / 8;
@@ -72,9 +72,14 @@ function netem({ rate = 0, queue = 0, delay = 0, jitter = 0, loss = 0, mtu = MTU
   return [
     ...['netem', 'limit', String(limit), 'delay', `${middle}ms`],
     ...(of(jitter) > 0 ? [`${of(jitter) / 2}ms`] : []),
-    ...(of(loss) > 0 ? ['loss', `${of(loss)}%`] : []),
+    ...(of(loss) > 0 ? ['loss', ...lossModel(of(loss), of(burst))] : []),
     ...(of(rate) > 0 ? ['rate', `${of(rate)}mbit`] : []),
   ];
+}
+
+/** Bursts are those of Gilbert: the chances that one begins and that one ends. */
+function lossModel(loss: number, burst: number): string[] {
+  return burst === 1 ? [`${loss}%`] : ['gemodel', `${(100 * loss) / (burst * (100 - loss))}%`, `${100 / burst}%`];
 }
 
 function counted(end: Namespace): Counters {

@@ -7,6 +7,7 @@ import { join } from 'node:path';
 import { serve } from '../../../dist/bench/processes/child.js';
 import { downloadFile, uploadFile } from '../../../dist/cli/file-transfer.js';
 import { SvcClient } from '../../../dist/client/node.js';
+import { EchoTransfer } from './echo-transfer.mjs';
 
 /** ms between two looks at a connection. */
 const LOOK = 5;
@@ -81,28 +82,32 @@ serve({
     }
   },
 
-  /** Fetches the same bytes again and again for so many ms. @returns the longest time without any; fails when they are not the same */
-  async stall({ name, bytes, time }) {
-    const folder = mkdtempSync(join(tmpdir(), 'svc-lab-transfer-'));
-    try {
-      const { connection } = open.get(name);
-      writeFileSync(join(folder, 'sent'), randomBytes(bytes));
-      await uploadFile(connection, join(folder, 'sent'), `${name}.bin`);
-      let [last, longest] = [performance.now(), 0];
-      const onProgress = () => {
-        const now = performance.now();
-        longest = Math.max(longest, now - last);
-        last = now;
-      };
-      for (const end = last + time; performance.now() < end; ) {
-        await downloadFile(connection, `${name}.bin`, join(folder, 'received'), { onProgress });
-        if (!readFileSync(join(folder, 'sent')).equals(readFileSync(join(folder, 'received')))) throw new Error('other bytes came back');
-        rmSync(join(folder, 'received'));
-      }
-      return longest;
-    } finally {
-      rmSync(folder, { recursive: true });
-    }
+  /** Begins to send bytes to an echo service of the device. @param bytes of a write @param pace ms between two */
+  async echo({ name, service, bytes, pace }) {
+    const entry = open.get(name);
+    const tunnel = entry.connection.createTcpTunnel();
+    await tunnel.open(service);
+    entry.echo = await EchoTransfer.begin(tunnel.getLocalPort(), { bytes, pace });
+  },
+
+  /** How the echo fared. @param since ms since the epoch */
+  stall: ({ name, since }) => open.get(name).echo.stall(since),
+
+  /** Waits for a byte that comes back after `since`. @returns ms from then on; null: none within the limit, or the connection has ended */
+  async resumed({ name, since, limit }) {
+    const { connection, echo } = open.get(name);
+    await until(() => echo.stall(since).first !== null || !connection.isConnected, since + limit - Date.now());
+    return echo.stall(since).first;
+  },
+
+  /** Waits for every byte of the echo. @returns how many there were */
+  finish: ({ name }) => open.get(name).echo.finish(),
+
+  /** What happened to the connection so far, and its rests. */
+  history({ name }) {
+    const { connection, events } = open.get(name);
+    const { rests, restTime } = connection.isConnected ? connection.stats() : {};
+    return { events: events.map(({ event }) => event), closed: connection.closeReason?.code ?? null, rests, restTime };
   },
 
   /** Closes the connection, and its socket. */

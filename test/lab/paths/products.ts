@@ -105,8 +105,9 @@ export class Products {
     return this.#station?.stderr ?? '';
   }
 
-  async stopStation(): Promise<void> {
-    await this.#station?.end('SIGKILL');
+  /** Ends the base station, and waits until it has ended. */
+  async stopStation(signal: NodeJS.Signals = 'SIGKILL'): Promise<void> {
+    await this.#station?.end(signal);
   }
 
   /** A device, attached. */

@@ -4,7 +4,11 @@ import { CONTENT_FORMAT_CBOR, encodeOpenPairing } from '../../protocol/records/i
 import { serve } from './child.ts';
 
 const SINK = 1;
+/** Of the device, sends without end. */
+const SOURCE = 2;
 const CHUNK = new Uint8Array(256 * 1024);
+/** UDP port at which nobody is. */
+const SILENT = 9;
 
 interface Connect {
   readonly productId: string;
@@ -16,6 +20,8 @@ interface Connect {
   /** … or through the base station. */
   readonly station?: { readonly port: number; readonly fingerprint: string };
   readonly sct?: string;
+  /** Over a WebSocket, and by the relay alone. */
+  readonly overWebSocket?: boolean;
 }
 
 const client = SvcClient.create();
@@ -36,9 +42,11 @@ serve({
       Local: false,
       Remote: options.station !== undefined,
       ...(options.station && {
-        ServerUrl: `https://127.0.0.1:${options.station.port}`,
+        ServerUrl: `https://127.0.0.1:${options.overWebSocket ? SILENT : options.station.port}`,
         ServerFingerprint: options.station.fingerprint,
       }),
+      ...(options.overWebSocket !== undefined && { Rendezvous: false }),
+      ...(options.overWebSocket && { ServerWebSocketUrl: `ws://127.0.0.1:${options.station?.port}/svc/v1` }),
       ...(options.sct !== undefined && { ServerConnectToken: options.sct }),
     });
     if (options.localPort !== undefined) {
@@ -82,6 +90,17 @@ serve({
     const stream = connectionOf(name).createStream();
     await stream.open(SINK);
     uploads.set(name, new Upload(stream));
+  },
+
+  /** Resolves when the first bytes are here; the rest comes beside the other calls. */
+  async beginDownload({ name }: { name: string }) {
+    const stream = connectionOf(name).createStream();
+    await stream.open(SOURCE);
+    const reader = stream.readable.getReader();
+    await reader.read();
+    void (async () => {
+      while (!(await reader.read()).done);
+    })().catch(() => {});
   },
 
   /** Megabytes per second that the device took since the upload began. */

@@ -1,12 +1,14 @@
 /**
- * Bench process: a device with a stream listener that reads everything and keeps nothing, a CoAP resource with an answer and one without a body;
+ * Bench process: a device with a stream listener that reads everything and keeps nothing, one that sends without end, a CoAP resource with an answer and one without a body;
  * when asked for, under access control, and anybody may pair locally.
  */
 import { createIamSecrets, Device, defaultConfiguration, demoState, Iam } from '../../device/index.ts';
 import { serve } from './child.ts';
 
-/** Stream port of the listener. */
+/** Stream ports of the listeners. */
 const SINK = 1;
+const SOURCE = 2;
+const CHUNK = new Uint8Array(256 * 1024);
 
 interface Start {
   readonly productId: string;
@@ -34,6 +36,11 @@ device.addStreamListener(SINK, async (arriving) => {
     // the reading is what is measured
   }
   await stream.close();
+});
+device.addStreamListener(SOURCE, async (arriving) => {
+  const stream = arriving.accept();
+  // Until the other end is gone.
+  for (;;) await stream.write(CHUNK);
 });
 
 serve({

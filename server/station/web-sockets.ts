@@ -93,10 +93,7 @@ export class WebSockets {
 
   #makeWay(): void {
     const [stranger] = this.#strangers;
-    if (stranger === undefined) return;
-    const { end } = this.#open.get(stranger)!;
-    this.#close(stranger, 'no room for a WebSocket without a credential');
-    end();
+    if (stranger !== undefined) this.#close(stranger, 'no room for a WebSocket without a credential');
   }
 
   /** An upgrade was refused. */
@@ -172,10 +169,13 @@ export class WebSockets {
     return { used, proved };
   }
 
+  /** A stranger may leave the closing handshake unfinished, and is not waited for. */
   #close(socket: WebSocketSocket, reason: string): void {
+    const opened = this.#open.get(socket);
     this.#unused++;
     socket.close(POLICY_VIOLATION);
     this.#ended(socket, new RemoteError('CLOSED', reason));
+    opened?.end();
   }
 
   #ended(socket: WebSocketSocket, error: SvcError): void {

@@ -6,7 +6,7 @@
  * 2. Another path gets 404, another subprotocol 400, each with a sentence.
  * 3. A place for the client's address, or 503.
  * 4. From the upgrade on the connection is none of HTTP's: it gives back its place there, and no timeout of requests counts.
- * 5. The place is given back when the TCP connection is closed, not before. That of a WebSocket that makes way is cut at once.
+ * 5. The place is given back when the TCP connection is closed, not before. That of a WebSocket that makes way, or has no session, is cut at once.
  */
 import { type IncomingMessage, type Server, STATUS_CODES } from 'node:http';
 import type { Socket } from 'node:net';

@@ -8,6 +8,7 @@ import type { MessagePipe, WebSocketOptions } from '../../../transport/environme
 import { nodeEnvironment } from '../../../transport/node/index.ts';
 import { type Authority, authority, type ServerPair, serverPair } from '../../support/certificates.ts';
 import { connectProxy, httpsServer } from '../../support/https-server.ts';
+import { TestProcess } from '../../support/process.ts';
 
 let root: Authority;
 let pair: ServerPair;
@@ -270,9 +271,29 @@ describe('through a proxy', () => {
     expect(refused).not.toContain('wrongpass');
   });
 
+  test('shows its credentials to nobody who debugs Node or a library', async () => {
+    const proxy = await connectProxy(1, 'me:another');
+    closing.push(proxy.close);
+    const module = JSON.stringify(new URL('../../../dist/transport/node/index.js', import.meta.url).href);
+    const program = `
+      const { network } = (await import(${module})).nodeEnvironment();
+      const options = { url: 'wss://station.example/svc/v1', protocol: 'svc.1', timeout: 5000, receive() {}, closed() {} };
+      await network.openWebSocket(options).catch(({ message }) => console.log(message));`;
+    const variables = { HTTPS_PROXY: proxy.url.replace('//', '//me:secret@'), NODE_DEBUG: '*', DEBUG: '*' };
+    const { stdout, stderr } = await new TestProcess(process.execPath, ['--input-type=module', '--eval', program], { variables }).ended;
+    expect(stdout).toContain('does not take the name and password');
+    expect(stderr).toContain('HTTP');
+    expect(`${stdout}${stderr}`).not.toMatch(new RegExp(`secret@|${Buffer.from('me:secret').toString('base64')}`));
+  });
+
   test.each([
     ['HTTP_PROXY', 'socks5://127.0.0.1:1'],
     ['http_proxy', 'http://me:100%safe@127.0.0.1:1'],
+    ['HTTPS_PROXY', 'http://safe:33/4@127.0.0.1:1'],
+    ['HTTPS_PROXY', 'http://safe:33?4@127.0.0.1:1'],
+    ['HTTPS_PROXY', 'http://safe:33#4@127.0.0.1:1'],
+    ['HTTPS_PROXY', 'http://me:safe@127.0.0.1:port'],
+    ['HTTPS_PROXY', 'http://me:sa fe@127.0.0.1 :1'],
     ['ALL_PROXY', 'socks5://127.0.0.1:1'],
   ])('of %s that is none is named by its variable: %s', async (variable, proxy) => {
     environment({ [variable]: proxy });

@@ -31,8 +31,8 @@ export interface UpgradeOptions {
 
 /** Fragments of one message: packets come in one. */
 const MAX_FRAGMENTS = 64;
-/** Pieces of received data that wait to become a message. */
-const MAX_CHUNKS = 1_024;
+/** Pieces in which a message may arrive, each of which costs 400 bytes besides its own: enough for TCP over the smallest MTU of IPv4 (576). */
+const MAX_CHUNKS = 128;
 /** ms for the peer's half of the closing handshake. */
 const CLOSE_TIMEOUT = 1_000;
 /** ms that a peer has to read a refusal and close. */

@@ -21,6 +21,9 @@ import { checkRootCertificates } from './root-certificates.ts';
 
 /** Bytes of one message (PROTOCOL.md §2). */
 const MAX_MESSAGE = 65_535;
+/** Fragments of one, and pieces in which it may arrive: whoever is on the way sends what he likes. */
+const MAX_FRAGMENTS = 64;
+const MAX_CHUNKS = 128;
 /** ms for the peer's half of the closing handshake: nobody waits for it. */
 const CLOSE_TIMEOUT = 1_000;
 /** RFC 6455 §7.4.1. */
@@ -106,13 +109,15 @@ function upgraded(options: WebSocketOptions, way: Way): Promise<MessagePipe> {
   });
 }
 
-/** `closeTimeout` is missing from the types of the library. */
-type LibraryOptions = ClientOptions & { readonly closeTimeout: number };
+/** These are missing from the types of the library. */
+type LibraryOptions = ClientOptions & { readonly closeTimeout: number; readonly maxFragments: number; readonly maxBufferedChunks: number };
 
 function libraryOptions(options: WebSocketOptions, way: Way): LibraryOptions {
   return {
     perMessageDeflate: false,
     maxPayload: MAX_MESSAGE,
+    maxFragments: MAX_FRAGMENTS,
+    maxBufferedChunks: MAX_CHUNKS,
     followRedirects: false,
     closeTimeout: CLOSE_TIMEOUT,
     createConnection: () => connection(options, way) as Socket,

@@ -217,6 +217,18 @@ describe('WebSockets have places of their own', () => {
   });
 });
 
+/** Byte by byte, each read alone, until it is closed, or long enough. */
+async function crumbs(socket: Socket): Promise<void> {
+  socket.setNoDelay();
+  socket.write(frame(2, 65_535));
+  for (let n = 0; n < 600 && socket.writable; n++) {
+    socket.write(Buffer.alloc(1));
+    await new Promise(setImmediate);
+  }
+  await new Promise((resolve) => setTimeout(resolve, 100));
+  socket.destroy();
+}
+
 describe('what is no packet', () => {
   it.each([
     ['text', (socket: WebSocket) => socket.send('hello'), 1003],
@@ -232,6 +244,7 @@ describe('what is no packet', () => {
       },
       1008,
     ],
+    ['a message in crumbs', (socket: WebSocket) => void crumbs(tcpOf(socket)), 1008],
     ['a frame that says it is large', (socket: WebSocket) => tcpOf(socket).write(frame(2, 2 ** 40)), 1009],
   ])('%s closes', async (_, send, code) => {
     const { socket, closed } = await opened();

@@ -163,6 +163,22 @@ describe('a WebSocket', () => {
     expect([await code, messages]).toEqual([1009, []]);
   });
 
+  test('whose peer sends a message in crumbs ends with 1008', async () => {
+    const { port, accepted } = await plainServer();
+    const { closed } = await open(`ws://127.0.0.1:${port}/svc/v1`);
+    const server = await accepted;
+    const code = new Promise((resolve) => server.once('close', resolve));
+    const tcp = (server as unknown as { _socket: Socket })._socket;
+    tcp.setNoDelay().write(Uint8Array.of(0x82, 126, 0xff, 0xff));
+    for (let n = 0; n < 600 && tcp.writable; n++) {
+      tcp.write(Uint8Array.of(n));
+      await new Promise(setImmediate);
+    }
+    tcp.end();
+    expect(await closed).toMatchObject({ code: 'CLOSED' });
+    expect(await code).toBe(1008);
+  });
+
   test('tells once that the peer has closed it, or has gone, and nothing after its own close', async () => {
     const { port, accepted } = await plainServer();
     const url = `ws://127.0.0.1:${port}/svc/v1`;

@@ -92,6 +92,21 @@ describe('a base station over WebSockets', () => {
     expect([stats('webSockets'), stats('webSocketsUnused'), stats('sessions')]).toEqual([0, 3, 0]);
   });
 
+  it('gives a peer no more than by UDP: sessions of both count for its address, a stranger has as little time, and nobody without a token gets a route', async () => {
+    fixture = new ProductFixture();
+    station = await fixture.station({ connectionsPerAddress: 2, arrivalTimeout: 5_000 });
+    await attached('udp');
+    const stranger = await fixture.raw.client();
+    const [byUdp, overWebSocket] = [await stranger.open(), await stranger.openWebSocket()];
+    expect((await stranger.connect({ sct: 'wrong' })).status).toBe(401);
+    const third = await stranger.openWebSocket();
+    await fixture.sim.run(500);
+    expect([byUdp, overWebSocket, third].map(({ isOpen }) => isOpen)).toEqual([true, true, false]);
+    await fixture.sim.run(5_000);
+    expect([byUdp, overWebSocket].map(({ isOpen }) => isOpen)).toEqual([false, false]);
+    expect(stats('routes')).toBe(0);
+  });
+
   it('gives the place of the oldest stranger to whoever comes when all are taken, never that of a device or client that has shown who it is', async () => {
     const places = 8;
     fixture = new ProductFixture();

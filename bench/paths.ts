@@ -40,7 +40,7 @@ const RELAYED = 50_000;
 const RELAY_ROUNDS = 7;
 const RELAYED_SIZE = 1_200;
 /** WebSockets that are counted, after some that are not, and ms until they have let go of what they needed in use. */
-const IDLE = 2_000;
+const IDLE = 6_000;
 const IDLE_BEFORE = 500;
 const IDLE_REST = 12_000;
 

@@ -39,6 +39,7 @@ export interface WebSocketPeer {
 /** Who hears a pipe: what its owner calls. */
 export interface PipeHandlers {
   readonly receive: (message: Uint8Array) => void;
+  /** @param error BAD_RESPONSE where it was closed for what the peer has sent */
   readonly closed: (error: SvcError) => void;
 }
 
@@ -124,7 +125,7 @@ export class WebSockets {
     return { receive: (message) => socket.deliver(message), closed: (error) => socket.ended(error) };
   }
 
-  /** Open ones; upgrades that were refused; those that were closed because no session used them, or made way; packets dropped; messages of no length that a packet has. */
+  /** Open ones; upgrades that were refused; those that were closed because no session used them, or made way; packets dropped; messages without a byte, and WebSockets closed for what came. */
   stats(): Readonly<Record<string, number>> {
     return {
       webSockets: this.#open.size,
@@ -132,7 +133,7 @@ export class WebSockets {
       webSocketsUnused: this.#unused,
       webSocketBytes: this.#queue.bytes,
       webSocketDropped: this.#queue.dropped,
-      webSocketMalformed: this.#malformed,
+      webSocketMalformed: [...this.#open.keys()].reduce((sum, { malformed }) => sum + malformed, this.#malformed),
     };
   }
 
@@ -180,6 +181,10 @@ export class WebSockets {
 
   #ended(socket: WebSocketSocket, error: SvcError): void {
     this.#malformed += socket.malformed;
+    if (error.code === 'BAD_RESPONSE') {
+      this.#malformed++;
+      this.#options.tally.count('WebSocket closed', { address: socket.path.address, reason: error.message });
+    }
     this.#open.delete(socket);
     this.#strangers.delete(socket);
     this.#options.host.drop(socket, error);

@@ -146,7 +146,17 @@ function refusal({ host }: URL, { statusCode = 0, headers }: IncomingMessage): R
   const page = /html/i.test(headers['content-type'] ?? '')
     ? ' and a page: a login page of this network, or a proxy, may stand in between'
     : '';
-  return new RemoteError('BAD_RESPONSE', `${host} opens no WebSocket, it answers ${statusCode}${page}`);
+  return new RemoteError(
+    'BAD_RESPONSE',
+    `${host} opens no WebSocket, it answers ${statusCode}${page === '' ? remedyFor(statusCode) : page}`,
+  );
+}
+
+function remedyFor(status: number): string {
+  if (status >= 300 && status < 400) return ': redirects are not followed, so give the URL that it leads to';
+  if (status === 404) return ': is the path right?';
+  if (status === 503) return ': it has no room for another one, or a proxy does not reach it; try again later';
+  return status === 502 || status === 504 ? ': a proxy does not reach the base station behind it' : '';
 }
 
 /** An open WebSocket. */

@@ -248,18 +248,23 @@ describe('what is no packet', () => {
     ['a frame that says it is large', (socket: WebSocket) => tcpOf(socket).write(frame(2, 2 ** 40)), 1009],
   ])('%s closes', async (_, send, code) => {
     const { socket, closed } = await opened();
+    const { webSocketMalformed = 0 } = station.stats();
     send(socket);
     expect(await closed).toBe(code);
-    await vi.waitFor(() => expect(station.stats().webSockets).toBe(0));
+    await vi.waitFor(() => expect(station.stats()).toMatchObject({ webSockets: 0, webSocketMalformed: webSocketMalformed + 1 }));
   });
 
   it('is dropped where it has no byte or is garbage, and a ping is answered', async () => {
     const { socket } = await opened();
+    const { webSocketMalformed = 0 } = station.stats();
     socket.send(new Uint8Array(0));
     socket.send(new Uint8Array(65_535).fill(0x80));
     socket.ping();
     await once(socket, 'pong');
-    expect([socket.readyState, station.stats().webSockets]).toEqual([WebSocket.OPEN, 1]);
+    expect([socket.readyState, station.stats()]).toMatchObject([
+      WebSocket.OPEN,
+      { webSockets: 1, webSocketMalformed: webSocketMalformed + 1 },
+    ]);
   });
 });
 

@@ -211,6 +211,17 @@ describe('what is no WebSocket', () => {
     expect(await problem(`ws://127.0.0.1:${moved}/svc/v1`)).toMatch(/^BAD_RESPONSE: .*answers 302/);
   });
 
+  test.each([
+    [302, /answers 302: redirects are not followed, so give the URL/],
+    [404, /answers 404: is the path right\?$/],
+    [502, /answers 502: a proxy does not reach the base station/],
+    [503, /answers 503: it has no room for another one, .* try again later$/],
+    [403, /answers 403$/],
+  ])('the answer %i says what to do, where that is known', async (status, sentence) => {
+    const port = await listening(createHttpServer((_, response) => response.writeHead(status).end()));
+    expect(await problem(`ws://127.0.0.1:${port}/svc/v1`)).toMatch(sentence);
+  });
+
   test('a server that chooses no subprotocol, or another', async () => {
     const server = createHttpServer();
     const port = await listening(server);

@@ -125,7 +125,9 @@ function refusalOf({ url = '', headers }: IncomingMessage): Refusal | null {
 }
 
 function refuse(socket: Socket, { status, sentence }: Refusal): void {
-  socket.setTimeout(REFUSAL_TIMEOUT, () => socket.destroy());
+  // Whatever it still sends: HTTP's own timeouts end with the request.
+  const timer = setTimeout(() => socket.destroy(), REFUSAL_TIMEOUT);
+  socket.once('close', () => clearTimeout(timer));
   const head = `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\ncontent-type: text/plain; charset=utf-8\r\nconnection: close`;
   socket.end(`${head}\r\ncontent-length: ${Buffer.byteLength(sentence)}\r\n\r\n${sentence}`);
 }

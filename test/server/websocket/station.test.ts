@@ -148,6 +148,18 @@ describe('an upgrade', () => {
   });
 });
 
+it('a connection whose upgrade was refused ends, whatever it goes on to send', async () => {
+  const socket = connect({ port: station.port, host: '127.0.0.1', allowHalfOpen: true });
+  sockets.push(socket);
+  const closed = new Promise((resolve) => socket.on('error', () => {}).on('close', resolve));
+  socket.write('GET /svc/v2 HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n');
+  const timer = setInterval(() => socket.write('x'), 50);
+  const began = performance.now();
+  await Promise.race([closed, new Promise((resolve) => setTimeout(resolve, 8_000))]);
+  clearInterval(timer);
+  expect(performance.now() - began).toBeLessThan(7_000);
+});
+
 /** The answer to a request that offers HTTP/2 in clear, as curl and Java do, up to the end of the connection. */
 async function offering(socket: Socket, line: string, body = '', rest: () => unknown = () => statusOf('/health')): Promise<string> {
   const offer = 'Connection: Upgrade, HTTP2-Settings, close\r\nUpgrade: h2c\r\nHTTP2-Settings: AAMAAABkAAQAoAAAAAIAAAAA';

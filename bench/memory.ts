@@ -143,7 +143,7 @@ function residentOverBareNode(iam: boolean): Promise<number> {
   return withChildren((start) =>
     withDirectory(async (data) => {
       const [station, device, bare] = [start('station'), start('device'), start('bare-node')];
-      await attach(station, device, data, iam);
+      await attach(station, device, data, { iam });
       let over = 0;
       for (let look = 1; look <= LOOKS; look++) {
         await new Promise((resolve) => setTimeout(resolve, SETTLE));

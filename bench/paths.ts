@@ -15,12 +15,15 @@
  *
  *   ws-relay-1200  packets of 1,200 bytes of a route from one WebSocket to another, 32 under way
  *   ws-resident    by how much the process is larger for each WebSocket with an idle session
+ *
+ * And what others at a base station keep of their rates beside strangers on WebSockets (`strangers.ts`).
  */
 import { encodeCheck, encodeCheckAnswer, tagOfCheck, verifyCheck } from '../protocol/stun/index.ts';
 import { nodeCrypto } from '../transport/node/crypto.ts';
 import { type Child, withChildren } from './processes/parent.ts';
 import { type Report, type Row, spread } from './report.ts';
 import { type Contender, operationsPerSecond } from './rounds.ts';
+import { strangersGoals, strangersRows } from './strangers.ts';
 
 /** What the integrity of a check covers. */
 const COVERED = 56;
@@ -37,7 +40,7 @@ const RELAYED = 50_000;
 const RELAY_ROUNDS = 7;
 const RELAYED_SIZE = 1_200;
 /** WebSockets that are counted, after some that are not, and ms until they have let go of what they needed in use. */
-const IDLE = 2_000;
+const IDLE = 6_000;
 const IDLE_BEFORE = 500;
 const IDLE_REST = 12_000;
 
@@ -55,7 +58,7 @@ export async function run(progress: (step: string) => void): Promise<Report> {
   };
   const bare: Contender = { name: BARE, run: () => crypto.hmacSha256(key, covered) };
   const checks = [row('check-verify', verify, bare, progress), row('check-answer', answer, bare, progress)];
-  const rows = [...checks, ...(await socketRows(progress)), ...(await webSocketRows(progress))];
+  const rows = [...checks, ...(await socketRows(progress)), ...(await webSocketRows(progress)), ...(await strangersRows(progress))];
   const goals = [
     { case: 'check-verify', peer: BARE, atMost: 2 },
     { case: 'check-answer', peer: BARE, atMost: 4 },
@@ -63,6 +66,7 @@ export async function run(progress: (step: string) => void): Promise<Report> {
     { case: 'sockets-256-memory', atMost: 10 },
     { case: 'ws-relay-1200', peer: BARE_RELAY, atLeast: 0.6 },
     { case: 'ws-resident', atMost: 20 },
+    ...strangersGoals,
   ];
   return {
     bench: 'paths',

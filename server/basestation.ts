@@ -127,7 +127,7 @@ export class Basestation {
     this.#admission = new Admission({ clock, tally, store, settings });
     this.#health = new StorageHealth({ clock, log: environment.log, store });
     this.#host = host;
-    this.webSockets = new WebSockets({ clock, tally, host, settings });
+    this.webSockets = new WebSockets({ clock, tally, host, settings, isProved: (session) => this.#admission.isProved(session) });
     this.#stun = stun;
     this.#presence = new Presence();
     this.#revocation = new Revocation({ clock, log: environment.log, store, presence: this.#presence });

@@ -177,7 +177,7 @@ function running({ station, app, data, log, http, listening, certificates }: Par
 /** The parts of a base station that take WebSockets. */
 function webSocketsOf(station: () => Basestation, { clock, network }: ReturnType<typeof nodeEnvironment>) {
   const webSockets: UpgradeOptions['webSockets'] = {
-    accept: (pipe, peer) => station().webSockets.accept(pipe, peer),
+    accept: (pipe, end, peer) => station().webSockets.accept(pipe, end, peer),
     refused: (address, reason) => station().webSockets.refused(address, reason),
     reserve: (address) => station().webSockets.reserve(address),
   };

@@ -4,8 +4,11 @@ import { CONTENT_FORMAT_CBOR, encodeOpenPairing } from '../../protocol/records/i
 import { serve } from './child.ts';
 
 const SINK = 1;
+/** Of the device, sends without end. */
 const SOURCE = 2;
 const CHUNK = new Uint8Array(256 * 1024);
+/** UDP port at which nobody is. */
+const SILENT = 9;
 
 interface Connect {
   readonly productId: string;
@@ -17,6 +20,8 @@ interface Connect {
   /** … or through the base station. */
   readonly station?: { readonly port: number; readonly fingerprint: string /** Default 127.0.0.1. */; readonly host?: string };
   readonly sct?: string;
+  /** Over a WebSocket, and by the relay alone. */
+  readonly overWebSocket?: boolean;
 }
 
 const client = SvcClient.create();
@@ -38,9 +43,11 @@ serve({
       Local: false,
       Remote: options.station !== undefined,
       ...(options.station && {
-        ServerUrl: `https://${options.station.host ?? '127.0.0.1'}:${options.station.port}`,
+        ServerUrl: `https://${options.station.host ?? '127.0.0.1'}:${options.overWebSocket ? SILENT : options.station.port}`,
         ServerFingerprint: options.station.fingerprint,
       }),
+      ...(options.overWebSocket !== undefined && { Rendezvous: false }),
+      ...(options.overWebSocket && { ServerWebSocketUrl: `ws://127.0.0.1:${options.station?.port}/svc/v1` }),
       ...(options.sct !== undefined && { ServerConnectToken: options.sct }),
     });
     if (options.localPort !== undefined) {
@@ -94,10 +101,11 @@ serve({
     return upload.end();
   },
 
-  /** Bytes without end from the device, beside the other calls. */
+  /** Bytes without end from the device, beside the other calls. Resolves when the first are here. */
   async beginDownload({ name }: { name: string }) {
     const stream = connectionOf(name).createStream();
     await stream.open(SOURCE);
+    await stream.readSome();
     downloads.set(name, { stream, begun: performance.now() });
     void drain(stream);
   },

@@ -61,6 +61,11 @@ export class Child {
     });
   }
 
+  /** It does nothing any more, and its sockets stay open. */
+  pause(): void {
+    this.#child.kill('SIGSTOP');
+  }
+
   /** Ends the process and waits until it is gone. */
   async stop(): Promise<void> {
     this.#child.kill('SIGKILL');

@@ -1,4 +1,5 @@
 /** Base station, device and client as three processes, connected directly and through the base station. */
+import type { StationSettings } from '../../server/index.ts';
 import { type Child, type Start, withDirectory } from './parent.ts';
 
 export interface Stage {
@@ -21,10 +22,17 @@ export function onStage<Result>(start: Start, work: (stage: Stage) => Promise<Re
   });
 }
 
-/** Starts a base station that knows the device, and the device attached to it. @param iam whether the device is under access control */
-export async function attach(station: Child, device: Child, data: string, iam = false) {
+interface AttachOptions {
+  /** The device is under access control. */
+  readonly iam?: boolean;
+  /** Of the base station. */
+  readonly settings?: Partial<StationSettings>;
+}
+
+/** Starts a base station that knows the device, and the device attached to it. */
+export async function attach(station: Child, device: Child, data: string, { iam = false, settings }: AttachOptions = {}) {
   const { fingerprint: deviceFingerprint, sct } = await device.call<{ fingerprint: string; sct: string }>('identity');
-  const address = await station.call<{ port: number; fingerprint: string }>('start', { data, ...ids, deviceFingerprint });
+  const address = await station.call<{ port: number; fingerprint: string }>('start', { data, ...ids, deviceFingerprint, settings });
   const { localPort } = await device.call<{ localPort: number }>('start', { ...ids, station: address, iam });
   return { station: address, deviceFingerprint, sct, localPort };
 }

@@ -110,6 +110,11 @@ export class Admission {
     if (place !== undefined) place.cancelTimeout = null;
   }
 
+  /** Whether it has. */
+  isProved(session: Session): boolean {
+    return this.#places.get(session)?.cancelTimeout === null;
+  }
+
   /** The session has ended. */
   ended(session: Session): void {
     const place = this.#places.get(session);

@@ -2,6 +2,8 @@
  * The WebSockets of a base station: each is a socket of its host with one path (PROTOCOL.md §2), and proves nothing but where its peer is.
  *
  * - They have places of their own: of all, and of one address (IPv4) or /64 (IPv6). Behind a proxy that is trusted the address is the one it names.
+ * - When all places are taken, the oldest WebSocket without a session that has shown a valid credential makes way, unless it is younger than two seconds: in that time
+ *   a device or client proves who it is. So strangers with many addresses do not keep others out.
  * - One over which no session runs for 10 s is closed with 1008: from its opening until its first authentic packet, and after its last session has ended.
  * - What they hold together is bounded (`transport/websocket/shared-queue.ts`), and in each the oldest packet of a route gives way.
  *
@@ -12,6 +14,7 @@ import { RemoteError, type SvcError } from '../../protocol/errors/index.ts';
 import type { Cancel, Clock, MessagePipe } from '../../transport/environment.ts';
 import type { Host } from '../../transport/host/index.ts';
 import type { LogTally } from '../../transport/log-tally.ts';
+import type { Session } from '../../transport/session/index.ts';
 import { SharedQueue, WebSocketSocket } from '../../transport/websocket/index.ts';
 import { ConcurrencyLimit } from '../concurrency-limit.ts';
 import type { StationSettings } from './settings.ts';
@@ -21,6 +24,8 @@ export interface WebSocketsOptions {
   readonly tally: LogTally;
   readonly host: Pick<Host, 'adopt' | 'drop' | 'receive' | 'sessions'>;
   readonly settings: Pick<StationSettings, 'webSockets' | 'webSocketsPerAddress' | 'webSocketTimeout'>;
+  /** Whether a session has shown a valid credential. */
+  readonly isProved: (session: Session) => boolean;
 }
 
 /** Where the peer of a WebSocket is. */
@@ -34,11 +39,23 @@ export interface WebSocketPeer {
 /** Who hears a pipe: what its owner calls. */
 export interface PipeHandlers {
   readonly receive: (message: Uint8Array) => void;
+  /** @param error BAD_RESPONSE where it was closed for what the peer has sent */
   readonly closed: (error: SvcError) => void;
+}
+
+/** What is known of an open WebSocket. */
+interface Opened {
+  readonly since: number;
+  /** Since when no session runs over it. */
+  unusedSince: number;
+  /** Ends the TCP connection, and gives the place back at once. */
+  readonly end: () => void;
 }
 
 /** ms between two looks at which of them sessions use. */
 const SWEEP = 1_000;
+/** ms that each has to show a valid credential before it may have to make way. */
+const LEAST_TIME = 2_000;
 /** RFC 6455 §7.4.1. */
 const GOING_AWAY = 1001;
 const POLICY_VIOLATION = 1008;
@@ -47,8 +64,9 @@ export class WebSockets {
   readonly #options: WebSocketsOptions;
   readonly #places: ConcurrencyLimit;
   readonly #queue = new SharedQueue();
-  /** Those that are open, and since when no session runs over each. */
-  readonly #unusedSince = new Map<WebSocketSocket, number>();
+  readonly #open = new Map<WebSocketSocket, Opened>();
+  /** Those that make way when all places are taken, the oldest first. */
+  readonly #strangers = new Set<WebSocketSocket>();
   #cancelSweep: Cancel | null = null;
   #isStopped = false;
   #refused = 0;
@@ -63,9 +81,20 @@ export class WebSockets {
 
   /** A place for one more peer there, to be had before the upgrade. @returns what gives it back, harmless to call twice; null: there is none */
   reserve(address: string): (() => void) | null {
-    const release = this.#isStopped ? null : this.#places.acquire(networkOf(address));
+    const release = this.#isStopped ? null : this.#acquire(networkOf(address));
     if (release === null) this.refused(address, 'too many WebSockets');
     return release;
+  }
+
+  #acquire(network: string): (() => void) | null {
+    const { webSockets, webSocketsPerAddress } = this.#options.settings;
+    if (this.#places.size >= webSockets && this.#places.inUse(network) < webSocketsPerAddress) this.#makeWay();
+    return this.#places.acquire(network);
+  }
+
+  #makeWay(): void {
+    const [stranger] = this.#strangers;
+    if (stranger !== undefined) this.#close(stranger, 'no room for a WebSocket without a credential');
   }
 
   /** An upgrade was refused. */
@@ -74,8 +103,8 @@ export class WebSockets {
     this.#options.tally.count('WebSocket refused', { address, reason });
   }
 
-  /** Takes an open pipe. @param peer default what the pipe says */
-  accept(pipe: MessagePipe, peer: WebSocketPeer = pipe): PipeHandlers {
+  /** Takes an open pipe. @param end ends its TCP connection, and gives the place back at once @param peer default what the pipe says */
+  accept(pipe: MessagePipe, end: () => void, peer: WebSocketPeer = pipe): PipeHandlers {
     const { clock, host } = this.#options;
     const socket: WebSocketSocket = new WebSocketSocket(pipe, {
       clock,
@@ -90,20 +119,21 @@ export class WebSockets {
       return { receive: () => {}, closed: () => {} };
     }
     host.adopt(socket);
-    this.#unusedSince.set(socket, clock.now());
+    const now = clock.now();
+    this.#open.set(socket, { since: now, unusedSince: now, end });
     this.#cancelSweep ??= clock.schedule(SWEEP, this.#sweep);
     return { receive: (message) => socket.deliver(message), closed: (error) => socket.ended(error) };
   }
 
-  /** Open ones; upgrades that were refused; those that were closed because no session used them; packets dropped; messages of no length that a packet has. */
+  /** Open ones; upgrades that were refused; those that were closed because no session used them, or made way; packets dropped; messages without a byte, and WebSockets closed for what came. */
   stats(): Readonly<Record<string, number>> {
     return {
-      webSockets: this.#unusedSince.size,
+      webSockets: this.#open.size,
       webSocketsRefused: this.#refused,
       webSocketsUnused: this.#unused,
       webSocketBytes: this.#queue.bytes,
       webSocketDropped: this.#queue.dropped,
-      webSocketMalformed: this.#malformed,
+      webSocketMalformed: [...this.#open.keys()].reduce((sum, { malformed }) => sum + malformed, this.#malformed),
     };
   }
 
@@ -115,26 +145,48 @@ export class WebSockets {
 
   /** Which sessions there are tells which packets were authentic. */
   readonly #sweep = (): void => {
-    const { clock, host, settings } = this.#options;
+    const { clock, settings } = this.#options;
     const now = clock.now();
-    const used = new Set<number>();
-    for (const session of host.sessions) for (const path of session.paths) if (path.kind === 'websocket') used.add(path.socket);
-    for (const [socket, since] of this.#unusedSince) {
-      if (used.has(socket.index)) this.#unusedSince.set(socket, now);
-      else if (now - since >= settings.webSocketTimeout) this.#close(socket);
+    const { used, proved } = this.#uses();
+    for (const [socket, opened] of this.#open) {
+      if (used.has(socket.index)) opened.unusedSince = now;
+      if (proved.has(socket.index)) this.#strangers.delete(socket);
+      else if (now - opened.unusedSince >= settings.webSocketTimeout) this.#close(socket, 'no session over the WebSocket');
+      else if (now - opened.since >= LEAST_TIME) this.#strangers.add(socket);
     }
-    this.#cancelSweep = this.#unusedSince.size > 0 ? clock.schedule(SWEEP, this.#sweep) : null;
+    this.#cancelSweep = this.#open.size > 0 ? clock.schedule(SWEEP, this.#sweep) : null;
   };
 
-  #close(socket: WebSocketSocket): void {
+  /** The sockets over which sessions run, and those of sessions that have shown a valid credential. */
+  #uses(): { readonly used: ReadonlySet<number>; readonly proved: ReadonlySet<number> } {
+    const { host, isProved } = this.#options;
+    const [used, proved] = [new Set<number>(), new Set<number>()];
+    for (const session of host.sessions)
+      for (const { kind, socket } of session.paths) {
+        if (kind !== 'websocket') continue;
+        used.add(socket);
+        if (isProved(session)) proved.add(socket);
+      }
+    return { used, proved };
+  }
+
+  /** A stranger may leave the closing handshake unfinished, and is not waited for. */
+  #close(socket: WebSocketSocket, reason: string): void {
+    const opened = this.#open.get(socket);
     this.#unused++;
     socket.close(POLICY_VIOLATION);
-    this.#ended(socket, new RemoteError('CLOSED', 'no session over the WebSocket'));
+    this.#ended(socket, new RemoteError('CLOSED', reason));
+    opened?.end();
   }
 
   #ended(socket: WebSocketSocket, error: SvcError): void {
     this.#malformed += socket.malformed;
-    this.#unusedSince.delete(socket);
+    if (error.code === 'BAD_RESPONSE') {
+      this.#malformed++;
+      this.#options.tally.count('WebSocket closed', { address: socket.path.address, reason: error.message });
+    }
+    this.#open.delete(socket);
+    this.#strangers.delete(socket);
     this.#options.host.drop(socket, error);
   }
 }

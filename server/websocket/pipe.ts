@@ -15,6 +15,8 @@ const CONTROL_RATE = 2;
 const CONTROL_BURST = 20;
 /** Bytes that wait for a peer that does not read, above which its pings get no answer. */
 const MAX_BUFFERED = 64 << 10;
+/** With which the codes of the library for what a peer may not send begin. */
+const LIBRARY_ERROR = 'WS_ERR_';
 /** RFC 6455 §7.4.1. */
 const NORMAL_CLOSURE = 1000;
 const UNSUPPORTED_DATA = 1003;
@@ -40,28 +42,32 @@ export class AcceptedPipe implements MessagePipe {
   listen({ receive, closed }: PipeHandlers, now: () => number): void {
     const control = new TokenBucket(CONTROL_RATE, CONTROL_BURST);
     let problem = '';
-    const fail = (code: number, message: string): void => {
+    let isViolation = false;
+    const fail = (code: number, error: RemoteError): void => {
       if (!this.#isOpen) return;
       this.close(code);
-      closed(new RemoteError('CLOSED', message));
+      closed(error);
     };
     const onControl = (): boolean => {
       const isAllowed = control.take(1, now());
-      if (!isAllowed) fail(POLICY_VIOLATION, 'too many pings over the WebSocket');
+      if (!isAllowed) fail(POLICY_VIOLATION, new RemoteError('BAD_RESPONSE', 'too many pings over the WebSocket'));
       return isAllowed;
     };
     this.#webSocket.on('message', (data: Buffer, isBinary: boolean) => {
-      if (!isBinary) fail(UNSUPPORTED_DATA, 'text over the WebSocket');
+      if (!isBinary) fail(UNSUPPORTED_DATA, new RemoteError('BAD_RESPONSE', 'text over the WebSocket'));
       else if (this.#isOpen) receive(data);
     });
     this.#webSocket.on('ping', (data: Buffer) => {
       if (this.#isOpen && onControl() && this.#webSocket.bufferedAmount <= MAX_BUFFERED) this.#webSocket.pong(data);
     });
     this.#webSocket.on('pong', () => this.#isOpen && onControl());
-    this.#webSocket.on('error', ({ message }) => {
+    this.#webSocket.on('error', ({ message, code = '' }: NodeJS.ErrnoException) => {
       problem = `: ${message}`;
+      isViolation = code.startsWith(LIBRARY_ERROR);
     });
-    this.#webSocket.on('close', (code) => fail(NORMAL_CLOSURE, `the WebSocket ended with ${code}${problem}`));
+    this.#webSocket.on('close', (code) =>
+      fail(NORMAL_CLOSURE, new RemoteError(isViolation ? 'BAD_RESPONSE' : 'CLOSED', `the WebSocket ended with ${code}${problem}`)),
+    );
   }
 
   send(message: Uint8Array, sent: () => void): void {

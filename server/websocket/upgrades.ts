@@ -6,16 +6,15 @@
  * 2. Another path gets 404, another subprotocol 400, each with a sentence.
  * 3. A place for the client's address, or 503.
  * 4. From the upgrade on the connection is none of HTTP's: it gives back its place there, and no timeout of requests counts.
- * 5. The place is given back when the TCP connection is closed, not before.
+ * 5. The place is given back when the TCP connection is closed, not before. That of a WebSocket that makes way, or has no session, is cut at once.
  */
 import { type IncomingMessage, type Server, STATUS_CODES } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { type ServerOptions, WebSocketServer } from 'ws';
-import type { MessagePipe } from '../../transport/environment.ts';
 import { MAX_MESSAGE, SUBPROTOCOL, WEBSOCKET_PATH } from '../../transport/websocket/index.ts';
 import type { ClientAddresses } from '../client-address.ts';
-import type { PipeHandlers, WebSocketPeer, WebSockets } from '../station/web-sockets.ts';
+import type { WebSocketPeer, WebSockets } from '../station/web-sockets.ts';
 import { AcceptedPipe } from './pipe.ts';
 import { reinject } from './reinject.ts';
 
@@ -32,8 +31,8 @@ export interface UpgradeOptions {
 
 /** Fragments of one message: packets come in one. */
 const MAX_FRAGMENTS = 64;
-/** Pieces of received data that wait to become a message. */
-const MAX_CHUNKS = 1_024;
+/** Pieces in which a message may arrive, each of which costs 400 bytes besides its own: enough for TCP over the smallest MTU of IPv4 (576). */
+const MAX_CHUNKS = 128;
 /** ms for the peer's half of the closing handshake. */
 const CLOSE_TIMEOUT = 1_000;
 /** ms that a peer has to read a refusal and close. */
@@ -91,12 +90,12 @@ function upgrade(library: WebSocketServer, options: UpgradeOptions, request: Inc
     options.upgraded(socket);
     const peer = peerOf(address, socket);
     const pipe = new AcceptedPipe(webSocket, options.nextIndex(), peer);
-    pipe.listen(taken(options, pipe, peer), options.now);
+    const end = (): void => {
+      release();
+      socket.destroy();
+    };
+    pipe.listen(webSockets.accept(pipe, end, peer), options.now);
   });
-}
-
-function taken({ webSockets }: UpgradeOptions, pipe: MessagePipe, peer: WebSocketPeer): PipeHandlers {
-  return webSockets.accept(pipe, peer);
 }
 
 /** Behind a proxy the port of the client is unknown. */
@@ -126,7 +125,9 @@ function refusalOf({ url = '', headers }: IncomingMessage): Refusal | null {
 }
 
 function refuse(socket: Socket, { status, sentence }: Refusal): void {
-  socket.setTimeout(REFUSAL_TIMEOUT, () => socket.destroy());
+  // Whatever it still sends: HTTP's own timeouts end with the request.
+  const timer = setTimeout(() => socket.destroy(), REFUSAL_TIMEOUT);
+  socket.once('close', () => clearTimeout(timer));
   const head = `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\ncontent-type: text/plain; charset=utf-8\r\nconnection: close`;
   socket.end(`${head}\r\ncontent-length: ${Buffer.byteLength(sentence)}\r\n\r\n${sentence}`);
 }

@@ -131,6 +131,37 @@ test('a base station that leads the route to another device: that knows no such 
   expect([opened, toOther]).toEqual([[], []]);
 });
 
+test('a base station that leads the route to another device, and says that all is well: nothing is learned there, nothing moves, and the minute goes on', async () => {
+  const connection = await connected();
+  await fixture.settle(station.basestation.close());
+  station.kill();
+  await fixture.settle(under.device.close());
+  const other = await fixture.raw.device({ binds: [{ port: 0 }] });
+  await fixture.settle(station.store.setFingerprint(ids.productId, ids.deviceId, other.host.fingerprint));
+  await station.start();
+  let asked = 0;
+  const router = new Router<Session>().on('POST', StationPath.P2P_CONNECT, ({ payload, context }) => {
+    const { route, routeResetToken } = decodeP2pConnectRequest(payload);
+    other.host.routePath(context, route, { resetToken: routeResetToken });
+    asked++;
+    return { status: 201, contentFormat: CONTENT_FORMAT_CBOR, payload: encodeP2pConnectAnswer({}) };
+  });
+  await other.open(router);
+  await other.attach();
+  const got: Uint8Array[] = [];
+  fixture.sim.onPacket = ({ to, data }: SimulatedPacket) => {
+    if (to === other.environment.name && data[0] === 0x88) got.push(data.slice(9));
+    return undefined;
+  };
+  await fixture.sim.run(20_000);
+  expect(asked).toBeGreaterThan(0);
+  expect(got.length).toBeGreaterThan(0);
+  expect([connection.isConnected, connection.paths().rest?.code, other.incoming]).toEqual([true, 'CLOSED', []]);
+  await fixture.sim.run(60_000);
+  expect(connection.isConnected).toBe(false);
+  expect(connection.closeReason).toMatchObject({ code: 'CLOSED', message: expect.stringContaining('no other path within 60 s') });
+});
+
 test.each<[string, CoapReply]>([
   ['answers 5.01', { status: 501 }],
   ['answers 4.04', { status: 404 }],

@@ -92,6 +92,53 @@ describe('a base station over WebSockets', () => {
     expect([stats('webSockets'), stats('webSocketsUnused'), stats('sessions')]).toEqual([0, 3, 0]);
   });
 
+  it('gives a peer no more than by UDP: sessions of both count for its address, a stranger has as little time, and nobody without a token gets a route', async () => {
+    fixture = new ProductFixture();
+    station = await fixture.station({ connectionsPerAddress: 2, arrivalTimeout: 5_000 });
+    await attached('udp');
+    const stranger = await fixture.raw.client();
+    const [byUdp, overWebSocket] = [await stranger.open(), await stranger.openWebSocket()];
+    expect((await stranger.connect({ sct: 'wrong' })).status).toBe(401);
+    const third = await stranger.openWebSocket();
+    await fixture.sim.run(500);
+    expect([byUdp, overWebSocket, third].map(({ isOpen }) => isOpen)).toEqual([true, true, false]);
+    await fixture.sim.run(5_000);
+    expect([byUdp, overWebSocket].map(({ isOpen }) => isOpen)).toEqual([false, false]);
+    expect(stats('routes')).toBe(0);
+  });
+
+  it('gives the place of the oldest stranger to whoever comes when all are taken, never that of a device or client that has shown who it is', async () => {
+    const places = 8;
+    fixture = new ProductFixture();
+    station = await fixture.station({ webSockets: places, webSocketTimeout: 60_000, arrivalTimeout: 60_000 });
+    const { device } = await attached('websocket');
+    const url = `ws://${station.address}:${STATION_PORT}${WEBSOCKET_PATH}`;
+    const ended: number[] = [];
+    const stranger = await fixture.raw.client();
+    const open = (name: number) =>
+      openWebSocketSocket(stranger.environment, { url, timeout: 5_000, receive: () => {}, closed: () => void ended.push(name) });
+    // One of them with a handshake, which anyone can do.
+    const handshake = await fixture.raw.client();
+    await handshake.openWebSocket();
+    for (let n = 0; n < places - 2; n++) await fixture.sim.settle(open(n));
+    expect(stats('webSockets')).toBe(places);
+    // Each has two seconds.
+    const client = await fixture.raw.client();
+    await expect(client.openWebSocket()).rejects.toMatchObject({ code: 'BAD_RESPONSE', message: expect.stringContaining('503') });
+    await fixture.sim.run(4_000);
+    for (let n = 0; n < 3; n++) {
+      const honest = await fixture.raw.client();
+      await honest.openWebSocket();
+      expect(await hello(await honest.reach())).toBe(205);
+      await fixture.sim.run(3_000);
+    }
+    expect([ended, handshake.channel.isOpen, device.channel.isOpen]).toEqual([[0, 1], false, true]);
+    for (let n = 0; n < 4; n++) await (await fixture.raw.client()).openWebSocket();
+    expect([ended.length, device.channel.isOpen, stats('webSockets'), stats('webSocketsUnused')]).toEqual([6, true, places, 7]);
+    // The places of four more are taken by those who have shown a key, or are new.
+    await expect((await fixture.raw.client()).openWebSocket()).rejects.toMatchObject({ message: expect.stringContaining('503') });
+  });
+
   it('that nobody reads hold what is bounded, and no other up', async () => {
     const { device } = await attached('udp');
     const [stalled, other] = [await fixture.raw.client(), await fixture.raw.client()];

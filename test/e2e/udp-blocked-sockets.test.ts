@@ -1,5 +1,8 @@
 /** Client, device and base station of this process over real sockets, where UDP to the station is dropped: they use WebSockets, also by CONNECT. */
+import { once } from 'node:events';
 import { mkdtemp, rm } from 'node:fs/promises';
+import { get } from 'node:http';
+import { connect, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
@@ -10,14 +13,21 @@ import { type Environment, silentLog } from '../../transport/environment.ts';
 import { nodeEnvironment } from '../../transport/node/index.ts';
 import { ids, SCT } from '../support/fixture/identifiers.ts';
 import { connectProxy } from '../support/https-server.ts';
+import { slice } from '../support/size.ts';
+
+/** WebSockets that the base station takes. */
+const PLACES = 200;
 
 let folder: string;
 let station: RunningBasestation;
 let device: Device;
 const ends: (() => unknown)[] = [];
 
+/** Also of the device. */
+let isDeviceBlocked = true;
+
 /** UDP to the port of the station is dropped here. */
-function withoutUdp(): Environment {
+function withoutUdp(isBlocked = () => true): Environment {
   const environment = nodeEnvironment();
   const { network } = environment;
   return {
@@ -28,7 +38,7 @@ function withoutUdp(): Environment {
         const socket = await network.bind(options);
         const { send } = socket;
         socket.send = (buffer, offset, length, path, released) => {
-          if (path.port === station.port) setImmediate(released, offset);
+          if (path.port === station.port && isBlocked()) setImmediate(released, offset);
           else send.call(socket, buffer, offset, length, path, released);
         };
         return socket;
@@ -44,7 +54,8 @@ afterAll(() => rm(folder, { recursive: true, force: true }));
 
 beforeEach(async () => {
   const data = await mkdtemp(join(folder, 'station-'));
-  device = new Device({ environment: withoutUdp(), ...ids, localPort: 0, p2pPort: 0 });
+  isDeviceBlocked = true;
+  device = new Device({ environment: withoutUdp(() => isDeviceBlocked), ...ids, localPort: 0, p2pPort: 0 });
   device.setPrivateKey(device.createPrivateKey());
   const store = await openStore(data);
   const created = new Date().toISOString();
@@ -52,7 +63,13 @@ beforeEach(async () => {
   await store.addProduct({ productId: ids.productId, organizationId, name: null, created });
   await store.addDevice({ ...ids, name: null, fingerprint: device.deviceFingerprint, created });
   await store.close();
-  station = await startBasestation({ data, port: 0, host: '127.0.0.1', log: silentLog, settings: { connections: 16, stunPort: 0 } });
+  station = await startBasestation({
+    data,
+    port: 0,
+    host: '127.0.0.1',
+    log: silentLog,
+    settings: { connections: 16, webSockets: PLACES, stunPort: 0 },
+  });
   ends.push(() => station.close());
 });
 afterEach(async () => {
@@ -124,6 +141,54 @@ test('device and client work over WebSockets where UDP to the base station is dr
   expect(JSON.stringify(through.paths())).not.toContain('secret');
   expect(proxy.asked).toEqual([`127.0.0.1:${station.port}`]);
 });
+
+/** Of a stranger: idle after the upgrade, or the upgrade unfinished. */
+async function stranger(n: number, isFinished: boolean): Promise<Socket> {
+  const socket = connect({ host: '127.0.0.1', port: station.port, localAddress: `127.0.1.${n % 8}` }).on('error', () => {});
+  ends.push(() => socket.destroy());
+  const head = 'GET /svc/v1 HTTP/1.1\r\nhost: a\r\nconnection: upgrade\r\nupgrade: websocket\r\nsec-websocket-protocol: svc.1\r\n';
+  socket.write(isFinished ? `${head}sec-websocket-version: 13\r\nsec-websocket-key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n` : head);
+  await (isFinished ? once(socket, 'data') : once(socket, 'connect'));
+  return socket;
+}
+
+/** Pings, and reads nothing of what it is sent. */
+function pings(socket: Socket): void {
+  socket.pause();
+  for (let n = 0; n < 15; n++) socket.write(Buffer.from([0x89, 0x80, 0, 0, 0, 0]));
+}
+
+/** So many with a WebSocket, one of which does not read, and 60 that never finish the upgrade. */
+async function strangers(idle: number): Promise<void> {
+  const [first] = await Promise.all(Array.from({ length: idle }, (_, n) => stranger(n, true)));
+  await Promise.all(Array.from({ length: 60 }, (_, n) => stranger(n, false)));
+  pings(first!);
+  expect(station.stats().webSockets).toBe(idle);
+}
+
+test.each(slice([PLACES, PLACES / 2], 1))('beside %i strangers on WebSockets, of 200, others are served', async (idle) => {
+  isDeviceBlocked = idle === PLACES;
+  await strangers(idle);
+  await attached();
+  const [byUdp, blocked] = [nodeEnvironment(), withoutUdp()].map((environment) => SvcClient.create({ environment, maxConnections: 8 }));
+  for (const client of [byUdp!, blocked!]) {
+    ends.push(() => client.stop());
+    await echoes(await connected(client));
+  }
+  expect(await status('/health')).toBe(200);
+  // When they hold all, the oldest make way.
+  const isFull = idle === PLACES;
+  expect(station.stats()).toMatchObject({ webSockets: isFull ? PLACES : idle + 1, webSocketsUnused: isFull ? 2 : 0 });
+});
+
+function status(path: string): Promise<number> {
+  return new Promise((resolve, reject) => {
+    get({ host: '127.0.0.1', port: station.port, path, agent: false }, (response) => resolve(response.resume().statusCode!)).on(
+      'error',
+      reject,
+    );
+  });
+}
 
 /** Why the remote channel failed. */
 function failure(connecting: Promise<unknown>): Promise<string> {

@@ -57,6 +57,9 @@ function checkedProxy(proxy: string, variable: string): HttpProxy | null {
       `the proxy of ${variable} must be http://host:port or https://host:port, and no SOCKS proxy; NO_PROXY excepts a host`,
     );
   const parsed = new URL(proxy);
+  // What follows an unencoded one is taken for a path, and what stands before it for the host: an error would name them.
+  if (`${parsed.pathname}${parsed.search}${parsed.hash}`.includes('@'))
+    throw new LocalError('INVALID_ARGUMENT', `the name or password in ${variable} has a "/", "?" or "#": write it as %2F, %3F or %23`);
   if (!hasDecodableCredentials(parsed))
     throw new LocalError(
       'INVALID_ARGUMENT',
@@ -94,7 +97,7 @@ export async function openTunnel({ url: proxy, variable }: HttpProxy, url: URL, 
     host: proxy.hostname.replace(/^\[|\]$/g, ''),
     port: proxy.port,
     path: target,
-    headers: { host: target, ...authorization(proxy) },
+    headers: { host: target },
     agent: false,
     // The environment cannot switch it off: the proxy is sent a password.
     rejectUnauthorized: true,
@@ -103,6 +106,9 @@ export async function openTunnel({ url: proxy, variable }: HttpProxy, url: URL, 
   };
   return new Promise((resolve, reject) => {
     const connecting = request(options);
+    // Not one of the options, which NODE_DEBUG prints.
+    const credentials = authorization(proxy);
+    if (credentials !== null) connecting.setHeader('proxy-authorization', credentials);
     connecting.once('connect', ({ statusCode = 0, headers }, socket, early) => {
       const stands = statusCode >= 200 && statusCode < 300;
       if (stands && early.length === 0) return resolve(socket);
@@ -135,8 +141,8 @@ export function isPage({ 'content-type': type = '' }: IncomingHttpHeaders): bool
   return /html/i.test(type);
 }
 
-function authorization({ username, password }: URL): { 'proxy-authorization'?: string } {
-  if (username === '' && password === '') return {};
+function authorization({ username, password }: URL): string | null {
+  if (username === '' && password === '') return null;
   const [name, secret] = [decodeURIComponent(username), decodeURIComponent(password)];
-  return { 'proxy-authorization': `Basic ${Buffer.from(`${name}:${secret}`).toString('base64')}` };
+  return `Basic ${Buffer.from(`${name}:${secret}`).toString('base64')}`;
 }

@@ -21,6 +21,9 @@ import { checkRootCertificates } from './root-certificates.ts';
 
 /** Bytes of one message (PROTOCOL.md §2). */
 const MAX_MESSAGE = 65_535;
+/** Fragments of one, and pieces in which it may arrive: whoever is on the way sends what he likes. */
+const MAX_FRAGMENTS = 64;
+const MAX_CHUNKS = 128;
 /** ms for the peer's half of the closing handshake: nobody waits for it. */
 const CLOSE_TIMEOUT = 1_000;
 /** RFC 6455 §7.4.1. */
@@ -106,13 +109,15 @@ function upgraded(options: WebSocketOptions, way: Way): Promise<MessagePipe> {
   });
 }
 
-/** `closeTimeout` is missing from the types of the library. */
-type LibraryOptions = ClientOptions & { readonly closeTimeout: number };
+/** These are missing from the types of the library. */
+type LibraryOptions = ClientOptions & { readonly closeTimeout: number; readonly maxFragments: number; readonly maxBufferedChunks: number };
 
 function libraryOptions(options: WebSocketOptions, way: Way): LibraryOptions {
   return {
     perMessageDeflate: false,
     maxPayload: MAX_MESSAGE,
+    maxFragments: MAX_FRAGMENTS,
+    maxBufferedChunks: MAX_CHUNKS,
     followRedirects: false,
     closeTimeout: CLOSE_TIMEOUT,
     createConnection: () => connection(options, way) as Socket,
@@ -139,8 +144,15 @@ function connection({ verifyCertificate = false, rootCerts }: WebSocketOptions, 
 /** The answer is HTTP, and no upgrade. */
 function refusal({ url: { host }, proxy }: Way, { statusCode = 0, headers }: IncomingMessage): RemoteError {
   const through = proxy === null ? '' : ` through the proxy ${proxy}`;
-  const page = isPage(headers) ? ' and a page: a login page of this network, or a proxy, may stand in between' : '';
-  return new RemoteError('BAD_RESPONSE', `${host} opens no WebSocket${through}, it answers ${statusCode}${page}`);
+  const remedy = isPage(headers) ? ' and a page: a login page of this network, or a proxy, may stand in between' : remedyFor(statusCode);
+  return new RemoteError('BAD_RESPONSE', `${host} opens no WebSocket${through}, it answers ${statusCode}${remedy}`);
+}
+
+function remedyFor(status: number): string {
+  if (status >= 300 && status < 400) return ': redirects are not followed, so give the URL that it leads to';
+  if (status === 404) return ': is the path right?';
+  if (status === 503) return ': it has no room for another one, or a proxy does not reach it; try again later';
+  return status === 502 || status === 504 ? ': a proxy does not reach the base station behind it' : '';
 }
 
 /** An open WebSocket. */

@@ -148,6 +148,18 @@ describe('an upgrade', () => {
   });
 });
 
+it('a connection whose upgrade was refused ends, whatever it goes on to send', async () => {
+  const socket = connect({ port: station.port, host: '127.0.0.1', allowHalfOpen: true });
+  sockets.push(socket);
+  const closed = new Promise((resolve) => socket.on('error', () => {}).on('close', resolve));
+  socket.write('GET /svc/v2 HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n');
+  const timer = setInterval(() => socket.write('x'), 50);
+  const began = performance.now();
+  await Promise.race([closed, new Promise((resolve) => setTimeout(resolve, 8_000))]);
+  clearInterval(timer);
+  expect(performance.now() - began).toBeLessThan(7_000);
+});
+
 /** The answer to a request that offers HTTP/2 in clear, as curl and Java do, up to the end of the connection. */
 async function offering(socket: Socket, line: string, body = '', rest: () => unknown = () => statusOf('/health')): Promise<string> {
   const offer = 'Connection: Upgrade, HTTP2-Settings, close\r\nUpgrade: h2c\r\nHTTP2-Settings: AAMAAABkAAQAoAAAAAIAAAAA';
@@ -217,6 +229,18 @@ describe('WebSockets have places of their own', () => {
   });
 });
 
+/** Byte by byte, each read alone, until it is closed, or long enough. */
+async function crumbs(socket: Socket): Promise<void> {
+  socket.setNoDelay();
+  socket.write(frame(2, 65_535));
+  for (let n = 0; n < 600 && socket.writable; n++) {
+    socket.write(Buffer.alloc(1));
+    await new Promise(setImmediate);
+  }
+  await new Promise((resolve) => setTimeout(resolve, 100));
+  socket.destroy();
+}
+
 describe('what is no packet', () => {
   it.each([
     ['text', (socket: WebSocket) => socket.send('hello'), 1003],
@@ -232,21 +256,27 @@ describe('what is no packet', () => {
       },
       1008,
     ],
+    ['a message in crumbs', (socket: WebSocket) => void crumbs(tcpOf(socket)), 1008],
     ['a frame that says it is large', (socket: WebSocket) => tcpOf(socket).write(frame(2, 2 ** 40)), 1009],
   ])('%s closes', async (_, send, code) => {
     const { socket, closed } = await opened();
+    const { webSocketMalformed = 0 } = station.stats();
     send(socket);
     expect(await closed).toBe(code);
-    await vi.waitFor(() => expect(station.stats().webSockets).toBe(0));
+    await vi.waitFor(() => expect(station.stats()).toMatchObject({ webSockets: 0, webSocketMalformed: webSocketMalformed + 1 }));
   });
 
   it('is dropped where it has no byte or is garbage, and a ping is answered', async () => {
     const { socket } = await opened();
+    const { webSocketMalformed = 0 } = station.stats();
     socket.send(new Uint8Array(0));
     socket.send(new Uint8Array(65_535).fill(0x80));
     socket.ping();
     await once(socket, 'pong');
-    expect([socket.readyState, station.stats().webSockets]).toEqual([WebSocket.OPEN, 1]);
+    expect([socket.readyState, station.stats()]).toMatchObject([
+      WebSocket.OPEN,
+      { webSockets: 1, webSocketMalformed: webSocketMalformed + 1 },
+    ]);
   });
 });
 

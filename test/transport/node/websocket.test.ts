@@ -8,6 +8,7 @@ import type { MessagePipe, WebSocketOptions } from '../../../transport/environme
 import { nodeEnvironment } from '../../../transport/node/index.ts';
 import { type Authority, authority, type ServerPair, serverPair } from '../../support/certificates.ts';
 import { connectProxy, httpsServer } from '../../support/https-server.ts';
+import { TestProcess } from '../../support/process.ts';
 
 let root: Authority;
 let pair: ServerPair;
@@ -162,6 +163,22 @@ describe('a WebSocket', () => {
     expect([await code, messages]).toEqual([1009, []]);
   });
 
+  test('whose peer sends a message in crumbs ends with 1008', async () => {
+    const { port, accepted } = await plainServer();
+    const { closed } = await open(`ws://127.0.0.1:${port}/svc/v1`);
+    const server = await accepted;
+    const code = new Promise((resolve) => server.once('close', resolve));
+    const tcp = (server as unknown as { _socket: Socket })._socket;
+    tcp.setNoDelay().write(Uint8Array.of(0x82, 126, 0xff, 0xff));
+    for (let n = 0; n < 600 && tcp.writable; n++) {
+      tcp.write(Uint8Array.of(n));
+      await new Promise(setImmediate);
+    }
+    tcp.end();
+    expect(await closed).toMatchObject({ code: 'CLOSED' });
+    expect(await code).toBe(1008);
+  });
+
   test('tells once that the peer has closed it, or has gone, and nothing after its own close', async () => {
     const { port, accepted } = await plainServer();
     const url = `ws://127.0.0.1:${port}/svc/v1`;
@@ -192,6 +209,17 @@ describe('what is no WebSocket', () => {
       createHttpServer((_, response) => response.writeHead(302, { location: `ws://127.0.0.1:${port}/` }).end()),
     );
     expect(await problem(`ws://127.0.0.1:${moved}/svc/v1`)).toMatch(/^BAD_RESPONSE: .*answers 302/);
+  });
+
+  test.each([
+    [302, /answers 302: redirects are not followed, so give the URL/],
+    [404, /answers 404: is the path right\?$/],
+    [502, /answers 502: a proxy does not reach the base station/],
+    [503, /answers 503: it has no room for another one, .* try again later$/],
+    [403, /answers 403$/],
+  ])('the answer %i says what to do, where that is known', async (status, sentence) => {
+    const port = await listening(createHttpServer((_, response) => response.writeHead(status).end()));
+    expect(await problem(`ws://127.0.0.1:${port}/svc/v1`)).toMatch(sentence);
   });
 
   test('a server that chooses no subprotocol, or another', async () => {
@@ -270,9 +298,29 @@ describe('through a proxy', () => {
     expect(refused).not.toContain('wrongpass');
   });
 
+  test('shows its credentials to nobody who debugs Node or a library', async () => {
+    const proxy = await connectProxy(1, 'me:another');
+    closing.push(proxy.close);
+    const module = JSON.stringify(new URL('../../../dist/transport/node/index.js', import.meta.url).href);
+    const program = `
+      const { network } = (await import(${module})).nodeEnvironment();
+      const options = { url: 'wss://station.example/svc/v1', protocol: 'svc.1', timeout: 5000, receive() {}, closed() {} };
+      await network.openWebSocket(options).catch(({ message }) => console.log(message));`;
+    const variables = { HTTPS_PROXY: proxy.url.replace('//', '//me:secret@'), NODE_DEBUG: '*', DEBUG: '*' };
+    const { stdout, stderr } = await new TestProcess(process.execPath, ['--input-type=module', '--eval', program], { variables }).ended;
+    expect(stdout).toContain('does not take the name and password');
+    expect(stderr).toContain('HTTP');
+    expect(`${stdout}${stderr}`).not.toMatch(new RegExp(`secret@|${Buffer.from('me:secret').toString('base64')}`));
+  });
+
   test.each([
     ['HTTP_PROXY', 'socks5://127.0.0.1:1'],
     ['http_proxy', 'http://me:100%safe@127.0.0.1:1'],
+    ['HTTPS_PROXY', 'http://safe:33/4@127.0.0.1:1'],
+    ['HTTPS_PROXY', 'http://safe:33?4@127.0.0.1:1'],
+    ['HTTPS_PROXY', 'http://safe:33#4@127.0.0.1:1'],
+    ['HTTPS_PROXY', 'http://me:safe@127.0.0.1:port'],
+    ['HTTPS_PROXY', 'http://me:sa fe@127.0.0.1 :1'],
     ['ALL_PROXY', 'socks5://127.0.0.1:1'],
   ])('of %s that is none is named by its variable: %s', async (variable, proxy) => {
     environment({ [variable]: proxy });

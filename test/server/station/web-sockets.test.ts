@@ -1,0 +1,74 @@
+/** Whose WebSocket the base station closes, and when its place is free: at once, whether or not the peer closes its end. */
+import { expect, it, vi } from 'vitest';
+import { WebSockets } from '../../../server/station/web-sockets.ts';
+import type { Clock } from '../../../transport/environment.ts';
+import { FakePipe } from '../../transport/websocket/fake-pipe.ts';
+
+/** No session runs over any WebSocket. */
+function withPlaces(places: number, perAddress = places) {
+  let now = 0;
+  let sweep = (): void => {};
+  const clock: Clock = {
+    now: () => now,
+    wallTime: () => now,
+    soon: (run) => run(),
+    defer: (run) => run(),
+    schedule: (_, run) => {
+      sweep = run;
+      return () => {};
+    },
+  };
+  const webSockets = new WebSockets({
+    clock,
+    tally: { count: vi.fn() } as never,
+    host: { adopt: vi.fn(), drop: vi.fn(), receive: vi.fn(), sessions: [] } as never,
+    settings: { webSockets: places, webSocketsPerAddress: perAddress, webSocketTimeout: 10_000 },
+    isProved: () => false,
+  });
+  const open = (address = '192.0.2.1'): { pipe: FakePipe; cut: () => boolean } | null => {
+    const release = webSockets.reserve(address);
+    if (release === null) return null;
+    const pipe = new FakePipe();
+    let isCut = false;
+    const end = (): void => {
+      isCut = true;
+      release();
+    };
+    webSockets.accept(pipe, end);
+    return { pipe, cut: () => isCut };
+  };
+  const pass = (seconds: number): void => {
+    for (let second = 0; second < seconds; second++) {
+      now += 1_000;
+      sweep();
+    }
+  };
+  return { webSockets, open, pass };
+}
+
+it('when all places are taken the oldest makes way from its second second on, for an address that may have more', () => {
+  const { webSockets, open, pass } = withPlaces(3, 2);
+  const [first, second, third] = [open()!, open()!, open('192.0.2.2')!];
+  expect(open('192.0.2.2')).toBeNull();
+  pass(1);
+  expect(open('192.0.2.2')).toBeNull();
+  pass(1);
+  expect(open()).toBeNull();
+  expect(open('192.0.2.2')).not.toBeNull();
+  expect([first, second, third].map(({ pipe, cut }) => [...pipe.closes, cut()])).toEqual([[1008, true], [false], [false]]);
+  expect(open('192.0.2.2')).toBeNull();
+  expect(open('192.0.2.3')).not.toBeNull();
+  expect([second, third].map(({ cut }) => cut())).toEqual([true, false]);
+  expect(webSockets.stats()).toMatchObject({ webSockets: 3, webSocketsRefused: 4, webSocketsUnused: 2 });
+});
+
+it('one without a session gives its place back at once after its time', () => {
+  const { webSockets, open, pass } = withPlaces(1);
+  const silent = open()!;
+  pass(9);
+  expect([silent.pipe.closes, open()]).toEqual([[], null]);
+  pass(1);
+  expect([silent.pipe.closes, silent.cut()]).toEqual([[1008], true]);
+  expect(open()).not.toBeNull();
+  expect(webSockets.stats()).toMatchObject({ webSockets: 1, webSocketsUnused: 1 });
+});

@@ -1,140 +1,21 @@
 /** What a search for a direct path, and the rounds of a session, keep at rest: bytes for each, of many over one session that costs nothing. */
 import { expect, test } from 'vitest';
-import { PlainHost } from '../../../bench/nat/plain-host.ts';
-import { DeviceEnd } from '../../../bench/nat/signalling.ts';
-import type { CoapResponse } from '../../../protocol/coap/index.ts';
-import { ConnectionPath, encodeRendezvousOffer } from '../../../protocol/control/index.ts';
-import type { Path } from '../../../protocol/path.ts';
-import { clientLimits, HostBudget } from '../../../protocol/rendezvous/index.ts';
-import { silentLog } from '../../../transport/environment.ts';
-import {
-  DirectSearch,
-  LocalEnd,
-  type MovingSession,
-  RendezvousResponder,
-  Searches,
-  type ServingSession,
-} from '../../../transport/rendezvous/index.ts';
-import { Simulation } from '../../../transport/sim/index.ts';
-import { heapUsed } from '../../support/garbage.ts';
-import { noKeepAlive } from '../../support/no-keep-alive.ts';
+import { withChildren } from '../../../bench/processes/parent.ts';
 import { size } from '../../support/size.ts';
 
-const COUNT = 1_000;
-/** Rounds at a time: what they share stays small beside what is measured. */
-const TOGETHER = 50;
 /** Figures of Node 20; other engines differ by some words, and the collector by what it has not seen yet. */
 const MARGIN = 1.5;
 /** Two seconds of collections. */
 const isShort = size(0, 1) === 0;
-const MINUTE = 60_000;
-const RUNS = 6;
-const REFUSED = 403;
 
-const route: Path = { kind: 'route', key: 'route', address: '203.0.113.1', port: 1, socket: 0, local: false };
-const direct: Path = { kind: 'udp', key: 'udp', address: '203.0.113.2', port: 2, socket: 0, local: false };
-
-function openEnd() {
-  const simulation = new Simulation();
-  const environment = simulation.host('end', { addresses: ['198.51.100.2/24'] });
-  const end = new LocalEnd(new PlainHost(environment, 5_600), { mapsPort: false });
-  return { simulation, environment, end };
-}
-
-/** One session for all, whose device refuses each round. */
-function sessionOf(path: { now: Path }, clock: { schedule(delay: number, run: () => void): unknown }): MovingSession {
-  const refusal: CoapResponse = { status: REFUSED, contentFormat: undefined, payload: new Uint8Array(0) } as unknown as CoapResponse;
-  const session = {
-    ...{ remoteFingerprint: 'device', verified: 'pinned', isOpen: true, restReason: null, pathStats: () => null, on: () => () => {} },
-    ...{ supplyIds: () => {}, keepPath: () => {}, removePath: () => {}, migrate: () => false },
-    get path() {
-      return path.now;
-    },
-    get paths() {
-      return [path.now];
-    },
-    get type() {
-      return path.now === route ? 'RELAY' : 'DIRECT';
-    },
-    request: () => Promise.reject(new Error('nothing is asked')),
-    observe: (_: unknown, onResponse: (response: CoapResponse) => void) => {
-      clock.schedule(10, () => onResponse(refusal));
-      return { cancel: () => {} };
-    },
-  };
-  return session as unknown as MovingSession;
-}
-
-/** Of some runs the lower middle one: what the engine makes of code that runs often is there after the first. */
-async function typical(measure: () => Promise<readonly number[]>): Promise<readonly number[]> {
-  const runs: (readonly number[])[] = [];
-  for (let run = 0; run < RUNS; run++) runs.push(await measure());
-  const figures = runs[0]!.map((_, i) => Math.round(runs.map((run) => run[i]!).toSorted((a, b) => a - b)[(RUNS - 1) >> 1]!));
-  console.log(`bytes: ${figures.join(', ')}`);
-  return figures;
-}
-
-/** Bytes of a search that has not begun, after an attempt that failed, and of a connection that has been direct for a minute. */
-async function bytesOfSearches(): Promise<readonly number[]> {
-  const { simulation, environment, end } = openEnd();
-  const { clock, log } = environment;
-  const path = { now: route };
-  const shared = new Searches({ end, budget: new HostBudget(clientLimits), clock, log });
-  const session = sessionOf(path, clock);
-  const kind = { hardNat: true, ...noKeepAlive, stationOf: () => null };
-  const searches: DirectSearch[] = [];
-  const add = (count: number): void => {
-    for (let i = 0; i < count; i++) searches.push(new DirectSearch({ session, shared, kind }));
-  };
-  // What all share is made with the first.
-  add(TOGETHER);
-  await simulation.run(100);
-  const before = heapUsed();
-  for (let i = 0; i < COUNT; i += TOGETHER) {
-    add(TOGETHER);
-    await simulation.run(100);
-  }
-  const refused = heapUsed();
-  expect(searches.every((search) => search.report().whyNotDirect?.code === 'DISABLED')).toBe(true);
-  path.now = direct;
-  for (const search of searches) search.moved(direct);
-  await simulation.run(MINUTE);
-  expect(searches.every((search) => search.report().localNat === null)).toBe(true);
-  const rested = heapUsed();
-  add(COUNT);
-  const fresh = heapUsed();
-  for (const search of searches) search.stop();
-  return [fresh - rested, refused - before, rested - before].map((bytes) => bytes / COUNT);
-}
-
-/** Bytes of a session of a device after a round. */
-async function bytesOfRounds(): Promise<readonly number[]> {
-  const { simulation, end } = openEnd();
-  const responder = new RendezvousResponder<ServingSession>({
-    ...{ end, budget: new HostBudget(clientLimits), hardNat: true },
-    ...{ trustOf: () => ({ peer: 'known', isWelcome: true }) as const, station: () => null, peerAddress: () => undefined },
-  });
-  const [tag, key] = [new Uint8Array(8), new Uint8Array(16)];
-  const payload = encodeRendezvousOffer({ round: 1, tag, key, number: 1, candidates: [] });
-  const sessions = Array.from({ length: COUNT }, () => new DeviceEnd(silentLog, () => {}));
-  const round = async (context: DeviceEnd, exchange: number): Promise<void> => {
-    const request = { exchange, method: 'POST', path: ConnectionPath.RENDEZVOUS, payload, observe: true } as const;
-    expect(responder.begin({ ...request, segments: [], query: [], parameters: {}, context }).status).toBe(201);
-    responder.cancelled(context, exchange);
-    await simulation.run(1);
-  };
-  await round(new DeviceEnd(silentLog, () => {}), 0);
-  const before = heapUsed();
-  for (const [i, session] of sessions.entries()) await round(session, i + 1);
-  const after = heapUsed();
-  expect(sessions.every((session) => responder.facts(session) !== null)).toBe(true);
-  return [(after - before) / COUNT];
+function measure(call: 'searches' | 'rounds'): Promise<readonly number[]> {
+  return withChildren((start) => start('rendezvous-memory').call<readonly number[]>(call));
 }
 
 test.skipIf(isShort)(
   'a search keeps little before and after an attempt that failed, and less once the connection has been direct for a minute (long run only)',
   async () => {
-    const [fresh, refused, rested] = await typical(bytesOfSearches);
+    const [fresh, refused, rested] = await measure('searches');
     expect(fresh).toBeLessThan(MARGIN * 300);
     expect(refused).toBeLessThan(MARGIN * 800);
     expect(rested).toBeLessThan(MARGIN * 500);
@@ -142,6 +23,6 @@ test.skipIf(isShort)(
 );
 
 test.skipIf(isShort)('the rounds of a session leave what a report shows of the last one (long run only)', async () => {
-  const [bytes] = await typical(bytesOfRounds);
+  const [bytes] = await measure('rounds');
   expect(bytes).toBeLessThan(MARGIN * 500);
 });

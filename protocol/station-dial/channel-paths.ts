@@ -3,7 +3,8 @@
  *
  * On UDP: when nothing comes back, the path is asked. If it does not answer, a WebSocket is opened, and the channel moves there.
  * On a WebSocket: UDP is asked each minute, and the channel moves back when it answers; the WebSocket is kept a moment longer. When nothing comes back on it, it
- * is asked as well. If it does not answer, another one is opened and UDP asked; the first that answers is taken.
+ * is asked as well. If it does not answer, another one is opened and UDP asked; the first that answers is taken. Each takes a
+ * connection id, and new ones come only while packets do: when none is left, the channel ends.
  *
  * `now` is a number of ms. After each call: `nextEvent` until null, then `nextTimeout`.
  */
@@ -14,14 +15,16 @@ export type Over = 'udp' | 'websocket';
 export type ChannelPathsEvent =
   /** Challenge the path in use; then `activeAnswered` or `activeSilent`. */
   | { readonly kind: 'ask-active' }
-  /** Challenge the station by UDP; then `udpAnswered` or `udpSilent`. */
+  /** Challenge the station by UDP; then `udpAnswered` or `udpSilent`. A question under way is given up. */
   | { readonly kind: 'ask-udp' }
-  /** Open a WebSocket and challenge it; then `webSocketAnswered` or `webSocketFailed`. */
+  /** Open a WebSocket and challenge it; then `webSocketAnswered`, `webSocketFailed` or `withoutIds`. An attempt under way is given up. */
   | { readonly kind: 'open-websocket' }
   /** The channel is to go that way. */
   | { readonly kind: 'move'; readonly to: Over }
   /** The WebSocket that is not in use, or was opened for nothing, is to be closed. */
-  | { readonly kind: 'close-websocket' };
+  | { readonly kind: 'close-websocket' }
+  /** Let the channel end: a new one has connection ids. */
+  | { readonly kind: 'end' };
 
 /** ms between two questions whether UDP gets through again. */
 export const UDP_INTERVAL = 60_000;
@@ -86,6 +89,9 @@ export class ChannelPaths {
     if (this.#over === 'udp') return;
     this.#isFleeing = true;
     this.#openFrom = now;
+    // What was begun in the network of before leads nowhere, and would be waited for.
+    this.#isOpening = false;
+    this.#isAskingUdp = false;
     this.#flee(now);
   }
 
@@ -116,6 +122,12 @@ export class ChannelPaths {
     this.#openFrom = now + REOPEN_PAUSE;
     // The path in use has answered meanwhile.
     this.#emit(this.#isFleeing ? { kind: 'move', to: 'websocket' } : { kind: 'close-websocket' });
+  }
+
+  /** No path can be challenged until something comes back on the one in use. */
+  withoutIds(now: number): void {
+    if (this.#isFleeing) this.#emit({ kind: 'end' });
+    this.webSocketFailed(now);
   }
 
   /** It did not open, was not answered, or has ended. */

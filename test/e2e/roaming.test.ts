@@ -97,8 +97,39 @@ describe('a change from Wi-Fi to phone, to cable and back', () => {
       expect(note(`${side} over a WebSocket`, transfer.stall(since)), uplink).toBeLessThan(NOTICE + STALL);
     }
     await transfer.end();
-    expect(fixture.clientEvents).not.toContain('CLOSED');
+    expect(fixture.clientEvents).toEqual(['CONNECTED', ...(side === 'client' ? ['CHANNEL_CHANGED', 'CHANNEL_CHANGED'] : [])]);
   });
+
+  const gaps = sides.flatMap((side) => [
+    { side, text: `no link for 5 s: ${side}`, leaves: true, gap: 5_000, next: 'cable' as const },
+    { side, text: `a dead phone for 1.5 s: ${side}`, leaves: false, gap: 1_500, next: 'cable' as const },
+    { side, text: `a phone that is dead for 6 s, and then works: ${side}`, leaves: false, gap: 6_000, next: 'phone' as const },
+  ]);
+
+  test.each(slice(gaps, 3))(
+    'where UDP is blocked everywhere, and a gap lies between the two networks, stalls no longer than the next look and one attempt take ($text)',
+    async ({ side, leaves, gap, next }) => {
+      const fixture = await HomesFixture.open({}, { seed: 1, link: { delay: 20 } });
+      const uplinks = new Uplinks(fixture, side);
+      const home = fixture[`${side}Home`].host;
+      fixture.sim.block(home, 'udp');
+      await fixture.sim.run(60_000);
+      const connection = await fixture.relayed({ Rendezvous: false });
+      const transfer = await Transfer.begin(fixture, connection, { bytes: 500_000, pace: PACE, up: true });
+      await fixture.sim.run(1_500);
+      const unblock = leaves ? () => {} : fixture.sim.block(home, 'tcp');
+      if (leaves) uplinks.leave();
+      else uplinks.use('phone');
+      await fixture.sim.run(gap);
+      const since = fixture.sim.now;
+      unblock();
+      uplinks.use(next);
+      await fixture.sim.run(6_000);
+      expect(note(`${side} over a WebSocket, after a gap`, transfer.stall(since))).toBeLessThan(4_000);
+      await transfer.end();
+      expect(fixture.clientEvents).not.toContain('CLOSED');
+    },
+  );
 
   test.each(sides)('is told as CHANNEL_CHANGED by the %s that is relayed', async (side) => {
     const { fixture, uplinks, transfer } = await scene({ side, isDirect: false, up: true, seconds: 6 });

@@ -14,6 +14,7 @@
  * A session at rest is left alone: whoever opened it brings it back.
  */
 
+import type { Path } from '../../protocol/path.ts';
 import { type NetworkEvent, NetworkMonitor, type NetworkSnapshot } from '../../protocol/roaming/index.ts';
 import { isLoopback, parseAddress } from '../address.ts';
 import type { BoundSocket, Cancel } from '../environment.ts';
@@ -63,6 +64,8 @@ export class Roaming implements NetworkWatcher {
   /** Counts changes. */
   #change = 0;
   readonly #replaced = new Map<BoundSocket, number>();
+  /** Sessions over WebSockets that were told of a change, the path that each had then, and what ends the waiting for another one. */
+  readonly #told = new WeakMap<Session, { readonly path: Path; readonly stop: Cancel }>();
   /** That will ask, and the timer that has them do so. */
   readonly #asking = new Set<Session>();
   #cancelAsking: Cancel | null = null;
@@ -160,21 +163,36 @@ export class Roaming implements NetworkWatcher {
   async #leave(): Promise<void> {
     const change = ++this.#change;
     this.#finishMoves();
-    // A WebSocket cannot be moved. Whoever opened it opens another one.
-    for (const session of this.#host.sessions) if (session.path.kind === 'websocket') session.noteNetworkChanged();
     const socket = await this.#freshSocket();
     if (change !== this.#change || this.#isClosed) {
       if (socket !== null) void this.#host.unbind(socket);
       return;
     }
     if (socket === null) {
+      this.#tellWebSockets();
       this.#monitor.settle();
       this.#askAll();
       return;
     }
     this.#replaced.set(this.#host.sockets[0]!, this.#clock.now());
     this.#host.promote(socket);
+    this.#tellWebSockets();
     this.#moveTo(socket);
+  }
+
+  /** A WebSocket cannot be moved: a session over one opens another, and asks UDP from the socket that is the first now. */
+  #tellWebSockets(): void {
+    for (const session of this.#host.sessions) if (session.path.kind === 'websocket') this.#tellWebSocket(session);
+  }
+
+  #tellWebSocket(session: Session): void {
+    this.#told.get(session)?.stop();
+    const stop = session.on('path', () => {
+      stop();
+      this.#options.onEvent?.('moved');
+    });
+    this.#told.set(session, { path: session.path, stop });
+    session.noteNetworkChanged();
   }
 
   async #freshSocket(): Promise<BoundSocket | null> {
@@ -254,6 +272,10 @@ export class Roaming implements NetworkWatcher {
       this.#replaced.set(this.#host.sockets[0]!, this.#clock.now());
       this.#host.promote(former);
     }
+    // Those that have another WebSocket by now; others find theirs of before.
+    for (const session of this.#host.sessions)
+      if (session.path.kind === 'websocket' && (this.#told.get(session)?.path ?? session.path) !== session.path)
+        this.#tellWebSocket(session);
     this.#monitor.settle();
     this.#askAll();
   }

@@ -4,6 +4,7 @@
  * A WebSocket is a path of the session as an address is. It is added, challenged, and taken by migration, so routes over the channel go along. A channel whose only
  * path is gone at once, as when a WebSocket is cut, ends: its owner dials again.
  */
+import { CloseCode, RemoteError } from '../../protocol/errors/index.ts';
 import type { Path } from '../../protocol/path.ts';
 import { ChannelPaths, type ChannelPathsEvent, type Over } from '../../protocol/station-dial/index.ts';
 import type { Cancel, Clock } from '../environment.ts';
@@ -36,12 +37,18 @@ export class ChannelMover {
   readonly #clock: Clock;
   readonly #decisions: ChannelPaths;
   readonly #ended = new AbortController();
+  /** The latest attempt to open one. */
+  #opening = new AbortController();
   /** Paths by UDP that are asked, and those of them that are still silent. */
   #udp: Path[] = [];
   #silent = new Set<Path>();
+  /** How often UDP was asked. */
+  #questions = 0;
   /** Those that are open, and of them the one that the latest attempt has opened. */
   readonly #webSockets = new Set<WebSocketSocket>();
   #webSocket: WebSocketSocket | null = null;
+  /** The one in use. */
+  #path: Path;
   /** What the path in use had received when it was asked. */
   #heard: { readonly path: Path; readonly packets: number };
   #cancelAsking: Cancel = () => {};
@@ -55,6 +62,7 @@ export class ChannelMover {
     this.#station = station;
     this.#ways = ways;
     this.#clock = host.environment.clock;
+    this.#path = session.path;
     this.#heard = { path: session.path, packets: 0 };
     if (webSocket !== null) this.#webSockets.add(webSocket);
     this.#decisions = new ChannelPaths(overOf(session.path), this.#clock.now());
@@ -88,6 +96,8 @@ export class ChannelMover {
     else if (event.kind === 'ask-udp') void this.#askUdp();
     else if (event.kind === 'open-websocket') void this.#openWebSocket();
     else if (event.kind === 'close-websocket') this.#closeWebSockets();
+    else if (event.kind === 'end')
+      this.#session.end(new RemoteError('CLOSED', 'no connection id is left for another path to the base station'), CloseCode.NO_ERROR);
     else this.#move(event.to);
   }
 
@@ -118,18 +128,25 @@ export class ChannelMover {
     return path !== this.#heard.path || this.#received(path) > this.#heard.packets;
   }
 
+  #sent(path: Path): number {
+    return this.#session.pathStats(path)?.packetsSent ?? 0;
+  }
+
   #received(path: Path): number {
     return this.#session.pathStats(path)?.packetsReceived ?? 0;
   }
 
   /** By the first address of each family. */
   async #askUdp(): Promise<void> {
+    const question = ++this.#questions;
     const { host, port } = this.#station;
     const addresses = await this.#host.environment.network.resolve(host).catch(() => []);
     const [socket] = this.#host.sockets;
-    if (this.#ended.signal.aborted) return;
+    if (this.#ended.signal.aborted || question !== this.#questions) return;
     const isV6 = (address: string): boolean => address.includes(':');
-    const chosen = [addresses.find((each) => !isV6(each)), addresses.find(isV6)].filter((each) => each !== undefined);
+    const families = [addresses.find((each) => !isV6(each)), addresses.find(isV6)].filter((each) => each !== undefined);
+    // Each path takes a connection id, and while nothing comes back there are three.
+    const chosen = this.#decisions.isFleeing ? families.slice(0, 1) : families;
     const paths = socket === undefined ? [] : chosen.map((address) => socket.path(address, port));
     this.#forgetUdp(paths);
     this.#udp = paths;
@@ -139,9 +156,12 @@ export class ChannelMover {
 
   async #openWebSocket(): Promise<void> {
     this.#webSocket = null;
-    const way = { timeout: OPEN_TIMEOUT, signal: this.#ended.signal };
+    this.#opening.abort();
+    const opening = new AbortController();
+    this.#opening = opening;
+    const way = { timeout: OPEN_TIMEOUT, signal: opening.signal };
     const webSocket = await openWebSocket(this.#host, this.#station, this.#ways, way).catch(() => null);
-    if (this.#ended.signal.aborted) {
+    if (opening.signal.aborted) {
       if (webSocket !== null) void this.#host.unbind(webSocket);
       return;
     }
@@ -164,12 +184,15 @@ export class ChannelMover {
   #probed(path: Path, answered: boolean): void {
     // Also when the core has asked it by itself, beside the path in use.
     if (this.#silent.has(path) || (answered && this.#udp.includes(path))) this.#udpProbed(path, answered);
-    else if (path === this.#webSocket?.path && path !== this.#session.path) this.#webSocketProbed(answered);
+    else if (path === this.#webSocket?.path && path !== this.#session.path) this.#webSocketProbed(path, answered);
   }
 
-  #webSocketProbed(answered: boolean): void {
-    if (answered && this.#isActiveAlive()) this.#tell((paths) => paths.activeAnswered());
-    this.#tell((paths, now) => (answered ? paths.webSocketAnswered(now) : paths.webSocketFailed(now)));
+  #webSocketProbed(path: Path, answered: boolean): void {
+    if (this.#isActiveAlive()) this.#tell((paths) => paths.activeAnswered());
+    if (answered) this.#tell((paths, now) => paths.webSocketAnswered(now));
+    // Nothing was sent there: it waited for a connection id of the peer's.
+    else if (this.#sent(path) === 0) this.#tell((paths, now) => paths.withoutIds(now));
+    else this.#tell((paths, now) => paths.webSocketFailed(now));
   }
 
   #udpProbed(path: Path, answered: boolean): void {
@@ -194,10 +217,11 @@ export class ChannelMover {
 
   #moved(path: Path): void {
     const over = overOf(path);
-    if (over !== this.#decisions.over) {
-      this.#ways.blockedHere().note(over === 'websocket');
-      this.#noteRouted();
-    }
+    const former = this.#decisions.over;
+    if (over !== former) this.#ways.blockedHere().note(over === 'websocket');
+    // Of a move from one socket by UDP to another its mover tells.
+    if (path !== this.#path && (over === 'websocket' || former === 'websocket')) this.#noteRouted();
+    this.#path = path;
     this.#tell((paths, now) => paths.moved(over, now));
     if (over === 'udp') return;
     this.#closeWebSockets();
@@ -244,6 +268,7 @@ export class ChannelMover {
 
   #end(): void {
     this.#ended.abort();
+    this.#opening.abort();
     this.#cancelTimer();
     this.#cancelAsking();
     for (const webSocket of this.#webSockets) void this.#host.unbind(webSocket);

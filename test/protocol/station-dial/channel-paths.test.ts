@@ -119,10 +119,41 @@ test('a WebSocket of another network is left at once, also where one has just be
   const network = new Network('websocket');
   network.udp = false;
   for (const time of [1000, 1100]) network.at(time, () => network.paths.networkChanged(time));
-  expect(network.run(10_000)).toEqual(['1000 open-websocket', '1000 ask-udp', '1050 move', '1100 open-websocket', '1150 move']);
+  expect(network.run(10_000)).toEqual([
+    '1000 open-websocket',
+    '1000 ask-udp',
+    '1050 move',
+    '1100 open-websocket',
+    '1100 ask-udp',
+    '1150 move',
+  ]);
   const other = new Network('udp');
   other.at(1000, () => other.paths.networkChanged(1000));
   expect(other.run(10_000)).toEqual([]);
+});
+
+test('what was begun in a network that was left is not waited for', () => {
+  const network = new Network('websocket');
+  network.udp = network.webSockets = false;
+  network.silence = 10_000;
+  network.at(1000, () => network.paths.networkChanged(1000));
+  network.at(2000, () => {
+    network.webSockets = true;
+    network.paths.networkChanged(2000);
+  });
+  expect(network.run(9_000)).toEqual(['1000 open-websocket', '1000 ask-udp', '2000 open-websocket', '2000 ask-udp', '2050 move']);
+});
+
+test('a channel without ids for another path ends, unless its path has answered again', () => {
+  for (const hasAnswered of [false, true]) {
+    const network = new Network('websocket');
+    network.paths.networkChanged(0);
+    if (hasAnswered) network.paths.activeAnswered();
+    network.paths.withoutIds(3_000);
+    const events = [];
+    for (let event = network.paths.nextEvent(); event !== null; event = network.paths.nextEvent()) events.push(event.kind);
+    expect(events).toEqual(['open-websocket', 'ask-udp', ...(hasAnswered ? [] : ['end']), 'close-websocket']);
+  }
 });
 
 test('where no WebSocket opens it is tried again after a pause, as long as nothing comes back', () => {

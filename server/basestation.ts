@@ -124,7 +124,7 @@ export class Basestation {
     const send: Host['send'] = (datagram, path) => host.send(datagram, path);
     this.#tally = new LogTally(clock, environment.log);
     const tally = this.#tally;
-    this.#admission = new Admission({ clock, tally, store, settings });
+    this.#admission = new Admission({ clock, tally, store, settings, onProved: (session) => this.webSockets.proved(session) });
     this.#health = new StorageHealth({ clock, log: environment.log, store });
     this.#host = host;
     this.webSockets = new WebSockets({ clock, tally, host, settings, isProved: (session) => this.#admission.isProved(session) });

@@ -26,6 +26,8 @@ export interface AdmissionOptions {
   readonly tally: LogTally;
   readonly store: Pick<Store, 'devicesByFingerprint'>;
   readonly settings: Pick<StationSettings, 'connections' | 'connectionsPerAddress' | 'arrivalTimeout'>;
+  /** A session has shown a valid credential. */
+  readonly onProved: (session: Session) => void;
 }
 
 /** Part of the places that is kept for devices. */
@@ -107,10 +109,12 @@ export class Admission {
     const place = this.#places.get(session);
     this.#forgetUnproved(session);
     place?.cancelTimeout?.();
-    if (place !== undefined) place.cancelTimeout = null;
+    if (place === undefined) return;
+    place.cancelTimeout = null;
+    this.#options.onProved(session);
   }
 
-  /** Whether it has. */
+  /** Whether the session has shown a valid credential. */
   isProved(session: Session): boolean {
     return this.#places.get(session)?.cancelTimeout === null;
   }

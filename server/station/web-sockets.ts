@@ -2,8 +2,9 @@
  * The WebSockets of a base station: each is a socket of its host with one path (PROTOCOL.md §2), and proves nothing but where its peer is.
  *
  * - They have places of their own: of all, and of one address (IPv4) or /64 (IPv6). Behind a proxy that is trusted the address is the one it names.
- * - When all places are taken, the oldest WebSocket without a session that has shown a valid credential makes way, unless it is younger than two seconds: in that time
- *   a device or client proves who it is. So strangers with many addresses do not keep others out.
+ * - When all places are taken, or all of one address, the oldest WebSocket there without a session that has shown a valid credential makes way, unless it is younger
+ *   than two seconds: in that time a device or client proves who it is. So neither strangers with many addresses nor a page in a browser behind the same NAT keep
+ *   others out.
  * - One over which no session runs for 10 s is closed with 1008: from its opening until its first authentic packet, and after its last session has ended.
  * - What they hold together is bounded (`transport/websocket/shared-queue.ts`), and in each the oldest packet of a route gives way.
  *
@@ -45,6 +46,9 @@ export interface PipeHandlers {
 
 /** What is known of an open WebSocket. */
 interface Opened {
+  readonly socket: WebSocketSocket;
+  /** Whose places it takes. */
+  readonly network: string;
   readonly since: number;
   /** Since when no session runs over it. */
   unusedSince: number;
@@ -64,9 +68,11 @@ export class WebSockets {
   readonly #options: WebSocketsOptions;
   readonly #places: ConcurrencyLimit;
   readonly #queue = new SharedQueue();
-  readonly #open = new Map<WebSocketSocket, Opened>();
-  /** Those that make way when all places are taken, the oldest first. */
-  readonly #strangers = new Set<WebSocketSocket>();
+  /** By the index of the socket. */
+  readonly #open = new Map<number, Opened>();
+  /** Those that make way when all places are taken, the oldest first; and those of each network. */
+  readonly #strangers = new Set<Opened>();
+  readonly #strangersOf = new Map<string, Set<Opened>>();
   #cancelSweep: Cancel | null = null;
   #isStopped = false;
   #refused = 0;
@@ -88,13 +94,32 @@ export class WebSockets {
 
   #acquire(network: string): (() => void) | null {
     const { webSockets, webSocketsPerAddress } = this.#options.settings;
-    if (this.#places.size >= webSockets && this.#places.inUse(network) < webSocketsPerAddress) this.#makeWay();
+    if (this.#places.inUse(network) >= webSocketsPerAddress) this.#makeWay(this.#strangersOf.get(network));
+    else if (this.#places.size >= webSockets) this.#makeWay(this.#strangers);
     return this.#places.acquire(network);
   }
 
-  #makeWay(): void {
-    const [stranger] = this.#strangers;
-    if (stranger !== undefined) this.#close(stranger, 'no room for a WebSocket without a credential');
+  #makeWay([oldest]: Iterable<Opened> = []): void {
+    if (oldest !== undefined) this.#close(oldest, 'no room for a WebSocket without a credential');
+  }
+
+  /** A session has shown a valid credential: what it runs over does not make way. */
+  proved({ paths }: Session): void {
+    for (const { kind, socket } of paths) if (kind === 'websocket') this.#removeStranger(this.#open.get(socket));
+  }
+
+  #addStranger(opened: Opened): void {
+    this.#strangers.add(opened);
+    const others = this.#strangersOf.get(opened.network);
+    if (others === undefined) this.#strangersOf.set(opened.network, new Set([opened]));
+    else others.add(opened);
+  }
+
+  #removeStranger(opened: Opened | undefined): void {
+    if (opened === undefined || !this.#strangers.delete(opened)) return;
+    const others = this.#strangersOf.get(opened.network)!;
+    others.delete(opened);
+    if (others.size === 0) this.#strangersOf.delete(opened.network);
   }
 
   /** An upgrade was refused. */
@@ -109,7 +134,7 @@ export class WebSockets {
     const socket: WebSocketSocket = new WebSocketSocket(pipe, {
       clock,
       receive: host.receive,
-      closed: (error) => this.#ended(socket, error),
+      closed: (error) => this.#ended(socket.index, error),
       peer,
       queue: this.#queue,
       closeCode: GOING_AWAY,
@@ -120,12 +145,15 @@ export class WebSockets {
     }
     host.adopt(socket);
     const now = clock.now();
-    this.#open.set(socket, { since: now, unusedSince: now, end });
+    this.#open.set(socket.index, { socket, network: networkOf(peer.address), since: now, unusedSince: now, end });
     this.#cancelSweep ??= clock.schedule(SWEEP, this.#sweep);
     return { receive: (message) => socket.deliver(message), closed: (error) => socket.ended(error) };
   }
 
-  /** Open ones; upgrades that were refused; those that were closed because no session used them, or made way; packets dropped; messages without a byte, and WebSockets closed for what came. */
+  /**
+   * Open ones; upgrades that were refused; those that were closed because no session used them, or made way; packets dropped; messages without a byte, and
+   * WebSockets closed for what their peer sent.
+   */
   stats(): Readonly<Record<string, number>> {
     return {
       webSockets: this.#open.size,
@@ -133,7 +161,7 @@ export class WebSockets {
       webSocketsUnused: this.#unused,
       webSocketBytes: this.#queue.bytes,
       webSocketDropped: this.#queue.dropped,
-      webSocketMalformed: [...this.#open.keys()].reduce((sum, { malformed }) => sum + malformed, this.#malformed),
+      webSocketMalformed: [...this.#open.values()].reduce((sum, { socket }) => sum + socket.malformed, this.#malformed),
     };
   }
 
@@ -148,11 +176,11 @@ export class WebSockets {
     const { clock, settings } = this.#options;
     const now = clock.now();
     const { used, proved } = this.#uses();
-    for (const [socket, opened] of this.#open) {
-      if (used.has(socket.index)) opened.unusedSince = now;
-      if (proved.has(socket.index)) this.#strangers.delete(socket);
-      else if (now - opened.unusedSince >= settings.webSocketTimeout) this.#close(socket, 'no session over the WebSocket');
-      else if (now - opened.since >= LEAST_TIME) this.#strangers.add(socket);
+    for (const [index, opened] of this.#open) {
+      if (used.has(index)) opened.unusedSince = now;
+      if (proved.has(index)) this.#removeStranger(opened);
+      else if (now - opened.unusedSince >= settings.webSocketTimeout) this.#close(opened, 'no session over the WebSocket');
+      else if (now - opened.since >= LEAST_TIME) this.#addStranger(opened);
     }
     this.#cancelSweep = this.#open.size > 0 ? clock.schedule(SWEEP, this.#sweep) : null;
   };
@@ -171,22 +199,24 @@ export class WebSockets {
   }
 
   /** A stranger may leave the closing handshake unfinished, and is not waited for. */
-  #close(socket: WebSocketSocket, reason: string): void {
-    const opened = this.#open.get(socket);
+  #close({ socket, end }: Opened, reason: string): void {
     this.#unused++;
     socket.close(POLICY_VIOLATION);
-    this.#ended(socket, new RemoteError('CLOSED', reason));
-    opened?.end();
+    this.#ended(socket.index, new RemoteError('CLOSED', reason));
+    end();
   }
 
-  #ended(socket: WebSocketSocket, error: SvcError): void {
+  #ended(index: number, error: SvcError): void {
+    const opened = this.#open.get(index);
+    if (opened === undefined) return;
+    const { socket } = opened;
     this.#malformed += socket.malformed;
     if (error.code === 'BAD_RESPONSE') {
       this.#malformed++;
       this.#options.tally.count('WebSocket closed', { address: socket.path.address, reason: error.message });
     }
-    this.#open.delete(socket);
-    this.#strangers.delete(socket);
+    this.#open.delete(index);
+    this.#removeStranger(opened);
     this.#options.host.drop(socket, error);
   }
 }

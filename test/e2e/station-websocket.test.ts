@@ -17,8 +17,8 @@ beforeEach(async () => {
   station = await fixture.station({ webSocketTimeout: 3_000 });
 });
 
-/** A device of `ids` that is attached over either kind of channel. */
-async function attached(over: 'udp' | 'websocket'): Promise<{ device: RawPeer; answer: Uint8Array }> {
+/** A device of `ids` that is attached over either kind of channel. @param pause ms from the opening of the channel to the attach */
+async function attached(over: 'udp' | 'websocket', pause = 0): Promise<{ device: RawPeer; answer: Uint8Array }> {
   const info = { ProductId: ids.productId, DeviceId: ids.deviceId };
   const device = await fixture.raw.device({ binds: [{ port: 0 }], responder: () => [DEVICE_NAME], info });
   device.host.onSession = (session) => {
@@ -26,6 +26,7 @@ async function attached(over: 'udp' | 'websocket'): Promise<{ device: RawPeer; a
   };
   await station.register(ids, device.host.fingerprint);
   await (over === 'udp' ? device.open(device.acceptsRelayed()) : device.openWebSocket(device.acceptsRelayed()));
+  await fixture.sim.run(pause);
   const { status, payload } = await device.attach();
   expect(status).toBe(201);
   return { device, answer: payload };
@@ -137,6 +138,15 @@ describe('a base station over WebSockets', () => {
     expect([ended.length, device.channel.isOpen, stats('webSockets'), stats('webSocketsUnused')]).toEqual([6, true, places, 7]);
     // The places of four more are taken by those who have shown a key, or are new.
     await expect((await fixture.raw.client()).openWebSocket()).rejects.toMatchObject({ message: expect.stringContaining('503') });
+  });
+
+  it('cuts nobody who has just shown who it is, however long that took', async () => {
+    fixture = new ProductFixture();
+    station = await fixture.station({ webSockets: 2 });
+    const { device } = await attached('websocket', 3_100);
+    await (await fixture.raw.client()).openWebSocket();
+    await expect((await fixture.raw.client()).openWebSocket()).rejects.toMatchObject({ message: expect.stringContaining('503') });
+    expect(device.channel.isOpen).toBe(true);
   });
 
   it('that nobody reads hold what is bounded, and no other up', async () => {

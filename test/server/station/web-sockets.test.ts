@@ -5,8 +5,9 @@ import type { Clock } from '../../../transport/environment.ts';
 import { FakePipe } from '../../transport/websocket/fake-pipe.ts';
 
 /** No session runs over any WebSocket. */
-function withPlaces(places: number, perAddress = places) {
+function withPlaces(places: number, perAddress = Number.POSITIVE_INFINITY) {
   let now = 0;
+  let index = 0;
   let sweep = (): void => {};
   const clock: Clock = {
     now: () => now,
@@ -28,7 +29,7 @@ function withPlaces(places: number, perAddress = places) {
   const open = (address = '192.0.2.1'): { pipe: FakePipe; cut: () => boolean } | null => {
     const release = webSockets.reserve(address);
     if (release === null) return null;
-    const pipe = new FakePipe();
+    const pipe = new FakePipe(++index, address);
     let isCut = false;
     const end = (): void => {
       isCut = true;
@@ -53,22 +54,44 @@ it('when all places are taken the oldest makes way from its second second on, fo
   pass(1);
   expect(open('192.0.2.2')).toBeNull();
   pass(1);
-  expect(open()).toBeNull();
   expect(open('192.0.2.2')).not.toBeNull();
   expect([first, second, third].map(({ pipe, cut }) => [...pipe.closes, cut()])).toEqual([[1008, true], [false], [false]]);
-  expect(open('192.0.2.2')).toBeNull();
   expect(open('192.0.2.3')).not.toBeNull();
   expect([second, third].map(({ cut }) => cut())).toEqual([true, false]);
-  expect(webSockets.stats()).toMatchObject({ webSockets: 3, webSocketsRefused: 4, webSocketsUnused: 2 });
+  expect(webSockets.stats()).toMatchObject({ webSockets: 3, webSocketsRefused: 2, webSocketsUnused: 2 });
+});
+
+it('when all places of an address are taken its own oldest makes way, whatever there is elsewhere', () => {
+  const { open, pass } = withPlaces(10, 2);
+  const [elsewhere, first, second] = [open('192.0.2.9')!, open()!, open()!];
+  expect(open()).toBeNull();
+  pass(2);
+  const third = open()!;
+  expect([elsewhere, first, second, third].map(({ cut }) => cut())).toEqual([false, true, false, false]);
+  expect(open()).not.toBeNull();
+  expect(second.cut()).toBe(true);
+  expect(open()).toBeNull();
+});
+
+it('one whose session has just shown a valid credential does not make way', () => {
+  const { webSockets, open, pass } = withPlaces(2);
+  const [first, second] = [open()!, open()!];
+  pass(2);
+  webSockets.proved({ paths: [{ kind: 'websocket', socket: first.pipe.index }] } as never);
+  expect(open()).not.toBeNull();
+  expect([first, second].map(({ cut }) => cut())).toEqual([false, true]);
+  expect(open()).toBeNull();
 });
 
 it('one without a session gives its place back at once after its time', () => {
-  const { webSockets, open, pass } = withPlaces(1);
+  const { webSockets, open, pass } = withPlaces(2);
   const silent = open()!;
   pass(9);
-  expect([silent.pipe.closes, open()]).toEqual([[], null]);
+  const other = open()!;
+  expect(silent.pipe.closes).toEqual([]);
   pass(1);
   expect([silent.pipe.closes, silent.cut()]).toEqual([[1008], true]);
   expect(open()).not.toBeNull();
-  expect(webSockets.stats()).toMatchObject({ webSockets: 1, webSocketsUnused: 1 });
+  expect(other.cut()).toBe(false);
+  expect(webSockets.stats()).toMatchObject({ webSockets: 2, webSocketsUnused: 1 });
 });

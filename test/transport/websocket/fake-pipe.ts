@@ -2,13 +2,18 @@
 import type { Clock, MessagePipe } from '../../../transport/environment.ts';
 
 export class FakePipe implements MessagePipe {
-  readonly index = 7;
-  readonly address = '192.0.2.1';
+  readonly index: number;
+  readonly address: string;
   readonly port = 443;
   readonly proxy = null;
   readonly messages: Uint8Array[] = [];
   readonly closes: number[] = [];
   readonly #sent: (() => void)[] = [];
+
+  constructor(index = 7, address = '192.0.2.1') {
+    this.index = index;
+    this.address = address;
+  }
 
   /** Messages that have not left. */
   get held(): number {

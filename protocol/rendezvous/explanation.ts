@@ -71,7 +71,7 @@ export const udpBlocked: NotDirect = {
 /** Guessed from the addresses of the other end: over a WebSocket the base station does not see where its UDP comes from. */
 export const udpBlockedThere: NotDirect = {
   code: 'UDP_BLOCKED',
-  text: 'the other end names no address at which the base station sees it: UDP to the base station probably gets no answer there, as a firewall of its network blocks UDP',
+  text: 'the other end names no address at which the base station sees it: UDP to the base station gets no answer there; probably a firewall of its network blocks UDP',
 };
 
 /** The reason that explains an attempt without a direct path best. */

@@ -1,5 +1,5 @@
 /** Where a base station may take a WebSocket, in the order in which that is tried (PROTOCOL.md §7). */
-import type { SvcError } from '../errors/index.ts';
+import { RemoteError, type SvcError } from '../errors/index.ts';
 
 /** PROTOCOL.md §2. */
 export const WEBSOCKET_PATH = '/svc/v1';
@@ -19,7 +19,14 @@ export function webSocketUrls(host: string, port: number, { url, verifyCertifica
   return verifyCertificate ? [`wss://${rest}`] : [`wss://${rest}`, `ws://${rest}`];
 }
 
+/** The answer is HTTP, and no upgrade: something speaks TLS there, or none was asked for. */
+export class NoUpgradeError extends RemoteError {
+  constructor(message: string) {
+    super('BAD_RESPONSE', message);
+  }
+}
+
 /** Whether the next one is worth a try: something answered and is not what was expected, as a server that speaks no TLS does. */
-export function triesNext({ code }: SvcError): boolean {
-  return code === 'BAD_RESPONSE';
+export function triesNext(error: SvcError): boolean {
+  return error.code === 'BAD_RESPONSE' && !(error instanceof NoUpgradeError);
 }

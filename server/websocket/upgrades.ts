@@ -31,7 +31,7 @@ export interface UpgradeOptions {
 
 /** Fragments of one message: packets come in one. */
 const MAX_FRAGMENTS = 64;
-/** Pieces in which a message may arrive, each of which costs 400 bytes besides its own: enough for TCP over the smallest MTU of IPv4 (576). */
+/** Pieces in which a message may arrive, each of which costs 400 bytes besides its own: enough for TCP over packets of 576 bytes, which every IPv4 host takes (RFC 791). */
 const MAX_CHUNKS = 128;
 /** ms for the peer's half of the closing handshake. */
 const CLOSE_TIMEOUT = 1_000;

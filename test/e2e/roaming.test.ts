@@ -131,6 +131,49 @@ describe('a change from Wi-Fi to phone, to cable and back', () => {
     },
   );
 
+  test('where UDP is blocked everywhere, through networks that carry nothing, ends a channel without connection ids for another way', async () => {
+    const fixture = await HomesFixture.open({}, { seed: 1, link: { delay: 20 } });
+    const uplinks = new Uplinks(fixture, 'client');
+    fixture.sim.block(fixture.clientHome.host, 'udp');
+    await fixture.sim.run(60_000);
+    const connection = await fixture.relayed({ Rendezvous: false });
+    const transfer = await Transfer.begin(fixture, connection, { bytes: 500_000, pace: PACE, up: true });
+    await fixture.sim.run(1_500);
+    const unblock = fixture.sim.block(fixture.clientHome.host, 'tcp');
+    for (const uplink of ['phone', 'cable', 'phone', 'cable', 'phone'] as const) {
+      uplinks.use(uplink);
+      await fixture.sim.run(1_500);
+    }
+    const since = fixture.sim.now;
+    unblock();
+    uplinks.use('wifi');
+    await fixture.sim.run(10_000);
+    expect(transfer.stall(since)).toBeLessThan(6_000);
+    await transfer.end();
+    expect(fixture.clientEvents).not.toContain('CLOSED');
+  });
+
+  test('from a network that has come to block UDP to one that does not, asks from a port that was not seen before', async () => {
+    const { fixture, connection, uplinks, transfer } = await scene({ side: 'client', isDirect: false, up: true, seconds: 24 });
+    const ports = new Set<number>();
+    fixture.sim.onPacket = ({ from, to, source }) => {
+      if (from === 'client' && to !== 'client') ports.add(source.port);
+      return undefined;
+    };
+    await fixture.sim.run(1_000);
+    const unblock = fixture.sim.block(fixture.clientHome.host, 'udp');
+    await fixture.sim.run(10_000);
+    expect(connection.paths().station?.over).toBe('websocket');
+    const before = [...ports];
+    unblock();
+    uplinks.use('cable');
+    await fixture.sim.run(3_000);
+    expect(connection.paths().station?.over).toBe('udp');
+    ports.clear();
+    await transfer.end();
+    expect([before.length, before.filter((port) => ports.has(port))]).toEqual([1, []]);
+  });
+
   test.each(sides)('is told as CHANNEL_CHANGED by the %s that is relayed', async (side) => {
     const { fixture, uplinks, transfer } = await scene({ side, isDirect: false, up: true, seconds: 6 });
     const before = fixture.clientEvents.length;

@@ -88,8 +88,10 @@ describe('a base station over WebSockets', () => {
     expect(stats('webSockets')).toBe(3);
     await fixture.sim.run(2_200);
     expect([ended, stats('webSockets'), stats('webSocketsUnused')]).toEqual([2, 1, 2]);
+    await fixture.sim.run(2_000);
+    expect(stats('webSockets')).toBe(1);
     // The station closes a session without a credential after 5 s.
-    await fixture.sim.run(10_000);
+    await fixture.sim.run(8_000);
     expect([stats('webSockets'), stats('webSocketsUnused'), stats('sessions')]).toEqual([0, 3, 0]);
   });
 

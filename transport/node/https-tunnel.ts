@@ -51,15 +51,18 @@ function firstSet(names: readonly string[]): string | undefined {
 /** @param proxy '' for none */
 function checkedProxy(proxy: string, variable: string): HttpProxy | null {
   if (proxy === '') return null;
+  // What follows an unencoded one is taken for a path, and what stands before it for the host and port: an error would name them.
+  if (/^\w+:\/\/[^@]*[/?#\\].*@/.test(proxy))
+    throw new LocalError(
+      'INVALID_ARGUMENT',
+      `the name or password in ${variable} has a "/", "?", "#" or "\\": write it as %2F, %3F, %23 or %5C`,
+    );
   if (!/^https?:$/.test(URL.canParse(proxy) ? new URL(proxy).protocol : ''))
     throw new LocalError(
       'INVALID_ARGUMENT',
       `the proxy of ${variable} must be http://host:port or https://host:port, and no SOCKS proxy; NO_PROXY excepts a host`,
     );
   const parsed = new URL(proxy);
-  // What follows an unencoded one is taken for a path, and what stands before it for the host: an error would name them.
-  if (`${parsed.pathname}${parsed.search}${parsed.hash}`.includes('@'))
-    throw new LocalError('INVALID_ARGUMENT', `the name or password in ${variable} has a "/", "?" or "#": write it as %2F, %3F or %23`);
   if (!hasDecodableCredentials(parsed))
     throw new LocalError(
       'INVALID_ARGUMENT',
@@ -130,10 +133,11 @@ function wantsCredentials({ username, password }: URL, variable: string): string
   return `: it does not take the name and password of ${variable}`;
 }
 
-/** What a network says to one who has not accepted its terms (RFC 6585 §6), or a page in the place of a tunnel. */
+/** What a network says to those who have not accepted its terms (RFC 6585 §6), a redirect to its login, or a page in the place of a tunnel. */
 function wantsLogin(statusCode: number, headers: IncomingHttpHeaders): string {
-  if (statusCode !== 511 && (statusCode >= 400 || !isPage(headers))) return '';
-  return ': its answer is a page, so this network may want a login first, in a browser';
+  const isRedirect = statusCode >= 300 && statusCode < 400;
+  const isLogin = statusCode === 511 || isRedirect || (statusCode < 300 && isPage(headers));
+  return isLogin ? ': this network may want a login first, in a browser' : '';
 }
 
 /** The body is for a browser. */

@@ -6,13 +6,14 @@
  * 3. Upgrade: the peer must choose the subprotocol. Redirects are not followed, nothing is compressed.
  * 4. A message over 65,535 bytes, or of text, ends it.
  */
-import type { ClientRequest, IncomingMessage } from 'node:http';
+import type { ClientRequest, IncomingHttpHeaders, IncomingMessage } from 'node:http';
 import { isIP, connect as netConnect, type Socket, type TcpNetConnectOpts } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { checkServerIdentity, connect as tlsConnect } from 'node:tls';
 import { type ClientOptions, WebSocket } from 'ws';
 import { asSvcError, LocalError, RemoteError, type SvcError } from '../../protocol/errors/index.ts';
 import { certificateBlocks } from '../../protocol/identity/index.ts';
+import { NoUpgradeError } from '../../protocol/station-dial/index.ts';
 import { canonicalAddress } from '../address.ts';
 import type { MessagePipe, WebSocketOptions } from '../environment.ts';
 import { httpsProblem, noteCertificates } from './https-problem.ts';
@@ -21,11 +22,13 @@ import { checkRootCertificates } from './root-certificates.ts';
 
 /** Bytes of one message (PROTOCOL.md §2). */
 const MAX_MESSAGE = 65_535;
-/** Fragments of one, and pieces in which it may arrive: whoever is on the way sends what he likes. */
+/** Fragments of one, and pieces in which it may arrive: a proxy on the way may split it as it likes. */
 const MAX_FRAGMENTS = 64;
 const MAX_CHUNKS = 128;
 /** ms for the peer's half of the closing handshake: nobody waits for it. */
 const CLOSE_TIMEOUT = 1_000;
+/** ms below which a time is none that anybody has set. */
+const LEAST_TIME_NAMED = 500;
 /** RFC 6455 §7.4.1. */
 const NORMAL_CLOSURE = 1000;
 const UNSUPPORTED_DATA = 1003;
@@ -70,7 +73,8 @@ function parsedUrl(text: string): URL {
 }
 
 function late({ host }: URL, proxy: HttpProxy | null, isTunnelled: boolean, timeout: number): RemoteError {
-  const time = `within ${Number((timeout / 1000).toPrecision(2))} s`;
+  // What is left to the second of two URLs may be next to nothing.
+  const time = timeout < LEAST_TIME_NAMED ? 'in time' : `within ${Number((timeout / 1000).toPrecision(2))} s`;
   if (proxy !== null && !isTunnelled) return new RemoteError('TIMEOUT', `the proxy ${proxy.url.host} did not connect to ${host} ${time}`);
   const way = proxy === null ? '' : ` through the proxy ${proxy.url.host}`;
   return new RemoteError('TIMEOUT', `${host} did not open a WebSocket${way} ${time}`);
@@ -144,15 +148,18 @@ function connection({ verifyCertificate = false, rootCerts }: WebSocketOptions, 
 /** The answer is HTTP, and no upgrade. */
 function refusal({ url: { host }, proxy }: Way, { statusCode = 0, headers }: IncomingMessage): RemoteError {
   const through = proxy === null ? '' : ` through the proxy ${proxy}`;
-  const remedy = isPage(headers) ? ' and a page: a login page of this network, or a proxy, may stand in between' : remedyFor(statusCode);
-  return new RemoteError('BAD_RESPONSE', `${host} opens no WebSocket${through}, it answers ${statusCode}${remedy}`);
+  return new NoUpgradeError(`${host} opens no WebSocket${through}, it answers ${statusCode}${remedyFor(statusCode, headers)}`);
 }
 
-function remedyFor(status: number): string {
-  if (status >= 300 && status < 400) return ': redirects are not followed, so give the URL that it leads to';
+function remedyFor(status: number, headers: IncomingHttpHeaders): string {
   if (status === 404) return ': is the path right?';
   if (status === 503) return ': it has no room for another one, or a proxy does not reach it; try again later';
-  return status === 502 || status === 504 ? ': a proxy does not reach the base station behind it' : '';
+  if (status === 502 || status === 504) return ': a proxy does not reach the base station behind it';
+  if (status >= 300 && status < 400)
+    return ': redirects are not followed. Give the URL that it leads to, unless this network wants a login first, in a browser';
+  if (status === 511) return ': this network wants a login first, in a browser';
+  if (status === 407) return ': a proxy on the way wants a login; name it with HTTPS_PROXY';
+  return isPage(headers) ? ' and a page: a login page of this network, or a proxy, may stand in between' : '';
 }
 
 /** An open WebSocket. */

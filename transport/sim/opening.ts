@@ -1,5 +1,6 @@
 /** How a WebSocket opens in a simulation: each step is a packet to the acceptor and one back, which says whether and how it goes on. */
 import { LocalError, RemoteError, type SvcError } from '../../protocol/errors/index.ts';
+import { NoUpgradeError } from '../../protocol/station-dial/index.ts';
 import type { Clock, MessagePipe, WebSocketOptions } from '../environment.ts';
 import type { SimulatedPipe } from './pipes.ts';
 import type { WebSocketHandlers, WebSocketListenOptions, WebSocketUrl } from './web-socket.ts';
@@ -94,7 +95,7 @@ export class Opening {
   #accept(pipe: SimulatedPipe): WebSocketHandlers | SvcError {
     const { url, protocol } = this.#options;
     const listener = this.#listener();
-    const refusal = (status: number): SvcError => new RemoteError('BAD_RESPONSE', `${url} answered ${status} in place of the upgrade`);
+    const refusal = (status: number): SvcError => new NoUpgradeError(`${url} answered ${status} in place of the upgrade`);
     if (listener === undefined || (listener.secure === true) !== this.#url.secure || listener.protocol !== protocol) return refusal(400);
     if (listener.path !== undefined && listener.path !== this.#url.path.split('?')[0]) return refusal(404);
     const answer = listener.accept(pipe.ends.acceptor, { path: this.#url.path });

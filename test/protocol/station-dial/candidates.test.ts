@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { RemoteError } from '../../../protocol/errors/index.ts';
-import { triesNext, webSocketUrls } from '../../../protocol/station-dial/index.ts';
+import { NoUpgradeError, triesNext, webSocketUrls } from '../../../protocol/station-dial/index.ts';
 
 test('the URL that is given is the only one; else TLS first, then without', () => {
   expect(webSocketUrls('station.example', 443, { url: 'wss://other.example/x' })).toEqual(['wss://other.example/x']);
@@ -12,10 +12,11 @@ test('nothing goes without TLS where a valid certificate is insisted on', () => 
   expect(webSocketUrls('h', 1, { verifyCertificate: true })).toEqual(['wss://h:1/svc/v1']);
 });
 
-test('the next one is tried where something answered that was not expected', () => {
+test('the next one is tried where something answered that was not expected, unless that was HTTP', () => {
   expect(['BAD_RESPONSE', 'CONNECTION_REFUSED', 'TIMEOUT'].map((code) => triesNext(new RemoteError(code as 'TIMEOUT', '')))).toEqual([
     true,
     false,
     false,
   ]);
+  expect(triesNext(new NoUpgradeError('it answers 503'))).toBe(false);
 });

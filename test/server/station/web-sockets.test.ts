@@ -1,7 +1,9 @@
 /** Whose WebSocket the base station closes, and when its place is free: at once, whether or not the peer closes its end. */
-import { expect, it, vi } from 'vitest';
+import { expect, it } from 'vitest';
+import { RemoteError } from '../../../protocol/errors/index.ts';
 import { WebSockets } from '../../../server/station/web-sockets.ts';
 import type { Clock } from '../../../transport/environment.ts';
+import { heapUsed } from '../../support/garbage.ts';
 import { FakePipe } from '../../transport/websocket/fake-pipe.ts';
 
 /** No session runs over any WebSocket. */
@@ -21,12 +23,12 @@ function withPlaces(places: number, perAddress = Number.POSITIVE_INFINITY) {
   };
   const webSockets = new WebSockets({
     clock,
-    tally: { count: vi.fn() } as never,
-    host: { adopt: vi.fn(), drop: vi.fn(), receive: vi.fn(), sessions: [] } as never,
+    tally: { count: () => {} } as never,
+    host: { adopt: () => {}, drop: () => {}, receive: () => {}, sessions: [] } as never,
     settings: { webSockets: places, webSocketsPerAddress: perAddress, webSocketTimeout: 10_000 },
     isProved: () => false,
   });
-  const open = (address = '192.0.2.1'): { pipe: FakePipe; cut: () => boolean } | null => {
+  const open = (address = '192.0.2.1'): { pipe: FakePipe; cut: () => boolean; close: () => void } | null => {
     const release = webSockets.reserve(address);
     if (release === null) return null;
     const pipe = new FakePipe(++index, address);
@@ -35,8 +37,12 @@ function withPlaces(places: number, perAddress = Number.POSITIVE_INFINITY) {
       isCut = true;
       release();
     };
-    webSockets.accept(pipe, end);
-    return { pipe, cut: () => isCut };
+    const { closed } = webSockets.accept(pipe, end);
+    const close = (): void => {
+      closed(new RemoteError('CLOSED', ''));
+      release();
+    };
+    return { pipe, cut: () => isCut, close };
   };
   const pass = (seconds: number): void => {
     for (let second = 0; second < seconds; second++) {
@@ -94,4 +100,17 @@ it('one without a session gives its place back at once after its time', () => {
   expect(open()).not.toBeNull();
   expect(other.cut()).toBe(false);
   expect(webSockets.stats()).toMatchObject({ webSockets: 2, webSocketsUnused: 1 });
+});
+
+it('those that have closed leave nothing of their addresses', () => {
+  const { open, pass } = withPlaces(1_000);
+  const round = (net: number): void => {
+    const all = Array.from({ length: 1_000 }, (_, i) => open(`10.${net}.${i >> 8}.${i & 255}`)!);
+    pass(2);
+    for (const { close } of all) close();
+  };
+  round(0);
+  const before = heapUsed();
+  for (let net = 1; net <= 20; net++) round(net);
+  expect(heapUsed() - before).toBeLessThan(1_000_000);
 });

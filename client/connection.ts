@@ -6,6 +6,7 @@
  */
 import type { PrivateKey } from '../protocol/crypto-host.ts';
 import { type ChannelErrors, CloseCode, type ErrorCode, LocalError, type SvcError } from '../protocol/errors/index.ts';
+import type { Path } from '../protocol/path.ts';
 import type { DirectSearch, PathsReport } from '../transport/rendezvous/index.ts';
 import type { Session } from '../transport/session/index.ts';
 import type { StationVerification } from '../transport/station/index.ts';
@@ -66,6 +67,8 @@ export class Connection {
   #search: DirectSearch | null = null;
   /** While a route is looked for in place of one that was lost. */
   #searchingRoute: AbortController | null = null;
+  /** When the device was heard before it was last silent, and the way to the base station then. */
+  #asked: { readonly heardAt: number; readonly over: Path } | null = null;
   #passwords: PasswordAuthentication | null = null;
   #connecting: AbortController | null = null;
   #closeReason: SvcError | null = null;
@@ -308,6 +311,7 @@ export class Connection {
       if (this.#state === 'connected') this.#emit('CHANNEL_CHANGED');
     });
     if (canAskAgain(effectiveOptions(this.#options), this.#context.environment)) {
+      session.on('suspected', () => void this.#noteAsked(session));
       session.on('resting', (reason) => void this.#rests(session, reason));
       session.on('probed', ({ path, forgotten }) => forgotten && path.kind === 'route' && void this.#searchRoute(session));
     }
@@ -331,15 +335,29 @@ export class Connection {
 
   /**
    * Who has set the keep-alive, or wants to notice fast, has set how long a device may be silent while the base station is not. That is asked along with the device from the
-   * second question on, so it was heard after the first one that the device did not answer.
+   * second question on, so it was heard after the first one that the device did not answer. Where the channel has moved meanwhile, as to a WebSocket, the questions of
+   * before did not reach the base station.
    */
   async #isDeviceGone(session: Session): Promise<boolean> {
     const { profile, explicit } = keepAliveWish(effectiveOptions(this.#options));
     if (profile !== 'live' && Object.keys(explicit).length === 0) return false;
-    const host = await this.#context.host();
-    const channel = session.paths.map((path) => host.channelOf(path)).find((each) => each !== undefined);
+    const channel = await this.#channelOf(session);
+    if (channel?.isOpen !== true || (this.#asked !== null && this.#asked.over !== channel.path)) return false;
     const asked = session.connection.heardAt + this.#context.directPaths().keepAliveInterval(session);
-    return channel?.isOpen === true && channel.connection.heardAt > asked;
+    return channel.connection.heardAt > asked;
+  }
+
+  /** The device has not answered for a moment. */
+  async #noteAsked(session: Session): Promise<void> {
+    const { heardAt } = session.connection;
+    const channel = await this.#channelOf(session);
+    if (channel !== undefined && this.#asked?.heardAt !== heardAt) this.#asked = { heardAt, over: channel.path };
+  }
+
+  /** To the base station, behind a route of the session. */
+  async #channelOf({ paths }: Session): Promise<Session | undefined> {
+    const host = await this.#context.host();
+    return paths.map((path) => host.channelOf(path)).find((each) => each !== undefined);
   }
 
   /** Where there is a base station the connection outlives the loss of its route, and of its last path. */

@@ -21,8 +21,12 @@ export function webSocketUrls(host: string, port: number, { url, verifyCertifica
 
 /** The answer is HTTP, and no upgrade: something speaks TLS there, or none was asked for. */
 export class NoUpgradeError extends RemoteError {
-  constructor(message: string) {
+  /** Of the answer (RFC 9110 §15). */
+  readonly status: number;
+
+  constructor(status: number, message: string) {
     super('BAD_RESPONSE', message);
+    this.status = status;
   }
 }
 

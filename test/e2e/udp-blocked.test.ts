@@ -6,6 +6,7 @@ import { beforeEach, describe, expect, test } from 'vitest';
 import type { Connection } from '../../client/node.ts';
 import type { SimulatedHost } from '../../transport/sim/index.ts';
 import { generator } from '../support/crypto.ts';
+import { HomesFixture, Transfer } from '../support/fixture/homes.ts';
 import { ProductFixture } from '../support/fixture/products.ts';
 import { seeds } from '../support/size.ts';
 
@@ -125,6 +126,24 @@ describe('a client whose UDP is blocked', () => {
     expect(events).toEqual(['CONNECTED', 'CHANNEL_CHANGED']);
   });
 
+  test.each(['balanced', 'live'] as const)(
+    'leaves a direct path as well, under a download, with the keep-alive profile %s',
+    async (profile) => {
+      const fixture = await HomesFixture.open({}, { seed: 1, link: { delay: 20 } });
+      const each = await fixture.direct({ KeepAliveProfile: profile });
+      await fixture.sim.run(3_000);
+      const transfer = await Transfer.begin(fixture, each, { bytes: 2_000_000, pace: 50, up: false });
+      await fixture.sim.run(1_500);
+      const since = fixture.sim.now;
+      fixture.sim.block(fixture.clientHome.host, 'udp');
+      await fixture.sim.run(40_000);
+      // The end that only receives notices by its next keep-alive.
+      expect(transfer.stall(since)).toBeLessThan(profile === 'live' ? 17_000 : 30_000);
+      await transfer.end();
+      expect([each.isConnected, each.paths().station?.over]).toEqual([true, 'websocket']);
+    },
+  );
+
   test.each([
     ['cut', 2_000],
     ['stall', 2_000],
@@ -177,16 +196,21 @@ test('a client learns at once that a route has ended which took the place of ano
 });
 
 describe('a base station that restarts', () => {
-  test.each(['shutdown', 'killed'] as const)('is reached again over a WebSocket, and the transfer goes on: %s', async (how) => {
+  test.each([
+    ['shutdown', 1_000],
+    ['killed', 1_000],
+    ['killed', 4_000],
+    ['killed', 7_500],
+  ] as const)('is reached again over a WebSocket, and the transfer goes on within 5 s: %s, %d ms away', async (how, away) => {
     fixture.sim.block(home, 'udp');
     await echoDevice();
     fixture.sim.block(phone, 'udp');
     const each = connection();
     await fixture.settle(each.connect());
-    const transfer = echo(each, 20_000);
+    const transfer = echo(each, 24_000);
     await fixture.sim.run(5_000);
-    await fixture.stationUnderTest.restart(how);
-    expect(await fixture.settle(transfer)).toBeLessThan(8_000);
+    await fixture.stationUnderTest.restart(how, away);
+    expect(await fixture.settle(transfer)).toBeLessThan(away + 5_000);
     expect(over(each)).toBe('websocket');
   });
 });

@@ -148,7 +148,7 @@ function connection({ verifyCertificate = false, rootCerts }: WebSocketOptions, 
 /** The answer is HTTP, and no upgrade. */
 function refusal({ url: { host }, proxy }: Way, { statusCode = 0, headers }: IncomingMessage): RemoteError {
   const through = proxy === null ? '' : ` through the proxy ${proxy}`;
-  return new NoUpgradeError(`${host} opens no WebSocket${through}, it answers ${statusCode}${remedyFor(statusCode, headers)}`);
+  return new NoUpgradeError(statusCode, `${host} opens no WebSocket${through}, it answers ${statusCode}${remedyFor(statusCode, headers)}`);
 }
 
 function remedyFor(status: number, headers: IncomingHttpHeaders): string {

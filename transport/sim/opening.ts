@@ -95,7 +95,7 @@ export class Opening {
   #accept(pipe: SimulatedPipe): WebSocketHandlers | SvcError {
     const { url, protocol } = this.#options;
     const listener = this.#listener();
-    const refusal = (status: number): SvcError => new NoUpgradeError(`${url} answered ${status} in place of the upgrade`);
+    const refusal = (status: number): SvcError => new NoUpgradeError(status, `${url} answered ${status} in place of the upgrade`);
     if (listener === undefined || (listener.secure === true) !== this.#url.secure || listener.protocol !== protocol) return refusal(400);
     if (listener.path !== undefined && listener.path !== this.#url.path.split('?')[0]) return refusal(404);
     const answer = listener.accept(pipe.ends.acceptor, { path: this.#url.path });

@@ -56,13 +56,15 @@ export function dialStation(host: Host, station: StationAddress, options: Statio
     });
     return { result: result.then((session) => ({ session, webSocket: null })), cancel };
   });
-  race.add(() => {
-    const attempt = dialWebSocket(host, station, options, { ways, deadline: deadline - WEBSOCKET_MARGIN });
-    attempt.result.catch((error: unknown) => {
-      webSocketError = asSvcError(error);
-    });
-    return attempt;
-  });
+  race.add(() =>
+    dialWebSocket(host, station, options, {
+      ways,
+      deadline: deadline - WEBSOCKET_MARGIN,
+      failed: (error) => {
+        webSocketError = error;
+      },
+    }),
+  );
   race.end();
   const result = race.result.then((dialled) => {
     blocked.note(dialled.webSocket !== null);

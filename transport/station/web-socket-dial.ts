@@ -1,7 +1,9 @@
 /** A WebSocket to a base station as a socket of this host, and the handshake over it. */
-import { asSvcError, RemoteError, type SvcError } from '../../protocol/errors/index.ts';
-import { triesNext } from '../../protocol/station-dial/index.ts';
+import { asSvcError, type ErrorCode, RemoteError, type SvcError } from '../../protocol/errors/index.ts';
+import { u32 } from '../../protocol/packet/index.ts';
+import { NoUpgradeError, triesNext } from '../../protocol/station-dial/index.ts';
 import type { Host } from '../host/host.ts';
+import { pause } from '../pause.ts';
 import { type Attempt, abortable } from '../race.ts';
 import { openWebSocketSocket, type WebSocketSocket } from '../websocket/index.ts';
 import type { Dialled, StationDialOptions } from './attempt.ts';
@@ -15,32 +17,81 @@ export interface OpenOptions {
   readonly signal: AbortSignal;
 }
 
-/** Dials over the WebSockets that may lead to the station, one after the other. */
+/** ms to the next attempt in the same dial, while UDP is silent: the base station may start again, or a proxy in front of it come to reach it. */
+const FIRST_PAUSE = 1_000;
+const LONGEST_PAUSE = 3_000;
+/** Share of a pause by which it may be longer, at random. */
+const SPREAD = 0.25;
+/** Nothing of these changes while a dial lasts. */
+const LASTING: ReadonlySet<string> = new Set<ErrorCode>([
+  'FINGERPRINT_MISMATCH',
+  'CERTIFICATE_VALIDATION_FAILED',
+  'DNS',
+  'INVALID_ARGUMENT',
+  'INVALID_STATE',
+  'STOPPED',
+]);
+
+interface WebSocketDial {
+  readonly ways: WaysToStation;
+  readonly deadline: number;
+  /** Hears each error before the next attempt. */
+  readonly failed: (error: SvcError) => void;
+}
+
+/** Dials over the WebSockets that may lead to the station, one after the other, and again after a pause until the deadline. It fails with the error that says most. */
 export function dialWebSocket(
   host: Host,
   station: StationAddress,
-  { identity, router }: StationDialOptions,
-  { ways, deadline }: { ways: WaysToStation; deadline: number },
+  options: StationDialOptions,
+  { ways, deadline, failed }: WebSocketDial,
 ): Attempt<Dialled> {
-  const { clock } = host.environment;
+  const { clock, crypto } = host.environment;
   return abortable(async (signal) => {
-    const webSocket = await openWebSocket(host, station, ways, { timeout: Math.max(1, deadline - clock.now()), signal });
-    try {
-      const session = await host.connect({
-        name: 'station',
-        pin: station.fingerprint,
-        timeout: Math.max(1, deadline - clock.now()),
-        path: webSocket.path,
-        signal,
-        ...(identity && { identity }),
-        ...(router && { router }),
-      });
-      return { session, webSocket };
-    } catch (error) {
-      void host.unbind(webSocket);
-      throw error;
+    let problem: SvcError | null = null;
+    for (let wait = FIRST_PAUSE; ; wait = Math.min(2 * wait, LONGEST_PAUSE)) {
+      try {
+        return await dialOnce(host, station, options, { ways, deadline, signal });
+      } catch (thrown) {
+        const error = asSvcError(thrown);
+        if (problem === null || error.code !== 'TIMEOUT') problem = error;
+        failed(problem);
+        const time = wait * (1 + SPREAD * (u32(crypto.randomBytes(4), 0) / 2 ** 32));
+        if (isLasting(error) || signal.aborted || clock.now() + time >= deadline) throw problem;
+        await pause(clock, time, signal);
+      }
     }
   });
+}
+
+/** Of the answers of HTTP only those that say that a server has a problem. */
+function isLasting(error: SvcError): boolean {
+  return LASTING.has(error.code) || (error instanceof NoUpgradeError && error.status < 500);
+}
+
+async function dialOnce(
+  host: Host,
+  station: StationAddress,
+  { identity, router }: StationDialOptions,
+  { ways, deadline, signal }: { ways: WaysToStation; deadline: number; signal: AbortSignal },
+): Promise<Dialled> {
+  const { clock } = host.environment;
+  const webSocket = await openWebSocket(host, station, ways, { timeout: Math.max(1, deadline - clock.now()), signal });
+  try {
+    const session = await host.connect({
+      name: 'station',
+      pin: station.fingerprint,
+      timeout: Math.max(1, deadline - clock.now()),
+      path: webSocket.path,
+      signal,
+      ...(identity && { identity }),
+      ...(router && { router }),
+    });
+    return { session, webSocket };
+  } catch (error) {
+    void host.unbind(webSocket);
+    throw error;
+  }
 }
 
 /** A socket of the host from now on: `host.unbind` closes it. @throws the error of the URL that was tried last */

@@ -18,5 +18,5 @@ test('the next one is tried where something answered that was not expected, unle
     false,
     false,
   ]);
-  expect(triesNext(new NoUpgradeError('it answers 503'))).toBe(false);
+  expect(triesNext(new NoUpgradeError(503, 'it answers 503'))).toBe(false);
 });

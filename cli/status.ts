@@ -62,5 +62,6 @@ function section(title: string, entries: readonly string[]): string[] {
 
 function line(device: KnownDevice): string {
   const name = device.Name === undefined ? [] : [device.Name];
-  return [...name, idOf(device), device.Fingerprint, device.ServerUrl ?? device.Address ?? 'local network'].join('  ');
+  const webSocket = device.ServerWebSocketUrl === undefined ? [] : [`or ${device.ServerWebSocketUrl}`];
+  return [...name, idOf(device), device.Fingerprint, device.ServerUrl ?? device.Address ?? 'local network', ...webSocket].join('  ');
 }

@@ -152,7 +152,7 @@ export function natText(nat: NatReport | null, end: string): string {
     case 'random':
       return 'gives a socket a random port towards each address: a direct path needs the other end to have a better one';
     default:
-      return nat === null ? 'not looked at' : 'not known: there may be one';
+      return nat === null ? 'not checked' : 'not known: there may be one';
   }
 }
 
@@ -181,7 +181,7 @@ export function keepAliveText({ state, timeout, isAtLeast, interval }: KeepAlive
 }
 
 const NOT_LEARNED: Readonly<Record<KeepAliveReport['state'], string>> = {
-  off: 'how long the NAT keeps a mapping is not looked at',
+  off: 'how long the NAT keeps a mapping is not measured',
   learning: 'how long the NAT keeps a mapping is not known yet: a connection that stays finds out within some minutes',
   learned: 'the NAT keeps no mapping for long',
   unfit: 'how long the NAT keeps a mapping cannot be found out here, as where it has several addresses outside',
@@ -204,15 +204,15 @@ function stationLines(station: StationFinding | null): string[] {
   if (at === null) return [`${url ?? ''} was not reached: ${error?.text ?? ''}`];
   const proof = verified === 'pinned' ? ', pinned by its fingerprint' : verified === 'tls' ? ', proved by TLS' : '';
   return [
-    `${placeOf(at)}${proof}`,
-    ...(over === 'udp' ? [] : [webSocketLine(station)]),
+    `${over === 'websocket' && url !== null ? url : placeOf(at)}${proof}`,
+    ...(over === 'udp' ? [] : [webSocketLine(station, at)]),
     ...(observed === null ? [] : [`it sees this host as ${placeOf(observed)}`]),
     ...(stun.length > 0 ? stun.map(stunLine) : over === 'udp' ? ['it names no STUN port, or was not asked'] : []),
   ];
 }
 
-function webSocketLine({ proxy }: StationFinding): string {
-  return `over a WebSocket${proxy === null ? '' : ` through the proxy ${proxy}`}, as UDP to it gets no answer`;
+function webSocketLine({ proxy }: StationFinding, at: SocketAddress): string {
+  return `over a WebSocket ${proxy === null ? `at ${placeOf(at)}` : `through the proxy ${proxy}`}, as UDP to it gets no answer`;
 }
 
 function stunLine({ address, port, mapped }: StunAnswer): string {

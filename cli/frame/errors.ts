@@ -48,7 +48,7 @@ const HINTS: Record<string, string> = {
   FINGERPRINT_MISMATCH:
     'somebody may be in between, or it was set up anew: check --server-fingerprint, or, where TLS proves the base station, what its /.well-known/svc says',
   CONNECTION_REFUSED:
-    'check its name and port, that it runs, and that firewalls let UDP pass to its port, or TCP where it is asked by https',
+    'check the name and port, that it runs there, and that firewalls let UDP through to its port, or TCP where it is reached by https or over a WebSocket',
   NOT_ATTACHED: 'the device is known but not connected to the base station now: check that it runs',
   TOKEN_REJECTED:
     'give the server connect token of the pairing string with --sct, or a server key with --server-key; where the key asks for a token of an issuer, give a fresh token with --jwt-file; or your user was deleted: ask for a new invitation',

@@ -384,7 +384,7 @@ describe('where UDP to the base station gets no answer', () => {
     const none = { product: undefined, deviceId: undefined, sct: undefined, fingerprint: undefined, local: true };
     expect(await run({ ...none, json: false } as unknown as Partial<DoctorOptions>)).toBe('done');
     const lines = clinic.stdout.split('\n');
-    expect(lines).toContainEqual(expect.stringMatching(/^ {20}over a WebSocket, as UDP to it gets no answer$/));
+    expect(lines).toContainEqual(expect.stringMatching(/^ {20}over a WebSocket at 10\.0\.1\.1:4433, as UDP to it gets no answer$/));
     expect(lines).toContainEqual(expect.stringMatching(/^what to do {10}Allow UDP out to station, port 4433/));
     expect(clinic.stdout).not.toContain('STUN');
   });
@@ -454,7 +454,7 @@ describe('keep-alive', () => {
     [{}, 'the NAT keeps a mapping for about 60 s; keep-alive each 52 s'],
     [{ isAtLeast: true }, 'the NAT keeps a mapping for at least 60 s; keep-alive each 52 s'],
     [{ interval: null }, 'the NAT keeps a mapping for about 60 s'],
-    [{ state: 'off', timeout: null, interval: 25_000 }, 'how long the NAT keeps a mapping is not looked at; keep-alive each 25 s'],
+    [{ state: 'off', timeout: null, interval: 25_000 }, 'how long the NAT keeps a mapping is not measured; keep-alive each 25 s'],
     [
       { state: 'unfit', timeout: null, interval: 25_000 },
       'how long the NAT keeps a mapping cannot be found out here, as where it has several addresses outside; keep-alive each 25 s',

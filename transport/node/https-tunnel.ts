@@ -122,7 +122,9 @@ export async function openTunnel({ url: proxy, variable }: HttpProxy, url: URL, 
       reject(new RemoteError('CONNECTION_REFUSED', `${who} refused to connect to ${target} (${statusCode})${remedy}`));
     });
     const chain = noteCertificates(connecting);
-    connecting.once('error', (error) => reject(httpsProblem(error, { who, request: connecting, chain: chain() })));
+    connecting.once('error', (error) =>
+      reject(httpsProblem(error, { who, by: proxy.protocol === 'https:' ? 'https' : 'HTTP', request: connecting, chain: chain() })),
+    );
     connecting.once('close', () => reject(new RemoteError('BAD_RESPONSE', `${who} gave no answer`)));
     connecting.end();
   });

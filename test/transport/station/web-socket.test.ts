@@ -35,7 +35,7 @@ async function scene({ secure = true, webSocketPort = STATION_PORT, settings, se
   const raw = new SessionFixture({ sim: simulation });
   const { host } = await raw.client({ machine: 'client', addresses: ['192.0.2.2/24'] });
   const connector = new StationConnector({ host, station: { ...address, ...(settings && { webSocket: settings }) }, idleTimeout: 600_000 });
-  return { simulation, connector, stationHost, host, accepted };
+  return { simulation, connector, stationHost, host, accepted, environment };
 }
 
 /** Uses the channel once. @returns how it goes, and after how many ms it answered */
@@ -120,6 +120,38 @@ describe('a station is reached', () => {
         /^no base station answers at station port \d+; nor over a WebSocket: \S+ did not answer within 8900 ms$/,
       ),
     });
+    expect(simulation.now).toBe(10_000);
+  });
+
+  test('over a WebSocket as soon as the proxy in front of the base station reaches it again, while UDP is silent', async () => {
+    const { simulation, connector, environment, stationHost } = await scene({ settings: { url: 'wss://station:8443/svc/v1' } });
+    simulation.block('client', 'udp');
+    const asked: number[] = [];
+    const accept = (): number => {
+      asked.push(simulation.now);
+      return 502;
+    };
+    const proxy = environment.listenWebSocket({ port: 8443, secure: true, protocol: 'svc.1', accept });
+    simulation.at(3_500, 0, () => {
+      proxy.close();
+      acceptWebSockets(environment, stationHost, { port: 8443, secure: true });
+    });
+    const { over, after } = await answered(simulation, connector);
+    expect([over, asked.length]).toEqual(['websocket', 2]);
+    expect(after).toBeLessThan(3_500 + 3_000);
+  });
+
+  test.each([404, 503])('not where the answer is %i, which the error says; nothing is tried without TLS then', async (status) => {
+    const { simulation, connector, environment } = await scene({ webSocketPort: 8443 });
+    simulation.block('client', 'udp');
+    const asked: number[] = [];
+    const accept = (): number => {
+      asked.push(simulation.now);
+      return status;
+    };
+    environment.listenWebSocket({ port: STATION_PORT, secure: true, protocol: 'svc.1', accept });
+    await expect(answered(simulation, connector)).rejects.toMatchObject({ message: expect.stringContaining(`answered ${status}`) });
+    expect(asked.length).toBe(status === 404 ? 1 : 4);
     expect(simulation.now).toBe(10_000);
   });
 

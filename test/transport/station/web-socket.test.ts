@@ -284,7 +284,7 @@ class Weather {
   }
 }
 
-test.each(seeds(4, 200))('a channel outlives ways that open and shut, and ends on UDP: seed %i', async (seed) => {
+test.each(seeds(1, 200))('a channel outlives ways that open and shut, and ends on UDP: seed %i', async (seed) => {
   const { simulation, connector, accepted, host } = await scene({ seed, loss: 0.01 });
   const { session } = await answered(simulation, connector);
   const until = simulation.now + 60_000;

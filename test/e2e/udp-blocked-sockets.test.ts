@@ -70,7 +70,8 @@ beforeEach(async () => {
     port: 0,
     host: '127.0.0.1',
     log: silentLog,
-    settings: { connections: 16, webSockets: PLACES, stunPort: 0 },
+    // However slow the machine is, strangers stay for the whole test.
+    settings: { connections: 16, webSockets: PLACES, webSocketTimeout: 600_000, stunPort: 0 },
   });
   ends.push(() => station.close());
 });

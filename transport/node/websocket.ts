@@ -28,7 +28,7 @@ const MAX_CHUNKS = 128;
 /** ms for the peer's half of the closing handshake: nobody waits for it. */
 const CLOSE_TIMEOUT = 1_000;
 /** ms below which a time is none that anybody has set. */
-const LEAST_TIME_NAMED = 500;
+const LEAST_TIME_NAMED = 100;
 /** RFC 6455 §7.4.1. */
 const NORMAL_CLOSURE = 1000;
 const UNSUPPORTED_DATA = 1003;

@@ -161,7 +161,7 @@ labWithProducts('where UDP is blocked', { keys: 1, options: withTls }, (lab) => 
       const advice = expect.stringMatching(/^Allow UDP from any address to port 5593 of the device/);
       expect(why).toMatchObject({
         station: { over: 'udp' },
-        whyNotDirect: { code: 'UDP_BLOCKED', text: expect.stringMatching(/ there, /), advice },
+        whyNotDirect: { code: 'UDP_BLOCKED', text: expect.stringMatching(/ there; /), advice },
       });
       const { stdout, stderr } = await blocked.process.end();
       expect(stdout + stderr).not.toMatch(/top|secret/);
@@ -185,7 +185,7 @@ labWithProducts('where UDP is blocked', { keys: 1, options: withTls }, (lab) => 
       doctor(products, office!, ...target.slice(0, 4)),
       hasNginx ? doctor(plain, home!, ...targetOf(plain, plainDevice), ...BY_NGINX, '--json') : undefined,
     ]);
-    expect(text).toMatch(/^ +over a WebSocket, as UDP to it gets no answer$/m);
+    expect(text).toMatch(/^ +over a WebSocket at \S+, as UDP to it gets no answer$/m);
     expect(text).toMatch(/^not direct +UDP_BLOCKED: UDP to the base station gets no answer here/m);
     expect(text).toMatch(/^what to do +Allow UDP out to 192\.0\.2\.1, port 4433/m);
     const blocked = { code: 'UDP_BLOCKED', advice: expect.stringMatching(/^Allow UDP out to/) };
@@ -209,8 +209,8 @@ labWithProducts('where UDP is blocked', { keys: 1, options: withTls }, (lab) => 
       [proxy('good'), /the proxy \S+ refused .* \(407\): it asks for a name and a password, as in http:/],
       [proxy('stalling', 'me:wr0ng@'), /the proxy \S+ did not connect to 192\.0\.2\.1:4433 within [\d.]+ s/],
       [proxy('silent', 'me:wr0ng@'), /the proxy \S+ did not connect to 192\.0\.2\.1:4433 within [\d.]+ s/],
-      [proxy('portal', 'me:wr0ng@'), /the proxy \S+ refused .* \(511\): .* this network may want a login first, in a browser/],
-      [proxy('page', 'me:wr0ng@'), /the proxy \S+ spoke before .*: .* this network may want a login first, in a browser/],
+      [proxy('portal', 'me:wr0ng@'), /the proxy \S+ refused .* \(511\): this network may want a login first, in a browser/],
+      [proxy('page', 'me:wr0ng@'), /the proxy \S+ spoke before .*: this network may want a login first, in a browser/],
       [proxy('impostor', 'me:wr0ng@'), /opens no WebSocket through the proxy \S+, it answers 200 and a page: a login page of this network/],
     ];
     const target = [...targetOf(products, device), '--timeout', String(PATIENCE)];

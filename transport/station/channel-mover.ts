@@ -86,7 +86,11 @@ export class ChannelMover {
     this.#isServing = true;
     const now = this.#clock.now();
     if (this.#decisions.nextTimeout() <= now) this.#decisions.handleTimeout(now);
-    for (let event = this.#decisions.nextEvent(); event !== null; event = this.#decisions.nextEvent()) this.#act(event);
+    for (let event = this.#decisions.nextEvent(); event !== null; event = this.#decisions.nextEvent()) {
+      this.#act(event);
+      // One of them may have ended the channel, and nothing is left to do or to wait for.
+      if (this.#ended.signal.aborted) return;
+    }
     this.#isServing = false;
     this.#arm(now);
   }

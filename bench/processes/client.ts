@@ -18,7 +18,12 @@ interface Connect {
   readonly host?: string;
   readonly localPort?: number;
   /** … or through the base station. */
-  readonly station?: { readonly port: number; readonly fingerprint: string /** Default 127.0.0.1. */; readonly host?: string };
+  readonly station?: {
+    readonly port: number;
+    readonly fingerprint: string;
+    /** Default 127.0.0.1. */
+    readonly host?: string;
+  };
   readonly sct?: string;
   /** Over a WebSocket, and by the relay alone. */
   readonly overWebSocket?: boolean;

@@ -80,7 +80,7 @@ export function explain(facts: AttemptFacts): NotDirect {
   return code === 'NO_ANSWER' && isUnseen(facts) ? udpBlockedThere : notDirect(code);
 }
 
-/** Nobody outside has told the other end how it is seen, while this end was told. */
+/** The other end does not know its outside address, although this end knows its own. */
 function isUnseen({ localNat, remoteNat, pairs }: AttemptFacts): boolean {
   if (remoteNat?.mapping !== 'unknown' || localNat === null || localNat.mapping === 'unknown' || pairs.length === 0) return false;
   return pairs.every(({ kind }) => kind === 'near' || kind === 'host');

@@ -20,7 +20,7 @@ const kinds = {
   },
   /** Says nothing once it was asked. */
   silent: () => {},
-  /** Has a page for whoever has not accepted its terms (RFC 6585 §6). */
+  /** Answers with a login page until its terms are accepted (RFC 6585 §6). */
   portal: (_, socket) => socket.end(`HTTP/1.1 511 Network Authentication Required\r\n${HTML}`),
   /** The same, as if all were well. */
   page: (_, socket) => socket.end(`HTTP/1.1 200 OK\r\n${HTML}`),

@@ -1,7 +1,10 @@
 /** Records and names that both ends speak: ids, pairing, tunnel service, device details, settings, users and their settings, version. */
 export { CONTENT_FORMAT_CBOR } from '../control/paths.ts';
+export * from './binary-form.ts';
 export * from './device-details.ts';
+export * from './host-port.ts';
 export * from './ids.ts';
+export * from './join-string.ts';
 export * from './pairing-link.ts';
 export * from './pairing-request.ts';
 export * from './pairing-string.ts';

@@ -1,4 +1,5 @@
 /** What a device can be made with, each by the setter of the same name. */
+import { LocalError } from '../protocol/errors/index.ts';
 import type { KeepAliveProfile } from '../protocol/keep-alive/index.ts';
 import type { Environment } from '../transport/environment.ts';
 import type { RendezvousMode, RendezvousOptions } from './rendezvous-options.ts';
@@ -48,8 +49,30 @@ interface OptionSetters {
   setKeepAliveProfile(profile: KeepAliveProfile): void;
 }
 
-/** Calls the setter of each option that is given. @throws LocalError as the setters */
+/** Names of all options; the compiler sees to it that none is missing. */
+const NAMES = Object.keys({
+  environment: true,
+  productId: true,
+  deviceId: true,
+  privateKey: true,
+  serverUrl: true,
+  serverPort: true,
+  serverFingerprint: true,
+  rootCerts: true,
+  serverWebSocketUrl: true,
+  serverWebSocketVerify: true,
+  appName: true,
+  appVersion: true,
+  localPort: true,
+  p2pPort: true,
+  basestationAttach: true,
+  rendezvous: true,
+  keepAliveProfile: true,
+} satisfies Record<keyof DeviceOptions, true>);
+
+/** Calls the setter of each option that is given. @throws LocalError INVALID_ARGUMENT for an option that does not exist; as the setters */
 export function applyOptions(device: OptionSetters, options: DeviceOptions): void {
+  refuseUnknown(options);
   if (options.productId !== undefined) device.setProductId(options.productId);
   if (options.deviceId !== undefined) device.setDeviceId(options.deviceId);
   if (options.privateKey !== undefined) device.setPrivateKey(options.privateKey);
@@ -66,4 +89,18 @@ export function applyOptions(device: OptionSetters, options: DeviceOptions): voi
   if (options.rendezvous !== undefined) device.setRendezvous(options.rendezvous);
   if (options.keepAliveProfile !== undefined) device.setKeepAliveProfile(options.keepAliveProfile);
   if (options.basestationAttach !== undefined) device.setBasestationAttach(options.basestationAttach);
+}
+
+/** An option with a slip in its name would count as absent. */
+function refuseUnknown(options: object): void {
+  const unknown = Object.keys(options).find((name) => !NAMES.includes(name));
+  if (unknown === undefined) return;
+  const meant = NAMES.find((name) => plain(name) === plain(unknown));
+  const remedy = meant === undefined ? `the options are ${NAMES.join(', ')}` : `the name is "${meant}"`;
+  throw new LocalError('INVALID_ARGUMENT', `a device has no option "${unknown.slice(0, 64)}": ${remedy}`);
+}
+
+/** A name as people remember it: product_id, productID, ProductId. */
+function plain(name: string): string {
+  return name.replace(/[^A-Za-z0-9]/g, '').toLowerCase();
 }

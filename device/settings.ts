@@ -47,9 +47,9 @@ export interface Identity {
 
 /** @throws LocalError INVALID_STATE when the key or an id is missing; INVALID_ARGUMENT when the ids are too long together */
 export function requireIdentity({ productId, deviceId, identity }: Settings): Identity {
-  if (productId === null) throw missing('product id');
-  if (deviceId === null) throw missing('device id');
-  if (identity === null) throw missing('private key');
+  if (productId === null) throw missing('product id', 'productId');
+  if (deviceId === null) throw missing('device id', 'deviceId');
+  if (identity === null) throw missing('private key', 'privateKey');
   checkIds(productId, deviceId);
   return { productId, deviceId, key: identity };
 }
@@ -63,11 +63,11 @@ export function requireStation(
   { serverHost, serverPort, serverFingerprint, rootCerts, serverWebSocketUrl, serverWebSocketVerify }: Settings,
   { getHttps }: Pick<Environment, 'getHttps'>,
 ): ConfiguredStation {
-  if (serverHost === null) throw missing('server URL');
+  if (serverHost === null) throw missing('server URL', 'serverUrl', ', or set basestationAttach to false');
   const webSocket = { verifyCertificate: serverWebSocketVerify, ...(serverWebSocketUrl !== null && { url: serverWebSocketUrl }) };
   const station = { host: serverHost, port: serverPort, fingerprint: serverFingerprint, webSocket };
   if (rootCerts === null) {
-    if (serverFingerprint === null && getHttps === undefined) throw missing('fingerprint of the base station');
+    if (serverFingerprint === null && getHttps === undefined) throw missing('fingerprint of the base station', 'serverFingerprint');
     return station;
   }
   if (serverFingerprint !== null && !serverWebSocketVerify)
@@ -141,8 +141,13 @@ export function checkWebSocket(text: string | null, verify: boolean): Pick<Setti
   );
 }
 
-function missing(what: string): LocalError {
-  return new LocalError('INVALID_STATE', `the device has no ${what}: set it before start`);
+/** @param option by which it is given; there is a setter of the same name */
+function missing(what: string, option: string, otherwise = ''): LocalError {
+  const setter = `set${option[0]?.toUpperCase()}${option.slice(1)}`;
+  return new LocalError(
+    'INVALID_STATE',
+    `the device has no ${what}: give the option ${option}, or call ${setter}, before start${otherwise}`,
+  );
 }
 
 /** A private key from PKCS#8 PEM. @throws LocalError INVALID_ARGUMENT */

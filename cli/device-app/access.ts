@@ -142,16 +142,13 @@ export function pairingOf({ state }: Iam): PairingMode[] {
 export function isAdministered(iam: Iam): boolean {
   const { users, state } = iam;
   const open = state.localOpenPairing || state.passwordOpenPairing;
-  if (open && state.openPairingRole === ADMINISTRATOR) return true;
-  return users.some(
-    ({ username, fingerprints }) =>
-      fingerprints.length > 0 && iam.check({ fingerprint: '', isLocal: false, boundUsername: username }, 'IAM:CreateUser'),
-  );
+  if (open && iam.administers(state.openPairingRole)) return true;
+  return users.some(({ role, fingerprints }) => fingerprints.length > 0 && iam.administers(role));
 }
 
-/** The option that an invitation needs so that the user becomes an administrator; empty for who is one, and where no role of that name is left. */
-export function administratorOption(iam: Iam, username: string): string {
-  return iam.user(username)?.role === undefined && iam.roles.includes(ADMINISTRATOR) ? ` --role ${ADMINISTRATOR}` : '';
+/** The role that makes an administrator: the one of that name, while its policies let it manage users, else the first one that they let; undefined for none. */
+export function administratorRole(iam: Iam): string | undefined {
+  return [ADMINISTRATOR, ...iam.roles].find((role) => iam.administers(role));
 }
 
 /** Makes an administrator of each key that is nobody's, named after the key. */
@@ -166,7 +163,7 @@ export async function pairKeys(iam: Iam, fingerprints: Iterable<string>): Promis
 
 /**
  * Invites a user, who is made when there is none of that name: a fresh password to pair by, which counts until then.
- * @param role undefined leaves the role, or gives a new user none
+ * @param role undefined leaves the role, or gives a new user none; but the user `admin` becomes an administrator again
  * @throws LocalError INVALID_ARGUMENT, NOT_FOUND (role), OUT_OF_MEMORY
  */
 export async function invite(iam: Iam, secrets: IamSecrets, username: string, role?: string): Promise<{ user: IamUser; password: string }> {
@@ -174,11 +171,17 @@ export async function invite(iam: Iam, secrets: IamSecrets, username: string, ro
   const verifier = await secrets.makeVerifier(password);
   const user = await iam.update((draft) => {
     if (draft.state.users.user(username) === undefined) draft.createUser(username);
-    if (role !== undefined) draft.setUserRole(username, role);
+    const given = role ?? restored(iam, draft.user(username));
+    if (given !== undefined) draft.setUserRole(username, given);
     draft.setUserVerifier(username, verifier);
     return draft.user(username);
   });
   return { user, password };
+}
+
+/** The role that the first administrator gets back. */
+function restored(iam: Iam, { username, role }: IamUser): string | undefined {
+  return username === ADMIN && !iam.administers(role) ? administratorRole(iam) : undefined;
 }
 
 function allow(id: string, action: string): IamConfiguration['policies'][number] {

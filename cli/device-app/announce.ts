@@ -7,7 +7,7 @@ import type { Output } from '../frame/output.ts';
 import { rootsNote, serverOptions } from '../frame/server-options.ts';
 import { shellWord } from '../frame/shell-word.ts';
 import { share } from '../pairing-share.ts';
-import { type Access, ADMIN, administratorOption, isAdministered, pairingOf } from './access.ts';
+import { type Access, ADMIN, isAdministered, pairingOf } from './access.ts';
 import type { DeviceState } from './data.ts';
 import type { OpenDevice } from './open.ts';
 
@@ -88,7 +88,7 @@ export async function announce(output: Output, { device, data, state, access }: 
     output.note(
       [
         'nobody administers this device yet; while it is stopped, this makes a new invitation:',
-        `svc device invite ${ADMIN}${administratorOption(access.iam, ADMIN)} --data ${shellWord(data.directory)}`,
+        `svc device invite ${ADMIN} --data ${shellWord(data.directory)}`,
       ].join('\n'),
     );
 }

@@ -2,7 +2,8 @@
 import { Command } from 'commander';
 import type { TargetOptions } from '../client/target.ts';
 import { fingerprint } from '../frame/arguments.ts';
-import { iamSubcommand, withIam } from './shared.ts';
+import { type ForceOptions, forceOption, keepAdministrator } from './only-administrator.ts';
+import { type IamOpened, iamSubcommand, withIam } from './shared.ts';
 
 /** `svc iam fingerprints list|add|remove`. */
 export function fingerprintsCommand(): Command {
@@ -42,10 +43,21 @@ function remove(): Command {
   return iamSubcommand('remove', 'take a key from a user')
     .argument('<username>')
     .argument('<fingerprint>', 'of the client', fingerprint)
-    .action((username: string, hex: string, options: TargetOptions) =>
-      withIam(options, async ({ iam, output }) => {
+    .addOption(forceOption())
+    .action((username: string, hex: string, options: TargetOptions & ForceOptions) =>
+      withIam(options, async (opened) => {
+        const { iam, output } = opened;
+        await keepKey(opened, username, hex, options);
         await iam.removeUserFingerprint(username, hex);
         output.result({ username, removed: hex }, `the client with the key ${hex} is ${username} no longer`);
       }),
     );
+}
+
+/** The last key of a user is its account: without one nobody is it. */
+async function keepKey(opened: IamOpened, username: string, hex: string, options: ForceOptions): Promise<void> {
+  if (options.force === true) return;
+  const { fingerprints } = await opened.iam.getUser(username);
+  if (fingerprints.length === 1 && fingerprints[0]?.fingerprint === hex)
+    await keepAdministrator(opened, username, 'left without a key', options);
 }

@@ -5,9 +5,10 @@ import type { TargetOptions } from '../client/target.ts';
 import { collect } from '../frame/arguments.ts';
 import { CommandError, describe, UsageError } from '../frame/errors.ts';
 import { givenPassword, type PasswordOptions, withPassword } from '../frame/password.ts';
+import { type ForceOptions, forceOption, isAdministratorRole, keepAdministrator } from './only-administrator.ts';
 import { type IamOpened, iamSubcommand, printNames, table, userLines, withIam } from './shared.ts';
 
-interface UserOptions extends TargetOptions, PasswordOptions {
+interface UserOptions extends TargetOptions, PasswordOptions, ForceOptions {
   role?: string;
   displayName?: string;
   oauthSubject?: string;
@@ -96,7 +97,8 @@ function set(): Command {
     .option('--display-name <text>', 'what to call it')
     .option('--token <token>', 'the server connect token of its clients')
     .option('--oauth-subject <subject>', 'who it is to an OAuth provider')
-    .addOption(new Option('--clear <setting>', `take a setting away: ${clearable.join(', ')}; repeatable`).argParser(collect(clearing)));
+    .addOption(new Option('--clear <setting>', `take a setting away: ${clearable.join(', ')}; repeatable`).argParser(collect(clearing)))
+    .addOption(forceOption());
   return withPassword(command).action(async (username: string, options: UserOptions) => {
     const password = await givenPassword(options);
     const given = {
@@ -111,7 +113,9 @@ function set(): Command {
     if (changes.length + cleared.length === 0) throw new UsageError('nothing to change: give a setting, or one to --clear');
     const twice = cleared.find(([name]) => changes.some(([changed]) => changed === name));
     if (twice !== undefined) throw new UsageError(`${twice[0]} is given and cleared`);
-    await withIam(options, async ({ iam, output }) => {
+    await withIam(options, async (opened) => {
+      const { iam, output } = opened;
+      await keepRole(opened, username, options);
       const apply: Record<string, (value: string | null) => Promise<void>> = {
         role: (value) => iam.updateUserRole(username, value ?? ''),
         'display-name': (value) => iam.updateUserDisplayName(username, value),
@@ -128,6 +132,13 @@ function set(): Command {
       output.result({ username, changed }, `changed ${changed.join(', ')} of ${username}`);
     });
   });
+}
+
+/** Before anything is changed. */
+async function keepRole(opened: IamOpened, username: string, options: UserOptions): Promise<void> {
+  const { role } = options;
+  if (role === undefined || (await isAdministratorRole(opened, username, role))) return;
+  await keepAdministrator(opened, username, `given the role ${role}`, options);
 }
 
 /** One setting after the other: what was changed before stays so, which has to be said. */
@@ -151,8 +162,11 @@ function rename(): Command {
 function remove(): Command {
   return iamSubcommand('delete', 'delete a user: its clients are disconnected and nobody to the device')
     .argument('<username>')
-    .action((username: string, options: TargetOptions) =>
-      withIam(options, async ({ iam, output }) => {
+    .addOption(forceOption())
+    .action((username: string, options: TargetOptions & ForceOptions) =>
+      withIam(options, async (opened) => {
+        const { iam, output } = opened;
+        await keepAdministrator(opened, username, 'deleted', options);
         await iam.deleteUser(username);
         output.result({ deleted: username }, `deleted ${username}`);
       }),

@@ -111,6 +111,13 @@ export class Iam {
     return this.#evaluator.explain(this.#roleOf(user), action, requestAttributes(caller, user, attributes));
   }
 
+  /** Whether a role lets its users make others and give them roles, wherever they connect from. */
+  administers(role: string | undefined): boolean {
+    const nobody = { fingerprint: '', isLocal: false };
+    const lookup = requestAttributes(nobody, undefined, { 'IAM:Username': '' });
+    return ['IAM:CreateUser', 'IAM:SetUserRole'].every((action) => this.#evaluator.allows(role, action, lookup));
+  }
+
   /** The user the caller acts as: by key, else by password authentication, else bound by the application. */
   resolveCaller(caller: Caller): IamUser | undefined {
     return resolveCaller(this.#state.users, caller);

@@ -1,6 +1,6 @@
 /**
  * The user record that `/iam/users/:username` and `/iam/me` give (reference §1.3): a map with `Username`, `DisplayName?`, `Role?`,
- * `Fingerprints`, `Fingerprint?`, `Sct?`, `SctOmitted?`, `Push?`, `NotificationCategories`, `OauthSubject?`. The password is never part of it.
+ * `Fingerprints`, `Fingerprint?`, `Sct?`, `SctOmitted?`, `Administers?`, `Push?`, `NotificationCategories`, `OauthSubject?`. The password is never part of it.
  *
  * `Fingerprint` repeats the last of `Fingerprints` for older clients; it is written, and read only where `Fingerprints` is missing.
  */
@@ -48,6 +48,8 @@ export interface IamUser {
 export interface UserRecord extends IamUser {
   /** The base station has no room for the user's server connect token: its clients reach the device locally only (PROTOCOL.md §7). */
   readonly sctOmitted?: true;
+  /** Whether the user's role lets it make users and give them roles. Absent where the device does not say. */
+  readonly administers?: boolean;
 }
 
 const FINGERPRINT = { min: 64, max: 64 };
@@ -64,6 +66,7 @@ export function encodeUser(user: UserRecord): Uint8Array {
 /** @throws RemoteError PARSE */
 export function decodeUser(payload: Uint8Array): UserRecord {
   const body = map(decode(payload));
+  const sctOmitted: true | undefined = optionalBool(body, 'SctOmitted') === true ? true : undefined;
   const push = optionalMapField(body, 'Push');
   return {
     username: text(body, 'Username', { min: 1, max: TEXT.max }),
@@ -71,7 +74,8 @@ export function decodeUser(payload: Uint8Array): UserRecord {
     ...optional('role', optionalText(body, 'Role', TEXT)),
     fingerprints: readFingerprints(body),
     ...optional('sct', optionalText(body, 'Sct', TEXT)),
-    ...optional('sctOmitted', optionalBool(body, 'SctOmitted') === true ? true : undefined),
+    ...optional('sctOmitted', sctOmitted),
+    ...optional('administers', optionalBool(body, 'Administers')),
     ...optional('push', push === undefined ? undefined : readPush(push)),
     notificationCategories: texts(optionalArrayField(body, 'NotificationCategories', MAX_CATEGORIES) ?? [], 'NotificationCategories', TEXT),
     ...optional('oauthSubject', optionalText(body, 'OauthSubject', TEXT)),
@@ -98,6 +102,7 @@ function userMap(user: UserRecord): CborValue {
     Fingerprint: user.fingerprints.at(-1)?.fingerprint,
     Sct: user.sct,
     SctOmitted: user.sctOmitted,
+    Administers: user.administers,
     Push: user.push === undefined ? undefined : { Token: user.push.token, ProjectId: user.push.projectId },
     NotificationCategories: user.notificationCategories,
     OauthSubject: user.oauthSubject,

@@ -6,6 +6,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import {
   type Access,
   type AccessOptions,
+  administratorRole,
   invite,
   openAccess,
   pairingOf,
@@ -100,6 +101,29 @@ describe('an invitation', () => {
     expect(second.user).toMatchObject({ role: 'Guest', sct: first.user.sct });
     expect(second.password).not.toBe(first.password);
     expect(iam.hasPassword('guest')).toBe(true);
+  });
+
+  test.each<[string, string | undefined]>([
+    ['deleted', undefined],
+    ['made a guest', 'Guest'],
+  ])('gives the role back to an admin who was %s, and to no other user', async (_what, role) => {
+    const { iam } = await open();
+    await iam.update((draft) => (role === undefined ? draft.deleteUser('admin') : draft.setUserRole('admin', role)));
+    expect((await invite(iam, secrets, 'admin')).user).toMatchObject({ role: 'Administrator' });
+    expect((await invite(iam, secrets, 'admin', 'Standard')).user).toMatchObject({ role: 'Standard' });
+    expect((await invite(iam, secrets, 'bob')).user.role).toBeUndefined();
+  });
+
+  test('gives admin the role that manages users, whatever it is called', async () => {
+    const { policies, roles, ...rest } = thermostatConfiguration();
+    const renamed = roles.map((each) => (each.id === 'Administrator' ? { ...each, id: 'Owner' } : each));
+    const empty = { id: 'Administrator', policies: ['Pairing'] };
+    const iam = iamOf({
+      configuration: { ...rest, policies, roles: [empty, ...renamed] },
+      state: stateOf([user('admin', { role: 'Administrator' })]),
+    });
+    expect(administratorRole(iam)).toBe('Owner');
+    expect((await invite(iam, secrets, 'admin')).user.role).toBe('Owner');
   });
 
   test('that is refused leaves no user behind', async () => {

@@ -32,6 +32,32 @@ describe('a rendezvous of the wrong type', () => {
   });
 });
 
+describe('options', () => {
+  test.each([
+    ['productID', 'the name is "productId"'],
+    ['server_url', 'the name is "serverUrl"'],
+    ['ServerFingerprint', 'the name is "serverFingerprint"'],
+    ['name', 'the options are environment, productId, deviceId, '],
+    ['toString', 'the options are '],
+  ])('%s does not exist', (option, remedy) => {
+    const refused = expect.objectContaining({
+      code: 'INVALID_ARGUMENT',
+      message: expect.stringContaining(`a device has no option "${option}": ${remedy}`),
+    });
+    expect(() => new Device({ [option]: 'x' } as object)).toThrow(refused);
+  });
+
+  test('that are missing are named at the start', async () => {
+    const device = new Device();
+    const refusal = () => device.start().then(undefined, (error: Error) => error.message);
+    expect(await refusal()).toBe('the device has no product id: give the option productId, or call setProductId, before start');
+    device.setProductId('p');
+    device.setDeviceId('d');
+    device.setPrivateKey(device.createPrivateKey());
+    expect(await refusal()).toMatch(/option serverUrl, or call setServerUrl, before start, or set basestationAttach to false$/);
+  });
+});
+
 describe('device settings', () => {
   const device = new Device();
   test.each([

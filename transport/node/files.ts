@@ -9,6 +9,7 @@ import { randomBytes } from 'node:crypto';
 import { link, mkdir, open, readdir, readFile, rename, rm, stat } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { LocalError } from '../../protocol/errors/index.ts';
+import { jsonFault } from './json-place.ts';
 
 const TEMPORARY = /^\..+\.[0-9a-f]{12}\.tmp$/;
 /** ms after which a temporary file belongs to nobody any more: another process may be writing its own right now. */
@@ -56,16 +57,20 @@ export async function readFileIfPresent(path: string): Promise<Uint8Array | unde
   }
 }
 
-/** The value of a JSON file, undefined when there is none. @throws LocalError FAILED when it cannot be read, PARSE with the place of the error. */
+/** The value of a JSON file, undefined when there is none. @throws LocalError FAILED when it cannot be read, PARSE with line and column of the first error. */
 export async function readJson(path: string): Promise<unknown> {
   const bytes = await readFileIfPresent(path);
   if (bytes === undefined) return undefined;
   try {
     return JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes));
   } catch (error) {
-    const reason = (error as Error).message;
-    throw new LocalError('PARSE', `${path} is not valid JSON (${reason}): repair it, or move it away to start anew`, { cause: error });
+    throw new LocalError('PARSE', `${path}${jsonProblem(bytes)}: repair it, or move it away to start anew`, { cause: error });
   }
+}
+
+function jsonProblem(bytes: Uint8Array): string {
+  const fault = jsonFault(new TextDecoder().decode(bytes));
+  return fault === null ? ' is not UTF-8' : ` line ${fault.line} column ${fault.column}: not valid JSON: ${fault.problem}`;
 }
 
 /**

@@ -12,7 +12,6 @@ import {
 import type { IamDraft } from '../draft.ts';
 import type { Attributes } from '../policy.ts';
 import { type Answer, cborBody, endpoint, type IamEndpoint, type IamRequest } from './endpoint.ts';
-import type { IamHost } from './host.ts';
 
 /** The user a request is about, as policies see it. */
 export function aboutUser({ parameters }: IamRequest<unknown>): Attributes {
@@ -30,7 +29,7 @@ export const userEndpoints: readonly IamEndpoint[] = [
     path: '/iam/me',
     // No action: whoever is nobody learns that, and nothing else.
     checks: [],
-    answer: ({ iam, host, caller }) => found(host, iam.resolveCaller(caller), 'This client is not paired'),
+    answer: ({ iam, host, caller }) => found({ iam, host }, iam.resolveCaller(caller), 'This client is not paired'),
   }),
   endpoint({
     method: 'GET',
@@ -51,7 +50,7 @@ export const userEndpoints: readonly IamEndpoint[] = [
     },
     answer: async ({ iam, host, caller, demand, body }) => {
       const user = await iam.update((draft) => draft.createUser(body), caller, demand);
-      return { status: Status.CREATED, payload: encodeUser(shown(host, user)) };
+      return { status: Status.CREATED, payload: encodeUser(shown({ iam, host }, user)) };
     },
   }),
   endpoint({
@@ -60,7 +59,7 @@ export const userEndpoints: readonly IamEndpoint[] = [
     action: 'IAM:GetUser',
     attributes: aboutUser,
     checks: ['action'],
-    answer: (request) => found(request.host, request.iam.user(usernameOf(request)), 'No such user'),
+    answer: (request) => found(request, request.iam.user(usernameOf(request)), 'No such user'),
   }),
   endpoint({
     method: 'DELETE',
@@ -108,11 +107,14 @@ export const userEndpoints: readonly IamEndpoint[] = [
   }),
 ];
 
-function found(host: IamHost, user: IamUser | undefined, otherwise: string): Answer {
+function found(device: Shower, user: IamUser | undefined, otherwise: string): Answer {
   if (user === undefined) throw new LocalError('NOT_FOUND', otherwise);
-  return { status: Status.CONTENT, payload: encodeUser(shown(host, user)) };
+  return { status: Status.CONTENT, payload: encodeUser(shown(device, user)) };
 }
 
-function shown(host: IamHost, user: IamUser): UserRecord {
-  return user.sct !== undefined && host.isSctOmitted(user.sct) ? { ...user, sctOmitted: true } : user;
+type Shower = Pick<IamRequest<unknown>, 'iam' | 'host'>;
+
+function shown({ iam, host }: Shower, user: IamUser): UserRecord {
+  const omitted = user.sct !== undefined && host.isSctOmitted(user.sct);
+  return { ...user, ...(omitted && { sctOmitted: true }), administers: iam.administers(user.role) };
 }

@@ -100,7 +100,7 @@ describe('an administrator', () => {
     const admin = await administrator();
     const { sct } = await guarded.settle(admin.createUser('carol', { password: 'invited', role: 'Standard' }));
     const first = await guarded.settle(admin.getUser('carol'));
-    expect(first).toEqual({ username: 'carol', role: 'Standard', sct, fingerprints: [], notificationCategories: [] });
+    expect(first).toEqual({ username: 'carol', role: 'Standard', sct, administers: false, fingerprints: [], notificationCategories: [] });
     const changes = async () => {
       await admin.updateUserDisplayName('carol', 'Carol C.');
       await admin.updateUserRole('carol', 'Guest');
@@ -117,6 +117,7 @@ describe('an administrator', () => {
       displayName: 'Carol C.',
       role: 'Guest',
       sct: 'her-token',
+      administers: false,
       oauthSubject: 'subject',
       push: { token: 't', projectId: 'p' },
       notificationCategories: ['heat'],

@@ -78,8 +78,8 @@ describe('the files', () => {
   });
 
   const broken: [name: string, file: string, content: string, code: string, message: RegExp][] = [
-    ['a truncated state', STATE_FILE, '{"Version": 3, "Users": [{"Username"', 'PARSE', /iam-state\.json is not valid JSON/],
-    ['an empty state', STATE_FILE, '', 'PARSE', /iam-state\.json is not valid JSON/],
+    ['a truncated state', STATE_FILE, '{"Version": 3, "Users": [{"Username"', 'PARSE', /iam-state\.json line 1 column \d+: not valid JSON/],
+    ['an empty state', STATE_FILE, '', 'PARSE', /iam-state\.json line 1 column \d+: not valid JSON/],
     ['a newer state', STATE_FILE, '{"Version": 4, "Users": []}', 'PARSE', /iam-state\.json: Version: is 4.*left as it is/],
     [
       'a state over a limit',
@@ -88,7 +88,7 @@ describe('the files', () => {
       'INVALID_ARGUMENT',
       /iam-state\.json: Users\[0\]: the username is longer than 3 bytes/,
     ],
-    ['a truncated configuration', CONFIGURATION_FILE, '{"Version": 1', 'PARSE', /iam-configuration\.json is not valid JSON/],
+    ['a truncated configuration', CONFIGURATION_FILE, '{"Version": 1', 'PARSE', /iam-configuration\.json line 1 column 14: not valid JSON/],
     ['a newer configuration', CONFIGURATION_FILE, '{"Version": 2}', 'PARSE', /iam-configuration\.json: Version: is 2.*left as it is/],
   ];
   for (const [name, which, content, code, message] of broken) {

@@ -111,11 +111,16 @@ describe('reading', () => {
     expect(await readFile(at('state.json'), 'utf8')).toBe('{\n  "name": "Türe",\n  "list": [\n    1\n  ]\n}\n');
   });
 
-  it.each([['{'], [''], ['{"a":1}}'], [Uint8Array.of(0x22, 0xff, 0x22)]])('says which file is not JSON: %j', async (content) => {
+  it.each<[string | Uint8Array, string]>([
+    ['{', ' line 1 column 2: not valid JSON: it ends here, a name in double quotes is expected'],
+    ['', ' line 1 column 1: not valid JSON: it ends here, a value is expected'],
+    ['{"a":\n 1}}', ' line 2 column 4: not valid JSON: nothing more is expected'],
+    [Uint8Array.of(0x22, 0xff, 0x22), ' is not UTF-8'],
+  ])('says where a file is not JSON: %j', async (content, problem) => {
     await writeFile(at('bad.json'), content);
     await expect(readJson(at('bad.json'))).rejects.toMatchObject({
       code: 'PARSE',
-      message: expect.stringMatching(/bad\.json is not valid JSON .*: repair it, or move it away to start anew$/s),
+      message: `${at('bad.json')}${problem}: repair it, or move it away to start anew`,
     });
   });
 

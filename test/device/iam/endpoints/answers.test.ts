@@ -18,6 +18,7 @@ const ann = {
   Fingerprints: [{ Fingerprint: key(2) }, { Fingerprint: key(22), Name: 'tablet' }],
   Fingerprint: key(22),
   Sct: 'sct-ann',
+  Administers: false,
   Push: { Token: 'token-ann', ProjectId: 'project' },
   NotificationCategories: ['INFO'],
   OauthSubject: 'subject-ann',
@@ -157,13 +158,19 @@ describe('a user', () => {
   });
 
   it('has its arrays when there is nothing in them, and never a password', async () => {
-    expect(await get('admin', '/iam/users/bob')).toEqual({ Username: 'bob', Role: 'Guest', Fingerprints: [], NotificationCategories: [] });
+    expect(await get('admin', '/iam/users/bob')).toEqual({
+      Username: 'bob',
+      Role: 'Guest',
+      Administers: false,
+      Fingerprints: [],
+      NotificationCategories: [],
+    });
   });
 
   it('that is created has a name and a token, no role and no password', async () => {
     const bench = new EndpointBench();
     const reply = await bench.request('admin', 'POST /iam/users', cbor({ Username: 'new', Role: 'Administrator' }));
-    const body = { Username: 'new', Fingerprints: [], Sct: 'token0000001', NotificationCategories: [] };
+    const body = { Username: 'new', Administers: false, Fingerprints: [], Sct: 'token0000001', NotificationCategories: [] };
     expect(reply).toEqual({ status: 201, contentFormat: 60, body });
     expect(bench.iam.hasPassword('new')).toBe(false);
   });

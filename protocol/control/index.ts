@@ -5,6 +5,7 @@ export * from './attach.ts';
 export * from './connect.ts';
 export { cutText } from './cut-text.ts';
 export * from './errors.ts';
+export * from './join.ts';
 export {
   MAX_APP_TEXT,
   MAX_CANDIDATES,

@@ -7,6 +7,8 @@ export const MAX_APP_TEXT = 32;
 /** Version of this software. */
 export const MAX_VERSION = 64;
 export const MAX_HOST = 255;
+/** Token of an invitation to join: 128 bits, of this length only. */
+export const JOIN_TOKEN = 16;
 /** A server connect token (reference §2.5). */
 export const MAX_SCT = 64;
 /** Tokens of one device. */

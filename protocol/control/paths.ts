@@ -8,6 +8,8 @@ export const CONTENT_FORMAT_CBOR = ContentFormat.APPLICATION_CBOR;
 export const DevicePath = {
   /** POST */
   ATTACH: '/device/attach',
+  /** POST, also from a device that is not registered yet */
+  JOIN: '/device/join',
   /** PUT */
   SCT: '/device/sct',
   /** DELETE */

@@ -95,6 +95,7 @@ const own = {
     raisedBy: 'any',
     own: true,
   },
+  DEVICE_ID_IN_USE: { meaning: 'the device id belongs to a device with another key', raisedBy: 'device', own: true },
   FINGERPRINT_MISMATCH: { meaning: 'the other end proved another key than the expected one', raisedBy: 'any', own: true },
   FINGERPRINT_IN_USE: { meaning: 'the key belongs to a user already', raisedBy: 'client', own: true },
   IAM_NOT_SUPPORTED: { meaning: 'the device has no access control that clients can use', raisedBy: 'client', own: true },

@@ -1,6 +1,6 @@
 /**
  * The numbers in a base station's error body `{Error: {Code, Message}}` and what they become: the error of the catalogue and the
- * CoAP status they travel with. 1 to 10 are the reference's, 11 is ours (the same identity attached again).
+ * CoAP status they travel with. 1 to 10 are the reference's, 11 and 12 are ours (the same identity attached again; the device id of a join is taken).
  */
 import type { ErrorCode } from './catalogue.ts';
 
@@ -17,6 +17,7 @@ export const StationCode = {
   SERVER_KEY_MISMATCH: 9,
   UNKNOWN_SERVER_KEY: 10,
   REPLACED: 11,
+  DEVICE_ID_IN_USE: 12,
 } as const;
 
 export type StationCode = (typeof StationCode)[keyof typeof StationCode];
@@ -42,6 +43,7 @@ const meanings: Readonly<Record<StationCode, StationCodeMeaning>> = {
   9: { error: 'FORBIDDEN', status: 403, message: 'the server key does not allow this kind of authorization' },
   10: { error: 'UNKNOWN_SERVER_KEY', status: 404, message: 'unknown server key' },
   11: { error: 'REPLACED', status: 409, message: 'the same identity attached again' },
+  12: { error: 'DEVICE_ID_IN_USE', status: 409, message: 'the device id belongs to a device with another key' },
 };
 
 /** Meaning of a code from the wire, undefined for a number not in the table. */

@@ -68,6 +68,21 @@ export const controlParsers: readonly Target[] = [
     encode: control.encodeAttachRequest,
   }),
   parser({
+    name: 'control.join-request',
+    samples: [
+      control.encodeJoinRequest({ ...ids, token: bytes(16) }),
+      control.encodeJoinRequest({ productId: 'pr-1', deviceId: null, token: bytes(16) }),
+    ],
+    parse: control.decodeJoinRequest,
+    encode: control.encodeJoinRequest,
+  }),
+  parser({
+    name: 'control.join-answer',
+    samples: [control.encodeJoinAnswer('de-1')],
+    parse: control.decodeJoinAnswer,
+    encode: control.encodeJoinAnswer,
+  }),
+  parser({
     name: 'control.attach-answer',
     samples: [
       control.encodeAttachAnswer({

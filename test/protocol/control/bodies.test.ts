@@ -31,6 +31,19 @@ const bodies: readonly Body[] = [
     { SvcVersion: '', ProductId: 'p', DeviceId: 'd' },
   ],
   [
+    'join request',
+    { encode: control.encodeJoinRequest, decode: control.decodeJoinRequest },
+    { productId: 'pr-1', deviceId: 'de-1', token },
+    { ProductId: 'pr-1', DeviceId: 'de-1', Token: token },
+  ],
+  [
+    'join request without a device id',
+    { encode: control.encodeJoinRequest, decode: control.decodeJoinRequest },
+    { productId: 'p', deviceId: null, token },
+    { ProductId: 'p', Token: token },
+  ],
+  ['join answer', { encode: control.encodeJoinAnswer, decode: control.decodeJoinAnswer }, 'de-1', { DeviceId: 'de-1' }],
+  [
     'attached',
     { encode: control.encodeAttachAnswer, decode: control.decodeAttachAnswer },
     {
@@ -205,6 +218,12 @@ describe('limits', () => {
     ['an app version of 33 bytes', control.decodeAttachRequest, { ...attach, AppVersion: 'x'.repeat(33) }],
     ['an empty product id', control.decodeAttachRequest, { ...attach, ProductId: '' }],
     ['a device id of 62 bytes', control.decodeAttachRequest, { ...attach, DeviceId: 'x'.repeat(62) }],
+    ['a join without a token', control.decodeJoinRequest, { ProductId: 'p' }],
+    ['a join with a token of 15 bytes', control.decodeJoinRequest, { ProductId: 'p', Token: new Uint8Array(15) }],
+    ['a join with a token of 17 bytes', control.decodeJoinRequest, { ProductId: 'p', Token: new Uint8Array(17) }],
+    ['a join with a token as text', control.decodeJoinRequest, { ProductId: 'p', Token: 'x'.repeat(16) }],
+    ['a join with an empty device id', control.decodeJoinRequest, { ProductId: 'p', DeviceId: '', Token: token }],
+    ['an answer to a join without a device id', control.decodeJoinAnswer, {}],
     ['a digest of 31 bytes', control.decodeAttachRequest, { ...attach, Tokens: new Uint8Array(31) }],
     ['a body that is no map', control.decodeAttachRequest, []],
     ['an unknown status', control.decodeAttachAnswer, { Status: 2 }],
@@ -333,6 +352,7 @@ test('paths are those of the control plane', () => {
   expect([control.DevicePath, control.ClientPath, control.StationPath, control.ConnectionPath]).toEqual([
     {
       ATTACH: '/device/attach',
+      JOIN: '/device/join',
       SCT: '/device/sct',
       ROUTE: '/device/route',
       ADDRESS: '/device/address',

@@ -30,7 +30,7 @@ const device =
 const iam =
   'INVALID_INPUT, BLOCKED_BY_DEVICE_CONFIGURATION, PAIRING_MODE_DISABLED, USERNAME_EXISTS, INITIAL_USER_ALREADY_PAIRED, AUTHENTICATION_ERROR, ROLE_DOES_NOT_EXIST, USER_DOES_NOT_EXIST';
 const own =
-  'CERTIFICATE_VALIDATION_FAILED, CORE_FAILED, FINGERPRINT_IN_USE, FINGERPRINT_MISMATCH, IAM_NOT_SUPPORTED, REPLACED, UNKNOWN_FINGERPRINT, WRONG_DEVICE_ID, WRONG_PRODUCT_ID';
+  'CERTIFICATE_VALIDATION_FAILED, CORE_FAILED, DEVICE_ID_IN_USE, FINGERPRINT_IN_USE, FINGERPRINT_MISMATCH, IAM_NOT_SUPPORTED, REPLACED, UNKNOWN_FINGERPRINT, WRONG_DEVICE_ID, WRONG_PRODUCT_ID';
 
 const names = (list: string): string[] => list.split(', ');
 
@@ -138,6 +138,7 @@ describe('numbers on the wire', () => {
     [9, 'FORBIDDEN'],
     [10, 'UNKNOWN_SERVER_KEY'],
     [11, 'REPLACED'],
+    [12, 'DEVICE_ID_IN_USE'],
   ])('station code %i is %s', (code, name) => {
     expect(Object.values(StationCode)).toContain(code);
     expect(stationCodeMeaning(code)?.error).toBe(name);
@@ -145,8 +146,8 @@ describe('numbers on the wire', () => {
 
   test('attach errors have the statuses of the reference, others are no code', () => {
     expect([5, 7, 8].map((code) => stationCodeMeaning(code)?.status)).toEqual([404, 400, 400]);
-    for (const code of [0, 12, -1, 1.5, Number.NaN]) expect(stationCodeMeaning(code)).toBeUndefined();
-    expect(Object.values(StationCode)).toHaveLength(11);
+    for (const code of [0, 13, -1, 1.5, Number.NaN]) expect(stationCodeMeaning(code)).toBeUndefined();
+    expect(Object.values(StationCode)).toHaveLength(12);
   });
 });
 

@@ -1,0 +1,24 @@
+/**
+ * Where a base station and a device keep their data when no directory is given: what a program keeps between its runs, and is not to be carried to another
+ * machine, is state (XDG Base Directory Specification: `$XDG_STATE_HOME`, `~/.local/state` without it).
+ */
+import { homedir } from 'node:os';
+import { isAbsolute, join } from 'node:path';
+
+/** What the directories depend on. */
+export interface UserPlace {
+  /** Value of XDG_STATE_HOME; counts only as an absolute path, as the specification says. */
+  readonly stateHome: string | undefined;
+  readonly home: string;
+}
+
+/** `<state>/svc/<party>`. */
+export function defaultDataDirectory(party: 'basestation' | 'device', place: UserPlace = currentPlace()): string {
+  const { stateHome, home } = place;
+  const state = stateHome !== undefined && isAbsolute(stateHome) ? stateHome : join(home, '.local', 'state');
+  return join(state, 'svc', party);
+}
+
+function currentPlace(): UserPlace {
+  return { stateHome: process.env.XDG_STATE_HOME, home: homedir() };
+}

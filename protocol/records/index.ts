@@ -5,6 +5,7 @@ export * from './device-details.ts';
 export * from './host-port.ts';
 export * from './ids.ts';
 export * from './join-string.ts';
+export * from './pairing-bytes.ts';
 export * from './pairing-link.ts';
 export * from './pairing-request.ts';
 export * from './pairing-string.ts';

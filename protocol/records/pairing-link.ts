@@ -1,11 +1,14 @@
 /**
- * The pairing string as a link, for QR codes and messages: `<base>#<pairing string>`. The fragment of a link is not sent to the server that its
- * base names (RFC 9110 §7.1), so a page that opens the application learns no password from it.
+ * A pairing as a link, for QR codes and messages: `<base>#<binary form>`. The fragment of a link is not sent to the server that its base names
+ * (RFC 9110 §7.1), so a page that opens the application learns no password from it.
  *
- * What a fragment cannot hold (RFC 3986 §3.5) is percent-encoded in addition; a reader of pairing strings decodes it like the rest.
+ * Links of earlier versions have the pairing string as fragment; they are read as well.
  */
 import { LocalError } from '../errors/index.ts';
-import { decodePairingString, encodePairingString, type PairingString } from './pairing-string.ts';
+import { BINARY_MARK } from './binary-form.ts';
+import { JOIN_PREFIX } from './join-string.ts';
+import { decodePairingBytes, encodePairingBytes } from './pairing-bytes.ts';
+import { decodePairingString, type PairingString } from './pairing-string.ts';
 
 /** Base of links where the maker of a product gives none: a scheme for an application to register. */
 export const DEFAULT_LINK_BASE = 'svc://pair';
@@ -13,16 +16,13 @@ export const DEFAULT_LINK_BASE = 'svc://pair';
 const LINK = /^[A-Za-z][A-Za-z0-9+.-]*:\/\/[!"$-~]+$/;
 
 /**
+ * The link of a pairing. It holds no fingerprint of the device beside a password, which proves the device.
  * @param base absolute URL without a fragment
  * @throws LocalError INVALID_ARGUMENT
  */
 export function encodePairingLink(pairing: PairingString, base: string = DEFAULT_LINK_BASE): string {
   if (!isLinkBase(base)) throw new LocalError('INVALID_ARGUMENT', 'the base of a pairing link is an absolute URL without "#"');
-  const fragment = encodePairingString(pairing).replace(
-    /[^A-Za-z0-9._~!$&'()*+,;=:@/?%-]/g,
-    (character) => `%${character.charCodeAt(0).toString(16).toUpperCase()}`,
-  );
-  return `${base}#${fragment}`;
+  return `${base}#${encodePairingBytes(pairing)}`;
 }
 
 /** True for `scheme://…` of printable ASCII without `#`. */
@@ -30,10 +30,13 @@ export function isLinkBase(text: string): boolean {
   return LINK.test(text);
 }
 
-/** The pairing string itself, or a link that carries one. @throws LocalError INVALID_ARGUMENT that says what is wrong */
+/** A pairing string, or a link that carries one or its binary form. @throws LocalError INVALID_ARGUMENT that says what is wrong */
 export function decodePairing(text: string): PairingString {
   const trimmed = text.trim();
+  if (trimmed.startsWith(JOIN_PREFIX))
+    throw new LocalError('INVALID_ARGUMENT', 'this is a join string, for a device: a client pairs with a pairing string');
   const hash = trimmed.indexOf('#');
-  const link = hash >= 0 && isLinkBase(trimmed.slice(0, hash));
-  return decodePairingString(link ? trimmed.slice(hash + 1) : trimmed);
+  if (hash < 0 || !isLinkBase(trimmed.slice(0, hash))) return decodePairingString(trimmed);
+  const fragment = trimmed.slice(hash + 1);
+  return fragment.startsWith(BINARY_MARK) ? decodePairingBytes(fragment) : decodePairingString(fragment);
 }

@@ -1,5 +1,6 @@
 /**
- * The pairing string: what a device prints and a person hands to a client, `p=<product>,d=<device>,pwd=…,sct=…,u=…,fp=…`.
+ * The pairing string: what a device prints and a person hands to a client,
+ * `p=<product>,d=<device>,s=<base station>,sf=…,a=…,pwd=…,sct=…,u=…,fp=…`.
  *
  * `p` and `d` are required. Pairs may come in any order, each once; unknown names are skipped, so that a newer device can add some.
  * In a value, `%`, `,`, blanks and everything that is no printable ASCII is percent-encoded as UTF-8; the first `=` ends the name and
@@ -8,12 +9,19 @@
 import { utf8Length } from '../cbor/index.ts';
 import { LocalError } from '../errors/index.ts';
 import { isFingerprint } from '../identity/index.ts';
+import { isHostPort } from './host-port.ts';
 import { checkIds } from './ids.ts';
 
 /** What a pairing string says. */
 export interface PairingString {
   readonly productId: string;
   readonly deviceId: string;
+  /** Base station of the device, `host:port`, at most 255 bytes. */
+  readonly server?: string;
+  /** Full hex fingerprint of the base station; left out where TLS proves it. */
+  readonly serverFingerprint?: string;
+  /** Where the device is on its local network, 1 to 8 times `host:port`. */
+  readonly addresses?: readonly string[];
   /** Password of open pairing or of an invitation, at most 64 bytes. */
   readonly password?: string;
   /** Server connect token, at most 64 bytes. */
@@ -26,56 +34,86 @@ export interface PairingString {
 
 /** Characters of a whole pairing string. */
 const MAX_LENGTH = 1024;
-/** Bytes of a value. */
+/** Bytes of a password, token or user name. */
 const MAX_VALUE = 64;
+/** Addresses of a device. */
+export const MAX_ADDRESSES = 8;
+/** Between addresses. */
+const SEPARATOR = ';';
 
-const names = { p: 'productId', d: 'deviceId', pwd: 'password', sct: 'sct', u: 'username', fp: 'fingerprint' } as const;
+/** In the order in which they are written. */
+const names = {
+  p: 'productId',
+  d: 'deviceId',
+  s: 'server',
+  sf: 'serverFingerprint',
+  a: 'addresses',
+  pwd: 'password',
+  sct: 'sct',
+  u: 'username',
+  fp: 'fingerprint',
+} as const;
 
 /** @throws LocalError INVALID_ARGUMENT for values that cannot stand in a pairing string */
 export function encodePairingString(pairing: PairingString): string {
-  check(pairing);
+  checkPairing(pairing);
   const pairs = Object.entries(names).flatMap(([name, field]) => {
-    const value = pairing[field];
+    const value = field === 'addresses' ? pairing.addresses?.join(SEPARATOR) : pairing[field];
     return value === undefined ? [] : [`${name}=${percentEncode(value)}`];
   });
-  return pairs.join(',');
+  const text = pairs.join(',');
+  if (text.length > MAX_LENGTH) reject(`it is longer than ${MAX_LENGTH} characters`);
+  return text;
 }
 
-/** @throws LocalError INVALID_ARGUMENT that says what is wrong */
+/** @throws LocalError INVALID_ARGUMENT that says what is wrong, and repeats no value, as one may be a password */
 export function decodePairingString(text: string): PairingString {
   if (text.length > MAX_LENGTH) reject(`it is longer than ${MAX_LENGTH} characters`);
   const found: Partial<Record<(typeof names)[keyof typeof names], string>> = {};
-  for (const pair of text.trim().split(',')) {
-    const [name, value] = splitPair(pair);
+  for (const [index, pair] of text.trim().split(',').entries()) {
+    const [name, value] = splitPair(pair, index + 1);
     if (!isName(name)) continue;
     if (found[names[name]] !== undefined) reject(`it has "${name}" twice`);
     found[names[name]] = percentDecode(name, value);
   }
-  const { productId, deviceId } = found;
+  const { productId, deviceId, addresses, ...rest } = found;
   if (productId === undefined) return reject('it has no product id (p=)');
   if (deviceId === undefined) return reject('it has no device id (d=)');
-  const pairing = { ...found, productId, deviceId };
-  check(pairing);
+  const pairing = { productId, deviceId, ...rest, ...(addresses !== undefined && { addresses: addresses.split(SEPARATOR) }) };
+  checkPairing(pairing);
   return pairing;
 }
 
-function splitPair(pair: string): readonly [string, string] {
+/** @throws LocalError INVALID_ARGUMENT for values that no form of a pairing may have */
+export function checkPairing({ productId, deviceId, server, serverFingerprint, addresses, fingerprint, ...texts }: PairingString): void {
+  checkIds(productId, deviceId);
+  if (server !== undefined && !isHostPort(server)) reject('the base station (s=) must be host:port');
+  if (serverFingerprint !== undefined && server === undefined)
+    reject('it has a fingerprint of a base station (sf=) and no base station (s=)');
+  checkFingerprint('base station (sf=)', serverFingerprint);
+  checkFingerprint('device (fp=)', fingerprint);
+  if (addresses !== undefined && (addresses.length < 1 || addresses.length > MAX_ADDRESSES || !addresses.every(isHostPort)))
+    reject(`the addresses (a=) must be 1 to ${MAX_ADDRESSES} times host:port, with "${SEPARATOR}" between them`);
+  for (const [name, value] of Object.entries(texts)) {
+    if (value === undefined) continue;
+    if (utf8Length(value) > MAX_VALUE || /\p{Surrogate}/u.test(value)) reject(`the ${name} is longer than ${MAX_VALUE} bytes or not text`);
+  }
+}
+
+function checkFingerprint(of: string, fingerprint: string | undefined): void {
+  if (fingerprint !== undefined && !isFingerprint(fingerprint))
+    reject(`the fingerprint of the ${of} must be 64 lower-case hex digits: it is cut or mistyped`);
+}
+
+/** @param position of the pair, from 1 */
+function splitPair(pair: string, position: number): readonly [string, string] {
   const equals = pair.indexOf('=');
-  if (equals < 1) return reject(`"${pair.slice(0, 20)}" is not of the form name=value`);
+  if (equals < 1) return reject(`part ${position} of it is not of the form name=value: it is cut or mistyped`);
   return [pair.slice(0, equals).trim(), pair.slice(equals + 1).trim()];
 }
 
 function isName(name: string): name is keyof typeof names {
   return Object.hasOwn(names, name);
-}
-
-function check({ productId, deviceId, fingerprint, ...values }: PairingString): void {
-  checkIds(productId, deviceId);
-  if (fingerprint !== undefined && !isFingerprint(fingerprint)) reject('the fingerprint (fp=) must be 64 lower-case hex digits');
-  for (const [name, value] of Object.entries(values)) {
-    if (value === undefined) continue;
-    if (utf8Length(value) > MAX_VALUE || /\p{Surrogate}/u.test(value)) reject(`the ${name} is longer than ${MAX_VALUE} bytes or not text`);
-  }
 }
 
 function percentEncode(value: string): string {

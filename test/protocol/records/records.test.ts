@@ -41,6 +41,15 @@ describe('pairing strings', () => {
     [{ productId: 'pr-1', deviceId: 'de-1', sct: 'abc', username: 'bob', fingerprint }, `p=pr-1,d=de-1,sct=abc,u=bob,fp=${fingerprint}`],
     [{ productId: 'pr-1', deviceId: 'de-1', password: 'a,b=c%d é' }, 'p=pr-1,d=de-1,pwd=a%2Cb=c%25d%20%C3%A9'],
     [{ productId: 'pr-1', deviceId: 'de-1', password: '' }, 'p=pr-1,d=de-1,pwd='],
+    [
+      { productId: 'pr-1', deviceId: 'de-1', server: 'a.example:4433', serverFingerprint: fingerprint, password: 'x', username: 'bob' },
+      `p=pr-1,d=de-1,s=a.example:4433,sf=${fingerprint},pwd=x,u=bob`,
+    ],
+    [
+      { productId: 'pr-1', deviceId: 'de-1', addresses: ['192.168.1.7:5592', '[fe80::1]:5592'], sct: 'abc', fingerprint },
+      `p=pr-1,d=de-1,a=192.168.1.7:5592;[fe80::1]:5592,sct=abc,fp=${fingerprint}`,
+    ],
+    [{ productId: 'pr-1', deviceId: 'de-1', server: `${'x'.repeat(250)}:4433` }, `p=pr-1,d=de-1,s=${'x'.repeat(250)}:4433`],
   ])('%j is %s', (pairing, text) => {
     expect(records.encodePairingString(pairing)).toBe(text);
     expect(records.decodePairingString(text)).toEqual(pairing);
@@ -52,7 +61,8 @@ describe('pairing strings', () => {
 
   test.each([
     ['', /name=value/],
-    ['hello', /"hello" is not of the form name=value/],
+    ['hello', /part 1 of it is not of the form name=value: it is cut or mistyped/],
+    ['p=pr-1,d=de-1,pwd=a,secret', /^(?!.*secret).*part 4 of it/],
     ['p=pr-1', /no device id/],
     ['d=de-1', /no product id/],
     ['p=pr-1,d=de-1,p=pr-2', /"p" twice/],
@@ -60,7 +70,15 @@ describe('pairing strings', () => {
     ['p=pr-1,d=de-1,=x', /name=value/],
     ['p=pr 1,d=de-1', /product id must be/],
     ['p=pr-1,d=', /device id must be/],
-    ['p=pr-1,d=de-1,fp=abc', /64 lower-case hex/],
+    ['p=pr-1,d=de-1,fp=abc', /device \(fp=\) must be 64 lower-case hex digits: it is cut or mistyped/],
+    ['p=pr-1,d=de-1,s=a:1,sf=abc', /base station \(sf=\) must be 64 lower-case hex/],
+    [`p=pr-1,d=de-1,sf=${fingerprint}`, /\(sf=\) and no base station \(s=\)/],
+    ['p=pr-1,d=de-1,s=station.example', /base station \(s=\) must be host:port/],
+    [`p=pr-1,d=de-1,s=${'x'.repeat(251)}:4433`, /base station \(s=\) must be host:port/],
+    ['p=pr-1,d=de-1,s=a:1,s=b:1', /"s" twice/],
+    ['p=pr-1,d=de-1,a=', /1 to 8 times host:port/],
+    ['p=pr-1,d=de-1,a=10.0.0.1:1;', /1 to 8 times host:port/],
+    [`p=pr-1,d=de-1,a=${'a:1;'.repeat(8)}a:1`, /1 to 8 times host:port/],
     [`p=pr-1,d=de-1,fp=${fingerprint.toUpperCase()}`, /64 lower-case hex/],
     ['p=pr-1,d=de-1,pwd=50%', /"pwd" has a "%"/],
     ['p=pr-1,d=de-1,pwd=%ff', /"pwd" has a "%"/],
@@ -93,6 +111,10 @@ describe('pairing strings', () => {
     { productId: 'p', deviceId: 'd', fingerprint: 'x' },
     { productId: '', deviceId: 'd' },
     { productId: 'p', deviceId: 'd', sct: '\ud800' },
+    { productId: 'p', deviceId: 'd', server: 'station.example' },
+    { productId: 'p', deviceId: 'd', serverFingerprint: fingerprint },
+    { productId: 'p', deviceId: 'd', addresses: [] },
+    { productId: 'p', deviceId: 'd', addresses: Array.from({ length: 8 }, (_, i) => `${'x'.repeat(150)}:${i + 1}`) },
   ])('%j cannot be written', (pairing) => {
     expect(() => records.encodePairingString(pairing)).toThrow(LocalError);
   });
@@ -236,13 +258,6 @@ describe.each(codecs)('%s', (_, write, read, value, wire) => {
 
 describe('pairing links', () => {
   const pairing = { productId: 'pr-1', deviceId: 'de-1', password: 'a,b#"<é%', username: 'bob' };
-
-  test('carry the string in the fragment, in characters a fragment may hold', () => {
-    expect(records.encodePairingLink(pairing)).toBe('svc://pair#p=pr-1,d=de-1,pwd=a%2Cb%23%22%3C%C3%A9%25,u=bob');
-    expect(records.encodePairingLink({ productId: 'pr', deviceId: 'de' }, 'https://app.example/pair?x=1')).toBe(
-      'https://app.example/pair?x=1#p=pr,d=de',
-    );
-  });
 
   test('any pairing string comes back, also after a browser has read the link', () => {
     const value = anyText(16).filter((text) => !/\p{Surrogate}/u.test(text) && text.trim() === text);

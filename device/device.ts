@@ -121,7 +121,7 @@ export class Device {
     this.#life.setup().appVersion = settings.checkAppText('application version', version);
   }
 
-  /** The base station: `https://host[:port]` or `host[:port]`. Without a port: 443. @throws LocalError INVALID_ARGUMENT */
+  /** The base station: `https://host[:port]` or `host[:port]`. Without a port: 4433. @throws LocalError INVALID_ARGUMENT */
   setServerUrl(url: string): void {
     const { host, port } = settings.parseServerUrl(url);
     this.#life.setup().serverHost = host;

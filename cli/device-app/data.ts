@@ -3,6 +3,7 @@
  *
  *     key.pem                  its private key
  *     state.json               who it is, its base station, the thermostat
+ *     join.json                a join string, from before the join until the device is attached (join.ts)
  *     iam-configuration.json   roles and policies (access.ts)
  *     iam-state.json           users and settings
  *     audit-key.pem, audit/    what happened to both (docs/audit.md)
@@ -20,11 +21,12 @@ import { keptServerUrl, parseWebSocketUrl } from '../../transport/station/index.
 import { CommandError } from '../frame/errors.ts';
 import { readPrivateKey } from '../frame/private-key.ts';
 import { CONFIGURATION_FILE } from './configuration.ts';
+import { JOIN_FILE } from './pending-join.ts';
 import { isThermostatState, type ThermostatState } from './thermostat.ts';
 
 /** A start that failed may have left the folders alone; an owner may write device.json before the first start. */
 const OWN = {
-  sure: /^(key\.pem|state\.json|device\.json|iam-(configuration|state)\.json|password-throttle\.json|audit-key\.pem|device\.lock(\..+)?)$/,
+  sure: /^(key\.pem|state\.json|device\.json|join\.json|iam-(configuration|state)\.json|password-throttle\.json|audit-key\.pem|device\.lock(\..+)?)$/,
   unsure: /^(files|audit)$/,
 };
 
@@ -74,6 +76,11 @@ export class DeviceData {
   /** Where an owner describes what the device offers. */
   get configurationFile(): string {
     return join(this.directory, CONFIGURATION_FILE);
+  }
+
+  /** Where a join string waits. */
+  get joinFile(): string {
+    return join(this.directory, JOIN_FILE);
   }
 
   get filesDirectory(): string {

@@ -1,0 +1,60 @@
+/** The join string that `svc device --join` is given: on standard input, in a file, or, with a warning, as the argument itself. */
+import { SvcError } from '../../device/index.ts';
+import { decodeJoinString, decodePairing, JOIN_PREFIX, type JoinString } from '../../protocol/records/index.ts';
+import { ask, canAsk, readStandardInput } from '../frame/ask.ts';
+import { UsageError } from '../frame/errors.ts';
+import { readGivenFile } from '../frame/given-file.ts';
+import type { Output } from '../frame/output.ts';
+
+/** A join string, and what it says. */
+export interface GivenJoin {
+  readonly text: string;
+  readonly join: JoinString;
+}
+
+/** What the join string begins with up to its secret. */
+const SCHEME = /^svc:\/\//;
+
+/**
+ * @param where the value of --join: `-`, a file, or the string itself
+ * @throws UsageError that says what is wrong, never with the string, which holds a secret
+ */
+export async function givenJoin(where: string, output: Output): Promise<GivenJoin> {
+  return parseJoin(await textOf(where, output));
+}
+
+/** @throws UsageError */
+export function parseJoin(given: string): GivenJoin {
+  // A terminal breaks a long line, and so does whoever copies it from there.
+  const text = given.replace(/\s+/g, '');
+  if (text === '') throw new UsageError(`no join string was given: svc admin device invite prints one at the base station`);
+  try {
+    return { text, join: decodeJoinString(text) };
+  } catch (error) {
+    if (!(error instanceof SvcError)) throw error;
+    if (isPairing(given))
+      throw new UsageError(
+        'that is a pairing string, for clients (svc pair -): a device needs a join string, which svc admin device invite prints at the base station',
+      );
+    throw new UsageError(error.message);
+  }
+}
+
+async function textOf(where: string, output: Output): Promise<string> {
+  if (where === '-') return canAsk(output) ? ask('join string: ', { hidden: true }) : readStandardInput();
+  if (!SCHEME.test(where) && !isPairing(where)) return new TextDecoder().decode(await readGivenFile(where));
+  if (where.startsWith(JOIN_PREFIX))
+    output.warn(
+      'the join string was in the arguments, where other users of this machine can see it: give it with --join - on standard input',
+    );
+  return where;
+}
+
+function isPairing(text: string): boolean {
+  try {
+    decodePairing(text);
+    return true;
+  } catch {
+    return false;
+  }
+}

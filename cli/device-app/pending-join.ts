@@ -1,0 +1,87 @@
+/**
+ * `join.json` in the directory of a device: a join string and how it was to be used, from before the join until the device is attached. A device that is killed
+ * meanwhile goes on by it at its next start. It holds a secret: it is for its owner only, like everything beside it.
+ */
+import { rm } from 'node:fs/promises';
+import { dirname } from 'node:path';
+import { areCertificates } from '../../protocol/identity/index.ts';
+import { isId } from '../../protocol/records/index.ts';
+import { fileError, readJson, replaceJson, syncDirectory } from '../../transport/node/index.ts';
+import { parseServerUrl, parseWebSocketUrl } from '../../transport/station/index.ts';
+import { CommandError } from '../frame/errors.ts';
+import { type GivenJoin, parseJoin } from './join-string.ts';
+
+/** Name of the file. */
+export const JOIN_FILE = 'join.json';
+
+/** How the join string is to be used. */
+export interface JoinChoices {
+  readonly deviceId?: string | undefined;
+  /** Another address of the same base station. */
+  readonly server?: string | undefined;
+  /** PEM. */
+  readonly rootCerts?: string | undefined;
+  readonly serverWebsocket?: string | undefined;
+}
+
+export interface PendingJoin extends GivenJoin {
+  readonly choices: JoinChoices;
+}
+
+interface Document {
+  readonly Version: 1;
+  readonly JoinString: string;
+  readonly DeviceId?: string | undefined;
+  readonly ServerUrl?: string | undefined;
+  readonly ServerRootCerts?: string | undefined;
+  readonly ServerWebSocketUrl?: string | undefined;
+}
+
+/** Null where none waits. @throws CommandError, LocalError that name the file */
+export async function readPendingJoin(path: string): Promise<PendingJoin | null> {
+  const document = await readJson(path);
+  if (document === undefined) return null;
+  if (!isDocument(document)) throw new CommandError(`${path} is damaged: remove it, and give the join string again with --join`);
+  const { JoinString, DeviceId: deviceId, ServerUrl: server, ServerRootCerts: rootCerts, ServerWebSocketUrl: serverWebsocket } = document;
+  try {
+    return { ...parseJoin(JoinString), choices: { deviceId, server, rootCerts, serverWebsocket } };
+  } catch {
+    throw new CommandError(`${path} is damaged: remove it, and give the join string again with --join`);
+  }
+}
+
+/** On the disk when it resolves. @throws LocalError FAILED */
+export async function savePendingJoin(path: string, { text, choices }: Omit<PendingJoin, 'join'>): Promise<void> {
+  const { deviceId, server, rootCerts, serverWebsocket } = choices;
+  const document: Document = {
+    Version: 1,
+    JoinString: text,
+    DeviceId: deviceId,
+    ServerUrl: server,
+    ServerRootCerts: rootCerts,
+    ServerWebSocketUrl: serverWebsocket,
+  };
+  await replaceJson(path, document);
+}
+
+/** Off the disk when it resolves; does nothing where there is none. @throws LocalError FAILED */
+export async function forgetPendingJoin(path: string): Promise<void> {
+  try {
+    await rm(path);
+    await syncDirectory(dirname(path));
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw fileError('cannot remove', path, error);
+  }
+}
+
+function isDocument(value: unknown): value is Document {
+  const { Version, JoinString, DeviceId, ServerUrl, ServerRootCerts, ServerWebSocketUrl } = (value ?? {}) as Partial<Document>;
+  const checks: [unknown, (text: string) => boolean][] = [
+    [DeviceId, isId],
+    [ServerUrl, (text) => parseServerUrl(text) !== null],
+    [ServerRootCerts, areCertificates],
+    [ServerWebSocketUrl, (text) => parseWebSocketUrl(text) !== null],
+  ];
+  const sound = checks.every(([text, check]) => text === undefined || (typeof text === 'string' && check(text)));
+  return Version === 1 && typeof JoinString === 'string' && sound;
+}

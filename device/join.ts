@@ -1,0 +1,123 @@
+/**
+ * Joins a base station: a device that the station does not know yet shows the token of a join string, and its key becomes that of a device.
+ *
+ * The channel is proved first, by the fingerprint of the join string or by TLS, so that no one else sees the token. The station binds the key that this
+ * channel's handshake proved. Keep the key before: whoever has it repeats a join whose answer was lost, until the invitation expires.
+ */
+import { CONTENT_FORMAT_CBOR, DevicePath, decodeJoinAnswer, encodeJoinRequest, stationError } from '../protocol/control/index.ts';
+import { LocalError, RemoteError } from '../protocol/errors/index.ts';
+import { checkCertificates } from '../protocol/identity/index.ts';
+import { areIds, checkIds, decodeJoinString, isId, type JoinString } from '../protocol/records/index.ts';
+import type { Environment } from '../transport/environment.ts';
+import { Host } from '../transport/host/index.ts';
+import { nodeEnvironment } from '../transport/node/index.ts';
+import type { Session } from '../transport/session/index.ts';
+import { type ConfiguredStation, DEFAULT_SERVER_PORT, StationConnector } from '../transport/station/index.ts';
+import { checkWebSocket, importPrivateKey, parseServerUrl } from './settings.ts';
+
+/** What a join needs. */
+export interface JoinOptions {
+  /** Where the device runs; default Node. */
+  readonly environment?: Environment;
+  /** `svc://join#~…`, as `svc admin device invite` prints it. */
+  readonly joinString: string;
+  /** PKCS#8 PEM: the key that becomes the device's. Keep it before you join. */
+  readonly privateKey: string;
+  /** Where the invitation leaves it open; the base station makes one otherwise. */
+  readonly deviceId?: string;
+  /** The same base station at another address than that of the join string: `https://host[:port]`. */
+  readonly serverUrl?: string;
+  /** PEM: roots that prove a base station whose fingerprint the join string does not have. Default: those of the platform. */
+  readonly rootCerts?: string;
+  /** `wss://` or `ws://` to the base station where UDP is silent; default `/svc/v1` at its host and port. */
+  readonly serverWebSocketUrl?: string;
+  /** When it fires the join ends with STOPPED; it may have had its effect. */
+  readonly signal?: AbortSignal;
+}
+
+/** Who the device is from now on, and where: options of a `Device`. */
+export interface Joined {
+  readonly productId: string;
+  readonly deviceId: string;
+  readonly serverUrl: string;
+  /** Absent: TLS proves the base station. */
+  readonly serverFingerprint?: string;
+}
+
+/** ms for the answer. */
+const ANSWER_TIMEOUT = 10_000;
+
+/**
+ * One attempt, of at most 20 s. Repeat it with the same key where the answer was lost.
+ * @throws LocalError INVALID_ARGUMENT (join string, key, URL or device id), STOPPED; RemoteError TOKEN_REJECTED (unknown, used by another key, expired or
+ * revoked), WRONG_PRODUCT_ID, WRONG_DEVICE_ID (not those of the invitation), DEVICE_ID_IN_USE, TOO_MANY_REQUESTS, NOT_IMPLEMENTED (a base station of an older
+ * version); FINGERPRINT_MISMATCH, CERTIFICATE_VALIDATION_FAILED, CONNECTION_REFUSED, DNS, TIMEOUT, BAD_RESPONSE
+ */
+export async function joinBaseStation(options: JoinOptions): Promise<Joined> {
+  const join = decodeJoinString(options.joinString);
+  const serverUrl = options.serverUrl ?? `https://${join.server}`;
+  const station = stationOf(join, serverUrl, options);
+  const deviceId = deviceIdOf(join, options.deviceId);
+  const environment = options.environment ?? nodeEnvironment();
+  const identity = importPrivateKey(environment.crypto, options.privateKey);
+  const host = await Host.open(environment, { identity, binds: [{ port: 0 }] });
+  const connector = new StationConnector({ host, station, identity });
+  try {
+    const joined = await connector.use((session) => request(session, join, deviceId, options.signal), {
+      ...(options.signal !== undefined && { signal: options.signal }),
+    });
+    const { productId, serverFingerprint } = join;
+    checkAnswer(productId, joined);
+    return { productId, deviceId: joined, serverUrl, ...(serverFingerprint !== undefined && { serverFingerprint }) };
+  } finally {
+    // Closing the host ends a dial that is under way, for which the connector waits.
+    await Promise.all([connector.close(), host.close()]);
+    identity.wipe();
+  }
+}
+
+function stationOf({ serverFingerprint }: JoinString, url: string, options: JoinOptions): ConfiguredStation {
+  const { rootCerts, serverWebSocketUrl = null } = options;
+  if (rootCerts !== undefined && serverFingerprint !== undefined)
+    throw new LocalError('INVALID_ARGUMENT', 'root certificates have no effect: the join string has the fingerprint of the base station');
+  const { host, port = DEFAULT_SERVER_PORT } = parseServerUrl(url);
+  const { serverWebSocketUrl: webSocketUrl } = checkWebSocket(serverWebSocketUrl, false);
+  return {
+    host,
+    port,
+    fingerprint: serverFingerprint ?? null,
+    ...(rootCerts !== undefined && { rootCerts: checkCertificates(rootCerts) }),
+    ...(webSocketUrl !== null && { webSocket: { url: webSocketUrl } }),
+  };
+}
+
+/** The one that is asked for; null leaves it to the base station. */
+function deviceIdOf(join: JoinString, given: string | undefined): string | null {
+  if (given === undefined) return join.deviceId ?? null;
+  if (join.deviceId !== undefined && join.deviceId !== given)
+    throw new LocalError('INVALID_ARGUMENT', `the join string is for the device id ${join.deviceId}, not ${given}`);
+  checkIds(join.productId, given);
+  return given;
+}
+
+async function request(session: Session, { productId, token }: JoinString, deviceId: string | null, signal?: AbortSignal): Promise<string> {
+  const response = await session.request({
+    method: 'POST',
+    path: DevicePath.JOIN,
+    contentFormat: CONTENT_FORMAT_CBOR,
+    payload: encodeJoinRequest({ productId, deviceId, token }),
+    timeout: ANSWER_TIMEOUT,
+    ...(signal !== undefined && { signal }),
+  });
+  if (response.status < 300) return decodeJoinAnswer(response.payload);
+  const error = stationError(response);
+  if (error.code === 'NOT_FOUND')
+    throw new RemoteError('NOT_IMPLEMENTED', 'the base station is of an older version, which no device can join', { cause: error });
+  throw error;
+}
+
+/** What a base station makes up must be an id as well. */
+function checkAnswer(productId: string, deviceId: string): void {
+  if (!isId(deviceId) || !areIds(productId, deviceId))
+    throw new RemoteError('BAD_RESPONSE', 'the base station answered with a device id that is none');
+}

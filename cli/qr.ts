@@ -13,7 +13,7 @@ const RESET = '\u001b[0m';
 const CELLS = { none: ' ', upper: '▀', lower: '▄', both: '█' };
 
 /**
- * The lines of a QR code.
+ * The lines of a QR code: 29 for the link of a usual invitation.
  * @param text up to about 1,000 bytes of UTF-8: a pairing string or link
  * @param colours whether escape sequences may set colours
  */
@@ -31,9 +31,9 @@ export function qrCode(text: string, { colours = false } = {}): string[] {
   return lines;
 }
 
-/** Rows of modules, true for dark. Medium error correction: screens have no dirt, but reflections. */
+/** Rows of modules, true for dark. Error correction level L, 7 %: a screen has no dirt, and a code of few lines fits on it. */
 function modules(text: string): boolean[][] {
-  const code = qrcode(0, 'M');
+  const code = qrcode(0, 'L');
   code.addData(text, 'Byte');
   code.make();
   const indices = Array.from({ length: code.getModuleCount() }, (_, i) => i);

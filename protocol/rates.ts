@@ -31,6 +31,11 @@ export class Rates {
     return bucket.take(1, now) ? 0 : Math.max(1, Math.ceil(bucket.wait(1, now) / 1000));
   }
 
+  /** Gives one back that was taken and not used. */
+  put(key: string): void {
+    this.#buckets.get(key)?.put(1);
+  }
+
   #makeRoom(now: number): void {
     if (this.#buckets.size < CAPACITY) return;
     this.#sweep(now);

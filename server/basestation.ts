@@ -2,7 +2,7 @@
  * A base station over any environment: sockets, sessions, attach, connect, relay, STUN. Storage comes in from outside; the REST interface, files and
  * signals belong to `start.ts`.
  *
- * A session that arrives is neutral and may ask to attach or to connect; the first that is accepted makes it a device's channel or a client's, and each
+ * A session that arrives is neutral and may ask to join, to attach or to connect; the first that is accepted makes it a device's channel or a client's, and each
  * kind has its own router. `admission.ts` says which sessions are kept. When a session ends its device is no longer attached, its routes end, and nobody waits on it any more.
  */
 import { setMaxListeners } from 'node:events';
@@ -21,6 +21,7 @@ import { Admission } from './station/admission.ts';
 import { ClientApi } from './station/client-api.ts';
 import { DeviceApi } from './station/device-api.ts';
 import type { DeviceIds, Directory } from './station/directory.ts';
+import { JoinApi } from './station/join-api.ts';
 import { OutboundApi, type OutboundOptions } from './station/outbound-api.ts';
 import { Presence } from './station/presence.ts';
 import { BURST_SECONDS } from './station/rates.ts';
@@ -160,6 +161,7 @@ export class Basestation {
         this.#clients.attached(device);
       },
     });
+    const joins = new JoinApi({ environment, store, tally, health: this.#health });
     const release = ({ payload, context }: RoutedRequest<Session>): CoapReply => {
       this.#relay.release(context, decodeRouteRelease(payload));
       return { status: Status.DELETED };
@@ -170,6 +172,7 @@ export class Basestation {
     this.#outbound.addTo(devices.router);
     this.#arrivals = new Router<Session>({ onError: (error) => tally.log.error('request failed', { error: String(error) }) })
       .on('POST', DevicePath.ATTACH, (request) => devices.attach(request))
+      .on('POST', DevicePath.JOIN, (request) => joins.join(request))
       .on('POST', ClientPath.CONNECT, (request) => this.#clients.connect(request))
       .on('GET', ClientPath.ADDRESS, seenAddress);
     host.intercept(this.#relay.intercept);

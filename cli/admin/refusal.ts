@@ -44,6 +44,14 @@ function commandError({ code, message, refusal }: AdministrationError): Error {
       return new CommandError(`${message}: add --force to remove them too`);
     case 'several-organizations':
       return new LocalError(code, `${message}: name one with --org`);
+    case 'several-products':
+      return new CommandError(`${message}: name one behind invite`);
+    case 'has-key':
+      return new CommandError(`${message}: choose another id, or svc admin device remove ${refusal.productId} ${refusal.deviceId}`);
+    case 'used':
+      return new CommandError(`${message}; svc admin device remove ${refusal.productId} ${refusal.deviceId} takes it away`);
+    case 'too-many':
+      return new CommandError(`${message}: revoke some, see svc admin device invite list`);
   }
 }
 
@@ -56,6 +64,8 @@ function listOf({ record, id }: Extract<Refusal, { kind: 'not-found' }>): string
       return 'svc admin key list';
     case 'API key':
       return 'svc admin apikey list';
+    case 'invitation':
+      return 'svc admin device invite list';
     case 'push credential':
       return 'svc admin push-credential list';
     case 'attachment of a service':

@@ -12,6 +12,16 @@ export type { ApiKey, Device, JwtIssuer, Organization, Product, Store } from '..
 export { addApiKey, admitsNoAddress, type NewApiKey, removeApiKey } from './api-keys.ts';
 export type { Administration } from './context.ts';
 export { type AddedDevice, addDevice, type NewDevice, removeDevice, setFingerprint } from './devices.ts';
+export {
+  InvitationLifetime,
+  type InvitationRecord,
+  invitations,
+  inviteDevice,
+  type MadeInvitation,
+  type NewInvitationRequest,
+  revokeInvitation,
+  revokeInvitationsOf,
+} from './invitations.ts';
 export { isIpEntry } from './ip-list.ts';
 export { addOrganization, type NewOrganization, removeOrganization } from './organizations.ts';
 export { addProduct, type NewProduct, removeProduct } from './products.ts';

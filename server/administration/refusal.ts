@@ -13,14 +13,18 @@ export type RecordKind =
   | 'API key'
   | 'push credential'
   | 'service'
-  | 'attachment of a service';
+  | 'attachment of a service'
+  | 'invitation';
 
 /**
  * - invalid: a value breaks a rule (INVALID_ARGUMENT)
  * - cleartext-url, private-address: the URL is one that a service may have only with `allowPrivate` (INVALID_ARGUMENT)
  * - not-found: there is no such record (NOT_FOUND); `id` is null where the caller may have named it by a secret
  * - not-empty: other records belong to it, and go with it only with `force` (INVALID_STATE)
- * - several-organizations: the caller has to name one (INVALID_STATE)
+ * - several-organizations, several-products: the caller has to name one (INVALID_STATE)
+ * - has-key: the device that an invitation would be for has a key (INVALID_STATE)
+ * - used: the device that an invitation was for has joined (INVALID_STATE)
+ * - too-many: a product has as many open invitations as it may (INVALID_STATE)
  */
 export type Refusal =
   | { readonly kind: 'invalid' }
@@ -28,7 +32,10 @@ export type Refusal =
   | { readonly kind: 'private-address' }
   | { readonly kind: 'not-found'; readonly record: RecordKind; readonly id: string | null }
   | { readonly kind: 'not-empty'; readonly count: number }
-  | { readonly kind: 'several-organizations' };
+  | { readonly kind: 'several-organizations' }
+  | { readonly kind: 'several-products' }
+  | { readonly kind: 'has-key' | 'used'; readonly productId: string; readonly deviceId: string }
+  | { readonly kind: 'too-many' };
 
 const codes: Readonly<Record<Refusal['kind'], string>> = {
   invalid: 'INVALID_ARGUMENT',
@@ -37,6 +44,10 @@ const codes: Readonly<Record<Refusal['kind'], string>> = {
   'not-found': 'NOT_FOUND',
   'not-empty': 'INVALID_STATE',
   'several-organizations': 'INVALID_STATE',
+  'several-products': 'INVALID_STATE',
+  'has-key': 'INVALID_STATE',
+  used: 'INVALID_STATE',
+  'too-many': 'INVALID_STATE',
 };
 
 /**

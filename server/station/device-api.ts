@@ -26,7 +26,7 @@ import { checkAttach } from './checks.ts';
 import { type Attached, deviceName, type Presence } from './presence.ts';
 import { addressKey, BURST_SECONDS, tooMany } from './rates.ts';
 import type { StationSettings } from './settings.ts';
-import type { StorageHealth } from './storage-health.ts';
+import { STORAGE_SECONDS, type StorageHealth } from './storage-health.ts';
 
 export interface DeviceApiOptions {
   environment: Environment;
@@ -40,9 +40,6 @@ export interface DeviceApiOptions {
   /** A device has attached; its answer is not out yet. */
   onAttached: (device: Attached) => void;
 }
-
-/** s after which a device may upload again that found the storage failed. */
-const STORAGE_SECONDS = 60;
 
 /** What devices may ask. */
 export class DeviceApi {

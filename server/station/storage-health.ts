@@ -5,6 +5,9 @@
 import type { Cancel, Clock, Log } from '../../transport/environment.ts';
 import type { Store } from '../storage/store.ts';
 
+/** s after which a device may try again that found the storage failed. */
+export const STORAGE_SECONDS = 60;
+
 export interface StorageHealthOptions {
   readonly clock: Clock;
   readonly log: Log;

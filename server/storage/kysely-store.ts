@@ -1,10 +1,11 @@
 /**
- * {@link Store} over Kysely. Queries are here and in `kysely-outbound-store.ts` only; nothing in them is particular to one database, and what is comes
+ * {@link Store} over Kysely. Queries are here, in `kysely-outbound-store.ts` and in `kysely-invitation-store.ts` only; nothing in them is particular to one database, and what is comes
  * with its dialect.
  */
 import type { Kysely, Selectable, Transaction } from 'kysely';
 import { LocalError } from '../../protocol/errors/index.ts';
 import type { StoreDialect } from './dialect.ts';
+import { KyselyInvitationStore } from './kysely-invitation-store.ts';
 import { KyselyOutboundStore } from './kysely-outbound-store.ts';
 import { hasToken, replaceTokens, tokensDigest } from './kysely-tokens.ts';
 import type { Tables } from './migrations.ts';
@@ -13,6 +14,7 @@ import type { ApiKey, App, AppChanges, AuthType, Device, JwtIssuer, Organization
 
 export class KyselyStore implements Store {
   readonly outbound: KyselyOutboundStore;
+  readonly invitations: KyselyInvitationStore;
   readonly #db: Kysely<Tables>;
   readonly #dialect: StoreDialect;
 
@@ -21,6 +23,7 @@ export class KyselyStore implements Store {
     this.#db = db;
     this.#dialect = dialect;
     this.outbound = new KyselyOutboundStore(db, dialect);
+    this.invitations = new KyselyInvitationStore(db, dialect);
   }
 
   async ping(): Promise<void> {

@@ -49,6 +49,19 @@ export interface Tables {
   pushCredentials: PushCredential;
   services: Omit<Service, 'allowPrivate'> & { allowPrivate: number };
   serviceProducts: { serviceId: string; productId: string };
+  invitations: {
+    tokenHash: string;
+    productId: string;
+    deviceId: string | null;
+    expires: string;
+    maker: string;
+    created: string;
+    revoked: number;
+    usedDeviceId: string | null;
+    usedFingerprint: string | null;
+    usedAddress: string | null;
+    usedTime: string | null;
+  };
   /** Kysely's own list of what has run. */
   kysely_migration: { name: string; timestamp: Generated<string> };
 }
@@ -60,6 +73,7 @@ export const migrations: Readonly<Record<string, Migration>> = {
   '0003-tokens-digest': { up: tokensDigest },
   '0004-revisions': { up: revisions },
   '0005-jwt': { up: jwt },
+  '0006-invitations': { up: invitations },
 };
 
 async function first(db: Kysely<unknown>): Promise<void> {
@@ -190,4 +204,23 @@ async function jwt(db: Kysely<unknown>): Promise<void> {
   // SQLite adds one column at a time.
   for (const column of ['jwtIssuer', 'jwtAudience', 'jwtJwksUri', 'jwtSvcIdsClaim'])
     await db.schema.alterTable('apps').addColumn(column, 'text').execute();
+}
+
+/** Invitations of devices; what names the device that used one stays when that device is removed. */
+async function invitations(db: Kysely<unknown>): Promise<void> {
+  await db.schema
+    .createTable('invitations')
+    .addColumn('tokenHash', 'text', (column) => column.primaryKey())
+    .addColumn('productId', 'text', (column) => column.notNull().references('products.productId').onDelete('cascade'))
+    .addColumn('deviceId', 'text')
+    .addColumn('expires', 'text', (column) => column.notNull())
+    .addColumn('maker', 'text', (column) => column.notNull())
+    .addColumn('created', 'text', (column) => column.notNull())
+    .addColumn('revoked', 'integer', (column) => column.notNull())
+    .addColumn('usedDeviceId', 'text')
+    .addColumn('usedFingerprint', 'text')
+    .addColumn('usedAddress', 'text')
+    .addColumn('usedTime', 'text')
+    .execute();
+  await db.schema.createIndex('invitationsByProduct').on('invitations').column('productId').execute();
 }

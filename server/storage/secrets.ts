@@ -39,6 +39,16 @@ export function hashSecret(text: string): string {
   return createHash('sha256').update(text, 'utf8').digest('hex');
 }
 
+/** Token of an invitation: 128 random bits. */
+export function newInvitationToken(random: RandomBytes = randomBytes): Uint8Array {
+  return random(16);
+}
+
+/** SHA-256 of an invitation's token, 64 lower-case hex. */
+export function hashToken(token: Uint8Array): string {
+  return createHash('sha256').update(token).digest('hex');
+}
+
 /** Compares two hashes of {@link hashSecret} without telling by its time where they differ. */
 export function sameHash(a: string, b: string): boolean {
   const left = Buffer.from(a, 'latin1');

@@ -8,6 +8,7 @@
  *
  * Presence of attached devices is not here: it lives in memory at the station.
  */
+import type { InvitationStore } from './invitation-store.ts';
 import type { OutboundStore } from './outbound-store.ts';
 
 /** Whom products and keys belong to. */
@@ -93,6 +94,8 @@ export interface ApiKey {
 export interface Store {
   /** What devices may reach outside through the base station. */
   readonly outbound: OutboundStore;
+  /** What lets devices join by themselves. */
+  readonly invitations: InvitationStore;
 
   /** Rejects when the storage cannot answer: for the health check. */
   ping(): Promise<void>;

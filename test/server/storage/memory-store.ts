@@ -1,5 +1,6 @@
 /** The base station's storage in maps: a second implementation of `Store`, and the obvious model of the first. */
 import { LocalError } from '../../../protocol/errors/index.ts';
+import type { Invitation, InvitationStore, NewInvitation, Redemption } from '../../../server/storage/invitation-store.ts';
 import type { OutboundStore, PushCredential, Service } from '../../../server/storage/outbound-store.ts';
 import type { ApiKey, App, AppChanges, Device, Organization, Product, Store, TokenList } from '../../../server/storage/store.ts';
 
@@ -15,6 +16,7 @@ const inOrganization =
 /** All rows: `null` of a lookup stands for none. */
 export class MemoryStore implements Store {
   readonly outbound: MemoryOutboundStore;
+  readonly invitations = new MemoryInvitationStore(this);
   readonly #organizations = new Map<string, Organization>();
   readonly #products = new Map<string, Product>();
   readonly #devices = new Map<string, Omit<Device, 'organizationId'>>();
@@ -82,6 +84,7 @@ export class MemoryStore implements Store {
     for (const device of await this.devices(productId)) await this.removeDevice(productId, device.deviceId);
     for (const app of this.#apps.values()) app.productIds = app.productIds?.filter((each) => each !== productId) ?? null;
     this.outbound.removeProduct(productId);
+    this.invitations.removeProduct(productId);
     return this.#products.delete(productId);
   }
 
@@ -190,6 +193,63 @@ export class MemoryStore implements Store {
       return { productId, deviceId, organizationId, ...rest };
     });
   }
+}
+
+class MemoryInvitationStore implements InvitationStore {
+  readonly #store: MemoryStore;
+  #all: Invitation[] = [];
+
+  constructor(store: MemoryStore) {
+    this.#store = store;
+  }
+
+  removeProduct(productId: string): void {
+    this.#all = this.#all.filter((each) => each.productId !== productId);
+  }
+
+  async all(): Promise<Invitation[]> {
+    return structuredClone(this.#all);
+  }
+
+  async find(tokenHash: string): Promise<Invitation | null> {
+    return structuredClone(this.#all.find((each) => each.tokenHash === tokenHash) ?? null);
+  }
+
+  async add(invitation: NewInvitation, limit: number): Promise<boolean> {
+    const { productId, created } = invitation;
+    if (this.#all.filter((each) => each.productId === productId && isOpen(each, created)).length >= limit) return false;
+    if ((await this.#store.product(productId)) === null) throw new LocalError('NOT_FOUND', `there is no product ${productId}`);
+    this.#all.push({ ...invitation, revoked: false, use: null });
+    return true;
+  }
+
+  async redeem({ tokenHash, ...use }: Redemption): Promise<'joined' | 'taken' | 'closed'> {
+    const invitation = this.#all.find((each) => each.tokenHash === tokenHash);
+    if (invitation === undefined || !isOpen(invitation, use.time)) return 'closed';
+    const { productId } = invitation;
+    const { deviceId, fingerprint, time } = use;
+    const device = await this.#store.device(productId, deviceId);
+    const mayBind = device?.fingerprint === fingerprint || (device?.fingerprint === null && invitation.deviceId !== null);
+    if (device !== null && !mayBind) return 'taken';
+    invitation.use = use;
+    if (device !== null) await this.#store.setFingerprint(productId, deviceId, fingerprint);
+    else await this.#store.addDevice({ productId, deviceId, name: null, fingerprint, created: time });
+    return 'joined';
+  }
+
+  async revoke(tokenHash: string): Promise<boolean> {
+    const invitation = this.#all.find((each) => each.tokenHash === tokenHash && each.use === null);
+    if (invitation !== undefined) invitation.revoked = true;
+    return invitation !== undefined;
+  }
+
+  async forget(now: string, usedBefore: string): Promise<void> {
+    this.#all = this.#all.filter(({ use, expires }) => (use === null ? expires > now : use.time >= usedBefore));
+  }
+}
+
+function isOpen({ use, revoked, expires }: Invitation, now: string): boolean {
+  return use === null && !revoked && expires > now;
 }
 
 class MemoryOutboundStore implements OutboundStore {

@@ -1,0 +1,164 @@
+/** Invitations: each lets one device join a product by itself. The token is shown once and kept only as a hash, whose first digits name the invitation. */
+import { LocalError } from '../../protocol/errors/index.ts';
+import { MAX_DEVICE_NAME } from '../../protocol/records/ids.ts';
+import type { Invitation } from '../storage/invitation-store.ts';
+import { hashToken, newInvitationToken } from '../storage/secrets.ts';
+import type { Store } from '../storage/store.ts';
+import { type Administration, creationTime } from './context.ts';
+import { addProduct } from './products.ts';
+import { AdministrationError, expectFound, invalid } from './refusal.ts';
+import { checkDeviceIds, checkId, checkName } from './rules.ts';
+
+/** ms an invitation may count, and counts when nothing is said. */
+export const InvitationLifetime = { MIN: 60_000, MAX: 30 * 86_400_000, DEFAULT: 86_400_000 } as const;
+
+/** Open invitations of one product: those who may make them fill it, and it is free again as they are used, revoked or expire. */
+const OPEN_PER_PRODUCT = 1_000;
+/** ms for which a used one is shown. */
+const SHOW_USED = 30 * 86_400_000;
+/** Digits of the hash that name an invitation in lists, and that one is named by at least. */
+const ID_DIGITS = 12;
+const MIN_ID_DIGITS = 6;
+/** The product that is made where there is none and none is named. */
+const HOME_PRODUCT = 'pr-home';
+/** Characters of a device id that the base station makes (`secrets.ts`). */
+const MADE_ID = 'de-xxxxxxxx'.length;
+/** Products that a refusal names. */
+const NAMED_PRODUCTS = 5;
+
+/** An invitation to make. */
+export interface NewInvitationRequest {
+  /** Default: the only product, or one that is made. */
+  productId?: string | undefined;
+  /** Default: the device, or the base station, chooses. */
+  deviceId?: string | undefined;
+  /** ms from now, 1 minute to 30 days. Default: 24 hours. */
+  lifetime?: number | undefined;
+  /** Organization of a product that is made. */
+  organizationId?: string | undefined;
+  /** Who makes it, for a person. */
+  maker: string;
+}
+
+/** What was made. The token cannot be had again. */
+export interface MadeInvitation {
+  readonly invitation: InvitationRecord;
+  /** 16 bytes. */
+  readonly token: Uint8Array;
+  /** The product was missing. */
+  readonly productMade: boolean;
+}
+
+/** An invitation as it is shown. */
+export interface InvitationRecord extends Omit<Invitation, 'tokenHash'> {
+  /** First digits of the token's hash. */
+  readonly invitationId: string;
+}
+
+/**
+ * @throws AdministrationError invalid, several-products, has-key, too-many; as `addProduct` where one is made
+ */
+export async function inviteDevice(administration: Administration, request: NewInvitationRequest): Promise<MadeInvitation> {
+  const { store, wallTime, randomBytes } = administration;
+  const { deviceId = null, lifetime = InvitationLifetime.DEFAULT } = request;
+  if (!(lifetime >= InvitationLifetime.MIN && lifetime <= InvitationLifetime.MAX)) invalid('an invitation counts for 1 minute to 30 days');
+  const maker = checkName(request.maker);
+  if (request.productId !== undefined) checkIds(request.productId, deviceId);
+  const { productId, made: productMade } = await productOf(administration, request);
+  checkIds(productId, deviceId);
+  if (deviceId !== null) await refuseWithKey(store, productId, deviceId);
+  await forget(administration);
+  const token = newInvitationToken(randomBytes);
+  const expires = new Date(wallTime() + lifetime).toISOString();
+  const invitation = { tokenHash: hashToken(token), productId, deviceId, expires, maker, created: creationTime(administration) };
+  if (!(await store.invitations.add(invitation, OPEN_PER_PRODUCT)))
+    throw new AdministrationError({ kind: 'too-many' }, `product ${productId} has ${OPEN_PER_PRODUCT} open invitations`);
+  return { invitation: recordOf({ ...invitation, revoked: false, use: null }), token, productMade };
+}
+
+/** Those that are open, and those that were used in the last 30 days. */
+export async function invitations(administration: Administration): Promise<InvitationRecord[]> {
+  await forget(administration);
+  return (await administration.store.invitations.all()).map(recordOf);
+}
+
+/**
+ * An open invitation counts no more.
+ * @param id its first digits, 6 or more
+ * @returns its id in full
+ * @throws AdministrationError invalid, not-found, used
+ */
+export async function revokeInvitation({ store }: Administration, id: string): Promise<string> {
+  const digits = id.toLowerCase();
+  if (!/^[0-9a-f]{6,64}$/.test(digits))
+    invalid(`an invitation is named by ${MIN_ID_DIGITS} or more of the hexadecimal digits that its list shows`);
+  const found = (await store.invitations.all()).filter(({ tokenHash }) => tokenHash.startsWith(digits));
+  const [invitation] = found;
+  expectFound(invitation !== undefined, 'invitation', id);
+  if (found.length > 1) invalid(`${found.length} invitations begin with ${digits}: give more digits`);
+  const { tokenHash, productId } = invitation!;
+  if (!(await store.invitations.revoke(tokenHash))) {
+    const { use } = (await store.invitations.find(tokenHash)) ?? invitation!;
+    const ids = { productId, deviceId: use?.deviceId ?? '' };
+    throw new AdministrationError(
+      { kind: 'used', ...ids },
+      `the invitation was used: the device ${ids.deviceId} of product ${productId} has joined`,
+    );
+  }
+  return recordOf(invitation!).invitationId;
+}
+
+/** Takes back all open invitations of a maker. */
+export async function revokeInvitationsOf({ store }: Administration, maker: string): Promise<void> {
+  for (const { tokenHash, use, maker: each } of await store.invitations.all())
+    if (use === null && each === maker) await store.invitations.revoke(tokenHash);
+}
+
+function checkIds(productId: string, deviceId: string | null): void {
+  if (deviceId !== null) checkDeviceIds(productId, deviceId);
+  else if (checkId(productId).length + 1 + MADE_ID > MAX_DEVICE_NAME)
+    invalid(`product id ${productId} leaves no room for a device id that is made up: name one`);
+}
+
+async function productOf(administration: Administration, { productId, organizationId }: NewInvitationRequest) {
+  const { store } = administration;
+  if (productId !== undefined) return { productId, made: await isMade(administration, productId, organizationId) };
+  const products = await store.products(organizationId);
+  if (products.length > 1) {
+    const names = products.slice(0, NAMED_PRODUCTS).map((each) => each.productId);
+    const more = products.length > names.length ? ` and ${products.length - names.length} more` : '';
+    throw new AdministrationError({ kind: 'several-products' }, `there are several products: ${names.join(', ')}${more}`);
+  }
+  const [only] = products;
+  if (only !== undefined) return { productId: only.productId, made: false };
+  return { productId: HOME_PRODUCT, made: await isMade(administration, HOME_PRODUCT, organizationId) };
+}
+
+/** True when it was missing, and made. */
+async function isMade(administration: Administration, productId: string, organizationId: string | undefined): Promise<boolean> {
+  const { store } = administration;
+  if ((await store.product(productId)) !== null) return false;
+  try {
+    await addProduct(administration, { productId, organizationId });
+    return true;
+  } catch (error) {
+    // Another process has made it meanwhile.
+    if (error instanceof LocalError && error.code === 'INVALID_STATE' && (await store.product(productId)) !== null) return false;
+    throw error;
+  }
+}
+
+async function refuseWithKey(store: Store, productId: string, deviceId: string): Promise<void> {
+  const device = await store.device(productId, deviceId);
+  if (device === null || device.fingerprint === null) return;
+  throw new AdministrationError({ kind: 'has-key', productId, deviceId }, `device ${deviceId} of product ${productId} has a key already`);
+}
+
+async function forget({ store, wallTime }: Administration): Promise<void> {
+  const now = wallTime();
+  await store.invitations.forget(new Date(now).toISOString(), new Date(now - SHOW_USED).toISOString());
+}
+
+function recordOf({ tokenHash, ...invitation }: Invitation): InvitationRecord {
+  return { invitationId: tokenHash.slice(0, ID_DIGITS), ...invitation };
+}

@@ -1,0 +1,138 @@
+/**
+ * Device → base station: `POST /device/join`, from a device that is not registered yet. It shows the token of an invitation, and the key that its
+ * handshake proved becomes that of a device.
+ *
+ * 1. An address that was refused ten times in a minute waits.
+ * 2. The token's hash is looked up. Whether it is unknown, expired, revoked or used with another key is not told, and each costs one read.
+ * 3. The same key may ask again until the invitation expires: its first answer may be lost.
+ * 4. Only then does the device learn what does not fit: product, device id, an id that is taken.
+ * 5. One transaction uses the invitation and adds the device.
+ *
+ * The session stays one without a credential: an attach follows, on it or on another.
+ */
+import { type CoapReply, type RoutedRequest, Status, textReply } from '../../protocol/coap/index.ts';
+import { CONTENT_FORMAT_CBOR, decodeJoinRequest, encodeJoinAnswer, type JoinRequest, stationReply } from '../../protocol/control/index.ts';
+import { StationCode } from '../../protocol/errors/index.ts';
+import { fingerprintsEqual } from '../../protocol/identity/index.ts';
+import { Rates } from '../../protocol/rates.ts';
+import { areIds } from '../../protocol/records/ids.ts';
+import type { Environment } from '../../transport/environment.ts';
+import type { LogTally } from '../../transport/log-tally.ts';
+import type { Session } from '../../transport/session/index.ts';
+import type { Invitation } from '../storage/invitation-store.ts';
+import { hashToken, newId } from '../storage/secrets.ts';
+import type { Store } from '../storage/store.ts';
+import { deviceName } from './presence.ts';
+import { addressKey, tooMany } from './rates.ts';
+import { STORAGE_SECONDS, type StorageHealth } from './storage-health.ts';
+
+export interface JoinApiOptions {
+  environment: Environment;
+  store: Pick<Store, 'device' | 'invitations'>;
+  health: Pick<StorageHealth, 'writeFailed'>;
+  tally: LogTally;
+}
+
+/** Joins that fail a minute from one address (IPv4) or /64 (IPv6). */
+const FAILURES = 10;
+const MINUTE = 60;
+
+/** Longest time that an invitation may have left, ms: one that has more was made while the clock was wrong. */
+const MAX_LIFETIME = 30 * 86_400_000;
+
+/** Of what a refusal of a token says, whatever is wrong with it. */
+const REJECTED = 'the invitation is not valid: it is unknown, expired, revoked, or another key has used it';
+
+type Joined = { readonly deviceId: string };
+type Refused = { readonly refused: StationCode; readonly message: string; readonly reason: string };
+
+/** Where devices join. */
+export class JoinApi {
+  readonly #options: JoinApiOptions;
+  readonly #failures = new Rates(FAILURES / MINUTE, FAILURES);
+
+  constructor(options: JoinApiOptions) {
+    this.#options = options;
+  }
+
+  /** Served to sessions that have not said what they are. */
+  async join({ payload, context: session }: RoutedRequest<Session>): Promise<CoapReply> {
+    const { environment, health, tally } = this.#options;
+    const address = addressKey(session.path);
+    // Taken before it is known to fail: many at once must not be more than ten.
+    const wait = this.#failures.take(address, environment.clock.now());
+    if (wait > 0) return tooMany(wait);
+    const request = decodeJoinRequest(payload);
+    try {
+      const result = await this.#joined(request, session);
+      if ('refused' in result) {
+        tally.count('join refused', { address, reason: result.reason });
+        return stationReply(result.refused, result.message);
+      }
+      this.#failures.put(address);
+      return { status: Status.CREATED, contentFormat: CONTENT_FORMAT_CBOR, payload: encodeJoinAnswer(result.deviceId) };
+    } catch (error) {
+      this.#failures.put(address);
+      health.writeFailed(error);
+      return { ...textReply(Status.SERVICE_UNAVAILABLE, 'The storage of the base station failed'), maxAge: STORAGE_SECONDS };
+    }
+  }
+
+  async #joined(request: JoinRequest, session: Session): Promise<Joined | Refused> {
+    const { store } = this.#options;
+    const tokenHash = hashToken(request.token);
+    const first = await this.#attempt(await store.invitations.find(tokenHash), request, session);
+    // Another request was faster, perhaps one of the same device.
+    return first ?? (await this.#attempt(await store.invitations.find(tokenHash), request, session)) ?? rejected('used');
+  }
+
+  /** Null: the invitation was used, or taken back, in between. */
+  async #attempt(invitation: Invitation | null, request: JoinRequest, session: Session): Promise<Joined | Refused | null> {
+    const { clock } = this.#options.environment;
+    if (invitation === null) return rejected('unknown');
+    const { expires, revoked, use } = invitation;
+    const left = Date.parse(expires) - clock.wallTime();
+    if (!(left > 0 && left <= MAX_LIFETIME)) return rejected('expired');
+    if (revoked) return rejected('revoked');
+    if (use !== null && !fingerprintsEqual(use.fingerprint, session.remoteFingerprint)) return rejected('used');
+    const { productId, deviceId } = invitation;
+    if (request.productId !== productId)
+      return refused(StationCode.WRONG_PRODUCT_ID, 'the invitation is for another product: check the product id');
+    const named = use?.deviceId ?? deviceId;
+    if (request.deviceId !== null && named !== null && request.deviceId !== named)
+      return refused(StationCode.WRONG_DEVICE_ID, `the invitation is for the device id ${named}: leave yours out, or give that one`);
+    return use === null ? this.#redeem(invitation, request, session) : this.#again(productId, use.deviceId, session);
+  }
+
+  /** The same key once more. A device that was removed, or given another key, since then does not come back by it. */
+  async #again(productId: string, deviceId: string, session: Session): Promise<Joined | Refused> {
+    const device = await this.#options.store.device(productId, deviceId);
+    const isSame = device?.fingerprint && fingerprintsEqual(device.fingerprint, session.remoteFingerprint);
+    return isSame ? { deviceId } : rejected('used');
+  }
+
+  async #redeem({ tokenHash, productId, ...invitation }: Invitation, request: JoinRequest, session: Session) {
+    const { environment, store } = this.#options;
+    const { clock, crypto, log } = environment;
+    const deviceId = invitation.deviceId ?? request.deviceId ?? newId('de', (length) => crypto.randomBytes(length));
+    if (!areIds(productId, deviceId))
+      return refused(StationCode.WRONG_DEVICE_ID, 'a device id is letters, digits, "-" or "_", at most 62 together with the product id');
+    const time = new Date(clock.wallTime()).toISOString();
+    const { path, remoteFingerprint: fingerprint } = session;
+    const result = await store.invitations.redeem({ tokenHash, deviceId, fingerprint, address: path.address, time });
+    if (result === 'closed') return null;
+    if (result === 'taken')
+      return refused(StationCode.DEVICE_ID_IN_USE, `the device id ${deviceId} belongs to a device with another key: choose another one`);
+    log.info('device joined', { device: deviceName({ productId, deviceId }), address: path.key, fingerprint });
+    return { deviceId };
+  }
+}
+
+/** @param reason for the log alone */
+function rejected(reason: string): Refused {
+  return { refused: StationCode.TOKEN_REJECTED, message: REJECTED, reason };
+}
+
+function refused(code: StationCode, message: string): Refused {
+  return { refused: code, message, reason: message };
+}

@@ -1,0 +1,63 @@
+/**
+ * Invitations: each lets one device join a product, with whatever key it proves.
+ *
+ * A token never comes in: it is given and kept as SHA-256, which also names the invitation. Times are ISO 8601 UTC with milliseconds, so that they
+ * compare as texts.
+ */
+
+/** Which device used an invitation. */
+export interface InvitationUse {
+  deviceId: string;
+  /** Full hex of its key. */
+  fingerprint: string;
+  /** Numeric address that it came from. */
+  address: string;
+  time: string;
+}
+
+/** One invitation. */
+export interface Invitation {
+  /** SHA-256 of the token, 64 lower-case hex. */
+  tokenHash: string;
+  productId: string;
+  /** Null: the device, or the base station, chooses. */
+  deviceId: string | null;
+  expires: string;
+  /** Who made it, for a person. */
+  maker: string;
+  created: string;
+  revoked: boolean;
+  /** Null while it is open. */
+  use: InvitationUse | null;
+}
+
+/** An invitation to add. */
+export type NewInvitation = Omit<Invitation, 'revoked' | 'use'>;
+
+/** What a device makes of an invitation. */
+export interface Redemption extends InvitationUse {
+  tokenHash: string;
+}
+
+/** The part of the storage that joins need. */
+export interface InvitationStore {
+  /** All of them, the oldest first. */
+  all(): Promise<Invitation[]>;
+  find(tokenHash: string): Promise<Invitation | null>;
+  /**
+   * Adds one, unless its product has `limit` open ones.
+   * @returns false when it has
+   * @throws LocalError NOT_FOUND without the product
+   */
+  add(invitation: NewInvitation, limit: number): Promise<boolean>;
+  /**
+   * Uses an open invitation for a device of its product, which is added, or, where the invitation names it and it has no key yet, gets this one. All of
+   * that or nothing, and durable when it resolves.
+   * @returns taken: the device id belongs to another key. closed: the invitation is not open (any more)
+   */
+  redeem(redemption: Redemption): Promise<'joined' | 'taken' | 'closed'>;
+  /** False when there is no such invitation, or it was used. */
+  revoke(tokenHash: string): Promise<boolean>;
+  /** Removes those that were not used and expired by `now`, and those that were used before `usedBefore`. */
+  forget(now: string, usedBefore: string): Promise<void>;
+}

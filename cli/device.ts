@@ -1,8 +1,8 @@
 /**
  * `svc device`: a real device with a thermostat, a file store, TCP and UDP tunnels, its users and state in a directory. Runs until SIGINT or SIGTERM.
  *
- * At its first start it makes its key and its access control. It prints how to pair with it and the line that registers it at the base station;
- * with --init it does only that. The parts are in `device-app/`, the subcommands beside this file.
+ * At its first start it makes its key and its access control, and joins its base station where it is given a join string. It prints how to pair with it and, without
+ * a join string, the line that registers it at the base station; with --init it does only that. The parts are in `device-app/`, the subcommands beside this file.
  */
 import { resolve } from 'node:path';
 import { Command, InvalidArgumentError, Option } from 'commander';
@@ -17,6 +17,8 @@ import { type DeviceConfiguration, readDeviceConfiguration } from './device-app/
 import { DeviceData } from './device-app/data.ts';
 import { installFiles, removePartialFiles } from './device-app/files.ts';
 import { type HeldLock, holdLock } from './device-app/hold-lock.ts';
+import { forgetOnceAttached, type JoinPlace, joinFirst } from './device-app/join.ts';
+import { type GivenJoin, givenJoin } from './device-app/join-string.ts';
 import { lockDirectory } from './device-app/lock.ts';
 import { type OpenDevice, openDevice } from './device-app/open.ts';
 import { givenRendezvous, type RendezvousFlags, rendezvousOf, warnOfOff, withRendezvous } from './device-app/rendezvous.ts';
@@ -40,6 +42,7 @@ import {
   webSocketUrl,
 } from './frame/arguments.ts';
 import { collectAfterStart } from './frame/collect.ts';
+import { defaultDataDirectory } from './frame/data-directory.ts';
 import { describe, UsageError } from './frame/errors.ts';
 import { warnOfInterfaces } from './frame/interfaces.ts';
 import { Output } from './frame/output.ts';
@@ -47,6 +50,7 @@ import { interruption, stopped } from './frame/signals.ts';
 
 interface DeviceCommandOptions extends RendezvousFlags {
   data: string;
+  join?: string;
   product?: string;
   deviceId?: string;
   server?: string;
@@ -80,9 +84,19 @@ const LOG_LEVELS: readonly LogLevel[] = ['error', 'warn', 'info', 'debug', 'trac
 export function deviceCommand(): Command {
   const command = new Command('device')
     .description('run a device: a thermostat, a file store, TCP and UDP tunnels, its users and state in a directory')
-    .requiredOption('--data <dir>', 'directory of key, users and state, made at first start')
-    .addOption(new Option('--product <id>', 'product id; needed at first start').argParser(id))
-    .addOption(new Option('--device-id <id>', 'device id; needed at first start').argParser(id))
+    .addOption(
+      new Option('--data <dir>', 'directory of key, users and state, made at first start; each device on a machine has its own').default(
+        defaultDataDirectory('device'),
+      ),
+    )
+    .addOption(
+      new Option(
+        '--join <file>',
+        'at first start: become a device of a base station by a join string, which svc admin device invite prints there; - reads it from standard input, or asks for it at a terminal',
+      ).conflicts('init'),
+    )
+    .addOption(new Option('--product <id>', 'product id; needed at first start without --join').argParser(id))
+    .addOption(new Option('--device-id <id>', 'device id; needed at first start, but where a join string has one').argParser(id))
     .addOption(
       new Option(
         '--server <url>',
@@ -143,17 +157,19 @@ export function deviceCommand(): Command {
 }
 
 async function run(options: DeviceCommandOptions): Promise<void> {
+  const output = new Output(options.json === true);
   const allowed = await readAllowed(options.allow);
+  const given = options.join === undefined ? undefined : await givenJoin(options.join, output);
   const data = await DeviceData.open(resolve(options.data));
   const configuration = await readDeviceConfiguration(options.config, data.configurationFile);
   refuseTwins('--tunnel', configuration.tcpTunnels, options.tunnel);
   refuseTwins('--udp-tunnel', configuration.udpTunnels, options.udpTunnel);
   const rendezvous = rendezvousOf(configuration.rendezvous, options);
-  const output = new Output(options.json === true);
   if (options.init === true) tellOfUnused(output, options);
   else warnOfOff(output, rendezvous.mode, options);
   // Without the lock nothing can be made, only served.
-  const lock = options.init === true ? await initialLock(data.directory) : await holdLock(data.directory, (text) => output.warn(text));
+  const makes = options.init === true || data.state === null;
+  const lock = makes ? await initialLock(data.directory) : await holdLock(data.directory, (text) => output.warn(text));
   try {
     const log = stderrLog({ level: options.logLevel ?? (process.env.SVC_DEBUG ? 'debug' : 'warn') });
     const environment = nodeEnvironment({ log, ...(options.linkMtu !== undefined && { linkMtu: options.linkMtu }) });
@@ -166,6 +182,7 @@ async function run(options: DeviceCommandOptions): Promise<void> {
       rendezvous,
       ...(profile !== undefined && { keepAliveProfile: profile }),
     });
+    if (options.init !== true) await joinWhereAsked({ device, data, environment, output }, given, options);
     const opened = await openDevice(device, data, options, environment);
     try {
       if (options.pairing !== undefined) await setPairing(opened.access.iam, options.pairing);
@@ -182,6 +199,20 @@ async function run(options: DeviceCommandOptions): Promise<void> {
 
 async function initialLock(directory: string): Promise<HeldLock> {
   return { lost: new AbortController().signal, release: await lockDirectory(directory) };
+}
+
+/** Ends with Ctrl-C; the next start goes on. */
+async function joinWhereAsked(
+  place: Omit<JoinPlace, 'signal'>,
+  given: GivenJoin | undefined,
+  options: DeviceCommandOptions,
+): Promise<void> {
+  const { signal, dispose } = interruption();
+  try {
+    await joinFirst({ ...place, signal }, given, options);
+  } finally {
+    dispose();
+  }
 }
 
 async function initialize(output: Output, opened: OpenDevice): Promise<void> {
@@ -205,6 +236,7 @@ async function serve(
   const { signal, dispose } = interruption();
   try {
     follow(device, iam, output);
+    forgetOnceAttached(device, data, output);
     await device.start();
     try {
       await saveIdentity(data, output);

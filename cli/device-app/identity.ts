@@ -26,7 +26,9 @@ export async function identify(device: Device, data: DeviceData, options: Identi
   const ProductId = options.product ?? data.state?.ProductId;
   const DeviceId = options.deviceId ?? data.state?.DeviceId;
   if (ProductId === undefined || DeviceId === undefined)
-    throw new UsageError('the first start in a directory needs --product and --device-id');
+    throw new UsageError(
+      'the first start in a directory needs --join - and a join string (svc admin device invite prints one at the base station), or --product and --device-id',
+    );
   checkTogether(ProductId, DeviceId);
   const station = stationOf(data.state ?? {}, options);
   const privateKey = await data.privateKey(() => device.createPrivateKey());

@@ -69,7 +69,9 @@ async function refuseLiving(directory: string, file: LockFile | undefined): Prom
   if (file === undefined || bytes === undefined) return;
   const pid = await livingProcess(new TextDecoder().decode(bytes));
   if (pid === null) return;
-  throw new CommandError(`${directory} is in use by process ${pid}: stop it first, or remove ${file.path} if that is no svc device`);
+  throw new CommandError(
+    `${directory} is in use by process ${pid}: stop it first, or give another device a directory of its own with --data; remove ${file.path} if that process is no svc device`,
+  );
 }
 
 /** Only the newest one counts. */

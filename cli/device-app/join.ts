@@ -24,6 +24,8 @@ export interface JoinPlace {
   readonly output: Output;
   /** Ends the join. */
   readonly signal: AbortSignal;
+  /** Default `joinBaseStation`. */
+  readonly joinStation?: typeof joinBaseStation;
 }
 
 /**
@@ -54,13 +56,14 @@ export function forgetOnceAttached(device: Device, data: DeviceData, output: Out
   });
 }
 
-async function join({ device, data, environment, output, signal }: JoinPlace, pending: PendingJoin): Promise<void> {
+async function join(place: JoinPlace, pending: PendingJoin): Promise<void> {
+  const { device, data, environment, output, signal, joinStation = joinBaseStation } = place;
   const privateKey = await data.privateKey(() => device.createPrivateKey());
   await savePendingJoin(data.joinFile, pending);
   const { deviceId, server, rootCerts, serverWebsocket } = pending.choices;
   let joined: Joined;
   try {
-    joined = await joinBaseStation({
+    joined = await joinStation({
       environment,
       joinString: pending.text,
       privateKey,

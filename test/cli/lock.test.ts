@@ -33,7 +33,7 @@ async function deadHolder(): Promise<string> {
 
 test('one process at a time has a directory, and the next one gets it', async () => {
   const unlock = await lockDirectory(directory);
-  await expect(lockDirectory(directory)).rejects.toThrow(`in use by process ${process.pid}: stop it first, or remove ${file(1)}`);
+  await expect(lockDirectory(directory)).rejects.toThrow(`in use by process ${process.pid}: stop it first, or give another device`);
   await unlock();
   const again = await lockDirectory(directory);
   await again();

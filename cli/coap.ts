@@ -1,12 +1,12 @@
 /** `svc coap`: one CoAP request to a device. The payload of the response goes to standard output; a status of 4.xx or 5.xx is a failure. */
 import { Command, Option } from 'commander';
 import { ContentFormat } from '../client/node.ts';
-import { formatStatus, MethodCode } from '../protocol/coap/index.ts';
+import { formatStatus, MethodCode, Status } from '../protocol/coap/index.ts';
 import { type Opened, withConnection } from './client/open.ts';
 import { type TargetOptions, withTarget } from './client/target.ts';
 import { showWay } from './client/way.ts';
 import { integer } from './frame/arguments.ts';
-import { CommandError, UsageError } from './frame/errors.ts';
+import { CommandError, NOT_ALLOWED, UsageError } from './frame/errors.ts';
 import { readGivenFile } from './frame/given-file.ts';
 
 interface CoapOptions extends TargetOptions {
@@ -75,7 +75,9 @@ async function execute(
     if (text === undefined) output.bytes(body);
     else output.payload(text);
   }
-  if (status >= 300) throw new CommandError(`the device answered ${formatStatus(status)}${text === undefined ? '' : `: ${text}`}`);
+  if (status < 300) return;
+  const advice = status === Status.FORBIDDEN ? `; ${NOT_ALLOWED}` : '';
+  throw new CommandError(`the device answered ${formatStatus(status)}${text === undefined ? '' : `: ${text}`}${advice}`);
 }
 
 async function requestPayload({ payload, payloadFile, contentFormat }: CoapOptions): Promise<Uint8Array | undefined> {

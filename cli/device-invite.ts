@@ -7,7 +7,7 @@ import { Command } from 'commander';
 import { Device, nodeEnvironment, SvcError } from '../device/index.ts';
 import { stderrLog } from '../transport/node/index.ts';
 import { invite, pairingOf } from './device-app/access.ts';
-import { invitationOf, wayTo } from './device-app/announce.ts';
+import { invitationOf, optionsToPair, placeOf } from './device-app/announce.ts';
 import { DeviceData } from './device-app/data.ts';
 import { lockDirectory } from './device-app/lock.ts';
 import { type OpenDevice, openDevice } from './device-app/open.ts';
@@ -50,11 +50,11 @@ async function run(username: string, { data: directory, json, role }: InviteOpti
 async function print(output: Output, { device, access, secrets, state }: OpenDevice, username: string, role?: string): Promise<void> {
   const { iam } = access;
   const { user, password } = await invite(iam, secrets, username, role).catch(explained);
-  const base = { productId: state.ProductId, deviceId: state.DeviceId, fingerprint: device.deviceFingerprint };
+  const base = { productId: state.ProductId, deviceId: state.DeviceId, fingerprint: device.deviceFingerprint, ...placeOf(state) };
   const { pairingString } = share(output, invitationOf(base, user, password), {});
   output.result({ user: user.username, role: user.role, invitation: pairingString }, [
     `${user.username} is invited${user.role === undefined ? ' and has no role' : ` as ${user.role}`}`,
-    `pair with  svc pair '${pairingString}'${wayTo(state)}`,
+    `pair with  svc pair '${pairingString}'${optionsToPair(state)}`,
     '           (shown only now; it can be used once)',
     ...rootsNote(state.ServerRootCerts).map((note) => `           ${note}`),
   ]);

@@ -13,7 +13,8 @@ import type { Connection, PathsReport } from '../client/node.ts';
 import { explainedStation } from './client/failure.ts';
 import { Known, stateDirectory } from './client/known.ts';
 import { clientEnvironment, type FailedConnect, type Frame, type Opened, withConnection } from './client/open.ts';
-import { readPairingString, resolveServer, type TargetOptions, type TargetStation, withTarget } from './client/target.ts';
+import { resolveServer, type TargetStation } from './client/station.ts';
+import { givenPairing, type TargetOptions, withTarget } from './client/target.ts';
 import { wayOf } from './client/way.ts';
 import { adviceOn, udpAdvice } from './doctor/advice.ts';
 import { type ConnectedFinding, documentOf, type Findings, linesOf, type StationFinding } from './doctor/report.ts';
@@ -65,7 +66,7 @@ export function doctorCommand(): Command {
 /** @throws UsageError, CommandError; what the connect failed with, after the findings were printed */
 export async function doctor(given: string | undefined, options: DoctorOptions, frame: Frame): Promise<void> {
   if (given !== undefined && options.device !== undefined) throw new UsageError('give the device once: as argument or with --device');
-  if (given?.includes('=') === true) readPairingString(given);
+  givenPairing(given);
   const device = given ?? options.device;
   const target = { ...options, ...(device !== undefined && { device }) };
   if (!namesDevice(target)) {
@@ -116,7 +117,7 @@ function print({ output }: Frame, findings: Findings): void {
 
 async function examineStation(options: DoctorOptions, frame: Frame): Promise<void> {
   const known = await Known.open(stateDirectory(options.state));
-  const station = resolveServer(options, undefined, known, false)!;
+  const station = resolveServer(options, {}, known)!;
   warnOfInterfaces(frame.output, options.candidatesOn ?? [], frame.environment);
   const check = await checkOf(station, options.serverWebsocket, options, frame);
   const problem = check.error === null ? null : explainedStation(check.error, station, known);

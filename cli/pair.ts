@@ -1,103 +1,237 @@
 /**
- * `svc pair`: makes this client a user of a device, in the way the device offers, and remembers the device with the user's token.
+ * `svc pair`: verifies a device, remembers it, and makes this client a user of it, in the way the device offers.
  *
- * What is missing is asked for on a terminal only. By a password the device is verified as well, so that a first contact needs no fingerprint.
+ * 1. Connects by what is given: a pairing string or link, or options, or what is known of the device. By a password the device is verified as well, so that
+ *    a first contact needs no fingerprint.
+ * 2. Pairs, unless --no-user. What is missing is asked for on a terminal only.
+ * 3. Says who this client is to the device now.
  */
 import { Argument, Command, Option } from 'commander';
-import { type Connection, IamUtil, type Paired, type PairingInput, type PairingMode, SvcError } from '../client/node.ts';
-import { pairingModes } from '../protocol/records/index.ts';
-import { checkName } from './client/known.ts';
+import { type Connection, IamUtil, type PairingInput, type PairingMode, type PairOptions, SvcError } from '../client/node.ts';
+import { type PairingString, pairingModes } from '../protocol/records/index.ts';
+import { checkName, idOf } from './client/known.ts';
 import { type Opened, withConnection } from './client/open.ts';
-import { readPairingString, type TargetOptions, withTarget } from './client/target.ts';
-import { ask, canAsk, readStandardInput } from './frame/ask.ts';
-import { CommandError, UsageError } from './frame/errors.ts';
+import { ASK_FOR_INVITATION, nextStep, type Standing, standingLine, standingOf } from './client/standing.ts';
+import { givenPairing, readPairingString, type TargetOptions, withTarget } from './client/target.ts';
+import { wayOf } from './client/way.ts';
+import { ask, canAsk, readSecretLine } from './frame/ask.ts';
+import { CommandError, describe, UsageError } from './frame/errors.ts';
 import { Output } from './frame/output.ts';
 import { givenPassword, type PasswordOptions, warnOfArgument, withPassword } from './frame/password.ts';
+import { shellWord, stateOption } from './frame/shell-word.ts';
 
-interface PairCommandOptions extends TargetOptions, PasswordOptions {
+export interface PairCommandOptions extends TargetOptions, PasswordOptions {
   mode?: PairingMode;
   username?: string;
   keyName?: string;
   name?: string;
   replace?: boolean;
+  /** False: this client becomes no user. */
+  user?: boolean;
+}
+
+/** What came of it. */
+interface Outcome {
+  readonly standing: Standing;
+  /** How this client became a user now; null when it was one before. */
+  readonly mode?: PairingMode | null;
+  /** The user's own token, which outlives the one it was invited with. */
+  readonly sct?: string;
 }
 
 const VARIABLE = 'SVC_PASSWORD';
+/** The device refused, and this client is no user of it. */
+const REFUSED: readonly string[] = [
+  'AUTHENTICATION_ERROR',
+  'BLOCKED_BY_DEVICE_CONFIGURATION',
+  'INITIAL_USER_ALREADY_PAIRED',
+  'PAIRING_MODE_DISABLED',
+];
 
 /** The command `svc pair`. */
 export function pairCommand(): Command {
   const command = new Command('pair')
-    .description('become a user of a device, in the way it offers')
-    .addArgument(new Argument('[device]', 'a pairing string or link, - to read it from standard input, or a device that is known'))
+    .description('verify a device, remember it, and become a user of it in the way it offers')
     .option('--username <name>', 'the user to be; an invitation says it itself')
     .addOption(new Option('--mode <mode>', 'choose the way of pairing').choices(pairingModes))
     .option('--key-name <text>', 'what to call the key of this client on the device')
+    .option('--no-user', 'become no user: only verify and remember the device, as svc connect does');
+  return withPairing(command).action(pair);
+}
+
+/** Adds what `svc pair` and `svc connect` share. */
+export function withPairing(command: Command): Command {
+  command
+    .addArgument(new Argument('[device]', 'a pairing string or link, - to read it from standard input, or a device that is known'))
     .option('--name <name>', 'remember the device by this name')
     .option('--replace', 'accept the fingerprint given now in place of the known one');
   withPassword(command, `file with the password, - for standard input; or set ${VARIABLE}; asked for on a terminal`);
-  return withTarget(command).action(run);
+  return withTarget(command);
 }
 
-async function run(argument: string | undefined, options: PairCommandOptions): Promise<void> {
-  if (options.name !== undefined) checkName(options.name);
-  if (argument !== undefined && options.device !== undefined) throw new UsageError('give the device once: as argument or with --device');
-  if (argument === '-' && options.passwordFile === '-') throw new UsageError('standard input can be read once: pairing string or password');
+/** @param argument names the device; undefined: the options do */
+export async function pair(argument: string | undefined, options: PairCommandOptions): Promise<void> {
+  check(argument, options);
   const output = new Output(options.json === true);
-  const given = argument ?? options.device;
-  const device = given === '-' ? await readStandardInput() : given;
-  const pairing = device?.includes('=') ? readPairingString(device) : undefined;
+  const { device, pairing, typed } = await deviceOf(argument ?? options.device, output);
   const password = (await givenPassword(options)) ?? (process.env[VARIABLE] || undefined) ?? pairing?.password;
-  if (pairing?.password !== undefined && given !== '-') warnOfArgument(output, 'svc pair - reads a pairing string from standard input');
-  const { mode, username, keyName } = options;
-  let paired: Paired | undefined;
-  const pair = async (connection: Connection): Promise<void> => {
-    paired = await new IamUtil(connection)
-      .pair({
-        ...(mode !== undefined && { mode }),
-        ...(pairing !== undefined && { pairing }),
-        ...(username !== undefined && { username }),
-        ...(password !== undefined && { password }),
-        ...(keyName !== undefined && { fingerprintName: keyName }),
-        ask: (missing) => askFor(missing, output),
-      })
-      .catch((error: unknown) => explainLocal(error, connection, mode));
+  if (pairing?.password !== undefined && typed) warnOfArgument(output, 'svc pair - reads a pairing string from standard input');
+  const target = { ...options, ...(device !== undefined && { device }) };
+  const settings = { replace: options.replace === true, name: options.name };
+  if (options.user === false) {
+    const prove = password === undefined ? undefined : (connection: Connection) => authenticate(connection, pairing, password);
+    const look = async (opened: Opened): Promise<void> => {
+      const standing = await standingOf(new IamUtil(opened.connection), opened.connection.getClientFingerprint());
+      report(opened, { standing }, { pairing, state: options.state });
+    };
+    return withConnection(target, look, { ...settings, prove });
+  }
+  let outcome: Outcome | undefined;
+  const request = requestOf(options, pairing, password, output);
+  const become = async (connection: Connection): Promise<void> => {
+    outcome = await pairWith(connection, request);
   };
   // The local ways take no password: then the device has proved nothing, whatever is given.
-  const proves = password !== undefined && mode?.startsWith('Local') !== true;
-  // The local ways: through a base station only where somebody insists on it, to be told that it does not work.
-  const near = mode?.startsWith('Local') === true && options.server === undefined;
-  const settings = { replace: options.replace === true, name: options.name, near, ...(proves && { prove: pair }) };
-  await withConnection(
-    { ...options, ...(device !== undefined && { device }) },
-    async (opened) => {
-      if (paired === undefined) await pair(opened.connection);
-      await report(opened, paired as Paired);
+  const isLocal = options.mode?.startsWith('Local') === true;
+  const work = async (opened: Opened): Promise<void> => {
+    if (outcome === undefined) await become(opened.connection);
+    await remember(opened, outcome as Outcome);
+    report(opened, outcome as Outcome, { pairing, state: options.state });
+  };
+  // The local ways: through a base station only where that is insisted on, to be told that it does not work.
+  const near = isLocal && options.server === undefined;
+  await withConnection(target, work, { ...settings, near, ...(password !== undefined && !isLocal && { prove: become }) });
+}
+
+/** @throws UsageError */
+function check(argument: string | undefined, options: PairCommandOptions): void {
+  const { name, device, passwordFile, user, mode, username, keyName } = options;
+  if (name !== undefined) checkName(name);
+  if (argument !== undefined && device !== undefined) throw new UsageError('give the device once: as argument or with --device');
+  if ((argument ?? device) === '-' && passwordFile === '-')
+    throw new UsageError('standard input can be read once: pairing string or password');
+  if (user !== false) return;
+  for (const [option, value] of Object.entries({ '--mode': mode, '--username': username, '--key-name': keyName }))
+    if (value !== undefined) throw new UsageError(`${option} has no effect with --no-user: leave one of them out`);
+}
+
+/** What names the device, and whether it stood in the arguments. @throws UsageError */
+async function deviceOf(
+  given: string | undefined,
+  output: Output,
+): Promise<{ device: string | undefined; pairing: PairingString | undefined; typed: boolean }> {
+  if (given !== '-') return { device: given, pairing: givenPairing(given), typed: true };
+  const device = await readSecretLine('Pairing string or link: ', output);
+  if (device.trim() === '') throw new UsageError('no pairing string was given');
+  return { device, pairing: readPairingString(device), typed: false };
+}
+
+function requestOf(
+  { mode, username, keyName }: PairCommandOptions,
+  pairing: PairingString | undefined,
+  password: string | undefined,
+  output: Output,
+): PairOptions {
+  const isOpen = mode === undefined && (username ?? pairing?.username ?? password) === undefined;
+  return {
+    ...(mode !== undefined && { mode }),
+    ...(pairing !== undefined && { pairing }),
+    ...(username !== undefined && { username }),
+    ...(password !== undefined && { password }),
+    ...(keyName !== undefined && { fingerprintName: keyName }),
+    ask: (missing, chosen) => {
+      // Only invited users are taken, and nothing of an invitation is given.
+      if (isOpen && chosen === 'PasswordInvite') throw new CommandError(`not a user yet: ${ASK_FOR_INVITATION}`);
+      return askFor(missing, output);
     },
-    settings,
-  );
+  };
 }
 
-async function report({ connection, known, output, device }: Opened, { mode, user }: Paired): Promise<void> {
+async function pairWith(connection: Connection, request: PairOptions): Promise<Outcome> {
+  const iam = new IamUtil(connection);
+  try {
+    const { mode, user } = await iam.pair(request);
+    const { username, role, sct } = user;
+    return { mode, standing: { kind: 'user', username, ...(role !== undefined && { role }) }, ...(sct !== undefined && { sct }) };
+  } catch (error) {
+    if (!(error instanceof SvcError)) throw error;
+    if (['IAM_NOT_SUPPORTED', 'PAIRING_MODE_DISABLED'].includes(error.code)) {
+      const standing = await standingOf(iam, connection.getClientFingerprint());
+      if (standing.kind === 'no-users') return { standing };
+    }
+    throw REFUSED.includes(error.code) ? new CommandError(`not a user yet: ${reasonOf(error, connection, request)}`) : error;
+  }
+}
+
+/** The device says of a local way only that it does not allow it. Which way the connection goes may change, how it began does not. */
+function reasonOf(error: SvcError, { stationVerified }: Connection, { mode }: PairOptions): string {
+  if (error.code !== 'BLOCKED_BY_DEVICE_CONFIGURATION' || mode?.startsWith('Local') !== true || stationVerified === null)
+    return describe(error);
+  return `${error.message} (${error.code}): ${mode} is not possible through the base station: use --address on the local network of the device, or leave --server out there`;
+}
+
+/** Lets the device prove that it knows the password, and becomes nobody there. */
+async function authenticate(connection: Connection, pairing: PairingString | undefined, password: string): Promise<void> {
+  try {
+    await connection.passwordAuthenticate(pairing?.username ?? '', password);
+  } catch (error) {
+    if (!(error instanceof SvcError) || error.code !== 'UNAUTHORIZED') throw error;
+    throw new CommandError(
+      `the device does not have this password (${error.code}), so it proved nothing: an invitation can be used once, ask for a new one; or give the fingerprint of the device with --fingerprint`,
+    );
+  }
+}
+
+async function remember({ connection, known }: Opened, { sct }: Outcome): Promise<void> {
+  if (sct === undefined) return;
   const { ProductId, DeviceId } = connection.deviceInfo as { ProductId: string; DeviceId: string };
-  const Fingerprint = connection.getDeviceFingerprint();
-  // The user's own token outlives the one it was invited with.
-  if (user.sct !== undefined) known.remember({ ProductId, DeviceId, Fingerprint, ServerConnectToken: user.sct });
+  known.remember({ ProductId, DeviceId, Fingerprint: connection.getDeviceFingerprint(), ServerConnectToken: sct });
   await known.save();
-  const { username, role } = user;
-  const how = mode === null ? 'this client was paired before' : `by ${mode}`;
-  output.result(
-    { device, username, role, mode, fingerprint: Fingerprint, verified: connection.verified, state: known.directory },
-    `paired with ${device} as ${username}${role === undefined ? '' : ` (${role})`}, ${how}`,
-  );
 }
 
-/** The device says only that it does not allow it. */
-function explainLocal(error: unknown, connection: Connection, mode: PairingMode | undefined): never {
-  const blocked = error instanceof SvcError && error.code === 'BLOCKED_BY_DEVICE_CONFIGURATION';
-  if (!blocked || mode?.startsWith('Local') !== true || connection.getType() !== 'RELAY') throw error;
-  throw new CommandError(
-    `${error.message} (${error.code}): ${mode} is not possible through the base station: use --address on the local network of the device, or leave --server out there`,
-  );
+const PROOFS = { pinned: 'as expected', password: 'proved by the password', none: 'first contact, now remembered' } as const;
+
+function report(
+  { connection, output, device, known, server }: Opened,
+  { standing, mode }: Outcome,
+  { pairing, state }: { pairing: PairingString | undefined; state: string | undefined },
+): void {
+  const { over, text } = wayOf(connection);
+  const info = {
+    device,
+    fingerprint: connection.getDeviceFingerprint(),
+    verified: connection.verified,
+    station: connection.stationVerified,
+    type: connection.getType(),
+    over,
+    client: connection.getClientFingerprint(),
+    state: known.directory,
+    outcome: standing.kind,
+    ...(standing.kind === 'user' && { username: standing.username, role: standing.role, mode }),
+  };
+  const name = known.devices.find((each) => idOf(each) === device)?.Name ?? device;
+  const next = standing.kind === 'not-a-user' ? nextStep(standing.modes, { name, state, pairing }) : '';
+  output.result(info, [
+    `connected to ${device} (${text})`,
+    `device fingerprint  ${info.fingerprint} (${PROOFS[info.verified]})`,
+    ...stationLines(info.station, server?.url, state),
+    `client fingerprint  ${info.client}`,
+    `remembered in       ${info.state}`,
+    ...(mode === undefined ? [] : [`paired              ${mode === null ? 'before' : `by ${mode}`}`]),
+    standingLine(standing, next),
+  ]);
+}
+
+/** @param url of the base station that is remembered @param state as it was given */
+export function stationLines(station: Connection['stationVerified'], url: string | undefined, state: string | undefined): string[] {
+  if (station !== null) return [`base station        ${station === 'pinned' ? 'pinned by its fingerprint' : 'proved by TLS'}`];
+  return url === undefined
+    ? []
+    : [`base station        ${url}, which this connect did not need: \`${doctor(url, state)}\` checks whether it is there`];
+}
+
+function doctor(url: string, state: string | undefined): string {
+  return `svc doctor --server ${shellWord(url)}${stateOption(state)}`;
 }
 
 async function askFor(missing: PairingInput, output: Output): Promise<string> {
@@ -106,6 +240,6 @@ async function askFor(missing: PairingInput, output: Output): Promise<string> {
     throw new UsageError(`this pairing needs a ${missing}: give it with ${remedy}`);
   }
   const answer = await ask(`${missing[0]?.toUpperCase()}${missing.slice(1)}: `, { hidden: missing === 'password' });
-  if (answer === '') throw new CommandError(`no ${missing} was given: nothing was paired`);
+  if (answer === '') throw new CommandError(`not a user yet: no ${missing} was given`);
   return answer;
 }

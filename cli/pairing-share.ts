@@ -1,6 +1,7 @@
-/** How a pairing is handed to a person: as string, as link, and as QR code of the link. */
+/** How a pairing is handed to a person: as string, as link, and as QR code of the link; and what it says of where the device is. */
 import { InvalidArgumentError, Option } from 'commander';
 import { encodePairingLink, encodePairingString, isLinkBase, type PairingString } from '../protocol/records/index.ts';
+import { ownAddresses } from '../transport/node/index.ts';
 import type { Output } from './frame/output.ts';
 import { qrCode } from './qr.ts';
 
@@ -12,12 +13,19 @@ export interface ShareOptions {
 /** --link-base, --qr and --no-qr. */
 export function shareOptions(): Option[] {
   return [
-    new Option('--link-base <url>', 'address of the link; the pairing string becomes its fragment (default: svc://pair)').argParser(
-      linkBase,
-    ),
+    new Option('--link-base <url>', 'address of the link; the pairing becomes its fragment (default: svc://pair)').argParser(linkBase),
     new Option('--qr', 'show the link as QR code also where no terminal is'),
     new Option('--no-qr', 'show no QR code'),
   ];
+}
+
+/** Addresses of a host that a pairing names: more would make its QR code large. */
+const MAX_ADDRESSES = 3;
+
+/** Where a device on this host is reached on the local network. @param port its local port */
+export function ownPlaces(port: number): Pick<PairingString, 'addresses'> {
+  const addresses = ownAddresses().slice(0, MAX_ADDRESSES);
+  return addresses.length === 0 ? {} : { addresses: addresses.map((host) => `${host.includes(':') ? `[${host}]` : host}:${port}`) };
 }
 
 /** String and link; the QR code goes to standard error, on a terminal or when it is asked for. */

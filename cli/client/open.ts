@@ -16,15 +16,9 @@ import { interruption, unlessInterrupted } from '../frame/signals.ts';
 import { explained } from './failure.ts';
 import { givenJwt } from './jwt.ts';
 import { idOf, Known, type KnownDevice, stateDirectory } from './known.ts';
-import {
-  formatAddress,
-  nameOf,
-  type Target as ResolvedTarget,
-  resolveTarget,
-  stationOptions,
-  type TargetOptions,
-  type TargetStation,
-} from './target.ts';
+import { stationOptions, type TargetStation } from './station.ts';
+import { formatAddress, nameOf, type Target as ResolvedTarget, resolveTarget, type TargetOptions } from './target.ts';
+import { placeOfActive } from './way.ts';
 
 type Target = ResolvedTarget & { readonly jwt: ConnectionOptions['ServerJwtToken']; readonly near: boolean };
 
@@ -117,7 +111,7 @@ export async function withConnection(
     const { prove } = target.pin === undefined ? settings : {};
     if (prove !== undefined) await unlessInterrupted(signal, prove(connection));
     const device = await trust(connection, output);
-    await remember(known, target, device, { name: settings.name, proved: connection.stationVerified !== null });
+    await remember(known, target, device, { name: settings.name, connection });
     const again = { ...target, productId: device.ProductId, deviceId: device.DeviceId, pin: device.Fingerprint };
     const connectAgain = (stop: AbortSignal): Promise<Connection> => connect(client, known, again, stop);
     const { server, webSocket } = target;
@@ -167,9 +161,9 @@ async function connectionTo(client: SvcClient, known: Known, target: Target): Pr
   if (target.jwt !== undefined) connection.updateOptions({ ServerJwtToken: target.jwt });
   if (target.server !== undefined) connection.updateOptions(stationOptions(target.server));
   if (target.webSocket !== undefined) connection.updateOptions({ ServerWebSocketUrl: target.webSocket });
-  if (target.address !== undefined) {
+  if (target.addresses.length > 0) {
     connection.enableDirectCandidates();
-    connection.addDirectCandidate(target.address.host, target.address.port);
+    for (const { host, port } of target.addresses) connection.addDirectCandidate(host, port);
     connection.endOfDirectCandidates();
   }
   return connection;
@@ -201,11 +195,11 @@ async function connectFirst(
 }
 
 /** @throws UsageError for what leads away from the local network, or nowhere */
-function requireNear({ relayOnly, wait, local, address }: Target): void {
+function requireNear({ relayOnly, wait, local, addresses }: Target): void {
   const only = 'this is possible on the local network only';
   if (relayOnly) throw new UsageError(`${only}: leave --relay-only out`);
   if (wait) throw new UsageError(`${only}, where --wait has no effect: leave it out`);
-  if (!local && address === undefined) throw new UsageError(`${only}: leave --no-local out, or give --address`);
+  if (!local && addresses.length === 0) throw new UsageError(`${only}: leave --no-local out, or give --address`);
 }
 
 function requireServerKey({ server, sct, serverKey, jwt }: Target): void {
@@ -252,23 +246,31 @@ async function trust(connection: Connection, output: Output): Promise<KnownDevic
   return { ProductId, DeviceId, Fingerprint: fingerprint };
 }
 
-/** @param proved the connection goes through the base station, so that what was to be shown of its key was shown */
 async function remember(
   known: Known,
   target: Target,
   device: KnownDevice,
-  { name, proved }: { name: string | undefined; proved: boolean },
+  { name, connection }: { name: string | undefined; connection: Connection },
 ): Promise<void> {
+  const address = reachedOf(target, connection);
   known.remember({
     ...device,
     ...(name !== undefined && { Name: name }),
     ...(target.sct !== undefined && { ServerConnectToken: target.sct }),
     ...(target.server !== undefined && { ServerUrl: target.server.url }),
     ...(target.webSocket !== undefined && { ServerWebSocketUrl: target.webSocket }),
-    ...(target.address !== undefined && { Address: formatAddress(target.address) }),
+    ...(address !== undefined && { Address: address }),
   });
-  if (target.server !== undefined) rememberStation(known, target.server, proved);
+  // A connection through the base station has shown what was to be shown of its key.
+  if (target.server !== undefined) rememberStation(known, target.server, connection.stationVerified !== null);
   await known.save();
+}
+
+/** The address that led to the device, of those that were tried; the first one where another way did. */
+function reachedOf({ addresses }: Target, connection: Connection): string | undefined {
+  const [first, ...others] = addresses.map(formatAddress);
+  const active = placeOfActive(connection);
+  return others.find((each) => each === active) ?? first;
 }
 
 /** A fingerprint and roots are somebody's word. That the roots of Node prove it has to be seen. */

@@ -5,7 +5,7 @@
  * Precedence: an option, then the pairing string, then the state. Two different fingerprints for one device are refused.
  */
 import { type Command, Option } from 'commander';
-import type { ConnectionOptions, KeepAliveProfile } from '../../client/node.ts';
+import type { KeepAliveProfile } from '../../client/node.ts';
 import { decodePairing, type PairingString } from '../../protocol/records/index.ts';
 import {
   fingerprint,
@@ -26,15 +26,12 @@ import {
 } from '../frame/arguments.ts';
 import { CommandError, UsageError } from '../frame/errors.ts';
 import { idOf, type Known, type KnownDevice } from './known.ts';
+import { resolveServer, type StationFlags, type StationSource, sourceOf, type TargetStation } from './station.ts';
 
-export interface TargetOptions {
+export interface TargetOptions extends StationFlags {
   device?: string;
   product?: string;
   deviceId?: string;
-  server?: string;
-  serverFingerprint?: string;
-  /** PEM. */
-  rootCerts?: string;
   serverWebsocket?: string;
   sct?: string;
   serverKey?: string;
@@ -66,9 +63,13 @@ export interface Target {
   readonly sct: string | undefined;
   readonly serverKey: string | undefined;
   readonly server: TargetStation | undefined;
+  readonly serverFrom: StationSource;
   /** Of the base station; undefined: what follows from its URL. */
   readonly webSocket: string | undefined;
-  readonly address: HostPort | undefined;
+  /** Where the device itself may be: as given, else of the pairing string, else remembered. */
+  readonly addresses: readonly HostPort[];
+  /** The device was named by a pairing string or link. */
+  readonly pairing: boolean;
   /** It is looked for on the local network. */
   readonly local: boolean;
   /** No direct path is looked for. */
@@ -78,14 +79,6 @@ export interface Target {
   readonly wait: boolean;
   readonly keepAliveProfile: KeepAliveProfile | undefined;
   readonly timeout: number;
-}
-
-/** A base station: pinned, or, where the fingerprint is null, proved by TLS. */
-export interface TargetStation {
-  readonly url: string;
-  readonly fingerprint: string | null;
-  /** PEM; empty: the roots of Node. */
-  readonly roots: string;
 }
 
 /** Adds the shared options. */
@@ -100,7 +93,7 @@ export function withTarget(command: Command): Command {
     .addOption(
       new Option(
         '--server <url>',
-        'base station, https://host[:port]; remembered per device. Not needed on the local network of the device',
+        'base station, https://host[:port]; remembered per device. Not needed with a pairing string that names it, nor on the local network of the device',
       ).argParser(serverUrl),
     )
     .addOption(
@@ -139,23 +132,20 @@ export function withTarget(command: Command): Command {
  * @throws UsageError, CommandError
  */
 export function resolveTarget(options: TargetOptions, known: Known, { replace = false } = {}): Target {
-  const pairing = options.device?.includes('=') ? readPairingString(options.device) : undefined;
+  const pairing = givenPairing(options.device);
   const device = knownDevice(options, pairing, known);
   const productId = options.product ?? pairing?.productId ?? device?.ProductId;
   const deviceId = options.deviceId ?? pairing?.deviceId ?? device?.DeviceId;
-  const address =
-    options.address ??
-    (options.server === undefined && device?.ServerUrl === undefined && device?.Address !== undefined
-      ? hostPort(device.Address)
-      : undefined);
-  const server = resolveServer(options, device, known, address !== undefined);
+  const addresses = addressesOf(options, pairing, device);
+  const knowledge = { pairing, device, optional: addresses.length > 0 };
+  const server = resolveServer(options, knowledge, known);
   if (options.serverWebsocket !== undefined && server === undefined) throw new UsageError('--server-websocket needs --server');
   // An address that is given says where the device is; one that is remembered may be an old one.
   const relayOnly = options.relayOnly === true;
   if (relayOnly) requireRelay(options, server);
   if (options.wait === true && server === undefined) throw new UsageError('--wait needs a base station: give it with --server');
   const local = options.local !== false && options.address === undefined && !relayOnly;
-  if (server === undefined && address === undefined && !local)
+  if (server === undefined && addresses.length === 0 && !local)
     throw new UsageError(
       'no way to the device: give the base station with --server, or the device with --address, or leave --no-local out',
     );
@@ -166,9 +156,11 @@ export function resolveTarget(options: TargetOptions, known: Known, { replace = 
     sct: options.sct ?? pairing?.sct ?? device?.ServerConnectToken,
     serverKey: options.serverKey,
     server,
+    serverFrom: sourceOf(options, knowledge),
     webSocket:
       options.serverWebsocket ?? (server !== undefined && server.url === device?.ServerUrl ? device.ServerWebSocketUrl : undefined),
-    address,
+    addresses: relayOnly ? [] : addresses,
+    pairing: pairing !== undefined,
     local,
     relayOnly,
     hardNat: options.hardNat !== false,
@@ -184,14 +176,16 @@ function requireRelay({ address }: TargetOptions, server: TargetStation | undefi
   if (server === undefined) throw new UsageError('--relay-only needs a base station: give it with --server');
 }
 
-/** The base station as a connection takes it. */
-export function stationOptions({ url, fingerprint, roots }: TargetStation): ConnectionOptions {
-  if (fingerprint !== null) return { ServerUrl: url, ServerFingerprint: fingerprint };
-  return { ServerUrl: url, ...(roots !== '' && { RootCerts: roots }) };
+/** An address that is remembered counts where no base station is known. */
+function addressesOf(options: TargetOptions, pairing: PairingString | undefined, device: KnownDevice | undefined): readonly HostPort[] {
+  if (options.address !== undefined) return [options.address];
+  if (options.server !== undefined || pairing?.server !== undefined) return [];
+  if (pairing?.addresses !== undefined) return pairing.addresses.map(hostPort);
+  return device?.ServerUrl === undefined && device?.Address !== undefined ? [hostPort(device.Address)] : [];
 }
 
 /** How a target is called in messages. */
-export function nameOf({ productId, deviceId, address }: Pick<Target, 'productId' | 'deviceId' | 'address'>): string {
+export function nameOf({ productId, deviceId, addresses: [address] }: Pick<Target, 'productId' | 'deviceId' | 'addresses'>): string {
   if (productId !== undefined && deviceId !== undefined) return `device ${productId}.${deviceId}`;
   return address === undefined ? 'the device' : `the device at ${formatAddress(address)}`;
 }
@@ -201,12 +195,24 @@ export function formatAddress({ host, port }: HostPort): string {
   return host.includes(':') ? `[${host}]:${port}` : `${host}:${port}`;
 }
 
+/** Characters of the name of a device. */
+const MAX_NAME = 64;
+
+/** The pairing string or link that a device is named by; undefined for a name. @throws UsageError for one that is broken, without repeating it */
+export function givenPairing(device: string | undefined): PairingString | undefined {
+  if (device === undefined || !(/=|:\/\/|#~/.test(device) || device.length > MAX_NAME)) return undefined;
+  return readPairingString(device);
+}
+
 /** A pairing string, or a link with one. @throws UsageError */
 export function readPairingString(text: string): PairingString {
   try {
     return decodePairing(text);
   } catch (error) {
-    throw new UsageError(`${(error as Error).message}; expected p=…,d=…,sct=…,fp=…, as svc device prints it`);
+    const { message } = error as Error;
+    throw new UsageError(
+      /^not a pairing string/.test(message) ? `${message}; expected p=…,d=…, as svc device prints it, or a link` : message,
+    );
   }
 }
 
@@ -219,12 +225,16 @@ function knownDevice(options: TargetOptions, pairing: PairingString | undefined,
   }
   if (options.address !== undefined) return known.byAddress(formatAddress(options.address));
   if (known.devices.length === 1) return known.devices[0];
-  if (known.devices.length === 0) throw new UsageError('which device? None is known yet: pair one with `svc connect <pairing string>`');
+  if (known.devices.length === 0)
+    throw new UsageError('which device? None is known yet: `svc pair -` reads a pairing string and remembers its device');
   throw new UsageError(`which device? Choose one with --device: ${names(known)}`);
 }
 
 function unknownName(name: string, known: Known): never {
-  const others = known.devices.length === 0 ? 'none is known yet: pair one with `svc connect <pairing string>`' : `known: ${names(known)}`;
+  const others =
+    known.devices.length === 0
+      ? 'none is known yet: `svc pair -` reads a pairing string and remembers its device'
+      : `known: ${names(known)}`;
   throw new UsageError(`there is no device ${JSON.stringify(name)} (${others})`);
 }
 
@@ -232,47 +242,11 @@ function names(known: Known): string {
   return known.devices.map((device) => device.Name ?? idOf(device)).join(', ');
 }
 
-/**
- * The base station of the options, or the one that is known of the device.
- * @param optional the device is reached without one: only what is given counts
- * @throws UsageError, CommandError
- */
-export function resolveServer(
-  options: Pick<TargetOptions, 'server' | 'serverFingerprint' | 'rootCerts'>,
-  device: KnownDevice | undefined,
-  known: Known,
-  optional: boolean,
-): Target['server'] {
-  const { serverFingerprint, rootCerts } = options;
-  if (serverFingerprint !== undefined && rootCerts !== undefined)
-    throw new UsageError('--root-certs has no effect beside --server-fingerprint: give one of them');
-  const url = options.server ?? (optional ? undefined : device?.ServerUrl);
-  if (url === undefined) {
-    for (const [name, value] of Object.entries({ 'server-fingerprint': serverFingerprint, 'root-certs': rootCerts })) {
-      if (value !== undefined && device?.ServerUrl === undefined) throw new UsageError(`--${name} needs --server`);
-    }
-    return undefined;
-  }
-  const remembered = known.stationFingerprint(url);
-  const onPurpose = `remove it from ${known.directory}/known.json`;
-  if (serverFingerprint !== undefined && remembered !== serverFingerprint && known.hasSeenStation(url)) {
-    throw new CommandError(
-      `${url} is known with another fingerprint (${remembered}): compare the one you gave with what svc basestation prints; if its key was changed on purpose, ${onPurpose}`,
-    );
-  }
-  if (rootCerts !== undefined && known.hasSeenStation(url)) {
-    throw new CommandError(`${url} is known by its fingerprint, which --root-certs does not replace: to have TLS prove it, ${onPurpose}`);
-  }
-  // Roots that are given count for more than a fingerprint that was never shown.
-  const fingerprint = serverFingerprint ?? (rootCerts === undefined ? remembered : undefined) ?? null;
-  return { url, fingerprint, roots: rootCerts ?? known.tlsStation(url) ?? '' };
-}
-
 function resolvePin(given: string | undefined, device: KnownDevice | undefined, replace: boolean): string | undefined {
   if (device === undefined || replace) return given ?? device?.Fingerprint;
   if (given !== undefined && given !== device.Fingerprint) {
     throw new CommandError(
-      `device ${idOf(device)} is known with another fingerprint (${device.Fingerprint}): if it was set up anew on purpose, pair it again with svc connect --replace`,
+      `device ${idOf(device)} is known with another fingerprint (${device.Fingerprint}): if it was set up anew on purpose, pair it again with svc pair --replace`,
     );
   }
   return device.Fingerprint;

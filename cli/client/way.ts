@@ -20,6 +20,12 @@ export function placeOf({ address, port }: Pick<PathReport, 'address' | 'port'>)
   return formatAddress({ host: address, port });
 }
 
+/** `address:port` of the device on the path in use; undefined where that is not known. */
+export function placeOfActive(connection: Connection): string | undefined {
+  const active = activeOf(connection);
+  return active === undefined ? undefined : placeOf(active);
+}
+
 /** Which way a connection goes, as a word for programs and in words. It may change later. */
 export function wayOf(connection: Connection): { readonly over: 'local' | 'direct' | 'relay'; readonly text: string } {
   if (connection.getType() === 'RELAY') return { over: 'relay', text: OVER.relay };

@@ -4,9 +4,9 @@ import { encodePairingString, type IamUser, type PairingString } from '../../pro
 import { ownAddress } from '../../transport/node/index.ts';
 import { hint } from '../frame/errors.ts';
 import type { Output } from '../frame/output.ts';
-import { rootsNote, serverOptions } from '../frame/server-options.ts';
+import { optionsBeside, rootsNote, stationOfPairing } from '../frame/server-options.ts';
 import { shellWord } from '../frame/shell-word.ts';
-import { share } from '../pairing-share.ts';
+import { ownPlaces, share } from '../pairing-share.ts';
 import { type Access, ADMIN, isAdministered, pairingOf } from './access.ts';
 import type { DeviceState } from './data.ts';
 import type { OpenDevice } from './open.ts';
@@ -29,7 +29,7 @@ const DEFAULT_LOCAL_PORT = 5592;
 export async function announce(output: Output, { device, data, state, access }: OpenDevice, started: boolean): Promise<void> {
   const { ProductId, DeviceId } = state;
   const fingerprint = device.deviceFingerprint;
-  const pairings = await pairingsOf(device, access);
+  const pairings = await pairingsOf(device, access, placeOf(state, started ? device.localPort : undefined));
   const plain = encodePairingString(pairings.plain);
   const open = pairings.open && encodePairingString(pairings.open);
   const invitation = pairings.invitation && encodePairingString(pairings.invitation);
@@ -37,7 +37,7 @@ export async function announce(output: Output, { device, data, state, access }: 
   const productCommand = `svc admin product add ${ProductId} --data ${STATION_DATA}`;
   const adminCommand = `svc admin device add ${ProductId} ${DeviceId} --fingerprint ${fingerprint} --data ${STATION_DATA}`;
   const ports = started ? { localPort: device.localPort, p2pPort: device.p2pPort } : {};
-  const reach = wayTo(state, started ? device.localPort : undefined);
+  const beside = optionsToPair(state);
   output.result(
     {
       event: 'started',
@@ -74,13 +74,13 @@ export async function announce(output: Output, { device, data, state, access }: 
       ...(started && modes.some((mode) => mode.startsWith('Local'))
         ? [`pair locally with  svc pair '${plain}'${directly(device.localPort)}`]
         : []),
-      `connect with       svc connect '${plain}'${reach}`,
+      `connect with       svc connect '${plain}'${beside}`,
       ...(open === undefined
         ? []
-        : [`pair with          svc pair '${open}'${reach}`, '                   (it asks for a user name, or give one with --username)']),
+        : [`pair with          svc pair '${open}'${beside}`, '                   (it asks for a user name, or give one with --username)']),
       ...(invitation === undefined
         ? []
-        : [`become ${ADMIN} with  svc pair '${invitation}'${reach}`, '                   (shown only now; it can be used once)']),
+        : [`become ${ADMIN} with  svc pair '${invitation}'${beside}`, '                   (shown only now; it can be used once)']),
     ],
   );
   share(output, pairings.invitation ?? pairings.open ?? pairings.plain, {});
@@ -94,13 +94,23 @@ export async function announce(output: Output, { device, data, state, access }: 
 }
 
 /**
- * The options by which a client finds the device: through its base station, else straight to it on the local network.
+ * Where a pairing says the device is: its base station, else its addresses on the local network.
  * @param localPort undefined for a device that does not run: the default one
  */
-export function wayTo(state: StationState, localPort = DEFAULT_LOCAL_PORT): string {
-  const { ServerUrl: url, ServerFingerprint: fingerprint, ServerRootCerts: roots, ServerWebSocketUrl: webSocket } = state;
-  if (url === undefined) return directly(localPort);
-  return ` ${serverOptions({ url, fingerprint, roots, webSocket })}`;
+export function placeOf({ ServerUrl: url, ServerFingerprint: fingerprint }: StationState, localPort = DEFAULT_LOCAL_PORT): Place {
+  return url === undefined ? ownPlaces(localPort) : stationOfPairing({ url, fingerprint });
+}
+
+type Place = Pick<PairingString, 'server' | 'serverFingerprint' | 'addresses'>;
+
+/** What a client has to be told beside a pairing string of the device. */
+export function optionsToPair({
+  ServerUrl: url,
+  ServerFingerprint: fingerprint,
+  ServerRootCerts: roots,
+  ServerWebSocketUrl: webSocket,
+}: StationState): string {
+  return url === undefined ? '' : optionsBeside({ url, fingerprint, roots, webSocket });
 }
 
 function directly(localPort: number): string {
@@ -121,9 +131,9 @@ export function invitationOf(device: PairingString, { username, sct }: IamUser, 
   return { ...device, username, password, ...(sct !== undefined && { sct }) };
 }
 
-async function pairingsOf(device: Device, { iam, adminPassword }: Access): Promise<Pairings> {
+async function pairingsOf(device: Device, { iam, adminPassword }: Access, place: Place): Promise<Pairings> {
   const { openPairingSct: sct, openPairingRole } = iam.state;
-  const base = { productId: device.productId ?? '', deviceId: device.deviceId ?? '', fingerprint: device.deviceFingerprint };
+  const base = { productId: device.productId ?? '', deviceId: device.deviceId ?? '', fingerprint: device.deviceFingerprint, ...place };
   const plain = { ...base, ...(sct !== undefined && { sct }) };
   const modes = pairingOf(iam);
   const password = modes.includes('PasswordOpen') && openPairingRole !== undefined ? await iam.openPairingPassword() : undefined;

@@ -11,7 +11,7 @@ import { Host } from '../../transport/host/index.ts';
 import { Gatherer, rendezvousHost, StunDispatcher } from '../../transport/rendezvous/index.ts';
 import type { Session } from '../../transport/session/index.ts';
 import { askAddress, type ConfiguredStation, StationConnector } from '../../transport/station/index.ts';
-import type { TargetStation } from '../client/target.ts';
+import type { TargetStation } from '../client/station.ts';
 
 const MAX_PORT = 0xffff;
 

@@ -43,6 +43,11 @@ export async function ask(
   }
 }
 
+/** What `-` stands for where a secret is expected: one line that is typed or pasted at a terminal, unseen, else all of standard input. */
+export async function readSecretLine(question: string, output: Output): Promise<string> {
+  return canAsk(output) ? ask(question, { hidden: true }) : readStandardInput();
+}
+
 /** All of standard input as text, at most 64 KiB, without line ends at its end. */
 export async function readStandardInput(): Promise<string> {
   const chunks: Buffer[] = [];

@@ -41,6 +41,10 @@ export function describe(error: unknown): string {
   return oneLine(withHint(error));
 }
 
+/** What to do where the device does not let this client do something. */
+export const NOT_ALLOWED =
+  'you are not allowed to: `svc iam me` shows your user and its role; ask an administrator of the device for another role, or for an invitation if you are no user; `svc device explain` on the device says why';
+
 /** What to do about the codes a person can do something about; the message of the error comes before it. */
 const HINTS: Record<string, string> = {
   CERTIFICATE_VALIDATION_FAILED:
@@ -58,10 +62,11 @@ const HINTS: Record<string, string> = {
   WRONG_PRODUCT_ID: 'its key is registered for another product: check --product, or register it anew',
   WRONG_DEVICE_ID: 'its key is registered for another device: check --device-id, or register it anew',
   UNKNOWN_DEVICE_ID: 'register it on the base station with `svc admin device add`',
-  FORBIDDEN: 'the role of your user does not allow it, or you have not paired: see `svc pair`, and `svc device explain` on the device',
-  BLOCKED_BY_DEVICE_CONFIGURATION: '`svc iam me` shows who this client is to the device, and its role',
+  FORBIDDEN: NOT_ALLOWED,
+  BLOCKED_BY_DEVICE_CONFIGURATION: NOT_ALLOWED,
   PAIRING_MODE_DISABLED: '`svc iam modes` shows what the device offers over this connection',
-  AUTHENTICATION_ERROR: 'check user name and password; an invitation can be used once',
+  AUTHENTICATION_ERROR:
+    'check user name and password; an invitation can be used once: an administrator of the device makes a new one with `svc iam invite`, its owner with `svc device invite`',
   USER_DOES_NOT_EXIST: '`svc iam users list` shows the users, `svc pair` makes this client one',
   ROLE_DOES_NOT_EXIST: '`svc iam roles` shows the roles',
   TIMEOUT: 'check that the other side runs and that UDP, or TCP for https, reaches it',

@@ -1,4 +1,5 @@
-/** How printed commands name a base station. */
+/** How pairing strings and printed commands name a base station. */
+import { isHostPort, type PairingString } from '../../protocol/records/index.ts';
 import { shellWord } from './shell-word.ts';
 
 /** What the file of root certificates is called in printed commands. */
@@ -20,9 +21,38 @@ export interface NamedStation {
   readonly webSocket: string | undefined;
 }
 
+/** What a pairing string says of a base station: nothing where it cannot name it. */
+export function stationOfPairing({
+  url,
+  fingerprint,
+}: Pick<NamedStation, 'url' | 'fingerprint'>): Pick<PairingString, 'server' | 'serverFingerprint'> {
+  const server = hostPortOf(url);
+  if (!isHostPort(server)) return {};
+  return { server, ...(fingerprint !== undefined && { serverFingerprint: fingerprint }) };
+}
+
+/** The options that a client needs beside such a pairing string, each after a blank; mostly none. */
+export function optionsBeside(station: NamedStation): string {
+  const { url, fingerprint, roots, webSocket } = station;
+  if (!isHostPort(hostPortOf(url))) return ` ${serverOptions(station)}`;
+  const byRoots = roots && fingerprint === undefined ? ` --root-certs ${ROOTS_FILE}` : '';
+  return `${byRoots}${webSocketOption(webSocket)}`;
+}
+
 /** The options by which a client finds and proves a base station. */
 export function serverOptions({ url, fingerprint, roots, webSocket }: NamedStation): string {
   const byRoots = roots ? ` --root-certs ${ROOTS_FILE}` : '';
   const proof = fingerprint === undefined ? byRoots : ` --server-fingerprint ${fingerprint}`;
-  return `--server ${url}${proof}${webSocket === undefined ? '' : ` --server-websocket ${shellWord(webSocket)}`}`;
+  return `--server ${url}${proof}${webSocketOption(webSocket)}`;
+}
+
+function webSocketOption(webSocket: string | undefined): string {
+  return webSocket === undefined ? '' : ` --server-websocket ${shellWord(webSocket)}`;
+}
+
+/** @param url `https://host[:port]` */
+function hostPortOf(url: string): string {
+  const place = url.replace(/^https:\/\//, '');
+  // A URL drops the port of https.
+  return isHostPort(place) ? place : `${place}:443`;
 }

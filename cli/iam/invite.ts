@@ -1,17 +1,20 @@
 /**
  * `svc iam invite`: a user with a role and a password that works once, and all an invitee needs: pairing string, link and QR code.
  *
- * The pairing string has the device's fingerprint and the user's token: whoever holds it reaches the right device through the base station.
+ * The pairing string has the device's fingerprint, where the device is, and the user's token: its holder reaches the right device.
  */
 import { randomInt } from 'node:crypto';
 import { type Command, Option } from 'commander';
 import type { IamUser, IamUtil } from '../../client/node.ts';
-import { ownAddress } from '../../transport/node/index.ts';
-import { formatAddress, type TargetOptions } from '../client/target.ts';
+import { isHostPort, type PairingString } from '../../protocol/records/index.ts';
+import { isLoopback, parseAddress } from '../../transport/address.ts';
+import type { KnownDevice } from '../client/known.ts';
+import type { TargetOptions } from '../client/target.ts';
+import { placeOfActive } from '../client/way.ts';
 import { hostPort } from '../frame/arguments.ts';
-import { rootsNote, serverOptions } from '../frame/server-options.ts';
+import { type NamedStation, optionsBeside, rootsNote, stationOfPairing } from '../frame/server-options.ts';
 import { stateOption } from '../frame/shell-word.ts';
-import { type ShareOptions, share, shareOptions } from '../pairing-share.ts';
+import { ownPlaces, type ShareOptions, share, shareOptions } from '../pairing-share.ts';
 import { type IamOpened, iamSubcommand, withIam } from './shared.ts';
 
 interface InviteOptions extends TargetOptions, ShareOptions {
@@ -43,6 +46,7 @@ async function invite(opened: IamOpened, username: string, options: InviteOption
   if (options.displayName !== undefined) await iam.updateUserDisplayName(username, options.displayName);
   await warnIfOff(opened, options);
   const { ProductId, DeviceId } = connection.deviceInfo as { ProductId: string; DeviceId: string };
+  const station = stationOf(opened);
   const shared = share(
     output,
     {
@@ -52,6 +56,7 @@ async function invite(opened: IamOpened, username: string, options: InviteOption
       password,
       ...(user.sct !== undefined && { sct: user.sct }),
       fingerprint: connection.getDeviceFingerprint(),
+      ...placeOf(opened),
     },
     options,
   );
@@ -61,9 +66,9 @@ async function invite(opened: IamOpened, username: string, options: InviteOption
     shared.pairingString,
     shared.link,
     '',
-    `pair with  ${pairLine(opened)}`,
+    `pair with  svc pair -${station === undefined ? '' : optionsBeside(station)}`,
     '           (it reads the pairing string or the link from standard input)',
-    ...rootsNote(rootsOf(opened)).map((note) => `           ${note}`),
+    ...rootsNote(station?.roots).map((note) => `           ${note}`),
   ]);
 }
 
@@ -80,21 +85,29 @@ async function warnIfOff({ iam, output, device }: IamOpened, { state }: InviteOp
     output.warn(`the device takes no invitations now: svc iam settings set password-invite-pairing on -d ${device}${stateOption(state)}`);
 }
 
-/** The base station is not part of a pairing string. An address on loopback means this machine, which others reach by another one. */
-function pairLine({ connection, known }: IamOpened): string {
-  const { ProductId, DeviceId } = connection.deviceInfo as { ProductId: string; DeviceId: string };
-  const { ServerUrl: url, ServerWebSocketUrl: webSocket, Address = '' } = known.byId(ProductId, DeviceId) ?? {};
-  if (url !== undefined)
-    return `svc pair - ${serverOptions({ url, fingerprint: known.stationFingerprint(url), roots: known.tlsStation(url), webSocket })}`;
-  const { host, port } = hostPort(Address);
-  return `svc pair - --address ${formatAddress({ host: isLoopback(host) ? ownAddress() : host, port })}`;
+/** What this client knows of the base station of the device. */
+function stationOf({ connection, known }: IamOpened): NamedStation | undefined {
+  const { ServerUrl: url, ServerWebSocketUrl: webSocket } = deviceOf({ connection, known }) ?? {};
+  return url === undefined ? undefined : { url, fingerprint: known.stationFingerprint(url), roots: known.tlsStation(url), webSocket };
 }
 
-function rootsOf({ connection, known }: IamOpened): string | undefined {
-  const { ProductId, DeviceId } = connection.deviceInfo as { ProductId: string; DeviceId: string };
-  return known.tlsStation(known.byId(ProductId, DeviceId)?.ServerUrl ?? '');
+/** Where the device is: at its base station, else where this client reaches it. An address on loopback means this host, which others reach by another one. */
+function placeOf(opened: IamOpened): Pick<PairingString, 'server' | 'serverFingerprint' | 'addresses'> {
+  const station = stationOf(opened);
+  if (station !== undefined) return stationOfPairing(station);
+  const address = deviceOf(opened)?.Address ?? placeOfActive(opened.connection);
+  // One with the zone of this host means nothing elsewhere: there the local network is searched.
+  if (address === undefined || !isHostPort(address)) return {};
+  const { host, port } = hostPort(address);
+  return isOwn(host) ? ownPlaces(port) : { addresses: [address] };
 }
 
-function isLoopback(host: string): boolean {
-  return host === 'localhost' || host === '::1' || /^127\./.test(host);
+function deviceOf({ connection, known }: Pick<IamOpened, 'connection' | 'known'>): KnownDevice | undefined {
+  const { ProductId, DeviceId } = connection.deviceInfo as { ProductId: string; DeviceId: string };
+  return known.byId(ProductId, DeviceId);
+}
+
+function isOwn(host: string): boolean {
+  const bytes = parseAddress(host);
+  return host === 'localhost' || (bytes !== null && isLoopback(bytes));
 }

@@ -58,7 +58,12 @@ async function run(line: string): Promise<{ code: number; stdout: string; stderr
 describe('wrong use ends with exit code 2 and one line', () => {
   test.each([
     ['an unknown command', 'fly', /unknown command 'fly'/],
-    ['a name in place of a pairing string', 'connect home --state {dir}', /"home" is not a pairing string: .* -d home/],
+    ['a name that is not known in place of a pairing string', 'connect home --state {dir}/s1', /no device "home" \(none is known yet/],
+    ['a join string in place of a pairing string', 'pair svc://join#~AQID --state {dir}/s1', /a join string, for a device/],
+    ['a cut link', 'pair svc://pair#~AQEEcHItMQ --state {dir}/s1', /pairing link: it is cut or mistyped; copy the whole of it again/],
+    ['a user name for no user', `pair ${PAIRING} --no-user --username bob`, /--username has no effect with --no-user/],
+    ['a mode for no user', `pair ${PAIRING} --no-user --mode LocalOpen`, /--mode has no effect with --no-user/],
+    ['a key name for no user', `pair ${PAIRING} --no-user --key-name phone`, /--key-name has no effect with --no-user/],
     ['an unknown option', 'coap GET / --fly', /unknown option '--fly'/],
     ['a misspelt option', 'coap GET / --addres 1:1', /--address/],
     ['no method', 'coap', /missing required argument/],
@@ -77,7 +82,7 @@ describe('wrong use ends with exit code 2 and one line', () => {
     ['a short fingerprint', 'coap GET /x --fingerprint abcd', /64 hexadecimal digits/],
     ['a bad id', 'coap GET /x --product a.b', /An id is/],
     ['half of the ids', 'coap GET /x --product pr --state {dir}/s1', /belong together/],
-    ['no device known', 'coap GET /x --state {dir}/s2', /svc connect/],
+    ['no device known', 'coap GET /x --state {dir}/s2', /svc pair -/],
     ['an unknown device', 'coap GET /x -d moon --state {dir}/s3', /no device "moon"/],
     ['a broken pairing string', 'connect p=pr --state {dir}/s4', /pairing string/],
     ['a pairing string twice', `connect ${PAIRING} -d ${PAIRING} --state {dir}/s4`, /once/],

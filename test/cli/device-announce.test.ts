@@ -8,6 +8,8 @@ import { follow } from '../../cli/device-app/announce.ts';
 import { Output } from '../../cli/frame/output.ts';
 import type { Device, DeviceEvent, Iam } from '../../device/index.ts';
 import { RemoteError } from '../../protocol/errors/index.ts';
+import { decodePairing, type PairingString } from '../../protocol/records/index.ts';
+import { ownAddresses } from '../../transport/node/index.ts';
 import { svcInProcess } from '../e2e/in-process.ts';
 
 const KEY = 'ab'.repeat(32);
@@ -32,6 +34,12 @@ function commands(printed: string): string[][] {
   });
 }
 
+/** What the commands that pair are given. */
+function pairings(printed: string): { pairing: PairingString; options: string[] }[] {
+  const reach = commands(printed).filter(([name]) => name === 'connect' || name === 'pair');
+  return reach.map(([, string = '', ...options]) => ({ pairing: decodePairing(string), options }));
+}
+
 const NOTE = /nobody administers this device yet/;
 
 test('product and device are registered by the lines as they are', async () => {
@@ -44,20 +52,39 @@ test('product and device are registered by the lines as they are', async () => {
   }
 });
 
-test('a device without a base station is reached at its address, and registered nowhere', async () => {
+test('a device without a base station is reached at its addresses, and registered nowhere', async () => {
   const { stdout } = await init();
   expect(stdout).not.toMatch(/svc admin|--server/);
-  const reach = commands(stdout).filter(([name]) => name === 'connect' || name === 'pair');
-  expect(reach.length).toBeGreaterThan(1);
-  for (const words of reach) expect(words.join(' ')).toMatch(/ --address \S+:5592$/);
+  expect(pairings(stdout).length).toBeGreaterThan(1);
+  const addresses = ownAddresses()
+    .slice(0, 3)
+    .map((host) => expect.stringMatching(`${host}\\]?:5592$`));
+  for (const { pairing, options } of pairings(stdout)) {
+    expect(pairing.addresses ?? []).toEqual(addresses);
+    expect([pairing.server, options]).toEqual([undefined, []]);
+  }
+});
+
+test('a device with a base station is reached there, without an option', async () => {
+  const { stdout } = await init(...STATION);
+  expect(pairings(stdout).length).toBeGreaterThan(1);
+  for (const { pairing, options } of pairings(stdout)) {
+    expect(pairing).toMatchObject({ server: '127.0.0.1:9', serverFingerprint: 'cd'.repeat(32) });
+    expect([pairing.addresses, options]).toEqual([undefined, []]);
+  }
+});
+
+test('a base station that TLS proves has no fingerprint in a pairing string', async () => {
+  const { stdout } = await init('--server', 'https://station.example:4433');
+  for (const { pairing } of pairings(stdout))
+    expect([pairing.server, pairing.serverFingerprint]).toEqual(['station.example:4433', undefined]);
 });
 
 test('a device whose base station has a WebSocket elsewhere is reached there too', async () => {
   const webSocket = 'wss://proxy.example/(a)';
   const { stdout } = await init(...STATION, '--server-websocket', webSocket);
-  const reach = commands(stdout).filter(([name]) => name === 'connect' || name === 'pair');
-  expect(reach.length).toBeGreaterThan(1);
-  for (const words of reach) expect(words.slice(-6)).toEqual([...STATION, '--server-websocket', webSocket]);
+  expect(pairings(stdout).length).toBeGreaterThan(1);
+  for (const { options } of pairings(stdout)) expect(options).toEqual(['--server-websocket', webSocket]);
 });
 
 test('while nobody administers the device, it says how somebody is invited, and that works', async () => {

@@ -248,7 +248,7 @@ describe('a connect that fails', () => {
     expect(await run({ fingerprint: 'ab'.repeat(32) })).toMatch(/does not have the fingerprint that was given \(abab.*compare it with/);
     expect(clinic.document).toMatchObject({
       channels: {
-        remote: { code: 'FINGERPRINT_MISMATCH', text: expect.stringMatching(/\w/), advice: expect.stringMatching(/svc connect --replace/) },
+        remote: { code: 'FINGERPRINT_MISMATCH', text: expect.stringMatching(/\w/), advice: expect.stringMatching(/svc pair --replace/) },
       },
     });
     expect(clinic.stdout).not.toMatch(/--server-fingerprint/);

@@ -5,7 +5,8 @@ import { homedir, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { Known, type KnownDevice, stateDirectory } from '../../cli/client/known.ts';
-import { resolveServer, resolveTarget, type TargetOptions } from '../../cli/client/target.ts';
+import { resolveServer } from '../../cli/client/station.ts';
+import { resolveTarget, type TargetOptions } from '../../cli/client/target.ts';
 import { SvcClient } from '../../client/node.ts';
 import { PEM_OF_ROOT } from '../support/fixture/station-document.ts';
 
@@ -56,7 +57,7 @@ describe('state directory', () => {
 
   test('a fingerprint that the base station has not shown gives way to another one, and one that it has does not', async () => {
     const url = 'https://new:4433';
-    const target = (state: Known, serverFingerprint: string) => resolveServer({ server: url, serverFingerprint }, undefined, state, false);
+    const target = (state: Known, serverFingerprint: string) => resolveServer({ server: url, serverFingerprint }, {}, state);
     const state = await known();
     state.rememberStation(url, OTHER, false);
     await state.save();
@@ -79,7 +80,7 @@ describe('state directory', () => {
     const url = 'https://new:4433';
     const state = await known();
     state.rememberStation(url, OTHER, false);
-    expect(resolveServer({ server: url, rootCerts: 'PEM' }, undefined, state, false)).toEqual({ url, fingerprint: null, roots: 'PEM' });
+    expect(resolveServer({ server: url, rootCerts: 'PEM' }, {}, state)).toEqual({ url, fingerprint: null, roots: 'PEM' });
     state.rememberTlsStation(url, PEM_OF_ROOT);
     await state.save();
     const again = await Known.open(state.directory);
@@ -157,6 +158,60 @@ describe('target', () => {
     expect(resolveTarget(options({ device: 'p=pr,d=lamp,sct=new', sct: 'newest' }), state).sct).toBe('newest');
   });
 
+  const FROM_STRING = `p=pr,d=new,s=string.example:4433,sf=${FP},sct=tok,fp=${FP}`;
+
+  test('a pairing string names base station and fingerprint; options and roots win over it', async () => {
+    const state = await known(lamp);
+    const station = (given: Partial<TargetOptions>) => {
+      const { server, serverFrom } = resolveTarget(options({ device: FROM_STRING, ...given }), state);
+      return [server?.url, server?.fingerprint, server?.roots, serverFrom];
+    };
+    expect(station({})).toEqual(['https://string.example:4433', FP, '', 'pairing string']);
+    // Another address of the same base station.
+    expect(station({ server: 'https://192.0.2.7:4433' })).toEqual(['https://192.0.2.7:4433', FP, '', 'option']);
+    expect(station({ server: 'https://192.0.2.7:4433', serverFingerprint: OTHER })).toEqual([
+      'https://192.0.2.7:4433',
+      OTHER,
+      '',
+      'option',
+    ]);
+    expect(station({ serverFingerprint: OTHER })).toEqual(['https://string.example:4433', OTHER, '', 'pairing string']);
+    expect(station({ rootCerts: 'PEM' })).toEqual(['https://string.example:4433', null, 'PEM', 'pairing string']);
+    expect(station({ device: 'desk' })).toEqual(['https://station:4433', OTHER, '', 'state']);
+    // A string without a base station leaves the one that is remembered.
+    expect(station({ device: 'p=pr,d=lamp' })).toEqual(['https://station:4433', OTHER, '', 'state']);
+  });
+
+  test('a pairing string with another fingerprint of a base station than it has shown is refused', async () => {
+    const state = await known(lamp);
+    const string = `p=pr,d=lamp,s=station:4433,sf=${FP}`;
+    const refusal = `https://station:4433 is known with another fingerprint (${OTHER}) than the pairing string has (${FP})`;
+    expect(() => resolveTarget(options({ device: string }), state)).toThrow(refusal);
+    expect(() => resolveTarget(options({ device: string, server: 'https://station:4433' }), state)).toThrow(refusal);
+    expect(resolveTarget(options({ device: string.replace(FP, OTHER) }), state).server?.fingerprint).toBe(OTHER);
+  });
+
+  test('addresses of a pairing string are all tried, without the base station that is remembered', async () => {
+    const state = await known(lamp);
+    const string = 'p=pr,d=lamp,a=192.168.1.7:5592;[fe80::7]:5592';
+    const places = [
+      { host: '192.168.1.7', port: 5592 },
+      { host: 'fe80::7', port: 5592 },
+    ];
+    expect(resolveTarget(options({ device: string }), state)).toMatchObject({ addresses: places, server: undefined, local: true });
+    const address = { host: '::1', port: 1 };
+    expect(resolveTarget(options({ device: string, address }), state)).toMatchObject({ addresses: [address], local: false });
+    const server = 'https://station:4433';
+    expect(resolveTarget(options({ device: string, server }), state)).toMatchObject({ addresses: [], server: { url: server } });
+  });
+
+  test('a link that is mistyped is not taken for a name, and not repeated', async () => {
+    const state = await known(lamp);
+    for (const device of ['svc:/pair#~AQIDBA', 'svc://pair#~AQIDBA', `${'x'.repeat(65)}`]) {
+      expect(() => resolveTarget(options({ device }), state)).toThrow(/^(?!.*(AQIDBA|xxx)).*cut or mistyped/);
+    }
+  });
+
   test('an address alone has neither ids nor base station', async () => {
     const state = await known(lamp);
     expect(resolveTarget(options({ address: { host: '::1', port: 1 }, fingerprint: OTHER }), state)).toMatchObject({
@@ -170,14 +225,14 @@ describe('target', () => {
     const { ServerUrl: _, ...direct } = lamp;
     const state = await known({ ...direct, Address: '[::1]:5592' });
     expect(resolveTarget(options({ address: { host: '::1', port: 5592 } }), state)).toMatchObject({ productId: 'pr', pin: FP });
-    expect(resolveTarget(options({}), state)).toMatchObject({ address: { host: '::1', port: 5592 }, server: undefined });
+    expect(resolveTarget(options({}), state)).toMatchObject({ addresses: [{ host: '::1', port: 5592 }], server: undefined });
   });
 
   test('is looked for on the local network, unless its address is given, or it is forbidden', async () => {
     const { ServerUrl: _, ...direct } = lamp;
     const state = await known({ ...direct, Address: '[::1]:5592' });
     const local = (given: Partial<TargetOptions>) => resolveTarget(options(given), state).local;
-    expect(resolveTarget(options({ device: 'p=pr,d=other' }), state)).toMatchObject({ local: true, server: undefined, address: undefined });
+    expect(resolveTarget(options({ device: 'p=pr,d=other' }), state)).toMatchObject({ local: true, server: undefined, addresses: [] });
     expect([local({}), local({ server: 'https://station:4433' }), local({ local: true })]).toEqual([true, true, true]);
     expect([local({ local: false }), local({ address: { host: '::1', port: 5592 } })]).toEqual([false, false]);
   });
@@ -243,6 +298,6 @@ describe('target', () => {
     const state = await known(lamp, { ...lamp, DeviceId: 'lamp2', Name: 'floor' });
     expect(() => resolveTarget(options({}), state)).toThrow(/--device: desk, floor/);
     const empty = await Known.open(join(directory, 'empty'));
-    expect(() => resolveTarget(options({}), empty)).toThrow(/svc connect/);
+    expect(() => resolveTarget(options({}), empty)).toThrow(/`svc pair -` reads a pairing string/);
   });
 });

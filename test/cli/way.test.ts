@@ -2,8 +2,8 @@
 import { Writable } from 'node:stream';
 import { expect, test } from 'vitest';
 import { followWay, showWay, wayOf } from '../../cli/client/way.ts';
-import { stationLines } from '../../cli/connect.ts';
 import { Output } from '../../cli/frame/output.ts';
+import { stationLines } from '../../cli/pair.ts';
 import { ProductFixture } from '../support/fixture/products.ts';
 
 test('a base station that a connect did not need is checked by a command that runs as it stands', () => {

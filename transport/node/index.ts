@@ -15,7 +15,7 @@ export {
   syncDirectory,
   takesNoWrites,
 } from './files.ts';
-export { ownAddress } from './interfaces.ts';
+export { ownAddress, ownAddresses } from './interfaces.ts';
 export { stderrLog } from './log.ts';
 export { checkRootCertificates } from './root-certificates.ts';
 export { type ByteStream, type PumpResult, pump } from './tcp.ts';

@@ -35,10 +35,15 @@ export function smallLinkMtu(): number | undefined {
 
 /** An address by which others on the network reach this host, an IPv4 address where there is one; loopback without a network. */
 export function ownAddress(): string {
+  return ownAddresses()[0] ?? '127.0.0.1';
+}
+
+/** All such addresses, IPv4 first; none without a network. */
+export function ownAddresses(): string[] {
   const outward = Object.values(networkInterfaces()).flatMap((list) =>
     (list ?? []).filter(({ internal, address }) => !internal && !address.startsWith('fe80:')),
   );
-  return (outward.find(({ family }) => family === 'IPv4') ?? outward[0])?.address ?? '127.0.0.1';
+  return [...outward].sort((a, b) => Number(b.family === 'IPv4') - Number(a.family === 'IPv4')).map(({ address }) => address);
 }
 
 /** @param name with the label of an alias, as in `eth0:1` */

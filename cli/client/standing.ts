@@ -1,0 +1,56 @@
+/** Who this client is to a device: one of its users, none yet, or a client of a device that has none. */
+import { IamError, type IamUtil, type PairingMode, SvcError } from '../../client/node.ts';
+import type { PairingString } from '../../protocol/records/index.ts';
+import { shellWord, stateOption } from '../frame/shell-word.ts';
+
+export type Standing =
+  | { readonly kind: 'user'; readonly username: string; readonly role?: string }
+  /** With the ways of pairing that the device offers to this connection. */
+  | { readonly kind: 'not-a-user'; readonly modes: readonly PairingMode[] }
+  | { readonly kind: 'no-users' };
+
+/** What an invitation is asked for with. */
+export const ASK_FOR_INVITATION =
+  'ask an administrator of the device for an invitation (`svc iam invite`), or its owner (`svc device invite` on the device), and give it to `svc pair -`';
+
+/**
+ * Asks the device, and changes nothing there.
+ * @param key fingerprint of this client: one that only knows the password of a user is not that user
+ * @throws what a request of `IamUtil` throws, but for what the device refuses
+ */
+export async function standingOf(iam: IamUtil, key: string): Promise<Standing> {
+  try {
+    const { username, role, fingerprints } = await iam.getCurrentUser();
+    if (fingerprints.some(({ fingerprint }) => fingerprint === key)) return { kind: 'user', username, ...(role !== undefined && { role }) };
+  } catch (error) {
+    if (!(error instanceof IamError)) throw error;
+  }
+  try {
+    return { kind: 'not-a-user', modes: (await iam.getDeviceDetails()).modes };
+  } catch (error) {
+    if (!(error instanceof SvcError)) throw error;
+    if (error.code === 'IAM_NOT_SUPPORTED') return { kind: 'no-users' };
+    if (error instanceof IamError) return { kind: 'not-a-user', modes: [] };
+    throw error;
+  }
+}
+
+/** What a person is told of it at the end. @param next what to do to become a user */
+export function standingLine(standing: Standing, next: string): string {
+  if (standing.kind === 'user') return `you are ${standing.username} (${standing.role ?? 'no role: everything is denied'})`;
+  return standing.kind === 'no-users' ? 'this device has no users' : `not a user yet: ${next}`;
+}
+
+/** How this client becomes a user. @param name of the device, as commands take it */
+export function nextStep(
+  modes: readonly PairingMode[],
+  { name, state, pairing }: { name: string; state: string | undefined; pairing: PairingString | undefined },
+): string {
+  const pair = `\`svc pair ${shellWord(name)}${stateOption(state)}\``;
+  if (pairing?.password !== undefined)
+    return `\`svc pair -\` with the same pairing string makes this client ${pairing.username ?? 'one, by the name of --username'}`;
+  if (modes.includes('LocalInitial')) return `${pair} makes this client the first one`;
+  if (modes.includes('LocalOpen')) return `${pair} asks for a user name and makes this client one`;
+  if (modes.includes('PasswordOpen')) return `${pair} asks for a user name and the password of the device, and makes this client one`;
+  return ASK_FOR_INVITATION;
+}

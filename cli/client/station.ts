@@ -1,0 +1,94 @@
+/**
+ * The base station of a client command: from the options, else from the pairing string, else what is remembered of the device. Its fingerprint comes
+ * from the same places, and one that it has shown is never replaced silently.
+ */
+import type { ConnectionOptions } from '../../client/node.ts';
+import type { PairingString } from '../../protocol/records/index.ts';
+import { serverUrl } from '../frame/arguments.ts';
+import { CommandError, UsageError } from '../frame/errors.ts';
+import type { Known, KnownDevice } from './known.ts';
+
+/** A base station: pinned, or, where the fingerprint is null, proved by TLS. */
+export interface TargetStation {
+  readonly url: string;
+  readonly fingerprint: string | null;
+  /** PEM; empty: the roots of Node. */
+  readonly roots: string;
+}
+
+/** Who said where the base station is. */
+export type StationSource = 'option' | 'pairing string' | 'state';
+
+export interface StationFlags {
+  server?: string;
+  serverFingerprint?: string;
+  /** PEM. */
+  rootCerts?: string;
+}
+
+/** What may name a base station beside the options. */
+export interface StationKnowledge {
+  readonly pairing?: PairingString | undefined;
+  readonly device?: KnownDevice | undefined;
+  /** The device is reached without one: what is remembered does not count. */
+  readonly optional?: boolean;
+}
+
+/**
+ * The base station to use; undefined without one.
+ * @throws UsageError, CommandError
+ */
+export function resolveServer(options: StationFlags, knowledge: StationKnowledge, known: Known): TargetStation | undefined {
+  const { serverFingerprint, rootCerts } = options;
+  if (serverFingerprint !== undefined && rootCerts !== undefined)
+    throw new UsageError('--root-certs has no effect beside --server-fingerprint: give one of them');
+  const url = urlOf(options, knowledge);
+  if (url === undefined) {
+    for (const [name, value] of Object.entries({ 'server-fingerprint': serverFingerprint, 'root-certs': rootCerts })) {
+      if (value !== undefined && knowledge.device?.ServerUrl === undefined) throw new UsageError(`--${name} needs --server`);
+    }
+    return undefined;
+  }
+  // Also beside --server: that may be another address of the base station that the string means.
+  const stated = serverFingerprint ?? (rootCerts === undefined ? knowledge.pairing?.serverFingerprint : undefined);
+  const remembered = known.stationFingerprint(url);
+  const onPurpose = `remove it from ${known.directory}/known.json`;
+  if (stated !== undefined && remembered !== stated && known.hasSeenStation(url)) {
+    const who = serverFingerprint === undefined ? 'the pairing string has' : 'you gave';
+    throw new CommandError(
+      `${url} is known with another fingerprint (${remembered}) than ${who} (${stated}): compare both with what svc basestation prints; if its key was changed on purpose, ${onPurpose}`,
+    );
+  }
+  if (rootCerts !== undefined && known.hasSeenStation(url)) {
+    throw new CommandError(`${url} is known by its fingerprint, which --root-certs does not replace: to have TLS prove it, ${onPurpose}`);
+  }
+  // Roots that are given count for more than a fingerprint that was never shown.
+  const fingerprint = stated ?? (rootCerts === undefined ? remembered : undefined) ?? null;
+  return { url, fingerprint, roots: rootCerts ?? known.tlsStation(url) ?? '' };
+}
+
+/** Who said where the base station is that {@link resolveServer} gives. */
+export function sourceOf({ server }: StationFlags, { pairing }: StationKnowledge): StationSource {
+  if (server !== undefined) return 'option';
+  return pairing?.server === undefined ? 'state' : 'pairing string';
+}
+
+function urlOf({ server }: StationFlags, { pairing, device, optional = false }: StationKnowledge): string | undefined {
+  if (server !== undefined) return server;
+  if (pairing?.server !== undefined) return urlOfString(pairing.server);
+  return optional ? undefined : device?.ServerUrl;
+}
+
+function urlOfString(server: string): string {
+  try {
+    return serverUrl(`https://${server}`);
+  } catch {
+    throw new UsageError(`the pairing string names a base station that is no address (${server}): state another one with --server`);
+  }
+}
+
+/** The base station as a connection takes it. */
+export function stationOptions({ url, fingerprint, roots }: TargetStation): ConnectionOptions {
+  if (fingerprint !== null) return { ServerUrl: url, ServerFingerprint: fingerprint };
+  return { ServerUrl: url, ...(roots !== '' && { RootCerts: roots }) };
+}

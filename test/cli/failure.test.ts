@@ -1,0 +1,63 @@
+/** What a person is told of a connect by a pairing string that failed: what was tried, and what to do. */
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { explained } from '../../cli/client/failure.ts';
+import { Known } from '../../cli/client/known.ts';
+import { resolveTarget, type TargetOptions } from '../../cli/client/target.ts';
+import { describe } from '../../cli/frame/errors.ts';
+import type { ErrorCode } from '../../client/node.ts';
+import { NoChannelsError } from '../../protocol/errors/index.ts';
+
+const FP = 'ab'.repeat(32);
+const STATION = `p=pr,d=lamp,s=station.example:4433,sf=${FP},pwd=secret,sct=token`;
+const ALONE = `p=pr,d=lamp,a=192.168.1.7:5592;192.168.2.7:5592,fp=${FP}`;
+
+let directory: string;
+beforeEach(async () => {
+  directory = await mkdtemp(join(tmpdir(), 'svc-failure-'));
+});
+afterEach(() => rm(directory, { recursive: true }));
+
+async function said(given: Partial<TargetOptions>, remote: ErrorCode, direct: ErrorCode = 'NONE', remembered = false): Promise<string> {
+  const known = await Known.open(directory);
+  if (remembered)
+    known.remember({ ProductId: 'pr', DeviceId: 'lamp', Fingerprint: FP, ServerUrl: 'https://old.example:4433', ServerConnectToken: 't' });
+  const target = { ...resolveTarget({ timeout: 1000, ...given }, known), near: false };
+  return describe(explained(new NoChannelsError({ local: 'NOT_FOUND', remote, direct }), target, known));
+}
+
+test.each<ErrorCode>(['TIMEOUT', 'CONNECTION_REFUSED', 'DNS'])(
+  '%s at the address of the string: which, and how to state another',
+  async (code) => {
+    const text = await said({ device: STATION }, code);
+    expect(text).toMatch(
+      /; the base station was tried at https:\/\/station\.example:4433, the address in the pairing string: if it is reached at another one, state that with --server$/,
+    );
+    expect(text).not.toMatch(/secret|token/);
+  },
+);
+
+test('at an address that was typed, that is known; one that is remembered is named', async () => {
+  expect(await said({ device: STATION, server: 'https://192.0.2.7:4433' }, 'TIMEOUT')).not.toMatch(/was tried at/);
+  expect(await said({ device: 'pr.lamp' }, 'TIMEOUT', 'NONE', true)).toMatch(
+    /tried at https:\/\/old\.example:4433, the address that is remembered/,
+  );
+});
+
+test.each<ErrorCode>(['FINGERPRINT_MISMATCH', 'TOKEN_REJECTED', 'UNKNOWN_PRODUCT_ID', 'UNKNOWN_DEVICE_ID'])(
+  '%s: the string is old, or of another base station',
+  async (code) => {
+    expect(await said({ device: STATION }, code)).toMatch(
+      /the pairing string is an old one, or of another base station or device: ask for a new one$/,
+    );
+    expect(await said({ device: 'pr.lamp' }, code, 'NONE', true)).not.toMatch(/pairing string is an old one/);
+  },
+);
+
+test('a device without a base station that does not answer: where it was looked for', async () => {
+  expect(await said({ device: ALONE }, 'NONE', 'NOT_FOUND')).toMatch(
+    /the device was tried at 192\.168\.1\.7:5592 and 192\.168\.2\.7:5592: if it is reached at another address, state that with --address$/,
+  );
+});

@@ -16,6 +16,7 @@ import { announce, follow, warn } from './device-app/announce.ts';
 import { type DeviceConfiguration, readDeviceConfiguration } from './device-app/configuration.ts';
 import { DeviceData } from './device-app/data.ts';
 import { installFiles, removePartialFiles } from './device-app/files.ts';
+import { withInvitation } from './device-app/first-invitation.ts';
 import { type HeldLock, holdLock } from './device-app/hold-lock.ts';
 import { forgetOnceAttached, type JoinPlace, joinFirst } from './device-app/join.ts';
 import { type GivenJoin, givenJoin } from './device-app/join-string.ts';
@@ -23,6 +24,7 @@ import { lockDirectory } from './device-app/lock.ts';
 import { type OpenDevice, openDevice } from './device-app/open.ts';
 import { givenRendezvous, type RendezvousFlags, rendezvousOf, warnOfOff, withRendezvous } from './device-app/rendezvous.ts';
 import { Room } from './device-app/room.ts';
+import { listenFirst, type Services, showStartScreen } from './device-app/start-screen.ts';
 import { deviceAuditCommand } from './device-audit.ts';
 import { deviceExplainCommand } from './device-explain.ts';
 import { deviceInviteCommand } from './device-invite.ts';
@@ -183,10 +185,11 @@ async function run(options: DeviceCommandOptions): Promise<void> {
       ...(profile !== undefined && { keepAliveProfile: profile }),
     });
     if (options.init !== true) await joinWhereAsked({ device, data, environment, output }, given, options);
-    const opened = await openDevice(device, data, options, environment);
+    let opened = await openDevice(device, data, options, environment);
     try {
       if (options.pairing !== undefined) await setPairing(opened.access.iam, options.pairing);
       await pairKeys(opened.access.iam, allowed);
+      opened = await withInvitation(opened, output);
       if (options.init === true) await initialize(output, opened);
       else await serve(output, opened, configuration, options, lock.lost);
     } finally {
@@ -227,21 +230,21 @@ async function serve(
   options: DeviceCommandOptions,
   lost: AbortSignal,
 ): Promise<void> {
-  const { device, data, state, access, environment } = opened;
+  const { device, data, access, environment } = opened;
   const { iam } = access;
-  configure(device, configuration, options);
+  const services = offered(configuration, options);
+  configure(device, services, options);
   await removePartialFiles(data.filesDirectory);
   installFiles(device, data.filesDirectory);
   const room = new Room({ device, iam, data, configuration, log: environment.log, output });
   const { signal, dispose } = interruption();
   try {
-    follow(device, iam, output);
     forgetOnceAttached(device, data, output);
+    const show = output.isScreen ? screen(output, opened, services) : lines(output, opened);
     await device.start();
     try {
       await saveIdentity(data, output);
-      await announce(output, opened, true);
-      warn(output, iam, state);
+      await show();
       room.begin();
       collectAfterStart();
       await stopped(AbortSignal.any([signal, lost]));
@@ -257,6 +260,26 @@ async function serve(
   }
 }
 
+/** What a person at a terminal sees, and then what happens. Called before the device starts; @returns what shows it */
+function screen(output: Output, opened: OpenDevice, services: Services): () => Promise<void> {
+  const { device, state, access, environment } = opened;
+  const first = state.ServerUrl === undefined ? async () => null : listenFirst(device);
+  return async () => {
+    await showStartScreen(output, opened, services, await first(environment));
+    follow(device, access.iam, output);
+    warn(output, access.iam, state);
+  };
+}
+
+/** The same elsewhere, where nothing that happens is left out. */
+function lines(output: Output, opened: OpenDevice): () => Promise<void> {
+  follow(opened.device, opened.access.iam, output);
+  return async () => {
+    await announce(output, opened, true);
+    warn(output, opened.access.iam, opened.state);
+  };
+}
+
 /** What the options said of the device is kept; on a disk that takes no writes it counts for this run only. */
 async function saveIdentity(data: DeviceData, output: Output): Promise<void> {
   await data.update().catch((error: unknown) => {
@@ -265,15 +288,20 @@ async function saveIdentity(data: DeviceData, output: Output): Promise<void> {
   });
 }
 
-function configure(device: Device, { tcpTunnels, udpTunnels }: DeviceConfiguration, options: DeviceCommandOptions): void {
+function configure(device: Device, services: Services, options: DeviceCommandOptions): void {
   if (options.localPort !== undefined) device.setLocalPort(options.localPort);
   if (options.p2pPort !== undefined) device.setP2pPort(options.p2pPort);
   if (options.mdns) {
     device.enableMdns();
     device.mdnsAddSubtype(MDNS_SUBTYPE);
   }
-  for (const service of [...tcpTunnels, ...options.tunnel]) device.addTcpTunnelService(service);
-  for (const service of [...udpTunnels, ...options.udpTunnel]) device.addUdpTunnelService(service);
+  for (const service of services.tcpTunnels) device.addTcpTunnelService(service);
+  for (const service of services.udpTunnels) device.addUdpTunnelService(service);
+}
+
+/** What the file and the options name. */
+function offered({ tcpTunnels, udpTunnels }: DeviceConfiguration, { tunnel, udpTunnel }: DeviceCommandOptions): Services {
+  return { tcpTunnels: [...tcpTunnels, ...tunnel], udpTunnels: [...udpTunnels, ...udpTunnel] };
 }
 
 /** @throws UsageError when one of the options has the id of another service */

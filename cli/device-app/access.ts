@@ -146,6 +146,11 @@ export function isAdministered(iam: Iam): boolean {
   return users.some(({ role, fingerprints }) => fingerprints.length > 0 && iam.administers(role));
 }
 
+/** Whether somebody is a user by a key: others were invited at most. */
+export function hasUsers({ users }: Iam): boolean {
+  return users.some(({ fingerprints }) => fingerprints.length > 0);
+}
+
 /** The role that makes an administrator: the one of that name, while its policies let it manage users, else the first one that they let; undefined for none. */
 export function administratorRole(iam: Iam): string | undefined {
   return [ADMINISTRATOR, ...iam.roles].find((role) => iam.administers(role));

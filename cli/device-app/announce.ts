@@ -5,14 +5,14 @@ import { ownAddress } from '../../transport/node/index.ts';
 import { hint } from '../frame/errors.ts';
 import type { Output } from '../frame/output.ts';
 import { optionsBeside, rootsNote, stationOfPairing } from '../frame/server-options.ts';
-import { shellWord } from '../frame/shell-word.ts';
+import { deviceDataOption } from '../frame/shell-word.ts';
 import { ownPlaces, share } from '../pairing-share.ts';
-import { type Access, ADMIN, isAdministered, pairingOf } from './access.ts';
+import { type Access, ADMIN, hasUsers, isAdministered, pairingOf } from './access.ts';
 import type { DeviceState } from './data.ts';
 import type { OpenDevice } from './open.ts';
 
 /** What a device can hand over for pairing now. */
-interface Pairings {
+export interface Pairings {
   /** Without a password: to connect, and for the local ways of pairing. */
   readonly plain: PairingString;
   /** With the password of open pairing, while that is on. */
@@ -34,8 +34,7 @@ export async function announce(output: Output, { device, data, state, access }: 
   const open = pairings.open && encodePairingString(pairings.open);
   const invitation = pairings.invitation && encodePairingString(pairings.invitation);
   const modes = pairingOf(access.iam);
-  const productCommand = `svc admin product add ${ProductId} --data ${STATION_DATA}`;
-  const adminCommand = `svc admin device add ${ProductId} ${DeviceId} --fingerprint ${fingerprint} --data ${STATION_DATA}`;
+  const [productCommand, adminCommand] = registration(state, fingerprint);
   const ports = started ? { localPort: device.localPort, p2pPort: device.p2pPort } : {};
   const beside = optionsToPair(state);
   output.result(
@@ -83,14 +82,24 @@ export async function announce(output: Output, { device, data, state, access }: 
         : [`become ${ADMIN} with  svc pair '${invitation}'${beside}`, '                   (shown only now; it can be used once)']),
     ],
   );
-  share(output, pairings.invitation ?? pairings.open ?? pairings.plain, {});
+  if (!hasUsers(access.iam)) share(output, pairings.invitation ?? pairings.open ?? pairings.plain, {});
   if (invitation === undefined && modes.includes('PasswordInvite') && !isAdministered(access.iam))
     output.note(
-      [
-        'nobody administers this device yet; while it is stopped, this makes a new invitation:',
-        `svc device invite ${ADMIN} --data ${shellWord(data.directory)}`,
-      ].join('\n'),
+      ['nobody administers this device yet; while it is stopped, this makes a new invitation:', inviteCommand(data.directory)].join('\n'),
     );
+}
+
+/** Invites the first administrator again. */
+export function inviteCommand(directory: string): string {
+  return `svc device invite ${ADMIN}${deviceDataOption(directory)}`;
+}
+
+/** What registers the device at its base station. */
+export function registration({ ProductId, DeviceId }: DeviceState, fingerprint: string): readonly [product: string, device: string] {
+  return [
+    `svc admin product add ${ProductId} --data ${STATION_DATA}`,
+    `svc admin device add ${ProductId} ${DeviceId} --fingerprint ${fingerprint} --data ${STATION_DATA}`,
+  ];
 }
 
 /**
@@ -131,7 +140,8 @@ export function invitationOf(device: PairingString, { username, sct }: IamUser, 
   return { ...device, username, password, ...(sct !== undefined && { sct }) };
 }
 
-async function pairingsOf(device: Device, { iam, adminPassword }: Access, place: Place): Promise<Pairings> {
+/** What it can hand over, and where that says it is. */
+export async function pairingsOf(device: Device, { iam, adminPassword }: Access, place: Place): Promise<Pairings> {
   const { openPairingSct: sct, openPairingRole } = iam.state;
   const base = { productId: device.productId ?? '', deviceId: device.deviceId ?? '', fingerprint: device.deviceFingerprint, ...place };
   const plain = { ...base, ...(sct !== undefined && { sct }) };
@@ -149,9 +159,10 @@ async function pairingsOf(device: Device, { iam, adminPassword }: Access, place:
 /** Warns of what an owner should know. */
 export function warn(output: Output, iam: Iam, state: DeviceState): void {
   const { localOpenPairing, passwordOpenPairing, openPairingRole } = iam.state;
-  if ((localOpenPairing || passwordOpenPairing) && openPairingRole === 'Administrator')
+  if ((localOpenPairing || passwordOpenPairing) && iam.administers(openPairingRole))
     output.warn('whoever pairs by open pairing becomes an administrator of this device: switch it off when you are done');
-  if (state.ServerUrl === undefined) output.note('no base station: only clients that come directly (--address) reach this device');
+  if (state.ServerUrl === undefined && !output.isScreen)
+    output.note('no base station: only clients that come directly (--address) reach this device');
 }
 
 /** Prints what happens, from now on. */
@@ -185,7 +196,8 @@ function eventName(event: string): string {
   return event.toLowerCase().replaceAll('_', '-');
 }
 
-function eventText(event: DeviceEvent, reason: SvcError | null): string {
+/** An event of the device in words. */
+export function eventText(event: DeviceEvent, reason: SvcError | null): string {
   if (event === 'ATTACHED') return 'attached to the base station';
   const why = reason === null ? '' : `: ${reason.message}`;
   if (event === 'DETACHED') return `detached from the base station${reason === null ? '' : `${why}; trying again`}`;

@@ -1,7 +1,7 @@
 /** The join string that `svc device --join` is given: on standard input, in a file, or, with a warning, as the argument itself. */
 import { SvcError } from '../../device/index.ts';
 import { decodeJoinString, decodePairing, JOIN_PREFIX, type JoinString } from '../../protocol/records/index.ts';
-import { ask, canAsk, readStandardInput } from '../frame/ask.ts';
+import { readSecretLine } from '../frame/ask.ts';
 import { UsageError } from '../frame/errors.ts';
 import { readGivenFile } from '../frame/given-file.ts';
 import type { Output } from '../frame/output.ts';
@@ -41,7 +41,7 @@ export function parseJoin(given: string): GivenJoin {
 }
 
 async function textOf(where: string, output: Output): Promise<string> {
-  if (where === '-') return canAsk(output) ? ask('join string: ', { hidden: true }) : readStandardInput();
+  if (where === '-') return readSecretLine('join string: ', output);
   if (!SCHEME.test(where) && !isPairing(where)) return new TextDecoder().decode(await readGivenFile(where));
   if (where.startsWith(JOIN_PREFIX))
     output.warn(

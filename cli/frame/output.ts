@@ -54,6 +54,11 @@ export class Output {
     this.#streams.stderr.write(`warning: ${lines(text)}\n`);
   }
 
+  /** Whether a person watches standard output as well. */
+  get isScreen(): boolean {
+    return this.interactive && this.#streams.stdout.isTTY === true;
+  }
+
   /** Whether a person watches standard error: progress bars and questions are for them alone. */
   get interactive(): boolean {
     return !this.json && this.#streams.stderr.isTTY === true;

@@ -1,0 +1,26 @@
+/**
+ * The invitation of the first administrator. Only a verifier of its password is kept, so it is shown when it is made: at the first start, and, as that may have
+ * failed or its output be lost, at each start at a terminal until somebody is a user. Each new one voids the one before.
+ */
+import { takesNoWrites } from '../../transport/node/index.ts';
+import type { Output } from '../frame/output.ts';
+import { type Access, ADMIN, hasUsers, invite, isAdministered } from './access.ts';
+import type { OpenDevice } from './open.ts';
+
+/** The same device, with the password of a fresh invitation where it is time for one. */
+export async function withInvitation(opened: OpenDevice, output: Pick<Output, 'isScreen'>): Promise<OpenDevice> {
+  const { access, secrets } = opened;
+  if (!output.isScreen || !isDue(access)) return opened;
+  try {
+    const { password } = await invite(access.iam, secrets, ADMIN);
+    return { ...opened, access: { ...access, adminPassword: password } };
+  } catch (error) {
+    // The device serves what it has, and says how an invitation is made later.
+    if (takesNoWrites(error)) return opened;
+    throw error;
+  }
+}
+
+function isDue({ iam, adminPassword }: Access): boolean {
+  return adminPassword === undefined && iam.state.passwordInvitePairing && !hasUsers(iam) && !isAdministered(iam);
+}

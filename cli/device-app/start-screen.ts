@@ -1,0 +1,139 @@
+/**
+ * What `svc device` shows at a terminal once it runs, in twelve lines at most: who it is, whether its base station has it, where it is, what it offers, who its
+ * users are, and what to do next. While nobody is a user, the QR code of what the first one pairs with is below.
+ */
+import type { Device, DeviceEvent, Environment, Iam, SvcError } from '../../device/index.ts';
+import { encodePairingString, type PairingString } from '../../protocol/records/index.ts';
+import type { Output } from '../frame/output.ts';
+import { rootsNote } from '../frame/server-options.ts';
+import { deviceDataOption, shellWord } from '../frame/shell-word.ts';
+import { ownPlaces, share } from '../pairing-share.ts';
+import { hasUsers, isAdministered, pairingOf } from './access.ts';
+import { eventText, inviteCommand, optionsToPair, type Pairings, pairingsOf, placeOf, registration } from './announce.ts';
+import type { DeviceConfiguration } from './configuration.ts';
+import type { DeviceState } from './data.ts';
+import type { OpenDevice } from './open.ts';
+
+/** What was heard of the base station. */
+export interface Heard {
+  readonly event: DeviceEvent;
+  readonly reason: SvcError | null;
+}
+
+/** What a device offers. */
+export type Services = Pick<DeviceConfiguration, 'tcpTunnels' | 'udpTunnels'>;
+
+/** ms that the screen waits for the base station. */
+const PATIENCE = 2_000;
+/** Of a list, so that it fits a line. */
+const SHOWN = 4;
+
+/**
+ * Listens for what is first heard of the base station.
+ * @param device not started yet
+ * @returns what waits for it, two seconds at most: null when that is nothing
+ */
+export function listenFirst(device: Pick<Device, 'onDeviceEvent'>): (environment: Pick<Environment, 'clock'>) => Promise<Heard | null> {
+  const heard = new Promise<Heard>((resolve) => {
+    const stop = device.onDeviceEvent((event, reason) => {
+      stop();
+      resolve({ event, reason });
+    });
+  });
+  return async ({ clock }) => {
+    let cancel = (): void => {};
+    const late = new Promise<null>((resolve) => {
+      cancel = clock.schedule(PATIENCE, () => resolve(null));
+    });
+    return Promise.race([heard, late]).finally(cancel);
+  };
+}
+
+/** Shows it. @param opened started */
+export async function showStartScreen(output: Output, opened: OpenDevice, services: Services, heard: Heard | null): Promise<void> {
+  const { device, state, access } = opened;
+  const { iam } = access;
+  const pairings = await pairingsOf(device, access, placeOf(state, device.localPort));
+  const code = hasUsers(iam) ? undefined : codeOf(pairings, iam);
+  output.result(null, [
+    `device       ${state.ProductId}.${state.DeviceId}`,
+    `state        ${stateLine(state, heard)}`,
+    `fingerprint  ${device.deviceFingerprint}`,
+    `reached at   ${placesLine(device)}`,
+    `services     ${servicesLine(services)}`,
+    `users        ${usersLine(iam)}`,
+    ...nextLines(opened, services, heard, code),
+  ]);
+  if (code !== undefined) share(output, code, {});
+}
+
+function stateLine({ ServerUrl, ServerFingerprint }: DeviceState, heard: Heard | null): string {
+  if (ServerUrl === undefined) return 'running without a base station: reached on the local network alone';
+  if (heard === null) return `not attached yet: ${ServerUrl} has not answered so far; it goes on trying`;
+  if (heard.event !== 'ATTACHED') return `not attached to ${ServerUrl}: ${eventText(heard.event, heard.reason)}`;
+  return `attached to ${ServerUrl}, ${ServerFingerprint === undefined ? 'proved by TLS' : 'pinned by its fingerprint'}`;
+}
+
+function placesLine({ localPort, p2pPort }: Device): string {
+  const { addresses = [] } = ownPlaces(localPort);
+  const local = addresses.length === 0 ? `UDP port ${localPort} of this machine` : addresses.join(', ');
+  return `${local} on the local network; UDP port ${p2pPort} towards the base station`;
+}
+
+function servicesLine({ tcpTunnels, udpTunnels }: Services): string {
+  const names = [...tcpTunnels.map(({ id, type }) => `${id} (${type})`), ...udpTunnels.map(({ id, type }) => `${id} (${type} over UDP)`)];
+  return names.length === 0 ? 'none; one is offered by --tunnel web=http:127.0.0.1:8080, for example' : shortened(names);
+}
+
+function usersLine({ users }: Iam): string {
+  const names = users
+    .filter(({ fingerprints }) => fingerprints.length > 0)
+    .map(({ username, role }) => `${username} (${role ?? 'no role'})`);
+  return names.length === 0 ? 'none yet' : shortened(names);
+}
+
+function shortened(names: readonly string[]): string {
+  const more = names.length - SHOWN;
+  return more > 0 ? `${names.slice(0, SHOWN).join(', ')} and ${more} more` : names.join(', ');
+}
+
+/** What the first user pairs with; undefined where no way to pair is on. */
+function codeOf({ invitation, open, plain }: Pairings, iam: Iam): PairingString | undefined {
+  const local = pairingOf(iam).some((mode) => mode.startsWith('Local'));
+  return invitation ?? open ?? (local ? plain : undefined);
+}
+
+function nextLines(opened: OpenDevice, services: Services, heard: Heard | null, code: PairingString | undefined): string[] {
+  const { device, data, state, access } = opened;
+  const next =
+    heard?.event === 'UNKNOWN_FINGERPRINT'
+      ? ['register it  at the base station, with its data directory:', ...registration(state, device.deviceFingerprint)]
+      : [];
+  if (code !== undefined) return [...next, ...pairLines(state, code)];
+  if (hasUsers(access.iam) && isAdministered(access.iam))
+    return [...next, `next         ${useLine(state, services)}, on a client that is paired`];
+  if (hasUsers(access.iam)) return [...next, `next         nobody manages its users: stop it, and  ${inviteCommand(data.directory)}`];
+  return [
+    ...next,
+    `next         no way to pair is on: stop it, and  svc device --pairing PasswordInvite${deviceDataOption(data.directory)}`,
+  ];
+}
+
+function pairLines(state: DeviceState, code: PairingString): string[] {
+  const invited = code.username !== undefined;
+  const how = invited ? '; it can be used once, and the next start here voids it' : '';
+  return [
+    `next         svc pair -${optionsToPair(state)}`,
+    ...rootsNote(state.ServerRootCerts).map((note) => `             ${note}`),
+    `             on a client; give it this line, or scan the code below${how}:`,
+    encodePairingString(code),
+  ];
+}
+
+function useLine({ ProductId, DeviceId }: DeviceState, { tcpTunnels, udpTunnels }: Services): string {
+  const to = `-d ${ProductId}.${DeviceId}`;
+  const [tcp] = tcpTunnels;
+  const [udp] = udpTunnels;
+  if (tcp !== undefined) return `svc tunnel ${shellWord(tcp.id)} ${to}`;
+  return udp === undefined ? `svc coap GET /thermostat ${to}` : `svc tunnel ${shellWord(udp.id)} --udp ${to}`;
+}

@@ -73,7 +73,8 @@ export class DeviceApi {
     }
     const tokensKnown = tokens !== null && hexOf(tokens) === (await this.#options.store.tokensDigest(productId, deviceId));
     await this.#options.stun.opened;
-    if (session.isOpen) this.#attached({ productId, deviceId, session });
+    const since = Math.round(this.#options.environment.clock.wallTime());
+    if (session.isOpen) this.#attached({ productId, deviceId, session, since });
     return { status: Status.CREATED, contentFormat: CONTENT_FORMAT_CBOR, payload: this.#answer(session, tokensKnown) };
   }
 

@@ -1,8 +1,10 @@
 /** Where a board reaches a base station, as join strings say it. */
+import { isHostPort } from '../../protocol/records/index.ts';
 import type { LastStart } from '../../server/administration/index.ts';
 import type { Network } from '../../transport/environment.ts';
 import { parseServerUrl } from '../../transport/station/index.ts';
 import { formatAddress } from '../client/target.ts';
+import { CommandError } from '../frame/errors.ts';
 
 /** A base station as a join string names it. */
 export interface JoinAddress {
@@ -22,7 +24,7 @@ const LOOPBACK = '127.0.0.1';
 const WILDCARDS = ['0.0.0.0', '::'];
 const STATE_ANOTHER = 'state another with svc basestation --url https://host:port';
 
-/** @param start how the base station was started last */
+/** @param start how the base station was started last @throws CommandError for an address that leads nowhere from another machine */
 export async function joinAddress(
   { url, host, port, fingerprint, tlsProves }: LastStart,
   network: Pick<Network, 'interfaces' | 'sourceAddress'>,
@@ -35,6 +37,8 @@ export async function joinAddress(
   const isOne = host !== null && !WILDCARDS.includes(host);
   const address = isOne ? host : await lanAddress(network);
   const server = formatAddress({ host: address ?? LOOPBACK, port });
+  // A zone, as in fe80::1%eth0, means something on this machine only.
+  if (!isHostPort(server)) throw new CommandError(`the address ${server} does not lead here from another machine: ${STATE_ANOTHER}`);
   const what =
     address === null ? 'this machine alone, as it is in no network' : isOne ? 'the one of --host' : 'that of this machine in its network';
   return { server, serverFingerprint: fingerprint, note: `the address ${server} is ${what}; ${STATE_ANOTHER}` };

@@ -80,6 +80,7 @@ export function readStatus(directory: string): Promise<StationStatus | null> {
       if (length > MAX_DOCUMENT) done(null);
       else chunks.push(chunk);
     });
+    socket.on('close', () => done(null));
     socket.on('end', () => done(parsed(Buffer.concat(chunks).toString())));
   });
 }

@@ -1,9 +1,10 @@
 /** What a running base station says of itself in its data directory. */
+import { once } from 'node:events';
 import { existsSync, mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs';
-import { createServer, type Server } from 'node:net';
+import { connect, createServer, type Server, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { readStatus, serveStatus } from '../../server/status-socket.ts';
 import { stderrLog } from '../../transport/node/index.ts';
 
@@ -59,3 +60,19 @@ test.each(['', '{', 'null', '{"attached": 1}', '{"attached": [{"productId": 1}]}
   await new Promise<void>((resolve) => server.listen(join(directory, 'basestation.sock'), resolve));
   expect(await readStatus(directory)).toBeNull();
 });
+
+test('programs that hold connections open keep others out for five seconds, and the base station goes on', async () => {
+  const many = Array.from({ length: 50_000 }, (_, index) => ({ ...attached[0]!, deviceId: `de-${index}` }));
+  stop = await serveStatus(directory, log, () => ({ attached: many }));
+  const held = await Promise.all(Array.from({ length: 16 }, () => holding(join(directory, 'basestation.sock'))));
+  expect(await readStatus(directory)).toBeNull();
+  for (const socket of held) socket.destroy();
+  await vi.waitFor(async () => expect((await readStatus(directory))?.attached).toHaveLength(50_000));
+});
+
+/** Connected, and reads nothing. */
+async function holding(path: string): Promise<Socket> {
+  const socket = connect(path).pause();
+  await once(socket, 'connect');
+  return socket;
+}
